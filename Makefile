@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+#   make                 build zjournal.ko and zext4.ko
+#   make test            install what is missing, build, run all tests
+#   make demo            install what is missing, build, show a power cut survived
+#   make sim             the journal's sources in the simulator, for a minute
+#   make fuzz            recovery under libFuzzer, for SECONDS=60
+#   make model           the protocol as a state machine, each rule left out once
+#   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
+#
+# KVER=<release>     kernel to build for; default: the newest installed 6.12
+# FSTYPE=ext4        run the VM tests on stock ext4, to try the tests themselves
+# TESTS=<paths>      what pytest runs; default: tests model
+# PYTEST_ARGS=...    for pytest
+
+BUILD := build
+KVER ?= $(notdir $(patsubst %/build,%,$(lastword $(shell ls -dv /lib/modules/6.12.*-amd64/build 2>/dev/null))))
+PYTHON := $(BUILD)/venv/bin/python
+TESTS ?= tests model
+FSTYPE ?= zext4
+
+guest_programs := $(patsubst tests/vm/%.c,$(BUILD)/guest/%,$(wildcard tests/vm/*.c)) \
+	$(BUILD)/guest/sqlload
+
+.PHONY: all modules deps guest-programs test sim fuzz model demo debug-kernel clean
+
+all: modules
+
+# KVER is found only after deps has installed a kernel: hence the new make.
+modules:
+	@+$(MAKE) --no-print-directory -f kernel/Makefile modules
+
+deps:
+	@tools/deps
+
+guest-programs: $(guest_programs)
+	@+$(MAKE) --no-print-directory -C tests/vm/zjdisk KVER=$(KVER)
+	@+$(MAKE) --no-print-directory -C tests/vm/crash OUT=$(CURDIR)/$(BUILD)/guest
+	@+$(MAKE) --no-print-directory -C bench OUT=$(CURDIR)/$(BUILD)/guest
+	@+$(MAKE) --no-print-directory -s -C user
+	@cp -u $(BUILD)/zjctl user/fsck.zext4 $(BUILD)/guest/
+
+$(BUILD)/guest/%: tests/vm/%.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -Werror -static -o $@ $<
+
+$(BUILD)/guest/sqlload: demo/sqlload.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -Werror -o $@ $< -lsqlite3
+
+test: deps
+	@+tools/run-tests
+
+sim:
+	@python3 tests/sim/campaign.py --seconds 60
+
+fuzz:
+	@+$(MAKE) --no-print-directory -C tests/fuzz run
+
+model:
+	@+$(MAKE) --no-print-directory -C model check
+
+demo: deps
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@$(PYTHON) demo/demo.py
+
+debug-kernel: deps
+	@tools/deps debug-kernel
+	@+tools/run-debug-kernel
+
+clean:
+	rm -rf $(BUILD)/kmod-* $(BUILD)/guest $(BUILD)/vm $(BUILD)/tests $(BUILD)/bench $(BUILD)/results
