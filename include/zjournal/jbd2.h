@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The jbd2 interface as ext4 6.12 uses it, over zjournal.
+ *
+ * The build forces this header in before every zext4 source, where it takes the
+ * place of <linux/jbd2.h>.  ext4's own names are kept at the source level; the
+ * symbols that the linker sees are ours, so both journals load in one kernel.
+ */
+#ifndef ZJOURNAL_JBD2_H
+#define ZJOURNAL_JBD2_H
+
+#ifdef _LINUX_JBD2_H
+#error "zjournal/jbd2.h must come before linux/jbd2.h"
+#endif
+#define _LINUX_JBD2_H
+
+#include <linux/types.h>
+#include <linux/list.h>
+#include <linux/fs.h>
+#include <linux/buffer_head.h>
+#include <linux/spinlock.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <zjournal/format.h>
+
+typedef struct journal_s journal_t;
+typedef struct transaction_s transaction_t;
+typedef struct zj_handle handle_t;
+typedef u32 tid_t;
+typedef struct zj_jbd2_super journal_superblock_t;
+
+struct zj_handle;
+struct journal_head;	/* private to the journal */
+
+#define JBD2_DEFAULT_MAX_COMMIT_AGE	5	/* seconds */
+#define JBD2_DEFAULT_FAST_COMMIT_BLOCKS	256
+#define JBD2_MIN_JOURNAL_BLOCKS		1024
+
+#define JBD2_FEATURE_COMPAT_CHECKSUM	ZJ_JBD2_COMPAT_CHECKSUM
+#define JBD2_FEATURE_INCOMPAT_REVOKE	ZJ_JBD2_INCOMPAT_REVOKE
+#define JBD2_FEATURE_INCOMPAT_64BIT	ZJ_JBD2_INCOMPAT_64BIT
+#define JBD2_FEATURE_INCOMPAT_ASYNC_COMMIT ZJ_JBD2_INCOMPAT_ASYNC_COMMIT
+#define JBD2_FEATURE_INCOMPAT_CSUM_V2	ZJ_JBD2_INCOMPAT_CSUM_V2
+#define JBD2_FEATURE_INCOMPAT_CSUM_V3	ZJ_JBD2_INCOMPAT_CSUM_V3
+#define JBD2_FEATURE_INCOMPAT_FAST_COMMIT ZJ_JBD2_INCOMPAT_FAST_COMMIT
+
+/* journal_t.j_flags */
+#define JBD2_UNMOUNT			0x001	/* being destroyed */
+#define JBD2_ABORT			0x002	/* no more commits */
+#define JBD2_LOADED			0x010	/* load has succeeded */
+#define JBD2_BARRIER			0x020	/* flush the devices' caches */
+#define JBD2_ABORT_ON_SYNCDATA_ERR	0x040	/* data_err=abort */
+#define JBD2_CYCLE_RECORD		0x080	/* accepted, without effect */
+#define JBD2_FAST_COMMIT_ONGOING	0x100	/* never set */
+#define JBD2_FULL_COMMIT_ONGOING	0x200	/* never set */
+
+/* The values are those of EXT4_IOC_CHECKPOINT. */
+#define JBD2_JOURNAL_FLUSH_DISCARD	0x0001
+#define JBD2_JOURNAL_FLUSH_ZEROOUT	0x0002
+#define JBD2_JOURNAL_FLUSH_VALID	0x0003
+
+#define JBD2_JOURNAL_REQ_FLAGS	(REQ_META | REQ_SYNC | REQ_IDLE)
+
+#define JBD2_FC_REPLAY_STOP	0
+#define JBD2_FC_REPLAY_CONTINUE	1
+
+enum passtype { PASS_SCAN, PASS_REVOKE, PASS_REPLAY };
+
+#define J_ASSERT(cond)			WARN_ON_ONCE(!(cond))
+#define BUFFER_TRACE(bh, info)		do { } while (0)
+#define BUFFER_TRACE2(bh, bh2, info)	do { } while (0)
+#define JBUFFER_TRACE(jh, info)		do { } while (0)
+#define jbd2_debug(n, fmt, a...)	no_printk(fmt, ##a)
+
+enum zj_bh_bits {
+	BH_JBD = BH_PrivateStart,	/* b_private is our journal_head */
+	BH_Freed,			/* its block was freed and not yet valid */
+	BH_JBDDirty,			/* changed by a transaction not yet valid */
+	BH_Verified,			/* ext4 has checked the contents */
+	BH_JBDPrivateStart,		/* first bit for ext4 itself */
+};
+
+BUFFER_FNS(JBD, jbd)
+BUFFER_FNS(Freed, freed)
+BUFFER_FNS(JBDDirty, jbddirty)
+TAS_BUFFER_FNS(JBDDirty, jbddirty)
+BUFFER_FNS(Verified, verified)
+
+static inline struct journal_head *bh2jh(struct buffer_head *bh)
+{
+	return buffer_jbd(bh) ? bh->b_private : NULL;
+}
+
+/**
+ * struct jbd2_buffer_trigger_type - callback on a buffer's final contents
+ */
+struct jbd2_buffer_trigger_type {
+	/* May write to @data, the live image; called once per commit. */
+	void (*t_frozen)(struct jbd2_buffer_trigger_type *type,
+			 struct buffer_head *bh, void *data, size_t size);
+	/* The image will not be logged after all. */
+	void (*t_abort)(struct jbd2_buffer_trigger_type *type,
+			struct buffer_head *bh);
+};
+
+/**
+ * struct jbd2_inode - an inode with ordered (or write-protected) data
+ *
+ * One for each inode, at ext4_inode_info.jinode.  What one transaction has of
+ * an inode is an entry of its own; callbacks get that entry's proxy, whose
+ * fields are valid as in stock.
+ */
+struct jbd2_inode {
+	transaction_t	*i_transaction;	/* proxy: the committing transaction */
+	struct inode	*i_vfs_inode;	/* immutable */
+	loff_t		i_dirty_start;	/* proxy: first byte of the range */
+	loff_t		i_dirty_end;	/* proxy: last byte of the range */
+	spinlock_t	i_lock;		/* guards i_entries */
+	struct list_head i_entries;	/* zj_inode_entry.e_inode_link, oldest first */
+};
+
+enum zj_txn_state {
+	T_RUNNING,
+	T_LOCKED,
+	T_COMMIT,
+	T_FINISHED,
+};
+
+/**
+ * struct transaction_s - what ext4 sees of a transaction
+ */
+struct transaction_s {
+	tid_t		t_tid;		/* immutable; unique over all lanes, never 0 */
+	journal_t	*t_journal;	/* immutable; the front */
+	enum zj_txn_state t_state;	/* T_FINISHED after the callbacks */
+	struct list_head t_private_list; /* ext4's; its s_md_lock */
+};
+
+/* Claims that a handle renews when it is restarted; zext4 keeps three at most. */
+#define ZJ_HANDLE_CLAIMS	4
+
+/**
+ * struct zj_handle - one atomic change to the file system; owned by one task
+ */
+struct zj_handle {
+	union {
+		transaction_t	*h_transaction;	/* NULL: a restart has failed */
+		journal_t	*h_journal;	/* while h_reserved */
+	};
+	handle_t	*h_rsv_handle;	/* started later, may be taken away */
+	int		h_total_credits; /* log blocks left, revokes included */
+	int		h_revoke_credits; /* revokes left */
+	int		h_revoke_credits_requested;
+	int		h_ref;		/* nested starts */
+	int		h_err;		/* ext4's */
+	unsigned int	h_sync:1;	/* stop waits for validity */
+	unsigned int	h_reserved:1;	/* a reservation, not started */
+	unsigned int	h_aborted:1;
+	unsigned int	h_type:8;	/* ext4's, for statistics */
+	unsigned int	h_line_no:16;	/* ext4's, for statistics */
+	unsigned long	h_start_jiffies;
+	unsigned int	h_requested_credits;
+	unsigned int	saved_alloc_context; /* of memalloc_nofs_save() */
+	int		h_rsv_lane;	/* lane that holds a reservation's space */
+	int		h_nr_claims;	/* entries in h_claims */
+	tid_t		*h_claims[ZJ_HANDLE_CLAIMS]; /* renewed on restart */
+};
+
+/**
+ * struct journal_s - the front: what ext4 sees of the journal, one per mount
+ */
+struct journal_s {
+	unsigned long	j_flags;	/* JBD2_*; j_state_lock to change */
+	int		j_errno;	/* from the super block, or of the abort */
+	rwlock_t	j_state_lock;	/* guards j_flags, j_errno */
+	struct task_struct *j_task;	/* lane 0's thread, while loaded */
+	struct inode	*j_inode;	/* the journal inode, or NULL */
+	struct block_device *j_dev;	/* where the log lives */
+	struct block_device *j_fs_dev;	/* where the file system lives */
+	unsigned int	j_blocksize;	/* bytes */
+	unsigned int	j_total_len;	/* blocks in the journal */
+	unsigned long long j_blk_offset; /* first block, without an inode */
+	journal_superblock_t *j_superblock; /* block 0, in j_sb_buffer */
+	void		*j_private;	/* ext4's super block */
+	unsigned long	j_commit_interval; /* jiffies; ext4 changes it at will */
+	u32		j_min_batch_time; /* us; accepted, without effect */
+	u32		j_max_batch_time; /* us; accepted, without effect */
+	char		j_devname[64];	/* for messages */
+
+	/* Phase two of validity; NULL until ext4 sets it, also when loaded. */
+	void (*j_commit_callback)(journal_t *journal, transaction_t *txn);
+	int (*j_submit_inode_data_buffers)(struct jbd2_inode *jinode);
+	int (*j_finish_inode_data_buffers)(struct jbd2_inode *jinode);
+	int (*j_bmap)(journal_t *journal, sector_t *block);
+	/* Fast commit is never on; kept so that ext4 may set them. */
+	void (*j_fc_cleanup_callback)(journal_t *journal, int full, tid_t tid);
+	int (*j_fc_replay_callback)(journal_t *journal, struct buffer_head *bh,
+				    enum passtype pass, int off, tid_t tid);
+};
+
+static inline handle_t *journal_current_handle(void)
+{
+	return current->journal_info;
+}
+
+static inline int is_journal_aborted(journal_t *journal)
+{
+	return READ_ONCE(journal->j_flags) & JBD2_ABORT;
+}
+
+static inline int is_handle_aborted(handle_t *handle)
+{
+	if (handle->h_aborted || !handle->h_transaction)
+		return 1;
+	return is_journal_aborted(handle->h_transaction->t_journal);
+}
+
+static inline void jbd2_journal_abort_handle(handle_t *handle)
+{
+	handle->h_aborted = 1;
+}
+
+static inline int tid_gt(tid_t x, tid_t y)
+{
+	return (s32)(x - y) > 0;
+}
+
+static inline int tid_geq(tid_t x, tid_t y)
+{
+	return (s32)(x - y) >= 0;
+}
+
+static inline unsigned int zj_blocks_per_folio_page(struct inode *inode)
+{
+	return 1U << (PAGE_SHIFT - inode->i_sb->s_blocksize_bits);
+}
+
+/* The stock names, over our symbols. */
+#define jbd2__journal_start			zj_journal_start
+#define jbd2_journal_start(j, blocks)		\
+	zj_journal_start(j, blocks, 0, 0, GFP_NOFS, 0, 0)
+#define jbd2__journal_restart			zj_journal_restart
+#define jbd2_journal_stop			zj_journal_stop
+#define jbd2_journal_extend			zj_journal_extend
+#define jbd2_journal_start_reserved		zj_journal_start_reserved
+#define jbd2_journal_free_reserved		zj_journal_free_reserved
+#define jbd2_handle_buffer_credits		zj_handle_buffer_credits
+#define jbd2_journal_get_write_access		zj_journal_get_write_access
+#define jbd2_journal_get_create_access		zj_journal_get_create_access
+#define jbd2_journal_dirty_metadata		zj_journal_dirty_metadata
+#define jbd2_journal_forget			zj_journal_forget
+#define jbd2_journal_revoke			zj_journal_revoke
+#define jbd2_journal_set_triggers		zj_journal_set_triggers
+#define jbd2_inode_cache			zj_jinode_cache
+#define jbd2_alloc_inode(gfp)			kmem_cache_alloc(zj_jinode_cache, gfp)
+#define jbd2_free_inode(ji)			kmem_cache_free(zj_jinode_cache, ji)
+#define jbd2_journal_init_jbd_inode		zj_journal_init_jinode
+#define jbd2_journal_release_jbd_inode		zj_journal_release_jinode
+#define jbd2_journal_inode_ranged_write		zj_journal_inode_ranged_write
+#define jbd2_journal_inode_ranged_wait		zj_journal_inode_ranged_wait
+#define jbd2_journal_finish_inode_data_buffers	zj_journal_finish_inode_data
+#define jbd2_journal_begin_ordered_truncate	zj_journal_begin_ordered_truncate
+/* Expanded in ext4 only: the orphan record that justifies it has this tid. */
+#define jbd2_journal_invalidate_folio(journal, folio, offset, length)	\
+	zj_journal_invalidate_folio(journal, folio, offset, length,	\
+		READ_ONCE(EXT4_I((folio)->mapping->host)->i_sync_tid))
+#define jbd2_journal_try_to_free_buffers	zj_journal_try_to_free_buffers
+#define jbd2_journal_blocks_per_page		zj_blocks_per_folio_page
+#define jbd2_complete_transaction		zj_complete_transaction
+#define jbd2_log_wait_commit			zj_log_wait_commit
+#define jbd2_journal_start_commit		zj_journal_start_commit
+#define jbd2_get_latest_transaction		zj_get_latest_transaction
+#define jbd2_trans_will_send_data_barrier	zj_trans_will_send_data_barrier
+#define jbd2_transaction_committed		zj_transaction_committed
+#define jbd2_journal_force_commit		zj_journal_force_commit
+#define jbd2_journal_force_commit_nested	zj_journal_force_commit_nested
+#define jbd2_journal_lock_updates		zj_journal_lock_updates
+#define jbd2_journal_unlock_updates		zj_journal_unlock_updates
+#define jbd2_journal_flush			zj_journal_flush
+#define jbd2_journal_abort			zj_journal_abort
+#define jbd2_journal_errno			zj_journal_errno
+#define jbd2_journal_clear_err			zj_journal_clear_err
+#define jbd2_journal_update_sb_errno		zj_journal_update_sb_errno
+#define jbd2_journal_init_inode			zj_journal_init_inode
+#define jbd2_journal_init_dev			zj_journal_init_dev
+#define jbd2_journal_load			zj_journal_load
+#define jbd2_journal_wipe			zj_journal_wipe
+#define jbd2_journal_destroy			zj_journal_destroy
+#define jbd2_journal_set_features		zj_journal_set_features
+#define jbd2_journal_clear_features		zj_journal_clear_features
+#define jbd2_journal_check_available_features	zj_journal_check_available_features
+
+extern struct kmem_cache *zj_jinode_cache;
+
+/* handle.c */
+handle_t *zj_journal_start(journal_t *journal, int blocks, int rsv_blocks,
+			   int revoke_records, gfp_t gfp, unsigned int type,
+			   unsigned int line);
+int zj_journal_stop(handle_t *handle);
+int zj_journal_extend(handle_t *handle, int blocks, int revoke_records);
+int zj_journal_restart(handle_t *handle, int blocks, int revoke_records,
+		       gfp_t gfp);
+int zj_journal_start_reserved(handle_t *handle, unsigned int type,
+			      unsigned int line);
+void zj_journal_free_reserved(handle_t *handle);
+int zj_handle_buffer_credits(handle_t *handle);
+
+/* access.c */
+int zj_journal_get_write_access(handle_t *handle, struct buffer_head *bh);
+int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh);
+int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh);
+void zj_journal_set_triggers(struct buffer_head *bh,
+			     struct jbd2_buffer_trigger_type *type);
+int zj_journal_forget(handle_t *handle, struct buffer_head *bh);
+
+/* invalidate.c */
+bool zj_journal_try_to_free_buffers(journal_t *journal, struct folio *folio);
+int zj_journal_invalidate_folio(journal_t *journal, struct folio *folio,
+				size_t offset, size_t length, tid_t tid);
+
+/* revoke.c */
+int zj_journal_revoke(handle_t *handle, unsigned long long block,
+		      struct buffer_head *bh);
+
+/* ordered.c */
+void zj_journal_init_jinode(struct jbd2_inode *jinode, struct inode *inode);
+void zj_journal_release_jinode(journal_t *journal, struct jbd2_inode *jinode);
+int zj_journal_inode_ranged_write(handle_t *handle, struct jbd2_inode *jinode,
+				  loff_t start, loff_t length);
+int zj_journal_inode_ranged_wait(handle_t *handle, struct jbd2_inode *jinode,
+				 loff_t start, loff_t length);
+int zj_journal_finish_inode_data(struct jbd2_inode *jinode);
+int zj_journal_begin_ordered_truncate(journal_t *journal,
+				      struct jbd2_inode *jinode, loff_t size);
+
+/* sync.c */
+int zj_complete_transaction(journal_t *journal, tid_t tid);
+int zj_log_wait_commit(journal_t *journal, tid_t tid);
+int zj_journal_start_commit(journal_t *journal, tid_t *tid);
+tid_t zj_get_latest_transaction(journal_t *journal);
+int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid);
+int zj_transaction_committed(journal_t *journal, tid_t tid);
+int zj_journal_force_commit(journal_t *journal);
+int zj_journal_force_commit_nested(journal_t *journal);
+void zj_journal_lock_updates(journal_t *journal);
+void zj_journal_unlock_updates(journal_t *journal);
+int zj_journal_flush(journal_t *journal, unsigned int flags);
+
+/* abort.c */
+void zj_journal_abort(journal_t *journal, int err);
+int zj_journal_errno(journal_t *journal);
+int zj_journal_clear_err(journal_t *journal);
+void zj_journal_update_sb_errno(journal_t *journal);
+
+/* journal.c */
+journal_t *zj_journal_init_inode(struct inode *inode);
+journal_t *zj_journal_init_dev(struct block_device *bdev,
+			       struct block_device *fs_dev,
+			       unsigned long long start, int len,
+			       int blocksize);
+int zj_journal_load(journal_t *journal);
+int zj_journal_wipe(journal_t *journal, int write);
+int zj_journal_destroy(journal_t *journal);
+int zj_journal_set_features(journal_t *journal, unsigned long compat,
+			    unsigned long ro, unsigned long incompat);
+void zj_journal_clear_features(journal_t *journal, unsigned long compat,
+			       unsigned long ro, unsigned long incompat);
+int zj_journal_check_available_features(journal_t *journal,
+					unsigned long compat, unsigned long ro,
+					unsigned long incompat);
+
+/*
+ * What zext4's semantic patches call in addition; stock has no such thing.
+ */
+
+/**
+ * zj_journal_set_lanes() - number of lanes, before zj_journal_load()
+ * @journal: the front
+ * @lanes: 1 .. ZJ_MAX_LANES, or 0 for one lane per CPU
+ */
+void zj_journal_set_lanes(journal_t *journal, unsigned int lanes);
+
+/**
+ * zj_journal_is_live() - may the log hold something to recover?
+ * @journal: the front, initialised
+ *
+ * True if block 0 says that lanes were live at the crash.  Decides in place of
+ * the file system's needs_recovery flag whether the log is to be kept.
+ */
+bool zj_journal_is_live(journal_t *journal);
+
+/**
+ * zj_journal_read_dependency() - the handle acts on what it has read (R9)
+ * @handle: an open handle
+ * @bh: a journaled buffer that the handle relies on without writing it
+ *
+ * Context: sleeps, never waits for another handle.
+ * Return: 0, or -EROFS if aborted.
+ */
+int zj_journal_read_dependency(handle_t *handle, struct buffer_head *bh);
+
+void zj_journal_hand_over(handle_t *handle, tid_t *slot);
+
+/**
+ * zj_journal_sync_tid() - hand a sync tid over to the handle's transaction (R8)
+ * @handle: an open handle
+ * @slot: i_sync_tid or i_datasync_tid
+ *
+ * Context: sleeps, never waits for another handle.
+ */
+static inline void zj_journal_sync_tid(handle_t *handle, tid_t *slot)
+{
+	if (!handle->h_transaction ||
+	    READ_ONCE(*slot) != handle->h_transaction->t_tid)
+		zj_journal_hand_over(handle, slot);
+}
+
+/**
+ * zj_journal_claim() - before the first change of an in-core inode (R10)
+ * @handle: an open handle
+ * @claim: the inode's claim word, 0 in a new inode
+ *
+ * Unites the handle's transaction with the last claimer's, or depends on it.
+ * A claim made by the outermost start is renewed by a restart; the word must
+ * live as long as that handle.
+ *
+ * Context: sleeps, never waits for another handle.
+ */
+static inline void zj_journal_claim(handle_t *handle, tid_t *claim)
+{
+	zj_journal_sync_tid(handle, claim);
+}
+
+/* The same, and a restart of the handle claims again. */
+void zj_journal_claim_keep(handle_t *handle, tid_t *claim);
+
+/**
+ * zj_journal_buffer_tid() - the newest transaction of a block not valid yet
+ * @journal: the front
+ * @bh: the buffer, an inode table block as a rule
+ *
+ * Return: its tid, or 0 if all is valid.
+ */
+tid_t zj_journal_buffer_tid(journal_t *journal, struct buffer_head *bh);
+
+/**
+ * zj_journal_wait_buffer() - commit what owns a buffer, wait until it is valid
+ * @journal: the front
+ * @bh: the buffer
+ *
+ * Context: no handle open, no folio lock held.
+ * Return: 0, or -EIO if aborted.
+ */
+int zj_journal_wait_buffer(journal_t *journal, struct buffer_head *bh);
+
+/**
+ * zj_journal_newest_is() - does this transaction hold a buffer's newest state?
+ * @bh: the buffer
+ * @txn: a committing transaction, as given to the submit callback
+ */
+bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn);
+
+/**
+ * zj_journal_lock_valid_buffer() - lock a buffer with no change in flight
+ * @journal: the front
+ * @bh: the file system's super block buffer
+ *
+ * On return the buffer is locked and holds nothing that is not valid, so that
+ * ext4 may write it home directly.  While it is locked nobody gets write access.
+ * After an abort, or with a handle open in this task, it only locks.
+ */
+void zj_journal_lock_valid_buffer(journal_t *journal, struct buffer_head *bh);
+
+/**
+ * zj_journal_set_ioprio() - I/O priority of all lane threads
+ */
+void zj_journal_set_ioprio(journal_t *journal, int ioprio);
+
+/* Fast commit is refused by zj_journal_set_features(); these are never reached. */
+static inline int jbd2_fc_begin_commit(journal_t *journal, tid_t tid)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int jbd2_fc_end_commit(journal_t *journal)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int jbd2_fc_end_commit_fallback(journal_t *journal)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int jbd2_fc_get_buf(journal_t *journal, struct buffer_head **bh)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int jbd2_fc_wait_bufs(journal_t *journal, int num_blks)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int jbd2_fc_release_bufs(journal_t *journal)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int jbd2_submit_inode_data(journal_t *journal,
+					 struct jbd2_inode *jinode)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline int jbd2_wait_inode_data(journal_t *journal,
+				       struct jbd2_inode *jinode)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif /* ZJOURNAL_JBD2_H */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Recovery: scan all segments, find the valid components, write their newest
+ * images home, then empty the log with one durable write.
+ *
+ * The code behind this header does no I/O of its own.  The module, zjctl, the
+ * simulator and the fuzzer give it a table of operations.
+ */
+#ifndef ZJOURNAL_RECOVERY_H
+#define ZJOURNAL_RECOVERY_H
+
+#include <linux/types.h>
+#include <zjournal/format.h>
+
+/**
+ * struct zj_io_ops - what recovery asks of its host
+ * @log_home: where journal block @block is, as a block of the file system; NULL
+ *	if the journal is not within the file system
+ * @read_log: read @nr journal blocks from @block on into @buf
+ * @write_log: write one journal block durably (it is on stable storage, FUA or
+ *	write and flush, when this returns)
+ * @write_home: write one block of the file system; need not be durable
+ * @flush_home: everything written by @write_home is durable on return
+ * @msg: one line for the log; @level is 0 for an error, 1 for a notice
+ *
+ * Those that return int return 0 or a negative errno and may sleep.  @ctx is the
+ * host's own.
+ */
+struct zj_io_ops {
+	u64 (*log_home)(void *ctx, u32 block);
+	int (*read_log)(void *ctx, u32 block, u32 nr, void *buf);
+	int (*write_log)(void *ctx, u32 block, const void *buf);
+	int (*write_home)(void *ctx, u64 block, const void *buf);
+	int (*flush_home)(void *ctx);
+	__printf(3, 4)
+	void (*msg)(void *ctx, int level, const char *fmt, ...);
+};
+
+/**
+ * struct zj_log_geometry - the log super block, decoded and checked
+ */
+struct zj_log_geometry {
+	u8	uuid[16];	/* of the file system; seeds all checksums */
+	u64	generation;	/* of the records that count */
+	u32	block_size;	/* bytes */
+	u32	total_blocks;	/* journal blocks */
+	u32	log_first;	/* journal block of segment 0 */
+	u32	seg_blocks;	/* blocks per segment */
+	u32	nr_segs;	/* segments */
+	u32	nr_lanes;	/* lanes that wrote it */
+};
+
+/**
+ * struct zj_recovery_stats - what a scan found and a replay did
+ */
+struct zj_recovery_stats {
+	u64	trim_stamp;	/* S: older than this is home */
+	u64	newest_stamp;	/* highest stamp of a valid component; 0: none */
+	u32	chunks;		/* good chunks above S */
+	u32	torn_chunks;	/* headers good, an image's checksum bad */
+	u32	components;	/* components above S, any state */
+	u32	valid_components;	/* those that are replayed */
+	u32	transactions;	/* members of valid components */
+	u32	discarded;	/* members seen of components that are not valid */
+	u32	images;		/* images in valid components */
+	u32	revoked;	/* images suppressed by a revoke */
+	u32	replayed;	/* blocks to write home; written unless dry_run */
+};
+
+/**
+ * zj_recover() - bring the file system to the newest valid state
+ * @ops: the host's I/O
+ * @ctx: passed through to @ops
+ * @uuid: uuid of the file system, 16 bytes; another one in the log is noted only
+ * @block_size: bytes; the log must say the same
+ * @journal_blocks: length of the journal; the log must fit in it
+ * @fs_blocks: blocks that the device has room for, in units of @block_size; a
+ *	tag beyond is corruption.  Not the superblock's count: that may itself
+ *	be in the log, larger, after an online resize.
+ * @dry_run: check and count only, write nothing
+ * @stats: filled in, also on error as far as known; may not be NULL
+ *
+ * Call only if block 0 carries ZJ_JBD2_INCOMPAT_LANES.  Nothing is written
+ * before everything is read and checked.  Restartable: a crash anywhere inside
+ * and another call give the same file system.  On success the log super block
+ * has a new generation, that is, the log is empty.
+ *
+ * Context: process context, sleeps.
+ * Return: 0; -EUCLEAN with a message naming the damage when the log cannot be
+ * trusted; -ENOMEM; or the error of a failed operation.
+ */
+int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
+	       u32 block_size, u32 journal_blocks, u64 fs_blocks,
+	       bool dry_run, struct zj_recovery_stats *stats);
+
+#endif /* ZJOURNAL_RECOVERY_H */

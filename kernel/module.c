@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Module init and exit.
+ */
+#include <linux/module.h>
+#include "../src/zj.h"
+
+static int __init zj_init(void)
+{
+	int err = zj_caches_init();
+
+	if (err)
+		return err;
+	err = zj_proc_init();
+	if (err)
+		zj_caches_exit();
+	return err;
+}
+
+static void __exit zj_exit(void)
+{
+	zj_proc_exit();
+	zj_caches_exit();
+}
+
+module_init(zj_init);
+module_exit(zj_exit);
+
+MODULE_DESCRIPTION("Scalable journal for ext4: per-core, concurrent commit");
+MODULE_AUTHOR("the zjournal authors");
+MODULE_LICENSE("GPL");

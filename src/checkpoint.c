@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Checkpoint and trim: valid images go home, then their log space is free
+ * (design §6).
+ *
+ * A valid part whose buffer nobody owns anew is written from the live buffer,
+ * which holds just that image; the dirty bit, taken away under the buffer lock by
+ * any new owner, is the check of ownership (jhead.c, J1). A part that a newer
+ * transaction covers waits until that one is valid.
+ *
+ * Trim goes in stamp order over all lanes: home writes durable, then S durable,
+ * then reuse.
+ */
+#include "zj.h"
+#include <linux/kthread.h>
+#include <linux/pagemap.h>
+
+#define ZJ_CKPT_BATCH	128
+
+/**
+ * struct zj_batch - buffers on their way home; owned by the checkpointing thread
+ */
+struct zj_batch {
+	struct buffer_head *bh[ZJ_CKPT_BATCH];	/* each with a reference */
+	int		nr;			/* in use */
+	bool		force;			/* close newer owners as well */
+	int		left;			/* parts that could not go yet */
+	bool		failed;			/* a block did not get home */
+};
+
+/* ---- writing home ---- */
+
+static void batch_write(struct zj_batch *batch)
+{
+	struct blk_plug plug;
+	int i;
+
+	blk_start_plug(&plug);
+	for (i = 0; i < batch->nr; i++)
+		write_dirty_buffer(batch->bh[i], REQ_SYNC);
+	blk_finish_plug(&plug);
+	for (i = 0; i < batch->nr; i++) {
+		struct buffer_head *bh = batch->bh[i];
+		struct journal_head *jh;
+
+		wait_on_buffer(bh);
+		if (zj_bh_is_file(bh))
+			folio_wait_writeback(bh->b_folio);
+		batch->failed |= buffer_write_io_error(bh);
+		jh = zj_jh_get(bh);
+		if (jh) {
+			spin_lock(&jh->lock);
+			zj_part_retire(jh);
+			spin_unlock(&jh->lock);
+			zj_jh_put(jh);
+		}
+		put_bh(bh);
+	}
+	batch->nr = 0;
+	cond_resched();
+}
+
+/* What covers the buffer anew must become valid first. */
+static struct zj_txn *newer_owner(struct journal_head *jh)
+{
+	struct zj_txn *txn = jh->newest->txn;
+
+	if (zj_part_test(jh->newest, ZJ_PART_HOMEWARD) || zj_txn_is_valid(txn))
+		return NULL;
+	refcount_inc(&txn->refs);
+	return txn;
+}
+
+static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	struct zj_batch *batch = arg;
+	struct zj_txn *newer = NULL;
+
+	spin_lock(&jh->lock);
+	if (!zj_part_retire(jh)) {
+		newer = newer_owner(jh);
+		batch->left++;
+		if (!newer) {
+			get_bh(jh->bh);
+			batch->bh[batch->nr++] = jh->bh;
+		}
+	}
+	spin_unlock(&jh->lock);
+	if (newer) {
+		if (batch->force)
+			zj_commit_request(txn_zj(txn), newer);
+		zj_txn_put(newer);
+	}
+	if (batch->nr == ZJ_CKPT_BATCH)
+		batch_write(batch);
+}
+
+static bool is_home(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+	bool home = true;
+
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		spin_lock(&txn->list_lock);
+		home &= list_empty(&txn->parts);
+		spin_unlock(&txn->list_lock);
+	}
+	return home;
+}
+
+/* ---- trim ---- */
+
+/**
+ * zj_progress() - a component was finished or trimmed: checkpoints go on
+ */
+void zj_progress(struct zj_journal *zj)
+{
+	spin_lock(&zj->comp_lock);
+	zj->progress++;
+	spin_unlock(&zj->comp_lock);
+	wake_up_all(&zj->wait_trim);
+}
+
+static u64 progress(struct zj_journal *zj)
+{
+	u64 now;
+
+	spin_lock(&zj->comp_lock);
+	now = zj->progress;
+	spin_unlock(&zj->comp_lock);
+	return now;
+}
+
+/* What stands in the way is being committed: wait for news of it. */
+static void wait_progress(struct zj_journal *zj, u64 seen)
+{
+	wait_event_timeout(zj->wait_trim,
+			   progress(zj) != seen || zj_aborted(zj), HZ / 10);
+}
+
+/* The dead components from the oldest on, in stamp order; NULL: none. */
+static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
+{
+	struct zj_component *comp, *tmp;
+	u64 stamp = 0;
+
+	spin_lock(&zj->comp_lock);
+	list_for_each_entry_safe(comp, tmp, &zj->trim_list, trim_link) {
+		if (!comp->finished || !is_home(comp))
+			break;
+		stamp = comp->stamp;
+		list_move_tail(&comp->trim_link, dead);
+	}
+	spin_unlock(&zj->comp_lock);
+	return stamp;
+}
+
+static int wb_failed(struct zj_journal *zj)
+{
+	struct address_space *mapping = zj->front.j_fs_dev->bd_mapping;
+
+	return errseq_check(&mapping->wb_err, zj->wb_err);
+}
+
+/**
+ * trim() - advance S over what is home, and take the space back
+ * @zj: the journal
+ *
+ * Context: ckpt_lock held; sleeps.
+ * Return: 0 or a negative error, which aborts the journal.
+ */
+static int trim(struct zj_journal *zj)
+{
+	struct zj_component *comp, *tmp;
+	LIST_HEAD(dead);
+	u64 stamp;
+	int err;
+
+	lockdep_assert_held(&zj->ckpt_lock);
+	if (zj_aborted(zj))
+		return -EIO;
+	stamp = take_dead(zj, &dead);
+	if (!stamp)
+		return 0;
+	err = wb_failed(zj);
+	/* Its pre-flush makes the home writes durable. */
+	if (!err)
+		err = zj_trim_write(zj, stamp);
+	if (err) {
+		zj_err(zj, "checkpoint failed: error %d; the log is kept\n", err);
+		zj_abort(zj, err);
+		spin_lock(&zj->comp_lock);
+		list_splice(&dead, &zj->trim_list);
+		spin_unlock(&zj->comp_lock);
+		return err;
+	}
+	zj->trimmed = stamp;
+	list_for_each_entry_safe(comp, tmp, &dead, trim_link) {
+		list_del_init(&comp->trim_link);
+		zj_component_free(zj, comp);
+	}
+	zj_space_trim(zj, stamp);
+	zj_progress(zj);
+	return 0;
+}
+
+/* ---- passes ---- */
+
+/* ckpt_lock keeps finished components on the list. */
+static struct zj_component *next_finished(struct zj_journal *zj,
+					  struct zj_component *prev)
+{
+	struct zj_component *comp;
+
+	spin_lock(&zj->comp_lock);
+	comp = list_prepare_entry(prev, &zj->trim_list, trim_link);
+	if (list_is_last(&comp->trim_link, &zj->trim_list)) {
+		comp = NULL;
+	} else {
+		comp = list_next_entry(comp, trim_link);
+		if (!comp->finished)
+			comp = NULL;
+	}
+	spin_unlock(&zj->comp_lock);
+	return comp;
+}
+
+static int pass(struct zj_journal *zj, bool force)
+{
+	struct zj_batch *batch = kzalloc(sizeof(*batch),
+					 GFP_NOFS | __GFP_NOFAIL);
+	struct zj_component *comp = NULL;
+	struct zj_txn *txn;
+
+	batch->force = force;
+	while ((comp = next_finished(zj, comp)) && !zj_aborted(zj)) {
+		list_for_each_entry(txn, &comp->members, comp_link)
+			zj_txn_walk(txn, push_head, batch);
+		/* Some space soon is better than all of it late. */
+		if (!force && batch->left > 4 * ZJ_CKPT_BATCH)
+			break;
+	}
+	batch_write(batch);
+	if (batch->failed && !zj_aborted(zj)) {
+		zj_err(zj, "a block could not be written home; the log is kept\n");
+		zj_abort(zj, -EIO);
+	}
+	kfree(batch);
+	return trim(zj);
+}
+
+static bool nothing_frozen(struct zj_journal *zj)
+{
+	bool empty;
+
+	spin_lock(&zj->comp_lock);
+	empty = list_empty(&zj->trim_list);
+	spin_unlock(&zj->comp_lock);
+	return empty;
+}
+
+/**
+ * zj_checkpoint() - write valid images home and trim
+ * @zj: the journal
+ * @all: until nothing is left in the log
+ *
+ * Context: sleeps; no handle open.
+ * Return: 0 or a negative error.
+ */
+int zj_checkpoint(struct zj_journal *zj, bool all)
+{
+	u64 seen, trimmed;
+	int err;
+
+	do {
+		seen = progress(zj);
+		mutex_lock(&zj->ckpt_lock);
+		trimmed = zj->trimmed;
+		err = pass(zj, all || atomic_read(&zj->space_waiters));
+		trimmed = zj->trimmed - trimmed;
+		mutex_unlock(&zj->ckpt_lock);
+		if (err || !all || nothing_frozen(zj))
+			return err;
+		if (!trimmed)
+			wait_progress(zj, seen);
+	} while (!zj_aborted(zj));
+	return -EIO;
+}
+
+void zj_checkpoint_kick(struct zj_journal *zj)
+{
+	WRITE_ONCE(zj->ckpt_wanted, true);
+	wake_up(&zj->wait_ckpt);
+}
+
+/* A waiter for space needs what runs to be closed, and what is frozen valid. */
+static void serve_waiters(struct zj_journal *zj)
+{
+	u64 seen, trimmed;
+
+	while (atomic_read(&zj->space_waiters) && !zj_aborted(zj)) {
+		seen = progress(zj);
+		trimmed = READ_ONCE(zj->trimmed);
+		zj_commit_request_all(zj);
+		zj_checkpoint(zj, false);
+		/* Lanes that hold idle segments give them back as well. */
+		zj_space_trim(zj, READ_ONCE(zj->trimmed));
+		if (READ_ONCE(zj->trimmed) == trimmed &&
+		    atomic_read(&zj->space_waiters))
+			wait_progress(zj, seen);
+	}
+}
+
+/* What write-back has brought home needs no journal head: let memory go. */
+static void retire_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	spin_lock(&jh->lock);
+	zj_part_retire(jh);
+	spin_unlock(&jh->lock);
+}
+
+static void retire_home(struct zj_journal *zj)
+{
+	struct zj_component *comp = NULL;
+	struct zj_txn *txn;
+
+	mutex_lock(&zj->ckpt_lock);
+	while ((comp = next_finished(zj, comp)))
+		list_for_each_entry(txn, &comp->members, comp_link)
+			zj_txn_walk(txn, retire_head, NULL);
+	mutex_unlock(&zj->ckpt_lock);
+}
+
+/**
+ * zj_checkpoint_thread() - keeps log space ahead of demand
+ * @arg: the journal
+ */
+int zj_checkpoint_thread(void *arg)
+{
+	struct zj_journal *zj = arg;
+	unsigned int nofs = memalloc_nofs_save();
+
+	while (!kthread_should_stop()) {
+		wait_event_interruptible_timeout(zj->wait_ckpt,
+				READ_ONCE(zj->ckpt_wanted) ||
+				kthread_should_stop(),
+				READ_ONCE(zj->front.j_commit_interval));
+		WRITE_ONCE(zj->ckpt_wanted, false);
+		if (zj_aborted(zj))
+			continue;
+		retire_home(zj);
+		if (zj_space_low(zj))
+			zj_checkpoint(zj, false);
+		serve_waiters(zj);
+	}
+	memalloc_nofs_restore(nofs);
+	return 0;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commit: what a lane's thread does with a frozen transaction (design §4).
+ *
+ *   ordered data out -> all members' data out -> copies -> flush -> log -> committed
+ *
+ * Members of one component are written by their own lanes' threads in parallel.
+ * A thread takes its lane's transactions in freeze order, which is the same in
+ * every lane for components that meet twice: waiting for other members' data
+ * cannot go round in a circle.
+ */
+#include "zj.h"
+#include <linux/kthread.h>
+
+/* ---- copies ---- */
+
+/*
+ * One part before the log I/O: an image that others are likely to want meanwhile
+ * gets its frozen copy unless an accessor has made it; what was never modified goes.
+ */
+static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
+{
+	struct journal_head *jh = part->jh;
+	struct zj_journal *zj = txn_zj(txn);
+
+	refcount_inc(&jh->refs);
+	if (!*copy)
+		*copy = kmem_cache_alloc(zj->frozen_cache,
+					 GFP_NOFS | __GFP_NOFAIL);
+	spin_lock(&jh->lock);
+	if (zj_part_test(part, ZJ_PART_MODIFIED)) {
+		if (!part->frozen && zj_part_wants_copy(part)) {
+			zj_part_freeze(zj, part, copy);
+			txn->lane->stats.ahead++;
+		}
+	} else if (!zj_part_test(part, ZJ_PART_FORGET)) {
+		zj_part_drop(part);
+	}
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+}
+
+/* Frozen: nobody else takes parts off the list before it is valid. */
+static void copy_all(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_part *part, *tmp;
+	void *copy = NULL;
+
+	list_for_each_entry_safe(part, tmp, &txn->parts, txn_link)
+		copy_part(txn, part, &copy);
+	if (copy)
+		kmem_cache_free(zj->frozen_cache, copy);
+}
+
+static void logged_all(struct zj_txn *txn)
+{
+	struct zj_part *part;
+
+	list_for_each_entry(part, &txn->parts, txn_link)
+		zj_part_logged(txn_zj(txn), part);
+}
+
+/* ---- ordered data ---- */
+
+static void mark_submitted(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	int left;
+
+	spin_lock(&zj->comp_lock);
+	left = txn->comp->unsubmitted - 1;
+	/* Pairs with wait_protected(). */
+	smp_store_release(&txn->comp->unsubmitted, left);
+	spin_unlock(&zj->comp_lock);
+	if (!left)
+		wake_up_all(&zj->wait_submit);
+}
+
+static int write_ordered(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	int err, err2;
+
+	err = zj_ordered_submit(txn);
+	mark_submitted(txn);
+	err2 = zj_ordered_wait(txn);
+	zj_ordered_drop(txn);
+	if (err) {
+		/* Never sent: the record would expose stale blocks. */
+		zj_err(zj, "error %d: ordered file data could not be sent\n", err);
+		return err;
+	}
+	if (!err2)
+		return 0;
+	zj_err(zj, "error %d while writing ordered file data\n", err2);
+	return zj_flag(zj, JBD2_ABORT_ON_SYNCDATA_ERR) ? err2 : 0;
+}
+
+/*
+ * A folio may be in one lane's transaction and its inode's entry in another's:
+ * copy journaled data only when every member has write-protected its folios.
+ */
+static void wait_protected(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+
+	if (txn->jdata)
+		/* Pairs with mark_submitted(): the folios are read after this. */
+		wait_event(zj->wait_submit,
+			   !smp_load_acquire(&txn->comp->unsubmitted) ||
+			   zj_aborted(zj));
+}
+
+/* ---- one transaction ---- */
+
+static void keep_promise(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+
+	spin_lock(&lane->lock);
+	lane->promised -= zj_log_blocks(lane->journal, txn->credits);
+	zj_space_surplus(lane);
+	spin_unlock(&lane->lock);
+	if (atomic_read(&lane->journal->space_waiters))
+		wake_up_all(&lane->journal->wait_space);
+}
+
+static int commit(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	int err;
+
+	err = write_ordered(txn);
+	if (!err)
+		err = zj_make_live(zj);
+	if (err)
+		return err;
+	wait_protected(txn);
+	copy_all(txn);
+	/* The data must be durable before the record that points at it. */
+	err = zj_dev_flush(zj, txn->lane);
+	if (!err && !zj_aborted(zj))
+		err = zj_log_write(txn);
+	logged_all(txn);
+	return err;
+}
+
+static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
+{
+	struct zj_journal *zj = lane->journal;
+	int err = commit(txn);
+
+	keep_promise(txn);
+	lane->stats.txns++;
+	if (err && !zj_aborted(zj))
+		zj_err(zj, "lane %d: commit of transaction %u failed: error %d\n",
+		       lane->index, txn->pub.t_tid, err);
+	if (err)
+		zj_abort(zj, err);
+	/* An aborted journal keeps it: recovery may still find it valid. */
+	if (!zj_aborted(zj))
+		zj_member_committed(txn);
+}
+
+/* ---- the thread ---- */
+
+static struct zj_txn *next_frozen(struct zj_lane *lane)
+{
+	struct zj_txn *txn = NULL;
+
+	spin_lock(&lane->lock);
+	if (!list_empty(&lane->pipeline) && !zj_aborted(lane->journal)) {
+		txn = list_first_entry(&lane->pipeline, struct zj_txn, lane_link);
+		list_del_init(&txn->lane_link);
+	}
+	spin_unlock(&lane->lock);
+	return txn;
+}
+
+/* N8: the timer belongs to the transaction, not to the lane. */
+static void close_expired(struct zj_lane *lane)
+{
+	struct zj_txn *txn;
+
+	spin_lock(&lane->lock);
+	txn = lane->running;
+	if (txn && !txn->locked && time_after_eq(jiffies, txn->expires))
+		refcount_inc(&txn->refs);
+	else
+		txn = NULL;
+	spin_unlock(&lane->lock);
+	if (!txn)
+		return;
+	zj_commit_request(lane->journal, txn);
+	zj_txn_put(txn);
+}
+
+static bool lane_has_work(struct zj_lane *lane)
+{
+	bool work;
+
+	if (kthread_should_stop())
+		return true;
+	spin_lock(&lane->lock);
+	work = !list_empty(&lane->pipeline) && !zj_aborted(lane->journal);
+	if (lane->running && !lane->running->locked)
+		work |= time_after_eq(jiffies, lane->running->expires);
+	spin_unlock(&lane->lock);
+	return work;
+}
+
+/**
+ * zj_lane_thread() - writes what its lane freezes, closes what expires
+ * @arg: the lane
+ *
+ * Not freezable: a lane that others wait for must go on during a suspend.
+ */
+int zj_lane_thread(void *arg)
+{
+	struct zj_lane *lane = arg;
+	unsigned int nofs = memalloc_nofs_save();
+	struct zj_txn *txn;
+
+	while (!kthread_should_stop()) {
+		wait_event_interruptible(lane->wait_work, lane_has_work(lane));
+		close_expired(lane);
+		while ((txn = next_frozen(lane)))
+			commit_next(lane, txn);
+	}
+	memalloc_nofs_restore(nofs);
+	return 0;
+}

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Components: transactions of several lanes that share something close and
+ * commit together (design §3; Z-Journal's bidirectional dependency, closed at
+ * one point instead of one by one).
+ *
+ * Everything here is linearised by comp_lock, which is taken once for a
+ * transaction that is united, locked or frozen, never for a handle that stays
+ * within its lane or its component.
+ *
+ * Invariants:
+ *   C1 only unfrozen transactions are united; the caller's is pinned unfrozen
+ *      by its open handle.
+ *   C2 at the freeze point no member has an open handle, and none can start.
+ *   C3 dependencies go to components with a lower stamp only.
+ */
+#include "zj.h"
+
+/* Where a transaction points to that outlives its component. */
+static struct zj_component trimmed_component = {
+	.state = ZJ_C_VALID,
+	.members = LIST_HEAD_INIT(trimmed_component.members),
+};
+
+struct zj_component *zj_component_alloc(void)
+{
+	struct zj_component *comp;
+
+	comp = kzalloc(sizeof(*comp), GFP_NOFS | __GFP_NOFAIL);
+	comp->state = ZJ_C_RUNNING;
+	INIT_LIST_HEAD(&comp->members);
+	INIT_LIST_HEAD(&comp->deps);
+	INIT_LIST_HEAD(&comp->dependants);
+	INIT_LIST_HEAD(&comp->trim_link);
+	INIT_LIST_HEAD(&comp->ready_link);
+	return comp;
+}
+
+/* For a component that nobody else sees yet. */
+void zj_component_add(struct zj_component *comp, struct zj_txn *txn)
+{
+	list_add_tail(&txn->comp_link, &comp->members);
+	comp->nr_members++;
+	txn->comp = comp;
+}
+
+/* ---- dependencies ---- */
+
+static void dep_unlink(struct zj_dep *dep)
+{
+	if (dep->on) {
+		list_del_init(&dep->on_link);
+		dep->comp->missing--;
+		dep->on = NULL;
+	}
+}
+
+static void dep_link(struct zj_dep *dep, struct zj_component *comp,
+		     struct zj_component *on, u32 lane)
+{
+	dep->comp = comp;
+	dep->on = on;
+	dep->stamp = on->stamp;
+	dep->lane = lane;
+	list_add_tail(&dep->on_link, &on->dependants);
+	comp->missing++;
+}
+
+static struct zj_dep *dep_of_lane(struct zj_component *comp, u32 lane)
+{
+	struct zj_dep *dep;
+
+	list_for_each_entry(dep, &comp->deps, comp_link)
+		if (dep->lane == lane)
+			return dep;
+	return NULL;
+}
+
+static void dep_free(struct zj_dep *dep)
+{
+	list_del_init(&dep->comp_link);
+	if (!dep->embedded)
+		kfree(dep);
+}
+
+/* One dependency a lane: the newest stands for the older ones (R7, N9). */
+static void dep_add(struct zj_component *comp, struct zj_component *on,
+		    u32 lane, struct zj_dep **spare)
+{
+	struct zj_dep *dep = dep_of_lane(comp, lane);
+
+	if (dep && dep->stamp >= on->stamp)
+		return;
+	if (dep) {
+		dep_unlink(dep);
+	} else {
+		dep = *spare;
+		*spare = NULL;
+		list_add_tail(&dep->comp_link, &comp->deps);
+	}
+	dep_link(dep, comp, on, lane);
+}
+
+/**
+ * zj_depend() - a transaction builds on a frozen one (R3, R4)
+ * @txn: pinned unfrozen by the caller's handle
+ * @on: frozen, of another lane (the own lane's is implied by R7)
+ * @spare: memory; NULL afterwards if it was used
+ *
+ * Context: takes comp_lock.
+ * Return: false if @spare is missing: allocate and call again.
+ */
+bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_dep **spare)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	bool done = true;
+	u64 stamp;
+
+	rcu_read_lock();
+	stamp = READ_ONCE(READ_ONCE(on->comp)->stamp);
+	rcu_read_unlock();
+	if (on->lane == txn->lane || READ_ONCE(txn->last_dep) == stamp)
+		return true;
+	spin_lock(&zj->comp_lock);
+	if (on->comp->state != ZJ_C_VALID) {
+		done = *spare;
+		if (done) {
+			dep_add(txn->comp, on->comp, on->lane->index, spare);
+			WRITE_ONCE(txn->last_dep, on->comp->stamp);
+			txn->lane->stats.depends++;
+		}
+	}
+	spin_unlock(&zj->comp_lock);
+	return done;
+}
+
+/* ---- uniting ---- */
+
+static void merge_deps(struct zj_component *to, struct zj_component *from)
+{
+	struct zj_dep *dep, *tmp, *mine;
+
+	list_for_each_entry_safe(dep, tmp, &from->deps, comp_link) {
+		mine = dep_of_lane(to, dep->lane);
+		if (mine && mine->stamp < dep->stamp) {
+			struct zj_component *on = dep->on;
+
+			dep_unlink(mine);
+			mine->stamp = dep->stamp;
+			if (on)
+				dep_link(mine, to, on, dep->lane);
+		}
+		if (mine) {
+			dep_unlink(dep);
+			dep_free(dep);
+			continue;
+		}
+		if (dep->on) {
+			from->missing--;
+			to->missing++;
+		}
+		dep->comp = to;
+		list_move_tail(&dep->comp_link, &to->deps);
+	}
+}
+
+static void lock_members(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		spin_lock(&txn->lane->lock);
+		txn->locked = true;
+		spin_unlock(&txn->lane->lock);
+	}
+}
+
+static void merge(struct zj_component *to, struct zj_component *from)
+{
+	struct zj_txn *txn;
+	bool lock = to->state != from->state;
+
+	/* Pairs with the reads under RCU: @to may be new to who gets there. */
+	list_for_each_entry(txn, &from->members, comp_link)
+		smp_store_release(&txn->comp, to);
+	list_splice_tail_init(&from->members, &to->members);
+	to->nr_members += from->nr_members;
+	merge_deps(to, from);
+	if (lock) {
+		/* LOCKED is passed on to all members. */
+		WRITE_ONCE(to->state, ZJ_C_LOCKED);
+		lock_members(to);
+	}
+	kfree_rcu(from, rcu);
+}
+
+/**
+ * zj_unite() - two transactions close together from now on (R2)
+ * @txn: pinned unfrozen by the caller's handle
+ * @other: the owner of what both touch
+ *
+ * Context: takes comp_lock unless they are united already.
+ * Return: false if @other has been frozen meanwhile: depend on it instead.
+ */
+bool zj_unite(struct zj_txn *txn, struct zj_txn *other)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_component *a, *b;
+	bool same;
+
+	rcu_read_lock();
+	same = READ_ONCE(txn->comp) == READ_ONCE(other->comp);
+	rcu_read_unlock();
+	if (same)
+		return true;
+
+	spin_lock(&zj->comp_lock);
+	a = txn->comp;
+	b = other->comp;
+	if (b->state >= ZJ_C_FROZEN) {
+		spin_unlock(&zj->comp_lock);
+		return false;
+	}
+	if (a != b) {
+		txn->lane->stats.united++;
+		if (a->nr_members >= b->nr_members)
+			merge(a, b);
+		else
+			merge(b, a);
+	}
+	spin_unlock(&zj->comp_lock);
+	return true;
+}
+
+/**
+ * zj_tie() - unite with a transaction, or depend on it if it is frozen
+ * @txn: pinned unfrozen by the caller's handle
+ * @other: any transaction, referenced by the caller
+ *
+ * For everything that is no buffer: claims, sync tids, reads, revokes.
+ *
+ * Context: sleeps for memory; no spinlock held.
+ */
+void zj_tie(struct zj_txn *txn, struct zj_txn *other)
+{
+	struct zj_dep *spare = NULL;
+
+	if (txn == other)
+		return;
+	while (!zj_txn_is_valid(other)) {
+		if (zj_unite(txn, other))
+			break;
+		if (zj_depend(txn, other, &spare))
+			break;
+		spare = kzalloc(sizeof(*spare), GFP_NOFS | __GFP_NOFAIL);
+	}
+	kfree(spare);
+}
+
+/* ---- closing ---- */
+
+/* All drained, and no reserved handle slips in any more? */
+static bool hold_members(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		bool held;
+
+		spin_lock(&txn->lane->lock);
+		held = txn->lane->running == txn && !txn->updates &&
+		       txn->lane->nr_frozen < ZJ_MAX_FROZEN;
+		txn->freezing = held;
+		spin_unlock(&txn->lane->lock);
+		if (!held)
+			return false;
+	}
+	return true;
+}
+
+static void release_members(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		spin_lock(&txn->lane->lock);
+		txn->freezing = false;
+		spin_unlock(&txn->lane->lock);
+	}
+}
+
+/* R7: behind whatever the lane froze last. */
+static void depend_on_previous(struct zj_component *comp, struct zj_txn *txn)
+{
+	struct zj_component *prev = txn->lane->last_frozen;
+	struct zj_dep *spare = &txn->prev_dep;
+
+	if (prev && prev->state != ZJ_C_VALID)
+		dep_add(comp, prev, txn->lane->index, &spare);
+	txn->lane->last_frozen = comp;
+	txn->lane->nr_frozen++;
+}
+
+static void freeze_member(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+
+	spin_lock(&lane->lock);
+	WRITE_ONCE(lane->running, NULL);
+	lane->promised += zj_log_blocks(lane->journal, txn->credits);
+	zj_space_surplus(lane);
+	list_add_tail(&txn->lane_link, &lane->pipeline);
+	lane->stats.handles += txn->handles;
+	txn->pub.t_state = T_COMMIT;
+	spin_unlock(&lane->lock);
+	wake_up_all(&lane->wait_start);
+	wake_up(&lane->wait_work);
+}
+
+/* The freeze point of the whole component (N1). */
+static void freeze(struct zj_journal *zj, struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	lockdep_assert_held(&zj->comp_lock);
+	list_for_each_entry(txn, &comp->members, comp_link)
+		depend_on_previous(comp, txn);
+	WRITE_ONCE(comp->stamp, ++zj->stamp);
+	comp->frozen_at = ktime_get();
+	comp->missing += comp->nr_members;
+	comp->unsubmitted = comp->nr_members;
+	list_add_tail(&comp->trim_link, &zj->trim_list);
+	/* Pairs with zj_txn_state(): who sees it frozen sees its stamp. */
+	smp_store_release(&comp->state, ZJ_C_FROZEN);
+	list_for_each_entry(txn, &comp->members, comp_link)
+		freeze_member(txn);
+}
+
+static void try_freeze(struct zj_journal *zj, struct zj_component *comp)
+{
+	lockdep_assert_held(&zj->comp_lock);
+	if (comp->state != ZJ_C_LOCKED || zj_aborted(zj))
+		return;
+	if (hold_members(comp))
+		freeze(zj, comp);
+	else
+		release_members(comp);
+}
+
+/**
+ * zj_try_freeze() - freeze the component of a transaction if it has drained
+ * @zj: the journal
+ * @txn: referenced by the caller
+ */
+void zj_try_freeze(struct zj_journal *zj, struct zj_txn *txn)
+{
+	spin_lock(&zj->comp_lock);
+	try_freeze(zj, txn->comp);
+	spin_unlock(&zj->comp_lock);
+}
+
+/**
+ * zj_try_freeze_lane() - the same for a lane's locked transaction
+ * @lane: a lane that has room for another frozen component now
+ *
+ * Context: comp_lock held.
+ */
+void zj_try_freeze_lane(struct zj_lane *lane)
+{
+	struct zj_txn *txn;
+
+	lockdep_assert_held(&lane->journal->comp_lock);
+	/* Only a freeze takes the running transaction away: pinned. */
+	txn = READ_ONCE(lane->running);
+	if (txn)
+		try_freeze(lane->journal, txn->comp);
+}
+
+/**
+ * zj_commit_request() - close a transaction's component
+ * @zj: the journal
+ * @txn: referenced by the caller; any state
+ *
+ * Does not wait. Handles that are open go on, none starts on the members' lanes
+ * until the component is frozen.
+ */
+void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
+{
+	struct zj_component *comp;
+
+	spin_lock(&zj->comp_lock);
+	comp = txn->comp;
+	if (comp->state == ZJ_C_RUNNING) {
+		WRITE_ONCE(comp->state, ZJ_C_LOCKED);
+		lock_members(comp);
+		try_freeze(zj, comp);
+	}
+	spin_unlock(&zj->comp_lock);
+}
+
+/**
+ * zj_commit_request_lane() - close what runs in a lane, if anything does
+ * @lane: the lane
+ */
+void zj_commit_request_lane(struct zj_lane *lane)
+{
+	struct zj_txn *txn;
+
+	spin_lock(&lane->lock);
+	txn = lane->running;
+	if (txn)
+		refcount_inc(&txn->refs);
+	spin_unlock(&lane->lock);
+	if (!txn)
+		return;
+	zj_commit_request(lane->journal, txn);
+	zj_txn_put(txn);
+}
+
+/**
+ * zj_commit_request_all() - close everything that runs
+ * @zj: the journal
+ */
+void zj_commit_request_all(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		zj_commit_request_lane(&zj->lanes[i]);
+}
+
+/**
+ * zj_component_free() - a trimmed component, with its members
+ * @zj: the journal
+ * @comp: on no list, nobody's dependency
+ *
+ * Context: may take comp_lock.
+ */
+void zj_component_free(struct zj_journal *zj, struct zj_component *comp)
+{
+	struct zj_txn *txn, *next;
+	struct zj_dep *dep, *tmp;
+
+	spin_lock(&zj->comp_lock);
+	list_for_each_entry_safe(dep, tmp, &comp->deps, comp_link) {
+		dep_unlink(dep);
+		dep_free(dep);
+	}
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		if (txn->lane->last_frozen == comp)
+			txn->lane->last_frozen = NULL;
+		WRITE_ONCE(txn->comp, &trimmed_component);
+	}
+	spin_unlock(&zj->comp_lock);
+	list_for_each_entry_safe(txn, next, &comp->members, comp_link)
+		zj_txn_put(txn);
+	kfree_rcu(comp, rcu);
+}

@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Journal heads and parts: what hangs on a buffer.
+ *
+ * A journal head is attached to a buffer while somebody uses it or a transaction
+ * owns a part of it.  Parts are kept oldest first; the newest one may belong to
+ * a running transaction, all others to frozen ones, in stamp order.
+ *
+ * Invariants:
+ *   J1 a buffer is dirty for the kernel's write-back only while its newest part
+ *      is valid: whoever files a newer part takes the dirty bit away under the
+ *      buffer lock, so no home write can be in flight then.
+ *   J2 a part leaves an older transaction's list only when it is known home, or
+ *      when a newer part is valid.
+ */
+#include "zj.h"
+#include <linux/bit_spinlock.h>
+#include <linux/pagemap.h>
+#include <linux/wait_bit.h>
+
+static struct kmem_cache *jh_cache;
+static struct kmem_cache *part_cache;
+struct kmem_cache *zj_handle_cache;
+
+/* Frozen copies, for blocks of 1 KiB and up; aligned, as they go to bios. */
+#define ZJ_FROZEN_CACHES	(PAGE_SHIFT - ZJ_MIN_BLOCK_SHIFT + 1)
+#define ZJ_MIN_BLOCK_SHIFT	10
+static struct kmem_cache *frozen_caches[ZJ_FROZEN_CACHES];
+
+/* Block 0 of ext4, or 1 with blocks of 1 KiB, holds its super block. */
+#define ZJ_LAST_SUPER_BLOCK	1
+
+/* Guards b_private of one buffer; the next bit after those that ext4 uses. */
+#define BH_JHLock	(BH_JBDPrivateStart + 1)
+
+bool zj_bh_is_file(const struct buffer_head *bh)
+{
+	struct address_space *mapping;
+	bool file;
+
+	/* A folio may be truncated meanwhile; inodes are freed by RCU. */
+	rcu_read_lock();
+	mapping = READ_ONCE(bh->b_folio->mapping);
+	file = !mapping || !sb_is_blkdev_sb(mapping->host->i_sb);
+	rcu_read_unlock();
+	return file;
+}
+
+/**
+ * zj_frozen_cache() - where frozen copies of a block size come from
+ * @block_size: bytes, a power of two from 1024 to the page size
+ *
+ * One cache for all mounts: to destroy one waits for RCU.
+ */
+struct kmem_cache *zj_frozen_cache(u32 block_size)
+{
+	return frozen_caches[ilog2(block_size) - ZJ_MIN_BLOCK_SHIFT];
+}
+
+static bool frozen_caches_init(void)
+{
+	static const char * const names[] = {
+		"zj_frozen_1k", "zj_frozen_2k", "zj_frozen_4k", "zj_frozen_8k",
+		"zj_frozen_16k", "zj_frozen_32k", "zj_frozen_64k",
+	};
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < ZJ_FROZEN_CACHES; i++) {
+		u32 size = 1U << (ZJ_MIN_BLOCK_SHIFT + i);
+
+		frozen_caches[i] = kmem_cache_create(names[i], size, size, 0,
+						     NULL);
+		ok &= !!frozen_caches[i];
+	}
+	return ok;
+}
+
+int __init zj_caches_init(void)
+{
+	jh_cache = KMEM_CACHE(journal_head, 0);
+	part_cache = KMEM_CACHE(zj_part, 0);
+	zj_handle_cache = KMEM_CACHE(zj_handle, 0);
+	zj_jinode_cache = kmem_cache_create("zj_jinode",
+					    sizeof(struct jbd2_inode), 0,
+					    SLAB_RECLAIM_ACCOUNT, NULL);
+	if (frozen_caches_init() && jh_cache && part_cache &&
+	    zj_handle_cache && zj_jinode_cache)
+		return 0;
+	zj_caches_exit();
+	return -ENOMEM;
+}
+
+void zj_caches_exit(void)
+{
+	int i;
+
+	/* Parts and heads are freed by kfree_rcu(). */
+	rcu_barrier();
+	for (i = 0; i < ZJ_FROZEN_CACHES; i++)
+		kmem_cache_destroy(frozen_caches[i]);
+	kmem_cache_destroy(zj_jinode_cache);
+	kmem_cache_destroy(zj_handle_cache);
+	kmem_cache_destroy(part_cache);
+	kmem_cache_destroy(jh_cache);
+}
+
+static void jh_lock(struct buffer_head *bh)
+	__acquires(bitlock)
+{
+	bit_spin_lock(BH_JHLock, &bh->b_state);
+}
+
+static void jh_unlock(struct buffer_head *bh)
+	__releases(bitlock)
+{
+	bit_spin_unlock(BH_JHLock, &bh->b_state);
+}
+
+/**
+ * zj_jh_get() - the journal head of a buffer, if there is one
+ * @bh: the buffer
+ *
+ * Context: any but interrupts.
+ * Return: the head with a reference, or NULL.
+ */
+struct journal_head *zj_jh_get(struct buffer_head *bh)
+{
+	struct journal_head *jh = NULL;
+
+	if (!buffer_jbd(bh))
+		return NULL;
+	jh_lock(bh);
+	if (buffer_jbd(bh)) {
+		jh = bh->b_private;
+		refcount_inc(&jh->refs);
+	}
+	jh_unlock(bh);
+	return jh;
+}
+
+static struct journal_head *jh_alloc(struct buffer_head *bh)
+{
+	struct journal_head *jh;
+
+	jh = kmem_cache_alloc(jh_cache, GFP_NOFS | __GFP_NOFAIL);
+	jh->bh = bh;
+	refcount_set(&jh->refs, 1);
+	spin_lock_init(&jh->lock);
+	INIT_LIST_HEAD(&jh->parts);
+	jh->newest = NULL;
+	jh->triggers = NULL;
+	jh->contended = false;
+	jh->first_used = false;
+	return jh;
+}
+
+/**
+ * zj_jh_attach() - the journal head of a buffer, made if there is none
+ * @bh: the buffer, referenced by the caller
+ *
+ * Context: sleeps for memory.
+ * Return: the head with a reference.
+ */
+struct journal_head *zj_jh_attach(struct buffer_head *bh)
+{
+	struct journal_head *jh = zj_jh_get(bh), *new;
+
+	if (jh)
+		return jh;
+	new = jh_alloc(bh);
+	jh_lock(bh);
+	if (buffer_jbd(bh)) {
+		jh = bh->b_private;
+		refcount_inc(&jh->refs);
+	} else {
+		jh = new;
+		new = NULL;
+		get_bh(bh);
+		/* Lockless readers that see the pointer see the head. */
+		smp_store_release(&bh->b_private, jh);
+		/* Lockless readers that see the bit see the pointer. */
+		smp_wmb();
+		set_buffer_jbd(bh);
+	}
+	jh_unlock(bh);
+	if (new)
+		kmem_cache_free(jh_cache, new);
+	return jh;
+}
+
+/**
+ * zj_jh_put() - drop a reference; the last one detaches the head
+ * @jh: the head
+ */
+void zj_jh_put(struct journal_head *jh)
+{
+	struct buffer_head *bh = jh->bh;
+
+	if (refcount_dec_not_one(&jh->refs))
+		return;
+	jh_lock(bh);
+	if (!refcount_dec_and_test(&jh->refs)) {
+		jh_unlock(bh);
+		return;
+	}
+	WARN_ON_ONCE(!list_empty(&jh->parts));
+	clear_buffer_jbd(bh);
+	WRITE_ONCE(bh->b_private, NULL);
+	jh_unlock(bh);
+	kfree_rcu(jh, rcu);
+	put_bh(bh);
+}
+
+/**
+ * zj_spare_fill() - allocate what a touch may need
+ * @zj: the journal
+ * @spare: what is missing in it is allocated
+ * @more: memory for a copy and a dependency as well
+ *
+ * Context: sleeps for memory, no spinlock held.
+ */
+void zj_spare_fill(struct zj_journal *zj, struct zj_spare *spare, bool more)
+{
+	const gfp_t gfp = GFP_NOFS | __GFP_NOFAIL;
+
+	if (!spare->part)
+		spare->part = kmem_cache_alloc(part_cache, gfp);
+	if (!more)
+		return;
+	if (!spare->frozen)
+		spare->frozen = kmem_cache_alloc(zj->frozen_cache, gfp);
+	if (!spare->dep)
+		spare->dep = kzalloc(sizeof(*spare->dep), gfp);
+}
+
+/**
+ * zj_spare_free() - give back what a touch did not need
+ */
+void zj_spare_free(struct zj_journal *zj, struct zj_spare *spare)
+{
+	if (spare->part)
+		kmem_cache_free(part_cache, spare->part);
+	if (spare->frozen)
+		kmem_cache_free(zj->frozen_cache, spare->frozen);
+	kfree(spare->dep);
+}
+
+/**
+ * zj_part_take() - a part for a buffer's new owner
+ * @jh: the buffer's head
+ * @spare: where it comes from if the head's own is in use
+ *
+ * Context: jh->lock held.
+ * Return: an empty part to be filed; NULL if @spare has none.
+ */
+struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
+{
+	struct zj_part *part = spare->part;
+
+	lockdep_assert_held(&jh->lock);
+	if (!jh->first_used) {
+		jh->first_used = true;
+		part = &jh->first;
+	} else {
+		spare->part = NULL;
+	}
+	if (part) {
+		part->jh = jh;
+		WRITE_ONCE(part->flags, 0);
+		part->frozen = NULL;
+		part->image = NULL;
+	}
+	return part;
+}
+
+/* Undo zj_part_take(): the part was not filed. */
+void zj_part_untake(struct journal_head *jh, struct zj_part *part,
+		    struct zj_spare *spare)
+{
+	if (part == &jh->first)
+		jh->first_used = false;
+	else
+		spare->part = part;
+}
+
+static void txn_list_add(struct zj_part *part, struct zj_txn *txn)
+{
+	spin_lock(&txn->list_lock);
+	list_add_tail(&part->txn_link, &txn->parts);
+	if (zj_bh_is_file(part->jh->bh))
+		txn->jdata = true;
+	spin_unlock(&txn->list_lock);
+	/* Who sees the owner without a lock sees the flags of its tenure. */
+	smp_store_release(&part->txn, txn);
+}
+
+/**
+ * zj_part_file() - make a transaction the newest owner of a buffer
+ * @part: a new part
+ * @jh: the buffer's head
+ * @txn: the owner
+ *
+ * Context: jh->lock held.
+ */
+void zj_part_file(struct zj_part *part, struct journal_head *jh,
+		  struct zj_txn *txn)
+{
+	lockdep_assert_held(&jh->lock);
+	refcount_inc(&jh->refs);
+	list_add_tail(&part->jh_link, &jh->parts);
+	txn_list_add(part, txn);
+	/* Pairs with the lockless test of ownership in access.c. */
+	smp_store_release(&jh->newest, part);
+}
+
+/**
+ * zj_part_file_late() - add a part without an image to a transaction
+ * @part: a new part, ZJ_PART_FORGET set
+ * @jh: the buffer's head
+ * @txn: the owner, not pinned by a handle: perhaps frozen, even valid
+ *
+ * Context: jh->lock held.
+ * Return: false if the transaction's forgotten blocks are processed already.
+ */
+bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
+		       struct zj_txn *txn)
+{
+	bool late;
+
+	lockdep_assert_held(&jh->lock);
+	spin_lock(&txn->list_lock);
+	late = txn->forgets_done;
+	if (!late) {
+		list_add_tail(&part->txn_link, &txn->parts);
+		/* As in txn_list_add(). */
+		smp_store_release(&part->txn, txn);
+	}
+	spin_unlock(&txn->list_lock);
+	if (late)
+		return false;
+	refcount_inc(&jh->refs);
+	list_add_tail(&part->jh_link, &jh->parts);
+	/* As in zj_part_file(). */
+	smp_store_release(&jh->newest, part);
+	return true;
+}
+
+/**
+ * zj_part_move() - hand a part over to another member of the same component
+ * @part: an unmodified part
+ * @txn: the member that pays for the image
+ *
+ * Context: part->jh->lock held.
+ */
+void zj_part_move(struct zj_part *part, struct zj_txn *txn)
+{
+	lockdep_assert_held(&part->jh->lock);
+	spin_lock(&part->txn->list_lock);
+	list_del(&part->txn_link);
+	spin_unlock(&part->txn->list_lock);
+	txn_list_add(part, txn);
+}
+
+/* The newer part has the buffer: it answers for the dirty bit from now on. */
+static void inherit_dirty(struct zj_part *newer)
+{
+	if (!zj_part_test(newer, ZJ_PART_MODIFIED) &&
+	    !zj_part_test(newer, ZJ_PART_FORGET))
+		zj_part_set(newer, BIT(ZJ_PART_WAS_DIRTY));
+}
+
+/**
+ * zj_part_drop() - take a part off its buffer and its transaction
+ * @part: the part; freed
+ *
+ * If an older part becomes the newest again and its dirty bit had been taken
+ * away, the buffer is dirty again afterwards.
+ *
+ * Context: part->jh->lock held; the caller has a reference to the head of its
+ * own, and none is dropped but the part's.
+ */
+void zj_part_drop(struct zj_part *part)
+{
+	struct journal_head *jh = part->jh;
+	bool dirty = zj_part_test(part, ZJ_PART_WAS_DIRTY);
+	struct zj_part *older = NULL;
+
+	lockdep_assert_held(&jh->lock);
+	spin_lock(&part->txn->list_lock);
+	list_del(&part->txn_link);
+	spin_unlock(&part->txn->list_lock);
+	if (dirty && jh->newest != part)
+		inherit_dirty(list_next_entry(part, jh_link));
+	list_del(&part->jh_link);
+	if (!list_empty(&jh->parts))
+		older = list_last_entry(&jh->parts, struct zj_part, jh_link);
+	if (jh->newest == part) {
+		WRITE_ONCE(jh->newest, older);
+		if (older && zj_part_test(older, ZJ_PART_NEEDS_DIRTY)) {
+			zj_part_clear(older, BIT(ZJ_PART_NEEDS_DIRTY));
+			dirty = true;
+		}
+		if (dirty)
+			mark_buffer_dirty(jh->bh);
+	}
+	WARN_ON_ONCE(part->frozen);
+	/* The caller's reference keeps the head. */
+	WARN_ON_ONCE(!refcount_dec_not_one(&jh->refs));
+	if (part == &jh->first)
+		jh->first_used = false;
+	else
+		kfree_rcu(part, rcu);
+}
+
+/**
+ * zj_part_retire() - drop the parts of a buffer that are home
+ * @jh: the head
+ *
+ * All parts go if the newest is valid, was handed to write-back and the buffer
+ * has been written: not dirty, not locked, its folio not under write-back.
+ *
+ * Context: jh->lock held.
+ * Return: true if no part is left.
+ */
+bool zj_part_retire(struct journal_head *jh)
+{
+	struct buffer_head *bh = jh->bh;
+	struct zj_part *newest = jh->newest;
+
+	lockdep_assert_held(&jh->lock);
+	if (!newest)
+		return true;
+	if (!zj_part_test(newest, ZJ_PART_HOMEWARD))
+		return false;
+	if (buffer_dirty(bh) || buffer_write_io_error(bh))
+		return false;
+	/* Writers lock, or set async_write, before they clear the dirty bit. */
+	smp_rmb();
+	if (buffer_locked(bh) || buffer_async_write(bh))
+		return false;
+	if (zj_bh_is_file(bh) && folio_test_writeback(bh->b_folio))
+		return false;
+	while (jh->newest)
+		zj_part_drop(list_first_entry(&jh->parts, struct zj_part,
+					      jh_link));
+	return true;
+}
+
+/**
+ * zj_txn_walk() - visit the buffers of a transaction's parts
+ * @txn: frozen; one walk at a time
+ * @fn: called with the buffer's head referenced, no lock held; may sleep
+ * @arg: for @fn
+ *
+ * Anybody may retire parts meanwhile: a head is pinned under the list lock, then
+ * @fn asks it for the part.
+ */
+void zj_txn_walk(struct zj_txn *txn,
+		 void (*fn)(struct zj_txn *txn, struct journal_head *jh,
+			    void *arg), void *arg)
+{
+	struct journal_head *jh;
+	struct zj_part *part;
+	LIST_HEAD(todo);
+
+	spin_lock(&txn->list_lock);
+	list_splice_init(&txn->parts, &todo);
+	while ((part = list_first_entry_or_null(&todo, struct zj_part,
+						txn_link))) {
+		jh = part->jh;
+		refcount_inc(&jh->refs);
+		list_move_tail(&part->txn_link, &txn->parts);
+		spin_unlock(&txn->list_lock);
+		fn(txn, jh, arg);
+		zj_jh_put(jh);
+		cond_resched();
+		spin_lock(&txn->list_lock);
+	}
+	spin_unlock(&txn->list_lock);
+}
+
+/* ---- images ---- */
+
+/**
+ * zj_part_logged() - the image is written: accessors may go on
+ * @zj: the journal
+ * @part: of a frozen transaction
+ */
+void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
+{
+	struct journal_head *jh = part->jh;
+	void *frozen;
+	bool live;
+
+	spin_lock(&jh->lock);
+	live = zj_part_test(part, ZJ_PART_LIVE);
+	frozen = part->frozen;
+	part->frozen = NULL;
+	part->image = NULL;
+	zj_part_clear(part, BIT(ZJ_PART_LIVE));
+	zj_part_set(part, BIT(ZJ_PART_LOGGED));
+	spin_unlock(&jh->lock);
+	if (live) {
+		/* Pairs with the barrier in wait_var_event(). */
+		smp_mb();
+		wake_up_var(jh);
+	}
+	if (frozen)
+		kmem_cache_free(zj->frozen_cache, frozen);
+}
+
+static bool is_live(struct journal_head *jh)
+{
+	bool live;
+
+	spin_lock(&jh->lock);
+	live = jh->newest && zj_part_test(jh->newest, ZJ_PART_LIVE);
+	spin_unlock(&jh->lock);
+	return live;
+}
+
+/**
+ * zj_jh_wait_live() - wait until the log I/O from the live buffer is done
+ * @jh: the head, referenced
+ *
+ * The only wait of write access besides home I/O; the lane's thread has nothing
+ * left to wait for but that I/O when it sets ZJ_PART_LIVE.
+ */
+void zj_jh_wait_live(struct journal_head *jh)
+{
+	wait_var_event(jh, !is_live(jh));
+}
+
+/* The trigger writes into the live buffer: before any image is taken. */
+static void run_trigger(struct journal_head *jh)
+{
+	struct buffer_head *bh = jh->bh;
+
+	if (jh->triggers && jh->triggers->t_frozen)
+		jh->triggers->t_frozen(jh->triggers, bh, bh->b_data,
+				       bh->b_size);
+}
+
+static void copy_image(struct zj_part *part, void **copy)
+{
+	struct buffer_head *bh = part->jh->bh;
+
+	if (bh->b_size == PAGE_SIZE)
+		copy_page(*copy, bh->b_data);
+	else
+		memcpy(*copy, bh->b_data, bh->b_size);
+	part->frozen = *copy;
+	*copy = NULL;
+}
+
+/**
+ * zj_part_freeze() - take a copy of the image that a commit writes
+ * @zj: the journal
+ * @part: a modified part of a frozen transaction, without a copy yet
+ * @copy: memory for one block; taken over, NULL afterwards
+ *
+ * Context: part->jh->lock held.
+ */
+void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy)
+{
+	lockdep_assert_held(&part->jh->lock);
+	run_trigger(part->jh);
+	copy_image(part, copy);
+}
+
+/**
+ * zj_part_wants_copy() - copy ahead of the log I/O, or write from the live buffer?
+ * @part: a modified part of a frozen transaction, without a copy yet
+ *
+ * A buffer that was touched during its last commit will be again. Folios of files
+ * can be truncated under us, the super block is written to by user space.
+ *
+ * Context: part->jh->lock held.
+ */
+bool zj_part_wants_copy(struct zj_part *part)
+{
+	struct journal_head *jh = part->jh;
+	bool contended = jh->contended;
+
+	lockdep_assert_held(&jh->lock);
+	jh->contended = false;
+	return contended || zj_bh_is_file(jh->bh) || jh->newest != part ||
+	       jh->bh->b_blocknr <= ZJ_LAST_SUPER_BLOCK;
+}
+
+/**
+ * zj_part_image() - settle what goes to the log
+ * @zj: the journal
+ * @part: a modified part of a frozen transaction
+ * @copy: memory for one block, used if the live image cannot be logged as it is
+ *
+ * Without a copy the live buffer is marked: accessors wait for the log I/O from
+ * here on, so the caller must go straight for it.
+ *
+ * Context: takes part->jh->lock.
+ */
+void zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
+{
+	struct journal_head *jh = part->jh;
+
+	spin_lock(&jh->lock);
+	if (!part->frozen) {
+		run_trigger(jh);
+		if (zj_needs_escape(jh->bh->b_data))
+			copy_image(part, copy);
+		else
+			zj_part_set(part, BIT(ZJ_PART_LIVE));
+	}
+	part->image = part->frozen ?: jh->bh->b_data;
+	spin_unlock(&jh->lock);
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The journal as a whole: init, load, destroy.
+ */
+#include "zj.h"
+#include <linux/fs.h>
+#include <linux/random.h>
+
+/* Blocks that the largest handle of ext4 may ask for (online resize). */
+#define ZJ_LARGEST_HANDLE	1100
+
+static struct zj_journal *journal_alloc(void)
+{
+	struct zj_journal *zj = kzalloc(sizeof(*zj), GFP_KERNEL);
+
+	if (!zj)
+		return NULL;
+	rwlock_init(&zj->front.j_state_lock);
+	zj->front.j_commit_interval = JBD2_DEFAULT_MAX_COMMIT_AGE * HZ;
+	mutex_init(&zj->super_lock);
+	mutex_init(&zj->ckpt_lock);
+	mutex_init(&zj->barrier_lock);
+	mutex_init(&zj->abort_lock);
+	spin_lock_init(&zj->comp_lock);
+	spin_lock_init(&zj->pool_lock);
+	INIT_LIST_HEAD(&zj->trim_list);
+	INIT_LIST_HEAD(&zj->pool);
+	INIT_LIST_HEAD(&zj->full);
+	init_waitqueue_head(&zj->wait_submit);
+	init_waitqueue_head(&zj->wait_trim);
+	init_waitqueue_head(&zj->wait_space);
+	init_waitqueue_head(&zj->wait_ckpt);
+	init_waitqueue_head(&zj->wait_barrier);
+	xa_init(&zj->tids);
+	return zj;
+}
+
+static void journal_free(struct zj_journal *zj)
+{
+	zj_proc_remove(zj);
+	zj_lanes_stop(zj);
+	zj_drop_everything(zj);
+	zj_lanes_free(zj);
+	zj_space_exit(zj);
+	zj_revoke_exit(zj);
+	kvfree(zj->map);
+	brelse(zj->sb_bh);
+	xa_destroy(&zj->tids);
+	iput(zj->front.j_inode);
+	kfree(zj);
+}
+
+/* ---- init ---- */
+
+/**
+ * zj_journal_init_inode() - a journal that lives in an inode
+ * @inode: the journal inode; its reference is taken over on success
+ *
+ * Reads and checks block 0 only.
+ *
+ * Return: the front, or ERR_PTR.
+ */
+journal_t *zj_journal_init_inode(struct inode *inode)
+{
+	struct super_block *sb = inode->i_sb;
+	struct zj_journal *zj;
+	sector_t block = 0;
+	int err;
+
+	err = bmap(inode, &block);
+	if (err || !block)
+		return ERR_PTR(err ?: -EINVAL);
+	zj = journal_alloc();
+	if (!zj)
+		return ERR_PTR(-ENOMEM);
+	zj->front.j_dev = sb->s_bdev;
+	zj->front.j_fs_dev = sb->s_bdev;
+	zj->front.j_blocksize = sb->s_blocksize;
+	zj->front.j_total_len = inode->i_size >> sb->s_blocksize_bits;
+	snprintf(zj->front.j_devname, sizeof(zj->front.j_devname), "%pg-%lu",
+		 sb->s_bdev, inode->i_ino);
+	memcpy(zj->geo.uuid, &sb->s_uuid, sizeof(zj->geo.uuid));
+	zj->map = kvcalloc(zj->front.j_total_len, sizeof(*zj->map), GFP_KERNEL);
+	if (!zj->map) {
+		err = -ENOMEM;
+		goto out_free;
+	}
+	zj->map[0] = block;
+	err = zj_super_read(zj);
+	if (err)
+		goto out_free;
+	zj->front.j_inode = inode;
+	return &zj->front;
+
+out_free:
+	journal_free(zj);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_GPL(zj_journal_init_inode);
+
+journal_t *zj_journal_init_dev(struct block_device *bdev,
+			       struct block_device *fs_dev,
+			       unsigned long long start, int len, int blocksize)
+{
+	pr_err("zjournal: external journal %pg is not supported; make it internal: tune2fs -O ^has_journal, then tune2fs -j\n",
+	       bdev);
+	return ERR_PTR(-EOPNOTSUPP);
+}
+EXPORT_SYMBOL_GPL(zj_journal_init_dev);
+
+void zj_journal_set_lanes(journal_t *journal, unsigned int lanes)
+{
+	to_zj(journal)->lanes_wanted = lanes;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_lanes);
+
+/* ---- load ---- */
+
+static int map_journal(struct zj_journal *zj)
+{
+	u32 i;
+
+	for (i = 0; i < zj->front.j_total_len; i++) {
+		sector_t block = i;
+		int err;
+
+		if (zj->front.j_bmap)
+			err = zj->front.j_bmap(&zj->front, &block);
+		else
+			err = bmap(zj->front.j_inode, &block);
+		if (err < 0)
+			return err;
+		if (!block) {
+			zj_err(zj, "journal inode has a hole at block %u; run e2fsck -f\n",
+			       i);
+			return -EUCLEAN;
+		}
+		zj->map[i] = block;
+	}
+	return 0;
+}
+
+/* Room for the largest handle, and three segments a lane besides. */
+static bool fits(struct zj_journal *zj, u32 lanes)
+{
+	u32 segs, largest = min_t(u32, ZJ_LARGEST_HANDLE,
+				  zj->front.j_total_len / 4);
+
+	if (zj_make_geometry(&zj->geo, zj->front.j_total_len,
+			     zj->front.j_blocksize, lanes))
+		return false;
+	segs = DIV_ROUND_UP(zj_log_blocks(zj, largest), zj->geo.seg_blocks);
+	return zj->geo.nr_segs >= segs + 3 * lanes;
+}
+
+static int choose_geometry(struct zj_journal *zj)
+{
+	u32 wanted = clamp_t(u32, zj->lanes_wanted ?: num_online_cpus(), 1,
+			     ZJ_MAX_LANES);
+	u32 size = zj->front.j_blocksize, lanes = wanted, blocks, total;
+
+	while (lanes && !fits(zj, lanes))
+		lanes--;
+	if (!lanes) {
+		zj_err(zj, "journal of %u blocks is too small, one lane needs %u; enlarge it: tune2fs -O ^has_journal, then tune2fs -J size=8\n",
+		       zj->front.j_total_len, JBD2_MIN_JOURNAL_BLOCKS);
+		return -ENOSPC;
+	}
+	if (lanes < wanted)
+		zj_notice(zj, "journal of %u blocks has room for %u lanes, not %u\n",
+			  zj->front.j_total_len, lanes, wanted);
+	zj->nr_lanes = lanes;
+	zj->geo.nr_lanes = lanes;
+	total = zj->geo.nr_segs * zj->geo.seg_blocks;
+	blocks = total / 4;
+	zj->max_credits = blocks - blocks / 8;
+	zj->soft_credits = clamp(total / (4 * lanes), 64U, zj->max_credits);
+	zj->revokes_per_block = zj_chunk_room(size) / sizeof(__le64);
+	zj->dep_blocks = lanes * sizeof(__le64) / zj_chunk_room(size);
+	return 0;
+}
+
+static int check_stock_log(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
+
+	if (zj_journal_is_live(&zj->front) || !sb->s_start)
+		return 0;
+	zj_err(zj, "the journal holds changes of stock ext4%s; mount it once as ext4, or run e2fsck, then try again\n",
+	       incompat & ZJ_JBD2_INCOMPAT_FAST_COMMIT ? " (fast commit)" : "");
+	return -EUCLEAN;
+}
+
+static int recover(struct zj_journal *zj)
+{
+	int err;
+
+	if (!zj_journal_is_live(&zj->front))
+		return 0;
+	err = zj_recover_device(zj);
+	if (err)
+		return err;
+	return zj_make_clean(zj);
+}
+
+static int start(struct zj_journal *zj)
+{
+	int err;
+
+	zj->frozen_cache = zj_frozen_cache(zj->front.j_blocksize);
+	err = zj_revoke_init(zj);
+	if (!err)
+		err = zj_space_init(zj);
+	if (!err)
+		err = zj_lanes_start(zj);
+	return err;
+}
+
+/**
+ * zj_journal_load() - recover if need be, then open for handles
+ * @journal: the front, from zj_journal_init_inode()
+ *
+ * Nothing is written unless lanes have to be recovered.
+ *
+ * Return: 0; -EUCLEAN for a log of stock's; -ENOSPC for a journal that is too
+ * small; or another error. zj_journal_destroy() cleans up in any case.
+ */
+int zj_journal_load(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+	int err;
+
+	zj->tags_per_chunk = zj_chunk_room(journal->j_blocksize) /
+			     sizeof(struct zj_tag);
+	err = check_stock_log(zj);
+	if (!err)
+		err = choose_geometry(zj);
+	if (!err)
+		err = map_journal(zj);
+	if (!err)
+		err = recover(zj);
+	if (err)
+		return err;
+	/* Of another run of the log than any before. */
+	zj->geo.generation = get_random_u64() >> 1;
+	/* An error of before this mount, seen by nobody yet, is not ours. */
+	errseq_check_and_advance(&journal->j_fs_dev->bd_mapping->wb_err,
+				 &zj->wb_err);
+	err = start(zj);
+	if (err)
+		return err;
+	write_lock(&journal->j_state_lock);
+	WRITE_ONCE(journal->j_flags, journal->j_flags | JBD2_LOADED);
+	write_unlock(&journal->j_state_lock);
+	zj_proc_add(zj);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_load);
+
+/**
+ * zj_journal_wipe() - ext4 says that no recovery is needed
+ * @journal: the front, not loaded
+ * @write: false on a read-only device
+ *
+ * A stock log is thrown away, as stock does; live lanes never are.
+ */
+int zj_journal_wipe(journal_t *journal, int write)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	if (zj_journal_is_live(journal) || !journal->j_superblock->s_start)
+		return 0;
+	zj_notice(zj, "ignoring the stock journal's log: the file system is clean\n");
+	if (!write)
+		return 0;
+	return zj_make_clean(zj);
+}
+EXPORT_SYMBOL_GPL(zj_journal_wipe);
+
+/**
+ * zj_journal_destroy() - everything home, log marked empty, all freed
+ * @journal: the front, loaded or not
+ *
+ * Return: 0, or a negative error: the log is kept for recovery then.
+ */
+int zj_journal_destroy(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+	int err = 0;
+
+	if (journal->j_flags & JBD2_LOADED) {
+		err = zj_journal_force_commit(journal);
+		if (!err)
+			err = zj_checkpoint(zj, true);
+		if (!err)
+			err = zj_make_clean(zj);
+		if (!err && zj_aborted(zj))
+			err = -EIO;
+	}
+	journal_free(zj);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_destroy);

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lanes: one per-core journal each, with a thread that prefers its CPU.
+ *
+ * The number of lanes does not depend on the CPUs: a handle's lane is chosen when
+ * it starts and stays with it, CPUs beyond the lanes share.
+ */
+#include "zj.h"
+#include <linux/cpumask.h>
+#include <linux/ioprio.h>
+#include <linux/kthread.h>
+
+struct zj_lane *zj_lane_pick(struct zj_journal *zj)
+{
+	unsigned int cpu = raw_smp_processor_id();
+
+	/* One lane a CPU as a rule: no division then. */
+	return &zj->lanes[cpu < zj->nr_lanes ? cpu : cpu % zj->nr_lanes];
+}
+
+static void lane_timer(struct timer_list *timer)
+{
+	struct zj_lane *lane = from_timer(lane, timer, timer);
+
+	wake_up(&lane->wait_work);
+}
+
+static void lane_init(struct zj_journal *zj, int index)
+{
+	struct zj_lane *lane = &zj->lanes[index];
+
+	lane->journal = zj;
+	lane->index = index;
+	spin_lock_init(&lane->lock);
+	INIT_LIST_HEAD(&lane->pipeline);
+	INIT_LIST_HEAD(&lane->in_hand);
+	init_waitqueue_head(&lane->wait_start);
+	init_waitqueue_head(&lane->wait_work);
+	timer_setup(&lane->timer, lane_timer, 0);
+}
+
+static int lane_start(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	struct task_struct *task;
+
+	task = kthread_create(zj_lane_thread, lane, "zj/%s:%d",
+			      zj->front.j_devname, lane->index);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	/* A preference only: an unplugged CPU just moves it elsewhere. */
+	if (zj->nr_lanes > 1 && cpu_online(lane->index % nr_cpu_ids))
+		set_cpus_allowed_ptr(task, cpumask_of(lane->index % nr_cpu_ids));
+	get_task_struct(task);
+	lane->task = task;
+	wake_up_process(task);
+	return 0;
+}
+
+/**
+ * zj_lanes_start() - allocate the lanes, start all threads
+ * @zj: the journal, geometry known
+ *
+ * Return: 0 or a negative error; zj_lanes_stop() and zj_lanes_free() then undo.
+ */
+int zj_lanes_start(struct zj_journal *zj)
+{
+	unsigned int i;
+	int err;
+
+	zj->lanes = kvcalloc(zj->nr_lanes, sizeof(*zj->lanes), GFP_KERNEL);
+	if (!zj->lanes)
+		return -ENOMEM;
+	for (i = 0; i < zj->nr_lanes; i++)
+		lane_init(zj, i);
+	for (i = 0; i < zj->nr_lanes; i++) {
+		err = lane_start(&zj->lanes[i]);
+		if (err)
+			return err;
+	}
+	zj->front.j_task = zj->lanes[0].task;
+	zj->ckpt_task = kthread_run(zj_checkpoint_thread, zj, "zj/%s:ckpt",
+				    zj->front.j_devname);
+	if (IS_ERR(zj->ckpt_task)) {
+		err = PTR_ERR(zj->ckpt_task);
+		zj->ckpt_task = NULL;
+		return err;
+	}
+	return 0;
+}
+
+/**
+ * zj_lanes_stop() - stop all threads; what is frozen stays unwritten
+ */
+void zj_lanes_stop(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	if (zj->ckpt_task)
+		kthread_stop(zj->ckpt_task);
+	zj->ckpt_task = NULL;
+	zj->front.j_task = NULL;
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		struct zj_lane *lane = &zj->lanes[i];
+
+		if (!lane->task)
+			continue;
+		kthread_stop(lane->task);
+		put_task_struct(lane->task);
+		lane->task = NULL;
+		timer_shutdown_sync(&lane->timer);
+	}
+}
+
+void zj_lanes_free(struct zj_journal *zj)
+{
+	kvfree(zj->lanes);
+	zj->lanes = NULL;
+}
+
+void zj_journal_set_ioprio(journal_t *journal, int ioprio)
+{
+	struct zj_journal *zj = to_zj(journal);
+	unsigned int i;
+
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++)
+		if (zj->lanes[i].task)
+			set_task_ioprio(zj->lanes[i].task, ioprio);
+	if (zj->ckpt_task)
+		set_task_ioprio(zj->ckpt_task, ioprio);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_ioprio);

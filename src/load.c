@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recovery's I/O inside a mount.
+ *
+ * Home blocks go through the block device's buffer cache: ext4 has read the super
+ * block and the group descriptors before the journal is loaded, and relies on
+ * seeing them change in memory (hazard 4). The log is read past the cache.
+ */
+#include "zj.h"
+
+static u64 load_log_home(void *ctx, u32 block)
+{
+	struct zj_journal *zj = ctx;
+
+	return zj->map[block];
+}
+
+static int load_read_log(void *ctx, u32 block, u32 nr, void *buf)
+{
+	return zj_dev_rw(ctx, block, nr, buf, REQ_OP_READ);
+}
+
+static int load_write_log(void *ctx, u32 block, const void *buf)
+{
+	return zj_dev_rw(ctx, block, 1, (void *)buf,
+			 REQ_OP_WRITE | REQ_PREFLUSH | REQ_FUA);
+}
+
+static int load_write_home(void *ctx, u64 block, const void *buf)
+{
+	struct zj_journal *zj = ctx;
+	struct buffer_head *bh;
+
+	bh = __getblk(zj->front.j_fs_dev, block, zj->front.j_blocksize);
+	if (!bh)
+		return -ENOMEM;
+	lock_buffer(bh);
+	memcpy(bh->b_data, buf, bh->b_size);
+	set_buffer_uptodate(bh);
+	unlock_buffer(bh);
+	mark_buffer_dirty(bh);
+	brelse(bh);
+	return 0;
+}
+
+static int load_flush_home(void *ctx)
+{
+	struct zj_journal *zj = ctx;
+	int err = sync_blockdev(zj->front.j_fs_dev);
+
+	if (!err)
+		err = blkdev_issue_flush(zj->front.j_fs_dev);
+	return err;
+}
+
+static __printf(3, 4) void load_msg(void *ctx, int level, const char *fmt, ...)
+{
+	struct zj_journal *zj = ctx;
+	struct va_format vaf;
+	va_list args;
+
+	va_start(args, fmt);
+	vaf.fmt = fmt;
+	vaf.va = &args;
+	if (level)
+		zj_notice(zj, "recovery: %pV\n", &vaf);
+	else
+		zj_err(zj, "recovery: %pV\n", &vaf);
+	va_end(args);
+}
+
+static const struct zj_io_ops load_ops = {
+	.log_home	= load_log_home,
+	.read_log	= load_read_log,
+	.write_log	= load_write_log,
+	.write_home	= load_write_home,
+	.flush_home	= load_flush_home,
+	.msg		= load_msg,
+};
+
+/**
+ * zj_recover_device() - replay live lanes at mount
+ * @zj: the journal, mapped; its block 0 says that lanes are live
+ *
+ * Return: 0 with everything home and the log empty, or a negative error with
+ * nothing changed that a second try could not do again.
+ */
+int zj_recover_device(struct zj_journal *zj)
+{
+	struct block_device *fs = zj->front.j_fs_dev;
+	u64 blocks = bdev_nr_bytes(fs) / zj->front.j_blocksize;
+	struct zj_recovery_stats *st = &zj->recovered;
+	ktime_t start = ktime_get();
+	int err;
+
+	if (bdev_read_only(fs)) {
+		zj_err(zj, "recovery needs a writable device\n");
+		return -EROFS;
+	}
+	err = zj_recover(&load_ops, zj, zj->geo.uuid, zj->front.j_blocksize,
+			 zj->front.j_total_len, blocks, false, st);
+	if (err) {
+		zj_err(zj, "recovery failed: error %d; nothing was lost, the log is kept\n",
+		       err);
+		return err;
+	}
+	zj_notice(zj, "recovered %u transactions in %u components, %u blocks written home, %u revoked, %u transactions incomplete and discarded, in %lld ms\n",
+		  st->transactions, st->valid_components, st->replayed,
+		  st->revoked, st->discarded,
+		  ktime_ms_delta(ktime_get(), start));
+	return 0;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Third pass: choose for every block the newest valid image that is not
+ * revoked, write these home in block order, then empty the log.
+ */
+#include <linux/sched.h>
+#include <linux/sort.h>
+#include "recovery_int.h"
+
+static int zj_cmp_image(const void *pa, const void *pb)
+{
+	const struct zj_rec_image *a = pa, *b = pb;
+	int c = zj_cmp(a->block, b->block);
+
+	return c ? c : zj_cmp(a->stamp, b->stamp);
+}
+
+/* Drop the images of components that are not valid. */
+static void zj_keep_valid_images(struct zj_recovery *r)
+{
+	const struct zj_rec_component *comp = r->components.items;
+	const struct zj_rec_chunk *chunk = r->chunks.items;
+	struct zj_rec_image *image = r->images.items;
+	u32 i, c, k, kept = 0;
+
+	for (i = 0; i < r->components.nr; i++) {
+		if (!comp[i].valid)
+			continue;
+		for (c = 0; c < comp[i].nr_chunks; c++) {
+			const struct zj_rec_chunk *from =
+				&chunk[comp[i].first_chunk + c];
+
+			for (k = 0; k < from->nr_images; k++)
+				image[from->first_image + k].valid = true;
+		}
+	}
+	for (i = 0; i < r->images.nr; i++)
+		if (image[i].valid)
+			image[kept++] = image[i];
+	r->images.nr = kept;
+	r->stats->images = kept;
+}
+
+static int zj_sort_images(struct zj_recovery *r)
+{
+	struct zj_rec_image *image = r->images.items;
+	u32 i;
+
+	sort(image, r->images.nr, sizeof(*image), zj_cmp_image, NULL);
+	for (i = 1; i < r->images.nr; i++)
+		if (!zj_cmp_image(&image[i - 1], &image[i]))
+			return zj_corrupt(r, "stamp %llu: two images of block %llu, in segment %u block %u and segment %u block %u",
+					  image[i].stamp, image[i].block,
+					  zj_seg_of(r, image[i - 1].log_block),
+					  zj_seg_block_of(r, image[i - 1].log_block),
+					  zj_seg_of(r, image[i].log_block),
+					  zj_seg_block_of(r, image[i].log_block));
+	return 0;
+}
+
+/* The newest image of @block is the last of its run in the sorted array. */
+static struct zj_rec_image *zj_newest_image(const struct zj_recovery *r,
+					    u64 block)
+{
+	struct zj_rec_image *image = r->images.items;
+	u32 lo = 0, hi = r->images.nr, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (image[mid].block <= block)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && image[lo - 1].block == block ? &image[lo - 1] : NULL;
+}
+
+/* Note at the newest image of each block the highest stamp that revokes it. */
+static void zj_apply_revokes(struct zj_recovery *r)
+{
+	const struct zj_rec_component *comp = r->components.items;
+	const struct zj_rec_chunk *chunk = r->chunks.items;
+	const u64 *entries = r->entries.items;
+	struct zj_rec_image *image;
+	u32 i, c, k;
+
+	for (i = 0; i < r->components.nr; i++) {
+		if (!comp[i].valid)
+			continue;
+		for (c = 0; c < comp[i].nr_chunks; c++) {
+			const struct zj_rec_chunk *from =
+				&chunk[comp[i].first_chunk + c];
+
+			for (k = 0; k < from->nr_revokes; k++) {
+				image = zj_newest_image(r, entries[from->first_revoke + k]);
+				/* Components come in stamp order. */
+				if (image)
+					image->revoked = comp[i].stamp;
+			}
+		}
+	}
+}
+
+/* Leave one image per block to be written: the newest, unless revoked. */
+static void zj_keep_newest(struct zj_recovery *r)
+{
+	struct zj_rec_image *image = r->images.items;
+	u32 i, first = 0, kept = 0;
+
+	for (i = 0; i < r->images.nr; i++) {
+		const struct zj_rec_image *newest = &image[i];
+
+		if (i + 1 < r->images.nr && image[i + 1].block == image[i].block)
+			continue;
+		for (; first <= i; first++)
+			r->stats->revoked += image[first].stamp <= newest->revoked;
+		if (newest->stamp > newest->revoked)
+			image[kept++] = *newest;
+	}
+	r->images.nr = kept;
+	r->stats->replayed = kept;
+}
+
+/* The journal never logs itself: that would overwrite what is still to be read. */
+static int zj_check_own_blocks(struct zj_recovery *r)
+{
+	const struct zj_rec_image *image;
+	u32 i;
+
+	if (!r->ops->log_home || !r->images.nr)
+		return 0;
+	for (i = 0; i < r->journal_blocks; i++) {
+		image = zj_newest_image(r, r->ops->log_home(r->ctx, i));
+		if (image)
+			return zj_corrupt(r, "stamp %llu: segment %u block %u is an image of block %llu, which is the journal's own block %u",
+					  image->stamp,
+					  zj_seg_of(r, image->log_block),
+					  zj_seg_block_of(r, image->log_block),
+					  image->block, i);
+	}
+	return 0;
+}
+
+int zj_choose(struct zj_recovery *r)
+{
+	int err;
+
+	zj_keep_valid_images(r);
+	err = zj_sort_images(r);
+	if (!err)
+		err = zj_check_own_blocks(r);
+	if (err)
+		return err;
+	zj_apply_revokes(r);
+	zj_keep_newest(r);
+	return 0;
+}
+
+/* A write failed: what is home already is valid, so starting over is safe. */
+static int zj_write_failed(struct zj_recovery *r, int err, const char *what,
+			   u64 block)
+{
+	r->ops->msg(r->ctx, 0,
+		    "error %d writing %s (block %llu); the log is kept: check the device, then mount or recover again",
+		    err, what, block);
+	return err;
+}
+
+static int zj_replay_image(struct zj_recovery *r,
+			   const struct zj_rec_image *image)
+{
+	int err = zj_read_log(r, image->log_block, 1, r->buf);
+
+	if (err)
+		return err;
+	if (zj_image_csum(r->seed, r->buf, r->geo.block_size) != image->csum) {
+		r->ops->msg(r->ctx, 0,
+			    "journal block %u reads differently the second time; the log is kept: check the device, then mount or recover again",
+			    image->log_block);
+		return -EIO;
+	}
+	zj_unescape(r->buf, image->flags);
+	err = r->ops->write_home(r->ctx, image->block, r->buf);
+	return err ? zj_write_failed(r, err, "a block home", image->block) : 0;
+}
+
+int zj_replay(struct zj_recovery *r)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 i;
+	int err;
+
+	for (i = 0; i < r->images.nr; i++) {
+		err = zj_replay_image(r, &image[i]);
+		if (err)
+			return err;
+		cond_resched();
+	}
+	err = r->ops->flush_home(r->ctx);
+	if (err)
+		return zj_write_failed(r, err, "the device's cache back", 0);
+
+	/* One sector with a new generation, and every record is stale. */
+	r->geo.generation++;
+	zj_encode_log_super(&r->geo, r->buf);
+	err = r->ops->write_log(r->ctx, ZJ_BLOCK_LOG_SUPER, r->buf);
+	return err ? zj_write_failed(r, err, "the log super block",
+				     ZJ_BLOCK_LOG_SUPER) : 0;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Log space: one pool of segments, from which lanes draw (design §7).
+ *
+ * A handle's credits are promised out of what its lane has in hand, so that the
+ * usual start touches nothing outside its lane. Only when that runs short does a
+ * lane take segments from the pool, and give what it does not need back at the
+ * next freeze. Commit itself never waits for space (N6).
+ */
+#include "zj.h"
+
+/* A header, one for the revokes that spill, a lost tail. */
+#define ZJ_TXN_OVERHEAD		3
+
+/**
+ * zj_log_blocks() - log blocks that a transaction may take at worst
+ * @zj: the journal
+ * @credits: images and revoke blocks
+ */
+u32 zj_log_blocks(const struct zj_journal *zj, int credits)
+{
+	u32 n = max(credits, 0);
+
+	n += n / zj->tags_per_chunk + ZJ_TXN_OVERHEAD + zj->dep_blocks;
+	/* A segment's end may cost a header and a block that fits nothing. */
+	return n + 2 * (n / (zj->geo.seg_blocks - 2) + 1);
+}
+
+static u32 lane_room(const struct zj_lane *lane)
+{
+	u32 seg_blocks = lane->journal->geo.seg_blocks;
+	u32 room = lane->nr_in_hand * seg_blocks;
+
+	if (lane->cur)
+		room += seg_blocks - lane->cur_off;
+	return room;
+}
+
+static u32 lane_need(const struct zj_lane *lane, int credits, int rsv)
+{
+	const struct zj_journal *zj = lane->journal;
+	u32 need = lane->promised;
+
+	if (lane->running)
+		credits += lane->running->credits;
+	need += zj_log_blocks(zj, credits);
+	if (rsv)
+		need += zj_log_blocks(zj, rsv);
+	return need;
+}
+
+static void take_segments(struct zj_lane *lane, u32 nr)
+{
+	struct zj_journal *zj = lane->journal;
+
+	spin_lock(&zj->pool_lock);
+	/* All or nothing: two lanes must not starve each other half-way. */
+	if (nr <= zj->nr_pool) {
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool - nr);
+		lane->nr_in_hand += nr;
+		while (nr--)
+			list_move_tail(zj->pool.next, &lane->in_hand);
+	}
+	spin_unlock(&zj->pool_lock);
+}
+
+/**
+ * zj_space_get() - does the lane have room for more credits?
+ * @lane: the lane
+ * @credits: images to add to its running transaction
+ * @rsv: images of a reserved handle besides, or 0
+ *
+ * Context: lane->lock held; takes pool_lock when the lane's own space is short.
+ * Return: true if there is room; the caller accounts for it.
+ */
+bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
+{
+	u32 seg_blocks = lane->journal->geo.seg_blocks;
+	int running = lane->running ? lane->running->credits : 0;
+	u32 need, room;
+
+	lockdep_assert_held(&lane->lock);
+	/* A handle without credits needs a header all the same. */
+	if (likely(lane->limit && !rsv && running + credits <= lane->limit))
+		return true;
+	need = lane_need(lane, credits, rsv);
+	room = lane_room(lane);
+	if (need > room) {
+		take_segments(lane, DIV_ROUND_UP(need - room, seg_blocks));
+		room = lane_room(lane);
+	}
+	if (need > room)
+		return false;
+	/* A credit more costs less than 17/16 of a block, and a few blocks once. */
+	lane->limit = rsv ? 0 : running + credits +
+			    max_t(int, (room - need) - (room - need) / 8 - 8, 0);
+	return true;
+}
+
+/**
+ * zj_space_surplus() - give back segments that nothing was promised of
+ * @lane: the lane, after a freeze or a commit
+ *
+ * Context: lane->lock held.
+ */
+void zj_space_surplus(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	u32 room = lane_room(lane), seg_blocks = zj->geo.seg_blocks;
+	u32 owed = lane_need(lane, 0, 0);
+	bool gave = false;
+
+	lockdep_assert_held(&lane->lock);
+	/* One stays, so that small transactions leave the pool alone. */
+	lane->limit = 0;
+	while (lane->nr_in_hand > 1 && room >= owed + seg_blocks) {
+		spin_lock(&zj->pool_lock);
+		list_move(lane->in_hand.prev, &zj->pool);
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
+		spin_unlock(&zj->pool_lock);
+		lane->nr_in_hand--;
+		room -= seg_blocks;
+		gave = true;
+	}
+	if (gave && atomic_read(&zj->space_waiters))
+		wake_up_all(&zj->wait_space);
+}
+
+/**
+ * zj_space_next() - the lane goes on to its next segment
+ * @lane: the lane
+ *
+ * Context: lane->lock held; the lane's thread.
+ * Return: false if it has none in hand, which breaks N6.
+ */
+bool zj_space_next(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	struct zj_seg *seg;
+
+	lockdep_assert_held(&lane->lock);
+	if (list_empty(&lane->in_hand))
+		return false;
+	seg = list_first_entry(&lane->in_hand, struct zj_seg, link);
+	list_del_init(&seg->link);
+	lane->nr_in_hand--;
+	spin_lock(&zj->pool_lock);
+	if (lane->cur)
+		list_add_tail(&lane->cur->link, &zj->full);
+	seg->seq = ++zj->seg_seq;
+	spin_unlock(&zj->pool_lock);
+	seg->max_stamp = 0;
+	lane->cur = seg;
+	lane->cur_off = 0;
+	return true;
+}
+
+static bool pool_may_serve(struct zj_lane *lane, int credits, int rsv)
+{
+	bool ok;
+
+	spin_lock(&lane->lock);
+	ok = zj_space_get(lane, credits, rsv);
+	spin_unlock(&lane->lock);
+	return ok || zj_aborted(lane->journal);
+}
+
+/**
+ * zj_space_wait() - wait until a lane may have room
+ * @lane: the lane
+ * @credits: as for zj_space_get()
+ * @rsv: as for zj_space_get()
+ *
+ * Closes what runs and has the oldest components checkpointed and trimmed.
+ *
+ * Context: sleeps; no handle open.
+ * Return: 0, or -EROFS if aborted.
+ */
+int zj_space_wait(struct zj_lane *lane, int credits, int rsv)
+{
+	struct zj_journal *zj = lane->journal;
+
+	zj_count(&lane->stats.wait_space, 1);
+	atomic_inc(&zj->space_waiters);
+	zj_checkpoint_kick(zj);
+	wait_event(zj->wait_space, pool_may_serve(lane, credits, rsv));
+	atomic_dec(&zj->space_waiters);
+	return zj_aborted(zj) ? -EROFS : 0;
+}
+
+/* An idle lane's segment that is dead is as good as new (forward progress). */
+static void trim_lane(struct zj_lane *lane, u64 trim_stamp)
+{
+	struct zj_journal *zj = lane->journal;
+
+	spin_lock(&lane->lock);
+	lane->limit = 0;
+	if (lane->cur && lane->cur_off && lane->cur->max_stamp <= trim_stamp) {
+		spin_lock(&zj->pool_lock);
+		lane->cur->seq = ++zj->seg_seq;
+		if (lane->promised || lane->running) {
+			lane->cur_off = 0;
+		} else {
+			list_add(&lane->cur->link, &zj->pool);
+			WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
+			lane->cur = NULL;
+		}
+		spin_unlock(&zj->pool_lock);
+	}
+	if (!lane->promised && !lane->running && lane->nr_in_hand) {
+		spin_lock(&zj->pool_lock);
+		list_splice_init(&lane->in_hand, &zj->pool);
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool + lane->nr_in_hand);
+		spin_unlock(&zj->pool_lock);
+		lane->nr_in_hand = 0;
+	}
+	spin_unlock(&lane->lock);
+}
+
+/**
+ * zj_space_trim() - take back the segments that hold dead transactions only
+ * @zj: the journal
+ * @trim_stamp: S, durable on the device
+ */
+void zj_space_trim(struct zj_journal *zj, u64 trim_stamp)
+{
+	struct zj_seg *seg, *tmp;
+	unsigned int i;
+
+	spin_lock(&zj->pool_lock);
+	list_for_each_entry_safe(seg, tmp, &zj->full, link) {
+		if (seg->max_stamp > trim_stamp)
+			continue;
+		list_move_tail(&seg->link, &zj->pool);
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
+	}
+	spin_unlock(&zj->pool_lock);
+	for (i = 0; i < zj->nr_lanes; i++)
+		trim_lane(&zj->lanes[i], trim_stamp);
+	wake_up_all(&zj->wait_space);
+}
+
+/**
+ * zj_space_low() - should the background checkpoint work ahead?
+ */
+bool zj_space_low(struct zj_journal *zj)
+{
+	return READ_ONCE(zj->nr_pool) < zj->geo.nr_segs / 2 ||
+	       atomic_read(&zj->space_waiters);
+}
+
+/**
+ * zj_space_init() - all segments into the pool
+ * @zj: the journal, geometry known
+ */
+int zj_space_init(struct zj_journal *zj)
+{
+	u32 i;
+
+	zj->segs = kvcalloc(zj->geo.nr_segs, sizeof(*zj->segs), GFP_KERNEL);
+	if (!zj->segs)
+		return -ENOMEM;
+	for (i = 0; i < zj->geo.nr_segs; i++) {
+		zj->segs[i].index = i;
+		list_add_tail(&zj->segs[i].link, &zj->pool);
+	}
+	zj->nr_pool = zj->geo.nr_segs;
+	return 0;
+}
+
+void zj_space_exit(struct zj_journal *zj)
+{
+	kvfree(zj->segs);
+	zj->segs = NULL;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Block 0 and the log super block: live or clean.
+ *
+ * Live: block 0 carries ZJ_JBD2_INCOMPAT_LANES and a start that is not 0, durable
+ * before the first chunk is written, so stock tools refuse it untouched. Clean: a
+ * stock super block with an empty log, written only when everything is home.
+ */
+#include "zj.h"
+
+static struct zj_jbd2_super *super_of(struct zj_journal *zj)
+{
+	return zj->front.j_superblock;
+}
+
+static bool has_csum(const struct zj_jbd2_super *sb)
+{
+	return sb->s_feature_incompat &
+	       cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3);
+}
+
+static int bad_super(struct zj_journal *zj, const char *why)
+{
+	zj_err(zj, "journal super block: %s; nothing was written: copy the device, then run e2fsck -f, which empties the journal\n", why);
+	return -EINVAL;
+}
+
+static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
+{
+	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
+	u32 unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
+	u32 type = be32_to_cpu(sb->s_blocktype);
+
+	if (sb->s_magic != cpu_to_be32(ZJ_JBD2_MAGIC))
+		return bad_super(zj, "bad magic number");
+	if (type != ZJ_JBD2_SUPERBLOCK_V2)
+		return bad_super(zj, "not version 2");
+	if (be32_to_cpu(sb->s_blocksize) != zj->front.j_blocksize)
+		return bad_super(zj, "wrong block size");
+	if (unknown || sb->s_feature_ro_compat) {
+		zj_err(zj, "journal has unknown features %#x/%#x; a newer zjournal may know them\n",
+		       unknown, be32_to_cpu(sb->s_feature_ro_compat));
+		return -EINVAL;
+	}
+	if (be32_to_cpu(sb->s_maxlen) > zj->front.j_total_len)
+		return bad_super(zj, "journal is longer than its inode");
+	if (!be32_to_cpu(sb->s_first) ||
+	    be32_to_cpu(sb->s_first) >= be32_to_cpu(sb->s_maxlen))
+		return bad_super(zj, "bad first block");
+	if (has_csum(sb) && sb->s_checksum != zj_jbd2_super_csum(sb))
+		return bad_super(zj, "bad checksum");
+	return 0;
+}
+
+/**
+ * zj_super_read() - read and check block 0
+ * @zj: the journal; map[0], block size and total length are known
+ *
+ * Return: 0, -EIO, or -EINVAL with a message.
+ */
+int zj_super_read(struct zj_journal *zj)
+{
+	struct buffer_head *bh;
+	int err;
+
+	bh = __bread(zj->front.j_dev, zj->map[0], zj->front.j_blocksize);
+	if (!bh)
+		return -EIO;
+	zj->sb_bh = bh;
+	zj->front.j_superblock = (void *)bh->b_data;
+	err = check_super(zj, super_of(zj));
+	if (err)
+		return err;
+	zj->front.j_total_len = be32_to_cpu(super_of(zj)->s_maxlen);
+	zj->front.j_errno = (int)be32_to_cpu(super_of(zj)->s_errno);
+	return 0;
+}
+
+/**
+ * zj_super_write() - write block 0, durable on return
+ * @zj: the journal
+ *
+ * Context: super_lock held.
+ */
+int zj_super_write(struct zj_journal *zj)
+{
+	struct buffer_head *bh = zj->sb_bh;
+	blk_opf_t opf = REQ_SYNC;
+
+	lockdep_assert_held(&zj->super_lock);
+	if (zj_flag(zj, JBD2_BARRIER))
+		opf |= REQ_PREFLUSH | REQ_FUA;
+	lock_buffer(bh);
+	if (has_csum(super_of(zj)))
+		super_of(zj)->s_checksum = zj_jbd2_super_csum(super_of(zj));
+	set_buffer_uptodate(bh);
+	set_buffer_dirty(bh);
+	unlock_buffer(bh);
+	return __sync_dirty_buffer(bh, opf);
+}
+
+static int write_block(struct zj_journal *zj, u32 block, const void *data)
+{
+	blk_opf_t opf = REQ_OP_WRITE;
+
+	if (zj_flag(zj, JBD2_BARRIER))
+		opf |= REQ_PREFLUSH | REQ_FUA;
+	return zj_dev_rw(zj, block, 1, (void *)data, opf);
+}
+
+/* Nothing of the old generation is alive: every lane starts its segment anew. */
+static void restart_segments(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++) {
+		struct zj_lane *lane = &zj->lanes[i];
+
+		spin_lock(&lane->lock);
+		lane->cur_off = 0;
+		spin_unlock(&lane->lock);
+	}
+}
+
+static int format_log(struct zj_journal *zj)
+{
+	void *block = kmem_cache_zalloc(zj->frozen_cache,
+					GFP_NOFS | __GFP_NOFAIL);
+	int err;
+
+	zj->geo.generation++;
+	zj->seed = zj_seed(zj->geo.uuid, zj->geo.generation);
+	restart_segments(zj);
+	zj_encode_log_super(&zj->geo, block);
+	err = write_block(zj, ZJ_BLOCK_LOG_SUPER, block);
+	kmem_cache_free(zj->frozen_cache, block);
+	return err;
+}
+
+/**
+ * zj_make_live() - before the first chunk: tell everybody that lanes are in use
+ * @zj: the journal
+ *
+ * Context: sleeps; called by every commit, a read of one flag as a rule.
+ * Return: 0 or a negative error.
+ */
+int zj_make_live(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = super_of(zj);
+	int err = 0;
+
+	/* Pairs with the store below: block 0 is durable then. */
+	if (smp_load_acquire(&zj->live))
+		return 0;
+	mutex_lock(&zj->super_lock);
+	if (!zj->live) {
+		err = format_log(zj);
+		if (!err) {
+			sb->s_feature_incompat |=
+				cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+			sb->s_start = sb->s_first;
+			err = zj_super_write(zj);
+		}
+		/* Pairs with the load above: geometry and seed are new. */
+		if (!err)
+			smp_store_release(&zj->live, true);
+	}
+	mutex_unlock(&zj->super_lock);
+	return err;
+}
+
+/**
+ * zj_make_clean() - the log is empty: block 0 is a stock super block again
+ * @zj: the journal; everything is home and durable
+ *
+ * The sequence only grows, so that stock recovery takes no leftover of an older
+ * stock log for the next transaction.
+ *
+ * Context: sleeps; no commit is under way.
+ * Return: 0 or a negative error.
+ */
+int zj_make_clean(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = super_of(zj);
+	int err = 0;
+
+	mutex_lock(&zj->super_lock);
+	if (sb->s_start) {
+		sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+		sb->s_start = 0;
+		sb->s_head = 0;
+		be32_add_cpu(&sb->s_sequence, 1);
+		/* No commit is under way: nobody reads it now. */
+		WRITE_ONCE(zj->live, false);
+		err = zj_super_write(zj);
+		if (err) {
+			/* Still live on the device: the next try must write. */
+			sb->s_feature_incompat |=
+				cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+			sb->s_start = sb->s_first;
+		}
+	}
+	mutex_unlock(&zj->super_lock);
+	return err;
+}
+
+/**
+ * zj_trim_write() - make S durable
+ * @zj: the journal
+ * @trim_stamp: S; the home writes of everything up to it are durable
+ *
+ * Context: ckpt_lock held.
+ */
+int zj_trim_write(struct zj_journal *zj, u64 trim_stamp)
+{
+	void *block = kmem_cache_zalloc(zj->frozen_cache,
+					GFP_NOFS | __GFP_NOFAIL);
+	u32 slot;
+	int err;
+
+	zj->trim_seq++;
+	slot = zj->trim_seq % ZJ_TRIM_SLOTS;
+	zj_encode_trim(&zj->geo, zj->trim_seq, trim_stamp, block);
+	err = write_block(zj, ZJ_BLOCK_TRIM + slot, block);
+	kmem_cache_free(zj->frozen_cache, block);
+	return err;
+}
+
+bool zj_journal_is_live(journal_t *journal)
+{
+	return journal->j_superblock->s_feature_incompat &
+	       cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+}
+EXPORT_SYMBOL_GPL(zj_journal_is_live);
+
+/* ---- features, as ext4 sets them on every mount ---- */
+
+static const u32 can_incompat = ZJ_JBD2_INCOMPAT_REVOKE | ZJ_JBD2_INCOMPAT_64BIT |
+				ZJ_JBD2_INCOMPAT_ASYNC_COMMIT |
+				ZJ_JBD2_INCOMPAT_CSUM_V2 |
+				ZJ_JBD2_INCOMPAT_CSUM_V3;
+
+int zj_journal_check_available_features(journal_t *journal,
+					unsigned long compat, unsigned long ro,
+					unsigned long incompat)
+{
+	return !(compat & ~(unsigned long)ZJ_JBD2_COMPAT_CHECKSUM) && !ro &&
+	       !(incompat & ~(unsigned long)can_incompat);
+}
+EXPORT_SYMBOL_GPL(zj_journal_check_available_features);
+
+/**
+ * zj_journal_set_features() - features that stock would use on this journal
+ * @journal: the front
+ * @compat: compatible ones
+ * @ro: read-only compatible ones
+ * @incompat: incompatible ones
+ *
+ * They have no meaning for our log, which always has 64-bit blocks, checksums and
+ * revokes; block 0 keeps them for the next stock mount.
+ *
+ * Return: 1 if all are known, else 0 and nothing is set.
+ */
+int zj_journal_set_features(journal_t *journal, unsigned long compat,
+			    unsigned long ro, unsigned long incompat)
+{
+	struct zj_jbd2_super *sb = journal->j_superblock;
+
+	if (!zj_journal_check_available_features(journal, compat, ro, incompat))
+		return 0;
+	mutex_lock(&to_zj(journal)->super_lock);
+	if (incompat & (ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3)) {
+		/* One kind of checksum at a time. */
+		sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 |
+						       ZJ_JBD2_INCOMPAT_CSUM_V3);
+		sb->s_feature_compat &= ~cpu_to_be32(ZJ_JBD2_COMPAT_CHECKSUM);
+		sb->s_checksum_type = ZJ_JBD2_CRC32C;
+	}
+	sb->s_feature_compat |= cpu_to_be32(compat);
+	sb->s_feature_incompat |= cpu_to_be32(incompat);
+	mutex_unlock(&to_zj(journal)->super_lock);
+	return 1;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_features);
+
+void zj_journal_clear_features(journal_t *journal, unsigned long compat,
+			       unsigned long ro, unsigned long incompat)
+{
+	struct zj_jbd2_super *sb = journal->j_superblock;
+
+	mutex_lock(&to_zj(journal)->super_lock);
+	sb->s_feature_compat &= ~cpu_to_be32(compat);
+	sb->s_feature_incompat &= ~cpu_to_be32(incompat);
+	mutex_unlock(&to_zj(journal)->super_lock);
+}
+EXPORT_SYMBOL_GPL(zj_journal_clear_features);

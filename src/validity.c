@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Validity: a component is valid when all its members are committed and all that
+ * it depends on is valid (design §5). Arrivals are counted, so a dependency costs
+ * O(1), and what becomes valid goes on a work list, so a chain of any length
+ * needs no recursion.
+ *
+ * Becoming valid has two phases. In the first the forgotten blocks of all members
+ * are unfiled; forget has waited for their home writes already. In the second
+ * buffers turn dirty for write-back, ext4's callbacks run, waiters go on.
+ */
+#include "zj.h"
+
+/* ---- counting ---- */
+
+/* comp_lock held. */
+static void arrive(struct zj_component *comp, struct list_head *ready)
+{
+	if (--comp->missing || comp->state != ZJ_C_FROZEN)
+		return;
+	/* Pairs with zj_txn_state(). */
+	smp_store_release(&comp->state, ZJ_C_VALID);
+	list_add_tail(&comp->ready_link, ready);
+}
+
+static void push_dependants(struct zj_component *comp, struct list_head *ready)
+{
+	struct zj_dep *dep, *tmp;
+
+	list_for_each_entry_safe(dep, tmp, &comp->dependants, on_link) {
+		list_del_init(&dep->on_link);
+		dep->on = NULL;
+		arrive(dep->comp, ready);
+	}
+}
+
+/* Room for another frozen component in these lanes (N7). comp_lock held. */
+static void leave_lanes(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &comp->members, comp_link)
+		txn->lane->nr_frozen--;
+	list_for_each_entry(txn, &comp->members, comp_link)
+		zj_try_freeze_lane(txn->lane);
+}
+
+/* ---- the two phases ---- */
+
+static struct zj_part *part_of(struct journal_head *jh, struct zj_txn *txn)
+{
+	struct zj_part *part;
+
+	list_for_each_entry(part, &jh->parts, jh_link)
+		if (part->txn == txn)
+			return part;
+	return NULL;
+}
+
+/* A valid part replaces the older ones, whether home or not (J2). */
+static void drop_older(struct journal_head *jh, struct zj_part *part)
+{
+	while (!list_is_first(&part->jh_link, &jh->parts))
+		zj_part_drop(list_first_entry(&jh->parts, struct zj_part,
+					      jh_link));
+}
+
+static void unmap(struct buffer_head *bh)
+{
+	clear_buffer_jbddirty(bh);
+	if (!buffer_freed(bh))
+		return;
+	clear_buffer_freed(bh);
+	if (!zj_bh_is_file(bh))
+		return;
+	clear_buffer_mapped(bh);
+	clear_buffer_new(bh);
+	clear_buffer_req(bh);
+	bh->b_bdev = NULL;
+}
+
+static void finish_forget(struct journal_head *jh, struct zj_part *part)
+{
+	bool newest = jh->newest == part;
+
+	drop_older(jh, part);
+	zj_part_drop(part);
+	if (newest)
+		unmap(jh->bh);
+}
+
+static void go_home(struct journal_head *jh, struct zj_part *part)
+{
+	struct buffer_head *bh = jh->bh;
+
+	drop_older(jh, part);
+	if (jh->newest == part && buffer_freed(bh)) {
+		/* Truncated by a handle of the same component. */
+		zj_part_drop(part);
+		unmap(bh);
+		return;
+	}
+	zj_part_set(part, BIT(ZJ_PART_HOMEWARD));
+	if (jh->newest == part) {
+		mark_buffer_dirty(bh);
+		clear_buffer_jbddirty(bh);
+		return;
+	}
+	zj_part_set(part, BIT(ZJ_PART_NEEDS_DIRTY));
+	if (!zj_part_test(jh->newest, ZJ_PART_MODIFIED))
+		clear_buffer_jbddirty(bh);
+}
+
+static void process_forget(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	struct zj_part *part;
+
+	spin_lock(&jh->lock);
+	part = part_of(jh, txn);
+	if (part && zj_part_test(part, ZJ_PART_FORGET))
+		finish_forget(jh, part);
+	spin_unlock(&jh->lock);
+}
+
+static void process_image(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	struct zj_part *part;
+
+	spin_lock(&jh->lock);
+	part = part_of(jh, txn);
+	if (part)
+		go_home(jh, part);
+	spin_unlock(&jh->lock);
+}
+
+/* From here on nothing can be forgotten in this transaction any more. */
+static void close_forgets(struct zj_txn *txn)
+{
+	spin_lock(&txn->list_lock);
+	txn->forgets_done = true;
+	spin_unlock(&txn->list_lock);
+}
+
+static void call_back(struct zj_journal *zj, struct zj_txn *txn)
+{
+	void (*callback)(journal_t *journal, transaction_t *t);
+
+	callback = READ_ONCE(zj->front.j_commit_callback);
+	if (callback)
+		callback(&zj->front, &txn->pub);
+	txn->pub.t_state = T_FINISHED;
+}
+
+static void finish(struct zj_journal *zj, struct zj_component *comp)
+{
+	u64 us = ktime_us_delta(ktime_get(), comp->frozen_at);
+	struct zj_txn *txn;
+
+	/* Members do not change after the freeze. */
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		close_forgets(txn);
+		zj_txn_walk(txn, process_forget, NULL);
+		zj_revoke_retire(txn);
+	}
+	list_for_each_entry(txn, &comp->members, comp_link)
+		zj_txn_walk(txn, process_image, NULL);
+	list_for_each_entry(txn, &comp->members, comp_link)
+		call_back(zj, txn);
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		zj_count(&txn->lane->stats.commit_us, us);
+		zj_txn_set_valid(txn);
+	}
+	spin_lock(&zj->comp_lock);
+	comp->finished = true;
+	spin_unlock(&zj->comp_lock);
+}
+
+/**
+ * zj_member_committed() - a member's record and all before it are durable
+ * @txn: the member; the caller is its lane's thread
+ *
+ * Finishes every component that becomes valid by it.
+ *
+ * Context: sleeps.
+ */
+void zj_member_committed(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_component *comp, *tmp;
+	LIST_HEAD(ready);
+
+	spin_lock(&zj->comp_lock);
+	arrive(txn->comp, &ready);
+	/* The list grows at its end while we walk it. */
+	list_for_each_entry(comp, &ready, ready_link) {
+		push_dependants(comp, &ready);
+		leave_lanes(comp);
+	}
+	spin_unlock(&zj->comp_lock);
+	if (list_empty(&ready))
+		return;
+	list_for_each_entry_safe(comp, tmp, &ready, ready_link) {
+		list_del_init(&comp->ready_link);
+		finish(zj, comp);
+	}
+	zj_progress(zj);
+	if (zj_space_low(zj))
+		zj_checkpoint_kick(zj);
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The objects of the journal, and which lock guards what.
+ *
+ * Lock order, outermost first (docs/architecture.md explains it):
+ *
+ *   buffer lock > journal_head.lock > zj_journal.comp_lock > zj_lane.lock
+ *     > zj_journal.pool_lock
+ *   jbd2_inode.i_lock > comp_lock;  journal_head.lock > zj_txn.list_lock
+ *   revoke bucket lock > zj_txn.list_lock
+ */
+#ifndef ZJ_H
+#define ZJ_H
+
+#include <zjournal/jbd2.h>
+#include <zjournal/recovery.h>
+#include <linux/atomic.h>
+#include <linux/blkdev.h>
+#include <linux/mutex.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+#include "codec.h"
+
+#define ZJ_REVOKE_HASH_BITS	12
+/* Components of a lane that are frozen and not yet valid (rule N7). */
+#define ZJ_MAX_FROZEN		4
+
+struct zj_journal;
+struct zj_lane;
+struct zj_txn;
+struct zj_component;
+
+/* ---- what a transaction owns of a block ---- */
+
+enum zj_part_bits {
+	ZJ_PART_MODIFIED,	/* has an image to log */
+	ZJ_PART_LIVE,		/* the log is written from the live buffer */
+	ZJ_PART_LOGGED,		/* the image is in the log, the copy is gone */
+	ZJ_PART_FORGET,		/* no image: supersedes older parts once valid */
+	ZJ_PART_HOMEWARD,	/* valid, processed: the buffer's dirty bit tells */
+	ZJ_PART_NEEDS_DIRTY,	/* valid, not home, dirty bit taken by a newer part */
+	ZJ_PART_WAS_DIRTY,	/* buffer was dirty outside the journal before */
+};
+
+/**
+ * struct zj_part - what one transaction owns of one block
+ */
+struct zj_part {
+	struct journal_head *jh;	/* immutable; holds a reference */
+	struct zj_txn	*txn;		/* jh->lock; its owner */
+	struct list_head jh_link;	/* jh->lock; in jh->parts, oldest first */
+	struct list_head txn_link;	/* txn->list_lock; in txn->parts */
+	unsigned long	flags;		/* jh->lock; zj_part_bits */
+	void		*frozen;	/* jh->lock; the image to log, or NULL */
+	void		*image;		/* lane's thread; what goes to the log */
+	struct rcu_head	rcu;		/* lockless readers of jh->newest */
+};
+
+/**
+ * struct journal_head - the journal's view of one buffer
+ */
+struct journal_head {
+	struct buffer_head *bh;		/* immutable; holds a reference */
+	refcount_t	refs;		/* one a part, one a user; 0 under JH bit lock */
+	spinlock_t	lock;		/* guards what follows */
+	struct list_head parts;		/* zj_part.jh_link, oldest first */
+	struct zj_part	*newest;	/* last of parts; read under RCU */
+	struct jbd2_buffer_trigger_type *triggers; /* or NULL */
+	bool		contended;	/* touched while its last owner was frozen */
+	bool		first_used;	/* @first is in parts */
+	struct zj_part	first;		/* the usual buffer has one part at a time */
+	struct rcu_head	rcu;		/* lockless readers of b_private */
+};
+
+/* ---- ordered data ---- */
+
+/**
+ * struct zj_inode_entry - what one transaction has of an inode's data
+ */
+struct zj_inode_entry {
+	struct jbd2_inode proxy;	/* for callbacks; range under jinode lock */
+	struct jbd2_inode *jinode;	/* immutable */
+	struct zj_txn	*txn;		/* immutable */
+	struct list_head inode_link;	/* jinode->i_lock */
+	struct list_head txn_link;	/* txn->list_lock */
+	bool		write;		/* jinode->i_lock; submit the range at commit */
+	bool		busy;		/* txn->list_lock; a commit thread is at it */
+};
+
+/* ---- revokes ---- */
+
+/**
+ * struct zj_revoke - a revoked block; in the index until its owner is valid
+ */
+struct zj_revoke {
+	u64		block;		/* immutable */
+	struct zj_txn	*txn;		/* bucket lock; the owner */
+	struct hlist_node hash;		/* bucket lock; RCU readers */
+	struct list_head txn_link;	/* txn->list_lock */
+	struct rcu_head	rcu;
+};
+
+/**
+ * struct zj_revoke_bucket - one chain of the index
+ */
+struct zj_revoke_bucket {
+	spinlock_t	lock;		/* guards the chain */
+	struct hlist_head head;
+};
+
+/* ---- transactions ---- */
+
+/**
+ * struct zj_dep - one component depends on another
+ *
+ * At most one for each lane: R7 makes the newest imply the older ones.
+ */
+struct zj_dep {
+	struct zj_component *comp;	/* comp_lock; the dependent one */
+	struct zj_component *on;	/* comp_lock; NULL once that is valid */
+	u64		stamp;		/* comp_lock; of @on, kept when resolved */
+	u32		lane;		/* comp_lock; lane through which it came */
+	bool		embedded;	/* immutable; part of a zj_txn */
+	struct list_head comp_link;	/* comp_lock; in comp->deps */
+	struct list_head on_link;	/* comp_lock; in on->dependants */
+};
+
+/**
+ * struct zj_txn - one transaction of one lane
+ */
+struct zj_txn {
+	struct transaction_s pub;	/* what ext4 sees; first member */
+	struct zj_lane	*lane;		/* immutable */
+	struct zj_component *comp;	/* comp_lock to change; RCU to read */
+	struct list_head comp_link;	/* comp_lock; in comp->members */
+	struct list_head lane_link;	/* lane->lock; in lane->pipeline */
+	refcount_t	refs;		/* component, waiters */
+	struct zj_dep	prev_dep;	/* comp_lock; on the lane's previous (R7) */
+	u64		last_dep;	/* a hint, racy: stamp depended on last */
+	int		updates;	/* lane->lock; open handles */
+	int		credits;	/* lane->lock; images promised or used */
+	bool		locked;		/* lane->lock and comp_lock to set */
+	bool		freezing;	/* lane->lock; within try_freeze only */
+	unsigned long	expires;	/* jiffies; immutable */
+	unsigned int	handles;	/* lane->lock; handles started, statistics */
+
+	spinlock_t	list_lock;	/* guards the lists below */
+	struct list_head parts;		/* zj_part.txn_link */
+	struct list_head revokes;	/* zj_revoke.txn_link */
+	struct list_head inodes;	/* zj_inode_entry.txn_link */
+	int		nr_revokes;	/* list_lock */
+	bool		jdata;		/* list_lock; has file-mapped parts */
+	bool		forgets_done;	/* list_lock; phase one has passed */
+
+	u32		nr_chunks;	/* lane thread; of this member's record */
+	bool		valid;		/* release store; waiters may go on */
+	struct rcu_head	rcu;		/* tid lookups */
+};
+
+#define to_txn(t)	container_of(t, struct zj_txn, pub)
+
+enum zj_comp_state {
+	ZJ_C_RUNNING,	/* open to handles */
+	ZJ_C_LOCKED,	/* no new handles, drains */
+	ZJ_C_FROZEN,	/* closed: stamp, members, dependencies are fixed */
+	ZJ_C_VALID,	/* recovery is certain to replay it */
+};
+
+/**
+ * struct zj_component - transactions that close and commit together
+ */
+struct zj_component {
+	enum zj_comp_state state;	/* comp_lock to change; acquire to read */
+	u64		stamp;		/* set at the freeze point */
+	int		nr_members;	/* comp_lock */
+	int		missing;	/* comp_lock; unresolved dependencies, and
+					 * from the freeze on uncommitted members
+					 */
+	int		unsubmitted;	/* comp_lock; members with data to submit */
+	bool		finished;	/* comp_lock; both phases of validity done */
+	ktime_t		frozen_at;	/* immutable once frozen; statistics */
+	struct list_head members;	/* comp_lock; zj_txn.comp_link */
+	struct list_head deps;		/* comp_lock; zj_dep.comp_link */
+	struct list_head dependants;	/* comp_lock; zj_dep.on_link */
+	struct list_head trim_link;	/* comp_lock; zj_journal.trim_list */
+	struct list_head ready_link;	/* the thread that made it valid */
+	struct rcu_head	rcu;		/* readers of zj_txn.comp */
+};
+
+/* ---- log space ---- */
+
+/**
+ * struct zj_seg - one segment of the log
+ */
+struct zj_seg {
+	u32		index;		/* immutable */
+	u64		seq;		/* owner lane->lock; of this tenure */
+	u64		max_stamp;	/* lane->lock, then pool_lock; newest inside */
+	struct list_head link;		/* pool_lock, or lane->lock in hand */
+};
+
+/* ---- lanes ---- */
+
+/**
+ * struct zj_lane_stats - counters; approximate, each written in its lane
+ */
+struct zj_lane_stats {
+	u64	txns;		/* transactions committed */
+	u64	handles;	/* handles in them */
+	u64	blocks;		/* images logged */
+	u64	headers;	/* header blocks logged */
+	u64	flushes;	/* cache flushes issued */
+	u64	copies;		/* frozen copies made by accessors */
+	u64	ahead;		/* frozen copies made by the lane's thread */
+	u64	wait_log;	/* accesses that waited for log I/O */
+	u64	united;		/* transactions united with another lane's */
+	u64	depends;	/* dependencies on another lane's component */
+	u64	wait_locked;	/* handle starts that waited for a drain */
+	u64	wait_space;	/* handle starts that waited for log space */
+	u64	commit_us;	/* freeze to validity, microseconds, summed */
+};
+
+/**
+ * struct zj_lane - one per-core journal
+ */
+struct zj_lane {
+	struct zj_journal *journal;	/* immutable */
+	int		index;		/* immutable */
+	spinlock_t	lock;		/* guards what follows */
+	struct zj_txn	*running;	/* running or locked, or NULL */
+	struct list_head pipeline;	/* zj_txn.lane_link, frozen, unwritten */
+	int		nr_frozen;	/* comp_lock; frozen and not valid */
+	struct zj_component *last_frozen; /* comp_lock; newest, NULL once trimmed */
+
+	struct zj_seg	*cur;		/* segment being filled, or NULL */
+	u32		cur_off;	/* blocks used in cur */
+	struct list_head in_hand;	/* zj_seg.link, empty segments */
+	u32		nr_in_hand;	/* length of in_hand */
+	u32		promised;	/* log blocks owed to frozen transactions and
+					 * reservations
+					 */
+	int		rsv_credits;	/* of reserved handles not started */
+	int		limit;		/* credits up to which the running transaction
+					 * is known to fit; 0 if unknown
+					 */
+
+	wait_queue_head_t wait_start;	/* the running transaction has changed */
+	wait_queue_head_t wait_work;	/* the lane's thread sleeps here */
+	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
+	struct task_struct *task;	/* the lane's thread */
+	struct zj_lane_stats stats;
+} ____cacheline_aligned_in_smp;
+
+/* ---- the journal ---- */
+
+/**
+ * struct zj_journal - everything behind one front
+ */
+struct zj_journal {
+	struct journal_s front;		/* what ext4 sees; first member */
+	struct zj_lane	*lanes;		/* immutable once loaded */
+	unsigned int	nr_lanes;	/* immutable once loaded */
+	unsigned int	lanes_wanted;	/* option, before load; 0: one per CPU */
+
+	struct zj_log_geometry geo;	/* super_lock to change */
+	u32		seed;		/* checksum seed; super_lock to change */
+	u64		*map;		/* immutable; device block of journal block */
+	struct buffer_head *sb_bh;	/* journal block 0 */
+	bool		live;		/* super_lock to change */
+	int		barrier;	/* barrier_lock to change; starts wait if set */
+	errseq_t	wb_err;		/* immutable once loaded; the mapping's, then */
+	struct zj_revoke_bucket *revoke; /* immutable; 1 << ZJ_REVOKE_HASH_BITS */
+	struct kmem_cache *frozen_cache; /* immutable; frozen copies, one block each */
+	u32		tags_per_chunk;	/* immutable; images under one header */
+	u32		revokes_per_block; /* immutable */
+	u32		dep_blocks;	/* immutable; headers that dependencies fill */
+	u32		max_credits;	/* immutable; of one transaction */
+	u32		soft_credits;	/* immutable; a larger one is committed */
+
+	/* Above: read by every handle, so kept apart from what is written below. */
+	struct mutex	super_lock ____cacheline_aligned_in_smp;
+					/* live bit, super blocks, generation */
+
+	spinlock_t	comp_lock ____cacheline_aligned_in_smp;
+					/* components, dependencies, stamps */
+	u64		stamp;		/* comp_lock; G: last stamp given out */
+	struct list_head trim_list;	/* comp_lock; by stamp, frozen and up */
+	wait_queue_head_t wait_submit;	/* a member has submitted its data */
+	wait_queue_head_t wait_trim;	/* a component was finished or trimmed */
+	u64		progress;	/* comp_lock; counts both */
+
+	atomic_t	next_tid ____cacheline_aligned_in_smp;
+					/* once a transaction, not a handle */
+	struct xarray	tids;		/* live transactions; RCU readers */
+
+	spinlock_t	pool_lock ____cacheline_aligned_in_smp;
+					/* guards the segments in no lane's hand */
+	struct zj_seg	*segs;		/* all of them */
+	struct list_head pool;		/* free ones */
+	u32		nr_pool;	/* length of pool */
+	struct list_head full;		/* filled ones, until trimmed */
+	u64		seg_seq;	/* last tenure given out */
+	wait_queue_head_t wait_space;	/* segments came back */
+	atomic_t	space_waiters;	/* handle starts that wait for space */
+
+	struct mutex	ckpt_lock;	/* one checkpoint at a time */
+	u64		trimmed;	/* ckpt_lock; S as on disk */
+	u64		trim_seq;	/* ckpt_lock; of the slot written last */
+	struct task_struct *ckpt_task;	/* background checkpoint */
+	wait_queue_head_t wait_ckpt;	/* it sleeps here */
+	bool		ckpt_wanted;	/* set to wake it */
+
+	struct mutex	barrier_lock;	/* held from lock_updates to unlock */
+	wait_queue_head_t wait_barrier;	/* both sides of the barrier */
+
+	struct zj_recovery_stats recovered; /* of the last recovery */
+	struct proc_dir_entry *proc;	/* /proc/fs/zjournal/<dev> */
+	struct mutex	abort_lock;	/* serialises aborts */
+};
+
+#define to_zj(j)	container_of(j, struct zj_journal, front)
+
+static inline struct zj_journal *txn_zj(const struct zj_txn *txn)
+{
+	return txn->lane->journal;
+}
+
+static inline struct zj_txn *handle_txn(const handle_t *handle)
+{
+	return to_txn(handle->h_transaction);
+}
+
+/* Caller is in an RCU read section or holds comp_lock. */
+static inline enum zj_comp_state zj_txn_state(const struct zj_txn *txn)
+{
+	/* Pairs with freeze() and arrive(). */
+	return smp_load_acquire(&READ_ONCE(txn->comp)->state);
+}
+
+static inline bool zj_txn_is_valid(const struct zj_txn *txn)
+{
+	bool valid;
+
+	rcu_read_lock();
+	valid = zj_txn_state(txn) == ZJ_C_VALID;
+	rcu_read_unlock();
+	return valid;
+}
+
+/* ext4 changes some of them while we run. */
+static inline bool zj_flag(const struct zj_journal *zj, unsigned long flag)
+{
+	return READ_ONCE(zj->front.j_flags) & flag;
+}
+
+static inline bool zj_aborted(const struct zj_journal *zj)
+{
+	return zj_flag(zj, JBD2_ABORT);
+}
+
+static inline bool zj_part_test(const struct zj_part *part, int bit)
+{
+	return READ_ONCE(part->flags) & BIT(bit);
+}
+
+/* part->jh->lock held; the test of ownership looks without it. */
+static inline void zj_part_set(struct zj_part *part, unsigned long bits)
+{
+	WRITE_ONCE(part->flags, part->flags | bits);
+}
+
+/* The same. */
+static inline void zj_part_clear(struct zj_part *part, unsigned long bits)
+{
+	WRITE_ONCE(part->flags, part->flags & ~bits);
+}
+
+/* Handles of one lane may count at once: one of them may get lost. */
+static inline void zj_count(u64 *counter, u64 n)
+{
+	WRITE_ONCE(*counter, READ_ONCE(*counter) + n);
+}
+
+/* Buffers of file folios carry journaled data; others are metadata. */
+bool zj_bh_is_file(const struct buffer_head *bh);
+
+/* ---- jhead.c ---- */
+
+/* Memory that a touch may need, allocated before locks are taken. */
+struct zj_spare {
+	struct zj_part	*part;		/* for R1, R3 */
+	void		*frozen;	/* for a copy by the accessor */
+	struct zj_dep	*dep;		/* for R3 */
+};
+
+extern struct kmem_cache *zj_handle_cache;
+
+int zj_caches_init(void);
+void zj_caches_exit(void);
+struct kmem_cache *zj_frozen_cache(u32 block_size);
+struct journal_head *zj_jh_get(struct buffer_head *bh);
+struct journal_head *zj_jh_attach(struct buffer_head *bh);
+void zj_jh_put(struct journal_head *jh);
+void zj_spare_fill(struct zj_journal *zj, struct zj_spare *spare, bool more);
+void zj_spare_free(struct zj_journal *zj, struct zj_spare *spare);
+struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare);
+void zj_part_untake(struct journal_head *jh, struct zj_part *part,
+		    struct zj_spare *spare);
+void zj_part_file(struct zj_part *part, struct journal_head *jh,
+		  struct zj_txn *txn);
+bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
+		       struct zj_txn *txn);
+void zj_part_move(struct zj_part *part, struct zj_txn *txn);
+void zj_part_drop(struct zj_part *part);
+bool zj_part_retire(struct journal_head *jh);
+void zj_txn_walk(struct zj_txn *txn,
+		 void (*fn)(struct zj_txn *txn, struct journal_head *jh,
+			    void *arg), void *arg);
+void zj_part_logged(struct zj_journal *zj, struct zj_part *part);
+void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy);
+bool zj_part_wants_copy(struct zj_part *part);
+void zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy);
+void zj_jh_wait_live(struct journal_head *jh);
+
+/* ---- component.c ---- */
+
+struct zj_component *zj_component_alloc(void);
+void zj_component_add(struct zj_component *comp, struct zj_txn *txn);
+bool zj_unite(struct zj_txn *txn, struct zj_txn *other);
+bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_dep **spare);
+void zj_tie(struct zj_txn *txn, struct zj_txn *other);
+void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn);
+void zj_commit_request_lane(struct zj_lane *lane);
+void zj_commit_request_all(struct zj_journal *zj);
+void zj_try_freeze(struct zj_journal *zj, struct zj_txn *txn);
+void zj_try_freeze_lane(struct zj_lane *lane);
+void zj_component_free(struct zj_journal *zj, struct zj_component *comp);
+
+/* ---- txn.c ---- */
+
+struct zj_txn *zj_txn_alloc(struct zj_lane *lane);
+void zj_txn_publish(struct zj_txn *txn);
+void zj_txn_free_unused(struct zj_txn *txn);
+struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid);
+void zj_txn_put(struct zj_txn *txn);
+void zj_txn_set_valid(struct zj_txn *txn);
+int zj_txn_wait_valid(struct zj_txn *txn);
+
+/* ---- space.c ---- */
+
+u32 zj_log_blocks(const struct zj_journal *zj, int credits);
+bool zj_space_get(struct zj_lane *lane, int credits, int rsv);
+int zj_space_wait(struct zj_lane *lane, int credits, int rsv);
+bool zj_space_next(struct zj_lane *lane);
+void zj_space_trim(struct zj_journal *zj, u64 trim_stamp);
+void zj_space_surplus(struct zj_lane *lane);
+int zj_space_init(struct zj_journal *zj);
+void zj_space_exit(struct zj_journal *zj);
+bool zj_space_low(struct zj_journal *zj);
+
+/* ---- commit.c, log.c ---- */
+
+int zj_lane_thread(void *arg);
+int zj_log_write(struct zj_txn *txn);
+int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
+bool zj_needs_flush(struct zj_journal *zj);
+int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
+	      blk_opf_t opf);
+
+/* ---- validity.c ---- */
+
+void zj_member_committed(struct zj_txn *txn);
+
+/* ---- checkpoint.c, trim.c ---- */
+
+int zj_checkpoint_thread(void *arg);
+int zj_checkpoint(struct zj_journal *zj, bool all);
+void zj_checkpoint_kick(struct zj_journal *zj);
+void zj_progress(struct zj_journal *zj);
+
+/* ---- revoke.c ---- */
+
+int zj_revoke_init(struct zj_journal *zj);
+void zj_revoke_exit(struct zj_journal *zj);
+void zj_revoke_touch(handle_t *handle, u64 block);
+void zj_revoke_retire(struct zj_txn *txn);
+
+/* ---- ordered.c ---- */
+
+int zj_ordered_submit(struct zj_txn *txn);
+int zj_ordered_wait(struct zj_txn *txn);
+void zj_ordered_drop(struct zj_txn *txn);
+
+/* ---- super.c, load.c ---- */
+
+int zj_super_read(struct zj_journal *zj);
+int zj_super_write(struct zj_journal *zj);
+int zj_make_live(struct zj_journal *zj);
+int zj_make_clean(struct zj_journal *zj);
+int zj_trim_write(struct zj_journal *zj, u64 trim_stamp);
+int zj_recover_device(struct zj_journal *zj);
+
+/* ---- lane.c ---- */
+
+int zj_lanes_start(struct zj_journal *zj);
+void zj_lanes_stop(struct zj_journal *zj);
+void zj_lanes_free(struct zj_journal *zj);
+struct zj_lane *zj_lane_pick(struct zj_journal *zj);
+
+/* ---- abort.c ---- */
+
+void zj_abort(struct zj_journal *zj, int err);
+void zj_drop_everything(struct zj_journal *zj);
+
+/* ---- stats.c (kernel/procfs.c) ---- */
+
+int zj_proc_init(void);
+void zj_proc_exit(void);
+void zj_proc_add(struct zj_journal *zj);
+void zj_proc_remove(struct zj_journal *zj);
+
+#define zj_err(zj, fmt, ...) \
+	pr_err("zjournal %s: " fmt, (zj)->front.j_devname, ##__VA_ARGS__)
+#define zj_notice(zj, fmt, ...) \
+	pr_notice("zjournal %s: " fmt, (zj)->front.j_devname, ##__VA_ARGS__)
+
+#endif /* ZJ_H */
