@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the semantic patches make ext4 call: mount checks, claims of in-core
+ * inodes, declared reads.  Compiled into zext4.ko beside the adapted files.
+ */
+#include <linux/quotaops.h>
+#include <linux/rmap.h>
+#include "ext4.h"
+#include "ext4_jbd2.h"
+
+/* ---- mount ---- */
+
+/* The features whose code the patches have been checked against. */
+#define ZEXT4_COMPAT							\
+	(EXT4_FEATURE_COMPAT_DIR_PREALLOC |				\
+	 EXT4_FEATURE_COMPAT_IMAGIC_INODES |				\
+	 EXT4_FEATURE_COMPAT_HAS_JOURNAL | EXT4_FEATURE_COMPAT_EXT_ATTR | \
+	 EXT4_FEATURE_COMPAT_RESIZE_INODE | EXT4_FEATURE_COMPAT_DIR_INDEX | \
+	 EXT4_FEATURE_COMPAT_SPARSE_SUPER2 |				\
+	 EXT4_FEATURE_COMPAT_FAST_COMMIT |				\
+	 EXT4_FEATURE_COMPAT_STABLE_INODES |				\
+	 EXT4_FEATURE_COMPAT_ORPHAN_FILE)
+
+#define ZEXT4_INCOMPAT							\
+	(EXT4_FEATURE_INCOMPAT_FILETYPE | EXT4_FEATURE_INCOMPAT_RECOVER | \
+	 EXT4_FEATURE_INCOMPAT_META_BG | EXT4_FEATURE_INCOMPAT_EXTENTS | \
+	 EXT4_FEATURE_INCOMPAT_64BIT | EXT4_FEATURE_INCOMPAT_FLEX_BG |	\
+	 EXT4_FEATURE_INCOMPAT_EA_INODE | EXT4_FEATURE_INCOMPAT_MMP |	\
+	 EXT4_FEATURE_INCOMPAT_INLINE_DATA |				\
+	 EXT4_FEATURE_INCOMPAT_ENCRYPT | EXT4_FEATURE_INCOMPAT_CASEFOLD | \
+	 EXT4_FEATURE_INCOMPAT_CSUM_SEED | EXT4_FEATURE_INCOMPAT_LARGEDIR)
+
+#define ZEXT4_RO_COMPAT							\
+	(EXT4_FEATURE_RO_COMPAT_SPARSE_SUPER |				\
+	 EXT4_FEATURE_RO_COMPAT_LARGE_FILE |				\
+	 EXT4_FEATURE_RO_COMPAT_BTREE_DIR |				\
+	 EXT4_FEATURE_RO_COMPAT_HUGE_FILE |				\
+	 EXT4_FEATURE_RO_COMPAT_GDT_CSUM |				\
+	 EXT4_FEATURE_RO_COMPAT_DIR_NLINK |				\
+	 EXT4_FEATURE_RO_COMPAT_EXTRA_ISIZE |				\
+	 EXT4_FEATURE_RO_COMPAT_BIGALLOC |				\
+	 EXT4_FEATURE_RO_COMPAT_METADATA_CSUM |				\
+	 EXT4_FEATURE_RO_COMPAT_QUOTA | EXT4_FEATURE_RO_COMPAT_PROJECT | \
+	 EXT4_FEATURE_RO_COMPAT_VERITY |				\
+	 EXT4_FEATURE_RO_COMPAT_ORPHAN_PRESENT |			\
+	 EXT4_FEATURE_RO_COMPAT_READONLY)
+
+int zext4_parse_lanes(struct fs_parameter *param, unsigned int *lanes,
+		      bool *given)
+{
+	unsigned int value;
+
+	if (param->type == fs_value_is_string &&
+	    !strcmp(param->string, "auto")) {
+		value = 0;
+	} else if (param->type != fs_value_is_string ||
+		   kstrtouint(param->string, 10, &value) ||
+		   value < 1 || value > ZJ_MAX_LANES) {
+		ext4_msg(NULL, KERN_ERR,
+			 "lanes= takes a number from 1 to %u, or auto (one per CPU)",
+			 ZJ_MAX_LANES);
+		return -EINVAL;
+	}
+	*lanes = value;
+	*given = true;
+	return 0;
+}
+
+static int zext4_check_bits(struct super_block *sb, const char *kind,
+			    __le32 word, u32 covered)
+{
+	u32 unknown = le32_to_cpu(word) & ~covered;
+
+	if (!unknown)
+		return 0;
+	ext4_msg(sb, KERN_ERR,
+		 "zext4 does not cover the file system's %s feature(s) %#x; mount it as ext4",
+		 kind, unknown);
+	return -EINVAL;
+}
+
+/* What zext4 cannot do, once all options are known; writes nothing. */
+int zext4_check_mount(struct super_block *sb)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(sb);
+	struct ext4_super_block *es = sbi->s_es;
+
+	if (zext4_check_bits(sb, "compat", es->s_feature_compat, ZEXT4_COMPAT) ||
+	    zext4_check_bits(sb, "incompat", es->s_feature_incompat,
+			     ZEXT4_INCOMPAT) ||
+	    zext4_check_bits(sb, "ro_compat", es->s_feature_ro_compat,
+			     ZEXT4_RO_COMPAT))
+		return -EINVAL;
+	if (ext4_has_feature_journal(sb) && !test_opt(sb, NOLOAD)) {
+		if (es->s_journal_inum)
+			return 0;
+		ext4_msg(sb, KERN_ERR,
+			 "zext4 does not cover external journals; mount as ext4, or move the journal inside: tune2fs -O ^has_journal, then tune2fs -j");
+		return -EINVAL;
+	}
+	if (sbi->s_zj_lanes_set) {
+		ext4_msg(sb, KERN_ERR,
+			 "can't mount with lanes=, fs mounted w/o journal");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Live lanes decide; the flag may lag behind them (hazard 19). */
+bool zext4_needs_recovery(struct super_block *sb, journal_t *journal)
+{
+	if (zj_journal_is_live(journal))
+		EXT4_SB(sb)->s_zj_was_live = true;
+	return EXT4_SB(sb)->s_zj_was_live ||
+		ext4_has_feature_journal_needs_recovery(sb);
+}
+
+/* The same for a mount that leaves the journal alone (noload). */
+bool zext4_unloaded_is_live(struct super_block *sb)
+{
+	u32 ino = le32_to_cpu(EXT4_SB(sb)->s_es->s_journal_inum);
+	struct inode *inode;
+	journal_t *journal;
+	bool live;
+
+	if (!ext4_has_feature_journal(sb) || !ino)
+		return false;
+	inode = ext4_iget(sb, ino, EXT4_IGET_SPECIAL);
+	if (IS_ERR(inode))
+		return false;
+	journal = zj_journal_init_inode(inode);
+	if (IS_ERR(journal)) {
+		iput(inode);
+		return false;
+	}
+	journal->j_private = sb;
+	live = zj_journal_is_live(journal);
+	zj_journal_destroy(journal);
+	return live;
+}
+
+/* ---- journaled data ---- */
+
+/*
+ * Access may copy the image of a frozen owner, before that has taken the right to
+ * store from whoever has mapped the page: a store that came after the copy would
+ * be in no transaction. So it is taken here; the next store faults and is
+ * journaled anew. The folio is locked.
+ */
+void zext4_before_access(struct folio *folio)
+{
+	folio_wait_writeback(folio);
+	if (folio_mkclean(folio))
+		folio_mark_dirty(folio);
+}
+
+/* ---- handles and in-core inodes ---- */
+
+/* Every handle claims the inode that it is started for, before it changes it. */
+handle_t *zext4_start(struct inode *inode, struct super_block *sb, int blocks,
+		      int rsv_blocks, int revoke_creds, unsigned int type,
+		      unsigned int line)
+{
+	bool nested = journal_current_handle();
+	handle_t *handle;
+
+	handle = zj_journal_start(EXT4_SB(sb)->s_journal, blocks, rsv_blocks,
+				  revoke_creds, GFP_NOFS, type, line);
+	if (IS_ERR(handle))
+		return handle;
+	if (!nested)
+		zext4_started(handle, inode, sb);
+	else if (inode)
+		zext4_claim(handle, inode);
+	return handle;
+}
+
+/*
+ * What an outermost handle claims; a restart renews it.  Journaled quota is
+ * changed in core by anyone, on behalf of any inode, before ext4 hears of it:
+ * with quota on, all open handles are one component.
+ */
+void zext4_started(handle_t *handle, struct inode *inode,
+		   struct super_block *sb)
+{
+	if (inode)
+		zext4_claim_keep(handle, inode);
+#ifdef CONFIG_QUOTA
+	if (sb_any_quota_loaded(sb) && ext4_is_quota_journalled(sb) &&
+	    !is_handle_aborted(handle))
+		zj_journal_claim_keep(handle, &EXT4_SB(sb)->s_zj_quota_claim);
+#endif
+}
+
+void zext4_claim(handle_t *handle, struct inode *inode)
+{
+	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
+		zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim);
+}
+
+void zext4_claim_keep(handle_t *handle, struct inode *inode)
+{
+	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
+		zj_journal_claim_keep(handle, &EXT4_I(inode)->i_zj_claim);
+}
+
+/*
+ * The safety net: an inode is about to be marked dirty.  True if nobody had
+ * claimed it: then it must still be what its block in the inode table says.
+ */
+bool zext4_claim_late(handle_t *handle, struct inode *inode)
+{
+	tid_t tid = READ_ONCE(EXT4_I(inode)->i_zj_claim);
+	bool unclaimed = ext4_handle_valid(handle) &&
+		!ext4_test_inode_state(inode, EXT4_STATE_NEW) &&
+		!is_handle_aborted(handle) &&
+		tid != handle->h_transaction->t_tid &&
+		zj_transaction_committed(EXT4_JOURNAL(inode), tid);
+
+	zext4_claim(handle, inode);
+	return unclaimed;
+}
+
+/* A warning here names an inode that was changed before it was claimed. */
+void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc)
+{
+	struct ext4_inode *raw = ext4_raw_inode(iloc);
+	struct ext4_inode_info *ei = EXT4_I(inode);
+	bool mapped = (S_ISREG(inode->i_mode) || S_ISDIR(inode->i_mode)) &&
+		!ext4_has_inline_data(inode);
+
+	WARN_ONCE(inode->i_nlink != le16_to_cpu(raw->i_links_count) ||
+		  ei->i_dtime != le32_to_cpu(raw->i_dtime) ||
+		  (mapped && memcmp(ei->i_data, raw->i_block,
+				    sizeof(ei->i_data))),
+		  "zext4: inode %lu was changed before a handle claimed it",
+		  inode->i_ino);
+}
+
+/* ---- reads that a handle relies on ---- */
+
+/*
+ * The handle is about to set a feature bit in the super block.  Two handles
+ * that do meet in its buffer, so the later tid covers the earlier one.
+ */
+void zext4_feature_set(handle_t *handle, struct super_block *sb)
+{
+	if (ext4_handle_valid(handle) && !is_handle_aborted(handle)) {
+		WRITE_ONCE(EXT4_SB(sb)->s_zj_feature_tid,
+			   handle->h_transaction->t_tid);
+		smp_wmb(); /* pairs with zext4_feature_relied_on() */
+	}
+}
+
+/*
+ * The handle needs a feature bit and has found it set.  Bits that were set
+ * before, or whose transaction is valid, need no dependency.
+ */
+void zext4_feature_relied_on(handle_t *handle, struct super_block *sb)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(sb);
+	tid_t tid;
+
+	smp_rmb(); /* after the bit: pairs with zext4_feature_set() */
+	tid = READ_ONCE(sbi->s_zj_feature_tid);
+	if (!tid || !ext4_handle_valid(handle) || is_handle_aborted(handle) ||
+	    zj_transaction_committed(sbi->s_journal, tid))
+		return;
+	zj_journal_read_dependency(handle, sbi->s_sbh);
+}
+
+/* A resize copies the super block or a descriptor block to its backups. */
+void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
+			      const char *data)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(sb);
+	struct buffer_head *bh = sbi->s_sbh;
+	unsigned long i;
+
+	if (!ext4_handle_valid(handle))
+		return;
+	if (data != (char *)sbi->s_es) {
+		for (i = 0; i < sbi->s_gdb_count; i++) {
+			bh = sbi_array_rcu_deref(sbi, s_group_desc, i);
+			if (bh->b_data == data)
+				break;
+		}
+		if (WARN_ON_ONCE(i == sbi->s_gdb_count))
+			return;
+	}
+	zj_journal_read_dependency(handle, bh);
+}
+
+/* ---- waiting for the owner of one buffer ---- */
+
+/* The first journaled buffer at or after @offset of a locked folio, held. */
+struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset)
+{
+	struct buffer_head *head = folio_buffers(folio);
+	struct buffer_head *bh = head;
+
+	if (!head)
+		return NULL;
+	do {
+		if (bh_offset(bh) >= offset && buffer_jbd(bh)) {
+			get_bh(bh);
+			return bh;
+		}
+		bh = bh->b_this_page;
+	} while (bh != head);
+	return NULL;
+}
+
+/* Waits for the owner of what zext4_tail_buffer() found, and drops it. */
+int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh)
+{
+	int ret;
+
+	if (!bh)
+		return 0;
+	ret = zj_journal_wait_buffer(journal, bh);
+	put_bh(bh);
+	return ret;
+}
+
+/*
+ * Before the super block is written outside the journal.  In the last commit of
+ * an unmount the caller may be a lane's thread: it must not wait for itself.
+ */
+void zext4_lock_super(struct super_block *sb)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(sb);
+
+	if (sbi->s_journal && !ext4_test_mount_flag(sb, EXT4_MF_JOURNAL_DESTROY))
+		zj_journal_lock_valid_buffer(sbi->s_journal, sbi->s_sbh);
+	else
+		lock_buffer(sbi->s_sbh);
+}

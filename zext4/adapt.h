@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the semantic patches make ext4 call; included at the end of its ext4.h.
+ */
+#ifndef ZEXT4_ADAPT_H
+#define ZEXT4_ADAPT_H
+
+#include <linux/fs_parser.h>
+#include <zjournal/jbd2.h>
+
+/*
+ * Stock ext4 has caches of the same structs: ours need other names, and must
+ * not be merged with others, so that a leak shows when the module goes.
+ */
+#define ZEXT4_CACHE(type, flags)					\
+	kmem_cache_create("zext4_" #type, sizeof(struct type),		\
+			  __alignof__(struct type),			\
+			  (flags) | SLAB_NO_MERGE, NULL)
+
+/* Mount. */
+int zext4_parse_lanes(struct fs_parameter *param, unsigned int *lanes,
+		      bool *given);
+int zext4_check_mount(struct super_block *sb);
+bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
+bool zext4_unloaded_is_live(struct super_block *sb);
+
+/* Handles and in-core inodes (R10). */
+handle_t *zext4_start(struct inode *inode, struct super_block *sb, int blocks,
+		      int rsv_blocks, int revoke_creds, unsigned int type,
+		      unsigned int line);
+void zext4_started(handle_t *handle, struct inode *inode,
+		   struct super_block *sb);
+void zext4_claim(handle_t *handle, struct inode *inode);
+void zext4_claim_keep(handle_t *handle, struct inode *inode);
+bool zext4_claim_late(handle_t *handle, struct inode *inode);
+void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc);
+
+/* Reads that a handle relies on (R9). */
+void zext4_feature_set(handle_t *handle, struct super_block *sb);
+void zext4_feature_relied_on(handle_t *handle, struct super_block *sb);
+void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
+			      const char *data);
+
+/* Journaled data. */
+void zext4_before_access(struct folio *folio);
+
+/* Waiting for the owner of one buffer. */
+struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset);
+int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh);
+void zext4_lock_super(struct super_block *sb);
+
+/* In mballoc.c: forget frees that never became valid, at unmount. */
+void zext4_drop_freed(struct super_block *sb);
+
+/* Freed extents wait here for their transaction, by tid (s_md_lock). */
+#define zext4_freed_list(sbi, tid)					\
+	(&(sbi)->s_freed_data_list[(tid) % ARRAY_SIZE((sbi)->s_freed_data_list)])
+
+/* Stands where fast commit, which is never on, looks for "the" transaction. */
+static inline tid_t zext4_no_fast_commit(void)
+{
+	return 0;
+}
+
+#endif /* ZEXT4_ADAPT_H */

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Identity: zext4 registers itself only (never as ext2 or ext3), and has a
+// sysfs directory of its own.  Without it, loading beside stock ext4 fails.
+//
+// expect: super.c: ext4_init_fs=2 ext4_exit_fs=1
+// expect: sysfs.c: ext4_init_sysfs=1
+// expect: mballoc.c: ext4_groupinfo_create_slab=1
+
+@@
+@@
+ext4_init_fs(...)
+{
+<...
+(
+- register_as_ext3();
+|
+- register_as_ext2();
+|
+- unregister_as_ext3();
+|
+- unregister_as_ext2();
+)
+...>
+}
+
+@@
+@@
+ext4_exit_fs(...)
+{
+<...
+(
+- unregister_as_ext3();
+|
+- unregister_as_ext2();
+)
+...>
+}
+
+@@
+@@
+- kobject_create_and_add("ext4", fs_kobj)
++ kobject_create_and_add("zext4", fs_kobj)
+
+// As ZEXT4_CACHE() in adapt.h does for the other slab caches.
+@@
+@@
+ext4_groupinfo_create_slab(...)
+{
+<...
+ kmem_cache_create(...,
+- SLAB_RECLAIM_ACCOUNT
++ SLAB_RECLAIM_ACCOUNT | SLAB_NO_MERGE
+ , NULL)
+...>
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Fields that the other patches use.  The inode's claim (R10) starts as 0; the
+// freed-extent lists become 64, by tid (contract 2.5 item 5).
+//
+// expect: ext4.h: -=3
+// expect: super.c: ext4_alloc_inode=1 -=1
+
+@@
+@@
+struct ext4_inode_info {
+ ...
+ tid_t i_datasync_tid;
++ tid_t i_zj_claim;
+ ...
+};
+
+@@
+@@
+struct ext4_sb_info {
+ ...
+- struct list_head s_freed_data_list[2];
++ struct list_head s_freed_data_list[64];
+ ...
+};
+
+@@
+@@
+struct ext4_sb_info {
+ ...
+ struct journal_s *s_journal;
++ unsigned int s_zj_lanes;
++ bool s_zj_lanes_set;
++ bool s_zj_was_live;
++ tid_t s_zj_quota_claim;
++ tid_t s_zj_feature_tid;
+ ...
+};
+
+@@
+@@
+struct ext4_fs_context {
+ ...
+ ext4_fsblk_t s_sb_block;
++ unsigned int zj_lanes;
++ bool zj_lanes_set;
+};
+
+@@
+expression ei;
+@@
+ext4_alloc_inode(...)
+{
+ ...
+ ei->i_datasync_tid = 0;
++ ei->i_zj_claim = 0;
+ ...
+}

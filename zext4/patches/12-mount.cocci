@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Whether the log is to be recovered, kept or refused is decided by the lanes,
+// not by needs_recovery alone (contract 2.5 item 10, hazard 19); what zext4
+// does not cover is refused by name; a dirty stock journal (-EUCLEAN from the
+// journal) fails the mount without any write.
+//
+// expect: super.c: __ext4_fill_super=3 ext4_load_journal=4 __ext4_remount=1
+
+@@
+@@
+__ext4_fill_super(...)
+{
+ ...
+ ext4_apply_options(fc, sb);
++ err = zext4_check_mount(sb);
++ if (err)
++	goto failed_mount;
+ ...
+}
+
+@@
+identifier err;
+@@
+__ext4_fill_super(...)
+{
+<...
+ err = ext4_load_and_init_journal(...);
+ if (err) goto failed_mount3a;
++ if (sbi->s_zj_was_live)
++	needs_recovery = 1;
+...>
+}
+
+@@
+@@
+__ext4_fill_super(...)
+{
+<...
+ test_opt(sb, NOLOAD) && !sb_rdonly(sb) &&
+- ext4_has_feature_journal_needs_recovery(sb)
++ (ext4_has_feature_journal_needs_recovery(sb) || zext4_unloaded_is_live(sb))
+...>
+}
+
+@@
+@@
+ext4_load_journal(...)
+{
+<...
+- ext4_has_feature_journal_needs_recovery(sb)
++ zext4_needs_recovery(sb, journal)
+...>
+}
+
+@@
+@@
+ext4_load_journal(...)
+{
+<...
++ zj_journal_set_lanes(journal, EXT4_SB(sb)->s_zj_lanes);
+ err = jbd2_journal_load(journal);
+...>
+}
+
+@@
+@@
+ext4_load_journal(...)
+{
+<...
+- if (changed && !really_read_only)
++ if (changed && !really_read_only && err != -EUCLEAN)
+ {...}
+...>
+}
+
+// ro,noload, then rw: live lanes would be replayed over what is written now.
+@@
+identifier err;
+@@
+__ext4_remount(...)
+{
+<...
++ if (!sbi->s_journal && zext4_unloaded_is_live(sb)) {
++	ext4_msg(sb, KERN_ERR, "the journal has to be recovered: unmount, then mount without noload");
++	err = -EROFS;
++	goto restore_opts;
++ }
+ err = ext4_setup_super(sb, es, 0);
+...>
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Fast commit looks for "the" running transaction, which lanes do not have
+// (contract 2.5 items 1 and 8).  It is never on (11-options), so the places
+// are never reached; this makes them compile.
+//
+// expect: fast_commit.c: ext4_fc_mark_ineligible=1 ext4_fc_write_tail=1 ext4_fc_perform_commit=1 ext4_fc_commit=1
+
+@@
+expression J;
+@@
+(
+- J->j_running_transaction->t_tid
++ zext4_no_fast_commit()
+|
+- J->j_running_transaction
++ zext4_no_fast_commit()
+|
+- J->j_commit_sequence
++ zext4_no_fast_commit()
+)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// syncfs means every lane (contract 2.5 item 3): the first call starts all
+// lanes, the second waits for everything, not for one transaction.
+//
+// expect: super.c: ext4_sync_fs=1
+
+@@
+identifier target, wait, ret;
+expression J;
+@@
+ext4_sync_fs(...)
+{
+<...
+- if (jbd2_journal_start_commit(J, &target)) {
+-	if (wait)
+-		ret = jbd2_log_wait_commit(J, target);
+- }
++ if (wait)
++	ret = jbd2_journal_force_commit(J);
++ else
++	jbd2_journal_start_commit(J, &target);
+...>
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// data=journal: the write-protecting callback asks the journal whether the
+// committing transaction holds the buffer's newest state (contract 2.5 item 6,
+// hazard 3); and before a new change zext4_before_access() waits for a home write
+// of the page in flight, which would carry it to its home uncommitted (A8), and
+// takes the right to store from whoever has mapped the page.
+//
+// expect: super.c: ext4_journalled_writepage_callback=1
+// That wait must not be for a bio of our own that was not sent yet: writeback
+// sends it before it journals a folio again, or restarts its handle.
+//
+// expect: inode.c: do_journal_get_write_access=1 __ext4_block_zero_page_range=1
+// expect: inode.c: mpage_prepare_extent_to_map=2
+
+@@
+identifier jh, transaction;
+@@
+ext4_journalled_writepage_callback(...)
+{
+<...
+ jh &&
+- (jh->b_transaction != transaction || jh->b_next_transaction)
++ !zj_journal_newest_is(bh, transaction)
+...>
+}
+
+@@
+@@
+do_journal_get_write_access(...)
+{
+<...
++ zext4_before_access(bh->b_folio);
+ return ext4_journal_get_write_access(...);
+...>
+}
+
+@@
+identifier err;
+@@
+__ext4_block_zero_page_range(...)
+{
+<...
+ if (ext4_should_journal_data(inode)) {
++ zext4_before_access(folio);
+ ...
+ err = ext4_journal_get_write_access(...);
+ ...
+ }
+...>
+}
+
+@@
+identifier err;
+expression e;
+@@
+mpage_prepare_extent_to_map(...)
+{
+<...
+ if (handle) {
++	if (mpd->journalled_more_data)
++		ext4_io_submit(&mpd->io_submit);
+	err = ext4_journal_ensure_credits(handle, e, 0);
+	...
+ }
+...>
+}
+
+@@
+identifier err;
+@@
+mpage_prepare_extent_to_map(...)
+{
+<...
+ if (folio_test_checked(folio)) {
++	ext4_io_submit(&mpd->io_submit);
+	err = mpage_journal_page_buffers(...);
+	...
+ }
+...>
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// R10 (hazard 1): ext4 copies the whole in-core inode whenever a handle marks
+// it dirty, half-done changes of other handles included.  So a handle claims
+// the inode where it starts, before the first change; ext4_reserve_inode_write
+// is the safety net, and covers ea_inodes, quota inodes, the resize inode and
+// neighbours on the orphan list, since it precedes any change of theirs.  It
+// warns of an inode that was changed unclaimed.
+//
+// expect: ext4_jbd2.c: __ext4_journal_start_sb=1
+// expect: ialloc.c: __ext4_new_inode=1
+// expect: extents.c: ext4_convert_unwritten_io_end_vec=1
+// expect: inode.c: ext4_reserve_inode_write=3
+
+@@
+expression journal, blocks, rsv, revoke, type, line;
+@@
+__ext4_journal_start_sb(...)
+{
+<...
+- return jbd2__journal_start(journal, blocks, rsv, revoke, GFP_NOFS, type, line);
++ return zext4_start(inode, sb, blocks, rsv, revoke, type, line);
+...>
+}
+
+// The handle of a create is for the parent directory.
+@@
+@@
+__ext4_new_inode(...)
+{
+<...
+ handle = __ext4_journal_start_sb(
+- NULL,
++ dir,
+ ...);
+...>
+}
+
+@@
+@@
+ext4_convert_unwritten_io_end_vec(...)
+{
+<...
+ handle = ext4_journal_start_reserved(...);
+ if (IS_ERR(handle))
+	return PTR_ERR(handle);
++ zext4_started(handle, io_end->inode, io_end->inode->i_sb);
+...>
+}
+
+@@
+identifier err;
+@@
+ext4_reserve_inode_write(...)
+{
+ int err;
++ bool unclaimed;
+ ...
++ unclaimed = zext4_claim_late(handle, inode);
+ err = ext4_get_inode_loc(inode, iloc);
+ ...
+}
+
+@@
+identifier err;
+@@
+ext4_reserve_inode_write(...)
+{
+<...
+ err = ext4_journal_get_write_access(...);
+ if (err) {
+ ...
+ }
++ else if (unclaimed)
++	zext4_check_unclaimed(inode, iloc);
+...>
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// R10 for the inodes that a handle changes besides the one it was started for,
+// claimed before the change.  Where the handle may be restarted in between, or
+// works on both for long, the claim is kept over restarts.
+//
+// expect: namei.c: ext4_rmdir=1 __ext4_unlink=1 __ext4_link=1 ext4_rename=1 ext4_cross_rename=1
+// expect: ioctl.c: swap_inode_boot_loader=1
+// expect: move_extent.c: move_extent_per_page=1
+
+@@
+identifier f = {ext4_rmdir, __ext4_unlink, __ext4_link};
+@@
+f(...)
+{
+<...
++ zext4_claim(handle, inode);
+ if (IS_DIRSYNC(dir))
+	ext4_handle_sync(handle);
+...>
+}
+
+@@
+identifier f = {ext4_rename, ext4_cross_rename};
+@@
+f(...)
+{
+<...
++ zext4_claim(handle, new.dir);
++ zext4_claim(handle, old.inode);
++ if (new.inode)
++	zext4_claim(handle, new.inode);
+ if (IS_DIRSYNC(old.dir) || IS_DIRSYNC(new.dir))
+	ext4_handle_sync(handle);
+...>
+}
+
+@@
+@@
+swap_inode_boot_loader(...)
+{
+<...
+ handle = ext4_journal_start(inode_bl, ...);
+ if (IS_ERR(handle)) {...}
++ zext4_claim_keep(handle, inode);
+...>
+}
+
+@@
+@@
+move_extent_per_page(...)
+{
+<...
+ handle = ext4_journal_start(orig_inode, ...);
+ if (IS_ERR(handle)) {...}
++ zext4_claim_keep(handle, donor_inode);
+...>
+}
