@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "extimage.h"
+
+#include <et/com_err.h>
+#include <ext2fs/ext2_fs.h>
+#include <ext2fs/ext2fs.h>
+
+static void print_message(const struct ext_image *img, int level, const char *text)
+{
+	fprintf(level ? stdout : stderr, "%s: %s\n", img->path, text);
+}
+
+void (*ext_message)(const struct ext_image *img, int level, const char *text) = print_message;
+
+static int complain(const struct ext_image *img, const char *what, long err)
+{
+	char text[512];
+
+	if (err)
+		snprintf(text, sizeof(text), "%s (%s)", what, error_message(err));
+	ext_message(img, 0, err ? text : what);
+	return -1;
+}
+
+static int add_block(ext2_filsys fs, blk64_t *block, e2_blkcnt_t index,
+		     blk64_t ref_block, int ref_offset, void *priv)
+{
+	struct ext_image *img = priv;
+
+	if (index >= 0 && index < img->journal_blocks)
+		img->map[index] = *block;
+	return 0;
+}
+
+static int map_journal(struct ext_image *img, ext2_filsys fs)
+{
+	ext2_ino_t ino = fs->super->s_journal_inum;
+	struct ext2_inode inode;
+	u64 blocks;
+	long err;
+
+	if (!ext2fs_has_feature_journal(fs->super))
+		return complain(img, "has no journal; make one: tune2fs -O has_journal", 0);
+	if (!ino)
+		return complain(img, "has its journal on another device, which zjournal does not use; make it internal: tune2fs -O ^has_journal, then tune2fs -O has_journal", 0);
+	err = ext2fs_read_inode(fs, ino, &inode);
+	if (err)
+		return complain(img, "cannot read the journal inode, run e2fsck", err);
+	blocks = EXT2_I_SIZE(&inode) / fs->blocksize;
+	if (!blocks || blocks > ext2fs_blocks_count(fs->super) || blocks > U32_MAX)
+		return complain(img, "the journal's size is absurd, run e2fsck", 0);
+	img->journal_blocks = blocks;
+	img->map = calloc(blocks, sizeof(*img->map));
+	if (!img->map)
+		return complain(img, "out of memory", 0);
+	err = ext2fs_block_iterate3(fs, ino, BLOCK_FLAG_READ_ONLY | BLOCK_FLAG_DATA_ONLY,
+				    NULL, add_block, img);
+	if (err)
+		return complain(img, "cannot read the journal's block map, run e2fsck", err);
+	for (u64 i = 0; i < blocks; i++)
+		if (!img->map[i] || img->map[i] >= ext2fs_blocks_count(fs->super))
+			return complain(img, "the journal has holes, run e2fsck", 0);
+	return 0;
+}
+
+static int read_layout(struct ext_image *img)
+{
+	blk64_t device_blocks;
+	ext2_filsys fs;
+	long err;
+	int ret;
+
+	initialize_ext2_error_table();
+	/* A crash may have left a checksum that recovery will put right. */
+	err = ext2fs_open(img->path, EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS,
+			  0, 0, unix_io_manager, &fs);
+	if (err)
+		return complain(img, "cannot be read as an ext4 file system; is it the right device?", err);
+	img->block_size = fs->blocksize;
+	img->needs_recovery = ext2fs_has_feature_journal_needs_recovery(fs->super);
+	memcpy(img->uuid, fs->super->s_uuid, sizeof(img->uuid));
+	err = ext2fs_get_device_size2(img->path, fs->blocksize, &device_blocks);
+	img->device_blocks = device_blocks;
+	ret = err ? complain(img, "cannot find out the device's size", err) :
+		    map_journal(img, fs);
+	ext2fs_close_free(&fs);
+	return ret;
+}
+
+/* A writer wants the device for itself: no mount, no volume manager, no twin. */
+static int open_fd(struct ext_image *img, bool writable)
+{
+	int flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+	struct stat st;
+
+	if (writable && !stat(img->path, &st) && S_ISBLK(st.st_mode))
+		flags |= O_EXCL;
+	img->fd = open(img->path, flags);
+	if (img->fd < 0)
+		return complain(img, errno == EBUSY ?
+				"is in use; unmount it, stop what uses it (see lsblk), then try again" :
+				"cannot be opened; check name and permissions", errno);
+	if (writable && flock(img->fd, LOCK_EX | LOCK_NB))
+		return complain(img, "is locked by another program, perhaps a second zjctl; wait for its end", 0);
+	return 0;
+}
+
+int ext_open(struct ext_image *img, const char *path, bool writable)
+{
+	int mounted = 0;
+
+	memset(img, 0, sizeof(*img));
+	img->path = path;
+	img->fd = -1;
+	if (writable && !ext2fs_check_if_mounted(path, &mounted) &&
+	    (mounted & EXT2_MF_MOUNTED))
+		return complain(img, "is mounted; unmount it first", 0);
+	/* First the lock: what is read then stays true. */
+	if (open_fd(img, writable) || read_layout(img)) {
+		ext_close(img);
+		return -1;
+	}
+	return 0;
+}
+
+void ext_close(struct ext_image *img)
+{
+	if (img->fd >= 0)
+		close(img->fd);
+	free(img->map);
+	img->fd = -1;
+	img->map = NULL;
+}
+
+int ext_clear_needs_recovery(struct ext_image *img)
+{
+	ext2_filsys fs;
+	long err;
+
+	/* Others on this file system were ruled out when it was opened. */
+	err = ext2fs_open(img->path, EXT2_FLAG_RW | EXT2_FLAG_64BITS | EXT2_FLAG_SKIP_MMP,
+			  0, 0, unix_io_manager, &fs);
+	if (err)
+		return complain(img, "recovered, but cannot clear needs_recovery; e2fsck can", err);
+	if (ext2fs_has_feature_journal_needs_recovery(fs->super)) {
+		ext2fs_clear_feature_journal_needs_recovery(fs->super);
+		fs->flags |= EXT2_FLAG_SUPER_ONLY | EXT2_FLAG_MASTER_SB_ONLY;
+		ext2fs_mark_super_dirty(fs);
+	}
+	err = ext2fs_close_free(&fs);
+	if (!err && fsync(img->fd))
+		err = errno;
+	if (err)
+		return complain(img, "recovered, but cannot clear needs_recovery; e2fsck can", err);
+	img->needs_recovery = false;
+	return 0;
+}
+
+/* Journal blocks from @block on that lie side by side, @nr at most. */
+static u32 run_length(const struct ext_image *img, u32 block, u32 nr)
+{
+	u32 n = 1;
+
+	while (n < nr && img->map[block + n] == img->map[block] + n)
+		n++;
+	return n;
+}
+
+void ext_drop_cached_journal(struct ext_image *img)
+{
+	u32 n;
+
+	for (u32 i = 0; i < img->journal_blocks; i += n) {
+		n = run_length(img, i, img->journal_blocks - i);
+		posix_fadvise(img->fd, (off_t)img->map[i] * img->block_size,
+			      (off_t)n * img->block_size, POSIX_FADV_DONTNEED);
+	}
+}
+
+static int read_all(int fd, void *buf, size_t len, off_t at)
+{
+	while (len) {
+		ssize_t n = pread(fd, buf, len, at);
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			return n < 0 ? -errno : -EIO;
+		if (n > 0) {
+			buf += n;
+			at += n;
+			len -= n;
+		}
+	}
+	return 0;
+}
+
+static u64 ext_log_home(void *ctx, u32 block)
+{
+	struct ext_image *img = ctx;
+
+	return img->map[block];
+}
+
+static int ext_read_log(void *ctx, u32 block, u32 nr, void *buf)
+{
+	struct ext_image *img = ctx;
+	int err = 0;
+
+	while (nr && !err) {
+		u32 n = run_length(img, block, nr);
+		size_t bytes = (size_t)n * img->block_size;
+
+		err = read_all(img->fd, buf, bytes, (off_t)img->map[block] * img->block_size);
+		buf += bytes;
+		block += n;
+		nr -= n;
+	}
+	return err;
+}
+
+int ext_read_home(struct ext_image *img, u64 block, void *buf)
+{
+	return read_all(img->fd, buf, img->block_size, (off_t)block * img->block_size);
+}
+
+static int ext_write_home(void *ctx, u64 block, const void *buf)
+{
+	struct ext_image *img = ctx;
+	ssize_t n = pwrite(img->fd, buf, img->block_size,
+			   (off_t)block * img->block_size);
+
+	if (n != img->block_size)
+		return n < 0 ? -errno : -EIO;
+	return 0;
+}
+
+static int ext_flush_home(void *ctx)
+{
+	struct ext_image *img = ctx;
+
+	return fsync(img->fd) ? -errno : 0;
+}
+
+static int ext_write_log(void *ctx, u32 block, const void *buf)
+{
+	struct ext_image *img = ctx;
+	int err = ext_write_home(ctx, img->map[block], buf);
+
+	return err ? err : ext_flush_home(ctx);
+}
+
+static void __printf(3, 4) ext_msg(void *ctx, int level, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ext_message(ctx, level, text);
+}
+
+const struct zj_io_ops ext_ops = {
+	.log_home = ext_log_home,
+	.read_log = ext_read_log,
+	.write_log = ext_write_log,
+	.write_home = ext_write_home,
+	.flush_home = ext_flush_home,
+	.msg = ext_msg,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An ext4 file system on a file or device, not mounted: where its journal is,
+ * and recovery's I/O on it.
+ */
+#ifndef ZJ_EXTIMAGE_H
+#define ZJ_EXTIMAGE_H
+
+#include <linux/types.h>
+#include <zjournal/recovery.h>
+
+/**
+ * struct ext_image - an open file system
+ */
+struct ext_image {
+	const char *path;
+	int	fd;
+	bool	needs_recovery;	/* the file system's feature */
+	u8	uuid[16];	/* of the file system */
+	u32	block_size;	/* bytes */
+	u64	device_blocks;	/* that the device has room for */
+	u32	journal_blocks;	/* length of the journal inode */
+	u64	*map;		/* file system block of each journal block */
+};
+
+/* 0, or -1 with a message. */
+int ext_open(struct ext_image *img, const char *path, bool writable);
+void ext_close(struct ext_image *img);
+/* Clear needs_recovery in the primary superblock, durably; same returns. */
+int ext_clear_needs_recovery(struct ext_image *img);
+/* Read the journal from the device, not from what the cache has of it. */
+void ext_drop_cached_journal(struct ext_image *img);
+
+/* One block of the file system; 0 or a negative errno. */
+int ext_read_home(struct ext_image *img, u64 block, void *buf);
+
+/* Recovery's operations; the context is a struct ext_image. */
+extern const struct zj_io_ops ext_ops;
+
+/* Where messages go, one line each; @level as in zj_io_ops. Default: stderr, stdout. */
+extern void (*ext_message)(const struct ext_image *img, int level, const char *text);
+
+#endif /* ZJ_EXTIMAGE_H */

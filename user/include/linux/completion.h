@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_USER_LINUX_COMPLETION_H
+#define ZJ_USER_LINUX_COMPLETION_H
+
+#include <linux/wait.h>
+
+struct completion {
+	int		done;	/* times that it may be waited for */
+	wait_queue_head_t wait;
+};
+
+static inline void init_completion(struct completion *c)
+{
+	c->done = 0;
+	init_waitqueue_head(&c->wait);
+}
+
+static inline void complete(struct completion *c)
+{
+	c->done++;
+	wake_up(&c->wait);
+}
+
+static inline void wait_for_completion_io(struct completion *c)
+{
+	wait_event(c->wait, c->done);
+	c->done--;
+}
+
+#endif

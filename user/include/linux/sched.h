@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_USER_LINUX_SCHED_H
+#define ZJ_USER_LINUX_SCHED_H
+
+#include <linux/types.h>
+
+#define PF_MEMALLOC		0x1u
+#define PF_MEMALLOC_NOFS	0x2u
+
+/**
+ * struct task_struct - what kernel code sees of a task
+ */
+struct task_struct {
+	unsigned int	flags;		/* PF_* */
+	void		*journal_info;	/* the file system's */
+	char		comm[24];	/* name */
+	pid_t		pid;		/* its owner's business; 0: none */
+};
+
+extern kl_thread_local struct task_struct *kl_current;
+#define current		kl_current
+
+int cond_resched(void);
+long schedule_timeout_uninterruptible(long timeout);
+unsigned int raw_smp_processor_id(void);
+int wake_up_process(struct task_struct *task);
+
+static inline void get_task_struct(struct task_struct *task) { }
+static inline void put_task_struct(struct task_struct *task) { }
+
+#endif

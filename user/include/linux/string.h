@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_USER_LINUX_STRING_H
+#define ZJ_USER_LINUX_STRING_H
+
+#include <string.h>
+#include <linux/types.h>
+
+/* First byte of the @size at @p that is not @c, or NULL. */
+static inline void *memchr_inv(const void *p, int c, size_t size)
+{
+	const u8 *byte = p;
+
+	for (; size; byte++, size--)
+		if (*byte != (u8)c)
+			return (void *)byte;
+	return NULL;
+}
+
+#endif

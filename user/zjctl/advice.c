@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where the layout of the file system ties lanes together, or starves them, and
+ * the command that mends it.
+ */
+#include <stdarg.h>
+#include "fsinfo.h"
+
+#define COMMAND	(2 * 4096 + 128)	/* room for two paths */
+
+static bool any;
+
+static void __printf(3, 4) advise(const char *id, const char *command, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	js_object(NULL);
+	js_text("id", id);
+	js_text("text", text);
+	js_text("command", command);
+	js_end();
+	if (zx_json)
+		return;
+	printf("%s", any ? "\n" : "\nAdvice\n");
+	printf("  %s%s%s\n    mend it: %s%s%s\n", zx_on(ZX_YELLOW), text, zx_off(),
+	       zx_on(ZX_BOLD), command, zx_off());
+	any = true;
+}
+
+static void advise_journal(const char *path, const struct fs_info *fs, u32 journal_blocks,
+			   u32 cpus)
+{
+	u32 lanes;
+	char cmd[COMMAND];
+	u64 bytes;
+
+	if (!fs->has_journal) {
+		snprintf(cmd, sizeof(cmd), "tune2fs -O has_journal %s", path);
+		advise("no-journal", cmd, "There is no journal: nothing survives a crash for sure.");
+		return;
+	}
+	if (!fs->journal_inode) {
+		snprintf(cmd, sizeof(cmd), "tune2fs -O ^has_journal %s && tune2fs -O has_journal %s",
+			 path, path);
+		advise("external-journal", cmd,
+		       "The journal is on another device; zext4 refuses that.");
+		return;
+	}
+	bytes = (u64)journal_blocks * fs->block_size;
+	if (!bytes || bytes >> 20 >= zx_journal_mib(cpus, fs->blocks * fs->block_size,
+						   fs->block_size))
+		return;
+	snprintf(cmd, sizeof(cmd), "zjctl resize-journal %s", path);
+	lanes = zx_lanes_that_fit(journal_blocks, fs->block_size, cpus);
+	if (lanes < cpus)
+		advise("journal-small", cmd,
+		       "The journal is small: %s has room for %u lanes, not for one for each of %u CPUs; CPUs will share lanes.",
+		       zx_size(bytes), lanes, cpus);
+	else if (bytes >> 20 < 4ULL * cpus)
+		advise("journal-small", cmd,
+		       "The journal is small: %s for %u CPUs, less than 4 MiB for each lane; writers will often wait for space.",
+		       zx_size(bytes), cpus);
+}
+
+/* All group descriptors of a small file system are in one or two blocks. */
+static void advise_descriptors(const char *path, const struct fs_info *fs, u32 cpus)
+{
+	u64 per_group = fs->blocks / ((u64)fs->descs_per_block * cpus) & ~7ULL;
+	char cmd[COMMAND];
+
+	if (fs->desc_blocks >= cpus || per_group < 2048)
+		return;
+	snprintf(cmd, sizeof(cmd), "mke2fs -t ext4 -g %llu %s", per_group, path);
+	advise("few-descriptor-blocks", cmd,
+	       "All group descriptors are in %u block(s) for %u CPUs: every allocation changes one of them, so lanes that allocate at the same time close together. Only a new file system with smaller groups changes that, and making one LOSES ALL DATA: copy it away first.",
+	       fs->desc_blocks, cpus);
+}
+
+static void advise_inodes(const char *path, const struct fs_info *fs)
+{
+	char cmd[COMMAND];
+
+	if (fs->inode_size > 128)
+		return;
+	if (fs->flex_bg)
+		snprintf(cmd, sizeof(cmd), "mke2fs -t ext4 -I 256 %s", path);
+	else
+		snprintf(cmd, sizeof(cmd), "tune2fs -I 256 %s", path);
+	advise("small-inodes", cmd,
+	       "Inodes of 128 bytes: %u of them share a block, twice as many as with 256 bytes, and files in one block tie their writers' lanes together.%s",
+	       fs->block_size / 128,
+	       fs->flex_bg ? " With flex_bg only a new file system changes that, and making one LOSES ALL DATA: copy it away first." : "");
+}
+
+void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_blocks,
+	       u32 cpus)
+{
+	char cmd[COMMAND];
+
+	js_array("advice");
+	if (fs->errors) {
+		snprintf(cmd, sizeof(cmd), "e2fsck -f %s", t->path);
+		advise("errors", cmd, "The file system is marked as having errors.");
+	}
+	advise_journal(t->path, fs, journal_blocks, cpus);
+	if (!fs->orphan_file) {
+		snprintf(cmd, sizeof(cmd), "tune2fs -O orphan_file %s", t->path);
+		advise("no-orphan-file", cmd,
+		       "orphan_file is off: every unlink and truncate meets in the superblock, which ties all lanes together.");
+	}
+	if (fs->quota) {
+		snprintf(cmd, sizeof(cmd), "tune2fs -O %s^quota %s",
+			 fs->project ? "^project," : "", t->path);
+		advise("quota", cmd,
+		       "Journaled quota is on: all lanes are one component then, no faster than a single journal. Turn it off if you do not need it.");
+	}
+	advise_descriptors(t->path, fs, cpus);
+	advise_inodes(t->path, fs);
+	js_end();
+	if (any && !zx_json && t->mounted_at[0])
+		printf("\n  (unmount first: umount %s)\n", t->mounted_at);
+}

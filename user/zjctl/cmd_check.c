@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* zjctl check: verify the whole log; say what recovery would do. */
+#include <stdlib.h>
+#include <string.h>
+#include "log.h"
+#include "zjctl.h"
+
+static const char help[] =
+	"usage: zjctl check [--json] DEV\n\n"
+	"Read the whole log, verify every checksum and rule of the format, and say what\n"
+	"recovery would do and what it would leave out. Nothing is written.\n\n"
+	"Exit status: 0 the log is good (whether recovery is due or not), 4 it is\n"
+	"damaged, 8 it cannot be checked (mounted, read error), 16 usage.\n\n"
+	"Examples:\n"
+	"  zjctl check /dev/sdb1\n"
+	"  zjctl check --json image.img\n";
+
+static const struct option options[] = { ZX_OPTIONS, { 0 } };
+
+static void json(const struct log *log, const struct log_official *o)
+{
+	const struct zj_recovery_stats *s = &o->stats;
+	char why[1024];
+
+	js_object("recovery");
+	js_u64("trim_stamp", s->trim_stamp);
+	js_u64("newest_valid_stamp", s->newest_stamp);
+	js_u64("components", s->components);
+	js_u64("valid_components", s->valid_components);
+	js_u64("transactions", s->transactions);
+	js_u64("discarded_transactions", s->discarded);
+	js_u64("torn_records", s->torn_chunks);
+	js_u64("images", s->images);
+	js_u64("revoked_images", s->revoked);
+	js_u64("blocks_to_write", s->replayed);
+	js_end();
+	js_array("not_valid");
+	for (u32 i = 0; i < log->components.nr; i++) {
+		const struct log_component *c = log_component(log, i);
+
+		if (c->verdict == LOG_VALID || c->verdict == LOG_HOME)
+			continue;
+		log_why(log, c, why, sizeof(why));
+		js_object(NULL);
+		js_u64("stamp", c->stamp);
+		js_text("component", log_verdict_name(c->verdict));
+		js_text("why", why);
+		js_end();
+	}
+	js_end();
+}
+
+static void text(const struct log *log, const struct log_official *o)
+{
+	const struct zj_recovery_stats *s = &o->stats;
+	char why[1024];
+
+	printf("trim stamp %llu, newest valid stamp %llu\n", s->trim_stamp, s->newest_stamp);
+	for (u32 i = 0; i < log->components.nr; i++) {
+		const struct log_component *c = log_component(log, i);
+
+		if (c->verdict == LOG_VALID || c->verdict == LOG_HOME)
+			continue;
+		log_why(log, c, why, sizeof(why));
+		printf("  stamp %llu is %s%s%s: %s\n", c->stamp, zx_on(ZX_YELLOW),
+		       log_verdict_name(c->verdict), zx_off(), why);
+	}
+	if (o->err)
+		return;
+	printf("recovery would replay %u transactions in %u components and write %u blocks home\n",
+	       s->transactions, s->valid_components, s->replayed);
+	if (s->discarded || s->torn_chunks)
+		printf("it would leave out %u transactions that the crash cut off (%u torn records); that is no damage\n",
+		       s->discarded, s->torn_chunks);
+	printf("%sthe log is good%s; to recover: zjctl recover %s\n", zx_on(ZX_GREEN), zx_off(),
+	       log->img->path);
+}
+
+static int check_log(struct ext_image *img)
+{
+	struct log_official official;
+	struct log log = { 0 };
+	int code = 0, err;
+
+	log_ask_recovery(img, &official);
+	err = log_read(&log, img);
+	js_text("verdict", official.err ? official.err == -EUCLEAN ? "damaged" : "unreadable" :
+		"good");
+	if (!err && zx_json)
+		json(&log, &official);
+	else if (!err)
+		text(&log, &official);
+	if (official.err)
+		code = zx_fail(official.err == -EUCLEAN ? ZX_UNCORRECTED : ZX_FAILED, "%s: %s",
+			       img->path, official.error);
+	else if (err)
+		code = zx_fail(ZX_FAILED, "%s: the log cannot be listed (%s); try again with more memory",
+			       img->path, strerror(-err));
+	else if (!log_agrees(&log, &official))
+		code = ZX_FAILED;
+	log_free(&log);
+	return code;
+}
+
+static int check(const struct zx_target *t)
+{
+	enum zx_state state = ZX_CLEAN;
+	struct ext_image img;
+	void *block0;
+	int code;
+
+	code = zx_open(&img, t, false);
+	if (code)
+		return code;
+	block0 = malloc(img.block_size);
+	code = block0 ? zx_read_block0(&img, block0, false, &state) :
+	       zx_fail(ZX_FAILED, "out of memory; try again with more");
+	free(block0);
+	if (code == ZX_UNCORRECTED)
+		js_text("verdict", "damaged");
+	if (!code && state == ZX_LANES) {
+		code = check_log(&img);
+	} else if (!code) {
+		js_text("verdict", state == ZX_CLEAN ? "clean" : "stock");
+		if (!zx_json)
+			printf("%s: %s\n", img.path, state == ZX_CLEAN ?
+			       "clean: the log is empty, nothing to recover" :
+			       "the journal holds stock ext4's log; mount it as ext4 once, or run e2fsck");
+	}
+	ext_close(&img);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	struct zx_target target;
+	const char *name;
+	int code;
+
+	while ((code = zx_getopt(argc, argv, "", options)) != -1)
+		return ZX_USAGE;
+	name = zx_operand(argc, argv, "device");
+	if (!name)
+		return ZX_USAGE;
+	code = zx_find(name, &target);
+	if (!code)
+		code = zx_refuse_mounted(&target);
+	return code ? code : check(&target);
+}
+
+const struct zx_command cmd_check = {
+	.name = "check",
+	.brief = "verify the whole log; what recovery would do",
+	.help = help,
+	.run = run,
+};

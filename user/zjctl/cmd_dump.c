@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* zjctl dump: the log, record by record. */
+#include <stdlib.h>
+#include <string.h>
+#include "dump.h"
+
+static const char help[] =
+	"usage: zjctl dump [--lane N] [--tid N] [--json] DEV\n"
+	"       zjctl dump --block N | --inode N [--json] DEV\n"
+	"       zjctl dump --graph [--lane N] DEV\n\n"
+	"Show the log record by record, in the order of stamps: lane, transaction id,\n"
+	"dependencies, blocks, revokes, checksums, and whether recovery uses it, or why\n"
+	"not. Nothing is written.\n\n"
+	"  --lane N     only records of lane N\n"
+	"  --tid N      only records of transaction N\n"
+	"  --block N    every image and revoke of file system block N, in order, and\n"
+	"               which one recovery takes\n"
+	"  --inode N    the same for the inode table block that holds inode N, with the\n"
+	"               inode as each image has it\n"
+	"  --graph      dependencies between components, for Graphviz\n\n"
+	"Examples:\n"
+	"  zjctl dump /dev/sdb1 | less\n"
+	"  zjctl dump --block 1057 /dev/sdb1\n"
+	"  zjctl dump --graph /dev/sdb1 | dot -Tsvg >log.svg\n";
+
+static const struct option options[] = {
+	{ "lane", required_argument, NULL, 'l' },
+	{ "tid", required_argument, NULL, 't' },
+	{ "block", required_argument, NULL, 'b' },
+	{ "inode", required_argument, NULL, 'i' },
+	{ "graph", no_argument, NULL, 'g' },
+	ZX_OPTIONS,
+	{ 0 }
+};
+
+static bool parse(int argc, char **argv, struct dump_filter *f, bool *graph)
+{
+	bool good = true;
+	int c;
+
+	while (good && (c = zx_getopt(argc, argv, "", options)) != -1) {
+		switch (c) {
+		case 'l':
+			f->by_lane = true;
+			good = zx_number(optarg, "--lane", 0, ZJ_MAX_LANES - 1, &f->lane);
+			break;
+		case 't':
+			f->by_tid = true;
+			good = zx_number(optarg, "--tid", 0, U32_MAX, &f->tid);
+			break;
+		case 'b':
+			f->by_block = true;
+			good = zx_number(optarg, "--block", 0, U64_MAX, &f->block);
+			break;
+		case 'i':
+			good = zx_number(optarg, "--inode", 1, U32_MAX, &f->inode);
+			break;
+		case 'g':
+			*graph = true;
+			break;
+		default:
+			return false;
+		}
+	}
+	if (good && f->by_block && f->inode)
+		return zx_usage("--block and --inode exclude each other"), false;
+	if (good && *graph && (zx_json || f->by_block || f->inode))
+		return zx_usage("--graph goes with --lane and --tid only"), false;
+	return good;
+}
+
+static int dump_log(struct ext_image *img, struct dump_filter *f, bool graph, bool mounted)
+{
+	struct log_official official = { 0 };
+	struct log log = { 0 };
+	int code = 0, err;
+
+	if (!mounted)
+		log_ask_recovery(img, &official);
+	err = log_read(&log, img);
+	if (!err && graph)
+		dump_graph(&log, f);
+	else if (!err && (f->by_block || f->inode))
+		code = dump_block(&log, f);
+	else if (!err)
+		dump_records(&log, f);
+	if (official.err)
+		code |= zx_fail(official.err == -EUCLEAN ? ZX_UNCORRECTED : ZX_FAILED, "%s: %s",
+				img->path, official.error);
+	else if (err)
+		code |= zx_fail(ZX_FAILED, "%s: the log cannot be listed (%s); run zjctl check",
+				img->path, strerror(-err));
+	else if (!mounted && !log_agrees(&log, &official))
+		code |= ZX_FAILED;
+	log_free(&log);
+	return code;
+}
+
+static int dump(const struct zx_target *t, struct dump_filter *f, bool graph)
+{
+	enum zx_state state = ZX_CLEAN;
+	struct ext_image img;
+	void *block0;
+	int code;
+
+	code = zx_open(&img, t, false);
+	if (code)
+		return code;
+	block0 = malloc(img.block_size);
+	code = block0 ? zx_read_block0(&img, block0, t->mounted_at[0], &state) :
+	       zx_fail(ZX_FAILED, "out of memory; try again with more");
+	free(block0);
+	if (!code && f->inode)
+		code = dump_find_inode(t->path, f);
+	if (!code) {
+		js_bool("live", state == ZX_LANES);
+		if (state == ZX_LANES)
+			code = dump_log(&img, f, graph, t->mounted_at[0]);
+		else
+			zx_say(ZX_NOTE, "%s: the log is empty: %s", t->path,
+			       state == ZX_CLEAN ? "the file system is clean" :
+			       "the journal holds stock ext4's log; see debugfs -R 'logdump -a'");
+	}
+	ext_close(&img);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	struct dump_filter f = { 0 };
+	struct zx_target target;
+	bool graph = false;
+	const char *name;
+	int code;
+
+	if (!parse(argc, argv, &f, &graph))
+		return ZX_USAGE;
+	name = zx_operand(argc, argv, "device");
+	if (!name)
+		return ZX_USAGE;
+	code = zx_find(name, &target);
+	if (code)
+		return code;
+	if (target.mounted_at[0])
+		zx_say(ZX_WARNING, "%s is mounted and its log in use: what is shown may not fit together",
+		       target.path);
+	return dump(&target, &f, graph);
+}
+
+const struct zx_command cmd_dump = {
+	.name = "dump",
+	.brief = "the log, record by record; one block's history; the graph",
+	.help = help,
+	.run = run,
+};

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* zjctl info: what state is it in, and is it laid out well? */
+#include <stdlib.h>
+#include <string.h>
+#include <asm/byteorder.h>
+#include "fsinfo.h"
+#include "log.h"
+#include "stats.h"
+
+static const char help[] =
+	"usage: zjctl info [--cpus N] [--json] DEV|MOUNTPOINT\n\n"
+	"Show the state of the journal (clean, live, crashed), how its lanes use the\n"
+	"log, and advice where the layout of the file system ties lanes together.\n"
+	"Nothing is written.\n\n"
+	"  --cpus N   advice for a machine with N CPUs instead of this one\n\n"
+	"Examples:\n"
+	"  zjctl info /dev/sdb1\n"
+	"  zjctl info /srv\n"
+	"  zjctl info --json UUID=0d7c... | jq .journal.state\n";
+
+static const struct option options[] = {
+	{ "cpus", required_argument, NULL, 'c' },
+	ZX_OPTIONS,
+	{ 0 }
+};
+
+/**
+ * struct info - gathered before anything is printed
+ */
+struct info {
+	struct zx_target target;
+	struct fs_info fs;
+	u64	cpus;		/* of this machine, or --cpus */
+	struct ext_image img;
+	bool	opened;		/* img is */
+	struct zj_jbd2_super *block0; /* NULL: unreadable or no journal */
+	enum zx_state state;
+	struct log log;
+	bool	has_log;
+	struct log_official official;
+	struct stats live;
+	bool	has_live;
+	int	code;
+};
+
+static const char *state_name(const struct info *in)
+{
+	if (!in->fs.has_journal)
+		return "no-journal";
+	if (!in->fs.journal_inode)
+		return "external-journal";
+	if (!in->block0)
+		return "damaged";
+	if (in->target.mounted_at[0])
+		return in->state == ZX_LANES || !strcmp(in->target.mount_type, "zext4") ?
+		       "live" : "stock-live";
+	if (in->state == ZX_STOCK_LOG)
+		return "stock-dirty";
+	if (in->state == ZX_CLEAN)
+		return "clean";
+	return in->official.err ? "damaged" : "crashed";
+}
+
+static void gather_log(struct info *in)
+{
+	int err;
+
+	/* Of a log in use recovery's word means nothing: it changes meanwhile. */
+	if (!in->target.mounted_at[0]) {
+		log_ask_recovery(&in->img, &in->official);
+		if (in->official.err)
+			in->code = zx_fail(ZX_UNCORRECTED, "%s: %s", in->target.path,
+					   in->official.error);
+	}
+	err = log_read(&in->log, &in->img);
+	in->has_log = !err;
+	if (err == -ENOMEM || err == -EIO)
+		in->code |= zx_fail(ZX_FAILED, "%s: the log cannot be read (%s); check the device and try again",
+				    in->target.path, strerror(-err));
+}
+
+static void gather(struct info *in)
+{
+	char file[256];
+
+	if (in->target.proc_name[0] && !strcmp(in->target.mount_type, "zext4")) {
+		snprintf(file, sizeof(file), STATS_ROOT "/%s/info", in->target.proc_name);
+		in->has_live = stats_read(file, in->target.proc_name, &in->live);
+	}
+	if (!in->fs.has_journal || !in->fs.journal_inode)
+		return;
+	in->code = zx_open(&in->img, &in->target, false);
+	if (in->code)
+		return;
+	in->opened = true;
+	in->block0 = malloc(in->img.block_size);
+	if (!in->block0) {
+		in->code = zx_fail(ZX_FAILED, "out of memory; try again with more");
+		return;
+	}
+	in->code = zx_read_block0(&in->img, in->block0, in->target.mounted_at[0],
+				  &in->state);
+	if (in->code) {
+		free(in->block0);
+		in->block0 = NULL;
+	} else if (in->state == ZX_LANES) {
+		gather_log(in);
+	}
+}
+
+static const char *state_text(const struct info *in, const char *state)
+{
+	static const struct {
+		const char *state, *text;
+	} texts[] = {
+		{ "no-journal", "there is none" },
+		{ "external-journal", "on another device, which zext4 refuses" },
+		{ "clean", "clean; a plain ext4 for stock kernels and tools" },
+		{ "stock-live", "in use by stock ext4" },
+		{ "stock-dirty", "stock ext4's log is not empty; mount it as ext4 once, or run e2fsck" },
+		{ "live", "live: in use by zext4" },
+		{ "crashed", "crashed: recovery is due (zjctl recover, or mount -t zext4)" },
+		{ "damaged", "DAMAGED; copy the device before anything else" },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(texts); i++)
+		if (!strcmp(texts[i].state, state))
+			return texts[i].text;
+	return state;
+}
+
+/* ---- per lane ---- */
+
+/**
+ * struct lane_use - what a lane has in the log
+ */
+struct lane_use {
+	u32	segments;
+	u32	blocks;
+	u32	records;	/* good, above the trim stamp */
+	u32	transactions;
+	u64	newest;
+};
+
+static bool segment_used(const struct log *log, const struct log_segment *s)
+{
+	return s->records && s->newest > log->trim_stamp;
+}
+
+static struct lane_use *count_lanes(const struct log *log)
+{
+	struct lane_use *use = calloc(log->geo.nr_lanes, sizeof(*use));
+
+	for (u32 i = 0; use && i < log->geo.nr_segs; i++) {
+		const struct log_segment *s = &log->segs[i];
+
+		if (segment_used(log, s)) {
+			use[s->lane].segments++;
+			use[s->lane].blocks += s->used;
+		}
+	}
+	for (u32 i = 0; use && i < log->records.nr; i++) {
+		const struct log_record *r = log_record(log, i);
+		struct lane_use *u = &use[r->chunk.lane];
+
+		if (r->state != LOG_GOOD || r->chunk.stamp <= log->trim_stamp)
+			continue;
+		u->records++;
+		u->transactions += !r->chunk.chunk_index;
+		u->newest = r->chunk.stamp;
+	}
+	return use;
+}
+
+static u32 free_segments(const struct log *log)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < log->geo.nr_segs; i++)
+		n += !segment_used(log, &log->segs[i]);
+	return n;
+}
+
+/* ---- JSON ---- */
+
+static void json_filesystem(const struct info *in)
+{
+	const struct fs_info *fs = &in->fs;
+	char features[sizeof(fs->features)], *word, *rest = features;
+
+	js_object("filesystem");
+	js_text("uuid", fs->uuid);
+	js_text("label", fs->label);
+	js_u64("block_size", fs->block_size);
+	js_u64("blocks", fs->blocks);
+	js_u64("inode_size", fs->inode_size);
+	js_u64("groups", fs->groups);
+	js_u64("descriptor_blocks", fs->desc_blocks);
+	js_bool("needs_recovery", fs->needs_recovery);
+	js_bool("orphans", fs->orphan_list || fs->orphans_in_file);
+	js_bool("errors", fs->errors);
+	js_array("features");
+	strcpy(features, fs->features);
+	while ((word = strsep(&rest, " ")))
+		if (*word)
+			js_text(NULL, word);
+	js_end();
+	if (in->target.mounted_at[0]) {
+		js_text("mounted_at", in->target.mounted_at);
+		js_text("mount_type", in->target.mount_type);
+	}
+	js_end();
+}
+
+static void json_log(const struct log *log)
+{
+	struct lane_use *use = count_lanes(log);
+
+	js_object("log");
+	js_u64("generation", log->geo.generation);
+	js_u64("lanes", log->geo.nr_lanes);
+	js_u64("segments", log->geo.nr_segs);
+	js_u64("segment_blocks", log->geo.seg_blocks);
+	js_u64("segments_free", free_segments(log));
+	js_u64("trim_stamp", log->trim_stamp);
+	js_u64("newest_stamp", log->newest);
+	js_u64("newest_valid_stamp", log->newest_valid);
+	js_array("per_lane");
+	for (u32 i = 0; use && i < log->geo.nr_lanes; i++) {
+		js_object(NULL);
+		js_u64("lane", i);
+		js_u64("segments", use[i].segments);
+		js_u64("blocks", use[i].blocks);
+		js_u64("records", use[i].records);
+		js_u64("transactions", use[i].transactions);
+		js_u64("newest_stamp", use[i].newest);
+		js_end();
+	}
+	js_end();
+	js_end();
+	free(use);
+}
+
+static void json(const struct info *in)
+{
+	json_filesystem(in);
+	js_object("journal");
+	js_text("state", state_name(in));
+	if (in->opened) {
+		js_u64("blocks", in->img.journal_blocks);
+		js_u64("bytes", (u64)in->img.journal_blocks * in->img.block_size);
+		js_u64("lanes_that_fit", zx_lanes_that_fit(in->img.journal_blocks,
+							   in->img.block_size, in->cpus));
+	}
+	if (in->block0)
+		js_u64("error", (u32)-(int)be32_to_cpu(in->block0->s_errno));
+	js_end();
+	if (in->has_log)
+		json_log(&in->log);
+	if (in->has_live) {
+		js_object("live");
+		stats_json(&in->live);
+		js_end();
+	}
+}
+
+/* ---- text ---- */
+
+static void text_log(const struct log *log)
+{
+	struct lane_use *use = count_lanes(log);
+
+	printf("\nLog\n");
+	printf("  format            version %u, generation %llu\n", ZJ_FORMAT_VERSION,
+	       log->geo.generation);
+	printf("  lanes             %u\n", log->geo.nr_lanes);
+	printf("  segments          %u of %s, %u free\n", log->geo.nr_segs,
+	       zx_size((u64)log->geo.seg_blocks * log->geo.block_size), free_segments(log));
+	printf("  trim stamp        %llu: what is not newer is home\n", log->trim_stamp);
+	printf("  newest stamp      %llu, newest valid %llu\n", log->newest, log->newest_valid);
+	printf("\n  lane segments   blocks  records   transactions   newest stamp\n");
+	for (u32 i = 0; use && i < log->geo.nr_lanes; i++)
+		printf("  %4u %8u %8u %8u %14u %14llu\n", i, use[i].segments, use[i].blocks,
+		       use[i].records, use[i].transactions, use[i].newest);
+	free(use);
+}
+
+static void text(const struct info *in)
+{
+	const struct fs_info *fs = &in->fs;
+	const char *state = state_name(in);
+	bool good = !strcmp(state, "clean") || !strcmp(state, "live");
+	int error = in->block0 ? (int)be32_to_cpu(in->block0->s_errno) : 0;
+
+	printf("%s%s%s\n", zx_on(ZX_BOLD), in->target.path, zx_off());
+	printf("  file system       %s, uuid %s%s%s\n", zx_size(fs->blocks * fs->block_size),
+	       fs->uuid, fs->label[0] ? ", label " : "", fs->label);
+	if (in->target.mounted_at[0])
+		printf("  mounted           at %s as %s\n", in->target.mounted_at,
+		       in->target.mount_type);
+	printf("  blocks            %llu of %u bytes, %u groups, %u descriptor blocks\n",
+	       fs->blocks, fs->block_size, fs->groups, fs->desc_blocks);
+	printf("  inodes            of %u bytes\n", fs->inode_size);
+	printf("  features          %s\n", fs->features);
+	printf("  journal           %s%s%s\n", zx_on(good ? ZX_GREEN : ZX_RED),
+	       state_text(in, state), zx_off());
+	if (in->opened)
+		printf("  journal size      %u blocks, %s: room for %u lanes, one for each of %llu CPUs would be best\n",
+		       in->img.journal_blocks,
+		       zx_size((u64)in->img.journal_blocks * in->img.block_size),
+		       zx_lanes_that_fit(in->img.journal_blocks, in->img.block_size, in->cpus),
+		       in->cpus);
+	if (error)
+		printf("  journal error     %d: recorded when the journal was aborted; run e2fsck -f\n",
+		       error);
+	if (fs->orphan_list || fs->orphans_in_file)
+		printf("  orphans           there are files half deleted or truncated; a mount or e2fsck finishes them\n");
+	if (in->has_log)
+		text_log(&in->log);
+	if (in->has_live) {
+		printf("\nLive\n");
+		stats_text(&in->live);
+		stats_table(&in->live, NULL, 0);
+	}
+}
+
+static int run(int argc, char **argv)
+{
+	struct info *in;
+	const char *name;
+	u64 cpus = zx_cpus();
+	int code;
+
+	while ((code = zx_getopt(argc, argv, "", options)) != -1)
+		if (code != 'c' || !zx_number(optarg, "--cpus", 1, ZJ_MAX_LANES, &cpus))
+			return ZX_USAGE;
+	name = zx_operand(argc, argv, "device or mount point");
+	if (!name)
+		return ZX_USAGE;
+	in = calloc(1, sizeof(*in));
+	if (!in)
+		return zx_fail(ZX_FAILED, "out of memory; try again with more");
+	in->cpus = cpus;
+	in->code = zx_find(name, &in->target);
+	if (!in->code)
+		in->code = fs_read_info(in->target.path, &in->fs);
+	if (!in->code) {
+		gather(in);
+		if (zx_json)
+			json(in);
+		else
+			text(in);
+		fs_advise(&in->target, &in->fs, in->opened ? in->img.journal_blocks : 0,
+			  in->cpus);
+	}
+	code = in->code;
+	stats_free(&in->live);
+	log_free(&in->log);
+	free(in->block0);
+	if (in->opened)
+		ext_close(&in->img);
+	free(in);
+	return code;
+}
+
+const struct zx_command cmd_info = {
+	.name = "info",
+	.brief = "state of the journal, use of the log, advice on the layout",
+	.help = help,
+	.run = run,
+};

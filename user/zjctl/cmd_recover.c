@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* zjctl recover: replay without a mount, and leave a plain clean ext4. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <asm/byteorder.h>
+#include "fsinfo.h"
+
+static const char help[] =
+	"usage: zjctl recover [-n] [--no-fsck] [--json] DEV\n\n"
+	"Replay the log of a crashed zext4, as a mount would, and leave the file system\n"
+	"clean for stock ext4 and e2fsck. Everything is read and checked before the first\n"
+	"write. If it is interrupted, run it again: the result is the same.\n\n"
+	"  -n         only show what would be done, write nothing\n"
+	"  --no-fsck  leave files that were half deleted or truncated to the next mount;\n"
+	"             without it, e2fsck finishes them if there are any\n\n"
+	"Exit status: 0 nothing to do, 1 recovered, 4 the log is damaged (nothing was\n"
+	"written), 8 failed or refused (mounted), 16 usage, 32 interrupted.\n\n"
+	"Examples:\n"
+	"  zjctl recover -n /dev/sdb1\n"
+	"  zjctl recover /dev/sdb1\n";
+
+static const struct option options[] = {
+	{ "dry-run", no_argument, NULL, 'n' },
+	{ "no-fsck", no_argument, NULL, 'F' },
+	ZX_OPTIONS,
+	{ 0 }
+};
+
+/* ---- recovery's I/O, with progress and a way out ---- */
+
+static volatile sig_atomic_t stopped;
+static const struct zj_recovery_stats *progress;
+static u32 written;
+
+static void stop(int sig)
+{
+	stopped = 1;
+}
+
+static int read_log(void *ctx, u32 block, u32 nr, void *buf)
+{
+	const struct ext_image *img = ctx;
+
+	if (stopped)
+		return -EINTR;
+	if (!written)
+		zx_progress("reading the log", block, img->journal_blocks);
+	return ext_ops.read_log(ctx, block, nr, buf);
+}
+
+static int write_home(void *ctx, u64 block, const void *buf)
+{
+	if (stopped)
+		return -EINTR;
+	zx_progress("writing blocks home", ++written, progress->replayed + 1);
+	return ext_ops.write_home(ctx, block, buf);
+}
+
+static void __printf(3, 4) message(void *ctx, int level, const char *fmt, ...)
+{
+	const struct ext_image *img = ctx;
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* The summary is printed from the numbers; a stop is no I/O error. */
+	if (!level && !stopped)
+		zx_say(ZX_ERROR, "%s: %s", img->path, text);
+	else if (level && strncmp(text, "log: ", 5))
+		zx_say(ZX_NOTE, "%s: %s", img->path, text);
+}
+
+static int replay(struct ext_image *img, bool dry_run, struct zj_recovery_stats *stats)
+{
+	struct sigaction act = { .sa_handler = stop }, old_int, old_term;
+	struct zj_io_ops ops = ext_ops;
+	int err;
+
+	ops.read_log = read_log;
+	ops.write_home = write_home;
+	ops.msg = message;
+	progress = stats;
+	sigaction(SIGINT, &act, &old_int);
+	sigaction(SIGTERM, &act, &old_term);
+	err = zj_recover(&ops, img, img->uuid, img->block_size, img->journal_blocks,
+			 img->device_blocks, dry_run, stats);
+	sigaction(SIGINT, &old_int, NULL);
+	sigaction(SIGTERM, &old_term, NULL);
+	zx_progress(NULL, 0, 0);
+	if (!err)
+		return 0;
+	if (stopped)
+		return zx_fail(ZX_CANCELLED, "%s: interrupted, the log is kept; run it again to finish",
+			       img->path);
+	return err == -EUCLEAN ? ZX_UNCORRECTED : ZX_FAILED;
+}
+
+static void show(const struct ext_image *img, const struct zj_recovery_stats *s, bool dry_run)
+{
+	js_bool("dry_run", dry_run);
+	js_u64("components", s->components);
+	js_u64("valid_components", s->valid_components);
+	js_u64("transactions", s->transactions);
+	js_u64("discarded_transactions", s->discarded);
+	js_u64("torn_records", s->torn_chunks);
+	js_u64("revoked_images", s->revoked);
+	js_u64("blocks_written", dry_run ? 0 : s->replayed);
+	js_u64("blocks_to_write", s->replayed);
+	if (zx_json)
+		return;
+	printf("%s: %s%u transactions in %u components, %u blocks %s home\n", img->path,
+	       dry_run ? "would replay " : "replayed ", s->transactions, s->valid_components,
+	       s->replayed, dry_run ? "to write" : "written");
+	if (s->discarded || s->torn_chunks)
+		printf("%s: left out what the crash cut off: %u transactions, %u torn records\n",
+		       img->path, s->discarded, s->torn_chunks);
+}
+
+/* ---- afterwards ---- */
+
+/*
+ * needs_recovery first: as long as block 0 names lanes, a crash here leaves a
+ * file system that nobody but recovery touches.  If it cannot be cleared, e2fsck
+ * must still get in, so block 0 is made clean all the same.
+ */
+static int finish(struct ext_image *img, void *block0)
+{
+	bool cleared = !ext_clear_needs_recovery(img);
+	int code = zx_make_clean(img, block0);
+
+	return code || cleared ? code : ZX_UNCORRECTED;
+}
+
+/* e2fsck in a child; its exit status. Its output goes to stderr. */
+static int run_e2fsck(const char *options, const char *path)
+{
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execlp("e2fsck", "e2fsck", options, path, NULL);
+		execl("/usr/sbin/e2fsck", "e2fsck", options, path, NULL);
+		execl("/sbin/e2fsck", "e2fsck", options, path, NULL);
+		_exit(127);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+		return 127;
+	return WEXITSTATUS(status);
+}
+
+/*
+ * e2fsck does not empty an orphan file unless it checks everything, and what it
+ * leaves in there a later mount takes for damage.
+ */
+static int finish_orphans(const char *path)
+{
+	const char *options;
+	struct fs_info fs;
+	u32 harmed;
+	int rc;
+
+	if (fs_read_info(path, &fs))
+		return ZX_FAILED;
+	js_bool("orphans", fs.orphan_list || fs.orphans_in_file);
+	if (!fs.orphan_list && !fs.orphans_in_file)
+		return 0;
+	harmed = orphans_harmed(path);
+	if (harmed) {
+		zx_say(ZX_WARNING, "%s: files that were being truncated are left to the next mount, zext4 or ext4: e2fsck would take the attributes of %u away",
+		       path, harmed);
+		return 0;
+	}
+	options = fs.orphans_in_file ? "-fp" : "-p";
+	if (!zx_json)
+		printf("%s: e2fsck %s finishes files that were being deleted or truncated\n", path,
+		       options);
+	rc = run_e2fsck(options, path);
+	if (rc == 127)
+		return zx_fail(ZX_UNCORRECTED, "%s: is recovered, but e2fsck could not be run to finish deleted files; mount it once, or run e2fsck -fp %s",
+			       path, path);
+	if (rc & ~3)
+		return zx_fail(ZX_UNCORRECTED, "%s: is recovered, but e2fsck %s ended with %d; run e2fsck -f %s",
+			       path, options, rc, path);
+	return ZX_CORRECTED;
+}
+
+static void warn_of_abort(const struct ext_image *img, const struct zj_jbd2_super *sb)
+{
+	if (sb->s_errno)
+		zx_say(ZX_WARNING, "%s: the journal was aborted with error %d before the crash; run e2fsck -f",
+		       img->path, (int)be32_to_cpu(sb->s_errno));
+}
+
+static int recover_lanes(struct ext_image *img, void *block0, bool dry_run)
+{
+	struct zj_recovery_stats stats;
+	int code;
+
+	code = replay(img, dry_run, &stats);
+	if (code)
+		return code;
+	show(img, &stats, dry_run);
+	warn_of_abort(img, block0);
+	if (dry_run)
+		return 0;
+	code = finish(img, block0);
+	return code ? code : ZX_CORRECTED;
+}
+
+static int nothing_to_do(const struct ext_image *img, enum zx_state state)
+{
+	if (!zx_json)
+		printf("%s: no lanes in the journal, nothing to do%s\n", img->path,
+		       state == ZX_STOCK_LOG ? "; stock ext4 or e2fsck can replay it" : "");
+	return 0;
+}
+
+static int recover(const struct zx_target *t, bool dry_run, bool fsck)
+{
+	enum zx_state state = ZX_CLEAN;
+	struct ext_image img;
+	void *block0;
+	int code;
+
+	code = zx_open(&img, t, !dry_run);
+	if (code)
+		return code;
+	block0 = malloc(img.block_size);
+	code = block0 ? zx_read_block0(&img, block0, false, &state) :
+	       zx_fail(ZX_FAILED, "out of memory; try again with more");
+	if (!code) {
+		js_text("state", state == ZX_LANES ? "crashed" :
+			state == ZX_CLEAN ? "clean" : "stock-dirty");
+		code = state == ZX_LANES ? recover_lanes(&img, block0, dry_run) :
+		       nothing_to_do(&img, state);
+	}
+	free(block0);
+	/* e2fsck wants the device for itself. */
+	ext_close(&img);
+	/* Of a clean one too: an earlier recovery may have got no further. */
+	if (!(code & ~ZX_CORRECTED) && state != ZX_STOCK_LOG && fsck && !dry_run)
+		code |= finish_orphans(t->path);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	bool dry_run = false, fsck = true;
+	struct zx_target target;
+	const char *name;
+	int c;
+
+	while ((c = zx_getopt(argc, argv, "n", options)) != -1) {
+		if (c == 'n')
+			dry_run = true;
+		else if (c == 'F')
+			fsck = false;
+		else
+			return ZX_USAGE;
+	}
+	name = zx_operand(argc, argv, "device");
+	if (!name)
+		return ZX_USAGE;
+	c = zx_find(name, &target);
+	if (!c)
+		c = zx_refuse_mounted(&target);
+	return c ? c : recover(&target, dry_run, fsck);
+}
+
+const struct zx_command cmd_recover = {
+	.name = "recover",
+	.brief = "replay the log of a crashed file system without a mount",
+	.help = help,
+	.run = run,
+};

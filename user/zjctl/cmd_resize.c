@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* zjctl resize-journal: a journal that suits the machine's CPUs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <et/com_err.h>
+#include <ext2fs/ext2_fs.h>
+#include <ext2fs/ext2fs.h>
+#include "fsinfo.h"
+
+static const char help[] =
+	"usage: zjctl resize-journal [-n] [--lanes N] [--size MIB] [--json] DEV\n\n"
+	"Replace the journal by one that has room for a lane per CPU. As with tune2fs, the\n"
+	"old journal is removed and a new one made; the file system must be clean and not\n"
+	"mounted. If it is interrupted, run e2fsck -f.\n\n"
+	"  -n           only say which size suits, write nothing\n"
+	"  --lanes N    for N lanes instead of the CPUs of this machine\n"
+	"  --size MIB   this size instead of the one that suits\n\n"
+	"Examples:\n"
+	"  zjctl resize-journal -n /dev/sdb1\n"
+	"  zjctl resize-journal --lanes 64 /dev/sdb1\n";
+
+static const struct option options[] = {
+	{ "dry-run", no_argument, NULL, 'n' },
+	{ "lanes", required_argument, NULL, 'l' },
+	{ "size", required_argument, NULL, 's' },
+	ZX_OPTIONS,
+	{ 0 }
+};
+
+/**
+ * struct plan - what was asked for and what comes of it
+ */
+struct plan {
+	bool	dry_run;
+	u64	lanes;		/* 0: this machine's CPUs */
+	u64	mib;		/* 0: what suits */
+	u32	blocks;		/* of the new journal */
+	u32	old_blocks;
+};
+
+static int remove_journal(ext2_filsys fs)
+{
+	ext2_ino_t ino = fs->super->s_journal_inum;
+	struct ext2_inode inode;
+	long err;
+
+	err = ext2fs_read_inode(fs, ino, &inode);
+	if (!err)
+		err = ext2fs_punch(fs, ino, &inode, NULL, 0, ~0ULL);
+	if (err)
+		return err;
+	memset(&inode, 0, sizeof(inode));
+	fs->super->s_journal_inum = 0;
+	memset(fs->super->s_jnl_blocks, 0, sizeof(fs->super->s_jnl_blocks));
+	ext2fs_clear_feature_journal(fs->super);
+	ext2fs_mark_super_dirty(fs);
+	return ext2fs_write_inode(fs, ino, &inode);
+}
+
+/*
+ * While this lasts the file system is marked as not clean, so that e2fsck looks
+ * at it after a crash.
+ */
+static int replace_journal(ext2_filsys fs, u32 blocks)
+{
+	struct ext2fs_journal_params params = { .num_journal_blocks = blocks };
+	int state = fs->super->s_state;
+	long err;
+
+	err = ext2fs_read_bitmaps(fs);
+	if (err)
+		return err;
+	fs->super->s_state &= ~EXT2_VALID_FS;
+	ext2fs_mark_super_dirty(fs);
+	err = ext2fs_flush(fs);
+	if (!err)
+		err = remove_journal(fs);
+	if (!err)
+		err = ext2fs_add_journal_inode3(fs, &params, ~0ULL,
+						EXT2_MKJOURNAL_NO_MNT_CHECK);
+	if (!err)
+		err = ext2fs_flush(fs);
+	if (err)
+		return err;
+	fs->super->s_state = state;
+	ext2fs_mark_super_dirty(fs);
+	return ext2fs_flush(fs);
+}
+
+/* Free blocks, those of the old journal included, less a reserve for its map. */
+static bool has_room(ext2_filsys fs, const struct plan *p)
+{
+	u64 room = ext2fs_free_blocks_count(fs->super) + p->old_blocks;
+
+	return p->blocks + p->blocks / 64 + 16 <= room;
+}
+
+static int resize(const struct zx_target *t, const struct plan *p)
+{
+	ext2_filsys fs;
+	int code = 0;
+	long err;
+
+	err = ext2fs_open(t->path, EXT2_FLAG_RW | EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &fs);
+	if (err)
+		return zx_fail(ZX_FAILED, "%s: cannot be opened (%s); run e2fsck -f", t->path,
+			       error_message(err));
+	if (!has_room(fs, p)) {
+		code = zx_fail(ZX_FAILED, "%s: has no room for a journal of %u blocks (%llu are free); free some space, or use --size",
+			       t->path, p->blocks,
+			       (unsigned long long)ext2fs_free_blocks_count(fs->super));
+		ext2fs_free(fs);
+		return code;
+	}
+	err = replace_journal(fs, p->blocks);
+	if (err)
+		code = zx_fail(ZX_FAILED, "%s: making the journal failed (%s); run e2fsck -f %s, then tune2fs -O has_journal %s",
+			       t->path, error_message(err), t->path, t->path);
+	if (ext2fs_close_free(&fs) && !code)
+		code = zx_fail(ZX_FAILED, "%s: cannot be written back; run e2fsck -f", t->path);
+	return code;
+}
+
+/* Clean in every respect, or an exit code with the remedy. */
+static int refuse(const struct zx_target *t, const struct fs_info *fs, struct plan *p)
+{
+	enum zx_state state = ZX_CLEAN;
+	struct ext_image img;
+	void *block0;
+	int code;
+
+	code = zx_open(&img, t, !p->dry_run);
+	if (code)
+		return code;
+	p->old_blocks = img.journal_blocks;
+	block0 = malloc(img.block_size);
+	code = block0 ? zx_read_block0(&img, block0, false, &state) :
+	       zx_fail(ZX_FAILED, "out of memory; try again with more");
+	free(block0);
+	ext_close(&img);
+	if (code)
+		return code;
+	if (state == ZX_LANES)
+		return zx_fail(ZX_UNCORRECTED, "%s: has crashed; first: zjctl recover %s", t->path,
+			       t->path);
+	if (state == ZX_STOCK_LOG || fs->needs_recovery)
+		return zx_fail(ZX_UNCORRECTED, "%s: stock ext4's journal is not empty; first: e2fsck %s",
+			       t->path, t->path);
+	if (fs->errors || fs->orphan_list || fs->orphans_in_file)
+		return zx_fail(ZX_UNCORRECTED, "%s: has %s; first: e2fsck -f %s", t->path,
+			       fs->errors ? "errors" : "files half deleted", t->path);
+	return 0;
+}
+
+static int choose_size(const struct zx_target *t, const struct fs_info *fs, struct plan *p)
+{
+	u32 lanes = p->lanes ? p->lanes : zx_cpus();
+	u64 blocks;
+
+	if (!p->mib)
+		p->mib = zx_journal_mib(lanes, fs->blocks * fs->block_size, fs->block_size);
+	blocks = (p->mib << 20) / fs->block_size;
+	if (blocks < 1024)
+		return zx_fail(ZX_USAGE, "a journal needs 1024 blocks at least: --size %u",
+			       1024 * fs->block_size >> 20);
+	if (blocks > fs->blocks / 2)
+		return zx_fail(ZX_USAGE, "%s: a journal of %llu MiB would be more than half of the file system; use a smaller --size",
+			       t->path, p->mib);
+	p->blocks = blocks;
+	return 0;
+}
+
+static void show(const struct zx_target *t, const struct fs_info *fs, const struct plan *p,
+		 bool same)
+{
+	u32 lanes = p->lanes ? p->lanes : zx_cpus();
+
+	js_u64("lanes_wanted", lanes);
+	js_u64("old_blocks", p->old_blocks);
+	js_u64("new_blocks", p->blocks);
+	js_u64("lanes_that_fit", zx_lanes_that_fit(p->blocks, fs->block_size, lanes));
+	js_bool("changed", !same && !p->dry_run);
+	if (zx_json)
+		return;
+	printf("%s: journal of %s (room for %u lanes) %s %s for %u lanes (room for %u)\n", t->path,
+	       zx_size((u64)p->old_blocks * fs->block_size),
+	       zx_lanes_that_fit(p->old_blocks, fs->block_size, lanes),
+	       same ? "stays as it is:" : p->dry_run ? "would become" : "becomes",
+	       zx_size((u64)p->blocks * fs->block_size), lanes,
+	       zx_lanes_that_fit(p->blocks, fs->block_size, lanes));
+}
+
+static int plan_and_resize(const struct zx_target *t, struct plan *p)
+{
+	struct fs_info fs;
+	bool same;
+	int code;
+
+	code = fs_read_info(t->path, &fs);
+	if (!code)
+		code = refuse(t, &fs, p);
+	if (!code)
+		code = choose_size(t, &fs, p);
+	if (code)
+		return code;
+	same = p->blocks == p->old_blocks;
+	if (!same && !p->dry_run)
+		code = resize(t, p);
+	if (code)
+		return code;
+	show(t, &fs, p, same);
+	return same || p->dry_run ? 0 : ZX_CORRECTED;
+}
+
+static int run(int argc, char **argv)
+{
+	struct plan p = { 0 };
+	struct zx_target target;
+	const char *name;
+	int c;
+
+	while ((c = zx_getopt(argc, argv, "n", options)) != -1) {
+		if (c == 'n')
+			p.dry_run = true;
+		else if (c == 'l' && zx_number(optarg, "--lanes", 1, ZJ_MAX_LANES, &p.lanes))
+			;
+		else if (c == 's' && zx_number(optarg, "--size", 1, 1 << 20, &p.mib))
+			;
+		else
+			return ZX_USAGE;
+	}
+	name = zx_operand(argc, argv, "device");
+	if (!name)
+		return ZX_USAGE;
+	c = zx_find(name, &target);
+	if (!c)
+		c = zx_refuse_mounted(&target);
+	return c ? c : plan_and_resize(&target, &p);
+}
+
+const struct zx_command cmd_resize_journal = {
+	.name = "resize-journal",
+	.brief = "a journal with room for a lane per CPU",
+	.help = help,
+	.run = run,
+};

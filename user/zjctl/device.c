@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* From what the user names to a device, and whether it is mounted. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <fcntl.h>
+#include <unistd.h>
+#include <blkid/blkid.h>
+#include <et/com_err.h>
+#include <ext2fs/ext2_fs.h>
+#include <ext2fs/ext2fs.h>
+#include "zjctl.h"
+
+/**
+ * struct mount - one line of /proc/self/mountinfo
+ */
+struct mount {
+	dev_t	dev;
+	char	at[4096];
+	char	type[64];
+	char	source[4096];
+};
+
+/* The kernel writes blanks and backslashes in octal. */
+static void unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++) {
+		if (s[0] == '\\' && s[1] && s[2] && s[3]) {
+			*to++ = (s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0');
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = 0;
+}
+
+static bool parse_mount(const char *line, struct mount *m)
+{
+	const char *rest = strstr(line, " - ");
+	unsigned int major, minor;
+
+	if (!rest ||
+	    sscanf(line, "%*u %*u %u:%u %*s %4095s", &major, &minor, m->at) != 3 ||
+	    sscanf(rest, " - %63s %4095s", m->type, m->source) != 2)
+		return false;
+	m->dev = makedev(major, minor);
+	unescape(m->at);
+	unescape(m->source);
+	return true;
+}
+
+/* The mount of @dev, or (for a directory) that of the file system it is in. */
+static bool find_mount(dev_t dev, struct mount *m)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "r");
+	bool found = false;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (f && !found && getline(&line, &room, f) > 0)
+		found = parse_mount(line, m) && m->dev == dev;
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static void copy(char *to, size_t room, const char *from)
+{
+	snprintf(to, room, "%s", from);
+}
+
+/* The name under which the module shows its statistics. */
+static void find_proc_name(struct zx_target *t, dev_t dev)
+{
+	char link[64], name[256];
+	const char *base;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(dev), minor(dev));
+	n = readlink(link, name, sizeof(name) - 1);
+	if (n <= 0)
+		return;
+	name[n] = 0;
+	base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+	snprintf(t->proc_name, sizeof(t->proc_name), "%.50s-%u", base, EXT2_JOURNAL_INO);
+}
+
+static void note_mount(struct zx_target *t, const struct mount *m)
+{
+	copy(t->mounted_at, sizeof(t->mounted_at), m->at);
+	copy(t->mount_type, sizeof(t->mount_type), m->type);
+	find_proc_name(t, m->dev);
+}
+
+/* An image file may be mounted through a loop device: libext2fs knows. */
+static void find_loop_mount(struct zx_target *t)
+{
+	char at[4096] = "";
+	struct stat st;
+	struct mount m;
+	int flags = 0;
+
+	if (ext2fs_check_mount_point(t->path, &flags, at, sizeof(at)) ||
+	    !(flags & EXT2_MF_MOUNTED))
+		return;
+	if (at[0] && !stat(at, &st) && find_mount(st.st_dev, &m))
+		note_mount(t, &m);
+	else
+		copy(t->mounted_at, sizeof(t->mounted_at), at[0] ? at : "somewhere");
+}
+
+int zx_find(const char *name, struct zx_target *t)
+{
+	char *device = blkid_evaluate_spec(name, NULL);
+	struct mount m;
+	struct stat st;
+
+	memset(t, 0, sizeof(*t));
+	if (!device)
+		return zx_fail(ZX_FAILED, "%s: no such device; see lsblk -f for names, labels and UUIDs", name);
+	copy(t->path, sizeof(t->path), device);
+	free(device);
+	if (stat(t->path, &st))
+		return zx_fail(ZX_FAILED, "%s: %s; see lsblk -f for names, labels and UUIDs",
+			       t->path, strerror(errno));
+	if (S_ISDIR(st.st_mode)) {
+		if (!find_mount(st.st_dev, &m) || m.source[0] != '/')
+			return zx_fail(ZX_FAILED, "%s: is on no block device; name the device", t->path);
+		copy(t->path, sizeof(t->path), m.source);
+		note_mount(t, &m);
+	} else if (S_ISBLK(st.st_mode)) {
+		if (find_mount(st.st_rdev, &m))
+			note_mount(t, &m);
+	} else if (S_ISREG(st.st_mode)) {
+		find_loop_mount(t);
+	} else {
+		return zx_fail(ZX_FAILED, "%s: is neither a block device nor an image file", t->path);
+	}
+	js_device(t->path);
+	return 0;
+}
+
+int zx_refuse_mounted(const struct zx_target *t)
+{
+	if (!t->mounted_at[0])
+		return 0;
+	return zx_fail(ZX_FAILED, "%s: is mounted at %s; first: umount %s",
+		       t->path, t->mounted_at, t->mounted_at);
+}
+
+/* What else is on the device, for the message. */
+static void say_contents(const char *path)
+{
+	blkid_probe probe = blkid_new_probe_from_filename(path);
+	const char *type;
+
+	if (probe && !blkid_do_safeprobe(probe) &&
+	    !blkid_probe_lookup_value(probe, "TYPE", &type, NULL) && strncmp(type, "ext", 3))
+		zx_say(ZX_NOTE, "%s: contains %s", path, type);
+	if (probe)
+		blkid_free_probe(probe);
+}
+
+/*
+ * Another host may have it mounted.  A living one changes the sequence of the
+ * MMP block at least every s_mmp_update_interval seconds.
+ */
+static int refuse_other_host(const char *path)
+{
+	struct mmp_struct *mmp;
+	ext2_filsys fs;
+	int code = 0;
+	u32 seq;
+
+	if (ext2fs_open(path, EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS, 0, 0,
+			unix_io_manager, &fs))
+		return 0;	/* ext_open() will say it */
+	if (!ext2fs_has_feature_mmp(fs->super))
+		goto out;
+	if (ext2fs_mmp_read(fs, fs->super->s_mmp_block, NULL)) {
+		code = zx_fail(ZX_FAILED, "%s: the multi-mount protection block cannot be read; if no other host uses the device: tune2fs -E clear_mmp -f %s",
+			       path, path);
+		goto out;
+	}
+	mmp = fs->mmp_cmp;
+	seq = mmp->mmp_seq;
+	if (seq != EXT4_MMP_SEQ_CLEAN && seq != EXT4_MMP_SEQ_FSCK) {
+		u32 wait = max_t(u32, mmp->mmp_check_interval, 5) * 2 + 1;
+
+		zx_say(ZX_NOTE, "%s: waiting %u s to see whether another host uses it", path, wait);
+		sleep(wait);
+		if (ext2fs_mmp_read(fs, fs->super->s_mmp_block, NULL) || mmp->mmp_seq != seq)
+			code = zx_fail(ZX_FAILED, "%s: is in use on host %.64s (device %.32s); unmount it there",
+				       path, mmp->mmp_nodename, mmp->mmp_bdevname);
+	} else if (seq == EXT4_MMP_SEQ_FSCK) {
+		code = zx_fail(ZX_FAILED, "%s: e2fsck runs on it on host %.64s; if not: tune2fs -E clear_mmp -f %s",
+			       path, mmp->mmp_nodename, path);
+	}
+out:
+	ext2fs_close_free(&fs);
+	return code;
+}
+
+int zx_open(struct ext_image *img, const struct zx_target *t, bool writable)
+{
+	int code;
+
+	if (writable) {
+		code = zx_refuse_mounted(t);
+		if (!code)
+			code = refuse_other_host(t->path);
+		if (code)
+			return code;
+	}
+	if (ext_open(img, t->path, writable)) {
+		say_contents(t->path);
+		return ZX_FAILED;
+	}
+	if (t->mounted_at[0])
+		ext_drop_cached_journal(img);
+	return 0;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* zjctl dump: records and segments. */
+#include <time.h>
+#include "dump.h"
+
+bool dump_passes(const struct log *log, const struct log_record *r,
+		 const struct dump_filter *f)
+{
+	return (!f->by_lane || r->chunk.lane == f->lane) &&
+	       (!f->by_tid || r->chunk.tid == f->tid);
+}
+
+static u32 seg_of(const struct log *log, const struct log_record *r)
+{
+	return (r->log_block - log->geo.log_first) / log->geo.seg_blocks;
+}
+
+/* ---- JSON ---- */
+
+static void json_record(const struct log *log, const struct log_record *r)
+{
+	const struct log_component *c = log_component(log, r->component);
+	char why[1024];
+
+	log_why(log, c, why, sizeof(why));
+	js_object(NULL);
+	js_u64("stamp", r->chunk.stamp);
+	js_u64("lane", r->chunk.lane);
+	js_u64("tid", r->chunk.tid);
+	js_u64("members", r->chunk.nr_members);
+	js_u64("chunk", r->chunk.chunk_index);
+	js_u64("chunks", r->chunk.nr_chunks);
+	js_u64("segment", seg_of(log, r));
+	js_u64("segment_block", r->chunk.seg_block);
+	js_u64("journal_block", r->log_block);
+	js_u64("tenure", r->chunk.seg_seq);
+	js_u64("time", r->chunk.commit_sec);
+	js_text("record", log_state_name(r->state));
+	js_text("component", log_verdict_name(c->verdict));
+	js_text("why", why);
+	if (c->verdict == LOG_ORPHANED)
+		js_u64("missing_ancestor", c->ancestor);
+	js_array("depends_on");
+	for (u32 i = 0; i < r->chunk.nr_deps; i++)
+		js_u64(NULL, log_deps(log, r)[i]);
+	js_end();
+	js_array("images");
+	for (u32 i = 0; i < r->chunk.nr_tags; i++) {
+		const struct log_image *image = log_image(log, r->first_image + i);
+
+		js_object(NULL);
+		js_u64("block", image->block);
+		js_bool("checksum_ok", image->good);
+		js_bool("escaped", image->flags);
+		js_bool("taken", image->taken);
+		js_end();
+	}
+	js_end();
+	js_array("revokes");
+	for (u32 i = 0; i < r->chunk.nr_revokes; i++)
+		js_u64(NULL, log_revokes(log, r)[i]);
+	js_end();
+	js_end();
+}
+
+static void json(const struct log *log, const struct dump_filter *f)
+{
+	js_u64("trim_stamp", log->trim_stamp);
+	js_array("records");
+	for (u32 i = 0; i < log->records.nr; i++)
+		if (dump_passes(log, log_record(log, i), f))
+			json_record(log, log_record(log, i));
+	js_end();
+	js_array("segments");
+	for (u32 i = 0; i < log->geo.nr_segs; i++) {
+		const struct log_segment *s = &log->segs[i];
+
+		if (!s->records || (f->by_lane && s->lane != f->lane))
+			continue;
+		js_object(NULL);
+		js_u64("segment", i);
+		js_u64("lane", s->lane);
+		js_u64("tenure", s->seg_seq);
+		js_u64("records", s->records);
+		js_u64("used_blocks", s->used);
+		js_u64("newest_stamp", s->newest);
+		js_text("end", log_end_name(s->end));
+		js_end();
+	}
+	js_end();
+}
+
+/* ---- text ---- */
+
+static enum zx_colour colour_of(const struct log_component *c)
+{
+	return c->verdict == LOG_VALID ? ZX_GREEN : c->verdict == LOG_HOME ? 0 : ZX_RED;
+}
+
+static void text_images(const struct log *log, const struct log_record *r)
+{
+	if (!r->chunk.nr_tags)
+		return;
+	printf("    blocks     ");
+	for (u32 i = 0; i < r->chunk.nr_tags; i++) {
+		const struct log_image *image = log_image(log, r->first_image + i);
+
+		printf(" %llu", image->block);
+		if (image->flags)
+			printf("(escaped)");
+		if (!image->good)
+			printf("%s(BAD CHECKSUM)%s", zx_on(ZX_RED), zx_off());
+	}
+	putchar('\n');
+}
+
+static void text_list(const char *title, const u64 *list, u32 nr)
+{
+	if (!nr)
+		return;
+	printf("    %-11s", title);
+	while (nr--)
+		printf(" %llu", *list++);
+	putchar('\n');
+}
+
+static void text_record(const struct log *log, const struct log_record *r)
+{
+	const struct log_component *c = log_component(log, r->component);
+	time_t when = r->chunk.commit_sec;
+	char why[1024], date[32] = "";
+	struct tm tm;
+
+	if (localtime_r(&when, &tm))
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm);
+	log_why(log, c, why, sizeof(why));
+	printf("stamp %llu  lane %u  tid %u  record %u of %u  members %u  segment %u block %u  %s\n",
+	       r->chunk.stamp, r->chunk.lane, r->chunk.tid, r->chunk.chunk_index + 1,
+	       r->chunk.nr_chunks, r->chunk.nr_members, seg_of(log, r), r->chunk.seg_block, date);
+	printf("    state       %s%s%s%s%s%s\n", zx_on(colour_of(c)),
+	       c->verdict == LOG_VALID || c->verdict == LOG_HOME ? "" : "NOT VALID, ",
+	       log_verdict_name(c->verdict), zx_off(), *why ? ": " : "", why);
+	printf("    checksums   %s\n", r->bad_images ? "header ok, images NOT ok" : "ok");
+	if (r->state == LOG_HIDDEN)
+		printf("    hidden      behind a lost header of its segment: recovery does not reach it\n");
+	text_list("depends on ", log_deps(log, r), r->chunk.nr_deps);
+	text_images(log, r);
+	text_list("revokes    ", log_revokes(log, r), r->chunk.nr_revokes);
+}
+
+static void text_segments(const struct log *log, const struct dump_filter *f)
+{
+	printf("\nsegment lane   tenure  records  blocks         newest  ends\n");
+	for (u32 i = 0; i < log->geo.nr_segs; i++) {
+		const struct log_segment *s = &log->segs[i];
+
+		if (s->records && (!f->by_lane || s->lane == f->lane))
+			printf("%7u %4u %8llu %8u %7u %14llu  %s\n", i, s->lane, s->seg_seq,
+			       s->records, s->used, s->newest, log_end_name(s->end));
+	}
+}
+
+void dump_records(const struct log *log, const struct dump_filter *f)
+{
+	if (zx_json) {
+		json(log, f);
+		return;
+	}
+	printf("trim stamp %llu\n", log->trim_stamp);
+	for (u32 i = 0; i < log->records.nr; i++)
+		if (dump_passes(log, log_record(log, i), f))
+			text_record(log, log_record(log, i));
+	text_segments(log, f);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The file system around the journal, and advice on its layout. */
+#ifndef ZJCTL_FSINFO_H
+#define ZJCTL_FSINFO_H
+
+#include "zjctl.h"
+
+/**
+ * struct fs_info - what the ext4 superblock says
+ */
+struct fs_info {
+	char	label[17];
+	char	uuid[37];
+	u32	block_size;	/* bytes */
+	u64	blocks;
+	u32	blocks_per_group;
+	u32	groups;
+	u32	desc_blocks;	/* that hold the group descriptors */
+	u32	descs_per_block;
+	u32	inode_size;	/* bytes */
+	u32	journal_inode;	/* 0: none inside */
+	bool	has_journal;
+	bool	needs_recovery;
+	bool	orphan_file;
+	bool	orphan_list;	/* files half deleted or truncated, in a list */
+	bool	orphans_in_file; /* the same, in the orphan file */
+	bool	quota;
+	bool	project;
+	bool	flex_bg;
+	bool	errors;		/* the kernel or e2fsck has seen errors */
+	char	features[1024];	/* names, each followed by a blank */
+};
+
+/* 0 or an exit code with a message. */
+int fs_read_info(const char *path, struct fs_info *fs);
+
+/* Advice for @cpus, as text and JSON; @journal_blocks is 0 if not known. */
+void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_blocks,
+	       u32 cpus);
+
+u32 orphans_harmed(const char *path);
+
+#endif /* ZJCTL_FSINFO_H */

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The log as it lies on the device, damaged parts included, and what becomes of
+ * each of its records.  Recovery keeps only what it needs; this keeps what
+ * people ask about.
+ */
+#ifndef ZJCTL_LOG_H
+#define ZJCTL_LOG_H
+
+#include "codec.h"
+#include "recovery_int.h"
+#include "extimage.h"
+
+/* Why the walk through a segment ended. */
+enum log_end {
+	LOG_FULL,	/* at the segment's end */
+	LOG_UNUSED,	/* at a block that is no header */
+	LOG_STALE,	/* at a header of an older generation */
+	LOG_OLD_TENURE,	/* at a header of an earlier use of the segment */
+	LOG_TORN_HEADER, /* at a header of this generation with a wrong checksum */
+	LOG_BAD_HEADER,	/* at a header with a good checksum that cannot be right */
+};
+
+/**
+ * struct log_segment - one segment
+ */
+struct log_segment {
+	u32	lane;		/* of its records */
+	u32	used;		/* blocks up to the end of the walk; 0: free */
+	u32	records;	/* records in it */
+	u64	seg_seq;	/* tenure */
+	u64	newest;		/* stamp of the last record */
+	enum log_end end;
+};
+
+enum log_record_state {
+	LOG_GOOD,
+	LOG_TORN,	/* an image has a wrong checksum */
+	LOG_HIDDEN,	/* behind a lost header: recovery does not get there */
+};
+
+/**
+ * struct log_record - one chunk
+ */
+struct log_record {
+	struct zj_chunk chunk;
+	u32	log_block;	/* journal block of the header */
+	u32	first_entry;	/* in log.entries: dependencies, then revokes */
+	u32	first_image;	/* in log.images */
+	u32	bad_images;	/* with a wrong checksum */
+	enum log_record_state state;
+	u32	component;	/* in log.components */
+};
+
+/**
+ * struct log_image - one image
+ */
+struct log_image {
+	u64	block;		/* home block */
+	u32	log_block;	/* journal block */
+	u16	flags;		/* ZJ_TAG_* */
+	bool	good;		/* checksum as the tag says */
+	bool	taken;		/* recovery writes it home */
+};
+
+enum log_verdict {
+	LOG_HOME,	/* stamp not above the trim stamp: nothing to do */
+	LOG_VALID,	/* recovery uses it */
+	LOG_CONTRADICTORY, /* its records contradict each other: damage */
+	LOG_INCOMPLETE,	/* a member or a part of one is missing */
+	LOG_ORPHANED,	/* depends on what is not valid */
+};
+
+/**
+ * struct log_component - the records of one stamp
+ */
+struct log_component {
+	u64	stamp;
+	u32	first;		/* in log.records, sorted */
+	u32	nr;		/* records, good or not */
+	u32	members;	/* lanes with a good record */
+	u32	members_due;	/* as the records say */
+	u32	chunks;		/* good records */
+	u32	chunks_due;	/* of the members found */
+	u32	torn;		/* torn records */
+	u32	hidden;		/* hidden records */
+	enum log_verdict verdict;
+	u64	blocker;	/* LOG_ORPHANED: first dependency that is not valid */
+	u64	ancestor;	/* LOG_ORPHANED: where the chain of blockers begins */
+};
+
+/**
+ * struct log - a log, read and judged
+ */
+struct log {
+	struct ext_image *img;
+	struct zj_log_geometry geo;
+	u32	seed;
+	bool	slot_good[ZJ_TRIM_SLOTS];
+	u64	slot_seq[ZJ_TRIM_SLOTS];
+	u64	slot_stamp[ZJ_TRIM_SLOTS];
+	u64	trim_stamp;	/* S */
+	u64	newest;		/* highest stamp of a good record; 0: none */
+	u64	newest_valid;	/* highest stamp of a valid component; 0: none */
+	u32	taken;		/* blocks that recovery writes home */
+	u8	*buf;		/* one segment */
+	struct log_segment *segs;
+	struct zj_vec records;	/* struct log_record; by stamp, lane, chunk */
+	struct zj_vec images;	/* struct log_image */
+	struct zj_vec entries;	/* u64 */
+	struct zj_vec components; /* struct log_component, by stamp */
+};
+
+/* 0; -EUCLEAN if the log super block cannot be used; -EIO; -ENOMEM. */
+int log_read(struct log *log, struct ext_image *img);
+/* Second half: verdicts, and which images recovery takes. 0 or -ENOMEM. */
+int log_judge(struct log *log);
+void log_free(struct log *log);
+
+static inline struct log_record *log_record(const struct log *log, u32 i)
+{
+	return (struct log_record *)log->records.items + i;
+}
+
+static inline struct log_image *log_image(const struct log *log, u32 i)
+{
+	return (struct log_image *)log->images.items + i;
+}
+
+static inline struct log_component *log_component(const struct log *log, u32 i)
+{
+	return (struct log_component *)log->components.items + i;
+}
+
+static inline const u64 *log_deps(const struct log *log, const struct log_record *r)
+{
+	return (u64 *)log->entries.items + r->first_entry;
+}
+
+static inline const u64 *log_revokes(const struct log *log, const struct log_record *r)
+{
+	return log_deps(log, r) + r->chunk.nr_deps;
+}
+
+/* The component of @stamp, or NULL. */
+struct log_component *log_find(const struct log *log, u64 stamp);
+
+/* In words, for people: why a component is not valid, into @text. */
+void log_why(const struct log *log, const struct log_component *comp,
+	     char *text, size_t room);
+const char *log_verdict_name(enum log_verdict verdict);
+const char *log_state_name(enum log_record_state state);
+const char *log_end_name(enum log_end end);
+
+/* The image as it goes home (unescaped), into one block at @buf. 0 or -EIO. */
+int log_read_image(struct log *log, const struct log_image *image, void *buf);
+
+/**
+ * struct log_official - what recovery itself says of the log (a dry run)
+ */
+struct log_official {
+	int	err;		/* of zj_recover() */
+	char	error[1024];	/* its message, "" if none */
+	struct zj_recovery_stats stats;
+};
+
+/* Ask recovery; only its notes reach the user, the error is kept in @o. */
+void log_ask_recovery(struct ext_image *img, struct log_official *o);
+/* Do @o and our own judgement agree? False with a message. */
+bool log_agrees(const struct log *log, const struct log_official *o);
+
+#endif /* ZJCTL_LOG_H */

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* zjctl: look into a zjournal log, check it, recover it. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "zjctl.h"
+
+static const struct zx_command * const commands[] = {
+	&cmd_info, &cmd_dump, &cmd_check, &cmd_recover, &cmd_convert,
+	&cmd_resize_journal, &cmd_stats, &cmd_top,
+};
+
+const struct zx_command *zx_command;
+
+static void help(FILE *out)
+{
+	fputs("usage: zjctl COMMAND [OPTION]... [DEV]\n\n"
+	      "Look into, check and recover the journal of an ext4 file system that\n"
+	      "zjournal (file system type zext4) has written.\n\n", out);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(out, "  %-15s %s\n", commands[i]->name, commands[i]->brief);
+	fputs("\nDEV is a device, an image file, UUID=..., LABEL=... or a mount point.\n\n"
+	      "Every command takes:\n"
+	      "  --json           one JSON document on stdout (docs/zjctl-json.md)\n"
+	      "  --color=WHEN     auto (default), always, never; NO_COLOR is heeded\n"
+	      "  --help           what the command does, with examples\n\n"
+	      "Exit status: 0 good, 1 corrected, 4 damage left, 8 failed or refused,\n"
+	      "16 usage, 32 cancelled.\n\n"
+	      "Examples:\n"
+	      "  zjctl info /dev/sdb1\n"
+	      "  zjctl check /dev/sdb1 && zjctl recover /dev/sdb1\n"
+	      "  zjctl dump --block 1234 /dev/sdb1\n"
+	      "  zjctl top /srv\n", out);
+}
+
+static int set_colour(const char *when)
+{
+	if (!strcmp(when, "auto"))
+		zx_set_colour(-1);
+	else if (!strcmp(when, "always"))
+		zx_set_colour(1);
+	else if (!strcmp(when, "never"))
+		zx_set_colour(0);
+	else
+		return zx_usage("--color takes auto, always or never, not \"%s\"", when);
+	return 0;
+}
+
+int zx_getopt(int argc, char **argv, const char *shorts, const struct option *longs)
+{
+	int c;
+
+	for (;;) {
+		c = getopt_long(argc, argv, shorts, longs, NULL);
+		switch (c) {
+		case 'J':
+			break;		/* main() has seen it */
+		case 'C':
+			if (set_colour(optarg))
+				return '?';
+			break;
+		case 'H':
+			fputs(zx_command->help, stdout);
+			exit(ZX_OK);
+		case '?':
+		case ':':
+			if (optopt > ' ' && optopt < 0x7f && !strchr("JCH", optopt))
+				zx_usage("bad option or missing value: -%c", optopt);
+			else
+				zx_usage("bad option or missing value: %s", argv[optind - 1]);
+			return '?';
+		default:
+			return c;
+		}
+	}
+}
+
+int zx_usage(const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return zx_fail(ZX_USAGE, "%s; usage: see zjctl %s%s--help", text,
+		       zx_command ? zx_command->name : "", zx_command ? " " : "");
+}
+
+const char *zx_operand(int argc, char **argv, const char *what)
+{
+	if (argc - optind == 1)
+		return argv[optind];
+	zx_usage("exactly one %s is needed", what);
+	return NULL;
+}
+
+bool zx_number(const char *text, const char *option, u64 min, u64 max, u64 *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 0);
+	if (!errno && *text >= '0' && *text <= '9' && !*end && *value >= min && *value <= max)
+		return true;
+	zx_usage("%s takes a number from %llu to %llu, not \"%s\"", option, min, max, text);
+	return false;
+}
+
+/* Before the options are read: errors in them go into the document too. */
+static bool wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--json"))
+			return true;
+	return false;
+}
+
+static int run(const struct zx_command *command, int argc, char **argv)
+{
+	int code;
+
+	zx_command = command;
+	zx_json = wants_json(argc, argv);
+	if (!command->many_documents)
+		js_start(command->name);
+	code = command->run(argc, argv);
+	if (!command->many_documents || code == ZX_USAGE) {
+		if (command->many_documents)
+			js_start(command->name);
+		js_finish(code);
+	}
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "zjctl: cannot write the output (%s); is the disk full?\n",
+			strerror(errno));
+		code |= ZX_FAILED;
+	}
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argv[0] && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
+
+	zx_set_colour(-1);
+	opterr = 0;
+	ext_message = zx_image_message;
+	/* The older program, for which "recovered" was 0. */
+	if (name && !strcmp(name, "zjrecover"))
+		return run(&cmd_recover, argc, argv) & ~ZX_CORRECTED;
+	if (argc < 2) {
+		help(stderr);
+		return ZX_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		help(stdout);
+		return ZX_OK;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		printf("zjctl of zjournal, log format %u\n", ZJ_FORMAT_VERSION);
+		return ZX_OK;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(argv[1], commands[i]->name))
+			return run(commands[i], argc - 1, argv + 1);
+	zx_json = wants_json(argc, argv);
+	js_start("");
+	zx_usage("unknown command \"%s\"", argv[1]);
+	js_finish(ZX_USAGE);
+	return ZX_USAGE;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Messages, colours, sizes, progress. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "zjctl.h"
+
+bool zx_json;
+static bool colours;
+
+void zx_set_colour(int when)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	colours = when > 0 ||
+		  (when < 0 && isatty(STDOUT_FILENO) && !(no && *no) &&
+		   term && strcmp(term, "dumb"));
+}
+
+const char *zx_on(enum zx_colour colour)
+{
+	switch (colours ? colour : 0) {
+	case ZX_RED:
+		return "\033[31m";
+	case ZX_GREEN:
+		return "\033[32m";
+	case ZX_YELLOW:
+		return "\033[33m";
+	case ZX_BOLD:
+		return "\033[1m";
+	}
+	return "";
+}
+
+const char *zx_off(void)
+{
+	return colours ? "\033[0m" : "";
+}
+
+static void clear_progress(void);
+
+static void say(enum zx_level level, const char *fmt, va_list ap)
+{
+	char text[2048];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	clear_progress();
+	js_message(level, text);
+	if (zx_json)
+		return;
+	fflush(stdout);
+	fprintf(stderr, "zjctl: %s%s\n", level == ZX_WARNING ? "warning: " : "", text);
+}
+
+void zx_say(enum zx_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(level, fmt, ap);
+	va_end(ap);
+}
+
+int zx_fail(int code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(ZX_ERROR, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+void zx_image_message(const struct ext_image *img, int level, const char *text)
+{
+	zx_say(level ? ZX_NOTE : ZX_ERROR, "%s: %s", img->path, text);
+}
+
+const char *zx_size(u64 bytes)
+{
+	static const char * const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	static char text[2][32];
+	static int turn;
+	double value = bytes;
+	u32 n = 0;
+
+	turn = !turn;
+	while (value >= 1024 && n + 1 < ARRAY_SIZE(unit)) {
+		value /= 1024;
+		n++;
+	}
+	snprintf(text[turn], sizeof(text[turn]), value < 10 && n ? "%.1f %s" : "%.0f %s",
+		 value, unit[n]);
+	return text[turn];
+}
+
+/* ---- progress ---- */
+
+#define BAR	40
+
+static bool bar_shown;
+
+static void clear_progress(void)
+{
+	if (bar_shown)
+		fprintf(stderr, "\r%*s\r", BAR + 40, "");
+	bar_shown = false;
+}
+
+static u64 now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ULL + ts.tv_nsec / 1000000;
+}
+
+void zx_progress(const char *what, u64 done, u64 total)
+{
+	static int terminal = -1;
+	static u64 next;
+	u64 now;
+	int filled;
+
+	if (!total) {
+		clear_progress();
+		next = 0;
+		return;
+	}
+	if (terminal < 0)
+		terminal = !zx_json && isatty(STDERR_FILENO);
+	if (!terminal)
+		return;
+	now = now_ms();
+	if (!next)
+		next = now + 500;
+	if (now < next)
+		return;
+	next = now + 100;
+	if (done > total)
+		done = total;
+	filled = done * BAR / total;
+	fprintf(stderr, "\r%-22s |%.*s%*s| %3d%%", what, filled,
+		"========================================", BAR - filled, "",
+		(int)(done * 100 / total));
+	fflush(stderr);
+	bar_shown = true;
+}

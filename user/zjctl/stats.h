@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The module's live statistics, /proc/fs/zjournal/<dev>/info, parsed. */
+#ifndef ZJCTL_STATS_H
+#define ZJCTL_STATS_H
+
+#include "zjctl.h"
+
+#define STATS_COUNTERS	24
+
+/**
+ * struct stats_lane - the counters of one lane, as the module names them
+ */
+struct stats_lane {
+	u32	lane;
+	u32	nr;
+	struct {
+		char name[24];
+		u64 value;
+	} counter[STATS_COUNTERS];
+};
+
+/**
+ * struct stats - one mounted journal
+ */
+struct stats {
+	char	name[80];	/* e.g. "sda1-8" */
+	char	state[16];	/* live, clean, aborted */
+	u64	transactions;
+	u32	max_credits;	/* of one transaction */
+	u64	commit_us;	/* average, freeze to validity */
+	u32	segments;
+	u32	segment_blocks;
+	u32	segments_free;
+	u64	newest_stamp;
+	u64	trim_stamp;
+	u32	recovered_transactions;	/* at the mount */
+	u32	recovered_blocks;
+	u32	nr_lanes;
+	struct stats_lane *lane;
+};
+
+#define STATS_ROOT	"/proc/fs/zjournal"
+
+/* Parse a file in the module's format; false if it is none or unreadable. */
+bool stats_read(const char *file, const char *name, struct stats *s);
+void stats_free(struct stats *s);
+/* 0 if the lane has no such counter. */
+u64 stats_counter(const struct stats_lane *lane, const char *name);
+void stats_json(const struct stats *s);
+/* The head of it in text: state, segments, stamps. */
+void stats_text(const struct stats *s);
+/* The table of lanes; with @before and @seconds, rates. */
+void stats_table(const struct stats *now, const struct stats *before, double seconds);
+
+#endif /* ZJCTL_STATS_H */

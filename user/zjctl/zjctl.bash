@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Bash completion for zjctl.
+
+_zjctl_options() {
+	local own=
+
+	case $1 in
+	info) own="--cpus" ;;
+	dump) own="--lane --tid --block --inode --graph" ;;
+	recover) own="-n --dry-run --no-fsck" ;;
+	convert) own="--check --to-ext4" ;;
+	resize-journal) own="-n --dry-run --lanes --size" ;;
+	stats) own="--from" ;;
+	top) own="-d --delay -n --count --from" ;;
+	esac
+	printf '%s\n' "$own --json --color --help"
+}
+
+_zjctl() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+
+	COMPREPLY=()
+	if [ "$COMP_CWORD" -eq 1 ]; then
+		mapfile -t COMPREPLY < <(compgen -W "info dump check recover convert resize-journal stats top --help --version" -- "$cur")
+		return
+	fi
+	case $prev in
+	--color)
+		mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$cur")
+		return ;;
+	--cpus|--lane|--tid|--block|--inode|--lanes|--size|-d|--delay|--count)
+		return ;;
+	--from)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return ;;
+	esac
+	case $cur in
+	-*) mapfile -t COMPREPLY < <(compgen -W "$(_zjctl_options "$command")" -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	esac
+}
+complete -o filenames -F _zjctl zjctl

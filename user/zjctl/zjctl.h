@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * zjctl: what its commands share.  One file for each command (cmd_*.c); what
+ * the log says is read by log.c and judged by judge.c, the recovery itself is
+ * src/'s own.
+ */
+#ifndef ZJCTL_H
+#define ZJCTL_H
+
+#include <getopt.h>
+#include <stdio.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/types.h>
+#include "extimage.h"
+
+/* Exit codes are e2fsck's; they may be or'ed. */
+#define ZX_OK		0
+#define ZX_CORRECTED	1	/* something was put right */
+#define ZX_UNCORRECTED	4	/* damage or obstacles found and left */
+#define ZX_FAILED	8	/* could not do it: I/O, mounted, no such device */
+#define ZX_USAGE	16
+#define ZX_CANCELLED	32
+
+/**
+ * struct zx_command - one word after "zjctl"
+ */
+struct zx_command {
+	const char *name;
+	const char *brief;	/* one line for the list of commands */
+	const char *help;	/* usage, options, examples */
+	int (*run)(int argc, char **argv);
+	bool many_documents;	/* writes its own JSON documents */
+};
+
+extern const struct zx_command cmd_info, cmd_dump, cmd_check, cmd_recover,
+	cmd_convert, cmd_resize_journal, cmd_stats, cmd_top;
+
+/* ---- main.c ---- */
+
+extern const struct zx_command *zx_command;	/* the one that runs */
+
+#define ZX_OPTIONS							\
+	{ "json", no_argument, NULL, 'J' },				\
+	{ "color", required_argument, NULL, 'C' },			\
+	{ "help", no_argument, NULL, 'H' }
+
+/* getopt_long() that deals with ZX_OPTIONS itself; '?' is a usage error. */
+int zx_getopt(int argc, char **argv, const char *shorts,
+	      const struct option *longs);
+/* The one operand of a command; NULL with a message. */
+const char *zx_operand(int argc, char **argv, const char *what);
+/* A whole number from @min to @max; false with a message naming @option. */
+bool zx_number(const char *text, const char *option, u64 min, u64 max, u64 *value);
+int zx_usage(const char *fmt, ...) __printf(1, 2);
+
+/* ---- out.c ---- */
+
+enum zx_level { ZX_ERROR, ZX_WARNING, ZX_NOTE };
+enum zx_colour { ZX_RED = 31, ZX_GREEN = 32, ZX_YELLOW = 33, ZX_BOLD = 1 };
+
+extern bool zx_json;		/* --json was given */
+
+/* 0: never, 1: always, -1: on a terminal, unless NO_COLOR is set. */
+void zx_set_colour(int when);
+/* Escape sequences, or "" without colours. */
+const char *zx_on(enum zx_colour colour);
+const char *zx_off(void);
+/* To stderr, and into the JSON document's messages. */
+void zx_say(enum zx_level level, const char *fmt, ...) __printf(2, 3);
+/* An error; returns @code. */
+int zx_fail(int code, const char *fmt, ...) __printf(2, 3);
+/* Route a message of extimage.c to zx_say(). */
+void zx_image_message(const struct ext_image *img, int level, const char *text);
+/* "12.5 MiB"; the buffer is static, two calls may be in one printf. */
+const char *zx_size(u64 bytes);
+
+/* A bar on stderr, on a terminal, after half a second; @total 0: done. */
+void zx_progress(const char *what, u64 done, u64 total);
+
+/* ---- json.c: one document, written as it comes; nothing without --json ---- */
+
+void js_start(const char *command);
+void js_device(const char *path);
+void js_finish(int code);
+void js_object(const char *key);	/* key: NULL inside an array */
+void js_array(const char *key);
+void js_end(void);			/* of the innermost object or array */
+void js_text(const char *key, const char *value);
+void js_u64(const char *key, u64 value);
+void js_float(const char *key, double value);
+void js_bool(const char *key, bool value);
+void js_null(const char *key);
+void js_message(enum zx_level level, const char *text);
+
+/* ---- device.c ---- */
+
+/**
+ * struct zx_target - what the user named, found
+ */
+struct zx_target {
+	char path[4096];	/* device or image file */
+	char mounted_at[4096];	/* "" if not mounted */
+	char mount_type[64];	/* file system type of the mount */
+	char proc_name[64];	/* e.g. "sda1-8", of /proc/fs/zjournal; or "" */
+};
+
+/* DEV, MOUNTPOINT, UUID=..., LABEL=...; 0 or an exit code with a message. */
+int zx_find(const char *name, struct zx_target *target);
+/* 0, or an exit code with a message that says how to unmount. */
+int zx_refuse_mounted(const struct zx_target *target);
+/* Open for recovery's I/O; 0 or an exit code with a message. */
+int zx_open(struct ext_image *img, const struct zx_target *target, bool writable);
+
+/* ---- block0.c: the stock superblock in journal block 0 ---- */
+
+enum zx_state {
+	ZX_CLEAN,	/* stock's, empty */
+	ZX_LANES,	/* live, or crashed */
+	ZX_STOCK_LOG,	/* stock ext4's own log is not empty */
+};
+
+/*
+ * Reads and checks it; 0 or an exit code with a message. @block: one block.
+ * @in_use: of a mounted file system, where the checksum is made at write-out only.
+ */
+int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_state *state);
+/* The log is empty: say so in stock's words, durably. 0 or an exit code. */
+int zx_make_clean(struct ext_image *img, void *block);
+
+/* ---- fit.c ---- */
+
+#define ZX_LANE_MIB	16	/* of journal for each lane: plenty */
+
+/* Lanes that the module would start for @wanted CPUs; 0: too small for one. */
+u32 zx_lanes_that_fit(u32 journal_blocks, u32 block_size, u32 wanted);
+/* Journal size in MiB for @lanes on a file system of @fs_bytes. */
+u32 zx_journal_mib(u32 lanes, u64 fs_bytes, u32 block_size);
+u32 zx_cpus(void);
+
+#endif /* ZJCTL_H */
