@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Access to buffers: R1-R4, R9 and the accessor's copy (design §3; A2, N2).
+ * In the journal: src/access.c.
+ */
+#include "model.h"
+
+/* N2: of the owner counts its component's validity, nothing less (R4). */
+static bool counts_as_valid(const struct state *s, int owner)
+{
+	if (s->txn[owner].state >= T_VALID)
+		return true;
+	if (!on(COMP_VALID) && s->txn[owner].committed)
+		return true;
+	if (on(R4) || s->txn[owner].state != T_FROZEN)
+		return false;
+	for (int t = 0; t < nr_txns(); t++)
+		if (s->txn[owner].comp & BIT(t) && !s->txn[t].committed)
+			return false;
+	return true;
+}
+
+static void file(struct state *s, int txn, int block)
+{
+	struct part *part = &s->txn[txn].part[block];
+
+	part->bits = (part->bits & ~PART_KIND) | PART_CLEAN;
+}
+
+/* R1. A home write in flight is waited for: the buffer lock. */
+static bool touch_free(struct state *s, int txn, int block)
+{
+	if (s->block[block].home_io && on(HOME_IO))
+		return false;
+	say(" (R1)");
+	/* "Clean and unlocked" is not "home": older parts stay. */
+	if (!on(CLEAN_HOME))
+		drop_parts(s, block, 99);
+	if (on(R1))
+		file(s, txn, block);
+	return true;
+}
+
+/* R3, R4: the owner's image is taken before anything changes. */
+static bool touch_frozen(struct state *s, int txn, int owner, int block)
+{
+	struct part *part = &s->txn[owner].part[block];
+
+	if (part->bits & PART_LIVE && on(WAIT_LIVE))
+		return false;
+	if ((part->bits & PART_KIND) == PART_DIRTY &&
+	    !(part->bits & PART_IMAGE) && on(COPY)) {
+		part->bits |= PART_IMAGE;
+		part->image = s->block[block].live;
+		say(", copies it for %s", tname(owner));
+	}
+	depend(s, txn, owner);
+	file(s, txn, block);
+	return true;
+}
+
+/* Make the handle's component the newest owner; false: wait for I/O. */
+bool touch(struct state *s, int h, int block)
+{
+	int txn = s->handle[h].txn, owner;
+
+	say("takes access to b%d", block);
+	revoke_touch(s, txn, block);
+	owner = newest_owner(s, block);
+	if (owner < 0 || counts_as_valid(s, owner))
+		return touch_free(s, txn, block);
+	if (!is_open(s, owner))
+		return touch_frozen(s, txn, owner, block);
+	if (owner != txn)
+		unite(s, txn, owner);
+	/* Forgotten in the same component, in use again. */
+	if ((s->txn[owner].part[block].bits & PART_KIND) == PART_FORGET)
+		file(s, owner, block);
+	return true;
+}
+
+/* Who dirties a block first logs its image (docs/decisions/0002). */
+static void pay(struct state *s, int txn, int block)
+{
+	int owner = newest_owner(s, block);
+	struct part *part;
+
+	if (owner < 0 || !is_open(s, owner))
+		return;
+	part = &s->txn[owner].part[block];
+	if ((part->bits & PART_KIND) == PART_CLEAN && owner != txn &&
+	    s->txn[txn].comp & BIT(owner)) {
+		part->bits &= ~PART_KIND;
+		part = &s->txn[txn].part[block];
+	}
+	part->bits = (part->bits & ~PART_KIND) | PART_DIRTY;
+}
+
+void change(struct state *s, int h, int block, int what)
+{
+	struct block *b = &s->block[block];
+	struct handle *handle = &s->handle[h];
+
+	say("changes b%d", block);
+	if (b->free == B_FREED || b->free == B_REUSABLE) {
+		b->free = B_REBORN;
+		b->live = 0;
+	}
+	handle->after |= b->live & ~BIT(h);
+	handle->writes |= BIT(block);
+	pay(s, handle->txn, block);
+	b->live |= what;
+	/* The log is being written from this very buffer. */
+	for (int t = 0; t < nr_txns(); t++)
+		if (s->txn[t].part[block].bits & PART_LIVE)
+			s->txn[t].torn = 1;
+}
+
+/* R9: what the handle does next rests on what it sees. */
+void read_block(struct state *s, int h, int block)
+{
+	struct handle *handle = &s->handle[h];
+	int owner = newest_owner(s, block);
+
+	say("reads b%d and goes by it", block);
+	handle->after |= s->block[block].live & ~BIT(h);
+	if (owner < 0 || !on(R9))
+		return;
+	if (!on(R9_RUNNING) && is_open(s, owner))
+		return;
+	tie(s, handle->txn, owner);
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Home writes and trim (design §6; A8-A10).
+ * In the journal: src/checkpoint.c, zj_part_retire() in src/jhead.c.
+ */
+#include "model.h"
+
+/* Take the parts of a block that were frozen before number @below. */
+void drop_parts(struct state *s, int block, int below)
+{
+	for (int t = 0; t < nr_txns(); t++) {
+		struct txn *txn = &s->txn[t];
+
+		if (txn->frozen && txn->frozen < below)
+			txn->part[block].bits &= ~(PART_KIND | PART_HOME);
+	}
+}
+
+static bool home_part(const struct state *s, int t, int block)
+{
+	int bits = s->txn[t].part[block].bits;
+
+	return bits & PART_HOME && bits & PART_KIND;
+}
+
+/* The buffer is dirty for write-back only while its newest owner is valid (J1). */
+static bool is_dirty(const struct state *s, int block)
+{
+	int owner = newest_owner(s, block);
+
+	if (owner >= 0 && home_part(s, owner, block))
+		return true;
+	if (on(LIVE_HOME))
+		return false;
+	for (int t = 0; t < nr_txns(); t++)
+		if (home_part(s, t, block))
+			return true;
+	return false;
+}
+
+bool move_home(struct state *s, u8 block, u8 unused)
+{
+	(void)unused;
+	if (s->block[block].home_io || !is_dirty(s, block))
+		return false;
+	s->block[block].home_io = 1;
+	say("b%d is sent home from the live buffer", block);
+	return true;
+}
+
+/* @evicted: the device has made durable what it had cached before. */
+bool move_home_done(struct state *s, u8 block, u8 evicted)
+{
+	struct block *b = &s->block[block];
+	int owner = newest_owner(s, block);
+
+	if (!b->home_io || (evicted && b->cached == C_NONE))
+		return false;
+	if (evicted)
+		b->home = b->cached;
+	b->home_io = 0;
+	b->cached = b->live;
+	say("the home write of b%d ends, in the device's cache", block);
+	if (owner < 0 || home_part(s, owner, block)) {
+		drop_parts(s, block, 99);
+		return true;
+	}
+	/* Taken for home although somebody else has the buffer now. */
+	if (!on(LIVE_HOME) || !on(HOME_IO))
+		for (int t = 0; t < nr_txns(); t++)
+			if (home_part(s, t, block))
+				s->txn[t].part[block].bits &= ~PART_KIND;
+	return true;
+}
+
+/* ---- trim ---- */
+
+static bool is_home(const struct state *s, int t)
+{
+	if (s->txn[t].state != T_FINISHED)
+		return false;
+	for (int b = 0; b < cfg->blocks; b++)
+		if (s->txn[t].part[b].bits & PART_KIND)
+			return false;
+	return true;
+}
+
+/* The highest stamp up to which everything is home; 0: none. */
+static int next_trim(const struct state *s)
+{
+	int best = 0;
+
+	for (int stamp = s->trimmed + 1; stamp <= s->stamp; stamp++) {
+		bool home = true;
+
+		for (int t = 0; t < nr_txns(); t++)
+			if (s->txn[t].stamp == stamp && !is_home(s, t))
+				home = false;
+		if (home)
+			best = stamp;
+		else if (on(TRIM_ORDER))
+			break;
+	}
+	return best;
+}
+
+static void reuse_log(struct state *s, int stamp)
+{
+	for (int t = 0; t < nr_txns(); t++)
+		if (s->txn[t].stamp && s->txn[t].stamp <= stamp &&
+		    s->txn[t].state == T_FINISHED)
+			s->txn[t].record = REC_GONE;
+}
+
+/* The write of S starts with a flush of what was written home. */
+bool move_trim(struct state *s, u8 unused, u8 unused2)
+{
+	int stamp = next_trim(s);
+
+	(void)unused;
+	(void)unused2;
+	if (s->trimming || stamp <= s->trimmed || !on(TRIM_GLOBAL))
+		return false;
+	for (int b = 0; b < cfg->blocks && on(TRIM_FLUSH); b++)
+		if (s->block[b].cached != C_NONE) {
+			s->block[b].home = s->block[b].cached;
+			s->block[b].cached = C_NONE;
+		}
+	s->trimming = stamp;
+	say("home writes are flushed, S = %d is sent", stamp);
+	if (!on(REUSE_LATE)) {
+		say("; the log space is reused");
+		reuse_log(s, stamp);
+	}
+	return true;
+}
+
+/* What is trimmed is forgotten, so that different pasts become one state. */
+static void bury(struct state *s, int t)
+{
+	struct txn *txn = &s->txn[t];
+
+	*txn = (struct txn) {
+		.state = T_TRIMMED, .comp = BIT(t), .stamp = txn->stamp,
+		.frozen = txn->frozen, .record = REC_GONE, .committed = 1,
+	};
+}
+
+bool move_trim_done(struct state *s, u8 unused, u8 unused2)
+{
+	(void)unused;
+	(void)unused2;
+	if (!s->trimming)
+		return false;
+	s->trimmed = s->trimming;
+	s->trimming = 0;
+	say("S = %d is durable, the log space is reused", s->trimmed);
+	reuse_log(s, s->trimmed);
+	for (int t = 0; t < nr_txns(); t++)
+		if (s->txn[t].state == T_FINISHED &&
+		    s->txn[t].stamp <= s->trimmed)
+			bury(s, t);
+	return true;
+}
+
+/* Lane by lane, as the paper has it: a lane's oldest, when it is home. */
+bool move_lane_trim(struct state *s, u8 t, u8 unused)
+{
+	(void)unused;
+	if (on(TRIM_GLOBAL) || !is_home(s, t) || s->txn[t].record == REC_GONE)
+		return false;
+	if (index_of(t) && s->txn[t - 1].record != REC_GONE)
+		return false;
+	for (int b = 0; b < cfg->blocks; b++)
+		if (s->block[b].cached != C_NONE) {
+			s->block[b].home = s->block[b].cached;
+			s->block[b].cached = C_NONE;
+		}
+	s->txn[t].record = REC_GONE;
+	s->txn[t].state = T_TRIMMED;
+	say("lane %d trims %s", lane_of(t), tname(t));
+	return true;
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commit and validity: ordered data, record, flush, arrival (design §4, §5).
+ * In the journal: src/commit.c, src/log.c, src/validity.c.
+ */
+#include "model.h"
+
+/* A lane's thread takes one transaction after the other, unless pipelined. */
+static bool its_turn(const struct state *s, int txn)
+{
+	if (!index_of(txn) || cfg->pipeline)
+		return true;
+	return s->txn[txn - 1].committed;
+}
+
+/* Ordered data goes out, the entry is dropped. */
+bool move_data(struct state *s, u8 t, u8 unused)
+{
+	struct txn *txn = &s->txn[t];
+
+	(void)unused;
+	if (txn->state != T_FROZEN || txn->record != REC_NONE || !txn->entry ||
+	    !its_turn(s, t))
+		return false;
+	for (int h = 0; h < cfg->handles; h++)
+		if (s->handle[h].data == 1 && s->handle[h].data_txn == t)
+			s->handle[h].data = 2;
+	txn->entry = 0;
+	txn->record = REC_DATA;
+	say("%s: ordered data is written", tname(t));
+	return true;
+}
+
+bool move_preflush(struct state *s, u8 t, u8 unused)
+{
+	(void)unused;
+	if (s->txn[t].record != REC_DATA || s->txn[t].state != T_FROZEN)
+		return false;
+	for (int h = 0; h < cfg->handles; h++)
+		if (s->handle[h].data == 2)
+			s->handle[h].data = 3;
+	s->txn[t].record = REC_FLUSHED;
+	say("%s: the device is flushed", tname(t));
+	return true;
+}
+
+static bool may_send(const struct state *s, int t)
+{
+	const struct txn *txn = &s->txn[t];
+
+	if (txn->state != T_FROZEN || !its_turn(s, t))
+		return false;
+	if (txn->record == REC_DATA)
+		return !on(ORDERED_FLUSH);
+	return txn->record == REC_FLUSHED ||
+	       (txn->record == REC_NONE && !txn->entry);
+}
+
+static void settle(struct state *s, int t, int block, bool live)
+{
+	struct part *part = &s->txn[t].part[block];
+
+	if ((part->bits & PART_KIND) == PART_CLEAN)
+		part->bits &= ~PART_KIND;
+	if ((part->bits & PART_KIND) != PART_DIRTY || part->bits & PART_IMAGE)
+		return;
+	part->bits |= PART_IMAGE | (live ? PART_LIVE : 0);
+	part->image = s->block[block].live;
+}
+
+/* Header and images together. */
+bool move_send(struct state *s, u8 t, u8 live)
+{
+	struct txn *txn = &s->txn[t];
+
+	if ((live && !cfg->live) || !may_send(s, t))
+		return false;
+	for (int b = 0; b < cfg->blocks; b++)
+		settle(s, t, b, live);
+	txn->record = REC_SENT;
+	if (!txn->stamp)
+		txn->stamp = ++s->stamp;
+	say("%s: the record is sent%s%s", tname(t), live ? " from the live buffers" : "",
+	    on(STAMP_AT_FREEZE) ? "" : ", stamped now");
+	return true;
+}
+
+/* ---- validity ---- */
+
+static bool members_committed(const struct state *s, int txn)
+{
+	for (int t = 0; t < nr_txns(); t++)
+		if (s->txn[txn].comp & BIT(t) && !s->txn[t].committed)
+			return false;
+	return true;
+}
+
+static bool deps_valid(const struct state *s, int txn)
+{
+	for (int t = 0; t < nr_txns(); t++) {
+		/* Run time looks at the record only, recovery stops at holes. */
+		if (!on(HOLE) && lane_of(t) == lane_of(txn))
+			continue;
+		if (s->txn[txn].deps & BIT(t) && s->txn[t].state < T_VALID)
+			return false;
+	}
+	return true;
+}
+
+static bool becomes_valid(const struct state *s, int t)
+{
+	if (s->txn[t].state != T_FROZEN || !s->txn[t].committed)
+		return false;
+	if (on(WHOLE_VALID) && !members_committed(s, t))
+		return false;
+	return deps_valid(s, t);
+}
+
+static void set_valid(struct state *s, int mask)
+{
+	for (int t = 0; t < nr_txns(); t++)
+		if (mask & BIT(t)) {
+			s->txn[t].state = T_VALID;
+			say("; %s is valid", tname(t));
+		}
+	s->reported |= handles_of(s, mask);
+}
+
+/* Room for another frozen component: a locked one may have waited for it. */
+static void leave_lanes(struct state *s, int mask)
+{
+	for (int t = 0; t < nr_txns(); t++) {
+		int next = running_of(s, lane_of(t));
+
+		if (mask & BIT(t) && next >= 0 && on(RETRY_FREEZE) &&
+		    s->txn[next].state == T_LOCKED)
+			try_freeze(s, next);
+	}
+}
+
+/* Count down, push to dependants, and so on. */
+static void arrive(struct state *s, int txn)
+{
+	int done = 0;
+
+	for (int t = 0; t < nr_txns(); t++) {
+		int mask = on(WHOLE_VALID) ? s->txn[t].comp : (int)BIT(t);
+
+		if (!becomes_valid(s, t) || (!on(PUSH) && t != txn))
+			continue;
+		set_valid(s, mask);
+		done |= mask;
+		t = -1;
+	}
+	leave_lanes(s, done);
+}
+
+static void commit(struct state *s, int t)
+{
+	struct txn *txn = &s->txn[t];
+
+	txn->committed = 1;
+	for (int b = 0; b < cfg->blocks; b++)
+		txn->part[b].bits &= ~PART_LIVE;
+	if (!on(WAIT_VALID))
+		s->reported |= handles_of(s, BIT(t));
+	if (!on(CALLBACK_VALID))
+		call_back(s, handles_of(s, BIT(t)));
+	arrive(s, t);
+}
+
+bool move_complete(struct state *s, u8 t, u8 unused)
+{
+	(void)unused;
+	if (s->txn[t].record != REC_SENT)
+		return false;
+	say("%s: the record is %s", tname(t),
+	    cfg->no_fua ? "in the device's cache" : "durable");
+	s->txn[t].record = cfg->no_fua ? REC_CACHED : REC_DURABLE;
+	if (!cfg->no_fua)
+		commit(s, t);
+	return true;
+}
+
+/* ---- flushes, shared by all lanes (A14) ---- */
+
+bool move_flush(struct state *s, u8 unused, u8 unused2)
+{
+	(void)unused;
+	(void)unused2;
+	if (s->flush)
+		return false;
+	for (int t = 0; t < nr_txns(); t++)
+		if (s->txn[t].record == REC_CACHED)
+			s->flush_covers |= BIT(t);
+	if (!s->flush_covers)
+		return false;
+	s->flush = 1;
+	say("a flush is issued");
+	return true;
+}
+
+bool move_flush_done(struct state *s, u8 unused, u8 unused2)
+{
+	int covers = s->flush_covers;
+
+	(void)unused;
+	(void)unused2;
+	if (!s->flush)
+		return false;
+	s->flush = 0;
+	s->flush_covers = 0;
+	say("the flush ends");
+	for (int t = 0; t < nr_txns(); t++) {
+		struct txn *txn = &s->txn[t];
+
+		if (txn->record != REC_CACHED)
+			continue;
+		if (covers & BIT(t))
+			txn->record = REC_DURABLE;
+		else if (on(OWN_FLUSH))
+			continue;
+		if (!txn->committed)
+			commit(s, t);
+	}
+	return true;
+}
+
+/* ---- the two phases of becoming valid ---- */
+
+static void finish_forgets(struct state *s, int t)
+{
+	for (int b = 0; b < cfg->blocks; b++)
+		if ((s->txn[t].part[b].bits & PART_KIND) == PART_FORGET) {
+			drop_parts(s, b, s->txn[t].frozen);
+			s->txn[t].part[b].bits &= ~PART_KIND;
+		}
+}
+
+static void finish_images(struct state *s, int t)
+{
+	for (int b = 0; b < cfg->blocks; b++)
+		if ((s->txn[t].part[b].bits & PART_KIND) == PART_DIRTY) {
+			drop_parts(s, b, s->txn[t].frozen);
+			s->txn[t].part[b].bits |= PART_HOME;
+		}
+}
+
+bool move_finish(struct state *s, u8 t, u8 unused)
+{
+	int mask = on(WHOLE_VALID) ? s->txn[t].comp : (int)BIT(t);
+
+	(void)unused;
+	if (s->txn[t].state != T_VALID || __builtin_ctz(mask) != t)
+		return false;
+	say("validity of %s is processed, callbacks run", tname(t));
+	for (int m = 0; m < nr_txns(); m++)
+		if (mask & BIT(m)) {
+			finish_forgets(s, m);
+			finish_images(s, m);
+			s->txn[m].state = T_FINISHED;
+		}
+	call_back(s, handles_of(s, mask));
+	return true;
+}

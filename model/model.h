@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The protocol as a state machine: what a state is, and who does what to it.
+ *
+ * Sets of handles, blocks and transactions are bit masks. The contents of a block
+ * are the set of handles whose change it holds.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+#define MAX_TXNS	6
+#define MAX_BLOCKS	3
+#define MAX_HANDLES	4
+#define MAX_OPS		6
+#define NOBODY		0xff
+
+#define BIT(n)		(1u << (n))
+
+/* ---- rules: each can be left out (rules.c says what it is) ---- */
+
+#define RULES(X) \
+	X(R1) X(R2) X(TWO_WAY) X(UNITE_LOCKED) X(R3) X(COPY) X(WAIT_LIVE) \
+	X(LIST_AT_FREEZE) \
+	X(R4) X(COMP_VALID) X(R5) X(FOREIGN_REVOKE) X(OWNED_REVOKE) \
+	X(REVOKE_CANCEL) X(R6) X(ORDERED_FLUSH) X(R7) X(HOLE) X(R8) X(R8_XCHG) \
+	X(R9) X(R9_RUNNING) X(R10) X(WRITE_OUT) \
+	X(CLOSE_JOINTLY) X(FREEZE_ONCE) X(FREEZE_STARTS) X(FREEZE_UNITES) \
+	X(FREEZE_DRAINED) X(STAMP_AT_FREEZE) X(MEMBER_DEPS) \
+	X(MEMBER_COUNT) X(WHOLE_VALID) X(WAIT_VALID) X(OWN_FLUSH) \
+	X(CALLBACK_VALID) X(FORGET_WAITS) X(LIVE_HOME) X(HOME_IO) X(CLEAN_HOME) \
+	X(TRIM_ORDER) X(TRIM_GLOBAL) X(TRIM_FLUSH) X(REUSE_LATE) \
+	X(REC_DEPS) X(REC_ORDER) X(REC_REVOKES) X(REC_FLUSH) X(REC_RESET) \
+	X(REC_EPOCH) X(TRIM_EPOCH) \
+	X(PASS_LOCK) X(GATE) X(RETRY_FREEZE) X(PUSH)
+
+enum rule {
+#define X(name) name,
+	RULES(X)
+#undef X
+	NR_RULES
+};
+
+extern bool left_out[NR_RULES];
+
+static inline bool on(enum rule rule)
+{
+	return !left_out[rule];
+}
+
+bool all_on(void);
+
+/* ---- operations of a handle ---- */
+
+enum op {
+	OP_WRITE,	/* write access, change, dirty */
+	OP_ACCESS,	/* write access only */
+	OP_READ,	/* update rests on what was read (R9) */
+	OP_FREE,	/* forget and revoke (R5) */
+	OP_DATA,	/* ordered data (R6) */
+	OP_SYNC,	/* hand over the sync tid (R8) */
+	OP_CORE,	/* change an in-core inode (R10) */
+	OP_OUT,		/* write the whole in-core inode out to its block */
+};
+
+#define OP(kind, block)		((kind) << 4 | (block))
+#define OP_KIND(op)		((op) >> 4)
+#define OP_BLOCK(op)		((op) & 15)
+
+/**
+ * struct config - bounds of one exploration
+ */
+struct config {
+	const char *name;
+	const char *what;	/* in words */
+	bool	full;		/* of the large set */
+	u8	lanes, txns;	/* txns: of each lane */
+	u8	blocks, handles;
+	u8	min_ops, max_ops; /* of a handle */
+	u8	ops[MAX_OPS];	/* that a handle chooses from */
+	u8	nr_ops;
+	u8	frozen;		/* V: frozen and not valid components of a lane */
+	u8	same;		/* blocks 0 to same-1 are interchangeable */
+	bool	reserved;	/* the last handle is a reserved one */
+	bool	pipeline;	/* records of one lane are in flight together */
+	bool	live;		/* images may be logged from the live buffer */
+	bool	no_fua;		/* records need a flush */
+	bool	crash;		/* the run goes on after one crash */
+};
+
+extern const struct config *cfg;
+
+/* ---- the state ---- */
+
+enum txn_state { T_NONE, T_RUNNING, T_LOCKED, T_FROZEN, T_VALID, T_FINISHED,
+		 T_TRIMMED };
+enum rec_state { REC_NONE, REC_DATA, REC_FLUSHED, REC_SENT, REC_CACHED,
+		 REC_DURABLE, REC_SKIPPED, REC_GONE };
+enum handle_state { H_IDLE, H_LOOKED, H_OPEN, H_STOPPED, H_SURVIVED, H_DEAD };
+enum free_state { B_USED, B_FREED, B_REUSABLE, B_DATA, B_REBORN };
+
+#define PART_NONE	0	/* no part */
+#define PART_CLEAN	1	/* access, no change yet */
+#define PART_DIRTY	2	/* has an image */
+#define PART_FORGET	3	/* supersedes older parts once valid */
+#define PART_KIND	3
+#define PART_IMAGE	4	/* the image is settled; outlives the part */
+#define PART_HOME	8	/* valid: may go home */
+#define PART_LIVE	16	/* the log is being written from the live buffer */
+
+/* Contents of a home block that are no set of handles. */
+#define C_NONE		0xff	/* nothing there */
+#define C_DATA		0x40	/* reused as file data */
+#define C_TORN		0x80	/* half written */
+
+/**
+ * struct part - what a transaction has of a block
+ */
+struct part {
+	u8	bits;		/* PART_ */
+	u8	image;		/* contents, once PART_IMAGE */
+};
+
+/**
+ * struct txn - a transaction; number lane * txns + index
+ */
+struct txn {
+	u8	state;		/* txn_state */
+	u8	comp;		/* members of its component */
+	u8	deps;		/* of the component: newest txn of each lane */
+	u8	stamp;		/* as in the record */
+	u8	frozen;		/* place in the order of freezing; 0: open */
+	u8	record;		/* rec_state */
+	u8	committed;	/* the run time takes the record for durable */
+	u8	revokes;	/* blocks */
+	u8	try;		/* its last handle has left, nobody looked yet */
+	u8	entry;		/* the inode's entry is in this transaction */
+	u8	held;		/* members seen drained (split freezes only) */
+	u8	torn;		/* the record does not match its checksum */
+	struct part part[MAX_BLOCKS];
+};
+
+/**
+ * struct block - a buffer and its home
+ */
+struct block {
+	u8	live;		/* contents in memory */
+	u8	home_io;	/* a home write is in flight */
+	u8	home;		/* durable contents */
+	u8	cached;		/* newer contents in the device's cache, or C_NONE */
+	u8	free;		/* free_state */
+	u8	freer;		/* handle that freed it, or NOBODY */
+	u8	before;		/* handles that changed it before that */
+};
+
+/**
+ * struct handle - a handle and what must become of it
+ */
+struct handle {
+	u8	state;		/* handle_state */
+	u8	txn;
+	u8	done;		/* operations done, as a mask of cfg->ops */
+	u8	op;		/* the one begun, plus 1; 0: none */
+	u8	step;		/* within op */
+	u8	old;		/* sync tid or claim taken over, plus 1 */
+	u8	writes;		/* blocks that must show it */
+	u8	after;		/* handles that must be there if this one is */
+	u8	data;		/* ordered data: 1 dirty, 2 in the cache, 3 durable */
+	u8	data_txn;	/* transaction whose commit writes it */
+};
+
+/**
+ * struct leftover - a record of before the crash, still in the log
+ */
+struct leftover {
+	u8	there;
+	u8	stamp;
+	u8	comp;
+	u8	deps;
+	struct part part[MAX_BLOCKS];
+};
+
+/**
+ * struct state - everything; compared byte by byte
+ */
+struct state {
+	struct txn txn[MAX_TXNS];
+	struct block block[MAX_BLOCKS];
+	struct handle handle[MAX_HANDLES];
+	u8	stamp;		/* G */
+	u8	freezes;	/* counts them */
+	u8	trimmed;	/* S, durable */
+	u8	trimming;	/* S on its way, or 0 */
+	u8	reported;	/* handles reported valid */
+	u8	slot;		/* sync tid: txn plus 1 */
+	u8	claim;		/* claim of the inode: txn plus 1 */
+	u8	core;		/* contents of the in-core inode */
+	u8	synced;		/* handles that have handed over */
+	u8	fsync;		/* 0 none, 1 waiting, 2 returned */
+	u8	fsync_txn;
+	u8	fsync_for;	/* handles it must bring */
+	u8	flush;		/* a flush is in flight */
+	u8	flush_covers;	/* transactions whose records it covers */
+	u8	crashed;
+	u8	delayed;	/* a start has put off a requested commit */
+	u8	pad[2];
+	/* Used by configurations with .crash only. */
+	u8	old_trimmed;
+	u8	pad2[7];
+	struct leftover old[MAX_TXNS];
+};
+
+/* ---- moves ---- */
+
+enum move_kind {
+	M_START, M_COUNT_UP, M_OP, M_STEP, M_STOP, M_REQUEST, M_TRY, M_FREEZE_HELD,
+	M_DATA, M_PREFLUSH, M_SEND, M_COMPLETE, M_FLUSH, M_FLUSH_DONE, M_FINISH,
+	M_HOME, M_HOME_DONE, M_TRIM, M_TRIM_DONE, M_LANE_TRIM, M_REUSE, M_FSYNC,
+	M_FSYNC_DONE, M_CRASH, NR_MOVES
+};
+
+/**
+ * struct move - one step of the machine
+ */
+struct move {
+	u8	kind;		/* move_kind */
+	u8	a;		/* handle, transaction or block */
+	u8	b;		/* second argument */
+};
+
+/* Each does one move on @s and says what it did; false: not possible now. */
+typedef bool move_fn(struct state *s, u8 a, u8 b);
+
+/* state.c */
+size_t state_size(void);
+int nr_txns(void);
+int lane_of(int txn);
+int index_of(int txn);
+int lane_mask(int lane);
+int running_of(const struct state *s, int lane);
+int updates_of(const struct state *s, int txn);
+int newest_owner(const struct state *s, int block);
+bool is_open(const struct state *s, int txn);
+int handles_of(const struct state *s, int txns);
+u8 contents(u8 live);
+int progress_of(const struct state *s);
+void state_init(struct state *s);
+extern bool telling;
+void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+const char *said(void);
+const char *tname(int txn);
+
+/* component.c */
+void add_dep(struct state *s, int mask, int owner);
+bool unite(struct state *s, int txn, int other);
+void depend(struct state *s, int txn, int owner);
+void tie(struct state *s, int txn, int other);
+void try_freeze(struct state *s, int txn);
+void request(struct state *s, int txn);
+move_fn move_request, move_try, move_freeze_held;
+
+/* handle.c */
+bool in_use(const struct state *s, int block);
+move_fn move_start, move_count_up, move_op, move_step, move_stop;
+
+/* access.c */
+bool touch(struct state *s, int handle, int block);
+void change(struct state *s, int handle, int block, int what);
+void read_block(struct state *s, int handle, int block);
+
+/* revoke.c */
+void revoke_touch(struct state *s, int txn, int block);
+bool free_block(struct state *s, int handle, int block);
+void call_back(struct state *s, int handles);
+move_fn move_reuse;
+
+/* inode.c */
+bool core_step(struct state *s, int handle);
+bool out_step(struct state *s, int handle, int block);
+bool sync_step(struct state *s, int handle);
+void file_data(struct state *s, int handle);
+move_fn move_fsync, move_fsync_done;
+
+/* commit.c */
+move_fn move_data, move_preflush, move_send, move_complete, move_flush,
+	move_flush_done, move_finish;
+
+/* checkpoint.c */
+void drop_parts(struct state *s, int block, int below);
+move_fn move_home, move_home_done, move_trim, move_trim_done, move_lane_trim;
+
+/* recovery.c */
+struct disk {
+	u8	home[MAX_BLOCKS];	/* contents when the power went */
+	u8	records;		/* transactions whose record is there */
+	u8	trimmed;		/* S */
+	u8	lanes_reset;		/* lanes that recovery has emptied */
+};
+
+int recover(const struct state *s, const struct disk *disk, u8 *out);
+
+/* oracle.c */
+void disk_now(const struct state *s, struct disk *disk, int *may_records);
+int present_handles(const struct state *s, const u8 *out);
+const char *judge(const struct state *s, const u8 *out);
+void crash_key(const struct state *s, struct state *key);
+const char *check_crashes(const struct state *s);
+const char *check_step(const struct state *s);
+
+/* crash.c */
+move_fn move_crash;
+
+/* search.c */
+struct result {
+	u64	states;
+	u32	depth;
+	double	seconds;
+	const char *violation;	/* NULL: none */
+	int	steps;		/* of the shortest schedule */
+};
+
+void search(struct result *res, u64 max_states);
+void print_schedule(void);
+extern u64 taken[NR_MOVES];	/* how often each kind of move was possible */
+
+/* rules.c */
+struct rule_info {
+	const char *name;	/* for --without */
+	const char *alias;	/* of the schedule that shows it missing, or NULL */
+	const char *config;	/* where leaving it out shows */
+	const char *what;
+};
+
+extern const struct rule_info rule_info[NR_RULES];
+extern const struct config configs[];
+extern const int nr_configs;
+
+#endif

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Freed blocks and their revokes (R5; A4, A5).
+ * In the journal: src/revoke.c, zj_journal_forget() in src/access.c.
+ */
+#include "model.h"
+
+/* In the index until its owner's validity has been processed. */
+static int holder_of(const struct state *s, int block)
+{
+	for (int t = nr_txns() - 1; t >= 0; t--)
+		if (s->txn[t].revokes & BIT(block) && s->txn[t].state < T_FINISHED &&
+		    s->txn[t].state != T_NONE)
+			return t;
+	return -1;
+}
+
+/* Whoever holds a block's revoke is its owner; journaling anew cancels it. */
+void revoke_touch(struct state *s, int txn, int block)
+{
+	int owner = holder_of(s, block);
+
+	if (owner < 0)
+		return;
+	if (on(R5) && on(OWNED_REVOKE))
+		tie(s, txn, owner);
+	if (is_open(s, owner) && s->txn[txn].comp & BIT(owner) &&
+	    on(REVOKE_CANCEL)) {
+		s->txn[owner].revokes &= ~BIT(block);
+		say("; the revoke in %s is cancelled", tname(owner));
+	}
+}
+
+static bool has_older(const struct state *s, int block, int owner)
+{
+	for (int t = 0; t < nr_txns(); t++)
+		if (t != owner && s->txn[t].part[block].bits & PART_KIND)
+			return true;
+	return false;
+}
+
+/* Drop the component's image; older ones stay replayable until it is valid. */
+static void forget(struct state *s, int txn, int block)
+{
+	int owner = newest_owner(s, block);
+	struct part *part;
+
+	if (owner < 0 || !(s->txn[txn].comp & BIT(owner)))
+		return;
+	part = &s->txn[owner].part[block];
+	part->bits &= ~PART_KIND;
+	if (has_older(s, block, owner))
+		part->bits |= PART_FORGET;
+}
+
+static bool foreign(const struct state *s, int txn, int block)
+{
+	int owner = newest_owner(s, block);
+
+	return owner >= 0 && is_open(s, owner) &&
+	       !(s->txn[txn].comp & BIT(owner));
+}
+
+static bool forget_touch(struct state *s, int h, int block)
+{
+	bool io = s->block[block].home_io, ok;
+
+	/* What is in flight must not land later (validity's first phase). */
+	if (!on(FORGET_WAITS))
+		s->block[block].home_io = 0;
+	ok = touch(s, h, block);
+	s->block[block].home_io = io;
+	return ok;
+}
+
+bool free_block(struct state *s, int h, int block)
+{
+	struct handle *handle = &s->handle[h];
+	struct block *b = &s->block[block];
+
+	say("frees b%d: ", block);
+	if ((!on(R5) || !on(FOREIGN_REVOKE)) && foreign(s, handle->txn, block)) {
+		say("revoked in its own transaction only");
+	} else {
+		if (!forget_touch(s, h, block))
+			return false;
+		forget(s, handle->txn, block);
+	}
+	s->txn[handle->txn].revokes |= BIT(block);
+	handle->after |= b->live & ~BIT(h);
+	b->free = B_FREED;
+	b->freer = h;
+	for (int g = 0; g < cfg->handles; g++)
+		if (s->handle[g].writes & BIT(block))
+			b->before |= BIT(g);
+	return true;
+}
+
+/* The callback gives freed blocks back to the allocator. */
+void call_back(struct state *s, int handles)
+{
+	for (int b = 0; b < cfg->blocks; b++)
+		if (s->block[b].free == B_FREED &&
+		    handles & BIT(s->block[b].freer))
+			s->block[b].free = B_REUSABLE;
+}
+
+/* File data goes there past the journal, and is synced. */
+bool move_reuse(struct state *s, u8 block, u8 unused)
+{
+	struct block *b = &s->block[block];
+
+	(void)unused;
+	if (b->free != B_REUSABLE || in_use(s, block))
+		return false;
+	say("b%d is reused: file data is written to it, and flushed", block);
+	b->free = B_DATA;
+	b->home = C_DATA;
+	b->cached = C_NONE;
+	return true;
+}
