@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A second reader of the log, written from docs/format.md alone: slow, simple,
+ * and sharing nothing with src/.
+ */
+#ifndef ZJ_FUZZ_REFERENCE_H
+#define ZJ_FUZZ_REFERENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REF_MAX_BLOCKS	1024	/* of the journal */
+
+/**
+ * struct ref_log - what to read
+ */
+struct ref_log {
+	uint32_t block_size;		/* of the file system */
+	uint32_t journal_blocks;
+	uint64_t device_blocks;
+	const void *(*block)(void *ctx, uint32_t at);	/* of the journal */
+	bool	(*is_log)(void *ctx, uint64_t block);	/* a block of the journal's? */
+	void	*ctx;
+};
+
+/**
+ * struct ref_write - a block that must be written home
+ */
+struct ref_write {
+	uint64_t block;		/* home block */
+	uint32_t log_block;	/* journal block of the image */
+	uint32_t flags;		/* of its tag */
+};
+
+/**
+ * struct ref_result - what recovery must do
+ */
+struct ref_result {
+	const char *damage;	/* why it must refuse; NULL: it must not */
+	bool	either;		/* the page leaves it open: it may refuse */
+	uint64_t trim_stamp, newest_stamp;
+	uint32_t chunks, torn, components, valid, transactions, discarded;
+	uint32_t images, revoked;
+	uint32_t entries;	/* dependencies and revokes of @chunks */
+	uint32_t seg_blocks;
+	uint32_t nr_writes;
+	struct ref_write write[REF_MAX_BLOCKS];	/* in block order */
+};
+
+void ref_read(const struct ref_log *log, struct ref_result *res);
+
+#endif

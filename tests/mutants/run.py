@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Deliberate bugs that the simulator and the schedules must catch.
+
+    tests/mutants/run.py [NAME...] [--seconds 60] [--schedules]
+
+Each NAME.patch drops one rule from a copy of src/. Its second line says which; a
+line "# schedule: A B" names the fixed schedules (tests/schedules) that must fail
+with it, besides the one of its own name. Then the simulator (build/zjsim's
+sources) runs seeds until it fails or the time is over; what it does not find, all
+schedules are tried on. --schedules leaves the simulator out.
+
+Writes build/results/mutants.json; with names it replaces their entries there. Exit
+status 0: each patch fits, each mutant is caught in time and fails its schedules.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+HERE = TOP / "tests/mutants"
+WORK = TOP / "build/tests/mutants"
+BUILD = {"sim": "zjsim", "schedules": "schedules"}
+
+
+def all_names():
+    return sorted(p.stem for p in HERE.glob("*.patch"))
+
+
+def schedule_names():
+    text = "".join(p.read_text() for p in (TOP / "tests/schedules").glob("*.c"))
+    return set(re.findall(r'^\t\{ "([\w-]+)", \w+', text, re.M))
+
+
+def own_schedules(name):
+    """Schedules that must fail with this mutant."""
+    text = (HERE / f"{name}.patch").read_text()
+    named = re.findall(r"^# schedule: (.*)$", text, re.M)
+    wanted = set(" ".join(named).split())
+    known = schedule_names()
+    if wanted - known:
+        sys.exit(f"{name}.patch names schedules that do not exist: {wanted - known}")
+    return sorted(wanted | ({name} & known))
+
+
+def refresh(src):
+    """Make src a copy of src/; only what differs from it looks new to make."""
+    src.mkdir(parents=True, exist_ok=True)
+    for old in src.iterdir():
+        if not (TOP / "src" / old.name).exists():
+            old.unlink()
+    for path in (TOP / "src").iterdir():
+        copy = src / path.name
+        if not copy.exists() or copy.read_bytes() != path.read_bytes():
+            shutil.copyfile(path, copy)
+
+
+def apply(name, src):
+    """Patch a fresh copy of src/; returns None, or why it does not fit."""
+    refresh(src)
+    done = subprocess.run(
+        ["patch", "-p1", "--fuzz=1", "--no-backup-if-mismatch", "-r", "-",
+         "-s", "-d", src, "-i", HERE / f"{name}.patch"],
+        capture_output=True, text=True)
+    if done.returncode:
+        refresh(src)
+        return f"does not fit src/, update {name}.patch: {done.stdout.strip()[-300:]}"
+    return None
+
+
+def patched_files(name):
+    return re.findall(r"^\+\+\+ b/(\S+)", (HERE / f"{name}.patch").read_text(), re.M)
+
+
+def compile_only(src, file):
+    """Does one file of src compile?  As the simulator is built, without code."""
+    subprocess.run(
+        ["cc", "-fsyntax-only", "-Wall", "-Werror", "-std=gnu11", "-D_GNU_SOURCE",
+         f"-I{TOP}/user/include", f"-I{TOP}/user/sim", f"-I{TOP}/include", f"-I{src}",
+         "-Wno-unused", src / file], check=True)
+
+
+def build(what, src):
+    """Build a program over src; returns None, or the compiler's words."""
+    done = subprocess.run(
+        ["make", "-s", "-C", TOP / "tests" / what, WORK / BUILD[what],
+         f"SRC={src}", f"O={WORK}/o-{what}", f"BIN={WORK / BUILD[what]}",
+         "SAN=", "CFLAGS=-O1"], capture_output=True, text=True)
+    return done.stderr[-400:] if done.returncode else None
+
+
+def first_failure(text, status):
+    lines = re.findall(r"FAIL (.*)", text)
+    return lines[0].split(" (task ")[0][:160] if lines else f"exit status {status}"
+
+
+def run_schedules(names):
+    """The schedules that fail, with what they say."""
+    failed = {}
+    for name in names:
+        done = subprocess.run([WORK / "schedules", name], capture_output=True,
+                              text=True)
+        if done.returncode:
+            failed[name] = first_failure(done.stdout + done.stderr, done.returncode)
+    return failed
+
+
+def children_cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def simulator_options(name):
+    """A narrow race has a line "# sim: OPTIONS" that makes it likely."""
+    text = (HERE / f"{name}.patch").read_text()
+    return " ".join(re.findall(r"^# sim: (.*)$", text, re.M)).split()
+
+
+def run_simulator(options, seconds):
+    """
+    What the simulator finds, or None; and the seconds it took. Seconds of one
+    core: on a machine with other work a run goes on with further seeds.
+    """
+    begin, seed, found = children_cpu(), 1, None
+    while not found and children_cpu() - begin < seconds:
+        left = seconds - (children_cpu() - begin)
+        try:
+            done = subprocess.run(
+                [WORK / "zjsim", "--seed", str(seed), "--seconds", str(int(left) + 1),
+                 *options],
+                capture_output=True, text=True, timeout=10 * seconds)
+        except subprocess.TimeoutExpired:
+            found = "it does not end"
+            break
+        if done.returncode:
+            found = first_failure(done.stderr, done.returncode)
+        else:
+            seed += json.loads(done.stdout)["seeds"]
+    return found, round(children_cpu() - begin, 1)
+
+
+def try_mutant(name, seconds, simulate=True):
+    src = WORK / "src"
+    result = {"name": name, "caught": False, "by": None, "seconds": 0,
+              "how": None, "schedules": {}}
+    result["how"] = apply(name, src) or build("schedules", src) or \
+        (simulate and build("sim", src)) or None
+    if result["how"]:
+        return result
+    own = own_schedules(name)
+    failed = run_schedules(own)
+    result["schedules"] = {s: failed.get(s) for s in own}
+    if simulate:
+        found, result["seconds"] = run_simulator(simulator_options(name), seconds)
+        if found:
+            return result | {"caught": True, "by": "simulator", "how": found}
+    if not failed:
+        failed = run_schedules(sorted(schedule_names()))
+    if failed:
+        name, how = next(iter(failed.items()))
+        result |= {"caught": True, "by": f"schedule {name}", "how": how}
+    return result
+
+
+def show(r):
+    """One line; True if all is as it should be."""
+    blind = [s for s, how in r["schedules"].items() if not how]
+    print(f"{r['name']:27}{'caught' if r['caught'] else 'NOT CAUGHT':11}"
+          f"{r['seconds']:6.1f} s  {r['by'] or '-'}: {r['how']}", flush=True)
+    if blind:
+        print(f"{'':27}SCHEDULE DOES NOT FAIL: {', '.join(blind)}", flush=True)
+    return r["caught"] and not blind
+
+
+def save(results):
+    """What was tried takes the place of earlier results of the same names."""
+    path = TOP / "build/results/mutants.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    by_name = {}
+    if path.exists():
+        by_name = {r["name"]: r for r in json.loads(path.read_text())}
+    by_name |= {r["name"]: r for r in results}
+    kept = [by_name[n] for n in all_names() if n in by_name]
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--seconds", type=int, default=60, help="of simulation each")
+    parser.add_argument("--schedules", action="store_true", help="no simulator")
+    args = parser.parse_args()
+    unknown = set(args.names) - set(all_names())
+    if unknown:
+        sys.exit(f"no such mutant: {', '.join(unknown)}")
+    os.nice(10)
+    results, good = [], True
+    for name in args.names or all_names():
+        results.append(try_mutant(name, args.seconds, not args.schedules))
+        good &= show(results[-1])
+    if not args.schedules:
+        save(results)
+    print(f"{sum(r['caught'] for r in results)} of {len(results)} caught")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Many runs of zjsim with mixed options; adds up in build/results/sim.json.
+
+python3 tests/sim/campaign.py [--seconds T] [--states N]
+
+Runs for T seconds (60), or until N crash states have been checked in all, the file's
+included.  The file counts for one state of src/: another one begins it anew.  Exits
+1 on a failure, after shrinking it; the file then names the seed.
+"""
+import argparse
+import hashlib
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+RESULTS = TOP / "build/results/sim.json"
+# A copy, lest a build in the meantime changes what is counted.
+ZJSIM = TOP / "build/tests/sim/zjsim-campaign"
+SMALL = ["--cpus", "4", "--blocks", "8", "--handles", "30"]
+# In turn; what is not given follows from the seed.
+KINDS = [
+    [],
+    SMALL,
+    ["--off", "0", "--grain", "1"],
+    ["--cpus", "2", "--blocks", "1", "--states", "8", "--epochs", "3"],
+    ["--cache", "1", "--fua", "0", "--journal", "140"],
+    ["--cpus", "8", "--journal", "2560", "--tasks", "16"],
+    ["--focus", "1", "--off", "0"],             # the file of journaled data
+    ["--focus", "2", "--off", "0", "--handles", "60"],
+    ["--focus", "4", "--cpus", "8", "--tasks", "16", "--journal", "2600", "--grain", "10"],
+    ["--cache", "1", "--fua", "1", "--epochs", "4"],
+    ["--cpus", "1", "--lanes", "1"],
+    ["--progress"],
+]
+CHUNK = 20      # seconds of one kind
+
+
+def sources():
+    digest = hashlib.sha256()
+    for path in sorted([*(TOP / "src").glob("*.[ch]"),
+                        *(TOP / "include/zjournal").glob("*.h")]):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def load():
+    try:
+        total = json.loads(RESULTS.read_text())
+    except (OSError, ValueError):
+        total = {}
+    if total.get("sources") == sources():
+        return total
+    return {"sources": sources(), "crash_states": 0, "recovery_crashes": 0,
+            "failures": 0, "per_second": 0, "runs": 0, "cpu_seconds": 0, "seeds": []}
+
+
+def save(total):
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(total, indent=1) + "\n")
+
+
+def zjsim(*args):
+    return subprocess.run([ZJSIM, *map(str, args)], text=True,
+                          capture_output=True)
+
+
+def add(total, options, seed, seconds):
+    """One chunk; False if it fails."""
+    done = zjsim("--seed", seed, "--seconds", seconds, "--shrink=60", *options)
+    if done.returncode:
+        total["failures"] += 1
+        total["seeds"].append({"first": seed, "options": options,
+                               "failure": done.stderr[:400]})
+        print(done.stderr[-20000:], file=sys.stderr)
+        return False
+    result = json.loads(done.stdout)
+    for key in "crash_states", "recovery_crashes", "cpu_seconds":
+        total[key] = round(total[key] + result[key], 1)
+    total["runs"] += result["seeds"]
+    total["seeds"].append({"first": seed, "count": result["seeds"],
+                           "options": options})
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=int)
+    parser.add_argument("--states", type=int)
+    args = parser.parse_args()
+    end = time.monotonic() + (args.seconds or 60 if not args.states else 1e9)
+    subprocess.run(["make", "-s", "-C", TOP / "tests/sim"], check=True)
+    shutil.copy(TOP / "build/zjsim", ZJSIM)
+    total = load()
+    # The rate that the issue asks for: small runs, of one core.
+    total["per_second"] = json.loads(zjsim("--seed", 1, "--seconds", 5,
+                                           *SMALL).stdout)["per_second"]
+    good = True
+    while good and time.monotonic() < end and \
+            total["crash_states"] < (args.states or 1e18):
+        chunk = len(total["seeds"])
+        left = min(CHUNK, max(1, int(end - time.monotonic())))
+        if args.seconds or not args.states:
+            left = min(left, max(1, (args.seconds or 60) // len(KINDS)))
+        good = add(total, KINDS[chunk % len(KINDS)],
+                   int(time.time()) * 1000, left)
+        save(total)
+    print(json.dumps({key: value for key, value in total.items() if key != "seeds"}))
+    return not good
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recovery of a crash state with the real code, and of what it leaves when the
+ * power fails again at any of its writes, or it gets no memory, or cannot read.
+ */
+#include <stdlib.h>
+#include "judge.h"
+
+/* ---- recovery's I/O ---- */
+
+static const u8 *journal_block(const struct cut *c, u32 block)
+{
+	return c->image.block[journal_map(NULL, block)];
+}
+
+static u64 cut_log_home(void *ctx, u32 block)
+{
+	return journal_map(NULL, block);
+}
+
+static int cut_read_log(void *ctx, u32 block, u32 nr, void *buf)
+{
+	struct cut *c = ctx;
+
+	if (c->reads_left && !--c->reads_left)
+		return -EIO;
+	for (u32 i = 0; i < nr; i++)
+		memcpy(buf + i * DISK_BLOCK, journal_block(c, block + i),
+		       DISK_BLOCK);
+	return 0;
+}
+
+static bool power(struct cut *c)
+{
+	c->writes++;
+	if (c->power < 0)
+		return true;
+	return c->power-- > 0;
+}
+
+static const u8 *copy(const void *buf)
+{
+	return memcpy(scratch_block(), buf, DISK_BLOCK);
+}
+
+/* A write that the power fails in: lost, there, or torn. */
+static void half_write(struct cut *c, u32 block, const void *buf)
+{
+	u32 sectors = sim_below(&c->rand, 4);
+	u8 *torn = scratch_block();
+
+	memcpy(torn, c->image.block[block], DISK_BLOCK);
+	for (u32 i = 0; i < 2; i++)
+		if (sectors & (1 << i))
+			memcpy(torn + i * DISK_SECTOR, buf + i * DISK_SECTOR,
+			       DISK_SECTOR);
+	c->image.block[block] = torn;
+}
+
+/* It flushes first. */
+static int cut_write_log(void *ctx, u32 block, const void *buf)
+{
+	struct cut *c = ctx;
+	u32 at = journal_map(NULL, block);
+	bool on = power(c);
+
+	if (!on && sim_one_in(&c->rand, 2))
+		return -EIO;
+	cut_settle(c);
+	if (on)
+		c->image.block[at] = copy(buf);
+	else
+		half_write(c, at, buf);
+	c->stable[at] = c->image.block[at];
+	return on ? 0 : -EIO;
+}
+
+static int cut_write_home(void *ctx, u64 block, const void *buf)
+{
+	struct cut *c = ctx;
+
+	if (block >= world->jnl_first)
+		bad(c, "recovery writes home to block %llu", block);
+	if (!power(c)) {
+		half_write(c, block, buf);
+		return -EIO;
+	}
+	c->image.block[block] = copy(buf);
+	return 0;
+}
+
+static int cut_flush_home(void *ctx)
+{
+	struct cut *c = ctx;
+
+	if (!power(c))
+		return -EIO;
+	memcpy(c->stable, c->image.block, HOME_BLOCKS * sizeof(*c->stable));
+	return 0;
+}
+
+static __printf(3, 4) void cut_msg(void *ctx, int level, const char *fmt, ...)
+{
+	struct cut *c = ctx;
+	va_list ap;
+
+	if (level)
+		return;
+	va_start(ap, fmt);
+	kl_vsnprintf(c->msg, sizeof(c->msg), fmt, ap);
+	va_end(ap);
+}
+
+static const struct zj_io_ops cut_ops = {
+	.log_home = cut_log_home,
+	.read_log = cut_read_log,
+	.write_log = cut_write_log,
+	.write_home = cut_write_home,
+	.flush_home = cut_flush_home,
+	.msg = cut_msg,
+};
+
+/* ---- states ---- */
+
+struct cut cut_new(struct tally *tally)
+{
+	struct cut c = { .power = -1, .tally = tally };
+
+	c.image.nr = world->disk->nr;
+	c.image.block = malloc(c.image.nr * sizeof(*c.image.block));
+	c.stable = malloc(c.image.nr * sizeof(*c.stable));
+	return c;
+}
+
+void cut_free(struct cut *c)
+{
+	free(c->image.block);
+	free(c->stable);
+}
+
+void cut_settle(struct cut *c)
+{
+	memcpy(c->stable, c->image.block, c->image.nr * sizeof(*c->stable));
+}
+
+static void cut_copy(struct cut *to, const struct cut *from)
+{
+	to->at = from->at;
+	to->state = from->state;
+	to->rand = from->rand;
+	memcpy(to->image.block, from->image.block,
+	       from->image.nr * sizeof(*to->image.block));
+	cut_settle(to);
+}
+
+bool cut_is_live(const struct cut *c)
+{
+	const struct zj_jbd2_super *sb = (const void *)journal_block(c, 0);
+	bool live = sb->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+
+	if (sb->s_magic != cpu_to_be32(ZJ_JBD2_MAGIC))
+		bad(c, "journal block 0 has lost its magic number");
+	if (sb->s_checksum != zj_jbd2_super_csum(sb))
+		bad(c, "journal block 0 has a wrong checksum");
+	if (live != !!sb->s_start)
+		bad(c, "journal block 0 is live %d, but starts at %u", live,
+		    be32_to_cpu(sb->s_start));
+	return live;
+}
+
+static int recover(struct cut *c)
+{
+	struct zj_recovery_stats stats;
+
+	c->tally->recoveries++;
+	c->msg[0] = 0;
+	c->writes = 0;
+	return zj_recover(&cut_ops, c, world->sb.s_uuid.b, DISK_BLOCK,
+			  world->p.journal, world->jnl_first, false, &stats);
+}
+
+/* The power fails again: of unflushed home writes each is there or not. */
+static void power_fails(struct cut *c)
+{
+	for (u32 i = 0; i < HOME_BLOCKS; i++) {
+		const u8 *old = c->stable[i], *new = c->image.block[i];
+
+		if (old == new)
+			continue;
+		c->image.block[i] = old;
+		half_write(c, i, new);
+	}
+	cut_settle(c);
+}
+
+static void same_home(const struct cut *a, const struct cut *b, const char *what)
+{
+	for (u32 i = 0; i < HOME_BLOCKS; i++)
+		if (a->image.block[i] != b->image.block[i] &&
+		    memcmp(a->image.block[i], b->image.block[i], DISK_BLOCK))
+			bad(a, "%s: block %u differs", what, i);
+}
+
+/* ---- the ways ---- */
+
+static void fail_at(struct cut *c, u32 n)
+{
+	c->power = n;
+	if (!recover(c))
+		bad(c, "recovery does not see that write %u of it fails", n);
+	c->power = -1;
+	c->tally->recrashes++;
+	power_fails(c);
+}
+
+static void recover_again(const struct cut *c, struct cut *other, const char *what)
+{
+	int err = recover(other);
+
+	if (err)
+		bad(c, "%s: error %d: %s", what, err, other->msg);
+	same_home(c, other, what);
+}
+
+/* Power fails at write @n; one in four times in the next recovery as well. */
+static void crash_again(const struct cut *c, const struct cut *begin,
+			struct cut *other, u32 n)
+{
+	cut_copy(other, begin);
+	other->rand.state = c->rand.state + n;
+	fail_at(other, n);
+	if (sim_one_in(&other->rand, 4))
+		fail_at(other, sim_below(&other->rand, 2));
+	recover_again(c, other, "recovery after a crash of recovery");
+}
+
+/* No memory, or a read that fails: an error, and nothing is written before. */
+static void refuse(const struct cut *begin, struct cut *other)
+{
+	bool memory = sim_one_in(&other->rand, 2);
+	u32 nth = 1 + sim_below(&other->rand, 12);
+	int err;
+
+	cut_copy(other, begin);
+	if (memory)
+		zj_fail_alloc = nth;
+	else
+		other->reads_left = nth;
+	err = recover(other);
+	zj_fail_alloc = 0;
+	other->reads_left = 0;
+	if (!err)
+		return;
+	begin->tally->refused++;
+	if (err != (memory ? -ENOMEM : -EIO))
+		bad(begin, "recovery without memory or a read: error %d", err);
+	if (memory && other->writes)
+		bad(begin, "recovery without memory has written");
+	power_fails(other);
+}
+
+void cut_recover(struct cut *c, struct cut *begin, struct cut *other)
+{
+	u32 way = sim_below(&c->rand, 64);
+	int err;
+
+	if (way < 24)
+		cut_copy(begin, c);
+	err = recover(c);
+	if (err)
+		bad(c, "recovery fails with error %d: %s", err, c->msg);
+	if (way < 2) {
+		/* Its last write is the one that empties the log. */
+		for (u32 n = 0; n < c->writes; n++)
+			crash_again(c, begin, other, n);
+	} else if (way < 18) {
+		crash_again(c, begin, other, sim_below(&c->rand, c->writes));
+	} else if (way < 24) {
+		refuse(begin, other);
+		recover_again(c, other, "recovery after one that was refused");
+	} else if (way < 28) {
+		cut_copy(other, c);
+		recover_again(c, other, "recovery for the second time");
+	}
+}

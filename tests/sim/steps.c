@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a handle changes: metadata, inodes, allocation, ordered data. */
+#include "work.h"
+
+/* ---- changes ---- */
+
+struct buffer_head *read_block(u32 block)
+{
+	return __bread(&world->disk->bdev, block, DISK_BLOCK);
+}
+
+/* A new version of an object in a block that the handle has access to. */
+void change(struct job *job, struct buffer_head *bh, u32 object)
+{
+	struct object *o = &world->objects[object];
+	u32 block = o->block, slot = o->slot, ver;
+
+	mutex_lock(&world->content[block]);
+	ver = ++world->objects[object].ver;
+	unit_write(job->unit, object, ver);
+	block_set(bh->b_data, slot, ver);
+	mutex_unlock(&world->content[block]);
+}
+
+bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times)
+{
+	bool trigger = has_trigger(world->objects[object].block);
+
+	if (dead(job, zj_journal_get_write_access(job->handle, bh)))
+		return false;
+	if (trigger)
+		zj_journal_set_triggers(bh, &content_trigger);
+	while (times--)
+		change(job, bh, object);
+	/* As ext4: a write error may have cleared it. */
+	set_buffer_uptodate(bh);
+	return !dead(job, zj_journal_dirty_metadata(job->handle, bh));
+}
+
+static bool write_fixed(struct job *job, u32 object, u32 times)
+{
+	struct buffer_head *bh = read_block(world->objects[object].block);
+	bool ok = write_in(job, bh, object, times);
+
+	brelse(bh);
+	return ok;
+}
+
+/* Access, and then no change: as where ext4 finds nothing to do. */
+bool touch_only(struct job *job, struct buffer_head *bh)
+{
+	return !dead(job, zj_journal_get_write_access(job->handle, bh));
+}
+
+void step_meta(struct job *job)
+{
+	struct buffer_head *bh;
+
+	if (sim_one_in(&job->rand, 10)) {
+		bh = read_block(world->meta_first +
+				sim_below(&job->rand, world->nr_meta));
+		touch_only(job, bh);
+		brelse(bh);
+		return;
+	}
+	write_fixed(job, sim_below(&job->rand, world->nr_meta * SLOTS),
+		    1 + sim_one_in(&job->rand, 4));
+}
+
+/* What everybody wants. */
+static void step_hot(struct job *job)
+{
+	write_fixed(job, 0, 1);
+}
+
+/* R9: acts on what it has read. */
+static void step_read(struct job *job)
+{
+	u32 block = world->meta_first + sim_below(&job->rand, world->nr_meta);
+	u32 object = (block - world->meta_first) * SLOTS +
+		     sim_below(&job->rand, SLOTS);
+	struct buffer_head *bh = read_block(block);
+	u32 ver;
+
+	mutex_lock(&world->content[block]);
+	ver = ((struct half *)bh->b_data)->ver[world->objects[object].slot];
+	mutex_unlock(&world->content[block]);
+	if (!dead(job, zj_journal_read_dependency(job->handle, bh)) && ver)
+		unit_read(job->unit, object, ver);
+	brelse(bh);
+}
+
+/* ---- inodes ---- */
+
+/* An inode in core for the rest of the handle; NULL while it is evicted. */
+static struct toy_inode *use_inode(struct job *job, u32 i)
+{
+	struct toy_inode *ino = &world->inode[i];
+
+	if (ino->evicting)
+		return NULL;
+	if (!(job->used_inodes & (1 << i)))
+		ino->users++;
+	job->used_inodes |= 1 << i;
+	return ino;
+}
+
+void drop_inodes(struct job *job)
+{
+	for (u32 i = 0; i < world->nr_inodes; i++)
+		if (job->used_inodes & (1 << i))
+			world->inode[i].users--;
+	job->used_inodes = 0;
+}
+
+/* Out of core and in again, as ext4_evict_inode() and ext4_iget() do. */
+void evict(struct job *job)
+{
+	/* Not the file: its pages would have to go first. */
+	struct toy_inode *ino = &world->inode[sim_below(&job->rand,
+							world->nr_inodes - 1)];
+	struct buffer_head *bh;
+
+	if (ino->users || ino->evicting)
+		return;
+	ino->evicting = true;
+	zj_journal_begin_ordered_truncate(world->journal, &ino->jinode, 0);
+	filemap_fdatawrite_range(ino->vfs.i_mapping, 0, LLONG_MAX);
+	filemap_fdatawait_range_keep_errors(ino->vfs.i_mapping, 0, LLONG_MAX);
+	/* An error that nobody has asked for goes with the inode. */
+	for (u32 i = 0; i < world->nr_alloc; i++)
+		if (&world->inode[world->alloc[i].inode] == ino)
+			world->alloc[i].page.untold = world->alloc[i].page.lost;
+	zj_journal_release_jinode(world->journal, &ino->jinode);
+	zj_journal_init_jinode(&ino->jinode, &ino->vfs);
+	bh = read_block(world->objects[ino->object].block);
+	ino->sync_tid = zj_journal_buffer_tid(world->journal, bh);
+	ino->claim = 0;
+	brelse(bh);
+	ino->evicting = false;
+}
+
+/* R10: claim, change in core; write_inodes() writes it out. */
+u32 claim_inode(struct job *job, u32 i)
+{
+	struct toy_inode *ino = &world->inode[i];
+	u32 ver;
+
+	if (sim_one_in(&job->rand, 2))
+		zj_journal_claim(job->handle, &ino->claim);
+	else
+		zj_journal_claim_keep(job->handle, &ino->claim);
+	if (is_handle_aborted(job->handle)) {
+		job->dead = true;
+		return 0;
+	}
+	mutex_lock(&ino->lock);
+	ver = ++world->objects[ino->object].ver;
+	unit_write(job->unit, ino->object, ver);
+	mutex_unlock(&ino->lock);
+	job->dirty_inodes |= 1 << i;
+	return ver;
+}
+
+static void step_inode(struct job *job)
+{
+	u32 few = world->p.focus == FOCUS_INODE ? 2 : 1;
+	u32 i = sim_below(&job->rand, world->nr_inodes / few);
+
+	if (use_inode(job, i))
+		claim_inode(job, i);
+}
+
+static void write_inode(struct job *job, u32 i)
+{
+	struct toy_inode *ino = &world->inode[i];
+	struct object *o = &world->objects[ino->object];
+	u32 block = o->block, slot = o->slot;
+	struct buffer_head *bh = read_block(block);
+
+	if (!dead(job, zj_journal_get_write_access(job->handle, bh))) {
+		mutex_lock(&world->content[block]);
+		mutex_lock(&ino->lock);
+		block_set(bh->b_data, slot, world->objects[ino->object].ver);
+		mutex_unlock(&ino->lock);
+		mutex_unlock(&world->content[block]);
+		set_buffer_uptodate(bh);
+		dead(job, zj_journal_dirty_metadata(job->handle, bh));
+	}
+	if (!job->dead) {
+		zj_journal_sync_tid(job->handle, &ino->sync_tid);
+		world->units[job->unit].inodes |= 1 << i;
+	}
+	brelse(bh);
+}
+
+/* N3: before the handle stops. */
+void write_inodes(struct job *job)
+{
+	for (u32 i = 0; i < world->nr_inodes; i++)
+		if (job->dirty_inodes & (1 << i) && !job->dead)
+			write_inode(job, i);
+	job->dirty_inodes = 0;
+}
+
+/* ---- allocation ---- */
+
+struct alloc *pick_alloc(struct job *job, enum use use)
+{
+	u32 i = sim_below(&job->rand, world->nr_alloc);
+
+	for (u32 n = 0; n < world->nr_alloc; n++, i++) {
+		struct alloc *a = &world->alloc[i % world->nr_alloc];
+
+		if (a->use == use && !a->page.dirty && !a->page.writing)
+			return a;
+	}
+	return NULL;
+}
+
+/* The next generation of an allocatable block. */
+bool write_map(struct job *job, struct alloc *a)
+{
+	return write_fixed(job, a->object, 1);
+}
+
+static void create_block(struct job *job, struct alloc *a, u32 gen)
+{
+	struct buffer_head *bh = __getblk(&world->disk->bdev, a->block,
+					  DISK_BLOCK);
+
+	life_begin(a, gen, KIND_META);
+	lock_buffer(bh);
+	if (!dead(job, zj_journal_get_create_access(job->handle, bh))) {
+		block_init(bh->b_data, a->block, gen, KIND_META);
+		change(job, bh, life_now(a)->objects);
+		set_buffer_uptodate(bh);
+	}
+	unlock_buffer(bh);
+	if (!job->dead)
+		dead(job, zj_journal_dirty_metadata(job->handle, bh));
+	brelse(bh);
+}
+
+static void step_alloc_meta(struct job *job)
+{
+	bool map_first = sim_one_in(&job->rand, 2);
+	struct alloc *a;
+	u32 gen;
+
+	/* Journaled anew before the free is valid: cancels the revoke. */
+	a = pick_alloc(job, sim_one_in(&job->rand, 3) ? USE_FREEING : USE_FREE);
+	if (!a)
+		return;
+	/* Data is not revoked, so its blocks have nothing to cancel. */
+	a->use = USE_BUSY;
+	gen = world->objects[a->object].ver + 1;
+	if (map_first && !write_map(job, a))
+		return;
+	create_block(job, a, gen);
+	if (job->dead || (!map_first && !write_map(job, a)))
+		return;
+	a->use = USE_META;
+}
+
+static void step_write_meta(struct job *job)
+{
+	struct alloc *a = pick_alloc(job, USE_META);
+
+	if (!a)
+		return;
+	/* Nobody frees it meanwhile, as under i_data_sem. */
+	a->use = USE_BUSY;
+	write_fixed(job, life_now(a)->objects + sim_below(&job->rand, SLOTS), 1);
+	a->use = USE_META;
+}
+
+static void step_free_meta(struct job *job)
+{
+	struct alloc *a = pick_alloc(job, USE_META);
+	bool map_first = sim_one_in(&job->rand, 2);
+	struct buffer_head *bh = NULL;
+
+	if (!a || job->handle->h_revoke_credits < 1)
+		return;
+	a->use = USE_BUSY;
+	a->freed_by = job->handle->h_transaction->t_tid;
+	if (map_first && !write_map(job, a))
+		return;
+	if (sim_one_in(&job->rand, 2))
+		bh = __find_get_block(&world->disk->bdev, a->block, DISK_BLOCK);
+	trace("unit %u frees block %u", job->unit, a->block);
+	if (dead(job, zj_journal_revoke(job->handle, a->block, bh)))
+		return;
+	if (!map_first && !write_map(job, a))
+		return;
+	a->use = USE_FREEING;
+}
+
+/* ---- data ---- */
+
+static void page_end_io(struct bio *bio)
+{
+	struct page_data *page = bio->bi_private;
+
+	if (bio->bi_status)
+		page->lost = page->gen;
+	page->writing = false;
+	wake_up(&page->wait);
+	bio_put(bio);
+}
+
+void write_data(struct alloc *a)
+{
+	struct page_data *page = &a->page;
+	struct bio *bio;
+
+	if (!page->dirty || page->writing)
+		return;
+	page->writing = true;
+	page->dirty = false;
+	bio = bio_alloc(&world->disk->bdev, 1, REQ_OP_WRITE, GFP_NOFS);
+	bio->bi_iter.bi_sector = page->block * (DISK_BLOCK / DISK_SECTOR);
+	bio->bi_private = page;
+	bio->bi_end_io = page_end_io;
+	bio_add_page(bio, virt_to_page(page->mem), DISK_BLOCK,
+		     offset_in_page(page->mem));
+	submit_bio(bio);
+}
+
+void wait_data(struct alloc *a)
+{
+	wait_event(a->page.wait, !READ_ONCE(a->page.writing));
+}
+
+/* The place of a block's data in its inode. */
+static loff_t offset_of(const struct alloc *a)
+{
+	return (loff_t)a->block * DISK_BLOCK;
+}
+
+static bool in_range(const struct alloc *a, const struct jbd2_inode *range)
+{
+	return a->use >= USE_META && a->page.gen &&
+	       &world->inode[a->inode].vfs == range->i_vfs_inode &&
+	       offset_of(a) <= range->i_dirty_end &&
+	       offset_of(a) + DISK_BLOCK > range->i_dirty_start;
+}
+
+int submit_data(struct jbd2_inode *range)
+{
+	if (range->i_vfs_inode == &file_inode()->vfs) {
+		file_protect(range);
+		return 0;
+	}
+	for (u32 i = 0; i < world->nr_alloc; i++)
+		if (in_range(&world->alloc[i], range))
+			write_data(&world->alloc[i]);
+	return 0;
+}
+
+int finish_data(struct jbd2_inode *range)
+{
+	int err = 0;
+
+	for (u32 i = 0; i < world->nr_alloc; i++) {
+		struct page_data *page = &world->alloc[i].page;
+
+		u32 gen = page->gen;
+
+		if (!in_range(&world->alloc[i], range))
+			continue;
+		wait_data(&world->alloc[i]);
+		/* It may have been freed while we waited. */
+		if (page->lost == gen)
+			err = -EIO;
+	}
+	return err;
+}
+
+static void fill_page(struct alloc *a, u32 inode, u32 gen)
+{
+	life_begin(a, gen, KIND_DATA);
+	block_init(a->page.mem, a->block, gen, KIND_DATA);
+	a->inode = inode;
+	a->page.gen = gen;
+	a->page.dirty = true;
+}
+
+static void step_alloc_data(struct job *job)
+{
+	struct alloc *a = pick_alloc(job, USE_FREE);
+	u32 i = sim_below(&job->rand, world->nr_inodes - 1);
+	u32 gen;
+
+	if (!a || !use_inode(job, i))
+		return;
+	a->use = USE_BUSY;
+	gen = world->objects[a->object].ver + 1;
+	fill_page(a, i, gen);
+	if (sim_one_in(&job->rand, 2)) {
+		/* As an unwritten extent: the data first, then the metadata. */
+		write_data(a);
+		wait_data(a);
+		if (a->page.lost == gen) {
+			a->use = USE_FREE;
+			return;
+		}
+	} else if (dead(job, zj_journal_inode_ranged_write(job->handle,
+				&world->inode[i].jinode, offset_of(a),
+				DISK_BLOCK))) {
+		return;
+	}
+	if (write_map(job, a))
+		a->use = USE_DATA;
+}
+
+static void step_free_data(struct job *job)
+{
+	struct alloc *a = pick_alloc(job, USE_DATA);
+
+	if (!a)
+		return;
+	a->use = USE_BUSY;
+	a->freed_by = job->handle->h_transaction->t_tid;
+	trace("unit %u frees data block %u", job->unit, a->block);
+	if (write_map(job, a)) {
+		a->page.gen = 0;
+		a->use = USE_FREEING;
+	}
+}
+
+/* In place, without a handle. */
+void overwrite_data(struct job *job)
+{
+	struct alloc *a = pick_alloc(job, USE_DATA);
+
+	if (!a || world->p.off & OFF_DATA)
+		return;
+	((struct half *)a->page.mem)->stored = ++world->last_stored;
+	a->page.dirty = true;
+}
+
+/* Phase two of validity: freed blocks may be used again. */
+void commit_callback(journal_t *journal, transaction_t *txn)
+{
+	/* After an abort it is called only to give things back. */
+	if (is_journal_aborted(journal))
+		return;
+	trace("transaction %u is valid", txn->t_tid);
+	progress_valid(txn->t_tid);
+	for (u32 i = 0; i < world->nr_units; i++)
+		if (world->units[i].tid == txn->t_tid)
+			unit_must(i);
+	for (u32 i = 0; i < world->nr_alloc; i++) {
+		struct alloc *a = &world->alloc[i];
+
+		if (a->use == USE_FREEING && a->freed_by == txn->t_tid)
+			a->use = USE_FREE;
+	}
+}
+
+/* ---- all of them ---- */
+
+static void step_nested(struct job *job)
+{
+	handle_t *inner = zj_journal_start(world->journal, 1, 0, 0, GFP_NOFS, 0, 0);
+
+	if (inner != job->handle)
+		kl_fail("a nested start gives another handle");
+	step_meta(job);
+	zj_journal_stop(inner);
+}
+
+void step(struct job *job)
+{
+	static const struct {
+		void	(*fn)(struct job *job);
+		u32	off;	/* enum off that leaves it out */
+	} steps[] = {
+#define FIRST_FILE	0
+		{ step_file, OFF_FILE }, { step_file, OFF_FILE },
+#define FIRST_ALLOC	2
+#define NR_ALLOC	6
+		{ step_alloc_meta, OFF_ALLOC }, { step_write_meta, OFF_ALLOC },
+		{ step_write_meta, OFF_ALLOC }, { step_free_meta, OFF_ALLOC },
+		{ step_alloc_data, OFF_DATA }, { step_free_data, OFF_DATA },
+		{ step_meta }, { step_meta }, { step_meta },
+		{ step_read, OFF_READ },
+#define FIRST_INODE	12
+		{ step_inode, OFF_INODE }, { step_inode, OFF_INODE },
+		{ step_nested },
+	};
+	u32 i = sim_below(&job->rand, ARRAY_SIZE(steps));
+
+	if (world->p.focus == FOCUS_FILE && sim_one_in(&job->rand, 2))
+		i = FIRST_FILE;
+	if (world->p.focus == FOCUS_ALLOC && sim_one_in(&job->rand, 2))
+		i = FIRST_ALLOC + sim_below(&job->rand, NR_ALLOC);
+	if (world->p.focus == FOCUS_INODE && sim_one_in(&job->rand, 2))
+		i = FIRST_INODE;
+	if (world->p.progress && sim_one_in(&job->rand, 2))
+		step_hot(job);
+	else if (!(world->p.off & steps[i].off))
+		steps[i].fn(job);
+}

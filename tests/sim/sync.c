@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Syncs, each with what it promises, and tasks in the background. */
+#include <stdlib.h>
+#include "work.h"
+
+/**
+ * struct promise - what the caller has been told is done, before a sync
+ */
+struct promise {
+	u32	*units;
+	u32	nr;
+	struct stored data[MAX_ALLOC];	/* values in file and data blocks */
+	u32	nr_data;
+};
+
+static bool wrote_block(const struct unit *u, u32 block)
+{
+	for (u32 w = u->writes; w; w = world->touches[w - 1].next)
+		if (world->objects[world->touches[w - 1].object].block == block)
+			return true;
+	return false;
+}
+
+/* Finished units: all, or those of inodes (a bit each), or of a block. */
+static struct promise finished(u32 inodes, u32 block)
+{
+	struct promise p = { .units = malloc((world->nr_units + 1) * sizeof(u32)) };
+
+	for (u32 i = 0; i < world->nr_units; i++) {
+		const struct unit *u = &world->units[i];
+
+		if (u->acked && u->must == NEVER &&
+		    (!inodes || u->inodes & inodes) &&
+		    (!block || wrote_block(u, block)))
+			p.units[p.nr++] = i;
+	}
+	return p;
+}
+
+static void note_data(struct promise *p, u32 i)
+{
+	const struct alloc *a = &world->alloc[i];
+	const struct half *h = (const void *)a->page.mem;
+
+	p->data[p->nr_data++] = (struct stored){ i, a->page.gen, h->stored };
+}
+
+static void note_file(struct promise *p, u32 n)
+{
+	const struct alloc *a = world->file.map[n];
+	const struct sim_page *page = world->file.page[n / PAGE_BUFS];
+	const struct half *h;
+
+	if (!a || !page)
+		return;
+	h = (const void *)(page->data + n % PAGE_BUFS * DISK_BLOCK);
+	p->data[p->nr_data++] = (struct stored){ a - world->alloc,
+						 life_now(a)->gen, h->stored };
+}
+
+/* It is kept from now on if @kept; frees the list. */
+static void promised(struct promise *p, bool kept)
+{
+	for (u32 i = 0; i < p->nr && kept; i++)
+		unit_must(p->units[i]);
+	for (u32 i = 0; i < p->nr_data && kept; i++)
+		stored_must(&world->alloc[p->data[i].alloc], p->data[i].gen,
+			    p->data[i].value);
+	free(p->units);
+}
+
+/* ---- syncs ---- */
+
+/* The inode's data goes out; false if some was lost. */
+static bool sync_data(struct promise *p, u32 inode)
+{
+	bool ok = true;
+
+	for (u32 i = 0; i < world->nr_alloc; i++) {
+		struct alloc *a = &world->alloc[i];
+		u32 gen = a->page.gen;
+
+		if (a->use != USE_DATA || a->inode != inode || !gen)
+			continue;
+		/* A write under way may be of what was there before. */
+		wait_data(a);
+		if (a->use == USE_DATA && a->page.gen == gen)
+			note_data(p, i);
+		write_data(a);
+		wait_data(a);
+		ok &= a->page.lost != gen;
+	}
+	return ok;
+}
+
+static void sync_file(struct promise *p)
+{
+	for (u32 n = 0; n < FILE_BLOCKS; n++)
+		note_file(p, n);
+	file_settle();
+}
+
+/* Waits for the tid in one of the ways that ext4 knows. */
+static int sync_tid(struct job *job, tid_t tid)
+{
+	journal_t *journal = world->journal;
+	bool flush;
+	int err;
+
+	progress_asked(tid);
+	flush = journal->j_flags & JBD2_BARRIER &&
+		!zj_trans_will_send_data_barrier(journal, tid);
+	if (sim_one_in(&job->rand, 4)) {
+		zj_journal_start_commit(journal, NULL);
+		err = zj_log_wait_commit(journal, tid);
+		if (!err && is_journal_aborted(journal))
+			err = -EIO;
+	} else {
+		err = zj_complete_transaction(journal, tid);
+	}
+	if (!err && flush && blkdev_issue_flush(&world->disk->bdev))
+		return -EAGAIN;
+	return err;
+}
+
+static void sync_inode(struct job *job, u32 i)
+{
+	struct toy_inode *ino = &world->inode[i];
+	struct promise p;
+	bool kept = true;
+	tid_t tid;
+	int err;
+
+	if (ino->evicting)
+		return;
+	ino->users++;
+	p = finished(1 << i, 0);
+	if (ino == file_inode())
+		sync_file(&p);
+	else
+		kept = sync_data(&p, i);
+	tid = READ_ONCE(ino->sync_tid);
+	trace("fsync of inode %u: tid %u", i, tid);
+	err = sync_tid(job, tid);
+	/* The flush has failed: nothing is promised. */
+	if (err == -EAGAIN)
+		kept = false, err = 0;
+	promised(&p, !dead(job, err) && kept);
+	trace("fsync of inode %u has returned", i);
+	ino->users--;
+}
+
+static void sync_some_inode(struct job *job)
+{
+	if (sim_one_in(&job->rand, 2))
+		overwrite_data(job);
+	sync_inode(job, sim_below(&job->rand, world->nr_inodes));
+}
+
+static void sync_all(struct job *job)
+{
+	struct promise p = finished(0, 0);
+
+	trace("sync");
+	if (sim_one_in(&job->rand, 2)) {
+		promised(&p, !dead(job, zj_journal_force_commit(world->journal)));
+		return;
+	}
+	/* Without a handle it waits for everything as well. */
+	zj_journal_force_commit_nested(world->journal);
+	promised(&p, !is_journal_aborted(world->journal));
+}
+
+static u32 some_block(struct job *job)
+{
+	return world->meta_first + sim_below(&job->rand, world->nr_meta);
+}
+
+/* As ext4 writes its super block home by itself. */
+static void write_directly(struct job *job)
+{
+	u32 block = some_block(job);
+	struct buffer_head *bh = read_block(block);
+	struct promise p = finished(0, block);
+	bool kept;
+
+	zj_journal_lock_valid_buffer(world->journal, bh);
+	kept = !is_journal_aborted(world->journal);
+	if (kept)
+		buf_write_locked(bh);
+	else
+		unlock_buffer(bh);
+	promised(&p, kept);
+	brelse(bh);
+}
+
+static void sync_block(struct job *job)
+{
+	u32 block = some_block(job);
+	struct buffer_head *bh = read_block(block);
+	struct promise p = finished(0, block);
+
+	promised(&p, !dead(job, zj_journal_wait_buffer(world->journal, bh)));
+	brelse(bh);
+}
+
+void sync_something(struct job *job)
+{
+	static void (*const syncs[])(struct job *) = {
+		sync_some_inode, sync_some_inode, sync_some_inode,
+		sync_some_inode, sync_all, sync_block, write_directly,
+	};
+
+	if (!(world->p.off & OFF_SYNC))
+		syncs[sim_below(&job->rand, ARRAY_SIZE(syncs))](job);
+}
+
+/* ---- background ---- */
+
+static bool home_differs(u32 block)
+{
+	const struct sim_buf *buf = world->disk->bufs[block];
+
+	return block < world->alloc_first && buf && !world->p.fail_write &&
+	       memcmp(buf->bh.b_data, world->disk->seen[block], DISK_BLOCK);
+}
+
+static void reclaim(u32 block)
+{
+	struct sim_buf *buf = world->disk->bufs[block];
+
+	if (buf && !buf->bh.b_count.counter && !buf->bh.b_private &&
+	    !(buf->bh.b_state & (1UL << BH_Dirty | 1UL << BH_Lock)) &&
+	    buf->bh.b_state & (1UL << BH_Uptodate) && home_differs(block))
+		kl_fail("block %u is clean, but its contents are not home", block);
+	buf_reclaim(world->disk, block);
+}
+
+void reclaim_something(void)
+{
+	if (!sim_one_in(&world->rand, 16))
+		return;
+	if (sim_one_in(&world->rand, 2))
+		file_reclaim(sim_below(&world->rand, FILE_PAGES));
+	else
+		reclaim(sim_below(&world->rand, world->alloc_first +
+				  world->nr_alloc));
+}
+
+static void flush_something(struct job *job)
+{
+	u32 block = 1 + sim_below(&job->rand, world->alloc_first +
+				  world->nr_alloc - 1);
+
+	switch (sim_below(&job->rand, 8)) {
+	case 0:
+		reclaim(block);
+		break;
+	case 1:
+		write_data(&world->alloc[block % world->nr_alloc]);
+		break;
+	case 2:
+		file_write_back(block % FILE_PAGES);
+		break;
+	case 3:
+		file_reclaim(block % FILE_PAGES);
+		break;
+	default:
+		buf_write_back(world->disk, block);
+		break;
+	}
+}
+
+/* Write-back and reclaim, in bursts. */
+int flusher(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 257 + 3 };
+	u32 lazy = sim_one_in(&job.rand, 4) ? 2000 : 1 + sim_below(&job.rand, 6);
+	u32 n;
+
+	while (!READ_ONCE(world->stop)) {
+		schedule_timeout_uninterruptible(1 + sim_below(&job.rand, lazy));
+		for (n = sim_below(&job.rand, 16); n; n--)
+			flush_something(&job);
+	}
+	return 0;
+}
+
+/* Stores into the mapped file, often while it is being committed, and syncs it. */
+int mapper(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 263 + 17 };
+	u32 busy = 4 + sim_below(&job.rand, 60);
+
+	while (!READ_ONCE(world->stop) && !job.dead) {
+		file_store(&job);
+		if (!job.dead && sim_one_in(&job.rand, 8))
+			sync_inode(&job, world->nr_inodes - 1);
+		if (sim_one_in(&job.rand, busy))
+			schedule_timeout_uninterruptible(1 + sim_below(&job.rand, 3));
+		cond_resched();
+	}
+	return 0;
+}
+
+/* A flush that erases is long, with little to be seen: once at most. */
+static unsigned int flush_flags(struct job *job)
+{
+	if (world->erased || world->p.journal > 1200 ||
+	    !sim_one_in(&job->rand, 8))
+		return 0;
+	world->erased = true;
+	return sim_one_in(&job->rand, 2) ? JBD2_JOURNAL_FLUSH_DISCARD :
+	       JBD2_JOURNAL_FLUSH_ZEROOUT;
+}
+
+/* Under the barrier. */
+static void flush_all(struct job *job)
+{
+	unsigned int flags = flush_flags(job);
+	struct promise p = finished(0, 0);
+	int err = zj_journal_flush(world->journal, flags);
+
+	trace("flush with flags %u: %d", flags, err);
+	/* A failed write of block 0 or of the erasure need not abort. */
+	if (err && (world->p.fail_write || world->p.fail_flush ||
+		    (err == -ENOMEM && flags && world->p.fail_alloc)))
+		promised(&p, false);
+	else
+		promised(&p, !dead(job, err));
+	if (!err && to_zj(world->journal)->live)
+		kl_fail("the log is live after a flush");
+}
+
+/*
+ * Freeze and thaw: no handle open, everything home, the log clean.  Or a remount:
+ * the same for a while, then with other options.
+ */
+int barrier_task(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 251 + 7 };
+	u32 rare = sim_one_in(&job.rand, 3) ? 5 :
+		   sim_one_in(&job.rand, 2) ? 5000 : 200;
+
+	while (!READ_ONCE(world->stop) && !job.dead &&
+	       !is_journal_aborted(world->journal)) {
+		schedule_timeout_uninterruptible(2 + sim_below(&job.rand, rare));
+		if (READ_ONCE(world->stop))
+			break;
+		zj_journal_lock_updates(world->journal);
+		if (world->open_handles && !is_journal_aborted(world->journal))
+			kl_fail("handles are open under the barrier");
+		world->frozen = !is_journal_aborted(world->journal);
+		flush_all(&job);
+		if (sim_one_in(&job.rand, 3)) {
+			schedule_timeout_uninterruptible(sim_below(&job.rand, 20));
+			world->journal->j_commit_interval =
+				1 + sim_below(&job.rand, HZ / 8);
+		}
+		world->frozen = false;
+		zj_journal_unlock_updates(world->journal);
+	}
+	return 0;
+}
+
+/* Checkpoints that nobody needs. */
+int checkpoint_task(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 241 + 11 };
+	struct zj_journal *zj = to_zj(world->journal);
+	u32 rare = sim_one_in(&job.rand, 3) ? 4 : 200;
+
+	while (!READ_ONCE(world->stop) && !job.dead) {
+		schedule_timeout_uninterruptible(1 + sim_below(&job.rand, rare));
+		if (sim_one_in(&job.rand, 2))
+			zj_checkpoint_kick(zj);
+		else
+			dead(&job, zj_checkpoint(zj, false));
+	}
+	return 0;
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The journal's own sources in the simulator, crashed at every write and flush."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+ZJSIM = TOP / "build/zjsim"
+# A deliberate bug, to see that failures are found and made small.
+BUG = ("graph.c", "comp->valid = whole && zj_deps_valid(r, comp);",
+       "comp->valid = whole;")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def zjsim():
+    subprocess.run(["make", "-s", "-C", TOP / "tests/sim"], check=True)
+
+
+def run(*args):
+    done = subprocess.run([ZJSIM, "--shrink", *map(str, args)], capture_output=True,
+                          text=True)
+    assert done.returncode == 0, done.stderr[-20000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 4, 16])
+def test_fixed_seeds(cpus):
+    assert run("--seed", 1, "--seeds", 40, "--cpus", cpus)["live_states"] > 1000
+
+
+@pytest.mark.parametrize("cache,fua", [(0, 0), (1, 0), (1, 1)])
+def test_kinds_of_cache(cache, fua):
+    run("--seed", 2000, "--seeds", 40, "--cache", cache, "--fua", fua)
+
+
+@pytest.mark.parametrize("focus", [1, 2, 3, 4])
+def test_focus(focus):
+    """Mapped and truncated journaled data; allocation; syncs; inodes in core."""
+    run("--seed", 2500, "--seeds", 25, "--focus", focus, "--off", 0)
+
+
+def test_claims_of_three_lanes():
+    """A claim that others see before it is tied to its predecessor (seed 99)."""
+    run("--seed", 95, "--seeds", 5, "--focus", 4, "--cpus", 8, "--tasks", 16,
+        "--handles", 100, "--journal", 2600, "--epochs", 1, "--grain", 10)
+
+
+def test_io_errors():
+    for nth in range(5, 125, 10):
+        run("--seed", 3000 + nth, "--seeds", 8, "--fail-write", nth)
+        run("--seed", 4000 + nth, "--seeds", 4, "--fail-flush", nth // 4 + 1)
+
+
+def test_refused_memory_and_reads():
+    """A mount that gets no memory, or cannot read, fails cleanly; the next goes on."""
+    for nth in range(1, 40, 2):
+        run("--seed", 5000 + nth, "--seeds", 2, "--fail-alloc", nth, "--fail-read", 0)
+        run("--seed", 6000 + nth, "--seeds", 2, "--fail-read", nth, "--fail-alloc", 0)
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 16, 64])
+def test_progress(lanes):
+    """One hot block, staggered timers: zjsim fails if a commit is late."""
+    result = run("--progress", "--lanes", lanes, "--seed", 1, "--seeds", 5)
+    assert 0 < result["slowest_commit_us"] <= result["bound_us"]
+
+
+def test_same_seed_same_run():
+    def counts():
+        result = run("--seed", 5, "--cpus", 4)
+        return [result[key] for key in ("crash_states", "live_states", "recoveries",
+                                        "recovery_crashes", "recoveries_refused")]
+
+    assert counts() == counts()
+
+
+def test_shrinks_a_failure(tmp_path):
+    """A bug is found, and a small run that shows it repeats from its command line."""
+    for path in (TOP / "src").glob("*.[ch]"):
+        text = path.read_text()
+        if path.name == BUG[0]:
+            assert text.count(BUG[1]) == 1
+            text = text.replace(BUG[1], BUG[2])
+        (tmp_path / path.name).write_text(text)
+    buggy = tmp_path / "zjsim"
+    subprocess.run(["make", "-s", "-C", TOP / "tests/sim", f"SRC={tmp_path}",
+                    f"O={tmp_path}/o", f"BIN={buggy}"], check=True)
+    done = subprocess.run([buggy, "--seconds", "60", "--shrink=20"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1
+    line = [text for text in done.stderr.splitlines() if "repeat it" in text][0]
+    args = line[line.index("--seed"):].split()
+    # It would have up to 300 handles, on up to 12 tasks.
+    assert int(args[args.index("--handles") + 1]) <= 20
+    again = subprocess.run([buggy, *args], capture_output=True, text=True)
+    assert again.returncode == 1
+    assert "FAIL" in again.stderr
+
+
+def test_random_seeds():
+    """Mixed options for SIM_SECONDS; a failure is made small."""
+    done = subprocess.run([sys.executable, TOP / "tests/sim/campaign.py", "--seconds",
+                           os.environ.get("SIM_SECONDS", "60")],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-20000:]

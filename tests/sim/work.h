@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the tasks of a run do.
+ *
+ *   work.c   handles and the tasks that open them    steps.c  what a handle changes
+ *   file.c   journaled data: writes, mappings, truncation
+ *   sync.c   syncs, and tasks in the background
+ *
+ * What a handle does follows from the seed, its task and its number alone, so that
+ * it stays the same when others are left out.
+ */
+#ifndef ZJ_TESTS_SIM_WORK_H
+#define ZJ_TESTS_SIM_WORK_H
+
+#include "world.h"
+
+/**
+ * struct job - a worker and its handle
+ */
+struct job {
+	struct sim_rand	rand;
+	u32		task;		/* which worker */
+	u32		number;		/* of its handle */
+	handle_t	*handle;
+	u32		unit;		/* of the handle */
+	u32		before;		/* first unit of the handle */
+	u32		dirty_inodes;	/* changed in core, not written out yet */
+	u32		used_inodes;	/* held in core until the handle stops */
+	bool		file;		/* may write to the file until it stops */
+	bool		dead;		/* the journal was aborted */
+};
+
+/* ---- work.c ---- */
+/* True if @err; fails if there is no reason for an error. */
+bool dead(struct job *job, int err);
+void pause_a_while(struct job *job);
+/* False if aborted. */
+bool begin(struct job *job, int credits, int rsv, int revokes);
+void end(struct job *job, bool sync);
+int worker(void *arg);
+
+/* ---- steps.c ---- */
+struct buffer_head *read_block(u32 block);
+void change(struct job *job, struct buffer_head *bh, u32 object);
+bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times);
+bool touch_only(struct job *job, struct buffer_head *bh);
+void step_meta(struct job *job);
+/* One change or several of a random kind. */
+void step(struct job *job);
+/* Its new version; 0 if aborted. */
+u32 claim_inode(struct job *job, u32 i);
+void write_inodes(struct job *job);
+void drop_inodes(struct job *job);
+void evict(struct job *job);
+struct alloc *pick_alloc(struct job *job, enum use use);
+bool write_map(struct job *job, struct alloc *a);
+void commit_callback(journal_t *journal, transaction_t *txn);
+int submit_data(struct jbd2_inode *jinode);
+int finish_data(struct jbd2_inode *jinode);
+void write_data(struct alloc *a);
+void wait_data(struct alloc *a);
+void overwrite_data(struct job *job);
+
+/* ---- file.c ---- */
+void step_file(struct job *job);
+void file_done(struct job *job);
+void file_store(struct job *job);
+void file_truncate(struct job *job);
+/* Nobody is in the middle of a change: what is stored now has its transaction. */
+void file_settle(void);
+/* Write-protect before a commit copies. */
+void file_protect(struct jbd2_inode *range);
+void file_write_back(u32 page);
+void file_reclaim(u32 page);
+void file_unmount(void);
+
+/* ---- sync.c ---- */
+void sync_something(struct job *job);
+/* Where memory is asked for, some is reclaimed. */
+void reclaim_something(void);
+int flusher(void *arg);
+int mapper(void *arg);
+int barrier_task(void *arg);
+int checkpoint_task(void *arg);
+
+#endif

@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A journal on a fresh disk, and handles on it. */
+#include <sys/wait.h>
+#include <unistd.h>
+#include "fixture.h"
+#include "wrap.h"
+#include "warn.h"
+
+#define TEST_SECONDS		60	/* more is a hang */
+#define DEADLINE_SECONDS	3600	/* of virtual time */
+
+struct fixture fx;
+
+static char awaited[128];	/* text of the warning that may come */
+static bool warning_came;
+
+/* ---- tests ---- */
+
+/* A fiber, because the sanitizer knows its stack; the first task's it does not. */
+static int in_child(void *arg)
+{
+	void (*body)(void) = arg;
+
+	if (zj_caches_init())
+		kl_fail("no caches");
+	body();
+	assert_null(fx.disk);
+	assert_int_equal(awaited[0], 0);
+	all_joined();
+	zj_caches_exit();
+	sim_rcu_drain();
+	sim_memory_check();
+	fflush(NULL);
+	_exit(0);
+}
+
+static void child(void (*body)(void))
+{
+	struct sim_config config = {
+		.seed = 1,
+		.cpus = 1,
+		.granularity = 1 << 29,
+		.deadline = DEADLINE_SECONDS * 1000000000LL,
+	};
+
+	alarm(TEST_SECONDS);
+	/* A failed assertion ends this process, in whichever fiber. */
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	sim_start(&config);
+	sim_join(sim_spawn(in_child, body, "test", 0));
+	abort();
+}
+
+void run_in_child(void **state)
+{
+	void (*body)(void) = (void (*)(void))*state;
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		child(body);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status))
+		print_error("ended by signal %d\n", WTERMSIG(status));
+	assert_int_equal(status, 0);
+}
+
+/* ---- messages and warnings ---- */
+
+bool said(const char *text)
+{
+	return strstr(fx.messages, text);
+}
+
+void __wrap_kl_printk(int level, const char *fmt, ...)
+{
+	size_t len = strlen(fx.messages);
+	va_list ap;
+
+	va_start(ap, fmt);
+	kl_vsnprintf(fx.messages + len, sizeof(fx.messages) - len, fmt, ap);
+	va_end(ap);
+}
+
+void expect_warning(const char *text)
+{
+	snprintf(awaited, sizeof(awaited), "%s", text);
+	warning_came = false;
+}
+
+bool warning_expected(const char *text)
+{
+	if (!awaited[0] || !strstr(text, awaited))
+		return false;
+	warning_came = true;
+	return true;
+}
+
+void warned(void)
+{
+	assert_true(warning_came);
+	awaited[0] = 0;
+}
+
+/* ---- what the journal calls ---- */
+
+static u64 map_block(const struct inode *inode, u64 block)
+{
+	return block && block == fx.setup.hole ? 0 : HOME_BLOCKS + block;
+}
+
+u32 jblock(u32 b)
+{
+	return HOME_BLOCKS + b;
+}
+
+u32 seg_block(u32 seg, u32 b)
+{
+	return jblock(fx.zj->geo.log_first + seg * fx.zj->geo.seg_blocks + b);
+}
+
+int bmap(struct inode *inode, sector_t *block)
+{
+	*block = inode->map(inode, *block);
+	return 0;
+}
+
+void iput(struct inode *inode)
+{
+}
+
+void zj_proc_add(struct zj_journal *zj)
+{
+}
+
+void zj_proc_remove(struct zj_journal *zj)
+{
+}
+
+bool __wrap_bdev_read_only(struct block_device *bdev)
+{
+	return fx.read_only;
+}
+
+void __wrap_mark_buffer_dirty(struct buffer_head *bh)
+{
+	if (fx.on_dirty)
+		fx.on_dirty(bh);
+	__real_mark_buffer_dirty(bh);
+}
+
+static void note_call(enum call_what what, tid_t tid,
+		      const struct jbd2_inode *jinode)
+{
+	struct call *c = &fx.call[fx.nr_calls++ % MAX_CALLS];
+
+	*c = (struct call){ .what = what, .tid = tid, .when = now() };
+	if (!jinode)
+		return;
+	c->inode = jinode->i_vfs_inode;
+	c->start = jinode->i_dirty_start;
+	c->end = jinode->i_dirty_end;
+}
+
+static void commit_callback(journal_t *journal, transaction_t *txn)
+{
+	note_call(CALL_COMMIT, txn->t_tid, NULL);
+	if (fx.on_commit)
+		fx.on_commit(to_txn(txn));
+}
+
+/* Data of a file: past the journal, straight to the device. */
+static void write_data(u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+
+	set_buffer_dirty(bh);
+	write_dirty_buffer(bh, 0);
+	brelse(bh);
+}
+
+static int submit_data(struct jbd2_inode *jinode)
+{
+	note_call(CALL_SUBMIT, jinode->i_transaction->t_tid, jinode);
+	if (fx.data_block)
+		write_data(fx.data_block);
+	return fx.submit_err;
+}
+
+static int finish_data(struct jbd2_inode *jinode)
+{
+	struct buffer_head *bh;
+
+	note_call(CALL_FINISH, jinode->i_transaction->t_tid, jinode);
+	if (fx.data_block) {
+		bh = buffer(fx.data_block);
+		wait_on_buffer(bh);
+		brelse(bh);
+	}
+	return fx.finish_err;
+}
+
+int filemap_fdatawrite_range(struct address_space *mapping, loff_t start,
+			     loff_t end)
+{
+	struct jbd2_inode range = { .i_vfs_inode = mapping->host,
+				    .i_dirty_start = start, .i_dirty_end = end };
+
+	note_call(CALL_SUBMIT, 0, &range);
+	return fx.submit_err;
+}
+
+int filemap_fdatawait_range_keep_errors(struct address_space *mapping,
+					loff_t start, loff_t end)
+{
+	struct jbd2_inode range = { .i_vfs_inode = mapping->host,
+				    .i_dirty_start = start, .i_dirty_end = end };
+
+	note_call(CALL_FINISH, 0, &range);
+	return fx.finish_err;
+}
+
+/* ---- the disk ---- */
+
+static void make_super(void)
+{
+	struct zj_jbd2_super *sb = calloc(1, DISK_BLOCK);
+
+	sb->s_magic = cpu_to_be32(ZJ_JBD2_MAGIC);
+	sb->s_blocktype = cpu_to_be32(ZJ_JBD2_SUPERBLOCK_V2);
+	sb->s_blocksize = cpu_to_be32(DISK_BLOCK);
+	sb->s_maxlen = cpu_to_be32(fx.setup.journal);
+	sb->s_first = cpu_to_be32(1);
+	sb->s_sequence = cpu_to_be32(7);
+	sb->s_feature_incompat = cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V3);
+	sb->s_checksum_type = ZJ_JBD2_CRC32C;
+	sb->s_checksum = zj_jbd2_super_csum(sb);
+	disk_set(fx.disk, jblock(0), sb);
+	free(sb);
+}
+
+static void new_disk(const struct setup *setup)
+{
+	fx = (struct fixture){ .setup = *setup };
+	kl_nr_cpus = setup->cpus ?: max_t(u32, setup->lanes, 1);
+	sim_current->cpu = 0;
+	fx.disk = disk_new(HOME_BLOCKS + setup->journal, 1);
+	fx.disk->cache = !setup->no_cache;
+	fx.disk->fua = !setup->no_fua;
+	fx.sb.s_bdev = &fx.disk->bdev;
+	fx.sb.s_blocksize = DISK_BLOCK;
+	fx.sb.s_blocksize_bits = 10;
+	memcpy(fx.sb.s_uuid.b, "zj-unit-file-sys", 16);
+	fx.jnl_inode.i_sb = &fx.sb;
+	fx.jnl_inode.i_ino = 8;
+	fx.jnl_inode.i_size = (loff_t)setup->journal * DISK_BLOCK;
+	fx.jnl_inode.map = map_block;
+}
+
+static void keep_initial(void)
+{
+	size_t size = fx.disk->nr * sizeof(*fx.initial);
+
+	free(fx.initial);
+	fx.initial = malloc(size);
+	memcpy(fx.initial, fx.disk->seen, size);
+}
+
+void make_disk(const struct setup *setup)
+{
+	new_disk(setup);
+	make_super();
+	keep_initial();
+}
+
+void make_disk_of(const struct setup *setup, const struct image *image)
+{
+	new_disk(setup);
+	for (u32 b = 0; b < fx.disk->nr; b++)
+		disk_set(fx.disk, b, image->block[b]);
+	keep_initial();
+}
+
+void discard_disk(void)
+{
+	buf_cache_exit(fx.disk);
+	disk_free(fx.disk);
+	free(fx.initial);
+	fx.disk = NULL;
+}
+
+/* ---- the journal ---- */
+
+int mount_journal(void)
+{
+	journal_t *journal;
+	int err;
+
+	/* What tests put on the disk meanwhile is no write of ours. */
+	keep_initial();
+	journal = zj_journal_init_inode(&fx.jnl_inode);
+	if (IS_ERR(journal))
+		return PTR_ERR(journal);
+	fx.journal = journal;
+	fx.zj = to_zj(journal);
+	journal->j_flags |= JBD2_BARRIER;
+	/* Nothing expires before the simulator's deadline. */
+	journal->j_commit_interval = 2 * DEADLINE_SECONDS * HZ;
+	journal->j_commit_callback = commit_callback;
+	journal->j_submit_inode_data_buffers = submit_data;
+	journal->j_finish_inode_data_buffers = finish_data;
+	zj_journal_set_lanes(journal, fx.setup.lanes);
+	err = zj_journal_load(journal);
+	if (err)
+		zj_journal_destroy(journal);
+	if (err)
+		fx.journal = NULL;
+	return err;
+}
+
+int unmount_journal(void)
+{
+	int err = zj_journal_destroy(fx.journal);
+
+	fx.journal = NULL;
+	fx.zj = NULL;
+	sim_rcu_drain();
+	return err;
+}
+
+void open_journal(const struct setup *setup)
+{
+	make_disk(setup);
+	assert_int_equal(mount_journal(), 0);
+	if (setup->new)
+		return;
+	change(0, 2, 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(fx.zj->stamp, 1);
+	assert_int_equal(fx.zj->trimmed, 1);
+	fx.nr_calls = 0;
+}
+
+void close_journal(void)
+{
+	release();
+	assert_int_equal(unmount_journal(), 0);
+	discard_disk();
+}
+
+void close_aborted(void)
+{
+	assert_true(is_journal_aborted(fx.journal));
+	release();
+	settle();
+	assert_int_equal(unmount_journal(), -EIO);
+	discard_disk();
+}
+
+/* ---- handles ---- */
+
+handle_t *start_more(u32 lane, int credits, int rsv, int revokes)
+{
+	handle_t *h;
+
+	sim_current->cpu = lane;
+	own(NULL);
+	h = zj_journal_start(fx.journal, credits, rsv, revokes, 0, 0, 0);
+	assert_false(IS_ERR(h));
+	own(NULL);
+	return h;
+}
+
+handle_t *start(u32 lane, int credits)
+{
+	return start_more(lane, credits, 0, 0);
+}
+
+void own(handle_t *h)
+{
+	current->journal_info = h;
+}
+
+int stop(handle_t *h)
+{
+	int err;
+
+	own(h);
+	err = zj_journal_stop(h);
+	own(NULL);
+	return err;
+}
+
+/* Read without waiting: nobody else runs meanwhile. */
+struct buffer_head *buffer(u32 block)
+{
+	struct buffer_head *bh = __getblk(&fx.disk->bdev, block, DISK_BLOCK);
+
+	if (!buffer_uptodate(bh) && !buffer_write_io_error(bh)) {
+		memcpy(bh->b_data, fx.disk->seen[block], DISK_BLOCK);
+		set_buffer_uptodate(bh);
+	}
+	return bh;
+}
+
+void get_access(handle_t *h, u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+
+	own(h);
+	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
+	own(NULL);
+	brelse(bh);
+}
+
+int dirty(handle_t *h, u32 block, u8 val)
+{
+	struct buffer_head *bh = buffer(block);
+	int err;
+
+	memset(bh->b_data, val, DISK_BLOCK);
+	own(h);
+	err = zj_journal_dirty_metadata(h, bh);
+	own(NULL);
+	brelse(bh);
+	return err;
+}
+
+void put(handle_t *h, u32 block, u8 val)
+{
+	get_access(h, block);
+	assert_int_equal(dirty(h, block, val), 0);
+}
+
+void forget(handle_t *h, u32 block)
+{
+	own(h);
+	assert_int_equal(zj_journal_forget(h, buffer(block)), 0);
+	own(NULL);
+}
+
+static u8 only_val(const void *data)
+{
+	const u8 *p = data;
+
+	for (u32 i = 1; i < DISK_BLOCK; i++)
+		assert_int_equal(p[i], p[0]);
+	return p[0];
+}
+
+u8 live_val(u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+	u8 val = only_val(bh->b_data);
+
+	brelse(bh);
+	return val;
+}
+
+u8 home_val(u32 block)
+{
+	return only_val(fx.disk->seen[block]);
+}
+
+tid_t change(u32 lane, u32 block, u8 val)
+{
+	handle_t *h = start(lane, 1);
+	tid_t tid = h->h_transaction->t_tid;
+
+	put(h, block, val);
+	assert_int_equal(stop(h), 0);
+	return tid;
+}
+
+struct zj_txn *running(u32 i)
+{
+	struct zj_txn *txn = lane(i)->running;
+
+	assert_non_null(txn);
+	refcount_inc(&txn->refs);
+	return txn;
+}
+
+struct zj_txn *txn_of(tid_t tid)
+{
+	struct zj_txn *txn = zj_txn_find(fx.zj, tid);
+
+	assert_non_null(txn);
+	return txn;
+}
+
+struct zj_part *part_of(struct zj_txn *txn, u32 block)
+{
+	struct zj_part *part;
+
+	list_for_each_entry(part, &txn->parts, txn_link)
+		if (part->jh->bh->b_blocknr == block)
+			return part;
+	return NULL;
+}
+
+bool depends(struct zj_txn *txn, struct zj_txn *on)
+{
+	struct zj_dep *dep;
+
+	list_for_each_entry(dep, &txn->comp->deps, comp_link)
+		if (dep->on == on->comp)
+			return true;
+	return false;
+}
+
+enum zj_comp_state state_of(tid_t tid)
+{
+	struct zj_txn *txn = zj_txn_find(fx.zj, tid);
+	enum zj_comp_state state = ZJ_C_VALID;
+
+	if (txn) {
+		state = txn->comp->state;
+		zj_txn_put(txn);
+	}
+	return state;
+}
+
+void freeze(u32 i)
+{
+	zj_commit_request_lane(lane(i));
+}
+
+void commit(u32 i)
+{
+	struct zj_txn *txn = running(i);
+	tid_t tid = txn->pub.t_tid;
+
+	zj_txn_put(txn);
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), 0);
+}

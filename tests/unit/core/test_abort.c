@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* abort.c: errors of the device, and what everybody gets then. */
+#include "fixture.h"
+
+static int errno_on_disk(void)
+{
+	const struct zj_jbd2_super *sb = (const void *)fx.disk->seen[jblock(0)];
+
+	return (int)be32_to_cpu(sb->s_errno);
+}
+
+static void start_fails(int err)
+{
+	own(NULL);
+	assert_int_equal(PTR_ERR(zj_journal_start(fx.journal, 1, 0, 0, 0, 0, 0)),
+			 err);
+}
+
+static void failed_record_aborts(void)
+{
+	tid_t tid;
+
+	OPEN();
+	change(0, BLOCK + 1, 5);
+	commit(0);
+	tid = change(0, BLOCK, 1);
+	fail_next_write();
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(fx.journal->j_errno, -EIO);
+	settle();
+	assert_int_equal(errno_on_disk(), -EIO);
+	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	assert_int_equal(zj_journal_errno(fx.journal), -EROFS);
+	start_fails(-EROFS);
+	/* What was valid before is there. */
+	assert_int_equal(val_after_crash(BLOCK + 1), 5);
+	close_aborted();
+}
+
+static void failed_flush_aborts(void)
+{
+	u32 before;
+	tid_t tid;
+
+	OPEN();
+	tid = change(0, BLOCK, 1);
+	before = now();
+	fail_next_flush();
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(record_written(before), -1);
+	assert_int_equal(fx.journal->j_errno, -EIO);
+	close_aborted();
+}
+
+static void failed_flush_after_the_record_aborts(void)
+{
+	tid_t tid;
+
+	OPEN(.no_fua = true);
+	tid = change(0, BLOCK, 1);
+	/* The first one goes before the record. */
+	fx.disk->fail_flush = fx.disk->flushes + 2;
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(fx.nr_calls, 0);
+	close_aborted();
+}
+
+static void failed_trim_aborts_and_keeps_the_log(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	buf_write_back(fx.disk, BLOCK);
+	settle();
+	fail_next_write();
+	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	close_aborted();
+}
+
+static void open_handle_gets_errors(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	h = start_more(0, 3, 2, 1);
+	put(h, BLOCK, 1);
+	zj_journal_abort(fx.journal, -EIO);
+	bh = buffer(BLOCK);
+	own(h);
+	assert_int_equal(zj_journal_get_write_access(h, bh), -EROFS);
+	assert_int_equal(zj_journal_get_create_access(h, bh), -EROFS);
+	assert_int_equal(zj_journal_dirty_metadata(h, bh), -EROFS);
+	assert_int_equal(zj_journal_read_dependency(h, bh), -EROFS);
+	assert_int_equal(zj_journal_extend(h, 1, 0), -EROFS);
+	assert_int_equal(zj_journal_restart(h, 1, 0, 0), 0);
+	get_bh(bh);
+	assert_int_equal(zj_journal_forget(h, bh), -EROFS);
+	get_bh(bh);
+	assert_int_equal(zj_journal_revoke(h, BLOCK, bh), -EROFS);
+	brelse(bh);
+	assert_true(is_handle_aborted(h));
+	assert_int_equal(stop(h), -EIO);
+	close_aborted();
+}
+
+static void aborted_handle_alone_gets_errors(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	jbd2_journal_abort_handle(h);
+	bh = buffer(BLOCK);
+	assert_int_equal(zj_journal_get_write_access(h, bh), -EROFS);
+	brelse(bh);
+	assert_int_equal(stop(h), -EIO);
+	assert_false(is_journal_aborted(fx.journal));
+	close_journal();
+}
+
+static void reserved_handle_does_not_start_after_an_abort(void)
+{
+	handle_t *h, *rsv;
+
+	OPEN();
+	h = start_more(0, 1, 3, 0);
+	rsv = h->h_rsv_handle;
+	h->h_rsv_handle = NULL;
+	stop(h);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(zj_journal_start_reserved(rsv, 0, 0), -EROFS);
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	close_aborted();
+}
+
+static void all_waiters_are_woken(void)
+{
+	struct fiber *sync, *locked, *restart, *barrier, *behind;
+	handle_t *h, *other;
+
+	OPEN(.lanes = 3);
+	/* fsync waits for a record in flight. */
+	fx.hold_lane[0] = true;
+	sync = GO(call_complete, .tid = change(0, BLOCK, 1));
+	/* A start waits for a locked lane. */
+	h = start(1, 1);
+	freeze(1);
+	locked = GO(call_start, .cpu = 1, .n = 1);
+	/* A restart waits for others to drain. */
+	other = start(2, 1);
+	restart = GO(call_restart, .h = start(2, 1), .n = 1);
+	settle();
+	/* The barrier waits for them, a start for the barrier. */
+	barrier = GO(call_barrier);
+	let_run();
+	behind = GO(call_start, .cpu = 0, .n = 1);
+	settle();
+	assert_false(sync->done || locked->done || restart->done ||
+		     barrier->ret || behind->done);
+	zj_journal_abort(fx.journal, -EIO);
+	join(sync);
+	join(locked);
+	join(restart);
+	join(behind);
+	assert_int_equal(sync->ret, -EIO);
+	assert_int_equal(locked->ret, -EROFS);
+	assert_int_equal(restart->ret, -EROFS);
+	assert_int_equal(behind->ret, -EROFS);
+	assert_int_equal(stop(restart->h), -EIO);
+	assert_int_equal(stop(h), -EIO);
+	assert_int_equal(stop(other), -EIO);
+	let_run();
+	assert_true(barrier->ret);
+	barrier->n = 1;
+	join(barrier);
+	close_aborted();
+}
+
+static void force_commit_after_an_abort_fails(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(zj_journal_force_commit(fx.journal), -EIO);
+	assert_int_equal(zj_journal_force_commit_nested(fx.journal), 0);
+	zj_journal_lock_updates(fx.journal);
+	assert_int_equal(zj_journal_flush(fx.journal, 0), -EIO);
+	zj_journal_unlock_updates(fx.journal);
+	assert_int_equal(zj_complete_transaction(fx.journal, 12345), -EIO);
+	close_aborted();
+}
+
+static void nothing_goes_to_the_log_after_an_abort(void)
+{
+	tid_t a, b;
+	u32 before;
+
+	OPEN();
+	a = change(0, BLOCK, 1);
+	b = change(1, BLOCK + 1, 1);
+	zj_journal_abort(fx.journal, -EIO);
+	before = now();
+	freeze(0);
+	freeze(1);
+	settle();
+	assert_int_equal(record_written(before), -1);
+	assert_int_not_equal(state_of(a), ZJ_C_VALID);
+	assert_int_not_equal(state_of(b), ZJ_C_VALID);
+	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
+	close_aborted();
+}
+
+static void log_is_not_marked_empty_after_an_abort(void)
+{
+	struct image *image;
+
+	OPEN();
+	change(0, BLOCK, 3);
+	commit(0);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(unmount_journal(), -EIO);
+	image = cut_power();
+	assert_true(image_is_live(image));
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 3);
+	image_free(image);
+	discard_disk();
+}
+
+static void what_was_not_valid_does_not_go_home_after_an_abort(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	change(0, BLOCK, 3);
+	change(1, BLOCK + 1, 3);
+	commit(1);
+	bh = buffer(BLOCK);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(unmount_journal(), -EIO);
+	assert_false(buffer_dirty(bh));
+	assert_false(buffer_jbd(bh));
+	assert_false(buffer_jbddirty(bh));
+	brelse(bh);
+	discard_disk();
+}
+
+/* The buffer holds the newer, lost change: the log has the older one. */
+static void older_image_does_not_go_home_under_a_lost_change(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	change(1, BLOCK, 2);
+	bh = buffer(BLOCK);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(unmount_journal(), -EIO);
+	assert_false(buffer_dirty(bh));
+	brelse(bh);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	discard_disk();
+}
+
+/* ext4 frees what it has queued on a transaction, valid or not. */
+static void callbacks_run_at_the_end_of_an_aborted_mount(void)
+{
+	tid_t tid;
+
+	OPEN();
+	tid = change(0, BLOCK, 3);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(fx.nr_calls, 0);
+	assert_int_equal(unmount_journal(), -EIO);
+	assert_int_equal(fx.nr_calls, 1);
+	assert_int_equal(fx.call[0].tid, tid);
+	discard_disk();
+}
+
+/* ---- the error that is kept ---- */
+
+static void first_error_is_kept(void)
+{
+	OPEN();
+	zj_journal_abort(fx.journal, -EUCLEAN);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(fx.journal->j_errno, -EUCLEAN);
+	assert_int_equal(errno_on_disk(), -EUCLEAN);
+	close_aborted();
+}
+
+static void abort_without_an_error_takes_the_next_one(void)
+{
+	OPEN();
+	zj_journal_abort(fx.journal, 0);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(errno_on_disk(), 0);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(errno_on_disk(), -EIO);
+	close_aborted();
+}
+
+static void shutdown_is_no_error_of_the_file_system(void)
+{
+	OPEN();
+	zj_journal_abort(fx.journal, -EIO);
+	zj_journal_abort(fx.journal, -ESHUTDOWN);
+	assert_int_equal(fx.journal->j_errno, -ESHUTDOWN);
+	assert_int_equal(errno_on_disk(), 0);
+	close_aborted();
+}
+
+static void error_is_seen_by_the_next_mount(void)
+{
+	struct image *image;
+	struct setup setup = { .lanes = 2, .journal = 2048, .new = true };
+
+	OPEN();
+	change(0, BLOCK, 4);
+	commit(0);
+	zj_journal_abort(fx.journal, -EUCLEAN);
+	image = cut_power();
+	close_aborted();
+	make_disk_of(&setup, image);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(home_val(BLOCK), 4);
+	assert_int_equal(zj_journal_errno(fx.journal), -EUCLEAN);
+	start_fails(-EROFS);
+	assert_int_equal(zj_journal_clear_err(fx.journal), 0);
+	zj_journal_update_sb_errno(fx.journal);
+	assert_int_equal(errno_on_disk(), 0);
+	stop(start(0, 1));
+	image_free(image);
+	close_journal();
+}
+
+static void error_of_an_abort_cannot_be_cleared(void)
+{
+	OPEN();
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(zj_journal_clear_err(fx.journal), -EROFS);
+	assert_int_equal(fx.journal->j_errno, -EIO);
+	close_aborted();
+}
+
+static void abort_while_a_record_is_in_flight_frees_everything(void)
+{
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	h = start_more(1, 2, 0, 1);
+	put(h, BLOCK, 2);
+	own(h);
+	assert_int_equal(zj_journal_revoke(h, 1900, NULL), 0);
+	stop(h);
+	freeze(1);
+	settle();
+	change(1, BLOCK, 3);
+	zj_journal_abort(fx.journal, -EIO);
+	/* The end checks that no memory, no buffer is left. */
+	close_aborted();
+}
+
+CORE_TESTS(abort,
+	CORE_TEST(failed_record_aborts),
+	CORE_TEST(failed_flush_aborts),
+	CORE_TEST(failed_flush_after_the_record_aborts),
+	CORE_TEST(failed_trim_aborts_and_keeps_the_log),
+	CORE_TEST(open_handle_gets_errors),
+	CORE_TEST(aborted_handle_alone_gets_errors),
+	CORE_TEST(reserved_handle_does_not_start_after_an_abort),
+	CORE_TEST(all_waiters_are_woken),
+	CORE_TEST(force_commit_after_an_abort_fails),
+	CORE_TEST(nothing_goes_to_the_log_after_an_abort),
+	CORE_TEST(log_is_not_marked_empty_after_an_abort),
+	CORE_TEST(what_was_not_valid_does_not_go_home_after_an_abort),
+	CORE_TEST(older_image_does_not_go_home_under_a_lost_change),
+	CORE_TEST(callbacks_run_at_the_end_of_an_aborted_mount),
+	CORE_TEST(first_error_is_kept),
+	CORE_TEST(abort_without_an_error_takes_the_next_one),
+	CORE_TEST(shutdown_is_no_error_of_the_file_system),
+	CORE_TEST(error_is_seen_by_the_next_mount),
+	CORE_TEST(error_of_an_abort_cannot_be_cleared),
+	CORE_TEST(abort_while_a_record_is_in_flight_frees_everything),
+);

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* access.c and jhead.c: forget, triggers, and what zext4 asks about buffers. */
+#include "fixture.h"
+
+/* ---- forget ---- */
+
+static void forget_drops_the_own_image(void)
+{
+	struct log log;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 2);
+	put(h, BLOCK, 1);
+	put(h, BLOCK + 1, 1);
+	forget(h, BLOCK);
+	assert_int_equal(zj_handle_buffer_credits(h), 1);
+	stop(h);
+	commit(0);
+	log_read(&log);
+	assert_null(log_image(&log, 2, BLOCK));
+	assert_non_null(log_image(&log, 2, BLOCK + 1));
+	log_free(&log);
+	close_journal();
+}
+
+static void forget_of_another_lanes_block_unites_and_drops_its_image(void)
+{
+	struct log log;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(1, 1);
+	put(a, BLOCK, 1);
+	forget(b, BLOCK);
+	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
+	assert_null(part_of(handle_txn(a), BLOCK));
+	/* The credit was the other handle's: it is not given to this one. */
+	assert_int_equal(zj_handle_buffer_credits(b), 1);
+	stop(a);
+	stop(b);
+	commit(0);
+	log_read(&log);
+	assert_null(log_image(&log, 2, BLOCK));
+	log_free(&log);
+	close_journal();
+}
+
+static void forget_of_a_frozen_block_leaves_its_image(void)
+{
+	struct zj_txn *old;
+	struct log log;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	old = running(0);
+	freeze(0);
+	h = start(1, 1);
+	forget(h, BLOCK);
+	assert_true(depends(handle_txn(h), old));
+	assert_true(zj_part_test(part_of(handle_txn(h), BLOCK), ZJ_PART_FORGET));
+	stop(h);
+	commit(1);
+	log_read(&log);
+	assert_int_equal(log_data(&log, log_image(&log, 2, BLOCK))[0], 1);
+	assert_null(log_image(&log, 3, BLOCK));
+	log_free(&log);
+	zj_txn_put(old);
+	close_journal();
+}
+
+static void forgotten_block_does_not_go_home_once_that_is_valid(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+	u32 before;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	h = start(1, 1);
+	forget(h, BLOCK);
+	stop(h);
+	/* Not valid yet: the older image is what a crash must find. */
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	before = now();
+	commit(1);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(writes_of(BLOCK, before), 0);
+	bh = buffer(BLOCK);
+	assert_false(buffer_jbd(bh));
+	assert_false(buffer_dirty(bh));
+	brelse(bh);
+	close_journal();
+}
+
+static void forgotten_block_holds_back_the_trim_until_valid(void)
+{
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	h = start(1, 1);
+	forget(h, BLOCK);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(writes_of(BLOCK, 0), 0);
+	stop(h);
+	commit(1);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(fx.zj->trimmed, 3);
+	close_journal();
+}
+
+static void forget_waits_for_home_io_in_flight(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	h = start(1, 1);
+	fx.hold_block = BLOCK;
+	buf_write_back(fx.disk, BLOCK);
+	f = GO(call_forget, .h = h, .block = BLOCK);
+	settle();
+	assert_false(f->done);
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	stop(h);
+	close_journal();
+}
+
+static void forget_of_a_block_the_journal_let_go_waits_too(void)
+{
+	struct buffer_head *bh;
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	mark_buffer_dirty(bh);
+	fx.hold_block = BLOCK;
+	buf_write_back(fx.disk, BLOCK);
+	assert_false(buffer_jbd(bh));
+	h = start(1, 1);
+	f = GO(call_forget, .h = h, .block = BLOCK);
+	settle();
+	assert_false(f->done);
+	release();
+	join(f);
+	brelse(bh);
+	stop(h);
+	close_journal();
+}
+
+static void block_is_used_again_after_it_was_forgotten(void)
+{
+	struct log log;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	h = start(0, 2);
+	put(h, BLOCK, 2);
+	forget(h, BLOCK);
+	put(h, BLOCK, 3);
+	assert_int_equal(zj_handle_buffer_credits(h), 1);
+	stop(h);
+	commit(0);
+	log_read(&log);
+	assert_int_equal(log_data(&log, log_image(&log, 3, BLOCK))[0], 3);
+	log_free(&log);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(home_val(BLOCK), 3);
+	close_journal();
+}
+
+/* ---- triggers ---- */
+
+static int frozen_calls;
+
+static void mark_frozen(struct jbd2_buffer_trigger_type *type,
+			struct buffer_head *bh, void *data, size_t size)
+{
+	frozen_calls++;
+	memset(data, 0xee, size);
+}
+
+static struct jbd2_buffer_trigger_type marker = { .t_frozen = mark_frozen };
+
+static void set_marker(u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+
+	zj_journal_set_triggers(bh, &marker);
+	brelse(bh);
+}
+
+static void trigger_runs_once_a_commit_before_the_image_is_taken(void)
+{
+	struct log log;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	set_marker(BLOCK);
+	stop(h);
+	assert_int_equal(frozen_calls, 0);
+	commit(0);
+	assert_int_equal(frozen_calls, 1);
+	log_read(&log);
+	assert_int_equal(log_data(&log, log_image(&log, 2, BLOCK))[0], 0xee);
+	log_free(&log);
+	assert_int_equal(live_val(BLOCK), 0xee);
+	close_journal();
+}
+
+static void trigger_runs_when_an_accessor_copies(void)
+{
+	struct log log;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	set_marker(BLOCK);
+	stop(h);
+	freeze(0);
+	h = start(1, 1);
+	get_access(h, BLOCK);
+	assert_int_equal(frozen_calls, 1);
+	assert_int_equal(dirty(h, BLOCK, 2), 0);
+	stop(h);
+	commit(1);
+	/* Once for each of the two. */
+	assert_int_equal(frozen_calls, 2);
+	log_read(&log);
+	assert_int_equal(log_data(&log, log_image(&log, 2, BLOCK))[0], 0xee);
+	assert_int_equal(log_data(&log, log_image(&log, 3, BLOCK))[0], 0xee);
+	log_free(&log);
+	close_journal();
+}
+
+static void trigger_of_a_forgotten_block_does_not_run(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	set_marker(BLOCK);
+	forget(h, BLOCK);
+	stop(h);
+	commit(0);
+	assert_int_equal(frozen_calls, 0);
+	close_journal();
+}
+
+static void trigger_needs_a_journaled_block(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	expect_warning("!jh");
+	zj_journal_set_triggers(bh, &marker);
+	warned();
+	brelse(bh);
+	close_journal();
+}
+
+/* ---- questions about buffers ---- */
+
+static void buffer_tid_names_the_newest_owner_that_is_not_valid(void)
+{
+	struct buffer_head *bh;
+	tid_t tid;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	assert_int_equal(zj_journal_buffer_tid(fx.journal, bh), 0);
+	change(0, BLOCK, 1);
+	freeze(0);
+	tid = change(1, BLOCK, 2);
+	assert_int_equal(zj_journal_buffer_tid(fx.journal, bh), tid);
+	commit(1);
+	assert_int_equal(zj_journal_buffer_tid(fx.journal, bh), 0);
+	brelse(bh);
+	close_journal();
+}
+
+static void newest_is_tells_whose_state_the_buffer_holds(void)
+{
+	struct zj_txn *old, *new;
+	struct buffer_head *bh;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	change(0, BLOCK, 1);
+	old = running(0);
+	assert_true(zj_journal_newest_is(bh, &old->pub));
+	freeze(0);
+	assert_true(zj_journal_newest_is(bh, &old->pub));
+	change(1, BLOCK, 2);
+	new = running(1);
+	assert_false(zj_journal_newest_is(bh, &old->pub));
+	assert_true(zj_journal_newest_is(bh, &new->pub));
+	zj_txn_put(old);
+	zj_txn_put(new);
+	brelse(bh);
+	close_journal();
+}
+
+static void call_wait_buffer(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	f->ret = zj_journal_wait_buffer(fx.journal, bh);
+	brelse(bh);
+}
+
+static void wait_buffer_commits_the_owner_and_waits(void)
+{
+	struct fiber *f;
+	tid_t tid;
+
+	OPEN();
+	tid = change(0, BLOCK, 1);
+	fx.hold_lane[0] = true;
+	f = GO(call_wait_buffer, .block = BLOCK);
+	settle();
+	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	assert_false(f->done);
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	close_journal();
+}
+
+static void call_lock_valid(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	zj_journal_lock_valid_buffer(fx.journal, bh);
+	f->ret = zj_journal_buffer_tid(fx.journal, bh);
+	while (!READ_ONCE(f->n))
+		sleep_ms(1);
+	unlock_buffer(bh);
+	brelse(bh);
+}
+
+static void lock_valid_buffer_keeps_writers_out(void)
+{
+	struct fiber *f, *writer;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	f = GO(call_lock_valid, .block = BLOCK);
+	f->ret = -1;
+	settle();
+	assert_int_equal(f->ret, 0);
+	h = start(1, 1);
+	writer = GO(call_access, .h = h, .block = BLOCK);
+	settle();
+	assert_false(writer->done);
+	f->n = 1;
+	join(f);
+	join(writer);
+	stop(h);
+	close_journal();
+}
+
+static void lock_valid_buffer_inside_a_handle_only_locks(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	bh = buffer(BLOCK);
+	own(h);
+	zj_journal_lock_valid_buffer(fx.journal, bh);
+	own(NULL);
+	assert_true(buffer_locked(bh));
+	assert_int_equal(handle_txn(h)->comp->state, ZJ_C_RUNNING);
+	unlock_buffer(bh);
+	brelse(bh);
+	stop(h);
+	close_journal();
+}
+
+CORE_TESTS(forget,
+	CORE_TEST(forget_drops_the_own_image),
+	CORE_TEST(forget_of_another_lanes_block_unites_and_drops_its_image),
+	CORE_TEST(forget_of_a_frozen_block_leaves_its_image),
+	CORE_TEST(forgotten_block_does_not_go_home_once_that_is_valid),
+	CORE_TEST(forgotten_block_holds_back_the_trim_until_valid),
+	CORE_TEST(forget_waits_for_home_io_in_flight),
+	CORE_TEST(forget_of_a_block_the_journal_let_go_waits_too),
+	CORE_TEST(block_is_used_again_after_it_was_forgotten),
+	CORE_TEST(trigger_runs_once_a_commit_before_the_image_is_taken),
+	CORE_TEST(trigger_runs_when_an_accessor_copies),
+	CORE_TEST(trigger_of_a_forgotten_block_does_not_run),
+	CORE_TEST(trigger_needs_a_journaled_block),
+	CORE_TEST(buffer_tid_names_the_newest_owner_that_is_not_valid),
+	CORE_TEST(newest_is_tells_whose_state_the_buffer_holds),
+	CORE_TEST(wait_buffer_commits_the_owner_and_waits),
+	CORE_TEST(lock_valid_buffer_keeps_writers_out),
+	CORE_TEST(lock_valid_buffer_inside_a_handle_only_locks),
+);

@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* handle.c: start, extend, restart, stop, reservations. */
+#include "fixture.h"
+
+static void start_counts_credits_and_stop_returns_them(void)
+{
+	struct zj_txn *txn;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 5);
+	txn = running(0);
+	assert_ptr_equal(handle_txn(h), txn);
+	assert_int_equal(txn->updates, 1);
+	assert_int_equal(txn->credits, 5);
+	assert_int_equal(zj_handle_buffer_credits(h), 5);
+	put(h, BLOCK, 1);
+	assert_int_equal(zj_handle_buffer_credits(h), 4);
+	assert_int_equal(stop(h), 0);
+	assert_int_equal(txn->updates, 0);
+	assert_int_equal(txn->credits, 1);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void start_joins_the_running_transaction(void)
+{
+	handle_t *a, *b, *c;
+
+	OPEN();
+	a = start(0, 2);
+	b = start(0, 3);
+	c = start(1, 1);
+	assert_ptr_equal(a->h_transaction, b->h_transaction);
+	assert_ptr_not_equal(a->h_transaction, c->h_transaction);
+	assert_int_equal(handle_txn(a)->updates, 2);
+	assert_int_equal(handle_txn(a)->credits, 5);
+	stop(a);
+	stop(b);
+	stop(c);
+	close_journal();
+}
+
+static void nested_start_only_counts(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 2);
+	own(h);
+	assert_ptr_equal(zj_journal_start(fx.journal, 9, 9, 9, 0, 0, 0), h);
+	assert_int_equal(handle_txn(h)->credits, 2);
+	assert_int_equal(zj_journal_stop(h), 0);
+	assert_int_equal(handle_txn(h)->updates, 1);
+	assert_ptr_equal(journal_current_handle(), h);
+	assert_int_equal(stop(h), 0);
+	assert_int_equal(lane(0)->running->updates, 0);
+	close_journal();
+}
+
+static void nested_start_on_another_journal_is_refused(void)
+{
+	static struct zj_journal other;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 2);
+	own(h);
+	expect_warning("t_journal != journal");
+	assert_int_equal(PTR_ERR(zj_journal_start(&other.front, 1, 0, 0, 0, 0, 0)),
+			 -EINVAL);
+	warned();
+	assert_int_equal(h->h_ref, 1);
+	stop(h);
+	close_journal();
+}
+
+static void revokes_cost_header_blocks(void)
+{
+	int per = zj_chunk_room(DISK_BLOCK) / sizeof(__le64);
+	handle_t *h;
+
+	OPEN();
+	h = start_more(0, 3, 0, per + 1);
+	assert_int_equal(handle_txn(h)->credits, 3 + 2);
+	assert_int_equal(zj_handle_buffer_credits(h), 3);
+	own(h);
+	assert_int_equal(zj_journal_revoke(h, BLOCK, NULL), 0);
+	own(NULL);
+	assert_int_equal(zj_handle_buffer_credits(h), 3);
+	assert_int_equal(h->h_revoke_credits, per);
+	stop(h);
+	/* The share of the one revoke that was made stays. */
+	assert_int_equal(lane(0)->running->credits, 1);
+	close_journal();
+}
+
+static void too_large_a_handle_is_refused(void)
+{
+	handle_t *h;
+	u32 max;
+
+	OPEN();
+	max = fx.zj->max_credits;
+	own(NULL);
+	expect_warning("at most");
+	h = zj_journal_start(fx.journal, max + 1, 0, 0, 0, 0, 0);
+	assert_int_equal(PTR_ERR(h), -ENOSPC);
+	warned();
+	expect_warning("at most");
+	h = zj_journal_start(fx.journal, 1, max / 2 + 1, 0, 0, 0, 0);
+	assert_int_equal(PTR_ERR(h), -ENOSPC);
+	warned();
+	assert_null(lane(0)->running);
+	h = start(0, max);
+	stop(h);
+	close_journal();
+}
+
+static void extend_adds_credits_and_revokes(void)
+{
+	int per = zj_chunk_room(DISK_BLOCK) / sizeof(__le64);
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	assert_int_equal(zj_journal_extend(h, 4, per), 0);
+	assert_int_equal(handle_txn(h)->credits, 6);
+	assert_int_equal(h->h_revoke_credits, per);
+	assert_int_equal(zj_handle_buffer_credits(h), 5);
+	/* One more revoke begins another header block. */
+	assert_int_equal(zj_journal_extend(h, 0, 1), 0);
+	assert_int_equal(handle_txn(h)->credits, 7);
+	stop(h);
+	assert_int_equal(lane(0)->running->credits, 0);
+	close_journal();
+}
+
+static void extend_of_a_locked_transaction_says_restart(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	freeze(0);
+	assert_int_equal(zj_journal_extend(h, 1, 0), 1);
+	assert_int_equal(handle_txn(h)->credits, 1);
+	stop(h);
+	close_journal();
+}
+
+static void extend_beyond_the_largest_says_restart(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	assert_int_equal(zj_journal_extend(h, fx.zj->max_credits, 0), 1);
+	assert_int_equal(zj_journal_extend(h, fx.zj->max_credits - 1, 0), 0);
+	stop(h);
+	close_journal();
+}
+
+static void restart_begins_a_new_transaction_of_the_lane(void)
+{
+	struct zj_txn *old, *next;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 3);
+	put(h, BLOCK, 1);
+	old = running(0);
+	/* The task has moved on to another CPU meanwhile. */
+	sim_current->cpu = 1;
+	own(h);
+	assert_int_equal(zj_journal_restart(h, 7, 0, 0), 0);
+	own(NULL);
+	next = handle_txn(h);
+	assert_ptr_not_equal(next, old);
+	assert_ptr_equal(next->lane, lane(0));
+	assert_int_equal(old->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(old->credits, 1);
+	assert_int_equal(next->credits, 7);
+	assert_int_equal(zj_handle_buffer_credits(h), 7);
+	/* What the old one had, the new one has to ask for again. */
+	expect_warning("!zj_unite(txn, part->txn)");
+	assert_int_equal(dirty(h, BLOCK, 2), -EINVAL);
+	warned();
+	zj_txn_put(old);
+	stop(h);
+	close_journal();
+}
+
+static void restart_waits_for_other_handles_to_drain(void)
+{
+	handle_t *h, *other;
+	struct zj_txn *old;
+	struct fiber *f;
+
+	OPEN();
+	h = start(0, 1);
+	other = start(0, 1);
+	old = running(0);
+	f = GO(call_restart, .h = h, .n = 2);
+	let_run();
+	assert_false(f->done);
+	assert_int_equal(old->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(old->updates, 1);
+	stop(other);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_ptr_not_equal(handle_txn(h), old);
+	stop(h);
+	zj_txn_put(old);
+	close_journal();
+}
+
+static void restart_keeps_the_reservation(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start_more(0, 3, 4, 0);
+	own(h);
+	assert_int_equal(zj_journal_restart(h, 2, 0, 0), 0);
+	own(NULL);
+	assert_non_null(h->h_rsv_handle);
+	assert_int_equal(lane(0)->rsv_credits, 4);
+	stop(h);
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	close_journal();
+}
+
+static void restart_beyond_the_largest_leaves_no_transaction(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start_more(0, 3, 4, 0);
+	own(h);
+	expect_warning("at most");
+	assert_int_equal(zj_journal_restart(h, fx.zj->max_credits, 0, 0),
+			 -ENOSPC);
+	warned();
+	own(NULL);
+	assert_null(h->h_transaction);
+	assert_null(h->h_rsv_handle);
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	assert_true(is_handle_aborted(h));
+	assert_int_equal(zj_handle_buffer_credits(h), 0);
+	assert_int_equal(stop(h), -EIO);
+	close_journal();
+}
+
+static void restart_renews_claims(void)
+{
+	tid_t claim = 0, first;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	zj_journal_claim_keep(h, &claim);
+	first = h->h_transaction->t_tid;
+	assert_int_equal(claim, first);
+	own(h);
+	assert_int_equal(zj_journal_restart(h, 1, 0, 0), 0);
+	own(NULL);
+	assert_int_not_equal(claim, first);
+	assert_int_equal(claim, h->h_transaction->t_tid);
+	stop(h);
+	close_journal();
+}
+
+static void start_waits_while_its_lane_is_locked(void)
+{
+	handle_t *h, *other;
+	struct fiber *f;
+
+	OPEN();
+	h = start(0, 1);
+	freeze(0);
+	f = GO(call_start, .cpu = 0, .n = 1);
+	let_run();
+	assert_false(f->done);
+	/* Only its own lane is closed. */
+	other = start(1, 1);
+	stop(other);
+	stop(h);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(handle_txn(f->h)->comp->state, ZJ_C_RUNNING);
+	stop(f->h);
+	close_journal();
+}
+
+static void start_waits_for_the_barrier(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	zj_journal_lock_updates(fx.journal);
+	f = GO(call_start, .cpu = 0, .n = 1);
+	let_run();
+	assert_false(f->done);
+	assert_null(lane(0)->running);
+	zj_journal_unlock_updates(fx.journal);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	stop(f->h);
+	close_journal();
+}
+
+static void start_commits_a_transaction_that_is_large_enough(void)
+{
+	handle_t *h;
+	tid_t first;
+
+	OPEN();
+	h = start(0, fx.zj->soft_credits);
+	first = h->h_transaction->t_tid;
+	for (u32 i = 0; i < fx.zj->soft_credits; i++)
+		put(h, BLOCK + i, 1);
+	stop(h);
+	assert_int_equal(state_of(first), ZJ_C_RUNNING);
+	h = start(0, 1);
+	assert_int_not_equal(h->h_transaction->t_tid, first);
+	assert_int_equal(state_of(first), ZJ_C_FROZEN);
+	stop(h);
+	close_journal();
+}
+
+static void start_with_an_error_of_before_is_refused(void)
+{
+	OPEN();
+	fx.journal->j_errno = -EIO;
+	own(NULL);
+	assert_int_equal(PTR_ERR(zj_journal_start(fx.journal, 1, 0, 0, 0, 0, 0)),
+			 -EROFS);
+	assert_int_equal(zj_journal_clear_err(fx.journal), 0);
+	stop(start(0, 1));
+	close_journal();
+}
+
+static void last_stop_freezes_a_locked_transaction(void)
+{
+	handle_t *a, *b;
+	struct zj_txn *txn;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(0, 1);
+	txn = running(0);
+	freeze(0);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	stop(a);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	stop(b);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_null(lane(0)->running);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void sync_handle_waits_for_validity(void)
+{
+	struct fiber *f;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	h = start(0, 1);
+	tid = h->h_transaction->t_tid;
+	put(h, BLOCK, 3);
+	h->h_sync = 1;
+	fx.hold_lane[0] = true;
+	f = GO(call_stop, .h = h);
+	settle();
+	assert_false(f->done);
+	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(val_after_crash(BLOCK), 3);
+	close_journal();
+}
+
+static void sync_handle_of_reclaim_does_not_wait(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	put(h, BLOCK, 3);
+	h->h_sync = 1;
+	current->flags |= PF_MEMALLOC;
+	assert_int_equal(stop(h), 0);
+	current->flags &= ~PF_MEMALLOC;
+	assert_int_equal(lane(0)->running->comp->state, ZJ_C_RUNNING);
+	close_journal();
+}
+
+static void stop_after_expiry_requests_the_commit(void)
+{
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	h = start(0, 1);
+	tid = h->h_transaction->t_tid;
+	put(h, BLOCK, 1);
+	handle_txn(h)->expires = jiffies;
+	assert_int_equal(stop(h), 0);
+	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	close_journal();
+}
+
+static handle_t *take_reserved(handle_t *h)
+{
+	handle_t *rsv = h->h_rsv_handle;
+
+	h->h_rsv_handle = NULL;
+	stop(h);
+	return rsv;
+}
+
+static void reserved_handle_starts_in_a_locked_transaction(void)
+{
+	handle_t *rsv, *open;
+	struct zj_txn *txn;
+	struct fiber *f;
+
+	OPEN();
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	open = start(0, 1);
+	txn = running(0);
+	freeze(0);
+	f = GO(call_reserved, .h = rsv);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_ptr_equal(handle_txn(rsv), txn);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(zj_handle_buffer_credits(rsv), 4);
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	stop(open);
+	/* It counts: the transaction waits for it. */
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	put(rsv, BLOCK, 5);
+	stop(rsv);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void reserved_handle_starts_in_an_empty_lane(void)
+{
+	handle_t *rsv;
+	struct fiber *f;
+
+	OPEN();
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	commit(0);
+	assert_null(lane(0)->running);
+	f = GO(call_reserved, .h = rsv, .cpu = 1);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_ptr_equal(handle_txn(rsv)->lane, lane(0));
+	stop(rsv);
+	close_journal();
+}
+
+static void reserved_handle_passes_the_barrier(void)
+{
+	struct fiber *barrier, *f;
+	handle_t *rsv;
+
+	OPEN();
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	barrier = GO(call_barrier);
+	let_run();
+	assert_false(barrier->ret);
+	f = GO(call_reserved, .h = rsv);
+	let_run();
+	assert_true(f->done);
+	join(f);
+	assert_false(barrier->ret);
+	stop(rsv);
+	let_run();
+	assert_true(barrier->ret);
+	barrier->n = 1;
+	join(barrier);
+	close_journal();
+}
+
+static void reserved_handle_keeps_its_space(void)
+{
+	handle_t *rsv;
+	u32 promised;
+
+	OPEN();
+	promised = lane(0)->promised;
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	assert_int_equal(lane(0)->promised, promised + zj_log_blocks(fx.zj, 4));
+	zj_journal_free_reserved(rsv);
+	assert_int_equal(lane(0)->promised, promised);
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	close_journal();
+}
+
+static void reserved_handle_inside_an_open_one_is_refused(void)
+{
+	handle_t *rsv, *h;
+
+	OPEN();
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	h = start(0, 1);
+	own(h);
+	expect_warning("journal_current_handle()");
+	assert_int_equal(zj_journal_start_reserved(rsv, 0, 0), -EIO);
+	warned();
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	stop(h);
+	close_journal();
+}
+
+static void stop_frees_an_unused_reservation(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start_more(0, 1, 4, 0);
+	assert_true(h->h_rsv_handle->h_reserved);
+	assert_int_equal(zj_handle_buffer_credits(h->h_rsv_handle), 4);
+	stop(h);
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	close_journal();
+}
+
+CORE_TESTS(handle,
+	CORE_TEST(start_counts_credits_and_stop_returns_them),
+	CORE_TEST(start_joins_the_running_transaction),
+	CORE_TEST(nested_start_only_counts),
+	CORE_TEST(nested_start_on_another_journal_is_refused),
+	CORE_TEST(revokes_cost_header_blocks),
+	CORE_TEST(too_large_a_handle_is_refused),
+	CORE_TEST(extend_adds_credits_and_revokes),
+	CORE_TEST(extend_of_a_locked_transaction_says_restart),
+	CORE_TEST(extend_beyond_the_largest_says_restart),
+	CORE_TEST(restart_begins_a_new_transaction_of_the_lane),
+	CORE_TEST(restart_waits_for_other_handles_to_drain),
+	CORE_TEST(restart_keeps_the_reservation),
+	CORE_TEST(restart_beyond_the_largest_leaves_no_transaction),
+	CORE_TEST(restart_renews_claims),
+	CORE_TEST(start_waits_while_its_lane_is_locked),
+	CORE_TEST(start_waits_for_the_barrier),
+	CORE_TEST(start_commits_a_transaction_that_is_large_enough),
+	CORE_TEST(start_with_an_error_of_before_is_refused),
+	CORE_TEST(last_stop_freezes_a_locked_transaction),
+	CORE_TEST(sync_handle_waits_for_validity),
+	CORE_TEST(sync_handle_of_reclaim_does_not_wait),
+	CORE_TEST(stop_after_expiry_requests_the_commit),
+	CORE_TEST(reserved_handle_starts_in_a_locked_transaction),
+	CORE_TEST(reserved_handle_starts_in_an_empty_lane),
+	CORE_TEST(reserved_handle_passes_the_barrier),
+	CORE_TEST(reserved_handle_keeps_its_space),
+	CORE_TEST(reserved_handle_inside_an_open_one_is_refused),
+	CORE_TEST(stop_frees_an_unused_reservation),
+);

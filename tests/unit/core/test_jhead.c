@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* jhead.c: journal heads, parts, the dirty bit (J1, J2). */
+#include "fixture.h"
+
+static void head_lives_while_somebody_uses_it(void)
+{
+	struct journal_head *jh, *same;
+	struct buffer_head *bh;
+	int refs;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	refs = atomic_read(&bh->b_count);
+	assert_null(zj_jh_get(bh));
+	jh = zj_jh_attach(bh);
+	same = zj_jh_attach(bh);
+	assert_ptr_equal(jh, same);
+	assert_ptr_equal(zj_jh_get(bh), jh);
+	assert_int_equal(atomic_read(&bh->b_count), refs + 1);
+	zj_jh_put(jh);
+	zj_jh_put(jh);
+	assert_true(buffer_jbd(bh));
+	zj_jh_put(jh);
+	assert_false(buffer_jbd(bh));
+	assert_null(bh->b_private);
+	assert_int_equal(atomic_read(&bh->b_count), refs);
+	brelse(bh);
+	close_journal();
+}
+
+static void first_part_is_in_the_head(void)
+{
+	struct buffer_head *bh;
+	struct journal_head *jh;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	change(0, BLOCK, 1);
+	jh = bh2jh(bh);
+	assert_ptr_equal(jh->newest, &jh->first);
+	freeze(0);
+	change(1, BLOCK, 2);
+	assert_ptr_not_equal(jh->newest, &jh->first);
+	assert_true(list_is_first(&jh->first.jh_link, &jh->parts));
+	commit(1);
+	/* The older one is gone: its place is free for the next. */
+	assert_false(jh->first_used);
+	brelse(bh);
+	close_journal();
+}
+
+static void parts_stand_in_stamp_order(void)
+{
+	struct buffer_head *bh;
+	struct zj_part *part;
+	u64 last = 0;
+
+	OPEN(.lanes = 3);
+	for (u32 i = 0; i < 3; i++) {
+		change(i, BLOCK, i);
+		freeze(i);
+	}
+	bh = buffer(BLOCK);
+	list_for_each_entry(part, &bh2jh(bh)->parts, jh_link) {
+		assert_true(part->txn->comp->stamp > last);
+		last = part->txn->comp->stamp;
+	}
+	assert_ptr_equal(bh2jh(bh)->newest->txn->lane, lane(2));
+	assert_int_equal(last, 4);
+	brelse(bh);
+	close_journal();
+}
+
+static bool retire(u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+	struct journal_head *jh = zj_jh_get(bh);
+	bool gone = true;
+
+	if (jh) {
+		spin_lock(&jh->lock);
+		gone = zj_part_retire(jh);
+		spin_unlock(&jh->lock);
+		zj_jh_put(jh);
+	}
+	brelse(bh);
+	return gone;
+}
+
+static void part_is_retired_only_when_home(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	change(0, BLOCK, 1);
+	assert_false(retire(BLOCK));
+	fx.hold_lane[0] = true;
+	freeze(0);
+	settle();
+	/* Clean and unlocked is not home. */
+	assert_false(buffer_dirty(bh) || buffer_locked(bh));
+	assert_false(retire(BLOCK));
+	release();
+	settle();
+	assert_true(buffer_dirty(bh));
+	assert_false(retire(BLOCK));
+	fx.hold_block = BLOCK;
+	buf_write_back(fx.disk, BLOCK);
+	assert_true(buffer_locked(bh));
+	assert_false(buffer_dirty(bh));
+	assert_false(retire(BLOCK));
+	release();
+	settle();
+	assert_true(retire(BLOCK));
+	assert_false(buffer_jbd(bh));
+	brelse(bh);
+	close_journal();
+}
+
+static void part_with_a_failed_write_is_not_retired(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	fail_next_write();
+	buf_write_back(fx.disk, BLOCK);
+	settle();
+	bh = buffer(BLOCK);
+	assert_true(buffer_write_io_error(bh));
+	assert_false(retire(BLOCK));
+	brelse(bh);
+	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
+	close_aborted();
+}
+
+static void j1_buffer_is_clean_for_write_back_while_it_changes(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	bh = buffer(BLOCK);
+	h = start(1, 1);
+	put(h, BLOCK, 2);
+	assert_false(buffer_dirty(bh));
+	assert_true(buffer_jbddirty(bh));
+	/* The older image is not lost: it is owed. */
+	assert_true(zj_part_test(list_first_entry(&bh2jh(bh)->parts,
+						  struct zj_part, jh_link),
+				 ZJ_PART_NEEDS_DIRTY));
+	buf_write_back(fx.disk, BLOCK);
+	assert_int_equal(writes_of(BLOCK, 0), 0);
+	stop(h);
+	commit(1);
+	assert_true(buffer_dirty(bh));
+	assert_false(buffer_jbddirty(bh));
+	brelse(bh);
+	close_journal();
+}
+
+static void j1_image_that_turns_valid_under_a_change_stays_off_write_back(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	change(0, BLOCK, 1);
+	freeze(0);
+	h = start(1, 1);
+	put(h, BLOCK, 2);
+	settle();
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	assert_false(buffer_dirty(bh));
+	buf_write_back(fx.disk, BLOCK);
+	assert_int_equal(writes_of(BLOCK, 0), 0);
+	stop(h);
+	commit(1);
+	assert_true(buffer_dirty(bh));
+	brelse(bh);
+	close_journal();
+}
+
+static void j2_older_part_leaves_when_a_newer_is_valid(void)
+{
+	struct zj_txn *old;
+	struct buffer_head *bh;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	old = running(0);
+	commit(0);
+	change(1, BLOCK, 2);
+	assert_non_null(part_of(old, BLOCK));
+	fx.hold_lane[1] = true;
+	freeze(1);
+	settle();
+	assert_non_null(part_of(old, BLOCK));
+	release();
+	settle();
+	assert_null(part_of(old, BLOCK));
+	bh = buffer(BLOCK);
+	assert_true(list_is_first(&bh2jh(bh)->newest->jh_link,
+				  &bh2jh(bh)->parts));
+	brelse(bh);
+	zj_txn_put(old);
+	close_journal();
+}
+
+static void owner_that_changed_nothing_gives_the_dirty_bit_back(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	mark_buffer_dirty(bh);
+	/* Two that only looked, one after the other. */
+	for (u32 i = 0; i < 2; i++) {
+		h = start(i, 1);
+		get_access(h, BLOCK);
+		stop(h);
+		freeze(i);
+	}
+	assert_false(buffer_dirty(bh));
+	settle();
+	assert_true(buffer_dirty(bh));
+	assert_false(buffer_jbd(bh));
+	brelse(bh);
+	close_journal();
+}
+
+CORE_TESTS(jhead,
+	CORE_TEST(head_lives_while_somebody_uses_it),
+	CORE_TEST(first_part_is_in_the_head),
+	CORE_TEST(parts_stand_in_stamp_order),
+	CORE_TEST(part_is_retired_only_when_home),
+	CORE_TEST(part_with_a_failed_write_is_not_retired),
+	CORE_TEST(j1_buffer_is_clean_for_write_back_while_it_changes),
+	CORE_TEST(j1_image_that_turns_valid_under_a_change_stays_off_write_back),
+	CORE_TEST(j2_older_part_leaves_when_a_newer_is_valid),
+	CORE_TEST(owner_that_changed_nothing_gives_the_dirty_bit_back),
+);

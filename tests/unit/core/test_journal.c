@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The trim stamp S over the whole journal: order (A9) and durability (A10). */
+#include "fixture.h"
+
+static u64 stamp_in(const struct image *image)
+{
+	u64 seq, stamp, best = 0, s = 0;
+	struct zj_log_geometry geo = { };
+
+	assert_null(zj_decode_log_super(image->block[jblock(1)], &geo));
+	for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++)
+		if (zj_decode_trim(&geo, image->block[jblock(ZJ_BLOCK_TRIM + i)],
+				   &seq, &stamp) && seq > best) {
+			best = seq;
+			s = stamp;
+		}
+	return s;
+}
+
+static void a9_s_stays_below_what_is_frozen_and_not_committed(void)
+{
+	tid_t older;
+
+	OPEN();
+	older = change(0, BLOCK, 1);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	change(1, BLOCK + 1, 1);
+	commit(1);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	/* Stamp 3 may be home; 2 is not even committed. */
+	assert_int_equal(fx.zj->trimmed, 1);
+	release();
+	settle();
+	assert_int_equal(state_of(older), ZJ_C_VALID);
+	/* Recovery would ignore it, had S passed it. */
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(fx.zj->trimmed, 3);
+	close_journal();
+}
+
+static void a9_s_stays_below_what_is_committed_and_not_valid(void)
+{
+	handle_t *h;
+
+	OPEN(.lanes = 3);
+	change(0, BLOCK, 1);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	h = start(1, 2);
+	put(h, BLOCK, 2);
+	put(h, BLOCK + 1, 2);
+	stop(h);
+	freeze(1);
+	settle();
+	change(2, BLOCK + 2, 1);
+	commit(2);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(writes_of(BLOCK, 0), 0);
+	release();
+	settle();
+	assert_int_equal(val_after_crash(BLOCK + 1), 2);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(fx.zj->trimmed, 4);
+	close_journal();
+}
+
+/* Trimming lane by lane would let recovery write the old image over the new. */
+static void per_lane_trim(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 2);
+	put(h, BLOCK, 1);
+	put(h, BLOCK + 1, 1);
+	stop(h);
+	commit(0);
+	change(1, BLOCK, 2);
+	commit(1);
+	/* The old lane's other block cannot go home. */
+	h = start(0, 1);
+	put(h, BLOCK + 1, 3);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(home_val(BLOCK), 2);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	assert_int_equal(val_after_crash(BLOCK + 1), 1);
+	stop(h);
+	close_journal();
+}
+
+static void a10_log_is_not_reused_before_s_is_durable(void)
+{
+	struct fiber *f;
+	u32 i, before;
+
+	OPEN(.lanes = 1, .journal = 140);
+	/* The trim slots stay in flight. */
+	for (i = 0; i < 100; i++) {
+		handle_t *h;
+
+		fx.hold_block = jblock(ZJ_BLOCK_TRIM + (fx.zj->trim_seq + 1) % 2);
+		f = GO(call_start, .cpu = 0, .n = 10);
+		settle();
+		if (!f->done)
+			break;
+		join(f);
+		h = f->h;
+		for (u32 k = 0; k < 10; k++)
+			put(h, BLOCK + k, i + 1);
+		stop(h);
+		commit(0);
+	}
+	assert_false(f->done);
+	assert_int_equal(nr_held(), 1);
+	before = now();
+	assert_int_equal(record_written(before), -1);
+	/* All home, but the log says so only when S is durable. */
+	assert_int_equal(val_after_crash(BLOCK), i);
+	release();
+	join(f);
+	stop(f->h);
+	close_journal();
+}
+
+static void call_checkpoint(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, true);
+}
+
+static void a10_s_on_the_disk_never_passes_what_is_home(void)
+{
+	struct image *image;
+	struct fiber *f;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	buf_write_back(fx.disk, BLOCK);
+	settle();
+	fx.hold_flush = true;
+	f = GO(call_checkpoint);
+	settle();
+	/* Written, not flushed: a cut may lose it, so S must not be there. */
+	image = cut_power();
+	assert_int_equal(image_val(image, BLOCK), 0);
+	assert_int_equal(stamp_in(image), 1);
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 1);
+	image_free(image);
+	release();
+	join(f);
+	image = cut_power();
+	assert_int_equal(stamp_in(image), 2);
+	assert_int_equal(image_val(image, BLOCK), 1);
+	image_free(image);
+	close_journal();
+}
+
+static void what_s_covers_is_not_replayed(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	/* Its record is still there, but the block has another life now. */
+	bh = buffer(BLOCK);
+	memset(bh->b_data, 9, DISK_BLOCK);
+	mark_buffer_dirty(bh);
+	assert_int_equal(__sync_dirty_buffer(bh, REQ_FUA), 0);
+	brelse(bh);
+	assert_int_equal(val_after_crash(BLOCK), 9);
+	close_journal();
+}
+
+static void stamps_go_in_the_order_of_freezing(void)
+{
+	struct zj_component *comp;
+	u64 last = 0;
+
+	OPEN(.lanes = 4);
+	for (u32 i = 0; i < 4; i++)
+		change(i, BLOCK + i, 1);
+	freeze(2);
+	freeze(0);
+	freeze(3);
+	freeze(1);
+	list_for_each_entry(comp, &fx.zj->trim_list, trim_link) {
+		assert_int_equal(comp->stamp, last ? last + 1 : 2);
+		last = comp->stamp;
+	}
+	assert_int_equal(last, 5);
+	close_journal();
+}
+
+static void unmount_leaves_an_empty_log_and_no_memory(void)
+{
+	struct image *image;
+	handle_t *a, *b;
+
+	OPEN(.lanes = 3);
+	change(0, BLOCK, 1);
+	freeze(0);
+	a = start(1, 1);
+	b = start_more(2, 1, 0, 1);
+	put(a, BLOCK, 2);
+	put(b, BLOCK, 3);
+	own(b);
+	assert_int_equal(zj_journal_revoke(b, 1900, NULL), 0);
+	stop(a);
+	stop(b);
+	assert_int_equal(unmount_journal(), 0);
+	image = cut_power();
+	assert_false(image_is_live(image));
+	assert_int_equal(image_val(image, BLOCK), 3);
+	image_free(image);
+	discard_disk();
+}
+
+CORE_TESTS(journal,
+	CORE_TEST(a9_s_stays_below_what_is_frozen_and_not_committed),
+	CORE_TEST(a9_s_stays_below_what_is_committed_and_not_valid),
+	CORE_TEST(per_lane_trim),
+	CORE_TEST(a10_log_is_not_reused_before_s_is_durable),
+	CORE_TEST(a10_s_on_the_disk_never_passes_what_is_home),
+	CORE_TEST(what_s_covers_is_not_replayed),
+	CORE_TEST(stamps_go_in_the_order_of_freezing),
+	CORE_TEST(unmount_leaves_an_empty_log_and_no_memory),
+);

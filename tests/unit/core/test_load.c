@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* load.c and journal.c: recovery at mount, what is refused there. */
+#include "fixture.h"
+
+static const struct setup two = { .lanes = 2, .journal = 2048, .new = true };
+
+/* A disk after a power cut: one transaction of lane 1 that is valid, not home. */
+static struct image *crashed(u8 val)
+{
+	struct image *image;
+
+	OPEN();
+	change(1, BLOCK, val);
+	commit(1);
+	image = cut_power();
+	assert_true(image_is_live(image));
+	close_journal();
+	return image;
+}
+
+static void mount_recovers(void)
+{
+	struct image *image = crashed(5);
+	struct buffer_head *bh;
+	u64 generation;
+
+	make_disk_of(&two, image);
+	generation = ((const struct zj_log_super *)
+		      fx.disk->seen[jblock(1)])->generation;
+	/* ext4 has read it before: it must see the change in memory (hazard 4). */
+	bh = buffer(BLOCK);
+	assert_int_equal(bh->b_data[0], 0);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(bh->b_data[0], 5);
+	brelse(bh);
+	assert_int_equal(home_val(BLOCK), 5);
+	assert_int_equal(fx.zj->recovered.transactions, 1);
+	assert_int_equal(fx.zj->recovered.replayed, 1);
+	assert_true(said("recovered 1 transactions"));
+	assert_int_not_equal(((const struct zj_log_super *)
+			      fx.disk->seen[jblock(1)])->generation, generation);
+	/* One write empties the log: S is left alone. */
+	assert_int_equal(writes_of(jblock(ZJ_BLOCK_TRIM), 0) +
+			 writes_of(jblock(ZJ_BLOCK_TRIM + 1), 0), 0);
+	/* Clean now, durably: home first. */
+	image_free(image);
+	image = cut_power();
+	assert_false(image_is_live(image));
+	assert_int_equal(image_val(image, BLOCK), 5);
+	assert_true(written(BLOCK, 0) < written(jblock(1), 0));
+	assert_true(written(jblock(1), 0) < written(jblock(0), 0));
+	image_free(image);
+	change(0, BLOCK, 6);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 6);
+	close_journal();
+}
+
+static void damaged_log_is_refused_and_nothing_is_written(void)
+{
+	struct image *image = crashed(5);
+	u8 bad[DISK_BLOCK];
+
+	make_disk_of(&two, image);
+	memcpy(bad, fx.disk->seen[jblock(1)], DISK_BLOCK);
+	bad[9] ^= 1;
+	disk_set(fx.disk, jblock(1), bad);
+	assert_int_equal(mount_journal(), -EUCLEAN);
+	assert_true(said("damaged log"));
+	assert_true(said("the log is kept"));
+	assert_int_equal(now(), 0);
+	image_free(image);
+	discard_disk();
+}
+
+static void recovery_on_a_read_only_device_is_refused(void)
+{
+	struct image *image = crashed(5);
+
+	make_disk_of(&two, image);
+	fx.read_only = true;
+	assert_int_equal(mount_journal(), -EROFS);
+	assert_true(said("writable"));
+	assert_int_equal(now(), 0);
+	image_free(image);
+	discard_disk();
+}
+
+static void recovery_that_cannot_write_keeps_the_log(void)
+{
+	struct image *image = crashed(5), *after;
+
+	make_disk_of(&two, image);
+	fail_next_write();
+	assert_int_equal(mount_journal(), -EIO);
+	after = keep_all();
+	assert_true(image_is_live(after));
+	assert_int_equal(recover_image(after), 0);
+	assert_int_equal(image_val(after, BLOCK), 5);
+	image_free(after);
+	image_free(image);
+	discard_disk();
+}
+
+static void log_of_four_lanes_is_recovered_by_one(void)
+{
+	struct image *image;
+
+	OPEN(.lanes = 4);
+	for (u32 i = 0; i < 4; i++) {
+		change(i, BLOCK + i, 1 + i);
+		commit(i);
+	}
+	change(0, BLOCK + 3, 9);
+	commit(0);
+	image = cut_power();
+	close_journal();
+	make_disk_of(&(struct setup){ .lanes = 1, .journal = 2048 }, image);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(fx.zj->nr_lanes, 1);
+	for (u32 i = 0; i < 3; i++)
+		assert_int_equal(home_val(BLOCK + i), 1 + i);
+	assert_int_equal(home_val(BLOCK + 3), 9);
+	image_free(image);
+	close_journal();
+}
+
+static void set_super(u32 start, u32 incompat)
+{
+	struct zj_jbd2_super sb;
+
+	memcpy(&sb, fx.disk->seen[jblock(0)], sizeof(sb));
+	sb.s_start = cpu_to_be32(start);
+	sb.s_feature_incompat |= cpu_to_be32(incompat);
+	sb.s_checksum = zj_jbd2_super_csum(&sb);
+	disk_set(fx.disk, jblock(0), &sb);
+}
+
+static void log_of_stock_is_refused(void)
+{
+	make_disk(&two);
+	set_super(1, 0);
+	assert_int_equal(mount_journal(), -EUCLEAN);
+	assert_true(said("mount it once as ext4"));
+	assert_int_equal(now(), 0);
+	discard_disk();
+	make_disk(&two);
+	set_super(1, ZJ_JBD2_INCOMPAT_FAST_COMMIT);
+	assert_int_equal(mount_journal(), -EUCLEAN);
+	assert_true(said("fast commit"));
+	discard_disk();
+}
+
+static journal_t *init_only(void)
+{
+	journal_t *journal = zj_journal_init_inode(&fx.jnl_inode);
+
+	assert_false(IS_ERR(journal));
+	journal->j_flags |= JBD2_BARRIER;
+	return journal;
+}
+
+static void log_of_stock_is_wiped_when_ext4_says_so(void)
+{
+	journal_t *journal;
+
+	make_disk(&two);
+	set_super(1, 0);
+	journal = init_only();
+	assert_int_equal(zj_journal_wipe(journal, 0), 0);
+	assert_int_equal(now(), 0);
+	assert_int_equal(zj_journal_wipe(journal, 1), 0);
+	assert_int_equal(writes_of(jblock(0), 0), 1);
+	assert_int_equal(zj_journal_destroy(journal), 0);
+	assert_int_equal(mount_journal(), 0);
+	close_journal();
+}
+
+static void live_lanes_are_never_wiped(void)
+{
+	struct image *image = crashed(5);
+	journal_t *journal;
+
+	make_disk_of(&two, image);
+	journal = init_only();
+	assert_int_equal(zj_journal_wipe(journal, 1), 0);
+	assert_int_equal(now(), 0);
+	assert_true(zj_journal_is_live(journal));
+	zj_journal_destroy(journal);
+	image_free(image);
+	discard_disk();
+}
+
+static void hole_in_the_journal_inode_is_refused(void)
+{
+	make_disk(&(struct setup){ .lanes = 1, .journal = 1024, .hole = 700 });
+	assert_int_equal(mount_journal(), -EUCLEAN);
+	assert_true(said("hole at block 700"));
+	assert_int_equal(now(), 0);
+	discard_disk();
+}
+
+static int no_map(journal_t *journal, sector_t *block)
+{
+	return -EIO;
+}
+
+static void error_of_the_mapping_is_passed_on(void)
+{
+	journal_t *journal;
+
+	make_disk(&two);
+	journal = init_only();
+	journal->j_bmap = no_map;
+	assert_int_equal(zj_journal_load(journal), -EIO);
+	assert_int_equal(zj_journal_destroy(journal), 0);
+	discard_disk();
+}
+
+static u64 nowhere(const struct inode *inode, u64 block)
+{
+	return 0;
+}
+
+static void journal_inode_without_blocks_is_refused(void)
+{
+	make_disk(&two);
+	fx.jnl_inode.map = nowhere;
+	assert_int_equal(mount_journal(), -EINVAL);
+	discard_disk();
+}
+
+static void external_journal_is_refused(void)
+{
+	make_disk(&two);
+	assert_int_equal(PTR_ERR(zj_journal_init_dev(&fx.disk->bdev,
+						     &fx.disk->bdev, 0, 100,
+						     1024)), -EOPNOTSUPP);
+	assert_true(said("tune2fs"));
+	discard_disk();
+}
+
+static void load_without_memory_fails_cleanly(void)
+{
+	u32 n;
+
+	for (n = 1; n < 20; n++) {
+		int err;
+
+		make_disk(&two);
+		zj_fail_alloc = n;
+		err = mount_journal();
+		zj_fail_alloc = 0;
+		if (!err)
+			break;
+		assert_int_equal(err, -ENOMEM);
+		assert_int_equal(now(), 0);
+		discard_disk();
+	}
+	assert_true(n > 3);
+	close_journal();
+}
+
+CORE_TESTS(load,
+	CORE_TEST(mount_recovers),
+	CORE_TEST(damaged_log_is_refused_and_nothing_is_written),
+	CORE_TEST(recovery_on_a_read_only_device_is_refused),
+	CORE_TEST(recovery_that_cannot_write_keeps_the_log),
+	CORE_TEST(log_of_four_lanes_is_recovered_by_one),
+	CORE_TEST(log_of_stock_is_refused),
+	CORE_TEST(log_of_stock_is_wiped_when_ext4_says_so),
+	CORE_TEST(live_lanes_are_never_wiped),
+	CORE_TEST(hole_in_the_journal_inode_is_refused),
+	CORE_TEST(error_of_the_mapping_is_passed_on),
+	CORE_TEST(journal_inode_without_blocks_is_refused),
+	CORE_TEST(external_journal_is_refused),
+	CORE_TEST(load_without_memory_fails_cleanly),
+);

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ordered.c: R6, data that is durable before the record that points at it. */
+#include "fixture.h"
+
+static void write_range(handle_t *h, struct file *file, loff_t start, loff_t len)
+{
+	assert_int_equal(zj_journal_inode_ranged_write(h, &file->jinode, start,
+						       len), 0);
+}
+
+static int calls(enum call_what what, tid_t tid)
+{
+	int n = 0;
+
+	for (int i = 0; i < fx.nr_calls; i++)
+		n += fx.call[i].what == what && fx.call[i].tid == tid;
+	return n;
+}
+
+static void r6_data_is_submitted_and_waited_for(void)
+{
+	struct file file;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	tid = h->h_transaction->t_tid;
+	write_range(h, &file, 4096, 1024);
+	write_range(h, &file, 1024, 512);
+	stop(h);
+	assert_int_equal(fx.nr_calls, 0);
+	commit(0);
+	assert_int_equal(fx.nr_calls, 3);
+	assert_int_equal(fx.call[0].what, CALL_SUBMIT);
+	assert_int_equal(fx.call[0].tid, tid);
+	assert_ptr_equal(fx.call[0].inode, &file.inode);
+	/* One range that holds both. */
+	assert_int_equal(fx.call[0].start, 1024);
+	assert_int_equal(fx.call[0].end, 4096 + 1024 - 1);
+	assert_int_equal(fx.call[1].what, CALL_FINISH);
+	assert_int_equal(fx.call[1].start, 1024);
+	assert_int_equal(fx.call[2].what, CALL_COMMIT);
+	assert_true(list_empty(&file.jinode.i_entries));
+	close_journal();
+}
+
+static void data_under_way_is_only_waited_for(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	assert_int_equal(zj_journal_inode_ranged_wait(h, &file.jinode, 0, 10), 0);
+	stop(h);
+	commit(0);
+	assert_int_equal(fx.nr_calls, 2);
+	assert_int_equal(fx.call[0].what, CALL_FINISH);
+	close_journal();
+}
+
+static void r6_running_owner_unites_and_takes_the_range(void)
+{
+	struct file file;
+	handle_t *a, *b;
+	tid_t ta, tb;
+
+	OPEN();
+	file_init(&file);
+	a = start(0, 1);
+	b = start(1, 1);
+	ta = a->h_transaction->t_tid;
+	tb = b->h_transaction->t_tid;
+	write_range(a, &file, 0, 100);
+	write_range(b, &file, 100, 100);
+	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
+	stop(a);
+	stop(b);
+	commit(0);
+	assert_int_equal(calls(CALL_SUBMIT, ta), 1);
+	assert_int_equal(calls(CALL_SUBMIT, tb), 0);
+	assert_int_equal(fx.call[0].end, 199);
+	close_journal();
+}
+
+static void r6_frozen_owner_is_depended_on(void)
+{
+	struct zj_txn *old;
+	struct file file;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	write_range(h, &file, 0, 100);
+	stop(h);
+	old = running(0);
+	freeze(0);
+	h = start(1, 1);
+	tid = h->h_transaction->t_tid;
+	write_range(h, &file, 50, 100);
+	assert_true(depends(handle_txn(h), old));
+	stop(h);
+	commit(1);
+	assert_int_equal(calls(CALL_SUBMIT, old->pub.t_tid), 1);
+	assert_int_equal(calls(CALL_SUBMIT, tid), 1);
+	zj_txn_put(old);
+	close_journal();
+}
+
+static void r6_valid_owner_is_none(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	write_range(h, &file, 0, 100);
+	stop(h);
+	commit(0);
+	h = start(1, 1);
+	write_range(h, &file, 0, 100);
+	assert_int_equal(lane(1)->stats.united + lane(1)->stats.depends, 0);
+	stop(h);
+	commit(1);
+	close_journal();
+}
+
+static void r6_record_waits_for_the_data_of_all_inodes(void)
+{
+	struct file one, two;
+	handle_t *h;
+	u32 before;
+
+	OPEN();
+	file_init(&one);
+	file_init(&two);
+	fx.data_block = 500;
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	write_range(h, &one, 0, 10);
+	write_range(h, &two, 0, 10);
+	stop(h);
+	before = now();
+	fx.hold_block = 500;
+	freeze(0);
+	settle();
+	assert_int_equal(record_written(before), -1);
+	release();
+	settle();
+	assert_true(record_written(before) > 0);
+	assert_int_equal(writes_of(500, before), 2);
+	close_journal();
+}
+
+static void released_inode_leaves_its_transactions(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	write_range(h, &file, 0, 10);
+	stop(h);
+	zj_journal_release_jinode(fx.journal, &file.jinode);
+	assert_true(list_empty(&file.jinode.i_entries));
+	commit(0);
+	assert_int_equal(fx.nr_calls, 1);
+	assert_int_equal(fx.call[0].what, CALL_COMMIT);
+	close_journal();
+}
+
+static void call_release(struct fiber *f)
+{
+	zj_journal_release_jinode(fx.journal, f->p);
+}
+
+static void release_waits_for_a_commit_that_works_on_the_inode(void)
+{
+	struct file file;
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	fx.data_block = 500;
+	h = start(0, 1);
+	write_range(h, &file, 0, 10);
+	stop(h);
+	fx.hold_block = 500;
+	freeze(0);
+	settle();
+	f = GO(call_release, .p = &file.jinode);
+	settle();
+	assert_false(f->done);
+	release();
+	join(f);
+	assert_true(list_empty(&file.jinode.i_entries));
+	close_journal();
+}
+
+/* ---- errors ---- */
+
+static void commit_with_data_error(bool submit, bool abort_on_error)
+{
+	struct file file;
+	handle_t *h;
+
+	file_init(&file);
+	if (submit)
+		fx.submit_err = -EIO;
+	else
+		fx.finish_err = -EIO;
+	if (abort_on_error)
+		fx.journal->j_flags |= JBD2_ABORT_ON_SYNCDATA_ERR;
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	write_range(h, &file, 0, 10);
+	stop(h);
+	freeze(0);
+	settle();
+	assert_true(list_empty(&file.jinode.i_entries));
+}
+
+static void data_error_is_reported_and_the_commit_goes_on(void)
+{
+	OPEN();
+	commit_with_data_error(false, false);
+	assert_false(is_journal_aborted(fx.journal));
+	assert_true(said("ordered file data"));
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	close_journal();
+}
+
+static void data_error_aborts_if_ext4_wants_it(void)
+{
+	OPEN();
+	commit_with_data_error(false, true);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	close_aborted();
+}
+
+static void data_that_could_not_be_sent_aborts(void)
+{
+	OPEN();
+	commit_with_data_error(true, false);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	close_aborted();
+}
+
+/* ---- truncate ---- */
+
+static void truncate_writes_what_a_frozen_transaction_waits_for(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
+							   &file.jinode, 7), 0);
+	h = start(0, 1);
+	write_range(h, &file, 0, 100);
+	stop(h);
+	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
+							   &file.jinode, 7), 0);
+	assert_int_equal(fx.nr_calls, 0);
+	freeze(0);
+	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
+							   &file.jinode, 7), 0);
+	assert_int_equal(fx.nr_calls, 1);
+	assert_int_equal(fx.call[0].what, CALL_SUBMIT);
+	assert_int_equal(fx.call[0].start, 7);
+	assert_int_equal(fx.call[0].end, LLONG_MAX);
+	close_journal();
+}
+
+static void truncate_that_cannot_write_aborts(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	write_range(h, &file, 0, 100);
+	stop(h);
+	freeze(0);
+	fx.submit_err = -EIO;
+	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
+							   &file.jinode, 0), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	close_aborted();
+}
+
+static void finish_inode_data_waits_for_the_range(void)
+{
+	struct file file;
+
+	OPEN();
+	file_init(&file);
+	file.jinode.i_dirty_start = 3;
+	file.jinode.i_dirty_end = 9;
+	fx.finish_err = -EIO;
+	assert_int_equal(zj_journal_finish_inode_data(&file.jinode), -EIO);
+	assert_int_equal(fx.call[0].start, 3);
+	assert_int_equal(fx.call[0].end, 9);
+	close_journal();
+}
+
+CORE_TESTS(ordered,
+	CORE_TEST(r6_data_is_submitted_and_waited_for),
+	CORE_TEST(data_under_way_is_only_waited_for),
+	CORE_TEST(r6_running_owner_unites_and_takes_the_range),
+	CORE_TEST(r6_frozen_owner_is_depended_on),
+	CORE_TEST(r6_valid_owner_is_none),
+	CORE_TEST(r6_record_waits_for_the_data_of_all_inodes),
+	CORE_TEST(released_inode_leaves_its_transactions),
+	CORE_TEST(release_waits_for_a_commit_that_works_on_the_inode),
+	CORE_TEST(data_error_is_reported_and_the_commit_goes_on),
+	CORE_TEST(data_error_aborts_if_ext4_wants_it),
+	CORE_TEST(data_that_could_not_be_sent_aborts),
+	CORE_TEST(truncate_writes_what_a_frozen_transaction_waits_for),
+	CORE_TEST(truncate_that_cannot_write_aborts),
+	CORE_TEST(finish_inode_data_waits_for_the_range),
+);

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* revoke.c: R5, the revokes that keep older images from being replayed. */
+#include "fixture.h"
+
+static int revoke(handle_t *h, u32 block)
+{
+	int err;
+
+	own(h);
+	err = zj_journal_revoke(h, block, buffer(block));
+	own(NULL);
+	return err;
+}
+
+static void free_block(u32 lane, u32 block)
+{
+	handle_t *h = start_more(lane, 1, 0, 1);
+
+	assert_int_equal(revoke(h, block), 0);
+	stop(h);
+}
+
+/* Recovery of what a power cut leaves: how many images it holds back. */
+static u32 revoked_after_crash(void)
+{
+	struct image *cut = cut_power();
+	u32 n;
+
+	assert_int_equal(recover_image(cut), 0);
+	n = cut->stats.revoked;
+	image_free(cut);
+	return n;
+}
+
+static void r5_revoke_stands_in_the_record(void)
+{
+	struct log log;
+
+	OPEN();
+	free_block(0, BLOCK);
+	commit(0);
+	log_read(&log);
+	assert_int_equal(log_chunk(&log, 2, 0, 0)->nr_revokes, 1);
+	assert_true(log_revokes(&log, 2, BLOCK));
+	log_free(&log);
+	close_journal();
+}
+
+static void r5_older_image_is_not_replayed(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	free_block(1, BLOCK);
+	/* Free only when that is valid. */
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	commit(1);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	assert_int_equal(revoked_after_crash(), 1);
+	close_journal();
+}
+
+static void r5_newer_image_is_replayed(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	free_block(1, BLOCK);
+	commit(1);
+	change(0, BLOCK, 5);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 5);
+	assert_int_equal(revoked_after_crash(), 1);
+	close_journal();
+}
+
+static void r5_journaling_anew_cancels_the_own_revoke(void)
+{
+	struct log log;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	h = start_more(0, 1, 0, 1);
+	assert_int_equal(revoke(h, BLOCK), 0);
+	assert_int_equal(handle_txn(h)->nr_revokes, 1);
+	put(h, BLOCK, 2);
+	assert_int_equal(handle_txn(h)->nr_revokes, 0);
+	stop(h);
+	commit(0);
+	log_read(&log);
+	assert_false(log_revokes(&log, 3, BLOCK));
+	assert_non_null(log_image(&log, 3, BLOCK));
+	log_free(&log);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+static void r5_touch_of_another_lanes_revoke_unites_and_cancels(void)
+{
+	handle_t *a, *b;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	a = start_more(0, 1, 0, 1);
+	b = start(1, 1);
+	assert_int_equal(revoke(a, BLOCK), 0);
+	put(b, BLOCK, 2);
+	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
+	assert_int_equal(handle_txn(a)->nr_revokes, 0);
+	stop(a);
+	stop(b);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	assert_int_equal(revoked_after_crash(), 0);
+	close_journal();
+}
+
+static void r5_touch_of_a_block_that_has_no_buffer_in_the_journal_ties_too(void)
+{
+	handle_t *a, *b;
+
+	OPEN();
+	/* Never journaled here: only the index knows. */
+	a = start_more(0, 1, 0, 1);
+	b = start(1, 1);
+	own(a);
+	assert_int_equal(zj_journal_revoke(a, BLOCK, NULL), 0);
+	own(NULL);
+	get_access(b, BLOCK);
+	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
+	assert_int_equal(handle_txn(a)->nr_revokes, 0);
+	stop(a);
+	stop(b);
+	close_journal();
+}
+
+static void r5_touch_of_a_frozen_revoke_depends_and_leaves_it(void)
+{
+	struct zj_txn *holder;
+	struct log log;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	free_block(0, BLOCK);
+	holder = running(0);
+	freeze(0);
+	h = start(1, 1);
+	put(h, BLOCK, 2);
+	assert_true(depends(handle_txn(h), holder));
+	assert_int_equal(holder->nr_revokes, 1);
+	stop(h);
+	commit(1);
+	log_read(&log);
+	assert_true(log_revokes(&log, 3, BLOCK));
+	assert_non_null(log_image(&log, 4, BLOCK));
+	log_free(&log);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	zj_txn_put(holder);
+	close_journal();
+}
+
+static void r5_revoke_of_a_foreign_block_drops_its_image_there(void)
+{
+	struct log log;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 2);
+	b = start_more(1, 1, 0, 1);
+	put(a, BLOCK, 9);
+	put(a, BLOCK + 1, 9);
+	assert_int_equal(revoke(b, BLOCK), 0);
+	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
+	stop(a);
+	stop(b);
+	commit(0);
+	log_read(&log);
+	assert_null(log_image(&log, 2, BLOCK));
+	assert_non_null(log_image(&log, 2, BLOCK + 1));
+	assert_true(log_revokes(&log, 2, BLOCK));
+	log_free(&log);
+	/* As data it may be written at once: nothing of ours comes over it. */
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	close_journal();
+}
+
+static void r5_revoke_of_a_foreign_frozen_block_depends(void)
+{
+	struct zj_txn *old;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 9);
+	old = running(0);
+	freeze(0);
+	h = start_more(1, 1, 0, 1);
+	assert_int_equal(revoke(h, BLOCK), 0);
+	assert_true(depends(handle_txn(h), old));
+	stop(h);
+	commit(1);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	assert_int_equal(revoked_after_crash(), 1);
+	zj_txn_put(old);
+	close_journal();
+}
+
+static void r5_revoke_of_another_lanes_revoked_block_unites(void)
+{
+	handle_t *a, *b;
+	struct log log;
+
+	OPEN();
+	a = start_more(0, 1, 0, 1);
+	b = start_more(1, 1, 0, 1);
+	own(a);
+	assert_int_equal(zj_journal_revoke(a, 1900, NULL), 0);
+	own(b);
+	assert_int_equal(zj_journal_revoke(b, 1900, NULL), 0);
+	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
+	/* One of the two is enough. */
+	assert_int_equal(handle_txn(a)->nr_revokes + handle_txn(b)->nr_revokes, 1);
+	stop(a);
+	stop(b);
+	commit(0);
+	log_read(&log);
+	assert_true(log_revokes(&log, 2, 1900));
+	log_free(&log);
+	close_journal();
+}
+
+static void r5_older_holder_does_not_take_the_newer_revoke_along(void)
+{
+	struct zj_txn *newer;
+	handle_t *h;
+
+	OPEN(.lanes = 3);
+	free_block(0, BLOCK);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	settle();
+	free_block(1, BLOCK);
+	newer = running(1);
+	release();
+	settle();
+	/* The older one is valid and gone, the newer one still owns the block. */
+	assert_int_equal(newer->nr_revokes, 1);
+	h = start(2, 1);
+	get_access(h, BLOCK);
+	assert_ptr_equal(handle_txn(h)->comp, newer->comp);
+	stop(h);
+	zj_txn_put(newer);
+	close_journal();
+}
+
+static void r5_valid_revoke_is_nobodys(void)
+{
+	handle_t *h;
+
+	OPEN();
+	free_block(0, BLOCK);
+	commit(0);
+	h = start(1, 1);
+	get_access(h, BLOCK);
+	assert_int_equal(lane(1)->stats.united + lane(1)->stats.depends, 0);
+	stop(h);
+	for (u32 i = 0; i < 1u << ZJ_REVOKE_HASH_BITS; i++)
+		assert_true(hlist_empty(&fx.zj->revoke[i].head));
+	close_journal();
+}
+
+static bool free_is_certain;
+
+static void is_free(struct zj_txn *txn)
+{
+	/* Only now ext4 gives the block to somebody else. */
+	if (txn->lane->index == 1)
+		free_is_certain = val_after_crash(BLOCK) == 0;
+}
+
+static void a5_block_is_used_again_only_when_its_free_is_valid(void)
+{
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	change(0, BLOCK + 1, 1);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	h = start_more(1, 2, 0, 1);
+	put(h, BLOCK + 1, 2);
+	assert_int_equal(revoke(h, BLOCK), 0);
+	stop(h);
+	fx.on_commit = is_free;
+	fx.nr_calls = 0;
+	freeze(1);
+	settle();
+	/* Its record is durable, but recovery would discard it. */
+	assert_int_equal(fx.nr_calls, 0);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	release();
+	settle();
+	assert_int_equal(fx.nr_calls, 2);
+	assert_true(free_is_certain);
+	close_journal();
+}
+
+static void call_revoke(struct fiber *f)
+{
+	f->ret = revoke(f->h, f->block);
+}
+
+static void revoke_waits_for_home_io_in_flight(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	h = start_more(1, 1, 0, 1);
+	fx.hold_block = BLOCK;
+	buf_write_back(fx.disk, BLOCK);
+	f = GO(call_revoke, .h = h, .block = BLOCK);
+	settle();
+	assert_false(f->done);
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	stop(h);
+	close_journal();
+}
+
+static void revoke_finds_the_cached_buffer(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start_more(0, 1, 0, 1);
+	put(h, BLOCK, 1);
+	own(h);
+	assert_int_equal(zj_journal_revoke(h, BLOCK, NULL), 0);
+	own(NULL);
+	assert_null(part_of(handle_txn(h), BLOCK));
+	stop(h);
+	close_journal();
+}
+
+static void revoking_again_leaves_one_revoke(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start_more(0, 1, 0, 2);
+	own(h);
+	assert_int_equal(zj_journal_revoke(h, 1900, NULL), 0);
+	assert_int_equal(zj_journal_revoke(h, 1900, NULL), 0);
+	own(NULL);
+	assert_int_equal(h->h_revoke_credits, 0);
+	assert_int_equal(handle_txn(h)->nr_revokes, 1);
+	stop(h);
+	close_journal();
+}
+
+static void revoke_without_credits_is_refused(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	expect_warning("h_revoke_credits <= 0");
+	assert_int_equal(revoke(h, BLOCK), -EIO);
+	warned();
+	assert_int_equal(handle_txn(h)->nr_revokes, 0);
+	stop(h);
+	close_journal();
+}
+
+CORE_TESTS(revoke,
+	CORE_TEST(r5_revoke_stands_in_the_record),
+	CORE_TEST(r5_older_image_is_not_replayed),
+	CORE_TEST(r5_newer_image_is_replayed),
+	CORE_TEST(r5_journaling_anew_cancels_the_own_revoke),
+	CORE_TEST(r5_touch_of_another_lanes_revoke_unites_and_cancels),
+	CORE_TEST(r5_touch_of_a_block_that_has_no_buffer_in_the_journal_ties_too),
+	CORE_TEST(r5_touch_of_a_frozen_revoke_depends_and_leaves_it),
+	CORE_TEST(r5_revoke_of_a_foreign_block_drops_its_image_there),
+	CORE_TEST(r5_revoke_of_a_foreign_frozen_block_depends),
+	CORE_TEST(r5_revoke_of_another_lanes_revoked_block_unites),
+	CORE_TEST(r5_older_holder_does_not_take_the_newer_revoke_along),
+	CORE_TEST(r5_valid_revoke_is_nobodys),
+	CORE_TEST(a5_block_is_used_again_only_when_its_free_is_valid),
+	CORE_TEST(revoke_waits_for_home_io_in_flight),
+	CORE_TEST(revoke_finds_the_cached_buffer),
+	CORE_TEST(revoking_again_leaves_one_revoke),
+	CORE_TEST(revoke_without_credits_is_refused),
+);

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* super.c: block 0 and the log super block, live and clean. */
+#include "fixture.h"
+
+static const struct setup fresh = { .lanes = 2, .journal = 1024, .new = true };
+
+static struct zj_jbd2_super super_on_disk(void)
+{
+	return *(const struct zj_jbd2_super *)fx.disk->seen[jblock(0)];
+}
+
+/* Block 0 with one word changed; its checksum is made right again. */
+static void set_word(u32 offset, u32 val)
+{
+	struct zj_jbd2_super sb = super_on_disk();
+	__be32 word = cpu_to_be32(val);
+
+	memcpy((char *)&sb + offset, &word, sizeof(word));
+	sb.s_checksum = zj_jbd2_super_csum(&sb);
+	disk_set(fx.disk, jblock(0), &sb);
+}
+
+static void refused(u32 offset, u32 val, const char *text)
+{
+	make_disk(&fresh);
+	set_word(offset, val);
+	assert_int_equal(mount_journal(), -EINVAL);
+	assert_true(said(text));
+	/* What to do is said as well. */
+	assert_true(said("e2fsck") || said("zjournal may know"));
+	assert_int_equal(now(), 0);
+	discard_disk();
+}
+
+#define REFUSED(field, val, text) \
+	refused(offsetof(struct zj_jbd2_super, field), val, text)
+
+static void bad_super_blocks_are_refused_and_nothing_is_written(void)
+{
+	REFUSED(s_magic, 0x12345678, "bad magic number");
+	REFUSED(s_blocktype, ZJ_JBD2_SUPERBLOCK_V1, "not version 2");
+	REFUSED(s_blocktype, 1, "not version 2");
+	REFUSED(s_blocksize, 4096, "wrong block size");
+	REFUSED(s_blocksize, 0, "wrong block size");
+	REFUSED(s_feature_incompat, 0x80000000, "unknown features");
+	REFUSED(s_feature_incompat, 0x100, "unknown features");
+	REFUSED(s_feature_ro_compat, 1, "unknown features");
+	REFUSED(s_maxlen, 1025, "longer than its inode");
+	REFUSED(s_first, 0, "bad first block");
+	REFUSED(s_first, 1024, "bad first block");
+}
+
+static void wrong_checksum_is_refused(void)
+{
+	struct zj_jbd2_super sb;
+
+	make_disk(&fresh);
+	sb = super_on_disk();
+	sb.s_sequence ^= 1;
+	disk_set(fx.disk, jblock(0), &sb);
+	assert_int_equal(mount_journal(), -EINVAL);
+	assert_true(said("bad checksum"));
+	assert_int_equal(now(), 0);
+	discard_disk();
+}
+
+static void super_block_without_checksums_is_fine(void)
+{
+	make_disk(&fresh);
+	set_word(offsetof(struct zj_jbd2_super, s_feature_incompat), 0);
+	set_word(offsetof(struct zj_jbd2_super, s_checksum), 0x5555);
+	assert_int_equal(mount_journal(), 0);
+	change(0, BLOCK, 1);
+	commit(0);
+	close_journal();
+}
+
+static void shorter_journal_than_its_inode_is_taken_as_it_says(void)
+{
+	make_disk(&fresh);
+	set_word(offsetof(struct zj_jbd2_super, s_maxlen), 600);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(fx.journal->j_total_len, 600);
+	assert_true(fx.zj->geo.log_first +
+		    fx.zj->geo.nr_segs * fx.zj->geo.seg_blocks <= 600);
+	close_journal();
+}
+
+static void mount_alone_writes_nothing(void)
+{
+	make_disk(&fresh);
+	assert_int_equal(mount_journal(), 0);
+	stop(start(0, 1));
+	settle();
+	assert_false(zj_journal_is_live(fx.journal));
+	assert_int_equal(now(), 0);
+	close_journal();
+}
+
+static void clean_mount_and_unmount_write_nothing(void)
+{
+	make_disk(&fresh);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(unmount_journal(), 0);
+	assert_int_equal(now(), 0);
+	discard_disk();
+}
+
+static int end_of_write(u32 at)
+{
+	const struct disk_event *log = fx.disk->log;
+
+	for (u32 i = at; i < now(); i++)
+		if (log[i].request == log[at].request && log[i].what != DISK_WRITE)
+			return i;
+	return -1;
+}
+
+static void live_before_the_first_record(void)
+{
+	struct zj_jbd2_super sb;
+	int super, log_super;
+
+	OPEN(.new = true);
+	change(0, BLOCK, 1);
+	commit(0);
+	log_super = written(jblock(ZJ_BLOCK_LOG_SUPER), 0);
+	super = written(jblock(0), 0);
+	assert_true(log_super >= 0);
+	assert_true(end_of_write(log_super) < super);
+	assert_int_equal(fx.disk->log[end_of_write(super)].what, DISK_DONE_FUA);
+	assert_true(end_of_write(super) < record_written(0));
+	sb = super_on_disk();
+	assert_true(sb.s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES));
+	assert_int_equal(sb.s_start, sb.s_first);
+	assert_true(zj_journal_is_live(fx.journal));
+	/* Once: the next commit finds it so. */
+	change(0, BLOCK, 2);
+	commit(0);
+	assert_int_equal(writes_of(jblock(0), 0), 1);
+	close_journal();
+}
+
+static void two_lanes_make_it_live_once(void)
+{
+	OPEN(.new = true);
+	change(0, BLOCK, 1);
+	change(1, BLOCK + 1, 1);
+	freeze(0);
+	freeze(1);
+	settle();
+	assert_int_equal(writes_of(jblock(0), 0), 1);
+	assert_int_equal(writes_of(jblock(1), 0), 1);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	assert_int_equal(val_after_crash(BLOCK + 1), 1);
+	close_journal();
+}
+
+static void clean_after_the_last_home_write(void)
+{
+	struct zj_jbd2_super sb;
+	struct image *image;
+	u32 before;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	before = now();
+	assert_int_equal(unmount_journal(), 0);
+	assert_true(written(BLOCK, before) < written(jblock(0), before));
+	assert_true(flushed_between(written(BLOCK, before),
+				    written(jblock(0), before)));
+	sb = super_on_disk();
+	assert_int_equal(sb.s_start, 0);
+	assert_int_equal(sb.s_feature_incompat,
+			 cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V3));
+	assert_int_equal(sb.s_checksum, zj_jbd2_super_csum(&sb));
+	/* It grows, so that stock takes no leftover of its own for new. */
+	assert_int_equal(be32_to_cpu(sb.s_sequence), 8);
+	image = cut_power();
+	assert_false(image_is_live(image));
+	assert_int_equal(image_val(image, BLOCK), 1);
+	image_free(image);
+	discard_disk();
+}
+
+static void every_mount_has_another_generation(void)
+{
+	u64 first;
+
+	OPEN();
+	first = fx.zj->geo.generation;
+	assert_int_equal(unmount_journal(), 0);
+	assert_int_equal(mount_journal(), 0);
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_not_equal(fx.zj->geo.generation, first);
+	/* Nothing of the old one is found. */
+	{
+		struct log log;
+
+		log_read(&log);
+		assert_int_equal(log.r.chunks.nr, 1);
+		log_free(&log);
+	}
+	close_journal();
+}
+
+static void generation_grows_when_it_is_live_again(void)
+{
+	u64 first;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	first = fx.zj->geo.generation;
+	zj_journal_lock_updates(fx.journal);
+	assert_int_equal(zj_journal_flush(fx.journal, 0), 0);
+	zj_journal_unlock_updates(fx.journal);
+	change(0, BLOCK, 2);
+	commit(0);
+	assert_int_equal(fx.zj->geo.generation, first + 1);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+static void clean_that_cannot_be_written_stays_live(void)
+{
+	struct image *image;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	fail_next_write();
+	assert_int_equal(zj_make_clean(fx.zj), -EIO);
+	assert_true(zj_journal_is_live(fx.journal));
+	assert_int_equal(zj_make_clean(fx.zj), 0);
+	image = cut_power();
+	assert_false(image_is_live(image));
+	image_free(image);
+	close_journal();
+}
+
+static void commit_that_cannot_make_it_live_aborts(void)
+{
+	struct image *image;
+	tid_t tid;
+
+	OPEN(.new = true);
+	tid = change(0, BLOCK, 1);
+	fail_next_write();
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(record_written(0), -1);
+	image = cut_power();
+	assert_false(image_is_live(image));
+	image_free(image);
+	close_aborted();
+}
+
+static void trim_slots_are_written_in_turns(void)
+{
+	u32 at = 0;
+
+	OPEN();
+	for (u32 i = 0; i < 5; i++) {
+		u32 slot = ZJ_BLOCK_TRIM + (fx.zj->trim_seq + 1) % 2;
+
+		at = now();
+		change(0, BLOCK, i);
+		commit(0);
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		assert_int_equal(writes_of(jblock(slot), at), 1);
+		assert_int_equal(writes_of(jblock(ZJ_BLOCK_TRIM) +
+					   !(slot - ZJ_BLOCK_TRIM), at), 0);
+	}
+	close_journal();
+}
+
+/* ---- features ---- */
+
+static void known_features_are_kept_for_stock(void)
+{
+	const u32 want = ZJ_JBD2_INCOMPAT_REVOKE | ZJ_JBD2_INCOMPAT_64BIT;
+	struct zj_jbd2_super sb;
+
+	OPEN();
+	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0, want), 1);
+	assert_int_equal(unmount_journal(), 0);
+	sb = super_on_disk();
+	assert_int_equal(be32_to_cpu(sb.s_feature_incompat),
+			 want | ZJ_JBD2_INCOMPAT_CSUM_V3);
+	discard_disk();
+}
+
+static void unknown_features_are_refused_as_a_whole(void)
+{
+	u32 before;
+
+	OPEN();
+	before = fx.journal->j_superblock->s_feature_incompat;
+	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0,
+			 ZJ_JBD2_INCOMPAT_REVOKE | ZJ_JBD2_INCOMPAT_FAST_COMMIT),
+			 0);
+	assert_int_equal(zj_journal_set_features(fx.journal, 0, 1, 0), 0);
+	assert_int_equal(fx.journal->j_superblock->s_feature_incompat, before);
+	close_journal();
+}
+
+static void one_kind_of_checksum_at_a_time(void)
+{
+	struct zj_jbd2_super *sb;
+
+	OPEN();
+	sb = fx.journal->j_superblock;
+	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0,
+						 ZJ_JBD2_INCOMPAT_CSUM_V2), 1);
+	assert_int_equal(be32_to_cpu(sb->s_feature_incompat) &
+			 (ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3),
+			 ZJ_JBD2_INCOMPAT_CSUM_V2);
+	zj_journal_clear_features(fx.journal, 0, 0, ZJ_JBD2_INCOMPAT_CSUM_V2);
+	assert_int_equal(be32_to_cpu(sb->s_feature_incompat) &
+			 ZJ_JBD2_INCOMPAT_CSUM_V2, 0);
+	close_journal();
+}
+
+CORE_TESTS(super,
+	CORE_TEST(bad_super_blocks_are_refused_and_nothing_is_written),
+	CORE_TEST(wrong_checksum_is_refused),
+	CORE_TEST(super_block_without_checksums_is_fine),
+	CORE_TEST(shorter_journal_than_its_inode_is_taken_as_it_says),
+	CORE_TEST(mount_alone_writes_nothing),
+	CORE_TEST(clean_mount_and_unmount_write_nothing),
+	CORE_TEST(live_before_the_first_record),
+	CORE_TEST(two_lanes_make_it_live_once),
+	CORE_TEST(clean_after_the_last_home_write),
+	CORE_TEST(every_mount_has_another_generation),
+	CORE_TEST(generation_grows_when_it_is_live_again),
+	CORE_TEST(clean_that_cannot_be_written_stays_live),
+	CORE_TEST(commit_that_cannot_make_it_live_aborts),
+	CORE_TEST(trim_slots_are_written_in_turns),
+	CORE_TEST(known_features_are_kept_for_stock),
+	CORE_TEST(unknown_features_are_refused_as_a_whole),
+	CORE_TEST(one_kind_of_checksum_at_a_time),
+);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* txn.c: life of a transaction, its tid, its timer. */
+#include "fixture.h"
+
+static void at_callback(struct zj_txn *txn)
+{
+	assert_int_equal(txn->pub.t_state, T_COMMIT);
+	assert_false(txn->valid);
+	assert_ptr_equal(txn_of(txn->pub.t_tid), txn);
+	zj_txn_put(txn);
+}
+
+static void transaction_goes_through_its_states(void)
+{
+	struct zj_txn *txn;
+	handle_t *h;
+
+	OPEN();
+	fx.on_commit = at_callback;
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	txn = running(0);
+	assert_int_equal(txn->pub.t_state, T_RUNNING);
+	assert_ptr_equal(txn->pub.t_journal, fx.journal);
+	stop(h);
+	freeze(0);
+	assert_int_equal(txn->pub.t_state, T_COMMIT);
+	settle();
+	assert_int_equal(txn->pub.t_state, T_FINISHED);
+	assert_true(txn->valid);
+	assert_null(zj_txn_find(fx.zj, txn->pub.t_tid));
+	assert_int_equal(fx.nr_calls, 1);
+	/* Trimmed: who still has a reference sees it as valid. */
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_true(zj_txn_is_valid(txn));
+	assert_int_equal(zj_txn_wait_valid(txn), 0);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void tid_zero_is_nobodys(void)
+{
+	OPEN();
+	assert_null(zj_txn_find(fx.zj, 0));
+	assert_null(zj_txn_find(fx.zj, 12345));
+	close_journal();
+}
+
+static void tids_are_unique_over_the_lanes(void)
+{
+	tid_t tid[4];
+
+	OPEN(.lanes = 4);
+	for (u32 i = 0; i < 4; i++) {
+		tid[i] = change(i, BLOCK + i, 1);
+		for (u32 k = 0; k < i; k++)
+			assert_int_not_equal(tid[i], tid[k]);
+	}
+	assert_int_equal(zj_get_latest_transaction(fx.journal), tid[3]);
+	close_journal();
+}
+
+static void tids_compare_over_the_wrap(void)
+{
+	assert_true(tid_gt(1, 0xffffffffu));
+	assert_false(tid_gt(0xffffffffu, 1));
+	assert_true(tid_gt(0x80000000u, 0x7fffffffu));
+	assert_true(tid_geq(5, 5));
+	assert_true(tid_geq(0, 0xfffffff0u));
+	assert_false(tid_gt(5, 5));
+}
+
+static void call_force(struct fiber *f)
+{
+	f->ret = zj_journal_force_commit(fx.journal);
+}
+
+static void tid_wraps_over_zero(void)
+{
+	tid_t last, first;
+	struct fiber *f;
+
+	OPEN();
+	atomic_set(&fx.zj->next_tid, -2);
+	last = change(0, BLOCK, 1);
+	first = change(1, BLOCK + 1, 1);
+	assert_int_equal(last, 0xffffffffu);
+	assert_int_equal(first, 1);
+	assert_int_equal(zj_transaction_committed(fx.journal, last), 0);
+	assert_int_equal(zj_transaction_committed(fx.journal, first), 0);
+	/* Who waits for everything up to 1 waits for 0xffffffff as well. */
+	fx.hold_lane[0] = true;
+	f = GO(call_force);
+	settle();
+	assert_int_equal(state_of(first), ZJ_C_VALID);
+	assert_false(f->done);
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(state_of(last), ZJ_C_VALID);
+	close_journal();
+}
+
+static void what_is_newer_than_the_question_is_not_waited_for(void)
+{
+	tid_t newer;
+	struct fiber *f;
+
+	OPEN();
+	atomic_set(&fx.zj->next_tid, -2);
+	change(0, BLOCK, 1);
+	fx.hold_lane[0] = true;
+	f = GO(call_force);
+	let_run();
+	newer = change(1, BLOCK + 1, 1);
+	assert_int_equal(newer, 1);
+	release();
+	join(f);
+	assert_int_equal(state_of(newer), ZJ_C_RUNNING);
+	close_journal();
+}
+
+static void timer_runs_from_the_first_handle_on(void)
+{
+	tid_t tid;
+
+	OPEN();
+	fx.journal->j_commit_interval = 5 * HZ;
+	tid = change(0, BLOCK, 1);
+	sleep_ms(3000);
+	/* Later handles do not put it off. */
+	assert_int_equal(change(0, BLOCK + 1, 1), tid);
+	sleep_ms(1500);
+	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	sleep_ms(1500);
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	close_journal();
+}
+
+static void n8_every_transaction_has_its_own_timer(void)
+{
+	tid_t a, b;
+
+	OPEN();
+	fx.journal->j_commit_interval = 5 * HZ;
+	a = change(0, BLOCK, 1);
+	sleep_ms(3000);
+	b = change(1, BLOCK + 1, 1);
+	sleep_ms(3000);
+	assert_int_equal(state_of(a), ZJ_C_VALID);
+	assert_int_equal(state_of(b), ZJ_C_RUNNING);
+	/* The next one of the lane counts from its own beginning. */
+	a = change(0, BLOCK, 2);
+	sleep_ms(3000);
+	assert_int_equal(state_of(b), ZJ_C_VALID);
+	assert_int_equal(state_of(a), ZJ_C_RUNNING);
+	sleep_ms(3000);
+	assert_int_equal(state_of(a), ZJ_C_VALID);
+	close_journal();
+}
+
+static void interval_is_that_of_the_transactions_beginning(void)
+{
+	tid_t a, b;
+
+	OPEN();
+	fx.journal->j_commit_interval = 20 * HZ;
+	a = change(0, BLOCK, 1);
+	fx.journal->j_commit_interval = 2 * HZ;
+	b = change(1, BLOCK + 1, 1);
+	sleep_ms(4000);
+	assert_int_equal(state_of(b), ZJ_C_VALID);
+	assert_int_equal(state_of(a), ZJ_C_RUNNING);
+	close_journal();
+}
+
+static void timer_closes_the_whole_component(void)
+{
+	handle_t *a, *b;
+	tid_t ta, tb;
+
+	OPEN();
+	fx.journal->j_commit_interval = 5 * HZ;
+	a = start(0, 1);
+	ta = a->h_transaction->t_tid;
+	put(a, BLOCK, 1);
+	sleep_ms(3000);
+	b = start(1, 1);
+	tb = b->h_transaction->t_tid;
+	put(b, BLOCK, 2);
+	stop(a);
+	stop(b);
+	sleep_ms(3000);
+	assert_int_equal(state_of(ta), ZJ_C_VALID);
+	assert_int_equal(state_of(tb), ZJ_C_VALID);
+	close_journal();
+}
+
+CORE_TESTS(txn,
+	CORE_TEST(transaction_goes_through_its_states),
+	CORE_TEST(tid_zero_is_nobodys),
+	CORE_TEST(tids_are_unique_over_the_lanes),
+	CORE_TEST(tids_compare_over_the_wrap),
+	CORE_TEST(tid_wraps_over_zero),
+	CORE_TEST(what_is_newer_than_the_question_is_not_waited_for),
+	CORE_TEST(timer_runs_from_the_first_handle_on),
+	CORE_TEST(n8_every_transaction_has_its_own_timer),
+	CORE_TEST(interval_is_that_of_the_transactions_beginning),
+	CORE_TEST(timer_closes_the_whole_component),
+);

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* validity.c: counting, chains of any length, the two phases. */
+#include "fixture.h"
+
+static void valid_when_all_it_depends_on_is(void)
+{
+	struct zj_txn *txn;
+	handle_t *h;
+
+	OPEN(.lanes = 3);
+	change(0, BLOCK, 1);
+	change(1, BLOCK + 1, 1);
+	fx.hold_lane[0] = true;
+	fx.hold_lane[1] = true;
+	freeze(0);
+	freeze(1);
+	h = start(2, 2);
+	put(h, BLOCK, 2);
+	put(h, BLOCK + 1, 2);
+	stop(h);
+	txn = running(2);
+	freeze(2);
+	settle();
+	assert_int_equal(txn->comp->missing, 2);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(fx.nr_calls, 0);
+	release();
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	/* In the order of their stamps. */
+	assert_int_equal(fx.nr_calls, 3);
+	assert_int_equal(fx.call[2].tid, txn->pub.t_tid);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* A frozen component, depending on another; made by hand. */
+static void make_frozen(struct zj_txn *txn, struct zj_txn *on, u64 stamp)
+{
+	struct zj_dep *dep = &txn->prev_dep;
+	struct zj_component *comp = txn->comp;
+
+	comp->stamp = stamp;
+	comp->missing = 1;
+	comp->state = ZJ_C_FROZEN;
+	lane(0)->nr_frozen++;
+	if (!on)
+		return;
+	dep->comp = comp;
+	dep->on = on->comp;
+	dep->stamp = on->comp->stamp;
+	list_add_tail(&dep->comp_link, &comp->deps);
+	list_add_tail(&dep->on_link, &on->comp->dependants);
+	comp->missing++;
+}
+
+static int points(void)
+{
+	int left = kl_budget;
+
+	kl_budget = 1 << 30;
+	return (1 << 30) - left;
+}
+
+/* Work to make a chain valid by its first link, in the simulator's points. */
+static int make_chain_valid(int links)
+{
+	struct zj_txn **txn = calloc(links, sizeof(*txn));
+	int work;
+
+	for (int i = links - 1; i >= 0; i--) {
+		/* Valid from the newest tid down: the array of tids likes it. */
+		txn[i] = zj_txn_alloc(lane(0));
+		xa_store(&fx.zj->tids, txn[i]->pub.t_tid, txn[i], GFP_KERNEL);
+	}
+	for (int i = 0; i < links; i++)
+		make_frozen(txn[i], i ? txn[i - 1] : NULL, 10 + i);
+	/* All but the first are durable already. */
+	for (int i = links - 1; i; i--)
+		zj_member_committed(txn[i]);
+	assert_int_equal(fx.nr_calls, 0);
+	fx.journal->j_commit_callback = NULL;
+	points();
+	zj_member_committed(txn[0]);
+	work = points();
+	for (int i = 0; i < links; i++) {
+		assert_true(txn[i]->valid);
+		assert_true(txn[i]->comp->finished);
+		zj_component_free(fx.zj, txn[i]->comp);
+	}
+	assert_int_equal(lane(0)->nr_frozen, 0);
+	assert_true(xa_empty(&fx.zj->tids));
+	free(txn);
+	return work;
+}
+
+static void chain_of_100000_in_constant_work_each(void)
+{
+	int small, large;
+
+	OPEN();
+	small = make_chain_valid(1000);
+	large = make_chain_valid(100000);
+	/* A fiber's stack is half a MiB: recursion would end it. */
+	assert_true(large <= 100 * (small + 100));
+	close_journal();
+}
+
+static void chain_of_real_commits_becomes_valid_at_once(void)
+{
+	tid_t tid[ZJ_MAX_FROZEN];
+
+	OPEN(.lanes = 5);
+	/* Each lane's depends on the lane's before. */
+	for (u32 i = 0; i < ZJ_MAX_FROZEN; i++) {
+		fx.hold_lane[i] = !i;
+		tid[i] = change(i, BLOCK, i + 1);
+		freeze(i);
+	}
+	settle();
+	for (u32 i = 0; i < ZJ_MAX_FROZEN; i++)
+		assert_int_equal(state_of(tid[i]), ZJ_C_FROZEN);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	release();
+	settle();
+	for (u32 i = 0; i < ZJ_MAX_FROZEN; i++) {
+		assert_int_equal(state_of(tid[i]), ZJ_C_VALID);
+		assert_int_equal(fx.call[i].tid, tid[i]);
+	}
+	assert_int_equal(val_after_crash(BLOCK), ZJ_MAX_FROZEN);
+	close_journal();
+}
+
+static void never_valid_when_an_ancestor_fails(void)
+{
+	struct fiber *f;
+	struct zj_txn *txn;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	h = start(1, 2);
+	put(h, BLOCK, 2);
+	put(h, BLOCK + 1, 2);
+	stop(h);
+	txn = running(1);
+	freeze(1);
+	settle();
+	f = GO(call_complete, .tid = txn->pub.t_tid);
+	settle();
+	/* Its record is durable.  What it depends on never will be. */
+	zj_journal_abort(fx.journal, -EIO);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	settle();
+	release();
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_not_equal(txn->pub.t_state, T_FINISHED);
+	assert_int_equal(fx.nr_calls, 0);
+	zj_txn_put(txn);
+	close_aborted();
+}
+
+/* ---- the two phases ---- */
+
+static u32 dirtied;
+
+static void forgets_are_done(struct buffer_head *bh)
+{
+	if (bh->b_blocknr != BLOCK)
+		return;
+	dirtied++;
+	assert_false(buffer_jbd(&fx.disk->bufs[BLOCK + 1]->bh));
+}
+
+static void all_is_dirty(struct zj_txn *txn)
+{
+	struct buffer_head *bh = buffer(BLOCK);
+
+	assert_true(buffer_dirty(bh));
+	assert_false(buffer_jbddirty(bh));
+	brelse(bh);
+	assert_false(txn->valid);
+}
+
+/*
+ * Forgotten blocks of all members first, then dirty, then callbacks, then waiters;
+ * whichever of the two is the component's first member.
+ */
+static void two_phases(bool writer_first)
+{
+	struct fiber *f;
+	handle_t *a, *b;
+
+	OPEN();
+	change(1, BLOCK + 1, 1);
+	commit(1);
+	a = start(0, 1);
+	b = start(1, 1);
+	put(a, BLOCK, 1);
+	forget(b, BLOCK + 1);
+	/* Who asks for the union comes first. */
+	get_access(writer_first ? b : a, BLOCK + 2);
+	get_access(writer_first ? a : b, BLOCK + 2);
+	assert_ptr_equal(list_first_entry(&handle_txn(a)->comp->members,
+					  struct zj_txn, comp_link),
+			 handle_txn(writer_first ? a : b));
+	f = GO(call_complete, .tid = a->h_transaction->t_tid);
+	stop(a);
+	stop(b);
+	fx.on_dirty = forgets_are_done;
+	fx.on_commit = all_is_dirty;
+	fx.nr_calls = 0;
+	join(f);
+	assert_int_equal(dirtied, 1);
+	assert_int_equal(fx.nr_calls, 2);
+	fx.on_dirty = NULL;
+	close_journal();
+}
+
+static void forgets_of_all_members_come_first(void)
+{
+	two_phases(true);
+}
+
+static void forgets_of_all_members_come_first_the_other_way_round(void)
+{
+	two_phases(false);
+}
+
+static void nothing_is_dirty_before_it_is_valid(void)
+{
+	struct buffer_head *bh;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(1, 2);
+	put(a, BLOCK, 1);
+	put(b, BLOCK, 1);
+	put(b, BLOCK + 1, 1);
+	stop(a);
+	stop(b);
+	fx.hold_lane[1] = true;
+	freeze(0);
+	settle();
+	bh = buffer(BLOCK);
+	assert_false(buffer_dirty(bh));
+	assert_true(buffer_jbddirty(bh));
+	buf_write_back(fx.disk, BLOCK);
+	assert_int_equal(writes_of(BLOCK, 0), 0);
+	release();
+	settle();
+	assert_true(buffer_dirty(bh));
+	brelse(bh);
+	close_journal();
+}
+
+static void validity_makes_room_for_the_next_freeze(void)
+{
+	struct zj_txn *txn;
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	for (u32 i = 0; i < ZJ_MAX_FROZEN; i++) {
+		change(0, BLOCK + i, 1);
+		freeze(0);
+	}
+	change(0, BLOCK, 2);
+	txn = running(0);
+	freeze(0);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	release();
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+CORE_TESTS(validity,
+	CORE_TEST(valid_when_all_it_depends_on_is),
+	CORE_TEST(chain_of_100000_in_constant_work_each),
+	CORE_TEST(chain_of_real_commits_becomes_valid_at_once),
+	CORE_TEST(never_valid_when_an_ancestor_fails),
+	CORE_TEST(forgets_of_all_members_come_first),
+	CORE_TEST(forgets_of_all_members_come_first_the_other_way_round),
+	CORE_TEST(nothing_is_dirty_before_it_is_valid),
+	CORE_TEST(validity_makes_room_for_the_next_freeze),
+);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the linker sends here (__wrap_*), and the simulator's own (__real_*). */
+#ifndef ZJ_UNIT_WRAP_H
+#define ZJ_UNIT_WRAP_H
+
+#include "fixture.h"
+
+void __wrap_kl_printk(int level, const char *fmt, ...);
+bool __wrap_bdev_read_only(struct block_device *bdev);
+
+void __real_mark_buffer_dirty(struct buffer_head *bh);
+void __wrap_mark_buffer_dirty(struct buffer_head *bh);
+
+void __real_kl_switch(void);
+void __wrap_kl_switch(void);
+
+void __real_kl_spin_lock(struct kl_lock *l);
+void __wrap_kl_spin_lock(struct kl_lock *l);
+
+u64 __real_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
+u64 __wrap_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
+
+#endif

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/crc32c.h>
+#include <asm/byteorder.h>
+#include "memlog.h"
+#include "tests.h"
+
+static void crc32c_known_values(void **state)
+{
+	u8 buf[300];
+	u32 seed = 7;
+
+	/* The check value of CRC-32C, and RFC 3720's 32 zero bytes. */
+	assert_int_equal(~crc32c(~0U, "123456789", 9), 0xe3069283);
+	memset(buf, 0, sizeof(buf));
+	assert_int_equal(~crc32c(~0U, buf, 32), 0x8a9136aa);
+	for (u32 i = 0; i < sizeof(buf); i++)
+		buf[i] = ml_rand(&seed);
+	for (u32 len = 0; len < sizeof(buf) - 8; len++)
+		assert_int_equal(crc32c(len, buf + len % 8, len),
+				 crc32c_tables(len, buf + len % 8, len));
+}
+
+static void log_super_round_trip(void **state)
+{
+	struct memdev *d = ml_new(8, 8, 1);
+	struct zj_log_geometry back;
+
+	memset(&back, 0xee, sizeof(back));
+	assert_null(zj_decode_log_super(ml_block(d, 1), &back));
+	assert_memory_equal(back.uuid, d->geo.uuid, 16);
+	assert_true(back.generation == d->geo.generation);
+	assert_int_equal(back.block_size, d->geo.block_size);
+	assert_int_equal(back.total_blocks, d->geo.total_blocks);
+	assert_int_equal(back.log_first, d->geo.log_first);
+	assert_int_equal(back.seg_blocks, d->geo.seg_blocks);
+	assert_int_equal(back.nr_segs, d->geo.nr_segs);
+	assert_int_equal(back.nr_lanes, d->geo.nr_lanes);
+	ml_free(d);
+}
+
+/* Every bit of the sector matters. */
+static void log_super_every_bit(void **state)
+{
+	struct memdev *d = ml_new(8, 8, 1);
+	struct zj_log_geometry back;
+	u8 *block = ml_block(d, 1);
+
+	for (u32 bit = 0; bit < ZJ_SECTOR * 8; bit++) {
+		block[bit / 8] ^= 1 << bit % 8;
+		assert_non_null(zj_decode_log_super(block, &back));
+		block[bit / 8] ^= 1 << bit % 8;
+	}
+	assert_null(zj_decode_log_super(block, &back));
+	ml_free(d);
+}
+
+static void log_super_absurd(void **state)
+{
+	static const struct {
+		size_t offset;
+		u32 value;
+		const char *text;
+	} cases[] = {
+#define F(f) offsetof(struct zj_log_geometry, f)
+		{ F(block_size), 0, "block size" },
+		{ F(block_size), 512, "block size" },
+		{ F(block_size), 3072, "block size" },
+		{ F(block_size), 131072, "block size" },
+		{ F(total_blocks), 0, "past the end" },
+		{ F(total_blocks), ZJ_LOG_FIRST + 8 * 8 - 1, "past the end" },
+		{ F(log_first), 3, "fixed blocks" },
+		{ F(log_first), 5, "past the end" },
+		{ F(log_first), ~0U, "past the end" },
+		{ F(seg_blocks), 0, "segment size" },
+		{ F(seg_blocks), 1, "segment size" },
+		{ F(seg_blocks), 1025, "segment size" },
+		{ F(seg_blocks), ~0U, "segment size" },
+		{ F(seg_blocks), 9, "past the end" },
+		{ F(nr_segs), 0, "no segments" },
+		{ F(nr_segs), 9, "past the end" },
+		{ F(nr_segs), 0x20000000, "past the end" },
+		{ F(nr_segs), ~0U, "past the end" },
+		{ F(nr_lanes), 0, "lanes" },
+		{ F(nr_lanes), ZJ_MAX_LANES + 1, "lanes" },
+#undef F
+	};
+	u8 block[65536];
+	struct memdev *d = ml_new(8, 8, 1);
+	struct zj_log_geometry geo, back;
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *wrong;
+		u32 size;
+
+		geo = d->geo;
+		memcpy((u8 *)&geo + cases[i].offset, &cases[i].value, 4);
+		size = geo.block_size;
+		geo.block_size = 1024;
+		zj_encode_log_super(&geo, block);
+		if (size != 1024) {
+			struct zj_log_super *sb = (void *)block;
+
+			sb->block_size = cpu_to_le32(size);
+			sb->csum = 0;
+			sb->csum = cpu_to_le32(crc32c(~0U, sb, sizeof(*sb)));
+		}
+		wrong = zj_decode_log_super(block, &back);
+		assert_non_null(wrong);
+		assert_non_null(strstr(wrong, cases[i].text));
+	}
+	ml_free(d);
+}
+
+static void log_super_version_and_reserved(void **state)
+{
+	struct memdev *d = ml_new(8, 8, 1);
+	struct zj_log_super *sb = ml_block(d, 1);
+	struct zj_log_geometry back;
+
+	sb->version = cpu_to_le32(ZJ_FORMAT_VERSION + 1);
+	sb->csum = 0;
+	sb->csum = cpu_to_le32(crc32c(~0U, sb, sizeof(*sb)));
+	assert_non_null(strstr(zj_decode_log_super(sb, &back), "version"));
+	ml_log_super(d);
+	sb->reserved[447] = 1;
+	sb->csum = 0;
+	sb->csum = cpu_to_le32(crc32c(~0U, sb, sizeof(*sb)));
+	assert_non_null(strstr(zj_decode_log_super(sb, &back), "reserved"));
+	ml_free(d);
+}
+
+static void geometry_sizes(void **state)
+{
+	struct zj_log_geometry geo;
+
+	for (u32 size = 1024; size <= 65536; size *= 2)
+		for (u32 lanes = 1; lanes <= ZJ_MAX_LANES; lanes += lanes / 3 + 1)
+			for (u64 n = 68; n <= U32_MAX; n += n / 3 + 1) {
+				u8 block[65536];
+
+				memset(&geo, 0, sizeof(geo));
+				assert_int_equal(zj_make_geometry(&geo, n, size, lanes), 0);
+				assert_int_equal(geo.seg_blocks & (geo.seg_blocks - 1), 0);
+				assert_true(geo.nr_segs >= 8);
+				/* fewer than 4 per lane only if they are small already */
+				assert_true(geo.nr_segs >= 4 * lanes || geo.seg_blocks <= 64);
+				/* small only if there would be fewer than 8 */
+				assert_true(geo.seg_blocks >= 64 ||
+					    (n - 4) / (geo.seg_blocks * 2) < 8);
+				assert_true(geo.seg_blocks <= 64 ||
+					    geo.seg_blocks * size <= 1 << 20);
+				/* what is left over is less than a segment */
+				assert_true(n - 4 - (u64)geo.nr_segs * geo.seg_blocks <
+					    geo.seg_blocks);
+				zj_encode_log_super(&geo, block);
+				assert_null(zj_decode_log_super(block, &geo));
+			}
+	assert_int_equal(zj_make_geometry(&geo, 32768, 4096, 4), 0);
+	assert_int_equal(geo.seg_blocks, 256);
+	assert_int_equal(geo.nr_segs, 127);
+}
+
+static void geometry_refused(void **state)
+{
+	struct zj_log_geometry geo;
+
+	assert_int_equal(zj_make_geometry(&geo, 67, 4096, 1), -ENOSPC);
+	assert_int_equal(zj_make_geometry(&geo, 0, 4096, 1), -ENOSPC);
+	assert_int_equal(zj_make_geometry(&geo, 1024, 512, 1), -EINVAL);
+	assert_int_equal(zj_make_geometry(&geo, 1024, 4097, 1), -EINVAL);
+	assert_int_equal(zj_make_geometry(&geo, 1024, 4096, 0), -EINVAL);
+	assert_int_equal(zj_make_geometry(&geo, 1024, 4096, ZJ_MAX_LANES + 1),
+			 -EINVAL);
+}
+
+static void trim_round_trip_and_every_bit(void **state)
+{
+	struct memdev *d = ml_new(8, 8, 1);
+	u8 *block = ml_block(d, 3);
+	u64 seq, stamp;
+
+	ml_trim(d, 77, 0x123456789abcdefULL);
+	assert_true(zj_decode_trim(&d->geo, block, &seq, &stamp));
+	assert_true(seq == 77 && stamp == 0x123456789abcdefULL);
+	for (u32 bit = 0; bit < ZJ_SECTOR * 8; bit++) {
+		block[bit / 8] ^= 1 << bit % 8;
+		assert_false(zj_decode_trim(&d->geo, block, &seq, &stamp));
+		block[bit / 8] ^= 1 << bit % 8;
+	}
+	d->geo.generation++;
+	assert_false(zj_decode_trim(&d->geo, block, &seq, &stamp));
+	d->geo.generation--;
+	d->geo.uuid[3] ^= 1;
+	assert_false(zj_decode_trim(&d->geo, block, &seq, &stamp));
+	ml_free(d);
+}
+
+static const struct zj_chunk sample = {
+	.seg_seq = 0x1122334455667788ULL,
+	.seg_index = 2,
+	.seg_block = 1,
+	.stamp = 0xabcdef0123456789ULL,
+	.tid = 0xdeadbeef,
+	.lane = 3,
+	.nr_members = 4,
+	.chunk_index = 5,
+	.nr_chunks = 6,
+	.nr_deps = 2,
+	.nr_revokes = 3,
+	.nr_tags = 4,
+	.commit_sec = 0x66778899aabbccddULL,
+};
+
+static void chunk_round_trip_and_every_bit(void **state)
+{
+	struct memdev *d = ml_new(8, 8, 1);
+	struct zj_chunk back;
+	u8 *block = ml_block(d, ml_seg_block(d, 2, 1));
+
+	memset(&back, 0, sizeof(back));
+	zj_encode_chunk(&d->geo, d->seed, &sample, block);
+	assert_true(zj_decode_chunk(&d->geo, d->seed, 2, 1, block, &back));
+	assert_memory_equal(&back, &sample, sizeof(back));
+	assert_false(zj_decode_chunk(&d->geo, d->seed, 3, 1, block, &back));
+	assert_false(zj_decode_chunk(&d->geo, d->seed, 2, 0, block, &back));
+	assert_false(zj_decode_chunk(&d->geo, d->seed + 1, 2, 1, block, &back));
+	for (u32 bit = 0; bit < d->geo.block_size * 8; bit++) {
+		block[bit / 8] ^= 1 << bit % 8;
+		assert_false(zj_decode_chunk(&d->geo, d->seed, 2, 1, block, &back));
+		block[bit / 8] ^= 1 << bit % 8;
+	}
+	ml_free(d);
+}
+
+static bool sane(struct memdev *d, const struct zj_chunk *c)
+{
+	u8 block[1024] = { 0 };
+	struct zj_chunk back;
+
+	zj_encode_chunk(&d->geo, d->seed, c, block);
+	assert_true(zj_chunk_sealed(&d->geo, d->seed, block));
+	return zj_decode_chunk(&d->geo, d->seed, c->seg_index, c->seg_block,
+			       block, &back);
+}
+
+static void chunk_absurd(void **state)
+{
+	struct memdev *d = ml_new(8, 64, 1);
+	struct zj_chunk c;
+	u32 room = (1024 - 128) / 8;
+
+#define SANE(want, field, value) do {				\
+	c = sample;						\
+	c.field = (value);					\
+	assert_int_equal(sane(d, &c), (want));			\
+} while (0)
+	SANE(true, tid, 0);
+	SANE(false, stamp, 0);
+	SANE(false, nr_members, 0);
+	SANE(true, nr_members, 8);
+	SANE(false, nr_members, 9);
+	SANE(false, nr_members, ~0U);
+	SANE(true, lane, 7);
+	SANE(false, lane, 8);
+	SANE(false, lane, ~0U);
+	SANE(false, nr_chunks, 0);
+	SANE(false, nr_chunks, 5);
+	SANE(false, chunk_index, 6);
+	SANE(false, chunk_index, ~0U);
+	SANE(true, nr_deps, room - 3 - 4 * 3);
+	SANE(false, nr_deps, room - 3 - 4 * 3 + 1);
+	SANE(false, nr_deps, 0x20000000);
+	SANE(false, nr_deps, ~0U);
+	SANE(true, nr_revokes, room - 2 - 4 * 3);
+	SANE(false, nr_revokes, room - 2 - 4 * 3 + 1);
+	SANE(false, nr_revokes, ~0U);
+	SANE(true, nr_tags, (room - 5) / 3);
+	SANE(false, nr_tags, (room - 5) / 3 + 1);
+	SANE(false, nr_tags, ~0U);
+	SANE(true, seg_block, 59);
+	SANE(false, seg_block, 60);	/* its images would leave the segment */
+	SANE(false, seg_block, 64);
+	SANE(false, seg_block, ~0U);
+#undef SANE
+	ml_free(d);
+}
+
+static void chunk_reserved_fields(void **state)
+{
+	struct memdev *d = ml_new(8, 8, 1);
+	u32 at = ml_seg_block(d, 2, 1);
+	u8 *block = ml_block(d, at);
+	struct zj_chunk back;
+
+	for (u32 byte = 0x50; byte < sizeof(struct zj_chunk_header); byte++) {
+		zj_encode_chunk(&d->geo, d->seed, &sample, block);
+		block[byte] = 1;
+		ml_reseal(d, at);
+		assert_true(zj_chunk_sealed(&d->geo, d->seed, block));
+		assert_false(zj_decode_chunk(&d->geo, d->seed, 2, 1, block, &back));
+	}
+	ml_free(d);
+}
+
+static void escape_round_trip(void **state)
+{
+	static const struct {
+		u8 bytes[4];
+		u16 flags;
+	} cases[] = {
+		{ { 0xc0, 0x3b, 0x39, 0x98 }, ZJ_TAG_ESC_JBD2 },
+		{ { 'Z', 'J', 'C', 'H' }, ZJ_TAG_ESC_CHUNK },
+		{ { 0x98, 0x39, 0x3b, 0xc0 }, 0 },
+		{ { 'H', 'C', 'J', 'Z' }, 0 },
+		{ { 0, 0, 0, 0 }, 0 },
+	};
+	u8 image[8];
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		u16 flags;
+
+		memset(image, 0x5a, sizeof(image));
+		memcpy(image, cases[i].bytes, 4);
+		flags = zj_escape(image);
+		assert_int_equal(flags, cases[i].flags);
+		if (flags)
+			assert_memory_equal(image, "\0\0\0", 4);
+		zj_unescape(image, flags);
+		assert_memory_equal(image, cases[i].bytes, 4);
+		assert_memory_equal(image + 4, "\x5a\x5a\x5a\x5a", 4);
+	}
+}
+
+static void jbd2_super_csum(void **state)
+{
+	struct zj_jbd2_super sb = { .s_magic = cpu_to_be32(ZJ_JBD2_MAGIC) };
+	__be32 csum = zj_jbd2_super_csum(&sb);
+
+	/* Independent of what stands in the field, dependent on all else. */
+	assert_int_equal(be32_to_cpu(csum), crc32c(~0U, &sb, sizeof(sb)));
+	sb.s_checksum = csum;
+	assert_int_equal(zj_jbd2_super_csum(&sb), csum);
+	sb.s_users[767] = 1;
+	assert_int_not_equal(zj_jbd2_super_csum(&sb), csum);
+}
+
+const struct CMUnitTest codec_tests[] = {
+	cmocka_unit_test(crc32c_known_values),
+	cmocka_unit_test(log_super_round_trip),
+	cmocka_unit_test(log_super_every_bit),
+	cmocka_unit_test(log_super_absurd),
+	cmocka_unit_test(log_super_version_and_reserved),
+	cmocka_unit_test(geometry_sizes),
+	cmocka_unit_test(geometry_refused),
+	cmocka_unit_test(trim_round_trip_and_every_bit),
+	cmocka_unit_test(chunk_round_trip_and_every_bit),
+	cmocka_unit_test(chunk_absurd),
+	cmocka_unit_test(chunk_reserved_fields),
+	cmocka_unit_test(escape_round_trip),
+	cmocka_unit_test(jbd2_super_csum),
+};
+const size_t nr_codec_tests = ARRAY_SIZE(codec_tests);

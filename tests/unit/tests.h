@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The tests of each file; main.c runs them all as one group. */
+#ifndef ZJ_TESTS_H
+#define ZJ_TESTS_H
+
+#define ZJ_TEST_FILE(name)				\
+	extern const struct CMUnitTest name##_tests[];	\
+	extern const size_t nr_##name##_tests
+
+ZJ_TEST_FILE(codec);
+ZJ_TEST_FILE(recovery);
+ZJ_TEST_FILE(schedule);
+ZJ_TEST_FILE(damage);
+ZJ_TEST_FILE(random);
+ZJ_TEST_FILE(zjrecover);
+
+#endif /* ZJ_TESTS_H */

@@ -1,0 +1,212 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The crash battery, in the guest (root): load on a recording disk, then many
+# power cuts rebuilt from the recording, each recovered and checked.  Settings
+# come as NAME=value arguments:
+FSTYPE=ext4		# ext4 or zext4
+DATA=ordered		# ordered, journal or writeback
+MOUNT_OPTS=		# more options, for example lanes=4
+MKFS_OPTS="-b 4096 -J size=16"
+SETUP=			# a command that prepares the load's new directory, such as chattr +F
+RECOVER=		# a command that recovers instead of the mount; then it is mounted as ext4
+UNLOCK=			# a command that is given every mount point, such as fsctl add-key
+WORKERS=4		# processes of the load
+TIME=10			# seconds of load
+CUTS=100
+NESTED=5		# every n-th cut is cut again inside its recovery; 0: none
+SEED=1
+CACHE=1			# volatile write cache
+FUA=1
+LATENCY="100 3000 500"	# us: request, random addition, flush
+LIE=0			# the rebuilt disk ignores: 1 flushes, 2 FUA, 4 the last flush; must fail
+JOBS=4			# cuts at a time; needs zjdisk.ko ndev=1+2*JOBS
+BIN=$(dirname "$0")	# zjload, zjverify, zjcuts
+WORK=/tmp/crash		# scratch, in memory
+SAVE=			# directory for the disk image, writes and facts of the first 4 failures
+STATS=			# a file of the file system to show after the load
+# Prints "ok ..." and "not ok ..." lines and ends on "crash: N passed, N failed".
+# A cut is named by cut and seed.  Exit 0: all passed; 1: not; 2: could not run.
+
+for arg in "$@"; do
+	case $arg in
+	[A-Z]*=*) export "${arg%%=*}=${arg#*=}" ;;
+	*) echo "crash.sh: $arg is not NAME=value" >&2; exit 2 ;;
+	esac
+done
+CTL=/dev/zjdctl
+OPTS="data=$DATA${MOUNT_OPTS:+,$MOUNT_OPTS}"
+TOP=${SETUP:+/top}
+
+die() { echo "crash.sh: $*" >&2; exit 2; }
+zjd() { echo "$@" > $CTL; }
+zjd_get() { sed -n "s/^zjd$1 .* $2=\([0-9]*\) .*/\1/p" $CTL; }
+
+# try DISK CUT LOG: recovers the disk and checks it; the digest is left in LOG.
+try() {
+	type=$FSTYPE opts=$OPTS
+	if [ -n "$RECOVER" ]; then
+		$RECOVER "/dev/zjd$1" >> "$3" 2>&1
+		rc=$?
+		[ $rc -le 1 ] || { echo "BAD: $RECOVER ended with $rc" >> "$3"; return 1; }
+		# Without e2fsck, orphans are left to the mount.
+		case $RECOVER in *--no-fsck*) rc=0 ;; esac
+		[ $rc = 0 ] || e2fsck -fn "/dev/zjd$1" >> "$3" 2>&1 || {
+			echo "BAD: e2fsck -fn found errors after $RECOVER" >> "$3"; return 1; }
+		type=ext4 opts=data=$DATA
+	fi
+	mount -t "$type" -o "$opts" "/dev/zjd$1" "$WORK/mnt$1" >> "$3" 2>&1 || {
+		echo "BAD: mount failed" >> "$3"; return 1; }
+	${UNLOCK:-:} "$WORK/mnt$1" >> "$3" 2>&1 || echo "BAD: $UNLOCK failed" >> "$3"
+	[ -z "$4" ] || zjd "$1" record off
+	"$BIN/zjverify" "$WORK/mnt$1$TOP" "$WORK/log" "$WORKERS" "$2" "$DATA" >> "$3" 2>&1
+	rc=$?
+	umount "$WORK/mnt$1" >> "$3" 2>&1 || { echo "BAD: umount failed" >> "$3"; rc=1; }
+	e2fsck -fn "/dev/zjd$1" > "$3.fsck" 2>&1 || {
+		echo "BAD: e2fsck -fn found errors" >> "$3"
+		cat "$3.fsck" >> "$3"; rc=1; }
+	return $rc
+}
+
+digest_of() { sed -n 's/^digest=\([0-9a-f]*\) .*/\1/p' "$1"; }
+
+# say FILE: prints it in one piece, whatever the other jobs print.
+say() {
+	while ! mkdir "$WORK/saying" 2> /dev/null; do sleep 0.1; done
+	cat "$1"
+	rmdir "$WORK/saying"
+}
+
+# report RC DISK LOG TEXT REBUILD...: the result lines; saves what failed.
+report() {
+	rc=$1 disk=$2 log=$3 text=$4
+	shift 4
+	if [ "$rc" = 0 ]; then
+		echo "ok $text $(sed -n 's/^digest=[0-9a-f]* //p' "$log")" \
+			"$(sed -n "s/^zjd$disk .* \(durable=.*\)/\1/p" $CTL)" > "$log.say"
+	else
+		{ echo "not ok $text"; head -n 30 "$log" | sed 's/^/# /'; } > "$log.say"
+	fi
+	cat "$log.say" >> "$WORK/results"
+	say "$log.say"
+	[ "$rc" != 0 ] && [ -n "$SAVE" ] || return 0
+	[ "$(ls "$SAVE" | wc -l)" -lt 4 ] || return 0
+	img="$SAVE/$(echo "$text" | tr ' /' '--')"
+	mkdir -p "$img"
+	zjd "$disk" rebuild "$@" && gzip -1 < "/dev/zjd$disk" > "$img/disk.gz"
+	cat "/sys/kernel/debug/zjdisk/$1" > "$img/writes"
+	cp "$log" "$img/output"
+	cp -r "$WORK/log" "$img/facts"
+}
+
+# one DISK NUMBER CUT SEED: one cut, perhaps with a second one in its recovery.
+one() {
+	d=$1 log=$WORK/out.$1
+	rm -f "$log"
+	zjd "$d" record clear
+	zjd "$d" rebuild 0 "$3" "$4" $LIE 8 || die "rebuild of cut=$3 seed=$4 failed"
+	nested=
+	[ "$NESTED" = 0 ] || [ $(($2 % NESTED)) != 0 ] || nested=1
+	[ -z "$nested" ] || zjd "$d" record on
+	try "$d" "$3" "$log" $nested
+	report $? "$d" "$log" "cut=$3 seed=$4" 0 "$3" "$4" $LIE 8
+	first=$(digest_of "$log")
+	[ -n "$nested" ] && [ -n "$first" ] || return
+	seq=$(zjd_get "$d" seq)
+	cut2=$((1 + ($4 * 48271 + $3) % (seq > 0 ? seq : 1)))
+	[ "$seq" -ge "$cut2" ] || return
+	# The recording of the recovery is now the source: not rebuilt by report.
+	d2=$((d + 1))
+	rm -f "$log"
+	zjd $d2 rebuild "$d" $cut2 "$4" $LIE 8 || die "rebuild in recovery of cut=$3 failed"
+	try $d2 "$3" "$log"
+	rc=$?
+	if [ "$(digest_of "$log")" != "$first" ]; then
+		echo "BAD: not the same files as after the first recovery ($first)" >> "$log"
+		rc=1
+	fi
+	report $rc $d2 "$log" "cut=$3 seed=$4 in-recovery=$cut2/$seq" "$d" $cut2 "$4" $LIE 8
+}
+
+prepare() {
+	[ -w $CTL ] || die "no $CTL: load zjdisk.ko with ndev=$((1 + 2 * JOBS)) first"
+	[ -b "/dev/zjd$((2 * JOBS))" ] || die "JOBS=$JOBS needs zjdisk.ko ndev=$((1 + 2 * JOBS))"
+	[ -d /sys/kernel/debug/zjdisk ] || mount -t debugfs debugfs /sys/kernel/debug
+	rm -rf "$WORK"
+	mkdir -p "$WORK/log" ${SAVE:+"$SAVE"}
+	d=0
+	while [ $d -le $((2 * JOBS)) ]; do
+		mkdir -p "$WORK/mnt$d"
+		zjd $d record clear && zjd $d fail off && zjd $d power on &&
+			zjd $d latency 0 0 0 && zjd $d cache "$CACHE" "$FUA" && zjd $d stats ||
+			die "zjd$d is in use"
+		d=$((d + 1))
+	done
+	# "ZJPOISON" all over: what no file may ever show.
+	zjd 0 fill 0x4e4f53494f504a5a || die "cannot fill zjd0"
+	mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 $MKFS_OPTS /dev/zjd0 ||
+		die "mkfs.ext4 failed"
+}
+
+load() {
+	mount -t "$FSTYPE" -o "$OPTS" /dev/zjd0 "$WORK/mnt0" || die "cannot mount $FSTYPE with $OPTS"
+	if [ -n "$SETUP" ]; then
+		# The check expects what a root directory has.
+		mkdir "$WORK/mnt0$TOP" && $SETUP "$WORK/mnt0$TOP" &&
+			mkdir "$WORK/mnt0$TOP/lost+found" || die "$SETUP failed"
+	fi
+	"$BIN/zjload" setup "$WORK/mnt0$TOP" "$WORKERS" || die "setup failed"
+	# Much goes home between two flushes: early and in any order.
+	echo 20 > /proc/sys/vm/dirty_writeback_centisecs
+	echo 50 > /proc/sys/vm/dirty_expire_centisecs
+	zjd 0 latency $LATENCY
+	zjd 0 record on || die "cannot record"
+	"$BIN/zjload" run "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" "$TIME" "$SEED" 0
+	rc=$?
+	zjd 0 record off
+	zjd 0 latency 0 0 0
+	echo 500 > /proc/sys/vm/dirty_writeback_centisecs
+	echo 3000 > /proc/sys/vm/dirty_expire_centisecs
+	[ -z "$STATS" ] || cat "$STATS"
+	"$BIN/zjverify" "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" 0 "$DATA" > "$WORK/out.live" 2>&1 || rc=1
+	umount "$WORK/mnt0" || rc=1
+	e2fsck -fn /dev/zjd0 >> "$WORK/out.live" 2>&1 || rc=1
+	sed -n 's/^zjd0 /# zjd0 /p' $CTL
+	if [ $rc = 0 ]; then
+		echo "ok load without a cut: $(sed -n 's/^digest=[0-9a-f]* //p' "$WORK/out.live")"
+	else
+		echo "not ok load without a cut (load $rc)"
+		sed 's/^/# /' "$WORK/out.live"
+	fi
+}
+
+job() {
+	n=0
+	while read -r cut seed; do
+		[ $((n % JOBS)) != "$1" ] || one $((1 + 2 * $1)) $((n / JOBS)) "$cut" "$seed"
+		n=$((n + 1))
+	done < "$WORK/cuts"
+}
+
+prepare
+load > "$WORK/loaded" 2>&1
+tee "$WORK/results" < "$WORK/loaded"
+last=$(zjd_get 0 seq)
+"$BIN/zjcuts" "$WORK/log" "$WORKERS" "${last:-0}" "$CUTS" "$SEED" > "$WORK/cuts" || exit 2
+j=0
+while [ $j -lt "$JOBS" ]; do
+	job $j &
+	j=$((j + 1))
+done
+wait
+dmesg > "$WORK/dmesg"
+if grep -E "EXT4-fs error|ZEXT4-fs error|WARNING: |BUG: |Oops|INFO: task" "$WORK/dmesg" > "$WORK/complaints"; then
+	echo "not ok kernel messages" | tee -a "$WORK/results"
+	sed 's/^/# /' "$WORK/complaints" | head -20
+fi
+passed=$(grep -c "^ok " "$WORK/results")
+failed=$(grep -c "^not ok " "$WORK/results")
+want=$((CUTS + 1))
+[ $((passed + failed)) -ge $want ] || {
+	echo "crash.sh: $((passed + failed)) results, expected $want or more" >&2; failed=$((failed + 1)); }
+echo "crash: $passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A disk with a volatile cache: an NBD server that loses unflushed writes at a power cut.
+
+    disk = VolatileDisk("disk.img", "/tmp/sock")     # serves from a thread
+    ... QEMU runs on Disk("/tmp/sock", nbd=True) and is killed ...
+    lost = disk.power_cut(seed=7)                    # disk.img is what survived
+
+A flush makes everything that was written before it durable; a FUA write only
+itself.  Of the rest each sector survives or not, by chance.
+"""
+
+import mmap
+import os
+import random
+import socket
+import struct
+import threading
+
+SECTOR = 512
+
+_OPT_EXPORT_NAME, _OPT_ABORT, _OPT_INFO, _OPT_GO = 1, 2, 6, 7
+_REP_ACK, _REP_INFO, _REP_ERR_UNSUP = 1, 3, 0x80000001
+_CMD_READ, _CMD_WRITE, _CMD_DISC, _CMD_FLUSH = 0, 1, 2, 3
+_FLAG_FUA = 1
+_EXPORT_FLAGS = 1 | 4 | 8    # has flags, flush, FUA
+_EINVAL = 22
+
+
+class VolatileDisk:
+    def __init__(self, image, sock_path):
+        self.image = str(image)
+        self.sock_path = str(sock_path)
+        self.live_path = self.image + ".live"
+        self.pending = []    # (offset, data, fua) in the order of arrival since the last flush
+        self.writes = self.flushes = 0
+        self.stop_at = None              # stop answering after this many writes
+        self.stopped = threading.Event()
+        self.switched_off = threading.Event()
+        self.lock = threading.Lock()
+        sparse_copy(self.image, self.live_path)
+        self.size = os.path.getsize(self.image)
+        self.stable = open(self.image, "r+b", buffering=0)
+        with open(self.live_path, "r+b") as live:
+            self.live = mmap.mmap(live.fileno(), self.size)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.sock_path)
+        self.listener.listen(4)
+        self.clients = []
+        self.threads = []
+        self._thread(self._accept)
+
+    def _thread(self, target, *args):
+        t = threading.Thread(target=target, args=args, daemon=True)
+        self.threads.append(t)
+        t.start()
+
+    # ---- protocol ----
+
+    def _accept(self):
+        while True:
+            try:
+                conn, _ = self.listener.accept()
+            except OSError:
+                return
+            self.clients.append(conn)
+            self._thread(self._client, conn)
+
+    def _client(self, conn):
+        try:
+            stream = conn.makefile("rb", buffering=1 << 20)
+            if self._handshake(conn, stream):
+                self._serve(conn, stream)
+        except (EOFError, OSError, ValueError):
+            pass
+        finally:
+            conn.close()
+
+    def _handshake(self, conn, stream):
+        conn.sendall(b"NBDMAGICIHAVEOPT" + struct.pack(">H", 3))
+        _read(stream, 4)
+        while True:
+            magic, option, length = struct.unpack(">8sII", _read(stream, 16))
+            if magic != b"IHAVEOPT":
+                return False
+            _read(stream, length)
+
+            def reply(kind, data=b""):
+                conn.sendall(struct.pack(">QIII", 0x3e889045565a9, option, kind, len(data)) + data)
+
+            if option == _OPT_EXPORT_NAME:
+                conn.sendall(struct.pack(">QH", self.size, _EXPORT_FLAGS))
+                return True
+            if option in (_OPT_GO, _OPT_INFO):
+                reply(_REP_INFO, struct.pack(">HQH", 0, self.size, _EXPORT_FLAGS))
+                reply(_REP_ACK)
+                if option == _OPT_GO:
+                    return True
+            elif option == _OPT_ABORT:
+                reply(_REP_ACK)
+                return False
+            else:
+                reply(_REP_ERR_UNSUP)
+
+    def _serve(self, conn, stream):
+        while True:
+            magic, flags, kind, handle, offset, length = struct.unpack(">IHHQQI", _read(stream, 28))
+            if magic != 0x25609513 or kind == _CMD_DISC:
+                return
+            if self.stopped.is_set():
+                self.switched_off.wait()
+                return
+            error, data = 0, b""
+            if kind == _CMD_WRITE:
+                self._write(offset, _read(stream, length), bool(flags & _FLAG_FUA))
+            elif kind == _CMD_READ:
+                data = self.live[offset:offset + length]
+            elif kind == _CMD_FLUSH:
+                self._flush()
+            else:
+                error = _EINVAL
+            conn.sendall(struct.pack(">IIQ", 0x67446698, error, handle) + data)
+
+    # ---- the cache ----
+
+    def _write(self, offset, data, fua):
+        with self.lock:
+            self.live[offset:offset + len(data)] = data
+            self.pending.append((offset, data, fua))
+            self.writes += 1
+            if self.stop_at and self.writes >= self.stop_at:
+                self.stopped.set()
+
+    def stop_after(self, writes):
+        """Answer no more once that many more writes have come: wait for .stopped, then kill."""
+        self.stop_at = self.writes + writes
+
+    def _flush(self):
+        with self.lock:
+            for offset, data, _ in self.pending:
+                os.pwrite(self.stable.fileno(), data, offset)
+            self.pending.clear()
+            self.flushes += 1
+
+    def _stop(self):
+        self.switched_off.set()
+        self.listener.close()
+        for conn in self.clients:
+            try:
+                conn.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        for t in self.threads[1:]:
+            t.join(10)
+        for path in (self.sock_path, self.live_path):
+            if os.path.exists(path):
+                os.unlink(path)
+
+    def power_cut(self, seed, keep=0.5):
+        """Stop; sectors written since the last flush survive with the given chance.
+
+        Returns (sectors written since the last flush, sectors of them lost).
+        """
+        self._stop()
+        rng = random.Random(seed)
+        seen = lost = 0
+        with self.lock:
+            for offset, data, fua in self.pending:
+                for at in range(0, len(data), SECTOR):
+                    seen += 1
+                    if fua or rng.random() < keep:
+                        os.pwrite(self.stable.fileno(), data[at:at + SECTOR], offset + at)
+                    else:
+                        lost += 1
+            self.pending.clear()
+        self.stable.close()
+        return seen, lost
+
+    def close(self):
+        """Stop as a device that is switched off after a flush."""
+        self._stop()
+        self._flush()
+        self.stable.close()
+
+
+def sparse_copy(source, target):
+    """A sparse copy."""
+    if os.path.exists(target):
+        os.unlink(target)
+    with open(source, "rb") as src, open(target, "wb") as dst:
+        size = os.path.getsize(source)
+        dst.truncate(size)
+        at = 0
+        while at < size:
+            try:
+                at = os.lseek(src.fileno(), at, os.SEEK_DATA)
+            except OSError:
+                break
+            end = os.lseek(src.fileno(), at, os.SEEK_HOLE)
+            src.seek(at)
+            dst.seek(at)
+            while at < end:
+                chunk = src.read(min(1 << 20, end - at))
+                dst.write(chunk)
+                at += len(chunk)
+
+
+def _read(stream, n):
+    data = stream.read(n)
+    if len(data) != n:
+        raise EOFError
+    return data

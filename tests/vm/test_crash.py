@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Power cuts: one run's writes and flushes are recorded, the disk is rebuilt as a cut at any
+moment would have left it, recovered and checked (tests/vm/crash/crash.sh).  Every cut is a test."""
+
+import re
+
+import pytest
+
+import conftest
+
+BATTERIES = {
+    "ordered": dict(cuts=50, args="DATA=ordered"),
+    "journal": dict(cuts=35, args="DATA=journal"),
+    "writeback-no-fua": dict(cuts=15, args="DATA=writeback FUA=0"),
+    "zjctl": dict(cuts=15, args="DATA=ordered 'RECOVER=zjctl recover --no-fsck' 'MKFS_OPTS=-b 4096 -J size=16 -O orphan_file'"),
+    "small-journal": dict(cuts=15, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
+}
+JOBS = 4
+
+_results = {}
+
+
+def battery(name):
+    """Run one battery, once; its result lines."""
+    if name not in _results:
+        _results[name] = ["not ok the battery raised: the first test that asked for it says why"]
+        what = BATTERIES[name]
+        with conftest.new_vm(cpus=4, memory="4G") as machine:
+            result = machine.sh(f"""
+                modprobe zjdisk ndev={1 + 2 * JOBS} || die "zjdisk"
+                [ -e /dev/zjdctl ] || die "no zjdctl"
+                modprobe $FS
+                sh /lib/zj/crash.sh FSTYPE=$FS {what['args']} CUTS={what['cuts']} JOBS={JOBS} \\
+                    SEED=$(date +%s) TIME=6 BIN=/usr/bin
+            """, timeout=570)
+            lines = re.findall(r"^(?:not )?ok .*(?:\n# .*)*", result.out, re.M)
+            if result.rc == 2 or not lines:
+                lines = [f"not ok the battery did not run: {result.out[-3000:]}"]
+            try:
+                machine.check_console()
+            except AssertionError as error:
+                lines.insert(0, f"not ok console: {error}")
+            _results[name] = lines
+    return _results[name]
+
+
+@pytest.mark.parametrize("name", BATTERIES)
+def test_load_and_console(name):
+    lines = battery(name)
+    assert not [line for line in lines if "load without a cut" in line and line.startswith("not")], lines
+    assert not lines[0].startswith("not ok console"), lines[0]
+    assert not [line for line in lines if line.startswith("not ok kernel messages")], lines
+    assert len([line for line in lines if "cut=" in line]) >= BATTERIES[name]["cuts"], lines[-1]
+
+
+@pytest.mark.parametrize("name,n", [(b, n) for b in BATTERIES for n in range(BATTERIES[b]["cuts"])])
+def test_power_cut(name, n):
+    """The n-th cut of a battery, with the cut inside its recovery where there was one."""
+    cuts = [line for line in battery(name) if "cut=" in line]
+    first = [line for line in cuts if "in-recovery" not in line]
+    nested = [line for line in cuts if "in-recovery" in line]
+    assert n < len(first), "the battery ended early: " + "\n".join(battery(name)[-3:])
+    assert first[n].startswith("ok"), first[n]
+    # Later cuts than there are pairs have nothing nested.
+    if n < len(nested):
+        assert nested[n].startswith("ok"), nested[n]
+
+
+def test_recording_disk():
+    """The disk that the batteries rest on: what it keeps, loses and refuses."""
+    with conftest.new_vm(cpus=2, memory="2G") as machine:
+        result = machine.sh("modprobe zjdisk ndev=2 || die zjdisk\nzjdisk-test", timeout=120)
+    assert result, result.out
+
+
+def test_battery_finds_loss():
+    """On a disk that keeps nothing it promised, cuts must fail; else the batteries prove nothing."""
+    with conftest.new_vm(cpus=4, memory="4G") as machine:
+        machine.allow = (".*",)      # what the kernel says of such a disk is its affair
+        result = machine.sh(f"""
+            modprobe zjdisk ndev={1 + 2 * JOBS} || die "zjdisk"
+            modprobe $FS
+            sh /lib/zj/crash.sh FSTYPE=$FS DATA=ordered CUTS=24 NESTED=0 JOBS={JOBS} LIE=3 \\
+                SEED=$(date +%s) TIME=6 BIN=/usr/bin
+        """, timeout=300)
+    assert result.rc == 1, result.out[-3000:]
+    assert "not ok cut=" in result.out

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every feature of ext4 that zext4 takes: the load of the crash battery, power cuts, e2fsck after each.
+
+One VM runs one battery, since a battery wants the memory; a cut is a line of its output."""
+
+import re
+
+import pytest
+
+import conftest
+
+JOBS = 4
+CUTS = 8
+SMALL = "-J size=16"
+
+# mke2fs options, mount options, what prepares the load's directory, what every mount needs
+FEATURES = {
+    "1k-blocks": dict(mkfs=f"-b 1024 {SMALL}"),
+    "2k-blocks": dict(mkfs=f"-b 2048 {SMALL}", data="journal"),
+    "bigalloc": dict(mkfs=f"-O bigalloc -C 16384 {SMALL}"),
+    "plain": dict(mkfs=f"-b 4096 -O ^metadata_csum,^64bit,^orphan_file,^flex_bg,uninit_bg {SMALL}"),
+    "orphan_file": dict(mkfs=f"-b 4096 -O orphan_file,64bit,metadata_csum {SMALL}"),
+    "indirect": dict(mkfs=f"-b 4096 -O ^extent,^64bit {SMALL}", data="journal"),
+    "casefold": dict(mkfs=f"-b 4096 -O casefold -E encoding=utf8 {SMALL}", setup="chattr +F"),
+    "quota": dict(mkfs=f"-b 4096 -O quota,project -E quotatype=usrquota:grpquota:prjquota {SMALL}"),
+    "encrypt": dict(mkfs=f"-b 4096 -O encrypt {SMALL}", setup="fsctl encrypt", unlock="fsctl add-key"),
+    "inline_data": dict(mkfs=f"-b 4096 -I 1024 -O inline_data {SMALL}"),
+    "ea_inode": dict(mkfs=f"-b 4096 -O ea_inode,large_dir {SMALL}"),
+    "128-byte-inodes": dict(mkfs=f"-b 4096 -I 128 {SMALL}"),
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_power_cuts(name):
+    what = FEATURES[name]
+    with conftest.new_vm(cpus=4, memory="4G") as machine:
+        result = machine.sh(f"""
+            for m in cts xts quota_v2; do modprobe $m; done
+            modprobe zjdisk ndev={1 + 2 * JOBS} || die "zjdisk"
+            modprobe $FS
+            sh /lib/zj/crash.sh FSTYPE=$FS DATA={what.get('data', 'ordered')} CUTS={CUTS} JOBS={JOBS} \\
+                'MKFS_OPTS={what['mkfs']}' 'SETUP={what.get('setup', '')}' 'UNLOCK={what.get('unlock', '')}' \\
+                NESTED=4 SEED=$(date +%s) TIME=3 BIN=/usr/bin
+        """, timeout=300)
+        machine.check_console()
+    cuts = re.findall(r"^ok cut=", result.out, re.M)
+    assert result.rc == 0 and len(cuts) >= CUTS, result.out[-4000:]
+
+
+def test_verity(guest):
+    """What was enabled and fsynced is a verity file after a crash; an interrupted one is none."""
+    guest("""
+        mk /dev/vda -O verity
+        mnt /dev/vda; known_tree; sync
+        fsctl verity /mnt/tree/d1/numbers || die "enable verity"
+        fsctl fsync /mnt/tree/d1/numbers || die "fsync"
+        fsctl verity /mnt/tree/d2/numbers || die "enable verity"
+        crash
+        mnt /dev/vda; check_tree
+        lsattr /mnt/tree/d1/numbers | grep -q 'V' || die "the verity flag is gone: $(lsattr /mnt/tree/d1/numbers)"
+        ! sh -c 'echo x >>/mnt/tree/d1/numbers' 2>/dev/null || die "a verity file was written"
+        unmnt; fsck /dev/vda
+        mount -t ext4 /dev/vda /mnt || die "stock mount"
+        check_tree; umount /mnt
+    """)

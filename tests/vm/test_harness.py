@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The harness itself: a machine that dies is a VMError that says so, never anything else."""
+
+import signal
+
+import pytest
+
+import conftest
+import vm
+
+
+def test_dead_machine_is_a_vm_error():
+    with conftest.new_vm(modules=[], memory="512M") as machine:
+        job = machine.spawn("sleep 1000")
+        machine.proc.send_signal(signal.SIGKILL)
+        with pytest.raises(vm.VMError, match="QEMU ended with status -9"):
+            job.wait(timeout=30)
+        with pytest.raises(vm.VMError, match="QEMU ended with status -9"):
+            machine.sh("true")
+
+
+@pytest.mark.parametrize("death", [ConnectionResetError, vm.VMError, vm.ConsoleError])
+def test_broken_kvm_means_emulation(monkeypatch, tmp_path, death):
+    """The trial must not decide a test: whatever kills it, the answer is software emulation."""
+    def boot(self, timeout):
+        raise death("the trial")
+    monkeypatch.setattr(vm.VM, "_boot", boot)
+    monkeypatch.setattr(vm, "BUILD", tmp_path)
+    monkeypatch.setattr(vm.os, "access", lambda path, mode: True)
+    assert vm._kvm_trial() == "tcg"
+    assert (tmp_path / "vm" / "accel").read_text().endswith(" tcg\n")

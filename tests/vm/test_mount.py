@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Mounting, unmounting, options, and what must be refused."""
+
+import pytest
+
+zext4 = pytest.mark.zext4
+
+
+@zext4
+def test_load_unload(guest):
+    guest("""
+        for n in 1 2 3; do
+            modprobe zext4 || die "modprobe zext4"
+            grep -q '^nodev.*zext4\\|zext4$' /proc/filesystems || die "no file system type"
+            rmmod zext4 && rmmod zjournal || die "rmmod"
+        done
+        ! lsmod | grep -q zjournal || die "zjournal is still loaded"
+        ! grep -E 'zext4|zj_' /proc/slabinfo || die "slabs are left"
+    """)
+
+
+@zext4
+def test_loads_beside_stock_ext4(guest):
+    guest("""
+        modprobe ext4 && modprobe zext4 || die "modprobe"
+        mk /dev/vda; mk /dev/vdb
+        mkdir -p /mnt2
+        mount -t ext4 /dev/vdb /mnt2 || die "stock mount"
+        mnt /dev/vda
+        known_tree; cp -r /mnt/tree /mnt2/
+        unmnt; umount /mnt2
+        fsck /dev/vda; fsck /dev/vdb
+    """)
+
+
+def test_mount_umount_remount(guest):
+    guest("""
+        mk /dev/vda
+        mnt /dev/vda; known_tree; unmnt; fsck /dev/vda
+        mnt /dev/vda; check_tree
+        mount -o remount,ro /mnt || die "remount ro"
+        ! touch /mnt/x 2>/dev/null || die "wrote to a read-only mount"
+        check_tree; fsck /dev/vda
+        mount -o remount,rw /mnt || die "remount rw"
+        touch /mnt/x || die "touch after remount rw"
+        unmnt; fsck /dev/vda
+        mnt /dev/vda ro; check_tree; [ -e /mnt/x ] || die "x is missing"
+        unmnt; fsck /dev/vda
+    """)
+
+
+@pytest.mark.parametrize("mode", ["ordered", "journal", "writeback"])
+def test_data_mode(guest, mode):
+    guest(f"""
+        mk /dev/vda
+        mnt /dev/vda data={mode}
+        grep -q ' /mnt .*data={mode}' /proc/mounts || [ {mode} = ordered ] || die "mode not set"
+        known_tree
+        stress -p 4 -n 400 -s 3 /mnt || die "stress"
+        sync; check_tree; unmnt; fsck /dev/vda
+        mnt /dev/vda; check_tree; unmnt
+    """)
+
+
+@zext4
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+def test_lanes(guest, lanes):
+    """The guest has two CPUs: fewer, as many and more lanes than CPUs."""
+    guest(f"""
+        mk /dev/vda
+        mark lanes-{lanes}
+        mnt /dev/vda lanes={lanes}
+        grep -q 'lanes={lanes}' /proc/mounts || die "option not shown: $(grep /mnt /proc/mounts)"
+        stress -p 4 -n 400 -s {lanes} /mnt || die "stress"
+        unmnt; fsck /dev/vda
+    """)
+
+
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_block_sizes_and_cpus(cpus):
+    """1 KiB and 4 KiB blocks on one and on four CPUs."""
+    import conftest
+    fresh = conftest.Guest(cpus=cpus)
+    try:
+        run = conftest.Runner(fresh.ensure())
+        for size in (1024, 4096):
+            run(f"""
+                mk /dev/vda -b {size}
+                mnt /dev/vda; known_tree
+                stress -p 4 -n 300 -s {size} /mnt || die "stress"
+                unmnt; fsck /dev/vda; mnt /dev/vda; check_tree; unmnt
+            """)
+        fresh.vm.check_console()
+    finally:
+        fresh.close()
+
+
+REFUSED = """
+    before=$(sha256sum <$DEV)
+    mark refused
+    no_mnt $FS $DEV "$OPTIONS"
+    [ "$(sha256sum <$DEV)" = "$before" ] || die "the refused mount wrote to the disk"
+    said "$MESSAGE"
+"""
+
+
+def refused(dev="/dev/vdc", options="", message="zext4|zjournal"):
+    return f"DEV={dev}; OPTIONS='{options}'; MESSAGE='{message}'\n" + REFUSED
+
+
+@zext4
+@pytest.mark.parametrize("option", ["lanes=0", "lanes=x", "lanes=9999", "lanes=-1", "lanes=",
+                                    "nonsense=1"])
+def test_bad_option(guest, option):
+    guest("mk /dev/vdc\n" + refused(options=option))
+
+
+def test_stock_mount_between(guest):
+    guest("""
+        mk /dev/vda
+        mnt /dev/vda; known_tree; unmnt
+        mount -t ext4 /dev/vda /mnt || die "stock mount of a clean file system"
+        check_tree; rm -r /mnt/tree/d1; cp -r /mnt/tree/d2 /mnt/tree/d1
+        seq 100 400 >/mnt/tree/d1/numbers
+        umount /mnt; fsck /dev/vda
+        mnt /dev/vda; check_tree; stress -p 2 -n 200 /mnt; unmnt; fsck /dev/vda
+    """)
+
+
+@zext4
+def test_dirty_stock_journal(guest):
+    """A crashed stock ext4: refused with the remedy, or recovered as stock would."""
+    guest("""
+        mk /dev/vda
+        mount -t ext4 /dev/vda /mnt || die "stock mount"
+        known_tree; sync; echo more >/mnt/more; sync
+        dd if=/dev/vda of=/dev/vdb bs=1M 2>/dev/null     # still mounted: as after a crash
+        umount /mnt
+        dumpe2fs -h /dev/vdb 2>/dev/null | grep -q needs_recovery || die "not dirty"
+        before=$(sha256sum </dev/vdb)
+        mark dirty
+        if mount -t zext4 /dev/vdb /mnt 2>/dev/null; then
+            check_tree; umount /mnt
+        else
+            [ "$(sha256sum </dev/vdb)" = "$before" ] || die "the refused mount wrote to the disk"
+            said 'e2fsck'
+            e2fsck -fy /dev/vdb; fsck /dev/vdb
+            mnt /dev/vdb; check_tree; unmnt
+        fi
+        fsck /dev/vdb
+    """)
+
+
+@zext4
+def test_journal_too_small(guest):
+    """e2fsprogs makes no journal below 1024 blocks; 1 KiB blocks make that 1 MiB."""
+    guest("mk /dev/vdc -b 4096 -J size=4; mnt /dev/vdc lanes=64; stress -p 2 -n 200 /mnt; unmnt; fsck /dev/vdc")
+    guest("""
+        mk /dev/vdc -b 1024 -J size=1
+        mark small
+        before=$(sha256sum </dev/vdc)
+        if mount -t zext4 -o lanes=64 /dev/vdc /mnt 2>/dev/null; then
+            said 'lanes'
+            stress -p 2 -n 200 /mnt; unmnt; fsck /dev/vdc
+        else
+            said 'tune2fs'
+            [ "$(sha256sum </dev/vdc)" = "$before" ] || die "the refused mount wrote to the disk"
+        fi
+    """)
+
+
+def test_no_journal(guest):
+    """Without a journal it is what stock ext4 is without one."""
+    guest("""
+        mk /dev/vdc -O ^has_journal; mnt /dev/vdc; known_tree
+        stress -p 2 -n 200 /mnt || die stress
+        unmnt; fsck /dev/vdc
+    """)
+
+
+@zext4
+def test_fast_commit_switched_off(guest):
+    guest("""
+        mk /dev/vda -O fast_commit
+        mark fc
+        mnt /dev/vda; said 'fast_commit'
+        stress -p 2 -n 200 /mnt; unmnt; fsck /dev/vda
+        mount -t ext4 /dev/vda /mnt || die "stock mount afterwards"
+        umount /mnt; fsck /dev/vda
+    """)
+
+
+def test_freeze_thaw(guest):
+    guest("""
+        mk /dev/vda; mnt /dev/vda
+        stress -p 3 -t 6 /mnt & load=$!
+        sleep 1
+        for n in 1 2 3; do
+            fsfreeze --freeze /mnt || die "freeze"
+            fsck /dev/vda
+            fsfreeze --unfreeze /mnt || die "thaw"
+            sleep 0.3
+        done
+        wait $load || die "stress"
+        unmnt; fsck /dev/vda
+    """)
+
+
+def test_frozen_image_is_clean(guest):
+    """A copy taken while frozen is a clean file system for the stock tools and for stock ext4."""
+    guest("""
+        mk /dev/vda; mnt /dev/vda; known_tree
+        stress -p 2 -n 200 /mnt
+        fsfreeze --freeze /mnt || die "freeze"
+        dd if=/dev/vda of=/dev/vdb bs=1M 2>/dev/null
+        fsfreeze --unfreeze /mnt
+        unmnt
+        fsck /dev/vdb
+        mount -t ext4 /dev/vdb /mnt || die "stock mount of the copy"
+        check_tree; umount /mnt; fsck /dev/vda
+    """)
+
+
+@pytest.mark.parametrize("flag", [0, 1, 2])
+def test_shutdown_ioctl(guest, flag):
+    """EXT4_IOC_SHUTDOWN: default, with and without flushing the log."""
+    guest(f"""
+        mk /dev/vda; mnt /dev/vda; known_tree; sync
+        stress -p 2 -n 200 /mnt
+        fsctl shutdown {flag} /mnt || die "shutdown ioctl"
+        ! touch /mnt/after 2>/dev/null || die "wrote after the shutdown"
+        unmnt
+        mnt /dev/vda; check_tree; unmnt; fsck /dev/vda
+    """)
+
+
+def test_lazy_umount_after_shutdown(guest):
+    guest("""
+        mk /dev/vda; mnt /dev/vda; known_tree; sync
+        stress -p 2 -t 4 /mnt >/dev/null 2>&1 & load=$!
+        sleep 1
+        fsctl shutdown 2 /mnt
+        umount -l /mnt || die "umount -l"
+        wait $load
+        mnt /dev/vda; check_tree; unmnt; fsck /dev/vda
+    """)

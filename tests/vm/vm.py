@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boots a kernel in QEMU and runs shell scripts in it.
+
+    with VM(modules=[...], disks=[Disk("a.img", size="256M")]) as vm:
+        result = vm.sh("mke2fs -q -t ext4 /dev/vda && echo made")
+
+A script's output and exit status come back as a Result.  What the kernel says
+goes to a console file; check_console() raises when it holds a complaint.
+"""
+
+import atexit
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pack
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / "build"
+
+COMPLAINTS = [
+    r"BUG:", r"WARNING: ", r"\bOops\b", r"KASAN", r"UBSAN", r"general protection fault",
+    r"Kernel panic", r"INFO: task .* blocked for more than", r"soft lockup", r"hard LOCKUP",
+    r"hung task", r"rcu.*detected.*stall", r"kernel BUG at", r"refcount_t:", r"list_(add|del) corruption",
+    r"Objects remaining in", r"still has objects", r"scheduling while atomic",
+    r"possible recursive locking", r"circular locking", r"inconsistent lock state",
+]
+
+# Time limits are multiplied by this: debug kernels are slow.
+SLOW = float(os.environ.get("ZJ_SLOW", "1"))
+
+_living = set()
+
+
+def _kill_all():
+    for vm in list(_living):
+        vm.kill()
+
+
+atexit.register(_kill_all)
+
+
+class VMError(Exception):
+    """The VM did not boot, died or did not answer in time."""
+
+
+class ConsoleError(AssertionError):
+    """The kernel complained on the console."""
+
+
+@dataclass
+class Kernel:
+    """What to boot: version, image and the directory of its modules."""
+    version: str
+    image: Path
+    moddir: Path
+
+    @staticmethod
+    def find():
+        """The kernel named by ZJ_KVER (and ZJ_KIMAGE, ZJ_MODDIR), else the newest 6.12 with headers."""
+        version = os.environ.get("ZJ_KVER")
+        if not version:
+            found = [p.name for p in Path("/lib/modules").glob("6.12*")
+                     if (p / "build").exists() and Path(f"/boot/vmlinuz-{p.name}").exists()]
+            if not found:
+                raise VMError("no 6.12 kernel with headers in /boot and /lib/modules; run tools/deps")
+            version = max(found, key=lambda v: [int(n) for n in re.findall(r"\d+", v)])
+        image = Path(os.environ.get("ZJ_KIMAGE", f"/boot/vmlinuz-{version}"))
+        return Kernel(version, image, Path(os.environ.get("ZJ_MODDIR", f"/lib/modules/{version}")))
+
+    def own_modules(self):
+        return pack.own_modules(BUILD / f"kmod-{self.version}")
+
+
+@dataclass
+class Disk:
+    """A disk of the guest; vda, vdb, ... and nvme0n1, ... in the order given.
+
+    path: image file, made sparse if size is given; or an NBD server's unix socket
+    iface: virtio or nvme
+    cache: QEMU's cache mode; unsafe shows the guest a volatile cache and syncs nothing here
+    """
+    path: str
+    size: str = ""
+    iface: str = "virtio"
+    cache: str = "unsafe"
+    nbd: bool = False
+
+    def args(self, n):
+        if self.nbd:
+            drive = ["-blockdev", f"driver=nbd,node-name=disk{n},server.type=unix,"
+                                  f"server.path={self.path},export=d,cache.direct=on"]
+        else:
+            if self.size:
+                make_image(self.path, self.size)
+            drive = ["-drive", f"if=none,id=disk{n},format=raw,file={self.path},cache={self.cache}"]
+        if self.iface == "nvme":
+            return drive + ["-device", f"nvme,drive=disk{n},serial=disk{n}"]
+        extra = ",write-cache=on" if self.nbd else ""
+        return drive + ["-device", f"virtio-blk-pci,drive=disk{n},serial=disk{n}{extra}"]
+
+
+@dataclass
+class Result:
+    rc: int
+    out: str
+
+    def __bool__(self):
+        return self.rc == 0
+
+
+@dataclass
+class Job:
+    """A script running in the guest."""
+    vm: "VM"
+    name: str
+    rc: int | None = field(default=None)
+
+    def output(self):
+        path = self.vm.share / f"{self.name}.out"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def wait(self, timeout=120):
+        self.vm._wait(lambda: self.name in self.vm.finished, timeout, f"script {self.name}")
+        self.rc = self.vm.finished[self.name]
+        return Result(self.rc, self.output())
+
+
+def guest_scripts():
+    return sorted([*HERE.glob("guest/*.sh"), *HERE.glob("crash/*.sh"), *ROOT.glob("bench/*.sh"),
+                   *ROOT.glob("demo/*.sh")])
+
+
+def make_image(path, size):
+    subprocess.run(["truncate", "-s", str(size), str(path)], check=True)
+
+
+def accel():
+    """QEMU's accelerator arguments: KVM where a bounded trial boots, else software emulation."""
+    choice = os.environ.get("ZJ_ACCEL") or _kvm_trial()
+    if choice == "kvm":
+        return ["-accel", "kvm", "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi", "-cpu", "max"]
+
+
+def _kvm_trial():
+    """Boot the real guest under KVM for a few seconds; the answer is kept per boot of this host."""
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    cache = BUILD / "vm" / "accel"
+    if cache.exists():
+        known = cache.read_text().split()
+        if len(known) == 2 and known[0] == boot_id:
+            return known[1]
+    answer = "tcg"
+    if os.access("/dev/kvm", os.R_OK | os.W_OK):
+        trial = VM(modules=[], cpus=2, accel=["-accel", "kvm", "-cpu", "host"])
+        try:
+            trial._boot(timeout=12)
+            answer = "kvm" if trial.sh("true", timeout=5) else "tcg"
+        except (VMError, ConsoleError, OSError):
+            pass                         # whatever it died of, KVM does not boot our guest
+        finally:
+            trial.kill()
+            trial.cleanup()
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    cache.write_text(f"{boot_id} {answer}\n")
+    return answer
+
+
+class VM:
+    def __init__(self, modules=None, disks=(), cpus=2, memory="1G", kernel=None, programs=(),
+                 cmdline="", qemu_args=(), accel=None):
+        self.kernel = kernel or Kernel.find()
+        self.modules = self.kernel.own_modules() if modules is None else list(modules)
+        self.disks = list(disks)
+        self.cpus = cpus
+        self.memory = memory
+        self.programs = [Path(p) for p in programs]
+        self.cmdline = cmdline
+        self.qemu_args = list(qemu_args)
+        self.accel = accel
+        self.allow = ()      # console messages that are no complaint
+        self.prelude = ""    # goes before every script
+        self.proc = None
+        self.sock = None
+        self.dir = None
+        self.finished = {}
+        self.checked = 0
+        self._count = 0
+        self._next_peek = 0
+        self._buffer = b""
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exc):
+        self.kill()
+        self.cleanup()
+
+    # ---- life ----
+
+    def start(self, timeout=90):
+        """Boot; once more if that fails: QEMU 7.2's emulation now and then breaks a boot."""
+        try:
+            self._boot(timeout)
+        except VMError as error:
+            print(f"vm: booting again after: {str(error).splitlines()[0]}")
+            self.kill()
+            self.cleanup()
+            self._boot(timeout)
+
+    def _boot(self, timeout):
+        self.finished, self._buffer = {}, b""
+        self.dir = Path(tempfile.mkdtemp(prefix="zjvm-"))
+        self.share = self.dir / "share"
+        self.share.mkdir()
+        self.console = self.dir / "console"
+        initrd = pack.build(BUILD / "vm", self.kernel.version, self.kernel.moddir,
+                            HERE / "guest" / "init", self.modules, self.programs,
+                            [(f"lib/zj/{p.name}", p) for p in guest_scripts()])
+        _living.add(self)
+        log = open(self.dir / "qemu.log", "wb")
+        self.proc = subprocess.Popen(self._command(initrd), stdin=subprocess.DEVNULL, stdout=log,
+                                     stderr=log, start_new_session=True)
+        log.close()
+        self._connect(time.monotonic() + 20)
+        self._wait(lambda: "ready" in self.finished, timeout, "boot")
+
+    def _command(self, initrd):
+        append = ("console=ttyS0 quiet panic=-1 mitigations=off no_timer_check "
+                  "rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 tsc=reliable " + self.cmdline)
+        cmd = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
+               "-no-reboot", "-machine", "q35", "-smp", str(self.cpus), "-m", self.memory,
+               *(self.accel or accel()),
+               "-kernel", str(self.kernel.image), "-initrd", str(initrd), "-append", append,
+               "-chardev", f"file,id=con,path={self.console}", "-serial", "chardev:con",
+               "-chardev", f"socket,id=agent,path={self.dir}/agent,server=on,wait=off",
+               "-serial", "chardev:agent",
+               "-virtfs", f"local,path={self.share},mount_tag=share,security_model=none,"
+                          "multidevs=forbid"]
+        for n, disk in enumerate(self.disks):
+            cmd += disk.args(n)
+        return cmd + self.qemu_args
+
+    def _connect(self, deadline):
+        while True:
+            try:
+                self.sock = socket.socket(socket.AF_UNIX)
+                self.sock.connect(str(self.dir / "agent"))
+                self.sock.settimeout(0.2)
+                return
+            except OSError:
+                self.sock.close()
+                self._alive("QEMU did not start")
+                if time.monotonic() > deadline:
+                    raise VMError("QEMU did not open its socket")
+                time.sleep(0.05)
+
+    def _alive(self, what):
+        if self.proc.poll() is not None:
+            qemu = (self.dir / "qemu.log").read_text(errors="replace")
+            raise VMError(f"{what}: QEMU ended with status {self.proc.returncode}\n{qemu}"
+                          f"{self.console_tail()}")
+
+    def _wait(self, done, timeout, what):
+        timeout *= SLOW
+        deadline = time.monotonic() + timeout
+        while not done():
+            if time.monotonic() > self._next_peek:
+                self._peek_console()
+            try:
+                data = self.sock.recv(4096)
+            except TimeoutError:
+                data = None
+            except ConnectionError:      # QEMU died with something of ours unread
+                data = b""
+            if data == b"":
+                self._wait_for_end()
+            if not data:
+                self._alive(what)
+                if time.monotonic() > deadline:
+                    self._show_blocked_tasks()
+                    raise VMError(f"{what}: no end within {timeout:.0f} s\n{self.console_tail(200)}")
+                continue
+            self._buffer += data
+            *lines, self._buffer = self._buffer.split(b"\n")
+            for line in lines:
+                self._line(line.decode(errors="replace").split())
+
+    def _wait_for_end(self):
+        try:
+            self.proc.wait(10)
+        except subprocess.TimeoutExpired:
+            raise VMError(f"QEMU closed its socket but lives on\n{self.console_tail()}") from None
+
+    def _peek_console(self):
+        """Raise at the first complaint instead of waiting for the time limit."""
+        seen = self.checked
+        self.check_console()
+        self.checked = seen
+        self._next_peek = time.monotonic() + 2
+
+    def _show_blocked_tasks(self):
+        if "ready" in self.finished:
+            try:
+                (self.share / "blocked.sh").write_text("echo w >/proc/sysrq-trigger\n")
+                self.sock.sendall(b"blocked\n")
+                time.sleep(3)
+            except OSError:
+                pass
+
+    def _line(self, words):
+        if words[:1] == ["ready"]:
+            self.finished["ready"] = 0
+        elif len(words) == 3 and words[0] == "done":
+            self.finished[words[1]] = int(words[2])
+
+    @property
+    def running(self):
+        return self.proc is not None and self.proc.poll() is None
+
+    def kill(self):
+        """SIGKILL in the middle of whatever it does."""
+        if self.running:
+            self.proc.send_signal(signal.SIGKILL)
+        if self.proc:
+            self.proc.wait()
+        if self.sock:
+            self.sock.close()
+        _living.discard(self)
+
+    def cleanup(self):
+        keep = os.environ.get("ZJ_KEEP_CONSOLE")
+        if self.dir and self.dir.exists():
+            if keep:
+                shutil.copy(self.console, keep)
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+    # ---- work ----
+
+    def spawn(self, script):
+        """Start a shell script in the guest."""
+        self._count += 1
+        name = f"j{self._count}"
+        (self.share / f"{name}.sh").write_text(self.prelude + ". /lib/zj/lib.sh\n" + script + "\n")
+        try:
+            self.sock.sendall(f"{name}\n".encode())
+        except ConnectionError:
+            self._wait_for_end()
+            self._alive(f"script {name}")
+        return Job(self, name)
+
+    def sh(self, script, timeout=120):
+        """Run a shell script in the guest to its end."""
+        return self.spawn(script).wait(timeout)
+
+    def wait_file(self, name, timeout=60):
+        """Until a script has made the file /share/NAME."""
+        self._wait(lambda: (self.share / name).exists(), timeout, f"file {name}")
+
+    def idle(self, seconds):
+        """Let the guest run; raises if it dies."""
+        end = time.monotonic() + seconds
+        self._wait(lambda: time.monotonic() >= end, seconds + 5, "running")
+
+    # ---- what the kernel says ----
+
+    def console_text(self):
+        return self.console.read_text(errors="replace") if self.console.exists() else ""
+
+    def console_tail(self, lines=60):
+        return "\n".join(self.console_text().splitlines()[-lines:])
+
+    def check_console(self):
+        """Raise if the kernel complained since the last check; self.allow lets patterns pass."""
+        text = self.console_text()
+        new, self.checked = text[self.checked:], len(text)
+        lines = new.splitlines()
+        for n, line in enumerate(lines):
+            if any(re.search(p, line) for p in COMPLAINTS) and \
+                    not any(re.search(p, line) for p in self.allow):
+                raise ConsoleError("kernel complaint:\n" + "\n".join(lines[max(0, n - 5):n + 80]))

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * zjdisk: /dev/zjdctl.  Reading it shows one line per disk.  Writing one line
+ * to it is one command (N, S: disk numbers; [x] may be left out):
+ *
+ *	N record on|off|clear	on: content now is the base, sequence from 0
+ *	N rebuild S CUT SEED [LIE [WHOLE]]	see struct zjd_cut; N not in use
+ *	N copy S		content of S, as it is now, into N
+ *	N fail read|write|flush [SKIP [COUNT [FIRST LAST]]]	with EIO; up to 4
+ *	N fail off
+ *	N power off|on		off: every request fails from now on
+ *	N latency US JITTER_US FLUSH_US	JITTER_US also reorders
+ *	N cache 0|1 FUA		volatile cache and FUA, 0|1 each
+ *	N fill PATTERN		the whole disk, with a 64-bit pattern (0x...)
+ *	N stats			sets the counters to 0
+ *
+ * /sys/kernel/debug/zjdisk/N lists a recording, with the last rebuild's choices.
+ */
+#include <linux/debugfs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "zjdisk.h"
+#include "zjdisk_ioctl.h"
+
+static struct dentry *zjd_debug;
+
+static struct zjd_dev *zjd_dev_of(long long nr)
+{
+	return nr >= 0 && nr < zjd_ndev ? &zjd_devs[nr] : NULL;
+}
+
+static int zjd_cmd_record(struct zjd_dev *dev, const char *arg)
+{
+	int err = -EINVAL;
+
+	down_write(&dev->sem);
+	if (!strcmp(arg, "on")) {
+		err = zjd_record_start(dev);
+	} else if (!strcmp(arg, "off")) {
+		zjd_record_stop(dev);
+		err = 0;
+	} else if (!strcmp(arg, "clear")) {
+		zjd_record_clear(dev);
+		err = 0;
+	}
+	up_write(&dev->sem);
+	return err;
+}
+
+static int zjd_cmd_rebuild(struct zjd_dev *dst, const char *args)
+{
+	struct zjd_cut cut = {};
+	struct zjd_dev *src;
+	int nr, n, err;
+
+	n = sscanf(args, "%d %llu %llu %u %llu", &nr, &cut.seq, &cut.seed,
+		   &cut.lie, &cut.whole);
+	src = zjd_dev_of(nr);
+	if (n < 3 || !src)
+		return -EINVAL;
+	/* Into itself: after a recording, as a live power cut. */
+	if (src != dst)
+		down_read(&src->sem);
+	down_write_nested(&dst->sem, SINGLE_DEPTH_NESTING);
+	err = zjd_rebuild(dst, src, &cut);
+	up_write(&dst->sem);
+	if (src != dst)
+		up_read(&src->sem);
+	return err;
+}
+
+/* Swaps in a table made beforehand; the old one or, on error, that one goes. */
+static int zjd_set_content(struct zjd_dev *dev, struct page **table)
+{
+	int err = 0;
+
+	if (!table)
+		return -ENOMEM;
+	down_write(&dev->sem);
+	if (disk_openers(dev->disk) || dev->recording) {
+		err = -EBUSY;
+	} else {
+		spin_lock_bh(&dev->lock);
+		swap(dev->pages, table);
+		dev->rebuilt[0] = 0;
+		spin_unlock_bh(&dev->lock);
+	}
+	up_write(&dev->sem);
+	zjd_free_table(table, dev->npages);
+	return err;
+}
+
+static int zjd_cmd_copy(struct zjd_dev *dev, const char *args)
+{
+	struct zjd_dev *src;
+	struct page **table;
+	int nr;
+
+	if (kstrtoint(args, 10, &nr) || !zjd_dev_of(nr))
+		return -EINVAL;
+	src = zjd_dev_of(nr);
+	down_read(&src->sem);
+	if (disk_openers(src->disk))
+		table = ERR_PTR(-EBUSY);
+	else
+		table = zjd_copy_table(src->pages, src->npages);
+	up_read(&src->sem);
+	return IS_ERR(table) ? PTR_ERR(table) : zjd_set_content(dev, table);
+}
+
+static int zjd_cmd_fill(struct zjd_dev *dev, const char *args)
+{
+	struct page **table, *page;
+	u64 pattern, i, *p;
+
+	if (kstrtou64(args, 0, &pattern))
+		return -EINVAL;
+	page = alloc_page(GFP_KERNEL);
+	if (!page)
+		return -ENOMEM;
+	p = page_address(page);
+	for (i = 0; i < PAGE_SIZE / sizeof(*p); i++)
+		p[i] = pattern;
+	table = zjd_alloc_table(dev->npages);
+	for (i = 0; table && i < dev->npages; i++) {
+		get_page(page);
+		table[i] = page;
+	}
+	put_page(page);
+	return zjd_set_content(dev, table);
+}
+
+static int zjd_cmd_fail(struct zjd_dev *dev, const char *args)
+{
+	struct zjd_fault f = { .count = U64_MAX, .last = U64_MAX };
+	char op[8];
+	int i, err = -ENOSPC;
+
+	if (sscanf(args, "%7s %llu %llu %llu %llu", op, &f.skip, &f.count,
+		   &f.first, &f.last) < 1)
+		return -EINVAL;
+	if (!strcmp(op, "read"))
+		f.op = ZJD_FAIL_READ;
+	else if (!strcmp(op, "write"))
+		f.op = ZJD_FAIL_WRITE;
+	else if (!strcmp(op, "flush"))
+		f.op = ZJD_FAIL_FLUSH;
+	else if (strcmp(op, "off"))
+		return -EINVAL;
+	spin_lock_bh(&dev->lock);
+	if (!f.op) {
+		memset(dev->faults, 0, sizeof(dev->faults));
+		err = 0;
+	}
+	for (i = 0; err && i < ZJD_FAULTS; i++) {
+		if (dev->faults[i].op)
+			continue;
+		dev->faults[i] = f;
+		err = 0;
+	}
+	spin_unlock_bh(&dev->lock);
+	return err;
+}
+
+static int zjd_cmd_latency(struct zjd_dev *dev, const char *args)
+{
+	u32 lat, jitter, flush;
+
+	if (sscanf(args, "%u %u %u", &lat, &jitter, &flush) != 3)
+		return -EINVAL;
+	spin_lock_bh(&dev->lock);
+	dev->lat_us = lat;
+	dev->jitter_us = jitter;
+	dev->flush_us = flush;
+	spin_unlock_bh(&dev->lock);
+	return 0;
+}
+
+static int zjd_cmd_cache(struct zjd_dev *dev, const char *args)
+{
+	struct request_queue *q = dev->disk->queue;
+	struct queue_limits lim;
+	u32 cache, fua;
+
+	if (sscanf(args, "%u %u", &cache, &fua) != 2 || cache > 1 || fua > 1)
+		return -EINVAL;
+	/* What is recorded or in flight was promised under the old setting. */
+	if (disk_openers(dev->disk) || dev->recording)
+		return -EBUSY;
+	lim = queue_limits_start_update(q);
+	lim.features &= ~(BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA);
+	if (cache)
+		lim.features |= BLK_FEAT_WRITE_CACHE;
+	if (cache && fua)
+		lim.features |= BLK_FEAT_FUA;
+	dev->cache = cache;
+	dev->fua = fua;
+	return queue_limits_commit_update_frozen(q, &lim);
+}
+
+static int zjd_cmd_power(struct zjd_dev *dev, const char *arg)
+{
+	if (strcmp(arg, "off") && strcmp(arg, "on"))
+		return -EINVAL;
+	spin_lock_bh(&dev->lock);
+	dev->dead = !strcmp(arg, "off");
+	if (dev->dead)
+		dev->recording = false;
+	spin_unlock_bh(&dev->lock);
+	return 0;
+}
+
+static int zjd_cmd_stats(struct zjd_dev *dev, const char *arg)
+{
+	spin_lock_bh(&dev->lock);
+	memset(&dev->stats, 0, sizeof(dev->stats));
+	spin_unlock_bh(&dev->lock);
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(struct zjd_dev *dev, const char *args);
+} zjd_cmds[] = {
+	{ "record", zjd_cmd_record },	{ "rebuild", zjd_cmd_rebuild },
+	{ "copy", zjd_cmd_copy },	{ "fill", zjd_cmd_fill },
+	{ "fail", zjd_cmd_fail },	{ "power", zjd_cmd_power },
+	{ "latency", zjd_cmd_latency },	{ "cache", zjd_cmd_cache },
+	{ "stats", zjd_cmd_stats },
+};
+
+static ssize_t zjd_ctl_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
+{
+	int nr, at = 0, i, err = -EINVAL;
+	char line[128], name[16];
+	struct zjd_dev *dev;
+
+	if (len >= sizeof(line))
+		return -EINVAL;
+	if (copy_from_user(line, buf, len))
+		return -EFAULT;
+	line[len] = 0;
+	strim(line);
+	if (sscanf(line, "%d %15s %n", &nr, name, &at) < 2)
+		return -EINVAL;
+	dev = zjd_dev_of(nr);
+	if (!dev)
+		return -ENODEV;
+	for (i = 0; i < ARRAY_SIZE(zjd_cmds); i++)
+		if (!strcmp(name, zjd_cmds[i].name))
+			err = zjd_cmds[i].run(dev, at ? line + at : "");
+	if (err)
+		pr_warn("zjdisk: \"%s\" failed: %d\n", line, err);
+	return err ? err : len;
+}
+
+static int zjd_ctl_show(struct seq_file *m, void *v)
+{
+	int i;
+
+	for (i = 0; i < zjd_ndev; i++) {
+		struct zjd_dev *dev = &zjd_devs[i];
+		struct zjd_stats *s = &dev->stats;
+
+		spin_lock_bh(&dev->lock);
+		seq_printf(m, "zjd%d size_mb=%llu cache=%d fua=%d power=%d recording=%d full=%d",
+			   i, dev->npages >> (20 - PAGE_SHIFT), dev->cache, dev->fua,
+			   !dev->dead, dev->recording, dev->full);
+		seq_printf(m, " seq=%llu rec_mb=%llu reads=%llu writes=%llu fua_writes=%llu",
+			   dev->seq, dev->rec_bytes >> 20, s->reads, s->writes, s->fua);
+		seq_printf(m, " flushes=%llu failed=%llu changed=%llu changed_meta=%llu %s\n",
+			   s->flushes, s->failed, s->changed, s->changed_meta, dev->rebuilt);
+		spin_unlock_bh(&dev->lock);
+	}
+	return 0;
+}
+
+static int zjd_ctl_open(struct inode *inode, struct file *file)
+{
+	/* misc_open() left its device here; seq_file wants it for itself. */
+	file->private_data = NULL;
+	return single_open(file, zjd_ctl_show, NULL);
+}
+
+static long zjd_ctl_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct zjd_mark mark;
+	struct zjd_dev *dev;
+	int err = 0;
+
+	if (cmd != ZJD_IOC_MARK)
+		return -ENOTTY;
+	if (copy_from_user(&mark, (void __user *)arg, sizeof(mark)))
+		return -EFAULT;
+	dev = zjd_dev_of(mark.dev);
+	if (!dev)
+		return -ENODEV;
+	spin_lock_bh(&dev->lock);
+	if (dev->recording)
+		mark.seq = ++dev->seq;
+	else
+		err = dev->full ? -ENOSPC : -ENODATA;
+	spin_unlock_bh(&dev->lock);
+	if (!err && copy_to_user((void __user *)arg, &mark, sizeof(mark)))
+		err = -EFAULT;
+	return err;
+}
+
+static const struct file_operations zjd_ctl_fops = {
+	.owner = THIS_MODULE,
+	.open = zjd_ctl_open,
+	.read = seq_read,
+	.write = zjd_ctl_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+	.unlocked_ioctl = zjd_ctl_ioctl,
+};
+
+static struct miscdevice zjd_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "zjdctl",
+	.fops = &zjd_ctl_fops,
+	.mode = 0666,
+};
+
+static void *zjd_log_start(struct seq_file *m, loff_t *pos)
+{
+	struct zjd_dev *dev = m->private;
+
+	down_read(&dev->sem);
+	if (dev->recording)
+		return NULL;
+	return seq_list_start_head(&dev->writes, *pos);
+}
+
+static void *zjd_log_next(struct seq_file *m, void *v, loff_t *pos)
+{
+	struct zjd_dev *dev = m->private;
+
+	return seq_list_next(v, &dev->writes, pos);
+}
+
+static void zjd_log_stop(struct seq_file *m, void *v)
+{
+	struct zjd_dev *dev = m->private;
+
+	up_read(&dev->sem);
+}
+
+static int zjd_log_show(struct seq_file *m, void *v)
+{
+	static const char *const fate[] = { "-", "durable", "kept", "torn", "lost" };
+	struct zjd_dev *dev = m->private;
+	struct zjd_flush *f;
+	struct zjd_write *w;
+
+	if (v == &dev->writes) {
+		list_for_each_entry(f, &dev->flushes, node)
+			seq_printf(m, "flush %llu %llu\n", f->submit, f->done);
+		return 0;
+	}
+	w = list_entry(v, struct zjd_write, node);
+	seq_printf(m, "write %llu %llu %llu sector=%llu n=%u%s%s %s\n", w->submit,
+		   w->data, w->done, w->sector, w->nsect, w->fua ? " fua" : "",
+		   w->op & (__force u32)REQ_META ? " meta" : "", fate[w->fate]);
+	return 0;
+}
+
+static const struct seq_operations zjd_log_sops = {
+	.start = zjd_log_start,
+	.next = zjd_log_next,
+	.stop = zjd_log_stop,
+	.show = zjd_log_show,
+};
+DEFINE_SEQ_ATTRIBUTE(zjd_log);
+
+int zjd_control_init(void)
+{
+	char name[8];
+	int i, err;
+
+	err = misc_register(&zjd_misc);
+	if (err)
+		return err;
+	zjd_debug = debugfs_create_dir("zjdisk", NULL);
+	for (i = 0; i < zjd_ndev; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		debugfs_create_file(name, 0400, zjd_debug, &zjd_devs[i], &zjd_log_fops);
+	}
+	return 0;
+}
+
+void zjd_control_exit(void)
+{
+	debugfs_remove_recursive(zjd_debug);
+	misc_deregister(&zjd_misc);
+}

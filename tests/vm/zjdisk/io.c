@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* zjdisk: the life of one bio. */
+#include <linux/bio.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "zjdisk.h"
+
+enum zjd_stage { ZJD_READ, ZJD_PREFLUSH, ZJD_WRITE, ZJD_POSTFLUSH, ZJD_END };
+
+/**
+ * struct zjd_req - a bio on its way
+ * @timer: ends the present stage
+ * @dev: its disk
+ * @bio: the bio
+ * @w: its data, for writes
+ * @stage: the present stage
+ * @flush_start: sequence number of the present flush's start
+ * @recorded: the present flush began while recording
+ * @taken: the disk has the data of @w
+ */
+struct zjd_req {
+	struct hrtimer timer;
+	struct zjd_dev *dev;
+	struct bio *bio;
+	struct zjd_write *w;
+	enum zjd_stage stage;
+	u64 flush_start;
+	bool recorded;
+	bool taken;
+};
+
+void zjd_put_write(struct zjd_write *w)
+{
+	u32 i;
+
+	if (!refcount_dec_and_test(&w->ref))
+		return;
+	for (i = 0; i < w->npages; i++)
+		put_page(w->pages[i]);
+	kvfree(w);
+}
+
+static struct zjd_write *zjd_new_write(struct bio *bio, bool fua)
+{
+	const gfp_t gfp = GFP_NOIO | __GFP_NOFAIL;
+	sector_t sector = bio->bi_iter.bi_sector;
+	u32 nsect = bio_sectors(bio);
+	u64 first = sector / ZJD_PAGE_SECTORS;
+	u32 n = (sector + nsect - 1) / ZJD_PAGE_SECTORS - first + 1;
+	struct zjd_write *w = kzalloc(struct_size(w, pages, n), gfp);
+
+	w->npages = n;
+	refcount_set(&w->ref, 1);
+	w->sector = sector;
+	w->nsect = nsect;
+	w->op = (__force u32)bio->bi_opf;
+	w->fua = fua;
+	while (n--)
+		w->pages[n] = alloc_page(gfp);
+	return w;
+}
+
+/* Copies the bio's data into the write's pages, or compares: true if equal. */
+static bool zjd_walk(struct zjd_req *rq, bool compare)
+{
+	struct zjd_write *w = rq->w;
+	size_t pos = (w->sector % ZJD_PAGE_SECTORS) * SECTOR_SIZE;
+	struct bvec_iter iter;
+	struct bio_vec bv;
+	bool same = true;
+
+	bio_for_each_segment(bv, rq->bio, iter) {
+		char *from = bvec_kmap_local(&bv);
+		size_t off = 0;
+
+		while (off < bv.bv_len) {
+			size_t in = pos % PAGE_SIZE;
+			size_t n = min_t(size_t, bv.bv_len - off, PAGE_SIZE - in);
+			char *to = page_address(w->pages[pos / PAGE_SIZE]) + in;
+
+			if (compare)
+				same = same && !memcmp(to, from + off, n);
+			else
+				memcpy(to, from + off, n);
+			off += n;
+			pos += n;
+		}
+		kunmap_local(from);
+	}
+	return same;
+}
+
+/* Fills the parts of the first and the last page that the bio does not cover. */
+static void zjd_fill_edges(struct zjd_dev *dev, struct zjd_write *w)
+{
+	u64 first = w->sector / ZJD_PAGE_SECTORS;
+	size_t head = (w->sector % ZJD_PAGE_SECTORS) * SECTOR_SIZE;
+	size_t end = ((w->sector + w->nsect) % ZJD_PAGE_SECTORS) * SECTOR_SIZE;
+	struct page *old = dev->pages[first];
+	char *to = page_address(w->pages[0]);
+
+	if (head && old)
+		memcpy(to, page_address(old), head);
+	else if (head)
+		memset(to, 0, head);
+	if (!end)
+		return;
+	old = dev->pages[first + w->npages - 1];
+	to = page_address(w->pages[w->npages - 1]);
+	if (old)
+		memcpy(to + end, page_address(old) + end, PAGE_SIZE - end);
+	else
+		memset(to + end, 0, PAGE_SIZE - end);
+}
+
+static void zjd_record_write(struct zjd_dev *dev, struct zjd_write *w)
+{
+	u64 bytes = (u64)w->npages * PAGE_SIZE;
+
+	if (!dev->recording)
+		return;
+	if (dev->rec_bytes + bytes > (u64)zjd_max_rec_mb << 20) {
+		dev->recording = false;
+		dev->full = true;
+		return;
+	}
+	dev->rec_bytes += bytes;
+	w->data = ++dev->seq;
+	refcount_inc(&w->ref);
+	list_add_tail(&w->node, &dev->writes);
+}
+
+/* The disk takes the data: from here on reads see it and a cut may keep it. */
+static void zjd_take_data(struct zjd_req *rq)
+{
+	struct zjd_dev *dev = rq->dev;
+	struct zjd_write *w = rq->w;
+	u64 first = w->sector / ZJD_PAGE_SECTORS;
+	u32 i;
+
+	zjd_walk(rq, false);
+	spin_lock_bh(&dev->lock);
+	zjd_fill_edges(dev, w);
+	zjd_record_write(dev, w);
+	for (i = 0; i < w->npages; i++) {
+		if (dev->pages[first + i])
+			put_page(dev->pages[first + i]);
+		get_page(w->pages[i]);
+		dev->pages[first + i] = w->pages[i];
+	}
+	spin_unlock_bh(&dev->lock);
+	rq->taken = true;
+}
+
+static void zjd_read(struct zjd_dev *dev, struct bio *bio)
+{
+	size_t pos = bio->bi_iter.bi_sector * SECTOR_SIZE;
+	struct bvec_iter iter;
+	struct bio_vec bv;
+
+	bio_for_each_segment(bv, bio, iter) {
+		char *to = bvec_kmap_local(&bv);
+		size_t off = 0;
+
+		while (off < bv.bv_len) {
+			size_t in = pos % PAGE_SIZE;
+			size_t n = min_t(size_t, bv.bv_len - off, PAGE_SIZE - in);
+			struct page *page;
+
+			spin_lock_bh(&dev->lock);
+			page = dev->pages[pos / PAGE_SIZE];
+			if (page)
+				get_page(page);
+			spin_unlock_bh(&dev->lock);
+			if (page) {
+				memcpy(to + off, page_address(page) + in, n);
+				put_page(page);
+			} else {
+				memset(to + off, 0, n);
+			}
+			off += n;
+			pos += n;
+		}
+		kunmap_local(to);
+	}
+}
+
+static void zjd_flush_done(struct zjd_req *rq)
+{
+	struct zjd_dev *dev = rq->dev;
+	struct zjd_flush *f = kmalloc(sizeof(*f), GFP_ATOMIC | __GFP_NOWARN);
+
+	spin_lock_bh(&dev->lock);
+	dev->stats.flushes++;
+	if (rq->recorded && dev->recording) {
+		if (f) {
+			f->submit = rq->flush_start;
+			f->done = ++dev->seq;
+			list_add_tail(&f->node, &dev->flushes);
+			f = NULL;
+		} else {
+			/* A recording that misses a flush would accuse wrongly. */
+			dev->recording = false;
+			dev->full = true;
+		}
+	}
+	spin_unlock_bh(&dev->lock);
+	kfree(f);
+}
+
+static void zjd_write_done(struct zjd_req *rq)
+{
+	struct zjd_dev *dev = rq->dev;
+	struct zjd_write *w = rq->w;
+	bool early = rq->taken, changed;
+
+	if (!early)
+		zjd_take_data(rq);
+	changed = early && !zjd_walk(rq, true);
+	spin_lock_bh(&dev->lock);
+	if (changed && (w->op & (__force u32)REQ_META))
+		dev->stats.changed_meta++;
+	else if (changed)
+		dev->stats.changed++;
+	if (w->data && dev->recording)
+		w->done = ++dev->seq;
+	spin_unlock_bh(&dev->lock);
+}
+
+static u64 zjd_delay_ns(struct zjd_dev *dev, enum zjd_stage stage)
+{
+	bool flush = stage == ZJD_PREFLUSH || stage == ZJD_POSTFLUSH;
+	u64 us = flush && dev->flush_us ? dev->flush_us : dev->lat_us;
+
+	if (dev->jitter_us)
+		us += get_random_u32_below(dev->jitter_us + 1);
+	return us * NSEC_PER_USEC;
+}
+
+/* What the present stage has to note when it begins. */
+static void zjd_stage_begin(struct zjd_req *rq)
+{
+	struct zjd_dev *dev = rq->dev;
+
+	spin_lock_bh(&dev->lock);
+	rq->recorded = dev->recording;
+	if (dev->recording) {
+		if (rq->stage == ZJD_WRITE)
+			rq->w->submit = ++dev->seq;
+		else if (rq->stage != ZJD_READ)
+			rq->flush_start = ++dev->seq;
+	}
+	spin_unlock_bh(&dev->lock);
+	/* Half of the writes are taken at once, half only when they end. */
+	if (rq->stage == ZJD_WRITE && get_random_u32() & 1)
+		zjd_take_data(rq);
+}
+
+static enum zjd_stage zjd_stage_end(struct zjd_req *rq)
+{
+	struct bio *bio = rq->bio;
+
+	switch (rq->stage) {
+	case ZJD_READ:
+		zjd_read(rq->dev, bio);
+		return ZJD_END;
+	case ZJD_PREFLUSH:
+		zjd_flush_done(rq);
+		return rq->w ? ZJD_WRITE : ZJD_END;
+	case ZJD_WRITE:
+		zjd_write_done(rq);
+		if (bio->bi_opf & REQ_FUA && !rq->w->fua)
+			return ZJD_POSTFLUSH;
+		return ZJD_END;
+	default:
+		zjd_flush_done(rq);
+		return ZJD_END;
+	}
+}
+
+static void zjd_finish(struct zjd_req *rq, blk_status_t status)
+{
+	rq->bio->bi_status = status;
+	bio_endio(rq->bio);
+	if (rq->w)
+		zjd_put_write(rq->w);
+	kfree(rq);
+}
+
+/* Ends stages until one has to wait; false when the request is finished. */
+static bool zjd_advance(struct zjd_req *rq)
+{
+	u64 ns;
+
+	do {
+		if (READ_ONCE(rq->dev->dead)) {
+			zjd_finish(rq, BLK_STS_IOERR);
+			return false;
+		}
+		rq->stage = zjd_stage_end(rq);
+		if (rq->stage == ZJD_END) {
+			zjd_finish(rq, BLK_STS_OK);
+			return false;
+		}
+		zjd_stage_begin(rq);
+		ns = zjd_delay_ns(rq->dev, rq->stage);
+	} while (!ns);
+	hrtimer_set_expires(&rq->timer, ktime_add_ns(ktime_get(), ns));
+	return true;
+}
+
+static enum hrtimer_restart zjd_timer(struct hrtimer *timer)
+{
+	struct zjd_req *rq = container_of(timer, struct zjd_req, timer);
+
+	return zjd_advance(rq) ? HRTIMER_RESTART : HRTIMER_NORESTART;
+}
+
+static bool zjd_fault_hits(struct zjd_dev *dev, struct bio *bio)
+{
+	u64 first = bio->bi_iter.bi_sector, last = bio_end_sector(bio) - 1;
+	bool hit = false;
+	int i;
+
+	spin_lock_bh(&dev->lock);
+	for (i = 0; i < ZJD_FAULTS; i++) {
+		struct zjd_fault *f = &dev->faults[i];
+		bool match = false;
+
+		if (f->op == ZJD_FAIL_FLUSH)
+			match = bio->bi_opf & REQ_PREFLUSH;
+		else if (f->op && bio_sectors(bio))
+			match = op_is_write(bio_op(bio)) == (f->op == ZJD_FAIL_WRITE) &&
+				first <= f->last && last >= f->first;
+		if (!match || !f->count)
+			continue;
+		if (f->skip) {
+			f->skip--;
+			continue;
+		}
+		f->count--;
+		hit = true;
+	}
+	if (hit)
+		dev->stats.failed++;
+	spin_unlock_bh(&dev->lock);
+	return hit;
+}
+
+static void zjd_count(struct zjd_dev *dev, struct bio *bio)
+{
+	spin_lock_bh(&dev->lock);
+	if (!op_is_write(bio_op(bio)))
+		dev->stats.reads++;
+	else if (bio_sectors(bio))
+		dev->stats.writes++;
+	if (bio->bi_opf & REQ_FUA)
+		dev->stats.fua++;
+	spin_unlock_bh(&dev->lock);
+}
+
+static void zjd_submit_bio(struct bio *bio)
+{
+	struct zjd_dev *dev = bio->bi_bdev->bd_disk->private_data;
+	struct zjd_req *rq;
+	u64 ns;
+
+	if (bio_op(bio) != REQ_OP_READ && bio_op(bio) != REQ_OP_WRITE) {
+		bio->bi_status = BLK_STS_NOTSUPP;
+		bio_endio(bio);
+		return;
+	}
+	zjd_count(dev, bio);
+	if (READ_ONCE(dev->dead) || zjd_fault_hits(dev, bio)) {
+		bio_io_error(bio);
+		return;
+	}
+	rq = kzalloc(sizeof(*rq), GFP_NOIO | __GFP_NOFAIL);
+	rq->dev = dev;
+	rq->bio = bio;
+	hrtimer_init(&rq->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	rq->timer.function = zjd_timer;
+	if (bio_op(bio) == REQ_OP_WRITE && bio_sectors(bio))
+		rq->w = zjd_new_write(bio, bio->bi_opf & REQ_FUA && dev->fua);
+	if (bio->bi_opf & REQ_PREFLUSH)
+		rq->stage = ZJD_PREFLUSH;
+	else if (rq->w)
+		rq->stage = ZJD_WRITE;
+	else
+		rq->stage = ZJD_READ;
+	zjd_stage_begin(rq);
+	ns = zjd_delay_ns(dev, rq->stage);
+	if (!ns && !zjd_advance(rq))
+		return;
+	if (ns)
+		hrtimer_set_expires(&rq->timer, ktime_add_ns(ktime_get(), ns));
+	hrtimer_start_expires(&rq->timer, HRTIMER_MODE_ABS_SOFT);
+}
+
+const struct block_device_operations zjd_fops = {
+	.owner = THIS_MODULE,
+	.submit_bio = zjd_submit_bio,
+};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What programs share with zjdisk: the one ioctl of /dev/zjdctl. */
+#ifndef ZJDISK_IOCTL_H
+#define ZJDISK_IOCTL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/**
+ * struct zjd_mark - take the next sequence number of a recording
+ * @dev: in: device number
+ * @pad: unused
+ * @seq: out: the number; every request completed so far has a lower one
+ */
+struct zjd_mark {
+	__u32 dev;
+	__u32 pad;
+	__u64 seq;
+};
+
+/* ENODATA: not recording; ENOSPC: the recording is full and has ended. */
+#define ZJD_IOC_MARK _IOWR('z', 0x21, struct zjd_mark)
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Stock jbd2, for the yardstick. */
+#ifndef ZJ_YARDSTICK_JOURNAL_H
+#define ZJ_YARDSTICK_JOURNAL_H
+
+#include "stock.h"
+#include <linux/jbd2.h>
+#include "disk.h"
+
+#define JOURNAL_NAME	"stock"
+#define JOURNAL_ORDERED	true	/* a transaction follows all older ones */
+
+int stock_module_init(void);
+void stock_module_exit(void);
+
+#define journal_module_init	stock_module_init
+#define journal_module_exit	stock_module_exit
+
+/* It has one log. */
+static inline void journal_set_lanes(journal_t *journal, unsigned int lanes)
+{
+}
+
+static inline void journal_before_load(void)
+{
+	stock_thread = NULL;
+}
+
+/* The thread says that it ends; here somebody has to wait for it. */
+static inline void journal_after_destroy(void)
+{
+	if (stock_thread)
+		sim_join((struct sim_task *)stock_thread);
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* zjournal, for the yardstick: its header has the stock names. */
+#ifndef ZJ_YARDSTICK_JOURNAL_H
+#define ZJ_YARDSTICK_JOURNAL_H
+
+#include "zj.h"
+#include "disk.h"
+
+#define JOURNAL_NAME	"zjournal"
+#define JOURNAL_ORDERED	false	/* only after what it depends on */
+
+#define journal_module_init	zj_caches_init
+#define journal_module_exit	zj_caches_exit
+#define journal_set_lanes	zj_journal_set_lanes
+
+static inline void journal_before_load(void)
+{
+}
+
+static inline void journal_after_destroy(void)
+{
+}
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_YARDSTICK_NAP_H
+#define ZJ_YARDSTICK_NAP_H
+
+#include <linux/types.h>
+
+/* Let this much virtual time pass for this task; others run meanwhile. */
+void nap(s64 ns);
+
+#endif

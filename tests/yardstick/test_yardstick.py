@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Stock jbd2, a journal to be trusted, under our simulator: it has to pass with an
+honest disk and to fail with one that lies, else the simulator is wrong."""
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs():
+    subprocess.run(["make", "-s", "-j2", "-C", TOP / "tests/yardstick"], check=True)
+
+
+def run(journal, *args):
+    done = subprocess.run([TOP / f"build/zjyard-{journal}", *map(str, args)],
+                          capture_output=True, text=True)
+    assert done.returncode in (0, 1) and done.stdout, done.stderr[-2000:]
+    return json.loads(done.stdout), done
+
+
+@pytest.mark.parametrize("journal", ["stock", "zj"])
+@pytest.mark.parametrize("fua", [0, 1])
+def test_power_cuts(journal, fua):
+    result, done = run(journal, "--seeds", 40, "--fua", fua)
+    assert result["crash_states"] > 4000
+    assert result["failures"] == 0 and done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("journal", ["stock", "zj"])
+def test_log_goes_round(journal):
+    result = run(journal, "--seed", 70, "--handles", 2500, "--journal", 1024)[0]
+    assert result["log_blocks"] > 2 * 1024 and result["failures"] == 0
+
+
+@pytest.mark.parametrize("journal", ["stock", "zj"])
+def test_power_cuts_of_sealed_blocks(journal):
+    """Blocks that end with their own crc32c, as ext4's extent blocks do."""
+    assert run(journal, "--seeds", 40, "--seal")[0]["failures"] == 0
+
+
+@pytest.mark.parametrize("journal", ["stock", "zj"])
+@pytest.mark.parametrize("lie,fua", [(1, 0), (1, 1), (2, 1), (3, 1)])
+def test_lying_disk_is_noticed(journal, lie, fua):
+    result, done = run(journal, "--seeds", 8, "--lie", lie, "--fua", fua)
+    assert result["failures"] > 0 and done.returncode == 1
+
+
+@pytest.mark.parametrize("journal", ["stock", "zj"])
+def test_benchmark(journal):
+    """The same seed gives the same simulated figures, and work was done."""
+    args = ("--bench", "shared-fsync", "--cpus", 4, "--ms", 20, "--line", 50)
+    result = run(journal, *args)[0]
+    assert result == run(journal, *args)[0]
+    assert result["simulated"] and result["fsyncs"] == result["handles"] > 10
+    assert result["log_blocks_per_handle"] > 0 and result["flushes"] > 0

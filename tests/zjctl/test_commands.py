@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What each command says, in text and JSON, and its exit status."""
+
+import os
+import pty
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from zjctl_images import ROOT, TABLES, fsck, mkfs, sh, validate
+from zjlog import Log
+
+pytest_plugins = "zjctl_fixtures"
+
+INFO = """12 transactions in 2 lanes, 3584 credits each at most
+average:
+  834us from freeze to validity
+  5 handles per transaction
+  4 logged blocks per transaction
+segments: 63 of 256 blocks, 60 free
+stamps: 9 newest, 7 trimmed
+state: live
+recovered: 3 transactions, 8 blocks
+lane   0:        7 txns         40 handles         21 blocks        7 headers        9 flushes        1 copies        0 ahead      0 wait_log        2 united        3 depends      0 wait_locked      0 wait_space
+lane   1:        5 txns         20 handles         11 blocks        5 headers        5 flushes        0 copies        0 ahead      0 wait_log        2 united        1 depends      0 wait_locked      1 wait_space
+"""
+
+
+# ---- info ----
+
+def test_info_clean(zjctl, image):
+    got = zjctl("info", "--json", image)
+    assert got.returncode == 0
+    assert got.json["journal"]["state"] == "clean"
+    assert got.json["journal"]["blocks"] == 1024
+    assert "orphan_file" in got.json["filesystem"]["features"]
+    assert "log" not in got.json
+    assert "clean; a plain ext4" in zjctl("info", image).out
+
+
+def test_info_crashed(zjctl, crashed):
+    crashed.log.trim(6, 2)
+    got = zjctl("info", "--json", crashed.path).json
+    assert got["journal"]["state"] == "crashed"
+    log = got["log"]
+    assert (log["lanes"], log["segments"], log["segment_blocks"]) == (4, 15, 64)
+    assert (log["trim_stamp"], log["newest_stamp"], log["newest_valid_stamp"]) == (2, 5, 5)
+    assert log["segments_free"] == 12
+    assert [lane["transactions"] for lane in log["per_lane"]] == [3, 3, 3, 0]
+    assert "crashed: recovery is due" in zjctl("info", crashed.path).out
+
+
+def test_info_stock_dirty(zjctl, crashed):
+    crashed.log.patch(0, 0x28, bytes(4))
+    assert zjctl("info", "--json", crashed.path).json["journal"]["state"] == "stock-dirty"
+    assert zjctl("check", "--json", crashed.path).json["verdict"] == "stock"
+    got = zjctl("convert", "--check", crashed.path)
+    assert got.returncode == 4 and "first: e2fsck" in got.out
+
+
+ADVICE = {
+    "no-journal": ("-b 1024 -O ^has_journal", 2, "tune2fs -O has_journal"),
+    "no-orphan-file": ("-b 1024 -O ^orphan_file", 2, "tune2fs -O orphan_file"),
+    "quota": ("-b 1024 -O quota,project", 2, "tune2fs -O ^project,^quota"),
+    "small-inodes": ("-b 1024 -I 128 -O ^flex_bg,^metadata_csum", 2, "tune2fs -I 256"),
+    "journal-small": ("-b 1024 -J size=1", 64, "zjctl resize-journal"),
+}
+
+
+@pytest.mark.parametrize("what", ADVICE)
+def test_advice_and_its_remedy(zjctl, tmp_path, what):
+    options, cpus, command = ADVICE[what]
+    path = mkfs(tmp_path / "a.img", "64M", options)
+    advice = {a["id"]: a["command"] for a in zjctl("info", "--json", "--cpus", cpus, path).json["advice"]}
+    assert advice[what] == f"{command} {path}"
+    assert f"mend it: {command} {path}" in zjctl("info", "--cpus", cpus, path).out
+    # The command does mend it.
+    if command.startswith("zjctl"):
+        assert zjctl("resize-journal", "--lanes", cpus, path).returncode == 1
+    else:
+        sh(*advice[what].split())
+    left = {a["id"] for a in zjctl("info", "--json", "--cpus", cpus, path).json["advice"]}
+    assert what not in left
+    fsck(path)
+
+
+def test_advice_on_descriptor_blocks(zjctl, tmp_path):
+    path = mkfs(tmp_path / "a.img", "1G", "-b 4096")
+    advice = {a["id"]: a["command"] for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"]}
+    sh(*advice["few-descriptor-blocks"].replace("mke2fs", "mke2fs -q -F").split())
+    left = {a["id"] for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"]}
+    assert "few-descriptor-blocks" not in left
+
+
+def test_advice_external_journal(zjctl, tmp_path):
+    path = mkfs(tmp_path / "a.img")
+    with open(path, "r+b") as f:               # a journal device instead of an inode
+        f.seek(1024 + 0xe0)
+        f.write(bytes(4))
+    got = zjctl("info", "--json", path).json
+    assert got["journal"]["state"] == "external-journal"
+    assert [a["id"] for a in got["advice"]][0] == "external-journal"
+    got = zjctl("recover", path)
+    assert got.returncode == 8 and "make it internal" in got.out
+
+
+# ---- dump ----
+
+def test_dump_valid_records(zjctl, crashed):
+    got = zjctl("dump", "--json", crashed.path).json
+    found = [(r["stamp"], r["lane"], r["journal_block"]) for r in got["records"]]
+    assert found == crashed.records
+    assert all(r["component"] == "valid" and r["record"] == "good" and not r["why"]
+               for r in got["records"])
+    assert [r["depends_on"] for r in got["records"]] == [[s - 1] if s > 1 else []
+                                                          for s, _, _ in crashed.records]
+    text = zjctl("dump", crashed.path).out
+    assert "stamp 5  lane 2  tid 82  record 1 of 1  members 3" in text
+    assert "NOT VALID" not in text
+
+
+def test_dump_filters(zjctl, crashed):
+    got = zjctl("dump", "--json", "--lane", 1, crashed.path).json
+    assert {r["lane"] for r in got["records"]} == {1} and len(got["records"]) == 5
+    got = zjctl("dump", "--json", "--tid", 3 * 16 + 2, crashed.path).json
+    assert [(r["stamp"], r["lane"]) for r in got["records"]] == [(3, 2)]
+
+
+def test_dump_names_the_missing_ancestor(zjctl, crashed):
+    crashed.log.patch(crashed.at(3, 1) + 1, 100, b"torn")
+    got = zjctl("dump", "--json", crashed.path).json
+    by_stamp = {r["stamp"]: r for r in got["records"]}
+    assert [by_stamp[s]["component"] for s in range(1, 6)] == \
+        ["valid", "valid", "incomplete", "orphaned", "orphaned"]
+    assert by_stamp[4]["missing_ancestor"] == by_stamp[5]["missing_ancestor"] == 3
+    torn = [r for r in got["records"] if r["record"] == "torn"]
+    assert [(r["stamp"], r["lane"]) for r in torn] == [(3, 1)]
+    assert [i["checksum_ok"] for i in torn[0]["images"]].count(False) == 1
+    text = zjctl("dump", crashed.path).out
+    assert "depends on stamp 4, and that in the end on stamp 3, which is incomplete: " \
+           "2 of 3 members are in the log; the record of lane 1 (tid 49) in segment 1 block 8 is torn" in text
+    assert "BAD CHECKSUM" in text
+    check = zjctl("check", "--json", crashed.path).json
+    assert check["verdict"] == "good" and check["recovery"]["transactions"] == 6
+    assert [n["stamp"] for n in check["not_valid"]] == [3, 4, 5]
+    graph = zjctl("dump", "--graph", crashed.path).out
+    assert "s4 -> s3 [color=red];" in graph and 'label="5 orphaned' in graph
+
+
+def test_dump_what_a_lost_header_hides(zjctl, crashed):
+    crashed.log.write(crashed.at(4, 0), b"\xaa" * 1024)
+    got = zjctl("dump", "--json", crashed.path).json
+    hidden = [(r["stamp"], r["lane"]) for r in got["records"] if r["record"] == "hidden"]
+    assert hidden == [(5, 0)]
+    assert next(s for s in got["segments"] if s["lane"] == 0)["end"] == "unused"
+    assert "lies behind a lost header" in zjctl("dump", crashed.path).out
+
+
+def test_dump_dependency_on_nothing(zjctl, crashed):
+    crashed.log.put(9, 3, deps=[8])
+    records = zjctl("dump", "--json", "--lane", 3, crashed.path).json["records"]
+    assert records[0]["missing_ancestor"] == 8
+    assert records[0]["why"] == "depends on stamp 8, which is not in the log"
+    assert 'label="8 missing"' in zjctl("dump", "--graph", crashed.path).out
+
+
+def test_dump_block_history(zjctl, crashed):
+    log = crashed.log
+    body = b"x" * 1024
+    log.put(6, 3, images=[(15000, body)])
+    log.put(7, 3, images=[(15000, b"y" * 1024)], deps=[6])
+    got = zjctl("dump", "--json", "--block", 15000, crashed.path).json
+    assert [h["fate"] for h in got["history"]] == ["superseded", "taken"]
+    assert got["written_by_recovery"]
+    log.put(8, 3, revokes=[15000], deps=[7])
+    got = zjctl("dump", "--json", "--block", 15000, crashed.path).json
+    assert [(h["kind"], h.get("fate")) for h in got["history"]] == \
+        [("image", "revoked"), ("image", "revoked"), ("revoke", None)]
+    assert got["history"][2]["counts"] and not got["written_by_recovery"]
+    log.trim(2, 6)
+    got = zjctl("dump", "--json", "--block", 15000, crashed.path).json
+    assert [h.get("fate") for h in got["history"]] == ["home", "revoked", None]
+    assert "revoke: images up to this stamp" in zjctl("dump", "--block", 15000, crashed.path).out
+    assert "nothing of this block" in zjctl("dump", "--block", 14000, crashed.path).out
+    got = zjctl("dump", "--block", 99999999, crashed.path)
+    assert got.returncode == 16 and "has blocks 0 to 16383" in got.out
+
+
+def test_dump_inode(zjctl, crashed):
+    got = zjctl("dump", "--json", "--inode", 2, crashed.path).json
+    assert [h["inode"]["links"] for h in got["history"]] == [4, 5, 6, 7, 8]
+    assert [h["fate"] for h in got["history"]] == ["superseded"] * 4 + ["taken"]
+    assert "inode 2: mode 040755, links 8" in zjctl("dump", "--inode", 2, crashed.path).out
+    got = zjctl("dump", "--inode", 4000000, crashed.path)
+    assert got.returncode == 16 and "no inode 4000000" in got.out
+
+
+# ---- check, convert, resize-journal ----
+
+def test_check(zjctl, crashed, image):
+    got = zjctl("check", "--json", crashed.path)
+    assert got.returncode == 0 and got.json["verdict"] == "good"
+    assert got.json["recovery"]["transactions"] == 15
+    assert "the log is good" in zjctl("check", crashed.path).out
+    assert zjctl("check", "--json", image).json["verdict"] == "clean"
+
+
+def test_convert(zjctl, image):
+    got = zjctl("convert", "--json", "--check", image)
+    assert got.returncode == 0 and got.json["plain_ext4"] and not got.json["findings"]
+    log = Log(image)                           # as after a clean unmount: records, but not live
+    log.put(1, images=[(15000, b"x" * 1024)])
+    got = zjctl("convert", "--json", "--check", image)
+    assert got.returncode == 0 and [f["id"] for f in got.json["findings"]] == ["marks"]
+    assert zjctl("convert", "--to-ext4", image).returncode == 1
+    assert log.read(1) == log.read(4) == bytes(1024)
+    assert zjctl("convert", "--to-ext4", image).returncode == 0
+    fsck(image)
+    sh("debugfs", "-w", "-R", "feature +needs_recovery", image)
+    assert zjctl("convert", "--json", "--check", image).json["plain_ext4"] is False
+    assert zjctl("convert", "--json", "--to-ext4", image).json["plain_ext4"] is True
+    assert "needs_recovery" not in sh("dumpe2fs", "-h", image).stdout
+
+
+def test_convert_and_resize_refuse_a_crashed_one(zjctl, crashed):
+    before = crashed.path.read_bytes()
+    for args in (["convert", "--check"], ["convert", "--to-ext4"], ["resize-journal"]):
+        got = zjctl(*args, crashed.path)
+        assert got.returncode == 4 and f"first: zjctl recover {crashed.path}" in got.out
+        assert crashed.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("options", ["-b 1024 -J size=4", "-b 4096 -J size=8",
+                                     "-b 4096 -O bigalloc -C 16384 -J size=8",
+                                     "-b 1024 -O ^extents,^64bit,^metadata_csum -J size=4"])
+def test_resize_journal(zjctl, tmp_path, options):
+    path = mkfs(tmp_path / "r.img", "160M", options)
+    sh("debugfs", "-w", "-R", "mkdir kept", path)
+    before = path.read_bytes()
+    plan = zjctl("resize-journal", "-n", "--json", "--lanes", 8, path)
+    assert plan.returncode == 0 and not plan.json["changed"] and path.read_bytes() == before
+    got = zjctl("resize-journal", "--json", "--lanes", 8, path)
+    assert got.returncode == 1 and got.json["changed"]
+    assert got.json["new_blocks"] == plan.json["new_blocks"] > got.json["old_blocks"]
+    assert got.json["lanes_that_fit"] == 8
+    fsck(path)
+    assert zjctl("info", "--json", path).json["journal"]["blocks"] == got.json["new_blocks"]
+    assert "directory" in sh("debugfs", "-R", "stat kept", path).stdout
+    assert zjctl("resize-journal", "--lanes", 8, path).returncode == 0
+    assert zjctl("resize-journal", "--size", 4, path).returncode == 1
+    fsck(path)
+
+
+def test_resize_journal_without_room(zjctl, tmp_path):
+    path = mkfs(tmp_path / "r.img", "32M", "-b 1024 -J size=4")
+    big = tmp_path / "big"
+    big.write_bytes(os.urandom(18 << 20))
+    sh("debugfs", "-w", "-R", f"write {big} big", path)
+    before = path.read_bytes()
+    got = zjctl("resize-journal", "--size", 15, path)
+    assert got.returncode == 8 and "no room" in got.out
+    got = zjctl("resize-journal", "--size", 30, path)
+    assert got.returncode == 16 and "more than half" in got.out
+    assert path.read_bytes() == before
+
+
+# ---- stats, top ----
+
+def test_stats(zjctl, tmp_path):
+    copy = tmp_path / "info"
+    copy.write_text(INFO)
+    got = zjctl("stats", "--json", "--from", copy).json["journals"][0]
+    assert (got["state"], got["transactions"], got["commit_us"]) == ("live", 12, 834)
+    assert (got["segments"], got["segment_blocks"], got["segments_free"]) == (63, 256, 60)
+    assert (got["newest_stamp"], got["trim_stamp"], got["recovered_blocks"]) == (9, 7, 8)
+    assert got["lanes"][1]["counters"]["wait_space"] == 1
+    assert got["lanes"][0]["counters"]["flushes"] == 9
+    text = zjctl("stats", "--from", copy).out
+    assert "wait_locked" in text and "834 us" in text
+    copy.write_text("nonsense\nlane x\n")
+    got = zjctl("stats", "--json", "--from", copy)
+    assert got.returncode == 8 and "no copy" in got.json["messages"][0]["text"]
+
+
+def test_top(zjctl, tmp_path):
+    copy = tmp_path / "info"
+    copy.write_text(INFO)
+    got = zjctl("top", "--json", "-d", 0.05, "-n", 2, "--from", copy)
+    assert got.returncode == 0 and len(got.json) == 2
+    rates = got.json[1]["journals"][0]["rates"]
+    assert [r["lane"] for r in rates] == [0, 1]
+    assert rates[0]["per_second"]["handles"] == 0.0
+    assert "per second" in zjctl("top", "-d", 0.05, "-n", 1, "--from", copy).out
+
+
+def test_stats_wants_a_mounted_zext4(zjctl, image):
+    got = zjctl("stats", "--json", image)
+    assert got.returncode == 8 and "not mounted as zext4" in got.json["messages"][0]["text"]
+
+
+# ---- around ----
+
+USAGE = [[], ["nonsense"], ["info"], ["info", "a", "b"], ["dump", "--lane", "x", "a"],
+         ["dump", "--block", "1", "--inode", "2", "a"], ["dump", "--graph", "--json", "a"],
+         ["convert", "a"], ["convert", "--check", "--to-ext4", "a"], ["recover", "--bad", "a"],
+         ["resize-journal", "--lanes", "0", "a"], ["top", "-d", "x"], ["top", "-n"],
+         ["check", "--color", "blue", "a"], ["stats", "--from"]]
+
+
+@pytest.mark.parametrize("args", USAGE, ids=" ".join)
+def test_usage(zjctl, args):
+    got = zjctl(*args)
+    assert got.returncode == 16 and "usage:" in got.out
+    if args:
+        got = zjctl(*args, "--json") if "--from" not in args and "-n" not in args else zjctl(args[0], "--json", *args[1:])
+        assert got.returncode == 16
+
+
+def test_no_such_device(zjctl, tmp_path):
+    (tmp_path / "empty").write_bytes(bytes(1 << 20))
+    for command in ("info", "dump", "check", "recover", "resize-journal"):
+        got = zjctl(command, "--json", tmp_path / "missing")
+        assert got.returncode == 8 and "lsblk -f" in got.json["messages"][0]["text"]
+        got = zjctl(command, "--json", tmp_path / "empty")
+        assert got.returncode == 8 and "right device" in got.json["messages"][0]["text"]
+    assert zjctl("info", "UUID=00000000-1111-2222-3333-444444444444").returncode == 8
+
+
+def on_terminal(program, *args, **env):
+    """What the program writes to a terminal."""
+    leader, follower = pty.openpty()
+    base = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    subprocess.run([str(a) for a in (program, *args)], stdout=follower, stderr=follower,
+                   env={**base, "TERM": "xterm", **env})
+    os.close(follower)
+    out = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        out += part
+    os.close(leader)
+    return out
+
+
+def test_colours_on_a_terminal_only(sanitized, zjctl, crashed):
+    args = ("check", crashed.path)
+    assert b"\x1b[32m" in on_terminal(sanitized, *args)
+    assert b"\x1b" not in on_terminal(sanitized, *args, NO_COLOR="1")
+    assert b"\x1b" not in on_terminal(sanitized, *args, TERM="dumb")
+    assert b"\x1b" not in on_terminal(sanitized, *args, "--color=never")
+    assert "\x1b" not in zjctl(*args).out
+    assert "\x1b" in zjctl(*args, "--color=always").out
+
+
+def test_validation_notices(crashed, zjctl):
+    """The schema test itself: an unknown field, a wrong type, a missing field."""
+    good = zjctl("check", "--json", crashed.path).json
+    for change in ({"surprise": 1}, {"verdict": 3}, {"exit": "0"}):
+        with pytest.raises(AssertionError):
+            validate({**good, **change})
+    del good["verdict"]
+    with pytest.raises(AssertionError):
+        validate(good)
+
+
+def test_every_documented_field_occurs(zjctl, crashed, tmp_path):
+    """Of the optional fields, too, each is written by some command here."""
+    (tmp_path / "info").write_text(INFO)
+    log = crashed.log
+    log.put(6, 3, images=[(15000, b"x" * 1024)], revokes=[15001])
+    log.put(9, 3, deps=[8])
+    seen = {name: set() for name in TABLES}
+    copy = tmp_path / "copy.img"
+    shutil.copy(crashed.path, copy)
+    for args in (["info", copy], ["dump", copy], ["dump", "--block", 15000, copy],
+                 ["dump", "--block", 15001, copy], ["dump", "--inode", 2, copy], ["check", copy],
+                 ["convert", "--check", copy], ["recover", copy], ["resize-journal", "-n", copy],
+                 ["stats", "--from", tmp_path / "info"],
+                 ["top", "-n", 1, "-d", 0.05, "--from", tmp_path / "info"]):
+        got = zjctl(args[0], "--json", *args[1:]).json
+        seen[args[0]] |= validate(got)
+    mounted = {"filesystem.mounted_at", "filesystem.mount_type", "live.*"}
+    for name in set(TABLES) - {"Every document", ""}:
+        for path in set(TABLES[name]) - mounted:
+            pattern = re.compile(re.escape(path).replace(r"\*", ".*") + "$")
+            assert any(pattern.match(p) for p in seen[name]), f"{name}: {path} never written"
+
+
+# ---- manual pages, completion ----
+
+def helps(zjctl):
+    out = zjctl("--help").out
+    commands = re.findall(r"^  ([a-z][a-z-]+)  +\S", out.split("DEV is")[0], re.M)
+    assert len(commands) == 8
+    for command in commands:
+        text = zjctl(command, "--help").out
+        assert "Examples:" in text and text.startswith(f"usage: zjctl {command}")
+        options = set(re.findall(r"(?<![\w-])(--?[a-z][a-z0-9-]*)", text.split("Examples:")[0]))
+        yield command, options - {"-p", "-f", "-t"}      # of other programs
+
+
+def test_help_manual_and_completion_agree(zjctl):
+    manual = (ROOT / "man" / "zjctl.8").read_text()
+    completion = ROOT / "user" / "zjctl" / "zjctl.bash"
+    for command, options in helps(zjctl):
+        section = manual.split(f".Ss {command}", 1)[1].split(".Ss ")[0]
+        for option in options - {"--json"}:
+            assert f"Fl {option[1:]}" in section, f"zjctl.8: {command} {option}"
+        script = f'. {completion}; COMP_WORDS=(zjctl {command} -); COMP_CWORD=2; _zjctl; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        offered = sh("bash", "-c", script).stdout.split()
+        assert options <= set(offered), f"completion: {command} {options - set(offered)}"
+        assert "--help" in offered and "--json" in offered
+    script = f'. {completion}; COMP_WORDS=(zjctl re); COMP_CWORD=1; _zjctl; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    assert sh("bash", "-c", script).stdout.split() == ["recover", "resize-journal"]
+
+
+@pytest.mark.parametrize("page", ["zjctl.8", "zjournal.5", "zjournal.7"])
+def test_manual_pages(page):
+    path = ROOT / "man" / page
+    assert shutil.which("mandoc"), "mandoc is missing: apt-get install mandoc"
+    lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", path], capture_output=True, text=True)
+    assert lint.returncode == 0 and not lint.stdout, lint.stdout
+
+
+def test_install(sanitized, tmp_path):
+    sh("make", "-s", "-C", ROOT / "user", "install", f"O={sanitized.parent}", f"DESTDIR={tmp_path}",
+       "PREFIX=/usr", f"CFLAGS=-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all")
+    for name in ("sbin/zjctl", "share/man/man8/zjctl.8", "share/man/man5/zjournal.5",
+                 "share/man/man7/zjournal.7", "share/bash-completion/completions/zjctl"):
+        assert (tmp_path / "usr" / name).is_file()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Damaged logs: named, never written to, never a crash of zjctl (ASan, UBSan)."""
+
+import random
+import struct
+
+import pytest
+
+from zjlog import Log
+
+pytest_plugins = "zjctl_fixtures"
+
+
+def u32(value):
+    return struct.pack("<I", value)
+
+
+# Each: what it does to a Crashed, and what zjctl must say.
+DAMAGE = {
+    "log super magic": (lambda c: c.log.patch(1, 0, b"XXXX"), "wrong magic number"),
+    "log super checksum": (lambda c: c.log.patch(1, 0x20, b"XXXX"), "wrong checksum"),
+    "version": (lambda c: c.log.write(1, c.log.log_super(version=9)), "format version unknown"),
+    "block size": (lambda c: c.log.write(1, c.log.log_super(block_size=4096)), "block size is 4096"),
+    "length": (lambda c: c.log.write(1, c.log.log_super(total=99999)), "the journal only 1024"),
+    "segments": (lambda c: c.log.write(1, c.log.log_super(nr_segs=0xffffffff)), "reach past the end"),
+    "lanes": (lambda c: c.log.write(1, c.log.log_super(lanes=0)), "number of lanes"),
+    "trim slots": (lambda c: [(c.log.trim(n, 1), c.log.patch(2 + n % 2, 0x18, b"X")) for n in (4, 5)],
+                   "both trim slots"),
+    "trim slots contradict": (lambda c: (c.log.trim(4, 3), c.log.trim(5, 1)), "contradict"),
+    "header in a wrong place": (lambda c: c.log.reseal(c.at(2, 0), 0x1c, u32(63)), "for another place"),
+    "impossible count": (lambda c: c.log.reseal(c.at(2, 0), 0x44, u32(9999)), "impossible counts"),
+    "dependency upwards": (lambda c: c.log.reseal(c.at(2, 0), 128, u32(7)), "depends on 7"),
+    "lane": (lambda c: c.log.reseal(c.at(2, 0), 0x2c, u32(3)), "chunk of lane 3 in a segment of lane 0"),
+    "stamp": (lambda c: c.log.reseal(c.at(4, 0), 0x20, u32(2)), "stamp 2 after 3"),
+    "block out of range": (lambda c: c.log.put(6, 3, images=[(99999999, bytes(1024))]),
+                           "image of block 99999999"),
+    "revoke out of range": (lambda c: c.log.put(6, 3, revokes=[99999999]), "revoke of block 99999999"),
+    "members": (lambda c: c.log.reseal(c.at(3, 1), 0x30, u32(2)), "disagree on the number of members"),
+    "two images": (lambda c: c.log.put(6, 3, images=[(15000, bytes(1024)), (15000, bytes(1024))]),
+                   "two images of block 15000"),
+    "reserved": (lambda c: c.log.reseal(c.at(2, 0), 0x58, b"X"), "impossible counts"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damage_is_named_and_left(zjctl, crashed, what):
+    damage, text = DAMAGE[what]
+    damage(crashed)
+    before = crashed.path.read_bytes()
+    got = zjctl("check", "--json", crashed.path)
+    assert got.returncode == 4 and got.json["verdict"] == "damaged"
+    assert text in got.out and "copy the device before" in got.out
+    for args in (["recover"], ["recover", "-n"], ["info"], ["dump"], ["dump", "--block", 132]):
+        got = zjctl(*args, crashed.path)
+        assert got.returncode == 4 and text in got.out, args
+    assert zjctl("info", "--json", crashed.path).json["journal"]["state"] == "damaged"
+    assert crashed.path.read_bytes() == before
+
+
+BLOCK0 = {
+    "magic": (0, b"XXXX", "is no journal superblock"),
+    "type": (4, struct.pack(">I", 3), "not of version 2"),
+    "block size": (0xc, struct.pack(">I", 4096), "another block size"),
+    "length": (0x10, struct.pack(">I", 5000), "longer than its inode"),
+    "first": (0x14, struct.pack(">I", 0), "bad first block"),
+    "feature": (0x28, struct.pack(">I", 0x60000000), "unknown features (incompat 0x20000000"),
+    "checksum": (0x28, struct.pack(">I", 0x40000010), "wrong checksum"),
+}
+
+
+@pytest.mark.parametrize("what", BLOCK0)
+def test_block_0(zjctl, crashed, what):
+    offset, value, text = BLOCK0[what]
+    crashed.log.patch(0, offset, value)
+    before = crashed.path.read_bytes()
+    for command in ("check", "recover", "info", "dump", "convert --check", "resize-journal"):
+        got = zjctl(*command.split(), crashed.path)
+        assert got.returncode == 4 and text in got.out, command
+        assert "run e2fsck" in got.out or "use the zjctl" in got.out
+    assert crashed.path.read_bytes() == before
+
+
+def survives(zjctl, c, n):
+    """Whatever is in the log: no crash; nothing written, or a finished recovery."""
+    before = c.path.read_bytes()
+    for args in (["check", "--json"], ["dump", "--json"], ["dump", "--block", "1"],
+                 ["dump", "--graph"], ["info", "--json"], ["recover", "-n"]):
+        got = zjctl(*args, c.path)
+        assert got.returncode in (0, 4), (n, got.out)
+        assert c.path.read_bytes() == before
+    good = zjctl("check", c.path).returncode == 0
+    got = zjctl("recover", "--no-fsck", c.path)
+    assert (got.returncode in (0, 1)) == good, (n, got.out)
+    if not good:
+        assert c.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_flipped_bits(zjctl, crashed, seed):
+    rnd = random.Random(seed)
+    c = crashed
+    for _ in range(rnd.choice((1, 3, 40))):
+        block = rnd.choice([0, 1, 2, 3] + [b for _, _, at in c.records for b in (at, at + 1)])
+        offset = rnd.randrange(160 if block > 3 else 96)
+        c.log.patch(block, offset, bytes([rnd.randrange(256)]))
+    survives(zjctl, c, seed)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_hostile_headers(zjctl, crashed, seed):
+    """Nonsense under a right checksum."""
+    rnd = random.Random(1000 + seed)
+    c = crashed
+    for _ in range(rnd.choice((1, 2, 5))):
+        at = rnd.choice(c.records)[2]
+        offset = rnd.choice((0x10, 0x18, 0x1c, 0x20, 0x28, 0x2c, 0x30, 0x34, 0x38, 0x3c, 0x40, 0x44,
+                             0x48, 0x4c, 0x50, 128, 132, 136, 140, 144, 152))
+        value = rnd.choice((0, 1, 2, 3, 5, 255, 65535, 0x7fffffff, 0xffffffff, rnd.getrandbits(32)))
+        c.log.reseal(at, offset, u32(value))
+    survives(zjctl, c, seed)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_logs_are_judged_as_recovery_does(zjctl, image, seed):
+    """Lost and torn records; the expectation is computed from the plan alone."""
+    rnd = random.Random(seed)
+    log = Log(image, lanes=4, seg_blocks=16)
+    log.live()
+    whole, members, trim = {}, {}, 0
+    for stamp in range(1, rnd.randrange(3, 14)):
+        lanes = rnd.sample(range(4), rnd.randrange(1, 4))
+        members[stamp] = (len(lanes), set())
+        whole[stamp] = True
+        for lane in lanes:
+            deps = [rnd.randrange(1, stamp) for _ in range(rnd.randrange(3)) if stamp > 1]
+            members[stamp][1].update(deps)
+            images = [(15000 + 10 * lane + rnd.randrange(4), bytes([stamp]) * 1024)
+                      for _ in range(rnd.randrange(2))]
+            at = log.put(stamp, lane, images=images, deps=deps, members=len(lanes))
+            if images and rnd.random() < 0.1:
+                log.patch(at + 1, 700, b"torn")
+                whole[stamp] = False
+    if rnd.random() < 0.4:
+        trim = rnd.randrange(len(whole))
+        log.trim(3, trim)
+    valid = {}
+    for stamp in sorted(whole):
+        valid[stamp] = stamp > trim and whole[stamp] and \
+            all(d <= trim or valid[d] for d in members[stamp][1])
+    records = zjctl("dump", "--json", image).json["records"]
+    for r in records:
+        want = "home" if r["stamp"] <= trim else "valid" if valid[r["stamp"]] else \
+            "orphaned" if whole[r["stamp"]] else "incomplete"
+        assert r["component"] == want, r
+    got = zjctl("check", "--json", image).json
+    assert got["verdict"] == "good"
+    assert got["recovery"]["valid_components"] == sum(valid.values())
+    assert got["recovery"]["transactions"] == sum(members[s][0] for s in valid if valid[s])
