@@ -406,6 +406,20 @@ static void do_link(struct file *f)
 	f->name[f->nnames++] = fact.name;
 }
 
+/*
+ * Data of a file without a name.  Where its write-back overtakes the commit of
+ * the unlink, the file may come back with it.
+ */
+static void write_orphan(int fd, uint32_t id)
+{
+	struct fact fact = { .op = F_WRITE, .id = id, .off = rnd(8) * BLOCK, .len = 3 * BLOCK };
+	uint32_t ver = begin(&fact);
+
+	cells_fill(buf, fact.off, fact.len, worker, id, ver);
+	must(pwrite(fd, buf, fact.len, fact.off) == (ssize_t)fact.len, "write", "an orphan");
+	end(&fact);
+}
+
 /* Some files stay open after their last name is gone: orphans at the cut. */
 static void do_unlink(struct file *f)
 {
@@ -430,7 +444,7 @@ static void do_unlink(struct file *f)
 		if (orphans[slot])
 			close(orphans[slot]);
 		orphans[slot] = fd;
-		must(pwrite(fd, buf, 3 * BLOCK, rnd(8) * BLOCK) > 0, "write", path);
+		write_orphan(fd, fact.id);
 	}
 	if (!rnd(3))
 		sync_dir(fact.dir);

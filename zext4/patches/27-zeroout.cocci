@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// data=journal: ext4 may zero the rest of a small unwritten extent in place, past
+// the journal.  In this mode freed blocks are never revoked, so recovery would
+// bring their old images back over the zeros: a file that shows another's data.
+// Such an extent is split instead.
+//
+// expect: extents.c: ext4_ext_convert_to_initialized=1 ext4_split_convert_extents=1
+
+@@
+expression inside;
+@@
+- split_flag |= inside ? EXT4_EXT_MAY_ZEROOUT : 0;
++ split_flag |= inside && !ext4_should_journal_data(inode) ?
++	EXT4_EXT_MAY_ZEROOUT : 0;
