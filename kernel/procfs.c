@@ -13,9 +13,9 @@ static void show_lane(struct seq_file *seq, const struct zj_lane *lane)
 	const struct zj_lane_stats *st = &lane->stats;
 
 	seq_printf(seq,
-		   "lane %3d: %8llu txns %10llu handles %10llu blocks %8llu headers %8llu flushes %8llu copies %8llu ahead %6llu wait_log %8llu united %8llu depends %6llu wait_locked %6llu wait_space %10llu commit_us\n",
+		   "lane %3d: %8llu txns %10llu handles %10llu blocks %8llu headers %8llu flushes %8llu flush_calls %8llu copies %8llu ahead %6llu wait_log %8llu united %8llu depends %6llu wait_locked %6llu wait_space %10llu commit_us\n",
 		   lane->index, st->txns, st->handles, st->blocks, st->headers,
-		   st->flushes, st->copies, st->ahead, st->wait_log, st->united, st->depends,
+		   st->flushes, st->flush_calls, st->copies, st->ahead, st->wait_log, st->united, st->depends,
 		   st->wait_locked, st->wait_space, st->commit_us);
 }
 

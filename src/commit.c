@@ -112,8 +112,6 @@ static void wait_protected(struct zj_txn *txn)
 			   zj_aborted(zj));
 }
 
-/* ---- one transaction ---- */
-
 static void keep_promise(struct zj_txn *txn)
 {
 	struct zj_lane *lane = txn->lane;
@@ -125,6 +123,68 @@ static void keep_promise(struct zj_txn *txn)
 	if (atomic_read(&lane->journal->space_waiters))
 		wake_up_all(&lane->journal->wait_space);
 }
+
+/* ---- flushes: one serves all members ---- */
+
+static bool count_down(struct zj_journal *zj, int *left)
+{
+	bool last;
+
+	spin_lock(&zj->comp_lock);
+	last = !--*left;
+	spin_unlock(&zj->comp_lock);
+	return last;
+}
+
+/* The data must be durable before the record that points at it (R6). */
+static int flush_data(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_component *comp = txn->comp;
+	int err;
+
+	if (zj_flag(zj, ZJ_DATA_JOURNALED))
+		return 0;
+	if (!count_down(zj, &comp->unflushed)) {
+		wait_event(zj->wait_submit,
+			   smp_load_acquire(&comp->data_durable) ||
+			   zj_aborted(zj));
+		return 0;
+	}
+	err = zj_dev_flush(zj, txn->lane);
+	if (err || comp->nr_members == 1)
+		return err;
+	/* Pairs with the members that wait above. */
+	smp_store_release(&comp->data_durable, true);
+	wake_up_all(&zj->wait_submit);
+	return 0;
+}
+
+/* Whoever writes the component's last record has all of them made durable. */
+static int records_durable(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_component *comp = txn->comp;
+	struct zj_txn *member, *tmp;
+	bool cached = false;
+	int err = 0;
+
+	if (!count_down(zj, &comp->unlogged))
+		return 0;
+	/* The count has ordered us behind all members. */
+	list_for_each_entry(member, &comp->members, comp_link)
+		cached |= member->cached;
+	if (cached)
+		err = zj_dev_flush(zj, txn->lane);
+	if (err)
+		return err;
+	/* With the last one the component may be valid, trimmed and gone. */
+	list_for_each_entry_safe(member, tmp, &comp->members, comp_link)
+		zj_member_committed(member);
+	return 0;
+}
+
+/* ---- one transaction ---- */
 
 static int commit(struct zj_txn *txn)
 {
@@ -138,8 +198,7 @@ static int commit(struct zj_txn *txn)
 		return err;
 	wait_protected(txn);
 	copy_all(txn);
-	/* The data must be durable before the record that points at it. */
-	err = zj_dev_flush(zj, txn->lane);
+	err = flush_data(txn);
 	if (!err && !zj_aborted(zj))
 		err = zj_log_write(txn);
 	logged_all(txn);
@@ -153,14 +212,14 @@ static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
 
 	keep_promise(txn);
 	lane->stats.txns++;
+	/* An aborted journal keeps it: recovery may still find it valid. */
+	if (!err && !zj_aborted(zj))
+		err = records_durable(txn);
 	if (err && !zj_aborted(zj))
 		zj_err(zj, "lane %d: commit of transaction %u failed: error %d\n",
 		       lane->index, txn->pub.t_tid, err);
 	if (err)
 		zj_abort(zj, err);
-	/* An aborted journal keeps it: recovery may still find it valid. */
-	if (!zj_aborted(zj))
-		zj_member_committed(txn);
 }
 
 /* ---- the thread ---- */

@@ -31,6 +31,7 @@ static struct zj_journal *journal_alloc(void)
 	init_waitqueue_head(&zj->wait_space);
 	init_waitqueue_head(&zj->wait_ckpt);
 	init_waitqueue_head(&zj->wait_barrier);
+	init_waitqueue_head(&zj->flush.wait);
 	xa_init(&zj->tids);
 	return zj;
 }
@@ -113,6 +114,14 @@ void zj_journal_set_lanes(journal_t *journal, unsigned int lanes)
 	to_zj(journal)->lanes_wanted = lanes;
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_lanes);
+
+void zj_journal_set_data_journaled(journal_t *journal)
+{
+	write_lock(&journal->j_state_lock);
+	WRITE_ONCE(journal->j_flags, journal->j_flags | ZJ_DATA_JOURNALED);
+	write_unlock(&journal->j_state_lock);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_data_journaled);
 
 /* ---- load ---- */
 

@@ -41,21 +41,6 @@ struct zj_log {
 	int		err;		/* of any bio */
 };
 
-bool zj_needs_flush(struct zj_journal *zj)
-{
-	/* May change at run time through sysfs: asked at every commit. */
-	return zj_flag(zj, JBD2_BARRIER) &&
-	       bdev_write_cache(zj->front.j_fs_dev);
-}
-
-int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
-{
-	if (!zj_needs_flush(zj))
-		return 0;
-	lane->stats.flushes++;
-	return blkdev_issue_flush(zj->front.j_fs_dev);
-}
-
 /* ---- planning ---- */
 
 static u32 place(u32 *left, u32 size, int wanted)
@@ -285,8 +270,7 @@ static int emit_all(struct zj_log *log)
 	blk_finish_plug(&plug);
 	log_put(log);
 	wait_for_completion_io(&log->done);
-	if (!log->err && !fua)
-		log->err = zj_dev_flush(log->zj, log->txn->lane);
+	log->txn->cached = !fua;
 	return log->err;
 }
 
@@ -332,11 +316,12 @@ static void count_entries(struct zj_log *log)
 }
 
 /**
- * zj_log_write() - write a frozen member's record, wait until it is durable
+ * zj_log_write() - write a frozen member's record, wait for the device
  * @txn: frozen; the caller is its lane's thread
  *
  * CJFS and Z-Journal keep JBD2's descriptor, images and commit block in order;
- * here everything goes out at once under one checksum (design §4).
+ * here everything goes out at once under one checksum (design §4). Without FUA
+ * it is in the device's cache then: the caller's next flush makes it durable.
  *
  * Return: 0; -ENOSPC if the lane's promise was broken; an I/O error.
  */

@@ -82,7 +82,8 @@ EXPORT_SYMBOL_GPL(zj_get_latest_transaction);
  * @tid: the transaction
  *
  * Every commit flushes between its freeze and its records, so the answer holds
- * for data that was written before the question if it is not frozen yet.
+ * for data that was written before the question if it is not frozen yet. With
+ * all data in the log no commit flushes, and nobody else needs to.
  */
 int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid)
 {
@@ -92,6 +93,8 @@ int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid)
 
 	if (!zj_flag(zj, JBD2_BARRIER))
 		return 0;
+	if (zj_flag(zj, ZJ_DATA_JOURNALED))
+		return 1;
 	txn = zj_txn_find(zj, tid);
 	if (!txn)
 		return 0;

@@ -159,6 +159,7 @@ struct zj_txn {
 	bool		forgets_done;	/* list_lock; phase one has passed */
 
 	u32		nr_chunks;	/* lane thread; of this member's record */
+	bool		cached;		/* lane thread; record written without FUA */
 	bool		valid;		/* release store; waiters may go on */
 	struct rcu_head	rcu;		/* tid lookups */
 };
@@ -183,6 +184,9 @@ struct zj_component {
 					 * from the freeze on uncommitted members
 					 */
 	int		unsubmitted;	/* comp_lock; members with data to submit */
+	int		unflushed;	/* comp_lock; members with data to write */
+	int		unlogged;	/* comp_lock; members with a record to write */
+	bool		data_durable;	/* release store; the members' data is */
 	bool		finished;	/* comp_lock; both phases of validity done */
 	ktime_t		frozen_at;	/* immutable once frozen; statistics */
 	struct list_head members;	/* comp_lock; zj_txn.comp_link */
@@ -216,6 +220,7 @@ struct zj_lane_stats {
 	u64	blocks;		/* images logged */
 	u64	headers;	/* header blocks logged */
 	u64	flushes;	/* cache flushes issued */
+	u64	flush_calls;	/* cache flushes needed: some shared one */
 	u64	copies;		/* frozen copies made by accessors */
 	u64	ahead;		/* frozen copies made by the lane's thread */
 	u64	wait_log;	/* accesses that waited for log I/O */
@@ -256,6 +261,20 @@ struct zj_lane {
 	struct task_struct *task;	/* the lane's thread */
 	struct zj_lane_stats stats;
 } ____cacheline_aligned_in_smp;
+
+/* ---- flushes ---- */
+
+/**
+ * struct zj_flush - who flushes the device's cache for whom
+ */
+struct zj_flush {
+	u32		flying;		/* cmpxchg; 1: somebody leads one */
+	u64		issued;		/* the leader's to change; flushes begun */
+	u64		done;		/* the same; number of the last one ended */
+	u64		failed;		/* the same; number of the last that failed */
+	int		err;		/* the same; its error */
+	wait_queue_head_t wait;		/* one has ended */
+};
 
 /* ---- the journal ---- */
 
@@ -308,6 +327,8 @@ struct zj_journal {
 	u64		seg_seq;	/* last tenure given out */
 	wait_queue_head_t wait_space;	/* segments came back */
 	atomic_t	space_waiters;	/* handle starts that wait for space */
+
+	struct zj_flush	flush ____cacheline_aligned_in_smp;
 
 	struct mutex	ckpt_lock;	/* one checkpoint at a time */
 	u64		trimmed;	/* ckpt_lock; S as on disk */
@@ -468,10 +489,13 @@ bool zj_space_low(struct zj_journal *zj);
 
 int zj_lane_thread(void *arg);
 int zj_log_write(struct zj_txn *txn);
-int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
-bool zj_needs_flush(struct zj_journal *zj);
 int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
 	      blk_opf_t opf);
+
+/* ---- flush.c ---- */
+
+bool zj_needs_flush(struct zj_journal *zj);
+int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
 
 /* ---- validity.c ---- */
 

@@ -66,6 +66,19 @@ int zext4_parse_lanes(struct fs_parameter *param, unsigned int *lanes,
 	return 0;
 }
 
+int zext4_parse_fsync(struct fs_parameter *param, bool *all, bool *given)
+{
+	if (param->type != fs_value_is_string ||
+	    (strcmp(param->string, "own") && strcmp(param->string, "all"))) {
+		ext4_msg(NULL, KERN_ERR,
+			 "fsync= takes own (the file's changes) or all (every lane's)");
+		return -EINVAL;
+	}
+	*all = !strcmp(param->string, "all");
+	*given = true;
+	return 0;
+}
+
 static int zext4_check_bits(struct super_block *sb, const char *kind,
 			    __le32 word, u32 covered)
 {
@@ -152,6 +165,31 @@ void zext4_before_access(struct folio *folio)
 	folio_wait_writeback(folio);
 	if (folio_mkclean(folio))
 		folio_mark_dirty(folio);
+}
+
+/* ---- fsync ---- */
+
+/*
+ * Journaled data reaches the log with the transaction that fsync waits for:
+ * stores through a mapping too, as the page was journaled when it became
+ * writable and is protected again before the copy.  A device that stores into
+ * pinned pages asks nobody: these are journaled when the page is written.
+ */
+int zext4_write_and_wait(struct file *file, loff_t start, loff_t end)
+{
+	struct inode *inode = file->f_mapping->host;
+
+	if (ext4_should_journal_data(inode) &&
+	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
+		return 0;
+	return file_write_and_wait_range(file, start, end);
+}
+
+int zext4_flush_data(struct super_block *sb)
+{
+	if (EXT4_SB(sb)->s_journal)
+		return zj_journal_flush_data(EXT4_SB(sb)->s_journal);
+	return blkdev_issue_flush(sb->s_bdev);
 }
 
 /* ---- handles and in-core inodes ---- */

@@ -20,6 +20,7 @@
 /* Mount. */
 int zext4_parse_lanes(struct fs_parameter *param, unsigned int *lanes,
 		      bool *given);
+int zext4_parse_fsync(struct fs_parameter *param, bool *all, bool *given);
 int zext4_check_mount(struct super_block *sb);
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
 bool zext4_unloaded_is_live(struct super_block *sb);
@@ -43,6 +44,10 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 
 /* Journaled data. */
 void zext4_before_access(struct folio *folio);
+
+/* fsync. */
+int zext4_write_and_wait(struct file *file, loff_t start, loff_t end);
+int zext4_flush_data(struct super_block *sb);
 
 /* Waiting for the owner of one buffer. */
 struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset);

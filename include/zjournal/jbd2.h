@@ -53,6 +53,7 @@ struct journal_head;	/* private to the journal */
 #define JBD2_CYCLE_RECORD		0x080	/* accepted, without effect */
 #define JBD2_FAST_COMMIT_ONGOING	0x100	/* never set */
 #define JBD2_FULL_COMMIT_ONGOING	0x200	/* never set */
+#define ZJ_DATA_JOURNALED		0x10000	/* no file data is written but home */
 
 /* The values are those of EXT4_IOC_CHECKPOINT. */
 #define JBD2_JOURNAL_FLUSH_DISCARD	0x0001
@@ -346,6 +347,9 @@ void zj_journal_lock_updates(journal_t *journal);
 void zj_journal_unlock_updates(journal_t *journal);
 int zj_journal_flush(journal_t *journal, unsigned int flags);
 
+/* flush.c */
+int zj_journal_flush_data(journal_t *journal);
+
 /* abort.c */
 void zj_journal_abort(journal_t *journal, int err);
 int zj_journal_errno(journal_t *journal);
@@ -379,6 +383,15 @@ int zj_journal_check_available_features(journal_t *journal,
  * @lanes: 1 .. ZJ_MAX_LANES, or 0 for one lane per CPU
  */
 void zj_journal_set_lanes(journal_t *journal, unsigned int lanes);
+
+/**
+ * zj_journal_set_data_journaled() - nothing that a handle relies on is outside the log
+ * @journal: the front, loaded, no handle started yet
+ *
+ * For data=journal: a commit then needs no flush before its record. Blocks that
+ * ext4 zeroes in place it has to flush itself before a handle makes use of them.
+ */
+void zj_journal_set_data_journaled(journal_t *journal);
 
 /**
  * zj_journal_is_live() - may the log hold something to recover?

@@ -184,7 +184,7 @@ static void ordered_late(void)
 	crash();
 }
 
-/* Flushes are not shared here; nobody may begin to do it wrongly. */
+/* The flush of lane 1 was issued before the record of lane 0 was written. */
 static void joined_flush(void)
 {
 	start(0, 0); write(0, b0); stop(0);

@@ -11,6 +11,7 @@ struct ext4_inode_info {
  ...
  tid_t i_datasync_tid;
 + tid_t i_zj_claim;
++ bool i_zj_pinned;
  ...
 };
 
@@ -31,6 +32,7 @@ struct ext4_sb_info {
 + unsigned int s_zj_lanes;
 + bool s_zj_lanes_set;
 + bool s_zj_was_live;
++ bool s_zj_fsync_all;
 + tid_t s_zj_quota_claim;
 + tid_t s_zj_feature_tid;
  ...
@@ -43,6 +45,8 @@ struct ext4_fs_context {
  ext4_fsblk_t s_sb_block;
 + unsigned int zj_lanes;
 + bool zj_lanes_set;
++ bool zj_fsync_all;
++ bool zj_fsync_set;
 };
 
 @@
@@ -53,5 +57,6 @@ ext4_alloc_inode(...)
  ...
  ei->i_datasync_tid = 0;
 + ei->i_zj_claim = 0;
++ ei->i_zj_pinned = false;
  ...
 }

@@ -4,7 +4,7 @@
 #define ZJ_UNIT_CORE_TESTS_H
 
 #define FOR_EACH_FILE(DO) \
-	DO(handle) DO(access) DO(forget) DO(component) DO(txn) DO(commit) DO(validity) DO(checkpoint) DO(space) DO(revoke) \
+	DO(handle) DO(access) DO(forget) DO(component) DO(txn) DO(commit) DO(flush) DO(validity) DO(checkpoint) DO(space) DO(revoke) \
 	DO(ordered) DO(invalidate) DO(sync) DO(super) DO(load) DO(lane) \
 	DO(abort) DO(journal) DO(jhead)
 

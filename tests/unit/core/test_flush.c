@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* flush.c: which writes a flush covers, and who issues it. */
+#include "fixture.h"
+
+static void call_flush(struct fiber *f)
+{
+	f->ret = zj_journal_flush_data(fx.journal);
+}
+
+/* One that is stuck in the device, or behind one that is. */
+static struct fiber *begin(void)
+{
+	struct fiber *f = GO(call_flush);
+
+	settle();
+	assert_false(f->done);
+	return f;
+}
+
+/* What is in flight ends; what comes then is held. */
+static void end_one(void)
+{
+	release();
+	fx.hold_flush = true;
+	settle();
+}
+
+static u32 flushes(void)
+{
+	return fx.disk->flushes;
+}
+
+static void lone_callers_flush_each(void)
+{
+	u32 before;
+
+	OPEN();
+	before = flushes();
+	assert_int_equal(zj_journal_flush_data(fx.journal), 0);
+	assert_int_equal(zj_journal_flush_data(fx.journal), 0);
+	assert_int_equal(flushes() - before, 2);
+	close_journal();
+}
+
+/* It may have missed the newcomers' writes. */
+static void flush_in_flight_is_not_joined(void)
+{
+	struct fiber *first, *second;
+
+	OPEN();
+	fx.hold_flush = true;
+	first = begin();
+	second = begin();
+	end_one();
+	assert_true(first->done);
+	assert_false(second->done);
+	assert_int_equal(nr_held(), 1);
+	release();
+	join(first);
+	join(second);
+	assert_int_equal(second->ret, 0);
+	close_journal();
+}
+
+static void all_who_wait_share_the_next_flush(void)
+{
+	struct fiber *f[4];
+	u32 before;
+
+	OPEN();
+	before = flushes();
+	fx.hold_flush = true;
+	for (int i = 0; i < 4; i++)
+		f[i] = begin();
+	end_one();
+	release();
+	for (int i = 0; i < 4; i++)
+		join(f[i]);
+	assert_int_equal(flushes() - before, 2);
+	close_journal();
+}
+
+static void failure_reaches_all_it_covers_and_nobody_else(void)
+{
+	struct fiber *first, *second, *third;
+
+	OPEN();
+	fx.hold_flush = true;
+	first = begin();
+	second = begin();
+	third = begin();
+	end_one();
+	fail_next_flush();
+	release();
+	join(first);
+	join(second);
+	join(third);
+	assert_int_equal(first->ret, 0);
+	assert_int_equal(second->ret, -EIO);
+	assert_int_equal(third->ret, -EIO);
+	assert_int_equal(zj_journal_flush_data(fx.journal), 0);
+	close_journal();
+}
+
+/* Two components, two lanes: who comes while one flushes shares the next. */
+static void commits_of_several_lanes_share_flushes(void)
+{
+	u32 before;
+
+	OPEN(.lanes = 4);
+	before = flushes();
+	fx.hold_flush = true;
+	for (int i = 0; i < 4; i++) {
+		change(i, BLOCK + i, 1);
+		freeze(i);
+		settle();
+	}
+	release();
+	settle();
+	assert_int_equal(flushes() - before, 2);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	assert_int_equal(val_after_crash(BLOCK + 1), 1);
+	close_journal();
+}
+
+CORE_TESTS(flush,
+	CORE_TEST(lone_callers_flush_each),
+	CORE_TEST(flush_in_flight_is_not_joined),
+	CORE_TEST(all_who_wait_share_the_next_flush),
+	CORE_TEST(failure_reaches_all_it_covers_and_nobody_else),
+	CORE_TEST(commits_of_several_lanes_share_flushes),
+);

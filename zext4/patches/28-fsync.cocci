@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// fsync waits for the inode's own transaction (design 5 and 10): for directories
+// too, whose changes are all in the transaction that marked them dirty.  With
+// data in the journal nothing has to be written home first, and no commit needs
+// a flush before its record; then blocks that were zeroed in place are flushed
+// where that is done.  Flushes are shared with the journal's.
+//
+// expect: fsync.c: ext4_fsync_journal=3 ext4_sync_file=2
+// expect: inode.c: ext4_journalled_dirty_folio=2
+// expect: ialloc.c: ext4_init_inode_table=1
+// expect: resize.c: ext4_flex_group_add=1
+// expect: super.c: ext4_load_and_init_journal=1
+
+@@
+expression sync_tid, datasync_tid;
+@@
+ext4_fsync_journal(...)
+{
+<...
+- datasync ? datasync_tid : sync_tid
++ datasync && S_ISREG(inode->i_mode) ? datasync_tid : sync_tid
+...>
+}
+
+@@
+@@
+ext4_fsync_journal(...)
+{
+ ...
+- if (!S_ISREG(inode->i_mode))
++ if (EXT4_SB(inode->i_sb)->s_zj_fsync_all)
+	return ext4_force_commit(...);
+- if (journal->j_flags & JBD2_BARRIER && !jbd2_trans_will_send_data_barrier(...))
++ if (S_ISREG(inode->i_mode) && journal->j_flags & JBD2_BARRIER &&
++    !jbd2_trans_will_send_data_barrier(journal, commit_tid))
+	*needs_barrier = true;
+ ...
+}
+
+@@
+expression file, start, end;
+@@
+ext4_sync_file(...)
+{
+<...
+- file_write_and_wait_range(file, start, end)
++ zext4_write_and_wait(file, start, end)
+...>
+}
+
+@@
+expression sb;
+@@
+ext4_sync_file(...)
+{
+<...
+- blkdev_issue_flush(sb->s_bdev)
++ zext4_flush_data(sb)
+...>
+}
+
+// Stores of a device into pinned pages are journaled when the page is written.
+@@
+@@
+ext4_journalled_dirty_folio(...)
+{
+ ...
+- if (folio_maybe_dma_pinned(folio))
++ if (folio_maybe_dma_pinned(folio)) {
++	EXT4_I(mapping->host)->i_zj_pinned = true;
+	folio_set_checked(folio);
++ }
+ ...
+}
+
+@@
+@@
+ext4_init_inode_table(...)
+{
+<...
+- if (barrier)
++ if (barrier || test_opt(sb, DATA_FLAGS) == EXT4_MOUNT_JOURNAL_DATA)
+	blkdev_issue_flush(...);
+...>
+}
+
+@@
+identifier err;
+expression flex;
+@@
+ext4_flex_group_add(...)
+{
+ ...
+ err = setup_new_flex_group_blocks(sb, flex);
++ if (!err)
++	err = zext4_flush_data(sb);
+ if (err) goto exit;
+ ...
+}
+
+@@
+expression sbi;
+@@
+ext4_load_and_init_journal(...)
+{
+ ...
++ if (test_opt(sb, DATA_FLAGS) == EXT4_MOUNT_JOURNAL_DATA)
++	zj_journal_set_data_journaled(sbi->s_journal);
+ sbi->s_journal->j_submit_inode_data_buffers = ext4_journal_submit_inode_data_buffers;
+ ...
+}
