@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an fsync asks of the device, and whom it disturbs."""
+
+import re
+
+import pytest
+
+import conftest
+
+FSYNCS = 40
+# What the journal does beside: going live, a timer's commit, the trim slot.
+BESIDE = 6
+
+# flushes per fsync by (volatile cache, FUA, data mode); design 4
+FLOOR = {
+    (0, 0, "journal"): 0, (0, 0, "ordered"): 0,
+    (1, 1, "journal"): 0, (1, 1, "ordered"): 1,
+    (1, 0, "journal"): 1, (1, 0, "ordered"): 2,
+}
+
+
+@pytest.fixture(scope="module")
+def machine():
+    with conftest.new_vm(cpus=2, memory="2G") as vm:
+        assert vm.sh("modprobe zjdisk ndev=1 && modprobe $FS")
+        yield vm
+
+
+def counted(machine, script):
+    """The script's output, and the device's counters before and after it."""
+    out = machine.sh(f"""
+        count() {{ sed -n 's/^zjd0 / counters /p' /dev/zjdctl; }}
+        {script}
+    """, timeout=120)
+    machine.check_console()
+    assert out, out.out
+    before, after = [dict(re.findall(r"(\w+)=(\d+)", line)) for line in out.out.splitlines()
+                     if line.startswith(" counters")]
+    return out.out, {k: int(after[k]) - int(v) for k, v in before.items()}
+
+
+def setup(cache, fua, mode):
+    return f"""
+        echo 0 cache {cache} {fua} >/dev/zjdctl || die cache
+        mk /dev/zjd0
+        mnt /dev/zjd0 data={mode},commit=300
+        touch /mnt/file; fsctl syncfs /mnt || die syncfs
+    """
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("what", ["append", "overwrite", "directory"])
+@pytest.mark.parametrize("cache,fua,mode", FLOOR)
+def test_flushes_of_a_lone_writer(machine, cache, fua, mode, what):
+    step = {
+        "append": "dd if=/dev/zero of=/mnt/file bs=4k count=1 seek=$n conv=notrunc,fsync 2>/dev/null",
+        "overwrite": "echo $n | dd of=/mnt/file bs=4k conv=notrunc,fsync 2>/dev/null",
+        "directory": "mkdir /mnt/d$n && fsctl fsync /mnt",
+    }[what]
+    _, used = counted(machine, setup(cache, fua, mode) + f"""
+        count
+        for n in $(seq {FSYNCS}); do {step} || die "step $n"; done
+        count
+        unmnt; fsck /dev/zjd0
+    """)
+    data = mode == "ordered" and what != "directory"
+    assert FSYNCS <= used["writes"] <= (1 + data) * FSYNCS + BESIDE
+    assert used["flushes"] <= FLOOR[cache, fua, mode] * FSYNCS + BESIDE
+    if cache and not (fua and mode == "journal"):
+        assert used["flushes"] >= FSYNCS / 2
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("fsync", ["own", "all"])
+@pytest.mark.parametrize("mode", ["ordered", "journal"])
+def test_only_the_own_component(machine, mode, fsync):
+    """A neighbour's changes on another CPU stay uncommitted, unless fsync=all asks for them."""
+    out = machine.sh(f"""
+        echo 0 cache 1 1 >/dev/zjdctl
+        mk /dev/zjd0
+        mnt /dev/zjd0 data={mode},commit=300,lanes=2,fsync={fsync}
+        # Inodes in different blocks of the inode table.
+        for n in $(seq 40); do echo $n >/mnt/f$n; done
+        fsctl syncfs /mnt || die syncfs
+        txns() {{ sed -n "s/^lane *$1: *\\([0-9]*\\) txns.*/\\1/p" /proc/fs/zjournal/*/info; }}
+        before=$(txns 0) own=$(txns 1)
+        for n in $(seq 10); do
+            taskset 1 dd if=/dev/zero of=/mnt/f1 bs=64 count=1 conv=notrunc 2>/dev/null
+            taskset 2 dd if=/dev/zero of=/mnt/f40 bs=64 count=1 conv=notrunc,fsync 2>/dev/null || die fsync
+        done
+        echo others $(($(txns 0) - before)) own $(($(txns 1) - own))
+        grep -o "fsync=[a-z]*" /proc/mounts
+        unmnt; fsck /dev/zjd0
+    """, timeout=120)
+    machine.check_console()
+    assert out, out.out
+    others, own = map(int, re.search(r"others (\d+) own (\d+)", out.out).groups())
+    assert own >= 10
+    assert others >= 10 if fsync == "all" else others == 0
+    assert ("fsync=all" in out.out) == (fsync == "all")
+
+
+@pytest.mark.zext4
+def test_wrong_fsync_option_is_refused(machine):
+    out = machine.sh("mk /dev/zjd0; mark; no_mnt zext4 /dev/zjd0 fsync=some; said 'fsync= takes own'")
+    assert out, out.out
