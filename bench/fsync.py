@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an fsync costs on zext4 and on stock ext4, in one boot ("make bench-fsync").
+
+    build/venv/bin/python bench/fsync.py [NAME=value of fsync.sh ...]
+
+Rounds are the mean time of an fsync divided by the device's latency; flushes are counted
+by the block layer.  Medians of the runs; build/results/fsync.json has all of them.
+"""
+
+import json
+import statistics
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "vm"))
+
+import vm    # noqa: E402
+
+FIELDS = ["fsyncs", "seconds", "mean_us", "p50_us", "p99_us", "writes", "flushes"]
+
+
+def parse(text):
+    """{(case, kind, mode): {type: [run]}}"""
+    runs = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) != 5 + len(FIELDS):
+            continue
+        case, kind, mode, fstype, _ = words[:5]
+        run = dict(zip(FIELDS, map(float, words[5:])))
+        runs.setdefault((case, kind, mode), {}).setdefault(fstype, []).append(run)
+    return runs
+
+
+def median(runs, field):
+    return statistics.median(run[field] for run in runs)
+
+
+def summary(runs, latency_us):
+    return {
+        "rounds": median(runs, "mean_us") / latency_us,
+        "writes_per_fsync": median(runs, "writes") / median(runs, "fsyncs"),
+        "flushes_per_fsync": median(runs, "flushes") / median(runs, "fsyncs"),
+        "p50_us": median(runs, "p50_us"), "p99_us": median(runs, "p99_us"),
+        "fsyncs_per_second": median(runs, "fsyncs") / median(runs, "seconds"),
+    }
+
+
+def table(results):
+    print(f"{'case':8}{'cache':7}{'data':9}{'rounds':>14}{'flush/fsync':>14}{'p99 ms':>16}{'fsyncs/s':>16}{'ratio':>7}")
+    for r in results:
+        a, b = r["ext4"], r["zext4"]
+        print(f"{r['case']:8}{r['kind']:7}{r['mode']:9}"
+              f"{a['rounds']:7.2f}{b['rounds']:7.2f}"
+              f"{a['flushes_per_fsync']:7.2f}{b['flushes_per_fsync']:7.2f}"
+              f"{a['p99_us'] / 1000:8.0f}{b['p99_us'] / 1000:8.0f}"
+              f"{a['fsyncs_per_second']:8.1f}{b['fsyncs_per_second']:8.1f}{r['ratio']:7.2f}")
+
+
+def main():
+    settings = dict(arg.split("=", 1) for arg in sys.argv[1:])
+    latency_us = float(settings.get("LATENCY_MS", 20)) * 1000
+    programs = [vm.BUILD / "guest" / "fsyncs"]
+    with vm.VM(cpus=8, memory="6G", programs=programs) as guest:
+        args = " ".join(f"'{k}={v}'" for k, v in settings.items())
+        result = guest.sh(f"""
+            for m in ext4 zext4; do modprobe $m; done; modprobe null_blk nr_devices=0
+            sh /lib/zj/fsync.sh {args}""", timeout=7200)
+        guest.check_console()
+    results = []
+    for (case, kind, mode), types in parse(result.out).items():
+        if len(types) < 2:
+            continue
+        row = {"case": case, "kind": kind, "mode": mode, "runs": types}
+        row |= {fstype: summary(runs, latency_us) for fstype, runs in types.items()}
+        row["ratio"] = row["zext4"]["fsyncs_per_second"] / row["ext4"]["fsyncs_per_second"]
+        results.append(row)
+    print("ext4 left, zext4 right; ratio: zext4's fsyncs per second to ext4's")
+    table(results)
+    out = vm.BUILD / "results" / "fsync.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps({"settings": settings, "results": results}, indent=1) + "\n")
+    if not result:
+        print(result.out[-2000:])
+    return result.rc
+
+
+if __name__ == "__main__":
+    sys.exit(main())
