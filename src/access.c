@@ -356,7 +356,8 @@ static void forget_part(handle_t *handle, struct journal_head *jh)
  * @handle: an open handle
  * @bh: its buffer, not locked; one reference is consumed
  *
- * A home write in flight is waited for here, and none starts afterwards, as the
+ * A home write in flight is waited for here: by the buffer lock in zj_touch(), as
+ * there is none under an owner that is not valid. None starts afterwards, as the
  * buffer has a newer owner that is not valid: nothing can land late on a block
  * that is reused (design §5).
  *
@@ -382,7 +383,6 @@ int zj_journal_forget(handle_t *handle, struct buffer_head *bh)
 	forget_part(handle, jh);
 	spin_unlock(&jh->lock);
 	zj_spare_free(txn_zj(handle_txn(handle)), &spare);
-	wait_on_buffer(bh);
 	zj_jh_put(jh);
 	__brelse(bh);
 	return 0;

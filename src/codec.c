@@ -2,6 +2,7 @@
 /* Encode and decode the structures of format.h, and nothing else. */
 #include <linux/crc32c.h>
 #include <linux/errno.h>
+#include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -16,6 +17,10 @@
 #define ZJ_SEG_BLOCKS_TINY	8		/* in journals too small for the above */
 #define ZJ_MIN_SEGS		8
 #define ZJ_SEGS_PER_LANE	4
+/* A header, one for the revokes that spill, a lost tail. */
+#define ZJ_TXN_OVERHEAD		3
+/* Blocks that the largest handle of ext4 may ask for (online resize). */
+#define ZJ_LARGEST_HANDLE	1100
 
 static bool zj_block_size_ok(u32 block_size)
 {
@@ -140,6 +145,36 @@ int zj_make_geometry(struct zj_log_geometry *geo, u32 journal_blocks,
 	geo->nr_segs = room / seg;
 	geo->nr_lanes = nr_lanes;
 	return 0;
+}
+
+u32 zj_txn_blocks(const struct zj_log_geometry *geo, u32 n)
+{
+	u32 room = zj_chunk_room(geo->block_size);
+
+	n += n / (room / sizeof(struct zj_tag)) + ZJ_TXN_OVERHEAD +
+	     geo->nr_lanes * sizeof(__le64) / room;
+	/* A segment's end may cost a header and a block that fits nothing. */
+	return n + 2 * (n / (geo->seg_blocks - 2) + 1);
+}
+
+/* Room for the largest handle, and three segments a lane besides. */
+static bool zj_has_room(const struct zj_log_geometry *geo)
+{
+	u32 largest = min_t(u32, ZJ_LARGEST_HANDLE, geo->total_blocks / 4);
+
+	return geo->nr_segs >= 3 * geo->nr_lanes +
+	       DIV_ROUND_UP(zj_txn_blocks(geo, largest), geo->seg_blocks);
+}
+
+u32 zj_fit_lanes(struct zj_log_geometry *geo, u32 journal_blocks,
+		 u32 block_size, u32 wanted)
+{
+	u32 lanes = wanted;
+
+	while (lanes && (zj_make_geometry(geo, journal_blocks, block_size,
+					  lanes) || !zj_has_room(geo)))
+		lanes--;
+	return lanes;
 }
 
 static u32 zj_trim_csum(const struct zj_log_geometry *geo,
@@ -309,4 +344,46 @@ __be32 zj_jbd2_super_csum(const struct zj_jbd2_super *sb)
 	return cpu_to_be32(zj_crc_without(~0U, sb, sizeof(*sb),
 					  offsetof(struct zj_jbd2_super,
 						   s_checksum)));
+}
+
+static bool zj_has_csum(const struct zj_jbd2_super *sb)
+{
+	return sb->s_feature_incompat &
+	       cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3);
+}
+
+void zj_seal_jbd2_super(struct zj_jbd2_super *sb)
+{
+	if (zj_has_csum(sb))
+		sb->s_checksum = zj_jbd2_super_csum(sb);
+}
+
+const char *zj_check_jbd2_super(const struct zj_jbd2_super *sb, u32 block_size,
+				u32 journal_blocks, bool in_use)
+{
+	u32 maxlen = be32_to_cpu(sb->s_maxlen), first = be32_to_cpu(sb->s_first);
+
+	if (be32_to_cpu(sb->s_magic) != ZJ_JBD2_MAGIC)
+		return "is no journal superblock";
+	if (be32_to_cpu(sb->s_blocktype) != ZJ_JBD2_SUPERBLOCK_V2)
+		return "is not of version 2";
+	if (be32_to_cpu(sb->s_blocksize) != block_size)
+		return "has another block size than the file system";
+	if (maxlen > journal_blocks)
+		return "says that the journal is longer than its inode";
+	if (!first || first >= maxlen)
+		return "has a bad first block";
+	if (!in_use && zj_has_csum(sb) &&
+	    sb->s_checksum != zj_jbd2_super_csum(sb))
+		return "has a wrong checksum";
+	return NULL;
+}
+
+void zj_clean_jbd2_super(struct zj_jbd2_super *sb)
+{
+	sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+	sb->s_start = 0;
+	sb->s_head = 0;
+	/* It only grows: no leftover of a stock log is the next transaction. */
+	be32_add_cpu(&sb->s_sequence, 1);
 }

@@ -39,6 +39,11 @@ const char *zj_decode_log_super(const void *block, struct zj_log_geometry *geo);
 /* Largest sensible geometry for a journal; 0 or -ENOSPC if it is too small. */
 int zj_make_geometry(struct zj_log_geometry *geo, u32 journal_blocks,
 		     u32 block_size, u32 nr_lanes);
+/* Log blocks that a transaction of @n images and revoke blocks takes at worst. */
+u32 zj_txn_blocks(const struct zj_log_geometry *geo, u32 n);
+/* The geometry with most lanes, not above @wanted; their number, 0: too small. */
+u32 zj_fit_lanes(struct zj_log_geometry *geo, u32 journal_blocks,
+		 u32 block_size, u32 wanted);
 
 void zj_encode_trim(const struct zj_log_geometry *geo, u64 seq, u64 trim_stamp,
 		    void *block);
@@ -92,5 +97,15 @@ void zj_unescape(void *image, u16 flags);
 
 /* crc32c of block 0 of the journal as stock JBD2 wants it. */
 __be32 zj_jbd2_super_csum(const struct zj_jbd2_super *sb);
+/* Fill it in if the features ask for it. */
+void zj_seal_jbd2_super(struct zj_jbd2_super *sb);
+/*
+ * NULL if good, unknown features aside, else a text that goes on after "block 0".
+ * @in_use: of a mounted file system, where the checksum is made at write-out only.
+ */
+const char *zj_check_jbd2_super(const struct zj_jbd2_super *sb, u32 block_size,
+				u32 journal_blocks, bool in_use);
+/* A stock super block with an empty log; not sealed yet. */
+void zj_clean_jbd2_super(struct zj_jbd2_super *sb);
 
 #endif /* ZJ_CODEC_H */

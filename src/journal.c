@@ -6,9 +6,6 @@
 #include <linux/fs.h>
 #include <linux/random.h>
 
-/* Blocks that the largest handle of ext4 may ask for (online resize). */
-#define ZJ_LARGEST_HANDLE	1100
-
 static struct zj_journal *journal_alloc(void)
 {
 	struct zj_journal *zj = kzalloc(sizeof(*zj), GFP_KERNEL);
@@ -149,27 +146,13 @@ static int map_journal(struct zj_journal *zj)
 	return 0;
 }
 
-/* Room for the largest handle, and three segments a lane besides. */
-static bool fits(struct zj_journal *zj, u32 lanes)
-{
-	u32 segs, largest = min_t(u32, ZJ_LARGEST_HANDLE,
-				  zj->front.j_total_len / 4);
-
-	if (zj_make_geometry(&zj->geo, zj->front.j_total_len,
-			     zj->front.j_blocksize, lanes))
-		return false;
-	segs = DIV_ROUND_UP(zj_log_blocks(zj, largest), zj->geo.seg_blocks);
-	return zj->geo.nr_segs >= segs + 3 * lanes;
-}
-
 static int choose_geometry(struct zj_journal *zj)
 {
 	u32 wanted = clamp_t(u32, zj->lanes_wanted ?: num_online_cpus(), 1,
 			     ZJ_MAX_LANES);
-	u32 size = zj->front.j_blocksize, lanes = wanted, blocks, total;
+	u32 size = zj->front.j_blocksize, blocks, total;
+	u32 lanes = zj_fit_lanes(&zj->geo, zj->front.j_total_len, size, wanted);
 
-	while (lanes && !fits(zj, lanes))
-		lanes--;
 	if (!lanes) {
 		zj_err(zj, "journal of %u blocks is too small, one lane needs %u; enlarge it: tune2fs -O ^has_journal, then tune2fs -J size=8\n",
 		       zj->front.j_total_len, JBD2_MIN_JOURNAL_BLOCKS);
@@ -179,13 +162,11 @@ static int choose_geometry(struct zj_journal *zj)
 		zj_notice(zj, "journal of %u blocks has room for %u lanes, not %u\n",
 			  zj->front.j_total_len, lanes, wanted);
 	zj->nr_lanes = lanes;
-	zj->geo.nr_lanes = lanes;
 	total = zj->geo.nr_segs * zj->geo.seg_blocks;
 	blocks = total / 4;
 	zj->max_credits = blocks - blocks / 8;
 	zj->soft_credits = clamp(total / (4 * lanes), 64U, zj->max_credits);
 	zj->revokes_per_block = zj_chunk_room(size) / sizeof(__le64);
-	zj->dep_blocks = lanes * sizeof(__le64) / zj_chunk_room(size);
 	return 0;
 }
 
@@ -240,8 +221,6 @@ int zj_journal_load(journal_t *journal)
 	struct zj_journal *zj = to_zj(journal);
 	int err;
 
-	zj->tags_per_chunk = zj_chunk_room(journal->j_blocksize) /
-			     sizeof(struct zj_tag);
 	err = check_stock_log(zj);
 	if (!err)
 		err = choose_geometry(zj);

@@ -9,9 +9,6 @@
  */
 #include "zj.h"
 
-/* A header, one for the revokes that spill, a lost tail. */
-#define ZJ_TXN_OVERHEAD		3
-
 /**
  * zj_log_blocks() - log blocks that a transaction may take at worst
  * @zj: the journal
@@ -19,11 +16,7 @@
  */
 u32 zj_log_blocks(const struct zj_journal *zj, int credits)
 {
-	u32 n = max(credits, 0);
-
-	n += n / zj->tags_per_chunk + ZJ_TXN_OVERHEAD + zj->dep_blocks;
-	/* A segment's end may cost a header and a block that fits nothing. */
-	return n + 2 * (n / (zj->geo.seg_blocks - 2) + 1);
+	return zj_txn_blocks(&zj->geo, max(credits, 0));
 }
 
 static u32 lane_room(const struct zj_lane *lane)

@@ -13,42 +13,23 @@ static struct zj_jbd2_super *super_of(struct zj_journal *zj)
 	return zj->front.j_superblock;
 }
 
-static bool has_csum(const struct zj_jbd2_super *sb)
-{
-	return sb->s_feature_incompat &
-	       cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3);
-}
-
-static int bad_super(struct zj_journal *zj, const char *why)
-{
-	zj_err(zj, "journal super block: %s; nothing was written: copy the device, then run e2fsck -f, which empties the journal\n", why);
-	return -EINVAL;
-}
-
 static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 {
 	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
 	u32 unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
-	u32 type = be32_to_cpu(sb->s_blocktype);
+	const char *wrong = zj_check_jbd2_super(sb, zj->front.j_blocksize,
+						zj->front.j_total_len, false);
 
-	if (sb->s_magic != cpu_to_be32(ZJ_JBD2_MAGIC))
-		return bad_super(zj, "bad magic number");
-	if (type != ZJ_JBD2_SUPERBLOCK_V2)
-		return bad_super(zj, "not version 2");
-	if (be32_to_cpu(sb->s_blocksize) != zj->front.j_blocksize)
-		return bad_super(zj, "wrong block size");
+	if (wrong) {
+		zj_err(zj, "journal block 0 %s; nothing was written: copy the device, then run e2fsck -f, which empties the journal\n",
+		       wrong);
+		return -EINVAL;
+	}
 	if (unknown || sb->s_feature_ro_compat) {
 		zj_err(zj, "journal has unknown features %#x/%#x; a newer zjournal may know them\n",
 		       unknown, be32_to_cpu(sb->s_feature_ro_compat));
 		return -EINVAL;
 	}
-	if (be32_to_cpu(sb->s_maxlen) > zj->front.j_total_len)
-		return bad_super(zj, "journal is longer than its inode");
-	if (!be32_to_cpu(sb->s_first) ||
-	    be32_to_cpu(sb->s_first) >= be32_to_cpu(sb->s_maxlen))
-		return bad_super(zj, "bad first block");
-	if (has_csum(sb) && sb->s_checksum != zj_jbd2_super_csum(sb))
-		return bad_super(zj, "bad checksum");
 	return 0;
 }
 
@@ -91,8 +72,7 @@ int zj_super_write(struct zj_journal *zj)
 	if (zj_flag(zj, JBD2_BARRIER))
 		opf |= REQ_PREFLUSH | REQ_FUA;
 	lock_buffer(bh);
-	if (has_csum(super_of(zj)))
-		super_of(zj)->s_checksum = zj_jbd2_super_csum(super_of(zj));
+	zj_seal_jbd2_super(super_of(zj));
 	set_buffer_uptodate(bh);
 	set_buffer_dirty(bh);
 	unlock_buffer(bh);
@@ -173,9 +153,6 @@ int zj_make_live(struct zj_journal *zj)
  * zj_make_clean() - the log is empty: block 0 is a stock super block again
  * @zj: the journal; everything is home and durable
  *
- * The sequence only grows, so that stock recovery takes no leftover of an older
- * stock log for the next transaction.
- *
  * Context: sleeps; no commit is under way.
  * Return: 0 or a negative error.
  */
@@ -186,10 +163,7 @@ int zj_make_clean(struct zj_journal *zj)
 
 	mutex_lock(&zj->super_lock);
 	if (sb->s_start) {
-		sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
-		sb->s_start = 0;
-		sb->s_head = 0;
-		be32_add_cpu(&sb->s_sequence, 1);
+		zj_clean_jbd2_super(sb);
 		/* No commit is under way: nobody reads it now. */
 		WRITE_ONCE(zj->live, false);
 		err = zj_super_write(zj);

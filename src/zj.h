@@ -296,9 +296,7 @@ struct zj_journal {
 	errseq_t	wb_err;		/* immutable once loaded; the mapping's, then */
 	struct zj_revoke_bucket *revoke; /* immutable; 1 << ZJ_REVOKE_HASH_BITS */
 	struct kmem_cache *frozen_cache; /* immutable; frozen copies, one block each */
-	u32		tags_per_chunk;	/* immutable; images under one header */
 	u32		revokes_per_block; /* immutable */
-	u32		dep_blocks;	/* immutable; headers that dependencies fill */
 	u32		max_credits;	/* immutable; of one transaction */
 	u32		soft_credits;	/* immutable; a larger one is committed */
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <klayer/bug.h>
-#include <linux/completion.h>
 #include <linux/minmax.h>
 #include "disk.h"
 
@@ -55,6 +54,7 @@ struct kl_disk *disk_new(u32 nr, u64 seed)
 	disk->inode.i_mapping = &disk->inode.i_data;
 	disk->inode.i_data.host = &disk->inode;
 	disk->sb.is_bdev = true;
+	disk->sb.s_blocksize = DISK_BLOCK;
 	disk->bdev.bd_mapping = &disk->inode.i_data;
 	disk->bdev.disk = disk;
 	buf_cache_init(disk);
@@ -117,38 +117,6 @@ struct request {
 	u32		first;		/* index of its first write in the log */
 	bool		fail;		/* it is meant to */
 };
-
-struct bio *bio_alloc(struct block_device *bdev, unsigned short nr,
-		      blk_opf_t opf, gfp_t gfp)
-{
-	unsigned int room = min_t(unsigned int, nr, BIO_MAX_VECS);
-	struct bio *bio;
-
-	/* From a mempool: does not fail where it may wait. */
-	bio = kzalloc(sizeof(*bio) + room * sizeof(bio->vec[0]),
-		      gfp | __GFP_NOFAIL);
-	bio->bi_bdev = bdev;
-	bio->bi_opf = opf;
-	bio->room = room;
-	return bio;
-}
-
-int bio_add_page(struct bio *bio, struct page *page, unsigned int len,
-		 unsigned int off)
-{
-	if (bio->nr == bio->room)
-		return 0;
-	if (len != DISK_BLOCK)
-		kl_fail("the disk takes whole blocks only");
-	bio->vec[bio->nr].data = (char *)page + off;
-	bio->vec[bio->nr++].len = len;
-	return len;
-}
-
-void bio_put(struct bio *bio)
-{
-	kfree(bio);
-}
 
 static u32 block_of(const struct bio *bio, u32 i)
 {
@@ -285,33 +253,6 @@ void submit_bio(struct bio *bio)
 	kl_point();
 }
 
-static void wait_end_io(struct bio *bio)
-{
-	complete(bio->bi_private);
-}
-
-int submit_bio_wait(struct bio *bio)
-{
-	struct completion done;
-
-	init_completion(&done);
-	bio->bi_private = &done;
-	bio->bi_end_io = wait_end_io;
-	submit_bio(bio);
-	wait_for_completion_io(&done);
-	return bio->bi_status;
-}
-
-int blkdev_issue_flush(struct block_device *bdev)
-{
-	struct bio *bio = bio_alloc(bdev, 0, REQ_OP_WRITE | REQ_PREFLUSH,
-				    GFP_NOFS);
-	int err = submit_bio_wait(bio);
-
-	bio_put(bio);
-	return err;
-}
-
 #define ZERO_BLOCKS	32	/* in one request */
 
 int blkdev_issue_zeroout(struct block_device *bdev, sector_t sector,
@@ -352,19 +293,4 @@ int blkdev_issue_discard(struct block_device *bdev, sector_t sector,
 bool bdev_write_cache(struct block_device *bdev)
 {
 	return bdev->disk->cache;
-}
-
-bool bdev_fua(struct block_device *bdev)
-{
-	return bdev->disk->fua;
-}
-
-bool bdev_read_only(struct block_device *bdev)
-{
-	return false;
-}
-
-loff_t bdev_nr_bytes(struct block_device *bdev)
-{
-	return (loff_t)bdev->disk->nr * DISK_BLOCK;
 }

@@ -1,84 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Messages, failures, lists that are broken, xarray. */
+/* Messages, failures, xarray. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/blkdev.h>
-#include <linux/list.h>
 #include <linux/xarray.h>
 #include <klayer/bug.h>
 #include "sim.h"
 #undef snprintf
 
+const char kl_disk_name[] = "sim";
 char sim_what[128];
 int sim_verbose = 3;
 
 /* ---- messages ---- */
-
-/* One conversion: @spec is complete, "%5llu" say. */
-static int convert(char *buf, size_t size, const char *spec, va_list *ap)
-{
-	char type = spec[strlen(spec) - 1];
-	int longs = 0;
-
-	for (const char *c = spec; *c; c++)
-		longs += *c == 'l' || *c == 'z';
-	if (type == 's' || type == 'p')
-		return snprintf(buf, size, spec, va_arg(*ap, void *));
-	if (type == 'c' || !longs)
-		return snprintf(buf, size, spec, va_arg(*ap, int));
-	return snprintf(buf, size, spec, va_arg(*ap, long));
-}
-
-int kl_vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
-{
-	size_t n = 0;
-	va_list ap;
-
-	va_copy(ap, args);
-#define ROOM	(n < size ? size - n : 0)
-#define TO	(buf + (n < size ? n : 0))
-	while (*fmt) {
-		size_t len = strcspn(fmt, "%");
-		char spec[16];
-
-		n += snprintf(TO, ROOM, "%.*s", (int)len, fmt);
-		fmt += len;
-		if (!*fmt)
-			break;
-		if (!strncmp(fmt, "%pV", 3)) {
-			struct va_format *f = va_arg(ap, struct va_format *);
-
-			n += kl_vsnprintf(TO, ROOM, f->fmt, *f->va);
-			fmt += 3;
-			continue;
-		}
-		if (!strncmp(fmt, "%pg", 3)) {
-			va_arg(ap, void *);
-			n += snprintf(TO, ROOM, "sim");
-			fmt += 3;
-			continue;
-		}
-		len = 1 + strcspn(fmt + 1, "diuxXscp%") + 1;
-		memcpy(spec, fmt, len);
-		spec[len] = 0;
-		n += convert(TO, ROOM, spec, &ap);
-		fmt += len;
-	}
-	va_end(ap);
-	return n;
-}
-
-int kl_snprintf(char *buf, size_t size, const char *fmt, ...)
-{
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = kl_vsnprintf(buf, size, fmt, ap);
-	va_end(ap);
-	return n;
-}
 
 void kl_printk(int level, const char *fmt, ...)
 {
@@ -109,11 +43,6 @@ void kl_fail(const char *fmt, ...)
 	if (getenv("SIM_ABORT"))
 		abort();
 	_Exit(1);
-}
-
-void kl_list_bad(const struct list_head *l)
-{
-	kl_fail("list is broken at %p", (const void *)l);
 }
 
 /* ---- xarray ---- */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <stdlib.h>
 #include <klayer/bug.h>
+#include "../lib/klayer/bh.h"
 #include "disk.h"
 
 #define DEAD	(1 << 24)	/* taken off a count of users: being reclaimed */
@@ -39,11 +40,6 @@ void buf_free(struct buffer_head *bh)
 	kfree(bh);
 }
 
-void buf_cache_init(struct kl_disk *disk)
-{
-	disk->bufs = calloc(disk->nr, sizeof(*disk->bufs));
-}
-
 void buf_cache_exit(struct kl_disk *disk)
 {
 	rcu_barrier();
@@ -60,32 +56,6 @@ struct buffer_head *buf_of_file(struct kl_disk *disk, struct inode *inode,
 }
 
 /* ---- references ---- */
-
-void put_bh(struct buffer_head *bh)
-{
-	if (kl_atomic_add(-1, &bh->b_count, __ATOMIC_RELEASE) < 0)
-		kl_fail("buffer of block %llu is put once too often",
-			bh->b_blocknr);
-}
-
-void __brelse(struct buffer_head *bh)
-{
-	put_bh(bh);
-}
-
-void brelse(struct buffer_head *bh)
-{
-	if (bh)
-		put_bh(bh);
-}
-
-void bforget(struct buffer_head *bh)
-{
-	if (!bh)
-		return;
-	clear_buffer_dirty(bh);
-	put_bh(bh);
-}
 
 /* No lock, so that a lookup orders nothing but what is in the buffer. */
 static struct buffer_head *lookup(struct kl_disk *disk, u32 block)
@@ -188,13 +158,6 @@ bool buf_reclaim(struct kl_disk *disk, u32 block)
 
 /* ---- I/O ---- */
 
-void lock_buffer(struct buffer_head *bh)
-{
-	might_sleep();
-	while (kl_bit(&bh->b_state, BH_Lock, 1, __ATOMIC_ACQUIRE))
-		wait_event(bh->wait, !buffer_locked(bh));
-}
-
 void unlock_buffer(struct buffer_head *bh)
 {
 	if (!kl_bit(&bh->b_state, BH_Lock, 0, __ATOMIC_RELEASE))
@@ -226,107 +189,6 @@ void mark_buffer_dirty(struct buffer_head *bh)
 			return;
 	}
 	test_set_buffer_dirty(bh);
-}
-
-static void count_error(struct address_space *mapping)
-{
-	__atomic_fetch_add(&mapping->wb_err, 1, __ATOMIC_RELAXED);
-}
-
-static void end_buffer(struct bio *bio)
-{
-	struct buffer_head *bh = bio->bi_private;
-
-	if (bio->bi_status && bio->bi_opf & REQ_OP_WRITE) {
-		set_buffer_write_io_error(bh);
-		/* The folio's mapping, the device's or a file's. */
-		if (bh->b_folio->mapping)
-			count_error(bh->b_folio->mapping);
-		clear_buffer_uptodate(bh);
-	} else {
-		set_buffer_uptodate(bh);
-	}
-	bio_put(bio);
-	unlock_buffer(bh);
-	put_bh(bh);
-}
-
-static struct bio *bio_of(struct buffer_head *bh, blk_opf_t opf)
-{
-	u32 size = bh->b_bdev->disk->block;
-	struct bio *bio = bio_alloc(bh->b_bdev, 1, opf, GFP_NOFS);
-
-	bio->bi_iter.bi_sector = bh->b_blocknr * (size / DISK_SECTOR);
-	bio_add_page(bio, virt_to_page(bh->b_data), size,
-		     offset_in_page(bh->b_data));
-	get_bh(bh);
-	return bio;
-}
-
-/* The buffer is locked, and unlocked at the end. */
-static void submit_bh(struct buffer_head *bh, blk_opf_t opf)
-{
-	struct bio *bio;
-
-	if (!bh->b_bdev || !buffer_mapped(bh))
-		kl_fail("I/O on an unmapped buffer, block %llu", bh->b_blocknr);
-	bio = bio_of(bh, opf);
-	bio->bi_private = bh;
-	bio->bi_end_io = end_buffer;
-	submit_bio(bio);
-}
-
-struct buffer_head *__bread(struct block_device *bdev, sector_t block,
-			    unsigned int size)
-{
-	struct buffer_head *bh = __getblk(bdev, block, size);
-
-	if (buffer_uptodate(bh))
-		return bh;
-	lock_buffer(bh);
-	if (buffer_uptodate(bh)) {
-		unlock_buffer(bh);
-		return bh;
-	}
-	submit_bh(bh, REQ_OP_READ);
-	wait_on_buffer(bh);
-	/* Pairs with end_buffer(), as __bread() does with the wait's fast path. */
-	if (!buffer_uptodate(bh))
-		kl_fail("block %llu cannot be read", bh->b_blocknr);
-	return bh;
-}
-
-void write_dirty_buffer(struct buffer_head *bh, blk_opf_t opf)
-{
-	lock_buffer(bh);
-	if (test_clear_buffer_dirty(bh))
-		submit_bh(bh, REQ_OP_WRITE | opf);
-	else
-		unlock_buffer(bh);
-}
-
-int __sync_dirty_buffer(struct buffer_head *bh, blk_opf_t opf)
-{
-	lock_buffer(bh);
-	if (!test_clear_buffer_dirty(bh)) {
-		unlock_buffer(bh);
-		return 0;
-	}
-	clear_buffer_write_io_error(bh);
-	submit_bh(bh, REQ_OP_WRITE | opf);
-	wait_on_buffer(bh);
-	return buffer_uptodate(bh) ? 0 : -EIO;
-}
-
-void buf_write_back(struct kl_disk *disk, u32 block)
-{
-	struct buffer_head *bh = __find_get_block(&disk->bdev, block, disk->block);
-
-	if (!bh)
-		return;
-	if (buffer_dirty(bh))
-		write_dirty_buffer(bh, 0);
-	put_bh(bh);
 }
 
 int sync_blockdev(struct block_device *bdev)
@@ -399,7 +261,7 @@ static void end_folio(struct bio *bio)
 
 	if (bio->bi_status) {
 		set_buffer_write_io_error(bh);
-		count_error(folio->mapping);
+		__atomic_fetch_add(&folio->mapping->wb_err, 1, __ATOMIC_RELAXED);
 	}
 	bio_put(bio);
 	clear_buffer_async_write(bh);
@@ -423,7 +285,7 @@ void folio_write_back(struct folio *folio)
 		end_writeback(folio);
 		return;
 	}
-	bio = bio_of(bh, REQ_OP_WRITE);
+	bio = buf_bio(bh, REQ_OP_WRITE);
 	bio->bi_private = folio;
 	bio->bi_end_io = end_folio;
 	submit_bio(bio);

@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include <sys/stat.h>
 #include <klayer/bug.h>
-#include <linux/completion.h>
 #include <linux/crc32c.h>
 #include "disk.h"
 #undef snprintf
@@ -44,6 +43,7 @@ struct kl_disk *disk_open(const char *path, u32 nr, u32 block, bool create)
 	disk->inode.i_mapping = &disk->inode.i_data;
 	disk->inode.i_data.host = &disk->inode;
 	disk->sb.is_bdev = true;
+	disk->sb.s_blocksize = block;
 	disk->bdev.bd_mapping = &disk->inode.i_data;
 	disk->bdev.disk = disk;
 	buf_cache_init(disk);
@@ -181,37 +181,6 @@ static int disk_thread(void *arg)
 
 /* ---- bios ---- */
 
-struct bio *bio_alloc(struct block_device *bdev, unsigned short nr,
-		      blk_opf_t opf, gfp_t gfp)
-{
-	unsigned int room = min_t(unsigned int, nr, BIO_MAX_VECS);
-	struct bio *bio;
-
-	bio = kzalloc(sizeof(*bio) + room * sizeof(bio->vec[0]),
-		      gfp | __GFP_NOFAIL);
-	bio->bi_bdev = bdev;
-	bio->bi_opf = opf;
-	bio->room = room;
-	return bio;
-}
-
-int bio_add_page(struct bio *bio, struct page *page, unsigned int len,
-		 unsigned int off)
-{
-	if (bio->nr == bio->room)
-		return 0;
-	if (len != bio->bi_bdev->disk->block)
-		kl_fail("the disk takes whole blocks only");
-	bio->vec[bio->nr].data = (char *)page + off;
-	bio->vec[bio->nr++].len = len;
-	return len;
-}
-
-void bio_put(struct bio *bio)
-{
-	kfree(bio);
-}
-
 void submit_bio(struct bio *bio)
 {
 	struct kl_disk *disk = bio->bi_bdev->disk;
@@ -226,33 +195,6 @@ void submit_bio(struct bio *bio)
 	__atomic_fetch_add(&disk->submitted, 1, __ATOMIC_RELEASE);
 	thr_futex_wake(&disk->submitted, 1);
 	kl_point();
-}
-
-static void wait_end_io(struct bio *bio)
-{
-	complete(bio->bi_private);
-}
-
-int submit_bio_wait(struct bio *bio)
-{
-	struct completion done;
-
-	init_completion(&done);
-	bio->bi_private = &done;
-	bio->bi_end_io = wait_end_io;
-	submit_bio(bio);
-	wait_for_completion_io(&done);
-	return bio->bi_status;
-}
-
-int blkdev_issue_flush(struct block_device *bdev)
-{
-	struct bio *bio = bio_alloc(bdev, 0, REQ_OP_WRITE | REQ_PREFLUSH,
-				    GFP_NOFS);
-	int err = submit_bio_wait(bio);
-
-	bio_put(bio);
-	return err;
 }
 
 int blkdev_issue_zeroout(struct block_device *bdev, sector_t sector,
@@ -284,19 +226,4 @@ int blkdev_issue_discard(struct block_device *bdev, sector_t sector,
 bool bdev_write_cache(struct block_device *bdev)
 {
 	return true;
-}
-
-bool bdev_fua(struct block_device *bdev)
-{
-	return bdev->disk->fua;
-}
-
-bool bdev_read_only(struct block_device *bdev)
-{
-	return false;
-}
-
-loff_t bdev_nr_bytes(struct block_device *bdev)
-{
-	return (loff_t)bdev->disk->nr * bdev->disk->block;
 }

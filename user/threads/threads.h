@@ -8,6 +8,8 @@
  *   buffer.c  buffer heads, folios             disk.c  a file, its I/O threads
  *   xarray.c  the index of transactions        message.c messages, failures
  *
+ * What the simulator has as well is in user/lib/klayer.
+ *
  * What one thread tells another goes through C11 atomics with the order that the
  * kernel promises, no more, so that the thread sanitizer sees what is ordered.
  */

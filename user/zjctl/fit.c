@@ -1,43 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * How many lanes a journal has room for, as the module reckons at mount
- * (choose_geometry() in src/journal.c), and how large it should be.
- */
+/* How many lanes a journal has room for, and how large it should be. */
 #include <unistd.h>
 #include <linux/minmax.h>
 #include "codec.h"
 #include "zjctl.h"
 
-#define LARGEST_HANDLE	1100	/* blocks, for an online resize */
-#define TXN_OVERHEAD	3
 #define MIN_BLOCKS	1024	/* JBD2's own limit */
-
-static u32 log_blocks(const struct zj_log_geometry *geo, u32 n)
-{
-	u32 room = zj_chunk_room(geo->block_size);
-
-	n += n / (room / sizeof(struct zj_tag)) + TXN_OVERHEAD +
-	     geo->nr_lanes * sizeof(__le64) / room;
-	return n + 2 * (n / (geo->seg_blocks - 2) + 1);
-}
-
-static bool fits(u32 journal_blocks, u32 block_size, u32 lanes)
-{
-	u32 largest = min_t(u32, LARGEST_HANDLE, journal_blocks / 4);
-	struct zj_log_geometry geo = { 0 };
-
-	if (zj_make_geometry(&geo, journal_blocks, block_size, lanes))
-		return false;
-	return geo.nr_segs >= DIV_ROUND_UP(log_blocks(&geo, largest), geo.seg_blocks) + 3 * lanes;
-}
 
 u32 zx_lanes_that_fit(u32 journal_blocks, u32 block_size, u32 wanted)
 {
-	u32 lanes = min_t(u32, wanted, ZJ_MAX_LANES);
+	struct zj_log_geometry geo;
 
-	while (lanes && !fits(journal_blocks, block_size, lanes))
-		lanes--;
-	return lanes;
+	return zj_fit_lanes(&geo, journal_blocks, block_size,
+			    min_t(u32, wanted, ZJ_MAX_LANES));
 }
 
 u32 zx_cpus(void)

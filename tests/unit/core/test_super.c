@@ -37,11 +37,11 @@ static void refused(u32 offset, u32 val, const char *text)
 
 static void bad_super_blocks_are_refused_and_nothing_is_written(void)
 {
-	REFUSED(s_magic, 0x12345678, "bad magic number");
-	REFUSED(s_blocktype, ZJ_JBD2_SUPERBLOCK_V1, "not version 2");
-	REFUSED(s_blocktype, 1, "not version 2");
-	REFUSED(s_blocksize, 4096, "wrong block size");
-	REFUSED(s_blocksize, 0, "wrong block size");
+	REFUSED(s_magic, 0x12345678, "no journal superblock");
+	REFUSED(s_blocktype, ZJ_JBD2_SUPERBLOCK_V1, "not of version 2");
+	REFUSED(s_blocktype, 1, "not of version 2");
+	REFUSED(s_blocksize, 4096, "another block size");
+	REFUSED(s_blocksize, 0, "another block size");
 	REFUSED(s_feature_incompat, 0x80000000, "unknown features");
 	REFUSED(s_feature_incompat, 0x100, "unknown features");
 	REFUSED(s_feature_ro_compat, 1, "unknown features");
@@ -59,7 +59,7 @@ static void wrong_checksum_is_refused(void)
 	sb.s_sequence ^= 1;
 	disk_set(fx.disk, jblock(0), &sb);
 	assert_int_equal(mount_journal(), -EINVAL);
-	assert_true(said("bad checksum"));
+	assert_true(said("wrong checksum"));
 	assert_int_equal(now(), 0);
 	discard_disk();
 }

@@ -19,7 +19,8 @@ struct va_format {
 	va_list		*va;
 };
 
-/* As the kernel's, with %pV and %pg. */
+/* As the kernel's, with %pV and %pg, which gives this. */
+extern const char kl_disk_name[];
 int kl_vsnprintf(char *buf, size_t size, const char *fmt, va_list ap);
 int kl_snprintf(char *buf, size_t size, const char *fmt, ...);
 void kl_printk(int level, const char *fmt, ...);
