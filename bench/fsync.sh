@@ -55,10 +55,11 @@ counters() { awk '{ print $5, $16 }' /sys/block/$name/stat; }
 
 # run CASE KIND MODE TYPE ROUND
 run() {
-	args="-w 1 -n $FSYNCS"
+	args="-w 1 -n $FSYNCS" where=/tmp/fs/near
 	case $1 in
-	eight) args="-w 8 -n $FSYNCS" ;;
-	split) args="-w 8 -n $FSYNCS -t create" ;;
+	# Orlov puts directories of the top level far apart.
+	eight) args="-w 8 -n $FSYNCS" where=/tmp/fs ;;
+	split) args="-w 8 -n $FSYNCS -t create" where=/tmp/fs ;;
 	shared) args="-w 8 -n $FSYNCS -t create -s" ;;
 	bulk | storm) args="$args -N $1 -D /tmp/fs/far" ;;
 	esac
@@ -66,12 +67,11 @@ run() {
 	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J size=128 \
 		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard /dev/$name || die mkfs
 	mount -t "$4" -o "noatime,noinit_itable,data=$3" /dev/$name /tmp/fs || die "mount $4"
-	# Orlov puts directories of the top level far apart.
 	mkdir /tmp/fs/warm /tmp/fs/near /tmp/fs/far
 	fsyncs -d /tmp/fs/warm -n 3 >/dev/null || die warm-up
 	sync
 	before=$(counters)
-	got=$(fsyncs -d /tmp/fs/near $args) || die "$* failed"
+	got=$(fsyncs -d $where $args) || die "$* failed"
 	after=$(counters)
 	umount /tmp/fs || die umount
 	echo "$*" "$got" "$before" "$after" |

@@ -17,6 +17,7 @@ static void wake_everybody(struct zj_journal *zj)
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
 		wake_up_all(&zj->lanes[i].wait_start);
 		wake_up_all(&zj->lanes[i].wait_work);
+		wake_up_all(&zj->lanes[i].wait_idle);
 	}
 	rcu_read_lock();
 	xa_for_each(&zj->tids, tid, txn)

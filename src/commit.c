@@ -205,6 +205,15 @@ static int commit(struct zj_txn *txn)
 	return err;
 }
 
+/* Also one that is not idle yet has frozen what somebody waits for. */
+static void written(struct zj_lane *lane)
+{
+	spin_lock(&lane->lock);
+	lane->unwritten--;
+	spin_unlock(&lane->lock);
+	wake_up_all(&lane->wait_idle);
+}
+
 static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
 {
 	struct zj_journal *zj = lane->journal;
@@ -220,6 +229,7 @@ static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
 		       lane->index, txn->pub.t_tid, err);
 	if (err)
 		zj_abort(zj, err);
+	written(lane);
 }
 
 /* ---- the thread ---- */

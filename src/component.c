@@ -310,6 +310,7 @@ static void freeze_member(struct zj_txn *txn)
 	lane->promised += zj_log_blocks(lane->journal, txn->credits);
 	zj_space_surplus(lane);
 	list_add_tail(&txn->lane_link, &lane->pipeline);
+	lane->unwritten++;
 	lane->stats.handles += txn->handles;
 	txn->pub.t_state = T_COMMIT;
 	spin_unlock(&lane->lock);

@@ -36,6 +36,7 @@ static void lane_init(struct zj_journal *zj, int index)
 	INIT_LIST_HEAD(&lane->in_hand);
 	init_waitqueue_head(&lane->wait_start);
 	init_waitqueue_head(&lane->wait_work);
+	init_waitqueue_head(&lane->wait_idle);
 	timer_setup(&lane->timer, lane_timer, 0);
 }
 

@@ -7,13 +7,27 @@
  */
 #include "zj.h"
 
+/* Closing it now would get it written no sooner, and shut others out of it. */
+static bool too_early(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+	bool early;
+
+	spin_lock(&lane->lock);
+	early = lane->running == txn && !txn->locked && lane->unwritten &&
+		!zj_aborted(lane->journal);
+	spin_unlock(&lane->lock);
+	return early;
+}
+
 /**
  * zj_complete_transaction() - commit a transaction, wait until it is valid
  * @journal: the front
  * @tid: as handed over by zj_journal_sync_tid(); a dead one is fine
  *
  * Closes the transaction's component and nothing else; what that depends on is
- * frozen and on its way already.
+ * frozen and on its way already. While the lane's thread is busy the component
+ * stays open: who comes meanwhile shares its commit.
  *
  * Context: sleeps; no handle open, no folio lock.
  * Return: 0, or -EIO if aborted before it was valid.
@@ -26,6 +40,7 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 
 	if (!txn)
 		return zj_aborted(zj) ? -EIO : 0;
+	wait_event(txn->lane->wait_idle, !too_early(txn));
 	zj_commit_request(zj, txn);
 	err = zj_txn_wait_valid(txn);
 	zj_txn_put(txn);

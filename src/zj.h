@@ -240,6 +240,7 @@ struct zj_lane {
 	spinlock_t	lock;		/* guards what follows */
 	struct zj_txn	*running;	/* running or locked, or NULL */
 	struct list_head pipeline;	/* zj_txn.lane_link, frozen, unwritten */
+	int		unwritten;	/* pipeline, and what the thread writes now */
 	int		nr_frozen;	/* comp_lock; frozen and not valid */
 	struct zj_component *last_frozen; /* comp_lock; newest, NULL once trimmed */
 
@@ -257,6 +258,7 @@ struct zj_lane {
 
 	wait_queue_head_t wait_start;	/* the running transaction has changed */
 	wait_queue_head_t wait_work;	/* the lane's thread sleeps here */
+	wait_queue_head_t wait_idle;	/* it has written something */
 	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
 	struct task_struct *task;	/* the lane's thread */
 	struct zj_lane_stats stats;
