@@ -56,6 +56,7 @@ struct zj_rec_image {
 	u64	block;		/* home block */
 	u64	stamp;		/* of its component */
 	u64	revoked;	/* highest stamp of a valid revoke of @block */
+	void	*kept;		/* the host's copy, NULL: read it again */
 	u32	log_block;	/* journal block of the image */
 	u32	csum;		/* of the image as logged */
 	u16	flags;		/* ZJ_TAG_* */

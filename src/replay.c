@@ -166,8 +166,9 @@ static int zj_write_failed(struct zj_recovery *r, int err, const char *what,
 	return err;
 }
 
-static int zj_replay_image(struct zj_recovery *r,
-			   const struct zj_rec_image *image)
+/* Read an image for the second time, into the buffer. */
+static int zj_read_image(struct zj_recovery *r,
+			 const struct zj_rec_image *image)
 {
 	int err = zj_read_log(r, image->log_block, 1, r->buf);
 
@@ -179,8 +180,23 @@ static int zj_replay_image(struct zj_recovery *r,
 			    image->log_block);
 		return -EIO;
 	}
-	zj_unescape(r->buf, image->flags);
-	err = r->ops->write_home(r->ctx, image->block, r->buf);
+	return 0;
+}
+
+static int zj_replay_image(struct zj_recovery *r,
+			   const struct zj_rec_image *image)
+{
+	void *data = image->kept;
+	int err;
+
+	if (!data) {
+		err = zj_read_image(r, image);
+		if (err)
+			return err;
+		data = r->buf;
+	}
+	zj_unescape(data, image->flags);
+	err = r->ops->write_home(r->ctx, image->block, data);
 	return err ? zj_write_failed(r, err, "a block home", image->block) : 0;
 }
 

@@ -136,6 +136,16 @@ static int zj_keep_entries(struct zj_recovery *r, const __le64 *from, u32 nr)
 	return 0;
 }
 
+/* The host's copy of image @i of a chunk, if it keeps one. */
+static void *zj_keep_copy(struct zj_recovery *r, const struct zj_cursor *cur,
+			  u32 i)
+{
+	if (!r->ops->keep)
+		return NULL;
+	return r->ops->keep(r->ctx, cur->block +
+				    (size_t)(1 + i) * r->geo.block_size);
+}
+
 static int zj_keep_images(struct zj_recovery *r, const struct zj_cursor *cur)
 {
 	const struct zj_chunk *chunk = &cur->chunk;
@@ -151,6 +161,7 @@ static int zj_keep_images(struct zj_recovery *r, const struct zj_cursor *cur)
 		*image = (struct zj_rec_image) {
 			.block = le64_to_cpu(tags[i].block),
 			.stamp = chunk->stamp,
+			.kept = zj_keep_copy(r, cur, i),
 			.log_block = cur->log_block + 1 + i,
 			.csum = le32_to_cpu(tags[i].csum),
 			.flags = le16_to_cpu(tags[i].flags),

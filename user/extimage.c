@@ -165,8 +165,7 @@ int ext_clear_needs_recovery(struct ext_image *img)
 	return 0;
 }
 
-/* Journal blocks from @block on that lie side by side, @nr at most. */
-static u32 run_length(const struct ext_image *img, u32 block, u32 nr)
+u32 ext_run_length(const struct ext_image *img, u32 block, u32 nr)
 {
 	u32 n = 1;
 
@@ -180,7 +179,7 @@ void ext_drop_cached_journal(struct ext_image *img)
 	u32 n;
 
 	for (u32 i = 0; i < img->journal_blocks; i += n) {
-		n = run_length(img, i, img->journal_blocks - i);
+		n = ext_run_length(img, i, img->journal_blocks - i);
 		posix_fadvise(img->fd, (off_t)img->map[i] * img->block_size,
 			      (off_t)n * img->block_size, POSIX_FADV_DONTNEED);
 	}
@@ -215,7 +214,7 @@ static int ext_read_log(void *ctx, u32 block, u32 nr, void *buf)
 	int err = 0;
 
 	while (nr && !err) {
-		u32 n = run_length(img, block, nr);
+		u32 n = ext_run_length(img, block, nr);
 		size_t bytes = (size_t)n * img->block_size;
 
 		err = read_all(img->fd, buf, bytes, (off_t)img->map[block] * img->block_size);
@@ -231,15 +230,28 @@ int ext_read_home(struct ext_image *img, u64 block, void *buf)
 	return read_all(img->fd, buf, img->block_size, (off_t)block * img->block_size);
 }
 
+int ext_write_run(struct ext_image *img, u64 block, u32 nr, const void *buf)
+{
+	off_t at = (off_t)block * img->block_size;
+	size_t left = (size_t)nr * img->block_size;
+
+	while (left) {
+		ssize_t n = pwrite(img->fd, buf, left, at);
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			return n < 0 ? -errno : -EIO;
+		if (n > 0) {
+			buf += n;
+			at += n;
+			left -= n;
+		}
+	}
+	return 0;
+}
+
 static int ext_write_home(void *ctx, u64 block, const void *buf)
 {
-	struct ext_image *img = ctx;
-	ssize_t n = pwrite(img->fd, buf, img->block_size,
-			   (off_t)block * img->block_size);
-
-	if (n != img->block_size)
-		return n < 0 ? -errno : -EIO;
-	return 0;
+	return ext_write_run(ctx, block, 1, buf);
 }
 
 static int ext_flush_home(void *ctx)

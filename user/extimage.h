@@ -34,6 +34,11 @@ void ext_drop_cached_journal(struct ext_image *img);
 /* One block of the file system; 0 or a negative errno. */
 int ext_read_home(struct ext_image *img, u64 block, void *buf);
 
+/* Blocks side by side, in one write; 0 or a negative errno. */
+int ext_write_run(struct ext_image *img, u64 block, u32 nr, const void *buf);
+/* Journal blocks from @block on that lie side by side, @nr at most. */
+u32 ext_run_length(const struct ext_image *img, u32 block, u32 nr);
+
 /* Recovery's operations; the context is a struct ext_image. */
 extern const struct zj_io_ops ext_ops;
 

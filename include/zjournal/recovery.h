@@ -21,6 +21,9 @@
  *	write and flush, when this returns)
  * @write_home: write one block of the file system; need not be durable
  * @flush_home: everything written by @write_home is durable on return
+ * @keep: copy an image of one block that replay may want; the copy is the
+ *	recovery's to change until zj_recover() returns.  NULL where there is no
+ *	room: that image is read again.  NULL for a host that keeps none
  * @msg: one line for the log; @level is 0 for an error, 1 for a notice
  *
  * Those that return int return 0 or a negative errno and may sleep.  @ctx is the
@@ -32,6 +35,7 @@ struct zj_io_ops {
 	int (*write_log)(void *ctx, u32 block, const void *buf);
 	int (*write_home)(void *ctx, u64 block, const void *buf);
 	int (*flush_home)(void *ctx);
+	void *(*keep)(void *ctx, const void *image);
 	__printf(3, 4)
 	void (*msg)(void *ctx, int level, const char *fmt, ...);
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * biglog IMAGE TRANSACTIONS LANES: fill the journal of a new ext4 image with
- * that many small transactions, as a crash leaves it.  Prints the number of
- * distinct home blocks.
+ * biglog IMAGE TRANSACTIONS LANES RUN: fill the journal of a new ext4 image with
+ * that many small transactions, as a crash leaves it.  A lane's images are of RUN
+ * home blocks side by side, then it goes on elsewhere; 1: all over the device.
+ * Prints the distinct home blocks, one a line.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@ static struct {
 	u32	seg;		/* being filled */
 	u32	pos;		/* blocks used in it */
 	u64	last;		/* stamp */
+	u64	home;		/* block of its last image */
+	u32	left;		/* blocks to the end of its run */
 	u8	*buf;		/* the segment */
 } lanes[ZJ_MAX_LANES];
 
@@ -96,6 +99,21 @@ static void put(u64 stamp, u32 lane, u64 home, bool has_image)
 	lanes[lane].last = stamp;
 }
 
+/* The block that @lane changes next, one that is in nobody's use. */
+static u64 next_home(ext2_filsys fs, u32 lane, u32 run)
+{
+	u64 home = lanes[lane].left ? lanes[lane].home + 1 : 0;
+
+	while (!home || home >= ext2fs_blocks_count(fs->super) ||
+	       ext2fs_test_block_bitmap2(fs->block_map, home)) {
+		home = any() % ext2fs_blocks_count(fs->super);
+		lanes[lane].left = run;
+	}
+	lanes[lane].left--;
+	lanes[lane].home = home;
+	return home;
+}
+
 static void go_live(void)
 {
 	u8 *block = calloc(1, geo.block_size);
@@ -114,13 +132,14 @@ static void go_live(void)
 
 int main(int argc, char **argv)
 {
-	u32 nr = argc > 3 ? atoi(argv[2]) : 0, nr_lanes = argc > 3 ? atoi(argv[3]) : 0;
-	u64 room, images, distinct = 0;
+	u32 nr = argc > 4 ? atoi(argv[2]) : 0, nr_lanes = argc > 4 ? atoi(argv[3]) : 0;
+	u32 run = argc > 4 ? atoi(argv[4]) : 0;
+	u64 room, images;
 	ext2_filsys fs;
 	u8 *seen;
 
-	if (!nr || !nr_lanes || nr_lanes > ZJ_MAX_LANES || ext_open(&img, argv[1], true))
-		die("usage: biglog IMAGE TRANSACTIONS LANES");
+	if (!nr || !nr_lanes || nr_lanes > ZJ_MAX_LANES || !run || ext_open(&img, argv[1], true))
+		die("usage: biglog IMAGE TRANSACTIONS LANES RUN");
 	if (ext2fs_open(argv[1], EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &fs) ||
 	    ext2fs_read_bitmaps(fs) ||
 	    zj_make_geometry(&geo, img.journal_blocks, img.block_size, nr_lanes))
@@ -136,19 +155,20 @@ int main(int argc, char **argv)
 	seen = calloc(1, img.device_blocks);
 	for (u32 i = 0; i < nr; i++) {
 		bool has_image = (u64)(i + 1) * images / nr != (u64)i * images / nr;
-		u64 home = 0;
+		u32 lane = any() % nr_lanes;
+		u64 home = has_image ? next_home(fs, lane, run) : 0;
 
-		while (has_image && (!home || ext2fs_test_block_bitmap2(fs->block_map, home)))
-			home = any() % ext2fs_blocks_count(fs->super);
-		distinct += has_image && !seen[home]++;
-		put(i + 1, any() % nr_lanes, home, has_image);
+		seen[home] = has_image;
+		put(i + 1, lane, home, has_image);
 	}
 	for (u32 i = 0; i < nr_lanes; i++)
 		if (lanes[i].pos)
 			flush_segment(i);
 	go_live();
+	for (u64 home = 1; home < ext2fs_blocks_count(fs->super); home++)
+		if (seen[home])
+			printf("%llu\n", home);
 	ext2fs_close_free(&fs);
 	ext_close(&img);
-	printf("%llu\n", distinct);
 	return 0;
 }

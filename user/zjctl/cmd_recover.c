@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <asm/byteorder.h>
 #include "fsinfo.h"
+#include "replay_io.h"
 
 static const char help[] =
 	"usage: zjctl recover [-n] [--no-fsck] [--json] DEV\n\n"
@@ -50,7 +51,7 @@ static int read_log(void *ctx, u32 block, u32 nr, void *buf)
 		return -EINTR;
 	if (!written)
 		zx_progress("reading the log", block, img->journal_blocks);
-	return ext_ops.read_log(ctx, block, nr, buf);
+	return rio_read_log(block, nr, buf);
 }
 
 static int write_home(void *ctx, u64 block, const void *buf)
@@ -58,7 +59,17 @@ static int write_home(void *ctx, u64 block, const void *buf)
 	if (stopped)
 		return -EINTR;
 	zx_progress("writing blocks home", ++written, progress->replayed + 1);
-	return ext_ops.write_home(ctx, block, buf);
+	return rio_write_home(block, buf);
+}
+
+static int flush_home(void *ctx)
+{
+	return rio_flush_home();
+}
+
+static void *keep(void *ctx, const void *image)
+{
+	return rio_keep(image);
 }
 
 static void __printf(3, 4) message(void *ctx, int level, const char *fmt, ...)
@@ -85,12 +96,16 @@ static int replay(struct ext_image *img, bool dry_run, struct zj_recovery_stats 
 
 	ops.read_log = read_log;
 	ops.write_home = write_home;
+	ops.flush_home = flush_home;
+	ops.keep = dry_run ? NULL : keep;
 	ops.msg = message;
 	progress = stats;
 	sigaction(SIGINT, &act, &old_int);
 	sigaction(SIGTERM, &act, &old_term);
+	rio_start(img);
 	err = zj_recover(&ops, img, img->uuid, img->block_size, img->journal_blocks,
 			 img->device_blocks, dry_run, stats);
+	rio_end();
 	sigaction(SIGINT, &old_int, NULL);
 	sigaction(SIGTERM, &old_term, NULL);
 	zx_progress(NULL, 0, 0);
