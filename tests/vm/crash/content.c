@@ -159,6 +159,47 @@ static int zero_allowed(const struct log *log, const struct model *m, uint32_t i
 	return 0;
 }
 
+/* Which bytes of a cell are those of a whole version. */
+static uint32_t same_bytes(const struct cell *cell, const struct cell *whole)
+{
+	const uint8_t *a = (const uint8_t *)cell, *b = (const uint8_t *)whole;
+	uint32_t i, same = 0;
+
+	for (i = 0; i < CELL; i++)
+		same |= (uint32_t)(a[i] == b[i]) << i;
+	return same;
+}
+
+/*
+ * A store through a mapping is not atomic: the page may have been copied in the
+ * middle of it, so each byte may be that of another version.
+ */
+static int torn_store(const struct log *log, const struct model *m, uint32_t id,
+		      const struct cell *cell, uint32_t c)
+{
+	uint64_t pos = (uint64_t)c * CELL;
+	struct cell whole = {};
+	uint32_t i, same = 0;
+	int mapped = 0;
+
+	if (zero_allowed(log, m, id, c))
+		same |= same_bytes(cell, &whole);
+	if (m->base[c]) {
+		cells_fill(&whole, pos, CELL, log->worker, id, m->base[c] - 1);
+		same |= same_bytes(cell, &whole);
+	}
+	for (i = m->since[c]; i < log->n; i++) {
+		const struct fact *f = &log->facts[i];
+
+		if (f->op != F_WRITE || f->id != id || !covers(f, pos))
+			continue;
+		mapped |= f->flags & FACT_MAPPED;
+		cells_fill(&whole, pos, CELL, log->worker, id, i);
+		same |= same_bytes(cell, &whole);
+	}
+	return mapped && same == (1U << CELL) - 1;
+}
+
 static int cell_allowed(const struct log *log, const struct model *m, uint32_t id,
 			const struct cell *cell, uint32_t c)
 {
@@ -167,8 +208,9 @@ static int cell_allowed(const struct log *log, const struct model *m, uint32_t i
 
 	if (!memcmp(cell, &zero, sizeof(zero)))
 		return zero_allowed(log, m, id, c);
-	if (cell->sum != cell_sum(cell) || cell->who != (log->worker << 24 | id) ||
-	    cell->pos != c)
+	if (cell->sum != cell_sum(cell))
+		return torn_store(log, m, id, cell, c);
+	if (cell->who != (log->worker << 24 | id) || cell->pos != c)
 		return 0;
 	if (cell->ver + 1 == m->base[c])
 		return 1;

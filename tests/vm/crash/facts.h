@@ -23,7 +23,7 @@ enum fact_op {
 	F_UNLINK,	/* dir/name */
 	F_MKDIR,	/* directory id as dir/name */
 	F_RMDIR,	/* dir/name */
-	F_WRITE,	/* off, len; FACT_SYNC: with O_SYNC */
+	F_WRITE,	/* off, len; FACT_SYNC: with O_SYNC; FACT_MAPPED: by stores */
 	F_TRUNC,	/* to size off */
 	F_PUNCH,	/* off, len read as zeros */
 	F_FALLOC,	/* off, len allocated, size grows to off + len */
@@ -35,6 +35,7 @@ enum fact_op {
 };
 
 #define FACT_SYNC	1
+#define FACT_MAPPED	2
 
 /* Directory ids that are not made by F_MKDIR. */
 #define DIR_HOME	0	/* w<k> */

@@ -258,6 +258,30 @@ static void write_range(struct file *f, uint32_t off, uint32_t len)
 		f->size = off + len;
 }
 
+static void do_sync(struct file *f, int datasync);
+
+/* Stores through a mapping, and again after a sync: the page is protected anew. */
+static void store_range(struct file *f, uint32_t off, uint32_t len)
+{
+	uint32_t at = off % BLOCK;
+	int fd = open_file(f, 0), i;
+	char *map = mmap(NULL, at + len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, off - at);
+
+	must(map != MAP_FAILED, "mmap", file_path(f));
+	for (i = 0; i < 2; i++) {
+		struct fact fact = { .op = F_WRITE, .flags = FACT_MAPPED, .id = f->id,
+				     .off = off, .len = len };
+		uint32_t ver = begin(&fact);
+
+		cells_fill(map + at, off, len, worker, f->id, ver);
+		end(&fact);
+		if (!i)
+			do_sync(f, rnd(2));
+	}
+	munmap(map, at + len);
+	close(fd);
+}
+
 static uint32_t some_len(void)
 {
 	uint32_t max = rnd(3) ? 2 * BLOCK : 16 * BLOCK;
@@ -283,7 +307,9 @@ static void do_overwrite(struct file *f)
 		off = CELL * rnd(f->size / CELL);
 	if (rnd(2))
 		off &= ~(BLOCK - 1);
-	if (off + len <= FILE_MAX)
+	if (off + len <= f->size && !rnd(3))
+		store_range(f, off, len);
+	else if (off + len <= FILE_MAX)
 		write_range(f, off, len);
 }
 
