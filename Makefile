@@ -6,6 +6,7 @@
 #   make sim             the journal's sources in the simulator, for a minute
 #   make fuzz            recovery under libFuzzer, for SECONDS=60
 #   make model           the protocol as a state machine, each rule left out once
+#   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
 #
 # KVER=<release>     kernel to build for; default: the newest installed 6.12
@@ -22,7 +23,7 @@ FSTYPE ?= zext4
 guest_programs := $(patsubst tests/vm/%.c,$(BUILD)/guest/%,$(wildcard tests/vm/*.c)) \
 	$(BUILD)/guest/sqlload
 
-.PHONY: all modules deps guest-programs test sim fuzz model demo debug-kernel clean
+.PHONY: all modules deps guest-programs test sim fuzz model demo bench-fsync debug-kernel clean
 
 all: modules
 
@@ -63,6 +64,10 @@ model:
 demo: deps
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) demo/demo.py
+
+bench-fsync: deps
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@$(PYTHON) bench/fsync.py $(ARGS)
 
 debug-kernel: deps
 	@tools/deps debug-kernel
