@@ -17,6 +17,7 @@ static struct tally *tally;
 static const struct disk_walk *walking;	/* the state that is judged: the place, */
 static struct sim_rand walking_rand;	/* and what walk_crash() has made it of */
 static u8 *tid_seen;	/* by tid: 1 absent, 2 present */
+static u32 nr_tids;	/* of them that can be there */
 
 /* ---- the oracle ---- */
 
@@ -189,7 +190,7 @@ static void check_units(const struct cut *c)
 
 	memset(oldest_gone, 0xff, sizeof(oldest_gone));
 	memset(newest_there, 0, sizeof(newest_there));
-	memset(tid_seen, 0, MAX_TID);
+	memset(tid_seen, 0, nr_tids);
 	for (u32 i = 0; i < world->nr_units; i++) {
 		const struct unit *u = &world->units[i];
 		bool there;
@@ -235,6 +236,15 @@ static void judge_state(struct cut *c, struct cut *begin, struct cut *other)
 	check_units(c);
 	check_stores(c);
 	scratch_reset();
+}
+
+static u32 count_tids(void)
+{
+	u32 highest = 0;
+
+	for (u32 i = 0; i < world->nr_units; i++)
+		highest = max(highest, world->units[i].tid);
+	return min(highest + 1, (u32)MAX_TID);
 }
 
 /* Stock recovery must not take an image for a block of its own, nor we. */
@@ -315,6 +325,7 @@ struct left judge_run(struct tally *t)
 	tally = t;
 	if (!tid_seen)
 		tid_seen = malloc(MAX_TID);
+	nr_tids = count_tids();
 	walk_init(walk, world->disk, world->initial);
 	walking = walk;
 	for (;;) {

@@ -52,15 +52,37 @@ bool touch_only(struct job *job, struct buffer_head *bh)
 	return !dead(job, zj_journal_get_write_access(job->handle, bh));
 }
 
-void step_meta(struct job *job)
+/* Of one block, or of all. */
+static void touch_some(struct job *job)
 {
-	struct buffer_head *bh;
+	u32 nr = world->alloc_first - world->meta_first;
+	u32 first = sim_below(&job->rand, nr);
+	bool members = world->p.focus == FOCUS_MEMBERS;
+	u32 some = sim_one_in(&job->rand, members ? 1 : 4) ? nr : 1;
 
-	if (sim_one_in(&job->rand, 10)) {
-		bh = read_block(world->meta_first +
-				sim_below(&job->rand, world->nr_meta));
+	for (u32 i = 0; i < some && !job->dead; i++) {
+		struct buffer_head *bh = read_block(world->meta_first +
+						    (first + i) % nr);
+
 		touch_only(job, bh);
 		brelse(bh);
+	}
+}
+
+/* The last slot of a block is of no inode, and says nothing about allocation. */
+void sweep(struct job *job)
+{
+	u32 nr = world->alloc_first - world->meta_first;
+	u32 first = sim_below(&job->rand, nr);
+
+	for (u32 i = 0; i < nr && i < SWEEP_BLOCKS && !job->dead; i++)
+		write_fixed(job, (first + i) % nr * SLOTS + SLOTS - 1, 1);
+}
+
+void step_meta(struct job *job)
+{
+	if (sim_one_in(&job->rand, 10)) {
+		touch_some(job);
 		return;
 	}
 	write_fixed(job, sim_below(&job->rand, world->nr_meta * SLOTS),
@@ -113,6 +135,17 @@ void drop_inodes(struct job *job)
 	job->used_inodes = 0;
 }
 
+void release_inode(struct toy_inode *ino)
+{
+	filemap_fdatawrite_range(ino->vfs.i_mapping, 0, LLONG_MAX);
+	filemap_fdatawait_range_keep_errors(ino->vfs.i_mapping, 0, LLONG_MAX);
+	/* An error that nobody has asked for goes with the inode. */
+	for (u32 i = 0; i < world->nr_alloc; i++)
+		if (&world->inode[world->alloc[i].inode] == ino)
+			world->alloc[i].page.untold = world->alloc[i].page.lost;
+	zj_journal_release_jinode(world->journal, &ino->jinode);
+}
+
 /* Out of core and in again, as ext4_evict_inode() and ext4_iget() do. */
 void evict(struct job *job)
 {
@@ -125,13 +158,7 @@ void evict(struct job *job)
 		return;
 	ino->evicting = true;
 	zj_journal_begin_ordered_truncate(world->journal, &ino->jinode, 0);
-	filemap_fdatawrite_range(ino->vfs.i_mapping, 0, LLONG_MAX);
-	filemap_fdatawait_range_keep_errors(ino->vfs.i_mapping, 0, LLONG_MAX);
-	/* An error that nobody has asked for goes with the inode. */
-	for (u32 i = 0; i < world->nr_alloc; i++)
-		if (&world->inode[world->alloc[i].inode] == ino)
-			world->alloc[i].page.untold = world->alloc[i].page.lost;
-	zj_journal_release_jinode(world->journal, &ino->jinode);
+	release_inode(ino);
 	zj_journal_init_jinode(&ino->jinode, &ino->vfs);
 	bh = read_block(world->objects[ino->object].block);
 	ino->sync_tid = zj_journal_buffer_tid(world->journal, bh);
@@ -140,16 +167,35 @@ void evict(struct job *job)
 	ino->evicting = false;
 }
 
+/* What others do while somebody is at it matters, so now and then it takes long. */
+static void claim(struct job *job, u32 i)
+{
+	handle_t *handle = job->handle;
+	u32 how = sim_below(&job->rand, 3), kept = handle->h_nr_claims;
+	bool slowly = sim_one_in(&job->rand, 4);
+	u32 slow;
+
+	/* A kept claim holds over restarts. */
+	if (!how && job->kept_inodes & (1 << i))
+		return;
+	slow = slowly ? sim_slow_down(SIM_SLOW) : 0;
+	if (how < 2)
+		zj_journal_claim_keep(handle, &world->inode[i].claim);
+	else
+		zj_journal_claim(handle, &world->inode[i].claim);
+	if (slowly)
+		sim_slow_down(slow);
+	if (handle->h_nr_claims > kept)
+		job->kept_inodes |= 1 << i;
+}
+
 /* R10: claim, change in core; write_inodes() writes it out. */
 u32 claim_inode(struct job *job, u32 i)
 {
 	struct toy_inode *ino = &world->inode[i];
 	u32 ver;
 
-	if (sim_one_in(&job->rand, 2))
-		zj_journal_claim(job->handle, &ino->claim);
-	else
-		zj_journal_claim_keep(job->handle, &ino->claim);
+	claim(job, i);
 	if (is_handle_aborted(job->handle)) {
 		job->dead = true;
 		return 0;
@@ -462,12 +508,24 @@ void commit_callback(journal_t *journal, transaction_t *txn)
 
 /* ---- all of them ---- */
 
+void look_around(struct job *job)
+{
+	for (u32 n = sim_below(&job->rand, 4); n && !job->dead; n--) {
+		if (sim_one_in(&job->rand, 2))
+			touch_some(job);
+		else
+			step_read(job);
+	}
+}
+
 static void step_nested(struct job *job)
 {
 	handle_t *inner = zj_journal_start(world->journal, 1, 0, 0, GFP_NOFS, 0, 0);
 
 	if (inner != job->handle)
 		kl_fail("a nested start gives another handle");
+	if (sim_one_in(&job->rand, 4))
+		sync_frozen(job);
 	step_meta(job);
 	zj_journal_stop(inner);
 }

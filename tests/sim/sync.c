@@ -171,6 +171,32 @@ static void sync_all(struct job *job)
 	promised(&p, !is_journal_aborted(world->journal));
 }
 
+/* Finished units whose transactions are frozen: these wait for no handle's end. */
+static struct promise frozen(void)
+{
+	struct promise p = finished(0, 0);
+	u32 nr = p.nr;
+
+	p.nr = 0;
+	for (u32 i = 0; i < nr; i++)
+		if (!zj_trans_will_send_data_barrier(world->journal,
+						     world->units[p.units[i]].tid))
+			p.units[p.nr++] = p.units[i];
+	return p;
+}
+
+void sync_frozen(struct job *job)
+{
+	struct promise p;
+
+	if (world->p.off & OFF_FORCE)
+		return;
+	p = frozen();
+	trace("sync of what is frozen");
+	zj_journal_force_commit_nested(world->journal);
+	promised(&p, !is_journal_aborted(world->journal));
+}
+
 static u32 some_block(struct job *job)
 {
 	return world->meta_first + sim_below(&job->rand, world->nr_meta);
@@ -359,6 +385,23 @@ int barrier_task(void *arg)
 		}
 		world->frozen = false;
 		zj_journal_unlock_updates(world->journal);
+	}
+	return 0;
+}
+
+/* Closes what runs at any moment, above all while reserved handles start. */
+int closer(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 269 + 19 };
+	u32 busy = 4 + sim_below(&job.rand, 60);
+
+	/* Every moment of a freeze lasts. */
+	sim_slow_down(4 + sim_below(&job.rand, 60));
+	while (!READ_ONCE(world->stop)) {
+		zj_journal_start_commit(world->journal, NULL);
+		if (sim_one_in(&job.rand, busy))
+			schedule_timeout_uninterruptible(1 + sim_below(&job.rand, 3));
+		cond_resched();
 	}
 	return 0;
 }

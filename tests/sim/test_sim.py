@@ -37,15 +37,15 @@ def test_kinds_of_cache(cache, fua):
     run("--seed", 2000, "--seeds", 40, "--cache", cache, "--fua", fua)
 
 
-@pytest.mark.parametrize("focus", [1, 2, 3, 4])
+@pytest.mark.parametrize("focus", [1, 2, 3, 4, 5, 6])
 def test_focus(focus):
-    """Mapped and truncated journaled data; allocation; syncs; inodes in core."""
+    """enum focus in world.h."""
     run("--seed", 2500, "--seeds", 25, "--focus", focus, "--off", 0)
 
 
 def test_claims_of_three_lanes():
-    """A claim that others see before it is tied to its predecessor (seed 99)."""
-    run("--seed", 95, "--seeds", 5, "--focus", 4, "--cpus", 8, "--tasks", 16,
+    """A claim that others see before it is tied to its predecessor (seed 59)."""
+    run("--seed", 55, "--seeds", 5, "--focus", 4, "--cpus", 8, "--tasks", 16,
         "--handles", 100, "--journal", 2600, "--epochs", 1, "--grain", 10)
 
 

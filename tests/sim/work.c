@@ -76,6 +76,7 @@ void end(struct job *job, bool sync)
 	world->open_handles--;
 	err = zj_journal_stop(handle);
 	job->handle = NULL;
+	job->kept_inodes = 0;
 	drop_inodes(job);
 	file_done(job);
 	if (dead(job, err))
@@ -85,15 +86,20 @@ void end(struct job *job, bool sync)
 		promise(job);
 }
 
+/* 0: there is room for one more step; 1: there is not. */
+static int extend(struct job *job)
+{
+	if (zj_handle_buffer_credits(job->handle) >= 8 &&
+	    job->handle->h_revoke_credits)
+		return 0;
+	return zj_journal_extend(job->handle, 8, 1);
+}
+
 /* Room for one more step: extend, or restart, which ends the unit. */
 static void make_room(struct job *job)
 {
-	int err;
+	int err = sim_one_in(&job->rand, 16) ? 1 : extend(job);
 
-	if (zj_handle_buffer_credits(job->handle) >= 8 &&
-	    job->handle->h_revoke_credits)
-		return;
-	err = zj_journal_extend(job->handle, 4, 1);
 	if (err < 0) {
 		dead(job, err);
 		return;
@@ -144,11 +150,32 @@ static void work_in_handle(struct job *job)
 		make_room(job);
 		if (!job->dead)
 			step(job);
-		if (sim_one_in(&job->rand, 32))
+		/* Claims are kept by what takes long. */
+		if (sim_one_in(&job->rand, job->kept_inodes ? 8 : 32))
 			pause_a_while(job);
 	}
 	/* Also after an abort: what is in core stays consistent. */
 	write_inodes(job);
+}
+
+static bool is_drained(struct zj_lane *lane)
+{
+	bool drained;
+
+	spin_lock(&lane->lock);
+	drained = lane->running && lane->running->locked &&
+		  !lane->running->updates;
+	spin_unlock(&lane->lock);
+	return drained;
+}
+
+/* The worst moment to start a reserved handle; not for ever. */
+static void await_drain(handle_t *rsv)
+{
+	struct zj_lane *lane = &to_zj(rsv->h_journal)->lanes[rsv->h_rsv_lane];
+
+	for (u32 i = 0; i < 200 && !is_drained(lane); i++)
+		cond_resched();
 }
 
 /* What ext4's end of I/O does with a reservation. */
@@ -159,25 +186,41 @@ static void use_reserved(struct job *job, handle_t *rsv)
 		return;
 	}
 	if (sim_one_in(&job->rand, 2))
+		await_drain(rsv);
+	else if (sim_one_in(&job->rand, 2))
 		pause_a_while(job);
 	if (dead(job, zj_journal_start_reserved(rsv, 0, 0)))
 		return;
 	take(job, rsv);
 	step_meta(job);
+	if (!job->dead)
+		step_meta(job);
 	end(job, sim_one_in(&job->rand, 12));
 }
 
 static void do_handle(struct job *job)
 {
-	int rsv = sim_one_in(&job->rand, 6) ? 2 : 0;
-	int credits = 8 + sim_below(&job->rand, 4);
-	int revokes = 1 + sim_below(&job->rand, 2);
+	bool closing = world->p.focus == FOCUS_CLOSE;
+	bool members = world->p.focus == FOCUS_MEMBERS;
+	int rsv = sim_one_in(&job->rand, closing ? 2 : 6) ? 2 : 0;
+	/* Without credits it can't change anything, unless it gets some later. */
+	bool looks = sim_one_in(&job->rand, members ? 4 : 12);
+	bool sweeps = !looks && sim_one_in(&job->rand, members ? 4 : 80);
+	int credits = looks ? 0 : sweeps ? 8 + SWEEP_BLOCKS :
+		      8 + sim_below(&job->rand, 4);
+	int revokes = looks ? 0 : 1 + sim_below(&job->rand, 2);
+	bool works = !looks || sim_one_in(&job->rand, 2);
 	handle_t *reserved = NULL;
 
 	sim_migrate();
 	if (!begin(job, credits, rsv, revokes))
 		return;
-	work_in_handle(job);
+	if (looks)
+		look_around(job);
+	if (sweeps)
+		sweep(job);
+	if (works)
+		work_in_handle(job);
 	reseed(job, SKIP_END);
 	if (rsv && !job->dead) {
 		reserved = job->handle->h_rsv_handle;

@@ -26,6 +26,7 @@ struct job {
 	u32		before;		/* first unit of the handle */
 	u32		dirty_inodes;	/* changed in core, not written out yet */
 	u32		used_inodes;	/* held in core until the handle stops */
+	u32		kept_inodes;	/* claimed until the handle stops */
 	bool		file;		/* may write to the file until it stops */
 	bool		dead;		/* the journal was aborted */
 };
@@ -50,7 +51,14 @@ void step(struct job *job);
 /* Its new version; 0 if aborted. */
 u32 claim_inode(struct job *job, u32 i);
 void write_inodes(struct job *job);
+/* What takes no credits. */
+void look_around(struct job *job);
+/* A change of many blocks, with credits for as many. */
+#define SWEEP_BLOCKS	15
+void sweep(struct job *job);
 void drop_inodes(struct job *job);
+/* Its data is written, then it leaves core. */
+void release_inode(struct toy_inode *ino);
 void evict(struct job *job);
 struct alloc *pick_alloc(struct job *job, enum use use);
 bool write_map(struct job *job, struct alloc *a);
@@ -76,11 +84,14 @@ void file_unmount(void);
 
 /* ---- sync.c ---- */
 void sync_something(struct job *job);
+/* Within a handle: what is frozen becomes valid. */
+void sync_frozen(struct job *job);
 /* Where memory is asked for, some is reclaimed. */
 void reclaim_something(void);
 int flusher(void *arg);
 int mapper(void *arg);
 int barrier_task(void *arg);
+int closer(void *arg);
 int checkpoint_task(void *arg);
 
 #endif

@@ -392,6 +392,8 @@ static int try_mount(void)
 	if (IS_ERR(w->journal))
 		return PTR_ERR(w->journal);
 	err = zj_journal_load(w->journal);
+	if (!err && w->p.journaled)
+		zj_journal_set_data_journaled(w->journal);
 	if (!err)
 		return 0;
 	if (zj_journal_destroy(w->journal))
@@ -431,12 +433,8 @@ int world_unmount(void)
 	int err;
 
 	/* As umount does: data is written, then inodes go, then the journal. */
-	for (u32 i = 0; i < w->nr_inodes; i++) {
-		filemap_fdatawrite_range(w->inode[i].vfs.i_mapping, 0, LLONG_MAX);
-		filemap_fdatawait_range_keep_errors(w->inode[i].vfs.i_mapping, 0,
-						    LLONG_MAX);
-		zj_journal_release_jinode(w->journal, &w->inode[i].jinode);
-	}
+	for (u32 i = 0; i < w->nr_inodes; i++)
+		release_inode(&w->inode[i]);
 	err = zj_journal_destroy(w->journal);
 	if (!err)
 		w->clean = time_now();

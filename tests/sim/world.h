@@ -167,11 +167,11 @@ struct toy_file {
 
 enum off { OFF_FLUSHER = 1, OFF_BARRIER = 2, OFF_CHECKPOINT = 4, OFF_FILE = 8,
 	   OFF_DATA = 16, OFF_INODE = 32, OFF_ALLOC = 64, OFF_READ = 128,
-	   OFF_SYNC = 256, OFF_PAUSE = 512, OFF_LAST = 512 };
+	   OFF_SYNC = 256, OFF_PAUSE = 512, OFF_FORCE = 1024, OFF_LAST = 1024 };
 
 /* What is done more often than the rest. */
 enum focus { FOCUS_NONE, FOCUS_FILE, FOCUS_ALLOC, FOCUS_SYNC, FOCUS_INODE,
-	     NR_FOCUS };
+	     FOCUS_CLOSE, FOCUS_MEMBERS, NR_FOCUS };
 
 /* Bits of params.skip besides the steps of a handle, which are counted from 0. */
 #define SKIP_STEPS	8
@@ -193,7 +193,9 @@ struct params {
 	u32	blocks;		/* fixed metadata blocks */
 	u32	journal;	/* blocks */
 	u32	granularity;
+	u32	slow;		/* one in so many tasks is slow; 0: none */
 	bool	cache, fua;
+	bool	journaled;	/* data=journal: no ordered data, no flush for it */
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;
 	u32	states;		/* crash states for each place in the log */

@@ -15,7 +15,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_HANDLES, OPT_TASKS, OPT_BLOCKS, OPT_JOURNAL, OPT_GRAIN, OPT_CACHE,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
-       OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
+       OPT_SLOW, OPT_JOURNALED, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -29,6 +29,8 @@ static const struct option options[] = {
 	{ "blocks", 1, NULL, OPT_BLOCKS },
 	{ "journal", 1, NULL, OPT_JOURNAL },
 	{ "grain", 1, NULL, OPT_GRAIN },
+	{ "slow", 1, NULL, OPT_SLOW },
+	{ "journaled", 1, NULL, OPT_JOURNALED },
 	{ "cache", 1, NULL, OPT_CACHE },
 	{ "fua", 1, NULL, OPT_FUA },
 	{ "data-err", 1, NULL, OPT_DATA_ERR },
@@ -65,20 +67,22 @@ static void usage(void)
 {
 	fputs("usage: zjsim [--seed S] [--seeds N | --seconds T] [--shrink[=T]] [--progress]\n"
 	      "  [--schedule S] [--cpus N] [--lanes N] [--handles N] [--tasks N] [--blocks N]\n"
-	      "  [--journal BLOCKS] [--grain G] [--cache 0|1] [--fua 0|1] [--data-err 0|1]\n"
-	      "  [--fail-write N] [--fail-flush N] [--fail-read N] [--fail-alloc N]\n"
-	      "  [--states N] [--epochs N] [--focus F] [--off MASK] [--skip LIST] [--trace]\n"
+	      "  [--journal BLOCKS] [--grain G] [--slow N] [--cache 0|1] [--fua 0|1]\n"
+	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
+	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
+	      "  [--skip LIST] [--journaled 0|1] [--trace]\n"
 	      "Run N seeds from S on, or for T seconds; what is not given follows from the\n"
 	      "seed, which says what the tasks do; --schedule says when, and what the disk\n"
 	      "does.\n"
 	      "--progress: one hot block, staggered timers, bounded I/O; the slowest commit\n"
 	      "is reported.  --shrink: on a failure look for a small run that fails as well,\n"
 	      "for T seconds (30), and print its trace.\n"
-	      "--grain: points between two switches.  --states: crash states for each place\n"
-	      "in the disk's log.  --epochs: runs, each on the disk that a crash of the last\n"
-	      "one has left.  --fail-*: the N-th one fails; --fail-read in a mount, and\n"
-	      "--fail-alloc again later.  --focus: what is done often; --off, --skip: what is\n"
-	      "left out (world.h).\n",
+	      "--grain: points between two switches.  --slow: one in so many tasks is slow.\n"
+	      "--states: crash states for each place in the disk's log.  --epochs: runs, each\n"
+	      "on the disk that a crash of the last one has left.  --fail-*: the N-th one\n"
+	      "fails; --fail-read in a mount, and --fail-alloc again later.  --focus: what is\n"
+	      "done often; --off, --skip: what is left out (world.h).  --journaled: all data\n"
+	      "is in the log.\n",
 	      stderr);
 	exit(2);
 }
@@ -135,6 +139,10 @@ static struct params choose(const struct command *cmd, u64 seed)
 	/* Most of the time everything; else what is left is seen more often. */
 	CHOOSE(OPT_OFF, off, sim_one_in(&r, 4) ? sim_below(&r, 2 * OFF_LAST) : 0);
 	CHOOSE(OPT_FOCUS, focus, sim_one_in(&r, 2) ? sim_below(&r, NR_FOCUS) : 0);
+	CHOOSE(OPT_SLOW, slow, SOMETIMES(4, 6));
+	CHOOSE(OPT_JOURNALED, journaled, sim_one_in(&r, 4));
+	if (p.journaled)
+		p.off |= OFF_DATA;
 	return p;
 }
 
@@ -157,9 +165,11 @@ static struct params choose_progress(const struct command *cmd, u64 seed)
 	p.every = lanes;
 	p.epochs = 1;
 	p.granularity = 40;
+	p.slow = 0;
+	p.journaled = false;
 	p.fail_write = p.fail_flush = p.fail_read = p.fail_alloc = 0;
 	p.focus = FOCUS_NONE;
-	p.off = OFF_PAUSE | OFF_BARRIER | OFF_FLUSHER;
+	p.off = OFF_PAUSE | OFF_BARRIER | OFF_FLUSHER | OFF_FORCE;
 	return p;
 }
 
@@ -182,6 +192,8 @@ static void run_tasks(void)
 		tasks[n++] = sim_spawn(flusher, NULL, "flusher", 0);
 	if (world->p.focus == FOCUS_FILE && !(world->p.off & OFF_FILE))
 		tasks[n++] = sim_spawn(mapper, NULL, "mapper", 0);
+	if (world->p.focus == FOCUS_CLOSE)
+		tasks[n++] = sim_spawn(closer, NULL, "closer", 0);
 	if (!(world->p.off & OFF_BARRIER))
 		tasks[n++] = sim_spawn(barrier_task, NULL, "barrier", 0);
 	if (!(world->p.off & OFF_CHECKPOINT))
@@ -229,6 +241,7 @@ static struct left run_epoch(struct params p, u32 epoch, const struct left *befo
 		.seed = p.schedule + ((u64)epoch << 32),
 		.cpus = p.cpus,
 		.granularity = p.granularity,
+		.slow = p.slow,
 		.deadline = 1000000000LL * 120,
 	};
 	struct left left;
@@ -305,7 +318,7 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_FAIL_FLUSH] = &p->fail_flush, [OPT_FAIL_READ] = &p->fail_read,
 		[OPT_FAIL_ALLOC] = &p->fail_alloc, [OPT_STATES] = &p->states,
 		[OPT_EPOCHS] = &p->epochs, [OPT_OFF] = &p->off,
-		[OPT_FOCUS] = &p->focus,
+		[OPT_FOCUS] = &p->focus, [OPT_SLOW] = &p->slow,
 	};
 
 	if (opt >= (int)ARRAY_SIZE(field) || !field[opt])
@@ -342,6 +355,9 @@ static void parse(int argc, char **argv, struct command *cmd)
 			break;
 		case OPT_FUA:
 			p->fua = n;
+			break;
+		case OPT_JOURNALED:
+			p->journaled = n;
 			break;
 		case OPT_DATA_ERR:
 			p->data_err = n;

@@ -191,9 +191,9 @@ static void make_stack(struct sim_task *t)
 
 /* ---- who runs ---- */
 
-static void refill_budget(void)
+static void refill_budget(u32 granularity)
 {
-	kl_budget = sim_below(&sched_rand, 2 * config.granularity + 1);
+	kl_budget = sim_below(&sched_rand, 2 * granularity + 1);
 }
 
 void sim_make_runnable(struct sim_task *t)
@@ -225,9 +225,21 @@ void sim_print_tasks(void)
 				names[tasks[i].state]);
 }
 
+/* A slow one seldom, unless there is no other. */
+static struct sim_task *pick(void)
+{
+	struct sim_task *t = runnable[sim_below(&sched_rand, nr_runnable)];
+
+	for (u32 i = 0; i < 8 && t->slow && !sim_one_in(&sched_rand, t->slow); i++)
+		t = runnable[sim_below(&sched_rand, nr_runnable)];
+	if (t->slow)
+		refill_budget(1);
+	return t;
+}
+
 static void pick_and_switch(void)
 {
-	refill_budget();
+	refill_budget(config.granularity);
 	if (++switches > MAX_SWITCHES)
 		kl_fail("livelock: tasks run, but do not get done");
 	while (!nr_runnable) {
@@ -240,7 +252,7 @@ static void pick_and_switch(void)
 	}
 	if (sim_now > config.deadline)
 		kl_fail("not finished at the deadline");
-	switch_to(runnable[sim_below(&sched_rand, nr_runnable)]);
+	switch_to(pick());
 }
 
 /* At a point; the current task stays runnable. */
@@ -250,7 +262,7 @@ void kl_switch(void)
 		kl_budget = 1 << 30;
 		return;
 	}
-	refill_budget();
+	refill_budget(config.granularity);
 	if (sim_in_irq)
 		return;
 	sim_now += 100 + sim_below(&time_rand, 200);
@@ -304,6 +316,14 @@ void sim_migrate(void)
 	sim_current->cpu = sim_below(&sched_rand, kl_nr_cpus);
 }
 
+u32 sim_slow_down(u32 times)
+{
+	u32 before = sim_current->slow;
+
+	sim_current->slow = times;
+	return before;
+}
+
 int set_cpus_allowed_ptr(struct task_struct *task, unsigned int cpu)
 {
 	((struct sim_task *)task)->cpu = cpu;
@@ -324,6 +344,8 @@ static struct sim_task *new_task(int (*fn)(void *), void *arg)
 	stack = t->stack;
 	*t = (struct sim_task){ .state = SIM_NEW, .slot = -1, .fn = fn,
 				.arg = arg, .stack = stack };
+	if (config.slow && sim_one_in(&sched_rand, config.slow))
+		t->slow = SIM_SLOW;
 	init_waitqueue_head(&t->exit_wait);
 	make_stack(t);
 	return t;
@@ -455,7 +477,7 @@ void sim_start(const struct sim_config *c)
 	sim_make_runnable(&tasks[0]);
 	sim_locks_reset();
 	sim_running = true;
-	refill_budget();
+	refill_budget(config.granularity);
 }
 
 void sim_end(void)

@@ -22,6 +22,7 @@ struct kl_lock;
 
 #define SIM_MAX_TASKS	192
 #define SIM_MAX_HELD	16
+#define SIM_SLOW	32	/* how much slower a slow task is */
 
 /**
  * struct sim_rand - a stream of random numbers (splitmix64)
@@ -62,6 +63,7 @@ struct sim_task {
 	void		*arg;		/* of fn */
 	int		ret;		/* of fn */
 	unsigned int	cpu;
+	u32		slow;		/* so much slower than others; 0: it is not */
 	bool		pinned;		/* does not migrate */
 	bool		should_stop;	/* kthread_stop() was called */
 	wait_queue_head_t exit_wait;	/* who waits for its end */
@@ -85,6 +87,7 @@ struct sim_config {
 	u64		seed;
 	unsigned int	cpus;
 	unsigned int	granularity;	/* mean points between two switches */
+	u32		slow;		/* one in so many tasks is slow; 0: none */
 	s64		deadline;	/* ns of virtual time; later is a failure */
 };
 
@@ -95,6 +98,11 @@ struct sim_task *sim_spawn(int (*fn)(void *), void *arg, const char *name,
 			   unsigned int cpu);
 void sim_join(struct sim_task *task);
 void sim_migrate(void);
+/*
+ * From now on the current task stops at every other point, while others do so many times
+ * as much; 0: it is as fast as they. Returns what was before.
+ */
+u32 sim_slow_down(u32 times);
 extern s64 sim_now;
 extern int sim_in_irq;
 extern bool sim_running;
