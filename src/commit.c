@@ -146,6 +146,7 @@ static int flush_data(struct zj_txn *txn)
 	if (zj_flag(zj, ZJ_DATA_JOURNALED))
 		return 0;
 	if (!count_down(zj, &comp->unflushed)) {
+		/* Pairs with the last one, below. */
 		wait_event(zj->wait_submit,
 			   smp_load_acquire(&comp->data_durable) ||
 			   zj_aborted(zj));

@@ -38,6 +38,7 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 		WRITE_ONCE(flush->err, err);
 		WRITE_ONCE(flush->failed, nr);
 	}
+	/* Pairs with covered(). */
 	smp_store_release(&flush->done, nr);
 }
 
