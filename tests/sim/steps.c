@@ -172,7 +172,7 @@ static void claim(struct job *job, u32 i)
 {
 	handle_t *handle = job->handle;
 	u32 how = sim_below(&job->rand, 3), kept = handle->h_nr_claims;
-	bool slowly = sim_one_in(&job->rand, 4);
+	bool slowly = sim_one_in(&job->rand, 4) && !world->p.progress;
 	u32 slow;
 
 	/* A kept claim holds over restarts. */
@@ -436,7 +436,9 @@ static void fill_page(struct alloc *a, u32 inode, u32 gen)
 static void step_alloc_data(struct job *job)
 {
 	struct alloc *a = pick_alloc(job, USE_FREE);
-	u32 i = sim_below(&job->rand, world->nr_inodes - 1);
+	/* At one inode the lanes meet more often. */
+	u32 nr = world->p.focus == FOCUS_ALLOC ? 1 : world->nr_inodes - 1;
+	u32 i = sim_below(&job->rand, nr);
 	u32 gen;
 
 	if (!a || !use_inode(job, i))
