@@ -124,41 +124,18 @@ static void keep_promise(struct zj_txn *txn)
 		wake_up_all(&lane->journal->wait_space);
 }
 
-/* ---- flushes: one serves all members ---- */
+/* ---- flushes ---- */
 
-static bool count_down(struct zj_journal *zj, int *left)
-{
-	bool last;
-
-	spin_lock(&zj->comp_lock);
-	last = !--*left;
-	spin_unlock(&zj->comp_lock);
-	return last;
-}
-
-/* The data must be durable before the record that points at it (R6). */
+/*
+ * The data must be durable before the record that points at it (R6). Each member
+ * sees to its own: one that waited for another, whose thread is busy with an
+ * older component, would make a convoy of the lanes.
+ */
 static int flush_data(struct zj_txn *txn)
 {
-	struct zj_journal *zj = txn_zj(txn);
-	struct zj_component *comp = txn->comp;
-	int err;
-
-	if (zj_flag(zj, ZJ_DATA_JOURNALED))
+	if (zj_flag(txn_zj(txn), ZJ_DATA_JOURNALED))
 		return 0;
-	if (!count_down(zj, &comp->unflushed)) {
-		/* Pairs with the last one, below. */
-		wait_event(zj->wait_submit,
-			   smp_load_acquire(&comp->data_durable) ||
-			   zj_aborted(zj));
-		return 0;
-	}
-	err = zj_dev_flush(zj, txn->lane);
-	if (err || comp->nr_members == 1)
-		return err;
-	/* Pairs with the members that wait above. */
-	smp_store_release(&comp->data_durable, true);
-	wake_up_all(&zj->wait_submit);
-	return 0;
+	return zj_dev_flush(txn_zj(txn), txn->lane);
 }
 
 /* Whoever writes the component's last record has all of them made durable. */
@@ -167,10 +144,13 @@ static int records_durable(struct zj_txn *txn)
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_component *comp = txn->comp;
 	struct zj_txn *member, *tmp;
-	bool cached = false;
+	bool cached = false, last;
 	int err = 0;
 
-	if (!count_down(zj, &comp->unlogged))
+	spin_lock(&zj->comp_lock);
+	last = !--comp->unlogged;
+	spin_unlock(&zj->comp_lock);
+	if (!last)
 		return 0;
 	/* The count has ordered us behind all members. */
 	list_for_each_entry(member, &comp->members, comp_link)

@@ -330,7 +330,6 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	comp->frozen_at = ktime_get();
 	comp->missing += comp->nr_members;
 	comp->unsubmitted = comp->nr_members;
-	comp->unflushed = comp->nr_members;
 	comp->unlogged = comp->nr_members;
 	list_add_tail(&comp->trim_link, &zj->trim_list);
 	/* Pairs with zj_txn_state(): who sees it frozen sees its stamp. */

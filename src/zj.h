@@ -184,9 +184,7 @@ struct zj_component {
 					 * from the freeze on uncommitted members
 					 */
 	int		unsubmitted;	/* comp_lock; members with data to submit */
-	int		unflushed;	/* comp_lock; members with data to write */
 	int		unlogged;	/* comp_lock; members with a record to write */
-	bool		data_durable;	/* release store; the members' data is */
 	bool		finished;	/* comp_lock; both phases of validity done */
 	ktime_t		frozen_at;	/* immutable once frozen; statistics */
 	struct list_head members;	/* comp_lock; zj_txn.comp_link */

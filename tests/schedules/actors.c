@@ -602,24 +602,9 @@ u64 __wrap_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg)
 	return 0;
 }
 
-static bool alone[ZJ_MAX_LANES];
-
-/* Members leave the flush to one of them: each is held before its own record. */
-static bool has_company(struct zj_txn *txn)
-{
-	return txn->comp->nr_members > 1;
-}
-
-int __wrap_zj_ordered_submit(struct zj_txn *txn)
-{
-	alone[txn->lane->index] = !has_company(txn);
-	return __real_zj_ordered_submit(txn);
-}
-
 int __wrap_zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 {
-	if (alone[lane->index])
-		gate(GATE_FLUSH);
+	gate(GATE_FLUSH);
 	return __real_zj_dev_flush(zj, lane);
 }
 
@@ -631,12 +616,6 @@ int __wrap_blkdev_issue_flush(struct block_device *bdev)
 	return err;
 }
 
-int __wrap_zj_log_write(struct zj_txn *txn)
-{
-	if (has_company(txn))
-		gate(GATE_FLUSH);
-	return __real_zj_log_write(txn);
-}
 
 void __wrap_zj_member_committed(struct zj_txn *txn)
 {

@@ -139,9 +139,7 @@ struct buffer_head *read_home(u32 block);
 /* ---- actors.c ---- */
 
 enum gate {
-	GATE_FLUSH,	/* a lane's thread, before its flush ahead of the record; in a
-			 * component of several, before its record
-			 */
+	GATE_FLUSH,	/* a lane's thread, before its flush ahead of the record */
 	GATE_FLUSHED,	/* leading a flush, when the device has done it */
 	GATE_LOG,	/* before it sends log blocks */
 	GATE_COMMITTED,	/* before its member counts as committed */
@@ -193,10 +191,8 @@ void unit_must(u32 unit);
 /* What the linker calls the functions that a gate stands before. */
 void __real_kl_switch(void);
 void __real_submit_bio(struct bio *bio);
-int __real_zj_ordered_submit(struct zj_txn *txn);
 int __real_blkdev_issue_flush(struct block_device *bdev);
 int __real_zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
-int __real_zj_log_write(struct zj_txn *txn);
 void __real_zj_member_committed(struct zj_txn *txn);
 u64 __real_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
 

@@ -8,14 +8,15 @@
  * serve), as everything else takes next to no time here.  A request that comes at the
  * worst moment waits until what its lanes have frozen before is valid, for the open
  * handles of its component, which may be reading or waiting for a home write, and for
- * its own commit: ordered data, flush, log, flush.  Twelve I/O times are the most that
- * was seen, with 2 lanes as with 64; a chain of commits that never turns valid has no
+ * its own commit: ordered data, flush, log, flush, where a flush may have to wait for
+ * the one in flight.  Twenty I/O times are the most that was seen, with 2 lanes as
+ * with 64; a chain of commits that never turns valid has no
  * bound at all.
  */
 #include <stdlib.h>
 #include "work.h"
 
-#define MAX_IO_TIMES	24
+#define MAX_IO_TIMES	32
 #define LOOSE_BOUND	2000000000LL	/* ns; where handles pause and I/O may be slow */
 #define MAX_TIDS	65536
 

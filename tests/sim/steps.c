@@ -58,7 +58,7 @@ static void touch_some(struct job *job)
 	u32 nr = world->alloc_first - world->meta_first;
 	u32 first = sim_below(&job->rand, nr);
 	bool members = world->p.focus == FOCUS_MEMBERS;
-	u32 some = sim_one_in(&job->rand, members ? 1 : 4) ? nr : 1;
+	u32 some = long_one_in(job, members ? 1 : 4) ? nr : 1;
 
 	for (u32 i = 0; i < some && !job->dead; i++) {
 		struct buffer_head *bh = read_block(world->meta_first +
@@ -172,7 +172,7 @@ static void claim(struct job *job, u32 i)
 {
 	handle_t *handle = job->handle;
 	u32 how = sim_below(&job->rand, 3), kept = handle->h_nr_claims;
-	bool slowly = sim_one_in(&job->rand, 4) && !world->p.progress;
+	bool slowly = long_one_in(job, 4);
 	u32 slow;
 
 	/* A kept claim holds over restarts. */
@@ -526,7 +526,7 @@ static void step_nested(struct job *job)
 
 	if (inner != job->handle)
 		kl_fail("a nested start gives another handle");
-	if (sim_one_in(&job->rand, 4))
+	if (long_one_in(job, 4))
 		sync_frozen(job);
 	step_meta(job);
 	zj_journal_stop(inner);

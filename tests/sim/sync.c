@@ -187,11 +187,8 @@ static struct promise frozen(void)
 
 void sync_frozen(struct job *job)
 {
-	struct promise p;
+	struct promise p = frozen();
 
-	if (world->p.off & OFF_FORCE)
-		return;
-	p = frozen();
 	trace("sync of what is frozen");
 	zj_journal_force_commit_nested(world->journal);
 	promised(&p, !is_journal_aborted(world->journal));

@@ -98,7 +98,7 @@ static int extend(struct job *job)
 /* Room for one more step: extend, or restart, which ends the unit. */
 static void make_room(struct job *job)
 {
-	int err = sim_one_in(&job->rand, 16) ? 1 : extend(job);
+	int err = long_one_in(job, 16) ? 1 : extend(job);
 
 	if (err < 0) {
 		dead(job, err);
@@ -204,8 +204,8 @@ static void do_handle(struct job *job)
 	bool members = world->p.focus == FOCUS_MEMBERS;
 	int rsv = sim_one_in(&job->rand, closing ? 2 : 6) ? 2 : 0;
 	/* Without credits it can't change anything, unless it gets some later. */
-	bool looks = sim_one_in(&job->rand, members ? 4 : 12);
-	bool sweeps = !looks && sim_one_in(&job->rand, members ? 4 : 80);
+	bool looks = long_one_in(job, members ? 4 : 12);
+	bool sweeps = !looks && long_one_in(job, members ? 4 : 80);
 	int credits = looks ? 0 : sweeps ? 8 + SWEEP_BLOCKS :
 		      8 + sim_below(&job->rand, 4);
 	int revokes = looks ? 0 : 1 + sim_below(&job->rand, 2);

@@ -31,6 +31,12 @@ struct job {
 	bool		dead;		/* the journal was aborted */
 };
 
+/* In one of n cases, of what keeps others waiting. */
+static inline bool long_one_in(struct job *job, u32 n)
+{
+	return sim_one_in(&job->rand, n) && !(world->p.off & OFF_LONG);
+}
+
 /* ---- work.c ---- */
 /* True if @err; fails if there is no reason for an error. */
 bool dead(struct job *job, int err);

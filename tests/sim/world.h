@@ -167,7 +167,7 @@ struct toy_file {
 
 enum off { OFF_FLUSHER = 1, OFF_BARRIER = 2, OFF_CHECKPOINT = 4, OFF_FILE = 8,
 	   OFF_DATA = 16, OFF_INODE = 32, OFF_ALLOC = 64, OFF_READ = 128,
-	   OFF_SYNC = 256, OFF_PAUSE = 512, OFF_FORCE = 1024, OFF_LAST = 1024 };
+	   OFF_SYNC = 256, OFF_PAUSE = 512, OFF_LONG = 1024, OFF_LAST = 1024 };
 
 /* What is done more often than the rest. */
 enum focus { FOCUS_NONE, FOCUS_FILE, FOCUS_ALLOC, FOCUS_SYNC, FOCUS_INODE,

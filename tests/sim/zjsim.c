@@ -169,7 +169,7 @@ static struct params choose_progress(const struct command *cmd, u64 seed)
 	p.journaled = false;
 	p.fail_write = p.fail_flush = p.fail_read = p.fail_alloc = 0;
 	p.focus = FOCUS_NONE;
-	p.off = OFF_PAUSE | OFF_BARRIER | OFF_FLUSHER | OFF_FORCE;
+	p.off = OFF_PAUSE | OFF_BARRIER | OFF_FLUSHER | OFF_LONG;
 	return p;
 }
 

@@ -469,8 +469,8 @@ static void valid_is_durable_with_fua(void)
 	OPEN();
 	flushes = fx.disk->flushes;
 	valid_is_durable();
-	/* One, which both need before their records. */
-	assert_int_equal(fx.disk->flushes - flushes, 1);
+	/* One each, before the record. */
+	assert_int_equal(fx.disk->flushes - flushes, 2);
 	close_journal();
 }
 
@@ -481,7 +481,7 @@ static void valid_is_durable_without_fua(void)
 	OPEN(.no_fua = true);
 	flushes = fx.disk->flushes;
 	valid_is_durable();
-	assert_int_equal(fx.disk->flushes - flushes, 2);
+	assert_int_equal(fx.disk->flushes - flushes, 3);
 	close_journal();
 }
 
