@@ -45,40 +45,6 @@
 	 EXT4_FEATURE_RO_COMPAT_ORPHAN_PRESENT |			\
 	 EXT4_FEATURE_RO_COMPAT_READONLY)
 
-int zext4_parse_lanes(struct fs_parameter *param, unsigned int *lanes,
-		      bool *given)
-{
-	unsigned int value;
-
-	if (param->type == fs_value_is_string &&
-	    !strcmp(param->string, "auto")) {
-		value = 0;
-	} else if (param->type != fs_value_is_string ||
-		   kstrtouint(param->string, 10, &value) ||
-		   value < 1 || value > ZJ_MAX_LANES) {
-		ext4_msg(NULL, KERN_ERR,
-			 "lanes= takes a number from 1 to %u, or auto (one per CPU)",
-			 ZJ_MAX_LANES);
-		return -EINVAL;
-	}
-	*lanes = value;
-	*given = true;
-	return 0;
-}
-
-int zext4_parse_fsync(struct fs_parameter *param, bool *all, bool *given)
-{
-	if (param->type != fs_value_is_string ||
-	    (strcmp(param->string, "own") && strcmp(param->string, "all"))) {
-		ext4_msg(NULL, KERN_ERR,
-			 "fsync= takes own (the file's changes) or all (every lane's)");
-		return -EINVAL;
-	}
-	*all = !strcmp(param->string, "all");
-	*given = true;
-	return 0;
-}
-
 static int zext4_check_bits(struct super_block *sb, const char *kind,
 			    __le32 word, u32 covered)
 {
@@ -111,7 +77,7 @@ int zext4_check_mount(struct super_block *sb)
 			 "zext4 does not cover external journals; mount as ext4, or move the journal inside: tune2fs -O ^has_journal, then tune2fs -j");
 		return -EINVAL;
 	}
-	if (sbi->s_zj_lanes_set) {
+	if (sbi->s_zj.given & BIT(ZEXT4_LANES)) {
 		ext4_msg(sb, KERN_ERR,
 			 "can't mount with lanes=, fs mounted w/o journal");
 		return -EINVAL;

@@ -18,12 +18,18 @@
 			  (flags) | SLAB_NO_MERGE, NULL)
 
 /* Mount. */
-int zext4_parse_lanes(struct fs_parameter *param, unsigned int *lanes,
-		      bool *given);
-int zext4_parse_fsync(struct fs_parameter *param, bool *all, bool *given);
 int zext4_check_mount(struct super_block *sb);
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
 bool zext4_unloaded_is_live(struct super_block *sb);
+
+/* Options. */
+bool zext4_parse_option(struct fs_parameter *param,
+			struct zext4_options *options, int *err);
+int zext4_check_remount(struct super_block *sb,
+			const struct zext4_options *options);
+void zext4_apply_options(struct super_block *sb,
+			 const struct zext4_options *options);
+void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb);
 
 /* Handles and in-core inodes (R10). */
 handle_t *zext4_start(struct inode *inode, struct super_block *sb, int blocks,

@@ -29,10 +29,8 @@ struct ext4_sb_info {
 struct ext4_sb_info {
  ...
  struct journal_s *s_journal;
-+ unsigned int s_zj_lanes;
-+ bool s_zj_lanes_set;
++ struct zext4_options s_zj;
 + bool s_zj_was_live;
-+ bool s_zj_fsync_all;
 + tid_t s_zj_quota_claim;
 + tid_t s_zj_feature_tid;
  ...
@@ -43,10 +41,7 @@ struct ext4_sb_info {
 struct ext4_fs_context {
  ...
  ext4_fsblk_t s_sb_block;
-+ unsigned int zj_lanes;
-+ bool zj_lanes_set;
-+ bool zj_fsync_all;
-+ bool zj_fsync_set;
++ struct zext4_options zj;
 };
 
 @@

@@ -57,7 +57,7 @@ ext4_load_journal(...)
 ext4_load_journal(...)
 {
 <...
-+ zj_journal_set_lanes(journal, EXT4_SB(sb)->s_zj_lanes);
++ zj_journal_set_lanes(journal, EXT4_SB(sb)->s_zj.value[ZEXT4_LANES]);
  err = jbd2_journal_load(journal);
 ...>
 }

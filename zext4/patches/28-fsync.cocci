@@ -28,7 +28,7 @@ ext4_fsync_journal(...)
 {
  ...
 - if (!S_ISREG(inode->i_mode))
-+ if (EXT4_SB(inode->i_sb)->s_zj_fsync_all)
++ if (EXT4_SB(inode->i_sb)->s_zj.value[ZEXT4_FSYNC])
 	return ext4_force_commit(...);
 - if (journal->j_flags & JBD2_BARRIER && !jbd2_trans_will_send_data_barrier(...))
 + if (S_ISREG(inode->i_mode) && journal->j_flags & JBD2_BARRIER &&

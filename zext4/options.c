@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mount options of zext4 that ext4 does not have: parsed, checked, kept, shown.
+ */
+#include <linux/seq_file.h>
+#include "ext4.h"
+#include "ext4_jbd2.h"
+
+/**
+ * struct zext4_option_spec - one option
+ */
+struct zext4_option_spec {
+	const char	*name;
+	const char	*const *words;	/* its values, the default first; NULL: a number */
+	const char	*help;		/* what it takes */
+	bool		fixed;		/* not to be changed by a remount */
+};
+
+static const char *const fsync_words[] = { "own", "all", NULL };
+
+static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
+	[ZEXT4_LANES] = {
+		.name = "lanes", .fixed = true,
+		.help = "a number from 1 to " __stringify(ZJ_MAX_LANES)
+			", or auto (one per CPU)",
+	},
+	[ZEXT4_FSYNC] = {
+		.name = "fsync", .words = fsync_words,
+		.help = "own (the file's changes) or all (every lane's)",
+	},
+};
+
+static int parse_number(const char *text, u32 *value)
+{
+	*value = 0;
+	if (!strcmp(text, "auto"))
+		return 0;
+	if (kstrtouint(text, 10, value) || *value < 1 || *value > ZJ_MAX_LANES)
+		return -EINVAL;
+	return 0;
+}
+
+static int parse_value(const struct zext4_option_spec *spec, const char *text,
+		       u32 *value)
+{
+	if (!spec->words)
+		return parse_number(text, value);
+	for (*value = 0; spec->words[*value]; ++*value)
+		if (!strcmp(text, spec->words[*value]))
+			return 0;
+	return -EINVAL;
+}
+
+/**
+ * zext4_parse_option() - is it one of ours?
+ * @param: as given
+ * @options: where it is noted
+ * @err: set if it is: 0, or -EINVAL, which was explained
+ */
+bool zext4_parse_option(struct fs_parameter *param,
+			struct zext4_options *options, int *err)
+{
+	const char *text = param->type == fs_value_is_string ? param->string : "";
+	int i;
+
+	for (i = 0; i < ZEXT4_NR_OPTIONS; i++)
+		if (!strcmp(param->key, specs[i].name))
+			break;
+	if (i == ZEXT4_NR_OPTIONS)
+		return false;
+	*err = parse_value(&specs[i], text, &options->value[i]);
+	if (*err)
+		ext4_msg(NULL, KERN_ERR, "%s= takes %s", specs[i].name,
+			 specs[i].help);
+	options->given |= BIT(i);
+	return true;
+}
+
+/**
+ * zext4_check_remount() - refuse what a remount cannot change
+ * @sb: mounted
+ * @options: of the remount
+ */
+int zext4_check_remount(struct super_block *sb,
+			const struct zext4_options *options)
+{
+	const struct zext4_options *now = &EXT4_SB(sb)->s_zj;
+	int i;
+
+	for (i = 0; i < ZEXT4_NR_OPTIONS; i++) {
+		if (!specs[i].fixed || !(options->given & BIT(i)) ||
+		    options->value[i] == now->value[i])
+			continue;
+		ext4_msg(sb, KERN_ERR,
+			 "can't change %s= on remount; unmount first",
+			 specs[i].name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/**
+ * zext4_apply_options() - keep what was given, and switch off what lanes cannot do
+ */
+void zext4_apply_options(struct super_block *sb,
+			 const struct zext4_options *options)
+{
+	struct zext4_options *now = &EXT4_SB(sb)->s_zj;
+	int i;
+
+	for (i = 0; i < ZEXT4_NR_OPTIONS; i++)
+		if (options->given & BIT(i))
+			WRITE_ONCE(now->value[i], options->value[i]);
+	now->given |= options->given;
+	if (test_opt2(sb, JOURNAL_FAST_COMMIT)) {
+		ext4_msg(sb, KERN_INFO,
+			 "fast_commit is switched off: zext4 has lanes instead");
+		clear_opt2(sb, JOURNAL_FAST_COMMIT);
+	}
+}
+
+/**
+ * zext4_show_options() - for /proc/mounts and sysfs
+ * @seq: where to
+ * @sep: what stands before each
+ * @sb: mounted
+ */
+void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb)
+{
+	const struct zext4_options *now = &EXT4_SB(sb)->s_zj;
+	int i;
+
+	for (i = 0; i < ZEXT4_NR_OPTIONS; i++) {
+		u32 value = now->value[i];
+
+		if (!(now->given & BIT(i)))
+			continue;
+		seq_printf(seq, "%c%s=", sep, specs[i].name);
+		if (specs[i].words)
+			seq_puts(seq, specs[i].words[value]);
+		else if (value)
+			seq_printf(seq, "%u", value);
+		else
+			seq_puts(seq, "auto");
+	}
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * zext4's own mount options; included at the head of its ext4.h.
+ */
+#ifndef ZEXT4_OPTIONS_H
+#define ZEXT4_OPTIONS_H
+
+#include <linux/types.h>
+
+enum zext4_option {
+	ZEXT4_LANES,		/* a number; 0: one per CPU */
+	ZEXT4_FSYNC,		/* enum zext4_fsync */
+	ZEXT4_NR_OPTIONS
+};
+
+enum zext4_fsync { ZEXT4_FSYNC_OWN, ZEXT4_FSYNC_ALL };
+
+/**
+ * struct zext4_options - what was given at mount or remount
+ */
+struct zext4_options {
+	u32	given;				/* bits of enum zext4_option */
+	u32	value[ZEXT4_NR_OPTIONS];	/* 0, the default, if not given */
+};
+
+#endif /* ZEXT4_OPTIONS_H */
