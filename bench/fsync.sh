@@ -16,6 +16,7 @@ MODES="ordered journal"
 CASES="lone eight split shared quiet bulk storm"	# on a device with FUA; else the first two
 SIZE_MB=1048576		# sparse: neighbours in different groups
 FSYNCS=50
+OPTIONS=		# further mount options of zext4: alloc=stock
 for arg in "$@"; do
 	case $arg in
 	[A-Z]*=*) eval "${arg%%=*}=\${arg#*=}" ;;
@@ -66,7 +67,9 @@ run() {
 	device_on "$2"
 	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J size=128 \
 		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard /dev/$name || die mkfs
-	mount -t "$4" -o "noatime,noinit_itable,data=$3" /dev/$name /tmp/fs || die "mount $4"
+	options=noatime,noinit_itable,data=$3
+	[ "$4$OPTIONS" = "$4" ] || [ "$4" = ext4 ] || options=$options,$OPTIONS
+	mount -t "$4" -o "$options" /dev/$name /tmp/fs || die "mount $4"
 	mkdir /tmp/fs/warm /tmp/fs/near /tmp/fs/far
 	fsyncs -d /tmp/fs/warm -n 3 >/dev/null || die warm-up
 	sync

@@ -18,6 +18,30 @@ struct zj_lane *zj_lane_pick(struct zj_journal *zj)
 	return &zj->lanes[cpu < zj->nr_lanes ? cpu : cpu % zj->nr_lanes];
 }
 
+unsigned int zj_journal_lanes(journal_t *journal)
+{
+	return to_zj(journal)->nr_lanes;
+}
+EXPORT_SYMBOL_GPL(zj_journal_lanes);
+
+unsigned int zj_journal_this_lane(journal_t *journal)
+{
+	return zj_lane_pick(to_zj(journal))->index;
+}
+EXPORT_SYMBOL_GPL(zj_journal_this_lane);
+
+unsigned int zj_handle_lane(handle_t *handle)
+{
+	return handle_txn(handle)->lane->index;
+}
+EXPORT_SYMBOL_GPL(zj_handle_lane);
+
+u64 *zj_journal_lane_hints(journal_t *journal, unsigned int lane)
+{
+	return to_zj(journal)->lanes[lane].hints;
+}
+EXPORT_SYMBOL_GPL(zj_journal_lane_hints);
+
 static void lane_timer(struct timer_list *timer)
 {
 	struct zj_lane *lane = from_timer(lane, timer, timer);

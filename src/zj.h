@@ -259,6 +259,7 @@ struct zj_lane {
 	wait_queue_head_t wait_idle;	/* it has written something */
 	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
 	struct task_struct *task;	/* the lane's thread */
+	u64		hints[ZJ_LANE_HINTS]; /* the file system's, racy */
 	struct zj_lane_stats stats;
 } ____cacheline_aligned_in_smp;
 

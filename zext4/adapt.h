@@ -60,6 +60,19 @@ struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset);
 int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh);
 void zext4_lock_super(struct super_block *sb);
 
+/* Where blocks and inodes are looked for. */
+struct ext4_allocation_context;
+struct ext4_locality_group;
+void zext4_place(struct ext4_allocation_context *ac,
+		 const struct ext4_allocation_request *ar);
+struct ext4_locality_group *zext4_locality_group(struct super_block *sb);
+bool zext4_stream_goal(struct ext4_allocation_context *ac);
+bool zext4_stream_found(struct ext4_allocation_context *ac);
+unsigned int zext4_linear_groups(struct ext4_allocation_context *ac);
+bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group);
+void zext4_spread_dirs(struct super_block *sb, umode_t mode,
+		       const struct buffer_head *bitmap, unsigned long *ino);
+
 /* In mballoc.c: forget frees that never became valid, at unmount. */
 void zext4_drop_freed(struct super_block *sb);
 

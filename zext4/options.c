@@ -17,6 +17,7 @@ struct zext4_option_spec {
 };
 
 static const char *const fsync_words[] = { "own", "all", NULL };
+static const char *const alloc_words[] = { "auto", "core", "stock", NULL };
 
 static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_LANES] = {
@@ -27,6 +28,10 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_FSYNC] = {
 		.name = "fsync", .words = fsync_words,
 		.help = "own (the file's changes) or all (every lane's)",
+	},
+	[ZEXT4_ALLOC] = {
+		.name = "alloc", .words = alloc_words,
+		.help = "core (a region of the disk for each lane), stock (ext4's way) or auto (core unless the disk rotates)",
 	},
 };
 

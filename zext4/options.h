@@ -10,10 +10,12 @@
 enum zext4_option {
 	ZEXT4_LANES,		/* a number; 0: one per CPU */
 	ZEXT4_FSYNC,		/* enum zext4_fsync */
+	ZEXT4_ALLOC,		/* enum zext4_alloc */
 	ZEXT4_NR_OPTIONS
 };
 
 enum zext4_fsync { ZEXT4_FSYNC_OWN, ZEXT4_FSYNC_ALL };
+enum zext4_alloc { ZEXT4_ALLOC_AUTO, ZEXT4_ALLOC_CORE, ZEXT4_ALLOC_STOCK };
 
 /**
  * struct zext4_options - what was given at mount or remount

@@ -384,6 +384,24 @@ int zj_journal_check_available_features(journal_t *journal,
  */
 void zj_journal_set_lanes(journal_t *journal, unsigned int lanes);
 
+/* Lanes of a loaded journal; the one that a handle would start in on this CPU. */
+unsigned int zj_journal_lanes(journal_t *journal);
+unsigned int zj_journal_this_lane(journal_t *journal);
+
+/* The lane of an open handle. */
+unsigned int zj_handle_lane(handle_t *handle);
+
+#define ZJ_LANE_HINTS	2
+
+/**
+ * zj_journal_lane_hints() - words in which the file system keeps what concerns a lane
+ * @journal: the front, loaded
+ * @lane: below zj_journal_lanes()
+ *
+ * Return: ZJ_LANE_HINTS words, 0 at first; read and written without a lock.
+ */
+u64 *zj_journal_lane_hints(journal_t *journal, unsigned int lane);
+
 /**
  * zj_journal_set_data_journaled() - nothing that a handle relies on is outside the log
  * @journal: the front, loaded, no handle started yet

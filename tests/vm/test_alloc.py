@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""alloc=core: lanes that do private work touch no block of each other's."""
+
+import re
+
+import pytest
+
+import conftest
+
+pytestmark = pytest.mark.zext4
+
+LANES = 4
+
+# A null_blk device that is sparse, not rotating and far larger than memory.
+DEVICE = """
+mkdir -p /sys/kernel/config; [ -d /sys/kernel/config/nullb ] || mount -t configfs none /sys/kernel/config
+nb=/sys/kernel/config/nullb/alloc
+[ ! -d $nb ] || { echo 0 >$nb/power; rmdir $nb; }
+mkdir $nb || die configfs
+for v in size=%d blocksize=512 memory_backed=1 power=1; do echo ${v#*=} >$nb/${v%%=*} || die "null_blk: $v"; done
+dev=/dev/nullb$(cat $nb/index); [ -b $dev ] || dev=/dev/alloc
+sum() { sed -n "s/^lane.* \\([0-9]*\\) $1.*/\\1/p" /proc/fs/zjournal/*/info | awk '{ n += $1 } END { print n }'; }
+"""
+
+
+@pytest.fixture(scope="module")
+def machine():
+    with conftest.new_vm(cpus=LANES, memory="2G") as vm:
+        vm.sh("modprobe null_blk nr_devices=0 && modprobe zext4")
+        yield vm
+
+
+def run(machine, script, size_mb=65536, timeout=240):
+    result = machine.sh(DEVICE % size_mb + script, timeout=timeout)
+    machine.check_console()
+    assert result, result.out
+    return result.out
+
+
+@pytest.mark.parametrize("alloc, mode", [("core", "ordered"), ("core", "journal"), ("stock", "ordered")])
+def test_private_work_is_not_tied(machine, mode, alloc):
+    """Directories made by one process, then used by a CPU each."""
+    # The linked list of orphans begins in the super block; write-back has a CPU of its own.
+    out = run(machine, f"""
+        mk $dev -O orphan_file; mnt $dev data={mode},commit=300,alloc={alloc}
+        echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+        mkdir /mnt/users
+        for w in $(seq 0 {LANES - 1}); do mkdir /mnt/users/$w || die mkdir; done
+        fsctl syncfs /mnt
+        before=$(sum united) deps=$(sum depends)
+        for w in $(seq 0 {LANES - 1}); do
+            taskset $((1 << w)) stress -p 1 -n 120 -s $w /mnt/users/$w &
+        done
+        wait
+        echo united $(($(sum united) - before)) depends $(($(sum depends) - deps))
+        unmnt; fsck $dev
+    """)
+    united, depends = map(int, re.search(r"united (\d+) depends (\d+)", out).groups())
+    if alloc == "core":
+        assert (united, depends) == (0, 0)
+    else:
+        assert united > 0
+
+
+def test_auto_asks_the_device(machine):
+    out = run(machine, """
+        mk $dev
+        for r in 0 1; do
+            echo $r >/sys/block/$(basename $dev)/queue/rotational
+            mnt $dev alloc=auto; mkdir /mnt/d$r
+            for w in 0 1 2 3; do taskset $((1 << w)) touch /mnt/d$r/f$w; done
+            for w in 0 1 2 3; do echo $r $(($(stat -c %i /mnt/d$r/f$w) / 8192)); done
+            unmnt
+        done
+        fsck $dev
+    """)
+    groups = [set(), set()]
+    for rotates, group in re.findall(r"^([01]) (\d+)$", out, re.M):
+        groups[int(rotates)].add(group)
+    assert len(groups[0]) == LANES
+    assert len(groups[1]) == 1
+
+
+def test_remount_changes_it(machine):
+    run(machine, """
+        mk $dev; mnt $dev alloc=core
+        grep -q alloc=core /proc/mounts || die "not shown"
+        mount -o remount,alloc=stock /mnt || die remount
+        grep -q alloc=stock /proc/mounts || die "remount not shown"
+        known_tree; check_tree
+        unmnt; fsck $dev
+        mark; no_mnt zext4 $dev alloc=near; said 'alloc= takes core'
+    """)
+
+
+def test_whole_disk_is_used(machine):
+    """One lane fills the disk, far beyond its region; then inodes run out."""
+    run(machine, """
+        mk $dev -N 4000; mnt $dev alloc=core
+        for n in $(seq 40); do
+            taskset 4 dd if=/dev/zero of=/mnt/big$n bs=1M count=64 2>/dev/null || break
+        done
+        free=$(df -k /mnt | awk 'END { print $4 }')
+        [ $free -lt 1024 ] || die "$free KiB are free, yet the disk is full"
+        rm /mnt/big1
+        taskset 2 stress -p 1 -n 50 -s 1 /mnt || die stress
+        n=0
+        while taskset 1 touch /mnt/f$n 2>/dev/null; do n=$((n + 1)); done
+        [ $(df -i /mnt | awk 'END { print $4 }') -lt 4 ] || die "inodes are left: $(df -i /mnt)"
+        unmnt; fsck $dev
+    """, size_mb=512)

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Core-aware allocation (alloc=core, design §10): each lane looks for inodes and
+ * blocks in a region of the disk of its own, so that private work touches no
+ * bitmap, inode table or descriptor block that another lane works on.
+ *
+ * Only where a search begins is changed. What stock ext4 would find inside the
+ * lane's region stays as it is, a file that has blocks grows next to them, and
+ * when a region is full the search goes on as ever.
+ */
+#include "ext4.h"
+#include "ext4_jbd2.h"
+#include "mballoc.h"
+
+/* A full group costs a glance, a lane's region may have thousands. */
+#define ZEXT4_LINEAR_GROUPS	128U
+
+/* Words that a lane keeps for us: racy hints, each is one store. */
+enum { HINT_STREAM, HINT_FLEX };
+
+/**
+ * struct zext4_region - block groups in which a lane begins its searches
+ */
+struct zext4_region {
+	unsigned int	lane;	/* whose */
+	ext4_group_t	first;	/* first group */
+	ext4_group_t	end;	/* group behind the last one */
+};
+
+/* ---- regions ---- */
+
+static bool zext4_core_wanted(struct super_block *sb)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(sb);
+
+	if (!sbi->s_journal)
+		return false;
+	switch (READ_ONCE(sbi->s_zj.value[ZEXT4_ALLOC])) {
+	case ZEXT4_ALLOC_CORE:
+		return true;
+	case ZEXT4_ALLOC_STOCK:
+		return false;
+	}
+	return bdev_nonrot(sb->s_bdev);
+}
+
+/* Begins of regions fall on whole descriptor blocks if there are enough. */
+static ext4_group_t zext4_stride(struct super_block *sb, ext4_group_t share)
+{
+	unsigned int flex = ext4_flex_bg_size(EXT4_SB(sb));
+
+	if (share >= EXT4_DESC_PER_BLOCK(sb))
+		return EXT4_DESC_PER_BLOCK(sb);
+	return share >= flex ? flex : 1;
+}
+
+static bool zext4_region_of(struct super_block *sb, unsigned int lane,
+			    struct zext4_region *region)
+{
+	unsigned int lanes = zj_journal_lanes(EXT4_SB(sb)->s_journal);
+	ext4_group_t groups = ext4_get_groups_count(sb);
+	ext4_group_t share = groups / lanes, stride;
+
+	if (lanes < 2 || !share)
+		return false;
+	stride = zext4_stride(sb, share);
+	region->lane = lane;
+	region->first = div_u64((u64)groups * lane, lanes);
+	region->first -= region->first % stride;
+	region->end = div_u64((u64)groups * (lane + 1), lanes);
+	if (lane + 1 < lanes)
+		region->end -= region->end % stride;
+	return true;
+}
+
+/* The region of the open handle's lane, or else of this CPU's. */
+static bool zext4_my_region(struct super_block *sb, struct zext4_region *region)
+{
+	handle_t *handle = journal_current_handle();
+	unsigned int lane;
+
+	if (!zext4_core_wanted(sb))
+		return false;
+	if (handle && handle->h_transaction)
+		lane = zj_handle_lane(handle);
+	else
+		lane = zj_journal_this_lane(EXT4_SB(sb)->s_journal);
+	return zext4_region_of(sb, lane, region);
+}
+
+/* Files without extents cannot use all groups: theirs stay with stock. */
+static bool zext4_region_for(const struct ext4_allocation_context *ac,
+			     struct zext4_region *region)
+{
+	return ext4_test_inode_flag(ac->ac_inode, EXT4_INODE_EXTENTS) &&
+	       zext4_my_region(ac->ac_sb, region);
+}
+
+static bool zext4_inside(const struct zext4_region *region, ext4_group_t group)
+{
+	return group >= region->first && group < region->end;
+}
+
+static u64 *zext4_hint(struct super_block *sb, unsigned int lane, int which)
+{
+	return zj_journal_lane_hints(EXT4_SB(sb)->s_journal, lane) + which;
+}
+
+/* ---- blocks ---- */
+
+/**
+ * zext4_place() - move a request's goal into the lane's region
+ * @ac: the request, its kind decided
+ * @ar: what was asked for
+ */
+void zext4_place(struct ext4_allocation_context *ac,
+		 const struct ext4_allocation_request *ar)
+{
+	struct super_block *sb = ac->ac_sb;
+	unsigned int flex = ext4_flex_bg_size(EXT4_SB(sb));
+	struct zext4_region region;
+
+	if (ac->ac_flags & EXT4_MB_HINT_GOAL_ONLY ||
+	    !zext4_region_for(ac, &region) ||
+	    zext4_inside(&region, ac->ac_g_ex.fe_group))
+		return;
+	/* A large file goes on next to what it has. */
+	if (ac->ac_flags & EXT4_MB_HINT_DATA &&
+	    !(ac->ac_flags & EXT4_MB_HINT_GROUP_ALLOC) &&
+	    (ar->pleft || ar->pright))
+		return;
+	/* A block group for directories stands before those for files. */
+	ac->ac_g_ex.fe_group = region.first;
+	if (ac->ac_flags & EXT4_MB_HINT_DATA &&
+	    flex >= EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME &&
+	    region.first + 1 < region.end)
+		ac->ac_g_ex.fe_group++;
+	ac->ac_g_ex.fe_start = 0;
+}
+
+/**
+ * zext4_locality_group() - whose preallocated blocks a small file takes
+ * @sb: the file system
+ *
+ * Those of this CPU, unless the handle is of another CPU's lane.
+ */
+struct ext4_locality_group *zext4_locality_group(struct super_block *sb)
+{
+	struct ext4_locality_group __percpu *groups =
+		EXT4_SB(sb)->s_locality_groups;
+	struct zext4_region region;
+
+	if (!zext4_my_region(sb, &region) ||
+	    region.lane == zj_journal_this_lane(EXT4_SB(sb)->s_journal) ||
+	    region.lane >= nr_cpu_ids || !cpu_possible(region.lane))
+		return raw_cpu_ptr(groups);
+	return per_cpu_ptr(groups, region.lane);
+}
+
+/**
+ * zext4_stream_goal() - where the lane's last large allocation ended
+ * @ac: a request of a large file; its goal is set
+ *
+ * Stock ext4 has one such place for all.
+ *
+ * Return: false if stock's is to be taken.
+ */
+bool zext4_stream_goal(struct ext4_allocation_context *ac)
+{
+	struct zext4_region region;
+	u64 last;
+
+	if (!zext4_region_for(ac, &region))
+		return false;
+	last = READ_ONCE(*zext4_hint(ac->ac_sb, region.lane, HINT_STREAM));
+	if (zext4_inside(&region, last >> 32)) {
+		ac->ac_g_ex.fe_group = last >> 32;
+		ac->ac_g_ex.fe_start = (u32)last;
+	} else if (!zext4_inside(&region, ac->ac_g_ex.fe_group)) {
+		ac->ac_g_ex.fe_group = region.first;
+		ac->ac_g_ex.fe_start = 0;
+	}
+	return true;
+}
+
+/**
+ * zext4_stream_found() - remember where a large allocation has ended
+ * @ac: the request, served
+ *
+ * Return: false if stock is to remember it.
+ */
+bool zext4_stream_found(struct ext4_allocation_context *ac)
+{
+	struct zext4_region region;
+
+	if (!zext4_region_for(ac, &region))
+		return false;
+	WRITE_ONCE(*zext4_hint(ac->ac_sb, region.lane, HINT_STREAM),
+		   (u64)ac->ac_f_ex.fe_group << 32 | ac->ac_f_ex.fe_start);
+	return true;
+}
+
+/**
+ * zext4_linear_groups() - groups to try one by one before the best fit anywhere
+ * @ac: a request, its goal in the first of them
+ *
+ * Stock's best fit knows only groups whose bitmaps are loaded: all lanes would
+ * meet in the few that anybody has used.
+ */
+unsigned int zext4_linear_groups(struct ext4_allocation_context *ac)
+{
+	ext4_group_t start = ac->ac_g_ex.fe_group;
+	struct zext4_region region;
+
+	if (!zext4_region_for(ac, &region) || !zext4_inside(&region, start))
+		return EXT4_SB(ac->ac_sb)->s_mb_max_linear_groups;
+	return min(region.end - start, ZEXT4_LINEAR_GROUPS);
+}
+
+/* ---- inodes ---- */
+
+static bool zext4_has_inodes(struct super_block *sb, ext4_group_t group)
+{
+	struct ext4_group_desc *desc = ext4_get_group_desc(sb, group, NULL);
+
+	return desc && ext4_free_inodes_count(sb, desc);
+}
+
+/* A flex group is full for new directories' files long before its last block. */
+static bool zext4_has_blocks(struct super_block *sb, ext4_group_t flex,
+			     ext4_group_t end)
+{
+	struct ext4_group_desc *desc;
+	ext4_group_t group;
+	u64 room = 0;
+
+	for (group = flex; group < end; group++) {
+		desc = ext4_get_group_desc(sb, group, NULL);
+		if (desc)
+			room += ext4_free_group_clusters(sb, desc);
+	}
+	return room >= (u64)(end - flex) * EXT4_CLUSTERS_PER_GROUP(sb) / 16;
+}
+
+/*
+ * A group of a flex group with free inodes. Directories take the first table,
+ * files the others: a directory's inode is changed by whoever works in it.
+ */
+static bool zext4_find_in_flex(struct super_block *sb, ext4_group_t flex,
+			       ext4_group_t end, bool dir, ext4_group_t *group)
+{
+	ext4_group_t skip = !dir && end - flex > 1, i;
+
+	for (i = flex + skip; i < end; i++)
+		if (zext4_has_inodes(sb, i))
+			goto found;
+	i = flex;
+	if (!zext4_has_inodes(sb, i))
+		return false;
+found:
+	*group = i;
+	return true;
+}
+
+static ext4_group_t zext4_flex_end(const struct zext4_region *region,
+				   ext4_group_t flex, unsigned int size)
+{
+	return min(region->end, flex + size);
+}
+
+/* From where the lane has found room last, round its region. */
+static bool zext4_find_in_region(struct super_block *sb,
+				 const struct zext4_region *region, bool dir,
+				 ext4_group_t *group)
+{
+	unsigned int size = ext4_flex_bg_size(EXT4_SB(sb));
+	u64 *hint = zext4_hint(sb, region->lane, HINT_FLEX);
+	ext4_group_t flex = READ_ONCE(*hint), end, i;
+
+	if (!zext4_inside(region, flex))
+		flex = region->first;
+	for (i = region->first; i < region->end; i += size) {
+		end = zext4_flex_end(region, flex, size);
+		if (zext4_has_blocks(sb, flex, end) &&
+		    zext4_find_in_flex(sb, flex, end, dir, group)) {
+			if (READ_ONCE(*hint) != flex)
+				WRITE_ONCE(*hint, flex);
+			return true;
+		}
+		flex = end < region->end ? end : region->first;
+	}
+	return false;
+}
+
+/**
+ * zext4_find_group() - the block group for a new inode
+ * @dir: its parent
+ * @mode: its type
+ * @group: set if there is one in the lane's region
+ *
+ * Beside its parent if that is in the region. Directories of the top level are
+ * spread over the disk, as stock does.
+ *
+ * Return: false if stock is to look for one.
+ */
+bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group)
+{
+	struct super_block *sb = dir->i_sb;
+	unsigned int size = ext4_flex_bg_size(EXT4_SB(sb));
+	ext4_group_t parent = EXT4_I(dir)->i_block_group;
+	struct zext4_region region;
+
+	if (!zext4_my_region(sb, &region))
+		return false;
+	if (S_ISDIR(mode) && (dir == d_inode(sb->s_root) ||
+			      ext4_test_inode_flag(dir, EXT4_INODE_TOPDIR)))
+		return false;
+	parent -= parent % size;
+	if (zext4_inside(&region, parent)) {
+		if (S_ISDIR(mode))
+			return false;
+		if (zext4_find_in_flex(sb, parent,
+				       zext4_flex_end(&region, parent, size),
+				       false, group))
+			return true;
+	}
+	return zext4_find_in_region(sb, &region, S_ISDIR(mode), group);
+}
+
+/**
+ * zext4_spread_dirs() - begin the search for a directory's inode at a free table block
+ * @sb: the file system
+ * @mode: the new inode's type
+ * @bitmap: of the inodes of its group; read without a lock
+ * @ino: 0, or where stock begins; changed if such a block is found
+ *
+ * Two directories in one block of the table would tie together whoever works in
+ * them, as every change of a directory changes its inode.
+ */
+void zext4_spread_dirs(struct super_block *sb, umode_t mode,
+		       const struct buffer_head *bitmap, unsigned long *ino)
+{
+	unsigned long size = EXT4_INODES_PER_GROUP(sb);
+	unsigned int run = EXT4_SB(sb)->s_inodes_per_block;
+	struct zext4_region region;
+	unsigned long at;
+
+	if (*ino || !S_ISDIR(mode) || !zext4_my_region(sb, &region))
+		return;
+	for (at = 0; at + run <= size; at = roundup(at + 1, run)) {
+		unsigned long used = find_next_bit_le(bitmap->b_data, at + run, at);
+
+		if (used >= at + run) {
+			*ino = at;
+			return;
+		}
+		at = used;
+	}
+}
