@@ -192,6 +192,7 @@ static void written(struct zj_lane *lane)
 	spin_lock(&lane->lock);
 	lane->unwritten--;
 	spin_unlock(&lane->lock);
+	zj_flush_not_expected(lane);
 	wake_up_all(&lane->wait_idle);
 }
 

@@ -5,9 +5,14 @@
  * have missed them: it is not joined, the next one is.
  *
  * There is no lock: who finds no flush in flight leads the next one for all who
- * have come meanwhile.
+ * have come meanwhile, and waits a little for those who are about to come: fsyncs
+ * whose data is in flight. Writers that run side by side get in step by that.
  */
 #include "zj.h"
+#include <linux/ktime.h>
+
+/* No device is so slow that waiting longer for company would pay. */
+#define ZJ_GATHER_MAX_NS	(100 * NSEC_PER_MSEC)
 
 bool zj_needs_flush(struct zj_journal *zj)
 {
@@ -22,18 +27,74 @@ static bool covered(struct zj_flush *flush, u64 need)
 	return smp_load_acquire(&flush->done) >= need;
 }
 
+/* ---- who is about to come ---- */
+
+/**
+ * zj_flush_expected() - this lane will soon call for a flush
+ * @lane: the lane; forgotten at its next call
+ */
+void zj_flush_expected(struct zj_lane *lane)
+{
+	if (!READ_ONCE(lane->coming) && zj_needs_flush(lane->journal))
+		WRITE_ONCE(lane->coming, ktime_get() | 1);
+}
+
+/**
+ * zj_flush_not_expected() - it has come, or will not come
+ */
+void zj_flush_not_expected(struct zj_lane *lane)
+{
+	struct zj_flush *flush = &lane->journal->flush;
+
+	if (!READ_ONCE(lane->coming))
+		return;
+	WRITE_ONCE(lane->coming, 0);
+	/* Pairs with the barrier of the wait in gather(). */
+	smp_mb();
+	if (waitqueue_active(&flush->gather))
+		wake_up(&flush->gather);
+}
+
+static bool all_here(struct zj_journal *zj, u64 since)
+{
+	unsigned int i;
+	u64 coming;
+
+	for (i = 0; i < zj->nr_lanes; i++) {
+		coming = READ_ONCE(zj->lanes[i].coming);
+		if (coming && coming < since)
+			return false;
+	}
+	return true;
+}
+
+/* Who misses this flush waits for its end: no reason to wait longer than that. */
+static void gather(struct zj_journal *zj)
+{
+	struct zj_flush *flush = &zj->flush;
+	u64 now = ktime_get();
+
+	wait_event_hrtimeout(flush->gather, all_here(zj, now),
+			     ns_to_ktime(min_t(u64, flush->took, ZJ_GATHER_MAX_NS)));
+}
+
+/* ---- flushing ---- */
+
 /* flying is ours. */
 static void lead(struct zj_journal *zj, struct zj_lane *lane)
 {
 	struct zj_flush *flush = &zj->flush;
-	u64 nr = flush->issued + 1;
+	u64 nr = flush->issued + 1, start;
 	int err;
 
+	gather(zj);
 	WRITE_ONCE(flush->issued, nr);
 	/* Who still read the old number had completed its writes by now. */
 	smp_mb();
 	zj_count(&lane->stats.flushes, 1);
+	start = ktime_get();
 	err = blkdev_issue_flush(zj->front.j_fs_dev);
+	flush->took = (3 * flush->took + (ktime_get() - start)) / 4;
 	if (err) {
 		WRITE_ONCE(flush->err, err);
 		WRITE_ONCE(flush->failed, nr);
@@ -59,6 +120,7 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 	struct zj_flush *flush = &zj->flush;
 	u64 need;
 
+	zj_flush_not_expected(lane);
 	if (!zj_needs_flush(zj))
 		return 0;
 	/* Pairs with lead(): our writes completed before we read the number. */
@@ -95,3 +157,22 @@ int zj_journal_flush_data(journal_t *journal)
 	return zj_dev_flush(zj, zj_lane_pick(zj));
 }
 EXPORT_SYMBOL_GPL(zj_journal_flush_data);
+
+/**
+ * zj_journal_fsync_begin() - an fsync is about to write file data
+ * @journal: the front
+ *
+ * Its commit will want a flush: others that want one now may wait for it.
+ */
+void zj_journal_fsync_begin(journal_t *journal)
+{
+	zj_flush_expected(zj_lane_pick(to_zj(journal)));
+}
+EXPORT_SYMBOL_GPL(zj_journal_fsync_begin);
+
+/* It came to nothing. */
+void zj_journal_fsync_end(journal_t *journal)
+{
+	zj_flush_not_expected(zj_lane_pick(to_zj(journal)));
+}
+EXPORT_SYMBOL_GPL(zj_journal_fsync_end);

@@ -29,6 +29,7 @@ static struct zj_journal *journal_alloc(void)
 	init_waitqueue_head(&zj->wait_ckpt);
 	init_waitqueue_head(&zj->wait_barrier);
 	init_waitqueue_head(&zj->flush.wait);
+	init_waitqueue_head(&zj->flush.gather);
 	xa_init(&zj->tids);
 	return zj;
 }

@@ -260,6 +260,8 @@ static int emit_all(struct zj_log *log)
 	struct blk_plug plug;
 	bool fua = zj_needs_flush(log->zj) && bdev_fua(log->zj->front.j_dev);
 
+	if (!fua)
+		zj_flush_expected(log->txn->lane);
 	log->opf = REQ_OP_WRITE | REQ_SYNC | REQ_META | (fua ? REQ_FUA : 0);
 	atomic_set(&log->pending, 1);
 	init_completion(&log->done);

@@ -257,6 +257,9 @@ struct zj_lane {
 	wait_queue_head_t wait_start;	/* the running transaction has changed */
 	wait_queue_head_t wait_work;	/* the lane's thread sleeps here */
 	wait_queue_head_t wait_idle;	/* it has written something */
+	u64		coming;		/* ns: since when a call for a flush is on its
+					 * way; 0: none; a hint, racy
+					 */
 	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
 	struct task_struct *task;	/* the lane's thread */
 	u64		hints[ZJ_LANE_HINTS]; /* the file system's, racy */
@@ -274,7 +277,9 @@ struct zj_flush {
 	u64		done;		/* the same; number of the last one ended */
 	u64		failed;		/* the same; number of the last that failed */
 	int		err;		/* the same; its error */
+	u64		took;		/* the same; ns, a running mean */
 	wait_queue_head_t wait;		/* one has ended */
+	wait_queue_head_t gather;	/* who leads waits for those to come */
 };
 
 /* ---- the journal ---- */
@@ -494,6 +499,8 @@ int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
 /* ---- flush.c ---- */
 
 bool zj_needs_flush(struct zj_journal *zj);
+void zj_flush_expected(struct zj_lane *lane);
+void zj_flush_not_expected(struct zj_lane *lane);
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
 
 /* ---- validity.c ---- */

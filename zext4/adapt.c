@@ -144,11 +144,20 @@ void zext4_before_access(struct folio *folio)
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end)
 {
 	struct inode *inode = file->f_mapping->host;
+	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
+	bool own = sbi->s_journal &&
+		sbi->s_zj.value[ZEXT4_FSYNC] == ZEXT4_FSYNC_OWN;
+	int err;
 
 	if (ext4_should_journal_data(inode) &&
 	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
 		return 0;
-	return file_write_and_wait_range(file, start, end);
+	if (own)
+		zj_journal_fsync_begin(sbi->s_journal);
+	err = file_write_and_wait_range(file, start, end);
+	if (own && err)
+		zj_journal_fsync_end(sbi->s_journal);
+	return err;
 }
 
 int zext4_flush_data(struct super_block *sb)

@@ -349,6 +349,8 @@ int zj_journal_flush(journal_t *journal, unsigned int flags);
 
 /* flush.c */
 int zj_journal_flush_data(journal_t *journal);
+void zj_journal_fsync_begin(journal_t *journal);
+void zj_journal_fsync_end(journal_t *journal);
 
 /* abort.c */
 void zj_journal_abort(journal_t *journal, int err);

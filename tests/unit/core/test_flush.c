@@ -123,7 +123,70 @@ static void commits_of_several_lanes_share_flushes(void)
 	close_journal();
 }
 
+/* A flush takes 50 ms, and lane 1 has said that it will want one. */
+static struct fiber *lead_while_lane_1_is_on_its_way(void)
+{
+	struct fiber *f;
+
+	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	zj_flush_expected(lane(1));
+	sleep_ms(1);
+	f = GO(call_flush);
+	let_run();
+	assert_false(f->done);
+	return f;
+}
+
+static void flush_waits_for_who_is_on_the_way(void)
+{
+	struct fiber *first, *second;
+	u32 before;
+
+	OPEN(.lanes = 2);
+	before = flushes();
+	first = lead_while_lane_1_is_on_its_way();
+	assert_int_equal(flushes(), before);
+	second = GO(call_flush, .cpu = 1);
+	join(first);
+	join(second);
+	assert_int_equal(flushes() - before, 1);
+	close_journal();
+}
+
+static void flush_does_not_wait_long_for_who_never_comes(void)
+{
+	struct fiber *f;
+	u32 before;
+
+	OPEN(.lanes = 2);
+	before = flushes();
+	f = lead_while_lane_1_is_on_its_way();
+	assert_int_equal(flushes(), before);
+	settle();
+	assert_true(f->done);
+	join(f);
+	close_journal();
+}
+
+static void flush_does_not_wait_for_who_gave_up(void)
+{
+	struct fiber *f;
+
+	OPEN(.lanes = 2);
+	f = lead_while_lane_1_is_on_its_way();
+	fx.hold_flush = true;
+	zj_flush_not_expected(lane(1));
+	let_run();
+	assert_int_equal(nr_held(), 1);
+	release();
+	join(f);
+	close_journal();
+}
+
 CORE_TESTS(flush,
+	CORE_TEST(flush_waits_for_who_is_on_the_way),
+	CORE_TEST(flush_does_not_wait_long_for_who_never_comes),
+	CORE_TEST(flush_does_not_wait_for_who_gave_up),
 	CORE_TEST(lone_callers_flush_each),
 	CORE_TEST(flush_in_flight_is_not_joined),
 	CORE_TEST(all_who_wait_share_the_next_flush),

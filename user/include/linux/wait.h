@@ -64,6 +64,10 @@ void kl_wake(wait_queue_head_t *wq, void *key);
 	((void)kl_wait_event(&(wq), cond, NULL, KL_FOREVER))
 #define wait_event_timeout(wq, cond, timeout) \
 	kl_wait_event(&(wq), cond, NULL, timeout)
+#define wait_event_hrtimeout(wq, cond, ns) \
+	((void)kl_wait_event(&(wq), cond, NULL, \
+			     ktime_to_jiffies(ns)))
+#define waitqueue_active(wq)	true
 #define wait_event_interruptible_timeout(wq, cond, timeout) \
 	kl_wait_event(&(wq), cond, NULL, timeout)
 #define wake_up(wq)	kl_wake(wq, NULL)
