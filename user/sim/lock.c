@@ -242,14 +242,14 @@ static void alarm_fires(void *arg, u64 number)
 	}
 }
 
-long kl_wait_sleep(long timeout)
+s64 kl_wait_sleep(s64 timeout)
 {
 	struct sim_task *t = sim_current;
 	s64 end = 0;
 
 	might_sleep();
 	if (timeout != KL_FOREVER) {
-		end = sim_now + timeout * NSEC_PER_JIFFY;
+		end = sim_now + timeout;
 		t->alarm = sim_event(end - sim_now, alarm_fires, t);
 	}
 	if (t->sleepy)
@@ -258,13 +258,13 @@ long kl_wait_sleep(long timeout)
 	t->alarm = 0;
 	if (timeout == KL_FOREVER)
 		return timeout;
-	return max_t(s64, 0, (end - sim_now) / NSEC_PER_JIFFY);
+	return max_t(s64, 0, end - sim_now);
 }
 
 long schedule_timeout_uninterruptible(long timeout)
 {
 	sim_current->sleepy = true;
-	return kl_wait_sleep(timeout);
+	return kl_wait_sleep(timeout * NSEC_PER_JIFFY) / NSEC_PER_JIFFY;
 }
 
 void kl_wake(wait_queue_head_t *wq, void *key)

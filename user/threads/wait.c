@@ -47,14 +47,14 @@ int wake_up_process(struct task_struct *task)
 }
 
 /* Returns the jiffies left; 0: the time is over. */
-long kl_wait_sleep(long timeout)
+s64 kl_wait_sleep(s64 timeout)
 {
 	struct thr_task *t = thr_current;
 	s64 end = 0, left = -1;
 
 	might_sleep();
 	if (timeout != KL_FOREVER)
-		end = ktime_get() + timeout * NSEC_PER_JIFFY;
+		end = ktime_get() + timeout;
 	while (__atomic_load_n(&t->asleep, __ATOMIC_ACQUIRE)) {
 		if (timeout != KL_FOREVER)
 			left = end - ktime_get();
@@ -65,13 +65,13 @@ long kl_wait_sleep(long timeout)
 	__atomic_store_n(&t->asleep, 0, __ATOMIC_RELAXED);
 	if (timeout == KL_FOREVER)
 		return timeout;
-	return max_t(s64, 0, (end - ktime_get()) / NSEC_PER_JIFFY);
+	return max_t(s64, 0, end - ktime_get());
 }
 
 long schedule_timeout_uninterruptible(long timeout)
 {
 	set_asleep(thr_current);
-	return kl_wait_sleep(timeout);
+	return kl_wait_sleep(timeout * NSEC_PER_JIFFY) / NSEC_PER_JIFFY;
 }
 
 /* ---- queues ---- */

@@ -15,12 +15,6 @@ ktime_t ktime_get(void);	/* nanoseconds of virtual time */
 #define NSEC_PER_MSEC		1000000L
 #define ns_to_ktime(ns)		((ktime_t)(ns))
 
-/* Rounded up: who is to wait at all does. */
-static inline long ktime_to_jiffies(ktime_t ns)
-{
-	return (ns + NSEC_PER_JIFFY - 1) / NSEC_PER_JIFFY;
-}
-
 #define time_after_eq(a, b)	((long)((a) - (b)) >= 0)
 
 static inline s64 ktime_us_delta(ktime_t a, ktime_t b)

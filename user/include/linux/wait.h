@@ -4,6 +4,7 @@
 
 #include <linux/list.h>
 #include <linux/compiler.h>
+#include <linux/ktime.h>
 #include <klayer/lock.h>
 
 typedef struct wait_queue_head {
@@ -31,16 +32,16 @@ extern wait_queue_head_t kl_var_queue;
 
 /* Get in the queue; whoever wakes from now on makes kl_wait_sleep() return. */
 void kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key);
-/* Returns the jiffies left; 0: the time is over. */
-long kl_wait_sleep(long timeout);
+/* Nanoseconds; returns how many are left, 0: the time is over. */
+s64 kl_wait_sleep(s64 timeout);
 void kl_wait_finish(struct kl_wait *wait);
 void kl_wake(wait_queue_head_t *wq, void *key);
 
-#define KL_FOREVER	(~0UL >> 1)
+#define KL_FOREVER	((s64)(~0ULL >> 1))
 
 #define kl_wait_event(wq, cond, key, timeout)				\
 ({									\
-	long __left = (timeout);					\
+	s64 __left = (timeout);					\
 	might_sleep();							\
 	if (!(cond)) {							\
 		struct kl_wait __wait = { };				\
@@ -63,13 +64,12 @@ void kl_wake(wait_queue_head_t *wq, void *key);
 #define wait_event_interruptible(wq, cond) \
 	((void)kl_wait_event(&(wq), cond, NULL, KL_FOREVER))
 #define wait_event_timeout(wq, cond, timeout) \
-	kl_wait_event(&(wq), cond, NULL, timeout)
+	((void)kl_wait_event(&(wq), cond, NULL, (timeout) * NSEC_PER_JIFFY))
 #define wait_event_hrtimeout(wq, cond, ns) \
-	((void)kl_wait_event(&(wq), cond, NULL, \
-			     ktime_to_jiffies(ns)))
+	((void)kl_wait_event(&(wq), cond, NULL, ns))
 #define waitqueue_active(wq)	true
 #define wait_event_interruptible_timeout(wq, cond, timeout) \
-	kl_wait_event(&(wq), cond, NULL, timeout)
+	wait_event_timeout(wq, cond, timeout)
 #define wake_up(wq)	kl_wake(wq, NULL)
 #define wake_up_all(wq)	kl_wake(wq, NULL)
 
