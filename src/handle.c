@@ -2,10 +2,10 @@
 /*
  * Handles: start, extend, restart, stop, and reservations.
  *
- * A start picks the lane of the CPU it runs on and counts up in the lane's
- * running transaction, under the lane's own lock. Only a start waits: for the
- * lane's locked phase, for log space, for the barrier. A reserved handle waits
- * for none of these.
+ * A start picks the lane that the caller names, or that of the CPU it runs on, and
+ * counts up in the lane's running transaction, under the lane's own lock. Only a
+ * start waits: for the lane's locked phase, for log space, for the barrier. A
+ * reserved handle waits for none of these.
  */
 #include "zj.h"
 
@@ -171,8 +171,9 @@ static int too_big(struct zj_journal *zj, int credits, int rsv)
 }
 
 /**
- * zj_journal_start() - open a handle
+ * zj_journal_start_in() - open a handle in a lane of the caller's choice
  * @journal: the front
+ * @in: the lane, modulo their number; negative: that of this CPU
  * @blocks: images that the handle may log
  * @rsv_blocks: images of a reserved handle to go with it, or 0
  * @revoke_records: blocks that it may revoke
@@ -180,15 +181,15 @@ static int too_big(struct zj_journal *zj, int credits, int rsv)
  * @type: ext4's, for statistics
  * @line: ext4's, for statistics
  *
- * Nested in an open handle it only counts a reference.
+ * Any lane is right. Nested in an open handle it only counts a reference.
  *
  * Context: sleeps without bound; no locks that a handle takes.
  * Return: the handle; ERR_PTR(-EROFS) if aborted, ERR_PTR(-ENOSPC) if no
  * transaction can hold so much.
  */
-handle_t *zj_journal_start(journal_t *journal, int blocks, int rsv_blocks,
-			   int revoke_records, gfp_t gfp, unsigned int type,
-			   unsigned int line)
+handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
+			      int rsv_blocks, int revoke_records, gfp_t gfp,
+			      unsigned int type, unsigned int line)
 {
 	struct zj_journal *zj = to_zj(journal);
 	handle_t *handle = journal_current_handle();
@@ -205,7 +206,7 @@ handle_t *zj_journal_start(journal_t *journal, int blocks, int rsv_blocks,
 	}
 	if (too_big(zj, credits, rsv_blocks))
 		return ERR_PTR(-ENOSPC);
-	lane = zj_lane_pick(zj);
+	lane = zj_lane_at(zj, in);
 	txn = join(lane, credits, rsv_blocks);
 	if (!txn)
 		return ERR_PTR(-EROFS);
@@ -220,7 +221,7 @@ handle_t *zj_journal_start(journal_t *journal, int blocks, int rsv_blocks,
 	handle_enter(handle, txn);
 	return handle;
 }
-EXPORT_SYMBOL_GPL(zj_journal_start);
+EXPORT_SYMBOL_GPL(zj_journal_start_in);
 
 /* ---- leaving ---- */
 

@@ -40,6 +40,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_lanes_stop(zj);
 	zj_drop_everything(zj);
 	zj_lanes_free(zj);
+	zj_tenants_exit(zj);
 	zj_space_exit(zj);
 	zj_revoke_exit(zj);
 	kvfree(zj->map);
@@ -203,6 +204,8 @@ static int start(struct zj_journal *zj)
 	err = zj_revoke_init(zj);
 	if (!err)
 		err = zj_space_init(zj);
+	if (!err)
+		err = zj_tenants_init(zj);
 	if (!err)
 		err = zj_lanes_start(zj);
 	return err;

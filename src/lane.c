@@ -3,12 +3,14 @@
  * Lanes: one per-core journal each, with a thread that prefers its CPU.
  *
  * The number of lanes does not depend on the CPUs: a handle's lane is chosen when
- * it starts and stays with it, CPUs beyond the lanes share.
+ * it starts and stays with it, CPUs beyond the lanes share.  Where the caller names
+ * the lanes they are nobody's CPU's, and the threads run where the scheduler likes.
  */
 #include "zj.h"
 #include <linux/cpumask.h>
 #include <linux/ioprio.h>
 #include <linux/kthread.h>
+#include <linux/sched/isolation.h>
 
 struct zj_lane *zj_lane_pick(struct zj_journal *zj)
 {
@@ -29,6 +31,12 @@ unsigned int zj_journal_this_lane(journal_t *journal)
 	return zj_lane_pick(to_zj(journal))->index;
 }
 EXPORT_SYMBOL_GPL(zj_journal_this_lane);
+
+/* As the caller says; negative: by CPU. */
+struct zj_lane *zj_lane_at(struct zj_journal *zj, int lane)
+{
+	return lane < 0 ? zj_lane_pick(zj) : &zj->lanes[lane % zj->nr_lanes];
+}
 
 unsigned int zj_handle_lane(handle_t *handle)
 {
@@ -64,6 +72,19 @@ static void lane_init(struct zj_journal *zj, int index)
 	timer_setup(&lane->timer, lane_timer, 0);
 }
 
+/* A preference only: an unplugged CPU just moves it elsewhere. */
+static void lane_place(struct zj_lane *lane)
+{
+	const struct zj_journal *zj = lane->journal;
+	unsigned int cpu = lane->index % nr_cpu_ids;
+
+	if (zj->roaming)
+		set_cpus_allowed_ptr(lane->task,
+				     housekeeping_cpumask(HK_TYPE_KTHREAD));
+	else if (zj->nr_lanes > 1 && cpu_online(cpu))
+		set_cpus_allowed_ptr(lane->task, cpumask_of(cpu));
+}
+
 static int lane_start(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
@@ -73,11 +94,9 @@ static int lane_start(struct zj_lane *lane)
 			      zj->front.j_devname, lane->index);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	/* A preference only: an unplugged CPU just moves it elsewhere. */
-	if (zj->nr_lanes > 1 && cpu_online(lane->index % nr_cpu_ids))
-		set_cpus_allowed_ptr(task, cpumask_of(lane->index % nr_cpu_ids));
 	get_task_struct(task);
 	lane->task = task;
+	lane_place(lane);
 	wake_up_process(task);
 	return 0;
 }
@@ -142,6 +161,20 @@ void zj_lanes_free(struct zj_journal *zj)
 	kvfree(zj->lanes);
 	zj->lanes = NULL;
 }
+
+void zj_journal_set_roaming(journal_t *journal, bool roaming)
+{
+	struct zj_journal *zj = to_zj(journal);
+	unsigned int i;
+
+	zj->roaming = roaming;
+	if (zj->tenants)
+		zj_tenants_forget(zj);
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++)
+		if (zj->lanes[i].task)
+			lane_place(&zj->lanes[i]);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_roaming);
 
 void zj_journal_set_ioprio(journal_t *journal, int ioprio)
 {

@@ -266,6 +266,15 @@ struct zj_lane {
 	struct zj_lane_stats stats;
 } ____cacheline_aligned_in_smp;
 
+/**
+ * struct zj_tenant - who has a lane of its own; any value does no harm
+ */
+struct zj_tenant {
+	u32		tag;	/* tenant_lock to change; hash of its number, 0: free */
+	u32		lane;	/* tenant_lock to change; below nr_lanes */
+	unsigned long	used;	/* racy; jiffies, a minute behind at most */
+};
+
 /* ---- flushes ---- */
 
 /**
@@ -292,6 +301,7 @@ struct zj_journal {
 	struct zj_lane	*lanes;		/* immutable once loaded */
 	unsigned int	nr_lanes;	/* immutable once loaded */
 	unsigned int	lanes_wanted;	/* option, before load; 0: one per CPU */
+	struct zj_tenant *tenants;	/* immutable once loaded */
 
 	struct zj_log_geometry geo;	/* super_lock to change */
 	u32		seed;		/* checksum seed; super_lock to change */
@@ -347,6 +357,8 @@ struct zj_journal {
 	struct zj_recovery_stats recovered; /* of the last recovery */
 	struct proc_dir_entry *proc;	/* /proc/fs/zjournal/<dev> */
 	struct mutex	abort_lock;	/* serialises aborts */
+	spinlock_t	tenant_lock;	/* guards the table of tenants; innermost */
+	bool		roaming;	/* one caller at a time; lanes are not of CPUs */
 };
 
 #define to_zj(j)	container_of(j, struct zj_journal, front)
@@ -542,6 +554,13 @@ int zj_lanes_start(struct zj_journal *zj);
 void zj_lanes_stop(struct zj_journal *zj);
 void zj_lanes_free(struct zj_journal *zj);
 struct zj_lane *zj_lane_pick(struct zj_journal *zj);
+struct zj_lane *zj_lane_at(struct zj_journal *zj, int lane);
+
+/* ---- tenant.c ---- */
+
+int zj_tenants_init(struct zj_journal *zj);
+void zj_tenants_exit(struct zj_journal *zj);
+void zj_tenants_forget(struct zj_journal *zj);
 
 /* ---- abort.c ---- */
 

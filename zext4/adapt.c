@@ -177,8 +177,10 @@ handle_t *zext4_start(struct inode *inode, struct super_block *sb, int blocks,
 	bool nested = journal_current_handle();
 	handle_t *handle;
 
-	handle = zj_journal_start(EXT4_SB(sb)->s_journal, blocks, rsv_blocks,
-				  revoke_creds, GFP_NOFS, type, line);
+	handle = zj_journal_start_in(EXT4_SB(sb)->s_journal,
+				     nested ? -1 : zext4_lane(sb, inode),
+				     blocks, rsv_blocks, revoke_creds, GFP_NOFS,
+				     type, line);
 	if (IS_ERR(handle))
 		return handle;
 	if (!nested)
@@ -207,14 +209,18 @@ void zext4_started(handle_t *handle, struct inode *inode,
 
 void zext4_claim(handle_t *handle, struct inode *inode)
 {
-	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
-		zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim);
+	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
+		return;
+	zext4_remember_lane(handle, inode);
+	zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim);
 }
 
 void zext4_claim_keep(handle_t *handle, struct inode *inode)
 {
-	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
-		zj_journal_claim_keep(handle, &EXT4_I(inode)->i_zj_claim);
+	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
+		return;
+	zext4_remember_lane(handle, inode);
+	zj_journal_claim_keep(handle, &EXT4_I(inode)->i_zj_claim);
 }
 
 /*

@@ -18,6 +18,7 @@ struct zext4_option_spec {
 
 static const char *const fsync_words[] = { "own", "all", NULL };
 static const char *const alloc_words[] = { "auto", "core", "stock", NULL };
+static const char *const lane_by_words[] = { "cpu", "cgroup", "dir", NULL };
 
 static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_LANES] = {
@@ -32,6 +33,10 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_ALLOC] = {
 		.name = "alloc", .words = alloc_words,
 		.help = "core (a region of the disk for each lane), stock (ext4's way) or auto (core unless the disk rotates)",
+	},
+	[ZEXT4_LANE_BY] = {
+		.name = "lane_by", .words = lane_by_words,
+		.help = "cpu, cgroup (the writer's) or dir (at the top level)",
 	},
 };
 
@@ -111,12 +116,15 @@ void zext4_apply_options(struct super_block *sb,
 			 const struct zext4_options *options)
 {
 	struct zext4_options *now = &EXT4_SB(sb)->s_zj;
+	u32 lane_by = now->value[ZEXT4_LANE_BY];
 	int i;
 
 	for (i = 0; i < ZEXT4_NR_OPTIONS; i++)
 		if (options->given & BIT(i))
 			WRITE_ONCE(now->value[i], options->value[i]);
 	now->given |= options->given;
+	if (EXT4_SB(sb)->s_journal && lane_by != now->value[ZEXT4_LANE_BY])
+		zext4_place_lanes(sb, EXT4_SB(sb)->s_journal);
 	if (test_opt2(sb, JOURNAL_FAST_COMMIT)) {
 		ext4_msg(sb, KERN_INFO,
 			 "fast_commit is switched off: zext4 has lanes instead");

@@ -11,11 +11,13 @@ enum zext4_option {
 	ZEXT4_LANES,		/* a number; 0: one per CPU */
 	ZEXT4_FSYNC,		/* enum zext4_fsync */
 	ZEXT4_ALLOC,		/* enum zext4_alloc */
+	ZEXT4_LANE_BY,		/* enum zext4_lane_by */
 	ZEXT4_NR_OPTIONS
 };
 
 enum zext4_fsync { ZEXT4_FSYNC_OWN, ZEXT4_FSYNC_ALL };
 enum zext4_alloc { ZEXT4_ALLOC_AUTO, ZEXT4_ALLOC_CORE, ZEXT4_ALLOC_STOCK };
+enum zext4_lane_by { ZEXT4_LANE_BY_CPU, ZEXT4_LANE_BY_CGROUP, ZEXT4_LANE_BY_DIR };
 
 /**
  * struct zext4_options - what was given at mount or remount

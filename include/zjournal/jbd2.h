@@ -294,9 +294,20 @@ static inline unsigned int zj_blocks_per_folio_page(struct inode *inode)
 extern struct kmem_cache *zj_jinode_cache;
 
 /* handle.c */
-handle_t *zj_journal_start(journal_t *journal, int blocks, int rsv_blocks,
-			   int revoke_records, gfp_t gfp, unsigned int type,
-			   unsigned int line);
+handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
+			      int rsv_blocks, int revoke_records, gfp_t gfp,
+			      unsigned int type, unsigned int line);
+
+/* In the lane of the CPU. */
+static inline handle_t *zj_journal_start(journal_t *journal, int blocks,
+					 int rsv_blocks, int revoke_records,
+					 gfp_t gfp, unsigned int type,
+					 unsigned int line)
+{
+	return zj_journal_start_in(journal, -1, blocks, rsv_blocks,
+				   revoke_records, gfp, type, line);
+}
+
 int zj_journal_stop(handle_t *handle);
 int zj_journal_extend(handle_t *handle, int blocks, int revoke_records);
 int zj_journal_restart(handle_t *handle, int blocks, int revoke_records,
@@ -403,6 +414,21 @@ unsigned int zj_handle_lane(handle_t *handle);
  * Return: ZJ_LANE_HINTS words, 0 at first; read and written without a lock.
  */
 u64 *zj_journal_lane_hints(journal_t *journal, unsigned int lane);
+
+/* tenant.c: the lane of whoever shall have one of its own. */
+int zj_journal_lane_of(journal_t *journal, u64 tenant);
+
+/**
+ * zj_journal_set_roaming() - do lanes belong to CPUs?
+ * @journal: the front, loaded or not
+ * @roaming: no, handles start in lanes that the caller names
+ *
+ * A lane's thread then runs anywhere, that is near who wakes it, instead of on the
+ * lane's CPU, which has nothing to do with its writers.  Tenants are forgotten.
+ *
+ * Context: sleeps; one caller at a time.
+ */
+void zj_journal_set_roaming(journal_t *journal, bool roaming);
 
 /**
  * zj_journal_set_data_journaled() - nothing that a handle relies on is outside the log

@@ -93,8 +93,9 @@ int set_cpus_allowed_ptr(struct task_struct *task, unsigned int cpu)
 {
 	struct thr_task *t = (struct thr_task *)task;
 
-	__atomic_store_n(&t->pinned, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&t->cpu, cpu, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->pinned, cpu != KL_ANY_CPU, __ATOMIC_RELAXED);
+	if (cpu != KL_ANY_CPU)
+		__atomic_store_n(&t->cpu, cpu, __ATOMIC_RELAXED);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Fields that the other patches use.  The inode's claim (R10) starts as 0; the
+// Fields that the other patches use.  The inode's claim (R10) starts as 0, its
+// top-level directory and last lane (lane_by=) as 0: unknown.  The
 // freed-extent lists become 64, by tid (contract 2.5 item 5).
 //
 // expect: ext4.h: -=3
@@ -11,6 +12,8 @@ struct ext4_inode_info {
  ...
  tid_t i_datasync_tid;
 + tid_t i_zj_claim;
++ u32 i_zj_top;
++ u16 i_zj_lane;
 + bool i_zj_pinned;
  ...
 };
@@ -52,6 +55,8 @@ ext4_alloc_inode(...)
  ...
  ei->i_datasync_tid = 0;
 + ei->i_zj_claim = 0;
++ ei->i_zj_top = 0;
++ ei->i_zj_lane = 0;
 + ei->i_zj_pinned = false;
  ...
 }

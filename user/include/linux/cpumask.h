@@ -12,6 +12,8 @@ extern unsigned int kl_nr_cpus;
 #define cpu_online(cpu)		((cpu) < kl_nr_cpus)
 #define cpumask_of(cpu)		(cpu)
 
+#define KL_ANY_CPU		(~0u)	/* no mask at all */
+
 int set_cpus_allowed_ptr(struct task_struct *task, unsigned int cpu);
 
 #endif

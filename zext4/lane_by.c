@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which lane a handle starts in (lane_by=): that of the CPU, of the writer's
+ * cgroup, or of the top-level directory.  Any lane is right, so nothing here is
+ * locked: what is read may be a moment old.
+ */
+#include <linux/cgroup.h>
+#include "ext4.h"
+#include "ext4_jbd2.h"
+
+#define BY_CPU	(-1)
+
+static u32 lane_by(struct super_block *sb)
+{
+	return READ_ONCE(EXT4_SB(sb)->s_zj.value[ZEXT4_LANE_BY]);
+}
+
+/* 0: in the root cgroup, so in nobody's container. */
+static u64 writers_cgroup(void)
+{
+	u64 id = 0;
+#ifdef CONFIG_CGROUPS
+	struct cgroup *cgroup;
+
+	rcu_read_lock();
+	cgroup = task_dfl_cgroup(current);
+	if (cgroup_parent(cgroup))
+		id = cgroup_id(cgroup);
+	rcu_read_unlock();
+#endif
+	return id;
+}
+
+/* A kernel thread writes for others: it follows who changed the inode last. */
+static int lane_of_writer(journal_t *journal, struct inode *inode)
+{
+	u64 id;
+
+	if (current->flags & PF_KTHREAD)
+		return inode ? READ_ONCE(EXT4_I(inode)->i_zj_lane) - 1 : BY_CPU;
+	id = writers_cgroup();
+	return id ? zj_journal_lane_of(journal, id) : BY_CPU;
+}
+
+static int lane_of_dir(journal_t *journal, struct inode *inode)
+{
+	u32 top = inode ? READ_ONCE(EXT4_I(inode)->i_zj_top) : 0;
+
+	return top ? zj_journal_lane_of(journal, top) : BY_CPU;
+}
+
+/**
+ * zext4_lane() - the lane to start a handle in
+ * @sb: mounted
+ * @inode: what it is started for, or NULL
+ *
+ * Return: for zj_journal_start_in().
+ */
+int zext4_lane(struct super_block *sb, struct inode *inode)
+{
+	switch (lane_by(sb)) {
+	case ZEXT4_LANE_BY_CGROUP:
+		return lane_of_writer(EXT4_SB(sb)->s_journal, inode);
+	case ZEXT4_LANE_BY_DIR:
+		return lane_of_dir(EXT4_SB(sb)->s_journal, inode);
+	default:
+		return BY_CPU;
+	}
+}
+
+/* The handle changes the inode: whose write-back is in this lane from now on. */
+void zext4_remember_lane(handle_t *handle, struct inode *inode)
+{
+	u16 *lane = &EXT4_I(inode)->i_zj_lane;
+	u16 now;
+
+	if (lane_by(inode->i_sb) != ZEXT4_LANE_BY_CGROUP)
+		return;
+	now = zj_handle_lane(handle) + 1;
+	if (READ_ONCE(*lane) != now)
+		WRITE_ONCE(*lane, now);
+}
+
+/* The inode is in this directory now.  What is below it is told when looked up. */
+void zext4_entered(struct inode *dir, struct inode *inode)
+{
+	u32 top = READ_ONCE(EXT4_I(dir)->i_zj_top);
+
+	if (dir->i_ino == EXT4_ROOT_INO)
+		top = S_ISDIR(inode->i_mode) ? inode->i_ino : 0;
+	WRITE_ONCE(EXT4_I(inode)->i_zj_top, top);
+}
+
+/* Of several names the first that was looked up counts. */
+void zext4_looked_up(struct inode *dir, struct inode *inode)
+{
+	if (!IS_ERR_OR_NULL(inode) && !READ_ONCE(EXT4_I(inode)->i_zj_top))
+		zext4_entered(dir, inode);
+}
+
+/* At mount, before the journal is loaded, and when a remount changes lane_by=. */
+void zext4_place_lanes(struct super_block *sb, journal_t *journal)
+{
+	zj_journal_set_roaming(journal, lane_by(sb) != ZEXT4_LANE_BY_CPU);
+}
