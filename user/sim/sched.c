@@ -326,8 +326,11 @@ u32 sim_slow_down(u32 times)
 
 int set_cpus_allowed_ptr(struct task_struct *task, unsigned int cpu)
 {
+	struct sim_task *t = (struct sim_task *)task;
+
+	t->allowed = cpu;
 	if (cpu != KL_ANY_CPU)
-		((struct sim_task *)task)->cpu = cpu;
+		t->cpu = cpu;
 	return 0;
 }
 

@@ -63,6 +63,7 @@ struct sim_task {
 	void		*arg;		/* of fn */
 	int		ret;		/* of fn */
 	unsigned int	cpu;
+	unsigned int	allowed;	/* of set_cpus_allowed_ptr() */
 	u32		slow;		/* so much slower than others; 0: it is not */
 	bool		pinned;		/* does not migrate */
 	bool		should_stop;	/* kthread_stop() was called */

@@ -313,6 +313,8 @@ int mount_journal(void)
 	journal->j_submit_inode_data_buffers = submit_data;
 	journal->j_finish_inode_data_buffers = finish_data;
 	zj_journal_set_lanes(journal, fx.setup.lanes);
+	if (fx.setup.roaming)
+		zj_journal_set_roaming(journal, true);
 	err = zj_journal_load(journal);
 	if (err)
 		zj_journal_destroy(journal);

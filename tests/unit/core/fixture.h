@@ -49,6 +49,7 @@ struct setup {
 	u32	hole;		/* journal block that the inode lacks; 0: none */
 	bool	no_cache;	/* the device has no volatile cache */
 	bool	no_fua;		/* the device does not know FUA */
+	bool	roaming;	/* lanes are not of CPUs */
 	bool	new;		/* leave it as mounted: nothing committed yet */
 };
 
