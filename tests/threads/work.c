@@ -633,14 +633,23 @@ static void use_reserved(struct job *job, handle_t *rsv)
 	leave(job);
 }
 
+/* Mostly by CPU; else a tenant's, of more tenants than have a place. */
+static int some_lane(struct job *job)
+{
+	u32 n = thr_below(&job->rand, 4096);
+
+	return n < 1024 ? zj_journal_lane_of(fs.journal, 1 + n) : -1;
+}
+
 static void do_handle(struct job *job)
 {
 	int rsv = thr_one_in(&job->rand, 6) ? 3 : 0;
 	u32 steps = thr_below(&job->rand, 6);
 	handle_t *handle, *reserved = NULL;
 
-	handle = zj_journal_start(fs.journal, 9 + thr_below(&job->rand, 4), rsv,
-				  1 + thr_below(&job->rand, 2), GFP_NOFS, 0, 0);
+	handle = zj_journal_start_in(fs.journal, some_lane(job),
+				     9 + thr_below(&job->rand, 4), rsv,
+				     1 + thr_below(&job->rand, 2), GFP_NOFS, 0, 0);
 	if (IS_ERR(handle)) {
 		dead(job, PTR_ERR(handle));
 		return;
