@@ -15,6 +15,8 @@ BATTERIES = {
     "zjctl": dict(cuts=15, args="DATA=ordered 'RECOVER=zjctl recover --no-fsck' 'MKFS_OPTS=-b 4096 -J size=16 -O orphan_file'"),
     "small-journal": dict(cuts=15, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
 }
+if conftest.FSTYPE == "zext4":
+    BATTERIES["lane-by-dir"] = dict(cuts=10, args="DATA=ordered MOUNT_OPTS=lanes=4,lane_by=dir")
 JOBS = 4
 
 _results = {}
