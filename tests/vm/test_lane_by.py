@@ -159,6 +159,29 @@ def test_write_back_stays_in_the_writers_lane(guest):
     assert only(lanes(out, "write"), 2)
 
 
+@pytest.mark.parametrize("by", ["dir", "cgroup"])
+def test_fsync_leaves_the_neighbour_alone(guest, by):
+    """On one CPU, where by CPU both would be in one transaction."""
+    out = guest(CGROUPS + f"""
+        start; mount -o remount,lane_by={by} /mnt || die remount
+        # Inodes in different blocks of the inode table.
+        for c in c0 c1 c2 c3; do
+            in_group $c sh -c 'for n in $(seq 20); do echo $n >/mnt/$0/$n; done' $c
+        done
+        fsctl syncfs /mnt
+        txns() {{ sed -n "s/^lane *$1: *\\([0-9]*\\) txns.*/\\1/p" /proc/fs/zjournal/*/info; }}
+        others=$(txns 2) own=$(txns 3)
+        for n in $(seq 10); do
+            in_group c2 taskset 1 dd if=/dev/zero of=/mnt/c2/1 bs=64 count=1 conv=notrunc 2>/dev/null
+            in_group c3 taskset 1 dd if=/dev/zero of=/mnt/c3/20 bs=64 count=1 conv=notrunc,fsync 2>/dev/null
+        done
+        echo others $(($(txns 2) - others)) own $(($(txns 3) - own))
+        unmnt; fsck /dev/vda
+    """)
+    others, own = map(int, re.search(r"others (\d+) own (\d+)", out).groups())
+    assert own >= 10 and others == 0
+
+
 def test_root_cgroup_goes_by_cpu(guest):
     out = guest(CGROUPS + """
         start
