@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Statistics: /proc/fs/zjournal/<dev>/info.
+ * Statistics: /proc/fs/zjournal/<dev>/info; zjctl stats reads it.
  */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -8,15 +8,118 @@
 
 static struct proc_dir_entry *proc_root;
 
+/* Counters of a lane, as its line shows them. */
+#define COUNTER(field, width)	\
+	{ #field, width, offsetof(struct zj_lane_stats, field) / sizeof(u64) }
+static const struct {
+	const char *name;
+	int width;
+	size_t place;
+} counters[] = {
+	COUNTER(txns, 8), COUNTER(handles, 10), COUNTER(blocks, 10),
+	COUNTER(headers, 8), COUNTER(flushes, 8), COUNTER(flush_calls, 8),
+	COUNTER(copies, 8), COUNTER(ahead, 8), COUNTER(wait_log, 6),
+	COUNTER(wait_locked, 6), COUNTER(wait_space, 6), COUNTER(commit_us, 10),
+};
+
+static const char *const kind_names[ZJ_NR_KINDS] = {
+	[ZJ_KIND_OTHER] = "other",
+	[ZJ_KIND_SUPER] = "super",
+	[ZJ_KIND_DESCRIPTOR] = "descriptor",
+	[ZJ_KIND_BLOCK_BITMAP] = "block_bitmap",
+	[ZJ_KIND_INODE_BITMAP] = "inode_bitmap",
+	[ZJ_KIND_INODE_TABLE] = "inode_table",
+	[ZJ_KIND_ORPHAN] = "orphan",
+	[ZJ_KIND_DIRECTORY] = "directory",
+	[ZJ_KIND_TREE] = "tree",
+	[ZJ_KIND_XATTR] = "xattr",
+	[ZJ_KIND_FILE] = "file",
+	[ZJ_KIND_INODE] = "inode",
+	[ZJ_KIND_QUOTA] = "quota",
+	[ZJ_KIND_ORDERED] = "ordered",
+	[ZJ_KIND_READ] = "read",
+	[ZJ_KIND_REVOKE] = "revoke",
+};
+
+static u64 sum_kinds(const u64 *kinds)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = 0; i < ZJ_NR_KINDS; i++)
+		sum += kinds[i];
+	return sum;
+}
+
+/* Those that are not 0. */
+static void show_kinds(struct seq_file *seq, const u64 *kinds)
+{
+	int i;
+
+	seq_printf(seq, "%llu in all", sum_kinds(kinds));
+	for (i = 0; i < ZJ_NR_KINDS; i++)
+		if (kinds[i])
+			seq_printf(seq, ", %llu at %s", kinds[i], kind_names[i]);
+	seq_putc(seq, '\n');
+}
+
 static void show_lane(struct seq_file *seq, const struct zj_lane *lane)
 {
 	const struct zj_lane_stats *st = &lane->stats;
+	u64 united = sum_kinds(st->united), depends = sum_kinds(st->depends);
+	int i;
 
-	seq_printf(seq,
-		   "lane %3d: %8llu txns %10llu handles %10llu blocks %8llu headers %8llu flushes %8llu flush_calls %8llu copies %8llu ahead %6llu wait_log %8llu united %8llu depends %6llu wait_locked %6llu wait_space %10llu commit_us\n",
-		   lane->index, st->txns, st->handles, st->blocks, st->headers,
-		   st->flushes, st->flush_calls, st->copies, st->ahead, st->wait_log, st->united, st->depends,
-		   st->wait_locked, st->wait_space, st->commit_us);
+	seq_printf(seq, "lane %3d:", lane->index);
+	for (i = 0; i < ARRAY_SIZE(counters); i++)
+		seq_printf(seq, " %*llu %s", counters[i].width,
+			   ((const u64 *)st)[counters[i].place],
+			   counters[i].name);
+	seq_printf(seq, " %8llu united %8llu depends\n", united, depends);
+	if (united) {
+		seq_printf(seq, "lane %3d united: ", lane->index);
+		show_kinds(seq, st->united);
+	}
+	if (depends) {
+		seq_printf(seq, "lane %3d depends: ", lane->index);
+		show_kinds(seq, st->depends);
+	}
+}
+
+/* What ties lanes, and how large that grows. */
+static void show_components(struct seq_file *seq, struct zj_journal *zj)
+{
+	struct zj_comp_stats st;
+	int i;
+
+	spin_lock(&zj->comp_lock);
+	st = zj->comp_stats;
+	spin_unlock(&zj->comp_lock);
+	seq_printf(seq, "components: %llu closed, %llu members, %u at most\n",
+		   st.closed, st.members, st.max_members);
+	for (i = 0; i < ZJ_NR_SIZES; i++)
+		if (st.sizes[i])
+			seq_printf(seq, "  %llu of %u to %u members\n",
+				   st.sizes[i], 1U << i, (2U << i) - 1);
+	seq_printf(seq, "dependencies: %llu logged, %u at most, %llu awaited, ",
+		   st.deps, st.max_deps, st.awaited);
+	seq_printf(seq, "%llu resolved, %llu arrivals\n", st.resolved,
+		   st.arrivals);
+}
+
+static void show_ties(struct seq_file *seq, const struct zj_journal *zj)
+{
+	u64 united[ZJ_NR_KINDS] = { }, depends[ZJ_NR_KINDS] = { };
+	unsigned int i, k;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		for (k = 0; k < ZJ_NR_KINDS; k++) {
+			united[k] += zj->lanes[i].stats.united[k];
+			depends[k] += zj->lanes[i].stats.depends[k];
+		}
+	seq_puts(seq, "united: ");
+	show_kinds(seq, united);
+	seq_puts(seq, "depends: ");
+	show_kinds(seq, depends);
 }
 
 static void show_total(struct seq_file *seq, const struct zj_journal *zj)
@@ -46,7 +149,7 @@ static void show_total(struct seq_file *seq, const struct zj_journal *zj)
 
 static int info_show(struct seq_file *seq, void *unused)
 {
-	const struct zj_journal *zj = seq->private;
+	struct zj_journal *zj = seq->private;
 	unsigned int i;
 
 	show_total(seq, zj);
@@ -58,6 +161,8 @@ static int info_show(struct seq_file *seq, void *unused)
 		   READ_ONCE(zj->live) ? "live" : "clean");
 	seq_printf(seq, "recovered: %u transactions, %u blocks\n",
 		   zj->recovered.transactions, zj->recovered.replayed);
+	show_components(seq, zj);
+	show_ties(seq, zj);
 	for (i = 0; i < zj->nr_lanes; i++)
 		show_lane(seq, &zj->lanes[i]);
 	return 0;

@@ -104,7 +104,7 @@ static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
 		zj_part_freeze(zj, owner, &spare->frozen);
 		zj_count(&txn->lane->stats.copies, 1);
 	}
-	if (!zj_depend(txn, owner->txn, &spare->dep))
+	if (!zj_depend(txn, owner->txn, zj_at_block(jh->bh), &spare->dep))
 		return TOUCH_MEMORY;
 	part = zj_part_take(jh, spare);
 	if (!part)
@@ -131,7 +131,8 @@ static enum touch touch(struct zj_txn *txn, struct journal_head *jh,
 	if (state == ZJ_C_FROZEN)
 		return touch_frozen(txn, jh, spare);
 	/* R2: the buffer stays where it is. */
-	return zj_unite(txn, owner->txn) ? TOUCH_DONE : TOUCH_AGAIN;
+	return zj_unite(txn, owner->txn, zj_at_block(jh->bh)) ? TOUCH_DONE :
+								TOUCH_AGAIN;
 }
 
 /* An image of a file folio must not change under write-back. */
@@ -293,7 +294,8 @@ int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh)
 	if (jh) {
 		spin_lock(&jh->lock);
 		part = jh->newest;
-		if (WARN_ON_ONCE(!part || !zj_unite(txn, part->txn)))
+		if (WARN_ON_ONCE(!part ||
+				 !zj_unite(txn, part->txn, zj_at_block(bh))))
 			err = -EINVAL;
 		else
 			err = zj_part_test(part, ZJ_PART_MODIFIED) ? 0 :
@@ -430,7 +432,7 @@ int zj_journal_read_dependency(handle_t *handle, struct buffer_head *bh)
 		return -EROFS;
 	owner = pending_owner(bh);
 	if (owner) {
-		zj_tie(handle_txn(handle), owner);
+		zj_tie(handle_txn(handle), owner, ZJ_KIND_READ);
 		zj_txn_put(owner);
 	}
 	return 0;

@@ -39,6 +39,7 @@ struct zj_component *zj_component_alloc(void)
 /* For a component that nobody else sees yet. */
 void zj_component_add(struct zj_component *comp, struct zj_txn *txn)
 {
+	comp->journal = txn_zj(txn);
 	list_add_tail(&txn->comp_link, &comp->members);
 	comp->nr_members++;
 	txn->comp = comp;
@@ -51,6 +52,7 @@ static void dep_unlink(struct zj_dep *dep)
 	if (dep->on) {
 		list_del_init(&dep->on_link);
 		dep->comp->missing--;
+		dep->comp->journal->comp_stats.awaited--;
 		dep->on = NULL;
 	}
 }
@@ -64,12 +66,15 @@ static void dep_link(struct zj_dep *dep, struct zj_component *comp,
 	dep->lane = lane;
 	list_add_tail(&dep->on_link, &on->dependants);
 	comp->missing++;
+	comp->journal->comp_stats.awaited++;
 }
 
 static struct zj_dep *dep_of_lane(struct zj_component *comp, u32 lane)
 {
 	struct zj_dep *dep;
 
+	if (!test_bit(lane, comp->dep_lanes))
+		return NULL;
 	list_for_each_entry(dep, &comp->deps, comp_link)
 		if (dep->lane == lane)
 			return dep;
@@ -83,36 +88,65 @@ static void dep_free(struct zj_dep *dep)
 		kfree(dep);
 }
 
-/* One dependency a lane: the newest stands for the older ones (R7, N9). */
-static void dep_add(struct zj_component *comp, struct zj_component *on,
+static void dep_file(struct zj_component *comp, struct zj_dep *dep, u32 lane)
+{
+	__set_bit(lane, comp->dep_lanes);
+	list_add_tail(&dep->comp_link, &comp->deps);
+}
+
+/*
+ * One dependency a lane: the newest stands for the older ones (R7, N9). False if
+ * there is such a one already.
+ */
+static bool dep_add(struct zj_component *comp, struct zj_component *on,
 		    u32 lane, struct zj_dep **spare)
 {
 	struct zj_dep *dep = dep_of_lane(comp, lane);
 
 	if (dep && dep->stamp >= on->stamp)
-		return;
+		return false;
 	if (dep) {
 		dep_unlink(dep);
 	} else {
 		dep = *spare;
 		*spare = NULL;
-		list_add_tail(&dep->comp_link, &comp->deps);
+		dep_file(comp, dep, lane);
 	}
 	dep_link(dep, comp, on, lane);
+	return true;
+}
+
+/*
+ * What the two meet at. Asked where they are tied anew, never on the handle path;
+ * before comp_lock, perhaps with the buffer's head locked.
+ */
+static enum zj_kind kind_of(struct zj_journal *zj, struct zj_cause at)
+{
+	enum zj_kind (*ask)(journal_t *journal, struct buffer_head *bh);
+
+	if (!at.bh)
+		return at.kind;
+	if (zj_bh_is_file(at.bh))
+		return ZJ_KIND_FILE;
+	ask = READ_ONCE(zj->front.j_block_kind);
+	return ask ? ask(&zj->front, at.bh) : ZJ_KIND_OTHER;
 }
 
 /**
  * zj_depend() - a transaction builds on a frozen one (R3, R4)
  * @txn: pinned unfrozen by the caller's handle
  * @on: frozen, of another lane (the own lane's is implied by R7)
+ * @at: where they meet
  * @spare: memory; NULL afterwards if it was used
  *
  * Context: takes comp_lock.
  * Return: false if @spare is missing: allocate and call again.
  */
-bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_dep **spare)
+bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
+	       struct zj_dep **spare)
 {
 	struct zj_journal *zj = txn_zj(txn);
+	enum zj_kind kind;
 	bool done = true;
 	u64 stamp;
 
@@ -121,13 +155,14 @@ bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_dep **spare)
 	rcu_read_unlock();
 	if (on->lane == txn->lane || READ_ONCE(txn->last_dep) == stamp)
 		return true;
+	kind = kind_of(zj, at);
 	spin_lock(&zj->comp_lock);
 	if (on->comp->state != ZJ_C_VALID) {
 		done = *spare;
 		if (done) {
-			dep_add(txn->comp, on->comp, on->lane->index, spare);
+			if (dep_add(txn->comp, on->comp, on->lane->index, spare))
+				zj_count(&txn->lane->stats.depends[kind], 1);
 			WRITE_ONCE(txn->last_dep, on->comp->stamp);
-			txn->lane->stats.depends++;
 		}
 	}
 	spin_unlock(&zj->comp_lock);
@@ -160,7 +195,8 @@ static void merge_deps(struct zj_component *to, struct zj_component *from)
 			to->missing++;
 		}
 		dep->comp = to;
-		list_move_tail(&dep->comp_link, &to->deps);
+		list_del(&dep->comp_link);
+		dep_file(to, dep, dep->lane);
 	}
 }
 
@@ -198,14 +234,16 @@ static void merge(struct zj_component *to, struct zj_component *from)
  * zj_unite() - two transactions close together from now on (R2)
  * @txn: pinned unfrozen by the caller's handle
  * @other: the owner of what both touch
+ * @at: where they meet
  *
  * Context: takes comp_lock unless they are united already.
  * Return: false if @other has been frozen meanwhile: depend on it instead.
  */
-bool zj_unite(struct zj_txn *txn, struct zj_txn *other)
+bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_component *a, *b;
+	enum zj_kind kind;
 	bool same;
 
 	rcu_read_lock();
@@ -214,6 +252,7 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other)
 	if (same)
 		return true;
 
+	kind = kind_of(zj, at);
 	spin_lock(&zj->comp_lock);
 	a = txn->comp;
 	b = other->comp;
@@ -222,7 +261,7 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other)
 		return false;
 	}
 	if (a != b) {
-		txn->lane->stats.united++;
+		zj_count(&txn->lane->stats.united[kind], 1);
 		if (a->nr_members >= b->nr_members)
 			merge(a, b);
 		else
@@ -236,21 +275,23 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other)
  * zj_tie() - unite with a transaction, or depend on it if it is frozen
  * @txn: pinned unfrozen by the caller's handle
  * @other: any transaction, referenced by the caller
+ * @kind: what ties them
  *
  * For everything that is no buffer: claims, sync tids, reads, revokes.
  *
  * Context: sleeps for memory; no spinlock held.
  */
-void zj_tie(struct zj_txn *txn, struct zj_txn *other)
+void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind)
 {
+	struct zj_cause at = zj_at(kind);
 	struct zj_dep *spare = NULL;
 
 	if (txn == other)
 		return;
 	while (!zj_txn_is_valid(other)) {
-		if (zj_unite(txn, other))
+		if (zj_unite(txn, other, at))
 			break;
-		if (zj_depend(txn, other, &spare))
+		if (zj_depend(txn, other, at, &spare))
 			break;
 		spare = kzalloc(sizeof(*spare), GFP_NOFS | __GFP_NOFAIL);
 	}
@@ -318,6 +359,22 @@ static void freeze_member(struct zj_txn *txn)
 	wake_up(&lane->wait_work);
 }
 
+/* Its members and dependencies are fixed now. */
+static void count_closed(struct zj_component *comp)
+{
+	u32 members = comp->nr_members;
+	u32 deps = bitmap_weight(comp->dep_lanes, ZJ_MAX_LANES);
+	struct zj_comp_stats *st = &comp->journal->comp_stats;
+
+	static_assert(ZJ_MAX_LANES == 1 << (ZJ_NR_SIZES - 1));
+	st->closed++;
+	st->members += members;
+	st->sizes[ilog2(members)]++;
+	st->deps += deps;
+	st->max_members = max(st->max_members, members);
+	st->max_deps = max(st->max_deps, deps);
+}
+
 /* The freeze point of the whole component (N1). */
 static void freeze(struct zj_journal *zj, struct zj_component *comp)
 {
@@ -331,6 +388,7 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	comp->missing += comp->nr_members;
 	comp->unsubmitted = comp->nr_members;
 	comp->unlogged = comp->nr_members;
+	count_closed(comp);
 	list_add_tail(&comp->trim_link, &zj->trim_list);
 	/* Pairs with zj_txn_state(): who sees it frozen sees its stamp. */
 	smp_store_release(&comp->state, ZJ_C_FROZEN);

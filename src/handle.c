@@ -381,7 +381,8 @@ static void renew_claims(handle_t *handle)
 	int i, nr = handle->h_nr_claims;
 
 	for (i = 0; i < nr; i++)
-		zj_journal_claim(handle, handle->h_claims[i]);
+		zj_journal_claim(handle, handle->h_claims[i],
+				 handle->h_claim_kinds[i]);
 }
 
 /**

@@ -77,16 +77,17 @@ static enum entry_how entry_locked(struct zj_txn *txn,
 				   struct zj_dep **dep)
 {
 	struct zj_inode_entry *entry = newest_entry(jinode);
+	struct zj_cause at = zj_at(ZJ_KIND_ORDERED);
 	enum zj_comp_state state;
 
 	if (entry && entry->txn != txn) {
 		rcu_read_lock();
 		state = zj_txn_state(entry->txn);
 		rcu_read_unlock();
-		if (state < ZJ_C_FROZEN && !zj_unite(txn, entry->txn))
+		if (state < ZJ_C_FROZEN && !zj_unite(txn, entry->txn, at))
 			return ENTRY_AGAIN;
 		if (state == ZJ_C_FROZEN &&
-		    !zj_depend(txn, entry->txn, dep))
+		    !zj_depend(txn, entry->txn, at, dep))
 			return ENTRY_MEMORY;
 		if (state >= ZJ_C_FROZEN)
 			entry = NULL;

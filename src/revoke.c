@@ -101,7 +101,7 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 	if (!owner)
 		return;
 
-	zj_tie(txn, owner);
+	zj_tie(txn, owner, ZJ_KIND_REVOKE);
 	spin_lock(&bucket->lock);
 	rev = chain_find(bucket, block);
 	if (rev && rev->txn == owner) {

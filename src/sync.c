@@ -299,12 +299,13 @@ EXPORT_SYMBOL_GPL(zj_journal_flush);
  * zj_journal_hand_over() - a tid word names the handle's transaction from now on
  * @handle: an open handle
  * @slot: a sync tid or a claim
+ * @kind: what is handed over, for statistics
  *
  * Whoever was named there is tied to the new holder.
  *
  * Context: sleeps for memory, never waits for another handle.
  */
-void zj_journal_hand_over(handle_t *handle, tid_t *slot)
+void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind)
 {
 	struct zj_txn *txn, *other;
 	tid_t old, mine;
@@ -321,7 +322,7 @@ void zj_journal_hand_over(handle_t *handle, tid_t *slot)
 		/* A frozen one of the own lane is implied by R7. */
 		other = zj_txn_find(txn_zj(txn), old);
 		if (other) {
-			zj_tie(txn, other);
+			zj_tie(txn, other, kind);
 			zj_txn_put(other);
 		}
 		/* Named only when tied: who finds us here relies on it. */
@@ -329,11 +330,12 @@ void zj_journal_hand_over(handle_t *handle, tid_t *slot)
 }
 EXPORT_SYMBOL_GPL(zj_journal_hand_over);
 
-void zj_journal_claim_keep(handle_t *handle, tid_t *claim)
+void zj_journal_claim_keep(handle_t *handle, tid_t *claim, enum zj_kind kind)
 {
-	zj_journal_claim(handle, claim);
+	zj_journal_claim(handle, claim, kind);
 	if (handle->h_ref > 1 || handle->h_nr_claims == ZJ_HANDLE_CLAIMS)
 		return;
+	handle->h_claim_kinds[handle->h_nr_claims] = kind;
 	handle->h_claims[handle->h_nr_claims++] = claim;
 }
 EXPORT_SYMBOL_GPL(zj_journal_claim_keep);

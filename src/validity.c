@@ -16,6 +16,7 @@
 /* comp_lock held. */
 static void arrive(struct zj_component *comp, struct list_head *ready)
 {
+	comp->journal->comp_stats.arrivals++;
 	if (--comp->missing || comp->state != ZJ_C_FROZEN)
 		return;
 	/* Pairs with zj_txn_state(). */
@@ -30,6 +31,7 @@ static void push_dependants(struct zj_component *comp, struct list_head *ready)
 	list_for_each_entry_safe(dep, tmp, &comp->dependants, on_link) {
 		list_del_init(&dep->on_link);
 		dep->on = NULL;
+		comp->journal->comp_stats.resolved++;
 		arrive(dep->comp, ready);
 	}
 }

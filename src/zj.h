@@ -15,6 +15,7 @@
 #include <zjournal/jbd2.h>
 #include <zjournal/recovery.h>
 #include <linux/atomic.h>
+#include <linux/bitmap.h>
 #include <linux/blkdev.h>
 #include <linux/mutex.h>
 #include <linux/ktime.h>
@@ -30,6 +31,8 @@
 #define ZJ_REVOKE_HASH_BITS	12
 /* Components of a lane that are frozen and not yet valid (rule N7). */
 #define ZJ_MAX_FROZEN		4
+/* Components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members, for the statistics. */
+#define ZJ_NR_SIZES		9
 
 struct zj_journal;
 struct zj_lane;
@@ -177,6 +180,7 @@ enum zj_comp_state {
  * struct zj_component - transactions that close and commit together
  */
 struct zj_component {
+	struct zj_journal *journal;	/* immutable */
 	enum zj_comp_state state;	/* comp_lock to change; acquire to read */
 	u64		stamp;		/* set at the freeze point */
 	int		nr_members;	/* comp_lock */
@@ -189,6 +193,7 @@ struct zj_component {
 	ktime_t		frozen_at;	/* immutable once frozen; statistics */
 	struct list_head members;	/* comp_lock; zj_txn.comp_link */
 	struct list_head deps;		/* comp_lock; zj_dep.comp_link */
+	DECLARE_BITMAP(dep_lanes, ZJ_MAX_LANES); /* comp_lock; zj_dep.lane of deps */
 	struct list_head dependants;	/* comp_lock; zj_dep.on_link */
 	struct list_head trim_link;	/* comp_lock; zj_journal.trim_list */
 	struct list_head ready_link;	/* the thread that made it valid */
@@ -222,11 +227,29 @@ struct zj_lane_stats {
 	u64	copies;		/* frozen copies made by accessors */
 	u64	ahead;		/* frozen copies made by the lane's thread */
 	u64	wait_log;	/* accesses that waited for log I/O */
-	u64	united;		/* transactions united with another lane's */
-	u64	depends;	/* dependencies on another lane's component */
+	u64	united[ZJ_NR_KINDS];	/* unions of its own asking, by cause */
+	u64	depends[ZJ_NR_KINDS];	/* dependencies on other lanes, by cause */
 	u64	wait_locked;	/* handle starts that waited for a drain */
 	u64	wait_space;	/* handle starts that waited for log space */
 	u64	commit_us;	/* freeze to validity, microseconds, summed */
+};
+
+/**
+ * struct zj_comp_stats - what components are made of; comp_lock for all
+ *
+ * With nothing under way, arrivals = members + awaited and awaited = resolved:
+ * that is all the work that validity takes.
+ */
+struct zj_comp_stats {
+	u64	closed;		/* components frozen */
+	u64	members;	/* transactions in them */
+	u64	sizes[ZJ_NR_SIZES]; /* components by log2 of their members */
+	u64	deps;		/* dependencies they have in the log */
+	u64	awaited;	/* dependencies to wait for, the superseded not */
+	u64	resolved;	/* of these, those that became valid */
+	u64	arrivals;	/* members durable and dependencies resolved */
+	u32	max_members;	/* of one component */
+	u32	max_deps;	/* the same */
 };
 
 /**
@@ -323,6 +346,7 @@ struct zj_journal {
 	spinlock_t	comp_lock ____cacheline_aligned_in_smp;
 					/* components, dependencies, stamps */
 	u64		stamp;		/* comp_lock; G: last stamp given out */
+	struct zj_comp_stats comp_stats; /* comp_lock */
 	struct list_head trim_list;	/* comp_lock; by stamp, frozen and up */
 	wait_queue_head_t wait_submit;	/* a member has submitted its data */
 	wait_queue_head_t wait_trim;	/* a component was finished or trimmed */
@@ -467,11 +491,30 @@ void zj_jh_wait_live(struct journal_head *jh);
 
 /* ---- component.c ---- */
 
+/**
+ * struct zj_cause - where two transactions meet
+ */
+struct zj_cause {
+	struct buffer_head *bh;		/* the block, or NULL */
+	enum zj_kind	kind;		/* without a block */
+};
+
+static inline struct zj_cause zj_at_block(struct buffer_head *bh)
+{
+	return (struct zj_cause){ .bh = bh };
+}
+
+static inline struct zj_cause zj_at(enum zj_kind kind)
+{
+	return (struct zj_cause){ .kind = kind };
+}
+
 struct zj_component *zj_component_alloc(void);
 void zj_component_add(struct zj_component *comp, struct zj_txn *txn);
-bool zj_unite(struct zj_txn *txn, struct zj_txn *other);
-bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_dep **spare);
-void zj_tie(struct zj_txn *txn, struct zj_txn *other);
+bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at);
+bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
+	       struct zj_dep **spare);
+void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind);
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_request_lane(struct zj_lane *lane);
 void zj_commit_request_all(struct zj_journal *zj);

@@ -203,8 +203,15 @@ void zext4_started(handle_t *handle, struct inode *inode,
 #ifdef CONFIG_QUOTA
 	if (sb_any_quota_loaded(sb) && ext4_is_quota_journalled(sb) &&
 	    !is_handle_aborted(handle))
-		zj_journal_claim_keep(handle, &EXT4_SB(sb)->s_zj_quota_claim);
+		zj_journal_claim_keep(handle, &EXT4_SB(sb)->s_zj_quota_claim,
+				      ZJ_KIND_QUOTA);
 #endif
+}
+
+/* Who changes a directory claims it before it touches its blocks. */
+static enum zj_kind inode_kind(const struct inode *inode)
+{
+	return S_ISDIR(inode->i_mode) ? ZJ_KIND_DIRECTORY : ZJ_KIND_INODE;
 }
 
 void zext4_claim(handle_t *handle, struct inode *inode)
@@ -212,7 +219,7 @@ void zext4_claim(handle_t *handle, struct inode *inode)
 	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
 		return;
 	zext4_remember_lane(handle, inode);
-	zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim);
+	zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim, inode_kind(inode));
 }
 
 void zext4_claim_keep(handle_t *handle, struct inode *inode)
@@ -220,7 +227,8 @@ void zext4_claim_keep(handle_t *handle, struct inode *inode)
 	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
 		return;
 	zext4_remember_lane(handle, inode);
-	zj_journal_claim_keep(handle, &EXT4_I(inode)->i_zj_claim);
+	zj_journal_claim_keep(handle, &EXT4_I(inode)->i_zj_claim,
+			      inode_kind(inode));
 }
 
 /*

@@ -93,6 +93,32 @@ static inline struct journal_head *bh2jh(struct buffer_head *bh)
 }
 
 /**
+ * enum zj_kind - what tied two transactions of different lanes, for statistics
+ *
+ * A block of some kind, or something else. Blocks where strangers meet (false
+ * sharing) are those that hold many things: tables, bitmaps, descriptors.
+ */
+enum zj_kind {
+	ZJ_KIND_OTHER,		/* a block of which nothing is known */
+	ZJ_KIND_SUPER,		/* the super block */
+	ZJ_KIND_DESCRIPTOR,	/* group descriptors */
+	ZJ_KIND_BLOCK_BITMAP,
+	ZJ_KIND_INODE_BITMAP,
+	ZJ_KIND_INODE_TABLE,
+	ZJ_KIND_ORPHAN,		/* the orphan file */
+	ZJ_KIND_DIRECTORY,	/* its blocks, or a claim of it */
+	ZJ_KIND_TREE,		/* extents, indirect blocks */
+	ZJ_KIND_XATTR,
+	ZJ_KIND_FILE,		/* journaled data */
+	ZJ_KIND_INODE,		/* an in-core inode: a claim or a sync tid (R8, R10) */
+	ZJ_KIND_QUOTA,		/* in-core quota: a claim */
+	ZJ_KIND_ORDERED,	/* a file's data, written before the commit (R6) */
+	ZJ_KIND_READ,		/* a declared read (R9) */
+	ZJ_KIND_REVOKE,		/* a freed block that is in use again (R5) */
+	ZJ_NR_KINDS
+};
+
+/**
  * struct jbd2_buffer_trigger_type - callback on a buffer's final contents
  */
 struct jbd2_buffer_trigger_type {
@@ -165,6 +191,7 @@ struct zj_handle {
 	int		h_rsv_lane;	/* lane that holds a reservation's space */
 	int		h_nr_claims;	/* entries in h_claims */
 	tid_t		*h_claims[ZJ_HANDLE_CLAIMS]; /* renewed on restart */
+	u8		h_claim_kinds[ZJ_HANDLE_CLAIMS]; /* enum zj_kind of them */
 };
 
 /**
@@ -193,6 +220,8 @@ struct journal_s {
 	int (*j_submit_inode_data_buffers)(struct jbd2_inode *jinode);
 	int (*j_finish_inode_data_buffers)(struct jbd2_inode *jinode);
 	int (*j_bmap)(journal_t *journal, sector_t *block);
+	/* NULL: all are "other". Called with spinlocks held; looks, no more. */
+	enum zj_kind (*j_block_kind)(journal_t *journal, struct buffer_head *bh);
 	/* Fast commit is never on; kept so that ext4 may set them. */
 	void (*j_fc_cleanup_callback)(journal_t *journal, int full, tid_t tid);
 	int (*j_fc_replay_callback)(journal_t *journal, struct buffer_head *bh,
@@ -458,7 +487,7 @@ bool zj_journal_is_live(journal_t *journal);
  */
 int zj_journal_read_dependency(handle_t *handle, struct buffer_head *bh);
 
-void zj_journal_hand_over(handle_t *handle, tid_t *slot);
+void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind);
 
 /**
  * zj_journal_sync_tid() - hand a sync tid over to the handle's transaction (R8)
@@ -471,13 +500,14 @@ static inline void zj_journal_sync_tid(handle_t *handle, tid_t *slot)
 {
 	if (!handle->h_transaction ||
 	    READ_ONCE(*slot) != handle->h_transaction->t_tid)
-		zj_journal_hand_over(handle, slot);
+		zj_journal_hand_over(handle, slot, ZJ_KIND_INODE);
 }
 
 /**
  * zj_journal_claim() - before the first change of an in-core inode (R10)
  * @handle: an open handle
  * @claim: the inode's claim word, 0 in a new inode
+ * @kind: of what is claimed, for statistics
  *
  * Unites the handle's transaction with the last claimer's, or depends on it.
  * A claim made by the outermost start is renewed by a restart; the word must
@@ -485,13 +515,16 @@ static inline void zj_journal_sync_tid(handle_t *handle, tid_t *slot)
  *
  * Context: sleeps, never waits for another handle.
  */
-static inline void zj_journal_claim(handle_t *handle, tid_t *claim)
+static inline void zj_journal_claim(handle_t *handle, tid_t *claim,
+				    enum zj_kind kind)
 {
-	zj_journal_sync_tid(handle, claim);
+	if (!handle->h_transaction ||
+	    READ_ONCE(*claim) != handle->h_transaction->t_tid)
+		zj_journal_hand_over(handle, claim, kind);
 }
 
 /* The same, and a restart of the handle claims again. */
-void zj_journal_claim_keep(handle_t *handle, tid_t *claim);
+void zj_journal_claim_keep(handle_t *handle, tid_t *claim, enum zj_kind kind);
 
 /**
  * zj_journal_buffer_tid() - the newest transaction of a block not valid yet

@@ -224,7 +224,7 @@ static void do_data(struct actor *a)
 static void do_change_inode(struct actor *a)
 {
 	if (a->op == OP_CHANGE_INODE)
-		zj_journal_claim(a->handle, &play.claim);
+		zj_journal_claim(a->handle, &play.claim, ZJ_KIND_INODE);
 	play.core[a->unit]++;
 	play.unit[a->unit].inode = true;
 	add_deed(a->unit, bX);
@@ -332,7 +332,7 @@ static void do_step(struct actor *a)
 	case OP_WHOLE:
 		return do_whole(a);
 	case OP_CLAIM_KEEP:
-		return zj_journal_claim_keep(a->handle, &play.claim);
+		return zj_journal_claim_keep(a->handle, &play.claim, ZJ_KIND_INODE);
 	case OP_RESTART:
 		return do_restart(a);
 	case OP_FORCE_NESTED:

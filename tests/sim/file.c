@@ -229,7 +229,7 @@ static void fault(struct job *job, u32 i)
 	progress_opened(handle->h_transaction->t_tid);
 	trace("page %u is made writable: tid %u", i,
 	      handle->h_transaction->t_tid);
-	zj_journal_claim(handle, &file_inode()->claim);
+	zj_journal_claim(handle, &file_inode()->claim, ZJ_KIND_INODE);
 	page = page_lock(i);
 	make_writable(job, page, i, handle);
 	world->open_handles--;

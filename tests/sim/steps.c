@@ -180,9 +180,9 @@ static void claim(struct job *job, u32 i)
 		return;
 	slow = slowly ? sim_slow_down(SIM_SLOW) : 0;
 	if (how < 2)
-		zj_journal_claim_keep(handle, &world->inode[i].claim);
+		zj_journal_claim_keep(handle, &world->inode[i].claim, ZJ_KIND_INODE);
 	else
-		zj_journal_claim(handle, &world->inode[i].claim);
+		zj_journal_claim(handle, &world->inode[i].claim, ZJ_KIND_INODE);
 	if (slowly)
 		sim_slow_down(slow);
 	if (handle->h_nr_claims > kept)

@@ -226,9 +226,9 @@ static void step_inode(struct job *job)
 	if (!ino)
 		return;
 	if (thr_one_in(&job->rand, 2))
-		zj_journal_claim(job->handle, &ino->claim);
+		zj_journal_claim(job->handle, &ino->claim, ZJ_KIND_INODE);
 	else
-		zj_journal_claim_keep(job->handle, &ino->claim);
+		zj_journal_claim_keep(job->handle, &ino->claim, ZJ_KIND_INODE);
 	if (is_handle_aborted(job->handle)) {
 		job->dead = true;
 		return;

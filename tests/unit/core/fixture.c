@@ -515,6 +515,25 @@ bool depends(struct zj_txn *txn, struct zj_txn *on)
 	return false;
 }
 
+static u64 sum(const u64 *kinds)
+{
+	u64 n = 0;
+
+	for (u32 i = 0; i < ZJ_NR_KINDS; i++)
+		n += kinds[i];
+	return n;
+}
+
+u64 unions(u32 n)
+{
+	return sum(lane(n)->stats.united);
+}
+
+u64 dependencies(u32 n)
+{
+	return sum(lane(n)->stats.depends);
+}
+
 enum zj_comp_state state_of(tid_t tid)
 {
 	struct zj_txn *txn = zj_txn_find(fx.zj, tid);

@@ -121,6 +121,10 @@ static inline struct zj_lane *lane(u32 i)
 	return &fx.zj->lanes[i];
 }
 
+/* Of all causes. */
+u64 unions(u32 lane);
+u64 dependencies(u32 lane);
+
 /* The journal block @b on the disk. */
 u32 jblock(u32 b);
 /* A device block in segment @seg. */

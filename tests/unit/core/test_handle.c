@@ -183,7 +183,7 @@ static void restart_begins_a_new_transaction_of_the_lane(void)
 	assert_int_equal(next->credits, 7);
 	assert_int_equal(zj_handle_buffer_credits(h), 7);
 	/* What the old one had, the new one has to ask for again. */
-	expect_warning("!zj_unite(txn, part->txn)");
+	expect_warning("!zj_unite(txn, part->txn");
 	assert_int_equal(dirty(h, BLOCK, 2), -EINVAL);
 	warned();
 	zj_txn_put(old);
@@ -259,7 +259,7 @@ static void restart_renews_claims(void)
 
 	OPEN();
 	h = start(0, 1);
-	zj_journal_claim_keep(h, &claim);
+	zj_journal_claim_keep(h, &claim, ZJ_KIND_INODE);
 	first = h->h_transaction->t_tid;
 	assert_int_equal(claim, first);
 	own(h);

@@ -125,7 +125,7 @@ static void r6_valid_owner_is_none(void)
 	commit(0);
 	h = start(1, 1);
 	write_range(h, &file, 0, 100);
-	assert_int_equal(lane(1)->stats.united + lane(1)->stats.depends, 0);
+	assert_int_equal(unions(1) + dependencies(1), 0);
 	stop(h);
 	commit(1);
 	close_journal();

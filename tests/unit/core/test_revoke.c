@@ -267,7 +267,7 @@ static void r5_valid_revoke_is_nobodys(void)
 	commit(0);
 	h = start(1, 1);
 	get_access(h, BLOCK);
-	assert_int_equal(lane(1)->stats.united + lane(1)->stats.depends, 0);
+	assert_int_equal(unions(1) + dependencies(1), 0);
 	stop(h);
 	for (u32 i = 0; i < 1u << ZJ_REVOKE_HASH_BITS; i++)
 		assert_true(hlist_empty(&fx.zj->revoke[i].head));

@@ -159,7 +159,7 @@ static void kept_claims_are_few(void)
 	OPEN();
 	h = start(0, 1);
 	for (u32 i = 0; i <= ZJ_HANDLE_CLAIMS; i++)
-		zj_journal_claim_keep(h, &word[i]);
+		zj_journal_claim_keep(h, &word[i], ZJ_KIND_INODE);
 	assert_int_equal(h->h_nr_claims, ZJ_HANDLE_CLAIMS);
 	assert_int_equal(word[ZJ_HANDLE_CLAIMS], h->h_transaction->t_tid);
 	stop(h);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* validity.c: counting, chains of any length, the two phases. */
+/* validity.c: counting, the two phases; long chains: test_stats.c. */
 #include "fixture.h"
 
 static void valid_when_all_it_depends_on_is(void)
@@ -31,78 +31,6 @@ static void valid_when_all_it_depends_on_is(void)
 	assert_int_equal(fx.nr_calls, 3);
 	assert_int_equal(fx.call[2].tid, txn->pub.t_tid);
 	zj_txn_put(txn);
-	close_journal();
-}
-
-/* A frozen component, depending on another; made by hand. */
-static void make_frozen(struct zj_txn *txn, struct zj_txn *on, u64 stamp)
-{
-	struct zj_dep *dep = &txn->prev_dep;
-	struct zj_component *comp = txn->comp;
-
-	comp->stamp = stamp;
-	comp->missing = 1;
-	comp->state = ZJ_C_FROZEN;
-	lane(0)->nr_frozen++;
-	if (!on)
-		return;
-	dep->comp = comp;
-	dep->on = on->comp;
-	dep->stamp = on->comp->stamp;
-	list_add_tail(&dep->comp_link, &comp->deps);
-	list_add_tail(&dep->on_link, &on->comp->dependants);
-	comp->missing++;
-}
-
-static int points(void)
-{
-	int left = kl_budget;
-
-	kl_budget = 1 << 30;
-	return (1 << 30) - left;
-}
-
-/* Work to make a chain valid by its first link, in the simulator's points. */
-static int make_chain_valid(int links)
-{
-	struct zj_txn **txn = calloc(links, sizeof(*txn));
-	int work;
-
-	for (int i = links - 1; i >= 0; i--) {
-		/* Valid from the newest tid down: the array of tids likes it. */
-		txn[i] = zj_txn_alloc(lane(0));
-		xa_store(&fx.zj->tids, txn[i]->pub.t_tid, txn[i], GFP_KERNEL);
-	}
-	for (int i = 0; i < links; i++)
-		make_frozen(txn[i], i ? txn[i - 1] : NULL, 10 + i);
-	/* All but the first are durable already. */
-	for (int i = links - 1; i; i--)
-		zj_member_committed(txn[i]);
-	assert_int_equal(fx.nr_calls, 0);
-	fx.journal->j_commit_callback = NULL;
-	points();
-	zj_member_committed(txn[0]);
-	work = points();
-	for (int i = 0; i < links; i++) {
-		assert_true(txn[i]->valid);
-		assert_true(txn[i]->comp->finished);
-		zj_component_free(fx.zj, txn[i]->comp);
-	}
-	assert_int_equal(lane(0)->nr_frozen, 0);
-	assert_true(xa_empty(&fx.zj->tids));
-	free(txn);
-	return work;
-}
-
-static void chain_of_100000_in_constant_work_each(void)
-{
-	int small, large;
-
-	OPEN();
-	small = make_chain_valid(1000);
-	large = make_chain_valid(100000);
-	/* A fiber's stack is half a MiB: recursion would end it. */
-	assert_true(large <= 100 * (small + 100));
 	close_journal();
 }
 
@@ -282,7 +210,6 @@ static void validity_makes_room_for_the_next_freeze(void)
 
 CORE_TESTS(validity,
 	CORE_TEST(valid_when_all_it_depends_on_is),
-	CORE_TEST(chain_of_100000_in_constant_work_each),
 	CORE_TEST(chain_of_real_commits_becomes_valid_at_once),
 	CORE_TEST(never_valid_when_an_ancestor_fails),
 	CORE_TEST(forgets_of_all_members_come_first),
