@@ -80,6 +80,9 @@ bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group);
 void zext4_spread_dirs(struct super_block *sb, umode_t mode,
 		       const struct buffer_head *bitmap, unsigned long *ino);
 
+/* What kind of block lanes have met at, for statistics. */
+enum zj_kind zext4_block_kind(journal_t *journal, struct buffer_head *bh);
+
 /* In mballoc.c: forget frees that never became valid, at unmount. */
 void zext4_drop_freed(struct super_block *sb);
 
