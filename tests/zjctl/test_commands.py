@@ -23,8 +23,17 @@ segments: 63 of 256 blocks, 60 free
 stamps: 9 newest, 7 trimmed
 state: live
 recovered: 3 transactions, 8 blocks
+components: 9 closed, 12 members, 2 at most
+  6 of 1 to 1 members
+  3 of 2 to 3 members
+dependencies: 8 logged, 2 at most, 7 awaited, 6 resolved, 17 arrivals
+united: 3 in all, 2 at inode_table, 1 at directory
+depends: 4 in all, 4 at inode
 lane   0:        7 txns         40 handles         21 blocks        7 headers        9 flushes        1 copies        0 ahead      0 wait_log        2 united        3 depends      0 wait_locked      0 wait_space
+lane   0 united: 2 in all, 1 at inode_table, 1 at directory
+lane   0 depends: 4 in all, 4 at inode
 lane   1:        5 txns         20 handles         11 blocks        5 headers        5 flushes        0 copies        0 ahead      0 wait_log        2 united        1 depends      0 wait_locked      1 wait_space
+lane   1 united: 1 in all, 1 at inode_table
 """
 
 
@@ -277,8 +286,32 @@ def test_stats(zjctl, tmp_path):
     assert (got["newest_stamp"], got["trim_stamp"], got["recovered_blocks"]) == (9, 7, 8)
     assert got["lanes"][1]["counters"]["wait_space"] == 1
     assert got["lanes"][0]["counters"]["flushes"] == 9
+    assert got["components"] == {
+        "closed": 9, "members": 12, "max_members": 2, "dependencies": 8, "max_dependencies": 2,
+        "awaited": 7, "resolved": 6, "arrivals": 17,
+        "sizes": [{"from": 1, "to": 1, "count": 6}, {"from": 2, "to": 3, "count": 3}]}
+    assert got["united"] == {"inode_table": 2, "directory": 1}
+    assert got["depends"] == {"inode": 4}
+    assert [lane["united"] for lane in got["lanes"]] == [
+        {"inode_table": 1, "directory": 1}, {"inode_table": 1}]
+    assert [lane["depends"] for lane in got["lanes"]] == [{"inode": 4}, {}]
     text = zjctl("stats", "--from", copy).out
     assert "wait_locked" in text and "834 us" in text
+    assert "lanes united: 2 at inode_table, 1 at directory\n" in text
+    assert "lanes depending: 4 at inode\n" in text
+
+
+def test_stats_of_a_module_without_components(zjctl, tmp_path):
+    copy = tmp_path / "info"
+    copy.write_text(re.sub(r"(?m)^(comp|dep|united|  \d+ of|lane +\d [ud]).*\n", "", INFO))
+    assert len(copy.read_text().splitlines()) == 11
+    got = zjctl("stats", "--json", "--from", copy).json["journals"][0]
+    assert got["components"]["closed"] == 0 and got["united"] == {}
+    assert got["segments"] == 63 and len(got["lanes"]) == 2
+
+
+def test_stats_of_nothing(zjctl, tmp_path):
+    copy = tmp_path / "info"
     copy.write_text("nonsense\nlane x\n")
     got = zjctl("stats", "--json", "--from", copy)
     assert got.returncode == 8 and "no copy" in got.json["messages"][0]["text"]

@@ -187,11 +187,11 @@ static void json_rates(const struct stats *now, const struct stats *before, doub
 		js_object(NULL);
 		js_u64("lane", now->lane[i].lane);
 		js_object("per_second");
-		for (u32 k = 0; k < now->lane[i].nr; k++) {
-			const char *name = now->lane[i].counter[k].name;
+		for (u32 k = 0; k < now->lane[i].all.nr; k++) {
+			const char *name = now->lane[i].all.counter[k].name;
 			u64 was = stats_counter(&before->lane[i], name);
 
-			js_float(name, (now->lane[i].counter[k].value - was) / seconds);
+			js_float(name, (now->lane[i].all.counter[k].value - was) / seconds);
 		}
 		js_end();
 		js_end();

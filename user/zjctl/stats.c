@@ -4,28 +4,102 @@
 #include <string.h>
 #include "stats.h"
 
-/* "lane 3:  12 txns  34 handles ...": whatever counters this module has. */
+static void add_counter(struct stats_counters *c, const char *name, u64 value)
+{
+	if (c->nr == STATS_COUNTERS)
+		return;
+	snprintf(c->counter[c->nr].name, sizeof(c->counter[0].name), "%s", name);
+	c->counter[c->nr++].value = value;
+}
+
+/* "3 in all, 2 at directory, 1 at inode_table" */
+static void parse_kinds(struct stats_counters *c, const char *line)
+{
+	unsigned long long value;
+	char name[24];
+
+	c->nr = 0;
+	while ((line = strchr(line, ','))) {
+		line++;
+		if (sscanf(line, " %llu at %23[^ ,\n]", &value, name) == 2)
+			add_counter(c, name, value);
+	}
+}
+
+static struct stats_lane *lane_of(struct stats *s, u32 number)
+{
+	struct stats_lane *more;
+
+	for (u32 i = 0; i < s->nr_lanes; i++)
+		if (s->lane[i].lane == number)
+			return &s->lane[i];
+	more = realloc(s->lane, (s->nr_lanes + 1) * sizeof(*more));
+	if (!more)
+		return NULL;
+	s->lane = more;
+	more += s->nr_lanes++;
+	memset(more, 0, sizeof(*more));
+	more->lane = number;
+	return more;
+}
+
+/*
+ * "lane 3:  12 txns  34 handles ...": whatever counters this module has; and what
+ * ties it, "lane 3 united: 1 in all, ...".
+ */
 static bool parse_lane(struct stats *s, const char *line)
 {
-	struct stats_lane *lane, *more;
+	unsigned long long value;
+	struct stats_lane *lane;
+	char what[9] = "", name[24];
 	int used = 0;
 	u32 number;
 
-	if (sscanf(line, "lane %u:%n", &number, &used) != 1 || !used)
+	if (sscanf(line, "lane %u%8[^:]:%n", &number, what, &used) != 2 &&
+	    sscanf(line, "lane %u:%n", &number, &used) != 1)
 		return true;
-	more = realloc(s->lane, (s->nr_lanes + 1) * sizeof(*lane));
-	if (!more)
+	if (!used)
+		return true;
+	lane = lane_of(s, number);
+	if (!lane)
 		return false;
-	s->lane = more;
-	lane = &s->lane[s->nr_lanes++];
-	memset(lane, 0, sizeof(*lane));
-	lane->lane = number;
-	for (line += used; lane->nr < STATS_COUNTERS; line += used) {
-		used = 0;
-		if (sscanf(line, " %llu %23s%n", &lane->counter[lane->nr].value,
-			   lane->counter[lane->nr].name, &used) != 2 || !used)
-			break;
-		lane->nr++;
+	if (!strcmp(what, " united"))
+		parse_kinds(&lane->united, line + used);
+	else if (!strcmp(what, " depends"))
+		parse_kinds(&lane->depends, line + used);
+	if (what[0])
+		return true;
+	lane->all.nr = 0;
+	for (line += used; sscanf(line, " %llu %23s%n", &value, name, &used) == 2; line += used)
+		add_counter(&lane->all, name, value);
+	return true;
+}
+
+/* True if the line is of components. */
+static bool parse_components(struct stats_components *c, const char *line)
+{
+	unsigned long long a, b, d, e;
+	u32 x, y;
+
+	if (sscanf(line, "components: %llu closed, %llu members, %u at most", &a, &b, &x) == 3) {
+		c->closed = a;
+		c->members = b;
+		c->max_members = x;
+	} else if (sscanf(line, "dependencies: %llu logged, %u at most, %llu awaited, %llu resolved, %llu arrivals",
+			  &a, &x, &b, &d, &e) == 5) {
+		c->deps = a;
+		c->max_deps = x;
+		c->awaited = b;
+		c->resolved = d;
+		c->arrivals = e;
+	} else if (sscanf(line, " %llu of %u to %u members", &a, &x, &y) == 3) {
+		if (c->nr_sizes == STATS_SIZES)
+			return true;
+		c->size[c->nr_sizes].from = x;
+		c->size[c->nr_sizes].to = y;
+		c->size[c->nr_sizes++].count = a;
+	} else {
+		return false;
 	}
 	return true;
 }
@@ -54,7 +128,12 @@ static bool parse_line(struct stats *s, const char *line)
 		s->recovered_blocks = y;
 	} else if (strstr(line, "us from freeze to validity")) {
 		s->commit_us = strtoull(line, NULL, 10);
-	} else if (sscanf(line, "state: %15s", s->state) != 1) {
+	} else if (!strncmp(line, "united:", 7)) {
+		parse_kinds(&s->united, line);
+	} else if (!strncmp(line, "depends:", 8)) {
+		parse_kinds(&s->depends, line);
+	} else if (sscanf(line, "state: %15s", s->state) != 1 &&
+		   !parse_components(&s->components, line)) {
 		return parse_lane(s, line);
 	}
 	return true;
@@ -89,10 +168,43 @@ void stats_free(struct stats *s)
 
 u64 stats_counter(const struct stats_lane *lane, const char *name)
 {
-	for (u32 i = 0; i < lane->nr; i++)
-		if (!strcmp(lane->counter[i].name, name))
-			return lane->counter[i].value;
+	const struct stats_counters *c = &lane->all;
+
+	for (u32 i = 0; i < c->nr; i++)
+		if (!strcmp(c->counter[i].name, name))
+			return c->counter[i].value;
 	return 0;
+}
+
+static void counters_json(const char *name, const struct stats_counters *c)
+{
+	js_object(name);
+	for (u32 i = 0; i < c->nr; i++)
+		js_u64(c->counter[i].name, c->counter[i].value);
+	js_end();
+}
+
+static void components_json(const struct stats_components *c)
+{
+	js_object("components");
+	js_u64("closed", c->closed);
+	js_u64("members", c->members);
+	js_u64("max_members", c->max_members);
+	js_u64("dependencies", c->deps);
+	js_u64("max_dependencies", c->max_deps);
+	js_u64("awaited", c->awaited);
+	js_u64("resolved", c->resolved);
+	js_u64("arrivals", c->arrivals);
+	js_array("sizes");
+	for (u32 i = 0; i < c->nr_sizes; i++) {
+		js_object(NULL);
+		js_u64("from", c->size[i].from);
+		js_u64("to", c->size[i].to);
+		js_u64("count", c->size[i].count);
+		js_end();
+	}
+	js_end();
+	js_end();
 }
 
 void stats_json(const struct stats *s)
@@ -109,21 +221,35 @@ void stats_json(const struct stats *s)
 	js_u64("trim_stamp", s->trim_stamp);
 	js_u64("recovered_transactions", s->recovered_transactions);
 	js_u64("recovered_blocks", s->recovered_blocks);
+	components_json(&s->components);
+	counters_json("united", &s->united);
+	counters_json("depends", &s->depends);
 	js_array("lanes");
 	for (u32 i = 0; i < s->nr_lanes; i++) {
 		js_object(NULL);
 		js_u64("lane", s->lane[i].lane);
-		js_object("counters");
-		for (u32 k = 0; k < s->lane[i].nr; k++)
-			js_u64(s->lane[i].counter[k].name, s->lane[i].counter[k].value);
-		js_end();
+		counters_json("counters", &s->lane[i].all);
+		counters_json("united", &s->lane[i].united);
+		counters_json("depends", &s->lane[i].depends);
 		js_end();
 	}
 	js_end();
 }
 
+static void ties_text(const char *what, const struct stats_counters *c)
+{
+	if (!c->nr)
+		return;
+	printf("  %s", what);
+	for (u32 i = 0; i < c->nr; i++)
+		printf("%s %llu at %s", i ? "," : "", c->counter[i].value, c->counter[i].name);
+	putchar('\n');
+}
+
 void stats_text(const struct stats *s)
 {
+	const struct stats_components *c = &s->components;
+
 	printf("%s%s%s: %s%s%s, %u lanes, %llu transactions, %llu us from freeze to validity on average\n",
 	       zx_on(ZX_BOLD), s->name, zx_off(),
 	       zx_on(strcmp(s->state, "aborted") ? ZX_GREEN : ZX_RED), s->state, zx_off(),
@@ -131,23 +257,30 @@ void stats_text(const struct stats *s)
 	printf("  segments: %u of %u blocks, %u free; stamps: %llu newest, %llu trimmed; recovered at mount: %u transactions\n",
 	       s->segments, s->segment_blocks, s->segments_free, s->newest_stamp,
 	       s->trim_stamp, s->recovered_transactions);
+	if (c->closed)
+		printf("  components: %llu of %llu transactions, the largest of %u; %llu dependencies, %u of one at most\n",
+		       c->closed, c->members, c->max_members, c->deps, c->max_deps);
+	ties_text("lanes united:", &s->united);
+	ties_text("lanes depending:", &s->depends);
 }
 
 void stats_table(const struct stats *now, const struct stats *before, double seconds)
 {
 	const struct stats_lane *lane = now->lane;
+	const struct stats_counters *all = &lane->all;
 
 	printf("  %4s", "lane");
-	for (u32 k = 0; k < lane->nr; k++)
-		printf(" %*s", (int)max_t(size_t, 9, strlen(lane->counter[k].name)),
-		       lane->counter[k].name);
+	for (u32 k = 0; k < all->nr; k++)
+		printf(" %*s", (int)max_t(size_t, 9, strlen(all->counter[k].name)),
+		       all->counter[k].name);
 	printf("%s\n", before ? "   (per second)" : "");
 	for (u32 i = 0; i < now->nr_lanes; i++, lane++) {
 		printf("  %4u", lane->lane);
-		for (u32 k = 0; k < lane->nr; k++) {
-			const char *name = lane->counter[k].name;
+		all = &lane->all;
+		for (u32 k = 0; k < all->nr; k++) {
+			const char *name = all->counter[k].name;
 			int width = max_t(size_t, 9, strlen(name));
-			u64 value = lane->counter[k].value;
+			u64 value = all->counter[k].value;
 
 			if (before)
 				printf(" %*.1f", width, i < before->nr_lanes ?

@@ -6,17 +6,46 @@
 #include "zjctl.h"
 
 #define STATS_COUNTERS	24
+#define STATS_SIZES	16
 
 /**
- * struct stats_lane - the counters of one lane, as the module names them
+ * struct stats_counters - numbers with the names that the module gives them
  */
-struct stats_lane {
-	u32	lane;
+struct stats_counters {
 	u32	nr;
 	struct {
 		char name[24];
 		u64 value;
 	} counter[STATS_COUNTERS];
+};
+
+/**
+ * struct stats_lane - the counters of one lane
+ */
+struct stats_lane {
+	u32	lane;
+	struct stats_counters all;
+	struct stats_counters united;	/* by what it met other lanes at */
+	struct stats_counters depends;	/* the same */
+};
+
+/**
+ * struct stats_components - what components are made of
+ */
+struct stats_components {
+	u64	closed;
+	u64	members;
+	u32	max_members;
+	u32	nr_sizes;
+	struct {
+		u32 from, to;	/* members */
+		u64 count;
+	} size[STATS_SIZES];
+	u64	deps;
+	u32	max_deps;
+	u64	awaited;
+	u64	resolved;
+	u64	arrivals;
 };
 
 /**
@@ -35,6 +64,9 @@ struct stats {
 	u64	trim_stamp;
 	u32	recovered_transactions;	/* at the mount */
 	u32	recovered_blocks;
+	struct stats_components components;	/* all 0 if the module is older */
+	struct stats_counters united;	/* by what lanes met at */
+	struct stats_counters depends;	/* the same */
 	u32	nr_lanes;
 	struct stats_lane *lane;
 };
@@ -47,7 +79,7 @@ void stats_free(struct stats *s);
 /* 0 if the lane has no such counter. */
 u64 stats_counter(const struct stats_lane *lane, const char *name);
 void stats_json(const struct stats *s);
-/* The head of it in text: state, segments, stamps. */
+/* The head of it in text: state, segments, stamps, what ties lanes. */
 void stats_text(const struct stats *s);
 /* The table of lanes; with @before and @seconds, rates. */
 void stats_table(const struct stats *now, const struct stats *before, double seconds);
