@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What ties lanes together, as the statistics name it."""
+
+import re
+
+import pytest
+
+# Work of CPU 0 and CPU 1 in turn; whatever ties them does so in open transactions.
+LIB = """
+    show() { cat /proc/fs/zjournal/*/info; }
+    both() { taskset 1 sh -c "n=0; $1"; taskset 2 sh -c "n=1; $1"; }
+"""
+
+
+def kinds(info, what):
+    """{cause: times} of a line of totals, held against its sum and those of the lanes."""
+    def parse(text):
+        total, *rest = text.split(", ")
+        found = {name: int(count) for count, name in (part.split(" at ") for part in rest)}
+        assert total == f"{sum(found.values())} in all"
+        return found
+    [line] = re.findall(rf"^{what}: (.*)", info, re.M)
+    total = parse(line)
+    lanes = [parse(line) for line in re.findall(rf"^lane +\d+ {what}: (.*)", info, re.M)]
+    for name in total:
+        assert total[name] == sum(lane.get(name, 0) for lane in lanes)
+    assert sum(map(int, re.findall(rf"^lane +\d+:.* (\d+) {what}\b", info, re.M))) == sum(total.values())
+    return total
+
+
+def counted(guest, script, setup="", mount="", mkfs=""):
+    """What a script has added to the counters of unions."""
+    out = guest(LIB + f"""
+        mk /dev/vda {mkfs}
+        mnt /dev/vda data=ordered,commit=300,lanes=2{mount}
+        {setup}
+        fsctl syncfs /mnt || die syncfs
+        show; echo ----
+        {script}
+        fsctl syncfs /mnt || die syncfs
+        show
+        unmnt; fsck /dev/vda
+    """)
+    before, after = [kinds(part, "united") for part in out.split("----")]
+    print(before, after, sep="\n")
+    return {name: n - before.get(name, 0) for name, n in after.items() if n > before.get(name, 0)}, out
+
+
+@pytest.mark.zext4
+def test_shared_directory(guest):
+    ties, out = counted(guest, 'for i in 1 2 3; do both "echo >/mnt/d/$i.\\$n"; done',
+                        setup="mkdir /mnt/d")
+    assert ties.get("directory", 0) > 0
+    info = out.split("----")[1]
+    closed, members, most = map(int, re.search(
+        r"^components: (\d+) closed, (\d+) members, (\d+) at most", info, re.M).groups())
+    assert most == 2
+    sizes = [tuple(map(int, found)) for found in
+             re.findall(r"^  (\d+) of (\d+) to (\d+) members", info, re.M)]
+    assert sum(n for n, _, _ in sizes) == closed
+    assert sum(n * least for n, least, _ in sizes) == members    # of two lanes
+
+
+@pytest.mark.zext4
+def test_neighbours_in_the_inode_table(guest):
+    """Files of their own, written by one CPU each; the inodes share a block."""
+    ties, _ = counted(guest, 'both "chmod 600 /mnt/f\\$n"', setup="touch /mnt/f0 /mnt/f1")
+    assert ties == {"inode_table": 1}
+
+
+@pytest.mark.zext4
+def test_strangers_that_share_nothing(guest):
+    """Inodes in different blocks of the table, no blocks allocated: two components."""
+    ties, _ = counted(guest, 'both "chmod 600 /mnt/f\\$((1 + 38 * n))"',
+                      setup="for n in $(seq 40); do echo >/mnt/f$n; done")
+    assert ties == {}
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("mkfs,known", [
+    ("-O ^flex_bg", {"block_bitmap", "descriptor"}),
+    ("", {"block_bitmap", "descriptor"}),
+    ("-O meta_bg,^resize_inode", {"block_bitmap", "descriptor"}),
+])
+def test_allocation_of_blocks(guest, mkfs, known):
+    """To files of their own: what they meet at is what says which blocks are free."""
+    ties, _ = counted(guest, 'both "fallocate -l 16384 /mnt/f\\$((1 + 38 * n)) || exit 1"',
+                      setup="for n in $(seq 40); do echo >/mnt/f$n; done; "
+                            "truncate -s 0 /mnt/f1 /mnt/f39", mkfs=mkfs)
+    assert ties and set(ties) <= known
+
+
+@pytest.mark.zext4
+def test_creation_in_private_directories(guest):
+    """Two directories in one group: the tables are what is shared, and each has its name."""
+    ties, out = counted(guest, 'for i in 1 2 3; do both "echo >/mnt/d\\$n/$i"; done',
+                        setup="mkdir /mnt/d0 /mnt/d1")
+    known = {"inode_table", "inode_bitmap", "block_bitmap", "descriptor"}
+    assert ties and set(ties) <= known
+
+
+@pytest.mark.zext4
+def test_quota_has_a_name(guest):
+    ties, _ = counted(guest, 'both "chmod 600 /mnt/f\\$((1 + 38 * n))"', mkfs="-O quota",
+                      setup="for n in $(seq 40); do echo >/mnt/f$n; done")
+    assert ties == {"quota": 1}
+
+
+@pytest.mark.zext4
+def test_validity_takes_one_step_each(guest):
+    """Two CPUs fsync in one directory; at rest every member and every dependency has arrived once."""
+    _, out = counted(guest, """
+        for i in $(seq 40); do
+            taskset 1 dd if=/dev/zero of=/mnt/d/a bs=4k count=1 conv=fsync 2>/dev/null &
+            taskset 2 dd if=/dev/zero of=/mnt/d/b$i bs=4k count=1 conv=fsync 2>/dev/null &
+            wait
+        done""", setup="mkdir /mnt/d")
+    info = out.split("----")[1]
+    kinds(info, "depends")
+    members = int(re.search(r"^components: \d+ closed, (\d+) members", info, re.M).group(1))
+    logged, awaited, resolved, arrivals = map(int, re.search(
+        r"^dependencies: (\d+) logged, \d+ at most, (\d+) awaited, (\d+) resolved, (\d+) arrivals",
+        info, re.M).groups())
+    assert logged > 0 and awaited == resolved
+    assert arrivals == members + resolved
+
+LAYOUTS = ["", "-O ^flex_bg", "-O meta_bg,^resize_inode", "-b 1024 -G 32", "-O ^extents,^64bit",
+           "-O bigalloc -C 16384", "-O orphan_file", "-b 1024 -O ^metadata_csum,uninit_bg"]
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("mkfs", LAYOUTS)
+def test_every_block_has_a_kind(guest, mkfs):
+    ties, out = counted(guest, 'stress -p 4 -n 400 -s 3 /mnt || die stress', mkfs=mkfs)
+    depends = kinds(out.split("----")[1], "depends")
+    assert ties and "other" not in ties and "other" not in depends
