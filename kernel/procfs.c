@@ -76,11 +76,11 @@ static void show_lane(struct seq_file *seq, const struct zj_lane *lane)
 			   counters[i].name);
 	seq_printf(seq, " %8llu united %8llu depends\n", united, depends);
 	if (united) {
-		seq_printf(seq, "lane %3d united: ", lane->index);
+		seq_printf(seq, "united in lane %d: ", lane->index);
 		show_kinds(seq, st->united);
 	}
 	if (depends) {
-		seq_printf(seq, "lane %3d depends: ", lane->index);
+		seq_printf(seq, "depends in lane %d: ", lane->index);
 		show_kinds(seq, st->depends);
 	}
 }

@@ -21,7 +21,7 @@ def kinds(info, what):
         return found
     [line] = re.findall(rf"^{what}: (.*)", info, re.M)
     total = parse(line)
-    lanes = [parse(line) for line in re.findall(rf"^lane +\d+ {what}: (.*)", info, re.M)]
+    lanes = [parse(line) for line in re.findall(rf"^{what} in lane \d+: (.*)", info, re.M)]
     for name in total:
         assert total[name] == sum(lane.get(name, 0) for lane in lanes)
     assert sum(map(int, re.findall(rf"^lane +\d+:.* (\d+) {what}\b", info, re.M))) == sum(total.values())

@@ -43,36 +43,41 @@ static struct stats_lane *lane_of(struct stats *s, u32 number)
 	return more;
 }
 
-/*
- * "lane 3:  12 txns  34 handles ...": whatever counters this module has; and what
- * ties it, "lane 3 united: 1 in all, ...".
- */
+/* "lane 3:  12 txns  34 handles ...": whatever counters this module has. */
 static bool parse_lane(struct stats *s, const char *line)
 {
 	unsigned long long value;
 	struct stats_lane *lane;
-	char what[9] = "", name[24];
+	char name[24];
 	int used = 0;
 	u32 number;
 
-	if (sscanf(line, "lane %u%8[^:]:%n", &number, what, &used) != 2 &&
-	    sscanf(line, "lane %u:%n", &number, &used) != 1)
-		return true;
-	if (!used)
+	if (sscanf(line, "lane %u:%n", &number, &used) != 1 || !used)
 		return true;
 	lane = lane_of(s, number);
 	if (!lane)
 		return false;
-	if (!strcmp(what, " united"))
-		parse_kinds(&lane->united, line + used);
-	else if (!strcmp(what, " depends"))
-		parse_kinds(&lane->depends, line + used);
-	if (what[0])
-		return true;
 	lane->all.nr = 0;
 	for (line += used; sscanf(line, " %llu %23s%n", &value, name, &used) == 2; line += used)
 		add_counter(&lane->all, name, value);
 	return true;
+}
+
+/* "united: 3 in all, ...", and the same of a lane. */
+static bool parse_ties(struct stats *s, const char *line)
+{
+	struct stats_lane *lane;
+	bool united = line[0] == 'u';
+	u32 number;
+
+	if (sscanf(line, "%*s in lane %u:", &number) != 1) {
+		parse_kinds(united ? &s->united : &s->depends, line);
+		return true;
+	}
+	lane = lane_of(s, number);
+	if (lane)
+		parse_kinds(united ? &lane->united : &lane->depends, line);
+	return lane;
 }
 
 /* True if the line is of components. */
@@ -128,10 +133,8 @@ static bool parse_line(struct stats *s, const char *line)
 		s->recovered_blocks = y;
 	} else if (strstr(line, "us from freeze to validity")) {
 		s->commit_us = strtoull(line, NULL, 10);
-	} else if (!strncmp(line, "united:", 7)) {
-		parse_kinds(&s->united, line);
-	} else if (!strncmp(line, "depends:", 8)) {
-		parse_kinds(&s->depends, line);
+	} else if (!strncmp(line, "united", 6) || !strncmp(line, "depends", 7)) {
+		return parse_ties(s, line);
 	} else if (sscanf(line, "state: %15s", s->state) != 1 &&
 		   !parse_components(&s->components, line)) {
 		return parse_lane(s, line);
