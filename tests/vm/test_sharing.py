@@ -100,6 +100,19 @@ def test_creation_in_private_directories(guest):
 
 
 @pytest.mark.zext4
+@pytest.mark.parametrize("mkfs,known", [
+    # Each CPU starts to look at block 13 * CPU, modulo their number.
+    ("-O orphan_file -E orphan_file_size=13", "orphan"),
+    ("-O ^orphan_file", "super"),
+])
+def test_truncation(guest, mkfs, known):
+    """Each of a file of its own; both go through the list of orphans."""
+    ties, _ = counted(guest, 'both "truncate -s 1 /mnt/f\\$((1 + 38 * n)) || exit 1"', mkfs=mkfs,
+                      setup="for n in $(seq 40); do echo more >/mnt/f$n; done")
+    assert ties == {known: 1}
+
+
+@pytest.mark.zext4
 def test_quota_has_a_name(guest):
     ties, _ = counted(guest, 'both "chmod 600 /mnt/f\\$((1 + 38 * n))"', mkfs="-O quota",
                       setup="for n in $(seq 40); do echo >/mnt/f$n; done")
