@@ -16,12 +16,13 @@
 
 /* ---- by its place ---- */
 
+/* A resize makes the array longer before it tells of more groups. */
 static bool is_descriptor(struct super_block *sb, struct buffer_head *bh,
-			  unsigned long i)
+			  ext4_group_t groups, unsigned long i)
 {
 	struct ext4_sb_info *sbi = EXT4_SB(sb);
 
-	return i < READ_ONCE(sbi->s_gdb_count) &&
+	return i <= (groups - 1) >> EXT4_DESC_PER_BLOCK_BITS(sb) &&
 		sbi_array_rcu_deref(sbi, s_group_desc, i) == bh;
 }
 
@@ -56,8 +57,9 @@ static enum zj_kind kind_by_place(struct super_block *sb, struct buffer_head *bh
 		return ZJ_KIND_SUPER;
 	/* Behind the super block, or with meta_bg in the groups described. */
 	group = ext4_get_group_number(sb, block);
-	if (is_descriptor(sb, bh, block - sbi->s_sbh->b_blocknr - 1) ||
-	    is_descriptor(sb, bh, group >> EXT4_DESC_PER_BLOCK_BITS(sb)))
+	if (is_descriptor(sb, bh, groups, block - sbi->s_sbh->b_blocknr - 1) ||
+	    is_descriptor(sb, bh, groups,
+			  group >> EXT4_DESC_PER_BLOCK_BITS(sb)))
 		return ZJ_KIND_DESCRIPTOR;
 	if (group >= groups)
 		return ZJ_KIND_OTHER;

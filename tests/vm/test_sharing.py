@@ -121,7 +121,7 @@ def test_quota_has_a_name(guest):
 
 @pytest.mark.zext4
 def test_validity_takes_one_step_each(guest):
-    """Two CPUs fsync in one directory; at rest every member and every dependency has arrived once."""
+    """Two CPUs fsync in one directory; at rest each member and dependency has arrived once."""
     _, out = counted(guest, """
         for i in $(seq 40); do
             taskset 1 dd if=/dev/zero of=/mnt/d/a bs=4k count=1 conv=fsync 2>/dev/null &
