@@ -161,18 +161,19 @@ EXPORT_SYMBOL_GPL(zj_journal_flush_data);
 /**
  * zj_journal_fsync_begin() - an fsync is about to write file data
  * @journal: the front
+ * @in: the lane that it will commit in, as for zj_journal_start_in()
  *
  * Its commit will want a flush: others that want one now may wait for it.
  */
-void zj_journal_fsync_begin(journal_t *journal)
+void zj_journal_fsync_begin(journal_t *journal, int in)
 {
-	zj_flush_expected(zj_lane_pick(to_zj(journal)));
+	zj_flush_expected(zj_lane_at(to_zj(journal), in));
 }
 EXPORT_SYMBOL_GPL(zj_journal_fsync_begin);
 
-/* It came to nothing. */
-void zj_journal_fsync_end(journal_t *journal)
+/* It is over. */
+void zj_journal_fsync_end(journal_t *journal, int in)
 {
-	zj_flush_not_expected(zj_lane_pick(to_zj(journal)));
+	zj_flush_not_expected(zj_lane_at(to_zj(journal), in));
 }
 EXPORT_SYMBOL_GPL(zj_journal_fsync_end);

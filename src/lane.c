@@ -26,17 +26,17 @@ unsigned int zj_journal_lanes(journal_t *journal)
 }
 EXPORT_SYMBOL_GPL(zj_journal_lanes);
 
-unsigned int zj_journal_this_lane(journal_t *journal)
-{
-	return zj_lane_pick(to_zj(journal))->index;
-}
-EXPORT_SYMBOL_GPL(zj_journal_this_lane);
-
 /* As the caller says; negative: by CPU. */
 struct zj_lane *zj_lane_at(struct zj_journal *zj, int lane)
 {
 	return lane < 0 ? zj_lane_pick(zj) : &zj->lanes[lane % zj->nr_lanes];
 }
+
+unsigned int zj_journal_lane_at(journal_t *journal, int in)
+{
+	return zj_lane_at(to_zj(journal), in)->index;
+}
+EXPORT_SYMBOL_GPL(zj_journal_lane_at);
 
 unsigned int zj_handle_lane(handle_t *handle)
 {

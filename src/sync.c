@@ -38,8 +38,6 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 	struct zj_txn *txn = zj_txn_find(zj, tid);
 	int err;
 
-	if (!txn || txn->lane != zj_lane_pick(zj))
-		zj_journal_fsync_end(journal);
 	if (!txn)
 		return zj_aborted(zj) ? -EIO : 0;
 	wait_event(txn->lane->wait_idle, !too_early(txn));

@@ -144,19 +144,31 @@ void zext4_before_access(struct folio *folio)
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end)
 {
 	struct inode *inode = file->f_mapping->host;
-	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
-	bool own = sbi->s_journal &&
-		sbi->s_zj.value[ZEXT4_FSYNC] == ZEXT4_FSYNC_OWN;
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
 	int err;
 
 	if (ext4_should_journal_data(inode) &&
 	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
 		return 0;
-	if (own)
-		zj_journal_fsync_begin(sbi->s_journal);
+	if (journal)
+		zj_journal_fsync_begin(journal, zext4_lane(inode->i_sb, inode));
 	err = file_write_and_wait_range(file, start, end);
-	if (own && err)
-		zj_journal_fsync_end(sbi->s_journal);
+	if (journal && err)
+		zj_journal_fsync_end(journal, zext4_lane(inode->i_sb, inode));
+	return err;
+}
+
+/* Where fsync commits.  In no fast commit, which is never on. */
+int zext4_fsync_commit(struct inode *inode, tid_t tid)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	int err;
+
+	if (EXT4_SB(inode->i_sb)->s_zj.value[ZEXT4_FSYNC] == ZEXT4_FSYNC_ALL)
+		err = ext4_force_commit(inode->i_sb);
+	else
+		err = zj_complete_transaction(journal, tid);
+	zj_journal_fsync_end(journal, zext4_lane(inode->i_sb, inode));
 	return err;
 }
 

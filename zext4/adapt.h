@@ -60,6 +60,7 @@ void zext4_before_access(struct folio *folio);
 
 /* fsync. */
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end);
+int zext4_fsync_commit(struct inode *inode, tid_t tid);
 int zext4_flush_data(struct super_block *sb);
 
 /* Waiting for the owner of one buffer. */
@@ -72,12 +73,12 @@ struct ext4_allocation_context;
 struct ext4_locality_group;
 void zext4_place(struct ext4_allocation_context *ac,
 		 const struct ext4_allocation_request *ar);
-struct ext4_locality_group *zext4_locality_group(struct super_block *sb);
+struct ext4_locality_group *zext4_locality_group(struct inode *inode);
 bool zext4_stream_goal(struct ext4_allocation_context *ac);
 bool zext4_stream_found(struct ext4_allocation_context *ac);
 unsigned int zext4_linear_groups(struct ext4_allocation_context *ac);
 bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group);
-void zext4_spread_dirs(struct super_block *sb, umode_t mode,
+void zext4_spread_dirs(struct inode *dir, umode_t mode,
 		       const struct buffer_head *bitmap, unsigned long *ino);
 
 /* What kind of block lanes have met at, for statistics. */

@@ -73,18 +73,20 @@ static bool zext4_region_of(struct super_block *sb, unsigned int lane,
 	return true;
 }
 
-/* The region of the open handle's lane, or else of this CPU's. */
-static bool zext4_my_region(struct super_block *sb, struct zext4_region *region)
+/* The region of the lane of the open handle, or of one that would be started. */
+static bool zext4_my_region(struct inode *inode, struct zext4_region *region)
 {
 	handle_t *handle = journal_current_handle();
-	unsigned int lane;
+	struct super_block *sb = inode->i_sb;
+	int lane;
 
 	if (!zext4_core_wanted(sb))
 		return false;
 	if (handle && handle->h_transaction)
 		lane = zj_handle_lane(handle);
 	else
-		lane = zj_journal_this_lane(EXT4_SB(sb)->s_journal);
+		lane = zj_journal_lane_at(EXT4_SB(sb)->s_journal,
+					  zext4_lane(sb, inode));
 	return zext4_region_of(sb, lane, region);
 }
 
@@ -93,7 +95,7 @@ static bool zext4_region_for(const struct ext4_allocation_context *ac,
 			     struct zext4_region *region)
 {
 	return ext4_test_inode_flag(ac->ac_inode, EXT4_INODE_EXTENTS) &&
-	       zext4_my_region(ac->ac_sb, region);
+	       zext4_my_region(ac->ac_inode, region);
 }
 
 static bool zext4_inside(const struct zext4_region *region, ext4_group_t group)
@@ -140,18 +142,18 @@ void zext4_place(struct ext4_allocation_context *ac,
 
 /**
  * zext4_locality_group() - whose preallocated blocks a small file takes
- * @sb: the file system
+ * @inode: the file
  *
  * Those of this CPU, unless the handle is of another CPU's lane.
  */
-struct ext4_locality_group *zext4_locality_group(struct super_block *sb)
+struct ext4_locality_group *zext4_locality_group(struct inode *inode)
 {
-	struct ext4_locality_group __percpu *groups =
-		EXT4_SB(sb)->s_locality_groups;
+	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
+	struct ext4_locality_group __percpu *groups = sbi->s_locality_groups;
 	struct zext4_region region;
 
-	if (!zext4_my_region(sb, &region) ||
-	    region.lane == zj_journal_this_lane(EXT4_SB(sb)->s_journal) ||
+	if (!zext4_my_region(inode, &region) ||
+	    region.lane == zj_journal_lane_at(sbi->s_journal, -1) ||
 	    region.lane >= nr_cpu_ids || !cpu_possible(region.lane))
 		return raw_cpu_ptr(groups);
 	return per_cpu_ptr(groups, region.lane);
@@ -310,7 +312,7 @@ bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group)
 	ext4_group_t parent = EXT4_I(dir)->i_block_group;
 	struct zext4_region region;
 
-	if (!zext4_my_region(sb, &region))
+	if (!zext4_my_region(dir, &region))
 		return false;
 	if (S_ISDIR(mode) && (dir == d_inode(sb->s_root) ||
 			      ext4_test_inode_flag(dir, EXT4_INODE_TOPDIR)))
@@ -329,7 +331,7 @@ bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group)
 
 /**
  * zext4_spread_dirs() - begin the search for a directory's inode at a free table block
- * @sb: the file system
+ * @dir: its parent
  * @mode: the new inode's type
  * @bitmap: of the inodes of its group; read without a lock
  * @ino: 0, or where stock begins; changed if such a block is found
@@ -337,15 +339,15 @@ bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group)
  * Two directories in one block of the table would tie together whoever works in
  * them, as every change of a directory changes its inode.
  */
-void zext4_spread_dirs(struct super_block *sb, umode_t mode,
+void zext4_spread_dirs(struct inode *dir, umode_t mode,
 		       const struct buffer_head *bitmap, unsigned long *ino)
 {
-	unsigned long size = EXT4_INODES_PER_GROUP(sb);
-	unsigned int run = EXT4_SB(sb)->s_inodes_per_block;
+	unsigned long size = EXT4_INODES_PER_GROUP(dir->i_sb);
+	unsigned int run = EXT4_SB(dir->i_sb)->s_inodes_per_block;
 	struct zext4_region region;
 	unsigned long at;
 
-	if (*ino || !S_ISDIR(mode) || !zext4_my_region(sb, &region))
+	if (*ino || !S_ISDIR(mode) || !zext4_my_region(dir, &region))
 		return;
 	for (at = 0; at + run <= size; at = roundup(at + 1, run)) {
 		unsigned long used = find_next_bit_le(bitmap->b_data, at + run, at);

@@ -31,14 +31,10 @@ static u64 writers_cgroup(void)
 	return id;
 }
 
-/* A kernel thread writes for others: it follows who changed the inode last. */
-static int lane_of_writer(journal_t *journal, struct inode *inode)
+static int lane_of_cgroup(journal_t *journal)
 {
-	u64 id;
+	u64 id = writers_cgroup();
 
-	if (current->flags & PF_KTHREAD)
-		return inode ? READ_ONCE(EXT4_I(inode)->i_zj_lane) - 1 : BY_CPU;
-	id = writers_cgroup();
 	return id ? zj_journal_lane_of(journal, id) : BY_CPU;
 }
 
@@ -58,14 +54,14 @@ static int lane_of_dir(journal_t *journal, struct inode *inode)
  */
 int zext4_lane(struct super_block *sb, struct inode *inode)
 {
-	switch (lane_by(sb)) {
-	case ZEXT4_LANE_BY_CGROUP:
-		return lane_of_writer(EXT4_SB(sb)->s_journal, inode);
-	case ZEXT4_LANE_BY_DIR:
+	if (lane_by(sb) == ZEXT4_LANE_BY_DIR)
 		return lane_of_dir(EXT4_SB(sb)->s_journal, inode);
-	default:
-		return BY_CPU;
-	}
+	/* It writes for others: it follows who changed the inode last. */
+	if (current->flags & PF_KTHREAD)
+		return inode ? READ_ONCE(EXT4_I(inode)->i_zj_lane) - 1 : BY_CPU;
+	if (lane_by(sb) == ZEXT4_LANE_BY_CGROUP)
+		return lane_of_cgroup(EXT4_SB(sb)->s_journal);
+	return BY_CPU;
 }
 
 /* The handle changes the inode: whose write-back is in this lane from now on. */
@@ -74,7 +70,7 @@ void zext4_remember_lane(handle_t *handle, struct inode *inode)
 	u16 *lane = &EXT4_I(inode)->i_zj_lane;
 	u16 now;
 
-	if (lane_by(inode->i_sb) != ZEXT4_LANE_BY_CGROUP)
+	if (lane_by(inode->i_sb) == ZEXT4_LANE_BY_DIR)
 		return;
 	now = zj_handle_lane(handle) + 1;
 	if (READ_ONCE(*lane) != now)

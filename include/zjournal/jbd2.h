@@ -389,8 +389,8 @@ int zj_journal_flush(journal_t *journal, unsigned int flags);
 
 /* flush.c */
 int zj_journal_flush_data(journal_t *journal);
-void zj_journal_fsync_begin(journal_t *journal);
-void zj_journal_fsync_end(journal_t *journal);
+void zj_journal_fsync_begin(journal_t *journal, int in);
+void zj_journal_fsync_end(journal_t *journal, int in);
 
 /* abort.c */
 void zj_journal_abort(journal_t *journal, int err);
@@ -426,9 +426,9 @@ int zj_journal_check_available_features(journal_t *journal,
  */
 void zj_journal_set_lanes(journal_t *journal, unsigned int lanes);
 
-/* Lanes of a loaded journal; the one that a handle would start in on this CPU. */
+/* Lanes of a loaded journal; where zj_journal_start_in() would start a handle. */
 unsigned int zj_journal_lanes(journal_t *journal);
-unsigned int zj_journal_this_lane(journal_t *journal);
+unsigned int zj_journal_lane_at(journal_t *journal, int in);
 
 /* The lane of an open handle. */
 unsigned int zj_handle_lane(handle_t *handle);

@@ -23,18 +23,19 @@ ext4_fsync_journal(...)
 }
 
 @@
+expression journal, tid;
 @@
 ext4_fsync_journal(...)
 {
  ...
 - if (!S_ISREG(inode->i_mode))
-+ if (EXT4_SB(inode->i_sb)->s_zj.value[ZEXT4_FSYNC])
-	return ext4_force_commit(...);
+-	return ext4_force_commit(...);
 - if (journal->j_flags & JBD2_BARRIER && !jbd2_trans_will_send_data_barrier(...))
 + if (S_ISREG(inode->i_mode) && journal->j_flags & JBD2_BARRIER &&
-+    !jbd2_trans_will_send_data_barrier(journal, commit_tid))
++    !jbd2_trans_will_send_data_barrier(journal, tid))
 	*needs_barrier = true;
- ...
+- return ext4_fc_commit(journal, tid);
++ return zext4_fsync_commit(inode, tid);
 }
 
 @@

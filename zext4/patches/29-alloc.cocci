@@ -26,7 +26,7 @@ ext4_mb_group_or_file(...)
 {
 <...
 - ac->ac_lg = raw_cpu_ptr(sbi->s_locality_groups);
-+ ac->ac_lg = zext4_locality_group(ac->ac_sb);
++ ac->ac_lg = zext4_locality_group(ac->ac_inode);
 ...>
 }
 
@@ -97,7 +97,7 @@ statement S;
 __ext4_new_inode(...)
 {
 <...
-+ zext4_spread_dirs(sb, mode, bitmap, &ino);
++ zext4_spread_dirs(dir, mode, bitmap, &ino);
  ret2 = find_inode_bit(sb, group, bitmap, &ino);
  if (!ret2)
 	S
