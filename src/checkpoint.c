@@ -12,52 +12,180 @@
  * then reuse.
  */
 #include "zj.h"
+#include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/pagemap.h>
+#include <linux/sort.h>
 
-#define ZJ_CKPT_BATCH	128
+/* A pass that has sent out so many trims: some space soon beats all of it late. */
+#define ZJ_PASS_BUFFERS	2048
 
 /**
- * struct zj_batch - buffers on their way home; owned by the checkpointing thread
+ * struct zj_pass - one walk over what is valid; ckpt_lock, unless said otherwise
+ */
+struct zj_pass {
+	struct zj_journal *zj;		/* immutable */
+	struct zj_batch	*batch;		/* being filled, or NULL */
+	bool		close;		/* close newer owners, so that S can move */
+	int		sent;		/* buffers handed on */
+	unsigned int	offers;		/* batches offered to the lanes */
+	int		left;		/* parts that a newer owner keeps */
+	atomic_t	flying;		/* batches not home, and one for the walk */
+	bool		failed;		/* set by anybody; a block did not get home */
+	struct completion done;		/* no batch is left */
+};
+
+/**
+ * struct zj_batch - buffers on their way home; one thread at a time has it
  */
 struct zj_batch {
-	struct buffer_head *bh[ZJ_CKPT_BATCH];	/* each with a reference */
+	struct zj_pass	*pass;			/* immutable */
+	struct list_head link;			/* pool_lock; in zj->batches */
 	int		nr;			/* in use */
-	bool		force;			/* close newer owners as well */
-	int		left;			/* parts that could not go yet */
-	bool		failed;			/* a block did not get home */
+	struct buffer_head *bh[ZJ_BATCH_SIZE];	/* each with a reference */
 };
 
 /* ---- writing home ---- */
 
+static int by_block(const void *a, const void *b)
+{
+	const struct buffer_head *x = *(struct buffer_head *const *)a;
+	const struct buffer_head *y = *(struct buffer_head *const *)b;
+
+	if (x->b_blocknr == y->b_blocknr)
+		return 0;
+	return x->b_blocknr < y->b_blocknr ? -1 : 1;
+}
+
+static bool buffer_home(struct buffer_head *bh)
+{
+	struct journal_head *jh;
+
+	wait_on_buffer(bh);
+	if (zj_bh_is_file(bh))
+		folio_wait_writeback(bh->b_folio);
+	jh = zj_jh_get(bh);
+	if (jh) {
+		spin_lock(&jh->lock);
+		zj_part_retire(jh);
+		spin_unlock(&jh->lock);
+		zj_jh_put(jh);
+	}
+	return !buffer_write_io_error(bh);
+}
+
+static struct zj_batch *batch_alloc(struct zj_pass *pass)
+{
+	struct zj_batch *batch = kmalloc(sizeof(*batch),
+					 GFP_NOFS | __GFP_NOFAIL);
+
+	batch->pass = pass;
+	batch->nr = 0;
+	return batch;
+}
+
+static void pass_put(struct zj_pass *pass)
+{
+	if (atomic_dec_and_test(&pass->flying))
+		complete(&pass->done);
+}
+
 static void batch_write(struct zj_batch *batch)
 {
+	struct zj_pass *pass = batch->pass;
 	struct blk_plug plug;
 	int i;
 
+	sort(batch->bh, batch->nr, sizeof(batch->bh[0]), by_block, NULL);
 	blk_start_plug(&plug);
 	for (i = 0; i < batch->nr; i++)
 		write_dirty_buffer(batch->bh[i], REQ_SYNC);
 	blk_finish_plug(&plug);
 	for (i = 0; i < batch->nr; i++) {
-		struct buffer_head *bh = batch->bh[i];
-		struct journal_head *jh;
-
-		wait_on_buffer(bh);
-		if (zj_bh_is_file(bh))
-			folio_wait_writeback(bh->b_folio);
-		batch->failed |= buffer_write_io_error(bh);
-		jh = zj_jh_get(bh);
-		if (jh) {
-			spin_lock(&jh->lock);
-			zj_part_retire(jh);
-			spin_unlock(&jh->lock);
-			zj_jh_put(jh);
-		}
-		put_bh(bh);
+		if (!buffer_home(batch->bh[i]))
+			WRITE_ONCE(pass->failed, true);
+		put_bh(batch->bh[i]);
 	}
-	batch->nr = 0;
+	kfree(batch);
 	cond_resched();
+	pass_put(pass);
+}
+
+static struct zj_batch *next_batch(struct zj_journal *zj)
+{
+	struct zj_batch *batch = NULL;
+
+	spin_lock(&zj->pool_lock);
+	if (zj->nr_batches) {
+		batch = list_first_entry(&zj->batches, struct zj_batch, link);
+		list_del(&batch->link);
+		WRITE_ONCE(zj->nr_batches, zj->nr_batches - 1);
+	}
+	spin_unlock(&zj->pool_lock);
+	return batch;
+}
+
+/**
+ * zj_checkpoint_help() - bring home a batch of what a checkpoint has found
+ * @zj: the journal
+ *
+ * One thread cannot write home as fast as all lanes log: each lane's does a share,
+ * as large as what it logs, and more while space is short.
+ *
+ * Context: sleeps for I/O; a lane's thread between two transactions.
+ */
+void zj_checkpoint_help(struct zj_journal *zj)
+{
+	struct zj_batch *batch;
+
+	while (zj_checkpoint_offers(zj)) {
+		batch = next_batch(zj);
+		if (batch)
+			batch_write(batch);
+		if (!zj_space_short(zj))
+			break;
+	}
+}
+
+/* A full batch is anybody's. */
+static void pass_offer(struct zj_pass *pass)
+{
+	struct zj_journal *zj = pass->zj;
+
+	pass->sent += pass->batch->nr;
+	atomic_inc(&pass->flying);
+	spin_lock(&zj->pool_lock);
+	list_add_tail(&pass->batch->link, &zj->batches);
+	WRITE_ONCE(zj->nr_batches, zj->nr_batches + 1);
+	spin_unlock(&zj->pool_lock);
+	pass->batch = NULL;
+	/* A lane that is busy looks for it by itself. */
+	wake_up(&zj->lanes[pass->offers++ % zj->nr_lanes].wait_work);
+}
+
+static void pass_add(struct zj_pass *pass, struct buffer_head *bh)
+{
+	struct zj_batch *batch = pass->batch;
+
+	batch->bh[batch->nr++] = bh;
+	if (batch->nr == pass->zj->batch_size)
+		pass_offer(pass);
+}
+
+/* What nobody has taken is left to us. */
+static void pass_drain(struct zj_pass *pass)
+{
+	struct zj_batch *batch = pass->batch;
+
+	if (batch) {
+		pass->sent += batch->nr;
+		atomic_inc(&pass->flying);
+		batch_write(batch);
+	}
+	while ((batch = next_batch(pass->zj)))
+		batch_write(batch);
+	pass_put(pass);
+	wait_for_completion_io(&pass->done);
 }
 
 /* What covers the buffer anew must become valid first. */
@@ -73,26 +201,29 @@ static struct zj_txn *newer_owner(struct journal_head *jh)
 
 static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 {
-	struct zj_batch *batch = arg;
+	struct zj_pass *pass = arg;
+	struct buffer_head *bh = NULL;
 	struct zj_txn *newer = NULL;
 
+	if (!pass->batch)
+		pass->batch = batch_alloc(pass);
 	spin_lock(&jh->lock);
 	if (!zj_part_retire(jh)) {
 		newer = newer_owner(jh);
-		batch->left++;
 		if (!newer) {
-			get_bh(jh->bh);
-			batch->bh[batch->nr++] = jh->bh;
+			bh = jh->bh;
+			get_bh(bh);
 		}
 	}
 	spin_unlock(&jh->lock);
+	if (bh)
+		pass_add(pass, bh);
 	if (newer) {
-		if (batch->force)
+		pass->left++;
+		if (pass->close)
 			zj_commit_request(txn_zj(txn), newer);
 		zj_txn_put(newer);
 	}
-	if (batch->nr == ZJ_CKPT_BATCH)
-		batch_write(batch);
 }
 
 static bool is_home(struct zj_component *comp)
@@ -225,27 +356,42 @@ static struct zj_component *next_finished(struct zj_journal *zj,
 	return comp;
 }
 
-static int pass(struct zj_journal *zj, bool force)
+static void pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
 {
-	struct zj_batch *batch = kzalloc(sizeof(*batch),
-					 GFP_NOFS | __GFP_NOFAIL);
 	struct zj_component *comp = NULL;
 	struct zj_txn *txn;
 
-	batch->force = force;
+	*pass = (struct zj_pass){ .zj = zj, .close = all || zj_space_short(zj) };
+	atomic_set(&pass->flying, 1);
+	init_completion(&pass->done);
 	while ((comp = next_finished(zj, comp)) && !zj_aborted(zj)) {
 		list_for_each_entry(txn, &comp->members, comp_link)
-			zj_txn_walk(txn, push_head, batch);
-		/* Some space soon is better than all of it late. */
-		if (!force && batch->left > 4 * ZJ_CKPT_BATCH)
+			zj_txn_walk(txn, push_head, pass);
+		if (all)
+			continue;
+		/* The oldest one that is held up keeps S back, not the others. */
+		if (pass->left)
+			pass->close = false;
+		if (pass->sent >= ZJ_PASS_BUFFERS)
 			break;
 	}
-	batch_write(batch);
-	if (batch->failed && !zj_aborted(zj)) {
-		zj_err(zj, "a block could not be written home; the log is kept\n");
-		zj_abort(zj, -EIO);
+}
+
+static void pass_end(struct zj_pass *pass)
+{
+	pass_drain(pass);
+	if (pass->failed && !zj_aborted(pass->zj)) {
+		zj_err(pass->zj, "a block could not be written home; the log is kept\n");
+		zj_abort(pass->zj, -EIO);
 	}
-	kfree(batch);
+}
+
+static int one_pass(struct zj_journal *zj, bool all)
+{
+	struct zj_pass pass;
+
+	pass_begin(&pass, zj, all);
+	pass_end(&pass);
 	return trim(zj);
 }
 
@@ -276,7 +422,7 @@ int zj_checkpoint(struct zj_journal *zj, bool all)
 		seen = progress(zj);
 		mutex_lock(&zj->ckpt_lock);
 		trimmed = zj->trimmed;
-		err = pass(zj, all || atomic_read(&zj->space_waiters));
+		err = one_pass(zj, all);
 		trimmed = zj->trimmed - trimmed;
 		mutex_unlock(&zj->ckpt_lock);
 		if (err || !all || nothing_frozen(zj))
@@ -291,6 +437,28 @@ void zj_checkpoint_kick(struct zj_journal *zj)
 {
 	WRITE_ONCE(zj->ckpt_wanted, true);
 	wake_up(&zj->wait_ckpt);
+}
+
+/*
+ * Passes as long as they are of use; the next component that is valid wakes us
+ * again. S is written for one pass while the next one's blocks go home.
+ */
+static void work_ahead(struct zj_journal *zj)
+{
+	struct zj_pass pass;
+	u64 trimmed;
+
+	mutex_lock(&zj->ckpt_lock);
+	while (zj_space_low(zj) && !zj_aborted(zj)) {
+		pass_begin(&pass, zj, false);
+		trimmed = zj->trimmed;
+		trim(zj);
+		pass_end(&pass);
+		if (!pass.sent && zj->trimmed == trimmed)
+			break;
+	}
+	trim(zj);
+	mutex_unlock(&zj->ckpt_lock);
 }
 
 /* A waiter for space needs what runs to be closed, and what is frozen valid. */
@@ -349,8 +517,7 @@ int zj_checkpoint_thread(void *arg)
 		if (zj_aborted(zj))
 			continue;
 		retire_home(zj);
-		if (zj_space_low(zj))
-			zj_checkpoint(zj, false);
+		work_ahead(zj);
 		serve_waiters(zj);
 	}
 	memalloc_nofs_restore(nofs);

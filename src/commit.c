@@ -251,7 +251,7 @@ static bool lane_has_work(struct zj_lane *lane)
 {
 	bool work;
 
-	if (kthread_should_stop())
+	if (kthread_should_stop() || zj_checkpoint_offers(lane->journal))
 		return true;
 	spin_lock(&lane->lock);
 	work = !list_empty(&lane->pipeline) && !zj_aborted(lane->journal);
@@ -276,8 +276,13 @@ int zj_lane_thread(void *arg)
 	while (!kthread_should_stop()) {
 		wait_event_interruptible(lane->wait_work, lane_has_work(lane));
 		close_expired(lane);
-		while ((txn = next_frozen(lane)))
-			commit_next(lane, txn);
+		/* One share of a checkpoint for each commit: what fills the log empties it. */
+		do {
+			txn = next_frozen(lane);
+			if (txn)
+				commit_next(lane, txn);
+			zj_checkpoint_help(lane->journal);
+		} while (txn);
 	}
 	memalloc_nofs_restore(nofs);
 	return 0;

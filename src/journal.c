@@ -23,6 +23,8 @@ static struct zj_journal *journal_alloc(void)
 	INIT_LIST_HEAD(&zj->trim_list);
 	INIT_LIST_HEAD(&zj->pool);
 	INIT_LIST_HEAD(&zj->full);
+	INIT_LIST_HEAD(&zj->batches);
+	zj->batch_size = ZJ_BATCH_SIZE;
 	init_waitqueue_head(&zj->wait_submit);
 	init_waitqueue_head(&zj->wait_trim);
 	init_waitqueue_head(&zj->wait_space);
@@ -167,7 +169,8 @@ static int choose_geometry(struct zj_journal *zj)
 	total = zj->geo.nr_segs * zj->geo.seg_blocks;
 	blocks = total / 4;
 	zj->max_credits = blocks - blocks / 8;
-	zj->soft_credits = clamp(total / (4 * lanes), 64U, zj->max_credits);
+	/* What runs and what is frozen (N7) leave two thirds to what is valid. */
+	zj->soft_credits = clamp(total / (16 * lanes), 64U, zj->max_credits);
 	zj->revokes_per_block = zj_chunk_room(size) / sizeof(__le64);
 	return 0;
 }

@@ -243,6 +243,17 @@ bool zj_space_low(struct zj_journal *zj)
 }
 
 /**
+ * zj_space_short() - is it worth commits, so that older transactions can go?
+ *
+ * What runs may cover a block that an old transaction still holds in the log.
+ */
+bool zj_space_short(struct zj_journal *zj)
+{
+	return READ_ONCE(zj->nr_pool) < zj->geo.nr_segs * 3 / 8 ||
+	       atomic_read(&zj->space_waiters);
+}
+
+/**
  * zj_space_init() - all segments into the pool
  * @zj: the journal, geometry known
  */

@@ -33,6 +33,8 @@
 #define ZJ_MAX_FROZEN		4
 /* Components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members, for the statistics. */
 #define ZJ_NR_SIZES		9
+/* Buffers that a checkpoint sends home together, in the order of their blocks. */
+#define ZJ_BATCH_SIZE		128
 
 struct zj_journal;
 struct zj_lane;
@@ -338,6 +340,7 @@ struct zj_journal {
 	u32		revokes_per_block; /* immutable */
 	u32		max_credits;	/* immutable; of one transaction */
 	u32		soft_credits;	/* immutable; a larger one is committed */
+	u32		batch_size;	/* immutable; buffers sent home together */
 
 	/* Above: read by every handle, so kept apart from what is written below. */
 	struct mutex	super_lock ____cacheline_aligned_in_smp;
@@ -365,6 +368,8 @@ struct zj_journal {
 	u64		seg_seq;	/* last tenure given out */
 	wait_queue_head_t wait_space;	/* segments came back */
 	atomic_t	space_waiters;	/* handle starts that wait for space */
+	struct list_head batches;	/* pool_lock; to be written home by anybody */
+	u32		nr_batches;	/* pool_lock to change; length of batches */
 
 	struct zj_flush	flush ____cacheline_aligned_in_smp;
 
@@ -543,6 +548,7 @@ void zj_space_surplus(struct zj_lane *lane);
 int zj_space_init(struct zj_journal *zj);
 void zj_space_exit(struct zj_journal *zj);
 bool zj_space_low(struct zj_journal *zj);
+bool zj_space_short(struct zj_journal *zj);
 
 /* ---- commit.c, log.c ---- */
 
@@ -566,8 +572,15 @@ void zj_member_committed(struct zj_txn *txn);
 
 int zj_checkpoint_thread(void *arg);
 int zj_checkpoint(struct zj_journal *zj, bool all);
+void zj_checkpoint_help(struct zj_journal *zj);
 void zj_checkpoint_kick(struct zj_journal *zj);
 void zj_progress(struct zj_journal *zj);
+
+/* Is there something to bring home for whoever has time? */
+static inline bool zj_checkpoint_offers(const struct zj_journal *zj)
+{
+	return READ_ONCE(zj->nr_batches);
+}
 
 /* ---- revoke.c ---- */
 

@@ -196,6 +196,7 @@ struct params {
 	u32	slow;		/* one in so many tasks is slow; 0: none */
 	bool	cache, fua;
 	bool	journaled;	/* data=journal: no ordered data, no flush for it */
+	u32	batch;		/* buffers that a checkpoint sends home together */
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;
 	u32	states;		/* crash states for each place in the log */

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Log space: the background checkpoint keeps ahead of what eight lanes log."""
+
+import re
+
+import pytest
+
+import conftest
+
+
+@pytest.fixture(scope="module")
+def machine():
+    with conftest.new_vm(cpus=8, memory="4G") as vm:
+        assert vm.sh("""
+            modprobe $FS && modprobe null_blk nr_devices=0
+            mount -t configfs none /sys/kernel/config 2>/dev/null
+            cd /sys/kernel/config/nullb && mkdir big && cd big || die configfs
+            put() { echo $2 >$1 || die "null_blk does not take $1=$2"; }
+            put size 4096; put blocksize 512; put memory_backed 1; put queue_mode 2
+            put submit_queues 8; put hw_queue_depth 128; put irqmode 0
+            put cache_size 1024; put fua 1; put power 1
+            name=nullb$(cat index); [ -b /dev/$name ] || name=big
+            ln -s /dev/$name /tmp/disk
+        """)
+        yield vm
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("fsync", [0, 16])
+def test_no_start_waits_for_space(machine, fsync):
+    """Eight writers overwrite data=journal files, six times what the log holds."""
+    result = machine.sh(f"""
+        mk /tmp/disk -J size=128 -E nodiscard
+        mnt /tmp/disk data=journal
+        overwrite -p 8 -m 96 -f 32 -s {fsync} /mnt || die overwrite
+        cat /proc/fs/zjournal/*/info
+        unmnt; fsck /tmp/disk
+    """, timeout=300)
+    machine.check_console()
+    assert result, result.out
+    lanes = [{name: int(n) for n, name in re.findall(r"(\d+) (\w+)", line)}
+             for line in result.out.splitlines() if line.startswith("lane")]
+    assert len(lanes) == 8
+    segments, size = map(int, re.search(r"segments: (\d+) of (\d+) blocks", result.out).groups())
+    assert sum(lane["blocks"] for lane in lanes) > 4 * segments * size
+    assert sum(lane["wait_space"] for lane in lanes) == 0, result.out
