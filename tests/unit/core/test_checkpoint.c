@@ -273,6 +273,82 @@ static void more_than_a_batch_goes_home(void)
 	close_journal();
 }
 
+static void call_checkpoint(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, false);
+}
+
+/* One batch is stuck; lanes bring the others home. S waits for all of them. */
+static void lanes_help_with_full_batches(void)
+{
+	const u32 nr = 12;
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	fx.zj->batch_size = 4;
+	h = start(0, nr);
+	for (u32 i = 0; i < nr; i++)
+		put(h, BLOCK + i, 7);
+	stop(h);
+	commit(0);
+	fx.hold_block = BLOCK;
+	f = GO(call_checkpoint);
+	settle();
+	assert_false(f->done);
+	for (u32 i = 4; i < nr; i++)
+		assert_int_equal(home_val(BLOCK + i), 7);
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(stamp_on_disk(), 1);
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(home_val(BLOCK), 7);
+	close_journal();
+}
+
+/* A write that fails in a lane's hands is the checkpoint's failure all the same. */
+static void write_that_fails_in_a_lanes_batch_aborts(void)
+{
+	handle_t *h;
+
+	OPEN();
+	fx.zj->batch_size = 1;
+	h = start(0, 3);
+	for (u32 i = 0; i < 3; i++)
+		put(h, BLOCK + i, 1);
+	stop(h);
+	commit(0);
+	fail_next_write();
+	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
+	assert_int_equal(stamp_on_disk(), 1);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	close_aborted();
+}
+
+/* An idle lane covers a block of the oldest transaction: nobody waits for it. */
+static void space_that_runs_short_closes_what_keeps_s_back(void)
+{
+	tid_t tid;
+
+	OPEN(.lanes = 2, .journal = 230);
+	change(0, BLOCK, 1);
+	commit(0);
+	tid = change(1, BLOCK, 2);
+	for (u32 i = 0; i < 60; i++) {
+		change(0, BLOCK + 1 + i % 3, 1 + i);
+		change(0, BLOCK + 4, 1 + i);
+		change(0, BLOCK + 5, 1 + i);
+		commit(0);
+		settle();
+	}
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(lane(0)->stats.wait_space, 0);
+	assert_true(fx.zj->trimmed > 10);
+	close_journal();
+}
+
 static void half_a_log_starts_the_background_thread(void)
 {
 	handle_t *h;
@@ -331,6 +407,9 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(write_that_fails_is_made_good_by_a_new_image),
 	CORE_TEST(what_write_back_brought_home_is_let_go),
 	CORE_TEST(more_than_a_batch_goes_home),
+	CORE_TEST(lanes_help_with_full_batches),
+	CORE_TEST(write_that_fails_in_a_lanes_batch_aborts),
+	CORE_TEST(space_that_runs_short_closes_what_keeps_s_back),
 	CORE_TEST(half_a_log_starts_the_background_thread),
 	CORE_TEST(home_writes_of_a_block_follow_one_another),
 );

@@ -217,6 +217,23 @@ static void full_log_makes_start_wait_and_go_on(void)
 	close_journal();
 }
 
+/* Each change has its time; the background checkpoint keeps ahead. */
+static void steady_load_never_waits_for_space(void)
+{
+	OPEN(.lanes = 2, .journal = 230);
+	for (u32 i = 1; i <= 60; i++) {
+		change_many(0, 6, i);
+		change_many(1, 6, i + 100);
+		freeze(0);
+		freeze(1);
+		settle();
+	}
+	assert_int_equal(lane(0)->stats.wait_space, 0);
+	assert_int_equal(lane(1)->stats.wait_space, 0);
+	assert_true(fx.zj->seg_seq > 3 * fx.zj->geo.nr_segs);
+	close_journal();
+}
+
 static void two_lanes_go_round_a_small_log(void)
 {
 	OPEN(.lanes = 2, .journal = 230);
@@ -368,6 +385,7 @@ CORE_TESTS(space,
 	CORE_TEST(segment_has_a_new_tenure_every_time),
 	CORE_TEST(segment_that_a_lane_keeps_has_a_new_tenure_too),
 	CORE_TEST(full_log_makes_start_wait_and_go_on),
+	CORE_TEST(steady_load_never_waits_for_space),
 	CORE_TEST(two_lanes_go_round_a_small_log),
 	CORE_TEST(idle_lanes_segments_come_back),
 	CORE_TEST(segments_with_living_stamps_stay),
