@@ -94,9 +94,9 @@ static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
 	struct zj_part *owner = jh->newest, *part;
 	struct zj_journal *zj = txn_zj(txn);
 
+	zj_jh_conflict(jh);
 	if (zj_part_test(owner, ZJ_PART_MODIFIED) && !owner->frozen &&
 	    !zj_part_test(owner, ZJ_PART_LOGGED)) {
-		jh->contended = true;
 		if (zj_part_test(owner, ZJ_PART_LIVE))
 			return TOUCH_WAIT_LOG;
 		if (!spare->frozen)

@@ -29,7 +29,7 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
 					 GFP_NOFS | __GFP_NOFAIL);
 	spin_lock(&jh->lock);
 	if (zj_part_test(part, ZJ_PART_MODIFIED)) {
-		if (!part->frozen && zj_part_wants_copy(part)) {
+		if (!part->frozen && zj_part_wants_copy(zj, part)) {
 			zj_part_freeze(zj, part, copy);
 			txn->lane->stats.ahead++;
 		}

@@ -32,6 +32,12 @@ static struct kmem_cache *frozen_caches[ZJ_FROZEN_CACHES];
 
 /* Guards b_private of one buffer; the next bit after those that ext4 uses. */
 #define BH_JHLock	(BH_JBDPrivateStart + 1)
+/* Had conflicts when its last head went: the next head begins with that. */
+#define BH_JHContended	(BH_JBDPrivateStart + 2)
+BUFFER_FNS(JHContended, jh_contended)
+
+#define ZJ_CONFLICT_NOW		1U	/* in the commit under way */
+#define ZJ_CONFLICT_KEPT	0x0fU	/* in the last four, this one included */
 
 bool zj_bh_is_file(const struct buffer_head *bh)
 {
@@ -150,7 +156,7 @@ static struct journal_head *jh_alloc(struct buffer_head *bh)
 	INIT_LIST_HEAD(&jh->parts);
 	jh->newest = NULL;
 	jh->triggers = NULL;
-	jh->contended = false;
+	jh->conflicts = buffer_jh_contended(bh) ? ZJ_CONFLICT_NOW : 0;
 	jh->first_used = false;
 	return jh;
 }
@@ -207,6 +213,10 @@ void zj_jh_put(struct journal_head *jh)
 	WARN_ON_ONCE(!list_empty(&jh->parts));
 	clear_buffer_jbd(bh);
 	WRITE_ONCE(bh->b_private, NULL);
+	if (jh->conflicts)
+		set_buffer_jh_contended(bh);
+	else if (buffer_jh_contended(bh))
+		clear_buffer_jh_contended(bh);
 	jh_unlock(bh);
 	kfree_rcu(jh, rcu);
 	put_bh(bh);
@@ -570,23 +580,59 @@ void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy)
 }
 
 /**
+ * zj_jh_conflict() - somebody wants a buffer whose image is not logged yet
+ * @jh: its newest part belongs to a frozen transaction
+ *
+ * Context: jh->lock held.
+ */
+void zj_jh_conflict(struct journal_head *jh)
+{
+	struct zj_part *owner = jh->newest;
+
+	lockdep_assert_held(&jh->lock);
+	/* A copy that was made ahead has spared the wait: it counts as well. */
+	if (zj_part_test(owner, ZJ_PART_MODIFIED) &&
+	    !zj_part_test(owner, ZJ_PART_LOGGED))
+		jh->conflicts |= ZJ_CONFLICT_NOW;
+}
+
+/* Without its copy the image could change, or go, during the log I/O. */
+static bool must_copy(const struct zj_part *part)
+{
+	const struct journal_head *jh = part->jh;
+
+	return zj_bh_is_file(jh->bh) || jh->newest != part ||
+	       jh->bh->b_blocknr <= ZJ_LAST_SUPER_BLOCK;
+}
+
+/**
  * zj_part_wants_copy() - copy ahead of the log I/O, or write from the live buffer?
+ * @zj: the journal
  * @part: a modified part of a frozen transaction, without a copy yet
  *
- * A buffer that was touched during its last commit will be again. Folios of files
- * can be truncated under us, the super block is written to by user space.
+ * A buffer that was wanted during one of its last commits will be again, and to
+ * wait for the log is dearer than some copies in vain. Folios of files can be
+ * truncated under us, the super block is written to by user space.
  *
  * Context: part->jh->lock held.
  */
-bool zj_part_wants_copy(struct zj_part *part)
+bool zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
-	bool contended = jh->contended;
+	u8 before = jh->conflicts;
 
 	lockdep_assert_held(&jh->lock);
-	jh->contended = false;
-	return contended || zj_bh_is_file(jh->bh) || jh->newest != part ||
-	       jh->bh->b_blocknr <= ZJ_LAST_SUPER_BLOCK;
+	jh->conflicts = (before << 1) & ZJ_CONFLICT_KEPT;
+	if (must_copy(part))
+		return true;
+	switch (READ_ONCE(zj->frozen_copy)) {
+	case ZJ_FROZEN_COPY_ALWAYS:
+		return true;
+	case ZJ_FROZEN_COPY_NEVER:
+		return false;
+	default:
+		return before;
+	}
 }
 
 /**

@@ -116,6 +116,12 @@ void zj_journal_set_lanes(journal_t *journal, unsigned int lanes)
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_lanes);
 
+void zj_journal_set_frozen_copy(journal_t *journal, enum zj_frozen_copy when)
+{
+	WRITE_ONCE(to_zj(journal)->frozen_copy, when);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_frozen_copy);
+
 void zj_journal_set_data_journaled(journal_t *journal)
 {
 	write_lock(&journal->j_state_lock);

@@ -77,7 +77,9 @@ struct journal_head {
 	struct list_head parts;		/* zj_part.jh_link, oldest first */
 	struct zj_part	*newest;	/* last of parts; read under RCU */
 	struct jbd2_buffer_trigger_type *triggers; /* or NULL */
-	bool		contended;	/* touched while its last owner was frozen */
+	u8		conflicts;	/* a bit for each of the last commits: it was
+					 * wanted while its image was not logged yet
+					 */
 	bool		first_used;	/* @first is in parts */
 	struct zj_part	first;		/* the usual buffer has one part at a time */
 	struct rcu_head	rcu;		/* lockless readers of b_private */
@@ -340,6 +342,7 @@ struct zj_journal {
 	u32		revokes_per_block; /* immutable */
 	u32		max_credits;	/* immutable; of one transaction */
 	u32		soft_credits;	/* immutable; a larger one is committed */
+	u8		frozen_copy;	/* any time; enum zj_frozen_copy */
 	u32		batch_size;	/* immutable; buffers sent home together */
 
 	/* Above: read by every handle, so kept apart from what is written below. */
@@ -490,7 +493,8 @@ void zj_txn_walk(struct zj_txn *txn,
 			    void *arg), void *arg);
 void zj_part_logged(struct zj_journal *zj, struct zj_part *part);
 void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy);
-bool zj_part_wants_copy(struct zj_part *part);
+bool zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part);
+void zj_jh_conflict(struct journal_head *jh);
 void zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy);
 void zj_jh_wait_live(struct journal_head *jh);
 

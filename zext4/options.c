@@ -20,6 +20,9 @@ static const char *const fsync_words[] = { "own", "all", NULL };
 static const char *const alloc_words[] = { "auto", "core", "stock", NULL };
 static const char *const lane_by_words[] = { "cpu", "cgroup", "dir", NULL };
 
+/* In the order of enum zj_frozen_copy. */
+static const char *const frozen_copy_words[] = { "auto", "always", "never", NULL };
+
 static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_LANES] = {
 		.name = "lanes", .fixed = true,
@@ -37,6 +40,10 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_LANE_BY] = {
 		.name = "lane_by", .words = lane_by_words,
 		.help = "cpu, cgroup (the writer's) or dir (at the top level)",
+	},
+	[ZEXT4_FROZEN_COPY] = {
+		.name = "frozen_copy", .words = frozen_copy_words,
+		.help = "auto, always or never",
 	},
 };
 
@@ -125,6 +132,10 @@ void zext4_apply_options(struct super_block *sb,
 	now->given |= options->given;
 	if (EXT4_SB(sb)->s_journal && lane_by != now->value[ZEXT4_LANE_BY])
 		zext4_place_lanes(sb, EXT4_SB(sb)->s_journal);
+	/* A remount; a mount has no journal yet and sets it later. */
+	if (EXT4_SB(sb)->s_journal)
+		zj_journal_set_frozen_copy(EXT4_SB(sb)->s_journal,
+					   now->value[ZEXT4_FROZEN_COPY]);
 	if (test_opt2(sb, JOURNAL_FAST_COMMIT)) {
 		ext4_msg(sb, KERN_INFO,
 			 "fast_commit is switched off: zext4 has lanes instead");

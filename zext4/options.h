@@ -12,6 +12,7 @@ enum zext4_option {
 	ZEXT4_FSYNC,		/* enum zext4_fsync */
 	ZEXT4_ALLOC,		/* enum zext4_alloc */
 	ZEXT4_LANE_BY,		/* enum zext4_lane_by */
+	ZEXT4_FROZEN_COPY,	/* enum zj_frozen_copy */
 	ZEXT4_NR_OPTIONS
 };
 

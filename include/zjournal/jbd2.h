@@ -459,6 +459,20 @@ int zj_journal_lane_of(journal_t *journal, u64 tenant);
  */
 void zj_journal_set_roaming(journal_t *journal, bool roaming);
 
+/* What a commit copies before it writes the log; what must be copied always is. */
+enum zj_frozen_copy {
+	ZJ_FROZEN_COPY_AUTO,	/* buffers that were wanted during one of their last commits */
+	ZJ_FROZEN_COPY_ALWAYS,	/* all: no accessor waits for log I/O */
+	ZJ_FROZEN_COPY_NEVER,	/* none: accessors copy what they come for, or wait */
+};
+
+/**
+ * zj_journal_set_frozen_copy() - what is copied ahead of the log I/O
+ * @journal: the front
+ * @when: from the next commit on
+ */
+void zj_journal_set_frozen_copy(journal_t *journal, enum zj_frozen_copy when);
+
 /**
  * zj_journal_set_data_journaled() - nothing that a handle relies on is outside the log
  * @journal: the front, loaded, no handle started yet

@@ -379,6 +379,7 @@ static journal_t *init_journal(void)
 	journal->j_submit_inode_data_buffers = submit_data;
 	journal->j_finish_inode_data_buffers = finish_data;
 	zj_journal_set_lanes(journal, w->p.lanes);
+	zj_journal_set_frozen_copy(journal, w->p.copy);
 	to_zj(journal)->batch_size = clamp(w->p.batch, 1U, (u32)ZJ_BATCH_SIZE);
 	return journal;
 }

@@ -15,7 +15,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_HANDLES, OPT_TASKS, OPT_BLOCKS, OPT_JOURNAL, OPT_GRAIN, OPT_CACHE,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
-       OPT_SLOW, OPT_JOURNALED, OPT_BATCH, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
+       OPT_SLOW, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -32,6 +32,7 @@ static const struct option options[] = {
 	{ "slow", 1, NULL, OPT_SLOW },
 	{ "journaled", 1, NULL, OPT_JOURNALED },
 	{ "batch", 1, NULL, OPT_BATCH },
+	{ "copy", 1, NULL, OPT_COPY },
 	{ "cache", 1, NULL, OPT_CACHE },
 	{ "fua", 1, NULL, OPT_FUA },
 	{ "data-err", 1, NULL, OPT_DATA_ERR },
@@ -71,7 +72,8 @@ static void usage(void)
 	      "  [--journal BLOCKS] [--grain G] [--slow N] [--cache 0|1] [--fua 0|1]\n"
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
-	      "  [--skip LIST] [--journaled 0|1] [--batch N] [--trace]\n"
+	      "  [--skip LIST] [--journaled 0|1] [--batch N] [--copy 0..2]\n"
+	      "  [--trace]\n"
 	      "Run N seeds from S on, or for T seconds; what is not given follows from the\n"
 	      "seed, which says what the tasks do; --schedule says when, and what the disk\n"
 	      "does.\n"
@@ -84,7 +86,7 @@ static void usage(void)
 	      "fails; --fail-read in a mount, and --fail-alloc again later.  --focus: what is\n"
 	      "done often; --off, --skip: what is left out (world.h).  --journaled: all data\n"
 	      "is in the log.  --batch: blocks that a checkpoint sends home together; a lane\'s\n"
-	      "thread may take a full batch.\n",
+	      "thread may take a full batch.  --copy: frozen_copy=auto, always, never.\n",
 	      stderr);
 	exit(2);
 }
@@ -146,6 +148,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 	/* Most checkpoints find few blocks: small batches, so that lanes help. */
 	CHOOSE(OPT_BATCH, batch, sim_one_in(&r, 3) ? ZJ_BATCH_SIZE :
 	       1 + sim_below(&r, 3));
+	CHOOSE(OPT_COPY, copy, SOMETIMES(3, 2));
 	if (p.journaled)
 		p.off |= OFF_DATA;
 	return p;
@@ -324,7 +327,7 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_FAIL_ALLOC] = &p->fail_alloc, [OPT_STATES] = &p->states,
 		[OPT_EPOCHS] = &p->epochs, [OPT_OFF] = &p->off,
 		[OPT_FOCUS] = &p->focus, [OPT_SLOW] = &p->slow,
-		[OPT_BATCH] = &p->batch,
+		[OPT_BATCH] = &p->batch, [OPT_COPY] = &p->copy,
 	};
 
 	if (opt >= (int)ARRAY_SIZE(field) || !field[opt])

@@ -329,10 +329,111 @@ static void r3_contended_block_is_copied_ahead_next_time(void)
 	assert_int_equal(lane(1)->stats.ahead, 0);
 	commit(1);
 	assert_int_equal(lane(1)->stats.ahead, 1);
-	/* Nobody came: from the live buffer again. */
-	change(1, BLOCK, 3);
+	/* Three times more nobody comes: from the live buffer again. */
+	for (u32 i = 0; i < 6; i++) {
+		change(1, BLOCK, 3 + i);
+		commit(1);
+	}
+	assert_int_equal(lane(1)->stats.ahead, 4);
+	close_journal();
+}
+
+/* Who finds a copy that was made ahead needed it: the next commit makes one too. */
+static void copy_that_was_used_is_made_again(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	freeze(0);
+	change(1, BLOCK, 2);
+	for (u32 i = 1; i <= 8; i++) {
+		fx.hold_lane[i % 2] = true;
+		freeze(i % 2);
+		settle();
+		/* Its record is on its way, its image is taken. */
+		change(!(i % 2), BLOCK, 2 + i);
+		release();
+		settle();
+		assert_int_equal(lane(0)->stats.ahead + lane(1)->stats.ahead, i);
+	}
+	commit(1);
+	assert_int_equal(lane(0)->stats.wait_log, 0);
+	assert_int_equal(lane(1)->stats.wait_log, 0);
+	close_journal();
+}
+
+/* The head goes with the last owner, what was learned stays with the buffer. */
+static void history_outlives_the_head(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	change(0, BLOCK, 1);
+	freeze(0);
+	change(1, BLOCK, 2);
 	commit(1);
 	assert_int_equal(lane(1)->stats.ahead, 1);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_false(buffer_jbd(bh));
+	change(1, BLOCK, 3);
+	commit(1);
+	assert_int_equal(lane(1)->stats.ahead, 2);
+	/* Nor does it stay for ever. */
+	for (u32 i = 0; i < 5; i++) {
+		change(1, BLOCK, 4 + i);
+		commit(1);
+	}
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	change(1, BLOCK, 10);
+	commit(1);
+	assert_int_equal(lane(1)->stats.ahead, 5);
+	brelse(bh);
+	close_journal();
+}
+
+static void copies_can_be_asked_for_always(void)
+{
+	OPEN();
+	zj_journal_set_frozen_copy(fx.journal, ZJ_FROZEN_COPY_ALWAYS);
+	change(0, BLOCK, 1);
+	change(0, BLOCK + 1, 1);
+	commit(0);
+	assert_int_equal(lane(0)->stats.ahead, 2);
+	zj_journal_set_frozen_copy(fx.journal, ZJ_FROZEN_COPY_AUTO);
+	change(0, BLOCK, 2);
+	commit(0);
+	assert_int_equal(lane(0)->stats.ahead, 2);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+/* Never ahead: who comes during the log I/O waits; the super block is copied still. */
+static void copies_can_be_forbidden(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	zj_journal_set_frozen_copy(fx.journal, ZJ_FROZEN_COPY_NEVER);
+	change(0, BLOCK, 1);
+	freeze(0);
+	change(1, BLOCK, 2);
+	fx.hold_lane[1] = true;
+	freeze(1);
+	settle();
+	assert_int_equal(lane(1)->stats.ahead, 0);
+	h = start(0, 1);
+	f = GO(call_access, .h = h, .block = BLOCK);
+	settle();
+	assert_false(f->done);
+	assert_int_equal(lane(0)->stats.wait_log, 1);
+	release();
+	join(f);
+	stop(h);
+	change(0, 1, 5);
+	commit(0);
+	assert_int_equal(lane(0)->stats.ahead, 1);
+	assert_int_equal(val_after_crash(BLOCK), 2);
 	close_journal();
 }
 
@@ -710,6 +811,10 @@ CORE_TESTS(access,
 	CORE_TEST(r3_every_owner_has_a_copy_of_its_own),
 	CORE_TEST(r3_waits_for_log_io_from_the_live_buffer_only),
 	CORE_TEST(r3_contended_block_is_copied_ahead_next_time),
+	CORE_TEST(copy_that_was_used_is_made_again),
+	CORE_TEST(history_outlives_the_head),
+	CORE_TEST(copies_can_be_asked_for_always),
+	CORE_TEST(copies_can_be_forbidden),
 	CORE_TEST(r3_super_block_is_always_copied),
 	CORE_TEST(r4_committed_owner_that_is_not_valid_is_depended_on),
 	CORE_TEST(r5_revoke_is_ownership),
