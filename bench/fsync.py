@@ -3,6 +3,11 @@
 """What an fsync costs on zext4 and on stock ext4, in one boot ("make bench-fsync").
 
     build/venv/bin/python bench/fsync.py [NAME=value of fsync.sh ...]
+    build/venv/bin/python bench/fsync.py ROUNDS=5 KINDS=fua \
+        TYPES='zext4:frozen_copy=auto zext4:frozen_copy=always zext4:frozen_copy=never'
+
+With other TYPES than ext4 and zext4 the table has a line for each, and its speed relative
+to the best of them.
 
 Rounds are the mean time of an fsync divided by the device's latency; flushes are counted
 by the block layer.  Medians of the runs; build/results/fsync.json has all of them.
@@ -59,6 +64,17 @@ def table(results):
               f"{a['fsyncs_per_second']:8.1f}{b['fsyncs_per_second']:8.1f}{r['ratio']:7.2f}")
 
 
+def table_of_types(results, types):
+    print(f"{'case':8}{'cache':7}{'data':9}{'type':28}{'rounds':>8}{'flush/fsync':>12}{'p99 ms':>8}{'fsyncs/s':>10}{'of best':>9}")
+    for r in results:
+        best = max(r[t]["fsyncs_per_second"] for t in types)
+        for t in types:
+            s = r[t]
+            print(f"{r['case']:8}{r['kind']:7}{r['mode']:9}{t:28}{s['rounds']:8.2f}"
+                  f"{s['flushes_per_fsync']:12.2f}{s['p99_us'] / 1000:8.1f}"
+                  f"{s['fsyncs_per_second']:10.1f}{s['fsyncs_per_second'] / best:9.3f}")
+
+
 def main():
     settings = dict(arg.split("=", 1) for arg in sys.argv[1:])
     latency_us = float(settings.get("LATENCY_MS", 20)) * 1000
@@ -70,15 +86,20 @@ def main():
             sh /lib/zj/fsync.sh {args}""", timeout=7200)
         guest.check_console()
     results = []
+    wanted = settings.get("TYPES", "ext4 zext4").split()
     for (case, kind, mode), types in parse(result.out).items():
-        if len(types) < 2:
+        if len(types) < len(wanted):
             continue
         row = {"case": case, "kind": kind, "mode": mode, "runs": types}
         row |= {fstype: summary(runs, latency_us) for fstype, runs in types.items()}
-        row["ratio"] = row["zext4"]["fsyncs_per_second"] / row["ext4"]["fsyncs_per_second"]
+        if wanted == ["ext4", "zext4"]:
+            row["ratio"] = row["zext4"]["fsyncs_per_second"] / row["ext4"]["fsyncs_per_second"]
         results.append(row)
-    print("ext4 left, zext4 right; ratio: zext4's fsyncs per second to ext4's")
-    table(results)
+    if wanted == ["ext4", "zext4"]:
+        print("ext4 left, zext4 right; ratio: zext4's fsyncs per second to ext4's")
+        table(results)
+    else:
+        table_of_types(results, wanted)
     out = vm.BUILD / "results" / "fsync.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps({"settings": settings, "results": results}, indent=1) + "\n")

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What an fsync costs, on ext4 and on zext4 in turn, in one boot, on null_blk
+# What an fsync costs, on ext4 and on zext4 (TYPES) in turn, in one boot, on null_blk
 # devices whose requests all take LATENCY_MS.  For a guest, as root.  Prints a
 # line for every run:
 #   CASE KIND MODE TYPE ROUND  FSYNCS SECONDS MEAN_US P50_US P99_US  WRITES FLUSHES
@@ -14,9 +14,9 @@ LATENCY_MS=20
 KINDS="none fua nofua"
 MODES="ordered journal"
 CASES="lone eight split shared quiet bulk storm"	# on a device with FUA; else the first two
+TYPES="ext4 zext4"	# TYPE or TYPE:MOUNT_OPTIONS
 SIZE_MB=1048576		# sparse: neighbours in different groups
 FSYNCS=50
-OPTIONS=		# further mount options of zext4: alloc=stock
 for arg in "$@"; do
 	case $arg in
 	[A-Z]*=*) eval "${arg%%=*}=\${arg#*=}" ;;
@@ -68,8 +68,10 @@ run() {
 	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J size=128 \
 		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard /dev/$name || die mkfs
 	options=noatime,noinit_itable,data=$3
-	[ "$4$OPTIONS" = "$4" ] || [ "$4" = ext4 ] || options=$options,$OPTIONS
-	mount -t "$4" -o "$options" /dev/$name /tmp/fs || die "mount $4"
+	case $4 in
+	*:*) options=$options,${4#*:} ;;
+	esac
+	mount -t "${4%%:*}" -o "$options" /dev/$name /tmp/fs || die "mount $4"
 	mkdir /tmp/fs/warm /tmp/fs/near /tmp/fs/far
 	fsyncs -d /tmp/fs/warm -n 3 >/dev/null || die warm-up
 	sync
@@ -91,8 +93,9 @@ for kind in $KINDS; do
 			*) continue ;;
 			esac
 			for round in $(seq $ROUNDS); do
-				run $case $kind $mode ext4 $round
-				run $case $kind $mode zext4 $round
+				for type in $TYPES; do
+					run $case $kind $mode $type $round
+				done
 			done
 		done
 	done

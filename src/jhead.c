@@ -27,8 +27,8 @@ struct kmem_cache *zj_handle_cache;
 #define ZJ_MIN_BLOCK_SHIFT	10
 static struct kmem_cache *frozen_caches[ZJ_FROZEN_CACHES];
 
-/* Block 0 of ext4, or 1 with blocks of 1 KiB, holds its super block. */
-#define ZJ_LAST_SUPER_BLOCK	1
+/* Where ext4's super block lies: in block 0, or 1 with blocks of 1 KiB. */
+#define ZJ_SUPER_OFFSET		1024
 
 /* Guards b_private of one buffer; the next bit after those that ext4 uses. */
 #define BH_JHLock	(BH_JBDPrivateStart + 1)
@@ -602,7 +602,7 @@ static bool must_copy(const struct zj_part *part)
 	const struct journal_head *jh = part->jh;
 
 	return zj_bh_is_file(jh->bh) || jh->newest != part ||
-	       jh->bh->b_blocknr <= ZJ_LAST_SUPER_BLOCK;
+	       jh->bh->b_blocknr == ZJ_SUPER_OFFSET / jh->bh->b_size;
 }
 
 /**

@@ -106,3 +106,38 @@ def test_only_the_own_component(machine, mode, fsync):
 def test_wrong_fsync_option_is_refused(machine):
     out = machine.sh("mk /dev/zjd0; mark; no_mnt zext4 /dev/zjd0 fsync=some; said 'fsync= takes own'")
     assert out, out.out
+
+
+@pytest.mark.zext4
+def test_frozen_copy_option(machine):
+    """What a lone writer's commits copy ahead; the option can change while it is mounted."""
+    out = machine.sh("""
+        mk /dev/zjd0
+        no_mnt zext4 /dev/zjd0 frozen_copy=some
+        mnt /dev/zjd0 commit=300,frozen_copy=always
+        ahead() { awk '{ for (i = 2; i <= NF; i++) if ($i == "ahead") n += $(i - 1) } END { print n }' \\
+            /proc/fs/zjournal/*/info; }
+        twenty() {
+            before=$(ahead)
+            for n in $(seq 20); do
+                dd if=/dev/zero of=/mnt/file bs=4k count=1 seek=$n conv=notrunc,fsync 2>/dev/null || die dd
+            done
+            grep -q "frozen_copy=$1" /proc/mounts || die "frozen_copy=$1 is not shown"
+            echo $1 $(($(ahead) - before))
+            rm /mnt/file
+        }
+        touch /mnt/file; fsctl syncfs /mnt
+        twenty always
+        for how in never auto; do
+            mount -o remount,frozen_copy=$how /mnt || die remount
+            touch /mnt/file; fsctl syncfs /mnt
+            twenty $how
+        done
+        unmnt; fsck /dev/zjd0
+    """, timeout=120)
+    machine.check_console()
+    assert out, out.out
+    ahead = {how: int(n) for how, n in re.findall(r"^(always|never|auto) (\d+)$", out.out, re.M)}
+    assert ahead["always"] >= 20
+    assert ahead["never"] == 0
+    assert ahead["auto"] <= 10
