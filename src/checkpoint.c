@@ -60,10 +60,12 @@ static int by_block(const void *a, const void *b)
 static bool buffer_home(struct buffer_head *bh)
 {
 	struct journal_head *jh;
+	bool ok;
 
 	wait_on_buffer(bh);
 	if (zj_bh_is_file(bh))
 		folio_wait_writeback(bh->b_folio);
+	ok = !buffer_write_io_error(bh);
 	jh = zj_jh_get(bh);
 	if (jh) {
 		spin_lock(&jh->lock);
@@ -71,7 +73,7 @@ static bool buffer_home(struct buffer_head *bh)
 		spin_unlock(&jh->lock);
 		zj_jh_put(jh);
 	}
-	return !buffer_write_io_error(bh);
+	return ok;
 }
 
 static struct zj_batch *batch_alloc(struct zj_pass *pass)
