@@ -131,22 +131,19 @@ static struct zj_batch *next_batch(struct zj_journal *zj)
  * zj_checkpoint_help() - bring home a batch of what a checkpoint has found
  * @zj: the journal
  *
- * One thread cannot write home as fast as all lanes log: each lane's does a share,
- * as large as what it logs, and more while space is short.
+ * One thread cannot write home as fast as all lanes log: while space is short each
+ * lane's does a share.
  *
  * Context: sleeps for I/O; a lane's thread between two transactions.
  */
 void zj_checkpoint_help(struct zj_journal *zj)
 {
-	struct zj_batch *batch;
+	struct zj_batch *batch = NULL;
 
-	while (zj_checkpoint_offers(zj)) {
+	if (zj_checkpoint_offers(zj))
 		batch = next_batch(zj);
-		if (batch)
-			batch_write(batch);
-		if (!zj_space_short(zj))
-			break;
-	}
+	if (batch)
+		batch_write(batch);
 }
 
 /* A full batch is anybody's. */

@@ -167,6 +167,8 @@ void zj_journal_set_roaming(journal_t *journal, bool roaming)
 	struct zj_journal *zj = to_zj(journal);
 	unsigned int i;
 
+	if (zj->roaming == roaming)
+		return;
 	zj->roaming = roaming;
 	if (zj->tenants)
 		zj_tenants_forget(zj);

@@ -580,10 +580,10 @@ void zj_checkpoint_help(struct zj_journal *zj);
 void zj_checkpoint_kick(struct zj_journal *zj);
 void zj_progress(struct zj_journal *zj);
 
-/* Is there something to bring home for whoever has time? */
-static inline bool zj_checkpoint_offers(const struct zj_journal *zj)
+/* Should lanes bring home what the checkpoint has found? An fsync may wait for it. */
+static inline bool zj_checkpoint_offers(struct zj_journal *zj)
 {
-	return READ_ONCE(zj->nr_batches);
+	return READ_ONCE(zj->nr_batches) && zj_space_short(zj);
 }
 
 /* ---- revoke.c ---- */

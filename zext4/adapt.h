@@ -27,6 +27,7 @@ bool zext4_parse_option(struct fs_parameter *param,
 			struct zext4_options *options, int *err);
 int zext4_check_remount(struct super_block *sb,
 			const struct zext4_options *options);
+void zext4_tell_journal(struct super_block *sb, journal_t *journal);
 void zext4_apply_options(struct super_block *sb,
 			 const struct zext4_options *options);
 void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb);
@@ -36,7 +37,6 @@ int zext4_lane(struct super_block *sb, struct inode *inode);
 void zext4_remember_lane(handle_t *handle, struct inode *inode);
 void zext4_entered(struct inode *dir, struct inode *inode);
 void zext4_looked_up(struct inode *dir, struct inode *inode);
-void zext4_place_lanes(struct super_block *sb, journal_t *journal);
 
 /* Handles and in-core inodes (R10). */
 handle_t *zext4_start(struct inode *inode, struct super_block *sb, int blocks,

@@ -93,9 +93,3 @@ void zext4_looked_up(struct inode *dir, struct inode *inode)
 	if (!IS_ERR_OR_NULL(inode) && !READ_ONCE(EXT4_I(inode)->i_zj_top))
 		zext4_entered(dir, inode);
 }
-
-/* At mount, before the journal is loaded, and when a remount changes lane_by=. */
-void zext4_place_lanes(struct super_block *sb, journal_t *journal)
-{
-	zj_journal_set_roaming(journal, lane_by(sb) != ZEXT4_LANE_BY_CPU);
-}

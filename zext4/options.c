@@ -117,25 +117,34 @@ int zext4_check_remount(struct super_block *sb,
 }
 
 /**
+ * zext4_tell_journal() - options that are the journal's to follow
+ * @sb: being mounted or remounted
+ * @journal: its journal, loaded or about to be
+ */
+void zext4_tell_journal(struct super_block *sb, journal_t *journal)
+{
+	const u32 *value = EXT4_SB(sb)->s_zj.value;
+
+	zj_journal_set_roaming(journal, value[ZEXT4_LANE_BY] != ZEXT4_LANE_BY_CPU);
+	zj_journal_set_frozen_copy(journal, value[ZEXT4_FROZEN_COPY]);
+}
+
+/**
  * zext4_apply_options() - keep what was given, and switch off what lanes cannot do
  */
 void zext4_apply_options(struct super_block *sb,
 			 const struct zext4_options *options)
 {
 	struct zext4_options *now = &EXT4_SB(sb)->s_zj;
-	u32 lane_by = now->value[ZEXT4_LANE_BY];
 	int i;
 
 	for (i = 0; i < ZEXT4_NR_OPTIONS; i++)
 		if (options->given & BIT(i))
 			WRITE_ONCE(now->value[i], options->value[i]);
 	now->given |= options->given;
-	if (EXT4_SB(sb)->s_journal && lane_by != now->value[ZEXT4_LANE_BY])
-		zext4_place_lanes(sb, EXT4_SB(sb)->s_journal);
-	/* A remount; a mount has no journal yet and sets it later. */
+	/* A remount; a mount has no journal yet. */
 	if (EXT4_SB(sb)->s_journal)
-		zj_journal_set_frozen_copy(EXT4_SB(sb)->s_journal,
-					   now->value[ZEXT4_FROZEN_COPY]);
+		zext4_tell_journal(sb, EXT4_SB(sb)->s_journal);
 	if (test_opt2(sb, JOURNAL_FAST_COMMIT)) {
 		ext4_msg(sb, KERN_INFO,
 			 "fast_commit is switched off: zext4 has lanes instead");

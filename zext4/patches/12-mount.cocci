@@ -58,8 +58,7 @@ ext4_load_journal(...)
 {
 <...
 + zj_journal_set_lanes(journal, EXT4_SB(sb)->s_zj.value[ZEXT4_LANES]);
-+ zext4_place_lanes(sb, journal);
-+ zj_journal_set_frozen_copy(journal, EXT4_SB(sb)->s_zj.value[ZEXT4_FROZEN_COPY]);
++ zext4_tell_journal(sb, journal);
  err = jbd2_journal_load(journal);
 ...>
 }

@@ -278,15 +278,13 @@ static void call_checkpoint(struct fiber *f)
 	f->ret = zj_checkpoint(fx.zj, false);
 }
 
-/* One batch is stuck; lanes bring the others home. S waits for all of them. */
-static void lanes_help_with_full_batches(void)
+/* Three batches; the first is stuck in the device. */
+static struct fiber *checkpoint_with_a_stuck_batch(u32 nr)
 {
-	const u32 nr = 12;
 	struct fiber *f;
 	handle_t *h;
 
-	OPEN();
-	fx.zj->batch_size = 4;
+	fx.zj->batch_size = nr / 3;
 	h = start(0, nr);
 	for (u32 i = 0; i < nr; i++)
 		put(h, BLOCK + i, 7);
@@ -296,19 +294,47 @@ static void lanes_help_with_full_batches(void)
 	f = GO(call_checkpoint);
 	settle();
 	assert_false(f->done);
-	for (u32 i = 4; i < nr; i++)
+	return f;
+}
+
+/* S waits for all batches, whoever brings them home. */
+static void lanes_help_while_space_is_short(void)
+{
+	const u32 nr = 12;
+	struct fiber *f;
+
+	OPEN();
+	atomic_inc(&fx.zj->space_waiters);
+	f = checkpoint_with_a_stuck_batch(nr);
+	for (u32 i = nr / 3; i < nr; i++)
 		assert_int_equal(home_val(BLOCK + i), 7);
 	assert_int_equal(fx.zj->trimmed, 1);
 	assert_int_equal(stamp_on_disk(), 1);
 	release();
 	join(f);
+	atomic_dec(&fx.zj->space_waiters);
 	assert_int_equal(f->ret, 0);
 	assert_int_equal(fx.zj->trimmed, 2);
 	assert_int_equal(home_val(BLOCK), 7);
 	close_journal();
 }
 
-/* A write that fails in a lane's hands is the checkpoint's failure all the same. */
+/* An fsync of the lane would have to wait for a whole batch. */
+static void lanes_do_not_help_while_there_is_space(void)
+{
+	const u32 nr = 12;
+	struct fiber *f;
+
+	OPEN();
+	f = checkpoint_with_a_stuck_batch(nr);
+	assert_int_equal(home_val(BLOCK + nr - 1), 0);
+	release();
+	join(f);
+	assert_int_equal(home_val(BLOCK + nr - 1), 7);
+	assert_int_equal(fx.zj->trimmed, 2);
+	close_journal();
+}
+
 static void write_that_fails_in_a_lanes_batch_aborts(void)
 {
 	handle_t *h;
@@ -407,7 +433,8 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(write_that_fails_is_made_good_by_a_new_image),
 	CORE_TEST(what_write_back_brought_home_is_let_go),
 	CORE_TEST(more_than_a_batch_goes_home),
-	CORE_TEST(lanes_help_with_full_batches),
+	CORE_TEST(lanes_help_while_space_is_short),
+	CORE_TEST(lanes_do_not_help_while_there_is_space),
 	CORE_TEST(write_that_fails_in_a_lanes_batch_aborts),
 	CORE_TEST(space_that_runs_short_closes_what_keeps_s_back),
 	CORE_TEST(half_a_log_starts_the_background_thread),
