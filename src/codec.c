@@ -33,8 +33,7 @@ static u32 zj_max_seg_blocks(u32 block_size)
 	return max_t(u32, ZJ_SEG_BYTES / block_size, ZJ_SEG_BLOCKS);
 }
 
-/* crc32c of @len bytes, the four at @hole (the checksum's own) taken as zero. */
-static u32 zj_crc_without(u32 seed, const void *buf, u32 len, u32 hole)
+u32 zj_crc_without(u32 seed, const void *buf, u32 len, u32 hole)
 {
 	static const u8 zero[4];
 	u32 crc;

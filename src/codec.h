@@ -29,6 +29,9 @@ struct zj_chunk {
 	u64	commit_sec;	/* wall clock at freeze */
 };
 
+/* crc32c of @len bytes, the four at @hole (the checksum's own) taken as zero. */
+u32 zj_crc_without(u32 seed, const void *buf, u32 len, u32 hole);
+
 /* Checksum seed of a log: crc32c over uuid, then over the generation. */
 u32 zj_seed(const u8 *uuid, u64 generation);
 

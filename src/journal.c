@@ -181,23 +181,12 @@ static int choose_geometry(struct zj_journal *zj)
 	return 0;
 }
 
-static int check_stock_log(struct zj_journal *zj)
-{
-	struct zj_jbd2_super *sb = zj->front.j_superblock;
-	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
-
-	if (zj_journal_is_live(&zj->front) || !sb->s_start)
-		return 0;
-	zj_err(zj, "the journal holds changes of stock ext4%s; mount it once as ext4, or run e2fsck, then try again\n",
-	       incompat & ZJ_JBD2_INCOMPAT_FAST_COMMIT ? " (fast commit)" : "");
-	return -EUCLEAN;
-}
-
 static int recover(struct zj_journal *zj)
 {
 	int err;
 
-	if (!zj_journal_is_live(&zj->front))
+	/* Lanes, or a log in stock's format: ours, or left by stock ext4. */
+	if (!zj_journal_is_live(&zj->front) && !zj->front.j_superblock->s_start)
 		return 0;
 	err = zj_recover_device(zj);
 	if (err)
@@ -224,19 +213,18 @@ static int start(struct zj_journal *zj)
  * zj_journal_load() - recover if need be, then open for handles
  * @journal: the front, from zj_journal_init_inode()
  *
- * Nothing is written unless lanes have to be recovered.
+ * Nothing is written unless a log has to be recovered.
  *
- * Return: 0; -EUCLEAN for a log of stock's; -ENOSPC for a journal that is too
- * small; or another error. zj_journal_destroy() cleans up in any case.
+ * Return: 0; -EUCLEAN for a log that is damaged, or that only stock ext4 can
+ * replay; -ENOSPC for a journal that is too small; or another error.
+ * zj_journal_destroy() cleans up in any case.
  */
 int zj_journal_load(journal_t *journal)
 {
 	struct zj_journal *zj = to_zj(journal);
 	int err;
 
-	err = check_stock_log(zj);
-	if (!err)
-		err = choose_geometry(zj);
+	err = choose_geometry(zj);
 	if (!err)
 		err = map_journal(zj);
 	if (!err)
@@ -273,8 +261,10 @@ int zj_journal_wipe(journal_t *journal, int write)
 	if (zj_journal_is_live(journal) || !journal->j_superblock->s_start)
 		return 0;
 	zj_notice(zj, "ignoring the stock journal's log: the file system is clean\n");
-	if (!write)
+	if (!write) {
+		zj_clean_jbd2_super(journal->j_superblock);
 		return 0;
+	}
 	return zj_make_clean(zj);
 }
 EXPORT_SYMBOL_GPL(zj_journal_wipe);

@@ -78,11 +78,28 @@ static const struct zj_io_ops load_ops = {
 	.msg		= load_msg,
 };
 
+/* Stock's log: the next transaction gets a number that none of it has. */
+static int recover_stock(struct zj_journal *zj, u64 blocks)
+{
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	u32 sequence;
+	int err;
+
+	err = zj_recover_jbd2(&load_ops, zj, sb, zj->front.j_total_len, blocks,
+			      false, &zj->recovered, &sequence);
+	if (!err) {
+		mutex_lock(&zj->super_lock);
+		sb->s_sequence = cpu_to_be32(sequence);
+		mutex_unlock(&zj->super_lock);
+	}
+	return err;
+}
+
 /**
- * zj_recover_device() - replay live lanes at mount
- * @zj: the journal, mapped; its block 0 says that lanes are live
+ * zj_recover_device() - replay a live log at mount, lanes or stock's
+ * @zj: the journal, mapped; its block 0 says that the log is live
  *
- * Return: 0 with everything home and the log empty, or a negative error with
+ * Return: 0 with everything home and the log to be marked empty, or a negative error with
  * nothing changed that a second try could not do again.
  */
 int zj_recover_device(struct zj_journal *zj)
@@ -97,8 +114,12 @@ int zj_recover_device(struct zj_journal *zj)
 		zj_err(zj, "recovery needs a writable device\n");
 		return -EROFS;
 	}
-	err = zj_recover(&load_ops, zj, zj->geo.uuid, zj->front.j_blocksize,
-			 zj->front.j_total_len, blocks, false, st);
+	if (zj_journal_is_live(&zj->front))
+		err = zj_recover(&load_ops, zj, zj->geo.uuid,
+				 zj->front.j_blocksize, zj->front.j_total_len,
+				 blocks, false, st);
+	else
+		err = recover_stock(zj, blocks);
 	if (err) {
 		zj_err(zj, "recovery failed: error %d; nothing was lost, the log is kept\n",
 		       err);

@@ -7,6 +7,8 @@
  *   graph.c     groups chunks to components, finds the valid ones
  *   replay.c    picks the newest image of every block, then writes
  *
+ * recovery_jbd2.c does the first three for a log in stock's format.
+ *
  * Only the second half of replay.c writes.
  */
 #ifndef ZJ_RECOVERY_INT_H
@@ -61,6 +63,7 @@ struct zj_rec_image {
 	u32	csum;		/* of the image as logged */
 	u16	flags;		/* ZJ_TAG_* */
 	bool	valid;		/* its component is valid */
+	bool	bad;		/* JBD2: not what its tag says, so must be revoked */
 };
 
 /**
@@ -126,6 +129,7 @@ static inline int zj_cmp(u64 a, u64 b)
 int zj_scan(struct zj_recovery *r);
 int zj_graph(struct zj_recovery *r);
 int zj_choose(struct zj_recovery *r);
+int zj_write_home(struct zj_recovery *r);
 int zj_replay(struct zj_recovery *r);
 
 #endif /* ZJ_RECOVERY_INT_H */

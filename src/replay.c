@@ -102,7 +102,7 @@ static void zj_apply_revokes(struct zj_recovery *r)
 }
 
 /* Leave one image per block to be written: the newest, unless revoked. */
-static void zj_keep_newest(struct zj_recovery *r)
+static int zj_keep_newest(struct zj_recovery *r)
 {
 	struct zj_rec_image *image = r->images.items;
 	u32 i, first = 0, kept = 0;
@@ -112,13 +112,20 @@ static void zj_keep_newest(struct zj_recovery *r)
 
 		if (i + 1 < r->images.nr && image[i + 1].block == image[i].block)
 			continue;
-		for (; first <= i; first++)
-			r->stats->revoked += image[first].stamp <= newest->revoked;
+		for (; first <= i; first++) {
+			if (image[first].stamp <= newest->revoked)
+				r->stats->revoked++;
+			else if (image[first].bad)
+				return zj_corrupt(r, "image of block %llu in journal block %u: wrong checksum",
+						  image[first].block,
+						  image[first].log_block);
+		}
 		if (newest->stamp > newest->revoked)
 			image[kept++] = *newest;
 	}
 	r->images.nr = kept;
 	r->stats->replayed = kept;
+	return 0;
 }
 
 /* The journal never logs itself: that would overwrite what is still to be read. */
@@ -152,8 +159,7 @@ int zj_choose(struct zj_recovery *r)
 	if (err)
 		return err;
 	zj_apply_revokes(r);
-	zj_keep_newest(r);
-	return 0;
+	return zj_keep_newest(r);
 }
 
 /* A write failed: what is home already is valid, so starting over is safe. */
@@ -200,7 +206,8 @@ static int zj_replay_image(struct zj_recovery *r,
 	return err ? zj_write_failed(r, err, "a block home", image->block) : 0;
 }
 
-int zj_replay(struct zj_recovery *r)
+/* The images that were chosen, durably; the log is still the same. */
+int zj_write_home(struct zj_recovery *r)
 {
 	const struct zj_rec_image *image = r->images.items;
 	u32 i;
@@ -215,7 +222,15 @@ int zj_replay(struct zj_recovery *r)
 	err = r->ops->flush_home(r->ctx);
 	if (err)
 		return zj_write_failed(r, err, "the device's cache back", 0);
+	return 0;
+}
 
+int zj_replay(struct zj_recovery *r)
+{
+	int err = zj_write_home(r);
+
+	if (err)
+		return err;
 	/* One sector with a new generation, and every record is stale. */
 	r->geo.generation++;
 	zj_encode_log_super(&r->geo, r->buf);

@@ -97,4 +97,28 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
 	       u32 block_size, u32 journal_blocks, u64 fs_blocks,
 	       bool dry_run, struct zj_recovery_stats *stats);
 
+/**
+ * zj_recover_jbd2() - the same for a log in stock's format
+ * @ops: the host's I/O; write_log is not used
+ * @ctx: passed through to @ops
+ * @sb: block 0 of the journal, checked, s_start not 0
+ * @journal_blocks: length of the journal
+ * @fs_blocks: blocks that the device has room for
+ * @dry_run: check and count only, write nothing
+ * @stats: filled in, also on error as far as known
+ * @sequence: set to the number after the last transaction replayed
+ *
+ * Call only if block 0 does not carry ZJ_JBD2_INCOMPAT_LANES. On success all is
+ * home, durably; emptying the log by a new block 0 is left to the caller, who
+ * gives the next transaction a number above @sequence.
+ *
+ * Context: process context, sleeps.
+ * Return: 0; -EUCLEAN with a message naming the damage, or fast commits, which
+ * only stock can replay; -ENOMEM; or the error of a failed operation.
+ */
+int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
+		    const struct zj_jbd2_super *sb, u32 journal_blocks,
+		    u64 fs_blocks, bool dry_run,
+		    struct zj_recovery_stats *stats, u32 *sequence);
+
 #endif /* ZJOURNAL_RECOVERY_H */

@@ -70,11 +70,6 @@ do {									\
 #define str_plural(n)		((n) == 1 ? "" : "s")
 #define div_u64(a, b)		((u64)(a) / (u32)(b))
 
-#define cpu_to_be16		__cpu_to_be16
-#define be16_to_cpu		__be16_to_cpu
-#define cpu_to_be64		__cpu_to_be64
-#define be64_to_cpu		__be64_to_cpu
-
 static inline int order_base_2(unsigned long n)
 {
 	return n > 1 ? ilog2(n - 1) + 1 : 0;
@@ -335,12 +330,6 @@ static inline int crypto_shash_update(struct shash_desc *desc, const void *data,
 
 	*state = crc32c(*state, data, len);
 	return 0;
-}
-
-/* Of checksums of version 1, which the yardstick does not turn on. */
-static inline u32 crc32_be(u32 crc, const void *data, size_t len)
-{
-	kl_fail("crc32_be() is not there: the journal has checksums of version 1");
 }
 
 /* ---- proc: nobody reads it ---- */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* load.c and journal.c: recovery at mount, what is refused there. */
+#include "codec_jbd2.h"
 #include "fixture.h"
 
 static const struct setup two = { .lanes = 2, .journal = 2048, .new = true };
@@ -136,18 +137,101 @@ static void set_super(u32 start, u32 incompat)
 	disk_set(fx.disk, jblock(0), &sb);
 }
 
-static void log_of_stock_is_refused(void)
+/* One transaction of stock's on the disk: block BLOCK becomes all @val. */
+static void put_stock_log(u32 start, u8 val, bool commit)
+{
+	struct zj_jbd2_image tag = { .block = BLOCK };
+	u8 block[DISK_BLOCK], image[DISK_BLOCK];
+	struct zj_jbd2_log log;
+
+	set_super(start, 0);
+	zj_jbd2_log_of((const void *)fx.disk->seen[jblock(0)], &log);
+	memset(image, val, sizeof(image));
+	memset(block, 0, sizeof(block));
+	tag.csum = zj_jbd2_image_csum(&log, 7, image);
+	zj_jbd2_put_header(block, ZJ_JBD2_DESCRIPTOR, 7);
+	zj_jbd2_put_tag(&log, block, 0, true, &tag);
+	zj_jbd2_seal(&log, block);
+	disk_set(fx.disk, jblock(start), block);
+	disk_set(fx.disk, jblock(zj_jbd2_step(&log, start, 1)), image);
+	if (!commit)
+		return;
+	memset(block, 0, sizeof(block));
+	zj_jbd2_put_commit(&log, block, 7, 1000, 0);
+	disk_set(fx.disk, jblock(zj_jbd2_step(&log, start, 2)), block);
+}
+
+static void log_of_stock_is_recovered(void)
+{
+	const struct zj_jbd2_super *sb;
+	struct buffer_head *bh;
+	struct image *image;
+
+	make_disk(&two);
+	/* Over the end of the ring. */
+	put_stock_log(two.journal - 1, 5, true);
+	bh = buffer(BLOCK);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(bh->b_data[0], 5);
+	brelse(bh);
+	assert_int_equal(fx.zj->recovered.transactions, 1);
+	image = cut_power();
+	assert_false(image_is_live(image));
+	assert_int_equal(image_val(image, BLOCK), 5);
+	assert_true(written(BLOCK, 0) < written(jblock(0), 0));
+	sb = (const void *)image->block[jblock(0)];
+	assert_true(be32_to_cpu(sb->s_sequence) > 7);
+	image_free(image);
+	change(0, BLOCK, 6);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 6);
+	close_journal();
+}
+
+static void log_of_stock_without_commit_is_empty(void)
 {
 	make_disk(&two);
-	set_super(1, 0);
+	put_stock_log(1, 5, false);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(home_val(BLOCK), 0);
+	assert_int_equal(fx.zj->recovered.discarded, 1);
+	close_journal();
+}
+
+static void damaged_log_of_stock_is_refused(void)
+{
+	u8 bad[DISK_BLOCK];
+
+	make_disk(&two);
+	put_stock_log(1, 5, true);
+	memset(bad, 6, sizeof(bad));
+	disk_set(fx.disk, jblock(2), bad);
 	assert_int_equal(mount_journal(), -EUCLEAN);
-	assert_true(said("mount it once as ext4"));
+	assert_true(said("image of block 8 in journal block 2: wrong checksum"));
 	assert_int_equal(now(), 0);
 	discard_disk();
 	make_disk(&two);
-	set_super(1, ZJ_JBD2_INCOMPAT_FAST_COMMIT);
+	set_super(two.journal, 0);
 	assert_int_equal(mount_journal(), -EUCLEAN);
-	assert_true(said("fast commit"));
+	assert_true(said("it starts at block"));
+	discard_disk();
+}
+
+static void fast_commits_of_stock_are_refused(void)
+{
+	const struct { __le16 tag, len; __le32 features, tid; } head = {
+		cpu_to_le16(9), cpu_to_le16(8), 0, cpu_to_le32(7),
+	};
+	u8 block[DISK_BLOCK] = { };
+
+	make_disk(&two);
+	set_super(1, ZJ_JBD2_INCOMPAT_FAST_COMMIT);
+	memcpy(block, &head, sizeof(head));
+	disk_set(fx.disk, jblock(two.journal - ZJ_JBD2_FC_BLOCKS + 1), block);
+	assert_int_equal(mount_journal(), -EUCLEAN);
+	assert_true(said("fast commits"));
+	assert_true(said("mount it once as ext4"));
+	assert_int_equal(now(), 0);
 	discard_disk();
 }
 
@@ -168,7 +252,12 @@ static void log_of_stock_is_wiped_when_ext4_says_so(void)
 	set_super(1, 0);
 	journal = init_only();
 	assert_int_equal(zj_journal_wipe(journal, 0), 0);
+	/* For this mount it is, though the device is read-only. */
+	assert_int_equal(journal->j_superblock->s_start, 0);
 	assert_int_equal(now(), 0);
+	assert_int_equal(zj_journal_destroy(journal), 0);
+	buf_reclaim(fx.disk, jblock(0));
+	journal = init_only();
 	assert_int_equal(zj_journal_wipe(journal, 1), 0);
 	assert_int_equal(writes_of(jblock(0), 0), 1);
 	assert_int_equal(zj_journal_destroy(journal), 0);
@@ -267,7 +356,10 @@ CORE_TESTS(load,
 	CORE_TEST(recovery_on_a_read_only_device_is_refused),
 	CORE_TEST(recovery_that_cannot_write_keeps_the_log),
 	CORE_TEST(log_of_four_lanes_is_recovered_by_one),
-	CORE_TEST(log_of_stock_is_refused),
+	CORE_TEST(log_of_stock_is_recovered),
+	CORE_TEST(log_of_stock_without_commit_is_empty),
+	CORE_TEST(damaged_log_of_stock_is_refused),
+	CORE_TEST(fast_commits_of_stock_are_refused),
 	CORE_TEST(log_of_stock_is_wiped_when_ext4_says_so),
 	CORE_TEST(live_lanes_are_never_wiped),
 	CORE_TEST(hole_in_the_journal_inode_is_refused),

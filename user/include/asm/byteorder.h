@@ -12,6 +12,10 @@
 #define le64_to_cpu	__le64_to_cpu
 #define cpu_to_be32	__cpu_to_be32
 #define be32_to_cpu	__be32_to_cpu
+#define cpu_to_be16	__cpu_to_be16
+#define be16_to_cpu	__be16_to_cpu
+#define cpu_to_be64	__cpu_to_be64
+#define be64_to_cpu	__be64_to_cpu
 
 static inline void be32_add_cpu(__be32 *p, __u32 n)
 {
