@@ -153,6 +153,7 @@ static int info_show(struct seq_file *seq, void *unused)
 	unsigned int i;
 
 	show_total(seq, zj);
+	seq_printf(seq, "log: %s\n", zj->log->name);
 	seq_printf(seq, "segments: %u of %u blocks, %u free\n", zj->geo.nr_segs,
 		   zj->geo.seg_blocks, READ_ONCE(zj->nr_pool));
 	seq_printf(seq, "stamps: %llu newest, %llu trimmed\n",

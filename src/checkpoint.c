@@ -315,7 +315,8 @@ static int trim(struct zj_journal *zj)
 	err = wb_failed(zj);
 	/* Its pre-flush makes the home writes durable. */
 	if (!err)
-		err = zj_trim_write(zj, stamp);
+		err = zj->log->trim(zj, list_last_entry(&dead, struct zj_component,
+							trim_link));
 	if (err) {
 		zj_err(zj, "checkpoint failed: error %d; the log is kept\n", err);
 		zj_abort(zj, err);

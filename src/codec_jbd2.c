@@ -70,6 +70,16 @@ u32 zj_jbd2_image_csum(const struct zj_jbd2_log *log, u32 sequence,
 
 /* ---- encode ---- */
 
+bool zj_jbd2_escape(void *image)
+{
+	const __be32 magic = cpu_to_be32(ZJ_JBD2_MAGIC);
+
+	if (memcmp(image, &magic, sizeof(magic)))
+		return false;
+	memset(image, 0, sizeof(magic));
+	return true;
+}
+
 void zj_jbd2_put_header(void *block, u32 type, u32 sequence)
 {
 	struct zj_jbd2_header *h = block;

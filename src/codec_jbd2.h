@@ -53,6 +53,9 @@ u32 zj_jbd2_revokes_per_block(const struct zj_jbd2_log *log);
 u32 zj_jbd2_image_csum(const struct zj_jbd2_log *log, u32 sequence,
 		       const void *image);
 
+/* Zero a leading magic number in the copy; false if there is none. */
+bool zj_jbd2_escape(void *image);
+
 void zj_jbd2_put_header(void *block, u32 type, u32 sequence);
 /* Tag @i of a descriptor block, the others before it; @image->flags: escaped. */
 void zj_jbd2_put_tag(const struct zj_jbd2_log *log, void *block, u32 i,

@@ -179,10 +179,14 @@ static int commit(struct zj_txn *txn)
 		return err;
 	wait_protected(txn);
 	copy_all(txn);
-	err = flush_data(txn);
+	/* Where a record of its own follows, the flush before that will do. */
+	if (!zj->log->record)
+		err = flush_data(txn);
 	if (!err && !zj_aborted(zj))
-		err = zj_log_write(txn);
+		err = zj->log->write(txn);
 	logged_all(txn);
+	if (!err && zj->log->record && !zj_aborted(zj))
+		err = zj->log->record(txn);
 	return err;
 }
 

@@ -12,6 +12,7 @@ static struct zj_journal *journal_alloc(void)
 
 	if (!zj)
 		return NULL;
+	zj->log = &zj_log_lanes;
 	rwlock_init(&zj->front.j_state_lock);
 	zj->front.j_commit_interval = JBD2_DEFAULT_MAX_COMMIT_AGE * HZ;
 	mutex_init(&zj->super_lock);
@@ -122,6 +123,13 @@ void zj_journal_set_frozen_copy(journal_t *journal, enum zj_frozen_copy when)
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_frozen_copy);
 
+void zj_journal_set_jbd2_log(journal_t *journal)
+{
+	to_zj(journal)->log = &zj_log_jbd2;
+	to_zj(journal)->lanes_wanted = 1;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_jbd2_log);
+
 void zj_journal_set_data_journaled(journal_t *journal)
 {
 	write_lock(&journal->j_state_lock);
@@ -161,7 +169,7 @@ static int choose_geometry(struct zj_journal *zj)
 	u32 wanted = clamp_t(u32, zj->lanes_wanted ?: num_online_cpus(), 1,
 			     ZJ_MAX_LANES);
 	u32 size = zj->front.j_blocksize, blocks, total;
-	u32 lanes = zj_fit_lanes(&zj->geo, zj->front.j_total_len, size, wanted);
+	u32 lanes = zj->log->fit(zj, wanted);
 
 	if (!lanes) {
 		zj_err(zj, "journal of %u blocks is too small, one lane needs %u; enlarge it: tune2fs -O ^has_journal, then tune2fs -J size=8\n",
@@ -201,7 +209,7 @@ static int start(struct zj_journal *zj)
 	zj->frozen_cache = zj_frozen_cache(zj->front.j_blocksize);
 	err = zj_revoke_init(zj);
 	if (!err)
-		err = zj_space_init(zj);
+		err = zj->log->init(zj);
 	if (!err)
 		err = zj_tenants_init(zj);
 	if (!err)

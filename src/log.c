@@ -7,8 +7,6 @@
  * other and there is no separate commit block (format.h).
  */
 #include "zj.h"
-#include <linux/bio.h>
-#include <linux/completion.h>
 
 /**
  * struct zj_plan - one chunk to be written; owned by the lane's thread
@@ -33,12 +31,7 @@ struct zj_log {
 	int		nr_parts;	/* images not placed yet */
 	int		nr_deps;	/* dependencies not placed yet */
 	int		nr_revokes;	/* revokes not placed yet */
-	struct bio	*bio;		/* being filled, or NULL */
-	u64		next;		/* device block that continues it */
-	blk_opf_t	opf;		/* of all bios */
-	atomic_t	pending;	/* bios in flight, and one for the builder */
-	struct completion done;		/* all bios have ended */
-	int		err;		/* of any bio */
+	struct zj_log_io io;		/* its output */
 };
 
 /* ---- planning ---- */
@@ -103,20 +96,6 @@ static void fill_revokes(struct zj_log *log, struct zj_plan *plan)
 	}
 }
 
-/* Forgotten blocks have no image. */
-static struct zj_part *skip_forgotten(struct zj_log *log, struct zj_part *part)
-{
-	while (!list_entry_is_head(part, &log->txn->parts, txn_link) &&
-	       !part->image)
-		part = list_next_entry(part, txn_link);
-	return part;
-}
-
-static struct zj_part *next_image(struct zj_log *log, struct zj_part *part)
-{
-	return skip_forgotten(log, list_next_entry(part, txn_link));
-}
-
 static void fill_tags(struct zj_log *log, struct zj_plan *plan)
 {
 	struct zj_tag *tag = zj_chunk_tags(plan->block, plan->chunk.nr_deps,
@@ -138,7 +117,7 @@ static void fill_tags(struct zj_log *log, struct zj_plan *plan)
 						      part->image,
 						      log->zj->geo.block_size));
 		tag->flags = cpu_to_le16(flags);
-		log->part = next_image(log, part);
+		log->part = zj_next_image(log->txn, part);
 	}
 }
 
@@ -186,53 +165,6 @@ static int plan_all(struct zj_log *log)
 
 /* ---- output ---- */
 
-static void log_put(struct zj_log *log)
-{
-	if (atomic_dec_and_test(&log->pending))
-		complete(&log->done);
-}
-
-static void log_end_io(struct bio *bio)
-{
-	struct zj_log *log = bio->bi_private;
-
-	if (bio->bi_status)
-		cmpxchg(&log->err, 0, blk_status_to_errno(bio->bi_status));
-	bio_put(bio);
-	log_put(log);
-}
-
-static void log_submit(struct zj_log *log)
-{
-	if (!log->bio)
-		return;
-	atomic_inc(&log->pending);
-	submit_bio(log->bio);
-	log->bio = NULL;
-}
-
-static void log_add(struct zj_log *log, u32 log_block, void *data)
-{
-	struct zj_journal *zj = log->zj;
-	u32 size = zj->geo.block_size;
-	u64 block = zj->map[log_block];
-
-	if (log->bio && (block != log->next ||
-			 !bio_add_page(log->bio, virt_to_page(data), size,
-				       offset_in_page(data))))
-		log_submit(log);
-	if (!log->bio) {
-		log->bio = bio_alloc(zj->front.j_dev, BIO_MAX_VECS, log->opf,
-				     GFP_NOFS);
-		log->bio->bi_iter.bi_sector = block * (size >> SECTOR_SHIFT);
-		log->bio->bi_private = log;
-		log->bio->bi_end_io = log_end_io;
-		__bio_add_page(log->bio, virt_to_page(data), size,
-			       offset_in_page(data));
-	}
-	log->next = block + 1;
-}
-
 static void emit(struct zj_log *log, struct zj_plan *plan)
 {
 	struct zj_log_geometry *geo = &log->zj->geo;
@@ -247,33 +179,25 @@ static void emit(struct zj_log *log, struct zj_plan *plan)
 	fill_tags(log, plan);
 	part = plan->first;
 	zj_encode_chunk(geo, log->zj->seed, &plan->chunk, plan->block);
-	log_add(log, block++, plan->block);
+	zj_log_io_add(&log->io, block++, plan->block);
 	for (i = 0; i < plan->chunk.nr_tags; i++) {
-		log_add(log, block++, part->image);
-		part = next_image(log, part);
+		zj_log_io_add(&log->io, block++, part->image);
+		part = zj_next_image(log->txn, part);
 	}
 }
 
 static int emit_all(struct zj_log *log)
 {
 	struct zj_plan *plan;
-	struct blk_plug plug;
-	bool fua = zj_needs_flush(log->zj) && bdev_fua(log->zj->front.j_dev);
+	bool fua = zj_log_fua(log->zj);
 
 	if (!fua)
 		zj_flush_expected(log->txn->lane);
-	log->opf = REQ_OP_WRITE | REQ_SYNC | REQ_META | (fua ? REQ_FUA : 0);
-	atomic_set(&log->pending, 1);
-	init_completion(&log->done);
-	blk_start_plug(&plug);
+	zj_log_io_begin(&log->io, log->zj, fua ? REQ_FUA : 0);
 	list_for_each_entry(plan, &log->chunks, link)
 		emit(log, plan);
-	log_submit(log);
-	blk_finish_plug(&plug);
-	log_put(log);
-	wait_for_completion_io(&log->done);
 	log->txn->cached = !fua;
-	return log->err;
+	return zj_log_io_end(&log->io);
 }
 
 static void plan_free(struct zj_log *log)
@@ -284,24 +208,6 @@ static void plan_free(struct zj_log *log)
 		kmem_cache_free(log->zj->frozen_cache, plan->block);
 		kfree(plan);
 	}
-}
-
-/* From here on accessors of live images wait: only the log I/O may follow. */
-static void settle_images(struct zj_log *log)
-{
-	struct zj_part *part;
-	void *copy = NULL;
-
-	list_for_each_entry(part, &log->txn->parts, txn_link) {
-		if (!zj_part_test(part, ZJ_PART_MODIFIED))
-			continue;
-		if (!copy)
-			copy = kmem_cache_alloc(log->zj->frozen_cache,
-						GFP_NOFS | __GFP_NOFAIL);
-		zj_part_image(log->zj, part, &copy);
-	}
-	if (copy)
-		kmem_cache_free(log->zj->frozen_cache, copy);
 }
 
 static void count_entries(struct zj_log *log)
@@ -339,10 +245,8 @@ int zj_log_write(struct zj_txn *txn)
 	err = plan_all(&log);
 	lane->stats.headers += txn->nr_chunks;
 	if (!err) {
-		settle_images(&log);
-		log.part = skip_forgotten(&log, list_first_entry(&txn->parts,
-								 struct zj_part,
-								 txn_link));
+		zj_settle_images(txn);
+		log.part = zj_first_image(txn);
 		log.dep = list_first_entry(&txn->comp->deps, struct zj_dep,
 					   comp_link);
 		log.revoke = list_first_entry(&txn->revokes, struct zj_revoke,
@@ -353,41 +257,31 @@ int zj_log_write(struct zj_txn *txn)
 	return err;
 }
 
-static struct page *page_of(void *buf)
+/* ---- this format's place in the journal ---- */
+
+static u32 lanes_fit(struct zj_journal *zj, u32 wanted)
 {
-	return is_vmalloc_addr(buf) ? vmalloc_to_page(buf) : virt_to_page(buf);
+	return zj_fit_lanes(&zj->geo, zj->front.j_total_len,
+			    zj->front.j_blocksize, wanted);
 }
 
-/**
- * zj_dev_rw() - read or write journal blocks, and wait
- * @zj: the journal
- * @block: first journal block
- * @nr: blocks
- * @buf: memory for them, from kmalloc or the frozen cache
- * @opf: REQ_OP_READ, or REQ_OP_WRITE with flags
- *
- * Past the buffer cache, which never sees the log.
- */
-int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
-	      blk_opf_t opf)
+static u32 lanes_blocks(const struct zj_journal *zj, u32 credits)
 {
-	u32 size = zj->front.j_blocksize, n;
-	struct bio *bio;
-	int err = 0;
-
-	for (; nr && !err; nr -= n) {
-		bio = bio_alloc(zj->front.j_dev, min_t(u32, nr, BIO_MAX_VECS),
-				opf | REQ_SYNC | REQ_META, GFP_NOFS);
-		bio->bi_iter.bi_sector = zj->map[block] * (size >> SECTOR_SHIFT);
-		for (n = 0; n < nr; n++, block++, buf += size) {
-			if (n && zj->map[block] != zj->map[block - 1] + 1)
-				break;
-			if (!bio_add_page(bio, page_of(buf), size,
-					  offset_in_page(buf)))
-				break;
-		}
-		err = submit_bio_wait(bio);
-		bio_put(bio);
-	}
-	return err;
+	return zj_txn_blocks(&zj->geo, credits);
 }
+
+static int lanes_trim(struct zj_journal *zj, const struct zj_component *last)
+{
+	return zj_trim_write(zj, last->stamp);
+}
+
+const struct zj_log_ops zj_log_lanes = {
+	.name		= "zj",
+	.fit		= lanes_fit,
+	.blocks		= lanes_blocks,
+	.room		= zj_seg_room,
+	.init		= zj_seg_init,
+	.go_live	= zj_lanes_go_live,
+	.trim		= lanes_trim,
+	.write		= zj_log_write,
+};

@@ -16,7 +16,7 @@
  */
 u32 zj_log_blocks(const struct zj_journal *zj, int credits)
 {
-	return zj_txn_blocks(&zj->geo, max(credits, 0));
+	return zj->log->blocks(zj, max(credits, 0));
 }
 
 static u32 lane_room(const struct zj_lane *lane)
@@ -58,6 +58,25 @@ static void take_segments(struct zj_lane *lane, u32 nr)
 }
 
 /**
+ * zj_seg_room() - blocks in a lane's hand, after it has taken what it needs
+ * @lane: the lane
+ * @need: blocks; segments are taken from the pool if it has fewer
+ *
+ * Context: lane->lock held; takes pool_lock.
+ */
+u32 zj_seg_room(struct zj_lane *lane, u32 need)
+{
+	u32 room = lane_room(lane);
+
+	if (need > room) {
+		take_segments(lane, DIV_ROUND_UP(need - room,
+						 lane->journal->geo.seg_blocks));
+		room = lane_room(lane);
+	}
+	return room;
+}
+
+/**
  * zj_space_get() - does the lane have room for more credits?
  * @lane: the lane
  * @credits: images to add to its running transaction
@@ -68,7 +87,6 @@ static void take_segments(struct zj_lane *lane, u32 nr)
  */
 bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
 {
-	u32 seg_blocks = lane->journal->geo.seg_blocks;
 	int running = lane->running ? lane->running->credits : 0;
 	u32 need, room;
 
@@ -77,11 +95,7 @@ bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
 	if (likely(lane->limit && !rsv && running + credits <= lane->limit))
 		return true;
 	need = lane_need(lane, credits, rsv);
-	room = lane_room(lane);
-	if (need > room) {
-		take_segments(lane, DIV_ROUND_UP(need - room, seg_blocks));
-		room = lane_room(lane);
-	}
+	room = lane->journal->log->room(lane, need);
 	if (need > room)
 		return false;
 	/* A credit more costs less than 17/16 of a block, and a few blocks once. */
@@ -254,10 +268,10 @@ bool zj_space_short(struct zj_journal *zj)
 }
 
 /**
- * zj_space_init() - all segments into the pool
+ * zj_seg_init() - all segments into the pool
  * @zj: the journal, geometry known
  */
-int zj_space_init(struct zj_journal *zj)
+int zj_seg_init(struct zj_journal *zj)
 {
 	u32 i;
 

@@ -118,7 +118,25 @@ static int format_log(struct zj_journal *zj)
 }
 
 /**
- * zj_make_live() - before the first chunk: tell everybody that lanes are in use
+ * zj_lanes_go_live() - the log is ours, of a new generation
+ * @zj: the journal
+ *
+ * Context: super_lock held.
+ */
+int zj_lanes_go_live(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = super_of(zj);
+	int err = format_log(zj);
+
+	if (err)
+		return err;
+	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+	sb->s_start = sb->s_first;
+	return zj_super_write(zj);
+}
+
+/**
+ * zj_make_live() - before the first record: tell everybody that the log is in use
  * @zj: the journal
  *
  * Context: sleeps; called by every commit, a read of one flag as a rule.
@@ -126,7 +144,6 @@ static int format_log(struct zj_journal *zj)
  */
 int zj_make_live(struct zj_journal *zj)
 {
-	struct zj_jbd2_super *sb = super_of(zj);
 	int err = 0;
 
 	/* Pairs with the store below: block 0 is durable then. */
@@ -134,13 +151,7 @@ int zj_make_live(struct zj_journal *zj)
 		return 0;
 	mutex_lock(&zj->super_lock);
 	if (!zj->live) {
-		err = format_log(zj);
-		if (!err) {
-			sb->s_feature_incompat |=
-				cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
-			sb->s_start = sb->s_first;
-			err = zj_super_write(zj);
-		}
+		err = zj->log->go_live(zj);
 		/* Pairs with the load above: geometry and seed are new. */
 		if (!err)
 			smp_store_release(&zj->live, true);
@@ -159,19 +170,21 @@ int zj_make_live(struct zj_journal *zj)
 int zj_make_clean(struct zj_journal *zj)
 {
 	struct zj_jbd2_super *sb = super_of(zj);
+	__be32 start, incompat;
 	int err = 0;
 
 	mutex_lock(&zj->super_lock);
 	if (sb->s_start) {
+		start = sb->s_start;
+		incompat = sb->s_feature_incompat;
 		zj_clean_jbd2_super(sb);
 		/* No commit is under way: nobody reads it now. */
 		WRITE_ONCE(zj->live, false);
 		err = zj_super_write(zj);
 		if (err) {
 			/* Still live on the device: the next try must write. */
-			sb->s_feature_incompat |=
-				cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
-			sb->s_start = sb->s_first;
+			sb->s_feature_incompat = incompat;
+			sb->s_start = start;
 		}
 	}
 	mutex_unlock(&zj->super_lock);
@@ -223,6 +236,12 @@ int zj_journal_check_available_features(journal_t *journal,
 }
 EXPORT_SYMBOL_GPL(zj_journal_check_available_features);
 
+/* A ring in use goes on as it began: block 0 says how all of it is to be read. */
+static bool features_fixed(struct zj_journal *zj)
+{
+	return WARN_ON_ONCE(zj->log == &zj_log_jbd2 && zj->live);
+}
+
 /**
  * zj_journal_set_features() - features that stock would use on this journal
  * @journal: the front
@@ -230,8 +249,9 @@ EXPORT_SYMBOL_GPL(zj_journal_check_available_features);
  * @ro: read-only compatible ones
  * @incompat: incompatible ones
  *
- * They have no meaning for our log, which always has 64-bit blocks, checksums and
- * revokes; block 0 keeps them for the next stock mount.
+ * They have no meaning for lanes, which always have 64-bit blocks, checksums and
+ * revokes; block 0 keeps them for the next stock mount. A log in stock's format is
+ * written as they say.
  *
  * Return: 1 if all are known, else 0 and nothing is set.
  */
@@ -241,6 +261,8 @@ int zj_journal_set_features(journal_t *journal, unsigned long compat,
 	struct zj_jbd2_super *sb = journal->j_superblock;
 
 	if (!zj_journal_check_available_features(journal, compat, ro, incompat))
+		return 0;
+	if (features_fixed(to_zj(journal)))
 		return 0;
 	mutex_lock(&to_zj(journal)->super_lock);
 	if (incompat & (ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3)) {
@@ -262,6 +284,8 @@ void zj_journal_clear_features(journal_t *journal, unsigned long compat,
 {
 	struct zj_jbd2_super *sb = journal->j_superblock;
 
+	if (features_fixed(to_zj(journal)))
+		return;
 	mutex_lock(&to_zj(journal)->super_lock);
 	sb->s_feature_compat &= ~cpu_to_be32(compat);
 	sb->s_feature_incompat &= ~cpu_to_be32(incompat);

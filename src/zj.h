@@ -17,6 +17,7 @@
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
 #include <linux/blkdev.h>
+#include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -27,6 +28,7 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 #include "codec.h"
+#include "codec_jbd2.h"
 
 #define ZJ_REVOKE_HASH_BITS	12
 /* Components of a lane that are frozen and not yet valid (rule N7). */
@@ -167,6 +169,8 @@ struct zj_txn {
 
 	u32		nr_chunks;	/* lane thread; of this member's record */
 	bool		cached;		/* lane thread; record written without FUA */
+	void		*record;	/* lane thread, log=jbd2; its commit block, or NULL */
+	u32		record_at;	/* lane thread, log=jbd2; journal block of that */
 	bool		valid;		/* release store; waiters may go on */
 	struct rcu_head	rcu;		/* tid lookups */
 };
@@ -318,6 +322,58 @@ struct zj_flush {
 	wait_queue_head_t gather;	/* who leads waits for those to come */
 };
 
+/* ---- the log's format ---- */
+
+/**
+ * struct zj_log_ops - what differs between the log's formats
+ * @name: as in the mount option
+ * @fit: at load: fill in the geometry for so many lanes or fewer; 0: too small
+ * @blocks: log blocks that a transaction of so many images takes at worst
+ * @room: blocks that a lane may fill; gets it more if @need is more. lane->lock held
+ * @init: set up the space; all of it is free
+ * @go_live: make block 0 and what else there is say that the log is in use,
+ *	durably; super_lock held
+ * @trim: everything up to component @last is home: say so durably; ckpt_lock held
+ * @write: write a frozen member; by its lane's thread
+ * @record: write the commit record of what @write has written; NULL: @write does
+ *	that as well, so the data must be durable before it
+ */
+struct zj_log_ops {
+	const char *name;
+	u32 (*fit)(struct zj_journal *zj, u32 lanes);
+	u32 (*blocks)(const struct zj_journal *zj, u32 credits);
+	u32 (*room)(struct zj_lane *lane, u32 need);
+	int (*init)(struct zj_journal *zj);
+	int (*go_live)(struct zj_journal *zj);
+	int (*trim)(struct zj_journal *zj, const struct zj_component *last);
+	int (*write)(struct zj_txn *txn);
+	int (*record)(struct zj_txn *txn);
+};
+
+/**
+ * struct zj_ring - a log in stock's format, used round and round
+ */
+struct zj_ring {
+	struct zj_jbd2_log log;		/* super_lock, while not live */
+	u32		sequence;	/* immutable; number of a stamp 0 */
+	u32		head;		/* lane thread; next block to be written */
+	u32		tail;		/* ckpt_lock; oldest block that is needed */
+};
+
+/**
+ * struct zj_log_io - blocks on their way to the log; on a thread's stack
+ */
+struct zj_log_io {
+	struct zj_journal *zj;		/* immutable */
+	struct bio	*bio;		/* being filled, or NULL */
+	u64		next;		/* device block that continues it */
+	blk_opf_t	opf;		/* of all bios */
+	atomic_t	pending;	/* bios in flight, and one for the builder */
+	struct completion done;		/* all bios have ended */
+	int		err;		/* of any bio */
+	struct blk_plug	plug;
+};
+
 /* ---- the journal ---- */
 
 /**
@@ -330,7 +386,8 @@ struct zj_journal {
 	unsigned int	lanes_wanted;	/* option, before load; 0: one per CPU */
 	struct zj_tenant *tenants;	/* immutable once loaded */
 
-	struct zj_log_geometry geo;	/* super_lock to change */
+	const struct zj_log_ops *log;	/* immutable once loaded */
+	struct zj_log_geometry geo;	/* super_lock to change; jbd2: segments of a block */
 	u32		seed;		/* checksum seed; super_lock to change */
 	u64		*map;		/* immutable; device block of journal block */
 	struct buffer_head *sb_bh;	/* journal block 0 */
@@ -366,9 +423,10 @@ struct zj_journal {
 					/* guards the segments in no lane's hand */
 	struct zj_seg	*segs;		/* all of them */
 	struct list_head pool;		/* free ones */
-	u32		nr_pool;	/* length of pool */
+	u32		nr_pool;	/* length of pool; jbd2: free blocks of the ring */
 	struct list_head full;		/* filled ones, until trimmed */
 	u64		seg_seq;	/* last tenure given out */
+	struct zj_ring	ring;		/* log=jbd2 */
 	wait_queue_head_t wait_space;	/* segments came back */
 	atomic_t	space_waiters;	/* handle starts that wait for space */
 	struct list_head batches;	/* pool_lock; to be written home by anybody */
@@ -549,15 +607,26 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv);
 bool zj_space_next(struct zj_lane *lane);
 void zj_space_trim(struct zj_journal *zj, u64 trim_stamp);
 void zj_space_surplus(struct zj_lane *lane);
-int zj_space_init(struct zj_journal *zj);
+u32 zj_seg_room(struct zj_lane *lane, u32 need);
+int zj_seg_init(struct zj_journal *zj);
 void zj_space_exit(struct zj_journal *zj);
 bool zj_space_low(struct zj_journal *zj);
 bool zj_space_short(struct zj_journal *zj);
 
-/* ---- commit.c, log.c ---- */
+/* ---- commit.c, log.c, log_jbd2.c, log_io.c ---- */
+
+extern const struct zj_log_ops zj_log_lanes, zj_log_jbd2;
 
 int zj_lane_thread(void *arg);
 int zj_log_write(struct zj_txn *txn);
+bool zj_log_fua(struct zj_journal *zj);
+void zj_settle_images(struct zj_txn *txn);
+struct zj_part *zj_first_image(struct zj_txn *txn);
+struct zj_part *zj_next_image(struct zj_txn *txn, struct zj_part *part);
+void zj_log_io_begin(struct zj_log_io *io, struct zj_journal *zj,
+		     blk_opf_t flags);
+void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data);
+int zj_log_io_end(struct zj_log_io *io);
 int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
 	      blk_opf_t opf);
 
@@ -604,6 +673,7 @@ void zj_ordered_drop(struct zj_txn *txn);
 int zj_super_read(struct zj_journal *zj);
 int zj_super_write(struct zj_journal *zj);
 int zj_make_live(struct zj_journal *zj);
+int zj_lanes_go_live(struct zj_journal *zj);
 int zj_make_clean(struct zj_journal *zj);
 int zj_trim_write(struct zj_journal *zj, u64 trim_stamp);
 int zj_recover_device(struct zj_journal *zj);

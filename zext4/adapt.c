@@ -70,6 +70,13 @@ int zext4_check_mount(struct super_block *sb)
 	    zext4_check_bits(sb, "ro_compat", es->s_feature_ro_compat,
 			     ZEXT4_RO_COMPAT))
 		return -EINVAL;
+	if (sbi->s_zj.value[ZEXT4_LOG] == ZEXT4_LOG_JBD2 &&
+	    sbi->s_zj.given & BIT(ZEXT4_LANES) &&
+	    sbi->s_zj.value[ZEXT4_LANES] != 1) {
+		ext4_msg(sb, KERN_ERR,
+			 "log=jbd2 has one lane; give lanes=1, or leave one of the two out");
+		return -EINVAL;
+	}
 	if (ext4_has_feature_journal(sb) && !test_opt(sb, NOLOAD)) {
 		if (es->s_journal_inum)
 			return 0;
@@ -77,12 +84,23 @@ int zext4_check_mount(struct super_block *sb)
 			 "zext4 does not cover external journals; mount as ext4, or move the journal inside: tune2fs -O ^has_journal, then tune2fs -j");
 		return -EINVAL;
 	}
-	if (sbi->s_zj.given & BIT(ZEXT4_LANES)) {
+	if (sbi->s_zj.given & (BIT(ZEXT4_LANES) | BIT(ZEXT4_LOG))) {
 		ext4_msg(sb, KERN_ERR,
-			 "can't mount with lanes=, fs mounted w/o journal");
+			 "can't mount with lanes= or log=, fs mounted w/o journal");
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* Before the journal is loaded: how many lanes, and what the log looks like. */
+void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
+{
+	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
+
+	zj_journal_set_lanes(journal, options->value[ZEXT4_LANES]);
+	if (options->value[ZEXT4_LOG] == ZEXT4_LOG_JBD2)
+		zj_journal_set_jbd2_log(journal);
+	zext4_tell_journal(sb, journal);
 }
 
 /* Live lanes decide; the flag may lag behind them (hazard 19). */

@@ -19,6 +19,7 @@
 
 /* Mount. */
 int zext4_check_mount(struct super_block *sb);
+void zext4_set_up_journal(struct super_block *sb, journal_t *journal);
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
 bool zext4_unloaded_is_live(struct super_block *sb);
 

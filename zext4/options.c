@@ -23,6 +23,8 @@ static const char *const lane_by_words[] = { "cpu", "cgroup", "dir", NULL };
 /* In the order of enum zj_frozen_copy. */
 static const char *const frozen_copy_words[] = { "auto", "always", "never", NULL };
 
+static const char *const log_words[] = { "auto", "zj", "jbd2", NULL };
+
 static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_LANES] = {
 		.name = "lanes", .fixed = true,
@@ -44,6 +46,10 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_FROZEN_COPY] = {
 		.name = "frozen_copy", .words = frozen_copy_words,
 		.help = "auto, always or never",
+	},
+	[ZEXT4_LOG] = {
+		.name = "log", .words = log_words, .fixed = true,
+		.help = "auto, zj (lanes) or jbd2 (stock's format, with lanes=1)",
 	},
 };
 

@@ -474,6 +474,15 @@ enum zj_frozen_copy {
 void zj_journal_set_frozen_copy(journal_t *journal, enum zj_frozen_copy when);
 
 /**
+ * zj_journal_set_jbd2_log() - a log in stock's format, before zj_journal_load()
+ * @journal: the front
+ *
+ * It has one lane, whatever zj_journal_set_lanes() has said before. After a crash
+ * stock ext4 and e2fsck replay it.
+ */
+void zj_journal_set_jbd2_log(journal_t *journal);
+
+/**
  * zj_journal_set_data_journaled() - nothing that a handle relies on is outside the log
  * @journal: the front, loaded, no handle started yet
  *

@@ -57,8 +57,7 @@ ext4_load_journal(...)
 ext4_load_journal(...)
 {
 <...
-+ zj_journal_set_lanes(journal, EXT4_SB(sb)->s_zj.value[ZEXT4_LANES]);
-+ zext4_tell_journal(sb, journal);
++ zext4_set_up_journal(sb, journal);
  err = jbd2_journal_load(journal);
 ...>
 }

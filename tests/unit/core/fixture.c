@@ -235,7 +235,8 @@ static void make_super(void)
 	sb->s_maxlen = cpu_to_be32(fx.setup.journal);
 	sb->s_first = cpu_to_be32(1);
 	sb->s_sequence = cpu_to_be32(7);
-	sb->s_feature_incompat = cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V3);
+	sb->s_feature_incompat = cpu_to_be32(fx.setup.features ?:
+					     ZJ_JBD2_INCOMPAT_CSUM_V3);
 	sb->s_checksum_type = ZJ_JBD2_CRC32C;
 	sb->s_checksum = zj_jbd2_super_csum(sb);
 	disk_set(fx.disk, jblock(0), sb);
@@ -315,6 +316,8 @@ int mount_journal(void)
 	zj_journal_set_lanes(journal, fx.setup.lanes);
 	if (fx.setup.roaming)
 		zj_journal_set_roaming(journal, true);
+	if (fx.setup.jbd2)
+		zj_journal_set_jbd2_log(journal);
 	err = zj_journal_load(journal);
 	if (err)
 		zj_journal_destroy(journal);

@@ -50,6 +50,8 @@ struct setup {
 	bool	no_cache;	/* the device has no volatile cache */
 	bool	no_fua;		/* the device does not know FUA */
 	bool	roaming;	/* lanes are not of CPUs */
+	bool	jbd2;		/* a log in stock's format */
+	u32	features;	/* incompatible ones of the journal; 0: checksum 3 */
 	bool	new;		/* leave it as mounted: nothing committed yet */
 };
 

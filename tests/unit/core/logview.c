@@ -51,9 +51,14 @@ bool image_is_live(const struct image *image)
 	bool live = sb->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
 
 	assert_int_equal(sb->s_magic, cpu_to_be32(ZJ_JBD2_MAGIC));
-	assert_int_equal(sb->s_checksum, zj_jbd2_super_csum(sb));
-	assert_int_equal(live, !!sb->s_start);
-	return live;
+	if (sb->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 |
+						 ZJ_JBD2_INCOMPAT_CSUM_V3))
+		assert_int_equal(sb->s_checksum, zj_jbd2_super_csum(sb));
+	if (fx.setup.jbd2)
+		assert_false(live);
+	else
+		assert_int_equal(live, !!sb->s_start);
+	return sb->s_start;
 }
 
 u8 image_val(const struct image *image, u32 block)
@@ -120,8 +125,15 @@ static const struct zj_io_ops image_ops = {
 
 int recover_image(struct image *image)
 {
+	const struct zj_jbd2_super *sb = (const void *)image->block[jblock(0)];
+	u32 sequence;
+
 	if (!image_is_live(image))
 		return 0;
+	if (fx.setup.jbd2)
+		return zj_recover_jbd2(&image_ops, image, sb, fx.setup.journal,
+				       HOME_BLOCKS, false, &image->stats,
+				       &sequence);
 	return zj_recover(&image_ops, image, fx.sb.s_uuid.b, DISK_BLOCK,
 			  fx.setup.journal, HOME_BLOCKS, false, &image->stats);
 }

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""log=jbd2: after a crash stock ext4, e2fsck and zext4 recover the same file system."""
+
+import pathlib
+import sys
+
+import pytest
+
+import conftest
+import vm
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "jbd2"))
+from jbd2_images import (block0, build, by_e2fsck, by_us, copy, debugfs, difference,  # noqa: E402
+                         journal_blocks, run)
+
+pytestmark = pytest.mark.zext4
+
+LIVE = 0x40000000               # our bit in the journal's features
+MOUNT = "lanes=1,log=jbd2"
+
+
+def test_option(guest):
+    guest("""
+        mk /dev/vda; mnt /dev/vda log=jbd2
+        grep -q ' /mnt zext4.*log=jbd2' /proc/mounts || die "not shown: $(cat /proc/mounts)"
+        grep -q '^log: jbd2' /proc/fs/zjournal/*/info || die "no log: line"
+        grep -q 'in 1 lanes' /proc/fs/zjournal/*/info || die "more than one lane"
+        mount -o remount,log=zj /mnt 2>/dev/null && die "changed by a remount"
+        unmnt
+        mark refused
+        no_mnt zext4 /dev/vda lanes=2,log=jbd2; said 'log=jbd2 has one lane'
+        no_mnt zext4 /dev/vda log=ext3; said 'log= takes'
+        mnt /dev/vda log=zj; grep -q '^log: zj' /proc/fs/zjournal/*/info || die "not zj"; unmnt
+    """)
+
+
+LOADS = {
+    # What /mnt sees before the power goes.
+    "tree": "known_tree; fsctl syncfs /mnt; for i in 1 2 3 4 5; do mkdir /mnt/d$i; fsctl fsync /mnt/d$i; done",
+    "revokes": """
+        mkdir /mnt/many; for i in $(seq 60); do mkdir /mnt/many/d$i; done; fsctl syncfs /mnt
+        rm -rf /mnt/many; fsctl syncfs /mnt
+        dd if=/dev/zero of=/mnt/data bs=4k count=80 2>/dev/null; fsctl fsync /mnt/data
+        mkdir /mnt/again; for i in $(seq 40); do mkdir /mnt/again/d$i; done; fsctl fsync /mnt/again
+    """,
+    "wrap": """
+        for n in $(seq 12); do
+            stress -p 2 -n 150 -s $n /mnt >/dev/null || die stress; fsctl syncfs /mnt
+        done
+        for i in 1 2 3; do mkdir /mnt/last$i; fsctl fsync /mnt/last$i; done
+    """,
+    "escape": r"""
+        for i in $(seq 200); do printf '\300\073\071\230\000\000\000\002'; dd if=/dev/zero bs=4088 count=1 2>/dev/null; done >/tmp/magic
+        cp /tmp/magic /mnt/magic; fsctl fsync /mnt/magic
+    """,
+}
+OPTIONS = {"escape": ",data=journal"}
+
+
+def live_log(image):
+    """What block 0 says: it is in use, and not by us alone."""
+    with open(image, "rb") as f:
+        f.seek(block0(image))
+        sb = f.read(1024)
+    word = [int.from_bytes(sb[i:i + 4], "big") for i in range(0, 96, 4)]
+    assert word[7] != 0, "the log is not live"
+    assert not word[10] & LIVE, "our own feature bit"
+    return word
+
+
+def four_ways(image, tool, guest_disks):
+    """The image as e2fsck, our reader, a stock mount and a zext4 mount recover it."""
+    paths = [copy(image, "stock.img"), copy(image, "zext4.img")]
+    with conftest.new_vm(disks=[vm.Disk(str(p)) for p in paths]) as machine:
+        result = machine.sh("""
+            mount -t ext4 -o ro /dev/vda /mnt || die "stock mount"; umount /mnt
+            mount -t zext4 -o ro /dev/vdb /mnt || die "zext4 mount"; umount /mnt
+        """)
+        assert result, result.out
+        machine.check_console()
+    return {"e2fsck": by_e2fsck(image), "reader": by_us(image, tool)[0], "stock": paths[0], "zext4": paths[1]}
+
+
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("mkfs", ["-J size=4", "-J size=4 -O ^metadata_csum,^64bit"])
+def test_recovered_by_strangers(tmp, load, mkfs):
+    """A power cut of the whole machine."""
+    image = str(tmp / "disk.img")
+    with conftest.new_vm(disks=[vm.Disk(image, size="128M")]) as machine:
+        result = machine.sh(f"mk /dev/vda {mkfs}; mnt /dev/vda {MOUNT}{OPTIONS.get(load, '')}\n{LOADS[load]}")
+        assert result, result.out
+        machine.check_console()
+        machine.kill()
+    word = live_log(image)
+    log = debugfs(image, "logdump -a")
+    assert "Found expected sequence" in log, log
+    if load == "escape":
+        assert "(flags 0x3)" in log or "(flags 0x1)" in log, "nothing was escaped"
+    if load == "revokes":
+        assert "Revoke FS block" in log, "nothing was revoked"
+    if load == "wrap":
+        assert word[6] > 15, "too few transactions"
+    skip = journal_blocks(image)
+    ways = four_ways(image, build(), None)
+    assert difference(image, ways["e2fsck"], skip), "nothing was in the log"
+    for name, path in ways.items():
+        wrong = difference(ways["e2fsck"], path, skip)
+        assert not wrong, f"{name}: blocks {wrong[:10]} differ from e2fsck's"
+        run("e2fsck", "-fn", path)
