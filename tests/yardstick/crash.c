@@ -106,9 +106,7 @@ static void judge_units(struct outcome *o, u32 at)
 
 /* ---- recovery ---- */
 
-/* Mount and unmount a disk; @fs is to be freed. */
-static void recover(struct fs *fs, const struct disk_image *image, u64 seed,
-		    struct outcome *o)
+int recover_disk(struct fs *fs, const struct disk_image *image, u64 seed)
 {
 	struct sim_config config = {
 		.seed = seed, .cpus = 1, .granularity = 100000,
@@ -122,9 +120,17 @@ static void recover(struct fs *fs, const struct disk_image *image, u64 seed,
 	err = fs_mount(fs);
 	if (!err)
 		err = fs_unmount(fs);
+	sim_end();
+	return err;
+}
+
+static void recover(struct fs *fs, const struct disk_image *image, u64 seed,
+		    struct outcome *o)
+{
+	int err = recover_disk(fs, image, seed);
+
 	if (err)
 		find(o, "recovery fails: error %d", err);
-	sim_end();
 	recoveries++;
 	for (u32 b = 1; b < LOAD_HOME; b++)
 		o->block[b] = (const void *)fs->disk->seen[b];
@@ -174,6 +180,19 @@ static void crash_recovery(struct fs *fs, struct disk_image *image,
 	fs_free(&again);
 }
 
+/* The other program must come to the same file system. */
+static void ask_stranger(const struct disk_image *image, struct outcome *o)
+{
+	u8 home[LOAD_HOME * DISK_BLOCK];
+	int err = stranger_recover(image, home);
+
+	if (err)
+		find(o, "%s fails: error %d", yard.stranger, err);
+	for (u32 b = 1; b < LOAD_HOME; b++)
+		if (memcmp(home + b * DISK_BLOCK, o->block[b], DISK_BLOCK))
+			find(o, "%s has another block %u", yard.stranger, b);
+}
+
 static void one_state(const struct disk_walk *w, u32 at, struct sim_rand *rand,
 		      struct disk_image *image)
 {
@@ -184,6 +203,8 @@ static void one_state(const struct disk_walk *w, u32 at, struct sim_rand *rand,
 	walk_crash(w, rand, image);
 	recover(&fs, image, sim_rand(rand), &o);
 	judge(&o, at);
+	if (yard.stranger)
+		ask_stranger(image, &o);
 	if (!*o.why && sim_one_in(rand, 3)) {
 		crash_recovery(&fs, image, rand, &o);
 		judge(&o, at);

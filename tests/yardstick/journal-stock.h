@@ -16,8 +16,9 @@ void stock_module_exit(void);
 #define journal_module_init	stock_module_init
 #define journal_module_exit	stock_module_exit
 
-/* It has one log. */
-static inline void journal_set_lanes(journal_t *journal, unsigned int lanes)
+/* It has one log, in its own format. */
+static inline void journal_set_up(journal_t *journal, unsigned int lanes,
+				  bool jbd2)
 {
 }
 

@@ -11,7 +11,14 @@
 
 #define journal_module_init	zj_caches_init
 #define journal_module_exit	zj_caches_exit
-#define journal_set_lanes	zj_journal_set_lanes
+
+static inline void journal_set_up(journal_t *journal, unsigned int lanes,
+				  bool jbd2)
+{
+	zj_journal_set_lanes(journal, lanes);
+	if (jbd2)
+		zj_journal_set_jbd2_log(journal);
+}
 
 static inline void journal_before_load(void)
 {

@@ -12,7 +12,8 @@ struct yard_options yard = {
 };
 
 enum { OPT_SEED = 1, OPT_SEEDS, OPT_CPUS, OPT_JOURNAL, OPT_HANDLES, OPT_STATES,
-       OPT_FUA, OPT_LIE, OPT_BENCH, OPT_PERCENT, OPT_MS, OPT_WORK, OPT_LINE, OPT_SEAL, OPT_VERBOSE };
+       OPT_FUA, OPT_LIE, OPT_BENCH, OPT_PERCENT, OPT_MS, OPT_WORK, OPT_LINE, OPT_SEAL,
+       OPT_JBD2, OPT_SERVE, OPT_STRANGER, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -29,6 +30,9 @@ static const struct option options[] = {
 	{ "work", 1, NULL, OPT_WORK },
 	{ "line", 1, NULL, OPT_LINE },
 	{ "seal", 0, NULL, OPT_SEAL },
+	{ "jbd2", 0, NULL, OPT_JBD2 },
+	{ "serve", 0, NULL, OPT_SERVE },
+	{ "stranger", 1, NULL, OPT_STRANGER },
 	{ "verbose", 0, NULL, OPT_VERBOSE },
 	{ },
 };
@@ -37,10 +41,12 @@ static void usage(void)
 {
 	fputs("usage: " JOURNAL_NAME " [--seed S] [--cpus N] [--journal BLOCKS] [--fua 0|1]\n"
 	      "crash test: [--seeds N] [--handles H] [--states N] [--lie BITS]\n"
-	      "            [--seal]\n"
+	      "            [--seal] [--jbd2] [--stranger PROGRAM]\n"
 	      "benchmark:  --bench WORKLOAD [--ms T] [--work NS] [--line NS]\n"
 	      "            [--percent P]\n"
 	      "--seal: blocks end with their own crc32c, as ext4's extent blocks do.\n"
+	      "--jbd2: zjournal with one lane and a log in stock's format.\n"
+	      "--stranger: this yardstick program recovers every disk as well; it must agree.\n"
 	      "--lie: 1: the disk ignores flushes; 2: FUA; 3: both.\n"
 	      "--bench: private, private-fsync, shared, shared-fsync, big or small-log, for\n"
 	      "at least --ms of virtual time, in\n"
@@ -101,6 +107,15 @@ static void parse(int argc, char **argv)
 		case OPT_SEAL:
 			yard.seal = true;
 			break;
+		case OPT_JBD2:
+			yard.jbd2 = true;
+			break;
+		case OPT_SERVE:
+			yard.serve = true;
+			break;
+		case OPT_STRANGER:
+			yard.stranger = optarg;
+			break;
 		case OPT_VERBOSE:
 			sim_verbose = 8;
 			break;
@@ -120,7 +135,9 @@ int main(int argc, char **argv)
 	err = journal_module_init();
 	if (err)
 		kl_fail("the journal does not initialise: error %d", err);
-	if (yard.workload)
+	if (yard.serve)
+		stranger_serve();
+	else if (yard.workload)
 		bench_run();
 	else
 		crash_run();

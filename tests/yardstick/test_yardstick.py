@@ -42,6 +42,26 @@ def test_power_cuts_of_sealed_blocks(journal):
     assert run(journal, "--seeds", 40, "--seal")[0]["failures"] == 0
 
 
+STRANGER = ("--jbd2", "--stranger", TOP / "build/zjyard-stock")
+
+
+@pytest.mark.parametrize("args", [("--fua", 0), ("--fua", 1), ("--seal",)])
+def test_stock_recovers_our_log(args):
+    """log=jbd2: stock's own recovery makes the same of every crashed disk as ours."""
+    result, done = run("zj", *STRANGER, "--seeds", 30, *args)
+    assert result["crash_states"] > 3000
+    assert result["failures"] == 0 and done.returncode == 0, done.stderr[-2000:]
+
+
+def test_stock_recovers_our_log_gone_round():
+    result, done = run("zj", *STRANGER, "--seed", 70, "--handles", 2500)
+    assert result["log_blocks"] > 2 * 1024 and result["failures"] == 0, done.stderr[-2000:]
+
+
+def test_stranger_notices_a_lying_disk():
+    assert run("zj", *STRANGER, "--seeds", 4, "--lie", 1, "--fua", 0)[0]["failures"] > 0
+
+
 @pytest.mark.parametrize("journal", ["stock", "zj"])
 @pytest.mark.parametrize("lie,fua", [(1, 0), (1, 1), (2, 1), (3, 1)])
 def test_lying_disk_is_noticed(journal, lie, fua):

@@ -10,6 +10,7 @@
  *   bench.c     what handles and fsyncs cost: SIMULATED figures
  *   load.c      random handles with a history
  *   crash.c     every power cut of such a run, recovery, and an oracle
+ *   stranger.c  recovery by the other program
  *   main.c      options
  */
 #ifndef ZJ_YARDSTICK_YARD_H
@@ -35,6 +36,9 @@ struct yard_options {
 	s64	line;		/* benchmark: ns to take a cache line from another CPU */
 	bool	fua;		/* the disk knows FUA */
 	bool	seal;		/* crash test: blocks end with their crc32c */
+	bool	jbd2;		/* zjournal: the log in stock's format */
+	bool	serve;		/* recover the disks that come in, and send them back */
+	const char *stranger;	/* crash test: this program recovers each disk, too */
 	const char *workload;	/* benchmark: which; NULL: crash test */
 };
 
@@ -147,5 +151,12 @@ void load_run(struct fs *fs);
 
 /* ---- crash.c ---- */
 void crash_run(void);
+/* Mount and unmount a disk; @fs is to be freed. 0 or what the mount returned. */
+int recover_disk(struct fs *fs, const struct disk_image *image, u64 seed);
+
+/* ---- stranger.c ---- */
+/* What the other program makes of a disk: its first LOAD_HOME blocks. */
+int stranger_recover(const struct disk_image *image, u8 *home);
+void stranger_serve(void);
 
 #endif
