@@ -13,6 +13,9 @@ BATTERIES = {
     "journal": dict(cuts=35, args="DATA=journal"),
     "writeback-no-fua": dict(cuts=15, args="DATA=writeback FUA=0"),
     "zjctl": dict(cuts=15, args="DATA=ordered 'RECOVER=zjctl recover --no-fsck' 'MKFS_OPTS=-b 4096 -J size=16 -O orphan_file'"),
+    # Each cut by us, by e2fsck and by a stock mount.
+    "jbd2": dict(cuts=30, args="DATA=ordered MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1 'MKFS_OPTS=-b 4096 -J size=4'"),
+    "jbd2-journal-no-fua": dict(cuts=15, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1"),
     "small-journal": dict(cuts=15, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
 }
 if conftest.FSTYPE == "zext4":
@@ -59,10 +62,15 @@ def test_load_and_console(name):
 def test_power_cut(name, n):
     """The n-th cut of a battery, with the cut inside its recovery where there was one."""
     cuts = [line for line in battery(name) if "cut=" in line]
-    first = [line for line in cuts if "in-recovery" not in line]
+    first = [line for line in cuts if "in-recovery" not in line and "by-" not in line]
     nested = [line for line in cuts if "in-recovery" in line]
     assert n < len(first), "the battery ended early: " + "\n".join(battery(name)[-3:])
     assert first[n].startswith("ok"), first[n]
+    if "STRANGERS" in BATTERIES[name]["args"]:
+        which = re.search(r"cut=\d+ seed=\d+", first[n])[0]
+        for who in ("e2fsck", "ext4"):
+            lines = [line for line in cuts if f"by-{who}: {which}" in line]
+            assert lines and all(line.startswith("ok") for line in lines), lines
     # Later cuts than there are pairs have nothing nested.
     if n < len(nested):
         assert nested[n].startswith("ok"), nested[n]

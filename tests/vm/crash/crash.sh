@@ -8,6 +8,7 @@ DATA=ordered		# ordered, journal or writeback
 MOUNT_OPTS=		# more options, for example lanes=4
 MKFS_OPTS="-b 4096 -J size=16"
 SETUP=			# a command that prepares the load's new directory, such as chattr +F
+STRANGERS=		# not empty: each cut is also recovered by e2fsck and by a stock mount
 RECOVER=		# a command that recovers instead of the mount; then it is mounted as ext4
 UNLOCK=			# a command that is given every mount point, such as fsctl add-key
 WORKERS=4		# processes of the load
@@ -98,6 +99,25 @@ report() {
 	cp -r "$WORK/log" "$img/facts"
 }
 
+# strangers DISK CUT SEED DIGEST: the same cut, recovered by who knows nothing of us.
+strangers() {
+	d2=$(($1 + 1)) log=$WORK/out.$1
+	for how in e2fsck ext4; do
+		rm -f "$log"
+		zjd $d2 rebuild 0 "$2" "$3" $LIE 8 || die "rebuild of cut=$2 seed=$3 failed"
+		case $how in
+		e2fsck) (RECOVER="e2fsck -fy"; try $d2 "$2" "$log") ;;
+		ext4) (FSTYPE=ext4 OPTS=data=$DATA; try $d2 "$2" "$log") ;;
+		esac
+		rc=$?
+		if [ "$(digest_of "$log")" != "$4" ]; then
+			echo "BAD: not the same files as zext4's recovery leaves ($4)" >> "$log"
+			rc=1
+		fi
+		report $rc $d2 "$log" "by-$how: cut=$2 seed=$3" 0 "$2" "$3" $LIE 8
+	done
+}
+
 # one DISK NUMBER CUT SEED: one cut, perhaps with a second one in its recovery.
 one() {
 	d=$1 log=$WORK/out.$1
@@ -110,6 +130,7 @@ one() {
 	try "$d" "$3" "$log" $nested
 	report $? "$d" "$log" "cut=$3 seed=$4" 0 "$3" "$4" $LIE 8
 	first=$(digest_of "$log")
+	[ -z "$STRANGERS" ] || (strangers "$d" "$3" "$4" "$first")
 	[ -n "$nested" ] && [ -n "$first" ] || return
 	seq=$(zjd_get "$d" seq)
 	cut2=$((1 + ($4 * 48271 + $3) % (seq > 0 ? seq : 1)))
