@@ -251,11 +251,13 @@ static u32 count_tids(void)
 static void check_escape(const struct cut *c, const struct disk_event *e)
 {
 	const struct half *h = (const void *)e->data;
+	bool image, jbd2 = world->p.jbd2;
 
 	if (e->what != DISK_WRITE || e->block <= world->jnl_first)
 		return;
-	if (h->magic == cpu_to_be32(ZJ_JBD2_MAGIC) ||
-	    (h->magic == cpu_to_le32(ZJ_CHUNK_MAGIC) && h->sum == half_sum(h)))
+	image = h->sum == half_sum(h);
+	if ((h->magic == cpu_to_be32(ZJ_JBD2_MAGIC) && (image || !jbd2)) ||
+	    (h->magic == cpu_to_le32(ZJ_CHUNK_MAGIC) && image && !jbd2))
 		bad(c, "block %u of the log: the image of block %u is not escaped",
 		    e->block, h->block);
 }

@@ -43,6 +43,19 @@ def test_focus(focus):
     run("--seed", 2500, "--seeds", 25, "--focus", focus, "--off", 0)
 
 
+@pytest.mark.parametrize("args", [(), ("--cache", 1, "--fua", 0), ("--journal", 140, "--handles", 200),
+                                  ("--cpus", 16), ("--journaled", 1)])
+def test_log_jbd2(args):
+    """One lane, a log in stock's format."""
+    assert run("--jbd2", "--seed", 100, "--seeds", 40, *args)["live_states"] > 1000
+
+
+def test_log_jbd2_io_errors():
+    for nth in range(5, 65, 10):
+        run("--jbd2", "--seed", 3000 + nth, "--seeds", 8, "--fail-write", nth)
+        run("--jbd2", "--seed", 4000 + nth, "--seeds", 4, "--fail-flush", nth // 4 + 1)
+
+
 def test_claims_of_three_lanes():
     """A claim that others see before it is tied to its predecessor."""
     run("--seed", 55, "--seeds", 10, "--focus", 4, "--cpus", 8, "--tasks", 16,

@@ -198,6 +198,7 @@ struct params {
 	bool	journaled;	/* data=journal: no ordered data, no flush for it */
 	u32	batch;		/* buffers that a checkpoint sends home together */
 	u32	copy;		/* enum zj_frozen_copy */
+	bool	jbd2;		/* one lane, a log in stock's format */
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;
 	u32	states;		/* crash states for each place in the log */

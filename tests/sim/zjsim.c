@@ -15,7 +15,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_HANDLES, OPT_TASKS, OPT_BLOCKS, OPT_JOURNAL, OPT_GRAIN, OPT_CACHE,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
-       OPT_SLOW, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
+       OPT_SLOW, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_JBD2, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -45,6 +45,7 @@ static const struct option options[] = {
 	{ "off", 1, NULL, OPT_OFF },
 	{ "focus", 1, NULL, OPT_FOCUS },
 	{ "skip", 1, NULL, OPT_SKIP },
+	{ "jbd2", 0, NULL, OPT_JBD2 },
 	{ "progress", 0, NULL, OPT_PROGRESS },
 	{ "shrink", 2, NULL, OPT_SHRINK },
 	{ "trace", 0, NULL, OPT_TRACE },
@@ -72,7 +73,7 @@ static void usage(void)
 	      "  [--journal BLOCKS] [--grain G] [--slow N] [--cache 0|1] [--fua 0|1]\n"
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
-	      "  [--skip LIST] [--journaled 0|1] [--batch N] [--copy 0..2]\n"
+	      "  [--skip LIST] [--journaled 0|1] [--batch N] [--copy 0..2] [--jbd2]\n"
 	      "  [--trace]\n"
 	      "Run N seeds from S on, or for T seconds; what is not given follows from the\n"
 	      "seed, which says what the tasks do; --schedule says when, and what the disk\n"
@@ -86,7 +87,8 @@ static void usage(void)
 	      "fails; --fail-read in a mount, and --fail-alloc again later.  --focus: what is\n"
 	      "done often; --off, --skip: what is left out (world.h).  --journaled: all data\n"
 	      "is in the log.  --batch: blocks that a checkpoint sends home together; a lane\'s\n"
-	      "thread may take a full batch.  --copy: frozen_copy=auto, always, never.\n",
+	      "thread may take a full batch.  --copy: frozen_copy=auto, always, never.  --jbd2: one\n"
+	      "lane, and a log in stock's format.\n",
 	      stderr);
 	exit(2);
 }
@@ -373,6 +375,9 @@ static void parse(int argc, char **argv, struct command *cmd)
 			break;
 		case OPT_SKIP:
 			parse_skip(cmd, optarg);
+			break;
+		case OPT_JBD2:
+			p->jbd2 = true;
 			break;
 		case OPT_PROGRESS:
 			p->progress = true;
