@@ -133,6 +133,11 @@ static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
 	int err;
 
 	mutex_lock(&zj->super_lock);
+	if (!zj->live) {
+		/* Somebody has seen the log empty before us, and said so. */
+		mutex_unlock(&zj->super_lock);
+		return 0;
+	}
 	old_start = sb->s_start;
 	old_sequence = sb->s_sequence;
 	sb->s_start = cpu_to_be32(tail);
