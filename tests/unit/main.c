@@ -22,6 +22,7 @@ int main(int argc, char **argv)
 	ADD(schedule);
 	ADD(damage);
 	ADD(random);
+	ADD(jbd2);
 	ADD(zjrecover);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);

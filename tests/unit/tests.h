@@ -12,6 +12,7 @@ ZJ_TEST_FILE(recovery);
 ZJ_TEST_FILE(schedule);
 ZJ_TEST_FILE(damage);
 ZJ_TEST_FILE(random);
+ZJ_TEST_FILE(jbd2);
 ZJ_TEST_FILE(zjrecover);
 
 #endif /* ZJ_TESTS_H */
