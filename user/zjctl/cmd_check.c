@@ -125,7 +125,7 @@ static int check(const struct zx_target *t)
 		if (!zx_json)
 			printf("%s: %s\n", img.path, state == ZX_CLEAN ?
 			       "clean: the log is empty, nothing to recover" :
-			       "the journal holds stock ext4's log; mount it as ext4 once, or run e2fsck");
+			       "the journal holds a log in stock ext4's format; mount it, as zext4 or as ext4, or run e2fsck");
 	}
 	ext_close(&img);
 	return code;

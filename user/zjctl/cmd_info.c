@@ -117,7 +117,7 @@ static const char *state_text(const struct info *in, const char *state)
 		{ "external-journal", "on another device, which zext4 refuses" },
 		{ "clean", "clean; a plain ext4 for stock kernels and tools" },
 		{ "stock-live", "in use by stock ext4" },
-		{ "stock-dirty", "stock ext4's log is not empty; mount it as ext4 once, or run e2fsck" },
+		{ "stock-dirty", "a log in stock ext4's format is not empty; mount it, as zext4 or as ext4, or run e2fsck" },
 		{ "live", "live: in use by zext4" },
 		{ "crashed", "crashed: recovery is due (zjctl recover, or mount -t zext4)" },
 		{ "damaged", "DAMAGED; copy the device before anything else" },
