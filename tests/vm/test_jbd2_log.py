@@ -30,6 +30,9 @@ def test_option(guest):
         mark refused
         no_mnt zext4 /dev/vda lanes=2,log=jbd2; said 'log=jbd2 has one lane'
         no_mnt zext4 /dev/vda log=ext3; said 'log= takes'
+        mnt /dev/vda lanes=1; grep -q '^log: jbd2' /proc/fs/zjournal/*/info || die "not the default of one lane"; unmnt
+        mnt /dev/vda lanes=1,log=zj; grep -q '^log: zj' /proc/fs/zjournal/*/info || die "not zj"; unmnt
+        mnt /dev/vda; grep -q '^log: zj' /proc/fs/zjournal/*/info || die "not zj"; unmnt
         mnt /dev/vda log=zj; grep -q '^log: zj' /proc/fs/zjournal/*/info || die "not zj"; unmnt
     """)
 
@@ -68,7 +71,7 @@ def live_log(image):
     return word
 
 
-def four_ways(image, tool, guest_disks):
+def four_ways(image, tool):
     """The image as e2fsck, our reader, a stock mount and a zext4 mount recover it."""
     paths = [copy(image, "stock.img"), copy(image, "zext4.img")]
     with conftest.new_vm(disks=[vm.Disk(str(p)) for p in paths]) as machine:
@@ -81,8 +84,22 @@ def four_ways(image, tool, guest_disks):
     return {"e2fsck": by_e2fsck(image), "reader": by_us(image, tool)[0], "stock": paths[0], "zext4": paths[1]}
 
 
-@pytest.mark.parametrize("load", LOADS)
-@pytest.mark.parametrize("mkfs", ["-J size=4", "-J size=4 -O ^metadata_csum,^64bit"])
+def all_agree(image):
+    """The same file system, sound, whoever recovers it."""
+    skip = journal_blocks(image)
+    ways = four_ways(image, build())
+    assert difference(image, ways["e2fsck"], skip), "nothing was in the log"
+    for name, path in ways.items():
+        wrong = difference(ways["e2fsck"], path, skip)
+        assert not wrong, f"{name}: blocks {wrong[:10]} differ from e2fsck's"
+        run("e2fsck", "-fn", path)
+
+
+CASES = [(load, mkfs) for load in LOADS for mkfs in ("-J size=4", "-J size=4 -O ^metadata_csum,^64bit")] + [
+    ("wrap", "-J size=5,fast_commit_size=1024 -O fast_commit")]
+
+
+@pytest.mark.parametrize("load,mkfs", CASES)
 def test_recovered_by_strangers(tmp, load, mkfs):
     """A power cut of the whole machine."""
     image = str(tmp / "disk.img")
@@ -100,10 +117,42 @@ def test_recovered_by_strangers(tmp, load, mkfs):
         assert "Revoke FS block" in log, "nothing was revoked"
     if load == "wrap":
         assert word[6] > 15, "too few transactions"
-    skip = journal_blocks(image)
-    ways = four_ways(image, build(), None)
-    assert difference(image, ways["e2fsck"], skip), "nothing was in the log"
-    for name, path in ways.items():
-        wrong = difference(ways["e2fsck"], path, skip)
-        assert not wrong, f"{name}: blocks {wrong[:10]} differ from e2fsck's"
-        run("e2fsck", "-fn", path)
+    all_agree(image)
+
+
+@pytest.mark.parametrize("mkfs,options", [
+    ("-J size=8", "data=ordered"), ("-J size=8", "data=journal"), ("-J size=4 -O ^64bit,^metadata_csum", "data=ordered"),
+    ("-J size=8 -O ^metadata_csum", "journal_checksum"), ("-J size=8", "data=writeback,journal_async_commit"),
+    ("-J size=8 -O fast_commit", "data=ordered")])
+def test_log_that_stock_left(tmp, mkfs, options):
+    """A crashed stock ext4: recovered by us as by itself."""
+    image = str(tmp / "disk.img")
+    with conftest.new_vm(disks=[vm.Disk(image, size="128M")]) as machine:
+        result = machine.sh(f"mk /dev/vda {mkfs}; mount -t ext4 -o {options} /dev/vda /mnt || die mount\n"
+                            + LOADS["revokes"] + "mkdir /mnt/last; sync")
+        assert result, result.out
+        machine.kill()
+    all_agree(image)
+
+
+def test_fast_commits_are_refused(tmp):
+    """Changes that only stock ext4 can replay."""
+    image = str(tmp / "disk.img")
+    with conftest.new_vm(disks=[vm.Disk(image, size="128M")]) as machine:
+        result = machine.sh("""
+            mk /dev/vda -J size=8 -O fast_commit; mount -t ext4 /dev/vda /mnt || die mount
+            echo one >/mnt/file; sync
+            for i in 1 2 3; do echo more >>/mnt/file; fsctl fsync /mnt/file; done
+        """)
+        assert result, result.out
+        machine.kill()
+    with conftest.new_vm(disks=[vm.Disk(image)]) as machine:
+        result = machine.sh("""
+            before=$(sha256sum </dev/vda); mark fast
+            no_mnt zext4 /dev/vda; said 'fast commits.*mount it once as ext4'
+            [ "$(sha256sum </dev/vda)" = "$before" ] || die "the refused mount wrote"
+            mount -t ext4 /dev/vda /mnt || die "stock mount"; umount /mnt
+            mnt /dev/vda; [ "$(wc -l </mnt/file)" = 4 ] || die "$(cat /mnt/file)"; unmnt; fsck /dev/vda
+        """)
+        assert result, result.out
+        machine.check_console()
