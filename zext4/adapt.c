@@ -97,8 +97,10 @@ void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 {
 	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
 
-	zj_journal_set_lanes(journal, options->value[ZEXT4_LANES]);
-	if (options->value[ZEXT4_LOG] == ZEXT4_LOG_JBD2)
+	u32 lanes = options->value[ZEXT4_LANES], log = options->value[ZEXT4_LOG];
+
+	zj_journal_set_lanes(journal, lanes);
+	if (log == ZEXT4_LOG_JBD2 || (log == ZEXT4_LOG_AUTO && lanes == 1))
 		zj_journal_set_jbd2_log(journal);
 	zext4_tell_journal(sb, journal);
 }

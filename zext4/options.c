@@ -49,7 +49,7 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	},
 	[ZEXT4_LOG] = {
 		.name = "log", .words = log_words, .fixed = true,
-		.help = "auto, zj (lanes) or jbd2 (stock's format, with lanes=1)",
+		.help = "zj, jbd2 (stock's format; takes lanes=1) or auto (jbd2 if lanes=1 is given)",
 	},
 };
 
