@@ -456,6 +456,43 @@ static void flush_empties_it(void)
 	close_journal();
 }
 
+static void call_clean(struct fiber *f)
+{
+	f->ret = zj_make_clean(fx.zj);
+}
+
+static void call_checkpoint(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, false);
+}
+
+/* The log is marked empty while a trim is on its way to block 0. */
+static void late_trim_leaves_it_empty(void)
+{
+	struct fiber *clean, *trim;
+
+	JBD2();
+	change_many(BLOCK, 2, 3);
+	fx.hold_block = jblock(0);
+	clean = GO(call_clean);
+	settle();
+	assert_int_equal(nr_held(), 1);
+	trim = GO(call_checkpoint);
+	settle();
+	assert_int_equal(home_val(BLOCK), 3);
+	assert_false(trim->done);
+	release();
+	join(clean);
+	join(trim);
+	assert_int_equal(clean->ret | trim->ret, 0);
+	assert_int_equal(super_start(), 0);
+	assert_int_equal(fx.zj->trimmed, 2);
+	change_many(BLOCK, 1, 4);
+	assert_int_equal(val_after_crash(BLOCK), 4);
+	assert_int_equal(val_after_crash(BLOCK + 1), 3);
+	close_journal();
+}
+
 static void fast_commit_area_is_taken_over(void)
 {
 	JBD2(.features = ZJ_JBD2_INCOMPAT_CSUM_V3 | ZJ_JBD2_INCOMPAT_FAST_COMMIT,
@@ -691,6 +728,7 @@ CORE_TESTS(log_jbd2,
 	CORE_TEST(full_ring_lets_starts_wait),
 	CORE_TEST(clean_is_stocks_clean),
 	CORE_TEST(flush_empties_it),
+	CORE_TEST(late_trim_leaves_it_empty),
 	CORE_TEST(fast_commit_area_is_taken_over),
 	CORE_TEST(every_kind_of_checksum),
 	CORE_TEST(features_come_before_the_first_commit),
