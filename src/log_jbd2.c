@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The log in stock's format: a ring, one lane, recovered by stock ext4 and e2fsck
- * (docs/decisions/0012).
+ * (docs/decisions/0013).
  *
  *   revoke and descriptor blocks, images, zeros -> flush -> commit block -> durable
  *
