@@ -49,9 +49,7 @@ void zj_flush_not_expected(struct zj_lane *lane)
 	if (!READ_ONCE(lane->coming))
 		return;
 	WRITE_ONCE(lane->coming, 0);
-	/* Pairs with the barrier of the wait in gather(). */
-	smp_mb();
-	if (waitqueue_active(&flush->gather))
+	if (wq_has_sleeper(&flush->gather))
 		wake_up(&flush->gather);
 }
 

@@ -8,6 +8,9 @@ import pytest
 
 import conftest
 
+# Small groups, so that each lane has a region of its own.
+REGIONS = "alloc=core 'MKFS_OPTS=-b 4096 -J size=16 -g 1024 -G 4 -O orphan_file'"
+
 BATTERIES = {
     "ordered": dict(cuts=50, args="DATA=ordered"),
     "journal": dict(cuts=35, args="DATA=journal"),
@@ -19,7 +22,8 @@ BATTERIES = {
     "small-journal": dict(cuts=15, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
 }
 if conftest.FSTYPE == "zext4":
-    BATTERIES["lane-by-dir"] = dict(cuts=10, args="DATA=ordered MOUNT_OPTS=lanes=4,lane_by=dir")
+    BATTERIES["lane-by-dir"] = dict(cuts=10, args=f"DATA=ordered MOUNT_OPTS=lanes=4,lane_by=dir,{REGIONS}")
+    BATTERIES["lane-by-cpu"] = dict(cuts=10, args=f"DATA=journal MOUNT_OPTS=lanes=4,{REGIONS}")
 JOBS = 4
 
 _results = {}
