@@ -8,7 +8,7 @@ DATA=ordered		# ordered, journal or writeback
 MOUNT_OPTS=		# more options, for example lanes=4
 MKFS_OPTS="-b 4096 -J size=16"
 SETUP=			# a command that prepares the load's new directory, such as chattr +F
-STRANGERS=		# not empty: each cut is also recovered by e2fsck and by a stock mount
+STRANGERS=		# not empty: each cut is also recovered by e2fsprogs and by a stock mount
 RECOVER=		# a command that recovers instead of the mount; then it is mounted as ext4
 UNLOCK=			# a command that is given every mount point, such as fsctl add-key
 WORKERS=4		# processes of the load
@@ -42,15 +42,22 @@ die() { echo "crash.sh: $*" >&2; exit 2; }
 zjd() { echo "$@" > $CTL; }
 zjd_get() { sed -n "s/^zjd$1 .* $2=\([0-9]*\) .*/\1/p" $CTL; }
 
+# e2fsck 1.47.0 miscounts the blocks of an orphan with attributes that it truncates.
+miscounted() {
+	grep -q "^Truncating orphaned inode" "$1" && ! grep '? no$' "$1.fsck" | grep -qv ', i_blocks is '
+}
+
 # try DISK CUT LOG: recovers the disk and checks it; the digest is left in LOG.
 try() {
 	type=$FSTYPE opts=$OPTS
 	if [ -n "$RECOVER" ]; then
 		$RECOVER "/dev/zjd$1" >> "$3" 2>&1
 		rc=$?
+		! dumpe2fs -h "/dev/zjd$1" 2>/dev/null | grep -q needs_recovery || {
+			echo "BAD: $RECOVER did not replay the log" >> "$3"; return 1; }
 		[ $rc -le 1 ] || { echo "BAD: $RECOVER ended with $rc" >> "$3"; return 1; }
 		# Without e2fsck, orphans are left to the mount.
-		case $RECOVER in *--no-fsck*) rc=0 ;; esac
+		case $RECOVER in *--no-fsck* | *journal_only*) rc=0 ;; esac
 		[ $rc = 0 ] || e2fsck -fn "/dev/zjd$1" >> "$3" 2>&1 || {
 			echo "BAD: e2fsck -fn found errors after $RECOVER" >> "$3"; return 1; }
 		type=ext4 opts=data=$DATA
@@ -62,7 +69,7 @@ try() {
 	"$BIN/zjverify" "$WORK/mnt$1$TOP" "$WORK/log" "$WORKERS" "$2" "$DATA" >> "$3" 2>&1
 	rc=$?
 	umount "$WORK/mnt$1" >> "$3" 2>&1 || { echo "BAD: umount failed" >> "$3"; rc=1; }
-	e2fsck -fn "/dev/zjd$1" > "$3.fsck" 2>&1 || {
+	e2fsck -fn "/dev/zjd$1" > "$3.fsck" 2>&1 || miscounted "$3" || {
 		echo "BAD: e2fsck -fn found errors" >> "$3"
 		cat "$3.fsck" >> "$3"; rc=1; }
 	return $rc
@@ -106,7 +113,7 @@ strangers() {
 		rm -f "$log"
 		zjd $d2 rebuild 0 "$2" "$3" $LIE 8 || die "rebuild of cut=$2 seed=$3 failed"
 		case $how in
-		e2fsck) (RECOVER="e2fsck -fy"; try $d2 "$2" "$log") ;;
+		e2fsck) (RECOVER="e2fsck -E journal_only -y"; try $d2 "$2" "$log") ;;
 		ext4) (FSTYPE=ext4 OPTS=data=$DATA; try $d2 "$2" "$log") ;;
 		esac
 		rc=$?
