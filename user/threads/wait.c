@@ -79,10 +79,11 @@ long schedule_timeout_uninterruptible(long timeout)
 void kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key)
 {
 	kl_point();
+	wait->queue = wq;
+	/* Still on the queue the second time round, if a time-out woke us. */
+	thr_lock(&wq->lock);
 	wait->task = kl_current;
 	wait->key = key;
-	wait->queue = wq;
-	thr_lock(&wq->lock);
 	if (!wq->head.next)
 		INIT_LIST_HEAD(&wq->head);
 	/* First time round, or a wake-up has taken it off. */
