@@ -132,18 +132,19 @@ static struct zj_batch *next_batch(struct zj_journal *zj)
  * @zj: the journal
  *
  * One thread cannot write home as fast as all lanes log: while space is short each
- * lane's does a share.
+ * lane's does a share, and all it finds before the last quarter is used up.
  *
  * Context: sleeps for I/O; a lane's thread between two transactions.
  */
 void zj_checkpoint_help(struct zj_journal *zj)
 {
-	struct zj_batch *batch = NULL;
+	struct zj_batch *batch;
 
-	if (zj_checkpoint_offers(zj))
-		batch = next_batch(zj);
-	if (batch)
-		batch_write(batch);
+	do {
+		batch = zj_checkpoint_offers(zj) ? next_batch(zj) : NULL;
+		if (batch)
+			batch_write(batch);
+	} while (batch && zj_space_scarce(zj));
 }
 
 /* A full batch is anybody's. */

@@ -268,6 +268,15 @@ bool zj_space_short(struct zj_journal *zj)
 }
 
 /**
+ * zj_space_scarce() - should home writes go before commits?
+ */
+bool zj_space_scarce(struct zj_journal *zj)
+{
+	return READ_ONCE(zj->nr_pool) < zj->geo.nr_segs / 4 ||
+	       atomic_read(&zj->space_waiters);
+}
+
+/**
  * zj_seg_init() - all segments into the pool
  * @zj: the journal, geometry known
  */

@@ -612,6 +612,7 @@ int zj_seg_init(struct zj_journal *zj);
 void zj_space_exit(struct zj_journal *zj);
 bool zj_space_low(struct zj_journal *zj);
 bool zj_space_short(struct zj_journal *zj);
+bool zj_space_scarce(struct zj_journal *zj);
 
 /* ---- commit.c, log.c, log_jbd2.c, log_io.c ---- */
 
