@@ -453,12 +453,20 @@ def unknown_feature():
     return refused(data, "unknown features")
 
 
+# ---- a log in stock's format ----
+
 @image
 def stock_log():
-    """A log of stock jbd2, not replayed: left alone."""
-    fs = FileSystem(1024)
-    fs.step("jo", f"jw -b 2000 {fs.file(b'stock' * 200)}", "jc")
-    return nothing_to_do(fs.states[-1], "stock-dirty")
+    """A log of stock jbd2: three transactions, then one without a commit block."""
+    fs, steps = three_steps()
+    fs.path.write_bytes(fs.states[0])
+    commands = []
+    for step in [*steps, {2000: b"uncommitted".ljust(1024, b".")}]:
+        blocks = ",".join(str(b) for b in sorted(step))
+        data = fs.file(b"".join(step[b] for b in sorted(step)))
+        commands.append(f"jw {'' if len(commands) < 3 else '-c '}-b {blocks} {data}")
+    fs.step("jo -c -v 3", *commands, "jc")
+    return recovered(fs, fs.states[-1], 3, transactions=3, components=3, discarded=1)
 
 
 def main(names):

@@ -402,7 +402,7 @@ def test_validation_notices(crashed, zjctl):
         validate(good)
 
 
-def test_every_documented_field_occurs(zjctl, crashed, tmp_path):
+def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     """Of the optional fields, too, each is written by some command here."""
     (tmp_path / "info").write_text(INFO)
     log = crashed.log
@@ -411,10 +411,11 @@ def test_every_documented_field_occurs(zjctl, crashed, tmp_path):
     seen = {name: set() for name in TABLES}
     copy = tmp_path / "copy.img"
     shutil.copy(crashed.path, copy)
+    sh("debugfs", "-w", "-R", "feature +needs_recovery", image)
     for args in (["info", copy], ["dump", copy], ["dump", "--block", 15000, copy],
                  ["dump", "--block", 15001, copy], ["dump", "--inode", 2, copy], ["check", copy],
-                 ["convert", "--check", copy], ["recover", copy], ["resize-journal", "-n", copy],
-                 ["stats", "--from", tmp_path / "info"],
+                 ["convert", "--check", copy], ["recover", copy], ["recover", image],
+                 ["resize-journal", "-n", copy], ["stats", "--from", tmp_path / "info"],
                  ["top", "-n", 1, "-d", 0.05, "--from", tmp_path / "info"]):
         got = zjctl(args[0], "--json", *args[1:]).json
         seen[args[0]] |= validate(got)

@@ -13,9 +13,10 @@
 
 static const char help[] =
 	"usage: zjctl recover [-n] [--no-fsck] [--json] DEV\n\n"
-	"Replay the log of a crashed zext4, as a mount would, and leave the file system\n"
-	"clean for stock ext4 and e2fsck. Everything is read and checked before the first\n"
-	"write. If it is interrupted, run it again: the result is the same.\n\n"
+	"Replay the log of a crashed zext4, or one in stock ext4's format, as a mount\n"
+	"would, and leave the file system clean for stock ext4 and e2fsck. Everything is\n"
+	"read and checked before the first write. If it is interrupted, run it again: the\n"
+	"result is the same.\n\n"
 	"  -n         only show what would be done, write nothing\n"
 	"  --no-fsck  leave files that were half deleted or truncated to the next mount;\n"
 	"             without it, e2fsck finishes them if there are any\n\n"
@@ -88,7 +89,26 @@ static void __printf(3, 4) message(void *ctx, int level, const char *fmt, ...)
 		zx_say(ZX_NOTE, "%s: %s", img->path, text);
 }
 
-static int replay(struct ext_image *img, bool dry_run, struct zj_recovery_stats *stats)
+/* @sb: block 0; of a log in stock's format its number goes on behind that log. */
+static int run_recovery(const struct zj_io_ops *ops, struct ext_image *img,
+			struct zj_jbd2_super *sb, enum zx_state state, bool dry_run,
+			struct zj_recovery_stats *stats)
+{
+	u32 sequence;
+	int err;
+
+	if (state == ZX_LANES)
+		return zj_recover(ops, img, img->uuid, img->block_size, img->journal_blocks,
+				  img->device_blocks, dry_run, stats);
+	err = zj_recover_jbd2(ops, img, sb, img->journal_blocks, img->device_blocks, dry_run,
+			      stats, &sequence);
+	if (!err)
+		sb->s_sequence = cpu_to_be32(sequence);
+	return err;
+}
+
+static int replay(struct ext_image *img, struct zj_jbd2_super *sb, enum zx_state state,
+		  bool dry_run, struct zj_recovery_stats *stats)
 {
 	struct sigaction act = { .sa_handler = stop }, old_int, old_term;
 	struct zj_io_ops ops = ext_ops;
@@ -103,8 +123,7 @@ static int replay(struct ext_image *img, bool dry_run, struct zj_recovery_stats 
 	sigaction(SIGINT, &act, &old_int);
 	sigaction(SIGTERM, &act, &old_term);
 	rio_start(img);
-	err = zj_recover(&ops, img, img->uuid, img->block_size, img->journal_blocks,
-			 img->device_blocks, dry_run, stats);
+	err = run_recovery(&ops, img, sb, state, dry_run, stats);
 	rio_end();
 	sigaction(SIGINT, &old_int, NULL);
 	sigaction(SIGTERM, &old_term, NULL);
@@ -117,8 +136,11 @@ static int replay(struct ext_image *img, bool dry_run, struct zj_recovery_stats 
 	return err == -EUCLEAN ? ZX_UNCORRECTED : ZX_FAILED;
 }
 
-static void show(const struct ext_image *img, const struct zj_recovery_stats *s, bool dry_run)
+static void show(const struct ext_image *img, enum zx_state state,
+		 const struct zj_recovery_stats *s, bool dry_run)
 {
+	char in[32] = "";
+
 	js_bool("dry_run", dry_run);
 	js_u64("components", s->components);
 	js_u64("valid_components", s->valid_components);
@@ -130,9 +152,11 @@ static void show(const struct ext_image *img, const struct zj_recovery_stats *s,
 	js_u64("blocks_to_write", s->replayed);
 	if (zx_json)
 		return;
-	printf("%s: %s%u transactions in %u components, %u blocks %s home\n", img->path,
-	       dry_run ? "would replay " : "replayed ", s->transactions, s->valid_components,
-	       s->replayed, dry_run ? "to write" : "written");
+	if (state == ZX_LANES)
+		snprintf(in, sizeof(in), " in %u components", s->valid_components);
+	printf("%s: %s%u transactions%s, %u blocks %s home\n", img->path,
+	       dry_run ? "would replay " : "replayed ", s->transactions, in, s->replayed,
+	       dry_run ? "to write" : "written");
 	if (s->discarded || s->torn_chunks)
 		printf("%s: left out what the crash cut off: %u transactions, %u torn records\n",
 		       img->path, s->discarded, s->torn_chunks);
@@ -141,15 +165,24 @@ static void show(const struct ext_image *img, const struct zj_recovery_stats *s,
 /* ---- afterwards ---- */
 
 /*
- * needs_recovery first: as long as block 0 names lanes, a crash here leaves a
+ * Lanes: needs_recovery first. As long as block 0 names lanes, a crash here leaves a
  * file system that nobody but recovery touches.  If it cannot be cleared, e2fsck
  * must still get in, so block 0 is made clean all the same.
+ *
+ * Stock's format: block 0 first, as stock does. A log without needs_recovery would be
+ * thrown away by one and replayed by the other; an empty one with it is clear to all.
  */
-static int finish(struct ext_image *img, void *block0)
+static int finish(struct ext_image *img, void *block0, enum zx_state state)
 {
-	bool cleared = !ext_clear_needs_recovery(img);
-	int code = zx_make_clean(img, block0);
+	bool cleared;
+	int code;
 
+	if (state == ZX_STOCK_LOG) {
+		code = zx_make_clean(img, block0);
+		return code ? code : ext_clear_needs_recovery(img) ? ZX_UNCORRECTED : 0;
+	}
+	cleared = !ext_clear_needs_recovery(img);
+	code = zx_make_clean(img, block0);
 	return code || cleared ? code : ZX_UNCORRECTED;
 }
 
@@ -216,28 +249,54 @@ static void warn_of_abort(const struct ext_image *img, const struct zj_jbd2_supe
 		       img->path, (int)be32_to_cpu(sb->s_errno));
 }
 
-static int recover_lanes(struct ext_image *img, void *block0, bool dry_run)
+static int recover_log(struct ext_image *img, void *block0, enum zx_state state, bool dry_run)
 {
 	struct zj_recovery_stats stats;
 	int code;
 
-	code = replay(img, dry_run, &stats);
+	code = replay(img, block0, state, dry_run, &stats);
 	if (code)
 		return code;
-	show(img, &stats, dry_run);
+	show(img, state, &stats, dry_run);
 	warn_of_abort(img, block0);
 	if (dry_run)
 		return 0;
-	code = finish(img, block0);
+	code = finish(img, block0, state);
 	return code ? code : ZX_CORRECTED;
+}
+
+/* As stock does; a recovery that was cut off leaves it so. */
+static int clear_flag(struct ext_image *img, bool dry_run)
+{
+	js_bool("needs_recovery_cleared", !dry_run);
+	if (!zx_json)
+		printf("%s: the log is empty, but needs_recovery is set: %s\n", img->path,
+		       dry_run ? "would clear it" : "cleared");
+	if (dry_run)
+		return 0;
+	return ext_clear_needs_recovery(img) ? ZX_UNCORRECTED : ZX_CORRECTED;
 }
 
 static int nothing_to_do(const struct ext_image *img, enum zx_state state)
 {
 	if (!zx_json)
-		printf("%s: no lanes in the journal, nothing to do%s\n", img->path,
-		       state == ZX_STOCK_LOG ? "; stock ext4 or e2fsck can replay it" : "");
+		printf("%s: nothing to do: %s\n", img->path, state == ZX_CLEAN ?
+		       "the log is empty" :
+		       "the journal holds an old log, but needs_recovery is not set: a mount throws it away");
 	return 0;
+}
+
+/* As a mount: lanes say themselves that they are live, stock's log by the flag. */
+static int recover_by_state(struct ext_image *img, void *block0, enum zx_state state,
+			    bool dry_run)
+{
+	js_text("state", state == ZX_LANES ? "crashed" :
+		state == ZX_CLEAN ? "clean" : "stock-dirty");
+	if (state == ZX_LANES || (state == ZX_STOCK_LOG && img->needs_recovery))
+		return recover_log(img, block0, state, dry_run);
+	if (state == ZX_CLEAN && img->needs_recovery)
+		return clear_flag(img, dry_run);
+	return nothing_to_do(img, state);
 }
 
 static int recover(const struct zx_target *t, bool dry_run, bool fsck)
@@ -253,17 +312,13 @@ static int recover(const struct zx_target *t, bool dry_run, bool fsck)
 	block0 = malloc(img.block_size);
 	code = block0 ? zx_read_block0(&img, block0, false, &state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
-	if (!code) {
-		js_text("state", state == ZX_LANES ? "crashed" :
-			state == ZX_CLEAN ? "clean" : "stock-dirty");
-		code = state == ZX_LANES ? recover_lanes(&img, block0, dry_run) :
-		       nothing_to_do(&img, state);
-	}
+	if (!code)
+		code = recover_by_state(&img, block0, state, dry_run);
 	free(block0);
 	/* e2fsck wants the device for itself. */
 	ext_close(&img);
 	/* Of a clean one too: an earlier recovery may have got no further. */
-	if (!(code & ~ZX_CORRECTED) && state != ZX_STOCK_LOG && fsck && !dry_run)
+	if (!(code & ~ZX_CORRECTED) && (code || state != ZX_STOCK_LOG) && fsck && !dry_run)
 		code |= finish_orphans(t->path);
 	return code;
 }

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""zjctl on a journal in stock's format: what debugfs wrote, against e2fsck's recovery of it."""
+
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from test_recover import cut, run_cut       # noqa: F401: a fixture
+from zjctl_images import ROOT, fsck, mkfs, sh
+from zjlog import crc32c
+
+sys.path.append(str(ROOT / "tests" / "jbd2"))
+import jbd2_images  # noqa: E402
+
+pytest_plugins = "zjctl_fixtures"
+
+FIRST = 12000                   # blocks that no file uses
+OPENS = {"none": "jo", "csum2": "jo -c -v 2", "csum3": "jo -c -v 3"}
+
+
+class Dirty:
+    """A file system with a stock log of transactions, and what e2fsck makes of it."""
+
+    def __init__(self, where, opened="jo -c -v 3", options="-b 1024 -O metadata_csum,64bit -J size=1",
+                 transactions=5, seed=1):
+        rand = random.Random(seed)
+        self.path = mkfs(where / "dirty.img", options=options)
+        commands = []
+        for n in range(transactions):
+            blocks = rand.sample(range(FIRST, FIRST + 40), rand.randrange(1, 20))
+            revokes = rand.sample(range(FIRST, FIRST + 40), rand.randrange(1, 8))
+            data = where / f"data{n}"
+            data.write_bytes(b"".join(rand.choice((b"\xc0\x3b\x39\x98", b"data")) + rand.randbytes(1020)
+                                      for _ in blocks))
+            # debugfs writes over the commit block after revokes, unless it opens the journal anew.
+            commands += [f"jw -b {','.join(map(str, blocks))} -r {','.join(map(str, revokes))} {data}",
+                         "jc", opened]
+        jbd2_images.debugfs(self.path, opened, *commands[:-1], write=True)
+        self.skip = jbd2_images.journal_blocks(self.path)
+        self.recovered = jbd2_images.by_e2fsck(self.path, "by-e2fsck.img")
+        assert jbd2_images.difference(self.path, self.recovered, self.skip)
+
+    def expect(self, path=None):
+        """As e2fsck has recovered it, and clean."""
+        path = path or self.path
+        wrong = jbd2_images.difference(self.recovered, path, self.skip)
+        assert not wrong, f"blocks {wrong[:10]}"
+        fsck(path)
+        assert "needs_recovery" not in sh("dumpe2fs", "-h", path).stdout
+
+
+@pytest.fixture
+def dirty(tmp_path):
+    return Dirty(tmp_path)
+
+
+@pytest.mark.parametrize("opened", OPENS)
+def test_recover(zjctl, tmp_path, opened):
+    csum = "" if opened != "none" else "^"
+    d = Dirty(tmp_path, OPENS[opened], f"-b 1024 -O {csum}metadata_csum,64bit -J size=1")
+    before = d.path.read_bytes()
+    got = zjctl("recover", "-n", "--json", d.path)
+    assert got.returncode == 0 and got.json["dry_run"] and got.json["transactions"] == 5
+    assert d.path.read_bytes() == before
+    got = zjctl("recover", "--json", d.path)
+    assert got.returncode == 1 and got.json["state"] == "stock-dirty" and got.json["revoked_images"]
+    d.expect()
+    after = d.path.read_bytes()
+    got = zjctl("recover", "--json", d.path)
+    assert got.returncode == 0 and got.json["state"] == "clean"
+    assert d.path.read_bytes() == after
+    assert zjctl("convert", "--check", d.path).returncode == 0
+
+
+def test_recover_says_what_it_did(zjctl, dirty):
+    got = zjctl("recover", dirty.path)
+    assert "replayed 5 transactions, " in got.out and "components" not in got.out
+
+
+def test_empty_log_with_needs_recovery(zjctl, image):
+    """As a power cut leaves it between the end of a recovery and its last write."""
+    sh("debugfs", "-w", "-R", "feature +needs_recovery", image)
+    before = image.read_bytes()
+    got = zjctl("recover", "-n", "--json", image)
+    assert got.returncode == 0 and got.json["needs_recovery_cleared"] is False
+    assert image.read_bytes() == before
+    got = zjctl("recover", "--no-fsck", "--json", image)
+    assert got.returncode == 1 and got.json["state"] == "clean" and got.json["needs_recovery_cleared"]
+    assert "needs_recovery" not in sh("dumpe2fs", "-h", image).stdout
+    fsck(image)
+    assert zjctl("recover", image).returncode == 0
+
+
+def test_log_that_is_not_due(zjctl, dirty):
+    """Without needs_recovery a mount throws it away; we leave it."""
+    sh("debugfs", "-w", "-R", "feature -needs_recovery", dirty.path)
+    before = dirty.path.read_bytes()
+    got = zjctl("recover", dirty.path)
+    assert got.returncode == 0 and "needs_recovery is not set" in got.out
+    assert dirty.path.read_bytes() == before
+
+
+def test_power_cut_at_every_write_of_recover(cut, plain, dirty, tmp_path, seed=1):  # noqa: F811
+    copy = tmp_path / "copy.img"
+    for at in range(200):
+        shutil.copy(dirty.path, copy)
+        rc = run_cut(cut, plain, at, seed, "recover", copy)
+        if rc == 1:
+            break
+        assert rc == -signal.SIGKILL
+        if at % 3 == 0:                        # and again, inside the second one
+            assert run_cut(cut, plain, at // 2, seed + 7, "recover", copy) in (-signal.SIGKILL, 0, 1)
+        assert run_cut(cut, plain, -1, 0, "recover", copy) in (0, 1)
+        dirty.expect(copy)
+    assert 6 < at < 199
+
+
+def damage(image, journal_block, byte):
+    at = int(sh("debugfs", "-R", f"bmap <8> {journal_block}", image).stdout) * 1024 + byte
+    with open(image, "r+b") as f:
+        f.seek(at)
+        old = f.read(1)[0]
+        f.seek(at)
+        f.write(bytes([old ^ 4]))
+
+
+@pytest.mark.parametrize("block,byte", [(1, 12), (2, 500)])
+def test_damage_is_named_and_left(zjctl, dirty, block, byte):
+    damage(dirty.path, block, byte)
+    before = dirty.path.read_bytes()
+    for args in (["-n"], []):
+        got = zjctl("recover", *args, dirty.path)
+        assert got.returncode == 4 and "damaged log" in got.out and "nothing was written" in got.out
+    assert dirty.path.read_bytes() == before
+
+
+def test_fast_commits_are_left_to_stock(zjctl, tmp_path):
+    path = mkfs(tmp_path / "a.img", "24M", "-b 1024 -O metadata_csum,64bit,fast_commit -J size=2")
+    (tmp_path / "data").write_bytes(bytes(range(256)) * 4)
+    jbd2_images.debugfs(path, "jo -c -v 3", f"jw -b {FIRST} {tmp_path}/data", "jc", write=True)
+    at = jbd2_images.block0(path)
+    with open(path, "r+b") as f:
+        f.seek(at)
+        block = bytearray(f.read(1024))
+        maxlen, sequence = (struct.unpack_from(">I", block, n)[0] for n in (0x10, 0x18))
+        fast = struct.unpack_from(">I", block, 0x54)[0] or 256
+        struct.pack_into(">I", block, 0x28, struct.unpack_from(">I", block, 0x28)[0] | 0x20)
+        block[0xfc:0x100] = bytes(4)
+        block[0xfc:0x100] = struct.pack(">I", crc32c(bytes(block)))
+        f.seek(at)
+        f.write(block)
+        f.seek(int(sh("debugfs", "-R", f"bmap <8> {maxlen - fast + 1}", path).stdout) * 1024)
+        f.write(struct.pack("<HHII", 9, 8, 0, sequence + 1))
+    before = path.read_bytes()
+    got = zjctl("recover", path)
+    assert got.returncode == 4 and "fast commits" in got.out and "mount it once as ext4" in got.out
+    assert path.read_bytes() == before
+
+
+def test_fsck_program(sanitized, dirty, tmp_path):
+    """fsck.zext4 replays it itself; afterwards e2fsck has nothing to do."""
+    got = subprocess.run([ROOT / "user" / "fsck.zext4", "-fp", dirty.path], capture_output=True, text=True,
+                         env={**os.environ,
+                              "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
+    assert got.returncode == 0 and "replayed 5 transactions" in got.stdout, got.stdout + got.stderr
+    dirty.expect()
