@@ -6,7 +6,8 @@
     lost = disk.power_cut(seed=7)                    # disk.img is what survived
 
 A flush makes everything that was written before it durable; a FUA write only
-itself.  Of the rest each sector survives or not, by chance.
+itself.  Of the rest each sector survives or not, by chance; only what holds the ext4
+super block stays whole: no ext4 can be mounted if that is torn, stock's neither.
 """
 
 import mmap
@@ -17,6 +18,7 @@ import struct
 import threading
 
 SECTOR = 512
+SUPER = range(1024, 2048)
 
 _OPT_EXPORT_NAME, _OPT_ABORT, _OPT_INFO, _OPT_GO = 1, 2, 6, 7
 _REP_ACK, _REP_INFO, _REP_ERR_UNSUP = 1, 3, 0x80000001
@@ -165,9 +167,11 @@ class VolatileDisk:
         seen = lost = 0
         with self.lock:
             for offset, data, fua in self.pending:
+                super_kept = rng.random() < keep
                 for at in range(0, len(data), SECTOR):
                     seen += 1
-                    if fua or rng.random() < keep:
+                    kept = super_kept if offset + at in SUPER else rng.random() < keep
+                    if fua or kept:
                         os.pwrite(self.stable.fileno(), data[at:at + SECTOR], offset + at)
                     else:
                         lost += 1
