@@ -117,6 +117,6 @@ def test_shrinks_a_failure(tmp_path):
 def test_random_seeds():
     """Mixed options for SIM_SECONDS; a failure is made small."""
     done = subprocess.run([sys.executable, TOP / "tests/sim/campaign.py", "--seconds",
-                           os.environ.get("SIM_SECONDS", "60")],
+                           os.environ.get("SIM_SECONDS", "40")],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-20000:]

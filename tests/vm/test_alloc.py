@@ -96,9 +96,9 @@ def test_remount_changes_it(machine):
 def test_whole_disk_is_used(machine):
     """One lane fills the disk, far beyond its region; then inodes run out."""
     run(machine, """
-        mk $dev -N 4000; mnt $dev alloc=core
+        mk $dev -N 1500 -J size=8; mnt $dev alloc=core
         for n in $(seq 40); do
-            taskset 4 dd if=/dev/zero of=/mnt/big$n bs=1M count=64 2>/dev/null || break
+            taskset 4 dd if=/dev/zero of=/mnt/big$n bs=1M count=16 2>/dev/null || break
         done
         free=$(df -k /mnt | awk 'END { print $4 }')
         [ $free -lt 1024 ] || die "$free KiB are free, yet the disk is full"
@@ -108,4 +108,4 @@ def test_whole_disk_is_used(machine):
         while taskset 1 touch /mnt/f$n 2>/dev/null; do n=$((n + 1)); done
         [ $(df -i /mnt | awk 'END { print $4 }') -lt 4 ] || die "inodes are left: $(df -i /mnt)"
         unmnt; fsck $dev
-    """, size_mb=512)
+    """, size_mb=192)

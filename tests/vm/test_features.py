@@ -19,13 +19,12 @@ FEATURES = {
     "2k-blocks": dict(mkfs=f"-b 2048 {SMALL}", data="journal"),
     "bigalloc": dict(mkfs=f"-O bigalloc -C 16384 {SMALL}"),
     "plain": dict(mkfs=f"-b 4096 -O ^metadata_csum,^64bit,^orphan_file,^flex_bg,uninit_bg {SMALL}"),
-    "orphan_file": dict(mkfs=f"-b 4096 -O orphan_file,64bit,metadata_csum {SMALL}"),
     "indirect": dict(mkfs=f"-b 4096 -O ^extent,^64bit {SMALL}", data="journal"),
     "casefold": dict(mkfs=f"-b 4096 -O casefold -E encoding=utf8 {SMALL}", setup="chattr +F"),
     "quota": dict(mkfs=f"-b 4096 -O quota,project -E quotatype=usrquota:grpquota:prjquota {SMALL}"),
     "encrypt": dict(mkfs=f"-b 4096 -O encrypt {SMALL}", setup="fsctl encrypt", unlock="fsctl add-key"),
     "inline_data": dict(mkfs=f"-b 4096 -I 1024 -O inline_data {SMALL}"),
-    "ea_inode": dict(mkfs=f"-b 4096 -O ea_inode,large_dir {SMALL}"),
+    "ea_inode": dict(mkfs=f"-b 4096 -O ea_inode,large_dir,orphan_file {SMALL}"),
     "128-byte-inodes": dict(mkfs=f"-b 4096 -I 128 {SMALL}"),
 }
 
