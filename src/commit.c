@@ -135,7 +135,7 @@ static int flush_data(struct zj_txn *txn)
 {
 	if (zj_flag(txn_zj(txn), ZJ_DATA_JOURNALED))
 		return 0;
-	return zj_dev_flush(txn_zj(txn), txn->lane);
+	return zj_data_flush(txn_zj(txn), txn->lane);
 }
 
 /* Whoever writes the component's last record has all of them made durable. */

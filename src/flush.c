@@ -101,6 +101,12 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	smp_store_release(&flush->done, nr);
 }
 
+/* What a failed flush has lost, the next one does not bring back. */
+static int outcome(struct zj_flush *flush, u64 need)
+{
+	return need && READ_ONCE(flush->failed) >= need ? READ_ONCE(flush->err) : 0;
+}
+
 /**
  * zj_dev_flush() - make durable what the file system's device has completed
  * @zj: the journal
@@ -137,12 +143,51 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 		smp_store_release(&flush->flying, 0);
 		wake_up_all(&flush->wait);
 	}
-	/* What a failed flush has lost, the next one does not bring back. */
-	return READ_ONCE(flush->failed) >= need ? READ_ONCE(flush->err) : 0;
+	return outcome(flush, need);
+}
+
+/* ---- file data ---- */
+
+void zj_journal_data_written(journal_t *journal)
+{
+	struct zj_flush *flush = &to_zj(journal)->flush;
+	u64 need, old = READ_ONCE(flush->data);
+
+	/* Pairs with lead(), as in zj_dev_flush(). */
+	smp_mb();
+	need = READ_ONCE(flush->issued) + 1;
+	while (old < need && !try_cmpxchg(&flush->data, &old, need))
+		;
+}
+EXPORT_SYMBOL_GPL(zj_journal_data_written);
+
+/**
+ * zj_data_flush() - make durable the file data whose completion the caller knows of
+ * @zj: the journal
+ * @lane: counts the flush
+ *
+ * What went out with FUA needs none, if the file system reports the rest.
+ *
+ * Context: sleeps.
+ * Return: as zj_dev_flush().
+ */
+int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane)
+{
+	struct zj_flush *flush = &zj->flush;
+	u64 need;
+
+	if (!zj_flag(zj, ZJ_DATA_REPORTED))
+		return zj_dev_flush(zj, lane);
+	/* The completion that we know of comes after its report. */
+	need = READ_ONCE(flush->data);
+	if (!covered(flush, need))
+		return zj_dev_flush(zj, lane);
+	zj_flush_not_expected(lane);
+	return outcome(flush, need);
 }
 
 /**
- * zj_journal_flush_data() - as zj_dev_flush(), for file data that was written
+ * zj_journal_flush_data() - as zj_dev_flush()
  * @journal: the front
  *
  * Context: sleeps; no handle open.
@@ -155,6 +200,21 @@ int zj_journal_flush_data(journal_t *journal)
 	return zj_dev_flush(zj, zj_lane_pick(zj));
 }
 EXPORT_SYMBOL_GPL(zj_journal_flush_data);
+
+/**
+ * zj_journal_flush_reported() - as zj_data_flush()
+ * @journal: the front
+ *
+ * Context: sleeps; no handle open.
+ * Return: 0 or a negative error.
+ */
+int zj_journal_flush_reported(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	return zj_data_flush(zj, zj_lane_pick(zj));
+}
+EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
 
 /**
  * zj_journal_fsync_begin() - an fsync is about to write file data

@@ -138,6 +138,14 @@ void zj_journal_set_data_journaled(journal_t *journal)
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_data_journaled);
 
+void zj_journal_set_data_reported(journal_t *journal)
+{
+	write_lock(&journal->j_state_lock);
+	WRITE_ONCE(journal->j_flags, journal->j_flags | ZJ_DATA_REPORTED);
+	write_unlock(&journal->j_state_lock);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_data_reported);
+
 /* ---- load ---- */
 
 static int map_journal(struct zj_journal *zj)

@@ -318,6 +318,7 @@ struct zj_flush {
 	u64		failed;		/* the same; number of the last that failed */
 	int		err;		/* the same; its error */
 	u64		took;		/* the same; ns, a running mean */
+	u64		data;		/* cmpxchg, grows; flush that covers all file data written */
 	wait_queue_head_t wait;		/* one has ended */
 	wait_queue_head_t gather;	/* who leads waits for those to come */
 };
@@ -637,6 +638,7 @@ bool zj_needs_flush(struct zj_journal *zj);
 void zj_flush_expected(struct zj_lane *lane);
 void zj_flush_not_expected(struct zj_lane *lane);
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
+int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane);
 
 /* ---- validity.c ---- */
 

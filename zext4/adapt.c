@@ -96,12 +96,14 @@ int zext4_check_mount(struct super_block *sb)
 void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 {
 	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
-
 	u32 lanes = options->value[ZEXT4_LANES], log = options->value[ZEXT4_LOG];
 
 	zj_journal_set_lanes(journal, lanes);
 	if (log == ZEXT4_LOG_JBD2 || (log == ZEXT4_LOG_AUTO && lanes == 1))
 		zj_journal_set_jbd2_log(journal);
+	/* DAX writes data without a bio that could report it. */
+	if (!EXT4_SB(sb)->s_daxdev)
+		zj_journal_set_data_reported(journal);
 	zext4_tell_journal(sb, journal);
 }
 
@@ -151,52 +153,6 @@ void zext4_before_access(struct folio *folio)
 	folio_wait_writeback(folio);
 	if (folio_mkclean(folio))
 		folio_mark_dirty(folio);
-}
-
-/* ---- fsync ---- */
-
-/*
- * Journaled data reaches the log with the transaction that fsync waits for:
- * stores through a mapping too, as the page was journaled when it became
- * writable and is protected again before the copy.  A device that stores into
- * pinned pages asks nobody: these are journaled when the page is written.
- */
-int zext4_write_and_wait(struct file *file, loff_t start, loff_t end)
-{
-	struct inode *inode = file->f_mapping->host;
-	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	int err;
-
-	if (ext4_should_journal_data(inode) &&
-	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
-		return 0;
-	if (journal)
-		zj_journal_fsync_begin(journal, zext4_lane(inode->i_sb, inode));
-	err = file_write_and_wait_range(file, start, end);
-	if (journal && err)
-		zj_journal_fsync_end(journal, zext4_lane(inode->i_sb, inode));
-	return err;
-}
-
-/* Where fsync commits.  In no fast commit, which is never on. */
-int zext4_fsync_commit(struct inode *inode, tid_t tid)
-{
-	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	int err;
-
-	if (EXT4_SB(inode->i_sb)->s_zj.value[ZEXT4_FSYNC] == ZEXT4_FSYNC_ALL)
-		err = ext4_force_commit(inode->i_sb);
-	else
-		err = zj_complete_transaction(journal, tid);
-	zj_journal_fsync_end(journal, zext4_lane(inode->i_sb, inode));
-	return err;
-}
-
-int zext4_flush_data(struct super_block *sb)
-{
-	if (EXT4_SB(sb)->s_journal)
-		return zj_journal_flush_data(EXT4_SB(sb)->s_journal);
-	return blkdev_issue_flush(sb->s_bdev);
 }
 
 /* ---- handles and in-core inodes ---- */

@@ -59,10 +59,13 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 /* Journaled data. */
 void zext4_before_access(struct folio *folio);
 
-/* fsync. */
+/* fsync and file data. */
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end);
 int zext4_fsync_commit(struct inode *inode, tid_t tid);
+int zext4_flush_file(struct super_block *sb);
 int zext4_flush_data(struct super_block *sb);
+blk_opf_t zext4_data_flags(struct ext4_io_submit *io);
+void zext4_data_written(struct super_block *sb, const struct bio *bio);
 
 /* Waiting for the owner of one buffer. */
 struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset);

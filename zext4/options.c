@@ -18,6 +18,7 @@ struct zext4_option_spec {
 
 static const char *const fsync_words[] = { "own", "all", NULL };
 static const char *const alloc_words[] = { "auto", "core", "stock", NULL };
+static const char *const data_fua_words[] = { "auto", "never", NULL };
 static const char *const lane_by_words[] = { "cpu", "cgroup", "dir", NULL };
 
 /* In the order of enum zj_frozen_copy. */
@@ -46,6 +47,10 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_FROZEN_COPY] = {
 		.name = "frozen_copy", .words = frozen_copy_words,
 		.help = "auto, always or never",
+	},
+	[ZEXT4_DATA_FUA] = {
+		.name = "data_fua", .words = data_fua_words,
+		.help = "auto (an fsync's data, if it is little) or never",
 	},
 	[ZEXT4_LOG] = {
 		.name = "log", .words = log_words, .fixed = true,

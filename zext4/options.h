@@ -14,10 +14,12 @@ enum zext4_option {
 	ZEXT4_LANE_BY,		/* enum zext4_lane_by */
 	ZEXT4_FROZEN_COPY,	/* enum zj_frozen_copy */
 	ZEXT4_LOG,		/* enum zext4_log */
+	ZEXT4_DATA_FUA,		/* enum zext4_data_fua */
 	ZEXT4_NR_OPTIONS
 };
 
 enum zext4_log { ZEXT4_LOG_AUTO, ZEXT4_LOG_ZJ, ZEXT4_LOG_JBD2 };
+enum zext4_data_fua { ZEXT4_DATA_FUA_AUTO, ZEXT4_DATA_FUA_NEVER };
 enum zext4_fsync { ZEXT4_FSYNC_OWN, ZEXT4_FSYNC_ALL };
 enum zext4_alloc { ZEXT4_ALLOC_AUTO, ZEXT4_ALLOC_CORE, ZEXT4_ALLOC_STOCK };
 enum zext4_lane_by { ZEXT4_LANE_BY_CPU, ZEXT4_LANE_BY_CGROUP, ZEXT4_LANE_BY_DIR };

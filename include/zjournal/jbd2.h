@@ -54,6 +54,7 @@ struct journal_head;	/* private to the journal */
 #define JBD2_FAST_COMMIT_ONGOING	0x100	/* never set */
 #define JBD2_FULL_COMMIT_ONGOING	0x200	/* never set */
 #define ZJ_DATA_JOURNALED		0x10000	/* no file data is written but home */
+#define ZJ_DATA_REPORTED		0x20000	/* zj_journal_data_written() is called */
 
 /* The values are those of EXT4_IOC_CHECKPOINT. */
 #define JBD2_JOURNAL_FLUSH_DISCARD	0x0001
@@ -389,6 +390,7 @@ int zj_journal_flush(journal_t *journal, unsigned int flags);
 
 /* flush.c */
 int zj_journal_flush_data(journal_t *journal);
+int zj_journal_flush_reported(journal_t *journal);
 void zj_journal_fsync_begin(journal_t *journal, int in);
 void zj_journal_fsync_end(journal_t *journal, int in);
 
@@ -490,6 +492,25 @@ void zj_journal_set_jbd2_log(journal_t *journal);
  * ext4 zeroes in place it has to flush itself before a handle makes use of them.
  */
 void zj_journal_set_data_journaled(journal_t *journal);
+
+/**
+ * zj_journal_set_data_reported() - commits may trust zj_journal_data_written()
+ * @journal: the front, no handle started yet
+ *
+ * Without it every commit in which data is not journaled flushes the device.
+ */
+void zj_journal_set_data_reported(journal_t *journal);
+
+/**
+ * zj_journal_data_written() - blocks outside the log were written without FUA
+ * @journal: the front
+ *
+ * For all that metadata may come to point at: file data, zeroed blocks. To be called
+ * when the write has completed and before anybody can see that it has.
+ *
+ * Context: any; no lock. Writes a shared line once for each flush of the device.
+ */
+void zj_journal_data_written(journal_t *journal);
 
 /**
  * zj_journal_is_live() - may the log hold something to recover?

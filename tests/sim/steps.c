@@ -349,6 +349,8 @@ static void page_end_io(struct bio *bio)
 {
 	struct page_data *page = bio->bi_private;
 
+	if (!(bio->bi_opf & REQ_FUA))
+		zj_journal_data_written(world->journal);
 	if (bio->bi_status)
 		page->lost = page->gen;
 	page->writing = false;
@@ -359,13 +361,16 @@ static void page_end_io(struct bio *bio)
 void write_data(struct alloc *a)
 {
 	struct page_data *page = &a->page;
+	/* As an fsync's data and write-back's. */
+	bool fua = world->disk->fua && page->gen & 1;
 	struct bio *bio;
 
 	if (!page->dirty || page->writing)
 		return;
 	page->writing = true;
 	page->dirty = false;
-	bio = bio_alloc(&world->disk->bdev, 1, REQ_OP_WRITE, GFP_NOFS);
+	bio = bio_alloc(&world->disk->bdev, 1,
+			REQ_OP_WRITE | (fua ? REQ_FUA : 0), GFP_NOFS);
 	bio->bi_iter.bi_sector = page->block * (DISK_BLOCK / DISK_SECTOR);
 	bio->bi_private = page;
 	bio->bi_end_io = page_end_io;

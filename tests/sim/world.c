@@ -380,6 +380,8 @@ static journal_t *init_journal(void)
 	journal->j_finish_inode_data_buffers = finish_data;
 	zj_journal_set_lanes(journal, w->p.lanes);
 	zj_journal_set_frozen_copy(journal, w->p.copy);
+	if (w->p.seed % 4)
+		zj_journal_set_data_reported(journal);
 	to_zj(journal)->batch_size = clamp(w->p.batch, 1U, (u32)ZJ_BATCH_SIZE);
 	if (w->p.jbd2)
 		zj_journal_set_jbd2_log(journal);

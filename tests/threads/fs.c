@@ -73,6 +73,8 @@ static void load_journal(void)
 	fs.journal->j_submit_inode_data_buffers = submit_data;
 	fs.journal->j_finish_inode_data_buffers = finish_data;
 	zj_journal_set_lanes(fs.journal, fs.p.lanes);
+	if (fs.p.seed % 4)
+		zj_journal_set_data_reported(fs.journal);
 	/* Small batches, so that lanes take their share of checkpoints. */
 	to_zj(fs.journal)->batch_size = 1 + fs.p.seed % 3;
 	err = zj_journal_load(fs.journal);

@@ -414,6 +414,8 @@ static void page_end_io(struct bio *bio)
 {
 	struct page_data *page = bio->bi_private;
 
+	if (!(bio->bi_opf & REQ_FUA))
+		zj_journal_data_written(fs.journal);
 	/* Pairs with page_busy() and page_wait(). */
 	smp_store_release(&page->writing, false);
 	/* Pairs with the wait: it sees that, or is woken. */
@@ -428,7 +430,9 @@ void page_write(struct page_data *page)
 
 	if (!READ_ONCE(page->dirty) || xchg(&page->writing, true))
 		return;
-	bio = bio_alloc(&fs.disk->bdev, 1, REQ_OP_WRITE, GFP_NOFS);
+	/* As an fsync's data and write-back's. */
+	bio = bio_alloc(&fs.disk->bdev, 1,
+			REQ_OP_WRITE | (page->block & 1 ? REQ_FUA : 0), GFP_NOFS);
 	bio->bi_private = page;
 	bio->bi_end_io = page_end_io;
 	if (!xchg(&page->dirty, false)) {

@@ -56,7 +56,7 @@ ext4_sync_file(...)
 {
 <...
 - blkdev_issue_flush(sb->s_bdev)
-+ zext4_flush_data(sb)
++ zext4_flush_file(sb)
 ...>
 }
 

@@ -42,6 +42,62 @@ static void lone_callers_flush_each(void)
 	close_journal();
 }
 
+/* Reported data is flushed once; data that nobody reports went out with FUA. */
+static void reported_data_is_flushed_once(void)
+{
+	u32 before;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	before = flushes();
+	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
+	assert_int_equal(flushes() - before, 0);
+	zj_journal_data_written(fx.journal);
+	zj_journal_data_written(fx.journal);
+	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
+	assert_int_equal(flushes() - before, 1);
+	close_journal();
+}
+
+static void unreported_data_is_always_flushed(void)
+{
+	u32 before;
+
+	OPEN();
+	before = flushes();
+	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
+	assert_int_equal(flushes() - before, 2);
+	close_journal();
+}
+
+static void call_flush_reported(struct fiber *f)
+{
+	f->ret = zj_journal_flush_reported(fx.journal);
+}
+
+/* A flush in flight may have missed what is reported now: the next one covers it. */
+static void reported_during_a_flush(void)
+{
+	struct fiber *first, *second;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	fx.hold_flush = true;
+	first = begin();
+	zj_journal_data_written(fx.journal);
+	second = GO(call_flush_reported);
+	settle();
+	end_one();
+	assert_true(first->done);
+	assert_false(second->done);
+	release();
+	join(first);
+	join(second);
+	close_journal();
+}
+
 /* It may have missed the newcomers' writes. */
 static void flush_in_flight_is_not_joined(void)
 {
@@ -188,6 +244,9 @@ CORE_TESTS(flush,
 	CORE_TEST(flush_does_not_wait_long_for_who_never_comes),
 	CORE_TEST(flush_does_not_wait_for_who_gave_up),
 	CORE_TEST(lone_callers_flush_each),
+	CORE_TEST(reported_data_is_flushed_once),
+	CORE_TEST(unreported_data_is_always_flushed),
+	CORE_TEST(reported_during_a_flush),
 	CORE_TEST(flush_in_flight_is_not_joined),
 	CORE_TEST(all_who_wait_share_the_next_flush),
 	CORE_TEST(failure_reaches_all_it_covers_and_nobody_else),

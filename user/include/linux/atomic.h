@@ -45,5 +45,11 @@ static inline int atomic_add_return(int i, atomic_t *v)
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
 	__old;								\
 })
+#define try_cmpxchg(p, o, n)						\
+({									\
+	kl_point();							\
+	__atomic_compare_exchange_n(p, o, n, false,			\
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST); \
+})
 
 #endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * File data: how it becomes durable, and what an fsync waits for.
+ *
+ * An fsync's few blocks of data go out with FUA where the device knows that: then no
+ * flush stands between them and the commit record. All other data is reported to
+ * the journal when it has been written; the next commit or fsync flushes it.
+ */
+#include <linux/blkdev.h>
+#include "ext4.h"
+#include "ext4_jbd2.h"
+
+/* For more, or larger ones, one flush behind them all is cheaper. */
+#define ZEXT4_FUA_BIOS	4
+#define ZEXT4_FUA_BYTES	(64 * 1024)
+
+/* ---- data ---- */
+
+static bool uses_fua(struct super_block *sb)
+{
+	return EXT4_SB(sb)->s_zj.value[ZEXT4_DATA_FUA] == ZEXT4_DATA_FUA_AUTO &&
+	       test_opt(sb, BARRIER) && bdev_write_cache(sb->s_bdev) &&
+	       bdev_fua(sb->s_bdev);
+}
+
+/**
+ * zext4_data_flags() - how file data is to be written
+ * @io: with a bio that is complete
+ *
+ * A task that writes to wait for it, as fsync does, gets FUA. Write-back and lanes
+ * have the data of many files in flight, which one flush serves.
+ *
+ * Return: flags for the bio.
+ */
+blk_opf_t zext4_data_flags(struct ext4_io_submit *io)
+{
+	const ext4_io_end_t *io_end = io->io_bio->bi_private;
+
+	if (io->io_wbc->sync_mode != WB_SYNC_ALL)
+		return 0;
+	if (current->flags & PF_KTHREAD || io->zj_fua == ZEXT4_FUA_BIOS ||
+	    io->io_bio->bi_iter.bi_size > ZEXT4_FUA_BYTES ||
+	    !uses_fua(io_end->inode->i_sb))
+		return REQ_SYNC;
+	io->zj_fua++;
+	return REQ_SYNC | REQ_FUA;
+}
+
+/**
+ * zext4_data_written() - blocks outside the log have been written
+ * @sb: the file system
+ * @bio: what wrote them, or NULL if that is unknown
+ *
+ * Context: any; before whoever waits for the blocks can see them written.
+ */
+void zext4_data_written(struct super_block *sb, const struct bio *bio)
+{
+	journal_t *journal = EXT4_SB(sb)->s_journal;
+
+	if (journal && !(bio && bio->bi_opf & REQ_FUA))
+		zj_journal_data_written(journal);
+}
+
+/* ---- fsync ---- */
+
+/*
+ * Journaled data reaches the log with the transaction that fsync waits for:
+ * stores through a mapping too, as the page was journaled when it became
+ * writable and is protected again before the copy.  A device that stores into
+ * pinned pages asks nobody: these are journaled when the page is written.
+ */
+int zext4_write_and_wait(struct file *file, loff_t start, loff_t end)
+{
+	struct inode *inode = file->f_mapping->host;
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	bool flush = journal && !uses_fua(inode->i_sb);
+	int err;
+
+	if (ext4_should_journal_data(inode) &&
+	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
+		return 0;
+	if (flush)
+		zj_journal_fsync_begin(journal, zext4_lane(inode->i_sb, inode));
+	err = file_write_and_wait_range(file, start, end);
+	if (flush && err)
+		zj_journal_fsync_end(journal, zext4_lane(inode->i_sb, inode));
+	return err;
+}
+
+/* Where fsync commits.  In no fast commit, which is never on. */
+int zext4_fsync_commit(struct inode *inode, tid_t tid)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	int err;
+
+	if (EXT4_SB(inode->i_sb)->s_zj.value[ZEXT4_FSYNC] == ZEXT4_FSYNC_ALL)
+		err = ext4_force_commit(inode->i_sb);
+	else
+		err = zj_complete_transaction(journal, tid);
+	zj_journal_fsync_end(journal, zext4_lane(inode->i_sb, inode));
+	return err;
+}
+
+/* The file's data, where no commit sees to that. */
+int zext4_flush_file(struct super_block *sb)
+{
+	if (EXT4_SB(sb)->s_journal)
+		return zj_journal_flush_reported(EXT4_SB(sb)->s_journal);
+	return blkdev_issue_flush(sb->s_bdev);
+}
+
+/* Whatever has been written to the device. */
+int zext4_flush_data(struct super_block *sb)
+{
+	if (EXT4_SB(sb)->s_journal)
+		return zj_journal_flush_data(EXT4_SB(sb)->s_journal);
+	return blkdev_issue_flush(sb->s_bdev);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// An fsync's data goes out with FUA if it is little; all other blocks that are
+// written outside the log are reported to the journal, which flushes only if there
+// are any (design 4).
+//
+// expect: ext4.h: -=1
+// expect: file.c: ext4_dio_write_end_io=1
+// expect: ialloc.c: ext4_init_inode_table=1
+// expect: inode.c: ext4_issue_zeroout=2
+// expect: page-io.c: ext4_end_bio=1 ext4_io_submit=1 ext4_io_submit_init=1
+
+@@
+@@
+struct ext4_io_submit {
+ ...
+ sector_t io_next_block;
++ unsigned int zj_fua;
+};
+
+@@
+identifier io;
+@@
+ext4_io_submit(...)
+{
+<...
+- if (io->io_wbc->sync_mode == WB_SYNC_ALL)
+-	io->io_bio->bi_opf |= REQ_SYNC;
++ io->io_bio->bi_opf |= zext4_data_flags(io);
+ submit_bio(...);
+...>
+}
+
+@@
+identifier io;
+@@
+ext4_io_submit_init(...)
+{
+ ...
+ io->io_end = NULL;
++ io->zj_fua = 0;
+}
+
+@@
+identifier bio, io_end;
+@@
+ext4_end_bio(struct bio *bio)
+{
+ ext4_io_end_t *io_end = bio->bi_private;
+ ...
++ zext4_data_written(io_end->inode->i_sb, bio);
+ bio->bi_end_io = NULL;
+ ...
+}
+
+// Whether it used FUA is not known here.
+@@
+identifier inode;
+expression E;
+@@
+ext4_dio_write_end_io(...)
+{
+ ...
+ struct inode *inode = E;
++ zext4_data_written(inode->i_sb, NULL);
+ ...
+}
+
+@@
+identifier inode, ret;
+@@
+ext4_issue_zeroout(struct inode *inode, ...)
+{
+<...
+ ret = sb_issue_zeroout(...);
++ zext4_data_written(inode->i_sb, NULL);
+...>
+}
+
+@@
+identifier inode;
+expression list es;
+@@
+ext4_issue_zeroout(struct inode *inode, ...)
+{
+<...
+- return fscrypt_zeroout_range(es);
++ {
++	int err = fscrypt_zeroout_range(es);
++
++	zext4_data_written(inode->i_sb, NULL);
++	return err;
++ }
+...>
+}
+
+@@
+identifier sb, ret;
+@@
+ext4_init_inode_table(struct super_block *sb, ...)
+{
+<...
+ ret = sb_issue_zeroout(...);
++ zext4_data_written(sb, NULL);
+...>
+}
