@@ -2,7 +2,7 @@
 /*
  * Commit: what a lane's thread does with a frozen transaction (design §4).
  *
- *   ordered data out -> all members' data out -> copies -> flush -> log -> committed
+ *   ordered data out -> all members' data out -> copies -> on its way: pipeline.c
  *
  * Members of one component are written by their own lanes' threads in parallel.
  * A thread takes its lane's transactions in freeze order, which is the same in
@@ -53,7 +53,11 @@ static void copy_all(struct zj_txn *txn)
 		kmem_cache_free(zj->frozen_cache, copy);
 }
 
-static void logged_all(struct zj_txn *txn)
+/**
+ * zj_txn_logged() - a transaction's images are in the log: accessors may go on
+ * @txn: frozen
+ */
+void zj_txn_logged(struct zj_txn *txn)
 {
 	struct zj_part *part;
 
@@ -77,24 +81,18 @@ static void mark_submitted(struct zj_txn *txn)
 		wake_up_all(&zj->wait_submit);
 }
 
-static int write_ordered(struct zj_txn *txn)
+/* Waited for before its flush: the log may go out meanwhile. */
+static int submit_ordered(struct zj_txn *txn)
 {
-	struct zj_journal *zj = txn_zj(txn);
-	int err, err2;
+	int err = zj_ordered_submit(txn);
 
-	err = zj_ordered_submit(txn);
 	mark_submitted(txn);
-	err2 = zj_ordered_wait(txn);
-	zj_ordered_drop(txn);
-	if (err) {
-		/* Never sent: the record would expose stale blocks. */
-		zj_err(zj, "error %d: ordered file data could not be sent\n", err);
-		return err;
-	}
-	if (!err2)
+	if (!err)
 		return 0;
-	zj_err(zj, "error %d while writing ordered file data\n", err2);
-	return zj_flag(zj, JBD2_ABORT_ON_SYNCDATA_ERR) ? err2 : 0;
+	/* Never sent: the record would expose stale blocks. */
+	zj_err(txn_zj(txn), "error %d: ordered file data could not be sent\n", err);
+	zj_ordered_drop(txn);
+	return err;
 }
 
 /*
@@ -112,59 +110,6 @@ static void wait_protected(struct zj_txn *txn)
 			   zj_aborted(zj));
 }
 
-static void keep_promise(struct zj_txn *txn)
-{
-	struct zj_lane *lane = txn->lane;
-
-	spin_lock(&lane->lock);
-	lane->promised -= zj_log_blocks(lane->journal, txn->credits);
-	zj_space_surplus(lane);
-	spin_unlock(&lane->lock);
-	if (atomic_read(&lane->journal->space_waiters))
-		wake_up_all(&lane->journal->wait_space);
-}
-
-/* ---- flushes ---- */
-
-/*
- * The data must be durable before the record that points at it (R6). Each member
- * sees to its own: one that waited for another, whose thread is busy with an
- * older component, would make a convoy of the lanes.
- */
-static int flush_data(struct zj_txn *txn)
-{
-	if (zj_flag(txn_zj(txn), ZJ_DATA_JOURNALED))
-		return 0;
-	return zj_data_flush(txn_zj(txn), txn->lane);
-}
-
-/* Whoever writes the component's last record has all of them made durable. */
-static int records_durable(struct zj_txn *txn)
-{
-	struct zj_journal *zj = txn_zj(txn);
-	struct zj_component *comp = txn->comp;
-	struct zj_txn *member, *tmp;
-	bool cached = false, last;
-	int err = 0;
-
-	spin_lock(&zj->comp_lock);
-	last = !--comp->unlogged;
-	spin_unlock(&zj->comp_lock);
-	if (!last)
-		return 0;
-	/* The count has ordered us behind all members. */
-	list_for_each_entry(member, &comp->members, comp_link)
-		cached |= member->cached;
-	if (cached)
-		err = zj_dev_flush(zj, txn->lane);
-	if (err)
-		return err;
-	/* With the last one the component may be valid, trimmed and gone. */
-	list_for_each_entry_safe(member, tmp, &comp->members, comp_link)
-		zj_member_committed(member);
-	return 0;
-}
-
 /* ---- one transaction ---- */
 
 static int commit(struct zj_txn *txn)
@@ -172,22 +117,14 @@ static int commit(struct zj_txn *txn)
 	struct zj_journal *zj = txn_zj(txn);
 	int err;
 
-	err = write_ordered(txn);
+	err = submit_ordered(txn);
 	if (!err)
 		err = zj_make_live(zj);
 	if (err)
 		return err;
 	wait_protected(txn);
 	copy_all(txn);
-	/* Where a record of its own follows, the flush before that will do. */
-	if (!zj->log->record)
-		err = flush_data(txn);
-	if (!err && !zj_aborted(zj))
-		err = zj->log->write(txn);
-	logged_all(txn);
-	if (!err && zj->log->record && !zj_aborted(zj))
-		err = zj->log->record(txn);
-	return err;
+	return zj_aborted(zj) ? 0 : zj->log->issue(txn);
 }
 
 /* Also one that is not idle yet has frozen what somebody waits for. */
@@ -203,18 +140,19 @@ static void written(struct zj_lane *lane)
 static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
 {
 	struct zj_journal *zj = lane->journal;
+	tid_t tid = txn->pub.t_tid;
 	int err = commit(txn);
 
-	keep_promise(txn);
-	lane->stats.txns++;
-	/* An aborted journal keeps it: recovery may still find it valid. */
-	if (!err && !zj_aborted(zj))
-		err = records_durable(txn);
 	if (err && !zj_aborted(zj))
 		zj_err(zj, "lane %d: commit of transaction %u failed: error %d\n",
-		       lane->index, txn->pub.t_tid, err);
+		       lane->index, tid, err);
 	if (err)
 		zj_abort(zj, err);
+	if (lane->flusher)
+		wake_up(&lane->wait_flush);
+	else
+		while (zj_flush_run(lane))
+			;
 	written(lane);
 }
 

@@ -300,6 +300,21 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind)
 
 /* ---- closing ---- */
 
+/*
+ * Not too many that are not valid yet (N7): in a pipelined lane, not too much of the
+ * log. comp_lock and lane->lock held.
+ */
+static bool may_freeze(const struct zj_lane *lane, const struct zj_txn *txn)
+{
+	const struct zj_journal *zj = lane->journal;
+
+	if (lane->nr_frozen < ZJ_MAX_FROZEN)
+		return true;
+	return zj->pipelined && lane->nr_frozen < ZJ_MAX_FLIGHT &&
+	       lane->promised + txn->credits <=
+	       ZJ_MAX_FROZEN * zj->soft_credits;
+}
+
 /* All drained, and no reserved handle slips in any more? */
 static bool hold_members(struct zj_component *comp)
 {
@@ -310,7 +325,7 @@ static bool hold_members(struct zj_component *comp)
 
 		spin_lock(&txn->lane->lock);
 		held = txn->lane->running == txn && !txn->updates &&
-		       txn->lane->nr_frozen < ZJ_MAX_FROZEN;
+		       may_freeze(txn->lane, txn);
 		txn->freezing = held;
 		spin_unlock(&txn->lane->lock);
 		if (!held)

@@ -631,7 +631,8 @@ bool zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
 	case ZJ_FROZEN_COPY_NEVER:
 		return false;
 	default:
-		return before;
+		/* With the log on its way there is always somebody to come next. */
+		return before || (zj->pipelined && zj->log->written);
 	}
 }
 
@@ -645,10 +646,12 @@ bool zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
  * here on, so the caller must go straight for it.
  *
  * Context: takes part->jh->lock.
+ * Return: is it the live buffer?
  */
-void zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
+bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
 {
 	struct journal_head *jh = part->jh;
+	bool live;
 
 	spin_lock(&jh->lock);
 	if (!part->frozen) {
@@ -659,5 +662,7 @@ void zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
 			zj_part_set(part, BIT(ZJ_PART_LIVE));
 	}
 	part->image = part->frozen ?: jh->bh->b_data;
+	live = !part->frozen;
 	spin_unlock(&jh->lock);
+	return live;
 }

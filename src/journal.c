@@ -13,6 +13,7 @@ static struct zj_journal *journal_alloc(void)
 	if (!zj)
 		return NULL;
 	zj->log = &zj_log_lanes;
+	zj->flush_batch = ZJ_FLUSH_BATCH;
 	rwlock_init(&zj->front.j_state_lock);
 	zj->front.j_commit_interval = JBD2_DEFAULT_MAX_COMMIT_AGE * HZ;
 	mutex_init(&zj->super_lock);
@@ -129,6 +130,18 @@ void zj_journal_set_jbd2_log(journal_t *journal)
 	to_zj(journal)->lanes_wanted = 1;
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_jbd2_log);
+
+void zj_journal_set_pipeline(journal_t *journal, bool pipelined)
+{
+	to_zj(journal)->pipelined = pipelined;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_pipeline);
+
+void zj_journal_set_flush_batch(journal_t *journal, unsigned int transactions)
+{
+	WRITE_ONCE(to_zj(journal)->flush_batch, transactions);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_flush_batch);
 
 void zj_journal_set_data_journaled(journal_t *journal)
 {

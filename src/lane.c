@@ -65,39 +65,64 @@ static void lane_init(struct zj_journal *zj, int index)
 	lane->index = index;
 	spin_lock_init(&lane->lock);
 	INIT_LIST_HEAD(&lane->pipeline);
+	INIT_LIST_HEAD(&lane->flight);
 	INIT_LIST_HEAD(&lane->in_hand);
+	lane->run = 1;
 	init_waitqueue_head(&lane->wait_start);
 	init_waitqueue_head(&lane->wait_work);
 	init_waitqueue_head(&lane->wait_idle);
+	init_waitqueue_head(&lane->wait_flush);
 	timer_setup(&lane->timer, lane_timer, 0);
 }
 
 /* A preference only: an unplugged CPU just moves it elsewhere. */
-static void lane_place(struct zj_lane *lane)
+static void thread_place(const struct zj_lane *lane, struct task_struct *task)
 {
 	const struct zj_journal *zj = lane->journal;
 	unsigned int cpu = lane->index % nr_cpu_ids;
 
 	if (zj->roaming)
-		set_cpus_allowed_ptr(lane->task,
-				     housekeeping_cpumask(HK_TYPE_KTHREAD));
+		set_cpus_allowed_ptr(task, housekeeping_cpumask(HK_TYPE_KTHREAD));
 	else if (zj->nr_lanes > 1 && cpu_online(cpu))
-		set_cpus_allowed_ptr(lane->task, cpumask_of(cpu));
+		set_cpus_allowed_ptr(task, cpumask_of(cpu));
+}
+
+static void lane_place(struct zj_lane *lane)
+{
+	thread_place(lane, lane->task);
+	if (lane->flusher)
+		thread_place(lane, lane->flusher);
+}
+
+static int thread_start(struct task_struct **to, struct task_struct *task)
+{
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	get_task_struct(task);
+	*to = task;
+	return 0;
 }
 
 static int lane_start(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
-	struct task_struct *task;
+	int err;
 
-	task = kthread_create(zj_lane_thread, lane, "zj/%s:%d",
-			      zj->front.j_devname, lane->index);
-	if (IS_ERR(task))
-		return PTR_ERR(task);
-	get_task_struct(task);
-	lane->task = task;
+	err = thread_start(&lane->task,
+			   kthread_create(zj_lane_thread, lane, "zj/%s:%d",
+					  zj->front.j_devname, lane->index));
+	if (!err && zj->pipelined)
+		err = thread_start(&lane->flusher,
+				   kthread_create(zj_flush_thread, lane,
+						  "zj/%s:%df",
+						  zj->front.j_devname,
+						  lane->index));
+	if (err)
+		return err;
 	lane_place(lane);
-	wake_up_process(task);
+	wake_up_process(lane->task);
+	if (lane->flusher)
+		wake_up_process(lane->flusher);
 	return 0;
 }
 
@@ -133,6 +158,15 @@ int zj_lanes_start(struct zj_journal *zj)
 	return 0;
 }
 
+static void thread_stop(struct task_struct **from)
+{
+	if (!*from)
+		return;
+	kthread_stop(*from);
+	put_task_struct(*from);
+	*from = NULL;
+}
+
 /**
  * zj_lanes_stop() - stop all threads; what is frozen stays unwritten
  */
@@ -149,9 +183,9 @@ void zj_lanes_stop(struct zj_journal *zj)
 
 		if (!lane->task)
 			continue;
-		kthread_stop(lane->task);
-		put_task_struct(lane->task);
-		lane->task = NULL;
+		/* In this order: one sends out what the other waits for. */
+		thread_stop(&lane->task);
+		thread_stop(&lane->flusher);
 		timer_shutdown_sync(&lane->timer);
 	}
 }
@@ -183,9 +217,12 @@ void zj_journal_set_ioprio(journal_t *journal, int ioprio)
 	struct zj_journal *zj = to_zj(journal);
 	unsigned int i;
 
-	for (i = 0; zj->lanes && i < zj->nr_lanes; i++)
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
 		if (zj->lanes[i].task)
 			set_task_ioprio(zj->lanes[i].task, ioprio);
+		if (zj->lanes[i].flusher)
+			set_task_ioprio(zj->lanes[i].flusher, ioprio);
+	}
 	if (zj->ckpt_task)
 		set_task_ioprio(zj->ckpt_task, ioprio);
 }

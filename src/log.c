@@ -19,7 +19,7 @@ struct zj_plan {
 };
 
 /**
- * struct zj_log - one member on its way to the log; on the thread's stack
+ * struct zj_log - one member on its way to the log; its flush thread's
  */
 struct zj_log {
 	struct zj_txn	*txn;
@@ -186,18 +186,16 @@ static void emit(struct zj_log *log, struct zj_plan *plan)
 	}
 }
 
-static int emit_all(struct zj_log *log)
+static void emit_all(struct zj_log *log, bool fua)
 {
 	struct zj_plan *plan;
-	bool fua = zj_log_fua(log->zj);
 
 	if (!fua)
 		zj_flush_expected(log->txn->lane);
 	zj_log_io_begin(&log->io, log->zj, fua ? REQ_FUA : 0);
 	list_for_each_entry(plan, &log->chunks, link)
 		emit(log, plan);
-	log->txn->cached = !fua;
-	return zj_log_io_end(&log->io);
+	zj_log_io_send(&log->io);
 }
 
 static void plan_free(struct zj_log *log)
@@ -223,38 +221,97 @@ static void count_entries(struct zj_log *log)
 		log->nr_deps = list_count_nodes(&comp->deps);
 }
 
+/* ---- a run ---- */
+
+/* Returns 0, or -ENOSPC if the lane's promise was broken. */
+static int log_prepare(struct zj_txn *txn)
+{
+	struct zj_log *log = kzalloc(sizeof(*log), GFP_NOFS | __GFP_NOFAIL);
+	struct zj_lane_stats *st = &txn->lane->stats;
+	int err;
+
+	txn->out = log;
+	log->txn = txn;
+	log->zj = txn_zj(txn);
+	INIT_LIST_HEAD(&log->chunks);
+	count_entries(log);
+	st->blocks += log->nr_parts;
+	err = plan_all(log);
+	st->headers += txn->nr_chunks;
+	return err;
+}
+
+static void log_send(struct zj_txn *txn, bool fua)
+{
+	struct zj_log *log = txn->out;
+
+	zj_settle_images(txn);
+	log->part = zj_first_image(txn);
+	log->dep = list_first_entry(&txn->comp->deps, struct zj_dep, comp_link);
+	log->revoke = list_first_entry(&txn->revokes, struct zj_revoke,
+				       txn_link);
+	emit_all(log, fua);
+}
+
+static void log_free(struct zj_txn *txn)
+{
+	plan_free(txn->out);
+	kfree(txn->out);
+	txn->out = NULL;
+}
+
+static void log_unprepare(struct zj_run *run)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &run->txns, lane_link)
+		if (txn->out)
+			log_free(txn);
+}
+
 /**
- * zj_log_write() - write a frozen member's record, wait for the device
- * @txn: frozen; the caller is its lane's thread
+ * lanes_record() - write the records of a run's members, wait for the device
+ * @run: their data is durable
+ * @fua: with FUA
  *
  * CJFS and Z-Journal keep JBD2's descriptor, images and commit block in order;
- * here everything goes out at once under one checksum (design §4). Without FUA
- * it is in the device's cache then: the caller's next flush makes it durable.
+ * here everything goes out at once under one checksum (design §4), and the members
+ * side by side: recovery goes by their dependencies. Memory is taken before
+ * accessors have to wait.
  *
  * Return: 0; -ENOSPC if the lane's promise was broken; an I/O error.
  */
-int zj_log_write(struct zj_txn *txn)
+static int lanes_record(struct zj_run *run, bool fua)
 {
-	struct zj_lane *lane = txn->lane;
-	struct zj_log log = { .txn = txn, .zj = lane->journal };
-	int err;
+	struct zj_txn *txn;
+	int err = 0, err2;
 
-	INIT_LIST_HEAD(&log.chunks);
-	count_entries(&log);
-	lane->stats.blocks += log.nr_parts;
-	err = plan_all(&log);
-	lane->stats.headers += txn->nr_chunks;
-	if (!err) {
-		zj_settle_images(txn);
-		log.part = zj_first_image(txn);
-		log.dep = list_first_entry(&txn->comp->deps, struct zj_dep,
-					   comp_link);
-		log.revoke = list_first_entry(&txn->revokes, struct zj_revoke,
-					      txn_link);
-		err = emit_all(&log);
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		err = log_prepare(txn);
+		if (err) {
+			log_unprepare(run);
+			return err;
+		}
 	}
-	plan_free(&log);
+	list_for_each_entry(txn, &run->txns, lane_link)
+		log_send(txn, fua);
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		struct zj_log *log = txn->out;
+
+		err2 = zj_log_io_wait(&log->io);
+		err = err ?: err2;
+		zj_txn_logged(txn);
+		log_free(txn);
+	}
 	return err;
+}
+
+static int lanes_issue(struct zj_txn *txn)
+{
+	spin_lock(&txn->lane->lock);
+	zj_run_join(txn);
+	spin_unlock(&txn->lane->lock);
+	return 0;
 }
 
 /* ---- this format's place in the journal ---- */
@@ -283,5 +340,6 @@ const struct zj_log_ops zj_log_lanes = {
 	.init		= zj_seg_init,
 	.go_live	= zj_lanes_go_live,
 	.trim		= lanes_trim,
-	.write		= zj_log_write,
+	.issue		= lanes_issue,
+	.record		= lanes_record,
 };

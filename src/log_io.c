@@ -8,12 +8,6 @@
 #include "zj.h"
 #include <linux/bio.h>
 
-/* Is the log written with FUA? Else a flush makes it durable, if one is needed. */
-bool zj_log_fua(struct zj_journal *zj)
-{
-	return zj_needs_flush(zj) && bdev_fua(zj->front.j_dev);
-}
-
 /* ---- images ---- */
 
 /**
@@ -21,11 +15,14 @@ bool zj_log_fua(struct zj_journal *zj)
  * @txn: frozen; the caller is its lane's thread
  *
  * From here on accessors of live images wait: only the log I/O may follow.
+ *
+ * Return: are there live images?
  */
-void zj_settle_images(struct zj_txn *txn)
+bool zj_settle_images(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_part *part;
+	bool live = false;
 	void *copy = NULL;
 
 	list_for_each_entry(part, &txn->parts, txn_link) {
@@ -34,10 +31,11 @@ void zj_settle_images(struct zj_txn *txn)
 		if (!copy)
 			copy = kmem_cache_alloc(zj->frozen_cache,
 						GFP_NOFS | __GFP_NOFAIL);
-		zj_part_image(zj, part, &copy);
+		live |= zj_part_image(zj, part, &copy);
 	}
 	if (copy)
 		kmem_cache_free(zj->frozen_cache, copy);
+	return live;
 }
 
 /* Forgotten blocks have no image. */
@@ -133,16 +131,24 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 }
 
 /**
- * zj_log_io_end() - wait for everything
- * @io: begun; nobody's afterwards
- *
- * Return: 0, or the error of a request.
+ * zj_log_io_send() - everything has been added; by the task that has begun it
+ * @io: begun
  */
-int zj_log_io_end(struct zj_log_io *io)
+void zj_log_io_send(struct zj_log_io *io)
 {
 	io_submit(io);
 	blk_finish_plug(&io->plug);
 	io_put(io);
+}
+
+/**
+ * zj_log_io_wait() - wait for everything, once
+ * @io: sent; nobody's afterwards
+ *
+ * Return: 0, or the error of a request.
+ */
+int zj_log_io_wait(struct zj_log_io *io)
+{
 	wait_for_completion_io(&io->done);
 	return io->err;
 }

@@ -7,12 +7,16 @@
  *
  * To stock's recovery a commit block over a damaged log block is corruption, not
  * the end of the log: so it is written only when all before it is durable, and
- * after the commit block of the transaction before is durable too. What was left
- * of an older life of the journal in its place is overwritten with zeros first:
- * then a torn commit block is none, for readers that know no torn ones as well.
+ * after the commit block before it is durable too. What was left of an older life
+ * of the journal in its place is overwritten with zeros first: then a torn commit
+ * block is none, for readers that know no torn ones as well.
  *
- * A transaction's number is its component's stamp and a constant. The ring's tail
- * is in block 0; it moves over a transaction when that is home, in stamp order.
+ * A run of ours is one transaction of stock's, with one commit block, so its
+ * members cannot become durable out of order. Of two images of a block the later
+ * one counts there; but a revoke voids all of them, so one that has revokes is the
+ * last member of its run. A run's number and a constant make stock's sequence.
+ *
+ * The ring's tail is in block 0; it moves over a run when that is home.
  */
 #include "zj.h"
 
@@ -25,18 +29,21 @@ struct zj_jbd2_write {
 	struct zj_txn	*txn;
 	struct zj_journal *zj;
 	const struct zj_jbd2_log *log;
-	u32		sequence;	/* of the transaction */
+	u32		sequence;	/* of its run */
 	u32		pos;		/* ring block to be written next */
 	int		nr_images;	/* not placed yet */
 	int		nr_revokes;	/* not placed yet */
 	void		**own;		/* revoke and descriptor blocks */
 	u32		nr_own;		/* of these */
 	struct zj_log_io io;
+	struct completion sent;	/* the lane's thread has done its part */
+	bool		waited;	/* that was to wait for io, too */
+	int		err;	/* of io, then */
 };
 
-static u32 sequence_of(const struct zj_journal *zj, u64 stamp)
+static u32 sequence_of(const struct zj_journal *zj, u32 run)
 {
-	return zj->ring.sequence + (u32)stamp;
+	return zj->ring.sequence + run;
 }
 
 /* ---- space ---- */
@@ -84,32 +91,64 @@ static int ring_init(struct zj_journal *zj)
 	mutex_unlock(&zj->super_lock);
 	zj->ring.sequence = be32_to_cpu(sb->s_sequence);
 	zj->ring.head = zj->geo.log_first;
+	zj->ring.run_at = zj->geo.log_first;
 	zj->ring.tail = zj->geo.log_first;
+	zj->ring.tail_run = 1;
 	/* Head and tail meet when the ring is empty only. */
 	zj->nr_pool = zj->geo.nr_segs - 1;
 	return 0;
+}
+
+/* Take blocks at the head; -ENOSPC breaks a promise. lane->lock held. */
+static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
+{
+	int err = 0;
+
+	spin_lock(&zj->pool_lock);
+	if (blocks <= zj->nr_pool) {
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool - blocks);
+		*pos = zj->ring.head;
+		zj->ring.head = zj_jbd2_step(&zj->ring.log, *pos, blocks);
+	} else {
+		err = -ENOSPC;
+	}
+	spin_unlock(&zj->pool_lock);
+	return err;
 }
 
 /* Blocks of the ring for the transaction at hand; its promise covers them. */
 static int claim(struct zj_jbd2_write *w, u32 blocks)
 {
 	struct zj_lane *lane = w->txn->lane;
-	struct zj_journal *zj = w->zj;
-	int err = 0;
+	struct zj_ring *ring = &w->zj->ring;
+	int err;
 
 	spin_lock(&lane->lock);
 	lane->limit = 0;
-	spin_lock(&zj->pool_lock);
-	if (blocks <= zj->nr_pool) {
-		WRITE_ONCE(zj->nr_pool, zj->nr_pool - blocks);
-		w->pos = zj->ring.head;
-		zj->ring.head = zj_jbd2_step(w->log, w->pos, blocks);
-	} else {
-		err = -ENOSPC;
+	if (ring->run_revokes)
+		zj_run_close(lane);
+	err = take(w->zj, blocks, &w->pos);
+	if (!err) {
+		ring->run_revokes = w->nr_revokes;
+		w->sequence = sequence_of(w->zj, lane->run);
+		w->txn->run_at = ring->run_at;
+		w->txn->out = w;
+		zj_run_join(w->txn);
 	}
-	spin_unlock(&zj->pool_lock);
 	spin_unlock(&lane->lock);
 	return err;
+}
+
+/* Its commit block follows: the promise of each member has room for one. */
+static void jbd2_close(struct zj_lane *lane)
+{
+	struct zj_txn *last = list_last_entry(&lane->flight, struct zj_txn,
+					      lane_link);
+	struct zj_journal *zj = lane->journal;
+
+	WARN_ON_ONCE(take(zj, 1, &last->record_at));
+	zj->ring.run_at = zj->ring.head;
+	zj->ring.run_revokes = false;
 }
 
 /* ---- block 0 ---- */
@@ -122,7 +161,7 @@ static int ring_go_live(struct zj_journal *zj)
 	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_REVOKE);
 	zj_jbd2_log_of(sb, &zj->ring.log);
 	sb->s_start = cpu_to_be32(zj->ring.tail);
-	sb->s_sequence = cpu_to_be32(sequence_of(zj, zj->trimmed + 1));
+	sb->s_sequence = cpu_to_be32(sequence_of(zj, zj->ring.tail_run));
 	return zj_super_write(zj);
 }
 
@@ -157,16 +196,20 @@ static int ring_trim(struct zj_journal *zj, const struct zj_component *last)
 	struct zj_txn *txn = list_first_entry(&last->members, struct zj_txn,
 					      comp_link);
 	struct zj_ring *ring = &zj->ring;
-	u32 tail = zj_jbd2_step(&ring->log, txn->record_at, 1), freed;
+	/* A run is kept until the last one of it can go. */
+	u32 tail = txn->record_at ? zj_jbd2_step(&ring->log, txn->record_at, 1) :
+		   txn->run_at;
+	u32 run = txn->run + !!txn->record_at, freed;
 	int err;
 
 	lockdep_assert_held(&zj->ckpt_lock);
-	err = write_tail(zj, tail, sequence_of(zj, last->stamp + 1));
+	err = write_tail(zj, tail, sequence_of(zj, run));
 	if (err)
 		return err;
-	freed = tail > ring->tail ? tail - ring->tail :
+	freed = tail >= ring->tail ? tail - ring->tail :
 		tail + zj->geo.nr_segs - ring->tail;
 	ring->tail = tail;
+	ring->tail_run = run;
 	spin_lock(&zj->pool_lock);
 	WRITE_ONCE(zj->nr_pool, zj->nr_pool + freed);
 	spin_unlock(&zj->pool_lock);
@@ -261,83 +304,124 @@ static u32 count(struct zj_jbd2_write *w)
 	       DIV_ROUND_UP(w->nr_revokes, zj_jbd2_revokes_per_block(w->log));
 }
 
-static int put_all(struct zj_jbd2_write *w)
+static void put_all(struct zj_jbd2_write *w)
 {
-	struct zj_txn *txn = w->txn;
-
-	zj_settle_images(txn);
-	txn->record = new_block(w->zj);
-	zj_log_io_begin(&w->io, w->zj, 0);
 	put_revokes(w);
 	put_images(w);
-	txn->record_at = w->pos;
-	put_block(w, txn->record);
-	return zj_log_io_end(&w->io);
+	zj_log_io_send(&w->io);
+}
+
+static void write_free(struct zj_jbd2_write *w)
+{
+	w->txn->out = NULL;
+	while (w->nr_own)
+		kmem_cache_free(w->zj->frozen_cache, w->own[--w->nr_own]);
+	kvfree(w->own);
+	kfree(w);
+}
+
+/*
+ * Accessors wait for what is logged from the live buffer: the flush thread may be
+ * busy, so it is waited for here.
+ */
+static void wait_live(struct zj_jbd2_write *w)
+{
+	w->err = zj_log_io_wait(&w->io);
+	zj_txn_logged(w->txn);
+	w->waited = true;
 }
 
 /**
- * jbd2_write() - write a transaction's log blocks, wait for the device
+ * jbd2_issue() - send out a transaction's log blocks
  * @txn: frozen; the caller is its lane's thread
  *
- * Return: 0; -ENOSPC if the promise was broken; an I/O error.
+ * Return: 0, or -ENOSPC if the promise was broken.
  */
-static int jbd2_write(struct zj_txn *txn)
+static int jbd2_issue(struct zj_txn *txn)
 {
+	struct zj_jbd2_write *w = kzalloc(sizeof(*w), GFP_NOFS | __GFP_NOFAIL);
 	struct zj_journal *zj = txn_zj(txn);
-	struct zj_jbd2_write w = {
-		.txn = txn,
-		.zj = zj,
-		.log = &zj->ring.log,
-		.sequence = sequence_of(zj, txn->comp->stamp),
-	};
 	struct zj_lane_stats *st = &txn->lane->stats;
-	u32 nr_own = count(&w);
+	bool live;
+	u32 nr_own;
 	int err;
 
-	st->blocks += w.nr_images;
+	w->txn = txn;
+	w->zj = zj;
+	w->log = &zj->ring.log;
+	init_completion(&w->sent);
+	nr_own = count(w);
+	st->blocks += w->nr_images;
 	st->headers += nr_own + 1;
-	err = claim(&w, nr_own + w.nr_images + 1);
-	if (err)
+	w->own = kvmalloc_array(nr_own + 1, sizeof(*w->own),
+				GFP_NOFS | __GFP_NOFAIL);
+	live = zj_settle_images(txn);
+	zj_log_io_begin(&w->io, zj, 0);
+	/* It may be waited for from here on. */
+	err = claim(w, nr_own + w->nr_images);
+	if (err) {
+		zj_log_io_send(&w->io);
+		zj_txn_logged(txn);
+		write_free(w);
 		return err;
-	w.own = kvmalloc_array(nr_own + 1, sizeof(*w.own),
-			       GFP_NOFS | __GFP_NOFAIL);
-	err = put_all(&w);
-	while (w.nr_own)
-		kmem_cache_free(zj->frozen_cache, w.own[--w.nr_own]);
-	kvfree(w.own);
+	}
+	put_all(w);
+	if (live && txn->lane->flusher)
+		wait_live(w);
+	complete(&w->sent);
+	return 0;
+}
+
+static int jbd2_written(struct zj_txn *txn)
+{
+	struct zj_jbd2_write *w = txn->out;
+	int err;
+
+	wait_for_completion_io(&w->sent);
+	if (!w->waited)
+		wait_live(w);
+	err = w->err;
+	write_free(w);
 	return err;
 }
 
+/* ---- one run ---- */
+
+static void put_record(struct zj_run *run, blk_opf_t flags)
+{
+	struct zj_txn *last = list_last_entry(&run->txns, struct zj_txn,
+					      lane_link);
+
+	zj_log_io_begin(&run->io, run->lane->journal, flags);
+	zj_log_io_add(&run->io, last->record_at, run->record);
+	zj_log_io_send(&run->io);
+}
+
+/* Zeros in the commit block's place. */
+static void jbd2_begin(struct zj_run *run)
+{
+	run->record = new_block(run->lane->journal);
+	put_record(run, 0);
+}
+
 /**
- * jbd2_record() - write a transaction's commit block
- * @txn: its log blocks are written; the caller is its lane's thread
- *
- * Without FUA it is in the device's cache then: the caller's next flush makes it
- * durable, before it writes that of another transaction.
+ * jbd2_record() - write a run's commit block
+ * @run: its log blocks and the commit block before are durable
+ * @fua: with FUA
  *
  * Return: 0 or an I/O error.
  */
-static int jbd2_record(struct zj_txn *txn)
+static int jbd2_record(struct zj_run *run, bool fua)
 {
-	struct zj_journal *zj = txn_zj(txn);
-	bool fua = zj_log_fua(zj);
-	struct zj_log_io io;
-	int err;
+	struct zj_journal *zj = run->lane->journal;
+	struct zj_txn *txn = list_first_entry(&run->txns, struct zj_txn,
+					      lane_link);
 
-	/* File data, too: it was waited for. */
-	err = zj_dev_flush(zj, txn->lane);
-	if (err)
-		return err;
-	zj_jbd2_put_commit(&zj->ring.log, txn->record,
-			   sequence_of(zj, txn->comp->stamp),
+	zj_jbd2_put_commit(&zj->ring.log, run->record,
+			   sequence_of(zj, txn->run),
 			   ktime_get_real_seconds(), 0);
-	zj_log_io_begin(&io, zj, fua ? REQ_FUA : 0);
-	zj_log_io_add(&io, txn->record_at, txn->record);
-	err = zj_log_io_end(&io);
-	txn->cached = !fua;
-	kmem_cache_free(zj->frozen_cache, txn->record);
-	txn->record = NULL;
-	return err;
+	put_record(run, fua ? REQ_FUA : 0);
+	return zj_log_io_wait(&run->io);
 }
 
 const struct zj_log_ops zj_log_jbd2 = {
@@ -348,6 +432,10 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.init		= ring_init,
 	.go_live	= ring_go_live,
 	.trim		= ring_trim,
-	.write		= jbd2_write,
+	.issue		= jbd2_issue,
+	.written	= jbd2_written,
+	.close		= jbd2_close,
+	.begin		= jbd2_begin,
 	.record		= jbd2_record,
+	.flush_first	= true,
 };

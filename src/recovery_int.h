@@ -61,6 +61,7 @@ struct zj_rec_image {
 	void	*kept;		/* the host's copy, NULL: read it again */
 	u32	log_block;	/* journal block of the image */
 	u32	csum;		/* of the image as logged */
+	u32	order;		/* JBD2: a later one of the same stamp replaces it */
 	u16	flags;		/* ZJ_TAG_* */
 	bool	valid;		/* its component is valid */
 	bool	bad;		/* JBD2: not what its tag says, so must be revoked */

@@ -126,6 +126,7 @@ static int scan_descriptor(struct zj_jbd2_scan *s)
 			.block = tag.block,
 			.stamp = s->txn.stamp,
 			.csum = tag.csum,
+			.order = r->images.nr,
 			.flags = tag.flags & ZJ_JBD2_TAG_ESCAPED ?
 				 ZJ_TAG_ESC_JBD2 : 0,
 		};

@@ -12,7 +12,8 @@ static int zj_cmp_image(const void *pa, const void *pb)
 	const struct zj_rec_image *a = pa, *b = pb;
 	int c = zj_cmp(a->block, b->block);
 
-	return c ? c : zj_cmp(a->stamp, b->stamp);
+	c = c ? c : zj_cmp(a->stamp, b->stamp);
+	return c ? c : zj_cmp(a->order, b->order);
 }
 
 /* Drop the images of components that are not valid. */

@@ -113,8 +113,7 @@ void zj_txn_put(struct zj_txn *txn)
 	WARN_ON_ONCE(!list_empty(&txn->parts));
 	WARN_ON_ONCE(!list_empty(&txn->revokes));
 	WARN_ON_ONCE(!list_empty(&txn->inodes));
-	if (txn->record)
-		kmem_cache_free(txn_zj(txn)->frozen_cache, txn->record);
+	WARN_ON_ONCE(txn->out);
 	kfree_rcu(txn, rcu);
 }
 

@@ -33,6 +33,8 @@
 #define ZJ_REVOKE_HASH_BITS	12
 /* Components of a lane that are frozen and not yet valid (rule N7). */
 #define ZJ_MAX_FROZEN		4
+/* The same in a pipelined lane, as long as they are small. */
+#define ZJ_MAX_FLIGHT		32
 /* Components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members, for the statistics. */
 #define ZJ_NR_SIZES		9
 /* Buffers that a checkpoint sends home together, in the order of their blocks. */
@@ -42,6 +44,7 @@ struct zj_journal;
 struct zj_lane;
 struct zj_txn;
 struct zj_component;
+struct zj_run;
 
 /* ---- what a transaction owns of a block ---- */
 
@@ -148,7 +151,9 @@ struct zj_txn {
 	struct zj_lane	*lane;		/* immutable */
 	struct zj_component *comp;	/* comp_lock to change; RCU to read */
 	struct list_head comp_link;	/* comp_lock; in comp->members */
-	struct list_head lane_link;	/* lane->lock; in lane->pipeline */
+	struct list_head lane_link;	/* lane->lock; in lane->pipeline, lane->flight;
+					 * then the flush thread's, in zj_run.txns
+					 */
 	refcount_t	refs;		/* component, waiters */
 	struct zj_dep	prev_dep;	/* comp_lock; on the lane's previous (R7) */
 	u64		last_dep;	/* a hint, racy: stamp depended on last */
@@ -167,10 +172,14 @@ struct zj_txn {
 	bool		jdata;		/* list_lock; has file-mapped parts */
 	bool		forgets_done;	/* list_lock; phase one has passed */
 
-	u32		nr_chunks;	/* lane thread; of this member's record */
-	bool		cached;		/* lane thread; record written without FUA */
-	void		*record;	/* lane thread, log=jbd2; its commit block, or NULL */
-	u32		record_at;	/* lane thread, log=jbd2; journal block of that */
+	u32		nr_chunks;	/* flush thread; of this member's record */
+	bool		cached;		/* flush thread; record written without FUA */
+	u32		run;		/* lane->lock; number of the run it is in */
+	void		*out;		/* who writes it; the format's, until it is written */
+	u32		run_at;		/* lane->lock, log=jbd2; first block of its run */
+	u32		record_at;	/* lane->lock, log=jbd2; the run's commit block, if
+					 * it is the last one of it, or 0
+					 */
 	bool		valid;		/* release store; waiters may go on */
 	struct rcu_head	rcu;		/* tid lookups */
 };
@@ -269,7 +278,10 @@ struct zj_lane {
 	spinlock_t	lock;		/* guards what follows */
 	struct zj_txn	*running;	/* running or locked, or NULL */
 	struct list_head pipeline;	/* zj_txn.lane_link, frozen, unwritten */
-	int		unwritten;	/* pipeline, and what the thread writes now */
+	int		unwritten;	/* pipeline, and what the thread works on now */
+	struct list_head flight;	/* zj_txn.lane_link; on their way, in freeze order */
+	u32		run;		/* number of the run that is open */
+	u32		run_len;	/* transactions in it, all of them in flight */
 	int		nr_frozen;	/* comp_lock; frozen and not valid */
 	struct zj_component *last_frozen; /* comp_lock; newest, NULL once trimmed */
 
@@ -288,11 +300,17 @@ struct zj_lane {
 	wait_queue_head_t wait_start;	/* the running transaction has changed */
 	wait_queue_head_t wait_work;	/* the lane's thread sleeps here */
 	wait_queue_head_t wait_idle;	/* it has written something */
+	wait_queue_head_t wait_flush;	/* the flush thread sleeps here */
 	u64		coming;		/* ns: since when a call for a flush is on its
 					 * way; 0: none; a hint, racy
 					 */
 	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
 	struct task_struct *task;	/* the lane's thread */
+	struct task_struct *flusher;	/* its flush thread, if it is pipelined */
+	struct zj_run	*next;		/* flush thread; the run to be flushed next, or NULL */
+	struct zj_run	*recorded;	/* flush thread; its records are in the device's
+					 * cache, or NULL
+					 */
 	u64		hints[ZJ_LANE_HINTS]; /* the file system's, racy */
 	struct zj_lane_stats stats;
 } ____cacheline_aligned_in_smp;
@@ -335,9 +353,14 @@ struct zj_flush {
  * @go_live: make block 0 and what else there is say that the log is in use,
  *	durably; super_lock held
  * @trim: everything up to component @last is home: say so durably; ckpt_lock held
- * @write: write a frozen member; by its lane's thread
- * @record: write the commit record of what @write has written; NULL: @write does
- *	that as well, so the data must be durable before it
+ * @issue: a frozen member joins a run (zj_run_join()), and what may be written of
+ *	it before its data is durable is sent out; by its lane's thread
+ * @written: wait until that is in the device, if there was any
+ * @close: a run gets no more members, or NULL; lane->lock held
+ * @begin: send out what a closed run needs before its flush, or NULL
+ * @record: after a flush that covers data and log blocks: write the records of a
+ *	run and wait for them
+ * @flush_first: must data be durable before @record, even if all of it is logged?
  */
 struct zj_log_ops {
 	const char *name;
@@ -347,8 +370,12 @@ struct zj_log_ops {
 	int (*init)(struct zj_journal *zj);
 	int (*go_live)(struct zj_journal *zj);
 	int (*trim)(struct zj_journal *zj, const struct zj_component *last);
-	int (*write)(struct zj_txn *txn);
-	int (*record)(struct zj_txn *txn);
+	int (*issue)(struct zj_txn *txn);
+	int (*written)(struct zj_txn *txn);
+	void (*close)(struct zj_lane *lane);
+	void (*begin)(struct zj_run *run);
+	int (*record)(struct zj_run *run, bool fua);
+	bool flush_first;
 };
 
 /**
@@ -356,9 +383,12 @@ struct zj_log_ops {
  */
 struct zj_ring {
 	struct zj_jbd2_log log;		/* super_lock, while not live */
-	u32		sequence;	/* immutable; number of a stamp 0 */
-	u32		head;		/* lane thread; next block to be written */
+	u32		sequence;	/* immutable; number of a run 0 */
+	u32		head;		/* pool_lock; next block to be written */
+	u32		run_at;		/* lane->lock; first block of the open run */
+	bool		run_revokes;	/* lane->lock; a member of it has revokes */
 	u32		tail;		/* ckpt_lock; oldest block that is needed */
+	u32		tail_run;	/* ckpt_lock; run that begins there */
 };
 
 /**
@@ -373,6 +403,18 @@ struct zj_log_io {
 	struct completion done;		/* all bios have ended */
 	int		err;		/* of any bio */
 	struct blk_plug	plug;
+};
+
+/**
+ * struct zj_run - transactions of a lane that share their flushes
+ *
+ * Its flush thread's.
+ */
+struct zj_run {
+	struct zj_lane	*lane;		/* immutable */
+	struct list_head txns;		/* zj_txn.lane_link, in freeze order */
+	void		*record;	/* log=jbd2; its commit block */
+	struct zj_log_io io;		/* log=jbd2; that block's zeros on their way */
 };
 
 /* ---- the journal ---- */
@@ -401,6 +443,8 @@ struct zj_journal {
 	u32		max_credits;	/* immutable; of one transaction */
 	u32		soft_credits;	/* immutable; a larger one is committed */
 	u8		frozen_copy;	/* any time; enum zj_frozen_copy */
+	bool		pipelined;	/* immutable once loaded; lanes have flush threads */
+	u32		flush_batch;	/* any time; transactions of a run at most */
 	u32		batch_size;	/* immutable; buffers sent home together */
 
 	/* Above: read by every handle, so kept apart from what is written below. */
@@ -554,7 +598,7 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part);
 void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy);
 bool zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part);
 void zj_jh_conflict(struct journal_head *jh);
-void zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy);
+bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy);
 void zj_jh_wait_live(struct journal_head *jh);
 
 /* ---- component.c ---- */
@@ -615,20 +659,24 @@ bool zj_space_low(struct zj_journal *zj);
 bool zj_space_short(struct zj_journal *zj);
 bool zj_space_scarce(struct zj_journal *zj);
 
-/* ---- commit.c, log.c, log_jbd2.c, log_io.c ---- */
+/* ---- commit.c, pipeline.c, log.c, log_jbd2.c, log_io.c ---- */
 
 extern const struct zj_log_ops zj_log_lanes, zj_log_jbd2;
 
 int zj_lane_thread(void *arg);
-int zj_log_write(struct zj_txn *txn);
-bool zj_log_fua(struct zj_journal *zj);
-void zj_settle_images(struct zj_txn *txn);
+int zj_flush_thread(void *arg);
+void zj_run_close(struct zj_lane *lane);
+void zj_run_join(struct zj_txn *txn);
+bool zj_flush_run(struct zj_lane *lane);
+void zj_txn_logged(struct zj_txn *txn);
+bool zj_settle_images(struct zj_txn *txn);
 struct zj_part *zj_first_image(struct zj_txn *txn);
 struct zj_part *zj_next_image(struct zj_txn *txn, struct zj_part *part);
 void zj_log_io_begin(struct zj_log_io *io, struct zj_journal *zj,
 		     blk_opf_t flags);
 void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data);
-int zj_log_io_end(struct zj_log_io *io);
+void zj_log_io_send(struct zj_log_io *io);
+int zj_log_io_wait(struct zj_log_io *io);
 int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
 	      blk_opf_t opf);
 

@@ -485,6 +485,23 @@ void zj_journal_set_frozen_copy(journal_t *journal, enum zj_frozen_copy when);
 void zj_journal_set_jbd2_log(journal_t *journal);
 
 /**
+ * zj_journal_set_pipeline() - a flush thread for each lane, before zj_journal_load()
+ * @journal: the front
+ * @pipelined: a lane's thread goes on to the next transaction as soon as one is on
+ *	its way to the log; else when it is durable, as stock's does
+ */
+void zj_journal_set_pipeline(journal_t *journal, bool pipelined);
+
+#define ZJ_FLUSH_BATCH	16	/* the default of the next one */
+
+/**
+ * zj_journal_set_flush_batch() - transactions that share their flushes, at most
+ * @journal: the front
+ * @transactions: 1 or more; from the next one on
+ */
+void zj_journal_set_flush_batch(journal_t *journal, unsigned int transactions);
+
+/**
  * zj_journal_set_data_journaled() - nothing that a handle relies on is outside the log
  * @journal: the front, loaded, no handle started yet
  *

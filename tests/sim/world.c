@@ -382,6 +382,8 @@ static journal_t *init_journal(void)
 	zj_journal_set_frozen_copy(journal, w->p.copy);
 	if (w->p.seed % 4)
 		zj_journal_set_data_reported(journal);
+	zj_journal_set_pipeline(journal, w->p.pipeline);
+	zj_journal_set_flush_batch(journal, max(w->p.run, 1U));
 	to_zj(journal)->batch_size = clamp(w->p.batch, 1U, (u32)ZJ_BATCH_SIZE);
 	if (w->p.jbd2)
 		zj_journal_set_jbd2_log(journal);

@@ -198,6 +198,10 @@ struct params {
 	bool	journaled;	/* data=journal: no ordered data, no flush for it */
 	u32	batch;		/* buffers that a checkpoint sends home together */
 	u32	copy;		/* enum zj_frozen_copy */
+	u32	pipeline;	/* 1: lanes have flush threads */
+	u32	run;		/* transactions that share their flushes, at most */
+	u32	versions;	/* copies of a buffer, at most */
+	u32	coalesce;	/* 1: a transaction goes on while there are too many */
 	bool	jbd2;		/* one lane, a log in stock's format */
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;

@@ -15,7 +15,8 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_HANDLES, OPT_TASKS, OPT_BLOCKS, OPT_JOURNAL, OPT_GRAIN, OPT_CACHE,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
-       OPT_SLOW, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_JBD2, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
+       OPT_SLOW, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
+       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -33,6 +34,10 @@ static const struct option options[] = {
 	{ "journaled", 1, NULL, OPT_JOURNALED },
 	{ "batch", 1, NULL, OPT_BATCH },
 	{ "copy", 1, NULL, OPT_COPY },
+	{ "pipeline", 1, NULL, OPT_PIPELINE },
+	{ "run", 1, NULL, OPT_RUN },
+	{ "versions", 1, NULL, OPT_VERSIONS },
+	{ "coalesce", 1, NULL, OPT_COALESCE },
 	{ "cache", 1, NULL, OPT_CACHE },
 	{ "fua", 1, NULL, OPT_FUA },
 	{ "data-err", 1, NULL, OPT_DATA_ERR },
@@ -74,6 +79,7 @@ static void usage(void)
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
 	      "  [--skip LIST] [--journaled 0|1] [--batch N] [--copy 0..2] [--jbd2]\n"
+	      "  [--pipeline 0|1] [--run N] [--versions N] [--coalesce 0|1]\n"
 	      "  [--trace]\n"
 	      "Run N seeds from S on, or for T seconds; what is not given follows from the\n"
 	      "seed, which says what the tasks do; --schedule says when, and what the disk\n"
@@ -88,7 +94,9 @@ static void usage(void)
 	      "done often; --off, --skip: what is left out (world.h).  --journaled: all data\n"
 	      "is in the log.  --batch: blocks that a checkpoint sends home together; a lane\'s\n"
 	      "thread may take a full batch.  --copy: frozen_copy=auto, always, never.  --jbd2: one\n"
-	      "lane, and a log in stock's format.\n",
+	      "lane, and a log in stock's format.  --pipeline: lanes with flush threads; --run:\n"
+	      "transactions that share their flushes, --versions: copies of a buffer, at most;\n"
+	      "--coalesce: a transaction goes on while there are too many.\n",
 	      stderr);
 	exit(2);
 }
@@ -151,6 +159,10 @@ static struct params choose(const struct command *cmd, u64 seed)
 	CHOOSE(OPT_BATCH, batch, sim_one_in(&r, 3) ? ZJ_BATCH_SIZE :
 	       1 + sim_below(&r, 3));
 	CHOOSE(OPT_COPY, copy, SOMETIMES(3, 2));
+	CHOOSE(OPT_PIPELINE, pipeline, sim_one_in(&r, 2));
+	CHOOSE(OPT_RUN, run, 1 + sim_below(&r, sim_one_in(&r, 2) ? 3 : 16));
+	CHOOSE(OPT_VERSIONS, versions, 1 + sim_below(&r, 5));
+	CHOOSE(OPT_COALESCE, coalesce, !sim_one_in(&r, 4));
 	if (p.journaled)
 		p.off |= OFF_DATA;
 	return p;
@@ -330,6 +342,8 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_EPOCHS] = &p->epochs, [OPT_OFF] = &p->off,
 		[OPT_FOCUS] = &p->focus, [OPT_SLOW] = &p->slow,
 		[OPT_BATCH] = &p->batch, [OPT_COPY] = &p->copy,
+		[OPT_PIPELINE] = &p->pipeline, [OPT_RUN] = &p->run,
+		[OPT_VERSIONS] = &p->versions, [OPT_COALESCE] = &p->coalesce,
 	};
 
 	if (opt >= (int)ARRAY_SIZE(field) || !field[opt])

@@ -40,6 +40,11 @@ static const struct drive ssd = {
 	.read = 80000, .write = 20000, .flush = 300000, .fua = 80000, .block = 2000,
 };
 
+/* One that is far away, or emulates a cache badly. */
+static const struct drive slow = {
+	.read = 400000, .write = 400000, .flush = 2000000, .fua = 2000000, .block = 2000,
+};
+
 static const struct workload *load;
 static struct fs fs;
 static s64 end;
@@ -214,7 +219,7 @@ void bench_run(void)
 	sync_ns = malloc(MAX_SYNCS * sizeof(*sync_ns));
 	sim_start(&config);
 	fs_make(&fs, HOT + 1 + yard.cpus * REGION, yard.seed);
-	drive_use(&ssd, fs.disk);
+	drive_use(yard.drive && !strcmp(yard.drive, "slow") ? &slow : &ssd, fs.disk);
 	if (fs_mount(&fs))
 		kl_fail("mount fails");
 	run();

@@ -61,7 +61,7 @@ int fs_mount(struct fs *fs)
 	if (IS_ERR(fs->journal))
 		kl_fail("init: error %ld", PTR_ERR(fs->journal));
 	fs->journal->j_flags |= JBD2_BARRIER;
-	journal_set_up(fs->journal, yard.cpus, yard.jbd2);
+	journal_set_up(fs->journal, &yard);
 	err = jbd2_journal_load(fs->journal);
 	if (err) {
 		jbd2_journal_destroy(fs->journal);

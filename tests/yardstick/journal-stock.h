@@ -17,8 +17,9 @@ void stock_module_exit(void);
 #define journal_module_exit	stock_module_exit
 
 /* It has one log, in its own format. */
-static inline void journal_set_up(journal_t *journal, unsigned int lanes,
-				  bool jbd2)
+struct yard_options;
+static inline void journal_set_up(journal_t *journal,
+				  const struct yard_options *options)
 {
 }
 

@@ -12,13 +12,16 @@
 #define journal_module_init	zj_caches_init
 #define journal_module_exit	zj_caches_exit
 
-static inline void journal_set_up(journal_t *journal, unsigned int lanes,
-				  bool jbd2)
-{
-	zj_journal_set_lanes(journal, lanes);
-	if (jbd2)
-		zj_journal_set_jbd2_log(journal);
-}
+/* yard.h includes us. */
+#define journal_set_up(journal, options)				\
+do {									\
+	zj_journal_set_lanes(journal, (options)->cpus);			\
+	zj_journal_set_pipeline(journal, (options)->pipeline);		\
+	if ((options)->run)						\
+		zj_journal_set_flush_batch(journal, (options)->run);	\
+	if ((options)->jbd2)						\
+		zj_journal_set_jbd2_log(journal);			\
+} while (0)
 
 static inline void journal_before_load(void)
 {

@@ -13,7 +13,7 @@ struct yard_options yard = {
 
 enum { OPT_SEED = 1, OPT_SEEDS, OPT_CPUS, OPT_JOURNAL, OPT_HANDLES, OPT_STATES,
        OPT_FUA, OPT_LIE, OPT_BENCH, OPT_PERCENT, OPT_MS, OPT_WORK, OPT_LINE, OPT_SEAL,
-       OPT_JBD2, OPT_SERVE, OPT_STRANGER, OPT_VERBOSE };
+       OPT_JBD2, OPT_PIPELINE, OPT_RUN, OPT_DRIVE, OPT_SERVE, OPT_STRANGER, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -31,6 +31,9 @@ static const struct option options[] = {
 	{ "line", 1, NULL, OPT_LINE },
 	{ "seal", 0, NULL, OPT_SEAL },
 	{ "jbd2", 0, NULL, OPT_JBD2 },
+	{ "pipeline", 0, NULL, OPT_PIPELINE },
+	{ "run", 1, NULL, OPT_RUN },
+	{ "drive", 1, NULL, OPT_DRIVE },
 	{ "serve", 0, NULL, OPT_SERVE },
 	{ "stranger", 1, NULL, OPT_STRANGER },
 	{ "verbose", 0, NULL, OPT_VERBOSE },
@@ -41,11 +44,13 @@ static void usage(void)
 {
 	fputs("usage: " JOURNAL_NAME " [--seed S] [--cpus N] [--journal BLOCKS] [--fua 0|1]\n"
 	      "crash test: [--seeds N] [--handles H] [--states N] [--lie BITS]\n"
-	      "            [--seal] [--jbd2] [--stranger PROGRAM]\n"
+	      "            [--seal] [--jbd2] [--pipeline] [--run N] [--stranger PROGRAM]\n"
 	      "benchmark:  --bench WORKLOAD [--ms T] [--work NS] [--line NS]\n"
-	      "            [--percent P]\n"
+	      "            [--percent P] [--drive ssd|slow]\n"
 	      "--seal: blocks end with their own crc32c, as ext4's extent blocks do.\n"
 	      "--jbd2: zjournal with one lane and a log in stock's format.\n"
+	      "--pipeline: zjournal's lanes have flush threads, --run N: so many transactions\n"
+	      "share their flushes at most.\n"
 	      "--stranger: this yardstick program recovers every disk as well; it must agree.\n"
 	      "--lie: 1: the disk ignores flushes; 2: FUA; 3: both.\n"
 	      "--bench: private, private-fsync, shared, shared-fsync, big or small-log, for\n"
@@ -109,6 +114,15 @@ static void parse(int argc, char **argv)
 			break;
 		case OPT_JBD2:
 			yard.jbd2 = true;
+			break;
+		case OPT_PIPELINE:
+			yard.pipeline = true;
+			break;
+		case OPT_RUN:
+			yard.run = n;
+			break;
+		case OPT_DRIVE:
+			yard.drive = optarg;
 			break;
 		case OPT_SERVE:
 			yard.serve = true;

@@ -37,6 +37,9 @@ struct yard_options {
 	bool	fua;		/* the disk knows FUA */
 	bool	seal;		/* crash test: blocks end with their crc32c */
 	bool	jbd2;		/* zjournal: the log in stock's format */
+	bool	pipeline;	/* zjournal: lanes have flush threads */
+	u32	run;		/* zjournal: transactions that share flushes; 0: its default */
+	const char *drive;	/* benchmark: which disk; NULL: the ssd */
 	bool	serve;		/* recover the disks that come in, and send them back */
 	const char *stranger;	/* crash test: this program recovers each disk, too */
 	const char *workload;	/* benchmark: which; NULL: crash test */

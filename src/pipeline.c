@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The second half of a commit: what makes transactions durable that are on their
+ * way to the log (docs/decisions/0014).
+ *
+ *   joins a run -> run closed -> data and log blocks in the device -> flush
+ *     -> records -> flush, or FUA -> committed
+ *
+ * A lane's thread sends transactions out one after the other; this half takes all
+ * that have gathered meanwhile as one run: they share both flushes, and in stock's
+ * format one commit block, so that runs become durable in their order. While
+ * another run is on its way, the flush before its records is also the one that
+ * makes those of the run before durable: one flush a run then.
+ *
+ * In a lane that is not pipelined its own thread does this half as well.
+ */
+#include "zj.h"
+#include <linux/kthread.h>
+
+/* ---- runs ---- */
+
+/**
+ * zj_run_close() - the open run gets no more members
+ * @lane: the lane
+ *
+ * Context: lane->lock held.
+ */
+void zj_run_close(struct zj_lane *lane)
+{
+	lockdep_assert_held(&lane->lock);
+	if (!lane->run_len)
+		return;
+	if (lane->journal->log->close)
+		lane->journal->log->close(lane);
+	lane->run++;
+	lane->run_len = 0;
+}
+
+/**
+ * zj_run_join() - a transaction is on its way
+ * @txn: frozen; by its lane's thread
+ *
+ * Context: lane->lock held.
+ */
+void zj_run_join(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+
+	lockdep_assert_held(&lane->lock);
+	txn->run = lane->run;
+	lane->run_len++;
+	list_add_tail(&txn->lane_link, &lane->flight);
+	if (lane->run_len >= READ_ONCE(lane->journal->flush_batch))
+		zj_run_close(lane);
+}
+
+static bool in_flight(struct zj_lane *lane)
+{
+	bool any;
+
+	spin_lock(&lane->lock);
+	any = !list_empty(&lane->flight);
+	spin_unlock(&lane->lock);
+	return any;
+}
+
+/* The oldest run in flight, closed by now; NULL: none. */
+static struct zj_run *next_run(struct zj_lane *lane)
+{
+	const struct zj_log_ops *log = lane->journal->log;
+	struct zj_txn *txn, *tmp;
+	struct zj_run *run;
+	u32 nr;
+
+	if (!in_flight(lane))
+		return NULL;
+	run = kzalloc(sizeof(*run), GFP_NOFS | __GFP_NOFAIL);
+	run->lane = lane;
+	INIT_LIST_HEAD(&run->txns);
+	spin_lock(&lane->lock);
+	txn = list_first_entry(&lane->flight, struct zj_txn, lane_link);
+	nr = txn->run;
+	if (nr == lane->run)
+		zj_run_close(lane);
+	list_for_each_entry_safe(txn, tmp, &lane->flight, lane_link) {
+		if (txn->run != nr)
+			break;
+		list_move_tail(&txn->lane_link, &run->txns);
+	}
+	spin_unlock(&lane->lock);
+	if (log->begin)
+		log->begin(run);
+	return run;
+}
+
+/* Whatever became of them: an aborted journal's are dropped with their components. */
+static void run_free(struct zj_run *run)
+{
+	struct zj_txn *txn, *tmp;
+
+	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link)
+		list_del_init(&txn->lane_link);
+	if (run->record)
+		kmem_cache_free(run->lane->journal->frozen_cache, run->record);
+	kfree(run);
+}
+
+/* ---- before the flush ---- */
+
+static int wait_data(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	int err = zj_ordered_wait(txn);
+
+	zj_ordered_drop(txn);
+	if (!err)
+		return 0;
+	zj_err(zj, "error %d while writing ordered file data\n", err);
+	return zj_flag(zj, JBD2_ABORT_ON_SYNCDATA_ERR) ? err : 0;
+}
+
+/* The log first: who wants a buffer may be waiting for that. */
+static int run_written(struct zj_run *run)
+{
+	const struct zj_log_ops *log = run->lane->journal->log;
+	struct zj_txn *txn;
+	int err = 0, err2;
+
+	if (log->written)
+		list_for_each_entry(txn, &run->txns, lane_link) {
+			err2 = log->written(txn);
+			err = err ?: err2;
+		}
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		err2 = wait_data(txn);
+		err = err ?: err2;
+	}
+	if (run->record) {
+		err2 = zj_log_io_wait(&run->io);
+		err = err ?: err2;
+	}
+	return err;
+}
+
+/*
+ * The data must be durable before the record that points at it (R6). Each member
+ * sees to its own: one that waited for another, whose thread is busy with an
+ * older component, would make a convoy of the lanes.
+ */
+static bool must_flush(struct zj_lane *lane, const struct zj_run *run)
+{
+	struct zj_journal *zj = lane->journal;
+
+	return lane->recorded ||
+	       (run && (zj->log->flush_first ||
+			!zj_flag(zj, ZJ_DATA_JOURNALED)));
+}
+
+/* ---- after it ---- */
+
+static void keep_promise(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+
+	spin_lock(&lane->lock);
+	lane->promised -= zj_log_blocks(lane->journal, txn->credits);
+	zj_space_surplus(lane);
+	spin_unlock(&lane->lock);
+	if (atomic_read(&lane->journal->space_waiters))
+		wake_up_all(&lane->journal->wait_space);
+}
+
+/* Whoever writes the component's last record sees to all of them. */
+static bool last_record(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	bool last;
+
+	spin_lock(&zj->comp_lock);
+	last = !--txn->comp->unlogged;
+	spin_unlock(&zj->comp_lock);
+	return last;
+}
+
+static bool any_cached(const struct zj_component *comp)
+{
+	const struct zj_txn *member;
+	bool cached = false;
+
+	/* The count has ordered us behind all members. */
+	list_for_each_entry(member, &comp->members, comp_link)
+		cached |= member->cached;
+	return cached;
+}
+
+static void commit_members(struct zj_component *comp)
+{
+	struct zj_txn *member, *tmp;
+
+	/* With the last one the component may be valid, trimmed and gone. */
+	list_for_each_entry_safe(member, tmp, &comp->members, comp_link)
+		zj_member_committed(member);
+}
+
+/* A flush has covered the records: all components that end here are durable. */
+static void run_durable(struct zj_run *run)
+{
+	struct zj_txn *txn, *tmp;
+
+	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
+		list_del_init(&txn->lane_link);
+		commit_members(txn->comp);
+	}
+	run_free(run);
+}
+
+/* What is durable with its record is committed, what is not waits for a flush. */
+static void run_recorded(struct zj_run *run)
+{
+	struct zj_lane *lane = run->lane;
+	struct zj_txn *txn, *tmp;
+
+	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
+		keep_promise(txn);
+		lane->stats.txns++;
+		if (!last_record(txn)) {
+			list_del_init(&txn->lane_link);
+		} else if (!any_cached(txn->comp)) {
+			list_del_init(&txn->lane_link);
+			commit_members(txn->comp);
+		}
+	}
+	if (list_empty(&run->txns))
+		run_free(run);
+	else
+		lane->recorded = run;
+}
+
+/* With another run on its way the flush for that one will do for this one's records. */
+static bool use_fua(struct zj_lane *lane)
+{
+	return !lane->next && bdev_fua(lane->journal->front.j_dev);
+}
+
+static int record(struct zj_lane *lane, struct zj_run *run)
+{
+	struct zj_journal *zj = lane->journal;
+	struct zj_txn *txn;
+	bool fua, cached;
+	int err;
+
+	lane->next = next_run(lane);
+	fua = zj_needs_flush(zj) && use_fua(lane);
+	cached = zj_needs_flush(zj) && !fua;
+	list_for_each_entry(txn, &run->txns, lane_link)
+		txn->cached = cached;
+	err = zj->log->record(run, fua);
+	/* An aborted journal keeps them: recovery may still find them valid. */
+	if (err || zj_aborted(zj))
+		run_free(run);
+	else
+		run_recorded(run);
+	return err;
+}
+
+/* Nothing more is made durable; what is in flight is waited for. */
+static void give_up(struct zj_lane *lane, struct zj_run *run, int err)
+{
+	struct zj_journal *zj = lane->journal;
+
+	if (err && !zj_aborted(zj))
+		zj_err(zj, "lane %d: commit failed: error %d\n", lane->index, err);
+	if (err)
+		zj_abort(zj, err);
+	if (run)
+		run_free(run);
+	if (lane->recorded)
+		run_free(lane->recorded);
+	lane->recorded = NULL;
+}
+
+/**
+ * zj_flush_run() - bring the lane's oldest run one step further
+ * @lane: the lane; the caller is its flush thread, or its only one
+ *
+ * Context: sleeps.
+ * Return: false if there was nothing to do.
+ */
+bool zj_flush_run(struct zj_lane *lane)
+{
+	struct zj_run *run = lane->next ?: next_run(lane), *before;
+	struct zj_journal *zj = lane->journal;
+	int err = 0;
+
+	lane->next = NULL;
+	if (!run && !lane->recorded)
+		return false;
+	if (run)
+		err = run_written(run);
+	if (!err && !zj_aborted(zj) && must_flush(lane, run))
+		err = zj_dev_flush(zj, lane);
+	if (err || zj_aborted(zj)) {
+		give_up(lane, run, err);
+		return true;
+	}
+	before = lane->recorded;
+	lane->recorded = NULL;
+	if (before)
+		run_durable(before);
+	if (run)
+		err = record(lane, run);
+	if (err)
+		give_up(lane, NULL, err);
+	return true;
+}
+
+/* ---- the thread ---- */
+
+/**
+ * zj_flush_thread() - makes durable what its lane's thread has sent out
+ * @arg: the lane
+ *
+ * Stopped after that one; what is in flight is waited for then. Not freezable.
+ */
+int zj_flush_thread(void *arg)
+{
+	struct zj_lane *lane = arg;
+	unsigned int nofs = memalloc_nofs_save();
+
+	while (!kthread_should_stop()) {
+		wait_event_interruptible(lane->wait_flush,
+					 in_flight(lane) ||
+					 kthread_should_stop());
+		while (zj_flush_run(lane))
+			;
+	}
+	while (zj_flush_run(lane))
+		;
+	memalloc_nofs_restore(nofs);
+	return 0;
+}
