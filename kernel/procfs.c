@@ -20,6 +20,9 @@ static const struct {
 	COUNTER(headers, 8), COUNTER(flushes, 8), COUNTER(flush_calls, 8),
 	COUNTER(copies, 8), COUNTER(ahead, 8), COUNTER(wait_log, 6),
 	COUNTER(wait_locked, 6), COUNTER(wait_space, 6), COUNTER(commit_us, 10),
+	COUNTER(conflicts, 6), COUNTER(put_off, 6), COUNTER(locked_us, 10),
+	COUNTER(runs, 8), COUNTER(depth, 8), COUNTER(max_depth, 3),
+	COUNTER(max_copies, 6), COUNTER(fsyncs, 8), COUNTER(fsync_us, 10),
 };
 
 static const char *const kind_names[ZJ_NR_KINDS] = {
@@ -122,6 +125,74 @@ static void show_ties(struct seq_file *seq, const struct zj_journal *zj)
 	show_kinds(seq, depends);
 }
 
+/* In hundredths. */
+static void show_ratio(struct seq_file *seq, u64 a, u64 b, const char *what)
+{
+	u64 ratio = div64_u64(100 * a, b);
+	u32 rest;
+
+	ratio = div_u64_rem(ratio, 100, &rest);
+	seq_printf(seq, "  %llu.%02u %s\n", ratio, rest, what);
+}
+
+static void show_fsyncs(struct seq_file *seq, const struct zj_journal *zj)
+{
+	u64 n[ZJ_NR_LATENCIES] = { };
+	unsigned int i, k;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		for (k = 0; k < ZJ_NR_LATENCIES; k++)
+			n[k] += READ_ONCE(zj->lanes[i].stats.fsync[k]);
+	seq_puts(seq, "fsyncs by time:\n");
+	for (k = 0; k < ZJ_NR_LATENCIES; k++)
+		if (n[k] && k < ZJ_NR_LATENCIES - 1)
+			seq_printf(seq, "  %llu below %uus\n", n[k], 64U << k);
+		else if (n[k])
+			seq_printf(seq, "  %llu longer\n", n[k]);
+}
+
+/* What concurrent commit is about. */
+static void show_pipeline(struct seq_file *seq, const struct zj_journal *zj,
+			  u64 txns)
+{
+	u64 conflicts = 0, locked_us = 0, depth = 0, flushes = 0, runs = 0;
+	u64 fsyncs = 0, fsync_us = 0;
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++) {
+		const struct zj_lane_stats *st = &zj->lanes[i].stats;
+
+		conflicts += st->conflicts;
+		locked_us += st->locked_us;
+		depth += st->depth;
+		flushes += st->flushes;
+		runs += st->runs;
+		fsyncs += st->fsyncs;
+		fsync_us += st->fsync_us;
+	}
+	seq_printf(seq, "  %lluus locked\n", div64_u64(locked_us, txns));
+	show_ratio(seq, conflicts, txns, "conflicts per transaction");
+	show_ratio(seq, depth, txns, "transactions on their way");
+	show_ratio(seq, flushes, txns, "flushes per transaction");
+	if (runs)
+		show_ratio(seq, txns, runs, "transactions per run");
+	if (!fsyncs)
+		return;
+	show_ratio(seq, flushes, fsyncs, "flushes per fsync");
+	seq_printf(seq, "  %lluus per fsync\n", div64_u64(fsync_us, fsyncs));
+}
+
+static void show_copies(struct seq_file *seq, const struct zj_journal *zj)
+{
+	unsigned int i;
+	u64 now = 0;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		now += atomic_read(&zj->lanes[i].copies);
+	seq_printf(seq, "copies: %llu now, %u for a lane ahead of its log, %u bytes each\n",
+		   now, zj->max_copies, zj->front.j_blocksize);
+}
+
 static void show_total(struct seq_file *seq, const struct zj_journal *zj)
 {
 	u64 txns = 0, handles = 0, blocks = 0, us = 0;
@@ -145,6 +216,7 @@ static void show_total(struct seq_file *seq, const struct zj_journal *zj)
 		   div64_u64(handles, txns));
 	seq_printf(seq, "  %llu logged blocks per transaction\n",
 		   div64_u64(blocks, txns));
+	show_pipeline(seq, zj, txns);
 }
 
 static int info_show(struct seq_file *seq, void *unused)
@@ -162,6 +234,12 @@ static int info_show(struct seq_file *seq, void *unused)
 		   READ_ONCE(zj->live) ? "live" : "clean");
 	seq_printf(seq, "recovered: %u transactions, %u blocks\n",
 		   zj->recovered.transactions, zj->recovered.replayed);
+	seq_printf(seq, "pipeline: %s, runs of %u at most, %u versions, coalescing %s\n",
+		   zj->pipelined ? "on" : "off", READ_ONCE(zj->flush_batch),
+		   READ_ONCE(zj->versions),
+		   READ_ONCE(zj->coalesce) ? "on" : "off");
+	show_copies(seq, zj);
+	show_fsyncs(seq, zj);
 	show_components(seq, zj);
 	show_ties(seq, zj);
 	for (i = 0; i < zj->nr_lanes; i++)

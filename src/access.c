@@ -110,6 +110,7 @@ static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
 	if (!part)
 		return TOUCH_MEMORY;
 	zj_part_file(part, jh, txn);
+	zj_part_crowd(part);
 	return TOUCH_DONE;
 }
 
@@ -171,6 +172,7 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 			zj_spare_fill(zj, spare, spare->part);
 		if (how == TOUCH_WAIT_LOG) {
 			zj_count(&txn->lane->stats.wait_log, 1);
+			zj_count(&txn->lane->stats.conflicts, 1);
 			zj_jh_wait_live(jh);
 		}
 		if (how == TOUCH_LOCK_BUFFER) {

@@ -17,24 +17,34 @@
 /*
  * One part before the log I/O: an image that others are likely to want meanwhile
  * gets its frozen copy unless an accessor has made it; what was never modified goes.
+ * Without memory it is logged from the live buffer, and they wait.
  */
 static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
 {
 	struct journal_head *jh = part->jh;
 	struct zj_journal *zj = txn_zj(txn);
+	enum zj_want want = ZJ_COPY_NO;
 
 	refcount_inc(&jh->refs);
 	if (!*copy)
-		*copy = kmem_cache_alloc(zj->frozen_cache,
-					 GFP_NOFS | __GFP_NOFAIL);
+		*copy = kmem_cache_alloc(zj->frozen_cache, GFP_NOFS |
+					 __GFP_NORETRY | __GFP_NOWARN);
 	spin_lock(&jh->lock);
 	if (zj_part_test(part, ZJ_PART_MODIFIED)) {
-		if (!part->frozen && zj_part_wants_copy(zj, part)) {
-			zj_part_freeze(zj, part, copy);
-			txn->lane->stats.ahead++;
-		}
+		if (!part->frozen)
+			want = zj_part_wants_copy(zj, part);
 	} else if (!zj_part_test(part, ZJ_PART_FORGET)) {
 		zj_part_drop(part);
+	}
+	if (want == ZJ_COPY_MUST && !*copy) {
+		spin_unlock(&jh->lock);
+		*copy = kmem_cache_alloc(zj->frozen_cache,
+					 GFP_NOFS | __GFP_NOFAIL);
+		spin_lock(&jh->lock);
+	}
+	if (want != ZJ_COPY_NO && *copy && !part->frozen) {
+		zj_part_freeze(zj, part, copy);
+		txn->lane->stats.ahead++;
 	}
 	spin_unlock(&jh->lock);
 	zj_jh_put(jh);
@@ -133,7 +143,9 @@ static void written(struct zj_lane *lane)
 	spin_lock(&lane->lock);
 	lane->unwritten--;
 	spin_unlock(&lane->lock);
-	zj_flush_not_expected(lane);
+	/* A flush thread will still call for one. */
+	if (!lane->flusher)
+		zj_flush_not_expected(lane);
 	wake_up_all(&lane->wait_idle);
 }
 
@@ -178,7 +190,8 @@ static void close_expired(struct zj_lane *lane)
 
 	spin_lock(&lane->lock);
 	txn = lane->running;
-	if (txn && !txn->locked && time_after_eq(jiffies, txn->expires))
+	if (txn && !txn->locked &&
+	    time_after_eq(jiffies, READ_ONCE(txn->expires)))
 		refcount_inc(&txn->refs);
 	else
 		txn = NULL;
@@ -198,7 +211,8 @@ static bool lane_has_work(struct zj_lane *lane)
 	spin_lock(&lane->lock);
 	work = !list_empty(&lane->pipeline) && !zj_aborted(lane->journal);
 	if (lane->running && !lane->running->locked)
-		work |= time_after_eq(jiffies, lane->running->expires);
+		work |= time_after_eq(jiffies,
+				      READ_ONCE(lane->running->expires));
 	spin_unlock(&lane->lock);
 	return work;
 }

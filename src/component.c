@@ -200,14 +200,16 @@ static void merge_deps(struct zj_component *to, struct zj_component *from)
 	}
 }
 
-static void lock_members(struct zj_component *comp)
+static void lock_members(struct zj_component *comp, bool locked)
 {
 	struct zj_txn *txn;
 
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		spin_lock(&txn->lane->lock);
-		txn->locked = true;
+		txn->locked = locked;
 		spin_unlock(&txn->lane->lock);
+		if (!locked)
+			wake_up_all(&txn->lane->wait_start);
 	}
 }
 
@@ -222,10 +224,17 @@ static void merge(struct zj_component *to, struct zj_component *from)
 	list_splice_tail_init(&from->members, &to->members);
 	to->nr_members += from->nr_members;
 	merge_deps(to, from);
+	if (from->wanted && !(to->wanted && time_before(to->wanted_by,
+							from->wanted_by)))
+		to->wanted_by = from->wanted_by;
+	to->wanted |= from->wanted;
+	to->now |= from->now;
 	if (lock) {
 		/* LOCKED is passed on to all members. */
+		if (from->state == ZJ_C_LOCKED)
+			to->locked_at = from->locked_at;
 		WRITE_ONCE(to->state, ZJ_C_LOCKED);
-		lock_members(to);
+		lock_members(to, true);
 	}
 	kfree_rcu(from, rcu);
 }
@@ -302,17 +311,33 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind)
 
 /*
  * Not too many that are not valid yet (N7): in a pipelined lane, not too much of the
- * log. comp_lock and lane->lock held.
+ * log. comp_lock held.
  */
-static bool may_freeze(const struct zj_lane *lane, const struct zj_txn *txn)
+static bool lane_has_room(struct zj_lane *lane, const struct zj_txn *txn)
 {
 	const struct zj_journal *zj = lane->journal;
+	u32 blocks;
 
 	if (lane->nr_frozen < ZJ_MAX_FROZEN)
 		return true;
-	return zj->pipelined && lane->nr_frozen < ZJ_MAX_FLIGHT &&
-	       lane->promised + txn->credits <=
-	       ZJ_MAX_FROZEN * zj->soft_credits;
+	if (!zj->pipelined || lane->nr_frozen >= ZJ_MAX_FLIGHT)
+		return false;
+	spin_lock(&lane->lock);
+	blocks = lane->promised + txn->credits;
+	spin_unlock(&lane->lock);
+	return blocks <= ZJ_MAX_FROZEN * zj->soft_credits;
+}
+
+/* Does nothing but open handles stand in the way of a freeze? comp_lock held. */
+static bool may_freeze(const struct zj_component *comp)
+{
+	const struct zj_txn *txn;
+
+	list_for_each_entry(txn, &comp->members, comp_link)
+		if (atomic_read(&txn->crowded) ||
+		    !lane_has_room(txn->lane, txn))
+			return false;
+	return true;
 }
 
 /* All drained, and no reserved handle slips in any more? */
@@ -324,8 +349,7 @@ static bool hold_members(struct zj_component *comp)
 		bool held;
 
 		spin_lock(&txn->lane->lock);
-		held = txn->lane->running == txn && !txn->updates &&
-		       may_freeze(txn->lane, txn);
+		held = txn->lane->running == txn && !txn->updates;
 		txn->freezing = held;
 		spin_unlock(&txn->lane->lock);
 		if (!held)
@@ -390,6 +414,16 @@ static void count_closed(struct zj_component *comp)
 	st->max_deps = max(st->max_deps, deps);
 }
 
+/* For how long starts have been held up. */
+static void count_locked(struct zj_component *comp, ktime_t now)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &comp->members, comp_link)
+		zj_count(&txn->lane->stats.locked_us,
+			 ktime_us_delta(now, comp->locked_at));
+}
+
 /* The freeze point of the whole component (N1). */
 static void freeze(struct zj_journal *zj, struct zj_component *comp)
 {
@@ -400,6 +434,7 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 		depend_on_previous(comp, txn);
 	WRITE_ONCE(comp->stamp, ++zj->stamp);
 	comp->frozen_at = ktime_get();
+	count_locked(comp, comp->frozen_at);
 	comp->missing += comp->nr_members;
 	comp->unsubmitted = comp->nr_members;
 	comp->unlogged = comp->nr_members;
@@ -411,15 +446,85 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 		freeze_member(txn);
 }
 
+/* ---- putting off ---- */
+
+/*
+ * CJFS's opportunistic coalescing: what cannot be frozen yet, though it has no open
+ * handle, goes on meanwhile, with a bound that CJFS does not have.
+ */
+static bool may_put_off(struct zj_journal *zj, const struct zj_component *comp)
+{
+	return zj->pipelined && READ_ONCE(zj->coalesce) && !may_freeze(comp) &&
+	       !(comp->wanted && time_after_eq(jiffies, comp->wanted_by));
+}
+
+/* Whatever happens, the lanes' timers lock it in time. */
+static void put_off(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	if (comp->wanted)
+		return;
+	comp->wanted = true;
+	comp->wanted_by = jiffies + ZJ_PUT_OFF;
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		zj_count(&txn->lane->stats.put_off, 1);
+		WRITE_ONCE(txn->expires, comp->wanted_by);
+		mod_timer(&txn->lane->timer, txn->expires);
+	}
+}
+
 static void try_freeze(struct zj_journal *zj, struct zj_component *comp)
 {
 	lockdep_assert_held(&zj->comp_lock);
 	if (comp->state != ZJ_C_LOCKED || zj_aborted(zj))
 		return;
-	if (hold_members(comp))
-		freeze(zj, comp);
-	else
+	if (!hold_members(comp)) {
 		release_members(comp);
+	} else if (may_freeze(comp)) {
+		freeze(zj, comp);
+	} else {
+		release_members(comp);
+		if (!comp->now && may_put_off(zj, comp)) {
+			put_off(comp);
+			count_locked(comp, ktime_get());
+			WRITE_ONCE(comp->state, ZJ_C_RUNNING);
+			lock_members(comp, false);
+		}
+	}
+}
+
+static void lock_component(struct zj_journal *zj, struct zj_component *comp)
+{
+	WRITE_ONCE(comp->state, ZJ_C_LOCKED);
+	comp->locked_at = ktime_get();
+	lock_members(comp, true);
+	try_freeze(zj, comp);
+}
+
+/* What was put off is closed when it can be; comp_lock held. */
+static void go_on(struct zj_journal *zj, struct zj_component *comp)
+{
+	if (comp->state == ZJ_C_RUNNING && comp->wanted && may_freeze(comp) &&
+	    !zj_aborted(zj))
+		lock_component(zj, comp);
+	else
+		try_freeze(zj, comp);
+}
+
+/**
+ * zj_commit_again() - what a transaction had to wait for is over
+ * @txn: not frozen, or being freed
+ *
+ * Context: takes comp_lock.
+ */
+void zj_commit_again(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+
+	spin_lock(&zj->comp_lock);
+	go_on(zj, txn->comp);
+	spin_unlock(&zj->comp_lock);
 }
 
 /**
@@ -448,7 +553,23 @@ void zj_try_freeze_lane(struct zj_lane *lane)
 	/* Only a freeze takes the running transaction away: pinned. */
 	txn = READ_ONCE(lane->running);
 	if (txn)
-		try_freeze(lane->journal, txn->comp);
+		go_on(lane->journal, txn->comp);
+}
+
+static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
+{
+	struct zj_component *comp;
+
+	spin_lock(&zj->comp_lock);
+	comp = txn->comp;
+	comp->now |= now;
+	if (comp->state == ZJ_C_RUNNING) {
+		if (!comp->now && may_put_off(zj, comp))
+			put_off(comp);
+		else
+			lock_component(zj, comp);
+	}
+	spin_unlock(&zj->comp_lock);
 }
 
 /**
@@ -457,27 +578,28 @@ void zj_try_freeze_lane(struct zj_lane *lane)
  * @txn: referenced by the caller; any state
  *
  * Does not wait. Handles that are open go on, none starts on the members' lanes
- * until the component is frozen.
+ * until the component is frozen. While it could not be frozen anyway, the request is
+ * kept instead, for a short time.
  */
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
 {
-	struct zj_component *comp;
+	request(zj, txn, false);
+}
 
-	spin_lock(&zj->comp_lock);
-	comp = txn->comp;
-	if (comp->state == ZJ_C_RUNNING) {
-		WRITE_ONCE(comp->state, ZJ_C_LOCKED);
-		lock_members(comp);
-		try_freeze(zj, comp);
-	}
-	spin_unlock(&zj->comp_lock);
+/**
+ * zj_commit_now() - the same, without delay: it takes no more
+ */
+void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
+{
+	request(zj, txn, true);
 }
 
 /**
  * zj_commit_request_lane() - close what runs in a lane, if anything does
  * @lane: the lane
+ * @now: without delay
  */
-void zj_commit_request_lane(struct zj_lane *lane)
+void zj_commit_request_lane(struct zj_lane *lane, bool now)
 {
 	struct zj_txn *txn;
 
@@ -488,7 +610,7 @@ void zj_commit_request_lane(struct zj_lane *lane)
 	spin_unlock(&lane->lock);
 	if (!txn)
 		return;
-	zj_commit_request(lane->journal, txn);
+	request(lane->journal, txn, now);
 	zj_txn_put(txn);
 }
 
@@ -501,7 +623,7 @@ void zj_commit_request_all(struct zj_journal *zj)
 	unsigned int i;
 
 	for (i = 0; i < zj->nr_lanes; i++)
-		zj_commit_request_lane(&zj->lanes[i]);
+		zj_commit_request_lane(&zj->lanes[i], false);
 }
 
 /**

@@ -101,7 +101,7 @@ static bool join_wait(struct zj_lane *lane, enum join why, int credits, int rsv)
 
 	switch (why) {
 	case JOIN_TOO_BIG:
-		zj_commit_request_lane(lane);
+		zj_commit_request_lane(lane, true);
 		fallthrough;
 	case JOIN_LOCKED:
 		zj_count(&lane->stats.wait_locked, 1);
@@ -256,7 +256,7 @@ static int unused_credits(const handle_t *handle, const struct zj_journal *zj)
 
 static bool expired(const struct zj_txn *txn)
 {
-	return time_after_eq(jiffies, txn->expires);
+	return time_after_eq(jiffies, READ_ONCE(txn->expires));
 }
 
 /**

@@ -365,11 +365,73 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
  */
 void zj_part_move(struct zj_part *part, struct zj_txn *txn)
 {
+	bool crowded = zj_part_test(part, ZJ_PART_CROWDED);
+
 	lockdep_assert_held(&part->jh->lock);
+	/* Of one component: it is never without. */
+	if (crowded)
+		atomic_inc(&txn->crowded);
 	spin_lock(&part->txn->list_lock);
 	list_del(&part->txn_link);
 	spin_unlock(&part->txn->list_lock);
+	if (crowded)
+		atomic_dec(&part->txn->crowded);
 	txn_list_add(part, txn);
+}
+
+/* ---- versions ---- */
+
+/* Would the part's image be one too many that is not in the log? jh->lock held. */
+static bool is_crowded(const struct zj_part *part)
+{
+	const struct zj_part *older = part;
+	u32 n = 0;
+
+	list_for_each_entry_continue_reverse(older, &part->jh->parts, jh_link)
+		n += zj_part_test(older, ZJ_PART_MODIFIED) &&
+		     !zj_part_test(older, ZJ_PART_LOGGED);
+	return n >= READ_ONCE(txn_zj(part->txn)->versions);
+}
+
+/**
+ * zj_part_crowd() - a buffer has got a newer owner: how many images are in flight?
+ * @part: the newest part, of a transaction that is pinned by a handle
+ *
+ * While there are as many as there may be, the transaction is not frozen: its own
+ * image would be one more.
+ *
+ * Context: jh->lock held.
+ */
+void zj_part_crowd(struct zj_part *part)
+{
+	struct zj_txn *txn = part->txn;
+
+	lockdep_assert_held(&part->jh->lock);
+	if (!txn_zj(txn)->pipelined || !is_crowded(part))
+		return;
+	zj_part_set(part, BIT(ZJ_PART_CROWDED));
+	atomic_inc(&txn->crowded);
+	zj_count(&txn->lane->stats.conflicts, 1);
+}
+
+/* jh->lock held; a commit that waits for it goes on. */
+static void part_uncrowd(struct zj_part *part)
+{
+	if (!zj_part_test(part, ZJ_PART_CROWDED))
+		return;
+	zj_part_clear(part, BIT(ZJ_PART_CROWDED));
+	if (atomic_dec_and_test(&part->txn->crowded))
+		zj_commit_again(part->txn);
+}
+
+/* An image is in the log; jh->lock held. */
+static void uncrowd(struct journal_head *jh)
+{
+	struct zj_part *part;
+
+	list_for_each_entry(part, &jh->parts, jh_link)
+		if (zj_part_test(part, ZJ_PART_CROWDED) && !is_crowded(part))
+			part_uncrowd(part);
 }
 
 /* The newer part has the buffer: it answers for the dirty bit from now on. */
@@ -397,6 +459,7 @@ void zj_part_drop(struct zj_part *part)
 	struct zj_part *older = NULL;
 
 	lockdep_assert_held(&jh->lock);
+	part_uncrowd(part);
 	spin_lock(&part->txn->list_lock);
 	list_del(&part->txn_link);
 	spin_unlock(&part->txn->list_lock);
@@ -510,6 +573,9 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 	part->image = NULL;
 	zj_part_clear(part, BIT(ZJ_PART_LIVE));
 	zj_part_set(part, BIT(ZJ_PART_LOGGED));
+	uncrowd(jh);
+	if (frozen)
+		atomic_dec(&part->txn->lane->copies);
 	spin_unlock(&jh->lock);
 	if (live) {
 		/* Pairs with the barrier in wait_var_event(). */
@@ -555,7 +621,11 @@ static void run_trigger(struct journal_head *jh)
 static void copy_image(struct zj_part *part, void **copy)
 {
 	struct buffer_head *bh = part->jh->bh;
+	struct zj_lane *lane = part->txn->lane;
+	u64 copies = atomic_inc_return(&lane->copies);
 
+	if (copies > READ_ONCE(lane->stats.max_copies))
+		WRITE_ONCE(lane->stats.max_copies, copies);
 	if (bh->b_size == PAGE_SIZE)
 		copy_page(*copy, bh->b_data);
 	else
@@ -612,28 +682,34 @@ static bool must_copy(const struct zj_part *part)
  *
  * A buffer that was wanted during one of its last commits will be again, and to
  * wait for the log is dearer than some copies in vain. Folios of files can be
- * truncated under us, the super block is written to by user space.
+ * truncated under us, the super block is written to by user space. A pipelined lane
+ * whose log goes out first copies all, lest its thread has to wait for the device.
+ * With too many copies in flight there are none but those that must be.
  *
  * Context: part->jh->lock held.
  */
-bool zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
+enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
 	u8 before = jh->conflicts;
+	bool may;
 
 	lockdep_assert_held(&jh->lock);
 	jh->conflicts = (before << 1) & ZJ_CONFLICT_KEPT;
 	if (must_copy(part))
-		return true;
+		return ZJ_COPY_MUST;
 	switch (READ_ONCE(zj->frozen_copy)) {
 	case ZJ_FROZEN_COPY_ALWAYS:
-		return true;
+		may = true;
+		break;
 	case ZJ_FROZEN_COPY_NEVER:
-		return false;
+		may = false;
+		break;
 	default:
-		/* With the log on its way there is always somebody to come next. */
-		return before || (zj->pipelined && zj->log->written);
+		may = before || (zj->pipelined && zj->log->written);
 	}
+	return may && atomic_read(&part->txn->lane->copies) < zj->max_copies ?
+	       ZJ_COPY_MAY : ZJ_COPY_NO;
 }
 
 /**

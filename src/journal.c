@@ -14,6 +14,8 @@ static struct zj_journal *journal_alloc(void)
 		return NULL;
 	zj->log = &zj_log_lanes;
 	zj->flush_batch = ZJ_FLUSH_BATCH;
+	zj->versions = ZJ_VERSIONS;
+	zj->coalesce = true;
 	rwlock_init(&zj->front.j_state_lock);
 	zj->front.j_commit_interval = JBD2_DEFAULT_MAX_COMMIT_AGE * HZ;
 	mutex_init(&zj->super_lock);
@@ -143,6 +145,18 @@ void zj_journal_set_flush_batch(journal_t *journal, unsigned int transactions)
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_flush_batch);
 
+void zj_journal_set_versions(journal_t *journal, unsigned int versions)
+{
+	WRITE_ONCE(to_zj(journal)->versions, versions);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_versions);
+
+void zj_journal_set_coalesce(journal_t *journal, bool coalesce)
+{
+	WRITE_ONCE(to_zj(journal)->coalesce, coalesce);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_coalesce);
+
 void zj_journal_set_data_journaled(journal_t *journal)
 {
 	write_lock(&journal->j_state_lock);
@@ -206,6 +220,8 @@ static int choose_geometry(struct zj_journal *zj)
 	zj->max_credits = blocks - blocks / 8;
 	/* What runs and what is frozen (N7) leave two thirds to what is valid. */
 	zj->soft_credits = clamp(total / (16 * lanes), 64U, zj->max_credits);
+	/* Memory for copies: an eighth of what the log has. */
+	zj->max_copies = max(total / (8 * lanes), 64U);
 	zj->revokes_per_block = zj_chunk_room(size) / sizeof(__le64);
 	return 0;
 }

@@ -49,6 +49,8 @@ void zj_run_join(struct zj_txn *txn)
 	lockdep_assert_held(&lane->lock);
 	txn->run = lane->run;
 	lane->run_len++;
+	lane->stats.depth += ++lane->depth;
+	lane->stats.max_depth = max_t(u64, lane->stats.max_depth, lane->depth);
 	list_add_tail(&txn->lane_link, &lane->flight);
 	if (lane->run_len >= READ_ONCE(lane->journal->flush_batch))
 		zj_run_close(lane);
@@ -163,6 +165,7 @@ static void keep_promise(struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 
 	spin_lock(&lane->lock);
+	lane->depth--;
 	lane->promised -= zj_log_blocks(lane->journal, txn->credits);
 	zj_space_surplus(lane);
 	spin_unlock(&lane->lock);
@@ -220,6 +223,7 @@ static void run_recorded(struct zj_run *run)
 	struct zj_lane *lane = run->lane;
 	struct zj_txn *txn, *tmp;
 
+	lane->stats.runs++;
 	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
 		keep_promise(txn);
 		lane->stats.txns++;

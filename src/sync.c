@@ -20,6 +20,16 @@ static bool too_early(struct zj_txn *txn)
 	return early;
 }
 
+/* Several may count at once: one of them may get lost. */
+static void count_fsync(struct zj_lane *lane, u64 us)
+{
+	int i = us < 64 ? 0 : min(ilog2(us) - 5, ZJ_NR_LATENCIES - 1);
+
+	zj_count(&lane->stats.fsyncs, 1);
+	zj_count(&lane->stats.fsync_us, us);
+	zj_count(&lane->stats.fsync[i], 1);
+}
+
 /**
  * zj_complete_transaction() - commit a transaction, wait until it is valid
  * @journal: the front
@@ -36,6 +46,7 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 {
 	struct zj_journal *zj = to_zj(journal);
 	struct zj_txn *txn = zj_txn_find(zj, tid);
+	ktime_t begin = ktime_get();
 	int err;
 
 	if (!txn)
@@ -44,6 +55,7 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 	zj_flush_expected(txn->lane);
 	zj_commit_request(zj, txn);
 	err = zj_txn_wait_valid(txn);
+	count_fsync(txn->lane, ktime_us_delta(ktime_get(), begin));
 	zj_txn_put(txn);
 	return err;
 }

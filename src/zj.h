@@ -35,6 +35,10 @@
 #define ZJ_MAX_FROZEN		4
 /* The same in a pipelined lane, as long as they are small. */
 #define ZJ_MAX_FLIGHT		32
+/* Commits are put off so long at most, while handles go on. */
+#define ZJ_PUT_OFF		max(HZ / 100, 1)
+/* Fsyncs by latency: below 64 us, 128 us ... 1 s, and the rest. */
+#define ZJ_NR_LATENCIES		16
 /* Components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members, for the statistics. */
 #define ZJ_NR_SIZES		9
 /* Buffers that a checkpoint sends home together, in the order of their blocks. */
@@ -56,6 +60,9 @@ enum zj_part_bits {
 	ZJ_PART_HOMEWARD,	/* valid, processed: the buffer's dirty bit tells */
 	ZJ_PART_NEEDS_DIRTY,	/* valid, not home, dirty bit taken by a newer part */
 	ZJ_PART_WAS_DIRTY,	/* buffer was dirty outside the journal before */
+	ZJ_PART_CROWDED,	/* over as many unlogged images as there may be:
+				 * its transaction cannot be frozen
+				 */
 };
 
 /**
@@ -161,8 +168,9 @@ struct zj_txn {
 	int		credits;	/* lane->lock; images promised or used */
 	bool		locked;		/* lane->lock and comp_lock to set */
 	bool		freezing;	/* lane->lock; within try_freeze only */
-	unsigned long	expires;	/* jiffies; immutable */
+	unsigned long	expires;	/* jiffies; comp_lock to change */
 	unsigned int	handles;	/* lane->lock; handles started, statistics */
+	atomic_t	crowded;	/* jh->lock of each to change; parts that are */
 
 	spinlock_t	list_lock;	/* guards the lists below */
 	struct list_head parts;		/* zj_part.txn_link */
@@ -206,7 +214,11 @@ struct zj_component {
 					 */
 	int		unsubmitted;	/* comp_lock; members with data to submit */
 	int		unlogged;	/* comp_lock; members with a record to write */
+	bool		wanted;		/* comp_lock; a commit was put off */
+	bool		now;		/* comp_lock; no more of that */
+	unsigned long	wanted_by;	/* comp_lock; jiffies: not for longer */
 	bool		finished;	/* comp_lock; both phases of validity done */
+	ktime_t		locked_at;	/* comp_lock; statistics */
 	ktime_t		frozen_at;	/* immutable once frozen; statistics */
 	struct list_head members;	/* comp_lock; zj_txn.comp_link */
 	struct list_head deps;		/* comp_lock; zj_dep.comp_link */
@@ -249,6 +261,16 @@ struct zj_lane_stats {
 	u64	wait_locked;	/* handle starts that waited for a drain */
 	u64	wait_space;	/* handle starts that waited for log space */
 	u64	commit_us;	/* freeze to validity, microseconds, summed */
+	u64	conflicts;	/* accesses that made a commit or themselves wait */
+	u64	put_off;	/* commits that were put off for those */
+	u64	locked_us;	/* lock to freeze, microseconds, summed */
+	u64	runs;		/* transactions that shared their flushes, as one */
+	u64	depth;		/* transactions on their way at each one's issue, summed */
+	u64	max_depth;	/* the most */
+	u64	max_copies;	/* frozen copies at a time, the most */
+	u64	fsyncs;		/* waits for a transaction */
+	u64	fsync_us;	/* microseconds of these, summed */
+	u64	fsync[ZJ_NR_LATENCIES];	/* the same, by time */
 };
 
 /**
@@ -282,6 +304,8 @@ struct zj_lane {
 	struct list_head flight;	/* zj_txn.lane_link; on their way, in freeze order */
 	u32		run;		/* number of the run that is open */
 	u32		run_len;	/* transactions in it, all of them in flight */
+	u32		depth;		/* transactions on their way, not recorded yet */
+	atomic_t	copies;		/* frozen copies of its transactions' images */
 	int		nr_frozen;	/* comp_lock; frozen and not valid */
 	struct zj_component *last_frozen; /* comp_lock; newest, NULL once trimmed */
 
@@ -444,7 +468,10 @@ struct zj_journal {
 	u32		soft_credits;	/* immutable; a larger one is committed */
 	u8		frozen_copy;	/* any time; enum zj_frozen_copy */
 	bool		pipelined;	/* immutable once loaded; lanes have flush threads */
+	bool		coalesce;	/* any time; commits are put off at conflicts */
 	u32		flush_batch;	/* any time; transactions of a run at most */
+	u32		versions;	/* any time; images of a buffer in flight, at most */
+	u32		max_copies;	/* immutable; of a lane, ahead of its log I/O */
 	u32		batch_size;	/* immutable; buffers sent home together */
 
 	/* Above: read by every handle, so kept apart from what is written below. */
@@ -596,7 +623,12 @@ void zj_txn_walk(struct zj_txn *txn,
 			    void *arg), void *arg);
 void zj_part_logged(struct zj_journal *zj, struct zj_part *part);
 void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy);
-bool zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part);
+void zj_part_crowd(struct zj_part *part);
+
+/* Is a frozen copy to be made ahead of the log I/O? */
+enum zj_want { ZJ_COPY_NO, ZJ_COPY_MAY, ZJ_COPY_MUST };
+
+enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part);
 void zj_jh_conflict(struct journal_head *jh);
 bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy);
 void zj_jh_wait_live(struct journal_head *jh);
@@ -628,7 +660,9 @@ bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
 	       struct zj_dep **spare);
 void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind);
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn);
-void zj_commit_request_lane(struct zj_lane *lane);
+void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn);
+void zj_commit_again(struct zj_txn *txn);
+void zj_commit_request_lane(struct zj_lane *lane, bool now);
 void zj_commit_request_all(struct zj_journal *zj);
 void zj_try_freeze(struct zj_journal *zj, struct zj_txn *txn);
 void zj_try_freeze_lane(struct zj_lane *lane);

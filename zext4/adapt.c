@@ -97,6 +97,8 @@ void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 {
 	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
 	u32 lanes = options->value[ZEXT4_LANES], log = options->value[ZEXT4_LOG];
+	u32 pipeline = options->value[ZEXT4_PIPELINE];
+	bool one = lanes == 1 || log == ZEXT4_LOG_JBD2;
 
 	zj_journal_set_lanes(journal, lanes);
 	if (log == ZEXT4_LOG_JBD2 || (log == ZEXT4_LOG_AUTO && lanes == 1))
@@ -104,6 +106,8 @@ void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 	/* DAX writes data without a bio that could report it. */
 	if (!EXT4_SB(sb)->s_daxdev)
 		zj_journal_set_data_reported(journal);
+	zj_journal_set_pipeline(journal, pipeline == ZEXT4_PIPELINE_ON ||
+				(pipeline == ZEXT4_PIPELINE_AUTO && one));
 	zext4_tell_journal(sb, journal);
 }
 

@@ -12,6 +12,7 @@
 struct zext4_option_spec {
 	const char	*name;
 	const char	*const *words;	/* its values, the default first; NULL: a number */
+	u32		most;		/* a number's largest value; its default is auto */
 	const char	*help;		/* what it takes */
 	bool		fixed;		/* not to be changed by a remount */
 };
@@ -24,11 +25,15 @@ static const char *const lane_by_words[] = { "cpu", "cgroup", "dir", NULL };
 /* In the order of enum zj_frozen_copy. */
 static const char *const frozen_copy_words[] = { "auto", "always", "never", NULL };
 
+/* In the order of enum zext4_pipeline, enum zext4_coalesce. */
+static const char *const pipeline_words[] = { "auto", "on", "off", NULL };
+static const char *const coalesce_words[] = { "on", "off", NULL };
+
 static const char *const log_words[] = { "auto", "zj", "jbd2", NULL };
 
 static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_LANES] = {
-		.name = "lanes", .fixed = true,
+		.name = "lanes", .fixed = true, .most = ZJ_MAX_LANES,
 		.help = "a number from 1 to " __stringify(ZJ_MAX_LANES)
 			", or auto (one per CPU)",
 	},
@@ -56,14 +61,32 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 		.name = "log", .words = log_words, .fixed = true,
 		.help = "zj, jbd2 (stock's format; takes lanes=1) or auto (jbd2 if lanes=1 is given)",
 	},
+	[ZEXT4_PIPELINE] = {
+		.name = "pipeline", .words = pipeline_words, .fixed = true,
+		.help = "on (commits overlap), off or auto (on if lanes=1 is given)",
+	},
+	[ZEXT4_VERSIONS] = {
+		.name = "versions", .most = 64,
+		.help = "a number from 1 to 64, or auto ("
+			__stringify(ZJ_VERSIONS) ")",
+	},
+	[ZEXT4_FLUSH_BATCH] = {
+		.name = "flush_batch", .most = 1024,
+		.help = "a number from 1 to 1024, or auto ("
+			__stringify(ZJ_FLUSH_BATCH) ")",
+	},
+	[ZEXT4_COALESCE] = {
+		.name = "coalesce", .words = coalesce_words,
+		.help = "on or off",
+	},
 };
 
-static int parse_number(const char *text, u32 *value)
+static int parse_number(const char *text, u32 most, u32 *value)
 {
 	*value = 0;
 	if (!strcmp(text, "auto"))
 		return 0;
-	if (kstrtouint(text, 10, value) || *value < 1 || *value > ZJ_MAX_LANES)
+	if (kstrtouint(text, 10, value) || *value < 1 || *value > most)
 		return -EINVAL;
 	return 0;
 }
@@ -72,7 +95,7 @@ static int parse_value(const struct zext4_option_spec *spec, const char *text,
 		       u32 *value)
 {
 	if (!spec->words)
-		return parse_number(text, value);
+		return parse_number(text, spec->most, value);
 	for (*value = 0; spec->words[*value]; ++*value)
 		if (!strcmp(text, spec->words[*value]))
 			return 0;
@@ -138,6 +161,11 @@ void zext4_tell_journal(struct super_block *sb, journal_t *journal)
 
 	zj_journal_set_roaming(journal, value[ZEXT4_LANE_BY] != ZEXT4_LANE_BY_CPU);
 	zj_journal_set_frozen_copy(journal, value[ZEXT4_FROZEN_COPY]);
+	zj_journal_set_versions(journal, value[ZEXT4_VERSIONS] ?: ZJ_VERSIONS);
+	zj_journal_set_flush_batch(journal,
+				   value[ZEXT4_FLUSH_BATCH] ?: ZJ_FLUSH_BATCH);
+	zj_journal_set_coalesce(journal,
+				value[ZEXT4_COALESCE] == ZEXT4_COALESCE_ON);
 }
 
 /**

@@ -15,11 +15,17 @@ enum zext4_option {
 	ZEXT4_FROZEN_COPY,	/* enum zj_frozen_copy */
 	ZEXT4_LOG,		/* enum zext4_log */
 	ZEXT4_DATA_FUA,		/* enum zext4_data_fua */
+	ZEXT4_PIPELINE,		/* enum zext4_pipeline */
+	ZEXT4_VERSIONS,		/* a number; 0: ZJ_VERSIONS */
+	ZEXT4_FLUSH_BATCH,	/* a number; 0: ZJ_FLUSH_BATCH */
+	ZEXT4_COALESCE,		/* enum zext4_coalesce */
 	ZEXT4_NR_OPTIONS
 };
 
 enum zext4_log { ZEXT4_LOG_AUTO, ZEXT4_LOG_ZJ, ZEXT4_LOG_JBD2 };
 enum zext4_data_fua { ZEXT4_DATA_FUA_AUTO, ZEXT4_DATA_FUA_NEVER };
+enum zext4_pipeline { ZEXT4_PIPELINE_AUTO, ZEXT4_PIPELINE_ON, ZEXT4_PIPELINE_OFF };
+enum zext4_coalesce { ZEXT4_COALESCE_ON, ZEXT4_COALESCE_OFF };
 enum zext4_fsync { ZEXT4_FSYNC_OWN, ZEXT4_FSYNC_ALL };
 enum zext4_alloc { ZEXT4_ALLOC_AUTO, ZEXT4_ALLOC_CORE, ZEXT4_ALLOC_STOCK };
 enum zext4_lane_by { ZEXT4_LANE_BY_CPU, ZEXT4_LANE_BY_CGROUP, ZEXT4_LANE_BY_DIR };

@@ -501,6 +501,22 @@ void zj_journal_set_pipeline(journal_t *journal, bool pipelined);
  */
 void zj_journal_set_flush_batch(journal_t *journal, unsigned int transactions);
 
+#define ZJ_VERSIONS	5	/* the default of the next one */
+
+/**
+ * zj_journal_set_versions() - images of a buffer on their way to the log, at most
+ * @journal: the front, pipelined
+ * @versions: 1 or more; 1: what is being committed is not committed anew
+ */
+void zj_journal_set_versions(journal_t *journal, unsigned int versions);
+
+/**
+ * zj_journal_set_coalesce() - what cannot be committed yet takes further handles
+ * @journal: the front, pipelined
+ * @coalesce: else they wait; the default is true
+ */
+void zj_journal_set_coalesce(journal_t *journal, bool coalesce);
+
 /**
  * zj_journal_set_data_journaled() - nothing that a handle relies on is outside the log
  * @journal: the front, loaded, no handle started yet

@@ -37,6 +37,8 @@ KINDS = [
     ["--slow", "2", "--off", "0"],
     ["--cache", "1", "--fua", "1", "--epochs", "4"],
     ["--cpus", "1", "--lanes", "1"],
+    ["--pipeline", "1", "--jbd2"],
+    ["--pipeline", "1", "--versions", "1", "--cpus", "8", "--journal", "2560"],
     ["--progress"],
 ]
 CHUNK = 20      # seconds of one kind

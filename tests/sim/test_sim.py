@@ -50,6 +50,18 @@ def test_log_jbd2(args):
     assert run("--jbd2", "--seed", 100, "--seeds", 40, *args)["live_states"] > 1000
 
 
+@pytest.mark.parametrize("args", [("--jbd2",), ("--jbd2", "--fua", 0, "--versions", 1),
+                                  ("--lanes", 1), ("--cpus", 8, "--versions", 1)])
+def test_pipeline(args):
+    """Commits of a lane overlap."""
+    assert run("--pipeline", 1, "--seed", 700, "--seeds", 40, *args)["live_states"] > 1000
+
+
+def test_pipeline_progress():
+    for seed in range(0, 4):
+        run("--progress", "--pipeline", 1, "--versions", 1 + seed, "--seed", 60 + seed, "--seeds", 2)
+
+
 def test_log_jbd2_io_errors():
     for nth in range(5, 65, 10):
         run("--jbd2", "--seed", 3000 + nth, "--seeds", 8, "--fail-write", nth)

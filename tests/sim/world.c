@@ -384,6 +384,8 @@ static journal_t *init_journal(void)
 		zj_journal_set_data_reported(journal);
 	zj_journal_set_pipeline(journal, w->p.pipeline);
 	zj_journal_set_flush_batch(journal, max(w->p.run, 1U));
+	zj_journal_set_versions(journal, max(w->p.versions, 1U));
+	zj_journal_set_coalesce(journal, w->p.coalesce);
 	to_zj(journal)->batch_size = clamp(w->p.batch, 1U, (u32)ZJ_BATCH_SIZE);
 	if (w->p.jbd2)
 		zj_journal_set_jbd2_log(journal);

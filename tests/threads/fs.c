@@ -75,6 +75,9 @@ static void load_journal(void)
 	zj_journal_set_lanes(fs.journal, fs.p.lanes);
 	if (fs.p.seed % 4)
 		zj_journal_set_data_reported(fs.journal);
+	zj_journal_set_pipeline(fs.journal, fs.p.pipeline);
+	if (fs.p.pipeline)
+		zj_journal_set_versions(fs.journal, 2);
 	/* Small batches, so that lanes take their share of checkpoints. */
 	to_zj(fs.journal)->batch_size = 1 + fs.p.seed % 3;
 	err = zj_journal_load(fs.journal);

@@ -121,6 +121,7 @@ struct params {
 	u32	journal;	/* blocks */
 	u32	pause;		/* mean points between two pauses; 0: none */
 	bool	fua;
+	bool	pipeline;	/* lanes have flush threads, buffers two versions */
 	u32	fail_write;	/* the n-th write fails; 0: none */
 	const char *file;	/* the disk */
 };

@@ -50,7 +50,8 @@ def run(variant, *args):
     ("--threads", 24, "--pause", 20, "--handles", 120),
     ("--block", 1024, "--journal", 2500, "--fua", 0, "--pause", 0),
     ("--lanes", 2, "--cpus", 5, "--handles", 120),
-], ids=["usual", "crowded", "small-blocks", "two-lanes"])
+    ("--lanes", 2, "--pipeline", 1, "--handles", 120),
+], ids=["usual", "crowded", "small-blocks", "two-lanes", "pipelined"])
 def test_last_versions_are_home(variant, args):
     """Every block holds its last version after a clean unmount."""
     result = run(variant, "--seed", 100, "--rounds", 2, *args)

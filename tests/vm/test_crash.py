@@ -23,6 +23,8 @@ BATTERIES = {
 }
 if conftest.FSTYPE == "zext4":
     BATTERIES["lane-by-dir"] = dict(cuts=10, args=f"DATA=ordered MOUNT_OPTS=lanes=4,lane_by=dir,{REGIONS}")
+    BATTERIES["pipeline"] = dict(cuts=10, args=f"DATA=ordered MOUNT_OPTS=lanes=4,pipeline=on,versions=2,{REGIONS}")
+    BATTERIES["jbd2-serial"] = dict(cuts=10, args="DATA=ordered MOUNT_OPTS=lanes=1,pipeline=off STRANGERS=1")
     BATTERIES["lane-by-cpu"] = dict(cuts=10, args=f"DATA=journal MOUNT_OPTS=lanes=4,{REGIONS}")
 JOBS = 4
 

@@ -109,6 +109,21 @@ static bool parse_components(struct stats_components *c, const char *line)
 	return true;
 }
 
+/* "  12 below 64us", "  1 longer" */
+static bool parse_fsyncs(struct stats_counters *c, const char *line)
+{
+	unsigned long long value;
+	char name[24] = "";
+	u32 us;
+
+	if (sscanf(line, " %llu below %uus", &value, &us) == 2)
+		snprintf(name, sizeof(name), "below_%uus", us);
+	else if (sscanf(line, " %llu %23[a-z]", &value, name) != 2 || strcmp(name, "longer"))
+		return false;
+	add_counter(c, name, value);
+	return true;
+}
+
 /*
  * Each line is tried against each form; what a half match leaves in the
  * scratch variables must not count.
@@ -135,6 +150,8 @@ static bool parse_line(struct stats *s, const char *line)
 		s->commit_us = strtoull(line, NULL, 10);
 	} else if (!strncmp(line, "united", 6) || !strncmp(line, "depends", 7)) {
 		return parse_ties(s, line);
+	} else if (parse_fsyncs(&s->fsyncs, line)) {
+		return true;
 	} else if (sscanf(line, "state: %15s", s->state) != 1 &&
 		   !parse_components(&s->components, line)) {
 		return parse_lane(s, line);
@@ -227,6 +244,7 @@ void stats_json(const struct stats *s)
 	components_json(&s->components);
 	counters_json("united", &s->united);
 	counters_json("depends", &s->depends);
+	counters_json("fsyncs", &s->fsyncs);
 	js_array("lanes");
 	for (u32 i = 0; i < s->nr_lanes; i++) {
 		js_object(NULL);
@@ -263,6 +281,13 @@ void stats_text(const struct stats *s)
 	if (c->closed)
 		printf("  components: %llu of %llu transactions, the largest of %u; %llu dependencies, %u of one at most\n",
 		       c->closed, c->members, c->max_members, c->deps, c->max_deps);
+	if (s->fsyncs.nr) {
+		printf("  fsyncs:");
+		for (u32 i = 0; i < s->fsyncs.nr; i++)
+			printf("%s %llu %s", i ? "," : "", s->fsyncs.counter[i].value,
+			       s->fsyncs.counter[i].name);
+		putchar('\n');
+	}
 	ties_text("lanes united:", &s->united);
 	ties_text("lanes depending:", &s->depends);
 }

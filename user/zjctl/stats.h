@@ -5,7 +5,7 @@
 
 #include "zjctl.h"
 
-#define STATS_COUNTERS	24
+#define STATS_COUNTERS	40
 #define STATS_SIZES	16
 
 /**
@@ -67,6 +67,7 @@ struct stats {
 	struct stats_components components;	/* all 0 if the module is older */
 	struct stats_counters united;	/* by what lanes met at */
 	struct stats_counters depends;	/* the same */
+	struct stats_counters fsyncs;	/* by time: below_64us, below_128us, ... longer */
 	u32	nr_lanes;
 	struct stats_lane *lane;
 };

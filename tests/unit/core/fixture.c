@@ -318,6 +318,9 @@ int mount_journal(void)
 		zj_journal_set_roaming(journal, true);
 	if (fx.setup.jbd2)
 		zj_journal_set_jbd2_log(journal);
+	zj_journal_set_pipeline(journal, fx.setup.pipeline);
+	zj_journal_set_versions(journal, fx.setup.versions ?: ZJ_VERSIONS);
+	zj_journal_set_coalesce(journal, !fx.setup.no_coalesce);
 	err = zj_journal_load(journal);
 	if (err)
 		zj_journal_destroy(journal);
@@ -551,7 +554,7 @@ enum zj_comp_state state_of(tid_t tid)
 
 void freeze(u32 i)
 {
-	zj_commit_request_lane(lane(i));
+	zj_commit_request_lane(lane(i), false);
 }
 
 void commit(u32 i)

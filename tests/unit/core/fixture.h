@@ -51,6 +51,9 @@ struct setup {
 	bool	no_fua;		/* the device does not know FUA */
 	bool	roaming;	/* lanes are not of CPUs */
 	bool	jbd2;		/* a log in stock's format */
+	bool	pipeline;	/* lanes have flush threads */
+	u32	versions;	/* 0: the default */
+	bool	no_coalesce;
 	u32	features;	/* incompatible ones of the journal; 0: checksum 3 */
 	bool	new;		/* leave it as mounted: nothing committed yet */
 };

@@ -655,7 +655,7 @@ static void n1_no_lane_switches_before_all_members_are_frozen(void)
 
 static void call_request(struct fiber *f)
 {
-	zj_commit_request_lane(lane(0));
+	zj_commit_request_lane(lane(0), false);
 }
 
 /* A request stops before it takes the lane's lock; a handle starts. */

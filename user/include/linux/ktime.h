@@ -16,6 +16,7 @@ ktime_t ktime_get(void);	/* nanoseconds of virtual time */
 #define ns_to_ktime(ns)		((ktime_t)(ns))
 
 #define time_after_eq(a, b)	((long)((a) - (b)) >= 0)
+#define time_before(a, b)	(!time_after_eq(a, b))
 
 static inline s64 ktime_us_delta(ktime_t a, ktime_t b)
 {

@@ -8,6 +8,7 @@
 typedef unsigned int gfp_t;
 
 #define __GFP_NOWARN	0u
+#define __GFP_NORETRY	0u
 #define __GFP_ZERO	1u
 #define __GFP_NOFAIL	2u
 #define __GFP_RECLAIM	4u	/* may sleep */

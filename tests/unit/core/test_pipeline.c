@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * pipeline.c: runs and their flushes; versions of a buffer, and commits that are put
+ * off while there are too many.
+ */
+#include "fixture.h"
+
+#define JBD2(...)	OPEN(.jbd2 = true, .pipeline = true, .lanes = 1, ##__VA_ARGS__)
+#define LANES(...)	OPEN(.pipeline = true, .lanes = 1, ##__VA_ARGS__)
+
+/* An fsync of one changed block that cannot end before release(). */
+static struct fiber *fsync_of(u32 block, u8 val)
+{
+	struct fiber *f = GO(call_complete, .tid = change(0, block, val));
+
+	settle();
+	return f;
+}
+
+static u64 flushes(void)
+{
+	return lane(0)->stats.flushes;
+}
+
+/* ---- runs ---- */
+
+static void what_gathers_is_one_run(void)
+{
+	struct fiber *f[4];
+	u64 before;
+
+	for (u32 jbd2 = 0; jbd2 < 2; jbd2++) {
+		OPEN(.pipeline = true, .lanes = 1, .jbd2 = jbd2);
+		before = lane(0)->stats.runs;
+		fx.hold_flush = true;
+		for (u32 i = 0; i < 4; i++)
+			f[i] = fsync_of(BLOCK + i, 1 + i);
+		/* The first one's flush is in flight, the others are on their way. */
+		assert_int_equal(lane(0)->depth, 4);
+		assert_int_equal(nr_held(), 1);
+		release();
+		for (u32 i = 0; i < 4; i++)
+			join(f[i]);
+		assert_int_equal(lane(0)->stats.runs - before, 2);
+		assert_int_equal(lane(0)->depth, 0);
+		for (u32 i = 0; i < 4; i++)
+			assert_int_equal(val_after_crash(BLOCK + i), 1 + i);
+		close_journal();
+	}
+}
+
+/* The flush before a run's records is the one after those of the run before. */
+static void flushes_are_rolled(void)
+{
+	struct fiber *first, *second;
+	u64 before;
+
+	JBD2(.no_fua = true);
+	before = flushes();
+	fx.hold_flush = true;
+	first = fsync_of(BLOCK, 1);
+	second = fsync_of(BLOCK + 1, 2);
+	release();
+	join(first);
+	join(second);
+	/* Log blocks of both, a record and the other's log blocks, a record. */
+	assert_int_equal(flushes() - before, 3);
+	close_journal();
+}
+
+static void answer_after_the_covering_flush(void)
+{
+	struct fiber *first, *second;
+
+	for (u32 jbd2 = 0; jbd2 < 2; jbd2++) {
+		OPEN(.pipeline = true, .lanes = 1, .jbd2 = jbd2);
+		fx.hold_flush = true;
+		first = fsync_of(BLOCK, 1);
+		second = fsync_of(BLOCK + 1, 2);
+		release();
+		fx.hold_flush = true;
+		settle();
+		/* The first one's record is in the cache: so it may be lost. */
+		assert_false(first->done);
+		assert_int_equal(val_after_crash(BLOCK), 0);
+		release();
+		join(first);
+		assert_int_equal(val_after_crash(BLOCK), 1);
+		join(second);
+		assert_int_equal(val_after_crash(BLOCK + 1), 2);
+		close_journal();
+	}
+}
+
+static void last_image_of_a_run_counts(void)
+{
+	struct fiber *f[4];
+
+	JBD2();
+	fx.hold_flush = true;
+	f[0] = fsync_of(BLOCK + 9, 9);
+	for (u32 i = 1; i < 4; i++)
+		f[i] = fsync_of(BLOCK, i);
+	release();
+	for (u32 i = 0; i < 4; i++)
+		join(f[i]);
+	assert_int_equal(val_after_crash(BLOCK), 3);
+	close_journal();
+}
+
+static void revokes_end_a_run(void)
+{
+	struct fiber *f[3];
+	handle_t *h;
+	tid_t tid;
+	u64 runs;
+
+	JBD2();
+	change(0, BLOCK, 1);
+	commit(0);
+	runs = lane(0)->stats.runs;
+	fx.hold_flush = true;
+	f[0] = fsync_of(BLOCK + 9, 9);
+	h = start_more(0, 2, 0, 1);
+	own(h);
+	assert_int_equal(zj_journal_revoke(h, BLOCK, buffer(BLOCK)), 0);
+	own(NULL);
+	tid = handle_txn(h)->pub.t_tid;
+	stop(h);
+	f[1] = GO(call_complete, .tid = tid);
+	settle();
+	f[2] = fsync_of(BLOCK, 5);
+	release();
+	for (u32 i = 0; i < 3; i++)
+		join(f[i]);
+	assert_int_equal(lane(0)->stats.runs - runs, 3);
+	assert_int_equal(val_after_crash(BLOCK), 5);
+	close_journal();
+}
+
+static void run_has_a_bound(void)
+{
+	struct fiber *f[5];
+	u64 runs;
+
+	JBD2();
+	zj_journal_set_flush_batch(fx.journal, 2);
+	runs = lane(0)->stats.runs;
+	fx.hold_flush = true;
+	for (u32 i = 0; i < 5; i++)
+		f[i] = fsync_of(BLOCK + i, 1);
+	release();
+	for (u32 i = 0; i < 5; i++)
+		join(f[i]);
+	assert_int_equal(lane(0)->stats.runs - runs, 3);
+	close_journal();
+}
+
+/* What is home of a run's first member stays in the log with the rest of the run. */
+static void run_is_trimmed_as_a_whole(void)
+{
+	struct fiber *f[3];
+	u32 tail;
+
+	JBD2();
+	fx.hold_flush = true;
+	f[0] = fsync_of(BLOCK + 9, 9);
+	f[1] = fsync_of(BLOCK, 1);
+	f[2] = fsync_of(BLOCK + 1, 2);
+	release();
+	for (u32 i = 0; i < 3; i++)
+		join(f[i]);
+	/* The last one is held up by a newer owner. */
+	change(0, BLOCK + 1, 3);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(home_val(BLOCK), 1);
+	tail = fx.zj->ring.tail;
+	assert_int_equal(val_after_crash(BLOCK + 1), 2);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_true(fx.zj->ring.tail != tail);
+	assert_int_equal(fx.zj->nr_pool, fx.zj->geo.nr_segs - 1);
+	assert_int_equal(val_after_crash(BLOCK + 1), 3);
+	close_journal();
+}
+
+static void flush_that_fails_answers_nobody(void)
+{
+	struct fiber *first, *second;
+
+	JBD2();
+	fx.hold_flush = true;
+	first = fsync_of(BLOCK, 1);
+	second = fsync_of(BLOCK + 1, 2);
+	fail_next_flush();
+	release();
+	join(first);
+	join(second);
+	assert_int_equal(first->ret, -EIO);
+	assert_int_equal(second->ret, -EIO);
+	close_aborted();
+}
+
+/* ---- versions ---- */
+
+static void each_in_flight_has_its_own_copy(void)
+{
+	struct fiber *f[3];
+
+	JBD2();
+	fx.hold_flush = true;
+	for (u32 i = 0; i < 3; i++)
+		f[i] = fsync_of(BLOCK, 1 + i);
+	assert_int_equal(lane(0)->stats.wait_log, 0);
+	assert_int_equal(lane(0)->stats.conflicts, 0);
+	release();
+	for (u32 i = 0; i < 3; i++)
+		join(f[i]);
+	assert_int_equal(atomic_read(&lane(0)->copies), 0);
+	close_journal();
+}
+
+/* A block of the log that the next transaction's images go to. */
+static u32 next_image(void)
+{
+	return jblock(fx.zj->ring.head + 1);
+}
+
+static void too_many_versions_put_a_commit_off(void)
+{
+	struct fiber *first, *second;
+	handle_t *h;
+	tid_t tid;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	tid = change(0, BLOCK, 2);
+	second = GO(call_complete, .tid = tid);
+	let_run();
+	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(lane(0)->stats.put_off, 1);
+	assert_int_equal(lane(0)->stats.conflicts, 1);
+	/* Others join meanwhile, without a wait. */
+	h = start(0, 1);
+	assert_int_equal(handle_txn(h)->pub.t_tid, tid);
+	put(h, BLOCK + 1, 3);
+	stop(h);
+	release();
+	join(first);
+	join(second);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	assert_int_equal(val_after_crash(BLOCK + 1), 3);
+	close_journal();
+}
+
+static void put_off_has_a_bound(void)
+{
+	struct fiber *first, *second, *late;
+	tid_t tid;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	tid = change(0, BLOCK, 2);
+	second = GO(call_complete, .tid = tid);
+	let_run();
+	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	sleep_ms(2 * 1000 * ZJ_PUT_OFF / HZ + 10);
+	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	late = GO(call_start, .n = 1);
+	let_run();
+	assert_false(late->done);
+	release();
+	join(first);
+	join(second);
+	join(late);
+	stop(late->h);
+	close_journal();
+}
+
+static void without_coalescing_starts_wait(void)
+{
+	struct fiber *first, *second, *late;
+	tid_t tid;
+
+	JBD2(.versions = 1, .no_coalesce = true);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	tid = change(0, BLOCK, 2);
+	second = GO(call_complete, .tid = tid);
+	let_run();
+	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	late = GO(call_start, .n = 1);
+	let_run();
+	assert_false(late->done);
+	release();
+	join(first);
+	join(second);
+	join(late);
+	stop(late->h);
+	close_journal();
+}
+
+/* Forgotten again: nothing is in the way any more. */
+static void forgotten_version_is_none(void)
+{
+	struct fiber *first, *second;
+	tid_t tid;
+	handle_t *h;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	h = start(0, 2);
+	tid = handle_txn(h)->pub.t_tid;
+	put(h, BLOCK, 2);
+	forget(h, BLOCK);
+	put(h, BLOCK + 1, 2);
+	stop(h);
+	second = GO(call_complete, .tid = tid);
+	release();
+	join(first);
+	join(second);
+	assert_int_equal(val_after_crash(BLOCK + 1), 2);
+	close_journal();
+}
+
+static void five_versions_and_no_more(void)
+{
+	struct fiber *f[7];
+	u32 i;
+
+	LANES();
+	/* In our format images are logged after the data's flush. */
+	fx.hold_flush = true;
+	for (i = 0; i < 6; i++)
+		f[i] = fsync_of(BLOCK, 1 + i);
+	assert_int_equal(lane(0)->stats.put_off, 1);
+	assert_int_equal(lane(0)->depth, 5);
+	release();
+	for (i = 0; i < 6; i++)
+		join(f[i]);
+	assert_int_equal(val_after_crash(BLOCK), 6);
+	close_journal();
+}
+
+/* ---- memory ---- */
+
+static void without_memory_for_copies_others_wait(void)
+{
+	struct fiber *first, *access;
+	handle_t *h;
+	u64 before;
+
+	JBD2();
+	before = lane(0)->stats.ahead;
+	fx.zj->max_copies = 0;
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	assert_int_equal(lane(0)->stats.ahead, before);
+	h = start(0, 1);
+	access = GO(call_access, .h = h, .block = BLOCK);
+	let_run();
+	assert_false(access->done);
+	release();
+	join(access);
+	dirty(h, BLOCK, 2);
+	stop(h);
+	join(first);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+CORE_TESTS(pipeline,
+	CORE_TEST(what_gathers_is_one_run),
+	CORE_TEST(flushes_are_rolled),
+	CORE_TEST(answer_after_the_covering_flush),
+	CORE_TEST(last_image_of_a_run_counts),
+	CORE_TEST(revokes_end_a_run),
+	CORE_TEST(run_has_a_bound),
+	CORE_TEST(run_is_trimmed_as_a_whole),
+	CORE_TEST(flush_that_fails_answers_nobody),
+	CORE_TEST(each_in_flight_has_its_own_copy),
+	CORE_TEST(too_many_versions_put_a_commit_off),
+	CORE_TEST(put_off_has_a_bound),
+	CORE_TEST(without_coalescing_starts_wait),
+	CORE_TEST(forgotten_version_is_none),
+	CORE_TEST(five_versions_and_no_more),
+	CORE_TEST(without_memory_for_copies_others_wait),
+);
