@@ -53,12 +53,15 @@ void zj_flush_not_expected(struct zj_lane *lane)
 		wake_up(&flush->gather);
 }
 
-static bool all_here(struct zj_journal *zj, u64 since)
+/* Who leads is here, whatever its lane's next transactions are about to do. */
+static bool all_here(struct zj_journal *zj, struct zj_lane *leader, u64 since)
 {
 	unsigned int i;
 	u64 coming;
 
 	for (i = 0; i < zj->nr_lanes; i++) {
+		if (&zj->lanes[i] == leader)
+			continue;
 		coming = READ_ONCE(zj->lanes[i].coming);
 		if (coming && coming < since)
 			return false;
@@ -67,12 +70,12 @@ static bool all_here(struct zj_journal *zj, u64 since)
 }
 
 /* Who misses this flush waits for its end: no reason to wait longer than that. */
-static void gather(struct zj_journal *zj)
+static void gather(struct zj_journal *zj, struct zj_lane *lane)
 {
 	struct zj_flush *flush = &zj->flush;
 	u64 now = ktime_get();
 
-	wait_event_hrtimeout(flush->gather, all_here(zj, now),
+	wait_event_hrtimeout(flush->gather, all_here(zj, lane, now),
 			     ns_to_ktime(min_t(u64, flush->took, ZJ_GATHER_MAX_NS)));
 }
 
@@ -85,7 +88,7 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	u64 nr = flush->issued + 1, start;
 	int err;
 
-	gather(zj);
+	gather(zj, lane);
 	WRITE_ONCE(flush->issued, nr);
 	/* Who still read the old number had completed its writes by now. */
 	smp_mb();

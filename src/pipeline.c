@@ -158,6 +158,18 @@ static bool must_flush(struct zj_lane *lane, const struct zj_run *run)
 			!zj_flag(zj, ZJ_DATA_JOURNALED)));
 }
 
+static int flush(struct zj_lane *lane, struct zj_run *run)
+{
+	struct zj_txn *txn;
+
+	if (run)
+		list_for_each_entry(txn, &run->txns, lane_link)
+			WRITE_ONCE(txn->flushing, true);
+	/* Pairs with zj_trans_will_send_data_barrier(). */
+	smp_mb();
+	return must_flush(lane, run) ? zj_dev_flush(lane->journal, lane) : 0;
+}
+
 /* ---- after it ---- */
 
 static void keep_promise(struct zj_txn *txn)
@@ -301,8 +313,8 @@ bool zj_flush_run(struct zj_lane *lane)
 		return false;
 	if (run)
 		err = run_written(run);
-	if (!err && !zj_aborted(zj) && must_flush(lane, run))
-		err = zj_dev_flush(zj, lane);
+	if (!err && !zj_aborted(zj))
+		err = flush(lane, run);
 	if (err || zj_aborted(zj)) {
 		give_up(lane, run, err);
 		return true;

@@ -109,9 +109,9 @@ EXPORT_SYMBOL_GPL(zj_get_latest_transaction);
  * @journal: the front
  * @tid: the transaction
  *
- * Every commit flushes between its freeze and its records, so the answer holds
- * for data that was written before the question if it is not frozen yet. With
- * all data in the log no commit flushes, and nobody else needs to.
+ * Every commit flushes before its records, so the answer holds for data that was
+ * written before the question if that flush has not begun yet. With all data in
+ * the log no commit flushes, and nobody else needs to.
  */
 int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid)
 {
@@ -126,9 +126,9 @@ int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid)
 	txn = zj_txn_find(zj, tid);
 	if (!txn)
 		return 0;
-	spin_lock(&zj->comp_lock);
-	will = txn->comp->state < ZJ_C_FROZEN;
-	spin_unlock(&zj->comp_lock);
+	/* Pairs with flush(): the data was written before we look. */
+	smp_mb();
+	will = !READ_ONCE(txn->flushing);
 	zj_txn_put(txn);
 	return will;
 }

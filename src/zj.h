@@ -181,6 +181,7 @@ struct zj_txn {
 	bool		forgets_done;	/* list_lock; phase one has passed */
 
 	u32		nr_chunks;	/* flush thread; of this member's record */
+	bool		flushing;	/* flush thread; the flush for its data has begun */
 	bool		cached;		/* flush thread; record written without FUA */
 	u32		run;		/* lane->lock; number of the run it is in */
 	void		*out;		/* who writes it; the format's, until it is written */

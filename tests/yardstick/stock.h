@@ -186,7 +186,6 @@ void ktime_get_coarse_real_ts64(struct timespec64 *ts);
 #define ktime_sub(a, b)		((a) - (b))
 #define ktime_add_ns(t, ns)	((ktime_t)((t) + (ns)))
 #define time_after(a, b)	((long)((b) - (a)) < 0)
-#define time_before(a, b)	time_after(b, a)
 #define jiffies_to_msecs(j)	((unsigned int)((j) * (1000 / HZ)))
 #define round_jiffies_up(j)	(j)
 #define MAX_JIFFY_OFFSET	((~0UL >> 2) - 1)
