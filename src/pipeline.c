@@ -252,10 +252,21 @@ static void run_recorded(struct zj_run *run)
 		lane->recorded = run;
 }
 
-/* With another run on its way the flush for that one will do for this one's records. */
+/*
+ * With another run on its way the flush for that one will do for this one's records.
+ * So it will if one is about to come: FUA is worth it where it is much faster.
+ */
 static bool use_fua(struct zj_lane *lane)
 {
-	return !lane->next && bdev_fua(lane->journal->front.j_dev);
+	struct zj_journal *zj = lane->journal;
+
+	if (lane->next || !zj_needs_flush(zj) || !bdev_fua(zj->front.j_dev))
+		return false;
+	if (!lane->flusher || lane->fua_took <= zj->flush.took / 2)
+		return true;
+	/* Devices change: it is tried again one day. */
+	lane->fua_took -= lane->fua_took / 128;
+	return false;
 }
 
 static int record(struct zj_lane *lane, struct zj_run *run)
@@ -263,14 +274,18 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 	struct zj_journal *zj = lane->journal;
 	struct zj_txn *txn;
 	bool fua, cached;
+	ktime_t begin;
 	int err;
 
 	lane->next = next_run(lane);
-	fua = zj_needs_flush(zj) && use_fua(lane);
+	fua = use_fua(lane);
 	cached = zj_needs_flush(zj) && !fua;
 	list_for_each_entry(txn, &run->txns, lane_link)
 		txn->cached = cached;
+	begin = ktime_get();
 	err = zj->log->record(run, fua);
+	if (fua)
+		lane->fua_took = (3 * lane->fua_took + (ktime_get() - begin)) / 4;
 	/* An aborted journal keeps them: recovery may still find them valid. */
 	if (err || zj_aborted(zj))
 		run_free(run);

@@ -332,6 +332,7 @@ struct zj_lane {
 	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
 	struct task_struct *task;	/* the lane's thread */
 	struct task_struct *flusher;	/* its flush thread, if it is pipelined */
+	u64		fua_took;	/* flush thread; ns for a record, a running mean */
 	struct zj_run	*next;		/* flush thread; the run to be flushed next, or NULL */
 	struct zj_run	*recorded;	/* flush thread; its records are in the device's
 					 * cache, or NULL

@@ -24,6 +24,7 @@ struct workload {
 	u32	spread;		/* 0: blocks of a create; else of so many */
 	bool	sync;		/* fsync after each handle */
 	bool	shared;		/* some handles write the hot block */
+	bool	varied;		/* work between two handles, too: up to eight times --work */
 };
 
 static const struct workload workloads[] = {
@@ -31,6 +32,7 @@ static const struct workload workloads[] = {
 	{ "private-fsync", 32768, 4, .sync = true },
 	{ "shared", 32768, 4, .shared = true },
 	{ "shared-fsync", 32768, 4, .shared = true, .sync = true },
+	{ "mail", 32768, 4, .sync = true, .shared = true, .varied = true },
 	{ "big", 32768, 64, .spread = 192 },
 	{ "small-log", 4096, 4, .spread = REGION },
 };
@@ -87,6 +89,8 @@ static tid_t one_handle(struct sim_rand *rand, u32 base, u64 n)
 	int err;
 
 	nap(yard.work / 2);
+	if (load->varied)
+		nap(sim_below(rand, 8 * yard.work));
 	handle = jbd2__journal_start(fs.journal, load->blocks + 1, 0, 0, GFP_NOFS,
 				     0, 0);
 	if (IS_ERR(handle))

@@ -53,7 +53,7 @@ static void usage(void)
 	      "share their flushes at most.\n"
 	      "--stranger: this yardstick program recovers every disk as well; it must agree.\n"
 	      "--lie: 1: the disk ignores flushes; 2: FUA; 3: both.\n"
-	      "--bench: private, private-fsync, shared, shared-fsync, big or small-log, for\n"
+	      "--bench: private, private-fsync, shared, shared-fsync, mail, big or small-log, for\n"
 	      "at least --ms of virtual time, in\n"
 	      "which a handle costs --work ns of CPU time and a cache line that another CPU\n"
 	      "wrote last --line ns; --percent of the handles of shared touch the hot block.\n"
