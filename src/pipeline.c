@@ -253,20 +253,30 @@ static void run_recorded(struct zj_run *run)
 }
 
 /*
- * With another run on its way the flush for that one will do for this one's records.
- * So it will if one is about to come: FUA is worth it where it is much faster.
+ * With another run on its way, or about to come, its flush will do for the records of
+ * this one: FUA, which this one alone waits for, has to be much faster then.
  */
 static bool use_fua(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
+	s64 dearer = lane->record_took[1] - lane->record_took[0];
+	s64 flush = zj->flush.took;
 
-	if (lane->next || !zj_needs_flush(zj) || !bdev_fua(zj->front.j_dev))
+	if (!zj_needs_flush(zj) || !bdev_fua(zj->front.j_dev))
 		return false;
-	if (!lane->flusher || lane->fua_took <= zj->flush.took / 2)
+	if (lane->next) {
+		lane->company = ZJ_COMPANY;
+		return dearer <= flush / 8;
+	}
+	if (!lane->flusher || !lane->company)
 		return true;
-	/* Devices change: it is tried again one day. */
-	lane->fua_took -= lane->fua_took / 128;
-	return false;
+	lane->company--;
+	return dearer <= flush / 2;
+}
+
+static void took(struct zj_lane *lane, bool fua, s64 ns)
+{
+	lane->record_took[fua] = (3 * lane->record_took[fua] + ns) / 4;
 }
 
 static int record(struct zj_lane *lane, struct zj_run *run)
@@ -284,8 +294,7 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 		txn->cached = cached;
 	begin = ktime_get();
 	err = zj->log->record(run, fua);
-	if (fua)
-		lane->fua_took = (3 * lane->fua_took + (ktime_get() - begin)) / 4;
+	took(lane, fua, ktime_get() - begin);
 	/* An aborted journal keeps them: recovery may still find them valid. */
 	if (err || zj_aborted(zj))
 		run_free(run);

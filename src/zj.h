@@ -37,6 +37,8 @@
 #define ZJ_MAX_FLIGHT		32
 /* Commits are put off so long at most, while handles go on. */
 #define ZJ_PUT_OFF		max(HZ / 100, 1)
+/* Runs that come alone until none is expected to follow. */
+#define ZJ_COMPANY		4
 /* Fsyncs by latency: below 64 us, 128 us ... 1 s, and the rest. */
 #define ZJ_NR_LATENCIES		16
 /* Components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members, for the statistics. */
@@ -332,7 +334,12 @@ struct zj_lane {
 	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
 	struct task_struct *task;	/* the lane's thread */
 	struct task_struct *flusher;	/* its flush thread, if it is pipelined */
-	u64		fua_took;	/* flush thread; ns for a record, a running mean */
+	s64		record_took[2];	/* flush thread; ns for a record, a running mean:
+					 * into the cache, with FUA
+					 */
+	int		company;	/* flush thread; it is not long ago that another
+					 * run came behind one
+					 */
 	struct zj_run	*next;		/* flush thread; the run to be flushed next, or NULL */
 	struct zj_run	*recorded;	/* flush thread; its records are in the device's
 					 * cache, or NULL
