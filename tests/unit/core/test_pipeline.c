@@ -73,7 +73,8 @@ static void answer_after_the_covering_flush(void)
 	struct fiber *first, *second;
 
 	for (u32 jbd2 = 0; jbd2 < 2; jbd2++) {
-		OPEN(.pipeline = true, .lanes = 1, .jbd2 = jbd2);
+		OPEN(.pipeline = true, .lanes = 1, .jbd2 = jbd2,
+		     .no_fua = true);
 		fx.hold_flush = true;
 		first = fsync_of(BLOCK, 1);
 		second = fsync_of(BLOCK + 1, 2);
