@@ -149,17 +149,9 @@ static int run_written(struct zj_run *run)
  * sees to its own: one that waited for another, whose thread is busy with an
  * older component, would make a convoy of the lanes.
  */
-static bool must_flush(struct zj_lane *lane, const struct zj_run *run)
-{
-	struct zj_journal *zj = lane->journal;
-
-	return lane->recorded ||
-	       (run && (zj->log->flush_first ||
-			!zj_flag(zj, ZJ_DATA_JOURNALED)));
-}
-
 static int flush(struct zj_lane *lane, struct zj_run *run)
 {
+	struct zj_journal *zj = lane->journal;
 	struct zj_txn *txn;
 
 	if (run)
@@ -167,7 +159,11 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 			WRITE_ONCE(txn->flushing, true);
 	/* Pairs with zj_trans_will_send_data_barrier(). */
 	smp_mb();
-	return must_flush(lane, run) ? zj_dev_flush(lane->journal, lane) : 0;
+	if (lane->recorded || (run && zj->log->flush_first))
+		return zj_dev_flush(zj, lane);
+	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
+		return zj_data_flush(zj, lane);
+	return 0;
 }
 
 /* ---- after it ---- */
