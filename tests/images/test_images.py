@@ -16,7 +16,7 @@ TOP = HERE.parents[1]
 NAMES = sorted(p.name.removesuffix(".img.xz") for p in HERE.glob("*.img.xz"))
 NUMBERS = "transactions", "valid_components", "discarded_transactions", "torn_records"
 
-VERDICTS = {"recovered": ["good", "stock"], "refused": ["damaged"], "nothing to do": ["clean", "stock"]}
+VERDICTS = {"recovered": ["good"], "refused": ["damaged"], "nothing to do": ["clean"]}
 
 # Exit statuses of zjctl.
 NOTHING_TO_DO, RECOVERED, DAMAGED, FAILED = 0, 1, 4, 8

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What each command says, in text and JSON, and its exit status."""
 
+import lzma
 import os
 import pty
 import re
@@ -64,9 +65,15 @@ def test_info_crashed(zjctl, crashed):
 def test_info_stock_dirty(zjctl, crashed):
     crashed.log.patch(0, 0x28, bytes(4))
     assert zjctl("info", "--json", crashed.path).json["journal"]["state"] == "stock-dirty"
+    assert zjctl("check", "--json", crashed.path).json["verdict"] == "good"
+    for args in (["convert", "--check"], ["resize-journal", "-n"]):
+        got = zjctl(*args, crashed.path)
+        assert got.returncode == 4 and f"first: zjctl recover {crashed.path}" in got.out
+    sh("debugfs", "-w", "-R", "feature -needs_recovery", crashed.path)
     assert zjctl("check", "--json", crashed.path).json["verdict"] == "stock"
-    got = zjctl("convert", "--check", crashed.path)
-    assert got.returncode == 4 and "first: e2fsck" in got.out
+    for args in (["convert", "--check"], ["resize-journal", "-n"]):
+        got = zjctl(*args, crashed.path)
+        assert got.returncode == 4 and f"first: e2fsck {crashed.path}" in got.out
 
 
 ADVICE = {
@@ -412,7 +419,9 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     copy = tmp_path / "copy.img"
     shutil.copy(crashed.path, copy)
     sh("debugfs", "-w", "-R", "feature +needs_recovery", image)
-    for args in (["info", copy], ["dump", copy], ["dump", "--block", 15000, copy],
+    ring = tmp_path / "ring.img"
+    ring.write_bytes(lzma.decompress((ROOT / "tests/images/stock-log.img.xz").read_bytes()))
+    for args in (["info", ring], ["dump", ring], ["info", copy], ["dump", copy], ["dump", "--block", 15000, copy],
                  ["dump", "--block", 15001, copy], ["dump", "--inode", 2, copy], ["check", copy],
                  ["convert", "--check", copy], ["recover", copy], ["recover", image],
                  ["resize-journal", "-n", copy], ["stats", "--from", tmp_path / "info"],

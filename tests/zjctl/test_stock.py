@@ -65,6 +65,8 @@ def test_recover(zjctl, tmp_path, opened):
     csum = "" if opened != "none" else "^"
     d = Dirty(tmp_path, OPENS[opened], f"-b 1024 -O {csum}metadata_csum,64bit -J size=1")
     before = d.path.read_bytes()
+    check = zjctl("check", "--json", d.path).json
+    assert check["verdict"] == "good" and check["recovery"]["transactions"] == 5 and not check["not_valid"]
     got = zjctl("recover", "-n", "--json", d.path)
     assert got.returncode == 0 and got.json["dry_run"] and got.json["transactions"] == 5
     assert d.path.read_bytes() == before
@@ -132,12 +134,105 @@ def damage(image, journal_block, byte):
 
 @pytest.mark.parametrize("block,byte", [(1, 12), (2, 500)])
 def test_damage_is_named_and_left(zjctl, dirty, block, byte):
+    """A tag, a byte of an image that no revoke voids."""
     damage(dirty.path, block, byte)
     before = dirty.path.read_bytes()
-    for args in (["-n"], []):
-        got = zjctl("recover", *args, dirty.path)
-        assert got.returncode == 4 and "damaged log" in got.out and "nothing was written" in got.out
+    for args in (["recover", "-n"], ["recover"], ["check"], ["info"], ["dump"], ["dump", "--block", 1]):
+        got = zjctl(*args, dirty.path)
+        assert got.returncode == 4 and "damaged log" in got.out and "nothing was written" in got.out, args
+    assert zjctl("info", "--json", dirty.path).json["journal"]["state"] == "damaged"
+    assert zjctl("check", "--json", dirty.path).json["verdict"] == "damaged"
     assert dirty.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_flipped_bits(zjctl, tmp_path, seed):
+    """The listing and the recovery agree on whatever is there; what is refused stays as it is."""
+    rand = random.Random(seed)
+    d = Dirty(tmp_path, seed=seed + 10)
+    for _ in range(rand.choice((1, 2, 10))):
+        damage(d.path, rand.randrange(1, 80), rand.randrange(rand.choice((16, 1024))))
+    before = d.path.read_bytes()
+    for args in (["check", "--json"], ["dump", "--json"], ["dump", "--block", FIRST + 1], ["info", "--json"],
+                 ["recover", "-n"]):
+        got = zjctl(*args, d.path)
+        assert got.returncode in (0, 4), got.out
+        assert d.path.read_bytes() == before
+    good = zjctl("check", d.path).returncode == 0
+    got = zjctl("recover", d.path)
+    assert got.returncode == (1 if good else 4), got.out
+    assert good or d.path.read_bytes() == before
+
+
+# ---- dump, info, check ----
+
+def test_dump(zjctl, dirty):
+    got = zjctl("dump", "--json", dirty.path).json
+    records = got["records"]
+    assert got["format"] == "jbd2" and [r["tid"] for r in records] == [1, 2, 3, 4, 5]
+    assert all(r["component"] == "valid" and r["record"] == "good" and not r["why"] for r in records)
+    assert all(r["revokes"] for r in records) and any(i["escaped"] for r in records for i in r["images"])
+    assert got["ring"]["start"] == 1 and got["ring"]["end"] in ("unused", "stale")
+    text = zjctl("dump", dirty.path).out
+    assert "transaction 3  journal block " in text and "NOT VALID" not in text and "segment" not in text
+    only = zjctl("dump", "--json", "--tid", 3, dirty.path).json["records"]
+    assert only == [records[2]]
+    assert 's3 [fillcolor=palegreen' in zjctl("dump", "--graph", dirty.path).out
+
+
+def test_block_history_agrees_with_recover(zjctl, dirty):
+    records = zjctl("dump", "--json", dirty.path).json["records"]
+    home = jbd2_images.contents(dirty.path, set())
+    written = 0
+    for block in sorted({i["block"] for r in records for i in r["images"]}):
+        got = zjctl("dump", "--json", "--block", block, dirty.path).json
+        assert [h["tid"] for h in got["history"]] == sorted(h["tid"] for h in got["history"])
+        taken = [h for h in got["history"] if h.get("fate") == "taken"]
+        assert len(taken) == got["written_by_recovery"]
+        written += len(taken)
+        recovered = jbd2_images.contents(dirty.recovered, set())[block]
+        if taken:
+            image = int(sh("debugfs", "-R", f"bmap <8> {taken[0]['journal_block']}", dirty.path).stdout)
+            # Its first bytes may be escaped in the log.
+            assert home[image][4:] == recovered[4:]
+        else:
+            assert home[block] == recovered
+    assert zjctl("recover", "--json", dirty.path).json["blocks_written"] == written > 10
+
+
+def test_transaction_without_commit_block(zjctl, tmp_path):
+    """Its commit block is lost: it and what comes after are cut off, as e2fsck sees it."""
+    d = Dirty(tmp_path)
+    last = zjctl("dump", "--json", d.path).json["ring"]["end_block"] - 1
+    at = int(sh("debugfs", "-R", f"bmap <8> {last}", d.path).stdout)
+    with open(d.path, "r+b") as f:
+        f.seek(at * 1024)
+        f.write(bytes(1024))
+    d.recovered = jbd2_images.by_e2fsck(d.path, "by-e2fsck.img")
+    got = zjctl("dump", "--json", d.path).json
+    assert [r["record"] for r in got["records"]] == ["good"] * 4 + ["uncommitted"]
+    assert got["records"][4]["component"] == "incomplete" and got["records"][4]["why"] == "it has no commit block"
+    check = zjctl("check", "--json", d.path).json
+    assert check["verdict"] == "good" and check["recovery"]["transactions"] == 4
+    assert [n["stamp"] for n in check["not_valid"]] == [5]
+    assert "transaction 5 is incomplete: it has no commit block" in zjctl("check", d.path).out
+    assert zjctl("recover", d.path).returncode == 1
+    d.expect()
+
+
+def test_info(zjctl, dirty):
+    got = zjctl("info", "--json", dirty.path).json
+    assert got["journal"]["state"] == "stock-dirty" and got["log"]["format"] == "jbd2"
+    assert got["log"]["per_lane"][0]["transactions"] == 5
+    ring = got["log"]["ring"]
+    assert ring["start"] == 1 and ring["end_block"] == 1 + ring["used_blocks"]
+    text = zjctl("info", dirty.path).out
+    assert "recovery is due (zjctl recover" in text and "5 transactions to replay" in text
+    sh("debugfs", "-w", "-R", "feature -needs_recovery", dirty.path)
+    assert "a mount throws it away" in zjctl("info", dirty.path).out
+    assert zjctl("check", "--json", dirty.path).json["verdict"] == "stock"
+    got = zjctl("dump", "--json", dirty.path)
+    assert got.returncode == 0 and len(got.json["records"]) == 5
 
 
 def test_fast_commits_are_left_to_stock(zjctl, tmp_path):
@@ -158,8 +253,11 @@ def test_fast_commits_are_left_to_stock(zjctl, tmp_path):
         f.seek(int(sh("debugfs", "-R", f"bmap <8> {maxlen - fast + 1}", path).stdout) * 1024)
         f.write(struct.pack("<HHII", 9, 8, 0, sequence + 1))
     before = path.read_bytes()
-    got = zjctl("recover", path)
-    assert got.returncode == 4 and "fast commits" in got.out and "mount it once as ext4" in got.out
+    for command in "recover", "check", "info", "dump":
+        got = zjctl(command, path)
+        assert got.returncode == 4 and "fast commits" in got.out and "mount it once as ext4" in got.out
+    assert zjctl("check", "--json", path).json["verdict"] == "stock"
+    assert zjctl("info", "--json", path).json["journal"]["state"] == "stock-dirty"
     assert path.read_bytes() == before
 
 

@@ -31,6 +31,11 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	return 0;
 }
 
+bool zx_is_due(const struct ext_image *img, enum zx_state state)
+{
+	return state == ZX_LANES || (state == ZX_STOCK_LOG && img->needs_recovery);
+}
+
 int zx_make_clean(struct ext_image *img, void *block)
 {
 	struct zj_jbd2_super *sb = block;

@@ -22,6 +22,7 @@ static void json(const struct log *log, const struct log_official *o)
 	const struct zj_recovery_stats *s = &o->stats;
 	char why[1024];
 
+	js_text("format", log_format_name(log));
 	js_object("recovery");
 	js_u64("trim_stamp", s->trim_stamp);
 	js_u64("newest_valid_stamp", s->newest_stamp);
@@ -53,22 +54,34 @@ static void json(const struct log *log, const struct log_official *o)
 static void text(const struct log *log, const struct log_official *o)
 {
 	const struct zj_recovery_stats *s = &o->stats;
-	char why[1024];
+	char why[1024], name[64];
 
-	printf("trim stamp %llu, newest valid stamp %llu\n", s->trim_stamp, s->newest_stamp);
+	if (log->ring.used)
+		printf("log in stock's format, %u transactions\n", log->records.nr);
+	else
+		printf("trim stamp %llu, newest valid stamp %llu\n", s->trim_stamp,
+		       s->newest_stamp);
 	for (u32 i = 0; i < log->components.nr; i++) {
 		const struct log_component *c = log_component(log, i);
 
 		if (c->verdict == LOG_VALID || c->verdict == LOG_HOME)
 			continue;
 		log_why(log, c, why, sizeof(why));
-		printf("  stamp %llu is %s%s%s: %s\n", c->stamp, zx_on(ZX_YELLOW),
+		if (log->ring.used)
+			log_record_name(log, log_record(log, c->first), name, sizeof(name));
+		else
+			snprintf(name, sizeof(name), "stamp %llu", c->stamp);
+		printf("  %s is %s%s%s: %s\n", name, zx_on(ZX_YELLOW),
 		       log_verdict_name(c->verdict), zx_off(), why);
 	}
 	if (o->err)
 		return;
-	printf("recovery would replay %u transactions in %u components and write %u blocks home\n",
-	       s->transactions, s->valid_components, s->replayed);
+	if (log->ring.used)
+		printf("recovery would replay %u transactions and write %u blocks home\n",
+		       s->transactions, s->replayed);
+	else
+		printf("recovery would replay %u transactions in %u components and write %u blocks home\n",
+		       s->transactions, s->valid_components, s->replayed);
 	if (s->discarded || s->torn_chunks)
 		printf("it would leave out %u transactions that the crash cut off (%u torn records); that is no damage\n",
 		       s->discarded, s->torn_chunks);
@@ -76,16 +89,15 @@ static void text(const struct log *log, const struct log_official *o)
 	       log->img->path);
 }
 
-static int check_log(struct ext_image *img)
+static int check_log(struct ext_image *img, const struct zj_jbd2_super *block0)
 {
 	struct log_official official;
 	struct log log = { 0 };
 	int code = 0, err;
 
-	log_ask_recovery(img, &official);
-	err = log_read(&log, img);
-	js_text("verdict", official.err ? official.err == -EUCLEAN ? "damaged" : "unreadable" :
-		"good");
+	log_ask_recovery(img, block0, &official);
+	err = log_read(&log, img, block0);
+	js_text("verdict", log_official_verdict(&official));
 	if (!err && zx_json)
 		json(&log, &official);
 	else if (!err)
@@ -102,6 +114,18 @@ static int check_log(struct ext_image *img)
 	return code;
 }
 
+static void not_due(const struct ext_image *img, enum zx_state state)
+{
+	js_text("verdict", state == ZX_CLEAN ? "clean" : "stock");
+	if (zx_json)
+		return;
+	printf("%s: %s\n", img->path, state == ZX_STOCK_LOG ?
+	       "the journal holds an old log, but needs_recovery is not set: a mount throws it away" :
+	       img->needs_recovery ?
+	       "the log is empty, nothing to replay, but needs_recovery is set: zjctl recover clears it" :
+	       "clean: the log is empty, nothing to recover");
+}
+
 static int check(const struct zx_target *t)
 {
 	enum zx_state state = ZX_CLEAN;
@@ -115,18 +139,13 @@ static int check(const struct zx_target *t)
 	block0 = malloc(img.block_size);
 	code = block0 ? zx_read_block0(&img, block0, false, &state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
-	free(block0);
 	if (code == ZX_UNCORRECTED)
 		js_text("verdict", "damaged");
-	if (!code && state == ZX_LANES) {
-		code = check_log(&img);
-	} else if (!code) {
-		js_text("verdict", state == ZX_CLEAN ? "clean" : "stock");
-		if (!zx_json)
-			printf("%s: %s\n", img.path, state == ZX_CLEAN ?
-			       "clean: the log is empty, nothing to recover" :
-			       "the journal holds a log in stock ext4's format; mount it, as zext4 or as ext4, or run e2fsck");
-	}
+	if (!code && zx_is_due(&img, state))
+		code = check_log(&img, block0);
+	else if (!code)
+		not_due(&img, state);
+	free(block0);
 	ext_close(&img);
 	return code;
 }

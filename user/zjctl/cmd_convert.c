@@ -105,9 +105,10 @@ static int refuse_unclean(const struct ext_image *img, enum zx_state state)
 			       img->path, img->path);
 	}
 	if (state == ZX_STOCK_LOG) {
-		finding("stock-log", true, "the journal holds stock ext4's log");
-		return zx_fail(ZX_UNCORRECTED, "%s: is not clean; first: e2fsck %s, or mount it once as ext4",
-			       img->path, img->path);
+		finding("stock-log", true, "the journal holds a log in stock ext4's format");
+		return zx_fail(ZX_UNCORRECTED, "%s: is not clean; first: %s %s, or mount it once as ext4",
+			       img->path, zx_is_due(img, state) ? "zjctl recover" : "e2fsck",
+			       img->path);
 	}
 	return 0;
 }

@@ -10,7 +10,8 @@ static const char help[] =
 	"       zjctl dump --graph [--lane N] DEV\n\n"
 	"Show the log record by record, in the order of stamps: lane, transaction id,\n"
 	"dependencies, blocks, revokes, checksums, and whether recovery uses it, or why\n"
-	"not. Nothing is written.\n\n"
+	"not. Of a log in stock's format (log=jbd2, or stock ext4's own) each transaction\n"
+	"is a record of lane 0. Nothing is written.\n\n"
 	"  --lane N     only records of lane N\n"
 	"  --tid N      only records of transaction N\n"
 	"  --block N    every image and revoke of file system block N, in order, and\n"
@@ -69,15 +70,18 @@ static bool parse(int argc, char **argv, struct dump_filter *f, bool *graph)
 	return good;
 }
 
-static int dump_log(struct ext_image *img, struct dump_filter *f, bool graph, bool mounted)
+/* @ask: recovery has its say; not of a log in use, or one that is not due. */
+static int dump_log(struct ext_image *img, const struct zj_jbd2_super *block0,
+		    struct dump_filter *f, bool graph, bool ask)
 {
 	struct log_official official = { 0 };
 	struct log log = { 0 };
 	int code = 0, err;
 
-	if (!mounted)
-		log_ask_recovery(img, &official);
-	err = log_read(&log, img);
+	if (ask)
+		log_ask_recovery(img, block0, &official);
+	err = log_read(&log, img, block0);
+	js_text("format", log_format_name(&log));
 	if (!err && graph)
 		dump_graph(&log, f);
 	else if (!err && (f->by_block || f->inode))
@@ -90,7 +94,7 @@ static int dump_log(struct ext_image *img, struct dump_filter *f, bool graph, bo
 	else if (err)
 		code |= zx_fail(ZX_FAILED, "%s: the log cannot be listed (%s); run zjctl check",
 				img->path, strerror(-err));
-	else if (!mounted && !log_agrees(&log, &official))
+	else if (ask && !log_agrees(&log, &official))
 		code |= ZX_FAILED;
 	log_free(&log);
 	return code;
@@ -109,18 +113,20 @@ static int dump(const struct zx_target *t, struct dump_filter *f, bool graph)
 	block0 = malloc(img.block_size);
 	code = block0 ? zx_read_block0(&img, block0, t->mounted_at[0], &state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
-	free(block0);
 	if (!code && f->inode)
 		code = dump_find_inode(t->path, f);
 	if (!code) {
 		js_bool("live", state == ZX_LANES);
-		if (state == ZX_LANES)
-			code = dump_log(&img, f, graph, t->mounted_at[0]);
-		else
-			zx_say(ZX_NOTE, "%s: the log is empty: %s", t->path,
-			       state == ZX_CLEAN ? "the file system is clean" :
-			       "the journal holds stock ext4's log; see debugfs -R 'logdump -a'");
+		if (state == ZX_CLEAN)
+			zx_say(ZX_NOTE, "%s: the log is empty: the file system is clean", t->path);
+		else if (!zx_is_due(&img, state))
+			zx_say(ZX_NOTE, "%s: needs_recovery is not set: a mount throws this log away",
+			       t->path);
+		if (state != ZX_CLEAN)
+			code = dump_log(&img, block0, f, graph,
+					!t->mounted_at[0] && zx_is_due(&img, state));
 	}
+	free(block0);
 	ext_close(&img);
 	return code;
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <asm/byteorder.h>
+#include "dump.h"
 #include "fsinfo.h"
-#include "log.h"
 #include "stats.h"
 
 static const char help[] =
@@ -54,11 +54,11 @@ static const char *state_name(const struct info *in)
 	if (in->target.mounted_at[0])
 		return in->state == ZX_LANES || !strcmp(in->target.mount_type, "zext4") ?
 		       "live" : "stock-live";
-	if (in->state == ZX_STOCK_LOG)
-		return "stock-dirty";
 	if (in->state == ZX_CLEAN)
 		return "clean";
-	return in->official.err ? "damaged" : "crashed";
+	if (in->official.err && strcmp(log_official_verdict(&in->official), "stock"))
+		return "damaged";
+	return in->state == ZX_LANES ? "crashed" : "stock-dirty";
 }
 
 static void gather_log(struct info *in)
@@ -66,13 +66,13 @@ static void gather_log(struct info *in)
 	int err;
 
 	/* Of a log in use recovery's word means nothing: it changes meanwhile. */
-	if (!in->target.mounted_at[0]) {
-		log_ask_recovery(&in->img, &in->official);
+	if (!in->target.mounted_at[0] && zx_is_due(&in->img, in->state)) {
+		log_ask_recovery(&in->img, in->block0, &in->official);
 		if (in->official.err)
 			in->code = zx_fail(ZX_UNCORRECTED, "%s: %s", in->target.path,
 					   in->official.error);
 	}
-	err = log_read(&in->log, &in->img);
+	err = log_read(&in->log, &in->img, in->block0);
 	in->has_log = !err;
 	if (err == -ENOMEM || err == -EIO)
 		in->code |= zx_fail(ZX_FAILED, "%s: the log cannot be read (%s); check the device and try again",
@@ -103,21 +103,23 @@ static void gather(struct info *in)
 	if (in->code) {
 		free(in->block0);
 		in->block0 = NULL;
-	} else if (in->state == ZX_LANES) {
+	} else if (in->state != ZX_CLEAN) {
 		gather_log(in);
 	}
 }
 
 static const char *state_text(const struct info *in, const char *state)
 {
-	static const struct {
+	const struct {
 		const char *state, *text;
 	} texts[] = {
 		{ "no-journal", "there is none" },
 		{ "external-journal", "on another device, which zext4 refuses" },
 		{ "clean", "clean; a plain ext4 for stock kernels and tools" },
 		{ "stock-live", "in use by stock ext4" },
-		{ "stock-dirty", "a log in stock ext4's format is not empty; mount it, as zext4 or as ext4, or run e2fsck" },
+		{ "stock-dirty", in->fs.needs_recovery ?
+		  "a log in stock ext4's format: recovery is due (zjctl recover, mount as zext4 or ext4, or e2fsck)" :
+		  "an old log in stock ext4's format, but needs_recovery is not set: a mount throws it away" },
 		{ "live", "live: in use by zext4" },
 		{ "crashed", "crashed: recovery is due (zjctl recover, or mount -t zext4)" },
 		{ "damaged", "DAMAGED; copy the device before anything else" },
@@ -217,6 +219,9 @@ static void json_log(const struct log *log)
 	struct lane_use *use = count_lanes(log);
 
 	js_object("log");
+	js_text("format", log_format_name(log));
+	if (log->ring.used)
+		dump_ring(log);
 	js_u64("generation", log->geo.generation);
 	js_u64("lanes", log->geo.nr_lanes);
 	js_u64("segments", log->geo.nr_segs);
@@ -266,10 +271,29 @@ static void json(const struct info *in)
 
 /* ---- text ---- */
 
+static void text_ring(const struct log *log)
+{
+	const struct log_ring *ring = &log->ring;
+	u32 room = ring->how.last - ring->how.first;
+
+	printf("\nLog\n");
+	printf("  format            stock's JBD2, as log=jbd2 and stock ext4 write it\n");
+	printf("  ring              journal blocks %u to %u, %u of %u in use\n", ring->how.first,
+	       ring->how.last - 1, ring->blocks, room);
+	printf("  oldest            transaction %u in journal block %u\n", ring->sequence,
+	       ring->start);
+	printf("  whole             %llu transactions to replay\n", log->newest_valid);
+}
+
 static void text_log(const struct log *log)
 {
-	struct lane_use *use = count_lanes(log);
+	struct lane_use *use;
 
+	if (log->ring.used) {
+		text_ring(log);
+		return;
+	}
+	use = count_lanes(log);
 	printf("\nLog\n");
 	printf("  format            version %u, generation %llu\n", ZJ_FORMAT_VERSION,
 	       log->geo.generation);

@@ -286,13 +286,12 @@ static int nothing_to_do(const struct ext_image *img, enum zx_state state)
 	return 0;
 }
 
-/* As a mount: lanes say themselves that they are live, stock's log by the flag. */
 static int recover_by_state(struct ext_image *img, void *block0, enum zx_state state,
 			    bool dry_run)
 {
 	js_text("state", state == ZX_LANES ? "crashed" :
 		state == ZX_CLEAN ? "clean" : "stock-dirty");
-	if (state == ZX_LANES || (state == ZX_STOCK_LOG && img->needs_recovery))
+	if (zx_is_due(img, state))
 		return recover_log(img, block0, state, dry_run);
 	if (state == ZX_CLEAN && img->needs_recovery)
 		return clear_flag(img, dry_run);

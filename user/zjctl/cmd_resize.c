@@ -145,8 +145,8 @@ static int refuse(const struct zx_target *t, const struct fs_info *fs, struct pl
 		return zx_fail(ZX_UNCORRECTED, "%s: has crashed; first: zjctl recover %s", t->path,
 			       t->path);
 	if (state == ZX_STOCK_LOG || fs->needs_recovery)
-		return zx_fail(ZX_UNCORRECTED, "%s: stock ext4's journal is not empty; first: e2fsck %s",
-			       t->path, t->path);
+		return zx_fail(ZX_UNCORRECTED, "%s: stock ext4's journal is not empty; first: %s %s",
+			       t->path, fs->needs_recovery ? "zjctl recover" : "e2fsck", t->path);
 	if (fs->errors || fs->orphan_list || fs->orphans_in_file)
 		return zx_fail(ZX_UNCORRECTED, "%s: has %s; first: e2fsck -f %s", t->path,
 			       fs->errors ? "errors" : "files half deleted", t->path);

@@ -22,6 +22,8 @@ struct dump_filter {
 void dump_records(const struct log *log, const struct dump_filter *f);
 bool dump_passes(const struct log *log, const struct log_record *r,
 		 const struct dump_filter *f);
+/* Where the log lies in its ring; JSON. */
+void dump_ring(const struct log *log);
 /* dump_block.c: every image and revoke of one block. 0 or an exit code. */
 int dump_block(struct log *log, const struct dump_filter *f);
 /* Where an inode lies; 0 or an exit code. */

@@ -43,6 +43,8 @@ static const char *fate(const struct log_record *r, const struct log_component *
 		return "hidden";
 	if (r->state == LOG_TORN)
 		return "torn";
+	if (r->state == LOG_UNCOMMITTED)
+		return "uncommitted";
 	if (c->verdict != LOG_VALID)
 		return log_verdict_name(c->verdict);
 	if (image->taken)
@@ -93,7 +95,7 @@ static void show_image(struct history *h, const struct log_record *r,
 	bool readable = !log_read_image(h->log, image, h->image);
 	bool same = readable && h->home &&
 		    !memcmp(h->image, h->home, h->log->geo.block_size);
-	char why[1024];
+	char why[1024], name[64];
 
 	h->shown++;
 	h->taken |= image->taken;
@@ -114,8 +116,8 @@ static void show_image(struct history *h, const struct log_record *r,
 		js_end();
 		return;
 	}
-	printf("stamp %llu  lane %u  tid %u  image in journal block %u: %s%s%s%s%s%s\n",
-	       r->chunk.stamp, r->chunk.lane, r->chunk.tid, image->log_block,
+	printf("%s  image in journal block %u: %s%s%s%s%s%s\n",
+	       log_record_name(h->log, r, name, sizeof(name)), image->log_block,
 	       zx_on(image->taken ? ZX_GREEN : 0), what, image->taken ? " by recovery" : "",
 	       zx_off(), image->good ? "" : ", BAD CHECKSUM",
 	       same ? ", equal to what is home now" : "");
@@ -129,12 +131,14 @@ static void show_revoke(struct history *h, const struct log_record *r)
 {
 	const struct log_component *c = log_component(h->log, r->component);
 	bool counts = r->state == LOG_GOOD && c->verdict == LOG_VALID;
+	char name[64];
 
 	h->shown++;
 	if (!zx_json) {
-		printf("stamp %llu  lane %u  tid %u  revoke: %s\n", r->chunk.stamp, r->chunk.lane,
-		       r->chunk.tid, counts ? "images up to this stamp do not count" :
-		       "does not count, its component is not used");
+		printf("%s  revoke: %s\n", log_record_name(h->log, r, name, sizeof(name)),
+		       !counts ? "does not count, its component is not used" :
+		       h->log->ring.used ? "images up to this transaction do not count" :
+		       "images up to this stamp do not count");
 		return;
 	}
 	js_object(NULL);

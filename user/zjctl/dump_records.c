@@ -30,10 +30,12 @@ static void json_record(const struct log *log, const struct log_record *r)
 	js_u64("members", r->chunk.nr_members);
 	js_u64("chunk", r->chunk.chunk_index);
 	js_u64("chunks", r->chunk.nr_chunks);
-	js_u64("segment", seg_of(log, r));
-	js_u64("segment_block", r->chunk.seg_block);
+	if (!log->ring.used) {
+		js_u64("segment", seg_of(log, r));
+		js_u64("segment_block", r->chunk.seg_block);
+		js_u64("tenure", r->chunk.seg_seq);
+	}
 	js_u64("journal_block", r->log_block);
-	js_u64("tenure", r->chunk.seg_seq);
 	js_u64("time", r->chunk.commit_sec);
 	js_text("record", log_state_name(r->state));
 	js_text("component", log_verdict_name(c->verdict));
@@ -63,9 +65,26 @@ static void json_record(const struct log *log, const struct log_record *r)
 	js_end();
 }
 
+void dump_ring(const struct log *log)
+{
+	const struct log_ring *ring = &log->ring;
+
+	js_object("ring");
+	js_u64("first_block", ring->how.first);
+	js_u64("last_block", ring->how.last - 1);
+	js_u64("start", ring->start);
+	js_u64("sequence", ring->sequence);
+	js_u64("used_blocks", ring->blocks);
+	js_u64("end_block", ring->end);
+	js_text("end", log_end_name(ring->why));
+	js_end();
+}
+
 static void json(const struct log *log, const struct dump_filter *f)
 {
 	js_u64("trim_stamp", log->trim_stamp);
+	if (log->ring.used)
+		dump_ring(log);
 	js_array("records");
 	for (u32 i = 0; i < log->records.nr; i++)
 		if (dump_passes(log, log_record(log, i), f))
@@ -128,19 +147,24 @@ static void text_record(const struct log *log, const struct log_record *r)
 {
 	const struct log_component *c = log_component(log, r->component);
 	time_t when = r->chunk.commit_sec;
-	char why[1024], date[32] = "";
+	char why[1024], date[32] = "", name[64], at[128];
 	struct tm tm;
 
-	if (localtime_r(&when, &tm))
+	if (when && localtime_r(&when, &tm))
 		strftime(date, sizeof(date), "%Y-%m-%d %H:%M:%S", &tm);
 	log_why(log, c, why, sizeof(why));
-	printf("stamp %llu  lane %u  tid %u  record %u of %u  members %u  segment %u block %u  %s\n",
-	       r->chunk.stamp, r->chunk.lane, r->chunk.tid, r->chunk.chunk_index + 1,
-	       r->chunk.nr_chunks, r->chunk.nr_members, seg_of(log, r), r->chunk.seg_block, date);
+	if (log->ring.used)
+		snprintf(at, sizeof(at), "journal block %u", r->log_block);
+	else
+		snprintf(at, sizeof(at), "record %u of %u  members %u  segment %u block %u",
+			 r->chunk.chunk_index + 1, r->chunk.nr_chunks, r->chunk.nr_members,
+			 seg_of(log, r), r->chunk.seg_block);
+	printf("%s  %s  %s\n", log_record_name(log, r, name, sizeof(name)), at, date);
 	printf("    state       %s%s%s%s%s%s\n", zx_on(colour_of(c)),
 	       c->verdict == LOG_VALID || c->verdict == LOG_HOME ? "" : "NOT VALID, ",
 	       log_verdict_name(c->verdict), zx_off(), *why ? ": " : "", why);
-	printf("    checksums   %s\n", r->bad_images ? "header ok, images NOT ok" : "ok");
+	printf("    checksums   %s\n", log->ring.used && r->state == LOG_TORN ? "NOT ok" :
+	       r->bad_images ? "header ok, images NOT ok" : "ok");
 	if (r->state == LOG_HIDDEN)
 		printf("    hidden      behind a lost header of its segment: recovery does not reach it\n");
 	text_list("depends on ", log_deps(log, r), r->chunk.nr_deps);
@@ -166,9 +190,17 @@ void dump_records(const struct log *log, const struct dump_filter *f)
 		json(log, f);
 		return;
 	}
-	printf("trim stamp %llu\n", log->trim_stamp);
+	if (log->ring.used)
+		printf("log in stock's format, from transaction %u in journal block %u\n",
+		       log->ring.sequence, log->ring.start);
+	else
+		printf("trim stamp %llu\n", log->trim_stamp);
 	for (u32 i = 0; i < log->records.nr; i++)
 		if (dump_passes(log, log_record(log, i), f))
 			text_record(log, log_record(log, i));
-	text_segments(log, f);
+	if (log->ring.used)
+		printf("it ends in journal block %u: %s\n", log->ring.end,
+		       log_end_name(log->ring.why));
+	else
+		text_segments(log, f);
 }

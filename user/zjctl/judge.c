@@ -241,6 +241,13 @@ static u32 seg_block_of(const struct log *log, u32 log_block)
 	return (log_block - log->geo.log_first) % log->geo.seg_blocks;
 }
 
+/* A transaction of a ring, which is a component with one member in one record. */
+static const char *why_cut_off(const struct log_record *r)
+{
+	return r->state == LOG_UNCOMMITTED ? "it has no commit block" :
+		"its commit block or one of its log blocks has a wrong checksum";
+}
+
 /* Torn and hidden records are the best hints at what happened. */
 static void name_losses(const struct log *log, const struct log_component *c,
 			char *text, size_t room)
@@ -302,7 +309,10 @@ void log_why(const struct log *log, const struct log_component *c, char *text, s
 		append(text, room, "its records contradict each other");
 		break;
 	case LOG_INCOMPLETE:
-		why_incomplete(log, c, text, room);
+		if (log->ring.used)
+			append(text, room, "%s", why_cut_off(log_record(log, c->first)));
+		else
+			why_incomplete(log, c, text, room);
 		break;
 	case LOG_ORPHANED:
 		on = log_find(log, c->ancestor);
@@ -334,7 +344,7 @@ const char *log_verdict_name(enum log_verdict verdict)
 
 const char *log_state_name(enum log_record_state state)
 {
-	static const char * const names[] = { "good", "torn", "hidden" };
+	static const char * const names[] = { "good", "torn", "hidden", "uncommitted" };
 
 	return names[state];
 }
@@ -351,4 +361,20 @@ const char *log_end_name(enum log_end end)
 	};
 
 	return names[end];
+}
+
+const char *log_record_name(const struct log *log, const struct log_record *r, char *text,
+			    size_t room)
+{
+	if (log->ring.used)
+		snprintf(text, room, "transaction %u", r->chunk.tid);
+	else
+		snprintf(text, room, "stamp %llu  lane %u  tid %u", r->chunk.stamp,
+			 r->chunk.lane, r->chunk.tid);
+	return text;
+}
+
+const char *log_format_name(const struct log *log)
+{
+	return log->ring.used ? "jbd2" : "lanes";
 }

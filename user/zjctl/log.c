@@ -184,7 +184,26 @@ static int open_log(struct log *log)
 	return log->buf && log->segs ? 0 : -ENOMEM;
 }
 
-int log_read(struct log *log, struct ext_image *img)
+static int read_lanes(struct log *log)
+{
+	int err = open_log(log);
+
+	if (!err)
+		err = read_trim(log);
+	for (u32 seg = 0; !err && seg < log->geo.nr_segs; seg++) {
+		err = read_segment(log, seg);
+		zx_progress("reading the log", seg, log->geo.nr_segs);
+	}
+	zx_progress(NULL, 0, 0);
+	return err;
+}
+
+static bool is_lanes(const struct zj_jbd2_super *block0)
+{
+	return block0->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+}
+
+int log_read(struct log *log, struct ext_image *img, const struct zj_jbd2_super *block0)
 {
 	int err;
 
@@ -195,14 +214,7 @@ int log_read(struct log *log, struct ext_image *img)
 		.entries.size = sizeof(u64),
 		.components.size = sizeof(struct log_component),
 	};
-	err = open_log(log);
-	if (!err)
-		err = read_trim(log);
-	for (u32 seg = 0; !err && seg < log->geo.nr_segs; seg++) {
-		err = read_segment(log, seg);
-		zx_progress("reading the log", seg, log->geo.nr_segs);
-	}
-	zx_progress(NULL, 0, 0);
+	err = is_lanes(block0) ? read_lanes(log) : ring_read(log, block0);
 	return err ? err : log_judge(log);
 }
 
@@ -243,18 +255,34 @@ static int read_with_progress(void *ctx, u32 block, u32 nr, void *buf)
 	return ext_ops.read_log(ctx, block, nr, buf);
 }
 
-void log_ask_recovery(struct ext_image *img, struct log_official *o)
+void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
+		      struct log_official *o)
 {
 	struct zj_io_ops ops = ext_ops;
+	u32 sequence;
 
 	memset(o, 0, sizeof(*o));
 	ops.read_log = read_with_progress;
 	asking = o;
 	ext_message = keep_error;
-	o->err = zj_recover(&ops, img, img->uuid, img->block_size, img->journal_blocks,
-			    img->device_blocks, true, &o->stats);
+	if (is_lanes(block0))
+		o->err = zj_recover(&ops, img, img->uuid, img->block_size, img->journal_blocks,
+				    img->device_blocks, true, &o->stats);
+	else
+		o->err = zj_recover_jbd2(&ops, img, block0, img->journal_blocks,
+					 img->device_blocks, true, &o->stats, &sequence);
 	ext_message = zx_image_message;
 	zx_progress(NULL, 0, 0);
+}
+
+const char *log_official_verdict(const struct log_official *o)
+{
+	if (!o->err)
+		return "good";
+	if (o->err != -EUCLEAN)
+		return "unreadable";
+	/* What is no damage are fast commits. */
+	return strncmp(o->error, "damaged log", 11) ? "stock" : "damaged";
 }
 
 bool log_agrees(const struct log *log, const struct log_official *o)

@@ -8,14 +8,15 @@
 #define ZJCTL_LOG_H
 
 #include "codec.h"
+#include "codec_jbd2.h"
 #include "recovery_int.h"
 #include "extimage.h"
 
-/* Why the walk through a segment ended. */
+/* Why the walk through a segment, or round the ring, ended. */
 enum log_end {
-	LOG_FULL,	/* at the segment's end */
+	LOG_FULL,	/* at its end */
 	LOG_UNUSED,	/* at a block that is no header */
-	LOG_STALE,	/* at a header of an older generation */
+	LOG_STALE,	/* at a header of an older generation, or another transaction */
 	LOG_OLD_TENURE,	/* at a header of an earlier use of the segment */
 	LOG_TORN_HEADER, /* at a header of this generation with a wrong checksum */
 	LOG_BAD_HEADER,	/* at a header with a good checksum that cannot be right */
@@ -37,6 +38,7 @@ enum log_record_state {
 	LOG_GOOD,
 	LOG_TORN,	/* an image has a wrong checksum */
 	LOG_HIDDEN,	/* behind a lost header: recovery does not get there */
+	LOG_UNCOMMITTED, /* ring: no commit block */
 };
 
 /**
@@ -90,10 +92,27 @@ struct log_component {
 };
 
 /**
+ * struct log_ring - a log in stock's format
+ *
+ * Each transaction is a record of one lane and a component, its place in the log is
+ * its stamp, its number is its tid. There are no segments.
+ */
+struct log_ring {
+	bool	used;		/* else the log is lanes */
+	struct zj_jbd2_log how;	/* it is written */
+	u32	start;		/* ring block of the oldest transaction */
+	u32	end;		/* ring block where the walk ended */
+	u32	blocks;		/* up to there */
+	u32	sequence;	/* number of the oldest transaction */
+	enum log_end why;	/* it ended there */
+};
+
+/**
  * struct log - a log, read and judged
  */
 struct log {
 	struct ext_image *img;
+	struct log_ring ring;
 	struct zj_log_geometry geo;
 	u32	seed;
 	bool	slot_good[ZJ_TRIM_SLOTS];
@@ -111,8 +130,13 @@ struct log {
 	struct zj_vec components; /* struct log_component, by stamp */
 };
 
-/* 0; -EUCLEAN if the log super block cannot be used; -EIO; -ENOMEM. */
-int log_read(struct log *log, struct ext_image *img);
+/*
+ * Lanes or a ring, as block 0 says. 0; -EUCLEAN if the log super block, or block 0,
+ * cannot be used; -EIO; -ENOMEM.
+ */
+int log_read(struct log *log, struct ext_image *img, const struct zj_jbd2_super *block0);
+/* ring.c: the first half of it, for a ring. */
+int ring_read(struct log *log, const struct zj_jbd2_super *block0);
 /* Second half: verdicts, and which images recovery takes. 0 or -ENOMEM. */
 int log_judge(struct log *log);
 void log_free(struct log *log);
@@ -151,6 +175,11 @@ void log_why(const struct log *log, const struct log_component *comp,
 const char *log_verdict_name(enum log_verdict verdict);
 const char *log_state_name(enum log_record_state state);
 const char *log_end_name(enum log_end end);
+/* "stamp 5  lane 0  tid 17", or of a ring "transaction 17"; @room about 64. */
+const char *log_record_name(const struct log *log, const struct log_record *r, char *text,
+			    size_t room);
+/* "lanes" or "jbd2". */
+const char *log_format_name(const struct log *log);
 
 /* The image as it goes home (unescaped), into one block at @buf. 0 or -EIO. */
 int log_read_image(struct log *log, const struct log_image *image, void *buf);
@@ -159,13 +188,16 @@ int log_read_image(struct log *log, const struct log_image *image, void *buf);
  * struct log_official - what recovery itself says of the log (a dry run)
  */
 struct log_official {
-	int	err;		/* of zj_recover() */
+	int	err;		/* of zj_recover(), zj_recover_jbd2() */
 	char	error[1024];	/* its message, "" if none */
 	struct zj_recovery_stats stats;
 };
 
 /* Ask recovery; only its notes reach the user, the error is kept in @o. */
-void log_ask_recovery(struct ext_image *img, struct log_official *o);
+void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
+		      struct log_official *o);
+/* "good", "damaged", "unreadable", "stock": only stock ext4 can replay it. */
+const char *log_official_verdict(const struct log_official *o);
 /* Do @o and our own judgement agree? False with a message. */
 bool log_agrees(const struct log *log, const struct log_official *o);
 

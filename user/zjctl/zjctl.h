@@ -117,7 +117,7 @@ int zx_open(struct ext_image *img, const struct zx_target *target, bool writable
 enum zx_state {
 	ZX_CLEAN,	/* stock's, empty */
 	ZX_LANES,	/* live, or crashed */
-	ZX_STOCK_LOG,	/* stock ext4's own log is not empty */
+	ZX_STOCK_LOG,	/* a log in stock's format is not empty: log=jbd2, or stock ext4's */
 };
 
 /*
@@ -125,6 +125,8 @@ enum zx_state {
  * @in_use: of a mounted file system, where the checksum is made at write-out only.
  */
 int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_state *state);
+/* Must the log be replayed? Lanes say so themselves, stock's format needs the flag. */
+bool zx_is_due(const struct ext_image *img, enum zx_state state);
 /* The log is empty: say so in stock's words, durably. 0 or an exit code. */
 int zx_make_clean(struct ext_image *img, void *block);
 
