@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Power cuts: one run's writes and flushes are recorded, the disk is rebuilt as a cut at any
-moment would have left it, recovered and checked (tests/vm/crash/crash.sh).  Every cut is a test."""
+moment would have left it, recovered and checked (tests/vm/crash/crash.sh).  Every cut is a test.
+ZJ_CUTS=200 makes so many in each battery."""
 
+import os
 import re
 
 import pytest
@@ -16,17 +18,21 @@ BATTERIES = {
     "journal": dict(cuts=30, args="DATA=journal"),
     "writeback-no-fua": dict(cuts=10, args="DATA=writeback FUA=0"),
     "zjctl": dict(cuts=12, args="DATA=ordered 'RECOVER=zjctl recover --no-fsck' 'MKFS_OPTS=-b 4096 -J size=16 -O orphan_file'"),
-    # Each cut by us, by e2fsck and by a stock mount.
+    # Each cut by zext4, by e2fsck, by zjctl and by a stock mount.
     "jbd2": dict(cuts=15, args="DATA=ordered MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1 'MKFS_OPTS=-b 4096 -J size=4'"),
     "jbd2-journal-no-fua": dict(cuts=8, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1"),
     "small-journal": dict(cuts=10, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
 }
 if conftest.FSTYPE == "zext4":
     BATTERIES["lane-by-dir"] = dict(cuts=10, args=f"DATA=ordered MOUNT_OPTS=lanes=4,lane_by=dir,{REGIONS}")
-    BATTERIES["pipeline"] = dict(cuts=10, args=f"DATA=ordered MOUNT_OPTS=lanes=4,pipeline=on,versions=2,{REGIONS}")
-    BATTERIES["jbd2-serial"] = dict(cuts=10, args="DATA=ordered MOUNT_OPTS=lanes=1,pipeline=off STRANGERS=1")
+    BATTERIES["pipeline"] = dict(cuts=8, args=f"DATA=ordered MOUNT_OPTS=lanes=4,pipeline=on,versions=2,{REGIONS}")
+    BATTERIES["jbd2-serial"] = dict(cuts=6, args="DATA=ordered MOUNT_OPTS=lanes=1,pipeline=off STRANGERS=1")
     BATTERIES["lane-by-cpu"] = dict(cuts=10, args=f"DATA=journal MOUNT_OPTS=lanes=4,{REGIONS}")
 JOBS = 4
+CUTS = int(os.environ.get("ZJ_CUTS", "0"))
+if CUTS:
+    for battery_ in BATTERIES.values():
+        battery_["cuts"] = CUTS
 
 _results = {}
 
@@ -38,12 +44,12 @@ def battery(name):
         what = BATTERIES[name]
         with conftest.new_vm(cpus=4, memory="4G") as machine:
             result = machine.sh(f"""
-                modprobe zjdisk ndev={1 + 2 * JOBS} || die "zjdisk"
+                modprobe zjdisk ndev={1 + 3 * JOBS} || die "zjdisk"
                 [ -e /dev/zjdctl ] || die "no zjdctl"
                 modprobe $FS
                 sh /lib/zj/crash.sh FSTYPE=$FS {what['args']} CUTS={what['cuts']} JOBS={JOBS} \\
                     SEED=$(date +%s) TIME=6 BIN=/usr/bin
-            """, timeout=570)
+            """, timeout=max(570, 20 * CUTS))
             lines = re.findall(r"^(?:not )?ok .*(?:\n# .*)*", result.out, re.M)
             if result.rc == 2 or not lines:
                 lines = [f"not ok the battery did not run: {result.out[-3000:]}"]
@@ -74,7 +80,7 @@ def test_power_cut(name, n):
     assert first[n].startswith("ok"), first[n]
     if "STRANGERS" in BATTERIES[name]["args"]:
         which = re.search(r"cut=\d+ seed=\d+", first[n])[0]
-        for who in ("e2fsck", "ext4"):
+        for who in ("e2fsck", "zjctl", "ext4"):
             lines = [line for line in cuts if f"by-{who}: {which}" in line]
             assert lines and all(line.startswith("ok") for line in lines), lines
     # Later cuts than there are pairs have nothing nested.

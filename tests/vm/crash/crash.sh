@@ -8,7 +8,8 @@ DATA=ordered		# ordered, journal or writeback
 MOUNT_OPTS=		# more options, for example lanes=4
 MKFS_OPTS="-b 4096 -J size=16"
 SETUP=			# a command that prepares the load's new directory, such as chattr +F
-STRANGERS=		# not empty: each cut is also recovered by e2fsprogs and by a stock mount
+STRANGERS=		# not empty: each cut is also recovered by e2fsck, by zjctl and by a stock
+			# mount, and right after the replay all must be the same, byte by byte; needs CACHE=1
 RECOVER=		# a command that recovers instead of the mount; then it is mounted as ext4
 UNLOCK=			# a command that is given every mount point, such as fsctl add-key
 WORKERS=4		# processes of the load
@@ -20,8 +21,8 @@ CACHE=1			# volatile write cache
 FUA=1
 LATENCY="100 3000 500"	# us: request, random addition, flush
 LIE=0			# the rebuilt disk ignores: 1 flushes, 2 FUA, 4 the last flush; must fail
-JOBS=4			# cuts at a time; needs zjdisk.ko ndev=1+2*JOBS
-BIN=$(dirname "$0")	# zjload, zjverify, zjcuts
+JOBS=4			# cuts at a time; needs zjdisk.ko ndev=1+3*JOBS, without STRANGERS 1+2*JOBS
+BIN=$(dirname "$0")	# zjload, zjverify, zjcuts, zjsame
 WORK=/tmp/crash		# scratch, in memory
 SAVE=			# directory for the disk image, writes and facts of the first 4 failures
 STATS=			# a file of the file system to show after the load
@@ -35,6 +36,7 @@ for arg in "$@"; do
 	esac
 done
 CTL=/dev/zjdctl
+REF=			# number of a disk, see strangers()
 OPTS="data=$DATA${MOUNT_OPTS:+,$MOUNT_OPTS}"
 TOP=${SETUP:+/top}
 
@@ -47,19 +49,32 @@ miscounted() {
 	grep -q "^Truncating orphaned inode" "$1" && ! grep '? no$' "$1.fsck" | grep -qv ', i_blocks is '
 }
 
-# try DISK CUT LOG: recovers the disk and checks it; the digest is left in LOG.
+# replay DISK LOG: by the command RECOVER, not by a mount.
+replay() {
+	$RECOVER "/dev/zjd$1" >> "$2" 2>&1
+	rc=$?
+	! dumpe2fs -h "/dev/zjd$1" 2>/dev/null | grep -q needs_recovery || {
+		echo "BAD: $RECOVER did not replay the log" >> "$2"; return 1; }
+	[ $rc -le 1 ] || { echo "BAD: $RECOVER ended with $rc" >> "$2"; return 1; }
+	# Without e2fsck, orphans are left to the mount.
+	case $RECOVER in *--no-fsck* | *journal_only*) rc=0 ;; esac
+	[ $rc = 0 ] || e2fsck -fn "/dev/zjd$1" >> "$2" 2>&1 || {
+		echo "BAD: e2fsck -fn found errors after $RECOVER" >> "$2"; return 1; }
+}
+
+# same DISK LOG: is the disk as zext4's replay left it, which disk REF shows?
+same() {
+	"$BIN/zjsame" "$1" "$REF" "$WORK/journal" >> "$2" 2>&1 || {
+		echo "BAD: not the same blocks as after zext4's replay" >> "$2"; return 1; }
+}
+
+# try DISK CUT LOG [RECORDING]: recovers the disk and checks it; the digest is left in
+# LOG. A recording ends with the mount; "replay": before it.
 try() {
 	type=$FSTYPE opts=$OPTS
 	if [ -n "$RECOVER" ]; then
-		$RECOVER "/dev/zjd$1" >> "$3" 2>&1
-		rc=$?
-		! dumpe2fs -h "/dev/zjd$1" 2>/dev/null | grep -q needs_recovery || {
-			echo "BAD: $RECOVER did not replay the log" >> "$3"; return 1; }
-		[ $rc -le 1 ] || { echo "BAD: $RECOVER ended with $rc" >> "$3"; return 1; }
-		# Without e2fsck, orphans are left to the mount.
-		case $RECOVER in *--no-fsck* | *journal_only*) rc=0 ;; esac
-		[ $rc = 0 ] || e2fsck -fn "/dev/zjd$1" >> "$3" 2>&1 || {
-			echo "BAD: e2fsck -fn found errors after $RECOVER" >> "$3"; return 1; }
+		replay "$1" "$3" || return 1
+		[ "$4" != replay ] || zjd "$1" record off
 		type=ext4 opts=data=$DATA
 	fi
 	mount -t "$type" -o "$opts" "/dev/zjd$1" "$WORK/mnt$1" >> "$3" 2>&1 || {
@@ -106,24 +121,61 @@ report() {
 	cp -r "$WORK/log" "$img/facts"
 }
 
-# strangers DISK CUT SEED DIGEST: the same cut, recovered by who knows nothing of us.
+# replayed TO DISK CUT SEED: disk TO shows the cut as DISK's recovery, which was recorded,
+# left it right after the replay: all of them flush what they have replayed before they
+# write anything else, so that is the end of the first flush that covers a write. If the
+# first write is that of journal block 0, there was nothing to replay.
+replayed() {
+	if [ "$start" = 0 ]; then
+		zjd "$1" rebuild 0 "$3" "$4" $LIE 8
+		return
+	fi
+	end=$(awk -v "sector=sector=$sector" '
+		$1 == "flush" { done[$2] = $3 }
+		$1 == "write" && !first { first = $4; empty = $5 == sector }
+		END {
+			for (at in done)
+				if (first && at + 0 > first && (!end || done[at] + 0 < end))
+					end = done[at] + 0
+			print empty ? 0 : end
+		}' "/sys/kernel/debug/zjdisk/$2")
+	[ -n "$end" ] && zjd "$1" rebuild "$2" "$end" "$4"
+}
+
+# strangers DISK CUT SEED DIGEST: the same cut, recovered in other ways than by zext4.
 strangers() {
-	d2=$(($1 + 1)) log=$WORK/out.$1
-	for how in e2fsck ext4; do
+	d2=$(($1 + 1)) log=$WORK/out.$1 REF=$((1 + 2 * JOBS + $1 / 2))
+	zjd $d2 record clear && zjd $d2 rebuild 0 "$2" "$3" $LIE 8 ||
+		die "rebuild of cut=$2 seed=$3 failed"
+	"$BIN/zjsame" start $d2 "$WORK/journal" > "$WORK/start.$1"
+	read -r start sector < "$WORK/start.$1"
+	replayed $REF "$1" "$2" "$3" || {
+		echo "not ok cut=$2 seed=$3: where zext4's replay ends is not known" |
+			tee -a "$WORK/results"
+		return; }
+	for how in e2fsck zjctl ext4; do
 		rm -f "$log"
-		zjd $d2 rebuild 0 "$2" "$3" $LIE 8 || die "rebuild of cut=$2 seed=$3 failed"
+		zjd $d2 rebuild 0 "$2" "$3" $LIE 8 && zjd $d2 record on ||
+			die "rebuild of cut=$2 seed=$3 failed"
 		case $how in
-		e2fsck) (RECOVER="e2fsck -E journal_only -y"; try $d2 "$2" "$log") ;;
-		ext4) (FSTYPE=ext4 OPTS=data=$DATA; try $d2 "$2" "$log") ;;
+		e2fsck) (RECOVER="e2fsck -E journal_only -y"; try $d2 "$2" "$log" replay) ;;
+		zjctl) (RECOVER="zjctl recover --no-fsck"; replay $d2 "$log" && same $d2 "$log") ;;
+		ext4) (FSTYPE=ext4 OPTS=data=$DATA; try $d2 "$2" "$log" mount) ;;
 		esac
 		rc=$?
-		# e2fsck takes the attributes of orphans that it truncates.
-		if [ "$(digest_of "$log")" != "$4" ] && ! grep -q "^Truncating orphaned inode" "$log"; then
+		zjd $d2 record off
+		[ $rc != 0 ] || [ $how = zjctl ] || {
+			replayed $d2 $d2 "$2" "$3" && same $d2 "$log"; } || rc=1
+		# The same is the same, also to a mount. e2fsck takes the attributes of orphans that
+		# it truncates.
+		if [ $how != zjctl ] && [ "$(digest_of "$log")" != "$4" ] &&
+				! grep -q "^Truncating orphaned inode" "$log"; then
 			echo "BAD: not the same files as zext4's recovery leaves ($4)" >> "$log"
 			rc=1
 		fi
 		report $rc $d2 "$log" "by-$how: cut=$2 seed=$3" 0 "$2" "$3" $LIE 8
 	done
+	zjd $d2 record clear
 }
 
 # one DISK NUMBER CUT SEED: one cut, perhaps with a second one in its recovery.
@@ -134,8 +186,8 @@ one() {
 	zjd "$d" rebuild 0 "$3" "$4" $LIE 8 || die "rebuild of cut=$3 seed=$4 failed"
 	nested=
 	[ "$NESTED" = 0 ] || [ $(($2 % NESTED)) != 0 ] || nested=1
-	[ -z "$nested" ] || zjd "$d" record on
-	try "$d" "$3" "$log" $nested
+	[ -z "$nested$STRANGERS" ] || zjd "$d" record on
+	try "$d" "$3" "$log" $nested$STRANGERS
 	report $? "$d" "$log" "cut=$3 seed=$4" 0 "$3" "$4" $LIE 8
 	first=$(digest_of "$log")
 	[ -z "$STRANGERS" ] || (strangers "$d" "$3" "$4" "$first")
@@ -158,12 +210,13 @@ one() {
 
 prepare() {
 	[ -w $CTL ] || die "no $CTL: load zjdisk.ko with ndev=$((1 + 2 * JOBS)) first"
-	[ -b "/dev/zjd$((2 * JOBS))" ] || die "JOBS=$JOBS needs zjdisk.ko ndev=$((1 + 2 * JOBS))"
+	most=$(((2 ${STRANGERS:+ + 1}) * JOBS))
+	[ -b "/dev/zjd$most" ] || die "JOBS=$JOBS needs zjdisk.ko ndev=$((1 + most))"
 	[ -d /sys/kernel/debug/zjdisk ] || mount -t debugfs debugfs /sys/kernel/debug
 	rm -rf "$WORK"
 	mkdir -p "$WORK/log" ${SAVE:+"$SAVE"}
 	d=0
-	while [ $d -le $((2 * JOBS)) ]; do
+	while [ $d -le $most ]; do
 		mkdir -p "$WORK/mnt$d"
 		zjd $d record clear && zjd $d fail off && zjd $d power on &&
 			zjd $d latency 0 0 0 && zjd $d cache "$CACHE" "$FUA" && zjd $d stats ||
@@ -174,6 +227,7 @@ prepare() {
 	zjd 0 fill 0x4e4f53494f504a5a || die "cannot fill zjd0"
 	mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 $MKFS_OPTS /dev/zjd0 ||
 		die "mkfs.ext4 failed"
+	[ -z "$STRANGERS" ] || debugfs -R "blocks <8>" /dev/zjd0 > "$WORK/journal" 2> /dev/null
 }
 
 load() {

@@ -209,6 +209,36 @@ static void test_cache_modes(void)
 	check(sees(t, 3, "a", 0), "without a cache a finished write is durable");
 }
 
+/* First page that differs from @page on; -1: none, -2: an error. */
+static long long differs(int a, int b, unsigned long long page)
+{
+	struct zjd_diff d = { .dev = { a, b }, .page = page };
+
+	if (ioctl(ctl_fd, ZJD_IOC_DIFF, &d))
+		return errno == ENODATA ? -1 : -2;
+	return d.page;
+}
+
+static void test_diff(void)
+{
+	int fd;
+
+	fresh(1, 1);
+	ctl("0 record off");
+	ctl("1 fill 0x7171717171717171");
+	check(differs(0, 1, 0) == -1, "disks of the same contents are the same");
+	put(3, 1, 'q', 0);
+	check(differs(0, 1, 0) == -1, "also where it was written twice");
+	put(19, 1, 'a', 0);
+	put(8, 1, 'b', 0);
+	check(differs(0, 1, 0) == 1 && differs(1, 0, 2) == 2 && differs(0, 1, 3) == -1,
+	      "each page that differs is found");
+	fd = open_disk(0, 0);
+	check(differs(0, 1, 0) == -2 && differs(1, 1, 0) == -2 && differs(0, 99, 0) == -2,
+	      "disks in use are not compared");
+	close(fd);
+}
+
 static void test_errors(void)
 {
 	unsigned long long t;
@@ -253,6 +283,7 @@ int main(void)
 	}
 	test_cuts();
 	test_cache_modes();
+	test_diff();
 	test_errors();
 	return nfailed ? 1 : 0;
 }

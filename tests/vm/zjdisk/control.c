@@ -286,12 +286,59 @@ static int zjd_ctl_open(struct inode *inode, struct file *file)
 	return single_open(file, zjd_ctl_show, NULL);
 }
 
+/* Most pages are shared, so this compares little. */
+static bool zjd_same_page(struct page *a, struct page *b)
+{
+	if (a == b)
+		return true;
+	if (!a || !b)
+		return !memchr_inv(page_address(a ?: b), 0, PAGE_SIZE);
+	return !memcmp(page_address(a), page_address(b), PAGE_SIZE);
+}
+
+static int zjd_find_diff(struct zjd_dev *a, struct zjd_dev *b, u64 *page)
+{
+	for (; *page < a->npages; ++*page) {
+		if (!zjd_same_page(a->pages[*page], b->pages[*page]))
+			return 0;
+		cond_resched();
+	}
+	return -ENODATA;
+}
+
+static long zjd_ioc_diff(struct zjd_diff __user *arg)
+{
+	struct zjd_dev *a, *b;
+	struct zjd_diff diff;
+	int err = -EBUSY;
+
+	BUILD_BUG_ON(ZJD_DIFF_BYTES != PAGE_SIZE);
+	if (copy_from_user(&diff, arg, sizeof(diff)))
+		return -EFAULT;
+	a = zjd_dev_of(diff.dev[0]);
+	b = zjd_dev_of(diff.dev[1]);
+	if (!a || !b || a == b)
+		return -ENODEV;
+	/* Nobody writes to a disk that is not open, and no command changes it now. */
+	down_read(&a->sem);
+	down_read_nested(&b->sem, SINGLE_DEPTH_NESTING);
+	if (!disk_openers(a->disk) && !disk_openers(b->disk))
+		err = zjd_find_diff(a, b, &diff.page);
+	up_read(&b->sem);
+	up_read(&a->sem);
+	if (!err && copy_to_user(arg, &diff, sizeof(diff)))
+		err = -EFAULT;
+	return err;
+}
+
 static long zjd_ctl_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct zjd_mark mark;
 	struct zjd_dev *dev;
 	int err = 0;
 
+	if (cmd == ZJD_IOC_DIFF)
+		return zjd_ioc_diff((void __user *)arg);
 	if (cmd != ZJD_IOC_MARK)
 		return -ENOTTY;
 	if (copy_from_user(&mark, (void __user *)arg, sizeof(mark)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What programs share with zjdisk: the one ioctl of /dev/zjdctl. */
+/* What programs share with zjdisk: the ioctls of /dev/zjdctl. */
 #ifndef ZJDISK_IOCTL_H
 #define ZJDISK_IOCTL_H
 
@@ -20,5 +20,21 @@ struct zjd_mark {
 
 /* ENODATA: not recording; ENOSPC: the recording is full and has ended. */
 #define ZJD_IOC_MARK _IOWR('z', 0x21, struct zjd_mark)
+
+#define ZJD_DIFF_BYTES 4096
+
+/**
+ * struct zjd_diff - find the next difference between two disks
+ * @dev: in: device numbers; none of them in use
+ * @page: in: where to begin; out: first page from there that differs. In units of
+ *	ZJD_DIFF_BYTES
+ */
+struct zjd_diff {
+	__u32 dev[2];
+	__u64 page;
+};
+
+/* ENODATA: no difference from there on. */
+#define ZJD_IOC_DIFF _IOWR('z', 0x22, struct zjd_diff)
 
 #endif
