@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Many runs of zjsim with mixed options; adds up in build/results/sim.json.
 
-python3 tests/sim/campaign.py [--seconds T] [--states N]
+python3 tests/sim/campaign.py [--seconds T] [--states N] [--jbd2]
 
 Runs for T seconds (60), or until N crash states have been checked in all, the file's
 included.  The file counts for one state of src/: another one begins it anew.  Exits
 1 on a failure, after shrinking it; the file then names the seed.
+
+--jbd2: the log in stock's format, in build/results/sim-jbd2.json.  Every crash state
+with a log to recover is also given to stock's own jbd2 (build/zjyard-stock, which needs
+the linux-source package) and only these count for --states: it must come to the same
+blocks.
 """
 import argparse
 import hashlib
@@ -18,8 +23,10 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = TOP / "build/results/sim.json"
+RESULTS_JBD2 = TOP / "build/results/sim-jbd2.json"
 # A copy, lest a build in the meantime changes what is counted.
 ZJSIM = TOP / "build/tests/sim/zjsim-campaign"
+STOCK = TOP / "build/tests/sim/zjyard-stock-campaign"
 SMALL = ["--cpus", "4", "--blocks", "8", "--handles", "30"]
 # In turn; what is not given follows from the seed.
 KINDS = [
@@ -41,6 +48,21 @@ KINDS = [
     ["--pipeline", "1", "--versions", "1", "--cpus", "8", "--journal", "2560"],
     ["--progress"],
 ]
+# One lane, so the CPUs only make it wait; more of what ends up in the log.
+KINDS_JBD2 = [
+    [],
+    SMALL,
+    ["--off", "0", "--grain", "1"],
+    ["--cpus", "2", "--blocks", "1", "--states", "8", "--epochs", "3"],
+    ["--cache", "1", "--fua", "0", "--journal", "140", "--handles", "200", "--states", "1"],
+    ["--journaled", "1"],
+    ["--focus", "1", "--off", "0"],
+    ["--focus", "2", "--off", "0", "--handles", "60"],
+    ["--focus", "5", "--off", "0"],
+    ["--slow", "2", "--off", "0"],
+    ["--cache", "1", "--fua", "1", "--epochs", "4"],
+    ["--cache", "0"],
+]
 CHUNK = 20      # seconds of one kind
 
 
@@ -52,20 +74,21 @@ def sources():
     return digest.hexdigest()
 
 
-def load():
+def load(results, wanted):
     try:
-        total = json.loads(RESULTS.read_text())
+        total = json.loads(results.read_text())
     except (OSError, ValueError):
         total = {}
     if total.get("sources") == sources():
         return total
     return {"sources": sources(), "crash_states": 0, "recovery_crashes": 0,
-            "failures": 0, "per_second": 0, "runs": 0, "cpu_seconds": 0, "seeds": []}
+            "failures": 0, "per_second": 0, "runs": 0, "cpu_seconds": 0, "seeds": [],
+            wanted: 0}
 
 
-def save(total):
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(json.dumps(total, indent=1) + "\n")
+def save(total, results):
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.write_text(json.dumps(total, indent=1) + "\n")
 
 
 def zjsim(*args):
@@ -73,7 +96,7 @@ def zjsim(*args):
                           capture_output=True)
 
 
-def add(total, options, seed, seconds):
+def add(total, options, seed, seconds, wanted):
     """One chunk; False if it fails."""
     done = zjsim("--seed", seed, "--seconds", seconds, "--shrink=60", *options)
     if done.returncode:
@@ -83,7 +106,7 @@ def add(total, options, seed, seconds):
         print(done.stderr[-20000:], file=sys.stderr)
         return False
     result = json.loads(done.stdout)
-    for key in "crash_states", "recovery_crashes", "cpu_seconds":
+    for key in {"crash_states", "recovery_crashes", "cpu_seconds", wanted}:
         total[key] = round(total[key] + result[key], 1)
     total["runs"] += result["seeds"]
     total["seeds"].append({"first": seed, "count": result["seeds"],
@@ -95,24 +118,31 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int)
     parser.add_argument("--states", type=int)
+    parser.add_argument("--jbd2", action="store_true")
     args = parser.parse_args()
+    results, kinds, more, wanted = RESULTS, KINDS, [], "crash_states"
     end = time.monotonic() + (args.seconds or 60 if not args.states else 1e9)
     subprocess.run(["make", "-s", "-C", TOP / "tests/sim"], check=True)
     shutil.copy(TOP / "build/zjsim", ZJSIM)
-    total = load()
+    if args.jbd2:
+        subprocess.run(["make", "-s", "-C", TOP / "tests/yardstick", TOP / "build/zjyard-stock"], check=True)
+        shutil.copy(TOP / "build/zjyard-stock", STOCK)
+        results, kinds, wanted = RESULTS_JBD2, KINDS_JBD2, "stranger_recoveries"
+        more = ["--jbd2", "--stranger", STOCK]
+    total = load(results, wanted)
     # The rate that the issue asks for: small runs, of one core.
-    total["per_second"] = json.loads(zjsim("--seed", 1, "--seconds", 5,
-                                           *SMALL).stdout)["per_second"]
+    first = json.loads(zjsim("--seed", 1, "--seconds", 5, *SMALL, *more).stdout)
+    total["per_second"] = round(first[wanted] / first["seconds"]) if more else first["per_second"]
     good = True
     while good and time.monotonic() < end and \
-            total["crash_states"] < (args.states or 1e18):
+            total[wanted] < (args.states or 1e18):
         chunk = len(total["seeds"])
         left = min(CHUNK, max(1, int(end - time.monotonic())))
         if args.seconds or not args.states:
-            left = min(left, max(1, (args.seconds or 60) // len(KINDS)))
-        good = add(total, KINDS[chunk % len(KINDS)],
-                   int(time.time()) * 1000, left)
-        save(total)
+            left = min(left, max(1, (args.seconds or 60) // len(kinds)))
+        good = add(total, kinds[chunk % len(kinds)] + [str(m) for m in more],
+                   int(time.time()) * 1000, left, wanted)
+        save(total, results)
     print(json.dumps({key: value for key, value in total.items() if key != "seeds"}))
     return not good
 

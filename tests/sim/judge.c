@@ -230,7 +230,11 @@ static void judge_state(struct cut *c, struct cut *begin, struct cut *other)
 		if (c->at >= world->clean)
 			bad(c, "the log is live after a clean unmount");
 		tally->live++;
+		if (world->p.stranger)
+			cut_ask(c);
 		cut_recover(c, begin, other);
+		if (world->p.stranger)
+			cut_compare(c);
 	}
 	check_blocks(c);
 	check_units(c);
@@ -325,6 +329,7 @@ struct left judge_run(struct tally *t)
 	struct left left = { };
 
 	tally = t;
+	stranger_forget();
 	if (!tid_seen)
 		tid_seen = malloc(MAX_TID);
 	nr_tids = count_tids();

@@ -3,6 +3,7 @@
 #ifndef ZJ_TESTS_SIM_JUDGE_H
 #define ZJ_TESTS_SIM_JUDGE_H
 
+#include "stranger.h"
 #include "world.h"
 
 /**
@@ -41,5 +42,8 @@ bool cut_is_live(const struct cut *c);
  * @other are memory for them.
  */
 void cut_recover(struct cut *c, struct cut *begin, struct cut *other);
+/* The other program recovers it meanwhile, and must come to the same blocks. */
+void cut_ask(const struct cut *c);
+void cut_compare(const struct cut *c);
 
 #endif

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The journal's own sources in the simulator, crashed at every write and flush."""
+import fcntl
 import json
 import os
 import pathlib
@@ -17,7 +18,11 @@ BUG = ("graph.c", "comp->valid = whole && zj_deps_valid(r, comp);",
 
 @pytest.fixture(scope="module", autouse=True)
 def zjsim():
-    subprocess.run(["make", "-s", "-C", TOP / "tests/sim"], check=True)
+    # test_yardstick.py, in another process, makes it as well.
+    (TOP / "build/tests").mkdir(parents=True, exist_ok=True)
+    with open(TOP / "build/tests/sim.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "-s", "-C", TOP / "tests/sim"], check=True)
 
 
 def run(*args):

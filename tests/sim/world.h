@@ -203,6 +203,7 @@ struct params {
 	u32	versions;	/* copies of a buffer, at most */
 	u32	coalesce;	/* 1: a transaction goes on while there are too many */
 	bool	jbd2;		/* one lane, a log in stock's format */
+	const char *stranger;	/* with jbd2: this program recovers each state as well */
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;
 	u32	states;		/* crash states for each place in the log */
@@ -329,7 +330,8 @@ struct tally {
 	u64	recoveries;	/* runs of recovery */
 	u64	recrashes;	/* crashes of recovery itself */
 	u64	refused;	/* recoveries refused memory or a read */
-	u64	live;		/* states with lanes to recover */
+	u64	live;		/* states with a log to recover */
+	u64	asked;		/* of these, recovered by the other program as well */
 	s64	slowest;	/* commit, ns from the request to validity */
 	s64	bound, io;	/* ns; for it, and of a request */
 };

@@ -16,7 +16,8 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
        OPT_SLOW, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
-       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
+       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_STRANGER,
+       OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -51,6 +52,7 @@ static const struct option options[] = {
 	{ "focus", 1, NULL, OPT_FOCUS },
 	{ "skip", 1, NULL, OPT_SKIP },
 	{ "jbd2", 0, NULL, OPT_JBD2 },
+	{ "stranger", 1, NULL, OPT_STRANGER },
 	{ "progress", 0, NULL, OPT_PROGRESS },
 	{ "shrink", 2, NULL, OPT_SHRINK },
 	{ "trace", 0, NULL, OPT_TRACE },
@@ -78,9 +80,9 @@ static void usage(void)
 	      "  [--journal BLOCKS] [--grain G] [--slow N] [--cache 0|1] [--fua 0|1]\n"
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
-	      "  [--skip LIST] [--journaled 0|1] [--batch N] [--copy 0..2] [--jbd2]\n"
-	      "  [--pipeline 0|1] [--run N] [--versions N] [--coalesce 0|1]\n"
-	      "  [--trace]\n"
+	      "  [--skip LIST] [--journaled 0|1] [--batch N] [--copy 0..2]\n"
+	      "  [--jbd2 [--stranger PROGRAM]] [--pipeline 0|1] [--run N]\n"
+	      "  [--versions N] [--coalesce 0|1] [--trace]\n"
 	      "Run N seeds from S on, or for T seconds; what is not given follows from the\n"
 	      "seed, which says what the tasks do; --schedule says when, and what the disk\n"
 	      "does.\n"
@@ -94,9 +96,11 @@ static void usage(void)
 	      "done often; --off, --skip: what is left out (world.h).  --journaled: all data\n"
 	      "is in the log.  --batch: blocks that a checkpoint sends home together; a lane\'s\n"
 	      "thread may take a full batch.  --copy: frozen_copy=auto, always, never.  --jbd2: one\n"
-	      "lane, and a log in stock's format.  --pipeline: lanes with flush threads; --run:\n"
-	      "transactions that share their flushes, --versions: copies of a buffer, at most;\n"
-	      "--coalesce: a transaction goes on while there are too many.\n",
+	      "lane, and a log in stock's format.  --stranger: a yardstick program, zjyard-stock,\n"
+	      "recovers every crash state as well and must come to the same blocks.\n"
+	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
+	      "flushes, --versions: copies of a buffer, at most; --coalesce: a transaction\n"
+	      "goes on while there are too many.\n",
 	      stderr);
 	exit(2);
 }
@@ -393,6 +397,9 @@ static void parse(int argc, char **argv, struct command *cmd)
 		case OPT_JBD2:
 			p->jbd2 = true;
 			break;
+		case OPT_STRANGER:
+			p->stranger = optarg;
+			break;
 		case OPT_PROGRESS:
 			p->progress = true;
 			break;
@@ -410,7 +417,7 @@ static void parse(int argc, char **argv, struct command *cmd)
 			parse_number(p, opt, n);
 		}
 	}
-	if (optind < argc || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
+	if (optind < argc || (p->stranger && !p->jbd2) || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
 	    p->lanes > MAX_TASKS)
 		usage();
 }
@@ -432,6 +439,8 @@ static void report(const struct command *cmd, const struct tally *t, u64 seeds,
 	printf("{\"seeds\": %llu, \"first_seed\": %llu, \"crash_states\": %llu, \"live_states\": %llu, \"recoveries\": %llu, \"recovery_crashes\": %llu, \"recoveries_refused\": %llu, \"failures\": 0, \"seconds\": %.1f, \"cpu_seconds\": %.1f, \"per_second\": %.0f",
 	       seeds, cmd->params.seed, t->states, t->live, t->recoveries,
 	       t->recrashes, t->refused, took, cpu, t->states / cpu);
+	if (cmd->params.stranger)
+		printf(", \"stranger_recoveries\": %llu", t->asked);
 	if (cmd->params.progress)
 		printf(", \"slowest_commit_us\": %lld, \"bound_us\": %lld, \"io_us\": %lld",
 		       t->slowest / 1000, t->bound / 1000, t->io / 1000);

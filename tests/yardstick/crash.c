@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include "stranger.h"
 #include "yard.h"
 #undef snprintf
 
@@ -106,7 +107,8 @@ static void judge_units(struct outcome *o, u32 at)
 
 /* ---- recovery ---- */
 
-int recover_disk(struct fs *fs, const struct disk_image *image, u64 seed)
+int recover_disk(struct fs *fs, const struct disk_image *image, u32 home,
+		 u64 seed, u32 end)
 {
 	struct sim_config config = {
 		.seed = seed, .cpus = 1, .granularity = 100000,
@@ -115,10 +117,10 @@ int recover_disk(struct fs *fs, const struct disk_image *image, u64 seed)
 	int err;
 
 	sim_start(&config);
-	fs_make(fs, LOAD_HOME, seed);
+	fs_make(fs, home, seed);
 	memcpy(fs->disk->seen, image->block, image->nr * sizeof(*image->block));
-	err = fs_mount(fs);
-	if (!err)
+	err = end ? fs_recover(fs, end) : fs_mount(fs);
+	if (!err && !end)
 		err = fs_unmount(fs);
 	sim_end();
 	return err;
@@ -127,7 +129,7 @@ int recover_disk(struct fs *fs, const struct disk_image *image, u64 seed)
 static void recover(struct fs *fs, const struct disk_image *image, u64 seed,
 		    struct outcome *o)
 {
-	int err = recover_disk(fs, image, seed);
+	int err = recover_disk(fs, image, LOAD_HOME, seed, 0);
 
 	if (err)
 		find(o, "recovery fails: error %d", err);
@@ -181,15 +183,15 @@ static void crash_recovery(struct fs *fs, struct disk_image *image,
 }
 
 /* The other program must come to the same file system. */
-static void ask_stranger(const struct disk_image *image, struct outcome *o)
+static void compare_stranger(struct outcome *o)
 {
-	u8 home[LOAD_HOME * DISK_BLOCK];
-	int err = stranger_recover(image, home);
+	const u8 (*home)[DISK_BLOCK];
+	int err = stranger_answer(&home);
 
 	if (err)
 		find(o, "%s fails: error %d", yard.stranger, err);
 	for (u32 b = 1; b < LOAD_HOME; b++)
-		if (memcmp(home + b * DISK_BLOCK, o->block[b], DISK_BLOCK))
+		if (memcmp(home[b], o->block[b], DISK_BLOCK))
 			find(o, "%s has another block %u", yard.stranger, b);
 }
 
@@ -201,10 +203,13 @@ static void one_state(const struct disk_walk *w, u32 at, struct sim_rand *rand,
 
 	scratch_reset();
 	walk_crash(w, rand, image);
+	if (yard.stranger)
+		stranger_ask(yard.stranger, STRANGER_MOUNT, LOAD_HOME, yard.journal,
+			     image->block);
 	recover(&fs, image, sim_rand(rand), &o);
 	judge(&o, at);
 	if (yard.stranger)
-		ask_stranger(image, &o);
+		compare_stranger(&o);
 	if (!*o.why && sim_one_in(rand, 3)) {
 		crash_recovery(&fs, image, rand, &o);
 		judge(&o, at);
@@ -238,6 +243,7 @@ static void crash_everywhere(struct kl_disk *disk, const u8 **initial)
 	u32 *place = places(disk);
 
 	lie(disk);
+	stranger_forget();
 	image.block = malloc(disk->nr * sizeof(*image.block));
 	walk_init(w, disk, initial);
 	for (;;) {

@@ -44,10 +44,8 @@ static u64 map_journal(const struct inode *inode, u64 block)
 	return container_of(inode, struct fs, inode)->home + block;
 }
 
-int fs_mount(struct fs *fs)
+static void init(struct fs *fs)
 {
-	int err;
-
 	fs->sb.s_bdev = &fs->disk->bdev;
 	fs->sb.s_blocksize = DISK_BLOCK;
 	fs->sb.s_blocksize_bits = 10;
@@ -62,12 +60,33 @@ int fs_mount(struct fs *fs)
 		kl_fail("init: error %ld", PTR_ERR(fs->journal));
 	fs->journal->j_flags |= JBD2_BARRIER;
 	journal_set_up(fs->journal, &yard);
+}
+
+static void give_up(struct fs *fs)
+{
+	jbd2_journal_destroy(fs->journal);
+	journal_after_destroy();
+	buf_cache_exit(fs->disk);
+}
+
+int fs_mount(struct fs *fs)
+{
+	int err;
+
+	init(fs);
 	err = jbd2_journal_load(fs->journal);
-	if (err) {
-		jbd2_journal_destroy(fs->journal);
-		journal_after_destroy();
-		buf_cache_exit(fs->disk);
-	}
+	if (err)
+		give_up(fs);
+	return err;
+}
+
+int fs_recover(struct fs *fs, u32 end)
+{
+	int err;
+
+	init(fs);
+	err = journal_recover(fs->journal, end);
+	give_up(fs);
 	return err;
 }
 

@@ -23,6 +23,11 @@ do {									\
 		zj_journal_set_jbd2_log(journal);			\
 } while (0)
 
+static inline int journal_recover(journal_t *journal, u32 end)
+{
+	return zj_journal_load(journal);
+}
+
 static inline void journal_before_load(void)
 {
 }

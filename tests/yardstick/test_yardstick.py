@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Stock jbd2, a journal to be trusted, under our simulator: it has to pass with an
 honest disk and to fail with one that lies, else the simulator is wrong."""
+import fcntl
 import json
 import pathlib
 import subprocess
@@ -56,6 +57,25 @@ def test_stock_recovers_our_log(args):
 def test_stock_recovers_our_log_gone_round():
     result, done = run("zj", *STRANGER, "--seed", 70, "--handles", 2500)
     assert result["log_blocks"] > 2 * 1024 and result["failures"] == 0, done.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def zjsim():
+    # test_sim.py, in another process, makes it as well.
+    (TOP / "build/tests").mkdir(parents=True, exist_ok=True)
+    with open(TOP / "build/tests/sim.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "-s", "-C", TOP / "tests/sim"], check=True)
+    return TOP / "build/zjsim"
+
+
+@pytest.mark.parametrize("args", [(), ("--journaled", 1), ("--journal", 140, "--handles", 200, "--states", 1)])
+def test_stock_recovers_what_zjsim_crashes(zjsim, args):
+    """The same of the simulator's richer load: revokes, data in the log, long runs."""
+    done = subprocess.run([str(a) for a in (zjsim, "--jbd2", "--stranger", TOP / "build/zjyard-stock", "--seed",
+                                            300, "--seeds", 2, *args)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout)["stranger_recoveries"] > 1000
 
 
 def test_stranger_notices_a_lying_disk():

@@ -10,7 +10,7 @@
  *   bench.c     what handles and fsyncs cost: SIMULATED figures
  *   load.c      random handles with a history
  *   crash.c     every power cut of such a run, recovery, and an oracle
- *   stranger.c  recovery by the other program
+ *   serve.c     recovery of what another program has crashed
  *   main.c      options
  */
 #ifndef ZJ_YARDSTICK_YARD_H
@@ -40,7 +40,7 @@ struct yard_options {
 	bool	pipeline;	/* zjournal: lanes have flush threads */
 	u32	run;		/* zjournal: transactions that share flushes; 0: its default */
 	const char *drive;	/* benchmark: which disk; NULL: the ssd */
-	bool	serve;		/* recover the disks that come in, and send them back */
+	bool	serve;		/* recover the disks that another program sends */
 	const char *stranger;	/* crash test: this program recovers each disk, too */
 	const char *workload;	/* benchmark: which; NULL: crash test */
 };
@@ -91,6 +91,11 @@ struct fs {
 void fs_make(struct fs *fs, u32 home, u64 seed);
 /* 0 or the error of loading the journal, which includes recovery. */
 int fs_mount(struct fs *fs);
+/*
+ * Only recover, as a mount would, a log that ends before journal block @end. 0 or the
+ * error; the journal is destroyed.
+ */
+int fs_recover(struct fs *fs, u32 end);
 /* 0 or the error of destroying the journal. */
 int fs_unmount(struct fs *fs);
 void fs_free(struct fs *fs);
@@ -154,12 +159,14 @@ void load_run(struct fs *fs);
 
 /* ---- crash.c ---- */
 void crash_run(void);
-/* Mount and unmount a disk; @fs is to be freed. 0 or what the mount returned. */
-int recover_disk(struct fs *fs, const struct disk_image *image, u64 seed);
+/*
+ * Mount and unmount a disk with @home blocks before the journal, or only recover it,
+ * its log ending before journal block @end; @fs is to be freed. 0 or the error.
+ */
+int recover_disk(struct fs *fs, const struct disk_image *image, u32 home,
+		 u64 seed, u32 end);
 
-/* ---- stranger.c ---- */
-/* What the other program makes of a disk: its first LOAD_HOME blocks. */
-int stranger_recover(const struct disk_image *image, u8 *home);
+/* ---- serve.c ---- */
 void stranger_serve(void);
 
 #endif

@@ -25,6 +25,11 @@ void scratch_reset(void)
 	scratch_used = 0;
 }
 
+bool is_scratch_block(const void *block)
+{
+	return block >= (void *)scratch && block < (void *)scratch[SCRATCH_BLOCKS];
+}
+
 void walk_init(struct disk_walk *w, const struct kl_disk *disk,
 	       const u8 **initial)
 {

@@ -157,5 +157,6 @@ void walk_crash(const struct disk_walk *w, struct sim_rand *rand,
 /* Memory for torn blocks and recovery's writes, until the next call. */
 void *scratch_block(void);
 void scratch_reset(void);
+bool is_scratch_block(const void *block);
 
 #endif
