@@ -13,15 +13,9 @@ Rounds are the mean time of an fsync divided by the device's latency; flushes ar
 by the block layer.  Medians of the runs; build/results/fsync.json has all of them.
 """
 
-import json
-import statistics
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "vm"))
-
-import vm    # noqa: E402
+from common import arguments, median, run_script, save, vm
 
 FIELDS = ["fsyncs", "seconds", "mean_us", "p50_us", "p99_us", "writes", "flushes"]
 
@@ -37,10 +31,6 @@ def parse(text):
         run = dict(zip(FIELDS, map(float, words[5:])))
         runs.setdefault((case, kind, mode), {}).setdefault(fstype, []).append(run)
     return runs
-
-
-def median(runs, field):
-    return statistics.median(run[field] for run in runs)
 
 
 def summary(runs, latency_us):
@@ -76,15 +66,11 @@ def table_of_types(results, types):
 
 
 def main():
-    settings = dict(arg.split("=", 1) for arg in sys.argv[1:])
+    settings = arguments()
     latency_us = float(settings.get("LATENCY_MS", 20)) * 1000
     programs = [vm.BUILD / "guest" / "fsyncs"]
     with vm.VM(cpus=8, memory="6G", programs=programs) as guest:
-        args = " ".join(f"'{k}={v}'" for k, v in settings.items())
-        result = guest.sh(f"""
-            for m in ext4 zext4; do modprobe $m; done; modprobe null_blk nr_devices=0
-            sh /lib/zj/fsync.sh {args}""", timeout=7200)
-        guest.check_console()
+        result = run_script(guest, "fsync.sh", settings)
     results = []
     wanted = settings.get("TYPES", "ext4 zext4").split()
     for (case, kind, mode), types in parse(result.out).items():
@@ -100,9 +86,7 @@ def main():
         table(results)
     else:
         table_of_types(results, wanted)
-    out = vm.BUILD / "results" / "fsync.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({"settings": settings, "results": results}, indent=1) + "\n")
+    save("fsync", {"settings": settings, "results": results})
     if not result:
         print(result.out[-2000:])
     return result.rc

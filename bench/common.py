@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the benches that run in a guest share."""
+
+import json
+import statistics
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "vm"))
+
+import vm    # noqa: E402
+
+
+def arguments():
+    """The command line's NAME=value."""
+    wrong = [arg for arg in sys.argv[1:] if "=" not in arg]
+    if wrong:
+        sys.exit(f"{Path(sys.argv[0]).name}: {wrong[0]} is not NAME=value")
+    return dict(arg.split("=", 1) for arg in sys.argv[1:])
+
+
+def run_script(guest, script, settings, timeout=7200):
+    """A script of bench/ in the guest; modules of both file systems and null_blk are loaded before."""
+    args = " ".join(f"'{name}={value}'" for name, value in settings.items())
+    result = guest.sh(f"""
+        for m in ext4 zext4; do modprobe $m || die "cannot load $m"; done
+        modprobe null_blk nr_devices=0 || die "cannot load null_blk"
+        sh /lib/zj/{script} {args}""", timeout=timeout)
+    guest.check_console()
+    return result
+
+
+def median(runs, field):
+    return statistics.median(run[field] for run in runs)
+
+
+def save(name, figures):
+    """Write build/results/NAME.json."""
+    out = vm.BUILD / "results" / f"{name}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(figures, indent=1) + "\n")
