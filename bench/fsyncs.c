@@ -2,11 +2,13 @@
 /*
  * How long fsyncs take, alone and beside a noisy neighbour.
  *
- *   fsyncs -d DIR [-w WORKERS] [-n FSYNCS] [-t append|create] [-s]
+ *   fsyncs -d DIR [-w WORKERS] [-n FSYNCS] [-t append|create|mail] [-s]
  *	    [-N bulk|storm] [-D NEIGHBOUR_DIR]
  *
  * Each worker does FSYNCS times: append 4 KiB to its file and fsync, or create
- * a file, write 4 KiB and fsync; -s: all in one directory.  With -N another
+ * a file, write 4 KiB and fsync; or it takes mail in as filebench's varmail does:
+ * delete a file, create one, write 8 KiB, fsync; open it, read it, append 8 KiB,
+ * fsync.  -s: all in one directory.  With -N another
  * process writes large files, or creates and deletes small ones, all the while.
  * Prints "FSYNCS SECONDS MEAN_US P50_US P99_US".
  */
@@ -26,12 +28,13 @@
 
 #define BLK		4096
 #define BULK_FILE	(64UL << 20)
+#define MAILS		8	/* that a worker keeps */
 
 static char block[BLK];
 static const char *dir = ".", *neighbour, *noise;
 static unsigned int workers = 1;
 static unsigned long count = 50;
-static int shared, create;
+static int shared, create, mail;
 static double *took;	/* us, of every fsync */
 
 static void die(const char *what)
@@ -83,6 +86,60 @@ static void put(int fd)
 		die("write");
 }
 
+static double timed_fsync(int fd)
+{
+	double start = now_us();
+
+	if (fsync(fd))
+		die("fsync");
+	return now_us() - start;
+}
+
+static void read_all(int fd)
+{
+	char data[BLK];
+	ssize_t got;
+
+	while ((got = read(fd, data, sizeof(data))) > 0)
+		;
+	if (got < 0)
+		die("read");
+}
+
+static void remove_in(const char *where, const char *name)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/%s", where, name);
+	if (unlink(path))
+		die(path);
+}
+
+/* Two fsyncs for each mail. */
+static void take_mail(const char *where, unsigned int worker)
+{
+	double *us = &took[worker * count];
+	char name[64];
+	unsigned long i;
+	int fd;
+
+	for (i = 0; i < count; i++) {
+		unsigned long n = i / 2;
+
+		if (i % 2 == 0 && n >= MAILS) {
+			snprintf(name, sizeof(name), "m%u.%lu", worker, n - MAILS);
+			remove_in(where, name);
+		}
+		snprintf(name, sizeof(name), "m%u.%lu", worker, n);
+		fd = open_in(where, name, O_RDWR | O_APPEND | (i % 2 ? 0 : O_CREAT | O_EXCL));
+		read_all(fd);
+		put(fd);
+		put(fd);
+		us[i] = timed_fsync(fd);
+		close(fd);
+	}
+}
+
 static void work(unsigned int worker)
 {
 	char where[4096], name[64];
@@ -92,18 +149,17 @@ static void work(unsigned int worker)
 	pin(worker);
 	snprintf(name, sizeof(name), "w%u", worker);
 	make_dir(where, sizeof(where), dir, shared ? "all" : name);
+	if (mail) {
+		take_mail(where, worker);
+		return;
+	}
 	for (i = 0; i < count; i++) {
-		double start;
-
 		if (create || fd < 0) {
 			snprintf(name, sizeof(name), "f%u.%lu", worker, i);
 			fd = open_in(where, name, O_CREAT | O_EXCL | O_WRONLY | O_APPEND);
 		}
 		put(fd);
-		start = now_us();
-		if (fsync(fd))
-			die("fsync");
-		took[worker * count + i] = now_us() - start;
+		took[worker * count + i] = timed_fsync(fd);
 		if (create)
 			close(fd);
 	}
@@ -127,7 +183,7 @@ static void bulk(void)
 
 static void storm(void)
 {
-	char name[64], path[4200];
+	char name[64];
 	unsigned long i;
 
 	for (i = 0;; i++) {
@@ -139,9 +195,8 @@ static void storm(void)
 		close(fd);
 		if (i < 200)
 			continue;
-		snprintf(path, sizeof(path), "%s/s%lu", neighbour, i - 200);
-		if (unlink(path))
-			die(path);
+		snprintf(name, sizeof(name), "s%lu", i - 200);
+		remove_in(neighbour, name);
 	}
 }
 
@@ -189,7 +244,10 @@ int main(int argc, char **argv)
 		case 'd': dir = optarg; break;
 		case 'w': workers = atoi(optarg); break;
 		case 'n': count = atol(optarg); break;
-		case 't': create = !strcmp(optarg, "create"); break;
+		case 't':
+			create = !strcmp(optarg, "create");
+			mail = !strcmp(optarg, "mail");
+			break;
 		case 's': shared = 1; break;
 		case 'N': noise = optarg; break;
 		case 'D': neighbour = optarg; break;
