@@ -7,6 +7,7 @@
 #   make fuzz            recovery under libFuzzer, for SECONDS=60
 #   make model           the protocol as a state machine, each rule left out once
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
+#   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
 #
@@ -24,7 +25,7 @@ FSTYPE ?= zext4
 guest_programs := $(patsubst tests/vm/%.c,$(BUILD)/guest/%,$(wildcard tests/vm/*.c)) \
 	$(BUILD)/guest/sqlload
 
-.PHONY: all modules deps guest-programs test sim fuzz model demo bench-fsync bench-aging debug-kernel clean
+.PHONY: all modules deps guest-programs test sim fuzz model demo bench-fsync bench-concurrent bench-aging debug-kernel clean
 
 all: modules
 
@@ -69,6 +70,11 @@ demo: deps
 bench-fsync: deps
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) bench/fsync.py $(ARGS)
+
+bench-concurrent:
+	@tools/deps bench-concurrent
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@$(PYTHON) bench/concurrent.py $(ARGS)
 
 bench-aging: deps
 	@+$(MAKE) --no-print-directory modules guest-programs

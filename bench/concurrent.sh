@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What eight clients that fsync get from each of TYPES in turn, in one boot, on null_blk
+# devices whose requests all take LATENCY_MS.  For a guest, as root.  Prints for each run
+#   run CASE TYPE ROUND  OPERATIONS SECONDS  TRANSACTIONS WRITES FLUSHES
+# and, before that, the lines of the journal's statistics, each after "info".
+# OPERATIONS: fsyncs; with database committed inserts.  TRANSACTIONS: of the journal,
+# during all that the programs did, which is more than SECONDS with dbench.
+# CASE: varmail-shared (one directory), varmail-split (private ones), dbench, database.
+set -u
+. "${0%/*}/device.sh"
+ROUNDS=5
+LATENCY_MS=20
+KIND=fua		# the device's cache: none, fua, nofua
+MODE=ordered
+CASES="varmail-shared varmail-split dbench database"
+TYPES=			# TYPE:MOUNT_OPTIONS, separated by blanks
+MAILS=16		# of a client; two fsyncs each
+DBENCH_SECONDS=8	# a fifth of it to warm up
+INSERTS=32		# of a client
+settings "$@"
+clients=8
+fs=/tmp/fs
+
+# Fsyncs by mail clients; arguments: where, further arguments of fsyncs
+varmail() {
+	where=$1
+	shift
+	fsyncs -d "$where" -w $clients -n $((2 * MAILS)) -t mail "$@" >/tmp/out || die "fsyncs failed"
+	awk '{ print $1, $2 }' /tmp/out
+}
+
+# Its fsyncs: of files, and of directories after a rename or unlink.
+dbench_fsyncs() {
+	dbench --sync-dir -t "$DBENCH_SECONDS" -D $fs/near -c /tmp/client.txt $clients >/tmp/out 2>&1 ||
+		die "dbench failed: $(tail -n 5 /tmp/out)"
+	grep -q ^Throughput /tmp/out || die "dbench did not come to its end: $(tail -n 5 /tmp/out)"
+	awk '/ execute / { for (i = 2; i <= NF; i++) if ($i == "execute") seconds = $(i + 1) }
+	     $1 == "Flush" || $1 == "Rename" || $1 == "Unlink" { fsyncs += $2 }
+	     END { if (!seconds || !fsyncs) exit 1; print fsyncs, seconds }' /tmp/out ||
+		die "dbench did no fsync: $(tail -n 25 /tmp/out)"
+}
+
+as_nobody() { su -s /bin/sh nobody -c "exec $*"; }
+
+database_start() {
+	tar -x -C $fs/near -f /share/database.tar || die "cannot unpack the database"
+	as_nobody postgres -D $fs/near/database >/tmp/postgres.log 2>&1 &
+	server=$!
+	tries=0
+	until grep -q "ready to accept" /tmp/postgres.log; do
+		tries=$((tries + 1))
+		[ $tries -lt 300 ] && [ -d /proc/$server ] ||
+			die "PostgreSQL did not start: $(tail -n 5 /tmp/postgres.log)"
+		sleep 0.2
+	done
+	sync
+}
+
+database_stop() {
+	kill -INT "$(head -n 1 $fs/near/database/postmaster.pid)"	# $server is the shell that waits for it
+	wait $server || die "PostgreSQL failed: $(tail -n 5 /tmp/postgres.log)"
+}
+
+inserts() {
+	as_nobody pgbench -h /tmp -U postgres -n -c $clients -j $clients -t "$INSERTS" -f /share/insert.sql postgres \
+		>/tmp/out 2>&1 || die "pgbench failed: $(tail -n 5 /tmp/out) $(tail -n 5 /tmp/postgres.log)"
+	awk -F '[ :/]+' -v wanted=$((clients * INSERTS)) '
+		/^number of transactions actually/ { done = $(NF - 1) }
+		/^tps/ { tps = $3 }
+		END { if (done != wanted || !tps) exit 1; print done, done / tps }' /tmp/out ||
+		die "pgbench lost inserts: $(cat /tmp/out)"
+}
+
+info() { cat /proc/fs/jbd2/$name-*/info /proc/fs/zjournal/*/info 2>/dev/null; }
+
+# Transactions, writes, flushes until now
+counted() {
+	txns=$(info | awk 'NR == 1 { print $1 }')
+	[ -n "$txns" ] || die "the journal shows no statistics"
+	echo "$txns $(counters)"
+}
+
+# run CASE TYPE ROUND
+run() {
+	fresh "$KIND" "$MODE" "$2"
+	[ "$1" != database ] || database_start
+	before=$(counted) || exit
+	case $1 in
+	varmail-shared) got=$(varmail $fs/near -s) ;;
+	# Orlov puts directories of the top level far apart.
+	varmail-split) got=$(varmail $fs) ;;
+	dbench) got=$(dbench_fsyncs) ;;
+	database) got=$(inserts) ;;
+	*) die "$1 is no case" ;;
+	esac || exit
+	after=$(counted) || exit
+	info | sed 's/^/info /'
+	[ "$1" != database ] || database_stop
+	umount $fs || die umount
+	echo "$*" "$got" "$before" "$after" |
+		awk '$9 <= $6 { exit 1 }
+		     { print "run", $1, $2, $3, $4, $5, $9 - $6, $10 - $7, $11 - $8 }' ||
+		die "the journal counted no transaction: $got, before $before, after $after"
+}
+
+[ -n "$TYPES" ] || die "TYPES is empty"
+cp /share/client.txt /tmp/client.txt || die "no client.txt of dbench"
+mkdir -p /usr/share /usr/lib	# PostgreSQL looks into both when it starts
+cp -r /share/postgresql /usr/share/ || die "no files of PostgreSQL"
+grep -q ^nobody: /etc/passwd || echo nobody:x:65534:65534:nobody:/tmp:/bin/sh >>/etc/passwd
+chmod 1777 /tmp
+for case in $CASES; do
+	for round in $(seq "$ROUNDS"); do
+		for type in $TYPES; do
+			run "$case" "$type" "$round"
+		done
+	done
+done
+device_off
