@@ -18,7 +18,7 @@ CASES="varmail-shared varmail-split dbench database"
 TYPES=			# TYPE:MOUNT_OPTIONS, separated by blanks
 MAILS=16		# of a client; two fsyncs each
 DBENCH_SECONDS=8	# a fifth of it to warm up
-INSERTS=32		# of a client
+INSERTS=20		# of a client
 settings "$@"
 clients=8
 fs=/tmp/fs
