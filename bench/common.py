@@ -2,6 +2,7 @@
 """What the benches that run in a guest share."""
 
 import json
+import signal
 import statistics
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "vm"))
 
 import vm    # noqa: E402
+
+# So that whoever is terminated ends the guest, too.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
 
 
 def arguments():

@@ -12,6 +12,7 @@ set -u
 . "${0%/*}/device.sh"
 ROUNDS=5
 LATENCY_MS=20
+SIZE_MB=65536
 KIND=fua		# the device's cache: none, fua, nofua
 MODE=ordered
 CASES="varmail-shared varmail-split dbench database"
