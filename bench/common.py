@@ -12,6 +12,9 @@ sys.path.insert(0, str(ROOT / "tests" / "vm"))
 
 import vm    # noqa: E402
 
+# The guest's clock counts executed instructions and skips idle time; one CPU at a time.
+ICOUNT = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off", "-cpu", "max"]
+
 # So that whoever is terminated ends the guest, too.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
 

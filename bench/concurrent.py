@@ -13,7 +13,7 @@ are switched off.  Medians of the runs; build/results/concurrent.json has all of
 import sys
 
 import database
-from common import ROOT, arguments, median, run_script, save, vm
+from common import ICOUNT, ROOT, arguments, median, run_script, save, vm
 
 STOCK = "ext4"
 # The first one is to reach the targets.
@@ -99,7 +99,8 @@ def table_of_techniques(results):
 
 
 def main():
-    settings = {"ROUNDS": "5", "CPUS": "4", "CASES": " ".join(TARGETS), "OFF_CASES": OFF_CASES} | arguments()
+    settings = {"ROUNDS": "5", "CPUS": "4", "ICOUNT": "0", "CASES": " ".join(TARGETS), "OFF_CASES": OFF_CASES}
+    settings |= arguments()
     unknown = set(f"{settings['CASES']} {settings['OFF_CASES']}".split()) - set(TARGETS)
     if unknown:
         sys.exit(f"concurrent.py: no such case: {', '.join(sorted(unknown))}")
@@ -109,7 +110,9 @@ def main():
     off_cases = [] if given else [c for c in cases if c in settings["OFF_CASES"].split()]
     settings.pop("OFF_CASES")
     results = {}
-    with vm.VM(cpus=cpus, memory="6G", programs=[vm.BUILD / "guest" / "fsyncs", *database.programs()]) as guest:
+    programs = [vm.BUILD / "guest" / "fsyncs", *database.programs()]
+    accel = ICOUNT if settings["ICOUNT"] == "1" else None
+    with vm.VM(cpus=cpus, memory="6G", programs=programs, accel=accel) as guest:
         database.give(guest.share)
         head("target")
         for case in cases:
