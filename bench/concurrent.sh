@@ -47,6 +47,7 @@ as_nobody() { su -s /bin/sh nobody -c "exec $*"; }
 
 database_start() {
 	tar -x -C $fs/near -f /share/database.tar || die "cannot unpack the database"
+	: >/tmp/postgres.log	# the last run's says that it is ready
 	as_nobody postgres -D $fs/near/database >/tmp/postgres.log 2>&1 &
 	server=$!
 	tries=0
