@@ -16,6 +16,7 @@ STOCK_MODULES = """
     virtio_pci virtio_blk virtio_ring 9pnet_virtio 9p nvme null_blk brd loop
     ext4 jbd2 mbcache crc16 libcrc32c crc32c_generic crc32c_intel quota_v2 quota_tree
     dm_mod dm_flakey dm_log_writes dm_delay
+    nd_e820 nfit nd_pmem
     cts xts
 """.split()
 

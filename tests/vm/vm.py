@@ -109,6 +109,18 @@ class Disk:
 
 
 @dataclass
+class Pmem:
+    """Persistent memory of the guest; /lib/zj/pmem.sh makes it /dev/pmem0, ... there.
+
+    size: a multiple of 2M
+    path: file of an NVDIMM, made if need be; it keeps what was stored, whatever becomes of the
+    VM.  Without one it is RAM that the kernel is told to take for persistent (memmap=).
+    """
+    size: str
+    path: str = ""
+
+
+@dataclass
 class Result:
     rc: int
     out: str
@@ -141,6 +153,37 @@ def guest_scripts():
 
 def make_image(path, size):
     subprocess.run(["truncate", "-s", str(size), str(path)], check=True)
+
+
+def bytes_of(size):
+    """Bytes of a size as QEMU takes it, such as 64M."""
+    number, unit = re.fullmatch(r"(\d+)([KMG]?)", str(size)).groups()
+    return int(number) << {"": 0, "K": 10, "M": 20, "G": 30}[unit]
+
+
+PMEM_AT = 256 << 20    # above the kernel, below what QEMU puts at the end of the RAM
+
+
+def pmem_args(memory, pmem):
+    """QEMU's arguments for memory with what is persistent, and the kernel's."""
+    ram = [p for p in pmem if not p.path]
+    dimms = [p for p in pmem if p.path]
+    total = bytes_of(memory) + sum(bytes_of(p.size) for p in ram)
+    at, append = PMEM_AT, []
+    for p in ram:
+        append.append(f"memmap={bytes_of(p.size)}!{at}")
+        at += bytes_of(p.size)
+    if ram and at > 1792 << 20:
+        raise VMError("pmem in RAM has to fit below 1.75G")
+    args = ["-machine", "q35,nvdimm=on" if dimms else "q35"]
+    most = total + sum(bytes_of(p.size) for p in dimms)
+    args += ["-m", f"{total >> 20}M" + (f",slots={len(dimms)},maxmem={most >> 20}M" if dimms else "")]
+    for n, p in enumerate(dimms):
+        if not Path(p.path).exists():
+            make_image(p.path, p.size)
+        args += ["-object", f"memory-backend-file,id=pmem{n},share=on,mem-path={p.path},size={p.size},align=2M",
+                 "-device", f"nvdimm,id=nvdimm{n},memdev=pmem{n}"]
+    return args, " ".join(append)
 
 
 def accel():
@@ -177,7 +220,7 @@ def _kvm_trial():
 
 class VM:
     def __init__(self, modules=None, disks=(), cpus=2, memory="1G", kernel=None, programs=(),
-                 cmdline="", qemu_args=(), accel=None):
+                 cmdline="", qemu_args=(), accel=None, pmem=()):
         self.kernel = kernel or Kernel.find()
         self.modules = self.kernel.own_modules() if modules is None else list(modules)
         self.disks = list(disks)
@@ -187,6 +230,7 @@ class VM:
         self.cmdline = cmdline
         self.qemu_args = list(qemu_args)
         self.accel = accel
+        self.pmem = list(pmem)
         self.allow = ()      # console messages that are no complaint
         self.prelude = ""    # goes before every script
         self.proc = None
@@ -236,10 +280,12 @@ class VM:
         self._wait(lambda: "ready" in self.finished, timeout, "boot")
 
     def _command(self, initrd):
+        memory, memmap = pmem_args(self.memory, self.pmem)
         append = ("console=ttyS0 quiet panic=-1 mitigations=off no_timer_check "
-                  "rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 tsc=reliable " + self.cmdline)
+                  "rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 tsc=reliable "
+                  f"{memmap} {self.cmdline}")
         cmd = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
-               "-no-reboot", "-machine", "q35", "-smp", str(self.cpus), "-m", self.memory,
+               "-no-reboot", *memory, "-smp", str(self.cpus),
                *(self.accel or accel()),
                "-kernel", str(self.kernel.image), "-initrd", str(initrd), "-append", append,
                "-chardev", f"file,id=con,path={self.console}", "-serial", "chardev:con",
