@@ -169,7 +169,7 @@ const char *block_name(u32 block)
 static void trace_disk(const struct kl_disk *disk, u32 event)
 {
 	static const char *const what[] = { "write of", "done:", "durable:",
-					    "flush", "flushed" };
+					    "flush", "flushed", "memory" };
 	const struct disk_event *e = &disk->log[event];
 
 	kl_printk(0, "  #%-5u %s %s (request %llu)\n", event + 1, what[e->what],

@@ -38,11 +38,15 @@ void walk_init(struct disk_walk *w, const struct kl_disk *disk,
 	w->nr = 0;
 	w->durable = malloc(disk->nr * sizeof(*w->durable));
 	memcpy(w->durable, initial, disk->nr * sizeof(*w->durable));
+	if (disk->pmem)
+		pmem_walk_init(&w->pmem, disk->pmem);
 }
 
 void walk_free(struct disk_walk *w)
 {
 	free(w->durable);
+	if (w->disk->pmem)
+		pmem_walk_free(&w->pmem);
 }
 
 /* Make some pending writes durable, in their order. */
@@ -109,6 +113,9 @@ void walk_step(struct disk_walk *w)
 	case DISK_FLUSHED:
 		harden(w, covered, e->request);
 		break;
+	case DISK_PMEM:
+		pmem_walk_step(&w->pmem);
+		break;
 	}
 }
 
@@ -157,4 +164,6 @@ void walk_crash(const struct disk_walk *w, struct sim_rand *rand,
 		image->block[p->block] = merge(image->block[p->block], p->data,
 					       fate(rand, mode, chosen, i));
 	}
+	if (w->disk->pmem && image->pmem)
+		pmem_crash(&w->pmem, rand, image->pmem);
 }

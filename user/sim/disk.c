@@ -75,8 +75,8 @@ void disk_set(struct kl_disk *disk, u32 block, const void *data)
 	disk->seen[block] = arena_copy(data);
 }
 
-static void note(struct kl_disk *disk, enum disk_what what, u32 block,
-		 const u8 *data, u64 request)
+static void log_event(struct kl_disk *disk, enum disk_what what, u32 block,
+		      const u8 *data, u64 request)
 {
 	if (disk->nr_log == disk->room_log) {
 		disk->room_log = disk->room_log ? 2 * disk->room_log : 1024;
@@ -87,6 +87,29 @@ static void note(struct kl_disk *disk, enum disk_what what, u32 block,
 							 request };
 	if (disk->trace)
 		disk->trace(disk, disk->nr_log - 1);
+}
+
+/* What was stored in memory before it, comes before it in the log. */
+static void note(struct kl_disk *disk, enum disk_what what, u32 block,
+		 const u8 *data, u64 request)
+{
+	if (disk->pmem)
+		pmem_look(disk->pmem);
+	log_event(disk, what, block, data, request);
+}
+
+static void note_pmem(void *arg, u32 event)
+{
+	log_event(arg, DISK_PMEM, 0, NULL, event);
+}
+
+void disk_join_pmem(struct kl_disk *disk, struct kl_pmem *pmem)
+{
+	if (pmem->nr_log)
+		kl_fail("memory was in use before it came to its disk");
+	disk->pmem = pmem;
+	pmem->note = note_pmem;
+	pmem->note_arg = disk;
 }
 
 static s64 latency(struct kl_disk *disk)

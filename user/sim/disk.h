@@ -8,12 +8,14 @@
 
 #include <linux/blkdev.h>
 #include <linux/buffer_head.h>
+#include "pmem.h"
 #include "sim.h"
 
 #define DISK_BLOCK	1024u	/* bytes; the only block size of the simulator */
 #define DISK_SECTOR	512u	/* what is written whole or not at all */
 
-enum disk_what { DISK_WRITE, DISK_DONE, DISK_DONE_FUA, DISK_FLUSH, DISK_FLUSHED };
+enum disk_what { DISK_WRITE, DISK_DONE, DISK_DONE_FUA, DISK_FLUSH, DISK_FLUSHED,
+		 DISK_PMEM };
 
 /**
  * struct disk_event - an entry of the disk's log
@@ -22,7 +24,7 @@ struct disk_event {
 	enum disk_what	what;
 	u32		block;	/* DISK_WRITE */
 	const u8	*data;	/* DISK_WRITE; the disk's own copy */
-	u64		request; /* which request or flush */
+	u64		request; /* which request or flush; of memory, which event */
 };
 
 /**
@@ -46,6 +48,7 @@ struct kl_disk {
 	u32		fail_flush;	/* this one fails; 0: none */
 	u32		reads;		/* read requests so far */
 	u32		fail_read;	/* this one fails; 0: none */
+	struct kl_pmem	*pmem;		/* its events are in the log; or NULL */
 	struct sim_buf	**bufs;		/* the device's buffer cache */
 	struct inode	inode;		/* the device's */
 	struct super_block sb;		/* of devices */
@@ -56,6 +59,11 @@ struct kl_disk *disk_new(u32 nr, u64 seed);
 void disk_free(struct kl_disk *disk);
 /* Contents before the first request; copied. */
 void disk_set(struct kl_disk *disk, u32 block, const void *data);
+/*
+ * From now on one log for both, so that a power cut cuts both at the same moment: where
+ * the memory is in its log, a walk and a crash of the disk are told by it.
+ */
+void disk_join_pmem(struct kl_disk *disk, struct kl_pmem *pmem);
 
 /* ---- memory that lives as long as the disk's log ---- */
 void *arena_copy(const void *data);
@@ -136,6 +144,7 @@ struct disk_walk {
 	const u8	**durable;	/* what no power cut takes away */
 	struct disk_pending pending[WALK_PENDING]; /* oldest first */
 	u32		nr;		/* of pending */
+	struct pmem_walk pmem;		/* the same place, if there is memory */
 };
 
 /**
@@ -144,6 +153,7 @@ struct disk_walk {
 struct disk_image {
 	u32		nr;		/* blocks */
 	const u8	**block;
+	u8		*pmem;		/* memory, or NULL: is not looked at */
 };
 
 void walk_init(struct disk_walk *w, const struct kl_disk *disk,

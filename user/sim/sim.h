@@ -6,7 +6,7 @@
  *   sched.c  tasks, time, events     lock.c  locks, waiting, RCU
  *   mem.c    allocation              disk.c  the disk and its write log
  *   buffer.c buffer heads, folios    crash.c what a power cut leaves
- *   lib.c    messages, xarray
+ *   pmem.c   persistent memory       lib.c    messages, xarray
  */
 #ifndef ZJ_SIM_H
 #define ZJ_SIM_H

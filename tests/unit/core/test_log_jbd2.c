@@ -644,7 +644,7 @@ static void crash_at_every_event(u32 features, bool fua)
 	u32 done[CRASH_TXNS + 1] = { }, begun[CRASH_TXNS + 1] = { };
 	struct sim_rand rand = { 1 };
 	struct disk_walk *walk = malloc(sizeof(*walk));
-	struct disk_image crash;
+	struct disk_image crash = { };
 	u32 acked = 0, started = 0;
 	struct buffer_head *bh;
 	handle_t *h;

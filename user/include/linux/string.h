@@ -16,4 +16,7 @@ static inline void *memchr_inv(const void *p, int c, size_t size)
 	return NULL;
 }
 
+/* Past the CPU's caches to persistent memory; durable after the next pmem_wmb(). */
+void memcpy_flushcache(void *dst, const void *src, size_t n);
+
 #endif
