@@ -24,6 +24,7 @@ int main(int argc, char **argv)
 	ADD(random);
 	ADD(jbd2);
 	ADD(zjrecover);
+	ADD(pmem);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	if (!_cmocka_run_group_tests("unit", all, nr, NULL, NULL))

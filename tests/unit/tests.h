@@ -14,5 +14,6 @@ ZJ_TEST_FILE(damage);
 ZJ_TEST_FILE(random);
 ZJ_TEST_FILE(jbd2);
 ZJ_TEST_FILE(zjrecover);
+ZJ_TEST_FILE(pmem);
 
 #endif /* ZJ_TESTS_H */

@@ -8,7 +8,8 @@
  *   buffer.c  buffer heads, folios             disk.c  a file, its I/O threads
  *   xarray.c  the index of transactions        message.c messages, failures
  *
- * What the simulator has as well is in user/lib/klayer.
+ * What the simulator has as well is in user/lib/klayer; persistent memory is in
+ * user/lib/pmem.c.
  *
  * What one thread tells another goes through C11 atomics with the order that the
  * kernel promises, no more, so that the thread sanitizer sees what is ordered.
