@@ -89,11 +89,11 @@ static void log_event(struct kl_disk *disk, enum disk_what what, u32 block,
 		disk->trace(disk, disk->nr_log - 1);
 }
 
-/* What was stored in memory before it, comes before it in the log. */
+/* What was stored in memory before something got durable, comes before that in the log. */
 static void note(struct kl_disk *disk, enum disk_what what, u32 block,
 		 const u8 *data, u64 request)
 {
-	if (disk->pmem)
+	if (disk->pmem && (what == DISK_FLUSHED || what == DISK_DONE_FUA))
 		pmem_look(disk->pmem);
 	log_event(disk, what, block, data, request);
 }

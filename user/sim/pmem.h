@@ -9,7 +9,7 @@
  * since the CPU may evict a line at any time.  Words do not tear.
  *
  * Plain stores are seen by comparison, whenever their line is written back, at
- * each fence, and at each event of the disk.  So a value that was overwritten
+ * each fence, and before the disk makes something durable.  So a value that was overwritten
  * before anybody looked is not among what a power cut may leave.
  */
 #ifndef ZJ_SIM_PMEM_H
