@@ -9,6 +9,7 @@
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
+#   make bench-nvm       a journal in persistent memory, beside stock's; ARGS="SWEEP=all ..."
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
 #
 # KVER=<release>     kernel to build for; default: the newest installed 6.12
@@ -79,6 +80,12 @@ bench-concurrent:
 bench-aging: deps
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) bench/aging.py $(ARGS)
+
+.PHONY: bench-nvm
+bench-nvm:
+	@tools/deps bench-nvm
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@$(PYTHON) bench/nvm.py $(ARGS)
 
 debug-kernel: deps
 	@tools/deps debug-kernel

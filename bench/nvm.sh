@@ -1,0 +1,182 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Loads on ext4 and zext4 with the journal in different places, in one boot, each of TYPES
+# in turn.  For a guest with /dev/pmem0, as root.  Prints for each run
+#   run CASE TYPE ROUND  OPERATIONS SECONDS  JOURNAL_BYTES COMMITS FULL
+# JOURNAL_BYTES: written to the journal; COMMITS: transactions; FULL: of these, closed for
+# a full TxnInfo; "-": not told.  SECONDS count to the end of a syncfs.
+# TYPE: hdd (ext4, journal on a disk of its own), pmem (ext4, journal on the block device
+# pmem0), block and line (zext4, journal_nvm=/dev/pmem0, nvm_unit=), zext4 (journal in the
+# file system); each may have mount options: line:txninfo_max=4096.
+# CASE: varmail, fileserver, writesync, postmark.
+# Disks take one request at a time, DISK_US each and what DISK_MBPS allows.
+set -u
+. "${0%/*}/device.sh"
+. /lib/zj/pmem.sh
+ROUNDS=5
+CASES="varmail fileserver writesync postmark"
+TYPES="hdd pmem block line"
+DISK_US=3000		# of reads and writes: the paper's Table I
+DISK_MBPS=150
+SIZE_MB=16384		# of the file system's disk; takes memory as it is written
+JOURNAL_MB=128
+WORKERS=4
+MAIL_FILES=9600 MAIL_SIZE=12288 MAIL_LOOPS=200 MAIL_APPEND=4096
+SERVER_FILES=8000 SERVER_SIZE=16384 SERVER_LOOPS=2000 SERVER_APPEND=4096
+SYNC_LOOPS=200 SYNC_APPEND=4096 SYNC_EVERY=32 SYNC_WORKERS=1
+MARK_FILES=5000 MARK_TRANSACTIONS=20000 MARK_SIZE=4096
+settings "$@"
+fs=/tmp/fs
+
+# hdd_on NAME MIB: a disk; sets $name
+hdd_on() {
+	conf=/sys/kernel/config/nullb/$1
+	device_off
+	mkdir "$conf" || die "no configfs for null_blk"
+	put size "$2"; put blocksize 512; put memory_backed 1; put cache_size 0
+	put queue_mode 2; put submit_queues 1; put hw_queue_depth 1
+	put irqmode 2; put completion_nsec $((DISK_US * 1000)); put mbps "$DISK_MBPS"
+	put power 1
+	name=nullb$(cat "$conf/index")
+	[ -b "/dev/$name" ] || name=$1
+	[ -b "/dev/$name" ] || die "null_blk made no device"
+	echo 1 >"/sys/block/$name/queue/rotational" || die "$name does not rotate"
+}
+
+hdds_off() {
+	for conf in /sys/kernel/config/nullb/home /sys/kernel/config/nullb/journal; do
+		device_off
+	done
+}
+
+# make_fs [mke2fs options]: on $home
+make_fs() {
+	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -E lazy_itable_init=1,lazy_journal_init=1,nodiscard \
+		"$@" "/dev/$home" || die mkfs
+}
+
+# A journal for stock on a device of its own; sets $journal
+outside() {
+	journal=$1
+	mkfs.ext4 -q -F -O journal_dev -b 4096 "/dev/$journal" "${JOURNAL_MB}M" || die "journal on $journal"
+	make_fs -J "device=/dev/$journal"
+}
+
+# place TYPE: a new file system, with its journal where TYPE has it; sets $fstype, $options
+place() {
+	hdds_off
+	hdd_on home "$SIZE_MB"
+	home=$name journal='' fstype=zext4 options=noatime,noinit_itable
+	case ${1%%:*} in
+	hdd) hdd_on journal $((JOURNAL_MB + 1)); fstype=ext4; outside "$name" ;;
+	pmem) fstype=ext4; outside pmem0 ;;
+	zext4) make_fs -J size=$JOURNAL_MB ;;
+	block | line)
+		make_fs -J size=$JOURNAL_MB
+		zjctl nvm-format --force /dev/pmem0 "/dev/$home" >/tmp/out 2>&1 ||
+			die "type $1: no journal in NVM: zjctl nvm-format: $(tail -n 2 /tmp/out)"
+		options=$options,journal_nvm=/dev/pmem0,nvm_unit=${1%%:*} ;;
+	*) die "$1 is no type" ;;
+	esac
+	case $1 in
+	*:*) options=$options,${1#*:} ;;
+	esac
+	mount -t $fstype -o "$options" "/dev/$home" $fs ||
+		die "type $1: mount -t $fstype -o $options: $(dmesg | tail -n 3)"
+}
+
+# Of all lanes: the sum of what stands before a word in the statistics; "-": it is not there
+lanes() {
+	cat /proc/fs/zjournal/*/info | awk -v word="$1" '
+		$1 == "lane" { for (i = 3; i < NF; i++) if ($(i + 1) == word) { sum += $i; seen = 1 } }
+		END { print seen ? sum : "-" }'
+}
+
+# Bytes logged to memory: of all lanes, or as "nvm: LINES lines of 64 bytes logged"
+nvm_bytes() {
+	sum=$(lanes nvm_bytes)
+	[ "$sum" != - ] || sum=$(awk '$1 == "nvm:" && $3 == "lines" { print $2 * $5 }' /proc/fs/zjournal/*/info)
+	echo "${sum:--}"
+}
+
+# bytes commits full, until now
+counted() {
+	if [ $fstype = ext4 ]; then
+		awk '{ printf "%d ", $7 * 512 }' "/sys/block/$journal/stat"
+		cat /proc/fs/jbd2/*/info | awk 'NR == 1 { print $1, "-" }'
+		return
+	fi
+	case $options in
+	*journal_nvm*) bytes=$(nvm_bytes) ;;
+	# All blocks that were logged, and what goes with them.
+	*) bytes=$((($(lanes blocks) + $(lanes headers)) * 4096)) ;;
+	esac
+	echo "$bytes $(lanes txns) $(lanes nvm_full)"
+}
+
+uptime() { awk '{ print $1 }' /proc/uptime; }
+
+# Creates and deletes only, half and half; files that it made and deleted.
+postmark_run() {
+	cat >/tmp/mark <<-END
+	set location $fs/load
+	set size $MARK_SIZE $MARK_SIZE
+	set number $MARK_FILES
+	set transactions $MARK_TRANSACTIONS
+	set subdirectories 10
+	set bias read -1
+	set bias create 5
+	set buffering false
+	set report verbose
+	run
+	quit
+	END
+	start=$(uptime)
+	postmark /tmp/mark >/tmp/out 2>&1 || die "postmark: $(tail -n 5 /tmp/out)"
+	sync
+	end=$(uptime)
+	awk -v start="$start" -v end="$end" '
+		$2 == "created" || $2 == "deleted" { n += $1 }
+		END { if (!n) exit 1; print n, end - start }' /tmp/out || die "postmark did nothing: $(cat /tmp/out)"
+}
+
+# load CASE [-p]
+load() {
+	case $1 in
+	varmail) set -- "$@" -w "$WORKERS" -f "$MAIL_FILES" -s "$MAIL_SIZE" -n "$MAIL_LOOPS" -a "$MAIL_APPEND" ;;
+	fileserver) set -- "$@" -w "$WORKERS" -f "$SERVER_FILES" -s "$SERVER_SIZE" -n "$SERVER_LOOPS" \
+		-a "$SERVER_APPEND" ;;
+	writesync) set -- "$@" -w "$SYNC_WORKERS" -n "$SYNC_LOOPS" -a "$SYNC_APPEND" -e "$SYNC_EVERY" ;;
+	postmark) [ "${2:-}" = -p ] || postmark_run; return ;;
+	*) die "$1 is no case" ;;
+	esac
+	nvmload -d $fs/load -t "$@" || die "$1 failed"
+}
+
+# run CASE TYPE ROUND
+run() {
+	place "$2"
+	mkdir $fs/load || die mkdir
+	load "$1" -p
+	sync
+	before=$(counted) || exit
+	got=$(load "$1") || exit
+	after=$(counted) || exit
+	umount $fs || die umount
+	echo "$*" "$got" "$before" "$after" | awk '
+		function less(a, b) { return a == "-" || b == "-" ? "-" : a - b }
+		{ print "run", $1, $2, $3, $4, $5, less($9, $6), less($10, $7), less($11, $8) }'
+}
+
+mkdir -p $fs
+[ -d /sys/kernel/config/nullb ] || mount -t configfs none /sys/kernel/config || die "no configfs"
+[ -b /dev/pmem0 ] || die "no /dev/pmem0"
+for case in $CASES; do
+	for round in $(seq "$ROUNDS"); do
+		for type in $TYPES; do
+			run "$case" "$type" "$round"
+		done
+	done
+done
+hdds_off
