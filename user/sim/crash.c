@@ -164,6 +164,11 @@ void walk_crash(const struct disk_walk *w, struct sim_rand *rand,
 		image->block[p->block] = merge(image->block[p->block], p->data,
 					       fate(rand, mode, chosen, i));
 	}
-	if (w->disk->pmem && image->pmem)
+	if (!w->disk->pmem || !image->pmem)
+		return;
+	if (image->made_by == w)
+		pmem_crash_again(&w->pmem, rand, image->pmem);
+	else
 		pmem_crash(&w->pmem, rand, image->pmem);
+	image->made_by = w;
 }

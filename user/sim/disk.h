@@ -154,6 +154,7 @@ struct disk_image {
 	u32		nr;		/* blocks */
 	const u8	**block;
 	u8		*pmem;		/* memory, or NULL: is not looked at */
+	const struct disk_walk *made_by; /* NULL as well: somebody else has written to pmem */
 };
 
 void walk_init(struct disk_walk *w, const struct kl_disk *disk,

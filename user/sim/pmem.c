@@ -142,7 +142,6 @@ void arch_wb_cache_pmem(void *addr, size_t size)
 	if (!size)
 		return;
 	for (u32 line = at / PMEM_LINE; line <= (at + size - 1) / PMEM_LINE; line++) {
-		look_at_line(pm, line);
 		pm->lines++;
 		note(pm, PMEM_WRITE_BACK, line, ALL_WORDS);
 		kl_point();
@@ -166,10 +165,12 @@ void pmem_walk_init(struct pmem_walk *w, const struct kl_pmem *pm)
 {
 	*w = (struct pmem_walk){ .pm = pm, .durable = malloc(pm->size) };
 	memcpy(w->durable, pm->initial, pm->size);
+	w->changed = calloc(pm->size / PMEM_LINE / 64 + 1, sizeof(*w->changed));
 }
 
 void pmem_walk_free(struct pmem_walk *w)
 {
+	free(w->changed);
 	free(w->durable);
 	free(w->pending);
 }
@@ -180,6 +181,11 @@ static void put(u8 *image, const struct pmem_event *e, u8 words)
 		if (words & 1 << i)
 			memcpy(image + e->line * PMEM_LINE + i * PMEM_WORD, &e->data[i],
 			       PMEM_WORD);
+}
+
+static void note_change(const struct pmem_walk *w, u32 line)
+{
+	w->changed[line / 64] |= 1ULL << line % 64;
 }
 
 /* What @task has written back is durable now, and nothing older comes back over it. */
@@ -196,6 +202,7 @@ static void harden(struct pmem_walk *w, const void *task)
 			continue;
 		}
 		put(w->durable, p.event, p.words);
+		note_change(w, p.event->line);
 		for (u32 k = 0; k < kept; k++) {
 			if (w->pending[k].event->line == p.event->line)
 				w->pending[k].words &= ~p.words;
@@ -241,15 +248,39 @@ static u8 fate(struct sim_rand *rand, u32 mode, u32 chosen, u32 i)
 	}
 }
 
-void pmem_crash(const struct pmem_walk *w, struct sim_rand *rand, u8 *image)
+static void crash(const struct pmem_walk *w, struct sim_rand *rand, u8 *image)
 {
 	u32 mode = sim_below(rand, 7);
 	u32 chosen = sim_below(rand, w->nr ? w->nr : 1);
 
+	for (u32 i = 0; i < w->nr; i++) {
+		u8 words = w->pending[i].words & fate(rand, mode, chosen, i);
+
+		if (!words)
+			continue;
+		put(image, w->pending[i].event, words);
+		note_change(w, w->pending[i].event->line);
+	}
+}
+
+void pmem_crash(const struct pmem_walk *w, struct sim_rand *rand, u8 *image)
+{
 	memcpy(image, w->durable, w->pm->size);
-	for (u32 i = 0; i < w->nr; i++)
-		put(image, w->pending[i].event,
-		    w->pending[i].words & fate(rand, mode, chosen, i));
+	memset(w->changed, 0, (w->pm->size / PMEM_LINE / 64 + 1) * sizeof(*w->changed));
+	crash(w, rand, image);
+}
+
+void pmem_crash_again(const struct pmem_walk *w, struct sim_rand *rand, u8 *image)
+{
+	for (u32 i = 0; i <= w->pm->size / PMEM_LINE / 64; i++) {
+		for (u64 lines = w->changed[i]; lines; lines &= lines - 1) {
+			u32 at = (64 * i + __builtin_ctzll(lines)) * PMEM_LINE;
+
+			memcpy(image + at, w->durable + at, PMEM_LINE);
+		}
+		w->changed[i] = 0;
+	}
+	crash(w, rand, image);
 }
 
 u32 pmem_choose(const struct pmem_walk *w, u64 there, u8 *image)

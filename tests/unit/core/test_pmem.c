@@ -181,6 +181,7 @@ static void every_missing_step_is_seen(void)
 		{ NO_TAIL_BACK, "a promised record is lost" },
 		{ NO_TAIL_FENCE, "a promised record is lost" },
 		{ TAIL_FIRST, "a record is damaged" },
+		{ TAIL_FIRST | NO_TAIL_BACK, "a record is damaged" },
 		{ PLAIN_DATA, "a record is damaged" },
 		{ PART_OF_DATA, "a record is damaged" },
 		{ FOREIGN_FENCE, "a record is damaged" },
@@ -193,6 +194,37 @@ static void every_missing_step_is_seen(void)
 		assert_string_equal(wrong, cases[i].wrong);
 		assert_non_null(found_by_chance(cases[i].leave_out));
 	}
+}
+
+/* The faster way to the next image makes the same one. */
+static void crash_again_is_the_same(void)
+{
+	u8 image[MEMORY], next[MEMORY];
+	struct sim_rand rand = { 3 }, same;
+	struct pmem_walk w;
+
+	write_log(NO_TAIL_FENCE);
+	pmem_walk_init(&w, pm);
+	pmem_crash(&w, &rand, next);
+	while (w.at < pm->nr_log) {
+		pmem_walk_step(&w);
+		for (u32 i = 0; i < 20; i++) {
+			same = rand;
+			pmem_crash_again(&w, &rand, next);
+			memcpy(image, next, MEMORY);
+			pmem_crash(&w, &same, next);
+			assert_memory_equal(image, next, MEMORY);
+		}
+		for (u32 i = 0; i < 20; i++)
+			pmem_crash_again(&w, &rand, next);
+		same = rand;
+		pmem_crash_again(&w, &rand, next);
+		pmem_crash(&w, &same, image);
+		assert_memory_equal(image, next, MEMORY);
+		memcpy(next, image, MEMORY);
+	}
+	pmem_walk_free(&w);
+	pmem_free(pm);
 }
 
 /* ---- single rules ---- */
@@ -275,6 +307,27 @@ static void lines_are_written_back(void)
 	assert_true(possible(8, 0));
 	assert_false(possible(16, 0));
 	assert_true(possible(17, 0));
+	pmem_free(pm);
+}
+
+/* All lines that the bytes are in, all words of a copy, the last one in part. */
+static void what_is_asked_for_is_written_back(void)
+{
+	u64 data = ~0ULL;
+
+	pm = pmem_new(MEMORY, NULL);
+	*word(7) = 7;
+	*word(8) = 8;
+	arch_wb_cache_pmem((u8 *)word(8) - 1, 2);
+	*word(20) = 20;
+	memcpy_flushcache((u8 *)word(17) - 2, &data, 4);
+	pmem_wmb();
+	assert_true(possible(20, 20) && possible(20, 0));
+	assert_false(possible(7, 0));
+	assert_false(possible(8, 0));
+	assert_false(possible(16, 0));
+	assert_false(possible(17, 0));
+	assert_true(possible(17, 0xffff));
 	pmem_free(pm);
 }
 
@@ -405,9 +458,11 @@ static void disk_and_memory_are_cut_together(void)
 CORE_TESTS(pmem,
 	CORE_TEST(right_protocol_loses_nothing),
 	CORE_TEST(every_missing_step_is_seen),
+	CORE_TEST(crash_again_is_the_same),
 	CORE_TEST(plain_store_may_be_durable_or_not),
 	CORE_TEST(later_store_is_not_written_back),
 	CORE_TEST(lines_are_written_back),
+	CORE_TEST(what_is_asked_for_is_written_back),
 	CORE_TEST(older_store_does_not_come_back),
 	CORE_TEST(words_are_whole),
 	CORE_TEST(image_goes_on),
