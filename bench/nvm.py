@@ -154,7 +154,7 @@ def measure(settings, cases, guest_settings):
     pmem = [vm.Pmem(f"{settings['PMEM_MB']}M")]
     with vm.VM(cpus=int(settings["CPUS"]), memory=settings["MEMORY"], programs=programs, pmem=pmem) as guest:
         result = run_script(guest, "nvm.sh", guest_settings)
-    failure = "" if result else "\n".join(line for line in result.out.splitlines() if not line.startswith("run "))
+    failure = "" if result else "\n".join(line for line in result.out.splitlines() if not line.startswith("run ")).strip()
     return parse(result.out), failure
 
 
