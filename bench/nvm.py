@@ -119,6 +119,12 @@ def sweep_table(results, sizes):
             print(f"{case:12}{'the paper':>12}{'':9}{p['speed']:8.2f}{'':14}{'':9}{cell(p.get('fewer_commits'), '.1f', 9)}")
 
 
+def share(figures):
+    """A bar's label: commits, and how many of them a full TxnInfo has caused."""
+    commits, full = figures["commits"] or 0, figures["full"]
+    return f"{commits:.0f}" if full is None or not commits else f"{commits:.0f}\n{100 * full / commits:.0f}%"
+
+
 def plot(results, path):
     """The paper's figures 13 and 14: a column for each load, throughput above, commits below."""
     import matplotlib
@@ -136,11 +142,10 @@ def plot(results, path):
             ax.set_ylabel(label)
             ax.set_ylim(0, 1.15 * max(*values, 1))
             ax.tick_params(axis="x", rotation=60)
-            if row and all(by_size[size]["full"] is not None for size in sizes):
-                ax.bar_label(bars, [f"{100 * by_size[s]['full'] / (by_size[s]['commits'] or 1):.0f}%" for s in sizes],
-                             fontsize=7)
+            if row:
+                ax.bar_label(bars, [share(by_size[size]) for size in sizes], fontsize=7)
         axes[1][n].set_xlabel("txninfo_max, bytes")
-    figure.suptitle("Size of a TxnInfo: throughput, and commits (of these, closed by a full TxnInfo)")
+    figure.suptitle("Size of a TxnInfo: throughput, and commits (of these, closed by a full TxnInfo, if told)")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
     print(f"plot in {path.relative_to(ROOT)}")
@@ -172,7 +177,7 @@ def columns(runs):
     return results
 
 
-def by_size(runs):
+def runs_by_size(runs):
     return {case: {int(t.rpartition("=")[2]): summary(r) for t, r in types.items()} for case, types in runs.items()}
 
 
@@ -190,7 +195,7 @@ def main():
     cases = settings.get("CASES", " ".join(CASES)).split()
     runs, failure = measure(own, cases, settings)
     if sizes:
-        results = by_size(runs)
+        results = runs_by_size(runs)
         sweep_table(results, sizes)
         if results:
             plot(results, vm.BUILD / "results" / "nvm-txninfo.png")

@@ -39,10 +39,15 @@ def test_tables(capsys):
     assert "the paper, at best" in out and "does not tell what was logged to memory" in out
     lines = "".join(f"run varmail line:txninfo_max={size} 1 1000 {100 / n:.1f} 100 {100 // n} -\n"
                     for n, size in enumerate(nvm.sizes_of("256 8192"), 1))
-    results = nvm.by_size(nvm.parse(lines))
+    results = nvm.runs_by_size(nvm.parse(lines))
     nvm.sweep_table(results, [256, 8192])
     assert results["varmail"][8192]["fewer_commits"] == 50 and results["varmail"][8192]["speed"] == 2
     assert nvm.sizes_of("all")[-1] == 131072 and nvm.sizes_of("") == []
+
+
+def test_labels():
+    assert nvm.share({"commits": 20.0, "full": 5.0}) == "20\n25%"
+    assert nvm.share({"commits": 20.0, "full": None}) == "20" and nvm.share({"commits": None, "full": None}) == "0"
 
 
 def test_a_missing_case_is_told(monkeypatch):
