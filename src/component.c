@@ -458,17 +458,23 @@ static bool may_put_off(struct zj_journal *zj, const struct zj_component *comp)
 	       !(comp->wanted && time_after_eq(jiffies, comp->wanted_by));
 }
 
-/* Whatever happens, the lanes' timers lock it in time. */
+/*
+ * Whatever happens, the lanes' timers lock it in time. Members may have come since it
+ * was put off first: no lane's thread is to ask for an expired one all the while.
+ */
 static void put_off(struct zj_component *comp)
 {
+	bool first = !comp->wanted;
 	struct zj_txn *txn;
 
-	if (comp->wanted)
-		return;
+	if (first)
+		comp->wanted_by = jiffies + ZJ_PUT_OFF;
 	comp->wanted = true;
-	comp->wanted_by = jiffies + ZJ_PUT_OFF;
 	list_for_each_entry(txn, &comp->members, comp_link) {
-		zj_count(&txn->lane->stats.put_off, 1);
+		if (first)
+			zj_count(&txn->lane->stats.put_off, 1);
+		if (txn->expires == comp->wanted_by)
+			continue;
 		WRITE_ONCE(txn->expires, comp->wanted_by);
 		mod_timer(&txn->lane->timer, txn->expires);
 	}
