@@ -21,7 +21,7 @@
 struct kl_lock;
 
 #ifndef SIM_MAX_TASKS
-#define SIM_MAX_TASKS	192
+#define SIM_MAX_TASKS	320
 #endif
 #define SIM_MAX_HELD	16
 #define SIM_SLOW	32	/* how much slower a slow task is */
