@@ -9,6 +9,7 @@
 #include <linux/xxhash.h>
 #include <asm/byteorder.h>
 #include "codec.h"
+#include "codec_nvm.h"
 
 #define ZJ_MIN_BLOCK_SIZE	1024
 #define ZJ_MAX_BLOCK_SIZE	65536
@@ -380,7 +381,10 @@ const char *zj_check_jbd2_super(const struct zj_jbd2_super *sb, u32 block_size,
 
 void zj_clean_jbd2_super(struct zj_jbd2_super *sb)
 {
-	sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+	if (zj_is_nvm_log(sb))
+		memset(zj_nvm_mark_of(sb), 0, sizeof(struct zj_nvm_mark));
+	sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES |
+					       ZJ_JBD2_INCOMPAT_NVM);
 	sb->s_start = 0;
 	sb->s_head = 0;
 	/* It only grows: no leftover of a stock log is the next transaction. */

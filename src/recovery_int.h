@@ -7,7 +7,8 @@
  *   graph.c     groups chunks to components, finds the valid ones
  *   replay.c    picks the newest image of every block, then writes
  *
- * recovery_jbd2.c does the first three for a log in stock's format.
+ * recovery_jbd2.c does the first three for a log in stock's format; recovery_nvm.c
+ * the first two, and the writing, for a log in memory, whose images are parts of blocks.
  *
  * Only the second half of replay.c writes.
  */
@@ -56,10 +57,11 @@ struct zj_rec_chunk {
  */
 struct zj_rec_image {
 	u64	block;		/* home block */
+	u64	lines;		/* NVM: which lines of the block; else 0 */
 	u64	stamp;		/* of its component */
 	u64	revoked;	/* highest stamp of a valid revoke of @block */
 	void	*kept;		/* the host's copy, NULL: read it again */
-	u32	log_block;	/* journal block of the image */
+	u32	log_block;	/* journal block of the image; NVM: its first line */
 	u32	csum;		/* of the image as logged */
 	u32	order;		/* JBD2: a later one of the same stamp replaces it */
 	u16	flags;		/* ZJ_TAG_* */
@@ -90,6 +92,7 @@ struct zj_recovery {
 	u64		home_blocks;	/* home blocks are below this */
 	u64		trim_stamp;	/* S */
 	u32		seed;		/* of the checksums of this generation */
+	u64		whole;		/* zj_rec_image.lines of a whole block; 0 but on NVM */
 	void		*buf;		/* one segment */
 	struct zj_vec	chunks;		/* struct zj_rec_chunk */
 	struct zj_vec	images;		/* struct zj_rec_image */
@@ -131,6 +134,7 @@ int zj_scan(struct zj_recovery *r);
 int zj_graph(struct zj_recovery *r);
 int zj_choose(struct zj_recovery *r);
 int zj_write_home(struct zj_recovery *r);
+int zj_write_failed(struct zj_recovery *r, int err, const char *what, u64 block);
 int zj_replay(struct zj_recovery *r);
 
 #endif /* ZJ_RECOVERY_INT_H */

@@ -102,17 +102,36 @@ static void zj_apply_revokes(struct zj_recovery *r)
 	}
 }
 
-/* Leave one image per block to be written: the newest, unless revoked. */
+/*
+ * The first image of a block that counts: all that is older than the newest whole
+ * one does not. @first to @last are the block's images.
+ */
+static u32 zj_first_needed(const struct zj_recovery *r, u32 first, u32 last)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 i = last;
+
+	while (i > first && image[i].lines != r->whole &&
+	       image[i - 1].stamp > image[last].revoked)
+		i--;
+	return i;
+}
+
+/*
+ * Leave for each block what is to be written: the newest image, unless revoked;
+ * if that is a part of the block, what it is built on as well.
+ */
 static int zj_keep_newest(struct zj_recovery *r)
 {
 	struct zj_rec_image *image = r->images.items;
-	u32 i, first = 0, kept = 0;
+	u32 i, first = 0, from, kept = 0;
 
 	for (i = 0; i < r->images.nr; i++) {
 		const struct zj_rec_image *newest = &image[i];
 
 		if (i + 1 < r->images.nr && image[i + 1].block == image[i].block)
 			continue;
+		from = zj_first_needed(r, first, i);
 		for (; first <= i; first++) {
 			if (image[first].stamp <= newest->revoked)
 				r->stats->revoked++;
@@ -121,11 +140,16 @@ static int zj_keep_newest(struct zj_recovery *r)
 						  image[first].block,
 						  image[first].log_block);
 		}
-		if (newest->stamp > newest->revoked)
-			image[kept++] = *newest;
+		if (newest->stamp <= newest->revoked)
+			continue;
+		if (newest->revoked && image[from].lines != r->whole)
+			return zj_corrupt(r, "stamp %llu: a part of block %llu, which was revoked before",
+					  image[from].stamp, image[from].block);
+		r->stats->replayed++;
+		while (from <= i)
+			image[kept++] = image[from++];
 	}
 	r->images.nr = kept;
-	r->stats->replayed = kept;
 	return 0;
 }
 
@@ -164,8 +188,8 @@ int zj_choose(struct zj_recovery *r)
 }
 
 /* A write failed: what is home already is valid, so starting over is safe. */
-static int zj_write_failed(struct zj_recovery *r, int err, const char *what,
-			   u64 block)
+int zj_write_failed(struct zj_recovery *r, int err, const char *what,
+		    u64 block)
 {
 	r->ops->msg(r->ctx, 0,
 		    "error %d writing %s (block %llu); the log is kept: check the device, then mount or recover again",

@@ -21,6 +21,7 @@
  *	write and flush, when this returns)
  * @write_home: write one block of the file system; need not be durable
  * @flush_home: everything written by @write_home is durable on return
+ * @read_home: read one block of the file system; for logs in memory only
  * @keep: copy an image of one block that replay may want; the copy is the
  *	recovery's to change until zj_recover() returns.  NULL where there is no
  *	room: that image is read again.  NULL for a host that keeps none
@@ -35,6 +36,7 @@ struct zj_io_ops {
 	int (*write_log)(void *ctx, u32 block, const void *buf);
 	int (*write_home)(void *ctx, u64 block, const void *buf);
 	int (*flush_home)(void *ctx);
+	int (*read_home)(void *ctx, u64 block, void *buf);
 	void *(*keep)(void *ctx, const void *image);
 	__printf(3, 4)
 	void (*msg)(void *ctx, int level, const char *fmt, ...);
@@ -120,5 +122,38 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 		    const struct zj_jbd2_super *sb, u32 journal_blocks,
 		    u64 fs_blocks, bool dry_run,
 		    struct zj_recovery_stats *stats, u32 *sequence);
+
+/**
+ * struct zj_nvm_area - memory that holds a log
+ */
+struct zj_nvm_area {
+	const void *base;	/* all of it, mapped */
+	u64	size;		/* bytes, as its super block says */
+	u64	generation;	/* of the log, as block 0 says */
+};
+
+/**
+ * zj_recover_nvm() - the same for a log in byte-addressable memory
+ * @ops: the host's I/O; read_home is needed, read_log and write_log are not
+ * @ctx: passed through to @ops
+ * @area: the memory, its super block checked against block 0
+ * @block_size: bytes; the log must say the same
+ * @journal_blocks: length of the journal, whose blocks are never replayed
+ * @fs_blocks: blocks that the device has room for
+ * @dry_run: check and count only, write nothing
+ * @stats: filled in, also on error as far as known
+ *
+ * Call only if block 0 carries ZJ_JBD2_INCOMPAT_NVM. Nothing is written before
+ * everything is read and checked, and nothing to the memory at all: on success all
+ * is home, durably, and a new block 0 empties the log. Restartable.
+ *
+ * Context: process context, sleeps.
+ * Return: 0; -EUCLEAN with a message naming the damage; -ENOMEM; or the error of a
+ * failed operation.
+ */
+int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
+		   const struct zj_nvm_area *area, u32 block_size,
+		   u32 journal_blocks, u64 fs_blocks, bool dry_run,
+		   struct zj_recovery_stats *stats);
 
 #endif /* ZJOURNAL_RECOVERY_H */

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Compare the tables of docs/format.md with include/zjournal/format.h."""
+"""Compare the tables of docs/format.md with include/zjournal/format.h and nvm_format.h."""
 import pathlib
 import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-SIZES = {"u8": 1, "le16": 2, "le32": 4, "be32": 4, "le64": 8}
+SIZES = {"u8": 1, "le16": 2, "le32": 4, "be32": 4, "le64": 8, "be64": 8}
 
 
 def header_structs(text):
@@ -40,7 +40,8 @@ def doc_structs(text):
 
 
 def main():
-    header = (TOP / "include/zjournal/format.h").read_text()
+    header = "".join((TOP / "include/zjournal" / name).read_text()
+                     for name in ("format.h", "nvm_format.h"))
     doc = (TOP / "docs/format.md").read_text()
     want, have = header_structs(header), doc_structs(doc)
     wrong = [f"struct {n}: header {want.get(n)}, page {have.get(n)}"

@@ -16,6 +16,7 @@
 #define be16_to_cpu	__be16_to_cpu
 #define cpu_to_be64	__cpu_to_be64
 #define be64_to_cpu	__be64_to_cpu
+#define le64_to_cpup	__le64_to_cpup
 
 static inline void be32_add_cpu(__be32 *p, __u32 n)
 {

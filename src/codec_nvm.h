@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Encode and decode what nvm_format.h lays out.  Pure functions, but for what
+ * they read of the memory; used by the log writer and by recovery.
+ */
+#ifndef ZJ_CODEC_NVM_H
+#define ZJ_CODEC_NVM_H
+
+#include <linux/bitops.h>
+#include <linux/types.h>
+#include <asm/byteorder.h>
+#include <zjournal/nvm_format.h>
+#include <zjournal/recovery.h>
+
+/**
+ * struct zj_nvm_chunk - a TxnInfo, decoded (entries stay where they are)
+ */
+struct zj_nvm_chunk {
+	u64	stamp;		/* of the component */
+	u64	prev_stamp;	/* of the lane's chunk before; 0: none */
+	u32	prev;		/* line behind that */
+	u32	start;		/* first line of the chunk */
+	u32	end;		/* line behind it */
+	u32	tid;		/* of the transaction */
+	u32	lane;		/* its lane */
+	u32	nr_members;	/* members of the component */
+	u32	chunk_index;	/* of this member, from 0 on */
+	bool	last;		/* of this member */
+	u32	nr_deps;	/* dependency stamps in this chunk */
+	u32	nr_revokes;	/* revokes in this chunk */
+	u32	count;		/* records in this chunk */
+	u32	data_lines;	/* lines of these */
+	u64	data_hash;	/* of these lines */
+	u64	commit_sec;	/* wall clock */
+};
+
+static inline u32 zj_nvm_info_bytes(u32 nr_deps, u32 nr_revokes, u32 count)
+{
+	u32 bytes = 8 * nr_deps + 8 * nr_revokes +
+		    sizeof(struct zj_nvm_record) * count +
+		    sizeof(struct zj_txninfo);
+
+	return (bytes + ZJ_NVM_LINE - 1) & ~(ZJ_NVM_LINE - 1U);
+}
+
+static inline __le64 *zj_nvm_revokes(void *info, u32 nr_deps)
+{
+	return (__le64 *)info + nr_deps;
+}
+
+static inline struct zj_nvm_record *zj_nvm_records(void *info, u32 nr_deps,
+						   u32 nr_revokes)
+{
+	return (void *)(zj_nvm_revokes(info, nr_deps) + nr_revokes);
+}
+
+/* Bytes that one bit of a record stands for: a line, or a 64th of the block. */
+static inline u32 zj_nvm_unit(u32 block_size)
+{
+	return block_size > 64 * ZJ_NVM_LINE ? block_size / 64 : ZJ_NVM_LINE;
+}
+
+/* The bits of a whole block. */
+static inline u64 zj_nvm_all(u32 block_size)
+{
+	return ~0ULL >> (64 - block_size / zj_nvm_unit(block_size));
+}
+
+/**
+ * zj_nvm_run() - take the first run of neighbours out of a set of lines
+ * @lines: the set; without the run afterwards
+ * @first: its first bit
+ *
+ * Return: length of the run, 0 if the set is empty.
+ */
+static inline u32 zj_nvm_run(u64 *lines, u32 *first)
+{
+	u64 rest;
+	u32 nr;
+
+	if (!*lines)
+		return 0;
+	*first = __ffs64(*lines);
+	rest = ~(*lines >> *first);
+	nr = rest ? __ffs64(rest) : 64;
+	*lines &= nr == 64 ? 0 : ~(((1ULL << nr) - 1) << *first);
+	return nr;
+}
+
+/* Which lines of two images differ. */
+u64 zj_nvm_diff(const void *old, const void *new, u32 block_size);
+/* The hash goes on from @hash, the log seed at first, with one run of lines. */
+u64 zj_nvm_hash(u64 hash, const void *run, u32 len);
+/* The same for a whole record as it lies in the log. */
+u64 zj_nvm_hash_record(u64 hash, const void *data, u64 lines, u32 unit);
+/* Put a record's lines in their places in the block. */
+void zj_nvm_apply(void *block, const void *data, u64 lines, u32 unit);
+
+void zj_encode_nvm_super(const u8 *uuid, const u8 *fs_uuid, u64 size,
+			 struct zj_nvm_super *sb);
+/* NULL if good for a device of @size bytes, else a text that goes on after "it". */
+const char *zj_check_nvm_super(const struct zj_nvm_super *sb, u64 size);
+
+/* The geometry, in lines; the number of lanes that fit, at most @wanted; 0: none. */
+u32 zj_nvm_fit(struct zj_log_geometry *geo, u64 size, u32 block_size,
+	       u32 info_max, u32 wanted);
+/* Lines that a transaction of @n images and revoke blocks takes at worst. */
+u32 zj_nvm_txn_lines(const struct zj_log_geometry *geo, u32 info_max, u32 n);
+void zj_encode_nvm_head(const struct zj_log_geometry *geo,
+			struct zj_nvm_head *head);
+/* NULL if good, else a text that names what is wrong. */
+const char *zj_decode_nvm_head(const struct zj_nvm_head *head, u64 size,
+			       struct zj_log_geometry *geo);
+
+/* Of block 0: which memory the log is in. */
+static inline struct zj_nvm_mark *zj_nvm_mark_of(struct zj_jbd2_super *sb)
+{
+	return (struct zj_nvm_mark *)(sb->s_padding + ZJ_NVM_MARK_AT);
+}
+
+static inline bool zj_is_nvm_log(const struct zj_jbd2_super *sb)
+{
+	return sb->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_NVM);
+}
+
+void zj_set_nvm_mark(struct zj_jbd2_super *sb, const u8 *uuid, u64 generation);
+
+static inline u64 zj_nvm_tail(u32 end, u64 stamp)
+{
+	return (stamp << ZJ_NVM_TAIL_STAMP) | end;
+}
+
+/* Is what a tail names not above S?  The live stamps span less than 2^31. */
+static inline bool zj_nvm_tail_dead(u64 tail, u64 trim_stamp)
+{
+	return !tail ||
+	       (s32)((u32)(tail >> ZJ_NVM_TAIL_STAMP) - (u32)trim_stamp) <= 0;
+}
+
+/* Fill in the end of a TxnInfo; its entries are in it, the rest of it is zero. */
+void zj_seal_txninfo(const struct zj_log_geometry *geo, u32 seed,
+		     const struct zj_nvm_chunk *chunk, void *info);
+/*
+ * The chunk that ends before line @end of the memory at @area: NULL if good, else
+ * a text that names what is wrong.
+ */
+const char *zj_read_txninfo(const struct zj_log_geometry *geo, u32 seed,
+			    const void *area, u32 end,
+			    struct zj_nvm_chunk *chunk);
+
+#endif /* ZJ_CODEC_NVM_H */

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recovery of a log in memory: every lane is read backwards, from its tail over
+ * the TxnInfos down to S. What was found is judged and chosen as in other logs
+ * (graph.c, replay.c); but an image may be a part of a block, and is put over
+ * older ones, or over what is home.
+ *
+ * A tail is stored when all that it shows is durable: what is damaged below it is
+ * not the end of the log, but refused.
+ */
+#include <linux/bitops.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <asm/byteorder.h>
+#include "codec_nvm.h"
+#include "recovery_int.h"
+
+/**
+ * struct zj_nvm_scan - one lane's way back; on a stack
+ */
+struct zj_nvm_scan {
+	struct zj_recovery *r;
+	const struct zj_nvm_area *area;
+	struct zj_nvm_chunk chunk;	/* that the scan is at */
+	u32	end;			/* line behind it */
+	u32	lane;
+	u64	stamp;			/* that it must have */
+	u32	nr_chunks;		/* of its member */
+	u32	index;			/* that it must have; of a last one: any */
+	bool	inside;			/* of a member: not its last chunk */
+	u64	lines;			/* of the log, in all lanes up to here */
+};
+
+#define corrupt_at(s, fmt, ...)						\
+	zj_corrupt((s)->r, "lane %u, chunk before line %u: " fmt,	\
+		   (s)->lane, (s)->end, ##__VA_ARGS__)
+
+static void *line_at(const struct zj_nvm_scan *s, u32 line)
+{
+	return (void *)s->area->base + (u64)line * ZJ_NVM_LINE;
+}
+
+static void *info_of(const struct zj_nvm_scan *s)
+{
+	return line_at(s, s->chunk.start + s->chunk.data_lines);
+}
+
+/* ---- checks ---- */
+
+static int check_order(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+
+	if (c->lane != s->lane)
+		return corrupt_at(s, "it is of lane %u", c->lane);
+	if (c->stamp != s->stamp)
+		return corrupt_at(s, "stamp %llu where %llu was expected",
+				  c->stamp, s->stamp);
+	if (c->last == s->inside || (s->inside && c->chunk_index != s->index))
+		return corrupt_at(s, "it is out of order in its transaction");
+	/* More chunks than there are lines would be read again and again. */
+	s->lines += c->end - c->start;
+	if (s->lines > s->r->geo.total_blocks)
+		return corrupt_at(s, "the chunks overlap");
+	return 0;
+}
+
+static int check_records(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+	const struct zj_nvm_record *rec = zj_nvm_records(info_of(s), c->nr_deps,
+							 c->nr_revokes);
+	u32 unit = zj_nvm_unit(s->r->geo.block_size), i;
+	const void *data = line_at(s, c->start);
+	u64 hash = s->r->seed, left = c->data_lines, lines, size;
+
+	for (i = 0; i < c->count; i++, rec++) {
+		lines = le64_to_cpu(rec->lines);
+		size = hweight64(lines) * (unit / ZJ_NVM_LINE);
+		if (le64_to_cpu(rec->block) >= s->r->home_blocks)
+			return corrupt_at(s, "record of block %llu, the device has %llu",
+					  le64_to_cpu(rec->block),
+					  s->r->home_blocks);
+		if (!lines || (lines & ~s->r->whole) || size > left)
+			return corrupt_at(s, "record of block %llu with impossible lines %#llx",
+					  le64_to_cpu(rec->block), lines);
+		hash = zj_nvm_hash_record(hash, data, lines, unit);
+		data += size * ZJ_NVM_LINE;
+		left -= size;
+	}
+	if (left || hash != c->data_hash)
+		return corrupt_at(s, "the records are not those of their TxnInfo");
+	return 0;
+}
+
+static int check_entries(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+	const __le64 *dep = info_of(s);
+	const __le64 *revoke = zj_nvm_revokes(info_of(s), c->nr_deps);
+	u32 i;
+
+	for (i = 0; i < c->nr_deps; i++)
+		if (le64_to_cpu(dep[i]) >= c->stamp)
+			return corrupt_at(s, "stamp %llu depends on %llu, which is not older",
+					  c->stamp, le64_to_cpu(dep[i]));
+	for (i = 0; i < c->nr_revokes; i++)
+		if (le64_to_cpu(revoke[i]) >= s->r->home_blocks)
+			return corrupt_at(s, "revoke of block %llu, the device has %llu",
+					  le64_to_cpu(revoke[i]),
+					  s->r->home_blocks);
+	return check_records(s);
+}
+
+/* ---- keeping ---- */
+
+static int keep_entries(struct zj_nvm_scan *s)
+{
+	const __le64 *from = info_of(s);
+	u32 i;
+
+	/* Dependencies and revokes lie side by side. */
+	for (i = 0; i < s->chunk.nr_deps + s->chunk.nr_revokes; i++) {
+		u64 *entry = zj_vec_add(&s->r->entries);
+
+		if (!entry)
+			return zj_no_memory(s->r);
+		*entry = le64_to_cpu(from[i]);
+	}
+	return 0;
+}
+
+static int keep_records(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+	const struct zj_nvm_record *rec = zj_nvm_records(info_of(s), c->nr_deps,
+							 c->nr_revokes);
+	u32 unit = zj_nvm_unit(s->r->geo.block_size), at = c->start, i;
+
+	for (i = 0; i < c->count; i++, rec++) {
+		struct zj_rec_image *image = zj_vec_add(&s->r->images);
+
+		if (!image)
+			return zj_no_memory(s->r);
+		*image = (struct zj_rec_image) {
+			.block = le64_to_cpu(rec->block),
+			.lines = le64_to_cpu(rec->lines),
+			.stamp = c->stamp,
+			.log_block = at,
+		};
+		at += hweight64(image->lines) * (unit / ZJ_NVM_LINE);
+	}
+	return 0;
+}
+
+static int keep_chunk(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+	struct zj_rec_chunk *kept = zj_vec_add(&s->r->chunks);
+	int err;
+
+	if (!kept)
+		return zj_no_memory(s->r);
+	*kept = (struct zj_rec_chunk) {
+		.stamp = c->stamp,
+		.lane = c->lane,
+		.tid = c->tid,
+		.nr_members = c->nr_members,
+		.chunk_index = c->chunk_index,
+		.nr_chunks = s->nr_chunks,
+		.log_block = c->start,
+		.first_dep = s->r->entries.nr,
+		.nr_deps = c->nr_deps,
+		.first_revoke = s->r->entries.nr + c->nr_deps,
+		.nr_revokes = c->nr_revokes,
+		.first_image = s->r->images.nr,
+		.nr_images = c->count,
+	};
+	s->r->stats->chunks++;
+	err = keep_entries(s);
+	return err ?: keep_records(s);
+}
+
+/* ---- the way back ---- */
+
+/* Returns 1 for another chunk, 0 at the end, or an error. */
+static int scan_chunk(struct zj_nvm_scan *s)
+{
+	struct zj_nvm_chunk *c = &s->chunk;
+	const char *wrong = zj_read_txninfo(&s->r->geo, s->r->seed,
+					    s->area->base, s->end, c);
+	int err;
+
+	if (wrong)
+		return corrupt_at(s, "there is %s", wrong);
+	err = check_order(s);
+	if (err)
+		return err;
+	if (c->last)
+		s->nr_chunks = c->chunk_index + 1;
+	err = check_entries(s) ?: keep_chunk(s);
+	if (err)
+		return err;
+	s->inside = c->chunk_index;
+	if (s->inside && c->prev_stamp != c->stamp)
+		return corrupt_at(s, "the transaction's beginning is missing");
+	if (!s->inside && c->prev_stamp == c->stamp)
+		return corrupt_at(s, "two transactions of stamp %llu", c->stamp);
+	if (c->prev_stamp <= s->r->trim_stamp)
+		return 0;
+	s->index = c->chunk_index - 1;
+	s->stamp = c->prev_stamp;
+	s->end = c->prev;
+	cond_resched();
+	return 1;
+}
+
+static int scan_lane(struct zj_nvm_scan *s, u64 tail)
+{
+	struct zj_nvm_chunk *c = &s->chunk;
+	const char *wrong;
+	int more;
+
+	if (zj_nvm_tail_dead(tail, s->r->trim_stamp))
+		return 0;
+	s->end = (u32)tail;
+	s->inside = false;
+	/* The tail has half of the stamp; the chunk's own one must agree. */
+	wrong = zj_read_txninfo(&s->r->geo, s->r->seed, s->area->base, s->end, c);
+	if (wrong)
+		return corrupt_at(s, "there is %s", wrong);
+	s->stamp = c->stamp;
+	if (zj_nvm_tail(s->end, s->stamp) != tail ||
+	    s->stamp <= s->r->trim_stamp)
+		return corrupt_at(s, "stamp %llu is not that of the lane's tail",
+				  s->stamp);
+	do {
+		more = scan_chunk(s);
+	} while (more > 0);
+	return more;
+}
+
+static int scan_all(struct zj_recovery *r, const struct zj_nvm_area *area)
+{
+	struct zj_nvm_scan s = { .r = r, .area = area };
+	int err = 0;
+
+	for (s.lane = 0; s.lane < r->geo.nr_lanes && !err; s.lane++)
+		err = scan_lane(&s, le64_to_cpup(area->base + ZJ_NVM_TAILS_AT +
+						 s.lane * ZJ_NVM_LINE));
+	return err;
+}
+
+static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
+		    u32 block_size)
+{
+	const char *wrong = zj_decode_nvm_head(area->base + ZJ_NVM_HEAD_AT,
+					       area->size, &r->geo);
+
+	if (wrong)
+		return zj_corrupt(r, "its head in memory: %s", wrong);
+	if (r->geo.generation != area->generation)
+		return zj_corrupt(r, "the memory holds generation %llu of it, block 0 asks for %llu",
+				  r->geo.generation, area->generation);
+	if (r->geo.block_size != block_size)
+		return zj_corrupt(r, "its block size is %u, the file system's %u",
+				  r->geo.block_size, block_size);
+	r->whole = zj_nvm_all(block_size);
+	r->seed = zj_seed(r->geo.uuid, r->geo.generation);
+	r->trim_stamp = le64_to_cpup(area->base + ZJ_NVM_TRIM_AT);
+	r->stats->trim_stamp = r->trim_stamp;
+	r->buf = kvmalloc(block_size, GFP_KERNEL);
+	return r->buf ? 0 : zj_no_memory(r);
+}
+
+/* ---- writing ---- */
+
+static int read_failed(struct zj_recovery *r, int err, u64 block)
+{
+	r->ops->msg(r->ctx, 0,
+		    "error %d reading block %llu, of which the log has a part; the log is kept: check the device, then mount or recover again",
+		    err, block);
+	return err;
+}
+
+/* One block from what is home or its first, whole image on; returns those used. */
+static int write_block(struct zj_recovery *r, const struct zj_nvm_area *area,
+		       u32 first, u32 *nr)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 unit = zj_nvm_unit(r->geo.block_size), i = first;
+	u64 block = image[first].block;
+	int err;
+
+	if (image[first].lines != r->whole) {
+		err = r->ops->read_home(r->ctx, block, r->buf);
+		if (err)
+			return read_failed(r, err, block);
+	}
+	for (; i < r->images.nr && image[i].block == block; i++)
+		zj_nvm_apply(r->buf, area->base +
+				     (u64)image[i].log_block * ZJ_NVM_LINE,
+			     image[i].lines, unit);
+	*nr = i - first;
+	err = r->ops->write_home(r->ctx, block, r->buf);
+	return err ? zj_write_failed(r, err, "a block home", block) : 0;
+}
+
+static int write_all(struct zj_recovery *r, const struct zj_nvm_area *area)
+{
+	u32 i, nr;
+	int err;
+
+	for (i = 0; i < r->images.nr; i += nr) {
+		err = write_block(r, area, i, &nr);
+		if (err)
+			return err;
+		cond_resched();
+	}
+	err = r->ops->flush_home(r->ctx);
+	return err ? zj_write_failed(r, err, "the device's cache back", 0) : 0;
+}
+
+/**
+ * zj_recover_nvm() - replay a log in memory; see recovery.h
+ */
+int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
+		   const struct zj_nvm_area *area, u32 block_size,
+		   u32 journal_blocks, u64 fs_blocks, bool dry_run,
+		   struct zj_recovery_stats *stats)
+{
+	struct zj_recovery r = {
+		.ops = ops,
+		.ctx = ctx,
+		.stats = stats,
+		.journal_blocks = journal_blocks,
+		.home_blocks = fs_blocks,
+		.chunks.size = sizeof(struct zj_rec_chunk),
+		.images.size = sizeof(struct zj_rec_image),
+		.entries.size = sizeof(u64),
+		.components.size = sizeof(struct zj_rec_component),
+	};
+	int err;
+
+	memset(stats, 0, sizeof(*stats));
+	err = open_log(&r, area, block_size);
+	if (!err)
+		err = scan_all(&r, area);
+	if (!err)
+		err = zj_graph(&r);
+	if (!err)
+		err = zj_choose(&r);
+	if (!err)
+		ops->msg(ctx, 1, "log in memory: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions",
+			 stats->transactions, stats->valid_components,
+			 stats->replayed, stats->discarded);
+	if (!err && !dry_run)
+		err = write_all(&r, area);
+
+	kvfree(r.buf);
+	kvfree(r.chunks.items);
+	kvfree(r.images.items);
+	kvfree(r.entries.items);
+	kvfree(r.components.items);
+	return err;
+}
