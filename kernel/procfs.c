@@ -219,6 +219,17 @@ static void show_total(struct seq_file *seq, const struct zj_journal *zj)
 	show_pipeline(seq, zj, txns);
 }
 
+static void show_nvm(struct seq_file *seq, const struct zj_journal *zj)
+{
+	u64 lines = 0;
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		lines += zj->lanes[i].stats.lines;
+	seq_printf(seq, "nvm: %llu lines of %u bytes logged\n", lines,
+		   ZJ_NVM_LINE);
+}
+
 static int info_show(struct seq_file *seq, void *unused)
 {
 	struct zj_journal *zj = seq->private;
@@ -226,6 +237,8 @@ static int info_show(struct seq_file *seq, void *unused)
 
 	show_total(seq, zj);
 	seq_printf(seq, "log: %s\n", zj->log->name);
+	if (zj->nvm.map.base)
+		show_nvm(seq, zj);
 	seq_printf(seq, "segments: %u of %u blocks, %u free\n", zj->geo.nr_segs,
 		   zj->geo.seg_blocks, READ_ONCE(zj->nr_pool));
 	seq_printf(seq, "stamps: %llu newest, %llu trimmed\n",

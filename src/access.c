@@ -66,11 +66,14 @@ enum touch {
 static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 			     struct zj_spare *spare, bool locked)
 {
+	bool base = zj_jh_wants_base(txn_zj(txn), jh);
 	struct buffer_head *bh = jh->bh;
 	struct zj_part *older = jh->newest, *part;
 
 	if (!locked)
 		return TOUCH_LOCK_BUFFER;
+	if (base && !spare->base)
+		return TOUCH_MEMORY;
 	part = zj_part_take(jh, spare);
 	if (!part)
 		return TOUCH_MEMORY;
@@ -83,6 +86,9 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 		else
 			zj_part_set(part, BIT(ZJ_PART_WAS_DIRTY));
 	}
+	/* Others have changed what is dirty without an image of ours. */
+	if (base && !zj_part_test(part, ZJ_PART_WAS_DIRTY))
+		zj_part_set_base(part, spare);
 	zj_part_file(part, jh, txn);
 	return TOUCH_DONE;
 }
@@ -93,8 +99,11 @@ static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
 {
 	struct zj_part *owner = jh->newest, *part;
 	struct zj_journal *zj = txn_zj(txn);
+	bool base = zj_jh_wants_base(zj, jh);
 
 	zj_jh_conflict(jh);
+	if (base && !spare->base)
+		return TOUCH_MEMORY;
 	if (zj_part_test(owner, ZJ_PART_MODIFIED) && !owner->frozen &&
 	    !zj_part_test(owner, ZJ_PART_LOGGED)) {
 		if (zj_part_test(owner, ZJ_PART_LIVE))
@@ -109,6 +118,9 @@ static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
 	part = zj_part_take(jh, spare);
 	if (!part)
 		return TOUCH_MEMORY;
+	/* The owner's image is frozen or logged: its trigger has run. */
+	if (base)
+		zj_part_set_base(part, spare);
 	zj_part_file(part, jh, txn);
 	zj_part_crowd(part);
 	return TOUCH_DONE;
@@ -243,6 +255,7 @@ int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh)
 	jh = zj_jh_attach(bh);
 	zj_touch(handle, jh, true, &spare);
 	revive(jh);
+	zj_jh_unknown(txn_zj(handle_txn(handle)), jh);
 	/* Whatever was dirty belongs to the block's former life. */
 	zj_part_clear(jh->newest, BIT(ZJ_PART_WAS_DIRTY));
 	jh->triggers = NULL;
@@ -347,6 +360,7 @@ static void forget_part(handle_t *handle, struct journal_head *jh)
 	}
 	clear_buffer_jbddirty(bh);
 	clear_buffer_dirty(bh);
+	zj_jh_unknown(txn_zj(handle_txn(handle)), jh);
 	jh->triggers = NULL;
 	zj_part_clear(part, BIT(ZJ_PART_WAS_DIRTY));
 	if (list_is_first(&part->jh_link, &jh->parts))
@@ -379,7 +393,7 @@ int zj_journal_forget(handle_t *handle, struct buffer_head *bh)
 		if (jh)
 			zj_jh_put(jh);
 		else if (!err)
-			wait_on_buffer(bh);
+			zj_bh_unknown(bh);
 		bforget(bh);
 		return err;
 	}

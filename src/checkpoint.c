@@ -500,6 +500,15 @@ static void retire_home(struct zj_journal *zj)
 	mutex_unlock(&zj->ckpt_lock);
 }
 
+/* What nobody writes back for long makes a recovery long. */
+static void checkpoint_aged(struct zj_journal *zj, unsigned long *last)
+{
+	if (!zj->log->max_age || !time_after_eq(jiffies, *last + zj->log->max_age))
+		return;
+	*last = jiffies;
+	zj_checkpoint(zj, false);
+}
+
 /**
  * zj_checkpoint_thread() - keeps log space ahead of demand
  * @arg: the journal
@@ -508,6 +517,7 @@ int zj_checkpoint_thread(void *arg)
 {
 	struct zj_journal *zj = arg;
 	unsigned int nofs = memalloc_nofs_save();
+	unsigned long last = jiffies;
 
 	while (!kthread_should_stop()) {
 		wait_event_interruptible_timeout(zj->wait_ckpt,
@@ -520,6 +530,7 @@ int zj_checkpoint_thread(void *arg)
 		retire_home(zj);
 		work_ahead(zj);
 		serve_waiters(zj);
+		checkpoint_aged(zj, &last);
 	}
 	memalloc_nofs_restore(nofs);
 	return 0;

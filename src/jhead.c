@@ -35,6 +35,9 @@ static struct kmem_cache *frozen_caches[ZJ_FROZEN_CACHES];
 /* Had conflicts when its last head went: the next head begins with that. */
 #define BH_JHContended	(BH_JBDPrivateStart + 2)
 BUFFER_FNS(JHContended, jh_contended)
+/* zj->fine: the log and what is home hold the buffer's contents. */
+#define BH_JHKnown	(BH_JBDPrivateStart + 3)
+BUFFER_FNS(JHKnown, jh_known)
 
 #define ZJ_CONFLICT_NOW		1U	/* in the commit under way */
 #define ZJ_CONFLICT_KEPT	0x0fU	/* in the last four, this one included */
@@ -236,6 +239,8 @@ void zj_spare_fill(struct zj_journal *zj, struct zj_spare *spare, bool more)
 
 	if (!spare->part)
 		spare->part = kmem_cache_alloc(part_cache, gfp);
+	if (zj->fine && !spare->base)
+		spare->base = kmem_cache_alloc(zj->frozen_cache, gfp);
 	if (!more)
 		return;
 	if (!spare->frozen)
@@ -253,6 +258,8 @@ void zj_spare_free(struct zj_journal *zj, struct zj_spare *spare)
 		kmem_cache_free(part_cache, spare->part);
 	if (spare->frozen)
 		kmem_cache_free(zj->frozen_cache, spare->frozen);
+	if (spare->base)
+		kmem_cache_free(zj->frozen_cache, spare->base);
 	kfree(spare->dep);
 }
 
@@ -280,6 +287,7 @@ struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
 		WRITE_ONCE(part->flags, 0);
 		part->frozen = NULL;
 		part->image = NULL;
+		part->base = NULL;
 	}
 	return part;
 }
@@ -478,6 +486,8 @@ void zj_part_drop(struct zj_part *part)
 			mark_buffer_dirty(jh->bh);
 	}
 	WARN_ON_ONCE(part->frozen);
+	if (part->base)
+		zj_part_no_base(txn_zj(part->txn), part);
 	/* The caller's reference keeps the head. */
 	WARN_ON_ONCE(!refcount_dec_not_one(&jh->refs));
 	if (part == &jh->first)
@@ -553,6 +563,110 @@ void zj_txn_walk(struct zj_txn *txn,
 	spin_unlock(&txn->list_lock);
 }
 
+/* ---- contents before a change ---- */
+
+/* ext4's super block is written to by others, folios of files by their mappings. */
+static bool changes_unseen(const struct buffer_head *bh)
+{
+	return zj_bh_is_file(bh) ||
+	       bh->b_blocknr == ZJ_SUPER_OFFSET / bh->b_size;
+}
+
+/**
+ * zj_jh_wants_base() - is it worth keeping what the buffer holds now?
+ * @zj: the journal
+ * @jh: the head of a buffer that gets a new owner
+ *
+ * Only lines that differ from that are logged then. So recovery must have it: as
+ * an image in the log, that the new owner depends on, or as what is home. What is
+ * in memory alone is not home by that: ext4 makes up bitmaps and parts of the
+ * inode table that it has never written. So the first image of a buffer in memory
+ * is logged as a whole.
+ *
+ * Context: jh->lock held.
+ */
+bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
+{
+	struct zj_part *owner = jh->newest;
+
+	lockdep_assert_held(&jh->lock);
+	if (!zj->fine || changes_unseen(jh->bh))
+		return false;
+	if (buffer_jh_known(jh->bh))
+		return true;
+	return owner && zj_part_test(owner, ZJ_PART_MODIFIED) &&
+	       !zj_part_test(owner, ZJ_PART_FORGET);
+}
+
+/**
+ * zj_part_set_base() - keep what the buffer holds now
+ * @part: about to be filed; what came before has its own copy, or is logged
+ * @spare: has memory for it
+ *
+ * Context: part->jh->lock held.
+ */
+void zj_part_set_base(struct zj_part *part, struct zj_spare *spare)
+{
+	struct buffer_head *bh = part->jh->bh;
+
+	lockdep_assert_held(&part->jh->lock);
+	memcpy(spare->base, bh->b_data, bh->b_size);
+	part->base = spare->base;
+	spare->base = NULL;
+}
+
+/**
+ * zj_part_no_base() - the block begins a new life, or ends one: log all of it
+ * @zj: the journal
+ * @part: the newest of its buffer
+ *
+ * Context: part->jh->lock held.
+ */
+void zj_part_no_base(struct zj_journal *zj, struct zj_part *part)
+{
+	lockdep_assert_held(&part->jh->lock);
+	if (part->base)
+		kmem_cache_free(zj->frozen_cache, part->base);
+	part->base = NULL;
+}
+
+/* Whoever has the buffer anew has looked at the owner's image, logged or not. */
+static void note_known(struct zj_journal *zj, struct zj_part *part)
+{
+	struct journal_head *jh = part->jh;
+
+	if (!zj->fine || !part->image || jh->newest != part ||
+	    zj_part_test(part, ZJ_PART_FORGET))
+		return;
+	if (!buffer_jh_known(jh->bh))
+		set_buffer_jh_known(jh->bh);
+}
+
+/**
+ * zj_jh_unknown() - what the buffer held is void
+ * @zj: the journal
+ * @jh: its head
+ *
+ * Context: jh->lock held.
+ */
+void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh)
+{
+	lockdep_assert_held(&jh->lock);
+	if (!zj->fine)
+		return;
+	clear_buffer_jh_known(jh->bh);
+	if (jh->newest)
+		zj_part_no_base(zj, jh->newest);
+}
+
+/* The same for a buffer that no transaction has; home I/O ends first. */
+void zj_bh_unknown(struct buffer_head *bh)
+{
+	wait_on_buffer(bh);
+	if (buffer_jh_known(bh))
+		clear_buffer_jh_known(bh);
+}
+
 /* ---- images ---- */
 
 /**
@@ -563,14 +677,17 @@ void zj_txn_walk(struct zj_txn *txn,
 void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
-	void *frozen;
+	void *frozen, *base;
 	bool live;
 
 	spin_lock(&jh->lock);
 	live = zj_part_test(part, ZJ_PART_LIVE);
 	frozen = part->frozen;
+	base = part->base;
+	note_known(zj, part);
 	part->frozen = NULL;
 	part->image = NULL;
+	part->base = NULL;
 	zj_part_clear(part, BIT(ZJ_PART_LIVE));
 	zj_part_set(part, BIT(ZJ_PART_LOGGED));
 	uncrowd(jh);
@@ -584,6 +701,8 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 	}
 	if (frozen)
 		kmem_cache_free(zj->frozen_cache, frozen);
+	if (base)
+		kmem_cache_free(zj->frozen_cache, base);
 }
 
 static bool is_live(struct journal_head *jh)

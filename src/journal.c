@@ -16,6 +16,9 @@ static struct zj_journal *journal_alloc(void)
 	zj->flush_batch = ZJ_FLUSH_BATCH;
 	zj->versions = ZJ_VERSIONS;
 	zj->coalesce = true;
+	zj->credit_units = 1;
+	/* What was written before the mount. */
+	zj->flush.data = 1;
 	rwlock_init(&zj->front.j_state_lock);
 	zj->front.j_commit_interval = JBD2_DEFAULT_MAX_COMMIT_AGE * HZ;
 	mutex_init(&zj->super_lock);
@@ -45,6 +48,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_proc_remove(zj);
 	zj_lanes_stop(zj);
 	zj_drop_everything(zj);
+	zj_nvm_exit(zj);
 	zj_lanes_free(zj);
 	zj_tenants_exit(zj);
 	zj_space_exit(zj);
@@ -156,6 +160,24 @@ void zj_journal_set_coalesce(journal_t *journal, bool coalesce)
 	WRITE_ONCE(to_zj(journal)->coalesce, coalesce);
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_coalesce);
+/**
+ * zj_journal_set_nvm() - the log shall live in memory
+ * @journal: the front, not loaded; as zj_journal_set_lanes()
+ * @path: the device; the caller's until zj_journal_load() returns
+ * @blocks: log whole blocks, not only the lines that changed
+ * @info_max: bytes of a TxnInfo, 0: the default
+ */
+void zj_journal_set_nvm(journal_t *journal, const char *path, bool blocks,
+			u32 info_max)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	zj->log = &zj_log_nvm;
+	zj->nvm.path = path;
+	zj->nvm.blocks = blocks;
+	zj->nvm.info_max = info_max ?: ZJ_TXNINFO_MAX_DEFAULT;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_nvm);
 
 void zj_journal_set_data_journaled(journal_t *journal)
 {
@@ -206,6 +228,11 @@ static int choose_geometry(struct zj_journal *zj)
 	u32 size = zj->front.j_blocksize, blocks, total;
 	u32 lanes = zj->log->fit(zj, wanted);
 
+	if (!lanes && zj->nvm.path) {
+		zj_err(zj, "journal_nvm: %llu bytes are too few for a log\n",
+		       zj->nvm.map.size);
+		return -ENOSPC;
+	}
 	if (!lanes) {
 		zj_err(zj, "journal of %u blocks is too small, one lane needs %u; enlarge it: tune2fs -O ^has_journal, then tune2fs -J size=8\n",
 		       zj->front.j_total_len, JBD2_MIN_JOURNAL_BLOCKS);
@@ -215,7 +242,7 @@ static int choose_geometry(struct zj_journal *zj)
 		zj_notice(zj, "journal of %u blocks has room for %u lanes, not %u\n",
 			  zj->front.j_total_len, lanes, wanted);
 	zj->nr_lanes = lanes;
-	total = zj->geo.nr_segs * zj->geo.seg_blocks;
+	total = zj->geo.nr_segs * zj->geo.seg_blocks / zj->credit_units;
 	blocks = total / 4;
 	zj->max_credits = blocks - blocks / 8;
 	/* What runs and what is frozen (N7) leave two thirds to what is valid. */
@@ -269,7 +296,9 @@ int zj_journal_load(journal_t *journal)
 	struct zj_journal *zj = to_zj(journal);
 	int err;
 
-	err = choose_geometry(zj);
+	err = zj_nvm_load(zj);
+	if (!err)
+		err = choose_geometry(zj);
 	if (!err)
 		err = map_journal(zj);
 	if (!err)

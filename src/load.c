@@ -43,6 +43,19 @@ static int load_write_home(void *ctx, u64 block, const void *buf)
 	return 0;
 }
 
+static int load_read_home(void *ctx, u64 block, void *buf)
+{
+	struct zj_journal *zj = ctx;
+	struct buffer_head *bh;
+
+	bh = __bread(zj->front.j_fs_dev, block, zj->front.j_blocksize);
+	if (!bh)
+		return -EIO;
+	memcpy(buf, bh->b_data, bh->b_size);
+	brelse(bh);
+	return 0;
+}
+
 static int load_flush_home(void *ctx)
 {
 	struct zj_journal *zj = ctx;
@@ -75,6 +88,7 @@ static const struct zj_io_ops load_ops = {
 	.write_log	= load_write_log,
 	.write_home	= load_write_home,
 	.flush_home	= load_flush_home,
+	.read_home	= load_read_home,
 	.msg		= load_msg,
 };
 
@@ -93,6 +107,21 @@ static int recover_stock(struct zj_journal *zj, u64 blocks)
 		mutex_unlock(&zj->super_lock);
 	}
 	return err;
+}
+
+/* zj_nvm_load() has seen that it is the memory that block 0 names. */
+static int recover_nvm(struct zj_journal *zj, u64 blocks)
+{
+	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->front.j_superblock);
+	struct zj_nvm_area area = {
+		.base = zj->nvm.map.base,
+		.size = zj->nvm.map.size,
+		.generation = be64_to_cpu(mark->generation),
+	};
+
+	return zj_recover_nvm(&load_ops, zj, &area, zj->front.j_blocksize,
+			      zj->front.j_total_len, blocks, false,
+			      &zj->recovered);
 }
 
 /**
@@ -114,7 +143,9 @@ int zj_recover_device(struct zj_journal *zj)
 		zj_err(zj, "recovery needs a writable device\n");
 		return -EROFS;
 	}
-	if (zj_journal_is_live(&zj->front))
+	if (zj_is_nvm_log(zj->front.j_superblock))
+		err = recover_nvm(zj, blocks);
+	else if (zj_journal_is_live(&zj->front))
 		err = zj_recover(&load_ops, zj, zj->geo.uuid,
 				 zj->front.j_blocksize, zj->front.j_total_len,
 				 blocks, false, st);

@@ -306,14 +306,6 @@ static int lanes_record(struct zj_run *run, bool fua)
 	return err;
 }
 
-static int lanes_issue(struct zj_txn *txn)
-{
-	spin_lock(&txn->lane->lock);
-	zj_run_join(txn);
-	spin_unlock(&txn->lane->lock);
-	return 0;
-}
-
 /* ---- this format's place in the journal ---- */
 
 static u32 lanes_fit(struct zj_journal *zj, u32 wanted)
@@ -340,6 +332,6 @@ const struct zj_log_ops zj_log_lanes = {
 	.init		= zj_seg_init,
 	.go_live	= zj_lanes_go_live,
 	.trim		= lanes_trim,
-	.issue		= lanes_issue,
+	.issue		= zj_issue_later,
 	.record		= lanes_record,
 };

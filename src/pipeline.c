@@ -56,6 +56,18 @@ void zj_run_join(struct zj_txn *txn)
 		zj_run_close(lane);
 }
 
+/**
+ * zj_issue_later() - a format that sends nothing before the data is durable
+ * @txn: frozen; by its lane's thread
+ */
+int zj_issue_later(struct zj_txn *txn)
+{
+	spin_lock(&txn->lane->lock);
+	zj_run_join(txn);
+	spin_unlock(&txn->lane->lock);
+	return 0;
+}
+
 static bool in_flight(struct zj_lane *lane)
 {
 	bool any;

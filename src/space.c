@@ -88,7 +88,7 @@ u32 zj_seg_room(struct zj_lane *lane, u32 need)
 bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
 {
 	int running = lane->running ? lane->running->credits : 0;
-	u32 need, room;
+	u32 need, room, more;
 
 	lockdep_assert_held(&lane->lock);
 	/* A handle without credits needs a header all the same. */
@@ -98,9 +98,10 @@ bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
 	room = lane->journal->log->room(lane, need);
 	if (need > room)
 		return false;
-	/* A credit more costs less than 17/16 of a block, and a few blocks once. */
+	/* A credit more costs less than 17/16 of an image, and a few images once. */
+	more = (room - need) / lane->journal->credit_units;
 	lane->limit = rsv ? 0 : running + credits +
-			    max_t(int, (room - need) - (room - need) / 8 - 8, 0);
+			    max_t(int, more - more / 8 - 8, 0);
 	return true;
 }
 

@@ -16,7 +16,8 @@ static struct zj_jbd2_super *super_of(struct zj_journal *zj)
 static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 {
 	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
-	u32 unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
+	u32 unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES |
+				 ZJ_JBD2_INCOMPAT_NVM);
 	const char *wrong = zj_check_jbd2_super(sb, zj->front.j_blocksize,
 						zj->front.j_total_len, false);
 
@@ -102,15 +103,22 @@ static void restart_segments(struct zj_journal *zj)
 	}
 }
 
+/* What was written before is void, once the log says so. */
+void zj_new_generation(struct zj_journal *zj)
+{
+	lockdep_assert_held(&zj->super_lock);
+	zj->geo.generation++;
+	zj->seed = zj_seed(zj->geo.uuid, zj->geo.generation);
+	restart_segments(zj);
+}
+
 static int format_log(struct zj_journal *zj)
 {
 	void *block = kmem_cache_zalloc(zj->frozen_cache,
 					GFP_NOFS | __GFP_NOFAIL);
 	int err;
 
-	zj->geo.generation++;
-	zj->seed = zj_seed(zj->geo.uuid, zj->geo.generation);
-	restart_segments(zj);
+	zj_new_generation(zj);
 	zj_encode_log_super(&zj->geo, block);
 	err = write_block(zj, ZJ_BLOCK_LOG_SUPER, block);
 	kmem_cache_free(zj->frozen_cache, block);
@@ -170,6 +178,7 @@ int zj_make_live(struct zj_journal *zj)
 int zj_make_clean(struct zj_journal *zj)
 {
 	struct zj_jbd2_super *sb = super_of(zj);
+	struct zj_nvm_mark mark;
 	__be32 start, incompat;
 	int err = 0;
 
@@ -177,6 +186,7 @@ int zj_make_clean(struct zj_journal *zj)
 	if (sb->s_start) {
 		start = sb->s_start;
 		incompat = sb->s_feature_incompat;
+		mark = *zj_nvm_mark_of(sb);
 		zj_clean_jbd2_super(sb);
 		/* No commit is under way: nobody reads it now. */
 		WRITE_ONCE(zj->live, false);
@@ -185,6 +195,7 @@ int zj_make_clean(struct zj_journal *zj)
 			/* Still live on the device: the next try must write. */
 			sb->s_feature_incompat = incompat;
 			sb->s_start = start;
+			*zj_nvm_mark_of(sb) = mark;
 		}
 	}
 	mutex_unlock(&zj->super_lock);

@@ -13,6 +13,7 @@
 #define ZJ_H
 
 #include <zjournal/jbd2.h>
+#include <zjournal/nvm_dev.h>
 #include <zjournal/recovery.h>
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
@@ -29,6 +30,7 @@
 #include <linux/xarray.h>
 #include "codec.h"
 #include "codec_jbd2.h"
+#include "codec_nvm.h"
 
 #define ZJ_REVOKE_HASH_BITS	12
 /* Components of a lane that are frozen and not yet valid (rule N7). */
@@ -78,6 +80,9 @@ struct zj_part {
 	unsigned long	flags;		/* jh->lock; zj_part_bits */
 	void		*frozen;	/* jh->lock; the image to log, or NULL */
 	void		*image;		/* lane's thread; what goes to the log */
+	void		*base;		/* jh->lock; zj->fine: what the buffer held
+					 * before, known to recovery; or NULL
+					 */
 	struct rcu_head	rcu;		/* lockless readers of jh->newest */
 };
 
@@ -253,6 +258,7 @@ struct zj_lane_stats {
 	u64	txns;		/* transactions committed */
 	u64	handles;	/* handles in them */
 	u64	blocks;		/* images logged */
+	u64	lines;		/* NVM: lines of 64 bytes logged, TxnInfos included */
 	u64	headers;	/* header blocks logged */
 	u64	flushes;	/* cache flushes issued */
 	u64	flush_calls;	/* cache flushes needed: some shared one */
@@ -345,6 +351,10 @@ struct zj_lane {
 					 * cache, or NULL
 					 */
 	u64		hints[ZJ_LANE_HINTS]; /* the file system's, racy */
+
+	void		*info;		/* thread, NVM; where it builds a TxnInfo */
+	u32		nvm_end;	/* thread, NVM; line behind its newest chunk */
+	u64		nvm_stamp;	/* thread, NVM; of that; 0: none */
 	struct zj_lane_stats stats;
 } ____cacheline_aligned_in_smp;
 
@@ -394,6 +404,7 @@ struct zj_flush {
  * @record: after a flush that covers data and log blocks: write the records of a
  *	run and wait for them
  * @flush_first: must data be durable before @record, even if all of it is logged?
+ * @max_age: jiffies after which the oldest is brought home, space or no; 0: never
  */
 struct zj_log_ops {
 	const char *name;
@@ -409,6 +420,7 @@ struct zj_log_ops {
 	void (*begin)(struct zj_run *run);
 	int (*record)(struct zj_run *run, bool fua);
 	bool flush_first;
+	unsigned long max_age;
 };
 
 /**
@@ -422,6 +434,17 @@ struct zj_ring {
 	bool		run_revokes;	/* lane->lock; a member of it has revokes */
 	u32		tail;		/* ckpt_lock; oldest block that is needed */
 	u32		tail_run;	/* ckpt_lock; run that begins there */
+};
+
+/**
+ * struct zj_nvm - memory that the log is in; immutable once loaded
+ */
+struct zj_nvm {
+	const char	*path;		/* option, the caller's until load; NULL: none */
+	struct zj_nvm_map map;		/* NULL in it: not open */
+	u8		uuid[16];	/* of the memory's super block */
+	u32		info_max;	/* option; bytes of a TxnInfo */
+	bool		blocks;		/* option; log whole blocks */
 };
 
 /**
@@ -482,6 +505,8 @@ struct zj_journal {
 	u32		versions;	/* any time; images of a buffer in flight, at most */
 	u32		max_copies;	/* immutable; of a lane, ahead of its log I/O */
 	u32		batch_size;	/* immutable; buffers sent home together */
+	u32		credit_units;	/* immutable; units of log space of one image */
+	bool		fine;		/* immutable; only changed lines are logged */
 
 	/* Above: read by every handle, so kept apart from what is written below. */
 	struct mutex	super_lock ____cacheline_aligned_in_smp;
@@ -508,6 +533,7 @@ struct zj_journal {
 	struct list_head full;		/* filled ones, until trimmed */
 	u64		seg_seq;	/* last tenure given out */
 	struct zj_ring	ring;		/* log=jbd2 */
+	struct zj_nvm	nvm;		/* journal_nvm= */
 	wait_queue_head_t wait_space;	/* segments came back */
 	atomic_t	space_waiters;	/* handle starts that wait for space */
 	struct list_head batches;	/* pool_lock; to be written home by anybody */
@@ -604,6 +630,7 @@ bool zj_bh_is_file(const struct buffer_head *bh);
 struct zj_spare {
 	struct zj_part	*part;		/* for R1, R3 */
 	void		*frozen;	/* for a copy by the accessor */
+	void		*base;		/* for the contents before the first change */
 	struct zj_dep	*dep;		/* for R3 */
 };
 
@@ -641,6 +668,11 @@ enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part);
 void zj_jh_conflict(struct journal_head *jh);
 bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy);
 void zj_jh_wait_live(struct journal_head *jh);
+bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh);
+void zj_part_set_base(struct zj_part *part, struct zj_spare *spare);
+void zj_part_no_base(struct zj_journal *zj, struct zj_part *part);
+void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh);
+void zj_bh_unknown(struct buffer_head *bh);
 
 /* ---- component.c ---- */
 
@@ -702,14 +734,15 @@ bool zj_space_low(struct zj_journal *zj);
 bool zj_space_short(struct zj_journal *zj);
 bool zj_space_scarce(struct zj_journal *zj);
 
-/* ---- commit.c, pipeline.c, log.c, log_jbd2.c, log_io.c ---- */
+/* ---- commit.c, pipeline.c, log.c, log_jbd2.c, log_nvm.c, log_io.c ---- */
 
-extern const struct zj_log_ops zj_log_lanes, zj_log_jbd2;
+extern const struct zj_log_ops zj_log_lanes, zj_log_jbd2, zj_log_nvm;
 
 int zj_lane_thread(void *arg);
 int zj_flush_thread(void *arg);
 void zj_run_close(struct zj_lane *lane);
 void zj_run_join(struct zj_txn *txn);
+int zj_issue_later(struct zj_txn *txn);
 bool zj_flush_run(struct zj_lane *lane);
 void zj_txn_logged(struct zj_txn *txn);
 bool zj_settle_images(struct zj_txn *txn);
@@ -723,9 +756,15 @@ int zj_log_io_wait(struct zj_log_io *io);
 int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
 	      blk_opf_t opf);
 
+/* ---- log_nvm.c ---- */
+
+int zj_nvm_load(struct zj_journal *zj);
+void zj_nvm_exit(struct zj_journal *zj);
+
 /* ---- flush.c ---- */
 
 bool zj_needs_flush(struct zj_journal *zj);
+int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane);
 void zj_flush_expected(struct zj_lane *lane);
 void zj_flush_not_expected(struct zj_lane *lane);
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
@@ -768,6 +807,7 @@ int zj_super_read(struct zj_journal *zj);
 int zj_super_write(struct zj_journal *zj);
 int zj_make_live(struct zj_journal *zj);
 int zj_lanes_go_live(struct zj_journal *zj);
+void zj_new_generation(struct zj_journal *zj);
 int zj_make_clean(struct zj_journal *zj);
 int zj_trim_write(struct zj_journal *zj, u64 trim_stamp);
 int zj_recover_device(struct zj_journal *zj);

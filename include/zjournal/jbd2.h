@@ -22,6 +22,7 @@
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <zjournal/format.h>
+#include <zjournal/nvm_format.h>
 
 typedef struct journal_s journal_t;
 typedef struct transaction_s transaction_t;
@@ -483,6 +484,10 @@ void zj_journal_set_frozen_copy(journal_t *journal, enum zj_frozen_copy when);
  * stock ext4 and e2fsck replay it.
  */
 void zj_journal_set_jbd2_log(journal_t *journal);
+
+/* The log in byte-addressable memory. */
+void zj_journal_set_nvm(journal_t *journal, const char *path, bool blocks,
+			u32 info_max);
 
 /**
  * zj_journal_set_pipeline() - a flush thread for each lane, before zj_journal_load()

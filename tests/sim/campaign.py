@@ -46,6 +46,9 @@ KINDS = [
     ["--cpus", "1", "--lanes", "1"],
     ["--pipeline", "1", "--jbd2"],
     ["--pipeline", "1", "--versions", "1", "--cpus", "8", "--journal", "2560"],
+    ["--nvm", "1"],
+    ["--nvm", "1", "--cpus", "4", "--blocks", "8", "--journal", "230"],
+    ["--nvm", "2", "--off", "0"],
     ["--progress"],
 ]
 # One lane, so the CPUs only make it wait; more of what ends up in the log.

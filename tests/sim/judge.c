@@ -335,6 +335,8 @@ struct left judge_run(struct tally *t)
 	nr_tids = count_tids();
 	walk_init(walk, world->disk, world->initial);
 	walking = walk;
+	if (world->pmem)
+		cut.image.pmem = malloc(world->pmem->size);
 	for (;;) {
 		u32 states = world->p.every < 2 ||
 			     sim_one_in(&rand, world->p.every) ?
@@ -349,6 +351,10 @@ struct left judge_run(struct tally *t)
 			cut.rand = rand;
 			if (keep)
 				left.image = save(&cut.image, cut.image.nr);
+			if (keep && world->pmem)
+				left.pmem = memcpy(malloc(world->pmem->size),
+						   cut.image.pmem,
+						   world->pmem->size);
 			judge_state(&cut, &begin, &other);
 			if (keep)
 				left.home = save(&cut.image, HOME_BLOCKS);
@@ -361,6 +367,7 @@ struct left judge_run(struct tally *t)
 	}
 	walk_free(walk);
 	free(walk);
+	free(cut.image.pmem);
 	cut_free(&cut);
 	cut_free(&begin);
 	cut_free(&other);

@@ -89,6 +89,16 @@ static int cut_write_home(void *ctx, u64 block, const void *buf)
 	return 0;
 }
 
+static int cut_read_home(void *ctx, u64 block, void *buf)
+{
+	struct cut *c = ctx;
+
+	if (c->reads_left && !--c->reads_left)
+		return -EIO;
+	memcpy(buf, c->image.block[block], DISK_BLOCK);
+	return 0;
+}
+
 static int cut_flush_home(void *ctx)
 {
 	struct cut *c = ctx;
@@ -117,6 +127,7 @@ static const struct zj_io_ops cut_ops = {
 	.write_log = cut_write_log,
 	.write_home = cut_write_home,
 	.flush_home = cut_flush_home,
+	.read_home = cut_read_home,
 	.msg = cut_msg,
 };
 
@@ -148,6 +159,8 @@ static void cut_copy(struct cut *to, const struct cut *from)
 	to->at = from->at;
 	to->state = from->state;
 	to->rand = from->rand;
+	/* Recovery never writes to it. */
+	to->image.pmem = from->image.pmem;
 	memcpy(to->image.block, from->image.block,
 	       from->image.nr * sizeof(*to->image.block));
 	cut_settle(to);
@@ -188,6 +201,25 @@ static int recover_jbd2(struct cut *c, struct zj_recovery_stats *stats)
 	return cut_write_log(c, 0, sb);
 }
 
+static int recover_nvm(struct cut *c, struct zj_recovery_stats *stats)
+{
+	struct zj_jbd2_super *sb = scratch_block();
+	struct zj_nvm_area area = { c->image.pmem, world->pmem->size };
+	int err;
+
+	memcpy(sb, journal_block(c, 0), DISK_BLOCK);
+	if (!sb->s_start)
+		return 0;
+	area.generation = be64_to_cpu(zj_nvm_mark_of(sb)->generation);
+	err = zj_recover_nvm(&cut_ops, c, &area, DISK_BLOCK, world->p.journal,
+			     world->jnl_first, false, stats);
+	if (err)
+		return err;
+	zj_clean_jbd2_super(sb);
+	zj_seal_jbd2_super(sb);
+	return cut_write_log(c, 0, sb);
+}
+
 static int recover(struct cut *c)
 {
 	struct zj_recovery_stats stats;
@@ -197,6 +229,8 @@ static int recover(struct cut *c)
 	c->writes = 0;
 	if (world->p.jbd2)
 		return recover_jbd2(c, &stats);
+	if (world->p.nvm)
+		return recover_nvm(c, &stats);
 	return zj_recover(&cut_ops, c, world->sb.s_uuid.b, DISK_BLOCK,
 			  world->p.journal, world->jnl_first, false, &stats);
 }

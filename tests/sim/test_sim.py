@@ -73,6 +73,20 @@ def test_log_jbd2_io_errors():
         run("--jbd2", "--seed", 4000 + nth, "--seeds", 4, "--fail-flush", nth // 4 + 1)
 
 
+@pytest.mark.parametrize("unit", [1, 2])
+@pytest.mark.parametrize("args", [(), ("--cpus", 4, "--journal", 230, "--handles", 200),
+                                  ("--txninfo", 256, "--blocks", 8), ("--focus", 2, "--off", 0)])
+def test_log_in_memory(unit, args):
+    """Lines, and whole blocks."""
+    assert run("--nvm", unit, "--seed", 100, "--seeds", 20, *args)["live_states"] > 1000
+
+
+def test_log_in_memory_io_errors():
+    for nth in range(5, 65, 10):
+        run("--nvm", 1, "--seed", 3000 + nth, "--seeds", 6, "--fail-write", nth)
+        run("--nvm", 1, "--seed", 4000 + nth, "--seeds", 4, "--fail-flush", nth // 4 + 1)
+
+
 def test_claims_of_three_lanes():
     """A claim that others see before it is tied to its predecessor."""
     run("--seed", 55, "--seeds", 10, "--focus", 4, "--cpus", 8, "--tasks", 16,

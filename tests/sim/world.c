@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Making, mounting and unmounting the toy file system; the history. */
 #include <stdlib.h>
+#include <klayer/nvm.h>
 #include "work.h"
+
+#define SIM_UUID	"zjsim-file-syste"
 
 struct world *world;
 
@@ -204,8 +207,27 @@ static u32 fixed(u32 block, u32 slot)
 	return (block - world->meta_first) * SLOTS + slot;
 }
 
-void world_make(const struct params *p, const u8 *image)
+/* Memory a little smaller or larger than the journal; formatted, or as a cut left it. */
+static void make_memory(const u8 *contents)
 {
+	struct world *w = world;
+	u32 size = max(ZJ_NVM_LOG_AT + w->p.journal * DISK_BLOCK,
+		       (u32)ZJ_NVM_MIN_SIZE);
+	u8 *fresh = calloc(1, size);
+
+	if (!contents)
+		zj_encode_nvm_super((const u8 *)"zjsim-the-memory",
+				    (const u8 *)SIM_UUID, size, (void *)fresh);
+	w->pmem = pmem_new(size, contents ?: fresh);
+	free(fresh);
+	disk_join_pmem(w->disk, w->pmem);
+	kl_nvm.base = w->pmem->mem;
+	kl_nvm.size = size;
+}
+
+void world_make(const struct params *p, const struct left *before)
+{
+	const u8 *image = before->image;
 	struct world *w = world = calloc(1, sizeof(*w));
 
 	w->p = *p;
@@ -227,6 +249,8 @@ void world_make(const struct params *p, const u8 *image)
 		make_journal();
 		make_blocks(w->meta_first, w->alloc_first - w->meta_first);
 	}
+	if (p->nvm)
+		make_memory(before->pmem);
 	for (u32 b = w->meta_first; b < w->alloc_first; b++)
 		new_objects(b, 0);
 	w->initial = malloc(w->disk->nr * sizeof(*w->initial));
@@ -238,6 +262,8 @@ void world_free(void)
 {
 	struct world *w = world;
 
+	if (w->pmem)
+		pmem_free(w->pmem);
 	disk_free(w->disk);
 	free(w->initial);
 	free(w->objects);
@@ -389,6 +415,9 @@ static journal_t *init_journal(void)
 	to_zj(journal)->batch_size = clamp(w->p.batch, 1U, (u32)ZJ_BATCH_SIZE);
 	if (w->p.jbd2)
 		zj_journal_set_jbd2_log(journal);
+	if (w->p.nvm)
+		zj_journal_set_nvm(journal, "memory", w->p.nvm == 2,
+				   w->p.info_max);
 	return journal;
 }
 
@@ -419,7 +448,7 @@ void world_mount(void)
 	w->sb.s_bdev = &w->disk->bdev;
 	w->sb.s_blocksize = DISK_BLOCK;
 	w->sb.s_blocksize_bits = 10;
-	memcpy(w->sb.s_uuid.b, "zjsim-file-syste", 16);
+	memcpy(w->sb.s_uuid.b, SIM_UUID, 16);
 	w->jnl_inode.i_sb = &w->sb;
 	w->jnl_inode.i_ino = 8;
 	w->jnl_inode.i_size = (loff_t)w->p.journal * DISK_BLOCK;

@@ -204,6 +204,8 @@ struct params {
 	u32	coalesce;	/* 1: a transaction goes on while there are too many */
 	bool	jbd2;		/* one lane, a log in stock's format */
 	const char *stranger;	/* with jbd2: this program recovers each state as well */
+	u32	nvm;		/* the log in memory: 1: lines, 2: whole blocks */
+	u32	info_max;	/* nvm: bytes of a TxnInfo */
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;
 	u32	states;		/* crash states for each place in the log */
@@ -223,6 +225,7 @@ struct world {
 	struct params	p;
 	struct sim_rand	rand;
 	struct kl_disk	*disk;
+	struct kl_pmem	*pmem;		/* nvm */
 	const u8	**initial;	/* the disk before the run */
 	journal_t	*journal;
 	struct inode	jnl_inode;
@@ -258,10 +261,19 @@ struct world {
 
 extern struct world *world;
 
+/**
+ * struct left - what one of the crashes of a run has left
+ */
+struct left {
+	u8	*image;		/* the whole disk */
+	u8	*home;		/* HOME_BLOCKS of it once recovered */
+	u8	*pmem;		/* the memory, or NULL */
+};
+
 /* ---- world.c ---- */
 u64 journal_map(const struct inode *inode, u64 block);
 /* @image: the disk of a crash to go on from, or NULL: a new file system. */
-void world_make(const struct params *p, const u8 *image);
+void world_make(const struct params *p, const struct left *before);
 void world_free(void);
 void world_mount(void);
 int world_unmount(void);
@@ -334,14 +346,6 @@ struct tally {
 	u64	asked;		/* of these, recovered by the other program as well */
 	s64	slowest;	/* commit, ns from the request to validity */
 	s64	bound, io;	/* ns; for it, and of a request */
-};
-
-/**
- * struct left - what one of the crashes of a run has left
- */
-struct left {
-	u8	*image;		/* the whole disk */
-	u8	*home;		/* HOME_BLOCKS of it once recovered */
 };
 
 struct left judge_run(struct tally *tally);

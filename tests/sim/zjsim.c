@@ -16,7 +16,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
        OPT_SLOW, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
-       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_STRANGER,
+       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_STRANGER, OPT_NVM, OPT_INFO_MAX,
        OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
@@ -53,6 +53,8 @@ static const struct option options[] = {
 	{ "skip", 1, NULL, OPT_SKIP },
 	{ "jbd2", 0, NULL, OPT_JBD2 },
 	{ "stranger", 1, NULL, OPT_STRANGER },
+	{ "nvm", 1, NULL, OPT_NVM },
+	{ "txninfo", 1, NULL, OPT_INFO_MAX },
 	{ "progress", 0, NULL, OPT_PROGRESS },
 	{ "shrink", 2, NULL, OPT_SHRINK },
 	{ "trace", 0, NULL, OPT_TRACE },
@@ -82,7 +84,8 @@ static void usage(void)
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
 	      "  [--skip LIST] [--journaled 0|1] [--batch N] [--copy 0..2]\n"
 	      "  [--jbd2 [--stranger PROGRAM]] [--pipeline 0|1] [--run N]\n"
-	      "  [--versions N] [--coalesce 0|1] [--trace]\n"
+	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
+	      "  [--trace]\n"
 	      "Run N seeds from S on, or for T seconds; what is not given follows from the\n"
 	      "seed, which says what the tasks do; --schedule says when, and what the disk\n"
 	      "does.\n"
@@ -100,7 +103,8 @@ static void usage(void)
 	      "recovers every crash state as well and must come to the same blocks.\n"
 	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
 	      "flushes, --versions: copies of a buffer, at most; --coalesce: a transaction\n"
-	      "goes on while there are too many.\n",
+	      "goes on while there are too many.  --nvm: the log in memory, of lines (1) or of\n"
+	      "whole blocks (2).\n",
 	      stderr);
 	exit(2);
 }
@@ -167,6 +171,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 	CHOOSE(OPT_RUN, run, 1 + sim_below(&r, sim_one_in(&r, 2) ? 3 : 16));
 	CHOOSE(OPT_VERSIONS, versions, 1 + sim_below(&r, 5));
 	CHOOSE(OPT_COALESCE, coalesce, !sim_one_in(&r, 4));
+	CHOOSE(OPT_INFO_MAX, info_max, 256U << (sim_below(&r, 3) * 2));
 	if (p.journaled)
 		p.off |= OFF_DATA;
 	return p;
@@ -277,7 +282,7 @@ static struct left run_epoch(struct params p, u32 epoch, const struct left *befo
 	p.seed += (u64)epoch << 32;
 	p.schedule += (u64)epoch << 32;
 	sim_start(&config);
-	world_make(&p, before->image);
+	world_make(&p, before);
 	progress_begin();
 	make_caches(&p);
 	world_mount();
@@ -305,6 +310,7 @@ void run(const struct params *p, struct tally *tally)
 		left = run_epoch(*p, epoch, &before, tally);
 		free(before.image);
 		free(before.home);
+		free(before.pmem);
 		before = left;
 		/* What was lost to an error is lost for ever. */
 		if (p->fail_write || p->fail_flush)
@@ -312,6 +318,7 @@ void run(const struct params *p, struct tally *tally)
 	}
 	free(before.image);
 	free(before.home);
+	free(before.pmem);
 }
 
 /* ---- the command line ---- */
@@ -348,6 +355,7 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_BATCH] = &p->batch, [OPT_COPY] = &p->copy,
 		[OPT_PIPELINE] = &p->pipeline, [OPT_RUN] = &p->run,
 		[OPT_VERSIONS] = &p->versions, [OPT_COALESCE] = &p->coalesce,
+		[OPT_NVM] = &p->nvm, [OPT_INFO_MAX] = &p->info_max,
 	};
 
 	if (opt >= (int)ARRAY_SIZE(field) || !field[opt])

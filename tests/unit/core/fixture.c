@@ -2,6 +2,7 @@
 /* A journal on a fresh disk, and handles on it. */
 #include <sys/wait.h>
 #include <unistd.h>
+#include <klayer/nvm.h>
 #include "fixture.h"
 #include "wrap.h"
 #include "warn.h"
@@ -270,9 +271,27 @@ static void keep_initial(void)
 	memcpy(fx.initial, fx.disk->seen, size);
 }
 
+/* Formatted for this file system, or as a power cut has left it. */
+static void new_memory(const u8 *contents)
+{
+	u32 size = fx.setup.nvm;
+	u8 *fresh;
+
+	if (!size)
+		return;
+	fresh = calloc(1, size);
+	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, size, (void *)fresh);
+	fx.pmem = pmem_new(size, contents ?: fresh);
+	free(fresh);
+	disk_join_pmem(fx.disk, fx.pmem);
+	kl_nvm.base = fx.pmem->mem;
+	kl_nvm.size = size;
+}
+
 void make_disk(const struct setup *setup)
 {
 	new_disk(setup);
+	new_memory(NULL);
 	make_super();
 	keep_initial();
 }
@@ -280,6 +299,7 @@ void make_disk(const struct setup *setup)
 void make_disk_of(const struct setup *setup, const struct image *image)
 {
 	new_disk(setup);
+	new_memory(image->pmem);
 	for (u32 b = 0; b < fx.disk->nr; b++)
 		disk_set(fx.disk, b, image->block[b]);
 	keep_initial();
@@ -288,6 +308,10 @@ void make_disk_of(const struct setup *setup, const struct image *image)
 void discard_disk(void)
 {
 	buf_cache_exit(fx.disk);
+	if (fx.pmem)
+		pmem_free(fx.pmem);
+	fx.pmem = NULL;
+	kl_nvm.base = NULL;
 	disk_free(fx.disk);
 	free(fx.initial);
 	fx.disk = NULL;
@@ -321,6 +345,9 @@ int mount_journal(void)
 	zj_journal_set_pipeline(journal, fx.setup.pipeline);
 	zj_journal_set_versions(journal, fx.setup.versions ?: ZJ_VERSIONS);
 	zj_journal_set_coalesce(journal, !fx.setup.no_coalesce);
+	if (fx.setup.nvm)
+		zj_journal_set_nvm(journal, "memory", fx.setup.nvm_blocks,
+				   fx.setup.info_max);
 	err = zj_journal_load(journal);
 	if (err)
 		zj_journal_destroy(journal);

@@ -28,6 +28,7 @@
 #define HOME_BLOCKS	2048u	/* blocks before the journal */
 #define BLOCK		8	/* first block of a test's own choice */
 #define MAX_CALLS	64
+#define MEMORY_UUID	((const u8 *)"unit-test-memory")
 
 /* ---- tests ---- */
 
@@ -54,6 +55,9 @@ struct setup {
 	bool	pipeline;	/* lanes have flush threads */
 	u32	versions;	/* 0: the default */
 	bool	no_coalesce;
+	u32	nvm;		/* a log in so many bytes of memory; 0: none */
+	bool	nvm_blocks;	/* it logs whole blocks */
+	u32	info_max;	/* bytes of a TxnInfo; 0: the default */
 	u32	features;	/* incompatible ones of the journal; 0: checksum 3 */
 	bool	new;		/* leave it as mounted: nothing committed yet */
 };
@@ -77,6 +81,7 @@ struct call {
 struct fixture {
 	struct setup	setup;
 	struct kl_disk	*disk;
+	struct kl_pmem	*pmem;		/* setup.nvm */
 	const u8	**initial;	/* the disk before the mount */
 	struct super_block sb;
 	struct inode	jnl_inode;
@@ -260,7 +265,9 @@ static inline u32 now(void)
  */
 struct image {
 	const u8	**block;	/* every block of the disk */
+	u8		*pmem;		/* the memory, or NULL */
 	struct zj_recovery_stats stats;	/* of its recovery */
+	bool		quiet;		/* damage is meant */
 };
 
 /* Only what is certain; everything that was sent. */

@@ -23,6 +23,9 @@ struct image *cut_power(void)
 	while (walk->at < now())
 		walk_step(walk);
 	image = image_new(walk->durable);
+	if (fx.pmem)
+		image->pmem = memcpy(malloc(fx.pmem->size), walk->pmem.durable,
+				     fx.pmem->size);
 	walk_free(walk);
 	free(walk);
 	return image;
@@ -36,12 +39,16 @@ struct image *keep_all(void)
 		if (fx.disk->log[i].what == DISK_WRITE)
 			image->block[fx.disk->log[i].block] =
 				fx.disk->log[i].data;
+	if (fx.pmem)
+		image->pmem = memcpy(malloc(fx.pmem->size), fx.pmem->mem,
+				     fx.pmem->size);
 	return image;
 }
 
 void image_free(struct image *image)
 {
 	free(image->block);
+	free(image->pmem);
 	free(image);
 }
 
@@ -97,6 +104,15 @@ static int image_write_home(void *ctx, u64 block, const void *buf)
 	return 0;
 }
 
+static int image_read_home(void *ctx, u64 block, void *buf)
+{
+	struct image *image = ctx;
+
+	assert_true(block < HOME_BLOCKS);
+	memcpy(buf, image->block[block], DISK_BLOCK);
+	return 0;
+}
+
 static int image_flush(void *ctx)
 {
 	return 0;
@@ -104,10 +120,11 @@ static int image_flush(void *ctx)
 
 static __printf(3, 4) void image_msg(void *ctx, int level, const char *fmt, ...)
 {
+	const struct image *image = ctx;
 	char line[512];
 	va_list ap;
 
-	if (level)
+	if (level || image->quiet)
 		return;
 	va_start(ap, fmt);
 	kl_vsnprintf(line, sizeof(line), fmt, ap);
@@ -120,8 +137,22 @@ static const struct zj_io_ops image_ops = {
 	.write_log = image_write_log,
 	.write_home = image_write_home,
 	.flush_home = image_flush,
+	.read_home = image_read_home,
 	.msg = image_msg,
 };
+
+static int recover_memory(struct image *image)
+{
+	struct zj_nvm_mark *mark =
+		zj_nvm_mark_of((void *)image->block[jblock(0)]);
+	struct zj_nvm_area area = { image->pmem, fx.setup.nvm,
+				    be64_to_cpu(mark->generation) };
+
+	assert_memory_equal(mark->uuid, MEMORY_UUID, 16);
+	return zj_recover_nvm(&image_ops, image, &area, DISK_BLOCK,
+			      fx.setup.journal, HOME_BLOCKS, false,
+			      &image->stats);
+}
 
 int recover_image(struct image *image)
 {
@@ -134,6 +165,8 @@ int recover_image(struct image *image)
 		return zj_recover_jbd2(&image_ops, image, sb, fx.setup.journal,
 				       HOME_BLOCKS, false, &image->stats,
 				       &sequence);
+	if (fx.setup.nvm)
+		return recover_memory(image);
 	return zj_recover(&image_ops, image, fx.sb.s_uuid.b, DISK_BLOCK,
 			  fx.setup.journal, HOME_BLOCKS, false, &image->stats);
 }

@@ -21,6 +21,13 @@ static int convert(char *buf, size_t size, const char *spec, va_list *ap)
 	return snprintf(buf, size, spec, va_arg(*ap, int));
 }
 
+static int uuid(char *buf, size_t size, const unsigned char *u)
+{
+	return snprintf(buf, size, "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+			u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8],
+			u[9], u[10], u[11], u[12], u[13], u[14], u[15]);
+}
+
 int kl_vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
 {
 	char dummy[1], spec[16];
@@ -39,6 +46,9 @@ int kl_vsnprintf(char *buf, size_t size, const char *fmt, va_list args)
 			struct va_format *f = va_arg(ap, struct va_format *);
 
 			n += kl_vsnprintf(to, room, f->fmt, *f->va);
+			len = 3;
+		} else if (!strncmp(fmt, "%pU", 3)) {
+			n += uuid(to, room, va_arg(ap, const unsigned char *));
 			len = 3;
 		} else if (!strncmp(fmt, "%pg", 3)) {
 			(void)va_arg(ap, void *);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where the memory for a log comes from: kernel/nvm_dev.c, or the host of the
+ * journal in user space.
+ */
+#ifndef ZJOURNAL_NVM_DEV_H
+#define ZJOURNAL_NVM_DEV_H
+
+#include <linux/types.h>
+
+/**
+ * struct zj_nvm_map - memory that is mapped, all of it in one piece
+ */
+struct zj_nvm_map {
+	void	*base;	/* NULL: not mapped */
+	u64	size;	/* bytes */
+	void	*host;	/* of whoever has mapped it */
+};
+
+/*
+ * Claim and map the memory that @path names; 0, or a negative error, which was
+ * explained. The map is to be closed in any case.
+ */
+int zj_nvm_open(const char *path, struct zj_nvm_map *map);
+void zj_nvm_close(struct zj_nvm_map *map);
+
+#endif /* ZJOURNAL_NVM_DEV_H */

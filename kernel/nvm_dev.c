@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where the memory for a log comes from: a block device that can be mapped (DAX),
+ * claimed for this mount alone.
+ */
+#include <linux/blkdev.h>
+#include <linux/dax.h>
+#include <linux/pfn_t.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include <zjournal/nvm_dev.h>
+
+/**
+ * struct zj_nvm_host - an open device
+ */
+struct zj_nvm_host {
+	struct file	*file;		/* claimed */
+	struct dax_device *dax;
+};
+
+/* All of it, in one piece; a bad block in it ends the piece. */
+static int map_all(struct zj_nvm_map *map, struct zj_nvm_host *host, u64 offset)
+{
+	struct block_device *bdev = file_bdev(host->file);
+	long want = bdev_nr_bytes(bdev) >> PAGE_SHIFT, got;
+	void *base;
+	int id;
+
+	id = dax_read_lock();
+	got = dax_direct_access(host->dax, offset >> PAGE_SHIFT, want,
+				DAX_ACCESS, &base, NULL);
+	dax_read_unlock(id);
+	if (got < want) {
+		pr_err("zjournal: %pg cannot be mapped in one piece (%ld of %ld pages): bad blocks, or not contiguous\n",
+		       bdev, got, want);
+		return got < 0 ? got : -EIO;
+	}
+	map->base = base;
+	map->size = (u64)want << PAGE_SHIFT;
+	return 0;
+}
+
+static int open_dax(struct zj_nvm_map *map, struct zj_nvm_host *host)
+{
+	struct block_device *bdev = file_bdev(host->file);
+	u64 offset;
+
+	host->dax = fs_dax_get_by_bdev(bdev, &offset, NULL, NULL);
+	if (!host->dax) {
+		pr_err("zjournal: %pg is no memory that can be mapped (DAX)\n", bdev);
+		return -EOPNOTSUPP;
+	}
+	if (!dax_synchronous(host->dax)) {
+		/* As virtio-pmem: what the CPU writes back is in the host's cache. */
+		pr_err("zjournal: %pg needs a flush command, writing back caches is not enough\n",
+		       bdev);
+		return -EOPNOTSUPP;
+	}
+	return map_all(map, host, offset);
+}
+
+/**
+ * zj_nvm_open() - claim and map the memory for a log
+ * @path: the device
+ * @map: filled in
+ *
+ * Return: 0, or a negative error, which was explained; zj_nvm_close() then cleans
+ * up as well.
+ */
+int zj_nvm_open(const char *path, struct zj_nvm_map *map)
+{
+	struct zj_nvm_host *host = kzalloc(sizeof(*host), GFP_KERNEL);
+	struct file *file;
+
+	if (!host)
+		return -ENOMEM;
+	file = bdev_file_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE |
+				      BLK_OPEN_RESTRICT_WRITES, map, NULL);
+	if (IS_ERR(file)) {
+		pr_err("zjournal: journal_nvm=%s cannot be opened for this mount alone: error %ld\n",
+		       path, PTR_ERR(file));
+		kfree(host);
+		return PTR_ERR(file);
+	}
+	host->file = file;
+	map->host = host;
+	/* Nobody's stale pages may be written over what we store. */
+	sync_blockdev(file_bdev(file));
+	invalidate_bdev(file_bdev(file));
+	return open_dax(map, host);
+}
+
+/**
+ * zj_nvm_close() - let the memory go
+ * @map: as zj_nvm_open() has left it, or zero
+ */
+void zj_nvm_close(struct zj_nvm_map *map)
+{
+	struct zj_nvm_host *host = map->host;
+
+	map->base = NULL;
+	map->host = NULL;
+	if (!host)
+		return;
+	/* User space that has looked at the device sees what we stored. */
+	invalidate_bdev(file_bdev(host->file));
+	if (host->dax)
+		fs_put_dax(host->dax, NULL);
+	bdev_fput(host->file);
+	kfree(host);
+}

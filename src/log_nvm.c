@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The log in byte-addressable memory (docs/decisions/0015): of each block the lines
+ * that changed, or all of it, then one TxnInfo that says what they are.
+ *
+ *   records, TxnInfo past the caches -> fence -> tail, 8 bytes, written back -> fence
+ *
+ * The tail makes a transaction visible to recovery, all of it at once, so it is
+ * stored when everything before it is durable. Each lane has its own, in a line of
+ * its own. Segments, promises and trim are those of the log on disk, counted in
+ * lines.
+ *
+ * Chen et al., Fine-grained Metadata Journaling on NVM, III-B and III-C.
+ */
+#include "zj.h"
+#include <linux/libnvdimm.h>
+#include <linux/string.h>
+#include <asm/barrier.h>
+
+/* Chen et al.: at half of the space, or every ten minutes. */
+#define ZJ_NVM_CHECKPOINT_AGE	(600UL * HZ)
+
+/**
+ * struct zj_nvm_write - a transaction on its way to memory; on a stack
+ */
+struct zj_nvm_write {
+	struct zj_txn	*txn;
+	struct zj_journal *zj;
+	struct zj_nvm_chunk chunk;	/* being filled */
+	struct zj_part	*part;		/* next one to place */
+	struct zj_dep	*dep;		/* next dependency to place */
+	struct zj_revoke *revoke;	/* next revoke to place */
+	u32		nr_deps;	/* dependencies not placed yet */
+	u32		nr_revokes;	/* revokes not placed yet */
+	u32		left;		/* lines of the segment behind the chunk */
+};
+
+static u64 *word_at(const struct zj_journal *zj, u32 at)
+{
+	return zj->nvm.map.base + at;
+}
+
+static void *line_at(const struct zj_journal *zj, u32 line)
+{
+	return zj->nvm.map.base + (u64)line * ZJ_NVM_LINE;
+}
+
+/* 8 bytes at once, durable on return; what was stored before is so already. */
+static void store_word(u64 *word, u64 value)
+{
+	WRITE_ONCE(*(__le64 *)word, cpu_to_le64(value));
+	arch_wb_cache_pmem(word, sizeof(*word));
+	pmem_wmb();
+}
+
+/* ---- space, in lines ---- */
+
+static u32 nvm_fit(struct zj_journal *zj, u32 lanes)
+{
+	zj->credit_units = zj->front.j_blocksize / ZJ_NVM_LINE + 2;
+	return zj_nvm_fit(&zj->geo, zj->nvm.map.size, zj->front.j_blocksize,
+			  zj->nvm.info_max, lanes);
+}
+
+static u32 nvm_blocks(const struct zj_journal *zj, u32 credits)
+{
+	return zj_nvm_txn_lines(&zj->geo, zj->nvm.info_max, credits);
+}
+
+/* A transaction with more records than its TxnInfo describes is committed. */
+static int nvm_init(struct zj_journal *zj)
+{
+	u32 most = (zj->nvm.info_max - sizeof(struct zj_txninfo)) /
+		   sizeof(struct zj_nvm_record);
+
+	zj->soft_credits = min(zj->soft_credits, most);
+	return zj_seg_init(zj);
+}
+
+static void need_info(struct zj_lane *lane)
+{
+	if (!lane->info)
+		lane->info = kvmalloc(lane->journal->nvm.info_max,
+				      GFP_NOFS | __GFP_NOFAIL);
+}
+
+/* ---- the fixed places ---- */
+
+static int nvm_go_live(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	struct zj_nvm_head head;
+	u32 i;
+
+	lockdep_assert_held(&zj->super_lock);
+	/* Block 0 does not name it yet: no order among these. */
+	zj_new_generation(zj);
+	zj_encode_nvm_head(&zj->geo, &head);
+	memcpy_flushcache(zj->nvm.map.base + ZJ_NVM_HEAD_AT, &head, sizeof(head));
+	for (i = 0; i < zj->nr_lanes; i++) {
+		zj->lanes[i].nvm_end = 0;
+		zj->lanes[i].nvm_stamp = 0;
+		store_word(word_at(zj, ZJ_NVM_TAILS_AT + i * ZJ_NVM_LINE), 0);
+	}
+	store_word(word_at(zj, ZJ_NVM_TRIM_AT), READ_ONCE(zj->trimmed));
+	zj_set_nvm_mark(sb, zj->nvm.uuid, zj->geo.generation);
+	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+	sb->s_start = sb->s_first;
+	return zj_super_write(zj);
+}
+
+static int nvm_trim(struct zj_journal *zj, const struct zj_component *last)
+{
+	/* The home writes must be durable before S says so. */
+	int err = zj_dev_flush(zj, &zj->lanes[0]);
+
+	lockdep_assert_held(&zj->ckpt_lock);
+	if (!err)
+		store_word(word_at(zj, ZJ_NVM_TRIM_AT), last->stamp);
+	return err;
+}
+
+/* ---- filling a chunk ---- */
+
+/* Is there room for so many bytes of entries and lines of records more? */
+static bool fits(const struct zj_nvm_write *w, u32 entries, u32 lines)
+{
+	const struct zj_nvm_chunk *c = &w->chunk;
+	u32 bytes = 8 * c->nr_deps + 8 * c->nr_revokes +
+		    sizeof(struct zj_nvm_record) * c->count + entries +
+		    sizeof(struct zj_txninfo);
+
+	return bytes <= w->zj->nvm.info_max &&
+	       c->data_lines + lines + DIV_ROUND_UP(bytes, ZJ_NVM_LINE) <= w->left;
+}
+
+static bool empty(const struct zj_nvm_chunk *c)
+{
+	return !c->nr_deps && !c->nr_revokes && !c->count;
+}
+
+static void put_deps(struct zj_nvm_write *w)
+{
+	__le64 *to = w->txn->lane->info;
+
+	for (; w->nr_deps && fits(w, sizeof(*to), 0); w->nr_deps--) {
+		to[w->chunk.nr_deps++] = cpu_to_le64(w->dep->stamp);
+		w->dep = list_next_entry(w->dep, comp_link);
+	}
+}
+
+static void put_revokes(struct zj_nvm_write *w)
+{
+	__le64 *to = zj_nvm_revokes(w->txn->lane->info, w->chunk.nr_deps);
+
+	for (; w->nr_revokes && fits(w, sizeof(*to), 0); w->nr_revokes--) {
+		to[w->chunk.nr_revokes++] = cpu_to_le64(w->revoke->block);
+		w->revoke = list_next_entry(w->revoke, txn_link);
+	}
+}
+
+/* Without an image from before, or with nvm_unit=block, it is the whole block. */
+static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part)
+{
+	u32 size = zj->geo.block_size;
+
+	if (!part->base)
+		return zj_nvm_all(size);
+	return zj_nvm_diff(part->base, part->image, size);
+}
+
+static void copy_lines(struct zj_nvm_write *w, const void *image, u64 lines)
+{
+	u32 unit = zj_nvm_unit(w->zj->geo.block_size), first, nr;
+	struct zj_nvm_chunk *c = &w->chunk;
+
+	while ((nr = zj_nvm_run(&lines, &first))) {
+		const void *run = image + first * unit;
+
+		memcpy_flushcache(line_at(w->zj, c->start + c->data_lines), run,
+				  nr * unit);
+		c->data_hash = zj_nvm_hash(c->data_hash, run, nr * unit);
+		c->data_lines += nr * (unit / ZJ_NVM_LINE);
+	}
+}
+
+static bool parts_left(const struct zj_nvm_write *w)
+{
+	return !list_entry_is_head(w->part, &w->txn->parts, txn_link);
+}
+
+static void put_records(struct zj_nvm_write *w)
+{
+	u32 unit_lines = zj_nvm_unit(w->zj->geo.block_size) / ZJ_NVM_LINE;
+	struct zj_nvm_record *to;
+
+	to = zj_nvm_records(w->txn->lane->info, w->chunk.nr_deps,
+			    w->chunk.nr_revokes);
+	for (; parts_left(w); w->part = zj_next_image(w->txn, w->part)) {
+		u64 lines = changed_lines(w->zj, w->part);
+
+		/* Changed to and fro. */
+		if (!lines)
+			continue;
+		if (!fits(w, sizeof(*to), hweight64(lines) * unit_lines))
+			break;
+		to[w->chunk.count].block =
+			cpu_to_le64(w->part->jh->bh->b_blocknr);
+		to[w->chunk.count++].lines = cpu_to_le64(lines);
+		copy_lines(w, w->part->image, lines);
+		w->txn->lane->stats.blocks++;
+	}
+}
+
+/* ---- chunks ---- */
+
+/* Where the lane stands; in its next segment if the last chunk found no room. */
+static bool find_place(struct zj_nvm_write *w, bool next)
+{
+	struct zj_lane *lane = w->txn->lane;
+	const struct zj_log_geometry *geo = &w->zj->geo;
+	bool ok = true;
+
+	spin_lock(&lane->lock);
+	lane->limit = 0;
+	if (!lane->cur || next)
+		ok = zj_space_next(lane);
+	if (ok) {
+		w->left = geo->seg_blocks - lane->cur_off;
+		w->chunk.start = geo->log_first + lane->cur_off +
+				 lane->cur->index * geo->seg_blocks;
+		lane->cur->max_stamp = w->txn->comp->stamp;
+	}
+	spin_unlock(&lane->lock);
+	return ok;
+}
+
+static void take_place(struct zj_nvm_write *w)
+{
+	struct zj_lane *lane = w->txn->lane;
+
+	spin_lock(&lane->lock);
+	lane->cur_off += w->chunk.end - w->chunk.start;
+	spin_unlock(&lane->lock);
+}
+
+/* The chunk's own fields are known; it is linked to the lane's newest one. */
+static void seal(struct zj_nvm_write *w, bool last)
+{
+	struct zj_lane *lane = w->txn->lane;
+	struct zj_nvm_chunk *c = &w->chunk;
+	u32 used = 8 * c->nr_deps + 8 * c->nr_revokes +
+		   sizeof(struct zj_nvm_record) * c->count;
+	u32 bytes = zj_nvm_info_bytes(c->nr_deps, c->nr_revokes, c->count);
+
+	c->end = c->start + c->data_lines + bytes / ZJ_NVM_LINE;
+	c->prev = lane->nvm_end;
+	c->prev_stamp = lane->nvm_stamp;
+	c->last = last;
+	memset(lane->info + used, 0, bytes - used);
+	zj_seal_txninfo(&w->zj->geo, w->zj->seed, c, lane->info);
+	memcpy_flushcache(line_at(w->zj, c->start + c->data_lines), lane->info,
+			  bytes);
+	take_place(w);
+	lane->nvm_end = c->end;
+	lane->nvm_stamp = c->stamp;
+	lane->stats.headers++;
+	lane->stats.lines += c->end - c->start;
+}
+
+static void begin(struct zj_nvm_write *w, u32 index)
+{
+	struct zj_component *comp = w->txn->comp;
+
+	w->chunk = (struct zj_nvm_chunk) {
+		.stamp = comp->stamp,
+		.tid = w->txn->pub.t_tid,
+		.lane = w->txn->lane->index,
+		.nr_members = comp->nr_members,
+		.chunk_index = index,
+		.data_hash = w->zj->seed,
+		.commit_sec = ktime_get_real_seconds(),
+	};
+}
+
+/* Returns false if there is more to write. */
+static bool fill(struct zj_nvm_write *w)
+{
+	put_deps(w);
+	put_revokes(w);
+	put_records(w);
+	return !w->nr_deps && !w->nr_revokes && !parts_left(w);
+}
+
+static int write_chunks(struct zj_nvm_write *w)
+{
+	bool done = false, next = false;
+	u32 index = 0;
+
+	while (!done) {
+		begin(w, index);
+		if (!find_place(w, next))
+			return -ENOSPC;
+		/* What is left of a segment may be too little for anything. */
+		next = true;
+		if (!fits(w, 0, 0))
+			continue;
+		done = fill(w);
+		if (!done && empty(&w->chunk))
+			continue;
+		next = false;
+		seal(w, done);
+		index++;
+	}
+	w->txn->nr_chunks = index;
+	return 0;
+}
+
+/**
+ * write_member() - write a frozen member's record; durable on return
+ * @txn: frozen; the caller brings its run to the log
+ *
+ * Return: 0; -ENOSPC if the lane's promise was broken.
+ */
+static int write_member(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+	struct zj_component *comp = txn->comp;
+	struct zj_nvm_write w = { .txn = txn, .zj = lane->journal };
+	int err;
+
+	need_info(lane);
+	zj_settle_images(txn);
+	/* The component's dependencies stand in its first member's record. */
+	if (list_is_first(&txn->comp_link, &comp->members))
+		w.nr_deps = list_count_nodes(&comp->deps);
+	w.nr_revokes = txn->nr_revokes;
+	w.part = zj_first_image(txn);
+	w.dep = list_first_entry(&comp->deps, struct zj_dep, comp_link);
+	w.revoke = list_first_entry(&txn->revokes, struct zj_revoke, txn_link);
+	err = write_chunks(&w);
+	txn->cached = false;
+	if (err)
+		return err;
+	/* All of it is durable before the tail shows it. */
+	pmem_wmb();
+	store_word(word_at(w.zj, ZJ_NVM_TAILS_AT + lane->index * ZJ_NVM_LINE),
+		   zj_nvm_tail(lane->nvm_end, lane->nvm_stamp));
+	return 0;
+}
+
+static int nvm_record(struct zj_run *run, bool fua)
+{
+	struct zj_txn *txn;
+	int err = 0;
+
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		if (!err)
+			err = write_member(txn);
+		zj_txn_logged(txn);
+	}
+	return err;
+}
+
+const struct zj_log_ops zj_log_nvm = {
+	.name		= "nvm",
+	.fit		= nvm_fit,
+	.blocks		= nvm_blocks,
+	.room		= zj_seg_room,
+	.init		= nvm_init,
+	.go_live	= nvm_go_live,
+	.trim		= nvm_trim,
+	.issue		= zj_issue_later,
+	.record		= nvm_record,
+	.max_age	= ZJ_NVM_CHECKPOINT_AGE,
+};
+
+/* ---- load ---- */
+
+/* A live log decides which memory it is; tune2fs -U may have been at work. */
+static int check_pair(struct zj_journal *zj, const struct zj_nvm_super *sb)
+{
+	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->front.j_superblock);
+	bool live = zj_is_nvm_log(zj->front.j_superblock);
+
+	if (live && memcmp(mark->uuid, sb->uuid, sizeof(sb->uuid))) {
+		zj_err(zj, "journal_nvm=%s is the memory %pU, but the log is in %pU; nothing was written\n",
+		       zj->nvm.path, sb->uuid, mark->uuid);
+		return -EINVAL;
+	}
+	if (!live && memcmp(zj->geo.uuid, sb->fs_uuid, sizeof(sb->fs_uuid))) {
+		zj_err(zj, "journal_nvm=%s belongs to the file system %pU, this one is %pU; run zjctl nvm-format if it is to be this one's\n",
+		       zj->nvm.path, sb->fs_uuid, zj->geo.uuid);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_memory(struct zj_journal *zj)
+{
+	struct zj_nvm_super sb;
+	const char *wrong;
+
+	if (zj->nvm.map.size < ZJ_NVM_MIN_SIZE) {
+		zj_err(zj, "journal_nvm=%s: %llu bytes, at least %llu are needed\n",
+		       zj->nvm.path, zj->nvm.map.size, ZJ_NVM_MIN_SIZE);
+		return -EINVAL;
+	}
+	memcpy(&sb, zj->nvm.map.base + ZJ_NVM_SUPER_AT, sizeof(sb));
+	wrong = zj_check_nvm_super(&sb, zj->nvm.map.size);
+	if (wrong) {
+		zj_err(zj, "journal_nvm=%s: it %s\n", zj->nvm.path, wrong);
+		return -EINVAL;
+	}
+	memcpy(zj->nvm.uuid, sb.uuid, sizeof(zj->nvm.uuid));
+	zj->nvm.map.size = le64_to_cpu(sb.size);
+	return check_pair(zj, &sb);
+}
+
+/**
+ * zj_nvm_load() - open the memory that was given, or refuse to do without
+ * @zj: the journal; block 0 is known
+ *
+ * Return: 0, also if there is none and none is needed; or a negative error, which
+ * was explained.
+ */
+int zj_nvm_load(struct zj_journal *zj)
+{
+	int err;
+
+	if (!zj->nvm.path) {
+		if (!zj_is_nvm_log(zj->front.j_superblock))
+			return 0;
+		zj_err(zj, "the log is in the memory %pU: mount with journal_nvm=<its device>; nothing was written\n",
+		       zj_nvm_mark_of(zj->front.j_superblock)->uuid);
+		return -EINVAL;
+	}
+	err = zj_nvm_open(zj->nvm.path, &zj->nvm.map);
+	if (!err)
+		err = check_memory(zj);
+	if (!err)
+		zj->fine = !zj->nvm.blocks;
+	return err;
+}
+
+void zj_nvm_exit(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		kvfree(zj->lanes[i].info);
+		zj->lanes[i].info = NULL;
+	}
+	zj_nvm_close(&zj->nvm.map);
+}

@@ -1,0 +1,725 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * log_nvm.c: what stands in memory, when it is durable, and what recovery makes of
+ * it. A block of the simulator has 16 lines.
+ */
+#include <klayer/nvm.h>
+#include "fixture.h"
+
+#define NVM(...)	OPEN(.nvm = 1 << 20, ##__VA_ARGS__)
+#define LINES		(DISK_BLOCK / ZJ_NVM_LINE)
+#define ALL		((1u << LINES) - 1)
+
+/* ---- changes of lines, and what was logged ---- */
+
+static void fill_line(handle_t *h, u32 block, u32 line, u8 val)
+{
+	struct buffer_head *bh = buffer(block);
+
+	memset(bh->b_data + line * ZJ_NVM_LINE, val, ZJ_NVM_LINE);
+	own(h);
+	assert_int_equal(zj_journal_dirty_metadata(h, bh), 0);
+	own(NULL);
+	brelse(bh);
+}
+
+/* One handle that changes one line; committed. */
+static void change_line(u32 ln, u32 block, u32 line, u8 val)
+{
+	handle_t *h = start(ln, 1);
+
+	get_access(h, block);
+	fill_line(h, block, line, val);
+	stop(h);
+	commit(ln);
+}
+
+static const void *memory(u32 line)
+{
+	return fx.pmem->mem + line * ZJ_NVM_LINE;
+}
+
+static u64 tail(u32 ln)
+{
+	return le64_to_cpup((void *)(fx.pmem->mem + ZJ_NVM_TAILS_AT + ln * ZJ_NVM_LINE));
+}
+
+static u64 trim_word(void)
+{
+	return le64_to_cpup((void *)(fx.pmem->mem + ZJ_NVM_TRIM_AT));
+}
+
+/* The newest chunk of a lane. */
+static struct zj_nvm_chunk newest(u32 ln)
+{
+	struct zj_nvm_chunk c;
+
+	assert_null(zj_read_txninfo(&fx.zj->geo, fx.zj->seed, fx.pmem->mem, tail(ln), &c));
+	assert_int_equal(tail(ln) >> 32, (u32)c.stamp);
+	return c;
+}
+
+static const struct zj_nvm_record *record(const struct zj_nvm_chunk *c, u32 i)
+{
+	return zj_nvm_records((void *)memory(c->start + c->data_lines), c->nr_deps,
+			      c->nr_revokes) + i;
+}
+
+/* The lines of a block that the lane's newest chunk has; 0: none. */
+static u64 logged(u32 ln, u32 block)
+{
+	struct zj_nvm_chunk c = newest(ln);
+
+	for (u32 i = 0; i < c.count; i++)
+		if (le64_to_cpu(record(&c, i)->block) == block)
+			return le64_to_cpu(record(&c, i)->lines);
+	return 0;
+}
+
+static void expect_lines(const struct image *image, u32 block, u32 line, u8 val, u8 rest)
+{
+	for (u32 i = 0; i < DISK_BLOCK; i++)
+		assert_int_equal(image->block[block][i],
+				 i / ZJ_NVM_LINE == line ? val : rest);
+}
+
+/* ---- what is written ---- */
+
+static void a_transaction_byte_by_byte(void)
+{
+	const struct zj_nvm_head *head;
+	struct zj_nvm_chunk c;
+	const u8 *t;
+	u32 sum;
+
+	NVM(.lanes = 2);
+	change(1, BLOCK, 7);
+	commit(1);
+	head = (void *)(fx.pmem->mem + ZJ_NVM_HEAD_AT);
+	assert_int_equal(le32_to_cpu(head->magic), 0x484e4a5a);
+	assert_int_equal(le64_to_cpu(head->generation), fx.zj->geo.generation);
+	assert_int_equal(le32_to_cpu(head->log_first), 1024);
+	assert_int_equal(le32_to_cpu(head->nr_lanes), 2);
+	/* 16 lines of the block, a TxnInfo of one record: 16 and 128 bytes. */
+	c = newest(1);
+	assert_int_equal(c.end - c.start, LINES + 3);
+	t = memory(c.start);
+	for (u32 i = 0; i < DISK_BLOCK; i++)
+		assert_int_equal(t[i], 7);
+	t = memory(c.start + LINES);
+	assert_int_equal(t[0], BLOCK);
+	assert_int_equal(t[8], 0xff);
+	assert_int_equal(t[9], 0xff);
+	for (u32 i = 10; i < 64; i++)
+		assert_int_equal(t[i], 0);
+	t += 64;
+	assert_int_equal(t[0x08], fx.zj->stamp);
+	assert_int_equal(t[0x18], 0);
+	assert_int_equal(t[0x24], 1);
+	assert_int_equal(t[0x28], 1);
+	assert_int_equal(t[0x30], 1);
+	assert_int_equal(t[0x3c], LINES);
+	assert_int_equal(t[0x70], 3);
+	assert_int_equal(t[0x78], 1);
+	assert_memory_equal(t + 0x7c, "ZJTI", 4);
+	sum = zj_crc_without(fx.zj->seed, t - 64, 192, 64 + 0x6c);
+	assert_int_equal(t[0x6c] | t[0x6d] << 8 | t[0x6e] << 16 | (u32)t[0x6f] << 24, sum);
+	assert_int_equal(tail(1), (u64)fx.zj->stamp << 32 | c.end);
+	close_journal();
+}
+
+static void only_changed_lines_are_logged(void)
+{
+	struct zj_nvm_chunk c;
+
+	NVM();
+	change(0, BLOCK, 7);
+	commit(0);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	change_line(0, BLOCK, 3, 8);
+	assert_int_equal(logged(0, BLOCK), 1 << 3);
+	c = newest(0);
+	assert_int_equal(c.data_lines, 1);
+	assert_int_equal(c.end - c.start, 4);
+	change_line(1, BLOCK, 15, 9);
+	assert_int_equal(logged(1, BLOCK), 1 << 15);
+	close_journal();
+}
+
+static void whole_blocks_if_asked(void)
+{
+	NVM(.nvm_blocks = true);
+	change(0, BLOCK, 7);
+	commit(0);
+	change_line(0, BLOCK, 3, 8);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	close_journal();
+}
+
+static void changed_to_and_fro(void)
+{
+	struct zj_nvm_chunk c;
+	handle_t *h;
+
+	NVM();
+	change(0, BLOCK, 7);
+	commit(0);
+	h = start(0, 2);
+	put(h, BLOCK, 8);
+	put(h, BLOCK, 7);
+	put(h, BLOCK + 1, 1);
+	stop(h);
+	commit(0);
+	c = newest(0);
+	assert_int_equal(c.count, 1);
+	assert_int_equal(logged(0, BLOCK + 1), ALL);
+	change_line(0, BLOCK, 1, 9);
+	assert_int_equal(logged(0, BLOCK), 1 << 1);
+	close_journal();
+}
+
+/* ext4 makes up blocks in memory that it has never written. */
+static void a_buffer_is_logged_whole_first(void)
+{
+	NVM();
+	/* As read: but who knows whether it was. */
+	change_line(0, BLOCK, 3, 8);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	change_line(0, BLOCK, 3, 9);
+	assert_int_equal(logged(0, BLOCK), 1 << 3);
+	/* Home and trimmed: what is home is what memory held. */
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	change_line(0, BLOCK, 4, 9);
+	assert_int_equal(logged(0, BLOCK), 1 << 4);
+	close_journal();
+}
+
+static void dirty_without_us_is_logged_whole(void)
+{
+	struct buffer_head *bh;
+
+	NVM();
+	change(0, BLOCK, 7);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	bh = buffer(BLOCK);
+	bh->b_data[900] = 1;
+	mark_buffer_dirty(bh);
+	brelse(bh);
+	change_line(0, BLOCK, 4, 9);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	close_journal();
+}
+
+static int revoke(handle_t *h, u32 block)
+{
+	int err;
+
+	own(h);
+	err = zj_journal_revoke(h, block, buffer(block));
+	own(NULL);
+	return err;
+}
+
+static void new_life(u32 block, bool by_create)
+{
+	struct buffer_head *bh = buffer(block);
+	handle_t *h = start(0, 1);
+
+	if (by_create) {
+		own(h);
+		lock_buffer(bh);
+		assert_int_equal(zj_journal_get_create_access(h, bh), 0);
+		memset(bh->b_data, 1, DISK_BLOCK);
+		unlock_buffer(bh);
+		own(NULL);
+	} else {
+		get_access(h, block);
+	}
+	fill_line(h, block, 5, 2);
+	stop(h);
+	commit(0);
+	brelse(bh);
+	assert_int_equal(logged(0, block), ALL);
+}
+
+static void a_revoked_block_is_logged_whole(void)
+{
+	handle_t *h;
+
+	NVM();
+	for (u32 how = 0; how < 4; how++) {
+		change(0, BLOCK, 7);
+		commit(0);
+		/* With a journal head, and without. */
+		if (how & 1)
+			assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		h = start_more(0, 2, 0, 1);
+		assert_int_equal(revoke(h, BLOCK), 0);
+		stop(h);
+		commit(0);
+		new_life(BLOCK, how & 2);
+	}
+	close_journal();
+}
+
+static void a_new_block_is_logged_whole(void)
+{
+	NVM();
+	change(0, BLOCK, 7);
+	commit(0);
+	new_life(BLOCK, true);
+	close_journal();
+}
+
+/* The second owner's lines lie over the first one's image, frozen, not logged. */
+static void lines_over_a_frozen_image(void)
+{
+	struct image *image;
+	handle_t *h;
+
+	NVM();
+	change(0, BLOCK, 7);
+	freeze(0);
+	h = start(1, 1);
+	get_access(h, BLOCK);
+	fill_line(h, BLOCK, 3, 8);
+	stop(h);
+	commit(1);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	assert_int_equal(logged(1, BLOCK), 1 << 3);
+	assert_int_equal(newest(1).nr_deps, 1);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	expect_lines(image, BLOCK, 3, 8, 7);
+	image_free(image);
+	close_journal();
+}
+
+static void many_records_fill_many_txninfos(void)
+{
+	struct zj_nvm_chunk c;
+	struct image *image;
+	handle_t *h;
+
+	NVM(.info_max = 256);
+	h = start(0, 100);
+	for (u32 i = 0; i < 100; i++)
+		put(h, BLOCK + i, i);
+	stop(h);
+	commit(0);
+	c = newest(0);
+	/* Eight in each; the end of a segment may cut one short. */
+	assert_in_range(c.chunk_index, 12, 13);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	for (u32 i = 0; i < 100; i++)
+		assert_int_equal(image_val(image, BLOCK + i), i);
+	image_free(image);
+	close_journal();
+}
+
+/* A full TxnInfo closes the transaction. */
+static void txninfo_max_bounds_a_transaction(void)
+{
+	handle_t *h;
+	tid_t tid;
+
+	NVM(.info_max = 512);
+	assert_int_equal(fx.zj->soft_credits, 24);
+	h = start(0, 24);
+	tid = h->h_transaction->t_tid;
+	for (u32 i = 0; i < 24; i++)
+		put(h, BLOCK + i, i);
+	stop(h);
+	h = start(0, 1);
+	assert_int_not_equal(h->h_transaction->t_tid, tid);
+	stop(h);
+	close_journal();
+}
+
+/* ---- the device is left alone ---- */
+
+static void an_fsync_does_no_device_io(void)
+{
+	u32 before;
+
+	NVM(.lanes = 2);
+	/* The first one after a mount flushes: nobody knows what was written before. */
+	change(0, BLOCK, 7);
+	commit(0);
+	for (u32 i = 0; i < 10; i++) {
+		change(i % 2, BLOCK + i, i);
+		before = now();
+		commit(i % 2);
+		for (u32 e = before; e < now(); e++)
+			assert_int_equal(fx.disk->log[e].what, DISK_PMEM);
+	}
+	/* File data in the device's cache comes before the record. */
+	zj_journal_data_written(fx.journal);
+	change(0, BLOCK, 8);
+	before = now();
+	commit(0);
+	assert_true(flushed_between(before, now()));
+	close_journal();
+}
+
+/* ---- space ---- */
+
+static void round_and_round(void)
+{
+	struct image *image;
+
+	NVM(.nvm = 300 << 10, .lanes = 1);
+	for (u32 i = 0; i < 3000; i++) {
+		change_line(0, BLOCK + i % 7, i % LINES, i);
+		if (i % 500 != 499)
+			continue;
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		for (u32 n = i - 6; n <= i; n++)
+			assert_int_equal(image->block[BLOCK + n % 7]
+					 [n % LINES * ZJ_NVM_LINE], (u8)n);
+		image_free(image);
+	}
+	assert_true(fx.zj->trimmed > 1000);
+	assert_int_equal(trim_word(), fx.zj->trimmed);
+	close_journal();
+}
+
+static void every_size_fits_its_promise(void)
+{
+	NVM(.nvm = 400 << 10, .lanes = 1, .info_max = 256);
+	for (u32 n = 1; n <= fx.zj->max_credits; n++) {
+		handle_t *h = start(0, n);
+
+		for (u32 i = 0; i < n; i++)
+			put(h, BLOCK + i, n);
+		stop(h);
+		commit(0);
+	}
+	assert_false(is_journal_aborted(fx.journal));
+	close_journal();
+}
+
+/* ---- pairs ---- */
+
+static void refused(const char *why)
+{
+	u32 before = now();
+
+	fx.messages[0] = 0;
+	assert_int_not_equal(mount_journal(), 0);
+	assert_true(said(why));
+	assert_int_equal(now(), before);
+}
+
+static const struct setup pair = { .lanes = 2, .journal = 2048, .nvm = 1 << 20 };
+
+static void the_wrong_memory_is_refused(void)
+{
+	struct zj_nvm_super *sb;
+
+	make_disk(&pair);
+	sb = (void *)fx.pmem->mem;
+	sb->magic = 0;
+	pmem_look(fx.pmem);
+	refused("zjctl nvm-format");
+	zj_encode_nvm_super(MEMORY_UUID, (const u8 *)"another-file-sys", 1 << 20, sb);
+	pmem_look(fx.pmem);
+	refused("belongs to the file system 616e6f74-6865-722d-6669-6c652d737973");
+	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, 1 << 20, sb);
+	sb->size ^= 1;
+	pmem_look(fx.pmem);
+	refused("wrong checksum");
+	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, 2 << 20, sb);
+	pmem_look(fx.pmem);
+	refused("smaller");
+	kl_nvm.base = NULL;
+	refused("no such memory");
+	discard_disk();
+}
+
+static struct image *crashed(void)
+{
+	struct image *image;
+
+	NVM();
+	change(0, BLOCK, 7);
+	commit(0);
+	image = cut_power();
+	close_journal();
+	return image;
+}
+
+static void a_live_log_needs_its_memory(void)
+{
+	struct image *image = crashed();
+	struct zj_nvm_super *sb;
+	struct setup without = pair;
+	u8 *memory;
+
+	/* Block 0 says where it is. */
+	assert_true(((struct zj_jbd2_super *)image->block[jblock(0)])->s_feature_incompat &
+		    cpu_to_be32(ZJ_JBD2_INCOMPAT_NVM));
+	memory = image->pmem;
+	image->pmem = NULL;
+	without.nvm = 0;
+	make_disk_of(&without, image);
+	refused("756e6974-2d74-6573-742d-6d656d6f7279: mount with journal_nvm=");
+	discard_disk();
+	image->pmem = memory;
+
+	make_disk_of(&pair, image);
+	sb = (void *)fx.pmem->mem;
+	zj_encode_nvm_super((const u8 *)"other-memory-ooo", fx.sb.s_uuid.b, 1 << 20, sb);
+	pmem_look(fx.pmem);
+	refused("but the log is in 756e6974-2d74");
+	/* Of the same memory, made for another log. */
+	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, 1 << 20, sb);
+	fx.pmem->mem[ZJ_NVM_HEAD_AT + 0x18] ^= 1;
+	pmem_look(fx.pmem);
+	refused("damaged log");
+	fx.pmem->mem[ZJ_NVM_HEAD_AT + 0x18] ^= 1;
+	pmem_look(fx.pmem);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(home_val(BLOCK), 7);
+	close_journal();
+	image_free(image);
+}
+
+static void a_clean_journal_is_stocks_again(void)
+{
+	const struct zj_jbd2_super *sb;
+
+	NVM();
+	change(0, BLOCK, 7);
+	commit(0);
+	assert_int_equal(unmount_journal(), 0);
+	sb = (const void *)fx.disk->seen[jblock(0)];
+	assert_int_equal(sb->s_start, 0);
+	assert_int_equal(be32_to_cpu(sb->s_feature_incompat), ZJ_JBD2_INCOMPAT_CSUM_V3);
+	for (u32 i = 0; i < sizeof(sb->s_padding); i++)
+		assert_int_equal(sb->s_padding[i], 0);
+	assert_int_equal(home_val(BLOCK), 7);
+	/* The journal in the inode, and back. */
+	fx.setup.nvm = 0;
+	assert_int_equal(mount_journal(), 0);
+	change(0, BLOCK, 8);
+	commit(0);
+	assert_int_equal(unmount_journal(), 0);
+	fx.setup.nvm = 1 << 20;
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(home_val(BLOCK), 8);
+	close_journal();
+}
+
+static void damage_is_refused(void)
+{
+	struct image *image = crashed();
+	static const struct { u32 at; const char *why; } spots[] = {
+		{ 0, "records are not those" },		/* of the block */
+		{ LINES * 64 + 1, "wrong checksum" },	/* in the record's place */
+		{ LINES * 64 + 64 + 0x7c, "no TxnInfo" },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(spots); i++) {
+		u64 word;
+		u8 *spot;
+
+		make_disk_of(&pair, image);
+		word = tail(0);
+		spot = fx.pmem->mem + ((u32)word - LINES - 3) * 64 + spots[i].at;
+		*spot ^= 4;
+		pmem_look(fx.pmem);
+		refused(spots[i].why);
+		*spot ^= 4;
+		pmem_look(fx.pmem);
+		assert_int_equal(mount_journal(), 0);
+		assert_int_equal(home_val(BLOCK), 7);
+		close_journal();
+	}
+	image_free(image);
+}
+
+/* Whatever stands there, with good checksums or not: an end, and no stray access. */
+static void hostile_memory(void)
+{
+	struct sim_rand rand = { 3 };
+	struct image *image;
+	u32 good = 0, bad = 0;
+	u8 *memory;
+
+	NVM(.lanes = 2, .info_max = 256);
+	for (u32 i = 1; i <= 40; i++) {
+		for (u32 b = 0; b < 3; b++)
+			change_line(i % 2, BLOCK + b, i % LINES, i);
+	}
+	image = cut_power();
+	memory = malloc(fx.pmem->size);
+	memcpy(memory, image->pmem, fx.pmem->size);
+	for (u32 n = 0; n < 4000; n++) {
+		struct zj_nvm_chunk c;
+		u32 end = tail(n % 2), bytes, flips = 1 + sim_below(&rand, 3);
+		struct zj_txninfo *t;
+		u8 *info;
+
+		memcpy(image->pmem, memory, fx.pmem->size);
+		for (u32 back = sim_below(&rand, 20); back; back--) {
+			assert_null(zj_read_txninfo(&fx.zj->geo, fx.zj->seed, memory, end, &c));
+			end = c.prev;
+		}
+		assert_null(zj_read_txninfo(&fx.zj->geo, fx.zj->seed, memory, end, &c));
+		info = image->pmem + (c.start + c.data_lines) * ZJ_NVM_LINE;
+		bytes = (end - c.start - c.data_lines) * ZJ_NVM_LINE;
+		while (flips--) {
+			u8 *spot = info + sim_below(&rand, bytes);
+
+			*spot = sim_one_in(&rand, 2) ? *spot ^ 1 << sim_below(&rand, 8) :
+				sim_below(&rand, 256);
+		}
+		if (!sim_one_in(&rand, 8)) {
+			t = (void *)(info + bytes - sizeof(*t));
+			t->csum = cpu_to_le32(zj_crc_without(fx.zj->seed, info, bytes,
+					      bytes - sizeof(*t) + 0x6c));
+		}
+		image->quiet = true;
+		if (recover_image(image))
+			bad++;
+		else
+			good++;
+	}
+	/* What was changed may be beyond S, or say nothing wrong. */
+	assert_true(bad > 2000 && good > 10);
+	free(memory);
+	image_free(image);
+	close_journal();
+}
+
+/* ---- the power fails at any store ---- */
+
+#define TXNS		60
+#define BLOCKS		4
+
+/* A change of @n: a line of each of the blocks, and now and then all of them. */
+static void change_all(u32 ln, u32 n)
+{
+	handle_t *h = start_more(ln, BLOCKS + 2, 0, 1);
+
+	for (u32 b = 0; b < BLOCKS; b++) {
+		get_access(h, BLOCK + b);
+		fill_line(h, BLOCK + b, 0, n);
+		fill_line(h, BLOCK + b, n % LINES, n);
+	}
+	if (n % 7 == 3)
+		assert_int_equal(revoke(h, BLOCK + 50), 0);
+	else if (n % 7 == 4)
+		put(h, BLOCK + 50, n);
+	else if (n % 7 != 3) {
+		get_access(h, BLOCK + 50);
+		fill_line(h, BLOCK + 50, n % LINES, n);
+	}
+	stop(h);
+}
+
+static u8 expected(u32 val, u32 line)
+{
+	if (!line)
+		return val;
+	while (val && val % LINES != line)
+		val--;
+	return val;
+}
+
+static void judge(struct image *image, u32 acked, u32 begun)
+{
+	u8 val;
+
+	if (image_is_live(image))
+		assert_int_equal(recover_image(image), 0);
+	val = image->block[BLOCK][0];
+	assert_in_range(val, acked, begun);
+	for (u32 b = 0; b < BLOCKS; b++)
+		for (u32 i = 0; i < DISK_BLOCK; i++)
+			assert_int_equal(image->block[BLOCK + b][i],
+					 expected(val, i / ZJ_NVM_LINE));
+}
+
+static void crash_at_every_event(bool blocks, u32 info_max)
+{
+	u32 done[TXNS + 1] = { }, begun[TXNS + 1] = { }, acked = 0, started = 0;
+	struct sim_rand rand = { 1 };
+	struct disk_walk *walk = malloc(sizeof(*walk));
+	struct disk_image crash = { };
+
+	OPEN(.nvm = 256 << 10, .nvm_blocks = blocks, .info_max = info_max, .lanes = 2,
+	     .new = true);
+	for (u32 i = 1; i <= TXNS; i++) {
+		begun[i] = now();
+		change_all(i % 2, i);
+		commit(i % 2);
+		done[i] = now();
+	}
+	crash.nr = fx.disk->nr;
+	crash.block = malloc(crash.nr * sizeof(*crash.block));
+	crash.pmem = malloc(fx.pmem->size);
+	walk_init(walk, fx.disk, fx.initial);
+	while (walk->at < now()) {
+		while (acked < TXNS && done[acked + 1] <= walk->at)
+			acked++;
+		while (started < TXNS && begun[started + 1] <= walk->at)
+			started++;
+		for (u32 n = 0; n < 6; n++) {
+			struct image image = { .block = crash.block, .pmem = crash.pmem };
+
+			walk_crash(walk, &rand, &crash);
+			judge(&image, acked, started);
+		}
+		scratch_reset();
+		walk_step(walk);
+	}
+	walk_free(walk);
+	free(walk);
+	free(crash.block);
+	free(crash.pmem);
+	close_journal();
+}
+
+static void power_fails_at_any_store(void)
+{
+	crash_at_every_event(false, 0);
+}
+
+static void power_fails_with_small_txninfos(void)
+{
+	crash_at_every_event(false, 256);
+}
+
+static void power_fails_with_whole_blocks(void)
+{
+	crash_at_every_event(true, 0);
+}
+
+CORE_TESTS(nvm,
+	CORE_TEST(a_transaction_byte_by_byte),
+	CORE_TEST(only_changed_lines_are_logged),
+	CORE_TEST(whole_blocks_if_asked),
+	CORE_TEST(changed_to_and_fro),
+	CORE_TEST(a_buffer_is_logged_whole_first),
+	CORE_TEST(dirty_without_us_is_logged_whole),
+	CORE_TEST(a_revoked_block_is_logged_whole),
+	CORE_TEST(a_new_block_is_logged_whole),
+	CORE_TEST(lines_over_a_frozen_image),
+	CORE_TEST(many_records_fill_many_txninfos),
+	CORE_TEST(txninfo_max_bounds_a_transaction),
+	CORE_TEST(an_fsync_does_no_device_io),
+	CORE_TEST(round_and_round),
+	CORE_TEST(every_size_fits_its_promise),
+	CORE_TEST(the_wrong_memory_is_refused),
+	CORE_TEST(a_live_log_needs_its_memory),
+	CORE_TEST(a_clean_journal_is_stocks_again),
+	CORE_TEST(damage_is_refused),
+	CORE_TEST(hostile_memory),
+	CORE_TEST(power_fails_at_any_store),
+	CORE_TEST(power_fails_with_small_txninfos),
+	CORE_TEST(power_fails_with_whole_blocks));

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_USER_KLAYER_NVM_H
+#define ZJ_USER_KLAYER_NVM_H
+
+#include <linux/types.h>
+#include <zjournal/nvm_dev.h>
+
+/**
+ * struct kl_nvm - the memory that journal_nvm= names; NULL: there is none
+ */
+struct kl_nvm {
+	void	*base;
+	u64	size;
+};
+
+extern struct kl_nvm kl_nvm;
+
+#endif
