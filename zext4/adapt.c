@@ -58,6 +58,26 @@ static int zext4_check_bits(struct super_block *sb, const char *kind,
 	return -EINVAL;
 }
 
+/* Options of a log in memory, and those that it makes void. */
+static int zext4_check_nvm(struct super_block *sb)
+{
+	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
+
+	if (!(options->given & BIT(ZEXT4_JOURNAL_NVM))) {
+		if (!(options->given & (BIT(ZEXT4_NVM_UNIT) |
+					BIT(ZEXT4_TXNINFO_MAX))))
+			return 0;
+		ext4_msg(sb, KERN_ERR,
+			 "nvm_unit= and txninfo_max= go with journal_nvm= only");
+		return -EINVAL;
+	}
+	if (!(options->given & BIT(ZEXT4_LOG)))
+		return 0;
+	ext4_msg(sb, KERN_ERR,
+		 "journal_nvm= has a log of its own; leave log= out");
+	return -EINVAL;
+}
+
 /* What zext4 cannot do, once all options are known; writes nothing. */
 int zext4_check_mount(struct super_block *sb)
 {
@@ -77,6 +97,8 @@ int zext4_check_mount(struct super_block *sb)
 			 "log=jbd2 has one lane; give lanes=1, or leave one of the two out");
 		return -EINVAL;
 	}
+	if (zext4_check_nvm(sb))
+		return -EINVAL;
 	if (ext4_has_feature_journal(sb) && !test_opt(sb, NOLOAD)) {
 		if (es->s_journal_inum)
 			return 0;
@@ -84,9 +106,10 @@ int zext4_check_mount(struct super_block *sb)
 			 "zext4 does not cover external journals; mount as ext4, or move the journal inside: tune2fs -O ^has_journal, then tune2fs -j");
 		return -EINVAL;
 	}
-	if (sbi->s_zj.given & (BIT(ZEXT4_LANES) | BIT(ZEXT4_LOG))) {
+	if (sbi->s_zj.given & (BIT(ZEXT4_LANES) | BIT(ZEXT4_LOG) |
+			       BIT(ZEXT4_JOURNAL_NVM))) {
 		ext4_msg(sb, KERN_ERR,
-			 "can't mount with lanes= or log=, fs mounted w/o journal");
+			 "can't mount with lanes=, log= or journal_nvm=, fs mounted w/o journal");
 		return -EINVAL;
 	}
 	return 0;
@@ -101,7 +124,11 @@ void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 	bool one = lanes == 1 || log == ZEXT4_LOG_JBD2;
 
 	zj_journal_set_lanes(journal, lanes);
-	if (log == ZEXT4_LOG_JBD2 || (log == ZEXT4_LOG_AUTO && lanes == 1))
+	if (options->given & BIT(ZEXT4_JOURNAL_NVM))
+		zj_journal_set_nvm(journal, options->nvm_path,
+				   options->value[ZEXT4_NVM_UNIT] == ZEXT4_NVM_BLOCK,
+				   options->value[ZEXT4_TXNINFO_MAX]);
+	else if (log == ZEXT4_LOG_JBD2 || (log == ZEXT4_LOG_AUTO && lanes == 1))
 		zj_journal_set_jbd2_log(journal);
 	/* DAX writes data without a bio that could report it. */
 	if (!EXT4_SB(sb)->s_daxdev)

@@ -11,8 +11,9 @@
  */
 struct zext4_option_spec {
 	const char	*name;
-	const char	*const *words;	/* its values, the default first; NULL: a number */
-	u32		most;		/* a number's largest value; its default is auto */
+	const char	*const *words;	/* its values, the default first; or NULL */
+	u32		min, max;	/* a number between these, or auto; 0: a path */
+	bool		power;		/* the number is a power of two */
 	const char	*help;		/* what it takes */
 	bool		fixed;		/* not to be changed by a remount */
 };
@@ -31,9 +32,11 @@ static const char *const coalesce_words[] = { "on", "off", NULL };
 
 static const char *const log_words[] = { "auto", "zj", "jbd2", NULL };
 
+static const char *const nvm_unit_words[] = { "line", "block", NULL };
+
 static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_LANES] = {
-		.name = "lanes", .fixed = true, .most = ZJ_MAX_LANES,
+		.name = "lanes", .fixed = true, .min = 1, .max = ZJ_MAX_LANES,
 		.help = "a number from 1 to " __stringify(ZJ_MAX_LANES)
 			", or auto (one per CPU)",
 	},
@@ -66,12 +69,12 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 		.help = "on (commits overlap), off or auto (on if lanes=1 is given)",
 	},
 	[ZEXT4_VERSIONS] = {
-		.name = "versions", .most = 64,
+		.name = "versions", .min = 1, .max = 64,
 		.help = "a number from 1 to 64, or auto ("
 			__stringify(ZJ_VERSIONS) ")",
 	},
 	[ZEXT4_FLUSH_BATCH] = {
-		.name = "flush_batch", .most = 1024,
+		.name = "flush_batch", .min = 1, .max = 1024,
 		.help = "a number from 1 to 1024, or auto ("
 			__stringify(ZJ_FLUSH_BATCH) ")",
 	},
@@ -79,23 +82,43 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 		.name = "coalesce", .words = coalesce_words,
 		.help = "on or off",
 	},
+	[ZEXT4_JOURNAL_NVM] = {
+		.name = "journal_nvm", .fixed = true,
+		.help = "a device of persistent memory, as /dev/pmem0",
+	},
+	[ZEXT4_NVM_UNIT] = {
+		.name = "nvm_unit", .words = nvm_unit_words, .fixed = true,
+		.help = "line (log what has changed) or block (log whole blocks)",
+	},
+	[ZEXT4_TXNINFO_MAX] = {
+		.name = "txninfo_max", .fixed = true, .power = true,
+		.min = ZJ_TXNINFO_MAX_MIN, .max = ZJ_TXNINFO_MAX_MAX,
+		.help = "bytes, a power of two from 256 to 131072, or auto (8192)",
+	},
 };
 
-static int parse_number(const char *text, u32 most, u32 *value)
+static int parse_number(const struct zext4_option_spec *spec, const char *text,
+			u32 *value)
 {
 	*value = 0;
 	if (!strcmp(text, "auto"))
 		return 0;
-	if (kstrtouint(text, 10, value) || *value < 1 || *value > most)
+	if (kstrtouint(text, 10, value) || *value < spec->min ||
+	    *value > spec->max || (spec->power && !is_power_of_2(*value)))
 		return -EINVAL;
 	return 0;
+}
+
+static int parse_path(const char *text, char *path)
+{
+	return *text && strscpy(path, text, ZEXT4_PATH_MAX) > 0 ? 0 : -EINVAL;
 }
 
 static int parse_value(const struct zext4_option_spec *spec, const char *text,
 		       u32 *value)
 {
-	if (!spec->words)
-		return parse_number(text, spec->most, value);
+	if (spec->max)
+		return parse_number(spec, text, value);
 	for (*value = 0; spec->words[*value]; ++*value)
 		if (!strcmp(text, spec->words[*value]))
 			return 0;
@@ -119,7 +142,10 @@ bool zext4_parse_option(struct fs_parameter *param,
 			break;
 	if (i == ZEXT4_NR_OPTIONS)
 		return false;
-	*err = parse_value(&specs[i], text, &options->value[i]);
+	if (i == ZEXT4_JOURNAL_NVM)
+		*err = parse_path(text, options->nvm_path);
+	else
+		*err = parse_value(&specs[i], text, &options->value[i]);
 	if (*err)
 		ext4_msg(NULL, KERN_ERR, "%s= takes %s", specs[i].name,
 			 specs[i].help);
@@ -140,7 +166,9 @@ int zext4_check_remount(struct super_block *sb,
 
 	for (i = 0; i < ZEXT4_NR_OPTIONS; i++) {
 		if (!specs[i].fixed || !(options->given & BIT(i)) ||
-		    options->value[i] == now->value[i])
+		    (options->value[i] == now->value[i] &&
+		     (i != ZEXT4_JOURNAL_NVM ||
+		      !strcmp(options->nvm_path, now->nvm_path))))
 			continue;
 		ext4_msg(sb, KERN_ERR,
 			 "can't change %s= on remount; unmount first",
@@ -180,6 +208,8 @@ void zext4_apply_options(struct super_block *sb,
 	for (i = 0; i < ZEXT4_NR_OPTIONS; i++)
 		if (options->given & BIT(i))
 			WRITE_ONCE(now->value[i], options->value[i]);
+	if (options->given & BIT(ZEXT4_JOURNAL_NVM))
+		strscpy(now->nvm_path, options->nvm_path, ZEXT4_PATH_MAX);
 	now->given |= options->given;
 	/* A remount; a mount has no journal yet. */
 	if (EXT4_SB(sb)->s_journal)
@@ -208,7 +238,9 @@ void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb)
 		if (!(now->given & BIT(i)))
 			continue;
 		seq_printf(seq, "%c%s=", sep, specs[i].name);
-		if (specs[i].words)
+		if (i == ZEXT4_JOURNAL_NVM)
+			seq_escape(seq, now->nvm_path, " \t\n\\,#");
+		else if (specs[i].words)
 			seq_puts(seq, specs[i].words[value]);
 		else if (value)
 			seq_printf(seq, "%u", value);

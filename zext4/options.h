@@ -19,6 +19,9 @@ enum zext4_option {
 	ZEXT4_VERSIONS,		/* a number; 0: ZJ_VERSIONS */
 	ZEXT4_FLUSH_BATCH,	/* a number; 0: ZJ_FLUSH_BATCH */
 	ZEXT4_COALESCE,		/* enum zext4_coalesce */
+	ZEXT4_JOURNAL_NVM,	/* 1 if given; then nvm_path */
+	ZEXT4_NVM_UNIT,		/* enum zext4_nvm_unit */
+	ZEXT4_TXNINFO_MAX,	/* bytes; 0: the default */
 	ZEXT4_NR_OPTIONS
 };
 
@@ -26,9 +29,13 @@ enum zext4_log { ZEXT4_LOG_AUTO, ZEXT4_LOG_ZJ, ZEXT4_LOG_JBD2 };
 enum zext4_data_fua { ZEXT4_DATA_FUA_AUTO, ZEXT4_DATA_FUA_NEVER };
 enum zext4_pipeline { ZEXT4_PIPELINE_AUTO, ZEXT4_PIPELINE_ON, ZEXT4_PIPELINE_OFF };
 enum zext4_coalesce { ZEXT4_COALESCE_ON, ZEXT4_COALESCE_OFF };
+enum zext4_nvm_unit { ZEXT4_NVM_LINE, ZEXT4_NVM_BLOCK };
 enum zext4_fsync { ZEXT4_FSYNC_OWN, ZEXT4_FSYNC_ALL };
 enum zext4_alloc { ZEXT4_ALLOC_AUTO, ZEXT4_ALLOC_CORE, ZEXT4_ALLOC_STOCK };
 enum zext4_lane_by { ZEXT4_LANE_BY_CPU, ZEXT4_LANE_BY_CGROUP, ZEXT4_LANE_BY_DIR };
+
+/* Bytes of a device's path, the last one 0. */
+#define ZEXT4_PATH_MAX		96
 
 /**
  * struct zext4_options - what was given at mount or remount
@@ -36,6 +43,7 @@ enum zext4_lane_by { ZEXT4_LANE_BY_CPU, ZEXT4_LANE_BY_CGROUP, ZEXT4_LANE_BY_DIR 
 struct zext4_options {
 	u32	given;				/* bits of enum zext4_option */
 	u32	value[ZEXT4_NR_OPTIONS];	/* 0, the default, if not given */
+	char	nvm_path[ZEXT4_PATH_MAX];	/* of journal_nvm= */
 };
 
 #endif /* ZEXT4_OPTIONS_H */

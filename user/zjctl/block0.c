@@ -3,7 +3,16 @@
 #include <string.h>
 #include <asm/byteorder.h>
 #include "codec.h"
+#include "codec_nvm.h"
 #include "zjctl.h"
+
+static void uuid_text(const u8 *uuid, char *text)
+{
+	for (u32 i = 0; i < 16; i++)
+		text += sprintf(text, "%s%02x",
+				i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+				uuid[i]);
+}
 
 int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_state *state)
 {
@@ -19,6 +28,13 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	if (wrong)
 		return zx_fail(ZX_UNCORRECTED, "%s: journal block 0 (block %llu of the device) %s; nothing was written: copy the device, then run e2fsck -f, which can make a new superblock for the journal",
 			       img->path, (unsigned long long)img->map[0], wrong);
+	if (zj_is_nvm_log(sb)) {
+		char uuid[37];
+
+		uuid_text(zj_nvm_mark_of(sb)->uuid, uuid);
+		return zx_fail(ZX_FAILED, "%s: the log is in the persistent memory %s; mount it with journal_nvm=, this zjctl does not read it there",
+			       img->path, uuid);
+	}
 	incompat = be32_to_cpu(sb->s_feature_incompat);
 	unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
 	if (unknown || sb->s_feature_ro_compat)

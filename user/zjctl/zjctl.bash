@@ -11,6 +11,7 @@ _zjctl_options() {
 	convert) own="--check --to-ext4" ;;
 	resize-journal) own="-n --dry-run --lanes --size" ;;
 	stats) own="--from" ;;
+	nvm-format) own="--force" ;;
 	top) own="-d --delay -n --count --from" ;;
 	esac
 	printf '%s\n' "$own --json --color --help"
@@ -21,7 +22,7 @@ _zjctl() {
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W "info dump check recover convert resize-journal stats top --help --version" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "info dump check recover convert resize-journal nvm-format stats top --help --version" -- "$cur")
 		return
 	fi
 	case $prev in

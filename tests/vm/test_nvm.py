@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The log in persistent memory: journal_nvm=."""
+
+import pytest
+
+import conftest
+import pack
+import vm as vmlib
+
+modules = pack.ModuleTree(vmlib.Kernel.find().moddir)
+pytestmark = [pytest.mark.zext4,
+              pytest.mark.skipif(not {"nd_pmem"} & {*modules.path, *modules.builtin},
+                                 reason="this kernel has no driver for persistent memory")]
+SETUP = """
+. /lib/zj/pmem.sh
+NVM="journal_nvm=/dev/pmem0"
+# Writes and flushes.
+disk_io() { awk '{print $5 + $16}' /sys/block/vda/stat; }
+info() { cat /proc/fs/zjournal/vda-8/info; }
+"""
+FORMAT = "mk /dev/vda -J size=8\nzjctl nvm-format --force /dev/pmem0 /dev/vda || die nvm-format\n"
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    disk = vmlib.Disk(str(tmp_path_factory.mktemp("nvm") / "disk"), size="128M")
+    with conftest.new_vm(memory="768M", disks=[disk],
+                         pmem=[vmlib.Pmem("32M"), vmlib.Pmem("16M")]) as vm:
+        yield vm
+
+
+@pytest.fixture
+def guest(machine):
+    def run(script, timeout=240):
+        result = machine.sh(SETUP + script, timeout=timeout)
+        assert result, f"{result.out}\n{machine.console_tail()}"
+        machine.check_console()
+        return result.out
+    return run
+
+
+@pytest.mark.parametrize("options", ["", ",nvm_unit=block", ",lanes=1,txninfo_max=256",
+                                     ",data=journal", ",data=writeback,txninfo_max=131072"])
+def test_crash_and_recovery(guest, options):
+    guest(FORMAT + f"""
+        mnt /dev/vda "$NVM{options}"
+        grep -q "journal_nvm=/dev/pmem0" /proc/mounts || die "not shown: $(cat /proc/mounts)"
+        known_tree
+        fsctl syncfs /mnt || die syncfs
+        stress -p 3 -n 300 /mnt || die stress
+        for n in 1 2 3 4 5; do mkdir /mnt/d$n; fsctl fsync /mnt/d$n || die fsync; done
+        info | grep -q "^log: nvm" || die "$(info)"
+        crash
+        mark recovery
+        mnt /dev/vda "$NVM{options}"
+        said "recovered [1-9]"
+        check_tree
+        for n in 1 2 3 4 5; do [ -d /mnt/d$n ] || die "lost d$n"; done
+        unmnt
+        fsck /dev/vda
+        # Clean it is an ordinary ext4.
+        modprobe ext4; mount -t ext4 /dev/vda /mnt || die "mount -t ext4"; check_tree; umount /mnt
+    """)
+
+
+def test_fsync_of_metadata_leaves_the_disk_alone(guest):
+    guest(FORMAT + """
+        mnt /dev/vda "$NVM"
+        # No write-back of what is valid meanwhile.
+        echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+        mkdir /mnt/a; fsctl fsync /mnt/a || die fsync
+        before=$(disk_io)
+        for n in 1 2 3 4 5 6 7 8; do
+            mkdir /mnt/a/d$n; fsctl fsync /mnt/a || die fsync
+            chmod 700 /mnt/a/d$n; fsctl fsync /mnt/a/d$n || die fsync
+        done
+        after=$(disk_io)
+        [ "$before" = "$after" ] || die "requests to the disk: $before, then $after"
+        # File data is written, and flushed.
+        echo data >/mnt/a/file; fsctl fsync /mnt/a/file || die fsync
+        [ "$(disk_io)" -gt "$after" ] || die "no data was written"
+        echo 500 >/proc/sys/vm/dirty_writeback_centisecs
+        crash; mnt /dev/vda "$NVM"
+        [ "$(cat /mnt/a/file)" = data ] || die "lost the file"
+        [ -d /mnt/a/d8 ] || die "lost a directory"
+        unmnt; fsck /dev/vda
+    """)
+
+
+def test_wrong_memory_is_refused(guest):
+    guest(FORMAT + """
+        before=$(sha256sum </dev/vda)
+        same() { [ "$(sha256sum </dev/vda)" = "$before" ] || die "$1 wrote to the disk"; }
+        refused() { mark "$1"; no_mnt zext4 /dev/vda "$2"; said "$3"; same "$1"; }
+        dd if=/dev/zero of=/dev/pmem1 bs=64k count=1 conv=fsync 2>/dev/null
+        refused unformatted journal_nvm=/dev/pmem1 "run zjctl nvm-format"
+        refused missing journal_nvm=/dev/pmem9 "cannot be opened"
+        refused nodax journal_nvm=/dev/vda "cannot be opened|no memory"
+        refused alone nvm_unit=block "go with journal_nvm"
+        refused log "$NVM,log=zj" "leave log= out"
+        no_mnt zext4 /dev/vda "$NVM,txninfo_max=300"
+        mnt /dev/vda "$NVM"; mkdir /mnt/d; fsctl fsync /mnt/d; crash
+        before=$(sha256sum </dev/vda)
+        refused live "" "mount with journal_nvm="
+        modprobe ext4; no_mnt ext4 /dev/vda; same stock
+        e2fsck -fy /dev/vda </dev/null && die "e2fsck found nothing wrong"; same e2fsck
+        zjctl recover /dev/vda 2>&1 | grep -q "persistent memory" || die zjctl; same zjctl
+        zjctl nvm-format --force /dev/pmem0 /dev/vda && die "a live log was overwritten"
+        zjctl nvm-format /dev/pmem1 /dev/vda || die "nvm-format of empty memory"
+        refused other journal_nvm=/dev/pmem1 "but the log is in"
+        zjctl nvm-format /dev/pmem1 /dev/vda && die "nvm-format of what is a journal"
+        # A torn super block, and back.
+        dd if=/dev/pmem0 of=/tmp/super bs=512 count=1 2>/dev/null
+        dd if=/dev/zero of=/dev/pmem0 bs=1 seek=32 count=8 conv=notrunc,fsync 2>/dev/null
+        refused torn "$NVM" "damaged super block"
+        dd if=/tmp/super of=/dev/pmem0 bs=512 count=1 conv=notrunc,fsync 2>/dev/null
+        mnt /dev/vda "$NVM"; [ -d /mnt/d ] || die lost
+        # Claimed: nobody else formats or mounts it.
+        zjctl nvm-format --force /dev/pmem0 /dev/vda && die "formatted while mounted"
+        unmnt; fsck /dev/vda
+    """)
+
+
+def test_power_cut(tmp_path):
+    """The VM is killed: what was fsynced is in the NVDIMM."""
+    dimm = vmlib.Pmem("34M", path=str(tmp_path / "dimm"))
+    disk = vmlib.Disk(str(tmp_path / "disk"), size="64M")
+
+    def run(vm, script):
+        result = vm.sh(SETUP + script, timeout=240)
+        assert result, f"{result.out}\n{vm.console_tail()}"
+        vm.check_console()
+
+    with conftest.new_vm(memory="512M", pmem=[dimm], disks=[disk]) as vm:
+        run(vm, FORMAT + """
+            mnt /dev/vda "$NVM"
+            known_tree; fsctl syncfs /mnt || die syncfs
+            for n in 1 2 3 4 5 6; do echo $n >/mnt/f$n; fsctl fsync /mnt/f$n || die fsync; done
+            for n in 1 2 3; do mv /mnt/f$n /mnt/tree/; done; fsctl fsync /mnt/tree || die fsync
+        """)
+        vm.kill()
+    disk.size = ""
+    with conftest.new_vm(memory="512M", pmem=[dimm], disks=[disk]) as vm:
+        run(vm, """
+            mark recovery; mnt /dev/vda "$NVM"; said "recovered [1-9]"
+            check_tree
+            for n in 1 2 3; do [ "$(cat /mnt/tree/f$n)" = $n ] || die "lost tree/f$n"; done
+            for n in 4 5 6; do [ "$(cat /mnt/f$n)" = $n ] || die "lost f$n"; done
+            unmnt; fsck /dev/vda
+        """)
