@@ -440,7 +440,7 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
 def helps(zjctl):
     out = zjctl("--help").out
     commands = re.findall(r"^  ([a-z][a-z-]+)  +\S", out.split("DEV is")[0], re.M)
-    assert len(commands) == 8
+    assert len(commands) == 9
     for command in commands:
         text = zjctl(command, "--help").out
         assert "Examples:" in text and text.startswith(f"usage: zjctl {command}")

@@ -18,12 +18,13 @@
 static const char help[] =
 	"usage: zjctl nvm-format [--force] [--json] NVM DEV\n\n"
 	"Makes the persistent memory NVM (as /dev/pmem0) the journal of the ext4 file system\n"
-	"on DEV, for mount -t zext4 -o journal_nvm=NVM DEV. Of DEV only the uuid is read.\n"
+	"on DEV, for its mount option journal_nvm=NVM. Of DEV only the uuid is read.\n"
 	"Memory that holds anything is left alone, without --force; memory that holds a log\n"
 	"which is still to be recovered always is.\n\n"
 	"  --force          overwrite what NVM holds\n\n"
 	"Exit status: 0 done, 8 failed or refused, 16 usage.\n\n"
-	"Example:\n"
+	"Examples:\n"
+	"  zjctl nvm-format /dev/pmem0 UUID=0b12...\n"
 	"  zjctl nvm-format /dev/pmem0 /dev/sdb1\n";
 
 static const struct option options[] = {
