@@ -608,6 +608,13 @@ int __wrap_zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 	return __real_zj_dev_flush(zj, lane);
 }
 
+/* Calls within flush.c are not wrapped. */
+int __wrap_zj_data_flush(struct zj_journal *zj, struct zj_lane *lane)
+{
+	gate(GATE_FLUSH);
+	return __real_zj_data_flush(zj, lane);
+}
+
 int __wrap_blkdev_issue_flush(struct block_device *bdev)
 {
 	int err = __real_blkdev_issue_flush(bdev);
