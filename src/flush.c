@@ -200,7 +200,7 @@ int zj_journal_flush_data(journal_t *journal)
 {
 	struct zj_journal *zj = to_zj(journal);
 
-	return zj_data_flush(zj, zj_lane_pick(zj));
+	return zj_dev_flush(zj, zj_lane_pick(zj));
 }
 EXPORT_SYMBOL_GPL(zj_journal_flush_data);
 
