@@ -14,8 +14,8 @@ import conftest
 REGIONS = "alloc=core 'MKFS_OPTS=-b 4096 -J size=16 -g 1024 -G 4 -O orphan_file'"
 
 BATTERIES = {
-    "ordered": dict(cuts=50, args="DATA=ordered"),
-    "journal": dict(cuts=30, args="DATA=journal"),
+    "ordered": dict(cuts=40, args="DATA=ordered"),
+    "journal": dict(cuts=25, args="DATA=journal"),
     "writeback-no-fua": dict(cuts=10, args="DATA=writeback FUA=0"),
     "zjctl": dict(cuts=12, args="DATA=ordered 'RECOVER=zjctl recover --no-fsck' 'MKFS_OPTS=-b 4096 -J size=16 -O orphan_file'"),
     # Each cut by zext4, by e2fsck, by zjctl and by a stock mount.
@@ -25,9 +25,7 @@ BATTERIES = {
 }
 if conftest.FSTYPE == "zext4":
     BATTERIES["lane-by-dir"] = dict(cuts=10, args=f"DATA=ordered MOUNT_OPTS=lanes=4,lane_by=dir,{REGIONS}")
-    BATTERIES["pipeline"] = dict(cuts=8, args=f"DATA=ordered MOUNT_OPTS=lanes=4,pipeline=on,versions=2,{REGIONS}")
-    BATTERIES["jbd2-serial"] = dict(cuts=6, args="DATA=ordered MOUNT_OPTS=lanes=1,pipeline=off STRANGERS=1")
-    BATTERIES["lane-by-cpu"] = dict(cuts=10, args=f"DATA=journal MOUNT_OPTS=lanes=4,{REGIONS}")
+    BATTERIES["pipeline"] = dict(cuts=10, args=f"DATA=journal MOUNT_OPTS=lanes=4,pipeline=on,versions=2,{REGIONS}")
 JOBS = 4
 CUTS = int(os.environ.get("ZJ_CUTS", "0"))
 if CUTS:
