@@ -95,7 +95,8 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	zj_count(&lane->stats.flushes, 1);
 	start = ktime_get();
 	err = blkdev_issue_flush(zj->front.j_fs_dev);
-	flush->took = (3 * flush->took + (ktime_get() - start)) / 4;
+	WRITE_ONCE(flush->took,
+		   (3 * flush->took + (ktime_get() - start)) / 4);
 	if (err) {
 		WRITE_ONCE(flush->err, err);
 		WRITE_ONCE(flush->failed, nr);

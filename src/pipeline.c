@@ -268,7 +268,7 @@ static bool use_fua(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
 	s64 dearer = lane->record_took[1] - lane->record_took[0];
-	s64 flush = zj->flush.took;
+	s64 flush = READ_ONCE(zj->flush.took);
 
 	if (!zj_needs_flush(zj) || !bdev_fua(zj->front.j_dev))
 		return false;

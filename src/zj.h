@@ -378,7 +378,7 @@ struct zj_flush {
 	u64		done;		/* the same; number of the last one ended */
 	u64		failed;		/* the same; number of the last that failed */
 	int		err;		/* the same; its error */
-	u64		took;		/* the same; ns, a running mean */
+	u64		took;		/* the same; ns, a running mean; read racily */
 	u64		data;		/* cmpxchg, grows; flush that covers all file data written */
 	wait_queue_head_t wait;		/* one has ended */
 	wait_queue_head_t gather;	/* who leads waits for those to come */
