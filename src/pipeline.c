@@ -194,13 +194,12 @@ static void keep_promise(struct zj_txn *txn)
 }
 
 /* Whoever writes the component's last record sees to all of them. */
-static bool last_record(struct zj_txn *txn)
+static bool last_record(struct zj_journal *zj, struct zj_component *comp)
 {
-	struct zj_journal *zj = txn_zj(txn);
 	bool last;
 
 	spin_lock(&zj->comp_lock);
-	last = !--txn->comp->unlogged;
+	last = !--comp->unlogged;
 	spin_unlock(&zj->comp_lock);
 	return last;
 }
@@ -241,19 +240,25 @@ static void run_durable(struct zj_run *run)
 static void run_recorded(struct zj_run *run)
 {
 	struct zj_lane *lane = run->lane;
+	struct zj_component *comp;
 	struct zj_txn *txn, *tmp;
+	LIST_HEAD(cached);
 
 	lane->stats.runs++;
 	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
 		keep_promise(txn);
 		lane->stats.txns++;
-		if (!last_record(txn)) {
-			list_del_init(&txn->lane_link);
-		} else if (!any_cached(txn->comp)) {
-			list_del_init(&txn->lane_link);
-			commit_members(txn->comp);
-		}
+		comp = txn->comp;
+		list_del_init(&txn->lane_link);
+		/* Unless it is the last one, another lane may finish it off now. */
+		if (!last_record(lane->journal, comp))
+			continue;
+		if (any_cached(comp))
+			list_add_tail(&txn->lane_link, &cached);
+		else
+			commit_members(comp);
 	}
+	list_splice(&cached, &run->txns);
 	if (list_empty(&run->txns))
 		run_free(run);
 	else
