@@ -93,6 +93,9 @@ static int nvm_go_live(struct zj_journal *zj)
 	u32 i;
 
 	lockdep_assert_held(&zj->super_lock);
+	/* A first attempt failed, and its block 0 may be on the device. */
+	if (zj_is_nvm_log(sb))
+		return zj_super_write(zj);
 	/* Block 0 does not name it yet: no order among these. */
 	zj_new_generation(zj);
 	zj_encode_nvm_head(&zj->geo, &head);

@@ -63,7 +63,7 @@ BLOCK0 = {
     "block size": (0xc, struct.pack(">I", 4096), "another block size"),
     "length": (0x10, struct.pack(">I", 5000), "longer than its inode"),
     "first": (0x14, struct.pack(">I", 0), "bad first block"),
-    "feature": (0x28, struct.pack(">I", 0x60000000), "unknown features (incompat 0x20000000"),
+    "feature": (0x28, struct.pack(">I", 0x50000000), "unknown features (incompat 0x10000000"),
     "checksum": (0x28, struct.pack(">I", 0x40000010), "wrong checksum"),
 }
 
