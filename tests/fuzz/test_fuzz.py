@@ -28,7 +28,7 @@ def test_found_before(zjfuzz, path):
 
 def test_fuzz():
     """A finding is left in build/tests/fuzz/findings; build/zjfuzz FILE repeats it."""
-    seconds = os.environ.get("FUZZ_SECONDS", "30")
+    seconds = os.environ.get("FUZZ_SECONDS", "20")
     done = subprocess.run(["make", "-s", "-C", HERE, "run", f"SECONDS={seconds}"],
                           capture_output=True, text=True)
     assert done.returncode == 0, f"see {FINDINGS}:\n{done.stderr[-4000:]}"

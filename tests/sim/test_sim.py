@@ -78,7 +78,7 @@ def test_log_jbd2_io_errors():
                                   ("--txninfo", 256, "--blocks", 8), ("--focus", 2, "--off", 0)])
 def test_log_in_memory(unit, args):
     """Lines, and whole blocks."""
-    assert run("--nvm", unit, "--seed", 100, "--seeds", 20, *args)["live_states"] > 1000
+    assert run("--nvm", unit, "--seed", 100, "--seeds", 8, *args)["live_states"] > 1000
 
 
 def test_log_in_memory_io_errors():
@@ -148,6 +148,6 @@ def test_shrinks_a_failure(tmp_path):
 def test_random_seeds():
     """Mixed options for SIM_SECONDS; a failure is made small."""
     done = subprocess.run([sys.executable, TOP / "tests/sim/campaign.py", "--seconds",
-                           os.environ.get("SIM_SECONDS", "40")],
+                           os.environ.get("SIM_SECONDS", "25")],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-20000:]

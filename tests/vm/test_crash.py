@@ -14,13 +14,13 @@ import conftest
 REGIONS = "alloc=core 'MKFS_OPTS=-b 4096 -J size=16 -g 1024 -G 4 -O orphan_file'"
 
 BATTERIES = {
-    "ordered": dict(cuts=40, args="DATA=ordered"),
+    "ordered": dict(cuts=35, args="DATA=ordered"),
     "journal": dict(cuts=25, args="DATA=journal"),
     "writeback-no-fua": dict(cuts=10, args="DATA=writeback FUA=0"),
     "zjctl": dict(cuts=12, args="DATA=ordered 'RECOVER=zjctl recover --no-fsck' 'MKFS_OPTS=-b 4096 -J size=16 -O orphan_file'"),
     # Each cut by zext4, by e2fsck, by zjctl and by a stock mount.
-    "jbd2": dict(cuts=15, args="DATA=ordered MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1 'MKFS_OPTS=-b 4096 -J size=4'"),
-    "jbd2-journal-no-fua": dict(cuts=8, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1"),
+    "jbd2": dict(cuts=10, args="DATA=ordered MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1 'MKFS_OPTS=-b 4096 -J size=4'"),
+    "jbd2-journal-no-fua": dict(cuts=6, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1"),
     "small-journal": dict(cuts=10, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
 }
 if conftest.FSTYPE == "zext4":

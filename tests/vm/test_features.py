@@ -10,7 +10,7 @@ import pytest
 import conftest
 
 JOBS = 4
-CUTS = 8
+CUTS = 5
 SMALL = "-J size=16"
 
 # mke2fs options, mount options, what prepares the load's directory, what every mount needs
@@ -39,7 +39,7 @@ def test_power_cuts(name):
             modprobe $FS
             sh /lib/zj/crash.sh FSTYPE=$FS DATA={what.get('data', 'ordered')} CUTS={CUTS} JOBS={JOBS} \\
                 'MKFS_OPTS={what['mkfs']}' 'SETUP={what.get('setup', '')}' 'UNLOCK={what.get('unlock', '')}' \\
-                NESTED=4 SEED=$(date +%s) TIME=3 BIN=/usr/bin
+                NESTED=4 SEED=$(date +%s) TIME=2 BIN=/usr/bin
         """, timeout=300)
         machine.check_console()
     cuts = re.findall(r"^ok cut=", result.out, re.M)

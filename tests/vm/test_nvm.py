@@ -23,7 +23,7 @@ FORMAT = "mk /dev/vda -J size=8\nzjctl nvm-format --force /dev/pmem0 /dev/vda ||
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
-    disk = vmlib.Disk(str(tmp_path_factory.mktemp("nvm") / "disk"), size="128M")
+    disk = vmlib.Disk(str(tmp_path_factory.mktemp("nvm") / "disk"), size="64M")
     with conftest.new_vm(memory="768M", disks=[disk],
                          pmem=[vmlib.Pmem("32M"), vmlib.Pmem("16M")]) as vm:
         yield vm
@@ -39,8 +39,7 @@ def guest(machine):
     return run
 
 
-@pytest.mark.parametrize("options", ["", ",nvm_unit=block", ",lanes=1,txninfo_max=256",
-                                     ",data=journal", ",data=writeback,txninfo_max=131072"])
+@pytest.mark.parametrize("options", ["", ",nvm_unit=block", ",lanes=1,txninfo_max=256,data=journal"])
 def test_crash_and_recovery(guest, options):
     guest(FORMAT + f"""
         mnt /dev/vda "$NVM{options}"
@@ -89,8 +88,8 @@ def test_fsync_of_metadata_leaves_the_disk_alone(guest):
 
 def test_wrong_memory_is_refused(guest):
     guest(FORMAT + """
-        before=$(sha256sum </dev/vda)
-        same() { [ "$(sha256sum </dev/vda)" = "$before" ] || die "$1 wrote to the disk"; }
+        before=$(md5sum </dev/vda)
+        same() { [ "$(md5sum </dev/vda)" = "$before" ] || die "$1 wrote to the disk"; }
         refused() { mark "$1"; no_mnt zext4 /dev/vda "$2"; said "$3"; same "$1"; }
         dd if=/dev/zero of=/dev/pmem1 bs=64k count=1 conv=fsync 2>/dev/null
         refused unformatted journal_nvm=/dev/pmem1 "run zjctl nvm-format"
@@ -100,7 +99,7 @@ def test_wrong_memory_is_refused(guest):
         refused log "$NVM,log=zj" "leave log= out"
         no_mnt zext4 /dev/vda "$NVM,txninfo_max=300"
         mnt /dev/vda "$NVM"; mkdir /mnt/d; fsctl fsync /mnt/d; crash
-        before=$(sha256sum </dev/vda)
+        before=$(md5sum </dev/vda)
         refused live "" "mount with journal_nvm="
         modprobe ext4; no_mnt ext4 /dev/vda; same stock
         e2fsck -fy /dev/vda </dev/null && die "e2fsck found nothing wrong"; same e2fsck
