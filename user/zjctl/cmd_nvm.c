@@ -191,7 +191,7 @@ static int run(int argc, char **argv)
 	if (argc - optind != 2)
 		return zx_usage("the memory and the file system are needed");
 	m.path = argv[optind];
-	js_device(m.path);
+	js_text("memory", m.path);
 	code = format(&m, argv[optind + 1], force);
 	if (m.fd >= 0)
 		close(m.fd);
