@@ -3,12 +3,13 @@
  * How long fsyncs take, alone and beside a noisy neighbour.
  *
  *   fsyncs -d DIR [-w WORKERS] [-n FSYNCS] [-t append|create|mail] [-s]
- *	    [-N bulk|storm] [-D NEIGHBOUR_DIR]
+ *	    [-N bulk|storm] [-D NEIGHBOUR_DIR] [-p PREFIX]
  *
  * Each worker does FSYNCS times: append 4 KiB to its file and fsync, or create
  * a file, write 4 KiB and fsync; or it takes mail in as filebench's varmail does:
  * delete a file, create one, write 8 KiB, fsync; open it, read it, append 8 KiB,
- * fsync.  -s: all in one directory.  With -N another
+ * fsync.  -s: all in one directory.  -p: of the files' names, for a second run in
+ * the same directories.  With -N another
  * process writes large files, or creates and deletes small ones, all the while.
  * Prints "FSYNCS SECONDS MEAN_US P50_US P99_US".
  */
@@ -31,7 +32,7 @@
 #define MAILS		8	/* that a worker keeps */
 
 static char block[BLK];
-static const char *dir = ".", *neighbour, *noise;
+static const char *dir = ".", *prefix = "f", *neighbour, *noise;
 static unsigned int workers = 1;
 static unsigned long count = 50;
 static int shared, create, mail;
@@ -155,7 +156,7 @@ static void work(unsigned int worker)
 	}
 	for (i = 0; i < count; i++) {
 		if (create || fd < 0) {
-			snprintf(name, sizeof(name), "f%u.%lu", worker, i);
+			snprintf(name, sizeof(name), "%.16s%u.%lu", prefix, worker, i);
 			fd = open_in(where, name, O_CREAT | O_EXCL | O_WRONLY | O_APPEND);
 		}
 		put(fd);
@@ -239,7 +240,7 @@ int main(int argc, char **argv)
 	pid_t noisy;
 	int opt, status, failed = 0;
 
-	while ((opt = getopt(argc, argv, "d:w:n:t:sN:D:")) != -1) {
+	while ((opt = getopt(argc, argv, "d:w:n:t:sN:D:p:")) != -1) {
 		switch (opt) {
 		case 'd': dir = optarg; break;
 		case 'w': workers = atoi(optarg); break;
@@ -251,6 +252,7 @@ int main(int argc, char **argv)
 		case 's': shared = 1; break;
 		case 'N': noise = optarg; break;
 		case 'D': neighbour = optarg; break;
+		case 'p': prefix = optarg; break;
 		default: return 2;
 		}
 	}
