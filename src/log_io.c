@@ -95,7 +95,8 @@ void zj_log_io_begin(struct zj_log_io *io, struct zj_journal *zj,
 {
 	io->zj = zj;
 	io->bio = NULL;
-	io->opf = REQ_OP_WRITE | REQ_SYNC | REQ_META | flags;
+	/* Idle: the block layer's throttling of write-back lets it pass. */
+	io->opf = REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | REQ_META | flags;
 	io->err = 0;
 	atomic_set(&io->pending, 1);
 	init_completion(&io->done);

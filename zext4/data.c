@@ -43,7 +43,7 @@ blk_opf_t zext4_data_flags(struct ext4_io_submit *io)
 	    !uses_fua(io_end->inode->i_sb))
 		return REQ_SYNC;
 	io->zj_fua++;
-	return REQ_SYNC | REQ_FUA;
+	return REQ_SYNC | REQ_IDLE | REQ_FUA;
 }
 
 /**
