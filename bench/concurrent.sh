@@ -113,11 +113,5 @@ mkdir -p /usr/share /usr/lib	# PostgreSQL looks into both when it starts
 cp -r /share/postgresql /usr/share/ || die "no files of PostgreSQL"
 grep -q ^nobody: /etc/passwd || echo nobody:x:65534:65534:nobody:/tmp:/bin/sh >>/etc/passwd
 chmod 1777 /tmp
-for case in $CASES; do
-	for round in $(seq "$ROUNDS"); do
-		for type in $TYPES; do
-			run "$case" "$type" "$round"
-		done
-	done
-done
+run_all
 device_off

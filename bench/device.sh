@@ -65,3 +65,14 @@ fresh() {
 
 # What the block layer counted: writes and flushes
 counters() { awk '{ print $5, $16 }' /sys/block/$name/stat; }
+
+# Every case by every type in turn, round by round; run is the script's own
+run_all() {
+	for case in $CASES; do
+		for round in $(seq "$ROUNDS"); do
+			for type in $TYPES; do
+				run "$case" "$type" "$round"
+			done
+		done
+	done
+}

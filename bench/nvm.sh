@@ -172,11 +172,5 @@ run() {
 mkdir -p $fs
 [ -d /sys/kernel/config/nullb ] || mount -t configfs none /sys/kernel/config || die "no configfs"
 [ -b /dev/pmem0 ] || die "no /dev/pmem0"
-for case in $CASES; do
-	for round in $(seq "$ROUNDS"); do
-		for type in $TYPES; do
-			run "$case" "$type" "$round"
-		done
-	done
-done
+run_all
 hdds_off

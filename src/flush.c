@@ -221,6 +221,19 @@ int zj_journal_flush_reported(journal_t *journal)
 EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
 
 /**
+ * zj_journal_wants_fua() - does file data that goes out with FUA save a flush?
+ * @journal: the front, loaded
+ *
+ * Not in stock's format, where a flush goes before every record.
+ */
+bool zj_journal_wants_fua(journal_t *journal)
+{
+	return zj_flag(to_zj(journal), ZJ_DATA_REPORTED) &&
+	       !to_zj(journal)->log->flush_first;
+}
+EXPORT_SYMBOL_GPL(zj_journal_wants_fua);
+
+/**
  * zj_journal_fsync_begin() - an fsync is about to write file data
  * @journal: the front
  * @in: the lane that it will commit in, as for zj_journal_start_in()

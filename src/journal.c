@@ -160,6 +160,7 @@ void zj_journal_set_coalesce(journal_t *journal, bool coalesce)
 	WRITE_ONCE(to_zj(journal)->coalesce, coalesce);
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_coalesce);
+
 /**
  * zj_journal_set_nvm() - the log shall live in memory
  * @journal: the front, not loaded; as zj_journal_set_lanes()

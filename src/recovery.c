@@ -163,24 +163,40 @@ static void zj_summary(struct zj_recovery *r)
 		    s->discarded, s->torn_chunks);
 }
 
-int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
-	       u32 block_size, u32 journal_blocks, u64 fs_blocks,
-	       bool dry_run, struct zj_recovery_stats *stats)
+void zj_recovery_begin(struct zj_recovery *r, const struct zj_io_ops *ops,
+		       void *ctx, struct zj_recovery_stats *stats)
 {
-	struct zj_recovery r = {
+	*r = (struct zj_recovery) {
 		.ops = ops,
 		.ctx = ctx,
 		.stats = stats,
-		.journal_blocks = journal_blocks,
-		.home_blocks = fs_blocks,
 		.chunks.size = sizeof(struct zj_rec_chunk),
 		.images.size = sizeof(struct zj_rec_image),
 		.entries.size = sizeof(u64),
 		.components.size = sizeof(struct zj_rec_component),
 	};
+	memset(stats, 0, sizeof(*stats));
+}
+
+void zj_recovery_end(struct zj_recovery *r)
+{
+	kvfree(r->buf);
+	kvfree(r->chunks.items);
+	kvfree(r->images.items);
+	kvfree(r->entries.items);
+	kvfree(r->components.items);
+}
+
+int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
+	       u32 block_size, u32 journal_blocks, u64 fs_blocks,
+	       bool dry_run, struct zj_recovery_stats *stats)
+{
+	struct zj_recovery r;
 	int err;
 
-	memset(stats, 0, sizeof(*stats));
+	zj_recovery_begin(&r, ops, ctx, stats);
+	r.journal_blocks = journal_blocks;
+	r.home_blocks = fs_blocks;
 	err = zj_open_log(&r, uuid, block_size, journal_blocks);
 	if (!err)
 		err = zj_scan(&r);
@@ -193,10 +209,6 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
 	if (!err && !dry_run)
 		err = zj_replay(&r);
 
-	kvfree(r.buf);
-	kvfree(r.chunks.items);
-	kvfree(r.images.items);
-	kvfree(r.entries.items);
-	kvfree(r.components.items);
+	zj_recovery_end(&r);
 	return err;
 }

@@ -372,17 +372,7 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 		    u64 fs_blocks, bool dry_run,
 		    struct zj_recovery_stats *stats, u32 *sequence)
 {
-	struct zj_recovery r = {
-		.ops = ops,
-		.ctx = ctx,
-		.stats = stats,
-		.journal_blocks = journal_blocks,
-		.home_blocks = fs_blocks,
-		.chunks.size = sizeof(struct zj_rec_chunk),
-		.images.size = sizeof(struct zj_rec_image),
-		.entries.size = sizeof(u64),
-		.components.size = sizeof(struct zj_rec_component),
-	};
+	struct zj_recovery r;
 	struct zj_jbd2_scan s = {
 		.r = &r,
 		.pos = be32_to_cpu(sb->s_start),
@@ -392,7 +382,9 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	};
 	int err;
 
-	memset(stats, 0, sizeof(*stats));
+	zj_recovery_begin(&r, ops, ctx, stats);
+	r.journal_blocks = journal_blocks;
+	r.home_blocks = fs_blocks;
 	zj_jbd2_log_of(sb, &s.log);
 	s.left = s.log.last - s.log.first;
 	s.batch = max(ZJ_JBD2_BATCH / s.log.block_size, 1U);
@@ -404,10 +396,6 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 		err = run(&s, sb, dry_run);
 	*sequence = s.sequence;
 	kvfree(s.block);
-	kvfree(r.buf);
-	kvfree(r.chunks.items);
-	kvfree(r.images.items);
-	kvfree(r.entries.items);
-	kvfree(r.components.items);
+	zj_recovery_end(&r);
 	return err;
 }

@@ -330,20 +330,12 @@ int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
 		   u32 journal_blocks, u64 fs_blocks, bool dry_run,
 		   struct zj_recovery_stats *stats)
 {
-	struct zj_recovery r = {
-		.ops = ops,
-		.ctx = ctx,
-		.stats = stats,
-		.journal_blocks = journal_blocks,
-		.home_blocks = fs_blocks,
-		.chunks.size = sizeof(struct zj_rec_chunk),
-		.images.size = sizeof(struct zj_rec_image),
-		.entries.size = sizeof(u64),
-		.components.size = sizeof(struct zj_rec_component),
-	};
+	struct zj_recovery r;
 	int err;
 
-	memset(stats, 0, sizeof(*stats));
+	zj_recovery_begin(&r, ops, ctx, stats);
+	r.journal_blocks = journal_blocks;
+	r.home_blocks = fs_blocks;
 	err = open_log(&r, area, block_size);
 	if (!err)
 		err = scan_all(&r, area);
@@ -358,10 +350,6 @@ int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
 	if (!err && !dry_run)
 		err = write_all(&r, area);
 
-	kvfree(r.buf);
-	kvfree(r.chunks.items);
-	kvfree(r.images.items);
-	kvfree(r.entries.items);
-	kvfree(r.components.items);
+	zj_recovery_end(&r);
 	return err;
 }

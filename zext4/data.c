@@ -18,9 +18,11 @@
 
 static bool uses_fua(struct super_block *sb)
 {
+	journal_t *journal = EXT4_SB(sb)->s_journal;
+
 	return EXT4_SB(sb)->s_zj.value[ZEXT4_DATA_FUA] == ZEXT4_DATA_FUA_AUTO &&
 	       test_opt(sb, BARRIER) && bdev_write_cache(sb->s_bdev) &&
-	       bdev_fua(sb->s_bdev);
+	       bdev_fua(sb->s_bdev) && journal && zj_journal_wants_fua(journal);
 }
 
 /**

@@ -392,6 +392,7 @@ int zj_journal_flush(journal_t *journal, unsigned int flags);
 /* flush.c */
 int zj_journal_flush_data(journal_t *journal);
 int zj_journal_flush_reported(journal_t *journal);
+bool zj_journal_wants_fua(journal_t *journal);
 void zj_journal_fsync_begin(journal_t *journal, int in);
 void zj_journal_fsync_end(journal_t *journal, int in);
 
