@@ -27,6 +27,12 @@ def arguments():
     return dict(arg.split("=", 1) for arg in sys.argv[1:])
 
 
+def accel(settings):
+    """QEMU's accelerator by ICOUNT, which is 1 by default but with KVM."""
+    settings.setdefault("ICOUNT", "0" if "kvm" in vm.accel() else "1")
+    return ICOUNT if settings["ICOUNT"] == "1" else None
+
+
 def run_script(guest, script, settings, timeout=7200):
     """A script of bench/ in the guest; modules of both file systems and null_blk are loaded before."""
     args = " ".join(f"'{name}={value}'" for name, value in settings.items())

@@ -14,7 +14,7 @@ where techniques are switched off.  Medians of the runs; build/results/concurren
 import sys
 
 import database
-from common import ICOUNT, ROOT, arguments, median, run_script, save, vm
+from common import ROOT, accel, arguments, median, run_script, save, vm
 
 STOCK = "ext4"
 # The first one is to reach the targets.
@@ -25,6 +25,10 @@ COMPARED = [
 ]
 # Technique and what switches it off; given with the first one of COMPARED.
 SWITCHED_OFF = {
+    "pipeline": "pipeline=off",
+    "versions": "versions=1",
+    "coalescing": "coalesce=off",
+    "shared flush": "flush_batch=1",
     "copies ahead": "frozen_copy=never",
 }
 # Case and the speed to reach, relative to stock.
@@ -100,8 +104,7 @@ def table_of_techniques(results):
 
 
 def main():
-    settings = {"ROUNDS": "5", "CPUS": "4", "ICOUNT": "0" if "kvm" in vm.accel() else "1",
-                "CASES": " ".join(TARGETS), "OFF_CASES": OFF_CASES}
+    settings = {"ROUNDS": "5", "CPUS": "4", "CASES": " ".join(TARGETS), "OFF_CASES": OFF_CASES}
     settings |= arguments()
     unknown = set(f"{settings['CASES']} {settings['OFF_CASES']}".split()) - set(TARGETS)
     if unknown:
@@ -113,8 +116,7 @@ def main():
     settings.pop("OFF_CASES")
     results = {}
     programs = [vm.BUILD / "guest" / "fsyncs", *database.programs()]
-    accel = ICOUNT if settings["ICOUNT"] == "1" else None
-    with vm.VM(cpus=cpus, memory="6G", programs=programs, accel=accel) as guest:
+    with vm.VM(cpus=cpus, memory="6G", programs=programs, accel=accel(settings)) as guest:
         database.give(guest.share)
         head("target")
         for case in cases:

@@ -6,18 +6,20 @@
 # line for every run:
 #   CASE KIND MODE TYPE ROUND  FSYNCS SECONDS MEAN_US P50_US P99_US  WRITES FLUSHES
 # CASE: lone, eight (private files), split, shared (create + fsync by eight),
-# quiet, bulk, storm (50 appends beside a neighbour).  KIND: none, fua, nofua: the
-# device's volatile cache.  WRITES, FLUSHES: what the block layer counted.
+# quiet, bulk, storm (50 appends beside a neighbour), the same with -tied on a device
+# whose groups share one descriptor block.  KIND: none, fua, nofua: the device's
+# volatile cache.  WRITES, FLUSHES: what the block layer counted.
 set -u
 . "${0%/*}/device.sh"
 ROUNDS=5
 LATENCY_MS=20
 KINDS="none fua nofua"
 MODES="ordered journal"
-CASES="lone eight split shared quiet bulk storm"	# on a device with FUA; else the first two
+CASES="lone eight split shared quiet bulk storm quiet-tied bulk-tied storm-tied"	# on a device with FUA; else the first two
 TYPES="ext4 zext4"	# TYPE or TYPE:MOUNT_OPTIONS
 FSYNCS=50
 settings "$@"
+large=$SIZE_MB
 
 # run CASE KIND MODE TYPE ROUND
 run() {
@@ -28,11 +30,15 @@ run() {
 	split) args="-w 8 -n $FSYNCS -t create" where=/tmp/fs ;;
 	shared) args="-w 8 -n $FSYNCS -t create -s" ;;
 	esac
+	SIZE_MB=$large
+	case $1 in
+	*-tied) SIZE_MB=4096 ;;
+	esac
 	fresh "$2" "$3" "$4"
 	# The first writes of a directory read bitmaps and inode tables.
 	fsyncs -d $where $args -n 3 -p warm >/dev/null || die "$* failed"
 	case $1 in
-	bulk | storm) args="$args -N $1 -D /tmp/fs/far" ;;
+	bulk* | storm*) args="$args -N ${1%-tied} -D /tmp/fs/far" ;;
 	esac
 	before=$(counters)
 	got=$(fsyncs -d $where $args) || die "$* failed"

@@ -80,7 +80,8 @@ def test_power_cut(name, n):
         which = re.search(r"cut=\d+ seed=\d+", first[n])[0]
         for who in ("e2fsck", "zjctl", "ext4"):
             lines = [line for line in cuts if f"by-{who}: {which}" in line]
-            assert lines and all(line.startswith("ok") for line in lines), lines
+            assert lines
+            assert all(line.startswith("ok") for line in lines), "\n".join(lines)
     # Later cuts than there are pairs have nothing nested.
     if n < len(nested):
         assert nested[n].startswith("ok"), nested[n]
