@@ -115,7 +115,7 @@ fresh() {
 	# Not "mke2fs": busybox puts a program of its own before it.
 	mkfs.ext4 -q -F $mkfs_opt "$dev" >"$dir/mkfs" 2>&1 ||
 		die "mkfs.ext4 failed: $(cat "$dir/mkfs")"
-	mount -t "$1" -o "noatime,noinit_itable,data=$2${3:+,$3}" "$dev" \
+	mount -t "$1" -o "noatime,noinit_itable,no_prefetch_block_bitmaps,data=$2${3:+,$3}" "$dev" \
 		"$dir/mnt" || die "mount -t $1 failed: $(dmesg | tail -n 3)"
 }
 

@@ -29,7 +29,7 @@ static int check_wb_err(struct zj_journal *zj)
  * Is the handle's component the newest owner already? No lock taken: the open
  * handle keeps the component unfrozen, and thereby the part where it is.
  */
-static bool owned(struct buffer_head *bh, const struct zj_txn *txn, bool modified)
+static __always_inline bool owned(struct buffer_head *bh, const struct zj_txn *txn, bool modified)
 {
 	const struct zj_txn *owner;
 	const struct journal_head *jh;

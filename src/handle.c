@@ -13,6 +13,9 @@ static int revoke_blocks(const struct zj_journal *zj, int revokes)
 {
 	if (!revokes)
 		return 0;
+	/* As a rule; a division on the way of each handle otherwise. */
+	if (likely(revokes <= zj->revokes_per_block))
+		return 1;
 	return DIV_ROUND_UP(revokes, zj->revokes_per_block);
 }
 

@@ -12,25 +12,11 @@
 #include <linux/kthread.h>
 #include <linux/sched/isolation.h>
 
-struct zj_lane *zj_lane_pick(struct zj_journal *zj)
-{
-	unsigned int cpu = raw_smp_processor_id();
-
-	/* One lane a CPU as a rule: no division then. */
-	return &zj->lanes[cpu < zj->nr_lanes ? cpu : cpu % zj->nr_lanes];
-}
-
 unsigned int zj_journal_lanes(journal_t *journal)
 {
 	return to_zj(journal)->nr_lanes;
 }
 EXPORT_SYMBOL_GPL(zj_journal_lanes);
-
-/* As the caller says; negative: by CPU. */
-struct zj_lane *zj_lane_at(struct zj_journal *zj, int lane)
-{
-	return lane < 0 ? zj_lane_pick(zj) : &zj->lanes[lane % zj->nr_lanes];
-}
 
 unsigned int zj_journal_lane_at(journal_t *journal, int in)
 {

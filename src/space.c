@@ -76,24 +76,12 @@ u32 zj_seg_room(struct zj_lane *lane, u32 need)
 	return room;
 }
 
-/**
- * zj_space_get() - does the lane have room for more credits?
- * @lane: the lane
- * @credits: images to add to its running transaction
- * @rsv: images of a reserved handle besides, or 0
- *
- * Context: lane->lock held; takes pool_lock when the lane's own space is short.
- * Return: true if there is room; the caller accounts for it.
- */
-bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
+/* zj_space_get() when the lane's limit does not answer it. */
+bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 {
 	int running = lane->running ? lane->running->credits : 0;
 	u32 need, room, more;
 
-	lockdep_assert_held(&lane->lock);
-	/* A handle without credits needs a header all the same. */
-	if (likely(lane->limit && !rsv && running + credits <= lane->limit))
-		return true;
 	need = lane_need(lane, credits, rsv);
 	room = lane->journal->log->room(lane, need);
 	if (need > room)

@@ -320,7 +320,6 @@ void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind)
 	struct zj_txn *txn, *other;
 	tid_t old, mine;
 
-	might_sleep();
 	if (is_handle_aborted(handle))
 		return;
 	txn = handle_txn(handle);
@@ -332,6 +331,7 @@ void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind)
 		/* A frozen one of the own lane is implied by R7. */
 		other = zj_txn_find(txn_zj(txn), old);
 		if (other) {
+			might_sleep();
 			zj_tie(txn, other, kind);
 			zj_txn_put(other);
 		}
@@ -339,13 +339,3 @@ void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind)
 	} while (cmpxchg(slot, old, mine) != old);
 }
 EXPORT_SYMBOL_GPL(zj_journal_hand_over);
-
-void zj_journal_claim_keep(handle_t *handle, tid_t *claim, enum zj_kind kind)
-{
-	zj_journal_claim(handle, claim, kind);
-	if (handle->h_ref > 1 || handle->h_nr_claims == ZJ_HANDLE_CLAIMS)
-		return;
-	handle->h_claim_kinds[handle->h_nr_claims] = kind;
-	handle->h_claims[handle->h_nr_claims++] = claim;
-}
-EXPORT_SYMBOL_GPL(zj_journal_claim_keep);

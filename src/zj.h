@@ -722,7 +722,28 @@ int zj_txn_wait_valid(struct zj_txn *txn);
 /* ---- space.c ---- */
 
 u32 zj_log_blocks(const struct zj_journal *zj, int credits);
-bool zj_space_get(struct zj_lane *lane, int credits, int rsv);
+bool zj_space_take(struct zj_lane *lane, int credits, int rsv);
+
+/**
+ * zj_space_get() - does the lane have room for more credits?
+ * @lane: the lane
+ * @credits: images to add to its running transaction
+ * @rsv: images of a reserved handle besides, or 0
+ *
+ * Context: lane->lock held; takes pool_lock when the lane's own space is short.
+ * Return: true if there is room; the caller accounts for it.
+ */
+static inline bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
+{
+	int running = lane->running ? lane->running->credits : 0;
+
+	lockdep_assert_held(&lane->lock);
+	/* A handle without credits needs a header all the same. */
+	if (likely(lane->limit && !rsv && running + credits <= lane->limit))
+		return true;
+	return zj_space_take(lane, credits, rsv);
+}
+
 int zj_space_wait(struct zj_lane *lane, int credits, int rsv);
 bool zj_space_next(struct zj_lane *lane);
 void zj_space_trim(struct zj_journal *zj, u64 trim_stamp);
@@ -817,8 +838,20 @@ int zj_recover_device(struct zj_journal *zj);
 int zj_lanes_start(struct zj_journal *zj);
 void zj_lanes_stop(struct zj_journal *zj);
 void zj_lanes_free(struct zj_journal *zj);
-struct zj_lane *zj_lane_pick(struct zj_journal *zj);
-struct zj_lane *zj_lane_at(struct zj_journal *zj, int lane);
+static inline struct zj_lane *zj_lane_pick(struct zj_journal *zj)
+{
+	unsigned int cpu = raw_smp_processor_id();
+
+	/* One lane a CPU as a rule: no division then. */
+	return &zj->lanes[cpu < zj->nr_lanes ? cpu : cpu % zj->nr_lanes];
+}
+
+/* As the caller says; negative: by CPU. */
+static inline struct zj_lane *zj_lane_at(struct zj_journal *zj, int lane)
+{
+	return lane < 0 ? zj_lane_pick(zj) : &zj->lanes[lane % zj->nr_lanes];
+}
+
 
 /* ---- tenant.c ---- */
 

@@ -182,7 +182,7 @@ bool zext4_unloaded_is_live(struct super_block *sb)
 void zext4_before_access(struct folio *folio)
 {
 	folio_wait_writeback(folio);
-	if (folio_mkclean(folio))
+	if (folio_mapped(folio) && folio_mkclean(folio))
 		folio_mark_dirty(folio);
 }
 
@@ -233,19 +233,34 @@ static enum zj_kind inode_kind(const struct inode *inode)
 	return S_ISDIR(inode->i_mode) ? ZJ_KIND_DIRECTORY : ZJ_KIND_INODE;
 }
 
+static bool claimed(const handle_t *handle, struct inode *inode)
+{
+	return handle->h_transaction &&
+	       READ_ONCE(EXT4_I(inode)->i_zj_claim) ==
+	       handle->h_transaction->t_tid;
+}
+
+/* A transaction has one lane: what it has claimed is in it. */
+static void claim(handle_t *handle, struct inode *inode)
+{
+	if (claimed(handle, inode))
+		return;
+	zext4_remember_lane(handle, inode);
+	zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim, inode_kind(inode));
+}
+
 void zext4_claim(handle_t *handle, struct inode *inode)
 {
 	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
 		return;
-	zext4_remember_lane(handle, inode);
-	zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim, inode_kind(inode));
+	claim(handle, inode);
 }
 
 void zext4_claim_keep(handle_t *handle, struct inode *inode)
 {
 	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
 		return;
-	zext4_remember_lane(handle, inode);
+	claim(handle, inode);
 	zj_journal_claim_keep(handle, &EXT4_I(inode)->i_zj_claim,
 			      inode_kind(inode));
 }
@@ -256,14 +271,16 @@ void zext4_claim_keep(handle_t *handle, struct inode *inode)
  */
 bool zext4_claim_late(handle_t *handle, struct inode *inode)
 {
-	tid_t tid = READ_ONCE(EXT4_I(inode)->i_zj_claim);
-	bool unclaimed = ext4_handle_valid(handle) &&
-		!ext4_test_inode_state(inode, EXT4_STATE_NEW) &&
-		!is_handle_aborted(handle) &&
-		tid != handle->h_transaction->t_tid &&
-		zj_transaction_committed(EXT4_JOURNAL(inode), tid);
+	bool unclaimed;
+	tid_t tid;
 
-	zext4_claim(handle, inode);
+	if (!ext4_handle_valid(handle) || is_handle_aborted(handle) ||
+	    claimed(handle, inode))
+		return false;
+	tid = READ_ONCE(EXT4_I(inode)->i_zj_claim);
+	unclaimed = !ext4_test_inode_state(inode, EXT4_STATE_NEW) &&
+		    zj_transaction_committed(EXT4_JOURNAL(inode), tid);
+	claim(handle, inode);
 	return unclaimed;
 }
 

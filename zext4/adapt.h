@@ -34,7 +34,9 @@ void zext4_apply_options(struct super_block *sb,
 void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb);
 
 /* The lane of a handle (lane_by=). */
-int zext4_lane(struct super_block *sb, struct inode *inode);
+#define ZEXT4_BY_CPU	(-1)
+
+int zext4_find_lane(struct super_block *sb, struct inode *inode);
 void zext4_remember_lane(handle_t *handle, struct inode *inode);
 void zext4_entered(struct inode *dir, struct inode *inode);
 void zext4_looked_up(struct inode *dir, struct inode *inode);
@@ -99,6 +101,26 @@ void zext4_drop_freed(struct super_block *sb);
 static inline tid_t zext4_no_fast_commit(void)
 {
 	return 0;
+}
+
+static inline u32 zext4_lane_by(struct super_block *sb)
+{
+	return READ_ONCE(EXT4_SB(sb)->s_zj.value[ZEXT4_LANE_BY]);
+}
+
+/**
+ * zext4_lane() - the lane to start a handle in
+ * @sb: mounted
+ * @inode: what it is started for, or NULL
+ *
+ * Return: for zj_journal_start_in().
+ */
+static inline int zext4_lane(struct super_block *sb, struct inode *inode)
+{
+	if (likely(zext4_lane_by(sb) == ZEXT4_LANE_BY_CPU &&
+		   !(current->flags & PF_KTHREAD)))
+		return ZEXT4_BY_CPU;
+	return zext4_find_lane(sb, inode);
 }
 
 #endif /* ZEXT4_ADAPT_H */

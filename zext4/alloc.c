@@ -24,6 +24,7 @@ enum { HINT_STREAM, HINT_FLEX };
 struct zext4_region {
 	unsigned int	lane;	/* whose */
 	ext4_group_t	first;	/* first group */
+	ext4_group_t	begin;	/* group to begin with in an unused region */
 	ext4_group_t	end;	/* group behind the last one */
 };
 
@@ -54,6 +55,21 @@ static ext4_group_t zext4_stride(struct super_block *sb, ext4_group_t share)
 	return share >= flex ? flex : 1;
 }
 
+/*
+ * ext4 hashes a group's lock by its number, and regions are often multiples of the
+ * hash apart: lanes that all began at their first group would share one lock.
+ */
+static ext4_group_t zext4_begin(struct super_block *sb,
+				const struct zext4_region *region)
+{
+	unsigned int flex = ext4_flex_bg_size(EXT4_SB(sb));
+	ext4_group_t places = (region->end - region->first) / 2 / flex;
+
+	if (!places)
+		return region->first;
+	return region->first + region->lane % places * flex;
+}
+
 static bool zext4_region_of(struct super_block *sb, unsigned int lane,
 			    struct zext4_region *region)
 {
@@ -70,6 +86,7 @@ static bool zext4_region_of(struct super_block *sb, unsigned int lane,
 	region->end = div_u64((u64)groups * (lane + 1), lanes);
 	if (lane + 1 < lanes)
 		region->end -= region->end % stride;
+	region->begin = zext4_begin(sb, region);
 	return true;
 }
 
@@ -132,10 +149,10 @@ void zext4_place(struct ext4_allocation_context *ac,
 	    (ar->pleft || ar->pright))
 		return;
 	/* A block group for directories stands before those for files. */
-	ac->ac_g_ex.fe_group = region.first;
+	ac->ac_g_ex.fe_group = region.begin;
 	if (ac->ac_flags & EXT4_MB_HINT_DATA &&
 	    flex >= EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME &&
-	    region.first + 1 < region.end)
+	    region.begin + 1 < region.end)
 		ac->ac_g_ex.fe_group++;
 	ac->ac_g_ex.fe_start = 0;
 }
@@ -179,7 +196,7 @@ bool zext4_stream_goal(struct ext4_allocation_context *ac)
 		ac->ac_g_ex.fe_group = last >> 32;
 		ac->ac_g_ex.fe_start = (u32)last;
 	} else if (!zext4_inside(&region, ac->ac_g_ex.fe_group)) {
-		ac->ac_g_ex.fe_group = region.first;
+		ac->ac_g_ex.fe_group = region.begin;
 		ac->ac_g_ex.fe_start = 0;
 	}
 	return true;
@@ -233,15 +250,17 @@ static bool zext4_has_blocks(struct super_block *sb, ext4_group_t flex,
 			     ext4_group_t end)
 {
 	struct ext4_group_desc *desc;
+	u64 room = 0, wanted = (u64)(end - flex) *
+			       EXT4_CLUSTERS_PER_GROUP(sb) / 16;
 	ext4_group_t group;
-	u64 room = 0;
 
-	for (group = flex; group < end; group++) {
+	/* The first group or two have it as a rule. */
+	for (group = flex; group < end && room < wanted; group++) {
 		desc = ext4_get_group_desc(sb, group, NULL);
 		if (desc)
 			room += ext4_free_group_clusters(sb, desc);
 	}
-	return room >= (u64)(end - flex) * EXT4_CLUSTERS_PER_GROUP(sb) / 16;
+	return room >= wanted;
 }
 
 /*
@@ -280,7 +299,7 @@ static bool zext4_find_in_region(struct super_block *sb,
 	ext4_group_t flex = READ_ONCE(*hint), end, i;
 
 	if (!zext4_inside(region, flex))
-		flex = region->first;
+		flex = region->begin;
 	for (i = region->first; i < region->end; i += size) {
 		end = zext4_flex_end(region, flex, size);
 		if (zext4_has_blocks(sb, flex, end) &&

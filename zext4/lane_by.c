@@ -8,13 +8,6 @@
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
-#define BY_CPU	(-1)
-
-static u32 lane_by(struct super_block *sb)
-{
-	return READ_ONCE(EXT4_SB(sb)->s_zj.value[ZEXT4_LANE_BY]);
-}
-
 /* 0: in the root cgroup, so in nobody's container. */
 static u64 writers_cgroup(void)
 {
@@ -35,33 +28,28 @@ static int lane_of_cgroup(journal_t *journal)
 {
 	u64 id = writers_cgroup();
 
-	return id ? zj_journal_lane_of(journal, id) : BY_CPU;
+	return id ? zj_journal_lane_of(journal, id) : ZEXT4_BY_CPU;
 }
 
 static int lane_of_dir(journal_t *journal, struct inode *inode)
 {
 	u32 top = inode ? READ_ONCE(EXT4_I(inode)->i_zj_top) : 0;
 
-	return top ? zj_journal_lane_of(journal, top) : BY_CPU;
+	return top ? zj_journal_lane_of(journal, top) : ZEXT4_BY_CPU;
 }
 
-/**
- * zext4_lane() - the lane to start a handle in
- * @sb: mounted
- * @inode: what it is started for, or NULL
- *
- * Return: for zj_journal_start_in().
- */
-int zext4_lane(struct super_block *sb, struct inode *inode)
+/* zext4_lane() for whom the CPU does not decide. */
+int zext4_find_lane(struct super_block *sb, struct inode *inode)
 {
-	if (lane_by(sb) == ZEXT4_LANE_BY_DIR)
+	if (zext4_lane_by(sb) == ZEXT4_LANE_BY_DIR)
 		return lane_of_dir(EXT4_SB(sb)->s_journal, inode);
 	/* It writes for others: it follows who changed the inode last. */
 	if (current->flags & PF_KTHREAD)
-		return inode ? READ_ONCE(EXT4_I(inode)->i_zj_lane) - 1 : BY_CPU;
-	if (lane_by(sb) == ZEXT4_LANE_BY_CGROUP)
+		return inode ? READ_ONCE(EXT4_I(inode)->i_zj_lane) - 1 :
+			       ZEXT4_BY_CPU;
+	if (zext4_lane_by(sb) == ZEXT4_LANE_BY_CGROUP)
 		return lane_of_cgroup(EXT4_SB(sb)->s_journal);
-	return BY_CPU;
+	return ZEXT4_BY_CPU;
 }
 
 /* The handle changes the inode: whose write-back is in this lane from now on. */
@@ -70,7 +58,7 @@ void zext4_remember_lane(handle_t *handle, struct inode *inode)
 	u16 *lane = &EXT4_I(inode)->i_zj_lane;
 	u16 now;
 
-	if (lane_by(inode->i_sb) == ZEXT4_LANE_BY_DIR)
+	if (zext4_lane_by(inode->i_sb) == ZEXT4_LANE_BY_DIR)
 		return;
 	now = zj_handle_lane(handle) + 1;
 	if (READ_ONCE(*lane) != now)

@@ -607,7 +607,15 @@ static inline void zj_journal_claim(handle_t *handle, tid_t *claim,
 }
 
 /* The same, and a restart of the handle claims again. */
-void zj_journal_claim_keep(handle_t *handle, tid_t *claim, enum zj_kind kind);
+static inline void zj_journal_claim_keep(handle_t *handle, tid_t *claim,
+					 enum zj_kind kind)
+{
+	zj_journal_claim(handle, claim, kind);
+	if (handle->h_ref > 1 || handle->h_nr_claims == ZJ_HANDLE_CLAIMS)
+		return;
+	handle->h_claim_kinds[handle->h_nr_claims] = kind;
+	handle->h_claims[handle->h_nr_claims++] = claim;
+}
 
 /**
  * zj_journal_buffer_tid() - the newest transaction of a block not valid yet
