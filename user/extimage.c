@@ -249,6 +249,11 @@ int ext_write_run(struct ext_image *img, u64 block, u32 nr, const void *buf)
 	return 0;
 }
 
+static int ext_home(void *ctx, u64 block, void *buf)
+{
+	return ext_read_home(ctx, block, buf);
+}
+
 static int ext_write_home(void *ctx, u64 block, const void *buf)
 {
 	return ext_write_run(ctx, block, 1, buf);
@@ -286,5 +291,6 @@ const struct zj_io_ops ext_ops = {
 	.write_log = ext_write_log,
 	.write_home = ext_write_home,
 	.flush_home = ext_flush_home,
+	.read_home = ext_home,
 	.msg = ext_msg,
 };

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from zjctl_images import ROOT, TABLES, fsck, mkfs, sh, validate
+from nvmlog import CrashedNvm
 from zjlog import Log
 
 pytest_plugins = "zjctl_fixtures"
@@ -426,11 +427,17 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     ring.write_bytes(lzma.decompress((ROOT / "tests/images/stock-log.img.xz").read_bytes()))
     memory = tmp_path / "memory"
     memory.write_bytes(bytes(16 << 20))
+    (tmp_path / "nvm").mkdir()
+    c = CrashedNvm(tmp_path / "nvm", steps=2)
+    nvm = f"--nvm={c.log.memory}"
+    bad = c.copy(tmp_path)
+    bad.log.store(bad.log.tails[0][1] * 64 - 8, b"X")
     for args in (["nvm-format", memory, image], ["info", ring], ["dump", ring], ["info", copy], ["dump", copy], ["dump", "--block", 15000, copy],
                  ["dump", "--block", 15001, copy], ["dump", "--inode", 2, copy], ["check", copy],
                  ["convert", "--check", copy], ["recover", copy], ["recover", image],
                  ["resize-journal", "-n", copy], ["stats", "--from", tmp_path / "info"],
-                 ["top", "-n", 1, "-d", 0.05, "--from", tmp_path / "info"]):
+                 ["info", nvm, c.path], ["dump", nvm, c.path], ["dump", "--block", 2, nvm, c.path],
+                 ["dump", f"--nvm={bad.log.memory}", bad.path], ["top", "-n", 1, "-d", 0.05, "--from", tmp_path / "info"]):
         got = zjctl(args[0], "--json", *args[1:]).json
         seen[args[0]] |= validate(got)
     mounted = {"filesystem.mounted_at", "filesystem.mount_type", "live.*"}

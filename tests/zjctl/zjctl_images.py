@@ -47,10 +47,12 @@ def blocks(path, size):
 class Crashed:
     """A file system whose last steps are in the log only: image, its log, and every step."""
 
+    log_class = Log
+
     def __init__(self, where, steps=5, lanes=3, **mkfs_args):
         self.path = mkfs(where / "crashed.img", **mkfs_args)
         sh("debugfs", "-w", "-R", "feature +needs_recovery", self.path)
-        self.log = Log(self.path, lanes=lanes + 1)
+        self.log = self.log_class(self.path, lanes=lanes + 1)
         self.steps = [where / "step0.img"]
         self.records = []                       # (stamp, lane, journal block)
         self.stamp = 0

@@ -6,7 +6,7 @@
 #include "codec_nvm.h"
 #include "zjctl.h"
 
-static void uuid_text(const u8 *uuid, char *text)
+void zx_uuid_text(const u8 *uuid, char *text)
 {
 	for (u32 i = 0; i < 16; i++)
 		text += sprintf(text, "%s%02x",
@@ -28,15 +28,10 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	if (wrong)
 		return zx_fail(ZX_UNCORRECTED, "%s: journal block 0 (block %llu of the device) %s; nothing was written: copy the device, then run e2fsck -f, which can make a new superblock for the journal",
 			       img->path, (unsigned long long)img->map[0], wrong);
-	if (zj_is_nvm_log(sb)) {
-		char uuid[37];
-
-		uuid_text(zj_nvm_mark_of(sb)->uuid, uuid);
-		return zx_fail(ZX_FAILED, "%s: the log is in the persistent memory %s; mount it with journal_nvm=, this zjctl does not read it there",
-			       img->path, uuid);
-	}
 	incompat = be32_to_cpu(sb->s_feature_incompat);
 	unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
+	if (incompat & ZJ_JBD2_INCOMPAT_LANES)
+		unknown &= ~ZJ_JBD2_INCOMPAT_NVM;
 	if (unknown || sb->s_feature_ro_compat)
 		return zx_fail(ZX_UNCORRECTED, "%s: the journal has unknown features (incompat %#x, ro_compat %#x); use the zjctl or e2fsck that belongs to what wrote it",
 			       img->path, unknown, be32_to_cpu(sb->s_feature_ro_compat));
@@ -45,6 +40,20 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	*state = incompat & ZJ_JBD2_INCOMPAT_LANES ? ZX_LANES :
 		 sb->s_start ? ZX_STOCK_LOG : ZX_CLEAN;
 	return 0;
+}
+
+const char *zx_how_to_recover(struct zj_jbd2_super *sb, const char *path)
+{
+	static char text[4096 + 128];
+	char uuid[37];
+
+	zx_uuid_text(zj_nvm_mark_of(sb)->uuid, uuid);
+	if (zj_is_nvm_log(sb))
+		snprintf(text, sizeof(text), "zjctl recover --nvm=NVM %s, NVM being the persistent memory %s",
+			 path, uuid);
+	else
+		snprintf(text, sizeof(text), "zjctl recover %s", path);
+	return text;
 }
 
 bool zx_is_due(const struct ext_image *img, enum zx_state state)

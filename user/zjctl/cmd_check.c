@@ -6,16 +6,18 @@
 #include "zjctl.h"
 
 static const char help[] =
-	"usage: zjctl check [--json] DEV\n\n"
+	"usage: zjctl check [--nvm=NVM] [--json] DEV\n\n"
 	"Read the whole log, verify every checksum and rule of the format, and say what\n"
 	"recovery would do and what it would leave out. Nothing is written.\n\n"
+	ZX_NVM_HELP "\n"
 	"Exit status: 0 the log is good (whether recovery is due or not), 4 it is\n"
 	"damaged, 8 it cannot be checked (mounted, read error), 16 usage.\n\n"
 	"Examples:\n"
 	"  zjctl check /dev/sdb1\n"
-	"  zjctl check --json image.img\n";
+	"  zjctl check --json image.img\n"
+	"  zjctl check --nvm=memory.img image.img\n";
 
-static const struct option options[] = { ZX_OPTIONS, { 0 } };
+static const struct option options[] = { ZX_NVM_OPTION, ZX_OPTIONS, { 0 } };
 
 static void json(const struct log *log, const struct log_official *o)
 {
@@ -51,7 +53,7 @@ static void json(const struct log *log, const struct log_official *o)
 	js_end();
 }
 
-static void text(const struct log *log, const struct log_official *o)
+static void text(const struct log *log, const struct log_official *o, const char *nvm)
 {
 	const struct zj_recovery_stats *s = &o->stats;
 	char why[1024], name[64];
@@ -85,23 +87,24 @@ static void text(const struct log *log, const struct log_official *o)
 	if (s->discarded || s->torn_chunks)
 		printf("it would leave out %u transactions that the crash cut off (%u torn records); that is no damage\n",
 		       s->discarded, s->torn_chunks);
-	printf("%sthe log is good%s; to recover: zjctl recover %s\n", zx_on(ZX_GREEN), zx_off(),
-	       log->img->path);
+	printf("%sthe log is good%s; to recover: zjctl recover %s%s%s%s\n", zx_on(ZX_GREEN),
+	       zx_off(), nvm ? "--nvm=" : "", nvm ? nvm : "", nvm ? " " : "", log->img->path);
 }
 
-static int check_log(struct ext_image *img, const struct zj_jbd2_super *block0)
+static int check_log(struct ext_image *img, const struct zj_jbd2_super *block0,
+		     const struct zx_memory *memory, const char *nvm)
 {
 	struct log_official official;
 	struct log log = { 0 };
 	int code = 0, err;
 
-	log_ask_recovery(img, block0, &official);
-	err = log_read(&log, img, block0);
+	log_ask_recovery(img, block0, memory, &official);
+	err = log_read(&log, img, block0, memory);
 	js_text("verdict", log_official_verdict(&official));
 	if (!err && zx_json)
 		json(&log, &official);
 	else if (!err)
-		text(&log, &official);
+		text(&log, &official, memory->base ? nvm : NULL);
 	if (official.err)
 		code = zx_fail(official.err == -EUCLEAN ? ZX_UNCORRECTED : ZX_FAILED, "%s: %s",
 			       img->path, official.error);
@@ -126,9 +129,10 @@ static void not_due(const struct ext_image *img, enum zx_state state)
 	       "clean: the log is empty, nothing to recover");
 }
 
-static int check(const struct zx_target *t)
+static int check(const struct zx_target *t, const char *nvm)
 {
 	enum zx_state state = ZX_CLEAN;
+	struct zx_memory memory = ZX_NO_MEMORY;
 	struct ext_image img;
 	void *block0;
 	int code;
@@ -139,12 +143,15 @@ static int check(const struct zx_target *t)
 	block0 = malloc(img.block_size);
 	code = block0 ? zx_read_block0(&img, block0, false, &state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
+	if (!code)
+		code = zx_open_memory(&memory, nvm, &img, block0, false);
 	if (code == ZX_UNCORRECTED)
 		js_text("verdict", "damaged");
 	if (!code && zx_is_due(&img, state))
-		code = check_log(&img, block0);
+		code = check_log(&img, block0, &memory, nvm);
 	else if (!code)
 		not_due(&img, state);
+	zx_close_memory(&memory);
 	free(block0);
 	ext_close(&img);
 	return code;
@@ -153,18 +160,21 @@ static int check(const struct zx_target *t)
 static int run(int argc, char **argv)
 {
 	struct zx_target target;
-	const char *name;
+	const char *name, *nvm = NULL;
 	int code;
 
-	while ((code = zx_getopt(argc, argv, "", options)) != -1)
-		return ZX_USAGE;
+	while ((code = zx_getopt(argc, argv, "", options)) != -1) {
+		if (code != 'M')
+			return ZX_USAGE;
+		nvm = optarg;
+	}
 	name = zx_operand(argc, argv, "device");
 	if (!name)
 		return ZX_USAGE;
 	code = zx_find(name, &target);
 	if (!code)
 		code = zx_refuse_mounted(&target);
-	return code ? code : check(&target);
+	return code ? code : check(&target, nvm);
 }
 
 const struct zx_command cmd_check = {

@@ -97,12 +97,13 @@ static void check_fstab(const struct zx_target *t)
 }
 
 /* What only recovery, stock's or ours, may put right: refuse. */
-static int refuse_unclean(const struct ext_image *img, enum zx_state state)
+static int refuse_unclean(const struct ext_image *img, struct zj_jbd2_super *block0,
+			  enum zx_state state)
 {
 	if (state == ZX_LANES) {
 		finding("live-lanes", true, "the journal holds lanes: the file system has crashed");
-		return zx_fail(ZX_UNCORRECTED, "%s: is not clean; first: zjctl recover %s",
-			       img->path, img->path);
+		return zx_fail(ZX_UNCORRECTED, "%s: is not clean; first: %s", img->path,
+			       zx_how_to_recover(block0, img->path));
 	}
 	if (state == ZX_STOCK_LOG) {
 		finding("stock-log", true, "the journal holds a log in stock ext4's format");
@@ -152,9 +153,9 @@ static int open_and_convert(const struct zx_target *t, bool write)
 	block0 = malloc(img.block_size);
 	code = block0 ? zx_read_block0(&img, block0, false, &state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
-	free(block0);
 	if (!code)
-		code = refuse_unclean(&img, state);
+		code = refuse_unclean(&img, block0, state);
+	free(block0);
 	if (!code) {
 		code = convert(&img, t, write);
 		check_fstab(t);

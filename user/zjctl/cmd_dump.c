@@ -5,9 +5,9 @@
 #include "dump.h"
 
 static const char help[] =
-	"usage: zjctl dump [--lane N] [--tid N] [--json] DEV\n"
-	"       zjctl dump --block N | --inode N [--json] DEV\n"
-	"       zjctl dump --graph [--lane N] DEV\n\n"
+	"usage: zjctl dump [--lane N] [--tid N] [--nvm=NVM] [--json] DEV\n"
+	"       zjctl dump --block N | --inode N [--nvm=NVM] [--json] DEV\n"
+	"       zjctl dump --graph [--lane N] [--nvm=NVM] DEV\n\n"
 	"Show the log record by record, in the order of stamps: lane, transaction id,\n"
 	"dependencies, blocks, revokes, checksums, and whether recovery uses it, or why\n"
 	"not. Of a log in stock's format (log=jbd2, or stock ext4's own) each transaction\n"
@@ -18,7 +18,8 @@ static const char help[] =
 	"               which one recovery takes\n"
 	"  --inode N    the same for the inode table block that holds inode N, with the\n"
 	"               inode as each image has it\n"
-	"  --graph      dependencies between components, for Graphviz\n\n"
+	"  --graph      dependencies between components, for Graphviz\n"
+	ZX_NVM_HELP "\n"
 	"Examples:\n"
 	"  zjctl dump /dev/sdb1 | less\n"
 	"  zjctl dump --block 1057 /dev/sdb1\n"
@@ -30,6 +31,7 @@ static const struct option options[] = {
 	{ "block", required_argument, NULL, 'b' },
 	{ "inode", required_argument, NULL, 'i' },
 	{ "graph", no_argument, NULL, 'g' },
+	ZX_NVM_OPTION,
 	ZX_OPTIONS,
 	{ 0 }
 };
@@ -59,6 +61,9 @@ static bool parse(int argc, char **argv, struct dump_filter *f, bool *graph)
 		case 'g':
 			*graph = true;
 			break;
+		case 'M':
+			f->nvm = optarg;
+			break;
 		default:
 			return false;
 		}
@@ -72,15 +77,16 @@ static bool parse(int argc, char **argv, struct dump_filter *f, bool *graph)
 
 /* @ask: recovery has its say; not of a log in use, or one that is not due. */
 static int dump_log(struct ext_image *img, const struct zj_jbd2_super *block0,
-		    struct dump_filter *f, bool graph, bool ask)
+		    const struct zx_memory *memory, struct dump_filter *f, bool graph,
+		    bool ask)
 {
 	struct log_official official = { 0 };
 	struct log log = { 0 };
 	int code = 0, err;
 
 	if (ask)
-		log_ask_recovery(img, block0, &official);
-	err = log_read(&log, img, block0);
+		log_ask_recovery(img, block0, memory, &official);
+	err = log_read(&log, img, block0, memory);
 	js_text("format", log_format_name(&log));
 	if (!err && graph)
 		dump_graph(&log, f);
@@ -103,6 +109,7 @@ static int dump_log(struct ext_image *img, const struct zj_jbd2_super *block0,
 static int dump(const struct zx_target *t, struct dump_filter *f, bool graph)
 {
 	enum zx_state state = ZX_CLEAN;
+	struct zx_memory memory = ZX_NO_MEMORY;
 	struct ext_image img;
 	void *block0;
 	int code;
@@ -122,10 +129,12 @@ static int dump(const struct zx_target *t, struct dump_filter *f, bool graph)
 		else if (!zx_is_due(&img, state))
 			zx_say(ZX_NOTE, "%s: needs_recovery is not set: a mount throws this log away",
 			       t->path);
-		if (state != ZX_CLEAN)
-			code = dump_log(&img, block0, f, graph,
+		code = zx_open_memory(&memory, f->nvm, &img, block0, false);
+		if (!code && state != ZX_CLEAN)
+			code = dump_log(&img, block0, &memory, f, graph,
 					!t->mounted_at[0] && zx_is_due(&img, state));
 	}
+	zx_close_memory(&memory);
 	free(block0);
 	ext_close(&img);
 	return code;

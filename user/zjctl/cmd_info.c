@@ -8,11 +8,13 @@
 #include "stats.h"
 
 static const char help[] =
-	"usage: zjctl info [--cpus N] [--json] DEV|MOUNTPOINT\n\n"
+	"usage: zjctl info [--cpus N] [--nvm=NVM] [--json] DEV|MOUNTPOINT\n\n"
 	"Show the state of the journal (clean, live, crashed), how its lanes use the\n"
 	"log, and advice where the layout of the file system ties lanes together.\n"
 	"Nothing is written.\n\n"
-	"  --cpus N   advice for a machine with N CPUs instead of this one\n\n"
+	"  --cpus N     advice for a machine with N CPUs instead of this one\n"
+	ZX_NVM_HELP
+	"               of a clean file system: show the memory all the same\n\n"
 	"Examples:\n"
 	"  zjctl info /dev/sdb1\n"
 	"  zjctl info /srv\n"
@@ -20,6 +22,7 @@ static const char help[] =
 
 static const struct option options[] = {
 	{ "cpus", required_argument, NULL, 'c' },
+	ZX_NVM_OPTION,
 	ZX_OPTIONS,
 	{ 0 }
 };
@@ -35,6 +38,9 @@ struct info {
 	bool	opened;		/* img is */
 	struct zj_jbd2_super *block0; /* NULL: unreadable or no journal */
 	enum zx_state state;
+	const char *nvm;	/* --nvm, or NULL */
+	struct zx_memory memory; /* open if the log is there, or --nvm was given */
+	bool	memory_bad;	/* it is damaged */
 	struct log log;
 	bool	has_log;
 	struct log_official official;
@@ -56,6 +62,8 @@ static const char *state_name(const struct info *in)
 		       "live" : "stock-live";
 	if (in->state == ZX_CLEAN)
 		return "clean";
+	if (in->memory_bad)
+		return "damaged";
 	if (in->official.err && strcmp(log_official_verdict(&in->official), "stock"))
 		return "damaged";
 	return in->state == ZX_LANES ? "crashed" : "stock-dirty";
@@ -67,16 +75,37 @@ static void gather_log(struct info *in)
 
 	/* Of a log in use recovery's word means nothing: it changes meanwhile. */
 	if (!in->target.mounted_at[0] && zx_is_due(&in->img, in->state)) {
-		log_ask_recovery(&in->img, in->block0, &in->official);
+		log_ask_recovery(&in->img, in->block0, &in->memory, &in->official);
 		if (in->official.err)
 			in->code = zx_fail(ZX_UNCORRECTED, "%s: %s", in->target.path,
 					   in->official.error);
 	}
-	err = log_read(&in->log, &in->img, in->block0);
+	err = log_read(&in->log, &in->img, in->block0, &in->memory);
 	in->has_log = !err;
 	if (err == -ENOMEM || err == -EIO)
 		in->code |= zx_fail(ZX_FAILED, "%s: the log cannot be read (%s); check the device and try again",
 				    in->target.path, strerror(-err));
+}
+
+/* Does the log lie in memory? */
+static bool in_memory(const struct info *in)
+{
+	return in->block0 && zj_is_nvm_log(in->block0);
+}
+
+/* Without the memory there is still what block 0 says. */
+static int gather_memory(struct info *in)
+{
+	int code = 0;
+
+	if (in_memory(in))
+		code = zx_open_memory(&in->memory, in->nvm, &in->img, in->block0, false);
+	else if (in->nvm)
+		code = zx_map_memory(&in->memory, in->nvm, false);
+	if (code)
+		zx_close_memory(&in->memory);
+	in->memory_bad = code == ZX_UNCORRECTED;
+	return code;
 }
 
 static void gather(struct info *in)
@@ -103,9 +132,11 @@ static void gather(struct info *in)
 	if (in->code) {
 		free(in->block0);
 		in->block0 = NULL;
-	} else if (in->state != ZX_CLEAN) {
-		gather_log(in);
+		return;
 	}
+	in->code = gather_memory(in);
+	if (!in->code && in->state != ZX_CLEAN)
+		gather_log(in);
 }
 
 static const char *state_text(const struct info *in, const char *state)
@@ -121,7 +152,9 @@ static const char *state_text(const struct info *in, const char *state)
 		  "a log in stock ext4's format: recovery is due (zjctl recover, mount as zext4 or ext4, or e2fsck)" :
 		  "an old log in stock ext4's format, but needs_recovery is not set: a mount throws it away" },
 		{ "live", "live: in use by zext4" },
-		{ "crashed", "crashed: recovery is due (zjctl recover, or mount -t zext4)" },
+		{ "crashed", in_memory(in) ?
+		  "crashed: recovery is due (zjctl recover, or mount -t zext4 -o journal_nvm=)" :
+		  "crashed: recovery is due (zjctl recover, or mount -t zext4)" },
 		{ "damaged", "DAMAGED; copy the device before anything else" },
 	};
 
@@ -214,6 +247,30 @@ static void json_filesystem(const struct info *in)
 	js_end();
 }
 
+static void json_memory(const struct info *in)
+{
+	const struct zx_memory *m = &in->memory;
+	char uuid[37];
+
+	js_object("memory");
+	js_text("path", m->path);
+	zx_uuid_text(m->sb.uuid, uuid);
+	js_text("uuid", uuid);
+	zx_uuid_text(m->sb.fs_uuid, uuid);
+	js_text("filesystem_uuid", uuid);
+	js_bool("of_this_filesystem", !memcmp(m->sb.fs_uuid, in->img.uuid, 16));
+	js_u64("bytes", le64_to_cpu(m->sb.size));
+	js_bool("holds_log", in_memory(in));
+	js_end();
+}
+
+static void json_lane_memory(const struct log *log, const struct log_tail *tail)
+{
+	js_u64("tail_line", (u32)tail->tail);
+	js_u64("tail_stamp", tail->tail >> ZJ_NVM_TAIL_STAMP);
+	js_text("tail_end", log_tail_name(log, tail));
+}
+
 static void json_log(const struct log *log)
 {
 	struct lane_use *use = count_lanes(log);
@@ -225,7 +282,9 @@ static void json_log(const struct log *log)
 	js_u64("generation", log->geo.generation);
 	js_u64("lanes", log->geo.nr_lanes);
 	js_u64("segments", log->geo.nr_segs);
-	js_u64("segment_blocks", log->geo.seg_blocks);
+	if (log->area)
+		js_u64("unit_bytes", zj_nvm_unit(log->geo.block_size));
+	js_u64(log->area ? "segment_lines" : "segment_blocks", log->geo.seg_blocks);
 	js_u64("segments_free", free_segments(log));
 	js_u64("trim_stamp", log->trim_stamp);
 	js_u64("newest_stamp", log->newest);
@@ -235,10 +294,12 @@ static void json_log(const struct log *log)
 		js_object(NULL);
 		js_u64("lane", i);
 		js_u64("segments", use[i].segments);
-		js_u64("blocks", use[i].blocks);
+		js_u64(log->area ? "lines" : "blocks", use[i].blocks);
 		js_u64("records", use[i].records);
 		js_u64("transactions", use[i].transactions);
 		js_u64("newest_stamp", use[i].newest);
+		if (log->area)
+			json_lane_memory(log, &log->tails[i]);
 		js_end();
 	}
 	js_end();
@@ -248,6 +309,8 @@ static void json_log(const struct log *log)
 
 static void json(const struct info *in)
 {
+	char uuid[37];
+
 	json_filesystem(in);
 	js_object("journal");
 	js_text("state", state_name(in));
@@ -259,7 +322,15 @@ static void json(const struct info *in)
 	}
 	if (in->block0)
 		js_u64("error", (u32)-(int)be32_to_cpu(in->block0->s_errno));
+	if (in_memory(in)) {
+		zx_uuid_text(zj_nvm_mark_of(in->block0)->uuid, uuid);
+		js_text("memory_uuid", uuid);
+		js_u64("memory_generation",
+		       be64_to_cpu(zj_nvm_mark_of(in->block0)->generation));
+	}
 	js_end();
+	if (in->memory.base)
+		json_memory(in);
 	if (in->has_log)
 		json_log(&in->log);
 	if (in->has_live) {
@@ -285,8 +356,31 @@ static void text_ring(const struct log *log)
 	printf("  whole             %llu transactions to replay\n", log->newest_valid);
 }
 
+static void text_memory(const struct info *in)
+{
+	const struct zx_memory *m = &in->memory;
+	char uuid[37];
+
+	printf("\nMemory %s\n", m->path);
+	zx_uuid_text(m->sb.uuid, uuid);
+	printf("  uuid              %s\n", uuid);
+	zx_uuid_text(m->sb.fs_uuid, uuid);
+	printf("  made for          the file system %s%s\n", uuid,
+	       memcmp(m->sb.fs_uuid, in->img.uuid, 16) ? ", which is another one" : "");
+	printf("  size              %s\n", zx_size(le64_to_cpu(m->sb.size)));
+	printf("  log               %s\n", in_memory(in) ? "this file system's" :
+	       "none of this file system");
+}
+
+static void text_log_memory(const struct log *log)
+{
+	printf("  unit              %u bytes of a block\n", zj_nvm_unit(log->geo.block_size));
+	printf("\n  lane segments    lines  records   transactions   newest stamp  tail line\n");
+}
+
 static void text_log(const struct log *log)
 {
+	u32 seg_unit = log->area ? ZJ_NVM_LINE : log->geo.block_size;
 	struct lane_use *use;
 
 	if (log->ring.used) {
@@ -295,17 +389,25 @@ static void text_log(const struct log *log)
 	}
 	use = count_lanes(log);
 	printf("\nLog\n");
-	printf("  format            version %u, generation %llu\n", ZJ_FORMAT_VERSION,
-	       log->geo.generation);
+	printf("  format            version %u, generation %llu%s\n",
+	       log->area ? ZJ_NVM_VERSION : ZJ_FORMAT_VERSION, log->geo.generation,
+	       log->area ? ", in memory" : "");
 	printf("  lanes             %u\n", log->geo.nr_lanes);
 	printf("  segments          %u of %s, %u free\n", log->geo.nr_segs,
-	       zx_size((u64)log->geo.seg_blocks * log->geo.block_size), free_segments(log));
+	       zx_size((u64)log->geo.seg_blocks * seg_unit), free_segments(log));
 	printf("  trim stamp        %llu: what is not newer is home\n", log->trim_stamp);
 	printf("  newest stamp      %llu, newest valid %llu\n", log->newest, log->newest_valid);
-	printf("\n  lane segments   blocks  records   transactions   newest stamp\n");
-	for (u32 i = 0; use && i < log->geo.nr_lanes; i++)
-		printf("  %4u %8u %8u %8u %14u %14llu\n", i, use[i].segments, use[i].blocks,
+	if (log->area)
+		text_log_memory(log);
+	else
+		printf("\n  lane segments   blocks  records   transactions   newest stamp\n");
+	for (u32 i = 0; use && i < log->geo.nr_lanes; i++) {
+		printf("  %4u %8u %8u %8u %14u %14llu", i, use[i].segments, use[i].blocks,
 		       use[i].records, use[i].transactions, use[i].newest);
+		if (log->area)
+			printf(" %10u", (u32)log->tails[i].tail);
+		putchar('\n');
+	}
 	free(use);
 }
 
@@ -315,6 +417,7 @@ static void text(const struct info *in)
 	const char *state = state_name(in);
 	bool good = !strcmp(state, "clean") || !strcmp(state, "live");
 	int error = in->block0 ? (int)be32_to_cpu(in->block0->s_errno) : 0;
+	char uuid[37];
 
 	printf("%s%s%s\n", zx_on(ZX_BOLD), in->target.path, zx_off());
 	printf("  file system       %s, uuid %s%s%s\n", zx_size(fs->blocks * fs->block_size),
@@ -334,11 +437,17 @@ static void text(const struct info *in)
 		       zx_size((u64)in->img.journal_blocks * in->img.block_size),
 		       zx_lanes_that_fit(in->img.journal_blocks, in->img.block_size, in->cpus),
 		       in->cpus);
+	if (in_memory(in)) {
+		zx_uuid_text(zj_nvm_mark_of(in->block0)->uuid, uuid);
+		printf("  log               in the persistent memory %s\n", uuid);
+	}
 	if (error)
 		printf("  journal error     %d: recorded when the journal was aborted; run e2fsck -f\n",
 		       error);
 	if (fs->orphan_list || fs->orphans_in_file)
 		printf("  orphans           there are files half deleted or truncated; a mount or e2fsck finishes them\n");
+	if (in->memory.base)
+		text_memory(in);
 	if (in->has_log)
 		text_log(&in->log);
 	if (in->has_live) {
@@ -351,13 +460,16 @@ static void text(const struct info *in)
 static int run(int argc, char **argv)
 {
 	struct info *in;
-	const char *name;
+	const char *name, *nvm = NULL;
 	u64 cpus = zx_cpus();
 	int code;
 
-	while ((code = zx_getopt(argc, argv, "", options)) != -1)
-		if (code != 'c' || !zx_number(optarg, "--cpus", 1, ZJ_MAX_LANES, &cpus))
+	while ((code = zx_getopt(argc, argv, "", options)) != -1) {
+		if (code == 'M')
+			nvm = optarg;
+		else if (code != 'c' || !zx_number(optarg, "--cpus", 1, ZJ_MAX_LANES, &cpus))
 			return ZX_USAGE;
+	}
 	name = zx_operand(argc, argv, "device or mount point");
 	if (!name)
 		return ZX_USAGE;
@@ -365,6 +477,8 @@ static int run(int argc, char **argv)
 	if (!in)
 		return zx_fail(ZX_FAILED, "out of memory; try again with more");
 	in->cpus = cpus;
+	in->nvm = nvm;
+	in->memory = ZX_NO_MEMORY;
 	in->code = zx_find(name, &in->target);
 	if (!in->code)
 		in->code = fs_read_info(in->target.path, &in->fs);
@@ -374,12 +488,14 @@ static int run(int argc, char **argv)
 			json(in);
 		else
 			text(in);
-		fs_advise(&in->target, &in->fs, in->opened ? in->img.journal_blocks : 0,
+		fs_advise(&in->target, &in->fs,
+			  in->opened && !in_memory(in) ? in->img.journal_blocks : 0,
 			  in->cpus);
 	}
 	code = in->code;
 	stats_free(&in->live);
 	log_free(&in->log);
+	zx_close_memory(&in->memory);
 	free(in->block0);
 	if (in->opened)
 		ext_close(&in->img);

@@ -114,10 +114,22 @@ static int check_contents(const struct memory *m, bool force)
 		       m->path);
 }
 
+/* Does block 0 name it? If its super block is torn, the log's head tells. */
+static bool holds_log_of(const struct memory *m, struct zj_jbd2_super *sb)
+{
+	const struct zj_nvm_super *nvm = (const void *)m->head;
+	const struct zj_nvm_mark *mark = zj_nvm_mark_of(sb);
+	struct zj_log_geometry geo;
+
+	return zj_is_nvm_log(sb) &&
+	       (!memcmp(mark->uuid, nvm->uuid, sizeof(nvm->uuid)) ||
+		(!zj_decode_nvm_head((void *)(m->head + ZJ_NVM_HEAD_AT), m->size, &geo) &&
+		 geo.generation == be64_to_cpu(mark->generation)));
+}
+
 /* The file system's own log is not to be taken away from under it. */
 static int check_pair(const struct memory *m, struct ext_image *img)
 {
-	const struct zj_nvm_super *nvm = (const void *)m->head;
 	struct zj_jbd2_super *sb = malloc(img->block_size);
 	int err = sb ? ext_ops.read_log(img, ZJ_BLOCK_JBD2_SUPER, 1, sb) : -ENOMEM;
 	int code = 0;
@@ -125,10 +137,9 @@ static int check_pair(const struct memory *m, struct ext_image *img)
 	if (err)
 		code = zx_fail(ZX_FAILED, "%s: journal block 0 cannot be read (%s)",
 			       img->path, strerror(-err));
-	else if (zj_is_nvm_log(sb) &&
-		 !memcmp(zj_nvm_mark_of(sb)->uuid, nvm->uuid, sizeof(nvm->uuid)))
-		code = zx_fail(ZX_FAILED, "%s: holds a log of %s that is not recovered yet; mount that with journal_nvm= first",
-			       m->path, img->path);
+	else if (holds_log_of(m, sb))
+		code = zx_fail(ZX_FAILED, "%s: holds a log of %s that is not recovered yet; first: zjctl recover --nvm=%s %s",
+			       m->path, img->path, m->path, img->path);
 	free(sb);
 	return code;
 }

@@ -9,28 +9,46 @@
 #include <unistd.h>
 #include <asm/byteorder.h>
 #include "fsinfo.h"
+#include "memory.h"
 #include "replay_io.h"
 
 static const char help[] =
-	"usage: zjctl recover [-n] [--no-fsck] [--json] DEV\n\n"
+	"usage: zjctl recover [-n] [--no-fsck] [--nvm=NVM] [--json] DEV\n\n"
 	"Replay the log of a crashed zext4, or one in stock ext4's format, as a mount\n"
 	"would, and leave the file system clean for stock ext4 and e2fsck. Everything is\n"
 	"read and checked before the first write. If it is interrupted, run it again: the\n"
 	"result is the same.\n\n"
 	"  -n         only show what would be done, write nothing\n"
 	"  --no-fsck  leave files that were half deleted or truncated to the next mount;\n"
-	"             without it, e2fsck finishes them if there are any\n\n"
+	"             without it, e2fsck finishes them if there are any\n"
+	ZX_NVM_HELP "\n"
 	"Exit status: 0 nothing to do, 1 recovered, 4 the log is damaged (nothing was\n"
 	"written), 8 failed or refused (mounted), 16 usage, 32 interrupted.\n\n"
 	"Examples:\n"
 	"  zjctl recover -n /dev/sdb1\n"
-	"  zjctl recover /dev/sdb1\n";
+	"  zjctl recover /dev/sdb1\n"
+	"  zjctl recover --nvm=/dev/pmem0 /dev/sdb1\n";
 
 static const struct option options[] = {
 	{ "dry-run", no_argument, NULL, 'n' },
 	{ "no-fsck", no_argument, NULL, 'F' },
+	ZX_NVM_OPTION,
 	ZX_OPTIONS,
 	{ 0 }
+};
+
+/**
+ * struct job - one recovery
+ */
+struct job {
+	const char *nvm;	/* --nvm, or NULL */
+	bool	dry_run;	/* -n */
+	bool	fsck;		/* not --no-fsck */
+	struct ext_image img;
+	struct zj_jbd2_super *block0;
+	enum zx_state state;	/* as block 0 says */
+	struct zx_memory memory; /* open if the log is there */
+	struct zj_recovery_stats stats;
 };
 
 /* ---- recovery's I/O, with progress and a way out ---- */
@@ -85,30 +103,32 @@ static void __printf(3, 4) message(void *ctx, int level, const char *fmt, ...)
 	/* The summary is printed from the numbers; a stop is no I/O error. */
 	if (!level && !stopped)
 		zx_say(ZX_ERROR, "%s: %s", img->path, text);
-	else if (level && strncmp(text, "log: ", 5))
+	else if (level && strncmp(text, "log: ", 5) && strncmp(text, "log in memory: ", 15))
 		zx_say(ZX_NOTE, "%s: %s", img->path, text);
 }
 
-/* @sb: block 0; of a log in stock's format its number goes on behind that log. */
-static int run_recovery(const struct zj_io_ops *ops, struct ext_image *img,
-			struct zj_jbd2_super *sb, enum zx_state state, bool dry_run,
-			struct zj_recovery_stats *stats)
+/* Of a log in stock's format block 0's number goes on behind that log. */
+static int run_recovery(const struct zj_io_ops *ops, struct job *j)
 {
+	struct ext_image *img = &j->img;
 	u32 sequence;
 	int err;
 
-	if (state == ZX_LANES)
+	if (j->memory.base)
+		return zj_recover_nvm(ops, img, &j->memory.area, img->block_size,
+				      img->journal_blocks, img->device_blocks, j->dry_run,
+				      &j->stats);
+	if (j->state == ZX_LANES)
 		return zj_recover(ops, img, img->uuid, img->block_size, img->journal_blocks,
-				  img->device_blocks, dry_run, stats);
-	err = zj_recover_jbd2(ops, img, sb, img->journal_blocks, img->device_blocks, dry_run,
-			      stats, &sequence);
+				  img->device_blocks, j->dry_run, &j->stats);
+	err = zj_recover_jbd2(ops, img, j->block0, img->journal_blocks, img->device_blocks,
+			      j->dry_run, &j->stats, &sequence);
 	if (!err)
-		sb->s_sequence = cpu_to_be32(sequence);
+		j->block0->s_sequence = cpu_to_be32(sequence);
 	return err;
 }
 
-static int replay(struct ext_image *img, struct zj_jbd2_super *sb, enum zx_state state,
-		  bool dry_run, struct zj_recovery_stats *stats)
+static int replay(struct job *j)
 {
 	struct sigaction act = { .sa_handler = stop }, old_int, old_term;
 	struct zj_io_ops ops = ext_ops;
@@ -117,13 +137,13 @@ static int replay(struct ext_image *img, struct zj_jbd2_super *sb, enum zx_state
 	ops.read_log = read_log;
 	ops.write_home = write_home;
 	ops.flush_home = flush_home;
-	ops.keep = dry_run ? NULL : keep;
+	ops.keep = j->dry_run ? NULL : keep;
 	ops.msg = message;
-	progress = stats;
+	progress = &j->stats;
 	sigaction(SIGINT, &act, &old_int);
 	sigaction(SIGTERM, &act, &old_term);
-	rio_start(img);
-	err = run_recovery(&ops, img, sb, state, dry_run, stats);
+	rio_start(&j->img);
+	err = run_recovery(&ops, j);
 	rio_end();
 	sigaction(SIGINT, &old_int, NULL);
 	sigaction(SIGTERM, &old_term, NULL);
@@ -132,13 +152,15 @@ static int replay(struct ext_image *img, struct zj_jbd2_super *sb, enum zx_state
 		return 0;
 	if (stopped)
 		return zx_fail(ZX_CANCELLED, "%s: interrupted, the log is kept; run it again to finish",
-			       img->path);
+			       j->img.path);
 	return err == -EUCLEAN ? ZX_UNCORRECTED : ZX_FAILED;
 }
 
-static void show(const struct ext_image *img, enum zx_state state,
-		 const struct zj_recovery_stats *s, bool dry_run)
+static void show(const struct job *j)
 {
+	const struct zj_recovery_stats *s = &j->stats;
+	const struct ext_image *img = &j->img;
+	bool dry_run = j->dry_run;
 	char in[32] = "";
 
 	js_bool("dry_run", dry_run);
@@ -152,7 +174,7 @@ static void show(const struct ext_image *img, enum zx_state state,
 	js_u64("blocks_to_write", s->replayed);
 	if (zx_json)
 		return;
-	if (state == ZX_LANES)
+	if (j->state == ZX_LANES)
 		snprintf(in, sizeof(in), " in %u components", s->valid_components);
 	printf("%s: %s%u transactions%s, %u blocks %s home\n", img->path,
 	       dry_run ? "would replay " : "replayed ", s->transactions, in, s->replayed,
@@ -249,19 +271,17 @@ static void warn_of_abort(const struct ext_image *img, const struct zj_jbd2_supe
 		       img->path, (int)be32_to_cpu(sb->s_errno));
 }
 
-static int recover_log(struct ext_image *img, void *block0, enum zx_state state, bool dry_run)
+static int recover_log(struct job *j)
 {
-	struct zj_recovery_stats stats;
-	int code;
+	int code = replay(j);
 
-	code = replay(img, block0, state, dry_run, &stats);
 	if (code)
 		return code;
-	show(img, state, &stats, dry_run);
-	warn_of_abort(img, block0);
-	if (dry_run)
+	show(j);
+	warn_of_abort(&j->img, j->block0);
+	if (j->dry_run)
 		return 0;
-	code = finish(img, block0, state);
+	code = finish(&j->img, j->block0, j->state);
 	return code ? code : ZX_CORRECTED;
 }
 
@@ -286,54 +306,55 @@ static int nothing_to_do(const struct ext_image *img, enum zx_state state)
 	return 0;
 }
 
-static int recover_by_state(struct ext_image *img, void *block0, enum zx_state state,
-			    bool dry_run)
+static int recover_by_state(struct job *j)
 {
-	js_text("state", state == ZX_LANES ? "crashed" :
-		state == ZX_CLEAN ? "clean" : "stock-dirty");
-	if (zx_is_due(img, state))
-		return recover_log(img, block0, state, dry_run);
-	if (state == ZX_CLEAN && img->needs_recovery)
-		return clear_flag(img, dry_run);
-	return nothing_to_do(img, state);
+	js_text("state", j->state == ZX_LANES ? "crashed" :
+		j->state == ZX_CLEAN ? "clean" : "stock-dirty");
+	if (zx_is_due(&j->img, j->state))
+		return recover_log(j);
+	if (j->state == ZX_CLEAN && j->img.needs_recovery)
+		return clear_flag(&j->img, j->dry_run);
+	return nothing_to_do(&j->img, j->state);
 }
 
-static int recover(const struct zx_target *t, bool dry_run, bool fsck)
+static int recover(const struct zx_target *t, struct job *j)
 {
-	enum zx_state state = ZX_CLEAN;
-	struct ext_image img;
-	void *block0;
-	int code;
+	int code = zx_open(&j->img, t, !j->dry_run);
 
-	code = zx_open(&img, t, !dry_run);
 	if (code)
 		return code;
-	block0 = malloc(img.block_size);
-	code = block0 ? zx_read_block0(&img, block0, false, &state) :
+	j->block0 = malloc(j->img.block_size);
+	code = j->block0 ? zx_read_block0(&j->img, j->block0, false, &j->state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
 	if (!code)
-		code = recover_by_state(&img, block0, state, dry_run);
-	free(block0);
+		code = zx_open_memory(&j->memory, j->nvm, &j->img, j->block0, !j->dry_run);
+	if (!code)
+		code = recover_by_state(j);
+	zx_close_memory(&j->memory);
+	free(j->block0);
 	/* e2fsck wants the device for itself. */
-	ext_close(&img);
+	ext_close(&j->img);
 	/* Of a clean one too: an earlier recovery may have got no further. */
-	if (!(code & ~ZX_CORRECTED) && (code || state != ZX_STOCK_LOG) && fsck && !dry_run)
+	if (!(code & ~ZX_CORRECTED) && (code || j->state != ZX_STOCK_LOG) && j->fsck &&
+	    !j->dry_run)
 		code |= finish_orphans(t->path);
 	return code;
 }
 
 static int run(int argc, char **argv)
 {
-	bool dry_run = false, fsck = true;
+	struct job job = { .fsck = true, .memory = ZX_NO_MEMORY };
 	struct zx_target target;
 	const char *name;
 	int c;
 
 	while ((c = zx_getopt(argc, argv, "n", options)) != -1) {
 		if (c == 'n')
-			dry_run = true;
+			job.dry_run = true;
 		else if (c == 'F')
-			fsck = false;
+			job.fsck = false;
+		else if (c == 'M')
+			job.nvm = optarg;
 		else
 			return ZX_USAGE;
 	}
@@ -343,7 +364,7 @@ static int run(int argc, char **argv)
 	c = zx_find(name, &target);
 	if (!c)
 		c = zx_refuse_mounted(&target);
-	return c ? c : recover(&target, dry_run, fsck);
+	return c ? c : recover(&target, &job);
 }
 
 const struct zx_command cmd_recover = {

@@ -122,6 +122,18 @@ static int resize(const struct zx_target *t, const struct plan *p)
 	return code;
 }
 
+static int refuse_log(const struct zx_target *t, const struct fs_info *fs,
+		      struct zj_jbd2_super *block0, enum zx_state state)
+{
+	if (state == ZX_LANES)
+		return zx_fail(ZX_UNCORRECTED, "%s: has crashed; first: %s", t->path,
+			       zx_how_to_recover(block0, t->path));
+	if (state == ZX_STOCK_LOG || fs->needs_recovery)
+		return zx_fail(ZX_UNCORRECTED, "%s: stock ext4's journal is not empty; first: %s %s",
+			       t->path, fs->needs_recovery ? "zjctl recover" : "e2fsck", t->path);
+	return 0;
+}
+
 /* Clean in every respect, or an exit code with the remedy. */
 static int refuse(const struct zx_target *t, const struct fs_info *fs, struct plan *p)
 {
@@ -137,16 +149,12 @@ static int refuse(const struct zx_target *t, const struct fs_info *fs, struct pl
 	block0 = malloc(img.block_size);
 	code = block0 ? zx_read_block0(&img, block0, false, &state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
+	if (!code)
+		code = refuse_log(t, fs, block0, state);
 	free(block0);
 	ext_close(&img);
 	if (code)
 		return code;
-	if (state == ZX_LANES)
-		return zx_fail(ZX_UNCORRECTED, "%s: has crashed; first: zjctl recover %s", t->path,
-			       t->path);
-	if (state == ZX_STOCK_LOG || fs->needs_recovery)
-		return zx_fail(ZX_UNCORRECTED, "%s: stock ext4's journal is not empty; first: %s %s",
-			       t->path, fs->needs_recovery ? "zjctl recover" : "e2fsck", t->path);
 	if (fs->errors || fs->orphan_list || fs->orphans_in_file)
 		return zx_fail(ZX_UNCORRECTED, "%s: has %s; first: e2fsck -f %s", t->path,
 			       fs->errors ? "errors" : "files half deleted", t->path);

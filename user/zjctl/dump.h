@@ -16,6 +16,7 @@ struct dump_filter {
 	u64	block;
 	u64	inode;		/* 0: none; else @block holds it */
 	u32	inode_offset;	/* bytes into the block */
+	const char *nvm;	/* --nvm, which filters nothing */
 };
 
 /* dump_records.c: the log, record by record, then its segments. */
@@ -24,6 +25,8 @@ bool dump_passes(const struct log *log, const struct log_record *r,
 		 const struct dump_filter *f);
 /* Where the log lies in its ring; JSON. */
 void dump_ring(const struct log *log);
+/* Which lines of its block an image in memory has; JSON. */
+void dump_lines(const struct log_image *image);
 /* dump_block.c: every image and revoke of one block. 0 or an exit code. */
 int dump_block(struct log *log, const struct dump_filter *f);
 /* Where an inode lies; 0 or an exit code. */

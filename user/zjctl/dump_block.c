@@ -83,18 +83,60 @@ struct history {
 	u64	revoked;	/* highest stamp of a valid revoke */
 	u8	*image;		/* one block */
 	u8	*home;		/* one block, NULL if not readable */
+	u8	*built;		/* one block: by the valid images so far, on what is home */
 	u32	shown;
 	bool	taken;
 };
+
+/* The block as it is with this image; a part of it needs the images before. */
+static bool read_image(struct history *h, const struct log_record *r,
+		       const struct log_image *image, bool *same)
+{
+	const struct log_component *c = log_component(h->log, r->component);
+	size_t size = h->log->geo.block_size;
+
+	if (log_is_part(h->log, image) && h->home) {
+		/* Equal are the lines that it has. */
+		memcpy(h->image, h->home, size);
+		log_read_image(h->log, image, h->image);
+		*same = !memcmp(h->image, h->home, size);
+	}
+	memcpy(h->image, h->built, size);
+	if (log_read_image(h->log, image, h->image))
+		return false;
+	if (!log_is_part(h->log, image))
+		*same = h->home && !memcmp(h->image, h->home, size);
+	if (c->verdict == LOG_VALID)
+		memcpy(h->built, h->image, size);
+	return true;
+}
+
+static void text_place(const struct history *h, const struct log_image *image)
+{
+	if (!h->log->area)
+		printf("image in journal block %u", image->log_block);
+	else if (log_is_part(h->log, image))
+		printf("lines %#llx of it from line %u on", image->lines, image->log_block);
+	else
+		printf("image from line %u on", image->log_block);
+}
+
+static void json_place(const struct history *h, const struct log_image *image)
+{
+	if (!h->log->area) {
+		js_u64("journal_block", image->log_block);
+		return;
+	}
+	js_u64("first_line", image->log_block);
+	dump_lines(image);
+}
 
 static void show_image(struct history *h, const struct log_record *r,
 		       const struct log_image *image)
 {
 	const struct log_component *c = log_component(h->log, r->component);
 	const char *what = fate(r, c, image, h->revoked);
-	bool readable = !log_read_image(h->log, image, h->image);
-	bool same = readable && h->home &&
-		    !memcmp(h->image, h->home, h->log->geo.block_size);
+	bool same = false, readable = read_image(h, r, image, &same);
 	char why[1024], name[64];
 
 	h->shown++;
@@ -106,7 +148,7 @@ static void show_image(struct history *h, const struct log_record *r,
 		js_u64("stamp", r->chunk.stamp);
 		js_u64("lane", r->chunk.lane);
 		js_u64("tid", r->chunk.tid);
-		js_u64("journal_block", image->log_block);
+		json_place(h, image);
 		js_bool("checksum_ok", image->good);
 		js_bool("same_as_home", same);
 		js_text("fate", what);
@@ -116,9 +158,9 @@ static void show_image(struct history *h, const struct log_record *r,
 		js_end();
 		return;
 	}
-	printf("%s  image in journal block %u: %s%s%s%s%s%s\n",
-	       log_record_name(h->log, r, name, sizeof(name)), image->log_block,
-	       zx_on(image->taken ? ZX_GREEN : 0), what, image->taken ? " by recovery" : "",
+	printf("%s  ", log_record_name(h->log, r, name, sizeof(name)));
+	text_place(h, image);
+	printf(": %s%s%s%s%s%s\n", zx_on(image->taken ? ZX_GREEN : 0), what, image->taken ? " by recovery" : "",
 	       zx_off(), image->good ? "" : ", BAD CHECKSUM",
 	       same ? ", equal to what is home now" : "");
 	if (*why)
@@ -189,10 +231,16 @@ static void walk(struct history *h)
 int dump_block(struct log *log, const struct dump_filter *f)
 {
 	u32 size = log->geo.block_size;
-	struct history h = { .log = log, .f = f, .image = malloc(size), .home = malloc(size) };
+	struct history h = {
+		.log = log,
+		.f = f,
+		.image = malloc(size),
+		.home = malloc(size),
+		.built = calloc(1, size),
+	};
 	int code = 0;
 
-	if (!h.image || !h.home) {
+	if (!h.image || !h.home || !h.built) {
 		code = zx_fail(ZX_FAILED, "out of memory; try again with more");
 		goto out;
 	}
@@ -204,6 +252,8 @@ int dump_block(struct log *log, const struct dump_filter *f)
 	if (ext_read_home(log->img, f->block, h.home)) {
 		free(h.home);
 		h.home = NULL;
+	} else {
+		memcpy(h.built, h.home, size);
 	}
 	h.revoked = highest_revoke(log, f->block);
 	js_u64("block", f->block);
@@ -224,5 +274,6 @@ int dump_block(struct log *log, const struct dump_filter *f)
 out:
 	free(h.image);
 	free(h.home);
+	free(h.built);
 	return code;
 }

@@ -17,6 +17,29 @@ static u32 seg_of(const struct log *log, const struct log_record *r)
 
 /* ---- JSON ---- */
 
+static void json_place(const struct log *log, const struct log_record *r)
+{
+	if (log->area) {
+		js_u64("first_line", r->log_block);
+		js_u64("lines", r->lines);
+		return;
+	}
+	if (!log->ring.used) {
+		js_u64("segment", seg_of(log, r));
+		js_u64("segment_block", r->chunk.seg_block);
+		js_u64("tenure", r->chunk.seg_seq);
+	}
+	js_u64("journal_block", r->log_block);
+}
+
+void dump_lines(const struct log_image *image)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%#llx", image->lines);
+	js_text("block_lines", text);
+}
+
 static void json_record(const struct log *log, const struct log_record *r)
 {
 	const struct log_component *c = log_component(log, r->component);
@@ -30,12 +53,7 @@ static void json_record(const struct log *log, const struct log_record *r)
 	js_u64("members", r->chunk.nr_members);
 	js_u64("chunk", r->chunk.chunk_index);
 	js_u64("chunks", r->chunk.nr_chunks);
-	if (!log->ring.used) {
-		js_u64("segment", seg_of(log, r));
-		js_u64("segment_block", r->chunk.seg_block);
-		js_u64("tenure", r->chunk.seg_seq);
-	}
-	js_u64("journal_block", r->log_block);
+	json_place(log, r);
 	js_u64("time", r->chunk.commit_sec);
 	js_text("record", log_state_name(r->state));
 	js_text("component", log_verdict_name(c->verdict));
@@ -53,7 +71,10 @@ static void json_record(const struct log *log, const struct log_record *r)
 		js_object(NULL);
 		js_u64("block", image->block);
 		js_bool("checksum_ok", image->good);
-		js_bool("escaped", image->flags);
+		if (log->area)
+			dump_lines(image);
+		else
+			js_bool("escaped", image->flags);
 		js_bool("taken", image->taken);
 		js_end();
 	}
@@ -80,16 +101,8 @@ void dump_ring(const struct log *log)
 	js_end();
 }
 
-static void json(const struct log *log, const struct dump_filter *f)
+static void json_segments(const struct log *log, const struct dump_filter *f)
 {
-	js_u64("trim_stamp", log->trim_stamp);
-	if (log->ring.used)
-		dump_ring(log);
-	js_array("records");
-	for (u32 i = 0; i < log->records.nr; i++)
-		if (dump_passes(log, log_record(log, i), f))
-			json_record(log, log_record(log, i));
-	js_end();
 	js_array("segments");
 	for (u32 i = 0; i < log->geo.nr_segs; i++) {
 		const struct log_segment *s = &log->segs[i];
@@ -109,6 +122,46 @@ static void json(const struct log *log, const struct dump_filter *f)
 	js_end();
 }
 
+static void json_tails(const struct log *log, const struct dump_filter *f)
+{
+	js_array("tails");
+	for (u32 i = 0; i < log->geo.nr_lanes; i++) {
+		const struct log_tail *t = &log->tails[i];
+
+		if (f->by_lane && i != f->lane)
+			continue;
+		js_object(NULL);
+		js_u64("lane", i);
+		js_u64("line", (u32)t->tail);
+		js_u64("stamp", t->tail >> ZJ_NVM_TAIL_STAMP);
+		js_u64("records", t->records);
+		js_u64("lines", t->lines);
+		js_text("end", log_tail_name(log, t));
+		if (t->wrong) {
+			js_u64("wrong_at", t->wrong_at);
+			js_text("wrong", t->wrong);
+		}
+		js_end();
+	}
+	js_end();
+}
+
+static void json(const struct log *log, const struct dump_filter *f)
+{
+	js_u64("trim_stamp", log->trim_stamp);
+	if (log->ring.used)
+		dump_ring(log);
+	js_array("records");
+	for (u32 i = 0; i < log->records.nr; i++)
+		if (dump_passes(log, log_record(log, i), f))
+			json_record(log, log_record(log, i));
+	js_end();
+	if (log->area)
+		json_tails(log, f);
+	else
+		json_segments(log, f);
+}
+
 /* ---- text ---- */
 
 static enum zx_colour colour_of(const struct log_component *c)
@@ -125,6 +178,8 @@ static void text_images(const struct log *log, const struct log_record *r)
 		const struct log_image *image = log_image(log, r->first_image + i);
 
 		printf(" %llu", image->block);
+		if (log_is_part(log, image))
+			printf("(lines %#llx)", image->lines);
 		if (image->flags)
 			printf("(escaped)");
 		if (!image->good)
@@ -155,6 +210,10 @@ static void text_record(const struct log *log, const struct log_record *r)
 	log_why(log, c, why, sizeof(why));
 	if (log->ring.used)
 		snprintf(at, sizeof(at), "journal block %u", r->log_block);
+	else if (log->area)
+		snprintf(at, sizeof(at), "record %u of %u  members %u  lines %u to %u",
+			 r->chunk.chunk_index + 1, r->chunk.nr_chunks, r->chunk.nr_members,
+			 r->log_block, r->log_block + r->lines - 1);
 	else
 		snprintf(at, sizeof(at), "record %u of %u  members %u  segment %u block %u",
 			 r->chunk.chunk_index + 1, r->chunk.nr_chunks, r->chunk.nr_members,
@@ -164,7 +223,7 @@ static void text_record(const struct log *log, const struct log_record *r)
 	       c->verdict == LOG_VALID || c->verdict == LOG_HOME ? "" : "NOT VALID, ",
 	       log_verdict_name(c->verdict), zx_off(), *why ? ": " : "", why);
 	printf("    checksums   %s\n", log->ring.used && r->state == LOG_TORN ? "NOT ok" :
-	       r->bad_images ? "header ok, images NOT ok" : "ok");
+	       r->state == LOG_TORN ? "header ok, images NOT ok" : "ok");
 	if (r->state == LOG_HIDDEN)
 		printf("    hidden      behind a lost header of its segment: recovery does not reach it\n");
 	text_list("depends on ", log_deps(log, r), r->chunk.nr_deps);
@@ -181,6 +240,23 @@ static void text_segments(const struct log *log, const struct dump_filter *f)
 		if (s->records && (!f->by_lane || s->lane == f->lane))
 			printf("%7u %4u %8llu %8u %7u %14llu  %s\n", i, s->lane, s->seg_seq,
 			       s->records, s->used, s->newest, log_end_name(s->end));
+	}
+}
+
+static void text_tails(const struct log *log, const struct dump_filter *f)
+{
+	printf("\n   lane  tail line       stamp  records     lines  back to\n");
+	for (u32 i = 0; i < log->geo.nr_lanes; i++) {
+		const struct log_tail *t = &log->tails[i];
+
+		if (f->by_lane && i != f->lane)
+			continue;
+		printf("%7u %10u %11llu %8u %9u  %s", i, (u32)t->tail,
+		       t->tail >> ZJ_NVM_TAIL_STAMP, t->records, t->lines,
+		       log_tail_name(log, t));
+		if (t->wrong)
+			printf(": %s before line %u", t->wrong, t->wrong_at);
+		putchar('\n');
 	}
 }
 
@@ -201,6 +277,8 @@ void dump_records(const struct log *log, const struct dump_filter *f)
 	if (log->ring.used)
 		printf("it ends in journal block %u: %s\n", log->ring.end,
 		       log_end_name(log->ring.why));
+	else if (log->area)
+		text_tails(log, f);
 	else
 		text_segments(log, f);
 }

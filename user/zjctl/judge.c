@@ -198,23 +198,37 @@ static bool add_events(const struct log *log, struct zj_vec *events)
 	return true;
 }
 
+/* The last word on a block, and, if that is a part of it, what it is put over. */
+static bool take(const struct log *log, const struct event *from, const struct event *end)
+{
+	const struct event *e = end;
+
+	while (e > from && e[-1].image) {
+		e--;
+		e->image->taken = true;
+		if (!log_is_part(log, e->image))
+			break;
+	}
+	return e < end;
+}
+
 int log_judge(struct log *log)
 {
 	struct zj_vec events = { .size = sizeof(struct event) };
 	const struct event *e;
+	u32 end;
 	int err = make_components(log);
 
 	if (!err && !add_events(log, &events))
 		err = -ENOMEM;
 	if (!err && events.nr)
 		sort(events.items, events.nr, sizeof(*e), cmp_event, NULL);
-	e = events.items;
-	/* The last word on each block, as they are sorted. */
-	for (u32 i = 0; !err && i < events.nr; i++)
-		if ((i + 1 == events.nr || e[i + 1].block != e[i].block) && e[i].image) {
-			e[i].image->taken = true;
-			log->taken++;
-		}
+	for (u32 i = 0; !err && i < events.nr; i = end) {
+		e = events.items;
+		for (end = i + 1; end < events.nr && e[end].block == e[i].block; end++)
+			;
+		log->taken += take(log, e + i, e + end);
+	}
 	free(events.items);
 	return err;
 }
@@ -363,6 +377,12 @@ const char *log_end_name(enum log_end end)
 	return names[end];
 }
 
+const char *log_tail_name(const struct log *log, const struct log_tail *tail)
+{
+	return tail->wrong ? "damaged" :
+	       zj_nvm_tail_dead(tail->tail, log->trim_stamp) ? "none" : "trimmed";
+}
+
 const char *log_record_name(const struct log *log, const struct log_record *r, char *text,
 			    size_t room)
 {
@@ -376,5 +396,5 @@ const char *log_record_name(const struct log *log, const struct log_record *r, c
 
 const char *log_format_name(const struct log *log)
 {
-	return log->ring.used ? "jbd2" : "lanes";
+	return log->ring.used ? "jbd2" : log->area ? "nvm" : "lanes";
 }

@@ -203,7 +203,8 @@ static bool is_lanes(const struct zj_jbd2_super *block0)
 	return block0->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
 }
 
-int log_read(struct log *log, struct ext_image *img, const struct zj_jbd2_super *block0)
+int log_read(struct log *log, struct ext_image *img, const struct zj_jbd2_super *block0,
+	     const struct zx_memory *memory)
 {
 	int err;
 
@@ -214,7 +215,8 @@ int log_read(struct log *log, struct ext_image *img, const struct zj_jbd2_super 
 		.entries.size = sizeof(u64),
 		.components.size = sizeof(struct log_component),
 	};
-	err = is_lanes(block0) ? read_lanes(log) : ring_read(log, block0);
+	err = zj_is_nvm_log(block0) ? nvm_read(log, memory) :
+	      is_lanes(block0) ? read_lanes(log) : ring_read(log, block0);
 	return err ? err : log_judge(log);
 }
 
@@ -222,6 +224,7 @@ void log_free(struct log *log)
 {
 	free(log->buf);
 	free(log->segs);
+	free(log->tails);
 	free(log->records.items);
 	free(log->images.items);
 	free(log->entries.items);
@@ -230,8 +233,14 @@ void log_free(struct log *log)
 
 int log_read_image(struct log *log, const struct log_image *image, void *buf)
 {
-	int err = ext_ops.read_log(log->img, image->log_block, 1, buf);
+	int err;
 
+	if (log->area) {
+		zj_nvm_apply(buf, log->area->base + (u64)image->log_block * ZJ_NVM_LINE,
+			     image->lines, zj_nvm_unit(log->geo.block_size));
+		return 0;
+	}
+	err = ext_ops.read_log(log->img, image->log_block, 1, buf);
 	if (!err)
 		zj_unescape(buf, image->flags);
 	return err;
@@ -256,7 +265,7 @@ static int read_with_progress(void *ctx, u32 block, u32 nr, void *buf)
 }
 
 void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
-		      struct log_official *o)
+		      const struct zx_memory *memory, struct log_official *o)
 {
 	struct zj_io_ops ops = ext_ops;
 	u32 sequence;
@@ -265,7 +274,11 @@ void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
 	ops.read_log = read_with_progress;
 	asking = o;
 	ext_message = keep_error;
-	if (is_lanes(block0))
+	if (zj_is_nvm_log(block0))
+		o->err = zj_recover_nvm(&ops, img, &memory->area, img->block_size,
+					img->journal_blocks, img->device_blocks, true,
+					&o->stats);
+	else if (is_lanes(block0))
 		o->err = zj_recover(&ops, img, img->uuid, img->block_size, img->journal_blocks,
 				    img->device_blocks, true, &o->stats);
 	else
@@ -298,7 +311,8 @@ bool log_agrees(const struct log *log, const struct log_official *o)
 	if (valid == o->stats.valid_components && members == o->stats.transactions &&
 	    log->taken == o->stats.replayed && log->trim_stamp == o->stats.trim_stamp)
 		return true;
-	zx_say(ZX_ERROR, "%s: this listing finds %u valid components and %u blocks to write, recovery %u and %u: one of the two is wrong; please report it with a copy of the journal (debugfs -R 'dump <8> FILE' DEV)",
-	       log->img->path, valid, log->taken, o->stats.valid_components, o->stats.replayed);
+	zx_say(ZX_ERROR, "%s: this listing finds %u valid components and %u blocks to write, recovery %u and %u: one of the two is wrong; please report it with a copy of %s",
+	       log->img->path, valid, log->taken, o->stats.valid_components, o->stats.replayed,
+	       log->area ? "the memory" : "the journal (debugfs -R 'dump <8> FILE' DEV)");
 	return false;
 }

@@ -11,6 +11,7 @@
 #include "codec_jbd2.h"
 #include "recovery_int.h"
 #include "extimage.h"
+#include "memory.h"
 
 /* Why the walk through a segment, or round the ring, ended. */
 enum log_end {
@@ -36,7 +37,7 @@ struct log_segment {
 
 enum log_record_state {
 	LOG_GOOD,
-	LOG_TORN,	/* an image has a wrong checksum */
+	LOG_TORN,	/* an image has a wrong checksum; memory: one of all images */
 	LOG_HIDDEN,	/* behind a lost header: recovery does not get there */
 	LOG_UNCOMMITTED, /* ring: no commit block */
 };
@@ -46,7 +47,8 @@ enum log_record_state {
  */
 struct log_record {
 	struct zj_chunk chunk;
-	u32	log_block;	/* journal block of the header */
+	u32	log_block;	/* journal block of the header; memory: first line */
+	u32	lines;		/* memory: of images and TxnInfo; else 0 */
 	u32	first_entry;	/* in log.entries: dependencies, then revokes */
 	u32	first_image;	/* in log.images */
 	u32	bad_images;	/* with a wrong checksum */
@@ -59,7 +61,8 @@ struct log_record {
  */
 struct log_image {
 	u64	block;		/* home block */
-	u32	log_block;	/* journal block */
+	u64	lines;		/* memory: which lines of the block; else 0 */
+	u32	log_block;	/* journal block; memory: first line */
 	u16	flags;		/* ZJ_TAG_* */
 	bool	good;		/* checksum as the tag says */
 	bool	taken;		/* recovery writes it home */
@@ -108,11 +111,25 @@ struct log_ring {
 };
 
 /**
+ * struct log_tail - a lane of a log in memory, read back from its tail
+ */
+struct log_tail {
+	u64	tail;		/* as stored, 0: the lane has written nothing */
+	u32	records;	/* found */
+	u32	lines;		/* of these */
+	u32	wrong_at;	/* @wrong: line behind the chunk */
+	const char *wrong;	/* why the walk went no further; NULL: it is at S */
+};
+
+/**
  * struct log - a log, read and judged
  */
 struct log {
 	struct ext_image *img;
 	struct log_ring ring;
+	const struct zj_nvm_area *area;	/* of a log in memory, else NULL */
+	struct log_tail *tails;	/* memory: of each lane */
+	u64	whole;		/* memory: lines of a whole image; else 0 */
 	struct zj_log_geometry geo;
 	u32	seed;
 	bool	slot_good[ZJ_TRIM_SLOTS];
@@ -122,7 +139,7 @@ struct log {
 	u64	newest;		/* highest stamp of a good record; 0: none */
 	u64	newest_valid;	/* highest stamp of a valid component; 0: none */
 	u32	taken;		/* blocks that recovery writes home */
-	u8	*buf;		/* one segment */
+	u8	*buf;		/* one segment; NULL in memory */
 	struct log_segment *segs;
 	struct zj_vec records;	/* struct log_record; by stamp, lane, chunk */
 	struct zj_vec images;	/* struct log_image */
@@ -131,12 +148,15 @@ struct log {
 };
 
 /*
- * Lanes or a ring, as block 0 says. 0; -EUCLEAN if the log super block, or block 0,
- * cannot be used; -EIO; -ENOMEM.
+ * Lanes, a ring or lanes in memory, as block 0 says. @memory: of the latter. 0; -EUCLEAN
+ * if the log super block, block 0, or the head in memory cannot be used; -EIO; -ENOMEM.
  */
-int log_read(struct log *log, struct ext_image *img, const struct zj_jbd2_super *block0);
+int log_read(struct log *log, struct ext_image *img, const struct zj_jbd2_super *block0,
+	     const struct zx_memory *memory);
 /* ring.c: the first half of it, for a ring. */
 int ring_read(struct log *log, const struct zj_jbd2_super *block0);
+/* nvm.c: the same for a log in memory. */
+int nvm_read(struct log *log, const struct zx_memory *memory);
 /* Second half: verdicts, and which images recovery takes. 0 or -ENOMEM. */
 int log_judge(struct log *log);
 void log_free(struct log *log);
@@ -175,27 +195,36 @@ void log_why(const struct log *log, const struct log_component *comp,
 const char *log_verdict_name(enum log_verdict verdict);
 const char *log_state_name(enum log_record_state state);
 const char *log_end_name(enum log_end end);
+const char *log_tail_name(const struct log *log, const struct log_tail *tail);
 /* "stamp 5  lane 0  tid 17", or of a ring "transaction 17"; @room about 64. */
 const char *log_record_name(const struct log *log, const struct log_record *r, char *text,
 			    size_t room);
-/* "lanes" or "jbd2". */
+/* "lanes", "jbd2" or "nvm". */
 const char *log_format_name(const struct log *log);
 
-/* The image as it goes home (unescaped), into one block at @buf. 0 or -EIO. */
+/*
+ * The image as it goes home (unescaped), into one block at @buf; a part of a block over
+ * what is there. 0 or -EIO.
+ */
 int log_read_image(struct log *log, const struct log_image *image, void *buf);
+/* A part of a block only? */
+static inline bool log_is_part(const struct log *log, const struct log_image *image)
+{
+	return image->lines != log->whole;
+}
 
 /**
  * struct log_official - what recovery itself says of the log (a dry run)
  */
 struct log_official {
-	int	err;		/* of zj_recover(), zj_recover_jbd2() */
+	int	err;		/* of zj_recover(), zj_recover_jbd2(), zj_recover_nvm() */
 	char	error[1024];	/* its message, "" if none */
 	struct zj_recovery_stats stats;
 };
 
 /* Ask recovery; only its notes reach the user, the error is kept in @o. */
 void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
-		      struct log_official *o);
+		      const struct zx_memory *memory, struct log_official *o);
 /* "good", "damaged", "unreadable", "stock": only stock ext4 can replay it. */
 const char *log_official_verdict(const struct log_official *o);
 /* Do @o and our own judgement agree? False with a message. */

@@ -125,7 +125,10 @@ static int run(const struct zx_command *command, int argc, char **argv)
 	zx_json = wants_json(argc, argv);
 	if (!command->many_documents)
 		js_start(command->name);
-	code = command->run(argc, argv);
+	if (sigsetjmp(zx_way_out, 1))
+		code = zx_memory_lost();
+	else
+		code = command->run(argc, argv);
 	if (!command->many_documents || code == ZX_USAGE) {
 		if (command->many_documents)
 			js_start(command->name);

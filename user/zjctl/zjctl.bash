@@ -5,9 +5,10 @@ _zjctl_options() {
 	local own=
 
 	case $1 in
-	info) own="--cpus" ;;
-	dump) own="--lane --tid --block --inode --graph" ;;
-	recover) own="-n --dry-run --no-fsck" ;;
+	info) own="--cpus --nvm" ;;
+	check) own="--nvm" ;;
+	dump) own="--lane --tid --block --inode --graph --nvm" ;;
+	recover) own="-n --dry-run --no-fsck --nvm" ;;
 	convert) own="--check --to-ext4" ;;
 	resize-journal) own="-n --dry-run --lanes --size" ;;
 	stats) own="--from" ;;
@@ -31,7 +32,7 @@ _zjctl() {
 		return ;;
 	--cpus|--lane|--tid|--block|--inode|--lanes|--size|-d|--delay|--count)
 		return ;;
-	--from)
+	--from|--nvm)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
 	esac

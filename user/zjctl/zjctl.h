@@ -8,6 +8,7 @@
 #define ZJCTL_H
 
 #include <getopt.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -116,7 +117,7 @@ int zx_open(struct ext_image *img, const struct zx_target *target, bool writable
 
 enum zx_state {
 	ZX_CLEAN,	/* stock's, empty */
-	ZX_LANES,	/* live, or crashed */
+	ZX_LANES,	/* live, or crashed; on the device or in memory */
 	ZX_STOCK_LOG,	/* a log in stock's format is not empty: log=jbd2, or stock ext4's */
 };
 
@@ -125,10 +126,19 @@ enum zx_state {
  * @in_use: of a mounted file system, where the checksum is made at write-out only.
  */
 int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_state *state);
+/* A uuid as people write it; @text: 37 bytes. */
+void zx_uuid_text(const u8 *uuid, char *text);
+/* What to run first, of a file system whose log is not empty; the buffer is static. */
+const char *zx_how_to_recover(struct zj_jbd2_super *block0, const char *path);
 /* Must the log be replayed? Lanes say so themselves, stock's format needs the flag. */
 bool zx_is_due(const struct ext_image *img, enum zx_state state);
 /* The log is empty: say so in stock's words, durably. 0 or an exit code. */
 int zx_make_clean(struct ext_image *img, void *block);
+
+/* ---- memory.c: where a load of memory goes that cannot be read ---- */
+
+extern sigjmp_buf zx_way_out;
+int zx_memory_lost(void);
 
 /* ---- fit.c ---- */
 
