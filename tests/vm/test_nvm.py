@@ -103,7 +103,7 @@ def test_wrong_memory_is_refused(guest):
         refused live "" "mount with journal_nvm="
         modprobe ext4; no_mnt ext4 /dev/vda; same stock
         e2fsck -fy /dev/vda </dev/null && die "e2fsck found nothing wrong"; same e2fsck
-        zjctl recover /dev/vda 2>&1 | grep -q "persistent memory" || die zjctl; same zjctl
+        zjctl recover --nvm=/dev/pmem1 /dev/vda && die "recovered from other memory"; same zjctl
         zjctl nvm-format --force /dev/pmem0 /dev/vda && die "a live log was overwritten"
         zjctl nvm-format /dev/pmem1 /dev/vda || die "nvm-format of empty memory"
         refused other journal_nvm=/dev/pmem1 "but the log is in"
@@ -112,11 +112,45 @@ def test_wrong_memory_is_refused(guest):
         dd if=/dev/pmem0 of=/tmp/super bs=512 count=1 2>/dev/null
         dd if=/dev/zero of=/dev/pmem0 bs=1 seek=32 count=8 conv=notrunc,fsync 2>/dev/null
         refused torn "$NVM" "damaged super block"
+        zjctl recover /dev/vda 2>&1 | grep "damaged super block" || die "zjctl, torn"; same zjctl
+        zjctl nvm-format --force /dev/pmem0 /dev/vda && die "a live log was overwritten"
         dd if=/tmp/super of=/dev/pmem0 bs=512 count=1 conv=notrunc,fsync 2>/dev/null
+        # Of two copies zjctl takes neither by itself.
+        dd if=/dev/pmem0 of=/dev/pmem1 bs=512 count=1 conv=notrunc,fsync 2>/dev/null
+        zjctl check /dev/vda 2>&1 | grep "at more than one" || die "zjctl chose one"
+        zjctl check --nvm=/dev/pmem0 /dev/vda || die "zjctl check"; same zjctl
         mnt /dev/vda "$NVM"; [ -d /mnt/d ] || die lost
         # Claimed: nobody else formats or mounts it.
         zjctl nvm-format --force /dev/pmem0 /dev/vda && die "formatted while mounted"
         unmnt; fsck /dev/vda
+    """)
+
+
+def test_zjctl(guest):
+    """It finds the memory and recovers as a mount does; the memory then serves the next mount."""
+    guest(FORMAT + """
+        mnt /dev/vda "$NVM"
+        known_tree; fsctl syncfs /mnt || die syncfs
+        for n in 1 2 3 4 5; do mkdir /mnt/d$n; chmod 700 /mnt/d1; fsctl fsync /mnt/d$n || die fsync; done
+        zjctl info --json /mnt | grep -q '"holds_log":true' || die "info of a mounted one: $(zjctl info /mnt)"
+        zjctl dump /dev/vda >/tmp/dump || die "dump of a mounted one"
+        grep -q "lines 0x" /tmp/dump || die "no parts of blocks: $(cat /tmp/dump)"
+        zjctl recover /dev/vda && die "recovered while mounted"
+        crash
+        before=$(md5sum </dev/vda)
+        cp /dev/pmem0 /tmp/memory
+        zjctl check --nvm=/tmp/memory /dev/vda || die "check with a copy"
+        for command in info dump check "recover -n"; do zjctl $command /dev/vda >/tmp/out || die "$command"; done
+        [ "$(md5sum </dev/vda)" = "$before" ] || die "written to"
+        zjctl recover /dev/vda >/tmp/out || [ $? = 1 ] || die recover
+        grep "replayed [1-9]" /tmp/out || die "$(cat /tmp/out)"
+        cmp /dev/pmem0 /tmp/memory || die "the memory was written to"
+        fsck /dev/vda
+        modprobe ext4; mount -t ext4 /dev/vda /mnt || die "mount -t ext4"
+        check_tree; for n in 1 2 3 4 5; do [ -d /mnt/d$n ] || die "lost d$n"; done; umount /mnt
+        mnt /dev/vda "$NVM"; mkdir /mnt/e; fsctl fsync /mnt/e || die fsync; crash
+        fsck.zext4 -fp /dev/vda || [ $? = 1 ] || die fsck.zext4
+        mount -t ext4 /dev/vda /mnt || die "mount -t ext4"; [ -d /mnt/e ] || die "lost e"; umount /mnt
     """)
 
 

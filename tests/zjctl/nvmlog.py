@@ -21,6 +21,8 @@ class NvmLog(Log):
 
     def __init__(self, image, lanes=4, seg_lines=256, size=1 << 20):
         super().__init__(image, lanes)
+        if self.block_size > 4096:              # as they are, few blocks fit
+            seg_lines, size = 4 * seg_lines, 4 * size
         self.write(1, bytes(self.block_size))
         self.memory = self.path + ".nvm"
         self.seg_lines, self.size = seg_lines, size

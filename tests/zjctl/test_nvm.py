@@ -51,7 +51,7 @@ class Same:
 # ---- recover ----
 
 @pytest.mark.parametrize("options", ["-b 1024 -O metadata_csum,64bit,orphan_file -J size=1",
-                                     "-b 2048 -J size=2", "-b 4096 -J size=4"])
+                                     "-b 2048 -J size=2", "-b 4096 -J size=4", "-b 8192 -J size=8"])
 def test_recover(zjctl, tmp_path, options):
     c = CrashedNvm(tmp_path, size="24M", options=options)
     same = Same(c)
