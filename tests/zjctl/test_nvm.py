@@ -350,6 +350,16 @@ def test_hostile_chunks(zjctl, crashed, seed):
     survives(zjctl, c, seed)
 
 
+@pytest.mark.parametrize("lines", [1 << 16, 1 << 63, 0])
+def test_lines_that_no_block_has(zjctl, crashed, lines):
+    crashed.log.was[BLOCK] = bytes(1024)
+    end = crashed.log.put(6, 3, images=[(BLOCK, b"x" * 64 + bytes(960))])
+    crashed.log.reseal(end, entries=struct.pack("<2Q", BLOCK, lines).ljust(64, b"\0"))
+    assert survives(zjctl, crashed, lines) == 4
+    got = zjctl("check", nvm(crashed), crashed.path)
+    assert f"record of block {BLOCK} with impossible lines {lines:#x}" in got.out or not lines
+
+
 def test_walks_in_circles_end(zjctl, crashed):
     """A lane whose oldest chunk claims that its newest one is before it; chunks that overlap."""
     newest, oldest = crashed.log.tails[0], next(e for s, l, e in crashed.records if (s, l) == (1, 0))
@@ -509,6 +519,11 @@ def test_dump_inode(zjctl, crashed):
     assert {h["fate"] for h in got["history"]} == {"taken"}
     assert got["history"][0]["block_lines"] == "0xffff" != got["history"][1]["block_lines"]
     assert "inode 2: mode 040755, links 8" in zjctl("dump", "--inode", 2, nvm(crashed), crashed.path).out
+    # A part without the inode: it is as the parts before have left it, not as it is home.
+    block = got["block"]
+    crashed.log.put(6, 3, images=[(block, crashed.log.was[block][:960] + b"x" * 64)], deps=[5])
+    last = zjctl("dump", "--json", "--inode", 2, nvm(crashed), crashed.path).json["history"][-1]
+    assert last["block_lines"] == "0x8000" and last["inode"]["links"] == 8 and not last["same_as_home"]
 
 
 def test_info(zjctl, crashed):
