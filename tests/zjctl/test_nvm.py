@@ -219,6 +219,17 @@ def test_without_the_memory(zjctl, crashed):
     same.check()
 
 
+def test_block_0_names_memory_but_no_lanes(zjctl, crashed):
+    """No writer leaves that: it is not taken for stock's log."""
+    incompat = struct.unpack(">I", crashed.log.read(0)[0x28:0x2c])[0]
+    crashed.log.patch(0, 0x28, struct.pack(">I", incompat & ~0x40000000))
+    same = Same(crashed)
+    for args in (["check"], ["recover"], ["info"], ["dump"]):
+        got = zjctl(*args, nvm(crashed), crashed.path)
+        assert got.returncode == 4 and "unknown features (incompat 0x20000000" in got.out, args
+    same.check()
+
+
 def test_convert_and_resize_refuse(zjctl, crashed):
     same = Same(crashed)
     for args in (["convert", "--check"], ["convert", "--to-ext4"], ["resize-journal"], ["resize-journal", "-n"]):
