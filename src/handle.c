@@ -164,13 +164,12 @@ static handle_t *reserve(struct zj_journal *zj, struct zj_lane *lane, int rsv)
 	return handle;
 }
 
-static int too_big(struct zj_journal *zj, int credits, int rsv)
+static bool too_big(struct zj_journal *zj, int credits, int rsv)
 {
-	if (credits + rsv <= zj->max_credits && rsv <= zj->max_credits / 2)
-		return 0;
-	WARN_ONCE(1, "zjournal: handle of %d+%d blocks, at most %u fit\n",
-		  credits, rsv, zj->max_credits);
-	return -ENOSPC;
+	return WARN_ONCE(credits + rsv > zj->max_credits ||
+			 rsv > zj->max_credits / 2,
+			 "zjournal: handle of %d+%d blocks, at most %u fit\n",
+			 credits, rsv, zj->max_credits);
 }
 
 /**

@@ -3,7 +3,6 @@
 
 import os
 import pathlib
-import shutil
 import struct
 import subprocess
 
@@ -45,7 +44,7 @@ def journal_blocks(image):
 
 def copy(image, name):
     to = pathlib.Path(image).with_name(name)
-    shutil.copyfile(image, to)
+    subprocess.run(["cp", "--sparse=always", image, to], check=True)
     return to
 
 

@@ -19,6 +19,8 @@ nb=/sys/kernel/config/nullb/alloc
 mkdir $nb || die configfs
 for v in size=%d blocksize=512 memory_backed=1 power=1; do echo ${v#*=} >$nb/${v%%=*} || die "null_blk: $v"; done
 dev=/dev/nullb$(cat $nb/index); [ -b $dev ] || dev=/dev/alloc
+# It reads as zeros: no inode table has to be written.
+big() { mk $dev -E lazy_itable_init=1,lazy_journal_init=1 "$@"; }
 sum() { sed -n "s/^lane.* \\([0-9]*\\) $1.*/\\1/p" /proc/fs/zjournal/*/info | awk '{ n += $1 } END { print n }'; }
 """
 
@@ -42,7 +44,7 @@ def test_private_work_is_not_tied(machine, mode, alloc):
     """Directories made by one process, then used by a CPU each."""
     # The linked list of orphans begins in the super block; write-back has a CPU of its own.
     out = run(machine, f"""
-        mk $dev -O orphan_file; mnt $dev data={mode},commit=300,alloc={alloc}
+        big -O orphan_file; mnt $dev noinit_itable,data={mode},commit=300,alloc={alloc}
         echo 0 >/proc/sys/vm/dirty_writeback_centisecs
         mkdir /mnt/users
         for w in $(seq 0 {LANES - 1}); do mkdir /mnt/users/$w || die mkdir; done
@@ -64,10 +66,10 @@ def test_private_work_is_not_tied(machine, mode, alloc):
 
 def test_auto_asks_the_device(machine):
     out = run(machine, """
-        mk $dev
+        big
         for r in 0 1; do
             echo $r >/sys/block/$(basename $dev)/queue/rotational
-            mnt $dev alloc=auto; mkdir /mnt/d$r
+            mnt $dev noinit_itable,alloc=auto; mkdir /mnt/d$r
             for w in 0 1 2 3; do taskset $((1 << w)) touch /mnt/d$r/f$w; done
             for w in 0 1 2 3; do echo $r $(($(stat -c %i /mnt/d$r/f$w) / 8192)); done
             unmnt
@@ -83,7 +85,7 @@ def test_auto_asks_the_device(machine):
 
 def test_remount_changes_it(machine):
     run(machine, """
-        mk $dev; mnt $dev alloc=core
+        big; mnt $dev noinit_itable,alloc=core
         grep -q alloc=core /proc/mounts || die "not shown"
         mount -o remount,alloc=stock /mnt || die remount
         grep -q alloc=stock /proc/mounts || die "remount not shown"

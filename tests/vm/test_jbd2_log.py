@@ -71,45 +71,71 @@ def live_log(image):
     return word
 
 
-def four_ways(image, tool):
-    """The image as e2fsck, our reader, a stock mount and a zext4 mount recover it."""
-    paths = [copy(image, "stock.img"), copy(image, "zext4.img")]
-    with conftest.new_vm(disks=[vm.Disk(str(p)) for p in paths]) as machine:
-        result = machine.sh("""
-            mount -t ext4 -o ro /dev/vda /mnt || die "stock mount"; umount /mnt
-            mount -t zext4 -o ro /dev/vdb /mnt || die "zext4 mount"; umount /mnt
-        """)
-        assert result, result.out
-        machine.check_console()
-    return {"e2fsck": by_e2fsck(image), "reader": by_us(image, tool)[0], "stock": paths[0], "zext4": paths[1]}
+def device(n):
+    return f"/dev/vd{chr(ord('a') + n)}"
 
 
-def all_agree(image, without=None):
-    """The same file system, sound, whoever recovers it."""
-    skip = journal_blocks(image)
-    ways = four_ways(image, build())
-    ways.pop(without, None)
-    assert difference(image, ways["stock"], skip), "nothing was in the log"
-    for name, path in ways.items():
-        wrong = difference(ways["stock"], path, skip)
-        assert not wrong, f"{name}: blocks {wrong[:10]} differ from what a stock mount makes of it"
-        run("e2fsck", "-fn", path)
-
-
-CASES = [(load, "-J size=4") for load in LOADS] + [
-    (load, "-J size=4 -O ^metadata_csum,^64bit") for load in ("wrap",)] + [
-    ("wrap", "-J size=5,fast_commit_size=1024 -O fast_commit")]
-
-
-@pytest.mark.parametrize("load,mkfs", CASES)
-def test_recovered_by_strangers(tmp, load, mkfs):
-    """A power cut of the whole machine."""
-    image = str(tmp / "disk.img")
-    with conftest.new_vm(disks=[vm.Disk(image, size="128M")]) as machine:
-        result = machine.sh(f"mk /dev/vda {mkfs}; mnt /dev/vda {MOUNT}{OPTIONS.get(load, '')}\n{LOADS[load]}")
-        assert result, result.out
+def crash(where, cases):
+    """Each case (type, mkfs options, mount options, load) on a disk of its own, when the power of the machine goes."""
+    images = [str(where / f"{n}.img") for n in range(len(cases))]
+    with conftest.new_vm(disks=[vm.Disk(image, size="128M") for image in images]) as machine:
+        # What is written home is not missing in the end.
+        machine.sh("echo 0 >/proc/sys/vm/dirty_writeback_centisecs")
+        for n, (fs, mkfs, options, load) in enumerate(cases):
+            result = machine.sh(f"""
+                mk {device(n)} {mkfs}; mount -t {fs} -o {options} {device(n)} /mnt || die mount
+                {load}
+                mkdir -p /left/{n}; mount -o move /mnt /left/{n} || die "mount -o move"
+            """)
+            assert result, result.out
         machine.check_console()
         machine.kill()
+    return images
+
+
+def recover(images):
+    """[{who: image}]: each as stock ext4, zext4, e2fsck and our reader recover it."""
+    tool = build()
+    ways = [{who: copy(image, f"{n}.{who}") for who in ("ext4", "zext4")} for n, image in enumerate(images)]
+    disks = [(who, path) for way in ways for who, path in way.items()]
+    with conftest.new_vm(disks=[vm.Disk(str(path)) for _, path in disks]) as machine:
+        result = machine.sh("".join(
+            f"mount -t {who} -o ro {device(n)} /mnt || die '{path.name}'; umount /mnt\n"
+            for n, (who, path) in enumerate(disks)))
+        assert result, result.out
+        machine.check_console()
+    for n, (image, way) in enumerate(zip(images, ways)):
+        way |= {"e2fsck": by_e2fsck(image, f"{n}.e2fsck"), "reader": by_us(image, tool, f"{n}.reader")[0]}
+    return ways
+
+
+def all_agree(image, ways, without=None):
+    """The same file system, sound, whoever recovers it."""
+    skip = journal_blocks(image)
+    assert difference(image, ways["ext4"], skip), "nothing was in the log"
+    for who in set(ways) - {without}:
+        wrong = difference(ways["ext4"], ways[who], skip)
+        assert not wrong, f"{who}: blocks {wrong[:10]} differ from what a stock mount makes of it"
+        run("e2fsck", "-fn", ways[who])
+
+
+# The newest last: a checkpoint leaves nothing of an old log to replay.
+OURS = [("wrap", "-J size=4 -O ^metadata_csum,^64bit"), ("wrap", "-J size=5,fast_commit_size=1024 -O fast_commit"),
+        *((load, "-J size=4") for load in ("tree", "wrap", "escape", "revokes"))]
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory):
+    images = crash(tmp_path_factory.mktemp("ours"), [
+        ("zext4", mkfs, MOUNT + OPTIONS.get(load, ""), LOADS[load]) for load, mkfs in OURS])
+    return list(zip(images, recover(images)))
+
+
+@pytest.mark.parametrize("n", range(len(OURS)), ids=[" ".join(case) for case in OURS])
+def test_recovered_by_strangers(ours, n):
+    """A power cut of the whole machine."""
+    image, ways = ours[n]
+    load = OURS[n][0]
     word = live_log(image)
     log = debugfs(image, "logdump -a")
     assert "Found expected sequence" in log, log
@@ -119,25 +145,29 @@ def test_recovered_by_strangers(tmp, load, mkfs):
         assert "Revoke FS block" in log, "nothing was revoked"
     if load == "wrap":
         assert word[6] > 15, "too few transactions"
-    all_agree(image)
+    all_agree(image, ways)
 
 
-@pytest.mark.parametrize("mkfs,options", [
-    ("-J size=8", "data=ordered"), ("-J size=8", "data=journal"), ("-J size=4 -O ^64bit,^metadata_csum", "data=ordered"),
-    ("-J size=8 -O ^metadata_csum", "journal_checksum"), ("-J size=8", "data=writeback,journal_async_commit"),
-    ("-J size=8 -O fast_commit", "data=ordered")])
-def test_log_that_stock_left(tmp, mkfs, options):
-    """A crashed stock ext4: recovered by us as by itself."""
-    image = str(tmp / "disk.img")
+STOCK = [("-J size=8", "data=ordered"), ("-J size=8", "data=journal"), ("-J size=4 -O ^64bit,^metadata_csum", "data=ordered"),
+         ("-J size=8 -O ^metadata_csum", "journal_checksum"), ("-J size=8", "data=writeback,journal_async_commit"),
+         ("-J size=8 -O fast_commit", "data=ordered")]
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory):
     # An fsync would be a fast commit: the timer makes a full one.
-    last = "mkdir /mnt/last; " + ("sleep 8" if "fast_commit" in mkfs else "fsctl fsync /mnt/last")
-    with conftest.new_vm(disks=[vm.Disk(image, size="128M")]) as machine:
-        result = machine.sh(f"mk /dev/vda {mkfs}; mount -t ext4 -o {options} /dev/vda /mnt || die mount\n"
-                            + LOADS["revokes"] + last)
-        assert result, result.out
-        machine.kill()
+    images = crash(tmp_path_factory.mktemp("stock"), [
+        ("ext4", mkfs, options, LOADS["revokes"] + "mkdir /mnt/last; " +
+         ("sleep 8" if "fast_commit" in mkfs else "fsctl fsync /mnt/last")) for mkfs, options in STOCK])
+    return list(zip(images, recover(images)))
+
+
+@pytest.mark.parametrize("n", range(len(STOCK)), ids=[" ".join(case) for case in STOCK])
+def test_log_that_stock_left(stock, n):
+    """A crashed stock ext4: recovered by us as by itself."""
+    image, ways = stock[n]
     # e2fsck 1.47.0 fails where older fast commits are left ("Invalid argument").
-    all_agree(image, without="e2fsck" if "fast_commit" in mkfs else None)
+    all_agree(image, ways, without="e2fsck" if "fast_commit" in STOCK[n][0] else None)
 
 
 def test_fast_commits_are_refused(tmp):
