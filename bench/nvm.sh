@@ -93,13 +93,6 @@ lanes() {
 		END { print seen ? sum : "-" }'
 }
 
-# Bytes logged to memory: of all lanes, or as "nvm: LINES lines of 64 bytes logged"
-nvm_bytes() {
-	sum=$(lanes nvm_bytes)
-	[ "$sum" != - ] || sum=$(awk '$1 == "nvm:" && $3 == "lines" { print $2 * $5 }' /proc/fs/zjournal/*/info)
-	echo "${sum:--}"
-}
-
 # bytes commits full, until now
 counted() {
 	if [ $fstype = ext4 ]; then
@@ -108,7 +101,7 @@ counted() {
 		return
 	fi
 	case $options in
-	*journal_nvm*) bytes=$(nvm_bytes) ;;
+	*journal_nvm*) bytes=$(lanes nvm_bytes) ;;
 	# All blocks that were logged, and what goes with them.
 	*) bytes=$((($(lanes blocks) + $(lanes headers)) * 4096)) ;;
 	esac

@@ -77,6 +77,9 @@ static void show_lane(struct seq_file *seq, const struct zj_lane *lane)
 		seq_printf(seq, " %*llu %s", counters[i].width,
 			   ((const u64 *)st)[counters[i].place],
 			   counters[i].name);
+	if (lane->journal->nvm.map.base)
+		seq_printf(seq, " %12llu nvm_bytes %8llu nvm_full",
+			   st->nvm_bytes, st->nvm_full);
 	seq_printf(seq, " %8llu united %8llu depends\n", united, depends);
 	if (united) {
 		seq_printf(seq, "united in lane %d: ", lane->index);
@@ -219,17 +222,6 @@ static void show_total(struct seq_file *seq, const struct zj_journal *zj)
 	show_pipeline(seq, zj, txns);
 }
 
-static void show_nvm(struct seq_file *seq, const struct zj_journal *zj)
-{
-	u64 lines = 0;
-	unsigned int i;
-
-	for (i = 0; i < zj->nr_lanes; i++)
-		lines += zj->lanes[i].stats.lines;
-	seq_printf(seq, "nvm: %llu lines of %u bytes logged\n", lines,
-		   ZJ_NVM_LINE);
-}
-
 static int info_show(struct seq_file *seq, void *unused)
 {
 	struct zj_journal *zj = seq->private;
@@ -237,8 +229,6 @@ static int info_show(struct seq_file *seq, void *unused)
 
 	show_total(seq, zj);
 	seq_printf(seq, "log: %s\n", zj->log->name);
-	if (zj->nvm.map.base)
-		show_nvm(seq, zj);
 	seq_printf(seq, "segments: %u of %u blocks, %u free\n", zj->geo.nr_segs,
 		   zj->geo.seg_blocks, READ_ONCE(zj->nr_pool));
 	seq_printf(seq, "stamps: %llu newest, %llu trimmed\n",

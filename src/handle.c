@@ -65,8 +65,10 @@ static enum join join_locked(struct zj_lane *lane, int credits, int rsv,
 	if (txn && txn->locked)
 		return JOIN_LOCKED;
 	if (txn && txn->credits &&
-	    txn->credits + credits > zj->soft_credits)
+	    txn->credits + credits > zj->soft_credits) {
+		txn->full = true;
 		return JOIN_TOO_BIG;
+	}
 	if (!txn && !*spare)
 		return JOIN_NEED_TXN;
 	if (!zj_space_get(lane, credits, rsv))

@@ -268,7 +268,7 @@ static void seal(struct zj_nvm_write *w, bool last)
 	lane->nvm_end = c->end;
 	lane->nvm_stamp = c->stamp;
 	lane->stats.headers++;
-	lane->stats.lines += c->end - c->start;
+	lane->stats.nvm_bytes += (c->end - c->start) * ZJ_NVM_LINE;
 }
 
 static void begin(struct zj_nvm_write *w, u32 index)
@@ -338,6 +338,7 @@ static int write_member(struct zj_txn *txn)
 	if (list_is_first(&txn->comp_link, &comp->members))
 		w.nr_deps = list_count_nodes(&comp->deps);
 	w.nr_revokes = txn->nr_revokes;
+	lane->stats.nvm_full += txn->full;
 	w.part = zj_first_image(txn);
 	w.dep = list_first_entry(&comp->deps, struct zj_dep, comp_link);
 	w.revoke = list_first_entry(&txn->revokes, struct zj_revoke, txn_link);

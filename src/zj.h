@@ -175,6 +175,7 @@ struct zj_txn {
 	int		credits;	/* lane->lock; images promised or used */
 	bool		locked;		/* lane->lock and comp_lock to set */
 	bool		freezing;	/* lane->lock; within try_freeze only */
+	bool		full;		/* lane->lock; closed for its size */
 	unsigned long	expires;	/* jiffies; comp_lock to change */
 	unsigned int	handles;	/* lane->lock; handles started, statistics */
 	atomic_t	crowded;	/* jh->lock of each to change; parts that are */
@@ -258,7 +259,8 @@ struct zj_lane_stats {
 	u64	txns;		/* transactions committed */
 	u64	handles;	/* handles in them */
 	u64	blocks;		/* images logged */
-	u64	lines;		/* NVM: lines of 64 bytes logged, TxnInfos included */
+	u64	nvm_bytes;	/* NVM: bytes stored for records and TxnInfos */
+	u64	nvm_full;	/* NVM: transactions closed as their TxnInfo was full */
 	u64	headers;	/* header blocks logged */
 	u64	flushes;	/* cache flushes issued */
 	u64	flush_calls;	/* cache flushes needed: some shared one */

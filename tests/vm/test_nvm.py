@@ -86,6 +86,27 @@ def test_fsync_of_metadata_leaves_the_disk_alone(guest):
     """)
 
 
+def test_statistics(guest):
+    guest(FORMAT + """
+        counter() { info | awk -v word=$1 '$1 == "lane" { for (i = 3; i < NF; i++) if ($(i + 1) == word) n += $i }
+            END { print n + 0 }'; }
+        mnt /dev/vda "$NVM,lanes=1,txninfo_max=256"
+        mkdir /mnt/d; fsctl syncfs /mnt || die syncfs
+        before=$(counter nvm_bytes)
+        chmod 700 /mnt/d; fsctl fsync /mnt/d || die fsync
+        # Lines of one inode, and a TxnInfo.
+        stored=$(($(counter nvm_bytes) - before))
+        [ $stored -ge 256 ] && [ $stored -le 1024 ] || die "$stored bytes for a chmod: $(info)"
+        for n in $(seq 100); do echo >/mnt/d/$n; done
+        fsctl syncfs /mnt || die syncfs
+        [ $(counter nvm_full) -gt 0 ] || die "no TxnInfo was full: $(info)"
+        zjctl stats /dev/vda | grep -q nvm_full || die "not shown: $(zjctl stats /dev/vda)"
+        unmnt
+        # Without memory it says nothing of it.
+        mnt /dev/vda; info | grep nvm && die "nvm counters of a log on disk"; unmnt
+    """)
+
+
 def test_wrong_memory_is_refused(guest):
     guest(FORMAT + """
         before=$(md5sum </dev/vda)

@@ -338,6 +338,49 @@ static void txninfo_max_bounds_a_transaction(void)
 	close_journal();
 }
 
+/* ---- statistics ---- */
+
+static void bytes_are_counted_in_their_lane(void)
+{
+	u64 before[2];
+
+	NVM(.lanes = 2);
+	change(0, BLOCK, 7);
+	commit(0);
+	before[0] = lane(0)->stats.nvm_bytes;
+	before[1] = lane(1)->stats.nvm_bytes;
+	/* A line, a record's description with zeros, the end of a TxnInfo. */
+	change_line(0, BLOCK, 3, 8);
+	assert_int_equal(lane(0)->stats.nvm_bytes - before[0], 64 + 64 + 128);
+	change(1, BLOCK + 1, 1);
+	commit(1);
+	assert_int_equal(lane(1)->stats.nvm_bytes - before[1], DISK_BLOCK + 64 + 128);
+	assert_int_equal(lane(0)->stats.nvm_bytes - before[0], 256);
+	assert_int_equal(lane(0)->stats.nvm_full, 0);
+	close_journal();
+}
+
+static void a_full_txninfo_is_counted_once(void)
+{
+	struct fiber *f[3];
+
+	NVM(.info_max = 256, .lanes = 1, .cpus = 1);
+	for (u32 i = 0; i < 8; i++)
+		change(0, BLOCK + i, i);
+	/* All of them find it full. */
+	for (u32 i = 0; i < 3; i++)
+		f[i] = GO(call_start, .n = 1);
+	let_run();
+	for (u32 i = 0; i < 3; i++) {
+		join(f[i]);
+		stop(f[i]->h);
+	}
+	/* The second one is closed on demand, with room left. */
+	commit(0);
+	assert_int_equal(lane(0)->stats.nvm_full, 1);
+	close_journal();
+}
+
 /* ---- the device is left alone ---- */
 
 static void an_fsync_does_no_device_io(void)
@@ -713,6 +756,8 @@ CORE_TESTS(nvm,
 	CORE_TEST(lines_over_a_frozen_image),
 	CORE_TEST(many_records_fill_many_txninfos),
 	CORE_TEST(txninfo_max_bounds_a_transaction),
+	CORE_TEST(bytes_are_counted_in_their_lane),
+	CORE_TEST(a_full_txninfo_is_counted_once),
 	CORE_TEST(an_fsync_does_no_device_io),
 	CORE_TEST(round_and_round),
 	CORE_TEST(every_size_fits_its_promise),
