@@ -64,11 +64,13 @@ static enum join join_locked(struct zj_lane *lane, int credits, int rsv,
 		return JOIN_BARRIER;
 	if (txn && txn->locked)
 		return JOIN_LOCKED;
-	if (txn && txn->credits &&
-	    txn->credits + credits > zj->soft_credits) {
+	if (txn && zj->log->full && zj->log->full(txn)) {
 		txn->full = true;
 		return JOIN_TOO_BIG;
 	}
+	if (txn && txn->credits &&
+	    txn->credits + credits > zj->soft_credits)
+		return JOIN_TOO_BIG;
 	if (!txn && !*spare)
 		return JOIN_NEED_TXN;
 	if (!zj_space_get(lane, credits, rsv))
@@ -229,14 +231,31 @@ EXPORT_SYMBOL_GPL(zj_journal_start_in);
 
 /* ---- leaving ---- */
 
-/* Count down; the last one out of a locked transaction freezes it. */
-static void leave(struct zj_journal *zj, struct zj_txn *txn, int unused)
+/* Revokes that were made keep their share of a header block. */
+static int unused_credits(const handle_t *handle, const struct zj_journal *zj)
 {
+	int used = handle->h_revoke_credits_requested - handle->h_revoke_credits;
+
+	return max(handle->h_total_credits - revoke_blocks(zj, used), 0);
+}
+
+/* Negative if it forgot what other handles had changed. */
+static int used_images(const handle_t *handle, const struct zj_journal *zj)
+{
+	return handle->h_requested_credits - handle->h_total_credits +
+	       revoke_blocks(zj, handle->h_revoke_credits_requested);
+}
+
+/* Count down; the last one out of a locked transaction freezes it. */
+static void leave(struct zj_journal *zj, const handle_t *handle)
+{
+	struct zj_txn *txn = handle_txn(handle);
 	struct zj_lane *lane = txn->lane;
 	bool last, wake;
 
 	spin_lock(&lane->lock);
-	txn->credits -= unused;
+	txn->credits -= unused_credits(handle, zj);
+	txn->used += used_images(handle, zj);
 	last = !--txn->updates && txn->locked;
 	wake = !txn->updates && READ_ONCE(zj->barrier);
 	if (last)
@@ -248,14 +267,6 @@ static void leave(struct zj_journal *zj, struct zj_txn *txn, int unused)
 	}
 	if (wake)
 		wake_up_all(&zj->wait_barrier);
-}
-
-/* Revokes that were made keep their share of a header block. */
-static int unused_credits(const handle_t *handle, const struct zj_journal *zj)
-{
-	int used = handle->h_revoke_credits_requested - handle->h_revoke_credits;
-
-	return max(handle->h_total_credits - revoke_blocks(zj, used), 0);
 }
 
 static bool expired(const struct zj_txn *txn)
@@ -300,7 +311,7 @@ int zj_journal_stop(handle_t *handle)
 		refcount_inc(&txn->refs);
 		zj_commit_request(zj, txn);
 	}
-	leave(zj, txn, unused_credits(handle, zj));
+	leave(zj, handle);
 	handle_leave(handle);
 	handle_free(handle);
 	if (!request)
@@ -419,7 +430,7 @@ int zj_journal_restart(handle_t *handle, int blocks, int revoke_records,
 	refcount_inc(&txn->refs);
 	zj_commit_request(zj, txn);
 	rsv = suspend_reservation(handle);
-	leave(zj, txn, unused_credits(handle, zj));
+	leave(zj, handle);
 	zj_txn_put(txn);
 	handle_leave(handle);
 	handle->h_transaction = NULL;
@@ -429,6 +440,7 @@ int zj_journal_restart(handle_t *handle, int blocks, int revoke_records,
 	if (!txn)
 		return lose_reservation(handle, -EROFS);
 	handle->h_total_credits = credits;
+	handle->h_requested_credits = blocks;
 	handle->h_revoke_credits = revoke_records;
 	handle->h_revoke_credits_requested = revoke_records;
 	handle_enter(handle, txn);

@@ -67,14 +67,18 @@ static u32 nvm_blocks(const struct zj_journal *zj, u32 credits)
 	return zj_nvm_txn_lines(&zj->geo, zj->nvm.info_max, credits);
 }
 
-/* A transaction with more records than its TxnInfo describes is committed. */
-static int nvm_init(struct zj_journal *zj)
+/*
+ * Has its TxnInfo no room for another record? What open handles have promised does
+ * not count: they use little of that, and what is too much goes to another TxnInfo.
+ */
+static bool nvm_full(const struct zj_txn *txn)
 {
-	u32 most = (zj->nvm.info_max - sizeof(struct zj_txninfo)) /
-		   sizeof(struct zj_nvm_record);
+	u32 records = max(txn->used, 0) + 1;
 
-	zj->soft_credits = min(zj->soft_credits, most);
-	return zj_seg_init(zj);
+	lockdep_assert_held(&txn->lane->lock);
+	return sizeof(struct zj_txninfo) + 8 * READ_ONCE(txn->nr_revokes) +
+	       sizeof(struct zj_nvm_record) * records >
+	       txn_zj(txn)->nvm.info_max;
 }
 
 static void need_info(struct zj_lane *lane)
@@ -371,11 +375,12 @@ const struct zj_log_ops zj_log_nvm = {
 	.fit		= nvm_fit,
 	.blocks		= nvm_blocks,
 	.room		= zj_seg_room,
-	.init		= nvm_init,
+	.init		= zj_seg_init,
 	.go_live	= nvm_go_live,
 	.trim		= nvm_trim,
 	.issue		= zj_issue_later,
 	.record		= nvm_record,
+	.full		= nvm_full,
 	.max_age	= ZJ_NVM_CHECKPOINT_AGE,
 };
 

@@ -68,7 +68,7 @@ static void revoke_unlink(struct zj_revoke *rev)
 	hlist_del_rcu(&rev->hash);
 	spin_lock(&txn->list_lock);
 	list_del(&rev->txn_link);
-	txn->nr_revokes--;
+	WRITE_ONCE(txn->nr_revokes, txn->nr_revokes - 1);
 	spin_unlock(&txn->list_lock);
 	kfree_rcu(rev, rcu);
 }
@@ -150,7 +150,7 @@ static void revoke_insert(struct zj_txn *txn, struct zj_revoke *rev,
 	hlist_add_head_rcu(&rev->hash, &bucket->head);
 	spin_lock(&txn->list_lock);
 	list_add_tail(&rev->txn_link, &txn->revokes);
-	txn->nr_revokes++;
+	WRITE_ONCE(txn->nr_revokes, txn->nr_revokes + 1);
 	spin_unlock(&txn->list_lock);
 }
 

@@ -173,9 +173,10 @@ struct zj_txn {
 	u64		last_dep;	/* a hint, racy: stamp depended on last */
 	int		updates;	/* lane->lock; open handles */
 	int		credits;	/* lane->lock; images promised or used */
+	int		used;		/* lane->lock; images of handles that are closed */
 	bool		locked;		/* lane->lock and comp_lock to set */
 	bool		freezing;	/* lane->lock; within try_freeze only */
-	bool		full;		/* lane->lock; closed for its size */
+	bool		full;		/* lane->lock; closed as the log has it full */
 	unsigned long	expires;	/* jiffies; comp_lock to change */
 	unsigned int	handles;	/* lane->lock; handles started, statistics */
 	atomic_t	crowded;	/* jh->lock of each to change; parts that are */
@@ -184,7 +185,7 @@ struct zj_txn {
 	struct list_head parts;		/* zj_part.txn_link */
 	struct list_head revokes;	/* zj_revoke.txn_link */
 	struct list_head inodes;	/* zj_inode_entry.txn_link */
-	int		nr_revokes;	/* list_lock */
+	int		nr_revokes;	/* list_lock to change */
 	bool		jdata;		/* list_lock; has file-mapped parts */
 	bool		forgets_done;	/* list_lock; phase one has passed */
 
@@ -406,6 +407,7 @@ struct zj_flush {
  * @record: after a flush that covers data and log blocks: write the records of a
  *	run and wait for them
  * @flush_first: must data be durable before @record, even if all of it is logged?
+ * @full: is a running transaction to be closed, or NULL; lane->lock held
  * @max_age: jiffies after which the oldest is brought home, space or no; 0: never
  */
 struct zj_log_ops {
@@ -422,6 +424,7 @@ struct zj_log_ops {
 	void (*begin)(struct zj_run *run);
 	int (*record)(struct zj_run *run, bool fua);
 	bool flush_first;
+	bool (*full)(const struct zj_txn *txn);
 	unsigned long max_age;
 };
 

@@ -326,15 +326,64 @@ static void txninfo_max_bounds_a_transaction(void)
 	tid_t tid;
 
 	NVM(.info_max = 512);
-	assert_int_equal(fx.zj->soft_credits, 24);
-	h = start(0, 24);
+	h = start(0, 30);
 	tid = h->h_transaction->t_tid;
-	for (u32 i = 0; i < 24; i++)
+	for (u32 i = 0; i < 23; i++)
 		put(h, BLOCK + i, i);
+	stop(h);
+	/* Room for one; what has been forgotten takes none. */
+	h = start(0, 4);
+	assert_int_equal(h->h_transaction->t_tid, tid);
+	put(h, BLOCK + 30, 1);
+	forget(h, BLOCK + 30);
+	stop(h);
+	h = start(0, 4);
+	assert_int_equal(h->h_transaction->t_tid, tid);
+	put(h, BLOCK + 31, 1);
 	stop(h);
 	h = start(0, 1);
 	assert_int_not_equal(h->h_transaction->t_tid, tid);
 	stop(h);
+	close_journal();
+}
+
+static void revokes_fill_a_txninfo_too(void)
+{
+	handle_t *h;
+	tid_t tid;
+
+	NVM(.info_max = 256);
+	h = start_more(0, 4, 0, 14);
+	tid = h->h_transaction->t_tid;
+	for (u32 i = 0; i < 14; i++)
+		assert_int_equal(revoke(h, BLOCK + i), 0);
+	stop(h);
+	h = start(0, 1);
+	assert_int_equal(h->h_transaction->t_tid, tid);
+	put(h, BLOCK + 20, 1);
+	stop(h);
+	h = start(0, 1);
+	assert_int_not_equal(h->h_transaction->t_tid, tid);
+	stop(h);
+	close_journal();
+}
+
+/* 8 records fill it; handles of ext4 promise several times that. */
+static void promises_do_not_fill_a_txninfo(void)
+{
+	u64 before;
+
+	NVM(.info_max = 256, .lanes = 1, .cpus = 1);
+	before = lane(0)->stats.txns;
+	for (u32 i = 0; i < 64; i++) {
+		handle_t *h = start(0, 30);
+
+		put(h, BLOCK + i, i);
+		stop(h);
+	}
+	commit(0);
+	assert_int_equal(lane(0)->stats.txns - before, 8);
+	assert_int_equal(lane(0)->stats.nvm_full, 7);
 	close_journal();
 }
 
@@ -756,6 +805,8 @@ CORE_TESTS(nvm,
 	CORE_TEST(lines_over_a_frozen_image),
 	CORE_TEST(many_records_fill_many_txninfos),
 	CORE_TEST(txninfo_max_bounds_a_transaction),
+	CORE_TEST(revokes_fill_a_txninfo_too),
+	CORE_TEST(promises_do_not_fill_a_txninfo),
 	CORE_TEST(bytes_are_counted_in_their_lane),
 	CORE_TEST(a_full_txninfo_is_counted_once),
 	CORE_TEST(an_fsync_does_no_device_io),
