@@ -11,7 +11,8 @@
  *      is valid: whoever files a newer part takes the dirty bit away under the
  *      buffer lock, so no home write can be in flight then.
  *   J2 a part leaves an older transaction's list only when it is known home, or
- *      when a newer part is valid.
+ *      when a newer part is valid. If only lines of that were logged, the oldest
+ *      part stays nonetheless: S must not pass what the lines are put over.
  */
 #include "zj.h"
 #include <linux/bit_spinlock.h>
@@ -572,6 +573,24 @@ static bool changes_unseen(const struct buffer_head *bh)
 	       bh->b_blocknr == ZJ_SUPER_OFFSET / bh->b_size;
 }
 
+/*
+ * Lines keep the oldest transaction that has the block in the log until the block is
+ * home. One that always has an owner never gets there, and S must get on.
+ */
+static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
+{
+	u64 trimmed = READ_ONCE(zj->trimmed), stamp;
+	struct zj_part *oldest;
+
+	if (list_empty(&jh->parts) || !zj_space_low(zj))
+		return false;
+	oldest = list_first_entry(&jh->parts, struct zj_part, jh_link);
+	rcu_read_lock();
+	stamp = READ_ONCE(oldest->txn->comp)->stamp;
+	rcu_read_unlock();
+	return stamp <= trimmed + (READ_ONCE(zj->stamp) - trimmed) / 2;
+}
+
 /**
  * zj_jh_wants_base() - is it worth keeping what the buffer holds now?
  * @zj: the journal
@@ -581,16 +600,16 @@ static bool changes_unseen(const struct buffer_head *bh)
  * an image in the log, that the new owner depends on, or as what is home. What is
  * in memory alone is not home by that: ext4 makes up bitmaps and parts of the
  * inode table that it has never written. So the first image of a buffer in memory
- * is logged as a whole.
+ * is logged as a whole. So is one now and then that would keep S back.
  *
- * Context: jh->lock held.
+ * Context: jh->lock held; the newest owner, if any, is frozen.
  */
 bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 {
 	struct zj_part *owner = jh->newest;
 
 	lockdep_assert_held(&jh->lock);
-	if (!zj->fine || changes_unseen(jh->bh))
+	if (!zj->fine || changes_unseen(jh->bh) || holds_back(zj, jh))
 		return false;
 	if (buffer_jh_known(jh->bh))
 		return true;
@@ -685,6 +704,8 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 	frozen = part->frozen;
 	base = part->base;
 	note_known(zj, part);
+	if (base)
+		zj_part_set(part, BIT(ZJ_PART_LINES));
 	part->frozen = NULL;
 	part->image = NULL;
 	part->base = NULL;

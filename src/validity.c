@@ -59,12 +59,21 @@ static struct zj_part *part_of(struct journal_head *jh, struct zj_txn *txn)
 	return NULL;
 }
 
-/* A valid part replaces the older ones, whether home or not (J2). */
+/*
+ * A valid part replaces the older ones, whether home or not; with lines only, all
+ * but the oldest (J2). S does not pass that before the block is home: nor the others.
+ */
 static void drop_older(struct journal_head *jh, struct zj_part *part)
 {
-	while (!list_is_first(&part->jh_link, &jh->parts))
-		zj_part_drop(list_first_entry(&jh->parts, struct zj_part,
-					      jh_link));
+	bool keep = zj_part_test(part, ZJ_PART_LINES);
+	struct zj_part *older, *tmp;
+
+	list_for_each_entry_safe(older, tmp, &jh->parts, jh_link) {
+		if (older == part)
+			return;
+		if (!keep || !list_is_first(&older->jh_link, &jh->parts))
+			zj_part_drop(older);
+	}
 }
 
 static void unmap(struct buffer_head *bh)

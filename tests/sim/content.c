@@ -63,6 +63,19 @@ void block_set(void *data, u32 slot, u32 ver)
 	}
 }
 
+void block_note(void *data)
+{
+	struct half *h = data;
+
+	for (u32 i = 0; i < 2; i++) {
+		h[i].note++;
+		kl_point();
+		h[i].noted++;
+		seal(&h[i]);
+		kl_point();
+	}
+}
+
 /* As ext4's orphan file has its checksum made: in the live buffer. */
 static void trigger_frozen(struct jbd2_buffer_trigger_type *type,
 			   struct buffer_head *bh, void *data, size_t size)
@@ -85,6 +98,8 @@ const char *block_check(const void *data, u32 block, u32 gen, enum kind kind)
 		return "torn: its halves differ";
 	if (h->sum != half_sum(h))
 		return "changed half-way: wrong checksum";
+	if (h->note != h->noted)
+		return "a line without the others of its change";
 	if (h->magic != magic_for(h))
 		return "wrong magic number: escaped wrongly";
 	if (h->block != block)

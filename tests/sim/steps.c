@@ -22,6 +22,13 @@ void change(struct job *job, struct buffer_head *bh, u32 object)
 	mutex_unlock(&world->content[block]);
 }
 
+static void take_note(struct buffer_head *bh, u32 block)
+{
+	mutex_lock(&world->content[block]);
+	block_note(bh->b_data);
+	mutex_unlock(&world->content[block]);
+}
+
 bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times)
 {
 	bool trigger = has_trigger(world->objects[object].block);
@@ -32,6 +39,8 @@ bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times)
 		zj_journal_set_triggers(bh, &content_trigger);
 	while (times--)
 		change(job, bh, object);
+	if (world->p.nvm == 1 && sim_one_in(&job->rand, 8))
+		take_note(bh, world->objects[object].block);
 	/* As ext4: a write error may have cleared it. */
 	set_buffer_uptodate(bh);
 	return !dead(job, zj_journal_dirty_metadata(job->handle, bh));

@@ -42,9 +42,12 @@ struct half {
 	u32	gen;		/* generation of an allocatable block, else 0 */
 	u32	kind;
 	u32	ver[SLOTS];	/* versions of the objects */
+	u32	noted;		/* as @note */
+	u32	zero[3];	/* the rest is in another line */
 	u32	trigger;	/* made by the frozen trigger from sum; or 0 */
 	u32	sum;		/* of what is above trigger */
-	u32	fill[113];
+	u32	fill[108];
+	u32	note;		/* a line that not every change changes (nvm) */
 	u32	stored;		/* of the first half: written without a handle */
 };
 
@@ -328,6 +331,8 @@ u32 half_sum(const struct half *h);
 void block_init(void *data, u32 block, u32 gen, enum kind kind);
 /* Give a slot a version, in steps. */
 void block_set(void *data, u32 slot, u32 ver);
+/* Change a line besides. */
+void block_note(void *data);
 /* NULL, or what is wrong with it. */
 const char *block_check(const void *data, u32 block, u32 gen, enum kind kind);
 extern struct jbd2_buffer_trigger_type content_trigger;

@@ -387,6 +387,88 @@ static void promises_do_not_fill_a_txninfo(void)
 	close_journal();
 }
 
+/* ---- trim ---- */
+
+/* Lines are of no use without the image that they are put over. */
+static void lines_keep_the_oldest_image_in_the_log(void)
+{
+	struct image *image;
+	handle_t *h;
+	u64 stamp;
+
+	NVM(.lanes = 1, .cpus = 1);
+	change(0, BLOCK, 7);
+	commit(0);
+	stamp = fx.zj->stamp;
+	for (u32 i = 1; i < 5; i++)
+		change_line(0, BLOCK, i, 10 + i);
+	/* It does not get home under its owner. */
+	h = start(0, 1);
+	get_access(h, BLOCK);
+	fill_line(h, BLOCK, 9, 9);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(home_val(BLOCK), 0);
+	assert_true(fx.zj->trimmed < stamp);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	for (u32 i = 0; i < LINES; i++)
+		assert_int_equal(image->block[BLOCK][i * ZJ_NVM_LINE],
+				 i && i < 5 ? 10 + i : 7);
+	image_free(image);
+	stop(h);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(fx.zj->trimmed, fx.zj->stamp);
+	close_journal();
+}
+
+/* As with whole blocks: what is between the oldest and the newest goes. */
+static void parts_between_the_oldest_and_the_newest_go(void)
+{
+	struct journal_head *jh;
+	struct buffer_head *bh;
+
+	NVM(.lanes = 1, .cpus = 1);
+	change(0, BLOCK, 7);
+	commit(0);
+	for (u32 i = 1; i < 20; i++)
+		change_line(0, BLOCK, i % LINES, i);
+	bh = buffer(BLOCK);
+	jh = zj_jh_get(bh);
+	assert_int_equal(list_count_nodes(&jh->parts), 2);
+	zj_jh_put(jh);
+	brelse(bh);
+	close_journal();
+}
+
+/* A block that always has an owner that is not valid does not fill the log. */
+static void a_hot_block_does_not_keep_s_back(void)
+{
+	u32 whole = 0, other, i;
+	tid_t tid[2] = { };
+	handle_t *h;
+
+	NVM(.nvm = 300 << 10, .lanes = 2);
+	tid[0] = change(0, BLOCK, 7);
+	for (i = 1; i < 3000; i++) {
+		other = (i + 1) % 2;
+		freeze(other);
+		h = start(i % 2, 1);
+		tid[i % 2] = h->h_transaction->t_tid;
+		get_access(h, BLOCK);
+		fill_line(h, BLOCK, i % LINES, i);
+		stop(h);
+		assert_int_equal(zj_complete_transaction(fx.journal, tid[other]), 0);
+		whole += logged(other, BLOCK) == ALL;
+	}
+	assert_true(fx.zj->trimmed > 2000);
+	assert_int_equal(lane(0)->stats.wait_space + lane(1)->stats.wait_space, 0);
+	/* Now and then. */
+	assert_in_range(whole, 2, 300);
+	commit((i + 1) % 2);
+	close_journal();
+}
+
 /* ---- statistics ---- */
 
 static void bytes_are_counted_in_their_lane(void)
@@ -807,6 +889,9 @@ CORE_TESTS(nvm,
 	CORE_TEST(txninfo_max_bounds_a_transaction),
 	CORE_TEST(revokes_fill_a_txninfo_too),
 	CORE_TEST(promises_do_not_fill_a_txninfo),
+	CORE_TEST(lines_keep_the_oldest_image_in_the_log),
+	CORE_TEST(parts_between_the_oldest_and_the_newest_go),
+	CORE_TEST(a_hot_block_does_not_keep_s_back),
 	CORE_TEST(bytes_are_counted_in_their_lane),
 	CORE_TEST(a_full_txninfo_is_counted_once),
 	CORE_TEST(an_fsync_does_no_device_io),
