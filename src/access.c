@@ -25,11 +25,28 @@ static int check_wb_err(struct zj_journal *zj)
 	return -EIO;
 }
 
+/* Flags of a part that is to be as it is, by who comes for it. */
+#define ANY_ACCESS	BIT(ZJ_PART_FORGET)
+#define PLAIN_ACCESS	(ANY_ACCESS | BIT(ZJ_PART_TOLD))
+#define DIRTY(access)	((access) | BIT(ZJ_PART_MODIFIED))
+
+static bool as_it_should(const struct zj_part *part, unsigned long flags,
+			 u64 lines)
+{
+	unsigned long is = READ_ONCE(part->flags);
+
+	if ((is & flags) != (flags & BIT(ZJ_PART_MODIFIED)))
+		return false;
+	return !(is & BIT(ZJ_PART_TOLD)) || !(lines & ~READ_ONCE(part->lines));
+}
+
 /*
- * Is the handle's component the newest owner already? No lock taken: the open
- * handle keeps the component unfrozen, and thereby the part where it is.
+ * Is the handle's component the newest owner already, and nothing left to do? No
+ * lock taken: the open handle keeps the component unfrozen, and thereby the part
+ * where it is.
  */
-static __always_inline bool owned(struct buffer_head *bh, const struct zj_txn *txn, bool modified)
+static bool owned(struct buffer_head *bh, const struct zj_txn *txn,
+		  unsigned long flags, u64 lines)
 {
 	const struct zj_txn *owner;
 	const struct journal_head *jh;
@@ -45,8 +62,7 @@ static __always_inline bool owned(struct buffer_head *bh, const struct zj_txn *t
 		owner = smp_load_acquire(&part->txn);
 		ret = (owner == txn ||
 		       READ_ONCE(owner->comp) == READ_ONCE(txn->comp)) &&
-		      !zj_part_test(part, ZJ_PART_FORGET) &&
-		      (!modified || zj_part_test(part, ZJ_PART_MODIFIED));
+		      as_it_should(part, flags, lines);
 	}
 	rcu_read_unlock();
 	return ret;
@@ -72,7 +88,7 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 
 	if (!locked)
 		return TOUCH_LOCK_BUFFER;
-	if (base && !spare->base)
+	if (base && zj_spare_lacks_base(txn_zj(txn), spare))
 		return TOUCH_MEMORY;
 	part = zj_part_take(jh, spare);
 	if (!part)
@@ -102,7 +118,7 @@ static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
 	bool base = zj_jh_wants_base(zj, jh);
 
 	zj_jh_conflict(jh);
-	if (base && !spare->base)
+	if (base && zj_spare_lacks_base(zj, spare))
 		return TOUCH_MEMORY;
 	if (zj_part_test(owner, ZJ_PART_MODIFIED) && !owner->frozen &&
 	    !zj_part_test(owner, ZJ_PART_LOGGED)) {
@@ -160,7 +176,7 @@ static void wait_folio(struct buffer_head *bh)
  * @handle: an open handle
  * @jh: the buffer's head
  * @locked: the caller holds the buffer lock
- * @spare: empty; what is left in it is the caller's to free
+ * @spare: no memory in it; what is left in it is the caller's to free
  *
  * Context: sleeps for memory and the buffer lock. Returns with jh->lock held.
  */
@@ -204,6 +220,46 @@ static void revive(struct journal_head *jh)
 	clear_buffer_freed(jh->bh);
 }
 
+/*
+ * Of a part whose changes are told: lines that have changed; 0: some that are not
+ * told. Without an image from before, that makes it the whole block.
+ */
+static void tell(struct zj_journal *zj, struct zj_part *part, u64 lines)
+{
+	if (!zj_part_test(part, ZJ_PART_TOLD))
+		return;
+	if (lines)
+		WRITE_ONCE(part->lines, part->lines | lines);
+	else
+		zj_part_no_base(zj, part);
+}
+
+static int write_access(handle_t *handle, struct buffer_head *bh, bool told)
+{
+	struct zj_spare spare = { .told = told };
+	struct journal_head *jh;
+	struct zj_journal *zj;
+	int err;
+
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	if (owned(bh, handle_txn(handle), told ? ANY_ACCESS : PLAIN_ACCESS, 0))
+		return 0;
+	zj = txn_zj(handle_txn(handle));
+	err = check_wb_err(zj);
+	if (err)
+		return err;
+	jh = zj_jh_attach(bh);
+	zj_touch(handle, jh, false, &spare);
+	revive(jh);
+	if (!told)
+		tell(zj, jh->newest, 0);
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	zj_spare_free(zj, &spare);
+	return 0;
+}
+
 /**
  * zj_journal_get_write_access() - before a buffer is changed
  * @handle: an open handle
@@ -216,26 +272,29 @@ static void revive(struct journal_head *jh)
  */
 int zj_journal_get_write_access(handle_t *handle, struct buffer_head *bh)
 {
-	struct zj_spare spare = { };
-	struct journal_head *jh;
-	int err;
-
-	if (is_handle_aborted(handle))
-		return -EROFS;
-	if (owned(bh, handle_txn(handle), false))
-		return 0;
-	err = check_wb_err(txn_zj(handle_txn(handle)));
-	if (err)
-		return err;
-	jh = zj_jh_attach(bh);
-	zj_touch(handle, jh, false, &spare);
-	revive(jh);
-	spin_unlock(&jh->lock);
-	zj_jh_put(jh);
-	zj_spare_free(txn_zj(handle_txn(handle)), &spare);
-	return 0;
+	return write_access(handle, bh, false);
 }
 EXPORT_SYMBOL_GPL(zj_journal_get_write_access);
+
+/**
+ * zj_journal_get_range_access() - before ranges of a buffer are changed
+ * @handle: an open handle
+ * @bh: the buffer, not locked by the caller
+ *
+ * As zj_journal_get_write_access(), but the caller promises to tell each range that
+ * it changes, by zj_journal_dirty_range() in the same handle: a log of lines then
+ * needs no copy of the buffer. A range that is not told is lost in a crash. Where
+ * others have plain access to the buffer in the same component, the block is compared
+ * if they came first, else logged as a whole.
+ *
+ * Context: sleeps, but never for another handle.
+ * Return: 0; -EROFS if aborted; -EIO if a block was lost on its way home.
+ */
+int zj_journal_get_range_access(handle_t *handle, struct buffer_head *bh)
+{
+	return write_access(handle, bh, true);
+}
+EXPORT_SYMBOL_GPL(zj_journal_get_range_access);
 
 /**
  * zj_journal_get_create_access() - before a new block is filled
@@ -282,6 +341,38 @@ static int pay(handle_t *handle, struct zj_part *part)
 	return 0;
 }
 
+static int dirty_lines(handle_t *handle, struct buffer_head *bh, u64 lines)
+{
+	struct journal_head *jh;
+	struct zj_part *part;
+	struct zj_txn *txn;
+	int err = -EUCLEAN;
+
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	txn = handle_txn(handle);
+	if (owned(bh, txn, DIRTY(lines ? ANY_ACCESS : PLAIN_ACCESS), lines))
+		return 0;
+	/* RCU keeps the head even if the caller has no write access at all. */
+	rcu_read_lock();
+	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
+	if (jh) {
+		spin_lock(&jh->lock);
+		part = jh->newest;
+		if (WARN_ON_ONCE(!part ||
+				 !zj_unite(txn, part->txn, zj_at_block(bh)))) {
+			err = -EINVAL;
+		} else {
+			tell(txn_zj(txn), part, lines);
+			err = zj_part_test(part, ZJ_PART_MODIFIED) ? 0 :
+			      pay(handle, part);
+		}
+		spin_unlock(&jh->lock);
+	}
+	rcu_read_unlock();
+	return err;
+}
+
 /**
  * zj_journal_dirty_metadata() - a buffer was changed
  * @handle: the handle that has write access
@@ -293,34 +384,26 @@ static int pay(handle_t *handle, struct zj_part *part)
  */
 int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh)
 {
-	struct journal_head *jh;
-	struct zj_part *part;
-	struct zj_txn *txn;
-	int err = -EUCLEAN;
-
-	if (is_handle_aborted(handle))
-		return -EROFS;
-	txn = handle_txn(handle);
-	if (owned(bh, txn, true))
-		return 0;
-	/* RCU keeps the head even if the caller has no write access at all. */
-	rcu_read_lock();
-	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
-	if (jh) {
-		spin_lock(&jh->lock);
-		part = jh->newest;
-		if (WARN_ON_ONCE(!part ||
-				 !zj_unite(txn, part->txn, zj_at_block(bh))))
-			err = -EINVAL;
-		else
-			err = zj_part_test(part, ZJ_PART_MODIFIED) ? 0 :
-			      pay(handle, part);
-		spin_unlock(&jh->lock);
-	}
-	rcu_read_unlock();
-	return err;
+	return dirty_lines(handle, bh, 0);
 }
 EXPORT_SYMBOL_GPL(zj_journal_dirty_metadata);
+
+/**
+ * zj_journal_dirty_range() - a range of a buffer was changed, and nothing else
+ * @handle: the handle that has write access, any of the two
+ * @bh: the buffer
+ * @offset: of the first byte
+ * @len: bytes, not 0
+ *
+ * Context: never sleeps.
+ * Return: as zj_journal_dirty_metadata().
+ */
+int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
+			   u32 offset, u32 len)
+{
+	return dirty_lines(handle, bh, zj_nvm_lines(offset, len, bh->b_size));
+}
+EXPORT_SYMBOL_GPL(zj_journal_dirty_range);
 
 /**
  * zj_journal_set_triggers() - have a callback on the buffer's final contents

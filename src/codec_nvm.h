@@ -66,6 +66,15 @@ static inline u64 zj_nvm_all(u32 block_size)
 	return ~0ULL >> (64 - block_size / zj_nvm_unit(block_size));
 }
 
+/* The bits of a range; it has a byte at least. */
+static inline u64 zj_nvm_lines(u32 offset, u32 len, u32 block_size)
+{
+	u32 unit = zj_nvm_unit(block_size);
+	u32 first = offset / unit, last = (offset + len - 1) / unit;
+
+	return (~0ULL << first) & (~0ULL >> (63 - last));
+}
+
 /**
  * zj_nvm_run() - take the first run of neighbours out of a set of lines
  * @lines: the set; without the run afterwards

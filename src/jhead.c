@@ -240,7 +240,7 @@ void zj_spare_fill(struct zj_journal *zj, struct zj_spare *spare, bool more)
 
 	if (!spare->part)
 		spare->part = kmem_cache_alloc(part_cache, gfp);
-	if (zj->fine && !spare->base)
+	if (zj->fine && zj_spare_lacks_base(zj, spare))
 		spare->base = kmem_cache_alloc(zj->frozen_cache, gfp);
 	if (!more)
 		return;
@@ -289,6 +289,7 @@ struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
 		part->frozen = NULL;
 		part->image = NULL;
 		part->base = NULL;
+		part->lines = 0;
 	}
 	return part;
 }
@@ -617,10 +618,16 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 	       !zj_part_test(owner, ZJ_PART_FORGET);
 }
 
+/* Who tells what it changes needs no copy, but for the check of that. */
+bool zj_spare_lacks_base(struct zj_journal *zj, const struct zj_spare *spare)
+{
+	return !spare->base && (!spare->told || zj->nvm.check);
+}
+
 /**
- * zj_part_set_base() - keep what the buffer holds now
+ * zj_part_set_base() - keep what the buffer holds now, or note that it will be told
  * @part: about to be filed; what came before has its own copy, or is logged
- * @spare: has memory for it
+ * @spare: has memory for it, if it is needed
  *
  * Context: part->jh->lock held.
  */
@@ -629,15 +636,19 @@ void zj_part_set_base(struct zj_part *part, struct zj_spare *spare)
 	struct buffer_head *bh = part->jh->bh;
 
 	lockdep_assert_held(&part->jh->lock);
+	if (spare->told)
+		zj_part_set(part, BIT(ZJ_PART_TOLD));
+	if (spare->told && !spare->base)
+		return;
 	memcpy(spare->base, bh->b_data, bh->b_size);
 	part->base = spare->base;
 	spare->base = NULL;
 }
 
 /**
- * zj_part_no_base() - the block begins a new life, or ends one: log all of it
+ * zj_part_no_base() - nobody knows what has changed: log all of it
  * @zj: the journal
- * @part: the newest of its buffer
+ * @part: its image is not settled
  *
  * Context: part->jh->lock held.
  */
@@ -647,6 +658,7 @@ void zj_part_no_base(struct zj_journal *zj, struct zj_part *part)
 	if (part->base)
 		kmem_cache_free(zj->frozen_cache, part->base);
 	part->base = NULL;
+	zj_part_clear(part, BIT(ZJ_PART_TOLD));
 }
 
 /* Whoever has the buffer anew has looked at the owner's image, logged or not. */
@@ -704,7 +716,7 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 	frozen = part->frozen;
 	base = part->base;
 	note_known(zj, part);
-	if (base)
+	if (base || zj_part_test(part, ZJ_PART_TOLD))
 		zj_part_set(part, BIT(ZJ_PART_LINES));
 	part->frozen = NULL;
 	part->image = NULL;
@@ -749,13 +761,17 @@ void zj_jh_wait_live(struct journal_head *jh)
 }
 
 /* The trigger writes into the live buffer: before any image is taken. */
-static void run_trigger(struct journal_head *jh)
+static void run_trigger(struct zj_journal *zj, struct zj_part *part)
 {
+	struct journal_head *jh = part->jh;
 	struct buffer_head *bh = jh->bh;
 
-	if (jh->triggers && jh->triggers->t_frozen)
-		jh->triggers->t_frozen(jh->triggers, bh, bh->b_data,
-				       bh->b_size);
+	if (!jh->triggers || !jh->triggers->t_frozen)
+		return;
+	/* Where, it does not tell. */
+	if (zj_part_test(part, ZJ_PART_TOLD))
+		zj_part_no_base(zj, part);
+	jh->triggers->t_frozen(jh->triggers, bh, bh->b_data, bh->b_size);
 }
 
 static void copy_image(struct zj_part *part, void **copy)
@@ -785,7 +801,7 @@ static void copy_image(struct zj_part *part, void **copy)
 void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy)
 {
 	lockdep_assert_held(&part->jh->lock);
-	run_trigger(part->jh);
+	run_trigger(zj, part);
 	copy_image(part, copy);
 }
 
@@ -871,7 +887,7 @@ bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
 
 	spin_lock(&jh->lock);
 	if (!part->frozen) {
-		run_trigger(jh);
+		run_trigger(zj, part);
 		if (zj_needs_escape(jh->bh->b_data))
 			copy_image(part, copy);
 		else

@@ -180,6 +180,12 @@ void zj_journal_set_nvm(journal_t *journal, const char *path, bool blocks,
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_nvm);
 
+void zj_journal_set_nvm_check(journal_t *journal, bool check)
+{
+	to_zj(journal)->nvm.check = check;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_nvm_check);
+
 void zj_journal_set_data_journaled(journal_t *journal)
 {
 	write_lock(&journal->j_state_lock);

@@ -171,6 +171,8 @@ static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part
 {
 	u32 size = zj->geo.block_size;
 
+	if (zj_part_test(part, ZJ_PART_TOLD))
+		return part->lines;
 	if (!part->base)
 		return zj_nvm_all(size);
 	return zj_nvm_diff(part->base, part->image, size);
@@ -323,21 +325,50 @@ static int write_chunks(struct zj_nvm_write *w)
 	return 0;
 }
 
+/* nvm_check=on: a line that has changed and was not told would be lost. */
+static int check_told(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_part *part = zj_first_image(txn);
+	u64 stray;
+
+	for (; !list_entry_is_head(part, &txn->parts, txn_link);
+	     part = zj_next_image(txn, part)) {
+		if (!zj_part_test(part, ZJ_PART_TOLD) || !part->base)
+			continue;
+		stray = zj_nvm_diff(part->base, part->image,
+				    zj->geo.block_size) & ~part->lines;
+		if (!stray)
+			continue;
+		zj_err(zj, "nvm_check: block %llu was changed in lines %#llx, but only %#llx were told\n",
+		       (u64)part->jh->bh->b_blocknr, stray, part->lines);
+		return -EUCLEAN;
+	}
+	return 0;
+}
+
 /**
  * write_member() - write a frozen member's record; durable on return
  * @txn: frozen; the caller brings its run to the log
  *
- * Return: 0; -ENOSPC if the lane's promise was broken.
+ * Return: 0; -ENOSPC if the lane's promise was broken; -EUCLEAN if nvm_check=on
+ * has found something.
  */
 static int write_member(struct zj_txn *txn)
 {
 	struct zj_lane *lane = txn->lane;
 	struct zj_component *comp = txn->comp;
-	struct zj_nvm_write w = { .txn = txn, .zj = lane->journal };
+	struct zj_journal *zj = lane->journal;
+	struct zj_nvm_write w = { .txn = txn, .zj = zj };
 	int err;
 
 	need_info(lane);
 	zj_settle_images(txn);
+	if (zj->nvm.check) {
+		err = check_told(txn);
+		if (err)
+			return err;
+	}
 	/* The component's dependencies stand in its first member's record. */
 	if (list_is_first(&txn->comp_link, &comp->members))
 		w.nr_deps = list_count_nodes(&comp->deps);
@@ -352,7 +383,7 @@ static int write_member(struct zj_txn *txn)
 		return err;
 	/* All of it is durable before the tail shows it. */
 	pmem_wmb();
-	store_word(word_at(w.zj, ZJ_NVM_TAILS_AT + lane->index * ZJ_NVM_LINE),
+	store_word(word_at(zj, ZJ_NVM_TAILS_AT + lane->index * ZJ_NVM_LINE),
 		   zj_nvm_tail(lane->nvm_end, lane->nvm_stamp));
 	return 0;
 }

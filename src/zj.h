@@ -68,6 +68,9 @@ enum zj_part_bits {
 	ZJ_PART_CROWDED,	/* over as many unlogged images as there may be:
 				 * its transaction cannot be frozen
 				 */
+	ZJ_PART_TOLD,		/* zj->fine: @lines are all that has changed since
+				 * recovery knows the buffer
+				 */
 };
 
 /**
@@ -83,6 +86,9 @@ struct zj_part {
 	void		*image;		/* lane's thread; what goes to the log */
 	void		*base;		/* jh->lock; zj->fine: what the buffer held
 					 * before, known to recovery; or NULL
+					 */
+	u64		lines;		/* jh->lock to change; ZJ_PART_TOLD: what the
+					 * file system told to have changed
 					 */
 	struct rcu_head	rcu;		/* lockless readers of jh->newest */
 };
@@ -451,6 +457,7 @@ struct zj_nvm {
 	u8		uuid[16];	/* of the memory's super block */
 	u32		info_max;	/* option; bytes of a TxnInfo */
 	bool		blocks;		/* option; log whole blocks */
+	bool		check;		/* option; are told ranges all that changed? */
 };
 
 /**
@@ -638,6 +645,7 @@ struct zj_spare {
 	void		*frozen;	/* for a copy by the accessor */
 	void		*base;		/* for the contents before the first change */
 	struct zj_dep	*dep;		/* for R3 */
+	bool		told;		/* asked for: the caller tells what it changes */
 };
 
 extern struct kmem_cache *zj_handle_cache;
@@ -675,6 +683,7 @@ void zj_jh_conflict(struct journal_head *jh);
 bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy);
 void zj_jh_wait_live(struct journal_head *jh);
 bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh);
+bool zj_spare_lacks_base(struct zj_journal *zj, const struct zj_spare *spare);
 void zj_part_set_base(struct zj_part *part, struct zj_spare *spare);
 void zj_part_no_base(struct zj_journal *zj, struct zj_part *part);
 void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh);

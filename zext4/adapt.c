@@ -65,10 +65,11 @@ static int zext4_check_nvm(struct super_block *sb)
 
 	if (!(options->given & BIT(ZEXT4_JOURNAL_NVM))) {
 		if (!(options->given & (BIT(ZEXT4_NVM_UNIT) |
-					BIT(ZEXT4_TXNINFO_MAX))))
+					BIT(ZEXT4_TXNINFO_MAX) |
+					BIT(ZEXT4_NVM_CHECK))))
 			return 0;
 		ext4_msg(sb, KERN_ERR,
-			 "nvm_unit= and txninfo_max= go with journal_nvm= only");
+			 "nvm_unit=, txninfo_max= and nvm_check= go with journal_nvm= only");
 		return -EINVAL;
 	}
 	if (!(options->given & BIT(ZEXT4_LOG)))
@@ -130,6 +131,8 @@ void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 				   options->value[ZEXT4_TXNINFO_MAX]);
 	else if (log == ZEXT4_LOG_JBD2 || (log == ZEXT4_LOG_AUTO && lanes == 1))
 		zj_journal_set_jbd2_log(journal);
+	zj_journal_set_nvm_check(journal, options->value[ZEXT4_NVM_CHECK] ==
+				 ZEXT4_NVM_CHECK_ON);
 	/* DAX writes data without a bio that could report it. */
 	if (!EXT4_SB(sb)->s_daxdev)
 		zj_journal_set_data_reported(journal);
@@ -298,6 +301,44 @@ void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc)
 				    sizeof(ei->i_data))),
 		  "zext4: inode %lu was changed before a handle claimed it",
 		  inode->i_ino);
+}
+
+/* ---- ranges of inode table blocks ---- */
+
+/*
+ * Write access for one inode of a block. With lazytime other inodes' times change
+ * along with it, so that they are compared.
+ */
+int zext4_get_inode_access(handle_t *handle, struct inode *inode,
+			   struct buffer_head *bh)
+{
+	struct super_block *sb = inode->i_sb;
+
+	if (ext4_handle_valid(handle) && !(sb->s_flags & SB_LAZYTIME) &&
+	    !zj_journal_get_range_access(handle, bh))
+		return 0;
+	/* Errors are ext4's to report. */
+	return ext4_journal_get_write_access(handle, sb, bh, EXT4_JTR_NONE);
+}
+
+/*
+ * The inode's place in the block was changed, all of it perhaps: its end belongs to
+ * extended attributes. Nothing else was, unless @others.
+ */
+int zext4_dirty_inode(handle_t *handle, struct inode *inode,
+		      struct ext4_iloc *iloc, bool others)
+{
+	struct buffer_head *bh = iloc->bh;
+
+	if (!others && ext4_handle_valid(handle)) {
+		set_buffer_meta(bh);
+		set_buffer_prio(bh);
+		set_buffer_uptodate(bh);
+		if (!zj_journal_dirty_range(handle, bh, iloc->offset,
+					    EXT4_INODE_SIZE(inode->i_sb)))
+			return 0;
+	}
+	return ext4_handle_dirty_metadata(handle, NULL, bh);
 }
 
 /* ---- reads that a handle relies on ---- */

@@ -52,6 +52,13 @@ void zext4_claim_keep(handle_t *handle, struct inode *inode);
 bool zext4_claim_late(handle_t *handle, struct inode *inode);
 void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc);
 
+/* One inode of a block is changed. */
+struct ext4_iloc;
+int zext4_get_inode_access(handle_t *handle, struct inode *inode,
+			   struct buffer_head *bh);
+int zext4_dirty_inode(handle_t *handle, struct inode *inode,
+		      struct ext4_iloc *iloc, bool others);
+
 /* Reads that a handle relies on (R9). */
 void zext4_feature_set(handle_t *handle, struct super_block *sb);
 void zext4_feature_relied_on(handle_t *handle, struct super_block *sb);

@@ -33,6 +33,7 @@ static const char *const coalesce_words[] = { "on", "off", NULL };
 static const char *const log_words[] = { "auto", "zj", "jbd2", NULL };
 
 static const char *const nvm_unit_words[] = { "line", "block", NULL };
+static const char *const nvm_check_words[] = { "off", "on", NULL };
 
 static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_LANES] = {
@@ -94,6 +95,10 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 		.name = "txninfo_max", .fixed = true, .power = true,
 		.min = ZJ_TXNINFO_MAX_MIN, .max = ZJ_TXNINFO_MAX_MAX,
 		.help = "bytes, a power of two from 256 to 131072, or auto (8192)",
+	},
+	[ZEXT4_NVM_CHECK] = {
+		.name = "nvm_check", .words = nvm_check_words, .fixed = true,
+		.help = "off or on (compare what is logged with what has changed)",
 	},
 };
 

@@ -22,6 +22,7 @@ enum zext4_option {
 	ZEXT4_JOURNAL_NVM,	/* 1 if given; then nvm_path */
 	ZEXT4_NVM_UNIT,		/* enum zext4_nvm_unit */
 	ZEXT4_TXNINFO_MAX,	/* bytes; 0: the default */
+	ZEXT4_NVM_CHECK,	/* enum zext4_nvm_check */
 	ZEXT4_NR_OPTIONS
 };
 
@@ -30,6 +31,7 @@ enum zext4_data_fua { ZEXT4_DATA_FUA_AUTO, ZEXT4_DATA_FUA_NEVER };
 enum zext4_pipeline { ZEXT4_PIPELINE_AUTO, ZEXT4_PIPELINE_ON, ZEXT4_PIPELINE_OFF };
 enum zext4_coalesce { ZEXT4_COALESCE_ON, ZEXT4_COALESCE_OFF };
 enum zext4_nvm_unit { ZEXT4_NVM_LINE, ZEXT4_NVM_BLOCK };
+enum zext4_nvm_check { ZEXT4_NVM_CHECK_OFF, ZEXT4_NVM_CHECK_ON };
 enum zext4_fsync { ZEXT4_FSYNC_OWN, ZEXT4_FSYNC_ALL };
 enum zext4_alloc { ZEXT4_ALLOC_AUTO, ZEXT4_ALLOC_CORE, ZEXT4_ALLOC_STOCK };
 enum zext4_lane_by { ZEXT4_LANE_BY_CPU, ZEXT4_LANE_BY_CGROUP, ZEXT4_LANE_BY_DIR };

@@ -352,6 +352,10 @@ int zj_handle_buffer_credits(handle_t *handle);
 int zj_journal_get_write_access(handle_t *handle, struct buffer_head *bh);
 int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh);
 int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh);
+/* The same for who tells what it changes, all of it. */
+int zj_journal_get_range_access(handle_t *handle, struct buffer_head *bh);
+int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
+			   u32 offset, u32 len);
 void zj_journal_set_triggers(struct buffer_head *bh,
 			     struct jbd2_buffer_trigger_type *type);
 int zj_journal_forget(handle_t *handle, struct buffer_head *bh);
@@ -489,6 +493,13 @@ void zj_journal_set_jbd2_log(journal_t *journal);
 /* The log in byte-addressable memory. */
 void zj_journal_set_nvm(journal_t *journal, const char *path, bool blocks,
 			u32 info_max);
+
+/**
+ * zj_journal_set_nvm_check() - check what is told to have changed, before zj_journal_load()
+ * @journal: the front
+ * @check: compare with a copy; abort if a line has changed that was not told
+ */
+void zj_journal_set_nvm_check(journal_t *journal, bool check);
 
 /**
  * zj_journal_set_pipeline() - a flush thread for each lane, before zj_journal_load()

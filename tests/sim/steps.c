@@ -29,21 +29,57 @@ static void take_note(struct buffer_head *bh, u32 block)
 	mutex_unlock(&world->content[block]);
 }
 
+/* Whose changes are told, with a log of lines: of most blocks, nearly always. */
+static bool tells(struct job *job, u32 block)
+{
+	return world->p.nvm == 1 && block % 4 && !sim_one_in(&job->rand, 32);
+}
+
+static int get_access(struct job *job, struct buffer_head *bh, bool told)
+{
+	return told ? zj_journal_get_range_access(job->handle, bh) :
+		      zj_journal_get_write_access(job->handle, bh);
+}
+
+/* The same in both halves. */
+static int dirty_halves(struct job *job, struct buffer_head *bh, u32 at, u32 len)
+{
+	return zj_journal_dirty_range(job->handle, bh, at, len) ?:
+	       zj_journal_dirty_range(job->handle, bh, sizeof(struct half) + at,
+				      len);
+}
+
+static int set_dirty(struct job *job, struct buffer_head *bh, bool told,
+		     bool note)
+{
+	int err;
+
+	if (!told)
+		return zj_journal_dirty_metadata(job->handle, bh);
+	err = dirty_halves(job, bh, 0, offsetof(struct half, fill));
+	if (!err && note)
+		err = dirty_halves(job, bh, offsetof(struct half, note),
+				   sizeof(u32));
+	return err;
+}
+
 bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times)
 {
-	bool trigger = has_trigger(world->objects[object].block);
+	u32 block = world->objects[object].block;
+	bool trigger = has_trigger(block), told = tells(job, block);
+	bool note = world->p.nvm == 1 && sim_one_in(&job->rand, told ? 8 : 2);
 
-	if (dead(job, zj_journal_get_write_access(job->handle, bh)))
+	if (dead(job, get_access(job, bh, told)))
 		return false;
 	if (trigger)
 		zj_journal_set_triggers(bh, &content_trigger);
 	while (times--)
 		change(job, bh, object);
-	if (world->p.nvm == 1 && sim_one_in(&job->rand, 8))
-		take_note(bh, world->objects[object].block);
+	if (note)
+		take_note(bh, block);
 	/* As ext4: a write error may have cleared it. */
 	set_buffer_uptodate(bh);
-	return !dead(job, zj_journal_dirty_metadata(job->handle, bh));
+	return !dead(job, set_dirty(job, bh, told, note));
 }
 
 static bool write_fixed(struct job *job, u32 object, u32 times)
@@ -232,15 +268,16 @@ static void write_inode(struct job *job, u32 i)
 	struct object *o = &world->objects[ino->object];
 	u32 block = o->block, slot = o->slot;
 	struct buffer_head *bh = read_block(block);
+	bool told = tells(job, block);
 
-	if (!dead(job, zj_journal_get_write_access(job->handle, bh))) {
+	if (!dead(job, get_access(job, bh, told))) {
 		mutex_lock(&world->content[block]);
 		mutex_lock(&ino->lock);
 		block_set(bh->b_data, slot, world->objects[ino->object].ver);
 		mutex_unlock(&ino->lock);
 		mutex_unlock(&world->content[block]);
 		set_buffer_uptodate(bh);
-		dead(job, zj_journal_dirty_metadata(job->handle, bh));
+		dead(job, set_dirty(job, bh, told, false));
 	}
 	if (!job->dead) {
 		zj_journal_sync_tid(job->handle, &ino->sync_tid);

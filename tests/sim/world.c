@@ -418,6 +418,8 @@ static journal_t *init_journal(void)
 	if (w->p.nvm)
 		zj_journal_set_nvm(journal, "memory", w->p.nvm == 2,
 				   w->p.info_max);
+	if (w->p.nvm && w->p.seed % 2)
+		zj_journal_set_nvm_check(journal, true);
 	return journal;
 }
 

@@ -39,7 +39,8 @@ def guest(machine):
     return run
 
 
-@pytest.mark.parametrize("options", ["", ",nvm_unit=block", ",lanes=1,txninfo_max=256,data=journal"])
+@pytest.mark.parametrize("options", ["", ",nvm_check=on", ",nvm_unit=block",
+                                     ",lanes=1,txninfo_max=256,data=journal"])
 def test_crash_and_recovery(guest, options):
     guest(FORMAT + f"""
         mnt /dev/vda "$NVM{options}"
@@ -107,6 +108,45 @@ def test_statistics(guest):
     """)
 
 
+# What a file system has in the inode table decides on what ext4 does there.
+@pytest.mark.parametrize("features", ["-I 256", "-I 128", "-I 512 -O inline_data", "-O ^metadata_csum,^flex_bg -b 1024"])
+def test_ranges_that_ext4_tells(guest, features):
+    """nvm_check=on aborts if something else has changed; lanes meet in the blocks of inodes."""
+    guest(f"""
+        mk /dev/vda -J size=8 {features}
+        zjctl nvm-format --force /dev/pmem0 /dev/vda || die nvm-format
+        mnt /dev/vda "$NVM,nvm_check=on,lanes=4"
+        grep -q nvm_check=on /proc/mounts || die "not shown: $(cat /proc/mounts)"
+        change() {{
+            mkdir /mnt/$1; cd /mnt/$1
+            for n in 1 2 3 4 5 6 7 8 9; do
+                echo $n >f$n; ln f$n l$n; ln -s f$n s$n; chmod 600 f$n; mkdir d$n
+                dd if=/dev/zero of=f$n bs=3k count=$n 2>/dev/null
+            done
+            mv f1 d1/; mv d2 d3/; rm f3 l3 s3; : >f4; chown 7:7 f5; touch -t 200001010000 f6
+            # Orphans, and their neighbours on the list.
+            for n in 7 8 9; do exec 9<f$n; rm f$n l$n; : <&9; done
+            exec 9<&-
+            cd /
+        }}
+        change a
+        stress -p 3 -n 150 /mnt || die stress
+        fsctl syncfs /mnt || die syncfs
+        # Times of neighbours are written along.
+        mount -o remount,lazytime /mnt || die lazytime
+        touch /mnt/a/f4; cat /mnt/a/* >/dev/null 2>&1; change b; fsctl syncfs /mnt || die syncfs
+        mount -o remount,nolazytime /mnt || die nolazytime
+        change c; fsctl syncfs /mnt || die syncfs
+        dmesg | grep nvm_check: && die "something was not told"
+        info | grep -q "^state: live" || die "$(info)"
+        crash
+        mnt /dev/vda "$NVM,nvm_check=on"
+        [ "$(wc -c </mnt/c/f6)" = 18432 ] || die "$(ls -l /mnt/c)"
+        unmnt
+        fsck /dev/vda
+    """)
+
+
 def test_wrong_memory_is_refused(guest):
     guest(FORMAT + """
         before=$(md5sum </dev/vda)
@@ -117,6 +157,7 @@ def test_wrong_memory_is_refused(guest):
         refused missing journal_nvm=/dev/pmem9 "cannot be opened"
         refused nodax journal_nvm=/dev/vda "cannot be opened|no memory"
         refused alone nvm_unit=block "go with journal_nvm"
+        refused unchecked nvm_check=on "go with journal_nvm"
         refused log "$NVM,log=zj" "leave log= out"
         no_mnt zext4 /dev/vda "$NVM,txninfo_max=300"
         mnt /dev/vda "$NVM"; mkdir /mnt/d; fsctl fsync /mnt/d; crash

@@ -348,6 +348,7 @@ int mount_journal(void)
 	if (fx.setup.nvm)
 		zj_journal_set_nvm(journal, "memory", fx.setup.nvm_blocks,
 				   fx.setup.info_max);
+	zj_journal_set_nvm_check(journal, fx.setup.nvm_check);
 	err = zj_journal_load(journal);
 	if (err)
 		zj_journal_destroy(journal);

@@ -58,6 +58,7 @@ struct setup {
 	u32	nvm;		/* a log in so many bytes of memory; 0: none */
 	bool	nvm_blocks;	/* it logs whole blocks */
 	u32	info_max;	/* bytes of a TxnInfo; 0: the default */
+	bool	nvm_check;	/* it checks the ranges that it is told */
 	u32	features;	/* incompatible ones of the journal; 0: checksum 3 */
 	bool	new;		/* leave it as mounted: nothing committed yet */
 };

@@ -296,6 +296,388 @@ static void lines_over_a_frozen_image(void)
 	close_journal();
 }
 
+/* ---- ranges that are told ---- */
+
+static void range_access(handle_t *h, u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+
+	own(h);
+	assert_int_equal(zj_journal_get_range_access(h, bh), 0);
+	own(NULL);
+	brelse(bh);
+}
+
+static void change_range(handle_t *h, u32 block, u32 offset, u32 len, u8 val)
+{
+	struct buffer_head *bh = buffer(block);
+
+	memset(bh->b_data + offset, val, len);
+	own(h);
+	assert_int_equal(zj_journal_dirty_range(h, bh, offset, len), 0);
+	own(NULL);
+	brelse(bh);
+}
+
+static void tell_range(u32 ln, u32 block, u32 offset, u32 len, u8 val)
+{
+	handle_t *h = start(ln, 1);
+
+	range_access(h, block);
+	change_range(h, block, offset, len, val);
+	stop(h);
+	commit(ln);
+}
+
+/* A block whose contents recovery has. */
+static void make_known(u32 block, u8 val)
+{
+	change(0, block, val);
+	commit(0);
+}
+
+static void write_byte(u32 block, u32 at, u8 val)
+{
+	struct buffer_head *bh = buffer(block);
+
+	bh->b_data[at] = val;
+	brelse(bh);
+}
+
+static void lines_of_a_range(void)
+{
+	assert_int_equal(zj_nvm_lines(0, 1, 4096), 1);
+	assert_int_equal(zj_nvm_lines(63, 1, 4096), 1);
+	assert_int_equal(zj_nvm_lines(63, 2, 4096), 3);
+	assert_int_equal(zj_nvm_lines(256, 256, 4096), 0xf0);
+	assert_int_equal(zj_nvm_lines(256, 257, 4096), 0x1f0);
+	assert_true(zj_nvm_lines(4095, 1, 4096) == 1ULL << 63);
+	assert_true(zj_nvm_lines(0, 4096, 4096) == ~0ULL);
+	assert_int_equal(zj_nvm_lines(0, 1024, 1024), 0xffff);
+	/* Of larger blocks a bit is more than a line. */
+	assert_int_equal(zj_nvm_lines(1023, 2, 65536), 3);
+	assert_int_equal(zj_nvm_lines(1023, 2, 16384), 0x18);
+}
+
+static void told_lines_are_logged_without_a_copy(void)
+{
+	struct zj_part *part;
+	struct image *image;
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	part = part_of(handle_txn(h), BLOCK);
+	assert_null(part->base);
+	/* Of two lines; then of another one; then it is known already. */
+	change_range(h, BLOCK, 60, 8, 8);
+	change_range(h, BLOCK, 640, 64, 8);
+	change_range(h, BLOCK, 100, 1, 8);
+	assert_null(part->base);
+	stop(h);
+	commit(0);
+	assert_int_equal(logged(0, BLOCK), 1 << 0 | 1 << 1 | 1 << 10);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	for (u32 i = 0; i < DISK_BLOCK; i++)
+		assert_int_equal(image->block[BLOCK][i], (i >= 60 && i < 68) || i == 100 ||
+				 (i >= 640 && i < 704) ? 8 : 7);
+	image_free(image);
+	close_journal();
+}
+
+/* So it is not by comparison. */
+static void what_is_not_told_is_not_logged(void)
+{
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	write_byte(BLOCK, 900, 1);
+	change_range(h, BLOCK, 0, 1, 8);
+	stop(h);
+	commit(0);
+	assert_int_equal(logged(0, BLOCK), 1);
+	close_journal();
+}
+
+static void the_first_image_is_whole_even_if_told(void)
+{
+	NVM();
+	tell_range(0, BLOCK, 0, 64, 8);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	tell_range(0, BLOCK, 0, 64, 9);
+	assert_int_equal(logged(0, BLOCK), 1);
+	/* Home, and changed by nobody else. */
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	tell_range(0, BLOCK, 64, 64, 9);
+	assert_int_equal(logged(0, BLOCK), 2);
+	close_journal();
+}
+
+static void members_tell_of_one_image(void)
+{
+	handle_t *a, *b;
+
+	NVM(.lanes = 2);
+	make_known(BLOCK, 7);
+	a = start(0, 1);
+	b = start(1, 1);
+	range_access(a, BLOCK);
+	range_access(b, BLOCK);
+	/* It moves to lane 1, which pays. */
+	change_range(b, BLOCK, 128, 10, 8);
+	change_range(a, BLOCK, 0, 10, 8);
+	stop(a);
+	stop(b);
+	commit(0);
+	assert_int_equal(logged(1, BLOCK), 1 << 0 | 1 << 2);
+	assert_int_equal(logged(0, BLOCK), 0);
+	close_journal();
+}
+
+enum plain { PLAIN_NONE, PLAIN_BEFORE, PLAIN_BETWEEN, PLAIN_DIRTY, PLAIN_AFTER };
+
+/* The same lane, or another one that is united by it. */
+static void plain_among_told(enum plain when, bool check, u32 ln, u64 lines)
+{
+	handle_t *h, *other;
+
+	NVM(.lanes = 2, .nvm_check = check);
+	make_known(BLOCK, 7);
+	h = start(0, 2);
+	other = start(ln, 1);
+	if (when == PLAIN_BEFORE)
+		get_access(other, BLOCK);
+	range_access(h, BLOCK);
+	if (when == PLAIN_BETWEEN)
+		get_access(other, BLOCK);
+	if (when == PLAIN_DIRTY)
+		dirty(h, BLOCK, 7);
+	change_range(h, BLOCK, 0, 1, 8);
+	if (when == PLAIN_AFTER)
+		get_access(other, BLOCK);
+	stop(h);
+	stop(other);
+	commit(0);
+	assert_int_equal(logged(0, BLOCK), lines);
+	assert_false(is_journal_aborted(fx.journal));
+	close_journal();
+}
+
+static void plain_access_makes_it_unknown(void)
+{
+	for (u32 how = 0; how < 4; how++) {
+		plain_among_told(PLAIN_NONE, how & 1, how / 2, 1);
+		plain_among_told(PLAIN_BEFORE, how & 1, how / 2, 1);
+		plain_among_told(PLAIN_BETWEEN, how & 1, how / 2, ALL);
+		plain_among_told(PLAIN_DIRTY, how & 1, how / 2, ALL);
+		plain_among_told(PLAIN_AFTER, how & 1, how / 2, ALL);
+	}
+}
+
+static void told_after_a_plain_dirty(void)
+{
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	write_byte(BLOCK, 900, 1);
+	fill_line(h, BLOCK, 0, 8);
+	change_range(h, BLOCK, 64, 1, 8);
+	stop(h);
+	commit(0);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	close_journal();
+}
+
+static void told_lines_over_a_frozen_image(void)
+{
+	struct image *image;
+	handle_t *h;
+
+	for (u32 check = 0; check < 2; check++) {
+		NVM(.nvm_check = check);
+		make_known(BLOCK, 6);
+		change(0, BLOCK, 7);
+		freeze(0);
+		h = start(1, 1);
+		range_access(h, BLOCK);
+		change_range(h, BLOCK, 3 * 64, 64, 8);
+		stop(h);
+		commit(1);
+		assert_int_equal(logged(1, BLOCK), 1 << 3);
+		assert_int_equal(newest(1).nr_deps, 1);
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		expect_lines(image, BLOCK, 3, 8, 7);
+		image_free(image);
+		close_journal();
+	}
+}
+
+/* The frozen one's lines are told too; the next owner's are its own. */
+static void told_parts_of_one_buffer(void)
+{
+	struct image *image;
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	change_range(h, BLOCK, 0, 64, 8);
+	stop(h);
+	freeze(0);
+	h = start(1, 1);
+	range_access(h, BLOCK);
+	change_range(h, BLOCK, 64, 64, 9);
+	stop(h);
+	commit(1);
+	assert_int_equal(logged(0, BLOCK), 1);
+	assert_int_equal(logged(1, BLOCK), 2);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image->block[BLOCK][0], 8);
+	assert_int_equal(image->block[BLOCK][64], 9);
+	assert_int_equal(image->block[BLOCK][128], 7);
+	image_free(image);
+	close_journal();
+}
+
+static void a_new_life_is_whole_even_if_told(void)
+{
+	handle_t *h;
+
+	NVM();
+	for (u32 how = 0; how < 4; how++) {
+		make_known(BLOCK, 7);
+		h = start_more(0, 3, 0, 1);
+		/* Told before it is freed, in the same transaction; or not. */
+		if (how & 1) {
+			range_access(h, BLOCK);
+			change_range(h, BLOCK, 0, 1, 1);
+		}
+		assert_int_equal(revoke(h, BLOCK), 0);
+		if (how & 2) {
+			stop(h);
+			commit(0);
+			h = start(0, 1);
+		}
+		range_access(h, BLOCK);
+		change_range(h, BLOCK, 0, 1, 2);
+		stop(h);
+		commit(0);
+		assert_int_equal(logged(0, BLOCK), ALL);
+	}
+	close_journal();
+}
+
+static void dirty_without_us_is_whole_even_if_told(void)
+{
+	struct buffer_head *bh;
+
+	NVM();
+	make_known(BLOCK, 7);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	bh = buffer(BLOCK);
+	bh->b_data[900] = 1;
+	mark_buffer_dirty(bh);
+	brelse(bh);
+	tell_range(0, BLOCK, 0, 1, 8);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	close_journal();
+}
+
+static void on_frozen(struct jbd2_buffer_trigger_type *type, struct buffer_head *bh,
+		      void *data, size_t size)
+{
+	((u8 *)data)[900] = 0x77;
+}
+
+static void a_trigger_does_not_tell(void)
+{
+	struct jbd2_buffer_trigger_type type = { .t_frozen = on_frozen };
+	struct buffer_head *bh;
+	handle_t *h;
+
+	for (u32 check = 0; check < 2; check++) {
+		NVM(.nvm_check = check);
+		make_known(BLOCK, 7);
+		h = start(0, 1);
+		range_access(h, BLOCK);
+		bh = buffer(BLOCK);
+		zj_journal_set_triggers(bh, &type);
+		brelse(bh);
+		change_range(h, BLOCK, 0, 1, 8);
+		stop(h);
+		commit(0);
+		assert_int_equal(logged(0, BLOCK), ALL);
+		close_journal();
+	}
+}
+
+static void the_check_finds_what_was_not_told(void)
+{
+	struct image *image;
+	handle_t *h;
+
+	NVM(.nvm_check = true);
+	make_known(BLOCK, 7);
+	tell_range(0, BLOCK, 0, 64, 8);
+	assert_int_equal(logged(0, BLOCK), 1);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	/* One byte beyond. */
+	write_byte(BLOCK, 128, 9);
+	change_range(h, BLOCK, 64, 64, 9);
+	stop(h);
+	freeze(0);
+	settle();
+	assert_true(is_journal_aborted(fx.journal));
+	assert_true(said("block 8 was changed in lines 0x4, but only 0x2 were told"));
+	/* Nothing of it is in the log. */
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	expect_lines(image, BLOCK, 0, 8, 7);
+	image_free(image);
+	close_aborted();
+}
+
+static void other_logs_take_ranges_for_blocks(void)
+{
+	struct image *image;
+	handle_t *h;
+
+	OPEN(.lanes = 2);
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	write_byte(BLOCK, 900, 1);
+	change_range(h, BLOCK, 0, 1, 8);
+	stop(h);
+	commit(0);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image->block[BLOCK][0], 8);
+	assert_int_equal(image->block[BLOCK][900], 1);
+	image_free(image);
+	close_journal();
+	NVM(.nvm_blocks = true, .nvm_check = true);
+	make_known(BLOCK, 7);
+	tell_range(0, BLOCK, 0, 1, 8);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	close_journal();
+}
+
+/* ---- many records ---- */
+
 static void many_records_fill_many_txninfos(void)
 {
 	struct zj_nvm_chunk c;
@@ -776,23 +1158,42 @@ static void hostile_memory(void)
 #define TXNS		60
 #define BLOCKS		4
 
+/* What is changed is told. */
+static bool told;
+
+static void access_block(handle_t *h, u32 block)
+{
+	if (told)
+		range_access(h, block);
+	else
+		get_access(h, block);
+}
+
+static void change_one(handle_t *h, u32 block, u32 line, u8 val)
+{
+	if (told)
+		change_range(h, block, line * ZJ_NVM_LINE, ZJ_NVM_LINE, val);
+	else
+		fill_line(h, block, line, val);
+}
+
 /* A change of @n: a line of each of the blocks, and now and then all of them. */
 static void change_all(u32 ln, u32 n)
 {
 	handle_t *h = start_more(ln, BLOCKS + 2, 0, 1);
 
 	for (u32 b = 0; b < BLOCKS; b++) {
-		get_access(h, BLOCK + b);
-		fill_line(h, BLOCK + b, 0, n);
-		fill_line(h, BLOCK + b, n % LINES, n);
+		access_block(h, BLOCK + b);
+		change_one(h, BLOCK + b, 0, n);
+		change_one(h, BLOCK + b, n % LINES, n);
 	}
 	if (n % 7 == 3)
 		assert_int_equal(revoke(h, BLOCK + 50), 0);
 	else if (n % 7 == 4)
 		put(h, BLOCK + 50, n);
 	else if (n % 7 != 3) {
-		get_access(h, BLOCK + 50);
-		fill_line(h, BLOCK + 50, n % LINES, n);
+		access_block(h, BLOCK + 50);
+		change_one(h, BLOCK + 50, n % LINES, n);
 	}
 	stop(h);
 }
@@ -865,6 +1266,12 @@ static void power_fails_at_any_store(void)
 	crash_at_every_event(false, 0);
 }
 
+static void power_fails_with_told_lines(void)
+{
+	told = true;
+	crash_at_every_event(false, 0);
+}
+
 static void power_fails_with_small_txninfos(void)
 {
 	crash_at_every_event(false, 256);
@@ -885,6 +1292,20 @@ CORE_TESTS(nvm,
 	CORE_TEST(a_revoked_block_is_logged_whole),
 	CORE_TEST(a_new_block_is_logged_whole),
 	CORE_TEST(lines_over_a_frozen_image),
+	CORE_TEST(lines_of_a_range),
+	CORE_TEST(told_lines_are_logged_without_a_copy),
+	CORE_TEST(what_is_not_told_is_not_logged),
+	CORE_TEST(the_first_image_is_whole_even_if_told),
+	CORE_TEST(members_tell_of_one_image),
+	CORE_TEST(plain_access_makes_it_unknown),
+	CORE_TEST(told_after_a_plain_dirty),
+	CORE_TEST(told_lines_over_a_frozen_image),
+	CORE_TEST(told_parts_of_one_buffer),
+	CORE_TEST(a_new_life_is_whole_even_if_told),
+	CORE_TEST(dirty_without_us_is_whole_even_if_told),
+	CORE_TEST(a_trigger_does_not_tell),
+	CORE_TEST(the_check_finds_what_was_not_told),
+	CORE_TEST(other_logs_take_ranges_for_blocks),
 	CORE_TEST(many_records_fill_many_txninfos),
 	CORE_TEST(txninfo_max_bounds_a_transaction),
 	CORE_TEST(revokes_fill_a_txninfo_too),
@@ -903,5 +1324,6 @@ CORE_TESTS(nvm,
 	CORE_TEST(damage_is_refused),
 	CORE_TEST(hostile_memory),
 	CORE_TEST(power_fails_at_any_store),
+	CORE_TEST(power_fails_with_told_lines),
 	CORE_TEST(power_fails_with_small_txninfos),
 	CORE_TEST(power_fails_with_whole_blocks));
