@@ -45,8 +45,9 @@ static bool as_it_should(const struct zj_part *part, unsigned long flags,
  * lock taken: the open handle keeps the component unfrozen, and thereby the part
  * where it is.
  */
-static bool owned(struct buffer_head *bh, const struct zj_txn *txn,
-		  unsigned long flags, u64 lines)
+static __always_inline bool owned(struct buffer_head *bh,
+				  const struct zj_txn *txn,
+				  unsigned long flags, u64 lines)
 {
 	const struct zj_txn *owner;
 	const struct journal_head *jh;
@@ -234,7 +235,8 @@ static void tell(struct zj_journal *zj, struct zj_part *part, u64 lines)
 		zj_part_no_base(zj, part);
 }
 
-static int write_access(handle_t *handle, struct buffer_head *bh, bool told)
+static __always_inline int write_access(handle_t *handle,
+					struct buffer_head *bh, bool told)
 {
 	struct zj_spare spare = { .told = told };
 	struct journal_head *jh;
@@ -341,7 +343,8 @@ static int pay(handle_t *handle, struct zj_part *part)
 	return 0;
 }
 
-static int dirty_lines(handle_t *handle, struct buffer_head *bh, u64 lines)
+static __always_inline int dirty_lines(handle_t *handle,
+				       struct buffer_head *bh, u64 lines)
 {
 	struct journal_head *jh;
 	struct zj_part *part;
