@@ -64,9 +64,10 @@ void zj_journal_abort(journal_t *journal, int err)
 	first = !(journal->j_flags & JBD2_ABORT);
 	record = err && (first || !journal->j_errno ||
 			 (err == -ESHUTDOWN && journal->j_errno != err));
+	/* Whoever sees the error finds the journal aborted. */
+	WRITE_ONCE(journal->j_flags, journal->j_flags | JBD2_ABORT);
 	if (record)
 		WRITE_ONCE(journal->j_errno, err);
-	WRITE_ONCE(journal->j_flags, journal->j_flags | JBD2_ABORT);
 	write_unlock(&journal->j_state_lock);
 	if (first) {
 		zj_err(zj, "aborted: error %d\n", err);

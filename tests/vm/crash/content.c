@@ -172,7 +172,9 @@ static uint32_t same_bytes(const struct cell *cell, const struct cell *whole)
 
 /*
  * A store through a mapping is not atomic: the page may have been copied in the
- * middle of it, so each byte may be that of another version.
+ * middle of it, so each byte may be that of another version. If the page itself goes
+ * to the disk, not a copy in the log, so it is with write(): nobody keeps pages
+ * stable that are being written.
  */
 static int torn_store(const struct log *log, const struct model *m, uint32_t id,
 		      const struct cell *cell, uint32_t c)
@@ -180,7 +182,7 @@ static int torn_store(const struct log *log, const struct model *m, uint32_t id,
 	uint64_t pos = (uint64_t)c * CELL;
 	struct cell whole = {};
 	uint32_t i, same = 0;
-	int mapped = 0;
+	int may_tear = 0;
 
 	if (zero_allowed(log, m, id, c))
 		same |= same_bytes(cell, &whole);
@@ -193,11 +195,11 @@ static int torn_store(const struct log *log, const struct model *m, uint32_t id,
 
 		if (f->op != F_WRITE || f->id != id || !covers(f, pos))
 			continue;
-		mapped |= f->flags & FACT_MAPPED;
+		may_tear |= f->flags & FACT_MAPPED || mode != MODE_JOURNAL;
 		cells_fill(&whole, pos, CELL, log->worker, id, i);
 		same |= same_bytes(cell, &whole);
 	}
-	return mapped && same == (1U << CELL) - 1;
+	return may_tear && same == (1U << CELL) - 1;
 }
 
 static int cell_allowed(const struct log *log, const struct model *m, uint32_t id,

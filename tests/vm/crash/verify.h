@@ -6,7 +6,7 @@
 #include "facts.h"
 
 /* data=writeback: blocks written since the last fsync may show anything. */
-enum data_mode { MODE_STRICT, MODE_WRITEBACK };
+enum data_mode { MODE_JOURNAL, MODE_ORDERED, MODE_WRITEBACK };
 
 /**
  * struct found - one directory entry of the recovered file system

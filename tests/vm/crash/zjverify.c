@@ -82,7 +82,8 @@ int main(int argc, char **argv)
 	cut = strtoull(argv[4], NULL, 0);
 	if (!cut)
 		cut = UINT64_MAX;
-	mode = strcmp(argv[5], "writeback") ? MODE_STRICT : MODE_WRITEBACK;
+	mode = !strcmp(argv[5], "journal") ? MODE_JOURNAL :
+	       !strcmp(argv[5], "ordered") ? MODE_ORDERED : MODE_WRITEBACK;
 	walk();
 	for (w = 0; w < workers; w++) {
 		struct log log = { 0 };
