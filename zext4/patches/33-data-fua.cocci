@@ -14,7 +14,7 @@
 struct ext4_io_submit {
  ...
  sector_t io_next_block;
-+ unsigned int zj_fua;
++ unsigned int zj_few;
 };
 
 @@
@@ -37,7 +37,7 @@ ext4_io_submit_init(...)
 {
  ...
  io->io_end = NULL;
-+ io->zj_fua = 0;
++ io->zj_few = 0;
 }
 
 @@
