@@ -24,13 +24,9 @@ BLOCK = 15000                   # from here on no file has anything
 
 
 @pytest.fixture(scope="session")
-def nvm_sample(tmp_path_factory):
+def sample(tmp_path_factory):
+    """What crashed copies here."""
     return CrashedNvm(tmp_path_factory.mktemp("nvm"))
-
-
-@pytest.fixture
-def crashed(nvm_sample, tmp_path):
-    return nvm_sample.copy(tmp_path)
 
 
 def nvm(c):

@@ -60,6 +60,20 @@ static void reported_data_is_flushed_once(void)
 	close_journal();
 }
 
+/* Not in stock's format, where a flush goes before every record. */
+static void fua_data_where_it_saves_a_flush(void)
+{
+	OPEN();
+	assert_false(zj_journal_wants_fua(fx.journal));
+	zj_journal_set_data_reported(fx.journal);
+	assert_true(zj_journal_wants_fua(fx.journal));
+	close_journal();
+	OPEN(.jbd2 = true, .lanes = 1);
+	zj_journal_set_data_reported(fx.journal);
+	assert_false(zj_journal_wants_fua(fx.journal));
+	close_journal();
+}
+
 static void unreported_data_is_always_flushed(void)
 {
 	u32 before;
@@ -245,6 +259,7 @@ CORE_TESTS(flush,
 	CORE_TEST(flush_does_not_wait_for_who_gave_up),
 	CORE_TEST(lone_callers_flush_each),
 	CORE_TEST(reported_data_is_flushed_once),
+	CORE_TEST(fua_data_where_it_saves_a_flush),
 	CORE_TEST(unreported_data_is_always_flushed),
 	CORE_TEST(reported_during_a_flush),
 	CORE_TEST(flush_in_flight_is_not_joined),
