@@ -43,7 +43,7 @@ static bool as_it_should(const struct zj_part *part, unsigned long flags,
 /*
  * Is the handle's component the newest owner already, and nothing left to do? No
  * lock taken: the open handle keeps the component unfrozen, and thereby the part
- * where it is.
+ * where it is. Every grace period waits for sched readers too, and they cost less.
  */
 static __always_inline bool owned(struct buffer_head *bh,
 				  const struct zj_txn *txn,
@@ -54,7 +54,7 @@ static __always_inline bool owned(struct buffer_head *bh,
 	const struct zj_part *part;
 	bool ret = false;
 
-	rcu_read_lock();
+	rcu_read_lock_sched();
 	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
 	/* Pairs with zj_part_file(). */
 	part = jh ? smp_load_acquire(&jh->newest) : NULL;
@@ -65,7 +65,7 @@ static __always_inline bool owned(struct buffer_head *bh,
 		       READ_ONCE(owner->comp) == READ_ONCE(txn->comp)) &&
 		      as_it_should(part, flags, lines);
 	}
-	rcu_read_unlock();
+	rcu_read_unlock_sched();
 	return ret;
 }
 

@@ -52,8 +52,8 @@ enum join { JOINED, JOIN_NEED_TXN, JOIN_LOCKED, JOIN_SPACE, JOIN_TOO_BIG,
  * Check and promise in one section: a transaction that is published without the
  * space of its first handle could be frozen with no segment to write it to.
  */
-static enum join join_locked(struct zj_lane *lane, int credits, int rsv,
-			     struct zj_txn **spare)
+static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
+					     int rsv, struct zj_txn **spare)
 {
 	struct zj_journal *zj = lane->journal;
 	struct zj_txn *txn = lane->running;
@@ -125,23 +125,39 @@ static bool join_wait(struct zj_lane *lane, enum join why, int credits, int rsv)
 	}
 }
 
-static struct zj_txn *join(struct zj_lane *lane, int credits, int rsv)
+static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
+					   int rsv, enum join how)
 {
-	struct zj_txn *spare = NULL, *txn;
-	enum join how;
+	struct zj_txn *spare = NULL, *txn = NULL;
 
-	do {
-		spin_lock(&lane->lock);
-		how = join_locked(lane, credits, rsv, &spare);
-		txn = how == JOINED ? lane->running : NULL;
-		spin_unlock(&lane->lock);
+	while (how != JOINED) {
 		if (how == JOIN_NEED_TXN)
 			spare = zj_txn_alloc(lane);
-	} while (how == JOIN_NEED_TXN ||
-		 (how != JOINED && join_wait(lane, how, credits, rsv)));
+		else if (!join_wait(lane, how, credits, rsv))
+			break;
+		spin_lock(&lane->lock);
+		how = join_locked(lane, credits, rsv, &spare);
+		if (how == JOINED)
+			txn = lane->running;
+		spin_unlock(&lane->lock);
+	}
 	if (spare)
 		zj_txn_free_unused(spare);
 	return txn;
+}
+
+static __always_inline struct zj_txn *join(struct zj_lane *lane, int credits,
+					   int rsv)
+{
+	struct zj_txn *none = NULL, *txn;
+	enum join how;
+
+	spin_lock(&lane->lock);
+	how = join_locked(lane, credits, rsv, &none);
+	txn = lane->running;
+	spin_unlock(&lane->lock);
+	return likely(how == JOINED) ? txn :
+				       join_slowly(lane, credits, rsv, how);
 }
 
 static void handle_enter(handle_t *handle, struct zj_txn *txn)
@@ -168,12 +184,16 @@ static handle_t *reserve(struct zj_journal *zj, struct zj_lane *lane, int rsv)
 	return handle;
 }
 
-static bool too_big(struct zj_journal *zj, int credits, int rsv)
+static inline bool too_big(const struct zj_journal *zj, int credits, int rsv)
 {
-	return WARN_ONCE(credits + rsv > zj->max_credits ||
-			 rsv > zj->max_credits / 2,
-			 "zjournal: handle of %d+%d blocks, at most %u fit\n",
-			 credits, rsv, zj->max_credits);
+	return credits + rsv > zj->max_credits || rsv > zj->max_credits / 2;
+}
+
+static noinline int refuse(const struct zj_journal *zj, int credits, int rsv)
+{
+	WARN_ONCE(1, "zjournal: handle of %d+%d blocks, at most %u fit\n",
+		  credits, rsv, zj->max_credits);
+	return -ENOSPC;
 }
 
 /**
@@ -210,8 +230,8 @@ handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
 		handle->h_ref++;
 		return handle;
 	}
-	if (too_big(zj, credits, rsv_blocks))
-		return ERR_PTR(-ENOSPC);
+	if (unlikely(too_big(zj, credits, rsv_blocks)))
+		return ERR_PTR(refuse(zj, credits, rsv_blocks));
 	lane = zj_lane_at(zj, in);
 	txn = join(lane, credits, rsv_blocks);
 	if (!txn)
@@ -247,7 +267,7 @@ static int used_images(const handle_t *handle, const struct zj_journal *zj)
 }
 
 /* Count down; the last one out of a locked transaction freezes it. */
-static void leave(struct zj_journal *zj, const handle_t *handle)
+static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_lane *lane = txn->lane;
@@ -435,7 +455,7 @@ int zj_journal_restart(handle_t *handle, int blocks, int revoke_records,
 	handle_leave(handle);
 	handle->h_transaction = NULL;
 	if (too_big(zj, credits, rsv))
-		return lose_reservation(handle, -ENOSPC);
+		return lose_reservation(handle, refuse(zj, credits, rsv));
 	txn = join(lane, credits, rsv);
 	if (!txn)
 		return lose_reservation(handle, -EROFS);

@@ -176,13 +176,8 @@ bool zext4_unloaded_is_live(struct super_block *sb)
 
 /* ---- journaled data ---- */
 
-/*
- * Access may copy the image of a frozen owner, before that has taken the right to
- * store from whoever has mapped the page: a store that came after the copy would
- * be in no transaction. So it is taken here; the next store faults and is
- * journaled anew. The folio is locked.
- */
-void zext4_before_access(struct folio *folio)
+/* zext4_before_access() of a folio that others use. */
+void zext4_quieten(struct folio *folio)
 {
 	folio_wait_writeback(folio);
 	if (folio_mapped(folio) && folio_mkclean(folio))
@@ -190,45 +185,6 @@ void zext4_before_access(struct folio *folio)
 }
 
 /* ---- handles and in-core inodes ---- */
-
-/* Every handle claims the inode that it is started for, before it changes it. */
-handle_t *zext4_start(struct inode *inode, struct super_block *sb, int blocks,
-		      int rsv_blocks, int revoke_creds, unsigned int type,
-		      unsigned int line)
-{
-	bool nested = journal_current_handle();
-	handle_t *handle;
-
-	handle = zj_journal_start_in(EXT4_SB(sb)->s_journal,
-				     nested ? -1 : zext4_lane(sb, inode),
-				     blocks, rsv_blocks, revoke_creds, GFP_NOFS,
-				     type, line);
-	if (IS_ERR(handle))
-		return handle;
-	if (!nested)
-		zext4_started(handle, inode, sb);
-	else if (inode)
-		zext4_claim(handle, inode);
-	return handle;
-}
-
-/*
- * What an outermost handle claims; a restart renews it.  Journaled quota is
- * changed in core by anyone, on behalf of any inode, before ext4 hears of it:
- * with quota on, all open handles are one component.
- */
-void zext4_started(handle_t *handle, struct inode *inode,
-		   struct super_block *sb)
-{
-	if (inode)
-		zext4_claim_keep(handle, inode);
-#ifdef CONFIG_QUOTA
-	if (sb_any_quota_loaded(sb) && ext4_is_quota_journalled(sb) &&
-	    !is_handle_aborted(handle))
-		zj_journal_claim_keep(handle, &EXT4_SB(sb)->s_zj_quota_claim,
-				      ZJ_KIND_QUOTA);
-#endif
-}
 
 /* Who changes a directory claims it before it touches its blocks. */
 static enum zj_kind inode_kind(const struct inode *inode)
@@ -244,12 +200,16 @@ static bool claimed(const handle_t *handle, struct inode *inode)
 }
 
 /* A transaction has one lane: what it has claimed is in it. */
-static void claim(handle_t *handle, struct inode *inode)
+static noinline void claim_anew(handle_t *handle, struct inode *inode)
 {
-	if (claimed(handle, inode))
-		return;
 	zext4_remember_lane(handle, inode);
 	zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim, inode_kind(inode));
+}
+
+static inline void claim(handle_t *handle, struct inode *inode)
+{
+	if (!claimed(handle, inode))
+		claim_anew(handle, inode);
 }
 
 void zext4_claim(handle_t *handle, struct inode *inode)
@@ -259,13 +219,36 @@ void zext4_claim(handle_t *handle, struct inode *inode)
 	claim(handle, inode);
 }
 
+static inline void claim_keep(handle_t *handle, struct inode *inode)
+{
+	claim(handle, inode);
+	zj_journal_keep_claim(handle, &EXT4_I(inode)->i_zj_claim,
+			      inode_kind(inode));
+}
+
 void zext4_claim_keep(handle_t *handle, struct inode *inode)
 {
 	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
 		return;
-	claim(handle, inode);
-	zj_journal_claim_keep(handle, &EXT4_I(inode)->i_zj_claim,
-			      inode_kind(inode));
+	claim_keep(handle, inode);
+}
+
+/*
+ * What an outermost handle claims; a restart renews it.  Journaled quota is
+ * changed in core by anyone, on behalf of any inode, before ext4 hears of it:
+ * with quota on, all open handles are one component.
+ */
+void zext4_started(handle_t *handle, struct inode *inode,
+		   struct super_block *sb)
+{
+	if (inode)
+		claim_keep(handle, inode);
+#ifdef CONFIG_QUOTA
+	if (sb_any_quota_loaded(sb) && ext4_is_quota_journalled(sb) &&
+	    !is_handle_aborted(handle))
+		zj_journal_claim_keep(handle, &EXT4_SB(sb)->s_zj_quota_claim,
+				      ZJ_KIND_QUOTA);
+#endif
 }
 
 /*

@@ -42,9 +42,6 @@ void zext4_entered(struct inode *dir, struct inode *inode);
 void zext4_looked_up(struct inode *dir, struct inode *inode);
 
 /* Handles and in-core inodes (R10). */
-handle_t *zext4_start(struct inode *inode, struct super_block *sb, int blocks,
-		      int rsv_blocks, int revoke_creds, unsigned int type,
-		      unsigned int line);
 void zext4_started(handle_t *handle, struct inode *inode,
 		   struct super_block *sb);
 void zext4_claim(handle_t *handle, struct inode *inode);
@@ -66,7 +63,7 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 			      const char *data);
 
 /* Journaled data. */
-void zext4_before_access(struct folio *folio);
+void zext4_quieten(struct folio *folio);
 
 /* fsync and file data. */
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end);
@@ -128,6 +125,42 @@ static inline int zext4_lane(struct super_block *sb, struct inode *inode)
 		   !(current->flags & PF_KTHREAD)))
 		return ZEXT4_BY_CPU;
 	return zext4_find_lane(sb, inode);
+}
+
+/**
+ * zext4_before_access() - before write access to a block of a file's folio
+ * @folio: locked
+ *
+ * Access may copy the image of a frozen owner, before that has taken the right to
+ * store from whoever has mapped the page: a store that came after the copy would
+ * be in no transaction. So it is taken here; the next store faults and is
+ * journaled anew.
+ */
+static inline void zext4_before_access(struct folio *folio)
+{
+	if (unlikely(folio_test_writeback(folio) || folio_mapped(folio)))
+		zext4_quieten(folio);
+}
+
+/* Every handle claims the inode that it is started for, before it changes it. */
+static inline handle_t *zext4_start(struct inode *inode, struct super_block *sb,
+				    int blocks, int rsv_blocks, int revoke_creds,
+				    unsigned int type, unsigned int line)
+{
+	bool nested = journal_current_handle();
+	handle_t *handle;
+
+	handle = zj_journal_start_in(EXT4_SB(sb)->s_journal,
+				     nested ? -1 : zext4_lane(sb, inode),
+				     blocks, rsv_blocks, revoke_creds, GFP_NOFS,
+				     type, line);
+	if (IS_ERR(handle))
+		return handle;
+	if (!nested)
+		zext4_started(handle, inode, sb);
+	else if (inode)
+		zext4_claim(handle, inode);
+	return handle;
 }
 
 #endif /* ZEXT4_ADAPT_H */

@@ -185,8 +185,8 @@ struct zj_handle {
 	unsigned int	h_sync:1;	/* stop waits for validity */
 	unsigned int	h_reserved:1;	/* a reservation, not started */
 	unsigned int	h_aborted:1;
-	unsigned int	h_type:8;	/* ext4's, for statistics */
-	unsigned int	h_line_no:16;	/* ext4's, for statistics */
+	u8		h_type;		/* ext4's, for statistics */
+	u16		h_line_no;	/* ext4's, for statistics */
 	unsigned long	h_start_jiffies;
 	unsigned int	h_requested_credits;
 	unsigned int	saved_alloc_context; /* of memalloc_nofs_save() */
@@ -617,15 +617,25 @@ static inline void zj_journal_claim(handle_t *handle, tid_t *claim,
 		zj_journal_hand_over(handle, claim, kind);
 }
 
-/* The same, and a restart of the handle claims again. */
+/* A restart of the handle claims again what it has claimed. */
+static inline void zj_journal_keep_claim(handle_t *handle, tid_t *claim,
+					 enum zj_kind kind)
+{
+	int nr = handle->h_nr_claims;
+
+	if (handle->h_ref > 1 || nr == ZJ_HANDLE_CLAIMS)
+		return;
+	handle->h_claim_kinds[nr] = kind;
+	handle->h_claims[nr] = claim;
+	handle->h_nr_claims = nr + 1;
+}
+
+/* Both. */
 static inline void zj_journal_claim_keep(handle_t *handle, tid_t *claim,
 					 enum zj_kind kind)
 {
 	zj_journal_claim(handle, claim, kind);
-	if (handle->h_ref > 1 || handle->h_nr_claims == ZJ_HANDLE_CLAIMS)
-		return;
-	handle->h_claim_kinds[handle->h_nr_claims] = kind;
-	handle->h_claims[handle->h_nr_claims++] = claim;
+	zj_journal_keep_claim(handle, claim, kind);
 }
 
 /**

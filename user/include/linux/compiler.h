@@ -7,6 +7,7 @@
 #define __printf(a, b)	__attribute__((__format__(printf, a, b)))
 #define __init
 #define __exit
+#define noinline
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
 #define fallthrough	__attribute__((__fallthrough__))

@@ -15,6 +15,8 @@ struct rcu_head {
 
 void rcu_read_lock(void);
 void rcu_read_unlock(void);
+#define rcu_read_lock_sched()	rcu_read_lock()
+#define rcu_read_unlock_sched()	rcu_read_unlock()
 void rcu_barrier(void);
 void kl_kfree_rcu(struct rcu_head *head, void *object);
 
