@@ -5,6 +5,7 @@
  */
 #include <linux/blkdev.h>
 #include <linux/dax.h>
+#include <linux/mm.h>
 #include <linux/pfn_t.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -16,6 +17,25 @@
 struct zj_nvm_host {
 	struct file	*file;		/* claimed */
 	struct dax_device *dax;
+	void		*holder;	/* of @dax: is told when it goes; NULL: somebody
+					 * else is, who uses another partition
+					 */
+};
+
+/* Unbound, or an uncorrectable error has been found. */
+static int notify_failure(struct dax_device *dax, u64 offset, u64 len, int flags)
+{
+	struct zj_nvm_map *map = dax_holder(dax);
+	bool gone = flags & MF_MEM_PRE_REMOVE;
+
+	if (map)
+		map->lost(map, gone);
+	/* Of an error the kernel takes note by itself, too. */
+	return gone ? 0 : -EOPNOTSUPP;
+}
+
+static const struct dax_holder_operations holder_ops = {
+	.notify_failure	= notify_failure,
 };
 
 /* All of it, in one piece; a bad block in it ends the piece. */
@@ -45,7 +65,11 @@ static int open_dax(struct zj_nvm_map *map, struct zj_nvm_host *host)
 	struct block_device *bdev = file_bdev(host->file);
 	u64 offset;
 
-	host->dax = fs_dax_get_by_bdev(bdev, &offset, NULL, NULL);
+	host->dax = fs_dax_get_by_bdev(bdev, &offset, map, &holder_ops);
+	if (host->dax)
+		host->holder = map;
+	else
+		host->dax = fs_dax_get_by_bdev(bdev, &offset, NULL, NULL);
 	if (!host->dax) {
 		pr_err("zjournal: %pg is no memory that can be mapped (DAX)\n", bdev);
 		return -EOPNOTSUPP;
@@ -105,7 +129,34 @@ void zj_nvm_close(struct zj_nvm_map *map)
 	/* User space that has looked at the device sees what we stored. */
 	invalidate_bdev(file_bdev(host->file));
 	if (host->dax)
-		fs_put_dax(host->dax, NULL);
+		fs_put_dax(host->dax, host->holder);
 	bdev_fput(host->file);
 	kfree(host);
+}
+
+/**
+ * zj_nvm_begin() - the memory is about to be loaded from or stored to
+ * @map: the memory, open
+ * @id: for zj_nvm_end()
+ *
+ * Unbinding the driver ends the life of the DAX device, waits for all who are between
+ * these two, and only then takes the mapping away.
+ *
+ * Context: may sleep in between.
+ * Return: 0; -ENODEV if it is gone: no zj_nvm_end() then.
+ */
+int zj_nvm_begin(struct zj_nvm_map *map, int *id)
+{
+	struct zj_nvm_host *host = map->host;
+
+	*id = dax_read_lock();
+	if (likely(dax_alive(host->dax)))
+		return 0;
+	dax_read_unlock(*id);
+	return -ENODEV;
+}
+
+void zj_nvm_end(int id)
+{
+	dax_read_unlock(id);
 }

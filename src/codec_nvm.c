@@ -281,27 +281,36 @@ static bool chunk_sane(const struct zj_log_geometry *geo,
 	       c->prev_stamp <= c->stamp && !c->prev == !c->prev_stamp;
 }
 
-const char *zj_read_txninfo(const struct zj_log_geometry *geo, u32 seed,
-			    const void *area, u32 end,
-			    struct zj_nvm_chunk *chunk)
+const char *zj_txninfo_place(const struct zj_log_geometry *geo, u32 end)
 {
-	const struct zj_txninfo *t;
-	u32 limit = geo->log_first + geo->nr_segs * geo->seg_blocks, lines;
+	u32 first = geo->log_first + sizeof(struct zj_txninfo) / ZJ_NVM_LINE;
+	u32 limit = geo->log_first + geo->nr_segs * geo->seg_blocks;
 
-	if (end < geo->log_first + sizeof(*t) / ZJ_NVM_LINE || end > limit)
-		return "no place in the log";
-	t = area + (u64)end * ZJ_NVM_LINE - sizeof(*t);
+	return end < first || end > limit ? "no place in the log" : NULL;
+}
+
+const char *zj_txninfo_length(const struct zj_log_geometry *geo,
+			      const struct zj_txninfo *t, u32 end, u32 *lines)
+{
 	if (le32_to_cpu(t->magic) != ZJ_TXNINFO_MAGIC ||
 	    le64_to_cpu(t->generation) != geo->generation)
 		return "no TxnInfo of this log";
-	lines = le32_to_cpu(t->info_lines);
-	if (lines < sizeof(*t) / ZJ_NVM_LINE ||
-	    lines > ZJ_TXNINFO_MAX_MAX / ZJ_NVM_LINE ||
-	    lines > end - geo->log_first)
+	*lines = le32_to_cpu(t->info_lines);
+	if (*lines < sizeof(*t) / ZJ_NVM_LINE ||
+	    *lines > ZJ_TXNINFO_MAX_MAX / ZJ_NVM_LINE ||
+	    *lines > end - geo->log_first)
 		return "a TxnInfo of impossible length";
+	return NULL;
+}
+
+const char *zj_check_txninfo(const struct zj_log_geometry *geo, u32 seed,
+			     const void *info, u32 lines, u32 end,
+			     struct zj_nvm_chunk *chunk)
+{
+	const struct zj_txninfo *t = info + lines * ZJ_NVM_LINE - sizeof(*t);
+
 	if (le32_to_cpu(t->csum) !=
-	    txninfo_csum(seed, area + (u64)(end - lines) * ZJ_NVM_LINE,
-			 lines * ZJ_NVM_LINE))
+	    txninfo_csum(seed, info, lines * ZJ_NVM_LINE))
 		return "a TxnInfo with a wrong checksum";
 	decode_txninfo(t, chunk);
 	if ((le32_to_cpu(t->flags) & ~ZJ_TXNINFO_LAST) ||
@@ -314,4 +323,21 @@ const char *zj_read_txninfo(const struct zj_log_geometry *geo, u32 seed,
 	    (u64)lines * ZJ_NVM_LINE - sizeof(*t))
 		return "a TxnInfo with more entries than it can hold";
 	return NULL;
+}
+
+const char *zj_read_txninfo(const struct zj_log_geometry *geo, u32 seed,
+			    const void *area, u32 end,
+			    struct zj_nvm_chunk *chunk)
+{
+	const void *behind = area + (u64)end * ZJ_NVM_LINE;
+	const char *wrong = zj_txninfo_place(geo, end);
+	u32 lines;
+
+	if (!wrong)
+		wrong = zj_txninfo_length(geo, behind - sizeof(struct zj_txninfo),
+					  end, &lines);
+	if (!wrong)
+		wrong = zj_check_txninfo(geo, seed, behind - lines * ZJ_NVM_LINE,
+					 lines, end, chunk);
+	return wrong;
 }

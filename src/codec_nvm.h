@@ -150,9 +150,18 @@ static inline bool zj_nvm_tail_dead(u64 tail, u64 trim_stamp)
 void zj_seal_txninfo(const struct zj_log_geometry *geo, u32 seed,
 		     const struct zj_nvm_chunk *chunk, void *info);
 /*
- * The chunk that ends before line @end of the memory at @area: NULL if good, else
- * a text that names what is wrong.
+ * Reading the chunk that ends before line @end, in three steps, as what is in memory may
+ * have to be copied first: may one be there at all; how many lines has the TxnInfo that
+ * ends with @t; is the TxnInfo of so many lines good, and what does it say. NULL, or a
+ * text that names what is wrong.
  */
+const char *zj_txninfo_place(const struct zj_log_geometry *geo, u32 end);
+const char *zj_txninfo_length(const struct zj_log_geometry *geo,
+			      const struct zj_txninfo *t, u32 end, u32 *lines);
+const char *zj_check_txninfo(const struct zj_log_geometry *geo, u32 seed,
+			     const void *info, u32 lines, u32 end,
+			     struct zj_nvm_chunk *chunk);
+/* All of them, where it lies in the memory at @area. */
 const char *zj_read_txninfo(const struct zj_log_geometry *geo, u32 seed,
 			    const void *area, u32 end,
 			    struct zj_nvm_chunk *chunk);

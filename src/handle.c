@@ -275,7 +275,8 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 
 	spin_lock(&lane->lock);
 	txn->credits -= unused_credits(handle, zj);
-	txn->used += used_images(handle, zj);
+	if (zj->log->full)
+		txn->used += used_images(handle, zj);
 	last = !--txn->updates && txn->locked;
 	wake = !txn->updates && READ_ONCE(zj->barrier);
 	if (last)

@@ -118,10 +118,16 @@ static int recover_nvm(struct zj_journal *zj, u64 blocks)
 		.size = zj->nvm.map.size,
 		.generation = be64_to_cpu(mark->generation),
 	};
+	int id, err;
 
-	return zj_recover_nvm(&load_ops, zj, &area, zj->front.j_blocksize,
-			      zj->front.j_total_len, blocks, false,
-			      &zj->recovered);
+	err = zj_nvm_begin(&zj->nvm.map, &id);
+	if (err)
+		return err;
+	err = zj_recover_nvm(&load_ops, zj, &area, zj->front.j_blocksize,
+			     zj->front.j_total_len, blocks, false,
+			     &zj->recovered);
+	zj_nvm_end(id);
+	return err;
 }
 
 /**

@@ -15,6 +15,7 @@
 #include "zj.h"
 #include <linux/libnvdimm.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 #include <asm/barrier.h>
 
 /* Chen et al.: at half of the space, or every ten minutes. */
@@ -90,17 +91,16 @@ static void need_info(struct zj_lane *lane)
 
 /* ---- the fixed places ---- */
 
-static int nvm_go_live(struct zj_journal *zj)
+/* Block 0 does not name it yet: no order among these. */
+static int new_log(struct zj_journal *zj)
 {
-	struct zj_jbd2_super *sb = zj->front.j_superblock;
 	struct zj_nvm_head head;
+	int id, err;
 	u32 i;
 
-	lockdep_assert_held(&zj->super_lock);
-	/* A first attempt failed, and its block 0 may be on the device. */
-	if (zj_is_nvm_log(sb))
-		return zj_super_write(zj);
-	/* Block 0 does not name it yet: no order among these. */
+	err = zj_nvm_begin(&zj->nvm.map, &id);
+	if (err)
+		return err;
 	zj_new_generation(zj);
 	zj_encode_nvm_head(&zj->geo, &head);
 	memcpy_flushcache(zj->nvm.map.base + ZJ_NVM_HEAD_AT, &head, sizeof(head));
@@ -110,6 +110,22 @@ static int nvm_go_live(struct zj_journal *zj)
 		store_word(word_at(zj, ZJ_NVM_TAILS_AT + i * ZJ_NVM_LINE), 0);
 	}
 	store_word(word_at(zj, ZJ_NVM_TRIM_AT), READ_ONCE(zj->trimmed));
+	zj_nvm_end(id);
+	return 0;
+}
+
+static int nvm_go_live(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	int err;
+
+	lockdep_assert_held(&zj->super_lock);
+	/* A first attempt failed, and its block 0 may be on the device. */
+	if (zj_is_nvm_log(sb))
+		return zj_super_write(zj);
+	err = new_log(zj);
+	if (err)
+		return err;
 	zj_set_nvm_mark(sb, zj->nvm.uuid, zj->geo.generation);
 	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
 	sb->s_start = sb->s_first;
@@ -119,12 +135,16 @@ static int nvm_go_live(struct zj_journal *zj)
 static int nvm_trim(struct zj_journal *zj, const struct zj_component *last)
 {
 	/* The home writes must be durable before S says so. */
-	int err = zj_dev_flush(zj, &zj->lanes[0]);
+	int err = zj_dev_flush(zj, &zj->lanes[0]), id;
 
 	lockdep_assert_held(&zj->ckpt_lock);
 	if (!err)
-		store_word(word_at(zj, ZJ_NVM_TRIM_AT), last->stamp);
-	return err;
+		err = zj_nvm_begin(&zj->nvm.map, &id);
+	if (err)
+		return err;
+	store_word(word_at(zj, ZJ_NVM_TRIM_AT), last->stamp);
+	zj_nvm_end(id);
+	return 0;
 }
 
 /* ---- filling a chunk ---- */
@@ -390,14 +410,17 @@ static int write_member(struct zj_txn *txn)
 
 static int nvm_record(struct zj_run *run, bool fua)
 {
+	int id, gone = zj_nvm_begin(&run->lane->journal->nvm.map, &id);
 	struct zj_txn *txn;
-	int err = 0;
+	int err = gone;
 
 	list_for_each_entry(txn, &run->txns, lane_link) {
 		if (!err)
 			err = write_member(txn);
 		zj_txn_logged(txn);
 	}
+	if (!gone)
+		zj_nvm_end(id);
 	return err;
 }
 
@@ -436,17 +459,48 @@ static int check_pair(struct zj_journal *zj, const struct zj_nvm_super *sb)
 	return 0;
 }
 
+/* Runs while the memory is still there: what is on its way gets there, or fails. */
+static void memory_lost(struct zj_nvm_map *map, bool gone)
+{
+	struct zj_journal *zj = container_of(map, struct zj_journal, nvm.map);
+
+	zj_err(zj, "journal_nvm=%s %s\n", zj->nvm.path, gone ?
+	       "is being removed: unmount, and mount when it is back" :
+	       "has an uncorrectable error: recovery may need what cannot be read");
+	zj_abort(zj, -EIO);
+}
+
+static int read_super(struct zj_journal *zj, struct zj_nvm_super *sb)
+{
+	unsigned long left;
+	int id, err;
+
+	err = zj_nvm_begin(&zj->nvm.map, &id);
+	if (err)
+		return err;
+	left = copy_mc_to_kernel(sb, zj->nvm.map.base + ZJ_NVM_SUPER_AT,
+				 sizeof(*sb));
+	zj_nvm_end(id);
+	if (left)
+		zj_err(zj, "journal_nvm=%s: its super block cannot be read (uncorrectable error)\n",
+		       zj->nvm.path);
+	return left ? -EIO : 0;
+}
+
 static int check_memory(struct zj_journal *zj)
 {
 	struct zj_nvm_super sb;
 	const char *wrong;
+	int err;
 
 	if (zj->nvm.map.size < ZJ_NVM_MIN_SIZE) {
 		zj_err(zj, "journal_nvm=%s: %llu bytes, at least %llu are needed\n",
 		       zj->nvm.path, zj->nvm.map.size, ZJ_NVM_MIN_SIZE);
 		return -EINVAL;
 	}
-	memcpy(&sb, zj->nvm.map.base + ZJ_NVM_SUPER_AT, sizeof(sb));
+	err = read_super(zj, &sb);
+	if (err)
+		return err;
 	wrong = zj_check_nvm_super(&sb, zj->nvm.map.size);
 	if (wrong) {
 		zj_err(zj, "journal_nvm=%s: it %s\n", zj->nvm.path, wrong);
@@ -475,6 +529,7 @@ int zj_nvm_load(struct zj_journal *zj)
 		       zj_nvm_mark_of(zj->front.j_superblock)->uuid);
 		return -EINVAL;
 	}
+	zj->nvm.map.lost = memory_lost;
 	err = zj_nvm_open(zj->nvm.path, &zj->nvm.map);
 	if (!err)
 		err = check_memory(zj);

@@ -181,6 +181,7 @@ void zj_recovery_begin(struct zj_recovery *r, const struct zj_io_ops *ops,
 void zj_recovery_end(struct zj_recovery *r)
 {
 	kvfree(r->buf);
+	kvfree(r->info);
 	kvfree(r->chunks.items);
 	kvfree(r->images.items);
 	kvfree(r->entries.items);

@@ -93,21 +93,29 @@ struct zj_recovery {
 	u64		trim_stamp;	/* S */
 	u32		seed;		/* of the checksums of this generation */
 	u64		whole;		/* zj_rec_image.lines of a whole block; 0 but on NVM */
-	void		*buf;		/* one segment */
+	void		*buf;		/* one segment; NVM: a block, and a record's lines */
+	void		*info;		/* NVM: the TxnInfo of the chunk in question */
 	struct zj_vec	chunks;		/* struct zj_rec_chunk */
 	struct zj_vec	images;		/* struct zj_rec_image */
 	struct zj_vec	entries;	/* u64: dependency stamps and revokes */
 	struct zj_vec	components;	/* struct zj_rec_component, by stamp */
 };
 
+#define ZJ_GO_ON "docs/format.md (\"Damaged logs\") says how to go on"
 #define ZJ_NOTHING_WRITTEN \
-	"; nothing was written: copy the device before you try anything else, docs/format.md (\"Damaged logs\") says how to go on"
+	"; nothing was written: copy the device%s before you try anything else, " ZJ_GO_ON
+
+/* Only half of a file system is on the device if its log is in memory. */
+static inline const char *zj_and_memory(const struct zj_recovery *r)
+{
+	return r->whole ? " and the memory" : "";
+}
 
 /* Report damage that no crash can cause; evaluates to -EUCLEAN. */
 #define zj_corrupt(r, fmt, ...)						\
 ({									\
 	(r)->ops->msg((r)->ctx, 0, "damaged log: " fmt ZJ_NOTHING_WRITTEN, \
-		      ##__VA_ARGS__);					\
+		      ##__VA_ARGS__, zj_and_memory(r));			\
 	-EUCLEAN;							\
 })
 

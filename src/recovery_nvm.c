@@ -7,11 +7,15 @@
  *
  * A tail is stored when all that it shows is durable: what is damaged below it is
  * not the end of the log, but refused.
+ *
+ * Memory may have lines that cannot be read. Loads of these are a machine check, so
+ * everything is fetched by a copy that survives it.
  */
 #include <linux/bitops.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 #include <asm/byteorder.h>
 #include "codec_nvm.h"
 #include "recovery_int.h"
@@ -36,14 +40,67 @@ struct zj_nvm_scan {
 	zj_corrupt((s)->r, "lane %u, chunk before line %u: " fmt,	\
 		   (s)->lane, (s)->end, ##__VA_ARGS__)
 
-static void *line_at(const struct zj_nvm_scan *s, u32 line)
+/* ---- loads ---- */
+
+static int fetch(struct zj_recovery *r, const struct zj_nvm_area *area, u64 at,
+		 void *to, u32 bytes)
 {
-	return (void *)s->area->base + (u64)line * ZJ_NVM_LINE;
+	unsigned long left = copy_mc_to_kernel(to, area->base + at, bytes);
+
+	if (!left)
+		return 0;
+	r->ops->msg(r->ctx, 0,
+		    "the memory cannot be read at byte %llu; the log is kept: copy the device and what can be read of the memory, " ZJ_GO_ON,
+		    at + bytes - left);
+	return -EIO;
 }
 
-static void *info_of(const struct zj_nvm_scan *s)
+static int fetch_word(struct zj_recovery *r, const struct zj_nvm_area *area,
+		      u64 at, u64 *value)
 {
-	return line_at(s, s->chunk.start + s->chunk.data_lines);
+	__le64 word;
+	int err = fetch(r, area, at, &word, sizeof(word));
+
+	*value = err ? 0 : le64_to_cpu(word);
+	return err;
+}
+
+static int fetch_lines(struct zj_recovery *r, const struct zj_nvm_area *area,
+		       u32 line, u32 nr, void *to)
+{
+	return fetch(r, area, (u64)line * ZJ_NVM_LINE, to, nr * ZJ_NVM_LINE);
+}
+
+/* The lines of a record, so many of @unit bytes; behind the block in the buffer. */
+static int fetch_record(struct zj_recovery *r, const struct zj_nvm_area *area,
+			u32 line, u64 lines, u32 unit, void **data)
+{
+	*data = r->buf + r->geo.block_size;
+	return fetch_lines(r, area, line,
+			   hweight64(lines) * (unit / ZJ_NVM_LINE), *data);
+}
+
+/* The TxnInfo before line s->end, decoded and with its entries. */
+static int fetch_info(struct zj_nvm_scan *s)
+{
+	const u32 tail = sizeof(struct zj_txninfo) / ZJ_NVM_LINE;
+	struct zj_recovery *r = s->r;
+	struct zj_txninfo t;
+	const char *wrong;
+	u32 lines = 0;
+	int err = 0;
+
+	wrong = zj_txninfo_place(&r->geo, s->end);
+	if (!wrong)
+		err = fetch_lines(r, s->area, s->end - tail, tail, &t);
+	if (!wrong && !err)
+		wrong = zj_txninfo_length(&r->geo, &t, s->end, &lines);
+	if (!wrong && !err)
+		err = fetch_lines(r, s->area, s->end - lines, lines, r->info);
+	if (!wrong && !err)
+		wrong = zj_check_txninfo(&r->geo, r->seed, r->info, lines,
+					 s->end, &s->chunk);
+	return wrong ? corrupt_at(s, "there is %s", wrong) : err;
 }
 
 /* ---- checks ---- */
@@ -69,11 +126,12 @@ static int check_order(struct zj_nvm_scan *s)
 static int check_records(struct zj_nvm_scan *s)
 {
 	const struct zj_nvm_chunk *c = &s->chunk;
-	const struct zj_nvm_record *rec = zj_nvm_records(info_of(s), c->nr_deps,
+	const struct zj_nvm_record *rec = zj_nvm_records(s->r->info, c->nr_deps,
 							 c->nr_revokes);
-	u32 unit = zj_nvm_unit(s->r->geo.block_size), i;
-	const void *data = line_at(s, c->start);
+	u32 unit = zj_nvm_unit(s->r->geo.block_size), at = c->start, i;
 	u64 hash = s->r->seed, left = c->data_lines, lines, size;
+	void *data;
+	int err;
 
 	for (i = 0; i < c->count; i++, rec++) {
 		lines = le64_to_cpu(rec->lines);
@@ -85,8 +143,11 @@ static int check_records(struct zj_nvm_scan *s)
 		if (!lines || (lines & ~s->r->whole) || size > left)
 			return corrupt_at(s, "record of block %llu with impossible lines %#llx",
 					  le64_to_cpu(rec->block), lines);
+		err = fetch_record(s->r, s->area, at, lines, unit, &data);
+		if (err)
+			return err;
 		hash = zj_nvm_hash_record(hash, data, lines, unit);
-		data += size * ZJ_NVM_LINE;
+		at += size;
 		left -= size;
 	}
 	if (left || hash != c->data_hash)
@@ -97,8 +158,8 @@ static int check_records(struct zj_nvm_scan *s)
 static int check_entries(struct zj_nvm_scan *s)
 {
 	const struct zj_nvm_chunk *c = &s->chunk;
-	const __le64 *dep = info_of(s);
-	const __le64 *revoke = zj_nvm_revokes(info_of(s), c->nr_deps);
+	const __le64 *dep = s->r->info;
+	const __le64 *revoke = zj_nvm_revokes(s->r->info, c->nr_deps);
 	u32 i;
 
 	for (i = 0; i < c->nr_deps; i++)
@@ -117,7 +178,7 @@ static int check_entries(struct zj_nvm_scan *s)
 
 static int keep_entries(struct zj_nvm_scan *s)
 {
-	const __le64 *from = info_of(s);
+	const __le64 *from = s->r->info;
 	u32 i;
 
 	/* Dependencies and revokes lie side by side. */
@@ -134,7 +195,7 @@ static int keep_entries(struct zj_nvm_scan *s)
 static int keep_records(struct zj_nvm_scan *s)
 {
 	const struct zj_nvm_chunk *c = &s->chunk;
-	const struct zj_nvm_record *rec = zj_nvm_records(info_of(s), c->nr_deps,
+	const struct zj_nvm_record *rec = zj_nvm_records(s->r->info, c->nr_deps,
 							 c->nr_revokes);
 	u32 unit = zj_nvm_unit(s->r->geo.block_size), at = c->start, i;
 
@@ -188,13 +249,8 @@ static int keep_chunk(struct zj_nvm_scan *s)
 static int scan_chunk(struct zj_nvm_scan *s)
 {
 	struct zj_nvm_chunk *c = &s->chunk;
-	const char *wrong = zj_read_txninfo(&s->r->geo, s->r->seed,
-					    s->area->base, s->end, c);
-	int err;
+	int err = check_order(s);
 
-	if (wrong)
-		return corrupt_at(s, "there is %s", wrong);
-	err = check_order(s);
 	if (err)
 		return err;
 	if (c->last)
@@ -213,24 +269,26 @@ static int scan_chunk(struct zj_nvm_scan *s)
 	s->stamp = c->prev_stamp;
 	s->end = c->prev;
 	cond_resched();
-	return 1;
+	err = fetch_info(s);
+	return err ?: 1;
 }
 
-static int scan_lane(struct zj_nvm_scan *s, u64 tail)
+static int scan_lane(struct zj_nvm_scan *s)
 {
-	struct zj_nvm_chunk *c = &s->chunk;
-	const char *wrong;
+	u64 tail;
 	int more;
 
-	if (zj_nvm_tail_dead(tail, s->r->trim_stamp))
-		return 0;
+	more = fetch_word(s->r, s->area,
+			  ZJ_NVM_TAILS_AT + s->lane * ZJ_NVM_LINE, &tail);
+	if (more || zj_nvm_tail_dead(tail, s->r->trim_stamp))
+		return more;
 	s->end = (u32)tail;
 	s->inside = false;
+	more = fetch_info(s);
+	if (more)
+		return more;
 	/* The tail has half of the stamp; the chunk's own one must agree. */
-	wrong = zj_read_txninfo(&s->r->geo, s->r->seed, s->area->base, s->end, c);
-	if (wrong)
-		return corrupt_at(s, "there is %s", wrong);
-	s->stamp = c->stamp;
+	s->stamp = s->chunk.stamp;
 	if (zj_nvm_tail(s->end, s->stamp) != tail ||
 	    s->stamp <= s->r->trim_stamp)
 		return corrupt_at(s, "stamp %llu is not that of the lane's tail",
@@ -247,17 +305,21 @@ static int scan_all(struct zj_recovery *r, const struct zj_nvm_area *area)
 	int err = 0;
 
 	for (s.lane = 0; s.lane < r->geo.nr_lanes && !err; s.lane++)
-		err = scan_lane(&s, le64_to_cpup(area->base + ZJ_NVM_TAILS_AT +
-						 s.lane * ZJ_NVM_LINE));
+		err = scan_lane(&s);
 	return err;
 }
 
 static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
 		    u32 block_size)
 {
-	const char *wrong = zj_decode_nvm_head(area->base + ZJ_NVM_HEAD_AT,
-					       area->size, &r->geo);
+	struct zj_nvm_head head;
+	const char *wrong;
+	int err = fetch(r, area, ZJ_NVM_HEAD_AT, &head, sizeof(head));
 
+	r->whole = zj_nvm_all(block_size);
+	if (err)
+		return err;
+	wrong = zj_decode_nvm_head(&head, area->size, &r->geo);
 	if (wrong)
 		return zj_corrupt(r, "its head in memory: %s", wrong);
 	if (r->geo.generation != area->generation)
@@ -266,12 +328,12 @@ static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
 	if (r->geo.block_size != block_size)
 		return zj_corrupt(r, "its block size is %u, the file system's %u",
 				  r->geo.block_size, block_size);
-	r->whole = zj_nvm_all(block_size);
 	r->seed = zj_seed(r->geo.uuid, r->geo.generation);
-	r->trim_stamp = le64_to_cpup(area->base + ZJ_NVM_TRIM_AT);
+	err = fetch_word(r, area, ZJ_NVM_TRIM_AT, &r->trim_stamp);
 	r->stats->trim_stamp = r->trim_stamp;
-	r->buf = kvmalloc(block_size, GFP_KERNEL);
-	return r->buf ? 0 : zj_no_memory(r);
+	r->buf = kvmalloc(2 * block_size, GFP_KERNEL);
+	r->info = kvmalloc(ZJ_TXNINFO_MAX_MAX, GFP_KERNEL);
+	return !r->buf || !r->info ? zj_no_memory(r) : err;
 }
 
 /* ---- writing ---- */
@@ -291,6 +353,7 @@ static int write_block(struct zj_recovery *r, const struct zj_nvm_area *area,
 	const struct zj_rec_image *image = r->images.items;
 	u32 unit = zj_nvm_unit(r->geo.block_size), i = first;
 	u64 block = image[first].block;
+	void *data;
 	int err;
 
 	if (image[first].lines != r->whole) {
@@ -298,10 +361,13 @@ static int write_block(struct zj_recovery *r, const struct zj_nvm_area *area,
 		if (err)
 			return read_failed(r, err, block);
 	}
-	for (; i < r->images.nr && image[i].block == block; i++)
-		zj_nvm_apply(r->buf, area->base +
-				     (u64)image[i].log_block * ZJ_NVM_LINE,
-			     image[i].lines, unit);
+	for (; i < r->images.nr && image[i].block == block; i++) {
+		err = fetch_record(r, area, image[i].log_block, image[i].lines,
+				   unit, &data);
+		if (err)
+			return err;
+		zj_nvm_apply(r->buf, data, image[i].lines, unit);
+	}
 	*nr = i - first;
 	err = r->ops->write_home(r->ctx, block, r->buf);
 	return err ? zj_write_failed(r, err, "a block home", block) : 0;

@@ -16,8 +16,7 @@ static struct zj_jbd2_super *super_of(struct zj_journal *zj)
 static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 {
 	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
-	u32 unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES |
-				 ZJ_JBD2_INCOMPAT_NVM);
+	u32 unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
 	const char *wrong = zj_check_jbd2_super(sb, zj->front.j_blocksize,
 						zj->front.j_total_len, false);
 
@@ -26,6 +25,9 @@ static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 		       wrong);
 		return -EINVAL;
 	}
+	/* It says where lanes are, and nothing without them. */
+	if (incompat & ZJ_JBD2_INCOMPAT_LANES)
+		unknown &= ~ZJ_JBD2_INCOMPAT_NVM;
 	if (unknown || sb->s_feature_ro_compat) {
 		zj_err(zj, "journal has unknown features %#x/%#x; a newer zjournal may know them\n",
 		       unknown, be32_to_cpu(sb->s_feature_ro_compat));

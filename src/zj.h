@@ -180,7 +180,9 @@ struct zj_txn {
 	u64		last_dep;	/* a hint, racy: stamp depended on last */
 	int		updates;	/* lane->lock; open handles */
 	int		credits;	/* lane->lock; images promised or used */
-	int		used;		/* lane->lock; images of handles that are closed */
+	int		used;		/* lane->lock; images of handles that are closed,
+					 * if zj_log_ops.full asks for them
+					 */
 	bool		locked;		/* lane->lock and comp_lock to set */
 	bool		freezing;	/* lane->lock; within try_freeze only */
 	bool		full;		/* lane->lock; closed as the log has it full */

@@ -15,6 +15,11 @@ struct zj_nvm_map {
 	void	*base;	/* NULL: not mapped */
 	u64	size;	/* bytes */
 	void	*host;	/* of whoever has mapped it */
+	/*
+	 * Set by who opens it: the memory is about to go (@gone), or has lines that
+	 * cannot be read any more. May sleep; zj_nvm_begin() goes on to succeed meanwhile.
+	 */
+	void	(*lost)(struct zj_nvm_map *map, bool gone);
 };
 
 /*
@@ -23,5 +28,12 @@ struct zj_nvm_map {
  */
 int zj_nvm_open(const char *path, struct zj_nvm_map *map);
 void zj_nvm_close(struct zj_nvm_map *map);
+
+/*
+ * The memory is touched between these two only: its driver may be unbound, and waits for
+ * the end. 0 with @id filled in, for zj_nvm_end(); or -ENODEV: it is gone for good.
+ */
+int zj_nvm_begin(struct zj_nvm_map *map, int *id);
+void zj_nvm_end(int id);
 
 #endif /* ZJOURNAL_NVM_DEV_H */

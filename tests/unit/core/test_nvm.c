@@ -4,6 +4,7 @@
  * it. A block of the simulator has 16 lines.
  */
 #include <klayer/nvm.h>
+#include <linux/uaccess.h>
 #include "fixture.h"
 
 #define NVM(...)	OPEN(.nvm = 1 << 20, ##__VA_ARGS__)
@@ -1090,12 +1091,49 @@ static void damage_is_refused(void)
 		*spot ^= 4;
 		pmem_look(fx.pmem);
 		refused(spots[i].why);
+		assert_true(said("copy the device and the memory before"));
 		*spot ^= 4;
 		pmem_look(fx.pmem);
 		assert_int_equal(mount_journal(), 0);
 		assert_int_equal(home_val(BLOCK), 7);
 		close_journal();
 	}
+	image_free(image);
+}
+
+/* A load of any of it would be a machine check: all are fetched by a copy that fails. */
+static void lines_that_cannot_be_read_are_refused(void)
+{
+	struct image *image = crashed();
+	u32 end, spots[] = { ZJ_NVM_SUPER_AT, ZJ_NVM_HEAD_AT, ZJ_NVM_TRIM_AT, ZJ_NVM_TAILS_AT,
+			     ZJ_NVM_TAILS_AT + ZJ_NVM_LINE, 0, 0, 0 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(spots); i++) {
+		make_disk_of(&pair, image);
+		end = (u32)tail(0);
+		spots[5] = (end - LINES - 3) * ZJ_NVM_LINE + 3;	/* the record */
+		spots[6] = (end - 3) * ZJ_NVM_LINE;		/* its place */
+		spots[7] = end * ZJ_NVM_LINE - 1;		/* the magic number */
+		kl_poison = fx.pmem->mem + spots[i];
+		refused("cannot be read");
+		kl_poison = NULL;
+		assert_int_equal(mount_journal(), 0);
+		assert_int_equal(home_val(BLOCK), 7);
+		close_journal();
+	}
+	image_free(image);
+}
+
+static void lines_that_nobody_needs_may_be_lost(void)
+{
+	struct image *image = crashed();
+
+	make_disk_of(&pair, image);
+	kl_poison = fx.pmem->mem + fx.pmem->size - 1;
+	assert_int_equal(mount_journal(), 0);
+	kl_poison = NULL;
+	assert_int_equal(home_val(BLOCK), 7);
+	close_journal();
 	image_free(image);
 }
 
@@ -1151,6 +1189,76 @@ static void hostile_memory(void)
 	free(memory);
 	image_free(image);
 	close_journal();
+}
+
+/* ---- the memory goes ---- */
+
+static bool memory_is(const u8 *before)
+{
+	return !memcmp(before, fx.pmem->mem, fx.pmem->size);
+}
+
+/* Unbound: nothing is stored from then on, nothing waits, what was valid is there. */
+static void unbound_while_mounted(void)
+{
+	struct image *image;
+	u8 *before;
+
+	NVM();
+	change(0, BLOCK, 7);
+	commit(0);
+	before = malloc(fx.pmem->size);
+	memcpy(before, fx.pmem->mem, fx.pmem->size);
+	fx.messages[0] = 0;
+	fx.zj->nvm.map.lost(&fx.zj->nvm.map, true);
+	kl_nvm.gone = true;
+	assert_true(said("is being removed"));
+	assert_true(is_journal_aborted(fx.journal));
+	settle();
+	assert_int_equal(unmount_journal(), -EIO);
+	assert_true(memory_is(before));
+	kl_nvm.gone = false;
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 7);
+	image_free(image);
+	free(before);
+	discard_disk();
+}
+
+/* Without a notice, as another partition's user has it: the next commit finds out. */
+static void a_commit_finds_the_memory_gone(void)
+{
+	struct image *image;
+	u8 *before;
+
+	NVM();
+	change(0, BLOCK, 7);
+	commit(0);
+	change(0, BLOCK, 8);
+	before = malloc(fx.pmem->size);
+	memcpy(before, fx.pmem->mem, fx.pmem->size);
+	kl_nvm.gone = true;
+	assert_int_equal(zj_journal_force_commit(fx.journal), -EIO);
+	assert_true(memory_is(before));
+	kl_nvm.gone = false;
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 7);
+	image_free(image);
+	free(before);
+	close_aborted();
+}
+
+static void an_error_in_the_memory_aborts(void)
+{
+	NVM();
+	change(0, BLOCK, 7);
+	commit(0);
+	fx.messages[0] = 0;
+	fx.zj->nvm.map.lost(&fx.zj->nvm.map, false);
+	assert_true(said("uncorrectable"));
+	close_aborted();
 }
 
 /* ---- the power fails at any store ---- */
@@ -1322,7 +1430,12 @@ CORE_TESTS(nvm,
 	CORE_TEST(a_live_log_needs_its_memory),
 	CORE_TEST(a_clean_journal_is_stocks_again),
 	CORE_TEST(damage_is_refused),
+	CORE_TEST(lines_that_cannot_be_read_are_refused),
+	CORE_TEST(lines_that_nobody_needs_may_be_lost),
 	CORE_TEST(hostile_memory),
+	CORE_TEST(unbound_while_mounted),
+	CORE_TEST(a_commit_finds_the_memory_gone),
+	CORE_TEST(an_error_in_the_memory_aborts),
 	CORE_TEST(power_fails_at_any_store),
 	CORE_TEST(power_fails_with_told_lines),
 	CORE_TEST(power_fails_with_small_txninfos),

@@ -44,6 +44,8 @@ static void bad_super_blocks_are_refused_and_nothing_is_written(void)
 	REFUSED(s_blocksize, 0, "another block size");
 	REFUSED(s_feature_incompat, 0x80000000, "unknown features");
 	REFUSED(s_feature_incompat, 0x100, "unknown features");
+	/* Memory that has no lanes. */
+	REFUSED(s_feature_incompat, ZJ_JBD2_INCOMPAT_NVM, "unknown features 0x20000000");
 	REFUSED(s_feature_ro_compat, 1, "unknown features");
 	REFUSED(s_maxlen, 1025, "longer than its inode");
 	REFUSED(s_first, 0, "bad first block");

@@ -11,6 +11,7 @@
 struct kl_nvm {
 	void	*base;
 	u64	size;
+	bool	gone;	/* no longer */
 };
 
 extern struct kl_nvm kl_nvm;
