@@ -600,8 +600,8 @@ static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
  * Only lines that differ from that are logged then. So recovery must have it: as
  * an image in the log, that the new owner depends on, or as what is home. What is
  * in memory alone is not home by that: ext4 makes up bitmaps and parts of the
- * inode table that it has never written. So the first image of a buffer in memory
- * is logged as a whole. So is one now and then that would keep S back.
+ * inode table that it has never written. So the first image of a buffer that was not
+ * read is logged as a whole. So is one now and then that would keep S back.
  *
  * Context: jh->lock held; the newest owner, if any, is frozen.
  */
@@ -613,7 +613,7 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 	if (!zj->fine || changes_unseen(jh->bh) || holds_back(zj, jh))
 		return false;
 	if (buffer_jh_known(jh->bh))
-		return true;
+		return buffer_uptodate(jh->bh);
 	return owner && zj_part_test(owner, ZJ_PART_MODIFIED) &&
 	       !zj_part_test(owner, ZJ_PART_FORGET);
 }
@@ -660,6 +660,20 @@ void zj_part_no_base(struct zj_journal *zj, struct zj_part *part)
 	part->base = NULL;
 	zj_part_clear(part, BIT(ZJ_PART_TOLD));
 }
+
+/**
+ * zj_journal_buffer_read() - a buffer's contents come from the device
+ * @bh: read without an error, locked since, and not up to date yet
+ *
+ * So recovery finds them there too, and a log of lines needs no whole image first.
+ *
+ * Context: any; the end of the I/O.
+ */
+void zj_journal_buffer_read(struct buffer_head *bh)
+{
+	set_buffer_jh_known(bh);
+}
+EXPORT_SYMBOL_GPL(zj_journal_buffer_read);
 
 /* Whoever has the buffer anew has looked at the owner's image, logged or not. */
 static void note_known(struct zj_journal *zj, struct zj_part *part)

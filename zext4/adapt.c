@@ -286,6 +286,16 @@ void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc)
 		  inode->i_ino);
 }
 
+/* ---- reads ---- */
+
+/* In place of end_buffer_read_sync(). */
+void zext4_end_read(struct buffer_head *bh, int uptodate)
+{
+	if (uptodate)
+		zj_journal_buffer_read(bh);
+	end_buffer_read_sync(bh, uptodate);
+}
+
 /* ---- ranges of inode table blocks ---- */
 
 /*

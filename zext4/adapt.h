@@ -56,6 +56,9 @@ int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 		      struct ext4_iloc *iloc, bool others);
 
+/* Metadata comes from the device. */
+void zext4_end_read(struct buffer_head *bh, int uptodate);
+
 /* Reads that a handle relies on (R9). */
 void zext4_feature_set(handle_t *handle, struct super_block *sb);
 void zext4_feature_relied_on(handle_t *handle, struct super_block *sb);

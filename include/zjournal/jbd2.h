@@ -356,6 +356,8 @@ int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh);
 int zj_journal_get_range_access(handle_t *handle, struct buffer_head *bh);
 int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
 			   u32 offset, u32 len);
+/* It was read from the device: contents that recovery has. */
+void zj_journal_buffer_read(struct buffer_head *bh);
 void zj_journal_set_triggers(struct buffer_head *bh,
 			     struct jbd2_buffer_trigger_type *type);
 int zj_journal_forget(handle_t *handle, struct buffer_head *bh);

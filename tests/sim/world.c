@@ -420,6 +420,7 @@ static journal_t *init_journal(void)
 				   w->p.info_max);
 	if (w->p.nvm && w->p.seed % 2)
 		zj_journal_set_nvm_check(journal, true);
+	kl_buffer_read = w->p.seed % 3 ? zj_journal_buffer_read : NULL;
 	return journal;
 }
 

@@ -273,6 +273,26 @@ static void a_new_block_is_logged_whole(void)
 	close_journal();
 }
 
+/* What was read is home: no whole image of it. */
+static void a_buffer_that_was_read_is_known(void)
+{
+	struct image *image;
+
+	NVM();
+	kl_buffer_read = zj_journal_buffer_read;
+	brelse(__bread(&fx.disk->bdev, BLOCK, DISK_BLOCK));
+	kl_buffer_read = NULL;
+	change_line(0, BLOCK, 3, 8);
+	assert_int_equal(logged(0, BLOCK), 1 << 3);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	expect_lines(image, BLOCK, 3, 8, home_val(BLOCK));
+	image_free(image);
+	/* Nothing of it counts in a new life. */
+	new_life(BLOCK, true);
+	close_journal();
+}
+
 /* The second owner's lines lie over the first one's image, frozen, not logged. */
 static void lines_over_a_frozen_image(void)
 {
@@ -1399,6 +1419,7 @@ CORE_TESTS(nvm,
 	CORE_TEST(dirty_without_us_is_logged_whole),
 	CORE_TEST(a_revoked_block_is_logged_whole),
 	CORE_TEST(a_new_block_is_logged_whole),
+	CORE_TEST(a_buffer_that_was_read_is_known),
 	CORE_TEST(lines_over_a_frozen_image),
 	CORE_TEST(lines_of_a_range),
 	CORE_TEST(told_lines_are_logged_without_a_copy),

@@ -47,6 +47,8 @@ void lock_buffer(struct buffer_head *bh)
 		wait_event(bh->wait, !buffer_locked(bh));
 }
 
+void (*kl_buffer_read)(struct buffer_head *bh);
+
 static void end_buffer(struct bio *bio)
 {
 	struct buffer_head *bh = bio->bi_private;
@@ -59,6 +61,8 @@ static void end_buffer(struct bio *bio)
 					   __ATOMIC_RELAXED);
 		clear_buffer_uptodate(bh);
 	} else if (!bio->bi_status) {
+		if (kl_buffer_read && !(bio->bi_opf & REQ_OP_WRITE))
+			kl_buffer_read(bh);
 		set_buffer_uptodate(bh);
 	}
 	bio_put(bio);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Tell the journal which buffers hold what the device has: a log of lines then logs
+// no whole image of them first. What ext4 makes up in memory is not told.
+//
+// expect: ialloc.c: ext4_end_bitmap_read=1
+// expect: super.c: __ext4_read_bh=1
+
+@@
+expression bh, end_io;
+@@
+__ext4_read_bh(...)
+{
+<...
+- bh->b_end_io = end_io ? end_io : end_buffer_read_sync;
++ bh->b_end_io = end_io ? end_io : zext4_end_read;
+...>
+}
+
+@@
+identifier bh, uptodate;
+@@
+ext4_end_bitmap_read(struct buffer_head *bh, int uptodate)
+{
+ if (uptodate) {
++	zj_journal_buffer_read(bh);
+	set_buffer_uptodate(bh);
+	...
+ }
+ ...
+}
