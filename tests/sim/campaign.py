@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Many runs of zjsim with mixed options; adds up in build/results/sim.json.
 
-python3 tests/sim/campaign.py [--seconds T] [--states N] [--jbd2]
+python3 tests/sim/campaign.py [--seconds T] [--states N] [--jbd2 | --nvm]
 
 Runs for T seconds (60), or until N crash states have been checked in all, the file's
 included.  The file counts for one state of src/: another one begins it anew.  Exits
@@ -11,6 +11,9 @@ included.  The file counts for one state of src/: another one begins it anew.  E
 with a log to recover is also given to stock's own jbd2 (build/zjyard-stock, which needs
 the linux-source package) and only these count for --states: it must come to the same
 blocks.
+
+--nvm: the log in memory, whose lines a crash leaves as the memory model allows; in
+build/results/sim-nvm.json.
 """
 import argparse
 import hashlib
@@ -24,6 +27,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = TOP / "build/results/sim.json"
 RESULTS_JBD2 = TOP / "build/results/sim-jbd2.json"
+RESULTS_NVM = TOP / "build/results/sim-nvm.json"
 # A copy, lest a build in the meantime changes what is counted.
 ZJSIM = TOP / "build/tests/sim/zjsim-campaign"
 STOCK = TOP / "build/tests/sim/zjyard-stock-campaign"
@@ -65,6 +69,23 @@ KINDS_JBD2 = [
     ["--slow", "2", "--off", "0"],
     ["--cache", "1", "--fua", "1", "--epochs", "4"],
     ["--cache", "0"],
+]
+# Of lines, once of whole blocks.
+KINDS_NVM = [
+    [],
+    SMALL,
+    ["--off", "0", "--grain", "1"],
+    ["--cpus", "2", "--blocks", "1", "--states", "8", "--epochs", "3"],
+    ["--cpus", "4", "--blocks", "8", "--journal", "230"],
+    ["--cpus", "8", "--journal", "2560", "--tasks", "16"],
+    ["--txninfo", "256"],
+    ["--focus", "1", "--off", "0"],
+    ["--focus", "2", "--off", "0", "--handles", "60"],
+    ["--focus", "5", "--off", "0"],
+    ["--slow", "2", "--off", "0"],
+    ["--cpus", "1", "--lanes", "1"],
+    ["--pipeline", "1", "--versions", "1"],
+    ["--nvm", "2", "--off", "0"],
 ]
 CHUNK = 20      # seconds of one kind
 
@@ -121,7 +142,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int)
     parser.add_argument("--states", type=int)
-    parser.add_argument("--jbd2", action="store_true")
+    log = parser.add_mutually_exclusive_group()
+    log.add_argument("--jbd2", action="store_true")
+    log.add_argument("--nvm", action="store_true")
     args = parser.parse_args()
     results, kinds, more, wanted = RESULTS, KINDS, [], "crash_states"
     end = time.monotonic() + (args.seconds or 60 if not args.states else 1e9)
@@ -130,12 +153,16 @@ def main():
     if args.jbd2:
         subprocess.run(["make", "-s", "-C", TOP / "tests/yardstick", TOP / "build/zjyard-stock"], check=True)
         shutil.copy(TOP / "build/zjyard-stock", STOCK)
-        results, kinds, wanted = RESULTS_JBD2, KINDS_JBD2, "stranger_recoveries"
-        more = ["--jbd2", "--stranger", STOCK]
+        results, wanted = RESULTS_JBD2, "stranger_recoveries"
+        more = ["--jbd2", "--stranger", str(STOCK)]
+        kinds = [kind + more for kind in KINDS_JBD2]
+    if args.nvm:
+        results, more = RESULTS_NVM, ["--nvm", "1"]
+        kinds = [kind if "--nvm" in kind else more + kind for kind in KINDS_NVM]
     total = load(results, wanted)
     # The rate that the issue asks for: small runs, of one core.
     first = json.loads(zjsim("--seed", 1, "--seconds", 5, *SMALL, *more).stdout)
-    total["per_second"] = round(first[wanted] / first["seconds"]) if more else first["per_second"]
+    total["per_second"] = round(first[wanted] / first["seconds"]) if args.jbd2 else first["per_second"]
     good = True
     while good and time.monotonic() < end and \
             total[wanted] < (args.states or 1e18):
@@ -143,8 +170,7 @@ def main():
         left = min(CHUNK, max(1, int(end - time.monotonic())))
         if args.seconds or not args.states:
             left = min(left, max(1, (args.seconds or 60) // len(kinds)))
-        good = add(total, kinds[chunk % len(kinds)] + [str(m) for m in more],
-                   int(time.time()) * 1000, left, wanted)
+        good = add(total, kinds[chunk % len(kinds)], int(time.time()) * 1000, left, wanted)
         save(total, results)
     print(json.dumps({key: value for key, value in total.items() if key != "seeds"}))
     return not good
