@@ -157,24 +157,36 @@ class VolatileDisk:
             if os.path.exists(path):
                 os.unlink(path)
 
+    def snapshot(self, path, seed, keep=0.5):
+        """What a power cut now would leave, as a file at path; the disk goes on."""
+        with self.lock:
+            sparse_copy(self.image, path)
+            with open(path, "r+b", buffering=0) as image:
+                return self._lose(image.fileno(), seed, keep)
+
+    def _lose(self, fd, seed, keep):
+        """Put what survives of the pending writes on the file; the lock is held."""
+        rng = random.Random(seed)
+        seen = lost = 0
+        for offset, data, fua in self.pending:
+            super_kept = rng.random() < keep
+            for at in range(0, len(data), SECTOR):
+                seen += 1
+                kept = super_kept if offset + at in SUPER else rng.random() < keep
+                if fua or kept:
+                    os.pwrite(fd, data[at:at + SECTOR], offset + at)
+                else:
+                    lost += 1
+        return seen, lost
+
     def power_cut(self, seed, keep=0.5):
         """Stop; sectors written since the last flush survive with the given chance.
 
         Returns (sectors written since the last flush, sectors of them lost).
         """
         self._stop()
-        rng = random.Random(seed)
-        seen = lost = 0
         with self.lock:
-            for offset, data, fua in self.pending:
-                super_kept = rng.random() < keep
-                for at in range(0, len(data), SECTOR):
-                    seen += 1
-                    kept = super_kept if offset + at in SUPER else rng.random() < keep
-                    if fua or kept:
-                        os.pwrite(self.stable.fileno(), data[at:at + SECTOR], offset + at)
-                    else:
-                        lost += 1
+            seen, lost = self._lose(self.stable.fileno(), seed, keep)
             self.pending.clear()
         self.stable.close()
         return seen, lost

@@ -9,6 +9,7 @@ goes to a console file; check_console() raises when it holds a complaint.
 """
 
 import atexit
+import contextlib
 import os
 import re
 import shutil
@@ -383,6 +384,16 @@ class VM:
         if self.sock:
             self.sock.close()
         _living.discard(self)
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """No CPU of the guest runs meanwhile: what its memory and disks hold belongs together."""
+        self.proc.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.proc.pid, os.WSTOPPED)
+        try:
+            yield
+        finally:
+            self.proc.send_signal(signal.SIGCONT)
 
     def cleanup(self):
         keep = os.environ.get("ZJ_KEEP_CONSOLE")
