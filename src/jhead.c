@@ -28,9 +28,6 @@ struct kmem_cache *zj_handle_cache;
 #define ZJ_MIN_BLOCK_SHIFT	10
 static struct kmem_cache *frozen_caches[ZJ_FROZEN_CACHES];
 
-/* Where ext4's super block lies: in block 0, or 1 with blocks of 1 KiB. */
-#define ZJ_SUPER_OFFSET		1024
-
 /* Guards b_private of one buffer; the next bit after those that ext4 uses. */
 #define BH_JHLock	(BH_JBDPrivateStart + 1)
 /* Had conflicts when its last head went: the next head begins with that. */
@@ -570,8 +567,7 @@ void zj_txn_walk(struct zj_txn *txn,
 /* ext4's super block is written to by others, folios of files by their mappings. */
 static bool changes_unseen(const struct buffer_head *bh)
 {
-	return zj_bh_is_file(bh) ||
-	       bh->b_blocknr == ZJ_SUPER_OFFSET / bh->b_size;
+	return zj_bh_is_file(bh) || zj_bh_is_super(bh);
 }
 
 /*
@@ -842,7 +838,7 @@ static bool must_copy(const struct zj_part *part)
 	const struct journal_head *jh = part->jh;
 
 	return zj_bh_is_file(jh->bh) || jh->newest != part ||
-	       jh->bh->b_blocknr == ZJ_SUPER_OFFSET / jh->bh->b_size;
+	       zj_bh_is_super(jh->bh);
 }
 
 /**

@@ -186,6 +186,15 @@ static void put_revokes(struct zj_nvm_write *w)
 	}
 }
 
+/*
+ * All of the super block, as others change it unseen and it has a checksum; but not
+ * what is beside it in its block, which is never changed here.
+ */
+static u64 super_lines(u32 size)
+{
+	return zj_nvm_lines(ZJ_SUPER_OFFSET % size, ZJ_SUPER_SIZE, size);
+}
+
 /* Without an image from before, or with nvm_unit=block, it is the whole block. */
 static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part)
 {
@@ -193,9 +202,10 @@ static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part
 
 	if (zj_part_test(part, ZJ_PART_TOLD))
 		return part->lines;
-	if (!part->base)
-		return zj_nvm_all(size);
-	return zj_nvm_diff(part->base, part->image, size);
+	if (part->base)
+		return zj_nvm_diff(part->base, part->image, size);
+	return zj->fine && zj_bh_is_super(part->jh->bh) ? super_lines(size) :
+							  zj_nvm_all(size);
 }
 
 static void copy_lines(struct zj_nvm_write *w, const void *image, u64 lines)

@@ -639,6 +639,15 @@ static inline void zj_count(u64 *counter, u64 n)
 /* Buffers of file folios carry journaled data; others are metadata. */
 bool zj_bh_is_file(const struct buffer_head *bh);
 
+/* Where ext4's super block lies: in block 0, or 1 with blocks of 1 KiB. */
+#define ZJ_SUPER_OFFSET		1024
+#define ZJ_SUPER_SIZE		1024
+
+static inline bool zj_bh_is_super(const struct buffer_head *bh)
+{
+	return bh->b_blocknr == ZJ_SUPER_OFFSET / bh->b_size;
+}
+
 /* ---- jhead.c ---- */
 
 /* Memory that a touch may need, allocated before locks are taken. */

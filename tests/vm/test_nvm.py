@@ -209,6 +209,9 @@ def test_zjctl(guest):
         zjctl info --json /mnt | grep -q '"holds_log":true' || die "info of a mounted one: $(zjctl info /mnt)"
         zjctl dump /dev/vda >/tmp/dump || die "dump of a mounted one"
         grep -q "lines 0x" /tmp/dump || die "no parts of blocks: $(cat /tmp/dump)"
+        # An orphan: of block 0 the super block alone.
+        exec 9>/mnt/orphan; rm /mnt/orphan; fsctl syncfs /mnt || die syncfs; exec 9>&-
+        zjctl dump /dev/vda | grep -q " 0(lines 0xffff0000)" || die "super block: $(zjctl dump /dev/vda)"
         zjctl recover /dev/vda && die "recovered while mounted"
         crash
         before=$(md5sum </dev/vda)
