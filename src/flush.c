@@ -152,42 +152,88 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 
 /* ---- file data ---- */
 
+static void raise(u64 *word, u64 need)
+{
+	u64 old = READ_ONCE(*word);
+
+	while (old < need && !try_cmpxchg(word, &old, need))
+		;
+}
+
+/* Number of the flush that covers what has completed by now. */
+static u64 next_flush(struct zj_flush *flush)
+{
+	/* Pairs with lead(), as in zj_dev_flush(). */
+	smp_mb();
+	return READ_ONCE(flush->issued) + 1;
+}
+
 void zj_journal_data_written(journal_t *journal)
 {
 	struct zj_flush *flush = &to_zj(journal)->flush;
-	u64 need, old = READ_ONCE(flush->data);
 
-	/* Pairs with lead(), as in zj_dev_flush(). */
-	smp_mb();
-	need = READ_ONCE(flush->issued) + 1;
-	while (old < need && !try_cmpxchg(&flush->data, &old, need))
-		;
+	raise(&flush->data, next_flush(flush));
 }
 EXPORT_SYMBOL_GPL(zj_journal_data_written);
+
+void zj_journal_inode_written(journal_t *journal, u64 *written)
+{
+	struct zj_flush *flush = &to_zj(journal)->flush;
+	u64 need = next_flush(flush);
+
+	raise(written, need);
+	raise(&flush->inodes, need);
+}
+EXPORT_SYMBOL_GPL(zj_journal_inode_written);
+
+void zj_journal_written_by_all(journal_t *journal, u64 written)
+{
+	struct zj_flush *flush = &to_zj(journal)->flush;
+
+	written = min(written, READ_ONCE(flush->inodes));
+	if (!covered(flush, written) || outcome(flush, written))
+		raise(&flush->data, written);
+}
+EXPORT_SYMBOL_GPL(zj_journal_written_by_all);
+
+/**
+ * zj_txn_take_written() - a commit waits for a flush
+ * @txn: a transaction whose commit has not called for its flush yet
+ * @written: number of the flush
+ */
+void zj_txn_take_written(transaction_t *txn, u64 written)
+{
+	raise(&txn->t_written, written);
+}
+EXPORT_SYMBOL_GPL(zj_txn_take_written);
 
 /**
  * zj_data_flush() - make durable the file data whose completion the caller knows of
  * @zj: the journal
  * @lane: counts the flush
+ * @written: what inodes have noted that the caller sees to; 0: none
  *
  * What went out with FUA needs none, if the file system reports the rest.
  *
  * Context: sleeps.
  * Return: as zj_dev_flush().
  */
-int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane)
+int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written)
 {
 	struct zj_flush *flush = &zj->flush;
 	u64 need;
+	int err;
 
 	if (!zj_flag(zj, ZJ_DATA_REPORTED))
 		return zj_dev_flush(zj, lane);
 	/* The completion that we know of comes after its report. */
-	need = READ_ONCE(flush->data);
-	if (!covered(flush, need))
-		return zj_dev_flush(zj, lane);
+	need = max(READ_ONCE(flush->data), written);
+	if (!covered(flush, need)) {
+		err = zj_dev_flush(zj, lane);
+		return err ?: outcome(flush, written);
+	}
 	zj_flush_not_expected(lane);
-	return outcome(flush, need);
+	return outcome(flush, written) ?: outcome(flush, need);
 }
 
 /**
@@ -208,15 +254,16 @@ EXPORT_SYMBOL_GPL(zj_journal_flush_data);
 /**
  * zj_journal_flush_reported() - as zj_data_flush()
  * @journal: the front
+ * @written: the word of an inode whose data is to be durable, or 0
  *
  * Context: sleeps; no handle open.
  * Return: 0 or a negative error.
  */
-int zj_journal_flush_reported(journal_t *journal)
+int zj_journal_flush_reported(journal_t *journal, u64 written)
 {
 	struct zj_journal *zj = to_zj(journal);
 
-	return zj_data_flush(zj, zj_lane_pick(zj));
+	return zj_data_flush(zj, zj_lane_pick(zj), written);
 }
 EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
 

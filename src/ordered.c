@@ -229,9 +229,15 @@ static int submit_one(journal_t *journal, struct zj_inode_entry *entry)
 
 static int wait_one(journal_t *journal, struct zj_inode_entry *entry)
 {
-	if (!journal->j_finish_inode_data_buffers)
-		return 0;
-	return journal->j_finish_inode_data_buffers(&entry->proxy);
+	const u64 *written = entry->jinode->i_written;
+	int err = 0;
+
+	if (journal->j_finish_inode_data_buffers)
+		err = journal->j_finish_inode_data_buffers(&entry->proxy);
+	/* All of it has completed. Before the inode leaves core it waits for us. */
+	if (written)
+		zj_txn_take_written(&entry->txn->pub, READ_ONCE(*written));
+	return err;
 }
 
 /**

@@ -156,6 +156,17 @@ static int run_written(struct zj_run *run)
 	return err;
 }
 
+/* The flush that covers what its transactions' inodes have noted. */
+static u64 taken(const struct zj_run *run)
+{
+	const struct zj_txn *txn;
+	u64 written = 0;
+
+	list_for_each_entry(txn, &run->txns, lane_link)
+		written = max(written, READ_ONCE(txn->pub.t_written));
+	return written;
+}
+
 /*
  * The data must be durable before the record that points at it (R6). Each member
  * sees to its own: one that waited for another, whose thread is busy with an
@@ -169,12 +180,12 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 	if (run)
 		list_for_each_entry(txn, &run->txns, lane_link)
 			WRITE_ONCE(txn->flushing, true);
-	/* Pairs with zj_trans_will_send_data_barrier(). */
+	/* Pairs with zj_trans_takes_written(). */
 	smp_mb();
 	if (lane->recorded || (run && zj->log->flush_first))
 		return zj_dev_flush(zj, lane);
 	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
-		return zj_data_flush(zj, lane);
+		return zj_data_flush(zj, lane, taken(run));
 	return 0;
 }
 

@@ -105,32 +105,42 @@ tid_t zj_get_latest_transaction(journal_t *journal)
 EXPORT_SYMBOL_GPL(zj_get_latest_transaction);
 
 /**
- * zj_trans_will_send_data_barrier() - will this commit flush the data's device?
+ * zj_trans_takes_written() - will this commit make an inode's data durable?
  * @journal: the front
  * @tid: the transaction
+ * @written: what the inode has noted (zj_journal_inode_written()), or 0
  *
- * Every commit flushes before its records, so the answer holds for data that was
- * written before the question if that flush has not begun yet. With all data in
- * the log no commit flushes, and nobody else needs to.
+ * Every commit flushes before its records what everybody has reported and what it
+ * has taken, so the answer holds for data that was written before the question if
+ * that flush has not begun yet. With all data in the log no commit flushes, and
+ * nobody else needs to.
  */
-int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid)
+bool zj_trans_takes_written(journal_t *journal, tid_t tid, u64 written)
 {
 	struct zj_journal *zj = to_zj(journal);
 	struct zj_txn *txn;
 	bool will;
 
 	if (!zj_flag(zj, JBD2_BARRIER))
-		return 0;
+		return false;
 	if (zj_flag(zj, ZJ_DATA_JOURNALED))
-		return 1;
+		return true;
 	txn = zj_txn_find(zj, tid);
 	if (!txn)
-		return 0;
-	/* Pairs with flush(): the data was written before we look. */
+		return false;
+	zj_txn_take_written(&txn->pub, written);
+	/* Pairs with flush(): the data was written, and taken, before we look. */
 	smp_mb();
 	will = !READ_ONCE(txn->flushing);
 	zj_txn_put(txn);
 	return will;
+}
+EXPORT_SYMBOL_GPL(zj_trans_takes_written);
+
+/* The same for what everybody has reported: see zj_journal_written_by_all(). */
+int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid)
+{
+	return zj_trans_takes_written(journal, tid, 0);
 }
 EXPORT_SYMBOL_GPL(zj_trans_will_send_data_barrier);
 

@@ -391,7 +391,10 @@ struct zj_flush {
 	u64		failed;		/* the same; number of the last that failed */
 	int		err;		/* the same; its error */
 	u64		took;		/* the same; ns, a running mean; read racily */
-	u64		data;		/* cmpxchg, grows; flush that covers all file data written */
+	u64		data;		/* cmpxchg, grows; flush that covers file data written,
+					 * but for what was noted in its inode
+					 */
+	u64		inodes;		/* cmpxchg, grows; the highest noted in any inode */
 	wait_queue_head_t wait;		/* one has ended */
 	wait_queue_head_t gather;	/* who leads waits for those to come */
 };
@@ -811,11 +814,10 @@ void zj_nvm_exit(struct zj_journal *zj);
 /* ---- flush.c ---- */
 
 bool zj_needs_flush(struct zj_journal *zj);
-int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane);
 void zj_flush_expected(struct zj_lane *lane);
 void zj_flush_not_expected(struct zj_lane *lane);
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
-int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane);
+int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written);
 
 /* ---- validity.c ---- */
 

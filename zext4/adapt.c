@@ -206,8 +206,10 @@ static noinline void claim_anew(handle_t *handle, struct inode *inode)
 	zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim, inode_kind(inode));
 }
 
+/* What has been written of the inode may be more than at the first claim. */
 static inline void claim(handle_t *handle, struct inode *inode)
 {
+	zj_journal_take_written(handle, &EXT4_I(inode)->i_zj_written);
 	if (!claimed(handle, inode))
 		claim_anew(handle, inode);
 }
@@ -260,8 +262,10 @@ bool zext4_claim_late(handle_t *handle, struct inode *inode)
 	bool unclaimed;
 	tid_t tid;
 
-	if (!ext4_handle_valid(handle) || is_handle_aborted(handle) ||
-	    claimed(handle, inode))
+	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
+		return false;
+	zj_journal_take_written(handle, &EXT4_I(inode)->i_zj_written);
+	if (claimed(handle, inode))
 		return false;
 	tid = READ_ONCE(EXT4_I(inode)->i_zj_claim);
 	unclaimed = !ext4_test_inode_state(inode, EXT4_STATE_NEW) &&

@@ -71,10 +71,14 @@ void zext4_quieten(struct folio *folio);
 /* fsync and file data. */
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end);
 int zext4_fsync_commit(struct inode *inode, tid_t tid);
-int zext4_flush_file(struct super_block *sb);
+bool zext4_commit_flushes(struct inode *inode, tid_t tid);
+int zext4_flush_file(struct inode *inode);
 int zext4_flush_data(struct super_block *sb);
 blk_opf_t zext4_data_flags(struct ext4_io_submit *io);
 void zext4_data_written(struct super_block *sb, const struct bio *bio);
+void zext4_inode_written(struct inode *inode, const struct bio *bio);
+void zext4_forget_inode(struct inode *inode);
+void zext4_sync_data(struct super_block *sb);
 
 /* Waiting for the owner of one buffer. */
 struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset);

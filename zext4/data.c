@@ -4,7 +4,9 @@
  *
  * An fsync's few blocks of data go out with FUA where the device knows that: then no
  * flush stands between them and the commit record. All other data is reported to
- * the journal when it has been written; the next commit or fsync flushes it.
+ * the journal when it has been written. That of a file is noted in its inode, and
+ * flushed by the next commit that has changed the inode, or by its fsync; blocks
+ * that were zeroed by the next commit or fsync of anybody.
  */
 #include <linux/blkdev.h>
 #include "ext4.h"
@@ -66,6 +68,44 @@ void zext4_data_written(struct super_block *sb, const struct bio *bio)
 		zj_journal_data_written(journal);
 }
 
+/**
+ * zext4_inode_written() - data of an inode has been written
+ * @inode: by a handle of which the data becomes reachable, if it is not, and which is
+ *	started after this, or has put it on the list of ordered data
+ * @bio: what wrote it, or NULL if that is unknown
+ *
+ * Context: as zext4_data_written().
+ */
+void zext4_inode_written(struct inode *inode, const struct bio *bio)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+
+	if (!journal || (bio && bio->bi_opf & REQ_FUA))
+		return;
+	/* A home write of what was in the log: no handle takes it. */
+	if (ext4_should_journal_data(inode))
+		zj_journal_data_written(journal);
+	else
+		zj_journal_inode_written(journal, &EXT4_I(inode)->i_zj_written);
+}
+
+/* It leaves core: who reads it in again knows nothing of that. */
+void zext4_forget_inode(struct inode *inode)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	u64 written = READ_ONCE(EXT4_I(inode)->i_zj_written);
+
+	if (journal && written)
+		zj_journal_written_by_all(journal, written);
+}
+
+/* A sync: of all inodes, whose data has been written by now. */
+void zext4_sync_data(struct super_block *sb)
+{
+	if (EXT4_SB(sb)->s_journal)
+		zj_journal_written_by_all(EXT4_SB(sb)->s_journal, ULLONG_MAX);
+}
+
 /* ---- fsync ---- */
 
 /*
@@ -92,6 +132,13 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end)
 	return err;
 }
 
+/* Does the commit that fsync waits for see to the file's data? */
+bool zext4_commit_flushes(struct inode *inode, tid_t tid)
+{
+	return zj_trans_takes_written(EXT4_SB(inode->i_sb)->s_journal, tid,
+				      READ_ONCE(EXT4_I(inode)->i_zj_written));
+}
+
 /* Where fsync commits.  In no fast commit, which is never on. */
 int zext4_fsync_commit(struct inode *inode, tid_t tid)
 {
@@ -107,10 +154,13 @@ int zext4_fsync_commit(struct inode *inode, tid_t tid)
 }
 
 /* The file's data, where no commit sees to that. */
-int zext4_flush_file(struct super_block *sb)
+int zext4_flush_file(struct inode *inode)
 {
+	struct super_block *sb = inode->i_sb;
+
 	if (EXT4_SB(sb)->s_journal)
-		return zj_journal_flush_reported(EXT4_SB(sb)->s_journal);
+		return zj_journal_flush_reported(EXT4_SB(sb)->s_journal,
+				READ_ONCE(EXT4_I(inode)->i_zj_written));
 	return blkdev_issue_flush(sb->s_bdev);
 }
 

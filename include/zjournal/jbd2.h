@@ -144,6 +144,9 @@ struct jbd2_inode {
 	struct inode	*i_vfs_inode;	/* immutable */
 	loff_t		i_dirty_start;	/* proxy: first byte of the range */
 	loff_t		i_dirty_end;	/* proxy: last byte of the range */
+	const u64	*i_written;	/* the file system's to set before use: what
+					 * zj_journal_inode_written() notes, or NULL
+					 */
 	spinlock_t	i_lock;		/* guards i_entries */
 	struct list_head i_entries;	/* zj_inode_entry.e_inode_link, oldest first */
 };
@@ -160,6 +163,9 @@ enum zj_txn_state {
  */
 struct transaction_s {
 	tid_t		t_tid;		/* immutable; unique over all lanes, never 0 */
+	u64		t_written;	/* cmpxchg, grows; flush that covers the data of the
+					 * inodes it has changed
+					 */
 	journal_t	*t_journal;	/* immutable; the front */
 	enum zj_txn_state t_state;	/* T_FINISHED after the callbacks */
 	struct list_head t_private_list; /* ext4's; its s_md_lock */
@@ -387,6 +393,7 @@ int zj_complete_transaction(journal_t *journal, tid_t tid);
 int zj_log_wait_commit(journal_t *journal, tid_t tid);
 int zj_journal_start_commit(journal_t *journal, tid_t *tid);
 tid_t zj_get_latest_transaction(journal_t *journal);
+bool zj_trans_takes_written(journal_t *journal, tid_t tid, u64 written);
 int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid);
 int zj_transaction_committed(journal_t *journal, tid_t tid);
 int zj_journal_force_commit(journal_t *journal);
@@ -397,7 +404,7 @@ int zj_journal_flush(journal_t *journal, unsigned int flags);
 
 /* flush.c */
 int zj_journal_flush_data(journal_t *journal);
-int zj_journal_flush_reported(journal_t *journal);
+int zj_journal_flush_reported(journal_t *journal, u64 written);
 bool zj_journal_wants_fua(journal_t *journal);
 void zj_journal_fsync_begin(journal_t *journal, int in);
 void zj_journal_fsync_end(journal_t *journal, int in);
@@ -558,11 +565,35 @@ void zj_journal_set_data_reported(journal_t *journal);
  * @journal: the front
  *
  * For all that metadata may come to point at: file data, zeroed blocks. To be called
- * when the write has completed and before anybody can see that it has.
+ * when the write has completed and before anybody can see that it has. Counts for
+ * every commit from then on.
  *
  * Context: any; no lock. Writes a shared line once for each flush of the device.
  */
 void zj_journal_data_written(journal_t *journal);
+
+/**
+ * zj_journal_inode_written() - the same, of blocks that one inode only is about
+ * @journal: the front
+ * @written: the inode's word, 0 in a new one
+ *
+ * Counts for transactions that take the word: those whose handles change the inode
+ * (zj_journal_take_written()), those that order its data (jbd2_inode.i_written), and
+ * that of an fsync (zj_trans_takes_written()). Before the word goes away it is made
+ * everybody's: zj_journal_written_by_all().
+ *
+ * Context: any; no lock. Writes a shared line once for each flush of the device.
+ */
+void zj_journal_inode_written(journal_t *journal, u64 *written);
+
+/**
+ * zj_journal_written_by_all() - what inodes have noted counts for every commit
+ * @journal: the front
+ * @written: the word of an inode that leaves core; or ULLONG_MAX: of all inodes
+ *
+ * Context: any; no lock.
+ */
+void zj_journal_written_by_all(journal_t *journal, u64 written);
 
 /**
  * zj_journal_is_live() - may the log hold something to recover?
@@ -638,6 +669,26 @@ static inline void zj_journal_claim_keep(handle_t *handle, tid_t *claim,
 {
 	zj_journal_claim(handle, claim, kind);
 	zj_journal_keep_claim(handle, claim, kind);
+}
+
+void zj_txn_take_written(transaction_t *txn, u64 written);
+
+/**
+ * zj_journal_take_written() - the handle's commit sees to the inode's data, too
+ * @handle: an open handle
+ * @written: the inode's word, as noted by zj_journal_inode_written()
+ *
+ * For whatever is about to make data reachable that was written before: a commit
+ * record must not come before the flush that covers it (R6).
+ *
+ * Context: any; no lock.
+ */
+static inline void zj_journal_take_written(handle_t *handle, const u64 *written)
+{
+	transaction_t *txn = handle->h_transaction;
+
+	if (txn && unlikely(READ_ONCE(*written) > READ_ONCE(txn->t_written)))
+		zj_txn_take_written(txn, READ_ONCE(*written));
 }
 
 /**

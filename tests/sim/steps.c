@@ -188,6 +188,9 @@ void release_inode(struct toy_inode *ino)
 	for (u32 i = 0; i < world->nr_alloc; i++)
 		if (&world->inode[world->alloc[i].inode] == ino)
 			world->alloc[i].page.untold = world->alloc[i].page.lost;
+	/* Nothing waits in between: a write of a page that stays notes it anew. */
+	zj_journal_written_by_all(world->journal, ino->written);
+	ino->written = 0;
 	zj_journal_release_jinode(world->journal, &ino->jinode);
 }
 
@@ -205,6 +208,7 @@ void evict(struct job *job)
 	zj_journal_begin_ordered_truncate(world->journal, &ino->jinode, 0);
 	release_inode(ino);
 	zj_journal_init_jinode(&ino->jinode, &ino->vfs);
+	ino->jinode.i_written = &ino->written;
 	bh = read_block(world->objects[ino->object].block);
 	ino->sync_tid = zj_journal_buffer_tid(world->journal, bh);
 	ino->claim = 0;
@@ -223,6 +227,7 @@ static void claim(struct job *job, u32 i)
 	/* A kept claim holds over restarts. */
 	if (!how && job->kept_inodes & (1 << i))
 		return;
+	zj_journal_take_written(handle, &world->inode[i].written);
 	slow = slowly ? sim_slow_down(SIM_SLOW) : 0;
 	if (how < 2)
 		zj_journal_claim_keep(handle, &world->inode[i].claim, ZJ_KIND_INODE);
@@ -391,12 +396,22 @@ static void step_free_meta(struct job *job)
 
 /* ---- data ---- */
 
+/* Through the page cache as a rule, or as direct I/O. */
+static void note_written(const struct alloc *a)
+{
+	if (a->page.gen % 8 == 2)
+		zj_journal_data_written(world->journal);
+	else
+		zj_journal_inode_written(world->journal,
+					 &world->inode[a->inode].written);
+}
+
 static void page_end_io(struct bio *bio)
 {
 	struct page_data *page = bio->bi_private;
 
 	if (!(bio->bi_opf & REQ_FUA))
-		zj_journal_data_written(world->journal);
+		note_written(container_of(page, struct alloc, page));
 	if (bio->bi_status)
 		page->lost = page->gen;
 	page->writing = false;
@@ -505,6 +520,8 @@ static void step_alloc_data(struct job *job)
 			a->use = USE_FREE;
 			return;
 		}
+		/* The handle that converts it comes after the data. */
+		zj_journal_take_written(job->handle, &world->inode[i].written);
 	} else if (dead(job, zj_journal_inode_ranged_write(job->handle,
 				&world->inode[i].jinode, offset_of(a),
 				DISK_BLOCK))) {

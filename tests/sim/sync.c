@@ -101,7 +101,7 @@ static void sync_file(struct promise *p)
 }
 
 /* Waits for the tid in one of the ways that ext4 knows. */
-static int sync_tid(struct job *job, tid_t tid)
+static int sync_tid(struct job *job, tid_t tid, const u64 *written)
 {
 	journal_t *journal = world->journal;
 	bool flush;
@@ -109,7 +109,7 @@ static int sync_tid(struct job *job, tid_t tid)
 
 	progress_asked(tid);
 	flush = journal->j_flags & JBD2_BARRIER &&
-		!zj_trans_will_send_data_barrier(journal, tid);
+		!zj_trans_takes_written(journal, tid, *written);
 	if (sim_one_in(&job->rand, 4)) {
 		zj_journal_start_commit(journal, NULL);
 		err = zj_log_wait_commit(journal, tid);
@@ -118,7 +118,7 @@ static int sync_tid(struct job *job, tid_t tid)
 	} else {
 		err = zj_complete_transaction(journal, tid);
 	}
-	if (!err && flush && blkdev_issue_flush(&world->disk->bdev))
+	if (!err && flush && zj_journal_flush_reported(journal, *written))
 		return -EAGAIN;
 	return err;
 }
@@ -141,7 +141,7 @@ static void sync_inode(struct job *job, u32 i)
 		kept = sync_data(&p, i);
 	tid = READ_ONCE(ino->sync_tid);
 	trace("fsync of inode %u: tid %u", i, tid);
-	err = sync_tid(job, tid);
+	err = sync_tid(job, tid, &ino->written);
 	/* The flush has failed: nothing is promised. */
 	if (err == -EAGAIN)
 		kept = false, err = 0;

@@ -292,6 +292,8 @@ static void mount_inodes(void)
 		ino->object = fixed(world->inode_first + i / 2, 3 * (i % 2));
 		mutex_init(&ino->lock);
 		zj_journal_init_jinode(&ino->jinode, &ino->vfs);
+		ino->jinode.i_written = &ino->written;
+		ino->written = 0;
 	}
 }
 

@@ -149,6 +149,7 @@ struct toy_inode {
 	u32	object;		/* its version counts in core */
 	tid_t	claim;
 	tid_t	sync_tid;
+	u64	written;	/* as zj_journal_inode_written() notes it */
 	struct mutex lock;	/* of its in-core state */
 	int	users;		/* handles and syncs that hold it in core */
 	bool	evicting;

@@ -100,6 +100,7 @@ static void mount_inode(u32 i, void *data)
 	ino->vfs.i_data.host = &ino->vfs;
 	mutex_init(&ino->lock);
 	zj_journal_init_jinode(&ino->jinode, &ino->vfs);
+	ino->jinode.i_written = &ino->written;
 	disk_read(fs.disk, FIRST_INODE + i, data);
 	memcpy(&ino->core, data, sizeof(ino->core));
 }

@@ -105,6 +105,7 @@ struct toy_inode {
 	bool		evicting;
 	tid_t		claim;	/* atomic */
 	tid_t		sync_tid; /* atomic */
+	u64		written; /* atomic; as zj_journal_inode_written() notes it */
 	u32		stopped[MAX_THREADS]; /* last unit that changed it; atomic */
 };
 

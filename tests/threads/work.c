@@ -206,8 +206,10 @@ static void evict(struct job *job)
 	zj_journal_begin_ordered_truncate(fs.journal, &ino->jinode, 0);
 	filemap_fdatawrite_range(ino->vfs.i_mapping, 0, LLONG_MAX);
 	filemap_fdatawait_range_keep_errors(ino->vfs.i_mapping, 0, LLONG_MAX);
+	zj_journal_written_by_all(fs.journal, READ_ONCE(ino->written));
 	zj_journal_release_jinode(fs.journal, &ino->jinode);
 	zj_journal_init_jinode(&ino->jinode, &ino->vfs);
+	ino->jinode.i_written = &ino->written;
 	bh = read_block(FIRST_INODE + i);
 	WRITE_ONCE(ino->sync_tid, zj_journal_buffer_tid(fs.journal, bh));
 	WRITE_ONCE(ino->claim, 0);
@@ -413,9 +415,11 @@ static void step_free_meta(struct job *job)
 static void page_end_io(struct bio *bio)
 {
 	struct page_data *page = bio->bi_private;
+	const struct alloc *a = container_of(page, struct alloc, page);
 
 	if (!(bio->bi_opf & REQ_FUA))
-		zj_journal_data_written(fs.journal);
+		zj_journal_inode_written(fs.journal,
+				&fs.inode[READ_ONCE(a->inode)].written);
 	/* Pairs with page_busy() and page_wait(). */
 	smp_store_release(&page->writing, false);
 	/* Pairs with the wait: it sees that, or is woken. */
@@ -489,7 +493,7 @@ static void fill_page(struct alloc *a, u32 inode)
 {
 	content_init(a->page.mem, a->page.block, KIND_DATA, a->gen + 1);
 	mutex_lock(&fs.alloc_lock);
-	a->inode = inode;
+	WRITE_ONCE(a->inode, inode);
 	a->has_data = true;
 	mutex_unlock(&fs.alloc_lock);
 	/* Pairs with page_busy(). */
@@ -513,6 +517,7 @@ static void step_alloc_data(struct job *job)
 		/* As an unwritten extent: the data first, then the metadata. */
 		page_write(&a->page);
 		page_wait(&a->page);
+		zj_journal_take_written(job->handle, &fs.inode[i].written);
 	} else if (dead(job, zj_journal_inode_ranged_write(job->handle,
 				&fs.inode[i].jinode, offset_of(a), fs.p.block))) {
 		return;

@@ -71,6 +71,10 @@ static int run(char **argv, const char *path)
 		rc = fsync(fd);
 	else if (!strcmp(argv[1], "syncfs"))
 		rc = syncfs(fd);
+	else if (!strcmp(argv[1], "write-back"))
+		rc = sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE |
+				     SYNC_FILE_RANGE_WRITE |
+				     SYNC_FILE_RANGE_WAIT_AFTER);
 	else if (!strcmp(argv[1], "add-key"))
 		rc = add_key(fd, &id);
 	else if (!strcmp(argv[1], "encrypt"))
@@ -87,7 +91,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: fsctl shutdown FLAG DIR | fsync PATH... | syncfs DIR... |\n"
-			"       add-key DIR | encrypt EMPTY_DIR | verity FILE...\n");
+			"       write-back FILE... | add-key DIR | encrypt EMPTY_DIR | verity FILE...\n");
 		return 2;
 	}
 	for (int i = first; i < argc; i++) {

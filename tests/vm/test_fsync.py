@@ -92,6 +92,52 @@ def test_data_without_fua_is_flushed(machine, what):
 
 
 @pytest.mark.zext4
+@pytest.mark.parametrize("how", ["over", "new"])
+def test_a_neighbours_data_is_not_flushed(machine, how):
+    """What write-back has written of another file, in another lane, costs an fsync nothing."""
+    seek = {"over": 0, "new": "$((n * 262144))"}[how]
+    _, used = counted(machine, setup(1, 1, "ordered,lanes=2") + f"""
+        # Inodes and directories in different blocks.
+        mkdir /mnt/a; for n in $(seq 40); do echo $n >/mnt/a/f$n; done; mkdir /mnt/b
+        dd if=/dev/zero of=/mnt/b/big bs=256k count=1 2>/dev/null; fsctl syncfs /mnt
+        count
+        for n in $(seq {FSYNCS}); do
+            taskset 1 dd if=/dev/zero of=/mnt/b/big bs=256k count=1 seek={seek} oflag=seek_bytes \
+                conv=notrunc 2>/dev/null || die big
+            taskset 1 fsctl write-back /mnt/b/big || die write-back
+            taskset 2 dd if=/dev/zero of=/mnt/a/f1 bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die fsync
+        done
+        count
+        unmnt; fsck /dev/zjd0
+    """)
+    assert used["flushes"] <= BESIDE
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("who", ["own", "evicted", "sync", "other-first"])
+def test_what_write_back_wrote_is_flushed(machine, who):
+    """Overwritten data that no transaction knows of: an fsync of its file, or a sync, flushes it."""
+    then = {
+        "own": "fsctl fsync /mnt/big",
+        "evicted": "echo 2 >/proc/sys/vm/drop_caches; fsctl fsync /mnt/big",
+        "sync": "fsctl syncfs /mnt",
+        "other-first": "dd if=/dev/zero of=/mnt/file bs=4k count=1 conv=notrunc,fsync 2>/dev/null; fsctl fsync /mnt/big",
+    }[who]
+    _, used = counted(machine, setup(1, 1, "ordered,lanes=2") + f"""
+        dd if=/dev/zero of=/mnt/big bs=256k count=1 2>/dev/null; fsctl syncfs /mnt
+        count
+        for n in $(seq {FSYNCS}); do
+            dd if=/dev/zero of=/mnt/big bs=256k count=1 conv=notrunc 2>/dev/null || die big
+            fsctl write-back /mnt/big || die write-back
+            {then} || die "step $n"
+        done
+        count
+        unmnt; fsck /dev/zjd0
+    """)
+    assert used["flushes"] >= FSYNCS
+
+
+@pytest.mark.zext4
 @pytest.mark.parametrize("fsync", ["own", "all"])
 @pytest.mark.parametrize("mode", ["ordered", "journal"])
 def test_only_the_own_component(machine, mode, fsync):

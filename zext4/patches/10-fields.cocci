@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Fields that the other patches use.  The inode's claim (R10) starts as 0, its
+// Fields that the other patches use.  The inode's claim (R10) starts as 0, what
+// has been written of it (zj_journal_inode_written()) too, its
 // top-level directory and last lane (lane_by=) as 0: unknown.  The
 // freed-extent lists become 64, by tid (contract 2.5 item 5).
 //
@@ -12,6 +13,7 @@ struct ext4_inode_info {
  ...
  tid_t i_datasync_tid;
 + tid_t i_zj_claim;
++ u64 i_zj_written;
 + u32 i_zj_top;
 + u16 i_zj_lane;
 + bool i_zj_pinned;
@@ -55,6 +57,7 @@ ext4_alloc_inode(...)
  ...
  ei->i_datasync_tid = 0;
 + ei->i_zj_claim = 0;
++ ei->i_zj_written = 0;
 + ei->i_zj_top = 0;
 + ei->i_zj_lane = 0;
 + ei->i_zj_pinned = false;

@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // syncfs means every lane (contract 2.5 item 3): the first call starts all
-// lanes, the second waits for everything, not for one transaction.
+// lanes, the second waits for everything, not for one transaction.  What inodes
+// have noted as written is no commit's but theirs: here it is everybody's first.
 //
-// expect: super.c: ext4_sync_fs=1
+// expect: super.c: ext4_sync_fs=2
+
+@@
+expression J;
+@@
+ext4_sync_fs(...)
+{
+<...
++ zext4_sync_data(sb);
+ target = jbd2_get_latest_transaction(J);
+...>
+}
 
 @@
 identifier target, wait, ret;

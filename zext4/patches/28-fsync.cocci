@@ -32,7 +32,7 @@ ext4_fsync_journal(...)
 -	return ext4_force_commit(...);
 - if (journal->j_flags & JBD2_BARRIER && !jbd2_trans_will_send_data_barrier(...))
 + if (S_ISREG(inode->i_mode) && journal->j_flags & JBD2_BARRIER &&
-+    !jbd2_trans_will_send_data_barrier(journal, tid))
++    !zext4_commit_flushes(inode, tid))
 	*needs_barrier = true;
 - return ext4_fc_commit(journal, tid);
 + return zext4_fsync_commit(inode, tid);
@@ -50,13 +50,13 @@ ext4_sync_file(...)
 }
 
 @@
-expression sb;
+expression inode;
 @@
 ext4_sync_file(...)
 {
 <...
-- blkdev_issue_flush(sb->s_bdev)
-+ zext4_flush_file(sb)
+- blkdev_issue_flush(inode->i_sb->s_bdev)
++ zext4_flush_file(inode)
 ...>
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // An fsync's data goes out with FUA if it is little; all other blocks that are
 // written outside the log are reported to the journal, which flushes only if there
-// are any (design 4).
+// are any (design 4).  A file's data is noted in its inode.
 //
 // expect: ext4.h: -=1
 // expect: file.c: ext4_dio_write_end_io=1
 // expect: ialloc.c: ext4_init_inode_table=1
-// expect: inode.c: ext4_issue_zeroout=2
+// expect: inode.c: ext4_issue_zeroout=2 ext4_inode_attach_jinode=1
 // expect: page-io.c: ext4_end_bio=1 ext4_io_submit=1 ext4_io_submit_init=1
+// expect: super.c: ext4_clear_inode=1
 
 @@
 @@
@@ -47,9 +48,30 @@ ext4_end_bio(struct bio *bio)
 {
  ext4_io_end_t *io_end = bio->bi_private;
  ...
-+ zext4_data_written(io_end->inode->i_sb, bio);
++ zext4_inode_written(io_end->inode, bio);
  bio->bi_end_io = NULL;
  ...
+}
+
+// An inode leaves core: before a commit stops to wait for its ordered data.
+@@
+identifier inode;
+@@
+ext4_clear_inode(struct inode *inode)
+{
++ zext4_forget_inode(inode);
+ ...
+}
+
+@@
+identifier inode, jinode;
+@@
+ext4_inode_attach_jinode(struct inode *inode)
+{
+<...
+ jbd2_journal_init_jbd_inode(jinode, inode);
++ jinode->i_written = &EXT4_I(inode)->i_zj_written;
+...>
 }
 
 // Whether it used FUA is not known here.
@@ -61,7 +83,7 @@ ext4_dio_write_end_io(...)
 {
  ...
  struct inode *inode = E;
-+ zext4_data_written(inode->i_sb, NULL);
++ zext4_inode_written(inode, NULL);
  ...
 }
 

@@ -50,12 +50,12 @@ static void reported_data_is_flushed_once(void)
 	OPEN();
 	zj_journal_set_data_reported(fx.journal);
 	before = flushes();
-	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
 	assert_int_equal(flushes() - before, 0);
 	zj_journal_data_written(fx.journal);
 	zj_journal_data_written(fx.journal);
-	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
-	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
 	assert_int_equal(flushes() - before, 1);
 	close_journal();
 }
@@ -80,15 +80,15 @@ static void unreported_data_is_always_flushed(void)
 
 	OPEN();
 	before = flushes();
-	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
-	assert_int_equal(zj_journal_flush_reported(fx.journal), 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
 	assert_int_equal(flushes() - before, 2);
 	close_journal();
 }
 
 static void call_flush_reported(struct fiber *f)
 {
-	f->ret = zj_journal_flush_reported(fx.journal);
+	f->ret = zj_journal_flush_reported(fx.journal, 0);
 }
 
 /* A flush in flight may have missed what is reported now: the next one covers it. */
@@ -109,6 +109,116 @@ static void reported_during_a_flush(void)
 	release();
 	join(first);
 	join(second);
+	close_journal();
+}
+
+/* An inode's data is the business of those who take it: nobody else flushes. */
+static void an_inode_s_data_is_its_own(void)
+{
+	u64 written = 0;
+	u32 before;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	before = flushes();
+	zj_journal_inode_written(fx.journal, &written);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(flushes() - before, 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), 0);
+	assert_int_equal(flushes() - before, 1);
+	close_journal();
+}
+
+/* Who changes the inode takes it, however early it has done so first. */
+static void a_commit_flushes_what_it_has_taken(void)
+{
+	u64 written = 0;
+	handle_t *h;
+	u32 before;
+
+	OPEN(.lanes = 2);
+	zj_journal_set_data_reported(fx.journal);
+	before = flushes();
+	h = start(0, 1);
+	zj_journal_take_written(h, &written);
+	zj_journal_inode_written(fx.journal, &written);
+	put(h, BLOCK, 1);
+	stop(h);
+	change(0, BLOCK + 1, 1);
+	commit(0);
+	assert_int_equal(flushes() - before, 0);
+	h = start(0, 1);
+	zj_journal_take_written(h, &written);
+	put(h, BLOCK, 2);
+	stop(h);
+	change(1, BLOCK + 2, 1);
+	commit(1);
+	assert_int_equal(flushes() - before, 0);
+	commit(0);
+	assert_int_equal(flushes() - before, 1);
+	/* It is covered now: the next one takes it for nothing. */
+	h = start(0, 1);
+	zj_journal_take_written(h, &written);
+	put(h, BLOCK, 3);
+	stop(h);
+	commit(0);
+	assert_int_equal(flushes() - before, 1);
+	close_journal();
+}
+
+/* An fsync hands over what no handle has; too late, and it has to flush itself. */
+static void an_fsync_hands_its_data_over(void)
+{
+	u64 written = 0;
+	tid_t tid;
+	u32 before;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	zj_journal_inode_written(fx.journal, &written);
+	before = flushes();
+	tid = change(0, BLOCK, 1);
+	assert_true(zj_trans_takes_written(fx.journal, tid, written));
+	fx.hold_flush = true;
+	freeze(0);
+	settle();
+	zj_journal_inode_written(fx.journal, &written);
+	assert_false(zj_trans_takes_written(fx.journal, tid, written));
+	release();
+	settle();
+	assert_int_equal(flushes() - before, 1);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), 0);
+	assert_int_equal(flushes() - before, 2);
+	close_journal();
+}
+
+/* What an inode has noted outlives it, and is everybody's in a sync. */
+static void what_is_noted_is_not_lost(void)
+{
+	u64 written = 0, other = 0;
+	u32 before;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	before = flushes();
+	zj_journal_inode_written(fx.journal, &written);
+	zj_journal_written_by_all(fx.journal, written);
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(flushes() - before, 1);
+	/* Covered: no reason for another. */
+	zj_journal_written_by_all(fx.journal, written);
+	change(0, BLOCK, 2);
+	commit(0);
+	assert_int_equal(flushes() - before, 1);
+	zj_journal_inode_written(fx.journal, &other);
+	zj_journal_written_by_all(fx.journal, ULLONG_MAX);
+	change(0, BLOCK, 3);
+	commit(0);
+	assert_int_equal(flushes() - before, 2);
 	close_journal();
 }
 
@@ -262,6 +372,10 @@ CORE_TESTS(flush,
 	CORE_TEST(fua_data_where_it_saves_a_flush),
 	CORE_TEST(unreported_data_is_always_flushed),
 	CORE_TEST(reported_during_a_flush),
+	CORE_TEST(an_inode_s_data_is_its_own),
+	CORE_TEST(a_commit_flushes_what_it_has_taken),
+	CORE_TEST(an_fsync_hands_its_data_over),
+	CORE_TEST(what_is_noted_is_not_lost),
 	CORE_TEST(flush_in_flight_is_not_joined),
 	CORE_TEST(all_who_wait_share_the_next_flush),
 	CORE_TEST(failure_reaches_all_it_covers_and_nobody_else),

@@ -62,6 +62,28 @@ static void data_under_way_is_only_waited_for(void)
 	close_journal();
 }
 
+/* What was written of the inode is flushed, though no handle has taken it. */
+static void r6_what_is_waited_for_is_taken(void)
+{
+	u64 written = 0;
+	struct file file;
+	handle_t *h;
+	u32 before;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	file_init(&file);
+	file.jinode.i_written = &written;
+	h = start(0, 1);
+	assert_int_equal(zj_journal_inode_ranged_wait(h, &file.jinode, 0, 10), 0);
+	stop(h);
+	before = now();
+	zj_journal_inode_written(fx.journal, &written);
+	commit(0);
+	assert_true(flushed_between(before, record_written(before)));
+	close_journal();
+}
+
 static void r6_running_owner_unites_and_takes_the_range(void)
 {
 	struct file file;
@@ -319,6 +341,7 @@ static void finish_inode_data_waits_for_the_range(void)
 CORE_TESTS(ordered,
 	CORE_TEST(r6_data_is_submitted_and_waited_for),
 	CORE_TEST(data_under_way_is_only_waited_for),
+	CORE_TEST(r6_what_is_waited_for_is_taken),
 	CORE_TEST(r6_running_owner_unites_and_takes_the_range),
 	CORE_TEST(r6_frozen_owner_is_depended_on),
 	CORE_TEST(r6_valid_owner_is_none),
