@@ -396,10 +396,16 @@ static void step_free_meta(struct job *job)
 
 /* ---- data ---- */
 
-/* Through the page cache as a rule, or as direct I/O. */
+/* Half of it, as an fsync's is. Generations of data are odd: each life takes two. */
+static bool by_fua(const struct page_data *page)
+{
+	return world->disk->fua && page->gen & 2;
+}
+
+/* In its inode as a rule, or for everybody, as what is zeroed. */
 static void note_written(const struct alloc *a)
 {
-	if (a->page.gen % 8 == 2)
+	if (a->page.gen % 16 == 5)
 		zj_journal_data_written(world->journal);
 	else
 		zj_journal_inode_written(world->journal,
@@ -422,8 +428,6 @@ static void page_end_io(struct bio *bio)
 void write_data(struct alloc *a)
 {
 	struct page_data *page = &a->page;
-	/* As an fsync's data and write-back's. */
-	bool fua = world->disk->fua && page->gen & 1;
 	struct bio *bio;
 
 	if (!page->dirty || page->writing)
@@ -431,7 +435,7 @@ void write_data(struct alloc *a)
 	page->writing = true;
 	page->dirty = false;
 	bio = bio_alloc(&world->disk->bdev, 1,
-			REQ_OP_WRITE | (fua ? REQ_FUA : 0), GFP_NOFS);
+			REQ_OP_WRITE | (by_fua(page) ? REQ_FUA : 0), GFP_NOFS);
 	bio->bi_iter.bi_sector = page->block * (DISK_BLOCK / DISK_SECTOR);
 	bio->bi_private = page;
 	bio->bi_end_io = page_end_io;
