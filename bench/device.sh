@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 #
-# Sourced by benches that run in a guest, as root: a null_blk device whose
-# requests all take LATENCY_MS, a new file system on it, and what it counts.
+# Sourced by benches that run in a guest, as root: a device (DISK) whose requests
+# all take LATENCY_MS, a new file system on it, and what it counts.
+# null_blk copies data under one lock, with interrupts off, and a flush copies all
+# that its cache holds: with a lot of it the latency is far from what was asked for.
+# zjdisk (tests/vm/zjdisk) does neither; it needs 2 KiB of memory for a MiB.
+DISK=null_blk
 SIZE_MB=1048576		# sparse: neighbours in different groups
 conf=/sys/kernel/config/nullb/fs
 
@@ -20,14 +24,34 @@ settings() {
 }
 
 device_off() {
+	rmmod zjdisk 2>/dev/null
 	[ -d $conf ] || return 0
 	echo 0 >$conf/power
 	rmdir $conf
 }
 
+# zjdisk_on KIND
+zjdisk_on() {
+	modprobe zjdisk ndev=1 size_mb=$SIZE_MB || die "cannot load zjdisk"
+	case $1 in
+	none) echo 0 cache 0 0 ;;
+	fua) echo 0 cache 1 1 ;;
+	nofua) echo 0 cache 1 0 ;;
+	*) die "$1 is no kind of cache" ;;
+	esac >/dev/zjdctl || die "zjdisk has no cache $1"
+	us=$((LATENCY_MS * 1000))
+	echo 0 latency $us 0 $us >/dev/zjdctl || die "zjdisk does not accept $us us"
+	name=zjd0
+}
+
 # device_on KIND: none, fua, nofua: its volatile cache; sets $name
 device_on() {
 	device_off
+	case $DISK in
+	null_blk) ;;
+	zjdisk) zjdisk_on "$1"; return ;;
+	*) die "DISK is null_blk or zjdisk" ;;
+	esac
 	[ -d /sys/kernel/config/nullb ] || mount -t configfs none /sys/kernel/config || die "no configfs"
 	mkdir $conf || die "no configfs for null_blk"
 	put size $SIZE_MB; put blocksize 512; put memory_backed 1
@@ -63,8 +87,13 @@ fresh() {
 	sync
 }
 
-# What the block layer counted: writes and flushes
-counters() { awk '{ print $5, $16 }' /sys/block/$name/stat; }
+# What the block layer (zjdisk: the disk itself) counted: writes and flushes
+counters() {
+	case $name in
+	zjd0) sed -n 's/.* writes=\([0-9]*\) .* flushes=\([0-9]*\) .*/\1 \2/p' /dev/zjdctl ;;
+	*) awk '{ print $5, $16 }' /sys/block/$name/stat ;;
+	esac
+}
 
 # Every case by every type in turn, round by round; run is the script's own
 run_all() {
