@@ -85,7 +85,7 @@ static void gather(struct zj_journal *zj, struct zj_lane *lane)
 static void lead(struct zj_journal *zj, struct zj_lane *lane)
 {
 	struct zj_flush *flush = &zj->flush;
-	u64 nr = flush->issued + 1, start;
+	u64 nr = flush->issued + 1, start, took;
 	int err;
 
 	gather(zj, lane);
@@ -95,8 +95,8 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	zj_count(&lane->stats.flushes, 1);
 	start = ktime_get();
 	err = blkdev_issue_flush(zj->front.j_fs_dev);
-	WRITE_ONCE(flush->took,
-		   (3 * flush->took + (ktime_get() - start)) / 4);
+	took = ktime_get() - start;
+	WRITE_ONCE(flush->took, (3 * (flush->took ?: took) + took) / 4);
 	if (err) {
 		WRITE_ONCE(flush->err, err);
 		WRITE_ONCE(flush->failed, nr);
@@ -271,14 +271,29 @@ EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
  * zj_journal_wants_fua() - does file data that goes out with FUA save a flush?
  * @journal: the front, loaded
  *
- * Not in stock's format, where a flush goes before every record.
+ * In stock's format only if the log blocks go out with FUA, too.
  */
 bool zj_journal_wants_fua(journal_t *journal)
 {
-	return zj_flag(to_zj(journal), ZJ_DATA_REPORTED) &&
-	       !to_zj(journal)->log->flush_first;
+	struct zj_journal *zj = to_zj(journal);
+
+	return zj_flag(zj, ZJ_DATA_REPORTED) &&
+	       (!zj->log->written || READ_ONCE(zj->log_fua));
 }
 EXPORT_SYMBOL_GPL(zj_journal_wants_fua);
+
+/**
+ * zj_journal_data_beside() - does a commit send log blocks before data is durable?
+ * @journal: the front, loaded
+ *
+ * Only its commit block waits for the data then. In our own format all of the log
+ * does.
+ */
+bool zj_journal_data_beside(journal_t *journal)
+{
+	return to_zj(journal)->log->written;
+}
+EXPORT_SYMBOL_GPL(zj_journal_data_beside);
 
 /**
  * zj_journal_fsync_begin() - an fsync is about to write file data

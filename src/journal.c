@@ -149,6 +149,12 @@ void zj_journal_set_flush_batch(journal_t *journal, unsigned int transactions)
 }
 EXPORT_SYMBOL_GPL(zj_journal_set_flush_batch);
 
+void zj_journal_set_log_fua(journal_t *journal, bool fua)
+{
+	WRITE_ONCE(to_zj(journal)->log_fua, fua);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_log_fua);
+
 void zj_journal_set_versions(journal_t *journal, unsigned int versions)
 {
 	WRITE_ONCE(to_zj(journal)->versions, versions);

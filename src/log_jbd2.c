@@ -7,7 +7,8 @@
  *
  * To stock's recovery a commit block over a damaged log block is corruption, not
  * the end of the log: so it is written only when all before it is durable, and
- * after the commit block before it is durable too. What was left of an older life
+ * after the commit block before it is durable too. Few log blocks are made durable
+ * by FUA: then there is no flush between. What was left of an older life
  * of the journal in its place is overwritten with zeros first: then a torn commit
  * block is none, for readers that know no torn ones as well.
  *
@@ -342,7 +343,7 @@ static int jbd2_issue(struct zj_txn *txn)
 	struct zj_jbd2_write *w = kzalloc(sizeof(*w), GFP_NOFS | __GFP_NOFAIL);
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_lane_stats *st = &txn->lane->stats;
-	bool live;
+	bool live, fua;
 	u32 nr_own;
 	int err;
 
@@ -356,7 +357,9 @@ static int jbd2_issue(struct zj_txn *txn)
 	w->own = kvmalloc_array(nr_own + 1, sizeof(*w->own),
 				GFP_NOFS | __GFP_NOFAIL);
 	live = zj_settle_images(txn);
-	zj_log_io_begin(&w->io, zj, 0);
+	fua = zj_log_wants_fua(txn->lane, nr_own + w->nr_images);
+	txn->log_cached = !fua;
+	zj_log_io_begin(&w->io, zj, fua ? REQ_FUA : 0);
 	/* It may be waited for from here on. */
 	err = claim(w, nr_own + w->nr_images);
 	if (err) {
@@ -397,11 +400,11 @@ static void put_record(struct zj_run *run, blk_opf_t flags)
 	zj_log_io_send(&run->io);
 }
 
-/* Zeros in the commit block's place. */
+/* Zeros in the commit block's place; durable as the log blocks are. */
 static void jbd2_begin(struct zj_run *run)
 {
 	run->record = new_block(run->lane->journal);
-	put_record(run, 0);
+	put_record(run, zj_run_cached(run) ? 0 : REQ_FUA);
 }
 
 /**
@@ -437,5 +440,4 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.close		= jbd2_close,
 	.begin		= jbd2_begin,
 	.record		= jbd2_record,
-	.flush_first	= true,
 };

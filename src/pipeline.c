@@ -119,6 +119,20 @@ static void run_free(struct zj_run *run)
 	kfree(run);
 }
 
+/**
+ * zj_run_cached() - may log blocks of a run be in the device's cache?
+ * @run: closed
+ */
+bool zj_run_cached(const struct zj_run *run)
+{
+	const struct zj_txn *txn;
+
+	list_for_each_entry(txn, &run->txns, lane_link)
+		if (txn->log_cached)
+			return true;
+	return false;
+}
+
 /* ---- before the flush ---- */
 
 static int wait_data(struct zj_txn *txn)
@@ -182,7 +196,7 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 			WRITE_ONCE(txn->flushing, true);
 	/* Pairs with zj_trans_takes_written(). */
 	smp_mb();
-	if (lane->recorded || (run && zj->log->flush_first))
+	if (lane->recorded || (run && zj_run_cached(run)))
 		return zj_dev_flush(zj, lane);
 	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
 		return zj_data_flush(zj, lane, taken(run));
@@ -276,31 +290,65 @@ static void run_recorded(struct zj_run *run)
 		lane->recorded = run;
 }
 
+static bool knows_fua(struct zj_journal *zj)
+{
+	return zj_needs_flush(zj) && bdev_fua(zj->front.j_dev);
+}
+
+/* By how much a block takes longer to write with FUA, in ns. */
+static s64 fua_price(const struct zj_lane *lane)
+{
+	return READ_ONCE(lane->record_took[1]) - READ_ONCE(lane->record_took[0]);
+}
+
+/**
+ * zj_log_wants_fua() - are log blocks to be written with FUA?
+ * @lane: the lane; the caller is its thread
+ * @blocks: that many, of one transaction
+ *
+ * Together with a record with FUA that saves a flush, which with many runs on
+ * their way is one for each of them.
+ */
+bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
+{
+	struct zj_journal *zj = lane->journal;
+
+	if (!READ_ONCE(zj->log_fua) || blocks > ZJ_FUA_BLOCKS || !knows_fua(zj))
+		return false;
+	if (!lane->flusher || !READ_ONCE(lane->company))
+		return true;
+	return fua_price(lane) <= (s64)READ_ONCE(zj->flush.took) / 2;
+}
+
 /*
  * With another run on its way, or about to come, its flush will do for the records of
- * this one: FUA, which this one alone waits for, has to be much faster then.
+ * this one: FUA, which this one alone waits for, has to be much faster then. If its
+ * log blocks need none, that flush is to be paid for.
  */
 static bool use_fua(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
-	s64 dearer = lane->record_took[1] - lane->record_took[0];
 	s64 flush = READ_ONCE(zj->flush.took);
+	bool cached;
 
-	if (!zj_needs_flush(zj) || !bdev_fua(zj->front.j_dev))
+	if (!knows_fua(zj))
 		return false;
 	if (lane->next) {
-		lane->company = ZJ_COMPANY;
-		return dearer <= flush / 8;
+		WRITE_ONCE(lane->company, ZJ_COMPANY);
+		cached = !zj->log->written || zj_run_cached(lane->next);
+		return fua_price(lane) <= flush / (cached ? 8 : 2);
 	}
 	if (!lane->flusher || !lane->company)
 		return true;
-	lane->company--;
-	return dearer <= flush / 2;
+	WRITE_ONCE(lane->company, lane->company - 1);
+	return fua_price(lane) <= flush / 2;
 }
 
 static void took(struct zj_lane *lane, bool fua, s64 ns)
 {
-	lane->record_took[fua] = (3 * lane->record_took[fua] + ns) / 4;
+	s64 before = lane->record_took[fua] ?: ns;
+
+	WRITE_ONCE(lane->record_took[fua], (3 * before + ns) / 4);
 }
 
 static int record(struct zj_lane *lane, struct zj_run *run)

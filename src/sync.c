@@ -61,6 +61,28 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 }
 EXPORT_SYMBOL_GPL(zj_complete_transaction);
 
+/**
+ * zj_journal_commit_early() - an fsync will ask for this transaction: begin
+ * @journal: the front
+ * @tid: as for zj_complete_transaction(), which is to follow
+ *
+ * A hint: nothing is promised. While the lane's thread is busy, nothing is done.
+ *
+ * Context: no handle open, no folio lock. Does not wait.
+ */
+void zj_journal_commit_early(journal_t *journal, tid_t tid)
+{
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_txn *txn = zj_txn_find(zj, tid);
+
+	if (!txn)
+		return;
+	if (!too_early(txn))
+		zj_commit_request(zj, txn);
+	zj_txn_put(txn);
+}
+EXPORT_SYMBOL_GPL(zj_journal_commit_early);
+
 /* As zj_complete_transaction(), but somebody else has requested the commit. */
 int zj_log_wait_commit(journal_t *journal, tid_t tid)
 {

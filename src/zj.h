@@ -41,6 +41,8 @@
 #define ZJ_PUT_OFF		max(HZ / 100, 1)
 /* Runs that come alone until none is expected to follow. */
 #define ZJ_COMPANY		4
+/* More log blocks of a transaction than these are not worth FUA. */
+#define ZJ_FUA_BLOCKS		64
 /* Fsyncs by latency: below 64 us, 128 us ... 1 s, and the rest. */
 #define ZJ_NR_LATENCIES		16
 /* Components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members, for the statistics. */
@@ -200,6 +202,9 @@ struct zj_txn {
 
 	u32		nr_chunks;	/* flush thread; of this member's record */
 	bool		flushing;	/* flush thread; the flush for its data has begun */
+	bool		log_cached;	/* lane's thread; log=jbd2: log blocks written
+					 * without FUA
+					 */
 	bool		cached;		/* flush thread; record written without FUA */
 	u32		run;		/* lane->lock; number of the run it is in */
 	void		*out;		/* who writes it; the format's, until it is written */
@@ -352,11 +357,11 @@ struct zj_lane {
 	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
 	struct task_struct *task;	/* the lane's thread */
 	struct task_struct *flusher;	/* its flush thread, if it is pipelined */
-	s64		record_took[2];	/* flush thread; ns for a record, a running mean:
-					 * into the cache, with FUA
+	s64		record_took[2];	/* flush thread, read racily; ns for a record, a
+					 * running mean: into the cache, with FUA
 					 */
-	int		company;	/* flush thread; it is not long ago that another
-					 * run came behind one
+	int		company;	/* flush thread, read racily; it is not long ago
+					 * that another run came behind one
 					 */
 	struct zj_run	*next;		/* flush thread; the run to be flushed next, or NULL */
 	struct zj_run	*recorded;	/* flush thread; its records are in the device's
@@ -416,9 +421,8 @@ struct zj_flush {
  * @written: wait until that is in the device, if there was any
  * @close: a run gets no more members, or NULL; lane->lock held
  * @begin: send out what a closed run needs before its flush, or NULL
- * @record: after a flush that covers data and log blocks: write the records of a
- *	run and wait for them
- * @flush_first: must data be durable before @record, even if all of it is logged?
+ * @record: with data and log blocks durable: write the records of a run and wait
+ *	for them
  * @full: is a running transaction to be closed, or NULL; lane->lock held
  * @max_age: jiffies after which the oldest is brought home, space or no; 0: never
  */
@@ -435,7 +439,6 @@ struct zj_log_ops {
 	void (*close)(struct zj_lane *lane);
 	void (*begin)(struct zj_run *run);
 	int (*record)(struct zj_run *run, bool fua);
-	bool flush_first;
 	bool (*full)(const struct zj_txn *txn);
 	unsigned long max_age;
 };
@@ -518,6 +521,7 @@ struct zj_journal {
 	u32		soft_credits;	/* immutable; a larger one is committed */
 	u8		frozen_copy;	/* any time; enum zj_frozen_copy */
 	bool		pipelined;	/* immutable once loaded; lanes have flush threads */
+	bool		log_fua;	/* any time; log=jbd2: few log blocks with FUA */
 	bool		coalesce;	/* any time; commits are put off at conflicts */
 	u32		flush_batch;	/* any time; transactions of a run at most */
 	u32		versions;	/* any time; images of a buffer in flight, at most */
@@ -794,6 +798,8 @@ void zj_run_close(struct zj_lane *lane);
 void zj_run_join(struct zj_txn *txn);
 int zj_issue_later(struct zj_txn *txn);
 bool zj_flush_run(struct zj_lane *lane);
+bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks);
+bool zj_run_cached(const struct zj_run *run);
 void zj_txn_logged(struct zj_txn *txn);
 bool zj_settle_images(struct zj_txn *txn);
 struct zj_part *zj_first_image(struct zj_txn *txn);

@@ -390,6 +390,7 @@ int zj_journal_begin_ordered_truncate(journal_t *journal,
 
 /* sync.c */
 int zj_complete_transaction(journal_t *journal, tid_t tid);
+void zj_journal_commit_early(journal_t *journal, tid_t tid);
 int zj_log_wait_commit(journal_t *journal, tid_t tid);
 int zj_journal_start_commit(journal_t *journal, tid_t *tid);
 tid_t zj_get_latest_transaction(journal_t *journal);
@@ -406,6 +407,7 @@ int zj_journal_flush(journal_t *journal, unsigned int flags);
 int zj_journal_flush_data(journal_t *journal);
 int zj_journal_flush_reported(journal_t *journal, u64 written);
 bool zj_journal_wants_fua(journal_t *journal);
+bool zj_journal_data_beside(journal_t *journal);
 void zj_journal_fsync_begin(journal_t *journal, int in);
 void zj_journal_fsync_end(journal_t *journal, int in);
 
@@ -526,6 +528,14 @@ void zj_journal_set_pipeline(journal_t *journal, bool pipelined);
  * @transactions: 1 or more; from the next one on
  */
 void zj_journal_set_flush_batch(journal_t *journal, unsigned int transactions);
+
+/**
+ * zj_journal_set_log_fua() - few log blocks go out with FUA where the device has it
+ * @journal: the front
+ * @fua: in stock's format, from the next commit on: no flush between them and their
+ *	commit block then; the default is false
+ */
+void zj_journal_set_log_fua(journal_t *journal, bool fua);
 
 #define ZJ_VERSIONS	5	/* the default of the next one */
 

@@ -135,6 +135,12 @@ static void sync_inode(struct job *job, u32 i)
 		return;
 	ino->users++;
 	p = finished(1 << i, 0);
+	/* As a remount may. */
+	if (sim_one_in(&job->rand, 4))
+		zj_journal_set_log_fua(world->journal, sim_one_in(&job->rand, 2));
+	/* Its commit may go out beside the data. */
+	if (sim_one_in(&job->rand, 2))
+		zj_journal_commit_early(world->journal, READ_ONCE(ino->sync_tid));
 	if (ino == file_inode())
 		sync_file(&p);
 	else

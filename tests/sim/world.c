@@ -410,6 +410,7 @@ static journal_t *init_journal(void)
 	zj_journal_set_frozen_copy(journal, w->p.copy);
 	if (w->p.seed % 4)
 		zj_journal_set_data_reported(journal);
+	zj_journal_set_log_fua(journal, w->p.seed / 4 % 2);
 	zj_journal_set_pipeline(journal, w->p.pipeline);
 	zj_journal_set_flush_batch(journal, max(w->p.run, 1U));
 	zj_journal_set_versions(journal, max(w->p.versions, 1U));

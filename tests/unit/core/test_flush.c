@@ -60,7 +60,7 @@ static void reported_data_is_flushed_once(void)
 	close_journal();
 }
 
-/* Not in stock's format, where a flush goes before every record. */
+/* In stock's format only if log blocks go out with FUA, too. */
 static void fua_data_where_it_saves_a_flush(void)
 {
 	OPEN();
@@ -71,6 +71,8 @@ static void fua_data_where_it_saves_a_flush(void)
 	OPEN(.jbd2 = true, .lanes = 1);
 	zj_journal_set_data_reported(fx.journal);
 	assert_false(zj_journal_wants_fua(fx.journal));
+	zj_journal_set_log_fua(fx.journal, true);
+	assert_true(zj_journal_wants_fua(fx.journal));
 	close_journal();
 }
 
