@@ -69,7 +69,11 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 void zext4_quieten(struct folio *folio);
 
 /* fsync and file data. */
-int zext4_write_and_wait(struct file *file, loff_t start, loff_t end);
+int zext4_write_and_wait(struct file *file, loff_t start, loff_t end,
+			 int datasync);
+bool zext4_map_written(const struct ext4_io_submit *io,
+		       const struct ext4_map_blocks *map);
+void zext4_page_mkwrite(struct inode *inode);
 int zext4_fsync_commit(struct inode *inode, tid_t tid);
 bool zext4_commit_flushes(struct inode *inode, tid_t tid);
 int zext4_flush_file(struct inode *inode);

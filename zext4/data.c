@@ -7,6 +7,11 @@
  * the journal when it has been written. That of a file is noted in its inode, and
  * flushed by the next commit that has changed the inode, or by its fsync; blocks
  * that were zeroed by the next commit or fsync of anybody.
+ *
+ * Where log blocks may go out before the data is there (log=jbd2), an fsync begins
+ * its commit as soon as its data is on its way. The extents of new data must not be
+ * unwritten then, as their conversion is a change after the data: they are ordered
+ * data of the transaction, which writes no record before that is durable.
  */
 #include <linux/blkdev.h>
 #include "ext4.h"
@@ -106,6 +111,72 @@ void zext4_sync_data(struct super_block *sb)
 		zj_journal_written_by_all(EXT4_SB(sb)->s_journal, ULLONG_MAX);
 }
 
+/* ---- beside the log ---- */
+
+static bool data_beside(struct inode *inode)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
+
+	return sbi->s_journal && ext4_should_order_data(inode) &&
+	       READ_ONCE(sbi->s_zj.value[ZEXT4_FSYNC_DATA]) ==
+	       ZEXT4_FSYNC_DATA_AUTO &&
+	       zj_journal_data_beside(sbi->s_journal);
+}
+
+/**
+ * zext4_map_written() - is new data to get extents that are no longer unwritten?
+ * @io: the writepages call
+ * @map: what is to be allocated, with the flags of the buffers
+ *
+ * A direct read takes no lock of the file's pages, but waits for those that were
+ * dirty before; and write() has the inode to itself. A store through a mapping
+ * has not: it could be found allocated before it is on the disk. So what was ever
+ * mapped for writing keeps unwritten extents.
+ *
+ * Context: the folios are locked, a handle is open.
+ */
+bool zext4_map_written(const struct ext4_io_submit *io,
+		       const struct ext4_map_blocks *map)
+{
+	struct inode *inode = io->io_end->inode;
+
+	return io->io_wbc->sync_mode == WB_SYNC_ALL &&
+	       !(current->flags & PF_KTHREAD) && io->zj_few < ZEXT4_FEW_BIOS &&
+	       map->m_len <= ZEXT4_FEW_BYTES >> inode->i_blkbits &&
+	       map->m_flags == BIT(BH_Delay) &&
+	       !(io->io_end->flag & EXT4_IO_END_UNWRITTEN) &&
+	       !READ_ONCE(EXT4_I(inode)->i_zj_mapped) &&
+	       !IS_NOQUOTA(inode) && data_beside(inode);
+}
+
+/* A page of the file is about to become writable in a mapping. */
+void zext4_page_mkwrite(struct inode *inode)
+{
+	if (!READ_ONCE(EXT4_I(inode)->i_zj_mapped))
+		WRITE_ONCE(EXT4_I(inode)->i_zj_mapped, true);
+}
+
+/* As file_write_and_wait_range(), and the commit begins with the write. */
+static int write_and_commit(struct file *file, loff_t start, loff_t end,
+			    bool datasync)
+{
+	struct inode *inode = file->f_mapping->host;
+	struct ext4_inode_info *ei = EXT4_I(inode);
+	int err, err2;
+
+	err = filemap_fdatawrite_range(file->f_mapping, start, end);
+	/* What converts extents later on does so in another transaction. */
+	if (!err && !atomic_read(&ei->i_unwritten))
+		zj_journal_commit_early(EXT4_SB(inode->i_sb)->s_journal,
+					datasync ? ei->i_datasync_tid :
+					ei->i_sync_tid);
+	if (err == -EIO)
+		err2 = file_check_and_advance_wb_err(file);
+	else
+		err2 = file_fdatawait_range(file, start, end);
+	return err ?: err2;
+}
+
 /* ---- fsync ---- */
 
 /*
@@ -114,7 +185,7 @@ void zext4_sync_data(struct super_block *sb)
  * writable and is protected again before the copy.  A device that stores into
  * pinned pages asks nobody: these are journaled when the page is written.
  */
-int zext4_write_and_wait(struct file *file, loff_t start, loff_t end)
+int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasync)
 {
 	struct inode *inode = file->f_mapping->host;
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
@@ -126,7 +197,10 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end)
 		return 0;
 	if (flush)
 		zj_journal_fsync_begin(journal, zext4_lane(inode->i_sb, inode));
-	err = file_write_and_wait_range(file, start, end);
+	if (data_beside(inode))
+		err = write_and_commit(file, start, end, datasync);
+	else
+		err = file_write_and_wait_range(file, start, end);
 	if (flush && err)
 		zj_journal_fsync_end(journal, zext4_lane(inode->i_sb, inode));
 	return err;

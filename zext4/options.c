@@ -21,6 +21,8 @@ struct zext4_option_spec {
 static const char *const fsync_words[] = { "own", "all", NULL };
 static const char *const alloc_words[] = { "auto", "core", "stock", NULL };
 static const char *const data_fua_words[] = { "auto", "never", NULL };
+static const char *const log_fua_words[] = { "auto", "never", NULL };
+static const char *const fsync_data_words[] = { "auto", "before", NULL };
 static const char *const lane_by_words[] = { "cpu", "cgroup", "dir", NULL };
 
 /* In the order of enum zj_frozen_copy. */
@@ -60,6 +62,14 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_DATA_FUA] = {
 		.name = "data_fua", .words = data_fua_words,
 		.help = "auto (an fsync's data, if it is little) or never",
+	},
+	[ZEXT4_LOG_FUA] = {
+		.name = "log_fua", .words = log_fua_words,
+		.help = "auto (log=jbd2: a transaction's log blocks, if they are few) or never",
+	},
+	[ZEXT4_FSYNC_DATA] = {
+		.name = "fsync_data", .words = fsync_data_words,
+		.help = "auto (log=jbd2: beside the log blocks, if it is little) or before (all of the log)",
 	},
 	[ZEXT4_LOG] = {
 		.name = "log", .words = log_words, .fixed = true,
@@ -197,6 +207,8 @@ void zext4_tell_journal(struct super_block *sb, journal_t *journal)
 	zj_journal_set_versions(journal, value[ZEXT4_VERSIONS] ?: ZJ_VERSIONS);
 	zj_journal_set_flush_batch(journal,
 				   value[ZEXT4_FLUSH_BATCH] ?: ZJ_FLUSH_BATCH);
+	zj_journal_set_log_fua(journal,
+			       value[ZEXT4_LOG_FUA] == ZEXT4_LOG_FUA_AUTO);
 	zj_journal_set_coalesce(journal,
 				value[ZEXT4_COALESCE] == ZEXT4_COALESCE_ON);
 }

@@ -15,6 +15,8 @@ enum zext4_option {
 	ZEXT4_FROZEN_COPY,	/* enum zj_frozen_copy */
 	ZEXT4_LOG,		/* enum zext4_log */
 	ZEXT4_DATA_FUA,		/* enum zext4_data_fua */
+	ZEXT4_LOG_FUA,		/* enum zext4_log_fua */
+	ZEXT4_FSYNC_DATA,	/* enum zext4_fsync_data */
 	ZEXT4_PIPELINE,		/* enum zext4_pipeline */
 	ZEXT4_VERSIONS,		/* a number; 0: ZJ_VERSIONS */
 	ZEXT4_FLUSH_BATCH,	/* a number; 0: ZJ_FLUSH_BATCH */
@@ -28,6 +30,8 @@ enum zext4_option {
 
 enum zext4_log { ZEXT4_LOG_AUTO, ZEXT4_LOG_ZJ, ZEXT4_LOG_JBD2 };
 enum zext4_data_fua { ZEXT4_DATA_FUA_AUTO, ZEXT4_DATA_FUA_NEVER };
+enum zext4_log_fua { ZEXT4_LOG_FUA_AUTO, ZEXT4_LOG_FUA_NEVER };
+enum zext4_fsync_data { ZEXT4_FSYNC_DATA_AUTO, ZEXT4_FSYNC_DATA_BEFORE };
 enum zext4_pipeline { ZEXT4_PIPELINE_AUTO, ZEXT4_PIPELINE_ON, ZEXT4_PIPELINE_OFF };
 enum zext4_coalesce { ZEXT4_COALESCE_ON, ZEXT4_COALESCE_OFF };
 enum zext4_nvm_unit { ZEXT4_NVM_LINE, ZEXT4_NVM_BLOCK };

@@ -17,6 +17,7 @@ struct ext4_inode_info {
 + u32 i_zj_top;
 + u16 i_zj_lane;
 + bool i_zj_pinned;
++ bool i_zj_mapped;
  ...
 };
 
@@ -61,5 +62,6 @@ ext4_alloc_inode(...)
 + ei->i_zj_top = 0;
 + ei->i_zj_lane = 0;
 + ei->i_zj_pinned = false;
++ ei->i_zj_mapped = false;
  ...
 }

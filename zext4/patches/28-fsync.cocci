@@ -39,13 +39,13 @@ ext4_fsync_journal(...)
 }
 
 @@
-expression file, start, end;
+identifier file, start, end, datasync;
 @@
-ext4_sync_file(...)
+ext4_sync_file(struct file *file, loff_t start, loff_t end, int datasync)
 {
 <...
 - file_write_and_wait_range(file, start, end)
-+ zext4_write_and_wait(file, start, end)
++ zext4_write_and_wait(file, start, end, datasync)
 ...>
 }
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Do direct reads find what a new block held before it was a file's?
+ *
+ *   staleread [-m] [-r rounds] DIR
+ *
+ * One process writes the holes of a file one by one, -m: through a mapping, and
+ * fsyncs each; another one reads all of it past the page cache meanwhile. The file
+ * has many extents, so that such a read takes long. Each round has a new file.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BLK	4096
+#define BLOCKS	256
+#define MINE	'm'
+
+static char mine[BLK], none[BLK];
+static int mapped;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "staleread: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int is(const char *block, const char *like)
+{
+	return !memcmp(block, like, BLK);
+}
+
+/* Until it is killed. */
+static void read_on(const char *path)
+{
+	char *all;
+	int fd, i;
+
+	fd = open(path, O_RDONLY | O_DIRECT);
+	if (fd < 0 || posix_memalign((void **)&all, BLK, BLOCKS * BLK))
+		die(path);
+	memset(all, 0, BLOCKS * BLK);
+	for (;;) {
+		if (pread(fd, all, BLOCKS * BLK, 0) < 0) {
+			/* It has met a store that has no block yet. */
+			if (mapped && errno == EIO)
+				continue;
+			die("read");
+		}
+		for (i = 0; i < BLOCKS; i++) {
+			if (is(all + i * BLK, mine) || is(all + i * BLK, none))
+				continue;
+			fprintf(stderr, "staleread: block %d is stale\n", i);
+			exit(3);
+		}
+	}
+}
+
+static void put(int fd, char *map, int i)
+{
+	if (map)
+		memset(map + i * BLK, MINE, BLK);
+	else if (pwrite(fd, mine, BLK, (off_t)i * BLK) != BLK)
+		die("write");
+}
+
+static void one_round(const char *dir, int n)
+{
+	char path[4096], *map = NULL;
+	int fd, i, status;
+	pid_t reader;
+
+	snprintf(path, sizeof(path), "%s/stale%d", dir, n);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
+	if (fd < 0 || ftruncate(fd, BLOCKS * BLK))
+		die(path);
+	for (i = 0; i < BLOCKS; i += 2)
+		put(fd, NULL, i);
+	if (fsync(fd))
+		die("fsync");
+	if (mapped)
+		map = mmap(NULL, BLOCKS * BLK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		die("mmap");
+	reader = fork();
+	if (!reader)
+		read_on(path);
+	for (i = 1; i < BLOCKS; i += 2) {
+		put(fd, map, i);
+		if (fsync(fd))
+			die("fsync");
+	}
+	kill(reader, SIGKILL);
+	if (waitpid(reader, &status, 0) != reader || !WIFSIGNALED(status))
+		exit(3);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	int opt, i, rounds = 1;
+
+	while ((opt = getopt(argc, argv, "mr:")) != -1) {
+		switch (opt) {
+		case 'm': mapped = 1; break;
+		case 'r': rounds = atoi(optarg); break;
+		default: return 2;
+		}
+	}
+	if (optind + 1 != argc)
+		return 2;
+	memset(mine, MINE, BLK);
+	for (i = 0; i < rounds; i++)
+		one_round(argv[optind], i);
+	return 0;
+}

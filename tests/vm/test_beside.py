@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""log=jbd2: an fsync's data beside the log, few log blocks with FUA (decision 19)."""
+
+import re
+
+import pytest
+
+import conftest
+
+FSYNCS = 40
+BESIDE = 6      # as in test_fsync.py
+
+
+@pytest.fixture(scope="module")
+def machine():
+    with conftest.new_vm(cpus=2, memory="2G") as vm:
+        assert vm.sh("modprobe zjdisk ndev=1 && modprobe $FS")
+        yield vm
+
+
+def appends(machine, options, fua=1):
+    """Flushes of the device and handles of the journal, for so many appends with fsync."""
+    out = machine.sh(f"""
+        echo 0 cache 1 {fua} >/dev/zjdctl || die cache
+        # Write-back has a clock of its own.
+        echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+        mk /dev/zjd0
+        mnt /dev/zjd0 data=ordered,commit=300,lanes=1,log=jbd2{options}
+        touch /mnt/file; fsctl syncfs /mnt || die syncfs
+        count() {{
+            sed -n 's/^zjd0 .*flushes=\\([0-9]*\\).*/flushes \\1/p' /dev/zjdctl
+            sed -n 's/^lane .* \\([0-9]*\\) handles.*/handles \\1/p' /proc/fs/zjournal/*/info
+        }}
+        count
+        for n in $(seq {FSYNCS}); do
+            dd if=/dev/zero of=/mnt/file bs=4k count=1 seek=$n conv=notrunc,fsync 2>/dev/null || die "append $n"
+        done
+        count
+        grep -o "\\(log_fua\\|fsync_data\\)=[a-z]*" /proc/mounts
+        unmnt; fsck /dev/zjd0
+    """, timeout=120)
+    machine.check_console()
+    assert out, out.out
+    for option in filter(None, options.split(",")):
+        assert option in out.out
+    flushes, handles = [list(map(int, re.findall(rf"^{what} (\d+)$", out.out, re.M))) for what in ("flushes", "handles")]
+    return flushes[1] - flushes[0], handles[1] - handles[0]
+
+
+@pytest.mark.zext4
+def test_flushes_and_handles(machine):
+    """With FUA all round no flush; written extents are not converted by one handle more each."""
+    flushes, handles = appends(machine, "")
+    assert flushes <= BESIDE
+    flushes_never, handles_never = appends(machine, ",log_fua=never")
+    assert FSYNCS <= flushes_never <= 2 * FSYNCS + BESIDE
+    flushes_before, handles_before = appends(machine, ",fsync_data=before")
+    assert flushes_before <= BESIDE
+    assert abs(handles - handles_never) <= BESIDE
+    assert handles_before >= handles + FSYNCS - BESIDE
+
+
+@pytest.mark.zext4
+def test_no_fua(machine):
+    """A device without it: flushes as ever, before the record and behind it."""
+    flushes, _ = appends(machine, "", fua=0)
+    assert FSYNCS <= flushes <= 2 * FSYNCS + BESIDE
+
+
+@pytest.mark.parametrize("how", ["", "-m"])
+def test_direct_read_finds_no_stale_block(guest, how):
+    """New blocks of a disk that is full of x and writes slowly: written by write(), or through a mapping."""
+    guest(f"""
+        tr '\\0' x </dev/zero | dd of=/dev/vdc bs=1M iflag=fullblock 2>/dev/null
+        mk /dev/vdc -E lazy_itable_init=0,lazy_journal_init=0,nodiscard
+        modprobe -q dm_mod; modprobe dm_delay || die dm_delay
+        echo "0 $(blockdev --getsz /dev/vdc) delay /dev/vdc 0 0 /dev/vdc 0 8" | dmsetup create slow || die create
+        [ -e /dev/mapper/slow ] || dmsetup mknodes slow
+        case $FS in
+        zext4) mnt /dev/mapper/slow lanes=1,log=jbd2 ;;
+        *) mnt /dev/mapper/slow ;;
+        esac
+        staleread {how} /mnt || die "staleread {how}"
+        unmnt; fsck /dev/mapper/slow
+        dmsetup remove slow
+    """, timeout=300)
+
+
+@pytest.mark.zext4
+def test_data_error_reaches_fsync(guest):
+    """The log is written, the data beside it is not."""
+    guest("""
+        . /lib/zj/dm.sh
+        dm_good
+        mk $DM -J size=16
+        mnt $DM lanes=1,log=jbd2
+        echo old >/mnt/old; fsctl fsync /mnt/old || die "fsync on a good device"
+        dm_part home error_writes
+        dd if=/dev/zero of=/mnt/new bs=4k count=1 conv=fsync 2>/dev/null && die "fsync reported success"
+        dm_good
+        unmnt; fsck $DM
+        mnt $DM lanes=1,log=jbd2
+        [ "$(cat /mnt/old)" = old ] || die "old is lost"
+        unmnt; fsck $DM
+    """)
