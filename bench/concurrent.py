@@ -30,6 +30,8 @@ SWITCHED_OFF = {
     "coalescing": "coalesce=off",
     "shared flush": "flush_batch=1",
     "copies ahead": "frozen_copy=never",
+    "log FUA": "log_fua=never",
+    "data beside": "fsync_data=before",
 }
 # Case and the speed to reach, relative to stock.
 TARGETS = {"varmail-shared": 1.7, "varmail-split": 1.8, "dbench": 1.5, "database": 1.5}
@@ -78,12 +80,12 @@ def measure(guest, case, types, settings):
 def line(name, figures, case, last=""):
     # dbench counts its fsyncs in a part of its time only.
     coalesced = "" if case == "dbench" else f"{figures['operations_per_transaction']:.2f}"
-    print(f"{case:16}{name:34}{figures['per_second']:9.1f}{figures['ratio']:9.2f}{last:>8}"
+    print(f"{case:16}{name:36}{figures['per_second']:9.1f}{figures['ratio']:9.2f}{last:>8}"
           f"{figures['flushes_per_transaction']:11.2f}{figures['writes_per_transaction']:11.1f}{coalesced:>9}", flush=True)
 
 
 def head(last):
-    print(f"{'case':16}{'type':34}{'ops/s':>9}{'to stock':>9}{last:>8}{'flush/txn':>11}{'writes/txn':>11}{'ops/txn':>9}")
+    print(f"{'case':16}{'type':36}{'ops/s':>9}{'to stock':>9}{last:>8}{'flush/txn':>11}{'writes/txn':>11}{'ops/txn':>9}")
 
 
 def table(case, figures):
