@@ -150,7 +150,8 @@ int zj_nvm_begin(struct zj_nvm_map *map, int *id)
 	struct zj_nvm_host *host = map->host;
 
 	*id = dax_read_lock();
-	if (likely(dax_alive(host->dax)))
+	/* Kernels without DAX have no such call, and nothing to open. */
+	if (IS_ENABLED(CONFIG_DAX) && likely(dax_alive(host->dax)))
 		return 0;
 	dax_read_unlock(*id);
 	return -ENODEV;
