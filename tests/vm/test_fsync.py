@@ -92,6 +92,24 @@ def test_data_without_fua_is_flushed(machine, what):
 
 
 @pytest.mark.zext4
+def test_encrypted_data_is_never_journaled(machine):
+    """With data=journal, too, it is ordered data: a flush stands behind it."""
+    for m in "cts", "xts":
+        machine.sh(f"modprobe {m}")
+    _, used = counted(machine, setup(1, 1, "journal").replace("/dev/zjd0\n", "/dev/zjd0 -O encrypt\n", 1) + f"""
+        mkdir /mnt/e; fsctl encrypt /mnt/e || die encrypt
+        fsctl syncfs /mnt
+        count
+        for n in $(seq {FSYNCS}); do
+            dd if=/dev/zero of=/mnt/e/file bs=512k count=1 seek=$n conv=notrunc,fsync 2>/dev/null || die "step $n"
+        done
+        count
+        unmnt; fsck /dev/zjd0
+    """)
+    assert used["flushes"] >= FSYNCS
+
+
+@pytest.mark.zext4
 @pytest.mark.parametrize("how", ["over", "new"])
 def test_a_neighbours_data_is_not_flushed(machine, how):
     """What write-back has written of another file, in another lane, costs an fsync nothing."""

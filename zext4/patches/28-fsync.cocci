@@ -3,7 +3,8 @@
 // too, whose changes are all in the transaction that marked them dirty.  With
 // data in the journal nothing has to be written home first, and no commit needs
 // a flush before its record; then blocks that were zeroed in place are flushed
-// where that is done.  Flushes are shared with the journal's.
+// where that is done.  An encrypted file's data is never in the journal: with that
+// feature commits flush what was reported.  Flushes are shared with the journal's.
 //
 // expect: fsync.c: ext4_fsync_journal=3 ext4_sync_file=2
 // expect: inode.c: ext4_journalled_dirty_folio=2
@@ -105,7 +106,8 @@ expression sbi;
 ext4_load_and_init_journal(...)
 {
  ...
-+ if (test_opt(sb, DATA_FLAGS) == EXT4_MOUNT_JOURNAL_DATA)
++ if (test_opt(sb, DATA_FLAGS) == EXT4_MOUNT_JOURNAL_DATA &&
++     !ext4_has_feature_encrypt(sb))
 +	zj_journal_set_data_journaled(sbi->s_journal);
  sbi->s_journal->j_submit_inode_data_buffers = ext4_journal_submit_inode_data_buffers;
  ...
