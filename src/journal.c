@@ -258,8 +258,12 @@ static int choose_geometry(struct zj_journal *zj)
 	total = zj->geo.nr_segs * zj->geo.seg_blocks / zj->credit_units;
 	blocks = total / 4;
 	zj->max_credits = blocks - blocks / 8;
-	/* What runs and what is frozen (N7) leave two thirds to what is valid. */
-	zj->soft_credits = clamp(total / (16 * lanes), 64U, zj->max_credits);
+	/*
+	 * What runs and what is frozen (N7) leave two thirds to what is valid. Of
+	 * images of which a few lines are logged, it takes far less than it promises.
+	 */
+	zj->soft_credits = clamp(total / ((zj->fine ? 4 : 16) * lanes), 64U,
+				 zj->max_credits);
 	/* Memory for copies: an eighth of what the log has. */
 	zj->max_copies = max(total / (8 * lanes), 64U);
 	zj->revokes_per_block = zj_chunk_room(size) / sizeof(__le64);
