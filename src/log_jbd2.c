@@ -424,6 +424,8 @@ static int jbd2_record(struct zj_run *run, bool fua)
 			   sequence_of(zj, txn->run),
 			   ktime_get_real_seconds(), 0);
 	put_record(run, fua ? REQ_FUA : 0);
+	/* The zeros of the next one go out beside it. */
+	zj_run_ahead(run->lane, fua, &run->io.done);
 	return zj_log_io_wait(&run->io);
 }
 

@@ -320,6 +320,21 @@ bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
 	return fua_price(lane) <= (s64)READ_ONCE(zj->flush.took) / 2;
 }
 
+/* Is anything in flight behind the run at hand; with log blocks in the cache? */
+static bool followed(struct zj_lane *lane, bool *cached)
+{
+	const struct zj_txn *txn;
+	bool any;
+
+	*cached = false;
+	spin_lock(&lane->lock);
+	any = !list_empty(&lane->flight);
+	list_for_each_entry(txn, &lane->flight, lane_link)
+		*cached |= txn->log_cached;
+	spin_unlock(&lane->lock);
+	return any;
+}
+
 /*
  * With another run on its way, or about to come, its flush will do for the records of
  * this one: FUA, which this one alone waits for, has to be much faster then. If its
@@ -333,15 +348,38 @@ static bool use_fua(struct zj_lane *lane)
 
 	if (!knows_fua(zj))
 		return false;
-	if (lane->next) {
+	if (followed(lane, &cached)) {
 		WRITE_ONCE(lane->company, ZJ_COMPANY);
-		cached = !zj->log->written || zj_run_cached(lane->next);
+		cached |= !zj->log->written;
 		return fua_price(lane) <= flush / (cached ? 8 : 2);
 	}
 	if (!lane->flusher || !lane->company)
 		return true;
 	WRITE_ONCE(lane->company, lane->company - 1);
 	return fua_price(lane) <= flush / 2;
+}
+
+/**
+ * zj_run_ahead() - close the next run while records are on their way
+ * @lane: the lane; the caller is its flush thread
+ * @fua: are they written with FUA?
+ * @done: completed when they have been
+ *
+ * Whoever the run before has kept waiting comes back just now: a little is
+ * waited for them, or they would miss the next run each time.
+ *
+ * Context: sleeps.
+ */
+void zj_run_ahead(struct zj_lane *lane, bool fua, struct completion *done)
+{
+	s64 patience = READ_ONCE(lane->record_took[fua]) / ZJ_PATIENCE;
+
+	/* With a fast device they would come too late in any case. */
+	if (lane->flusher && patience >= ZJ_PATIENCE_MIN_NS)
+		wait_event_hrtimeout(lane->wait_flush, completion_done(done),
+				     ns_to_ktime(min_t(s64, patience,
+						       ZJ_PATIENCE_MAX_NS)));
+	lane->next = next_run(lane);
 }
 
 static void took(struct zj_lane *lane, bool fua, s64 ns)
@@ -359,7 +397,6 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 	ktime_t begin;
 	int err;
 
-	lane->next = next_run(lane);
 	fua = use_fua(lane);
 	cached = zj_needs_flush(zj) && !fua;
 	list_for_each_entry(txn, &run->txns, lane_link)

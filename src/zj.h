@@ -41,6 +41,10 @@
 #define ZJ_PUT_OFF		max(HZ / 100, 1)
 /* Runs that come alone until none is expected to follow. */
 #define ZJ_COMPANY		4
+/* A part of the time that a record takes, in which more may join the next run. */
+#define ZJ_PATIENCE		8
+#define ZJ_PATIENCE_MIN_NS	(100 * NSEC_PER_USEC)
+#define ZJ_PATIENCE_MAX_NS	(10 * NSEC_PER_MSEC)
 /* More log blocks of a transaction than these are not worth FUA. */
 #define ZJ_FUA_BLOCKS		64
 /* Fsyncs by latency: below 64 us, 128 us ... 1 s, and the rest. */
@@ -800,6 +804,7 @@ int zj_issue_later(struct zj_txn *txn);
 bool zj_flush_run(struct zj_lane *lane);
 bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks);
 bool zj_run_cached(const struct zj_run *run);
+void zj_run_ahead(struct zj_lane *lane, bool fua, struct completion *done);
 void zj_txn_logged(struct zj_txn *txn);
 bool zj_settle_images(struct zj_txn *txn);
 struct zj_part *zj_first_image(struct zj_txn *txn);

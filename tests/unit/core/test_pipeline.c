@@ -145,6 +145,29 @@ static void revokes_end_a_run(void)
 	close_journal();
 }
 
+/* A run is closed when the device is ready for its records, not before. */
+static void who_comes_during_a_record_joins_the_next_run(void)
+{
+	struct fiber *f[3];
+	u64 runs;
+
+	LANES();
+	runs = lane(0)->stats.runs;
+	fx.hold_flush = true;
+	f[0] = fsync_of(BLOCK, 1);
+	f[1] = fsync_of(BLOCK + 1, 2);
+	release();
+	fx.hold_lane[0] = true;
+	settle();
+	f[2] = fsync_of(BLOCK + 2, 3);
+	assert_false(f[0]->done);
+	release();
+	for (u32 i = 0; i < 3; i++)
+		join(f[i]);
+	assert_int_equal(lane(0)->stats.runs - runs, 2);
+	close_journal();
+}
+
 static void run_has_a_bound(void)
 {
 	struct fiber *f[5];
@@ -516,6 +539,7 @@ CORE_TESTS(pipeline,
 	CORE_TEST(answer_after_the_covering_flush),
 	CORE_TEST(last_image_of_a_run_counts),
 	CORE_TEST(revokes_end_a_run),
+	CORE_TEST(who_comes_during_a_record_joins_the_next_run),
 	CORE_TEST(run_has_a_bound),
 	CORE_TEST(run_is_trimmed_as_a_whole),
 	CORE_TEST(flush_that_fails_answers_nobody),

@@ -21,6 +21,11 @@ static inline void complete(struct completion *c)
 	wake_up(&c->wait);
 }
 
+static inline bool completion_done(struct completion *c)
+{
+	return c->done;
+}
+
 static inline void wait_for_completion_io(struct completion *c)
 {
 	wait_event(c->wait, c->done);

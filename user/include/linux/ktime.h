@@ -12,6 +12,7 @@ typedef s64 ktime_t;
 ktime_t ktime_get(void);	/* nanoseconds of virtual time */
 
 #define jiffies			((unsigned long)(ktime_get() / NSEC_PER_JIFFY))
+#define NSEC_PER_USEC		1000L
 #define NSEC_PER_MSEC		1000000L
 #define ns_to_ktime(ns)		((ktime_t)(ns))
 
