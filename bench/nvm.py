@@ -200,16 +200,15 @@ def main():
         settings["TYPES"] = " ".join(f"line:txninfo_max={size}" for size in sizes)
     cases = settings.get("CASES", " ".join(CASES)).split()
     runs, failure = measure(own, cases, settings)
+    results = runs_by_size(runs) if sizes else columns(runs)
     if sizes:
-        results = runs_by_size(runs)
         sweep_table(results, sizes)
-        if results:
-            plot(results, vm.BUILD / "results" / "nvm-txninfo.png")
     else:
-        results = columns(runs)
         table(results)
     save("nvm-txninfo" if sizes else "nvm", {"settings": settings | own, "results": results,
                                             "paper": PAPER_SWEEP if sizes else PAPER, "failure": failure})
+    if sizes and results:
+        plot(results, vm.BUILD / "results" / "nvm-txninfo.png")
     if failure:
         print(f"nvm.py: not all was measured:\n{failure[-2000:]}", file=sys.stderr)
     return 1 if failure else 0
