@@ -86,6 +86,7 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 	bool base = zj_jh_wants_base(txn_zj(txn), jh);
 	struct buffer_head *bh = jh->bh;
 	struct zj_part *older = jh->newest, *part;
+	bool dirty;
 
 	if (!locked)
 		return TOUCH_LOCK_BUFFER;
@@ -94,10 +95,12 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 	part = zj_part_take(jh, spare);
 	if (!part)
 		return TOUCH_MEMORY;
-	/* A new image makes good for one that did not get home. */
+	/* J1: from here on write-back must not see it as dirty. */
+	dirty = test_clear_buffer_dirty(bh);
+	/* An image that did not get home does so again, or a new one does. */
+	dirty |= older && buffer_write_io_error(bh);
 	clear_buffer_write_io_error(bh);
-	if (test_clear_buffer_dirty(bh)) {
-		/* J1: from here on write-back must not see it as dirty. */
+	if (dirty) {
 		if (older)
 			zj_part_set(older, BIT(ZJ_PART_NEEDS_DIRTY));
 		else

@@ -284,6 +284,8 @@ class VM:
         memory, memmap = pmem_args(self.memory, self.pmem)
         append = ("console=ttyS0 quiet panic=-1 mitigations=off no_timer_check "
                   "rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 tsc=reliable "
+                  # Caches of other modules must not live on in ours: a leak would hide there.
+                  "slab_nomerge "
                   f"{memmap} {self.cmdline}")
         cmd = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
                "-no-reboot", *memory, "-smp", str(self.cpus),

@@ -138,6 +138,11 @@ void complete(struct completion *c)
 	thr_futex_wake(&c->done, INT_MAX);
 }
 
+bool completion_done(struct completion *c)
+{
+	return __atomic_load_n(&c->done, __ATOMIC_ACQUIRE);
+}
+
 void wait_for_completion_io(struct completion *c)
 {
 	int done = 0;

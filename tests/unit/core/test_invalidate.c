@@ -256,6 +256,36 @@ static void truncated_block_that_was_only_touched_stays_clean(void)
 	close_file();
 }
 
+/* It was touched after its home write failed, and not changed: it is still owed. */
+static void image_that_was_lost_goes_home_again(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	commit(0);
+	fail_next_write();
+	folio_lock(&file.page->folio);
+	page_write_back(file.page);
+	folio_unlock(&file.page->folio);
+	settle();
+	assert_true(buffer_write_io_error(bh));
+	assert_false(buffer_dirty(bh));
+	h = start(0, 2);
+	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
+	put(h, BLOCK, 1);
+	stop(h);
+	commit(0);
+	assert_true(buffer_dirty(bh));
+	assert_false(reclaim());
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(home_val(DATA), 1);
+	close_file();
+}
+
 static void folio_waits_for_its_home_write(void)
 {
 	OPEN();
@@ -306,6 +336,7 @@ CORE_TESTS(invalidate,
 	CORE_TEST(truncation_that_froze_before_the_image_keeps_nothing),
 	CORE_TEST(image_over_an_older_valid_one_leaves_a_mark),
 	CORE_TEST(truncated_block_that_was_only_touched_stays_clean),
+	CORE_TEST(image_that_was_lost_goes_home_again),
 	CORE_TEST(folio_waits_for_its_home_write),
 	CORE_TEST(folio_that_is_not_home_is_not_reclaimed),
 );

@@ -11,6 +11,7 @@ struct completion {
 
 void init_completion(struct completion *c);
 void complete(struct completion *c);
+bool completion_done(struct completion *c);
 void wait_for_completion_io(struct completion *c);
 
 #endif
