@@ -68,6 +68,12 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 /* Journaled data. */
 void zext4_quieten(struct folio *folio);
 
+/* Inline data. */
+int ext4_convert_inline_data_to_extent(struct address_space *mapping,
+				       struct inode *inode);
+int zext4_inline_to_block(handle_t *handle, struct inode *inode,
+			  struct folio *folio);
+
 /* fsync and file data. */
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end,
 			 int datasync);

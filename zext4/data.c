@@ -111,6 +111,73 @@ void zext4_sync_data(struct super_block *sb)
 		zj_journal_written_by_all(EXT4_SB(sb)->s_journal, ULLONG_MAX);
 }
 
+/* ---- inline data ---- */
+
+/* Its write-back has no size to update any more when the block is there. */
+static int update_disk_size(handle_t *handle, struct inode *inode)
+{
+	loff_t size = min_t(loff_t, i_size_read(inode), i_blocksize(inode));
+
+	down_write(&EXT4_I(inode)->i_data_sem);
+	if (EXT4_I(inode)->i_disksize < size)
+		EXT4_I(inode)->i_disksize = size;
+	up_write(&EXT4_I(inode)->i_data_sem);
+	return ext4_mark_inode_dirty(handle, inode);
+}
+
+static int journal_block(handle_t *handle, struct inode *inode,
+			 struct buffer_head *bh)
+{
+	int err = do_journal_get_write_access(handle, inode, bh);
+
+	if (err)
+		return err;
+	folio_mark_dirty(bh->b_folio);
+	err = ext4_handle_dirty_metadata(handle, NULL, bh);
+	clear_buffer_meta(bh);
+	clear_buffer_prio(bh);
+	return err;
+}
+
+/**
+ * zext4_inline_to_block() - gives a file a first block for what was in its inode
+ * @handle: that has taken the data out of the inode
+ * @inode: a regular file with a jinode
+ * @folio: its first, locked and up to date; perhaps with a delayed block
+ *
+ * The block's extent is not an unwritten one: it is ordered data of the handle's
+ * transaction, or journaled data, so that no crash shows the file without it.
+ *
+ * Context: process, xattr_sem held for writing.
+ * Return: 0 or a negative errno.
+ */
+int zext4_inline_to_block(handle_t *handle, struct inode *inode,
+			  struct folio *folio)
+{
+	struct buffer_head *bh = folio_buffers(folio);
+	int err;
+
+	if (!bh)
+		bh = create_empty_buffers(folio, i_blocksize(inode), 0);
+	err = ext4_get_block(inode, 0, bh, 1);
+	if (err)
+		return err;
+	clear_buffer_delay(bh);
+	if (buffer_new(bh)) {
+		clear_buffer_new(bh);
+		clean_bdev_bh_alias(bh);
+	}
+	set_buffer_uptodate(bh);
+	if (ext4_should_journal_data(inode)) {
+		err = journal_block(handle, inode, bh);
+	} else {
+		mark_buffer_dirty(bh);
+		err = ext4_jbd2_inode_add_write(handle, inode, 0,
+						i_blocksize(inode));
+	}
+	return err ?: update_disk_size(handle, inode);
+}
+
 /* ---- beside the log ---- */
 
 static bool data_beside(struct inode *inode)

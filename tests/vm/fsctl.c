@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define EXT4_IOC_SHUTDOWN	_IOR('X', 125, uint32_t)
@@ -57,6 +58,22 @@ static int enable_verity(int fd)
 	return ioctl(fd, FS_IOC_ENABLE_VERITY, &arg);
 }
 
+/* A store through a mapping, made durable. */
+static int store(const char *path)
+{
+	int fd = open(path, O_RDWR), rc = -1;
+	char *data = MAP_FAILED;
+
+	if (fd >= 0)
+		data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (data != MAP_FAILED) {
+		memcpy(data, "stored", 6);
+		rc = msync(data, 4096, MS_SYNC);
+	}
+	close(fd);
+	return rc;
+}
+
 static int run(char **argv, const char *path)
 {
 	int fd = open(path, O_RDONLY), rc = -1;
@@ -75,6 +92,10 @@ static int run(char **argv, const char *path)
 		rc = sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE |
 				     SYNC_FILE_RANGE_WRITE |
 				     SYNC_FILE_RANGE_WAIT_AFTER);
+	else if (!strcmp(argv[1], "begin-write-back"))
+		rc = sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	else if (!strcmp(argv[1], "store"))
+		rc = store(path);
 	else if (!strcmp(argv[1], "add-key"))
 		rc = add_key(fd, &id);
 	else if (!strcmp(argv[1], "encrypt"))
@@ -91,7 +112,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: fsctl shutdown FLAG DIR | fsync PATH... | syncfs DIR... |\n"
-			"       write-back FILE... | add-key DIR | encrypt EMPTY_DIR | verity FILE...\n");
+			"       write-back FILE... | begin-write-back FILE... | store FILE... |\n"
+			"       add-key DIR | encrypt EMPTY_DIR | verity FILE...\n");
 		return 2;
 	}
 	for (int i = first; i < argc; i++) {

@@ -46,6 +46,37 @@ def test_power_cuts(name):
     assert result.rc == 0 and len(cuts) >= CUTS, result.out[-4000:]
 
 
+GROW = {
+    "append": "seq 2000 >>/mnt/f && fsctl begin-write-back /mnt/f",
+    "fallocate": "fallocate -l 20000 /mnt/f && fsctl begin-write-back /mnt/f",
+    "store": "fsctl store /mnt/f",
+}
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("data", ("ordered", "journal", "writeback"))
+@pytest.mark.parametrize("how", GROW)
+def test_inline_data_that_grows(guest, how, data):
+    """What was fsynced while it was in the inode is there when another fsync comes before the block's write."""
+    guest(f"""
+        modprobe zjdisk ndev=1 || die zjdisk
+        mk /dev/zjd0 -I 1024 -O inline_data -J size=8
+        mnt /dev/zjd0 lanes=1,data={data}
+        head -c 600 /dev/zero | tr '\\0' i >/mnt/f; touch /mnt/other; sync
+        echo 0 latency 300000 0 0 >/dev/zjdctl
+        {GROW[how]} || die "{how}"
+        echo other >/mnt/other; fsctl fsync /mnt/other || die fsync
+        fsctl shutdown 2 /mnt || die shutdown
+        echo 0 latency 0 0 0 >/dev/zjdctl
+        umount /mnt; mnt /dev/zjd0
+        [ "$(head -c 600 /mnt/f | tail -c 590)" = "$(head -c 590 /dev/zero | tr '\\0' i)" ] ||
+            die "fsynced data is gone: $(od -c /mnt/f | head -5)"
+        [ {how} != store ] || [ "$(head -c 6 /mnt/f)" = stored ] || die "a store is gone: $(od -c /mnt/f | head -5)"
+        unmnt; fsck /dev/zjd0
+        rmmod zjdisk
+    """)
+
+
 def test_verity(guest):
     """What was enabled and fsynced is a verity file after a crash; an interrupted one is none."""
     guest("""

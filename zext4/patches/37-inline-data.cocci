@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A file's data moves from its inode to a block in one transaction. Stock ext4 takes it
+// out of the inode first and leaves the block, or its conversion, to later ones: after a
+// crash between them, what was fsynced reads as zeros. A page fault's block goes through
+// the log there, which writes it home over what the page has become meanwhile.
+//
+// expect: inline.c: -=1 ext4_convert_inline_data_to_extent=6 ext4_convert_inline_data=1
+// expect: inode.c: ext4_do_writepages=2
+
+@@
+identifier mapping, inode;
+typedef handle_t;
+@@
++ static void ext4_restore_inline_data(handle_t *handle, struct inode *inode,
++				      struct ext4_iloc *iloc, void *buf,
++				      int inline_size);
++
+-static
+int ext4_convert_inline_data_to_extent(struct address_space *mapping,
+				       struct inode *inode)
+{
+ ...
+}
+
+@@
+identifier inode, needed_blocks, ret, iloc;
+@@
++ ret = ext4_inode_attach_jinode(inode);
++ if (ret)
++	return ret;
+ needed_blocks = ext4_writepage_trans_blocks(inode);
+ ret = ext4_get_inode_loc(inode, &iloc);
+
+@@
+identifier inode, folio, handle, from, to, no_expand, sem_held, ret;
+@@
+- if (ext4_should_dioread_nolock(inode)) {
+-	ret = ext4_block_write_begin(handle, folio, from, to,
+-				     ext4_get_block_unwritten);
+- } else
+-	ret = ext4_block_write_begin(handle, folio, from, to,
+-				     ext4_get_block);
+- clear_buffer_new(folio_buffers(folio));
+- if (!ret && ext4_should_journal_data(inode)) {
+-	ret = ext4_walk_page_buffers(...);
+- }
++ ret = zext4_inline_to_block(handle, inode, folio);
+ if (ret) {
++	void *data = kmap_local_folio(folio, 0);
++
++	ext4_restore_inline_data(handle, inode, &iloc, data, to);
++	kunmap_local(data);
+	folio_unlock(folio);
+	folio_put(folio);
+	folio = NULL;
+-	ext4_orphan_add(handle, inode);
+	ext4_write_unlock_xattr(inode, &no_expand);
+	sem_held = 0;
+	ext4_journal_stop(handle);
+	handle = NULL;
+-	ext4_truncate_failed_write(inode);
+-	if (inode->i_nlink)
+-		ext4_orphan_del(NULL, inode);
+ }
+
+@@
+expression folio, from, to;
+@@
+- if (folio)
+-	block_commit_write(&folio->page, from, to);
+
+@@
+identifier inode, needed_blocks;
+@@
+ext4_convert_inline_data(struct inode *inode)
+{
+ ... when any
++ if (S_ISREG(inode->i_mode))
++	return ext4_convert_inline_data_to_extent(inode->i_mapping, inode);
+ needed_blocks = ext4_writepage_trans_blocks(inode);
+ ... when any
+}
+
+@@
+identifier handle, inode, ret;
+@@
+ if (ext4_has_inline_data(inode)) {
+-	handle = ext4_journal_start(inode, EXT4_HT_INODE, 1);
+-	if (IS_ERR(handle)) {
+-		ret = PTR_ERR(handle);
+-		goto out_writepages;
+-	}
+-	BUG_ON(...);
+-	ext4_destroy_inline_data(handle, inode);
+-	ext4_journal_stop(handle);
++	ret = ext4_convert_inline_data_to_extent(inode->i_mapping, inode);
++	if (ret) {
++		/* Its pages are still to be written. */
++		ext4_clear_inode_state(inode,
++				       EXT4_STATE_MAY_INLINE_DATA);
++		goto out_writepages;
++	}
+ }
