@@ -146,7 +146,7 @@ postmark_until() {
 }
 
 # What PostMark calls transactions, and reports as its rate: not the creation of the files
-# before and their deletion afterwards.
+# before; their deletion afterwards is left out.
 postmark_run() {
 	postmark_start
 	postmark_until "Performing transactions"
@@ -154,8 +154,8 @@ postmark_run() {
 	kill -CONT $mark
 	postmark_until "Deleting files"
 	end=$(uptime) after=$(counted)
-	kill -CONT $mark
-	postmark_end
+	kill -KILL $mark
+	wait $mark
 	echo $MARK_TRANSACTIONS $start $end $before $after | awk '{ $2 = $3 - $2; $3 = ""; print }'
 }
 

@@ -259,10 +259,10 @@ static int choose_geometry(struct zj_journal *zj)
 	blocks = total / 4;
 	zj->max_credits = blocks - blocks / 8;
 	/*
-	 * What runs and what is frozen (N7) leave two thirds to what is valid. Of
-	 * images of which a few lines are logged, it takes far less than it promises.
+	 * What runs and what is frozen (N7) leave two thirds to what is valid. In
+	 * memory, next to nothing lies between frozen and valid.
 	 */
-	zj->soft_credits = clamp(total / ((zj->fine ? 4 : 16) * lanes), 64U,
+	zj->soft_credits = clamp(total / ((zj->nvm.path ? 4 : 16) * lanes), 64U,
 				 zj->max_credits);
 	/* Memory for copies: an eighth of what the log has. */
 	zj->max_copies = max(total / (8 * lanes), 64U);
