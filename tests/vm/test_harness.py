@@ -19,6 +19,22 @@ def test_dead_machine_is_a_vm_error():
             machine.sh("true")
 
 
+@pytest.mark.parametrize("death", [vm.VMError, vm.ConsoleError])
+def test_boot_that_breaks_is_tried_once_more(monkeypatch, death):
+    boots = []
+
+    def boot(self, timeout):
+        boots.append(timeout)
+        raise death("the boot")
+    machine = conftest.new_vm(modules=[])
+    monkeypatch.setattr(machine, "_boot", boot.__get__(machine))
+    monkeypatch.setattr(machine, "kill", lambda: None)
+    monkeypatch.setattr(machine, "cleanup", lambda: None)
+    with pytest.raises(death):
+        machine.start()
+    assert len(boots) == 2
+
+
 @pytest.mark.parametrize("death", [ConnectionResetError, vm.VMError, vm.ConsoleError])
 def test_broken_kvm_means_emulation(monkeypatch, tmp_path, death):
     """The trial must not decide a test: whatever kills it, the answer is software emulation."""

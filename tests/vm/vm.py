@@ -254,10 +254,14 @@ class VM:
     # ---- life ----
 
     def start(self, timeout=90):
-        """Boot; once more if that fails: QEMU 7.2's emulation now and then breaks a boot."""
+        """
+        Boot; once more if that fails: QEMU 7.2's emulation now and then breaks a boot.
+
+        Nothing of ours is loaded before it is over: a complaint of the kernel does not hide there.
+        """
         try:
             self._boot(timeout)
-        except VMError as error:
+        except (VMError, ConsoleError) as error:
             print(f"vm: booting again after: {str(error).splitlines()[0]}")
             self.kill()
             self.cleanup()
