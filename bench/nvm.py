@@ -30,7 +30,8 @@ LARGE = SMALL | {"MEMORY": "8G", "PMEM_MB": "512", "DIRTY_MB": "100", "SERVER_FI
 LARGE_CASES = {"fileserver", "postmark", "postmark-all"}
 FIELDS = ["operations", "seconds", "bytes", "commits", "full"]
 NAMES = {"hdd": "ext4, journal on disk", "pmem": "ext4, journal on pmem", "block": "zext4 nvm_unit=block",
-         "line": "zext4 nvm_unit=line", "zext4": "zext4, journal inside"}
+         "line": "zext4 nvm_unit=line", "ext4": "ext4, journal inside",
+         "zext4": "zext4, journal inside"}
 
 # What the paper says of its own prototype and machine: speed of fine-grained journaling
 # relative to JBD2 on a disk and on NVM, bytes in the journal less than JBD2's, each at best.

@@ -7,8 +7,8 @@
 # JOURNAL_BYTES: written to the journal; COMMITS: transactions; FULL: of these, closed for
 # a full TxnInfo; "-": not told.  SECONDS count to the end of a syncfs.
 # TYPE: hdd (ext4, journal on a disk of its own), pmem (ext4, journal on the block device
-# pmem0), block and line (zext4, journal_nvm=/dev/pmem0, nvm_unit=), zext4 (journal in the
-# file system); each may have mount options: line:txninfo_max=4096.
+# pmem0), block and line (zext4, journal_nvm=/dev/pmem0, nvm_unit=), ext4 and zext4 (journal in
+# the file system); each may have mount options: line:txninfo_max=4096.
 # CASE: varmail, fileserver, writesync, postmark, postmark-all.
 # Disks take one request at a time, DISK_US each and what DISK_MBPS allows.
 set -u
@@ -72,6 +72,7 @@ place() {
 	case ${1%%:*} in
 	hdd) hdd_on journal $((JOURNAL_MB + 1)); fstype=ext4; outside "$name" ;;
 	pmem) fstype=ext4; outside pmem0 ;;
+	ext4) fstype=ext4; make_fs -J size=$JOURNAL_MB ;;
 	zext4) make_fs -J size=$JOURNAL_MB ;;
 	block | line)
 		make_fs -J size=$JOURNAL_MB
@@ -97,7 +98,11 @@ lanes() {
 # bytes commits full, until now
 counted() {
 	if [ $fstype = ext4 ]; then
-		awk '{ printf "%d ", $7 * 512 }' "/sys/block/$journal/stat"
+		if [ -n "$journal" ]; then
+			awk '{ printf "%d ", $7 * 512 }' "/sys/block/$journal/stat"
+		else
+			printf '%s ' -
+		fi
 		cat /proc/fs/jbd2/*/info | awk 'NR == 1 { print $1, "-" }'
 		return
 	fi
