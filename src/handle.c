@@ -68,9 +68,10 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 		txn->full = true;
 		return JOIN_TOO_BIG;
 	}
-	if (txn && txn->credits &&
-	    txn->credits + credits > zj->soft_credits)
-		return JOIN_TOO_BIG;
+	while (txn && txn->credits &&
+	       txn->credits + credits > txn->soft_credits)
+		if (!zj_space_grow(txn))
+			return JOIN_TOO_BIG;
 	if (!txn && !*spare)
 		return JOIN_NEED_TXN;
 	if (!zj_space_get(lane, credits, rsv))

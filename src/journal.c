@@ -264,6 +264,7 @@ static int choose_geometry(struct zj_journal *zj)
 	 */
 	zj->soft_credits = clamp(total / ((zj->nvm.path ? 4 : 16) * lanes), 64U,
 				 zj->max_credits);
+	zj->max_in_flight = zj->nvm.path ? total / 4 : total / 16 * 3;
 	/* Memory for copies: an eighth of what the log has. */
 	zj->max_copies = max(total / (8 * lanes), 64U);
 	zj->revokes_per_block = zj_chunk_room(size) / sizeof(__le64);

@@ -94,6 +94,31 @@ bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 }
 
 /**
+ * zj_space_grow() - a running transaction may take more of the log
+ * @txn: the transaction
+ *
+ * It begins with its lane's share. What lanes that rest do not use is for those that
+ * work: a large transaction logs once what several small ones would log each.
+ *
+ * Context: lane->lock held.
+ * Return: true if it has got another share.
+ */
+bool zj_space_grow(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	u32 share = zj->soft_credits;
+
+	if (txn->soft_credits + share > zj->max_credits)
+		return false;
+	if (atomic_add_return(share, &zj->in_flight) > zj->max_in_flight) {
+		atomic_sub(share, &zj->in_flight);
+		return false;
+	}
+	txn->soft_credits += share;
+	return true;
+}
+
+/**
  * zj_space_surplus() - give back segments that nothing was promised of
  * @lane: the lane, after a freeze or a commit
  *
@@ -286,6 +311,7 @@ int zj_seg_init(struct zj_journal *zj)
 
 void zj_space_exit(struct zj_journal *zj)
 {
+	WARN_ON_ONCE(!zj_aborted(zj) && atomic_read(&zj->in_flight));
 	kvfree(zj->segs);
 	zj->segs = NULL;
 }

@@ -15,6 +15,7 @@ static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
 	txn->pub.t_journal = &zj->front;
 	INIT_LIST_HEAD(&txn->pub.t_private_list);
 	txn->lane = lane;
+	txn->soft_credits = zj->soft_credits;
 	refcount_set(&txn->refs, 1);
 	spin_lock_init(&txn->list_lock);
 	INIT_LIST_HEAD(&txn->comp_link);
@@ -69,6 +70,7 @@ void zj_txn_publish(struct zj_txn *txn)
 		       READ_ONCE(lane->journal->front.j_commit_interval);
 	/* The slot is reserved: no allocation. */
 	xa_store(&lane->journal->tids, txn->pub.t_tid, txn, GFP_ATOMIC);
+	atomic_add(txn->soft_credits, &lane->journal->in_flight);
 	/* Pairs with zj_try_freeze_lane(), which does not take the lane's lock. */
 	smp_store_release(&lane->running, txn);
 	mod_timer(&lane->timer, txn->expires);

@@ -41,8 +41,10 @@ static void leave_lanes(struct zj_component *comp)
 {
 	struct zj_txn *txn;
 
-	list_for_each_entry(txn, &comp->members, comp_link)
+	list_for_each_entry(txn, &comp->members, comp_link) {
 		txn->lane->nr_frozen--;
+		atomic_sub(txn->soft_credits, &comp->journal->in_flight);
+	}
 	list_for_each_entry(txn, &comp->members, comp_link)
 		zj_try_freeze_lane(txn->lane);
 }

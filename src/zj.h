@@ -186,6 +186,9 @@ struct zj_txn {
 	u64		last_dep;	/* a hint, racy: stamp depended on last */
 	int		updates;	/* lane->lock; open handles */
 	int		credits;	/* lane->lock; images promised or used */
+	u32		soft_credits;	/* lane->lock while it runs; with more it is closed,
+					 * if it cannot grow
+					 */
 	int		used;		/* lane->lock; images of handles that are closed,
 					 * if zj_log_ops.full asks for them
 					 */
@@ -522,7 +525,10 @@ struct zj_journal {
 	struct kmem_cache *frozen_cache; /* immutable; frozen copies, one block each */
 	u32		revokes_per_block; /* immutable */
 	u32		max_credits;	/* immutable; of one transaction */
-	u32		soft_credits;	/* immutable; a larger one is committed */
+	u32		soft_credits;	/* immutable; a lane's share: what a transaction begins
+					 * with
+					 */
+	u32		max_in_flight;	/* immutable; no transaction grows beyond this */
 	u8		frozen_copy;	/* any time; enum zj_frozen_copy */
 	bool		pipelined;	/* immutable once loaded; lanes have flush threads */
 	bool		log_fua;	/* any time; log=jbd2: few log blocks with FUA */
@@ -549,6 +555,9 @@ struct zj_journal {
 
 	atomic_t	next_tid ____cacheline_aligned_in_smp;
 					/* once a transaction, not a handle */
+	atomic_t	in_flight;	/* soft_credits of all that are not valid yet; written
+					 * when one is opened, grows, or is valid
+					 */
 	struct xarray	tids;		/* live transactions; RCU readers */
 
 	spinlock_t	pool_lock ____cacheline_aligned_in_smp;
@@ -782,6 +791,7 @@ static inline bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
 }
 
 int zj_space_wait(struct zj_lane *lane, int credits, int rsv);
+bool zj_space_grow(struct zj_txn *txn);
 bool zj_space_next(struct zj_lane *lane);
 void zj_space_trim(struct zj_journal *zj, u64 trim_stamp);
 void zj_space_surplus(struct zj_lane *lane);
@@ -890,7 +900,6 @@ static inline struct zj_lane *zj_lane_at(struct zj_journal *zj, int lane)
 {
 	return lane < 0 ? zj_lane_pick(zj) : &zj->lanes[lane % zj->nr_lanes];
 }
-
 
 /* ---- tenant.c ---- */
 

@@ -316,9 +316,9 @@ static void start_commits_a_transaction_that_is_large_enough(void)
 	tid_t first;
 
 	OPEN();
-	h = start(0, fx.zj->soft_credits);
+	h = start(0, fx.zj->max_credits);
 	first = h->h_transaction->t_tid;
-	for (u32 i = 0; i < fx.zj->soft_credits; i++)
+	for (u32 i = 0; i < fx.zj->max_credits; i++)
 		put(h, BLOCK + i, 1);
 	stop(h);
 	assert_int_equal(state_of(first), ZJ_C_RUNNING);

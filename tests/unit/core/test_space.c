@@ -374,6 +374,55 @@ static void reserved_handle_does_not_wait_for_space(void)
 	close_journal();
 }
 
+/* The other lanes rest. */
+static void lane_that_works_alone_gets_more_of_the_log(void)
+{
+	handle_t *h[2];
+	u32 share;
+
+	OPEN(.lanes = 4, .journal = 8192);
+	share = fx.zj->soft_credits;
+	assert_true(2 * share <= fx.zj->max_credits);
+	h[0] = start(0, share);
+	put(h[0], BLOCK, 2);
+	h[1] = start(0, share);
+	assert_ptr_equal(h[0]->h_transaction, h[1]->h_transaction);
+	assert_int_equal(atomic_read(&fx.zj->in_flight), 2 * share);
+	stop(h[0]);
+	stop(h[1]);
+	freeze(0);
+	settle();
+	assert_int_equal(atomic_read(&fx.zj->in_flight), 0);
+	close_journal();
+}
+
+static void lanes_that_all_work_have_their_shares(void)
+{
+	struct fiber *f;
+	int others;
+	handle_t *h;
+	tid_t first;
+
+	OPEN(.lanes = 4, .journal = 8192);
+	others = fx.zj->max_in_flight - 2 * fx.zj->soft_credits + 1;
+	atomic_set(&fx.zj->in_flight, others);
+	h = start(0, fx.zj->soft_credits);
+	first = h->h_transaction->t_tid;
+	put(h, BLOCK, 2);
+	f = GO(call_start, .cpu = 0, .n = 1);
+	let_run();
+	assert_false(f->done);
+	stop(h);
+	join(f);
+	assert_int_not_equal(f->h->h_transaction->t_tid, first);
+	stop(f->h);
+	freeze(0);
+	settle();
+	assert_int_equal(atomic_read(&fx.zj->in_flight), others);
+	atomic_set(&fx.zj->in_flight, 0);
+	close_journal();
+}
+
 CORE_TESTS(space,
 	CORE_TEST(start_takes_whole_segments),
 	CORE_TEST(start_without_credits_takes_a_segment_too),
@@ -392,4 +441,6 @@ CORE_TESTS(space,
 	CORE_TEST(start_waits_all_or_nothing),
 	CORE_TEST(start_that_waits_for_space_ends_with_an_abort),
 	CORE_TEST(reserved_handle_does_not_wait_for_space),
+	CORE_TEST(lane_that_works_alone_gets_more_of_the_log),
+	CORE_TEST(lanes_that_all_work_have_their_shares),
 );

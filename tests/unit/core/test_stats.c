@@ -397,6 +397,7 @@ static void freeze_by_hand(struct zj_txn *txn, u64 stamp)
 	comp->missing += comp->nr_members;
 	comp->state = ZJ_C_FROZEN;
 	txn->lane->nr_frozen++;
+	atomic_add(txn->soft_credits, &fx.zj->in_flight);
 }
 
 static int points(void)

@@ -25,6 +25,8 @@ static inline int atomic_add_return(int i, atomic_t *v)
 	return kl_atomic_add(i, v, __ATOMIC_SEQ_CST);
 }
 
+#define atomic_add(i, v)	((void)atomic_add_return(i, v))
+#define atomic_sub(i, v)	((void)atomic_add_return(-(int)(i), v))
 #define atomic_inc_return(v)	atomic_add_return(1, v)
 #define atomic_inc(v)		((void)kl_atomic_add(1, v, __ATOMIC_RELAXED))
 #define atomic_dec(v)		((void)kl_atomic_add(-1, v, __ATOMIC_RELAXED))
