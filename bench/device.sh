@@ -32,7 +32,7 @@ device_off() {
 
 # zjdisk_on KIND
 zjdisk_on() {
-	modprobe zjdisk ndev=1 size_mb=$SIZE_MB || die "cannot load zjdisk"
+	modprobe zjdisk ndev=1 size_mb=$SIZE_MB || die "cannot load zjdisk: $(dmesg | grep zjdisk: | tail -n 1)"
 	case $1 in
 	none) echo 0 cache 0 0 ;;
 	fua) echo 0 cache 1 1 ;;

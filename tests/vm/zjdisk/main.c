@@ -11,6 +11,9 @@ int zjd_ndev = 3;
 module_param_named(ndev, zjd_ndev, int, 0444);
 MODULE_PARM_DESC(ndev, "number of disks");
 
+/* The table of pages has 2 KiB for each; kvmalloc() gives less than 2 GiB. */
+#define ZJD_MAX_MB	(512U << 10)
+
 static unsigned int size_mb = 128;
 module_param(size_mb, uint, 0444);
 MODULE_PARM_DESC(size_mb, "size of each disk in MiB");
@@ -122,8 +125,9 @@ static int __init zjd_init(void)
 {
 	int i, err = 0;
 
-	if (zjd_ndev < 1 || zjd_ndev > 64 || size_mb < 1) {
-		pr_err("zjdisk: ndev must be 1 to 64 and size_mb at least 1\n");
+	if (zjd_ndev < 1 || zjd_ndev > 64 || !size_mb || size_mb > ZJD_MAX_MB) {
+		pr_err("zjdisk: ndev must be 1 to 64 and size_mb 1 to %u\n",
+		       ZJD_MAX_MB);
 		return -EINVAL;
 	}
 	zjd_devs = kvcalloc(zjd_ndev, sizeof(*zjd_devs), GFP_KERNEL);
