@@ -97,9 +97,9 @@ def test_data_error_reaches_fsync(guest):
         echo old >/mnt/old; fsctl fsync /mnt/old || die "fsync on a good device"
         dm_part home error_writes
         dd if=/dev/zero of=/mnt/new bs=4k count=1 conv=fsync 2>/dev/null && die "fsync reported success"
+        # Some of "old" may be home, the rest is in the log: nothing for e2fsck to look at yet.
         dm_good
-        unmnt; fsck $DM
-        mnt $DM lanes=1,log=jbd2
+        unmnt; mnt $DM lanes=1,log=jbd2
         [ "$(cat /mnt/old)" = old ] || die "old is lost"
         unmnt; fsck $DM
     """)
