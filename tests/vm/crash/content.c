@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include "verify.h"
@@ -269,13 +270,17 @@ static void check_xattr(const struct log *log, const struct model *m, uint32_t i
 {
 	char path[4096], value[1024];
 	uint32_t ver, since = m->xbase;
+	struct stat st = {};
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s%s", mnt, found->path);
 	n = getxattr(path, "user.v", value, sizeof(value) - 1);
 	if (n < 0 && errno == ENODATA) {
+		stat(path, &st);
+		/* crash.sh looks for these words. */
 		if (m->xbase)
-			bad("%s: xattr of fact %u is gone", found->path, m->xbase - 1);
+			bad("inode %lu, %s: xattr of fact %u is gone",
+			    (unsigned long)st.st_ino, found->path, m->xbase - 1);
 		return;
 	}
 	value[n < 0 ? 0 : n] = 0;
