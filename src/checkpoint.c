@@ -128,23 +128,62 @@ static struct zj_batch *next_batch(struct zj_journal *zj)
 }
 
 /**
+ * zj_checkpoint_owe() - note what a lane has logged
+ * @lane: the lane
+ * @blocks: of one transaction
+ *
+ * It is to bring home twice that, so that space grows. While there is space what it has
+ * not come to is forgiven: small transactions, whose fsyncs somebody waits for, bring
+ * nothing home before the last quarter.
+ *
+ * Context: the lane's thread.
+ */
+void zj_checkpoint_owe(struct zj_lane *lane, u32 blocks)
+{
+	if (!zj_space_scarce(lane->journal))
+		lane->owes = 0;
+	lane->owes += 2 * blocks;
+	lane->committed = jiffies;
+}
+
+/**
+ * zj_checkpoint_offers() - should a lane bring home what the checkpoint has found?
+ * @lane: the lane
+ *
+ * Context: the lane's thread.
+ */
+bool zj_checkpoint_offers(const struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+
+	if (!READ_ONCE(zj->nr_batches) || !zj_space_short(zj))
+		return false;
+	return lane->owes >= zj->batch_size ||
+	       time_after_eq(jiffies, lane->committed + HZ);
+}
+
+/**
  * zj_checkpoint_help() - bring home a batch of what a checkpoint has found
- * @zj: the journal
+ * @lane: the lane
  *
  * One thread cannot write home as fast as all lanes log: while space is short each
- * lane's does a share, and all it finds before the last quarter is used up.
+ * lane's does a share of what it owes, and all of it in the last quarter. A lane
+ * without work helps at once.
  *
- * Context: sleeps for I/O; a lane's thread between two transactions.
+ * Context: sleeps for I/O; the lane's thread between two transactions.
  */
-void zj_checkpoint_help(struct zj_journal *zj)
+void zj_checkpoint_help(struct zj_lane *lane)
 {
+	struct zj_journal *zj = lane->journal;
 	struct zj_batch *batch;
 
 	do {
-		batch = zj_checkpoint_offers(zj) ? next_batch(zj) : NULL;
-		if (batch)
-			batch_write(batch);
-	} while (batch && zj_space_scarce(zj));
+		batch = zj_checkpoint_offers(lane) ? next_batch(zj) : NULL;
+		if (!batch)
+			break;
+		lane->owes -= min_t(u32, lane->owes, batch->nr);
+		batch_write(batch);
+	} while (zj_space_scarce(zj));
 }
 
 /* A full batch is anybody's. */

@@ -153,8 +153,10 @@ static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
 {
 	struct zj_journal *zj = lane->journal;
 	tid_t tid = txn->pub.t_tid;
-	int err = commit(txn);
+	int err;
 
+	zj_checkpoint_owe(lane, txn->credits);
+	err = commit(txn);
 	if (err && !zj_aborted(zj))
 		zj_err(zj, "lane %d: commit of transaction %u failed: error %d\n",
 		       lane->index, tid, err);
@@ -206,7 +208,7 @@ static bool lane_has_work(struct zj_lane *lane)
 {
 	bool work;
 
-	if (kthread_should_stop() || zj_checkpoint_offers(lane->journal))
+	if (kthread_should_stop() || zj_checkpoint_offers(lane))
 		return true;
 	spin_lock(&lane->lock);
 	work = !list_empty(&lane->pipeline) && !zj_aborted(lane->journal);
@@ -237,7 +239,7 @@ int zj_lane_thread(void *arg)
 			txn = next_frozen(lane);
 			if (txn)
 				commit_next(lane, txn);
-			zj_checkpoint_help(lane->journal);
+			zj_checkpoint_help(lane);
 		} while (txn);
 	}
 	memalloc_nofs_restore(nofs);

@@ -54,6 +54,7 @@ static void lane_init(struct zj_journal *zj, int index)
 	INIT_LIST_HEAD(&lane->flight);
 	INIT_LIST_HEAD(&lane->in_hand);
 	lane->run = 1;
+	lane->committed = jiffies;
 	init_waitqueue_head(&lane->wait_start);
 	init_waitqueue_head(&lane->wait_work);
 	init_waitqueue_head(&lane->wait_idle);

@@ -339,6 +339,8 @@ struct zj_lane {
 	u32		run_len;	/* transactions in it, all of them in flight */
 	u32		depth;		/* transactions on their way, not recorded yet */
 	atomic_t	copies;		/* frozen copies of its transactions' images */
+	u32		owes;		/* thread; blocks to bring home for what it logged */
+	unsigned long	committed;	/* thread; jiffies: when it logged last */
 	int		nr_frozen;	/* comp_lock; frozen and not valid */
 	struct zj_component *last_frozen; /* comp_lock; newest, NULL once trimmed */
 
@@ -848,15 +850,11 @@ void zj_member_committed(struct zj_txn *txn);
 
 int zj_checkpoint_thread(void *arg);
 int zj_checkpoint(struct zj_journal *zj, bool all);
-void zj_checkpoint_help(struct zj_journal *zj);
+bool zj_checkpoint_offers(const struct zj_lane *lane);
+void zj_checkpoint_owe(struct zj_lane *lane, u32 blocks);
+void zj_checkpoint_help(struct zj_lane *lane);
 void zj_checkpoint_kick(struct zj_journal *zj);
 void zj_progress(struct zj_journal *zj);
-
-/* Should lanes bring home what the checkpoint has found? An fsync may wait for it. */
-static inline bool zj_checkpoint_offers(struct zj_journal *zj)
-{
-	return READ_ONCE(zj->nr_batches) && zj_space_short(zj);
-}
 
 /* ---- revoke.c ---- */
 

@@ -335,6 +335,45 @@ static void lanes_do_not_help_while_there_is_space(void)
 	close_journal();
 }
 
+static bool offered_after(struct zj_lane *lane, u32 blocks)
+{
+	zj_checkpoint_owe(lane, blocks);
+	return zj_checkpoint_offers(lane);
+}
+
+/* Their fsyncs do not wait for what other lanes have filled the log with. */
+static void small_transactions_bring_nothing_home(void)
+{
+	struct zj_journal *zj;
+	struct zj_lane *lane;
+	u32 free;
+
+	OPEN();
+	zj = fx.zj;
+	lane = &zj->lanes[0];
+	free = zj->nr_pool;
+	zj->batch_size = 8;
+	zj->nr_batches = 1;
+	zj->nr_pool = zj->geo.nr_segs * 3 / 8 - 1;
+	assert_false(zj_space_scarce(zj));
+	assert_false(offered_after(lane, 3));
+	assert_false(offered_after(lane, 3));
+	assert_true(offered_after(lane, 4));
+	/* In the last quarter each does its share. */
+	lane->owes = 0;
+	zj->nr_pool = zj->geo.nr_segs / 4 - 1;
+	assert_false(offered_after(lane, 3));
+	assert_true(offered_after(lane, 3));
+	/* Without work nobody waits for the lane. */
+	lane->owes = 0;
+	assert_false(zj_checkpoint_offers(lane));
+	lane->committed = jiffies - HZ - 1;
+	assert_true(zj_checkpoint_offers(lane));
+	zj->nr_batches = 0;
+	zj->nr_pool = free;
+	close_journal();
+}
+
 static void write_that_fails_in_a_lanes_batch_aborts(void)
 {
 	handle_t *h;
@@ -435,6 +474,7 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(more_than_a_batch_goes_home),
 	CORE_TEST(lanes_help_while_space_is_short),
 	CORE_TEST(lanes_do_not_help_while_there_is_space),
+	CORE_TEST(small_transactions_bring_nothing_home),
 	CORE_TEST(write_that_fails_in_a_lanes_batch_aborts),
 	CORE_TEST(space_that_runs_short_closes_what_keeps_s_back),
 	CORE_TEST(half_a_log_starts_the_background_thread),
