@@ -100,7 +100,6 @@ static inline void clear_bit_unlock(int bit, unsigned long *word)
 	kl_point();
 }
 
-#define atomic_sub(i, v)	((void)atomic_add_return(-(i), v))
 #define atomic_add(i, v)	((void)atomic_add_return(i, v))
 #define atomic_sub_return(i, v)	atomic_add_return(-(i), v)
 #define atomic_dec_return(v)	atomic_add_return(-1, v)
