@@ -91,8 +91,8 @@ def test_recording_disk():
     """The disk that the batteries rest on: what it keeps, loses and refuses."""
     with conftest.new_vm(cpus=2, memory="2G") as machine:
         for option in ("ndev=0", "size_mb=0", "size_mb=4000000000"):
-            assert not machine.sh(f"modprobe zjdisk {option}")
-            assert "size_mb 1 to 524288" in machine.sh("dmesg | grep zjdisk: | tail -n 1").out
+            assert not machine.sh(f"dmesg -c >/dev/null; modprobe zjdisk {option}")
+            assert "size_mb 1 to 524288" in machine.sh("dmesg | grep zjdisk:").out
         result = machine.sh("modprobe zjdisk ndev=2 || die zjdisk\nzjdisk-test", timeout=120)
     assert result, result.out
 

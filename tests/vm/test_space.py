@@ -32,7 +32,7 @@ def test_no_start_waits_for_space(machine, fsync):
     """
     Eight writers overwrite data=journal files, more than four times what the log holds.
 
-    On a quiet machine no start waits. Where the host takes a virtual CPU away for a while,
+    On a quiet machine a dozen starts wait at most. Where the host takes a virtual CPU away for a while,
     all lanes may meet that one stall, more than once if the checkpoint's own CPU is hit (43
     waits were seen beside three other machines on two cores); a checkpoint that falls behind
     makes well over a hundred starts wait.

@@ -91,7 +91,8 @@ try() {
 		echo "BAD: mount failed" >> "$3"; return 1; }
 	${UNLOCK:-:} "$WORK/mnt$1" >> "$3" 2>&1 || echo "BAD: $UNLOCK failed" >> "$3"
 	[ -z "$4" ] || zjd "$1" record off
-	"$BIN/zjverify" "$WORK/mnt$1$TOP" "$WORK/log" "$WORKERS" "$2" "$DATA" >> "$3" 2>&1 || took_attributes "$3"
+	"$BIN/zjverify" "$WORK/mnt$1$TOP" "$WORK/log" "$WORKERS" "$2" "$DATA" >> "$3" 2>&1 ||
+		took_attributes "$3"
 	rc=$?
 	umount "$WORK/mnt$1" >> "$3" 2>&1 || { echo "BAD: umount failed" >> "$3"; rc=1; }
 	e2fsck -fn "/dev/zjd$1" > "$3.fsck" 2>&1 || miscounted "$3" || {
