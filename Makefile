@@ -5,9 +5,14 @@
 #   make demo            install what is missing, build, show a power cut survived
 #   make sim             the journal's sources in the simulator, for a minute
 #   make fuzz            recovery under libFuzzer, for SECONDS=60
+#   make mutants-auto    src/ mutated by machine: what no test notices; SAMPLE=2000 SEED=1
+#                        FILE=src/flush.c SECONDS=600 ARGS="--only ID"
 #   make model           the protocol as a state machine, each rule left out once
+#   make ace             the causality oracle: all sets of two operations over lanes, power cuts;
+#                        SEQ3=50000 of three as well, ENGINE=qemu, FSTYPE=ext4, ARGS="--jobs 2 ..."
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
+#   make bench-bulk      what loads pay that never sync, beside stock ext4; ARGS="LOADS=untar ..."
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
 #   make bench-nvm       a journal in persistent memory, beside stock's; ARGS="SWEEP=all ..."
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
@@ -26,7 +31,7 @@ FSTYPE ?= zext4
 guest_programs := $(patsubst tests/vm/%.c,$(BUILD)/guest/%,$(wildcard tests/vm/*.c)) \
 	$(BUILD)/guest/sqlload
 
-.PHONY: all modules deps guest-programs test sim fuzz model demo bench-fsync bench-concurrent bench-aging debug-kernel clean
+.PHONY: all modules deps guest-programs test sim mutants-auto fuzz model demo bench-fsync bench-concurrent bench-aging debug-kernel clean
 
 all: modules
 
@@ -40,7 +45,9 @@ deps:
 guest-programs: $(guest_programs)
 	@+$(MAKE) --no-print-directory -C tests/vm/zjdisk KVER=$(KVER)
 	@+$(MAKE) --no-print-directory -C tests/vm/crash OUT=$(CURDIR)/$(BUILD)/guest
+	@+$(MAKE) --no-print-directory -C tests/vm/lanes OUT=$(CURDIR)/$(BUILD)/guest
 	@+$(MAKE) --no-print-directory -C bench OUT=$(CURDIR)/$(BUILD)/guest
+	@+$(MAKE) --no-print-directory -C bench/zjmeter KVER=$(KVER)
 	@+$(MAKE) --no-print-directory -s -C user
 	@cp -u $(BUILD)/zjctl user/fsck.zext4 $(BUILD)/guest/
 
@@ -57,6 +64,10 @@ test: deps
 
 sim:
 	@python3 tests/sim/campaign.py --seconds 60
+
+mutants-auto:
+	@tests/mutants/auto/auto.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) \
+		$(FILE:%=--file %) $(if $(SECONDS),--seconds $(SECONDS)) $(ARGS)
 
 fuzz:
 	@+$(MAKE) --no-print-directory -C tests/fuzz run
@@ -86,6 +97,21 @@ bench-nvm:
 	@tools/deps bench-nvm
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) bench/nvm.py $(ARGS)
+
+.PHONY: bench-bulk
+bench-bulk:
+	@tools/deps bench-bulk
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@$(PYTHON) bench/bulk.py $(ARGS)
+
+ENGINE ?= uml
+SEQ3 ?= 0
+.PHONY: ace
+ace:
+	@tools/deps $(if $(filter uml,$(ENGINE)),debug-kernel)
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(if $(filter uml,$(ENGINE)),tools/build-uml)
+	@$(PYTHON) tests/vm/lanes/ace.py --engine $(ENGINE) --fstype $(FSTYPE) --seq3 $(SEQ3) $(ARGS)
 
 debug-kernel: deps
 	@tools/deps debug-kernel

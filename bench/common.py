@@ -53,3 +53,19 @@ def save(name, figures):
     out = vm.BUILD / "results" / f"{name}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+def pyplot():
+    """matplotlib's, without a display"""
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+    return plt
+
+
+def save_plot(figure, name):
+    """Write build/results/NAME.png."""
+    out = vm.BUILD / "results" / f"{name}.png"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out, dpi=120)
+    print(f"plot in {out.relative_to(ROOT)}")

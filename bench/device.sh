@@ -8,6 +8,7 @@
 # zjdisk (tests/vm/zjdisk) does neither; it needs 2 KiB of memory for a MiB.
 DISK=null_blk
 SIZE_MB=1048576		# sparse: neighbours in different groups
+JOURNAL_MB=128
 conf=/sys/kernel/config/nullb/fs
 
 die() { echo "${0##*/}: error: $*" >&2; exit 1; }
@@ -23,6 +24,8 @@ settings() {
 	done
 }
 
+zjd() { echo "$*" >/dev/zjdctl || die "zjdisk refuses $*"; }
+
 device_off() {
 	rmmod zjdisk 2>/dev/null
 	[ -d $conf ] || return 0
@@ -34,13 +37,13 @@ device_off() {
 zjdisk_on() {
 	modprobe zjdisk ndev=1 size_mb=$SIZE_MB || die "cannot load zjdisk: $(dmesg | grep zjdisk: | tail -n 1)"
 	case $1 in
-	none) echo 0 cache 0 0 ;;
-	fua) echo 0 cache 1 1 ;;
-	nofua) echo 0 cache 1 0 ;;
+	none) zjd 0 cache 0 0 ;;
+	fua) zjd 0 cache 1 1 ;;
+	nofua) zjd 0 cache 1 0 ;;
 	*) die "$1 is no kind of cache" ;;
-	esac >/dev/zjdctl || die "zjdisk has no cache $1"
+	esac
 	us=$((LATENCY_MS * 1000))
-	echo 0 latency $us 0 $us >/dev/zjdctl || die "zjdisk does not accept $us us"
+	zjd 0 latency $us 0 $us
 	name=zjd0
 }
 
@@ -69,22 +72,27 @@ device_on() {
 	[ -b /dev/$name ] || die "null_blk made no device"
 }
 
-# fresh KIND MODE TYPE[:MOUNT_OPTIONS]: a new file system on /tmp/fs, its code run once;
+# fresh_on MODE TYPE[:MOUNT_OPTIONS]: a new file system on /tmp/fs, its code run once;
 # directories near and far
-fresh() {
-	device_on "$1"
-	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J size=128 \
+fresh_on() {
+	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J size=$JOURNAL_MB \
 		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard /dev/$name || die mkfs
-	options=noatime,noinit_itable,data=$2
-	case $3 in
-	*:*) options=$options,${3#*:} ;;
+	options=noatime,noinit_itable,data=$1
+	case $2 in
+	*:*) options=$options,${2#*:} ;;
 	esac
 	mkdir -p /tmp/fs
-	mount -t "${3%%:*}" -o "$options" /dev/$name /tmp/fs ||
-		die "mount -t ${3%%:*} -o $options: $(dmesg | tail -n 3)"
+	mount -t "${2%%:*}" -o "$options" /dev/$name /tmp/fs ||
+		die "mount -t ${2%%:*} -o $options: $(dmesg | tail -n 3)"
 	mkdir /tmp/fs/warm /tmp/fs/near /tmp/fs/far || die mkdir
 	fsyncs -d /tmp/fs/warm -n 3 >/dev/null || die warm-up
 	sync
+}
+
+# fresh KIND MODE TYPE[:MOUNT_OPTIONS]: the same on a device of this kind
+fresh() {
+	device_on "$1"
+	fresh_on "$2" "$3"
 }
 
 # What the block layer (zjdisk: the disk itself) counted: writes and flushes

@@ -17,7 +17,7 @@ it, after a table of what was measured.
 
 import sys
 
-from common import ROOT, accel, arguments, median, run_script, save, vm
+from common import accel, arguments, median, pyplot, run_script, save, save_plot, vm
 
 CASES = ["varmail", "fileserver", "writesync", "postmark"]    # and postmark-all
 TYPES = ["hdd", "pmem", "block", "line"]
@@ -138,12 +138,9 @@ def share(figures):
     return f"{commits:.0f}" if full is None or not commits else f"{commits:.0f}\n{100 * full / commits:.0f}%"
 
 
-def plot(results, path):
+def plot(results):
     """The paper's figures 13 and 14: a column for each load, throughput above, commits below."""
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    figure, axes = pyplot.subplots(2, len(results), figsize=(4 * len(results), 6), squeeze=False, layout="constrained")
+    figure, axes = pyplot().subplots(2, len(results), figsize=(4 * len(results), 6), squeeze=False, layout="constrained")
     for n, (case, by_size) in enumerate(results.items()):
         sizes = sorted(by_size)
         names = [f"{size >> 10}K" if size >= 1024 else str(size) for size in sizes]
@@ -159,9 +156,7 @@ def plot(results, path):
                 ax.bar_label(bars, [share(by_size[size]) for size in sizes], fontsize=7)
         axes[1][n].set_xlabel("txninfo_max, bytes")
     figure.suptitle("Size of a TxnInfo: throughput, and commits (of these, closed by a full TxnInfo, if told)")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    print(f"plot in {path.relative_to(ROOT)}")
+    save_plot(figure, "nvm-txninfo")
 
 
 def scales(cases, sizes):
@@ -229,7 +224,7 @@ def main():
     save("nvm-txninfo" if sizes else "nvm", {"settings": used, "results": results,
                                             "paper": PAPER_SWEEP if sizes else PAPER, "failure": failure})
     if sizes and results:
-        plot(results, vm.BUILD / "results" / "nvm-txninfo.png")
+        plot(results)
     if failure:
         print(f"nvm.py: not all was measured:\n{failure[-2000:]}", file=sys.stderr)
     return 1 if failure else 0

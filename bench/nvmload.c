@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The loads by which a journal in NVM is judged, after their published description:
+ * Loads by which a journal is judged, the first three after their published description:
  *
- *   nvmload -t varmail|fileserver|writesync -d DIR -p [-f FILES] [-s SIZE]
+ *   nvmload -t varmail|fileserver|writesync|postmark|append|overwrite|randwrite -d DIR -p
+ *	   [-w WORKERS] [-f FILES] [-s SIZE] [-a APPEND]
  *	make the files, nothing is counted
- *   nvmload -t ... -d DIR [-w WORKERS] [-n LOOPS] [-f FILES] [-s SIZE] [-a APPEND] [-e EVERY]
+ *   nvmload -t ... -d DIR [-w WORKERS] [-n LOOPS] [-f FILES] [-s SIZE] [-a APPEND] [-e EVERY] [-m MOVE]
  *	LOOPS loops of each worker, then syncfs; prints "OPERATIONS SECONDS"
+ *	Workers stay on a CPU each; with -m they go on to the next one after MOVE loops.
+ *   nvmload -t command -d DIR [-w WORKERS] [-n OPERATIONS] [-m MOVE] COMMAND
+ *	the same, but each worker runs COMMAND in a shell in DIR/0, DIR/1...; with -m it goes
+ *	on to the next CPU every MOVE ms
  *
  * One loop of varmail, all workers in one directory: delete a file; create one, append,
  * fsync, close; open one, read it, append, fsync, close; open one, read it, close.
  * Of fileserver, in a tree: create a file, write all of it, close; open one, append,
  * close; open one, read it, close; delete one; stat one.
  * Of writesync, each worker in its own file: EVERY appends, an fsync.
+ * Of postmark, in large directories: create and write, or delete, a file; read, or append to, one.
+ * Of append, each worker to its own file: an append.
+ * Of overwrite, randwrite: a write of APPEND bytes over what is in the worker's own file of FILES
+ * times as much, from its beginning to its end or anywhere.
  *
  * Each of these calls counts as one operation.  Files have SIZE bytes when made, the
- * appends up to twice APPEND (of writesync: APPEND).
+ * appends up to twice APPEND (of writesync and append: APPEND).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,7 +40,6 @@
 #include <unistd.h>
 
 #define MAX_IO		(1UL << 20)
-#define DIR_FILES	20	/* of fileserver's tree */
 
 enum { NONE, BUSY, THERE };
 
@@ -44,10 +52,10 @@ struct shared {
 static char data[MAX_IO];
 static const char *dir;
 static unsigned int workers = 4, worker;
-static unsigned long loops = 100, files = 1000, size = 12288, append = 4096, every = 32;
+static unsigned long loops = 100, files = 1000, size = 12288, append = 4096, every = 32, move;
 static struct shared *shared;
 static uint64_t rand_state;
-static int tree;	/* fileserver */
+static unsigned long dir_files;	/* in each directory of a tree; 0: there is no tree */
 
 static void die(const char *what)
 {
@@ -68,8 +76,8 @@ static void count(void)
 
 static void path_of(char *path, size_t room, unsigned long file)
 {
-	if (tree)
-		snprintf(path, room, "%s/d%lu/f%lu", dir, file / DIR_FILES, file);
+	if (dir_files)
+		snprintf(path, room, "%s/d%lu/f%lu", dir, file / dir_files, file);
 	else
 		snprintf(path, room, "%s/f%lu", dir, file);
 }
@@ -212,7 +220,7 @@ static void varmail(void)
 	give(file, THERE);
 }
 
-static void fileserver(void)
+static void create_one(void)
 {
 	unsigned long file = take(NONE);
 	int fd = open_file(file, O_CREAT | O_EXCL);
@@ -220,53 +228,146 @@ static void fileserver(void)
 	append_to(fd, size);
 	close_file(fd);
 	give(file, THERE);
+}
 
-	file = take(THERE);
-	fd = open_file(file, 0);
+static void append_one(void)
+{
+	unsigned long file = take(THERE);
+	int fd = open_file(file, 0);
+
 	append_to(fd, some_bytes());
 	close_file(fd);
 	give(file, THERE);
+}
 
-	file = take(THERE);
-	fd = open_file(file, 0);
+static void read_one(void)
+{
+	unsigned long file = take(THERE);
+	int fd = open_file(file, 0);
+
 	read_all(fd);
 	close_file(fd);
 	give(file, THERE);
+}
 
+static void fileserver(void)
+{
+	create_one();
+	append_one();
+	read_one();
 	delete_one();
 	stat_one();
 }
 
-static void writesync(void)
+static void postmark(void)
+{
+	if (below(2))
+		create_one();
+	else
+		delete_one();
+	if (below(2))
+		read_one();
+	else
+		append_one();
+}
+
+static int own_file(int flags)
+{
+	char path[4200];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/log%u", dir, worker);
+	fd = open(path, O_CREAT | O_RDWR | flags, 0644);
+	if (fd < 0)
+		die(path);
+	return fd;
+}
+
+static int log_file(void)
 {
 	static int fd = -1;
-	unsigned long i;
-	char path[4200];
 
-	if (fd < 0) {
-		snprintf(path, sizeof(path), "%s/log%u", dir, worker);
-		fd = open(path, O_CREAT | O_RDWR | O_APPEND, 0644);
-		if (fd < 0)
-			die(path);
-	}
+	if (fd < 0)
+		fd = own_file(O_APPEND);
+	return fd;
+}
+
+static void writesync(void)
+{
+	unsigned long i;
+
 	for (i = 0; i < every; i++)
-		append_to(fd, append);
-	sync_file(fd);
+		append_to(log_file(), append);
+	sync_file(log_file());
+}
+
+static void append_loop(void)
+{
+	append_to(log_file(), append);
+}
+
+static void write_at(unsigned long block)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = own_file(0);
+	if (pwrite(fd, data, append, block * append) != (ssize_t)append)
+		die("write");
+	count();
+}
+
+static void overwrite(void)
+{
+	static unsigned long next;
+
+	write_at(next++ % files);
+}
+
+static void randwrite(void)
+{
+	write_at(below(files));
+}
+
+static const struct load {
+	const char	*name;
+	void		(*loop)(void);
+	unsigned long	dir_files;
+	enum { MANY, EMPTY, FULL } made;	/* files beforehand; FULL: each worker's own */
+} all_loads[] = {
+	{ "varmail", varmail, 0, MANY },
+	{ "fileserver", fileserver, 20, MANY },
+	{ "writesync", writesync, 0, EMPTY },
+	{ "postmark", postmark, 1000, MANY },
+	{ "append", append_loop, 0, EMPTY },
+	{ "overwrite", overwrite, 0, FULL },
+	{ "randwrite", randwrite, 0, FULL },
+	{ "command", NULL, 0, EMPTY },
+};
+
+static const struct load *load_of(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(all_loads) / sizeof(*all_loads); i++)
+		if (!strcmp(all_loads[i].name, name))
+			return &all_loads[i];
+	return NULL;
 }
 
 /* ---- phases ---- */
 
-static void prepare(int with_files)
+static void make_many(void)
 {
 	unsigned long n;
 	char path[4200];
 
-	for (n = 0; tree && n * DIR_FILES < names(); n++) {
+	for (n = 0; dir_files && n * dir_files < names(); n++) {
 		snprintf(path, sizeof(path), "%s/d%lu", dir, n);
 		if (mkdir(path, 0755))
 			die(path);
 	}
-	for (n = 0; with_files && n < names(); n += 2) {
+	for (n = 0; n < names(); n += 2) {
 		int fd = open_file(n, O_CREAT | O_EXCL);
 
 		append_to(fd, size);
@@ -274,18 +375,40 @@ static void prepare(int with_files)
 	}
 }
 
-static void work(void (*loop)(void))
+static void make_full(void)
 {
-	unsigned long i;
+	unsigned long n;
+
+	for (worker = 0; worker < workers; worker++) {
+		int fd = own_file(O_APPEND);
+
+		for (n = 0; n < files; n++)
+			append_to(fd, append);
+		close_file(fd);
+	}
+}
+
+static void go_to(pid_t pid, unsigned int cpu)
+{
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	CPU_SET(worker % sysconf(_SC_NPROCESSORS_ONLN), &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
+	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
+	/* It may have come to its end. */
+	if (sched_setaffinity(pid, sizeof(set), &set) && errno != ESRCH)
 		die("sched_setaffinity");
+}
+
+static void work(void (*loop)(void))
+{
+	unsigned long i;
+
 	rand_state = worker + 1;
-	for (i = 0; i < loops; i++)
+	for (i = 0; i < loops; i++) {
+		if (!i || (move && i % move == 0))
+			go_to(0, worker + (move ? i / move : 0));
 		loop();
+	}
 }
 
 static double now(void)
@@ -296,41 +419,81 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-static int run(void (*loop)(void), int fd)
+static void work_by(const char *command)
+{
+	char path[4200];
+
+	snprintf(path, sizeof(path), "%s/%u", dir, worker);
+	if (chdir(path))
+		die(path);
+	go_to(0, worker);
+	execl("/bin/sh", "sh", "-c", command, NULL);
+	die("/bin/sh");
+}
+
+/* What is left of the workers goes from CPU to CPU, until all have ended. */
+static int wait_for(pid_t *pids, int moving)
+{
+	int status, failed = 0;
+	unsigned int w, left = workers, at = 0;
+
+	while (left) {
+		pid_t pid = waitpid(-1, &status, moving ? WNOHANG : 0);
+
+		if (pid < 0)
+			die("waitpid");
+		if (pid) {
+			left--;
+			failed |= status;
+			continue;
+		}
+		usleep(move * 1000);
+		at++;
+		for (w = 0; w < workers; w++)
+			go_to(pids[w], w + at);
+	}
+	return failed;
+}
+
+static int run(void (*loop)(void), const char *command, int fd)
 {
 	unsigned long operations = 0;
-	int status, failed = 0;
 	double start = now();
+	pid_t pids[256];
 	unsigned int w;
+	int failed;
 
 	for (w = 0; w < workers; w++) {
 		worker = w;
-		if (!fork()) {
-			work(loop);
-			_exit(0);
-		}
+		pids[w] = fork();
+		if (pids[w] < 0)
+			die("fork");
+		if (pids[w])
+			continue;
+		if (command)
+			work_by(command);
+		work(loop);
+		_exit(0);
 	}
-	for (w = 0; w < workers; w++)
-		failed |= wait(&status) < 0 || status;
+	failed = wait_for(pids, command && move);
 	if (syncfs(fd))
 		die("syncfs");
 	for (w = 0; w < workers; w++)
-		operations += shared->operations[w];
+		operations += command ? loops : shared->operations[w];
 	if (!failed)
 		printf("%lu %.6f\n", operations, now() - start);
-	return failed;
+	return failed ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
-	const char *load = "";
-	void (*loop)(void);
+	const struct load *load = NULL;
 	int opt, fd, only_prepare = 0;
 	unsigned long n;
 
-	while ((opt = getopt(argc, argv, "t:d:w:n:f:s:a:e:p")) != -1) {
+	while ((opt = getopt(argc, argv, "t:d:w:n:f:s:a:e:m:p")) != -1) {
 		switch (opt) {
-		case 't': load = optarg; break;
+		case 't': load = load_of(optarg); break;
 		case 'd': dir = optarg; break;
 		case 'w': workers = atoi(optarg); break;
 		case 'n': loops = atol(optarg); break;
@@ -338,16 +501,15 @@ int main(int argc, char **argv)
 		case 's': size = atol(optarg); break;
 		case 'a': append = atol(optarg); break;
 		case 'e': every = atol(optarg); break;
+		case 'm': move = atol(optarg); break;
 		case 'p': only_prepare = 1; break;
 		default: return 2;
 		}
 	}
-	loop = !strcmp(load, "varmail") ? varmail : !strcmp(load, "fileserver") ? fileserver :
-	       !strcmp(load, "writesync") ? writesync : NULL;
-	if (!loop || !dir || !workers || workers > 256 || !files || size > MAX_IO ||
+	if (!load || !dir || (!load->loop && optind + 1 != argc) || !workers || workers > 256 || !files || size > MAX_IO ||
 	    2 * append > MAX_IO || files <= 2 * workers)
 		return 2;
-	tree = loop == fileserver;
+	dir_files = load->dir_files;
 	fd = open(dir, O_RDONLY | O_DIRECTORY);
 	if (fd < 0)
 		die(dir);
@@ -356,10 +518,13 @@ int main(int argc, char **argv)
 	if (shared == MAP_FAILED)
 		die("mmap");
 	if (only_prepare) {
-		prepare(loop != writesync);
+		if (load->made == MANY)
+			make_many();
+		else if (load->made == FULL)
+			make_full();
 		return syncfs(fd) ? 1 : 0;
 	}
 	for (n = 0; n < names(); n += 2)
 		shared->state[n] = THERE;
-	return run(loop, fd);
+	return run(load->loop, load->loop ? NULL : argv[optind], fd);
 }

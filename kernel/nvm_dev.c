@@ -57,6 +57,8 @@ static int map_all(struct zj_nvm_map *map, struct zj_nvm_host *host, u64 offset)
 	}
 	map->base = base;
 	map->size = (u64)want << PAGE_SHIFT;
+	/* The driver of persistent memory offers FUA if, and only if, it has to flush. */
+	map->needs_flush = bdev_fua(bdev);
 	return 0;
 }
 
@@ -160,4 +162,20 @@ int zj_nvm_begin(struct zj_nvm_map *map, int *id)
 void zj_nvm_end(int id)
 {
 	dax_read_unlock(id);
+}
+
+/**
+ * zj_nvm_flush() - empty the buffers between the CPU's caches and the medium
+ * @map: the memory, with needs_flush
+ *
+ * The driver knows how: the platform's flush hints, or a call of the hypervisor's.
+ *
+ * Context: between zj_nvm_begin() and zj_nvm_end(); sleeps.
+ * Return: 0 or a negative error.
+ */
+int zj_nvm_flush(struct zj_nvm_map *map)
+{
+	struct zj_nvm_host *host = map->host;
+
+	return blkdev_issue_flush(file_bdev(host->file));
 }

@@ -180,6 +180,8 @@ static bool step_of(struct state *s, int h, bool *done)
 		return sync_step(s, h);
 	case OP_CORE:
 		return core_step(s, h);
+	case OP_MOVE:
+		return move_dir_step(s, h);
 	case OP_OUT:
 		return out_step(s, h, block);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What belongs to inodes: ordered data (R6), sync tids (R8), in-core changes (R10).
+ * What belongs to inodes: ordered data (R6), sync tids (R8), in-core changes (R10),
+ * the tree of directories (R11).
  * In the journal: src/ordered.c, zj_journal_hand_over() in src/sync.c.
  */
 #include "model.h"
@@ -121,6 +122,26 @@ bool core_step(struct state *s, int h)
 	say("changes the in-core inode");
 	s->core |= BIT(h);
 	handle->writes |= BIT(0);
+	return true;
+}
+
+/* ---- R11: the tree of directories, which is in no block ---- */
+
+/* The VFS has looked: rightly so after all moves so far, whatever they wrote. */
+bool move_dir_step(struct state *s, int h)
+{
+	struct handle *handle = &s->handle[h];
+
+	if (!handle->step) {
+		say("claims the tree");
+		take_over(s, h, &s->moves);
+		if (on(R11))
+			tie_old(s, h);
+		return true;
+	}
+	say("moves a directory");
+	handle->after |= s->moved & ~BIT(h);
+	s->moved |= BIT(h);
 	return true;
 }
 

@@ -32,7 +32,7 @@ typedef uint64_t u64;
 	X(LIST_AT_FREEZE) \
 	X(R4) X(COMP_VALID) X(R5) X(FOREIGN_REVOKE) X(OWNED_REVOKE) \
 	X(REVOKE_CANCEL) X(R6) X(ORDERED_FLUSH) X(R7) X(HOLE) X(R8) X(R8_XCHG) \
-	X(R9) X(R9_RUNNING) X(R10) X(WRITE_OUT) \
+	X(R9) X(R9_RUNNING) X(R10) X(R11) X(WRITE_OUT) \
 	X(CLOSE_JOINTLY) X(FREEZE_ONCE) X(FREEZE_STARTS) X(FREEZE_UNITES) \
 	X(FREEZE_DRAINED) X(STAMP_AT_FREEZE) X(MEMBER_DEPS) \
 	X(MEMBER_COUNT) X(WHOLE_VALID) X(WAIT_VALID) X(OWN_FLUSH) \
@@ -69,6 +69,7 @@ enum op {
 	OP_SYNC,	/* hand over the sync tid (R8) */
 	OP_CORE,	/* change an in-core inode (R10) */
 	OP_OUT,		/* write the whole in-core inode out to its block */
+	OP_MOVE,	/* move a directory: right after all moves so far (R11) */
 };
 
 #define OP(kind, block)		((kind) << 4 | (block))
@@ -211,7 +212,8 @@ struct state {
 	u8	flush_covers;	/* transactions whose records it covers */
 	u8	crashed;
 	u8	delayed;	/* a start has put off a requested commit */
-	u8	pad[2];
+	u8	moves;		/* claim of the tree: txn plus 1 */
+	u8	moved;		/* handles that have moved a directory */
 	/* Used by configurations with .crash only. */
 	u8	old_trimmed;
 	u8	pad2[7];
@@ -285,6 +287,7 @@ move_fn move_reuse;
 /* inode.c */
 bool core_step(struct state *s, int handle);
 bool out_step(struct state *s, int handle, int block);
+bool move_dir_step(struct state *s, int handle);
 bool sync_step(struct state *s, int handle);
 void file_data(struct state *s, int handle);
 move_fn move_fsync, move_fsync_done;

@@ -255,6 +255,7 @@ void crash_key(const struct state *s, struct state *key)
 		handle->old = handle->data_txn = 0;
 	}
 	key->stamp = key->freezes = key->slot = key->claim = key->core = 0;
+	key->moves = key->moved = 0;
 	key->synced = key->fsync = key->fsync_txn = key->fsync_for = 0;
 	key->flush = key->flush_covers = 0;
 }

@@ -51,6 +51,8 @@ const struct rule_info rule_info[NR_RULES] = {
 	  "a declared read ties to open owners as well"),
 	R(R10, "R10", "no-R10", "inode",
 	  "a claim comes before the first in-core change"),
+	R(R11, "R11", NULL, "tree",
+	  "who moves a directory is tied to who did so before"),
 	R(WRITE_OUT, "write-out", "stop-before-write-out", "inode",
 	  "N3: in the buffer before the handle stops"),
 	R(CLOSE_JOINTLY, "close-jointly", "freeze-singly", "core",
@@ -125,6 +127,7 @@ const struct rule_info rule_info[NR_RULES] = {
 #define SYNC	OP(OP_SYNC, 0)
 #define CORE	OP(OP_CORE, 0)
 #define OUT	OP(OP_OUT, 0)
+#define MOVE	OP(OP_MOVE, 0)
 #define OPS(...) .ops = { __VA_ARGS__ }, \
 	.nr_ops = sizeof((u8[]){ __VA_ARGS__ })
 
@@ -150,6 +153,9 @@ const struct config configs[] = {
 	{ .name = "inode", .what = "an in-core inode, its table block is block 0",
 	  .lanes = 2, .txns = 2, .blocks = 2, .handles = 3,
 	  .min_ops = 1, .max_ops = 2, .frozen = 2, OPS(W(1), CORE, OUT) },
+	{ .name = "tree", .what = "directories are moved; they share no block",
+	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 3, .same = 2,
+	  .min_ops = 2, .max_ops = 2, .frozen = 2, OPS(W(0), W(1), MOVE) },
 	{ .name = "ordered", .what = "ordered data of one inode",
 	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 2,
 	  .min_ops = 2, .max_ops = 2, .frozen = 2, OPS(W(0), W(1), DATA) },
@@ -206,6 +212,13 @@ const struct config configs[] = {
 	{ .name = "inode-3", .what = "in-core inode and a directory block", .full = true,
 	  .lanes = 2, .txns = 2, .blocks = 2, .handles = 3,
 	  .min_ops = 2, .max_ops = 3, .frozen = 2, OPS(W(1), CORE, OUT) },
+	{ .name = "tree-3", .what = "directories are moved, three lanes",
+	  .full = true, .lanes = 3, .txns = 1, .blocks = 3, .handles = 3, .same = 3,
+	  .min_ops = 2, .max_ops = 2, .frozen = 1,
+	  OPS(W(0), W(1), W(2), MOVE) },
+	{ .name = "tree-2", .what = "directories are moved, two transactions each",
+	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3, .same = 2,
+	  .min_ops = 2, .max_ops = 2, .frozen = 2, OPS(W(0), W(1), MOVE) },
 	{ .name = "ordered-3", .what = "ordered data, two transactions a lane",
 	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3,
 	  .min_ops = 2, .max_ops = 2, .frozen = 2, OPS(W(0), W(1), DATA) },

@@ -42,6 +42,6 @@ def test_schedule_is_told(listing):
     assert "an unfinished handle is there" in done.stdout
 
 
-@pytest.mark.parametrize("args", [["--without", "R11"], ["--config", "none"], ["--nonsense"]])
+@pytest.mark.parametrize("args", [["--without", "R99"], ["--config", "none"], ["--nonsense"]])
 def test_mistakes_are_refused(listing, args):
     assert subprocess.run([ZJMODEL, *args], capture_output=True).returncode == 2

@@ -16,7 +16,6 @@ static void wake_everybody(struct zj_journal *zj)
 
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
 		wake_up_all(&zj->lanes[i].wait_start);
-		wake_up_all(&zj->lanes[i].wait_work);
 		wake_up_all(&zj->lanes[i].wait_idle);
 	}
 	rcu_read_lock();
@@ -123,6 +122,7 @@ static void drop_parts(struct zj_journal *zj, struct zj_txn *txn)
 {
 	struct zj_part *part, *tmp;
 
+	list_splice_tail_init(&txn->late, &txn->parts);
 	list_for_each_entry_safe(part, tmp, &txn->parts, txn_link) {
 		struct journal_head *jh = part->jh;
 
@@ -154,18 +154,14 @@ static void drop_txn(struct zj_journal *zj, struct zj_txn *txn)
 	}
 }
 
+/* The newest first: what depends on it is gone. */
 static void drop_component(struct zj_journal *zj, struct zj_component *comp)
 {
-	struct zj_dep *dep, *tmp;
 	struct zj_txn *txn;
 
+	WARN_ON_ONCE(!list_empty(&comp->dependants));
 	list_for_each_entry(txn, &comp->members, comp_link)
 		drop_txn(zj, txn);
-	list_for_each_entry_safe(dep, tmp, &comp->dependants, on_link) {
-		list_del_init(&dep->on_link);
-		dep->comp->missing--;
-		dep->on = NULL;
-	}
 	zj_component_free(zj, comp);
 }
 
@@ -192,6 +188,7 @@ void zj_drop_everything(struct zj_journal *zj)
 	}
 	list_for_each_entry_safe_reverse(comp, tmp, &zj->trim_list, trim_link) {
 		list_del_init(&comp->trim_link);
+		list_del_init(&comp->ready_link);
 		drop_component(zj, comp);
 	}
 }

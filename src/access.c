@@ -573,21 +573,38 @@ bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn)
 }
 EXPORT_SYMBOL_GPL(zj_journal_newest_is);
 
-void zj_journal_lock_valid_buffer(journal_t *journal, struct buffer_head *bh)
+/* Lock a buffer; not if it has an owner that is to become valid first. */
+static struct zj_txn *lock_or_owner(journal_t *journal, struct buffer_head *bh)
 {
 	struct zj_txn *owner;
 
-	for (;;) {
-		lock_buffer(bh);
-		if (is_journal_aborted(journal) || journal_current_handle())
-			return;
-		owner = pending_owner(bh);
-		if (!owner)
-			return;
+	lock_buffer(bh);
+	if (is_journal_aborted(journal) || journal_current_handle())
+		return NULL;
+	owner = pending_owner(bh);
+	if (owner)
 		unlock_buffer(bh);
+	return owner;
+}
+
+/*
+ * A buffer that is changed all the time has a new owner whenever one is valid: the
+ * second time no handle starts until the buffer is locked. To a caller who holds the
+ * barrier that does not happen: who has one owner then gets no other (ext4_freeze()).
+ */
+void zj_journal_lock_valid_buffer(journal_t *journal, struct buffer_head *bh)
+{
+	struct zj_txn *owner;
+	int tries = 0;
+
+	while ((owner = lock_or_owner(journal, bh))) {
+		if (++tries == 2)
+			zj_journal_lock_updates(journal);
 		zj_commit_request(to_zj(journal), owner);
 		zj_txn_wait_valid(owner);
 		zj_txn_put(owner);
 	}
+	if (tries > 1)
+		zj_journal_unlock_updates(journal);
 }
 EXPORT_SYMBOL_GPL(zj_journal_lock_valid_buffer);

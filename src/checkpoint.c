@@ -17,33 +17,56 @@
 #include <linux/pagemap.h>
 #include <linux/sort.h>
 
-/* A pass that has sent out so many trims: some space soon beats all of it late. */
-#define ZJ_PASS_BUFFERS	2048
-
 /**
  * struct zj_pass - one walk over what is valid; ckpt_lock, unless said otherwise
+ *
+ * It begins with a walk that finds buffers, the oldest transactions' first. Sorted by
+ * block they are brought home, slice by slice, by the checkpoint's thread and by lanes
+ * that help. It ends when the last slice is home.
  */
 struct zj_pass {
 	struct zj_journal *zj;		/* immutable */
-	struct zj_batch	*batch;		/* being filled, or NULL */
+	struct buffer_head **bh;	/* what was found, each with a reference; immutable
+					 * once it is sorted
+					 */
+	u32		nr;		/* of them, as above */
+	u32		taken;		/* pool_lock; how many somebody brings home */
 	bool		close;		/* close newer owners, so that S can move */
-	int		sent;		/* buffers handed on */
-	unsigned int	offers;		/* batches offered to the lanes */
-	int		left;		/* parts that a newer owner keeps */
-	atomic_t	flying;		/* batches not home, and one for the walk */
+	tid_t		blocker;	/* a newer owner that keeps a part, 0: none */
+	atomic_t	flying;		/* slices not home, and one for the walk */
 	bool		failed;		/* set by anybody; a block did not get home */
-	struct completion done;		/* no batch is left */
+	struct completion done;		/* no slice is left */
 };
 
 /**
- * struct zj_batch - buffers on their way home; one thread at a time has it
+ * struct slice - buffers of a pass that one thread brings home
  */
-struct zj_batch {
-	struct zj_pass	*pass;			/* immutable */
-	struct list_head link;			/* pool_lock; in zj->batches */
-	int		nr;			/* in use */
-	struct buffer_head *bh[ZJ_BATCH_SIZE];	/* each with a reference */
+struct slice {
+	struct zj_pass	*pass;
+	struct buffer_head **bh;
+	u32		nr;
 };
+
+/**
+ * zj_checkpoint_init() - memory for what a pass finds
+ * @zj: the journal, budget known
+ *
+ * A pass makes room for half a budget of what runs.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int zj_checkpoint_init(struct zj_journal *zj)
+{
+	zj->max_found = min_t(u32, zj->budget / 2, ZJ_MAX_PASS);
+	zj->found = kvmalloc_array(zj->max_found, sizeof(zj->found[0]), GFP_KERNEL);
+	return zj->found ? 0 : -ENOMEM;
+}
+
+void zj_checkpoint_exit(struct zj_journal *zj)
+{
+	kvfree(zj->found);
+	zj->found = NULL;
+}
 
 /* ---- writing home ---- */
 
@@ -69,21 +92,11 @@ static bool buffer_home(struct buffer_head *bh)
 	jh = zj_jh_get(bh);
 	if (jh) {
 		spin_lock(&jh->lock);
-		zj_part_retire(jh);
+		zj_part_retire(jh, false);
 		spin_unlock(&jh->lock);
 		zj_jh_put(jh);
 	}
 	return ok;
-}
-
-static struct zj_batch *batch_alloc(struct zj_pass *pass)
-{
-	struct zj_batch *batch = kmalloc(sizeof(*batch),
-					 GFP_NOFS | __GFP_NOFAIL);
-
-	batch->pass = pass;
-	batch->nr = 0;
-	return batch;
 }
 
 static void pass_put(struct zj_pass *pass)
@@ -92,39 +105,47 @@ static void pass_put(struct zj_pass *pass)
 		complete(&pass->done);
 }
 
-static void batch_write(struct zj_batch *batch)
+static bool slice_take(struct zj_journal *zj, struct slice *slice)
 {
-	struct zj_pass *pass = batch->pass;
-	struct blk_plug plug;
-	int i;
+	struct zj_pass *pass;
 
-	sort(batch->bh, batch->nr, sizeof(batch->bh[0]), by_block, NULL);
-	blk_start_plug(&plug);
-	for (i = 0; i < batch->nr; i++)
-		write_dirty_buffer(batch->bh[i], REQ_SYNC);
-	blk_finish_plug(&plug);
-	for (i = 0; i < batch->nr; i++) {
-		if (!buffer_home(batch->bh[i]))
-			WRITE_ONCE(pass->failed, true);
-		put_bh(batch->bh[i]);
-	}
-	kfree(batch);
-	cond_resched();
-	pass_put(pass);
-}
-
-static struct zj_batch *next_batch(struct zj_journal *zj)
-{
-	struct zj_batch *batch = NULL;
-
+	*slice = (struct slice){ };
 	spin_lock(&zj->pool_lock);
-	if (zj->nr_batches) {
-		batch = list_first_entry(&zj->batches, struct zj_batch, link);
-		list_del(&batch->link);
-		WRITE_ONCE(zj->nr_batches, zj->nr_batches - 1);
+	pass = zj->pass;
+	if (pass && pass->taken < pass->nr) {
+		slice->pass = pass;
+		slice->bh = pass->bh + pass->taken;
+		slice->nr = min(zj->batch_size, pass->nr - pass->taken);
+		pass->taken += slice->nr;
+		atomic_inc(&pass->flying);
+		WRITE_ONCE(zj->homeward, pass->nr - pass->taken);
 	}
 	spin_unlock(&zj->pool_lock);
-	return batch;
+	return slice->nr;
+}
+
+static void slice_submit(const struct slice *slice)
+{
+	struct blk_plug plug;
+	u32 i;
+
+	blk_start_plug(&plug);
+	for (i = 0; i < slice->nr; i++)
+		write_dirty_buffer(slice->bh[i], REQ_SYNC);
+	blk_finish_plug(&plug);
+}
+
+static void slice_wait(const struct slice *slice)
+{
+	u32 i;
+
+	for (i = 0; i < slice->nr; i++) {
+		if (!buffer_home(slice->bh[i]))
+			WRITE_ONCE(slice->pass->failed, true);
+		put_bh(slice->bh[i]);
+	}
+	cond_resched();
+	pass_put(slice->pass);
 }
 
 /**
@@ -132,15 +153,15 @@ static struct zj_batch *next_batch(struct zj_journal *zj)
  * @lane: the lane
  * @blocks: of one transaction
  *
- * It is to bring home twice that, so that space grows. While there is space what it has
- * not come to is forgiven: small transactions, whose fsyncs somebody waits for, bring
- * nothing home before the last quarter.
+ * While starts wait for space it is to bring home twice that, so that space grows. What
+ * it has not come to is forgiven when nobody waits: small transactions, whose fsyncs
+ * somebody waits for, bring hardly anything home.
  *
  * Context: the lane's thread.
  */
 void zj_checkpoint_owe(struct zj_lane *lane, u32 blocks)
 {
-	if (!zj_space_scarce(lane->journal))
+	if (!zj_space_awaited(lane->journal))
 		lane->owes = 0;
 	lane->owes += 2 * blocks;
 	lane->committed = jiffies;
@@ -156,75 +177,75 @@ bool zj_checkpoint_offers(const struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
 
-	if (!READ_ONCE(zj->nr_batches) || !zj_space_short(zj))
+	if (!READ_ONCE(zj->homeward) || !zj_space_awaited(zj))
 		return false;
 	return lane->owes >= zj->batch_size ||
 	       time_after_eq(jiffies, lane->committed + HZ);
 }
 
 /**
- * zj_checkpoint_help() - bring home a batch of what a checkpoint has found
+ * zj_checkpoint_help() - bring home slices of what a checkpoint has found
  * @lane: the lane
  *
- * One thread cannot write home as fast as all lanes log: while space is short each
- * lane's does a share of what it owes, and all of it in the last quarter. A lane
- * without work helps at once.
+ * One thread cannot write home as fast as all lanes log: while somebody waits for space
+ * each lane's does what it owes. A lane without work helps at once.
  *
  * Context: sleeps for I/O; the lane's thread between two transactions.
  */
 void zj_checkpoint_help(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
-	struct zj_batch *batch;
+	struct slice slice;
 
-	do {
-		batch = zj_checkpoint_offers(lane) ? next_batch(zj) : NULL;
-		if (!batch)
-			break;
-		lane->owes -= min_t(u32, lane->owes, batch->nr);
-		batch_write(batch);
-	} while (zj_space_scarce(zj));
+	while (zj_checkpoint_offers(lane) && slice_take(zj, &slice)) {
+		lane->owes -= min(lane->owes, slice.nr);
+		slice_submit(&slice);
+		slice_wait(&slice);
+	}
 }
 
-/* A full batch is anybody's. */
+/* As many as there are slices; a lane that is busy looks for one by itself. */
+static void wake_helpers(struct zj_pass *pass)
+{
+	struct zj_journal *zj = pass->zj;
+	u32 i, nr = DIV_ROUND_UP(pass->nr, zj->batch_size);
+
+	for (i = 0; i < min(nr, zj->nr_lanes); i++)
+		wake_up(&zj->lanes[zj->helper++ % zj->nr_lanes].wait_work);
+}
+
+/* From here on it is anybody's. */
 static void pass_offer(struct zj_pass *pass)
 {
 	struct zj_journal *zj = pass->zj;
 
-	pass->sent += pass->batch->nr;
-	atomic_inc(&pass->flying);
+	sort(pass->bh, pass->nr, sizeof(pass->bh[0]), by_block, NULL);
 	spin_lock(&zj->pool_lock);
-	list_add_tail(&pass->batch->link, &zj->batches);
-	WRITE_ONCE(zj->nr_batches, zj->nr_batches + 1);
+	zj->pass = pass;
+	WRITE_ONCE(zj->homeward, pass->nr);
 	spin_unlock(&zj->pool_lock);
-	pass->batch = NULL;
-	/* A lane that is busy looks for it by itself. */
-	wake_up(&zj->lanes[pass->offers++ % zj->nr_lanes].wait_work);
+	if (zj_space_awaited(zj))
+		wake_helpers(pass);
 }
 
-static void pass_add(struct zj_pass *pass, struct buffer_head *bh)
-{
-	struct zj_batch *batch = pass->batch;
-
-	batch->bh[batch->nr++] = bh;
-	if (batch->nr == pass->zj->batch_size)
-		pass_offer(pass);
-}
-
-/* What nobody has taken is left to us. */
+/* What nobody takes is left to us: one slice is sent out while another comes home. */
 static void pass_drain(struct zj_pass *pass)
 {
-	struct zj_batch *batch = pass->batch;
+	struct slice last = { }, next;
 
-	if (batch) {
-		pass->sent += batch->nr;
-		atomic_inc(&pass->flying);
-		batch_write(batch);
+	while (slice_take(pass->zj, &next)) {
+		slice_submit(&next);
+		if (last.nr)
+			slice_wait(&last);
+		last = next;
 	}
-	while ((batch = next_batch(pass->zj)))
-		batch_write(batch);
+	if (last.nr)
+		slice_wait(&last);
 	pass_put(pass);
 	wait_for_completion_io(&pass->done);
+	spin_lock(&pass->zj->pool_lock);
+	pass->zj->pass = NULL;
+	spin_unlock(&pass->zj->pool_lock);
 }
 
 /* What covers the buffer anew must become valid first. */
@@ -244,10 +265,10 @@ static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 	struct buffer_head *bh = NULL;
 	struct zj_txn *newer = NULL;
 
-	if (!pass->batch)
-		pass->batch = batch_alloc(pass);
+	if (pass->nr == pass->zj->max_found)
+		return;
 	spin_lock(&jh->lock);
-	if (!zj_part_retire(jh)) {
+	if (!zj_part_retire(jh, false)) {
 		newer = newer_owner(jh);
 		if (!newer) {
 			bh = jh->bh;
@@ -256,15 +277,16 @@ static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 	}
 	spin_unlock(&jh->lock);
 	if (bh)
-		pass_add(pass, bh);
+		pass->bh[pass->nr++] = bh;
 	if (newer) {
-		pass->left++;
+		pass->blocker = newer->pub.t_tid;
 		if (pass->close)
 			zj_commit_request(txn_zj(txn), newer);
 		zj_txn_put(newer);
 	}
 }
 
+/* Finished, so members and parts do not get more. */
 static bool is_home(struct zj_component *comp)
 {
 	struct zj_txn *txn;
@@ -308,21 +330,43 @@ static void wait_progress(struct zj_journal *zj, u64 seen)
 			   progress(zj) != seen || zj_aborted(zj), HZ / 10);
 }
 
-/* The dead components from the oldest on, in stamp order; NULL: none. */
-static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
+/* ckpt_lock keeps finished components on the list. */
+static struct zj_component *next_finished(struct zj_journal *zj,
+					  struct zj_component *prev)
 {
-	struct zj_component *comp, *tmp;
-	u64 stamp = 0;
+	struct zj_component *comp;
 
 	spin_lock(&zj->comp_lock);
-	list_for_each_entry_safe(comp, tmp, &zj->trim_list, trim_link) {
-		if (!comp->finished || !is_home(comp))
-			break;
-		stamp = comp->stamp;
-		list_move_tail(&comp->trim_link, dead);
+	comp = list_prepare_entry(prev, &zj->trim_list, trim_link);
+	if (list_is_last(&comp->trim_link, &zj->trim_list)) {
+		comp = NULL;
+	} else {
+		comp = list_next_entry(comp, trim_link);
+		if (!comp->finished)
+			comp = NULL;
 	}
 	spin_unlock(&zj->comp_lock);
-	return stamp;
+	return comp;
+}
+
+/*
+ * The dead components from the oldest on, in stamp order; 0: none. There may be any
+ * number: comp_lock is not held while they are looked at.
+ */
+static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
+{
+	struct zj_component *comp = NULL, *last = NULL;
+
+	while ((comp = next_finished(zj, comp)) && is_home(comp)) {
+		last = comp;
+		cond_resched();
+	}
+	if (!last)
+		return 0;
+	spin_lock(&zj->comp_lock);
+	list_cut_position(dead, &zj->trim_list, &last->trim_link);
+	spin_unlock(&zj->comp_lock);
+	return last->stamp;
 }
 
 static int wb_failed(struct zj_journal *zj)
@@ -369,6 +413,7 @@ static int trim(struct zj_journal *zj)
 	list_for_each_entry_safe(comp, tmp, &dead, trim_link) {
 		list_del_init(&comp->trim_link);
 		zj_component_free(zj, comp);
+		cond_resched();
 	}
 	zj_space_trim(zj, stamp);
 	zj_progress(zj);
@@ -377,44 +422,55 @@ static int trim(struct zj_journal *zj)
 
 /* ---- passes ---- */
 
-/* ckpt_lock keeps finished components on the list. */
-static struct zj_component *next_finished(struct zj_journal *zj,
-					  struct zj_component *prev)
+/* As long as one newer owner is not valid S stays: do not look at all parts again. */
+static bool is_blocked(struct zj_journal *zj, const struct zj_component *comp)
 {
-	struct zj_component *comp;
+	struct zj_txn *txn = zj_txn_find(zj, comp->blocker);
 
-	spin_lock(&zj->comp_lock);
-	comp = list_prepare_entry(prev, &zj->trim_list, trim_link);
-	if (list_is_last(&comp->trim_link, &zj->trim_list)) {
-		comp = NULL;
-	} else {
-		comp = list_next_entry(comp, trim_link);
-		if (!comp->finished)
-			comp = NULL;
-	}
-	spin_unlock(&zj->comp_lock);
-	return comp;
+	if (!txn)
+		return false;
+	zj_txn_put(txn);
+	return true;
 }
 
+/* Return: log blocks that it holds, about. */
+static u32 pass_walk(struct zj_pass *pass, struct zj_component *comp)
+{
+	bool look = pass->close || !is_blocked(pass->zj, comp);
+	struct zj_txn *txn;
+	u32 logged = 0;
+
+	pass->blocker = 0;
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		if (look)
+			zj_txn_walk(txn, push_head, pass);
+		logged += max(txn->credits, 0);
+	}
+	if (look)
+		comp->blocker = pass->blocker;
+	return logged;
+}
+
+/*
+ * The oldest, as many as hold half a budget of what runs: their space comes back at
+ * once, and what is younger may be logged again before it must go home. Who waits, waits
+ * for half of what stock ext4's waiters do, which is one transaction.
+ */
 static void pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
 {
 	struct zj_component *comp = NULL;
-	struct zj_txn *txn;
+	u32 logged = 0;
 
-	*pass = (struct zj_pass){ .zj = zj, .close = all || zj_space_short(zj) };
+	*pass = (struct zj_pass){
+		.zj = zj, .bh = zj->found, .close = all || zj_space_awaited(zj),
+	};
 	atomic_set(&pass->flying, 1);
 	init_completion(&pass->done);
-	while ((comp = next_finished(zj, comp)) && !zj_aborted(zj)) {
-		list_for_each_entry(txn, &comp->members, comp_link)
-			zj_txn_walk(txn, push_head, pass);
-		if (all)
-			continue;
-		/* The oldest one that is held up keeps S back, not the others. */
-		if (pass->left)
-			pass->close = false;
-		if (pass->sent >= ZJ_PASS_BUFFERS)
-			break;
-	}
+	while (pass->nr < zj->max_found && (all || logged < zj->budget / 2) &&
+	       !zj_aborted(zj) && (comp = next_finished(zj, comp)))
+		logged += pass_walk(pass, comp);
+	zj->found_none = !pass->nr;
+	pass_offer(pass);
 }
 
 static void pass_end(struct zj_pass *pass)
@@ -426,19 +482,25 @@ static void pass_end(struct zj_pass *pass)
 	}
 }
 
-static int one_pass(struct zj_journal *zj, bool all)
+/* @moved: something has gone home, or S has advanced. */
+static int one_pass(struct zj_journal *zj, bool all, bool *moved)
 {
+	u64 trimmed = zj->trimmed;
 	struct zj_pass pass;
+	int err;
 
 	pass_begin(&pass, zj, all);
 	pass_end(&pass);
-	return trim(zj);
+	err = trim(zj);
+	*moved = pass.nr || zj->trimmed != trimmed;
+	return err;
 }
 
 static bool nothing_frozen(struct zj_journal *zj)
 {
 	bool empty;
 
+	lockdep_assert_held(&zj->ckpt_lock);
 	spin_lock(&zj->comp_lock);
 	empty = list_empty(&zj->trim_list);
 	spin_unlock(&zj->comp_lock);
@@ -455,19 +517,20 @@ static bool nothing_frozen(struct zj_journal *zj)
  */
 int zj_checkpoint(struct zj_journal *zj, bool all)
 {
-	u64 seen, trimmed;
+	bool empty, moved;
+	u64 seen;
 	int err;
 
 	do {
 		seen = progress(zj);
 		mutex_lock(&zj->ckpt_lock);
-		trimmed = zj->trimmed;
-		err = one_pass(zj, all);
-		trimmed = zj->trimmed - trimmed;
+		err = one_pass(zj, all, &moved);
+		/* Under the mutex: a trim takes off the list what S still covers. */
+		empty = nothing_frozen(zj);
 		mutex_unlock(&zj->ckpt_lock);
-		if (err || !all || nothing_frozen(zj))
+		if (err || !all || empty)
 			return err;
-		if (!trimmed)
+		if (!moved)
 			wait_progress(zj, seen);
 	} while (!zj_aborted(zj));
 	return -EIO;
@@ -480,6 +543,22 @@ void zj_checkpoint_kick(struct zj_journal *zj)
 }
 
 /*
+ * Is a pass of use? While the oldest component is blocked S stays, and a pass that has
+ * found nothing would only look at the same components again, with each commit.
+ */
+static bool may_work(struct zj_journal *zj)
+{
+	struct zj_component *oldest;
+
+	if (zj_aborted(zj) || !zj_space_low(zj))
+		return false;
+	if (!zj->found_none || zj_space_awaited(zj))
+		return true;
+	oldest = next_finished(zj, NULL);
+	return oldest && !is_blocked(zj, oldest);
+}
+
+/*
  * Passes as long as they are of use; the next component that is valid wakes us
  * again. S is written for one pass while the next one's blocks go home.
  */
@@ -489,32 +568,37 @@ static void work_ahead(struct zj_journal *zj)
 	u64 trimmed;
 
 	mutex_lock(&zj->ckpt_lock);
-	while (zj_space_low(zj) && !zj_aborted(zj)) {
+	while (may_work(zj)) {
 		pass_begin(&pass, zj, false);
 		trimmed = zj->trimmed;
 		trim(zj);
 		pass_end(&pass);
-		if (!pass.sent && zj->trimmed == trimmed)
+		if (!pass.nr && zj->trimmed == trimmed)
 			break;
 	}
 	trim(zj);
 	mutex_unlock(&zj->ckpt_lock);
 }
 
-/* A waiter for space needs what runs to be closed, and what is frozen valid. */
+/*
+ * Somebody waits, and there is nothing to bring home: what stands in the way is being
+ * committed. Once S covers all that was frozen when the wait began, what runs holds the
+ * space. An empty log will not do as the sign: other lanes always commit something.
+ */
 static void serve_waiters(struct zj_journal *zj)
 {
-	u64 seen, trimmed;
+	u64 seen, frozen = READ_ONCE(zj->stamp);
 
-	while (atomic_read(&zj->space_waiters) && !zj_aborted(zj)) {
+	while (zj_space_awaited(zj) && !zj_aborted(zj)) {
 		seen = progress(zj);
-		trimmed = READ_ONCE(zj->trimmed);
-		zj_commit_request_all(zj);
-		zj_checkpoint(zj, false);
-		/* Lanes that hold idle segments give them back as well. */
+		work_ahead(zj);
+		if (READ_ONCE(zj->trimmed) >= frozen) {
+			zj_commit_request_all(zj);
+			frozen = READ_ONCE(zj->stamp);
+		}
+		/* Lanes that hold idle segments give them back. */
 		zj_space_trim(zj, READ_ONCE(zj->trimmed));
-		if (READ_ONCE(zj->trimmed) == trimmed &&
-		    atomic_read(&zj->space_waiters))
+		if (zj_space_awaited(zj))
 			wait_progress(zj, seen);
 	}
 }
@@ -523,7 +607,7 @@ static void serve_waiters(struct zj_journal *zj)
 static void retire_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 {
 	spin_lock(&jh->lock);
-	zj_part_retire(jh);
+	zj_part_retire(jh, false);
 	spin_unlock(&jh->lock);
 }
 
@@ -566,7 +650,9 @@ int zj_checkpoint_thread(void *arg)
 		WRITE_ONCE(zj->ckpt_wanted, false);
 		if (zj_aborted(zj))
 			continue;
-		retire_home(zj);
+		/* This looks at all that is valid, what follows at the oldest. */
+		if (!zj_space_low(zj))
+			retire_home(zj);
 		work_ahead(zj);
 		serve_waiters(zj);
 		checkpoint_aged(zj, &last);

@@ -20,8 +20,8 @@
 #define ZJ_SEGS_PER_LANE	4
 /* A header, one for the revokes that spill, a lost tail. */
 #define ZJ_TXN_OVERHEAD		3
-/* Blocks that the largest handle of ext4 may ask for (online resize). */
-#define ZJ_LARGEST_HANDLE	1100
+/* Stock makes none that is smaller; those of our tests may be. */
+#define ZJ_STOCK_MIN_BLOCKS	1024
 
 static bool zj_block_size_ok(u32 block_size)
 {
@@ -73,6 +73,7 @@ void zj_encode_log_super(const struct zj_log_geometry *geo, void *block)
 	sb->seg_blocks = cpu_to_le32(geo->seg_blocks);
 	sb->nr_segs = cpu_to_le32(geo->nr_segs);
 	sb->nr_lanes = cpu_to_le32(geo->nr_lanes);
+	sb->trim_stamp = cpu_to_le64(geo->trim_stamp);
 	sb->csum = cpu_to_le32(zj_log_super_csum(sb));
 }
 
@@ -103,7 +104,8 @@ const char *zj_decode_log_super(const void *block, struct zj_log_geometry *geo)
 		return "wrong magic number";
 	if (le32_to_cpu(sb->csum) != zj_log_super_csum(sb))
 		return "wrong checksum";
-	if (le32_to_cpu(sb->version) != ZJ_FORMAT_VERSION)
+	if (le32_to_cpu(sb->version) < ZJ_FORMAT_OLDEST ||
+	    le32_to_cpu(sb->version) > ZJ_FORMAT_VERSION)
 		return "format version unknown to this program, use the one that wrote it";
 	if (sb->reserved0 || memchr_inv(sb->reserved, 0, sizeof(sb->reserved)))
 		return "reserved fields are not zero";
@@ -116,6 +118,7 @@ const char *zj_decode_log_super(const void *block, struct zj_log_geometry *geo)
 	geo->seg_blocks = le32_to_cpu(sb->seg_blocks);
 	geo->nr_segs = le32_to_cpu(sb->nr_segs);
 	geo->nr_lanes = le32_to_cpu(sb->nr_lanes);
+	geo->trim_stamp = le64_to_cpu(sb->trim_stamp);
 	return zj_check_geometry(geo);
 }
 
@@ -157,23 +160,46 @@ u32 zj_txn_blocks(const struct zj_log_geometry *geo, u32 n)
 	return n + 2 * (n / (geo->seg_blocks - 2) + 1);
 }
 
-/* Room for the largest handle, and three segments a lane besides. */
+u32 zj_largest_handle(u32 journal_blocks, u32 block_size)
+{
+	/* Stock's blocks for revokes hold numbers of 4 bytes, ours of 8. */
+	u32 stock = (block_size - 16) / sizeof(__le32);
+	u32 ours = zj_chunk_room(block_size) / sizeof(__le64);
+	u32 images = journal_blocks / 3, revokes;
+
+	if (journal_blocks < ZJ_STOCK_MIN_BLOCKS)
+		return journal_blocks / 4 - journal_blocks / 32;
+	revokes = DIV_ROUND_UP(min(images, ZJ_LARGEST_HANDLE) * stock, ours);
+	return max(images, min(revokes, ZJ_LARGEST_HANDLE));
+}
+
+/* Room for the largest handle with its reservation, whatever other lanes hold. */
 static bool zj_has_room(const struct zj_log_geometry *geo)
 {
-	u32 largest = min_t(u32, ZJ_LARGEST_HANDLE, geo->total_blocks / 4);
+	u32 largest = zj_largest_handle(geo->total_blocks, geo->block_size);
 
-	return geo->nr_segs >= 3 * geo->nr_lanes +
-	       DIV_ROUND_UP(zj_txn_blocks(geo, largest), geo->seg_blocks);
+	return geo->nr_segs >= ZJ_SEGS_HELD * (geo->nr_lanes - 1) +
+	       DIV_ROUND_UP(zj_txn_blocks(geo, largest) + zj_txn_blocks(geo, 0),
+			    geo->seg_blocks);
 }
 
 u32 zj_fit_lanes(struct zj_log_geometry *geo, u32 journal_blocks,
 		 u32 block_size, u32 wanted)
 {
-	u32 lanes = wanted;
+	u32 lanes;
 
-	while (lanes && (zj_make_geometry(geo, journal_blocks, block_size,
-					  lanes) || !zj_has_room(geo)))
-		lanes--;
+	for (lanes = wanted; lanes; lanes--) {
+		if (zj_make_geometry(geo, journal_blocks, block_size, lanes))
+			continue;
+		/* Smaller segments leave less of the log to those that hold a few. */
+		while (!zj_has_room(geo) && geo->seg_blocks > ZJ_SEG_BLOCKS) {
+			geo->seg_blocks /= 2;
+			geo->nr_segs = (journal_blocks - ZJ_LOG_FIRST) /
+				       geo->seg_blocks;
+		}
+		if (zj_has_room(geo))
+			break;
+	}
 	return lanes;
 }
 
@@ -239,6 +265,7 @@ void zj_encode_chunk(const struct zj_log_geometry *geo, u32 seed,
 	h->nr_revokes = cpu_to_le32(chunk->nr_revokes);
 	h->nr_tags = cpu_to_le32(chunk->nr_tags);
 	h->commit_sec = cpu_to_le64(chunk->commit_sec);
+	h->durable_stamp = cpu_to_le64(chunk->durable_stamp);
 	h->csum = cpu_to_le32(zj_chunk_csum(seed, block, geo->block_size));
 }
 
@@ -260,7 +287,8 @@ static bool zj_chunk_sane(const struct zj_log_geometry *geo,
 	u64 entries = 8ULL * c->nr_deps + 8ULL * c->nr_revokes +
 		      (u64)sizeof(struct zj_tag) * c->nr_tags;
 
-	return c->stamp && entries <= zj_chunk_room(geo->block_size) &&
+	return c->stamp > c->durable_stamp && c->nr_deps <= geo->nr_lanes &&
+	       entries <= zj_chunk_room(geo->block_size) &&
 	       c->seg_block < geo->seg_blocks &&
 	       c->nr_tags < geo->seg_blocks - c->seg_block &&
 	       c->lane < geo->nr_lanes && c->nr_members &&
@@ -287,6 +315,7 @@ bool zj_decode_chunk(const struct zj_log_geometry *geo, u32 seed, u32 seg_index,
 	chunk->nr_revokes = le32_to_cpu(h->nr_revokes);
 	chunk->nr_tags = le32_to_cpu(h->nr_tags);
 	chunk->commit_sec = le64_to_cpu(h->commit_sec);
+	chunk->durable_stamp = le64_to_cpu(h->durable_stamp);
 	return chunk->seg_index == seg_index && chunk->seg_block == seg_block &&
 	       !h->flags && !h->reserved0 &&
 	       !memchr_inv(h->reserved, 0, sizeof(h->reserved)) &&

@@ -27,6 +27,7 @@ struct zj_chunk {
 	u32	nr_revokes;	/* revokes in this chunk */
 	u32	nr_tags;	/* images in this chunk */
 	u64	commit_sec;	/* wall clock at freeze */
+	u64	durable_stamp;	/* all up to this one was valid before; 0: unknown */
 };
 
 /* crc32c of @len bytes, the four at @hole (the checksum's own) taken as zero. */
@@ -42,8 +43,20 @@ const char *zj_decode_log_super(const void *block, struct zj_log_geometry *geo);
 /* Largest sensible geometry for a journal; 0 or -ENOSPC if it is too small. */
 int zj_make_geometry(struct zj_log_geometry *geo, u32 journal_blocks,
 		     u32 block_size, u32 nr_lanes);
+/* Blocks that the largest handle of ext4 may ask for (online resize). */
+#define ZJ_LARGEST_HANDLE	1100U
+/* What a lane may hold of the log while it has no large handle. */
+#define ZJ_SEGS_HELD		3U
+
 /* Log blocks that a transaction of @n images and revoke blocks takes at worst. */
 u32 zj_txn_blocks(const struct zj_log_geometry *geo, u32 n);
+/*
+ * Credits that one handle may ask for: at least what stock JBD2 grants with a journal of
+ * so many blocks, a third of them, whatever its features. That counts revokes too, of
+ * which stock puts twice as many into a block; no handle of ext4 has more than need 1100
+ * of our blocks.
+ */
+u32 zj_largest_handle(u32 journal_blocks, u32 block_size);
 /* The geometry with most lanes, not above @wanted; their number, 0: too small. */
 u32 zj_fit_lanes(struct zj_log_geometry *geo, u32 journal_blocks,
 		 u32 block_size, u32 wanted);

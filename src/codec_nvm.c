@@ -105,20 +105,18 @@ u32 zj_nvm_txn_lines(const struct zj_log_geometry *geo, u32 info_max, u32 n)
 	return lines + whole * (lines / (geo->seg_blocks - whole) + 1);
 }
 
-/* Room for the largest handle of ext4, and three segments a lane besides. */
-static bool has_room(const struct zj_log_geometry *geo, u32 info_max)
+/* Room for the largest handle with its reservation, whatever other lanes hold. */
+static bool has_room(const struct zj_log_geometry *geo, u32 info_max,
+		     u32 largest)
 {
-	u32 whole = geo->block_size / ZJ_NVM_LINE;
-	u32 largest = min_t(u32, 1100,
-			    (u64)geo->nr_segs * geo->seg_blocks / whole / 4);
-
-	return geo->nr_segs >= 3 * geo->nr_lanes +
-	       DIV_ROUND_UP(zj_nvm_txn_lines(geo, info_max, largest),
+	return geo->nr_segs >= ZJ_SEGS_HELD * (geo->nr_lanes - 1) +
+	       DIV_ROUND_UP(zj_nvm_txn_lines(geo, info_max, largest) +
+			    zj_nvm_txn_lines(geo, info_max, 0),
 			    geo->seg_blocks);
 }
 
 u32 zj_nvm_fit(struct zj_log_geometry *geo, u64 size, u32 block_size,
-	       u32 info_max, u32 wanted)
+	       u32 info_max, u32 largest, u32 wanted)
 {
 	u32 whole = block_size / ZJ_NVM_LINE, lanes;
 	u64 blocks;
@@ -133,7 +131,7 @@ u32 zj_nvm_fit(struct zj_log_geometry *geo, u64 size, u32 block_size,
 		geo->total_blocks = size / ZJ_NVM_LINE;
 		geo->log_first = ZJ_NVM_LOG_AT / ZJ_NVM_LINE;
 		geo->seg_blocks *= whole;
-		if (has_room(geo, info_max))
+		if (has_room(geo, info_max, largest))
 			break;
 	}
 	return lanes;

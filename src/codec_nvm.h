@@ -110,9 +110,12 @@ void zj_encode_nvm_super(const u8 *uuid, const u8 *fs_uuid, u64 size,
 /* NULL if good for a device of @size bytes, else a text that goes on after "it". */
 const char *zj_check_nvm_super(const struct zj_nvm_super *sb, u64 size);
 
-/* The geometry, in lines; the number of lanes that fit, at most @wanted; 0: none. */
+/*
+ * The geometry, in lines; the number of lanes that fit beside a handle of @largest
+ * credits, at most @wanted; 0: none.
+ */
 u32 zj_nvm_fit(struct zj_log_geometry *geo, u64 size, u32 block_size,
-	       u32 info_max, u32 wanted);
+	       u32 info_max, u32 largest, u32 wanted);
 /* Lines that a transaction of @n images and revoke blocks takes at worst. */
 u32 zj_nvm_txn_lines(const struct zj_log_geometry *geo, u32 info_max, u32 n);
 void zj_encode_nvm_head(const struct zj_log_geometry *geo,
@@ -139,7 +142,10 @@ static inline u64 zj_nvm_tail(u32 end, u64 stamp)
 	return (stamp << ZJ_NVM_TAIL_STAMP) | end;
 }
 
-/* Is what a tail names not above S?  The live stamps span less than 2^31. */
+/*
+ * Is what a tail names not above S?  The live stamps span less than 2^31, and a tail that S
+ * has passed is set to 0 before S goes on: the halves can be compared.
+ */
 static inline bool zj_nvm_tail_dead(u64 tail, u64 trim_stamp)
 {
 	return !tail ||

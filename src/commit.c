@@ -50,13 +50,21 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
 	zj_jh_put(jh);
 }
 
-/* Frozen: nobody else takes parts off the list before it is valid. */
+/* Frozen, so nobody takes parts away; from here on nobody adds any (invalidate.c). */
+static void fix_parts(struct zj_txn *txn)
+{
+	spin_lock(&txn->list_lock);
+	txn->parts_fixed = true;
+	spin_unlock(&txn->list_lock);
+}
+
 static void copy_all(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_part *part, *tmp;
 	void *copy = NULL;
 
+	fix_parts(txn);
 	list_for_each_entry_safe(part, tmp, &txn->parts, txn_link)
 		copy_part(txn, part, &copy);
 	if (copy)

@@ -94,9 +94,21 @@ static void dep_file(struct zj_component *comp, struct zj_dep *dep, u32 lane)
 	list_add_tail(&dep->comp_link, &comp->deps);
 }
 
+/* Only one that has several members is met through several lanes. */
+static bool depends_on(struct zj_component *comp, u64 stamp)
+{
+	struct zj_dep *dep;
+
+	list_for_each_entry(dep, &comp->deps, comp_link)
+		if (dep->stamp == stamp)
+			return true;
+	return false;
+}
+
 /*
- * One dependency a lane: the newest stands for the older ones (R7, N9). False if
- * there is such a one already.
+ * One dependency a lane: the newest stands for the older ones (R7, N9). And one a
+ * component, through whichever of its lanes: by R7 it stands for what is older in all
+ * of them. False if there is such a one already.
  */
 static bool dep_add(struct zj_component *comp, struct zj_component *on,
 		    u32 lane, struct zj_dep **spare)
@@ -104,6 +116,8 @@ static bool dep_add(struct zj_component *comp, struct zj_component *on,
 	struct zj_dep *dep = dep_of_lane(comp, lane);
 
 	if (dep && dep->stamp >= on->stamp)
+		return false;
+	if (on->nr_members > 1 && depends_on(comp, on->stamp))
 		return false;
 	if (dep) {
 		dep_unlink(dep);
@@ -176,6 +190,11 @@ static void merge_deps(struct zj_component *to, struct zj_component *from)
 	struct zj_dep *dep, *tmp, *mine;
 
 	list_for_each_entry_safe(dep, tmp, &from->deps, comp_link) {
+		if (depends_on(to, dep->stamp)) {
+			dep_unlink(dep);
+			dep_free(dep);
+			continue;
+		}
 		mine = dep_of_lane(to, dep->lane);
 		if (mine && mine->stamp < dep->stamp) {
 			struct zj_component *on = dep->on;
@@ -310,22 +329,21 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind)
 /* ---- closing ---- */
 
 /*
- * Not too many that are not valid yet (N7): in a pipelined lane, not too much of the
- * log. comp_lock held.
+ * Not too many that are not valid yet (N7), nor too much of the log: who fills one
+ * transaction after another waits for the device. comp_lock held.
  */
 static bool lane_has_room(struct zj_lane *lane, const struct zj_txn *txn)
 {
-	const struct zj_journal *zj = lane->journal;
-	u32 blocks;
+	struct zj_journal *zj = lane->journal;
+	int most = zj->pipelined ? ZJ_MAX_FLIGHT : ZJ_MAX_FROZEN;
 
-	if (lane->nr_frozen < ZJ_MAX_FROZEN)
+	if (!lane->nr_frozen)
 		return true;
-	if (!zj->pipelined || lane->nr_frozen >= ZJ_MAX_FLIGHT)
+	if (lane->nr_frozen >= most)
 		return false;
-	spin_lock(&lane->lock);
-	blocks = lane->promised + txn->credits;
-	spin_unlock(&lane->lock);
-	return blocks <= ZJ_MAX_FROZEN * zj->soft_credits;
+	if (lane->nr_frozen < ZJ_MAX_FROZEN && !txn->comp->now)
+		return true;
+	return lane->frozen + max(txn->credits, 0) <= zj_space_share(zj);
 }
 
 /* Does nothing but open handles stand in the way of a freeze? comp_lock held. */
@@ -379,6 +397,7 @@ static void depend_on_previous(struct zj_component *comp, struct zj_txn *txn)
 		dep_add(comp, prev, txn->lane->index, &spare);
 	txn->lane->last_frozen = comp;
 	txn->lane->nr_frozen++;
+	txn->lane->frozen += max(txn->credits, 0);
 }
 
 static void freeze_member(struct zj_txn *txn)
@@ -387,7 +406,7 @@ static void freeze_member(struct zj_txn *txn)
 
 	spin_lock(&lane->lock);
 	WRITE_ONCE(lane->running, NULL);
-	lane->promised += zj_log_blocks(lane->journal, txn->credits);
+	zj_space_frozen(txn);
 	zj_space_surplus(lane);
 	list_add_tail(&txn->lane_link, &lane->pipeline);
 	lane->unwritten++;
@@ -440,6 +459,7 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	comp->unlogged = comp->nr_members;
 	count_closed(comp);
 	list_add_tail(&comp->trim_link, &zj->trim_list);
+	list_add_tail(&comp->ready_link, &zj->pending);
 	/* Pairs with zj_txn_state(): who sees it frozen sees its stamp. */
 	smp_store_release(&comp->state, ZJ_C_FROZEN);
 	list_for_each_entry(txn, &comp->members, comp_link)
@@ -568,7 +588,9 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
 
 	spin_lock(&zj->comp_lock);
 	comp = txn->comp;
-	comp->now |= now;
+	/* A frozen one may be trimmed: what it points to is shared then. */
+	if (comp->state < ZJ_C_FROZEN)
+		comp->now |= now;
 	if (comp->state == ZJ_C_RUNNING) {
 		if (!comp->now && may_put_off(zj, comp))
 			put_off(comp);
@@ -603,9 +625,8 @@ void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
 /**
  * zj_commit_request_lane() - close what runs in a lane, if anything does
  * @lane: the lane
- * @now: without delay
  */
-void zj_commit_request_lane(struct zj_lane *lane, bool now)
+void zj_commit_request_lane(struct zj_lane *lane)
 {
 	struct zj_txn *txn;
 
@@ -616,7 +637,7 @@ void zj_commit_request_lane(struct zj_lane *lane, bool now)
 	spin_unlock(&lane->lock);
 	if (!txn)
 		return;
-	request(lane->journal, txn, now);
+	zj_commit_request(lane->journal, txn);
 	zj_txn_put(txn);
 }
 
@@ -629,7 +650,7 @@ void zj_commit_request_all(struct zj_journal *zj)
 	unsigned int i;
 
 	for (i = 0; i < zj->nr_lanes; i++)
-		zj_commit_request_lane(&zj->lanes[i], false);
+		zj_commit_request_lane(&zj->lanes[i]);
 }
 
 /**

@@ -6,7 +6,9 @@
  *
  * There is no lock: who finds no flush in flight leads the next one for all who
  * have come meanwhile, and waits a little for those who are about to come: fsyncs
- * whose data is in flight. Writers that run side by side get in step by that.
+ * whose data is in flight. Writers that run side by side get in step by that. Who
+ * is about to come is a mark in a lane, which is good for the time of one flush:
+ * one that nobody takes back costs no more than that.
  */
 #include "zj.h"
 #include <linux/ktime.h>
@@ -14,11 +16,22 @@
 /* No device is so slow that waiting longer for company would pay. */
 #define ZJ_GATHER_MAX_NS	(100 * NSEC_PER_MSEC)
 
+/**
+ * zj_needs_flush() - is what the device has completed not durable yet?
+ * @zj: the journal
+ *
+ * May change at any time, by a remount or through sysfs: asked at every commit. Who
+ * goes on without a flush, as barriers are off, has noted that by this: before what
+ * it commits counts as valid.
+ */
 bool zj_needs_flush(struct zj_journal *zj)
 {
-	/* May change at run time through sysfs: asked at every commit. */
-	return zj_flag(zj, JBD2_BARRIER) &&
-	       bdev_write_cache(zj->front.j_fs_dev);
+	if (!zj_flag(zj, JBD2_BARRIER)) {
+		if (!READ_ONCE(zj->unflushed))
+			WRITE_ONCE(zj->unflushed, true);
+		return false;
+	}
+	return bdev_write_cache(zj->front.j_fs_dev);
 }
 
 static bool covered(struct zj_flush *flush, u64 need)
@@ -29,14 +42,56 @@ static bool covered(struct zj_flush *flush, u64 need)
 
 /* ---- who is about to come ---- */
 
+/*
+ * How long a mark holds, and how long a leader waits: as long as a flush takes. Who
+ * misses one waits for its end anyway, and who takes longer to come, an fsync with
+ * much data or one whose mark was left behind, is not worth the others' time.
+ */
+static u64 patience(const struct zj_flush *flush)
+{
+	return min_t(u64, READ_ONCE(flush->took), ZJ_GATHER_MAX_NS);
+}
+
+/* A mark later than @now does not count: the leader was here before. */
+static bool is_coming(const struct zj_lane *lane, u64 now)
+{
+	u64 coming = READ_ONCE(lane->coming);
+
+	return coming && coming < now &&
+	       now - coming < patience(&lane->journal->flush);
+}
+
 /**
  * zj_flush_expected() - this lane will soon call for a flush
- * @lane: the lane; forgotten at its next call
+ * @lane: the lane; forgotten at its next call, and after the time of a flush
  */
 void zj_flush_expected(struct zj_lane *lane)
 {
-	if (!READ_ONCE(lane->coming) && zj_needs_flush(lane->journal))
-		WRITE_ONCE(lane->coming, ktime_get() | 1);
+	u64 now = ktime_get();
+
+	if (!is_coming(lane, now) && zj_needs_flush(lane->journal))
+		WRITE_ONCE(lane->coming, now | 1);
+}
+
+/**
+ * zj_txn_expects_flush() - somebody is about to commit a transaction
+ * @txn: referenced by the caller
+ *
+ * Return: false if it is frozen: then its lane has called for the flush already, or
+ * has been marked by whoever closed it.
+ */
+bool zj_txn_expects_flush(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+	bool open;
+
+	/* Before its freeze, so that its call for a flush comes after the mark. */
+	spin_lock(&lane->lock);
+	open = lane->running == txn;
+	if (open)
+		zj_flush_expected(lane);
+	spin_unlock(&lane->lock);
+	return open;
 }
 
 /**
@@ -57,26 +112,53 @@ void zj_flush_not_expected(struct zj_lane *lane)
 static bool all_here(struct zj_journal *zj, struct zj_lane *leader, u64 since)
 {
 	unsigned int i;
-	u64 coming;
 
-	for (i = 0; i < zj->nr_lanes; i++) {
-		if (&zj->lanes[i] == leader)
-			continue;
-		coming = READ_ONCE(zj->lanes[i].coming);
-		if (coming && coming < since)
+	for (i = 0; i < zj->nr_lanes; i++)
+		if (&zj->lanes[i] != leader && is_coming(&zj->lanes[i], since))
 			return false;
-	}
 	return true;
 }
 
-/* Who misses this flush waits for its end: no reason to wait longer than that. */
 static void gather(struct zj_journal *zj, struct zj_lane *lane)
 {
 	struct zj_flush *flush = &zj->flush;
 	u64 now = ktime_get();
 
 	wait_event_hrtimeout(flush->gather, all_here(zj, lane, now),
-			     ns_to_ktime(min_t(u64, flush->took, ZJ_GATHER_MAX_NS)));
+			     ns_to_ktime(patience(flush)));
+}
+
+/* ---- what waits for a flush ---- */
+
+static void raise(u64 *word, u64 need)
+{
+	u64 old = READ_ONCE(*word);
+
+	while (old < need && !try_cmpxchg(word, &old, need))
+		;
+}
+
+/* Number of the flush that covers what has completed by now. */
+static u64 next_flush(struct zj_flush *flush)
+{
+	/* Pairs with lead(), as in zj_dev_flush(). */
+	smp_mb();
+	return READ_ONCE(flush->issued) + 1;
+}
+
+/**
+ * zj_log_unflushed() - what was written to the journal need not be durable
+ * @zj: the journal
+ *
+ * As barriers are off. Once they are on again, a record that is durable by itself would
+ * outlive what it builds on, so a flush has to come before it. To be called when the write
+ * has completed, and before anybody builds on it.
+ */
+void zj_log_unflushed(struct zj_journal *zj)
+{
+	/* Without a cache it is durable, barriers or not. */
+	if (bdev_write_cache(zj->front.j_fs_dev))
+		raise(&zj->flush.log, next_flush(&zj->flush));
 }
 
 /* ---- flushing ---- */
@@ -129,8 +211,10 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 	u64 need;
 
 	zj_flush_not_expected(lane);
-	if (!zj_needs_flush(zj))
+	if (!zj_needs_flush(zj)) {
+		zj_log_unflushed(zj);
 		return 0;
+	}
 	/* Pairs with lead(): our writes completed before we read the number. */
 	smp_mb();
 	need = READ_ONCE(flush->issued) + 1;
@@ -150,23 +234,38 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 	return outcome(flush, need);
 }
 
+/**
+ * zj_log_flush() - make durable what was written while barriers were off
+ * @zj: the journal
+ * @lane: counts the flush
+ *
+ * Nothing to do while they are, nor once that has been done.
+ *
+ * Context: sleeps.
+ * Return: as zj_dev_flush(); an error aborts the journal.
+ */
+int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane)
+{
+	struct zj_flush *flush = &zj->flush;
+	u64 need = READ_ONCE(flush->log);
+	int err;
+
+	if (!need)
+		return 0;
+	err = covered(flush, need) ? outcome(flush, need) :
+				     zj_dev_flush(zj, lane);
+	if (err && !zj_aborted(zj)) {
+		zj_err(zj, "error %d: the log may have lost what was written without barriers\n",
+		       err);
+		zj_abort(zj, err);
+	}
+	/* Flushes that fail later on are not ours. */
+	if (!err && covered(flush, need))
+		cmpxchg(&flush->log, need, 0);
+	return err;
+}
+
 /* ---- file data ---- */
-
-static void raise(u64 *word, u64 need)
-{
-	u64 old = READ_ONCE(*word);
-
-	while (old < need && !try_cmpxchg(word, &old, need))
-		;
-}
-
-/* Number of the flush that covers what has completed by now. */
-static u64 next_flush(struct zj_flush *flush)
-{
-	/* Pairs with lead(), as in zj_dev_flush(). */
-	smp_mb();
-	return READ_ONCE(flush->issued) + 1;
-}
 
 void zj_journal_data_written(journal_t *journal)
 {
@@ -191,7 +290,8 @@ void zj_journal_written_by_all(journal_t *journal, u64 written)
 	struct zj_flush *flush = &to_zj(journal)->flush;
 
 	written = min(written, READ_ONCE(flush->inodes));
-	if (!covered(flush, written) || outcome(flush, written))
+	/* Covered and lost: zj_data_flush() tells all whose data is not newer. */
+	if (!covered(flush, written))
 		raise(&flush->data, written);
 }
 EXPORT_SYMBOL_GPL(zj_journal_written_by_all);
@@ -270,15 +370,21 @@ EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
 /**
  * zj_journal_wants_fua() - does file data that goes out with FUA save a flush?
  * @journal: the front, loaded
+ * @written: what the file's inode has noted
  *
- * In stock's format only if the log blocks go out with FUA, too.
+ * Not if older data waits for one. So no block goes out with FUA over an older write of
+ * it that is in the device's cache: recorders that log the cache when it is flushed
+ * (dm-log-writes) would take the older one for the newer. In stock's format only if the
+ * log blocks go out with FUA, too.
  */
-bool zj_journal_wants_fua(journal_t *journal)
+bool zj_journal_wants_fua(journal_t *journal, u64 written)
 {
 	struct zj_journal *zj = to_zj(journal);
+	struct zj_flush *flush = &zj->flush;
 
 	return zj_flag(zj, ZJ_DATA_REPORTED) &&
-	       (!zj->log->written || READ_ONCE(zj->log_fua));
+	       (!zj->log->written || READ_ONCE(zj->log_fua)) &&
+	       covered(flush, max(READ_ONCE(flush->data), written));
 }
 EXPORT_SYMBOL_GPL(zj_journal_wants_fua);
 
@@ -298,19 +404,40 @@ EXPORT_SYMBOL_GPL(zj_journal_data_beside);
 /**
  * zj_journal_fsync_begin() - an fsync is about to write file data
  * @journal: the front
- * @in: the lane that it will commit in, as for zj_journal_start_in()
+ * @in: the lane that it will probably commit in, as for zj_journal_start_in()
  *
  * Its commit will want a flush: others that want one now may wait for it.
+ *
+ * Return: the lane, for zj_journal_fsync_written().
  */
-void zj_journal_fsync_begin(journal_t *journal, int in)
+int zj_journal_fsync_begin(journal_t *journal, int in)
 {
-	zj_flush_expected(zj_lane_at(to_zj(journal), in));
+	struct zj_lane *lane = zj_lane_at(to_zj(journal), in);
+
+	zj_flush_expected(lane);
+	return lane->index;
 }
 EXPORT_SYMBOL_GPL(zj_journal_fsync_begin);
 
-/* It is over. */
-void zj_journal_fsync_end(journal_t *journal, int in)
+/**
+ * zj_journal_fsync_written() - the data is written
+ * @journal: the front
+ * @expected: what zj_journal_fsync_begin() has returned; the task may be on another
+ *	CPU by now
+ * @tid: the transaction that the fsync will commit, or 0 if it will not
+ *
+ * The flush is that transaction's lane's to call for. With none that is open, nobody
+ * is to wait for this fsync any more.
+ */
+void zj_journal_fsync_written(journal_t *journal, int expected, tid_t tid)
 {
-	zj_flush_not_expected(zj_lane_at(to_zj(journal), in));
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_lane *lane = &zj->lanes[expected];
+	struct zj_txn *txn = zj_txn_find(zj, tid);
+
+	if (!txn || !zj_txn_expects_flush(txn) || txn->lane != lane)
+		zj_flush_not_expected(lane);
+	if (txn)
+		zj_txn_put(txn);
 }
-EXPORT_SYMBOL_GPL(zj_journal_fsync_end);
+EXPORT_SYMBOL_GPL(zj_journal_fsync_written);

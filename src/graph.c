@@ -3,8 +3,10 @@
  * Second pass: chunks of one stamp are a component.  It is valid if it is whole
  * and everything that it depends on is trimmed or valid.  Dependencies go to
  * lower stamps only, so one walk in stamp order decides all.
+ *
+ * What is not valid was cut off by the crash, if its stamp is above the log's durable
+ * stamp. Below that it was valid once, and the device has lost it.
  */
-#include <linux/sort.h>
 #include "recovery_int.h"
 
 static int zj_cmp_chunk(const void *pa, const void *pb)
@@ -75,26 +77,33 @@ static int zj_check_whole(struct zj_recovery *r, struct zj_rec_component *comp)
 	return comp->members == c->nr_members && comp->nr_chunks == chunks_due;
 }
 
-static bool zj_stamp_valid(const struct zj_recovery *r, u64 stamp)
+/* At most one for each lane: what more there is makes work, and says nothing. */
+static int zj_count_deps(struct zj_recovery *r, const struct zj_rec_component *comp)
+{
+	const struct zj_rec_chunk *chunk = r->chunks.items;
+	u64 deps = 0;
+	u32 i;
+
+	for (i = 0; i < comp->nr_chunks; i++)
+		deps += chunk[comp->first_chunk + i].nr_deps;
+	if (deps <= r->geo.nr_lanes)
+		return 0;
+	return zj_corrupt(r, "stamp %llu: %llu dependencies, in a log of %u lanes",
+			  comp->stamp, deps, r->geo.nr_lanes);
+}
+
+static bool zj_stamp_valid(struct zj_recovery *r, u64 stamp)
 {
 	const struct zj_rec_component *comp = r->components.items;
-	u32 lo = 0, hi = r->components.nr, mid;
+	s64 i;
 
 	if (stamp <= r->trim_stamp)
 		return true;
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (comp[mid].stamp == stamp)
-			return comp[mid].valid;
-		if (comp[mid].stamp < stamp)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return false;
+	i = zj_table_find(&r->by_stamp, stamp);
+	return i >= 0 && comp[i].valid;
 }
 
-static bool zj_deps_valid(const struct zj_recovery *r,
+static bool zj_deps_valid(struct zj_recovery *r,
 			  const struct zj_rec_component *comp)
 {
 	const struct zj_rec_chunk *chunk = r->chunks.items;
@@ -111,9 +120,10 @@ static bool zj_deps_valid(const struct zj_recovery *r,
 static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
 {
 	int whole = zj_check_whole(r, comp);
+	int err = whole < 0 ? whole : zj_count_deps(r, comp);
 
-	if (whole < 0)
-		return whole;
+	if (err)
+		return err;
 	comp->valid = whole && zj_deps_valid(r, comp);
 	r->stats->components++;
 	if (comp->valid) {
@@ -126,6 +136,65 @@ static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
 	return 0;
 }
 
+/* ---- what was durable ---- */
+
+/* Every stamp is a component's: the first above S that is missing; 0: none. */
+static u64 zj_first_lost(const struct zj_recovery *r)
+{
+	const struct zj_rec_component *comp = r->components.items;
+	u64 stamp = r->trim_stamp;
+	u32 i;
+
+	for (i = 0; i < r->components.nr && stamp < r->durable_stamp; i++)
+		if (comp[i].stamp != ++stamp || !comp[i].valid)
+			return stamp;
+	return stamp < r->durable_stamp ? stamp + 1 : 0;
+}
+
+/* What is older than the damage is whole, and depends on nothing newer. */
+static void zj_drop_from(struct zj_recovery *r, u64 lost)
+{
+	struct zj_rec_component *comp = r->components.items;
+	struct zj_recovery_stats *st = r->stats;
+	u32 i;
+
+	st->newest_stamp = 0;
+	for (i = 0; i < r->components.nr; i++) {
+		if (comp[i].valid && comp[i].stamp < lost)
+			st->newest_stamp = comp[i].stamp;
+		if (!comp[i].valid || comp[i].stamp < lost)
+			continue;
+		comp[i].valid = false;
+		st->valid_components--;
+		st->transactions -= comp[i].members;
+		st->discarded += comp[i].members;
+	}
+}
+
+static int zj_report_lost(struct zj_recovery *r, u64 lost)
+{
+	if (r->torn_stamp == lost)
+		return zj_corrupt(r, "stamp %llu: a block of segment %u block %u has a wrong checksum, though all up to stamp %llu was durable; " ZJ_HOW_TO_DROP,
+				  lost, zj_seg_of(r, r->torn_block),
+				  zj_seg_block_of(r, r->torn_block),
+				  r->durable_stamp);
+	return zj_corrupt(r, "stamp %llu is not in the log, or in part only, though all up to stamp %llu was durable; " ZJ_HOW_TO_DROP,
+			  lost, r->durable_stamp);
+}
+
+static int zj_check_durable(struct zj_recovery *r)
+{
+	u64 lost = zj_first_lost(r);
+
+	r->stats->lost_stamp = lost;
+	if (!lost)
+		return 0;
+	if (!(r->flags & ZJ_RECOVER_DROP_DAMAGED))
+		return zj_report_lost(r, lost);
+	zj_drop_from(r, lost);
+	return 0;
+}
+
 int zj_graph(struct zj_recovery *r)
 {
 	struct zj_rec_chunk *chunks = r->chunks.items;
@@ -133,7 +202,11 @@ int zj_graph(struct zj_recovery *r)
 	u32 i, end;
 	int err;
 
-	sort(chunks, r->chunks.nr, sizeof(*chunks), zj_cmp_chunk, NULL);
+	if (zj_table_init(&r->by_stamp, r->chunks.nr))
+		return zj_no_memory(r);
+	err = zj_sort(&r->chunks, zj_cmp_chunk);
+	if (err)
+		return err;
 	for (i = 0; i < r->chunks.nr; i = end) {
 		for (end = i + 1; end < r->chunks.nr; end++)
 			if (chunks[end].stamp != chunks[i].stamp)
@@ -146,9 +219,10 @@ int zj_graph(struct zj_recovery *r)
 			.first_chunk = i,
 			.nr_chunks = end - i,
 		};
-		err = zj_judge(r, comp);
+		zj_table_add(&r->by_stamp, comp->stamp, r->components.nr - 1);
+		err = zj_judge(r, comp) ?: zj_yield();
 		if (err)
 			return err;
 	}
-	return 0;
+	return zj_check_durable(r);
 }

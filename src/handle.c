@@ -48,9 +48,17 @@ static void handle_free(handle_t *handle)
 enum join { JOINED, JOIN_NEED_TXN, JOIN_LOCKED, JOIN_SPACE, JOIN_TOO_BIG,
 	    JOIN_BARRIER, JOIN_FREEZING, JOIN_ABORTED };
 
+/* It is to be closed, and no later one that runs when the caller gets to it. */
+static enum join full(struct zj_txn *txn)
+{
+	refcount_inc(&txn->refs);
+	return JOIN_TOO_BIG;
+}
+
 /*
  * Check and promise in one section: a transaction that is published without the
  * space of its first handle could be frozen with no segment to write it to.
+ * JOIN_TOO_BIG comes with a reference to the running transaction.
  */
 static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 					     int rsv, struct zj_txn **spare)
@@ -66,12 +74,12 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 		return JOIN_LOCKED;
 	if (txn && zj->log->full && zj->log->full(txn)) {
 		txn->full = true;
-		return JOIN_TOO_BIG;
+		return full(txn);
 	}
 	while (txn && txn->credits &&
-	       txn->credits + credits > txn->soft_credits)
+	       txn->credits + credits > txn->granted)
 		if (!zj_space_grow(txn))
-			return JOIN_TOO_BIG;
+			return full(txn);
 	if (!txn && !*spare)
 		return JOIN_NEED_TXN;
 	if (!zj_space_get(lane, credits, rsv))
@@ -102,14 +110,16 @@ static bool lane_is_open(struct zj_lane *lane)
 	return open || zj_aborted(lane->journal);
 }
 
-/* Wait for what stood in the way; true: try again. */
-static bool join_wait(struct zj_lane *lane, enum join why, int credits, int rsv)
+/* Wait for what stood in the way, @txn if that is full; true: try again. */
+static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
+		      int credits, int rsv)
 {
 	struct zj_journal *zj = lane->journal;
 
 	switch (why) {
 	case JOIN_TOO_BIG:
-		zj_commit_request_lane(lane, true);
+		zj_commit_now(zj, txn);
+		zj_txn_put(txn);
 		fallthrough;
 	case JOIN_LOCKED:
 		zj_count(&lane->stats.wait_locked, 1);
@@ -127,24 +137,24 @@ static bool join_wait(struct zj_lane *lane, enum join why, int credits, int rsv)
 }
 
 static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
-					   int rsv, enum join how)
+					   int rsv, enum join how,
+					   struct zj_txn *txn)
 {
-	struct zj_txn *spare = NULL, *txn = NULL;
+	struct zj_txn *spare = NULL;
 
 	while (how != JOINED) {
 		if (how == JOIN_NEED_TXN)
 			spare = zj_txn_alloc(lane);
-		else if (!join_wait(lane, how, credits, rsv))
+		else if (!join_wait(lane, how, txn, credits, rsv))
 			break;
 		spin_lock(&lane->lock);
 		how = join_locked(lane, credits, rsv, &spare);
-		if (how == JOINED)
-			txn = lane->running;
+		txn = lane->running;
 		spin_unlock(&lane->lock);
 	}
 	if (spare)
 		zj_txn_free_unused(spare);
-	return txn;
+	return how == JOINED ? txn : NULL;
 }
 
 static __always_inline struct zj_txn *join(struct zj_lane *lane, int credits,
@@ -158,7 +168,7 @@ static __always_inline struct zj_txn *join(struct zj_lane *lane, int credits,
 	txn = lane->running;
 	spin_unlock(&lane->lock);
 	return likely(how == JOINED) ? txn :
-				       join_slowly(lane, credits, rsv, how);
+				       join_slowly(lane, credits, rsv, how, txn);
 }
 
 static void handle_enter(handle_t *handle, struct zj_txn *txn)
@@ -234,9 +244,7 @@ handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
 	if (unlikely(too_big(zj, credits, rsv_blocks)))
 		return ERR_PTR(refuse(zj, credits, rsv_blocks));
 	lane = zj_lane_at(zj, in);
-	txn = join(lane, credits, rsv_blocks);
-	if (!txn)
-		return ERR_PTR(-EROFS);
+	/* All memory first: who sleeps in reclaim must hold up nobody's commit. */
 	handle = handle_alloc(credits);
 	handle->h_requested_credits = blocks;
 	handle->h_revoke_credits = revoke_records;
@@ -245,6 +253,13 @@ handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
 	handle->h_line_no = line;
 	if (rsv_blocks)
 		handle->h_rsv_handle = reserve(zj, lane, rsv_blocks);
+	txn = join(lane, credits, rsv_blocks);
+	if (!txn) {
+		if (handle->h_rsv_handle)
+			handle_free(handle->h_rsv_handle);
+		handle_free(handle);
+		return ERR_PTR(-EROFS);
+	}
 	handle_enter(handle, txn);
 	return handle;
 }
@@ -315,9 +330,7 @@ int zj_journal_stop(handle_t *handle)
 	if (--handle->h_ref > 0)
 		return is_handle_aborted(handle) ? -EIO : 0;
 	if (!handle->h_transaction) {
-		/* A restart has failed: it left already. */
-		if (handle->h_rsv_handle)
-			zj_journal_free_reserved(handle->h_rsv_handle);
+		/* A restart has failed: it left already, with its reservation. */
 		handle_free(handle);
 		return -EIO;
 	}
@@ -370,7 +383,7 @@ int zj_journal_extend(handle_t *handle, int blocks, int revoke_records)
 					 revoke_records) -
 		  revoke_blocks(zj, handle->h_revoke_credits_requested);
 	spin_lock(&lane->lock);
-	if (!txn->locked && txn->credits + credits <= zj->max_credits &&
+	if (!txn->locked && txn->credits + credits <= zj->max_txn &&
 	    zj_space_get(lane, credits, 0)) {
 		txn->credits += credits;
 		handle->h_total_credits += credits;

@@ -40,7 +40,10 @@ static void drop_all(struct journal_head *jh)
 	}
 }
 
-/* Put a part without an image into the transaction of the truncation. */
+/*
+ * Put a part without an image into the transaction of the truncation. UNMAP_FREE: that
+ * is valid, so nothing is to be kept for it.
+ */
 static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
 		      struct zj_spare *spare)
 {
@@ -50,9 +53,7 @@ static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
 		return UNMAP_MEMORY;
 	WRITE_ONCE(part->flags, BIT(ZJ_PART_FORGET));
 	if (!zj_part_file_late(part, jh, txn)) {
-		/* The truncation is valid: nothing is to be kept. */
 		zj_part_untake(jh, part, spare);
-		drop_all(jh);
 		return UNMAP_FREE;
 	}
 	set_buffer_freed(jh->bh);
@@ -115,13 +116,15 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 	struct zj_part *part = jh->newest;
 	enum unmap how;
 
-	if (!part || zj_part_retire(jh))
+	if (!part || zj_part_retire(jh, true))
 		return UNMAP_FREE;
 	if (zj_txn_is_valid(part->txn)) {
+		how = UNMAP_FREE;
 		if (txn && !frozen_before(txn, part->txn))
-			return pin(jh, txn, spare);
-		drop_all(jh);
-		return UNMAP_FREE;
+			how = pin(jh, txn, spare);
+		if (how == UNMAP_FREE)
+			drop_all(jh);
+		return how;
 	}
 	if (zj_part_test(part, ZJ_PART_FORGET))
 		return UNMAP_KEEP;
@@ -133,8 +136,11 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 	if (partial)
 		return UNMAP_BUSY;
 	set_buffer_freed(jh->bh);
-	if (txn && !frozen_before(txn, part->txn))
-		return pin(jh, txn, spare);
+	if (txn && !frozen_before(txn, part->txn)) {
+		how = pin(jh, txn, spare);
+		if (how != UNMAP_FREE)
+			return how;
+	}
 	/* Touched only: when it goes, nothing older may be dirty again. */
 	if (!zj_part_test(part, ZJ_PART_MODIFIED)) {
 		zj_part_clear(part, BIT(ZJ_PART_WAS_DIRTY));
@@ -226,7 +232,7 @@ int zj_journal_invalidate_folio(journal_t *journal, struct folio *folio,
 	} while (bh != head && !err);
 	if (txn)
 		zj_txn_put(txn);
-	if (!err && !partial && may_free)
+	if (!partial && may_free)
 		try_to_free_buffers(folio);
 	return err;
 }
@@ -249,7 +255,7 @@ bool zj_journal_try_to_free_buffers(journal_t *journal, struct folio *folio)
 
 		if (jh) {
 			spin_lock(&jh->lock);
-			zj_part_retire(jh);
+			zj_part_retire(jh, false);
 			spin_unlock(&jh->lock);
 			zj_jh_put(jh);
 		}

@@ -349,7 +349,8 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 	spin_lock(&txn->list_lock);
 	late = txn->forgets_done;
 	if (!late) {
-		list_add_tail(&part->txn_link, &txn->parts);
+		list_add_tail(&part->txn_link,
+			      txn->parts_fixed ? &txn->late : &txn->parts);
 		/* As in txn_list_add(). */
 		smp_store_release(&part->txn, txn);
 	}
@@ -495,33 +496,44 @@ void zj_part_drop(struct zj_part *part)
 		kfree_rcu(part, rcu);
 }
 
+/*
+ * Has the last write of a clean buffer ended well? All in one look: whoever writes it
+ * locks it, or sets async_write, before the dirty bit goes, and an error is noted
+ * before that ends. An error of a file's folio is nowhere but here and in the file's
+ * mapping, where fsync takes it from.
+ */
+static bool is_written(const struct buffer_head *bh, bool locked)
+{
+	unsigned long in_the_way = BIT(BH_Dirty) | BIT(BH_Async_Write) |
+				   BIT(BH_Write_EIO);
+
+	if (!locked)
+		in_the_way |= BIT(BH_Lock);
+	if (READ_ONCE(bh->b_state) & in_the_way)
+		return false;
+	return !zj_bh_is_file(bh) || !folio_test_writeback(bh->b_folio);
+}
+
 /**
  * zj_part_retire() - drop the parts of a buffer that are home
  * @jh: the head
+ * @locked: the caller holds the buffer lock
  *
  * All parts go if the newest is valid, was handed to write-back and the buffer
- * has been written: not dirty, not locked, its folio not under write-back.
+ * has been written without an error.
  *
  * Context: jh->lock held.
  * Return: true if no part is left.
  */
-bool zj_part_retire(struct journal_head *jh)
+bool zj_part_retire(struct journal_head *jh, bool locked)
 {
-	struct buffer_head *bh = jh->bh;
 	struct zj_part *newest = jh->newest;
 
 	lockdep_assert_held(&jh->lock);
 	if (!newest)
 		return true;
-	if (!zj_part_test(newest, ZJ_PART_HOMEWARD))
-		return false;
-	if (buffer_dirty(bh) || buffer_write_io_error(bh))
-		return false;
-	/* Writers lock, or set async_write, before they clear the dirty bit. */
-	smp_rmb();
-	if (buffer_locked(bh) || buffer_async_write(bh))
-		return false;
-	if (zj_bh_is_file(bh) && folio_test_writeback(bh->b_folio))
+	if (!zj_part_test(newest, ZJ_PART_HOMEWARD) ||
+	    !is_written(jh->bh, locked))
 		return false;
 	while (jh->newest)
 		zj_part_drop(list_first_entry(&jh->parts, struct zj_part,

@@ -5,6 +5,7 @@
 #include "zj.h"
 #include <linux/fs.h>
 #include <linux/random.h>
+#include <linux/sched/signal.h>
 
 static struct zj_journal *journal_alloc(void)
 {
@@ -28,13 +29,14 @@ static struct zj_journal *journal_alloc(void)
 	spin_lock_init(&zj->comp_lock);
 	spin_lock_init(&zj->pool_lock);
 	INIT_LIST_HEAD(&zj->trim_list);
+	INIT_LIST_HEAD(&zj->pending);
 	INIT_LIST_HEAD(&zj->pool);
 	INIT_LIST_HEAD(&zj->full);
-	INIT_LIST_HEAD(&zj->batches);
 	zj->batch_size = ZJ_BATCH_SIZE;
 	init_waitqueue_head(&zj->wait_submit);
 	init_waitqueue_head(&zj->wait_trim);
 	init_waitqueue_head(&zj->wait_space);
+	INIT_LIST_HEAD(&zj->space_queue);
 	init_waitqueue_head(&zj->wait_ckpt);
 	init_waitqueue_head(&zj->wait_barrier);
 	init_waitqueue_head(&zj->flush.wait);
@@ -51,6 +53,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_nvm_exit(zj);
 	zj_lanes_free(zj);
 	zj_tenants_exit(zj);
+	zj_checkpoint_exit(zj);
 	zj_space_exit(zj);
 	zj_revoke_exit(zj);
 	kvfree(zj->map);
@@ -61,6 +64,26 @@ static void journal_free(struct zj_journal *zj)
 }
 
 /* ---- init ---- */
+
+/*
+ * An inode may claim any size at no cost. Block 0 has said how much of it is the
+ * journal, and that the device must have.
+ */
+static int map_alloc(struct zj_journal *zj, sector_t first)
+{
+	u32 blocks = zj->front.j_total_len;
+
+	if (blocks > bdev_nr_bytes(zj->front.j_dev) / zj->front.j_blocksize) {
+		zj_err(zj, "journal of %u blocks is longer than the device; run e2fsck -f\n",
+		       blocks);
+		return -EUCLEAN;
+	}
+	zj->map = kvcalloc(blocks, sizeof(*zj->map), GFP_KERNEL);
+	if (!zj->map)
+		return -ENOMEM;
+	zj->map[0] = first;
+	return 0;
+}
 
 /**
  * zj_journal_init_inode() - a journal that lives in an inode
@@ -86,17 +109,14 @@ journal_t *zj_journal_init_inode(struct inode *inode)
 	zj->front.j_dev = sb->s_bdev;
 	zj->front.j_fs_dev = sb->s_bdev;
 	zj->front.j_blocksize = sb->s_blocksize;
-	zj->front.j_total_len = inode->i_size >> sb->s_blocksize_bits;
+	zj->front.j_total_len = min_t(u64, inode->i_size >> sb->s_blocksize_bits,
+				      U32_MAX);
 	snprintf(zj->front.j_devname, sizeof(zj->front.j_devname), "%pg-%lu",
 		 sb->s_bdev, inode->i_ino);
 	memcpy(zj->geo.uuid, &sb->s_uuid, sizeof(zj->geo.uuid));
-	zj->map = kvcalloc(zj->front.j_total_len, sizeof(*zj->map), GFP_KERNEL);
-	if (!zj->map) {
-		err = -ENOMEM;
-		goto out_free;
-	}
-	zj->map[0] = block;
-	err = zj_super_read(zj);
+	err = zj_super_read(zj, block);
+	if (!err)
+		err = map_alloc(zj, block);
 	if (err)
 		goto out_free;
 	zj->front.j_inode = inode;
@@ -218,6 +238,10 @@ static int map_journal(struct zj_journal *zj)
 		sector_t block = i;
 		int err;
 
+		/* A mapping without end, or nearly so, that the device makes up. */
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
 		if (zj->front.j_bmap)
 			err = zj->front.j_bmap(&zj->front, &block);
 		else
@@ -234,12 +258,25 @@ static int map_journal(struct zj_journal *zj)
 	return 0;
 }
 
+/* Whatever a stock mount of the file system can start. */
+static u32 largest_handle(const struct zj_journal *zj)
+{
+	u32 credits = zj_largest_handle(zj->front.j_total_len,
+					zj->front.j_blocksize);
+
+	/* Stock has no log in memory: what ext4 can ask for will do. */
+	return zj->nvm.path ? min(credits, ZJ_LARGEST_HANDLE) : credits;
+}
+
 static int choose_geometry(struct zj_journal *zj)
 {
 	u32 wanted = clamp_t(u32, zj->lanes_wanted ?: num_online_cpus(), 1,
 			     ZJ_MAX_LANES);
-	u32 size = zj->front.j_blocksize, blocks, total;
-	u32 lanes = zj->log->fit(zj, wanted);
+	u32 size = zj->front.j_blocksize, total;
+	u32 lanes;
+
+	zj->max_credits = largest_handle(zj);
+	lanes = zj->log->fit(zj, wanted);
 
 	if (!lanes && zj->nvm.path) {
 		zj_err(zj, "journal_nvm: %llu bytes are too few for a log\n",
@@ -256,15 +293,13 @@ static int choose_geometry(struct zj_journal *zj)
 			  zj->front.j_total_len, lanes, wanted);
 	zj->nr_lanes = lanes;
 	total = zj->geo.nr_segs * zj->geo.seg_blocks / zj->credit_units;
-	blocks = total / 4;
-	zj->max_credits = blocks - blocks / 8;
-	/*
-	 * What runs and what is frozen (N7) leave two thirds to what is valid. In
-	 * memory, next to nothing lies between frozen and valid.
-	 */
-	zj->soft_credits = clamp(total / ((zj->nvm.path ? 4 : 16) * lanes), 64U,
-				 zj->max_credits);
-	zj->max_in_flight = zj->nvm.path ? total / 4 : total / 16 * 3;
+	/* A third for what runs, one for what is being committed, one for what is valid. */
+	zj->budget = total / 3;
+	zj->low_pool = zj->geo.nr_segs / 3;
+	zj->max_txn = zj->budget;
+	zj->max_credits = max(zj->max_credits, zj->max_txn);
+	/* Small beside the budget, so that lanes share it; rarely asked for. */
+	zj->grant = min(max(zj->budget / 64, 64U), zj->max_txn);
 	/* Memory for copies: an eighth of what the log has. */
 	zj->max_copies = max(total / (8 * lanes), 64U);
 	zj->revokes_per_block = zj_chunk_room(size) / sizeof(__le64);
@@ -292,6 +327,8 @@ static int start(struct zj_journal *zj)
 	err = zj_revoke_init(zj);
 	if (!err)
 		err = zj->log->init(zj);
+	if (!err)
+		err = zj_checkpoint_init(zj);
 	if (!err)
 		err = zj_tenants_init(zj);
 	if (!err)

@@ -62,16 +62,22 @@ static void lane_init(struct zj_journal *zj, int index)
 	timer_setup(&lane->timer, lane_timer, 0);
 }
 
+/* Not one that the administrator keeps for work of his own (isolcpus=, nohz_full=). */
+static bool cpu_is_ours(unsigned int cpu)
+{
+	return cpu_online(cpu) && housekeeping_cpu(cpu, HK_TYPE_KTHREAD) &&
+	       housekeeping_cpu(cpu, HK_TYPE_DOMAIN);
+}
+
 /* A preference only: an unplugged CPU just moves it elsewhere. */
 static void thread_place(const struct zj_lane *lane, struct task_struct *task)
 {
 	const struct zj_journal *zj = lane->journal;
 	unsigned int cpu = lane->index % nr_cpu_ids;
+	bool own = !zj->roaming && zj->nr_lanes > 1 && cpu_is_ours(cpu);
 
-	if (zj->roaming)
-		set_cpus_allowed_ptr(task, housekeeping_cpumask(HK_TYPE_KTHREAD));
-	else if (zj->nr_lanes > 1 && cpu_online(cpu))
-		set_cpus_allowed_ptr(task, cpumask_of(cpu));
+	set_cpus_allowed_ptr(task, own ? cpumask_of(cpu) :
+				   housekeeping_cpumask(HK_TYPE_KTHREAD));
 }
 
 static void lane_place(struct zj_lane *lane)
@@ -135,14 +141,9 @@ int zj_lanes_start(struct zj_journal *zj)
 			return err;
 	}
 	zj->front.j_task = zj->lanes[0].task;
-	zj->ckpt_task = kthread_run(zj_checkpoint_thread, zj, "zj/%s:ckpt",
-				    zj->front.j_devname);
-	if (IS_ERR(zj->ckpt_task)) {
-		err = PTR_ERR(zj->ckpt_task);
-		zj->ckpt_task = NULL;
-		return err;
-	}
-	return 0;
+	return thread_start(&zj->ckpt_task,
+			    kthread_run(zj_checkpoint_thread, zj, "zj/%s:ckpt",
+					zj->front.j_devname));
 }
 
 static void thread_stop(struct task_struct **from)
@@ -161,15 +162,11 @@ void zj_lanes_stop(struct zj_journal *zj)
 {
 	unsigned int i;
 
-	if (zj->ckpt_task)
-		kthread_stop(zj->ckpt_task);
-	zj->ckpt_task = NULL;
+	thread_stop(&zj->ckpt_task);
 	zj->front.j_task = NULL;
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
 		struct zj_lane *lane = &zj->lanes[i];
 
-		if (!lane->task)
-			continue;
 		/* In this order: one sends out what the other waits for. */
 		thread_stop(&lane->task);
 		thread_stop(&lane->flusher);

@@ -7,28 +7,76 @@
  * seeing them change in memory (hazard 4). The log is read past the cache.
  */
 #include "zj.h"
+#include <linux/mm.h>
+
+/* Blocks written home that are sent to the device together. */
+#define LOAD_BATCH_BYTES	(4U << 20)
+
+/**
+ * struct zj_load - one recovery; its task's
+ */
+struct zj_load {
+	struct zj_journal *zj;
+	struct zj_dev_reads reads[ZJ_READ_SLOTS]; /* of the log, in flight */
+	u32	dirty;		/* bytes written home since write-back was started */
+};
 
 static u64 load_log_home(void *ctx, u32 block)
 {
-	struct zj_journal *zj = ctx;
+	struct zj_load *load = ctx;
 
-	return zj->map[block];
+	return load->zj->map[block];
 }
 
 static int load_read_log(void *ctx, u32 block, u32 nr, void *buf)
 {
-	return zj_dev_rw(ctx, block, nr, buf, REQ_OP_READ);
+	struct zj_load *load = ctx;
+
+	return zj_dev_rw(load->zj, block, nr, buf, REQ_OP_READ);
+}
+
+static void load_start_read(void *ctx, u32 slot, u32 block, u32 nr, void *buf)
+{
+	struct zj_load *load = ctx;
+
+	zj_dev_read_start(load->zj, &load->reads[slot], block, nr, buf);
+}
+
+static int load_end_read(void *ctx, u32 slot)
+{
+	struct zj_load *load = ctx;
+
+	return zj_dev_read_end(&load->reads[slot]);
+}
+
+/* A quarter of the memory: others mount, and start, at the same time. */
+static u64 load_room(void *ctx)
+{
+	return (u64)max(si_mem_available(), 0L) / 4 * PAGE_SIZE;
 }
 
 static int load_write_log(void *ctx, u32 block, const void *buf)
 {
-	return zj_dev_rw(ctx, block, 1, (void *)buf,
+	struct zj_load *load = ctx;
+
+	return zj_dev_rw(load->zj, block, 1, (void *)buf,
 			 REQ_OP_WRITE | REQ_PREFLUSH | REQ_FUA);
+}
+
+/* They come in order. The device writes one batch while the next is gathered. */
+static int load_send_home(struct zj_load *load, u32 bytes)
+{
+	load->dirty += bytes;
+	if (load->dirty < LOAD_BATCH_BYTES)
+		return 0;
+	load->dirty = 0;
+	return sync_blockdev_nowait(load->zj->front.j_fs_dev);
 }
 
 static int load_write_home(void *ctx, u64 block, const void *buf)
 {
-	struct zj_journal *zj = ctx;
+	struct zj_load *load = ctx;
+	struct zj_journal *zj = load->zj;
 	struct buffer_head *bh;
 
 	bh = __getblk(zj->front.j_fs_dev, block, zj->front.j_blocksize);
@@ -40,12 +88,21 @@ static int load_write_home(void *ctx, u64 block, const void *buf)
 	unlock_buffer(bh);
 	mark_buffer_dirty(bh);
 	brelse(bh);
-	return 0;
+	return load_send_home(load, zj->front.j_blocksize);
+}
+
+static void load_ahead_home(void *ctx, u64 block)
+{
+	struct zj_load *load = ctx;
+	struct zj_journal *zj = load->zj;
+
+	__breadahead(zj->front.j_fs_dev, block, zj->front.j_blocksize);
 }
 
 static int load_read_home(void *ctx, u64 block, void *buf)
 {
-	struct zj_journal *zj = ctx;
+	struct zj_load *load = ctx;
+	struct zj_journal *zj = load->zj;
 	struct buffer_head *bh;
 
 	bh = __bread(zj->front.j_fs_dev, block, zj->front.j_blocksize);
@@ -58,17 +115,17 @@ static int load_read_home(void *ctx, u64 block, void *buf)
 
 static int load_flush_home(void *ctx)
 {
-	struct zj_journal *zj = ctx;
-	int err = sync_blockdev(zj->front.j_fs_dev);
+	struct zj_load *load = ctx;
+	struct block_device *fs = load->zj->front.j_fs_dev;
+	int err = sync_blockdev(fs);
 
-	if (!err)
-		err = blkdev_issue_flush(zj->front.j_fs_dev);
-	return err;
+	return err ?: blkdev_issue_flush(fs);
 }
 
 static __printf(3, 4) void load_msg(void *ctx, int level, const char *fmt, ...)
 {
-	struct zj_journal *zj = ctx;
+	struct zj_load *load = ctx;
+	struct zj_journal *zj = load->zj;
 	struct va_format vaf;
 	va_list args;
 
@@ -85,21 +142,26 @@ static __printf(3, 4) void load_msg(void *ctx, int level, const char *fmt, ...)
 static const struct zj_io_ops load_ops = {
 	.log_home	= load_log_home,
 	.read_log	= load_read_log,
+	.start_read	= load_start_read,
+	.end_read	= load_end_read,
 	.write_log	= load_write_log,
 	.write_home	= load_write_home,
 	.flush_home	= load_flush_home,
 	.read_home	= load_read_home,
+	.ahead_home	= load_ahead_home,
+	.room		= load_room,
 	.msg		= load_msg,
 };
 
 /* Stock's log: the next transaction gets a number that none of it has. */
-static int recover_stock(struct zj_journal *zj, u64 blocks)
+static int recover_stock(struct zj_load *load, u64 blocks)
 {
+	struct zj_journal *zj = load->zj;
 	struct zj_jbd2_super *sb = zj->front.j_superblock;
 	u32 sequence;
 	int err;
 
-	err = zj_recover_jbd2(&load_ops, zj, sb, zj->front.j_total_len, blocks,
+	err = zj_recover_jbd2(&load_ops, load, sb, zj->front.j_total_len, blocks,
 			      false, &zj->recovered, &sequence);
 	if (!err) {
 		mutex_lock(&zj->super_lock);
@@ -110,8 +172,9 @@ static int recover_stock(struct zj_journal *zj, u64 blocks)
 }
 
 /* zj_nvm_load() has seen that it is the memory that block 0 names. */
-static int recover_nvm(struct zj_journal *zj, u64 blocks)
+static int recover_nvm(struct zj_load *load, u64 blocks)
 {
+	struct zj_journal *zj = load->zj;
 	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->front.j_superblock);
 	struct zj_nvm_area area = {
 		.base = zj->nvm.map.base,
@@ -123,10 +186,30 @@ static int recover_nvm(struct zj_journal *zj, u64 blocks)
 	err = zj_nvm_begin(&zj->nvm.map, &id);
 	if (err)
 		return err;
-	err = zj_recover_nvm(&load_ops, zj, &area, zj->front.j_blocksize,
+	err = zj_recover_nvm(&load_ops, load, &area, zj->front.j_blocksize,
 			     zj->front.j_total_len, blocks, false,
 			     &zj->recovered);
 	zj_nvm_end(id);
+	return err;
+}
+
+static int recover(struct zj_journal *zj, u64 blocks)
+{
+	struct zj_load *load = kzalloc(sizeof(*load), GFP_KERNEL);
+	int err;
+
+	if (!load)
+		return -ENOMEM;
+	load->zj = zj;
+	if (zj_is_nvm_log(zj->front.j_superblock))
+		err = recover_nvm(load, blocks);
+	else if (zj_journal_is_live(&zj->front))
+		err = zj_recover(&load_ops, load, zj->geo.uuid,
+				 zj->front.j_blocksize, zj->front.j_total_len,
+				 blocks, false, &zj->recovered);
+	else
+		err = recover_stock(load, blocks);
+	kfree(load);
 	return err;
 }
 
@@ -149,14 +232,7 @@ int zj_recover_device(struct zj_journal *zj)
 		zj_err(zj, "recovery needs a writable device\n");
 		return -EROFS;
 	}
-	if (zj_is_nvm_log(zj->front.j_superblock))
-		err = recover_nvm(zj, blocks);
-	else if (zj_journal_is_live(&zj->front))
-		err = zj_recover(&load_ops, zj, zj->geo.uuid,
-				 zj->front.j_blocksize, zj->front.j_total_len,
-				 blocks, false, st);
-	else
-		err = recover_stock(zj, blocks);
+	err = recover(zj, blocks);
 	if (err) {
 		zj_err(zj, "recovery failed: error %d; nothing was lost, the log is kept\n",
 		       err);

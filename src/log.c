@@ -121,6 +121,25 @@ static void fill_tags(struct zj_log *log, struct zj_plan *plan)
 	}
 }
 
+/*
+ * What recovery must find, or else the device has lost it. Without flushes a power cut
+ * may take any of it.
+ */
+static u64 durable_stamp(struct zj_journal *zj)
+{
+	/* Pairs with note_valid_stamp(): who is valid without a flush has said so. */
+	u64 stamp = smp_load_acquire(&zj->valid_stamp);
+
+	if (READ_ONCE(zj->unflushed))
+		return 0;
+	/* Not stored by each: all lanes read it. */
+	if (stamp && !READ_ONCE(zj->stamped))
+		WRITE_ONCE(zj->stamped, true);
+	/* Pairs with zj_trim_write(), which may go on without a flush just now. */
+	smp_mb();
+	return READ_ONCE(zj->unflushed) ? 0 : stamp;
+}
+
 static void fill_header(struct zj_log *log, struct zj_plan *plan, u32 index)
 {
 	struct zj_component *comp = log->txn->comp;
@@ -132,6 +151,7 @@ static void fill_header(struct zj_log *log, struct zj_plan *plan, u32 index)
 	chunk->nr_members = comp->nr_members;
 	chunk->chunk_index = index;
 	chunk->commit_sec = ktime_get_real_seconds();
+	chunk->durable_stamp = durable_stamp(log->zj);
 }
 
 static struct zj_plan *plan_alloc(struct zj_journal *zj)

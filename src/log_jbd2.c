@@ -57,6 +57,13 @@ static u32 images_per_block(u32 block_size)
 	       sizeof(struct zj_jbd2_tag3);
 }
 
+/* Images and revoke blocks are counted by credits, a commit block is added. */
+static u32 ring_blocks(const struct zj_journal *zj, u32 credits)
+{
+	return credits + 1 +
+	       DIV_ROUND_UP(credits, images_per_block(zj->geo.block_size));
+}
+
 static u32 ring_fit(struct zj_journal *zj, u32 lanes)
 {
 	struct zj_jbd2_super *sb = zj->front.j_superblock;
@@ -67,19 +74,16 @@ static u32 ring_fit(struct zj_journal *zj, u32 lanes)
 	zj->geo.seg_blocks = 1;
 	zj->geo.nr_segs = zj->geo.total_blocks - zj->geo.log_first;
 	zj->geo.nr_lanes = 1;
-	return zj->geo.nr_segs >= ZJ_RING_MIN ? 1 : 0;
+	/* One block stays empty. */
+	return zj->geo.nr_segs >= ZJ_RING_MIN &&
+	       zj->geo.nr_segs > ring_blocks(zj, zj->max_credits) +
+				 ring_blocks(zj, 0);
 }
 
-/* Images and revoke blocks are counted by credits, a commit block is added. */
-static u32 ring_blocks(const struct zj_journal *zj, u32 credits)
-{
-	return credits + 1 +
-	       DIV_ROUND_UP(credits, images_per_block(zj->geo.block_size));
-}
-
+/* Nothing is in the lane's hand. */
 static u32 ring_room(struct zj_lane *lane, u32 need)
 {
-	return READ_ONCE(lane->journal->nr_pool);
+	return need ? READ_ONCE(lane->journal->nr_pool) : 0;
 }
 
 /* Nothing is in the log. Stock's fast commit area is part of the ring from now on. */

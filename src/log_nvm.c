@@ -5,6 +5,9 @@
  *
  *   records, TxnInfo past the caches -> fence -> tail, 8 bytes, written back -> fence
  *
+ * Where the platform does not save its write queues when the power fails, a flush of
+ * the memory follows each fence.
+ *
  * The tail makes a transaction visible to recovery, all of it at once, so it is
  * stored when everything before it is durable. Each lane has its own, in a line of
  * its own. Segments, promises and trim are those of the log on disk, counted in
@@ -46,12 +49,83 @@ static void *line_at(const struct zj_journal *zj, u32 line)
 	return zj->nvm.map.base + (u64)line * ZJ_NVM_LINE;
 }
 
-/* 8 bytes at once, durable on return; what was stored before is so already. */
-static void store_word(u64 *word, u64 value)
+/* 8 bytes at once. */
+static void put_word(u64 *word, u64 value)
 {
 	WRITE_ONCE(*(__le64 *)word, cpu_to_le64(value));
+}
+
+static void write_back(u64 *word)
+{
 	arch_wb_cache_pmem(word, sizeof(*word));
+}
+
+/* What was written back is durable on return. */
+static int make_durable(struct zj_journal *zj)
+{
 	pmem_wmb();
+	return zj->nvm.map.needs_flush ? zj_nvm_flush(&zj->nvm.map) : 0;
+}
+
+/* ---- tails ---- */
+
+static u64 *tail_of(const struct zj_lane *lane)
+{
+	return word_at(lane->journal,
+		       ZJ_NVM_TAILS_AT + lane->index * ZJ_NVM_LINE);
+}
+
+/* Everything up to the lane's newest chunk is durable: show it to recovery. */
+static int show_tail(struct zj_lane *lane)
+{
+	u64 *tail = tail_of(lane);
+
+	/* The lock keeps a trim from storing its 0 over the new tail. */
+	spin_lock(&lane->lock);
+	lane->nvm_shown = lane->nvm_stamp;
+	put_word(tail, zj_nvm_tail(lane->nvm_end, lane->nvm_stamp));
+	spin_unlock(&lane->lock);
+	write_back(tail);
+	return make_durable(lane->journal);
+}
+
+/*
+ * A tail has half of a stamp only.  Of a lane that rests it would seem to be above S
+ * again once S has gone on by 2^31, and what it points at has long been overwritten.
+ */
+static void clear_tail(struct zj_lane *lane, u64 trim_stamp)
+{
+	u64 *tail = tail_of(lane);
+	bool dead;
+
+	spin_lock(&lane->lock);
+	dead = lane->nvm_shown && lane->nvm_shown <= trim_stamp;
+	if (dead) {
+		lane->nvm_shown = 0;
+		put_word(tail, 0);
+	}
+	spin_unlock(&lane->lock);
+	if (dead)
+		write_back(tail);
+}
+
+/* S is durable: so are the tails that it has passed, before the next S is. */
+static int clear_tails(struct zj_journal *zj, u64 trim_stamp)
+{
+	u32 i;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		clear_tail(&zj->lanes[i], trim_stamp);
+	return make_durable(zj);
+}
+
+static int store_trim(struct zj_journal *zj, u64 trim_stamp)
+{
+	u64 *word = word_at(zj, ZJ_NVM_TRIM_AT);
+
+	put_word(word, trim_stamp);
+	write_back(word);
+	return make_durable(zj);
 }
 
 /* ---- space, in lines ---- */
@@ -60,7 +134,7 @@ static u32 nvm_fit(struct zj_journal *zj, u32 lanes)
 {
 	zj->credit_units = zj->front.j_blocksize / ZJ_NVM_LINE + 2;
 	return zj_nvm_fit(&zj->geo, zj->nvm.map.size, zj->front.j_blocksize,
-			  zj->nvm.info_max, lanes);
+			  zj->nvm.info_max, zj->max_credits, lanes);
 }
 
 static u32 nvm_blocks(const struct zj_journal *zj, u32 credits)
@@ -107,11 +181,13 @@ static int new_log(struct zj_journal *zj)
 	for (i = 0; i < zj->nr_lanes; i++) {
 		zj->lanes[i].nvm_end = 0;
 		zj->lanes[i].nvm_stamp = 0;
-		store_word(word_at(zj, ZJ_NVM_TAILS_AT + i * ZJ_NVM_LINE), 0);
+		zj->lanes[i].nvm_shown = 0;
+		put_word(tail_of(&zj->lanes[i]), 0);
+		write_back(tail_of(&zj->lanes[i]));
 	}
-	store_word(word_at(zj, ZJ_NVM_TRIM_AT), READ_ONCE(zj->trimmed));
+	err = store_trim(zj, READ_ONCE(zj->trimmed));
 	zj_nvm_end(id);
-	return 0;
+	return err;
 }
 
 static int nvm_go_live(struct zj_journal *zj)
@@ -142,9 +218,11 @@ static int nvm_trim(struct zj_journal *zj, const struct zj_component *last)
 		err = zj_nvm_begin(&zj->nvm.map, &id);
 	if (err)
 		return err;
-	store_word(word_at(zj, ZJ_NVM_TRIM_AT), last->stamp);
+	err = store_trim(zj, last->stamp);
+	if (!err)
+		err = clear_tails(zj, last->stamp);
 	zj_nvm_end(id);
-	return 0;
+	return err;
 }
 
 /* ---- filling a chunk ---- */
@@ -382,7 +460,7 @@ static int check_told(struct zj_txn *txn)
  * @txn: frozen; the caller brings its run to the log
  *
  * Return: 0; -ENOSPC if the lane's promise was broken; -EUCLEAN if nvm_check=on
- * has found something.
+ * has found something; or the error of a flush.
  */
 static int write_member(struct zj_txn *txn)
 {
@@ -412,10 +490,8 @@ static int write_member(struct zj_txn *txn)
 	if (err)
 		return err;
 	/* All of it is durable before the tail shows it. */
-	pmem_wmb();
-	store_word(word_at(zj, ZJ_NVM_TAILS_AT + lane->index * ZJ_NVM_LINE),
-		   zj_nvm_tail(lane->nvm_end, lane->nvm_stamp));
-	return 0;
+	err = make_durable(zj);
+	return err ?: show_tail(lane);
 }
 
 static int nvm_record(struct zj_run *run, bool fua)
@@ -552,9 +628,7 @@ void zj_nvm_exit(struct zj_journal *zj)
 {
 	unsigned int i;
 
-	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++)
 		kvfree(zj->lanes[i].info);
-		zj->lanes[i].info = NULL;
-	}
 	zj_nvm_close(&zj->nvm.map);
 }

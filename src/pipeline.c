@@ -196,9 +196,9 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 			WRITE_ONCE(txn->flushing, true);
 	/* Pairs with zj_trans_takes_written(). */
 	smp_mb();
-	if (lane->recorded || (run && zj_run_cached(run)))
+	if (lane->recorded || zj_run_cached(run))
 		return zj_dev_flush(zj, lane);
-	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
+	if (!zj_flag(zj, ZJ_DATA_JOURNALED))
 		return zj_data_flush(zj, lane, taken(run));
 	return 0;
 }
@@ -242,11 +242,15 @@ static bool any_cached(const struct zj_component *comp)
 
 static void commit_members(struct zj_component *comp)
 {
-	struct zj_txn *member, *tmp;
+	struct zj_txn *member, *next;
+	int left = comp->nr_members;
 
-	/* With the last one the component may be valid, trimmed and gone. */
-	list_for_each_entry_safe(member, tmp, &comp->members, comp_link)
+	member = list_first_entry(&comp->members, struct zj_txn, comp_link);
+	for (; left; left--, member = next) {
+		/* With the last one the component may be valid, trimmed and gone. */
+		next = left > 1 ? list_next_entry(member, comp_link) : NULL;
 		zj_member_committed(member);
+	}
 }
 
 /* A flush has covered the records: all components that end here are durable. */
@@ -389,21 +393,37 @@ static void took(struct zj_lane *lane, bool fua, s64 ns)
 	WRITE_ONCE(lane->record_took[fua], (3 * before + ns) / 4);
 }
 
+/* Asked when the records have been written: barriers may have come back meanwhile. */
+static void no_flush_needed(struct zj_journal *zj, struct zj_run *run)
+{
+	struct zj_txn *txn;
+
+	if (zj_needs_flush(zj))
+		return;
+	list_for_each_entry(txn, &run->txns, lane_link)
+		txn->cached = false;
+	zj_log_unflushed(zj);
+}
+
 static int record(struct zj_lane *lane, struct zj_run *run)
 {
 	struct zj_journal *zj = lane->journal;
 	struct zj_txn *txn;
-	bool fua, cached;
 	ktime_t begin;
-	int err;
+	int err = 0;
+	bool fua;
 
 	fua = use_fua(lane);
-	cached = zj_needs_flush(zj) && !fua;
 	list_for_each_entry(txn, &run->txns, lane_link)
-		txn->cached = cached;
+		txn->cached = !fua;
+	if (zj_needs_flush(zj))
+		err = zj_log_flush(zj, lane);
 	begin = ktime_get();
-	err = zj->log->record(run, fua);
+	if (!err)
+		err = zj->log->record(run, fua);
 	took(lane, fua, ktime_get() - begin);
+	if (!fua)
+		no_flush_needed(zj, run);
 	/* An aborted journal keeps them: recovery may still find them valid. */
 	if (err || zj_aborted(zj))
 		run_free(run);

@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Recovery: reads the log's fixed blocks and runs the passes in order. */
 #include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/random.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 #include <linux/string.h>
+#include <linux/vmalloc.h>
+#include <linux/xxhash.h>
 #include <asm/byteorder.h>
 #include "recovery_int.h"
 
 #define ZJ_VEC_FIRST	64
+#define ZJ_SORT_YIELD	4096	/* comparisons between two calls of zj_yield() */
+
+/* kvmalloc() ends at 2 GiB, the arrays of a large log do not. */
+static void *zj_alloc_large(u64 nr, u32 size, gfp_t flags)
+{
+	u64 bytes = nr * size;
+
+	if (bytes != (size_t)bytes)
+		return NULL;
+	flags |= GFP_KERNEL | __GFP_NOWARN;
+	return bytes > INT_MAX ? __vmalloc(bytes, flags) : kvmalloc(bytes, flags);
+}
 
 void *zj_vec_add(struct zj_vec *v)
 {
@@ -16,7 +33,7 @@ void *zj_vec_add(struct zj_vec *v)
 	if (v->nr == v->room) {
 		if (room <= v->room)
 			return NULL;
-		items = kvmalloc_array(room, v->size, GFP_KERNEL | __GFP_NOWARN);
+		items = zj_alloc_large(room, v->size, 0);
 		if (!items)
 			return NULL;
 		if (v->nr)
@@ -27,6 +44,77 @@ void *zj_vec_add(struct zj_vec *v)
 	}
 	return v->items + (size_t)v->nr++ * v->size;
 }
+
+/**
+ * struct zj_sorting - one run of zj_sort(); on its stack
+ */
+struct zj_sorting {
+	int	(*cmp)(const void *a, const void *b);
+	u32	calls;		/* of @cmp */
+	int	err;		/* -EINTR: the task is being killed */
+};
+
+static int zj_cmp_yielding(const void *a, const void *b, const void *priv)
+{
+	struct zj_sorting *s = (void *)priv;
+
+	if (!s->err && !(++s->calls % ZJ_SORT_YIELD))
+		s->err = zj_yield();
+	/* The sort cannot be left, but it ends soon if it need not look. */
+	return s->err ? 0 : s->cmp(a, b);
+}
+
+/* The kernel's sort neither yields nor ends early: that is left to the comparisons. */
+int zj_sort(struct zj_vec *v, int (*cmp)(const void *a, const void *b))
+{
+	struct zj_sorting s = { .cmp = cmp };
+
+	sort_r(v->items, v->nr, v->size, zj_cmp_yielding, NULL, &s);
+	return s.err;
+}
+
+/* ---- finding things by their number ---- */
+
+int zj_table_init(struct zj_table *t, u32 nr)
+{
+	t->bits = ilog2(max(nr, 1U)) + 2;
+	t->salt = (u64)get_random_u32() << 32 | get_random_u32();
+	t->slots = zj_alloc_large(1ULL << t->bits, sizeof(*t->slots), __GFP_ZERO);
+	return t->slots ? 0 : -ENOMEM;
+}
+
+/* The slot of @key, or the free one where it belongs. */
+static struct zj_table_slot *zj_table_slot(struct zj_table *t, u64 key)
+{
+	u64 i = xxh64(&key, sizeof(key), t->salt) >> (64 - t->bits);
+
+	for (;; i = (i + 1) & ((1ULL << t->bits) - 1)) {
+		t->steps++;
+		if (!t->slots[i].at || t->slots[i].key == key)
+			return &t->slots[i];
+	}
+}
+
+void zj_table_add(struct zj_table *t, u64 key, u32 index)
+{
+	struct zj_table_slot *slot = zj_table_slot(t, key);
+
+	slot->key = key;
+	slot->at = index + 1;
+}
+
+s64 zj_table_find(struct zj_table *t, u64 key)
+{
+	return (s64)zj_table_slot(t, key)->at - 1;
+}
+
+void zj_table_free(struct zj_table *t)
+{
+	kvfree(t->slots);
+	t->slots = NULL;
+}
+
+/* ---- the log's fixed blocks ---- */
 
 int zj_read_log(struct zj_recovery *r, u32 block, u32 nr, void *buf)
 {
@@ -114,14 +202,15 @@ static int zj_read_trim(struct zj_recovery *r)
 	if (bad == ZJ_TRIM_SLOTS)
 		return zj_corrupt(r, "both trim slots (journal blocks %u and %u) have a wrong checksum",
 				  ZJ_BLOCK_TRIM, ZJ_BLOCK_TRIM + 1);
+	r->trim_stamp = r->geo.trim_stamp;
 	if (good[0] && good[1]) {
 		newer = seq[1] > seq[0];
 		if (stamp[newer] < stamp[!newer])
 			return zj_corrupt(r, "the trim slots (journal blocks %u and %u) contradict each other",
 					  ZJ_BLOCK_TRIM, ZJ_BLOCK_TRIM + 1);
-		r->trim_stamp = stamp[newer];
+		r->trim_stamp = max(r->trim_stamp, stamp[newer]);
 	} else if (good[0] || good[1]) {
-		r->trim_stamp = stamp[good[1]];
+		r->trim_stamp = max(r->trim_stamp, stamp[good[1]]);
 	}
 	r->stats->trim_stamp = r->trim_stamp;
 	return 0;
@@ -148,9 +237,7 @@ static int zj_open_log(struct zj_recovery *r, const u8 *uuid, u32 block_size,
 	if (err)
 		return err;
 
-	kvfree(r->buf);
-	r->buf = kvmalloc_array(r->geo.seg_blocks, block_size, GFP_KERNEL);
-	return r->buf ? 0 : zj_no_memory(r);
+	return zj_ahead_begin(r, r->geo.seg_blocks, r->geo.nr_segs);
 }
 
 static void zj_summary(struct zj_recovery *r)
@@ -172,6 +259,7 @@ void zj_recovery_begin(struct zj_recovery *r, const struct zj_io_ops *ops,
 		.stats = stats,
 		.chunks.size = sizeof(struct zj_rec_chunk),
 		.images.size = sizeof(struct zj_rec_image),
+		.kept.size = sizeof(void *),
 		.entries.size = sizeof(u64),
 		.components.size = sizeof(struct zj_rec_component),
 	};
@@ -180,17 +268,26 @@ void zj_recovery_begin(struct zj_recovery *r, const struct zj_io_ops *ops,
 
 void zj_recovery_end(struct zj_recovery *r)
 {
+	void **kept = r->kept.items;
+
+	zj_ahead_stop(r);
+	while (r->kept.nr)
+		kvfree(kept[--r->kept.nr]);
+	kvfree(r->kept.items);
+	kvfree(r->again);
 	kvfree(r->buf);
 	kvfree(r->info);
 	kvfree(r->chunks.items);
 	kvfree(r->images.items);
 	kvfree(r->entries.items);
 	kvfree(r->components.items);
+	zj_table_free(&r->by_stamp);
+	zj_table_free(&r->by_block);
 }
 
 int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
 	       u32 block_size, u32 journal_blocks, u64 fs_blocks,
-	       bool dry_run, struct zj_recovery_stats *stats)
+	       unsigned int flags, struct zj_recovery_stats *stats)
 {
 	struct zj_recovery r;
 	int err;
@@ -198,6 +295,7 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
 	zj_recovery_begin(&r, ops, ctx, stats);
 	r.journal_blocks = journal_blocks;
 	r.home_blocks = fs_blocks;
+	r.flags = flags;
 	err = zj_open_log(&r, uuid, block_size, journal_blocks);
 	if (!err)
 		err = zj_scan(&r);
@@ -207,7 +305,7 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
 		err = zj_choose(&r);
 	if (!err)
 		zj_summary(&r);
-	if (!err && !dry_run)
+	if (!err && !(flags & ZJ_RECOVER_DRY_RUN))
 		err = zj_replay(&r);
 
 	zj_recovery_end(&r);

@@ -8,15 +8,15 @@
  * stamp; choosing and writing the images is replay.c's.
  */
 #include <linux/crc32.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <asm/byteorder.h>
 #include "codec_jbd2.h"
 #include "recovery_int.h"
 
-#define ZJ_JBD2_BATCH	(256U << 10)	/* bytes read at a time */
+#define ZJ_JBD2_PIECE	(256U << 10)	/* bytes read at a time */
 
 /* First block of the fast commit area: tag and length, then struct ext4_fc_head. */
 #define EXT4_FC_HEAD	9
@@ -29,11 +29,14 @@ struct zj_jbd2_scan {
 	struct zj_recovery *r;
 	struct zj_jbd2_log log;
 	struct zj_rec_chunk txn; /* the transaction at hand */
-	void	*block;		/* its block at hand */
+	const void *block;	/* its block at hand; until the next one is read */
+	u32	blocks;		/* of the ring */
+	u32	start;		/* ring block that the log starts at */
 	u32	pos;		/* ring block to be read next */
+	u32	next;		/* piece of the ring to be asked for next */
+	u32	have;		/* blocks in memory of the piece at hand, 0: read it directly */
 	u32	left;		/* ring blocks not read yet */
 	u32	sequence;	/* number of the transaction at hand */
-	u32	batch;		/* blocks that r->buf has room for */
 	u64	time;		/* of the last commit block that was good */
 	u32	crc;		/* over the transaction so far, version 1 */
 	bool	async;		/* commit blocks may have overtaken log blocks */
@@ -48,10 +51,6 @@ static void begin_txn(struct zj_jbd2_scan *s)
 
 	s->txn = (struct zj_rec_chunk) {
 		.stamp = r->components.nr + 1,
-		.nr_members = 1,
-		.nr_chunks = 1,
-		.log_block = s->pos,
-		.tid = s->sequence,
 		.first_revoke = r->entries.nr,
 		.first_image = r->images.nr,
 	};
@@ -64,6 +63,51 @@ static void drop_txn(struct zj_jbd2_scan *s)
 {
 	s->r->images.nr = s->txn.first_image;
 	s->r->entries.nr = s->txn.first_revoke;
+}
+
+/* ---- the ring, on its way into memory ---- */
+
+/* Ask for a piece of the ring; it may reach over the ring's end. */
+static void ask_piece(struct zj_jbd2_scan *s, u32 piece)
+{
+	u32 at = piece * s->r->piece;
+	u32 nr = min(s->r->piece, s->blocks - at), n;
+	u32 pos = zj_jbd2_step(&s->log, s->start, at);
+
+	for (; nr; nr -= n, pos = s->log.first) {
+		n = min(nr, s->log.last - pos);
+		zj_ahead_ask(s->r, piece % s->r->depth, pos, n);
+	}
+}
+
+/* The piece of the ring at hand: wait for it, and ask for those behind it. */
+static void get_piece(struct zj_jbd2_scan *s, u32 piece)
+{
+	u32 pieces = DIV_ROUND_UP(s->blocks, s->r->piece);
+
+	while (s->next < min(piece + s->r->depth, pieces))
+		ask_piece(s, s->next++);
+	s->have = zj_ahead_end(s->r, piece % s->r->depth);
+}
+
+/* Go on by the blocks at s->pos that lie side by side, *@nr at most. */
+static int read_ring(struct zj_jbd2_scan *s, u32 *nr, const void **data)
+{
+	struct zj_recovery *r = s->r;
+	u32 done = s->pos - s->start + (s->pos < s->start ? s->blocks : 0);
+	u32 at = done % r->piece;
+	void *buf = zj_piece(r, done / r->piece % r->depth) +
+		    (size_t)at * r->geo.block_size;
+	int err = 0;
+
+	if (!at)
+		get_piece(s, done / r->piece);
+	*nr = min3(*nr, r->piece - at, s->log.last - s->pos);
+	*data = buf;
+	if (!s->have)
+		err = zj_read_log(r, s->pos, *nr, buf);
+	s->pos = zj_jbd2_step(&s->log, s->pos, *nr);
+	return err;
 }
 
 /* ---- descriptor blocks and their images ---- */
@@ -79,30 +123,31 @@ static void look_at_image(struct zj_jbd2_scan *s, struct zj_rec_image *image,
 		s->crc = crc32_be(s->crc, data, size);
 	/* From here on it is recovery's own, for reading it again. */
 	image->csum = zj_image_csum(s->r->seed, data, size);
-	if (s->r->ops->keep)
-		image->kept = s->r->ops->keep(s->r->ctx, data);
+	image->kept = zj_keep_image(s->r, data);
 }
 
 static int read_images(struct zj_jbd2_scan *s, u32 i)
 {
 	struct zj_recovery *r = s->r;
 	struct zj_rec_image *image = r->images.items;
-	u32 n, k;
+	const void *data;
+	u32 pos, n, k;
 	int err;
 
 	for (; i < r->images.nr; i += n) {
-		n = min(r->images.nr - i, s->batch);
-		n = min(n, s->log.last - s->pos);
-		err = zj_read_log(r, s->pos, n, r->buf);
+		pos = s->pos;
+		n = r->images.nr - i;
+		err = read_ring(s, &n, &data);
 		if (err)
 			return err;
 		for (k = 0; k < n; k++) {
-			image[i + k].log_block = s->pos + k;
+			image[i + k].log_block = pos + k;
 			look_at_image(s, &image[i + k],
-				      r->buf + (size_t)k * s->log.block_size);
+				      data + (size_t)k * s->log.block_size);
 		}
-		s->pos = zj_jbd2_step(&s->log, s->pos, n);
-		cond_resched();
+		err = zj_yield();
+		if (err)
+			return err;
 	}
 	return 1;
 }
@@ -220,7 +265,6 @@ static int keep_txn(struct zj_jbd2_scan *s)
 		.stamp = s->txn.stamp,
 		.first_chunk = r->chunks.nr - 1,
 		.nr_chunks = 1,
-		.members = 1,
 		.valid = true,
 	};
 	return 0;
@@ -261,15 +305,15 @@ static int scan_commit(struct zj_jbd2_scan *s)
 /* Returns 1 to go on, 0 at the end of the log, or a negative error. */
 static int scan_block(struct zj_jbd2_scan *s)
 {
+	u32 one = 1;
 	int err;
 
 	if (!s->left)
 		return 0;
-	err = zj_read_log(s->r, s->pos, 1, s->block);
+	err = read_ring(s, &one, &s->block);
 	if (err)
 		return err;
 	s->left--;
-	s->pos = zj_jbd2_step(&s->log, s->pos, 1);
 	switch (zj_jbd2_type(s->block, s->sequence)) {
 	case ZJ_JBD2_DESCRIPTOR:
 		return scan_descriptor(s);
@@ -287,7 +331,7 @@ static int scan_ring(struct zj_jbd2_scan *s)
 
 	begin_txn(s);
 	do {
-		err = scan_block(s);
+		err = zj_yield() ?: scan_block(s);
 	} while (err > 0);
 	if (err)
 		return err;
@@ -307,14 +351,14 @@ static int scan_ring(struct zj_jbd2_scan *s)
 /* Stock's fast commits after the last transaction are changes that only it knows. */
 static int check_fast_commits(struct zj_jbd2_scan *s, u32 maxlen)
 {
-	const u8 *head = s->block;
+	const u8 *head = s->r->buf;
 	__le16 tag;
 	__le32 tid;
 	int err;
 
 	if (s->log.last + 1 >= maxlen)
 		return 0;
-	err = zj_read_log(s->r, s->log.last + 1, 1, s->block);
+	err = zj_read_log(s->r, s->log.last + 1, 1, s->r->buf);
 	if (err)
 		return err;
 	memcpy(&tag, head, sizeof(tag));
@@ -332,8 +376,9 @@ static int check_super(struct zj_recovery *r, const struct zj_jbd2_super *sb,
 	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
 	u32 start = be32_to_cpu(sb->s_start);
 
-	if (log->last > r->journal_blocks || log->first >= log->last ||
-	    start < log->first || start >= log->last)
+	/* Of a log without blocks, too, it starts at none of them. */
+	if (log->last > r->journal_blocks || start < log->first ||
+	    start >= log->last)
 		return zj_corrupt(r, "it starts at block %u, its blocks are %u to %u",
 				  start, log->first, log->last - 1);
 	if (!!(incompat & ZJ_JBD2_INCOMPAT_CSUM_V2) + log->csum3 + log->csum1 > 1)
@@ -345,13 +390,14 @@ static int run(struct zj_jbd2_scan *s, const struct zj_jbd2_super *sb,
 	       bool dry_run)
 {
 	struct zj_recovery *r = s->r;
+	u32 piece = max(ZJ_JBD2_PIECE / s->log.block_size, 1U);
 	int err;
 
-	r->buf = kvmalloc_array(s->batch, s->log.block_size, GFP_KERNEL);
-	s->block = kvmalloc(s->log.block_size, GFP_KERNEL);
-	if (!r->buf || !s->block)
-		return zj_no_memory(r);
-	err = scan_ring(s);
+	err = zj_ahead_begin(r, piece, DIV_ROUND_UP(s->blocks, piece));
+	if (!err)
+		err = scan_ring(s);
+	/* The log may have ended before what is on its way. */
+	zj_ahead_stop(r);
 	if (!err && sb->s_feature_incompat &
 		    cpu_to_be32(ZJ_JBD2_INCOMPAT_FAST_COMMIT))
 		err = check_fast_commits(s, be32_to_cpu(sb->s_maxlen));
@@ -375,6 +421,7 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	struct zj_recovery r;
 	struct zj_jbd2_scan s = {
 		.r = &r,
+		.start = be32_to_cpu(sb->s_start),
 		.pos = be32_to_cpu(sb->s_start),
 		.sequence = be32_to_cpu(sb->s_sequence),
 		.async = sb->s_feature_incompat &
@@ -386,8 +433,8 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	r.journal_blocks = journal_blocks;
 	r.home_blocks = fs_blocks;
 	zj_jbd2_log_of(sb, &s.log);
-	s.left = s.log.last - s.log.first;
-	s.batch = max(ZJ_JBD2_BATCH / s.log.block_size, 1U);
+	s.blocks = s.log.last - s.log.first;
+	s.left = s.blocks;
 	/* For messages: all of it is one segment. */
 	r.geo.block_size = s.log.block_size;
 	r.geo.seg_blocks = journal_blocks;
@@ -395,7 +442,6 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	if (!err)
 		err = run(&s, sb, dry_run);
 	*sequence = s.sequence;
-	kvfree(s.block);
 	zj_recovery_end(&r);
 	return err;
 }

@@ -12,13 +12,15 @@
  * everything is fetched by a copy that survives it.
  */
 #include <linux/bitops.h>
-#include <linux/sched.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/byteorder.h>
 #include "codec_nvm.h"
 #include "recovery_int.h"
+
+#define ZJ_NVM_AHEAD	512	/* images whose blocks are read ahead */
 
 /**
  * struct zj_nvm_scan - one lane's way back; on a stack
@@ -268,8 +270,7 @@ static int scan_chunk(struct zj_nvm_scan *s)
 	s->index = c->chunk_index - 1;
 	s->stamp = c->prev_stamp;
 	s->end = c->prev;
-	cond_resched();
-	err = fetch_info(s);
+	err = zj_yield() ?: fetch_info(s);
 	return err ?: 1;
 }
 
@@ -289,10 +290,11 @@ static int scan_lane(struct zj_nvm_scan *s)
 		return more;
 	/* The tail has half of the stamp; the chunk's own one must agree. */
 	s->stamp = s->chunk.stamp;
-	if (zj_nvm_tail(s->end, s->stamp) != tail ||
-	    s->stamp <= s->r->trim_stamp)
+	if (zj_nvm_tail(s->end, s->stamp) != tail)
 		return corrupt_at(s, "stamp %llu is not that of the lane's tail",
 				  s->stamp);
+	if (s->stamp <= s->r->trim_stamp)
+		return check_order(s);
 	do {
 		more = scan_chunk(s);
 	} while (more > 0);
@@ -373,16 +375,32 @@ static int write_block(struct zj_recovery *r, const struct zj_nvm_area *area,
 	return err ? zj_write_failed(r, err, "a block home", block) : 0;
 }
 
+/* Of the blocks that the log has a part of the host reads some ahead, up to @end. */
+static void look_ahead(struct zj_recovery *r, u32 *next, u32 end)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 i;
+
+	if (!r->ops->ahead_home)
+		return;
+	for (; *next < min(end, r->images.nr); ++*next) {
+		i = *next;
+		if (image[i].lines != r->whole &&
+		    (!i || image[i - 1].block != image[i].block))
+			r->ops->ahead_home(r->ctx, image[i].block);
+	}
+}
+
 static int write_all(struct zj_recovery *r, const struct zj_nvm_area *area)
 {
-	u32 i, nr;
+	u32 i, nr, next = 0;
 	int err;
 
 	for (i = 0; i < r->images.nr; i += nr) {
-		err = write_block(r, area, i, &nr);
+		look_ahead(r, &next, i + ZJ_NVM_AHEAD);
+		err = write_block(r, area, i, &nr) ?: zj_yield();
 		if (err)
 			return err;
-		cond_resched();
 	}
 	err = r->ops->flush_home(r->ctx);
 	return err ? zj_write_failed(r, err, "the device's cache back", 0) : 0;

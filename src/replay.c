@@ -4,7 +4,6 @@
  * revoked, write these home in block order, then empty the log.
  */
 #include <linux/sched.h>
-#include <linux/sort.h>
 #include "recovery_int.h"
 
 static int zj_cmp_image(const void *pa, const void *pb)
@@ -17,12 +16,13 @@ static int zj_cmp_image(const void *pa, const void *pb)
 }
 
 /* Drop the images of components that are not valid. */
-static void zj_keep_valid_images(struct zj_recovery *r)
+static int zj_keep_valid_images(struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
 	const struct zj_rec_chunk *chunk = r->chunks.items;
 	struct zj_rec_image *image = r->images.items;
 	u32 i, c, k, kept = 0;
+	int err;
 
 	for (i = 0; i < r->components.nr; i++) {
 		if (!comp[i].valid)
@@ -33,6 +33,9 @@ static void zj_keep_valid_images(struct zj_recovery *r)
 
 			for (k = 0; k < from->nr_images; k++)
 				image[from->first_image + k].valid = true;
+			err = zj_yield();
+			if (err)
+				return err;
 		}
 	}
 	for (i = 0; i < r->images.nr; i++)
@@ -40,14 +43,17 @@ static void zj_keep_valid_images(struct zj_recovery *r)
 			image[kept++] = image[i];
 	r->images.nr = kept;
 	r->stats->images = kept;
+	return 0;
 }
 
 static int zj_sort_images(struct zj_recovery *r)
 {
 	struct zj_rec_image *image = r->images.items;
+	int err = zj_sort(&r->images, zj_cmp_image);
 	u32 i;
 
-	sort(image, r->images.nr, sizeof(*image), zj_cmp_image, NULL);
+	if (err)
+		return err;
 	for (i = 1; i < r->images.nr; i++)
 		if (!zj_cmp_image(&image[i - 1], &image[i]))
 			return zj_corrupt(r, "stamp %llu: two images of block %llu, in segment %u block %u and segment %u block %u",
@@ -59,47 +65,66 @@ static int zj_sort_images(struct zj_recovery *r)
 	return 0;
 }
 
-/* The newest image of @block is the last of its run in the sorted array. */
-static struct zj_rec_image *zj_newest_image(const struct zj_recovery *r,
-					    u64 block)
+/* The newest image of a block is the last of its run in the sorted array. */
+static int zj_index_images(struct zj_recovery *r)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 i;
+	int err;
+
+	if (zj_table_init(&r->by_block, r->images.nr))
+		return zj_no_memory(r);
+	for (i = 0; i < r->images.nr; i++) {
+		if (i + 1 == r->images.nr || image[i + 1].block != image[i].block)
+			zj_table_add(&r->by_block, image[i].block, i);
+		err = zj_yield();
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static struct zj_rec_image *zj_newest_image(struct zj_recovery *r, u64 block)
 {
 	struct zj_rec_image *image = r->images.items;
-	u32 lo = 0, hi = r->images.nr, mid;
+	s64 i = zj_table_find(&r->by_block, block);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (image[mid].block <= block)
-			lo = mid + 1;
-		else
-			hi = mid;
+	return i < 0 ? NULL : &image[i];
+}
+
+/* Components come in stamp order. */
+static void zj_apply_revokes_of(struct zj_recovery *r, const struct zj_rec_chunk *chunk)
+{
+	const u64 *entries = r->entries.items;
+	struct zj_rec_image *image;
+	u32 i;
+
+	for (i = 0; i < chunk->nr_revokes; i++) {
+		image = zj_newest_image(r, entries[chunk->first_revoke + i]);
+		if (image)
+			image->revoked = chunk->stamp;
 	}
-	return lo && image[lo - 1].block == block ? &image[lo - 1] : NULL;
 }
 
 /* Note at the newest image of each block the highest stamp that revokes it. */
-static void zj_apply_revokes(struct zj_recovery *r)
+static int zj_apply_revokes(struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
 	const struct zj_rec_chunk *chunk = r->chunks.items;
-	const u64 *entries = r->entries.items;
-	struct zj_rec_image *image;
-	u32 i, c, k;
+	u32 i, c;
+	int err;
 
 	for (i = 0; i < r->components.nr; i++) {
 		if (!comp[i].valid)
 			continue;
 		for (c = 0; c < comp[i].nr_chunks; c++) {
-			const struct zj_rec_chunk *from =
-				&chunk[comp[i].first_chunk + c];
-
-			for (k = 0; k < from->nr_revokes; k++) {
-				image = zj_newest_image(r, entries[from->first_revoke + k]);
-				/* Components come in stamp order. */
-				if (image)
-					image->revoked = comp[i].stamp;
-			}
+			zj_apply_revokes_of(r, &chunk[comp[i].first_chunk + c]);
+			err = zj_yield();
+			if (err)
+				return err;
 		}
 	}
+	return 0;
 }
 
 /*
@@ -125,12 +150,16 @@ static int zj_keep_newest(struct zj_recovery *r)
 {
 	struct zj_rec_image *image = r->images.items;
 	u32 i, first = 0, from, kept = 0;
+	int err;
 
 	for (i = 0; i < r->images.nr; i++) {
 		const struct zj_rec_image *newest = &image[i];
 
 		if (i + 1 < r->images.nr && image[i + 1].block == image[i].block)
 			continue;
+		err = zj_yield();
+		if (err)
+			return err;
 		from = zj_first_needed(r, first, i);
 		for (; first <= i; first++) {
 			if (image[first].stamp <= newest->revoked)
@@ -158,10 +187,14 @@ static int zj_check_own_blocks(struct zj_recovery *r)
 {
 	const struct zj_rec_image *image;
 	u32 i;
+	int err;
 
 	if (!r->ops->log_home || !r->images.nr)
 		return 0;
 	for (i = 0; i < r->journal_blocks; i++) {
+		err = zj_yield();
+		if (err)
+			return err;
 		image = zj_newest_image(r, r->ops->log_home(r->ctx, i));
 		if (image)
 			return zj_corrupt(r, "stamp %llu: segment %u block %u is an image of block %llu, which is the journal's own block %u",
@@ -175,16 +208,17 @@ static int zj_check_own_blocks(struct zj_recovery *r)
 
 int zj_choose(struct zj_recovery *r)
 {
-	int err;
+	int err = zj_keep_valid_images(r);
 
-	zj_keep_valid_images(r);
-	err = zj_sort_images(r);
+	if (!err)
+		err = zj_sort_images(r);
+	if (!err)
+		err = zj_index_images(r);
 	if (!err)
 		err = zj_check_own_blocks(r);
-	if (err)
-		return err;
-	zj_apply_revokes(r);
-	return zj_keep_newest(r);
+	if (!err)
+		err = zj_apply_revokes(r);
+	return err ?: zj_keep_newest(r);
 }
 
 /* A write failed: what is home already is valid, so starting over is safe. */
@@ -197,37 +231,13 @@ int zj_write_failed(struct zj_recovery *r, int err, const char *what,
 	return err;
 }
 
-/* Read an image for the second time, into the buffer. */
-static int zj_read_image(struct zj_recovery *r,
-			 const struct zj_rec_image *image)
-{
-	int err = zj_read_log(r, image->log_block, 1, r->buf);
-
-	if (err)
-		return err;
-	if (zj_image_csum(r->seed, r->buf, r->geo.block_size) != image->csum) {
-		r->ops->msg(r->ctx, 0,
-			    "journal block %u reads differently the second time; the log is kept: check the device, then mount or recover again",
-			    image->log_block);
-		return -EIO;
-	}
-	return 0;
-}
-
 static int zj_replay_image(struct zj_recovery *r,
 			   const struct zj_rec_image *image)
 {
-	void *data = image->kept;
 	int err;
 
-	if (!data) {
-		err = zj_read_image(r, image);
-		if (err)
-			return err;
-		data = r->buf;
-	}
-	zj_unescape(data, image->flags);
-	err = r->ops->write_home(r->ctx, image->block, data);
+	zj_unescape(image->kept, image->flags);
+	err = r->ops->write_home(r->ctx, image->block, image->kept);
 	return err ? zj_write_failed(r, err, "a block home", image->block) : 0;
 }
 
@@ -235,14 +245,18 @@ static int zj_replay_image(struct zj_recovery *r,
 int zj_write_home(struct zj_recovery *r)
 {
 	const struct zj_rec_image *image = r->images.items;
-	u32 i;
+	u32 i, end = 0;
 	int err;
 
 	for (i = 0; i < r->images.nr; i++) {
-		err = zj_replay_image(r, &image[i]);
+		if (i == end) {
+			err = zj_read_images(r, i, &end);
+			if (err)
+				return err;
+		}
+		err = zj_replay_image(r, &image[i]) ?: zj_yield();
 		if (err)
 			return err;
-		cond_resched();
 	}
 	err = r->ops->flush_home(r->ctx);
 	if (err)

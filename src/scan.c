@@ -4,9 +4,11 @@
  * stamp above S, their images, dependencies and revokes.
  *
  * A segment ends at the first block that is not a header of its tenure.  What a
- * lost header hides is of the same lane and not older, so it depends on what
- * was lost and could not be valid.
+ * lost header hides is of the same lane and not older: after a crash it was lost
+ * too, or depends on what was.  Its durable stamp is taken all the same, as that of
+ * every good header: it tells what the crash cut off from what the device has lost.
  */
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <asm/byteorder.h>
 #include "recovery_int.h"
@@ -26,6 +28,13 @@ struct zj_cursor {
 		   zj_seg_of(r, (cur)->log_block),			\
 		   zj_seg_block_of(r, (cur)->log_block), ##__VA_ARGS__)
 
+/* What was durable before a header was written is, whatever became of its images. */
+static void zj_note_durable(struct zj_recovery *r, const struct zj_chunk *chunk)
+{
+	r->durable_stamp = max(r->durable_stamp, chunk->durable_stamp);
+	r->stats->durable_stamp = r->durable_stamp;
+}
+
 /* Returns 1 for a header of this tenure, 0 for the segment's end, -EUCLEAN. */
 static int zj_scan_header(struct zj_recovery *r, struct zj_cursor *cur)
 {
@@ -41,7 +50,6 @@ static int zj_scan_header(struct zj_recovery *r, struct zj_cursor *cur)
 	if (!seg_block) {
 		cur->seg_seq = chunk->seg_seq;
 		cur->lane = chunk->lane;
-		cur->stamp = chunk->stamp;
 	}
 	if (chunk->seg_seq != cur->seg_seq)
 		return 0;
@@ -52,6 +60,7 @@ static int zj_scan_header(struct zj_recovery *r, struct zj_cursor *cur)
 		return zj_corrupt_at(r, cur, "stamp %llu after %llu",
 				     chunk->stamp, cur->stamp);
 	cur->stamp = chunk->stamp;
+	zj_note_durable(r, chunk);
 	return 1;
 }
 
@@ -136,16 +145,6 @@ static int zj_keep_entries(struct zj_recovery *r, const __le64 *from, u32 nr)
 	return 0;
 }
 
-/* The host's copy of image @i of a chunk, if it keeps one. */
-static void *zj_keep_copy(struct zj_recovery *r, const struct zj_cursor *cur,
-			  u32 i)
-{
-	if (!r->ops->keep)
-		return NULL;
-	return r->ops->keep(r->ctx, cur->block +
-				    (size_t)(1 + i) * r->geo.block_size);
-}
-
 static int zj_keep_images(struct zj_recovery *r, const struct zj_cursor *cur)
 {
 	const struct zj_chunk *chunk = &cur->chunk;
@@ -161,7 +160,8 @@ static int zj_keep_images(struct zj_recovery *r, const struct zj_cursor *cur)
 		*image = (struct zj_rec_image) {
 			.block = le64_to_cpu(tags[i].block),
 			.stamp = chunk->stamp,
-			.kept = zj_keep_copy(r, cur, i),
+			.kept = zj_keep_image(r, cur->block + (size_t)(1 + i) *
+						 r->geo.block_size),
 			.log_block = cur->log_block + 1 + i,
 			.csum = le32_to_cpu(tags[i].csum),
 			.flags = le16_to_cpu(tags[i].flags),
@@ -200,6 +200,15 @@ static int zj_keep_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
 	return err ? err : zj_keep_images(r, cur);
 }
 
+static void zj_note_torn(struct zj_recovery *r, const struct zj_cursor *cur)
+{
+	r->stats->torn_chunks++;
+	if (!r->torn_stamp || cur->chunk.stamp < r->torn_stamp) {
+		r->torn_stamp = cur->chunk.stamp;
+		r->torn_block = cur->log_block;
+	}
+}
+
 static int zj_scan_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
 {
 	int err;
@@ -213,55 +222,110 @@ static int zj_scan_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
 	if (err < 0)
 		return err;
 	if (!err) {
-		r->stats->torn_chunks++;
+		zj_note_torn(r, cur);
 		return 0;
 	}
 	return zj_keep_chunk(r, cur);
 }
 
-static int zj_scan_segment(struct zj_recovery *r, u32 seg)
+/* Headers that the walk did not come to, of any tenure. */
+static void zj_scan_rest(struct zj_recovery *r, u32 seg, const void *buf, u32 pos)
 {
-	u32 first = r->geo.log_first + seg * r->geo.seg_blocks;
-	struct zj_cursor cur = { .block = r->buf, .log_block = first };
+	struct zj_chunk chunk;
+
+	for (; pos < r->geo.seg_blocks; pos++)
+		if (zj_decode_chunk(&r->geo, r->seed, seg, pos,
+				    buf + (size_t)pos * r->geo.block_size,
+				    &chunk))
+			zj_note_durable(r, &chunk);
+}
+
+static int zj_scan_blocks(struct zj_recovery *r, u32 seg, void *buf)
+{
+	struct zj_cursor cur = {};
 	u32 pos = 0;
 	int err;
 
-	/* Most segments are free or stale: one block tells. */
-	err = zj_read_log(r, first, 1, r->buf);
-	if (err)
-		return err;
-	err = zj_scan_header(r, &cur);
-	if (err <= 0)
-		return err;
-	err = zj_read_log(r, first + 1, r->geo.seg_blocks - 1,
-			  r->buf + r->geo.block_size);
-	if (err)
-		return err;
-
 	while (pos < r->geo.seg_blocks) {
-		cur.log_block = first + pos;
-		cur.block = r->buf + (size_t)pos * r->geo.block_size;
+		cur.log_block = zj_seg_first(r, seg) + pos;
+		cur.block = buf + (size_t)pos * r->geo.block_size;
 		err = zj_scan_header(r, &cur);
-		if (err <= 0)
+		if (err < 0)
 			return err;
+		if (!err)
+			break;
 		err = zj_scan_chunk(r, &cur);
 		if (err)
 			return err;
 		pos += 1 + cur.chunk.nr_tags;
 	}
+	zj_scan_rest(r, seg, buf, pos);
 	return 0;
+}
+
+/* ---- segments, on their way into memory ---- */
+
+/* A header of this log once, whatever its checksum. */
+static bool zj_claims_chunk(const struct zj_recovery *r, const void *block)
+{
+	const struct zj_chunk_header *h = block;
+
+	return le32_to_cpu(h->magic) == ZJ_CHUNK_MAGIC &&
+	       le64_to_cpu(h->generation) == r->geo.generation;
+}
+
+/*
+ * Most segments are free or stale, and one block tells: of those ahead only that one is
+ * asked for, but for as many as @used, which are taken for used.
+ */
+static void zj_look_ahead(struct zj_recovery *r, u32 seg, u32 used)
+{
+	u32 i, end = min(r->depth, r->geo.nr_segs - seg);
+
+	for (i = 0; i < end; i++) {
+		u32 slot = (seg + i) % r->depth;
+		u32 have = r->asked[slot];
+		u32 want = i < used ? r->geo.seg_blocks : 1;
+
+		if (have < want)
+			zj_ahead_ask(r, slot, zj_seg_first(r, seg + i) + have,
+				     want - have);
+	}
+}
+
+/* Returns 1 with the segment in memory, 0 if it is free or stale, or an error. */
+static int zj_read_segment(struct zj_recovery *r, u32 seg, void *buf)
+{
+	u32 first = zj_seg_first(r, seg), have = zj_ahead_end(r, seg % r->depth);
+	int err = 0;
+
+	if (!have)
+		err = zj_read_log(r, first, 1, buf);
+	if (err || !zj_claims_chunk(r, buf))
+		return err;
+	if (have < r->geo.seg_blocks)
+		err = zj_read_log(r, first + 1, r->geo.seg_blocks - 1,
+				  buf + r->geo.block_size);
+	return err ?: 1;
 }
 
 int zj_scan(struct zj_recovery *r)
 {
-	u32 seg;
+	u32 seg, used = 0;
 	int err;
 
 	for (seg = 0; seg < r->geo.nr_segs; seg++) {
-		err = zj_scan_segment(r, seg);
+		void *buf = zj_piece(r, seg % r->depth);
+
+		zj_look_ahead(r, seg, used);
+		err = zj_read_segment(r, seg, buf);
+		/* What lies ahead is as this one; the surer, the more there were. */
+		used = err > 0 ? min(2 * used + 1, r->depth) : 0;
+		if (err > 0)
+			err = zj_scan_blocks(r, seg, buf);
+		err = err ?: zj_yield();
 		if (err)
 			return err;
-		cond_resched();
 	}
 	return 0;
 }

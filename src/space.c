@@ -76,6 +76,53 @@ u32 zj_seg_room(struct zj_lane *lane, u32 need)
 	return room;
 }
 
+/* ---- who is served first ---- */
+
+/*
+ * Who needs much would wait for ever if others took what comes back piece by piece: so
+ * who has waited longest is served first. Others have what their lane has in hand.
+ */
+static bool my_turn(const struct zj_journal *zj)
+{
+	const struct task_struct *first = READ_ONCE(zj->space_first);
+
+	return !first || first == current;
+}
+
+/* pool_lock held. */
+static void first_changes(struct zj_journal *zj)
+{
+	struct zj_space_waiter *first;
+
+	first = list_first_entry_or_null(&zj->space_queue,
+					 struct zj_space_waiter, link);
+	WRITE_ONCE(zj->space_first, first ? first->task : NULL);
+}
+
+static void queue_up(struct zj_journal *zj, struct zj_space_waiter *waiter)
+{
+	waiter->task = current;
+	spin_lock(&zj->pool_lock);
+	list_add_tail(&waiter->link, &zj->space_queue);
+	first_changes(zj);
+	spin_unlock(&zj->pool_lock);
+}
+
+static void leave_queue(struct zj_journal *zj, struct zj_space_waiter *waiter)
+{
+	bool others;
+
+	spin_lock(&zj->pool_lock);
+	list_del(&waiter->link);
+	first_changes(zj);
+	others = !list_empty(&zj->space_queue);
+	spin_unlock(&zj->pool_lock);
+	if (others)
+		wake_up_all(&zj->wait_space);
+}
+
+/* ---- promises ---- */
+
 /* zj_space_get() when the lane's limit does not answer it. */
 bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 {
@@ -83,7 +130,7 @@ bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 	u32 need, room, more;
 
 	need = lane_need(lane, credits, rsv);
-	room = lane->journal->log->room(lane, need);
+	room = lane->journal->log->room(lane, my_turn(lane->journal) ? need : 0);
 	if (need > room)
 		return false;
 	/* A credit more costs less than 17/16 of an image, and a few images once. */
@@ -91,6 +138,34 @@ bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 	lane->limit = rsv ? 0 : running + credits +
 			    max_t(int, more - more / 8 - 8, 0);
 	return true;
+}
+
+/**
+ * zj_space_share() - what a lane may have of a budget that all share
+ * @zj: the journal
+ *
+ * Only lanes count in which something runs: those that rest leave theirs.
+ */
+u32 zj_space_share(struct zj_journal *zj)
+{
+	return zj->budget / max(atomic_read(&zj->nr_running), 1);
+}
+
+/**
+ * zj_space_frozen() - a transaction does not run any more
+ * @txn: being frozen
+ *
+ * Its space is what its credits take, no more.
+ *
+ * Context: lane->lock held.
+ */
+void zj_space_frozen(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+
+	txn->lane->promised += zj_log_blocks(zj, txn->credits);
+	atomic_sub(txn->granted, &zj->granted);
+	atomic_dec(&zj->nr_running);
 }
 
 /**
@@ -106,15 +181,16 @@ bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 bool zj_space_grow(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
-	u32 share = zj->soft_credits;
+	u32 more = txn->granted + zj->grant;
 
-	if (txn->soft_credits + share > zj->max_credits)
+	if (more > zj->max_txn)
 		return false;
-	if (atomic_add_return(share, &zj->in_flight) > zj->max_in_flight) {
-		atomic_sub(share, &zj->in_flight);
+	if (atomic_add_return(zj->grant, &zj->granted) > zj->budget &&
+	    more > zj_space_share(zj)) {
+		atomic_sub(zj->grant, &zj->granted);
 		return false;
 	}
-	txn->soft_credits += share;
+	txn->granted = more;
 	return true;
 }
 
@@ -170,7 +246,6 @@ bool zj_space_next(struct zj_lane *lane)
 		list_add_tail(&lane->cur->link, &zj->full);
 	seg->seq = ++zj->seg_seq;
 	spin_unlock(&zj->pool_lock);
-	seg->max_stamp = 0;
 	lane->cur = seg;
 	lane->cur_off = 0;
 	return true;
@@ -192,7 +267,8 @@ static bool pool_may_serve(struct zj_lane *lane, int credits, int rsv)
  * @credits: as for zj_space_get()
  * @rsv: as for zj_space_get()
  *
- * Closes what runs and has the oldest components checkpointed and trimmed.
+ * Closes what runs and has the oldest components checkpointed and trimmed. First
+ * come, first served (docs/decisions/0026).
  *
  * Context: sleeps; no handle open.
  * Return: 0, or -EROFS if aborted.
@@ -200,11 +276,14 @@ static bool pool_may_serve(struct zj_lane *lane, int credits, int rsv)
 int zj_space_wait(struct zj_lane *lane, int credits, int rsv)
 {
 	struct zj_journal *zj = lane->journal;
+	struct zj_space_waiter waiter;
 
 	zj_count(&lane->stats.wait_space, 1);
 	atomic_inc(&zj->space_waiters);
+	queue_up(zj, &waiter);
 	zj_checkpoint_kick(zj);
 	wait_event(zj->wait_space, pool_may_serve(lane, credits, rsv));
+	leave_queue(zj, &waiter);
 	atomic_dec(&zj->space_waiters);
 	return zj_aborted(zj) ? -EROFS : 0;
 }
@@ -263,31 +342,13 @@ void zj_space_trim(struct zj_journal *zj, u64 trim_stamp)
 
 /**
  * zj_space_low() - should the background checkpoint work ahead?
+ *
+ * From when on what is free would not do for another budget of what runs: later would
+ * make starts wait, earlier brings home what is about to be logged again.
  */
 bool zj_space_low(struct zj_journal *zj)
 {
-	return READ_ONCE(zj->nr_pool) < zj->geo.nr_segs / 2 ||
-	       atomic_read(&zj->space_waiters);
-}
-
-/**
- * zj_space_short() - is it worth commits, so that older transactions can go?
- *
- * What runs may cover a block that an old transaction still holds in the log.
- */
-bool zj_space_short(struct zj_journal *zj)
-{
-	return READ_ONCE(zj->nr_pool) < zj->geo.nr_segs * 3 / 8 ||
-	       atomic_read(&zj->space_waiters);
-}
-
-/**
- * zj_space_scarce() - should home writes go before commits?
- */
-bool zj_space_scarce(struct zj_journal *zj)
-{
-	return READ_ONCE(zj->nr_pool) < zj->geo.nr_segs / 4 ||
-	       atomic_read(&zj->space_waiters);
+	return READ_ONCE(zj->nr_pool) < zj->low_pool || zj_space_awaited(zj);
 }
 
 /**
@@ -311,7 +372,8 @@ int zj_seg_init(struct zj_journal *zj)
 
 void zj_space_exit(struct zj_journal *zj)
 {
-	WARN_ON_ONCE(!zj_aborted(zj) && atomic_read(&zj->in_flight));
+	WARN_ON_ONCE(!zj_aborted(zj) && (atomic_read(&zj->granted) ||
+					 atomic_read(&zj->nr_running)));
 	kvfree(zj->segs);
 	zj->segs = NULL;
 }

@@ -38,16 +38,19 @@ static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 
 /**
  * zj_super_read() - read and check block 0
- * @zj: the journal; map[0], block size and total length are known
+ * @zj: the journal; block size and the inode's length are known
+ * @block: where block 0 is
+ *
+ * The total length becomes what block 0 says, no more than the inode's.
  *
  * Return: 0, -EIO, or -EINVAL with a message.
  */
-int zj_super_read(struct zj_journal *zj)
+int zj_super_read(struct zj_journal *zj, sector_t block)
 {
 	struct buffer_head *bh;
 	int err;
 
-	bh = __bread(zj->front.j_dev, zj->map[0], zj->front.j_blocksize);
+	bh = __bread(zj->front.j_dev, block, zj->front.j_blocksize);
 	if (!bh)
 		return -EIO;
 	zj->sb_bh = bh;
@@ -70,6 +73,7 @@ int zj_super_write(struct zj_journal *zj)
 {
 	struct buffer_head *bh = zj->sb_bh;
 	blk_opf_t opf = REQ_SYNC;
+	int err;
 
 	lockdep_assert_held(&zj->super_lock);
 	if (zj_flag(zj, JBD2_BARRIER))
@@ -79,39 +83,36 @@ int zj_super_write(struct zj_journal *zj)
 	set_buffer_uptodate(bh);
 	set_buffer_dirty(bh);
 	unlock_buffer(bh);
-	return __sync_dirty_buffer(bh, opf);
+	err = __sync_dirty_buffer(bh, opf);
+	if (!(opf & REQ_FUA))
+		zj_log_unflushed(zj);
+	return err;
 }
 
-static int write_block(struct zj_journal *zj, u32 block, const void *data)
+/* @always: without barriers, too, it is durable on return, and what came before. */
+static int write_block(struct zj_journal *zj, u32 block, const void *data,
+		       bool always)
 {
 	blk_opf_t opf = REQ_OP_WRITE;
+	int err;
 
-	if (zj_flag(zj, JBD2_BARRIER))
+	if (always || zj_flag(zj, JBD2_BARRIER))
 		opf |= REQ_PREFLUSH | REQ_FUA;
-	return zj_dev_rw(zj, block, 1, (void *)data, opf);
+	err = zj_dev_rw(zj, block, 1, (void *)data, opf);
+	if (!(opf & REQ_FUA))
+		zj_log_unflushed(zj);
+	return err;
 }
 
-/* Nothing of the old generation is alive: every lane starts its segment anew. */
-static void restart_segments(struct zj_journal *zj)
-{
-	unsigned int i;
-
-	for (i = 0; i < zj->nr_lanes; i++) {
-		struct zj_lane *lane = &zj->lanes[i];
-
-		spin_lock(&lane->lock);
-		lane->cur_off = 0;
-		spin_unlock(&lane->lock);
-	}
-}
-
-/* What was written before is void, once the log says so. */
+/*
+ * What was written before is void, once the log says so. All of it was trimmed, so
+ * each lane begins a segment anew.
+ */
 void zj_new_generation(struct zj_journal *zj)
 {
 	lockdep_assert_held(&zj->super_lock);
 	zj->geo.generation++;
 	zj->seed = zj_seed(zj->geo.uuid, zj->geo.generation);
-	restart_segments(zj);
 }
 
 static int format_log(struct zj_journal *zj)
@@ -121,8 +122,13 @@ static int format_log(struct zj_journal *zj)
 	int err;
 
 	zj_new_generation(zj);
+	/* The log was empty, so what is valid is home; its stamps are not used again. */
+	zj->geo.trim_stamp = READ_ONCE(zj->valid_stamp);
+	zj->unflushed = false;
 	zj_encode_log_super(&zj->geo, block);
-	err = write_block(zj, ZJ_BLOCK_LOG_SUPER, block);
+	/* With block 0 and without this the file system could not be mounted. */
+	err = write_block(zj, ZJ_BLOCK_LOG_SUPER, block, true);
+	WRITE_ONCE(zj->stamped, false);
 	kmem_cache_free(zj->frozen_cache, block);
 	return err;
 }
@@ -215,13 +221,22 @@ int zj_trim_write(struct zj_journal *zj, u64 trim_stamp)
 {
 	void *block = kmem_cache_zalloc(zj->frozen_cache,
 					GFP_NOFS | __GFP_NOFAIL);
+	/* Without barriers this notes that nothing is known durable any more. */
+	bool durable = zj_needs_flush(zj);
 	u32 slot;
 	int err;
 
 	zj->trim_seq++;
 	slot = zj->trim_seq % ZJ_TRIM_SLOTS;
 	zj_encode_trim(&zj->geo, zj->trim_seq, trim_stamp, block);
-	err = write_block(zj, ZJ_BLOCK_TRIM + slot, block);
+	/*
+	 * If the log names what was durable, the space that holds it is not to be used
+	 * again before S says so: recovery would take it for lost. Pairs with
+	 * durable_stamp(): who fills a header meanwhile names nothing, or is seen here.
+	 */
+	smp_mb();
+	durable |= READ_ONCE(zj->stamped);
+	err = write_block(zj, ZJ_BLOCK_TRIM + slot, block, durable);
 	kmem_cache_free(zj->frozen_cache, block);
 	return err;
 }

@@ -50,9 +50,9 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 	int err;
 
 	if (!txn)
-		return zj_aborted(zj) ? -EIO : 0;
+		return zj_aborted(zj) ? -EIO : zj_log_flush(zj, &zj->lanes[0]);
 	wait_event(txn->lane->wait_idle, !too_early(txn));
-	zj_flush_expected(txn->lane);
+	zj_txn_expects_flush(txn);
 	zj_commit_request(zj, txn);
 	err = zj_txn_wait_valid(txn);
 	count_fsync(txn->lane, ktime_us_delta(ktime_get(), begin));
@@ -86,11 +86,12 @@ EXPORT_SYMBOL_GPL(zj_journal_commit_early);
 /* As zj_complete_transaction(), but somebody else has requested the commit. */
 int zj_log_wait_commit(journal_t *journal, tid_t tid)
 {
-	struct zj_txn *txn = zj_txn_find(to_zj(journal), tid);
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_txn *txn = zj_txn_find(zj, tid);
 	int err;
 
 	if (!txn)
-		return 0;
+		return zj_log_flush(zj, &zj->lanes[0]);
 	err = zj_txn_wait_valid(txn);
 	zj_txn_put(txn);
 	return err;
@@ -197,6 +198,7 @@ static bool wait_live(struct zj_journal *zj, bool frozen_only, int *err)
 		rcu_read_lock();
 	}
 	rcu_read_unlock();
+	*err = zj_log_flush(zj, &zj->lanes[0]);
 	return any;
 }
 
@@ -215,9 +217,7 @@ int zj_journal_force_commit(journal_t *journal)
 	WARN_ON_ONCE(journal_current_handle());
 	zj_commit_request_all(zj);
 	wait_live(zj, false, &err);
-	if (!err && zj_aborted(zj))
-		err = -EIO;
-	return err;
+	return zj_aborted(zj) ? -EIO : err;
 }
 EXPORT_SYMBOL_GPL(zj_journal_force_commit);
 
@@ -335,7 +335,7 @@ int zj_journal_flush(journal_t *journal, unsigned int flags)
 }
 EXPORT_SYMBOL_GPL(zj_journal_flush);
 
-/* ---- R8, R10 ---- */
+/* ---- R8, R9, R10, R11 ---- */
 
 /**
  * zj_journal_hand_over() - a tid word names the handle's transaction from now on
@@ -371,3 +371,21 @@ void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind)
 	} while (cmpxchg(slot, old, mine) != old);
 }
 EXPORT_SYMBOL_GPL(zj_journal_hand_over);
+
+void zj_journal_read_claimed(handle_t *handle, const tid_t *claim,
+			     enum zj_kind kind)
+{
+	struct zj_txn *txn, *other;
+
+	if (is_handle_aborted(handle))
+		return;
+	txn = handle_txn(handle);
+	/* After what was read: pairs with the exchange in zj_journal_hand_over(). */
+	smp_rmb();
+	other = zj_txn_find(txn_zj(txn), READ_ONCE(*claim));
+	if (!other)
+		return;
+	zj_tie(txn, other, kind);
+	zj_txn_put(other);
+}
+EXPORT_SYMBOL_GPL(zj_journal_read_claimed);

@@ -15,16 +15,16 @@ static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
 	txn->pub.t_journal = &zj->front;
 	INIT_LIST_HEAD(&txn->pub.t_private_list);
 	txn->lane = lane;
-	txn->soft_credits = zj->soft_credits;
+	txn->granted = zj->grant;
 	refcount_set(&txn->refs, 1);
 	spin_lock_init(&txn->list_lock);
 	INIT_LIST_HEAD(&txn->comp_link);
 	INIT_LIST_HEAD(&txn->lane_link);
 	INIT_LIST_HEAD(&txn->parts);
+	INIT_LIST_HEAD(&txn->late);
 	INIT_LIST_HEAD(&txn->revokes);
 	INIT_LIST_HEAD(&txn->inodes);
 	INIT_LIST_HEAD(&txn->prev_dep.comp_link);
-	INIT_LIST_HEAD(&txn->prev_dep.on_link);
 	txn->prev_dep.embedded = true;
 	txn->prev_dep.lane = lane->index;
 }
@@ -70,7 +70,8 @@ void zj_txn_publish(struct zj_txn *txn)
 		       READ_ONCE(lane->journal->front.j_commit_interval);
 	/* The slot is reserved: no allocation. */
 	xa_store(&lane->journal->tids, txn->pub.t_tid, txn, GFP_ATOMIC);
-	atomic_add(txn->soft_credits, &lane->journal->in_flight);
+	atomic_add(txn->granted, &lane->journal->granted);
+	atomic_inc(&lane->journal->nr_running);
 	/* Pairs with zj_try_freeze_lane(), which does not take the lane's lock. */
 	smp_store_release(&lane->running, txn);
 	mod_timer(&lane->timer, txn->expires);
@@ -113,6 +114,7 @@ void zj_txn_put(struct zj_txn *txn)
 	if (!refcount_dec_and_test(&txn->refs))
 		return;
 	WARN_ON_ONCE(!list_empty(&txn->parts));
+	WARN_ON_ONCE(!list_empty(&txn->late));
 	WARN_ON_ONCE(!list_empty(&txn->revokes));
 	WARN_ON_ONCE(!list_empty(&txn->inodes));
 	WARN_ON_ONCE(txn->out);
@@ -137,7 +139,8 @@ void zj_txn_set_valid(struct zj_txn *txn)
  * @txn: frozen, or requested to commit; the caller holds a reference
  *
  * Context: sleeps; no handle open, unless @txn is frozen.
- * Return: 0, or -EIO if the journal was aborted first.
+ * Return: 0; -EIO if the journal was aborted first; the error of a flush, if there was
+ * none as barriers were off.
  */
 int zj_txn_wait_valid(struct zj_txn *txn)
 {
@@ -147,5 +150,7 @@ int zj_txn_wait_valid(struct zj_txn *txn)
 	wait_var_event(&txn->valid, smp_load_acquire(&txn->valid) ||
 		       zj_aborted(zj));
 	/* As above. */
-	return smp_load_acquire(&txn->valid) ? 0 : -EIO;
+	if (!smp_load_acquire(&txn->valid))
+		return -EIO;
+	return zj_log_flush(zj, txn->lane);
 }

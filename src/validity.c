@@ -21,7 +21,7 @@ static void arrive(struct zj_component *comp, struct list_head *ready)
 		return;
 	/* Pairs with zj_txn_state(). */
 	smp_store_release(&comp->state, ZJ_C_VALID);
-	list_add_tail(&comp->ready_link, ready);
+	list_move_tail(&comp->ready_link, ready);
 }
 
 static void push_dependants(struct zj_component *comp, struct list_head *ready)
@@ -43,10 +43,22 @@ static void leave_lanes(struct zj_component *comp)
 
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		txn->lane->nr_frozen--;
-		atomic_sub(txn->soft_credits, &comp->journal->in_flight);
+		txn->lane->frozen -= max(txn->credits, 0);
 	}
 	list_for_each_entry(txn, &comp->members, comp_link)
 		zj_try_freeze_lane(txn->lane);
+}
+
+/* Chunks from now on say so. comp_lock held. */
+static void note_valid_stamp(struct zj_journal *zj)
+{
+	const struct zj_component *oldest;
+
+	oldest = list_first_entry_or_null(&zj->pending, struct zj_component,
+					  ready_link);
+	/* Pairs with durable_stamp(). */
+	smp_store_release(&zj->valid_stamp,
+			  oldest ? oldest->stamp - 1 : zj->stamp);
 }
 
 /* ---- the two phases ---- */
@@ -150,6 +162,7 @@ static void process_image(struct zj_txn *txn, struct journal_head *jh, void *arg
 static void close_forgets(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
+	list_splice_tail_init(&txn->late, &txn->parts);
 	txn->forgets_done = true;
 	spin_unlock(&txn->list_lock);
 }
@@ -188,6 +201,25 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 	spin_unlock(&zj->comp_lock);
 }
 
+/*
+ * What depends on a valid component may be valid as well, and so on. The list grows
+ * at its end while we walk it. A chain may be long, so comp_lock is let go after each:
+ * nobody depends anew on what is valid, and nobody trims what is not finished.
+ */
+static void cascade(struct zj_journal *zj, struct list_head *ready)
+{
+	struct zj_component *comp;
+
+	list_for_each_entry(comp, ready, ready_link) {
+		spin_lock(&zj->comp_lock);
+		push_dependants(comp, ready);
+		leave_lanes(comp);
+		note_valid_stamp(zj);
+		spin_unlock(&zj->comp_lock);
+		cond_resched();
+	}
+}
+
 /**
  * zj_member_committed() - a member's record and all before it are durable
  * @txn: the member; the caller is its lane's thread
@@ -204,14 +236,10 @@ void zj_member_committed(struct zj_txn *txn)
 
 	spin_lock(&zj->comp_lock);
 	arrive(txn->comp, &ready);
-	/* The list grows at its end while we walk it. */
-	list_for_each_entry(comp, &ready, ready_link) {
-		push_dependants(comp, &ready);
-		leave_lanes(comp);
-	}
 	spin_unlock(&zj->comp_lock);
 	if (list_empty(&ready))
 		return;
+	cascade(zj, &ready);
 	list_for_each_entry_safe(comp, tmp, &ready, ready_link) {
 		list_del_init(&comp->ready_link);
 		finish(zj, comp);

@@ -6,8 +6,10 @@
  *
  *   buffer lock > journal_head.lock > zj_journal.comp_lock > zj_lane.lock
  *     > zj_journal.pool_lock
- *   jbd2_inode.i_lock > comp_lock;  journal_head.lock > zj_txn.list_lock
- *   revoke bucket lock > zj_txn.list_lock
+ *   jbd2_inode.i_lock > comp_lock
+ *   journal_head.lock, comp_lock, revoke bucket lock > zj_txn.list_lock
+ *   zj_journal.tenant_lock: alone
+ *   mutexes, outside of all these: barrier_lock > ckpt_lock > abort_lock > super_lock
  */
 #ifndef ZJ_H
 #define ZJ_H
@@ -53,6 +55,8 @@
 #define ZJ_NR_SIZES		9
 /* Buffers that a checkpoint sends home together, in the order of their blocks. */
 #define ZJ_BATCH_SIZE		128
+/* Buffers of a pass: 128 KiB of pointers. */
+#define ZJ_MAX_PASS		16384
 
 struct zj_journal;
 struct zj_lane;
@@ -86,7 +90,7 @@ struct zj_part {
 	struct journal_head *jh;	/* immutable; holds a reference */
 	struct zj_txn	*txn;		/* jh->lock; its owner */
 	struct list_head jh_link;	/* jh->lock; in jh->parts, oldest first */
-	struct list_head txn_link;	/* txn->list_lock; in txn->parts */
+	struct list_head txn_link;	/* txn->list_lock; in txn->parts or txn->late */
 	unsigned long	flags;		/* jh->lock; zj_part_bits */
 	void		*frozen;	/* jh->lock; the image to log, or NULL */
 	void		*image;		/* lane's thread; what goes to the log */
@@ -186,8 +190,8 @@ struct zj_txn {
 	u64		last_dep;	/* a hint, racy: stamp depended on last */
 	int		updates;	/* lane->lock; open handles */
 	int		credits;	/* lane->lock; images promised or used */
-	u32		soft_credits;	/* lane->lock while it runs; with more it is closed,
-					 * if it cannot grow
+	u32		granted;	/* lane->lock while it runs; credits out of
+					 * zj->budget: with more it must grow or be closed
 					 */
 	int		used;		/* lane->lock; images of handles that are closed,
 					 * if zj_log_ops.full asks for them
@@ -200,11 +204,19 @@ struct zj_txn {
 	atomic_t	crowded;	/* jh->lock of each to change; parts that are */
 
 	spinlock_t	list_lock;	/* guards the lists below */
-	struct list_head parts;		/* zj_part.txn_link */
+	struct list_head parts;		/* zj_part.txn_link; from parts_fixed on until its
+					 * component is valid only the thread that
+					 * writes it changes the list, and walks it
+					 * without the lock
+					 */
+	struct list_head late;		/* zj_part.txn_link; parts without an image that
+					 * came meanwhile; joins parts when valid
+					 */
 	struct list_head revokes;	/* zj_revoke.txn_link */
 	struct list_head inodes;	/* zj_inode_entry.txn_link */
 	int		nr_revokes;	/* list_lock to change */
 	bool		jdata;		/* list_lock; has file-mapped parts */
+	bool		parts_fixed;	/* list_lock; frozen, its thread is at the parts */
 	bool		forgets_done;	/* list_lock; phase one has passed */
 
 	u32		nr_chunks;	/* flush thread; of this member's record */
@@ -246,7 +258,9 @@ struct zj_component {
 	int		unsubmitted;	/* comp_lock; members with data to submit */
 	int		unlogged;	/* comp_lock; members with a record to write */
 	bool		wanted;		/* comp_lock; a commit was put off */
-	bool		now;		/* comp_lock; no more of that */
+	bool		now;		/* comp_lock; a member is full: it is not put off, and
+					 * is not frozen before its lanes have room for it
+					 */
 	unsigned long	wanted_by;	/* comp_lock; jiffies: not for longer */
 	bool		finished;	/* comp_lock; both phases of validity done */
 	ktime_t		locked_at;	/* comp_lock; statistics */
@@ -256,7 +270,10 @@ struct zj_component {
 	DECLARE_BITMAP(dep_lanes, ZJ_MAX_LANES); /* comp_lock; zj_dep.lane of deps */
 	struct list_head dependants;	/* comp_lock; zj_dep.on_link */
 	struct list_head trim_link;	/* comp_lock; zj_journal.trim_list */
-	struct list_head ready_link;	/* the thread that made it valid */
+	struct list_head ready_link;	/* comp_lock; zj_journal.pending while frozen, then
+					 * the thread's that made it valid
+					 */
+	tid_t		blocker;	/* ckpt_lock; covers one of its blocks anew, 0: none */
 	struct rcu_head	rcu;		/* readers of zj_txn.comp */
 };
 
@@ -270,6 +287,14 @@ struct zj_seg {
 	u64		seq;		/* owner lane->lock; of this tenure */
 	u64		max_stamp;	/* lane->lock, then pool_lock; newest inside */
 	struct list_head link;		/* pool_lock, or lane->lock in hand */
+};
+
+/**
+ * struct zj_space_waiter - a handle start that waits for log space; on its stack
+ */
+struct zj_space_waiter {
+	struct list_head link;		/* pool_lock; in zj->space_queue */
+	struct task_struct *task;	/* immutable */
 };
 
 /* ---- lanes ---- */
@@ -342,6 +367,7 @@ struct zj_lane {
 	u32		owes;		/* thread; blocks to bring home for what it logged */
 	unsigned long	committed;	/* thread; jiffies: when it logged last */
 	int		nr_frozen;	/* comp_lock; frozen and not valid */
+	u32		frozen;		/* comp_lock; credits of these */
 	struct zj_component *last_frozen; /* comp_lock; newest, NULL once trimmed */
 
 	struct zj_seg	*cur;		/* segment being filled, or NULL */
@@ -361,7 +387,8 @@ struct zj_lane {
 	wait_queue_head_t wait_idle;	/* it has written something */
 	wait_queue_head_t wait_flush;	/* the flush thread sleeps here */
 	u64		coming;		/* ns: since when a call for a flush is on its
-					 * way; 0: none; a hint, racy
+					 * way, if that is not long ago; 0: none; a
+					 * hint, racy
 					 */
 	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
 	struct task_struct *task;	/* the lane's thread */
@@ -381,6 +408,7 @@ struct zj_lane {
 	void		*info;		/* thread, NVM; where it builds a TxnInfo */
 	u32		nvm_end;	/* thread, NVM; line behind its newest chunk */
 	u64		nvm_stamp;	/* thread, NVM; of that; 0: none */
+	u64		nvm_shown;	/* lock, NVM; stamp that its tail in memory names; 0: none */
 	struct zj_lane_stats stats;
 } ____cacheline_aligned_in_smp;
 
@@ -409,6 +437,10 @@ struct zj_flush {
 					 * but for what was noted in its inode
 					 */
 	u64		inodes;		/* cmpxchg, grows; the highest noted in any inode */
+	u64		log;		/* cmpxchg; flush that covers what was written to the
+					 * journal without one, as barriers were off; 0: there
+					 * is nothing, or it has ended well
+					 */
 	wait_queue_head_t wait;		/* one has ended */
 	wait_queue_head_t gather;	/* who leads waits for those to come */
 };
@@ -418,9 +450,11 @@ struct zj_flush {
 /**
  * struct zj_log_ops - what differs between the log's formats
  * @name: as in the mount option
- * @fit: at load: fill in the geometry for so many lanes or fewer; 0: too small
+ * @fit: at load, max_credits is known: fill in the geometry for so many lanes or
+ *	fewer; 0: too small
  * @blocks: log blocks that a transaction of so many images takes at worst
- * @room: blocks that a lane may fill; gets it more if @need is more. lane->lock held
+ * @room: blocks that a lane may fill; gets it more if @need is more, 0: what it has
+ *	in hand. lane->lock held
  * @init: set up the space; all of it is free
  * @go_live: make block 0 and what else there is say that the log is in use,
  *	durably; super_lock held
@@ -492,6 +526,16 @@ struct zj_log_io {
 };
 
 /**
+ * struct zj_dev_reads - journal blocks on their way into memory; one task's
+ */
+struct zj_dev_reads {
+	bool		begun;		/* to be waited for */
+	int		err;		/* of any bio */
+	atomic_t	pending;	/* bios in flight, and one for the task */
+	struct completion done;		/* all bios have ended */
+};
+
+/**
  * struct zj_run - transactions of a lane that share their flushes
  *
  * Its flush thread's.
@@ -526,11 +570,13 @@ struct zj_journal {
 	struct zj_revoke_bucket *revoke; /* immutable; 1 << ZJ_REVOKE_HASH_BITS */
 	struct kmem_cache *frozen_cache; /* immutable; frozen copies, one block each */
 	u32		revokes_per_block; /* immutable */
-	u32		max_credits;	/* immutable; of one transaction */
-	u32		soft_credits;	/* immutable; a lane's share: what a transaction begins
-					 * with
+	u32		max_credits;	/* immutable; of one handle, at its start */
+	u32		max_txn;	/* immutable; up to which a transaction is extended
+					 * and granted more
 					 */
-	u32		max_in_flight;	/* immutable; no transaction grows beyond this */
+	u32		budget;		/* immutable; credits of all that runs, about */
+	u32		grant;		/* immutable; credits that are granted at a time */
+	u32		low_pool;	/* immutable; free segments that hold one budget */
 	u8		frozen_copy;	/* any time; enum zj_frozen_copy */
 	bool		pipelined;	/* immutable once loaded; lanes have flush threads */
 	bool		log_fua;	/* any time; log=jbd2: few log blocks with FUA */
@@ -551,15 +597,24 @@ struct zj_journal {
 	u64		stamp;		/* comp_lock; G: last stamp given out */
 	struct zj_comp_stats comp_stats; /* comp_lock */
 	struct list_head trim_list;	/* comp_lock; by stamp, frozen and up */
+	struct list_head pending;	/* comp_lock; by stamp, frozen and not valid */
+	u64		valid_stamp;	/* comp_lock to change; all up to this is valid */
+	bool		unflushed;	/* set without barriers: nothing is known durable
+					 * until the log's next generation
+					 */
+	bool		stamped;	/* set by who writes a chunk that names a durable
+					 * stamp; until the next generation
+					 */
 	wait_queue_head_t wait_submit;	/* a member has submitted its data */
 	wait_queue_head_t wait_trim;	/* a component was finished or trimmed */
 	u64		progress;	/* comp_lock; counts both */
 
 	atomic_t	next_tid ____cacheline_aligned_in_smp;
 					/* once a transaction, not a handle */
-	atomic_t	in_flight;	/* soft_credits of all that are not valid yet; written
-					 * when one is opened, grows, or is valid
+	atomic_t	granted;	/* credits of what runs; written when a transaction
+					 * is opened, grows, or is frozen
 					 */
+	atomic_t	nr_running;	/* transactions that run: lanes that are at work */
 	struct xarray	tids;		/* live transactions; RCU readers */
 
 	spinlock_t	pool_lock ____cacheline_aligned_in_smp;
@@ -573,12 +628,18 @@ struct zj_journal {
 	struct zj_nvm	nvm;		/* journal_nvm= */
 	wait_queue_head_t wait_space;	/* segments came back */
 	atomic_t	space_waiters;	/* handle starts that wait for space */
-	struct list_head batches;	/* pool_lock; to be written home by anybody */
-	u32		nr_batches;	/* pool_lock to change; length of batches */
+	struct list_head space_queue;	/* pool_lock; zj_space_waiter.link, first come first */
+	struct task_struct *space_first; /* pool_lock to change; of the first, or NULL */
+	struct zj_pass	*pass;		/* pool_lock; being brought home, or NULL */
+	u32		homeward;	/* pool_lock to change; of it, taken by nobody yet */
 
 	struct zj_flush	flush ____cacheline_aligned_in_smp;
 
 	struct mutex	ckpt_lock;	/* one checkpoint at a time */
+	struct buffer_head **found;	/* ckpt_lock; memory for what a pass finds */
+	u32		max_found;	/* immutable; so many */
+	bool		found_none;	/* ckpt_lock; the last pass found nothing to bring home */
+	u32		helper;		/* ckpt_lock; the lane that is woken next to help */
 	u64		trimmed;	/* ckpt_lock; S as on disk */
 	u64		trim_seq;	/* ckpt_lock; of the slot written last */
 	struct task_struct *ckpt_task;	/* background checkpoint */
@@ -700,7 +761,7 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 		       struct zj_txn *txn);
 void zj_part_move(struct zj_part *part, struct zj_txn *txn);
 void zj_part_drop(struct zj_part *part);
-bool zj_part_retire(struct journal_head *jh);
+bool zj_part_retire(struct journal_head *jh, bool locked);
 void zj_txn_walk(struct zj_txn *txn,
 		 void (*fn)(struct zj_txn *txn, struct journal_head *jh,
 			    void *arg), void *arg);
@@ -751,7 +812,7 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind);
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_again(struct zj_txn *txn);
-void zj_commit_request_lane(struct zj_lane *lane, bool now);
+void zj_commit_request_lane(struct zj_lane *lane);
 void zj_commit_request_all(struct zj_journal *zj);
 void zj_try_freeze(struct zj_journal *zj, struct zj_txn *txn);
 void zj_try_freeze_lane(struct zj_lane *lane);
@@ -800,9 +861,14 @@ void zj_space_surplus(struct zj_lane *lane);
 u32 zj_seg_room(struct zj_lane *lane, u32 need);
 int zj_seg_init(struct zj_journal *zj);
 void zj_space_exit(struct zj_journal *zj);
+u32 zj_space_share(struct zj_journal *zj);
+void zj_space_frozen(struct zj_txn *txn);
 bool zj_space_low(struct zj_journal *zj);
-bool zj_space_short(struct zj_journal *zj);
-bool zj_space_scarce(struct zj_journal *zj);
+static inline bool zj_space_awaited(struct zj_journal *zj)
+{
+	return atomic_read(&zj->space_waiters);
+}
+
 
 /* ---- commit.c, pipeline.c, log.c, log_jbd2.c, log_nvm.c, log_io.c ---- */
 
@@ -828,6 +894,9 @@ void zj_log_io_send(struct zj_log_io *io);
 int zj_log_io_wait(struct zj_log_io *io);
 int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
 	      blk_opf_t opf);
+void zj_dev_read_start(struct zj_journal *zj, struct zj_dev_reads *reads,
+		       u32 block, u32 nr, void *buf);
+int zj_dev_read_end(struct zj_dev_reads *reads);
 
 /* ---- log_nvm.c ---- */
 
@@ -839,17 +908,22 @@ void zj_nvm_exit(struct zj_journal *zj);
 bool zj_needs_flush(struct zj_journal *zj);
 void zj_flush_expected(struct zj_lane *lane);
 void zj_flush_not_expected(struct zj_lane *lane);
+bool zj_txn_expects_flush(struct zj_txn *txn);
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
+void zj_log_unflushed(struct zj_journal *zj);
+int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane);
 int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written);
 
 /* ---- validity.c ---- */
 
 void zj_member_committed(struct zj_txn *txn);
 
-/* ---- checkpoint.c, trim.c ---- */
+/* ---- checkpoint.c ---- */
 
 int zj_checkpoint_thread(void *arg);
 int zj_checkpoint(struct zj_journal *zj, bool all);
+int zj_checkpoint_init(struct zj_journal *zj);
+void zj_checkpoint_exit(struct zj_journal *zj);
 bool zj_checkpoint_offers(const struct zj_lane *lane);
 void zj_checkpoint_owe(struct zj_lane *lane, u32 blocks);
 void zj_checkpoint_help(struct zj_lane *lane);
@@ -871,7 +945,7 @@ void zj_ordered_drop(struct zj_txn *txn);
 
 /* ---- super.c, load.c ---- */
 
-int zj_super_read(struct zj_journal *zj);
+int zj_super_read(struct zj_journal *zj, sector_t block);
 int zj_super_write(struct zj_journal *zj);
 int zj_make_live(struct zj_journal *zj);
 int zj_lanes_go_live(struct zj_journal *zj);
@@ -910,7 +984,7 @@ void zj_tenants_forget(struct zj_journal *zj);
 void zj_abort(struct zj_journal *zj, int err);
 void zj_drop_everything(struct zj_journal *zj);
 
-/* ---- stats.c (kernel/procfs.c) ---- */
+/* ---- kernel/procfs.c ---- */
 
 int zj_proc_init(void);
 void zj_proc_exit(void);

@@ -8,6 +8,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <asm/byteorder.h>
+#include "codec.h"
 #include "extimage.h"
 
 #include <et/com_err.h>
@@ -31,13 +33,61 @@ static int complain(const struct ext_image *img, const char *what, long err)
 	return -1;
 }
 
+static int read_all(int fd, void *buf, size_t len, off_t at)
+{
+	while (len) {
+		ssize_t n = pread(fd, buf, len, at);
+
+		if (n <= 0 && !(n < 0 && errno == EINTR))
+			return n < 0 ? -errno : -EIO;
+		if (n > 0) {
+			buf += n;
+			at += n;
+			len -= n;
+		}
+	}
+	return 0;
+}
+
 static int add_block(ext2_filsys fs, blk64_t *block, e2_blkcnt_t index,
 		     blk64_t ref_block, int ref_offset, void *priv)
 {
 	struct ext_image *img = priv;
 
-	if (index >= 0 && index < img->journal_blocks)
+	if (index >= img->journal_blocks)
+		return BLOCK_ABORT;
+	if (index >= 0)
 		img->map[index] = *block;
+	return 0;
+}
+
+/*
+ * An inode may claim any size at no cost, so the map gets as long as the journal's
+ * own super block says. Without a good one that is block 0, for whoever reports it.
+ */
+static int bound_journal(struct ext_image *img, ext2_filsys fs, struct ext2_inode *inode)
+{
+	ext2_ino_t ino = fs->super->s_journal_inum;
+	u64 blocks = EXT2_I_SIZE(inode) / fs->blocksize;
+	struct zj_jbd2_super sb;
+	blk64_t first = 0;
+	long err;
+
+	if (!blocks || blocks > ext2fs_blocks_count(fs->super) || blocks > U32_MAX)
+		return complain(img, "the journal's size is absurd, run e2fsck", 0);
+	err = ext2fs_bmap2(fs, ino, inode, NULL, 0, 0, NULL, &first);
+	if (err)
+		return complain(img, "cannot read the journal's block map, run e2fsck", err);
+	if (!first || first >= ext2fs_blocks_count(fs->super))
+		return complain(img, "the journal has holes, run e2fsck", 0);
+	err = read_all(img->fd, &sb, sizeof(sb), (off_t)first * fs->blocksize);
+	if (err)
+		return complain(img, "cannot read journal block 0; check the device", -err);
+	img->inode_blocks = blocks;
+	img->journal_blocks = zj_check_jbd2_super(&sb, fs->blocksize, blocks, true) ? 1 :
+			      be32_to_cpu(sb.s_maxlen);
+	if (img->journal_blocks > img->device_blocks)
+		return complain(img, "the journal's size is absurd, run e2fsck", 0);
 	return 0;
 }
 
@@ -45,7 +95,6 @@ static int map_journal(struct ext_image *img, ext2_filsys fs)
 {
 	ext2_ino_t ino = fs->super->s_journal_inum;
 	struct ext2_inode inode;
-	u64 blocks;
 	long err;
 
 	if (!ext2fs_has_feature_journal(fs->super))
@@ -55,18 +104,16 @@ static int map_journal(struct ext_image *img, ext2_filsys fs)
 	err = ext2fs_read_inode(fs, ino, &inode);
 	if (err)
 		return complain(img, "cannot read the journal inode, run e2fsck", err);
-	blocks = EXT2_I_SIZE(&inode) / fs->blocksize;
-	if (!blocks || blocks > ext2fs_blocks_count(fs->super) || blocks > U32_MAX)
-		return complain(img, "the journal's size is absurd, run e2fsck", 0);
-	img->journal_blocks = blocks;
-	img->map = calloc(blocks, sizeof(*img->map));
+	if (bound_journal(img, fs, &inode))
+		return -1;
+	img->map = calloc(img->journal_blocks, sizeof(*img->map));
 	if (!img->map)
 		return complain(img, "out of memory", 0);
 	err = ext2fs_block_iterate3(fs, ino, BLOCK_FLAG_READ_ONLY | BLOCK_FLAG_DATA_ONLY,
 				    NULL, add_block, img);
 	if (err)
 		return complain(img, "cannot read the journal's block map, run e2fsck", err);
-	for (u64 i = 0; i < blocks; i++)
+	for (u32 i = 0; i < img->journal_blocks; i++)
 		if (!img->map[i] || img->map[i] >= ext2fs_blocks_count(fs->super))
 			return complain(img, "the journal has holes, run e2fsck", 0);
 	return 0;
@@ -84,7 +131,7 @@ static int read_layout(struct ext_image *img)
 	err = ext2fs_open(img->path, EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS,
 			  0, 0, unix_io_manager, &fs);
 	if (err)
-		return complain(img, "cannot be read as an ext4 file system; is it the right device?", err);
+		return complain(img, "cannot be read as an ext4 file system", err);
 	img->block_size = fs->blocksize;
 	img->needs_recovery = ext2fs_has_feature_journal_needs_recovery(fs->super);
 	memcpy(img->uuid, fs->super->s_uuid, sizeof(img->uuid));
@@ -141,7 +188,8 @@ void ext_close(struct ext_image *img)
 	img->map = NULL;
 }
 
-int ext_clear_needs_recovery(struct ext_image *img)
+static int change_super(struct ext_image *img, const char *failure,
+			bool (*change)(struct ext2_super_block *sb))
 {
 	ext2_filsys fs;
 	long err;
@@ -150,19 +198,46 @@ int ext_clear_needs_recovery(struct ext_image *img)
 	err = ext2fs_open(img->path, EXT2_FLAG_RW | EXT2_FLAG_64BITS | EXT2_FLAG_SKIP_MMP,
 			  0, 0, unix_io_manager, &fs);
 	if (err)
-		return complain(img, "recovered, but cannot clear needs_recovery; e2fsck can", err);
-	if (ext2fs_has_feature_journal_needs_recovery(fs->super)) {
-		ext2fs_clear_feature_journal_needs_recovery(fs->super);
+		return complain(img, failure, err);
+	if (change(fs->super)) {
 		fs->flags |= EXT2_FLAG_SUPER_ONLY | EXT2_FLAG_MASTER_SB_ONLY;
 		ext2fs_mark_super_dirty(fs);
 	}
 	err = ext2fs_close_free(&fs);
 	if (!err && fsync(img->fd))
 		err = errno;
-	if (err)
-		return complain(img, "recovered, but cannot clear needs_recovery; e2fsck can", err);
-	img->needs_recovery = false;
-	return 0;
+	return err ? complain(img, failure, err) : 0;
+}
+
+/* The log may have brought it home set. */
+static bool clear_flag(struct ext2_super_block *sb)
+{
+	if (!ext2fs_has_feature_journal_needs_recovery(sb))
+		return false;
+	ext2fs_clear_feature_journal_needs_recovery(sb);
+	return true;
+}
+
+static bool set_error(struct ext2_super_block *sb)
+{
+	sb->s_state |= EXT2_ERROR_FS;
+	return true;
+}
+
+int ext_clear_needs_recovery(struct ext_image *img)
+{
+	int err;
+
+	err = change_super(img, "recovered, but cannot clear needs_recovery; e2fsck can",
+			   clear_flag);
+	if (!err)
+		img->needs_recovery = false;
+	return err;
+}
+
+int ext_mark_errors(struct ext_image *img)
+{
+	return change_super(img, "cannot be marked for e2fsck; the log is kept", set_error);
 }
 
 u32 ext_run_length(const struct ext_image *img, u32 block, u32 nr)
@@ -183,22 +258,6 @@ void ext_drop_cached_journal(struct ext_image *img)
 		posix_fadvise(img->fd, (off_t)img->map[i] * img->block_size,
 			      (off_t)n * img->block_size, POSIX_FADV_DONTNEED);
 	}
-}
-
-static int read_all(int fd, void *buf, size_t len, off_t at)
-{
-	while (len) {
-		ssize_t n = pread(fd, buf, len, at);
-
-		if (n <= 0 && !(n < 0 && errno == EINTR))
-			return n < 0 ? -errno : -EIO;
-		if (n > 0) {
-			buf += n;
-			at += n;
-			len -= n;
-		}
-	}
-	return 0;
 }
 
 static u64 ext_log_home(void *ctx, u32 block)
@@ -254,6 +313,14 @@ static int ext_home(void *ctx, u64 block, void *buf)
 	return ext_read_home(ctx, block, buf);
 }
 
+static void ext_ahead_home(void *ctx, u64 block)
+{
+	struct ext_image *img = ctx;
+
+	posix_fadvise(img->fd, (off_t)block * img->block_size, img->block_size,
+		      POSIX_FADV_WILLNEED);
+}
+
 static int ext_write_home(void *ctx, u64 block, const void *buf)
 {
 	return ext_write_run(ctx, block, 1, buf);
@@ -292,5 +359,6 @@ const struct zj_io_ops ext_ops = {
 	.write_home = ext_write_home,
 	.flush_home = ext_flush_home,
 	.read_home = ext_home,
+	.ahead_home = ext_ahead_home,
 	.msg = ext_msg,
 };

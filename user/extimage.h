@@ -19,7 +19,8 @@ struct ext_image {
 	u8	uuid[16];	/* of the file system */
 	u32	block_size;	/* bytes */
 	u64	device_blocks;	/* that the device has room for */
-	u32	journal_blocks;	/* length of the journal inode */
+	u32	inode_blocks;	/* length of the journal inode */
+	u32	journal_blocks;	/* length of the journal, as its block 0 says */
 	u64	*map;		/* file system block of each journal block */
 };
 
@@ -28,6 +29,8 @@ int ext_open(struct ext_image *img, const char *path, bool writable);
 void ext_close(struct ext_image *img);
 /* Clear needs_recovery in the primary superblock, durably; same returns. */
 int ext_clear_needs_recovery(struct ext_image *img);
+/* The next e2fsck checks everything; same returns. */
+int ext_mark_errors(struct ext_image *img);
 /* Read the journal from the device, not from what the cache has of it. */
 void ext_drop_cached_journal(struct ext_image *img);
 

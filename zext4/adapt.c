@@ -3,14 +3,17 @@
  * What the semantic patches make ext4 call: mount checks, claims of in-core
  * inodes, declared reads.  Compiled into zext4.ko beside the adapted files.
  */
-#include <linux/quotaops.h>
 #include <linux/rmap.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
 /* ---- mount ---- */
 
-/* The features whose code the patches have been checked against. */
+/*
+ * The features whose code the patches have been checked against. Unknown compatible ones
+ * are refused too, though stock ext4 passes them over: of fast_commit and orphan_file the
+ * journal had to know.
+ */
 #define ZEXT4_COMPAT							\
 	(EXT4_FEATURE_COMPAT_DIR_PREALLOC |				\
 	 EXT4_FEATURE_COMPAT_IMAGIC_INODES |				\
@@ -176,12 +179,52 @@ bool zext4_unloaded_is_live(struct super_block *sb)
 
 /* ---- journaled data ---- */
 
+/**
+ * zext4_check_encryption() - may a file be encrypted?
+ * @sb: with the encrypt feature
+ *
+ * Not if tune2fs has set the feature since the mount, with data=journal: blocks
+ * were freed without revokes, and commits flush no data.
+ *
+ * Return: 0 or -EOPNOTSUPP.
+ */
+int zext4_check_encryption(struct super_block *sb)
+{
+	if (!zext4_all_journaled(sb))
+		return 0;
+	ext4_msg(sb, KERN_ERR,
+		 "mounted with data=journal before the encrypt feature was set; mount again to encrypt");
+	return -EOPNOTSUPP;
+}
+
 /* zext4_before_access() of a folio that others use. */
 void zext4_quieten(struct folio *folio)
 {
 	folio_wait_writeback(folio);
 	if (folio_mapped(folio) && folio_mkclean(folio))
 		folio_mark_dirty(folio);
+}
+
+/**
+ * zext4_empty_log() - no image that is in the log now is written again by recovery
+ * @sb: mounted
+ *
+ * For blocks that were journaled as metadata and are file data from now on.
+ *
+ * Context: sleeps until all lanes are home; no handle open.
+ * Return: 0, or a negative error.
+ */
+int zext4_empty_log(struct super_block *sb)
+{
+	journal_t *journal = EXT4_SB(sb)->s_journal;
+	int err;
+
+	if (!journal)
+		return 0;
+	zj_journal_lock_updates(journal);
+	err = zj_journal_flush(journal, 0);
+	zj_journal_unlock_updates(journal);
+	return err;
 }
 
 /* ---- handles and in-core inodes ---- */
@@ -236,21 +279,91 @@ void zext4_claim_keep(handle_t *handle, struct inode *inode)
 }
 
 /*
- * What an outermost handle claims; a restart renews it.  Journaled quota is
- * changed in core by anyone, on behalf of any inode, before ext4 hears of it:
- * with quota on, all open handles are one component.
+ * Journaled quota is changed in core by anyone, on behalf of any inode, before ext4
+ * hears of it: all open handles are one component. So they are while quota is off on
+ * a file system that is mounted for it: when it is switched on, no handle may be open
+ * that has not claimed it.
  */
+static void claim_quota(handle_t *handle, struct super_block *sb)
+{
+#ifdef CONFIG_QUOTA
+	if (ext4_is_quota_journalled(sb) && !is_handle_aborted(handle))
+		zj_journal_claim(handle, &EXT4_SB(sb)->s_zj_quota_claim,
+				 ZJ_KIND_QUOTA);
+#endif
+}
+
+/* What an outermost handle claims; a restart renews it. */
 void zext4_started(handle_t *handle, struct inode *inode,
 		   struct super_block *sb)
 {
 	if (inode)
 		claim_keep(handle, inode);
-#ifdef CONFIG_QUOTA
-	if (sb_any_quota_loaded(sb) && ext4_is_quota_journalled(sb) &&
-	    !is_handle_aborted(handle))
-		zj_journal_claim_keep(handle, &EXT4_SB(sb)->s_zj_quota_claim,
-				      ZJ_KIND_QUOTA);
-#endif
+	claim_quota(handle, sb);
+}
+
+/**
+ * zext4_restart() - restart a handle, which claims what one that starts claims
+ * @handle: valid
+ * @blocks: images of the next change
+ * @revokes: revokes of the next change
+ *
+ * A remount may have given the file system quota files since the handle was started.
+ * Q_QUOTAON syncs before it switches, and so waits for the handle's end or restart.
+ *
+ * Return: as zj_journal_restart().
+ */
+int zext4_restart(handle_t *handle, int blocks, int revokes)
+{
+	int err = zj_journal_restart(handle, blocks, revokes, GFP_NOFS);
+
+	if (!err && !is_handle_aborted(handle))
+		claim_quota(handle, handle->h_transaction->t_journal->j_private);
+	return err;
+}
+
+/*
+ * A directory gets another parent (R11).  That this makes no ring the VFS has seen
+ * in the tree as it is, which earlier moves have made: without those this one could
+ * leave directories below each other and below no root.  So each move is tied to the
+ * one before.  s_vfs_rename_mutex is held, hence they claim in the order in which they
+ * were checked.  A rename never restarts its handle.
+ */
+void zext4_claim_move(handle_t *handle, struct super_block *sb)
+{
+	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
+		zj_journal_claim(handle, &EXT4_SB(sb)->s_zj_move_claim,
+				 ZJ_KIND_MOVE);
+}
+
+/**
+ * zext4_claim_resize() - a handle takes one step of a resize
+ * @handle: that has been started for it
+ * @sb: mounted
+ *
+ * A step relies on those before it: the descriptors of new groups name bitmaps that an
+ * earlier handle has set up, perhaps in another lane, and the two share no block. A
+ * resize is one task at a time, so that each step claims after the one before it, and
+ * again when its handle is restarted.
+ */
+void zext4_claim_resize(handle_t *handle, struct super_block *sb)
+{
+	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
+		zj_journal_claim_keep(handle, &EXT4_SB(sb)->s_zj_resize_claim,
+				      ZJ_KIND_RESIZE);
+}
+
+/*
+ * A new inode has its group, flags, project, ACL and encryption policy from a
+ * directory that its handle does not change, and that is not locked: it is tied
+ * to whoever changed that last.
+ */
+void zext4_inherited(handle_t *handle, struct inode *dir)
+{
+	static_assert(ZEXT4_HT_TMPFILE > EXT4_HT_MAX);
+	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
+		zj_journal_read_claimed(handle, &EXT4_I(dir)->i_zj_claim,
+					ZJ_KIND_DIRECTORY);
 }
 
 /*
@@ -274,7 +387,30 @@ bool zext4_claim_late(handle_t *handle, struct inode *inode)
 	return unclaimed;
 }
 
-/* A warning here names an inode that was changed before it was claimed. */
+/**
+ * zext4_show_claim() - a handle has changed a block of an inode's tree of extents
+ * @handle: that has claimed the inode
+ * @inode: with its i_data_sem held for writing
+ *
+ * Who reads an inode in again takes the newest transaction of its block in the inode
+ * table for the last claimer. So whoever maps its data anew changes that block, too, even
+ * if there is nothing to change in it: an fsync would miss the new mapping otherwise, and
+ * lose what was written by it.
+ *
+ * Return: 0 or a negative errno.
+ */
+int zext4_show_claim(handle_t *handle, struct inode *inode)
+{
+	if (!ext4_handle_valid(handle) || is_handle_aborted(handle) ||
+	    EXT4_I(inode)->i_zj_shown == handle->h_transaction->t_tid)
+		return 0;
+	return ext4_mark_inode_dirty(handle, inode);
+}
+
+/*
+ * A warning here names an inode that was changed before it was claimed. After an error
+ * there may be others: what could not be put into the block of one that was claimed.
+ */
 void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc)
 {
 	struct ext4_inode *raw = ext4_raw_inode(iloc);
@@ -282,6 +418,8 @@ void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc)
 	bool mapped = (S_ISREG(inode->i_mode) || S_ISDIR(inode->i_mode)) &&
 		!ext4_has_inline_data(inode);
 
+	if (EXT4_SB(inode->i_sb)->s_mount_state & EXT4_ERROR_FS)
+		return;
 	WARN_ONCE(inode->i_nlink != le16_to_cpu(raw->i_links_count) ||
 		  ei->i_dtime != le32_to_cpu(raw->i_dtime) ||
 		  (mapped && memcmp(ei->i_data, raw->i_block,
@@ -327,6 +465,8 @@ int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 {
 	struct buffer_head *bh = iloc->bh;
 
+	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
+		EXT4_I(inode)->i_zj_shown = handle->h_transaction->t_tid;
 	if (!others && ext4_handle_valid(handle)) {
 		set_buffer_meta(bh);
 		set_buffer_prio(bh);
@@ -390,6 +530,68 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 			return;
 	}
 	zj_journal_read_dependency(handle, bh);
+}
+
+/* ---- what user space is told ---- */
+
+/**
+ * zext4_salt_is_unset() - has nobody asked for the salt of passwords yet?
+ * @sb: with the encrypt feature
+ *
+ * Under the buffer's lock: who finds a salt must also find who made it
+ * (zext4_wait_told()).
+ */
+bool zext4_salt_is_unset(struct super_block *sb)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(sb);
+	bool unset;
+
+	lock_buffer(sbi->s_sbh);
+	unset = !memchr_inv(sbi->s_es->s_encrypt_pw_salt, 0,
+			    sizeof(sbi->s_es->s_encrypt_pw_salt));
+	unlock_buffer(sbi->s_sbh);
+	return unset;
+}
+
+/**
+ * zext4_super_tells() - a handle is about to change what the super block tells
+ * @handle: with write access to it
+ * @sb: its buffer is locked
+ *
+ * Salt, UUID and label share one word: handles that change them meet in the
+ * buffer, so that the later transaction is not valid before the earlier one.
+ */
+void zext4_super_tells(handle_t *handle, struct super_block *sb)
+{
+	/* Also if it is aborted by now: then the value is never told. */
+	if (ext4_handle_valid(handle) && handle->h_transaction)
+		WRITE_ONCE(EXT4_SB(sb)->s_zj_told_tid,
+			   handle->h_transaction->t_tid);
+}
+
+/**
+ * zext4_wait_told() - wait until what the super block tells is durable
+ * @sb: its buffer has been locked since the value was there
+ *
+ * It must not be told earlier: user space may derive other things from it and make
+ * these durable in other lanes.
+ *
+ * Context: sleeps for a commit; no handle open, no buffer locked.
+ * Return: 0, or -EIO if the journal was aborted before.
+ */
+int zext4_wait_told(struct super_block *sb)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(sb);
+	tid_t tid = READ_ONCE(sbi->s_zj_told_tid);
+	int err;
+
+	if (!tid || !sbi->s_journal)
+		return 0;
+	err = zj_complete_transaction(sbi->s_journal, tid);
+	/* It stays durable, whatever becomes of the journal. */
+	if (!err)
+		cmpxchg(&sbi->s_zj_told_tid, tid, 0);
+	return err;
 }
 
 /* ---- waiting for the owner of one buffer ---- */

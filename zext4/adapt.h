@@ -31,6 +31,10 @@ int zext4_check_remount(struct super_block *sb,
 void zext4_tell_journal(struct super_block *sb, journal_t *journal);
 void zext4_apply_options(struct super_block *sb,
 			 const struct zext4_options *options);
+void zext4_restore_options(struct super_block *sb,
+			   const struct zext4_options *options);
+int zext4_check_image_options(struct super_block *sb,
+			      const struct zext4_options *options);
 void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb);
 
 /* The lane of a handle (lane_by=). */
@@ -41,13 +45,21 @@ void zext4_remember_lane(handle_t *handle, struct inode *inode);
 void zext4_entered(struct inode *dir, struct inode *inode);
 void zext4_looked_up(struct inode *dir, struct inode *inode);
 
+/* Type of a handle that changes nothing of the inode that it is started for; no EXT4_HT_. */
+#define ZEXT4_HT_TMPFILE	32
+
 /* Handles and in-core inodes (R10). */
 void zext4_started(handle_t *handle, struct inode *inode,
 		   struct super_block *sb);
+int zext4_restart(handle_t *handle, int blocks, int revokes);
 void zext4_claim(handle_t *handle, struct inode *inode);
 void zext4_claim_keep(handle_t *handle, struct inode *inode);
 bool zext4_claim_late(handle_t *handle, struct inode *inode);
+int zext4_show_claim(handle_t *handle, struct inode *inode);
 void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc);
+void zext4_claim_move(handle_t *handle, struct super_block *sb);
+void zext4_claim_resize(handle_t *handle, struct super_block *sb);
+void zext4_inherited(handle_t *handle, struct inode *dir);
 
 /* One inode of a block is changed. */
 struct ext4_iloc;
@@ -65,8 +77,15 @@ void zext4_feature_relied_on(handle_t *handle, struct super_block *sb);
 void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 			      const char *data);
 
-/* Journaled data. */
+/* What user space is told out of the super block. */
+bool zext4_salt_is_unset(struct super_block *sb);
+void zext4_super_tells(handle_t *handle, struct super_block *sb);
+int zext4_wait_told(struct super_block *sb);
+
+/* Journaled data, and what is not. */
+int zext4_check_encryption(struct super_block *sb);
 void zext4_quieten(struct folio *folio);
+int zext4_empty_log(struct super_block *sb);
 
 /* Inline data. */
 int ext4_convert_inline_data_to_extent(struct address_space *mapping,
@@ -124,6 +143,14 @@ static inline tid_t zext4_no_fast_commit(void)
 	return 0;
 }
 
+/* Is no file's data ever written in place, but home from the log? Without a journal it is. */
+static inline bool zext4_all_journaled(struct super_block *sb)
+{
+	journal_t *journal = EXT4_SB(sb)->s_journal;
+
+	return journal && READ_ONCE(journal->j_flags) & ZJ_DATA_JOURNALED;
+}
+
 static inline u32 zext4_lane_by(struct super_block *sb)
 {
 	return READ_ONCE(EXT4_SB(sb)->s_zj.value[ZEXT4_LANE_BY]);
@@ -159,7 +186,7 @@ static inline void zext4_before_access(struct folio *folio)
 		zext4_quieten(folio);
 }
 
-/* Every handle claims the inode that it is started for, before it changes it. */
+/* Every handle claims the inode that it is started for, before it changes it if it does. */
 static inline handle_t *zext4_start(struct inode *inode, struct super_block *sb,
 				    int blocks, int rsv_blocks, int revoke_creds,
 				    unsigned int type, unsigned int line)
@@ -173,6 +200,8 @@ static inline handle_t *zext4_start(struct inode *inode, struct super_block *sb,
 				     type, line);
 	if (IS_ERR(handle))
 		return handle;
+	if (type == ZEXT4_HT_TMPFILE)
+		inode = NULL;
 	if (!nested)
 		zext4_started(handle, inode, sb);
 	else if (inode)

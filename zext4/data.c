@@ -2,11 +2,12 @@
 /*
  * File data: how it becomes durable, and what an fsync waits for.
  *
- * An fsync's few blocks of data go out with FUA where the device knows that: then no
- * flush stands between them and the commit record. All other data is reported to
- * the journal when it has been written. That of a file is noted in its inode, and
- * flushed by the next commit that has changed the inode, or by its fsync; blocks
- * that were zeroed by the next commit or fsync of anybody.
+ * An fsync's few blocks of data go out with FUA where the device knows that, unless
+ * older data needs a flush in any case: then no flush stands between them and the
+ * commit record. All other data is reported to the journal when it has been written.
+ * That of a file is noted in its inode, and flushed by the next commit that has
+ * changed the inode, or by its fsync; blocks that were zeroed by the next commit or
+ * fsync of anybody.
  *
  * Where log blocks may go out before the data is there (log=jbd2), an fsync begins
  * its commit as soon as its data is on its way. The extents of new data must not be
@@ -23,13 +24,15 @@
 
 /* ---- data ---- */
 
-static bool uses_fua(struct super_block *sb)
+static bool uses_fua(struct inode *inode)
 {
+	struct super_block *sb = inode->i_sb;
 	journal_t *journal = EXT4_SB(sb)->s_journal;
 
 	return EXT4_SB(sb)->s_zj.value[ZEXT4_DATA_FUA] == ZEXT4_DATA_FUA_AUTO &&
 	       test_opt(sb, BARRIER) && bdev_write_cache(sb->s_bdev) &&
-	       bdev_fua(sb->s_bdev) && journal && zj_journal_wants_fua(journal);
+	       bdev_fua(sb->s_bdev) && journal &&
+	       zj_journal_wants_fua(journal, READ_ONCE(EXT4_I(inode)->i_zj_written));
 }
 
 /**
@@ -53,7 +56,7 @@ blk_opf_t zext4_data_flags(struct ext4_io_submit *io)
 	    io->io_bio->bi_iter.bi_size > ZEXT4_FEW_BYTES)
 		return REQ_SYNC;
 	io->zj_few++;
-	if (uses_fua(io_end->inode->i_sb))
+	if (uses_fua(io_end->inode))
 		flags |= REQ_FUA;
 	return flags;
 }
@@ -139,6 +142,22 @@ static int journal_block(handle_t *handle, struct inode *inode,
 	return err;
 }
 
+/*
+ * The data goes back into the inode, which fails only on a file system that e2fsck has to
+ * see: it finds the block. Nobody else gets it before, and nobody writes to it.
+ */
+static int leave_block(struct inode *inode, struct buffer_head *bh, int err)
+{
+	struct ext4_inode_info *ei = EXT4_I(inode);
+
+	down_write(&ei->i_data_sem);
+	ext4_es_remove_extent(inode, 0, 1);
+	memset(ei->i_data, 0, sizeof(ei->i_data));
+	up_write(&ei->i_data_sem);
+	clear_buffer_mapped(bh);
+	return err;
+}
+
 /**
  * zext4_inline_to_block() - gives a file a first block for what was in its inode
  * @handle: that has taken the data out of the inode
@@ -175,7 +194,8 @@ int zext4_inline_to_block(handle_t *handle, struct inode *inode,
 		err = ext4_jbd2_inode_add_write(handle, inode, 0,
 						i_blocksize(inode));
 	}
-	return err ?: update_disk_size(handle, inode);
+	err = err ?: update_disk_size(handle, inode);
+	return err ? leave_block(inode, bh, err) : 0;
 }
 
 /* ---- beside the log ---- */
@@ -223,6 +243,15 @@ void zext4_page_mkwrite(struct inode *inode)
 		WRITE_ONCE(EXT4_I(inode)->i_zj_mapped, true);
 }
 
+/* The transaction that an fsync commits, as ext4_fsync_journal() has it. */
+static tid_t fsync_tid(struct inode *inode, bool datasync)
+{
+	struct ext4_inode_info *ei = EXT4_I(inode);
+
+	return datasync && S_ISREG(inode->i_mode) ? ei->i_datasync_tid :
+						    ei->i_sync_tid;
+}
+
 /* As file_write_and_wait_range(), and the commit begins with the write. */
 static int write_and_commit(struct file *file, loff_t start, loff_t end,
 			    bool datasync)
@@ -235,8 +264,7 @@ static int write_and_commit(struct file *file, loff_t start, loff_t end,
 	/* What converts extents later on does so in another transaction. */
 	if (!err && !atomic_read(&ei->i_unwritten))
 		zj_journal_commit_early(EXT4_SB(inode->i_sb)->s_journal,
-					datasync ? ei->i_datasync_tid :
-					ei->i_sync_tid);
+					fsync_tid(inode, datasync));
 	if (err == -EIO)
 		err2 = file_check_and_advance_wb_err(file);
 	else
@@ -256,20 +284,22 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 {
 	struct inode *inode = file->f_mapping->host;
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	bool flush = journal && !uses_fua(inode->i_sb);
-	int err;
+	bool flush = journal && !uses_fua(inode);
+	int expected = 0, err;
 
 	if (ext4_should_journal_data(inode) &&
 	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
 		return 0;
 	if (flush)
-		zj_journal_fsync_begin(journal, zext4_lane(inode->i_sb, inode));
+		expected = zj_journal_fsync_begin(journal,
+						  zext4_lane(inode->i_sb, inode));
 	if (data_beside(inode))
 		err = write_and_commit(file, start, end, datasync);
 	else
 		err = file_write_and_wait_range(file, start, end);
-	if (flush && err)
-		zj_journal_fsync_end(journal, zext4_lane(inode->i_sb, inode));
+	if (flush)
+		zj_journal_fsync_written(journal, expected,
+					 err ? 0 : fsync_tid(inode, datasync));
 	return err;
 }
 
@@ -284,14 +314,10 @@ bool zext4_commit_flushes(struct inode *inode, tid_t tid)
 int zext4_fsync_commit(struct inode *inode, tid_t tid)
 {
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	int err;
 
 	if (EXT4_SB(inode->i_sb)->s_zj.value[ZEXT4_FSYNC] == ZEXT4_FSYNC_ALL)
-		err = ext4_force_commit(inode->i_sb);
-	else
-		err = zj_complete_transaction(journal, tid);
-	zj_journal_fsync_end(journal, zext4_lane(inode->i_sb, inode));
-	return err;
+		return ext4_force_commit(inode->i_sb);
+	return zj_complete_transaction(journal, tid);
 }
 
 /* The file's data, where no commit sees to that. */

@@ -194,6 +194,25 @@ int zext4_check_remount(struct super_block *sb,
 }
 
 /**
+ * zext4_check_image_options() - refuse what a file system must not ask for itself
+ * @sb: being mounted
+ * @options: out of its super block
+ *
+ * Whoever made the image would choose a device of this machine, and the journal would
+ * write to it. The mount fails: without the option, a log that is there would be missed.
+ */
+int zext4_check_image_options(struct super_block *sb,
+			      const struct zext4_options *options)
+{
+	if (!(options->given & BIT(ZEXT4_JOURNAL_NVM)))
+		return 0;
+	ext4_msg(sb, KERN_ERR,
+		 "the mount options in the super block name a device (journal_nvm=%s), which only whoever mounts may do; clear them (tune2fs -E mount_opts=) and give the option to mount",
+		 options->nvm_path);
+	return -EINVAL;
+}
+
+/**
  * zext4_tell_journal() - options that are the journal's to follow
  * @sb: being mounted or remounted
  * @journal: its journal, loaded or about to be
@@ -236,6 +255,25 @@ void zext4_apply_options(struct super_block *sb,
 			 "fast_commit is switched off: zext4 has lanes instead");
 		clear_opt2(sb, JOURNAL_FAST_COMMIT);
 	}
+}
+
+/**
+ * zext4_restore_options() - a remount has failed
+ * @sb: mounted
+ * @options: what was in force before
+ */
+void zext4_restore_options(struct super_block *sb,
+			   const struct zext4_options *options)
+{
+	struct zext4_options *now = &EXT4_SB(sb)->s_zj;
+	int i;
+
+	/* None that is fixed has changed, journal_nvm= among them. */
+	for (i = 0; i < ZEXT4_NR_OPTIONS; i++)
+		WRITE_ONCE(now->value[i], options->value[i]);
+	now->given = options->given;
+	if (EXT4_SB(sb)->s_journal)
+		zext4_tell_journal(sb, EXT4_SB(sb)->s_journal);
 }
 
 /**

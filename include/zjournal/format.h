@@ -83,7 +83,8 @@ static_assert(sizeof(struct zj_jbd2_super) == 1024);
 #define ZJ_TRIM_MAGIC		0x52544a5aU	/* "ZJTR" */
 #define ZJ_CHUNK_MAGIC		0x48434a5aU	/* "ZJCH" */
 
-#define ZJ_FORMAT_VERSION	1
+#define ZJ_FORMAT_VERSION	2
+#define ZJ_FORMAT_OLDEST	1	/* reads the same: its new fields are zero */
 
 #define ZJ_BLOCK_JBD2_SUPER	0
 #define ZJ_BLOCK_LOG_SUPER	1
@@ -113,18 +114,20 @@ struct zj_log_super {
 	__le32	nr_segs;	/* 0x34 segments */
 	__le32	nr_lanes;	/* 0x38 lanes that write this log */
 	__le32	reserved0;	/* 0x3c zero */
-	__u8	reserved[448];	/* 0x40 zero */
+	__le64	trim_stamp;	/* 0x40 stamps up to this one are of older generations */
+	__u8	reserved[440];	/* 0x48 zero */
 };
 
 static_assert(offsetof(struct zj_log_super, uuid) == 0x10);
 static_assert(offsetof(struct zj_log_super, generation) == 0x20);
+static_assert(offsetof(struct zj_log_super, trim_stamp) == 0x40);
 static_assert(sizeof(struct zj_log_super) == ZJ_SECTOR);
 
 /**
  * struct zj_trim_slot - how far the log is dead, journal blocks 2 and 3
  *
  * Of the slots with a good checksum and the log's generation the one with the
- * higher @seq counts; without any, nothing is trimmed yet.
+ * higher @seq counts; without any, the log super block's trim stamp does.
  */
 struct zj_trim_slot {
 	__le32	magic;		/* 0x00 ZJ_TRIM_MAGIC */
@@ -166,12 +169,14 @@ struct zj_chunk_header {
 	__le64	commit_sec;	/* 0x48 wall clock at freeze, seconds */
 	__le32	flags;		/* 0x50 zero */
 	__le32	reserved0;	/* 0x54 zero */
-	__u8	reserved[40];	/* 0x58 zero */
+	__le64	durable_stamp;	/* 0x58 all up to this one was valid before; 0: unknown */
+	__u8	reserved[32];	/* 0x60 zero */
 };
 
 static_assert(offsetof(struct zj_chunk_header, stamp) == 0x20);
 static_assert(offsetof(struct zj_chunk_header, nr_deps) == 0x3c);
 static_assert(offsetof(struct zj_chunk_header, commit_sec) == 0x48);
+static_assert(offsetof(struct zj_chunk_header, durable_stamp) == 0x58);
 static_assert(sizeof(struct zj_chunk_header) == 128);
 
 /* The image's first 4 bytes were a magic number and are zero in the log. */

@@ -114,6 +114,8 @@ enum zj_kind {
 	ZJ_KIND_FILE,		/* journaled data */
 	ZJ_KIND_INODE,		/* an in-core inode: a claim or a sync tid (R8, R10) */
 	ZJ_KIND_QUOTA,		/* in-core quota: a claim */
+	ZJ_KIND_MOVE,		/* directories that change their parent: a claim */
+	ZJ_KIND_RESIZE,		/* growth of the file system: a claim */
 	ZJ_KIND_ORDERED,	/* a file's data, written before the commit (R6) */
 	ZJ_KIND_READ,		/* a declared read (R9) */
 	ZJ_KIND_REVOKE,		/* a freed block that is in use again (R5) */
@@ -406,10 +408,10 @@ int zj_journal_flush(journal_t *journal, unsigned int flags);
 /* flush.c */
 int zj_journal_flush_data(journal_t *journal);
 int zj_journal_flush_reported(journal_t *journal, u64 written);
-bool zj_journal_wants_fua(journal_t *journal);
+bool zj_journal_wants_fua(journal_t *journal, u64 written);
 bool zj_journal_data_beside(journal_t *journal);
-void zj_journal_fsync_begin(journal_t *journal, int in);
-void zj_journal_fsync_end(journal_t *journal, int in);
+int zj_journal_fsync_begin(journal_t *journal, int in);
+void zj_journal_fsync_written(journal_t *journal, int expected, tid_t tid);
 
 /* abort.c */
 void zj_journal_abort(journal_t *journal, int err);
@@ -660,13 +662,16 @@ static inline void zj_journal_claim(handle_t *handle, tid_t *claim,
 		zj_journal_hand_over(handle, claim, kind);
 }
 
-/* A restart of the handle claims again what it has claimed. */
+/*
+ * A restart of the handle claims again what it has claimed; of more than
+ * ZJ_HANDLE_CLAIMS it could not, which is a bug of the caller.
+ */
 static inline void zj_journal_keep_claim(handle_t *handle, tid_t *claim,
 					 enum zj_kind kind)
 {
 	int nr = handle->h_nr_claims;
 
-	if (handle->h_ref > 1 || nr == ZJ_HANDLE_CLAIMS)
+	if (handle->h_ref > 1 || WARN_ON_ONCE(nr == ZJ_HANDLE_CLAIMS))
 		return;
 	handle->h_claim_kinds[nr] = kind;
 	handle->h_claims[nr] = claim;
@@ -680,6 +685,21 @@ static inline void zj_journal_claim_keep(handle_t *handle, tid_t *claim,
 	zj_journal_claim(handle, claim, kind);
 	zj_journal_keep_claim(handle, claim, kind);
 }
+
+/**
+ * zj_journal_read_claimed() - the handle acts on what a claim guards (R9)
+ * @handle: an open handle
+ * @claim: the claim word of what the handle has read and does not change
+ * @kind: of what is claimed, for statistics
+ *
+ * To be called after the last read: whoever changed what was seen had claimed it
+ * before, and who claimed it later is tied to that. The word stays as it is, so
+ * that readers are not tied to each other.
+ *
+ * Context: sleeps, never waits for another handle.
+ */
+void zj_journal_read_claimed(handle_t *handle, const tid_t *claim,
+			     enum zj_kind kind);
 
 void zj_txn_take_written(transaction_t *txn, u64 written);
 
@@ -734,7 +754,10 @@ bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn);
  *
  * On return the buffer is locked and holds nothing that is not valid, so that
  * ext4 may write it home directly.  While it is locked nobody gets write access.
+ * If others go on changing it, a barrier stops all handles for one commit.
  * After an abort, or with a handle open in this task, it only locks.
+ *
+ * Context: sleeps; nothing held that a handle waits for.
  */
 void zj_journal_lock_valid_buffer(journal_t *journal, struct buffer_head *bh);
 

@@ -16,6 +16,11 @@ struct zj_nvm_map {
 	u64	size;	/* bytes */
 	void	*host;	/* of whoever has mapped it */
 	/*
+	 * Set by zj_nvm_open(): what was written back and fenced may still be in buffers
+	 * that lose it with the power, until zj_nvm_flush().
+	 */
+	bool	needs_flush;
+	/*
 	 * Set by who opens it: the memory is about to go (@gone), or has lines that
 	 * cannot be read any more. May sleep; zj_nvm_begin() goes on to succeed meanwhile.
 	 */
@@ -35,5 +40,11 @@ void zj_nvm_close(struct zj_nvm_map *map);
  */
 int zj_nvm_begin(struct zj_nvm_map *map, int *id);
 void zj_nvm_end(int id);
+
+/*
+ * What was stored, written back and fenced before is durable on return; 0 or a negative
+ * error. Between zj_nvm_begin() and zj_nvm_end(); sleeps.
+ */
+int zj_nvm_flush(struct zj_nvm_map *map);
 
 #endif /* ZJOURNAL_NVM_DEV_H */

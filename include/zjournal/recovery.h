@@ -12,19 +12,25 @@
 #include <linux/types.h>
 #include <zjournal/format.h>
 
+#define ZJ_READ_SLOTS	16	/* reads of the log that are waited for one by one */
+
 /**
  * struct zj_io_ops - what recovery asks of its host
  * @log_home: where journal block @block is, as a block of the file system; NULL
  *	if the journal is not within the file system
  * @read_log: read @nr journal blocks from @block on into @buf
+ * @start_read: the same, but only begun, as a part of what @slot stands for; that is below
+ *	ZJ_READ_SLOTS. NULL for a host that reads nothing ahead
+ * @end_read: wait for all that was begun under @slot. If any of it failed, an error: what
+ *	is wanted of it is asked for once more, of @read_log
  * @write_log: write one journal block durably (it is on stable storage, FUA or
  *	write and flush, when this returns)
  * @write_home: write one block of the file system; need not be durable
  * @flush_home: everything written by @write_home is durable on return
  * @read_home: read one block of the file system; for logs in memory only
- * @keep: copy an image of one block that replay may want; the copy is the
- *	recovery's to change until zj_recover() returns.  NULL where there is no
- *	room: that image is read again.  NULL for a host that keeps none
+ * @ahead_home: @read_home will soon want this block. NULL for a host that reads nothing ahead
+ * @room: bytes of memory that copies of images may take; those that find no room are read
+ *	again. NULL: there is none
  * @msg: one line for the log; @level is 0 for an error, 1 for a notice
  *
  * Those that return int return 0 or a negative errno and may sleep.  @ctx is the
@@ -33,11 +39,14 @@
 struct zj_io_ops {
 	u64 (*log_home)(void *ctx, u32 block);
 	int (*read_log)(void *ctx, u32 block, u32 nr, void *buf);
+	void (*start_read)(void *ctx, u32 slot, u32 block, u32 nr, void *buf);
+	int (*end_read)(void *ctx, u32 slot);
 	int (*write_log)(void *ctx, u32 block, const void *buf);
 	int (*write_home)(void *ctx, u64 block, const void *buf);
 	int (*flush_home)(void *ctx);
 	int (*read_home)(void *ctx, u64 block, void *buf);
-	void *(*keep)(void *ctx, const void *image);
+	void (*ahead_home)(void *ctx, u64 block);
+	u64 (*room)(void *ctx);
 	__printf(3, 4)
 	void (*msg)(void *ctx, int level, const char *fmt, ...);
 };
@@ -54,6 +63,7 @@ struct zj_log_geometry {
 	u32	seg_blocks;	/* blocks per segment */
 	u32	nr_segs;	/* segments */
 	u32	nr_lanes;	/* lanes that wrote it */
+	u64	trim_stamp;	/* S when this generation began */
 };
 
 /**
@@ -61,6 +71,8 @@ struct zj_log_geometry {
  */
 struct zj_recovery_stats {
 	u64	trim_stamp;	/* S: older than this is home */
+	u64	durable_stamp;	/* all up to this one was valid; 0: not known */
+	u64	lost_stamp;	/* the first of these that is not valid now; 0: none */
 	u64	newest_stamp;	/* highest stamp of a valid component; 0: none */
 	u32	chunks;		/* good chunks above S */
 	u32	torn_chunks;	/* headers good, an image's checksum bad */
@@ -73,6 +85,14 @@ struct zj_recovery_stats {
 	u32	replayed;	/* blocks to write home; written unless dry_run */
 };
 
+#define ZJ_RECOVER_DRY_RUN	0x1	/* check and count only, write nothing */
+/*
+ * Where the log is damaged below its durable stamp, replay what is older than the
+ * damage and give up the rest. What it leaves needs a full e2fsck: blocks of what is
+ * given up may be home already.
+ */
+#define ZJ_RECOVER_DROP_DAMAGED 	0x2
+
 /**
  * zj_recover() - bring the file system to the newest valid state
  * @ops: the host's I/O
@@ -83,7 +103,7 @@ struct zj_recovery_stats {
  * @fs_blocks: blocks that the device has room for, in units of @block_size; a
  *	tag beyond is corruption.  Not the superblock's count: that may itself
  *	be in the log, larger, after an online resize.
- * @dry_run: check and count only, write nothing
+ * @flags: ZJ_RECOVER_*
  * @stats: filled in, also on error as far as known; may not be NULL
  *
  * Call only if block 0 carries ZJ_JBD2_INCOMPAT_LANES.  Nothing is written
@@ -97,7 +117,7 @@ struct zj_recovery_stats {
  */
 int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
 	       u32 block_size, u32 journal_blocks, u64 fs_blocks,
-	       bool dry_run, struct zj_recovery_stats *stats);
+	       unsigned int flags, struct zj_recovery_stats *stats);
 
 /**
  * zj_recover_jbd2() - the same for a log in stock's format

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <linux/errno.h>
 #include "device.h"
+#include "reference.h"
 
 void dev_wrong(const char *fmt, ...)
 {
@@ -61,11 +62,46 @@ const u8 *dev_peek(const struct device *d, u32 block)
 	return d->block[block] ? d->block[block] : zero;
 }
 
-const void *dev_peek_log(void *ctx, u32 at)
+static const void *peek_log(void *ctx, u32 at)
 {
-	struct device *d = ctx;
+	return dev_peek(ctx, dev_log_home(ctx, at));
+}
 
-	return dev_peek(d, dev_log_home(d, at));
+/* One of few patterns, of which neighbours have different ones. */
+const u8 *dev_first(const struct device *d, u32 block)
+{
+	static u8 pattern[7][IN_MAX_BLOCK_SIZE], zero[IN_MAX_BLOCK_SIZE];
+
+	if (!d->patterned)
+		return zero;
+	if (!pattern[0][0])
+		for (u32 i = 0; i < sizeof(pattern); i++)
+			pattern[i / IN_MAX_BLOCK_SIZE][i % IN_MAX_BLOCK_SIZE] =
+				1 + i * 37 % 251;
+	return pattern[block % 7];
+}
+
+static const void *peek_first(void *ctx, uint64_t block)
+{
+	return dev_first(ctx, block);
+}
+
+static bool is_log(void *ctx, uint64_t block)
+{
+	return dev_is_log(ctx, block);
+}
+
+void dev_ref_log(struct device *d, struct ref_log *log)
+{
+	*log = (struct ref_log) {
+		.block_size = d->block_size,
+		.journal_blocks = d->journal_blocks,
+		.device_blocks = dev_blocks(d),
+		.block = peek_log,
+		.home = peek_first,
+		.is_log = is_log,
+		.ctx = d,
+	};
 }
 
 void dev_rewind(struct device *d)
@@ -89,6 +125,20 @@ void dev_init(struct device *d, const struct input *in)
 	d->home_blocks = in->home_blocks;
 	for (u32 i = 0; i < in->journal_blocks; i++)
 		d->block[dev_log_home(d, i)] = in->block[i];
+	memcpy(d->stable, d->block, sizeof(d->block));
+	dev_rewind(d);
+}
+
+void dev_init_home(struct device *d, u32 block_size, u32 journal_blocks, u32 home_blocks)
+{
+	memset(d, 0, sizeof(*d));
+	d->block_size = block_size;
+	d->journal_blocks = journal_blocks;
+	d->home_blocks = home_blocks;
+	d->patterned = true;
+	for (u32 b = 0; b < dev_blocks(d); b++)
+		if (!dev_is_log(d, b))
+			d->block[b] = dev_first(d, b);
 	memcpy(d->stable, d->block, sizeof(d->block));
 	dev_rewind(d);
 }
@@ -153,9 +203,25 @@ static int read_log(void *ctx, u32 block, u32 nr, void *buf)
 	d->blocks_read += nr;
 	for (u32 i = 0; i < nr; i++)
 		memcpy(buf + (size_t)i * d->block_size,
-		       dev_peek_log(d, block + i), d->block_size);
+		       peek_log(d, block + i), d->block_size);
 	if (d->reads - 1 == d->read_garbled_at)
 		*(u8 *)buf ^= 1;
+	return 0;
+}
+
+static int read_home(void *ctx, u64 block, void *buf)
+{
+	struct device *d = ctx;
+
+	if (block >= dev_blocks(d) || dev_is_log(d, block))
+		dev_wrong("read of block %llu, which is beyond the device or the journal's",
+			  block);
+	if (d->stage > DEV_WRITING)
+		dev_wrong("read after the flush");
+	if (d->reads++ == d->read_error_at)
+		return -EIO;
+	d->blocks_read++;
+	memcpy(buf, dev_peek(d, block), d->block_size);
 	return 0;
 }
 
@@ -235,5 +301,13 @@ const struct zj_io_ops dev_ops = {
 	.write_log = write_log,
 	.write_home = write_home,
 	.flush_home = flush_home,
+	.msg = msg,
+};
+
+const struct zj_io_ops dev_home_ops = {
+	.log_home = log_home,
+	.write_home = write_home,
+	.flush_home = flush_home,
+	.read_home = read_home,
 	.msg = msg,
 };

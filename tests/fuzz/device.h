@@ -16,6 +16,8 @@
 #define DEV_MAX_BLOCKS	(2 * IN_MAX_BLOCKS)
 #define DEV_NEVER	(~0U)
 
+struct ref_log;
+
 /* What recovery may do next; it only moves on. */
 enum dev_stage {
 	DEV_CHECKING,	/* read */
@@ -36,15 +38,19 @@ struct device {
 	enum dev_stage stage;
 	u32	writes;			/* writes and flushes so far */
 	u32	write_error_at;		/* this one and all later ones fail */
-	u32	reads;			/* calls of read_log so far */
+	u32	reads;			/* calls of read_log and read_home so far */
 	u32	read_error_at;		/* this one fails */
 	u32	read_garbled_at;	/* this one has a bit changed */
 	u64	blocks_read;
 	u64	last_home;		/* block of the last write home */
+	bool	patterned;		/* what is home was not zero at first */
 	char	error[512];		/* last message of level 0 */
 };
 
+/* The journal is the input's, what is home is zero. */
 void dev_init(struct device *d, const struct input *in);
+/* The journal is zero, what is home is not. */
+void dev_init_home(struct device *d, u32 block_size, u32 journal_blocks, u32 home_blocks);
 /* Stage and counters as before a run; the blocks stay. */
 void dev_rewind(struct device *d);
 /* Of what was not flushed each block is kept, lost or torn, by @dice. */
@@ -53,13 +59,16 @@ u32 dev_blocks(const struct device *d);
 u32 dev_log_home(const struct device *d, u32 log_block);
 bool dev_is_log(const struct device *d, u64 block);
 const u8 *dev_peek(const struct device *d, u32 block);
-/* Journal block @at, for the reference. */
-const void *dev_peek_log(void *ctx, u32 at);
+/* A block that is not the journal's, as it was at first. */
+const u8 *dev_first(const struct device *d, u32 block);
+/* What a reference must know. */
+void dev_ref_log(struct device *d, struct ref_log *log);
 
 /* Print and abort: a finding. */
 __printf(1, 2)
 void dev_wrong(const char *fmt, ...) __attribute__((noreturn));
 
-extern const struct zj_io_ops dev_ops;
+/* Of a log in the journal; of one in memory. */
+extern const struct zj_io_ops dev_ops, dev_home_ops;
 
 #endif

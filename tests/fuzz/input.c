@@ -73,6 +73,7 @@ void in_unpack(struct input *in, const u8 *data, size_t size)
 	memset(in, 0, sizeof(*in));
 	memcpy(head, data, size < HEAD ? size : HEAD);
 	in->block_size = 1024U << head[0] % 3;
+	in->extra = head[0] / 3;
 	in->failure = head[1];
 	in->journal_blocks = clamp_blocks(get16(head + 2));
 	in->home_blocks = clamp_blocks(get16(head + 4));
@@ -110,7 +111,7 @@ size_t in_pack(const struct input *in, u8 *data, size_t room)
 
 	if (room < HEAD)
 		return 0;
-	data[0] = in->block_size >> 11;
+	data[0] = (in->block_size >> 11) + 3 * in->extra;
 	data[1] = in->failure;
 	put16(data + 2, in->journal_blocks);
 	put16(data + 4, in->home_blocks);

@@ -2,7 +2,7 @@
 /*
  * The fuzzer's input: a device with a log on it, written down sparsely.
  *
- *   u8   block size: 1024 << (value % 3)
+ *   u8   block size: 1024 << (value % 3); value / 3: what else a format wants to know
  *   u8   failure that one of the runs meets, see target.c
  *   le16 journal blocks
  *   le16 blocks of the device that are not the journal's
@@ -18,7 +18,7 @@
 
 #define IN_MAX_BYTES		65536	/* of an input */
 #define IN_MAX_BLOCKS		1024	/* of the journal, and of the rest */
-#define IN_MAX_BLOCK_SIZE	4096
+#define IN_MAX_BLOCK_SIZE	8192	/* of the rest; of the journal half of it */
 
 /**
  * struct input - one input, unpacked
@@ -27,6 +27,7 @@ struct input {
 	u32	block_size;
 	u32	journal_blocks;
 	u32	home_blocks;		/* without the journal's */
+	u8	extra;			/* what else a format wants to know */
 	u8	failure;
 	u16	when;
 	u8	*block[IN_MAX_BLOCKS];	/* of the journal; NULL: zero */

@@ -2,7 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/crc32c.h>
+#include <linux/minmax.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include "device.h"
 #include "memory.h"
 
@@ -14,11 +17,21 @@ struct mem_head {
 unsigned long zj_fail_alloc;
 struct mem_use mem_use;
 
+/* Large buffers come and go: new memory for each of them costs more than all the rest. */
+const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "quarantine_size_mb=1";
+}
+
 void mem_rewind(void)
 {
 	if (mem_use.now)
 		dev_wrong("%zu bytes leaked", mem_use.now);
 	memset(&mem_use, 0, sizeof(mem_use));
+	kl_copied = 0;
+	kl_asked = 0;
 }
 
 void *zj_user_alloc(size_t n, size_t size, gfp_t flags)
@@ -35,7 +48,8 @@ void *zj_user_alloc(size_t n, size_t size, gfp_t flags)
 		return NULL;
 	head->bytes = bytes;
 	/* Not zero by chance. */
-	memset(head + 1, flags & __GFP_ZERO ? 0 : 0xa5, bytes);
+	memset(head + 1, flags & __GFP_ZERO ? 0 : 0xa5,
+	       flags & __GFP_ZERO ? bytes : min(bytes, (size_t)4096));
 	mem_use.allocs++;
 	mem_use.now += bytes;
 	if (mem_use.now > mem_use.peak)

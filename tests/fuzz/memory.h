@@ -6,13 +6,13 @@
 #include <stddef.h>
 
 /**
- * struct mem_use - counted since mem_rewind()
+ * struct mem_use - counted since mem_rewind(), as are kl_copied and kl_asked
  */
 struct mem_use {
 	size_t	now;		/* bytes allocated */
 	size_t	peak;		/* the most that they were */
 	unsigned long allocs;	/* calls */
-	size_t	summed;		/* bytes that crc32c() went over */
+	size_t	summed;		/* bytes that checksums of blocks went over */
 };
 
 extern struct mem_use mem_use;

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/errno.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <asm/byteorder.h>
-#include "device.h"
+#include <linux/uaccess.h>
+#include "format.h"
 #include "memory.h"
-#include "reference.h"
 
 enum failure {
 	FAIL_NOTHING,
@@ -25,10 +25,10 @@ enum failure {
 	FAIL_READ,	/* one */
 	FAIL_ALLOC,	/* one */
 	FAIL_GARBLED,	/* an image is not as it was when it was checked */
+	FAIL_KILLED,	/* the task */
+	FAIL_POISON,	/* a byte of the memory cannot be read */
 	NR_FAILURES,
 };
-
-static const u8 uuid[16] = "fuzzed log's fs";
 
 /* So many of each there were without a failure. */
 struct counts {
@@ -36,9 +36,11 @@ struct counts {
 	u32	reads;
 	u32	checking_reads;	/* before the first write */
 	u32	allocs;
+	u32	asked;		/* whether the task is being killed */
 };
 
 static struct device dev, other;
+static struct ref_log ref_log;
 static struct ref_result ref;
 
 /* What the inputs came to, to see at the end that they have not gone dull. */
@@ -48,36 +50,17 @@ static struct {
 
 static void print_tally(void)
 {
-	fprintf(stderr, "zjfuzz: %lu refused, %lu replayed, %lu with something discarded, %lu interrupted\n",
+	fprintf(stderr,
+		"zjfuzz: %lu refused, %lu replayed, %lu with something discarded, %lu interrupted\n",
 		tally.refused, tally.replayed, tally.discarded,
 		tally.interrupted);
-}
-
-static bool ref_is_log(void *ctx, uint64_t block)
-{
-	return dev_is_log(ctx, block);
-}
-
-static void read_reference(struct device *d)
-{
-	const struct ref_log log = {
-		.block_size = d->block_size,
-		.journal_blocks = d->journal_blocks,
-		.device_blocks = dev_blocks(d),
-		.block = dev_peek_log,
-		.is_log = ref_is_log,
-		.ctx = d,
-	};
-
-	ref_read(&log, &ref);
 }
 
 static int recover(struct device *d, bool dry_run,
 		   struct zj_recovery_stats *stats)
 {
 	mem_rewind();
-	return zj_recover(&dev_ops, d, uuid, d->block_size, d->journal_blocks,
-			  dev_blocks(d), dry_run, stats);
+	return format.recover(d, dry_run, stats);
 }
 
 /* Refused means: a reason is given, nothing was written, and this is said. */
@@ -89,6 +72,9 @@ static void check_refusal(const struct device *d, int err)
 		dev_wrong("error %d without a message", err);
 	if (err == -EUCLEAN && !strstr(d->error, "nothing was written"))
 		dev_wrong("no word on what was written: %s", d->error);
+	if (err == -EUCLEAN && !strstr(d->error, ": copy the device") &&
+	    !strstr(d->error, "e2fsck"))
+		dev_wrong("no word on what to do: %s", d->error);
 }
 
 static void check_verdict(const struct device *d, int err)
@@ -115,6 +101,7 @@ do {									\
 static void check_stats(const struct zj_recovery_stats *s)
 {
 	same(trim_stamp, ref.trim_stamp);
+	same(durable_stamp, ref.durable_stamp);
 	same(newest_stamp, ref.newest_stamp);
 	same(chunks, ref.chunks);
 	same(torn_chunks, ref.torn);
@@ -125,64 +112,59 @@ static void check_stats(const struct zj_recovery_stats *s)
 	same(images, ref.images);
 	same(revoked, ref.revoked);
 	same(replayed, ref.nr_writes);
+	if (format.check)
+		format.check(&ref);
 }
 
-/*
- * Work and memory, in proportion to the log.  Arrays double, and the old half is
- * still there while it is copied: three times what is in use.
- */
-static void check_bounds(const struct device *d, bool refused)
+/* Work and memory, in proportion to the log. */
+static void check_bounds(const struct device *d)
 {
-	size_t log = (size_t)d->journal_blocks * d->block_size;
-	size_t entries = refused ? log / 8 : ref.entries;
-	size_t limit = (size_t)ref.seg_blocks * d->block_size +
-		       320 * (size_t)d->journal_blocks + 3 * 8 * entries + 16384;
+	struct bounds most = format.bounds(d, &ref);
 
-	if (d->blocks_read > 2ULL * d->journal_blocks)
-		dev_wrong("%llu blocks read of a journal of %u", d->blocks_read,
-			  d->journal_blocks);
-	if (mem_use.summed > 2 * log + 8 * (size_t)d->block_size)
-		dev_wrong("checksums over %zu bytes of a journal of %zu",
-			  mem_use.summed, log);
-	if (mem_use.peak > limit || mem_use.allocs > 128)
+	if (d->blocks_read > most.read)
+		dev_wrong("%llu blocks read, at most %llu expected", d->blocks_read,
+			  most.read);
+	if (mem_use.summed + kl_copied > most.summed)
+		dev_wrong("checksums over %zu bytes and %llu copied, at most %zu expected",
+			  mem_use.summed, kl_copied, most.summed);
+	if (mem_use.peak > most.memory || mem_use.allocs > 128)
 		dev_wrong("%zu bytes allocated in %lu calls, at most %zu expected",
-			  mem_use.peak, mem_use.allocs, limit);
+			  mem_use.peak, mem_use.allocs, most.memory);
+	if (kl_asked > most.steps)
+		dev_wrong("%llu steps, at most %llu expected", kl_asked, most.steps);
 }
 
 /* Every block that is not the journal's is as the reference says. */
-static void check_home(const struct device *d, const struct input *in)
+static void check_home(const struct device *d)
 {
 	u8 image[IN_MAX_BLOCK_SIZE];
 	u32 next = 0;
 
 	for (u32 b = 0; b < dev_blocks(d); b++) {
-		memset(image, 0, sizeof(image));
-		if (next < ref.nr_writes && ref.write[next].block == b) {
-			const struct ref_write *w = &ref.write[next++];
+		const u8 *want = dev_first(d, b);
 
-			memcpy(image, in_peek(in, w->log_block), d->block_size);
-			if (w->flags)
-				memcpy(image, w->flags == 1 ? "\xc0\x3b\x39\x98" :
-				       "ZJCH", 4);
-		} else if (dev_is_log(d, b) || !d->block[b]) {
+		if (next < ref.nr_writes && ref.write[next].block == b) {
+			ref_image(&ref_log, &ref.write[next++], image);
+			want = image;
+		} else if (dev_is_log(d, b)) {
 			continue;
 		}
-		if (memcmp(dev_peek(d, b), image, d->block_size))
+		if (memcmp(dev_peek(d, b), want, d->block_size))
 			dev_wrong("block %u is not what the reference has", b);
 	}
 }
 
-static void check_same_device(const struct device *a, const struct device *b)
+static void check_same_device(const struct device *a, const struct device *b,
+			      const char *when)
 {
 	for (u32 i = 0; i < dev_blocks(a); i++)
 		if (memcmp(dev_peek(a, i), dev_peek(b, i), a->block_size))
-			dev_wrong("block %u differs after an interrupted recovery",
-				  i);
+			dev_wrong("block %u differs after %s recovery", i, when);
 }
 
-/* Returns false if there is nothing that could fail. */
-static bool set_failure(struct device *d, enum failure kind, u32 when,
-			const struct counts *n)
+/* Returns the error that recovery must end with, 0 if there is nothing that could fail. */
+static int set_failure(struct device *d, enum failure kind, u32 when,
+		       const struct counts *n)
 {
 	u32 replay_reads = n->reads - n->checking_reads;
 
@@ -192,62 +174,65 @@ static bool set_failure(struct device *d, enum failure kind, u32 when,
 		d->read_error_at = when % n->reads;
 	else if (kind == FAIL_ALLOC && n->allocs)
 		zj_fail_alloc = 1 + when % n->allocs;
-	else if (kind == FAIL_GARBLED && replay_reads)
+	else if (kind == FAIL_GARBLED && replay_reads && format.two_reads)
 		d->read_garbled_at = n->checking_reads + when % replay_reads;
+	else if (kind == FAIL_KILLED && n->asked)
+		kl_killed_in = 1 + when % n->asked;
+	else if (kind == FAIL_POISON && ref_log.memory)
+		kl_poison = ref_log.memory + when * 16 % ref_log.memory_bytes;
 	else
-		return false;
-	return true;
+		return 0;
+	return kind == FAIL_ALLOC ? -ENOMEM : kind == FAIL_KILLED ? -EINTR : -EIO;
+}
+
+static void clear_failure(struct device *d)
+{
+	dev_rewind(d);
+	zj_fail_alloc = 0;
+	kl_killed_in = 0;
+	kl_poison = NULL;
 }
 
 static void run_with_failure(const struct input *in, int clean_err,
 			     const struct counts *n)
 {
 	enum failure kind = in->failure % NR_FAILURES;
-	int err, want = kind == FAIL_ALLOC ? -ENOMEM : -EIO;
 	struct zj_recovery_stats s;
+	struct ref_log same_log;
+	int err, want;
 
-	dev_init(&other, in);
-	if (!set_failure(&other, kind, in->when, n))
+	format.load(&other, in, &same_log);
+	want = set_failure(&other, kind, in->when, n);
+	if (!want)
 		return;
 	err = recover(&other, false, &s);
-	zj_fail_alloc = 0;
-	if (err != want)
+	/* What cannot be read may be of no interest. */
+	if (err != want && !(kind == FAIL_POISON && err == clean_err))
 		dev_wrong("failure %d gives error %d", kind, err);
 	if (kind == FAIL_ALLOC)
 		check_refusal(&other, err);
+	if (err && kind != FAIL_KILLED && !other.error[0])
+		dev_wrong("error %d without a message", err);
 	tally.interrupted++;
 	dev_power_cut(&other, in->when);
-	dev_rewind(&other);
+	clear_failure(&other);
 	err = recover(&other, false, &s);
 	if (err != clean_err)
 		dev_wrong("error %d after an interrupted recovery", err);
-	check_same_device(&dev, &other);
+	check_same_device(&dev, &other, "an interrupted");
 }
 
+/* The log is there until the caller empties it: a crash before that makes no difference. */
 static void run_again(void)
 {
 	struct zj_recovery_stats s;
 
 	other = dev;
-	dev_rewind(&dev);
-	if (recover(&dev, false, &s))
-		dev_wrong("second recovery: %s", dev.error);
-	if (s.replayed || dev.writes != 2)
-		dev_wrong("second recovery writes %u blocks", s.replayed);
-	for (u32 b = 0; b < dev_blocks(&dev); b++)
-		if (dev.block[b] != other.block[b] &&
-		    b != dev_log_home(&dev, ZJ_BLOCK_LOG_SUPER))
-			dev_wrong("second recovery changes block %u", b);
-	dev = other;
-}
-
-static void check_arguments(struct device *d)
-{
-	struct zj_recovery_stats s;
-
-	if (recover(d, false, &s) != -EINVAL || d->reads)
-		dev_wrong("a journal of %u blocks is taken", d->journal_blocks);
-	check_refusal(d, -EINVAL);
+	dev_rewind(&other);
+	if (recover(&other, false, &s))
+		dev_wrong("second recovery: %s", other.error);
+	check_stats(&s);
+	check_same_device(&dev, &other, "a second");
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -267,17 +252,14 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	in_reset();
 	in_unpack(&in, data, size);
-	dev_init(&dev, &in);
-	if (in.journal_blocks <= ZJ_LOG_FIRST) {
-		check_arguments(&dev);
+	if (!format.load(&dev, &in, &ref_log))
 		return 0;
-	}
-	read_reference(&dev);
+	ref_read(&ref_log, &ref);
 	err = recover(&dev, true, &dry);
 	if (dev.stage != DEV_CHECKING || dev.writes)
 		dev_wrong("dry run writes");
 	check_verdict(&dev, err);
-	check_bounds(&dev, err);
+	check_bounds(&dev);
 	if (!err)
 		check_stats(&dry);
 
@@ -285,21 +267,25 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	dev_rewind(&dev);
 	if (recover(&dev, false, &wet) != err || memcmp(&dry, &wet, sizeof(dry)))
 		dev_wrong("dry run and recovery differ: %s", dev.error);
-	check_bounds(&dev, err);
+	check_bounds(&dev);
 	counts.writes = dev.writes;
 	counts.reads = dev.reads;
 	counts.allocs = mem_use.allocs;
+	counts.asked = kl_asked;
 	if (err) {
 		tally.refused++;
 		check_refusal(&dev, err);
 	} else {
 		tally.replayed += wet.replayed != 0;
 		tally.discarded += wet.discarded != 0;
-		if (dev.stage != DEV_EMPTIED || dev.writes != ref.nr_writes + 2)
+		if (dev.writes != ref.nr_writes + format.trailer)
 			dev_wrong("%u writes for %u blocks", dev.writes,
 				  ref.nr_writes);
-		check_home(&dev, &in);
-		run_again();
+		check_home(&dev);
+		if (format.again)
+			format.again(&dev);
+		else
+			run_again();
 	}
 	run_with_failure(&in, err, &counts);
 	return 0;

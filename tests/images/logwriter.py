@@ -49,6 +49,7 @@ class Log:
         self.next = {}                       # segment: its next free block
         self.tenure = {}                     # segment: seg_seq
         self.last_tenure = 100
+        self.version = 1                     # of most kept images; 2 has durable stamps
         self.set_generation(generation)
 
     def set_generation(self, generation):
@@ -63,7 +64,7 @@ class Log:
         return self.blocks.setdefault(at, bytearray(self.block_size))
 
     def write_super(self, **changes):
-        fields = dict(version=1, block_size=self.block_size, total=self.total, first=LOG_FIRST,
+        fields = dict(version=self.version, block_size=self.block_size, total=self.total, first=LOG_FIRST,
                       seg_blocks=self.seg_blocks, nr_segs=self.nr_segs, lanes=self.lanes)
         fields.update(changes)
         block = self.block(1)
@@ -96,7 +97,7 @@ class Log:
         return seg, block
 
     def chunk(self, stamp, lane, images, tid=None, members=1, index=0, chunks=1, deps=(),
-              revokes=()):
+              revokes=(), durable=0):
         """Append one chunk; images are (home block, contents). Returns its header's block."""
         seg, block = self._place(lane, 1 + len(images))
         at = LOG_FIRST + seg * self.seg_blocks + block
@@ -109,15 +110,15 @@ class Log:
             self.blocks[at + 1 + n] = data
             csum = xxhash.xxh64_intdigest(data, self.seed) & 0xffffffff
             entries += struct.pack("<QQIHH", home, 2**64 - 1, csum, flags, 0)
-        header = struct.pack("<4sIQQIIQIIIIIIIIQ", b"ZJCH", 0, self.generation,
+        header = struct.pack("<4sIQQIIQIIIIIIIIQ8xQ", b"ZJCH", 0, self.generation,
                              self.tenure[seg], seg, block, stamp,
                              (100 + stamp if tid is None else tid) & 0xffffffff, lane, members,
-                             index, chunks, len(deps), len(revokes), len(images), 1700000000)
+                             index, chunks, len(deps), len(revokes), len(images), 1700000000, durable)
         self.blocks[at] = bytearray((header.ljust(128, b"\0") + entries).ljust(self.block_size, b"\0"))
         seal(self.blocks[at], self.seed, self.block_size)
         return at
 
-    def component(self, stamp, images, lanes=(0,), deps=(), revokes=(), tids=None):
+    def component(self, stamp, images, lanes=(0,), deps=(), revokes=(), tids=None, durable=0):
         """One chunk for each lane, the images dealt out among them. Returns the headers' blocks.
 
         Dependencies and revokes are all in the first lane's record.
@@ -125,5 +126,5 @@ class Log:
         dealt = sorted(images.items())
         return [self.chunk(stamp, lane, dealt[n::len(lanes)], members=len(lanes),
                            tid=tids[n] if tids else None,
-                           deps=deps if not n else (), revokes=revokes if not n else ())
+                           deps=deps if not n else (), revokes=revokes if not n else (), durable=durable)
                 for n, lane in enumerate(lanes)]

@@ -166,18 +166,6 @@ def torn_header():
     return recovered(fs, fs.image(log), 2, transactions=2, components=2)
 
 
-@image
-def bad_checksum_in_the_middle():
-    """An image of the second of three; the third is good, but depends on it."""
-    fs, steps = three_steps()
-    log = fs.log(lanes=1)
-    for n, step in enumerate(steps):
-        at = log.component(n + 1, step, deps=[n] if n else ())[0]
-        if n == 1:
-            log.blocks[at + 2][100] ^= 1
-    return recovered(fs, fs.image(log), 1, transactions=1, components=1, discarded=1, torn=1)
-
-
 def revoke_states(fs):
     """A directory's block is freed and becomes a file's, then a directory's again."""
     steps = [fs.step("mkdir d1"),
@@ -395,9 +383,9 @@ def misplaced_chunk():
 
 @image
 def newer_version():
-    """Format version 2, which only a later program can read."""
+    """Format version 3, which only a later program can read."""
     fs, _, log = damaged()
-    log.write_super(version=2)
+    log.write_super(version=3)
     return refused(fs.image(log), "format version unknown to this program")
 
 
@@ -451,6 +439,66 @@ def unknown_feature():
     data = fs.image(log)
     fs.patch_block0(data, add)
     return refused(data, "unknown features")
+
+
+# ---- what was durable, and is not there ----
+
+def durable(change, says):
+    """Three components of one lane, each written when the one before was durable."""
+    fs, steps = three_steps()
+    log = fs.log(lanes=1)
+    log.version = 2
+    log.write_super()
+    at = [log.component(n + 1, step, deps=[n] if n else (), durable=n)[0]
+          for n, step in enumerate(steps)]
+    change(log, at)
+    return refused(fs.image(log), says)
+
+
+@image
+def bad_checksum_in_the_middle():
+    """An image of the second of three has rotted; the third says that the second was durable."""
+    def rot(log, at):
+        log.blocks[at[1] + 2][100] ^= 1
+
+    return durable(rot, "stamp 2: a block of segment 0 block ")
+
+
+@image
+def lost_header():
+    """The header of the second of three was never written, though the device said so."""
+    def lose(log, at):
+        log.blocks[at[1]] = bytearray(1024)
+
+    return durable(lose, "stamp 2 is not in the log, or in part only")
+
+
+@image
+def rotten_trim_slot():
+    """The newest trim slot has rotted, and the space that it freed is in use again."""
+    def rot(log, at):
+        log.trim(1, 0)
+        log.trim(2, 1)
+        log.block(2)[0x100] ^= 1
+        log.blocks[at[0]] = bytearray(1024)
+        for seg in 0, 1:
+            log.take_segment(0, seg)
+        log.chunk(4, 0, [], durable=3)
+
+    return durable(rot, "stamp 1 is not in the log, or in part only")
+
+
+@image
+def cut_off():
+    """Version 2: the third of three is torn; only that the second was durable is known."""
+    fs, steps = three_steps()
+    log = fs.log(lanes=1)
+    log.version = 2
+    log.write_super()
+    for n, step in enumerate(steps):
+        at = log.component(n + 1, step, deps=[n] if n else (), durable=n)[0]
+    log.blocks[at + 2][100] ^= 1
+    return recovered(fs, fs.image(log), 2, transactions=2, components=2, discarded=0, torn=1)
 
 
 # ---- a log in stock's format ----

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Deliberate bugs that the simulator must catch, and the schedules.
+"""Deliberate bugs that the simulator, schedules and unit tests must catch.
 
     tests/mutants/run.py [NAME...] [--seconds 60] [--schedules]
 
 Each NAME.patch drops one rule from a copy of src/. Its second line says which; a
 line "# schedule: A B" names the fixed schedules (tests/schedules) that must fail
-with it, besides the one of its own name. Then the simulator (build/zjsim's
+with it, besides the one of its own name, "# unit: A B" the unit tests of the core
+(tests/unit/core) and "# recovery: A B" those of recovery (tests/unit): with these it
+is caught. For any other the simulator (build/zjsim's
 sources) runs seeds until it fails or the time is over; for what it does not find, all
 schedules are tried, to say more. --schedules leaves the simulator out.
 
 Writes build/results/mutants.json; with names it replaces their entries there. Exit
-status 0: each patch fits, the simulator (with --schedules: a schedule) catches each
-mutant in time, and each fails its own schedules.
+status 0: each patch fits, its unit tests or the simulator (with --schedules: a schedule)
+catch each mutant in time, and each fails its own schedules and unit tests.
 """
 import argparse
 import json
@@ -27,7 +29,8 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parents[2]
 HERE = TOP / "tests/mutants"
 WORK = TOP / "build/tests/mutants"
-BUILD = {"sim": "zjsim", "schedules": "schedules"}
+BUILD = {"sim": "zjsim", "schedules": "schedules", "unit/core": "o-unit/core/core",
+         "unit": "o-unit/unit"}
 
 
 def all_names():
@@ -39,15 +42,32 @@ def schedule_names():
     return set(re.findall(r'^\t\{ "([\w-]+)", \w+', text, re.M))
 
 
+def unit_names(where):
+    text = "".join(p.read_text() for p in (TOP / "tests" / where).glob("test_*.c"))
+    return set(re.findall(r"(?:CORE_TEST|cmocka_unit_test)\((\w+)\)", text))
+
+
+def named_in(name, what, known):
+    """What a patch names in its lines "# WHAT: A B"; all of it has to exist."""
+    text = (HERE / f"{name}.patch").read_text()
+    named = re.findall(rf"^# {what}: (.*)$", text, re.M)
+    wanted = set(" ".join(named).split())
+    if wanted - known:
+        sys.exit(f"{name}.patch names what does not exist: {wanted - known}")
+    return wanted
+
+
 def own_schedules(name):
     """Schedules that must fail with this mutant."""
-    text = (HERE / f"{name}.patch").read_text()
-    named = re.findall(r"^# schedule: (.*)$", text, re.M)
-    wanted = set(" ".join(named).split())
     known = schedule_names()
-    if wanted - known:
-        sys.exit(f"{name}.patch names schedules that do not exist: {wanted - known}")
-    return sorted(wanted | ({name} & known))
+    return sorted(named_in(name, "schedule", known) | ({name} & known))
+
+
+def own_units(name):
+    """Unit tests that must fail with this mutant, by the program that they are in."""
+    return {where: sorted(named)
+            for what, where in (("unit", "unit/core"), ("recovery", "unit"))
+            if (named := named_in(name, what, unit_names(where)))}
 
 
 def refresh(src):
@@ -112,6 +132,18 @@ def run_schedules(names):
     return failed
 
 
+def run_units(where, names):
+    """The unit tests that fail, with what they say."""
+    failed = {}
+    for name in names:
+        done = subprocess.run([WORK / BUILD[where], name], capture_output=True,
+                              text=True)
+        if done.returncode:
+            said = re.findall(r"FAIL .*|: error: .*|ended by .*", done.stdout + done.stderr)
+            failed[name] = (said or [f"exit status {done.returncode}"])[0][:160]
+    return failed
+
+
 def children_cpu():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -149,19 +181,29 @@ def run_simulator(options, seconds):
 def try_mutant(name, seconds, simulate=True):
     src = WORK / "src"
     result = {"name": name, "caught": False, "by": None, "seconds": 0,
-              "how": None, "schedules": {}}
-    result["how"] = apply(name, src) or build("schedules", src) or \
-        (simulate and build("sim", src)) or None
+              "how": None, "schedules": {}, "units": {}}
+    own, units = own_schedules(name), own_units(name)
+    result["how"] = apply(name, src) or \
+        ((own or not units) and build("schedules", src)) or \
+        next(filter(None, (build(where, src) for where in units)), None) or \
+        (simulate and not units and build("sim", src)) or None
     if result["how"]:
         return result
-    own = own_schedules(name)
     failed = run_schedules(own)
     result["schedules"] = {s: failed.get(s) for s in own}
-    if simulate:
+    if units:
+        failed_units = {}
+        for where, names in units.items():
+            failed_units |= run_units(where, names)
+        result["units"] = {u: failed_units.get(u) for names in units.values()
+                           for u in names}
+        for unit, how in failed_units.items():
+            return result | {"caught": True, "by": f"unit {unit}", "how": how}
+    if simulate and not units:
         found, result["seconds"] = run_simulator(simulator_options(name), seconds)
         if found:
             return result | {"caught": True, "by": "simulator", "how": found}
-    if not failed:
+    if not failed and not units:
         failed = run_schedules(sorted(schedule_names()))
     if failed:
         name, how = next(iter(failed.items()))
@@ -171,12 +213,13 @@ def try_mutant(name, seconds, simulate=True):
 
 def show(r, simulate):
     """One line; True if all is as it should be."""
-    blind = [s for s, how in r["schedules"].items() if not how]
+    blind = [s for s, how in (r["schedules"] | r["units"]).items() if not how]
     print(f"{r['name']:27}{'caught' if r['caught'] else 'NOT CAUGHT':11}"
           f"{r['seconds']:6.1f} s  {r['by'] or '-'}: {r['how']}", flush=True)
     if blind:
-        print(f"{'':27}SCHEDULE DOES NOT FAIL: {', '.join(blind)}", flush=True)
-    by_right_one = r["by"] == "simulator" if simulate else r["caught"]
+        print(f"{'':27}DOES NOT FAIL: {', '.join(blind)}", flush=True)
+    by_right_one = r["caught"] and (not simulate or r["units"] or
+                                    r["by"] == "simulator")
     return by_right_one and not blind
 
 

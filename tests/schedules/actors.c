@@ -326,7 +326,7 @@ static void do_step(struct actor *a)
 	case OP_SYNC_INODE:
 		return do_sync_inode(a);
 	case OP_LOCK:
-		return zj_commit_request_lane(&the_journal()->lanes[a->arg], false);
+		return zj_commit_request_lane(&the_journal()->lanes[a->arg]);
 	case OP_CHECKPOINT:
 		return check(zj_checkpoint(the_journal(), false), a);
 	case OP_WHOLE:

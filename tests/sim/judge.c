@@ -220,6 +220,40 @@ static void check_units(const struct cut *c)
 			    lane, newest_there[lane], oldest_gone[lane]);
 }
 
+/* ---- without barriers ---- */
+
+/**
+ * struct doubt - is what was promised there at the place that the walk has come to?
+ *
+ * Not from when barriers went off until a flush has ended that began after they were
+ * on again.
+ */
+struct doubt {
+	u32	next;	/* index of the next remount */
+	bool	doubtful;
+	u64	flush;	/* that will end it; 0: it has not begun */
+};
+
+/* Remounts up to this place. */
+static void doubt_remounts(struct doubt *d, u32 at)
+{
+	for (; d->next < world->nr_remounts && world->remounts[d->next] <= at; d->next++) {
+		d->doubtful = world->p.cache;
+		d->flush = 0;
+	}
+}
+
+/* The walk passes an event. */
+static void doubt_step(struct doubt *d, const struct disk_event *e)
+{
+	if (!d->doubtful || d->next & 1)
+		return;
+	if (e->what == DISK_FLUSH && !d->flush)
+		d->flush = e->request;
+	else if (e->what == DISK_FLUSHED && e->request == d->flush)
+		d->doubtful = false;
+}
+
 /* ---- one state ---- */
 
 static void judge_state(struct cut *c, struct cut *begin, struct cut *other)
@@ -239,6 +273,15 @@ static void judge_state(struct cut *c, struct cut *begin, struct cut *other)
 	check_blocks(c);
 	check_units(c);
 	check_stores(c);
+	scratch_reset();
+}
+
+/* Whatever is there: a log of lanes is not taken for damaged. */
+static void judge_doubtful(struct cut *c)
+{
+	tally->states++;
+	if (!world->p.jbd2 && !world->p.nvm && cut_is_live(c))
+		cut_accept(c);
 	scratch_reset();
 }
 
@@ -327,6 +370,7 @@ struct left judge_run(struct tally *t)
 	struct disk_walk *walk = malloc(sizeof(*walk));
 	u32 last = sim_below(&rand, world->disk->nr_log + 1);
 	struct left left = { };
+	struct doubt doubt = { };
 
 	tally = t;
 	stranger_forget();
@@ -343,12 +387,18 @@ struct left judge_run(struct tally *t)
 			     world->p.states : 0;
 
 		cut.at = walk->at;
+		doubt_remounts(&doubt, walk->at);
 		for (cut.state = 0; cut.state < states; cut.state++) {
 			bool keep = walk->at >= last && !left.image;
 
 			walking_rand = rand;
 			walk_crash(walk, &rand, &cut.image);
 			cut.rand = rand;
+			if (doubt.doubtful) {
+				judge_doubtful(&cut);
+				sim_rand(&rand);
+				continue;
+			}
 			if (keep)
 				left.image = save(&cut.image, cut.image.nr);
 			if (keep && world->pmem)
@@ -363,6 +413,7 @@ struct left judge_run(struct tally *t)
 		if (walk->at == world->disk->nr_log)
 			break;
 		check_escape(&cut, &world->disk->log[walk->at]);
+		doubt_step(&doubt, &world->disk->log[walk->at]);
 		walk_step(walk);
 	}
 	walk_free(walk);

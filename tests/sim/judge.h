@@ -37,6 +37,8 @@ void cut_free(struct cut *c);
 /* The power is back: what is there is there. */
 void cut_settle(struct cut *c);
 bool cut_is_live(const struct cut *c);
+/* Recovery does not refuse it; nothing is written. */
+void cut_accept(struct cut *c);
 /*
  * Recover, now and then in other ways that must have the same result; @begin and
  * @other are memory for them.

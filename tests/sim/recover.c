@@ -334,12 +334,84 @@ static void write_and_recover(const struct cut *c, struct cut *other)
 			bad(c, "recovery for the second time writes block %u", i);
 }
 
+/* ---- blocks that the device has lost ---- */
+
+/* A header whose component was durable; journal block, 0 if there is none. */
+static u32 durable_header(struct cut *c, const struct zj_log_geometry *geo,
+			  const struct zj_recovery_stats *st)
+{
+	u32 blocks = geo->nr_segs * geo->seg_blocks;
+	u32 from = sim_below(&c->rand, blocks), seed, i, at;
+	struct zj_chunk chunk;
+
+	seed = zj_seed(geo->uuid, geo->generation);
+	for (i = 0; i < blocks; i++) {
+		at = (from + i) % blocks;
+		if (zj_decode_chunk(geo, seed, at / geo->seg_blocks,
+				    at % geo->seg_blocks,
+				    journal_block(c, geo->log_first + at), &chunk) &&
+		    chunk.stamp > st->trim_stamp &&
+		    chunk.stamp <= st->durable_stamp)
+			return geo->log_first + at +
+			       sim_below(&c->rand, 1 + chunk.nr_tags);
+	}
+	return 0;
+}
+
+/* One bit; not in what tells a header in a segment's first block from no header. */
+static void flip_bit(struct cut *c, u32 block)
+{
+	u32 at = journal_map(NULL, block);
+	u8 *rotten = memcpy(scratch_block(), c->image.block[at], DISK_BLOCK);
+	u32 from = offsetof(struct zj_chunk_header, seg_seq);
+
+	rotten[from + sim_below(&c->rand, DISK_BLOCK - from)] ^=
+		1 << sim_below(&c->rand, 8);
+	c->image.block[at] = rotten;
+}
+
+/* What was durable and is not as it was is damage, never cut off by the crash. */
+static void rot(const struct cut *begin, struct cut *other)
+{
+	struct zj_recovery_stats stats;
+	struct zj_log_geometry geo;
+	u32 block;
+	int err;
+
+	cut_copy(other, begin);
+	if (zj_decode_log_super(journal_block(other, ZJ_BLOCK_LOG_SUPER), &geo) ||
+	    zj_recover(&cut_ops, other, world->sb.s_uuid.b, DISK_BLOCK,
+		       world->p.journal, world->jnl_first, ZJ_RECOVER_DRY_RUN,
+		       &stats))
+		return;
+	block = durable_header(other, &geo, &stats);
+	if (!block)
+		return;
+	flip_bit(other, block);
+	err = recover(other);
+	begin->tally->rotten++;
+	if (err != -EUCLEAN)
+		bad(begin, "journal block %u has rotted below the durable stamp %llu: error %d",
+		    block, stats.durable_stamp, err);
+}
+
+void cut_accept(struct cut *c)
+{
+	struct zj_recovery_stats stats;
+	int err = zj_recover(&cut_ops, c, world->sb.s_uuid.b, DISK_BLOCK, world->p.journal,
+			     world->jnl_first, ZJ_RECOVER_DRY_RUN, &stats);
+
+	c->tally->recoveries++;
+	if (err)
+		bad(c, "a log without barriers is refused: error %d: %s", err, c->msg);
+}
+
 void cut_recover(struct cut *c, struct cut *begin, struct cut *other)
 {
 	u32 way = sim_below(&c->rand, 64);
 	int err;
 
-	if (way < 24)
+	if (way < 24 || way >= 56)
 		cut_copy(begin, c);
 	err = recover(c);
 	if (err)
@@ -355,6 +427,8 @@ void cut_recover(struct cut *c, struct cut *begin, struct cut *other)
 		recover_again(c, other, "recovery after one that was refused");
 	} else if (way < 28) {
 		write_and_recover(c, other);
+	} else if (way >= 56 && !world->p.jbd2 && !world->p.nvm) {
+		rot(begin, other);
 	}
 }
 

@@ -140,23 +140,6 @@ static void step_hot(struct job *job)
 	write_fixed(job, 0, 1);
 }
 
-/* R9: acts on what it has read. */
-static void step_read(struct job *job)
-{
-	u32 block = world->meta_first + sim_below(&job->rand, world->nr_meta);
-	u32 object = (block - world->meta_first) * SLOTS +
-		     sim_below(&job->rand, SLOTS);
-	struct buffer_head *bh = read_block(block);
-	u32 ver;
-
-	mutex_lock(&world->content[block]);
-	ver = ((struct half *)bh->b_data)->ver[world->objects[object].slot];
-	mutex_unlock(&world->content[block]);
-	if (!dead(job, zj_journal_read_dependency(job->handle, bh)) && ver)
-		unit_read(job->unit, object, ver);
-	brelse(bh);
-}
-
 /* ---- inodes ---- */
 
 /* An inode in core for the rest of the handle; NULL while it is evicted. */
@@ -211,7 +194,7 @@ void evict(struct job *job)
 	ino->jinode.i_written = &ino->written;
 	bh = read_block(world->objects[ino->object].block);
 	ino->sync_tid = zj_journal_buffer_tid(world->journal, bh);
-	ino->claim = 0;
+	ino->claim = ino->sync_tid;
 	brelse(bh);
 	ino->evicting = false;
 }
@@ -229,7 +212,7 @@ static void claim(struct job *job, u32 i)
 		return;
 	zj_journal_take_written(handle, &world->inode[i].written);
 	slow = slowly ? sim_slow_down(SIM_SLOW) : 0;
-	if (how < 2)
+	if (how < 2 && kept < ZJ_HANDLE_CLAIMS)
 		zj_journal_claim_keep(handle, &world->inode[i].claim, ZJ_KIND_INODE);
 	else
 		zj_journal_claim(handle, &world->inode[i].claim, ZJ_KIND_INODE);
@@ -256,6 +239,52 @@ u32 claim_inode(struct job *job, u32 i)
 	mutex_unlock(&ino->lock);
 	job->dirty_inodes |= 1 << i;
 	return ver;
+}
+
+/* ---- R9: acts on what it has read ---- */
+
+static void read_meta(struct job *job)
+{
+	u32 block = world->meta_first + sim_below(&job->rand, world->nr_meta);
+	u32 object = (block - world->meta_first) * SLOTS +
+		     sim_below(&job->rand, SLOTS);
+	struct buffer_head *bh = read_block(block);
+	u32 ver;
+
+	mutex_lock(&world->content[block]);
+	ver = ((struct half *)bh->b_data)->ver[world->objects[object].slot];
+	mutex_unlock(&world->content[block]);
+	if (!dead(job, zj_journal_read_dependency(job->handle, bh)) && ver)
+		unit_read(job->unit, object, ver);
+	brelse(bh);
+}
+
+/* An inode in core, which it does not claim. */
+static void read_inode(struct job *job)
+{
+	struct toy_inode *ino = use_inode(job, sim_below(&job->rand,
+							 world->nr_inodes));
+	u32 ver;
+
+	if (!ino)
+		return;
+	mutex_lock(&ino->lock);
+	ver = world->objects[ino->object].ver;
+	mutex_unlock(&ino->lock);
+	zj_journal_read_claimed(job->handle, &ino->claim, ZJ_KIND_INODE);
+	if (is_handle_aborted(job->handle))
+		job->dead = true;
+	else if (ver)
+		unit_read(job->unit, ino->object, ver);
+}
+
+static void step_read(struct job *job)
+{
+	if (world->nr_inodes && !(world->p.off & OFF_INODE) &&
+	    sim_one_in(&job->rand, 3))
+		read_inode(job);
+	else
+		read_meta(job);
 }
 
 static void step_inode(struct job *job)
@@ -503,6 +532,18 @@ static void fill_page(struct alloc *a, u32 inode, u32 gen)
 	a->page.dirty = true;
 }
 
+/* What is on its way already, as a direct write's data, is only waited for. */
+static int order_data(struct job *job, struct alloc *a, struct jbd2_inode *jinode)
+{
+	if (sim_one_in(&job->rand, 3))
+		write_data(a);
+	if (a->page.dirty)
+		return zj_journal_inode_ranged_write(job->handle, jinode,
+						     offset_of(a), DISK_BLOCK);
+	return zj_journal_inode_ranged_wait(job->handle, jinode, offset_of(a),
+					    DISK_BLOCK);
+}
+
 static void step_alloc_data(struct job *job)
 {
 	struct alloc *a = pick_alloc(job, USE_FREE);
@@ -526,9 +567,7 @@ static void step_alloc_data(struct job *job)
 		}
 		/* The handle that converts it comes after the data. */
 		zj_journal_take_written(job->handle, &world->inode[i].written);
-	} else if (dead(job, zj_journal_inode_ranged_write(job->handle,
-				&world->inode[i].jinode, offset_of(a),
-				DISK_BLOCK))) {
+	} else if (dead(job, order_data(job, a, &world->inode[i].jinode))) {
 		return;
 	}
 	if (write_map(job, a))

@@ -9,6 +9,7 @@
 struct promise {
 	u32	*units;
 	u32	nr;
+	u32	remounts;		/* so far */
 	struct stored data[MAX_ALLOC];	/* values in file and data blocks */
 	u32	nr_data;
 };
@@ -24,7 +25,10 @@ static bool wrote_block(const struct unit *u, u32 block)
 /* Finished units: all, or those of inodes (a bit each), or of a block. */
 static struct promise finished(u32 inodes, u32 block)
 {
-	struct promise p = { .units = malloc((world->nr_units + 1) * sizeof(u32)) };
+	struct promise p = {
+		.units = malloc((world->nr_units + 1) * sizeof(u32)),
+		.remounts = world->nr_remounts,
+	};
 
 	for (u32 i = 0; i < world->nr_units; i++) {
 		const struct unit *u = &world->units[i];
@@ -61,6 +65,8 @@ static void note_file(struct promise *p, u32 n)
 /* It is kept from now on if @kept; frees the list. */
 static void promised(struct promise *p, bool kept)
 {
+	if (p->remounts != world->nr_remounts || barriers_are_off())
+		kept = false;
 	for (u32 i = 0; i < p->nr && kept; i++)
 		unit_must(p->units[i]);
 	for (u32 i = 0; i < p->nr_data && kept; i++)
@@ -128,8 +134,8 @@ static void sync_inode(struct job *job, u32 i)
 	struct toy_inode *ino = &world->inode[i];
 	struct promise p;
 	bool kept = true;
+	int err, lane;
 	tid_t tid;
-	int err;
 
 	if (ino->evicting)
 		return;
@@ -138,6 +144,7 @@ static void sync_inode(struct job *job, u32 i)
 	/* As a remount may. */
 	if (sim_one_in(&job->rand, 4))
 		zj_journal_set_log_fua(world->journal, sim_one_in(&job->rand, 2));
+	lane = zj_journal_fsync_begin(world->journal, -1);
 	/* Its commit may go out beside the data. */
 	if (sim_one_in(&job->rand, 2))
 		zj_journal_commit_early(world->journal, READ_ONCE(ino->sync_tid));
@@ -146,6 +153,7 @@ static void sync_inode(struct job *job, u32 i)
 	else
 		kept = sync_data(&p, i);
 	tid = READ_ONCE(ino->sync_tid);
+	zj_journal_fsync_written(world->journal, lane, tid);
 	trace("fsync of inode %u: tid %u", i, tid);
 	err = sync_tid(job, tid, &ino->written);
 	/* The flush has failed: nothing is promised. */
@@ -177,6 +185,20 @@ static void sync_all(struct job *job)
 	promised(&p, !is_journal_aborted(world->journal));
 }
 
+static bool is_frozen(tid_t tid)
+{
+	struct zj_txn *txn = zj_txn_find(to_zj(world->journal), tid);
+	bool frozen;
+
+	if (!txn)
+		return true;
+	rcu_read_lock();
+	frozen = zj_txn_state(txn) >= ZJ_C_FROZEN;
+	rcu_read_unlock();
+	zj_txn_put(txn);
+	return frozen;
+}
+
 /* Finished units whose transactions are frozen: these wait for no handle's end. */
 static struct promise frozen(void)
 {
@@ -185,8 +207,7 @@ static struct promise frozen(void)
 
 	p.nr = 0;
 	for (u32 i = 0; i < nr; i++)
-		if (!zj_trans_will_send_data_barrier(world->journal,
-						     world->units[p.units[i]].tid))
+		if (is_frozen(world->units[p.units[i]].tid))
 			p.units[p.nr++] = p.units[i];
 	return p;
 }
@@ -219,7 +240,8 @@ static void write_directly(struct job *job)
 		buf_write_locked(bh);
 	else
 		unlock_buffer(bh);
-	promised(&p, kept);
+	/* It may have been valid before without a flush. */
+	promised(&p, kept && !world->p.remount);
 	brelse(bh);
 }
 
@@ -389,6 +411,22 @@ int barrier_task(void *arg)
 		world->frozen = false;
 		zj_journal_unlock_updates(world->journal);
 	}
+	return 0;
+}
+
+/* Remounts that change nothing but barriers, at any moment. */
+int remount_task(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 283 + 3 };
+	u32 rare = sim_one_in(&job.rand, 2) ? 3 : 40;
+
+	while (!READ_ONCE(world->stop)) {
+		schedule_timeout_uninterruptible(sim_below(&job.rand, rare));
+		for (u32 i = sim_below(&job.rand, 20); i; i--)
+			cond_resched();
+		world_set_barriers(barriers_are_off());
+	}
+	world_set_barriers(true);
 	return 0;
 }
 

@@ -97,6 +97,7 @@ void reclaim_something(void);
 int flusher(void *arg);
 int mapper(void *arg);
 int barrier_task(void *arg);
+int remount_task(void *arg);
 int closer(void *arg);
 int checkpoint_task(void *arg);
 

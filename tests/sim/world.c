@@ -270,11 +270,28 @@ void world_free(void)
 	free(w->units);
 	free(w->touches);
 	free(w->stores);
+	free(w->remounts);
 	for (u32 i = 0; i < w->nr_alloc; i++)
 		free(w->alloc[i].lives);
 	free(w);
 	world = NULL;
 	arena_reset();
+}
+
+void world_set_barriers(bool on)
+{
+	struct world *w = world;
+
+	if (on != barriers_are_off())
+		return;
+	GROW(w->remounts, w->nr_remounts, w->room_remounts);
+	/* Before it goes off, after it is on. */
+	if (on)
+		w->journal->j_flags |= JBD2_BARRIER;
+	w->remounts[w->nr_remounts++] = time_now();
+	if (!on)
+		w->journal->j_flags &= ~JBD2_BARRIER;
+	trace("barriers are %s", on ? "on" : "off");
 }
 
 /* ---- mounting ---- */

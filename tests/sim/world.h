@@ -211,6 +211,7 @@ struct params {
 	u32	nvm;		/* the log in memory: 1: lines, 2: whole blocks */
 	u32	info_max;	/* nvm: bytes of a TxnInfo */
 	bool	data_err;	/* an error of ordered data aborts */
+	u32	remount;	/* 1: barriers go off and on */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;
 	u32	states;		/* crash states for each place in the log */
 	u32	every;		/* crash at one in so many places only, by chance */
@@ -249,6 +250,8 @@ struct world {
 	bool		frozen;		/* the barrier is up: no handle may begin */
 	bool		erased;		/* a flush has erased the log */
 	u32		clean;		/* from when on the log must be empty */
+	u32		*remounts;	/* when barriers went off, on, off, ... */
+	u32		nr_remounts, room_remounts;
 
 	struct object	*objects;
 	u32		nr_objects, room_objects;
@@ -281,6 +284,7 @@ void world_make(const struct params *p, const struct left *before);
 void world_free(void);
 void world_mount(void);
 int world_unmount(void);
+void world_set_barriers(bool on);
 /* As many bytes as DISK_BLOCK * HOME_BLOCKS: what the mount must find home. */
 void world_check_mount(const u8 *image);
 /* For messages; until the next call. */
@@ -311,6 +315,12 @@ static inline struct toy_inode *file_inode(void)
 static inline u32 time_now(void)
 {
 	return world->disk->nr_log;
+}
+
+/* Nothing is promised while they are off. */
+static inline bool barriers_are_off(void)
+{
+	return world->nr_remounts & 1;
 }
 
 /* What the run did, for --trace. */
@@ -348,6 +358,7 @@ struct tally {
 	u64	recoveries;	/* runs of recovery */
 	u64	recrashes;	/* crashes of recovery itself */
 	u64	refused;	/* recoveries refused memory or a read */
+	u64	rotten;		/* recoveries that had to find a changed block */
 	u64	live;		/* states with a log to recover */
 	u64	asked;		/* of these, recovered by the other program as well */
 	s64	slowest;	/* commit, ns from the request to validity */

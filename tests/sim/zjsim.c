@@ -15,7 +15,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_HANDLES, OPT_TASKS, OPT_BLOCKS, OPT_JOURNAL, OPT_GRAIN, OPT_CACHE,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
-       OPT_SLOW, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
+       OPT_SLOW, OPT_REMOUNT, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
        OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_STRANGER, OPT_NVM, OPT_INFO_MAX,
        OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
@@ -33,6 +33,7 @@ static const struct option options[] = {
 	{ "grain", 1, NULL, OPT_GRAIN },
 	{ "slow", 1, NULL, OPT_SLOW },
 	{ "journaled", 1, NULL, OPT_JOURNALED },
+	{ "remount", 1, NULL, OPT_REMOUNT },
 	{ "batch", 1, NULL, OPT_BATCH },
 	{ "copy", 1, NULL, OPT_COPY },
 	{ "pipeline", 1, NULL, OPT_PIPELINE },
@@ -82,7 +83,7 @@ static void usage(void)
 	      "  [--journal BLOCKS] [--grain G] [--slow N] [--cache 0|1] [--fua 0|1]\n"
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
-	      "  [--skip LIST] [--journaled 0|1] [--batch N] [--copy 0..2]\n"
+	      "  [--skip LIST] [--remount 0|1] [--journaled 0|1] [--batch N] [--copy 0..2]\n"
 	      "  [--jbd2 [--stranger PROGRAM]] [--pipeline 0|1] [--run N]\n"
 	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
 	      "  [--trace]\n"
@@ -101,6 +102,7 @@ static void usage(void)
 	      "thread may take a full batch.  --copy: frozen_copy=auto, always, never.  --jbd2: one\n"
 	      "lane, and a log in stock's format.  --stranger: a yardstick program, zjyard-stock,\n"
 	      "recovers every crash state as well and must come to the same blocks.\n"
+	      "--remount 1: barriers go off and on.\n"
 	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
 	      "flushes, --versions: copies of a buffer, at most; --coalesce: a transaction\n"
 	      "goes on while there are too many.  --nvm: the log in memory, of lines (1) or of\n"
@@ -227,6 +229,8 @@ static void run_tasks(void)
 		tasks[n++] = sim_spawn(closer, NULL, "closer", 0);
 	if (!(world->p.off & OFF_BARRIER))
 		tasks[n++] = sim_spawn(barrier_task, NULL, "barrier", 0);
+	if (world->p.remount)
+		tasks[n++] = sim_spawn(remount_task, NULL, "remount", 0);
 	if (!(world->p.off & OFF_CHECKPOINT))
 		tasks[n++] = sim_spawn(checkpoint_task, NULL, "checkpoint", 0);
 	for (i = 0; i < world->p.tasks; i++)
@@ -352,7 +356,7 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_FAIL_ALLOC] = &p->fail_alloc, [OPT_STATES] = &p->states,
 		[OPT_EPOCHS] = &p->epochs, [OPT_OFF] = &p->off,
 		[OPT_FOCUS] = &p->focus, [OPT_SLOW] = &p->slow,
-		[OPT_BATCH] = &p->batch, [OPT_COPY] = &p->copy,
+		[OPT_REMOUNT] = &p->remount, [OPT_BATCH] = &p->batch, [OPT_COPY] = &p->copy,
 		[OPT_PIPELINE] = &p->pipeline, [OPT_RUN] = &p->run,
 		[OPT_VERSIONS] = &p->versions, [OPT_COALESCE] = &p->coalesce,
 		[OPT_NVM] = &p->nvm, [OPT_INFO_MAX] = &p->info_max,
@@ -444,9 +448,9 @@ static void report(const struct command *cmd, const struct tally *t, u64 seeds,
 	/* Of one core, however busy the machine is. */
 	double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 
-	printf("{\"seeds\": %llu, \"first_seed\": %llu, \"crash_states\": %llu, \"live_states\": %llu, \"recoveries\": %llu, \"recovery_crashes\": %llu, \"recoveries_refused\": %llu, \"failures\": 0, \"seconds\": %.1f, \"cpu_seconds\": %.1f, \"per_second\": %.0f",
+	printf("{\"seeds\": %llu, \"first_seed\": %llu, \"crash_states\": %llu, \"live_states\": %llu, \"recoveries\": %llu, \"recovery_crashes\": %llu, \"recoveries_refused\": %llu, \"rotten\": %llu, \"failures\": 0, \"seconds\": %.1f, \"cpu_seconds\": %.1f, \"per_second\": %.0f",
 	       seeds, cmd->params.seed, t->states, t->live, t->recoveries,
-	       t->recrashes, t->refused, took, cpu, t->states / cpu);
+	       t->recrashes, t->refused, t->rotten, took, cpu, t->states / cpu);
 	if (cmd->params.stranger)
 		printf(", \"stranger_recoveries\": %llu", t->asked);
 	if (cmd->params.progress)

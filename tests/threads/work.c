@@ -227,7 +227,8 @@ static void step_inode(struct job *job)
 
 	if (!ino)
 		return;
-	if (thr_one_in(&job->rand, 2))
+	if (thr_one_in(&job->rand, 2) ||
+	    job->handle->h_nr_claims == ZJ_HANDLE_CLAIMS)
 		zj_journal_claim(job->handle, &ino->claim, ZJ_KIND_INODE);
 	else
 		zj_journal_claim_keep(job->handle, &ino->claim, ZJ_KIND_INODE);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <linux/crc32c.h>
+#include <linux/minmax.h>
 #include <asm/byteorder.h>
 #include "memlog.h"
 
@@ -50,6 +51,7 @@ struct memdev *ml_new(u32 nr_segs, u32 seg_blocks, u64 home_blocks)
 	d->dirty = calloc(1, home_blocks);
 	d->power_cut_at = ML_NEVER;
 	d->read_error_at = ML_NEVER;
+	d->bad_block = ML_NEVER;
 	d->rand = 1;
 	for (u32 i = 0; i < nr_segs; i++)
 		d->seg_seq[i] = 100 + i;
@@ -59,6 +61,8 @@ struct memdev *ml_new(u32 nr_segs, u32 seg_blocks, u64 home_blocks)
 
 void ml_free(struct memdev *d)
 {
+	/* What is on its way would go into memory that is another's. */
+	assert_int_equal(d->in_flight, 0);
 	free(d->log);
 	free(d->home);
 	free(d->stable);
@@ -151,6 +155,7 @@ u32 ml_put(struct memdev *d, u32 seg, const struct rec *rec)
 		.nr_members = rec->members ? rec->members : 1,
 		.chunk_index = rec->index,
 		.nr_chunks = rec->chunks ? rec->chunks : 1,
+		.durable_stamp = rec->durable,
 	};
 	u8 *header = ml_block(d, at);
 	struct zj_tag *tag;
@@ -195,9 +200,65 @@ static int mem_read_log(void *ctx, u32 block, u32 nr, void *buf)
 	assert_true(nr && (u64)block + nr <= d->geo.total_blocks);
 	if (d->reads++ == d->read_error_at)
 		return -EIO;
+	if (d->bad_block - block < nr)
+		return -EIO;
 	d->blocks_read += nr;
 	memcpy(buf, ml_block(d, block), (size_t)nr * d->geo.block_size);
 	return 0;
+}
+
+/**
+ * struct ml_read - a read that was begun
+ */
+struct ml_read {
+	struct ml_read *next;
+	u32	slot;
+	u32	block;
+	u32	nr;
+	void	*buf;
+};
+
+/* Nothing is there before it is waited for. */
+static void mem_start_read(void *ctx, u32 slot, u32 block, u32 nr, void *buf)
+{
+	struct memdev *d = ctx;
+	struct ml_read *begun = malloc(sizeof(*begun));
+
+	assert_non_null(begun);
+	assert_true(slot < ZJ_READ_SLOTS);
+	assert_true(nr && (u64)block + nr <= d->geo.total_blocks);
+	*begun = (struct ml_read) { d->begun, slot, block, nr, buf };
+	d->begun = begun;
+	d->in_flight += nr;
+	d->most_in_flight = max(d->most_in_flight, d->in_flight);
+	memset(buf, 0xa5, (size_t)nr * d->geo.block_size);
+}
+
+static int mem_end_read(void *ctx, u32 slot)
+{
+	struct memdev *d = ctx;
+	struct ml_read **at = &d->begun, *begun;
+	int err = 0;
+
+	while ((begun = *at)) {
+		if (begun->slot != slot) {
+			at = &begun->next;
+			continue;
+		}
+		if (mem_read_log(d, begun->block, begun->nr, begun->buf))
+			err = -EIO;
+		d->in_flight -= begun->nr;
+		*at = begun->next;
+		free(begun);
+	}
+	return err;
+}
+
+static u64 mem_room(void *ctx)
+{
+	const struct memdev *d = ctx;
+
+	return d->room;
 }
 
 static bool power(struct memdev *d)
@@ -264,6 +325,23 @@ const struct zj_io_ops mem_ops = {
 	.msg = mem_msg,
 };
 
+static const struct zj_io_ops ahead_ops = {
+	.log_home = mem_log_home,
+	.read_log = mem_read_log,
+	.start_read = mem_start_read,
+	.end_read = mem_end_read,
+	.room = mem_room,
+	.write_log = mem_write_log,
+	.write_home = mem_write_home,
+	.flush_home = mem_flush_home,
+	.msg = mem_msg,
+};
+
+const struct zj_io_ops *ml_ops(const struct memdev *d)
+{
+	return d->ahead ? &ahead_ops : &mem_ops;
+}
+
 /* Of what was not flushed each block is kept, lost or torn. */
 void ml_power_cut(struct memdev *d)
 {
@@ -286,9 +364,16 @@ int ml_recover(struct memdev *d, bool dry_run, struct zj_recovery_stats *stats)
 	struct zj_recovery_stats unused;
 
 	d->error[0] = 0;
-	return zj_recover(&mem_ops, d, mem_uuid, d->geo.block_size,
+	return zj_recover(ml_ops(d), d, mem_uuid, d->geo.block_size,
 			  d->geo.total_blocks, d->home_blocks, dry_run,
 			  stats ? stats : &unused);
+}
+
+int ml_recover_dropping(struct memdev *d, struct zj_recovery_stats *stats)
+{
+	return zj_recover(&mem_ops, d, mem_uuid, d->geo.block_size,
+			  d->geo.total_blocks, d->home_blocks,
+			  ZJ_RECOVER_DROP_DAMAGED, stats);
 }
 
 static void assert_same(const struct memdev *a, const struct memdev *b)
@@ -316,6 +401,7 @@ void ml_recover_ok(struct memdev *d, struct zj_recovery_stats *stats)
 	assert_int_equal(ml_recover(d, false, &wet), 0);
 	assert_memory_equal(&dry, &wet, sizeof(dry));
 	assert_int_equal(d->notices, 1);
+	assert_int_equal(d->error[0], 0);
 	writes = d->writes;
 	assert_int_equal(writes, wet.replayed + 2);
 	ml_power_cut(d);

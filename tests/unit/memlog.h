@@ -39,6 +39,12 @@ struct memdev {
 	u32	reads;		/* calls of read_log so far */
 	u32	read_error_at;	/* this call fails; ML_NEVER */
 	u64	blocks_read;
+	bool	ahead;		/* the host can read ahead */
+	u64	room;		/* bytes for copies, with @ahead */
+	u32	bad_block;	/* of the journal: cannot be read; ML_NEVER */
+	u32	in_flight;	/* blocks that were asked for and not waited for */
+	u32	most_in_flight;
+	struct ml_read *begun;	/* what they were asked for */
 	u32	rand;		/* state of the power cut's dice */
 	u32	notices;
 	char	error[1024];	/* last message of level 0 */
@@ -54,6 +60,7 @@ struct rec {
 	u32	members;		/* 0: 1 */
 	u32	index;
 	u32	chunks;			/* 0: 1 */
+	u64	durable;		/* durable stamp */
 	u64	deps[ML_ENTRIES];	/* up to the first 0 */
 	u64	revokes[ML_ENTRIES];	/* up to the first 0 */
 	struct {
@@ -63,6 +70,8 @@ struct rec {
 };
 
 extern const struct zj_io_ops mem_ops;
+/* Those, and if the device can read ahead what that takes. */
+const struct zj_io_ops *ml_ops(const struct memdev *d);
 extern const u8 mem_uuid[16];
 
 struct memdev *ml_new(u32 nr_segs, u32 seg_blocks, u64 home_blocks);
@@ -90,6 +99,8 @@ int ml_recover(struct memdev *d, bool dry_run, struct zj_recovery_stats *stats);
  * the recovered.  Everything must agree.
  */
 void ml_recover_ok(struct memdev *d, struct zj_recovery_stats *stats);
+/* The same with ZJ_RECOVER_DROP_DAMAGED. */
+int ml_recover_dropping(struct memdev *d, struct zj_recovery_stats *stats);
 /* Recovery must refuse with @text in its message and write nothing. */
 void ml_recover_refused(struct memdev *d, const char *text);
 /* The block holds this pattern; val 0: it was never written. */

@@ -169,6 +169,9 @@ struct randlog *rl_new(u32 seed, bool crash)
 	for (;;) {
 		memset(l, 0, sizeof(*l));
 		l->d = ml_new(NR_SEGS, SEG, RL_HOME);
+		/* Of every chunk's dependencies at most one goes with a lane. */
+		l->d->geo.nr_lanes = ZJ_MAX_LANES;
+		ml_log_super(l->d);
 		plan(l, &rnd);
 		if (write_log(l))
 			break;

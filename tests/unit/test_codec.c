@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/crc32c.h>
 #include <asm/byteorder.h>
+#include "codec_nvm.h"
 #include "memlog.h"
 #include "tests.h"
 
@@ -111,6 +112,55 @@ static void log_super_absurd(void **state)
 	ml_free(d);
 }
 
+static void reseal_super(struct zj_log_super *sb)
+{
+	sb->csum = 0;
+	sb->csum = cpu_to_le32(crc32c(~0U, sb, sizeof(*sb)));
+}
+
+/* Each of these is the last that will do. */
+static void log_super_at_its_bounds(void **state)
+{
+	struct memdev *d = ml_new(8, 8, 1);
+	struct zj_log_geometry geo = d->geo, back;
+	struct zj_log_super *sb;
+	u8 block[65536];
+
+	geo.trim_stamp = 0x123456789abcdefULL;
+	for (u32 size = 1024; size <= 65536; size *= 2) {
+		geo.block_size = size;
+		geo.seg_blocks = size <= 16384 ? (1 << 20) / size : 64;
+		geo.total_blocks = ZJ_LOG_FIRST + 8 * geo.seg_blocks;
+		geo.nr_lanes = ZJ_MAX_LANES;
+		zj_encode_log_super(&geo, block);
+		assert_null(zj_decode_log_super(block, &back));
+		assert_memory_equal(&back, &geo, sizeof(geo));
+		geo.total_blocks += 8;
+		geo.seg_blocks++;
+		zj_encode_log_super(&geo, block);
+		assert_string_equal(zj_decode_log_super(block, &back),
+				    "segment size out of range");
+	}
+	geo.seg_blocks = 2;
+	geo.nr_lanes = 1;
+	zj_encode_log_super(&geo, block);
+	assert_null(zj_decode_log_super(block, &back));
+	sb = (void *)block;
+	sb->version = cpu_to_le32(ZJ_FORMAT_OLDEST);
+	reseal_super(sb);
+	assert_null(zj_decode_log_super(block, &back));
+	sb->version = cpu_to_le32(ZJ_FORMAT_OLDEST - 1);
+	reseal_super(sb);
+	assert_non_null(strstr(zj_decode_log_super(block, &back), "version"));
+	sb->version = cpu_to_le32(ZJ_FORMAT_VERSION);
+	sb->reserved0 = cpu_to_le32(1);
+	reseal_super(sb);
+	assert_string_equal(zj_decode_log_super(block, &back), "reserved fields are not zero");
+	sb->magic ^= 1;
+	assert_string_equal(zj_decode_log_super(block, &back), "wrong magic number");
+	ml_free(d);
+}
+
 static void log_super_version_and_reserved(void **state)
 {
 	struct memdev *d = ml_new(8, 8, 1);
@@ -122,7 +172,7 @@ static void log_super_version_and_reserved(void **state)
 	sb->csum = cpu_to_le32(crc32c(~0U, sb, sizeof(*sb)));
 	assert_non_null(strstr(zj_decode_log_super(sb, &back), "version"));
 	ml_log_super(d);
-	sb->reserved[447] = 1;
+	sb->reserved[sizeof(sb->reserved) - 1] = 1;
 	sb->csum = 0;
 	sb->csum = cpu_to_le32(crc32c(~0U, sb, sizeof(*sb)));
 	assert_non_null(strstr(zj_decode_log_super(sb, &back), "reserved"));
@@ -171,6 +221,23 @@ static void geometry_refused(void **state)
 	assert_int_equal(zj_make_geometry(&geo, 1024, 4096, 0), -EINVAL);
 	assert_int_equal(zj_make_geometry(&geo, 1024, 4096, ZJ_MAX_LANES + 1),
 			 -EINVAL);
+}
+
+/* Whatever the memory held: blocks are made anew. */
+static void old_contents_do_not_show(void **state)
+{
+	struct memdev *d = ml_new(8, 8, 1);
+	u8 junk[1024], clean[1024] = { };
+
+	memset(junk, 0xee, sizeof(junk));
+	zj_encode_trim(&d->geo, 5, 6, junk);
+	zj_encode_trim(&d->geo, 5, 6, clean);
+	assert_memory_equal(junk, clean, sizeof(clean));
+	memset(junk, 0xee, sizeof(junk));
+	zj_encode_log_super(&d->geo, junk);
+	zj_encode_log_super(&d->geo, clean);
+	assert_memory_equal(junk, clean, sizeof(clean));
+	ml_free(d);
 }
 
 static void trim_round_trip_and_every_bit(void **state)
@@ -224,6 +291,10 @@ static void chunk_round_trip_and_every_bit(void **state)
 	assert_false(zj_decode_chunk(&d->geo, d->seed, 3, 1, block, &back));
 	assert_false(zj_decode_chunk(&d->geo, d->seed, 2, 0, block, &back));
 	assert_false(zj_decode_chunk(&d->geo, d->seed + 1, 2, 1, block, &back));
+	/* Of another generation, though the checksum is right. */
+	d->geo.generation++;
+	assert_false(zj_decode_chunk(&d->geo, d->seed, 2, 1, block, &back));
+	d->geo.generation--;
 	for (u32 bit = 0; bit < d->geo.block_size * 8; bit++) {
 		block[bit / 8] ^= 1 << bit % 8;
 		assert_false(zj_decode_chunk(&d->geo, d->seed, 2, 1, block, &back));
@@ -267,8 +338,8 @@ static void chunk_absurd(void **state)
 	SANE(false, nr_chunks, 5);
 	SANE(false, chunk_index, 6);
 	SANE(false, chunk_index, ~0U);
-	SANE(true, nr_deps, room - 3 - 4 * 3);
-	SANE(false, nr_deps, room - 3 - 4 * 3 + 1);
+	SANE(true, nr_deps, 8);		/* one for each lane */
+	SANE(false, nr_deps, 9);
 	SANE(false, nr_deps, 0x20000000);
 	SANE(false, nr_deps, ~0U);
 	SANE(true, nr_revokes, room - 2 - 4 * 3);
@@ -277,6 +348,9 @@ static void chunk_absurd(void **state)
 	SANE(true, nr_tags, (room - 5) / 3);
 	SANE(false, nr_tags, (room - 5) / 3 + 1);
 	SANE(false, nr_tags, ~0U);
+	SANE(true, durable_stamp, sample.stamp - 1);
+	SANE(false, durable_stamp, sample.stamp);
+	SANE(false, durable_stamp, ~0ULL);
 	SANE(true, seg_block, 59);
 	SANE(false, seg_block, 60);	/* its images would leave the segment */
 	SANE(false, seg_block, 64);
@@ -293,6 +367,8 @@ static void chunk_reserved_fields(void **state)
 	struct zj_chunk back;
 
 	for (u32 byte = 0x50; byte < sizeof(struct zj_chunk_header); byte++) {
+		if (byte >= 0x58 && byte < 0x60)
+			continue;
 		zj_encode_chunk(&d->geo, d->seed, &sample, block);
 		block[byte] = 1;
 		ml_reseal(d, at);
@@ -331,6 +407,75 @@ static void escape_round_trip(void **state)
 	}
 }
 
+/*
+ * What a commit may take at worst, and what a mount makes of a journal's size: numbers
+ * that promises and old logs rely on, so that nobody changes them unawares.
+ */
+static void promises_in_numbers(void **state)
+{
+	static const struct {
+		u32 blocks, size, lanes, got, segs, seg, largest, txn[4];
+	} rows[] = {
+		/* txn: log blocks of 0, 1, 100 and 5000 images */
+		{ 68, 1024, 1, 1, 8, 8, 15,
+		  { 5, 6, 141, 6852 } },
+		{ 67, 1024, 1, 0, 0, 0, 14,
+		  { 0, 0, 0, 0 } },
+		{ 124, 1024, 4, 4, 15, 8, 28,
+		  { 5, 6, 141, 6852 } },
+		{ 160, 1024, 2, 2, 9, 16, 35,
+		  { 5, 6, 121, 5874 } },
+		{ 400, 1024, 4, 3, 12, 32, 88,
+		  { 5, 6, 113, 5482 } },
+		{ 1023, 1024, 2, 2, 15, 64, 224,
+		  { 5, 6, 109, 5304 } },
+		{ 1024, 1024, 2, 1, 15, 64, 768,
+		  { 5, 6, 109, 5304 } },
+		{ 1024, 4096, 2, 2, 15, 64, 702,
+		  { 5, 6, 107, 5197 } },
+		{ 1273, 1024, 2, 2, 19, 64, 954,
+		  { 5, 6, 109, 5304 } },
+		{ 1661, 1024, 3, 3, 25, 64, 1100,
+		  { 5, 6, 109, 5304 } },
+		{ 4096, 4096, 8, 8, 63, 64, 1365,
+		  { 5, 6, 107, 5197 } },
+		{ 8192, 4096, 4, 4, 31, 256, 2730,
+		  { 5, 6, 105, 5073 } },
+		{ 16384, 4096, 16, 16, 127, 128, 5461,
+		  { 5, 6, 105, 5113 } },
+		{ 32768, 4096, 4, 4, 127, 256, 10922,
+		  { 5, 6, 105, 5073 } },
+		{ 32768, 4096, 64, 64, 511, 64, 10922,
+		  { 5, 6, 107, 5197 } },
+		{ 65536, 4096, 256, 223, 1023, 64, 21845,
+		  { 5, 6, 107, 5197 } },
+		{ 262144, 4096, 256, 256, 2047, 128, 87381,
+		  { 5, 6, 105, 5113 } },
+		{ 1048576, 1024, 256, 256, 2047, 512, 349525,
+		  { 7, 8, 109, 5162 } },
+		{ 16384, 65536, 16, 16, 255, 64, 5461,
+		  { 5, 6, 107, 5166 } },
+		{ 4096, 16384, 3, 3, 63, 64, 1365,
+		  { 5, 6, 107, 5172 } },
+	};
+	static const u32 n[] = { 0, 1, 100, 5000 };
+	struct zj_log_geometry geo;
+
+	for (u32 i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(zj_fit_lanes(&geo, rows[i].blocks, rows[i].size, rows[i].lanes),
+				 rows[i].got);
+		assert_int_equal(zj_largest_handle(rows[i].blocks, rows[i].size),
+				 rows[i].largest);
+		if (!rows[i].got)
+			continue;
+		assert_int_equal(geo.nr_lanes, rows[i].got);
+		assert_int_equal(geo.nr_segs, rows[i].segs);
+		assert_int_equal(geo.seg_blocks, rows[i].seg);
+		for (u32 k = 0; k < ARRAY_SIZE(n); k++)
+			assert_int_equal(zj_txn_blocks(&geo, n[k]), rows[i].txn[k]);
+	}
+}
+
 static void jbd2_super_csum(void **state)
 {
 	struct zj_jbd2_super sb = { .s_magic = cpu_to_be32(ZJ_JBD2_MAGIC) };
@@ -344,19 +489,109 @@ static void jbd2_super_csum(void **state)
 	assert_int_not_equal(zj_jbd2_super_csum(&sb), csum);
 }
 
+static struct zj_jbd2_super good_jbd2_super(void)
+{
+	struct zj_jbd2_super sb = {
+		.s_magic = cpu_to_be32(ZJ_JBD2_MAGIC),
+		.s_blocktype = cpu_to_be32(ZJ_JBD2_SUPERBLOCK_V2),
+		.s_blocksize = cpu_to_be32(4096),
+		.s_maxlen = cpu_to_be32(1024),
+		.s_first = cpu_to_be32(1),
+	};
+
+	return sb;
+}
+
+#define CHECK_JBD2(text, in_use, change)					\
+do {									\
+	const char *wrong;						\
+									\
+	sb = good_jbd2_super();						\
+	change;								\
+	wrong = zj_check_jbd2_super(&sb, 4096, 1024, in_use);		\
+	if (text)							\
+		assert_string_equal(wrong, text);			\
+	else								\
+		assert_null(wrong);					\
+} while (0)
+
+static void jbd2_super_is_checked(void **state)
+{
+	struct zj_jbd2_super sb;
+
+	CHECK_JBD2(NULL, false, );
+	CHECK_JBD2("is no journal superblock", false, sb.s_magic ^= 1);
+	CHECK_JBD2("is not of version 2", false, sb.s_blocktype = cpu_to_be32(3));
+	CHECK_JBD2("has another block size than the file system", false,
+		   sb.s_blocksize = cpu_to_be32(1024));
+	CHECK_JBD2("says that the journal is longer than its inode", false,
+		   sb.s_maxlen = cpu_to_be32(1025));
+	CHECK_JBD2(NULL, false, sb.s_maxlen = cpu_to_be32(2));
+	CHECK_JBD2("has a bad first block", false, sb.s_maxlen = cpu_to_be32(1));
+	CHECK_JBD2("has a bad first block", false, sb.s_first = 0);
+	CHECK_JBD2("has a bad first block", false, sb.s_first = cpu_to_be32(1024));
+	CHECK_JBD2(NULL, false, sb.s_first = cpu_to_be32(1023));
+	/* A checksum that nobody asks for is none. */
+	CHECK_JBD2(NULL, false, sb.s_checksum = 1);
+	for (u32 kind = ZJ_JBD2_INCOMPAT_CSUM_V2; ; kind = ZJ_JBD2_INCOMPAT_CSUM_V3) {
+		CHECK_JBD2("has a wrong checksum", false,
+			   sb.s_feature_incompat = cpu_to_be32(kind));
+		/* e2fsck may have changed s_errno of a log in use. */
+		CHECK_JBD2(NULL, true, sb.s_feature_incompat = cpu_to_be32(kind));
+		CHECK_JBD2(NULL, false, sb.s_feature_incompat = cpu_to_be32(kind);
+			   zj_seal_jbd2_super(&sb));
+		if (kind == ZJ_JBD2_INCOMPAT_CSUM_V3)
+			break;
+	}
+	sb = good_jbd2_super();
+	zj_seal_jbd2_super(&sb);
+	assert_int_equal(sb.s_checksum, 0);
+}
+
+/* Ours are gone, what is stock's stays; the number only grows. */
+static void jbd2_super_of_a_clean_journal(void **state)
+{
+	u8 uuid[16] = "memory's number";
+
+	for (u32 nvm = 0; nvm < 2; nvm++) {
+		struct zj_jbd2_super sb = good_jbd2_super(), want = sb;
+
+		memset(sb.s_padding, 0x55, sizeof(sb.s_padding));
+		want = sb;
+		want.s_feature_incompat = cpu_to_be32(ZJ_JBD2_INCOMPAT_64BIT);
+		want.s_sequence = cpu_to_be32(256);
+		if (nvm)
+			memset(want.s_padding + ZJ_NVM_MARK_AT, 0, sizeof(struct zj_nvm_mark));
+		sb.s_feature_incompat = cpu_to_be32(ZJ_JBD2_INCOMPAT_64BIT |
+						    ZJ_JBD2_INCOMPAT_LANES);
+		if (nvm)
+			zj_set_nvm_mark(&sb, uuid, 77);
+		sb.s_sequence = cpu_to_be32(255);
+		sb.s_start = cpu_to_be32(5);
+		sb.s_head = cpu_to_be32(6);
+		zj_clean_jbd2_super(&sb);
+		assert_memory_equal(&sb, &want, sizeof(sb));
+	}
+}
+
 const struct CMUnitTest codec_tests[] = {
 	cmocka_unit_test(crc32c_known_values),
 	cmocka_unit_test(log_super_round_trip),
 	cmocka_unit_test(log_super_every_bit),
 	cmocka_unit_test(log_super_absurd),
+	cmocka_unit_test(log_super_at_its_bounds),
 	cmocka_unit_test(log_super_version_and_reserved),
 	cmocka_unit_test(geometry_sizes),
 	cmocka_unit_test(geometry_refused),
+	cmocka_unit_test(old_contents_do_not_show),
 	cmocka_unit_test(trim_round_trip_and_every_bit),
 	cmocka_unit_test(chunk_round_trip_and_every_bit),
 	cmocka_unit_test(chunk_absurd),
 	cmocka_unit_test(chunk_reserved_fields),
 	cmocka_unit_test(escape_round_trip),
+	cmocka_unit_test(promises_in_numbers),
 	cmocka_unit_test(jbd2_super_csum),
+	cmocka_unit_test(jbd2_super_is_checked),
+	cmocka_unit_test(jbd2_super_of_a_clean_journal),
 };
 const size_t nr_codec_tests = ARRAY_SIZE(codec_tests);

@@ -43,6 +43,7 @@ static void log_super_does_not_fit(void **state)
 	/* tune2fs -U under a live log: the bit in block 0 says that it is ours. */
 	assert_int_equal(zj_recover(&mem_ops, d, other, 1024, total, 32, true,
 				    &s), 0);
+	assert_int_equal(d->notices, 2);
 	assert_int_equal(zj_recover(&mem_ops, d, mem_uuid, 1024, total - 1, 32,
 				    false, &s), -EUCLEAN);
 	assert_non_null(strstr(d->error, "132 blocks long, the journal only 131"));
@@ -250,6 +251,11 @@ static void stamps_go_back(void **state)
 	PUT(d, 1, .stamp = 3, .lane = 1);
 	PUT(d, 1, .stamp = 2, .lane = 1);
 	refused(d, "segment 1 block 1: stamp 2 after 3");
+	d = good_log();
+	PUT(d, 1, .stamp = 2, .lane = 1);
+	PUT(d, 1, .stamp = 4, .lane = 1);
+	PUT(d, 1, .stamp = 3, .lane = 1);
+	refused(d, "segment 1 block 2: stamp 3 after 4");
 }
 
 const struct CMUnitTest damage_tests[] = {

@@ -22,6 +22,8 @@ static void random_logs(void **state)
 		struct randlog *l = rl_new(seed, true);
 		struct zj_recovery_stats s;
 
+		l->d->ahead = seed % 2;
+		l->d->room = seed % 4 > 1 ? 2 << 20 : 0;
 		ml_recover_ok(l->d, &s);
 		for (u64 b = 0; b < RL_HOME; b++)
 			ml_expect(l->d, b, rl_expected(l, b));

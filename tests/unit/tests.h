@@ -8,12 +8,16 @@
 	extern const size_t nr_##name##_tests
 
 ZJ_TEST_FILE(codec);
+ZJ_TEST_FILE(codec_jbd2);
 ZJ_TEST_FILE(recovery);
+ZJ_TEST_FILE(readahead);
 ZJ_TEST_FILE(schedule);
 ZJ_TEST_FILE(damage);
 ZJ_TEST_FILE(random);
 ZJ_TEST_FILE(jbd2);
 ZJ_TEST_FILE(zjrecover);
 ZJ_TEST_FILE(pmem);
+ZJ_TEST_FILE(nvm);
+ZJ_TEST_FILE(nvmlog);
 
 #endif /* ZJ_TESTS_H */

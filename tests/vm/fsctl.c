@@ -2,18 +2,42 @@
 /* System calls that no tool makes, see usage. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/fscrypt.h>
 #include <linux/fsverity.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/quota.h>
 #include <unistd.h>
 
 #define EXT4_IOC_SHUTDOWN	_IOR('X', 125, uint32_t)
+#define EXT4_IOC_MOVE_EXT	_IOWR('f', 15, struct move_extent)
+#define EXT4_IOC_GETFSUUID	_IOR('f', 44, uint64_t)
+#define EXT4_IOC_SETFSUUID	_IOW('f', 44, uint64_t)
+#define EXT4_LABEL_SIZE		16
+#define UUID_BYTES		16
 #define KEY_SIZE		64
+
+struct move_extent {
+	uint32_t reserved;
+	uint32_t donor;
+	uint64_t orig_start;
+	uint64_t donor_start;
+	uint64_t len;
+	uint64_t moved;
+};
+
+/* The ioctls' numbers have the size of its first two fields. */
+struct ext4_fsuuid {
+	uint32_t len;
+	uint32_t flags;
+	uint8_t uuid[UUID_BYTES];
+};
 
 /* The key is no secret: every boot of a test must find the same one. */
 static int add_key(int fd, struct fscrypt_key_specifier *id)
@@ -74,6 +98,139 @@ static int store(const char *path)
 	return rc;
 }
 
+static void print_hex(const uint8_t *bytes, int n)
+{
+	while (n--)
+		printf("%02x", *bytes++);
+	puts("");
+}
+
+static int salt(int fd)
+{
+	uint8_t bytes[16];
+	int rc = ioctl(fd, FS_IOC_GET_ENCRYPTION_PWSALT, bytes);
+
+	if (!rc)
+		print_hex(bytes, sizeof(bytes));
+	return rc;
+}
+
+static int uuid(int fd, const char *new)
+{
+	struct ext4_fsuuid arg = { .len = UUID_BYTES };
+	int rc;
+
+	if (new) {
+		memset(arg.uuid, atoi(new), UUID_BYTES);
+		return ioctl(fd, EXT4_IOC_SETFSUUID, &arg);
+	}
+	rc = ioctl(fd, EXT4_IOC_GETFSUUID, &arg);
+	if (!rc)
+		print_hex(arg.uuid, UUID_BYTES);
+	return rc;
+}
+
+static int label(int fd, const char *new)
+{
+	char name[FSLABEL_MAX] = "";
+	int rc;
+
+	if (new) {
+		strncpy(name, new, EXT4_LABEL_SIZE);
+		return ioctl(fd, FS_IOC_SETFSLABEL, name);
+	}
+	rc = ioctl(fd, FS_IOC_GETFSLABEL, name);
+	if (!rc)
+		puts(name);
+	return rc;
+}
+
+/* Renames with an exchange of both names. */
+static int exchange(const char *one, const char *other)
+{
+	return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+}
+
+/* A file without a name, which it gets at once, and durably, if one is given. */
+static int tmpfile_in(const char *dir, const char *name)
+{
+	int fd = open(dir, O_TMPFILE | O_RDWR, 0644), rc = fd < 0 ? -1 : 0;
+	char self[32];
+
+	if (!rc && name) {
+		snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+		rc = linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+		if (!rc)
+			rc = fsync(fd);
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+#define QFMT_VFS_V1 4
+
+/* User quota, of the format that ext4 has: the file on the mounted device. */
+static int quota_on(const char *dev, const char *file)
+{
+	return quotactl(QCMD(Q_QUOTAON, USRQUOTA), dev, QFMT_VFS_V1, (void *)file);
+}
+
+/* The bytes that a user is charged for. */
+static int usage(const char *dev, const char *user)
+{
+	struct dqblk block;
+	int rc = quotactl(QCMD(Q_GETQUOTA, USRQUOTA), dev, atoi(user), (void *)&block);
+
+	if (!rc)
+		printf("%llu\n", (unsigned long long)block.dqb_curspace);
+	return rc;
+}
+
+/* All of a file becomes a hole. */
+static int punch(const char *path)
+{
+	int fd = open(path, O_RDWR), rc;
+
+	if (fd < 0)
+		return -1;
+	rc = fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, lseek(fd, 0, SEEK_END));
+	close(fd);
+	return rc;
+}
+
+/* The first block of a file changes places with the donor's, as e4defrag has it. */
+static int move_first(const char *donor, const char *path)
+{
+	struct move_extent arg = { .len = 1 };
+	int fd = open(path, O_RDWR);
+
+	arg.donor = open(donor, O_RDWR);
+	return ioctl(fd, EXT4_IOC_MOVE_EXT, &arg) || arg.moved != 1 ? -1 : 0;
+}
+
+/* Commands whose arguments are not so many paths to open; 1: it is none of them. */
+static int run_special(const char *command, const char *one, const char *other)
+{
+	if (!strcmp(command, "tmpfile"))
+		return tmpfile_in(one, other);
+	if (!strcmp(command, "punch"))
+		return punch(one);
+	if (!strcmp(command, "quota-off"))
+		return quotactl(QCMD(Q_QUOTAOFF, USRQUOTA), one, 0, NULL);
+	if (!other)
+		return 1;
+	if (!strcmp(command, "exchange"))
+		return exchange(one, other);
+	if (!strcmp(command, "move-first"))
+		return move_first(one, other);
+	if (!strcmp(command, "quota-on"))
+		return quota_on(one, other);
+	if (!strcmp(command, "usage"))
+		return usage(one, other);
+	return 1;
+}
+
 static int run(char **argv, const char *path)
 {
 	int fd = open(path, O_RDONLY), rc = -1;
@@ -102,19 +259,36 @@ static int run(char **argv, const char *path)
 		rc = encrypt(fd);
 	else if (!strcmp(argv[1], "verity"))
 		rc = enable_verity(fd);
+	else if (!strcmp(argv[1], "salt"))
+		rc = salt(fd);
+	else if (!strcmp(argv[1], "get-uuid") || !strcmp(argv[1], "set-uuid"))
+		rc = uuid(fd, *argv[1] == 's' ? argv[2] : NULL);
+	else if (!strcmp(argv[1], "get-label") || !strcmp(argv[1], "set-label"))
+		rc = label(fd, *argv[1] == 's' ? argv[2] : NULL);
 	close(fd);
 	return rc;
 }
 
 int main(int argc, char **argv)
 {
-	int first = argc > 3 && !strcmp(argv[1], "shutdown") ? 3 : 2;
+	bool more = argc > 3 && (!strcmp(argv[1], "shutdown") ||
+				 !strncmp(argv[1], "set-", 4));
+	int first = more ? 3 : 2, rc;
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: fsctl shutdown FLAG DIR | fsync PATH... | syncfs DIR... |\n"
 			"       write-back FILE... | begin-write-back FILE... | store FILE... |\n"
-			"       add-key DIR | encrypt EMPTY_DIR | verity FILE...\n");
+			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | salt DIR |\n"
+			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
+			"       exchange PATH PATH | move-first DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
+			"       quota-on DEV FILE | quota-off DEV | usage DEV USER\n");
 		return 2;
+	}
+	rc = run_special(argv[1], argv[2], argv[3]);
+	if (rc != 1) {
+		if (rc)
+			perror(argv[2]);
+		return rc ? 1 : 0;
 	}
 	for (int i = first; i < argc; i++) {
 		if (run(argv, argv[i])) {

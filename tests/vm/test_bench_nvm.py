@@ -7,7 +7,8 @@ import pytest
 
 import vm as vmlib
 
-sys.path.insert(0, str(vmlib.ROOT / "bench"))
+# At the end: bench/concurrent.py would hide the module of that name.
+sys.path.append(str(vmlib.ROOT / "bench"))
 import nvm    # noqa: E402
 
 LINES = """

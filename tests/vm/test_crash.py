@@ -14,18 +14,20 @@ import conftest
 REGIONS = "alloc=core 'MKFS_OPTS=-b 4096 -J size=16 -g 1024 -G 4 -O orphan_file'"
 
 BATTERIES = {
-    "ordered": dict(cuts=35, args="DATA=ordered"),
-    "journal": dict(cuts=25, args="DATA=journal"),
-    "writeback-no-fua": dict(cuts=10, args="DATA=writeback FUA=0"),
-    "zjctl": dict(cuts=12, args="DATA=ordered 'RECOVER=zjctl recover --no-fsck' 'MKFS_OPTS=-b 4096 -J size=16 -O orphan_file'"),
+    "ordered": dict(cuts=20, args="DATA=ordered"),
+    "journal": dict(cuts=14, args="DATA=journal"),
+    "writeback-no-fua": dict(cuts=6, args="DATA=writeback FUA=0"),
+    "zjctl": dict(cuts=8, args="DATA=ordered 'RECOVER=zjctl recover --no-fsck' 'MKFS_OPTS=-b 4096 -J size=16 -O orphan_file'"),
     # Each cut by zext4, by e2fsck, by zjctl and by a stock mount.
-    "jbd2": dict(cuts=10, args="DATA=ordered MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1 'MKFS_OPTS=-b 4096 -J size=4'"),
-    "jbd2-journal-no-fua": dict(cuts=6, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1"),
-    "small-journal": dict(cuts=10, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
+    "jbd2": dict(cuts=7, args="DATA=ordered MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1 'MKFS_OPTS=-b 4096 -J size=4'"),
+    "jbd2-journal-no-fua": dict(cuts=4, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1"),
+    # Files' contents at the marks of their fsyncs.
+    "fsx": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0"),
+    "small-journal": dict(cuts=6, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
 }
 if conftest.FSTYPE == "zext4":
-    BATTERIES["lane-by-dir"] = dict(cuts=10, args=f"DATA=ordered MOUNT_OPTS=lanes=4,lane_by=dir,{REGIONS}")
-    BATTERIES["pipeline"] = dict(cuts=10, args=f"DATA=journal MOUNT_OPTS=lanes=4,pipeline=on,versions=2,{REGIONS}")
+    BATTERIES["lane-by-dir"] = dict(cuts=6, args=f"DATA=ordered MOUNT_OPTS=lanes=4,lane_by=dir,{REGIONS}")
+    BATTERIES["pipeline"] = dict(cuts=6, args=f"DATA=journal MOUNT_OPTS=lanes=4,pipeline=on,versions=2,{REGIONS}")
 JOBS = 4
 CUTS = int(os.environ.get("ZJ_CUTS", "0"))
 if CUTS:
@@ -35,33 +37,44 @@ if CUTS:
 _results = {}
 
 
-def battery(name):
+@pytest.fixture(name="machine", scope="module")
+def machine_fixture():
+    """One for all batteries: each has the memory of its disks back before the next begins."""
+    guest = conftest.Guest(cpus=4, memory="4G")
+    yield guest
+    guest.close()
+
+
+def battery(name, machine):
     """Run one battery, once; its result lines."""
     if name not in _results:
         _results[name] = ["not ok the battery raised: the first test that asked for it says why"]
         what = BATTERIES[name]
-        with conftest.new_vm(cpus=4, memory="4G") as machine:
-            result = machine.sh(f"""
-                modprobe zjdisk ndev={1 + 3 * JOBS} || die "zjdisk"
-                [ -e /dev/zjdctl ] || die "no zjdctl"
-                modprobe $FS
-                sh /lib/zj/crash.sh FSTYPE=$FS {what['args']} CUTS={what['cuts']} JOBS={JOBS} \\
-                    SEED=$(date +%s) TIME=6 BIN=/usr/bin
-            """, timeout=max(570, 20 * CUTS))
-            lines = re.findall(r"^(?:not )?ok .*(?:\n# .*)*", result.out, re.M)
-            if result.rc == 2 or not lines:
-                lines = [f"not ok the battery did not run: {result.out[-3000:]}"]
-            try:
-                machine.check_console()
-            except AssertionError as error:
-                lines.insert(0, f"not ok console: {error}")
-            _results[name] = lines
+        guest = machine.ensure()
+        guest.checked = len(guest.console_text())
+        result = guest.sh(f"""
+            modprobe zjdisk ndev={1 + 3 * JOBS} || die "zjdisk"
+            [ -e /dev/zjdctl ] || die "no zjdctl"
+            modprobe $FS
+            sh /lib/zj/crash.sh FSTYPE=$FS {what['args']} CUTS={what['cuts']} JOBS={JOBS} \\
+                SEED=$(date +%s) TIME=4 BIN=/usr/bin
+        """, timeout=max(570, 20 * CUTS))
+        lines = re.findall(r"^(?:not )?ok .*(?:\n# .*)*", result.out, re.M)
+        if result.rc == 2 or not lines:
+            lines = [f"not ok the battery did not run: {result.out[-3000:]}"]
+        try:
+            guest.check_console()
+        except AssertionError as error:
+            lines.insert(0, f"not ok console: {error}")
+        if result.rc or not guest.sh("rmmod zjdisk"):
+            machine.stop()
+        _results[name] = lines
     return _results[name]
 
 
 @pytest.mark.parametrize("name", BATTERIES)
-def test_load_and_console(name):
-    lines = battery(name)
+def test_load_and_console(name, machine):
+    lines = battery(name, machine)
     assert not [line for line in lines if "load without a cut" in line and line.startswith("not")], lines
     assert not lines[0].startswith("not ok console"), lines[0]
     assert not [line for line in lines if line.startswith("not ok kernel messages")], lines
@@ -69,12 +82,12 @@ def test_load_and_console(name):
 
 
 @pytest.mark.parametrize("name,n", [(b, n) for b in BATTERIES for n in range(BATTERIES[b]["cuts"])])
-def test_power_cut(name, n):
+def test_power_cut(name, n, machine):
     """The n-th cut of a battery, with the cut inside its recovery where there was one."""
-    cuts = [line for line in battery(name) if "cut=" in line]
+    cuts = [line for line in battery(name, machine) if "cut=" in line]
     first = [line for line in cuts if "in-recovery" not in line and "by-" not in line]
     nested = [line for line in cuts if "in-recovery" in line]
-    assert n < len(first), "the battery ended early: " + "\n".join(battery(name)[-3:])
+    assert n < len(first), "the battery ended early: " + "\n".join(battery(name, machine)[-3:])
     assert first[n].startswith("ok"), first[n]
     if "STRANGERS" in BATTERIES[name]["args"]:
         which = re.search(r"cut=\d+ seed=\d+", first[n])[0]
@@ -98,14 +111,14 @@ def test_recording_disk():
 
 
 def test_battery_finds_loss():
-    """On a disk that keeps nothing it promised, cuts must fail; else the batteries prove nothing."""
+    """On a disk that does not keep what it promised, cuts must fail; else the batteries prove nothing."""
     with conftest.new_vm(cpus=4, memory="4G") as machine:
         machine.allow = (".*",)      # what the kernel says of such a disk is its affair
-        result = machine.sh(f"""
-            modprobe zjdisk ndev={1 + 2 * JOBS} || die "zjdisk"
-            modprobe $FS
-            sh /lib/zj/crash.sh FSTYPE=$FS DATA=ordered CUTS=24 NESTED=0 JOBS={JOBS} LIE=3 \\
-                SEED=$(date +%s) TIME=6 BIN=/usr/bin
-        """, timeout=300)
-    assert result.rc == 1, result.out[-3000:]
-    assert "not ok cut=" in result.out
+        assert machine.sh(f"modprobe zjdisk ndev={1 + 2 * JOBS} && modprobe $FS")
+        for how in ("LIE=3 TIME=6 CUTS=24", "LOAD=fsx LIE=2 TIME=3 CUTS=8"):
+            result = machine.sh(f"""
+                sh /lib/zj/crash.sh FSTYPE=$FS DATA=ordered NESTED=0 JOBS={JOBS} {how} \\
+                    SEED=$(date +%s) BIN=/usr/bin
+            """, timeout=300)
+            assert result.rc == 1, result.out[-3000:]
+            assert "not ok cut=" in result.out

@@ -42,3 +42,66 @@ def test_zeroed_blocks_stay_zero(guest):
         unmnt; fsck /dev/vdc
     """)
     assert int(out.split()[0]) >= 10, out
+
+
+ENCRYPTED = """
+    for m in cts xts; do modprobe $m; done
+    blocks() {
+        filefrag -v -b4096 "$@" | awk '/^ *[0-9]+:/ { sub("[.][.].*", "", $4); print $4, $6 + 0 }'
+    }
+    # Blocks of extents $1 that lie in extents $2.
+    common() {
+        awk 'NR == FNR { for (i = 0; i < $2; i++) was[$1 + i]; next }
+             { for (i = 0; i < $2; i++) n += $1 + i in was }
+             END { print n + 0 }' $2 $1
+    }
+"""
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("what", ("directory", "file"))
+def test_encrypted_file_in_blocks_that_the_log_holds(guest, what):
+    """Its data is written in place even here, and recovery must not put older images of its blocks over it."""
+    make = {"directory": "mkdir /mnt/first; for n in $(seq 1200); do : >/mnt/first/$(printf %0250d $n); done",
+            "file": "tr '\\0' x </dev/zero | dd of=/mnt/first bs=64k count=12 iflag=fullblock 2>/dev/null"}[what]
+    out = guest(ENCRYPTED + f"""
+        mk /dev/vdc -m 0 -N 4096 -O encrypt
+        mnt /dev/vdc data=journal,commit=300
+        mkdir /mnt/secret; fsctl encrypt /mnt/secret || die encrypt
+        : >/mnt/secret/file
+        {make}
+        fsctl syncfs /mnt || die syncfs
+        blocks /mnt/first >/tmp/first
+        # Little else is free for the second file, which gets all of it.
+        for size in 1048576 65536 4096; do
+            while fallocate -l $size /mnt/rest$((n += 1)) 2>/dev/null; do :; done
+        done
+        rm -r /mnt/first
+        fsctl syncfs /mnt || die syncfs
+        seq 1000000 2>/dev/null >/mnt/secret/file; fsctl fsync /mnt/secret/file || die fsync
+        blocks /mnt/secret/file >/tmp/second
+        common /tmp/second /tmp/first
+        crash
+        mnt /dev/vdc data=journal
+        fsctl add-key /mnt || die add-key
+        seq 1000000 | head -c $(stat -c %s /mnt/secret/file) | cmp - /mnt/secret/file || die "synced data is gone"
+        unmnt; fsck /dev/vdc
+    """)
+    assert int(out.split()[0]) >= 10, out
+
+
+@pytest.mark.zext4
+def test_encrypt_switched_on_while_mounted(guest):
+    """Blocks were freed without revokes, and commits flush no data: nothing is encrypted before the next mount."""
+    guest(ENCRYPTED + """
+        mk /dev/vdc
+        mnt /dev/vdc data=journal
+        mkdir /mnt/secret
+        tune2fs -O encrypt /dev/vdc >/dev/null || die tune2fs
+        ! fsctl encrypt /mnt/secret 2>/tmp/err || die "encrypted in data=journal without revokes"
+        grep -q 'not supported' /tmp/err || die "$(cat /tmp/err)"
+        unmnt
+        mnt /dev/vdc data=journal
+        fsctl encrypt /mnt/secret || die "encrypt after a mount with the feature"
+        unmnt; fsck /dev/vdc
+    """)

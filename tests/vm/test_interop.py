@@ -46,7 +46,7 @@ def test_round_trip(guest):
         resize2fs /dev/vda 200M || die "shrink"
         mnt /dev/vda; check_tree; unmnt; fsck /dev/vda
         mount -t ext4 /dev/vda /mnt || die "stock mount"
-        check_tree; resize2fs /dev/vda || die "stock's online growth"
+        check_tree; grow_mounted /dev/vda
         umount /mnt
         mnt /dev/vda; check_tree; unmnt; fsck /dev/vda
         [ "$(e2label /dev/vda 2>/dev/null || dumpe2fs -h /dev/vda 2>/dev/null | sed -n 's/^Filesystem volume name: *//p')" = renamed ] ||
@@ -60,10 +60,10 @@ def test_online_growth(guest):
         mk_sized 64M; mnt /dev/vda; known_tree; sync
         stress -p 2 -t 6 /mnt >/dev/null 2>&1 & load=$!
         sleep 1
-        resize2fs /dev/vda 192M || die "online growth"
+        grow_mounted /dev/vda 192M
         wait $load || die "stress"
         check_tree; fsctl syncfs /mnt
-        resize2fs /dev/vda || die "second growth"
+        grow_mounted /dev/vda
         fsctl syncfs /mnt; crash
         mnt /dev/vda; check_tree; unmnt; fsck /dev/vda
         dumpe2fs -h /dev/vda 2>/dev/null | grep -q '^Block count: *65536$' || die "not grown to the end"

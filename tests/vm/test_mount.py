@@ -161,6 +161,53 @@ def test_journal_too_small(guest):
     """)
 
 
+@zext4
+def test_failed_remount_keeps_options(guest):
+    """What is asked together with something that is refused is not in force afterwards."""
+    guest("""
+        mk /dev/vda
+        mnt /dev/vda fsync=own,versions=7
+        before=$(grep ' /mnt ' /proc/mounts)
+        ! mount -o remount,fsync=all,versions=3,lane_by=dir,nombcache /mnt 2>/dev/null || die "nombcache changed"
+        [ "$(grep ' /mnt ' /proc/mounts)" = "$before" ] || die "was $before, is $(grep ' /mnt ' /proc/mounts)"
+        mount -o remount,fsync=all,versions=3 /mnt || die remount
+        before=$(grep ' /mnt ' /proc/mounts)
+        case $before in *fsync=all*versions=3*) ;; *) die "not changed: $before";; esac
+        ! mount -o remount,fsync=own,versions=9,nombcache /mnt 2>/dev/null || die "nombcache changed"
+        [ "$(grep ' /mnt ' /proc/mounts)" = "$before" ] || die "was $before, is $(grep ' /mnt ' /proc/mounts)"
+        unmnt; fsck /dev/vda
+    """)
+
+
+@zext4
+def test_image_names_no_device(guest):
+    """Mount options in the super block may not choose a device of this machine."""
+    guest("mk /dev/vdc; tune2fs -E mount_opts=journal_nvm=/dev/pmem0 /dev/vdc >/dev/null || die tune2fs\n" +
+          refused(message="super block name a device .journal_nvm=/dev/pmem0.*tune2fs") + """
+        no_mnt $FS /dev/vdc ro
+        tune2fs -E mount_opts= /dev/vdc >/dev/null || die "tune2fs: the remedy"
+        mnt /dev/vdc; unmnt
+        tune2fs -E mount_opts=fsync=all /dev/vdc >/dev/null; mnt /dev/vdc
+        grep -q ' /mnt .*fsync=all' /proc/mounts || die "other options are not taken"
+        unmnt; fsck /dev/vdc
+    """)
+
+
+@pytest.mark.parametrize("size,options", [(4096, "data=ordered"), (1024, "data=journal")])
+def test_smallest_journal(guest, size, options):
+    """A journal of 1,024 blocks, the smallest that mke2fs makes, serves the largest handles of ext4."""
+    guest(f"""
+        mk /dev/vda -b {size} -O quota,project,64bit,ea_inode -E quotatype=usrquota:grpquota:prjquota -J size={size // 1024}
+        mark smallest
+        mnt /dev/vda {options}
+        known_tree
+        chown -R 1:8 /mnt/tree && chown -R 2:9 /mnt/tree || die "chown -R"
+        head -c 8m /dev/zero >/mnt/large && rm /mnt/large || die "truncate"
+        sync; check_tree; unmnt; fsck /dev/vda
+        ! dmesg | sed -n "/$_mark/,\\$p" | grep 'at most .* fit' || die "a handle was refused"
+    """)
+
+
 def test_no_journal(guest):
     """Without a journal it is what stock ext4 is without one."""
     guest("""

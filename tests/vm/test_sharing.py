@@ -147,3 +147,37 @@ def test_every_block_has_a_kind(guest, mkfs):
     ties, out = counted(guest, 'stress -p 4 -n 400 -s 3 /mnt || die stress', mkfs=mkfs)
     depends = kinds(out.split("----")[1], "depends")
     assert ties and "other" not in ties and "other" not in depends
+
+
+APART = """
+    apart() { for d in "$@"; do mkdir /mnt/$d; for f in $(seq 20); do : >/mnt/$d/.f$f; done; done; }
+    for n in 0 1; do apart from$n from$n/d to$n; done
+"""
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("what,known", [
+    ("mv /mnt/from\\$n/d /mnt/to\\$n/", {"move": 1}),
+    ("fsctl exchange /mnt/from\\$n/d /mnt/to\\$n/.f1", {"move": 1}),
+    ("mv /mnt/from\\$n/d /mnt/from\\$n/e", {}),
+])
+def test_moved_directories(guest, what, known):
+    """A directory that gets another parent depends on the whole tree; nothing else does."""
+    ties, _ = counted(guest, f'both "{what} || exit 1"', setup=APART)
+    assert ties == known
+
+
+@pytest.mark.zext4
+def test_unnamed_files_in_one_directory(guest):
+    """O_TMPFILE does not change the directory: only the new inodes may meet."""
+    ties, _ = counted(guest, 'for i in 1 2 3; do both "fsctl tmpfile /mnt/d || exit 1"; done',
+                      setup="mkdir /mnt/d", mkfs="-O orphan_file -E orphan_file_size=13")
+    assert ties and set(ties) <= {"inode_table", "inode_bitmap", "descriptor"}
+
+
+@pytest.mark.zext4
+def test_unnamed_file_in_a_changed_directory(guest):
+    """What it may have inherited is another lane's, who has changed the directory."""
+    ties, _ = counted(guest, "taskset 1 chmod 2755 /mnt/d; taskset 2 fsctl tmpfile /mnt/d || exit 1",
+                      setup="mkdir /mnt/d; for f in $(seq 20); do : >/mnt/d/$f; done")
+    assert ties == {"directory": 1}

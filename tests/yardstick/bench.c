@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include "yard.h"
 
-#define REGION		512	/* blocks of each CPU */
+#define REGION		4096	/* blocks of each CPU */
 #define HOT		1	/* the block of all */
-#define MAX_SYNCS	(1 << 20)
+#define MAX_TIMES	(1 << 22)
 
 /**
  * struct workload - what a handle does
@@ -22,7 +22,9 @@ struct workload {
 	u32	journal;	/* blocks of the log */
 	u32	blocks;		/* that a handle writes */
 	u32	spread;		/* 0: blocks of a create; else of so many */
+	bool	run;		/* the blocks follow each other, as a file's do */
 	bool	sync;		/* fsync after each handle */
+	bool	bulk;		/* nothing asks for a commit before five seconds are over */
 	bool	shared;		/* some handles write the hot block */
 	bool	varied;		/* work between two handles, too: up to eight times --work */
 };
@@ -34,7 +36,12 @@ static const struct workload workloads[] = {
 	{ "shared-fsync", 32768, 4, .shared = true, .sync = true },
 	{ "mail", 32768, 4, .sync = true, .shared = true, .varied = true },
 	{ "big", 32768, 64, .spread = 192 },
-	{ "small-log", 4096, 4, .spread = REGION },
+	{ "small-log", 4096, 4, .spread = 512 },
+	{ "bulk", 32768, 8, .spread = REGION, .bulk = true },
+	{ "bulk-shared", 32768, 8, .spread = REGION, .bulk = true, .shared = true },
+	{ "bulk-hot", 32768, 4, .bulk = true },
+	{ "bulk-file", 32768, 16, .spread = REGION, .run = true, .bulk = true },
+	{ "bulk-small-log", 4096, 8, .spread = REGION, .bulk = true },
 };
 
 /* A fast SSD with a volatile cache, at 1 KiB a block; all in ns. */
@@ -47,11 +54,31 @@ static const struct drive slow = {
 	.read = 400000, .write = 400000, .flush = 2000000, .fua = 2000000, .block = 2000,
 };
 
+/* One with a head that moves, and a small cache. */
+static const struct drive hdd = {
+	.read = 3000000, .write = 100000, .flush = 3000000, .fua = 3000000, .block = 7000,
+	.seek = 3000000,
+};
+
+/**
+ * struct times - how long something has taken, each time
+ */
+struct times {
+	s64	*ns;
+	u64	nr;
+};
+
 static const struct workload *load;
 static struct fs fs;
 static s64 end;
-static u64 handles, nr_syncs;
-static s64 *sync_ns;
+static u64 handles;
+static struct times syncs, starts;
+
+static void note(struct times *times, s64 begin)
+{
+	if (times->nr < MAX_TIMES)
+		times->ns[times->nr++] = sim_now - begin;
+}
 
 static u32 create_block(u32 base, u64 n, u32 i)
 {
@@ -81,24 +108,35 @@ static void touch(handle_t *handle, u32 block)
 	brelse(bh);
 }
 
+static u32 nth_block(u32 base, u64 n, u32 first, u32 i)
+{
+	if (!load->spread)
+		return create_block(base, n, i);
+	if (load->run)
+		return base + (n * load->blocks + i) % load->spread;
+	return base + (first + i * 7) % load->spread;
+}
+
 static tid_t one_handle(struct sim_rand *rand, u32 base, u64 n)
 {
 	u32 first = sim_below(rand, REGION);
 	handle_t *handle;
+	s64 begin;
 	tid_t tid;
 	int err;
 
 	nap(yard.work / 2);
 	if (load->varied)
 		nap(sim_below(rand, 8 * yard.work));
+	begin = sim_now;
 	handle = jbd2__journal_start(fs.journal, load->blocks + 1, 0, 0, GFP_NOFS,
 				     0, 0);
 	if (IS_ERR(handle))
 		kl_fail("start: error %ld", PTR_ERR(handle));
+	note(&starts, begin);
 	tid = handle->h_transaction->t_tid;
 	for (u32 i = 0; i < load->blocks; i++)
-		touch(handle, load->spread ? base + (first + i * 7) % load->spread :
-		      create_block(base, n, i));
+		touch(handle, nth_block(base, n, first, i));
 	if (load->shared && sim_below(rand, 100) < yard.percent)
 		touch(handle, HOT);
 	nap(yard.work - yard.work / 2);
@@ -124,8 +162,7 @@ static int worker(void *arg)
 			continue;
 		if (fs_sync(&fs, tid))
 			kl_fail("sync fails");
-		if (nr_syncs < MAX_SYNCS)
-			sync_ns[nr_syncs++] = sim_now - begin;
+		note(&syncs, begin);
 	}
 	return 0;
 }
@@ -149,46 +186,49 @@ static int by_time(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double sync_us(u32 percent)
+static double us(struct times *times, u32 percent)
 {
-	return nr_syncs ? sync_ns[(nr_syncs - 1) * percent / 100] / 1e3 : 0;
+	qsort(times->ns, times->nr, sizeof(*times->ns), by_time);
+	return times->nr ? times->ns[(times->nr - 1) * percent / 100] / 1e3 : 0;
 }
 
-static void report(u32 from, u32 to, s64 ns)
+/* What came between two places in the disk's log. */
+static void count(u32 from, u32 to, u64 *logged, u64 *home, u64 *flushes, u64 *fua)
 {
-	u64 logged = 0, home = 0, flushes = 0, fua = 0;
-
 	for (u32 i = from; i < to; i++) {
 		const struct disk_event *e = &fs.disk->log[i];
 
-		if (e->what == DISK_WRITE && e->block >= fs.home)
-			logged++;
-		home += e->what == DISK_WRITE && e->block < fs.home;
-		flushes += e->what == DISK_FLUSH;
-		fua += e->what == DISK_DONE_FUA;
+		*logged += e->what == DISK_WRITE && e->block >= fs.home;
+		*home += e->what == DISK_WRITE && e->block < fs.home;
+		*flushes += e->what == DISK_FLUSH;
+		*fua += e->what == DISK_DONE_FUA;
 	}
-	qsort(sync_ns, nr_syncs, sizeof(*sync_ns), by_time);
-	printf("{\"simulated\": true, \"journal\": \"%s\", \"workload\": \"%s\", \"cpus\": %u, \"seed\": %llu, \"work_ns\": %lld, \"line_ns\": %lld, \"percent\": %u, \"virtual_ms\": %lld, ",
-	       JOURNAL_NAME, load->name, yard.cpus, yard.seed, yard.work, yard.line,
-	       load->shared ? yard.percent : 0, ns / 1000000);
-	printf("\"handles\": %llu, \"handles_per_virtual_s\": %.0f, \"fsyncs\": %llu, \"fsync_median_us\": %.0f, \"fsync_p99_us\": %.0f, ",
-	       handles, handles * 1e9 / ns, nr_syncs, sync_us(50), sync_us(99));
-	printf("\"log_blocks_per_handle\": %.3f, \"home_blocks_per_handle\": %.3f, \"flushes\": %llu, \"fua_writes\": %llu, \"flushes_per_fsync\": %.3f}\n",
-	       (double)logged / handles, (double)home / handles, flushes, fua,
-	       nr_syncs ? (double)flushes / nr_syncs : 0);
 }
 
-static void run(void)
+/* @ns: of the work, @all_ns: until all is home. */
+static void report(u32 from, s64 ns, s64 all_ns)
+{
+	u64 logged = 0, home = 0, flushes = 0, fua = 0;
+
+	count(from, fs.disk->nr_log, &logged, &home, &flushes, &fua);
+	printf("{\"simulated\": true, \"journal\": \"%s\", \"workload\": \"%s\", \"drive\": \"%s\", \"cpus\": %u, \"seed\": %llu, \"work_ns\": %lld, \"line_ns\": %lld, \"percent\": %u, \"virtual_ms\": %lld, ",
+	       JOURNAL_NAME, load->name, yard.drive ?: "ssd", yard.cpus, yard.seed,
+	       yard.work, yard.line, load->shared ? yard.percent : 0, ns / 1000000);
+	printf("\"handles\": %llu, \"handles_per_virtual_s\": %.0f, \"handles_per_virtual_s_home\": %.0f, \"start_p99_us\": %.0f, \"start_longest_us\": %.0f, ",
+	       handles, handles * 1e9 / ns, handles * 1e9 / all_ns, us(&starts, 99),
+	       us(&starts, 100));
+	printf("\"fsyncs\": %llu, \"fsync_median_us\": %.0f, \"fsync_p99_us\": %.0f, ",
+	       syncs.nr, us(&syncs, 50), us(&syncs, 99));
+	printf("\"log_blocks_per_handle\": %.3f, \"home_blocks_per_handle\": %.3f, \"flushes\": %llu, \"fua_writes\": %llu, \"flushes_per_fsync\": %.3f}\n",
+	       (double)logged / handles, (double)home / handles, flushes, fua,
+	       syncs.nr ? (double)flushes / syncs.nr : 0);
+}
+
+static void work(void)
 {
 	struct sim_task *task[MAX_CPUS];
-	s64 begin;
-	u32 from, to;
 
-	warm_up();
-	fs.journal->j_commit_interval = HZ / 20;
-	from = fs.disk->nr_log;
-	begin = sim_now;
-	end = begin + yard.ns;
+	end = sim_now + yard.ns;
 	cpu_lines_cost(yard.line);
 	for (u32 i = 0; i < yard.cpus; i++) {
 		task[i] = sim_spawn(worker, (void *)(long)i, "worker", i);
@@ -197,8 +237,32 @@ static void run(void)
 	for (u32 i = 0; i < yard.cpus; i++)
 		sim_join(task[i]);
 	cpu_lines_cost(false);
-	to = fs.disk->nr_log;
-	report(from, to, sim_now - begin);
+}
+
+static void run(void)
+{
+	u32 from = fs.disk->nr_log;
+	s64 begin, worked;
+
+	warm_up();
+	fs.journal->j_commit_interval = load->bulk ? 5 * HZ : HZ / 20;
+	begin = sim_now;
+	work();
+	worked = sim_now;
+	if (fs_unmount(&fs))
+		kl_fail("unmount fails");
+	report(from, worked - begin, sim_now - begin);
+}
+
+static const struct drive *find_drive(void)
+{
+	if (!yard.drive || !strcmp(yard.drive, "ssd"))
+		return &ssd;
+	if (!strcmp(yard.drive, "slow"))
+		return &slow;
+	if (!strcmp(yard.drive, "hdd"))
+		return &hdd;
+	kl_fail("there is no drive %s; see --help", yard.drive);
 }
 
 static const struct workload *find(const char *name)
@@ -220,17 +284,17 @@ void bench_run(void)
 	yard.journal = load->journal;
 	sprintf(sim_what, "%s --bench %s --cpus %u --seed %llu", JOURNAL_NAME,
 		load->name, yard.cpus, yard.seed);
-	sync_ns = malloc(MAX_SYNCS * sizeof(*sync_ns));
+	syncs.ns = malloc(MAX_TIMES * sizeof(*syncs.ns));
+	starts.ns = malloc(MAX_TIMES * sizeof(*starts.ns));
 	sim_start(&config);
 	fs_make(&fs, HOT + 1 + yard.cpus * REGION, yard.seed);
-	drive_use(yard.drive && !strcmp(yard.drive, "slow") ? &slow : &ssd, fs.disk);
+	drive_use(find_drive(), fs.disk);
 	if (fs_mount(&fs))
 		kl_fail("mount fails");
 	run();
-	if (fs_unmount(&fs))
-		kl_fail("unmount fails");
 	sim_end();
 	fs_free(&fs);
-	free(sync_ns);
+	free(syncs.ns);
+	free(starts.ns);
 	arena_reset();
 }

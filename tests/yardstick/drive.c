@@ -3,7 +3,8 @@
  * How long the disk takes.  user/sim/disk.c is compiled with drive_event() in
  * place of sim_event(), so this decides when what it has begun is done.
  *
- * One link carries the blocks of writes one after the other; latencies overlap.
+ * One link carries the blocks of writes one after the other; latencies overlap. A
+ * seek, of a drive that has any, does not: there is one head.
  * Flushes are done one at a time, and all that wait share the next one, as the
  * block layer has it.
  */
@@ -12,6 +13,7 @@
 static struct drive drive;
 static struct kl_disk *disk;
 static s64 link_free;		/* when the link is idle */
+static u64 head;		/* the block behind the last write */
 static s64 flush_end;		/* of the last flush begun or waited for */
 
 u64 drive_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
@@ -21,6 +23,7 @@ void drive_use(const struct drive *times, struct kl_disk *which)
 	drive = *times;
 	disk = which;
 	link_free = 0;
+	head = 0;
 	flush_end = 0;
 }
 
@@ -38,6 +41,9 @@ static s64 write_time(const struct bio *bio)
 	s64 fua = bio->bi_opf & REQ_FUA && disk->fua ? drive.fua : 0;
 
 	link_free = max_t(s64, link_free, sim_now) + bio->nr * drive.block;
+	if (bio->bi_iter.bi_sector != head)
+		link_free += drive.seek;
+	head = bio->bi_iter.bi_sector + bio->nr * (DISK_BLOCK >> 9);
 	return link_free - sim_now + drive.write + fua;
 }
 

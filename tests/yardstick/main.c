@@ -46,7 +46,7 @@ static void usage(void)
 	      "crash test: [--seeds N] [--handles H] [--states N] [--lie BITS]\n"
 	      "            [--seal] [--jbd2] [--pipeline] [--run N] [--stranger PROGRAM]\n"
 	      "benchmark:  --bench WORKLOAD [--ms T] [--work NS] [--line NS]\n"
-	      "            [--percent P] [--drive ssd|slow]\n"
+	      "            [--percent P] [--drive ssd|slow|hdd]\n"
 	      "--seal: blocks end with their own crc32c, as ext4's extent blocks do.\n"
 	      "--jbd2: zjournal with one lane and a log in stock's format.\n"
 	      "--pipeline: zjournal's lanes have flush threads, --run N: so many transactions\n"

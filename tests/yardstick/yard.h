@@ -63,6 +63,7 @@ struct drive {
 	s64	flush;		/* a flush */
 	s64	fua;		/* what FUA adds to a write */
 	s64	block;		/* the link to the disk, for each block */
+	s64	seek;		/* a write that does not follow the last one; 0: none */
 };
 
 void drive_use(const struct drive *times, struct kl_disk *disk);

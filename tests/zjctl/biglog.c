@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * biglog IMAGE TRANSACTIONS LANES RUN: fill the journal of a new ext4 image with
- * that many small transactions, as a crash leaves it.  A lane's images are of RUN
- * home blocks side by side, then it goes on elsewhere; 1: all over the device.
+ * biglog IMAGE TRANSACTIONS LANES RUN [KIND]: fill the journal of a new ext4 image
+ * with that many small transactions, as a crash leaves it.  A lane's images are of
+ * RUN home blocks side by side, then it goes on elsewhere; 1: all over the device.
  * Prints the distinct home blocks, one a line.
+ *
+ * KIND: what makes recovery work.  deps: each transaction depends on as many others
+ * as it may; revokes: it revokes as many blocks as its header has room for.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,7 @@
 static struct ext_image img;
 static struct zj_log_geometry geo;
 static u32 seed, nr_segs_used;
+static bool many_deps, many_revokes;
 static u64 state = 88172645463325252ULL;
 
 static struct {
@@ -63,6 +67,26 @@ static void next_segment(u32 lane)
 	lanes[lane].pos = 0;
 }
 
+/* Others before it, all different, as a component's dependencies are. */
+static void add_deps(struct zj_chunk *c, void *header)
+{
+	u64 step = (c->stamp - 1) / geo.nr_lanes;
+
+	for (; step && c->nr_deps < geo.nr_lanes; c->nr_deps++)
+		zj_chunk_deps(header)[c->nr_deps] =
+			cpu_to_le64(1 + c->nr_deps * step + any() % step);
+}
+
+static void add_revokes(struct zj_chunk *c, void *header)
+{
+	u32 room = (geo.block_size - sizeof(struct zj_chunk_header) - 8 * c->nr_deps -
+		    c->nr_tags * sizeof(struct zj_tag)) / 8;
+
+	for (; c->nr_revokes < room; c->nr_revokes++)
+		zj_chunk_revokes(header, c->nr_deps)[c->nr_revokes] =
+			cpu_to_le64(any() % img.device_blocks);
+}
+
 static void put(u64 stamp, u32 lane, u64 home, bool has_image)
 {
 	u32 blocks = 1 + has_image;
@@ -80,13 +104,17 @@ static void put(u64 stamp, u32 lane, u64 home, bool has_image)
 	c.seg_block = lanes[lane].pos;
 	header = lanes[lane].buf + (size_t)lanes[lane].pos * geo.block_size;
 	memset(header, 0, geo.block_size);
-	if (lanes[lane].last)
+	if (many_deps)
+		add_deps(&c, header);
+	else if (lanes[lane].last)
 		zj_chunk_deps(header)[c.nr_deps++] = cpu_to_le64(lanes[lane].last);
-	if (stamp > 2 && any() % 4 == 0 && lanes[lane].last < stamp - 1)
+	if (!many_deps && stamp > 2 && any() % 4 == 0 && lanes[lane].last < stamp - 1)
 		zj_chunk_deps(header)[c.nr_deps++] = cpu_to_le64(stamp - 1);
+	if (many_revokes)
+		add_revokes(&c, header);
 	if (has_image) {
 		u8 *image = header + geo.block_size;
-		struct zj_tag *tag = zj_chunk_tags(header, c.nr_deps, 0);
+		struct zj_tag *tag = zj_chunk_tags(header, c.nr_deps, c.nr_revokes);
 
 		memset(image, (u8)stamp, geo.block_size);
 		memcpy(image + 8, &stamp, sizeof(stamp));
@@ -134,18 +162,21 @@ int main(int argc, char **argv)
 {
 	u32 nr = argc > 4 ? atoi(argv[2]) : 0, nr_lanes = argc > 4 ? atoi(argv[3]) : 0;
 	u32 run = argc > 4 ? atoi(argv[4]) : 0;
+	const char *kind = argc > 5 ? argv[5] : "";
 	u64 room, images;
 	ext2_filsys fs;
 	u8 *seen;
 
 	if (!nr || !nr_lanes || nr_lanes > ZJ_MAX_LANES || !run || ext_open(&img, argv[1], true))
-		die("usage: biglog IMAGE TRANSACTIONS LANES RUN");
+		die("usage: biglog IMAGE TRANSACTIONS LANES RUN [KIND]");
 	if (ext2fs_open(argv[1], EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &fs) ||
 	    ext2fs_read_bitmaps(fs) ||
 	    zj_make_geometry(&geo, img.journal_blocks, img.block_size, nr_lanes))
 		die("no such image, or its journal is too small");
 	memcpy(geo.uuid, img.uuid, 16);
 	geo.generation = 4711;
+	many_deps = !strcmp(kind, "deps");
+	many_revokes = !strcmp(kind, "revokes");
 	seed = zj_seed(geo.uuid, geo.generation);
 	/* Leave a block for each segment's end and a segment for each lane. */
 	room = (u64)(geo.nr_segs - nr_lanes) * (geo.seg_blocks - 1);

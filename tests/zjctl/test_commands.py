@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What each command says, in text and JSON, and its exit status."""
 
+import json
 import lzma
 import os
 import pty
@@ -370,6 +371,51 @@ def test_no_such_device(zjctl, tmp_path):
         got = zjctl(command, "--json", tmp_path / "empty")
         assert got.returncode == 8 and "right device" in got.json["messages"][0]["text"]
     assert zjctl("info", "UUID=00000000-1111-2222-3333-444444444444").returncode == 8
+
+
+def test_what_is_no_whole_ext4_is_named(zjctl, image, tmp_path):
+    """For each the cause, and a way on that fits it."""
+    swap = tmp_path / "swap"
+    swap.write_bytes(bytes(1 << 20))
+    sh("mkswap", swap)
+    short = tmp_path / "short"
+    short.write_bytes(image.read_bytes()[:3 << 20])
+    for command in ("info", "dump", "check", "recover", "resize-journal", "convert --check"):
+        got = zjctl(*command.split(), "--json", swap)
+        assert got.returncode == 8 and "contains swap, not ext4" in got.json["messages"][0]["text"]
+        got = zjctl(*command.split(), "--json", short)
+        assert got.returncode == 8
+        assert "shorter than the file system on it, 3072 of 16384" in got.json["messages"][0]["text"]
+
+
+def test_no_permission(sanitized, image):
+    image.chmod(0)
+    as_user = [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    got = subprocess.run([*as_user, str(sanitized), "info", str(image)], capture_output=True,
+                         text=True)
+    assert got.returncode == 8, got
+    assert "Permission denied" in got.stderr and "sudo" in got.stderr
+    assert "right device" not in got.stderr
+
+
+@pytest.mark.parametrize("claim", ["honest", "damaged"])
+def test_journal_inode_of_absurd_size(plain, tmp_path, claim):
+    """What an inode claims costs no memory; its journal says how long it is."""
+    path = tmp_path / "huge.img"
+    sh("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-N", "16", "-O", "^resize_inode", "-J",
+       "size=4", path, "1500G")
+    claimed = 1200 << 30
+    sh("debugfs", "-w", "-R", f"sif <8> size {claimed}", path)
+    if claim == "damaged":
+        block = int(sh("debugfs", "-R", "bmap <8> 0", path).stdout)
+        with open(path, "r+b") as f:
+            f.seek(block * 4096)
+            f.write(b"x")
+    got = subprocess.run(["prlimit", f"--as={1 << 30}", str(plain), "info", "--json", str(path)],
+                         capture_output=True, text=True)
+    assert got.returncode == (0 if claim == "honest" else 4), got
+    if claim == "honest":
+        assert json.loads(got.stdout)["journal"]["blocks"] == 1024
 
 
 def on_terminal(program, *args, **env):

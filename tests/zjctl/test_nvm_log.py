@@ -128,6 +128,23 @@ def test_parts_are_put_over_what_is_home(zjctl, crashed):
     assert blocks(crashed.path, 1024)[BLOCK] == two
 
 
+@pytest.mark.parametrize("rested", [1, 2 ** 31 - 1, 2 ** 31 + 10, 2 ** 32])
+def test_a_lane_that_has_rested(zjctl, image, rested):
+    """Half of a stamp is in its tail, and S has passed that: its chunk has the whole stamp."""
+    log = NvmLog(image, lanes=2)
+    size = log.block_size
+    log.put(5, 1, images=[(BLOCK, b"a" * size)])
+    log.trim(5 + rested)
+    log.put(5 + rested + 1, 0, tid=77, images=[(BLOCK + 1, b"b" * size)], deps=[5])
+    log.live()
+    got = zjctl("info", "--json", f"--nvm={log.memory}", image)
+    assert [lane["tail_end"] for lane in got.json["log"]["per_lane"]] == ["trimmed", "none"]
+    got = zjctl("check", "--json", f"--nvm={log.memory}", image)
+    assert got.returncode == 0 and got.json["recovery"]["transactions"] == 1, got.out
+    assert zjctl("recover", "--no-fsck", f"--nvm={log.memory}", image).returncode == 1
+    assert blocks(image, size)[BLOCK:BLOCK + 2] == [bytes(size), b"b" * size]
+
+
 # ---- what is refused ----
 
 def garble(c, at, data=b"\x5a\xa5"):
@@ -409,7 +426,7 @@ def test_random_logs_are_judged_as_recovery_does(zjctl, image, seed):
                 state[block] = bytes(body)
             pieces = [images[:1], images[1:]] if len(images) > 1 and rnd.random() < 0.5 else [images]
             for n, piece in enumerate(pieces):
-                log.put(stamp, lane, images=piece, deps=members[stamp][1] if not n else (),
+                log.put(stamp, lane, images=piece, deps=members[stamp][1] if lane == lanes[0] and not n else (),
                         revokes=() if n else revokes, members=len(lanes), chunk=n, last=n == len(pieces) - 1,
                         show=lane not in cut_off and n == len(pieces) - 1)
             logged[stamp, lane] = lane not in cut_off

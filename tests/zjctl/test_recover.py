@@ -2,6 +2,7 @@
 """zjctl recover: what it writes, interruptions at every write, refusals."""
 
 import fcntl
+import lzma
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import subprocess
 
 import pytest
 
-from zjctl_images import Crashed, blocks, fsck, mkfs, sh
+from zjctl_images import ROOT, Crashed, blocks, fsck, mkfs, sh
 
 pytest_plugins = "zjctl_fixtures"
 
@@ -114,6 +115,37 @@ def test_recorded_error_is_told(zjctl, crashed):
     assert got.returncode == 1 and "aborted with error -5" in got.out
 
 
+# ---- a part of the log is lost ----
+
+@pytest.fixture
+def damaged(tmp_path):
+    path = tmp_path / "damaged.img"
+    kept = ROOT / "tests" / "images" / "bad-checksum-in-the-middle.img.xz"
+    path.write_bytes(lzma.decompress(kept.read_bytes()))
+    return path
+
+
+def is_marked(path):
+    return "with errors" in sh("dumpe2fs", "-h", path).stdout
+
+
+def test_drop_damaged(zjctl, damaged):
+    before = damaged.read_bytes()
+    for options in ((), ("-n",), ("--drop-damaged", "-n")):
+        got = zjctl("recover", *options, damaged)
+        assert got.returncode == (4 if len(options) < 2 else 0), got.out
+        assert damaged.read_bytes() == before
+    got = zjctl("recover", "--drop-damaged", "--json", damaged)
+    assert got.returncode == 4 and got.json["lost_stamp"] == 2, got.out
+    assert got.json["transactions"] == 1 and got.json["discarded_transactions"] >= 1
+    assert f"e2fsck -f {damaged}" in got.json["messages"][-1]["text"]
+    assert is_marked(damaged)
+    assert sh("e2fsck", "-p", damaged, check=False).returncode == 0
+    assert not is_marked(damaged)
+    fsck(damaged)
+    assert zjctl("recover", damaged).returncode == 0
+
+
 # ---- interruptions ----
 
 @pytest.fixture(scope="session")
@@ -146,6 +178,20 @@ def test_power_cut_at_every_write_of_recover(cut, plain, crashed, tmp_path, seed
         crashed.expect(5, copy)
         assert "needs_recovery" not in sh("dumpe2fs", "-h", copy).stdout
     assert 15 < at < 199
+
+
+def test_power_cut_in_drop_damaged(cut, plain, damaged, tmp_path):
+    """Whoever empties the log has marked the file system before."""
+    copy = tmp_path / "copy.img"
+    for at in range(200):
+        shutil.copy(damaged, copy)
+        if run_cut(cut, plain, at, 1, "recover", "--drop-damaged", copy) == 4:
+            break
+        again = subprocess.run([plain, "recover", "--drop-damaged", copy], capture_output=True,
+                               text=True)
+        assert again.returncode in (0, 1, 4), (at, again)
+        assert is_marked(copy), at
+    assert at > 5 and is_marked(copy)
 
 
 def test_power_cut_in_resize_journal(cut, plain, tmp_path):

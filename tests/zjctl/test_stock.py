@@ -268,3 +268,11 @@ def test_fsck_program(sanitized, dirty, tmp_path):
                               "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
     assert got.returncode == 0 and "replayed 5 transactions" in got.stdout, got.stdout + got.stderr
     dirty.expect()
+
+
+def test_fsck_program_argument_with_n(sanitized, dirty):
+    """The n of -Ejournal_only is no -n: it repairs, and does not only check."""
+    got = subprocess.run([ROOT / "user" / "fsck.zext4", "-p", "-Ejournal_only", dirty.path], capture_output=True,
+                         text=True, env={**os.environ, "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
+    assert "replayed 5 transactions" in got.stdout, got.stdout + got.stderr
+    dirty.expect()

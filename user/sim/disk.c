@@ -259,6 +259,18 @@ static void read_done(void *arg, u64 number)
 	finish(rq, 0);
 }
 
+/* Somebody waits for what is asked of the journal: it goes before write-back. */
+static void check_flags(const struct bio *bio)
+{
+	const blk_opf_t wanted = REQ_SYNC | REQ_META;
+	const struct kl_disk *disk = bio->bi_bdev->disk;
+
+	if (bio->nr && block_of(bio, 0) - disk->log_first < disk->log_blocks &&
+	    (bio->bi_opf & wanted) != wanted)
+		kl_fail("a request for block %u of the log has flags %#x only",
+			block_of(bio, 0), bio->bi_opf);
+}
+
 void submit_bio(struct bio *bio)
 {
 	struct request *rq;
@@ -267,6 +279,7 @@ void submit_bio(struct bio *bio)
 	rq = kzalloc(sizeof(*rq), GFP_NOFS | __GFP_NOFAIL);
 	rq->bio = bio;
 	rq->disk = bio->bi_bdev->disk;
+	check_flags(bio);
 	if (!(bio->bi_opf & REQ_OP_WRITE))
 		sim_event(latency(rq->disk), read_done, rq);
 	else if (bio->bi_opf & REQ_PREFLUSH)
@@ -291,7 +304,8 @@ int blkdev_issue_zeroout(struct block_device *bdev, sector_t sector,
 
 		if (sim_alloc_fails(gfp))
 			return -ENOMEM;
-		bio = bio_alloc(bdev, n, REQ_OP_WRITE, GFP_NOFS);
+		bio = bio_alloc(bdev, n, REQ_OP_WRITE | REQ_SYNC | REQ_META,
+				GFP_NOFS);
 		bio->bi_iter.bi_sector = sector;
 		for (u32 i = 0; i < n; i++)
 			bio_add_page(bio, virt_to_page(zero), DISK_BLOCK,

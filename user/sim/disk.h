@@ -48,6 +48,8 @@ struct kl_disk {
 	u32		fail_flush;	/* this one fails; 0: none */
 	u32		reads;		/* read requests so far */
 	u32		fail_read;	/* this one fails; 0: none */
+	u32		log_first;	/* the first block of a journal, but for its block 0 */
+	u32		log_blocks;	/* 0: there is none that is looked at */
 	struct kl_pmem	*pmem;		/* its events are in the log; or NULL */
 	struct sim_buf	**bufs;		/* the device's buffer cache */
 	struct inode	inode;		/* the device's */

@@ -216,7 +216,7 @@ void kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key)
 	wait->task = kl_current;
 	wait->key = key;
 	if (!wq->head.next)
-		init_waitqueue_head(wq);
+		kl_fail("a wait queue was not initialised");
 	/* First time round, or a wake-up has taken it off. */
 	if (!wait->link.next || list_empty(&wait->link))
 		list_add_tail(&wait->link, &wq->head);

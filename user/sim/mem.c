@@ -55,6 +55,7 @@ void (*sim_reclaim)(void);
 static u32 fail_in;		/* refusable allocations until one fails; 0: never */
 static u32 fail_every;		/* how many until the next one */
 
+static int nr_caches;
 static LIST_HEAD(live);
 static struct header *quarantine[QUARANTINE + 1];
 static unsigned int quarantine_at;
@@ -102,6 +103,8 @@ static void *alloc(struct kmem_cache *cache, size_t size, size_t align,
 	struct header *h;
 	char *memory, *p;
 
+	if (flags & ~KL_GFP_ALL)
+		kl_fail("an allocation with flags %#x", flags);
 	check_nofail(size, flags);
 	if (flags & __GFP_RECLAIM) {
 		might_sleep();
@@ -194,8 +197,11 @@ struct kmem_cache *kmem_cache_create(const char *name, unsigned int size,
 {
 	struct kmem_cache *cache;
 
+	if (!size || flags & ~SLAB_RECLAIM_ACCOUNT)
+		kl_fail("cache %s: objects of %u bytes, flags %#x", name, size, flags);
 	if (sim_alloc_fails(GFP_KERNEL))
 		return NULL;
+	nr_caches++;
 	cache = calloc(1, sizeof(*cache));
 	strncpy(cache->name, name, sizeof(cache->name) - 1);
 	cache->size = size;
@@ -210,6 +216,7 @@ void kmem_cache_destroy(struct kmem_cache *cache)
 	sim_rcu_drain();
 	if (cache->live)
 		kl_fail("%d objects left in cache %s", cache->live, cache->name);
+	nr_caches--;
 	free(cache);
 }
 
@@ -227,6 +234,13 @@ void kmem_cache_free(struct kmem_cache *cache, void *p)
 	if (header_of(p)->cache != cache)
 		kl_fail("freed to cache %s, but not from it", cache->name);
 	sim_free(p);
+}
+
+/* After the last cache is gone. */
+void sim_caches_check(void)
+{
+	if (nr_caches)
+		kl_fail("%d caches left", nr_caches);
 }
 
 /* Nothing may be left; empties the quarantine as well. */

@@ -159,6 +159,14 @@ void pmem_wmb(void)
 	kl_point();
 }
 
+void pmem_flush(struct kl_pmem *pm)
+{
+	kl_point();
+	pm->flushes++;
+	note(pm, PMEM_FLUSH, 0, 0);
+	kl_point();
+}
+
 /* ---- what a power cut leaves ---- */
 
 void pmem_walk_init(struct pmem_walk *w, const struct kl_pmem *pm)
@@ -197,7 +205,8 @@ static void harden(struct pmem_walk *w, const void *task)
 		struct pmem_pending p = w->pending[i];
 		u32 still = 0;
 
-		if (p.event->what != PMEM_WRITE_BACK || p.event->task != task) {
+		if (p.event->what != PMEM_WRITE_BACK || p.event->task != task ||
+		    (w->pm->queues && !p.fenced)) {
 			w->pending[kept++] = p;
 			continue;
 		}
@@ -214,11 +223,22 @@ static void harden(struct pmem_walk *w, const void *task)
 	w->nr = kept;
 }
 
+/* It has left the caches, and waits in a queue. */
+static void fence(struct pmem_walk *w, const void *task)
+{
+	for (u32 i = 0; i < w->nr; i++)
+		w->pending[i].fenced |= w->pending[i].event->task == task;
+}
+
 void pmem_walk_step(struct pmem_walk *w)
 {
 	const struct pmem_event *e = &w->pm->log[w->at++];
 
-	if (e->what == PMEM_FENCE) {
+	if (e->what == PMEM_FENCE && w->pm->queues) {
+		fence(w, e->task);
+		return;
+	}
+	if (e->what == PMEM_FENCE || e->what == PMEM_FLUSH) {
 		harden(w, e->task);
 		return;
 	}
@@ -226,7 +246,7 @@ void pmem_walk_step(struct pmem_walk *w)
 		w->room = w->room ? 2 * w->room : 256;
 		w->pending = realloc(w->pending, w->room * sizeof(*w->pending));
 	}
-	w->pending[w->nr++] = (struct pmem_pending){ e, e->words };
+	w->pending[w->nr++] = (struct pmem_pending){ e, e->words, false };
 }
 
 /* The words of a pending store that are there. */

@@ -8,6 +8,9 @@
  * word that was stored may be durable or not, whatever became of its neighbours,
  * since the CPU may evict a line at any time.  Words do not tear.
  *
+ * On a platform that does not save its write queues (@queues) a flush must follow that
+ * fence.
+ *
  * Plain stores are seen by comparison, whenever their line is written back, at
  * each fence, and before the disk makes something durable.  So a value that was overwritten
  * before anybody looked is not among what a power cut may leave.
@@ -25,14 +28,14 @@
 #define PMEM_WORD	8u
 #define PMEM_WORDS	(PMEM_LINE / PMEM_WORD)
 
-enum pmem_what { PMEM_STORE, PMEM_WRITE_BACK, PMEM_FENCE };
+enum pmem_what { PMEM_STORE, PMEM_WRITE_BACK, PMEM_FENCE, PMEM_FLUSH };
 
 /**
  * struct pmem_event - an entry of the memory's log
  */
 struct pmem_event {
 	enum pmem_what	what;
-	u32		line;		/* unless PMEM_FENCE */
+	u32		line;		/* of a store or write-back */
 	u8		words;		/* that were stored: a bit each */
 	const void	*task;		/* who did it; of PMEM_STORE nobody knows */
 	u64		data[PMEM_WORDS];
@@ -50,6 +53,10 @@ struct kl_pmem {
 	u32		nr_log, room_log;
 	u64		lines;		/* write-backs so far, counted by lines */
 	u64		fences;		/* so far */
+	u64		flushes;	/* so far */
+	bool		queues;		/* between the caches and the medium: what is written
+					 * back and fenced is durable only after pmem_flush()
+					 */
 	void		(*note)(void *arg, u32 event); /* for every event; or NULL */
 	void		*note_arg;
 	struct kl_pmem	*next;		/* in the list of all */
@@ -58,6 +65,8 @@ struct kl_pmem {
 /* @contents: of @size bytes, copied; or NULL: zeros. */
 struct kl_pmem *pmem_new(u32 size, const void *contents);
 void pmem_free(struct kl_pmem *pm);
+/* What the caller has written back and fenced before is durable, with queues as well. */
+void pmem_flush(struct kl_pmem *pm);
 /* Put stores that are not in the log yet there. */
 void pmem_look(struct kl_pmem *pm);
 
@@ -67,6 +76,7 @@ void pmem_look(struct kl_pmem *pm);
 struct pmem_pending {
 	const struct pmem_event *event;	/* that has stored or written them back */
 	u8		words;		/* of it: a bit each */
+	bool		fenced;		/* by who wrote them back */
 };
 
 /**

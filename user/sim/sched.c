@@ -25,7 +25,7 @@
 #else
 #define STACK_BYTES	(128UL << 10)
 #endif
-#define MAX_EVENTS	8192
+#define MAX_EVENTS	65536
 #define MAX_SWITCHES	50000000	/* in one run: more is a livelock */
 
 /**
@@ -456,6 +456,11 @@ void timer_shutdown_sync(struct timer_list *timer)
 	for (int i = 0; i < nr_events; i++)
 		if (heap[i].arg == timer)
 			heap[i].fn = nothing;
+}
+
+void sim_set_granularity(unsigned int points)
+{
+	config.granularity = points;
 }
 
 /* ---- begin and end ---- */

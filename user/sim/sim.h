@@ -95,6 +95,8 @@ struct sim_config {
 };
 
 void sim_start(const struct sim_config *config);
+/* As sim_config.granularity, from the next switch on. */
+void sim_set_granularity(unsigned int points);
 /* All tasks but the caller must be dead, all memory freed. */
 void sim_end(void);
 struct sim_task *sim_spawn(int (*fn)(void *), void *arg, const char *name,
@@ -128,6 +130,7 @@ void sim_rcu_drain(void);
 /* ---- mem.c ---- */
 
 void sim_memory_check(void);
+void sim_caches_check(void);
 void sim_free(void *object);
 /* The n-th allocation that the kernel may refuse fails, and later ones; 0: none. */
 void sim_fail_allocations(u32 n);

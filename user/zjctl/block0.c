@@ -24,7 +24,7 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	if (err)
 		return zx_fail(ZX_FAILED, "%s: journal block 0 cannot be read (%s); check the device, copy it, try the copy",
 			       img->path, strerror(-err));
-	wrong = zj_check_jbd2_super(sb, img->block_size, img->journal_blocks, in_use);
+	wrong = zj_check_jbd2_super(sb, img->block_size, img->inode_blocks, in_use);
 	if (wrong)
 		return zx_fail(ZX_UNCORRECTED, "%s: journal block 0 (block %llu of the device) %s; nothing was written: copy the device, then run e2fsck -f, which can make a new superblock for the journal",
 			       img->path, (unsigned long long)img->map[0], wrong);
@@ -35,8 +35,8 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	if (unknown || sb->s_feature_ro_compat)
 		return zx_fail(ZX_UNCORRECTED, "%s: the journal has unknown features (incompat %#x, ro_compat %#x); use the zjctl or e2fsck that belongs to what wrote it",
 			       img->path, unknown, be32_to_cpu(sb->s_feature_ro_compat));
-	/* The module confines itself to this much as well. */
-	img->journal_blocks = be32_to_cpu(sb->s_maxlen);
+	/* It may have changed since the map was made, of a mounted file system. */
+	img->journal_blocks = min(img->journal_blocks, be32_to_cpu(sb->s_maxlen));
 	*state = incompat & ZJ_JBD2_INCOMPAT_LANES ? ZX_LANES :
 		 sb->s_start ? ZX_STOCK_LOG : ZX_CLEAN;
 	return 0;

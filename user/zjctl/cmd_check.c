@@ -27,6 +27,10 @@ static void json(const struct log *log, const struct log_official *o)
 	js_text("format", log_format_name(log));
 	js_object("recovery");
 	js_u64("trim_stamp", s->trim_stamp);
+	if (!log->ring.used && !log->area) {
+		js_u64("durable_stamp", s->durable_stamp);
+		js_u64("lost_stamp", s->lost_stamp);
+	}
 	js_u64("newest_valid_stamp", s->newest_stamp);
 	js_u64("components", s->components);
 	js_u64("valid_components", s->valid_components);
@@ -63,6 +67,8 @@ static void text(const struct log *log, const struct log_official *o, const char
 	else
 		printf("trim stamp %llu, newest valid stamp %llu\n", s->trim_stamp,
 		       s->newest_stamp);
+	if (!log->ring.used && !log->area)
+		printf("durable stamp %llu\n", s->durable_stamp);
 	for (u32 i = 0; i < log->components.nr; i++) {
 		const struct log_component *c = log_component(log, i);
 

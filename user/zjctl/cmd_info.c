@@ -268,7 +268,7 @@ static void json_lane_memory(const struct log *log, const struct log_tail *tail)
 {
 	js_u64("tail_line", (u32)tail->tail);
 	js_u64("tail_stamp", tail->tail >> ZJ_NVM_TAIL_STAMP);
-	js_text("tail_end", log_tail_name(log, tail));
+	js_text("tail_end", log_tail_name(tail));
 }
 
 static void json_log(const struct log *log)
@@ -287,6 +287,8 @@ static void json_log(const struct log *log)
 	js_u64(log->area ? "segment_lines" : "segment_blocks", log->geo.seg_blocks);
 	js_u64("segments_free", free_segments(log));
 	js_u64("trim_stamp", log->trim_stamp);
+	if (!log->ring.used && !log->area)
+		js_u64("durable_stamp", log->durable_stamp);
 	js_u64("newest_stamp", log->newest);
 	js_u64("newest_valid_stamp", log->newest_valid);
 	js_array("per_lane");
@@ -396,6 +398,9 @@ static void text_log(const struct log *log)
 	printf("  segments          %u of %s, %u free\n", log->geo.nr_segs,
 	       zx_size((u64)log->geo.seg_blocks * seg_unit), free_segments(log));
 	printf("  trim stamp        %llu: what is not newer is home\n", log->trim_stamp);
+	if (!log->area)
+		printf("  durable stamp     %llu: what is not newer was whole on the device\n",
+		       log->durable_stamp);
 	printf("  newest stamp      %llu, newest valid %llu\n", log->newest, log->newest_valid);
 	if (log->area)
 		text_log_memory(log);

@@ -13,7 +13,7 @@
 #include "replay_io.h"
 
 static const char help[] =
-	"usage: zjctl recover [-n] [--no-fsck] [--nvm=NVM] [--json] DEV\n\n"
+	"usage: zjctl recover [-n] [--no-fsck] [--drop-damaged] [--nvm=NVM] [--json] DEV\n\n"
 	"Replay the log of a crashed zext4, or one in stock ext4's format, as a mount\n"
 	"would, and leave the file system clean for stock ext4 and e2fsck. Everything is\n"
 	"read and checked before the first write. If it is interrupted, run it again: the\n"
@@ -21,6 +21,9 @@ static const char help[] =
 	"  -n         only show what would be done, write nothing\n"
 	"  --no-fsck  leave files that were half deleted or truncated to the next mount;\n"
 	"             without it, e2fsck finishes them if there are any\n"
+	"  --drop-damaged\n"
+	"             where the device has lost a part of the log: replay what is older and\n"
+	"             give up the rest; copy the device before, run e2fsck -f afterwards\n"
 	ZX_NVM_HELP "\n"
 	"Exit status: 0 nothing to do, 1 recovered, 4 the log is damaged (nothing was\n"
 	"written), 8 failed or refused (mounted), 16 usage, 32 interrupted.\n\n"
@@ -32,6 +35,7 @@ static const char help[] =
 static const struct option options[] = {
 	{ "dry-run", no_argument, NULL, 'n' },
 	{ "no-fsck", no_argument, NULL, 'F' },
+	{ "drop-damaged", no_argument, NULL, 'D' },
 	ZX_NVM_OPTION,
 	ZX_OPTIONS,
 	{ 0 }
@@ -44,6 +48,7 @@ struct job {
 	const char *nvm;	/* --nvm, or NULL */
 	bool	dry_run;	/* -n */
 	bool	fsck;		/* not --no-fsck */
+	bool	drop;		/* --drop-damaged */
 	struct ext_image img;
 	struct zj_jbd2_super *block0;
 	enum zx_state state;	/* as block 0 says */
@@ -70,7 +75,24 @@ static int read_log(void *ctx, u32 block, u32 nr, void *buf)
 		return -EINTR;
 	if (!written)
 		zx_progress("reading the log", block, img->journal_blocks);
-	return rio_read_log(block, nr, buf);
+	return ext_ops.read_log(ctx, block, nr, buf);
+}
+
+static void start_read(void *ctx, u32 slot, u32 block, u32 nr, void *buf)
+{
+	const struct ext_image *img = ctx;
+
+	if (!written)
+		zx_progress("reading the log", block, img->journal_blocks);
+	rio_start_read(slot, block, nr, buf);
+}
+
+/* Who stops it is told so by the read that follows an error. */
+static int end_read(void *ctx, u32 slot)
+{
+	int err = rio_end_read(slot);
+
+	return stopped ? -EINTR : err;
 }
 
 static int write_home(void *ctx, u64 block, const void *buf)
@@ -86,9 +108,20 @@ static int flush_home(void *ctx)
 	return rio_flush_home();
 }
 
-static void *keep(void *ctx, const void *image)
+/*
+ * Everything is home, and this empties the log. What was given up is known from the
+ * log alone, so the mark for e2fsck is durable before.
+ */
+static int write_log(void *ctx, u32 block, const void *buf)
 {
-	return rio_keep(image);
+	if (progress->lost_stamp && ext_mark_errors(ctx))
+		return -EIO;
+	return ext_ops.write_log(ctx, block, buf);
+}
+
+static u64 room(void *ctx)
+{
+	return rio_room();
 }
 
 static void __printf(3, 4) message(void *ctx, int level, const char *fmt, ...)
@@ -107,6 +140,12 @@ static void __printf(3, 4) message(void *ctx, int level, const char *fmt, ...)
 		zx_say(ZX_NOTE, "%s: %s", img->path, text);
 }
 
+static unsigned int lanes_flags(const struct job *j)
+{
+	return (j->dry_run ? ZJ_RECOVER_DRY_RUN : 0) |
+	       (j->drop ? ZJ_RECOVER_DROP_DAMAGED : 0);
+}
+
 /* Of a log in stock's format block 0's number goes on behind that log. */
 static int run_recovery(const struct zj_io_ops *ops, struct job *j)
 {
@@ -120,7 +159,7 @@ static int run_recovery(const struct zj_io_ops *ops, struct job *j)
 				      &j->stats);
 	if (j->state == ZX_LANES)
 		return zj_recover(ops, img, img->uuid, img->block_size, img->journal_blocks,
-				  img->device_blocks, j->dry_run, &j->stats);
+				  img->device_blocks, lanes_flags(j), &j->stats);
 	err = zj_recover_jbd2(ops, img, j->block0, img->journal_blocks, img->device_blocks,
 			      j->dry_run, &j->stats, &sequence);
 	if (!err)
@@ -135,9 +174,12 @@ static int replay(struct job *j)
 	int err;
 
 	ops.read_log = read_log;
+	ops.write_log = write_log;
 	ops.write_home = write_home;
 	ops.flush_home = flush_home;
-	ops.keep = j->dry_run ? NULL : keep;
+	ops.start_read = start_read;
+	ops.end_read = end_read;
+	ops.room = j->dry_run ? NULL : room;
 	ops.msg = message;
 	progress = &j->stats;
 	sigaction(SIGINT, &act, &old_int);
@@ -169,6 +211,8 @@ static void show(const struct job *j)
 	js_u64("transactions", s->transactions);
 	js_u64("discarded_transactions", s->discarded);
 	js_u64("torn_records", s->torn_chunks);
+	if (j->state == ZX_LANES && !j->memory.base)
+		js_u64("lost_stamp", s->lost_stamp);
 	js_u64("revoked_images", s->revoked);
 	js_u64("blocks_written", dry_run ? 0 : s->replayed);
 	js_u64("blocks_to_write", s->replayed);
@@ -179,7 +223,10 @@ static void show(const struct job *j)
 	printf("%s: %s%u transactions%s, %u blocks %s home\n", img->path,
 	       dry_run ? "would replay " : "replayed ", s->transactions, in, s->replayed,
 	       dry_run ? "to write" : "written");
-	if (s->discarded || s->torn_chunks)
+	if (s->lost_stamp)
+		printf("%s: given up: stamp %llu, which the device has lost, and all newer ones: %u transactions, %u torn records\n",
+		       img->path, s->lost_stamp, s->discarded, s->torn_chunks);
+	else if (s->discarded || s->torn_chunks)
 		printf("%s: left out what the crash cut off: %u transactions, %u torn records\n",
 		       img->path, s->discarded, s->torn_chunks);
 }
@@ -282,6 +329,9 @@ static int recover_log(struct job *j)
 	if (j->dry_run)
 		return 0;
 	code = finish(&j->img, j->block0, j->state);
+	if (j->stats.lost_stamp)
+		return zx_fail(ZX_UNCORRECTED, "%s: a part of the log was given up; the file system is marked for a check: run e2fsck -f %s",
+			       j->img.path, j->img.path);
 	return code ? code : ZX_CORRECTED;
 }
 
@@ -353,6 +403,8 @@ static int run(int argc, char **argv)
 			job.dry_run = true;
 		else if (c == 'F')
 			job.fsck = false;
+		else if (c == 'D')
+			job.drop = true;
 		else if (c == 'M')
 			job.nvm = optarg;
 		else

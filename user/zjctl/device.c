@@ -154,17 +154,73 @@ int zx_refuse_mounted(const struct zx_target *t)
 		       t->path, t->mounted_at, t->mounted_at);
 }
 
-/* What else is on the device, for the message. */
-static void say_contents(const char *path)
+/* What blkid sees on the device: "xfs", "gpt partition table"; "" if nothing is known. */
+static void find_contents(int fd, char *to, size_t room)
 {
-	blkid_probe probe = blkid_new_probe_from_filename(path);
+	blkid_probe probe = blkid_new_probe();
 	const char *type;
 
-	if (probe && !blkid_do_safeprobe(probe) &&
-	    !blkid_probe_lookup_value(probe, "TYPE", &type, NULL) && strncmp(type, "ext", 3))
-		zx_say(ZX_NOTE, "%s: contains %s", path, type);
+	*to = 0;
+	if (probe && !blkid_probe_set_device(probe, fd, 0, 0) &&
+	    !blkid_probe_enable_partitions(probe, 1) && !blkid_do_safeprobe(probe)) {
+		if (!blkid_probe_lookup_value(probe, "TYPE", &type, NULL))
+			snprintf(to, room, "%s", type);
+		else if (!blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL))
+			snprintf(to, room, "%s partition table", type);
+	}
 	if (probe)
 		blkid_free_probe(probe);
+}
+
+static int refuse_contents(const char *path, int fd)
+{
+	char what[64];
+
+	find_contents(fd, what, sizeof(what));
+	if (what[0])
+		return zx_fail(ZX_FAILED, "%s: contains %s, not ext4; is it the right device? See lsblk -f",
+			       path, what);
+	return zx_fail(ZX_FAILED, "%s: cannot be read as an ext4 file system (no superblock); is it the right device? See lsblk -f",
+		       path);
+}
+
+/* A copy that was cut short, or a device that was made smaller than what is on it. */
+static int refuse_short(const char *path, struct ext2_super_block *sb)
+{
+	u32 size = sb->s_log_block_size <= 6 ? 1024U << sb->s_log_block_size : 0;
+	u64 blocks = ext2fs_blocks_count(sb);
+	blk64_t room;
+
+	if (!size || ext2fs_get_device_size2(path, size, &room) || room >= blocks)
+		return 0;
+	return zx_fail(ZX_FAILED, "%s: is shorter than the file system on it, %llu of %llu blocks of %u bytes; a copy must be made again, a device enlarged to its old size",
+		       path, (u64)room, blocks, size);
+}
+
+static int check_contents(const char *path, int fd)
+{
+	struct ext2_super_block sb;
+	ssize_t n = pread(fd, &sb, sizeof(sb), SUPERBLOCK_OFFSET);
+
+	if (n < 0)
+		return zx_fail(ZX_FAILED, "%s: the superblock cannot be read (%s); check the device, copy it, try the copy",
+			       path, strerror(errno));
+	if (n < (ssize_t)sizeof(sb) || sb.s_magic != EXT2_SUPER_MAGIC)
+		return refuse_contents(path, fd);
+	return refuse_short(path, &sb);
+}
+
+int zx_check_device(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), code;
+
+	if (fd < 0)
+		return zx_fail(ZX_FAILED, "%s: cannot be opened (%s)%s", path, strerror(errno),
+			       errno == EACCES || errno == EPERM ?
+			       "; only root may read it as a rule: use sudo" : "");
+	code = check_contents(path, fd);
+	close(fd);
+	return code;
 }
 
 /*
@@ -209,19 +265,16 @@ out:
 
 int zx_open(struct ext_image *img, const struct zx_target *t, bool writable)
 {
-	int code;
+	int code = zx_check_device(t->path);
 
-	if (writable) {
+	if (!code && writable)
 		code = zx_refuse_mounted(t);
-		if (!code)
-			code = refuse_other_host(t->path);
-		if (code)
-			return code;
-	}
-	if (ext_open(img, t->path, writable)) {
-		say_contents(t->path);
+	if (!code && writable)
+		code = refuse_other_host(t->path);
+	if (code)
+		return code;
+	if (ext_open(img, t->path, writable))
 		return ZX_FAILED;
-	}
 	if (t->mounted_at[0])
 		ext_drop_cached_journal(img);
 	return 0;

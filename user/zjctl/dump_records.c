@@ -136,7 +136,7 @@ static void json_tails(const struct log *log, const struct dump_filter *f)
 		js_u64("stamp", t->tail >> ZJ_NVM_TAIL_STAMP);
 		js_u64("records", t->records);
 		js_u64("lines", t->lines);
-		js_text("end", log_tail_name(log, t));
+		js_text("end", log_tail_name(t));
 		if (t->wrong) {
 			js_u64("wrong_at", t->wrong_at);
 			js_text("wrong", t->wrong);
@@ -149,6 +149,8 @@ static void json_tails(const struct log *log, const struct dump_filter *f)
 static void json(const struct log *log, const struct dump_filter *f)
 {
 	js_u64("trim_stamp", log->trim_stamp);
+	if (!log->ring.used && !log->area)
+		js_u64("durable_stamp", log->durable_stamp);
 	if (log->ring.used)
 		dump_ring(log);
 	js_array("records");
@@ -253,7 +255,7 @@ static void text_tails(const struct log *log, const struct dump_filter *f)
 			continue;
 		printf("%7u %10u %11llu %8u %9u  %s", i, (u32)t->tail,
 		       t->tail >> ZJ_NVM_TAIL_STAMP, t->records, t->lines,
-		       log_tail_name(log, t));
+		       log_tail_name(t));
 		if (t->wrong)
 			printf(": %s before line %u", t->wrong, t->wrong_at);
 		putchar('\n');
@@ -270,7 +272,8 @@ void dump_records(const struct log *log, const struct dump_filter *f)
 		printf("log in stock's format, from transaction %u in journal block %u\n",
 		       log->ring.sequence, log->ring.start);
 	else
-		printf("trim stamp %llu\n", log->trim_stamp);
+		printf("trim stamp %llu, durable stamp %llu\n", log->trim_stamp,
+		       log->durable_stamp);
 	for (u32 i = 0; i < log->records.nr; i++)
 		if (dump_passes(log, log_record(log, i), f))
 			text_record(log, log_record(log, i));

@@ -60,13 +60,17 @@ int fs_read_info(const char *path, struct fs_info *fs)
 {
 	ext2_filsys e2;
 	long err;
+	int code;
 
 	memset(fs, 0, sizeof(*fs));
+	code = zx_check_device(path);
+	if (code)
+		return code;
 	initialize_ext2_error_table();
 	err = ext2fs_open(path, EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS, 0, 0,
 			  unix_io_manager, &e2);
 	if (err)
-		return zx_fail(ZX_FAILED, "%s: cannot be read as an ext4 file system (%s); is it the right device? See lsblk -f",
+		return zx_fail(ZX_FAILED, "%s: cannot be read as an ext4 file system (%s); run e2fsck -n on it for the details",
 			       path, error_message(err));
 	fill_info(e2, fs);
 	ext2fs_close_free(&e2);

@@ -377,10 +377,9 @@ const char *log_end_name(enum log_end end)
 	return names[end];
 }
 
-const char *log_tail_name(const struct log *log, const struct log_tail *tail)
+const char *log_tail_name(const struct log_tail *tail)
 {
-	return tail->wrong ? "damaged" :
-	       zj_nvm_tail_dead(tail->tail, log->trim_stamp) ? "none" : "trimmed";
+	return tail->wrong ? "damaged" : tail->records ? "trimmed" : "none";
 }
 
 const char *log_record_name(const struct log *log, const struct log_record *r, char *text,

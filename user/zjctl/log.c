@@ -62,6 +62,7 @@ static int keep_record(struct log *log, u32 seg, u32 pos, const struct zj_chunk 
 
 	if (!r)
 		return -ENOMEM;
+	log->durable_stamp = max(log->durable_stamp, c->durable_stamp);
 	*r = (struct log_record) {
 		.chunk = *c,
 		.log_block = seg_first(log, seg) + pos,
@@ -150,6 +151,8 @@ static int read_trim(struct log *log)
 	u64 best = 0;
 	int err;
 
+	log->trim_stamp = log->geo.trim_stamp;
+
 	for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++) {
 		err = ext_ops.read_log(log->img, ZJ_BLOCK_TRIM + i, 1, log->buf);
 		if (err)
@@ -158,7 +161,7 @@ static int read_trim(struct log *log)
 						   &log->slot_stamp[i]);
 		if (log->slot_good[i] && log->slot_seq[i] >= best) {
 			best = log->slot_seq[i];
-			log->trim_stamp = log->slot_stamp[i];
+			log->trim_stamp = max(log->geo.trim_stamp, log->slot_stamp[i]);
 		}
 	}
 	return 0;

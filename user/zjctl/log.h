@@ -136,6 +136,7 @@ struct log {
 	u64	slot_seq[ZJ_TRIM_SLOTS];
 	u64	slot_stamp[ZJ_TRIM_SLOTS];
 	u64	trim_stamp;	/* S */
+	u64	durable_stamp;	/* highest that a good header names; 0: none */
 	u64	newest;		/* highest stamp of a good record; 0: none */
 	u64	newest_valid;	/* highest stamp of a valid component; 0: none */
 	u32	taken;		/* blocks that recovery writes home */
@@ -195,7 +196,7 @@ void log_why(const struct log *log, const struct log_component *comp,
 const char *log_verdict_name(enum log_verdict verdict);
 const char *log_state_name(enum log_record_state state);
 const char *log_end_name(enum log_end end);
-const char *log_tail_name(const struct log *log, const struct log_tail *tail);
+const char *log_tail_name(const struct log_tail *tail);
 /* "stamp 5  lane 0  tid 17", or of a ring "transaction 17"; @room about 64. */
 const char *log_record_name(const struct log *log, const struct log_record *r, char *text,
 			    size_t room);

@@ -174,12 +174,11 @@ static int walk_lane(struct way_back *w, struct log_tail *tail)
 	while (more && !err) {
 		tail->wrong_at = w->end;
 		tail->wrong = zj_read_txninfo(&log->geo, log->seed, log->area->base, w->end, c);
-		if (!tail->wrong && !w->stamp && (zj_nvm_tail(w->end, c->stamp) != tail->tail ||
-						  c->stamp <= log->trim_stamp))
+		if (!tail->wrong && !w->stamp && zj_nvm_tail(w->end, c->stamp) != tail->tail)
 			tail->wrong = "a chunk that is not the tail's";
 		if (!tail->wrong)
 			tail->wrong = out_of_order(w);
-		if (tail->wrong)
+		if (tail->wrong || c->stamp <= log->trim_stamp)
 			break;
 		if (c->last)
 			w->nr_chunks = c->chunk_index + 1;

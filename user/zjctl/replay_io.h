@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* zjctl recover's I/O: long reads ahead, images kept in memory, long writes. */
+/* zjctl recover's I/O: long reads ahead, long writes. */
 #ifndef ZJCTL_REPLAY_IO_H
 #define ZJCTL_REPLAY_IO_H
 
@@ -10,8 +10,9 @@ void rio_start(struct ext_image *img);
 void rio_end(void);
 
 /* As in struct zj_io_ops. */
-int rio_read_log(u32 block, u32 nr, void *buf);
-void *rio_keep(const void *image);
+void rio_start_read(u32 slot, u32 block, u32 nr, void *buf);
+int rio_end_read(u32 slot);
+u64 rio_room(void);
 int rio_write_home(u64 block, const void *buf);
 int rio_flush_home(void);
 

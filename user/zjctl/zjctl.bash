@@ -8,7 +8,7 @@ _zjctl_options() {
 	info) own="--cpus --nvm" ;;
 	check) own="--nvm" ;;
 	dump) own="--lane --tid --block --inode --graph --nvm" ;;
-	recover) own="-n --dry-run --no-fsck --nvm" ;;
+	recover) own="-n --dry-run --no-fsck --drop-damaged --nvm" ;;
 	convert) own="--check --to-ext4" ;;
 	resize-journal) own="-n --dry-run --lanes --size" ;;
 	stats) own="--from" ;;

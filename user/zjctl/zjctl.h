@@ -110,6 +110,8 @@ struct zx_target {
 int zx_find(const char *name, struct zx_target *target);
 /* 0, or an exit code with a message that says how to unmount. */
 int zx_refuse_mounted(const struct zx_target *target);
+/* Is there a whole ext4 on it? 0, or an exit code with a message that says what is. */
+int zx_check_device(const char *path);
 /* Open for recovery's I/O; 0 or an exit code with a message. */
 int zx_open(struct ext_image *img, const struct zx_target *target, bool writable);
 

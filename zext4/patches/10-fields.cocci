@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Fields that the other patches use.  The inode's claim (R10) starts as 0, what
+// Fields that the other patches use.  The inode's claim (R10) starts as 0, the transaction
+// that has written the inode to its block last (zext4_show_claim()) too, what
 // has been written of it (zj_journal_inode_written()) too, its
 // top-level directory and last lane (lane_by=) as 0: unknown.  The
 // freed-extent lists become 64, by tid (contract 2.5 item 5).
@@ -13,6 +14,7 @@ struct ext4_inode_info {
  ...
  tid_t i_datasync_tid;
 + tid_t i_zj_claim;
++ tid_t i_zj_shown;
 + u64 i_zj_written;
 + u32 i_zj_top;
 + u16 i_zj_lane;
@@ -38,7 +40,10 @@ struct ext4_sb_info {
 + struct zext4_options s_zj;
 + bool s_zj_was_live;
 + tid_t s_zj_quota_claim;
++ tid_t s_zj_move_claim;
++ tid_t s_zj_resize_claim;
 + tid_t s_zj_feature_tid;
++ tid_t s_zj_told_tid;
  ...
 };
 
@@ -58,6 +63,7 @@ ext4_alloc_inode(...)
  ...
  ei->i_datasync_tid = 0;
 + ei->i_zj_claim = 0;
++ ei->i_zj_shown = 0;
 + ei->i_zj_written = 0;
 + ei->i_zj_top = 0;
 + ei->i_zj_lane = 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // zext4's own mount options (design section 11, zext4/options.c): parsed, kept,
 // shown; and fast_commit, which lanes cannot do, switched off (contract 2.4)
-// however it was asked for.
+// however it was asked for. A remount that fails puts back what was; an image
+// names no device.
 //
-// expect: super.c: ext4_parse_param=1 ext4_check_opt_consistency=1 ext4_apply_options=1 _ext4_show_options=1
+// expect: super.c: -=1 ext4_parse_param=1 ext4_check_opt_consistency=1 ext4_apply_options=1 _ext4_show_options=1
+// expect: super.c: __ext4_remount=2 parse_apply_sb_mount_options=1
 
 @@
 identifier token;
@@ -52,4 +54,49 @@ _ext4_show_options(...)
 + zext4_show_options(seq, sep, sb);
  ext4_show_quota_options(seq, sb);
  ...
+}
+
+@@
+@@
+struct ext4_mount_options {
+ ...
+ unsigned long s_commit_interval;
++ struct zext4_options s_zj;
+ ...
+};
+
+@@
+identifier sbi, old;
+@@
+__ext4_remount(...)
+{
+<...
+ old.s_commit_interval = sbi->s_commit_interval;
++ old.s_zj = sbi->s_zj;
+...>
+}
+
+@@
+identifier sbi, old;
+@@
+__ext4_remount(...)
+{
+<...
+ sbi->s_commit_interval = old.s_commit_interval;
++ zext4_restore_options(sb, &old.s_zj);
+...>
+}
+
+@@
+identifier ctx;
+@@
+parse_apply_sb_mount_options(...)
+{
+<...
++ ret = zext4_check_image_options(sb, &ctx->zj);
++ if (ret)
++	goto out_free;
+ if (ctx->spec & EXT4_SPEC_JOURNAL_DEV)
+	m_ctx->journal_devnum = ctx->journal_devnum;
+...>
 }

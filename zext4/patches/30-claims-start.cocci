@@ -4,12 +4,14 @@
 // the inode where it starts, before the first change; ext4_reserve_inode_write
 // is the safety net, and covers ea_inodes, quota inodes, the resize inode and
 // neighbours on the orphan list, since it precedes any change of theirs.  It
-// warns of an inode that was changed unclaimed.
+// warns of an inode that was changed unclaimed.  An inode that is read in again has its
+// claim from its block, which therefore changes along with its tree of extents.
 //
 // expect: ext4_jbd2.c: __ext4_journal_start_sb=1
 // expect: ialloc.c: __ext4_new_inode=1
-// expect: extents.c: ext4_convert_unwritten_io_end_vec=1
+// expect: extents.c: ext4_convert_unwritten_io_end_vec=1 __ext4_ext_dirty=1
 // expect: inode.c: ext4_reserve_inode_write=3
+// expect: namei.c: ext4_tmpfile=2
 
 @@
 expression journal, blocks, rsv, revoke, type, line;
@@ -32,6 +34,22 @@ __ext4_new_inode(...)
 - NULL,
 + dir,
  ...);
+...>
+}
+
+// A file without a name is started for a directory that it reads and leaves as it is.
+@@
+@@
+ext4_tmpfile(...)
+{
+<...
+ inode = ext4_new_inode_start_handle(...,
+- EXT4_HT_DIR,
++ ZEXT4_HT_TMPFILE,
+ ...);
+ handle = ext4_journal_current_handle();
++ if (!IS_ERR(inode))
++	zext4_inherited(handle, dir);
 ...>
 }
 
@@ -72,5 +90,20 @@ ext4_reserve_inode_write(...)
  }
 + else if (unclaimed)
 +	zext4_check_unclaimed(inode, iloc);
+...>
+}
+
+@@
+identifier handle, inode, path, err;
+typedef handle_t;
+@@
+__ext4_ext_dirty(const char *where, unsigned int line, handle_t *handle,
+		 struct inode *inode, struct ext4_ext_path *path)
+{
+<...
+ if (!err)
+	set_buffer_verified(path->p_bh);
++ if (!err)
++	err = zext4_show_claim(handle, inode);
 ...>
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // R10 for the inodes that a handle changes besides the one it was started for,
 // claimed before the change.  Where the handle may be restarted in between, or
-// works on both for long, the claim is kept over restarts.
+// works on both for long, the claim is kept over restarts.  R11: a directory that
+// gets another parent claims the tree, too (decision 22).
 //
 // expect: namei.c: ext4_rmdir=1 __ext4_unlink=1 __ext4_link=1 ext4_rename=1 ext4_cross_rename=1
 // expect: ioctl.c: swap_inode_boot_loader=1
 // expect: move_extent.c: move_extent_per_page=1
+// expect: migrate.c: ext4_ext_migrate=1
 
 @@
 identifier f = {ext4_rmdir, __ext4_unlink, __ext4_link};
@@ -29,8 +31,23 @@ f(...)
 + zext4_claim(handle, old.inode);
 + if (new.inode)
 +	zext4_claim(handle, new.inode);
++ if (old.dir != new.dir && (S_ISDIR(old.inode->i_mode) ||
++			     (new.inode && S_ISDIR(new.inode->i_mode))))
++	zext4_claim_move(handle, old.dir->i_sb);
  if (IS_DIRSYNC(old.dir) || IS_DIRSYNC(new.dir))
 	ext4_handle_sync(handle);
+...>
+}
+
+// The first handle, which makes the temporary inode, has nothing to change but that.
+@@
+@@
+ext4_ext_migrate(...)
+{
+<...
+ handle = ext4_journal_start(inode, EXT4_HT_MIGRATE, 1);
+ if (IS_ERR(handle)) {...}
++ zext4_claim_keep(handle, tmp_inode);
 ...>
 }
 

@@ -83,6 +83,7 @@ ext4_convert_inline_data(struct inode *inode)
 
 @@
 identifier handle, inode, ret;
+symbol mpd;
 @@
  if (ext4_has_inline_data(inode)) {
 -	handle = ext4_journal_start(inode, EXT4_HT_INODE, 1);
@@ -93,6 +94,9 @@ identifier handle, inode, ret;
 -	BUG_ON(...);
 -	ext4_destroy_inline_data(handle, inode);
 -	ext4_journal_stop(handle);
++	/* No page of it has a block yet, so a commit has none to write. */
++	if (!mpd->can_map)
++		goto out_writepages;
 +	ret = ext4_convert_inline_data_to_extent(inode->i_mapping, inode);
 +	if (ret) {
 +		/* Its pages are still to be written. */

@@ -7,7 +7,8 @@
  * plays any number of handles in turn: what it does, happens in that order.  The
  * lanes' threads run when the test waits or calls let_run().  What has to wait in
  * the middle of a call runs in a fiber of its own; it can be stopped before it
- * takes a given lock (stop_before()).  Device requests can be held back.
+ * takes a given lock (stop_before()), or preempted at every place in turn
+ * (preempt_at()).  Device requests can be held back.
  *
  * Every test runs in a child process: a failed one takes nothing with it.
  */
@@ -57,6 +58,7 @@ struct setup {
 	bool	no_coalesce;
 	u32	nvm;		/* a log in so many bytes of memory; 0: none */
 	bool	nvm_blocks;	/* it logs whole blocks */
+	bool	nvm_queues;	/* the memory has queues that must be flushed */
 	u32	info_max;	/* bytes of a TxnInfo; 0: the default */
 	bool	nvm_check;	/* it checks the ranges that it is told */
 	u32	features;	/* incompatible ones of the journal; 0: checksum 3 */
@@ -92,6 +94,8 @@ struct fixture {
 	int		nr_calls;
 	void		(*on_commit)(struct zj_txn *txn); /* or NULL */
 	void		(*on_dirty)(struct buffer_head *bh); /* or NULL */
+	void		(*on_finish)(void); /* in the finish callback, or NULL */
+	bool		hold_submit;	/* the submit callback does not return */
 	int		submit_err, finish_err; /* what these callbacks return */
 	u32		data_block;	/* that submit writes, finish waits for */
 	bool		read_only;	/* the device */
@@ -222,10 +226,29 @@ void settle(void);
 void sleep_ms(u32 ms);
 /* Stop a task before it takes this lock for the @nth time from now on. */
 void stop_before(struct task_struct *task, spinlock_t *lock, int nth);
+/* The same at the @nth place from now on where it could be preempted. */
+void stop_at_point(struct task_struct *task, int nth);
+/*
+ * Run a call; preempt it at its @nth such place by another, which goes as far as it
+ * gets; let both end. False if the first call ends before it gets there.
+ */
+bool preempt_at(int nth, const struct fiber *one, const struct fiber *other);
+/* As preempt_at() with a thread that goes to work when @begin() is called. */
+bool preempt_task_at(int nth, struct task_struct *task, void (*begin)(void),
+		     const struct fiber *other);
+#define CALL(call, ...)	(&(const struct fiber){ .fn = call, ##__VA_ARGS__ })
 bool stopped(struct task_struct *task);
 void go_on(struct task_struct *task);
 /* It need not stop any more. */
 void stop_nowhere(struct task_struct *task);
+
+/*
+ * What another CPU does meanwhile: call @fn at the @nth place from now on at which a
+ * task could be switched away from.  It does not wait.
+ */
+void at_point(int nth, void (*fn)(void));
+/* It has not been called yet; it is not any more. */
+bool still_to_come(void);
 
 /* Calls for fibers. */
 void call_start(struct fiber *f);	/* on cpu, n credits; h is set */

@@ -218,7 +218,7 @@ void log_read(struct log *log)
 	assert_null(zj_decode_log_super(log->image->block[jblock(1)], &r->geo));
 	r->seed = zj_seed(r->geo.uuid, r->geo.generation);
 	r->trim_stamp = newest_trim(log);
-	r->buf = kvmalloc_array(r->geo.seg_blocks, DISK_BLOCK, GFP_KERNEL);
+	assert_int_equal(zj_ahead_begin(r, r->geo.seg_blocks, r->geo.nr_segs), 0);
 	assert_int_equal(zj_scan(r), 0);
 	assert_int_equal(zj_graph(r), 0);
 }
@@ -226,11 +226,7 @@ void log_read(struct log *log)
 void log_free(struct log *log)
 {
 	image_free(log->image);
-	kvfree(log->r.buf);
-	kvfree(log->r.chunks.items);
-	kvfree(log->r.images.items);
-	kvfree(log->r.entries.items);
-	kvfree(log->r.components.items);
+	zj_recovery_end(&log->r);
 }
 
 const struct zj_rec_component *log_component(const struct log *log, u64 stamp)

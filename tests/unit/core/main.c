@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Runs every test of the journal core, or those whose name matches the pattern. */
+/* Runs every test of the journal core, or those that match a pattern, in its order. */
+#include <fnmatch.h>
 #include "fixture.h"
 #include "tests.h"
 
-#define MAX_TESTS	512
+#define MAX_TESTS	1024
 #define ENTRY(name)	{ name##_tests, &nr_##name##_tests },
 
 static const struct {
@@ -13,17 +14,26 @@ static const struct {
 	FOR_EACH_FILE(ENTRY)
 };
 
+static struct CMUnitTest all[MAX_TESTS];
+static size_t nr;
+
+static void add(const char *pattern)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		for (size_t j = 0; j < *files[i].nr; j++) {
+			if (fnmatch(pattern, files[i].tests[j].name, 0))
+				continue;
+			assert_true(nr < MAX_TESTS);
+			all[nr++] = files[i].tests[j];
+		}
+	}
+}
+
 int main(int argc, char **argv)
 {
-	static struct CMUnitTest all[MAX_TESTS];
-	size_t nr = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		assert_true(nr + *files[i].nr <= MAX_TESTS);
-		memcpy(all + nr, files[i].tests, *files[i].nr * sizeof(*all));
-		nr += *files[i].nr;
-	}
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	if (argc < 2)
+		add("*");
+	for (int i = 1; i < argc; i++)
+		add(argv[i]);
 	return !!_cmocka_run_group_tests("core", all, nr, NULL, NULL);
 }

@@ -10,16 +10,17 @@
 #define MAX_STOPS	8
 #define MAX_HELD	256
 #define DEVICE_NS	1000000		/* a request takes that long */
+#define STOP_NS		100000		/* who is stopped looks again after that */
 
 static struct fiber fibers[MAX_FIBERS];
 static int nr_fibers;
 
 /**
- * struct stop - a task is to stop before it takes a lock
+ * struct stop - a task is to stop before it takes a lock, or anywhere
  */
 struct stop {
 	struct task_struct *task;	/* NULL: unused */
-	const struct kl_lock *lock;
+	const struct kl_lock *lock;	/* NULL: wherever it could be preempted */
 	int		nth;		/* times that are left */
 	bool		here;		/* it has stopped */
 };
@@ -39,9 +40,84 @@ static int held_count;
 
 /* ---- no switch but where the test says so ---- */
 
+static void (*point_fn)(void);
+
+static struct stop *stop_of(struct task_struct *task)
+{
+	for (int i = 0; i < MAX_STOPS; i++)
+		if (stops[i].task == task)
+			return &stops[i];
+	return NULL;
+}
+
+/* Every point leads here while somebody is to stop at one. */
+static void refill(void)
+{
+	bool all = false;
+
+	for (int i = 0; i < MAX_STOPS; i++)
+		all |= stops[i].task && !stops[i].lock && !stops[i].here;
+	kl_budget = all ? 0 : 2 * SELDOM;
+	sim_set_granularity(all ? 0 : SELDOM);
+}
+
+static void look_again(void *arg, u64 number)
+{
+	struct sim_task *t = arg;
+
+	if (stopped(&t->task))
+		sim_make_runnable(t);
+}
+
+/* Neither runs nor sleeps: what it holds it keeps, and what wakes it is noted. */
+static void stop_here(struct stop *s)
+{
+	struct task_struct *me = current;
+
+	s->here = true;
+	while (stopped(me)) {
+		__real_sim_event(STOP_NS, look_again, me);
+		sim_reschedule(SIM_ASLEEP);
+	}
+}
+
+static void end_stop(struct stop *s)
+{
+	struct sim_task *t = (struct sim_task *)s->task;
+	bool here = s->here;
+
+	*s = (struct stop){ };
+	if (here)
+		sim_make_runnable(t);
+}
+
 void __wrap_kl_switch(void)
 {
-	kl_budget = 1 << 30;
+	struct stop *s = sim_running && !sim_in_irq ? stop_of(current) : NULL;
+	void (*fn)(void) = point_fn;
+
+	refill();
+	point_fn = NULL;
+	if (fn)
+		fn();
+	if (s && !s->lock && !--s->nth)
+		stop_here(s);
+	refill();
+}
+
+void at_point(int nth, void (*fn)(void))
+{
+	point_fn = fn;
+	kl_budget = nth - 1;
+}
+
+bool still_to_come(void)
+{
+	bool to_come = point_fn;
+
+	point_fn = NULL;
+	refill();
+	return to_come;
 }
 
 static bool may_run(struct task_struct *task)
@@ -180,14 +256,6 @@ void call_freeze(struct fiber *f)
 
 /* ---- stops ---- */
 
-static struct stop *stop_of(struct task_struct *task)
-{
-	for (int i = 0; i < MAX_STOPS; i++)
-		if (stops[i].task == task)
-			return &stops[i];
-	return NULL;
-}
-
 void stop_before(struct task_struct *task, spinlock_t *lock, int nth)
 {
 	struct stop *s = stop_of(NULL);
@@ -195,6 +263,67 @@ void stop_before(struct task_struct *task, spinlock_t *lock, int nth)
 	assert_non_null(s);
 	assert_null(stop_of(task));
 	*s = (struct stop){ .task = task, .lock = &lock->kl, .nth = nth };
+}
+
+void stop_at_point(struct task_struct *task, int nth)
+{
+	struct stop *s = stop_of(NULL);
+
+	assert_non_null(s);
+	assert_null(stop_of(task));
+	*s = (struct stop){ .task = task, .nth = nth };
+	refill();
+}
+
+/* Time for the device: for a commit and a checkpoint. */
+static void run_until(struct task_struct *task, const bool *done)
+{
+	for (int ms = 0; ms < 12; ms++) {
+		let_run();
+		if (*done || stopped(task))
+			return;
+		sleep_ms(1);
+	}
+}
+
+bool preempt_at(int nth, const struct fiber *one, const struct fiber *other)
+{
+	int before = nr_fibers;
+	struct fiber *a = go_fiber(one), *b;
+	bool there;
+
+	stop_at_point(&a->task->task, nth);
+	run_until(&a->task->task, &a->done);
+	b = go_fiber(other);
+	run_until(&b->task->task, &b->done);
+	/* The other may have been what it waited for. */
+	there = stopped(&a->task->task);
+	stop_nowhere(&a->task->task);
+	join(a);
+	join(b);
+	nr_fibers = before;
+	return there;
+}
+
+bool preempt_task_at(int nth, struct task_struct *task, void (*begin)(void),
+		     const struct fiber *other)
+{
+	const bool never = false;
+	int before = nr_fibers;
+	struct fiber *b;
+	bool there;
+
+	stop_at_point(task, nth);
+	begin();
+	run_until(task, &never);
+	there = stopped(task);
+	b = go_fiber(other);
+	run_until(&b->task->task, &b->done);
+	stop_nowhere(task);
+	join(b);
+	nr_fibers = before;
+	settle();
+	return there;
 }
 
 bool stopped(struct task_struct *task)
@@ -207,7 +336,7 @@ bool stopped(struct task_struct *task)
 void go_on(struct task_struct *task)
 {
 	assert_true(stopped(task));
-	*stop_of(task) = (struct stop){ };
+	end_stop(stop_of(task));
 }
 
 void stop_nowhere(struct task_struct *task)
@@ -215,7 +344,8 @@ void stop_nowhere(struct task_struct *task)
 	struct stop *s = stop_of(task);
 
 	if (s)
-		*s = (struct stop){ };
+		end_stop(s);
+	refill();
 }
 
 void __wrap_kl_spin_lock(struct kl_lock *l)
@@ -223,11 +353,8 @@ void __wrap_kl_spin_lock(struct kl_lock *l)
 	struct task_struct *me = current;
 	struct stop *s = sim_running && !sim_in_irq ? stop_of(me) : NULL;
 
-	if (s && s->lock == l && !--s->nth) {
-		s->here = true;
-		while (stopped(me))
-			__real_kl_switch();
-	}
+	if (s && s->lock == l && !--s->nth)
+		stop_here(s);
 	__real_kl_spin_lock(l);
 }
 

@@ -373,7 +373,249 @@ static void abort_while_a_record_is_in_flight_frees_everything(void)
 	close_aborted();
 }
 
+/* ---- a broken promise ---- */
+
+/*
+ * The lane finds less log space than was promised: that is a bug, and the commit
+ * stops the journal instead of writing over what is needed.
+ */
+static void broken_promise(const struct setup *setup)
+{
+	u32 pool, off = 0, before;
+	LIST_HEAD(hidden);
+	tid_t tid;
+
+	open_journal(setup);
+	change(0, BLOCK + 1, 5);
+	commit(0);
+	tid = change(0, BLOCK, 1);
+	pool = fx.zj->nr_pool;
+	if (setup->jbd2) {
+		fx.zj->nr_pool = 1;
+	} else {
+		off = lane(0)->cur_off;
+		lane(0)->cur_off = fx.zj->geo.seg_blocks;
+		list_splice_init(&lane(0)->in_hand, &hidden);
+	}
+	before = now();
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(fx.journal->j_errno, -ENOSPC);
+	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	assert_int_equal(record_written(before), -1);
+	fx.zj->nr_pool = pool;
+	if (!setup->jbd2) {
+		lane(0)->cur_off = off;
+		list_splice_init(&hidden, &lane(0)->in_hand);
+	}
+	assert_int_equal(val_after_crash(BLOCK + 1), 5);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	/* Nothing of the unwritten transaction is left in memory. */
+	close_aborted();
+}
+
+static void broken_promise_of_segments(void)
+{
+	broken_promise(&(const struct setup){ .lanes = 1, .journal = 2048 });
+}
+
+static void broken_promise_of_a_ring(void)
+{
+	broken_promise(&(const struct setup){ .lanes = 1, .journal = 2048, .jbd2 = true });
+}
+
+static void broken_promise_of_memory(void)
+{
+	broken_promise(&(const struct setup){ .lanes = 1, .journal = 400, .nvm = 1 << 20 });
+}
+
+/* The handle lost its transaction, and what it had reserved. */
+static void failed_restart_gives_the_reservation_back(void)
+{
+	struct fiber *restart;
+	handle_t *h, *other;
+
+	OPEN();
+	h = start_more(0, 1, 3, 0);
+	other = start(0, 1);
+	restart = GO(call_restart, .h = h, .n = 1);
+	settle();
+	assert_false(restart->done);
+	zj_journal_abort(fx.journal, -EIO);
+	join(restart);
+	assert_int_equal(restart->ret, -EROFS);
+	assert_null(h->h_rsv_handle);
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	assert_int_equal(stop(h), -EIO);
+	assert_int_equal(stop(other), -EIO);
+	close_aborted();
+}
+
+/* It has not asked for its commit yet: the lane's thread is busy. */
+static void fsync_of_a_busy_lane_ends_with_an_abort(void)
+{
+	struct fiber *first, *second;
+
+	OPEN(.lanes = 1);
+	fx.hold_lane[0] = true;
+	first = GO(call_complete, .tid = change(0, BLOCK, 1));
+	settle();
+	second = GO(call_complete, .tid = change(0, BLOCK + 1, 2));
+	settle();
+	assert_false(first->done || second->done);
+	assert_int_equal(state_of(second->tid), ZJ_C_RUNNING);
+	zj_journal_abort(fx.journal, -EIO);
+	let_run();
+	assert_true(second->done);
+	join(first);
+	join(second);
+	assert_int_equal(second->ret, -EIO);
+	close_aborted();
+}
+
+/* ---- an abort meets who is about to sleep ---- */
+
+static void call_abort(struct fiber *f)
+{
+	zj_journal_abort(fx.journal, -EIO);
+}
+
+enum sleeper { SLEEP_LOCKED, SLEEP_VALID, SLEEP_IDLE, SLEEP_BARRIER, SLEEP_SPACE,
+	       NR_SLEEPERS };
+
+static struct fiber sleeper;
+static handle_t *sleeper_open;
+
+static void change_many(u32 nr)
+{
+	handle_t *h = start(0, nr);
+
+	for (u32 i = 0; i < nr; i++)
+		put(h, BLOCK + i, 1);
+	stop(h);
+	freeze(0);
+}
+
+/* What it waits for will never come. */
+static void make_sleeper(enum sleeper what)
+{
+	sleeper = (struct fiber){ .fn = call_start, .n = 1 };
+	sleeper_open = NULL;
+	if (what == SLEEP_LOCKED) {
+		sleeper_open = start(0, 1);
+		freeze(0);
+	} else if (what == SLEEP_BARRIER) {
+		zj_journal_lock_updates(fx.journal);
+	} else if (what == SLEEP_SPACE) {
+		fx.hold_lane[0] = true;
+		change_many(fx.zj->max_credits);
+		change_many(fx.zj->max_credits / 2);
+		settle();
+		sleeper.n = fx.zj->max_credits;
+	} else {
+		fx.hold_lane[0] = true;
+		sleeper.fn = call_complete;
+		sleeper.tid = change(0, BLOCK, 1);
+		freeze(0);
+		settle();
+		if (what == SLEEP_IDLE)
+			sleeper.tid = change(0, BLOCK + 1, 1);
+	}
+}
+
+static long sleeper_ret;
+
+static void call_sleeper(struct fiber *f)
+{
+	f->n = sleeper.n;
+	f->tid = sleeper.tid;
+	sleeper.fn(f);
+	sleeper_ret = f->ret;
+	if (sleeper.fn == call_start && !f->ret)
+		stop(f->h);
+}
+
+static bool abort_meets(enum sleeper what, int n, bool abort_first)
+{
+	bool more;
+
+	OPEN(.lanes = 1, .journal = 130);
+	make_sleeper(what);
+	if (abort_first)
+		more = preempt_at(n, CALL(call_abort), CALL(call_sleeper));
+	else
+		more = preempt_at(n, CALL(call_sleeper), CALL(call_abort));
+	assert_true(sleeper_ret == -EIO || sleeper_ret == -EROFS);
+	if (sleeper_open)
+		stop(sleeper_open);
+	if (what == SLEEP_BARRIER)
+		zj_journal_unlock_updates(fx.journal);
+	close_aborted();
+	return more;
+}
+
+/* Whoever misses the wake-up sees the abort before it sleeps, at any place. */
+static void nobody_sleeps_through_an_abort(void)
+{
+	for (enum sleeper what = 0; what < NR_SLEEPERS; what++)
+		for (int first = 0; first < 2; first++) {
+			int n = 1;
+
+			while (abort_meets(what, n, first))
+				n++;
+			assert_true(n > 5);
+		}
+}
+
+static void call_checkpoint_all(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, true);
+}
+
+/* Nothing will make progress any more: whoever waits for some need not wait for time to pass. */
+static void abort_ends_a_checkpoint_at_once(void)
+{
+	struct fiber *f;
+	s64 before;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	settle();
+	f = GO(call_checkpoint_all);
+	settle();
+	assert_false(f->done);
+	/* The super block is written meanwhile. */
+	zj_journal_abort(fx.journal, -EIO);
+	before = sim_now;
+	let_run();
+	assert_true(f->done);
+	assert_int_equal(sim_now, before);
+	release();
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	close_aborted();
+}
+
+/* Found in block 0, by the mount. */
+static void error_of_an_earlier_life_is_replaced(void)
+{
+	OPEN();
+	fx.journal->j_errno = -EIO;
+	zj_journal_abort(fx.journal, -ENOMEM);
+	assert_int_equal(fx.journal->j_errno, -ENOMEM);
+	/* Of this life it is the first one that counts. */
+	zj_journal_abort(fx.journal, -EINVAL);
+	assert_int_equal(fx.journal->j_errno, -ENOMEM);
+	close_aborted();
+}
+
 CORE_TESTS(abort,
+	CORE_TEST(abort_ends_a_checkpoint_at_once),
+	CORE_TEST(error_of_an_earlier_life_is_replaced),
+	CORE_TEST(fsync_of_a_busy_lane_ends_with_an_abort),
+	CORE_TEST(nobody_sleeps_through_an_abort),
 	CORE_TEST(failed_record_aborts),
 	CORE_TEST(failed_flush_aborts),
 	CORE_TEST(failed_flush_after_the_record_aborts),
@@ -394,4 +636,8 @@ CORE_TESTS(abort,
 	CORE_TEST(error_is_seen_by_the_next_mount),
 	CORE_TEST(error_of_an_abort_cannot_be_cleared),
 	CORE_TEST(abort_while_a_record_is_in_flight_frees_everything),
+	CORE_TEST(broken_promise_of_segments),
+	CORE_TEST(broken_promise_of_a_ring),
+	CORE_TEST(broken_promise_of_memory),
+	CORE_TEST(failed_restart_gives_the_reservation_back),
 );

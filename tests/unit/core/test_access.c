@@ -716,6 +716,37 @@ static void dirty_takes_one_credit_a_block(void)
 	close_journal();
 }
 
+/* What a handle has already it is given without a look at anything shared. */
+static void access_and_dirty_again_take_no_lock(void)
+{
+	handle_t *h[2];
+	struct buffer_head *bh;
+	struct journal_head *jh;
+
+	OPEN();
+	h[0] = start(0, 1);
+	h[1] = start(1, 1);
+	put(h[0], BLOCK, 1);
+	get_access(h[1], BLOCK);
+	bh = buffer(BLOCK);
+	jh = bh2jh(bh);
+	for (u32 i = 0; i < 2; i++) {
+		own(h[i]);
+		/* Whoever wants it would take it twice. */
+		spin_lock(&jh->lock);
+		assert_int_equal(zj_journal_get_write_access(h[i], bh), 0);
+		assert_int_equal(zj_journal_get_range_access(h[i], bh), 0);
+		assert_int_equal(zj_journal_dirty_metadata(h[i], bh), 0);
+		assert_int_equal(zj_journal_dirty_range(h[i], bh, 0, 1), 0);
+		spin_unlock(&jh->lock);
+		own(NULL);
+	}
+	brelse(bh);
+	stop(h[0]);
+	stop(h[1]);
+	close_journal();
+}
+
 static void dirty_without_access_is_refused(void)
 {
 	handle_t *h;
@@ -732,6 +763,31 @@ static void dirty_without_access_is_refused(void)
 	assert_int_equal(zj_handle_buffer_credits(h), 1);
 	stop(h);
 	close_journal();
+}
+
+static void refused_when_aborted(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 3);
+	bh = buffer(BLOCK);
+	zj_journal_abort(fx.journal, -EIO);
+	own(h);
+	assert_int_equal(zj_journal_get_write_access(h, bh), -EROFS);
+	assert_int_equal(zj_journal_get_range_access(h, bh), -EROFS);
+	assert_int_equal(zj_journal_get_create_access(h, bh), -EROFS);
+	assert_int_equal(zj_journal_dirty_metadata(h, bh), -EROFS);
+	assert_int_equal(zj_journal_dirty_range(h, bh, 0, 1), -EROFS);
+	assert_int_equal(zj_journal_read_dependency(h, bh), -EROFS);
+	get_bh(bh);
+	assert_int_equal(zj_journal_forget(h, bh), -EROFS);
+	own(NULL);
+	assert_false(buffer_jbd(bh));
+	brelse(bh);
+	stop(h);
+	close_aborted();
 }
 
 static void dirty_without_credits_is_refused(void)
@@ -796,7 +852,144 @@ static void create_access_unites_too(void)
 	close_journal();
 }
 
+/* ---- what is home ---- */
+
+/* It was written well, and is not written again for a handle that changes nothing. */
+static void image_that_is_home_is_not_written_again(void)
+{
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	buf_write_back(fx.disk, BLOCK);
+	settle();
+	assert_false(is_dirty(BLOCK));
+	h = start(1, 1);
+	get_access(h, BLOCK);
+	stop(h);
+	commit(1);
+	assert_false(is_dirty(BLOCK));
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(writes_of(BLOCK, 0), 1);
+	close_journal();
+}
+
+/* Dirty without us before, too: once home it is clean, as often as anybody looks. */
+static void image_over_a_dirty_buffer_goes_home_once(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	mark_buffer_dirty(bh);
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_false(buffer_dirty(bh));
+	assert_false(buffer_jbd(bh));
+	assert_int_equal(writes_of(BLOCK, 0), 1);
+	brelse(bh);
+	close_journal();
+}
+
+/* ---- the buffer goes home, and its head goes, at any place of a call ---- */
+
+static void call_create(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	own(f->h);
+	lock_buffer(bh);
+	assert_int_equal(zj_journal_get_create_access(f->h, bh), 0);
+	unlock_buffer(bh);
+	own(NULL);
+	brelse(bh);
+}
+
+/* Without access: the owner is another lane's, or there is none any more. */
+static void call_dirty(struct fiber *f)
+{
+	int err = dirty(f->h, f->block, f->n);
+
+	assert_true(err == -EINVAL || err == -EUCLEAN);
+}
+
+static void call_newest_is(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	zj_journal_newest_is(bh, f->h->h_transaction);
+	brelse(bh);
+}
+
+static void call_set_triggers(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	zj_journal_set_triggers(bh, NULL);
+	brelse(bh);
+}
+
+static void call_put(struct fiber *f)
+{
+	put(f->h, f->block, f->n);
+}
+
+static void (*const touchers[])(struct fiber *f) = {
+	call_access, call_put, call_create, call_forget, call_newest_is, call_dirty,
+	call_set_triggers,
+};
+
+/* What warns if the head is gone, or was never this handle's. */
+static const char *warning_of(void (*toucher)(struct fiber *f))
+{
+	if (toucher == call_dirty)
+		return "!zj_unite(txn, part->txn";
+	return toucher == call_set_triggers ? "!jh" : NULL;
+}
+
+static void go_home(struct fiber *f)
+{
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+}
+
+/* ASan tells of a head or a part that is looked at when it is gone. */
+static void heads_go_at_any_place_of_a_call(void)
+{
+	const char *warning;
+	bool more;
+	handle_t *h;
+	int n;
+
+	for (u32 i = 0; i < ARRAY_SIZE(touchers); i++) {
+		OPEN();
+		n = 1;
+		warning = warning_of(touchers[i]);
+		do {
+			change(0, BLOCK, n);
+			commit(0);
+			h = start(1, 2);
+			if (warning)
+				expect_warning(warning);
+			more = preempt_at(n, CALL(touchers[i], .h = h, .block = BLOCK,
+						  .n = n, .cpu = 1), CALL(go_home));
+			if (warning)
+				expect_warning("");
+			stop(h);
+			commit(1);
+			assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+			n++;
+		} while (more);
+		assert_true(n > 3);
+		close_journal();
+	}
+}
+
 CORE_TESTS(access,
+	CORE_TEST(image_that_is_home_is_not_written_again),
+	CORE_TEST(image_over_a_dirty_buffer_goes_home_once),
+	CORE_TEST(heads_go_at_any_place_of_a_call),
 	CORE_TEST(r1_block_without_owner_is_filed_in_the_own_transaction),
 	CORE_TEST(r1_valid_owner_is_none),
 	CORE_TEST(r1_block_dirty_outside_the_journal_stays_so),
@@ -827,7 +1020,9 @@ CORE_TESTS(access,
 	CORE_TEST(r9_read_depends_on_a_frozen_writer),
 	CORE_TEST(r10_claim_unites_the_claimers_of_an_inode),
 	CORE_TEST(dirty_takes_one_credit_a_block),
+	CORE_TEST(access_and_dirty_again_take_no_lock),
 	CORE_TEST(dirty_without_access_is_refused),
+	CORE_TEST(refused_when_aborted),
 	CORE_TEST(dirty_without_credits_is_refused),
 	CORE_TEST(create_access_forgets_the_former_life),
 	CORE_TEST(create_access_unites_too),

@@ -346,31 +346,33 @@ static void small_transactions_bring_nothing_home(void)
 {
 	struct zj_journal *zj;
 	struct zj_lane *lane;
-	u32 free;
 
 	OPEN();
 	zj = fx.zj;
 	lane = &zj->lanes[0];
-	free = zj->nr_pool;
 	zj->batch_size = 8;
-	zj->nr_batches = 1;
-	zj->nr_pool = zj->geo.nr_segs * 3 / 8 - 1;
-	assert_false(zj_space_scarce(zj));
-	assert_false(offered_after(lane, 3));
-	assert_false(offered_after(lane, 3));
-	assert_true(offered_after(lane, 4));
-	/* In the last quarter each does its share. */
+	zj->homeward = 1;
+	/* Nobody waits: nothing is due, whatever was logged. */
+	assert_false(offered_after(lane, 8));
+	atomic_inc(&zj->space_waiters);
 	lane->owes = 0;
-	zj->nr_pool = zj->geo.nr_segs / 4 - 1;
 	assert_false(offered_after(lane, 3));
-	assert_true(offered_after(lane, 3));
+	assert_true(offered_after(lane, 1));
 	/* Without work nobody waits for the lane. */
 	lane->owes = 0;
 	assert_false(zj_checkpoint_offers(lane));
 	lane->committed = jiffies - HZ - 1;
 	assert_true(zj_checkpoint_offers(lane));
-	zj->nr_batches = 0;
-	zj->nr_pool = free;
+	/* What it has not come to is forgiven. */
+	lane->owes = 16;
+	atomic_dec(&zj->space_waiters);
+	assert_false(offered_after(lane, 3));
+	assert_int_equal(lane->owes, 6);
+	/* Nothing left to bring home. */
+	atomic_inc(&zj->space_waiters);
+	zj->homeward = 0;
+	assert_false(offered_after(lane, 8));
+	atomic_dec(&zj->space_waiters);
 	close_journal();
 }
 
@@ -392,8 +394,11 @@ static void write_that_fails_in_a_lanes_batch_aborts(void)
 	close_aborted();
 }
 
-/* An idle lane covers a block of the oldest transaction: nobody waits for it. */
-static void space_that_runs_short_closes_what_keeps_s_back(void)
+/*
+ * An idle lane covers a block of the oldest transaction. It is not closed while there
+ * is space: what is closed early is logged again.
+ */
+static void who_waits_for_space_closes_what_keeps_s_back(void)
 {
 	tid_t tid;
 
@@ -407,19 +412,20 @@ static void space_that_runs_short_closes_what_keeps_s_back(void)
 		change(0, BLOCK + 5, 1 + i);
 		commit(0);
 		settle();
+		assert_true(state_of(tid) == ZJ_C_RUNNING || lane(0)->stats.wait_space);
 	}
 	assert_int_equal(state_of(tid), ZJ_C_VALID);
-	assert_int_equal(lane(0)->stats.wait_space, 0);
+	assert_int_equal(lane(0)->stats.wait_space, 1);
 	assert_true(fx.zj->trimmed > 10);
 	close_journal();
 }
 
-static void half_a_log_starts_the_background_thread(void)
+static void two_thirds_of_a_log_start_the_background_thread(void)
 {
 	handle_t *h;
 
 	OPEN(.lanes = 1, .journal = 140);
-	for (u32 i = 0; i < 4; i++) {
+	for (u32 i = 0; i < 5; i++) {
 		h = start(0, 20);
 		for (u32 k = 0; k < 20; k++)
 			put(h, BLOCK + 20 * i + k, 1 + i);
@@ -457,7 +463,223 @@ static void home_writes_of_a_block_follow_one_another(void)
 	close_journal();
 }
 
+static void call_full_checkpoint(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, true);
+}
+
+/* Else the log would be marked clean before S covers what another trim has taken. */
+static void log_is_not_empty_before_s_is_written(void)
+{
+	struct fiber *one, *other;
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	change(0, BLOCK, 1);
+	freeze(0);
+	settle();
+	one = GO(call_full_checkpoint);
+	/* After: progress, what is finished, what is dead.  Is anything frozen? */
+	stop_before(&one->task->task, &fx.zj->comp_lock, 4);
+	let_run();
+	assert_true(stopped(&one->task->task));
+	release();
+	settle();
+	fx.hold_flush = true;
+	other = GO(call_full_checkpoint);
+	settle();
+	go_on(&one->task->task);
+	settle();
+	/* S is on its way, whoever writes it. */
+	assert_int_equal(nr_held(), 1);
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_false(one->done);
+	assert_false(other->done);
+	release();
+	join(one);
+	join(other);
+	assert_int_equal(fx.zj->trimmed, 2);
+	close_journal();
+}
+
+static void begin_kick(void)
+{
+	zj_checkpoint_kick(fx.zj);
+}
+
+/* A block gets home, and somebody wants the checkpoint's thread to know. */
+static void call_home_and_kick(struct fiber *f)
+{
+	buf_write_back(fx.disk, BLOCK);
+	sleep_ms(2);
+	zj_checkpoint_kick(fx.zj);
+}
+
+/* Whatever the thread is at: after a kick it goes round once more. */
+static void kick_is_never_lost(void)
+{
+	struct buffer_head *bh;
+	bool more;
+	int n = 1;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	do {
+		change(0, BLOCK, n);
+		commit(0);
+		settle();
+		more = preempt_task_at(n++, fx.zj->ckpt_task, begin_kick,
+				       CALL(call_home_and_kick));
+		assert_false(buffer_jbd(bh));
+	} while (more);
+	assert_true(n > 10);
+	brelse(bh);
+	close_journal();
+}
+
+/* There may be thousands of them: comp_lock is everybody's. */
+static void dead_components_are_looked_for_without_comp_lock(void)
+{
+	struct zj_txn *txn;
+	struct fiber *f;
+	tid_t tid;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	fx.hold_lane[1] = true;
+	tid = change(1, BLOCK + 1, 1);
+	freeze(1);
+	settle();
+	txn = txn_of(tid);
+	release();
+	settle();
+	f = GO(call_full_checkpoint);
+	/* After: the walk of its one part, and that one's end. Are there more? */
+	stop_before(&f->task->task, &txn->list_lock, 4);
+	settle();
+	assert_true(stopped(&f->task->task));
+	assert_true(list_empty(&txn->parts));
+	assert_null(fx.zj->comp_lock.kl.owner);
+	go_on(&f->task->task);
+	join(f);
+	assert_int_equal(fx.zj->trimmed, 3);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* ---- somebody else has the buffer locked: it may be on its way home ---- */
+
+/* The checkpoint's thread lets go of what write-back has brought home. */
+static void head_of_a_locked_buffer_is_not_let_go(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	buf_write_back(fx.disk, BLOCK);
+	settle();
+	bh = buffer(BLOCK);
+	lock_buffer(bh);
+	assert_true(buffer_jbd(bh));
+	zj_checkpoint_kick(fx.zj);
+	settle();
+	assert_true(buffer_jbd(bh));
+	unlock_buffer(bh);
+	zj_checkpoint_kick(fx.zj);
+	settle();
+	assert_false(buffer_jbd(bh));
+	brelse(bh);
+	close_journal();
+}
+
+/* ---- the order of home writes ---- */
+
+static void home_writes_go_up(void)
+{
+	static const u32 blocks[] = { 7, 2, 9, 4, 0 };
+	handle_t *h;
+	u32 before;
+	int last = -1, at;
+
+	OPEN();
+	h = start(0, 5);
+	for (u32 i = 0; i < ARRAY_SIZE(blocks); i++)
+		put(h, BLOCK + 2 * blocks[i], 1);
+	stop(h);
+	commit(0);
+	before = now();
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	for (u32 b = 0; b < 20; b++) {
+		at = written(BLOCK + b, before);
+		if (at < 0)
+			continue;
+		assert_true(at > last);
+		last = at;
+	}
+	assert_true(last >= 0);
+	close_journal();
+}
+
+/* ---- memory ---- */
+
+static void busy_file(struct file *file, u32 n)
+{
+	handle_t *h = start_more(n % fx.zj->nr_lanes, 8, 0, 4);
+
+	own(h);
+	assert_int_equal(zj_journal_inode_ranged_write(h, &file->jinode, 0, 100), 0);
+	assert_int_equal(zj_journal_revoke(h, 1000 + n, NULL), 0);
+	own(NULL);
+	for (u32 i = 0; i < 4; i++)
+		put(h, BLOCK + i, n);
+	stop(h);
+}
+
+/* One lane's work over the other's, all of it home: no allocation on the way may fail. */
+static void busy_round(struct file *file)
+{
+	for (u32 n = 0; n < 3; n++) {
+		busy_file(file, n);
+		freeze(n % fx.zj->nr_lanes);
+	}
+	assert_int_equal(zj_journal_force_commit(fx.journal), 0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+}
+
+static void memory_that_may_be_refused_is_not_needed(void)
+{
+	static const struct setup logs[] = {
+		{ .lanes = 2, .journal = 2048 },
+		{ .lanes = 2, .journal = 2048, .pipeline = true },
+		{ .lanes = 1, .journal = 2048, .jbd2 = true, .pipeline = true, .cpus = 2 },
+		{ .lanes = 2, .journal = 400, .nvm = 1 << 20 },
+	};
+	struct file file;
+	unsigned long n;
+
+	for (u32 i = 0; i < ARRAY_SIZE(logs); i++) {
+		open_journal(&logs[i]);
+		file_init(&file);
+		n = 0;
+		do {
+			zj_fail_alloc = ++n;
+			busy_round(&file);
+		} while (!zj_fail_alloc);
+		zj_fail_alloc = 0;
+		assert_true(n > 1);
+		close_journal();
+	}
+}
+
 CORE_TESTS(checkpoint,
+	CORE_TEST(head_of_a_locked_buffer_is_not_let_go),
+	CORE_TEST(home_writes_go_up),
+	CORE_TEST(memory_that_may_be_refused_is_not_needed),
+	CORE_TEST(kick_is_never_lost),
+	CORE_TEST(dead_components_are_looked_for_without_comp_lock),
+	CORE_TEST(log_is_not_empty_before_s_is_written),
 	CORE_TEST(valid_images_go_home_then_s_moves),
 	CORE_TEST(newest_valid_image_goes_home_once),
 	CORE_TEST(block_of_a_running_transaction_stays),
@@ -476,7 +698,7 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(lanes_do_not_help_while_there_is_space),
 	CORE_TEST(small_transactions_bring_nothing_home),
 	CORE_TEST(write_that_fails_in_a_lanes_batch_aborts),
-	CORE_TEST(space_that_runs_short_closes_what_keeps_s_back),
-	CORE_TEST(half_a_log_starts_the_background_thread),
+	CORE_TEST(who_waits_for_space_closes_what_keeps_s_back),
+	CORE_TEST(two_thirds_of_a_log_start_the_background_thread),
 	CORE_TEST(home_writes_of_a_block_follow_one_another),
 );

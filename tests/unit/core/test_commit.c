@@ -535,6 +535,362 @@ static void no_barrier_means_no_flush(void)
 	close_journal();
 }
 
+/* On, off, on: @off is done without barriers; what comes later is not to outlive it. */
+static void barriers_again(const struct setup *setup, u32 lane, void (*off)(void))
+{
+	struct image *image;
+
+	open_journal(setup);
+	zj_journal_set_data_reported(fx.journal);
+	change(0, 2, 2);
+	commit(0);
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	off();
+	fx.journal->j_flags |= JBD2_BARRIER;
+	change(lane, BLOCK + 1, 1);
+	/* Nobody waits for it, who would flush. */
+	freeze(lane);
+	settle();
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 1);
+	assert_int_equal(image_val(image, BLOCK + 1), 1);
+	image_free(image);
+	close_journal();
+}
+
+static void change_and_commit(void)
+{
+	change(0, BLOCK, 1);
+	commit(0);
+}
+
+/* The log begins anew, in a new generation. */
+static void begin_anew(void)
+{
+	assert_int_equal(zj_journal_flush(fx.journal, 0), 0);
+	change_and_commit();
+}
+
+/* S goes on, and what it frees is used again. */
+static void use_space_again(void)
+{
+	change_and_commit();
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	change_and_commit();
+}
+
+static void with_barriers_again_all_before_is_durable(void)
+{
+	static const struct setup setups[] = {
+		{ .lanes = 2, .journal = 2048 },
+		{ .lanes = 2, .journal = 2048, .no_fua = true },
+		{ .lanes = 2, .journal = 2048, .pipeline = true },
+		{ .lanes = 1, .journal = 2048, .jbd2 = true },
+		{ .lanes = 1, .journal = 2048, .jbd2 = true, .pipeline = true },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(setups); i++)
+		for (u32 lane = 0; lane < setups[i].lanes; lane++) {
+			barriers_again(&setups[i], lane, change_and_commit);
+			barriers_again(&setups[i], lane, begin_anew);
+			barriers_again(&setups[i], lane, use_space_again);
+		}
+}
+
+/* The same where nothing is left to commit, but to flush. */
+static void fsync_after_that_flushes(void)
+{
+	u64 counted;
+	u32 flushes;
+	tid_t tid;
+
+	OPEN();
+	tid = change(0, 2, 2);
+	commit(0);
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	change_and_commit();
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), 0);
+	flushes = fx.disk->flushes;
+	counted = lane(0)->stats.flushes;
+	fx.journal->j_flags |= JBD2_BARRIER;
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), 0);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	assert_int_equal(zj_journal_force_commit(fx.journal), 0);
+	assert_int_equal(zj_log_wait_commit(fx.journal, tid), 0);
+	assert_int_equal(fx.disk->flushes, flushes + 1);
+	assert_int_equal(lane(0)->stats.flushes, counted + 1);
+	close_journal();
+}
+
+/* Once it has been flushed, a flush that fails is somebody else's. */
+static void later_flush_that_fails_is_not_its(void)
+{
+	OPEN();
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	change_and_commit();
+	fx.journal->j_flags |= JBD2_BARRIER;
+	change_and_commit();
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
+	change_and_commit();
+	close_journal();
+}
+
+/* What it has lost was valid. */
+static void fsync_that_cannot_flush_it_aborts(void)
+{
+	tid_t tid;
+
+	OPEN();
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	tid = change(0, BLOCK, 1);
+	commit(0);
+	fx.journal->j_flags |= JBD2_BARRIER;
+	fail_next_flush();
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_true(said("without barriers"));
+	close_aborted();
+}
+
+/* A record that was on its way when barriers came back is waited for, and flushed. */
+static void fsync_of_what_is_on_its_way_flushes(void)
+{
+	struct fiber *f;
+	tid_t tid;
+
+	OPEN();
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	fx.hold_lane[0] = true;
+	tid = change(0, BLOCK, 1);
+	freeze(0);
+	settle();
+	assert_int_equal(nr_held(), 1);
+	fx.journal->j_flags |= JBD2_BARRIER;
+	f = GO(call_complete, .tid = tid);
+	settle();
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	close_journal();
+}
+
+/* And hears of that flush. */
+static void fsync_of_what_is_on_its_way_fails_with_its_flush(void)
+{
+	struct fiber *f;
+	tid_t tid;
+
+	OPEN();
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	fx.hold_lane[0] = true;
+	tid = change(0, BLOCK, 1);
+	freeze(0);
+	settle();
+	fx.journal->j_flags |= JBD2_BARRIER;
+	f = GO(call_complete, .tid = tid);
+	settle();
+	fail_next_flush();
+	release();
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	close_aborted();
+}
+
+static void barriers_come_back(struct zj_txn *txn)
+{
+	fx.journal->j_flags |= JBD2_BARRIER;
+	fail_next_flush();
+}
+
+/* The same if it is valid by then. */
+static void fsync_of_what_is_valid_without_a_flush_fails_with_its_own(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	fx.hold_lane[0] = true;
+	f = GO(call_complete, .tid = change(0, BLOCK, 1));
+	settle();
+	fx.on_commit = barriers_come_back;
+	release();
+	join(f);
+	fx.on_commit = NULL;
+	assert_int_equal(f->ret, -EIO);
+	close_aborted();
+}
+
+/* A live block 0 must not be there without the log super block. */
+static void log_super_block_is_durable_without_barriers(void)
+{
+	struct zj_log_geometry geo;
+	struct image *image;
+
+	OPEN(.new = true);
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	change_and_commit();
+	image = cut_power();
+	assert_null(zj_decode_log_super(image->block[jblock(ZJ_BLOCK_LOG_SUPER)],
+					&geo));
+	image_free(image);
+	fx.journal->j_flags |= JBD2_BARRIER;
+	close_journal();
+}
+
+/* S stays behind, and what it has freed was used again: the log is not damaged by that. */
+static void log_without_barriers_is_not_refused(void)
+{
+	struct image *image, *durable;
+
+	OPEN();
+	change_and_commit();
+	change_and_commit();
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	use_space_again();
+	durable = cut_power();
+	image = keep_all();
+	for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++)
+		image->block[jblock(ZJ_BLOCK_TRIM + i)] =
+			durable->block[jblock(ZJ_BLOCK_TRIM + i)];
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 1);
+	image_free(durable);
+	image_free(image);
+	fx.journal->j_flags |= JBD2_BARRIER;
+	close_journal();
+}
+
+static void begin_lane_1(void)
+{
+	freeze(1);
+}
+
+/* S moves without a flush, and what it has freed is used again; n: with barriers. */
+static void call_trim_without_barriers(struct fiber *f)
+{
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	zj_checkpoint(fx.zj, false);
+	if (f->n)
+		fx.journal->j_flags |= JBD2_BARRIER;
+	change_and_commit();
+}
+
+/* Nothing that S has left without a flush is named durable by whoever writes meanwhile. */
+static void trim_without_barriers_beside_a_header(bool on_again)
+{
+	struct fiber trim = { .fn = call_trim_without_barriers, .n = on_again };
+	struct image *image, *durable;
+	bool more;
+	int n = 1;
+
+	do {
+		OPEN(.new = true);
+		/* The generation's first record: it names nothing durable. */
+		change_and_commit();
+		assert_false(fx.zj->stamped);
+		change(1, BLOCK + 1, 1);
+		more = preempt_task_at(n++, lane(1)->task, begin_lane_1, &trim);
+		durable = cut_power();
+		image = keep_all();
+		for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++)
+			image->block[jblock(ZJ_BLOCK_TRIM + i)] =
+				durable->block[jblock(ZJ_BLOCK_TRIM + i)];
+		assert_int_equal(recover_image(image), 0);
+		image_free(durable);
+		image_free(image);
+		fx.journal->j_flags |= JBD2_BARRIER;
+		close_journal();
+	} while (more);
+	assert_true(n > 10);
+}
+
+static void trim_without_barriers_beside_the_first_stamped_header(void)
+{
+	trim_without_barriers_beside_a_header(false);
+	trim_without_barriers_beside_a_header(true);
+}
+
+/* The lane's thread that writes records. */
+static struct task_struct *writer(void)
+{
+	return lane(0)->flusher ?: lane(0)->task;
+}
+
+/* Let it go on to its @nth place; false if it has nothing left to do before that. */
+static bool writer_stops(int nth)
+{
+	stop_at_point(writer(), nth);
+	sleep_ms(12);
+	let_run();
+	return stopped(writer());
+}
+
+/*
+ * Barriers go off at the @off-th place of a commit, and on again @on places later. What
+ * is answered with barriers is durable. Returns 0: no such place, 1: the commit ends
+ * without barriers, 2: neither.
+ */
+static int barriers_toggled(const struct setup *setup, int off, int on)
+{
+	struct image *image;
+	int got = 0;
+	tid_t tid;
+
+	open_journal(setup);
+	zj_journal_set_data_reported(fx.journal);
+	change(0, BLOCK, 1);
+	commit(0);
+	tid = change(0, BLOCK + 1, 1);
+	stop_at_point(writer(), off);
+	freeze(0);
+	sleep_ms(12);
+	let_run();
+	if (stopped(writer())) {
+		got = 1;
+		fx.journal->j_flags &= ~JBD2_BARRIER;
+		stop_nowhere(writer());
+		got += writer_stops(on);
+		fx.journal->j_flags |= JBD2_BARRIER;
+	}
+	stop_nowhere(writer());
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), 0);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 1);
+	assert_int_equal(image_val(image, BLOCK + 1), 1);
+	image_free(image);
+	close_journal();
+	return got;
+}
+
+static void barriers_may_toggle_within_a_commit(void)
+{
+	static const struct setup setups[] = {
+		{ .lanes = 2, .journal = 2048 },
+		{ .lanes = 2, .journal = 2048, .no_fua = true },
+		{ .lanes = 2, .journal = 2048, .no_fua = true, .pipeline = true },
+		{ .lanes = 1, .journal = 2048, .jbd2 = true },
+		{ .lanes = 1, .journal = 2048, .jbd2 = true, .no_fua = true,
+		  .pipeline = true },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(setups); i++) {
+		int off = 1, on, got;
+
+		do {
+			for (on = 1; ; on += 29) {
+				got = barriers_toggled(&setups[i], off, on);
+				if (got < 2)
+					break;
+			}
+			off += 23;
+		} while (got);
+		assert_true(off > 10 * 23);
+	}
+}
+
 /* ---- members and their data ---- */
 
 /* data=journal: a folio is copied only when all members have protected theirs. */
@@ -616,7 +972,87 @@ static void lane_writes_its_transactions_in_order(void)
 	close_journal();
 }
 
+/* Submitted is what has been submitted: stores through a mapping end there. */
+static void file_folio_waits_until_the_other_members_data_is_out(void)
+{
+	struct file file;
+	handle_t *a, *b;
+	u32 before;
+
+	OPEN();
+	file_init(&file);
+	file_page(&file, 600);
+	a = start(0, 2);
+	b = start(1, 2);
+	put_page_block(a, &file, 0, 1);
+	zj_journal_inode_ranged_write(b, &file.jinode, 0, 10);
+	put(a, BLOCK, 1);
+	put(b, BLOCK, 1);
+	stop(a);
+	stop(b);
+	fx.hold_submit = true;
+	before = now();
+	freeze(0);
+	settle();
+	assert_int_equal(lane(0)->stats.ahead, 0);
+	assert_int_equal(record_written(before), -1);
+	fx.hold_submit = false;
+	settle();
+	assert_int_equal(lane(0)->stats.ahead, 1);
+	assert_true(record_written(before) > 0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	file_exit(&file);
+	close_journal();
+}
+
+/* Copies that only save others a wait are not worth the last memory. */
+static void copy_that_need_not_be_goes_without_memory(void)
+{
+	struct zj_txn *txn;
+
+	OPEN();
+	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	change(0, BLOCK, 1);
+	txn = running(0);
+	fx.hold_lane[0] = true;
+	zj_fail_alloc = 1;
+	freeze(0);
+	settle();
+	assert_int_equal(zj_fail_alloc, 0);
+	assert_int_equal(lane(0)->stats.ahead, 0);
+	assert_true(zj_part_test(part_of(txn, BLOCK), ZJ_PART_LIVE));
+	zj_txn_put(txn);
+	release();
+	settle();
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	close_journal();
+}
+
+/* The folio of a file can be truncated under the log I/O. */
+static void copy_that_must_be_waits_for_memory(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	fx.zj->frozen_copy = ZJ_FROZEN_COPY_NEVER;
+	file_init(&file);
+	file_page(&file, BLOCK);
+	h = start(0, 1);
+	put_page_block(h, &file, 0, 7);
+	stop(h);
+	zj_fail_alloc = 1;
+	commit(0);
+	assert_int_equal(zj_fail_alloc, 0);
+	assert_int_equal(lane(0)->stats.ahead, 1);
+	assert_int_equal(val_after_crash(BLOCK), 7);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	file_exit(&file);
+	close_journal();
+}
+
 CORE_TESTS(commit,
+	CORE_TEST(file_folio_waits_until_the_other_members_data_is_out),
 	CORE_TEST(small_transaction_has_one_header_block),
 	CORE_TEST(large_transaction_has_several_chunks),
 	CORE_TEST(member_without_all_its_chunks_is_nothing),
@@ -639,7 +1075,20 @@ CORE_TESTS(commit,
 	CORE_TEST(all_data_in_the_log_without_fua_means_one_flush),
 	CORE_TEST(valid_is_durable_without_a_cache),
 	CORE_TEST(no_barrier_means_no_flush),
+	CORE_TEST(with_barriers_again_all_before_is_durable),
+	CORE_TEST(fsync_after_that_flushes),
+	CORE_TEST(later_flush_that_fails_is_not_its),
+	CORE_TEST(fsync_that_cannot_flush_it_aborts),
+	CORE_TEST(fsync_of_what_is_on_its_way_flushes),
+	CORE_TEST(fsync_of_what_is_on_its_way_fails_with_its_flush),
+	CORE_TEST(fsync_of_what_is_valid_without_a_flush_fails_with_its_own),
+	CORE_TEST(log_super_block_is_durable_without_barriers),
+	CORE_TEST(log_without_barriers_is_not_refused),
+	CORE_TEST(barriers_may_toggle_within_a_commit),
+	CORE_TEST(trim_without_barriers_beside_the_first_stamped_header),
 	CORE_TEST(file_folio_waits_for_the_other_members_data),
 	CORE_TEST(blocks_that_were_not_changed_are_let_go),
 	CORE_TEST(lane_writes_its_transactions_in_order),
+	CORE_TEST(copy_that_need_not_be_goes_without_memory),
+	CORE_TEST(copy_that_must_be_waits_for_memory),
 );

@@ -655,7 +655,7 @@ static void n1_no_lane_switches_before_all_members_are_frozen(void)
 
 static void call_request(struct fiber *f)
 {
-	zj_commit_request_lane(lane(0), false);
+	zj_commit_request_lane(lane(0));
 }
 
 /* A request stops before it takes the lane's lock; a handle starts. */
@@ -753,7 +753,71 @@ static void n1_lock_while_uniting_is_passed_on(void)
 	close_journal();
 }
 
+/* One handle in each of the lanes, all tied by one block; frozen. */
+static u64 tie_all(u32 lanes, u32 block)
+{
+	handle_t *h[8];
+	u64 stamp;
+
+	for (u32 i = 0; i < lanes; i++) {
+		h[i] = start(i, 2);
+		get_access(h[i], block);
+		put(h[i], block + 1 + i, 1);
+	}
+	for (u32 i = 0; i < lanes; i++)
+		stop(h[i]);
+	freeze(0);
+	stamp = fx.zj->stamp;
+	settle();
+	return stamp;
+}
+
+/* Entries of a component's record. */
+static u32 deps_in_log(const struct log *log, u64 stamp)
+{
+	const struct zj_rec_chunk *c = log->r.chunks.items;
+	u32 n = 0;
+
+	for (u32 i = 0; i < log->r.chunks.nr; i++)
+		n += c[i].stamp == stamp ? c[i].nr_deps : 0;
+	return n;
+}
+
+/* Met through all of its members' lanes, a component is named once in the log. */
+static void dependency_on_a_large_component_is_logged_once(void)
+{
+	u64 first, second, third;
+	handle_t *a, *b;
+	struct log log;
+
+	OPEN(.lanes = 8, .journal = 16384);
+	fx.hold_lane[7] = true;
+	first = tie_all(8, BLOCK);
+	second = tie_all(8, BLOCK + 20);
+	/* United only after both have met it, each through another lane. */
+	a = start(0, 4);
+	b = start(1, 4);
+	put(a, BLOCK + 22, 2);
+	put(b, BLOCK + 21, 2);
+	put(a, BLOCK + 40, 2);
+	put(b, BLOCK + 40, 2);
+	stop(a);
+	stop(b);
+	freeze(0);
+	third = fx.zj->stamp;
+	release();
+	settle();
+	log_read(&log);
+	assert_true(log_depends(&log, second, first));
+	assert_true(log_depends(&log, third, second));
+	assert_int_equal(deps_in_log(&log, second), 1);
+	assert_int_equal(deps_in_log(&log, third), 1);
+	log_free(&log);
+	close_journal();
+}
+
 CORE_TESTS(component,
+	CORE_TEST(dependency_on_a_large_component_is_logged_once),
 	CORE_TEST(united_components_are_one),
 	CORE_TEST(union_keeps_the_newest_dependency_of_a_lane),
 	CORE_TEST(union_keeps_the_newest_dependency_the_other_way_round),

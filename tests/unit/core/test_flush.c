@@ -64,15 +64,34 @@ static void reported_data_is_flushed_once(void)
 static void fua_data_where_it_saves_a_flush(void)
 {
 	OPEN();
-	assert_false(zj_journal_wants_fua(fx.journal));
+	assert_false(zj_journal_wants_fua(fx.journal, 0));
 	zj_journal_set_data_reported(fx.journal);
-	assert_true(zj_journal_wants_fua(fx.journal));
+	assert_true(zj_journal_wants_fua(fx.journal, 0));
 	close_journal();
 	OPEN(.jbd2 = true, .lanes = 1);
 	zj_journal_set_data_reported(fx.journal);
-	assert_false(zj_journal_wants_fua(fx.journal));
+	assert_false(zj_journal_wants_fua(fx.journal, 0));
 	zj_journal_set_log_fua(fx.journal, true);
-	assert_true(zj_journal_wants_fua(fx.journal));
+	assert_true(zj_journal_wants_fua(fx.journal, 0));
+	close_journal();
+}
+
+/* Older data of the file is flushed with it: no block goes out with FUA over it. */
+static void no_fua_where_a_flush_is_due(void)
+{
+	u64 written = 0;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	zj_journal_inode_written(fx.journal, &written);
+	assert_false(zj_journal_wants_fua(fx.journal, written));
+	assert_true(zj_journal_wants_fua(fx.journal, 0));
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), 0);
+	assert_true(zj_journal_wants_fua(fx.journal, written));
+	zj_journal_data_written(fx.journal);
+	assert_false(zj_journal_wants_fua(fx.journal, 0));
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	assert_true(zj_journal_wants_fua(fx.journal, 0));
 	close_journal();
 }
 
@@ -322,13 +341,18 @@ static struct fiber *lead_while_lane_1_is_on_its_way(void)
 static void flush_waits_for_who_is_on_the_way(void)
 {
 	struct fiber *first, *second;
+	u64 issued;
 	u32 before;
 
 	OPEN(.lanes = 2);
 	before = flushes();
+	issued = fx.zj->flush.issued;
 	first = lead_while_lane_1_is_on_its_way();
 	assert_int_equal(flushes(), before);
 	second = GO(call_flush, .cpu = 1);
+	/* No longer than that: not for as long as the mark would hold. */
+	let_run();
+	assert_int_equal(fx.zj->flush.issued - issued, 1);
 	join(first);
 	join(second);
 	assert_int_equal(flushes() - before, 1);
@@ -365,13 +389,520 @@ static void flush_does_not_wait_for_who_gave_up(void)
 	close_journal();
 }
 
+static void an_fsync_says_that_it_comes(void)
+{
+	OPEN();
+	zj_journal_fsync_begin(fx.journal, 1);
+	assert_int_not_equal(lane(1)->coming, 0);
+	assert_int_equal(lane(0)->coming, 0);
+	zj_journal_fsync_written(fx.journal, 1, 0);
+	assert_int_equal(lane(1)->coming, 0);
+	/* Only a log whose commit block waits alone goes out beside the data. */
+	assert_false(zj_journal_data_beside(fx.journal));
+	close_journal();
+	OPEN(.lanes = 1, .jbd2 = true);
+	assert_true(zj_journal_data_beside(fx.journal));
+	close_journal();
+}
+
+/* With a flush of 50 ms a call for one goes out before any time passes. */
+static void flush_goes_at_once(void)
+{
+	struct fiber *f;
+
+	fx.hold_flush = true;
+	f = GO(call_flush);
+	let_run();
+	assert_int_equal(nr_held(), 1);
+	release();
+	join(f);
+	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+}
+
+static void fsync_takes_its_own_mark_back(void)
+{
+	int expected;
+
+	OPEN(.lanes = 4);
+	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	sim_current->cpu = 3;
+	expected = zj_journal_fsync_begin(fx.journal, -1);
+	assert_int_equal(expected, 3);
+	assert_true(lane(3)->coming);
+	/* The task goes on elsewhere, and nothing is left to be committed. */
+	sim_current->cpu = 1;
+	sleep_ms(1);
+	zj_journal_fsync_written(fx.journal, expected, 0);
+	sim_current->cpu = 0;
+	flush_goes_at_once();
+	close_journal();
+}
+
+/* The data was written in lane 3, what is to be committed is in lane 1. */
+static void mark_goes_over_to_the_lane_that_commits(void)
+{
+	struct fiber *f;
+	tid_t tid;
+
+	OPEN(.lanes = 4);
+	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	tid = change(1, BLOCK, 1);
+	assert_int_equal(zj_journal_fsync_begin(fx.journal, 3), 3);
+	zj_journal_fsync_written(fx.journal, 3, tid);
+	assert_false(lane(3)->coming);
+	assert_true(lane(1)->coming);
+	sleep_ms(1);
+	f = GO(call_flush);
+	let_run();
+	assert_false(f->done);
+	commit(1);
+	join(f);
+	assert_false(lane(1)->coming);
+	close_journal();
+}
+
+/* It is written, and waits for another member: no flush of its lane comes any more. */
+static void frozen_transaction_is_not_waited_for(void)
+{
+	struct fiber *f;
+	handle_t *a, *b;
+	tid_t tid;
+
+	OPEN(.lanes = 4);
+	fx.hold_lane[1] = true;
+	a = start(0, 2);
+	b = start(1, 2);
+	put(a, BLOCK, 1);
+	put(b, BLOCK, 2);
+	tid = a->h_transaction->t_tid;
+	stop(a);
+	stop(b);
+	freeze(0);
+	settle();
+	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	zj_journal_fsync_written(fx.journal, zj_journal_fsync_begin(fx.journal, 2),
+				 tid);
+	f = GO(call_complete, .tid = tid);
+	let_run();
+	sleep_ms(1);
+	for (u32 i = 0; i < 4; i++)
+		assert_false(lane(i)->coming);
+	release();
+	join(f);
+	flush_goes_at_once();
+	close_journal();
+}
+
+/* An fsync that writes data for long, or a mark that was left behind. */
+static void mark_is_good_for_the_time_of_a_flush(void)
+{
+	struct fiber *f;
+	u32 before;
+
+	OPEN(.lanes = 4);
+	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	zj_journal_fsync_begin(fx.journal, 3);
+	sleep_ms(60);
+	flush_goes_at_once();
+	/* The next fsync of that lane is waited for again. */
+	before = flushes();
+	zj_journal_fsync_begin(fx.journal, 3);
+	sleep_ms(1);
+	f = GO(call_flush);
+	let_run();
+	assert_int_equal(flushes(), before);
+	join(f);
+	close_journal();
+}
+
+/* ---- data that a failed flush has lost ---- */
+
+/* Other data makes a flush necessary: that one brings nothing back. */
+static void lost_data_of_an_inode_stays_lost(void)
+{
+	u64 written = 0;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	zj_journal_inode_written(fx.journal, &written);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
+	zj_journal_data_written(fx.journal);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	/* Written anew it is other data. */
+	zj_journal_inode_written(fx.journal, &written);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), 0);
+	close_journal();
+}
+
+/* Of what everybody has reported everybody is told, until there is newer. */
+static void lost_reported_data_is_everybodys(void)
+{
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	zj_journal_data_written(fx.journal);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), -EIO);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), -EIO);
+	zj_journal_data_written(fx.journal);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	close_journal();
+}
+
+static void commit_of_what_was_lost(bool evicted, bool other_data)
+{
+	u64 written = 0;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	zj_journal_inode_written(fx.journal, &written);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
+	h = start(0, 1);
+	tid = h->h_transaction->t_tid;
+	if (evicted)
+		zj_journal_written_by_all(fx.journal, written);
+	else
+		zj_journal_take_written(h, &written);
+	if (other_data)
+		zj_journal_data_written(fx.journal);
+	put(h, BLOCK, 1);
+	stop(h);
+	/* Newer data of everybody's stands for what it had lost before. */
+	if (evicted && other_data) {
+		assert_int_equal(zj_complete_transaction(fx.journal, tid), 0);
+		close_journal();
+		return;
+	}
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	close_aborted();
+}
+
+static void commit_that_takes_lost_data_fails(void)
+{
+	commit_of_what_was_lost(false, false);
+	commit_of_what_was_lost(false, true);
+}
+
+static void commit_fails_for_lost_data_of_an_inode_that_is_gone(void)
+{
+	commit_of_what_was_lost(true, false);
+}
+
+/* ---- calls that meet anywhere ---- */
+
+/**
+ * struct asked - an inode's data, and what its flush has returned
+ */
+struct asked {
+	u64	written;
+	int	ret;
+};
+
+static void call_flush_inode(struct fiber *f)
+{
+	struct asked *a = f->p;
+
+	a->ret = zj_journal_flush_reported(fx.journal, a->written);
+}
+
+/* Whoever the failed flush was to cover hears of it, however close they come. */
+static void failure_is_seen_with_its_flush(void)
+{
+	struct asked one, other;
+	bool more;
+	int n = 1;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	do {
+		one = other = (struct asked){ };
+		zj_journal_inode_written(fx.journal, &one.written);
+		zj_journal_inode_written(fx.journal, &other.written);
+		fail_next_flush();
+		more = preempt_at(n++, CALL(call_flush_inode, .p = &one),
+				  CALL(call_flush_inode, .p = &other));
+		assert_int_equal(one.ret, -EIO);
+		assert_int_equal(other.ret, -EIO);
+	} while (more);
+	assert_true(n > 20);
+	close_journal();
+}
+
+static u64 noted;
+
+static void call_note(struct fiber *f)
+{
+	if (f->n)
+		zj_journal_inode_written(fx.journal, &noted);
+	else
+		zj_journal_data_written(fx.journal);
+}
+
+/* Data, a flush, and data again. */
+static void call_flush_and_note(struct fiber *f)
+{
+	assert_int_equal(zj_journal_flush_data(fx.journal), 0);
+	call_note(f);
+}
+
+/* The higher number stays: what is noted last is not covered yet. */
+static void note_of_a_flush_never_goes_back(void)
+{
+	bool more;
+	int n = 1;
+	u32 before;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	for (int inode = 0; inode < 2; inode++) {
+		do {
+			more = preempt_at(n++, CALL(call_note, .n = inode),
+					  CALL(call_flush_and_note, .n = inode));
+			before = flushes();
+			assert_int_equal(zj_journal_flush_reported(fx.journal,
+							inode ? noted : 0), 0);
+			assert_int_equal(flushes() - before, 1);
+		} while (more);
+		assert_true(n > 3);
+		n = 1;
+	}
+	close_journal();
+}
+
+static void call_written_by_all(struct fiber *f)
+{
+	zj_journal_written_by_all(fx.journal, *(u64 *)f->p);
+}
+
+/* What a flush in flight may have missed does not hide behind what it covers. */
+static void older_note_does_not_hide_a_newer_one(void)
+{
+	struct fiber *f;
+	u64 older;
+	bool more;
+	int n = 1;
+	u32 before;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	do {
+		older = 0;
+		zj_journal_inode_written(fx.journal, &older);
+		fx.hold_flush = true;
+		f = begin();
+		more = preempt_at(n++, CALL(call_note), CALL(call_written_by_all, .p = &older));
+		release();
+		join(f);
+		before = flushes();
+		assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+		assert_int_equal(flushes() - before, 1);
+	} while (more);
+	assert_true(n > 3);
+	close_journal();
+}
+
+/* Whatever the number: no more than what inodes have noted. */
+static void all_that_inodes_noted_is_flushed_once(void)
+{
+	u64 written = 0;
+	u32 before;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	zj_journal_inode_written(fx.journal, &written);
+	zj_journal_written_by_all(fx.journal, ULLONG_MAX);
+	before = flushes();
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	assert_int_equal(flushes() - before, 1);
+	close_journal();
+}
+
+static void call_take(struct fiber *f)
+{
+	zj_txn_take_written(f->p, f->n);
+}
+
+static void transaction_keeps_the_newest_that_it_has_taken(void)
+{
+	struct transaction_s txn;
+	bool more;
+	int n = 1;
+
+	OPEN();
+	do {
+		txn.t_written = 0;
+		more = preempt_at(n++, CALL(call_take, .p = &txn, .n = 5),
+				  CALL(call_take, .p = &txn, .n = 9));
+		assert_int_equal(txn.t_written, 9);
+	} while (more);
+	assert_true(n > 3);
+	close_journal();
+}
+
+static tid_t committing;
+static bool promised;
+
+static void begin_commit(void)
+{
+	freeze(0);
+}
+
+/* An fsync that has written data and finds a commit to see to it. */
+static void call_hand_over(struct fiber *f)
+{
+	noted = 0;
+	zj_journal_inode_written(fx.journal, &noted);
+	promised = zj_trans_takes_written(fx.journal, committing, noted);
+}
+
+/* Whatever a commit is at when it promises to see to data, it does. */
+static void promised_data_is_flushed(void)
+{
+	int n = 1, kept = 0;
+	bool more;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	do {
+		committing = change(0, BLOCK, n);
+		more = preempt_task_at(n++, lane(0)->task, begin_commit,
+				       CALL(call_hand_over));
+		assert_int_equal(state_of(committing), ZJ_C_VALID);
+		if (promised)
+			assert_true(fx.zj->flush.done >= noted);
+		kept += promised;
+	} while (more);
+	assert_true(kept > 5 && kept < n - 5);
+	close_journal();
+}
+
+/* Flushes that meet anywhere: all end, and each covers its caller's writes. */
+static void flushes_meet_anywhere(void)
+{
+	struct asked one, other;
+	bool more;
+	int n = 1;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	do {
+		one = other = (struct asked){ };
+		zj_journal_inode_written(fx.journal, &one.written);
+		zj_journal_inode_written(fx.journal, &other.written);
+		more = preempt_at(n++, CALL(call_flush_inode, .p = &one),
+				  CALL(call_flush_inode, .p = &other));
+		assert_int_equal(one.ret | other.ret, 0);
+		assert_true(fx.zj->flush.done >= other.written);
+	} while (more);
+	close_journal();
+}
+
+/* A quarter of the newest, three of what was known; the first one is all of it. */
+static void time_of_a_flush_is_averaged(void)
+{
+	u64 first;
+
+	OPEN();
+	fx.zj->flush.took = 0;
+	assert_int_equal(zj_dev_flush(fx.zj, lane(0)), 0);
+	first = fx.zj->flush.took;
+	assert_in_range(first, NSEC_PER_MSEC, NSEC_PER_MSEC + 10000);
+	fx.zj->flush.took = 9 * NSEC_PER_MSEC;
+	assert_int_equal(zj_dev_flush(fx.zj, lane(0)), 0);
+	assert_in_range(fx.zj->flush.took, 7 * NSEC_PER_MSEC, 7 * NSEC_PER_MSEC + 10000);
+	close_journal();
+}
+
+/* Who is marked already is not marked for longer. */
+static void mark_is_not_renewed(void)
+{
+	u64 coming;
+
+	OPEN();
+	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	zj_flush_expected(lane(1));
+	coming = lane(1)->coming;
+	assert_int_not_equal(coming, 0);
+	sleep_ms(1);
+	zj_flush_expected(lane(1));
+	assert_int_equal(lane(1)->coming, coming);
+	zj_flush_not_expected(lane(1));
+	sleep_ms(1);
+	zj_flush_expected(lane(1));
+	assert_true(lane(1)->coming > coming);
+	close_journal();
+}
+
+/* Its own lane commits, and has not called for the flush yet: the mark stays. */
+static void mark_stays_with_an_open_transaction(void)
+{
+	int expected;
+	tid_t tid;
+
+	OPEN(.lanes = 2);
+	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	tid = change(0, BLOCK, 1);
+	expected = zj_journal_fsync_begin(fx.journal, 0);
+	assert_int_equal(expected, 0);
+	assert_true(lane(0)->coming);
+	zj_journal_fsync_written(fx.journal, expected, tid);
+	assert_true(lane(0)->coming);
+	zj_journal_fsync_written(fx.journal, expected, 0);
+	assert_false(lane(0)->coming);
+	close_journal();
+}
+
+/* Its error is known by then. */
+static void flush_of_an_aborted_log_says_nothing(void)
+{
+	OPEN();
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	change(0, BLOCK, 1);
+	commit(0);
+	fx.journal->j_flags |= JBD2_BARRIER;
+	zj_journal_abort(fx.journal, -EIO);
+	fail_next_flush();
+	assert_int_equal(zj_log_flush(fx.zj, lane(0)), -EIO);
+	assert_false(said("without barriers"));
+	close_aborted();
+}
+
 CORE_TESTS(flush,
+	CORE_TEST(older_note_does_not_hide_a_newer_one),
+	CORE_TEST(all_that_inodes_noted_is_flushed_once),
+	CORE_TEST(flush_of_an_aborted_log_says_nothing),
+	CORE_TEST(mark_stays_with_an_open_transaction),
+	CORE_TEST(time_of_a_flush_is_averaged),
+	CORE_TEST(mark_is_not_renewed),
+	CORE_TEST(lost_data_of_an_inode_stays_lost),
+	CORE_TEST(lost_reported_data_is_everybodys),
+	CORE_TEST(commit_that_takes_lost_data_fails),
+	CORE_TEST(commit_fails_for_lost_data_of_an_inode_that_is_gone),
+	CORE_TEST(failure_is_seen_with_its_flush),
+	CORE_TEST(note_of_a_flush_never_goes_back),
+	CORE_TEST(transaction_keeps_the_newest_that_it_has_taken),
+	CORE_TEST(promised_data_is_flushed),
+	CORE_TEST(flushes_meet_anywhere),
+	CORE_TEST(fsync_takes_its_own_mark_back),
+	CORE_TEST(mark_goes_over_to_the_lane_that_commits),
+	CORE_TEST(frozen_transaction_is_not_waited_for),
+	CORE_TEST(mark_is_good_for_the_time_of_a_flush),
 	CORE_TEST(flush_waits_for_who_is_on_the_way),
 	CORE_TEST(flush_does_not_wait_long_for_who_never_comes),
 	CORE_TEST(flush_does_not_wait_for_who_gave_up),
 	CORE_TEST(lone_callers_flush_each),
 	CORE_TEST(reported_data_is_flushed_once),
 	CORE_TEST(fua_data_where_it_saves_a_flush),
+	CORE_TEST(no_fua_where_a_flush_is_due),
 	CORE_TEST(unreported_data_is_always_flushed),
 	CORE_TEST(reported_during_a_flush),
 	CORE_TEST(an_inode_s_data_is_its_own),
@@ -382,4 +913,5 @@ CORE_TESTS(flush,
 	CORE_TEST(all_who_wait_share_the_next_flush),
 	CORE_TEST(failure_reaches_all_it_covers_and_nobody_else),
 	CORE_TEST(commits_of_several_lanes_share_flushes),
+	CORE_TEST(an_fsync_says_that_it_comes),
 );

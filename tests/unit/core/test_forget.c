@@ -159,6 +159,18 @@ static void forget_of_a_block_the_journal_let_go_waits_too(void)
 	close_journal();
 }
 
+static void create_access(handle_t *h, u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+
+	own(h);
+	lock_buffer(bh);
+	assert_int_equal(zj_journal_get_create_access(h, bh), 0);
+	unlock_buffer(bh);
+	own(NULL);
+	brelse(bh);
+}
+
 static void block_is_used_again_after_it_was_forgotten(void)
 {
 	struct log log;
@@ -170,6 +182,8 @@ static void block_is_used_again_after_it_was_forgotten(void)
 	h = start(0, 2);
 	put(h, BLOCK, 2);
 	forget(h, BLOCK);
+	create_access(h, BLOCK);
+	assert_false(zj_part_test(part_of(handle_txn(h), BLOCK), ZJ_PART_FORGET));
 	put(h, BLOCK, 3);
 	assert_int_equal(zj_handle_buffer_credits(h), 1);
 	stop(h);
@@ -380,6 +394,176 @@ static void lock_valid_buffer_keeps_writers_out(void)
 	close_journal();
 }
 
+/* Each transaction of a lane changes the block, and there is always one that is not valid. */
+static void call_change_on_and_on(struct fiber *f)
+{
+	handle_t *h;
+
+	for (f->n = 0; f->n < 100; f->n++) {
+		h = start(1, 1);
+		put(h, BLOCK, f->n);
+		own(h);
+		sleep_ms(3);
+		stop(h);
+	}
+}
+
+static void lock_valid_buffer_waits_for_two_changes_at_most(void)
+{
+	struct fiber *f, *writer;
+	int before;
+
+	OPEN();
+	writer = GO(call_change_on_and_on, .cpu = 1);
+	sleep_ms(50);
+	before = writer->n;
+	f = GO(call_lock_valid, .block = BLOCK, .n = 1);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_in_range(writer->n - before, 1, 9);
+	join(writer);
+	assert_int_equal(fx.zj->barrier, 0);
+	close_journal();
+}
+
+/* As a freeze does: the super block is written while no handle is open. */
+static void call_lock_valid_in_barrier(struct fiber *f)
+{
+	zj_journal_lock_updates(fx.journal);
+	f->n = 1;
+	call_lock_valid(f);
+	assert_int_equal(f->ret, 0);
+	zj_journal_unlock_updates(fx.journal);
+}
+
+static void call_put(struct fiber *f)
+{
+	call_start(f);
+	own(f->h);
+	put(f->h, f->block, 2);
+	stop(f->h);
+}
+
+static void call_put_reserved(struct fiber *f)
+{
+	call_reserved(f);
+	put(f->h, f->block, 2);
+	stop(f->h);
+}
+
+/* With the barrier up there is one owner at most to wait for: it is not called for twice. */
+static void lock_valid_buffer_under_the_own_barrier(void)
+{
+	struct fiber lock = { .fn = call_lock_valid_in_barrier, .block = BLOCK };
+	struct fiber other;
+	bool more;
+	int n;
+
+	OPEN();
+	for (int i = 0; i < 4; i++) {
+		n = 1;
+		do {
+			other = (struct fiber){ .fn = call_put, .cpu = 1, .n = 1,
+						.block = BLOCK };
+			change(0, BLOCK, 1);
+			if (i / 2) {
+				handle_t *h = start_more(1, 1, 2, 0);
+
+				other.fn = call_put_reserved;
+				other.h = h->h_rsv_handle;
+				h->h_rsv_handle = NULL;
+				stop(h);
+			}
+			more = i % 2 ? preempt_at(n, &lock, &other) :
+				       preempt_at(n, &other, &lock);
+			n++;
+		} while (more);
+		assert_true(n > 5);
+	}
+	close_journal();
+}
+
+/* Freed: what others had changed in it outside the journal is void as well. */
+static void forgotten_block_that_was_dirty_is_clean(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	for (u32 older = 0; older < 2; older++) {
+		mark_buffer_dirty(bh);
+		h = start(0, 2);
+		get_access(h, BLOCK);
+		assert_false(buffer_dirty(bh));
+		/* Under its owner, too. */
+		mark_buffer_dirty(bh);
+		forget(h, BLOCK);
+		assert_false(buffer_dirty(bh));
+		stop(h);
+		commit(0);
+		assert_false(buffer_dirty(bh));
+		/* The same with an older image in the way. */
+		change(0, BLOCK, 1);
+		commit(0);
+	}
+	brelse(bh);
+	close_journal();
+}
+
+/* The older owner changed nothing, so the dirty bit would pass to whoever forgets. */
+static void dirt_of_an_owner_that_goes_first_is_void_too(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	mark_buffer_dirty(bh);
+	change(0, BLOCK + 1, 1);
+	h = start(0, 1);
+	get_access(h, BLOCK);
+	stop(h);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	h = start(1, 1);
+	forget(h, BLOCK);
+	stop(h);
+	release();
+	settle();
+	commit(1);
+	settle();
+	assert_false(buffer_jbd(bh));
+	assert_false(buffer_dirty(bh));
+	brelse(bh);
+	close_journal();
+}
+
+/* Nobody will make its owner valid any more: the lock is all there is. */
+static void waits_for_a_buffer_end_with_an_abort(void)
+{
+	struct buffer_head *bh;
+	struct fiber *f, *g;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	fx.hold_lane[0] = true;
+	f = GO(call_lock_valid, .block = BLOCK, .n = 1);
+	g = GO(call_wait_buffer, .block = BLOCK);
+	settle();
+	assert_false(f->done || g->done);
+	zj_journal_abort(fx.journal, -EIO);
+	join(f);
+	join(g);
+	assert_int_equal(g->ret, -EIO);
+	bh = buffer(BLOCK);
+	zj_journal_lock_valid_buffer(fx.journal, bh);
+	assert_true(buffer_locked(bh));
+	unlock_buffer(bh);
+	brelse(bh);
+	close_aborted();
+}
+
 static void lock_valid_buffer_inside_a_handle_only_locks(void)
 {
 	struct buffer_head *bh;
@@ -417,5 +601,10 @@ CORE_TESTS(forget,
 	CORE_TEST(newest_is_tells_whose_state_the_buffer_holds),
 	CORE_TEST(wait_buffer_commits_the_owner_and_waits),
 	CORE_TEST(lock_valid_buffer_keeps_writers_out),
+	CORE_TEST(lock_valid_buffer_waits_for_two_changes_at_most),
+	CORE_TEST(lock_valid_buffer_under_the_own_barrier),
+	CORE_TEST(forgotten_block_that_was_dirty_is_clean),
+	CORE_TEST(dirt_of_an_owner_that_goes_first_is_void_too),
+	CORE_TEST(waits_for_a_buffer_end_with_an_abort),
 	CORE_TEST(lock_valid_buffer_inside_a_handle_only_locks),
 );

@@ -58,6 +58,24 @@ static void nested_start_only_counts(void)
 	close_journal();
 }
 
+/* An inner stop tells of an abort as the outer one does. */
+static void nested_stop_tells_of_an_abort(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	own(h);
+	assert_ptr_equal(zj_journal_start(fx.journal, 1, 0, 0, 0, 0, 0), h);
+	assert_ptr_equal(zj_journal_start(fx.journal, 1, 0, 0, 0, 0, 0), h);
+	assert_int_equal(zj_journal_stop(h), 0);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(zj_journal_stop(h), -EIO);
+	assert_int_equal(zj_journal_stop(h), -EIO);
+	own(NULL);
+	close_aborted();
+}
+
 static void nested_start_on_another_journal_is_refused(void)
 {
 	static struct zj_journal other;
@@ -155,8 +173,8 @@ static void extend_beyond_the_largest_says_restart(void)
 
 	OPEN();
 	h = start(0, 1);
-	assert_int_equal(zj_journal_extend(h, fx.zj->max_credits, 0), 1);
-	assert_int_equal(zj_journal_extend(h, fx.zj->max_credits - 1, 0), 0);
+	assert_int_equal(zj_journal_extend(h, fx.zj->max_txn, 0), 1);
+	assert_int_equal(zj_journal_extend(h, fx.zj->max_txn - 1, 0), 0);
 	stop(h);
 	close_journal();
 }
@@ -536,10 +554,123 @@ static void stop_frees_an_unused_reservation(void)
 	close_journal();
 }
 
+static void call_start_and_stop(struct fiber *f)
+{
+	call_start(f);
+	stop(f->h);
+}
+
+static tid_t next;
+
+/* The full transaction is closed, and the next has hardly begun. */
+static void call_begin_next(struct fiber *f)
+{
+	freeze(0);
+	stop(f->h);
+	next = change(0, BLOCK + 1, 1);
+}
+
+/* As large as one gets: no other handle fits. */
+static handle_t *start_full(void)
+{
+	handle_t *h = start(0, fx.zj->budget / fx.zj->grant * fx.zj->grant - 4);
+
+	put(h, BLOCK, 1);
+	return h;
+}
+
+/* Who saw a transaction full closes that one, not what runs when it gets to it. */
+static void full_transaction_is_closed_and_no_later_one(void)
+{
+	handle_t *h;
+	bool more;
+	int n = 1;
+
+	OPEN(.lanes = 1);
+	do {
+		h = start_full();
+		more = preempt_at(n++, CALL(call_start_and_stop, .n = 8),
+				  CALL(call_begin_next, .h = h));
+		assert_int_equal(state_of(next), ZJ_C_RUNNING);
+		commit(0);
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	} while (more);
+	assert_true(n > 10);
+	close_journal();
+}
+
+/* One that is full and has been trimmed meanwhile is nobody's to close. */
+static void full_transaction_may_be_gone(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN(.lanes = 1);
+	h = start_full();
+	f = GO(call_start, .n = 8);
+	stop_before(&f->task->task, &fx.zj->comp_lock, 1);
+	let_run();
+	freeze(0);
+	stop(h);
+	settle();
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	go_on(&f->task->task);
+	join(f);
+	stop(f->h);
+	close_journal();
+}
+
+static int reclaims;
+
+/* Memory may take long to come: nobody's commit is to wait for that. */
+static void no_handle_is_open(void)
+{
+	reclaims++;
+	if (lane(0)->running)
+		assert_int_equal(lane(0)->running->updates, 0);
+}
+
+static void start_allocates_before_it_holds_its_transaction(void)
+{
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	sim_reclaim = no_handle_is_open;
+	h = start_more(0, 1, 3, 1);
+	sim_reclaim = NULL;
+	/* The handle and its reservation. */
+	assert_int_equal(reclaims, 2);
+	stop(h);
+	commit(0);
+	sim_reclaim = no_handle_is_open;
+	h = start_more(0, 1, 3, 1);
+	sim_reclaim = NULL;
+	/* A transaction besides. */
+	assert_true(reclaims > 4);
+	stop(h);
+	close_journal();
+}
+
+static void start_that_is_refused_keeps_no_memory(void)
+{
+	OPEN();
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(PTR_ERR(zj_journal_start(fx.journal, 1, 3, 0, 0, 0, 0)),
+			 -EROFS);
+	assert_null(journal_current_handle());
+	close_aborted();
+}
+
 CORE_TESTS(handle,
+	CORE_TEST(full_transaction_is_closed_and_no_later_one),
+	CORE_TEST(full_transaction_may_be_gone),
+	CORE_TEST(start_allocates_before_it_holds_its_transaction),
+	CORE_TEST(start_that_is_refused_keeps_no_memory),
 	CORE_TEST(start_counts_credits_and_stop_returns_them),
 	CORE_TEST(start_joins_the_running_transaction),
 	CORE_TEST(nested_start_only_counts),
+	CORE_TEST(nested_stop_tells_of_an_abort),
 	CORE_TEST(nested_start_on_another_journal_is_refused),
 	CORE_TEST(revokes_cost_header_blocks),
 	CORE_TEST(too_large_a_handle_is_refused),

@@ -326,7 +326,513 @@ static void folio_that_is_not_home_is_not_reclaimed(void)
 	close_file();
 }
 
+/* Write-back of the first buffer ends with an error, as ext4 ends its own. */
+static void write_back_fails(void)
+{
+	struct buffer_head *bh = page_bh(&file, 0);
+
+	set_buffer_write_io_error(bh);
+	clear_buffer_async_write(bh);
+}
+
+/* Nothing but the buffer knows of the error: not the device's mapping. */
+static void home_write_that_fails_while_it_is_looked_at_keeps_the_image(void)
+{
+	struct buffer_head *bh;
+	bool passed;
+	int n = 0;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	commit(0);
+	do {
+		set_buffer_async_write(bh);
+		clear_buffer_dirty(bh);
+		clear_buffer_write_io_error(bh);
+		at_point(++n, write_back_fails);
+		assert_false(reclaim());
+		passed = still_to_come();
+		assert_true(buffer_jbd(bh));
+	} while (!passed);
+	assert_in_range(n, 10, 1000);
+	clear_buffer_async_write(bh);
+	mark_buffer_dirty(bh);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(home_val(DATA), 1);
+	close_file();
+}
+
+/* Under the buffer lock of who truncates: home is home. */
+static void image_that_is_home_is_not_kept_for_a_truncation(void)
+{
+	handle_t *h;
+
+	OPEN();
+	open_file();
+	change_file(0, 1);
+	commit(0);
+	folio_lock(&file.page->folio);
+	page_write_back(file.page);
+	folio_unlock(&file.page->folio);
+	settle();
+	assert_true(buffer_jbd(page_bh(&file, 0)));
+	h = start(1, 1);
+	put(h, BLOCK, 7);
+	assert_int_equal(invalidate_all(h->h_transaction->t_tid), 0);
+	assert_null(file.page->folio.private);
+	assert_int_equal(val_after_crash(DATA), 1);
+	stop(h);
+	page_buffers(file.page);
+	close_file();
+}
+
+static int nr_parts(struct zj_txn *txn)
+{
+	struct zj_part *part;
+	int n = 0;
+
+	list_for_each_entry(part, &txn->parts, txn_link)
+		n++;
+	return n;
+}
+
+/* Its thread walks its parts without a lock: they stay as they are. */
+static void truncation_adds_nothing_to_what_is_being_written(void)
+{
+	struct buffer_head *bh;
+	struct zj_txn *txn;
+	struct log log;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN(.lanes = 1);
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	commit(0);
+	h = start(0, 2);
+	put(h, BLOCK, 1);
+	put(h, BLOCK + 1, 1);
+	txn = running(0);
+	tid = h->h_transaction->t_tid;
+	stop(h);
+	stop_before(lane(0)->task, &part_of(txn, BLOCK + 1)->jh->lock, 1);
+	freeze(0);
+	let_run();
+	assert_true(stopped(lane(0)->task));
+	assert_int_equal(nr_parts(txn), 2);
+	assert_int_equal(invalidate_all(tid), 0);
+	assert_int_equal(nr_parts(txn), 2);
+	/* It is kept until the truncation is valid, and not longer. */
+	assert_true(zj_part_test(bh2jh(bh)->newest, ZJ_PART_FORGET));
+	assert_int_equal(val_after_crash(DATA), 1);
+	go_on(lane(0)->task);
+	settle();
+	assert_false(buffer_jbd(bh));
+	log_read(&log);
+	assert_non_null(log_image(&log, 3, BLOCK));
+	assert_non_null(log_image(&log, 3, BLOCK + 1));
+	log_free(&log);
+	zj_txn_put(txn);
+	close_file();
+}
+
+/* Pinned in a transaction that still runs, the part may get an image yet. */
+static void block_that_is_used_again_after_its_truncation_is_logged(void)
+{
+	handle_t *h;
+
+	OPEN(.lanes = 1);
+	open_file();
+	change_file(0, 1);
+	commit(0);
+	h = start(0, 2);
+	put(h, BLOCK, 1);
+	assert_int_equal(invalidate_all(h->h_transaction->t_tid), 0);
+	put_page_block(h, &file, 0, 2);
+	stop(h);
+	commit(0);
+	assert_int_equal(val_after_crash(DATA), 2);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	close_file();
+}
+
+static void truncations_of_an_aborted_journal_are_dropped(void)
+{
+	struct zj_txn *txn;
+	tid_t tid;
+
+	OPEN(.lanes = 1);
+	open_file();
+	change_file(0, 1);
+	commit(0);
+	fx.hold_lane[0] = true;
+	tid = change(0, BLOCK, 1);
+	freeze(0);
+	settle();
+	txn = txn_of(tid);
+	assert_int_equal(invalidate_all(tid), 0);
+	assert_false(list_empty(&txn->late));
+	zj_txn_put(txn);
+	zj_abort(fx.zj, -EIO);
+	release();
+	settle();
+	assert_int_equal(unmount_journal(), -EIO);
+	assert_false(buffer_jbd(page_bh(&file, 0)));
+	file_exit(&file);
+	discard_disk();
+}
+
+static void call_change_file(struct fiber *f)
+{
+	change_file(0, f->n);
+}
+
+/* Write-back of a folio holds no buffer lock; its image must not change under it. */
+static void write_access_waits_for_write_back_of_the_folio(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	open_file();
+	change_file(0, 1);
+	commit(0);
+	fx.hold_block = DATA;
+	page_write_back(file.page);
+	assert_false(buffer_locked(page_bh(&file, 0)));
+	f = GO(call_change_file, .n = 2);
+	settle();
+	assert_false(f->done);
+	assert_int_equal(page_bh(&file, 0)->b_data[0], 1);
+	release();
+	join(f);
+	assert_int_equal(home_val(DATA), 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(home_val(DATA), 2);
+	close_file();
+}
+
+/*
+ * A block that was truncated, and is mapped elsewhere by the same transaction without
+ * a change: the image from before the truncation must not go to the new place.
+ */
+static void older_image_does_not_follow_a_new_mapping(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	commit(0);
+	tid = change_file(0, 2);
+	assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
+	assert_false(buffer_mapped(bh));
+	page_map(file.page, 0, DATA + 100);
+	h = start(0, 2);
+	assert_int_equal(h->h_transaction->t_tid, tid);
+	own(h);
+	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
+	own(NULL);
+	stop(h);
+	commit(0);
+	assert_false(buffer_dirty(bh));
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(writes_of(DATA + 100, 0), 0);
+	close_file();
+}
+
+/* ---- what is left of a buffer ---- */
+
+#define LIFE	(BIT(BH_New) | BIT(BH_Req) | BIT(BH_Delay) | BIT(BH_Unwritten))
+
+static void give_life(struct buffer_head *bh)
+{
+	set_buffer_new(bh);
+	set_buffer_req(bh);
+	set_buffer_delay(bh);
+	set_buffer_unwritten(bh);
+}
+
+/* Nothing of where it was, and nothing to write. */
+static void expect_void(const struct buffer_head *bh)
+{
+	assert_int_equal(bh->b_state, BIT(BH_Uptodate));
+	assert_null(bh->b_bdev);
+	assert_null(bh->b_private);
+}
+
+/* The next write maps it anew, from nothing. */
+static void truncated_buffer_is_void(void)
+{
+	struct buffer_head *bh;
+	tid_t tid;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	/* The journal has never seen it. */
+	give_life(bh);
+	mark_buffer_dirty(bh);
+	set_buffer_freed(bh);
+	assert_int_equal(invalidate(0, DISK_BLOCK, 0), 0);
+	expect_void(bh);
+	assert_true(buffer_mapped(page_bh(&file, 1)));
+	/* An image that runs. */
+	page_map(file.page, 0, DATA);
+	change_file(0, 1);
+	give_life(bh);
+	assert_int_equal(invalidate(0, DISK_BLOCK, 0), 0);
+	expect_void(bh);
+	/* A valid one under it: kept for the truncation, but the buffer is free. */
+	page_map(file.page, 0, DATA);
+	change_file(0, 1);
+	commit(0);
+	tid = change_file(0, 2);
+	give_life(bh);
+	assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
+	assert_int_equal(bh->b_state & (LIFE | BIT(BH_Mapped) | BIT(BH_Dirty) | BIT(BH_JBDDirty)),
+			 0);
+	assert_null(bh->b_bdev);
+	commit(0);
+	expect_void(bh);
+	/* A valid one that the truncation has left behind. */
+	page_map(file.page, 0, DATA);
+	change_file(0, 3);
+	commit(0);
+	give_life(bh);
+	assert_int_equal(invalidate(0, DISK_BLOCK, 0), 0);
+	expect_void(bh);
+	close_file();
+}
+
+/* Of a whole folio that is kept the buffers are void when the truncation is valid. */
+static void kept_buffer_is_void_when_the_truncation_is_valid(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	commit(0);
+	h = start(1, 1);
+	put(h, BLOCK, 7);
+	assert_int_equal(invalidate_all(h->h_transaction->t_tid), 0);
+	assert_true(buffer_freed(bh) && buffer_mapped(bh));
+	set_buffer_new(bh);
+	set_buffer_req(bh);
+	stop(h);
+	commit(1);
+	expect_void(bh);
+	close_file();
+}
+
+/* ---- which buffers of a folio ---- */
+
+static bool both_mapped(void)
+{
+	return buffer_mapped(page_bh(&file, 0)) && buffer_mapped(page_bh(&file, 1));
+}
+
+static void only_whole_buffers_in_the_range_go(void)
+{
+	OPEN();
+	open_file();
+	assert_int_equal(invalidate(1, DISK_BLOCK, 0), 0);
+	assert_true(both_mapped());
+	assert_int_equal(invalidate(0, DISK_BLOCK - 1, 0), 0);
+	assert_true(both_mapped());
+	assert_int_equal(invalidate(DISK_BLOCK + 1, DISK_BLOCK - 1, 0), 0);
+	assert_true(both_mapped());
+	assert_int_equal(invalidate(DISK_BLOCK - 1, DISK_BLOCK + 1, 0), 0);
+	assert_true(buffer_mapped(page_bh(&file, 0)));
+	assert_false(buffer_mapped(page_bh(&file, 1)));
+	assert_non_null(file.page->folio.private);
+	/* Without buffers there is nothing to do. */
+	assert_int_equal(invalidate_all(0), 0);
+	assert_null(file.page->folio.private);
+	assert_int_equal(invalidate_all(0), 0);
+	page_buffers(file.page);
+	close_file();
+}
+
+/* ---- an older image that is not in the log yet ---- */
+
+/* The images: valid or not, and one that runs over it, of another lane. */
+static void change_over_frozen(void)
+{
+	handle_t *h;
+
+	change_file(0, 1);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	settle();
+	h = start(1, 2);
+	put_page_block(h, &file, 0, 2);
+	stop(h);
+}
+
+/* A new mapping would change where the older image is logged to. */
+static void part_of_a_folio_over_an_older_image_is_busy(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_over_frozen();
+	assert_int_equal(invalidate(0, DISK_BLOCK, 0), -EBUSY);
+	assert_true(buffer_mapped(bh));
+	/* All of it may go: the buffer is not mapped anew. */
+	assert_int_equal(invalidate_all(0), 0);
+	assert_true(buffer_mapped(bh));
+	assert_true(buffer_freed(bh));
+	assert_true(zj_part_test(bh2jh(bh)->newest, ZJ_PART_FORGET));
+	release();
+	settle();
+	assert_int_equal(val_after_crash(DATA), 1);
+	commit(1);
+	assert_false(buffer_jbd(bh));
+	close_file();
+}
+
+/* Asked again while it waits for the truncation: it still waits. */
+static void truncated_twice(void)
+{
+	struct buffer_head *bh;
+	struct zj_part *part;
+	tid_t tid;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	commit(0);
+	tid = change_file(0, 2);
+	assert_int_equal(invalidate_all(tid), 0);
+	part = bh2jh(bh)->newest;
+	assert_int_equal(invalidate_all(tid), 0);
+	assert_ptr_equal(bh2jh(bh)->newest, part);
+	assert_non_null(file.page->folio.private);
+	commit(0);
+	assert_false(buffer_jbd(bh));
+	assert_int_equal(writes_of(DATA, 0), 0);
+	close_file();
+}
+
+/* In flight when it is truncated, and the truncation is of a later transaction. */
+static void image_in_flight_is_kept_for_a_later_truncation(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	settle();
+	h = start(1, 1);
+	put(h, BLOCK, 7);
+	tid = h->h_transaction->t_tid;
+	assert_int_equal(invalidate_all(tid), 0);
+	assert_ptr_equal(bh2jh(bh)->newest->txn, handle_txn(h));
+	assert_true(buffer_freed(bh));
+	release();
+	settle();
+	/* Valid now, but only the log has it, and needs it. */
+	assert_true(buffer_jbd(bh));
+	assert_false(buffer_dirty(bh));
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(val_after_crash(DATA), 1);
+	assert_int_equal(writes_of(DATA, 0), 0);
+	stop(h);
+	commit(1);
+	expect_void(bh);
+	close_file();
+}
+
+/* A home write is under way when the folio is truncated: it ends first. */
+static void call_invalidate(struct fiber *f)
+{
+	f->ret = invalidate(0, DISK_BLOCK, 0);
+}
+
+static void truncation_waits_for_the_home_write(void)
+{
+	struct buffer_head *bh;
+	struct fiber *f;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	commit(0);
+	lock_buffer(bh);
+	f = GO(call_invalidate);
+	settle();
+	assert_false(f->done);
+	assert_true(buffer_mapped(bh));
+	unlock_buffer(bh);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	expect_void(bh);
+	close_file();
+}
+
+static void call_checkpoint(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, false);
+}
+
+/* Write-back of a folio locks no buffer: a checkpoint waits for the folio's. */
+static void checkpoint_waits_for_write_back_of_the_folio(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	open_file();
+	change_file(0, 1);
+	commit(0);
+	fx.hold_block = DATA;
+	folio_lock(&file.page->folio);
+	page_write_back(file.page);
+	folio_unlock(&file.page->folio);
+	f = GO(call_checkpoint);
+	settle();
+	assert_false(f->done);
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(fx.zj->trimmed, 2);
+	close_file();
+}
+
 CORE_TESTS(invalidate,
+	CORE_TEST(checkpoint_waits_for_write_back_of_the_folio),
+	CORE_TEST(truncated_buffer_is_void),
+	CORE_TEST(kept_buffer_is_void_when_the_truncation_is_valid),
+	CORE_TEST(only_whole_buffers_in_the_range_go),
+	CORE_TEST(part_of_a_folio_over_an_older_image_is_busy),
+	CORE_TEST(truncated_twice),
+	CORE_TEST(image_in_flight_is_kept_for_a_later_truncation),
+	CORE_TEST(truncation_waits_for_the_home_write),
+	CORE_TEST(write_access_waits_for_write_back_of_the_folio),
+	CORE_TEST(older_image_does_not_follow_a_new_mapping),
+	CORE_TEST(home_write_that_fails_while_it_is_looked_at_keeps_the_image),
+	CORE_TEST(image_that_is_home_is_not_kept_for_a_truncation),
+	CORE_TEST(truncation_adds_nothing_to_what_is_being_written),
+	CORE_TEST(block_that_is_used_again_after_its_truncation_is_logged),
+	CORE_TEST(truncations_of_an_aborted_journal_are_dropped),
 	CORE_TEST(folio_of_a_running_transaction_is_dropped),
 	CORE_TEST(folio_being_committed_is_unfiled_once_valid),
 	CORE_TEST(part_of_a_folio_being_committed_is_busy),

@@ -79,7 +79,7 @@ static bool retire(u32 block)
 
 	if (jh) {
 		spin_lock(&jh->lock);
-		gone = zj_part_retire(jh);
+		gone = zj_part_retire(jh, false);
 		spin_unlock(&jh->lock);
 		zj_jh_put(jh);
 	}
@@ -235,14 +235,163 @@ static void owner_that_changed_nothing_gives_the_dirty_bit_back(void)
 	close_journal();
 }
 
+static bool retire_bh(struct buffer_head *bh)
+{
+	struct journal_head *jh = zj_jh_get(bh);
+	bool gone;
+
+	spin_lock(&jh->lock);
+	gone = zj_part_retire(jh, false);
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	return gone;
+}
+
+/* An error of any of its buffers is known only when all of the folio is written. */
+static void part_of_a_file_is_home_with_its_folio(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	file_page(&file, BLOCK);
+	h = start(0, 2);
+	put_page_block(h, &file, 0, 1);
+	put_page_block(h, &file, 1, 1);
+	stop(h);
+	commit(0);
+	fx.hold_block = BLOCK + 1;
+	page_write_back(file.page);
+	settle();
+	assert_false(buffer_async_write(page_bh(&file, 0)));
+	assert_true(buffer_async_write(page_bh(&file, 1)));
+	assert_false(retire_bh(page_bh(&file, 0)));
+	release();
+	settle();
+	assert_true(retire_bh(page_bh(&file, 0)));
+	assert_true(retire_bh(page_bh(&file, 1)));
+	file_exit(&file);
+	close_journal();
+}
+
+/* A conflict is a change that had to wait for the log, or for a copy, and no other. */
+static void conflicts_are_of_unlogged_images(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	/* Frozen, but never changed. */
+	h = start(0, 1);
+	get_access(h, BLOCK);
+	stop(h);
+	fx.hold_lane[0] = true;
+	change(0, BLOCK + 1, 1);
+	freeze(0);
+	h = start(1, 1);
+	get_access(h, BLOCK);
+	assert_int_equal(bh2jh(bh)->conflicts, 0);
+	stop(h);
+	/* Changed, and its image is not in the log yet. */
+	change(1, BLOCK, 1);
+	freeze(1);
+	h = start(1, 1);
+	get_access(h, BLOCK);
+	assert_int_not_equal(bh2jh(bh)->conflicts, 0);
+	stop(h);
+	release();
+	brelse(bh);
+	close_journal();
+}
+
+static bool let_go;
+
+static void call_retire(struct fiber *f)
+{
+	let_go = retire(BLOCK);
+}
+
+static void call_write_back(struct fiber *f)
+{
+	buf_write_back(fx.disk, BLOCK);
+}
+
+/* However the two meet: while it is on its way it is not home. */
+static void part_in_flight_is_not_home(void)
+{
+	bool more;
+	int n = 1;
+
+	OPEN();
+	do {
+		change(0, BLOCK, n);
+		commit(0);
+		fx.hold_block = BLOCK;
+		more = preempt_at(n++, CALL(call_retire), CALL(call_write_back));
+		assert_false(let_go);
+		release();
+		settle();
+		assert_true(retire(BLOCK));
+	} while (more);
+	assert_true(n > 5);
+	close_journal();
+}
+
+/* Images are written from them: on no device may they lie across a boundary. */
+static void frozen_copies_are_aligned(void)
+{
+	for (u32 size = 1024; size <= PAGE_SIZE; size *= 2) {
+		struct kmem_cache *cache = zj_frozen_cache(size);
+		void *copy[8];
+
+		for (u32 i = 0; i < ARRAY_SIZE(copy); i++) {
+			copy[i] = kmem_cache_alloc(cache, GFP_NOFS);
+			assert_int_equal((uintptr_t)copy[i] % size, 0);
+			memset(copy[i], i, size);
+		}
+		for (u32 i = 0; i < ARRAY_SIZE(copy); i++)
+			kmem_cache_free(cache, copy[i]);
+	}
+}
+
+/* Whatever cache cannot be made: an error, and none is left. */
+static void caches_without_memory(void)
+{
+	unsigned long n = 0;
+	void *jinode;
+	int err;
+
+	zj_caches_exit();
+	do {
+		zj_fail_alloc = ++n;
+		err = zj_caches_init();
+		assert_int_equal(err, zj_fail_alloc ? 0 : -ENOMEM);
+		if (err)
+			sim_caches_check();
+	} while (err);
+	zj_fail_alloc = 0;
+	/* Heads, parts, handles, inodes, and copies of each size. */
+	assert_true(n > 4 + 3);
+	jinode = kmem_cache_alloc(zj_jinode_cache, GFP_NOFS);
+	memset(jinode, 1, sizeof(struct jbd2_inode));
+	kmem_cache_free(zj_jinode_cache, jinode);
+}
+
 CORE_TESTS(jhead,
+	CORE_TEST(caches_without_memory),
+	CORE_TEST(frozen_copies_are_aligned),
+	CORE_TEST(part_in_flight_is_not_home),
 	CORE_TEST(head_lives_while_somebody_uses_it),
 	CORE_TEST(first_part_is_in_the_head),
 	CORE_TEST(parts_stand_in_stamp_order),
 	CORE_TEST(part_is_retired_only_when_home),
+	CORE_TEST(part_of_a_file_is_home_with_its_folio),
 	CORE_TEST(part_with_a_failed_write_is_not_retired),
 	CORE_TEST(j1_buffer_is_clean_for_write_back_while_it_changes),
 	CORE_TEST(j1_image_that_turns_valid_under_a_change_stays_off_write_back),
 	CORE_TEST(j2_older_part_leaves_when_a_newer_is_valid),
 	CORE_TEST(owner_that_changed_nothing_gives_the_dirty_bit_back),
+	CORE_TEST(conflicts_are_of_unlogged_images),
 );

@@ -221,7 +221,92 @@ static void unmount_leaves_an_empty_log_and_no_memory(void)
 	discard_disk();
 }
 
+/* ---- what a mount without options has ---- */
+
+static void defaults(void)
+{
+	journal_t *journal;
+	struct zj_journal *zj;
+	unsigned long n = 0;
+
+	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
+	do {
+		zj_fail_alloc = ++n;
+		journal = zj_journal_init_inode(&fx.jnl_inode);
+		if (IS_ERR(journal))
+			assert_int_equal(PTR_ERR(journal), -ENOMEM);
+	} while (IS_ERR(journal));
+	zj_fail_alloc = 0;
+	assert_true(n > 1);
+	zj = to_zj(journal);
+	assert_int_equal(zj->flush_batch, ZJ_FLUSH_BATCH);
+	assert_int_equal(zj->versions, ZJ_VERSIONS);
+	assert_true(zj->coalesce);
+	assert_int_equal(zj->frozen_copy, ZJ_FROZEN_COPY_AUTO);
+	assert_int_equal(journal->j_commit_interval, 5 * HZ);
+	assert_int_equal(zj->batch_size, ZJ_BATCH_SIZE);
+	assert_ptr_equal(zj->log, &zj_log_lanes);
+	assert_int_equal(zj_journal_destroy(journal), 0);
+	discard_disk();
+}
+
+/* ---- what follows from the log's size (docs/decisions 0041) ---- */
+
+static void limits_of_a_log(void)
+{
+	static const struct setup logs[] = {
+		{ .lanes = 1, .journal = 1024 }, { .lanes = 2, .journal = 2048 },
+		{ .lanes = 4, .journal = 16384 }, { .lanes = 1, .journal = 16384 },
+		{ .lanes = 2, .journal = 400 },
+		{ .lanes = 2, .journal = 400, .nvm = 1 << 20 },
+		{ .lanes = 1, .journal = 4000, .nvm = 16 << 20 },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(logs); i++) {
+		struct zj_journal *zj;
+		u32 images;
+
+		make_disk(&logs[i]);
+		assert_int_equal(mount_journal(), 0);
+		zj = fx.zj;
+		assert_int_equal(zj->nr_lanes, logs[i].lanes);
+		/* Of a block in memory the lines, the record, a share of a TxnInfo. */
+		images = zj->geo.nr_segs * zj->geo.seg_blocks / (logs[i].nvm ? 18 : 1);
+		assert_int_equal(zj->budget, images / 3);
+		assert_int_equal(zj->low_pool, zj->geo.nr_segs / 3);
+		assert_int_equal(zj->max_txn, zj->budget);
+		assert_int_equal(zj->max_credits,
+				 max(zj_largest_handle(logs[i].journal, DISK_BLOCK), zj->max_txn));
+		assert_int_equal(zj->grant, min(max(images / 3 / 64, 64u), zj->max_txn));
+		assert_int_equal(zj->max_found, min(images / 3 / 2, 16384u));
+		assert_int_equal(zj->max_copies, max(images / 8 / logs[i].lanes, 64u));
+		assert_int_equal(zj->revokes_per_block, (DISK_BLOCK - 128) / 8);
+		close_journal();
+	}
+}
+
+static void a_log_that_is_too_small_is_refused(void)
+{
+	make_disk(&(struct setup){ .lanes = 2, .journal = 60 });
+	assert_int_equal(mount_journal(), -ENOSPC);
+	assert_true(said("is too small, one lane needs"));
+	discard_disk();
+	make_disk(&(struct setup){ .lanes = 1, .journal = 64, .jbd2 = true });
+	assert_int_equal(mount_journal(), -ENOSPC);
+	discard_disk();
+	make_disk(&(struct setup){ .lanes = 1, .journal = 65, .jbd2 = true });
+	assert_int_equal(mount_journal(), 0);
+	close_journal();
+	make_disk(&(struct setup){ .lanes = 64, .journal = 1024 });
+	assert_int_equal(mount_journal(), 0);
+	assert_true(said("has room for 1 lanes, not 64"));
+	close_journal();
+}
+
 CORE_TESTS(journal,
+	CORE_TEST(defaults),
+	CORE_TEST(limits_of_a_log),
+	CORE_TEST(a_log_that_is_too_small_is_refused),
 	CORE_TEST(a9_s_stays_below_what_is_frozen_and_not_committed),
 	CORE_TEST(a9_s_stays_below_what_is_committed_and_not_valid),
 	CORE_TEST(per_lane_trim),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* lane.c and journal.c: how many lanes, who uses which. */
+#include <linux/ioprio.h>
 #include "fixture.h"
+#include <linux/sched/isolation.h>
 
 static struct zj_lane *lane_of(handle_t *h)
 {
@@ -127,6 +129,33 @@ static void every_lane_has_a_thread_that_prefers_its_cpu(void)
 	close_journal();
 }
 
+/* A CPU that the administrator has set apart is nobody's to run on. */
+static void threads_keep_off_an_isolated_cpu(void)
+{
+	kl_isolated_cpu = 1;
+	OPEN(.lanes = 3);
+	assert_int_equal(((struct sim_task *)lane(0)->task)->allowed, 0);
+	assert_int_equal(((struct sim_task *)lane(1)->task)->allowed, KL_ANY_CPU);
+	assert_int_equal(((struct sim_task *)lane(2)->task)->allowed, 2);
+	kl_isolated_cpu = KL_ANY_CPU;
+	close_journal();
+}
+
+/* Each lane's, those that flush, and the checkpoint's. */
+static void io_of_all_threads_has_the_priority(void)
+{
+	OPEN(.lanes = 3, .pipeline = true);
+	kl_ioprio_calls = 0;
+	zj_journal_set_ioprio(fx.journal, 5);
+	assert_int_equal(kl_ioprio_calls, 3 * 2 + 1);
+	close_journal();
+	OPEN(.lanes = 2);
+	kl_ioprio_calls = 0;
+	zj_journal_set_ioprio(fx.journal, 5);
+	assert_int_equal(kl_ioprio_calls, 2 + 1);
+	close_journal();
+}
+
 static void lanes_write_in_parallel(void)
 {
 	OPEN(.lanes = 4);
@@ -163,6 +192,32 @@ static void lanes_never_mix_in_a_segment(void)
 	close_journal();
 }
 
+static void lanes_are_told_to_the_file_system(void)
+{
+	u64 *hints;
+	handle_t *h;
+
+	OPEN(.lanes = 3);
+	assert_int_equal(zj_journal_lanes(fx.journal), 3);
+	/* Named, or of the CPU that the caller runs on. */
+	assert_int_equal(zj_journal_lane_at(fx.journal, 2), 2);
+	assert_int_equal(zj_journal_lane_at(fx.journal, -1), 0);
+	h = start(1, 1);
+	assert_int_equal(zj_handle_lane(h), 1);
+	stop(h);
+	/* Each has hints of its own, which stay. */
+	hints = zj_journal_lane_hints(fx.journal, 1);
+	for (u32 i = 0; i < ZJ_LANE_HINTS; i++) {
+		assert_int_equal(hints[i], 0);
+		hints[i] = 7;
+	}
+	assert_int_equal(zj_journal_lane_hints(fx.journal, 0)[0], 0);
+	assert_int_equal(zj_journal_lane_hints(fx.journal, 2)[0], 0);
+	commit(1);
+	assert_int_equal(zj_journal_lane_hints(fx.journal, 1)[ZJ_LANE_HINTS - 1], 7);
+	close_journal();
+}
+
 CORE_TESTS(lane,
 	CORE_TEST(auto_is_one_lane_for_each_cpu),
 	CORE_TEST(cpus_beyond_the_lanes_share),
@@ -174,6 +229,9 @@ CORE_TESTS(lane,
 	CORE_TEST(too_small_a_journal_is_refused),
 	CORE_TEST(lanes_are_limited),
 	CORE_TEST(every_lane_has_a_thread_that_prefers_its_cpu),
+	CORE_TEST(threads_keep_off_an_isolated_cpu),
+	CORE_TEST(io_of_all_threads_has_the_priority),
 	CORE_TEST(lanes_write_in_parallel),
 	CORE_TEST(lanes_never_mix_in_a_segment),
+	CORE_TEST(lanes_are_told_to_the_file_system),
 );

@@ -711,7 +711,257 @@ static void torn_writes_without_fua(void)
 	crash_at_every_event(ZJ_JBD2_INCOMPAT_CSUM_V2, false);
 }
 
+/* The first block that is in use, and how many are. */
+static u32 ring_used(void)
+{
+	u32 head = fx.zj->ring.head, tail = fx.zj->ring.tail;
+
+	return head >= tail ? head - tail : head + fx.zj->geo.nr_segs - tail;
+}
+
+/* All blocks are accounted for, at each place, whole and in part. */
+static void ring_loses_and_gains_no_block(void)
+{
+	u32 turns = 0, old = 0;
+
+	JBD2(.journal = 130);
+	for (u32 i = 0; i < 120; i++) {
+		change_many(BLOCK, 1 + i % 7, i);
+		assert_int_equal(fx.zj->nr_pool + ring_used(),
+				 fx.zj->geo.nr_segs - 1);
+		if (i % 3)
+			continue;
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		assert_int_equal(ring_used(), 0);
+		assert_int_equal(fx.zj->nr_pool, fx.zj->geo.nr_segs - 1);
+		turns += fx.zj->ring.head < old;
+		old = fx.zj->ring.head;
+	}
+	assert_true(turns > 3);
+	close_journal();
+}
+
+/* Images, revoke blocks, descriptors and a commit block: never more than promised. */
+static void ring_promise_covers_every_size(void)
+{
+	u32 features[] = { ZJ_JBD2_INCOMPAT_CSUM_V3,
+			   ZJ_JBD2_INCOMPAT_CSUM_V3 | ZJ_JBD2_INCOMPAT_64BIT };
+
+	for (u32 f = 0; f < ARRAY_SIZE(features); f++) {
+		JBD2(.journal = 1024, .features = features[f]);
+		for (u32 n = 1; n <= fx.zj->max_credits; n++) {
+			u32 at = ring_used();
+
+			change_many(BLOCK, n, n);
+			assert_in_range(ring_used() - at, n + 2,
+					zj_log_blocks(fx.zj, n));
+			if (fx.zj->nr_pool < 600)
+				assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		}
+		close_journal();
+	}
+}
+
+static void ring_promise_covers_revokes(void)
+{
+	u32 at, credits;
+	handle_t *h;
+
+	JBD2();
+	for (u32 n = 1; n < 1000; n += 61) {
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		h = start_more(0, 1, 0, n);
+		credits = h->h_total_credits;
+		put(h, BLOCK, 1);
+		for (u32 i = 0; i < n; i++)
+			assert_int_equal(revoke(h, 100 + i), 0);
+		stop(h);
+		at = ring_used();
+		commit(0);
+		assert_true(ring_used() - at <= zj_log_blocks(fx.zj, credits));
+	}
+	close_journal();
+}
+
+/* A journal that is not loaded: for what its geometry alone decides. */
+static void bare_ring(struct zj_journal *zj, struct zj_jbd2_super *sb, u32 size,
+		      u32 blocks)
+{
+	sb->s_blocksize = cpu_to_be32(size);
+	sb->s_maxlen = cpu_to_be32(blocks);
+	sb->s_first = cpu_to_be32(RING_FIRST);
+	zj->front.j_superblock = sb;
+	zj->front.j_blocksize = size;
+	zj->front.j_total_len = blocks;
+	zj->max_credits = zj_largest_handle(blocks, size);
+}
+
+#define LARGEST_BLOCK	65536u
+
+/* What stock makes of them: bytes of a tag, of a revoke, of a checksum at the end. */
+static const struct kind {
+	u32	features, tag, revoke, tail;
+} kinds[] = {
+	{ 0, 8, 4, 0 },
+	{ ZJ_JBD2_INCOMPAT_64BIT, 12, 8, 0 },
+	{ ZJ_JBD2_INCOMPAT_CSUM_V2, 10, 4, 4 },
+	{ ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_64BIT, 14, 8, 4 },
+	{ ZJ_JBD2_INCOMPAT_CSUM_V3, 16, 4, 4 },
+	{ ZJ_JBD2_INCOMPAT_CSUM_V3 | ZJ_JBD2_INCOMPAT_64BIT, 16, 8, 4 },
+};
+
+/* Blocks of a transaction with @images of one handle and @revokes of others. */
+static u32 ring_takes(const struct kind *kind, u32 size, u32 images, u32 revokes)
+{
+	u32 tags = (size - 12 - 16 - kind->tail) / kind->tag;
+	u32 most = (size - 16 - kind->tail) / kind->revoke;
+
+	return images + DIV_ROUND_UP(images, tags) + DIV_ROUND_UP(revokes, most) + 1;
+}
+
+/* The real writer fills 1 KiB (above); this is its arithmetic at all other sizes. */
+static void ring_promise_holds_at_every_block_size(void)
+{
+	struct zj_journal *zj = calloc(1, sizeof(*zj));
+	struct zj_jbd2_super sb = { };
+	struct zj_jbd2_log log;
+
+	for (u32 size = 1024; size <= LARGEST_BLOCK; size *= 2) {
+		u32 ours = zj_chunk_room(size) / sizeof(__le64);
+
+		bare_ring(zj, &sb, size, 1 << 20);
+		assert_int_equal(zj_log_jbd2.fit(zj, 1), 1);
+		for (u32 k = 0; k < ARRAY_SIZE(kinds); k++) {
+			sb.s_feature_incompat = cpu_to_be32(kinds[k].features);
+			zj_jbd2_log_of(&sb, &log);
+			assert_int_equal(zj_jbd2_tags_per_block(&log),
+					 (size - 28 - kinds[k].tail) / kinds[k].tag);
+			/* Of all revokes that so many credits are asked for: the most. */
+			for (u32 n = 0; n < size / 4 + 70; n++)
+				for (u32 r = 0; r <= min(n, 5u); r++)
+					assert_true(ring_takes(&kinds[k], size,
+							       n - r, r * ours) <=
+						    zj_log_jbd2.blocks(zj, n));
+		}
+	}
+	free(zj);
+}
+
+/* The largest handle with a reservation: an empty ring lets it start. */
+static void ring_that_fits_holds_the_largest_handle(void)
+{
+	struct zj_journal *zj = calloc(1, sizeof(*zj));
+	struct zj_jbd2_super sb = { };
+
+	for (u32 size = 1024; size <= LARGEST_BLOCK; size *= 2)
+		for (u32 blocks = 16; blocks < 20000; blocks += 1 + blocks / 100) {
+			bare_ring(zj, &sb, size, blocks);
+			if (!zj_log_jbd2.fit(zj, 1))
+				continue;
+			for (u32 rsv = 0; rsv <= zj->max_credits / 2; rsv++)
+				assert_true(zj_log_jbd2.blocks(zj, zj->max_credits - rsv) +
+					    (rsv ? zj_log_jbd2.blocks(zj, rsv) : 0) <=
+					    zj->geo.nr_segs - 1);
+		}
+	free(zj);
+}
+
+/* The error is written with the block that the new tail was to be in. */
+static void tail_that_could_not_be_written_stays(void)
+{
+	u32 at, seq;
+
+	JBD2();
+	at = super_start();
+	seq = super_sequence();
+	change_many(BLOCK, 1, 3);
+	buf_write_back(fx.disk, BLOCK);
+	settle();
+	fail_next_write();
+	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	settle();
+	assert_int_equal((int)be(disk_block(0), 0x20), -EIO);
+	assert_int_equal(super_start(), at);
+	assert_int_equal(super_sequence(), seq);
+	assert_int_equal(fx.zj->nr_pool + ring_used(), fx.zj->geo.nr_segs - 1);
+	assert_int_equal(val_after_crash(BLOCK), 3);
+	close_aborted();
+}
+
+static struct fiber *accessor;
+
+static void wait_for_the_accessor(void)
+{
+	while (!accessor || !accessor->done)
+		sleep_ms(1);
+}
+
+static void call_change(struct fiber *f)
+{
+	change(0, f->block, f->n);
+}
+
+/*
+ * Data may complete only when somebody has got at a block that the log is written
+ * from: he waits for that, so it is waited for first.
+ */
+static void log_is_waited_for_before_the_data(void)
+{
+	static struct file file;
+	handle_t *h;
+
+	JBD2();
+	zj_journal_set_frozen_copy(fx.journal, ZJ_FROZEN_COPY_NEVER);
+	file_init(&file);
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	assert_int_equal(zj_journal_inode_ranged_write(h, &file.jinode, 0, 10), 0);
+	stop(h);
+	fx.on_finish = wait_for_the_accessor;
+	freeze(0);
+	let_run();
+	accessor = GO(call_change, .block = BLOCK, .n = 2);
+	settle();
+	join(accessor);
+	fx.on_finish = NULL;
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+/* Neighbours in the log go out together. */
+static void log_blocks_go_out_in_few_requests(void)
+{
+	static const struct setup logs[] = {
+		{ .lanes = 1, .journal = 2048, .jbd2 = true }, { .lanes = 1, .journal = 2048 },
+	};
+	handle_t *h;
+	u32 before;
+
+	for (u32 i = 0; i < ARRAY_SIZE(logs); i++) {
+		open_journal(&logs[i]);
+		h = start(0, 20);
+		for (u32 b = 0; b < 20; b++)
+			put(h, BLOCK + b, 1);
+		stop(h);
+		before = fx.disk->writes;
+		commit(0);
+		/* The log blocks; the super block, or the record. */
+		assert_in_range(fx.disk->writes - before, 1, 3);
+		close_journal();
+	}
+}
+
 CORE_TESTS(log_jbd2,
+	CORE_TEST(log_blocks_go_out_in_few_requests),
+	CORE_TEST(ring_loses_and_gains_no_block),
+	CORE_TEST(ring_promise_covers_every_size),
+	CORE_TEST(ring_promise_covers_revokes),
+	CORE_TEST(ring_promise_holds_at_every_block_size),
+	CORE_TEST(ring_that_fits_holds_the_largest_handle),
+	CORE_TEST(tail_that_could_not_be_written_stays),
+	CORE_TEST(log_is_waited_for_before_the_data),
 	CORE_TEST(a_transaction_byte_by_byte),
 	CORE_TEST(numbers_are_consecutive),
 	CORE_TEST(long_transactions_have_more_descriptors),

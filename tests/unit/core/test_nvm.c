@@ -6,8 +6,11 @@
 #include <klayer/nvm.h>
 #include <linux/uaccess.h>
 #include "fixture.h"
+#include "pmem.h"
 
-#define NVM(...)	OPEN(.nvm = 1 << 20, ##__VA_ARGS__)
+static const struct setup pair = { .lanes = 2, .journal = 400, .nvm = 1 << 20 };
+
+#define NVM(...)	OPEN(.nvm = 1 << 20, .journal = 400, ##__VA_ARGS__)
 #define LINES		(DISK_BLOCK / ZJ_NVM_LINE)
 #define ALL		((1u << LINES) - 1)
 
@@ -771,6 +774,78 @@ static void revokes_fill_a_txninfo_too(void)
 	close_journal();
 }
 
+/* Entries up to the last byte of a TxnInfo are one chunk, one more makes it two. */
+static void entries_that_fill_a_txninfo(void)
+{
+	struct zj_txn *txn;
+	handle_t *h;
+
+	for (u32 nr = 16; nr <= 17; nr++) {
+		NVM(.info_max = 256);
+		h = start_more(0, 2, 0, nr);
+		for (u32 i = 0; i < nr; i++)
+			assert_int_equal(revoke(h, BLOCK + i), 0);
+		txn = running(0);
+		stop(h);
+		commit(0);
+		assert_int_equal(txn->nr_chunks, nr - 15);
+		assert_int_equal(newest(0).nr_revokes, nr == 16 ? 16 : 1);
+		zj_txn_put(txn);
+		close_journal();
+	}
+	/* The same of dependencies: on what other lanes have frozen. */
+	for (u32 nr = 16; nr <= 17; nr++) {
+		NVM(.info_max = 256, .lanes = 18, .cpus = 18, .nvm = 16 << 20);
+		for (u32 i = 1; i <= nr; i++) {
+			change(i, BLOCK + i, 1);
+			freeze(i);
+		}
+		h = start(0, nr);
+		for (u32 i = 1; i <= nr; i++)
+			get_access(h, BLOCK + i);
+		txn = running(0);
+		stop(h);
+		commit(0);
+		assert_int_equal(txn->nr_chunks, nr - 15);
+		assert_int_equal(newest(0).nr_deps, nr == 16 ? 16 : 1);
+		zj_txn_put(txn);
+		close_journal();
+	}
+}
+
+/* All kinds of entries side by side: each is found in its place again. */
+static void entries_of_all_kinds_in_one_txninfo(void)
+{
+	const __le64 *entry;
+	struct zj_nvm_chunk c;
+	u64 before;
+	handle_t *h;
+
+	NVM();
+	change(1, BLOCK, 1);
+	freeze(1);
+	before = fx.zj->stamp;
+	h = start_more(0, 4, 0, 2);
+	get_access(h, BLOCK);
+	put(h, BLOCK + 1, 7);
+	put(h, BLOCK + 2, 8);
+	assert_int_equal(revoke(h, BLOCK + 50), 0);
+	assert_int_equal(revoke(h, BLOCK + 51), 0);
+	stop(h);
+	commit(0);
+	c = newest(0);
+	assert_int_equal(c.nr_deps, 1);
+	assert_int_equal(c.nr_revokes, 2);
+	assert_int_equal(c.count, 2);
+	entry = memory(c.start + c.data_lines);
+	assert_int_equal(le64_to_cpu(entry[0]), before);
+	assert_int_equal(le64_to_cpu(entry[1]), BLOCK + 50);
+	assert_int_equal(le64_to_cpu(entry[2]), BLOCK + 51);
+	assert_int_equal(le64_to_cpu(record(&c, 0)->block), BLOCK + 1);
+	assert_int_equal(le64_to_cpu(record(&c, 1)->block), BLOCK + 2);
+	close_journal();
+}
+
 /* 8 records fill it; handles of ext4 promise several times that. */
 static void promises_do_not_fill_a_txninfo(void)
 {
@@ -793,7 +868,7 @@ static void promises_do_not_fill_a_txninfo(void)
 /* ---- trim ---- */
 
 /* Lines are of no use without the image that they are put over. */
-static void lines_keep_the_oldest_image_in_the_log(void)
+static void keep_the_oldest_image(bool told)
 {
 	struct image *image;
 	handle_t *h;
@@ -803,8 +878,12 @@ static void lines_keep_the_oldest_image_in_the_log(void)
 	change(0, BLOCK, 7);
 	commit(0);
 	stamp = fx.zj->stamp;
-	for (u32 i = 1; i < 5; i++)
-		change_line(0, BLOCK, i, 10 + i);
+	for (u32 i = 1; i < 5; i++) {
+		if (told)
+			tell_range(0, BLOCK, i * ZJ_NVM_LINE, ZJ_NVM_LINE, 10 + i);
+		else
+			change_line(0, BLOCK, i, 10 + i);
+	}
 	/* It does not get home under its owner. */
 	h = start(0, 1);
 	get_access(h, BLOCK);
@@ -823,6 +902,12 @@ static void lines_keep_the_oldest_image_in_the_log(void)
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	assert_int_equal(fx.zj->trimmed, fx.zj->stamp);
 	close_journal();
+}
+
+static void lines_keep_the_oldest_image_in_the_log(void)
+{
+	keep_the_oldest_image(false);
+	keep_the_oldest_image(true);
 }
 
 /* As with whole blocks: what is between the oldest and the newest goes. */
@@ -872,6 +957,57 @@ static void a_hot_block_does_not_keep_s_back(void)
 	close_journal();
 }
 
+/* It is the older half of what is in the log that must get on. */
+static void only_what_is_old_is_logged_whole_for_the_trim(void)
+{
+	handle_t *h;
+
+	NVM(.lanes = 1, .cpus = 1);
+	make_known(BLOCK, 7);
+	for (u32 i = 1; i < 10; i++)
+		make_known(BLOCK + i, 7);
+	assert_int_equal(fx.zj->trimmed, 1);
+	h = start(0, 4);
+	range_access(h, BLOCK + 1);
+	/* As if somebody waited for space. */
+	atomic_inc(&fx.zj->space_waiters);
+	get_access(h, BLOCK);
+	get_access(h, BLOCK + 4);
+	get_access(h, BLOCK + 5);
+	atomic_dec(&fx.zj->space_waiters);
+	assert_true(zj_part_test(part_of(handle_txn(h), BLOCK + 1), ZJ_PART_TOLD));
+	assert_null(part_of(handle_txn(h), BLOCK)->base);
+	assert_null(part_of(handle_txn(h), BLOCK + 4)->base);
+	assert_non_null(part_of(handle_txn(h), BLOCK + 5)->base);
+	stop(h);
+	close_journal();
+}
+
+/* What was told already is not told again under the lock. */
+static void a_line_that_is_told_again_takes_no_lock(void)
+{
+	struct buffer_head *bh;
+	struct journal_head *jh;
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	change_range(h, BLOCK, 64, 128, 8);
+	bh = buffer(BLOCK);
+	jh = bh2jh(bh);
+	own(h);
+	spin_lock(&jh->lock);
+	assert_int_equal(zj_journal_get_range_access(h, bh), 0);
+	assert_int_equal(zj_journal_dirty_range(h, bh, 100, 60), 0);
+	spin_unlock(&jh->lock);
+	own(NULL);
+	brelse(bh);
+	stop(h);
+	close_journal();
+}
+
 /* ---- statistics ---- */
 
 static void bytes_are_counted_in_their_lane(void)
@@ -913,6 +1049,107 @@ static void a_full_txninfo_is_counted_once(void)
 	commit(0);
 	assert_int_equal(lane(0)->stats.nvm_full, 1);
 	close_journal();
+}
+
+/* A log that is begun anew does not point back into the one before. */
+static void chains_begin_anew(void)
+{
+	struct zj_nvm_chunk c;
+	struct image *image;
+
+	NVM(.lanes = 2);
+	for (u32 i = 0; i < 2; i++) {
+		change(i, BLOCK + i, 7);
+		commit(i);
+	}
+	zj_journal_lock_updates(fx.journal);
+	assert_int_equal(zj_journal_flush(fx.journal, 0), 0);
+	zj_journal_unlock_updates(fx.journal);
+	for (u32 i = 0; i < 2; i++) {
+		change(i, BLOCK + i, 8);
+		commit(i);
+		c = newest(i);
+		assert_int_equal(c.prev, 0);
+		assert_int_equal(c.prev_stamp, 0);
+	}
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK + 1), 8);
+	image_free(image);
+	close_journal();
+}
+
+/* Block 0 says still which memory it is: an unmount that failed is tried again. */
+static void clean_that_cannot_be_written_keeps_the_mark(void)
+{
+	struct zj_nvm_mark mark;
+
+	NVM();
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	mark = *zj_nvm_mark_of(fx.journal->j_superblock);
+	assert_int_equal(be64_to_cpu(mark.generation), fx.zj->geo.generation);
+	fail_next_write();
+	assert_int_equal(zj_make_clean(fx.zj), -EIO);
+	assert_memory_equal(zj_nvm_mark_of(fx.journal->j_superblock), &mark, sizeof(mark));
+	assert_true(zj_is_nvm_log(fx.journal->j_superblock));
+	close_journal();
+}
+
+/* Lines lie over what is home: a mount reads that, and keeps the log if it cannot. */
+static void a_mount_puts_lines_over_what_is_home(void)
+{
+	struct image *image;
+	int err;
+
+	NVM();
+	make_known(BLOCK, 7);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	change_line(0, BLOCK, 3, 8);
+	image = cut_power();
+	close_journal();
+	for (u32 n = 1; ; n++) {
+		make_disk_of(&pair, image);
+		fx.disk->fail_read = n;
+		err = mount_journal();
+		if (!err)
+			break;
+		assert_int_equal(err, -EIO);
+		discard_disk();
+	}
+	for (u32 i = 0; i < DISK_BLOCK; i++)
+		assert_int_equal(fx.disk->seen[BLOCK][i], i / ZJ_NVM_LINE == 3 ? 8 : 7);
+	close_journal();
+	image_free(image);
+}
+
+/* ---- what nobody asks for ---- */
+
+static void kick_after(u32 seconds)
+{
+	sleep_ms(seconds * 1000);
+	zj_checkpoint_kick(fx.zj);
+	settle();
+}
+
+/* Ten minutes after the last time it goes home, so that a recovery is short; no other log. */
+static void what_is_old_goes_home(void)
+{
+	for (u32 nvm = 0; nvm < 2; nvm++) {
+		OPEN(.nvm = nvm << 20, .journal = 400);
+		change(0, BLOCK, 1);
+		commit(0);
+		kick_after(590);
+		assert_int_equal(fx.zj->trimmed, 1);
+		kick_after(20);
+		assert_int_equal(fx.zj->trimmed, 1 + nvm);
+		change(0, BLOCK + 1, 2);
+		commit(0);
+		kick_after(590);
+		assert_int_equal(fx.zj->trimmed, 1 + nvm);
+		close_journal();
+	}
 }
 
 /* ---- the device is left alone ---- */
@@ -965,16 +1202,139 @@ static void round_and_round(void)
 	close_journal();
 }
 
+/*
+ * A lane's tail has half of a stamp: it must not outlive 2^31 commits of the others, nor be
+ * confused with a stamp after these.
+ */
+static void a_lane_rests_for_very_long(void)
+{
+	struct image *image;
+
+	for (u64 rest = 1ULL << 30; rest <= 1ULL << 34; rest <<= 1) {
+		NVM(.nvm = 300 << 10, .lanes = 2);
+		change(1, BLOCK, 7);
+		commit(1);
+		assert_int_not_equal(tail(1), 0);
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		assert_true(tail(0) == 0 && tail(1) == 0);
+		fx.zj->stamp += rest + 10;
+		/* Lane 0 writes over all that lane 1 has left, and S follows it. */
+		for (u32 i = 0; i < 1500; i++)
+			change_line(0, BLOCK + i % 7, i % LINES, i);
+		assert_true(fx.zj->trimmed > rest);
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		assert_int_equal(image->block[BLOCK + 1499 % 7][1499 % LINES * ZJ_NVM_LINE],
+				 (u8)1499);
+		image_free(image);
+		/* And is back. */
+		change(1, BLOCK + 20, 9);
+		commit(1);
+		assert_int_equal(tail(1) >> 32, (u32)fx.zj->stamp);
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		assert_int_equal(image_val(image, BLOCK + 20), 9);
+		image_free(image);
+		close_journal();
+	}
+}
+
+/* A chunk of so many told lines and one record, or of one entry alone. */
+#define RECORD_LINES	(zj_nvm_info_bytes(0, 0, 1) / ZJ_NVM_LINE)
+#define ENTRY_LINES	(zj_nvm_info_bytes(0, 1, 0) / ZJ_NVM_LINE)
+
+static u32 left(void)
+{
+	return fx.zj->geo.seg_blocks - lane(0)->cur_off;
+}
+
+/* Fill the segment of lane 0 up to so many lines. */
+static void leave(u32 lines)
+{
+	const u32 most = LINES + RECORD_LINES, least = 1 + RECORD_LINES;
+	u32 n;
+
+	do {
+		n = left() < lines + least || left() > lines + most ? most : left() - lines;
+		/* The next one has to fit, too. */
+		if (left() > lines + most && left() - most < lines + least)
+			n = least;
+		tell_range(0, BLOCK, 0, (n - RECORD_LINES) * ZJ_NVM_LINE, n);
+	} while (left() != lines);
+}
+
+/* Nothing at the end of a segment is wasted on what would fit. */
+static void a_chunk_may_end_with_its_segment(void)
+{
+	handle_t *h;
+	u32 segment;
+
+	for (u32 what = 0; what < 3; what++) {
+		NVM();
+		make_known(BLOCK, 7);
+		leave(what ? ENTRY_LINES : 7 + RECORD_LINES);
+		segment = lane(0)->cur->index;
+		fx.hold_lane[1] = true;
+		if (what == 2) {
+			change(1, BLOCK + 1, 1);
+			freeze(1);
+		}
+		h = start_more(0, 1, 0, 1);
+		if (!what) {
+			range_access(h, BLOCK);
+			change_range(h, BLOCK, 0, 7 * ZJ_NVM_LINE, 9);
+		} else if (what == 1) {
+			assert_int_equal(revoke(h, BLOCK + 1), 0);
+		} else {
+			get_access(h, BLOCK + 1);
+		}
+		stop(h);
+		freeze(0);
+		settle();
+		assert_int_equal(lane(0)->cur->index, segment);
+		assert_int_equal(left(), 0);
+		release();
+		settle();
+		close_journal();
+	}
+}
+
+/* Its thread is about to show a newer one when trim finds the old tail dead. */
+static void trim_leaves_a_newer_tail(void)
+{
+	struct image *image;
+
+	NVM(.lanes = 2);
+	change(1, BLOCK, 7);
+	commit(1);
+	change(0, BLOCK + 1, 7);
+	commit(0);
+	change(1, BLOCK + 2, 8);
+	commit(1);
+	/* Blocks 0 and 1 go home, 2 is covered anew by what runs: S stays below it. */
+	change(0, BLOCK + 2, 9);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(tail(0), 0);
+	assert_int_equal(tail(1) >> 32, (u32)newest(1).stamp);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK + 2), 8);
+	image_free(image);
+	close_journal();
+}
+
 static void every_size_fits_its_promise(void)
 {
 	NVM(.nvm = 400 << 10, .lanes = 1, .info_max = 256);
 	for (u32 n = 1; n <= fx.zj->max_credits; n++) {
 		handle_t *h = start(0, n);
+		tid_t tid = h->h_transaction->t_tid;
 
 		for (u32 i = 0; i < n; i++)
 			put(h, BLOCK + i, n);
 		stop(h);
-		commit(0);
+		/* What takes most of the log is closed by the checkpoint already. */
+		assert_int_equal(zj_complete_transaction(fx.journal, tid), 0);
 	}
 	assert_false(is_journal_aborted(fx.journal));
 	close_journal();
@@ -982,17 +1342,20 @@ static void every_size_fits_its_promise(void)
 
 /* ---- pairs ---- */
 
-static void refused(const char *why)
+static void refused_with(int err, const char *why)
 {
 	u32 before = now();
 
 	fx.messages[0] = 0;
-	assert_int_not_equal(mount_journal(), 0);
+	assert_int_equal(mount_journal(), err);
 	assert_true(said(why));
 	assert_int_equal(now(), before);
 }
 
-static const struct setup pair = { .lanes = 2, .journal = 2048, .nvm = 1 << 20 };
+static void refused(const char *why)
+{
+	refused_with(-EINVAL, why);
+}
 
 static void the_wrong_memory_is_refused(void)
 {
@@ -1013,8 +1376,10 @@ static void the_wrong_memory_is_refused(void)
 	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, 2 << 20, sb);
 	pmem_look(fx.pmem);
 	refused("smaller");
+	kl_nvm.size = ZJ_NVM_MIN_SIZE - 1;
+	refused("262143 bytes, at least 262144 are needed");
 	kl_nvm.base = NULL;
-	refused("no such memory");
+	refused_with(-ENOENT, "no such memory");
 	discard_disk();
 }
 
@@ -1028,6 +1393,32 @@ static struct image *crashed(void)
 	image = cut_power();
 	close_journal();
 	return image;
+}
+
+/* What a lane has shown in an earlier life is gone before the new one begins. */
+static void tails_of_an_earlier_life_are_gone(void)
+{
+	struct image *image;
+
+	NVM(.lanes = 2);
+	zj_journal_lock_updates(fx.journal);
+	assert_int_equal(zj_journal_flush(fx.journal, 0), 0);
+	zj_journal_unlock_updates(fx.journal);
+	/* As if something had been left in the memory. */
+	*(u64 *)(fx.pmem->mem + ZJ_NVM_TAILS_AT + ZJ_NVM_LINE) = 0x100000008;
+	pmem_look(fx.pmem);
+	arch_wb_cache_pmem(fx.pmem->mem + ZJ_NVM_TAILS_AT + ZJ_NVM_LINE, 8);
+	pmem_wmb();
+	change(0, BLOCK, 1);
+	commit(0);
+	image = cut_power();
+	assert_int_equal(*(u64 *)(image->pmem + ZJ_NVM_TAILS_AT + ZJ_NVM_LINE), 0);
+	/* Those of lanes that this life does not have are nobody's. */
+	*(u64 *)(image->pmem + ZJ_NVM_TAILS_AT + 2 * ZJ_NVM_LINE) = 0x900000100000008;
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 1);
+	image_free(image);
+	close_journal();
 }
 
 static void a_live_log_needs_its_memory(void)
@@ -1057,7 +1448,7 @@ static void a_live_log_needs_its_memory(void)
 	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, 1 << 20, sb);
 	fx.pmem->mem[ZJ_NVM_HEAD_AT + 0x18] ^= 1;
 	pmem_look(fx.pmem);
-	refused("damaged log");
+	refused_with(-EUCLEAN, "damaged log");
 	fx.pmem->mem[ZJ_NVM_HEAD_AT + 0x18] ^= 1;
 	pmem_look(fx.pmem);
 	assert_int_equal(mount_journal(), 0);
@@ -1110,7 +1501,7 @@ static void damage_is_refused(void)
 		spot = fx.pmem->mem + ((u32)word - LINES - 3) * 64 + spots[i].at;
 		*spot ^= 4;
 		pmem_look(fx.pmem);
-		refused(spots[i].why);
+		refused_with(-EUCLEAN, spots[i].why);
 		assert_true(said("copy the device and the memory before"));
 		*spot ^= 4;
 		pmem_look(fx.pmem);
@@ -1135,7 +1526,7 @@ static void lines_that_cannot_be_read_are_refused(void)
 		spots[6] = (end - 3) * ZJ_NVM_LINE;		/* its place */
 		spots[7] = end * ZJ_NVM_LINE - 1;		/* the magic number */
 		kl_poison = fx.pmem->mem + spots[i];
-		refused("cannot be read");
+		refused_with(-EIO, "cannot be read");
 		kl_poison = NULL;
 		assert_int_equal(mount_journal(), 0);
 		assert_int_equal(home_val(BLOCK), 7);
@@ -1211,6 +1602,98 @@ static void hostile_memory(void)
 	close_journal();
 }
 
+/* A chunk before line @end with so many whole records: every number and sum is right. */
+static void forge(u8 *mem, u32 end, u32 records, struct zj_nvm_chunk *c)
+{
+	u32 info = zj_nvm_info_bytes(0, 0, records) / ZJ_NVM_LINE;
+	u8 *at = mem + (end - info - records * LINES) * ZJ_NVM_LINE;
+	struct zj_nvm_record *rec = (void *)(mem + (end - info) * ZJ_NVM_LINE);
+
+	c->count = records;
+	c->data_lines = records * LINES;
+	c->start = end - info - c->data_lines;
+	c->end = end;
+	c->data_hash = fx.zj->seed;
+	memset(rec, 0, info * ZJ_NVM_LINE);
+	for (u32 i = 0; i < records; i++, at += DISK_BLOCK) {
+		rec[i].block = cpu_to_le64(BLOCK + i);
+		rec[i].lines = cpu_to_le64(ALL);
+		c->data_hash = zj_nvm_hash_record(c->data_hash, at, ALL, ZJ_NVM_LINE);
+	}
+	zj_seal_txninfo(&fx.zj->geo, fx.zj->seed, c, rec);
+}
+
+/* Each chunk's records are the chunks before it: they would be read again and again. */
+static void overlapping_chunks_cost_no_more_than_the_memory(void)
+{
+	const struct zj_log_geometry *geo;
+	struct zj_nvm_chunk c = { .nr_members = 1, .last = true };
+	u64 forged = 0;
+	struct image *image;
+	u32 records;
+
+	NVM(.lanes = 2);
+	change(0, BLOCK, 7);
+	commit(0);
+	image = cut_power();
+	geo = &fx.zj->geo;
+	records = geo->seg_blocks / LINES / 2;
+	c.stamp = fx.zj->stamp;
+	for (u32 seg = 1; seg < geo->nr_segs; seg++) {
+		u32 first = geo->log_first + seg * geo->seg_blocks;
+		u32 info = zj_nvm_info_bytes(0, 0, records) / ZJ_NVM_LINE;
+
+		for (u32 end = first + records * LINES + info; end <= first + geo->seg_blocks;
+		     end += info) {
+			c.prev = c.end;
+			c.prev_stamp = c.end ? c.stamp : 0;
+			c.stamp++;
+			forge(image->pmem, end, records, &c);
+			forged += (c.end - c.start) * ZJ_NVM_LINE;
+		}
+	}
+	*(__le64 *)(image->pmem + ZJ_NVM_TAILS_AT) = cpu_to_le64(zj_nvm_tail(c.end, c.stamp));
+	/* It is worth the while: many times the memory. */
+	assert_true(forged > 6 * fx.pmem->size);
+	image->quiet = true;
+	kl_copied = 0;
+	assert_int_equal(recover_image(image), -EUCLEAN);
+	assert_in_range(kl_copied, fx.pmem->size / 2, 2 * fx.pmem->size);
+	image_free(image);
+	close_journal();
+}
+
+/* At each place in turn, on the way back or while blocks are written; then once more. */
+static void killed_recoveries_of_memory_end(void)
+{
+	struct image *image;
+	u32 asked;
+
+	NVM(.lanes = 2);
+	for (u32 i = 0; i < 20; i++) {
+		change(0, BLOCK + i, 1 + i);
+		commit(0);
+	}
+	image = cut_power();
+	kl_asked = 0;
+	assert_int_equal(recover_image(image), 0);
+	asked = kl_asked;
+	assert_int_equal(image->stats.transactions, 20);
+	/* At chunks on the way back, components, chunks twice, images, blocks, writes. */
+	assert_true(asked >= 7 * 20 - 1);
+	for (u32 i = 1; i <= asked; i++) {
+		kl_asked = 0;
+		kl_killed_in = i;
+		assert_int_equal(recover_image(image), -EINTR);
+		kl_killed_in = 0;
+	}
+	assert_int_equal(recover_image(image), 0);
+	for (u32 i = 0; i < 20; i++)
+		assert_int_equal(image_val(image, BLOCK + i), 1 + i);
+	image_free(image);
+	close_journal();
+}
+
 /* ---- the memory goes ---- */
 
 static bool memory_is(const u8 *before)
@@ -1278,6 +1761,56 @@ static void an_error_in_the_memory_aborts(void)
 	fx.messages[0] = 0;
 	fx.zj->nvm.map.lost(&fx.zj->nvm.map, false);
 	assert_true(said("uncorrectable"));
+	close_aborted();
+}
+
+/* ---- memory that has to be flushed ---- */
+
+static void only_memory_with_queues_is_flushed(void)
+{
+	u64 before;
+
+	for (u32 queues = 0; queues < 2; queues++) {
+		NVM(.nvm_queues = queues);
+		change(0, BLOCK, 7);
+		before = fx.pmem->flushes;
+		commit(0);
+		/* The record, then the tail that shows it. */
+		assert_int_equal(fx.pmem->flushes - before, 2 * queues);
+		before = fx.pmem->flushes;
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		/* S, then the tail that it has passed. */
+		assert_int_equal(fx.pmem->flushes - before, 2 * queues);
+		close_journal();
+	}
+}
+
+static int flush_fails(void)
+{
+	return -EIO;
+}
+
+static void a_flush_that_fails_aborts(void)
+{
+	NVM(.nvm_queues = true);
+	change(0, BLOCK, 7);
+	kl_nvm.flush = flush_fails;
+	assert_int_equal(zj_journal_force_commit(fx.journal), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	/* Nothing shows what may not be there. */
+	assert_int_equal(tail(0), 0);
+	close_aborted();
+}
+
+static void a_trim_whose_flush_fails_aborts(void)
+{
+	NVM(.nvm_queues = true);
+	change(0, BLOCK, 7);
+	commit(0);
+	kl_nvm.flush = flush_fails;
+	assert_int_equal(zj_checkpoint(fx.zj, true), -EIO);
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_not_equal(tail(0), 0);
 	close_aborted();
 }
 
@@ -1349,6 +1882,9 @@ static void judge(struct image *image, u32 acked, u32 begun)
 					 expected(val, i / ZJ_NVM_LINE));
 }
 
+/* The memory's queues are lost with the power. */
+static bool queues;
+
 static void crash_at_every_event(bool blocks, u32 info_max)
 {
 	u32 done[TXNS + 1] = { }, begun[TXNS + 1] = { }, acked = 0, started = 0;
@@ -1356,8 +1892,8 @@ static void crash_at_every_event(bool blocks, u32 info_max)
 	struct disk_walk *walk = malloc(sizeof(*walk));
 	struct disk_image crash = { };
 
-	OPEN(.nvm = 256 << 10, .nvm_blocks = blocks, .info_max = info_max, .lanes = 2,
-	     .new = true);
+	OPEN(.journal = 400, .nvm = 256 << 10, .nvm_blocks = blocks, .info_max = info_max, .lanes = 2,
+	     .nvm_queues = queues, .new = true);
 	for (u32 i = 1; i <= TXNS; i++) {
 		begun[i] = now();
 		change_all(i % 2, i);
@@ -1400,6 +1936,12 @@ static void power_fails_with_told_lines(void)
 	crash_at_every_event(false, 0);
 }
 
+static void power_fails_with_queues(void)
+{
+	queues = true;
+	crash_at_every_event(false, 0);
+}
+
 static void power_fails_with_small_txninfos(void)
 {
 	crash_at_every_event(false, 256);
@@ -1438,26 +1980,44 @@ CORE_TESTS(nvm,
 	CORE_TEST(many_records_fill_many_txninfos),
 	CORE_TEST(txninfo_max_bounds_a_transaction),
 	CORE_TEST(revokes_fill_a_txninfo_too),
+	CORE_TEST(entries_that_fill_a_txninfo),
+	CORE_TEST(entries_of_all_kinds_in_one_txninfo),
 	CORE_TEST(promises_do_not_fill_a_txninfo),
 	CORE_TEST(lines_keep_the_oldest_image_in_the_log),
 	CORE_TEST(parts_between_the_oldest_and_the_newest_go),
 	CORE_TEST(a_hot_block_does_not_keep_s_back),
+	CORE_TEST(only_what_is_old_is_logged_whole_for_the_trim),
+	CORE_TEST(a_line_that_is_told_again_takes_no_lock),
 	CORE_TEST(bytes_are_counted_in_their_lane),
 	CORE_TEST(a_full_txninfo_is_counted_once),
+	CORE_TEST(chains_begin_anew),
+	CORE_TEST(clean_that_cannot_be_written_keeps_the_mark),
+	CORE_TEST(a_mount_puts_lines_over_what_is_home),
+	CORE_TEST(what_is_old_goes_home),
 	CORE_TEST(an_fsync_does_no_device_io),
 	CORE_TEST(round_and_round),
+	CORE_TEST(a_lane_rests_for_very_long),
+	CORE_TEST(trim_leaves_a_newer_tail),
 	CORE_TEST(every_size_fits_its_promise),
 	CORE_TEST(the_wrong_memory_is_refused),
+	CORE_TEST(tails_of_an_earlier_life_are_gone),
+	CORE_TEST(a_chunk_may_end_with_its_segment),
 	CORE_TEST(a_live_log_needs_its_memory),
 	CORE_TEST(a_clean_journal_is_stocks_again),
 	CORE_TEST(damage_is_refused),
 	CORE_TEST(lines_that_cannot_be_read_are_refused),
 	CORE_TEST(lines_that_nobody_needs_may_be_lost),
 	CORE_TEST(hostile_memory),
+	CORE_TEST(overlapping_chunks_cost_no_more_than_the_memory),
+	CORE_TEST(killed_recoveries_of_memory_end),
 	CORE_TEST(unbound_while_mounted),
 	CORE_TEST(a_commit_finds_the_memory_gone),
 	CORE_TEST(an_error_in_the_memory_aborts),
+	CORE_TEST(only_memory_with_queues_is_flushed),
+	CORE_TEST(a_flush_that_fails_aborts),
+	CORE_TEST(a_trim_whose_flush_fails_aborts),
 	CORE_TEST(power_fails_at_any_store),
 	CORE_TEST(power_fails_with_told_lines),
+	CORE_TEST(power_fails_with_queues),
 	CORE_TEST(power_fails_with_small_txninfos),
 	CORE_TEST(power_fails_with_whole_blocks));

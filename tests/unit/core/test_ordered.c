@@ -203,6 +203,57 @@ static void call_release(struct fiber *f)
 	zj_journal_release_jinode(fx.journal, f->p);
 }
 
+/* Once the commit is at the next inode it has let go of the one before. */
+static void release_waits_for_no_other_inode(void)
+{
+	struct file first, second;
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	file_init(&first);
+	file_init(&second);
+	h = start(0, 1);
+	own(h);
+	assert_int_equal(zj_journal_inode_ranged_wait(h, &first.jinode, 0, 100), 0);
+	assert_int_equal(zj_journal_inode_ranged_write(h, &second.jinode, 0, 100), 0);
+	own(NULL);
+	put(h, BLOCK, 1);
+	stop(h);
+	fx.hold_submit = true;
+	freeze(0);
+	settle();
+	f = GO(call_release, .p = &first.jinode);
+	settle();
+	assert_true(f->done);
+	fx.hold_submit = false;
+	settle();
+	join(f);
+	close_journal();
+}
+
+/* As a caller that writes the data itself. */
+static void data_without_callbacks(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	fx.journal->j_submit_inode_data_buffers = NULL;
+	fx.journal->j_finish_inode_data_buffers = NULL;
+	file_init(&file);
+	h = start(0, 1);
+	own(h);
+	assert_int_equal(zj_journal_inode_ranged_write(h, &file.jinode, 0, 100), 0);
+	own(NULL);
+	put(h, BLOCK, 1);
+	stop(h);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	zj_journal_release_jinode(fx.journal, &file.jinode);
+	close_journal();
+}
+
 static void release_waits_for_a_commit_that_works_on_the_inode(void)
 {
 	struct file file;
@@ -338,7 +389,153 @@ static void finish_inode_data_waits_for_the_range(void)
 	close_journal();
 }
 
+static void wait_range(handle_t *h, struct file *file, loff_t start, loff_t len)
+{
+	assert_int_equal(zj_journal_inode_ranged_wait(h, &file->jinode, start,
+						      len), 0);
+}
+
+/* What is to be written stays so, whatever else is waited for; in any order. */
+static void wait_takes_no_write_back(void)
+{
+	struct file file;
+	handle_t *a, *b;
+	tid_t tid;
+
+	OPEN();
+	file_init(&file);
+	for (int write_first = 0; write_first < 2; write_first++) {
+		fx.nr_calls = 0;
+		a = start(0, 1);
+		tid = a->h_transaction->t_tid;
+		if (write_first)
+			write_range(a, &file, 4096, 1024);
+		wait_range(a, &file, 0, 10);
+		if (!write_first)
+			write_range(a, &file, 4096, 1024);
+		stop(a);
+		commit(0);
+		assert_int_equal(calls(CALL_SUBMIT, tid), 1);
+		assert_int_equal(fx.call[0].start, 0);
+		assert_int_equal(fx.call[0].end, 4096 + 1024 - 1);
+	}
+	/* Another member's entry is as good. */
+	fx.nr_calls = 0;
+	a = start(0, 1);
+	b = start(1, 1);
+	tid = a->h_transaction->t_tid;
+	wait_range(a, &file, 0, 10);
+	write_range(b, &file, 100, 10);
+	wait_range(b, &file, 200, 10);
+	stop(a);
+	stop(b);
+	commit(0);
+	assert_int_equal(calls(CALL_SUBMIT, tid), 1);
+	close_journal();
+}
+
+/* The running transaction is the newer one: the data is the frozen one's as well. */
+static void truncate_looks_at_the_oldest_transaction(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	write_range(h, &file, 0, 100);
+	stop(h);
+	freeze(0);
+	h = start(1, 1);
+	write_range(h, &file, 50, 100);
+	stop(h);
+	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
+							   &file.jinode, 7), 0);
+	assert_int_equal(fx.nr_calls, 1);
+	assert_int_equal(fx.call[0].what, CALL_SUBMIT);
+	assert_int_equal(fx.call[0].start, 7);
+	settle();
+	/* It is valid, the other runs: the truncation will be in that one. */
+	fx.nr_calls = 0;
+	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
+							   &file.jinode, 7), 0);
+	assert_int_equal(fx.nr_calls, 0);
+	commit(1);
+	close_journal();
+}
+
+/* One inode's error keeps nobody from looking after the others. */
+static void data_error_of_one_inode_skips_no_other(void)
+{
+	struct file one, two;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	file_init(&one);
+	file_init(&two);
+	fx.finish_err = -EIO;
+	h = start(0, 1);
+	tid = h->h_transaction->t_tid;
+	write_range(h, &one, 0, 10);
+	write_range(h, &two, 0, 10);
+	stop(h);
+	commit(0);
+	assert_int_equal(calls(CALL_SUBMIT, tid), 2);
+	assert_int_equal(calls(CALL_FINISH, tid), 2);
+	fx.finish_err = 0;
+	close_journal();
+}
+
+/* ---- two handles of one transaction meet at an inode ---- */
+
+static struct file shared_file;
+
+static void call_ranged_write(struct fiber *f)
+{
+	own(f->h);
+	write_range(f->h, &shared_file, f->n, 100);
+	own(NULL);
+}
+
+/* One entry for both; the memory that the other has brought is not kept. */
+static void entries_meet_anywhere(void)
+{
+	struct zj_inode_entry *entry;
+	handle_t *a, *b;
+	bool more;
+	int n = 1;
+
+	OPEN(.lanes = 2);
+	for (u32 other = 0; other < 2; other++) {
+		n = 1;
+		do {
+			file_init(&shared_file);
+			a = start(0, 1);
+			b = start(other, 1);
+			more = preempt_at(n++, CALL(call_ranged_write, .h = a, .n = 1000),
+					  CALL(call_ranged_write, .h = b, .n = 3000));
+			entry = list_first_entry(&shared_file.jinode.i_entries,
+						 struct zj_inode_entry, inode_link);
+			assert_true(list_is_last(&entry->inode_link,
+						 &shared_file.jinode.i_entries));
+			assert_int_equal(entry->proxy.i_dirty_start, 1000);
+			assert_int_equal(entry->proxy.i_dirty_end, 3099);
+			stop(a);
+			stop(b);
+			assert_int_equal(zj_journal_force_commit(fx.journal), 0);
+			assert_true(list_empty(&shared_file.jinode.i_entries));
+		} while (more);
+		assert_true(n > 5);
+	}
+	close_journal();
+}
+
 CORE_TESTS(ordered,
+	CORE_TEST(entries_meet_anywhere),
+	CORE_TEST(wait_takes_no_write_back),
+	CORE_TEST(truncate_looks_at_the_oldest_transaction),
+	CORE_TEST(data_error_of_one_inode_skips_no_other),
 	CORE_TEST(r6_data_is_submitted_and_waited_for),
 	CORE_TEST(data_under_way_is_only_waited_for),
 	CORE_TEST(r6_what_is_waited_for_is_taken),
@@ -347,6 +544,8 @@ CORE_TESTS(ordered,
 	CORE_TEST(r6_valid_owner_is_none),
 	CORE_TEST(r6_record_waits_for_the_data_of_all_inodes),
 	CORE_TEST(released_inode_leaves_its_transactions),
+	CORE_TEST(release_waits_for_no_other_inode),
+	CORE_TEST(data_without_callbacks),
 	CORE_TEST(release_waits_for_a_commit_that_works_on_the_inode),
 	CORE_TEST(data_error_is_reported_and_the_commit_goes_on),
 	CORE_TEST(data_error_aborts_if_ext4_wants_it),

@@ -6,6 +6,7 @@
 #include "fixture.h"
 
 #define JBD2(...)	OPEN(.jbd2 = true, .pipeline = true, .lanes = 1, ##__VA_ARGS__)
+#define COMMIT_LOCKS	5	/* times that comp_lock is taken for a lone commit */
 #define LANES(...)	OPEN(.pipeline = true, .lanes = 1, ##__VA_ARGS__)
 
 /* An fsync of one changed block that cannot end before release(). */
@@ -26,6 +27,35 @@ static u64 flushes(void)
 static u32 next_image(void)
 {
 	return jblock(fx.zj->ring.head + 1);
+}
+
+static void call_checkpoint(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, true);
+}
+
+/* Trimmed before its last member's thread has got back: it must not look again. */
+static void component_may_be_gone_once_its_last_member_is_committed(void)
+{
+	struct task_struct *task;
+	struct fiber *f;
+
+	OPEN();
+	task = lane(0)->task;
+	change(0, BLOCK, 1);
+	/* After: submitted, last record, committed, its dependants, finished. */
+	stop_before(task, &fx.zj->comp_lock, COMMIT_LOCKS + 1);
+	freeze(0);
+	settle();
+	assert_true(stopped(task));
+	assert_int_equal(fx.zj->trimmed, 1);
+	f = GO(call_checkpoint);
+	settle();
+	assert_int_equal(fx.zj->trimmed, 2);
+	go_on(task);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	close_journal();
 }
 
 /* ---- runs ---- */
@@ -228,7 +258,118 @@ static void flush_that_fails_answers_nobody(void)
 	join(second);
 	assert_int_equal(first->ret, -EIO);
 	assert_int_equal(second->ret, -EIO);
+	/* Told once, for all that was on its way. */
+	assert_true(said("lane 0: commit failed: error -5"));
+	assert_null(strstr(strstr(fx.messages, "commit failed") + 1, "commit failed"));
 	close_aborted();
+}
+
+/* A record that fails ends what is behind it as well, once. */
+static void record_that_fails_takes_the_next_run_with_it(void)
+{
+	struct fiber *first, *second;
+
+	JBD2();
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	fail_next_write();
+	fx.hold_lane[0] = true;
+	second = fsync_of(BLOCK + 1, 2);
+	release();
+	join(first);
+	join(second);
+	assert_int_equal(first->ret, -EIO);
+	assert_int_equal(second->ret, -EIO);
+	close_aborted();
+}
+
+/* Its thread is anywhere in sending them out, and the flush thread looks for more to do. */
+static void commit_block_waits_for_the_log_blocks(void)
+{
+	struct task_struct *task;
+	struct image *image;
+	bool more;
+	int n = 1;
+
+	do {
+		JBD2();
+		task = lane(0)->task;
+		fx.hold_lane[0] = true;
+		change(0, BLOCK, 1);
+		freeze(0);
+		settle();
+		change(0, BLOCK + 1, 2);
+		stop_at_point(task, n++);
+		freeze(0);
+		settle();
+		more = stopped(task);
+		release();
+		settle();
+		image = keep_all();
+		assert_int_equal(recover_image(image), 0);
+		image_free(image);
+		if (more)
+			go_on(task);
+		else
+			stop_nowhere(task);
+		settle();
+		assert_int_equal(val_after_crash(BLOCK + 1), 2);
+		close_journal();
+	} while (more);
+	assert_true(n > 20);
+}
+
+/* ---- without FUA, without barriers ---- */
+
+/* Whatever runs have in common: who is answered is durable. */
+static void all_of_a_run_wait_for_the_covering_flush(void)
+{
+	struct fiber *f[4];
+	u32 answered = 0;
+
+	LANES(.no_fua = true);
+	fx.hold_flush = true;
+	for (u32 i = 0; i < 4; i++)
+		f[i] = fsync_of(BLOCK + i, 1 + i);
+	for (u32 n = 0; n < 6; n++) {
+		release();
+		fx.hold_flush = true;
+		settle();
+		answered = 0;
+		for (u32 i = 0; i < 4; i++) {
+			answered += f[i]->done;
+			if (f[i]->done)
+				assert_int_equal(val_after_crash(BLOCK + i), 1 + i);
+		}
+	}
+	assert_int_equal(answered, 4);
+	release();
+	for (u32 i = 0; i < 4; i++)
+		join(f[i]);
+	close_journal();
+}
+
+/* Nothing is waited for that would make it durable. */
+static void without_barriers_a_run_does_not_wait_for_the_next(void)
+{
+	struct fiber *first, *second;
+
+	JBD2();
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	/* Of the second: the first has a descriptor, an image and a commit block. */
+	fx.hold_block = next_image() + 3;
+	first = GO(call_complete, .tid = change(0, BLOCK, 1));
+	let_run();
+	assert_false(first->done);
+	second = fsync_of(BLOCK + 1, 2);
+	assert_int_equal(nr_held(), 1);
+	assert_false(second->done);
+	assert_true(first->done);
+	release();
+	join(first);
+	join(second);
+	fx.journal->j_flags |= JBD2_BARRIER;
+	close_journal();
 }
 
 /* ---- FUA in place of a flush ---- */
@@ -533,7 +674,220 @@ static void without_memory_for_copies_others_wait(void)
 	close_journal();
 }
 
+/* The one too many changes hands in its component: the other transaction waits now. */
+static void crowded_part_moves_with_its_image(void)
+{
+	struct zj_txn *txn[2];
+	struct fiber *first;
+	handle_t *h[2];
+
+	OPEN(.pipeline = true, .lanes = 2, .versions = 1);
+	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.hold_lane[0] = true;
+	first = fsync_of(BLOCK, 1);
+	for (u32 i = 0; i < 2; i++) {
+		h[i] = start(i, 1);
+		txn[i] = handle_txn(h[i]);
+		get_access(h[i], BLOCK);
+	}
+	assert_ptr_equal(txn[0]->comp, txn[1]->comp);
+	assert_int_equal(atomic_read(&txn[0]->crowded), 1);
+	assert_int_equal(atomic_read(&txn[1]->crowded), 0);
+	dirty(h[1], BLOCK, 2);
+	assert_int_equal(atomic_read(&txn[0]->crowded), 0);
+	assert_int_equal(atomic_read(&txn[1]->crowded), 1);
+	stop(h[0]);
+	stop(h[1]);
+	release();
+	join(first);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+/* It could not be frozen in the end: starts go on at once. */
+static void commit_that_is_put_off_lets_starts_go_on(void)
+{
+	struct fiber *first, *late;
+	handle_t *h;
+	tid_t tid;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	h = start(0, 2);
+	tid = h->h_transaction->t_tid;
+	freeze(0);
+	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	late = GO(call_start, .n = 1);
+	let_run();
+	assert_false(late->done);
+	put(h, BLOCK, 2);
+	stop(h);
+	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	let_run();
+	assert_true(late->done);
+	join(late);
+	stop(late->h);
+	release();
+	join(first);
+	close_journal();
+}
+
+/* Who asks all lanes to commit is in no greater hurry than an fsync. */
+static void request_to_all_is_put_off_too(void)
+{
+	struct fiber *first;
+	tid_t tid;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	tid = change(0, BLOCK, 2);
+	zj_commit_request_all(fx.zj);
+	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(lane(0)->stats.put_off, 1);
+	release();
+	join(first);
+	settle();
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+/* While runs follow each other, FUA is taken where it costs half a flush at most. */
+static void fua_is_weighed_against_flushes(void)
+{
+	JBD2();
+	change(0, BLOCK, 1);
+	commit(0);
+	/* What the device has taken in the simulator's time. */
+	assert_in_range(lane(0)->record_took[1], 1, 1000 * NSEC_PER_MSEC);
+	fx.zj->log_fua = true;
+	lane(0)->record_took[0] = 100;
+	lane(0)->record_took[1] = 300;
+	fx.zj->flush.took = 398;
+	/* A lone run: with FUA nobody has to flush. */
+	lane(0)->company = 0;
+	assert_true(zj_log_wants_fua(lane(0), 1));
+	lane(0)->company = 1;
+	assert_false(zj_log_wants_fua(lane(0), 1));
+	fx.zj->flush.took = 400;
+	assert_true(zj_log_wants_fua(lane(0), 1));
+	assert_true(zj_log_wants_fua(lane(0), ZJ_FUA_BLOCKS));
+	assert_false(zj_log_wants_fua(lane(0), ZJ_FUA_BLOCKS + 1));
+	close_journal();
+}
+
+/* Was the first record from @from on written with FUA? */
+static bool record_with_fua(u32 from)
+{
+	int at = record_written(from);
+	const struct disk_event *e = fx.disk->log;
+
+	assert_true(at >= 0);
+	for (u32 i = at; i < now(); i++)
+		if (e[i].request == e[at].request && e[i].what != DISK_WRITE)
+			return e[i].what == DISK_DONE_FUA;
+	assert_true(false);
+	return false;
+}
+
+/*
+ * Another run follows, whose flush would do: FUA then only if it is much faster; if the
+ * follower's log blocks are in no cache, that flush is one that FUA saves.
+ */
+static void record_of_a_run_that_is_followed(void)
+{
+	static const struct {
+		bool log_fua;
+		u32 blocks[2];		/* of the transactions of the run that follows */
+		s64 price;		/* of FUA, where a flush takes 1000 */
+		bool fua;
+	} cases[] = {
+		{ true, { 1, 1 }, 300, true },
+		{ true, { 1, 1 }, 2000, false },
+		{ true, { 1, ZJ_FUA_BLOCKS }, 300, false },
+		{ true, { ZJ_FUA_BLOCKS, 1 }, 300, false },
+		{ false, { 1, 1 }, 300, false },
+		{ false, { 1, 1 }, 50, true },
+	};
+	struct fiber *f[3];
+	u32 before;
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		JBD2(.journal = 4096);
+		fx.zj->log_fua = cases[i].log_fua;
+		zj_journal_data_written(fx.journal);
+		fx.hold_flush = true;
+		f[0] = fsync_of(BLOCK, 1);
+		for (u32 k = 0; k < 2; k++) {
+			handle_t *h = start(0, cases[i].blocks[k]);
+
+			for (u32 b = 0; b < cases[i].blocks[k]; b++)
+				put(h, BLOCK + 100 * (k + 1) + b, 2);
+			f[1 + k] = GO(call_complete, .tid = h->h_transaction->t_tid);
+			stop(h);
+			settle();
+		}
+		assert_int_equal(lane(0)->depth, 3);
+		/* Of the past: what is measured now counts for a quarter. */
+		lane(0)->record_took[0] = 0;
+		lane(0)->record_took[1] = cases[i].price * NSEC_PER_MSEC;
+		fx.zj->flush.took = 1000 * NSEC_PER_MSEC;
+		before = now();
+		release();
+		for (u32 k = 0; k < 3; k++)
+			join(f[k]);
+		assert_int_equal(record_with_fua(before), cases[i].fua);
+		close_journal();
+	}
+}
+
+static void begin_other_lane(void)
+{
+	freeze(1);
+}
+
+/* While barriers are off for a moment, lane 0 answers for what it has not flushed. */
+static void call_without_barriers(struct fiber *f)
+{
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	release();
+	zj_complete_transaction(fx.journal, f->tid);
+	fx.journal->j_flags |= JBD2_BARRIER;
+}
+
+/* Whatever a chunk claims to be durable: it has been flushed. */
+static void what_went_without_a_flush_is_not_claimed(void)
+{
+	struct fiber f = { .fn = call_without_barriers, .cpu = 0 };
+	struct image *image;
+	bool more;
+	int n = 1;
+
+	do {
+		OPEN(.pipeline = true);
+		/* Lane 0 writes into the cache, lane 1 with FUA. */
+		lane(0)->company = ZJ_COMPANY;
+		lane(0)->record_took[1] = 1000 * NSEC_PER_MSEC;
+		fx.hold_lane[0] = true;
+		f.tid = change(0, BLOCK, 1);
+		freeze(0);
+		settle();
+		assert_int_equal(nr_held(), 1);
+		change(1, BLOCK + 1, 1);
+		more = preempt_task_at(n++, lane(1)->flusher, begin_other_lane, &f);
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		image_free(image);
+		close_journal();
+	} while (more);
+	assert_true(n > 10);
+}
+
 CORE_TESTS(pipeline,
+	CORE_TEST(commit_that_is_put_off_lets_starts_go_on),
+	CORE_TEST(component_may_be_gone_once_its_last_member_is_committed),
 	CORE_TEST(what_gathers_is_one_run),
 	CORE_TEST(flushes_are_rolled),
 	CORE_TEST(answer_after_the_covering_flush),
@@ -543,6 +897,10 @@ CORE_TESTS(pipeline,
 	CORE_TEST(run_has_a_bound),
 	CORE_TEST(run_is_trimmed_as_a_whole),
 	CORE_TEST(flush_that_fails_answers_nobody),
+	CORE_TEST(record_that_fails_takes_the_next_run_with_it),
+	CORE_TEST(commit_block_waits_for_the_log_blocks),
+	CORE_TEST(all_of_a_run_wait_for_the_covering_flush),
+	CORE_TEST(without_barriers_a_run_does_not_wait_for_the_next),
 	CORE_TEST(few_log_blocks_need_no_flush),
 	CORE_TEST(data_in_the_cache_needs_one),
 	CORE_TEST(one_in_the_cache_needs_one),
@@ -555,4 +913,9 @@ CORE_TESTS(pipeline,
 	CORE_TEST(forgotten_version_is_none),
 	CORE_TEST(five_versions_and_no_more),
 	CORE_TEST(without_memory_for_copies_others_wait),
+	CORE_TEST(crowded_part_moves_with_its_image),
+	CORE_TEST(request_to_all_is_put_off_too),
+	CORE_TEST(fua_is_weighed_against_flushes),
+	CORE_TEST(record_of_a_run_that_is_followed),
+	CORE_TEST(what_went_without_a_flush_is_not_claimed),
 );

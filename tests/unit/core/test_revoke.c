@@ -382,7 +382,57 @@ static void revoke_without_credits_is_refused(void)
 	close_journal();
 }
 
+static u32 told;
+
+static void call_revoke_again(struct fiber *f)
+{
+	own(f->h);
+	f->ret = zj_journal_revoke(f->h, f->block, NULL);
+	own(NULL);
+	assert_true(!f->ret || f->ret == -EIO);
+	told += f->ret == -EIO;
+}
+
+/* Which ext4 never does: one of them is told, and nothing stays locked. */
+static void block_that_is_revoked_twice_at_once(void)
+{
+	handle_t *a, *b;
+	bool more;
+	int n = 1;
+
+	OPEN(.lanes = 1);
+	expect_warning("revoked twice");
+	do {
+		a = start_more(0, 1, 0, 2);
+		b = start_more(0, 1, 0, 2);
+		more = preempt_at(n++, CALL(call_revoke_again, .h = a, .block = BLOCK),
+				  CALL(call_revoke_again, .h = b, .block = BLOCK));
+		assert_int_equal(handle_txn(a)->nr_revokes, 1);
+		stop(a);
+		stop(b);
+		commit(0);
+	} while (more);
+	warned();
+	assert_true(told > 0);
+	assert_true(n > 10);
+	close_journal();
+}
+
+/* Whatever its number. */
+static void every_block_has_a_chain(void)
+{
+	OPEN();
+	for (u32 i = 0; i < 1U << ZJ_REVOKE_HASH_BITS; i++) {
+		spin_lock(&fx.zj->revoke[i].lock);
+		assert_true(hlist_empty(&fx.zj->revoke[i].head));
+		spin_unlock(&fx.zj->revoke[i].lock);
+	}
+	close_journal();
+}
+
 CORE_TESTS(revoke,
+	CORE_TEST(every_block_has_a_chain),
+	CORE_TEST(block_that_is_revoked_twice_at_once),
 	CORE_TEST(r5_revoke_stands_in_the_record),
 	CORE_TEST(r5_older_image_is_not_replayed),
 	CORE_TEST(r5_newer_image_is_replayed),

@@ -88,6 +88,31 @@ static void shorter_journal_than_its_inode_is_taken_as_it_says(void)
 	close_journal();
 }
 
+/* Nothing is allocated, and nothing mapped, for what only the inode says. */
+static void inode_may_claim_any_size(void)
+{
+	make_disk(&fresh);
+	fx.jnl_inode.i_size = 1LL << 40;
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(fx.journal->j_total_len, fx.setup.journal);
+	close_journal();
+	make_disk(&fresh);
+	fx.jnl_inode.i_size = 1LL << 45;
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(fx.journal->j_total_len, fx.setup.journal);
+	close_journal();
+}
+
+static void journal_longer_than_the_device_is_refused(void)
+{
+	make_disk(&fresh);
+	fx.jnl_inode.i_size = 1LL << 40;
+	set_word(offsetof(struct zj_jbd2_super, s_maxlen), 1 << 29);
+	assert_int_equal(mount_journal(), -EUCLEAN);
+	assert_true(said("longer than the device"));
+	discard_disk();
+}
+
 static void mount_alone_writes_nothing(void)
 {
 	make_disk(&fresh);
@@ -242,6 +267,43 @@ static void clean_that_cannot_be_written_stays_live(void)
 	close_journal();
 }
 
+/* Whichever write on the way fails: no fsync returns without its record and all before it. */
+static void every_write_of_the_first_commit_may_fail(void)
+{
+	static const struct setup logs[] = {
+		{ .lanes = 2, .journal = 2048, .new = true },
+		{ .lanes = 1, .journal = 2048, .jbd2 = true, .new = true },
+		{ .lanes = 2, .journal = 400, .nvm = 1 << 20, .new = true },
+	};
+	struct image *image;
+	tid_t tid;
+	int err;
+
+	for (u32 i = 0; i < ARRAY_SIZE(logs); i++) {
+		u32 n = 0;
+
+		do {
+			open_journal(&logs[i]);
+			tid = change(0, BLOCK, 1);
+			fx.disk->fail_write = fx.disk->writes + ++n;
+			err = zj_complete_transaction(fx.journal, tid);
+			if (err) {
+				assert_int_equal(err, -EIO);
+				close_aborted();
+				continue;
+			}
+			fx.disk->fail_write = 0;
+			image = cut_power();
+			assert_int_equal(recover_image(image), 0);
+			assert_int_equal(image_val(image, BLOCK), 1);
+			image_free(image);
+			close_journal();
+		} while (err);
+		/* Block 0 at least; the record. */
+		assert_true(n > (logs[i].nvm ? 1 : 2));
+	}
+}
+
 static void commit_that_cannot_make_it_live_aborts(void)
 {
 	struct image *image;
@@ -314,8 +376,11 @@ static void one_kind_of_checksum_at_a_time(void)
 
 	OPEN();
 	sb = fx.journal->j_superblock;
+	/* As of a journal that has had none so far. */
+	sb->s_checksum_type = 0;
 	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0,
 						 ZJ_JBD2_INCOMPAT_CSUM_V2), 1);
+	assert_int_equal(sb->s_checksum_type, ZJ_JBD2_CRC32C);
 	assert_int_equal(be32_to_cpu(sb->s_feature_incompat) &
 			 (ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3),
 			 ZJ_JBD2_INCOMPAT_CSUM_V2);
@@ -325,11 +390,170 @@ static void one_kind_of_checksum_at_a_time(void)
 	close_journal();
 }
 
+static void call_super_write(struct fiber *f)
+{
+	mutex_lock(&fx.zj->super_lock);
+	f->ret = zj_super_write(fx.zj);
+	mutex_unlock(&fx.zj->super_lock);
+}
+
+/* A failed write leaves the buffer invalid: its contents are ours all the same. */
+static void super_block_is_written_again_after_an_error(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	fail_next_write();
+	f = GO(call_super_write);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	assert_false(buffer_uptodate(fx.zj->sb_bh));
+	fx.hold_block = jblock(0);
+	f = GO(call_super_write);
+	settle();
+	/* It is in flight: nobody may read it from the device now. */
+	assert_true(buffer_uptodate(fx.zj->sb_bh));
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_false(buffer_dirty(fx.zj->sb_bh));
+	close_journal();
+}
+
+static void call_set_features(struct fiber *f)
+{
+	f->ret = zj_journal_set_features(fx.journal, 0, 0, ZJ_JBD2_INCOMPAT_CSUM_V2);
+}
+
+/* A remount does not change what is being summed up. */
+static void features_wait_for_a_write_of_the_super_block(void)
+{
+	struct zj_jbd2_super before;
+	struct fiber *f, *g;
+
+	OPEN();
+	f = GO(call_super_write);
+	fx.hold_block = jblock(0);
+	settle();
+	before = *fx.journal->j_superblock;
+	g = GO(call_set_features);
+	settle();
+	assert_memory_equal(fx.journal->j_superblock, &before, sizeof(before));
+	release();
+	join(f);
+	join(g);
+	assert_int_equal(g->ret, 1);
+	assert_memory_not_equal(fx.journal->j_superblock, &before, sizeof(before));
+	close_journal();
+}
+
+/* What says that the log is in use is not taken for written, either. */
+static void log_that_goes_live_while_barriers_come_back(bool jbd2)
+{
+	OPEN(.lanes = 1, .jbd2 = jbd2);
+	zj_journal_set_data_reported(fx.journal);
+	zj_journal_lock_updates(fx.journal);
+	assert_int_equal(zj_journal_flush(fx.journal, 0), 0);
+	zj_journal_unlock_updates(fx.journal);
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	change(0, BLOCK, 1);
+	fx.hold_block = jblock(0);
+	freeze(0);
+	settle();
+	assert_int_equal(nr_held(), 1);
+	fx.journal->j_flags |= JBD2_BARRIER;
+	release();
+	settle();
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	close_journal();
+}
+
+static void live_log_is_durable_when_barriers_come_back(void)
+{
+	log_that_goes_live_while_barriers_come_back(false);
+	log_that_goes_live_while_barriers_come_back(true);
+}
+
+/* Nothing in the log says what was durable: S need not be. */
+static void trim_without_barriers_does_not_flush(void)
+{
+	u32 flushes;
+
+	OPEN(.new = true);
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	change(0, BLOCK, 1);
+	commit(0);
+	flushes = fx.disk->flushes;
+	change(0, BLOCK, 2);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(fx.disk->flushes, flushes);
+	fx.journal->j_flags |= JBD2_BARRIER;
+	close_journal();
+	/* Nor does the first chunk of all: nothing was durable before it. */
+	OPEN(.new = true);
+	change(0, BLOCK, 1);
+	commit(0);
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	flushes = fx.disk->flushes;
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(fx.disk->flushes, flushes);
+	fx.journal->j_flags |= JBD2_BARRIER;
+	close_journal();
+}
+
+/* Chunks name what was durable before them: without it the log has been damaged. */
+static void what_was_durable_is_missed(void)
+{
+	struct image *image;
+	u8 *block;
+	u32 from;
+	int at;
+
+	OPEN();
+	from = now();
+	change(0, BLOCK, 1);
+	commit(0);
+	at = record_written(from);
+	assert_true(at >= 0);
+	block = calloc(1, DISK_BLOCK);
+	image = cut_power();
+	image->block[fx.disk->log[at].block] = block;
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 0);
+	image_free(image);
+	change(1, BLOCK + 1, 2);
+	commit(1);
+	image = cut_power();
+	image->block[fx.disk->log[at].block] = block;
+	image->quiet = true;
+	assert_int_equal(recover_image(image), -EUCLEAN);
+	image_free(image);
+	free(block);
+	close_journal();
+}
+
+/* Commits read whether the log is live, and nobody waits for who writes block 0. */
+static void commit_does_not_wait_for_the_super_block(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	mutex_lock(&fx.zj->super_lock);
+	freeze(0);
+	settle();
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	mutex_unlock(&fx.zj->super_lock);
+	close_journal();
+}
+
 CORE_TESTS(super,
+	CORE_TEST(super_block_is_written_again_after_an_error),
 	CORE_TEST(bad_super_blocks_are_refused_and_nothing_is_written),
 	CORE_TEST(wrong_checksum_is_refused),
 	CORE_TEST(super_block_without_checksums_is_fine),
 	CORE_TEST(shorter_journal_than_its_inode_is_taken_as_it_says),
+	CORE_TEST(inode_may_claim_any_size),
+	CORE_TEST(journal_longer_than_the_device_is_refused),
 	CORE_TEST(mount_alone_writes_nothing),
 	CORE_TEST(clean_mount_and_unmount_write_nothing),
 	CORE_TEST(live_before_the_first_record),
@@ -338,9 +562,15 @@ CORE_TESTS(super,
 	CORE_TEST(every_mount_has_another_generation),
 	CORE_TEST(generation_grows_when_it_is_live_again),
 	CORE_TEST(clean_that_cannot_be_written_stays_live),
+	CORE_TEST(every_write_of_the_first_commit_may_fail),
 	CORE_TEST(commit_that_cannot_make_it_live_aborts),
 	CORE_TEST(trim_slots_are_written_in_turns),
 	CORE_TEST(known_features_are_kept_for_stock),
 	CORE_TEST(unknown_features_are_refused_as_a_whole),
+	CORE_TEST(features_wait_for_a_write_of_the_super_block),
+	CORE_TEST(live_log_is_durable_when_barriers_come_back),
+	CORE_TEST(what_was_durable_is_missed),
+	CORE_TEST(trim_without_barriers_does_not_flush),
+	CORE_TEST(commit_does_not_wait_for_the_super_block),
 	CORE_TEST(one_kind_of_checksum_at_a_time),
 );

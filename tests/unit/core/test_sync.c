@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* sync.c: fsync, force commit, the barrier, flush. */
+#include "warn.h"	/* first: claims are inline functions */
 #include "fixture.h"
 
 /* ---- fsync ---- */
@@ -151,6 +152,64 @@ static void hand_over_does_nothing_when_aborted(void)
 	close_aborted();
 }
 
+/* R9 of what a claim guards: to the claimer, and not to who reads it, too. */
+static void readers_of_a_claim_are_not_tied_to_each_other(void)
+{
+	handle_t *h[3];
+	tid_t word = 0, claimer;
+
+	OPEN(.lanes = 3);
+	change(0, BLOCK, 1);
+	h[0] = start(0, 1);
+	zj_journal_claim(h[0], &word, ZJ_KIND_INODE);
+	claimer = word;
+	stop(h[0]);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	for (u32 i = 1; i < 3; i++) {
+		h[i] = start(i, 1);
+		put(h[i], BLOCK + i, 1);
+		zj_journal_read_claimed(h[i], &word, ZJ_KIND_INODE);
+		assert_int_equal(word, claimer);
+	}
+	assert_ptr_not_equal(handle_txn(h[1])->comp, handle_txn(h[2])->comp);
+	stop(h[1]);
+	stop(h[2]);
+	freeze(1);
+	settle();
+	/* Durable, but not what it has read. */
+	assert_int_equal(val_after_crash(BLOCK + 1), 0);
+	release();
+	settle();
+	assert_int_equal(val_after_crash(BLOCK + 1), 1);
+	close_journal();
+}
+
+static void reader_of_an_open_claim_closes_with_it(void)
+{
+	tid_t word = 0, mine;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	put(a, BLOCK, 1);
+	zj_journal_claim(a, &word, ZJ_KIND_INODE);
+	b = start(1, 1);
+	put(b, BLOCK + 1, 1);
+	zj_journal_read_claimed(b, &word, ZJ_KIND_INODE);
+	mine = b->h_transaction->t_tid;
+	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
+	stop(b);
+	zj_journal_start_commit(fx.journal, NULL);
+	let_run();
+	assert_int_equal(state_of(mine), ZJ_C_LOCKED);
+	stop(a);
+	settle();
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	assert_int_equal(val_after_crash(BLOCK + 1), 1);
+	close_journal();
+}
+
 static void kept_claims_are_few(void)
 {
 	tid_t word[ZJ_HANDLE_CLAIMS + 1] = { };
@@ -158,8 +217,11 @@ static void kept_claims_are_few(void)
 
 	OPEN();
 	h = start(0, 1);
-	for (u32 i = 0; i <= ZJ_HANDLE_CLAIMS; i++)
+	for (u32 i = 0; i < ZJ_HANDLE_CLAIMS; i++)
 		zj_journal_claim_keep(h, &word[i], ZJ_KIND_INODE);
+	expect_warning("nr == ");
+	zj_journal_claim_keep(h, &word[ZJ_HANDLE_CLAIMS], ZJ_KIND_INODE);
+	warned();
 	assert_int_equal(h->h_nr_claims, ZJ_HANDLE_CLAIMS);
 	assert_int_equal(word[ZJ_HANDLE_CLAIMS], h->h_transaction->t_tid);
 	stop(h);
@@ -384,6 +446,49 @@ static void flush_erases_the_log_if_asked(void)
 	close_journal();
 }
 
+/* The journal's inode in pieces: what is not the journal's stays. */
+static u64 map_in_pieces(const struct inode *inode, u64 block)
+{
+	return HOME_BLOCKS + block + block / 500 * 3;
+}
+
+static void flush_erases_a_journal_in_pieces(void)
+{
+	u32 before;
+	u8 mark[DISK_BLOCK];
+
+	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
+	fx.jnl_inode.map = map_in_pieces;
+	memset(mark, 0x77, sizeof(mark));
+	/* Between the pieces; the last one is behind what the disk has. */
+	for (u32 b = 500; b < 1500; b += 500)
+		for (u32 i = 1; i <= 3; i++)
+			disk_set(fx.disk, map_in_pieces(NULL, b) - i, mark);
+	{
+		struct zj_jbd2_super *sb = malloc(DISK_BLOCK);
+
+		memcpy(sb, fx.disk->seen[jblock(0)], DISK_BLOCK);
+		sb->s_maxlen = cpu_to_be32(1500);
+		sb->s_checksum = zj_jbd2_super_csum(sb);
+		disk_set(fx.disk, jblock(0), sb);
+		free(sb);
+	}
+	assert_int_equal(mount_journal(), 0);
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(flush_journal(0), 0);
+	before = fx.disk->writes;
+	assert_int_equal(flush_journal(JBD2_JOURNAL_FLUSH_ZEROOUT), 0);
+	/* Three pieces; the device takes 32 blocks at a time. */
+	assert_in_range(fx.disk->writes - before, 3, 60);
+	for (u32 b = ZJ_LOG_FIRST; b < 1500; b++)
+		assert_int_equal(home_val(map_in_pieces(NULL, b)), 0);
+	for (u32 b = 500; b < 1500; b += 500)
+		for (u32 i = 1; i <= 3; i++)
+			assert_int_equal(home_val(map_in_pieces(NULL, b) - i), 0x77);
+	close_journal();
+}
+
 static void flush_with_wrong_flags_is_refused(void)
 {
 	OPEN();
@@ -392,7 +497,319 @@ static void flush_with_wrong_flags_is_refused(void)
 	close_journal();
 }
 
+/* ---- wake-ups that come just before the sleep ---- */
+
+static void call_lock_and_unlock(struct fiber *f)
+{
+	zj_journal_lock_updates(fx.journal);
+	zj_journal_unlock_updates(fx.journal);
+}
+
+static void call_start_stop(struct fiber *f)
+{
+	call_start(f);
+	stop(f->h);
+}
+
+static void call_free_reserved(struct fiber *f)
+{
+	zj_journal_free_reserved(f->h);
+}
+
+static void call_use_reserved(struct fiber *f)
+{
+	call_reserved(f);
+	stop(f->h);
+}
+
+/* Each of these ends what a barrier waits for, or waits for its end. */
+static struct fiber other_side(int what)
+{
+	struct fiber f = { .n = 1 };
+	handle_t *h;
+
+	if (what == 0)
+		f.fn = call_start_stop;
+	if (what == 1) {
+		f.fn = call_stop;
+		f.h = start(1, 1);
+	}
+	if (what >= 2) {
+		h = start_more(1, 1, 2, 0);
+		f.h = h->h_rsv_handle;
+		h->h_rsv_handle = NULL;
+		stop(h);
+		f.fn = what == 2 ? call_free_reserved : call_use_reserved;
+	}
+	return f;
+}
+
+/* A lost wake-up is a deadlock here. */
+static void barrier_and_handles_meet_anywhere(void)
+{
+	struct fiber other;
+	bool more;
+	int n;
+
+	OPEN(.lanes = 2);
+	for (int i = 0; i < 8; i++) {
+		n = 1;
+		do {
+			other = other_side(i / 2);
+			more = i % 2 ?
+			       preempt_at(n, CALL(call_lock_and_unlock), &other) :
+			       preempt_at(n, &other, CALL(call_lock_and_unlock));
+			n++;
+		} while (more);
+		assert_true(n > 5);
+	}
+	close_journal();
+}
+
+/* The lane's thread has just written something when an fsync finds it busy. */
+static void fsync_of_a_busy_lane_is_woken(void)
+{
+	struct fiber f = { .fn = call_complete };
+	bool more;
+	int n = 1;
+
+	OPEN(.lanes = 1);
+	do {
+		fx.hold_lane[0] = true;
+		change(0, BLOCK, n);
+		freeze(0);
+		settle();
+		f.tid = change(0, BLOCK + 1, n);
+		more = preempt_task_at(n++, lane(0)->task, release, &f);
+		assert_int_equal(state_of(f.tid), ZJ_C_VALID);
+	} while (more);
+	assert_true(n > 20);
+	close_journal();
+}
+
+/* A start finds its lane locked when the last handle stops. */
+static void start_and_freeze_meet_anywhere(void)
+{
+	struct fiber last = { .fn = call_stop };
+	bool more;
+	int n;
+
+	OPEN(.lanes = 1);
+	for (int i = 0; i < 2; i++) {
+		n = 1;
+		do {
+			last.h = start(0, 1);
+			put(last.h, BLOCK, n);
+			freeze(0);
+			more = i ? preempt_at(n, CALL(call_start_stop, .n = 1), &last) :
+				   preempt_at(n, &last, CALL(call_start_stop, .n = 1));
+			n++;
+			commit(0);
+		} while (more);
+		assert_true(n > 5);
+	}
+	close_journal();
+}
+
+/* ---- what is waited for becomes valid, goes home and is trimmed meanwhile ---- */
+
+static void call_wait_buffer(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	assert_int_equal(zj_journal_wait_buffer(fx.journal, bh), 0);
+	brelse(bh);
+}
+
+static void call_lock_valid(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	zj_journal_lock_valid_buffer(fx.journal, bh);
+	unlock_buffer(bh);
+	brelse(bh);
+}
+
+static void call_force_commit(struct fiber *f)
+{
+	assert_int_equal(zj_journal_force_commit(fx.journal), 0);
+}
+
+static void call_commit_early(struct fiber *f)
+{
+	zj_journal_commit_early(fx.journal, f->tid);
+}
+
+static void call_takes_written(struct fiber *f)
+{
+	zj_trans_takes_written(fx.journal, f->tid, 1);
+}
+
+static void call_buffer_tid(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+	tid_t tid = zj_journal_buffer_tid(fx.journal, bh);
+
+	assert_true(!tid || tid == f->tid);
+	brelse(bh);
+}
+
+static void call_hand_over(struct fiber *f)
+{
+	tid_t slot = f->tid;
+
+	call_start(f);
+	own(f->h);
+	zj_journal_hand_over(f->h, &slot, ZJ_KIND_INODE);
+	assert_int_equal(slot, f->h->h_transaction->t_tid);
+	stop(f->h);
+}
+
+static void call_read_claimed(struct fiber *f)
+{
+	call_start(f);
+	own(f->h);
+	zj_journal_read_claimed(f->h, &f->tid, ZJ_KIND_INODE);
+	stop(f->h);
+}
+
+static void call_read_dependency(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	call_start(f);
+	own(f->h);
+	assert_int_equal(zj_journal_read_dependency(f->h, bh), 0);
+	stop(f->h);
+	brelse(bh);
+}
+
+static void (*const finders[])(struct fiber *f) = {
+	call_complete, call_wait_commit, call_wait_buffer, call_lock_valid, call_force_commit,
+	call_commit_early, call_takes_written, call_buffer_tid, call_hand_over,
+	call_read_claimed, call_read_dependency,
+};
+
+static void commit_and_trim(struct fiber *f)
+{
+	freeze(0);
+	sleep_ms(5);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+}
+
+/* The address sanitizer tells if one looks at a transaction that it does not hold. */
+static void who_looks_for_a_transaction_keeps_it(void)
+{
+	bool more;
+	int n;
+
+	for (u32 i = 0; i < ARRAY_SIZE(finders); i++) {
+		OPEN();
+		n = 1;
+		do {
+			tid_t tid = change(0, BLOCK, n);
+
+			more = preempt_at(n++, CALL(finders[i], .tid = tid, .cpu = 1,
+						    .block = BLOCK), CALL(commit_and_trim));
+			commit_and_trim(NULL);
+			assert_int_equal(state_of(tid), ZJ_C_VALID);
+		} while (more);
+		assert_true(n > 5);
+		close_journal();
+	}
+}
+
+static void call_complete_and_ask(struct fiber *f)
+{
+	assert_int_equal(zj_complete_transaction(fx.journal, f->tid), 0);
+	assert_true(zj_transaction_committed(fx.journal, f->tid));
+}
+
+/* Who is told that a transaction is valid does not meet its tid any more. */
+static void tid_is_dead_before_anybody_is_answered(void)
+{
+	struct fiber f = { .fn = call_complete_and_ask };
+	bool more;
+	int n = 1;
+
+	OPEN(.lanes = 1);
+	do {
+		fx.hold_lane[0] = true;
+		f.tid = change(0, BLOCK, n);
+		freeze(0);
+		settle();
+		more = preempt_task_at(n++, lane(0)->task, release, &f);
+	} while (more);
+	assert_true(n > 20);
+	close_journal();
+}
+
+/* All of them at once, also what is not closed yet; until all are valid. */
+static void force_commit_waits_for_all_at_once(void)
+{
+	struct fiber *f;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN(.lanes = 3);
+	change(0, BLOCK, 1);
+	tid = change(1, BLOCK + 1, 2);
+	h = start(2, 1);
+	put(h, BLOCK + 2, 3);
+	fx.hold_lane[0] = true;
+	f = GO(call_force_commit);
+	settle();
+	/* The others do not wait for the first one. */
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	release();
+	settle();
+	assert_false(f->done);
+	stop(h);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	for (u32 i = 0; i < 3; i++)
+		assert_int_equal(val_after_crash(BLOCK + i), 1 + i);
+	close_journal();
+}
+
+static void call_change(struct fiber *f)
+{
+	change(1, BLOCK + 1, f->n);
+}
+
+/* What begins while it looks is its to close, or nobody's that it waits for. */
+static void force_commit_leaves_nothing_to_a_timer(void)
+{
+	bool more;
+	int n = 1;
+
+	OPEN();
+	do {
+		change(0, BLOCK, n);
+		more = preempt_at(n, CALL(call_force_commit), CALL(call_change, .n = n));
+		n++;
+	} while (more);
+	assert_true(n > 10);
+	close_journal();
+}
+
+static void force_commit_of_an_aborted_journal_fails(void)
+{
+	OPEN();
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(zj_journal_force_commit(fx.journal), -EIO);
+	close_aborted();
+}
+
 CORE_TESTS(sync,
+	CORE_TEST(tid_is_dead_before_anybody_is_answered),
+	CORE_TEST(force_commit_waits_for_all_at_once),
+	CORE_TEST(force_commit_leaves_nothing_to_a_timer),
+	CORE_TEST(force_commit_of_an_aborted_journal_fails),
+	CORE_TEST(who_looks_for_a_transaction_keeps_it),
+	CORE_TEST(barrier_and_handles_meet_anywhere),
+	CORE_TEST(fsync_of_a_busy_lane_is_woken),
+	CORE_TEST(start_and_freeze_meet_anywhere),
 	CORE_TEST(fsync_waits_for_its_closure_and_for_that_only),
 	CORE_TEST(fsync_does_not_wait_for_strangers_in_flight),
 	CORE_TEST(fsync_waits_for_the_members_of_its_component),
@@ -400,6 +817,8 @@ CORE_TESTS(sync,
 	CORE_TEST(log_wait_commit_requests_nothing),
 	CORE_TEST(fsync_by_sync_tid_covers_all_lanes_that_wrote),
 	CORE_TEST(hand_over_does_nothing_when_aborted),
+	CORE_TEST(readers_of_a_claim_are_not_tied_to_each_other),
+	CORE_TEST(reader_of_an_open_claim_closes_with_it),
 	CORE_TEST(kept_claims_are_few),
 	CORE_TEST(force_commit_makes_all_lanes_valid),
 	CORE_TEST(force_commit_inside_a_handle_warns),
@@ -412,5 +831,6 @@ CORE_TESTS(sync,
 	CORE_TEST(restart_with_a_reservation_lets_the_barrier_through),
 	CORE_TEST(flush_brings_all_home_and_marks_the_log_empty),
 	CORE_TEST(flush_erases_the_log_if_asked),
+	CORE_TEST(flush_erases_a_journal_in_pieces),
 	CORE_TEST(flush_with_wrong_flags_is_refused),
 );

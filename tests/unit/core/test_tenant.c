@@ -33,7 +33,11 @@ static u32 in_the_table(void)
 
 static unsigned int allowed(u32 i)
 {
-	return ((struct sim_task *)lane(i)->task)->allowed;
+	unsigned int cpu = ((struct sim_task *)lane(i)->task)->allowed;
+
+	if (lane(i)->flusher)
+		assert_int_equal(((struct sim_task *)lane(i)->flusher)->allowed, cpu);
+	return cpu;
 }
 
 static void handle_starts_where_it_is_told(void)
@@ -211,15 +215,15 @@ static void newcomers_take_the_place_of_the_gone(void)
 	nr = in_the_table();
 	assert_int_equal(nr, SLOTS);
 	sim_now += 11 * MINUTE;
-	for (u64 tenant = 1; tenant <= 4; tenant++)
-		assert_int_equal(lane_of(tenant + 100000), tenant - 1);
+	for (u64 tenant = 0; tenant < SLOTS / 8; tenant++)
+		assert_int_equal(lane_of(tenant + 100000), tenant % 4);
 	assert_int_equal(in_the_table(), nr);
 	close_journal();
 }
 
 static void roaming_lanes_are_not_tied_to_cpus(void)
 {
-	OPEN(.lanes = 3);
+	OPEN(.lanes = 3, .pipeline = true);
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(allowed(i), i);
 	zj_journal_set_roaming(fx.journal, true);
@@ -251,7 +255,59 @@ static void change_of_roaming_forgets_the_tenants(void)
 	close_journal();
 }
 
+/* Each where the fewest are. Who has been away counts no longer, and again once back. */
+static void tenants_take_lanes_in_turn(void)
+{
+	OPEN(.lanes = 3, .cpus = 2, .roaming = true);
+	for (u32 i = 0; i < 3; i++)
+		assert_int_equal(lane_of(100 + i), i);
+	assert_int_equal(lane_of(103), 0);
+	sleep_ms(20 * 60 * 1000);
+	/* Of the gone lane 0 had two: it would not be the first to be taken. */
+	for (u32 i = 0; i < 3; i++)
+		assert_int_equal(lane_of(200 + i), i);
+	assert_int_equal(lane_of(103), 0);
+	assert_int_equal(lane_of(203), 1);
+	close_journal();
+}
+
+/* A lane's thread is on the lane's CPU, if there are several lanes. */
+static void threads_of_few_lanes(void)
+{
+	OPEN(.lanes = 2, .cpus = 2);
+	assert_int_equal(allowed(0), 0);
+	assert_int_equal(allowed(1), 1);
+	close_journal();
+	OPEN(.lanes = 1, .cpus = 2);
+	assert_int_equal(allowed(0), KL_ANY_CPU);
+	close_journal();
+}
+
+static void call_lane_of(struct fiber *f)
+{
+	f->ret = lane_of(f->n);
+}
+
+/* Several CPUs start handles for a new one at once. */
+static void a_tenant_has_one_place(void)
+{
+	bool more;
+	int n = 1;
+
+	OPEN(.lanes = 4);
+	do {
+		zj_tenants_forget(fx.zj);
+		more = preempt_at(n++, CALL(call_lane_of, .n = 1), CALL(call_lane_of, .n = 1));
+		assert_int_equal(in_the_table(), 1);
+	} while (more && n < 100);
+	assert_true(n > 3);
+	close_journal();
+}
+
 CORE_TESTS(tenant,
+	CORE_TEST(a_tenant_has_one_place),
+	CORE_TEST(tenants_take_lanes_in_turn),
+	CORE_TEST(threads_of_few_lanes),
 	CORE_TEST(handle_starts_where_it_is_told),
 	CORE_TEST(lane_beyond_the_last_wraps),
 	CORE_TEST(negative_lane_means_the_cpus),

@@ -208,7 +208,105 @@ static void validity_makes_room_for_the_next_freeze(void)
 	close_journal();
 }
 
+/* A chain of any length: others get at comp_lock after each of its components. */
+static void cascade_lets_comp_lock_go_after_each(void)
+{
+	struct task_struct *task;
+	struct zj_txn *a, *b;
+	handle_t *h;
+
+	OPEN(.lanes = 3);
+	task = lane(0)->task;
+	fx.hold_lane[0] = true;
+	a = txn_of(change(0, BLOCK, 1));
+	freeze(0);
+	h = start(1, 1);
+	put(h, BLOCK, 2);
+	b = running(1);
+	stop(h);
+	freeze(1);
+	settle();
+	assert_true(depends(b, a));
+	/* Last record, the first one's arrival, what depends on it; on the second. */
+	stop_before(task, &fx.zj->comp_lock, 4);
+	release();
+	settle();
+	assert_true(stopped(task));
+	assert_int_equal(zj_txn_state(a), ZJ_C_VALID);
+	assert_int_equal(zj_txn_state(b), ZJ_C_VALID);
+	/* None is finished yet; who touches them depends on nothing any more. */
+	assert_int_equal(fx.nr_calls, 0);
+	h = start(2, 1);
+	put(h, BLOCK, 3);
+	stop(h);
+	go_on(task);
+	settle();
+	assert_int_equal(fx.nr_calls, 2);
+	zj_txn_put(a);
+	zj_txn_put(b);
+	commit(2);
+	assert_int_equal(val_after_crash(BLOCK), 3);
+	close_journal();
+}
+
+static void begin_lane(void)
+{
+	freeze(0);
+}
+
+static void call_trim(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, false);
+}
+
+/* Home and trimmed at any place of its commit: its thread must not look again. */
+static void component_goes_at_any_place_of_its_commit(void)
+{
+	bool more;
+	int n = 1;
+
+	OPEN(.lanes = 1);
+	do {
+		change(0, BLOCK, n);
+		more = preempt_task_at(n, lane(0)->task, begin_lane, CALL(call_trim));
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		/* Most of the way is the same for all. */
+		n += n < 150 ? 3 : 1;
+	} while (more);
+	assert_true(n > 150);
+	close_journal();
+}
+
+/* Whether there is an image that is not valid yet: that of the newest owner counts. */
+static void jbddirty_is_of_the_newest_image(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	for (u32 changes = 0; changes < 2; changes++) {
+		change(0, BLOCK, 1);
+		freeze(0);
+		h = start(1, 1);
+		get_access(h, BLOCK);
+		if (changes)
+			assert_int_equal(dirty(h, BLOCK, 2), 0);
+		assert_true(buffer_jbddirty(bh));
+		settle();
+		assert_int_equal(buffer_jbddirty(bh), changes);
+		stop(h);
+		commit(1);
+		assert_false(buffer_jbddirty(bh));
+	}
+	brelse(bh);
+	close_journal();
+}
+
 CORE_TESTS(validity,
+	CORE_TEST(jbddirty_is_of_the_newest_image),
+	CORE_TEST(component_goes_at_any_place_of_its_commit),
+	CORE_TEST(cascade_lets_comp_lock_go_after_each),
 	CORE_TEST(valid_when_all_it_depends_on_is),
 	CORE_TEST(chain_of_real_commits_becomes_valid_at_once),
 	CORE_TEST(never_valid_when_an_ancestor_fails),

@@ -6,6 +6,8 @@
 #include "fixture.h"
 
 void __wrap_kl_printk(int level, const char *fmt, ...);
+#define SELDOM	(1 << 29)	/* points between two switches: there are none */
+
 bool __wrap_bdev_read_only(struct block_device *bdev);
 
 void __real_mark_buffer_dirty(struct buffer_head *bh);

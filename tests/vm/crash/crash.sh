@@ -4,6 +4,7 @@
 # power cuts rebuilt from the recording, each recovered and checked.  Settings
 # come as NAME=value arguments:
 FSTYPE=ext4		# ext4 or zext4
+LOAD=names		# names: zjload's files and directories; fsx: fsxmarks' changes of a file's content
 DATA=ordered		# ordered, journal or writeback
 MOUNT_OPTS=		# more options, for example lanes=4
 MKFS_OPTS="-b 4096 -J size=16"
@@ -22,7 +23,7 @@ FUA=1
 LATENCY="100 3000 500"	# us: request, random addition, flush
 LIE=0			# the rebuilt disk ignores: 1 flushes, 2 FUA, 4 the last flush; must fail
 JOBS=4			# cuts at a time; needs zjdisk.ko ndev=1+3*JOBS, without STRANGERS 1+2*JOBS
-BIN=$(dirname "$0")	# zjload, zjverify, zjcuts, zjsame
+BIN=$(dirname "$0")	# zjload, zjverify, zjcuts, zjsame, fsxmarks
 WORK=/tmp/crash		# scratch, in memory
 SAVE=			# directory for the disk image, writes and facts of the first 4 failures
 STATS=			# a file of the file system to show after the load
@@ -39,6 +40,11 @@ CTL=/dev/zjdctl
 REF=			# number of a disk, see strangers()
 OPTS="data=$DATA${MOUNT_OPTS:+,$MOUNT_OPTS}"
 TOP=${SETUP:+/top}
+case $LOAD in
+names) LOADER="$BIN/zjload" CHOOSE="$BIN/zjcuts" ;;
+fsx) LOADER="$BIN/fsxmarks" CHOOSE="$BIN/fsxmarks cuts" ;;
+*) echo "crash.sh: no load named $LOAD" >&2; exit 2 ;;
+esac
 
 die() { echo "crash.sh: $*" >&2; exit 2; }
 zjd() { echo "$@" > $CTL; }
@@ -78,6 +84,14 @@ same() {
 		echo "BAD: not the same blocks as after zext4's replay" >> "$2"; return 1; }
 }
 
+# verify DIRECTORY CUT: is it what the load's log promises?
+verify() {
+	case $LOAD in
+	names) "$BIN/zjverify" "$1" "$WORK/log" "$WORKERS" "$2" "$DATA" ;;
+	fsx) "$BIN/fsxmarks" verify "$1" "$WORK/log" "$WORKERS" "$2" ;;
+	esac
+}
+
 # try DISK CUT LOG [RECORDING]: recovers the disk and checks it; the digest is left in
 # LOG. A recording ends with the mount; "replay": before it.
 try() {
@@ -91,7 +105,7 @@ try() {
 		echo "BAD: mount failed" >> "$3"; return 1; }
 	${UNLOCK:-:} "$WORK/mnt$1" >> "$3" 2>&1 || echo "BAD: $UNLOCK failed" >> "$3"
 	[ -z "$4" ] || zjd "$1" record off
-	"$BIN/zjverify" "$WORK/mnt$1$TOP" "$WORK/log" "$WORKERS" "$2" "$DATA" >> "$3" 2>&1 ||
+	verify "$WORK/mnt$1$TOP" "$2" >> "$3" 2>&1 ||
 		took_attributes "$3"
 	rc=$?
 	umount "$WORK/mnt$1" >> "$3" 2>&1 || { echo "BAD: umount failed" >> "$3"; rc=1; }
@@ -251,20 +265,20 @@ load() {
 		mkdir "$WORK/mnt0$TOP" && $SETUP "$WORK/mnt0$TOP" &&
 			mkdir "$WORK/mnt0$TOP/lost+found" || die "$SETUP failed"
 	fi
-	"$BIN/zjload" setup "$WORK/mnt0$TOP" "$WORKERS" || die "setup failed"
+	"$LOADER" setup "$WORK/mnt0$TOP" "$WORKERS" || die "setup failed"
 	# Much goes home between two flushes: early and in any order.
 	echo 20 > /proc/sys/vm/dirty_writeback_centisecs
 	echo 50 > /proc/sys/vm/dirty_expire_centisecs
 	zjd 0 latency $LATENCY
 	zjd 0 record on || die "cannot record"
-	"$BIN/zjload" run "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" "$TIME" "$SEED" 0
+	"$LOADER" run "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" "$TIME" "$SEED" 0
 	rc=$?
 	zjd 0 record off
 	zjd 0 latency 0 0 0
 	echo 500 > /proc/sys/vm/dirty_writeback_centisecs
 	echo 3000 > /proc/sys/vm/dirty_expire_centisecs
 	[ -z "$STATS" ] || cat "$STATS"
-	"$BIN/zjverify" "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" 0 "$DATA" > "$WORK/out.live" 2>&1 || rc=1
+	verify "$WORK/mnt0$TOP" 0 > "$WORK/out.live" 2>&1 || rc=1
 	umount "$WORK/mnt0" || rc=1
 	e2fsck -fn /dev/zjd0 >> "$WORK/out.live" 2>&1 || rc=1
 	sed -n 's/^zjd0 /# zjd0 /p' $CTL
@@ -288,7 +302,7 @@ prepare
 load > "$WORK/loaded" 2>&1
 tee "$WORK/results" < "$WORK/loaded"
 last=$(zjd_get 0 seq)
-"$BIN/zjcuts" "$WORK/log" "$WORKERS" "${last:-0}" "$CUTS" "$SEED" > "$WORK/cuts" || exit 2
+$CHOOSE "$WORK/log" "$WORKERS" "${last:-0}" "$CUTS" "$SEED" > "$WORK/cuts" || exit 2
 j=0
 while [ $j -lt "$JOBS" ]; do
 	job $j &

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../zjdisk/zjdisk_ioctl.h"
@@ -274,6 +276,99 @@ static void test_errors(void)
 	check(!ctl("1 copy 0") && get(1, 40) == 'z', "a copy has the content");
 }
 
+/* What zjd0 has been asked to write so far, in requests */
+static int asked(void)
+{
+	FILE *f = fopen("/dev/zjdctl", "r");
+	char line[400], *at;
+
+	if (!f || !fgets(line, sizeof(line), f)) {
+		perror("/dev/zjdctl");
+		exit(2);
+	}
+	fclose(f);
+	at = strstr(line, " writes=");
+	return at ? atoi(at + strlen(" writes=")) : 0;
+}
+
+/* Recorded writes of zjd0 in the order of their sectors: when each was submitted and done */
+static void times_of(const int *sectors, int count, unsigned long long (*times)[2])
+{
+	FILE *f = fopen("/sys/kernel/debug/zjdisk/0", "r");
+	unsigned long long submit, done;
+	char line[200];
+	int sector, i;
+
+	while (f && fgets(line, sizeof(line), f))
+		for (i = 0; i < count; i++)
+			if (sscanf(line, "write %llu %*u %llu sector=%d", &submit, &done, &sector) == 3 &&
+			    sector == sectors[i]) {
+				times[i][0] = submit;
+				times[i][1] = done;
+			}
+	if (f)
+		fclose(f);
+}
+
+#define FAR	4
+
+/*
+ * Writes by a process each, in this order, while the head is on its way to the first one; again if it
+ * came there too early.
+ */
+static void write_at_once(int depth, unsigned long long (*times)[2])
+{
+	static const int sectors[FAR] = { 100000, 30000, 20000, 40000 };
+	int i, n;
+
+	do {
+		fresh(0, 0);
+		if (ctl("0 stats") || ctl("0 head 1000000 100 %d", depth)) {
+			check(0, "a head that sorts");
+			return;
+		}
+		for (i = 0; i < FAR; i++) {
+			if (!fork()) {
+				put(sectors[i], 8, 's', 0);
+				_exit(0);
+			}
+			for (n = 0; n < 1000 && asked() <= i; n++)
+				usleep(1000);
+		}
+		while (wait(NULL) > 0)
+			;
+		ctl("0 record off");
+		memset(times, 0, FAR * sizeof(*times));
+		times_of(sectors, FAR, times);
+	} while (times[0][1] < times[depth - 1][0]);
+	ctl("0 head 0 0");
+}
+
+static void test_head(void)
+{
+	unsigned long long t[FAR][2];
+	int fd, i, j, more = 0;
+
+	mount("none", "/sys/kernel/debug", "debugfs", 0, NULL);
+	write_at_once(FAR, t);
+	check(t[0][1] && t[0][1] < t[2][1] && t[2][1] < t[1][1] && t[1][1] < t[3][1],
+	      "a head that sorts takes the lowest, then what lies ahead");
+	write_at_once(2, t);
+	for (i = 0; i < FAR; i++) {
+		int beside = 0;
+
+		for (j = 0; j < FAR; j++)
+			beside += t[j][0] <= t[i][0] && t[i][0] < t[j][1];
+		more += beside > 2;
+	}
+	check(t[0][1] && !more && t[0][1] < t[1][1], "it takes no more requests than it was told");
+	check(get(0, 100007) == 's' && get(0, 20000) == 's' && get(0, 40008) == 'q', "and writes what it should");
+	fd = open_disk(0, 0);
+	check(ctl("0 head 1 1 1") == EBUSY && !ctl("0 head 1 1") && !ctl("0 head 0 0") && ctl("0 head 0 0 1") == EINVAL,
+	      "it does not begin to sort while in use");
+	close(fd);
+}
+
 int main(void)
 {
 	ctl_fd = open("/dev/zjdctl", O_RDWR);
@@ -285,5 +380,6 @@ int main(void)
 	test_cache_modes();
 	test_diff();
 	test_errors();
+	test_head();
 	return nfailed ? 1 : 0;
 }

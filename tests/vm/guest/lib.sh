@@ -36,6 +36,15 @@ fsck() {
 	e2fsck -fn "$1" >/tmp/fsck.out 2>&1 || die "e2fsck -fn $1: $(cat /tmp/fsck.out)"
 }
 
+# grow_mounted DEV [SIZE]: resize2fs before 1.47.1 reads the super block through the
+# page cache, and may do so while the kernel changes it; that is not what we look for.
+grow_mounted() {
+	until resize2fs "$@" >/tmp/resize.out 2>&1; do
+		grep -q 'Superblock checksum does not match' /tmp/resize.out ||
+			die "resize2fs $*: $(cat /tmp/resize.out)"
+	done
+}
+
 # said PATTERN: the kernel has logged it since mark was called
 mark() {
 	echo "zj-mark $$ $1" >/dev/kmsg

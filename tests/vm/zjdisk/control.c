@@ -4,12 +4,14 @@
  * to it is one command (N, S: disk numbers; [x] may be left out):
  *
  *	N record on|off|clear	on: content now is the base, sequence from 0
- *	N rebuild S CUT SEED [LIE [WHOLE]]	see struct zjd_cut; N not in use
+ *	N rebuild S CUT SEED [LIE [WHOLE [POLICY]]]	see struct zjd_cut; N not in use
  *	N copy S		content of S, as it is now, into N
  *	N fail read|write|flush [SKIP [COUNT [FIRST LAST]]]	with EIO; up to 4
  *	N fail off
  *	N power off|on		off: every request fails from now on
  *	N latency US JITTER_US FLUSH_US	JITTER_US also reorders
+ *	N head SEEK_US MIB_S [DEPTH]	one head, which reads and writes so many MiB/s; 0 0: many;
+ *		DEPTH: the nearest ahead of so many is next, and no more are taken
  *	N cache 0|1 FUA		volatile cache and FUA, 0|1 each
  *	N fill PATTERN		the whole disk, with a 64-bit pattern (0x...)
  *	N stats			sets the counters to 0
@@ -57,8 +59,8 @@ static int zjd_cmd_rebuild(struct zjd_dev *dst, const char *args)
 	struct zjd_dev *src;
 	int nr, n, err;
 
-	n = sscanf(args, "%d %llu %llu %u %llu", &nr, &cut.seq, &cut.seed,
-		   &cut.lie, &cut.whole);
+	n = sscanf(args, "%d %llu %llu %u %llu %u", &nr, &cut.seq, &cut.seed,
+		   &cut.lie, &cut.whole, &cut.policy);
 	src = zjd_dev_of(nr);
 	if (n < 3 || !src)
 		return -EINVAL;
@@ -180,6 +182,28 @@ static int zjd_cmd_latency(struct zjd_dev *dev, const char *args)
 	return 0;
 }
 
+static int zjd_cmd_head(struct zjd_dev *dev, const char *args)
+{
+	u32 seek, rate, depth = 0;
+	int err = 0;
+
+	if (sscanf(args, "%u %u %u", &seek, &rate, &depth) < 2 || (depth && !rate))
+		return -EINVAL;
+	spin_lock_bh(&dev->lock);
+	/* Requests in flight have places, or have none. */
+	if (depth != dev->depth && disk_openers(dev->disk)) {
+		err = -EBUSY;
+	} else {
+		dev->seek_us = seek;
+		dev->rate = ((u64)rate << 20) / MSEC_PER_SEC;
+		if (depth != dev->depth)
+			sema_init(&dev->room, depth);
+		dev->depth = depth;
+	}
+	spin_unlock_bh(&dev->lock);
+	return err;
+}
+
 static int zjd_cmd_cache(struct zjd_dev *dev, const char *args)
 {
 	struct request_queue *q = dev->disk->queue;
@@ -230,6 +254,7 @@ static const struct {
 	{ "copy", zjd_cmd_copy },	{ "fill", zjd_cmd_fill },
 	{ "fail", zjd_cmd_fail },	{ "power", zjd_cmd_power },
 	{ "latency", zjd_cmd_latency },	{ "cache", zjd_cmd_cache },
+	{ "head", zjd_cmd_head },
 	{ "stats", zjd_cmd_stats },
 };
 
@@ -331,6 +356,42 @@ static long zjd_ioc_diff(struct zjd_diff __user *arg)
 	return err;
 }
 
+static int zjd_find_moment(struct zjd_dev *dev, u64 *seq)
+{
+	u64 next = U64_MAX;
+	struct zjd_flush *f;
+	struct zjd_write *w;
+
+	list_for_each_entry(f, &dev->flushes, node)
+		if (f->done > *seq)
+			next = min(next, f->done);
+	list_for_each_entry(w, &dev->writes, node)
+		if (w->fua && w->done > *seq)
+			next = min(next, w->done);
+	*seq = next;
+	return next == U64_MAX ? -ENODATA : 0;
+}
+
+static long zjd_ioc_moment(struct zjd_mark __user *arg)
+{
+	struct zjd_mark mark;
+	struct zjd_dev *dev;
+	int err = -EBUSY;
+
+	if (copy_from_user(&mark, arg, sizeof(mark)))
+		return -EFAULT;
+	dev = zjd_dev_of(mark.dev);
+	if (!dev)
+		return -ENODEV;
+	down_read(&dev->sem);
+	if (!dev->recording)
+		err = zjd_find_moment(dev, &mark.seq);
+	up_read(&dev->sem);
+	if (!err && copy_to_user(arg, &mark, sizeof(mark)))
+		err = -EFAULT;
+	return err;
+}
+
 static long zjd_ctl_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct zjd_mark mark;
@@ -339,6 +400,8 @@ static long zjd_ctl_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 
 	if (cmd == ZJD_IOC_DIFF)
 		return zjd_ioc_diff((void __user *)arg);
+	if (cmd == ZJD_IOC_MOMENT)
+		return zjd_ioc_moment((void __user *)arg);
 	if (cmd != ZJD_IOC_MARK)
 		return -ENOTTY;
 	if (copy_from_user(&mark, (void __user *)arg, sizeof(mark)))

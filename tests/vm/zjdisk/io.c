@@ -19,6 +19,9 @@ enum zjd_stage { ZJD_READ, ZJD_PREFLUSH, ZJD_WRITE, ZJD_POSTFLUSH, ZJD_END };
  * @flush_start: sequence number of the present flush's start
  * @recorded: the present flush began while recording
  * @taken: the disk has the data of @w
+ * @room: has one of the places of a disk that sorts
+ * @served: has the head, of such a disk
+ * @waiting: in zjd_dev.waiting
  */
 struct zjd_req {
 	struct hrtimer timer;
@@ -29,6 +32,9 @@ struct zjd_req {
 	u64 flush_start;
 	bool recorded;
 	bool taken;
+	bool room;
+	bool served;
+	struct list_head waiting;
 };
 
 void zjd_put_write(struct zjd_write *w)
@@ -229,14 +235,116 @@ static void zjd_write_done(struct zjd_req *rq)
 	spin_unlock_bh(&dev->lock);
 }
 
-static u64 zjd_delay_ns(struct zjd_dev *dev, enum zjd_stage stage)
+/*
+ * The time that the head takes for this request. What lies a little ahead it waits for, as the
+ * blocks in between pass by.
+ */
+static u64 zjd_head_takes(struct zjd_dev *dev, struct bio *bio)
 {
+	u64 sector = bio->bi_iter.bi_sector, bytes = bio->bi_iter.bi_size;
+	u64 ns = dev->seek_us * NSEC_PER_USEC;
+
+	lockdep_assert_held(&dev->lock);
+	if (sector >= dev->head)
+		ns = min(ns, div64_u64((sector - dev->head) * SECTOR_SIZE * NSEC_PER_MSEC,
+				       dev->rate));
+	dev->head = sector + bytes / SECTOR_SIZE;
+	return ns + div64_u64(bytes * NSEC_PER_MSEC, dev->rate);
+}
+
+/* In the order in which they come: the time from now on to the end of this request. */
+static u64 zjd_head_ns(struct zjd_dev *dev, struct bio *bio)
+{
+	u64 now = ktime_get_ns(), ns = 0;
+
+	spin_lock_bh(&dev->lock);
+	if (dev->rate) {
+		dev->idle_at = max(dev->idle_at, now) + zjd_head_takes(dev, bio);
+		ns = dev->idle_at - now;
+	}
+	spin_unlock_bh(&dev->lock);
+	return ns;
+}
+
+static u64 zjd_delay_ns(struct zjd_req *rq)
+{
+	struct zjd_dev *dev = rq->dev;
+	enum zjd_stage stage = rq->stage;
 	bool flush = stage == ZJD_PREFLUSH || stage == ZJD_POSTFLUSH;
 	u64 us = flush && dev->flush_us ? dev->flush_us : dev->lat_us;
 
 	if (dev->jitter_us)
 		us += get_random_u32_below(dev->jitter_us + 1);
-	return us * NSEC_PER_USEC;
+	return us * NSEC_PER_USEC + (flush || rq->room ? 0 : zjd_head_ns(dev, rq->bio));
+}
+
+/* Of those that wait, the first one ahead of the head; if there is none, the lowest. */
+static struct zjd_req *zjd_nearest(struct zjd_dev *dev)
+{
+	struct zjd_req *rq, *ahead = NULL, *lowest = NULL;
+
+	list_for_each_entry(rq, &dev->waiting, waiting) {
+		u64 sector = rq->bio->bi_iter.bi_sector;
+
+		if (sector >= dev->head &&
+		    (!ahead || sector < ahead->bio->bi_iter.bi_sector))
+			ahead = rq;
+		if (!lowest || sector < lowest->bio->bi_iter.bi_sector)
+			lowest = rq;
+	}
+	return ahead ? : lowest;
+}
+
+/* The head, which has nothing to do, takes the next request. */
+static void zjd_serve(struct zjd_dev *dev)
+{
+	struct zjd_req *rq = zjd_nearest(dev);
+	u64 ns;
+
+	lockdep_assert_held(&dev->lock);
+	dev->busy = rq;
+	if (!rq)
+		return;
+	list_del(&rq->waiting);
+	rq->served = true;
+	ns = zjd_delay_ns(rq) + zjd_head_takes(dev, rq->bio);
+	hrtimer_start(&rq->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+}
+
+static void zjd_wait_for_head(struct zjd_req *rq)
+{
+	struct zjd_dev *dev = rq->dev;
+
+	spin_lock_bh(&dev->lock);
+	list_add_tail(&rq->waiting, &dev->waiting);
+	if (!dev->busy)
+		zjd_serve(dev);
+	spin_unlock_bh(&dev->lock);
+}
+
+static void zjd_leave_head(struct zjd_req *rq)
+{
+	struct zjd_dev *dev = rq->dev;
+
+	rq->served = false;
+	spin_lock_bh(&dev->lock);
+	zjd_serve(dev);
+	spin_unlock_bh(&dev->lock);
+}
+
+/* Sets the timer that ends the present stage; false if it takes no time. */
+static bool zjd_wait(struct zjd_req *rq)
+{
+	u64 ns;
+
+	if (rq->room && (rq->stage == ZJD_READ || rq->stage == ZJD_WRITE)) {
+		zjd_wait_for_head(rq);
+		return true;
+	}
+	ns = zjd_delay_ns(rq);
+	if (ns)
+		hrtimer_start(&rq->timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+	return ns;
 }
 
 /* What the present stage has to note when it begins. */
@@ -282,6 +390,8 @@ static enum zjd_stage zjd_stage_end(struct zjd_req *rq)
 
 static void zjd_finish(struct zjd_req *rq, blk_status_t status)
 {
+	if (rq->room)
+		up(&rq->dev->room);
 	rq->bio->bi_status = status;
 	bio_endio(rq->bio);
 	if (rq->w)
@@ -289,33 +399,31 @@ static void zjd_finish(struct zjd_req *rq, blk_status_t status)
 	kfree(rq);
 }
 
-/* Ends stages until one has to wait; false when the request is finished. */
-static bool zjd_advance(struct zjd_req *rq)
+/* Ends stages until one has to wait, or the request is finished. */
+static void zjd_advance(struct zjd_req *rq)
 {
-	u64 ns;
-
 	do {
 		if (READ_ONCE(rq->dev->dead)) {
 			zjd_finish(rq, BLK_STS_IOERR);
-			return false;
+			return;
 		}
 		rq->stage = zjd_stage_end(rq);
 		if (rq->stage == ZJD_END) {
 			zjd_finish(rq, BLK_STS_OK);
-			return false;
+			return;
 		}
 		zjd_stage_begin(rq);
-		ns = zjd_delay_ns(rq->dev, rq->stage);
-	} while (!ns);
-	hrtimer_set_expires(&rq->timer, ktime_add_ns(ktime_get(), ns));
-	return true;
+	} while (!zjd_wait(rq));
 }
 
 static enum hrtimer_restart zjd_timer(struct hrtimer *timer)
 {
 	struct zjd_req *rq = container_of(timer, struct zjd_req, timer);
 
-	return zjd_advance(rq) ? HRTIMER_RESTART : HRTIMER_NORESTART;
+	if (rq->served)
+		zjd_leave_head(rq);
+	zjd_advance(rq);
+	return HRTIMER_NORESTART;
 }
 
 static bool zjd_fault_hits(struct zjd_dev *dev, struct bio *bio)
@@ -365,7 +473,6 @@ static void zjd_submit_bio(struct bio *bio)
 {
 	struct zjd_dev *dev = bio->bi_bdev->bd_disk->private_data;
 	struct zjd_req *rq;
-	u64 ns;
 
 	if (bio_op(bio) != REQ_OP_READ && bio_op(bio) != REQ_OP_WRITE) {
 		bio->bi_status = BLK_STS_NOTSUPP;
@@ -380,7 +487,11 @@ static void zjd_submit_bio(struct bio *bio)
 	rq = kzalloc(sizeof(*rq), GFP_NOIO | __GFP_NOFAIL);
 	rq->dev = dev;
 	rq->bio = bio;
-	hrtimer_init(&rq->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	if (READ_ONCE(dev->depth)) {
+		rq->room = true;
+		down(&dev->room);
+	}
+	hrtimer_init(&rq->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	rq->timer.function = zjd_timer;
 	if (bio_op(bio) == REQ_OP_WRITE && bio_sectors(bio))
 		rq->w = zjd_new_write(bio, bio->bi_opf & REQ_FUA && dev->fua);
@@ -391,12 +502,8 @@ static void zjd_submit_bio(struct bio *bio)
 	else
 		rq->stage = ZJD_READ;
 	zjd_stage_begin(rq);
-	ns = zjd_delay_ns(dev, rq->stage);
-	if (!ns && !zjd_advance(rq))
-		return;
-	if (ns)
-		hrtimer_set_expires(&rq->timer, ktime_add_ns(ktime_get(), ns));
-	hrtimer_start_expires(&rq->timer, HRTIMER_MODE_ABS_SOFT);
+	if (!zjd_wait(rq))
+		zjd_advance(rq);
 }
 
 const struct block_device_operations zjd_fops = {

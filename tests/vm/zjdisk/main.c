@@ -81,6 +81,7 @@ static int zjd_add(struct zjd_dev *dev, int nr)
 	spin_lock_init(&dev->lock);
 	INIT_LIST_HEAD(&dev->writes);
 	INIT_LIST_HEAD(&dev->flushes);
+	INIT_LIST_HEAD(&dev->waiting);
 	dev->pages = zjd_alloc_table(dev->npages);
 	if (!dev->pages)
 		return -ENOMEM;

@@ -12,8 +12,6 @@
 
 #include "zjdisk.h"
 
-/* How volatile writes are treated; one of these per rebuild, by the seed. */
-enum zjd_policy { ZJD_HALF, ZJD_FEW, ZJD_MOST, ZJD_NONE, ZJD_ALL, ZJD_PREFIX, ZJD_POLICIES };
 enum zjd_grain { ZJD_BIO, ZJD_BLOCK, ZJD_SECTOR, ZJD_MIXED, ZJD_GRAINS };
 
 /**
@@ -228,6 +226,8 @@ static void zjd_make_plan(struct zjd_plan *p, struct zjd_dev *src, const struct 
 	p->cut = cut;
 	p->cache = src->cache;
 	p->policy = zjd_rnd(p, ZJD_POLICIES);
+	if (cut->policy)
+		p->policy = cut->policy - 1;
 	p->grain = zjd_rnd(p, ZJD_GRAINS);
 	list_for_each_entry(f, &src->flushes, node)
 		if (f->done <= cut->seq && f != ignored && !(cut->lie & 1))
@@ -259,7 +259,7 @@ int zjd_rebuild(struct zjd_dev *dst, struct zjd_dev *src, const struct zjd_cut *
 	struct page **old;
 	int err;
 
-	if (src->recording || !src->base || cut->seq > src->seq)
+	if (src->recording || !src->base || cut->seq > src->seq || cut->policy > ZJD_POLICIES)
 		return -EINVAL;
 	if (disk_openers(dst->disk))
 		return -EBUSY;

@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
+#include <linux/semaphore.h>
 #include <linux/spinlock.h>
 
 #define ZJD_PAGE_SECTORS	(PAGE_SIZE / SECTOR_SIZE)
@@ -125,6 +126,14 @@ struct zjd_stats {
  * @lat_us: latency of every request
  * @jitter_us: upper bound of a random addition, which also reorders
  * @flush_us: latency of a flush, in place of @lat_us
+ * @seek_us: time that the one head takes to another place
+ * @rate: bytes in a millisecond that pass under it; 0: many heads, each as fast as memory
+ * @head: sector that it is at
+ * @idle_at: when it has done all that it was asked for, in ns; of use without @depth
+ * @depth: requests among which it chooses the nearest; 0: it serves them as they come
+ * @room: the places for them: whoever comes when none is free sleeps
+ * @waiting: those that wait for the head
+ * @busy: the one that has it
  * @faults: error injection
  * @stats: counters
  * @rebuilt: text about the last rebuild into this disk
@@ -149,10 +158,21 @@ struct zjd_dev {
 	u32 lat_us;
 	u32 jitter_us;
 	u32 flush_us;
+	u32 seek_us;
+	u64 rate;
+	u64 head;
+	u64 idle_at;
+	u32 depth;
+	struct semaphore room;
+	struct list_head waiting;
+	struct zjd_req *busy;
 	struct zjd_fault faults[ZJD_FAULTS];
 	struct zjd_stats stats;
 	char rebuilt[160];
 };
+
+/* How volatile writes are treated; one of these per rebuild, as a rule by the seed. */
+enum zjd_policy { ZJD_HALF, ZJD_FEW, ZJD_MOST, ZJD_NONE, ZJD_ALL, ZJD_PREFIX, ZJD_POLICIES };
 
 /**
  * struct zjd_cut - which power cut a rebuild is to show
@@ -161,12 +181,14 @@ struct zjd_dev {
  * @lie: bits; 1: the disk ignored flushes, 2: FUA, 4: the last flush before the
  *	cut; a test of the tests, which must notice
  * @whole: writes that begin below this sector are never torn
+ * @policy: 0: which volatile writes stay is random; else 1 + enum zjd_policy
  */
 struct zjd_cut {
 	u64 seq;
 	u64 seed;
 	u32 lie;
 	u64 whole;
+	u32 policy;
 };
 
 extern struct zjd_dev *zjd_devs;

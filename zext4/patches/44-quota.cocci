@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Journaled quota (decision 39).  A handle that was restarted claims it as one that
+// starts does.  And a quota file whose quota is off is a file again, whose blocks are
+// freed without revokes: no image of them may be left in the log.
+//
+// expect: ext4_jbd2.h: ext4_journal_restart=1
+// expect: super.c: ext4_quota_off=1
+
+@@
+expression handle, blocks, revokes;
+@@
+ext4_journal_restart(...)
+{
+<...
+- return jbd2__journal_restart(handle, blocks, revokes, GFP_NOFS);
++ return zext4_restart(handle, blocks, revokes);
+...>
+}
+
+@@
+@@
+ext4_quota_off(...)
+{
+<...
+ if (sb_rdonly(sb))
+	goto out_put;
++ err = zext4_empty_log(sb);
++ if (err)
++	goto out_put;
+ inode_lock(inode);
+...>
+}
