@@ -409,7 +409,7 @@ static int trim(struct zj_journal *zj)
 		spin_unlock(&zj->comp_lock);
 		return err;
 	}
-	zj->trimmed = stamp;
+	WRITE_ONCE(zj->trimmed, stamp);
 	list_for_each_entry_safe(comp, tmp, &dead, trim_link) {
 		list_del_init(&comp->trim_link);
 		zj_component_free(zj, comp);

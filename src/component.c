@@ -451,7 +451,8 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	lockdep_assert_held(&zj->comp_lock);
 	list_for_each_entry(txn, &comp->members, comp_link)
 		depend_on_previous(comp, txn);
-	WRITE_ONCE(comp->stamp, ++zj->stamp);
+	WRITE_ONCE(zj->stamp, zj->stamp + 1);
+	WRITE_ONCE(comp->stamp, zj->stamp);
 	comp->frozen_at = ktime_get();
 	count_locked(comp, comp->frozen_at);
 	comp->missing += comp->nr_members;
