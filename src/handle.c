@@ -112,7 +112,7 @@ static bool lane_is_open(struct zj_lane *lane)
 
 /* Wait for what stood in the way, @txn if that is full; true: try again. */
 static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
-		      int credits, int rsv)
+		      int credits, int rsv, struct zj_space_waiter *waiter)
 {
 	struct zj_journal *zj = lane->journal;
 
@@ -126,8 +126,10 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 		wait_event(lane->wait_start, lane_is_open(lane));
 		return true;
 	case JOIN_SPACE:
-		return !zj_space_wait(lane, credits, rsv);
+		return !zj_space_wait(lane, credits, rsv, waiter);
 	case JOIN_BARRIER:
+		/* A barrier may last: nobody is to work for us meanwhile. */
+		zj_space_leave(zj, waiter);
 		wait_event(zj->wait_barrier, !READ_ONCE(zj->barrier) ||
 			   zj_aborted(zj));
 		return true;
@@ -140,18 +142,22 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 					   int rsv, enum join how,
 					   struct zj_txn *txn)
 {
+	struct zj_space_waiter waiter = { };
 	struct zj_txn *spare = NULL;
 
 	while (how != JOINED) {
-		if (how == JOIN_NEED_TXN)
+		/* Memory first: others wait for who is first in the queue for space. */
+		if (how == JOIN_NEED_TXN || (how == JOIN_SPACE && !spare))
 			spare = zj_txn_alloc(lane);
-		else if (!join_wait(lane, how, txn, credits, rsv))
+		if (how != JOIN_NEED_TXN &&
+		    !join_wait(lane, how, txn, credits, rsv, &waiter))
 			break;
 		spin_lock(&lane->lock);
 		how = join_locked(lane, credits, rsv, &spare);
 		txn = lane->running;
 		spin_unlock(&lane->lock);
 	}
+	zj_space_leave(lane->journal, &waiter);
 	if (spare)
 		zj_txn_free_unused(spare);
 	return how == JOINED ? txn : NULL;

@@ -102,16 +102,26 @@ static void first_changes(struct zj_journal *zj)
 static void queue_up(struct zj_journal *zj, struct zj_space_waiter *waiter)
 {
 	waiter->task = current;
+	atomic_inc(&zj->space_waiters);
 	spin_lock(&zj->pool_lock);
 	list_add_tail(&waiter->link, &zj->space_queue);
 	first_changes(zj);
 	spin_unlock(&zj->pool_lock);
 }
 
-static void leave_queue(struct zj_journal *zj, struct zj_space_waiter *waiter)
+/**
+ * zj_space_leave() - a start waits for space no more
+ * @zj: the journal
+ * @waiter: its place in the queue, if it has one
+ */
+void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter)
 {
 	bool others;
 
+	if (!waiter->task)
+		return;
+	waiter->task = NULL;
+	atomic_dec(&zj->space_waiters);
 	spin_lock(&zj->pool_lock);
 	list_del(&waiter->link);
 	first_changes(zj);
@@ -266,25 +276,26 @@ static bool pool_may_serve(struct zj_lane *lane, int credits, int rsv)
  * @lane: the lane
  * @credits: as for zj_space_get()
  * @rsv: as for zj_space_get()
+ * @waiter: the caller's place in the queue; zeroed before the first call
  *
  * Closes what runs and has the oldest components checkpointed and trimmed. First
- * come, first served (docs/decisions/0026).
+ * come, first served (docs/decisions/0026): the place is kept until zj_space_leave(),
+ * as room that the caller has not taken yet is for the first in the queue only.
  *
  * Context: sleeps; no handle open.
  * Return: 0, or -EROFS if aborted.
  */
-int zj_space_wait(struct zj_lane *lane, int credits, int rsv)
+int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
+		  struct zj_space_waiter *waiter)
 {
 	struct zj_journal *zj = lane->journal;
-	struct zj_space_waiter waiter;
 
-	zj_count(&lane->stats.wait_space, 1);
-	atomic_inc(&zj->space_waiters);
-	queue_up(zj, &waiter);
+	if (!waiter->task) {
+		zj_count(&lane->stats.wait_space, 1);
+		queue_up(zj, waiter);
+	}
 	zj_checkpoint_kick(zj);
 	wait_event(zj->wait_space, pool_may_serve(lane, credits, rsv));
-	leave_queue(zj, &waiter);
-	atomic_dec(&zj->space_waiters);
 	return zj_aborted(zj) ? -EROFS : 0;
 }
 

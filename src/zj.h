@@ -291,10 +291,13 @@ struct zj_seg {
 
 /**
  * struct zj_space_waiter - a handle start that waits for log space; on its stack
+ *
+ * All zero until the start finds no room. From then on it has a place in the queue,
+ * until it has joined a transaction, or meets a barrier.
  */
 struct zj_space_waiter {
 	struct list_head link;		/* pool_lock; in zj->space_queue */
-	struct task_struct *task;	/* immutable */
+	struct task_struct *task;	/* who starts; NULL: not in the queue; its own */
 };
 
 /* ---- lanes ---- */
@@ -853,7 +856,9 @@ static inline bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
 	return zj_space_take(lane, credits, rsv);
 }
 
-int zj_space_wait(struct zj_lane *lane, int credits, int rsv);
+int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
+		  struct zj_space_waiter *waiter);
+void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter);
 bool zj_space_grow(struct zj_txn *txn);
 bool zj_space_next(struct zj_lane *lane);
 void zj_space_trim(struct zj_journal *zj, u64 trim_stamp);
