@@ -443,15 +443,15 @@ static void start_waits_all_or_nothing(void)
 }
 
 /* Else what comes back piece by piece goes to those that need little, for ever. */
-static void served_in_turn(const struct setup *setup)
+static void who_has_waited_longest_for_space_is_served_first(void)
 {
 	struct fiber *much, *little;
 
-	open_journal(setup);
+	OPEN(SMALL, .lanes = 2);
 	block_the_log();
 	much = fill(fx.zj->max_credits);
 	assert_true(free_segs() > 0);
-	little = GO(call_start, .cpu = setup->cpus - 1, .n = 1);
+	little = GO(call_start, .cpu = 1, .n = 1);
 	let_run();
 	assert_false(little->done);
 	assert_int_equal(atomic_read(&fx.zj->space_waiters), 2);
@@ -463,16 +463,40 @@ static void served_in_turn(const struct setup *setup)
 	assert_int_equal(little->ret, 0);
 	stop(little->h);
 	assert_null(fx.zj->space_first);
-	assert_int_equal(atomic_read(&fx.zj->space_waiters), 0);
 	close_journal();
 }
 
-static void who_has_waited_longest_for_space_is_served_first(void)
+/* As write-back does. */
+static void call_start_with_reservation(struct fiber *f)
 {
-	served_in_turn(&(const struct setup){ SMALL, .lanes = 2, .cpus = 2 });
-	/* A lane of a ring has nothing in hand: its room is there in its turn only. */
-	served_in_turn(&(const struct setup){ .journal = 200, .lanes = 1, .cpus = 1,
-					      .jbd2 = true });
+	f->h = start_more(0, f->n, 1, 0);
+	stop(f->h);
+}
+
+/* A lane of a ring has nothing in hand: its room is there for the first only. */
+static void starts_that_wait_for_room_in_a_ring_are_all_served(void)
+{
+	struct fiber *much, *little;
+	u32 need;
+
+	OPEN(.journal = 200, .lanes = 1, .jbd2 = true);
+	need = zj_log_blocks(fx.zj, fx.zj->max_credits);
+	/* What is valid stays in the log. */
+	mutex_lock(&fx.zj->ckpt_lock);
+	while (fx.zj->nr_pool >= need) {
+		change_many(0, 10, 1);
+		commit(0);
+	}
+	much = GO(call_start_with_reservation, .n = fx.zj->max_credits - 1);
+	let_run();
+	little = GO(call_start_with_reservation, .n = 1);
+	let_run();
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 2);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	join(much);
+	join(little);
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 0);
+	close_journal();
 }
 
 static void start_that_waits_for_space_ends_with_an_abort(void)
@@ -931,6 +955,7 @@ CORE_TESTS(space,
 	CORE_TEST(segments_with_living_stamps_stay),
 	CORE_TEST(start_waits_all_or_nothing),
 	CORE_TEST(who_has_waited_longest_for_space_is_served_first),
+	CORE_TEST(starts_that_wait_for_room_in_a_ring_are_all_served),
 	CORE_TEST(start_that_waits_for_space_ends_with_an_abort),
 	CORE_TEST(reserved_handle_does_not_wait_for_space),
 	CORE_TEST(blocked_checkpoint_does_not_look_again_with_each_commit),
