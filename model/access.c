@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Access to buffers: R1-R4, R9 and the accessor's copy (design §3; A2, N2).
+ * Access to buffers: R1-R4, R9 and the accessor's copy (C2, N2).
  * In the journal: src/access.c.
  */
 #include "model.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Home writes and trim (design §6; A8-A10).
+ * Home writes and trim (H1-H4).
  * In the journal: src/checkpoint.c, zj_part_retire() in src/jhead.c.
  */
 #include "model.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commit and validity: ordered data, record, flush, arrival (design §4, §5).
+ * Commit and validity: ordered data, record, flush, arrival (C1-C5, V1-V4).
  * In the journal: src/commit.c, src/log.c, src/validity.c.
  */
 #include "model.h"
@@ -182,7 +182,7 @@ bool move_complete(struct state *s, u8 t, u8 unused)
 	return true;
 }
 
-/* ---- flushes, shared by all lanes (A14) ---- */
+/* ---- flushes, shared by all lanes (C4) ---- */
 
 bool move_flush(struct state *s, u8 unused, u8 unused2)
 {

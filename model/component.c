@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Components: unite, depend, lock, freeze (design §3, "Closing"; N1, N5, N7).
+ * Components: unite, depend, lock, freeze (R2, R3, N1, N5, N7).
  * In the journal: src/component.c.
  */
 #include "model.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A crash, recovery, and the run goes on: what the old epoch has left in the log
- * must not be taken for records of the new one (A12).
+ * must not be taken for records of the new one (D4).
  */
 #include <string.h>
 #include "model.h"

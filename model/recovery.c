@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recovery: which components are valid, which images win (design §8).
+ * Recovery: which components are valid, which images win (D1-D4).
  * In the journal: src/scan.c, src/graph.c, src/replay.c.
  */
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Freed blocks and their revokes (R5; A4, A5).
+ * Freed blocks and their revokes (R5, V3).
  * In the journal: src/revoke.c, zj_journal_forget() in src/access.c.
  */
 #include "model.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Access to buffers: the rules R1-R4 of design §3.
+ * Access to buffers: the rules R1-R4 (docs/rules.md).
  *
  * Write access never waits for another handle: ext4 asks for it under
  * s_orphan_lock, i_data_sem and folio locks. It waits for memory and for a home
@@ -270,7 +270,7 @@ static __always_inline int write_access(handle_t *handle,
  * @handle: an open handle
  * @bh: the buffer, not locked by the caller
  *
- * Z-Journal §3.2; design §3, R1-R4.
+ * Z-Journal §3.2; R1-R4.
  *
  * Context: sleeps, but never for another handle.
  * Return: 0; -EROFS if aborted; -EIO if a block was lost on its way home.
@@ -466,7 +466,7 @@ static void forget_part(handle_t *handle, struct journal_head *jh)
  * A home write in flight is waited for here: by the buffer lock in zj_touch(), as
  * there is none under an owner that is not valid. None starts afterwards, as the
  * buffer has a newer owner that is not valid: nothing can land late on a block
- * that is reused (design §5).
+ * that is reused (V3).
  *
  * Context: sleeps, but never for another handle.
  * Return: 0, or -EROFS if aborted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Checkpoint and trim: valid images go home, then their log space is free
- * (design §6).
+ * (H1-H4).
  *
  * A valid part whose buffer nobody owns anew is written from the live buffer,
  * which holds just that image; the dirty bit, taken away under the buffer lock by

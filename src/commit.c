@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commit: what a lane's thread does with a frozen transaction (design §4).
+ * Commit: what a lane's thread does with a frozen transaction (C1-C5).
  *
  *   ordered data out -> all members' data out -> copies -> on its way: pipeline.c
  *

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Components: transactions of several lanes that share something close and
- * commit together (design §3; Z-Journal's bidirectional dependency, closed at
+ * commit together (Z-Journal's bidirectional dependency, closed at
  * one point instead of one by one).
  *
  * Everything here is linearised by comp_lock, which is taken once for a
  * transaction that is united, locked or frozen, never for a handle that stays
  * within its lane or its component.
  *
- * Invariants:
- *   C1 only unfrozen transactions are united; the caller's is pinned unfrozen
- *      by its open handle.
- *   C2 at the freeze point no member has an open handle, and none can start.
- *   C3 dependencies go to components with a lower stamp only.
+ * Invariants (docs/rules.md, N1):
+ *   - only unfrozen transactions are united; the caller's is pinned unfrozen by
+ *     its open handle;
+ *   - at the freeze point no member has an open handle, and none can start;
+ *   - dependencies go to components with a lower stamp only.
  */
 #include "zj.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Flushes of the device's cache, shared (design §4): one serves every lane whose
+ * Flushes of the device's cache, shared (C4): one serves every lane whose
  * writes had completed before it was issued. One that was in flight already may
  * have missed them: it is not joined, the next one is.
  *

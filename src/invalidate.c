@@ -4,7 +4,7 @@
  *
  * No handle is open here. The transaction that makes a truncation safe is the one
  * with the inode's orphan record or new size: the inode's sync tid names it. Until
- * it is valid, the older image of a truncated block stays replayable (hazard 9).
+ * it is valid, the older image of a truncated block stays replayable (E13).
  */
 #include "zj.h"
 #include <linux/pagemap.h>

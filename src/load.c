@@ -4,7 +4,7 @@
  *
  * Home blocks go through the block device's buffer cache: ext4 has read the super
  * block and the group descriptors before the journal is loaded, and relies on
- * seeing them change in memory (hazard 4). The log is read past the cache.
+ * seeing them change in memory (E23). The log is read past the cache.
  */
 #include "zj.h"
 #include <linux/mm.h>

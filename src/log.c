@@ -295,7 +295,7 @@ static void log_unprepare(struct zj_run *run)
  * @fua: with FUA
  *
  * CJFS and Z-Journal keep JBD2's descriptor, images and commit block in order;
- * here everything goes out at once under one checksum (design §4), and the members
+ * here everything goes out at once under one checksum (C5), and the members
  * side by side: recovery goes by their dependencies. Memory is taken before
  * accessors have to wait.
  *

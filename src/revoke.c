@@ -6,8 +6,8 @@
  * holds it is valid. Whoever touches the block meanwhile treats the holder as its
  * owner. The usual touch finds an empty chain and writes nothing.
  *
- * Invariant:
- *   V1 a component never holds both a revoke and an image of one block: recovery
+ * Invariant (R5):
+ *   - a component never holds both a revoke and an image of one block: recovery
  *      lets the revoke win at equal stamps, so journaling anew cancels it.
  */
 #include "zj.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Log space: one pool of segments, from which lanes draw (design §7).
+ * Log space: one pool of segments, from which lanes draw (N6, E16).
  *
  * A handle's credits are promised out of what its lane has in hand, so that the
  * usual start touches nothing outside its lane. Only when that runs short does a

@@ -3,7 +3,7 @@
  * Waiting for what was done: fsync, sync, the barrier, claims and sync tids.
  *
  * Everything here waits for *valid*, never for committed: recovery would discard
- * a committed transaction whose predecessor is lost (design §4).
+ * a committed transaction whose predecessor is lost (V2).
  */
 #include "zj.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Validity: a component is valid when all its members are committed and all that
- * it depends on is valid (design §5). Arrivals are counted, so a dependency costs
+ * it depends on is valid (V1). Arrivals are counted, so a dependency costs
  * O(1), and what becomes valid goes on a work list, so a chain of any length
  * needs no recursion.
  *

@@ -144,7 +144,7 @@ void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 	zext4_tell_journal(sb, journal);
 }
 
-/* Live lanes decide; the flag may lag behind them (hazard 19). */
+/* Live lanes decide; the flag may lag behind them (E21). */
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal)
 {
 	if (zj_journal_is_live(journal))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Core-aware allocation (alloc=core, design §10): each lane looks for inodes and
+ * Core-aware allocation (alloc=core, E27): each lane looks for inodes and
  * blocks in a region of the disk of its own, so that private work touches no
  * bitmap, inode table or descriptor block that another lane works on.
  *

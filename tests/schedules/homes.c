@@ -88,7 +88,7 @@ static void log_full(void)
 
 /*
  * Lane 0 has twelve blocks left in its segment, and promises no more. T0.0 owns
- * b0 to b11; who dirties them first has the space for them (hazard 8).
+ * b0 to b11; who dirties them first has the space for them (E15).
  */
 static void foreign_dirty(void)
 {
@@ -152,7 +152,7 @@ static void log_io_race(void)
 	stop(1);
 }
 
-/* Hazard 5: a home write of the former life must not land on reused b3. */
+/* E8: a home write of the former life must not land on reused b3. */
 static void late_home_write(void)
 {
 	start(0, 0); write(0, b3); stop(0);

@@ -130,7 +130,7 @@ static void merged_deps(void)
 	crash();
 }
 
-/* Hazard 16: with a handle open, wait for what is frozen and for nothing else. */
+/* E10: with a handle open, wait for what is frozen and for nothing else. */
 static void nested_force(void)
 {
 	start(1, 1); write(1, b1); stop(1);
@@ -215,7 +215,7 @@ static void fsync_own(void)
 	crash();
 }
 
-/* Hazard 11: two lanes share an inode's sync tid, and nothing else. */
+/* E2: two lanes share an inode's sync tid, and nothing else. */
 static void sync_tid(void)
 {
 	start(0, 0); write(0, b0); take_sync_tid(0); stop(0);

@@ -316,7 +316,7 @@ static void refuse(const struct cut *begin, struct cut *other)
 	power_fails(other);
 }
 
-/* The log is empty now: what is written home from here on stays (A12). */
+/* The log is empty now: what is written home from here on stays (D4). */
 static void write_and_recover(const struct cut *c, struct cut *other)
 {
 	static const u8 newer[DISK_BLOCK];

@@ -11,7 +11,7 @@ FSYNCS = 40
 # What the journal does beside: going live, a timer's commit, the trim slot.
 BESIDE = 6
 
-# flushes per fsync by (volatile cache, FUA, data mode); design 4
+# flushes per fsync by (volatile cache, FUA, data mode); E18
 FLOOR = {
     (0, 0, "journal"): 0, (0, 0, "ordered"): 0,
     (1, 1, "journal"): 0, (1, 1, "ordered"): 0,

@@ -11,7 +11,7 @@
  * What the simulator has as well is in user/lib/klayer; persistent memory is in
  * user/lib/pmem.c.
  *
- * What one thread tells another goes through C11 atomics with the order that the
+ * What one thread tells another goes through the atomics of C with the order that the
  * kernel promises, no more, so that the thread sanitizer sees what is ordered.
  */
 #ifndef ZJ_THREADS_H

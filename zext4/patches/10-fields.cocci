@@ -3,7 +3,7 @@
 // that has written the inode to its block last (zext4_show_claim()) too, what
 // has been written of it (zj_journal_inode_written()) too, its
 // top-level directory and last lane (lane_by=) as 0: unknown.  The
-// freed-extent lists become 64, by tid (contract 2.5 item 5).
+// freed-extent lists become 64, by tid (E7).
 //
 // expect: ext4.h: -=3
 // expect: super.c: ext4_alloc_inode=1 -=1

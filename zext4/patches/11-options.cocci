@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // zext4's own mount options (design section 11, zext4/options.c): parsed, kept,
-// shown; and fast_commit, which lanes cannot do, switched off (contract 2.4)
+// shown; and fast_commit, which lanes cannot do, switched off (E25)
 // however it was asked for. A remount that fails puts back what was; an image
 // names no device.
 //

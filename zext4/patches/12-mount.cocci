@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Whether the log is to be recovered, kept or refused is decided by the lanes,
-// not by needs_recovery alone (contract 2.5 item 10, hazard 19); what zext4
+// not by needs_recovery alone (E21); what zext4
 // does not cover is refused by name; a dirty stock journal (-EUCLEAN from the
 // journal) fails the mount without any write.
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Fast commit looks for "the" running transaction, which lanes do not have
-// (contract 2.5 items 1 and 8).  It is never on (11-options), so the places
-// are never reached; this makes them compile.
+// (E25).  It is never on (11-options), so the places are never reached; this makes
+// them compile.
 //
 // expect: fast_commit.c: ext4_fc_mark_ineligible=1 ext4_fc_write_tail=1 ext4_fc_perform_commit=1 ext4_fc_commit=1
 

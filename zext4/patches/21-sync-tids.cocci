@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// R8 (hazard 11, contract 2.5 items 1 and 2): a sync tid is handed over, so
+// R8 (E2): a sync tid is handed over, so
 // that the transaction it named before is not lost to fsync; an inode read
 // anew gets the newest transaction of its inode-table block that is not valid.
 //

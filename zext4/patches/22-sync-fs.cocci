@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// syncfs means every lane (contract 2.5 item 3): the first call starts all
+// syncfs means every lane (E3): the first call starts all
 // lanes, the second waits for everything, not for one transaction.  What inodes
 // have noted as written is no commit's but theirs: here it is everybody's first.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // data=journal truncate: wait for the transaction that owns the buffer, not for
-// "the" committing one (contract 2.5 item 4, hazard 9); end when it is aborted.
+// "the" committing one (E12); end when it is aborted.
 //
 // expect: inode.c: ext4_wait_for_tail_page_commit=4
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Freed extents (contract 2.5 items 5 and 7): the callback runs for several
+// Freed extents (E7): the callback runs for several
 // transactions at once and in any order, so it takes exactly the extents of its
 // own tid, under the lock.  What never became valid (abort) is dropped at
 // unmount.  Without it blocks are reused whose free is void after a crash.

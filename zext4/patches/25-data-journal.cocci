@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // data=journal: the write-protecting callback asks the journal whether the
-// committing transaction holds the buffer's newest state (contract 2.5 item 6,
-// hazard 3); and before a new change zext4_before_access() waits for a home write
-// of the page in flight, which would carry it to its home uncommitted (A8), and
-// takes the right to store from whoever has mapped the page.
+// committing transaction holds the buffer's newest state (E11); and before a new
+// change zext4_before_access() waits for a home write of the page in flight, which
+// would carry it to its home uncommitted (H1), and takes the right to store from
+// whoever has mapped the page.
 //
 // expect: super.c: ext4_journalled_writepage_callback=1
 // That wait must not be for a bio of our own that was not sent yet: writeback

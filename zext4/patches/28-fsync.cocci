@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// fsync waits for the inode's own transaction (design 5 and 10): for directories
+// fsync waits for the inode's own transaction (E18): for directories
 // too, whose changes are all in the transaction that marked them dirty.  With
 // data in the journal nothing has to be written home first, and no commit needs
 // a flush before its record; then blocks that were zeroed in place are flushed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// R10 (hazard 1): ext4 copies the whole in-core inode whenever a handle marks
+// R10 (E1): ext4 copies the whole in-core inode whenever a handle marks
 // it dirty, half-done changes of other handles included.  So a handle claims
 // the inode where it starts, before the first change; ext4_reserve_inode_write
 // is the safety net, and covers ea_inodes, quota inodes, the resize inode and

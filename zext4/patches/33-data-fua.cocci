@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // An fsync's data goes out with FUA if it is little; all other blocks that are
 // written outside the log are reported to the journal, which flushes only if there
-// are any (design 4).  A file's data is noted in its inode.
+// are any (E18).  A file's data is noted in its inode.
 //
 // expect: ext4.h: -=1
 // expect: file.c: ext4_dio_write_end_io=1

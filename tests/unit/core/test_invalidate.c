@@ -145,7 +145,7 @@ static void part_of_a_running_folio_goes_the_rest_stays(void)
 	close_file();
 }
 
-/* Hazard 9: what the truncation would expose must stay replayable until then. */
+/* E13: what the truncation would expose must stay replayable until then. */
 static void older_image_is_kept_until_the_truncation_is_valid(void)
 {
 	struct buffer_head *bh;

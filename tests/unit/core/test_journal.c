@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The trim stamp S over the whole journal: order (A9) and durability (A10). */
+/* The trim stamp S over the whole journal: order (H3) and durability (H4). */
 #include "fixture.h"
 
 static u64 stamp_in(const struct image *image)

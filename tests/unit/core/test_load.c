@@ -28,7 +28,7 @@ static void mount_recovers(void)
 	make_disk_of(&two, image);
 	generation = ((const struct zj_log_super *)
 		      fx.disk->seen[jblock(1)])->generation;
-	/* ext4 has read it before: it must see the change in memory (hazard 4). */
+	/* ext4 has read it before: it must see the change in memory (E23). */
 	bh = buffer(BLOCK);
 	assert_int_equal(bh->b_data[0], 0);
 	assert_int_equal(mount_journal(), 0);

@@ -16,7 +16,7 @@
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
-/* A pointer orders what is read through it; C11 has only "consume" for that. */
+/* A pointer orders what is read through it; C has only "consume" for that. */
 #define KL_POINTER_CLASS	5
 #define kl_once_order(x)						\
 	(__builtin_classify_type(x) == KL_POINTER_CLASS ?		\
