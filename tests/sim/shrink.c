@@ -10,14 +10,13 @@
 #include <stdlib.h>
 #include <fcntl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include "world.h"
 #undef snprintf
 
 #define TRIES	24	/* schedules for one attempt */
 
-static time_t deadline;
+static u32 runs_left;		/* a number of runs, not a time: the same everywhere */
 static u16 left_out[SKIP_HANDLES][MAX_TASKS];
 
 /* Does it fail?  Hanging counts as well: the simulator says so itself. */
@@ -42,15 +41,11 @@ static bool fails(const struct params *p, bool show)
 	return status && !(WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM);
 }
 
-static bool time_is_over(void)
-{
-	return time(NULL) >= deadline;
-}
-
 /* Take over @smaller, in one of some schedules, if it fails. */
 static bool attempt(struct params *p, struct params smaller)
 {
-	for (u32 i = 0; i < TRIES && !time_is_over(); i++) {
+	for (u32 i = 0; i < TRIES && runs_left; i++) {
+		runs_left--;
 		smaller.schedule = p->schedule + i * i;
 		if (fails(&smaller, false)) {
 			*p = smaller;
@@ -124,7 +119,7 @@ static bool without_steps(struct params *p)
 
 	p->skip = left_out;
 	for (u32 b = 0; b < ARRAY_SIZE(bits); b++)
-		for (u32 i = 0; i < p->handles && !time_is_over(); i++) {
+		for (u32 i = 0; i < p->handles && runs_left; i++) {
 			u16 *word = &left_out[i / p->tasks][i % p->tasks];
 
 			if (i / p->tasks >= SKIP_HANDLES ||
@@ -166,14 +161,14 @@ static void print(const struct params *p)
 	fprintf(stderr, "\n");
 }
 
-void shrink(struct params p, u32 seconds)
+void shrink(struct params p, u32 runs)
 {
 	bool more = true;
 
-	deadline = time(NULL) + seconds;
-	fprintf(stderr, "shrinking, for %u s at most\n", seconds);
+	runs_left = runs;
+	fprintf(stderr, "shrinking, in %u runs at most\n", runs);
 	p.trace = false;
-	while (more && !time_is_over()) {
+	while (more && runs_left) {
 		more = without_errors(&p);
 		more |= smaller_machine(&p);
 		more |= without_kinds(&p);
@@ -184,6 +179,7 @@ void shrink(struct params p, u32 seconds)
 	print(&p);
 	p.trace = true;
 	sim_verbose = 6;
+	fprintf(stderr, "(%u runs left)\n", runs_left);
 	if (!fails(&p, true))
 		fprintf(stderr, "the small run does not fail again: a bug of the simulator\n");
 }

@@ -143,13 +143,14 @@ def test_shrinks_a_failure(tmp_path):
     buggy = tmp_path / "zjsim"
     subprocess.run(["make", "-s", "-C", TOP / "tests/sim", f"SRC={tmp_path}",
                     f"O={tmp_path}/o", f"BIN={buggy}"], check=True)
-    done = subprocess.run([buggy, "--seconds", "60", "--shrink=20"],
+    done = subprocess.run([buggy, "--seeds", "500", "--shrink"],
                           capture_output=True, text=True)
     assert done.returncode == 1
     line = [text for text in done.stderr.splitlines() if "repeat it" in text][0]
     args = line[line.index("--seed"):].split()
-    # It would have up to 300 handles, on up to 12 tasks.
-    assert int(args[args.index("--handles") + 1]) <= 20
+    # It would have up to 300 handles, on up to 12 tasks.  Where the search ends depends on
+    # every step of src/, so a tenth of that is asked for, not what it once found.
+    assert int(args[args.index("--handles") + 1]) <= 30
     again = subprocess.run([buggy, *args], capture_output=True, text=True)
     assert again.returncode == 1
     assert "FAIL" in again.stderr

@@ -384,6 +384,6 @@ void run(const struct params *p, struct tally *tally);
 
 /* ---- shrink.c ---- */
 /* A small run that fails as well, and its trace; for at most so many seconds. */
-void shrink(struct params p, u32 seconds);
+void shrink(struct params p, u32 runs);
 
 #endif

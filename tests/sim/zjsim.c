@@ -71,14 +71,14 @@ struct command {
 	u64		set;		/* bits of the options that were given */
 	u64		seeds;		/* how many */
 	u32		seconds;	/* or for how long; 0: not so */
-	u32		shrink;		/* for how long; 0: not at all */
+	u32		shrink;		/* in how many runs; 0: not at all */
 };
 
 static u16 skip[SKIP_HANDLES][MAX_TASKS];
 
 static void usage(void)
 {
-	fputs("usage: zjsim [--seed S] [--seeds N | --seconds T] [--shrink[=T]] [--progress]\n"
+	fputs("usage: zjsim [--seed S] [--seeds N | --seconds T] [--shrink[=RUNS]] [--progress]\n"
 	      "  [--schedule S] [--cpus N] [--lanes N] [--handles N] [--tasks N] [--blocks N]\n"
 	      "  [--journal BLOCKS] [--grain G] [--slow N] [--cache 0|1] [--fua 0|1]\n"
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
@@ -92,7 +92,7 @@ static void usage(void)
 	      "does.\n"
 	      "--progress: one hot block, staggered timers, bounded I/O; the slowest commit\n"
 	      "is reported.  --shrink: on a failure look for a small run that fails as well,\n"
-	      "for T seconds (30), and print its trace.\n"
+	      "in so many runs (5000), and print its trace.\n"
 	      "--grain: points between two switches.  --slow: one in so many tasks is slow.\n"
 	      "--states: crash states for each place in the disk's log.  --epochs: runs, each\n"
 	      "on the disk that a crash of the last one has left.  --fail-*: the N-th one\n"
@@ -416,7 +416,7 @@ static void parse(int argc, char **argv, struct command *cmd)
 			p->progress = true;
 			break;
 		case OPT_SHRINK:
-			cmd->shrink = optarg ? n : 30;
+			cmd->shrink = optarg ? n : 5000;
 			break;
 		case OPT_TRACE:
 			p->trace = true;
