@@ -119,15 +119,36 @@ int zext4_check_mount(struct super_block *sb)
 	return 0;
 }
 
+/*
+ * lanes=auto: one lane where commits side by side would only move the disk's head to
+ * and fro. Whoever asks for lanes of cgroups or directories wants them apart from each
+ * other in any case, and a log in memory is not on the disk.
+ */
+static bool zext4_one_lane_is_best(struct super_block *sb)
+{
+	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
+
+	if (options->value[ZEXT4_LANES] ||
+	    options->value[ZEXT4_LOG] == ZEXT4_LOG_JBD2 ||
+	    options->value[ZEXT4_LANE_BY] != ZEXT4_LANE_BY_CPU ||
+	    options->given & BIT(ZEXT4_JOURNAL_NVM) || !zext4_one_head(sb))
+		return false;
+	ext4_msg(sb, KERN_INFO,
+		 "the disk has one head, so there is one lane; lanes=%u makes one for each CPU",
+		 num_online_cpus());
+	return true;
+}
+
 /* Before the journal is loaded: how many lanes, and what the log looks like. */
 void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 {
 	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
 	u32 lanes = options->value[ZEXT4_LANES], log = options->value[ZEXT4_LOG];
 	u32 pipeline = options->value[ZEXT4_PIPELINE];
-	bool one = lanes == 1 || log == ZEXT4_LOG_JBD2;
+	bool one_head = zext4_one_lane_is_best(sb);
+	bool one = lanes == 1 || log == ZEXT4_LOG_JBD2 || one_head;
 
-	zj_journal_set_lanes(journal, lanes);
+	zj_journal_set_lanes(journal, one_head ? 1 : lanes);
 	if (options->given & BIT(ZEXT4_JOURNAL_NVM))
 		zj_journal_set_nvm(journal, options->nvm_path,
 				   options->value[ZEXT4_NVM_UNIT] == ZEXT4_NVM_BLOCK,

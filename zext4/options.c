@@ -41,7 +41,7 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	[ZEXT4_LANES] = {
 		.name = "lanes", .fixed = true, .min = 1, .max = ZJ_MAX_LANES,
 		.help = "a number from 1 to " __stringify(ZJ_MAX_LANES)
-			", or auto (one per CPU)",
+			", or auto (one per CPU, but one in all on a disk with one head)",
 	},
 	[ZEXT4_FSYNC] = {
 		.name = "fsync", .words = fsync_words,
@@ -77,7 +77,7 @@ static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
 	},
 	[ZEXT4_PIPELINE] = {
 		.name = "pipeline", .words = pipeline_words, .fixed = true,
-		.help = "on (commits overlap), off or auto (on if lanes=1 is given)",
+		.help = "on (commits overlap), off or auto (on with one lane)",
 	},
 	[ZEXT4_VERSIONS] = {
 		.name = "versions", .min = 1, .max = 64,

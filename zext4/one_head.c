@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Does the disk have one head?  Then what lanes write side by side is written one
+ * after the other, with a seek in between, and one lane does better.
+ *
+ * The block layer's word alone is not enough: virtual disks say that they rotate,
+ * whatever the host keeps them on.  So a disk that says so is tried: a read far from
+ * the last one takes it a seek.
+ */
+#include <linux/bio.h>
+#include "ext4.h"
+
+/*
+ * No arm reaches another part of the disk, and the sector there, in less; no other
+ * kind of storage takes so long at each of several tries.
+ */
+#define ZEXT4_SEEK_NS	(2 * NSEC_PER_MSEC)
+
+/* In eighths of the file system: two neighbours are a quarter of it apart, or more. */
+static const u8 places[] = { 1, 5, 3, 7 };
+
+/* Past the page cache. 0 if it fails. */
+static s64 read_takes(struct super_block *sb, struct page *page, ext4_fsblk_t block)
+{
+	ktime_t start = ktime_get();
+	struct bio_vec vec;
+	struct bio bio;
+	int err;
+
+	bio_init(&bio, sb->s_bdev, &vec, 1, REQ_OP_READ | REQ_SYNC | REQ_META);
+	bio.bi_iter.bi_sector = block << (sb->s_blocksize_bits - SECTOR_SHIFT);
+	__bio_add_page(&bio, page, sb->s_blocksize, 0);
+	err = submit_bio_wait(&bio);
+	bio_uninit(&bio);
+	return err ? 0 : ktime_to_ns(ktime_sub(ktime_get(), start));
+}
+
+/**
+ * zext4_one_head() - does the disk take a seek for each distant access?
+ * @sb: being mounted
+ *
+ * Reads a few blocks if the disk says that it rotates, until one comes too soon for
+ * a seek: one that is in a cache is taken for a disk without a head, at worst.
+ *
+ * Context: sleeps for the time of four reads at most.
+ */
+bool zext4_one_head(struct super_block *sb)
+{
+	ext4_fsblk_t eighth = ext4_blocks_count(EXT4_SB(sb)->s_es) / 8;
+	struct page *page;
+	int i;
+
+	if (bdev_nonrot(sb->s_bdev))
+		return false;
+	page = alloc_page(GFP_KERNEL);
+	if (!page)
+		return false;
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		if (read_takes(sb, page, places[i] * eighth) < ZEXT4_SEEK_NS)
+			break;
+	__free_page(page);
+	return i == ARRAY_SIZE(places);
+}
