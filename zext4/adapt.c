@@ -409,14 +409,15 @@ bool zext4_claim_late(handle_t *handle, struct inode *inode)
 }
 
 /**
- * zext4_show_claim() - a handle has changed a block of an inode's tree of extents
+ * zext4_show_claim() - a handle has changed a block other than its own for an inode
  * @handle: that has claimed the inode
- * @inode: with its i_data_sem held for writing
+ * @inode: of whose tree of extents a block was changed, with its i_data_sem held for
+ *	writing, or whose entry in the orphan file was taken away
  *
  * Who reads an inode in again takes the newest transaction of its block in the inode
- * table for the last claimer. So whoever maps its data anew changes that block, too, even
- * if there is nothing to change in it: an fsync would miss the new mapping otherwise, and
- * lose what was written by it.
+ * table for the last claimer. So such a handle changes that block, too, even if there is
+ * nothing to change in it. An fsync would miss a new mapping otherwise, and lose what was
+ * written by it. And the inode could be removed while its entry is still on the disk.
  *
  * Return: 0 or a negative errno.
  */

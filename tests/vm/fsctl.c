@@ -199,6 +199,18 @@ static int punch(const char *path)
 	return rc;
 }
 
+/* Blocks beyond its end. */
+static int preallocate(const char *path)
+{
+	int fd = open(path, O_RDWR), rc;
+
+	if (fd < 0)
+		return -1;
+	rc = fallocate(fd, FALLOC_FL_KEEP_SIZE, lseek(fd, 0, SEEK_END), 65536);
+	close(fd);
+	return rc;
+}
+
 /* The first block of a file changes places with the donor's, as e4defrag has it. */
 static int move_first(const char *donor, const char *path)
 {
@@ -216,6 +228,8 @@ static int run_special(const char *command, const char *one, const char *other)
 		return tmpfile_in(one, other);
 	if (!strcmp(command, "punch"))
 		return punch(one);
+	if (!strcmp(command, "preallocate"))
+		return preallocate(one);
 	if (!strcmp(command, "quota-off"))
 		return quotactl(QCMD(Q_QUOTAOFF, USRQUOTA), one, 0, NULL);
 	if (!other)
@@ -281,6 +295,7 @@ int main(int argc, char **argv)
 			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
+			"       preallocate FILE |\n"
 			"       quota-on DEV FILE | quota-off DEV | usage DEV USER\n");
 		return 2;
 	}

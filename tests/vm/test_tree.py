@@ -161,3 +161,65 @@ def test_converted_extents_of_a_file_that_was_read_in_again(guest):
         [ "$(head -c 3 /mnt/p/file)" = new ] || die "synced data is gone"
         unmnt; fsck /dev/vda
     """)
+
+
+# Lane 0 writes to the one page of p/file, then the same directly: that is beyond the size on the disk until the
+# page is written back, so the inode becomes an orphan, and is none any more in a handle that changes nothing else.
+# In between is a commit. Then the inode leaves core.
+ORPHAN_FOR_A_WHILE = """
+        modprobe zjdisk ndev=1 || die zjdisk
+        mk /dev/zjd0 -O orphan_file -J size=8
+        mnt /dev/zjd0 noatime
+        apart p q
+        : >/mnt/p/file; : >/mnt/q/other
+        fsctl syncfs /mnt || die syncfs
+        unmnt
+        mnt /dev/zjd0 noatime,commit=300
+        find /mnt >/dev/null; : >>/mnt/q/other
+        fsctl syncfs /mnt || die syncfs
+
+        zero dd if=/dev/zero of=/mnt/p/file bs=4k count=1 conv=notrunc 2>/dev/null
+        echo 0 latency 3000000 0 0 >/dev/zjdctl
+        taskset 1 dd if=/dev/zero of=/mnt/p/file bs=4k count=1 oflag=direct conv=notrunc 2>/dev/null & direct=$!
+        until grep -q iomap_dio_rw /proc/$direct/stack && ! grep -q filemap /proc/$direct/stack; do
+            kill -0 $direct || die "too fast"
+        done
+        sleep 0.5
+        echo 0 latency 0 0 0 >/dev/zjdctl
+        zero chmod 600 /mnt/q/other
+        zero fsctl fsync /mnt/q/other
+        kill -0 $direct || die "too late: it is no orphan any more"
+        wait $direct || die "direct write"
+        evict /mnt/p/file
+"""
+
+
+@pytest.mark.zext4
+def test_orphan_that_was_read_in_again(guest):
+    """What removes it from the disk is not there without its end as an orphan."""
+    guest(LIB + ORPHAN_FOR_A_WHILE + """
+        one rm /mnt/p/file
+        one fsctl fsync /mnt/p
+        crash
+        dmesg -c >/dev/null
+        mnt /dev/zjd0 noatime
+        ! dmesg | grep "bad orphan" || die "an orphan that is no inode"
+        [ ! -e /mnt/p/file ] || die "it is there"
+        unmnt; fsck /dev/zjd0
+        rmmod zjdisk
+    """)
+
+
+@pytest.mark.zext4
+def test_blocks_of_an_orphan_that_was_read_in_again(guest):
+    """Blocks beyond its end that were synced are kept: recovery does not truncate it as an orphan."""
+    guest(LIB + ORPHAN_FOR_A_WHILE + """
+        one fsctl preallocate /mnt/p/file
+        one fsctl fsync /mnt/p/file
+        blocks=$(stat -c %b /mnt/p/file)
+        crash
+        mnt /dev/zjd0 noatime
+        [ "$(stat -c %b /mnt/p/file)" = $blocks ] || die "it has $(stat -c %b /mnt/p/file) of $blocks blocks"
+        unmnt; fsck /dev/zjd0
+        rmmod zjdisk
+    """)

@@ -5,13 +5,15 @@
 // is the safety net, and covers ea_inodes, quota inodes, the resize inode and
 // neighbours on the orphan list, since it precedes any change of theirs.  It
 // warns of an inode that was changed unclaimed.  An inode that is read in again has its
-// claim from its block, which therefore changes along with its tree of extents.
+// claim from its block, which therefore changes along with its tree of extents, and when its
+// entry in the orphan file goes.
 //
 // expect: ext4_jbd2.c: __ext4_journal_start_sb=1
 // expect: ialloc.c: __ext4_new_inode=1
 // expect: extents.c: ext4_convert_unwritten_io_end_vec=1 __ext4_ext_dirty=1
 // expect: inode.c: ext4_reserve_inode_write=3
 // expect: namei.c: ext4_tmpfile=2
+// expect: orphan.c: ext4_orphan_file_del=1
 
 @@
 expression journal, blocks, rsv, revoke, type, line;
@@ -105,5 +107,18 @@ __ext4_ext_dirty(const char *where, unsigned int line, handle_t *handle,
 	set_buffer_verified(path->p_bh);
 + if (!err)
 +	err = zext4_show_claim(handle, inode);
+...>
+}
+
+@@
+identifier handle, inode, ret;
+typedef handle_t;
+@@
+ext4_orphan_file_del(handle_t *handle, struct inode *inode)
+{
+<...
+ ret = ext4_handle_dirty_metadata(...);
++ if (!ret)
++	ret = zext4_show_claim(handle, inode);
 ...>
 }
