@@ -3,8 +3,10 @@
 // out of the inode first and leaves the block, or its conversion, to later ones: after a
 // crash between them, what was fsynced reads as zeros. A page fault's block goes through
 // the log there, which writes it home over what the page has become meanwhile.
+// And a truncation asks for write access before it changes the inode's block, not after:
+// with an orphan file nothing else has, and the block may be on its way to the log.
 //
-// expect: inline.c: -=1 ext4_convert_inline_data_to_extent=6 ext4_convert_inline_data=1
+// expect: inline.c: -=1 ext4_inline_data_truncate=1 ext4_convert_inline_data_to_extent=6 ext4_convert_inline_data=1
 // expect: inode.c: ext4_do_writepages=2
 
 @@
@@ -105,3 +107,16 @@ symbol mpd;
 +		goto out_writepages;
 +	}
  }
+
+@@
+identifier inode, is, err;
+symbol handle;
+@@
+ext4_inline_data_truncate(struct inode *inode, ...)
+{
+<...
+- if ((err = ext4_get_inode_loc(inode, &is.iloc)) != 0)
++ if ((err = ext4_reserve_inode_write(handle, inode, &is.iloc)) != 0)
+	goto out;
+...>
+}
