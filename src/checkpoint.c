@@ -248,12 +248,15 @@ static void pass_drain(struct zj_pass *pass)
 	spin_unlock(&pass->zj->pool_lock);
 }
 
-/* What covers the buffer anew must become valid first. */
+/*
+ * What covers the buffer anew must become valid first, and be finished: before that the
+ * buffer is not dirty, and a pass over it would bring nothing home, again and again.
+ */
 static struct zj_txn *newer_owner(struct journal_head *jh)
 {
 	struct zj_txn *txn = jh->newest->txn;
 
-	if (zj_part_test(jh->newest, ZJ_PART_HOMEWARD) || zj_txn_is_valid(txn))
+	if (zj_part_test(jh->newest, ZJ_PART_HOMEWARD))
 		return NULL;
 	refcount_inc(&txn->refs);
 	return txn;
