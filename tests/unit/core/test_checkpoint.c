@@ -664,6 +664,34 @@ static void checkpoint_waits_for_what_is_not_finished(void)
 	close_journal();
 }
 
+/* A log of lines keeps the oldest part of a buffer, too: it is found twice. */
+static void buffer_that_is_found_twice_holds_nobody_up(void)
+{
+	const u32 nr = 64;
+	struct buffer_head *bh;
+	ktime_t begin;
+	handle_t *h;
+
+	OPEN(.nvm = 4 << 20);
+	for (u32 i = 0; i < nr; i++) {
+		bh = buffer(BLOCK + i);
+		zj_journal_buffer_read(bh);
+		brelse(bh);
+	}
+	for (u32 n = 1; n <= 2; n++) {
+		h = start(0, nr);
+		for (u32 i = 0; i < nr; i++)
+			put(h, BLOCK + i, n);
+		stop(h);
+		commit(0);
+	}
+	begin = ktime_get();
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(home_val(BLOCK), 2);
+	assert_true(ktime_get() - begin < 10 * NSEC_PER_MSEC);
+	close_journal();
+}
+
 /* ---- memory ---- */
 
 static void busy_file(struct file *file, u32 n)
@@ -718,6 +746,7 @@ static void memory_that_may_be_refused_is_not_needed(void)
 CORE_TESTS(checkpoint,
 	CORE_TEST(head_of_a_locked_buffer_is_not_let_go),
 	CORE_TEST(home_writes_go_up),
+	CORE_TEST(buffer_that_is_found_twice_holds_nobody_up),
 	CORE_TEST(checkpoint_waits_for_what_is_not_finished),
 	CORE_TEST(memory_that_may_be_refused_is_not_needed),
 	CORE_TEST(kick_is_never_lost),
