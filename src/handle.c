@@ -577,12 +577,19 @@ void zj_journal_free_reserved(handle_t *handle)
 {
 	struct zj_journal *zj = to_zj(handle->h_journal);
 	struct zj_lane *lane = &zj->lanes[handle->h_rsv_lane];
+	bool awaited;
 
 	spin_lock(&lane->lock);
 	unreserve(lane, handle->h_total_credits);
+	awaited = zj_space_awaited(zj);
+	if (awaited)
+		zj_space_surplus(lane);
 	spin_unlock(&lane->lock);
 	if (READ_ONCE(zj->barrier))
 		wake_up_all(&zj->wait_barrier);
+	/* A lane that has given nothing back has room of its own again. */
+	if (awaited)
+		wake_up_all(&zj->wait_space);
 	handle_free(handle);
 }
 EXPORT_SYMBOL_GPL(zj_journal_free_reserved);

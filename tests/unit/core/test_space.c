@@ -499,6 +499,42 @@ static void starts_that_wait_for_room_in_a_ring_are_all_served(void)
 	close_journal();
 }
 
+/* What was reserved and is not wanted any more: nobody waits for the next look round. */
+static void reservation_that_is_given_back_serves_who_waits(void)
+{
+	static const struct setup logs[] = {
+		{ .journal = 200, .lanes = 1, .jbd2 = true, .cpus = 2 },
+		{ SMALL, .lanes = 2 },
+	};
+	handle_t *h, *rsv[4];
+	struct fiber *f;
+	u32 most;
+
+	for (u32 i = 0; i < ARRAY_SIZE(logs); i++) {
+		open_journal(&logs[i]);
+		most = fx.zj->max_credits / 2;
+		for (u32 k = 0; k < ARRAY_SIZE(rsv); k++) {
+			h = start_more(0, 1, k || logs[i].jbd2 ? most : 8, 0);
+			rsv[k] = h->h_rsv_handle;
+			h->h_rsv_handle = NULL;
+			stop(h);
+		}
+		commit(0);
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		f = GO(call_start, .cpu = 1, .n = fx.zj->max_credits);
+		settle();
+		assert_false(f->done);
+		sleep_ms(50);
+		for (u32 k = 0; k < ARRAY_SIZE(rsv); k++)
+			zj_journal_free_reserved(rsv[k]);
+		sleep_ms(5);
+		assert_true(f->done);
+		join(f);
+		stop(f->h);
+		close_journal();
+	}
+}
+
 static void start_that_waits_for_space_ends_with_an_abort(void)
 {
 	struct fiber *f;
@@ -957,6 +993,7 @@ CORE_TESTS(space,
 	CORE_TEST(who_has_waited_longest_for_space_is_served_first),
 	CORE_TEST(starts_that_wait_for_room_in_a_ring_are_all_served),
 	CORE_TEST(start_that_waits_for_space_ends_with_an_abort),
+	CORE_TEST(reservation_that_is_given_back_serves_who_waits),
 	CORE_TEST(reserved_handle_does_not_wait_for_space),
 	CORE_TEST(blocked_checkpoint_does_not_look_again_with_each_commit),
 	CORE_TEST(what_runs_is_closed_for_who_waits_beside_fsyncs),
