@@ -123,7 +123,9 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 		fallthrough;
 	case JOIN_LOCKED:
 		zj_count(&lane->stats.wait_locked, 1);
+		zj_space_away(zj, waiter, true);
 		wait_event(lane->wait_start, lane_is_open(lane));
+		zj_space_away(zj, waiter, false);
 		return true;
 	case JOIN_SPACE:
 		return !zj_space_wait(lane, credits, rsv, waiter);

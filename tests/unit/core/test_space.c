@@ -535,6 +535,44 @@ static void reservation_that_is_given_back_serves_who_waits(void)
 	}
 }
 
+/*
+ * The first in the queue would have room, but its lane is closed and waits for a handle.
+ * Other lanes have nothing to do with that, and nothing is closed for it.
+ */
+static void who_waits_for_its_lane_holds_up_no_other(void)
+{
+	handle_t *h, *more, *most;
+	struct fiber *first, *other;
+
+	OPEN(.lanes = 4, .journal = 2560);
+	assert_int_equal(fx.zj->nr_lanes, 4);
+	fx.journal->j_commit_interval = 1000 * HZ;
+	h = start(0, 1);
+	most = start(1, fx.zj->max_credits);
+	more = start(2, 700);
+	first = GO(call_start, .cpu = 0, .n = 500);
+	settle();
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 1);
+	assert_true(lane(0)->running->locked);
+	stop(most);
+	settle();
+	assert_false(first->done);
+	assert_true(fx.zj->nr_pool > fx.zj->geo.nr_segs / 3);
+	other = GO(call_start, .cpu = 3, .n = 100);
+	sleep_ms(5);
+	assert_true(other->done);
+	join(other);
+	stop(other->h);
+	settle();
+	assert_non_null(lane(3)->running);
+	assert_false(lane(3)->running->locked);
+	stop(h);
+	join(first);
+	stop(first->h);
+	stop(more);
+	close_journal();
+}
+
 static void start_that_waits_for_space_ends_with_an_abort(void)
 {
 	struct fiber *f;
@@ -993,6 +1031,7 @@ CORE_TESTS(space,
 	CORE_TEST(who_has_waited_longest_for_space_is_served_first),
 	CORE_TEST(starts_that_wait_for_room_in_a_ring_are_all_served),
 	CORE_TEST(start_that_waits_for_space_ends_with_an_abort),
+	CORE_TEST(who_waits_for_its_lane_holds_up_no_other),
 	CORE_TEST(reservation_that_is_given_back_serves_who_waits),
 	CORE_TEST(reserved_handle_does_not_wait_for_space),
 	CORE_TEST(blocked_checkpoint_does_not_look_again_with_each_commit),
