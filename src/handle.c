@@ -295,9 +295,10 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_lane *lane = txn->lane;
-	bool last, wake;
+	bool last, wake, room;
 
 	spin_lock(&lane->lock);
+	room = lane->hungry;
 	txn->credits -= unused_credits(handle, zj);
 	if (zj->log->full)
 		txn->used += used_images(handle, zj);
@@ -310,6 +311,8 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 		zj_try_freeze(zj, txn);
 		zj_txn_put(txn);
 	}
+	if (room)
+		wake_up_all(&zj->wait_space);
 	if (wake)
 		wake_up_all(&zj->wait_barrier);
 }

@@ -288,6 +288,14 @@ bool zj_space_next(struct zj_lane *lane)
 	return true;
 }
 
+/* Counted in the lane: whoever stops there looks at no line that others write. */
+static void be_hungry(struct zj_lane *lane, int nr)
+{
+	spin_lock(&lane->lock);
+	lane->hungry += nr;
+	spin_unlock(&lane->lock);
+}
+
 static bool pool_may_serve(struct zj_lane *lane, int credits, int rsv)
 {
 	bool ok;
@@ -322,7 +330,9 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 		queue_up(zj, waiter);
 	}
 	zj_checkpoint_kick(zj);
+	be_hungry(lane, 1);
 	wait_event(zj->wait_space, pool_may_serve(lane, credits, rsv));
+	be_hungry(lane, -1);
 	return zj_aborted(zj) ? -EROFS : 0;
 }
 

@@ -383,6 +383,9 @@ struct zj_lane {
 					 * reservations
 					 */
 	int		rsv_credits;	/* of reserved handles not started */
+	int		hungry;		/* starts that wait for space: credits that a handle
+					 * gives back may do for them
+					 */
 	int		limit;		/* credits up to which the running transaction
 					 * is known to fit; 0 if unknown
 					 */

@@ -573,6 +573,31 @@ static void who_waits_for_its_lane_holds_up_no_other(void)
 	close_journal();
 }
 
+/* Its lane has room again, though the checkpoint is busy for long and trims nothing. */
+static void handle_that_gives_credits_back_serves_who_waits(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN(.journal = 200, .lanes = 1, .jbd2 = true, .cpus = 2);
+	mutex_lock(&fx.zj->ckpt_lock);
+	while (fx.zj->nr_pool >= 60) {
+		change_many(0, 10, 1);
+		commit(0);
+	}
+	h = start(0, 30);
+	f = GO(call_start, .n = 30);
+	let_run();
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 1);
+	stop(h);
+	settle();
+	assert_true(f->done);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	join(f);
+	stop(f->h);
+	close_journal();
+}
+
 static void start_that_waits_for_space_ends_with_an_abort(void)
 {
 	struct fiber *f;
@@ -1031,6 +1056,7 @@ CORE_TESTS(space,
 	CORE_TEST(who_has_waited_longest_for_space_is_served_first),
 	CORE_TEST(starts_that_wait_for_room_in_a_ring_are_all_served),
 	CORE_TEST(start_that_waits_for_space_ends_with_an_abort),
+	CORE_TEST(handle_that_gives_credits_back_serves_who_waits),
 	CORE_TEST(who_waits_for_its_lane_holds_up_no_other),
 	CORE_TEST(reservation_that_is_given_back_serves_who_waits),
 	CORE_TEST(reserved_handle_does_not_wait_for_space),
