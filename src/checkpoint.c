@@ -214,12 +214,30 @@ static void wake_helpers(struct zj_pass *pass)
 		wake_up(&zj->lanes[zj->helper++ % zj->nr_lanes].wait_work);
 }
 
+/*
+ * Two parts lead to one buffer where only lines are logged (J2): its second write would
+ * wait for the first, with the rest of the slice behind it. Sorted, they are neighbours.
+ */
+static void drop_doubles(struct zj_pass *pass)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < pass->nr; i++) {
+		if (nr && pass->bh[nr - 1] == pass->bh[i])
+			put_bh(pass->bh[i]);
+		else
+			pass->bh[nr++] = pass->bh[i];
+	}
+	pass->nr = nr;
+}
+
 /* From here on it is anybody's. */
 static void pass_offer(struct zj_pass *pass)
 {
 	struct zj_journal *zj = pass->zj;
 
 	sort(pass->bh, pass->nr, sizeof(pass->bh[0]), by_block, NULL);
+	drop_doubles(pass);
 	spin_lock(&zj->pool_lock);
 	zj->pass = pass;
 	WRITE_ONCE(zj->homeward, pass->nr);
@@ -248,12 +266,15 @@ static void pass_drain(struct zj_pass *pass)
 	spin_unlock(&pass->zj->pool_lock);
 }
 
-/* What covers the buffer anew must become valid first. */
+/*
+ * What covers the buffer anew must become valid first, and be finished: before that the
+ * buffer is not dirty, and a pass over it would bring nothing home, again and again.
+ */
 static struct zj_txn *newer_owner(struct journal_head *jh)
 {
 	struct zj_txn *txn = jh->newest->txn;
 
-	if (zj_part_test(jh->newest, ZJ_PART_HOMEWARD) || zj_txn_is_valid(txn))
+	if (zj_part_test(jh->newest, ZJ_PART_HOMEWARD))
 		return NULL;
 	refcount_inc(&txn->refs);
 	return txn;

@@ -123,7 +123,9 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 		fallthrough;
 	case JOIN_LOCKED:
 		zj_count(&lane->stats.wait_locked, 1);
+		zj_space_away(zj, waiter, true);
 		wait_event(lane->wait_start, lane_is_open(lane));
+		zj_space_away(zj, waiter, false);
 		return true;
 	case JOIN_SPACE:
 		return !zj_space_wait(lane, credits, rsv, waiter);
@@ -293,9 +295,10 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_lane *lane = txn->lane;
-	bool last, wake;
+	bool last, wake, room;
 
 	spin_lock(&lane->lock);
+	room = lane->hungry;
 	txn->credits -= unused_credits(handle, zj);
 	if (zj->log->full)
 		txn->used += used_images(handle, zj);
@@ -308,6 +311,8 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 		zj_try_freeze(zj, txn);
 		zj_txn_put(txn);
 	}
+	if (room)
+		wake_up_all(&zj->wait_space);
 	if (wake)
 		wake_up_all(&zj->wait_barrier);
 }
@@ -577,12 +582,19 @@ void zj_journal_free_reserved(handle_t *handle)
 {
 	struct zj_journal *zj = to_zj(handle->h_journal);
 	struct zj_lane *lane = &zj->lanes[handle->h_rsv_lane];
+	bool awaited;
 
 	spin_lock(&lane->lock);
 	unreserve(lane, handle->h_total_credits);
+	awaited = zj_space_awaited(zj);
+	if (awaited)
+		zj_space_surplus(lane);
 	spin_unlock(&lane->lock);
 	if (READ_ONCE(zj->barrier))
 		wake_up_all(&zj->wait_barrier);
+	/* A lane that has given nothing back has room of its own again. */
+	if (awaited)
+		wake_up_all(&zj->wait_space);
 	handle_free(handle);
 }
 EXPORT_SYMBOL_GPL(zj_journal_free_reserved);

@@ -92,11 +92,16 @@ static bool my_turn(const struct zj_journal *zj)
 /* pool_lock held. */
 static void first_changes(struct zj_journal *zj)
 {
-	struct zj_space_waiter *first;
+	struct task_struct *first = NULL;
+	struct zj_space_waiter *waiter;
 
-	first = list_first_entry_or_null(&zj->space_queue,
-					 struct zj_space_waiter, link);
-	WRITE_ONCE(zj->space_first, first ? first->task : NULL);
+	list_for_each_entry(waiter, &zj->space_queue, link) {
+		if (waiter->away)
+			continue;
+		first = waiter->task;
+		break;
+	}
+	WRITE_ONCE(zj->space_first, first);
 }
 
 static void queue_up(struct zj_journal *zj, struct zj_space_waiter *waiter)
@@ -107,6 +112,28 @@ static void queue_up(struct zj_journal *zj, struct zj_space_waiter *waiter)
 	list_add_tail(&waiter->link, &zj->space_queue);
 	first_changes(zj);
 	spin_unlock(&zj->pool_lock);
+}
+
+/**
+ * zj_space_away() - a start that waits for space waits for its lane meanwhile
+ * @zj: the journal
+ * @waiter: its place in the queue, if it has one; it is kept
+ * @away: false: it is back
+ *
+ * Other lanes have nothing to do with the handles that its lane waits for: they are
+ * served, and nothing is closed or brought home for who could not go on.
+ */
+void zj_space_away(struct zj_journal *zj, struct zj_space_waiter *waiter, bool away)
+{
+	if (!waiter->task)
+		return;
+	atomic_add(away ? -1 : 1, &zj->space_waiters);
+	spin_lock(&zj->pool_lock);
+	waiter->away = away;
+	first_changes(zj);
+	spin_unlock(&zj->pool_lock);
+	if (away)
+		wake_up_all(&zj->wait_space);
 }
 
 /**
@@ -261,6 +288,14 @@ bool zj_space_next(struct zj_lane *lane)
 	return true;
 }
 
+/* Counted in the lane: whoever stops there looks at no line that others write. */
+static void be_hungry(struct zj_lane *lane, int nr)
+{
+	spin_lock(&lane->lock);
+	lane->hungry += nr;
+	spin_unlock(&lane->lock);
+}
+
 static bool pool_may_serve(struct zj_lane *lane, int credits, int rsv)
 {
 	bool ok;
@@ -295,7 +330,9 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 		queue_up(zj, waiter);
 	}
 	zj_checkpoint_kick(zj);
+	be_hungry(lane, 1);
 	wait_event(zj->wait_space, pool_may_serve(lane, credits, rsv));
+	be_hungry(lane, -1);
 	return zj_aborted(zj) ? -EROFS : 0;
 }
 

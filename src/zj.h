@@ -293,11 +293,13 @@ struct zj_seg {
  * struct zj_space_waiter - a handle start that waits for log space; on its stack
  *
  * All zero until the start finds no room. From then on it has a place in the queue,
- * until it has joined a transaction, or meets a barrier.
+ * until it has joined a transaction, or meets a barrier. It is away while its lane is
+ * closed.
  */
 struct zj_space_waiter {
 	struct list_head link;		/* pool_lock; in zj->space_queue */
 	struct task_struct *task;	/* who starts; NULL: not in the queue; its own */
+	bool		away;		/* pool_lock; it waits for its lane just now */
 };
 
 /* ---- lanes ---- */
@@ -381,6 +383,9 @@ struct zj_lane {
 					 * reservations
 					 */
 	int		rsv_credits;	/* of reserved handles not started */
+	int		hungry;		/* starts that wait for space: credits that a handle
+					 * gives back may do for them
+					 */
 	int		limit;		/* credits up to which the running transaction
 					 * is known to fit; 0 if unknown
 					 */
@@ -632,7 +637,9 @@ struct zj_journal {
 	wait_queue_head_t wait_space;	/* segments came back */
 	atomic_t	space_waiters;	/* handle starts that wait for space */
 	struct list_head space_queue;	/* pool_lock; zj_space_waiter.link, first come first */
-	struct task_struct *space_first; /* pool_lock to change; of the first, or NULL */
+	struct task_struct *space_first; /* pool_lock to change; of the first that is
+					 * there, or NULL
+					 */
 	struct zj_pass	*pass;		/* pool_lock; being brought home, or NULL */
 	u32		homeward;	/* pool_lock to change; of it, taken by nobody yet */
 
@@ -859,6 +866,7 @@ static inline bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
 int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 		  struct zj_space_waiter *waiter);
 void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter);
+void zj_space_away(struct zj_journal *zj, struct zj_space_waiter *waiter, bool away);
 bool zj_space_grow(struct zj_txn *txn);
 bool zj_space_next(struct zj_lane *lane);
 void zj_space_trim(struct zj_journal *zj, u64 trim_stamp);

@@ -622,6 +622,76 @@ static void home_writes_go_up(void)
 	close_journal();
 }
 
+/* ---- valid, and not finished: somebody's callbacks take their time ---- */
+
+static void sleep_once(struct zj_txn *txn)
+{
+	fx.on_commit = NULL;
+	sleep_ms(500);
+}
+
+/* Its buffers are not dirty yet, so there is nothing to do but to wait. */
+static void checkpoint_waits_for_what_is_not_finished(void)
+{
+	struct fiber *f;
+	tid_t tid;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	fx.hold_lane[0] = true;
+	change(0, BLOCK + 1, 1);
+	freeze(0);
+	/* Depends on the one before, so that one thread finishes both. */
+	change(1, BLOCK + 1, 2);
+	tid = change(1, BLOCK, 2);
+	freeze(1);
+	settle();
+	fx.on_commit = sleep_once;
+	release();
+	sleep_ms(100);
+	assert_null(fx.on_commit);
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	f = GO(call_full_checkpoint);
+	stop_before(&f->task->task, &fx.zj->comp_lock, 50);
+	sleep_ms(100);
+	assert_false(stopped(&f->task->task));
+	assert_false(f->done);
+	stop_nowhere(&f->task->task);
+	join(f);
+	assert_int_equal(home_val(BLOCK), 2);
+	assert_int_equal(fx.zj->trimmed, 4);
+	close_journal();
+}
+
+/* A log of lines keeps the oldest part of a buffer, too: it is found twice. */
+static void buffer_that_is_found_twice_holds_nobody_up(void)
+{
+	const u32 nr = 64;
+	struct buffer_head *bh;
+	ktime_t begin;
+	handle_t *h;
+
+	OPEN(.nvm = 4 << 20);
+	for (u32 i = 0; i < nr; i++) {
+		bh = buffer(BLOCK + i);
+		zj_journal_buffer_read(bh);
+		brelse(bh);
+	}
+	for (u32 n = 1; n <= 2; n++) {
+		h = start(0, nr);
+		for (u32 i = 0; i < nr; i++)
+			put(h, BLOCK + i, n);
+		stop(h);
+		commit(0);
+	}
+	begin = ktime_get();
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(home_val(BLOCK), 2);
+	assert_true(ktime_get() - begin < 10 * NSEC_PER_MSEC);
+	close_journal();
+}
+
 /* ---- memory ---- */
 
 static void busy_file(struct file *file, u32 n)
@@ -676,6 +746,8 @@ static void memory_that_may_be_refused_is_not_needed(void)
 CORE_TESTS(checkpoint,
 	CORE_TEST(head_of_a_locked_buffer_is_not_let_go),
 	CORE_TEST(home_writes_go_up),
+	CORE_TEST(buffer_that_is_found_twice_holds_nobody_up),
+	CORE_TEST(checkpoint_waits_for_what_is_not_finished),
 	CORE_TEST(memory_that_may_be_refused_is_not_needed),
 	CORE_TEST(kick_is_never_lost),
 	CORE_TEST(dead_components_are_looked_for_without_comp_lock),

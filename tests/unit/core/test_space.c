@@ -499,6 +499,105 @@ static void starts_that_wait_for_room_in_a_ring_are_all_served(void)
 	close_journal();
 }
 
+/* What was reserved and is not wanted any more: nobody waits for the next look round. */
+static void reservation_that_is_given_back_serves_who_waits(void)
+{
+	static const struct setup logs[] = {
+		{ .journal = 200, .lanes = 1, .jbd2 = true, .cpus = 2 },
+		{ SMALL, .lanes = 2 },
+	};
+	handle_t *h, *rsv[4];
+	struct fiber *f;
+	u32 most;
+
+	for (u32 i = 0; i < ARRAY_SIZE(logs); i++) {
+		open_journal(&logs[i]);
+		most = fx.zj->max_credits / 2;
+		for (u32 k = 0; k < ARRAY_SIZE(rsv); k++) {
+			h = start_more(0, 1, k || logs[i].jbd2 ? most : 8, 0);
+			rsv[k] = h->h_rsv_handle;
+			h->h_rsv_handle = NULL;
+			stop(h);
+		}
+		commit(0);
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		f = GO(call_start, .cpu = 1, .n = fx.zj->max_credits);
+		settle();
+		assert_false(f->done);
+		sleep_ms(50);
+		for (u32 k = 0; k < ARRAY_SIZE(rsv); k++)
+			zj_journal_free_reserved(rsv[k]);
+		sleep_ms(5);
+		assert_true(f->done);
+		join(f);
+		stop(f->h);
+		close_journal();
+	}
+}
+
+/*
+ * The first in the queue would have room, but its lane is closed and waits for a handle.
+ * Other lanes have nothing to do with that, and nothing is closed for it.
+ */
+static void who_waits_for_its_lane_holds_up_no_other(void)
+{
+	handle_t *h, *more, *most;
+	struct fiber *first, *other;
+
+	OPEN(.lanes = 4, .journal = 2560);
+	assert_int_equal(fx.zj->nr_lanes, 4);
+	fx.journal->j_commit_interval = 1000 * HZ;
+	h = start(0, 1);
+	most = start(1, fx.zj->max_credits);
+	more = start(2, 700);
+	first = GO(call_start, .cpu = 0, .n = 500);
+	settle();
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 1);
+	assert_true(lane(0)->running->locked);
+	stop(most);
+	settle();
+	assert_false(first->done);
+	assert_true(fx.zj->nr_pool > fx.zj->geo.nr_segs / 3);
+	other = GO(call_start, .cpu = 3, .n = 100);
+	sleep_ms(5);
+	assert_true(other->done);
+	join(other);
+	stop(other->h);
+	settle();
+	assert_non_null(lane(3)->running);
+	assert_false(lane(3)->running->locked);
+	stop(h);
+	join(first);
+	stop(first->h);
+	stop(more);
+	close_journal();
+}
+
+/* Its lane has room again, though the checkpoint is busy for long and trims nothing. */
+static void handle_that_gives_credits_back_serves_who_waits(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN(.journal = 200, .lanes = 1, .jbd2 = true, .cpus = 2);
+	mutex_lock(&fx.zj->ckpt_lock);
+	while (fx.zj->nr_pool >= 60) {
+		change_many(0, 10, 1);
+		commit(0);
+	}
+	h = start(0, 30);
+	f = GO(call_start, .n = 30);
+	let_run();
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 1);
+	stop(h);
+	settle();
+	assert_true(f->done);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	join(f);
+	stop(f->h);
+	close_journal();
+}
+
 static void start_that_waits_for_space_ends_with_an_abort(void)
 {
 	struct fiber *f;
@@ -957,6 +1056,9 @@ CORE_TESTS(space,
 	CORE_TEST(who_has_waited_longest_for_space_is_served_first),
 	CORE_TEST(starts_that_wait_for_room_in_a_ring_are_all_served),
 	CORE_TEST(start_that_waits_for_space_ends_with_an_abort),
+	CORE_TEST(handle_that_gives_credits_back_serves_who_waits),
+	CORE_TEST(who_waits_for_its_lane_holds_up_no_other),
+	CORE_TEST(reservation_that_is_given_back_serves_who_waits),
 	CORE_TEST(reserved_handle_does_not_wait_for_space),
 	CORE_TEST(blocked_checkpoint_does_not_look_again_with_each_commit),
 	CORE_TEST(what_runs_is_closed_for_who_waits_beside_fsyncs),
