@@ -312,28 +312,30 @@ EXPORT_SYMBOL_GPL(zj_txn_take_written);
  * @zj: the journal
  * @lane: counts the flush
  * @written: what inodes have noted that the caller sees to; 0: none
+ * @log: the log wants a flush in any case
  *
  * What went out with FUA needs none, if the file system reports the rest.
  *
  * Context: sleeps.
- * Return: as zj_dev_flush().
+ * Return: as zj_dev_flush(); also if an older flush has lost that data: the next one
+ * does not bring it back.
  */
-int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written)
+int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
+		  bool log)
 {
 	struct zj_flush *flush = &zj->flush;
+	int err = 0;
 	u64 need;
-	int err;
 
 	if (!zj_flag(zj, ZJ_DATA_REPORTED))
 		return zj_dev_flush(zj, lane);
 	/* The completion that we know of comes after its report. */
 	need = max(READ_ONCE(flush->data), written);
-	if (!covered(flush, need)) {
+	if (log || !covered(flush, need))
 		err = zj_dev_flush(zj, lane);
-		return err ?: outcome(flush, written);
-	}
-	zj_flush_not_expected(lane);
-	return outcome(flush, written) ?: outcome(flush, need);
+	else
+		zj_flush_not_expected(lane);
+	return err ?: outcome(flush, written) ?: outcome(flush, need);
 }
 
 /**
@@ -363,7 +365,7 @@ int zj_journal_flush_reported(journal_t *journal, u64 written)
 {
 	struct zj_journal *zj = to_zj(journal);
 
-	return zj_data_flush(zj, zj_lane_pick(zj), written);
+	return zj_data_flush(zj, zj_lane_pick(zj), written, false);
 }
 EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
 

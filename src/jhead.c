@@ -496,22 +496,35 @@ void zj_part_drop(struct zj_part *part)
 		kfree_rcu(part, rcu);
 }
 
-/*
- * Has the last write of a clean buffer ended well? All in one look: whoever writes it
- * locks it, or sets async_write, before the dirty bit goes, and an error is noted
- * before that ends. An error of a file's folio is nowhere but here and in the file's
- * mapping, where fsync takes it from.
- */
-static bool is_written(const struct buffer_head *bh, bool locked)
+/* Nothing of what a write of a buffer leaves in its state until it has ended well. */
+static bool state_is_clean(const struct buffer_head *bh, bool locked)
 {
 	unsigned long in_the_way = BIT(BH_Dirty) | BIT(BH_Async_Write) |
 				   BIT(BH_Write_EIO);
 
 	if (!locked)
 		in_the_way |= BIT(BH_Lock);
-	if (READ_ONCE(bh->b_state) & in_the_way)
+	return !(READ_ONCE(bh->b_state) & in_the_way);
+}
+
+/*
+ * Has the last write of a clean buffer ended well? All in one look: whoever writes it
+ * locks it, or sets async_write, before the dirty bit goes, and an error is noted
+ * before that ends. An error of a file's folio is nowhere but here and in the file's
+ * mapping, where fsync takes it from. ext4 notes it when async_write has gone already,
+ * but before the folio's write-back ends: once that is over, look again.
+ */
+static bool is_written(const struct buffer_head *bh, bool locked)
+{
+	if (!state_is_clean(bh, locked))
 		return false;
-	return !zj_bh_is_file(bh) || !folio_test_writeback(bh->b_folio);
+	if (!zj_bh_is_file(bh))
+		return true;
+	if (folio_test_writeback(bh->b_folio))
+		return false;
+	/* Pairs with the end of write-back: who sees that sees the error. */
+	smp_rmb();
+	return state_is_clean(bh, locked);
 }
 
 /**

@@ -199,7 +199,10 @@ static int nvm_go_live(struct zj_journal *zj)
 	/* A first attempt failed, and its block 0 may be on the device. */
 	if (zj_is_nvm_log(sb))
 		return zj_super_write(zj);
-	err = new_log(zj);
+	/* Barriers or not: block 0 may say on the device that the old log is in use. */
+	err = blkdev_issue_flush(zj->front.j_dev);
+	if (!err)
+		err = new_log(zj);
 	if (err)
 		return err;
 	zj_set_nvm_mark(sb, zj->nvm.uuid, zj->geo.generation);

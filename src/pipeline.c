@@ -189,6 +189,7 @@ static u64 taken(const struct zj_run *run)
 static int flush(struct zj_lane *lane, struct zj_run *run)
 {
 	struct zj_journal *zj = lane->journal;
+	bool log = lane->recorded || zj_run_cached(run);
 	struct zj_txn *txn;
 
 	if (run)
@@ -196,11 +197,9 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 			WRITE_ONCE(txn->flushing, true);
 	/* Pairs with zj_trans_takes_written(). */
 	smp_mb();
-	if (lane->recorded || zj_run_cached(run))
-		return zj_dev_flush(zj, lane);
-	if (!zj_flag(zj, ZJ_DATA_JOURNALED))
-		return zj_data_flush(zj, lane, taken(run));
-	return 0;
+	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
+		return zj_data_flush(zj, lane, taken(run), log);
+	return log ? zj_dev_flush(zj, lane) : 0;
 }
 
 /* ---- after it ---- */

@@ -67,12 +67,15 @@ int zj_super_read(struct zj_journal *zj, sector_t block)
  * zj_super_write() - write block 0, durable on return
  * @zj: the journal
  *
+ * The buffer is never dirty: whoever writes its folio back, as a neighbour in it is
+ * dirty, would write it without the flush and FUA, and leave us nothing to write.
+ *
  * Context: super_lock held.
  */
 int zj_super_write(struct zj_journal *zj)
 {
 	struct buffer_head *bh = zj->sb_bh;
-	blk_opf_t opf = REQ_SYNC;
+	blk_opf_t opf = REQ_OP_WRITE;
 	int err;
 
 	lockdep_assert_held(&zj->super_lock);
@@ -80,10 +83,8 @@ int zj_super_write(struct zj_journal *zj)
 		opf |= REQ_PREFLUSH | REQ_FUA;
 	lock_buffer(bh);
 	zj_seal_jbd2_super(super_of(zj));
-	set_buffer_uptodate(bh);
-	set_buffer_dirty(bh);
+	err = zj_dev_rw(zj, 0, 1, bh->b_data, opf);
 	unlock_buffer(bh);
-	err = __sync_dirty_buffer(bh, opf);
 	if (!(opf & REQ_FUA))
 		zj_log_unflushed(zj);
 	return err;

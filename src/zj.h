@@ -925,7 +925,8 @@ bool zj_txn_expects_flush(struct zj_txn *txn);
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
 void zj_log_unflushed(struct zj_journal *zj);
 int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane);
-int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written);
+int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
+		  bool log);
 
 /* ---- validity.c ---- */
 

@@ -553,6 +553,29 @@ static void lost_reported_data_is_everybodys(void)
 	close_journal();
 }
 
+/* The flush that was to cover it was on its way already: the next one does not. */
+static void lost_by_a_flush_in_flight(void)
+{
+	struct fiber *first, *second;
+
+	OPEN();
+	zj_journal_set_data_reported(fx.journal);
+	zj_journal_data_written(fx.journal);
+	fail_next_flush();
+	fx.hold_flush = true;
+	first = GO(call_flush);
+	settle();
+	assert_int_equal(nr_held(), 1);
+	second = GO(call_flush_reported);
+	settle();
+	release();
+	join(first);
+	join(second);
+	assert_int_equal(first->ret, -EIO);
+	assert_int_equal(second->ret, -EIO);
+	close_journal();
+}
+
 static void commit_of_what_was_lost(bool evicted, bool other_data)
 {
 	u64 written = 0;
@@ -594,6 +617,29 @@ static void commit_that_takes_lost_data_fails(void)
 static void commit_fails_for_lost_data_of_an_inode_that_is_gone(void)
 {
 	commit_of_what_was_lost(true, false);
+}
+
+/* The flush of the log blocks brings back no data that an older one has lost. */
+static void commit_that_flushes_its_log_fails_for_lost_data_as_well(void)
+{
+	u64 written = 0;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN(.lanes = 1, .jbd2 = true, .no_fua = true);
+	zj_journal_set_data_reported(fx.journal);
+	zj_journal_inode_written(fx.journal, &written);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
+	h = start(0, 1);
+	tid = h->h_transaction->t_tid;
+	put(h, BLOCK, 1);
+	stop(h);
+	/* An fsync leaves it to this commit to tell. */
+	assert_true(zj_trans_takes_written(fx.journal, tid, written));
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	close_aborted();
 }
 
 /* ---- calls that meet anywhere ---- */
@@ -886,7 +932,9 @@ CORE_TESTS(flush,
 	CORE_TEST(lost_data_of_an_inode_stays_lost),
 	CORE_TEST(lost_reported_data_is_everybodys),
 	CORE_TEST(commit_that_takes_lost_data_fails),
+	CORE_TEST(lost_by_a_flush_in_flight),
 	CORE_TEST(commit_fails_for_lost_data_of_an_inode_that_is_gone),
+	CORE_TEST(commit_that_flushes_its_log_fails_for_lost_data_as_well),
 	CORE_TEST(failure_is_seen_with_its_flush),
 	CORE_TEST(note_of_a_flush_never_goes_back),
 	CORE_TEST(transaction_keeps_the_newest_that_it_has_taken),

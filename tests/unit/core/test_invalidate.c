@@ -364,6 +364,41 @@ static void home_write_that_fails_while_it_is_looked_at_keeps_the_image(void)
 	close_file();
 }
 
+/* ext4 notes the error when async_write has gone, then ends the folio's write-back. */
+static void ext4_notes_the_error(void)
+{
+	set_buffer_write_io_error(page_bh(&file, 0));
+	WRITE_ONCE(file.page->folio.writeback, false);
+}
+
+static void error_that_is_noted_last_of_all_keeps_the_image(void)
+{
+	struct buffer_head *bh;
+	bool passed;
+	int n = 0;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	commit(0);
+	do {
+		clear_buffer_dirty(bh);
+		clear_buffer_write_io_error(bh);
+		WRITE_ONCE(file.page->folio.writeback, true);
+		at_point(++n, ext4_notes_the_error);
+		assert_false(reclaim());
+		passed = still_to_come();
+		assert_true(buffer_jbd(bh));
+	} while (!passed);
+	assert_in_range(n, 10, 1000);
+	WRITE_ONCE(file.page->folio.writeback, false);
+	mark_buffer_dirty(bh);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(home_val(DATA), 1);
+	close_file();
+}
+
 /* Under the buffer lock of who truncates: home is home. */
 static void image_that_is_home_is_not_kept_for_a_truncation(void)
 {
@@ -829,6 +864,7 @@ CORE_TESTS(invalidate,
 	CORE_TEST(write_access_waits_for_write_back_of_the_folio),
 	CORE_TEST(older_image_does_not_follow_a_new_mapping),
 	CORE_TEST(home_write_that_fails_while_it_is_looked_at_keeps_the_image),
+	CORE_TEST(error_that_is_noted_last_of_all_keeps_the_image),
 	CORE_TEST(image_that_is_home_is_not_kept_for_a_truncation),
 	CORE_TEST(truncation_adds_nothing_to_what_is_being_written),
 	CORE_TEST(block_that_is_used_again_after_its_truncation_is_logged),

@@ -1882,6 +1882,37 @@ static void judge(struct image *image, u32 acked, u32 begun)
 					 expected(val, i / ZJ_NVM_LINE));
 }
 
+/*
+ * Block 0 may name the old generation still, as barriers were off: then the memory must
+ * not have another one, or the file system could not be mounted any more.
+ */
+static void new_log_does_not_outrun_a_clean_block_0(void)
+{
+	struct image *image;
+
+	for (int back = 0; back < 2; back++) {
+		NVM();
+		change(0, BLOCK, 1);
+		commit(0);
+		fx.journal->j_flags &= ~JBD2_BARRIER;
+		zj_journal_lock_updates(fx.journal);
+		assert_int_equal(zj_journal_flush(fx.journal, 0), 0);
+		zj_journal_unlock_updates(fx.journal);
+		if (back)
+			fx.journal->j_flags |= JBD2_BARRIER;
+		change(0, BLOCK, 2);
+		fx.hold_block = jblock(0);
+		freeze(0);
+		settle();
+		assert_int_equal(nr_held(), 1);
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		image_free(image);
+		release();
+		close_journal();
+	}
+}
+
 /* The memory's queues are lost with the power. */
 static bool queues;
 
@@ -2016,6 +2047,7 @@ CORE_TESTS(nvm,
 	CORE_TEST(only_memory_with_queues_is_flushed),
 	CORE_TEST(a_flush_that_fails_aborts),
 	CORE_TEST(a_trim_whose_flush_fails_aborts),
+	CORE_TEST(new_log_does_not_outrun_a_clean_block_0),
 	CORE_TEST(power_fails_at_any_store),
 	CORE_TEST(power_fails_with_told_lines),
 	CORE_TEST(power_fails_with_queues),

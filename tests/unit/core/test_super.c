@@ -397,7 +397,7 @@ static void call_super_write(struct fiber *f)
 	mutex_unlock(&fx.zj->super_lock);
 }
 
-/* A failed write leaves the buffer invalid: its contents are ours all the same. */
+/* A failed write changes nothing about the buffer: its contents are ours. */
 static void super_block_is_written_again_after_an_error(void)
 {
 	struct fiber *f;
@@ -407,7 +407,7 @@ static void super_block_is_written_again_after_an_error(void)
 	f = GO(call_super_write);
 	join(f);
 	assert_int_equal(f->ret, -EIO);
-	assert_false(buffer_uptodate(fx.zj->sb_bh));
+	assert_true(buffer_uptodate(fx.zj->sb_bh));
 	fx.hold_block = jblock(0);
 	f = GO(call_super_write);
 	settle();
@@ -417,6 +417,39 @@ static void super_block_is_written_again_after_an_error(void)
 	join(f);
 	assert_int_equal(f->ret, 0);
 	assert_false(buffer_dirty(fx.zj->sb_bh));
+	close_journal();
+}
+
+static u32 errno_after_crash(void)
+{
+	struct image *image = cut_power();
+	const struct zj_jbd2_super *sb = (const void *)image->block[jblock(0)];
+	u32 err = be32_to_cpu(sb->s_errno);
+
+	image_free(image);
+	return err;
+}
+
+/* What is dirty in its folio is written back, as other blocks in it are. */
+static void write_folio_back(struct fiber *f)
+{
+	write_dirty_buffer(fx.zj->sb_bh, 0);
+}
+
+/* Whatever others write back meanwhile: it is durable on return. */
+static void super_block_is_not_for_others_to_write_back(void)
+{
+	bool more;
+	int n = 0;
+
+	OPEN();
+	do {
+		fx.journal->j_superblock->s_errno = cpu_to_be32(++n);
+		more = preempt_at(n, CALL(call_super_write), CALL(write_folio_back));
+		assert_int_equal(errno_after_crash(), n);
+	} while (more);
+	assert_true(n > 3);
+	fx.journal->j_superblock->s_errno = 0;
 	close_journal();
 }
 
@@ -548,6 +581,7 @@ static void commit_does_not_wait_for_the_super_block(void)
 
 CORE_TESTS(super,
 	CORE_TEST(super_block_is_written_again_after_an_error),
+	CORE_TEST(super_block_is_not_for_others_to_write_back),
 	CORE_TEST(bad_super_blocks_are_refused_and_nothing_is_written),
 	CORE_TEST(wrong_checksum_is_refused),
 	CORE_TEST(super_block_without_checksums_is_fine),
