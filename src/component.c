@@ -336,6 +336,7 @@ static bool lane_has_room(struct zj_lane *lane, const struct zj_txn *txn)
 {
 	struct zj_journal *zj = lane->journal;
 	int most = zj->pipelined ? ZJ_MAX_FLIGHT : ZJ_MAX_FROZEN;
+	u32 credits;
 
 	if (!lane->nr_frozen)
 		return true;
@@ -343,7 +344,11 @@ static bool lane_has_room(struct zj_lane *lane, const struct zj_txn *txn)
 		return false;
 	if (lane->nr_frozen < ZJ_MAX_FROZEN && !txn->comp->now)
 		return true;
-	return lane->frozen + max(txn->credits, 0) <= zj_space_share(zj);
+	/* What was put off is asked about while handles are open. */
+	spin_lock(&lane->lock);
+	credits = max(txn->credits, 0);
+	spin_unlock(&lane->lock);
+	return lane->frozen + credits <= zj_space_share(zj);
 }
 
 /* Does nothing but open handles stand in the way of a freeze? comp_lock held. */
