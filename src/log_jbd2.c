@@ -161,8 +161,16 @@ static void jbd2_close(struct zj_lane *lane)
 static int ring_go_live(struct zj_journal *zj)
 {
 	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	int err;
 
 	lockdep_assert_held(&zj->super_lock);
+	/*
+	 * Barriers or not: block 0 may say on the device that lanes are in use. Over
+	 * their super block the ring must not go before it says something else.
+	 */
+	err = blkdev_issue_flush(zj->front.j_dev);
+	if (err)
+		return err;
 	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_REVOKE);
 	zj_jbd2_log_of(sb, &zj->ring.log);
 	sb->s_start = cpu_to_be32(zj->ring.tail);

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Orphans after a recovery: e2fsck finishes them, unless it would take attributes away."""
 
+import os
 import shutil
+import subprocess
 
-from zjctl_images import sh
+import pytest
+
+from zjctl_images import ROOT, sh
 
 pytest_plugins = "zjctl_fixtures"
 
@@ -42,3 +46,21 @@ def test_orphan_without_attributes_is_finished(zjctl, tmp_path):
     got = zjctl("recover", path)
     assert got.returncode == 1 and "e2fsck -p" in got.stdout
     sh("e2fsck", "-fn", path)
+
+
+@pytest.mark.parametrize("where", ["nowhere", "file system", "journal"])
+def test_boot_stops_at_errors_that_no_e2fsck_has_looked_at(sanitized, tmp_path, where):
+    """Truncated files keep e2fsck away; a file system with errors must not be mounted then."""
+    path = image(tmp_path, attributes=True)
+    if where == "file system":
+        sh("debugfs", "-w", "-R", "ssv state 2", path)
+    elif where == "journal":
+        at = int(sh("debugfs", "-R", "bmap <8> 0", path).stdout) * 1024
+        with open(path, "r+b") as f:
+            f.seek(at + 0x20)                   # s_errno; this journal has no checksum
+            f.write((-5).to_bytes(4, "big", signed=True))
+    got = subprocess.run([ROOT / "user" / "fsck.zext4", "-p", path], capture_output=True, text=True,
+                         env={**os.environ, "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
+    assert got.returncode == (0 if where == "nowhere" else 4), got.stdout + got.stderr
+    assert ("mount it once" in got.stderr) == (where != "nowhere")
+    assert attribute(path)

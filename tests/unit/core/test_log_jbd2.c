@@ -953,7 +953,44 @@ static void log_blocks_go_out_in_few_requests(void)
 	}
 }
 
+/*
+ * Block 0 may name lanes still, as barriers were off when they were emptied: then the
+ * ring must not go over their super block, or the file system could not be mounted.
+ */
+static void ring_does_not_outrun_a_clean_block_0(void)
+{
+	size_t size;
+	const u8 **initial;
+	struct image *image;
+
+	OPEN(.lanes = 1);
+	change(0, BLOCK, 1);
+	commit(0);
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	assert_int_equal(unmount_journal(), 0);
+	/* A mount of what is in the device's cache. */
+	size = fx.disk->nr * sizeof(*initial);
+	initial = memcpy(malloc(size), fx.initial, size);
+	fx.setup.jbd2 = true;
+	assert_int_equal(mount_journal(), 0);
+	memcpy(fx.initial, initial, size);
+	free(initial);
+	fx.journal->j_flags &= ~JBD2_BARRIER;
+	change(0, BLOCK, 2);
+	commit(0);
+	image = cut_power();
+	assert_true(memcmp(image->block[jblock(RING_FIRST)], disk_block(RING_FIRST), DISK_BLOCK));
+	/* The device has written that one already. */
+	image->block[jblock(RING_FIRST)] = disk_block(RING_FIRST);
+	fx.setup.jbd2 = !(be(image->block[jblock(0)], 0x28) & ZJ_JBD2_INCOMPAT_LANES);
+	assert_int_equal(recover_image(image), 0);
+	image_free(image);
+	fx.setup.jbd2 = true;
+	close_journal();
+}
+
 CORE_TESTS(log_jbd2,
+	CORE_TEST(ring_does_not_outrun_a_clean_block_0),
 	CORE_TEST(log_blocks_go_out_in_few_requests),
 	CORE_TEST(ring_loses_and_gains_no_block),
 	CORE_TEST(ring_promise_covers_every_size),
