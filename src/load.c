@@ -19,6 +19,7 @@ struct zj_load {
 	struct zj_journal *zj;
 	struct zj_dev_reads reads[ZJ_READ_SLOTS]; /* of the log, in flight */
 	u32	dirty;		/* bytes written home since write-back was started */
+	errseq_t wb_err;	/* of the file system's device, before anything was written */
 };
 
 static u64 load_log_home(void *ctx, u32 block)
@@ -119,6 +120,8 @@ static int load_flush_home(void *ctx)
 	struct block_device *fs = load->zj->front.j_fs_dev;
 	int err = sync_blockdev(fs);
 
+	/* Whoever else syncs the device meanwhile may have been told, in our place. */
+	err = err ?: errseq_check(&fs->bd_mapping->wb_err, load->wb_err);
 	return err ?: blkdev_issue_flush(fs);
 }
 
@@ -201,6 +204,8 @@ static int recover(struct zj_journal *zj, u64 blocks)
 	if (!load)
 		return -ENOMEM;
 	load->zj = zj;
+	errseq_check_and_advance(&zj->front.j_fs_dev->bd_mapping->wb_err,
+				 &load->wb_err);
 	if (zj_is_nvm_log(zj->front.j_superblock))
 		err = recover_nvm(load, blocks);
 	else if (zj_journal_is_live(&zj->front))

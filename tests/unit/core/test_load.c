@@ -103,6 +103,39 @@ static void recovery_that_cannot_write_keeps_the_log(void)
 	discard_disk();
 }
 
+/* Before recovery's second block: somebody else syncs the device, and hears of the error. */
+static void sync_that_fails(struct buffer_head *bh)
+{
+	if (bh->b_blocknr != BLOCK + 1)
+		return;
+	fail_next_write();
+	assert_int_equal(sync_blockdev(bh->b_bdev), -EIO);
+}
+
+static void write_back_that_fails_elsewhere_keeps_the_log(void)
+{
+	struct image *image;
+
+	OPEN();
+	change(1, BLOCK, 5);
+	change(1, BLOCK + 1, 6);
+	commit(1);
+	image = cut_power();
+	close_journal();
+	make_disk_of(&two, image);
+	image_free(image);
+	fx.on_dirty = sync_that_fails;
+	assert_int_equal(mount_journal(), -EIO);
+	fx.on_dirty = NULL;
+	image = cut_power();
+	assert_true(image_is_live(image));
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 5);
+	assert_int_equal(image_val(image, BLOCK + 1), 6);
+	image_free(image);
+	discard_disk();
+}
+
 static void log_of_four_lanes_is_recovered_by_one(void)
 {
 	struct image *image;
@@ -482,6 +515,7 @@ CORE_TESTS(load,
 	CORE_TEST(damaged_log_is_refused_and_nothing_is_written),
 	CORE_TEST(recovery_on_a_read_only_device_is_refused),
 	CORE_TEST(recovery_that_cannot_write_keeps_the_log),
+	CORE_TEST(write_back_that_fails_elsewhere_keeps_the_log),
 	CORE_TEST(log_of_four_lanes_is_recovered_by_one),
 	CORE_TEST(log_of_stock_is_recovered),
 	CORE_TEST(log_of_stock_without_commit_is_empty),
