@@ -885,6 +885,126 @@ static void what_went_without_a_flush_is_not_claimed(void)
 	assert_true(n > 10);
 }
 
+/* ---- what cannot be frozen yet ---- */
+
+/* Whoever changes BLOCK now changes what is on its way to the log. */
+static struct fiber *crowd(void)
+{
+	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.hold_lane[0] = true;
+	return fsync_of(BLOCK, 1);
+}
+
+/* It takes no more: nobody is to go on in it until it can be frozen. */
+static void full_transaction_is_not_put_off(void)
+{
+	struct fiber *first;
+	struct zj_txn *txn;
+	handle_t *h;
+
+	LANES(.versions = 1);
+	first = crowd();
+	h = start(0, 1);
+	put(h, BLOCK, 2);
+	txn = running(0);
+	zj_commit_now(fx.zj, txn);
+	stop(h);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	release();
+	join(first);
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* It is not at its freeze point: who has a reservation may still come. */
+static void reserved_handle_joins_what_cannot_be_frozen_yet(void)
+{
+	struct fiber *first, *r;
+	struct zj_txn *txn;
+	handle_t *h, *rsv;
+
+	LANES(.versions = 1, .no_coalesce = true);
+	first = crowd();
+	h = start_more(0, 1, 1, 0);
+	rsv = h->h_rsv_handle;
+	h->h_rsv_handle = NULL;
+	put(h, BLOCK, 2);
+	stop(h);
+	txn = running(0);
+	freeze(0);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_false(txn->freezing);
+	r = GO(call_reserved, .h = rsv);
+	join(r);
+	assert_int_equal(r->ret, 0);
+	put(rsv, BLOCK + 1, 3);
+	stop(rsv);
+	release();
+	join(first);
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	assert_int_equal(val_after_crash(BLOCK + 1), 3);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* Not at the end of its time, which is far away here. */
+static void commit_that_was_put_off_goes_on_when_it_can(void)
+{
+	struct fiber *first;
+	struct zj_txn *txn;
+
+	LANES(.versions = 1);
+	first = crowd();
+	change(0, BLOCK, 2);
+	txn = running(0);
+	freeze(0);
+	assert_int_equal(txn->comp->state, ZJ_C_RUNNING);
+	assert_true(txn->comp->wanted);
+	txn->comp->wanted_by += 1000 * HZ;
+	txn->expires = txn->comp->wanted_by;
+	release();
+	join(first);
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* The end of its time is that of the one that was put off, whichever is the larger. */
+static void united_with_one_that_was_put_off_has_its_time(void)
+{
+	struct fiber *first;
+	unsigned long until;
+	struct zj_txn *txn;
+	handle_t *h[3];
+
+	OPEN(.pipeline = true, .lanes = 3, .versions = 1);
+	first = crowd();
+	for (u32 i = 0; i < 3; i++)
+		h[i] = start(i, 2);
+	put(h[1], BLOCK + 1, 1);
+	get_access(h[2], BLOCK + 1);
+	txn = handle_txn(h[2]);
+	put(h[0], BLOCK, 2);
+	freeze(0);
+	until = handle_txn(h[0])->comp->wanted_by;
+	assert_int_equal(until, jiffies + ZJ_PUT_OFF);
+	assert_false(txn->comp->wanted);
+	get_access(h[0], BLOCK + 1);
+	assert_ptr_equal(txn->comp, handle_txn(h[0])->comp);
+	assert_int_equal(txn->comp->nr_members, 3);
+	assert_true(txn->comp->wanted);
+	assert_int_equal(txn->comp->wanted_by, until);
+	for (u32 i = 0; i < 3; i++)
+		stop(h[i]);
+	release();
+	join(first);
+	close_journal();
+}
+
 CORE_TESTS(pipeline,
 	CORE_TEST(commit_that_is_put_off_lets_starts_go_on),
 	CORE_TEST(component_may_be_gone_once_its_last_member_is_committed),
@@ -918,4 +1038,8 @@ CORE_TESTS(pipeline,
 	CORE_TEST(fua_is_weighed_against_flushes),
 	CORE_TEST(record_of_a_run_that_is_followed),
 	CORE_TEST(what_went_without_a_flush_is_not_claimed),
+	CORE_TEST(full_transaction_is_not_put_off),
+	CORE_TEST(reserved_handle_joins_what_cannot_be_frozen_yet),
+	CORE_TEST(commit_that_was_put_off_goes_on_when_it_can),
+	CORE_TEST(united_with_one_that_was_put_off_has_its_time),
 );
