@@ -627,6 +627,19 @@ static void home_writes_go_up(void)
 
 /* ---- memory ---- */
 
+/* It is copied on its way to the log, where it would pass for a header. */
+static void put_magic(handle_t *h, u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+
+	get_access(h, block);
+	*(__be32 *)bh->b_data = cpu_to_be32(ZJ_JBD2_MAGIC);
+	own(h);
+	assert_int_equal(zj_journal_dirty_metadata(h, bh), 0);
+	own(NULL);
+	brelse(bh);
+}
+
 static void busy_file(struct file *file, u32 n)
 {
 	handle_t *h = start_more(n % fx.zj->nr_lanes, 8, 0, 4);
@@ -635,6 +648,7 @@ static void busy_file(struct file *file, u32 n)
 	assert_int_equal(zj_journal_inode_ranged_write(h, &file->jinode, 0, 100), 0);
 	assert_int_equal(zj_journal_revoke(h, 1000 + n, NULL), 0);
 	own(NULL);
+	put_magic(h, BLOCK + 10 + n);
 	for (u32 i = 0; i < 4; i++)
 		put(h, BLOCK + i, n);
 	stop(h);

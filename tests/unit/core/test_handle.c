@@ -662,6 +662,20 @@ static void start_that_is_refused_keeps_no_memory(void)
 	close_aborted();
 }
 
+/* Between the two it must not: reclaim would want a handle of its own. */
+static void task_may_reclaim_again_once_its_handle_is_closed(void)
+{
+	handle_t *h;
+
+	OPEN();
+	assert_false(current->flags & PF_MEMALLOC_NOFS);
+	h = start(0, 1);
+	assert_true(current->flags & PF_MEMALLOC_NOFS);
+	stop(h);
+	assert_false(current->flags & PF_MEMALLOC_NOFS);
+	close_journal();
+}
+
 CORE_TESTS(handle,
 	CORE_TEST(full_transaction_is_closed_and_no_later_one),
 	CORE_TEST(full_transaction_may_be_gone),
@@ -696,4 +710,5 @@ CORE_TESTS(handle,
 	CORE_TEST(reserved_handle_keeps_its_space),
 	CORE_TEST(reserved_handle_inside_an_open_one_is_refused),
 	CORE_TEST(stop_frees_an_unused_reservation),
+	CORE_TEST(task_may_reclaim_again_once_its_handle_is_closed),
 );

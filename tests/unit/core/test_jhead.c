@@ -379,6 +379,23 @@ static void caches_without_memory(void)
 	kmem_cache_free(zj_jinode_cache, jinode);
 }
 
+/* Somebody is just about to file the first one. */
+static void head_without_parts_has_none_to_retire(void)
+{
+	struct buffer_head *bh;
+	struct journal_head *jh;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	jh = zj_jh_attach(bh);
+	spin_lock(&jh->lock);
+	assert_true(zj_part_retire(jh, false));
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	brelse(bh);
+	close_journal();
+}
+
 CORE_TESTS(jhead,
 	CORE_TEST(caches_without_memory),
 	CORE_TEST(frozen_copies_are_aligned),
@@ -394,4 +411,5 @@ CORE_TESTS(jhead,
 	CORE_TEST(j2_older_part_leaves_when_a_newer_is_valid),
 	CORE_TEST(owner_that_changed_nothing_gives_the_dirty_bit_back),
 	CORE_TEST(conflicts_are_of_unlogged_images),
+	CORE_TEST(head_without_parts_has_none_to_retire),
 );

@@ -805,6 +805,7 @@ static void record_of_a_run_that_is_followed(void)
 		bool fua;
 	} cases[] = {
 		{ true, { 1, 1 }, 300, true },
+		{ true, { 1, 1 }, 650, true },
 		{ true, { 1, 1 }, 2000, false },
 		{ true, { 1, ZJ_FUA_BLOCKS }, 300, false },
 		{ true, { ZJ_FUA_BLOCKS, 1 }, 300, false },
@@ -1005,6 +1006,141 @@ static void united_with_one_that_was_put_off_has_its_time(void)
 	close_journal();
 }
 
+/* Too late for all of them once the flush has begun, not for the first one alone. */
+static void data_is_too_late_for_every_member_of_a_run(void)
+{
+	struct fiber *f[3];
+
+	LANES();
+	fx.hold_flush = true;
+	for (u32 i = 0; i < 3; i++)
+		f[i] = fsync_of(BLOCK + i, 1 + i);
+	release();
+	fx.hold_flush = true;
+	settle();
+	assert_int_equal(nr_held(), 1);
+	assert_false(f[1]->done);
+	assert_false(zj_trans_takes_written(fx.journal, f[1]->tid, 1));
+	assert_false(zj_trans_takes_written(fx.journal, f[2]->tid, 1));
+	release();
+	for (u32 i = 0; i < 3; i++)
+		join(f[i]);
+	close_journal();
+}
+
+/* Each run that comes alone counts once. */
+static void company_is_expected_for_some_runs(void)
+{
+	LANES();
+	lane(0)->company = ZJ_COMPANY;
+	for (u32 i = 1; i <= ZJ_COMPANY; i++) {
+		change(0, BLOCK, i);
+		commit(0);
+		assert_int_equal(lane(0)->company, ZJ_COMPANY - i);
+	}
+	change(0, BLOCK, 9);
+	commit(0);
+	assert_int_equal(lane(0)->company, 0);
+	close_journal();
+}
+
+static void call_unmount(struct fiber *f)
+{
+	f->ret = unmount_journal();
+}
+
+/* All that is on its way is waited for, run by run, before it is freed. */
+static void aborted_runs_are_waited_for(void)
+{
+	struct fiber *f[4], *end;
+
+	for (u32 jbd2 = 0; jbd2 < 2; jbd2++) {
+		OPEN(.pipeline = true, .lanes = 1, .jbd2 = jbd2);
+		fx.zj->flush_batch = 1;
+		fx.hold_flush = true;
+		for (u32 i = 0; i < 4; i++)
+			f[i] = fsync_of(BLOCK + i, 1 + i);
+		assert_int_equal(lane(0)->depth, 4);
+		/* Not that of the super block. */
+		fx.hold_flush = false;
+		zj_journal_abort(fx.journal, -EIO);
+		for (u32 i = 0; i < 4; i++) {
+			join(f[i]);
+			assert_int_equal(f[i]->ret, -EIO);
+		}
+		end = GO(call_unmount);
+		settle();
+		assert_false(end->done);
+		release();
+		join(end);
+		assert_int_equal(end->ret, -EIO);
+		discard_disk();
+	}
+}
+
+/*
+ * The flush thread, which is awake, comes to log blocks while their lane's thread waits
+ * for them, as it has sent them out of live buffers: it leaves them to that.
+ */
+static void log_blocks_are_waited_for_once(void)
+{
+	struct task_struct *task;
+	struct journal_head *jh;
+	struct buffer_head *bh;
+	bool more;
+	tid_t tid;
+	int n = 1;
+
+	do {
+		JBD2();
+		fx.zj->frozen_copy = ZJ_FROZEN_COPY_NEVER;
+		task = lane(0)->task;
+		fx.hold_flush = true;
+		change(0, BLOCK, 1);
+		freeze(0);
+		settle();
+		tid = change(0, BLOCK + 1, 2);
+		bh = buffer(BLOCK + 1);
+		jh = zj_jh_get(bh);
+		stop_before(task, &jh->lock, n++);
+		freeze(0);
+		settle();
+		release();
+		settle();
+		more = stopped(task);
+		stop_nowhere(task);
+		settle();
+		assert_int_equal(state_of(tid), ZJ_C_VALID);
+		zj_jh_put(jh);
+		brelse(bh);
+		close_journal();
+	} while (more);
+	assert_true(n > 3);
+}
+
+/* Whatever a lane's thread still sends out, somebody waits for. */
+static void flush_thread_outlives_its_lanes_thread(void)
+{
+	struct task_struct *task;
+	struct fiber *f;
+
+	JBD2();
+	task = lane(0)->task;
+	change(0, BLOCK, 1);
+	/* After: work, nothing expired, off the list.  Where does the log go? */
+	stop_before(task, &lane(0)->lock, 4);
+	freeze(0);
+	settle();
+	assert_true(stopped(task));
+	zj_journal_abort(fx.journal, -EIO);
+	f = GO(call_unmount);
+	settle();
+	go_on(task);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	discard_disk();
+}
+
 CORE_TESTS(pipeline,
 	CORE_TEST(commit_that_is_put_off_lets_starts_go_on),
 	CORE_TEST(component_may_be_gone_once_its_last_member_is_committed),
@@ -1042,4 +1178,9 @@ CORE_TESTS(pipeline,
 	CORE_TEST(reserved_handle_joins_what_cannot_be_frozen_yet),
 	CORE_TEST(commit_that_was_put_off_goes_on_when_it_can),
 	CORE_TEST(united_with_one_that_was_put_off_has_its_time),
+	CORE_TEST(data_is_too_late_for_every_member_of_a_run),
+	CORE_TEST(company_is_expected_for_some_runs),
+	CORE_TEST(aborted_runs_are_waited_for),
+	CORE_TEST(log_blocks_are_waited_for_once),
+	CORE_TEST(flush_thread_outlives_its_lanes_thread),
 );
