@@ -2044,6 +2044,36 @@ static void all_of_a_run_is_written(void)
 	close_journal();
 }
 
+/* User space has it open, tune2fs for one: what it has changed is in the log, too. */
+static void super_block_is_logged_with_what_others_have_changed(void)
+{
+	struct image *image;
+	struct buffer_head *bh;
+	handle_t *h;
+
+	NVM(.lanes = 1);
+	change(0, 1, 1);
+	commit(0);
+	bh = buffer(1);
+	assert_true(zj_bh_is_super(bh));
+	bh->b_data[512] = 9;
+	h = start(0, 1);
+	get_access(h, 1);
+	bh->b_data[0] = 7;
+	own(h);
+	assert_int_equal(zj_journal_dirty_metadata(h, bh), 0);
+	own(NULL);
+	stop(h);
+	commit(0);
+	brelse(bh);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image->block[1][0], 7);
+	assert_int_equal(image->block[1][512], 9);
+	image_free(image);
+	close_journal();
+}
+
 CORE_TESTS(nvm,
 	CORE_TEST(a_transaction_byte_by_byte),
 	CORE_TEST(only_changed_lines_are_logged),
@@ -2117,4 +2147,5 @@ CORE_TESTS(nvm,
 	CORE_TEST(memory_does_not_go_away_during_recovery),
 	CORE_TEST(tail_that_is_shown_meanwhile_stays),
 	CORE_TEST(all_of_a_run_is_written),
+	CORE_TEST(super_block_is_logged_with_what_others_have_changed),
 );

@@ -531,6 +531,23 @@ static void entries_meet_anywhere(void)
 	close_journal();
 }
 
+/* ext4's allocator does not clear it. */
+static void inode_begins_with_nothing(void)
+{
+	struct file file;
+
+	OPEN();
+	file_init(&file);
+	memset(&file.jinode, 0xa5, sizeof(file.jinode));
+	zj_journal_init_jinode(&file.jinode, &file.inode);
+	assert_null(file.jinode.i_transaction);
+	assert_ptr_equal(file.jinode.i_vfs_inode, &file.inode);
+	assert_int_equal(file.jinode.i_dirty_start, 0);
+	assert_int_equal(file.jinode.i_dirty_end, 0);
+	assert_true(list_empty(&file.jinode.i_entries));
+	close_journal();
+}
+
 CORE_TESTS(ordered,
 	CORE_TEST(entries_meet_anywhere),
 	CORE_TEST(wait_takes_no_write_back),
@@ -553,4 +570,5 @@ CORE_TESTS(ordered,
 	CORE_TEST(truncate_writes_what_a_frozen_transaction_waits_for),
 	CORE_TEST(truncate_that_cannot_write_aborts),
 	CORE_TEST(finish_inode_data_waits_for_the_range),
+	CORE_TEST(inode_begins_with_nothing),
 );

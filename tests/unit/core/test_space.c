@@ -1017,6 +1017,37 @@ static void start_without_credits_waits_for_its_turn_in_a_ring(void)
 	close_journal();
 }
 
+/* It has left the queue for the barrier: that is once. */
+static void start_that_meets_a_barrier_leaves_the_queue_once(void)
+{
+	struct fiber *f, *b;
+	u32 need;
+
+	OPEN(.journal = 200, .lanes = 1, .jbd2 = true);
+	need = zj_log_blocks(fx.zj, fx.zj->max_credits);
+	mutex_lock(&fx.zj->ckpt_lock);
+	while (fx.zj->nr_pool >= need) {
+		change_many(0, 10, 1);
+		commit(0);
+	}
+	f = GO(call_start, .n = fx.zj->max_credits);
+	let_run();
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 1);
+	b = GO(call_barrier);
+	let_run();
+	mutex_unlock(&fx.zj->ckpt_lock);
+	settle();
+	assert_int_equal(b->ret, 1);
+	assert_false(f->done);
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 0);
+	b->n = 1;
+	join(b);
+	join(f);
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 0);
+	stop(f->h);
+	close_journal();
+}
+
 CORE_TESTS(space,
 	CORE_TEST(space_is_low_in_the_last_third),
 	CORE_TEST(extension_without_space_is_refused),
@@ -1054,4 +1085,5 @@ CORE_TESTS(space,
 	CORE_TEST(segments_that_a_freeze_gives_back_are_taken_at_once),
 	CORE_TEST(who_leaves_the_queue_wakes_the_next),
 	CORE_TEST(start_without_credits_waits_for_its_turn_in_a_ring),
+	CORE_TEST(start_that_meets_a_barrier_leaves_the_queue_once),
 );

@@ -801,6 +801,25 @@ static void force_commit_of_an_aborted_journal_fails(void)
 	close_aborted();
 }
 
+/* Its mark would run out while the lane is busy: nobody is to wait for it yet. */
+static void fsync_calls_for_a_flush_when_its_lane_is_idle(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	change(0, BLOCK, 1);
+	freeze(0);
+	settle();
+	f = GO(call_complete, .tid = change(0, BLOCK + 1, 1));
+	settle();
+	assert_false(f->done);
+	assert_int_equal(lane(0)->coming, 0);
+	release();
+	join(f);
+	close_journal();
+}
+
 CORE_TESTS(sync,
 	CORE_TEST(tid_is_dead_before_anybody_is_answered),
 	CORE_TEST(force_commit_waits_for_all_at_once),
@@ -833,4 +852,5 @@ CORE_TESTS(sync,
 	CORE_TEST(flush_erases_the_log_if_asked),
 	CORE_TEST(flush_erases_a_journal_in_pieces),
 	CORE_TEST(flush_with_wrong_flags_is_refused),
+	CORE_TEST(fsync_calls_for_a_flush_when_its_lane_is_idle),
 );
