@@ -893,6 +893,22 @@ static void error_of_a_trim_is_told_as_it_is(void)
 	close_aborted();
 }
 
+/* The next pass need not wait for news: the last one had no room for all. */
+static void passes_follow_each_other_while_they_move_something(void)
+{
+	ktime_t begin;
+
+	OPEN(.journal = 1024, .lanes = 1);
+	change_blocks(0, BLOCK, fx.zj->max_txn, 1);
+	commit(0);
+	assert_true(fx.zj->max_txn > fx.zj->max_found);
+	fx.disk->io_ns = 1000;
+	begin = ktime_get();
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_true(ktime_get() - begin < 50 * NSEC_PER_MSEC);
+	close_journal();
+}
+
 CORE_TESTS(checkpoint,
 	CORE_TEST(head_of_a_locked_buffer_is_not_let_go),
 	CORE_TEST(home_writes_go_up),
@@ -929,4 +945,5 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(buffer_that_is_locked_again_is_not_home),
 	CORE_TEST(kick_is_seen_by_who_wakes_at_once),
 	CORE_TEST(error_of_a_trim_is_told_as_it_is),
+	CORE_TEST(passes_follow_each_other_while_they_move_something),
 );

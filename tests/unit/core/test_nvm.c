@@ -2074,6 +2074,22 @@ static void super_block_is_logged_with_what_others_have_changed(void)
 	close_journal();
 }
 
+/* The first attempt has changed block 0 in memory only: the second one writes it. */
+static void log_is_live_once_block_0_is_written(void)
+{
+	NVM(.new = true);
+	for (u32 i = 0; i < 2; i++) {
+		fail_next_write();
+		assert_int_equal(zj_make_live(fx.zj), -EIO);
+		assert_false(fx.zj->live);
+	}
+	assert_int_equal(zj_make_live(fx.zj), 0);
+	assert_true(fx.zj->live);
+	/* The device has lost a write, of whatever it was. */
+	zj_journal_abort(fx.journal, -EIO);
+	close_aborted();
+}
+
 CORE_TESTS(nvm,
 	CORE_TEST(a_transaction_byte_by_byte),
 	CORE_TEST(only_changed_lines_are_logged),
@@ -2148,4 +2164,5 @@ CORE_TESTS(nvm,
 	CORE_TEST(tail_that_is_shown_meanwhile_stays),
 	CORE_TEST(all_of_a_run_is_written),
 	CORE_TEST(super_block_is_logged_with_what_others_have_changed),
+	CORE_TEST(log_is_live_once_block_0_is_written),
 );

@@ -548,6 +548,32 @@ static void inode_begins_with_nothing(void)
 	close_journal();
 }
 
+/* What is given up then is no news. */
+static void commit_that_fails_after_an_abort_says_nothing(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	own(h);
+	assert_int_equal(zj_journal_inode_ranged_write(h, &file.jinode, 0, 100), 0);
+	own(NULL);
+	put(h, BLOCK, 1);
+	stop(h);
+	fx.hold_submit = true;
+	freeze(0);
+	settle();
+	zj_journal_abort(fx.journal, -EIO);
+	fx.submit_err = -EIO;
+	fx.hold_submit = false;
+	settle();
+	assert_true(said("ordered file data could not be sent"));
+	assert_false(said("commit of transaction"));
+	close_aborted();
+}
+
 CORE_TESTS(ordered,
 	CORE_TEST(entries_meet_anywhere),
 	CORE_TEST(wait_takes_no_write_back),
@@ -571,4 +597,5 @@ CORE_TESTS(ordered,
 	CORE_TEST(truncate_that_cannot_write_aborts),
 	CORE_TEST(finish_inode_data_waits_for_the_range),
 	CORE_TEST(inode_begins_with_nothing),
+	CORE_TEST(commit_that_fails_after_an_abort_says_nothing),
 );

@@ -1133,6 +1133,32 @@ static void lane_without_a_flush_thread_waits_for_nobody(void)
 	close_journal();
 }
 
+/* Company is expected, but does not come: FUA is taken at half the price of a flush. */
+static void record_of_a_run_that_company_is_expected_for(void)
+{
+	static const struct {
+		s64 price;
+		bool fua;
+	} cases[] = { { 300, true }, { 450, true }, { 600, false } };
+	u32 before;
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		LANES();
+		/* No data: no flush is measured before. */
+		zj_journal_set_data_reported(fx.journal);
+		assert_int_equal(zj_journal_flush_data(fx.journal), 0);
+		lane(0)->company = ZJ_COMPANY;
+		lane(0)->record_took[0] = 0;
+		lane(0)->record_took[1] = cases[i].price * NSEC_PER_MSEC;
+		fx.zj->flush.took = 1000 * NSEC_PER_MSEC;
+		change(0, BLOCK, 1);
+		before = now();
+		commit(0);
+		assert_int_equal(record_with_fua(before), cases[i].fua);
+		close_journal();
+	}
+}
+
 CORE_TESTS(pipeline,
 	CORE_TEST(commit_that_is_put_off_lets_starts_go_on),
 	CORE_TEST(component_may_be_gone_once_its_last_member_is_committed),
@@ -1175,4 +1201,5 @@ CORE_TESTS(pipeline,
 	CORE_TEST(aborted_runs_are_waited_for),
 	CORE_TEST(log_blocks_are_waited_for_once),
 	CORE_TEST(lane_without_a_flush_thread_waits_for_nobody),
+	CORE_TEST(record_of_a_run_that_company_is_expected_for),
 );
