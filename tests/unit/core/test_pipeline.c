@@ -811,6 +811,7 @@ static void record_of_a_run_that_is_followed(void)
 		{ true, { ZJ_FUA_BLOCKS, 1 }, 300, false },
 		{ false, { 1, 1 }, 300, false },
 		{ false, { 1, 1 }, 50, true },
+		{ false, { 1, 1 }, 187, true },
 	};
 	struct fiber *f[3];
 	u32 before;
