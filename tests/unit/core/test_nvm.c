@@ -2090,6 +2090,19 @@ static void log_is_live_once_block_0_is_written(void)
 	close_aborted();
 }
 
+static void log_is_not_live_without_its_memory(void)
+{
+	NVM(.new = true);
+	kl_nvm.gone = true;
+	assert_int_equal(zj_make_live(fx.zj), -ENODEV);
+	assert_false(fx.zj->live);
+	kl_nvm.gone = false;
+	change(0, BLOCK, 3);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 3);
+	close_journal();
+}
+
 CORE_TESTS(nvm,
 	CORE_TEST(a_transaction_byte_by_byte),
 	CORE_TEST(only_changed_lines_are_logged),
@@ -2165,4 +2178,5 @@ CORE_TESTS(nvm,
 	CORE_TEST(all_of_a_run_is_written),
 	CORE_TEST(super_block_is_logged_with_what_others_have_changed),
 	CORE_TEST(log_is_live_once_block_0_is_written),
+	CORE_TEST(log_is_not_live_without_its_memory),
 );
