@@ -19,14 +19,12 @@ static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
 	refcount_set(&txn->refs, 1);
 	spin_lock_init(&txn->list_lock);
 	INIT_LIST_HEAD(&txn->comp_link);
-	INIT_LIST_HEAD(&txn->lane_link);
 	INIT_LIST_HEAD(&txn->parts);
 	INIT_LIST_HEAD(&txn->late);
 	INIT_LIST_HEAD(&txn->revokes);
 	INIT_LIST_HEAD(&txn->inodes);
 	INIT_LIST_HEAD(&txn->prev_dep.comp_link);
 	txn->prev_dep.embedded = true;
-	txn->prev_dep.lane = lane->index;
 }
 
 /**

@@ -71,6 +71,25 @@ static void random_logs(void **state)
 	}
 }
 
+static void look_at_a_log_writes_nothing(void **state)
+{
+	struct zj_recovery_stats s;
+	struct ring r;
+	u32 sequence;
+
+	ring_new_large(&r, 1, ring_kinds[0]);
+	r.d->ahead = true;
+	ring_fill(&r);
+	assert_int_equal(zj_recover_jbd2(ml_ops(r.d), r.d, ml_block(r.d, 0),
+					 r.d->geo.total_blocks, RING_HOMES, true, &s,
+					 &sequence), 0);
+	assert_int_equal(s.transactions, r.nr);
+	assert_int_equal(r.d->writes, 0);
+	/* No block of the ring is asked for twice. */
+	assert_true(r.d->blocks_read <= r.d->geo.total_blocks);
+	ml_free(r.d);
+}
+
 /* Of all that is asked for ahead each piece has its place in memory. */
 static void log_longer_than_what_is_read_ahead(void **state)
 {
@@ -540,6 +559,7 @@ static void without_memory_nothing_is_written(void **state)
 
 const struct CMUnitTest jbd2_tests[] = {
 	cmocka_unit_test(log_longer_than_what_is_read_ahead),
+	cmocka_unit_test(look_at_a_log_writes_nothing),
 	cmocka_unit_test(random_logs),
 	cmocka_unit_test(failed_reads_are_survived),
 	cmocka_unit_test(killed_jbd2_recoveries_end),

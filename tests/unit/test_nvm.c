@@ -199,7 +199,17 @@ static void promises_in_numbers(void **state)
 	}
 }
 
+/* A record has a bit for each of them. */
+static void units_of_large_blocks(void **state)
+{
+	for (u32 size = 1024; size <= 4096; size *= 2)
+		assert_int_equal(zj_nvm_unit(size), ZJ_NVM_LINE);
+	for (u32 size = 8192; size <= 65536; size *= 2)
+		assert_int_equal(zj_nvm_unit(size), size / 64);
+}
+
 const struct CMUnitTest nvm_tests[] = {
+	cmocka_unit_test(units_of_large_blocks),
 	cmocka_unit_test(super_blocks_are_refused),
 	cmocka_unit_test(heads_are_refused),
 	cmocka_unit_test(small_memory_has_fewer_lanes),

@@ -766,6 +766,32 @@ static void a_home_write_that_fails_keeps_the_log(void **state)
 	}
 }
 
+static int poison_and_write(void *ctx, u64 block, const void *buf)
+{
+	/* Where the second block's lines are. */
+	kl_poison = line(FIRST + LINES);
+	return mem_ops.write_home(ctx, block, buf);
+}
+
+/* It could be read when the log was looked at. */
+static void memory_that_fails_meanwhile_keeps_the_log(void **state)
+{
+	struct zj_io_ops ops = mem_ops;
+	struct zj_recovery_stats s;
+
+	ops.write_home = poison_and_write;
+	new_log();
+	PUT(.stamp = 1, .rec = { { 5, ALL, 1 }, { 6, ALL, 2 } });
+	assert_int_equal(zj_recover_nvm(&ops, nv.dev, &nv.area, BLOCK_SIZE, JOURNAL, HOME,
+					false, &s), -EIO);
+	kl_poison = NULL;
+	assert_non_null(strstr(nv.dev->error, "the memory cannot be read at byte"));
+	assert_int_equal(val_of(6), UNTOUCHED);
+	assert_int_equal(accepted().replayed, 2);
+	assert_int_equal(val_of(6), 2);
+	free_log();
+}
+
 static bool announced[HOME];
 
 static void ahead_home(void *ctx, u64 block)
@@ -881,6 +907,7 @@ const struct CMUnitTest nvmlog_tests[] = {
 	cmocka_unit_test(heads_of_other_logs),
 	cmocka_unit_test(a_home_write_that_fails_keeps_the_log),
 	cmocka_unit_test(home_blocks_are_read_ahead),
+	cmocka_unit_test(memory_that_fails_meanwhile_keeps_the_log),
 	cmocka_unit_test(without_memory_nothing_is_written),
 	cmocka_unit_test(lines_that_cannot_be_read),
 };

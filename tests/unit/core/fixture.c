@@ -78,14 +78,31 @@ bool said(const char *text)
 	return strstr(fx.messages, text);
 }
 
+bool complained(const char *text)
+{
+	return strstr(fx.errors, text);
+}
+
+static void note_message(char *all, size_t size, const char *fmt, va_list ap)
+{
+	size_t len = strlen(all);
+
+	kl_vsnprintf(all + len, size - len, fmt, ap);
+}
+
 void __wrap_kl_printk(int level, const char *fmt, ...)
 {
-	size_t len = strlen(fx.messages);
-	va_list ap;
+	va_list ap, copy;
 
 	va_start(ap, fmt);
-	kl_vsnprintf(fx.messages + len, sizeof(fx.messages) - len, fmt, ap);
+	va_copy(copy, ap);
+	note_message(fx.messages, sizeof(fx.messages), fmt, ap);
+	if (level <= 3)
+		note_message(fx.errors, sizeof(fx.errors), fmt, copy);
+	va_end(copy);
 	va_end(ap);
+	if (fx.on_message)
+		fx.on_message();
 }
 
 void expect_warning(const char *text)
@@ -133,6 +150,7 @@ int bmap(struct inode *inode, sector_t *block)
 
 void iput(struct inode *inode)
 {
+	fx.nr_iput++;
 }
 
 void zj_proc_add(struct zj_journal *zj)

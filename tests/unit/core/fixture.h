@@ -100,6 +100,9 @@ struct fixture {
 	u32		data_block;	/* that submit writes, finish waits for */
 	bool		read_only;	/* the device */
 	char		messages[4096];	/* of the journal */
+	char		errors[4096];	/* those that are errors */
+	void		(*on_message)(void); /* or NULL */
+	int		nr_iput;	/* references to inodes that were given back */
 
 	u64		last_request;	/* of the disk, when seen last */
 	bool		hold_lane[ZJ_MAX_LANES]; /* records stay in flight */
@@ -145,6 +148,8 @@ u32 jblock(u32 b);
 /* A device block in segment @seg. */
 u32 seg_block(u32 seg, u32 b);
 bool said(const char *text);
+/* As an error. */
+bool complained(const char *text);
 void expect_warning(const char *text);
 /* The warning has come. */
 void warned(void);

@@ -986,6 +986,24 @@ static void heads_go_at_any_place_of_a_call(void)
 	}
 }
 
+/* It has access by the other handle's, of which it is one part from then on. */
+static void who_dirties_what_another_has_access_to_is_united(void)
+{
+	handle_t *h[2];
+
+	OPEN();
+	h[0] = start(0, 1);
+	h[1] = start(1, 1);
+	get_access(h[0], BLOCK);
+	assert_int_equal(dirty(h[1], BLOCK, 5), 0);
+	assert_ptr_equal(handle_txn(h[0])->comp, handle_txn(h[1])->comp);
+	stop(h[0]);
+	stop(h[1]);
+	commit(1);
+	assert_int_equal(val_after_crash(BLOCK), 5);
+	close_journal();
+}
+
 CORE_TESTS(access,
 	CORE_TEST(image_that_is_home_is_not_written_again),
 	CORE_TEST(image_over_a_dirty_buffer_goes_home_once),
@@ -1026,4 +1044,5 @@ CORE_TESTS(access,
 	CORE_TEST(dirty_without_credits_is_refused),
 	CORE_TEST(create_access_forgets_the_former_life),
 	CORE_TEST(create_access_unites_too),
+	CORE_TEST(who_dirties_what_another_has_access_to_is_united),
 );

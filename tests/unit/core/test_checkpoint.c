@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* checkpoint.c: home writes, their order, what keeps S back. */
+#include <klayer/nvm.h>
 #include "fixture.h"
 
 static u64 stamp_on_disk(void)
@@ -363,6 +364,8 @@ static void small_transactions_bring_nothing_home(void)
 	assert_false(zj_checkpoint_offers(lane));
 	lane->committed = jiffies - HZ - 1;
 	assert_true(zj_checkpoint_offers(lane));
+	/* It has work again. */
+	assert_false(offered_after(lane, 0));
 	/* What it has not come to is forgiven. */
 	lane->owes = 16;
 	atomic_dec(&zj->space_waiters);
@@ -694,6 +697,19 @@ static void buffer_that_is_found_twice_holds_nobody_up(void)
 
 /* ---- memory ---- */
 
+/* It is copied on its way to the log, where it would pass for a header. */
+static void put_magic(handle_t *h, u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+
+	get_access(h, block);
+	*(__be32 *)bh->b_data = cpu_to_be32(ZJ_JBD2_MAGIC);
+	own(h);
+	assert_int_equal(zj_journal_dirty_metadata(h, bh), 0);
+	own(NULL);
+	brelse(bh);
+}
+
 static void busy_file(struct file *file, u32 n)
 {
 	handle_t *h = start_more(n % fx.zj->nr_lanes, 8, 0, 4);
@@ -702,6 +718,7 @@ static void busy_file(struct file *file, u32 n)
 	assert_int_equal(zj_journal_inode_ranged_write(h, &file->jinode, 0, 100), 0);
 	assert_int_equal(zj_journal_revoke(h, 1000 + n, NULL), 0);
 	own(NULL);
+	put_magic(h, BLOCK + 10 + n);
 	for (u32 i = 0; i < 4; i++)
 		put(h, BLOCK + i, n);
 	stop(h);
@@ -743,6 +760,225 @@ static void memory_that_may_be_refused_is_not_needed(void)
 	}
 }
 
+/* ---- passes ---- */
+
+#define PER_TXN		10u
+
+static void change_blocks(u32 lane, u32 first, u32 nr, u8 val)
+{
+	handle_t *h = start(lane, nr);
+
+	for (u32 i = 0; i < nr; i++)
+		put(h, first + i, val);
+	stop(h);
+}
+
+/* Valid transactions until hardly any of the log is free; nothing of them is home. */
+static u32 fill_log(u32 first)
+{
+	u32 nr = 0;
+
+	while (fx.zj->nr_pool > fx.zj->geo.nr_segs / 12) {
+		change_blocks(0, first + PER_TXN * nr++, PER_TXN, 1);
+		commit(0);
+	}
+	return nr;
+}
+
+/* What is younger may be logged again: it stays. */
+static void pass_brings_half_a_budget_home(void)
+{
+	u32 nr, most;
+
+	OPEN(.lanes = 1, .journal = 1024);
+	mutex_lock(&fx.zj->ckpt_lock);
+	nr = fill_log(BLOCK);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	most = DIV_ROUND_UP(fx.zj->budget / 2, PER_TXN);
+	assert_true(nr > most);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(home_val(BLOCK + PER_TXN * most - 1), 1);
+	assert_int_equal(home_val(BLOCK + PER_TXN * most), 0);
+	assert_int_equal(fx.zj->trimmed, 1 + most);
+	close_journal();
+}
+
+/* S is written for one pass while the next one's blocks are on their way. */
+static void s_does_not_wait_for_the_next_pass(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(1, fx.zj->max_credits);
+	fx.zj->low_pool = fx.zj->geo.nr_segs;
+	fx.hold_block = BLOCK;
+	change(0, BLOCK, 1);
+	commit(0);
+	settle();
+	assert_int_equal(nr_held(), 1);
+	change(0, BLOCK + 1, 1);
+	commit(0);
+	fx.zj->ckpt_wanted = false;
+	release();
+	fx.hold_block = BLOCK + 1;
+	settle();
+	assert_int_equal(nr_held(), 1);
+	assert_int_equal(home_val(BLOCK), 1);
+	assert_int_equal(fx.zj->trimmed, 2);
+	release();
+	settle();
+	assert_int_equal(fx.zj->trimmed, 3);
+	stop(h);
+	close_journal();
+}
+
+/* However often it is woken: not until one pass is home, but until enough is free. */
+static void thread_works_until_enough_is_free(void)
+{
+	OPEN(.lanes = 1, .journal = 1024);
+	mutex_lock(&fx.zj->ckpt_lock);
+	fill_log(BLOCK);
+	/* It has been woken, and waits for us. */
+	fx.zj->ckpt_wanted = false;
+	mutex_unlock(&fx.zj->ckpt_lock);
+	settle();
+	assert_true(fx.zj->trimmed > 1 + DIV_ROUND_UP(fx.zj->budget / 2, PER_TXN));
+	assert_false(zj_space_low(fx.zj));
+	close_journal();
+}
+
+/*
+ * A running transaction keeps the oldest one. What is younger than that goes home, and
+ * if one pass has no room for all of it, the next one goes on.
+ */
+static void pass_goes_on_where_the_last_one_had_no_room(void)
+{
+	const u32 first = BLOCK + 1;
+	u32 nr;
+
+	OPEN(.journal = 2000);
+	assert_int_equal(fx.zj->nr_lanes, 2);
+	nr = fx.zj->max_txn;
+	mutex_lock(&fx.zj->ckpt_lock);
+	change(0, BLOCK, 1);
+	commit(0);
+	change(1, BLOCK, 2);
+	assert_true(nr > fx.zj->max_found);
+	change_blocks(0, first, nr, 1);
+	commit(0);
+	fill_log(first + nr);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	zj_checkpoint_kick(fx.zj);
+	settle();
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(home_val(BLOCK), 0);
+	for (u32 i = 0; i < nr; i++)
+		assert_int_equal(home_val(first + i), 1);
+	close_journal();
+}
+
+/* It was on the checkpoint's stack. */
+static void pass_that_has_ended_is_nobodys(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_null(fx.zj->pass);
+	close_journal();
+}
+
+/* Somebody has locked it since it came home: perhaps it is on its way again. */
+static void buffer_that_is_locked_again_is_not_home(void)
+{
+	struct journal_head *jh;
+	struct buffer_head *bh;
+	struct fiber *f;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	bh = buffer(BLOCK);
+	jh = zj_jh_get(bh);
+	f = GO(call_checkpoint);
+	/* After: is there something to bring home?  Is it there? */
+	stop_before(&f->task->task, &jh->lock, 2);
+	settle();
+	assert_true(stopped(&f->task->task));
+	assert_int_equal(home_val(BLOCK), 1);
+	lock_buffer(bh);
+	go_on(&f->task->task);
+	join(f);
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_non_null(jh->newest);
+	unlock_buffer(bh);
+	zj_jh_put(jh);
+	brelse(bh);
+	close_journal();
+}
+
+static void call_kick(struct fiber *f)
+{
+	zj_checkpoint_kick(fx.zj);
+}
+
+static void call_pause(struct fiber *f)
+{
+	sleep_ms(2);
+}
+
+/* The thread may wake, and look, while who has woken it is not done yet. */
+static void kick_is_seen_by_who_wakes_at_once(void)
+{
+	struct buffer_head *bh;
+	bool more;
+	int n = 1;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	do {
+		change(0, BLOCK, n);
+		commit(0);
+		buf_write_back(fx.disk, BLOCK);
+		settle();
+		assert_true(buffer_jbd(bh));
+		more = preempt_at(n++, CALL(call_kick), CALL(call_pause));
+		settle();
+		assert_false(buffer_jbd(bh));
+	} while (more);
+	assert_true(n > 2);
+	brelse(bh);
+	close_journal();
+}
+
+static void error_of_a_trim_is_told_as_it_is(void)
+{
+	OPEN(.journal = 400, .nvm = 1 << 20);
+	change(0, BLOCK, 1);
+	commit(0);
+	kl_nvm.gone = true;
+	assert_int_equal(zj_checkpoint(fx.zj, true), -ENODEV);
+	kl_nvm.gone = false;
+	assert_int_equal(fx.zj->trimmed, 1);
+	close_aborted();
+}
+
+/* The next pass need not wait for news: the last one had no room for all. */
+static void passes_follow_each_other_while_they_move_something(void)
+{
+	ktime_t begin;
+
+	OPEN(.journal = 1024, .lanes = 1);
+	change_blocks(0, BLOCK, fx.zj->max_txn, 1);
+	commit(0);
+	assert_true(fx.zj->max_txn > fx.zj->max_found);
+	fx.disk->io_ns = 1000;
+	begin = ktime_get();
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_true(ktime_get() - begin < 50 * NSEC_PER_MSEC);
+	close_journal();
+}
+
 CORE_TESTS(checkpoint,
 	CORE_TEST(head_of_a_locked_buffer_is_not_let_go),
 	CORE_TEST(home_writes_go_up),
@@ -773,4 +1009,13 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(who_waits_for_space_closes_what_keeps_s_back),
 	CORE_TEST(two_thirds_of_a_log_start_the_background_thread),
 	CORE_TEST(home_writes_of_a_block_follow_one_another),
+	CORE_TEST(pass_brings_half_a_budget_home),
+	CORE_TEST(s_does_not_wait_for_the_next_pass),
+	CORE_TEST(thread_works_until_enough_is_free),
+	CORE_TEST(pass_goes_on_where_the_last_one_had_no_room),
+	CORE_TEST(pass_that_has_ended_is_nobodys),
+	CORE_TEST(buffer_that_is_locked_again_is_not_home),
+	CORE_TEST(kick_is_seen_by_who_wakes_at_once),
+	CORE_TEST(error_of_a_trim_is_told_as_it_is),
+	CORE_TEST(passes_follow_each_other_while_they_move_something),
 );

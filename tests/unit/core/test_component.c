@@ -816,6 +816,93 @@ static void dependency_on_a_large_component_is_logged_once(void)
 	close_journal();
 }
 
+/* ---- ties and room ---- */
+
+/* To depend on a member of one's own component would be to wait for oneself. */
+static void reader_of_what_runs_does_not_depend_on_it_as_well(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN(.lanes = 3);
+	fx.hold_lane[1] = true;
+	change(1, BLOCK, 1);
+	freeze(1);
+	h = start(0, 2);
+	tid = h->h_transaction->t_tid;
+	put(h, BLOCK, 2);
+	assert_int_equal(dependencies(0), 1);
+	change(2, BLOCK + 1, 1);
+	bh = buffer(BLOCK + 1);
+	own(h);
+	assert_int_equal(zj_journal_read_dependency(h, bh), 0);
+	own(NULL);
+	brelse(bh);
+	assert_int_equal(dependencies(0), 1);
+	stop(h);
+	release();
+	freeze(0);
+	settle();
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	close_journal();
+}
+
+/* What has nothing to log takes no room, even where there is none. */
+static void empty_transaction_needs_no_share_of_the_log(void)
+{
+	struct zj_txn *txn;
+	handle_t *h;
+	u32 more;
+
+	OPEN(.lanes = 1);
+	fx.hold_lane[0] = true;
+	change(0, BLOCK, 1);
+	freeze(0);
+	more = zj_space_share(fx.zj) - lane(0)->frozen;
+	lane(0)->frozen += more;
+	h = start(0, 0);
+	txn = running(0);
+	zj_commit_now(fx.zj, txn);
+	stop(h);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	lane(0)->frozen -= more;
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void change_together(u32 block)
+{
+	handle_t *one = start(0, 1), *other = start(1, 1);
+
+	put(one, block, 1);
+	get_access(other, block);
+	stop(one);
+	stop(other);
+	freeze(0);
+}
+
+/* A component that is valid leaves room in all of its lanes, not in one. */
+static void all_lanes_of_a_valid_component_go_on(void)
+{
+	tid_t tid[2];
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	for (u32 i = 0; i < ZJ_MAX_FROZEN; i++)
+		change_together(BLOCK + i);
+	for (u32 i = 0; i < 2; i++) {
+		tid[i] = change(i, BLOCK + 10 + i, 1);
+		freeze(i);
+		assert_int_equal(state_of(tid[i]), ZJ_C_LOCKED);
+	}
+	release();
+	settle();
+	assert_int_equal(state_of(tid[0]), ZJ_C_VALID);
+	assert_int_equal(state_of(tid[1]), ZJ_C_VALID);
+	close_journal();
+}
+
 CORE_TESTS(component,
 	CORE_TEST(dependency_on_a_large_component_is_logged_once),
 	CORE_TEST(united_components_are_one),
@@ -847,4 +934,7 @@ CORE_TESTS(component,
 	CORE_TEST(n1_start_before_the_lane_switches),
 	CORE_TEST(n1_crossing_unions_make_one_component),
 	CORE_TEST(n1_lock_while_uniting_is_passed_on),
+	CORE_TEST(reader_of_what_runs_does_not_depend_on_it_as_well),
+	CORE_TEST(empty_transaction_needs_no_share_of_the_log),
+	CORE_TEST(all_lanes_of_a_valid_component_go_on),
 );

@@ -662,6 +662,48 @@ static void start_that_is_refused_keeps_no_memory(void)
 	close_aborted();
 }
 
+/* Between the two it must not: reclaim would want a handle of its own. */
+static void task_may_reclaim_again_once_its_handle_is_closed(void)
+{
+	handle_t *h;
+
+	OPEN();
+	assert_false(current->flags & PF_MEMALLOC_NOFS);
+	h = start(0, 1);
+	assert_true(current->flags & PF_MEMALLOC_NOFS);
+	stop(h);
+	assert_false(current->flags & PF_MEMALLOC_NOFS);
+	close_journal();
+}
+
+/* The last one out of a transaction that somebody else freezes, writes and trims. */
+static void transaction_is_there_until_its_last_handle_has_left(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	freeze(0);
+	f = GO(call_stop, .h = h);
+	/* It has counted down.  Is it to be frozen? */
+	stop_before(&f->task->task, &fx.zj->comp_lock, 1);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	spin_lock(&fx.zj->comp_lock);
+	zj_try_freeze_lane(lane(0));
+	spin_unlock(&fx.zj->comp_lock);
+	settle();
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(fx.zj->trimmed, 2);
+	sim_rcu_drain();
+	go_on(&f->task->task);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	close_journal();
+}
+
 CORE_TESTS(handle,
 	CORE_TEST(full_transaction_is_closed_and_no_later_one),
 	CORE_TEST(full_transaction_may_be_gone),
@@ -696,4 +738,6 @@ CORE_TESTS(handle,
 	CORE_TEST(reserved_handle_keeps_its_space),
 	CORE_TEST(reserved_handle_inside_an_open_one_is_refused),
 	CORE_TEST(stop_frees_an_unused_reservation),
+	CORE_TEST(task_may_reclaim_again_once_its_handle_is_closed),
+	CORE_TEST(transaction_is_there_until_its_last_handle_has_left),
 );

@@ -379,6 +379,83 @@ static void caches_without_memory(void)
 	kmem_cache_free(zj_jinode_cache, jinode);
 }
 
+/* Somebody is just about to file the first one. */
+static void head_without_parts_has_none_to_retire(void)
+{
+	struct buffer_head *bh;
+	struct journal_head *jh;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	jh = zj_jh_attach(bh);
+	spin_lock(&jh->lock);
+	assert_true(zj_part_retire(jh, false));
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	brelse(bh);
+	close_journal();
+}
+
+/* Others have written into it before: that is home with the newer image, once. */
+static void image_has_no_other_change_to_bring_home(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	mark_buffer_dirty(bh);
+	h = start(0, 1);
+	get_access(h, BLOCK);
+	assert_false(buffer_dirty(bh));
+	fx.hold_lane[0] = true;
+	stop(h);
+	freeze(0);
+	change(1, BLOCK, 2);
+	freeze(1);
+	settle();
+	release();
+	settle();
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(home_val(BLOCK), 2);
+	assert_false(buffer_dirty(bh));
+	assert_int_equal(writes_of(BLOCK, 0), 1);
+	brelse(bh);
+	close_journal();
+}
+
+/* Once it is not too many any more it does not count again when it goes. */
+static void part_counts_as_one_too_many_once(void)
+{
+	struct zj_txn *txn;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN(.pipeline = true, .lanes = 1, .versions = 1);
+	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.hold_lane[0] = true;
+	change(0, BLOCK, 1);
+	freeze(0);
+	settle();
+	h = start(0, 1);
+	txn = handle_txn(h);
+	tid = txn->pub.t_tid;
+	put(h, BLOCK, 2);
+	assert_int_equal(atomic_read(&txn->crowded), 1);
+	release();
+	settle();
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(atomic_read(&txn->crowded), 0);
+	assert_false(zj_part_test(part_of(txn, BLOCK), ZJ_PART_CROWDED));
+	forget(h, BLOCK);
+	assert_int_equal(atomic_read(&txn->crowded), 0);
+	stop(h);
+	freeze(0);
+	settle();
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	close_journal();
+}
+
 CORE_TESTS(jhead,
 	CORE_TEST(caches_without_memory),
 	CORE_TEST(frozen_copies_are_aligned),
@@ -394,4 +471,7 @@ CORE_TESTS(jhead,
 	CORE_TEST(j2_older_part_leaves_when_a_newer_is_valid),
 	CORE_TEST(owner_that_changed_nothing_gives_the_dirty_bit_back),
 	CORE_TEST(conflicts_are_of_unlogged_images),
+	CORE_TEST(head_without_parts_has_none_to_retire),
+	CORE_TEST(image_has_no_other_change_to_bring_home),
+	CORE_TEST(part_counts_as_one_too_many_once),
 );

@@ -303,6 +303,24 @@ static void a_log_that_is_too_small_is_refused(void)
 	close_journal();
 }
 
+static void inode_is_let_go_once(void)
+{
+	OPEN();
+	assert_int_equal(fx.nr_iput, 0);
+	assert_int_equal(unmount_journal(), 0);
+	assert_int_equal(fx.nr_iput, 1);
+	discard_disk();
+}
+
+/* It has one lane by its nature, and nobody has asked for more. */
+static void log_of_stock_wants_one_lane(void)
+{
+	OPEN(.jbd2 = true, .lanes = 1, .cpus = 2);
+	assert_int_equal(fx.zj->nr_lanes, 1);
+	assert_false(said("room for"));
+	close_journal();
+}
+
 CORE_TESTS(journal,
 	CORE_TEST(defaults),
 	CORE_TEST(limits_of_a_log),
@@ -315,4 +333,6 @@ CORE_TESTS(journal,
 	CORE_TEST(what_s_covers_is_not_replayed),
 	CORE_TEST(stamps_go_in_the_order_of_freezing),
 	CORE_TEST(unmount_leaves_an_empty_log_and_no_memory),
+	CORE_TEST(inode_is_let_go_once),
+	CORE_TEST(log_of_stock_wants_one_lane),
 );

@@ -38,6 +38,8 @@ static void mount_recovers(void)
 	assert_int_equal(fx.zj->recovered.transactions, 1);
 	assert_int_equal(fx.zj->recovered.replayed, 1);
 	assert_true(said("recovered 1 transactions"));
+	assert_true(said("recovery: log: 1 transactions"));
+	assert_false(complained("recovery"));
 	assert_int_not_equal(((const struct zj_log_super *)
 			      fx.disk->seen[jblock(1)])->generation, generation);
 	/* One write empties the log: S is left alone. */
@@ -67,8 +69,8 @@ static void damaged_log_is_refused_and_nothing_is_written(void)
 	bad[9] ^= 1;
 	disk_set(fx.disk, jblock(1), bad);
 	assert_int_equal(mount_journal(), -EUCLEAN);
-	assert_true(said("damaged log"));
-	assert_true(said("the log is kept"));
+	assert_true(complained("damaged log"));
+	assert_true(complained("the log is kept"));
 	assert_int_equal(now(), 0);
 	image_free(image);
 	discard_disk();
@@ -507,6 +509,25 @@ static void reads_that_fail_lose_nothing(void)
 	}
 }
 
+/* What is read with the same one next has an answer of its own. */
+static void error_of_a_read_is_told_once(void)
+{
+	struct zj_dev_reads reads = { };
+	void *buf;
+
+	OPEN();
+	buf = kmalloc(2 * DISK_BLOCK, GFP_KERNEL);
+	assert_int_equal(zj_dev_read_end(&reads), 0);
+	fx.disk->fail_read = fx.disk->reads + 1;
+	zj_dev_read_start(fx.zj, &reads, 1, 2, buf);
+	assert_int_equal(zj_dev_read_end(&reads), -EIO);
+	zj_dev_read_start(fx.zj, &reads, 1, 2, buf);
+	assert_int_equal(zj_dev_read_end(&reads), 0);
+	assert_int_equal(zj_dev_read_end(&reads), 0);
+	kfree(buf);
+	close_journal();
+}
+
 CORE_TESTS(load,
 	CORE_TEST(reads_that_fail_lose_nothing),
 	CORE_TEST(image_of_the_journal_itself_is_refused),
@@ -528,4 +549,5 @@ CORE_TESTS(load,
 	CORE_TEST(journal_inode_without_blocks_is_refused),
 	CORE_TEST(external_journal_is_refused),
 	CORE_TEST(load_without_memory_fails_cleanly),
+	CORE_TEST(error_of_a_read_is_told_once),
 );

@@ -119,6 +119,8 @@ static void a_transaction_byte_by_byte(void)
 	assert_int_equal(c[12] | c[13] | c[14] | c[15], 0);
 	assert_int_equal(be(c, 16), crc(seed, c, DISK_BLOCK, 16));
 	assert_int_equal(be(c, 20), 0);
+	/* Whole seconds. */
+	assert_int_equal(be(c, 56), 0);
 	assert_int_equal(val_after_crash(BLOCK), 3);
 	close_journal();
 }

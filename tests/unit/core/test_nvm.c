@@ -1983,6 +1983,157 @@ static void power_fails_with_whole_blocks(void)
 	crash_at_every_event(true, 0);
 }
 
+/* ---- memory that goes away ---- */
+
+static u64 map_until_it_is_gone(const struct inode *inode, u64 block)
+{
+	kl_nvm.gone = kl_nvm.gone || block == 5;
+	return HOME_BLOCKS + block;
+}
+
+/* Between the look at its super block and recovery. */
+static void memory_that_is_gone_before_recovery(void)
+{
+	struct image *image = crashed();
+
+	make_disk_of(&pair, image);
+	image_free(image);
+	fx.jnl_inode.map = map_until_it_is_gone;
+	assert_int_equal(mount_journal(), -ENODEV);
+	kl_nvm.gone = false;
+	assert_true(said("recovery failed"));
+	assert_int_equal(now(), 0);
+	discard_disk();
+}
+
+static int begun;
+
+static void note_begun(void)
+{
+	if (said("log in memory") && !begun)
+		begun = kl_nvm.begun ?: -1;
+}
+
+/* It waits for whoever has begun, and for nobody else. */
+static void memory_does_not_go_away_during_recovery(void)
+{
+	struct image *image = crashed();
+
+	make_disk_of(&pair, image);
+	image_free(image);
+	fx.on_message = note_begun;
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(begun, 1);
+	close_journal();
+}
+
+/* A trim that has found the lane's tail to be dead, and then comes late. */
+static void call_trim_all(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, false);
+}
+
+static void tail_that_is_shown_meanwhile_stays(void)
+{
+	struct fiber *f;
+
+	NVM(.lanes = 2);
+	change(0, BLOCK, 1);
+	commit(0);
+	f = GO(call_trim_all, .cpu = 1);
+	stop_before(&f->task->task, &lane(0)->lock, 1);
+	settle();
+	assert_true(stopped(&f->task->task));
+	assert_int_equal(lane(0)->nvm_shown, 2);
+	change(0, BLOCK + 1, 2);
+	commit(0);
+	assert_int_equal(lane(0)->nvm_shown, 3);
+	go_on(&f->task->task);
+	join(f);
+	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(val_after_crash(BLOCK + 1), 2);
+	close_journal();
+}
+
+/* Those that gather while the disk is flushed are written one after the other. */
+static void all_of_a_run_is_written(void)
+{
+	struct fiber *f[3];
+
+	NVM(.lanes = 1, .pipeline = true);
+	fx.hold_flush = true;
+	for (u32 i = 0; i < 3; i++) {
+		f[i] = GO(call_complete, .tid = change(0, BLOCK + i, 1 + i));
+		settle();
+	}
+	assert_int_equal(lane(0)->depth, 3);
+	release();
+	for (u32 i = 0; i < 3; i++) {
+		join(f[i]);
+		assert_int_equal(val_after_crash(BLOCK + i), 1 + i);
+	}
+	close_journal();
+}
+
+/* User space has it open, tune2fs for one: what it has changed is in the log, too. */
+static void super_block_is_logged_with_what_others_have_changed(void)
+{
+	struct image *image;
+	struct buffer_head *bh;
+	handle_t *h;
+
+	NVM(.lanes = 1);
+	change(0, 1, 1);
+	commit(0);
+	bh = buffer(1);
+	assert_true(zj_bh_is_super(bh));
+	bh->b_data[512] = 9;
+	h = start(0, 1);
+	get_access(h, 1);
+	bh->b_data[0] = 7;
+	own(h);
+	assert_int_equal(zj_journal_dirty_metadata(h, bh), 0);
+	own(NULL);
+	stop(h);
+	commit(0);
+	brelse(bh);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image->block[1][0], 7);
+	assert_int_equal(image->block[1][512], 9);
+	image_free(image);
+	close_journal();
+}
+
+/* The first attempt has changed block 0 in memory only: the second one writes it. */
+static void log_is_live_once_block_0_is_written(void)
+{
+	NVM(.new = true);
+	for (u32 i = 0; i < 2; i++) {
+		fail_next_write();
+		assert_int_equal(zj_make_live(fx.zj), -EIO);
+		assert_false(fx.zj->live);
+	}
+	assert_int_equal(zj_make_live(fx.zj), 0);
+	assert_true(fx.zj->live);
+	/* The device has lost a write, of whatever it was. */
+	zj_journal_abort(fx.journal, -EIO);
+	close_aborted();
+}
+
+static void log_is_not_live_without_its_memory(void)
+{
+	NVM(.new = true);
+	kl_nvm.gone = true;
+	assert_int_equal(zj_make_live(fx.zj), -ENODEV);
+	assert_false(fx.zj->live);
+	kl_nvm.gone = false;
+	change(0, BLOCK, 3);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 3);
+	close_journal();
+}
+
 CORE_TESTS(nvm,
 	CORE_TEST(a_transaction_byte_by_byte),
 	CORE_TEST(only_changed_lines_are_logged),
@@ -2052,4 +2203,12 @@ CORE_TESTS(nvm,
 	CORE_TEST(power_fails_with_told_lines),
 	CORE_TEST(power_fails_with_queues),
 	CORE_TEST(power_fails_with_small_txninfos),
-	CORE_TEST(power_fails_with_whole_blocks));
+	CORE_TEST(power_fails_with_whole_blocks),
+	CORE_TEST(memory_that_is_gone_before_recovery),
+	CORE_TEST(memory_does_not_go_away_during_recovery),
+	CORE_TEST(tail_that_is_shown_meanwhile_stays),
+	CORE_TEST(all_of_a_run_is_written),
+	CORE_TEST(super_block_is_logged_with_what_others_have_changed),
+	CORE_TEST(log_is_live_once_block_0_is_written),
+	CORE_TEST(log_is_not_live_without_its_memory),
+);

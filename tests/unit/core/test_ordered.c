@@ -531,6 +531,49 @@ static void entries_meet_anywhere(void)
 	close_journal();
 }
 
+/* ext4's allocator does not clear it. */
+static void inode_begins_with_nothing(void)
+{
+	struct file file;
+
+	OPEN();
+	file_init(&file);
+	memset(&file.jinode, 0xa5, sizeof(file.jinode));
+	zj_journal_init_jinode(&file.jinode, &file.inode);
+	assert_null(file.jinode.i_transaction);
+	assert_ptr_equal(file.jinode.i_vfs_inode, &file.inode);
+	assert_int_equal(file.jinode.i_dirty_start, 0);
+	assert_int_equal(file.jinode.i_dirty_end, 0);
+	assert_true(list_empty(&file.jinode.i_entries));
+	close_journal();
+}
+
+/* What is given up then is no news. */
+static void commit_that_fails_after_an_abort_says_nothing(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	own(h);
+	assert_int_equal(zj_journal_inode_ranged_write(h, &file.jinode, 0, 100), 0);
+	own(NULL);
+	put(h, BLOCK, 1);
+	stop(h);
+	fx.hold_submit = true;
+	freeze(0);
+	settle();
+	zj_journal_abort(fx.journal, -EIO);
+	fx.submit_err = -EIO;
+	fx.hold_submit = false;
+	settle();
+	assert_true(said("ordered file data could not be sent"));
+	assert_false(said("commit of transaction"));
+	close_aborted();
+}
+
 CORE_TESTS(ordered,
 	CORE_TEST(entries_meet_anywhere),
 	CORE_TEST(wait_takes_no_write_back),
@@ -553,4 +596,6 @@ CORE_TESTS(ordered,
 	CORE_TEST(truncate_writes_what_a_frozen_transaction_waits_for),
 	CORE_TEST(truncate_that_cannot_write_aborts),
 	CORE_TEST(finish_inode_data_waits_for_the_range),
+	CORE_TEST(inode_begins_with_nothing),
+	CORE_TEST(commit_that_fails_after_an_abort_says_nothing),
 );

@@ -805,11 +805,13 @@ static void record_of_a_run_that_is_followed(void)
 		bool fua;
 	} cases[] = {
 		{ true, { 1, 1 }, 300, true },
+		{ true, { 1, 1 }, 650, true },
 		{ true, { 1, 1 }, 2000, false },
 		{ true, { 1, ZJ_FUA_BLOCKS }, 300, false },
 		{ true, { ZJ_FUA_BLOCKS, 1 }, 300, false },
 		{ false, { 1, 1 }, 300, false },
 		{ false, { 1, 1 }, 50, true },
+		{ false, { 1, 1 }, 187, true },
 	};
 	struct fiber *f[3];
 	u32 before;
@@ -885,6 +887,279 @@ static void what_went_without_a_flush_is_not_claimed(void)
 	assert_true(n > 10);
 }
 
+/* ---- what cannot be frozen yet ---- */
+
+/* Whoever changes BLOCK now changes what is on its way to the log. */
+static struct fiber *crowd(void)
+{
+	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.hold_lane[0] = true;
+	return fsync_of(BLOCK, 1);
+}
+
+/* It takes no more: nobody is to go on in it until it can be frozen. */
+static void full_transaction_is_not_put_off(void)
+{
+	struct fiber *first;
+	struct zj_txn *txn;
+	handle_t *h;
+
+	LANES(.versions = 1);
+	first = crowd();
+	h = start(0, 1);
+	put(h, BLOCK, 2);
+	txn = running(0);
+	zj_commit_now(fx.zj, txn);
+	stop(h);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	release();
+	join(first);
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* It is not at its freeze point: who has a reservation may still come. */
+static void reserved_handle_joins_what_cannot_be_frozen_yet(void)
+{
+	struct fiber *first, *r;
+	struct zj_txn *txn;
+	handle_t *h, *rsv;
+
+	LANES(.versions = 1, .no_coalesce = true);
+	first = crowd();
+	h = start_more(0, 1, 1, 0);
+	rsv = h->h_rsv_handle;
+	h->h_rsv_handle = NULL;
+	put(h, BLOCK, 2);
+	stop(h);
+	txn = running(0);
+	freeze(0);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_false(txn->freezing);
+	r = GO(call_reserved, .h = rsv);
+	join(r);
+	assert_int_equal(r->ret, 0);
+	put(rsv, BLOCK + 1, 3);
+	stop(rsv);
+	release();
+	join(first);
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	assert_int_equal(val_after_crash(BLOCK + 1), 3);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* Not at the end of its time, which is far away here. */
+static void commit_that_was_put_off_goes_on_when_it_can(void)
+{
+	struct fiber *first;
+	struct zj_txn *txn;
+
+	LANES(.versions = 1);
+	first = crowd();
+	change(0, BLOCK, 2);
+	txn = running(0);
+	freeze(0);
+	assert_int_equal(txn->comp->state, ZJ_C_RUNNING);
+	assert_true(txn->comp->wanted);
+	txn->comp->wanted_by += 1000 * HZ;
+	txn->expires = txn->comp->wanted_by;
+	release();
+	join(first);
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* The end of its time is that of the one that was put off, whichever is the larger. */
+static void united_with_one_that_was_put_off_has_its_time(void)
+{
+	struct fiber *first;
+	unsigned long until;
+	struct zj_txn *txn;
+	handle_t *h[3];
+
+	OPEN(.pipeline = true, .lanes = 3, .versions = 1);
+	first = crowd();
+	for (u32 i = 0; i < 3; i++)
+		h[i] = start(i, 2);
+	put(h[1], BLOCK + 1, 1);
+	get_access(h[2], BLOCK + 1);
+	txn = handle_txn(h[2]);
+	put(h[0], BLOCK, 2);
+	freeze(0);
+	until = handle_txn(h[0])->comp->wanted_by;
+	assert_int_equal(until, jiffies + ZJ_PUT_OFF);
+	assert_false(txn->comp->wanted);
+	get_access(h[0], BLOCK + 1);
+	assert_ptr_equal(txn->comp, handle_txn(h[0])->comp);
+	assert_int_equal(txn->comp->nr_members, 3);
+	assert_true(txn->comp->wanted);
+	assert_int_equal(txn->comp->wanted_by, until);
+	for (u32 i = 0; i < 3; i++)
+		stop(h[i]);
+	release();
+	join(first);
+	close_journal();
+}
+
+/* Too late for all of them once the flush has begun, not for the first one alone. */
+static void data_is_too_late_for_every_member_of_a_run(void)
+{
+	struct fiber *f[3];
+
+	LANES();
+	fx.hold_flush = true;
+	for (u32 i = 0; i < 3; i++)
+		f[i] = fsync_of(BLOCK + i, 1 + i);
+	release();
+	fx.hold_flush = true;
+	settle();
+	assert_int_equal(nr_held(), 1);
+	assert_false(f[1]->done);
+	assert_false(zj_trans_takes_written(fx.journal, f[1]->tid, 1));
+	assert_false(zj_trans_takes_written(fx.journal, f[2]->tid, 1));
+	release();
+	for (u32 i = 0; i < 3; i++)
+		join(f[i]);
+	close_journal();
+}
+
+/* Each run that comes alone counts once. */
+static void company_is_expected_for_some_runs(void)
+{
+	LANES();
+	lane(0)->company = ZJ_COMPANY;
+	for (u32 i = 1; i <= ZJ_COMPANY; i++) {
+		change(0, BLOCK, i);
+		commit(0);
+		assert_int_equal(lane(0)->company, ZJ_COMPANY - i);
+	}
+	change(0, BLOCK, 9);
+	commit(0);
+	assert_int_equal(lane(0)->company, 0);
+	close_journal();
+}
+
+static void call_unmount(struct fiber *f)
+{
+	f->ret = unmount_journal();
+}
+
+/* All that is on its way is waited for, run by run, before it is freed. */
+static void aborted_runs_are_waited_for(void)
+{
+	struct fiber *f[4], *end;
+
+	for (u32 jbd2 = 0; jbd2 < 2; jbd2++) {
+		OPEN(.pipeline = true, .lanes = 1, .jbd2 = jbd2);
+		fx.zj->flush_batch = 1;
+		fx.hold_flush = true;
+		for (u32 i = 0; i < 4; i++)
+			f[i] = fsync_of(BLOCK + i, 1 + i);
+		assert_int_equal(lane(0)->depth, 4);
+		/* Not that of the super block. */
+		fx.hold_flush = false;
+		zj_journal_abort(fx.journal, -EIO);
+		for (u32 i = 0; i < 4; i++) {
+			join(f[i]);
+			assert_int_equal(f[i]->ret, -EIO);
+		}
+		end = GO(call_unmount);
+		settle();
+		assert_false(end->done);
+		release();
+		join(end);
+		assert_int_equal(end->ret, -EIO);
+		discard_disk();
+	}
+}
+
+/*
+ * The flush thread, which is awake, comes to log blocks while their lane's thread waits
+ * for them, as it has sent them out of live buffers: it leaves them to that.
+ */
+static void log_blocks_are_waited_for_once(void)
+{
+	struct task_struct *task;
+	struct journal_head *jh;
+	struct buffer_head *bh;
+	bool more;
+	tid_t tid;
+	int n = 1;
+
+	do {
+		JBD2();
+		fx.zj->frozen_copy = ZJ_FROZEN_COPY_NEVER;
+		task = lane(0)->task;
+		fx.hold_flush = true;
+		change(0, BLOCK, 1);
+		freeze(0);
+		settle();
+		tid = change(0, BLOCK + 1, 2);
+		bh = buffer(BLOCK + 1);
+		jh = zj_jh_get(bh);
+		stop_before(task, &jh->lock, n++);
+		freeze(0);
+		settle();
+		release();
+		settle();
+		more = stopped(task);
+		stop_nowhere(task);
+		settle();
+		assert_int_equal(state_of(tid), ZJ_C_VALID);
+		zj_jh_put(jh);
+		brelse(bh);
+		close_journal();
+	} while (more);
+	assert_true(n > 3);
+}
+
+/* With one thread nobody comes meanwhile: it goes on as soon as the record is written. */
+static void lane_without_a_flush_thread_waits_for_nobody(void)
+{
+	ktime_t begin;
+
+	OPEN(.lanes = 1, .jbd2 = true);
+	fx.disk->io_ns = 1000;
+	lane(0)->record_took[0] = lane(0)->record_took[1] = 1000 * NSEC_PER_MSEC;
+	change(0, BLOCK, 1);
+	begin = ktime_get();
+	commit(0);
+	assert_true(ktime_get() - begin < ZJ_PATIENCE_MAX_NS);
+	close_journal();
+}
+
+/* Company is expected, but does not come: FUA is taken at half the price of a flush. */
+static void record_of_a_run_that_company_is_expected_for(void)
+{
+	static const struct {
+		s64 price;
+		bool fua;
+	} cases[] = { { 300, true }, { 450, true }, { 600, false } };
+	u32 before;
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		LANES();
+		/* No data: no flush is measured before. */
+		zj_journal_set_data_reported(fx.journal);
+		assert_int_equal(zj_journal_flush_data(fx.journal), 0);
+		lane(0)->company = ZJ_COMPANY;
+		lane(0)->record_took[0] = 0;
+		lane(0)->record_took[1] = cases[i].price * NSEC_PER_MSEC;
+		fx.zj->flush.took = 1000 * NSEC_PER_MSEC;
+		change(0, BLOCK, 1);
+		before = now();
+		commit(0);
+		assert_int_equal(record_with_fua(before), cases[i].fua);
+		close_journal();
+	}
+}
+
 CORE_TESTS(pipeline,
 	CORE_TEST(commit_that_is_put_off_lets_starts_go_on),
 	CORE_TEST(component_may_be_gone_once_its_last_member_is_committed),
@@ -918,4 +1193,14 @@ CORE_TESTS(pipeline,
 	CORE_TEST(fua_is_weighed_against_flushes),
 	CORE_TEST(record_of_a_run_that_is_followed),
 	CORE_TEST(what_went_without_a_flush_is_not_claimed),
+	CORE_TEST(full_transaction_is_not_put_off),
+	CORE_TEST(reserved_handle_joins_what_cannot_be_frozen_yet),
+	CORE_TEST(commit_that_was_put_off_goes_on_when_it_can),
+	CORE_TEST(united_with_one_that_was_put_off_has_its_time),
+	CORE_TEST(data_is_too_late_for_every_member_of_a_run),
+	CORE_TEST(company_is_expected_for_some_runs),
+	CORE_TEST(aborted_runs_are_waited_for),
+	CORE_TEST(log_blocks_are_waited_for_once),
+	CORE_TEST(lane_without_a_flush_thread_waits_for_nobody),
+	CORE_TEST(record_of_a_run_that_company_is_expected_for),
 );

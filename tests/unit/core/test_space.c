@@ -1028,6 +1028,125 @@ static void limit_of_what_fits(void)
 	}
 }
 
+/* ---- who is woken, and when: no time passes ---- */
+
+/* What a freeze gives back is there at once for who waits. */
+static void segments_that_a_freeze_gives_back_are_taken_at_once(void)
+{
+	struct fiber *f;
+	handle_t *h;
+	u32 nr = 20;
+
+	OPEN(.lanes = 2, .journal = 230);
+	fx.hold_lane[0] = true;
+	change_many(0, 50, 1);
+	freeze(0);
+	h = start(0, fx.zj->max_credits);
+	put(h, BLOCK, 1);
+	while (zj_log_blocks(fx.zj, nr) <= fx.zj->nr_pool * fx.zj->geo.seg_blocks)
+		nr++;
+	f = GO(call_start, .cpu = 1, .n = nr);
+	let_run();
+	assert_false(f->done);
+	stop(h);
+	freeze(0);
+	let_run();
+	assert_true(f->done);
+	join(f);
+	stop(f->h);
+	close_journal();
+}
+
+/* The next one has looked already, while it was not its turn. */
+static void who_leaves_the_queue_wakes_the_next(void)
+{
+	struct fiber *much, *little;
+
+	OPEN(.lanes = 2, .journal = 230);
+	mutex_lock(&fx.zj->ckpt_lock);
+	while (fx.zj->nr_pool > 2) {
+		change_many(0, 6, 1);
+		commit(0);
+	}
+	much = GO(call_start, .cpu = 0, .n = 40);
+	let_run();
+	little = GO(call_start, .cpu = 1, .n = 1);
+	let_run();
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 2);
+	stop_before(&much->task->task, &lane(0)->lock, 1);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	settle();
+	assert_true(stopped(&much->task->task));
+	assert_false(little->done);
+	go_on(&much->task->task);
+	let_run();
+	assert_true(much->done);
+	assert_true(little->done);
+	join(much);
+	join(little);
+	stop(much->h);
+	stop(little->h);
+	close_journal();
+}
+
+/* It needs a block for its record, which is as much somebody else's as any other. */
+static void start_without_credits_waits_for_its_turn_in_a_ring(void)
+{
+	struct fiber *much, *none;
+	u32 need;
+
+	OPEN(.journal = 200, .lanes = 1, .jbd2 = true);
+	need = zj_log_blocks(fx.zj, fx.zj->max_credits);
+	mutex_lock(&fx.zj->ckpt_lock);
+	while (fx.zj->nr_pool >= need) {
+		change_many(0, 10, 1);
+		commit(0);
+	}
+	much = GO(call_start, .n = fx.zj->max_credits);
+	let_run();
+	none = GO(call_start, .n = 0);
+	let_run();
+	assert_false(much->done);
+	assert_false(none->done);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	join(much);
+	stop(much->h);
+	join(none);
+	stop(none->h);
+	close_journal();
+}
+
+/* It has left the queue for the barrier: that is once. */
+static void start_that_meets_a_barrier_leaves_the_queue_once(void)
+{
+	struct fiber *f, *b;
+	u32 need;
+
+	OPEN(.journal = 200, .lanes = 1, .jbd2 = true);
+	need = zj_log_blocks(fx.zj, fx.zj->max_credits);
+	mutex_lock(&fx.zj->ckpt_lock);
+	while (fx.zj->nr_pool >= need) {
+		change_many(0, 10, 1);
+		commit(0);
+	}
+	f = GO(call_start, .n = fx.zj->max_credits);
+	let_run();
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 1);
+	b = GO(call_barrier);
+	let_run();
+	mutex_unlock(&fx.zj->ckpt_lock);
+	settle();
+	assert_int_equal(b->ret, 1);
+	assert_false(f->done);
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 0);
+	b->n = 1;
+	join(b);
+	join(f);
+	assert_int_equal(atomic_read(&fx.zj->space_waiters), 0);
+	stop(f->h);
+	close_journal();
+}
+
 CORE_TESTS(space,
 	CORE_TEST(space_is_low_in_the_last_third),
 	CORE_TEST(extension_without_space_is_refused),
@@ -1065,4 +1184,8 @@ CORE_TESTS(space,
 	CORE_TEST(lane_that_works_alone_gets_more_of_the_log),
 	CORE_TEST(lanes_that_all_work_have_their_shares),
 	CORE_TEST(full_transaction_waits_for_the_one_before),
+	CORE_TEST(segments_that_a_freeze_gives_back_are_taken_at_once),
+	CORE_TEST(who_leaves_the_queue_wakes_the_next),
+	CORE_TEST(start_without_credits_waits_for_its_turn_in_a_ring),
+	CORE_TEST(start_that_meets_a_barrier_leaves_the_queue_once),
 );

@@ -387,6 +387,10 @@ static void one_kind_of_checksum_at_a_time(void)
 	zj_journal_clear_features(fx.journal, 0, 0, ZJ_JBD2_INCOMPAT_CSUM_V2);
 	assert_int_equal(be32_to_cpu(sb->s_feature_incompat) &
 			 ZJ_JBD2_INCOMPAT_CSUM_V2, 0);
+	sb->s_feature_compat = cpu_to_be32(3);
+	zj_journal_clear_features(fx.journal, 1, 0, 0);
+	assert_int_equal(be32_to_cpu(sb->s_feature_compat), 2);
+	sb->s_feature_compat = 0;
 	close_journal();
 }
 

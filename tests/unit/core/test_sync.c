@@ -449,7 +449,7 @@ static void flush_erases_the_log_if_asked(void)
 /* The journal's inode in pieces: what is not the journal's stays. */
 static u64 map_in_pieces(const struct inode *inode, u64 block)
 {
-	return HOME_BLOCKS + block + block / 500 * 3;
+	return HOME_BLOCKS + block + block / 500 * 3 + (block >= 700) + (block > 700);
 }
 
 static void flush_erases_a_journal_in_pieces(void)
@@ -464,6 +464,9 @@ static void flush_erases_a_journal_in_pieces(void)
 	for (u32 b = 500; b < 1500; b += 500)
 		for (u32 i = 1; i <= 3; i++)
 			disk_set(fx.disk, map_in_pieces(NULL, b) - i, mark);
+	/* Around a piece of one block. */
+	disk_set(fx.disk, map_in_pieces(NULL, 700) - 1, mark);
+	disk_set(fx.disk, map_in_pieces(NULL, 700) + 1, mark);
 	{
 		struct zj_jbd2_super *sb = malloc(DISK_BLOCK);
 
@@ -479,13 +482,15 @@ static void flush_erases_a_journal_in_pieces(void)
 	assert_int_equal(flush_journal(0), 0);
 	before = fx.disk->writes;
 	assert_int_equal(flush_journal(JBD2_JOURNAL_FLUSH_ZEROOUT), 0);
-	/* Three pieces; the device takes 32 blocks at a time. */
+	/* Five pieces; the device takes 32 blocks at a time. */
 	assert_in_range(fx.disk->writes - before, 3, 60);
 	for (u32 b = ZJ_LOG_FIRST; b < 1500; b++)
 		assert_int_equal(home_val(map_in_pieces(NULL, b)), 0);
 	for (u32 b = 500; b < 1500; b += 500)
 		for (u32 i = 1; i <= 3; i++)
 			assert_int_equal(home_val(map_in_pieces(NULL, b) - i), 0x77);
+	assert_int_equal(home_val(map_in_pieces(NULL, 700) - 1), 0x77);
+	assert_int_equal(home_val(map_in_pieces(NULL, 700) + 1), 0x77);
 	close_journal();
 }
 
@@ -801,6 +806,25 @@ static void force_commit_of_an_aborted_journal_fails(void)
 	close_aborted();
 }
 
+/* Its mark would run out while the lane is busy: nobody is to wait for it yet. */
+static void fsync_calls_for_a_flush_when_its_lane_is_idle(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	change(0, BLOCK, 1);
+	freeze(0);
+	settle();
+	f = GO(call_complete, .tid = change(0, BLOCK + 1, 1));
+	settle();
+	assert_false(f->done);
+	assert_int_equal(lane(0)->coming, 0);
+	release();
+	join(f);
+	close_journal();
+}
+
 CORE_TESTS(sync,
 	CORE_TEST(tid_is_dead_before_anybody_is_answered),
 	CORE_TEST(force_commit_waits_for_all_at_once),
@@ -833,4 +857,5 @@ CORE_TESTS(sync,
 	CORE_TEST(flush_erases_the_log_if_asked),
 	CORE_TEST(flush_erases_a_journal_in_pieces),
 	CORE_TEST(flush_with_wrong_flags_is_refused),
+	CORE_TEST(fsync_calls_for_a_flush_when_its_lane_is_idle),
 );

@@ -196,6 +196,18 @@ static void timer_closes_the_whole_component(void)
 	close_journal();
 }
 
+/* What the first handle takes beyond it is asked for by the next one. */
+static void transaction_begins_with_a_share(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	assert_int_equal(lane(0)->running->granted, fx.zj->grant);
+	assert_int_equal(atomic_read(&fx.zj->granted), fx.zj->grant);
+	commit(0);
+	assert_int_equal(atomic_read(&fx.zj->granted), 0);
+	close_journal();
+}
+
 CORE_TESTS(txn,
 	CORE_TEST(transaction_goes_through_its_states),
 	CORE_TEST(tid_zero_is_nobodys),
@@ -207,4 +219,5 @@ CORE_TESTS(txn,
 	CORE_TEST(n8_every_transaction_has_its_own_timer),
 	CORE_TEST(interval_is_that_of_the_transactions_beginning),
 	CORE_TEST(timer_closes_the_whole_component),
+	CORE_TEST(transaction_begins_with_a_share),
 );

@@ -303,6 +303,40 @@ static void jbddirty_is_of_the_newest_image(void)
 	close_journal();
 }
 
+/*
+ * A newer image of the block is valid while the older one's thread is about to look for
+ * its part: whoever comes second finds none.
+ */
+static void newer_part_may_drop_what_is_being_finished(void)
+{
+	struct journal_head *jh;
+	struct buffer_head *bh;
+	bool more;
+	int n = 1;
+
+	do {
+		OPEN();
+		change(0, BLOCK, 1);
+		bh = buffer(BLOCK);
+		jh = zj_jh_get(bh);
+		stop_before(lane(0)->task, &jh->lock, n++);
+		freeze(0);
+		change(1, BLOCK, 9);
+		freeze(1);
+		settle();
+		more = stopped(lane(0)->task);
+		stop_nowhere(lane(0)->task);
+		settle();
+		zj_jh_put(jh);
+		brelse(bh);
+		assert_int_equal(val_after_crash(BLOCK), 9);
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		assert_int_equal(home_val(BLOCK), 9);
+		close_journal();
+	} while (more);
+	assert_true(n > 4);
+}
+
 CORE_TESTS(validity,
 	CORE_TEST(jbddirty_is_of_the_newest_image),
 	CORE_TEST(component_goes_at_any_place_of_its_commit),
@@ -314,4 +348,5 @@ CORE_TESTS(validity,
 	CORE_TEST(forgets_of_all_members_come_first_the_other_way_round),
 	CORE_TEST(nothing_is_dirty_before_it_is_valid),
 	CORE_TEST(validity_makes_room_for_the_next_freeze),
+	CORE_TEST(newer_part_may_drop_what_is_being_finished),
 );
