@@ -45,7 +45,7 @@ def test_zeroed_blocks_stay_zero(guest):
 
 
 ENCRYPTED = """
-    for m in cts xts; do modprobe $m; done
+    for m in cts xts; do modprobe -q $m; done
     blocks() {
         filefrag -v -b4096 "$@" | awk '/^ *[0-9]+:/ { sub("[.][.].*", "", $4); print $4, $6 + 0 }'
     }
