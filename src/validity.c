@@ -179,13 +179,14 @@ static void call_back(struct zj_journal *zj, struct zj_txn *txn)
 	txn->pub.t_state = T_FINISHED;
 }
 
-/* Of all that became valid before it; what it builds on is among these. */
+/* Of it and all that became valid before; what it builds on is among these. */
 static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 {
 	struct zj_component *older = comp;
 	bool dirty = true;
 
 	spin_lock(&zj->comp_lock);
+	comp->jdata = false;
 	list_for_each_entry_continue_reverse(older, &zj->finishing, finish_link)
 		dirty &= !older->jdata;
 	spin_unlock(&zj->comp_lock);
@@ -200,15 +201,13 @@ static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
  */
 static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 {
-	bool jdata;
+	bool jdata = READ_ONCE(comp->jdata);
+	bool dirty = files_are_dirty(zj, comp);
 
-	spin_lock(&zj->comp_lock);
-	jdata = comp->jdata;
-	comp->jdata = false;
-	spin_unlock(&zj->comp_lock);
 	if (jdata)
 		wake_up_all(&zj->wait_trim);
-	wait_event(zj->wait_trim, files_are_dirty(zj, comp));
+	if (!dirty)
+		wait_event(zj->wait_trim, files_are_dirty(zj, comp));
 }
 
 static void finish(struct zj_journal *zj, struct zj_component *comp)
