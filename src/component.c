@@ -33,6 +33,7 @@ struct zj_component *zj_component_alloc(void)
 	INIT_LIST_HEAD(&comp->dependants);
 	INIT_LIST_HEAD(&comp->trim_link);
 	INIT_LIST_HEAD(&comp->ready_link);
+	INIT_LIST_HEAD(&comp->finish_link);
 	return comp;
 }
 
@@ -454,8 +455,10 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	struct zj_txn *txn;
 
 	lockdep_assert_held(&zj->comp_lock);
-	list_for_each_entry(txn, &comp->members, comp_link)
+	list_for_each_entry(txn, &comp->members, comp_link) {
 		depend_on_previous(comp, txn);
+		comp->jdata |= txn->jdata;
+	}
 	WRITE_ONCE(zj->stamp, zj->stamp + 1);
 	WRITE_ONCE(comp->stamp, zj->stamp);
 	comp->frozen_at = ktime_get();

@@ -30,6 +30,7 @@ static struct zj_journal *journal_alloc(void)
 	spin_lock_init(&zj->pool_lock);
 	INIT_LIST_HEAD(&zj->trim_list);
 	INIT_LIST_HEAD(&zj->pending);
+	INIT_LIST_HEAD(&zj->finishing);
 	INIT_LIST_HEAD(&zj->pool);
 	INIT_LIST_HEAD(&zj->full);
 	zj->batch_size = ZJ_BATCH_SIZE;

@@ -7,7 +7,8 @@
  *
  * Becoming valid has two phases. In the first the forgotten blocks of all members
  * are unfiled; forget has waited for their home writes already. In the second
- * buffers turn dirty for write-back, ext4's callbacks run, waiters go on.
+ * buffers turn dirty for write-back, ext4's callbacks run, waiters go on. Several
+ * threads may be at it, each with components of its own.
  */
 #include "zj.h"
 
@@ -22,6 +23,7 @@ static void arrive(struct zj_component *comp, struct list_head *ready)
 	/* Pairs with zj_txn_state(). */
 	smp_store_release(&comp->state, ZJ_C_VALID);
 	list_move_tail(&comp->ready_link, ready);
+	list_add_tail(&comp->finish_link, &comp->journal->finishing);
 }
 
 static void push_dependants(struct zj_component *comp, struct list_head *ready)
@@ -177,6 +179,37 @@ static void call_back(struct zj_journal *zj, struct zj_txn *txn)
 	txn->pub.t_state = T_FINISHED;
 }
 
+/* Of it and all that became valid before; what it builds on is among these. */
+static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
+{
+	struct zj_component *older = comp;
+	bool dirty = true;
+
+	spin_lock(&zj->comp_lock);
+	comp->jdata = false;
+	list_for_each_entry_continue_reverse(older, &zj->finishing, finish_link)
+		dirty &= !older->jdata;
+	spin_unlock(&zj->comp_lock);
+	return dirty;
+}
+
+/*
+ * Before ext4 throws pages of journaled data away it waits for the newest transaction of
+ * the file and writes the pages home. So what that one builds on must be dirty as well,
+ * which the thread of another lane may be at. Nobody waits for himself: each thread takes
+ * components in the order in which they became valid, and waits for older ones.
+ */
+static void wait_files(struct zj_journal *zj, struct zj_component *comp)
+{
+	bool jdata = READ_ONCE(comp->jdata);
+	bool dirty = files_are_dirty(zj, comp);
+
+	if (jdata)
+		wake_up_all(&zj->wait_trim);
+	if (!dirty)
+		wait_event(zj->wait_trim, files_are_dirty(zj, comp));
+}
+
 static void finish(struct zj_journal *zj, struct zj_component *comp)
 {
 	u64 us = ktime_us_delta(ktime_get(), comp->frozen_at);
@@ -190,6 +223,7 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 	}
 	list_for_each_entry(txn, &comp->members, comp_link)
 		zj_txn_walk(txn, process_image, NULL);
+	wait_files(zj, comp);
 	list_for_each_entry(txn, &comp->members, comp_link)
 		call_back(zj, txn);
 	list_for_each_entry(txn, &comp->members, comp_link) {
@@ -197,6 +231,7 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 		zj_txn_set_valid(txn);
 	}
 	spin_lock(&zj->comp_lock);
+	list_del_init(&comp->finish_link);
 	comp->finished = true;
 	spin_unlock(&zj->comp_lock);
 }

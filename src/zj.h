@@ -263,6 +263,10 @@ struct zj_component {
 					 */
 	unsigned long	wanted_by;	/* comp_lock; jiffies: not for longer */
 	bool		finished;	/* comp_lock; both phases of validity done */
+	bool		jdata;		/* comp_lock; has images of files whose buffers are
+					 * not dirty yet
+					 */
+	struct list_head finish_link;	/* comp_lock; in zj_journal.finishing */
 	ktime_t		locked_at;	/* comp_lock; statistics */
 	ktime_t		frozen_at;	/* immutable once frozen; statistics */
 	struct list_head members;	/* comp_lock; zj_txn.comp_link */
@@ -606,6 +610,9 @@ struct zj_journal {
 	struct zj_comp_stats comp_stats; /* comp_lock */
 	struct list_head trim_list;	/* comp_lock; by stamp, frozen and up */
 	struct list_head pending;	/* comp_lock; by stamp, frozen and not valid */
+	struct list_head finishing;	/* comp_lock; valid and not finished, in the order in
+					 * which they became valid
+					 */
 	u64		valid_stamp;	/* comp_lock to change; all up to this is valid */
 	bool		unflushed;	/* set without barriers: nothing is known durable
 					 * until the log's next generation
@@ -614,7 +621,9 @@ struct zj_journal {
 					 * stamp; until the next generation
 					 */
 	wait_queue_head_t wait_submit;	/* a member has submitted its data */
-	wait_queue_head_t wait_trim;	/* a component was finished or trimmed */
+	wait_queue_head_t wait_trim;	/* a component was finished or trimmed,
+					 * or its files are dirty
+					 */
 	u64		progress;	/* comp_lock; counts both */
 
 	atomic_t	next_tid ____cacheline_aligned_in_smp;

@@ -852,11 +852,59 @@ static void checkpoint_waits_for_write_back_of_the_folio(void)
 	close_file();
 }
 
+/*
+ * Who has waited for a transaction writes the file home, then drops its pages: what that
+ * builds on is dirty by then, though another lane's thread sees to it.
+ */
+static void what_is_built_on_can_be_written_home_once_that_is_valid(void)
+{
+	struct task_struct *task;
+	struct zj_txn *first;
+	struct fiber *f;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	open_file();
+	task = lane(0)->task;
+	change_file(0, 1);
+	first = running(0);
+	h = start(1, 2);
+	fx.hold_lane[0] = true;
+	freeze(0);
+	settle();
+	tid = h->h_transaction->t_tid;
+	put_page_block(h, &file, 1, 2);
+	/* As by the claim of the inode. */
+	zj_tie(handle_txn(h), first, ZJ_KIND_READ);
+	stop(h);
+	stop_before(lane(1)->task, &lane(1)->lock, 1);
+	freeze(1);
+	f = GO(call_complete, .tid = tid);
+	stop_before(task, &first->list_lock, 1);
+	release();
+	settle();
+	assert_true(stopped(task));
+	go_on(lane(1)->task);
+	settle();
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_false(buffer_dirty(page_bh(&file, 0)));
+	assert_false(f->done);
+	go_on(task);
+	join(f);
+	assert_true(buffer_dirty(page_bh(&file, 0)));
+	assert_true(buffer_dirty(page_bh(&file, 1)));
+	zj_txn_put(first);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	close_file();
+}
+
 CORE_TESTS(invalidate,
 	CORE_TEST(checkpoint_waits_for_write_back_of_the_folio),
 	CORE_TEST(truncated_buffer_is_void),
 	CORE_TEST(kept_buffer_is_void_when_the_truncation_is_valid),
 	CORE_TEST(only_whole_buffers_in_the_range_go),
+	CORE_TEST(what_is_built_on_can_be_written_home_once_that_is_valid),
 	CORE_TEST(part_of_a_folio_over_an_older_image_is_busy),
 	CORE_TEST(truncated_twice),
 	CORE_TEST(image_in_flight_is_kept_for_a_later_truncation),
