@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define EXT4_IOC_SHUTDOWN	_IOR('X', 125, uint32_t)
+#define EXT4_IOC_SWAP_BOOT	_IO('f', 17)
 #define EXT4_IOC_MOVE_EXT	_IOWR('f', 15, struct move_extent)
 #define EXT4_IOC_GETFSUUID	_IOR('f', 44, uint64_t)
 #define EXT4_IOC_SETFSUUID	_IOW('f', 44, uint64_t)
@@ -221,6 +222,18 @@ static int move_first(const char *donor, const char *path)
 	return ioctl(fd, EXT4_IOC_MOVE_EXT, &arg) || arg.moved != 1 ? -1 : 0;
 }
 
+/* A file changes places with the boot loader's inode. */
+static int swap_boot(const char *path)
+{
+	int fd = open(path, O_RDWR), rc;
+
+	if (fd < 0)
+		return -1;
+	rc = ioctl(fd, EXT4_IOC_SWAP_BOOT);
+	close(fd);
+	return rc;
+}
+
 /* Commands whose arguments are not so many paths to open; 1: it is none of them. */
 static int run_special(const char *command, const char *one, const char *other)
 {
@@ -230,6 +243,8 @@ static int run_special(const char *command, const char *one, const char *other)
 		return punch(one);
 	if (!strcmp(command, "preallocate"))
 		return preallocate(one);
+	if (!strcmp(command, "swap-boot"))
+		return swap_boot(one);
 	if (!strcmp(command, "quota-off"))
 		return quotactl(QCMD(Q_QUOTAOFF, USRQUOTA), one, 0, NULL);
 	if (!other)
@@ -273,6 +288,8 @@ static int run(char **argv, const char *path)
 		rc = encrypt(fd);
 	else if (!strcmp(argv[1], "verity"))
 		rc = enable_verity(fd);
+	else if (!strcmp(argv[1], "fdatasync"))
+		rc = fdatasync(fd);
 	else if (!strcmp(argv[1], "salt"))
 		rc = salt(fd);
 	else if (!strcmp(argv[1], "get-uuid") || !strcmp(argv[1], "set-uuid"))
@@ -290,9 +307,9 @@ int main(int argc, char **argv)
 	int first = more ? 3 : 2, rc;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: fsctl shutdown FLAG DIR | fsync PATH... | syncfs DIR... |\n"
+		fprintf(stderr, "usage: fsctl shutdown FLAG DIR | fsync PATH... | fdatasync PATH... | syncfs DIR... |\n"
 			"       write-back FILE... | begin-write-back FILE... | store FILE... |\n"
-			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | salt DIR |\n"
+			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | swap-boot FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
 			"       preallocate FILE |\n"

@@ -107,6 +107,35 @@ def test_inline_data_in_a_commit(guest):
     """)
 
 
+# What changes the contents of /mnt/f, "old" before, and not its size.
+IN_PLACE = {
+    "inline": "printf new | dd of=/mnt/f conv=notrunc 2>/dev/null",
+    "moved": "fsctl move-first /mnt/other /mnt/f && printf new | dd of=/mnt/f conv=notrunc 2>/dev/null",
+    "donor": "fsctl move-first /mnt/f /mnt/other",
+    "boot": "fsctl swap-boot /mnt/f",
+}
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("how", IN_PLACE)
+def test_fdatasync_of_what_keeps_its_size(guest, how):
+    """R8: contents that change without the size are there after fdatasync; stock ext4 loses them."""
+    options = "-I 1024 -O inline_data" if how == "inline" else ""
+    guest(f"""
+        mk /dev/vdc {options} -J size=8
+        mnt /dev/vdc
+        printf new >/mnt/f; [ {how.split()[0]} != boot ] || fsctl swap-boot /mnt/f || die "swap-boot"
+        printf old >/mnt/f; printf oth >/mnt/other
+        unmnt; mnt /dev/vdc commit=300
+        {IN_PLACE[how]} || die "{how}"
+        cp /mnt/f /tmp/f; [ "$(tr '\\0' 0 </tmp/f)" != old ] || die "it has not changed"
+        fsctl fdatasync /mnt/f || die fdatasync
+        crash; mnt /dev/vdc
+        cmp /mnt/f /tmp/f || die "synced data is gone: $(od -c /mnt/f)"
+        unmnt; fsck /dev/vdc
+    """)
+
+
 def test_verity(guest):
     """What was enabled and fsynced is a verity file after a crash; an interrupted one is none."""
     guest("""

@@ -2,8 +2,13 @@
 // R8 (E2): a sync tid is handed over, so
 // that the transaction it named before is not lost to fsync; an inode read
 // anew gets the newest transaction of its inode-table block that is not valid.
+// And where the contents change without the size, fdatasync waits for that: data in the
+// inode, and extents that change places (stock ext4 forgets them).
 //
 // expect: ext4_jbd2.h: ext4_update_inode_fsync_trans=2
+// expect: extents.c: ext4_swap_extents=1
+// expect: inline.c: ext4_write_inline_data_end=1
+// expect: ioctl.c: swap_inode_boot_loader=1
 // expect: inode.c: ext4_journalled_write_end=1 ext4_journal_folio_buffers=1 __ext4_iget=2
 
 @@
@@ -50,5 +55,48 @@ __ext4_iget(...)
  ei->i_sync_tid = tid;
  ei->i_datasync_tid = tid;
 + ei->i_zj_claim = tid;
+...>
+}
+
+@@
+identifier handle, inode1, inode2, path1, erp;
+typedef handle_t;
+symbol errout;
+@@
+ext4_swap_extents(handle_t *handle, struct inode *inode1, struct inode *inode2, ...)
+{
+<...
+ *erp = ext4_ext_dirty(handle, inode1, path1 + path1->p_depth);
+ if (...)
+	goto errout;
++ ext4_update_inode_fsync_trans(handle, inode1, 1);
++ ext4_update_inode_fsync_trans(handle, inode2, 1);
+...>
+}
+
+@@
+identifier file, handle;
+expression current;
+@@
+ext4_write_inline_data_end(struct inode *file, ...)
+{
+ handle_t *handle = current;
+<...
+ ext4_write_inline_data(file, ...);
++ ext4_update_inode_fsync_trans(handle, file, 1);
+...>
+}
+
+@@
+identifier file, loader, handle, err;
+@@
+swap_inode_boot_loader(..., struct inode *file)
+{
+<...
+ loader->i_bytes = file->i_bytes;
+ err = ext4_mark_inode_dirty(handle, loader);
+ if (err < 0) {...}
++ ext4_update_inode_fsync_trans(handle, file, 1);
++ ext4_update_inode_fsync_trans(handle, loader, 1);
 ...>
 }
