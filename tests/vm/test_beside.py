@@ -103,3 +103,44 @@ def test_data_error_reaches_fsync(guest):
         [ "$(cat /mnt/old)" = old ] || die "old is lost"
         unmnt; fsck $DM
     """)
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("options", ["lanes=1,log=jbd2", "lanes=2"])
+def test_page_of_which_a_part_finds_no_block(guest, options):
+    """The commit that is to free blocks for the rest makes no block reachable that was not written: whenever the power
+    fails, the file shows none of what its blocks held before."""
+    guest(f"""
+        modprobe zjdisk ndev=2 size_mb=64 || die zjdisk
+        mk /dev/zjd0 -b 1024 -m 0 -J size=4 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard
+        mnt /dev/zjd0 noatime,commit=300,{options}
+        echo 0 >/sys/fs/$FS/zjd0/reserved_clusters || die reserved
+        truncate -s 8192 /mnt/file
+        tr '\\0' x </dev/zero | head -c 1024 >/mnt/one
+        tr '\\0' x </dev/zero | head -c 2000000 >/mnt/many
+        fsctl syncfs /mnt || die syncfs
+        for size in 1048576 65536 4096 1024; do
+            while fallocate -l $size /mnt/rest$((n += 1)) 2>/dev/null; do :; done
+        done
+        rm /mnt/one
+        fsctl syncfs /mnt || die syncfs
+        [ "$(stat -f -c %f /mnt)" = 1 ] || die "free blocks: $(stat -f -c %f /mnt)"
+
+        # Blocks of "many" are free when this is committed.
+        rm /mnt/many
+        echo 0 record on >/dev/zjdctl
+        tr '\\0' n </dev/zero | dd of=/mnt/file bs=4k count=1 conv=notrunc,fsync iflag=fullblock 2>/dev/null || die dd
+        end=$(sed -n 's/^zjd0 .* seq=\\([0-9]*\\).*/\\1/p' /dev/zjdctl)
+        echo 0 record off >/dev/zjdctl
+        [ "$(filefrag /mnt/file)" = "/mnt/file: 2 extents found" ] || die "the first block was enough for all"
+        unmnt
+
+        for cut in $(seq 0 $end); do
+            echo 1 rebuild 0 $cut 1 >/dev/zjdctl || die rebuild
+            mnt /dev/zjd1 noatime
+            ! grep -q x /mnt/file || die "cut $cut of $end: the file shows what another one held"
+            [ $cut != $end ] || [ "$(tr -d '\\0' </mnt/file | wc -c)" = 4096 ] || die "synced data is gone"
+            unmnt; fsck /dev/zjd1
+        done
+        rmmod zjdisk
+    """, timeout=300)

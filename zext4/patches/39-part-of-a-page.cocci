@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// R6: of a page with several blocks some may get theirs while there is none for the others
+// before a commit frees some. Stock ext4 leaves such a page unsent, and yet its first blocks
+// are reachable with that commit: extents that were unwritten are converted all the same. So
+// it is sent as far as it goes, and the next round begins with it again.
+//
+// expect: inode.c: -=1 mpage_map_and_submit_extent=2 mpage_release_unused_pages=1 mpage_prepare_extent_to_map=1
+
+@@
+typedef pgoff_t;
+@@
+struct mpage_da_data {
+ ...
+ pgoff_t last_page;
++ bool zj_part;
+ ...
+};
+
+@@
+identifier mpd, progress, handle;
+typedef handle_t;
+@@
+mpage_map_and_submit_extent(handle_t *handle, struct mpage_da_data *mpd, ...)
+{
+<...
+- if (progress)
+-	goto update_disksize;
++ if (progress) {
++	struct folio *folio = filemap_get_folio(mpd->inode->i_mapping, mpd->first_page);
++
++	if (!mpage_submit_folio(mpd, folio)) {
++		mpd->zj_part = 1;
++		folio_unlock(folio);
++	}
++	folio_put(folio);
++	goto update_disksize;
++ }
+...>
+}
+
+@@
+identifier mpd, index;
+@@
+mpage_release_unused_pages(struct mpage_da_data *mpd, ...)
+{
+<...
+- index = mpd->first_page;
++ index = mpd->first_page + mpd->zj_part;
+...>
+}
+
+@@
+identifier mpd, index;
+@@
+mpage_prepare_extent_to_map(struct mpage_da_data *mpd)
+{
+<...
+ mpd->map.m_len = 0;
++ mpd->zj_part = 0;
+ mpd->next_page = index;
+...>
+}
