@@ -163,6 +163,8 @@ void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 	zj_journal_set_pipeline(journal, pipeline == ZEXT4_PIPELINE_ON ||
 				(pipeline == ZEXT4_PIPELINE_AUTO && one));
 	zext4_tell_journal(sb, journal);
+	/* What a file's journal mode is must not change below it (E29). */
+	EXT4_SB(sb)->s_zj_delalloc = test_opt(sb, DELALLOC);
 }
 
 /* Live lanes decide; the flag may lag behind them (E21). */

@@ -39,6 +39,7 @@ struct ext4_sb_info {
  struct journal_s *s_journal;
 + struct zext4_options s_zj;
 + bool s_zj_was_live;
++ bool s_zj_delalloc;
 + tid_t s_zj_quota_claim;
 + tid_t s_zj_move_claim;
 + tid_t s_zj_resize_claim;

@@ -6,6 +6,9 @@
 // whoever has mapped the page.
 //
 // expect: super.c: ext4_journalled_writepage_callback=1
+// Whether chattr +j counts was settled at the mount (E29).
+//
+// expect: ext4_jbd2.c: ext4_inode_journal_mode=1
 // That wait must not be for a bio of our own that was not sent yet: writeback
 // sends it before it journals a folio again, or restarts its handle.
 //
@@ -76,5 +79,16 @@ mpage_prepare_extent_to_map(...)
 	err = mpage_journal_page_buffers(...);
 	...
  }
+...>
+}
+
+@@
+identifier inode;
+@@
+ext4_inode_journal_mode(struct inode *inode)
+{
+<...
+- test_opt(inode->i_sb, DELALLOC)
++ EXT4_SB(inode->i_sb)->s_zj_delalloc
 ...>
 }
