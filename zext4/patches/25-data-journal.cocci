@@ -6,14 +6,16 @@
 // whoever has mapped the page.
 //
 // expect: super.c: ext4_journalled_writepage_callback=1
-// Whether chattr +j counts was settled at the mount (E29).
 //
-// expect: ext4_jbd2.c: ext4_inode_journal_mode=1
 // That wait must not be for a bio of our own that was not sent yet: writeback
 // sends it before it journals a folio again, or restarts its handle.
 //
 // expect: inode.c: do_journal_get_write_access=1 __ext4_block_zero_page_range=1
 // expect: inode.c: mpage_prepare_extent_to_map=2
+//
+// Whether chattr +j counts is settled at the mount (E29).
+//
+// expect: ext4_jbd2.c: ext4_inode_journal_mode=1
 
 @@
 identifier jh, transaction;
