@@ -24,6 +24,7 @@ TYPES="ext4 zext4"
 SCALE=100		# percent of what the loads do
 SIZE_MB=16384		# takes memory as it is written
 DIRTY_MB=100
+SLOWER=1		# how many times: the disks, and the kernel's timers of write-back and commit
 SEEK_US=3000 HDD_MIB=150 HDD_DEPTH=32
 SSD_US=80 SSD_FLUSH_US=2000 SSD_MIB=500
 NVME_US=15 NVME_MIB=3000
@@ -31,7 +32,7 @@ NVME_US=15 NVME_MIB=3000
 SERVER_FILES=4000 SERVER_SIZE=16384 SERVER_LOOPS=2000
 MARK_FILES=8000 MARK_SIZE=4096 MARK_LOOPS=8000
 MAIL_FILES=1000 MAIL_SIZE=12288 MAIL_LOOPS=400
-BLOCK=4096 APPENDS=40000 FILE_BLOCKS=16000 OVERWRITES=40000
+BLOCK=4096 APPENDS=160000 FILE_BLOCKS=16000 OVERWRITES=160000	# with data=journal some logs full of it
 MOVE=16 MOVE_MS=5	# loops, and milliseconds of a command, on one CPU
 DBENCH_SECONDS=3	# and a fifth of it to warm up
 TREE_FILES='' CHANGED_FILES='' SOURCES=''	# bench/trees.py sets these
@@ -45,16 +46,22 @@ cc="gcc -B/usr/bin -std=gnu11 -D_GNU_SOURCE -nostdinc -isystem $inc -isystem $in
 
 now() { cut -d' ' -f1 /proc/uptime; }
 
+# slow US FLUSH_US MIB: a disk without a head
+slow() {
+	zjd 0 latency $(($1 * SLOWER)) 0 $(($2 * SLOWER))
+	zjd 0 head 0 $(($3 / SLOWER))
+}
+
 disk_on() {
 	device_off
 	modprobe zjdisk ndev=1 size_mb=$SIZE_MB || die "cannot load zjdisk: $(dmesg | grep zjdisk: | tail -n 1)"
 	name=zjd0
 	case $1 in
 	hdd)
-		zjd 0 cache 0 0; zjd 0 head $SEEK_US $HDD_MIB $HDD_DEPTH
+		zjd 0 cache 0 0; zjd 0 head $((SEEK_US * SLOWER)) $((HDD_MIB / SLOWER)) $HDD_DEPTH
 		echo 1 >/sys/block/$name/queue/rotational || die "$name does not rotate" ;;
-	ssd) zjd 0 cache 1 0; zjd 0 latency $SSD_US 0 $SSD_FLUSH_US; zjd 0 head 0 $SSD_MIB ;;
-	nvme) zjd 0 cache 0 0; zjd 0 latency $NVME_US 0 $NVME_US; zjd 0 head 0 $NVME_MIB ;;
+	ssd) zjd 0 cache 1 0; slow $SSD_US $SSD_FLUSH_US $SSD_MIB ;;
+	nvme) zjd 0 cache 0 0; slow $NVME_US $NVME_US $NVME_MIB ;;
 	*) die "$1 is no kind of disk" ;;
 	esac
 }
@@ -158,7 +165,7 @@ run() {
 	[ "$workers" = "$2" ] || move=$MOVE
 	JOURNAL_MB=$5
 	disk_on $4
-	fresh_on "$3" "$6"
+	fresh_on "$3,commit=$((5 * SLOWER))" "$6"
 	mkdir $fs/load || die mkdir
 	load $1 -p
 	sync
@@ -180,6 +187,8 @@ for f in tree.tar repository.tar sources.tar client.txt; do
 done
 echo $((DIRTY_MB << 20)) >/proc/sys/vm/dirty_bytes
 echo $((DIRTY_MB << 19)) >/proc/sys/vm/dirty_background_bytes
+echo $((500 * SLOWER)) >/proc/sys/vm/dirty_writeback_centisecs
+echo $((3000 * SLOWER)) >/proc/sys/vm/dirty_expire_centisecs
 for round in $(seq $ROUNDS); do
 	for type in $TYPES; do
 		run $LOADS $TASKS $MODES $DISKS $JOURNALS $type $round
