@@ -134,8 +134,6 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 		return;
 	}
 	zj_part_set(part, BIT(ZJ_PART_NEEDS_DIRTY));
-	if (!zj_part_test(jh->newest, ZJ_PART_MODIFIED))
-		clear_buffer_jbddirty(bh);
 }
 
 static void process_forget(struct zj_txn *txn, struct journal_head *jh, void *arg)
