@@ -613,6 +613,9 @@ struct zj_journal {
 	struct list_head finishing;	/* comp_lock; valid and not finished, in the order in
 					 * which they became valid
 					 */
+	u32		undirty;	/* comp_lock to change; so many of these have
+					 * zj_component.jdata
+					 */
 	u64		valid_stamp;	/* comp_lock to change; all up to this is valid */
 	bool		unflushed;	/* set without barriers: nothing is known durable
 					 * until the log's next generation

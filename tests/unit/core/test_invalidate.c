@@ -894,9 +894,135 @@ static void what_is_built_on_can_be_written_home_once_that_is_valid(void)
 	join(f);
 	assert_true(buffer_dirty(page_bh(&file, 0)));
 	assert_true(buffer_dirty(page_bh(&file, 1)));
+	assert_int_equal(fx.zj->undirty, 0);
 	zj_txn_put(first);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	close_file();
+}
+
+#define NR_FILES	4u
+
+static struct file files[NR_FILES];
+static struct zj_txn *writers[NR_FILES];
+static u32 nr_valid;
+
+static bool all_dirty(struct zj_component *comp)
+{
+	for (u32 i = 0; i < NR_FILES; i++)
+		if (writers[i]->comp == comp)
+			return buffer_dirty(page_bh(&files[i], 0));
+	return true;
+}
+
+/* Whoever is told of a component finds all dirty that was valid before it. */
+static void all_before_is_dirty(struct zj_txn *txn)
+{
+	struct zj_component *comp = txn->comp;
+
+	nr_valid++;
+	assert_true(all_dirty(comp));
+	list_for_each_entry_continue_reverse(comp, &fx.zj->finishing, finish_link)
+		assert_true(all_dirty(comp));
+}
+
+/* A file in each lane; lanes 2 and 3 have built on 0 and 1, whose records are held. */
+static void open_files(void)
+{
+	OPEN(.lanes = NR_FILES);
+	for (u32 i = 0; i < NR_FILES; i++) {
+		handle_t *h = start(i, 2);
+
+		file_init(&files[i]);
+		file_page(&files[i], DATA + 2 * i);
+		put_page_block(h, &files[i], 0, i + 1);
+		writers[i] = running(i);
+		if (i > 1)
+			zj_tie(handle_txn(h), writers[i - 2], ZJ_KIND_READ);
+		stop(h);
+		fx.hold_lane[i] = i < 2;
+		freeze(i);
+	}
+	settle();
+	nr_valid = 0;
+	fx.on_commit = all_before_is_dirty;
+}
+
+static void close_files(void)
+{
+	for (u32 i = 0; i < NR_FILES; i++) {
+		assert_true(writers[i]->valid);
+		assert_true(buffer_dirty(page_bh(&files[i], 0)));
+		zj_txn_put(writers[i]);
+	}
+	assert_int_equal(nr_valid, NR_FILES);
+	assert_int_equal(fx.zj->undirty, 0);
+	assert_true(list_empty(&fx.zj->finishing));
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	for (u32 i = 0; i < NR_FILES; i++)
+		file_exit(&files[i]);
+	fx.on_commit = NULL;
+	close_journal();
+}
+
+/*
+ * Two threads have two components each, that became valid in any order: none waits for
+ * what the other one has only after what waits for it.
+ */
+static void threads_that_wait_for_each_others_files_get_on(void)
+{
+	for (int n = 1; n < 16; n++) {
+		for (int m = 1; m < 16; m++) {
+			open_files();
+			stop_before(lane(0)->task, &fx.zj->comp_lock, n);
+			stop_before(lane(1)->task, &fx.zj->comp_lock, m);
+			release();
+			settle();
+			stop_nowhere(lane(0)->task);
+			settle();
+			stop_nowhere(lane(1)->task);
+			settle();
+			close_files();
+		}
+	}
+}
+
+static void call_unmount(struct fiber *f)
+{
+	f->ret = unmount_journal();
+}
+
+/* An abort ends the waits of callers; what is valid is ended before the threads are. */
+static void abort_and_unmount_while_files_are_waited_for(void)
+{
+	struct task_struct *task;
+	struct fiber *f;
+
+	open_files();
+	task = lane(0)->task;
+	stop_before(task, &writers[0]->list_lock, 1);
+	release();
+	f = GO(call_complete, .tid = writers[1]->pub.t_tid);
+	settle();
+	assert_true(stopped(task));
+	assert_int_equal(nr_valid, 0);
+	zj_journal_abort(fx.journal, -EIO);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	for (u32 i = 0; i < NR_FILES; i++)
+		zj_txn_put(writers[i]);
+	f = GO(call_unmount);
+	settle();
+	assert_false(f->done);
+	go_on(task);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	assert_int_equal(nr_valid, NR_FILES);
+	for (u32 i = 0; i < NR_FILES; i++) {
+		clear_buffer_dirty(page_bh(&files[i], 0));
+		file_exit(&files[i]);
+	}
+	fx.on_commit = NULL;
+	discard_disk();
 }
 
 /* ext4 takes a folio for clean that has no such buffer: it drops it without a wait. */
@@ -943,6 +1069,8 @@ static void folio_that_is_only_touched_is_still_to_be_written(void)
 }
 
 CORE_TESTS(invalidate,
+	CORE_TEST(threads_that_wait_for_each_others_files_get_on),
+	CORE_TEST(abort_and_unmount_while_files_are_waited_for),
 	CORE_TEST(folio_that_is_only_touched_is_still_to_be_written),
 	CORE_TEST(checkpoint_waits_for_write_back_of_the_folio),
 	CORE_TEST(truncated_buffer_is_void),
