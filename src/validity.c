@@ -129,6 +129,8 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 		return;
 	}
 	zj_part_set(part, BIT(ZJ_PART_HOMEWARD));
+	if (zj_part_test(part, ZJ_PART_ELSEWHERE))
+		return;
 	if (jh->newest == part) {
 		mark_buffer_dirty(bh);
 		clear_buffer_jbddirty(bh);

@@ -73,6 +73,7 @@ enum zj_part_bits {
 	ZJ_PART_FORGET,		/* no image: supersedes older parts once valid */
 	ZJ_PART_HOMEWARD,	/* valid, processed: the buffer's dirty bit tells */
 	ZJ_PART_NEEDS_DIRTY,	/* valid, not home, dirty bit taken by a newer part */
+	ZJ_PART_ELSEWHERE,	/* the buffer is mapped anew: nothing goes home from it */
 	ZJ_PART_WAS_DIRTY,	/* buffer was dirty outside the journal before */
 	ZJ_PART_LINES,		/* what is in the log are lines: needs what is older */
 	ZJ_PART_CROWDED,	/* over as many unlogged images as there may be:

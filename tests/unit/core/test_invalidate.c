@@ -582,6 +582,49 @@ static void older_image_does_not_follow_a_new_mapping(void)
 	close_file();
 }
 
+/* The same, and the thread that makes the older image dirty comes to it only then. */
+static void image_that_is_being_finished_does_not_follow_either(void)
+{
+	struct task_struct *task;
+	struct buffer_head *bh;
+	struct zj_txn *first;
+	handle_t *h;
+	tid_t tid;
+
+	for (u32 changed = 0; changed < 2; changed++) {
+		OPEN();
+		open_file();
+		bh = page_bh(&file, 0);
+		task = lane(0)->task;
+		change_file(0, 1);
+		first = running(0);
+		fx.hold_lane[0] = true;
+		freeze(0);
+		settle();
+		stop_before(task, &first->list_lock, 1);
+		release();
+		settle();
+		assert_true(stopped(task));
+		assert_true(zj_txn_is_valid(first));
+		tid = changed ? change_file(1, 2) : change(1, BLOCK, 2);
+		assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
+		assert_false(buffer_mapped(bh));
+		page_map(file.page, 0, DATA + 100);
+		h = start(1, 2);
+		assert_int_equal(h->h_transaction->t_tid, tid);
+		assert_int_equal(zj_journal_get_write_access(h, bh), 0);
+		go_on(task);
+		settle();
+		stop(h);
+		zj_txn_put(first);
+		commit(1);
+		assert_false(buffer_dirty(bh));
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		assert_int_equal(writes_of(DATA + 100, 0), 0);
+		close_file();
+	}
+}
+
 /* ---- what is left of a buffer ---- */
 
 #define LIFE	(BIT(BH_New) | BIT(BH_Req) | BIT(BH_Delay) | BIT(BH_Unwritten))
@@ -1083,6 +1126,7 @@ CORE_TESTS(invalidate,
 	CORE_TEST(truncation_waits_for_the_home_write),
 	CORE_TEST(write_access_waits_for_write_back_of_the_folio),
 	CORE_TEST(older_image_does_not_follow_a_new_mapping),
+	CORE_TEST(image_that_is_being_finished_does_not_follow_either),
 	CORE_TEST(home_write_that_fails_while_it_is_looked_at_keeps_the_image),
 	CORE_TEST(error_that_is_noted_last_of_all_keeps_the_image),
 	CORE_TEST(image_that_is_home_is_not_kept_for_a_truncation),
