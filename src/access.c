@@ -105,6 +105,8 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 			zj_part_set(older, BIT(ZJ_PART_NEEDS_DIRTY));
 		else
 			zj_part_set(part, BIT(ZJ_PART_WAS_DIRTY));
+		/* Nor is ext4 to take a folio for clean, and drop it, if it is only touched. */
+		set_buffer_jbddirty(bh);
 	}
 	/* Others have changed what is dirty without an image of ours. */
 	if (base && !zj_part_test(part, ZJ_PART_WAS_DIRTY))

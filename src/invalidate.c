@@ -149,13 +149,19 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 	return UNMAP_KEEP;
 }
 
-/* The buffer will be mapped anew: older images must not be written from it. */
+/*
+ * The buffer will be mapped anew: older images must not be written from it, nor those
+ * that are valid and about to be made dirty.
+ */
 static void leave_home(struct journal_head *jh)
 {
 	struct zj_part *part;
 
-	list_for_each_entry(part, &jh->parts, jh_link)
+	list_for_each_entry(part, &jh->parts, jh_link) {
 		zj_part_clear(part, BIT(ZJ_PART_NEEDS_DIRTY));
+		if (part != jh->newest)
+			zj_part_set(part, BIT(ZJ_PART_ELSEWHERE));
+	}
 }
 
 static enum unmap unmap_buffer(struct zj_journal *zj, struct buffer_head *bh,

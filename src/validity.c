@@ -24,6 +24,7 @@ static void arrive(struct zj_component *comp, struct list_head *ready)
 	smp_store_release(&comp->state, ZJ_C_VALID);
 	list_move_tail(&comp->ready_link, ready);
 	list_add_tail(&comp->finish_link, &comp->journal->finishing);
+	WRITE_ONCE(comp->journal->undirty, comp->journal->undirty + comp->jdata);
 }
 
 static void push_dependants(struct zj_component *comp, struct list_head *ready)
@@ -128,14 +129,14 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 		return;
 	}
 	zj_part_set(part, BIT(ZJ_PART_HOMEWARD));
+	if (zj_part_test(part, ZJ_PART_ELSEWHERE))
+		return;
 	if (jh->newest == part) {
 		mark_buffer_dirty(bh);
 		clear_buffer_jbddirty(bh);
 		return;
 	}
 	zj_part_set(part, BIT(ZJ_PART_NEEDS_DIRTY));
-	if (!zj_part_test(jh->newest, ZJ_PART_MODIFIED))
-		clear_buffer_jbddirty(bh);
 }
 
 static void process_forget(struct zj_txn *txn, struct journal_head *jh, void *arg)
@@ -186,9 +187,14 @@ static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 	bool dirty = true;
 
 	spin_lock(&zj->comp_lock);
+	/* Pairs with wait_files(). */
+	smp_store_release(&zj->undirty, zj->undirty - comp->jdata);
 	comp->jdata = false;
-	list_for_each_entry_continue_reverse(older, &zj->finishing, finish_link)
-		dirty &= !older->jdata;
+	list_for_each_entry_continue_reverse(older, &zj->finishing, finish_link) {
+		dirty = !older->jdata;
+		if (!dirty)
+			break;
+	}
 	spin_unlock(&zj->comp_lock);
 	return dirty;
 }
@@ -202,8 +208,12 @@ static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 {
 	bool jdata = READ_ONCE(comp->jdata);
-	bool dirty = files_are_dirty(zj, comp);
+	bool dirty;
 
+	/* None without journaled data; else who sees 0 sees them dirty. */
+	if (!smp_load_acquire(&zj->undirty))
+		return;
+	dirty = files_are_dirty(zj, comp);
 	if (jdata)
 		wake_up_all(&zj->wait_trim);
 	if (!dirty)

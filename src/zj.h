@@ -73,6 +73,7 @@ enum zj_part_bits {
 	ZJ_PART_FORGET,		/* no image: supersedes older parts once valid */
 	ZJ_PART_HOMEWARD,	/* valid, processed: the buffer's dirty bit tells */
 	ZJ_PART_NEEDS_DIRTY,	/* valid, not home, dirty bit taken by a newer part */
+	ZJ_PART_ELSEWHERE,	/* the buffer is mapped anew: nothing goes home from it */
 	ZJ_PART_WAS_DIRTY,	/* buffer was dirty outside the journal before */
 	ZJ_PART_LINES,		/* what is in the log are lines: needs what is older */
 	ZJ_PART_CROWDED,	/* over as many unlogged images as there may be:
@@ -612,6 +613,9 @@ struct zj_journal {
 	struct list_head pending;	/* comp_lock; by stamp, frozen and not valid */
 	struct list_head finishing;	/* comp_lock; valid and not finished, in the order in
 					 * which they became valid
+					 */
+	u32		undirty;	/* comp_lock to change; so many of these have
+					 * zj_component.jdata
 					 */
 	u64		valid_stamp;	/* comp_lock to change; all up to this is valid */
 	bool		unflushed;	/* set without barriers: nothing is known durable

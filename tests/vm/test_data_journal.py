@@ -131,3 +131,15 @@ def test_journaled_file_over_a_remount(guest, first, then):
         done
         unmnt; fsck /dev/vdc
     """)
+
+
+def test_block_under_a_failed_copy_gets_home(guest):
+    """A write that copies nothing has touched a block that is fsynced and not home: its folio is not to be
+    taken for clean, or a collapse drops it without a wait."""
+    out = guest("""
+        mk /dev/vdc
+        mnt /dev/vdc data=journal
+        shortcopy -n 200 /mnt/f || die shortcopy
+        unmnt; fsck /dev/vdc
+    """, timeout=300)
+    assert int(out.split()[0]) > 20, out

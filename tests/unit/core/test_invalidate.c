@@ -582,6 +582,49 @@ static void older_image_does_not_follow_a_new_mapping(void)
 	close_file();
 }
 
+/* The same, and the thread that makes the older image dirty comes to it only then. */
+static void image_that_is_being_finished_does_not_follow_either(void)
+{
+	struct task_struct *task;
+	struct buffer_head *bh;
+	struct zj_txn *first;
+	handle_t *h;
+	tid_t tid;
+
+	for (u32 changed = 0; changed < 2; changed++) {
+		OPEN();
+		open_file();
+		bh = page_bh(&file, 0);
+		task = lane(0)->task;
+		change_file(0, 1);
+		first = running(0);
+		fx.hold_lane[0] = true;
+		freeze(0);
+		settle();
+		stop_before(task, &first->list_lock, 1);
+		release();
+		settle();
+		assert_true(stopped(task));
+		assert_true(zj_txn_is_valid(first));
+		tid = changed ? change_file(1, 2) : change(1, BLOCK, 2);
+		assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
+		assert_false(buffer_mapped(bh));
+		page_map(file.page, 0, DATA + 100);
+		h = start(1, 2);
+		assert_int_equal(h->h_transaction->t_tid, tid);
+		assert_int_equal(zj_journal_get_write_access(h, bh), 0);
+		go_on(task);
+		settle();
+		stop(h);
+		zj_txn_put(first);
+		commit(1);
+		assert_false(buffer_dirty(bh));
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		assert_int_equal(writes_of(DATA + 100, 0), 0);
+		close_file();
+	}
+}
+
 /* ---- what is left of a buffer ---- */
 
 #define LIFE	(BIT(BH_New) | BIT(BH_Req) | BIT(BH_Delay) | BIT(BH_Unwritten))
@@ -894,12 +937,184 @@ static void what_is_built_on_can_be_written_home_once_that_is_valid(void)
 	join(f);
 	assert_true(buffer_dirty(page_bh(&file, 0)));
 	assert_true(buffer_dirty(page_bh(&file, 1)));
+	assert_int_equal(fx.zj->undirty, 0);
 	zj_txn_put(first);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	close_file();
 }
 
+#define NR_FILES	4u
+
+static struct file files[NR_FILES];
+static struct zj_txn *writers[NR_FILES];
+static u32 nr_valid;
+
+static bool all_dirty(struct zj_component *comp)
+{
+	for (u32 i = 0; i < NR_FILES; i++)
+		if (writers[i]->comp == comp)
+			return buffer_dirty(page_bh(&files[i], 0));
+	return true;
+}
+
+/* Whoever is told of a component finds all dirty that was valid before it. */
+static void all_before_is_dirty(struct zj_txn *txn)
+{
+	struct zj_component *comp = txn->comp;
+
+	nr_valid++;
+	assert_true(all_dirty(comp));
+	list_for_each_entry_continue_reverse(comp, &fx.zj->finishing, finish_link)
+		assert_true(all_dirty(comp));
+}
+
+/* A file in each lane; lanes 2 and 3 have built on 0 and 1, whose records are held. */
+static void open_files(void)
+{
+	OPEN(.lanes = NR_FILES);
+	for (u32 i = 0; i < NR_FILES; i++) {
+		handle_t *h = start(i, 2);
+
+		file_init(&files[i]);
+		file_page(&files[i], DATA + 2 * i);
+		put_page_block(h, &files[i], 0, i + 1);
+		writers[i] = running(i);
+		if (i > 1)
+			zj_tie(handle_txn(h), writers[i - 2], ZJ_KIND_READ);
+		stop(h);
+		fx.hold_lane[i] = i < 2;
+		freeze(i);
+	}
+	settle();
+	nr_valid = 0;
+	fx.on_commit = all_before_is_dirty;
+}
+
+static void close_files(void)
+{
+	for (u32 i = 0; i < NR_FILES; i++) {
+		assert_true(writers[i]->valid);
+		assert_true(buffer_dirty(page_bh(&files[i], 0)));
+		zj_txn_put(writers[i]);
+	}
+	assert_int_equal(nr_valid, NR_FILES);
+	assert_int_equal(fx.zj->undirty, 0);
+	assert_true(list_empty(&fx.zj->finishing));
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	for (u32 i = 0; i < NR_FILES; i++)
+		file_exit(&files[i]);
+	fx.on_commit = NULL;
+	close_journal();
+}
+
+/*
+ * Two threads have two components each, that became valid in any order: none waits for
+ * what the other one has only after what waits for it.
+ */
+static void threads_that_wait_for_each_others_files_get_on(void)
+{
+	for (int n = 1; n < 16; n++) {
+		for (int m = 1; m < 16; m++) {
+			open_files();
+			stop_before(lane(0)->task, &fx.zj->comp_lock, n);
+			stop_before(lane(1)->task, &fx.zj->comp_lock, m);
+			release();
+			settle();
+			stop_nowhere(lane(0)->task);
+			settle();
+			stop_nowhere(lane(1)->task);
+			settle();
+			close_files();
+		}
+	}
+}
+
+static void call_unmount(struct fiber *f)
+{
+	f->ret = unmount_journal();
+}
+
+/* An abort ends the waits of callers; what is valid is ended before the threads are. */
+static void abort_and_unmount_while_files_are_waited_for(void)
+{
+	struct task_struct *task;
+	struct fiber *f;
+
+	open_files();
+	task = lane(0)->task;
+	stop_before(task, &writers[0]->list_lock, 1);
+	release();
+	f = GO(call_complete, .tid = writers[1]->pub.t_tid);
+	settle();
+	assert_true(stopped(task));
+	assert_int_equal(nr_valid, 0);
+	zj_journal_abort(fx.journal, -EIO);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	for (u32 i = 0; i < NR_FILES; i++)
+		zj_txn_put(writers[i]);
+	f = GO(call_unmount);
+	settle();
+	assert_false(f->done);
+	go_on(task);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	assert_int_equal(nr_valid, NR_FILES);
+	for (u32 i = 0; i < NR_FILES; i++) {
+		clear_buffer_dirty(page_bh(&files[i], 0));
+		file_exit(&files[i]);
+	}
+	fx.on_commit = NULL;
+	discard_disk();
+}
+
+/* ext4 takes a folio for clean that has no such buffer: it drops it without a wait. */
+static bool is_for_write_back(struct buffer_head *bh)
+{
+	return buffer_dirty(bh) || (buffer_jbd(bh) && buffer_jbddirty(bh));
+}
+
+/* A short copy: access, but no change. The image below has to get home all the same. */
+static void touch_file(u32 lane)
+{
+	handle_t *h = start(lane, 2);
+
+	assert_int_equal(zj_journal_get_write_access(h, page_bh(&file, 0)), 0);
+	stop(h);
+}
+
+static void folio_that_is_only_touched_is_still_to_be_written(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	for (u32 in_flight = 0; in_flight < 2; in_flight++) {
+		change_file(0, 1 + in_flight);
+		if (in_flight)
+			freeze(0);
+		else
+			commit(0);
+		touch_file(1);
+		assert_true(is_for_write_back(bh));
+		settle();
+		assert_false(buffer_dirty(bh));
+		assert_true(is_for_write_back(bh));
+		commit(1);
+		assert_true(buffer_dirty(bh));
+		assert_false(buffer_jbddirty(bh));
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		assert_int_equal(home_val(DATA), 1 + in_flight);
+		assert_false(is_for_write_back(bh));
+	}
+	close_file();
+}
+
 CORE_TESTS(invalidate,
+	CORE_TEST(threads_that_wait_for_each_others_files_get_on),
+	CORE_TEST(abort_and_unmount_while_files_are_waited_for),
+	CORE_TEST(folio_that_is_only_touched_is_still_to_be_written),
 	CORE_TEST(checkpoint_waits_for_write_back_of_the_folio),
 	CORE_TEST(truncated_buffer_is_void),
 	CORE_TEST(kept_buffer_is_void_when_the_truncation_is_valid),
@@ -911,6 +1126,7 @@ CORE_TESTS(invalidate,
 	CORE_TEST(truncation_waits_for_the_home_write),
 	CORE_TEST(write_access_waits_for_write_back_of_the_folio),
 	CORE_TEST(older_image_does_not_follow_a_new_mapping),
+	CORE_TEST(image_that_is_being_finished_does_not_follow_either),
 	CORE_TEST(home_write_that_fails_while_it_is_looked_at_keeps_the_image),
 	CORE_TEST(error_that_is_noted_last_of_all_keeps_the_image),
 	CORE_TEST(image_that_is_home_is_not_kept_for_a_truncation),

@@ -6,7 +6,7 @@
 #include "fixture.h"
 
 #define JBD2(...)	OPEN(.jbd2 = true, .pipeline = true, .lanes = 1, ##__VA_ARGS__)
-#define COMMIT_LOCKS	6	/* times that comp_lock is taken for a lone commit */
+#define COMMIT_LOCKS	5	/* times that comp_lock is taken for a lone commit */
 #define LANES(...)	OPEN(.pipeline = true, .lanes = 1, ##__VA_ARGS__)
 
 /* An fsync of one changed block that cannot end before release(). */
@@ -43,7 +43,7 @@ static void component_may_be_gone_once_its_last_member_is_committed(void)
 	OPEN();
 	task = lane(0)->task;
 	change(0, BLOCK, 1);
-	/* After: submitted, last record, committed, its dependants, files dirty, finished. */
+	/* After: submitted, last record, committed, its dependants, finished. */
 	stop_before(task, &fx.zj->comp_lock, COMMIT_LOCKS + 1);
 	freeze(0);
 	settle();
