@@ -4,6 +4,7 @@
  */
 #include "zj.h"
 #include <linux/fs.h>
+#include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 
@@ -269,6 +270,18 @@ static u32 largest_handle(const struct zj_journal *zj)
 	return zj->nvm.path ? min(credits, ZJ_LARGEST_HANDLE) : credits;
 }
 
+/*
+ * A third of the log for what runs, one for what is being committed, one for what is
+ * valid. All that runs is in memory, and journaled data a second time while it is
+ * committed: a sixteenth of memory each, beside the fifth that the kernel lets get dirty.
+ */
+static u32 choose_budget(const struct zj_journal *zj, u32 images)
+{
+	u64 memory = (u64)totalram_pages() * PAGE_SIZE / 16;
+
+	return min_t(u64, images / 3, memory / zj->front.j_blocksize);
+}
+
 static int choose_geometry(struct zj_journal *zj)
 {
 	u32 wanted = clamp_t(u32, zj->lanes_wanted ?: num_online_cpus(), 1,
@@ -294,8 +307,7 @@ static int choose_geometry(struct zj_journal *zj)
 			  zj->front.j_total_len, lanes, wanted);
 	zj->nr_lanes = lanes;
 	total = zj->geo.nr_segs * zj->geo.seg_blocks / zj->credit_units;
-	/* A third for what runs, one for what is being committed, one for what is valid. */
-	zj->budget = total / 3;
+	zj->budget = choose_budget(zj, total);
 	zj->low_pool = zj->geo.nr_segs / 3;
 	zj->max_txn = zj->budget;
 	zj->max_credits = max(zj->max_credits, zj->max_txn);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The trim stamp S over the whole journal: order (H3) and durability (H4). */
 #include "fixture.h"
+#include <linux/mm.h>
 
 static u64 stamp_in(const struct image *image)
 {
@@ -285,6 +286,21 @@ static void limits_of_a_log(void)
 	}
 }
 
+/* A sixteenth of memory, where that is less than a third of the log. */
+static void what_runs_fits_in_memory(void)
+{
+	unsigned long before = kl_totalram_pages;
+
+	make_disk(&(struct setup){ .lanes = 2, .journal = 4000 });
+	kl_totalram_pages = 16 * 200 * DISK_BLOCK / PAGE_SIZE;
+	assert_int_equal(mount_journal(), 0);
+	kl_totalram_pages = before;
+	assert_int_equal(fx.zj->budget, 200);
+	assert_int_equal(fx.zj->max_txn, 200);
+	assert_int_equal(fx.zj->max_credits, zj_largest_handle(4000, DISK_BLOCK));
+	close_journal();
+}
+
 static void a_log_that_is_too_small_is_refused(void)
 {
 	make_disk(&(struct setup){ .lanes = 2, .journal = 60 });
@@ -324,6 +340,7 @@ static void log_of_stock_wants_one_lane(void)
 CORE_TESTS(journal,
 	CORE_TEST(defaults),
 	CORE_TEST(limits_of_a_log),
+	CORE_TEST(what_runs_fits_in_memory),
 	CORE_TEST(a_log_that_is_too_small_is_refused),
 	CORE_TEST(a9_s_stays_below_what_is_frozen_and_not_committed),
 	CORE_TEST(a9_s_stays_below_what_is_committed_and_not_valid),
