@@ -101,6 +101,8 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 	dirty |= older && buffer_write_io_error(bh);
 	clear_buffer_write_io_error(bh);
 	if (dirty) {
+		/* A file's folio is not clean by that: ext4 looks at this bit, too. */
+		set_buffer_jbddirty(bh);
 		if (older)
 			zj_part_set(older, BIT(ZJ_PART_NEEDS_DIRTY));
 		else

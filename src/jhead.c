@@ -484,6 +484,8 @@ void zj_part_drop(struct zj_part *part)
 		}
 		if (dirty)
 			mark_buffer_dirty(jh->bh);
+		if (dirty || !older)
+			clear_buffer_jbddirty(jh->bh);
 	}
 	WARN_ON_ONCE(part->frozen);
 	if (part->base)

@@ -133,9 +133,8 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 		clear_buffer_jbddirty(bh);
 		return;
 	}
+	/* Until then jbddirty keeps ext4 from taking a file's folio for clean. */
 	zj_part_set(part, BIT(ZJ_PART_NEEDS_DIRTY));
-	if (!zj_part_test(jh->newest, ZJ_PART_MODIFIED))
-		clear_buffer_jbddirty(bh);
 }
 
 static void process_forget(struct zj_txn *txn, struct journal_head *jh, void *arg)
