@@ -101,12 +101,12 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 	dirty |= older && buffer_write_io_error(bh);
 	clear_buffer_write_io_error(bh);
 	if (dirty) {
+		/* A file's folio is not clean by that: ext4 looks at this bit, too. */
+		set_buffer_jbddirty(bh);
 		if (older)
 			zj_part_set(older, BIT(ZJ_PART_NEEDS_DIRTY));
 		else
 			zj_part_set(part, BIT(ZJ_PART_WAS_DIRTY));
-		/* Nor is ext4 to take a folio for clean, and drop it, if it is only touched. */
-		set_buffer_jbddirty(bh);
 	}
 	/* Others have changed what is dirty without an image of ours. */
 	if (base && !zj_part_test(part, ZJ_PART_WAS_DIRTY))

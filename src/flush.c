@@ -163,6 +163,20 @@ void zj_log_unflushed(struct zj_journal *zj)
 
 /* ---- flushing ---- */
 
+/*
+ * Whatever was in the cache may be gone: log blocks, home writes, data of inodes that
+ * have left core since. Their owners' next flush would find nothing wrong. So the
+ * journal ends before there can be one, whoever has asked for this one.
+ */
+static void lost_in_cache(struct zj_journal *zj, int err)
+{
+	if (zj_aborted(zj))
+		return;
+	zj_err(zj, "error %d: a flush failed, the device may have lost what it had completed\n",
+	       err);
+	zj_abort(zj, err);
+}
+
 /* flying is ours. */
 static void lead(struct zj_journal *zj, struct zj_lane *lane)
 {
@@ -182,6 +196,7 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	if (err) {
 		WRITE_ONCE(flush->err, err);
 		WRITE_ONCE(flush->failed, nr);
+		lost_in_cache(zj, err);
 	}
 	/* Pairs with covered(). */
 	smp_store_release(&flush->done, nr);
@@ -203,7 +218,7 @@ static int outcome(struct zj_flush *flush, u64 need)
  *
  * Context: sleeps.
  * Return: 0, or the error of the flush that covers the caller's writes, or of a
- * later one.
+ * later one; the journal is aborted then.
  */
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 {
@@ -242,7 +257,7 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
  * Nothing to do while they are, nor once that has been done.
  *
  * Context: sleeps.
- * Return: as zj_dev_flush(); an error aborts the journal.
+ * Return: as zj_dev_flush().
  */
 int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane)
 {
@@ -254,12 +269,7 @@ int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane)
 		return 0;
 	err = covered(flush, need) ? outcome(flush, need) :
 				     zj_dev_flush(zj, lane);
-	if (err && !zj_aborted(zj)) {
-		zj_err(zj, "error %d: the log may have lost what was written without barriers\n",
-		       err);
-		zj_abort(zj, err);
-	}
-	/* Flushes that fail later on are not ours. */
+	/* What it has covered no later one has to. */
 	if (!err && covered(flush, need))
 		cmpxchg(&flush->log, need, 0);
 	return err;

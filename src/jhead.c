@@ -482,10 +482,10 @@ void zj_part_drop(struct zj_part *part)
 			zj_part_clear(older, BIT(ZJ_PART_NEEDS_DIRTY));
 			dirty = true;
 		}
-		if (dirty) {
+		if (dirty)
 			mark_buffer_dirty(jh->bh);
+		if (dirty || !older)
 			clear_buffer_jbddirty(jh->bh);
-		}
 	}
 	WARN_ON_ONCE(part->frozen);
 	if (part->base)

@@ -408,7 +408,11 @@ static void put_record(struct zj_run *run, blk_opf_t flags)
 					      lane_link);
 
 	zj_log_io_begin(&run->io, run->lane->journal, flags);
-	zj_log_io_add(&run->io, last->record_at, run->record);
+	/* Without a place, which breaks a promise, it would be written over block 0. */
+	if (last->record_at)
+		zj_log_io_add(&run->io, last->record_at, run->record);
+	else
+		run->io.err = -ENOSPC;
 	zj_log_io_send(&run->io);
 }
 

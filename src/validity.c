@@ -136,6 +136,7 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 		clear_buffer_jbddirty(bh);
 		return;
 	}
+	/* Until then jbddirty keeps ext4 from taking a file's folio for clean. */
 	zj_part_set(part, BIT(ZJ_PART_NEEDS_DIRTY));
 }
 

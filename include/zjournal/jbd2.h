@@ -78,7 +78,9 @@ enum passtype { PASS_SCAN, PASS_REVOKE, PASS_REPLAY };
 enum zj_bh_bits {
 	BH_JBD = BH_PrivateStart,	/* b_private is our journal_head */
 	BH_Freed,			/* its block was freed and not yet valid */
-	BH_JBDDirty,			/* changed by a transaction not yet valid */
+	BH_JBDDirty,			/* changed by a transaction not yet valid, or
+					 * owed to the disk while a newer one has it
+					 */
 	BH_Verified,			/* ext4 has checked the contents */
 	BH_JBDPrivateStart,		/* first bit for ext4 itself */
 };

@@ -57,6 +57,37 @@ static void restart_claims(void)
 	crash();
 }
 
+/*
+ * X is quota's usage in core. h0 was open before it counted, and claimed nothing.
+ * Q_QUOTAON syncs, for which h0 restarts; what it changes then is counted, and stands
+ * in what h1 writes (zext4_restart(), decision 39).
+ */
+static void over_quota_on(enum op change)
+{
+	start(0, 0); write(0, b0);
+	begin(2, OP_FORCE_NESTED, 0);
+	blocked(2, "quota is on, and h0 has not begun anew");
+	restart(0);
+	finish(2);
+	step(0, change, 0);
+	start(1, 1); change_inode(1); write_inode(1); stop(1);
+	lock(1);
+	crash();
+}
+
+static void restart_over_quota_on(void)
+{
+	over_quota_on(OP_CHANGE_INODE);
+	stop(0);
+	sync_inode(2);
+	crash();
+}
+
+static void restart_over_quota_on_broken(void)
+{
+	over_quota_on(OP_CHANGE_UNCLAIMED);
+}
+
 /* A restarted handle stays in its lane: what it did before comes first. */
 static void restart_lane(void)
 {
@@ -105,6 +136,9 @@ const struct schedule callers[] = {
 	{ "no-R10-lost", no_R10_lost },
 	{ "no-R10-broken", no_R10_broken, .seen = "unfinished h0 is there" },
 	{ "restart-claims", restart_claims },
+	{ "restart-over-quota-on", restart_over_quota_on },
+	{ "restart-over-quota-on-broken", restart_over_quota_on_broken,
+	  .seen = "unfinished h0 is there" },
 	{ "restart-lane", restart_lane },
 	{ "stop-before-write-out", stop_before_write_out },
 	{ "stop-before-write-out-broken", stop_before_write_out_broken,

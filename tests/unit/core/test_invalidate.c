@@ -256,6 +256,47 @@ static void truncated_block_that_was_only_touched_stays_clean(void)
 	close_file();
 }
 
+/*
+ * A transaction of another lane has touched it only, and the mark is left there: the
+ * claim of the inode ties that to the truncation, so the older image is kept as long.
+ */
+static void mark_in_another_transaction_goes_with_the_truncation(void)
+{
+	struct buffer_head *bh;
+	tid_t claim = 0, tid;
+	handle_t *h;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	commit(0);
+	h = start(1, 1);
+	zj_journal_claim(h, &claim, ZJ_KIND_INODE);
+	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
+	stop(h);
+	h = start(0, 1);
+	tid = h->h_transaction->t_tid;
+	zj_journal_claim(h, &claim, ZJ_KIND_INODE);
+	put(h, BLOCK, 7);
+	assert_int_equal(invalidate_all(tid), 0);
+	assert_true(zj_part_test(bh2jh(bh)->newest, ZJ_PART_FORGET));
+	assert_ptr_equal(bh2jh(bh)->newest->txn->lane, lane(1));
+	/* Asked to commit alone, the other lane waits for the truncation. */
+	freeze(1);
+	settle();
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(val_after_crash(DATA), 1);
+	stop(h);
+	settle();
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_false(buffer_jbd(bh) || buffer_dirty(bh));
+	assert_int_equal(val_after_crash(BLOCK), 7);
+	assert_int_equal(writes_of(DATA, 0), 0);
+	close_file();
+}
+
 /* It was touched after its home write failed, and not changed: it is still owed. */
 static void image_that_was_lost_goes_home_again(void)
 {
@@ -1143,6 +1184,7 @@ CORE_TESTS(invalidate,
 	CORE_TEST(image_over_an_older_valid_one_leaves_a_mark),
 	CORE_TEST(truncated_block_that_was_only_touched_stays_clean),
 	CORE_TEST(image_that_was_lost_goes_home_again),
+	CORE_TEST(mark_in_another_transaction_goes_with_the_truncation),
 	CORE_TEST(folio_waits_for_its_home_write),
 	CORE_TEST(folio_that_is_not_home_is_not_reclaimed),
 );

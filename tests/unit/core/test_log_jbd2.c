@@ -623,6 +623,33 @@ static void flush_that_fails_leaves_no_record(void)
 	close_aborted();
 }
 
+/* The promise of a commit block is broken: block 0 is not to be in its place. */
+static void run_without_a_place_for_its_record_aborts(void)
+{
+	struct image *image;
+	u32 before;
+
+	JBD2();
+	change_many(BLOCK, 1, 3);
+	before = now();
+	change(0, BLOCK, 4);
+	freeze(0);
+	/* An image and its descriptor, no more. */
+	fx.zj->nr_pool = 2;
+	expect_warning("take(");
+	settle();
+	warned();
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(fx.journal->j_errno, -ENOSPC);
+	/* The abort writes it once, with its error. */
+	assert_int_equal(writes_of(jblock(0), before), 1);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image_val(image, BLOCK), 3);
+	image_free(image);
+	close_aborted();
+}
+
 #define CRASH_TXNS	60
 #define CRASH_BLOCKS	5
 
@@ -1025,6 +1052,7 @@ CORE_TESTS(log_jbd2,
 	CORE_TEST(mounts_change_the_format),
 	CORE_TEST(record_that_fails_aborts),
 	CORE_TEST(flush_that_fails_leaves_no_record),
+	CORE_TEST(run_without_a_place_for_its_record_aborts),
 	CORE_TEST(torn_writes_with_checksums),
 	CORE_TEST(torn_writes_without_checksums),
 	CORE_TEST(torn_writes_without_fua),

@@ -259,8 +259,8 @@ static void flush_that_fails_answers_nobody(void)
 	assert_int_equal(first->ret, -EIO);
 	assert_int_equal(second->ret, -EIO);
 	/* Told once, for all that was on its way. */
-	assert_true(said("lane 0: commit failed: error -5"));
-	assert_null(strstr(strstr(fx.messages, "commit failed") + 1, "commit failed"));
+	assert_true(said("error -5: a flush failed"));
+	assert_null(strstr(strstr(fx.messages, "a flush failed") + 1, "a flush failed"));
 	close_aborted();
 }
 

@@ -1147,7 +1147,48 @@ static void start_that_meets_a_barrier_leaves_the_queue_once(void)
 	close_journal();
 }
 
+/*
+ * What runs may be more than the budget by extensions, which ask for no share of it.
+ * Each has its space all the same, whatever else runs: the commit finds it.
+ */
+static void extended(bool jbd2)
+{
+	u32 nr_lanes = jbd2 ? 1 : 2, nr[2] = { 1, 1 };
+	handle_t *h[2];
+
+	OPEN(.lanes = nr_lanes, .jbd2 = jbd2, SMALL);
+	for (u32 i = 0; i < nr_lanes; i++)
+		h[i] = start(i, 1);
+	for (u32 i = 0; i < nr_lanes; i++) {
+		own(h[i]);
+		while (!zj_journal_extend(h[i], 1, 0))
+			nr[i]++;
+	}
+	/* As much as there may be in one; together more than the budget. */
+	assert_int_equal(nr[0], fx.zj->max_txn);
+	assert_int_equal(fx.zj->max_txn, fx.zj->budget);
+	for (u32 i = 0; i < nr_lanes; i++) {
+		for (u32 b = 0; b < nr[i]; b++)
+			put(h[i], BLOCK + i * 100 + b, 1);
+		stop(h[i]);
+	}
+	assert_int_equal(zj_journal_force_commit(fx.journal), 0);
+	assert_int_equal(val_after_crash(BLOCK + nr[0] - 1), 1);
+	if (!jbd2) {
+		assert_true(nr[0] + nr[1] > fx.zj->budget);
+		assert_int_equal(val_after_crash(BLOCK + 100 + nr[1] - 1), 1);
+	}
+	close_journal();
+}
+
+static void extended_handles_find_their_space_at_the_commit(void)
+{
+	extended(false);
+	extended(true);
+}
+
 CORE_TESTS(space,
+	CORE_TEST(extended_handles_find_their_space_at_the_commit),
 	CORE_TEST(space_is_low_in_the_last_third),
 	CORE_TEST(extension_without_space_is_refused),
 	CORE_TEST(limit_of_what_fits),
