@@ -144,3 +144,43 @@ def test_page_of_which_a_part_finds_no_block(guest, options):
         done
         rmmod zjdisk
     """, timeout=300)
+
+
+@pytest.mark.zext4
+def test_page_of_which_a_part_is_given_up(guest):
+    """There is no block for the rest of a page, nor will a commit free one: what it has shows none of what it held before."""
+    guest("""
+        mk /dev/vdc -b 1024 -m 0 -J size=4 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard
+        mnt /dev/vdc noatime
+        echo 0 >/sys/fs/$FS/vdc/reserved_clusters || die reserved
+        truncate -s 8192 /mnt/file
+        tr '\\0' x </dev/zero | head -c 1024 >/mnt/one
+        fsctl syncfs /mnt || die syncfs
+        for size in 1048576 65536 4096 1024; do
+            while fallocate -l $size /mnt/rest$((n += 1)) 2>/dev/null; do :; done
+        done
+        # Those of one extent, in the last group.
+        last() {
+            filefrag -v -b1024 "$@" | awk '/^File size of / { file = $4; all = 1 }
+                /^ *[0-9]+:/ && int($4) < 7 * 8192 { all = 0 }
+                / 1 extent found$/ && all { print file }'
+        }
+        [ "$(last /mnt/one)" = "" ] || die "all that is free is in the last group"
+        rm $(last /mnt/rest* | head -1) || die "nothing is in the last group"
+        rm /mnt/one
+        unmnt
+
+        # What is free, but one block, is in a group whose bitmap is damaged.
+        bitmap=$(debugfs -R stats /dev/vdc 2>/dev/null | sed -n 's/^ *Group *7: block bitmap at \\([0-9]*\\).*/\\1/p')
+        dd if=/dev/zero of=/dev/vdc bs=1k count=1 seek=${bitmap:?} conv=notrunc 2>/dev/null
+        mnt /dev/vdc noatime,errors=continue
+        echo 0 >/sys/fs/$FS/vdc/reserved_clusters || die reserved
+        # It is lost; whether fsync says so is the error's business.
+        tr '\\0' n </dev/zero | dd of=/mnt/file bs=4k count=1 conv=notrunc,fsync iflag=fullblock 2>/dev/null
+        dmesg | grep -q "Data will be lost" || die "there was a block for all: $(filefrag -v /mnt/file)"
+        ! grep -q x /mnt/file || die "the file shows what another one held"
+        umount /mnt; mnt /dev/vdc noatime
+        [ "$(filefrag /mnt/file)" != "/mnt/file: 0 extents found" ] || die "there was a block for none"
+        [ "$(tr -d '\\0' </mnt/file)" = "$(head -c 1024 /dev/zero | tr '\\0' n)" ] || die "it shows: $(od -c /mnt/file | head -5)"
+        umount /mnt
+    """)

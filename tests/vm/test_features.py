@@ -107,6 +107,34 @@ def test_inline_data_in_a_commit(guest):
     """)
 
 
+# What asks for a block of /mnt/f, and the options with which it is not reserved before.
+NO_BLOCK = {
+    "append": ("dd if=/dev/zero of=/mnt/f bs=5000 count=1 oflag=append conv=notrunc", "nodelalloc"),
+    "journal": ("dd if=/dev/zero of=/mnt/f bs=5000 count=1 oflag=append conv=notrunc", "data=journal"),
+    "truncate": ("truncate -s 20000 /mnt/f", "delalloc"),
+}
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("how", NO_BLOCK)
+def test_inline_data_on_a_full_disk(guest, how):
+    """Data that finds no block to move to is in its inode as before, under the inode's checksum."""
+    command, options = NO_BLOCK[how]
+    guest(f"""
+        mk /dev/vdc -I 1024 -O inline_data -m 0
+        mnt /dev/vdc noatime,{options}
+        head -c 300 /dev/zero | tr '\\0' i >/mnt/f
+        for size in 1048576 65536 4096; do
+            while fallocate -l $size /mnt/rest$((n += 1)) 2>/dev/null; do :; done
+        done
+        {command} 2>/dev/null && die "{how} found a block"
+        unmnt; fsck /dev/vdc
+        mnt /dev/vdc
+        [ "$(cat /mnt/f)" = "$(head -c 300 /dev/zero | tr '\\0' i)" ] || die "it is something else: $(od -c /mnt/f | head -5)"
+        unmnt
+    """)
+
+
 # What changes the contents of /mnt/f, "old" before, and not its size.
 IN_PLACE = {
     "inline": "printf new | dd of=/mnt/f conv=notrunc 2>/dev/null",

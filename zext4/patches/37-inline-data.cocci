@@ -5,8 +5,10 @@
 // the log there, which writes it home over what the page has become meanwhile.
 // And a truncation asks for write access before it changes the inode's block, not after:
 // with an orphan file nothing else has, and the block may be on its way to the log.
+// Where there is no block for it, the data goes back into the inode, whose checksum covers
+// it: that is made after the data has been put back, as nothing else marks the inode dirty.
 //
-// expect: inline.c: -=1 ext4_inline_data_truncate=1 ext4_convert_inline_data_to_extent=6 ext4_convert_inline_data=1
+// expect: inline.c: -=1 ext4_inline_data_truncate=1 ext4_restore_inline_data=1 ext4_convert_inline_data_to_extent=6 ext4_convert_inline_data=1
 // expect: inode.c: ext4_do_writepages=2
 
 @@
@@ -118,5 +120,18 @@ ext4_inline_data_truncate(struct inode *inode, ...)
 - if ((err = ext4_get_inode_loc(inode, &is.iloc)) != 0)
 + if ((err = ext4_reserve_inode_write(handle, inode, &is.iloc)) != 0)
 	goto out;
+...>
+}
+
+@@
+identifier handle, inode, iloc, buf, inline_size;
+typedef handle_t;
+@@
+ext4_restore_inline_data(handle_t *handle, struct inode *inode, struct ext4_iloc *iloc, void *buf, int inline_size)
+{
+<...
+ ext4_write_inline_data(inode, iloc, buf, 0, inline_size);
++ /* Reports its own error. */
++ ext4_mark_inode_dirty(handle, inode);
 ...>
 }

@@ -2,7 +2,8 @@
 // R6: of a page with several blocks some may get theirs while there is none for the others
 // before a commit frees some. Stock ext4 leaves such a page unsent, and yet its first blocks
 // are reachable with that commit: extents that were unwritten are converted all the same. So
-// it is sent as far as it goes, and the next round begins with it again.
+// it is sent as far as it goes, and the next round begins with it again. So it is whatever
+// the error: a page that is given up must not leave its first blocks as they were before.
 //
 // expect: inode.c: -=1 mpage_map_and_submit_extent=2 mpage_release_unused_pages=1 mpage_prepare_extent_to_map=1
 
@@ -17,14 +18,15 @@ struct mpage_da_data {
 };
 
 @@
-identifier mpd, progress, handle;
+identifier mpd, progress, handle, err, sb;
+expression e;
 typedef handle_t;
 @@
 mpage_map_and_submit_extent(handle_t *handle, struct mpage_da_data *mpd, ...)
 {
 <...
-- if (progress)
--	goto update_disksize;
+ if (ext4_forced_shutdown(sb))
+	goto invalidate_dirty_pages;
 + if (progress) {
 +	struct folio *folio = filemap_get_folio(mpd->inode->i_mapping, mpd->first_page);
 +
@@ -35,6 +37,11 @@ mpage_map_and_submit_extent(handle_t *handle, struct mpage_da_data *mpd, ...)
 +	folio_put(folio);
 +	goto update_disksize;
 + }
+ if (e) {
+-	if (progress)
+-		goto update_disksize;
+	return err;
+ }
 ...>
 }
 
