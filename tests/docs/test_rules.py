@@ -30,7 +30,8 @@ def check_fixture(tmp_path, monkeypatch):
     def run():
         subprocess.run(["git", "-C", tmp_path, "add", "-A"], check=True)
         defined, errors = module.rules()
-        return errors + [*module.citations(defined), *module.named(defined)]
+        return errors + [*module.citations(defined), *module.named(defined),
+                         *module.correctness_patches(defined)]
     run.tree = tmp_path
     return run
 
@@ -54,6 +55,8 @@ def test_nothing_is_found_where_all_is_right(check):
     ("docs/rules.md", "### R1 One\nKept by `keep()`. Watched by `no-R2`.\n", "no-R2 watches"),
     ("docs/ext4.md", "### E1 One\nTests: `test_gone`, `tests/gone.py`.\n", "no test_gone"),
     ("docs/ext4.md", "### E1 One\n[decision](decisions/0001.md)\n", "no docs/decisions/0001.md"),
+    ("zext4/patches/correctness/a.cocci", "// SPDX\n// Why.\n", "second line is not"),
+    ("zext4/patches/correctness/a.cocci", "// SPDX\n// Rules: R1, X1.\n", "second line is not"),
     ("docs/ext4.md", "### E1 One\nMutants no-R1 and no-R2.\n", "no-R2 watches"),
 ])
 def test_what_is_wrong_is_told(check, path, text, what):

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E11, H1, E29.
+//
 // data=journal: the write-protecting callback asks the journal whether the
 // committing transaction holds the buffer's newest state (E11); and before a new
 // change zext4_before_access() waits for a home write of the page in flight, which

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: R10, E26, E30.
+//
 // Journaled quota (decision 39).  A handle that was restarted claims it as one that
 // starts does.  And a quota file whose quota is off is a file again, whose blocks are
 // freed without revokes: no image of them may be left in the log.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E22.
+//
 // E22: the super block is written directly, from the live image, outside
 // the journal: only once that image holds nothing that is not valid.  And when
 // the last flush at unmount fails, the log stays live: needs_recovery must stay.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: R9, R10.
+//
 // The handles of a resize are steps that rely on each other, without a block in common
 // that ties them: each claims the resize (decision 38).  What they zero past the journal
 // is flushed before the groups are visible (patch 28).

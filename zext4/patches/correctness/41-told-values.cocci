@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E28.
+//
 // What the super block tells user space (docs/told-values.md): whoever gets it may
 // make other things durable with it, in lanes that do not share the super block. So
 // it is valid before it is told.  The salt is made once, whoever asks first.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// alloc=core (design section 10, zext4/alloc.c): searches for inodes and blocks
+// alloc=core (zext4/alloc.c): searches for inodes and blocks
 // begin in the region of the handle's lane, small files take the blocks that were
 // preallocated for it, large ones go on where the lane's last one has ended.
 //

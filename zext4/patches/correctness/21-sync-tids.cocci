@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: R8, E2.
+//
 // R8 (E2): a sync tid is handed over, so
 // that the transaction it named before is not lost to fsync; an inode read
 // anew gets the newest transaction of its inode-table block that is not valid.

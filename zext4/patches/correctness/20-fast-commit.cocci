@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E25.
+//
 // Fast commit looks for "the" running transaction, which lanes do not have
 // (E25).  It is never on (11-options), so the places are never reached; this makes
 // them compile.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E3.
+//
 // syncfs means every lane (E3): the first call starts all
 // lanes, the second waits for everything, not for one transaction.  What inodes
 // have noted as written is no commit's but theirs: here it is everybody's first.

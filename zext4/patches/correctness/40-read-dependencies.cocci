@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: R9.
+//
 // R9: where ext4 skips a write because another handle has made it already, the
 // handle depends on that one: feature bits of the super block (large_file,
 // ext_attr), backup copies made by a resize.  (Shared dquots: zext4_start().)

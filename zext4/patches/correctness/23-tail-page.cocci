@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E12.
+//
 // data=journal truncate: wait for the transaction that owns the buffer, not for
 // "the" committing one (E12); end when it is aborted.
 //

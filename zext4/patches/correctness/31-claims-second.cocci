@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: R10, R11.
+//
 // R10 for the inodes that a handle changes besides the one it was started for,
 // claimed before the change.  Where the handle may be restarted in between, or
 // works on both for long, the claim is kept over restarts.  R11: a directory that

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E7, V3.
+//
 // Freed extents (E7): the callback runs for several
 // transactions at once and in any order, so it takes exactly the extents of its
 // own tid, under the lock.  What never became valid (abort) is dropped at

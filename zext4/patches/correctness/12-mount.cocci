@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E21.
+//
 // Whether the log is to be recovered, kept or refused is decided by the lanes,
 // not by needs_recovery alone (E21); what zext4
 // does not cover is refused by name; a dirty stock journal (-EUCLEAN from the

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: R6, E10.
+//
 // R6: of a page with several blocks some may get theirs while there is none for the others
 // before a commit frees some. Stock ext4 leaves such a page unsent, and yet its first blocks
 // are reachable with that commit: extents that were unwritten are converted all the same. So

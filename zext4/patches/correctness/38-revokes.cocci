@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E30.
+//
 // data=journal: ext4 writes no revokes, as all data is in the log anyway.  That of
 // encrypted files is not: it is written in place, and recovery would put the log's
 // images of what its blocks were before over it.  So revokes are left out only where

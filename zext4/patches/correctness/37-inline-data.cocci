@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E31, C2.
+//
 // A file's data moves from its inode to a block in one transaction. Stock ext4 takes it
 // out of the inode first and leaves the block, or its conversion, to later ones: after a
 // crash between them, what was fsynced reads as zeros. A page fault's block goes through

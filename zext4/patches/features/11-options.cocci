@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// zext4's own mount options (design section 11, zext4/options.c): parsed, kept,
+// zext4's own mount options (zext4/options.c): parsed, kept,
 // shown; and fast_commit, which lanes cannot do, switched off (E25)
 // however it was asked for. A remount that fails puts back what was; an image
 // names no device.

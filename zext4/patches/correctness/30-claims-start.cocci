@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: R10, E1.
+//
 // R10 (E1): ext4 copies the whole in-core inode whenever a handle marks
 // it dirty, half-done changes of other handles included.  So a handle claims
 // the inode where it starts, before the first change; ext4_reserve_inode_write

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: E30.
+//
 // data=journal: ext4 may zero the rest of a small unwritten extent in place, past
 // the journal.  In this mode freed blocks are never revoked, so recovery would
 // bring their old images back over the zeros: a file that shows another's data.

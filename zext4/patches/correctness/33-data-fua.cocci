@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+// Rules: R6, E18.
+//
 // An fsync's data goes out with FUA if it is little; all other blocks that are
 // written outside the log are reported to the journal, which flushes only if there
 // are any (E18).  A file's data is noted in its inode.
