@@ -10,6 +10,7 @@
 #   make model           the protocol as a state machine, each rule left out once
 #   make ace             the causality oracle: all sets of two operations over lanes, power cuts;
 #                        SEQ3=50000 of three as well, ENGINE=qemu, FSTYPE=ext4, ARGS="--jobs 2 ..."
+#   make lint            style, spelling, sizes, sparse; ARGS="ruff columns" for some of the checks
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
 #   make bench-bulk      what loads pay that never sync, beside stock ext4; ARGS="LOADS=untar ..."
@@ -31,7 +32,7 @@ FSTYPE ?= zext4
 guest_programs := $(patsubst tests/vm/%.c,$(BUILD)/guest/%,$(wildcard tests/vm/*.c)) \
 	$(BUILD)/guest/sqlload
 
-.PHONY: all modules deps guest-programs test sim mutants-auto fuzz model demo bench-fsync bench-concurrent bench-aging debug-kernel clean
+.PHONY: all modules deps guest-programs test lint sim mutants-auto fuzz model demo bench-fsync bench-concurrent bench-aging debug-kernel clean
 
 all: modules
 
@@ -60,7 +61,13 @@ $(BUILD)/guest/sqlload: demo/sqlload.c
 	$(CC) -O2 -Wall -Wextra -Werror -o $@ $< -lsqlite3
 
 test: deps
+	@tools/deps lint
 	@+tools/run-tests
+
+lint:
+	@tools/deps lint
+	@+$(MAKE) --no-print-directory modules >/dev/null
+	@$(PYTHON) tools/lint $(ARGS)
 
 sim:
 	@python3 tests/sim/campaign.py --seconds 60

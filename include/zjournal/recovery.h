@@ -91,7 +91,7 @@ struct zj_recovery_stats {
  * damage and give up the rest. What it leaves needs a full e2fsck: blocks of what is
  * given up may be home already.
  */
-#define ZJ_RECOVER_DROP_DAMAGED 	0x2
+#define ZJ_RECOVER_DROP_DAMAGED	0x2
 
 /**
  * zj_recover() - bring the file system to the newest valid state

@@ -15,7 +15,6 @@ import struct
 import sys
 from pathlib import Path
 
-import logwriter
 from filesystem import FileSystem, home_hash
 
 HERE = Path(__file__).resolve().parent

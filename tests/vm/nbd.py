@@ -86,7 +86,7 @@ class VolatileDisk:
                 return False
             _read(stream, length)
 
-            def reply(kind, data=b""):
+            def reply(kind, data=b"", option=option):
                 conn.sendall(struct.pack(">QIII", 0x3e889045565a9, option, kind, len(data)) + data)
 
             if option == _OPT_EXPORT_NAME:

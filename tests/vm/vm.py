@@ -317,7 +317,7 @@ class VM:
                 self.sock.close()
                 self._alive("QEMU did not start")
                 if time.monotonic() > deadline:
-                    raise VMError("QEMU did not open its socket")
+                    raise VMError("QEMU did not open its socket") from None
                 time.sleep(0.05)
 
     def _alive(self, what):

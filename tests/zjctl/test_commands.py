@@ -531,7 +531,7 @@ def test_manual_pages(page):
 
 def test_install(sanitized, tmp_path):
     sh("make", "-s", "-C", ROOT / "user", "install", f"O={sanitized.parent}", f"DESTDIR={tmp_path}",
-       "PREFIX=/usr", f"CFLAGS=-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all")
+       "PREFIX=/usr", "CFLAGS=-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all")
     for name in ("sbin/zjctl", "share/man/man8/zjctl.8", "share/man/man5/zjournal.5",
                  "share/man/man7/zjournal.7", "share/bash-completion/completions/zjctl"):
         assert (tmp_path / "usr" / name).is_file()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from nvmlog import FIRST, HEAD, LINE, UUID, CrashedNvm, NvmLog
-from test_recover import cut, run_cut       # noqa: F401: a fixture
+from nvmlog import FIRST, HEAD, LINE, CrashedNvm, NvmLog
+from test_recover import cut, run_cut       # a fixture, found by its name  # noqa: F401
 from zjctl_images import blocks, fsck, mkfs, sh
 
 pytest_plugins = "zjctl_fixtures"
@@ -82,7 +82,7 @@ def test_recover_says_what_it_did(zjctl, crashed):
 
 def test_recover_leaves_out_what_is_not_valid(zjctl, crashed):
     """A member of stamp 3 has no tail: it and what comes after are cut off."""
-    ends = {(s, l): end for s, l, end in crashed.records}
+    ends = {(s, lane): end for s, lane, end in crashed.records}
     crashed.log.tail(1, 2, ends[2, 1])
     check = zjctl("check", "--json", nvm(crashed), crashed.path)
     assert check.json["verdict"] == "good" and check.json["recovery"]["transactions"] == 6
@@ -153,7 +153,7 @@ def garble(c, at, data=b"\x5a\xa5"):
 
 def records_of(c, stamp, lane):
     """Byte of the first line of a chunk."""
-    end = next(e for s, l, e in c.records if (s, l) == (stamp, lane))
+    end = next(e for s, n, e in c.records if (s, n) == (stamp, lane))
     return c.log.info(end)[0]["start"] * LINE
 
 
@@ -386,7 +386,7 @@ def test_lines_that_no_block_has(zjctl, crashed, lines):
 
 def test_walks_in_circles_end(zjctl, crashed):
     """A lane whose oldest chunk claims that its newest one is before it; chunks that overlap."""
-    newest, oldest = crashed.log.tails[0], next(e for s, l, e in crashed.records if (s, l) == (1, 0))
+    newest, oldest = crashed.log.tails[0], next(e for s, n, e in crashed.records if (s, n) == (1, 0))
     crashed.log.reseal(oldest, prev=newest[1], prev_stamp=1)
     assert survives(zjctl, crashed, "circle") == 4
 
@@ -485,7 +485,7 @@ def test_dump(zjctl, crashed):
 
 def test_dump_of_a_damaged_lane(zjctl, crashed):
     """What can be told is shown, with the place where it ends."""
-    end = next(e for s, l, e in crashed.records if (s, l) == (3, 1))
+    end = next(e for s, n, e in crashed.records if (s, n) == (3, 1))
     garble(crashed, records_of(crashed, 4, 2))
     garble(crashed, end * LINE - 128)
     got = zjctl("dump", "--json", nvm(crashed), crashed.path)
@@ -500,14 +500,14 @@ def test_dump_of_a_damaged_lane(zjctl, crashed):
 def test_trimmed_log(zjctl, crashed):
     """What is not above S is home: not looked at, whatever it holds; a lane may be so as a whole."""
     crashed.log.put(6, 0, images=[(BLOCK, b"x" * 1024)])
-    for s, l, end in crashed.records:
+    for s, _, end in crashed.records:
         if s < 5:
             garble(crashed, end * LINE - 64)
     crashed.log.trim(4)
     got = zjctl("check", "--json", nvm(crashed), crashed.path).json
     assert got["recovery"]["trim_stamp"] == 4 and got["recovery"]["transactions"] == 4
     crashed.log.trim(5)
-    for s, l, end in crashed.records:
+    for _, _, end in crashed.records:
         garble(crashed, end * LINE - 64)
     got = zjctl("dump", "--json", nvm(crashed), crashed.path).json
     assert [r["stamp"] for r in got["records"]] == [6]

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from test_recover import cut, run_cut       # noqa: F401: a fixture
+from test_recover import cut, run_cut       # a fixture, found by its name  # noqa: F401
 from zjctl_images import ROOT, fsck, mkfs, sh
 from zjlog import crc32c
 

@@ -3,7 +3,6 @@
 
 import copy
 import fcntl
-import json
 import os
 import re
 import shutil
@@ -79,7 +78,7 @@ class Crashed:
             self.records.append((self.stamp, lane, at))
 
     def at(self, stamp, lane):
-        return next(block for s, l, block in self.records if (s, l) == (stamp, lane))
+        return next(block for s, n, block in self.records if (s, n) == (stamp, lane))
 
     def expect(self, step, path=None):
         """The file system is that of the step, but for the journal and the superblock."""

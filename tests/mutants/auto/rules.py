@@ -87,7 +87,8 @@ class Mutator:
         self.mutants = []
 
     def run(self):
-        for self.function in self.s.functions:
+        for function in self.s.functions:
+            self.function = function
             self.hash, self.count = self._hash(), {}
             self.by_count = self.function.name.startswith("count_")
             for stmt in self.s.statements(self.function.body):

@@ -236,7 +236,9 @@ one() {
 
 prepare() {
 	[ -w $CTL ] || die "no $CTL: load zjdisk.ko with ndev=$((1 + 2 * JOBS)) first"
-	most=$(((2 ${STRANGERS:+ + 1}) * JOBS))
+	each=2
+	[ -z "${STRANGERS:-}" ] || each=3
+	most=$((each * JOBS))
 	[ -b "/dev/zjd$most" ] || die "JOBS=$JOBS needs zjdisk.ko ndev=$((1 + most))"
 	[ -d /sys/kernel/debug/zjdisk ] || mount -t debugfs debugfs /sys/kernel/debug
 	rm -rf "$WORK"
