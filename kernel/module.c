@@ -3,7 +3,7 @@
  * Module init and exit.
  */
 #include <linux/module.h>
-#include "../src/zj.h"
+#include "core/zj.h"
 
 static int __init zj_init(void)
 {

@@ -4,7 +4,7 @@
  */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
-#include "../src/zj.h"
+#include "core/zj.h"
 
 static struct proc_dir_entry *proc_root;
 
