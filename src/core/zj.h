@@ -754,7 +754,7 @@ static inline bool zj_bh_is_super(const struct buffer_head *bh)
 	return bh->b_blocknr == ZJ_SUPER_OFFSET / bh->b_size;
 }
 
-/* ---- jhead.c ---- */
+/* ---- jhead.c, part.c, version.c, lines.c ---- */
 
 /* Memory that a touch may need, allocated before locks are taken. */
 struct zj_spare {
@@ -765,10 +765,16 @@ struct zj_spare {
 	bool		told;		/* asked for: the caller tells what it changes */
 };
 
+/* A bit of journal_head.conflicts: in the commit under way. */
+#define ZJ_CONFLICT_NOW		1U
+
 extern struct kmem_cache *zj_handle_cache;
+extern struct kmem_cache *zj_part_cache;
 
 int zj_caches_init(void);
 void zj_caches_exit(void);
+bool zj_frozen_caches_init(void);
+void zj_frozen_caches_exit(void);
 struct kmem_cache *zj_frozen_cache(u32 block_size);
 struct journal_head *zj_jh_get(struct buffer_head *bh);
 struct journal_head *zj_jh_attach(struct buffer_head *bh);
@@ -791,6 +797,7 @@ void zj_txn_walk(struct zj_txn *txn,
 void zj_part_logged(struct zj_journal *zj, struct zj_part *part);
 void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy);
 void zj_part_crowd(struct zj_part *part);
+void zj_part_uncrowd(struct zj_part *part);
 
 /* Is a frozen copy to be made ahead of the log I/O? */
 enum zj_want { ZJ_COPY_NO, ZJ_COPY_MAY, ZJ_COPY_MUST };
@@ -803,6 +810,7 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh);
 bool zj_spare_lacks_base(struct zj_journal *zj, const struct zj_spare *spare);
 void zj_part_set_base(struct zj_part *part, struct zj_spare *spare);
 void zj_part_no_base(struct zj_journal *zj, struct zj_part *part);
+void zj_part_note_known(struct zj_journal *zj, struct zj_part *part);
 void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh);
 void zj_bh_unknown(struct buffer_head *bh);
 
@@ -945,7 +953,7 @@ int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 
 void zj_member_committed(struct zj_txn *txn);
 
-/* ---- checkpoint.c ---- */
+/* ---- home.c, tail.c ---- */
 
 int zj_checkpoint_thread(void *arg);
 int zj_checkpoint(struct zj_journal *zj, bool all);

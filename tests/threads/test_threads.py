@@ -76,7 +76,7 @@ MUTANTS = {
         "plain", "txn/component.c", "	if (a != b) {\n", "	if (0) {\n",
         ("--mode", "kill", "--rounds", 40), "FAIL"),
     "newest part published plainly": (
-        "tsan", "txn/jhead.c", "	smp_store_release(&jh->newest, part);\n}",
+        "tsan", "txn/part.c", "	smp_store_release(&jh->newest, part);\n}",
         "	jh->newest = part;\n}", (), "data race"),
     "buffer not held by its head": (
         "asan", "txn/jhead.c", "		get_bh(bh);\n", "", (), "FAIL"),
