@@ -8,9 +8,21 @@
  * transaction covers waits until that one is valid.
  */
 #include "checkpoint/home.h"
+#include "core/abort.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/txn.h"
+#include <linux/atomic.h>
+#include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/pagemap.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
 #include <linux/sort.h>
+#include <linux/wait.h>
 
 /**
  * struct slice - buffers of a pass that one thread brings home

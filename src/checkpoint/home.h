@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Home writes, for the rest of the checkpoint. */
 #ifndef ZJ_HOME_H
 #define ZJ_HOME_H
 
-#include <linux/completion.h>
-#include "core/zj.h"
+#include "checkpoint/home_types.h"
+#include "core/journal.h"
 
-/**
- * struct zj_pass - one walk over what is valid; ckpt_lock, unless said otherwise
- *
- * It begins with a walk that finds buffers, the oldest transactions' first. Sorted by
- * block they are brought home, slice by slice, by the checkpoint's thread and by lanes
- * that help. It ends when the last slice is home.
- */
-struct zj_pass {
-	struct zj_journal *zj;		/* immutable */
-	struct buffer_head **bh;	/* what was found, each with a reference; immutable
-					 * once it is sorted
-					 */
-	u32		nr;		/* of them, as above */
-	u32		taken;		/* pool_lock; how many somebody brings home */
-	bool		close;		/* close newer owners, so that S can move */
-	tid_t		blocker;	/* a newer owner that keeps a part, 0: none */
-	atomic_t	flying;		/* slices not home, and one for the walk */
-	bool		failed;		/* set by anybody; a block did not get home */
-	struct completion done;		/* no slice is left */
-};
-
+int zj_checkpoint_init(struct zj_journal *zj);
+void zj_checkpoint_exit(struct zj_journal *zj);
+bool zj_checkpoint_offers(const struct zj_lane *lane);
+void zj_checkpoint_owe(struct zj_lane *lane, u32 blocks);
+void zj_checkpoint_help(struct zj_lane *lane);
 struct zj_component *zj_next_finished(struct zj_journal *zj,
 				      struct zj_component *prev);
 bool zj_is_blocked(struct zj_journal *zj, const struct zj_component *comp);

@@ -6,21 +6,19 @@
  * then reuse. The checkpoint's thread keeps ahead of demand.
  */
 #include "checkpoint/home.h"
+#include "checkpoint/tail.h"
+#include "core/abort.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/wake.h"
+#include "txn/component.h"
+#include "txn/part.h"
 #include <linux/kthread.h>
+#include <linux/mutex.h>
 #include <linux/pagemap.h>
+#include <linux/wait.h>
 
 /* ---- progress ---- */
-
-/**
- * zj_progress() - a component was finished or trimmed: checkpoints go on
- */
-void zj_progress(struct zj_journal *zj)
-{
-	spin_lock(&zj->comp_lock);
-	zj->progress++;
-	spin_unlock(&zj->comp_lock);
-	wake_up_all(&zj->wait_trim);
-}
 
 static u64 progress(struct zj_journal *zj)
 {
@@ -180,12 +178,6 @@ int zj_checkpoint(struct zj_journal *zj, bool all)
 			wait_progress(zj, seen);
 	} while (!zj_aborted(zj));
 	return -EIO;
-}
-
-void zj_checkpoint_kick(struct zj_journal *zj)
-{
-	WRITE_ONCE(zj->ckpt_wanted, true);
-	wake_up(&zj->wait_ckpt);
 }
 
 /*

@@ -10,8 +10,14 @@
  * is about to come is a mark in a lane, which is good for the time of one flush:
  * one that nobody takes back costs no more than that.
  */
-#include "core/zj.h"
+#include "core/abort.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/lane_pick.h"
+#include <linux/blkdev.h>
 #include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/wait.h>
 
 /* No device is so slow that waiting longer for company would pay. */
 #define ZJ_GATHER_MAX_NS	(100 * NSEC_PER_MSEC)
@@ -412,44 +418,3 @@ bool zj_journal_data_beside(journal_t *journal)
 	return to_zj(journal)->log->written;
 }
 EXPORT_SYMBOL_GPL(zj_journal_data_beside);
-
-/**
- * zj_journal_fsync_begin() - an fsync is about to write file data
- * @journal: the front
- * @in: the lane that it will probably commit in, as for zj_journal_start_in()
- *
- * Its commit will want a flush: others that want one now may wait for it.
- *
- * Return: the lane, for zj_journal_fsync_written().
- */
-int zj_journal_fsync_begin(journal_t *journal, int in)
-{
-	struct zj_lane *lane = zj_lane_at(to_zj(journal), in);
-
-	zj_flush_expected(lane);
-	return lane->index;
-}
-EXPORT_SYMBOL_GPL(zj_journal_fsync_begin);
-
-/**
- * zj_journal_fsync_written() - the data is written
- * @journal: the front
- * @expected: what zj_journal_fsync_begin() has returned; the task may be on another
- *	CPU by now
- * @tid: the transaction that the fsync will commit, or 0 if it will not
- *
- * The flush is that transaction's lane's to call for. With none that is open, nobody
- * is to wait for this fsync any more.
- */
-void zj_journal_fsync_written(journal_t *journal, int expected, tid_t tid)
-{
-	struct zj_journal *zj = to_zj(journal);
-	struct zj_lane *lane = &zj->lanes[expected];
-	struct zj_txn *txn = zj_txn_find(zj, tid);
-
-	if (!txn || !zj_txn_expects_flush(txn) || txn->lane != lane)
-		zj_flush_not_expected(lane);
-	if (txn)
-		zj_txn_put(txn);
-}
-EXPORT_SYMBOL_GPL(zj_journal_fsync_written);

@@ -7,7 +7,12 @@
  * lane take segments from the pool, and give what it does not need back at the
  * next freeze. Commit itself never waits for space (N6).
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/wake.h"
+#include <linux/atomic.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
 
 /**
  * zj_log_blocks() - log blocks that a transaction may take at worst

@@ -9,8 +9,23 @@
  * every lane for components that meet twice: waiting for other members' data
  * cannot go round in a circle.
  */
-#include "core/zj.h"
+#include "checkpoint/home.h"
+#include "core/abort.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/super.h"
+#include "log/commit.h"
+#include "log/pipeline.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/ordered.h"
+#include "txn/part.h"
+#include "txn/txn.h"
+#include "txn/version.h"
 #include <linux/kthread.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
 
 /* ---- copies ---- */
 

@@ -6,7 +6,19 @@
  * images through their tags, so header and images need no order among each
  * other and there is no separate commit block (format.h).
  */
-#include "core/zj.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/super.h"
+#include "format/codec.h"
+#include "log/commit.h"
+#include "log/log.h"
+#include "log/log_io.h"
+#include "log/pipeline.h"
+#include "txn/part.h"
+#include "txn/revoke_types.h"
+#include <linux/ktime.h>
+#include <linux/slab.h>
 
 /**
  * struct zj_plan - one chunk to be written; owned by the lane's thread

@@ -19,7 +19,20 @@
  *
  * The ring's tail is in block 0; it moves over a run when that is home.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "core/super.h"
+#include "format/codec_jbd2.h"
+#include "log/commit.h"
+#include "log/log_io.h"
+#include "log/log_jbd2.h"
+#include "log/pipeline.h"
+#include "txn/part.h"
+#include "txn/revoke_types.h"
+#include <linux/blkdev.h>
+#include <linux/completion.h>
+#include <linux/ktime.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
 
 #define ZJ_RING_MIN	64U	/* blocks; e2fsprogs makes none below 1024 */
 

@@ -15,8 +15,23 @@
  *
  * Chen et al., Fine-grained Metadata Journaling on NVM, III-B and III-C.
  */
-#include "core/zj.h"
+#include "core/abort.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/super.h"
+#include "format/codec_nvm.h"
+#include "log/commit.h"
+#include "log/log_io.h"
+#include "log/log_nvm.h"
+#include "log/pipeline.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/revoke_types.h"
+#include <linux/blkdev.h>
+#include <linux/ktime.h>
 #include <linux/libnvdimm.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/barrier.h>

@@ -14,8 +14,19 @@
  *
  * In a lane that is not pipelined its own thread does this half as well.
  */
-#include "core/zj.h"
+#include "core/abort.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "log/log_io.h"
+#include "log/pipeline.h"
+#include "txn/ordered.h"
+#include "txn/validity.h"
+#include <linux/atomic.h>
 #include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
 
 /* ---- runs ---- */
 

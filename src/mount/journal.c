@@ -2,11 +2,31 @@
 /*
  * The journal as a whole: init, load, destroy.
  */
-#include "core/zj.h"
+#include "checkpoint/home.h"
+#include "checkpoint/tail.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/super.h"
+#include "format/codec.h"
+#include "log/log.h"
+#include "log/log_jbd2.h"
+#include "log/log_nvm.h"
+#include "mount/drop.h"
+#include "mount/lane.h"
+#include "mount/load.h"
+#include "mount/proc.h"
+#include "txn/revoke.h"
+#include "txn/tenant.h"
+#include "txn/version.h"
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
 
 static struct zj_journal *journal_alloc(void)
 {

@@ -6,11 +6,21 @@
  * it starts and stays with it, CPUs beyond the lanes share.  Where the caller names
  * the lanes they are nobody's CPU's, and the threads run where the scheduler likes.
  */
-#include "core/zj.h"
+#include "checkpoint/tail.h"
+#include "core/journal.h"
+#include "core/lane_pick.h"
+#include "log/commit.h"
+#include "log/pipeline.h"
+#include "mount/lane.h"
+#include "txn/tenant.h"
 #include <linux/cpumask.h>
 #include <linux/ioprio.h>
 #include <linux/kthread.h>
+#include <linux/module.h>
 #include <linux/sched/isolation.h>
+#include <linux/slab.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
 
 unsigned int zj_journal_lanes(journal_t *journal)
 {

@@ -6,8 +6,15 @@
  * block and the group descriptors before the journal is loaded, and relies on
  * seeing them change in memory (E23). The log is read past the cache.
  */
-#include "core/zj.h"
+#include "core/dev_io.h"
+#include "core/journal.h"
+#include "format/codec_nvm.h"
+#include "mount/load.h"
+#include <linux/blkdev.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
 
 /* Blocks written home that are sent to the device together. */
 #define LOAD_BATCH_BYTES	(4U << 20)

@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waiting for what was done: fsync, sync, the barrier, claims and sync tids.
+ * Waiting for what was done: fsync, sync, flush.
  *
  * Everything here waits for *valid*, never for committed: recovery would discard
  * a committed transaction whose predecessor is lost (V2).
  */
-#include "core/zj.h"
+#include "checkpoint/tail.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/lane_pick.h"
+#include "core/super.h"
+#include "txn/component.h"
+#include "txn/txn.h"
+#include <linux/atomic.h>
+#include <linux/blkdev.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
 
 /* Closing it now would get it written no sooner, and shut others out of it. */
 static bool too_early(struct zj_txn *txn)
@@ -243,48 +257,50 @@ int zj_journal_force_commit_nested(journal_t *journal)
 }
 EXPORT_SYMBOL_GPL(zj_journal_force_commit_nested);
 
-/* ---- the barrier ---- */
-
-static bool lane_drained(struct zj_lane *lane)
-{
-	bool drained;
-
-	spin_lock(&lane->lock);
-	drained = !lane->rsv_credits &&
-		  !(lane->running && lane->running->updates);
-	spin_unlock(&lane->lock);
-	return drained;
-}
+/* ---- what an fsync says beforehand ---- */
 
 /**
- * zj_journal_lock_updates() - no handle is open anywhere, none starts
+ * zj_journal_fsync_begin() - an fsync is about to write file data
  * @journal: the front
+ * @in: the lane that it will probably commit in, as for zj_journal_start_in()
  *
- * Reserved handles are let through and waited for. Barriers exclude each other.
+ * Its commit will want a flush: others that want one now may wait for it.
  *
- * Context: sleeps; no handle open.
+ * Return: the lane, for zj_journal_fsync_written().
  */
-void zj_journal_lock_updates(journal_t *journal)
+int zj_journal_fsync_begin(journal_t *journal, int in)
+{
+	struct zj_lane *lane = zj_lane_at(to_zj(journal), in);
+
+	zj_flush_expected(lane);
+	return lane->index;
+}
+EXPORT_SYMBOL_GPL(zj_journal_fsync_begin);
+
+/**
+ * zj_journal_fsync_written() - the data is written
+ * @journal: the front
+ * @expected: what zj_journal_fsync_begin() has returned; the task may be on another
+ *	CPU by now
+ * @tid: the transaction that the fsync will commit, or 0 if it will not
+ *
+ * The flush is that transaction's lane's to call for. With none that is open, nobody
+ * is to wait for this fsync any more.
+ */
+void zj_journal_fsync_written(journal_t *journal, int expected, tid_t tid)
 {
 	struct zj_journal *zj = to_zj(journal);
-	unsigned int i;
+	struct zj_lane *lane = &zj->lanes[expected];
+	struct zj_txn *txn = zj_txn_find(zj, tid);
 
-	mutex_lock(&zj->barrier_lock);
-	WRITE_ONCE(zj->barrier, 1);
-	for (i = 0; i < zj->nr_lanes; i++)
-		wait_event(zj->wait_barrier, lane_drained(&zj->lanes[i]));
+	if (!txn || !zj_txn_expects_flush(txn) || txn->lane != lane)
+		zj_flush_not_expected(lane);
+	if (txn)
+		zj_txn_put(txn);
 }
-EXPORT_SYMBOL_GPL(zj_journal_lock_updates);
+EXPORT_SYMBOL_GPL(zj_journal_fsync_written);
 
-void zj_journal_unlock_updates(journal_t *journal)
-{
-	struct zj_journal *zj = to_zj(journal);
-
-	WRITE_ONCE(zj->barrier, 0);
-	mutex_unlock(&zj->barrier_lock);
-	wake_up_all(&zj->wait_barrier);
-}
-EXPORT_SYMBOL_GPL(zj_journal_unlock_updates);
+/* ---- flush ---- */
 
 static int erase_log(struct zj_journal *zj, unsigned int flags)
 {
@@ -334,58 +350,3 @@ int zj_journal_flush(journal_t *journal, unsigned int flags)
 	return err;
 }
 EXPORT_SYMBOL_GPL(zj_journal_flush);
-
-/* ---- R8, R9, R10, R11 ---- */
-
-/**
- * zj_journal_hand_over() - a tid word names the handle's transaction from now on
- * @handle: an open handle
- * @slot: a sync tid or a claim
- * @kind: what is handed over, for statistics
- *
- * Whoever was named there is tied to the new holder.
- *
- * Context: sleeps for memory, never waits for another handle.
- */
-void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind)
-{
-	struct zj_txn *txn, *other;
-	tid_t old, mine;
-
-	if (is_handle_aborted(handle))
-		return;
-	txn = handle_txn(handle);
-	mine = txn->pub.t_tid;
-	do {
-		old = READ_ONCE(*slot);
-		if (old == mine)
-			return;
-		/* A frozen one of the own lane is implied by R7. */
-		other = zj_txn_find(txn_zj(txn), old);
-		if (other) {
-			might_sleep();
-			zj_tie(txn, other, kind);
-			zj_txn_put(other);
-		}
-		/* Named only when tied: who finds us here relies on it. */
-	} while (cmpxchg(slot, old, mine) != old);
-}
-EXPORT_SYMBOL_GPL(zj_journal_hand_over);
-
-void zj_journal_read_claimed(handle_t *handle, const tid_t *claim,
-			     enum zj_kind kind)
-{
-	struct zj_txn *txn, *other;
-
-	if (is_handle_aborted(handle))
-		return;
-	txn = handle_txn(handle);
-	/* After what was read: pairs with the exchange in zj_journal_hand_over(). */
-	smp_rmb();
-	other = zj_txn_find(txn_zj(txn), READ_ONCE(*claim));
-	if (!other)
-		return;
-	zj_tie(txn, other, kind);
-	zj_txn_put(other);
-}
-EXPORT_SYMBOL_GPL(zj_journal_read_claimed);

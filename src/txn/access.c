@@ -10,8 +10,20 @@
  * component it does not matter which member logs it, so the part moves to the
  * member whose lane has the space (docs/decisions/0002).
  */
-#include "core/zj.h"
+#include "core/abort.h"
+#include "core/journal.h"
+#include "format/codec_nvm.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/lines.h"
+#include "txn/part.h"
+#include "txn/revoke.h"
+#include "txn/txn.h"
+#include "txn/version.h"
+#include <linux/module.h>
 #include <linux/pagemap.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
 
 /* A failed write-back would otherwise go unnoticed until S advances over it. */
 static int check_wb_err(struct zj_journal *zj)

@@ -14,7 +14,19 @@
  *   - at the freeze point no member has an open handle, and none can start;
  *   - dependencies go to components with a lower stamp only.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/txn.h"
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/ktime.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
 
 /* Where a transaction points to that outlives its component. */
 static struct zj_component trimmed_component = {

@@ -7,7 +7,16 @@
  * start waits: for the lane's locked phase, for log space, for the barrier. A
  * reserved handle waits for none of these.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "core/lane_pick.h"
+#include "core/space.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/txn.h"
+#include <linux/module.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
 
 static int revoke_blocks(const struct zj_journal *zj, int revokes)
 {

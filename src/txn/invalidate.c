@@ -6,8 +6,13 @@
  * with the inode's orphan record or new size: the inode's sync tid names it. Until
  * it is valid, the older image of a truncated block stays replayable (E13).
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/txn.h"
+#include <linux/module.h>
 #include <linux/pagemap.h>
+#include <linux/rcupdate.h>
 
 enum unmap {
 	UNMAP_FREE,	/* nothing of the journal is left on the buffer */

@@ -5,9 +5,16 @@
  * A journal head is attached to a buffer while somebody uses it or a transaction
  * owns a part of it.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "txn/jhead.h"
+#include "txn/version.h"
 #include <linux/bit_spinlock.h>
+#include <linux/blkdev.h>
+#include <linux/module.h>
 #include <linux/pagemap.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
 
 static struct kmem_cache *jh_cache;
 struct kmem_cache *zj_part_cache;

@@ -5,7 +5,14 @@
  * A part holds what its buffer held before the first change, or the lines that the file
  * system has told; either is of use only while recovery knows what it is put over.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "txn/jhead.h"
+#include "txn/lines.h"
+#include "txn/part.h"
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
 
 /* zj->fine: the log and what is home hold the buffer's contents. */
 #define BH_JHKnown	(BH_JBDPrivateStart + 3)

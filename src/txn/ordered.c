@@ -7,8 +7,14 @@
  * An inode may be in several transactions at once, so membership is an entry per
  * (inode, transaction); callbacks get the entry's proxy.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "txn/component.h"
+#include "txn/ordered.h"
+#include "txn/txn.h"
+#include <linux/module.h>
 #include <linux/pagemap.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
 
 struct kmem_cache *zj_jinode_cache;
 EXPORT_SYMBOL_GPL(zj_jinode_cache);

@@ -13,8 +13,16 @@
  *      when a newer part is valid. If only lines of that were logged, the oldest
  *      part stays nonetheless: S must not pass what the lines are put over.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "txn/jhead.h"
+#include "txn/lines.h"
+#include "txn/part.h"
+#include "txn/version.h"
+#include <linux/atomic.h>
 #include <linux/pagemap.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
 
 /**
  * zj_spare_fill() - allocate what a touch may need

@@ -10,8 +10,15 @@
  *   - a component never holds both a revoke and an image of one block: recovery
  *      lets the revoke win at equal stamps, so journaling anew cancels it.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "txn/component.h"
+#include "txn/revoke.h"
+#include "txn/txn.h"
 #include <linux/hash.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
 
 static struct zj_revoke_bucket *bucket_of(struct zj_journal *zj, u64 block)
 {

@@ -7,8 +7,11 @@
  * written without a lock, and may be wrong: that costs a meeting of lanes that
  * could have been avoided, nothing else.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "txn/tenant.h"
 #include <linux/hash.h>
+#include <linux/module.h>
+#include <linux/slab.h>
 
 #define SET_BITS	6
 #define WAYS		8	/* tenants that a set has room for */

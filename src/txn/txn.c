@@ -5,8 +5,18 @@
  * A transaction is made by the first handle that finds none running in its lane.
  * Its component holds a reference until it is trimmed; waiters hold others.
  */
-#include "core/zj.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "txn/component.h"
+#include "txn/txn.h"
+#include <linux/atomic.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
 #include <linux/wait_bit.h>
+#include <linux/xarray.h>
 
 static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
 {

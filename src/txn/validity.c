@@ -10,7 +10,17 @@
  * buffers turn dirty for write-back, ext4's callbacks run, waiters go on. Several
  * threads may be at it, each with components of its own.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/wake.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/revoke.h"
+#include "txn/txn.h"
+#include "txn/validity.h"
+#include <linux/ktime.h>
+#include <linux/wait.h>
 
 /* ---- counting ---- */
 

@@ -3,7 +3,17 @@
  * Versions of a block: how many images are on their way to the log at a time, which of
  * them are frozen copies, and what goes to the log.
  */
-#include "core/zj.h"
+#include "core/journal.h"
+#include "format/codec.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/lines.h"
+#include "txn/part.h"
+#include "txn/version.h"
+#include <linux/atomic.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
 #include <linux/wait_bit.h>
 
 /* Frozen copies, for blocks of 1 KiB and up; aligned, as they go to bios. */

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "core/zj.h"
+#include <zj/inside.h>
 #include "recovery/recovery_int.h"
 #include "disk.h"
 
