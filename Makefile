@@ -6,7 +6,7 @@
 #   make sim             the journal's sources in the simulator, for a minute
 #   make fuzz            recovery under libFuzzer, for SECONDS=60
 #   make mutants-auto    src/ mutated by machine: what no test notices; SAMPLE=2000 SEED=1
-#                        FILE=src/flush.c SECONDS=600 ARGS="--only ID"
+#                        FILE=src/core/flush.c SECONDS=600 ARGS="--only ID"
 #   make model           the protocol as a state machine, each rule left out once
 #   make ace             the causality oracle: all sets of two operations over lanes, power cuts;
 #                        SEQ3=50000 of three as well, ENGINE=qemu, FSTYPE=ext4, ARGS="--jobs 2 ..."

@@ -3,7 +3,8 @@
  * Module init and exit.
  */
 #include <linux/module.h>
-#include "../src/zj.h"
+#include "mount/proc.h"
+#include "txn/jhead.h"
 
 static int __init zj_init(void)
 {

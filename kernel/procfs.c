@@ -4,7 +4,9 @@
  */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
-#include "../src/zj.h"
+#include "core/journal.h"
+#include "log/log_types.h"
+#include "mount/proc.h"
 
 static struct proc_dir_entry *proc_root;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Access to buffers: R1-R4, R9 and the accessor's copy (C2, N2).
- * In the journal: src/access.c.
+ * In the journal: src/txn/access.c.
  */
 #include "model.h"
 

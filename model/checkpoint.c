@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Home writes and trim (H1-H4).
- * In the journal: src/checkpoint.c, zj_part_retire() in src/jhead.c.
+ * In the journal: src/checkpoint/, zj_part_retire() in src/txn/part.c.
  */
 #include "model.h"
 

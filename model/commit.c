@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Commit and validity: ordered data, record, flush, arrival (C1-C5, V1-V4).
- * In the journal: src/commit.c, src/log.c, src/validity.c.
+ * In the journal: src/log/commit.c, src/log/log.c, src/txn/validity.c.
  */
 #include "model.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Components: unite, depend, lock, freeze (R2, R3, N1, N5, N7).
- * In the journal: src/component.c.
+ * In the journal: src/txn/component.c.
  */
 #include "model.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Handles: start, one operation after the other, stop.
- * In the journal: src/handle.c.
+ * In the journal: src/txn/handle.c.
  */
 #include "model.h"
 

@@ -2,7 +2,7 @@
 /*
  * What belongs to inodes: ordered data (R6), sync tids (R8), in-core changes (R10),
  * the tree of directories (R11).
- * In the journal: src/ordered.c, zj_journal_hand_over() in src/sync.c.
+ * In the journal: src/txn/ordered.c, zj_journal_hand_over() in src/txn/claim.c.
  */
 #include "model.h"
 

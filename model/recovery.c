@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Recovery: which components are valid, which images win (D1-D4).
- * In the journal: src/scan.c, src/graph.c, src/replay.c.
+ * In the journal: src/recovery/scan.c, src/recovery/graph.c, src/recovery/replay.c.
  */
 #include <string.h>
 #include "model.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Freed blocks and their revokes (R5, V3).
- * In the journal: src/revoke.c, zj_journal_forget() in src/access.c.
+ * In the journal: src/txn/revoke.c, zj_journal_forget() in src/txn/access.c.
  */
 #include "model.h"
 

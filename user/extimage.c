@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <asm/byteorder.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "extimage.h"
 
 #include <et/com_err.h>

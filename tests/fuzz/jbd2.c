@@ -2,7 +2,7 @@
 /* A log in stock's format. */
 #include <string.h>
 #include <asm/byteorder.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "format.h"
 
 static u32 sequence;

@@ -3,7 +3,7 @@
 #include <linux/crc32.h>
 #include <linux/minmax.h>
 #include <asm/byteorder.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "dice.h"
 #include "jbd2_seal.h"
 

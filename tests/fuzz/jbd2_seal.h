@@ -6,7 +6,7 @@
 #ifndef ZJ_FUZZ_JBD2_SEAL_H
 #define ZJ_FUZZ_JBD2_SEAL_H
 
-#include "codec_jbd2.h"
+#include "format/codec_jbd2.h"
 #include "input.h"
 
 #define JBD2_CSUMS	(ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3)

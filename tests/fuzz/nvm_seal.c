@@ -2,7 +2,7 @@
 #include <string.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "dice.h"
 #include "nvm_seal.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Logs in memory as a writer leaves them, with short lines, in four block sizes. */
 #include <string.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "dice.h"
 #include "nvm_seal.h"
 #include "seeds.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
 #include <linux/minmax.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "device.h"
 #include "zj_heal.h"
 #include "zj_seal.h"

@@ -8,7 +8,7 @@
 #include <linux/kernel.h>
 #include <asm/byteorder.h>
 #include <linux/crc32c.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "device.h"
 #include "dice.h"
 #include "zj_heal.h"

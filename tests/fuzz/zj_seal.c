@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
 #include <linux/crc32c.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "zj_seal.h"
 
 static const struct zj_log_super *super_of(const struct input *in)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <asm/byteorder.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "extimage.h"
 
 int main(int argc, char **argv)

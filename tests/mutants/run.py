@@ -72,13 +72,13 @@ def own_units(name):
 
 def refresh(src):
     """Make src a copy of src/; only what differs from it looks new to make."""
-    src.mkdir(parents=True, exist_ok=True)
-    for old in src.iterdir():
-        if not (TOP / "src" / old.name).exists():
+    for old in src.rglob("*.*"):
+        if not (TOP / "src" / old.relative_to(src)).exists():
             old.unlink()
-    for path in (TOP / "src").iterdir():
-        copy = src / path.name
+    for path in (TOP / "src").rglob("*.*"):
+        copy = src / path.relative_to(TOP / "src")
         if not copy.exists() or copy.read_bytes() != path.read_bytes():
+            copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
 
 

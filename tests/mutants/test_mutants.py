@@ -25,7 +25,7 @@ def test_fits_and_compiles(name, src):
         if path.endswith(".c"):
             run.compile_only(src, path)
         else:
-            run.compile_only(src, "component.c")
+            run.compile_only(src, "txn/component.c")
 
 
 def test_all_are_said_why():

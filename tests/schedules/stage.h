@@ -14,7 +14,7 @@
 #ifndef ZJ_TESTS_SCHEDULES_STAGE_H
 #define ZJ_TESTS_SCHEDULES_STAGE_H
 
-#include "zj.h"
+#include <zj/inside.h>
 #include "disk.h"
 
 #define NEVER		(~0u)

@@ -93,9 +93,9 @@ CHUNK = 20      # seconds of one kind
 
 def sources():
     digest = hashlib.sha256()
-    for path in sorted([*(TOP / "src").glob("*.[ch]"),
+    for path in sorted([*(TOP / "src").glob("*/*.[ch]"),
                         *(TOP / "include/zjournal").glob("*.h")]):
-        digest.update(path.name.encode() + path.read_bytes())
+        digest.update(str(path.relative_to(TOP)).encode() + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -18,7 +18,7 @@
 #ifndef ZJ_TESTS_SIM_WORLD_H
 #define ZJ_TESTS_SIM_WORLD_H
 
-#include "zj.h"
+#include <zj/inside.h>
 #include "disk.h"
 
 #define SLOTS		8

@@ -16,7 +16,7 @@
 #ifndef ZJ_TESTS_THREADS_STRESS_H
 #define ZJ_TESTS_THREADS_STRESS_H
 
-#include "zj.h"
+#include <zj/inside.h>
 #include "disk.h"
 
 #define MAX_THREADS	32

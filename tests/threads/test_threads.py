@@ -73,19 +73,19 @@ def test_failed_writes(variant):
 # Bugs that must be found: what it takes, in which file, old and new text, and how it shows.
 MUTANTS = {
     "units torn": (
-        "plain", "component.c", "	if (a != b) {\n", "	if (0) {\n",
+        "plain", "txn/component.c", "	if (a != b) {\n", "	if (0) {\n",
         ("--mode", "kill", "--rounds", 40), "FAIL"),
     "newest part published plainly": (
-        "tsan", "jhead.c", "	smp_store_release(&jh->newest, part);\n}",
+        "tsan", "txn/part.c", "	smp_store_release(&jh->newest, part);\n}",
         "	jh->newest = part;\n}", (), "data race"),
     "buffer not held by its head": (
-        "asan", "jhead.c", "		get_bh(bh);\n", "", (), "FAIL"),
+        "asan", "txn/jhead.c", "		get_bh(bh);\n", "", (), "FAIL"),
     "allocation under a spinlock": (
-        "plain", "access.c", "	part = zj_part_take(jh, spare);\n",
+        "plain", "txn/access.c", "	part = zj_part_take(jh, spare);\n",
         "	zj_spare_fill(txn_zj(txn), spare, false);\n	part = zj_part_take(jh, spare);\n",
         (), "may sleep under &jh->lock"),
     "lane's lock before comp_lock": (
-        "plain", "component.c",
+        "plain", "txn/component.c",
         "	spin_lock(&zj->comp_lock);\n	try_freeze(zj, txn->comp);\n",
         "	spin_lock(&txn->lane->lock);\n	spin_lock(&zj->comp_lock);\n"
         "	spin_unlock(&txn->lane->lock);\n	try_freeze(zj, txn->comp);\n",

@@ -14,7 +14,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <zjournal/recovery.h>
-#include "codec.h"
+#include "format/codec.h"
 
 #define ML_ENTRIES	16	/* of each kind in one struct rec */
 #define ML_NEVER	(~0U)

@@ -3,7 +3,7 @@
 #ifndef ZJ_RINGLOG_H
 #define ZJ_RINGLOG_H
 
-#include "codec_jbd2.h"
+#include "format/codec_jbd2.h"
 #include "memlog.h"
 
 #define RING_HOMES	40	/* blocks of the file system */

@@ -5,7 +5,7 @@
  */
 #include <linux/crc32c.h>
 #include <asm/byteorder.h>
-#include "codec_jbd2.h"
+#include "format/codec_jbd2.h"
 #include "memlog.h"
 #include "tests.h"
 

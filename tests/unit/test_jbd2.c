@@ -4,9 +4,9 @@
 #include <linux/crc32.h>
 #include <linux/slab.h>
 #include <asm/byteorder.h>
-#include "codec_jbd2.h"
+#include "format/codec_jbd2.h"
 #include "ringlog.h"
-#include "recovery_int.h"
+#include "recovery/recovery_int.h"
 #include "tests.h"
 
 static int recover(struct ring *r, struct memdev *d, struct zj_recovery_stats *s,

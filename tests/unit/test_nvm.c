@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The fixed places of a log in memory: what is refused, and with which words. */
 #include <asm/byteorder.h>
-#include "codec_nvm.h"
+#include "format/codec_nvm.h"
 #include "memlog.h"
 #include "tests.h"
 

@@ -4,7 +4,7 @@
 #include <asm/byteorder.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
-#include "codec_nvm.h"
+#include "format/codec_nvm.h"
 #include "memlog.h"
 #include "tests.h"
 

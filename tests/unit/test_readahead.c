@@ -6,7 +6,7 @@
 #include <linux/minmax.h>
 #include <linux/slab.h>
 #include "memlog.h"
-#include "recovery_int.h"
+#include "recovery/recovery_int.h"
 #include "tests.h"
 
 #define SEGS		32

@@ -5,7 +5,7 @@
 #include <linux/slab.h>
 #include <asm/byteorder.h>
 #include "memlog.h"
-#include "recovery_int.h"
+#include "recovery/recovery_int.h"
 #include "tests.h"
 
 static void empty_log(void **state)

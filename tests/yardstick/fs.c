@@ -135,7 +135,7 @@ int filemap_fdatawait_range_keep_errors(struct address_space *mapping,
 	return 0;
 }
 
-#ifdef ZJ_H
+#ifdef ZJ_INSIDE_H
 void zj_proc_add(struct zj_journal *zj)
 {
 }

@@ -3,7 +3,7 @@
 #ifndef ZJ_YARDSTICK_JOURNAL_H
 #define ZJ_YARDSTICK_JOURNAL_H
 
-#include "zj.h"
+#include <zj/inside.h>
 #include "disk.h"
 
 #define JOURNAL_NAME	"zjournal"

@@ -15,7 +15,7 @@
 #include <et/com_err.h>
 #include <ext2fs/ext2_fs.h>
 #include <ext2fs/ext2fs.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "extimage.h"
 
 static struct ext_image img;

@@ -2,8 +2,8 @@
 /* Journal block 0: what it says, and making it stock's again. */
 #include <string.h>
 #include <asm/byteorder.h>
-#include "codec.h"
-#include "codec_nvm.h"
+#include "format/codec.h"
+#include "format/codec_nvm.h"
 #include "zjctl.h"
 
 void zx_uuid_text(const u8 *uuid, char *text)

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <asm/byteorder.h>
 #include <blkid/blkid.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "fsinfo.h"
 
 static const char help[] =

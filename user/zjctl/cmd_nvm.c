@@ -12,7 +12,7 @@
 #include <asm/byteorder.h>
 #include <blkid/blkid.h>
 #include <zjournal/nvm_format.h>
-#include "codec_nvm.h"
+#include "format/codec_nvm.h"
 #include "zjctl.h"
 
 static const char help[] =

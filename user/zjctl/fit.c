@@ -2,7 +2,7 @@
 /* How many lanes a journal has room for, and how large it should be. */
 #include <unistd.h>
 #include <linux/minmax.h>
-#include "codec.h"
+#include "format/codec.h"
 #include "zjctl.h"
 
 #define MIN_BLOCKS	1024	/* JBD2's own limit */

@@ -7,9 +7,9 @@
 #ifndef ZJCTL_LOG_H
 #define ZJCTL_LOG_H
 
-#include "codec.h"
-#include "codec_jbd2.h"
-#include "recovery_int.h"
+#include "format/codec.h"
+#include "format/codec_jbd2.h"
+#include "recovery/recovery_int.h"
 #include "extimage.h"
 #include "memory.h"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Mutants by machine: every statement of src/ changed by rule, and who notices.
 
-    tests/mutants/auto/auto.py [--sample N] [--seed S] [--file src/X.c ...]
+    tests/mutants/auto/auto.py [--sample N] [--seed S] [--file src/FOLDER/X.c ...]
         [--function F] [--rule R] [--seconds T] [--sim T] [--no-asan] [--again]
         [--quick T]
     tests/mutants/auto/auto.py --only ID | --show ID | --list | --report | --unreached
@@ -76,9 +76,9 @@ def save(results):
     os.replace(new, RESULTS)
 
 
-def show(mutant, text):
+def show(mutant, path, text):
     new = mutant.apply(text)
-    name = f"src/{mutant.file}"
+    name = f"src/{path}"
     print(f"# {mutant.id} ({mutant.kind})")
     print("".join(difflib.unified_diff(text.splitlines(True), new.splitlines(True),
                                        f"a/{name}", f"b/{name}")), end="")
@@ -268,7 +268,8 @@ def main():
         if name not in known:
             sys.exit(f"no such mutant: {name}")
     for name in args.show:
-        show(known[name], (where / known[name].file).read_text())
+        path = next(where.glob(f"*/{known[name].file}"))
+        show(known[name], path.relative_to(where), path.read_text())
     if args.list:
         for m in chosen_of(everything, args, results, listed):
             print(f"{m.id}  {m.kind}  line {m.line}: {m.old[:70]} => {m.new[:70]}")

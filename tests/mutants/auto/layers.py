@@ -47,6 +47,11 @@ def children_cpu():
     return used.ru_utime + used.ru_stime
 
 
+def place(file):
+    """Where a file of src/ lies, below it: names are unique over all folders."""
+    return next(SRC.glob(f"*/{file}")).relative_to(SRC)
+
+
 class Program:
     """One program of a Makefile."""
 
@@ -91,7 +96,8 @@ class Program:
             f"{'-extra' if extra else ''}.o"
         if out.exists():
             return out
-        command = command.replace(f" {SRC}/{file}", f" {directory}/{file}")
+        command = command.replace(f" {SRC}/{place(file)}", f" {directory}/{place(file)}")
+        command = command.replace(f" -I{SRC} ", f" -I{directory} -I{SRC} ")
         command = command.replace(f" {obj} ", f" {out} ") + f" {extra}"
         done = run(command, shell=True)
         return out if not done.returncode else None
@@ -241,13 +247,13 @@ def reason(text, status):
 
 def snapshot():
     """Copy src/ where it differs, so that make sees what is new."""
-    SRC.mkdir(parents=True, exist_ok=True)
-    wanted = {p.name: p.read_bytes() for p in (TOP / "src").glob("*.[ch]")}
-    for old in SRC.iterdir():
-        if old.name not in wanted:
+    wanted = {p.relative_to(TOP / "src"): p.read_bytes() for p in (TOP / "src").glob("*/*.[ch]")}
+    for old in SRC.rglob("*.[ch]"):
+        if old.relative_to(SRC) not in wanted:
             old.unlink()
     for name, data in wanted.items():
         if not (SRC / name).exists() or (SRC / name).read_bytes() != data:
+            (SRC / name).parent.mkdir(parents=True, exist_ok=True)
             (SRC / name).write_bytes(data)
 
 
@@ -256,12 +262,13 @@ def sources(directory, marked=None):
     all_sources, site = {}, 0
     if marked:
         shutil.rmtree(marked, ignore_errors=True)
-        marked.mkdir()
-    for path in sorted(directory.glob("*.[ch]")):
+    for path in sorted(directory.glob("*/*.[ch]"), key=lambda path: path.name):
         source = Source(path.name, path.read_text())
         text, site = source.mark(site)
         if marked:
-            (marked / path.name).write_text(text)
+            copy = marked / path.relative_to(directory)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(text)
         all_sources[path.name] = source
     assert site < MAX_SITES
     return all_sources
@@ -324,7 +331,7 @@ class Judge:
     def _learn(self):
         """The reach build; kept while neither src/ nor the tests change."""
         key = hashlib.sha1(self.tests_hash().encode())
-        for path in sorted((WORK / "reach").iterdir()):
+        for path in sorted((WORK / "reach").glob("*/*")):
             key.update(path.read_bytes())
         key = key.hexdigest()
         cache = WORK / "reach.json"
@@ -380,9 +387,9 @@ class Judge:
         if mutant.file.endswith(".h"):
             shutil.copytree(SRC, directory)
         else:
-            directory.mkdir()
+            (directory / place(mutant.file)).parent.mkdir(parents=True)
         text = self.sources[mutant.file].text
-        (directory / mutant.file).write_text(mutant.apply(text))
+        (directory / place(mutant.file)).write_text(mutant.apply(text))
         return directory
 
     def _build(self, program, mutant, directory, to):
@@ -407,8 +414,8 @@ class Judge:
         if key not in self.sums:
             original = WORK / "mutant"
             shutil.rmtree(original, ignore_errors=True)
-            original.mkdir()
-            shutil.copy(SRC / mutant.file, original)
+            (original / place(mutant.file)).parent.mkdir(parents=True)
+            shutil.copy(SRC / place(mutant.file), original / place(mutant.file))
             self.sums[key] = self._object(mutant, original, extra)
             self._place(mutant)
         made = self._object(mutant, directory, extra)

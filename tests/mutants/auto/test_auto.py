@@ -82,7 +82,7 @@ def test_stores_are_not_exchanged():
 
 def test_all_of_src():
     """Every function's text is covered, and every id is another."""
-    every = [m for path in sorted((layers.TOP / "src").glob("*.[ch]"))
+    every = [m for path in sorted((layers.TOP / "src").glob("*/*.[ch]"))
              for m in mutants_of(path)]
     assert len(every) > 10000
     assert len({m.id for m in every}) == len(every)
@@ -119,12 +119,15 @@ def test_equivalents_say_why():
 def test_markers_compile(tmp_path):
     """The parser sees statements where the compiler does."""
     site = 0
-    for path in sorted((layers.TOP / "src").glob("*.[ch]")):
+    for path in sorted((layers.TOP / "src").glob("*/*.[ch]")):
         text, site = Source(path.name, path.read_text()).mark(site)
-        (tmp_path / path.name).write_text(text)
+        copy = tmp_path / path.relative_to(layers.TOP / "src")
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_text(text)
     assert site < layers.MAX_SITES
     include = [f"-I{layers.TOP}/{d}" for d in ("user/include", "user/sim", "include")]
-    for path in tmp_path.glob("*.c"):
+    include.append(f"-I{tmp_path}")
+    for path in tmp_path.glob("*/*.c"):
         subprocess.run(["cc", "-fsyntax-only", "-w", "-std=gnu11", "-D_GNU_SOURCE", *include,
                         "-include", layers.HERE / "reach.h", path], check=True)
 

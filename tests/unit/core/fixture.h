@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "zj.h"
-#include "recovery_int.h"
+#include <zj/inside.h>
+#include "recovery/recovery_int.h"
 #include "disk.h"
 
 #define HOME_BLOCKS	2048u	/* blocks before the journal */

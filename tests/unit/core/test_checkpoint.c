@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* checkpoint.c: home writes, their order, what keeps S back. */
+/* home.c, tail.c: home writes, their order, what keeps S back. */
 #include <klayer/nvm.h>
 #include "fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* access.c and jhead.c: forget, triggers, and what zext4 asks about buffers. */
+/* access.c and version.c: forget, triggers, and what zext4 asks about buffers. */
 #include "fixture.h"
 
 /* ---- forget ---- */

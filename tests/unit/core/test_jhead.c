@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* jhead.c: journal heads, parts, the dirty bit (J1, J2). */
+/* jhead.c, part.c: journal heads, parts, the dirty bit (J1, J2). */
 #include "fixture.h"
 
 static void head_lives_while_somebody_uses_it(void)

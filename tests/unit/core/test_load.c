@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* load.c and journal.c: recovery at mount, what is refused there. */
-#include "codec_jbd2.h"
+#include "format/codec_jbd2.h"
 #include "fixture.h"
 
 static const struct setup two = { .lanes = 2, .journal = 2048, .new = true };

@@ -2,6 +2,8 @@
 #ifndef ZJ_USER_LINUX_COMPLETION_H
 #define ZJ_USER_LINUX_COMPLETION_H
 
+#include <linux/types.h>
+
 /**
  * struct completion - a futex that counts; may vanish as soon as it is waited for
  */

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Home writes: valid images go home (H1-H4).
+ *
+ * A valid part whose buffer nobody owns anew is written from the live buffer,
+ * which holds just that image; the dirty bit, taken away under the buffer lock by
+ * any new owner, is the check of ownership (part.c, J1). A part that a newer
+ * transaction covers waits until that one is valid.
+ */
+#include "checkpoint/home.h"
+#include "core/abort.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/txn.h"
+#include <linux/atomic.h>
+#include <linux/blkdev.h>
+#include <linux/completion.h>
+#include <linux/pagemap.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/wait.h>
+
+/**
+ * struct slice - buffers of a pass that one thread brings home
+ */
+struct slice {
+	struct zj_pass	*pass;
+	struct buffer_head **bh;
+	u32		nr;
+};
+
+/**
+ * zj_checkpoint_init() - memory for what a pass finds
+ * @zj: the journal, budget known
+ *
+ * A pass makes room for half a budget of what runs.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int zj_checkpoint_init(struct zj_journal *zj)
+{
+	zj->max_found = min_t(u32, zj->budget / 2, ZJ_MAX_PASS);
+	zj->found = kvmalloc_array(zj->max_found, sizeof(zj->found[0]), GFP_KERNEL);
+	return zj->found ? 0 : -ENOMEM;
+}
+
+void zj_checkpoint_exit(struct zj_journal *zj)
+{
+	kvfree(zj->found);
+	zj->found = NULL;
+}
+
+/* ---- slices ---- */
+
+static int by_block(const void *a, const void *b)
+{
+	const struct buffer_head *x = *(struct buffer_head *const *)a;
+	const struct buffer_head *y = *(struct buffer_head *const *)b;
+
+	if (x->b_blocknr == y->b_blocknr)
+		return 0;
+	return x->b_blocknr < y->b_blocknr ? -1 : 1;
+}
+
+static bool buffer_home(struct buffer_head *bh)
+{
+	struct journal_head *jh;
+	bool ok;
+
+	wait_on_buffer(bh);
+	if (zj_bh_is_file(bh))
+		folio_wait_writeback(bh->b_folio);
+	ok = !buffer_write_io_error(bh);
+	jh = zj_jh_get(bh);
+	if (jh) {
+		spin_lock(&jh->lock);
+		zj_part_retire(jh, false);
+		spin_unlock(&jh->lock);
+		zj_jh_put(jh);
+	}
+	return ok;
+}
+
+static void pass_put(struct zj_pass *pass)
+{
+	if (atomic_dec_and_test(&pass->flying))
+		complete(&pass->done);
+}
+
+static bool slice_take(struct zj_journal *zj, struct slice *slice)
+{
+	struct zj_pass *pass;
+
+	*slice = (struct slice){ };
+	spin_lock(&zj->pool_lock);
+	pass = zj->pass;
+	if (pass && pass->taken < pass->nr) {
+		slice->pass = pass;
+		slice->bh = pass->bh + pass->taken;
+		slice->nr = min(zj->batch_size, pass->nr - pass->taken);
+		pass->taken += slice->nr;
+		atomic_inc(&pass->flying);
+		WRITE_ONCE(zj->homeward, pass->nr - pass->taken);
+	}
+	spin_unlock(&zj->pool_lock);
+	return slice->nr;
+}
+
+static void slice_submit(const struct slice *slice)
+{
+	struct blk_plug plug;
+	u32 i;
+
+	blk_start_plug(&plug);
+	for (i = 0; i < slice->nr; i++)
+		write_dirty_buffer(slice->bh[i], REQ_SYNC);
+	blk_finish_plug(&plug);
+}
+
+static void slice_wait(const struct slice *slice)
+{
+	u32 i;
+
+	for (i = 0; i < slice->nr; i++) {
+		if (!buffer_home(slice->bh[i]))
+			WRITE_ONCE(slice->pass->failed, true);
+		put_bh(slice->bh[i]);
+	}
+	cond_resched();
+	pass_put(slice->pass);
+}
+
+/**
+ * zj_checkpoint_owe() - note what a lane has logged
+ * @lane: the lane
+ * @blocks: of one transaction
+ *
+ * While starts wait for space it is to bring home twice that, so that space grows. What
+ * it has not come to is forgiven when nobody waits: small transactions, whose fsyncs
+ * somebody waits for, bring hardly anything home.
+ *
+ * Context: the lane's thread.
+ */
+void zj_checkpoint_owe(struct zj_lane *lane, u32 blocks)
+{
+	if (!zj_space_awaited(lane->journal))
+		lane->owes = 0;
+	lane->owes += 2 * blocks;
+	lane->committed = jiffies;
+}
+
+/**
+ * zj_checkpoint_offers() - should a lane bring home what the checkpoint has found?
+ * @lane: the lane
+ *
+ * Context: the lane's thread.
+ */
+bool zj_checkpoint_offers(const struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+
+	if (!READ_ONCE(zj->homeward) || !zj_space_awaited(zj))
+		return false;
+	return lane->owes >= zj->batch_size ||
+	       time_after_eq(jiffies, lane->committed + HZ);
+}
+
+/**
+ * zj_checkpoint_help() - bring home slices of what a checkpoint has found
+ * @lane: the lane
+ *
+ * One thread cannot write home as fast as all lanes log: while somebody waits for space
+ * each lane's does what it owes. A lane without work helps at once.
+ *
+ * Context: sleeps for I/O; the lane's thread between two transactions.
+ */
+void zj_checkpoint_help(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	struct slice slice;
+
+	while (zj_checkpoint_offers(lane) && slice_take(zj, &slice)) {
+		lane->owes -= min(lane->owes, slice.nr);
+		slice_submit(&slice);
+		slice_wait(&slice);
+	}
+}
+
+/* As many as there are slices; a lane that is busy looks for one by itself. */
+static void wake_helpers(struct zj_pass *pass)
+{
+	struct zj_journal *zj = pass->zj;
+	u32 i, nr = DIV_ROUND_UP(pass->nr, zj->batch_size);
+
+	for (i = 0; i < min(nr, zj->nr_lanes); i++)
+		wake_up(&zj->lanes[zj->helper++ % zj->nr_lanes].wait_work);
+}
+
+/*
+ * Two parts lead to one buffer where only lines are logged (J2): its second write would
+ * wait for the first, with the rest of the slice behind it. Sorted, they are neighbours.
+ */
+static void drop_doubles(struct zj_pass *pass)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < pass->nr; i++) {
+		if (nr && pass->bh[nr - 1] == pass->bh[i])
+			put_bh(pass->bh[i]);
+		else
+			pass->bh[nr++] = pass->bh[i];
+	}
+	pass->nr = nr;
+}
+
+/* From here on it is anybody's. */
+static void pass_offer(struct zj_pass *pass)
+{
+	struct zj_journal *zj = pass->zj;
+
+	sort(pass->bh, pass->nr, sizeof(pass->bh[0]), by_block, NULL);
+	drop_doubles(pass);
+	spin_lock(&zj->pool_lock);
+	zj->pass = pass;
+	WRITE_ONCE(zj->homeward, pass->nr);
+	spin_unlock(&zj->pool_lock);
+	if (zj_space_awaited(zj))
+		wake_helpers(pass);
+}
+
+/* What nobody takes is left to us: one slice is sent out while another comes home. */
+static void pass_drain(struct zj_pass *pass)
+{
+	struct slice last = { }, next;
+
+	while (slice_take(pass->zj, &next)) {
+		slice_submit(&next);
+		if (last.nr)
+			slice_wait(&last);
+		last = next;
+	}
+	if (last.nr)
+		slice_wait(&last);
+	pass_put(pass);
+	wait_for_completion_io(&pass->done);
+	spin_lock(&pass->zj->pool_lock);
+	pass->zj->pass = NULL;
+	spin_unlock(&pass->zj->pool_lock);
+}
+
+/*
+ * What covers the buffer anew must become valid first, and be finished: before that the
+ * buffer is not dirty, and a pass over it would bring nothing home, again and again.
+ */
+static struct zj_txn *newer_owner(struct journal_head *jh)
+{
+	struct zj_txn *txn = jh->newest->txn;
+
+	if (zj_part_test(jh->newest, ZJ_PART_HOMEWARD))
+		return NULL;
+	refcount_inc(&txn->refs);
+	return txn;
+}
+
+static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	struct zj_pass *pass = arg;
+	struct buffer_head *bh = NULL;
+	struct zj_txn *newer = NULL;
+
+	if (pass->nr == pass->zj->max_found)
+		return;
+	spin_lock(&jh->lock);
+	if (!zj_part_retire(jh, false)) {
+		newer = newer_owner(jh);
+		if (!newer) {
+			bh = jh->bh;
+			get_bh(bh);
+		}
+	}
+	spin_unlock(&jh->lock);
+	if (bh)
+		pass->bh[pass->nr++] = bh;
+	if (newer) {
+		pass->blocker = newer->pub.t_tid;
+		if (pass->close)
+			zj_commit_request(txn_zj(txn), newer);
+		zj_txn_put(newer);
+	}
+}
+
+/* ---- passes ---- */
+
+/* ckpt_lock keeps finished components on the list. */
+struct zj_component *zj_next_finished(struct zj_journal *zj,
+				      struct zj_component *prev)
+{
+	struct zj_component *comp;
+
+	spin_lock(&zj->comp_lock);
+	comp = list_prepare_entry(prev, &zj->trim_list, trim_link);
+	if (list_is_last(&comp->trim_link, &zj->trim_list)) {
+		comp = NULL;
+	} else {
+		comp = list_next_entry(comp, trim_link);
+		if (!comp->finished)
+			comp = NULL;
+	}
+	spin_unlock(&zj->comp_lock);
+	return comp;
+}
+
+/* As long as one newer owner is not valid S stays: do not look at all parts again. */
+bool zj_is_blocked(struct zj_journal *zj, const struct zj_component *comp)
+{
+	struct zj_txn *txn = zj_txn_find(zj, comp->blocker);
+
+	if (!txn)
+		return false;
+	zj_txn_put(txn);
+	return true;
+}
+
+/* Return: log blocks that it holds, about. */
+static u32 pass_walk(struct zj_pass *pass, struct zj_component *comp)
+{
+	bool look = pass->close || !zj_is_blocked(pass->zj, comp);
+	struct zj_txn *txn;
+	u32 logged = 0;
+
+	pass->blocker = 0;
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		if (look)
+			zj_txn_walk(txn, push_head, pass);
+		logged += max(txn->credits, 0);
+	}
+	if (look)
+		comp->blocker = pass->blocker;
+	return logged;
+}
+
+/*
+ * The oldest, as many as hold half a budget of what runs: their space comes back at
+ * once, and what is younger may be logged again before it must go home. Who waits, waits
+ * for half of what stock ext4's waiters do, which is one transaction.
+ */
+void zj_pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
+{
+	struct zj_component *comp = NULL;
+	u32 logged = 0;
+
+	*pass = (struct zj_pass){
+		.zj = zj, .bh = zj->found, .close = all || zj_space_awaited(zj),
+	};
+	atomic_set(&pass->flying, 1);
+	init_completion(&pass->done);
+	while (pass->nr < zj->max_found && (all || logged < zj->budget / 2) &&
+	       !zj_aborted(zj) && (comp = zj_next_finished(zj, comp)))
+		logged += pass_walk(pass, comp);
+	zj->found_none = !pass->nr;
+	pass_offer(pass);
+}
+
+void zj_pass_end(struct zj_pass *pass)
+{
+	pass_drain(pass);
+	if (pass->failed && !zj_aborted(pass->zj)) {
+		zj_err(pass->zj, "a block could not be written home; the log is kept\n");
+		zj_abort(pass->zj, -EIO);
+	}
+}

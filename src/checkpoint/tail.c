@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The log's tail: what is home needs no log space any more (H1-H4).
+ *
+ * Trim goes in stamp order over all lanes: home writes durable, then S durable,
+ * then reuse. The checkpoint's thread keeps ahead of demand.
+ */
+#include "checkpoint/home.h"
+#include "checkpoint/tail.h"
+#include "core/abort.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/wake.h"
+#include "txn/component.h"
+#include "txn/part.h"
+#include <linux/kthread.h>
+#include <linux/mutex.h>
+#include <linux/pagemap.h>
+#include <linux/wait.h>
+
+/* ---- progress ---- */
+
+static u64 progress(struct zj_journal *zj)
+{
+	u64 now;
+
+	spin_lock(&zj->comp_lock);
+	now = zj->progress;
+	spin_unlock(&zj->comp_lock);
+	return now;
+}
+
+/* What stands in the way is being committed: wait for news of it. */
+static void wait_progress(struct zj_journal *zj, u64 seen)
+{
+	wait_event_timeout(zj->wait_trim,
+			   progress(zj) != seen || zj_aborted(zj), HZ / 10);
+}
+
+/* ---- trim ---- */
+
+/* Finished, so members and parts do not get more. */
+static bool is_home(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+	bool home = true;
+
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		spin_lock(&txn->list_lock);
+		home &= list_empty(&txn->parts);
+		spin_unlock(&txn->list_lock);
+	}
+	return home;
+}
+
+/*
+ * The dead components from the oldest on, in stamp order; 0: none. There may be any
+ * number: comp_lock is not held while they are looked at.
+ */
+static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
+{
+	struct zj_component *comp = NULL, *last = NULL;
+
+	while ((comp = zj_next_finished(zj, comp)) && is_home(comp)) {
+		last = comp;
+		cond_resched();
+	}
+	if (!last)
+		return 0;
+	spin_lock(&zj->comp_lock);
+	list_cut_position(dead, &zj->trim_list, &last->trim_link);
+	spin_unlock(&zj->comp_lock);
+	return last->stamp;
+}
+
+static int wb_failed(struct zj_journal *zj)
+{
+	struct address_space *mapping = zj->front.j_fs_dev->bd_mapping;
+
+	return errseq_check(&mapping->wb_err, zj->wb_err);
+}
+
+/**
+ * trim() - advance S over what is home, and take the space back
+ * @zj: the journal
+ *
+ * Context: ckpt_lock held; sleeps.
+ * Return: 0 or a negative error, which aborts the journal.
+ */
+static int trim(struct zj_journal *zj)
+{
+	struct zj_component *comp, *tmp;
+	LIST_HEAD(dead);
+	u64 stamp;
+	int err;
+
+	lockdep_assert_held(&zj->ckpt_lock);
+	if (zj_aborted(zj))
+		return -EIO;
+	stamp = take_dead(zj, &dead);
+	if (!stamp)
+		return 0;
+	err = wb_failed(zj);
+	/* Its pre-flush makes the home writes durable. */
+	if (!err)
+		err = zj->log->trim(zj, list_last_entry(&dead, struct zj_component,
+							trim_link));
+	if (err) {
+		zj_err(zj, "checkpoint failed: error %d; the log is kept\n", err);
+		zj_abort(zj, err);
+		spin_lock(&zj->comp_lock);
+		list_splice(&dead, &zj->trim_list);
+		spin_unlock(&zj->comp_lock);
+		return err;
+	}
+	WRITE_ONCE(zj->trimmed, stamp);
+	list_for_each_entry_safe(comp, tmp, &dead, trim_link) {
+		list_del_init(&comp->trim_link);
+		zj_component_free(zj, comp);
+		cond_resched();
+	}
+	zj_space_trim(zj, stamp);
+	zj_progress(zj);
+	return 0;
+}
+
+/* ---- checkpoint ---- */
+
+/* @moved: something has gone home, or S has advanced. */
+static int one_pass(struct zj_journal *zj, bool all, bool *moved)
+{
+	u64 trimmed = zj->trimmed;
+	struct zj_pass pass;
+	int err;
+
+	zj_pass_begin(&pass, zj, all);
+	zj_pass_end(&pass);
+	err = trim(zj);
+	*moved = pass.nr || zj->trimmed != trimmed;
+	return err;
+}
+
+static bool nothing_frozen(struct zj_journal *zj)
+{
+	bool empty;
+
+	lockdep_assert_held(&zj->ckpt_lock);
+	spin_lock(&zj->comp_lock);
+	empty = list_empty(&zj->trim_list);
+	spin_unlock(&zj->comp_lock);
+	return empty;
+}
+
+/**
+ * zj_checkpoint() - write valid images home and trim
+ * @zj: the journal
+ * @all: until nothing is left in the log
+ *
+ * Context: sleeps; no handle open.
+ * Return: 0 or a negative error.
+ */
+int zj_checkpoint(struct zj_journal *zj, bool all)
+{
+	bool empty, moved;
+	u64 seen;
+	int err;
+
+	do {
+		seen = progress(zj);
+		mutex_lock(&zj->ckpt_lock);
+		err = one_pass(zj, all, &moved);
+		/* Under the mutex: a trim takes off the list what S still covers. */
+		empty = nothing_frozen(zj);
+		mutex_unlock(&zj->ckpt_lock);
+		if (err || !all || empty)
+			return err;
+		if (!moved)
+			wait_progress(zj, seen);
+	} while (!zj_aborted(zj));
+	return -EIO;
+}
+
+/*
+ * Is a pass of use? While the oldest component is blocked S stays, and a pass that has
+ * found nothing would only look at the same components again, with each commit.
+ */
+static bool may_work(struct zj_journal *zj)
+{
+	struct zj_component *oldest;
+
+	if (zj_aborted(zj) || !zj_space_low(zj))
+		return false;
+	if (!zj->found_none || zj_space_awaited(zj))
+		return true;
+	oldest = zj_next_finished(zj, NULL);
+	return oldest && !zj_is_blocked(zj, oldest);
+}
+
+/*
+ * Passes as long as they are of use; the next component that is valid wakes us
+ * again. S is written for one pass while the next one's blocks go home.
+ */
+static void work_ahead(struct zj_journal *zj)
+{
+	struct zj_pass pass;
+	u64 trimmed;
+
+	mutex_lock(&zj->ckpt_lock);
+	while (may_work(zj)) {
+		zj_pass_begin(&pass, zj, false);
+		trimmed = zj->trimmed;
+		trim(zj);
+		zj_pass_end(&pass);
+		if (!pass.nr && zj->trimmed == trimmed)
+			break;
+	}
+	trim(zj);
+	mutex_unlock(&zj->ckpt_lock);
+}
+
+/*
+ * Somebody waits, and there is nothing to bring home: what stands in the way is being
+ * committed. Once S covers all that was frozen when the wait began, what runs holds the
+ * space. An empty log will not do as the sign: other lanes always commit something.
+ */
+static void serve_waiters(struct zj_journal *zj)
+{
+	u64 seen, frozen = READ_ONCE(zj->stamp);
+
+	while (zj_space_awaited(zj) && !zj_aborted(zj)) {
+		seen = progress(zj);
+		work_ahead(zj);
+		if (READ_ONCE(zj->trimmed) >= frozen) {
+			zj_commit_request_all(zj);
+			frozen = READ_ONCE(zj->stamp);
+		}
+		/* Lanes that hold idle segments give them back. */
+		zj_space_trim(zj, READ_ONCE(zj->trimmed));
+		if (zj_space_awaited(zj))
+			wait_progress(zj, seen);
+	}
+}
+
+/* What write-back has brought home needs no journal head: let memory go. */
+static void retire_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	spin_lock(&jh->lock);
+	zj_part_retire(jh, false);
+	spin_unlock(&jh->lock);
+}
+
+static void retire_home(struct zj_journal *zj)
+{
+	struct zj_component *comp = NULL;
+	struct zj_txn *txn;
+
+	mutex_lock(&zj->ckpt_lock);
+	while ((comp = zj_next_finished(zj, comp)))
+		list_for_each_entry(txn, &comp->members, comp_link)
+			zj_txn_walk(txn, retire_head, NULL);
+	mutex_unlock(&zj->ckpt_lock);
+}
+
+/* What nobody writes back for long makes a recovery long. */
+static void checkpoint_aged(struct zj_journal *zj, unsigned long *last)
+{
+	if (!zj->log->max_age || !time_after_eq(jiffies, *last + zj->log->max_age))
+		return;
+	*last = jiffies;
+	zj_checkpoint(zj, false);
+}
+
+/**
+ * zj_checkpoint_thread() - keeps log space ahead of demand
+ * @arg: the journal
+ */
+int zj_checkpoint_thread(void *arg)
+{
+	struct zj_journal *zj = arg;
+	unsigned int nofs = memalloc_nofs_save();
+	unsigned long last = jiffies;
+
+	while (!kthread_should_stop()) {
+		wait_event_interruptible_timeout(zj->wait_ckpt,
+				READ_ONCE(zj->ckpt_wanted) ||
+				kthread_should_stop(),
+				READ_ONCE(zj->front.j_commit_interval));
+		WRITE_ONCE(zj->ckpt_wanted, false);
+		if (zj_aborted(zj))
+			continue;
+		/* This looks at all that is valid, what follows at the oldest. */
+		if (!zj_space_low(zj))
+			retire_home(zj);
+		work_ahead(zj);
+		serve_waiters(zj);
+		checkpoint_aged(zj, &last);
+	}
+	memalloc_nofs_restore(nofs);
+	return 0;
+}

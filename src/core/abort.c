@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Abort: one bit for the whole file system, for ever.
+ *
+ * After it no record is written, S does not move and the log is not marked empty,
+ * so that recovery finds what was valid. Waiters get -EIO, new handles -EROFS.
+ */
+#include "core/abort.h"
+#include "core/journal.h"
+#include "core/super.h"
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/wait.h>
+#include <linux/wait_bit.h>
+#include <linux/xarray.h>
+
+static void wake_everybody(struct zj_journal *zj)
+{
+	unsigned long tid = 0;
+	struct zj_txn *txn;
+	unsigned int i;
+
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		wake_up_all(&zj->lanes[i].wait_start);
+		wake_up_all(&zj->lanes[i].wait_idle);
+	}
+	rcu_read_lock();
+	xa_for_each(&zj->tids, tid, txn)
+		wake_up_var(&txn->valid);
+	rcu_read_unlock();
+	wake_up_all(&zj->wait_space);
+	wake_up_all(&zj->wait_submit);
+	wake_up_all(&zj->wait_trim);
+	wake_up_all(&zj->wait_barrier);
+	wake_up_all(&zj->wait_ckpt);
+}
+
+/* A shutdown is no error of the file system: it is recorded as 0. */
+static void record_errno(struct zj_journal *zj)
+{
+	int err = READ_ONCE(zj->front.j_errno);
+
+	if (err == -ESHUTDOWN)
+		err = 0;
+	mutex_lock(&zj->super_lock);
+	zj->front.j_superblock->s_errno = cpu_to_be32(err);
+	if (zj_flag(zj, JBD2_LOADED))
+		zj_super_write(zj);
+	mutex_unlock(&zj->super_lock);
+}
+
+/**
+ * zj_journal_abort() - stop journaling for good
+ * @journal: the front
+ * @err: why, a negative errno; 0 records nothing
+ *
+ * -ESHUTDOWN takes the place of an earlier error. Synchronous: on return the
+ * error is in block 0, unless the device fails.
+ *
+ * Context: sleeps; any locks of ext4's, a handle may be open.
+ */
+void zj_journal_abort(journal_t *journal, int err)
+{
+	struct zj_journal *zj = to_zj(journal);
+	bool first, record;
+
+	mutex_lock(&zj->abort_lock);
+	write_lock(&journal->j_state_lock);
+	first = !(journal->j_flags & JBD2_ABORT);
+	record = err && (first || !journal->j_errno ||
+			 (err == -ESHUTDOWN && journal->j_errno != err));
+	/* Whoever sees the error finds the journal aborted. */
+	WRITE_ONCE(journal->j_flags, journal->j_flags | JBD2_ABORT);
+	if (record)
+		WRITE_ONCE(journal->j_errno, err);
+	write_unlock(&journal->j_state_lock);
+	if (first) {
+		zj_err(zj, "aborted: error %d\n", err);
+		/* Pairs with the conditions that sleepers check. */
+		smp_mb();
+		wake_everybody(zj);
+	}
+	if (record)
+		record_errno(zj);
+	mutex_unlock(&zj->abort_lock);
+}
+EXPORT_SYMBOL_GPL(zj_journal_abort);
+
+void zj_abort(struct zj_journal *zj, int err)
+{
+	zj_journal_abort(&zj->front, err);
+}
+
+int zj_journal_errno(journal_t *journal)
+{
+	int err;
+
+	read_lock(&journal->j_state_lock);
+	err = journal->j_flags & JBD2_ABORT ? -EROFS : journal->j_errno;
+	read_unlock(&journal->j_state_lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_errno);
+
+int zj_journal_clear_err(journal_t *journal)
+{
+	int err = 0;
+
+	write_lock(&journal->j_state_lock);
+	if (journal->j_flags & JBD2_ABORT)
+		err = -EROFS;
+	else
+		WRITE_ONCE(journal->j_errno, 0);
+	write_unlock(&journal->j_state_lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_clear_err);
+
+void zj_journal_update_sb_errno(journal_t *journal)
+{
+	record_errno(to_zj(journal));
+}
+EXPORT_SYMBOL_GPL(zj_journal_update_sb_errno);

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Blocks of the journal to and from memory, past the buffer cache.
+ */
+#include "core/dev_io.h"
+#include "core/journal.h"
+#include <linux/atomic.h>
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+#include <linux/completion.h>
+
+static struct page *page_of(void *buf)
+{
+	return is_vmalloc_addr(buf) ? vmalloc_to_page(buf) : virt_to_page(buf);
+}
+
+/* A request for the first blocks that lie side by side on the device; goes on behind them. */
+static struct bio *dev_bio(struct zj_journal *zj, u32 *block, u32 *nr,
+			   void **buf, blk_opf_t opf)
+{
+	u32 size = zj->front.j_blocksize, n;
+	struct bio *bio;
+
+	bio = bio_alloc(zj->front.j_dev, min_t(u32, *nr, BIO_MAX_VECS),
+			opf | REQ_SYNC | REQ_META, GFP_NOFS);
+	bio->bi_iter.bi_sector = zj->map[*block] * (size >> SECTOR_SHIFT);
+	for (n = 0; *nr; n++, ++*block, --*nr, *buf += size) {
+		if (n && zj->map[*block] != zj->map[*block - 1] + 1)
+			break;
+		if (!bio_add_page(bio, page_of(*buf), size, offset_in_page(*buf)))
+			break;
+	}
+	return bio;
+}
+
+/**
+ * zj_dev_rw() - read or write journal blocks, and wait
+ * @zj: the journal
+ * @block: first journal block
+ * @nr: blocks
+ * @buf: memory for them, from kmalloc or the frozen cache
+ * @opf: REQ_OP_READ, or REQ_OP_WRITE with flags
+ *
+ * Past the buffer cache, which never sees the log.
+ */
+int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
+	      blk_opf_t opf)
+{
+	int err = 0;
+
+	while (nr && !err) {
+		struct bio *bio = dev_bio(zj, &block, &nr, &buf, opf);
+
+		err = submit_bio_wait(bio);
+		bio_put(bio);
+	}
+	return err;
+}
+
+static void dev_read_put(struct zj_dev_reads *reads)
+{
+	if (atomic_dec_and_test(&reads->pending))
+		complete(&reads->done);
+}
+
+static void dev_read_ended(struct bio *bio)
+{
+	struct zj_dev_reads *reads = bio->bi_private;
+
+	if (bio->bi_status)
+		cmpxchg(&reads->err, 0, blk_status_to_errno(bio->bi_status));
+	bio_put(bio);
+	dev_read_put(reads);
+}
+
+/**
+ * zj_dev_read_start() - begin to read journal blocks
+ * @zj: the journal
+ * @reads: nothing but zeros, or begun; one task's
+ * @block: first journal block
+ * @nr: blocks
+ * @buf: memory for them, until zj_dev_read_end()
+ */
+void zj_dev_read_start(struct zj_journal *zj, struct zj_dev_reads *reads,
+		       u32 block, u32 nr, void *buf)
+{
+	if (!reads->begun) {
+		reads->begun = true;
+		reads->err = 0;
+		atomic_set(&reads->pending, 1);
+		init_completion(&reads->done);
+	}
+	while (nr) {
+		struct bio *bio = dev_bio(zj, &block, &nr, &buf, REQ_OP_READ);
+
+		bio->bi_private = reads;
+		bio->bi_end_io = dev_read_ended;
+		atomic_inc(&reads->pending);
+		submit_bio(bio);
+	}
+}
+
+/**
+ * zj_dev_read_end() - wait for all that was begun
+ * @reads: may be begun again afterwards
+ *
+ * Return: 0, or the error of a request.
+ */
+int zj_dev_read_end(struct zj_dev_reads *reads)
+{
+	if (!reads->begun)
+		return 0;
+	reads->begun = false;
+	dev_read_put(reads);
+	wait_for_completion_io(&reads->done);
+	return reads->err;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_DEV_IO_H
+#define ZJ_DEV_IO_H
+
+#include "core/dev_io_types.h"
+#include "core/journal.h"
+
+int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
+	      blk_opf_t opf);
+void zj_dev_read_start(struct zj_journal *zj, struct zj_dev_reads *reads,
+		       u32 block, u32 nr, void *buf);
+int zj_dev_read_end(struct zj_dev_reads *reads);
+
+#endif /* ZJ_DEV_IO_H */

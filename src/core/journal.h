@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is asked of the journal everywhere. */
+#ifndef ZJ_JOURNAL_H
+#define ZJ_JOURNAL_H
+
+#include <linux/kernel.h>
+#include "core/journal_types.h"
+#include "core/lane_types.h"
+#include "txn/txn_types.h"
+
+static inline struct zj_journal *txn_zj(const struct zj_txn *txn)
+{
+	return txn->lane->journal;
+}
+
+static inline struct zj_txn *handle_txn(const handle_t *handle)
+{
+	return to_txn(handle->h_transaction);
+}
+
+/* ext4 changes some of them while we run. */
+static inline bool zj_flag(const struct zj_journal *zj, unsigned long flag)
+{
+	return READ_ONCE(zj->front.j_flags) & flag;
+}
+
+static inline bool zj_aborted(const struct zj_journal *zj)
+{
+	return zj_flag(zj, JBD2_ABORT);
+}
+
+/* Handles of one lane may count at once: one of them may get lost. */
+static inline void zj_count(u64 *counter, u64 n)
+{
+	WRITE_ONCE(*counter, READ_ONCE(*counter) + n);
+}
+
+#define zj_err(zj, fmt, ...) \
+	pr_err("zjournal %s: " fmt, (zj)->front.j_devname, ##__VA_ARGS__)
+#define zj_notice(zj, fmt, ...) \
+	pr_notice("zjournal %s: " fmt, (zj)->front.j_devname, ##__VA_ARGS__)
+
+#endif /* ZJ_JOURNAL_H */

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Log space: one pool of segments, from which lanes draw (N6, E16).
+ *
+ * A handle's credits are promised out of what its lane has in hand, so that the
+ * usual start touches nothing outside its lane. Only when that runs short does a
+ * lane take segments from the pool, and give what it does not need back at the
+ * next freeze. Commit itself never waits for space (N6).
+ */
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/wake.h"
+#include <linux/atomic.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+/**
+ * zj_log_blocks() - log blocks that a transaction may take at worst
+ * @zj: the journal
+ * @credits: images and revoke blocks
+ */
+u32 zj_log_blocks(const struct zj_journal *zj, int credits)
+{
+	return zj->log->blocks(zj, max(credits, 0));
+}
+
+static u32 lane_room(const struct zj_lane *lane)
+{
+	u32 seg_blocks = lane->journal->geo.seg_blocks;
+	u32 room = lane->nr_in_hand * seg_blocks;
+
+	if (lane->cur)
+		room += seg_blocks - lane->cur_off;
+	return room;
+}
+
+static u32 lane_need(const struct zj_lane *lane, int credits, int rsv)
+{
+	const struct zj_journal *zj = lane->journal;
+	u32 need = lane->promised;
+
+	if (lane->running)
+		credits += lane->running->credits;
+	need += zj_log_blocks(zj, credits);
+	if (rsv)
+		need += zj_log_blocks(zj, rsv);
+	return need;
+}
+
+static void take_segments(struct zj_lane *lane, u32 nr)
+{
+	struct zj_journal *zj = lane->journal;
+
+	spin_lock(&zj->pool_lock);
+	/* All or nothing: two lanes must not starve each other half-way. */
+	if (nr <= zj->nr_pool) {
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool - nr);
+		lane->nr_in_hand += nr;
+		while (nr--)
+			list_move_tail(zj->pool.next, &lane->in_hand);
+	}
+	spin_unlock(&zj->pool_lock);
+}
+
+/**
+ * zj_seg_room() - blocks in a lane's hand, after it has taken what it needs
+ * @lane: the lane
+ * @need: blocks; segments are taken from the pool if it has fewer
+ *
+ * Context: lane->lock held; takes pool_lock.
+ */
+u32 zj_seg_room(struct zj_lane *lane, u32 need)
+{
+	u32 room = lane_room(lane);
+
+	if (need > room) {
+		take_segments(lane, DIV_ROUND_UP(need - room,
+						 lane->journal->geo.seg_blocks));
+		room = lane_room(lane);
+	}
+	return room;
+}
+
+/* ---- who is served first ---- */
+
+/*
+ * Who needs much would wait for ever if others took what comes back piece by piece: so
+ * who has waited longest is served first. Others have what their lane has in hand.
+ */
+static bool my_turn(const struct zj_journal *zj)
+{
+	const struct task_struct *first = READ_ONCE(zj->space_first);
+
+	return !first || first == current;
+}
+
+/* pool_lock held. */
+static void first_changes(struct zj_journal *zj)
+{
+	struct task_struct *first = NULL;
+	struct zj_space_waiter *waiter;
+
+	list_for_each_entry(waiter, &zj->space_queue, link) {
+		if (waiter->away)
+			continue;
+		first = waiter->task;
+		break;
+	}
+	WRITE_ONCE(zj->space_first, first);
+}
+
+static void queue_up(struct zj_journal *zj, struct zj_space_waiter *waiter)
+{
+	waiter->task = current;
+	atomic_inc(&zj->space_waiters);
+	spin_lock(&zj->pool_lock);
+	list_add_tail(&waiter->link, &zj->space_queue);
+	first_changes(zj);
+	spin_unlock(&zj->pool_lock);
+}
+
+/**
+ * zj_space_away() - a start that waits for space waits for its lane meanwhile
+ * @zj: the journal
+ * @waiter: its place in the queue, if it has one; it is kept
+ * @away: false: it is back
+ *
+ * Other lanes have nothing to do with the handles that its lane waits for: they are
+ * served, and nothing is closed or brought home for who could not go on.
+ */
+void zj_space_away(struct zj_journal *zj, struct zj_space_waiter *waiter, bool away)
+{
+	if (!waiter->task)
+		return;
+	atomic_add(away ? -1 : 1, &zj->space_waiters);
+	spin_lock(&zj->pool_lock);
+	waiter->away = away;
+	first_changes(zj);
+	spin_unlock(&zj->pool_lock);
+	if (away)
+		wake_up_all(&zj->wait_space);
+}
+
+/**
+ * zj_space_leave() - a start waits for space no more
+ * @zj: the journal
+ * @waiter: its place in the queue, if it has one
+ */
+void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter)
+{
+	bool others;
+
+	if (!waiter->task)
+		return;
+	waiter->task = NULL;
+	atomic_dec(&zj->space_waiters);
+	spin_lock(&zj->pool_lock);
+	list_del(&waiter->link);
+	first_changes(zj);
+	others = !list_empty(&zj->space_queue);
+	spin_unlock(&zj->pool_lock);
+	if (others)
+		wake_up_all(&zj->wait_space);
+}
+
+/* ---- promises ---- */
+
+/* zj_space_get() when the lane's limit does not answer it. */
+bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
+{
+	int running = lane->running ? lane->running->credits : 0;
+	u32 need, room, more;
+
+	need = lane_need(lane, credits, rsv);
+	room = lane->journal->log->room(lane, my_turn(lane->journal) ? need : 0);
+	if (need > room)
+		return false;
+	/* A credit more costs less than 17/16 of an image, and a few images once. */
+	more = (room - need) / lane->journal->credit_units;
+	lane->limit = rsv ? 0 : running + credits +
+			    max_t(int, more - more / 8 - 8, 0);
+	return true;
+}
+
+/**
+ * zj_space_share() - what a lane may have of a budget that all share
+ * @zj: the journal
+ *
+ * Only lanes count in which something runs: those that rest leave theirs.
+ */
+u32 zj_space_share(struct zj_journal *zj)
+{
+	return zj->budget / max(atomic_read(&zj->nr_running), 1);
+}
+
+/**
+ * zj_space_frozen() - a transaction does not run any more
+ * @txn: being frozen
+ *
+ * Its space is what its credits take, no more.
+ *
+ * Context: lane->lock held.
+ */
+void zj_space_frozen(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+
+	txn->lane->promised += zj_log_blocks(zj, txn->credits);
+	atomic_sub(txn->granted, &zj->granted);
+	atomic_dec(&zj->nr_running);
+}
+
+/**
+ * zj_space_grow() - a running transaction may take more of the log
+ * @txn: the transaction
+ *
+ * It begins with its lane's share. What lanes that rest do not use is for those that
+ * work: a large transaction logs once what several small ones would log each.
+ *
+ * Context: lane->lock held.
+ * Return: true if it has got another share.
+ */
+bool zj_space_grow(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	u32 more = txn->granted + zj->grant;
+
+	if (more > zj->max_txn)
+		return false;
+	if (atomic_add_return(zj->grant, &zj->granted) > zj->budget &&
+	    more > zj_space_share(zj)) {
+		atomic_sub(zj->grant, &zj->granted);
+		return false;
+	}
+	txn->granted = more;
+	return true;
+}
+
+/**
+ * zj_space_surplus() - give back segments that nothing was promised of
+ * @lane: the lane, after a freeze or a commit
+ *
+ * Context: lane->lock held.
+ */
+void zj_space_surplus(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	u32 room = lane_room(lane), seg_blocks = zj->geo.seg_blocks;
+	u32 owed = lane_need(lane, 0, 0);
+	bool gave = false;
+
+	lockdep_assert_held(&lane->lock);
+	/* One stays, so that small transactions leave the pool alone. */
+	lane->limit = 0;
+	while (lane->nr_in_hand > 1 && room >= owed + seg_blocks) {
+		spin_lock(&zj->pool_lock);
+		list_move(lane->in_hand.prev, &zj->pool);
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
+		spin_unlock(&zj->pool_lock);
+		lane->nr_in_hand--;
+		room -= seg_blocks;
+		gave = true;
+	}
+	if (gave && atomic_read(&zj->space_waiters))
+		wake_up_all(&zj->wait_space);
+}
+
+/**
+ * zj_space_next() - the lane goes on to its next segment
+ * @lane: the lane
+ *
+ * Context: lane->lock held; the lane's thread.
+ * Return: false if it has none in hand, which breaks N6.
+ */
+bool zj_space_next(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	struct zj_seg *seg;
+
+	lockdep_assert_held(&lane->lock);
+	if (list_empty(&lane->in_hand))
+		return false;
+	seg = list_first_entry(&lane->in_hand, struct zj_seg, link);
+	list_del_init(&seg->link);
+	lane->nr_in_hand--;
+	spin_lock(&zj->pool_lock);
+	if (lane->cur)
+		list_add_tail(&lane->cur->link, &zj->full);
+	seg->seq = ++zj->seg_seq;
+	spin_unlock(&zj->pool_lock);
+	lane->cur = seg;
+	lane->cur_off = 0;
+	return true;
+}
+
+/* Counted in the lane: whoever stops there looks at no line that others write. */
+static void be_hungry(struct zj_lane *lane, int nr)
+{
+	spin_lock(&lane->lock);
+	lane->hungry += nr;
+	spin_unlock(&lane->lock);
+}
+
+static bool pool_may_serve(struct zj_lane *lane, int credits, int rsv)
+{
+	bool ok;
+
+	spin_lock(&lane->lock);
+	ok = zj_space_get(lane, credits, rsv);
+	spin_unlock(&lane->lock);
+	return ok || zj_aborted(lane->journal);
+}
+
+/**
+ * zj_space_wait() - wait until a lane may have room
+ * @lane: the lane
+ * @credits: as for zj_space_get()
+ * @rsv: as for zj_space_get()
+ * @waiter: the caller's place in the queue; zeroed before the first call
+ *
+ * Closes what runs and has the oldest components checkpointed and trimmed. First
+ * come, first served (docs/decisions/0026): the place is kept until zj_space_leave(),
+ * as room that the caller has not taken yet is for the first in the queue only.
+ *
+ * Context: sleeps; no handle open.
+ * Return: 0, or -EROFS if aborted.
+ */
+int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
+		  struct zj_space_waiter *waiter)
+{
+	struct zj_journal *zj = lane->journal;
+
+	if (!waiter->task) {
+		zj_count(&lane->stats.wait_space, 1);
+		queue_up(zj, waiter);
+	}
+	zj_checkpoint_kick(zj);
+	be_hungry(lane, 1);
+	wait_event(zj->wait_space, pool_may_serve(lane, credits, rsv));
+	be_hungry(lane, -1);
+	return zj_aborted(zj) ? -EROFS : 0;
+}
+
+/* An idle lane's segment that is dead is as good as new (forward progress). */
+static void trim_lane(struct zj_lane *lane, u64 trim_stamp)
+{
+	struct zj_journal *zj = lane->journal;
+
+	spin_lock(&lane->lock);
+	lane->limit = 0;
+	if (lane->cur && lane->cur_off && lane->cur->max_stamp <= trim_stamp) {
+		spin_lock(&zj->pool_lock);
+		lane->cur->seq = ++zj->seg_seq;
+		if (lane->promised || lane->running) {
+			lane->cur_off = 0;
+		} else {
+			list_add(&lane->cur->link, &zj->pool);
+			WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
+			lane->cur = NULL;
+		}
+		spin_unlock(&zj->pool_lock);
+	}
+	if (!lane->promised && !lane->running && lane->nr_in_hand) {
+		spin_lock(&zj->pool_lock);
+		list_splice_init(&lane->in_hand, &zj->pool);
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool + lane->nr_in_hand);
+		spin_unlock(&zj->pool_lock);
+		lane->nr_in_hand = 0;
+	}
+	spin_unlock(&lane->lock);
+}
+
+/**
+ * zj_space_trim() - take back the segments that hold dead transactions only
+ * @zj: the journal
+ * @trim_stamp: S, durable on the device
+ */
+void zj_space_trim(struct zj_journal *zj, u64 trim_stamp)
+{
+	struct zj_seg *seg, *tmp;
+	unsigned int i;
+
+	spin_lock(&zj->pool_lock);
+	list_for_each_entry_safe(seg, tmp, &zj->full, link) {
+		if (seg->max_stamp > trim_stamp)
+			continue;
+		list_move_tail(&seg->link, &zj->pool);
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
+	}
+	spin_unlock(&zj->pool_lock);
+	for (i = 0; i < zj->nr_lanes; i++)
+		trim_lane(&zj->lanes[i], trim_stamp);
+	wake_up_all(&zj->wait_space);
+}
+
+/**
+ * zj_space_low() - should the background checkpoint work ahead?
+ *
+ * From when on what is free would not do for another budget of what runs: later would
+ * make starts wait, earlier brings home what is about to be logged again.
+ */
+bool zj_space_low(struct zj_journal *zj)
+{
+	return READ_ONCE(zj->nr_pool) < zj->low_pool || zj_space_awaited(zj);
+}
+
+/**
+ * zj_seg_init() - all segments into the pool
+ * @zj: the journal, geometry known
+ */
+int zj_seg_init(struct zj_journal *zj)
+{
+	u32 i;
+
+	zj->segs = kvcalloc(zj->geo.nr_segs, sizeof(*zj->segs), GFP_KERNEL);
+	if (!zj->segs)
+		return -ENOMEM;
+	for (i = 0; i < zj->geo.nr_segs; i++) {
+		zj->segs[i].index = i;
+		list_add_tail(&zj->segs[i].link, &zj->pool);
+	}
+	zj->nr_pool = zj->geo.nr_segs;
+	return 0;
+}
+
+void zj_space_exit(struct zj_journal *zj)
+{
+	WARN_ON_ONCE(!zj_aborted(zj) && (atomic_read(&zj->granted) ||
+					 atomic_read(&zj->nr_running)));
+	kvfree(zj->segs);
+	zj->segs = NULL;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Block 0 and the log super block: live or clean.
+ *
+ * Live: block 0 carries ZJ_JBD2_INCOMPAT_LANES and a start that is not 0, durable
+ * before the first chunk is written, so stock tools refuse it untouched. Clean: a
+ * stock super block with an empty log, written only when everything is home.
+ */
+#include "core/dev_io.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/super.h"
+#include "format/codec.h"
+#include "format/codec_nvm.h"
+#include <linux/blkdev.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+static struct zj_jbd2_super *super_of(struct zj_journal *zj)
+{
+	return zj->front.j_superblock;
+}
+
+static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
+{
+	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
+	u32 unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
+	const char *wrong = zj_check_jbd2_super(sb, zj->front.j_blocksize,
+						zj->front.j_total_len, false);
+
+	if (wrong) {
+		zj_err(zj, "journal block 0 %s; nothing was written: copy the device, then run e2fsck -f, which empties the journal\n",
+		       wrong);
+		return -EINVAL;
+	}
+	/* It says where lanes are, and nothing without them. */
+	if (incompat & ZJ_JBD2_INCOMPAT_LANES)
+		unknown &= ~ZJ_JBD2_INCOMPAT_NVM;
+	if (unknown || sb->s_feature_ro_compat) {
+		zj_err(zj, "journal has unknown features %#x/%#x; a newer zjournal may know them\n",
+		       unknown, be32_to_cpu(sb->s_feature_ro_compat));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/**
+ * zj_super_read() - read and check block 0
+ * @zj: the journal; block size and the inode's length are known
+ * @block: where block 0 is
+ *
+ * The total length becomes what block 0 says, no more than the inode's.
+ *
+ * Return: 0, -EIO, or -EINVAL with a message.
+ */
+int zj_super_read(struct zj_journal *zj, sector_t block)
+{
+	struct buffer_head *bh;
+	int err;
+
+	bh = __bread(zj->front.j_dev, block, zj->front.j_blocksize);
+	if (!bh)
+		return -EIO;
+	zj->sb_bh = bh;
+	zj->front.j_superblock = (void *)bh->b_data;
+	err = check_super(zj, super_of(zj));
+	if (err)
+		return err;
+	zj->front.j_total_len = be32_to_cpu(super_of(zj)->s_maxlen);
+	zj->front.j_errno = (int)be32_to_cpu(super_of(zj)->s_errno);
+	return 0;
+}
+
+/**
+ * zj_super_write() - write block 0, durable on return
+ * @zj: the journal
+ *
+ * The buffer is never dirty: whoever writes its folio back, as a neighbour in it is
+ * dirty, would write it without the flush and FUA, and leave us nothing to write.
+ *
+ * Context: super_lock held.
+ */
+int zj_super_write(struct zj_journal *zj)
+{
+	struct buffer_head *bh = zj->sb_bh;
+	blk_opf_t opf = REQ_OP_WRITE;
+	int err;
+
+	lockdep_assert_held(&zj->super_lock);
+	if (zj_flag(zj, JBD2_BARRIER))
+		opf |= REQ_PREFLUSH | REQ_FUA;
+	lock_buffer(bh);
+	zj_seal_jbd2_super(super_of(zj));
+	err = zj_dev_rw(zj, 0, 1, bh->b_data, opf);
+	unlock_buffer(bh);
+	if (!(opf & REQ_FUA))
+		zj_log_unflushed(zj);
+	return err;
+}
+
+/* @always: without barriers, too, it is durable on return, and what came before. */
+static int write_block(struct zj_journal *zj, u32 block, const void *data,
+		       bool always)
+{
+	blk_opf_t opf = REQ_OP_WRITE;
+	int err;
+
+	if (always || zj_flag(zj, JBD2_BARRIER))
+		opf |= REQ_PREFLUSH | REQ_FUA;
+	err = zj_dev_rw(zj, block, 1, (void *)data, opf);
+	if (!(opf & REQ_FUA))
+		zj_log_unflushed(zj);
+	return err;
+}
+
+/*
+ * What was written before is void, once the log says so. All of it was trimmed, so
+ * each lane begins a segment anew.
+ */
+void zj_new_generation(struct zj_journal *zj)
+{
+	lockdep_assert_held(&zj->super_lock);
+	zj->geo.generation++;
+	zj->seed = zj_seed(zj->geo.uuid, zj->geo.generation);
+}
+
+static int format_log(struct zj_journal *zj)
+{
+	void *block = kmem_cache_zalloc(zj->frozen_cache,
+					GFP_NOFS | __GFP_NOFAIL);
+	int err;
+
+	zj_new_generation(zj);
+	/* The log was empty, so what is valid is home; its stamps are not used again. */
+	zj->geo.trim_stamp = READ_ONCE(zj->valid_stamp);
+	zj->unflushed = false;
+	zj_encode_log_super(&zj->geo, block);
+	/* With block 0 and without this the file system could not be mounted. */
+	err = write_block(zj, ZJ_BLOCK_LOG_SUPER, block, true);
+	WRITE_ONCE(zj->stamped, false);
+	kmem_cache_free(zj->frozen_cache, block);
+	return err;
+}
+
+/**
+ * zj_lanes_go_live() - the log is ours, of a new generation
+ * @zj: the journal
+ *
+ * Context: super_lock held.
+ */
+int zj_lanes_go_live(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = super_of(zj);
+	int err = format_log(zj);
+
+	if (err)
+		return err;
+	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+	sb->s_start = sb->s_first;
+	return zj_super_write(zj);
+}
+
+/**
+ * zj_make_live() - before the first record: tell everybody that the log is in use
+ * @zj: the journal
+ *
+ * Context: sleeps; called by every commit, a read of one flag as a rule.
+ * Return: 0 or a negative error.
+ */
+int zj_make_live(struct zj_journal *zj)
+{
+	int err = 0;
+
+	/* Pairs with the store below: block 0 is durable then. */
+	if (smp_load_acquire(&zj->live))
+		return 0;
+	mutex_lock(&zj->super_lock);
+	if (!zj->live) {
+		err = zj->log->go_live(zj);
+		/* Pairs with the load above: geometry and seed are new. */
+		if (!err)
+			smp_store_release(&zj->live, true);
+	}
+	mutex_unlock(&zj->super_lock);
+	return err;
+}
+
+/**
+ * zj_make_clean() - the log is empty: block 0 is a stock super block again
+ * @zj: the journal; everything is home and durable
+ *
+ * Context: sleeps; no commit is under way.
+ * Return: 0 or a negative error.
+ */
+int zj_make_clean(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = super_of(zj);
+	struct zj_nvm_mark mark;
+	__be32 start, incompat;
+	int err = 0;
+
+	mutex_lock(&zj->super_lock);
+	if (sb->s_start) {
+		start = sb->s_start;
+		incompat = sb->s_feature_incompat;
+		mark = *zj_nvm_mark_of(sb);
+		zj_clean_jbd2_super(sb);
+		/* No commit is under way: nobody reads it now. */
+		WRITE_ONCE(zj->live, false);
+		err = zj_super_write(zj);
+		if (err) {
+			/* Still live on the device: the next try must write. */
+			sb->s_feature_incompat = incompat;
+			sb->s_start = start;
+			*zj_nvm_mark_of(sb) = mark;
+		}
+	}
+	mutex_unlock(&zj->super_lock);
+	return err;
+}
+
+/**
+ * zj_trim_write() - make S durable
+ * @zj: the journal
+ * @trim_stamp: S; the home writes of everything up to it are durable
+ *
+ * Context: ckpt_lock held.
+ */
+int zj_trim_write(struct zj_journal *zj, u64 trim_stamp)
+{
+	void *block = kmem_cache_zalloc(zj->frozen_cache,
+					GFP_NOFS | __GFP_NOFAIL);
+	/* Without barriers this notes that nothing is known durable any more. */
+	bool durable = zj_needs_flush(zj);
+	u32 slot;
+	int err;
+
+	zj->trim_seq++;
+	slot = zj->trim_seq % ZJ_TRIM_SLOTS;
+	zj_encode_trim(&zj->geo, zj->trim_seq, trim_stamp, block);
+	/*
+	 * If the log names what was durable, the space that holds it is not to be used
+	 * again before S says so: recovery would take it for lost. Pairs with
+	 * durable_stamp(): who fills a header meanwhile names nothing, or is seen here.
+	 */
+	smp_mb();
+	durable |= READ_ONCE(zj->stamped);
+	err = write_block(zj, ZJ_BLOCK_TRIM + slot, block, durable);
+	kmem_cache_free(zj->frozen_cache, block);
+	return err;
+}
+
+bool zj_journal_is_live(journal_t *journal)
+{
+	return journal->j_superblock->s_feature_incompat &
+	       cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+}
+EXPORT_SYMBOL_GPL(zj_journal_is_live);

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Encode and decode the structures of format.h, and nothing else. */
+#include <linux/crc32c.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/xxhash.h>
+#include <asm/byteorder.h>
+#include "format/codec.h"
+#include "format/codec_nvm.h"
+
+#define ZJ_MIN_BLOCK_SIZE	1024
+#define ZJ_MAX_BLOCK_SIZE	65536
+#define ZJ_SEG_BYTES		(1U << 20)	/* a segment is not larger, unless */
+#define ZJ_SEG_BLOCKS		64		/* that would be fewer blocks than this */
+#define ZJ_SEG_BLOCKS_TINY	8		/* in journals too small for the above */
+#define ZJ_MIN_SEGS		8
+#define ZJ_SEGS_PER_LANE	4
+/* A header, one for the revokes that spill, a lost tail. */
+#define ZJ_TXN_OVERHEAD		3
+/* Stock makes none that is smaller; those of our tests may be. */
+#define ZJ_STOCK_MIN_BLOCKS	1024
+
+static bool zj_block_size_ok(u32 block_size)
+{
+	return block_size >= ZJ_MIN_BLOCK_SIZE &&
+	       block_size <= ZJ_MAX_BLOCK_SIZE && is_power_of_2(block_size);
+}
+
+static u32 zj_max_seg_blocks(u32 block_size)
+{
+	return max_t(u32, ZJ_SEG_BYTES / block_size, ZJ_SEG_BLOCKS);
+}
+
+u32 zj_crc_without(u32 seed, const void *buf, u32 len, u32 hole)
+{
+	static const u8 zero[4];
+	u32 crc;
+
+	crc = crc32c(seed, buf, hole);
+	crc = crc32c(crc, zero, sizeof(zero));
+	return crc32c(crc, buf + hole + 4, len - hole - 4);
+}
+
+u32 zj_seed(const u8 *uuid, u64 generation)
+{
+	__le64 gen = cpu_to_le64(generation);
+
+	return crc32c(crc32c(~0U, uuid, 16), &gen, sizeof(gen));
+}
+
+/* The log super block is read before uuid and generation are known. */
+static u32 zj_log_super_csum(const struct zj_log_super *sb)
+{
+	return zj_crc_without(~0U, sb, sizeof(*sb),
+			      offsetof(struct zj_log_super, csum));
+}
+
+void zj_encode_log_super(const struct zj_log_geometry *geo, void *block)
+{
+	struct zj_log_super *sb = block;
+
+	memset(block, 0, geo->block_size);
+	sb->magic = cpu_to_le32(ZJ_LOG_SUPER_MAGIC);
+	sb->version = cpu_to_le32(ZJ_FORMAT_VERSION);
+	sb->block_size = cpu_to_le32(geo->block_size);
+	memcpy(sb->uuid, geo->uuid, sizeof(sb->uuid));
+	sb->generation = cpu_to_le64(geo->generation);
+	sb->total_blocks = cpu_to_le32(geo->total_blocks);
+	sb->log_first = cpu_to_le32(geo->log_first);
+	sb->seg_blocks = cpu_to_le32(geo->seg_blocks);
+	sb->nr_segs = cpu_to_le32(geo->nr_segs);
+	sb->nr_lanes = cpu_to_le32(geo->nr_lanes);
+	sb->trim_stamp = cpu_to_le64(geo->trim_stamp);
+	sb->csum = cpu_to_le32(zj_log_super_csum(sb));
+}
+
+static const char *zj_check_geometry(const struct zj_log_geometry *geo)
+{
+	if (!zj_block_size_ok(geo->block_size))
+		return "block size out of range";
+	if (geo->log_first < ZJ_LOG_FIRST)
+		return "segments begin inside the fixed blocks";
+	if (geo->seg_blocks < 2 ||
+	    geo->seg_blocks > zj_max_seg_blocks(geo->block_size))
+		return "segment size out of range";
+	if (!geo->nr_segs)
+		return "no segments";
+	if ((u64)geo->nr_segs * geo->seg_blocks + geo->log_first >
+	    geo->total_blocks)
+		return "segments reach past the end of the log";
+	if (!geo->nr_lanes || geo->nr_lanes > ZJ_MAX_LANES)
+		return "number of lanes out of range";
+	return NULL;
+}
+
+const char *zj_decode_log_super(const void *block, struct zj_log_geometry *geo)
+{
+	const struct zj_log_super *sb = block;
+
+	if (le32_to_cpu(sb->magic) != ZJ_LOG_SUPER_MAGIC)
+		return "wrong magic number";
+	if (le32_to_cpu(sb->csum) != zj_log_super_csum(sb))
+		return "wrong checksum";
+	if (le32_to_cpu(sb->version) < ZJ_FORMAT_OLDEST ||
+	    le32_to_cpu(sb->version) > ZJ_FORMAT_VERSION)
+		return "format version unknown to this program, use the one that wrote it";
+	if (sb->reserved0 || memchr_inv(sb->reserved, 0, sizeof(sb->reserved)))
+		return "reserved fields are not zero";
+
+	memcpy(geo->uuid, sb->uuid, sizeof(geo->uuid));
+	geo->generation = le64_to_cpu(sb->generation);
+	geo->block_size = le32_to_cpu(sb->block_size);
+	geo->total_blocks = le32_to_cpu(sb->total_blocks);
+	geo->log_first = le32_to_cpu(sb->log_first);
+	geo->seg_blocks = le32_to_cpu(sb->seg_blocks);
+	geo->nr_segs = le32_to_cpu(sb->nr_segs);
+	geo->nr_lanes = le32_to_cpu(sb->nr_lanes);
+	geo->trim_stamp = le64_to_cpu(sb->trim_stamp);
+	return zj_check_geometry(geo);
+}
+
+int zj_make_geometry(struct zj_log_geometry *geo, u32 journal_blocks,
+		     u32 block_size, u32 nr_lanes)
+{
+	u32 want, seg, room;
+
+	if (!zj_block_size_ok(block_size) || !nr_lanes ||
+	    nr_lanes > ZJ_MAX_LANES)
+		return -EINVAL;
+	if (journal_blocks < ZJ_LOG_FIRST + ZJ_MIN_SEGS * ZJ_SEG_BLOCKS_TINY)
+		return -ENOSPC;
+
+	room = journal_blocks - ZJ_LOG_FIRST;
+	want = max_t(u32, ZJ_MIN_SEGS, ZJ_SEGS_PER_LANE * nr_lanes);
+	seg = zj_max_seg_blocks(block_size);
+	while (seg > ZJ_SEG_BLOCKS && room / seg < want)
+		seg /= 2;
+	while (seg > ZJ_SEG_BLOCKS_TINY && room / seg < ZJ_MIN_SEGS)
+		seg /= 2;
+
+	geo->block_size = block_size;
+	geo->total_blocks = journal_blocks;
+	geo->log_first = ZJ_LOG_FIRST;
+	geo->seg_blocks = seg;
+	geo->nr_segs = room / seg;
+	geo->nr_lanes = nr_lanes;
+	return 0;
+}
+
+u32 zj_txn_blocks(const struct zj_log_geometry *geo, u32 n)
+{
+	u32 room = zj_chunk_room(geo->block_size);
+
+	n += n / (room / sizeof(struct zj_tag)) + ZJ_TXN_OVERHEAD +
+	     geo->nr_lanes * sizeof(__le64) / room;
+	/* A segment's end may cost a header and a block that fits nothing. */
+	return n + 2 * (n / (geo->seg_blocks - 2) + 1);
+}
+
+u32 zj_largest_handle(u32 journal_blocks, u32 block_size)
+{
+	/* Stock's blocks for revokes hold numbers of 4 bytes, ours of 8. */
+	u32 stock = (block_size - 16) / sizeof(__le32);
+	u32 ours = zj_chunk_room(block_size) / sizeof(__le64);
+	u32 images = journal_blocks / 3, revokes;
+
+	if (journal_blocks < ZJ_STOCK_MIN_BLOCKS)
+		return journal_blocks / 4 - journal_blocks / 32;
+	revokes = DIV_ROUND_UP(min(images, ZJ_LARGEST_HANDLE) * stock, ours);
+	return max(images, min(revokes, ZJ_LARGEST_HANDLE));
+}
+
+/* Room for the largest handle with its reservation, whatever other lanes hold. */
+static bool zj_has_room(const struct zj_log_geometry *geo)
+{
+	u32 largest = zj_largest_handle(geo->total_blocks, geo->block_size);
+
+	return geo->nr_segs >= ZJ_SEGS_HELD * (geo->nr_lanes - 1) +
+	       DIV_ROUND_UP(zj_txn_blocks(geo, largest) + zj_txn_blocks(geo, 0),
+			    geo->seg_blocks);
+}
+
+u32 zj_fit_lanes(struct zj_log_geometry *geo, u32 journal_blocks,
+		 u32 block_size, u32 wanted)
+{
+	u32 lanes;
+
+	for (lanes = wanted; lanes; lanes--) {
+		if (zj_make_geometry(geo, journal_blocks, block_size, lanes))
+			continue;
+		/* Smaller segments leave less of the log to those that hold a few. */
+		while (!zj_has_room(geo) && geo->seg_blocks > ZJ_SEG_BLOCKS) {
+			geo->seg_blocks /= 2;
+			geo->nr_segs = (journal_blocks - ZJ_LOG_FIRST) /
+				       geo->seg_blocks;
+		}
+		if (zj_has_room(geo))
+			break;
+	}
+	return lanes;
+}
+
+static u32 zj_trim_csum(const struct zj_log_geometry *geo,
+			const struct zj_trim_slot *slot)
+{
+	return zj_crc_without(zj_seed(geo->uuid, geo->generation), slot,
+			      sizeof(*slot),
+			      offsetof(struct zj_trim_slot, csum));
+}
+
+void zj_encode_trim(const struct zj_log_geometry *geo, u64 seq, u64 trim_stamp,
+		    void *block)
+{
+	struct zj_trim_slot *slot = block;
+
+	memset(block, 0, geo->block_size);
+	slot->magic = cpu_to_le32(ZJ_TRIM_MAGIC);
+	slot->generation = cpu_to_le64(geo->generation);
+	slot->seq = cpu_to_le64(seq);
+	slot->trim_stamp = cpu_to_le64(trim_stamp);
+	slot->csum = cpu_to_le32(zj_trim_csum(geo, slot));
+}
+
+bool zj_decode_trim(const struct zj_log_geometry *geo, const void *block,
+		    u64 *seq, u64 *trim_stamp)
+{
+	const struct zj_trim_slot *slot = block;
+
+	if (le32_to_cpu(slot->magic) != ZJ_TRIM_MAGIC ||
+	    le64_to_cpu(slot->generation) != geo->generation ||
+	    le32_to_cpu(slot->csum) != zj_trim_csum(geo, slot))
+		return false;
+	*seq = le64_to_cpu(slot->seq);
+	*trim_stamp = le64_to_cpu(slot->trim_stamp);
+	return true;
+}
+
+static u32 zj_chunk_csum(u32 seed, const void *block, u32 block_size)
+{
+	return zj_crc_without(seed, block, block_size,
+			      offsetof(struct zj_chunk_header, csum));
+}
+
+void zj_encode_chunk(const struct zj_log_geometry *geo, u32 seed,
+		     const struct zj_chunk *chunk, void *block)
+{
+	struct zj_chunk_header *h = block;
+
+	memset(h, 0, sizeof(*h));
+	h->magic = cpu_to_le32(ZJ_CHUNK_MAGIC);
+	h->generation = cpu_to_le64(geo->generation);
+	h->seg_seq = cpu_to_le64(chunk->seg_seq);
+	h->seg_index = cpu_to_le32(chunk->seg_index);
+	h->seg_block = cpu_to_le32(chunk->seg_block);
+	h->stamp = cpu_to_le64(chunk->stamp);
+	h->tid = cpu_to_le32(chunk->tid);
+	h->lane = cpu_to_le32(chunk->lane);
+	h->nr_members = cpu_to_le32(chunk->nr_members);
+	h->chunk_index = cpu_to_le32(chunk->chunk_index);
+	h->nr_chunks = cpu_to_le32(chunk->nr_chunks);
+	h->nr_deps = cpu_to_le32(chunk->nr_deps);
+	h->nr_revokes = cpu_to_le32(chunk->nr_revokes);
+	h->nr_tags = cpu_to_le32(chunk->nr_tags);
+	h->commit_sec = cpu_to_le64(chunk->commit_sec);
+	h->durable_stamp = cpu_to_le64(chunk->durable_stamp);
+	h->csum = cpu_to_le32(zj_chunk_csum(seed, block, geo->block_size));
+}
+
+bool zj_chunk_sealed(const struct zj_log_geometry *geo, u32 seed,
+		     const void *block)
+{
+	const struct zj_chunk_header *h = block;
+
+	return le32_to_cpu(h->magic) == ZJ_CHUNK_MAGIC &&
+	       le64_to_cpu(h->generation) == geo->generation &&
+	       le32_to_cpu(h->csum) ==
+			zj_chunk_csum(seed, block, geo->block_size);
+}
+
+/* Counts and numbers that no writer of this log can have written are false. */
+static bool zj_chunk_sane(const struct zj_log_geometry *geo,
+			  const struct zj_chunk *c)
+{
+	u64 entries = 8ULL * c->nr_deps + 8ULL * c->nr_revokes +
+		      (u64)sizeof(struct zj_tag) * c->nr_tags;
+
+	return c->stamp > c->durable_stamp && c->nr_deps <= geo->nr_lanes &&
+	       entries <= zj_chunk_room(geo->block_size) &&
+	       c->seg_block < geo->seg_blocks &&
+	       c->nr_tags < geo->seg_blocks - c->seg_block &&
+	       c->lane < geo->nr_lanes && c->nr_members &&
+	       c->nr_members <= geo->nr_lanes && c->chunk_index < c->nr_chunks;
+}
+
+bool zj_decode_chunk(const struct zj_log_geometry *geo, u32 seed, u32 seg_index,
+		     u32 seg_block, const void *block, struct zj_chunk *chunk)
+{
+	const struct zj_chunk_header *h = block;
+
+	if (!zj_chunk_sealed(geo, seed, block))
+		return false;
+	chunk->seg_seq = le64_to_cpu(h->seg_seq);
+	chunk->seg_index = le32_to_cpu(h->seg_index);
+	chunk->seg_block = le32_to_cpu(h->seg_block);
+	chunk->stamp = le64_to_cpu(h->stamp);
+	chunk->tid = le32_to_cpu(h->tid);
+	chunk->lane = le32_to_cpu(h->lane);
+	chunk->nr_members = le32_to_cpu(h->nr_members);
+	chunk->chunk_index = le32_to_cpu(h->chunk_index);
+	chunk->nr_chunks = le32_to_cpu(h->nr_chunks);
+	chunk->nr_deps = le32_to_cpu(h->nr_deps);
+	chunk->nr_revokes = le32_to_cpu(h->nr_revokes);
+	chunk->nr_tags = le32_to_cpu(h->nr_tags);
+	chunk->commit_sec = le64_to_cpu(h->commit_sec);
+	chunk->durable_stamp = le64_to_cpu(h->durable_stamp);
+	return chunk->seg_index == seg_index && chunk->seg_block == seg_block &&
+	       !h->flags && !h->reserved0 &&
+	       !memchr_inv(h->reserved, 0, sizeof(h->reserved)) &&
+	       zj_chunk_sane(geo, chunk);
+}
+
+/*
+ * No CRC: that is linear, so over a block that ends with its own crc32c, as
+ * ext4's extent blocks do, it is the same whatever the block holds.
+ */
+u32 zj_image_csum(u32 seed, const void *image, u32 block_size)
+{
+	return xxh64(image, block_size, seed);
+}
+
+static u16 escape_flag(const void *image)
+{
+	const __be32 jbd2 = cpu_to_be32(ZJ_JBD2_MAGIC);
+	const __le32 chunk = cpu_to_le32(ZJ_CHUNK_MAGIC);
+
+	if (!memcmp(image, &jbd2, sizeof(jbd2)))
+		return ZJ_TAG_ESC_JBD2;
+	if (!memcmp(image, &chunk, sizeof(chunk)))
+		return ZJ_TAG_ESC_CHUNK;
+	return 0;
+}
+
+bool zj_needs_escape(const void *image)
+{
+	return escape_flag(image);
+}
+
+u16 zj_escape(void *image)
+{
+	u16 flags = escape_flag(image);
+
+	if (flags)
+		memset(image, 0, sizeof(__le32));
+	return flags;
+}
+
+void zj_unescape(void *image, u16 flags)
+{
+	const __be32 jbd2 = cpu_to_be32(ZJ_JBD2_MAGIC);
+	const __le32 chunk = cpu_to_le32(ZJ_CHUNK_MAGIC);
+
+	if (flags & ZJ_TAG_ESC_JBD2)
+		memcpy(image, &jbd2, sizeof(jbd2));
+	else if (flags & ZJ_TAG_ESC_CHUNK)
+		memcpy(image, &chunk, sizeof(chunk));
+}
+
+__be32 zj_jbd2_super_csum(const struct zj_jbd2_super *sb)
+{
+	return cpu_to_be32(zj_crc_without(~0U, sb, sizeof(*sb),
+					  offsetof(struct zj_jbd2_super,
+						   s_checksum)));
+}
+
+static bool zj_has_csum(const struct zj_jbd2_super *sb)
+{
+	return sb->s_feature_incompat &
+	       cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3);
+}
+
+void zj_seal_jbd2_super(struct zj_jbd2_super *sb)
+{
+	if (zj_has_csum(sb))
+		sb->s_checksum = zj_jbd2_super_csum(sb);
+}
+
+const char *zj_check_jbd2_super(const struct zj_jbd2_super *sb, u32 block_size,
+				u32 journal_blocks, bool in_use)
+{
+	u32 maxlen = be32_to_cpu(sb->s_maxlen), first = be32_to_cpu(sb->s_first);
+
+	if (be32_to_cpu(sb->s_magic) != ZJ_JBD2_MAGIC)
+		return "is no journal superblock";
+	if (be32_to_cpu(sb->s_blocktype) != ZJ_JBD2_SUPERBLOCK_V2)
+		return "is not of version 2";
+	if (be32_to_cpu(sb->s_blocksize) != block_size)
+		return "has another block size than the file system";
+	if (maxlen > journal_blocks)
+		return "says that the journal is longer than its inode";
+	if (!first || first >= maxlen)
+		return "has a bad first block";
+	if (!in_use && zj_has_csum(sb) &&
+	    sb->s_checksum != zj_jbd2_super_csum(sb))
+		return "has a wrong checksum";
+	return NULL;
+}
+
+void zj_clean_jbd2_super(struct zj_jbd2_super *sb)
+{
+	if (zj_is_nvm_log(sb))
+		memset(zj_nvm_mark_of(sb), 0, sizeof(struct zj_nvm_mark));
+	sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES |
+					       ZJ_JBD2_INCOMPAT_NVM);
+	sb->s_start = 0;
+	sb->s_head = 0;
+	/* It only grows: no leftover of a stock log is the next transaction. */
+	be32_add_cpu(&sb->s_sequence, 1);
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commit: what a lane's thread does with a frozen transaction (C1-C5).
+ *
+ *   ordered data out -> all members' data out -> copies -> on its way: pipeline.c
+ *
+ * Members of one component are written by their own lanes' threads in parallel.
+ * A thread takes its lane's transactions in freeze order, which is the same in
+ * every lane for components that meet twice: waiting for other members' data
+ * cannot go round in a circle.
+ */
+#include "checkpoint/home.h"
+#include "core/abort.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/super.h"
+#include "log/commit.h"
+#include "log/pipeline.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/ordered.h"
+#include "txn/part.h"
+#include "txn/txn.h"
+#include "txn/version.h"
+#include <linux/kthread.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+/* ---- copies ---- */
+
+/*
+ * One part before the log I/O: an image that others are likely to want meanwhile
+ * gets its frozen copy unless an accessor has made it; what was never modified goes.
+ * Without memory it is logged from the live buffer, and they wait.
+ */
+static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
+{
+	struct journal_head *jh = part->jh;
+	struct zj_journal *zj = txn_zj(txn);
+	enum zj_want want = ZJ_COPY_NO;
+
+	refcount_inc(&jh->refs);
+	if (!*copy)
+		*copy = kmem_cache_alloc(zj->frozen_cache, GFP_NOFS |
+					 __GFP_NORETRY | __GFP_NOWARN);
+	spin_lock(&jh->lock);
+	if (zj_part_test(part, ZJ_PART_MODIFIED)) {
+		if (!part->frozen)
+			want = zj_part_wants_copy(zj, part);
+	} else if (!zj_part_test(part, ZJ_PART_FORGET)) {
+		zj_part_drop(part);
+	}
+	if (want == ZJ_COPY_MUST && !*copy) {
+		spin_unlock(&jh->lock);
+		*copy = kmem_cache_alloc(zj->frozen_cache,
+					 GFP_NOFS | __GFP_NOFAIL);
+		spin_lock(&jh->lock);
+	}
+	if (want != ZJ_COPY_NO && *copy && !part->frozen) {
+		zj_part_freeze(zj, part, copy);
+		txn->lane->stats.ahead++;
+	}
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+}
+
+/* Frozen, so nobody takes parts away; from here on nobody adds any (invalidate.c). */
+static void fix_parts(struct zj_txn *txn)
+{
+	spin_lock(&txn->list_lock);
+	txn->parts_fixed = true;
+	spin_unlock(&txn->list_lock);
+}
+
+static void copy_all(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_part *part, *tmp;
+	void *copy = NULL;
+
+	fix_parts(txn);
+	list_for_each_entry_safe(part, tmp, &txn->parts, txn_link)
+		copy_part(txn, part, &copy);
+	if (copy)
+		kmem_cache_free(zj->frozen_cache, copy);
+}
+
+/**
+ * zj_txn_logged() - a transaction's images are in the log: accessors may go on
+ * @txn: frozen
+ */
+void zj_txn_logged(struct zj_txn *txn)
+{
+	struct zj_part *part;
+
+	list_for_each_entry(part, &txn->parts, txn_link)
+		zj_part_logged(txn_zj(txn), part);
+}
+
+/* ---- ordered data ---- */
+
+static void mark_submitted(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	int left;
+
+	spin_lock(&zj->comp_lock);
+	left = txn->comp->unsubmitted - 1;
+	/* Pairs with wait_protected(). */
+	smp_store_release(&txn->comp->unsubmitted, left);
+	spin_unlock(&zj->comp_lock);
+	if (!left)
+		wake_up_all(&zj->wait_submit);
+}
+
+/* Waited for before its flush: the log may go out meanwhile. */
+static int submit_ordered(struct zj_txn *txn)
+{
+	int err = zj_ordered_submit(txn);
+
+	mark_submitted(txn);
+	if (!err)
+		return 0;
+	/* Never sent: the record would expose stale blocks. */
+	zj_err(txn_zj(txn), "error %d: ordered file data could not be sent\n", err);
+	zj_ordered_drop(txn);
+	return err;
+}
+
+/*
+ * A folio may be in one lane's transaction and its inode's entry in another's:
+ * copy journaled data only when every member has write-protected its folios.
+ */
+static void wait_protected(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+
+	if (txn->jdata)
+		/* Pairs with mark_submitted(): the folios are read after this. */
+		wait_event(zj->wait_submit,
+			   !smp_load_acquire(&txn->comp->unsubmitted) ||
+			   zj_aborted(zj));
+}
+
+/* ---- one transaction ---- */
+
+static int commit(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	int err;
+
+	err = submit_ordered(txn);
+	if (!err)
+		err = zj_make_live(zj);
+	if (err)
+		return err;
+	wait_protected(txn);
+	copy_all(txn);
+	return zj_aborted(zj) ? 0 : zj->log->issue(txn);
+}
+
+/* Also one that is not idle yet has frozen what somebody waits for. */
+static void written(struct zj_lane *lane)
+{
+	spin_lock(&lane->lock);
+	lane->unwritten--;
+	spin_unlock(&lane->lock);
+	/* A flush thread will still call for one. */
+	if (!lane->flusher)
+		zj_flush_not_expected(lane);
+	wake_up_all(&lane->wait_idle);
+}
+
+static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
+{
+	struct zj_journal *zj = lane->journal;
+	tid_t tid = txn->pub.t_tid;
+	int err;
+
+	zj_checkpoint_owe(lane, txn->credits);
+	err = commit(txn);
+	if (err && !zj_aborted(zj))
+		zj_err(zj, "lane %d: commit of transaction %u failed: error %d\n",
+		       lane->index, tid, err);
+	if (err)
+		zj_abort(zj, err);
+	if (lane->flusher)
+		wake_up(&lane->wait_flush);
+	else
+		while (zj_flush_run(lane))
+			;
+	written(lane);
+}
+
+/* ---- the thread ---- */
+
+static struct zj_txn *next_frozen(struct zj_lane *lane)
+{
+	struct zj_txn *txn = NULL;
+
+	spin_lock(&lane->lock);
+	if (!list_empty(&lane->pipeline) && !zj_aborted(lane->journal)) {
+		txn = list_first_entry(&lane->pipeline, struct zj_txn, lane_link);
+		list_del_init(&txn->lane_link);
+	}
+	spin_unlock(&lane->lock);
+	return txn;
+}
+
+/* N8: the timer belongs to the transaction, not to the lane. */
+static void close_expired(struct zj_lane *lane)
+{
+	struct zj_txn *txn;
+
+	spin_lock(&lane->lock);
+	txn = lane->running;
+	if (txn && !txn->locked &&
+	    time_after_eq(jiffies, READ_ONCE(txn->expires)))
+		refcount_inc(&txn->refs);
+	else
+		txn = NULL;
+	spin_unlock(&lane->lock);
+	if (!txn)
+		return;
+	zj_commit_request(lane->journal, txn);
+	zj_txn_put(txn);
+}
+
+static bool lane_has_work(struct zj_lane *lane)
+{
+	bool work;
+
+	if (kthread_should_stop() || zj_checkpoint_offers(lane))
+		return true;
+	spin_lock(&lane->lock);
+	work = !list_empty(&lane->pipeline) && !zj_aborted(lane->journal);
+	if (lane->running && !lane->running->locked)
+		work |= time_after_eq(jiffies,
+				      READ_ONCE(lane->running->expires));
+	spin_unlock(&lane->lock);
+	return work;
+}
+
+/**
+ * zj_lane_thread() - writes what its lane freezes, closes what expires
+ * @arg: the lane
+ *
+ * Not freezable: a lane that others wait for must go on during a suspend.
+ */
+int zj_lane_thread(void *arg)
+{
+	struct zj_lane *lane = arg;
+	unsigned int nofs = memalloc_nofs_save();
+	struct zj_txn *txn;
+
+	while (!kthread_should_stop()) {
+		wait_event_interruptible(lane->wait_work, lane_has_work(lane));
+		close_expired(lane);
+		/* One share of a checkpoint for each commit: what fills the log empties it. */
+		do {
+			txn = next_frozen(lane);
+			if (txn)
+				commit_next(lane, txn);
+			zj_checkpoint_help(lane);
+		} while (txn);
+	}
+	memalloc_nofs_restore(nofs);
+	return 0;
+}

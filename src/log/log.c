@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Log writer: one member's chunks, planned, encoded and sent out together.
+ *
+ * A chunk is one header block and its images; the header's checksum covers the
+ * images through their tags, so header and images need no order among each
+ * other and there is no separate commit block (format.h).
+ */
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/super.h"
+#include "format/codec.h"
+#include "log/commit.h"
+#include "log/log.h"
+#include "log/log_io.h"
+#include "log/pipeline.h"
+#include "txn/part.h"
+#include "txn/revoke_types.h"
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+/**
+ * struct zj_plan - one chunk to be written; owned by the lane's thread
+ */
+struct zj_plan {
+	struct list_head link;	/* in zj_log.chunks */
+	struct zj_chunk	chunk;	/* the header's fields */
+	void		*block;	/* the header block */
+	struct zj_part	*first;	/* part of the first image, or NULL */
+};
+
+/**
+ * struct zj_log - one member on its way to the log; its flush thread's
+ */
+struct zj_log {
+	struct zj_txn	*txn;
+	struct zj_journal *zj;
+	struct list_head chunks;	/* zj_plan.link */
+	struct zj_part	*part;		/* next part to place */
+	struct zj_dep	*dep;		/* next dependency to place */
+	struct zj_revoke *revoke;	/* next revoke to place */
+	int		nr_parts;	/* images not placed yet */
+	int		nr_deps;	/* dependencies not placed yet */
+	int		nr_revokes;	/* revokes not placed yet */
+	struct zj_log_io io;		/* its output */
+};
+
+/* ---- planning ---- */
+
+static u32 place(u32 *left, u32 size, int wanted)
+{
+	u32 n = min_t(u32, wanted, *left / size);
+
+	*left -= n * size;
+	return n;
+}
+
+/* Fill one chunk at the lane's position; false if the log has no room. */
+static bool plan_chunk(struct zj_log *log, struct zj_plan *plan)
+{
+	struct zj_lane *lane = log->txn->lane;
+	u32 seg_blocks = log->zj->geo.seg_blocks;
+	u32 left = zj_chunk_room(log->zj->geo.block_size);
+	struct zj_chunk *chunk = &plan->chunk;
+	bool ok = true;
+
+	chunk->nr_deps = place(&left, sizeof(__le64), log->nr_deps);
+	chunk->nr_revokes = place(&left, sizeof(__le64), log->nr_revokes);
+	spin_lock(&lane->lock);
+	lane->limit = 0;
+	/* A last block that could hold a bare header only is left alone. */
+	if (!lane->cur || lane->cur_off + !!log->nr_parts >= seg_blocks)
+		ok = zj_space_next(lane);
+	if (ok) {
+		chunk->nr_tags = min(place(&left, sizeof(struct zj_tag),
+					   log->nr_parts),
+				     seg_blocks - lane->cur_off - 1);
+		chunk->seg_index = lane->cur->index;
+		chunk->seg_seq = lane->cur->seq;
+		chunk->seg_block = lane->cur_off;
+		lane->cur_off += 1 + chunk->nr_tags;
+		lane->cur->max_stamp = log->txn->comp->stamp;
+	}
+	spin_unlock(&lane->lock);
+	return ok;
+}
+
+static void fill_deps(struct zj_log *log, struct zj_plan *plan)
+{
+	__le64 *to = zj_chunk_deps(plan->block);
+	u32 i;
+
+	for (i = 0; i < plan->chunk.nr_deps; i++) {
+		to[i] = cpu_to_le64(log->dep->stamp);
+		log->dep = list_next_entry(log->dep, comp_link);
+	}
+}
+
+static void fill_revokes(struct zj_log *log, struct zj_plan *plan)
+{
+	__le64 *to = zj_chunk_revokes(plan->block, plan->chunk.nr_deps);
+	u32 i;
+
+	for (i = 0; i < plan->chunk.nr_revokes; i++) {
+		to[i] = cpu_to_le64(log->revoke->block);
+		log->revoke = list_next_entry(log->revoke, txn_link);
+	}
+}
+
+static void fill_tags(struct zj_log *log, struct zj_plan *plan)
+{
+	struct zj_tag *tag = zj_chunk_tags(plan->block, plan->chunk.nr_deps,
+					   plan->chunk.nr_revokes);
+	u32 i;
+
+	plan->first = log->part;
+	for (i = 0; i < plan->chunk.nr_tags; i++, tag++) {
+		struct zj_part *part = log->part;
+		u16 flags = 0;
+
+		/* A live image has nothing to escape, and is not ours. */
+		if (part->frozen)
+			flags = zj_escape(part->frozen);
+
+		tag->block = cpu_to_le64(part->jh->bh->b_blocknr);
+		tag->lines = cpu_to_le64(ZJ_TAG_ALL_LINES);
+		tag->csum = cpu_to_le32(zj_image_csum(log->zj->seed,
+						      part->image,
+						      log->zj->geo.block_size));
+		tag->flags = cpu_to_le16(flags);
+		log->part = zj_next_image(log->txn, part);
+	}
+}
+
+/*
+ * What recovery must find, or else the device has lost it. Without flushes a power cut
+ * may take any of it.
+ */
+static u64 durable_stamp(struct zj_journal *zj)
+{
+	/* Pairs with note_valid_stamp(): who is valid without a flush has said so. */
+	u64 stamp = smp_load_acquire(&zj->valid_stamp);
+
+	if (READ_ONCE(zj->unflushed))
+		return 0;
+	/* Not stored by each: all lanes read it. */
+	if (stamp && !READ_ONCE(zj->stamped))
+		WRITE_ONCE(zj->stamped, true);
+	/* Pairs with zj_trim_write(), which may go on without a flush just now. */
+	smp_mb();
+	return READ_ONCE(zj->unflushed) ? 0 : stamp;
+}
+
+static void fill_header(struct zj_log *log, struct zj_plan *plan, u32 index)
+{
+	struct zj_component *comp = log->txn->comp;
+	struct zj_chunk *chunk = &plan->chunk;
+
+	chunk->stamp = comp->stamp;
+	chunk->tid = log->txn->pub.t_tid;
+	chunk->lane = log->txn->lane->index;
+	chunk->nr_members = comp->nr_members;
+	chunk->chunk_index = index;
+	chunk->commit_sec = ktime_get_real_seconds();
+	chunk->durable_stamp = durable_stamp(log->zj);
+}
+
+static struct zj_plan *plan_alloc(struct zj_journal *zj)
+{
+	const gfp_t gfp = GFP_NOFS | __GFP_NOFAIL;
+	struct zj_plan *plan = kzalloc(sizeof(*plan), gfp);
+
+	plan->block = kmem_cache_zalloc(zj->frozen_cache, gfp);
+	return plan;
+}
+
+/* Place all chunks and allocate their headers: nothing to wait for later. */
+static int plan_all(struct zj_log *log)
+{
+	u32 index = 0;
+
+	do {
+		struct zj_plan *plan = plan_alloc(log->zj);
+
+		list_add_tail(&plan->link, &log->chunks);
+		if (!plan_chunk(log, plan))
+			return -ENOSPC;
+		fill_header(log, plan, index++);
+		log->nr_deps -= plan->chunk.nr_deps;
+		log->nr_revokes -= plan->chunk.nr_revokes;
+		log->nr_parts -= plan->chunk.nr_tags;
+	} while (log->nr_parts || log->nr_deps || log->nr_revokes);
+	log->txn->nr_chunks = index;
+	return 0;
+}
+
+/* ---- output ---- */
+
+static void emit(struct zj_log *log, struct zj_plan *plan)
+{
+	struct zj_log_geometry *geo = &log->zj->geo;
+	u32 block = geo->log_first + plan->chunk.seg_index * geo->seg_blocks +
+		    plan->chunk.seg_block;
+	struct zj_part *part;
+	u32 i;
+
+	plan->chunk.nr_chunks = log->txn->nr_chunks;
+	fill_deps(log, plan);
+	fill_revokes(log, plan);
+	fill_tags(log, plan);
+	part = plan->first;
+	zj_encode_chunk(geo, log->zj->seed, &plan->chunk, plan->block);
+	zj_log_io_add(&log->io, block++, plan->block);
+	for (i = 0; i < plan->chunk.nr_tags; i++) {
+		zj_log_io_add(&log->io, block++, part->image);
+		part = zj_next_image(log->txn, part);
+	}
+}
+
+static void emit_all(struct zj_log *log, bool fua)
+{
+	struct zj_plan *plan;
+
+	if (!fua)
+		zj_flush_expected(log->txn->lane);
+	zj_log_io_begin(&log->io, log->zj, fua ? REQ_FUA : 0);
+	list_for_each_entry(plan, &log->chunks, link)
+		emit(log, plan);
+	zj_log_io_send(&log->io);
+}
+
+static void plan_free(struct zj_log *log)
+{
+	struct zj_plan *plan, *tmp;
+
+	list_for_each_entry_safe(plan, tmp, &log->chunks, link) {
+		kmem_cache_free(log->zj->frozen_cache, plan->block);
+		kfree(plan);
+	}
+}
+
+static void count_entries(struct zj_log *log)
+{
+	struct zj_component *comp = log->txn->comp;
+	struct zj_part *part;
+
+	list_for_each_entry(part, &log->txn->parts, txn_link)
+		log->nr_parts += zj_part_test(part, ZJ_PART_MODIFIED);
+	log->nr_revokes = log->txn->nr_revokes;
+	/* The component's dependencies stand in its first member's record. */
+	if (list_is_first(&log->txn->comp_link, &comp->members))
+		log->nr_deps = list_count_nodes(&comp->deps);
+}
+
+/* ---- a run ---- */
+
+/* Returns 0, or -ENOSPC if the lane's promise was broken. */
+static int log_prepare(struct zj_txn *txn)
+{
+	struct zj_log *log = kzalloc(sizeof(*log), GFP_NOFS | __GFP_NOFAIL);
+	struct zj_lane_stats *st = &txn->lane->stats;
+	int err;
+
+	txn->out = log;
+	log->txn = txn;
+	log->zj = txn_zj(txn);
+	INIT_LIST_HEAD(&log->chunks);
+	count_entries(log);
+	st->blocks += log->nr_parts;
+	err = plan_all(log);
+	st->headers += txn->nr_chunks;
+	return err;
+}
+
+static void log_send(struct zj_txn *txn, bool fua)
+{
+	struct zj_log *log = txn->out;
+
+	zj_settle_images(txn);
+	log->part = zj_first_image(txn);
+	log->dep = list_first_entry(&txn->comp->deps, struct zj_dep, comp_link);
+	log->revoke = list_first_entry(&txn->revokes, struct zj_revoke,
+				       txn_link);
+	emit_all(log, fua);
+}
+
+static void log_free(struct zj_txn *txn)
+{
+	plan_free(txn->out);
+	kfree(txn->out);
+	txn->out = NULL;
+}
+
+static void log_unprepare(struct zj_run *run)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &run->txns, lane_link)
+		if (txn->out)
+			log_free(txn);
+}
+
+/**
+ * lanes_record() - write the records of a run's members, wait for the device
+ * @run: their data is durable
+ * @fua: with FUA
+ *
+ * CJFS and Z-Journal keep JBD2's descriptor, images and commit block in order;
+ * here everything goes out at once under one checksum (C5), and the members
+ * side by side: recovery goes by their dependencies. Memory is taken before
+ * accessors have to wait.
+ *
+ * Return: 0; -ENOSPC if the lane's promise was broken; an I/O error.
+ */
+static int lanes_record(struct zj_run *run, bool fua)
+{
+	struct zj_txn *txn;
+	int err = 0, err2;
+
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		err = log_prepare(txn);
+		if (err) {
+			log_unprepare(run);
+			return err;
+		}
+	}
+	list_for_each_entry(txn, &run->txns, lane_link)
+		log_send(txn, fua);
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		struct zj_log *log = txn->out;
+
+		err2 = zj_log_io_wait(&log->io);
+		err = err ?: err2;
+		zj_txn_logged(txn);
+		log_free(txn);
+	}
+	return err;
+}
+
+/* ---- this format's place in the journal ---- */
+
+static u32 lanes_fit(struct zj_journal *zj, u32 wanted)
+{
+	return zj_fit_lanes(&zj->geo, zj->front.j_total_len,
+			    zj->front.j_blocksize, wanted);
+}
+
+static u32 lanes_blocks(const struct zj_journal *zj, u32 credits)
+{
+	return zj_txn_blocks(&zj->geo, credits);
+}
+
+static int lanes_trim(struct zj_journal *zj, const struct zj_component *last)
+{
+	return zj_trim_write(zj, last->stamp);
+}
+
+const struct zj_log_ops zj_log_lanes = {
+	.name		= "zj",
+	.fit		= lanes_fit,
+	.blocks		= lanes_blocks,
+	.room		= zj_seg_room,
+	.init		= zj_seg_init,
+	.go_live	= zj_lanes_go_live,
+	.trim		= lanes_trim,
+	.issue		= zj_issue_later,
+	.record		= lanes_record,
+};

@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The log in stock's format: a ring, one lane, recovered by stock ext4 and e2fsck
+ * (docs/decisions/0013).
+ *
+ *   revoke and descriptor blocks, images, zeros -> flush -> commit block -> durable
+ *
+ * To stock's recovery a commit block over a damaged log block is corruption, not
+ * the end of the log: so it is written only when all before it is durable, and
+ * after the commit block before it is durable too. Few log blocks are made durable
+ * by FUA: then there is no flush between. What was left of an older life
+ * of the journal in its place is overwritten with zeros first: then a torn commit
+ * block is none, for readers that know no torn ones as well.
+ *
+ * A run of ours is one transaction of stock's, with one commit block, so its
+ * members cannot become durable out of order. Of two images of a block the later
+ * one counts there; but a revoke voids all of them, so one that has revokes is the
+ * last member of its run. A run's number and a constant make stock's sequence.
+ *
+ * The ring's tail is in block 0; it moves over a run when that is home.
+ */
+#include "core/journal.h"
+#include "core/super.h"
+#include "format/codec_jbd2.h"
+#include "log/commit.h"
+#include "log/log_io.h"
+#include "log/log_jbd2.h"
+#include "log/pipeline.h"
+#include "txn/part.h"
+#include "txn/revoke_types.h"
+#include <linux/blkdev.h>
+#include <linux/completion.h>
+#include <linux/ktime.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#define ZJ_RING_MIN	64U	/* blocks; e2fsprogs makes none below 1024 */
+
+/**
+ * struct zj_jbd2_write - a transaction on its way to the ring; on a stack
+ */
+struct zj_jbd2_write {
+	struct zj_txn	*txn;
+	struct zj_journal *zj;
+	const struct zj_jbd2_log *log;
+	u32		sequence;	/* of its run */
+	u32		pos;		/* ring block to be written next */
+	int		nr_images;	/* not placed yet */
+	int		nr_revokes;	/* not placed yet */
+	void		**own;		/* revoke and descriptor blocks */
+	u32		nr_own;		/* of these */
+	struct zj_log_io io;
+	struct completion sent;	/* the lane's thread has done its part */
+	bool		waited;	/* that was to wait for io, too */
+	int		err;	/* of io, then */
+};
+
+static u32 sequence_of(const struct zj_journal *zj, u32 run)
+{
+	return zj->ring.sequence + run;
+}
+
+/* ---- space ---- */
+
+/* What holds whatever features are set later on. */
+static u32 images_per_block(u32 block_size)
+{
+	return (block_size - sizeof(struct zj_jbd2_header) -
+		ZJ_JBD2_UUID_BYTES - sizeof(struct zj_jbd2_tail)) /
+	       sizeof(struct zj_jbd2_tag3);
+}
+
+/* Images and revoke blocks are counted by credits, a commit block is added. */
+static u32 ring_blocks(const struct zj_journal *zj, u32 credits)
+{
+	return credits + 1 +
+	       DIV_ROUND_UP(credits, images_per_block(zj->geo.block_size));
+}
+
+static u32 ring_fit(struct zj_journal *zj, u32 lanes)
+{
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+
+	zj->geo.block_size = zj->front.j_blocksize;
+	zj->geo.total_blocks = zj->front.j_total_len;
+	zj->geo.log_first = be32_to_cpu(sb->s_first);
+	zj->geo.seg_blocks = 1;
+	zj->geo.nr_segs = zj->geo.total_blocks - zj->geo.log_first;
+	zj->geo.nr_lanes = 1;
+	/* One block stays empty. */
+	return zj->geo.nr_segs >= ZJ_RING_MIN &&
+	       zj->geo.nr_segs > ring_blocks(zj, zj->max_credits) +
+				 ring_blocks(zj, 0);
+}
+
+/* Nothing is in the lane's hand. */
+static u32 ring_room(struct zj_lane *lane, u32 need)
+{
+	return need ? READ_ONCE(lane->journal->nr_pool) : 0;
+}
+
+/* Nothing is in the log. Stock's fast commit area is part of the ring from now on. */
+static int ring_init(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+
+	mutex_lock(&zj->super_lock);
+	sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_FAST_COMMIT);
+	mutex_unlock(&zj->super_lock);
+	zj->ring.sequence = be32_to_cpu(sb->s_sequence);
+	zj->ring.head = zj->geo.log_first;
+	zj->ring.run_at = zj->geo.log_first;
+	zj->ring.tail = zj->geo.log_first;
+	zj->ring.tail_run = 1;
+	/* Head and tail meet when the ring is empty only. */
+	zj->nr_pool = zj->geo.nr_segs - 1;
+	return 0;
+}
+
+/* Take blocks at the head; -ENOSPC breaks a promise. lane->lock held. */
+static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
+{
+	int err = 0;
+
+	spin_lock(&zj->pool_lock);
+	if (blocks <= zj->nr_pool) {
+		WRITE_ONCE(zj->nr_pool, zj->nr_pool - blocks);
+		*pos = zj->ring.head;
+		zj->ring.head = zj_jbd2_step(&zj->ring.log, *pos, blocks);
+	} else {
+		err = -ENOSPC;
+	}
+	spin_unlock(&zj->pool_lock);
+	return err;
+}
+
+/* Blocks of the ring for the transaction at hand; its promise covers them. */
+static int claim(struct zj_jbd2_write *w, u32 blocks)
+{
+	struct zj_lane *lane = w->txn->lane;
+	struct zj_ring *ring = &w->zj->ring;
+	int err;
+
+	spin_lock(&lane->lock);
+	lane->limit = 0;
+	if (ring->run_revokes)
+		zj_run_close(lane);
+	err = take(w->zj, blocks, &w->pos);
+	if (!err) {
+		ring->run_revokes = w->nr_revokes;
+		w->sequence = sequence_of(w->zj, lane->run);
+		w->txn->run_at = ring->run_at;
+		w->txn->out = w;
+		zj_run_join(w->txn);
+	}
+	spin_unlock(&lane->lock);
+	return err;
+}
+
+/* Its commit block follows: the promise of each member has room for one. */
+static void jbd2_close(struct zj_lane *lane)
+{
+	struct zj_txn *last = list_last_entry(&lane->flight, struct zj_txn,
+					      lane_link);
+	struct zj_journal *zj = lane->journal;
+
+	WARN_ON_ONCE(take(zj, 1, &last->record_at));
+	zj->ring.run_at = zj->ring.head;
+	zj->ring.run_revokes = false;
+}
+
+/* ---- block 0 ---- */
+
+static int ring_go_live(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	int err;
+
+	lockdep_assert_held(&zj->super_lock);
+	/*
+	 * Barriers or not: block 0 may say on the device that lanes are in use. Over
+	 * their super block the ring must not go before it says something else.
+	 */
+	err = blkdev_issue_flush(zj->front.j_dev);
+	if (err)
+		return err;
+	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_REVOKE);
+	zj_jbd2_log_of(sb, &zj->ring.log);
+	sb->s_start = cpu_to_be32(zj->ring.tail);
+	sb->s_sequence = cpu_to_be32(sequence_of(zj, zj->ring.tail_run));
+	return zj_super_write(zj);
+}
+
+static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
+{
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	__be32 old_start, old_sequence;
+	int err;
+
+	mutex_lock(&zj->super_lock);
+	if (!zj->live) {
+		/* Somebody has seen the log empty before us, and said so. */
+		mutex_unlock(&zj->super_lock);
+		return 0;
+	}
+	old_start = sb->s_start;
+	old_sequence = sb->s_sequence;
+	sb->s_start = cpu_to_be32(tail);
+	sb->s_sequence = cpu_to_be32(sequence);
+	/* Its pre-flush makes the home writes durable. */
+	err = zj_super_write(zj);
+	if (err) {
+		sb->s_start = old_start;
+		sb->s_sequence = old_sequence;
+	}
+	mutex_unlock(&zj->super_lock);
+	return err;
+}
+
+static int ring_trim(struct zj_journal *zj, const struct zj_component *last)
+{
+	struct zj_txn *txn = list_first_entry(&last->members, struct zj_txn,
+					      comp_link);
+	struct zj_ring *ring = &zj->ring;
+	/* A run is kept until the last one of it can go. */
+	u32 tail = txn->record_at ? zj_jbd2_step(&ring->log, txn->record_at, 1) :
+		   txn->run_at;
+	u32 run = txn->run + !!txn->record_at, freed;
+	int err;
+
+	lockdep_assert_held(&zj->ckpt_lock);
+	err = write_tail(zj, tail, sequence_of(zj, run));
+	if (err)
+		return err;
+	freed = tail >= ring->tail ? tail - ring->tail :
+		tail + zj->geo.nr_segs - ring->tail;
+	ring->tail = tail;
+	ring->tail_run = run;
+	spin_lock(&zj->pool_lock);
+	WRITE_ONCE(zj->nr_pool, zj->nr_pool + freed);
+	spin_unlock(&zj->pool_lock);
+	return 0;
+}
+
+/* ---- log blocks ---- */
+
+static void *new_block(struct zj_journal *zj)
+{
+	return kmem_cache_zalloc(zj->frozen_cache, GFP_NOFS | __GFP_NOFAIL);
+}
+
+static void put_block(struct zj_jbd2_write *w, void *data)
+{
+	zj_log_io_add(&w->io, w->pos, data);
+	w->pos = zj_jbd2_step(w->log, w->pos, 1);
+}
+
+static void *own_block(struct zj_jbd2_write *w, u32 type)
+{
+	void *block = new_block(w->zj);
+
+	zj_jbd2_put_header(block, type, w->sequence);
+	w->own[w->nr_own++] = block;
+	return block;
+}
+
+static void put_revokes(struct zj_jbd2_write *w)
+{
+	u32 i, n, most = zj_jbd2_revokes_per_block(w->log);
+	struct zj_revoke *revoke;
+
+	revoke = list_first_entry(&w->txn->revokes, struct zj_revoke, txn_link);
+	for (; w->nr_revokes; w->nr_revokes -= n) {
+		void *block = own_block(w, ZJ_JBD2_REVOKE);
+
+		n = min_t(u32, w->nr_revokes, most);
+		for (i = 0; i < n; i++) {
+			zj_jbd2_put_revoke(w->log, block, i, revoke->block);
+			revoke = list_next_entry(revoke, txn_link);
+		}
+		zj_jbd2_seal(w->log, block);
+		put_block(w, block);
+	}
+}
+
+static void put_tag(struct zj_jbd2_write *w, void *block, u32 i, bool last,
+		    struct zj_part *part)
+{
+	struct zj_jbd2_image image = { .block = part->jh->bh->b_blocknr };
+
+	/* A live image has nothing to escape, and is not ours. */
+	if (part->frozen && zj_jbd2_escape(part->frozen))
+		image.flags = ZJ_JBD2_TAG_ESCAPED;
+	image.csum = zj_jbd2_image_csum(w->log, w->sequence, part->image);
+	zj_jbd2_put_tag(w->log, block, i, last, &image);
+}
+
+static void put_images(struct zj_jbd2_write *w)
+{
+	struct zj_part *part = zj_first_image(w->txn), *first;
+	u32 i, n, most = zj_jbd2_tags_per_block(w->log);
+
+	for (; w->nr_images; w->nr_images -= n) {
+		void *block = own_block(w, ZJ_JBD2_DESCRIPTOR);
+
+		n = min_t(u32, w->nr_images, most);
+		first = part;
+		for (i = 0; i < n; i++) {
+			put_tag(w, block, i, i == n - 1, part);
+			part = zj_next_image(w->txn, part);
+		}
+		zj_jbd2_seal(w->log, block);
+		put_block(w, block);
+		for (part = first; n--; part = zj_next_image(w->txn, part))
+			put_block(w, part->image);
+		n = i;
+	}
+}
+
+/* ---- one transaction ---- */
+
+static u32 count(struct zj_jbd2_write *w)
+{
+	struct zj_part *part;
+
+	list_for_each_entry(part, &w->txn->parts, txn_link)
+		w->nr_images += zj_part_test(part, ZJ_PART_MODIFIED);
+	w->nr_revokes = w->txn->nr_revokes;
+	return DIV_ROUND_UP(w->nr_images, zj_jbd2_tags_per_block(w->log)) +
+	       DIV_ROUND_UP(w->nr_revokes, zj_jbd2_revokes_per_block(w->log));
+}
+
+static void put_all(struct zj_jbd2_write *w)
+{
+	put_revokes(w);
+	put_images(w);
+	zj_log_io_send(&w->io);
+}
+
+static void write_free(struct zj_jbd2_write *w)
+{
+	w->txn->out = NULL;
+	while (w->nr_own)
+		kmem_cache_free(w->zj->frozen_cache, w->own[--w->nr_own]);
+	kvfree(w->own);
+	kfree(w);
+}
+
+/*
+ * Accessors wait for what is logged from the live buffer: the flush thread may be
+ * busy, so it is waited for here.
+ */
+static void wait_live(struct zj_jbd2_write *w)
+{
+	w->err = zj_log_io_wait(&w->io);
+	zj_txn_logged(w->txn);
+	w->waited = true;
+}
+
+/**
+ * jbd2_issue() - send out a transaction's log blocks
+ * @txn: frozen; the caller is its lane's thread
+ *
+ * Return: 0, or -ENOSPC if the promise was broken.
+ */
+static int jbd2_issue(struct zj_txn *txn)
+{
+	struct zj_jbd2_write *w = kzalloc(sizeof(*w), GFP_NOFS | __GFP_NOFAIL);
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_lane_stats *st = &txn->lane->stats;
+	bool live, fua;
+	u32 nr_own;
+	int err;
+
+	w->txn = txn;
+	w->zj = zj;
+	w->log = &zj->ring.log;
+	init_completion(&w->sent);
+	nr_own = count(w);
+	st->blocks += w->nr_images;
+	st->headers += nr_own + 1;
+	w->own = kvmalloc_array(nr_own + 1, sizeof(*w->own),
+				GFP_NOFS | __GFP_NOFAIL);
+	live = zj_settle_images(txn);
+	fua = zj_log_wants_fua(txn->lane, nr_own + w->nr_images);
+	txn->log_cached = !fua;
+	zj_log_io_begin(&w->io, zj, fua ? REQ_FUA : 0);
+	/* It may be waited for from here on. */
+	err = claim(w, nr_own + w->nr_images);
+	if (err) {
+		zj_log_io_send(&w->io);
+		zj_txn_logged(txn);
+		write_free(w);
+		return err;
+	}
+	put_all(w);
+	if (live && txn->lane->flusher)
+		wait_live(w);
+	complete(&w->sent);
+	return 0;
+}
+
+static int jbd2_written(struct zj_txn *txn)
+{
+	struct zj_jbd2_write *w = txn->out;
+	int err;
+
+	wait_for_completion_io(&w->sent);
+	if (!w->waited)
+		wait_live(w);
+	err = w->err;
+	write_free(w);
+	return err;
+}
+
+/* ---- one run ---- */
+
+static void put_record(struct zj_run *run, blk_opf_t flags)
+{
+	struct zj_txn *last = list_last_entry(&run->txns, struct zj_txn,
+					      lane_link);
+
+	zj_log_io_begin(&run->io, run->lane->journal, flags);
+	/* Without a place, which breaks a promise, it would be written over block 0. */
+	if (last->record_at)
+		zj_log_io_add(&run->io, last->record_at, run->record);
+	else
+		run->io.err = -ENOSPC;
+	zj_log_io_send(&run->io);
+}
+
+/* Zeros in the commit block's place; durable as the log blocks are. */
+static void jbd2_begin(struct zj_run *run)
+{
+	run->record = new_block(run->lane->journal);
+	put_record(run, zj_run_cached(run) ? 0 : REQ_FUA);
+}
+
+/**
+ * jbd2_record() - write a run's commit block
+ * @run: its log blocks and the commit block before are durable
+ * @fua: with FUA
+ *
+ * Return: 0 or an I/O error.
+ */
+static int jbd2_record(struct zj_run *run, bool fua)
+{
+	struct zj_journal *zj = run->lane->journal;
+	struct zj_txn *txn = list_first_entry(&run->txns, struct zj_txn,
+					      lane_link);
+
+	zj_jbd2_put_commit(&zj->ring.log, run->record,
+			   sequence_of(zj, txn->run),
+			   ktime_get_real_seconds(), 0);
+	put_record(run, fua ? REQ_FUA : 0);
+	/* The zeros of the next one go out beside it. */
+	zj_run_ahead(run->lane, fua, &run->io.done);
+	return zj_log_io_wait(&run->io);
+}
+
+const struct zj_log_ops zj_log_jbd2 = {
+	.name		= "jbd2",
+	.fit		= ring_fit,
+	.blocks		= ring_blocks,
+	.room		= ring_room,
+	.init		= ring_init,
+	.go_live	= ring_go_live,
+	.trim		= ring_trim,
+	.issue		= jbd2_issue,
+	.written	= jbd2_written,
+	.close		= jbd2_close,
+	.begin		= jbd2_begin,
+	.record		= jbd2_record,
+};

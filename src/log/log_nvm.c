@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The log in byte-addressable memory (docs/decisions/0015): of each block the lines
+ * that changed, or all of it, then one TxnInfo that says what they are.
+ *
+ *   records, TxnInfo past the caches -> fence -> tail, 8 bytes, written back -> fence
+ *
+ * Where the platform does not save its write queues when the power fails, a flush of
+ * the memory follows each fence.
+ *
+ * The tail makes a transaction visible to recovery, all of it at once, so it is
+ * stored when everything before it is durable. Each lane has its own, in a line of
+ * its own. Segments, promises and trim are those of the log on disk, counted in
+ * lines.
+ *
+ * Chen et al., Fine-grained Metadata Journaling on NVM, III-B and III-C.
+ */
+#include "core/abort.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/super.h"
+#include "format/codec_nvm.h"
+#include "log/commit.h"
+#include "log/log_io.h"
+#include "log/log_nvm.h"
+#include "log/pipeline.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/revoke_types.h"
+#include <linux/blkdev.h>
+#include <linux/ktime.h>
+#include <linux/libnvdimm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <asm/barrier.h>
+
+/* Chen et al.: at half of the space, or every ten minutes. */
+#define ZJ_NVM_CHECKPOINT_AGE	(600UL * HZ)
+
+/**
+ * struct zj_nvm_write - a transaction on its way to memory; on a stack
+ */
+struct zj_nvm_write {
+	struct zj_txn	*txn;
+	struct zj_journal *zj;
+	struct zj_nvm_chunk chunk;	/* being filled */
+	struct zj_part	*part;		/* next one to place */
+	struct zj_dep	*dep;		/* next dependency to place */
+	struct zj_revoke *revoke;	/* next revoke to place */
+	u32		nr_deps;	/* dependencies not placed yet */
+	u32		nr_revokes;	/* revokes not placed yet */
+	u32		left;		/* lines of the segment behind the chunk */
+};
+
+static u64 *word_at(const struct zj_journal *zj, u32 at)
+{
+	return zj->nvm.map.base + at;
+}
+
+static void *line_at(const struct zj_journal *zj, u32 line)
+{
+	return zj->nvm.map.base + (u64)line * ZJ_NVM_LINE;
+}
+
+/* 8 bytes at once. */
+static void put_word(u64 *word, u64 value)
+{
+	WRITE_ONCE(*(__le64 *)word, cpu_to_le64(value));
+}
+
+static void write_back(u64 *word)
+{
+	arch_wb_cache_pmem(word, sizeof(*word));
+}
+
+/* What was written back is durable on return. */
+static int make_durable(struct zj_journal *zj)
+{
+	pmem_wmb();
+	return zj->nvm.map.needs_flush ? zj_nvm_flush(&zj->nvm.map) : 0;
+}
+
+/* ---- tails ---- */
+
+static u64 *tail_of(const struct zj_lane *lane)
+{
+	return word_at(lane->journal,
+		       ZJ_NVM_TAILS_AT + lane->index * ZJ_NVM_LINE);
+}
+
+/* Everything up to the lane's newest chunk is durable: show it to recovery. */
+static int show_tail(struct zj_lane *lane)
+{
+	u64 *tail = tail_of(lane);
+
+	/* The lock keeps a trim from storing its 0 over the new tail. */
+	spin_lock(&lane->lock);
+	lane->nvm_shown = lane->nvm_stamp;
+	put_word(tail, zj_nvm_tail(lane->nvm_end, lane->nvm_stamp));
+	spin_unlock(&lane->lock);
+	write_back(tail);
+	return make_durable(lane->journal);
+}
+
+/*
+ * A tail has half of a stamp only.  Of a lane that rests it would seem to be above S
+ * again once S has gone on by 2^31, and what it points at has long been overwritten.
+ */
+static void clear_tail(struct zj_lane *lane, u64 trim_stamp)
+{
+	u64 *tail = tail_of(lane);
+	bool dead;
+
+	spin_lock(&lane->lock);
+	dead = lane->nvm_shown && lane->nvm_shown <= trim_stamp;
+	if (dead) {
+		lane->nvm_shown = 0;
+		put_word(tail, 0);
+	}
+	spin_unlock(&lane->lock);
+	if (dead)
+		write_back(tail);
+}
+
+/* S is durable: so are the tails that it has passed, before the next S is. */
+static int clear_tails(struct zj_journal *zj, u64 trim_stamp)
+{
+	u32 i;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		clear_tail(&zj->lanes[i], trim_stamp);
+	return make_durable(zj);
+}
+
+static int store_trim(struct zj_journal *zj, u64 trim_stamp)
+{
+	u64 *word = word_at(zj, ZJ_NVM_TRIM_AT);
+
+	put_word(word, trim_stamp);
+	write_back(word);
+	return make_durable(zj);
+}
+
+/* ---- space, in lines ---- */
+
+static u32 nvm_fit(struct zj_journal *zj, u32 lanes)
+{
+	zj->credit_units = zj->front.j_blocksize / ZJ_NVM_LINE + 2;
+	return zj_nvm_fit(&zj->geo, zj->nvm.map.size, zj->front.j_blocksize,
+			  zj->nvm.info_max, zj->max_credits, lanes);
+}
+
+static u32 nvm_blocks(const struct zj_journal *zj, u32 credits)
+{
+	return zj_nvm_txn_lines(&zj->geo, zj->nvm.info_max, credits);
+}
+
+/*
+ * Has its TxnInfo no room for another record? What open handles have promised does
+ * not count: they use little of that, and what is too much goes to another TxnInfo.
+ */
+static bool nvm_full(const struct zj_txn *txn)
+{
+	u32 records = max(txn->used, 0) + 1;
+
+	lockdep_assert_held(&txn->lane->lock);
+	return sizeof(struct zj_txninfo) + 8 * READ_ONCE(txn->nr_revokes) +
+	       sizeof(struct zj_nvm_record) * records >
+	       txn_zj(txn)->nvm.info_max;
+}
+
+static void need_info(struct zj_lane *lane)
+{
+	if (!lane->info)
+		lane->info = kvmalloc(lane->journal->nvm.info_max,
+				      GFP_NOFS | __GFP_NOFAIL);
+}
+
+/* ---- the fixed places ---- */
+
+/* Block 0 does not name it yet: no order among these. */
+static int new_log(struct zj_journal *zj)
+{
+	struct zj_nvm_head head;
+	int id, err;
+	u32 i;
+
+	err = zj_nvm_begin(&zj->nvm.map, &id);
+	if (err)
+		return err;
+	zj_new_generation(zj);
+	zj_encode_nvm_head(&zj->geo, &head);
+	memcpy_flushcache(zj->nvm.map.base + ZJ_NVM_HEAD_AT, &head, sizeof(head));
+	for (i = 0; i < zj->nr_lanes; i++) {
+		zj->lanes[i].nvm_end = 0;
+		zj->lanes[i].nvm_stamp = 0;
+		zj->lanes[i].nvm_shown = 0;
+		put_word(tail_of(&zj->lanes[i]), 0);
+		write_back(tail_of(&zj->lanes[i]));
+	}
+	err = store_trim(zj, READ_ONCE(zj->trimmed));
+	zj_nvm_end(id);
+	return err;
+}
+
+static int nvm_go_live(struct zj_journal *zj)
+{
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	int err;
+
+	lockdep_assert_held(&zj->super_lock);
+	/* A first attempt failed, and its block 0 may be on the device. */
+	if (zj_is_nvm_log(sb))
+		return zj_super_write(zj);
+	/* Barriers or not: block 0 may say on the device that the old log is in use. */
+	err = blkdev_issue_flush(zj->front.j_dev);
+	if (!err)
+		err = new_log(zj);
+	if (err)
+		return err;
+	zj_set_nvm_mark(sb, zj->nvm.uuid, zj->geo.generation);
+	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+	sb->s_start = sb->s_first;
+	return zj_super_write(zj);
+}
+
+static int nvm_trim(struct zj_journal *zj, const struct zj_component *last)
+{
+	/* The home writes must be durable before S says so. */
+	int err = zj_dev_flush(zj, &zj->lanes[0]), id;
+
+	lockdep_assert_held(&zj->ckpt_lock);
+	if (!err)
+		err = zj_nvm_begin(&zj->nvm.map, &id);
+	if (err)
+		return err;
+	err = store_trim(zj, last->stamp);
+	if (!err)
+		err = clear_tails(zj, last->stamp);
+	zj_nvm_end(id);
+	return err;
+}
+
+/* ---- filling a chunk ---- */
+
+/* Is there room for so many bytes of entries and lines of records more? */
+static bool fits(const struct zj_nvm_write *w, u32 entries, u32 lines)
+{
+	const struct zj_nvm_chunk *c = &w->chunk;
+	u32 bytes = 8 * c->nr_deps + 8 * c->nr_revokes +
+		    sizeof(struct zj_nvm_record) * c->count + entries +
+		    sizeof(struct zj_txninfo);
+
+	return bytes <= w->zj->nvm.info_max &&
+	       c->data_lines + lines + DIV_ROUND_UP(bytes, ZJ_NVM_LINE) <= w->left;
+}
+
+static bool empty(const struct zj_nvm_chunk *c)
+{
+	return !c->nr_deps && !c->nr_revokes && !c->count;
+}
+
+static void put_deps(struct zj_nvm_write *w)
+{
+	__le64 *to = w->txn->lane->info;
+
+	for (; w->nr_deps && fits(w, sizeof(*to), 0); w->nr_deps--) {
+		to[w->chunk.nr_deps++] = cpu_to_le64(w->dep->stamp);
+		w->dep = list_next_entry(w->dep, comp_link);
+	}
+}
+
+static void put_revokes(struct zj_nvm_write *w)
+{
+	__le64 *to = zj_nvm_revokes(w->txn->lane->info, w->chunk.nr_deps);
+
+	for (; w->nr_revokes && fits(w, sizeof(*to), 0); w->nr_revokes--) {
+		to[w->chunk.nr_revokes++] = cpu_to_le64(w->revoke->block);
+		w->revoke = list_next_entry(w->revoke, txn_link);
+	}
+}
+
+/*
+ * All of the super block, as others change it unseen and it has a checksum; but not
+ * what is beside it in its block, which is never changed here.
+ */
+static u64 super_lines(u32 size)
+{
+	return zj_nvm_lines(ZJ_SUPER_OFFSET % size, ZJ_SUPER_SIZE, size);
+}
+
+/* Without an image from before, or with nvm_unit=block, it is the whole block. */
+static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part)
+{
+	u32 size = zj->geo.block_size;
+
+	if (zj_part_test(part, ZJ_PART_TOLD))
+		return part->lines;
+	if (part->base)
+		return zj_nvm_diff(part->base, part->image, size);
+	return zj->fine && zj_bh_is_super(part->jh->bh) ? super_lines(size) :
+							  zj_nvm_all(size);
+}
+
+static void copy_lines(struct zj_nvm_write *w, const void *image, u64 lines)
+{
+	u32 unit = zj_nvm_unit(w->zj->geo.block_size), first, nr;
+	struct zj_nvm_chunk *c = &w->chunk;
+
+	while ((nr = zj_nvm_run(&lines, &first))) {
+		const void *run = image + first * unit;
+
+		memcpy_flushcache(line_at(w->zj, c->start + c->data_lines), run,
+				  nr * unit);
+		c->data_hash = zj_nvm_hash(c->data_hash, run, nr * unit);
+		c->data_lines += nr * (unit / ZJ_NVM_LINE);
+	}
+}
+
+static bool parts_left(const struct zj_nvm_write *w)
+{
+	return !list_entry_is_head(w->part, &w->txn->parts, txn_link);
+}
+
+static void put_records(struct zj_nvm_write *w)
+{
+	u32 unit_lines = zj_nvm_unit(w->zj->geo.block_size) / ZJ_NVM_LINE;
+	struct zj_nvm_record *to;
+
+	to = zj_nvm_records(w->txn->lane->info, w->chunk.nr_deps,
+			    w->chunk.nr_revokes);
+	for (; parts_left(w); w->part = zj_next_image(w->txn, w->part)) {
+		u64 lines = changed_lines(w->zj, w->part);
+
+		/* Changed to and fro. */
+		if (!lines)
+			continue;
+		if (!fits(w, sizeof(*to), hweight64(lines) * unit_lines))
+			break;
+		to[w->chunk.count].block =
+			cpu_to_le64(w->part->jh->bh->b_blocknr);
+		to[w->chunk.count++].lines = cpu_to_le64(lines);
+		copy_lines(w, w->part->image, lines);
+		w->txn->lane->stats.blocks++;
+	}
+}
+
+/* ---- chunks ---- */
+
+/* Where the lane stands; in its next segment if the last chunk found no room. */
+static bool find_place(struct zj_nvm_write *w, bool next)
+{
+	struct zj_lane *lane = w->txn->lane;
+	const struct zj_log_geometry *geo = &w->zj->geo;
+	bool ok = true;
+
+	spin_lock(&lane->lock);
+	lane->limit = 0;
+	if (!lane->cur || next)
+		ok = zj_space_next(lane);
+	if (ok) {
+		w->left = geo->seg_blocks - lane->cur_off;
+		w->chunk.start = geo->log_first + lane->cur_off +
+				 lane->cur->index * geo->seg_blocks;
+		lane->cur->max_stamp = w->txn->comp->stamp;
+	}
+	spin_unlock(&lane->lock);
+	return ok;
+}
+
+static void take_place(struct zj_nvm_write *w)
+{
+	struct zj_lane *lane = w->txn->lane;
+
+	spin_lock(&lane->lock);
+	lane->cur_off += w->chunk.end - w->chunk.start;
+	spin_unlock(&lane->lock);
+}
+
+/* The chunk's own fields are known; it is linked to the lane's newest one. */
+static void seal(struct zj_nvm_write *w, bool last)
+{
+	struct zj_lane *lane = w->txn->lane;
+	struct zj_nvm_chunk *c = &w->chunk;
+	u32 used = 8 * c->nr_deps + 8 * c->nr_revokes +
+		   sizeof(struct zj_nvm_record) * c->count;
+	u32 bytes = zj_nvm_info_bytes(c->nr_deps, c->nr_revokes, c->count);
+
+	c->end = c->start + c->data_lines + bytes / ZJ_NVM_LINE;
+	c->prev = lane->nvm_end;
+	c->prev_stamp = lane->nvm_stamp;
+	c->last = last;
+	memset(lane->info + used, 0, bytes - used);
+	zj_seal_txninfo(&w->zj->geo, w->zj->seed, c, lane->info);
+	memcpy_flushcache(line_at(w->zj, c->start + c->data_lines), lane->info,
+			  bytes);
+	take_place(w);
+	lane->nvm_end = c->end;
+	lane->nvm_stamp = c->stamp;
+	lane->stats.headers++;
+	lane->stats.nvm_bytes += (c->end - c->start) * ZJ_NVM_LINE;
+}
+
+static void begin(struct zj_nvm_write *w, u32 index)
+{
+	struct zj_component *comp = w->txn->comp;
+
+	w->chunk = (struct zj_nvm_chunk) {
+		.stamp = comp->stamp,
+		.tid = w->txn->pub.t_tid,
+		.lane = w->txn->lane->index,
+		.nr_members = comp->nr_members,
+		.chunk_index = index,
+		.data_hash = w->zj->seed,
+		.commit_sec = ktime_get_real_seconds(),
+	};
+}
+
+/* Returns false if there is more to write. */
+static bool fill(struct zj_nvm_write *w)
+{
+	put_deps(w);
+	put_revokes(w);
+	put_records(w);
+	return !w->nr_deps && !w->nr_revokes && !parts_left(w);
+}
+
+static int write_chunks(struct zj_nvm_write *w)
+{
+	bool done = false, next = false;
+	u32 index = 0;
+
+	while (!done) {
+		begin(w, index);
+		if (!find_place(w, next))
+			return -ENOSPC;
+		/* What is left of a segment may be too little for anything. */
+		next = true;
+		if (!fits(w, 0, 0))
+			continue;
+		done = fill(w);
+		if (!done && empty(&w->chunk))
+			continue;
+		next = false;
+		seal(w, done);
+		index++;
+	}
+	w->txn->nr_chunks = index;
+	return 0;
+}
+
+/* nvm_check=on: a line that has changed and was not told would be lost. */
+static int check_told(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_part *part = zj_first_image(txn);
+	u64 stray;
+
+	for (; !list_entry_is_head(part, &txn->parts, txn_link);
+	     part = zj_next_image(txn, part)) {
+		if (!zj_part_test(part, ZJ_PART_TOLD) || !part->base)
+			continue;
+		stray = zj_nvm_diff(part->base, part->image,
+				    zj->geo.block_size) & ~part->lines;
+		if (!stray)
+			continue;
+		zj_err(zj, "nvm_check: block %llu was changed in lines %#llx, but only %#llx were told\n",
+		       (u64)part->jh->bh->b_blocknr, stray, part->lines);
+		return -EUCLEAN;
+	}
+	return 0;
+}
+
+/**
+ * write_member() - write a frozen member's record; durable on return
+ * @txn: frozen; the caller brings its run to the log
+ *
+ * Return: 0; -ENOSPC if the lane's promise was broken; -EUCLEAN if nvm_check=on
+ * has found something; or the error of a flush.
+ */
+static int write_member(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+	struct zj_component *comp = txn->comp;
+	struct zj_journal *zj = lane->journal;
+	struct zj_nvm_write w = { .txn = txn, .zj = zj };
+	int err;
+
+	need_info(lane);
+	zj_settle_images(txn);
+	if (zj->nvm.check) {
+		err = check_told(txn);
+		if (err)
+			return err;
+	}
+	/* The component's dependencies stand in its first member's record. */
+	if (list_is_first(&txn->comp_link, &comp->members))
+		w.nr_deps = list_count_nodes(&comp->deps);
+	w.nr_revokes = txn->nr_revokes;
+	lane->stats.nvm_full += txn->full;
+	w.part = zj_first_image(txn);
+	w.dep = list_first_entry(&comp->deps, struct zj_dep, comp_link);
+	w.revoke = list_first_entry(&txn->revokes, struct zj_revoke, txn_link);
+	err = write_chunks(&w);
+	txn->cached = false;
+	if (err)
+		return err;
+	/* All of it is durable before the tail shows it. */
+	err = make_durable(zj);
+	return err ?: show_tail(lane);
+}
+
+static int nvm_record(struct zj_run *run, bool fua)
+{
+	int id, gone = zj_nvm_begin(&run->lane->journal->nvm.map, &id);
+	struct zj_txn *txn;
+	int err = gone;
+
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		if (!err)
+			err = write_member(txn);
+		zj_txn_logged(txn);
+	}
+	if (!gone)
+		zj_nvm_end(id);
+	return err;
+}
+
+const struct zj_log_ops zj_log_nvm = {
+	.name		= "nvm",
+	.fit		= nvm_fit,
+	.blocks		= nvm_blocks,
+	.room		= zj_seg_room,
+	.init		= zj_seg_init,
+	.go_live	= nvm_go_live,
+	.trim		= nvm_trim,
+	.issue		= zj_issue_later,
+	.record		= nvm_record,
+	.full		= nvm_full,
+	.max_age	= ZJ_NVM_CHECKPOINT_AGE,
+};
+
+/* ---- load ---- */
+
+/* A live log decides which memory it is; tune2fs -U may have been at work. */
+static int check_pair(struct zj_journal *zj, const struct zj_nvm_super *sb)
+{
+	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->front.j_superblock);
+	bool live = zj_is_nvm_log(zj->front.j_superblock);
+
+	if (live && memcmp(mark->uuid, sb->uuid, sizeof(sb->uuid))) {
+		zj_err(zj, "journal_nvm=%s is the memory %pU, but the log is in %pU; nothing was written\n",
+		       zj->nvm.path, sb->uuid, mark->uuid);
+		return -EINVAL;
+	}
+	if (!live && memcmp(zj->geo.uuid, sb->fs_uuid, sizeof(sb->fs_uuid))) {
+		zj_err(zj, "journal_nvm=%s belongs to the file system %pU, this one is %pU; run zjctl nvm-format if it is to be this one's\n",
+		       zj->nvm.path, sb->fs_uuid, zj->geo.uuid);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Runs while the memory is still there: what is on its way gets there, or fails. */
+static void memory_lost(struct zj_nvm_map *map, bool gone)
+{
+	struct zj_journal *zj = container_of(map, struct zj_journal, nvm.map);
+
+	zj_err(zj, "journal_nvm=%s %s\n", zj->nvm.path, gone ?
+	       "is being removed: unmount, and mount when it is back" :
+	       "has an uncorrectable error: recovery may need what cannot be read");
+	zj_abort(zj, -EIO);
+}
+
+static int read_super(struct zj_journal *zj, struct zj_nvm_super *sb)
+{
+	unsigned long left;
+	int id, err;
+
+	err = zj_nvm_begin(&zj->nvm.map, &id);
+	if (err)
+		return err;
+	left = copy_mc_to_kernel(sb, zj->nvm.map.base + ZJ_NVM_SUPER_AT,
+				 sizeof(*sb));
+	zj_nvm_end(id);
+	if (left)
+		zj_err(zj, "journal_nvm=%s: its super block cannot be read (uncorrectable error)\n",
+		       zj->nvm.path);
+	return left ? -EIO : 0;
+}
+
+static int check_memory(struct zj_journal *zj)
+{
+	struct zj_nvm_super sb;
+	const char *wrong;
+	int err;
+
+	if (zj->nvm.map.size < ZJ_NVM_MIN_SIZE) {
+		zj_err(zj, "journal_nvm=%s: %llu bytes, at least %llu are needed\n",
+		       zj->nvm.path, zj->nvm.map.size, ZJ_NVM_MIN_SIZE);
+		return -EINVAL;
+	}
+	err = read_super(zj, &sb);
+	if (err)
+		return err;
+	wrong = zj_check_nvm_super(&sb, zj->nvm.map.size);
+	if (wrong) {
+		zj_err(zj, "journal_nvm=%s: it %s\n", zj->nvm.path, wrong);
+		return -EINVAL;
+	}
+	memcpy(zj->nvm.uuid, sb.uuid, sizeof(zj->nvm.uuid));
+	zj->nvm.map.size = le64_to_cpu(sb.size);
+	return check_pair(zj, &sb);
+}
+
+/**
+ * zj_nvm_load() - open the memory that was given, or refuse to do without
+ * @zj: the journal; block 0 is known
+ *
+ * Return: 0, also if there is none and none is needed; or a negative error, which
+ * was explained.
+ */
+int zj_nvm_load(struct zj_journal *zj)
+{
+	int err;
+
+	if (!zj->nvm.path) {
+		if (!zj_is_nvm_log(zj->front.j_superblock))
+			return 0;
+		zj_err(zj, "the log is in the memory %pU: mount with journal_nvm=<its device>; nothing was written\n",
+		       zj_nvm_mark_of(zj->front.j_superblock)->uuid);
+		return -EINVAL;
+	}
+	zj->nvm.map.lost = memory_lost;
+	err = zj_nvm_open(zj->nvm.path, &zj->nvm.map);
+	if (!err)
+		err = check_memory(zj);
+	if (!err)
+		zj->fine = !zj->nvm.blocks;
+	return err;
+}
+
+void zj_nvm_exit(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++)
+		kvfree(zj->lanes[i].info);
+	zj_nvm_close(&zj->nvm.map);
+}

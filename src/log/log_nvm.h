@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_LOG_NVM_H
+#define ZJ_LOG_NVM_H
+
+#include "core/journal.h"
+
+extern const struct zj_log_ops zj_log_nvm;
+
+int zj_nvm_load(struct zj_journal *zj);
+void zj_nvm_exit(struct zj_journal *zj);
+
+#endif /* ZJ_LOG_NVM_H */

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an aborted journal leaves in memory.
+ */
+#include "core/journal.h"
+#include "mount/drop.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/ordered.h"
+#include "txn/part.h"
+#include "txn/revoke.h"
+#include "txn/txn.h"
+#include "txn/version.h"
+#include <linux/refcount.h>
+
+static void drop_parts(struct zj_journal *zj, struct zj_txn *txn)
+{
+	struct zj_part *part, *tmp;
+
+	list_splice_tail_init(&txn->late, &txn->parts);
+	list_for_each_entry_safe(part, tmp, &txn->parts, txn_link) {
+		struct journal_head *jh = part->jh;
+
+		zj_part_logged(zj, part);
+		refcount_inc(&jh->refs);
+		spin_lock(&jh->lock);
+		/* Recovery brings valid images home, nothing else may. */
+		zj_part_clear(part, BIT(ZJ_PART_WAS_DIRTY));
+		if (!list_is_first(&part->jh_link, &jh->parts))
+			zj_part_clear(list_prev_entry(part, jh_link),
+				      BIT(ZJ_PART_NEEDS_DIRTY));
+		clear_buffer_jbddirty(jh->bh);
+		zj_part_drop(part);
+		spin_unlock(&jh->lock);
+		zj_jh_put(jh);
+	}
+}
+
+static void drop_txn(struct zj_journal *zj, struct zj_txn *txn)
+{
+	drop_parts(zj, txn);
+	zj_revoke_retire(txn);
+	zj_ordered_drop(txn);
+	if (!txn->valid) {
+		/* ext4 frees what it has queued on the tid. */
+		if (zj->front.j_commit_callback)
+			zj->front.j_commit_callback(&zj->front, &txn->pub);
+		zj_txn_set_valid(txn);
+	}
+}
+
+/* The newest first: what depends on it is gone. */
+static void drop_component(struct zj_journal *zj, struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	WARN_ON_ONCE(!list_empty(&comp->dependants));
+	list_for_each_entry(txn, &comp->members, comp_link)
+		drop_txn(zj, txn);
+	zj_component_free(zj, comp);
+}
+
+/**
+ * zj_drop_everything() - free what an aborted journal holds
+ * @zj: the journal, its threads stopped, no handle open
+ */
+void zj_drop_everything(struct zj_journal *zj)
+{
+	struct zj_component *comp, *tmp;
+	unsigned int i;
+
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		struct zj_lane *lane = &zj->lanes[i];
+		struct zj_txn *txn = lane->running;
+
+		if (!txn)
+			continue;
+		/* United ones are dropped with their component, once. */
+		comp = txn->comp;
+		list_for_each_entry(txn, &comp->members, comp_link)
+			txn->lane->running = NULL;
+		drop_component(zj, comp);
+	}
+	list_for_each_entry_safe_reverse(comp, tmp, &zj->trim_list, trim_link) {
+		list_del_init(&comp->trim_link);
+		list_del_init(&comp->ready_link);
+		drop_component(zj, comp);
+	}
+}

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The journal as a whole: init, load, destroy.
+ */
+#include "checkpoint/home.h"
+#include "checkpoint/tail.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/super.h"
+#include "format/codec.h"
+#include "log/log.h"
+#include "log/log_jbd2.h"
+#include "log/log_nvm.h"
+#include "mount/drop.h"
+#include "mount/lane.h"
+#include "mount/load.h"
+#include "mount/proc.h"
+#include "txn/revoke.h"
+#include "txn/tenant.h"
+#include "txn/version.h"
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/random.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+static struct zj_journal *journal_alloc(void)
+{
+	struct zj_journal *zj = kzalloc(sizeof(*zj), GFP_KERNEL);
+
+	if (!zj)
+		return NULL;
+	zj->log = &zj_log_lanes;
+	zj->flush_batch = ZJ_FLUSH_BATCH;
+	zj->versions = ZJ_VERSIONS;
+	zj->coalesce = true;
+	zj->credit_units = 1;
+	/* What was written before the mount. */
+	zj->flush.data = 1;
+	rwlock_init(&zj->front.j_state_lock);
+	zj->front.j_commit_interval = JBD2_DEFAULT_MAX_COMMIT_AGE * HZ;
+	mutex_init(&zj->super_lock);
+	mutex_init(&zj->ckpt_lock);
+	mutex_init(&zj->barrier_lock);
+	mutex_init(&zj->abort_lock);
+	spin_lock_init(&zj->comp_lock);
+	spin_lock_init(&zj->pool_lock);
+	INIT_LIST_HEAD(&zj->trim_list);
+	INIT_LIST_HEAD(&zj->pending);
+	INIT_LIST_HEAD(&zj->finishing);
+	INIT_LIST_HEAD(&zj->pool);
+	INIT_LIST_HEAD(&zj->full);
+	zj->batch_size = ZJ_BATCH_SIZE;
+	init_waitqueue_head(&zj->wait_submit);
+	init_waitqueue_head(&zj->wait_trim);
+	init_waitqueue_head(&zj->wait_space);
+	INIT_LIST_HEAD(&zj->space_queue);
+	init_waitqueue_head(&zj->wait_ckpt);
+	init_waitqueue_head(&zj->wait_barrier);
+	init_waitqueue_head(&zj->flush.wait);
+	init_waitqueue_head(&zj->flush.gather);
+	xa_init(&zj->tids);
+	return zj;
+}
+
+static void journal_free(struct zj_journal *zj)
+{
+	zj_proc_remove(zj);
+	zj_lanes_stop(zj);
+	zj_drop_everything(zj);
+	zj_nvm_exit(zj);
+	zj_lanes_free(zj);
+	zj_tenants_exit(zj);
+	zj_checkpoint_exit(zj);
+	zj_space_exit(zj);
+	zj_revoke_exit(zj);
+	kvfree(zj->map);
+	brelse(zj->sb_bh);
+	xa_destroy(&zj->tids);
+	iput(zj->front.j_inode);
+	kfree(zj);
+}
+
+/* ---- init ---- */
+
+/*
+ * An inode may claim any size at no cost. Block 0 has said how much of it is the
+ * journal, and that the device must have.
+ */
+static int map_alloc(struct zj_journal *zj, sector_t first)
+{
+	u32 blocks = zj->front.j_total_len;
+
+	if (blocks > bdev_nr_bytes(zj->front.j_dev) / zj->front.j_blocksize) {
+		zj_err(zj, "journal of %u blocks is longer than the device; run e2fsck -f\n",
+		       blocks);
+		return -EUCLEAN;
+	}
+	zj->map = kvcalloc(blocks, sizeof(*zj->map), GFP_KERNEL);
+	if (!zj->map)
+		return -ENOMEM;
+	zj->map[0] = first;
+	return 0;
+}
+
+/**
+ * zj_journal_init_inode() - a journal that lives in an inode
+ * @inode: the journal inode; its reference is taken over on success
+ *
+ * Reads and checks block 0 only.
+ *
+ * Return: the front, or ERR_PTR.
+ */
+journal_t *zj_journal_init_inode(struct inode *inode)
+{
+	struct super_block *sb = inode->i_sb;
+	struct zj_journal *zj;
+	sector_t block = 0;
+	int err;
+
+	err = bmap(inode, &block);
+	if (err || !block)
+		return ERR_PTR(err ?: -EINVAL);
+	zj = journal_alloc();
+	if (!zj)
+		return ERR_PTR(-ENOMEM);
+	zj->front.j_dev = sb->s_bdev;
+	zj->front.j_fs_dev = sb->s_bdev;
+	zj->front.j_blocksize = sb->s_blocksize;
+	zj->front.j_total_len = min_t(u64, inode->i_size >> sb->s_blocksize_bits,
+				      U32_MAX);
+	snprintf(zj->front.j_devname, sizeof(zj->front.j_devname), "%pg-%lu",
+		 sb->s_bdev, inode->i_ino);
+	memcpy(zj->geo.uuid, &sb->s_uuid, sizeof(zj->geo.uuid));
+	err = zj_super_read(zj, block);
+	if (!err)
+		err = map_alloc(zj, block);
+	if (err)
+		goto out_free;
+	zj->front.j_inode = inode;
+	return &zj->front;
+
+out_free:
+	journal_free(zj);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_GPL(zj_journal_init_inode);
+
+journal_t *zj_journal_init_dev(struct block_device *bdev,
+			       struct block_device *fs_dev,
+			       unsigned long long start, int len, int blocksize)
+{
+	pr_err("zjournal: external journal %pg is not supported; make it internal: tune2fs -O ^has_journal, then tune2fs -j\n",
+	       bdev);
+	return ERR_PTR(-EOPNOTSUPP);
+}
+EXPORT_SYMBOL_GPL(zj_journal_init_dev);
+
+void zj_journal_set_lanes(journal_t *journal, unsigned int lanes)
+{
+	to_zj(journal)->lanes_wanted = lanes;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_lanes);
+
+void zj_journal_set_frozen_copy(journal_t *journal, enum zj_frozen_copy when)
+{
+	WRITE_ONCE(to_zj(journal)->frozen_copy, when);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_frozen_copy);
+
+void zj_journal_set_jbd2_log(journal_t *journal)
+{
+	to_zj(journal)->log = &zj_log_jbd2;
+	to_zj(journal)->lanes_wanted = 1;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_jbd2_log);
+
+void zj_journal_set_pipeline(journal_t *journal, bool pipelined)
+{
+	to_zj(journal)->pipelined = pipelined;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_pipeline);
+
+void zj_journal_set_flush_batch(journal_t *journal, unsigned int transactions)
+{
+	WRITE_ONCE(to_zj(journal)->flush_batch, transactions);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_flush_batch);
+
+void zj_journal_set_log_fua(journal_t *journal, bool fua)
+{
+	WRITE_ONCE(to_zj(journal)->log_fua, fua);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_log_fua);
+
+void zj_journal_set_versions(journal_t *journal, unsigned int versions)
+{
+	WRITE_ONCE(to_zj(journal)->versions, versions);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_versions);
+
+void zj_journal_set_coalesce(journal_t *journal, bool coalesce)
+{
+	WRITE_ONCE(to_zj(journal)->coalesce, coalesce);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_coalesce);
+
+/**
+ * zj_journal_set_nvm() - the log shall live in memory
+ * @journal: the front, not loaded; as zj_journal_set_lanes()
+ * @path: the device; the caller's until zj_journal_load() returns
+ * @blocks: log whole blocks, not only the lines that changed
+ * @info_max: bytes of a TxnInfo, 0: the default
+ */
+void zj_journal_set_nvm(journal_t *journal, const char *path, bool blocks,
+			u32 info_max)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	zj->log = &zj_log_nvm;
+	zj->nvm.path = path;
+	zj->nvm.blocks = blocks;
+	zj->nvm.info_max = info_max ?: ZJ_TXNINFO_MAX_DEFAULT;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_nvm);
+
+void zj_journal_set_nvm_check(journal_t *journal, bool check)
+{
+	to_zj(journal)->nvm.check = check;
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_nvm_check);
+
+void zj_journal_set_data_journaled(journal_t *journal)
+{
+	write_lock(&journal->j_state_lock);
+	WRITE_ONCE(journal->j_flags, journal->j_flags | ZJ_DATA_JOURNALED);
+	write_unlock(&journal->j_state_lock);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_data_journaled);
+
+void zj_journal_set_data_reported(journal_t *journal)
+{
+	write_lock(&journal->j_state_lock);
+	WRITE_ONCE(journal->j_flags, journal->j_flags | ZJ_DATA_REPORTED);
+	write_unlock(&journal->j_state_lock);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_data_reported);
+
+/* ---- load ---- */
+
+static int map_journal(struct zj_journal *zj)
+{
+	u32 i;
+
+	for (i = 0; i < zj->front.j_total_len; i++) {
+		sector_t block = i;
+		int err;
+
+		/* A mapping without end, or nearly so, that the device makes up. */
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+		if (zj->front.j_bmap)
+			err = zj->front.j_bmap(&zj->front, &block);
+		else
+			err = bmap(zj->front.j_inode, &block);
+		if (err < 0)
+			return err;
+		if (!block) {
+			zj_err(zj, "journal inode has a hole at block %u; run e2fsck -f\n",
+			       i);
+			return -EUCLEAN;
+		}
+		zj->map[i] = block;
+	}
+	return 0;
+}
+
+/* Whatever a stock mount of the file system can start. */
+static u32 largest_handle(const struct zj_journal *zj)
+{
+	u32 credits = zj_largest_handle(zj->front.j_total_len,
+					zj->front.j_blocksize);
+
+	/* Stock has no log in memory: what ext4 can ask for will do. */
+	return zj->nvm.path ? min(credits, ZJ_LARGEST_HANDLE) : credits;
+}
+
+/*
+ * A third of the log for what runs, one for what is being committed, one for what is
+ * valid. All that runs is in memory, and journaled data a second time while it is
+ * committed: a sixteenth of memory each, beside the fifth that the kernel lets get dirty.
+ */
+static u32 choose_budget(const struct zj_journal *zj, u32 images)
+{
+	u64 memory = (u64)totalram_pages() * PAGE_SIZE / 16;
+
+	return min_t(u64, images / 3, memory / zj->front.j_blocksize);
+}
+
+static int choose_geometry(struct zj_journal *zj)
+{
+	u32 wanted = clamp_t(u32, zj->lanes_wanted ?: num_online_cpus(), 1,
+			     ZJ_MAX_LANES);
+	u32 size = zj->front.j_blocksize, total;
+	u32 lanes;
+
+	zj->max_credits = largest_handle(zj);
+	lanes = zj->log->fit(zj, wanted);
+
+	if (!lanes && zj->nvm.path) {
+		zj_err(zj, "journal_nvm: %llu bytes are too few for a log\n",
+		       zj->nvm.map.size);
+		return -ENOSPC;
+	}
+	if (!lanes) {
+		zj_err(zj, "journal of %u blocks is too small, one lane needs %u; enlarge it: tune2fs -O ^has_journal, then tune2fs -J size=8\n",
+		       zj->front.j_total_len, JBD2_MIN_JOURNAL_BLOCKS);
+		return -ENOSPC;
+	}
+	if (lanes < wanted)
+		zj_notice(zj, "journal of %u blocks has room for %u lanes, not %u\n",
+			  zj->front.j_total_len, lanes, wanted);
+	zj->nr_lanes = lanes;
+	total = zj->geo.nr_segs * zj->geo.seg_blocks / zj->credit_units;
+	zj->budget = choose_budget(zj, total);
+	zj->low_pool = zj->geo.nr_segs / 3;
+	zj->max_txn = zj->budget;
+	zj->max_credits = max(zj->max_credits, zj->max_txn);
+	/* Small beside the budget, so that lanes share it; rarely asked for. */
+	zj->grant = min(max(zj->budget / 64, 64U), zj->max_txn);
+	/* Memory for copies: an eighth of what the log has. */
+	zj->max_copies = max(total / (8 * lanes), 64U);
+	zj->revokes_per_block = zj_chunk_room(size) / sizeof(__le64);
+	return 0;
+}
+
+static int recover(struct zj_journal *zj)
+{
+	int err;
+
+	/* Lanes, or a log in stock's format: ours, or left by stock ext4. */
+	if (!zj_journal_is_live(&zj->front) && !zj->front.j_superblock->s_start)
+		return 0;
+	err = zj_recover_device(zj);
+	if (err)
+		return err;
+	return zj_make_clean(zj);
+}
+
+static int start(struct zj_journal *zj)
+{
+	int err;
+
+	zj->frozen_cache = zj_frozen_cache(zj->front.j_blocksize);
+	err = zj_revoke_init(zj);
+	if (!err)
+		err = zj->log->init(zj);
+	if (!err)
+		err = zj_checkpoint_init(zj);
+	if (!err)
+		err = zj_tenants_init(zj);
+	if (!err)
+		err = zj_lanes_start(zj);
+	return err;
+}
+
+/**
+ * zj_journal_load() - recover if need be, then open for handles
+ * @journal: the front, from zj_journal_init_inode()
+ *
+ * Nothing is written unless a log has to be recovered.
+ *
+ * Return: 0; -EUCLEAN for a log that is damaged, or that only stock ext4 can
+ * replay; -ENOSPC for a journal that is too small; or another error.
+ * zj_journal_destroy() cleans up in any case.
+ */
+int zj_journal_load(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+	int err;
+
+	err = zj_nvm_load(zj);
+	if (!err)
+		err = choose_geometry(zj);
+	if (!err)
+		err = map_journal(zj);
+	if (!err)
+		err = recover(zj);
+	if (err)
+		return err;
+	/* Of another run of the log than any before. */
+	zj->geo.generation = get_random_u64() >> 1;
+	/* An error of before this mount, seen by nobody yet, is not ours. */
+	errseq_check_and_advance(&journal->j_fs_dev->bd_mapping->wb_err,
+				 &zj->wb_err);
+	err = start(zj);
+	if (err)
+		return err;
+	write_lock(&journal->j_state_lock);
+	WRITE_ONCE(journal->j_flags, journal->j_flags | JBD2_LOADED);
+	write_unlock(&journal->j_state_lock);
+	zj_proc_add(zj);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_load);
+
+/**
+ * zj_journal_wipe() - ext4 says that no recovery is needed
+ * @journal: the front, not loaded
+ * @write: false on a read-only device
+ *
+ * A stock log is thrown away, as stock does; live lanes never are.
+ */
+int zj_journal_wipe(journal_t *journal, int write)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	if (zj_journal_is_live(journal) || !journal->j_superblock->s_start)
+		return 0;
+	zj_notice(zj, "ignoring the stock journal's log: the file system is clean\n");
+	if (!write) {
+		zj_clean_jbd2_super(journal->j_superblock);
+		return 0;
+	}
+	return zj_make_clean(zj);
+}
+EXPORT_SYMBOL_GPL(zj_journal_wipe);
+
+/**
+ * zj_journal_destroy() - everything home, log marked empty, all freed
+ * @journal: the front, loaded or not
+ *
+ * Return: 0, or a negative error: the log is kept for recovery then.
+ */
+int zj_journal_destroy(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+	int err = 0;
+
+	if (journal->j_flags & JBD2_LOADED) {
+		err = zj_journal_force_commit(journal);
+		if (!err)
+			err = zj_checkpoint(zj, true);
+		if (!err)
+			err = zj_make_clean(zj);
+		if (!err && zj_aborted(zj))
+			err = -EIO;
+	}
+	journal_free(zj);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_destroy);

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lanes: one per-core journal each, with a thread that prefers its CPU.
+ *
+ * The number of lanes does not depend on the CPUs: a handle's lane is chosen when
+ * it starts and stays with it, CPUs beyond the lanes share.  Where the caller names
+ * the lanes they are nobody's CPU's, and the threads run where the scheduler likes.
+ */
+#include "checkpoint/tail.h"
+#include "core/journal.h"
+#include "core/lane_pick.h"
+#include "log/commit.h"
+#include "log/pipeline.h"
+#include "mount/lane.h"
+#include "txn/tenant.h"
+#include <linux/cpumask.h>
+#include <linux/ioprio.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/sched/isolation.h>
+#include <linux/slab.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
+
+unsigned int zj_journal_lanes(journal_t *journal)
+{
+	return to_zj(journal)->nr_lanes;
+}
+EXPORT_SYMBOL_GPL(zj_journal_lanes);
+
+unsigned int zj_journal_lane_at(journal_t *journal, int in)
+{
+	return zj_lane_at(to_zj(journal), in)->index;
+}
+EXPORT_SYMBOL_GPL(zj_journal_lane_at);
+
+unsigned int zj_handle_lane(handle_t *handle)
+{
+	return handle_txn(handle)->lane->index;
+}
+EXPORT_SYMBOL_GPL(zj_handle_lane);
+
+u64 *zj_journal_lane_hints(journal_t *journal, unsigned int lane)
+{
+	return to_zj(journal)->lanes[lane].hints;
+}
+EXPORT_SYMBOL_GPL(zj_journal_lane_hints);
+
+static void lane_timer(struct timer_list *timer)
+{
+	struct zj_lane *lane = from_timer(lane, timer, timer);
+
+	wake_up(&lane->wait_work);
+}
+
+static void lane_init(struct zj_journal *zj, int index)
+{
+	struct zj_lane *lane = &zj->lanes[index];
+
+	lane->journal = zj;
+	lane->index = index;
+	spin_lock_init(&lane->lock);
+	INIT_LIST_HEAD(&lane->pipeline);
+	INIT_LIST_HEAD(&lane->flight);
+	INIT_LIST_HEAD(&lane->in_hand);
+	lane->run = 1;
+	lane->committed = jiffies;
+	init_waitqueue_head(&lane->wait_start);
+	init_waitqueue_head(&lane->wait_work);
+	init_waitqueue_head(&lane->wait_idle);
+	init_waitqueue_head(&lane->wait_flush);
+	timer_setup(&lane->timer, lane_timer, 0);
+}
+
+/* Not one that the administrator keeps for work of his own (isolcpus=, nohz_full=). */
+static bool cpu_is_ours(unsigned int cpu)
+{
+	return cpu_online(cpu) && housekeeping_cpu(cpu, HK_TYPE_KTHREAD) &&
+	       housekeeping_cpu(cpu, HK_TYPE_DOMAIN);
+}
+
+/* A preference only: an unplugged CPU just moves it elsewhere. */
+static void thread_place(const struct zj_lane *lane, struct task_struct *task)
+{
+	const struct zj_journal *zj = lane->journal;
+	unsigned int cpu = lane->index % nr_cpu_ids;
+	bool own = !zj->roaming && zj->nr_lanes > 1 && cpu_is_ours(cpu);
+
+	set_cpus_allowed_ptr(task, own ? cpumask_of(cpu) :
+				   housekeeping_cpumask(HK_TYPE_KTHREAD));
+}
+
+static void lane_place(struct zj_lane *lane)
+{
+	thread_place(lane, lane->task);
+	if (lane->flusher)
+		thread_place(lane, lane->flusher);
+}
+
+static int thread_start(struct task_struct **to, struct task_struct *task)
+{
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	get_task_struct(task);
+	*to = task;
+	return 0;
+}
+
+static int lane_start(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	int err;
+
+	err = thread_start(&lane->task,
+			   kthread_create(zj_lane_thread, lane, "zj/%s:%d",
+					  zj->front.j_devname, lane->index));
+	if (!err && zj->pipelined)
+		err = thread_start(&lane->flusher,
+				   kthread_create(zj_flush_thread, lane,
+						  "zj/%s:%df",
+						  zj->front.j_devname,
+						  lane->index));
+	if (err)
+		return err;
+	lane_place(lane);
+	wake_up_process(lane->task);
+	if (lane->flusher)
+		wake_up_process(lane->flusher);
+	return 0;
+}
+
+/**
+ * zj_lanes_start() - allocate the lanes, start all threads
+ * @zj: the journal, geometry known
+ *
+ * Return: 0 or a negative error; zj_lanes_stop() and zj_lanes_free() then undo.
+ */
+int zj_lanes_start(struct zj_journal *zj)
+{
+	unsigned int i;
+	int err;
+
+	zj->lanes = kvcalloc(zj->nr_lanes, sizeof(*zj->lanes), GFP_KERNEL);
+	if (!zj->lanes)
+		return -ENOMEM;
+	for (i = 0; i < zj->nr_lanes; i++)
+		lane_init(zj, i);
+	for (i = 0; i < zj->nr_lanes; i++) {
+		err = lane_start(&zj->lanes[i]);
+		if (err)
+			return err;
+	}
+	zj->front.j_task = zj->lanes[0].task;
+	return thread_start(&zj->ckpt_task,
+			    kthread_run(zj_checkpoint_thread, zj, "zj/%s:ckpt",
+					zj->front.j_devname));
+}
+
+static void thread_stop(struct task_struct **from)
+{
+	if (!*from)
+		return;
+	kthread_stop(*from);
+	put_task_struct(*from);
+	*from = NULL;
+}
+
+/**
+ * zj_lanes_stop() - stop all threads; what is frozen stays unwritten
+ */
+void zj_lanes_stop(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	thread_stop(&zj->ckpt_task);
+	zj->front.j_task = NULL;
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		struct zj_lane *lane = &zj->lanes[i];
+
+		/* In this order: one sends out what the other waits for. */
+		thread_stop(&lane->task);
+		thread_stop(&lane->flusher);
+		timer_shutdown_sync(&lane->timer);
+	}
+}
+
+void zj_lanes_free(struct zj_journal *zj)
+{
+	kvfree(zj->lanes);
+	zj->lanes = NULL;
+}
+
+void zj_journal_set_roaming(journal_t *journal, bool roaming)
+{
+	struct zj_journal *zj = to_zj(journal);
+	unsigned int i;
+
+	if (zj->roaming == roaming)
+		return;
+	zj->roaming = roaming;
+	if (zj->tenants)
+		zj_tenants_forget(zj);
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++)
+		if (zj->lanes[i].task)
+			lane_place(&zj->lanes[i]);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_roaming);
+
+void zj_journal_set_ioprio(journal_t *journal, int ioprio)
+{
+	struct zj_journal *zj = to_zj(journal);
+	unsigned int i;
+
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		if (zj->lanes[i].task)
+			set_task_ioprio(zj->lanes[i].task, ioprio);
+		if (zj->lanes[i].flusher)
+			set_task_ioprio(zj->lanes[i].flusher, ioprio);
+	}
+	if (zj->ckpt_task)
+		set_task_ioprio(zj->ckpt_task, ioprio);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_ioprio);

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recovery's I/O inside a mount.
+ *
+ * Home blocks go through the block device's buffer cache: ext4 has read the super
+ * block and the group descriptors before the journal is loaded, and relies on
+ * seeing them change in memory (E23). The log is read past the cache.
+ */
+#include "core/dev_io.h"
+#include "core/journal.h"
+#include "format/codec_nvm.h"
+#include "mount/load.h"
+#include <linux/blkdev.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+/* Blocks written home that are sent to the device together. */
+#define LOAD_BATCH_BYTES	(4U << 20)
+
+/**
+ * struct zj_load - one recovery; its task's
+ */
+struct zj_load {
+	struct zj_journal *zj;
+	struct zj_dev_reads reads[ZJ_READ_SLOTS]; /* of the log, in flight */
+	u32	dirty;		/* bytes written home since write-back was started */
+	errseq_t wb_err;	/* of the file system's device, before anything was written */
+};
+
+static u64 load_log_home(void *ctx, u32 block)
+{
+	struct zj_load *load = ctx;
+
+	return load->zj->map[block];
+}
+
+static int load_read_log(void *ctx, u32 block, u32 nr, void *buf)
+{
+	struct zj_load *load = ctx;
+
+	return zj_dev_rw(load->zj, block, nr, buf, REQ_OP_READ);
+}
+
+static void load_start_read(void *ctx, u32 slot, u32 block, u32 nr, void *buf)
+{
+	struct zj_load *load = ctx;
+
+	zj_dev_read_start(load->zj, &load->reads[slot], block, nr, buf);
+}
+
+static int load_end_read(void *ctx, u32 slot)
+{
+	struct zj_load *load = ctx;
+
+	return zj_dev_read_end(&load->reads[slot]);
+}
+
+/* A quarter of the memory: others mount, and start, at the same time. */
+static u64 load_room(void *ctx)
+{
+	return (u64)max(si_mem_available(), 0L) / 4 * PAGE_SIZE;
+}
+
+static int load_write_log(void *ctx, u32 block, const void *buf)
+{
+	struct zj_load *load = ctx;
+
+	return zj_dev_rw(load->zj, block, 1, (void *)buf,
+			 REQ_OP_WRITE | REQ_PREFLUSH | REQ_FUA);
+}
+
+/* They come in order. The device writes one batch while the next is gathered. */
+static int load_send_home(struct zj_load *load, u32 bytes)
+{
+	load->dirty += bytes;
+	if (load->dirty < LOAD_BATCH_BYTES)
+		return 0;
+	load->dirty = 0;
+	return sync_blockdev_nowait(load->zj->front.j_fs_dev);
+}
+
+static int load_write_home(void *ctx, u64 block, const void *buf)
+{
+	struct zj_load *load = ctx;
+	struct zj_journal *zj = load->zj;
+	struct buffer_head *bh;
+
+	bh = __getblk(zj->front.j_fs_dev, block, zj->front.j_blocksize);
+	if (!bh)
+		return -ENOMEM;
+	lock_buffer(bh);
+	memcpy(bh->b_data, buf, bh->b_size);
+	set_buffer_uptodate(bh);
+	unlock_buffer(bh);
+	mark_buffer_dirty(bh);
+	brelse(bh);
+	return load_send_home(load, zj->front.j_blocksize);
+}
+
+static void load_ahead_home(void *ctx, u64 block)
+{
+	struct zj_load *load = ctx;
+	struct zj_journal *zj = load->zj;
+
+	__breadahead(zj->front.j_fs_dev, block, zj->front.j_blocksize);
+}
+
+static int load_read_home(void *ctx, u64 block, void *buf)
+{
+	struct zj_load *load = ctx;
+	struct zj_journal *zj = load->zj;
+	struct buffer_head *bh;
+
+	bh = __bread(zj->front.j_fs_dev, block, zj->front.j_blocksize);
+	if (!bh)
+		return -EIO;
+	memcpy(buf, bh->b_data, bh->b_size);
+	brelse(bh);
+	return 0;
+}
+
+static int load_flush_home(void *ctx)
+{
+	struct zj_load *load = ctx;
+	struct block_device *fs = load->zj->front.j_fs_dev;
+	int err = sync_blockdev(fs);
+
+	/* Whoever else syncs the device meanwhile may have been told, in our place. */
+	err = err ?: errseq_check(&fs->bd_mapping->wb_err, load->wb_err);
+	return err ?: blkdev_issue_flush(fs);
+}
+
+static __printf(3, 4) void load_msg(void *ctx, int level, const char *fmt, ...)
+{
+	struct zj_load *load = ctx;
+	struct zj_journal *zj = load->zj;
+	struct va_format vaf;
+	va_list args;
+
+	va_start(args, fmt);
+	vaf.fmt = fmt;
+	vaf.va = &args;
+	if (level)
+		zj_notice(zj, "recovery: %pV\n", &vaf);
+	else
+		zj_err(zj, "recovery: %pV\n", &vaf);
+	va_end(args);
+}
+
+static const struct zj_io_ops load_ops = {
+	.log_home	= load_log_home,
+	.read_log	= load_read_log,
+	.start_read	= load_start_read,
+	.end_read	= load_end_read,
+	.write_log	= load_write_log,
+	.write_home	= load_write_home,
+	.flush_home	= load_flush_home,
+	.read_home	= load_read_home,
+	.ahead_home	= load_ahead_home,
+	.room		= load_room,
+	.msg		= load_msg,
+};
+
+/* Stock's log: the next transaction gets a number that none of it has. */
+static int recover_stock(struct zj_load *load, u64 blocks)
+{
+	struct zj_journal *zj = load->zj;
+	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	u32 sequence;
+	int err;
+
+	err = zj_recover_jbd2(&load_ops, load, sb, zj->front.j_total_len, blocks,
+			      false, &zj->recovered, &sequence);
+	if (!err) {
+		mutex_lock(&zj->super_lock);
+		sb->s_sequence = cpu_to_be32(sequence);
+		mutex_unlock(&zj->super_lock);
+	}
+	return err;
+}
+
+/* zj_nvm_load() has seen that it is the memory that block 0 names. */
+static int recover_nvm(struct zj_load *load, u64 blocks)
+{
+	struct zj_journal *zj = load->zj;
+	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->front.j_superblock);
+	struct zj_nvm_area area = {
+		.base = zj->nvm.map.base,
+		.size = zj->nvm.map.size,
+		.generation = be64_to_cpu(mark->generation),
+	};
+	int id, err;
+
+	err = zj_nvm_begin(&zj->nvm.map, &id);
+	if (err)
+		return err;
+	err = zj_recover_nvm(&load_ops, load, &area, zj->front.j_blocksize,
+			     zj->front.j_total_len, blocks, false,
+			     &zj->recovered);
+	zj_nvm_end(id);
+	return err;
+}
+
+static int recover(struct zj_journal *zj, u64 blocks)
+{
+	struct zj_load *load = kzalloc(sizeof(*load), GFP_KERNEL);
+	int err;
+
+	if (!load)
+		return -ENOMEM;
+	load->zj = zj;
+	errseq_check_and_advance(&zj->front.j_fs_dev->bd_mapping->wb_err,
+				 &load->wb_err);
+	if (zj_is_nvm_log(zj->front.j_superblock))
+		err = recover_nvm(load, blocks);
+	else if (zj_journal_is_live(&zj->front))
+		err = zj_recover(&load_ops, load, zj->geo.uuid,
+				 zj->front.j_blocksize, zj->front.j_total_len,
+				 blocks, false, &zj->recovered);
+	else
+		err = recover_stock(load, blocks);
+	kfree(load);
+	return err;
+}
+
+/**
+ * zj_recover_device() - replay a live log at mount, lanes or stock's
+ * @zj: the journal, mapped; its block 0 says that the log is live
+ *
+ * Return: 0 with everything home and the log to be marked empty, or a negative error with
+ * nothing changed that a second try could not do again.
+ */
+int zj_recover_device(struct zj_journal *zj)
+{
+	struct block_device *fs = zj->front.j_fs_dev;
+	u64 blocks = bdev_nr_bytes(fs) / zj->front.j_blocksize;
+	struct zj_recovery_stats *st = &zj->recovered;
+	ktime_t start = ktime_get();
+	int err;
+
+	if (bdev_read_only(fs)) {
+		zj_err(zj, "recovery needs a writable device\n");
+		return -EROFS;
+	}
+	err = recover(zj, blocks);
+	if (err) {
+		zj_err(zj, "recovery failed: error %d; nothing was lost, the log is kept\n",
+		       err);
+		return err;
+	}
+	zj_notice(zj, "recovered %u transactions in %u components, %u blocks written home, %u revoked, %u transactions incomplete and discarded, in %lld ms\n",
+		  st->transactions, st->valid_components, st->replayed,
+		  st->revoked, st->discarded,
+		  ktime_ms_delta(ktime_get(), start));
+	return 0;
+}

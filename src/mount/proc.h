@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What kernel/procfs.c has; tests have their own. */
+#ifndef ZJ_PROC_H
+#define ZJ_PROC_H
+
+#include "core/journal.h"
+
+int zj_proc_init(void);
+void zj_proc_exit(void);
+void zj_proc_add(struct zj_journal *zj);
+void zj_proc_remove(struct zj_journal *zj);
+
+#endif /* ZJ_PROC_H */

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waiting for what was done: fsync, sync, flush.
+ *
+ * Everything here waits for *valid*, never for committed: recovery would discard
+ * a committed transaction whose predecessor is lost (V2).
+ */
+#include "checkpoint/tail.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/lane_pick.h"
+#include "core/super.h"
+#include "txn/component.h"
+#include "txn/txn.h"
+#include <linux/atomic.h>
+#include <linux/blkdev.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+/* Closing it now would get it written no sooner, and shut others out of it. */
+static bool too_early(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+	bool early;
+
+	spin_lock(&lane->lock);
+	early = lane->running == txn && !txn->locked && lane->unwritten &&
+		!zj_aborted(lane->journal);
+	spin_unlock(&lane->lock);
+	return early;
+}
+
+/* Several may count at once: one of them may get lost. */
+static void count_fsync(struct zj_lane *lane, u64 us)
+{
+	int i = us < 64 ? 0 : min(ilog2(us) - 5, ZJ_NR_LATENCIES - 1);
+
+	zj_count(&lane->stats.fsyncs, 1);
+	zj_count(&lane->stats.fsync_us, us);
+	zj_count(&lane->stats.fsync[i], 1);
+}
+
+/**
+ * zj_complete_transaction() - commit a transaction, wait until it is valid
+ * @journal: the front
+ * @tid: as handed over by zj_journal_sync_tid(); a dead one is fine
+ *
+ * Closes the transaction's component and nothing else; what that depends on is
+ * frozen and on its way already. While the lane's thread is busy the component
+ * stays open: who comes meanwhile shares its commit.
+ *
+ * Context: sleeps; no handle open, no folio lock.
+ * Return: 0, or -EIO if aborted before it was valid.
+ */
+int zj_complete_transaction(journal_t *journal, tid_t tid)
+{
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_txn *txn = zj_txn_find(zj, tid);
+	ktime_t begin = ktime_get();
+	int err;
+
+	if (!txn)
+		return zj_aborted(zj) ? -EIO : zj_log_flush(zj, &zj->lanes[0]);
+	wait_event(txn->lane->wait_idle, !too_early(txn));
+	zj_txn_expects_flush(txn);
+	zj_commit_request(zj, txn);
+	err = zj_txn_wait_valid(txn);
+	count_fsync(txn->lane, ktime_us_delta(ktime_get(), begin));
+	zj_txn_put(txn);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_complete_transaction);
+
+/**
+ * zj_journal_commit_early() - an fsync will ask for this transaction: begin
+ * @journal: the front
+ * @tid: as for zj_complete_transaction(), which is to follow
+ *
+ * A hint: nothing is promised. While the lane's thread is busy, nothing is done.
+ *
+ * Context: no handle open, no folio lock. Does not wait.
+ */
+void zj_journal_commit_early(journal_t *journal, tid_t tid)
+{
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_txn *txn = zj_txn_find(zj, tid);
+
+	if (!txn)
+		return;
+	if (!too_early(txn))
+		zj_commit_request(zj, txn);
+	zj_txn_put(txn);
+}
+EXPORT_SYMBOL_GPL(zj_journal_commit_early);
+
+/* As zj_complete_transaction(), but somebody else has requested the commit. */
+int zj_log_wait_commit(journal_t *journal, tid_t tid)
+{
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_txn *txn = zj_txn_find(zj, tid);
+	int err;
+
+	if (!txn)
+		return zj_log_flush(zj, &zj->lanes[0]);
+	err = zj_txn_wait_valid(txn);
+	zj_txn_put(txn);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_log_wait_commit);
+
+static bool anything_live(struct zj_journal *zj)
+{
+	return !xa_empty(&zj->tids);
+}
+
+/**
+ * zj_journal_start_commit() - close everything that runs, without waiting
+ * @journal: the front
+ * @tid: set to the newest tid if not NULL
+ *
+ * Return: 1 if there is something to wait for, else 0.
+ */
+int zj_journal_start_commit(journal_t *journal, tid_t *tid)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	if (tid)
+		*tid = zj_get_latest_transaction(journal);
+	zj_commit_request_all(zj);
+	return anything_live(zj);
+}
+EXPORT_SYMBOL_GPL(zj_journal_start_commit);
+
+tid_t zj_get_latest_transaction(journal_t *journal)
+{
+	return atomic_read(&to_zj(journal)->next_tid);
+}
+EXPORT_SYMBOL_GPL(zj_get_latest_transaction);
+
+/**
+ * zj_trans_takes_written() - will this commit make an inode's data durable?
+ * @journal: the front
+ * @tid: the transaction
+ * @written: what the inode has noted (zj_journal_inode_written()), or 0
+ *
+ * Every commit flushes before its records what everybody has reported and what it
+ * has taken, so the answer holds for data that was written before the question if
+ * that flush has not begun yet. With all data in the log no commit flushes, and
+ * nobody else needs to.
+ */
+bool zj_trans_takes_written(journal_t *journal, tid_t tid, u64 written)
+{
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_txn *txn;
+	bool will;
+
+	if (!zj_flag(zj, JBD2_BARRIER))
+		return false;
+	if (zj_flag(zj, ZJ_DATA_JOURNALED))
+		return true;
+	txn = zj_txn_find(zj, tid);
+	if (!txn)
+		return false;
+	zj_txn_take_written(&txn->pub, written);
+	/* Pairs with flush(): the data was written, and taken, before we look. */
+	smp_mb();
+	will = !READ_ONCE(txn->flushing);
+	zj_txn_put(txn);
+	return will;
+}
+EXPORT_SYMBOL_GPL(zj_trans_takes_written);
+
+/* The same for what everybody has reported: see zj_journal_written_by_all(). */
+int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid)
+{
+	return zj_trans_takes_written(journal, tid, 0);
+}
+EXPORT_SYMBOL_GPL(zj_trans_will_send_data_barrier);
+
+int zj_transaction_committed(journal_t *journal, tid_t tid)
+{
+	return !tid || !xa_load(&to_zj(journal)->tids, tid);
+}
+EXPORT_SYMBOL_GPL(zj_transaction_committed);
+
+/* Wait for what is live now and passes the test; true if there was any. */
+static bool wait_live(struct zj_journal *zj, bool frozen_only, int *err)
+{
+	tid_t last = zj_get_latest_transaction(&zj->front);
+	unsigned long tid = 0;
+	struct zj_txn *txn;
+	bool any = false;
+
+	rcu_read_lock();
+	xa_for_each(&zj->tids, tid, txn) {
+		if (tid_gt(tid, last) ||
+		    (frozen_only && zj_txn_state(txn) < ZJ_C_FROZEN) ||
+		    !refcount_inc_not_zero(&txn->refs))
+			continue;
+		rcu_read_unlock();
+		any = true;
+		if (!frozen_only)
+			zj_commit_request(zj, txn);
+		*err = zj_txn_wait_valid(txn);
+		zj_txn_put(txn);
+		if (*err)
+			return any;
+		rcu_read_lock();
+	}
+	rcu_read_unlock();
+	*err = zj_log_flush(zj, &zj->lanes[0]);
+	return any;
+}
+
+/**
+ * zj_journal_force_commit() - everything so far becomes valid
+ * @journal: the front
+ *
+ * Context: sleeps; no handle open.
+ * Return: 0, or -EIO if aborted.
+ */
+int zj_journal_force_commit(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+	int err = 0;
+
+	WARN_ON_ONCE(journal_current_handle());
+	zj_commit_request_all(zj);
+	wait_live(zj, false, &err);
+	return zj_aborted(zj) ? -EIO : err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_force_commit);
+
+/**
+ * zj_journal_force_commit_nested() - make progress, so that frees become real
+ * @journal: the front
+ *
+ * Without a handle: as zj_journal_force_commit(). With one, wait for frozen
+ * components only; these depend on frozen ones, never on the open handle.
+ *
+ * Return: 1 if something was waited for.
+ */
+int zj_journal_force_commit_nested(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+	bool nested = journal_current_handle();
+	bool any;
+	int err = 0;
+
+	zj_commit_request_all(zj);
+	any = wait_live(zj, nested, &err);
+	return any && !err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_force_commit_nested);
+
+/* ---- what an fsync says beforehand ---- */
+
+/**
+ * zj_journal_fsync_begin() - an fsync is about to write file data
+ * @journal: the front
+ * @in: the lane that it will probably commit in, as for zj_journal_start_in()
+ *
+ * Its commit will want a flush: others that want one now may wait for it.
+ *
+ * Return: the lane, for zj_journal_fsync_written().
+ */
+int zj_journal_fsync_begin(journal_t *journal, int in)
+{
+	struct zj_lane *lane = zj_lane_at(to_zj(journal), in);
+
+	zj_flush_expected(lane);
+	return lane->index;
+}
+EXPORT_SYMBOL_GPL(zj_journal_fsync_begin);
+
+/**
+ * zj_journal_fsync_written() - the data is written
+ * @journal: the front
+ * @expected: what zj_journal_fsync_begin() has returned; the task may be on another
+ *	CPU by now
+ * @tid: the transaction that the fsync will commit, or 0 if it will not
+ *
+ * The flush is that transaction's lane's to call for. With none that is open, nobody
+ * is to wait for this fsync any more.
+ */
+void zj_journal_fsync_written(journal_t *journal, int expected, tid_t tid)
+{
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_lane *lane = &zj->lanes[expected];
+	struct zj_txn *txn = zj_txn_find(zj, tid);
+
+	if (!txn || !zj_txn_expects_flush(txn) || txn->lane != lane)
+		zj_flush_not_expected(lane);
+	if (txn)
+		zj_txn_put(txn);
+}
+EXPORT_SYMBOL_GPL(zj_journal_fsync_written);
+
+/* ---- flush ---- */
+
+static int erase_log(struct zj_journal *zj, unsigned int flags)
+{
+	struct block_device *bdev = zj->front.j_dev;
+	u32 sectors = zj->front.j_blocksize >> SECTOR_SHIFT;
+	u32 i, n, len = zj->front.j_total_len;
+	int err = 0;
+
+	for (i = ZJ_LOG_FIRST; i < len && !err; i += n) {
+		for (n = 1; i + n < len; n++)
+			if (zj->map[i + n] != zj->map[i] + n)
+				break;
+		if (flags & JBD2_JOURNAL_FLUSH_DISCARD)
+			err = blkdev_issue_discard(bdev, zj->map[i] * sectors,
+						   (sector_t)n * sectors,
+						   GFP_KERNEL);
+		else
+			err = blkdev_issue_zeroout(bdev, zj->map[i] * sectors,
+						   (sector_t)n * sectors,
+						   GFP_KERNEL, 0);
+	}
+	return err;
+}
+
+/**
+ * zj_journal_flush() - everything home, the log marked empty
+ * @journal: the front, under the barrier
+ * @flags: JBD2_JOURNAL_FLUSH_DISCARD or _ZEROOUT: erase the log as well
+ *
+ * Return: 0, or a negative error.
+ */
+int zj_journal_flush(journal_t *journal, unsigned int flags)
+{
+	struct zj_journal *zj = to_zj(journal);
+	int err;
+
+	if (flags & ~JBD2_JOURNAL_FLUSH_VALID ||
+	    flags == JBD2_JOURNAL_FLUSH_VALID)
+		return -EINVAL;
+	err = zj_journal_force_commit(journal);
+	if (!err)
+		err = zj_checkpoint(zj, true);
+	if (!err)
+		err = zj_make_clean(zj);
+	if (!err && flags)
+		err = erase_log(zj, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_flush);

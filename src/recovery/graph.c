@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Second pass: chunks of one stamp are a component.  It is valid if it is whole
+ * and everything that it depends on is trimmed or valid.  Dependencies go to
+ * lower stamps only, so one walk in stamp order decides all.
+ *
+ * What is not valid was cut off by the crash, if its stamp is above the log's durable
+ * stamp. Below that it was valid once, and the device has lost it.
+ */
+#include "recovery/recovery_int.h"
+
+static int zj_cmp_chunk(const void *pa, const void *pb)
+{
+	const struct zj_rec_chunk *a = pa, *b = pb;
+	int c = zj_cmp(a->stamp, b->stamp);
+
+	if (!c)
+		c = zj_cmp(a->lane, b->lane);
+	if (!c)
+		c = zj_cmp(a->chunk_index, b->chunk_index);
+	return c;
+}
+
+/* @b follows @a in the sorted chunks of one component. */
+static int zj_check_pair(struct zj_recovery *r, const struct zj_rec_chunk *a,
+			 const struct zj_rec_chunk *b)
+{
+	const char *what;
+
+	if (a->nr_members != b->nr_members)
+		what = "disagree on the number of members";
+	else if (a->lane != b->lane)
+		return 0;
+	else if (a->tid != b->tid)
+		what = "are two transactions of one lane";
+	else if (a->nr_chunks != b->nr_chunks)
+		what = "disagree on the number of chunks";
+	else if (a->chunk_index == b->chunk_index)
+		what = "are the same chunk of one transaction";
+	else
+		return 0;
+	return zj_corrupt(r, "stamp %llu: segment %u block %u and segment %u block %u %s",
+			  a->stamp,
+			  zj_seg_of(r, a->log_block),
+			  zj_seg_block_of(r, a->log_block),
+			  zj_seg_of(r, b->log_block),
+			  zj_seg_block_of(r, b->log_block), what);
+}
+
+/* Are all members there, each with all its chunks?  1, 0 or -EUCLEAN. */
+static int zj_check_whole(struct zj_recovery *r, struct zj_rec_component *comp)
+{
+	const struct zj_rec_chunk *c = r->chunks.items;
+	u64 chunks_due = 0;
+	u32 i;
+	int err;
+
+	c += comp->first_chunk;
+	for (i = 0; i < comp->nr_chunks; i++) {
+		if (i) {
+			err = zj_check_pair(r, &c[i - 1], &c[i]);
+			if (err)
+				return err;
+		}
+		if (!i || c[i].lane != c[i - 1].lane) {
+			comp->members++;
+			chunks_due += c[i].nr_chunks;
+		}
+	}
+	if (comp->members > c->nr_members)
+		return zj_corrupt(r, "stamp %llu: %u members, of which segment %u block %u knows only %u",
+				  comp->stamp, comp->members,
+				  zj_seg_of(r, c->log_block),
+				  zj_seg_block_of(r, c->log_block),
+				  c->nr_members);
+	/* No chunk is there twice, so the numbers suffice. */
+	return comp->members == c->nr_members && comp->nr_chunks == chunks_due;
+}
+
+/* At most one for each lane: what more there is makes work, and says nothing. */
+static int zj_count_deps(struct zj_recovery *r, const struct zj_rec_component *comp)
+{
+	const struct zj_rec_chunk *chunk = r->chunks.items;
+	u64 deps = 0;
+	u32 i;
+
+	for (i = 0; i < comp->nr_chunks; i++)
+		deps += chunk[comp->first_chunk + i].nr_deps;
+	if (deps <= r->geo.nr_lanes)
+		return 0;
+	return zj_corrupt(r, "stamp %llu: %llu dependencies, in a log of %u lanes",
+			  comp->stamp, deps, r->geo.nr_lanes);
+}
+
+static bool zj_stamp_valid(struct zj_recovery *r, u64 stamp)
+{
+	const struct zj_rec_component *comp = r->components.items;
+	s64 i;
+
+	if (stamp <= r->trim_stamp)
+		return true;
+	i = zj_table_find(&r->by_stamp, stamp);
+	return i >= 0 && comp[i].valid;
+}
+
+static bool zj_deps_valid(struct zj_recovery *r,
+			  const struct zj_rec_component *comp)
+{
+	const struct zj_rec_chunk *chunk = r->chunks.items;
+	const u64 *entries = r->entries.items;
+	u32 i, k;
+
+	for (i = comp->first_chunk; i < comp->first_chunk + comp->nr_chunks; i++)
+		for (k = 0; k < chunk[i].nr_deps; k++)
+			if (!zj_stamp_valid(r, entries[chunk[i].first_dep + k]))
+				return false;
+	return true;
+}
+
+static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
+{
+	int whole = zj_check_whole(r, comp);
+	int err = whole < 0 ? whole : zj_count_deps(r, comp);
+
+	if (err)
+		return err;
+	comp->valid = whole && zj_deps_valid(r, comp);
+	r->stats->components++;
+	if (comp->valid) {
+		r->stats->valid_components++;
+		r->stats->transactions += comp->members;
+		r->stats->newest_stamp = comp->stamp;
+	} else {
+		r->stats->discarded += comp->members;
+	}
+	return 0;
+}
+
+/* ---- what was durable ---- */
+
+/* Every stamp is a component's: the first above S that is missing; 0: none. */
+static u64 zj_first_lost(const struct zj_recovery *r)
+{
+	const struct zj_rec_component *comp = r->components.items;
+	u64 stamp = r->trim_stamp;
+	u32 i;
+
+	for (i = 0; i < r->components.nr && stamp < r->durable_stamp; i++)
+		if (comp[i].stamp != ++stamp || !comp[i].valid)
+			return stamp;
+	return stamp < r->durable_stamp ? stamp + 1 : 0;
+}
+
+/* What is older than the damage is whole, and depends on nothing newer. */
+static void zj_drop_from(struct zj_recovery *r, u64 lost)
+{
+	struct zj_rec_component *comp = r->components.items;
+	struct zj_recovery_stats *st = r->stats;
+	u32 i;
+
+	st->newest_stamp = 0;
+	for (i = 0; i < r->components.nr; i++) {
+		if (comp[i].valid && comp[i].stamp < lost)
+			st->newest_stamp = comp[i].stamp;
+		if (!comp[i].valid || comp[i].stamp < lost)
+			continue;
+		comp[i].valid = false;
+		st->valid_components--;
+		st->transactions -= comp[i].members;
+		st->discarded += comp[i].members;
+	}
+}
+
+static int zj_report_lost(struct zj_recovery *r, u64 lost)
+{
+	if (r->torn_stamp == lost)
+		return zj_corrupt(r, "stamp %llu: a block of segment %u block %u has a wrong checksum, though all up to stamp %llu was durable; " ZJ_HOW_TO_DROP,
+				  lost, zj_seg_of(r, r->torn_block),
+				  zj_seg_block_of(r, r->torn_block),
+				  r->durable_stamp);
+	return zj_corrupt(r, "stamp %llu is not in the log, or in part only, though all up to stamp %llu was durable; " ZJ_HOW_TO_DROP,
+			  lost, r->durable_stamp);
+}
+
+static int zj_check_durable(struct zj_recovery *r)
+{
+	u64 lost = zj_first_lost(r);
+
+	r->stats->lost_stamp = lost;
+	if (!lost)
+		return 0;
+	if (!(r->flags & ZJ_RECOVER_DROP_DAMAGED))
+		return zj_report_lost(r, lost);
+	zj_drop_from(r, lost);
+	return 0;
+}
+
+int zj_graph(struct zj_recovery *r)
+{
+	struct zj_rec_chunk *chunks = r->chunks.items;
+	struct zj_rec_component *comp;
+	u32 i, end;
+	int err;
+
+	if (zj_table_init(&r->by_stamp, r->chunks.nr))
+		return zj_no_memory(r);
+	err = zj_sort(&r->chunks, zj_cmp_chunk);
+	if (err)
+		return err;
+	for (i = 0; i < r->chunks.nr; i = end) {
+		for (end = i + 1; end < r->chunks.nr; end++)
+			if (chunks[end].stamp != chunks[i].stamp)
+				break;
+		comp = zj_vec_add(&r->components);
+		if (!comp)
+			return zj_no_memory(r);
+		*comp = (struct zj_rec_component) {
+			.stamp = chunks[i].stamp,
+			.first_chunk = i,
+			.nr_chunks = end - i,
+		};
+		zj_table_add(&r->by_stamp, comp->stamp, r->components.nr - 1);
+		err = zj_judge(r, comp) ?: zj_yield();
+		if (err)
+			return err;
+	}
+	return zj_check_durable(r);
+}

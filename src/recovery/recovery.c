@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Recovery: reads the log's fixed blocks and runs the passes in order. */
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+#include <linux/xxhash.h>
+#include <asm/byteorder.h>
+#include "recovery/recovery_int.h"
+
+#define ZJ_VEC_FIRST	64
+#define ZJ_SORT_YIELD	4096	/* comparisons between two calls of zj_yield() */
+
+/* kvmalloc() ends at 2 GiB, the arrays of a large log do not. */
+static void *zj_alloc_large(u64 nr, u32 size, gfp_t flags)
+{
+	u64 bytes = nr * size;
+
+	if (bytes != (size_t)bytes)
+		return NULL;
+	flags |= GFP_KERNEL | __GFP_NOWARN;
+	return bytes > INT_MAX ? __vmalloc(bytes, flags) : kvmalloc(bytes, flags);
+}
+
+void *zj_vec_add(struct zj_vec *v)
+{
+	u32 room = v->room ? v->room * 2 : ZJ_VEC_FIRST;
+	void *items;
+
+	if (v->nr == v->room) {
+		if (room <= v->room)
+			return NULL;
+		items = zj_alloc_large(room, v->size, 0);
+		if (!items)
+			return NULL;
+		if (v->nr)
+			memcpy(items, v->items, (size_t)v->nr * v->size);
+		kvfree(v->items);
+		v->items = items;
+		v->room = room;
+	}
+	return v->items + (size_t)v->nr++ * v->size;
+}
+
+/**
+ * struct zj_sorting - one run of zj_sort(); on its stack
+ */
+struct zj_sorting {
+	int	(*cmp)(const void *a, const void *b);
+	u32	calls;		/* of @cmp */
+	int	err;		/* -EINTR: the task is being killed */
+};
+
+static int zj_cmp_yielding(const void *a, const void *b, const void *priv)
+{
+	struct zj_sorting *s = (void *)priv;
+
+	if (!s->err && !(++s->calls % ZJ_SORT_YIELD))
+		s->err = zj_yield();
+	/* The sort cannot be left, but it ends soon if it need not look. */
+	return s->err ? 0 : s->cmp(a, b);
+}
+
+/* The kernel's sort neither yields nor ends early: that is left to the comparisons. */
+int zj_sort(struct zj_vec *v, int (*cmp)(const void *a, const void *b))
+{
+	struct zj_sorting s = { .cmp = cmp };
+
+	sort_r(v->items, v->nr, v->size, zj_cmp_yielding, NULL, &s);
+	return s.err;
+}
+
+/* ---- finding things by their number ---- */
+
+int zj_table_init(struct zj_table *t, u32 nr)
+{
+	t->bits = ilog2(max(nr, 1U)) + 2;
+	t->salt = (u64)get_random_u32() << 32 | get_random_u32();
+	t->slots = zj_alloc_large(1ULL << t->bits, sizeof(*t->slots), __GFP_ZERO);
+	return t->slots ? 0 : -ENOMEM;
+}
+
+/* The slot of @key, or the free one where it belongs. */
+static struct zj_table_slot *zj_table_slot(struct zj_table *t, u64 key)
+{
+	u64 i = xxh64(&key, sizeof(key), t->salt) >> (64 - t->bits);
+
+	for (;; i = (i + 1) & ((1ULL << t->bits) - 1)) {
+		t->steps++;
+		if (!t->slots[i].at || t->slots[i].key == key)
+			return &t->slots[i];
+	}
+}
+
+void zj_table_add(struct zj_table *t, u64 key, u32 index)
+{
+	struct zj_table_slot *slot = zj_table_slot(t, key);
+
+	slot->key = key;
+	slot->at = index + 1;
+}
+
+s64 zj_table_find(struct zj_table *t, u64 key)
+{
+	return (s64)zj_table_slot(t, key)->at - 1;
+}
+
+void zj_table_free(struct zj_table *t)
+{
+	kvfree(t->slots);
+	t->slots = NULL;
+}
+
+/* ---- the log's fixed blocks ---- */
+
+int zj_read_log(struct zj_recovery *r, u32 block, u32 nr, void *buf)
+{
+	int err = r->ops->read_log(r->ctx, block, nr, buf);
+
+	if (err)
+		r->ops->msg(r->ctx, 0,
+			    "error %d reading the log at journal block %u (%u blocks); nothing is lost yet: check the device, copy it, try again",
+			    err, block, nr);
+	return err;
+}
+
+int zj_no_memory(struct zj_recovery *r)
+{
+	r->ops->msg(r->ctx, 0,
+		    "out of memory reading the log; nothing was written, try again with more memory");
+	return -ENOMEM;
+}
+
+static int zj_read_log_super(struct zj_recovery *r, const u8 *uuid,
+			     u32 block_size, u32 journal_blocks)
+{
+	const char *wrong;
+	int err;
+
+	err = zj_read_log(r, ZJ_BLOCK_LOG_SUPER, 1, r->buf);
+	if (err)
+		return err;
+	wrong = zj_decode_log_super(r->buf, &r->geo);
+	if (wrong)
+		return zj_corrupt(r, "log super block (journal block %u): %s",
+				  ZJ_BLOCK_LOG_SUPER, wrong);
+	if (r->geo.block_size != block_size)
+		return zj_corrupt(r, "its block size is %u, the file system's %u",
+				  r->geo.block_size, block_size);
+	if (memcmp(r->geo.uuid, uuid, sizeof(r->geo.uuid)))
+		/* tune2fs -U may change it under a live log. */
+		r->ops->msg(r->ctx, 1, "log: made under another uuid");
+	if (r->geo.total_blocks > journal_blocks)
+		return zj_corrupt(r, "it is %u blocks long, the journal only %u",
+				  r->geo.total_blocks, journal_blocks);
+	r->seed = zj_seed(r->geo.uuid, r->geo.generation);
+	return 0;
+}
+
+/* A block that was meant as a trim slot of this log, whatever its checksum. */
+static bool zj_claims_trim(const struct zj_recovery *r)
+{
+	const struct zj_trim_slot *slot = r->buf;
+
+	return le32_to_cpu(slot->magic) == ZJ_TRIM_MAGIC &&
+	       le64_to_cpu(slot->generation) == r->geo.generation;
+}
+
+/* Good, but not as any writer of this format leaves slot @i. */
+static bool zj_trim_strange(const struct zj_recovery *r, u32 i, u64 seq)
+{
+	const struct zj_trim_slot *slot = r->buf;
+
+	return seq % ZJ_TRIM_SLOTS != i ||
+	       memchr_inv(slot->reserved, 0, sizeof(slot->reserved));
+}
+
+/*
+ * The slot with the higher number holds S.  The slots are written in turns, so
+ * a crash leaves at most one of them damaged.
+ */
+static int zj_read_trim(struct zj_recovery *r)
+{
+	u64 seq[ZJ_TRIM_SLOTS], stamp[ZJ_TRIM_SLOTS];
+	bool good[ZJ_TRIM_SLOTS];
+	u32 i, bad = 0, newer;
+	int err;
+
+	for (i = 0; i < ZJ_TRIM_SLOTS; i++) {
+		err = zj_read_log(r, ZJ_BLOCK_TRIM + i, 1, r->buf);
+		if (err)
+			return err;
+		good[i] = zj_decode_trim(&r->geo, r->buf, &seq[i], &stamp[i]);
+		bad += !good[i] && zj_claims_trim(r);
+		if (good[i] && zj_trim_strange(r, i, seq[i]))
+			return zj_corrupt(r, "trim slot (journal block %u) with a good checksum, but for the other place or with unknown fields",
+					  ZJ_BLOCK_TRIM + i);
+	}
+	if (bad == ZJ_TRIM_SLOTS)
+		return zj_corrupt(r, "both trim slots (journal blocks %u and %u) have a wrong checksum",
+				  ZJ_BLOCK_TRIM, ZJ_BLOCK_TRIM + 1);
+	r->trim_stamp = r->geo.trim_stamp;
+	if (good[0] && good[1]) {
+		newer = seq[1] > seq[0];
+		if (stamp[newer] < stamp[!newer])
+			return zj_corrupt(r, "the trim slots (journal blocks %u and %u) contradict each other",
+					  ZJ_BLOCK_TRIM, ZJ_BLOCK_TRIM + 1);
+		r->trim_stamp = max(r->trim_stamp, stamp[newer]);
+	} else if (good[0] || good[1]) {
+		r->trim_stamp = max(r->trim_stamp, stamp[good[1]]);
+	}
+	r->stats->trim_stamp = r->trim_stamp;
+	return 0;
+}
+
+static int zj_open_log(struct zj_recovery *r, const u8 *uuid, u32 block_size,
+		       u32 journal_blocks)
+{
+	int err;
+
+	if (block_size < 1024 || block_size > 65536 ||
+	    !is_power_of_2(block_size) || journal_blocks <= ZJ_LOG_FIRST) {
+		r->ops->msg(r->ctx, 0,
+			    "a journal of %u blocks of %u bytes cannot hold a log; nothing was written, run e2fsck",
+			    journal_blocks, block_size);
+		return -EINVAL;
+	}
+	r->buf = kvmalloc(block_size, GFP_KERNEL);
+	if (!r->buf)
+		return zj_no_memory(r);
+	err = zj_read_log_super(r, uuid, block_size, journal_blocks);
+	if (!err)
+		err = zj_read_trim(r);
+	if (err)
+		return err;
+
+	return zj_ahead_begin(r, r->geo.seg_blocks, r->geo.nr_segs);
+}
+
+static void zj_summary(struct zj_recovery *r)
+{
+	struct zj_recovery_stats *s = r->stats;
+
+	r->ops->msg(r->ctx, 1,
+		    "log: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions, %u torn chunks",
+		    s->transactions, s->valid_components, s->replayed,
+		    s->discarded, s->torn_chunks);
+}
+
+void zj_recovery_begin(struct zj_recovery *r, const struct zj_io_ops *ops,
+		       void *ctx, struct zj_recovery_stats *stats)
+{
+	*r = (struct zj_recovery) {
+		.ops = ops,
+		.ctx = ctx,
+		.stats = stats,
+		.chunks.size = sizeof(struct zj_rec_chunk),
+		.images.size = sizeof(struct zj_rec_image),
+		.kept.size = sizeof(void *),
+		.entries.size = sizeof(u64),
+		.components.size = sizeof(struct zj_rec_component),
+	};
+	memset(stats, 0, sizeof(*stats));
+}
+
+void zj_recovery_end(struct zj_recovery *r)
+{
+	void **kept = r->kept.items;
+
+	zj_ahead_stop(r);
+	while (r->kept.nr)
+		kvfree(kept[--r->kept.nr]);
+	kvfree(r->kept.items);
+	kvfree(r->again);
+	kvfree(r->buf);
+	kvfree(r->info);
+	kvfree(r->chunks.items);
+	kvfree(r->images.items);
+	kvfree(r->entries.items);
+	kvfree(r->components.items);
+	zj_table_free(&r->by_stamp);
+	zj_table_free(&r->by_block);
+}
+
+int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
+	       u32 block_size, u32 journal_blocks, u64 fs_blocks,
+	       unsigned int flags, struct zj_recovery_stats *stats)
+{
+	struct zj_recovery r;
+	int err;
+
+	zj_recovery_begin(&r, ops, ctx, stats);
+	r.journal_blocks = journal_blocks;
+	r.home_blocks = fs_blocks;
+	r.flags = flags;
+	err = zj_open_log(&r, uuid, block_size, journal_blocks);
+	if (!err)
+		err = zj_scan(&r);
+	if (!err)
+		err = zj_graph(&r);
+	if (!err)
+		err = zj_choose(&r);
+	if (!err)
+		zj_summary(&r);
+	if (!err && !(flags & ZJ_RECOVER_DRY_RUN))
+		err = zj_replay(&r);
+
+	zj_recovery_end(&r);
+	return err;
+}

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recovery of a stock JBD2 log: ours with log=jbd2, or what stock ext4 left.
+ *
+ * The rules are stock's, with two differences: everything is read and checked
+ * before the first block is written, and a damaged image is refused, not skipped.
+ * A transaction becomes a component of its own, with its place in the log as its
+ * stamp; choosing and writing the images is replay.c's.
+ */
+#include <linux/crc32.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <asm/byteorder.h>
+#include "format/codec_jbd2.h"
+#include "recovery/recovery_int.h"
+
+#define ZJ_JBD2_PIECE	(256U << 10)	/* bytes read at a time */
+
+/* First block of the fast commit area: tag and length, then struct ext4_fc_head. */
+#define EXT4_FC_HEAD	9
+#define EXT4_FC_TID_AT	8
+
+/**
+ * struct zj_jbd2_scan - where the scan is
+ */
+struct zj_jbd2_scan {
+	struct zj_recovery *r;
+	struct zj_jbd2_log log;
+	struct zj_rec_chunk txn; /* the transaction at hand */
+	const void *block;	/* its block at hand; until the next one is read */
+	u32	blocks;		/* of the ring */
+	u32	start;		/* ring block that the log starts at */
+	u32	pos;		/* ring block to be read next */
+	u32	next;		/* piece of the ring to be asked for next */
+	u32	have;		/* blocks in memory of the piece at hand, 0: read it directly */
+	u32	left;		/* ring blocks not read yet */
+	u32	sequence;	/* number of the transaction at hand */
+	u64	time;		/* of the last commit block that was good */
+	u32	crc;		/* over the transaction so far, version 1 */
+	bool	async;		/* commit blocks may have overtaken log blocks */
+	bool	doubtful;	/* a block of it has a wrong checksum */
+	bool	misfit;		/* a revoke block of it says more than it holds */
+	bool	broken;		/* the transaction before it was incomplete */
+};
+
+static void begin_txn(struct zj_jbd2_scan *s)
+{
+	struct zj_recovery *r = s->r;
+
+	s->txn = (struct zj_rec_chunk) {
+		.stamp = r->components.nr + 1,
+		.first_revoke = r->entries.nr,
+		.first_image = r->images.nr,
+	};
+	s->crc = ~0U;
+	s->doubtful = false;
+	s->misfit = false;
+}
+
+static void drop_txn(struct zj_jbd2_scan *s)
+{
+	s->r->images.nr = s->txn.first_image;
+	s->r->entries.nr = s->txn.first_revoke;
+}
+
+/* ---- the ring, on its way into memory ---- */
+
+/* Ask for a piece of the ring; it may reach over the ring's end. */
+static void ask_piece(struct zj_jbd2_scan *s, u32 piece)
+{
+	u32 at = piece * s->r->piece;
+	u32 nr = min(s->r->piece, s->blocks - at), n;
+	u32 pos = zj_jbd2_step(&s->log, s->start, at);
+
+	for (; nr; nr -= n, pos = s->log.first) {
+		n = min(nr, s->log.last - pos);
+		zj_ahead_ask(s->r, piece % s->r->depth, pos, n);
+	}
+}
+
+/* The piece of the ring at hand: wait for it, and ask for those behind it. */
+static void get_piece(struct zj_jbd2_scan *s, u32 piece)
+{
+	u32 pieces = DIV_ROUND_UP(s->blocks, s->r->piece);
+
+	while (s->next < min(piece + s->r->depth, pieces))
+		ask_piece(s, s->next++);
+	s->have = zj_ahead_end(s->r, piece % s->r->depth);
+}
+
+/* Go on by the blocks at s->pos that lie side by side, *@nr at most. */
+static int read_ring(struct zj_jbd2_scan *s, u32 *nr, const void **data)
+{
+	struct zj_recovery *r = s->r;
+	u32 done = s->pos - s->start + (s->pos < s->start ? s->blocks : 0);
+	u32 at = done % r->piece;
+	void *buf = zj_piece(r, done / r->piece % r->depth) +
+		    (size_t)at * r->geo.block_size;
+	int err = 0;
+
+	if (!at)
+		get_piece(s, done / r->piece);
+	*nr = min3(*nr, r->piece - at, s->log.last - s->pos);
+	*data = buf;
+	if (!s->have)
+		err = zj_read_log(r, s->pos, *nr, buf);
+	s->pos = zj_jbd2_step(&s->log, s->pos, *nr);
+	return err;
+}
+
+/* ---- descriptor blocks and their images ---- */
+
+static void look_at_image(struct zj_jbd2_scan *s, struct zj_rec_image *image,
+			  const void *data)
+{
+	u32 size = s->log.block_size;
+
+	image->bad = s->log.tail_bytes &&
+		     zj_jbd2_image_csum(&s->log, s->sequence, data) != image->csum;
+	if (s->log.csum1)
+		s->crc = crc32_be(s->crc, data, size);
+	/* From here on it is recovery's own, for reading it again. */
+	image->csum = zj_image_csum(s->r->seed, data, size);
+	image->kept = zj_keep_image(s->r, data);
+}
+
+static int read_images(struct zj_jbd2_scan *s, u32 i)
+{
+	struct zj_recovery *r = s->r;
+	struct zj_rec_image *image = r->images.items;
+	const void *data;
+	u32 pos, n, k;
+	int err;
+
+	for (; i < r->images.nr; i += n) {
+		pos = s->pos;
+		n = r->images.nr - i;
+		err = read_ring(s, &n, &data);
+		if (err)
+			return err;
+		for (k = 0; k < n; k++) {
+			image[i + k].log_block = pos + k;
+			look_at_image(s, &image[i + k],
+				      data + (size_t)k * s->log.block_size);
+		}
+		err = zj_yield();
+		if (err)
+			return err;
+	}
+	return 1;
+}
+
+static int scan_descriptor(struct zj_jbd2_scan *s)
+{
+	struct zj_recovery *r = s->r;
+	u32 at = 0, first = r->images.nr, n;
+	struct zj_jbd2_image tag;
+
+	if (!zj_jbd2_sealed(&s->log, s->block))
+		s->doubtful = true;
+	if (s->log.csum1)
+		s->crc = crc32_be(s->crc, s->block, s->log.block_size);
+	while (zj_jbd2_get_tag(&s->log, s->block, &at, &tag)) {
+		struct zj_rec_image *image = zj_vec_add(&r->images);
+
+		if (!image)
+			return zj_no_memory(r);
+		*image = (struct zj_rec_image) {
+			.block = tag.block,
+			.stamp = s->txn.stamp,
+			.csum = tag.csum,
+			.order = r->images.nr,
+			.flags = tag.flags & ZJ_JBD2_TAG_ESCAPED ?
+				 ZJ_TAG_ESC_JBD2 : 0,
+		};
+	}
+	n = r->images.nr - first;
+	if (n > s->left)
+		return 0;
+	s->left -= n;
+	return read_images(s, first);
+}
+
+static int scan_revokes(struct zj_jbd2_scan *s)
+{
+	int i, nr = zj_jbd2_nr_revokes(&s->log, s->block);
+	u64 *entry;
+
+	if (!zj_jbd2_sealed(&s->log, s->block))
+		s->doubtful = true;
+	if (nr < 0)
+		s->misfit = true;
+	for (i = 0; i < nr; i++) {
+		entry = zj_vec_add(&s->r->entries);
+		if (!entry)
+			return zj_no_memory(s->r);
+		*entry = zj_jbd2_get_revoke(&s->log, s->block, i);
+	}
+	return 1;
+}
+
+/* ---- commit blocks ---- */
+
+static bool commit_good(const struct zj_jbd2_scan *s)
+{
+	const struct zj_jbd2_commit *commit = s->block;
+	u32 crc = be32_to_cpu(commit->chksum[0]);
+
+	if (!s->log.csum1)
+		return zj_jbd2_commit_good(&s->log, s->block);
+	/* The writer may have left it out. */
+	if (!commit->chksum_type && !commit->chksum_size && !crc)
+		return true;
+	return commit->chksum_type == ZJ_JBD2_CRC32 &&
+	       commit->chksum_size == sizeof(crc) && crc == s->crc;
+}
+
+/*
+ * A leftover of an earlier life of the journal, older than what it follows, ends
+ * the log; all else is damage. Returns 0 or -EUCLEAN.
+ */
+static int stale_or_damaged(struct zj_jbd2_scan *s, u64 time, const char *what)
+{
+	if (time < s->time)
+		return 0;
+	return zj_corrupt(s->r, "transaction %u: wrong checksum of its %s",
+			  s->sequence, what);
+}
+
+static int check_txn(struct zj_jbd2_scan *s)
+{
+	struct zj_recovery *r = s->r;
+	const struct zj_rec_image *image = r->images.items;
+	u32 i;
+
+	if (s->misfit)
+		return zj_corrupt(r, "transaction %u: a revoke block says more than it holds",
+				  s->sequence);
+	for (i = s->txn.first_image; i < r->images.nr; i++)
+		if (image[i].block >= r->home_blocks)
+			return zj_corrupt(r, "transaction %u: image of block %llu, the device has %llu",
+					  s->sequence, image[i].block,
+					  r->home_blocks);
+	return 0;
+}
+
+static int keep_txn(struct zj_jbd2_scan *s)
+{
+	struct zj_recovery *r = s->r;
+	struct zj_rec_component *comp = zj_vec_add(&r->components);
+	struct zj_rec_chunk *chunk = zj_vec_add(&r->chunks);
+	int err;
+
+	if (!comp || !chunk)
+		return zj_no_memory(r);
+	err = check_txn(s);
+	if (err)
+		return err;
+	s->txn.nr_images = r->images.nr - s->txn.first_image;
+	s->txn.nr_revokes = r->entries.nr - s->txn.first_revoke;
+	*chunk = s->txn;
+	*comp = (struct zj_rec_component) {
+		.stamp = s->txn.stamp,
+		.first_chunk = r->chunks.nr - 1,
+		.nr_chunks = 1,
+		.valid = true,
+	};
+	return 0;
+}
+
+static int scan_commit(struct zj_jbd2_scan *s)
+{
+	const struct zj_jbd2_commit *commit = s->block;
+	u64 time = be64_to_cpu(commit->sec);
+	int err;
+
+	if (s->doubtful)
+		return stale_or_damaged(s, time, "log blocks");
+	if (s->broken)
+		return zj_corrupt(s->r, "transaction %u is damaged, but one after it is not",
+				  s->sequence - 1);
+	if (!commit_good(s)) {
+		if (!s->async || time < s->time)
+			return stale_or_damaged(s, time, "commit block");
+		if (!s->log.csum1)
+			return 0;
+		/* Interrupted, unless a later one is there. */
+		drop_txn(s);
+		s->broken = true;
+	} else {
+		s->time = time;
+		err = keep_txn(s);
+		if (err)
+			return err;
+	}
+	s->sequence++;
+	begin_txn(s);
+	return 1;
+}
+
+/* ---- the ring ---- */
+
+/* Returns 1 to go on, 0 at the end of the log, or a negative error. */
+static int scan_block(struct zj_jbd2_scan *s)
+{
+	u32 one = 1;
+	int err;
+
+	if (!s->left)
+		return 0;
+	err = read_ring(s, &one, &s->block);
+	if (err)
+		return err;
+	s->left--;
+	switch (zj_jbd2_type(s->block, s->sequence)) {
+	case ZJ_JBD2_DESCRIPTOR:
+		return scan_descriptor(s);
+	case ZJ_JBD2_REVOKE:
+		return scan_revokes(s);
+	case ZJ_JBD2_COMMIT:
+		return scan_commit(s);
+	}
+	return 0;
+}
+
+static int scan_ring(struct zj_jbd2_scan *s)
+{
+	int err;
+
+	begin_txn(s);
+	do {
+		err = zj_yield() ?: scan_block(s);
+	} while (err > 0);
+	if (err)
+		return err;
+	s->r->stats->discarded = s->broken || s->r->images.nr > s->txn.first_image ||
+				 s->r->entries.nr > s->txn.first_revoke;
+	drop_txn(s);
+	if (s->broken)
+		s->sequence--;
+	s->r->stats->chunks = s->r->chunks.nr;
+	s->r->stats->components = s->r->components.nr;
+	s->r->stats->valid_components = s->r->components.nr;
+	s->r->stats->transactions = s->r->components.nr;
+	s->r->stats->newest_stamp = s->r->components.nr;
+	return 0;
+}
+
+/* Stock's fast commits after the last transaction are changes that only it knows. */
+static int check_fast_commits(struct zj_jbd2_scan *s, u32 maxlen)
+{
+	const u8 *head = s->r->buf;
+	__le16 tag;
+	__le32 tid;
+	int err;
+
+	if (s->log.last + 1 >= maxlen)
+		return 0;
+	err = zj_read_log(s->r, s->log.last + 1, 1, s->r->buf);
+	if (err)
+		return err;
+	memcpy(&tag, head, sizeof(tag));
+	memcpy(&tid, head + EXT4_FC_TID_AT, sizeof(tid));
+	if (le16_to_cpu(tag) != EXT4_FC_HEAD || le32_to_cpu(tid) != s->sequence)
+		return 0;
+	s->r->ops->msg(s->r->ctx, 0,
+		       "the journal holds fast commits of stock ext4; nothing was written: mount it once as ext4, or run e2fsck, then try again");
+	return -EUCLEAN;
+}
+
+static int check_super(struct zj_recovery *r, const struct zj_jbd2_super *sb,
+		       const struct zj_jbd2_log *log)
+{
+	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
+	u32 start = be32_to_cpu(sb->s_start);
+
+	/* Of a log without blocks, too, it starts at none of them. */
+	if (log->last > r->journal_blocks || start < log->first ||
+	    start >= log->last)
+		return zj_corrupt(r, "it starts at block %u, its blocks are %u to %u",
+				  start, log->first, log->last - 1);
+	if (!!(incompat & ZJ_JBD2_INCOMPAT_CSUM_V2) + log->csum3 + log->csum1 > 1)
+		return zj_corrupt(r, "block 0 asks for two kinds of checksums");
+	return 0;
+}
+
+static int run(struct zj_jbd2_scan *s, const struct zj_jbd2_super *sb,
+	       bool dry_run)
+{
+	struct zj_recovery *r = s->r;
+	u32 piece = max(ZJ_JBD2_PIECE / s->log.block_size, 1U);
+	int err;
+
+	err = zj_ahead_begin(r, piece, DIV_ROUND_UP(s->blocks, piece));
+	if (!err)
+		err = scan_ring(s);
+	/* The log may have ended before what is on its way. */
+	zj_ahead_stop(r);
+	if (!err && sb->s_feature_incompat &
+		    cpu_to_be32(ZJ_JBD2_INCOMPAT_FAST_COMMIT))
+		err = check_fast_commits(s, be32_to_cpu(sb->s_maxlen));
+	if (!err)
+		err = zj_choose(r);
+	if (err)
+		return err;
+	r->ops->msg(r->ctx, 1, "log: %u transactions to replay, %u blocks",
+		    r->stats->transactions, r->stats->replayed);
+	return dry_run ? 0 : zj_write_home(r);
+}
+
+/**
+ * zj_recover_jbd2() - replay a stock JBD2 log; see recovery.h
+ */
+int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
+		    const struct zj_jbd2_super *sb, u32 journal_blocks,
+		    u64 fs_blocks, bool dry_run,
+		    struct zj_recovery_stats *stats, u32 *sequence)
+{
+	struct zj_recovery r;
+	struct zj_jbd2_scan s = {
+		.r = &r,
+		.start = be32_to_cpu(sb->s_start),
+		.pos = be32_to_cpu(sb->s_start),
+		.sequence = be32_to_cpu(sb->s_sequence),
+		.async = sb->s_feature_incompat &
+			 cpu_to_be32(ZJ_JBD2_INCOMPAT_ASYNC_COMMIT),
+	};
+	int err;
+
+	zj_recovery_begin(&r, ops, ctx, stats);
+	r.journal_blocks = journal_blocks;
+	r.home_blocks = fs_blocks;
+	zj_jbd2_log_of(sb, &s.log);
+	s.blocks = s.log.last - s.log.first;
+	s.left = s.blocks;
+	/* For messages: all of it is one segment. */
+	r.geo.block_size = s.log.block_size;
+	r.geo.seg_blocks = journal_blocks;
+	err = check_super(&r, sb, &s.log);
+	if (!err)
+		err = run(&s, sb, dry_run);
+	*sequence = s.sequence;
+	zj_recovery_end(&r);
+	return err;
+}

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recovery of a log in memory: every lane is read backwards, from its tail over
+ * the TxnInfos down to S. What was found is judged and chosen as in other logs
+ * (graph.c, replay.c); but an image may be a part of a block, and is put over
+ * older ones, or over what is home.
+ *
+ * A tail is stored when all that it shows is durable: what is damaged below it is
+ * not the end of the log, but refused.
+ *
+ * Memory may have lines that cannot be read. Loads of these are a machine check, so
+ * everything is fetched by a copy that survives it.
+ */
+#include <linux/bitops.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <asm/byteorder.h>
+#include "format/codec_nvm.h"
+#include "recovery/recovery_int.h"
+
+#define ZJ_NVM_AHEAD	512	/* images whose blocks are read ahead */
+
+/**
+ * struct zj_nvm_scan - one lane's way back; on a stack
+ */
+struct zj_nvm_scan {
+	struct zj_recovery *r;
+	const struct zj_nvm_area *area;
+	struct zj_nvm_chunk chunk;	/* that the scan is at */
+	u32	end;			/* line behind it */
+	u32	lane;
+	u64	stamp;			/* that it must have */
+	u32	nr_chunks;		/* of its member */
+	u32	index;			/* that it must have; of a last one: any */
+	bool	inside;			/* of a member: not its last chunk */
+	u64	lines;			/* of the log, in all lanes up to here */
+};
+
+#define corrupt_at(s, fmt, ...)						\
+	zj_corrupt((s)->r, "lane %u, chunk before line %u: " fmt,	\
+		   (s)->lane, (s)->end, ##__VA_ARGS__)
+
+/* ---- loads ---- */
+
+static int fetch(struct zj_recovery *r, const struct zj_nvm_area *area, u64 at,
+		 void *to, u32 bytes)
+{
+	unsigned long left = copy_mc_to_kernel(to, area->base + at, bytes);
+
+	if (!left)
+		return 0;
+	r->ops->msg(r->ctx, 0,
+		    "the memory cannot be read at byte %llu; the log is kept: copy the device and what can be read of the memory, " ZJ_GO_ON,
+		    at + bytes - left);
+	return -EIO;
+}
+
+static int fetch_word(struct zj_recovery *r, const struct zj_nvm_area *area,
+		      u64 at, u64 *value)
+{
+	__le64 word;
+	int err = fetch(r, area, at, &word, sizeof(word));
+
+	*value = err ? 0 : le64_to_cpu(word);
+	return err;
+}
+
+static int fetch_lines(struct zj_recovery *r, const struct zj_nvm_area *area,
+		       u32 line, u32 nr, void *to)
+{
+	return fetch(r, area, (u64)line * ZJ_NVM_LINE, to, nr * ZJ_NVM_LINE);
+}
+
+/* The lines of a record, so many of @unit bytes; behind the block in the buffer. */
+static int fetch_record(struct zj_recovery *r, const struct zj_nvm_area *area,
+			u32 line, u64 lines, u32 unit, void **data)
+{
+	*data = r->buf + r->geo.block_size;
+	return fetch_lines(r, area, line,
+			   hweight64(lines) * (unit / ZJ_NVM_LINE), *data);
+}
+
+/* The TxnInfo before line s->end, decoded and with its entries. */
+static int fetch_info(struct zj_nvm_scan *s)
+{
+	const u32 tail = sizeof(struct zj_txninfo) / ZJ_NVM_LINE;
+	struct zj_recovery *r = s->r;
+	struct zj_txninfo t;
+	const char *wrong;
+	u32 lines = 0;
+	int err = 0;
+
+	wrong = zj_txninfo_place(&r->geo, s->end);
+	if (!wrong)
+		err = fetch_lines(r, s->area, s->end - tail, tail, &t);
+	if (!wrong && !err)
+		wrong = zj_txninfo_length(&r->geo, &t, s->end, &lines);
+	if (!wrong && !err)
+		err = fetch_lines(r, s->area, s->end - lines, lines, r->info);
+	if (!wrong && !err)
+		wrong = zj_check_txninfo(&r->geo, r->seed, r->info, lines,
+					 s->end, &s->chunk);
+	return wrong ? corrupt_at(s, "there is %s", wrong) : err;
+}
+
+/* ---- checks ---- */
+
+static int check_order(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+
+	if (c->lane != s->lane)
+		return corrupt_at(s, "it is of lane %u", c->lane);
+	if (c->stamp != s->stamp)
+		return corrupt_at(s, "stamp %llu where %llu was expected",
+				  c->stamp, s->stamp);
+	if (c->last == s->inside || (s->inside && c->chunk_index != s->index))
+		return corrupt_at(s, "it is out of order in its transaction");
+	/* More chunks than there are lines would be read again and again. */
+	s->lines += c->end - c->start;
+	if (s->lines > s->r->geo.total_blocks)
+		return corrupt_at(s, "the chunks overlap");
+	return 0;
+}
+
+static int check_records(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+	const struct zj_nvm_record *rec = zj_nvm_records(s->r->info, c->nr_deps,
+							 c->nr_revokes);
+	u32 unit = zj_nvm_unit(s->r->geo.block_size), at = c->start, i;
+	u64 hash = s->r->seed, left = c->data_lines, lines, size;
+	void *data;
+	int err;
+
+	for (i = 0; i < c->count; i++, rec++) {
+		lines = le64_to_cpu(rec->lines);
+		size = hweight64(lines) * (unit / ZJ_NVM_LINE);
+		if (le64_to_cpu(rec->block) >= s->r->home_blocks)
+			return corrupt_at(s, "record of block %llu, the device has %llu",
+					  le64_to_cpu(rec->block),
+					  s->r->home_blocks);
+		if (!lines || (lines & ~s->r->whole) || size > left)
+			return corrupt_at(s, "record of block %llu with impossible lines %#llx",
+					  le64_to_cpu(rec->block), lines);
+		err = fetch_record(s->r, s->area, at, lines, unit, &data);
+		if (err)
+			return err;
+		hash = zj_nvm_hash_record(hash, data, lines, unit);
+		at += size;
+		left -= size;
+	}
+	if (left || hash != c->data_hash)
+		return corrupt_at(s, "the records are not those of their TxnInfo");
+	return 0;
+}
+
+static int check_entries(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+	const __le64 *dep = s->r->info;
+	const __le64 *revoke = zj_nvm_revokes(s->r->info, c->nr_deps);
+	u32 i;
+
+	for (i = 0; i < c->nr_deps; i++)
+		if (le64_to_cpu(dep[i]) >= c->stamp)
+			return corrupt_at(s, "stamp %llu depends on %llu, which is not older",
+					  c->stamp, le64_to_cpu(dep[i]));
+	for (i = 0; i < c->nr_revokes; i++)
+		if (le64_to_cpu(revoke[i]) >= s->r->home_blocks)
+			return corrupt_at(s, "revoke of block %llu, the device has %llu",
+					  le64_to_cpu(revoke[i]),
+					  s->r->home_blocks);
+	return check_records(s);
+}
+
+/* ---- keeping ---- */
+
+static int keep_entries(struct zj_nvm_scan *s)
+{
+	const __le64 *from = s->r->info;
+	u32 i;
+
+	/* Dependencies and revokes lie side by side. */
+	for (i = 0; i < s->chunk.nr_deps + s->chunk.nr_revokes; i++) {
+		u64 *entry = zj_vec_add(&s->r->entries);
+
+		if (!entry)
+			return zj_no_memory(s->r);
+		*entry = le64_to_cpu(from[i]);
+	}
+	return 0;
+}
+
+static int keep_records(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+	const struct zj_nvm_record *rec = zj_nvm_records(s->r->info, c->nr_deps,
+							 c->nr_revokes);
+	u32 unit = zj_nvm_unit(s->r->geo.block_size), at = c->start, i;
+
+	for (i = 0; i < c->count; i++, rec++) {
+		struct zj_rec_image *image = zj_vec_add(&s->r->images);
+
+		if (!image)
+			return zj_no_memory(s->r);
+		*image = (struct zj_rec_image) {
+			.block = le64_to_cpu(rec->block),
+			.lines = le64_to_cpu(rec->lines),
+			.stamp = c->stamp,
+			.log_block = at,
+		};
+		at += hweight64(image->lines) * (unit / ZJ_NVM_LINE);
+	}
+	return 0;
+}
+
+static int keep_chunk(struct zj_nvm_scan *s)
+{
+	const struct zj_nvm_chunk *c = &s->chunk;
+	struct zj_rec_chunk *kept = zj_vec_add(&s->r->chunks);
+	int err;
+
+	if (!kept)
+		return zj_no_memory(s->r);
+	*kept = (struct zj_rec_chunk) {
+		.stamp = c->stamp,
+		.lane = c->lane,
+		.tid = c->tid,
+		.nr_members = c->nr_members,
+		.chunk_index = c->chunk_index,
+		.nr_chunks = s->nr_chunks,
+		.log_block = c->start,
+		.first_dep = s->r->entries.nr,
+		.nr_deps = c->nr_deps,
+		.first_revoke = s->r->entries.nr + c->nr_deps,
+		.nr_revokes = c->nr_revokes,
+		.first_image = s->r->images.nr,
+		.nr_images = c->count,
+	};
+	s->r->stats->chunks++;
+	err = keep_entries(s);
+	return err ?: keep_records(s);
+}
+
+/* ---- the way back ---- */
+
+/* Returns 1 for another chunk, 0 at the end, or an error. */
+static int scan_chunk(struct zj_nvm_scan *s)
+{
+	struct zj_nvm_chunk *c = &s->chunk;
+	int err = check_order(s);
+
+	if (err)
+		return err;
+	if (c->last)
+		s->nr_chunks = c->chunk_index + 1;
+	err = check_entries(s) ?: keep_chunk(s);
+	if (err)
+		return err;
+	s->inside = c->chunk_index;
+	if (s->inside && c->prev_stamp != c->stamp)
+		return corrupt_at(s, "the transaction's beginning is missing");
+	if (!s->inside && c->prev_stamp == c->stamp)
+		return corrupt_at(s, "two transactions of stamp %llu", c->stamp);
+	if (c->prev_stamp <= s->r->trim_stamp)
+		return 0;
+	s->index = c->chunk_index - 1;
+	s->stamp = c->prev_stamp;
+	s->end = c->prev;
+	err = zj_yield() ?: fetch_info(s);
+	return err ?: 1;
+}
+
+static int scan_lane(struct zj_nvm_scan *s)
+{
+	u64 tail;
+	int more;
+
+	more = fetch_word(s->r, s->area,
+			  ZJ_NVM_TAILS_AT + s->lane * ZJ_NVM_LINE, &tail);
+	if (more || zj_nvm_tail_dead(tail, s->r->trim_stamp))
+		return more;
+	s->end = (u32)tail;
+	s->inside = false;
+	more = fetch_info(s);
+	if (more)
+		return more;
+	/* The tail has half of the stamp; the chunk's own one must agree. */
+	s->stamp = s->chunk.stamp;
+	if (zj_nvm_tail(s->end, s->stamp) != tail)
+		return corrupt_at(s, "stamp %llu is not that of the lane's tail",
+				  s->stamp);
+	if (s->stamp <= s->r->trim_stamp)
+		return check_order(s);
+	do {
+		more = scan_chunk(s);
+	} while (more > 0);
+	return more;
+}
+
+static int scan_all(struct zj_recovery *r, const struct zj_nvm_area *area)
+{
+	struct zj_nvm_scan s = { .r = r, .area = area };
+	int err = 0;
+
+	for (s.lane = 0; s.lane < r->geo.nr_lanes && !err; s.lane++)
+		err = scan_lane(&s);
+	return err;
+}
+
+static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
+		    u32 block_size)
+{
+	struct zj_nvm_head head;
+	const char *wrong;
+	int err = fetch(r, area, ZJ_NVM_HEAD_AT, &head, sizeof(head));
+
+	r->whole = zj_nvm_all(block_size);
+	if (err)
+		return err;
+	wrong = zj_decode_nvm_head(&head, area->size, &r->geo);
+	if (wrong)
+		return zj_corrupt(r, "its head in memory: %s", wrong);
+	if (r->geo.generation != area->generation)
+		return zj_corrupt(r, "the memory holds generation %llu of it, block 0 asks for %llu",
+				  r->geo.generation, area->generation);
+	if (r->geo.block_size != block_size)
+		return zj_corrupt(r, "its block size is %u, the file system's %u",
+				  r->geo.block_size, block_size);
+	r->seed = zj_seed(r->geo.uuid, r->geo.generation);
+	err = fetch_word(r, area, ZJ_NVM_TRIM_AT, &r->trim_stamp);
+	r->stats->trim_stamp = r->trim_stamp;
+	r->buf = kvmalloc(2 * block_size, GFP_KERNEL);
+	r->info = kvmalloc(ZJ_TXNINFO_MAX_MAX, GFP_KERNEL);
+	return !r->buf || !r->info ? zj_no_memory(r) : err;
+}
+
+/* ---- writing ---- */
+
+static int read_failed(struct zj_recovery *r, int err, u64 block)
+{
+	r->ops->msg(r->ctx, 0,
+		    "error %d reading block %llu, of which the log has a part; the log is kept: check the device, then mount or recover again",
+		    err, block);
+	return err;
+}
+
+/* One block from what is home or its first, whole image on; returns those used. */
+static int write_block(struct zj_recovery *r, const struct zj_nvm_area *area,
+		       u32 first, u32 *nr)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 unit = zj_nvm_unit(r->geo.block_size), i = first;
+	u64 block = image[first].block;
+	void *data;
+	int err;
+
+	if (image[first].lines != r->whole) {
+		err = r->ops->read_home(r->ctx, block, r->buf);
+		if (err)
+			return read_failed(r, err, block);
+	}
+	for (; i < r->images.nr && image[i].block == block; i++) {
+		err = fetch_record(r, area, image[i].log_block, image[i].lines,
+				   unit, &data);
+		if (err)
+			return err;
+		zj_nvm_apply(r->buf, data, image[i].lines, unit);
+	}
+	*nr = i - first;
+	err = r->ops->write_home(r->ctx, block, r->buf);
+	return err ? zj_write_failed(r, err, "a block home", block) : 0;
+}
+
+/* Of the blocks that the log has a part of the host reads some ahead, up to @end. */
+static void look_ahead(struct zj_recovery *r, u32 *next, u32 end)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 i;
+
+	if (!r->ops->ahead_home)
+		return;
+	for (; *next < min(end, r->images.nr); ++*next) {
+		i = *next;
+		if (image[i].lines != r->whole &&
+		    (!i || image[i - 1].block != image[i].block))
+			r->ops->ahead_home(r->ctx, image[i].block);
+	}
+}
+
+static int write_all(struct zj_recovery *r, const struct zj_nvm_area *area)
+{
+	u32 i, nr, next = 0;
+	int err;
+
+	for (i = 0; i < r->images.nr; i += nr) {
+		look_ahead(r, &next, i + ZJ_NVM_AHEAD);
+		err = write_block(r, area, i, &nr) ?: zj_yield();
+		if (err)
+			return err;
+	}
+	err = r->ops->flush_home(r->ctx);
+	return err ? zj_write_failed(r, err, "the device's cache back", 0) : 0;
+}
+
+/**
+ * zj_recover_nvm() - replay a log in memory; see recovery.h
+ */
+int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
+		   const struct zj_nvm_area *area, u32 block_size,
+		   u32 journal_blocks, u64 fs_blocks, bool dry_run,
+		   struct zj_recovery_stats *stats)
+{
+	struct zj_recovery r;
+	int err;
+
+	zj_recovery_begin(&r, ops, ctx, stats);
+	r.journal_blocks = journal_blocks;
+	r.home_blocks = fs_blocks;
+	err = open_log(&r, area, block_size);
+	if (!err)
+		err = scan_all(&r, area);
+	if (!err)
+		err = zj_graph(&r);
+	if (!err)
+		err = zj_choose(&r);
+	if (!err)
+		ops->msg(ctx, 1, "log in memory: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions",
+			 stats->transactions, stats->valid_components,
+			 stats->replayed, stats->discarded);
+	if (!err && !dry_run)
+		err = write_all(&r, area);
+
+	zj_recovery_end(&r);
+	return err;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Third pass: choose for every block the newest valid image that is not
+ * revoked, write these home in block order, then empty the log.
+ */
+#include <linux/sched.h>
+#include "recovery/recovery_int.h"
+
+static int zj_cmp_image(const void *pa, const void *pb)
+{
+	const struct zj_rec_image *a = pa, *b = pb;
+	int c = zj_cmp(a->block, b->block);
+
+	c = c ? c : zj_cmp(a->stamp, b->stamp);
+	return c ? c : zj_cmp(a->order, b->order);
+}
+
+/* Drop the images of components that are not valid. */
+static int zj_keep_valid_images(struct zj_recovery *r)
+{
+	const struct zj_rec_component *comp = r->components.items;
+	const struct zj_rec_chunk *chunk = r->chunks.items;
+	struct zj_rec_image *image = r->images.items;
+	u32 i, c, k, kept = 0;
+	int err;
+
+	for (i = 0; i < r->components.nr; i++) {
+		if (!comp[i].valid)
+			continue;
+		for (c = 0; c < comp[i].nr_chunks; c++) {
+			const struct zj_rec_chunk *from =
+				&chunk[comp[i].first_chunk + c];
+
+			for (k = 0; k < from->nr_images; k++)
+				image[from->first_image + k].valid = true;
+			err = zj_yield();
+			if (err)
+				return err;
+		}
+	}
+	for (i = 0; i < r->images.nr; i++)
+		if (image[i].valid)
+			image[kept++] = image[i];
+	r->images.nr = kept;
+	r->stats->images = kept;
+	return 0;
+}
+
+static int zj_sort_images(struct zj_recovery *r)
+{
+	struct zj_rec_image *image = r->images.items;
+	int err = zj_sort(&r->images, zj_cmp_image);
+	u32 i;
+
+	if (err)
+		return err;
+	for (i = 1; i < r->images.nr; i++)
+		if (!zj_cmp_image(&image[i - 1], &image[i]))
+			return zj_corrupt(r, "stamp %llu: two images of block %llu, in segment %u block %u and segment %u block %u",
+					  image[i].stamp, image[i].block,
+					  zj_seg_of(r, image[i - 1].log_block),
+					  zj_seg_block_of(r, image[i - 1].log_block),
+					  zj_seg_of(r, image[i].log_block),
+					  zj_seg_block_of(r, image[i].log_block));
+	return 0;
+}
+
+/* The newest image of a block is the last of its run in the sorted array. */
+static int zj_index_images(struct zj_recovery *r)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 i;
+	int err;
+
+	if (zj_table_init(&r->by_block, r->images.nr))
+		return zj_no_memory(r);
+	for (i = 0; i < r->images.nr; i++) {
+		if (i + 1 == r->images.nr || image[i + 1].block != image[i].block)
+			zj_table_add(&r->by_block, image[i].block, i);
+		err = zj_yield();
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static struct zj_rec_image *zj_newest_image(struct zj_recovery *r, u64 block)
+{
+	struct zj_rec_image *image = r->images.items;
+	s64 i = zj_table_find(&r->by_block, block);
+
+	return i < 0 ? NULL : &image[i];
+}
+
+/* Components come in stamp order. */
+static void zj_apply_revokes_of(struct zj_recovery *r, const struct zj_rec_chunk *chunk)
+{
+	const u64 *entries = r->entries.items;
+	struct zj_rec_image *image;
+	u32 i;
+
+	for (i = 0; i < chunk->nr_revokes; i++) {
+		image = zj_newest_image(r, entries[chunk->first_revoke + i]);
+		if (image)
+			image->revoked = chunk->stamp;
+	}
+}
+
+/* Note at the newest image of each block the highest stamp that revokes it. */
+static int zj_apply_revokes(struct zj_recovery *r)
+{
+	const struct zj_rec_component *comp = r->components.items;
+	const struct zj_rec_chunk *chunk = r->chunks.items;
+	u32 i, c;
+	int err;
+
+	for (i = 0; i < r->components.nr; i++) {
+		if (!comp[i].valid)
+			continue;
+		for (c = 0; c < comp[i].nr_chunks; c++) {
+			zj_apply_revokes_of(r, &chunk[comp[i].first_chunk + c]);
+			err = zj_yield();
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}
+
+/*
+ * The first image of a block that counts: all that is older than the newest whole
+ * one does not. @first to @last are the block's images.
+ */
+static u32 zj_first_needed(const struct zj_recovery *r, u32 first, u32 last)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 i = last;
+
+	while (i > first && image[i].lines != r->whole &&
+	       image[i - 1].stamp > image[last].revoked)
+		i--;
+	return i;
+}
+
+/*
+ * Leave for each block what is to be written: the newest image, unless revoked;
+ * if that is a part of the block, what it is built on as well.
+ */
+static int zj_keep_newest(struct zj_recovery *r)
+{
+	struct zj_rec_image *image = r->images.items;
+	u32 i, first = 0, from, kept = 0;
+	int err;
+
+	for (i = 0; i < r->images.nr; i++) {
+		const struct zj_rec_image *newest = &image[i];
+
+		if (i + 1 < r->images.nr && image[i + 1].block == image[i].block)
+			continue;
+		err = zj_yield();
+		if (err)
+			return err;
+		from = zj_first_needed(r, first, i);
+		for (; first <= i; first++) {
+			if (image[first].stamp <= newest->revoked)
+				r->stats->revoked++;
+			else if (image[first].bad)
+				return zj_corrupt(r, "image of block %llu in journal block %u: wrong checksum",
+						  image[first].block,
+						  image[first].log_block);
+		}
+		if (newest->stamp <= newest->revoked)
+			continue;
+		if (newest->revoked && image[from].lines != r->whole)
+			return zj_corrupt(r, "stamp %llu: a part of block %llu, which was revoked before",
+					  image[from].stamp, image[from].block);
+		r->stats->replayed++;
+		while (from <= i)
+			image[kept++] = image[from++];
+	}
+	r->images.nr = kept;
+	return 0;
+}
+
+/* The journal never logs itself: that would overwrite what is still to be read. */
+static int zj_check_own_blocks(struct zj_recovery *r)
+{
+	const struct zj_rec_image *image;
+	u32 i;
+	int err;
+
+	if (!r->ops->log_home || !r->images.nr)
+		return 0;
+	for (i = 0; i < r->journal_blocks; i++) {
+		err = zj_yield();
+		if (err)
+			return err;
+		image = zj_newest_image(r, r->ops->log_home(r->ctx, i));
+		if (image)
+			return zj_corrupt(r, "stamp %llu: segment %u block %u is an image of block %llu, which is the journal's own block %u",
+					  image->stamp,
+					  zj_seg_of(r, image->log_block),
+					  zj_seg_block_of(r, image->log_block),
+					  image->block, i);
+	}
+	return 0;
+}
+
+int zj_choose(struct zj_recovery *r)
+{
+	int err = zj_keep_valid_images(r);
+
+	if (!err)
+		err = zj_sort_images(r);
+	if (!err)
+		err = zj_index_images(r);
+	if (!err)
+		err = zj_check_own_blocks(r);
+	if (!err)
+		err = zj_apply_revokes(r);
+	return err ?: zj_keep_newest(r);
+}
+
+/* A write failed: what is home already is valid, so starting over is safe. */
+int zj_write_failed(struct zj_recovery *r, int err, const char *what,
+		    u64 block)
+{
+	r->ops->msg(r->ctx, 0,
+		    "error %d writing %s (block %llu); the log is kept: check the device, then mount or recover again",
+		    err, what, block);
+	return err;
+}
+
+static int zj_replay_image(struct zj_recovery *r,
+			   const struct zj_rec_image *image)
+{
+	int err;
+
+	zj_unescape(image->kept, image->flags);
+	err = r->ops->write_home(r->ctx, image->block, image->kept);
+	return err ? zj_write_failed(r, err, "a block home", image->block) : 0;
+}
+
+/* The images that were chosen, durably; the log is still the same. */
+int zj_write_home(struct zj_recovery *r)
+{
+	const struct zj_rec_image *image = r->images.items;
+	u32 i, end = 0;
+	int err;
+
+	for (i = 0; i < r->images.nr; i++) {
+		if (i == end) {
+			err = zj_read_images(r, i, &end);
+			if (err)
+				return err;
+		}
+		err = zj_replay_image(r, &image[i]) ?: zj_yield();
+		if (err)
+			return err;
+	}
+	err = r->ops->flush_home(r->ctx);
+	if (err)
+		return zj_write_failed(r, err, "the device's cache back", 0);
+	return 0;
+}
+
+int zj_replay(struct zj_recovery *r)
+{
+	int err = zj_write_home(r);
+
+	if (err)
+		return err;
+	/* One sector with a new generation, and every record is stale. */
+	r->geo.generation++;
+	zj_encode_log_super(&r->geo, r->buf);
+	err = r->ops->write_log(r->ctx, ZJ_BLOCK_LOG_SUPER, r->buf);
+	return err ? zj_write_failed(r, err, "the log super block",
+				     ZJ_BLOCK_LOG_SUPER) : 0;
+}

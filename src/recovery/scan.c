@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * First pass: read every segment once and keep what counts: good chunks with a
+ * stamp above S, their images, dependencies and revokes.
+ *
+ * A segment ends at the first block that is not a header of its tenure.  What a
+ * lost header hides is of the same lane and not older: after a crash it was lost
+ * too, or depends on what was.  Its durable stamp is taken all the same, as that of
+ * every good header: it tells what the crash cut off from what the device has lost.
+ */
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <asm/byteorder.h>
+#include "recovery/recovery_int.h"
+
+/* Where the scan of one segment is. */
+struct zj_cursor {
+	struct zj_chunk chunk;	/* the header at the cursor */
+	void	*block;		/* the header block, its images after it */
+	u32	log_block;	/* journal block of the header */
+	u64	seg_seq;	/* tenure: that of the segment's first chunk */
+	u32	lane;		/* that of the segment's first chunk */
+	u64	stamp;		/* of the chunk before */
+};
+
+#define zj_corrupt_at(r, cur, fmt, ...)					\
+	zj_corrupt(r, "segment %u block %u: " fmt,			\
+		   zj_seg_of(r, (cur)->log_block),			\
+		   zj_seg_block_of(r, (cur)->log_block), ##__VA_ARGS__)
+
+/* What was durable before a header was written is, whatever became of its images. */
+static void zj_note_durable(struct zj_recovery *r, const struct zj_chunk *chunk)
+{
+	r->durable_stamp = max(r->durable_stamp, chunk->durable_stamp);
+	r->stats->durable_stamp = r->durable_stamp;
+}
+
+/* Returns 1 for a header of this tenure, 0 for the segment's end, -EUCLEAN. */
+static int zj_scan_header(struct zj_recovery *r, struct zj_cursor *cur)
+{
+	u32 seg_block = zj_seg_block_of(r, cur->log_block);
+	struct zj_chunk *chunk = &cur->chunk;
+
+	if (!zj_decode_chunk(&r->geo, r->seed, zj_seg_of(r, cur->log_block),
+			     seg_block, cur->block, chunk)) {
+		if (zj_chunk_sealed(&r->geo, r->seed, cur->block))
+			return zj_corrupt_at(r, cur, "chunk header with a good checksum, but for another place or with impossible counts");
+		return 0;
+	}
+	if (!seg_block) {
+		cur->seg_seq = chunk->seg_seq;
+		cur->lane = chunk->lane;
+	}
+	if (chunk->seg_seq != cur->seg_seq)
+		return 0;
+	if (chunk->lane != cur->lane)
+		return zj_corrupt_at(r, cur, "chunk of lane %u in a segment of lane %u",
+				     chunk->lane, cur->lane);
+	if (chunk->stamp < cur->stamp)
+		return zj_corrupt_at(r, cur, "stamp %llu after %llu",
+				     chunk->stamp, cur->stamp);
+	cur->stamp = chunk->stamp;
+	zj_note_durable(r, chunk);
+	return 1;
+}
+
+static int zj_check_tag(struct zj_recovery *r, const struct zj_cursor *cur,
+			const struct zj_tag *tag)
+{
+	u64 block = le64_to_cpu(tag->block);
+	u16 flags = le16_to_cpu(tag->flags);
+
+	if (block >= r->home_blocks)
+		return zj_corrupt_at(r, cur, "image of block %llu, the device has %llu",
+				     block, r->home_blocks);
+	if (le64_to_cpu(tag->lines) != ZJ_TAG_ALL_LINES)
+		return zj_corrupt_at(r, cur, "image of a part of block %llu",
+				     block);
+	if ((flags & ~ZJ_TAG_FLAGS) || flags == ZJ_TAG_FLAGS || tag->reserved)
+		return zj_corrupt_at(r, cur, "image of block %llu with unknown flags %#x",
+				     block, flags);
+	return 0;
+}
+
+/* Everything that the header's own checksum covers. */
+static int zj_check_entries(struct zj_recovery *r, const struct zj_cursor *cur)
+{
+	const struct zj_chunk *chunk = &cur->chunk;
+	const __le64 *deps = zj_chunk_deps(cur->block);
+	const __le64 *revokes = zj_chunk_revokes(cur->block, chunk->nr_deps);
+	const struct zj_tag *tags = zj_chunk_tags(cur->block, chunk->nr_deps,
+						  chunk->nr_revokes);
+	u32 i;
+	int err;
+
+	for (i = 0; i < chunk->nr_deps; i++)
+		if (le64_to_cpu(deps[i]) >= chunk->stamp)
+			return zj_corrupt_at(r, cur, "stamp %llu depends on %llu, which is not older",
+					     chunk->stamp, le64_to_cpu(deps[i]));
+	for (i = 0; i < chunk->nr_revokes; i++)
+		if (le64_to_cpu(revokes[i]) >= r->home_blocks)
+			return zj_corrupt_at(r, cur, "revoke of block %llu, the device has %llu",
+					     le64_to_cpu(revokes[i]),
+					     r->home_blocks);
+	for (i = 0; i < chunk->nr_tags; i++) {
+		err = zj_check_tag(r, cur, &tags[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Returns 1 if all images are as their tags say, 0 if torn, -EUCLEAN. */
+static int zj_check_images(struct zj_recovery *r, const struct zj_cursor *cur)
+{
+	const struct zj_chunk *chunk = &cur->chunk;
+	const struct zj_tag *tag = zj_chunk_tags(cur->block, chunk->nr_deps,
+						 chunk->nr_revokes);
+	const void *image = cur->block;
+	u32 i;
+
+	for (i = 0; i < chunk->nr_tags; i++, tag++) {
+		image += r->geo.block_size;
+		if (zj_image_csum(r->seed, image, r->geo.block_size) !=
+		    le32_to_cpu(tag->csum))
+			return 0;
+		if (tag->flags && *(const __le32 *)image)
+			return zj_corrupt_at(r, cur, "image of block %llu is marked as escaped, but is not",
+					     le64_to_cpu(tag->block));
+	}
+	return 1;
+}
+
+static int zj_keep_entries(struct zj_recovery *r, const __le64 *from, u32 nr)
+{
+	u64 *entry;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		entry = zj_vec_add(&r->entries);
+		if (!entry)
+			return zj_no_memory(r);
+		*entry = le64_to_cpu(from[i]);
+	}
+	return 0;
+}
+
+static int zj_keep_images(struct zj_recovery *r, const struct zj_cursor *cur)
+{
+	const struct zj_chunk *chunk = &cur->chunk;
+	const struct zj_tag *tags = zj_chunk_tags(cur->block, chunk->nr_deps,
+						  chunk->nr_revokes);
+	struct zj_rec_image *image;
+	u32 i;
+
+	for (i = 0; i < chunk->nr_tags; i++) {
+		image = zj_vec_add(&r->images);
+		if (!image)
+			return zj_no_memory(r);
+		*image = (struct zj_rec_image) {
+			.block = le64_to_cpu(tags[i].block),
+			.stamp = chunk->stamp,
+			.kept = zj_keep_image(r, cur->block + (size_t)(1 + i) *
+						 r->geo.block_size),
+			.log_block = cur->log_block + 1 + i,
+			.csum = le32_to_cpu(tags[i].csum),
+			.flags = le16_to_cpu(tags[i].flags),
+		};
+	}
+	return 0;
+}
+
+static int zj_keep_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
+{
+	const struct zj_chunk *chunk = &cur->chunk;
+	struct zj_rec_chunk *kept = zj_vec_add(&r->chunks);
+	int err;
+
+	if (!kept)
+		return zj_no_memory(r);
+	*kept = (struct zj_rec_chunk) {
+		.stamp = chunk->stamp,
+		.lane = chunk->lane,
+		.tid = chunk->tid,
+		.nr_members = chunk->nr_members,
+		.chunk_index = chunk->chunk_index,
+		.nr_chunks = chunk->nr_chunks,
+		.log_block = cur->log_block,
+		.first_dep = r->entries.nr,
+		.nr_deps = chunk->nr_deps,
+		.first_revoke = r->entries.nr + chunk->nr_deps,
+		.nr_revokes = chunk->nr_revokes,
+		.first_image = r->images.nr,
+		.nr_images = chunk->nr_tags,
+	};
+	r->stats->chunks++;
+	/* Dependencies and revokes lie side by side. */
+	err = zj_keep_entries(r, zj_chunk_deps(cur->block),
+			      chunk->nr_deps + chunk->nr_revokes);
+	return err ? err : zj_keep_images(r, cur);
+}
+
+static void zj_note_torn(struct zj_recovery *r, const struct zj_cursor *cur)
+{
+	r->stats->torn_chunks++;
+	if (!r->torn_stamp || cur->chunk.stamp < r->torn_stamp) {
+		r->torn_stamp = cur->chunk.stamp;
+		r->torn_block = cur->log_block;
+	}
+}
+
+static int zj_scan_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
+{
+	int err;
+
+	if (cur->chunk.stamp <= r->trim_stamp)
+		return 0;
+	err = zj_check_entries(r, cur);
+	if (err)
+		return err;
+	err = zj_check_images(r, cur);
+	if (err < 0)
+		return err;
+	if (!err) {
+		zj_note_torn(r, cur);
+		return 0;
+	}
+	return zj_keep_chunk(r, cur);
+}
+
+/* Headers that the walk did not come to, of any tenure. */
+static void zj_scan_rest(struct zj_recovery *r, u32 seg, const void *buf, u32 pos)
+{
+	struct zj_chunk chunk;
+
+	for (; pos < r->geo.seg_blocks; pos++)
+		if (zj_decode_chunk(&r->geo, r->seed, seg, pos,
+				    buf + (size_t)pos * r->geo.block_size,
+				    &chunk))
+			zj_note_durable(r, &chunk);
+}
+
+static int zj_scan_blocks(struct zj_recovery *r, u32 seg, void *buf)
+{
+	struct zj_cursor cur = {};
+	u32 pos = 0;
+	int err;
+
+	while (pos < r->geo.seg_blocks) {
+		cur.log_block = zj_seg_first(r, seg) + pos;
+		cur.block = buf + (size_t)pos * r->geo.block_size;
+		err = zj_scan_header(r, &cur);
+		if (err < 0)
+			return err;
+		if (!err)
+			break;
+		err = zj_scan_chunk(r, &cur);
+		if (err)
+			return err;
+		pos += 1 + cur.chunk.nr_tags;
+	}
+	zj_scan_rest(r, seg, buf, pos);
+	return 0;
+}
+
+/* ---- segments, on their way into memory ---- */
+
+/* A header of this log once, whatever its checksum. */
+static bool zj_claims_chunk(const struct zj_recovery *r, const void *block)
+{
+	const struct zj_chunk_header *h = block;
+
+	return le32_to_cpu(h->magic) == ZJ_CHUNK_MAGIC &&
+	       le64_to_cpu(h->generation) == r->geo.generation;
+}
+
+/*
+ * Most segments are free or stale, and one block tells: of those ahead only that one is
+ * asked for, but for as many as @used, which are taken for used.
+ */
+static void zj_look_ahead(struct zj_recovery *r, u32 seg, u32 used)
+{
+	u32 i, end = min(r->depth, r->geo.nr_segs - seg);
+
+	for (i = 0; i < end; i++) {
+		u32 slot = (seg + i) % r->depth;
+		u32 have = r->asked[slot];
+		u32 want = i < used ? r->geo.seg_blocks : 1;
+
+		if (have < want)
+			zj_ahead_ask(r, slot, zj_seg_first(r, seg + i) + have,
+				     want - have);
+	}
+}
+
+/* Returns 1 with the segment in memory, 0 if it is free or stale, or an error. */
+static int zj_read_segment(struct zj_recovery *r, u32 seg, void *buf)
+{
+	u32 first = zj_seg_first(r, seg), have = zj_ahead_end(r, seg % r->depth);
+	int err = 0;
+
+	if (!have)
+		err = zj_read_log(r, first, 1, buf);
+	if (err || !zj_claims_chunk(r, buf))
+		return err;
+	if (have < r->geo.seg_blocks)
+		err = zj_read_log(r, first + 1, r->geo.seg_blocks - 1,
+				  buf + r->geo.block_size);
+	return err ?: 1;
+}
+
+int zj_scan(struct zj_recovery *r)
+{
+	u32 seg, used = 0;
+	int err;
+
+	for (seg = 0; seg < r->geo.nr_segs; seg++) {
+		void *buf = zj_piece(r, seg % r->depth);
+
+		zj_look_ahead(r, seg, used);
+		err = zj_read_segment(r, seg, buf);
+		/* What lies ahead is as this one; the surer, the more there were. */
+		used = err > 0 ? min(2 * used + 1, r->depth) : 0;
+		if (err > 0)
+			err = zj_scan_blocks(r, seg, buf);
+		err = err ?: zj_yield();
+		if (err)
+			return err;
+	}
+	return 0;
+}

@@ -1,0 +1,624 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Access to buffers: the rules R1-R4 (docs/rules.md).
+ *
+ * Write access never waits for another handle: ext4 asks for it under
+ * s_orphan_lock, i_data_sem and folio locks. It waits for memory and for a home
+ * write of the same buffer only.
+ *
+ * The transaction that dirties a block first pays for its image: within one
+ * component it does not matter which member logs it, so the part moves to the
+ * member whose lane has the space (docs/decisions/0002).
+ */
+#include "core/abort.h"
+#include "core/journal.h"
+#include "format/codec_nvm.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/lines.h"
+#include "txn/part.h"
+#include "txn/revoke.h"
+#include "txn/txn.h"
+#include "txn/version.h"
+#include <linux/module.h>
+#include <linux/pagemap.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+
+/* A failed write-back would otherwise go unnoticed until S advances over it. */
+static int check_wb_err(struct zj_journal *zj)
+{
+	struct address_space *mapping = zj->front.j_fs_dev->bd_mapping;
+
+	if (likely(!errseq_check(&mapping->wb_err, READ_ONCE(zj->wb_err))))
+		return 0;
+	zj_err(zj, "a block could not be written home, stopping\n");
+	zj_abort(zj, -EIO);
+	return -EIO;
+}
+
+/* Flags of a part that is to be as it is, by who comes for it. */
+#define ANY_ACCESS	BIT(ZJ_PART_FORGET)
+#define PLAIN_ACCESS	(ANY_ACCESS | BIT(ZJ_PART_TOLD))
+#define DIRTY(access)	((access) | BIT(ZJ_PART_MODIFIED))
+
+static bool as_it_should(const struct zj_part *part, unsigned long flags,
+			 u64 lines)
+{
+	unsigned long is = READ_ONCE(part->flags);
+
+	if ((is & flags) != (flags & BIT(ZJ_PART_MODIFIED)))
+		return false;
+	return !(is & BIT(ZJ_PART_TOLD)) || !(lines & ~READ_ONCE(part->lines));
+}
+
+/*
+ * Is the handle's component the newest owner already, and nothing left to do? No
+ * lock taken: the open handle keeps the component unfrozen, and thereby the part
+ * where it is. Every grace period waits for sched readers too, and they cost less.
+ */
+static __always_inline bool owned(struct buffer_head *bh,
+				  const struct zj_txn *txn,
+				  unsigned long flags, u64 lines)
+{
+	const struct zj_txn *owner;
+	const struct journal_head *jh;
+	const struct zj_part *part;
+	bool ret = false;
+
+	rcu_read_lock_sched();
+	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
+	/* Pairs with zj_part_file(). */
+	part = jh ? smp_load_acquire(&jh->newest) : NULL;
+	if (part) {
+		/* Pairs with txn_list_add(): the flags of this tenure follow. */
+		owner = smp_load_acquire(&part->txn);
+		ret = (owner == txn ||
+		       READ_ONCE(owner->comp) == READ_ONCE(txn->comp)) &&
+		      as_it_should(part, flags, lines);
+	}
+	rcu_read_unlock_sched();
+	return ret;
+}
+
+/* ---- one attempt, everything under jh->lock ---- */
+
+enum touch {
+	TOUCH_DONE,		/* the transaction's component owns the buffer */
+	TOUCH_AGAIN,		/* the owner was frozen meanwhile */
+	TOUCH_MEMORY,		/* spare memory is missing */
+	TOUCH_LOCK_BUFFER,	/* no owner: the buffer lock is needed */
+	TOUCH_WAIT_LOG,		/* the log is being written from the buffer */
+};
+
+/* R1: nobody holds it; no home write can be in flight under the lock. */
+static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
+			     struct zj_spare *spare, bool locked)
+{
+	bool base = zj_jh_wants_base(txn_zj(txn), jh);
+	struct buffer_head *bh = jh->bh;
+	struct zj_part *older = jh->newest, *part;
+	bool dirty;
+
+	if (!locked)
+		return TOUCH_LOCK_BUFFER;
+	if (base && zj_spare_lacks_base(txn_zj(txn), spare))
+		return TOUCH_MEMORY;
+	part = zj_part_take(jh, spare);
+	if (!part)
+		return TOUCH_MEMORY;
+	/* J1: from here on write-back must not see it as dirty. */
+	dirty = test_clear_buffer_dirty(bh);
+	/* An image that did not get home does so again, or a new one does. */
+	dirty |= older && buffer_write_io_error(bh);
+	clear_buffer_write_io_error(bh);
+	if (dirty) {
+		/* A file's folio is not clean by that: ext4 looks at this bit, too. */
+		set_buffer_jbddirty(bh);
+		if (older)
+			zj_part_set(older, BIT(ZJ_PART_NEEDS_DIRTY));
+		else
+			zj_part_set(part, BIT(ZJ_PART_WAS_DIRTY));
+	}
+	/* Others have changed what is dirty without an image of ours. */
+	if (base && !zj_part_test(part, ZJ_PART_WAS_DIRTY))
+		zj_part_set_base(part, spare);
+	zj_part_file(part, jh, txn);
+	return TOUCH_DONE;
+}
+
+/* R3, R4: the owner is frozen; its image is taken before anything changes. */
+static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
+			       struct zj_spare *spare)
+{
+	struct zj_part *owner = jh->newest, *part;
+	struct zj_journal *zj = txn_zj(txn);
+	bool base = zj_jh_wants_base(zj, jh);
+
+	zj_jh_conflict(jh);
+	if (base && zj_spare_lacks_base(zj, spare))
+		return TOUCH_MEMORY;
+	if (zj_part_test(owner, ZJ_PART_MODIFIED) && !owner->frozen &&
+	    !zj_part_test(owner, ZJ_PART_LOGGED)) {
+		if (zj_part_test(owner, ZJ_PART_LIVE))
+			return TOUCH_WAIT_LOG;
+		if (!spare->frozen)
+			return TOUCH_MEMORY;
+		zj_part_freeze(zj, owner, &spare->frozen);
+		zj_count(&txn->lane->stats.copies, 1);
+	}
+	if (!zj_depend(txn, owner->txn, zj_at_block(jh->bh), &spare->dep))
+		return TOUCH_MEMORY;
+	part = zj_part_take(jh, spare);
+	if (!part)
+		return TOUCH_MEMORY;
+	/* The owner's image is frozen or logged: its trigger has run. */
+	if (base)
+		zj_part_set_base(part, spare);
+	zj_part_file(part, jh, txn);
+	zj_part_crowd(part);
+	return TOUCH_DONE;
+}
+
+static enum touch touch(struct zj_txn *txn, struct journal_head *jh,
+			struct zj_spare *spare, bool locked)
+{
+	struct zj_part *owner = jh->newest;
+	enum zj_comp_state state;
+
+	if (!owner)
+		return touch_free(txn, jh, spare, locked);
+	if (owner->txn == txn)
+		return TOUCH_DONE;
+	rcu_read_lock();
+	state = zj_txn_state(owner->txn);
+	rcu_read_unlock();
+	if (state == ZJ_C_VALID)
+		return touch_free(txn, jh, spare, locked);
+	if (state == ZJ_C_FROZEN)
+		return touch_frozen(txn, jh, spare);
+	/* R2: the buffer stays where it is. */
+	return zj_unite(txn, owner->txn, zj_at_block(jh->bh)) ? TOUCH_DONE :
+								TOUCH_AGAIN;
+}
+
+/* An image of a file folio must not change under write-back. */
+static void wait_folio(struct buffer_head *bh)
+{
+	if (zj_bh_is_file(bh))
+		folio_wait_writeback(bh->b_folio);
+}
+
+/**
+ * zj_touch() - make the handle's component the newest owner of a buffer
+ * @handle: an open handle
+ * @jh: the buffer's head
+ * @locked: the caller holds the buffer lock
+ * @spare: no memory in it; what is left in it is the caller's to free
+ *
+ * Context: sleeps for memory and the buffer lock. Returns with jh->lock held.
+ */
+static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
+		     struct zj_spare *spare)
+	__acquires(&jh->lock)
+{
+	struct zj_txn *txn = handle_txn(handle);
+	struct zj_journal *zj = txn_zj(txn);
+	bool ours = false;
+	enum touch how;
+
+	zj_revoke_touch(handle, jh->bh->b_blocknr);
+	for (;;) {
+		spin_lock(&jh->lock);
+		how = touch(txn, jh, spare, locked || ours);
+		if (how == TOUCH_DONE)
+			break;
+		spin_unlock(&jh->lock);
+		if (how == TOUCH_MEMORY)
+			zj_spare_fill(zj, spare, spare->part);
+		if (how == TOUCH_WAIT_LOG) {
+			zj_count(&txn->lane->stats.wait_log, 1);
+			zj_count(&txn->lane->stats.conflicts, 1);
+			zj_jh_wait_live(jh);
+		}
+		if (how == TOUCH_LOCK_BUFFER) {
+			wait_folio(jh->bh);
+			lock_buffer(jh->bh);
+			ours = true;
+		}
+	}
+	if (ours)
+		unlock_buffer(jh->bh);
+}
+
+/* The block is in use again after it was forgotten in the same component. */
+static void revive(struct journal_head *jh)
+{
+	zj_part_clear(jh->newest, BIT(ZJ_PART_FORGET));
+	clear_buffer_freed(jh->bh);
+}
+
+/*
+ * Of a part whose changes are told: lines that have changed; 0: some that are not
+ * told. Without an image from before, that makes it the whole block.
+ */
+static void tell(struct zj_journal *zj, struct zj_part *part, u64 lines)
+{
+	if (!zj_part_test(part, ZJ_PART_TOLD))
+		return;
+	if (lines)
+		WRITE_ONCE(part->lines, part->lines | lines);
+	else
+		zj_part_no_base(zj, part);
+}
+
+static __always_inline int write_access(handle_t *handle,
+					struct buffer_head *bh, bool told)
+{
+	struct zj_spare spare = { .told = told };
+	struct journal_head *jh;
+	struct zj_journal *zj;
+	int err;
+
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	if (owned(bh, handle_txn(handle), told ? ANY_ACCESS : PLAIN_ACCESS, 0))
+		return 0;
+	zj = txn_zj(handle_txn(handle));
+	err = check_wb_err(zj);
+	if (err)
+		return err;
+	jh = zj_jh_attach(bh);
+	zj_touch(handle, jh, false, &spare);
+	revive(jh);
+	if (!told)
+		tell(zj, jh->newest, 0);
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	zj_spare_free(zj, &spare);
+	return 0;
+}
+
+/**
+ * zj_journal_get_write_access() - before a buffer is changed
+ * @handle: an open handle
+ * @bh: the buffer, not locked by the caller
+ *
+ * Z-Journal §3.2; R1-R4.
+ *
+ * Context: sleeps, but never for another handle.
+ * Return: 0; -EROFS if aborted; -EIO if a block was lost on its way home.
+ */
+int zj_journal_get_write_access(handle_t *handle, struct buffer_head *bh)
+{
+	return write_access(handle, bh, false);
+}
+EXPORT_SYMBOL_GPL(zj_journal_get_write_access);
+
+/**
+ * zj_journal_get_range_access() - before ranges of a buffer are changed
+ * @handle: an open handle
+ * @bh: the buffer, not locked by the caller
+ *
+ * As zj_journal_get_write_access(), but the caller promises to tell each range that
+ * it changes, by zj_journal_dirty_range() in the same handle: a log of lines then
+ * needs no copy of the buffer. A range that is not told is lost in a crash. Where
+ * others have plain access to the buffer in the same component, the block is compared
+ * if they came first, else logged as a whole.
+ *
+ * Context: sleeps, but never for another handle.
+ * Return: 0; -EROFS if aborted; -EIO if a block was lost on its way home.
+ */
+int zj_journal_get_range_access(handle_t *handle, struct buffer_head *bh)
+{
+	return write_access(handle, bh, true);
+}
+EXPORT_SYMBOL_GPL(zj_journal_get_range_access);
+
+/**
+ * zj_journal_get_create_access() - before a new block is filled
+ * @handle: an open handle
+ * @bh: the buffer, locked by the caller
+ *
+ * Context: sleeps for memory.
+ * Return: 0, or -EROFS if aborted.
+ */
+int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh)
+{
+	struct zj_spare spare = { };
+	struct journal_head *jh;
+
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	jh = zj_jh_attach(bh);
+	zj_touch(handle, jh, true, &spare);
+	revive(jh);
+	zj_jh_unknown(txn_zj(handle_txn(handle)), jh);
+	/* Whatever was dirty belongs to the block's former life. */
+	zj_part_clear(jh->newest, BIT(ZJ_PART_WAS_DIRTY));
+	jh->triggers = NULL;
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	zj_spare_free(txn_zj(handle_txn(handle)), &spare);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_get_create_access);
+
+/* The first change in this component: the handle's own lane pays. */
+static int pay(handle_t *handle, struct zj_part *part)
+{
+	struct zj_txn *txn = handle_txn(handle);
+
+	if (WARN_ON_ONCE(handle->h_total_credits <= 0))
+		return -ENOSPC;
+	handle->h_total_credits--;
+	if (part->txn != txn)
+		zj_part_move(part, txn);
+	zj_part_set(part, BIT(ZJ_PART_MODIFIED));
+	zj_part_clear(part, BIT(ZJ_PART_WAS_DIRTY) | BIT(ZJ_PART_FORGET));
+	set_buffer_jbddirty(part->jh->bh);
+	return 0;
+}
+
+static __always_inline int dirty_lines(handle_t *handle,
+				       struct buffer_head *bh, u64 lines)
+{
+	struct journal_head *jh;
+	struct zj_part *part;
+	struct zj_txn *txn;
+	int err = -EUCLEAN;
+
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	txn = handle_txn(handle);
+	if (owned(bh, txn, DIRTY(lines ? ANY_ACCESS : PLAIN_ACCESS), lines))
+		return 0;
+	/* RCU keeps the head even if the caller has no write access at all. */
+	rcu_read_lock();
+	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
+	if (jh) {
+		spin_lock(&jh->lock);
+		part = jh->newest;
+		if (WARN_ON_ONCE(!part ||
+				 !zj_unite(txn, part->txn, zj_at_block(bh)))) {
+			err = -EINVAL;
+		} else {
+			tell(txn_zj(txn), part, lines);
+			err = zj_part_test(part, ZJ_PART_MODIFIED) ? 0 :
+			      pay(handle, part);
+		}
+		spin_unlock(&jh->lock);
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/**
+ * zj_journal_dirty_metadata() - a buffer was changed
+ * @handle: the handle that has write access
+ * @bh: the buffer
+ *
+ * Context: never sleeps.
+ * Return: 0; -EROFS if aborted; -EUCLEAN if the buffer is not journaled;
+ * -EINVAL without write access; -ENOSPC without credits.
+ */
+int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh)
+{
+	return dirty_lines(handle, bh, 0);
+}
+EXPORT_SYMBOL_GPL(zj_journal_dirty_metadata);
+
+/**
+ * zj_journal_dirty_range() - a range of a buffer was changed, and nothing else
+ * @handle: the handle that has write access, any of the two
+ * @bh: the buffer
+ * @offset: of the first byte
+ * @len: bytes, not 0
+ *
+ * Context: never sleeps.
+ * Return: as zj_journal_dirty_metadata().
+ */
+int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
+			   u32 offset, u32 len)
+{
+	return dirty_lines(handle, bh, zj_nvm_lines(offset, len, bh->b_size));
+}
+EXPORT_SYMBOL_GPL(zj_journal_dirty_range);
+
+/**
+ * zj_journal_set_triggers() - have a callback on the buffer's final contents
+ * @bh: a journaled buffer
+ * @type: the callbacks, or NULL
+ */
+void zj_journal_set_triggers(struct buffer_head *bh,
+			     struct jbd2_buffer_trigger_type *type)
+{
+	struct journal_head *jh = zj_jh_get(bh);
+
+	if (WARN_ON_ONCE(!jh))
+		return;
+	spin_lock(&jh->lock);
+	jh->triggers = type;
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+}
+EXPORT_SYMBOL_GPL(zj_journal_set_triggers);
+
+/* ---- forget ---- */
+
+/*
+ * Drop the component's image. What older transactions have of the block must
+ * stay replayable until this one is valid, so a part without an image remains
+ * in their way home.
+ */
+static void forget_part(handle_t *handle, struct journal_head *jh)
+{
+	struct zj_part *part = jh->newest;
+	struct buffer_head *bh = jh->bh;
+
+	if (zj_part_test(part, ZJ_PART_MODIFIED)) {
+		if (part->txn == handle_txn(handle))
+			handle->h_total_credits++;
+		zj_part_clear(part, BIT(ZJ_PART_MODIFIED));
+	}
+	clear_buffer_jbddirty(bh);
+	clear_buffer_dirty(bh);
+	zj_jh_unknown(txn_zj(handle_txn(handle)), jh);
+	jh->triggers = NULL;
+	zj_part_clear(part, BIT(ZJ_PART_WAS_DIRTY));
+	if (list_is_first(&part->jh_link, &jh->parts))
+		zj_part_drop(part);
+	else
+		zj_part_set(part, BIT(ZJ_PART_FORGET));
+}
+
+/**
+ * zj_journal_forget() - a block is being freed (R5)
+ * @handle: an open handle
+ * @bh: its buffer, not locked; one reference is consumed
+ *
+ * A home write in flight is waited for here: by the buffer lock in zj_touch(), as
+ * there is none under an owner that is not valid. None starts afterwards, as the
+ * buffer has a newer owner that is not valid: nothing can land late on a block
+ * that is reused (V3).
+ *
+ * Context: sleeps, but never for another handle.
+ * Return: 0, or -EROFS if aborted.
+ */
+int zj_journal_forget(handle_t *handle, struct buffer_head *bh)
+{
+	struct journal_head *jh = zj_jh_get(bh);
+	struct zj_spare spare = { };
+
+	if (!jh || is_handle_aborted(handle)) {
+		int err = is_handle_aborted(handle) ? -EROFS : 0;
+
+		if (jh)
+			zj_jh_put(jh);
+		else if (!err)
+			zj_bh_unknown(bh);
+		bforget(bh);
+		return err;
+	}
+	zj_touch(handle, jh, false, &spare);
+	forget_part(handle, jh);
+	spin_unlock(&jh->lock);
+	zj_spare_free(txn_zj(handle_txn(handle)), &spare);
+	zj_jh_put(jh);
+	__brelse(bh);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_forget);
+
+/* ---- what zext4 asks about buffers ---- */
+
+/* The newest owner that is not valid, with a reference. */
+static struct zj_txn *pending_owner(struct buffer_head *bh)
+{
+	struct journal_head *jh = zj_jh_get(bh);
+	struct zj_txn *txn = NULL;
+
+	if (!jh)
+		return NULL;
+	spin_lock(&jh->lock);
+	if (jh->newest && !zj_txn_is_valid(jh->newest->txn)) {
+		txn = jh->newest->txn;
+		refcount_inc(&txn->refs);
+	}
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	return txn;
+}
+
+tid_t zj_journal_buffer_tid(journal_t *journal, struct buffer_head *bh)
+{
+	struct zj_txn *txn = pending_owner(bh);
+	tid_t tid = 0;
+
+	if (txn) {
+		tid = txn->pub.t_tid;
+		zj_txn_put(txn);
+	}
+	return tid;
+}
+EXPORT_SYMBOL_GPL(zj_journal_buffer_tid);
+
+int zj_journal_read_dependency(handle_t *handle, struct buffer_head *bh)
+{
+	struct zj_txn *owner;
+
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	owner = pending_owner(bh);
+	if (owner) {
+		zj_tie(handle_txn(handle), owner, ZJ_KIND_READ);
+		zj_txn_put(owner);
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_read_dependency);
+
+int zj_journal_wait_buffer(journal_t *journal, struct buffer_head *bh)
+{
+	struct zj_txn *owner;
+	int err = 0;
+
+	while (!err && (owner = pending_owner(bh))) {
+		zj_commit_request(to_zj(journal), owner);
+		err = zj_txn_wait_valid(owner);
+		zj_txn_put(owner);
+	}
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_wait_buffer);
+
+bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn)
+{
+	struct journal_head *jh = zj_jh_get(bh);
+	bool ret;
+
+	if (!jh)
+		return false;
+	spin_lock(&jh->lock);
+	ret = jh->newest && to_txn(txn)->comp == jh->newest->txn->comp;
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(zj_journal_newest_is);
+
+/* Lock a buffer; not if it has an owner that is to become valid first. */
+static struct zj_txn *lock_or_owner(journal_t *journal, struct buffer_head *bh)
+{
+	struct zj_txn *owner;
+
+	lock_buffer(bh);
+	if (is_journal_aborted(journal) || journal_current_handle())
+		return NULL;
+	owner = pending_owner(bh);
+	if (owner)
+		unlock_buffer(bh);
+	return owner;
+}
+
+/*
+ * A buffer that is changed all the time has a new owner whenever one is valid: the
+ * second time no handle starts until the buffer is locked. To a caller who holds the
+ * barrier that does not happen: who has one owner then gets no other (ext4_freeze()).
+ */
+void zj_journal_lock_valid_buffer(journal_t *journal, struct buffer_head *bh)
+{
+	struct zj_txn *owner;
+	int tries = 0;
+
+	while ((owner = lock_or_owner(journal, bh))) {
+		if (++tries == 2)
+			zj_journal_lock_updates(journal);
+		zj_commit_request(to_zj(journal), owner);
+		zj_txn_wait_valid(owner);
+		zj_txn_put(owner);
+	}
+	if (tries > 1)
+		zj_journal_unlock_updates(journal);
+}
+EXPORT_SYMBOL_GPL(zj_journal_lock_valid_buffer);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The barrier: no handle is open, and none starts.
+ */
+#include "core/journal.h"
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/wait.h>
+
+static bool lane_drained(struct zj_lane *lane)
+{
+	bool drained;
+
+	spin_lock(&lane->lock);
+	drained = !lane->rsv_credits &&
+		  !(lane->running && lane->running->updates);
+	spin_unlock(&lane->lock);
+	return drained;
+}
+
+/**
+ * zj_journal_lock_updates() - no handle is open anywhere, none starts
+ * @journal: the front
+ *
+ * Reserved handles are let through and waited for. Barriers exclude each other.
+ *
+ * Context: sleeps; no handle open.
+ */
+void zj_journal_lock_updates(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+	unsigned int i;
+
+	mutex_lock(&zj->barrier_lock);
+	WRITE_ONCE(zj->barrier, 1);
+	for (i = 0; i < zj->nr_lanes; i++)
+		wait_event(zj->wait_barrier, lane_drained(&zj->lanes[i]));
+}
+EXPORT_SYMBOL_GPL(zj_journal_lock_updates);
+
+void zj_journal_unlock_updates(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	WRITE_ONCE(zj->barrier, 0);
+	mutex_unlock(&zj->barrier_lock);
+	wake_up_all(&zj->wait_barrier);
+}
+EXPORT_SYMBOL_GPL(zj_journal_unlock_updates);

@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Handles: start, extend, restart, stop, and reservations.
+ *
+ * A start picks the lane that the caller names, or that of the CPU it runs on, and
+ * counts up in the lane's running transaction, under the lane's own lock. Only a
+ * start waits: for the lane's locked phase, for log space, for the barrier. A
+ * reserved handle waits for none of these.
+ */
+#include "core/journal.h"
+#include "core/lane_pick.h"
+#include "core/space.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/txn.h"
+#include <linux/module.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+static int revoke_blocks(const struct zj_journal *zj, int revokes)
+{
+	if (!revokes)
+		return 0;
+	/* As a rule; a division on the way of each handle otherwise. */
+	if (likely(revokes <= zj->revokes_per_block))
+		return 1;
+	return DIV_ROUND_UP(revokes, zj->revokes_per_block);
+}
+
+/* Field by field: a third of a handle is claims that are rarely there. */
+static handle_t *handle_alloc(int credits)
+{
+	handle_t *handle = kmem_cache_alloc(zj_handle_cache,
+					    GFP_NOFS | __GFP_NOFAIL);
+
+	handle->h_rsv_handle = NULL;
+	handle->h_total_credits = credits;
+	handle->h_revoke_credits = 0;
+	handle->h_revoke_credits_requested = 0;
+	handle->h_ref = 1;
+	handle->h_err = 0;
+	handle->h_sync = 0;
+	handle->h_reserved = 0;
+	handle->h_aborted = 0;
+	handle->h_nr_claims = 0;
+	return handle;
+}
+
+static void handle_free(handle_t *handle)
+{
+	kmem_cache_free(zj_handle_cache, handle);
+}
+
+/* ---- joining the running transaction ---- */
+
+enum join { JOINED, JOIN_NEED_TXN, JOIN_LOCKED, JOIN_SPACE, JOIN_TOO_BIG,
+	    JOIN_BARRIER, JOIN_FREEZING, JOIN_ABORTED };
+
+/* It is to be closed, and no later one that runs when the caller gets to it. */
+static enum join full(struct zj_txn *txn)
+{
+	refcount_inc(&txn->refs);
+	return JOIN_TOO_BIG;
+}
+
+/*
+ * Check and promise in one section: a transaction that is published without the
+ * space of its first handle could be frozen with no segment to write it to.
+ * JOIN_TOO_BIG comes with a reference to the running transaction.
+ */
+static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
+					     int rsv, struct zj_txn **spare)
+{
+	struct zj_journal *zj = lane->journal;
+	struct zj_txn *txn = lane->running;
+
+	if (zj_aborted(zj) || READ_ONCE(zj->front.j_errno))
+		return JOIN_ABORTED;
+	if (READ_ONCE(zj->barrier))
+		return JOIN_BARRIER;
+	if (txn && txn->locked)
+		return JOIN_LOCKED;
+	if (txn && zj->log->full && zj->log->full(txn)) {
+		txn->full = true;
+		return full(txn);
+	}
+	while (txn && txn->credits &&
+	       txn->credits + credits > txn->granted)
+		if (!zj_space_grow(txn))
+			return full(txn);
+	if (!txn && !*spare)
+		return JOIN_NEED_TXN;
+	if (!zj_space_get(lane, credits, rsv))
+		return JOIN_SPACE;
+	if (!txn) {
+		txn = *spare;
+		*spare = NULL;
+		zj_txn_publish(txn);
+	}
+	txn->updates++;
+	txn->handles++;
+	txn->credits += credits;
+	if (rsv) {
+		lane->promised += zj_log_blocks(zj, rsv);
+		lane->rsv_credits += rsv;
+		lane->limit = 0;
+	}
+	return JOINED;
+}
+
+static bool lane_is_open(struct zj_lane *lane)
+{
+	bool open;
+
+	spin_lock(&lane->lock);
+	open = !lane->running || !lane->running->locked;
+	spin_unlock(&lane->lock);
+	return open || zj_aborted(lane->journal);
+}
+
+/* Wait for what stood in the way, @txn if that is full; true: try again. */
+static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
+		      int credits, int rsv, struct zj_space_waiter *waiter)
+{
+	struct zj_journal *zj = lane->journal;
+
+	switch (why) {
+	case JOIN_TOO_BIG:
+		zj_commit_now(zj, txn);
+		zj_txn_put(txn);
+		fallthrough;
+	case JOIN_LOCKED:
+		zj_count(&lane->stats.wait_locked, 1);
+		zj_space_away(zj, waiter, true);
+		wait_event(lane->wait_start, lane_is_open(lane));
+		zj_space_away(zj, waiter, false);
+		return true;
+	case JOIN_SPACE:
+		return !zj_space_wait(lane, credits, rsv, waiter);
+	case JOIN_BARRIER:
+		/* A barrier may last: nobody is to work for us meanwhile. */
+		zj_space_leave(zj, waiter);
+		wait_event(zj->wait_barrier, !READ_ONCE(zj->barrier) ||
+			   zj_aborted(zj));
+		return true;
+	default:
+		return false;
+	}
+}
+
+static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
+					   int rsv, enum join how,
+					   struct zj_txn *txn)
+{
+	struct zj_space_waiter waiter = { };
+	struct zj_txn *spare = NULL;
+
+	while (how != JOINED) {
+		/* Memory first: others wait for who is first in the queue for space. */
+		if (how == JOIN_NEED_TXN || (how == JOIN_SPACE && !spare))
+			spare = zj_txn_alloc(lane);
+		if (how != JOIN_NEED_TXN &&
+		    !join_wait(lane, how, txn, credits, rsv, &waiter))
+			break;
+		spin_lock(&lane->lock);
+		how = join_locked(lane, credits, rsv, &spare);
+		txn = lane->running;
+		spin_unlock(&lane->lock);
+	}
+	zj_space_leave(lane->journal, &waiter);
+	if (spare)
+		zj_txn_free_unused(spare);
+	return how == JOINED ? txn : NULL;
+}
+
+static __always_inline struct zj_txn *join(struct zj_lane *lane, int credits,
+					   int rsv)
+{
+	struct zj_txn *none = NULL, *txn;
+	enum join how;
+
+	spin_lock(&lane->lock);
+	how = join_locked(lane, credits, rsv, &none);
+	txn = lane->running;
+	spin_unlock(&lane->lock);
+	return likely(how == JOINED) ? txn :
+				       join_slowly(lane, credits, rsv, how, txn);
+}
+
+static void handle_enter(handle_t *handle, struct zj_txn *txn)
+{
+	handle->h_transaction = &txn->pub;
+	handle->h_start_jiffies = jiffies;
+	current->journal_info = handle;
+	handle->saved_alloc_context = memalloc_nofs_save();
+}
+
+static void handle_leave(handle_t *handle)
+{
+	current->journal_info = NULL;
+	memalloc_nofs_restore(handle->saved_alloc_context);
+}
+
+static handle_t *reserve(struct zj_journal *zj, struct zj_lane *lane, int rsv)
+{
+	handle_t *handle = handle_alloc(rsv);
+
+	handle->h_journal = &zj->front;
+	handle->h_reserved = 1;
+	handle->h_rsv_lane = lane->index;
+	return handle;
+}
+
+static inline bool too_big(const struct zj_journal *zj, int credits, int rsv)
+{
+	return credits + rsv > zj->max_credits || rsv > zj->max_credits / 2;
+}
+
+static noinline int refuse(const struct zj_journal *zj, int credits, int rsv)
+{
+	WARN_ONCE(1, "zjournal: handle of %d+%d blocks, at most %u fit\n",
+		  credits, rsv, zj->max_credits);
+	return -ENOSPC;
+}
+
+/**
+ * zj_journal_start_in() - open a handle in a lane of the caller's choice
+ * @journal: the front
+ * @in: the lane, modulo their number; negative: that of this CPU
+ * @blocks: images that the handle may log
+ * @rsv_blocks: images of a reserved handle to go with it, or 0
+ * @revoke_records: blocks that it may revoke
+ * @gfp: ignored; allocation never fails here
+ * @type: ext4's, for statistics
+ * @line: ext4's, for statistics
+ *
+ * Any lane is right. Nested in an open handle it only counts a reference.
+ *
+ * Context: sleeps without bound; no locks that a handle takes.
+ * Return: the handle; ERR_PTR(-EROFS) if aborted, ERR_PTR(-ENOSPC) if no
+ * transaction can hold so much.
+ */
+handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
+			      int rsv_blocks, int revoke_records, gfp_t gfp,
+			      unsigned int type, unsigned int line)
+{
+	struct zj_journal *zj = to_zj(journal);
+	handle_t *handle = journal_current_handle();
+	int credits = blocks + revoke_blocks(zj, revoke_records);
+	struct zj_lane *lane;
+	struct zj_txn *txn;
+
+	if (handle) {
+		if (WARN_ON_ONCE(handle->h_transaction &&
+				 handle->h_transaction->t_journal != journal))
+			return ERR_PTR(-EINVAL);
+		handle->h_ref++;
+		return handle;
+	}
+	if (unlikely(too_big(zj, credits, rsv_blocks)))
+		return ERR_PTR(refuse(zj, credits, rsv_blocks));
+	lane = zj_lane_at(zj, in);
+	/* All memory first: who sleeps in reclaim must hold up nobody's commit. */
+	handle = handle_alloc(credits);
+	handle->h_requested_credits = blocks;
+	handle->h_revoke_credits = revoke_records;
+	handle->h_revoke_credits_requested = revoke_records;
+	handle->h_type = type;
+	handle->h_line_no = line;
+	if (rsv_blocks)
+		handle->h_rsv_handle = reserve(zj, lane, rsv_blocks);
+	txn = join(lane, credits, rsv_blocks);
+	if (!txn) {
+		if (handle->h_rsv_handle)
+			handle_free(handle->h_rsv_handle);
+		handle_free(handle);
+		return ERR_PTR(-EROFS);
+	}
+	handle_enter(handle, txn);
+	return handle;
+}
+EXPORT_SYMBOL_GPL(zj_journal_start_in);
+
+/* ---- leaving ---- */
+
+/* Revokes that were made keep their share of a header block. */
+static int unused_credits(const handle_t *handle, const struct zj_journal *zj)
+{
+	int used = handle->h_revoke_credits_requested - handle->h_revoke_credits;
+
+	return max(handle->h_total_credits - revoke_blocks(zj, used), 0);
+}
+
+/* Negative if it forgot what other handles had changed. */
+static int used_images(const handle_t *handle, const struct zj_journal *zj)
+{
+	return handle->h_requested_credits - handle->h_total_credits +
+	       revoke_blocks(zj, handle->h_revoke_credits_requested);
+}
+
+/* Count down; the last one out of a locked transaction freezes it. */
+static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
+{
+	struct zj_txn *txn = handle_txn(handle);
+	struct zj_lane *lane = txn->lane;
+	bool last, wake, room;
+
+	spin_lock(&lane->lock);
+	room = lane->hungry;
+	txn->credits -= unused_credits(handle, zj);
+	if (zj->log->full)
+		txn->used += used_images(handle, zj);
+	last = !--txn->updates && txn->locked;
+	wake = !txn->updates && READ_ONCE(zj->barrier);
+	if (last)
+		refcount_inc(&txn->refs);
+	spin_unlock(&lane->lock);
+	if (last) {
+		zj_try_freeze(zj, txn);
+		zj_txn_put(txn);
+	}
+	if (room)
+		wake_up_all(&zj->wait_space);
+	if (wake)
+		wake_up_all(&zj->wait_barrier);
+}
+
+static bool expired(const struct zj_txn *txn)
+{
+	return time_after_eq(jiffies, READ_ONCE(txn->expires));
+}
+
+/**
+ * zj_journal_stop() - close a handle
+ * @handle: the handle; a nested one only drops a reference
+ *
+ * A handle marked h_sync waits until its changes are valid.
+ *
+ * Context: sleeps.
+ * Return: 0, or -EIO if the journal or the handle was aborted.
+ */
+int zj_journal_stop(handle_t *handle)
+{
+	struct zj_journal *zj;
+	struct zj_txn *txn;
+	bool sync, request;
+	int err = 0;
+
+	if (--handle->h_ref > 0)
+		return is_handle_aborted(handle) ? -EIO : 0;
+	if (!handle->h_transaction) {
+		/* A restart has failed: it left already, with its reservation. */
+		handle_free(handle);
+		return -EIO;
+	}
+	txn = handle_txn(handle);
+	zj = txn_zj(txn);
+	if (is_handle_aborted(handle))
+		err = -EIO;
+	if (handle->h_rsv_handle)
+		zj_journal_free_reserved(handle->h_rsv_handle);
+	sync = handle->h_sync && !(current->flags & PF_MEMALLOC);
+	request = sync || expired(txn);
+	if (request) {
+		refcount_inc(&txn->refs);
+		zj_commit_request(zj, txn);
+	}
+	leave(zj, handle);
+	handle_leave(handle);
+	handle_free(handle);
+	if (!request)
+		return err;
+	if (sync && !err)
+		err = zj_txn_wait_valid(txn);
+	zj_txn_put(txn);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_stop);
+
+/**
+ * zj_journal_extend() - more credits for an open handle
+ * @handle: the handle
+ * @blocks: further images
+ * @revoke_records: further revokes
+ *
+ * Context: does not sleep.
+ * Return: 0; 1 if the transaction has no room or is closing; -EROFS if aborted.
+ */
+int zj_journal_extend(handle_t *handle, int blocks, int revoke_records)
+{
+	struct zj_journal *zj;
+	struct zj_lane *lane;
+	struct zj_txn *txn;
+	int credits, err = 1;
+
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	txn = handle_txn(handle);
+	lane = txn->lane;
+	zj = lane->journal;
+	credits = blocks + revoke_blocks(zj, handle->h_revoke_credits_requested +
+					 revoke_records) -
+		  revoke_blocks(zj, handle->h_revoke_credits_requested);
+	spin_lock(&lane->lock);
+	if (!txn->locked && txn->credits + credits <= zj->max_txn &&
+	    zj_space_get(lane, credits, 0)) {
+		txn->credits += credits;
+		handle->h_total_credits += credits;
+		handle->h_requested_credits += blocks;
+		handle->h_revoke_credits += revoke_records;
+		handle->h_revoke_credits_requested += revoke_records;
+		err = 0;
+	}
+	spin_unlock(&lane->lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_extend);
+
+/* Give the lane's promise back; lane->lock held. */
+static void unreserve(struct zj_lane *lane, int rsv)
+{
+	lane->promised -= zj_log_blocks(lane->journal, rsv);
+	lane->rsv_credits -= rsv;
+}
+
+/* A barrier waits for reservations: none may be kept while waiting to start. */
+static int suspend_reservation(handle_t *handle)
+{
+	struct zj_lane *lane = handle_txn(handle)->lane;
+	handle_t *rsv = handle->h_rsv_handle;
+
+	if (!rsv)
+		return 0;
+	spin_lock(&lane->lock);
+	unreserve(lane, rsv->h_total_credits);
+	spin_unlock(&lane->lock);
+	return rsv->h_total_credits;
+}
+
+static int lose_reservation(handle_t *handle, int err)
+{
+	if (handle->h_rsv_handle)
+		handle_free(handle->h_rsv_handle);
+	handle->h_rsv_handle = NULL;
+	return err;
+}
+
+static void renew_claims(handle_t *handle)
+{
+	int i, nr = handle->h_nr_claims;
+
+	for (i = 0; i < nr; i++)
+		zj_journal_claim(handle, handle->h_claims[i],
+				 handle->h_claim_kinds[i]);
+}
+
+/**
+ * zj_journal_restart() - end the handle's atomic change, begin another
+ * @handle: the handle; access to all buffers is lost
+ * @blocks: images of the next change
+ * @revoke_records: revokes of the next change
+ * @gfp: ignored
+ *
+ * The handle stays in its lane, so that R7 orders the two transactions.
+ *
+ * Context: sleeps without bound.
+ * Return: 0, also if aborted before; -EROFS if aborted meanwhile, or -ENOSPC: then
+ * the handle has no transaction any more and can only be stopped.
+ */
+int zj_journal_restart(handle_t *handle, int blocks, int revoke_records,
+		       gfp_t gfp)
+{
+	struct zj_journal *zj;
+	struct zj_lane *lane;
+	struct zj_txn *txn;
+	int credits, rsv = 0;
+
+	if (is_handle_aborted(handle))
+		return 0;
+	txn = handle_txn(handle);
+	lane = txn->lane;
+	zj = lane->journal;
+	credits = blocks + revoke_blocks(zj, revoke_records);
+	refcount_inc(&txn->refs);
+	zj_commit_request(zj, txn);
+	rsv = suspend_reservation(handle);
+	leave(zj, handle);
+	zj_txn_put(txn);
+	handle_leave(handle);
+	handle->h_transaction = NULL;
+	if (too_big(zj, credits, rsv))
+		return lose_reservation(handle, refuse(zj, credits, rsv));
+	txn = join(lane, credits, rsv);
+	if (!txn)
+		return lose_reservation(handle, -EROFS);
+	handle->h_total_credits = credits;
+	handle->h_requested_credits = blocks;
+	handle->h_revoke_credits = revoke_records;
+	handle->h_revoke_credits_requested = revoke_records;
+	handle_enter(handle, txn);
+	renew_claims(handle);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_restart);
+
+/* ---- reservations ---- */
+
+/* A locked transaction will do, one at its freeze point will not. */
+static enum join join_reserved(struct zj_lane *lane, int rsv,
+			       struct zj_txn **spare)
+{
+	struct zj_txn *txn = lane->running;
+
+	if (zj_aborted(lane->journal))
+		return JOIN_ABORTED;
+	if (!txn && !*spare)
+		return JOIN_NEED_TXN;
+	if (txn && txn->freezing)
+		return JOIN_FREEZING;
+	if (!txn) {
+		txn = *spare;
+		*spare = NULL;
+		zj_txn_publish(txn);
+	}
+	unreserve(lane, rsv);
+	txn->credits += rsv;
+	txn->updates++;
+	txn->handles++;
+	return JOINED;
+}
+
+/**
+ * zj_journal_start_reserved() - open a handle that was reserved
+ * @handle: from h_rsv_handle; freed on error
+ * @type: ext4's, for statistics
+ * @line: ext4's, for statistics
+ *
+ * Waits neither for a commit nor for space nor for the barrier.
+ *
+ * Context: sleeps for memory.
+ * Return: 0, -EROFS if aborted, -EIO if this task has a handle open.
+ */
+int zj_journal_start_reserved(handle_t *handle, unsigned int type,
+			      unsigned int line)
+{
+	struct zj_journal *zj = to_zj(handle->h_journal);
+	struct zj_lane *lane = &zj->lanes[handle->h_rsv_lane];
+	struct zj_txn *txn, *spare = NULL;
+	enum join how;
+
+	if (WARN_ON_ONCE(journal_current_handle())) {
+		zj_journal_free_reserved(handle);
+		return -EIO;
+	}
+	do {
+		spin_lock(&lane->lock);
+		how = join_reserved(lane, handle->h_total_credits, &spare);
+		txn = lane->running;
+		spin_unlock(&lane->lock);
+		if (how == JOIN_NEED_TXN)
+			spare = zj_txn_alloc(lane);
+		if (how == JOIN_FREEZING) {
+			/* The freeze is one comp_lock section. */
+			spin_lock(&zj->comp_lock);
+			spin_unlock(&zj->comp_lock);
+		}
+	} while (how == JOIN_NEED_TXN || how == JOIN_FREEZING);
+	if (spare)
+		zj_txn_free_unused(spare);
+	if (how != JOINED) {
+		zj_journal_free_reserved(handle);
+		return -EROFS;
+	}
+	if (READ_ONCE(zj->barrier))
+		wake_up_all(&zj->wait_barrier);
+	handle->h_reserved = 0;
+	handle->h_type = type;
+	handle->h_line_no = line;
+	handle->h_requested_credits = handle->h_total_credits;
+	handle_enter(handle, txn);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_start_reserved);
+
+/**
+ * zj_journal_free_reserved() - give a reservation back
+ * @handle: from h_rsv_handle, never started
+ */
+void zj_journal_free_reserved(handle_t *handle)
+{
+	struct zj_journal *zj = to_zj(handle->h_journal);
+	struct zj_lane *lane = &zj->lanes[handle->h_rsv_lane];
+	bool awaited;
+
+	spin_lock(&lane->lock);
+	unreserve(lane, handle->h_total_credits);
+	awaited = zj_space_awaited(zj);
+	if (awaited)
+		zj_space_surplus(lane);
+	spin_unlock(&lane->lock);
+	if (READ_ONCE(zj->barrier))
+		wake_up_all(&zj->wait_barrier);
+	/* A lane that has given nothing back has room of its own again. */
+	if (awaited)
+		wake_up_all(&zj->wait_space);
+	handle_free(handle);
+}
+EXPORT_SYMBOL_GPL(zj_journal_free_reserved);
+
+/**
+ * zj_handle_buffer_credits() - images that a handle may still log
+ * @handle: open or reserved
+ */
+int zj_handle_buffer_credits(handle_t *handle)
+{
+	struct zj_journal *zj;
+
+	if (handle->h_reserved)
+		return handle->h_total_credits;
+	if (!handle->h_transaction)
+		return 0;
+	zj = to_zj(handle->h_transaction->t_journal);
+	return handle->h_total_credits -
+	       revoke_blocks(zj, handle->h_revoke_credits_requested);
+}
+EXPORT_SYMBOL_GPL(zj_handle_buffer_credits);

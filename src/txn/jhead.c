@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Journal heads: what hangs on a buffer.
+ *
+ * A journal head is attached to a buffer while somebody uses it or a transaction
+ * owns a part of it.
+ */
+#include "core/journal.h"
+#include "txn/jhead.h"
+#include "txn/version.h"
+#include <linux/bit_spinlock.h>
+#include <linux/blkdev.h>
+#include <linux/module.h>
+#include <linux/pagemap.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+
+static struct kmem_cache *jh_cache;
+struct kmem_cache *zj_part_cache;
+struct kmem_cache *zj_handle_cache;
+
+/* Guards b_private of one buffer; the next bit after those that ext4 uses. */
+#define BH_JHLock	(BH_JBDPrivateStart + 1)
+/* Had conflicts when its last head went: the next head begins with that. */
+#define BH_JHContended	(BH_JBDPrivateStart + 2)
+BUFFER_FNS(JHContended, jh_contended)
+
+bool zj_bh_is_file(const struct buffer_head *bh)
+{
+	struct address_space *mapping;
+	bool file;
+
+	/* A folio may be truncated meanwhile; inodes are freed by RCU. */
+	rcu_read_lock();
+	mapping = READ_ONCE(bh->b_folio->mapping);
+	file = !mapping || !sb_is_blkdev_sb(mapping->host->i_sb);
+	rcu_read_unlock();
+	return file;
+}
+
+int __init zj_caches_init(void)
+{
+	jh_cache = KMEM_CACHE(journal_head, 0);
+	zj_part_cache = KMEM_CACHE(zj_part, 0);
+	zj_handle_cache = KMEM_CACHE(zj_handle, 0);
+	zj_jinode_cache = kmem_cache_create("zj_jinode",
+					    sizeof(struct jbd2_inode), 0,
+					    SLAB_RECLAIM_ACCOUNT, NULL);
+	if (zj_frozen_caches_init() && jh_cache && zj_part_cache &&
+	    zj_handle_cache && zj_jinode_cache)
+		return 0;
+	zj_caches_exit();
+	return -ENOMEM;
+}
+
+void zj_caches_exit(void)
+{
+	/* Parts and heads are freed by kfree_rcu(). */
+	rcu_barrier();
+	zj_frozen_caches_exit();
+	kmem_cache_destroy(zj_jinode_cache);
+	kmem_cache_destroy(zj_handle_cache);
+	kmem_cache_destroy(zj_part_cache);
+	kmem_cache_destroy(jh_cache);
+}
+
+static void jh_lock(struct buffer_head *bh)
+	__acquires(bitlock)
+{
+	bit_spin_lock(BH_JHLock, &bh->b_state);
+}
+
+static void jh_unlock(struct buffer_head *bh)
+	__releases(bitlock)
+{
+	bit_spin_unlock(BH_JHLock, &bh->b_state);
+}
+
+/**
+ * zj_jh_get() - the journal head of a buffer, if there is one
+ * @bh: the buffer
+ *
+ * Context: any but interrupts.
+ * Return: the head with a reference, or NULL.
+ */
+struct journal_head *zj_jh_get(struct buffer_head *bh)
+{
+	struct journal_head *jh = NULL;
+
+	if (!buffer_jbd(bh))
+		return NULL;
+	jh_lock(bh);
+	if (buffer_jbd(bh)) {
+		jh = bh->b_private;
+		refcount_inc(&jh->refs);
+	}
+	jh_unlock(bh);
+	return jh;
+}
+
+static struct journal_head *jh_alloc(struct buffer_head *bh)
+{
+	struct journal_head *jh;
+
+	jh = kmem_cache_alloc(jh_cache, GFP_NOFS | __GFP_NOFAIL);
+	jh->bh = bh;
+	refcount_set(&jh->refs, 1);
+	spin_lock_init(&jh->lock);
+	INIT_LIST_HEAD(&jh->parts);
+	jh->newest = NULL;
+	jh->triggers = NULL;
+	jh->conflicts = buffer_jh_contended(bh) ? ZJ_CONFLICT_NOW : 0;
+	jh->first_used = false;
+	return jh;
+}
+
+/**
+ * zj_jh_attach() - the journal head of a buffer, made if there is none
+ * @bh: the buffer, referenced by the caller
+ *
+ * Context: sleeps for memory.
+ * Return: the head with a reference.
+ */
+struct journal_head *zj_jh_attach(struct buffer_head *bh)
+{
+	struct journal_head *jh = zj_jh_get(bh), *new;
+
+	if (jh)
+		return jh;
+	new = jh_alloc(bh);
+	jh_lock(bh);
+	if (buffer_jbd(bh)) {
+		jh = bh->b_private;
+		refcount_inc(&jh->refs);
+	} else {
+		jh = new;
+		new = NULL;
+		get_bh(bh);
+		/* Lockless readers that see the pointer see the head. */
+		smp_store_release(&bh->b_private, jh);
+		/* Lockless readers that see the bit see the pointer. */
+		smp_wmb();
+		set_buffer_jbd(bh);
+	}
+	jh_unlock(bh);
+	if (new)
+		kmem_cache_free(jh_cache, new);
+	return jh;
+}
+
+/**
+ * zj_jh_put() - drop a reference; the last one detaches the head
+ * @jh: the head
+ */
+void zj_jh_put(struct journal_head *jh)
+{
+	struct buffer_head *bh = jh->bh;
+
+	if (refcount_dec_not_one(&jh->refs))
+		return;
+	jh_lock(bh);
+	if (!refcount_dec_and_test(&jh->refs)) {
+		jh_unlock(bh);
+		return;
+	}
+	WARN_ON_ONCE(!list_empty(&jh->parts));
+	clear_buffer_jbd(bh);
+	WRITE_ONCE(bh->b_private, NULL);
+	if (jh->conflicts)
+		set_buffer_jh_contended(bh);
+	else if (buffer_jh_contended(bh))
+		clear_buffer_jh_contended(bh);
+	jh_unlock(bh);
+	kfree_rcu(jh, rcu);
+	put_bh(bh);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_REVOKE_H
+#define ZJ_REVOKE_H
+
+#include "core/journal.h"
+#include "txn/revoke_types.h"
+
+int zj_revoke_init(struct zj_journal *zj);
+void zj_revoke_exit(struct zj_journal *zj);
+void zj_revoke_touch(handle_t *handle, u64 block);
+void zj_revoke_retire(struct zj_txn *txn);
+
+#endif /* ZJ_REVOKE_H */

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Transactions as objects: birth, lookup by tid, death.
+ *
+ * A transaction is made by the first handle that finds none running in its lane.
+ * Its component holds a reference until it is trimmed; waiters hold others.
+ */
+#include "core/flush.h"
+#include "core/journal.h"
+#include "txn/component.h"
+#include "txn/txn.h"
+#include <linux/atomic.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/slab.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
+#include <linux/wait_bit.h>
+#include <linux/xarray.h>
+
+static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+
+	txn->pub.t_journal = &zj->front;
+	INIT_LIST_HEAD(&txn->pub.t_private_list);
+	txn->lane = lane;
+	txn->granted = zj->grant;
+	refcount_set(&txn->refs, 1);
+	spin_lock_init(&txn->list_lock);
+	INIT_LIST_HEAD(&txn->comp_link);
+	INIT_LIST_HEAD(&txn->parts);
+	INIT_LIST_HEAD(&txn->late);
+	INIT_LIST_HEAD(&txn->revokes);
+	INIT_LIST_HEAD(&txn->inodes);
+	INIT_LIST_HEAD(&txn->prev_dep.comp_link);
+	txn->prev_dep.embedded = true;
+}
+
+/**
+ * zj_txn_alloc() - a new transaction in a component of its own
+ * @lane: its lane
+ *
+ * Nobody finds it by its tid before zj_txn_publish().
+ *
+ * Context: sleeps for memory.
+ * Return: the transaction; never NULL.
+ */
+struct zj_txn *zj_txn_alloc(struct zj_lane *lane)
+{
+	const gfp_t gfp = GFP_NOFS | __GFP_NOFAIL;
+	struct zj_journal *zj = lane->journal;
+	struct zj_txn *txn = kzalloc(sizeof(*txn), gfp);
+
+	txn_init(txn, lane);
+	zj_component_add(zj_component_alloc(), txn);
+	do {
+		txn->pub.t_tid = atomic_inc_return(&zj->next_tid);
+	} while (!txn->pub.t_tid);
+	WARN_ON_ONCE(xa_reserve(&zj->tids, txn->pub.t_tid, gfp));
+	return txn;
+}
+
+/**
+ * zj_txn_publish() - make it its lane's running transaction
+ * @txn: from zj_txn_alloc()
+ *
+ * Not findable earlier: a commit request could freeze what is not running yet.
+ *
+ * Context: lane->lock held.
+ */
+void zj_txn_publish(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+
+	lockdep_assert_held(&lane->lock);
+	txn->expires = jiffies +
+		       READ_ONCE(lane->journal->front.j_commit_interval);
+	/* The slot is reserved: no allocation. */
+	xa_store(&lane->journal->tids, txn->pub.t_tid, txn, GFP_ATOMIC);
+	atomic_add(txn->granted, &lane->journal->granted);
+	atomic_inc(&lane->journal->nr_running);
+	/* Pairs with zj_try_freeze_lane(), which does not take the lane's lock. */
+	smp_store_release(&lane->running, txn);
+	mod_timer(&lane->timer, txn->expires);
+}
+
+/**
+ * zj_txn_free_unused() - undo zj_txn_alloc()
+ * @txn: never published as running
+ */
+void zj_txn_free_unused(struct zj_txn *txn)
+{
+	zj_txn_set_valid(txn);
+	zj_component_free(txn_zj(txn), txn->comp);
+}
+
+/**
+ * zj_txn_find() - the live transaction of a tid
+ * @zj: the journal
+ * @tid: as ext4 stores it; 0 is nobody's
+ *
+ * Context: any but interrupts.
+ * Return: with a reference; NULL if it is valid, or never was.
+ */
+struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid)
+{
+	struct zj_txn *txn;
+
+	if (!tid)
+		return NULL;
+	rcu_read_lock();
+	txn = xa_load(&zj->tids, tid);
+	if (txn && !refcount_inc_not_zero(&txn->refs))
+		txn = NULL;
+	rcu_read_unlock();
+	return txn;
+}
+
+void zj_txn_put(struct zj_txn *txn)
+{
+	if (!refcount_dec_and_test(&txn->refs))
+		return;
+	WARN_ON_ONCE(!list_empty(&txn->parts));
+	WARN_ON_ONCE(!list_empty(&txn->late));
+	WARN_ON_ONCE(!list_empty(&txn->revokes));
+	WARN_ON_ONCE(!list_empty(&txn->inodes));
+	WARN_ON_ONCE(txn->out);
+	kfree_rcu(txn, rcu);
+}
+
+/**
+ * zj_txn_set_valid() - the tid is no longer live, wake who waits for it
+ */
+void zj_txn_set_valid(struct zj_txn *txn)
+{
+	xa_erase(&txn_zj(txn)->tids, txn->pub.t_tid);
+	/* Pairs with the loads in zj_txn_wait_valid(). */
+	smp_store_release(&txn->valid, true);
+	/* Pairs with the barrier in wait_var_event(). */
+	smp_mb();
+	wake_up_var(&txn->valid);
+}
+
+/**
+ * zj_txn_wait_valid() - wait until recovery is certain to replay it
+ * @txn: frozen, or requested to commit; the caller holds a reference
+ *
+ * Context: sleeps; no handle open, unless @txn is frozen.
+ * Return: 0; -EIO if the journal was aborted first; the error of a flush, if there was
+ * none as barriers were off.
+ */
+int zj_txn_wait_valid(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+
+	/* Pairs with zj_txn_set_valid(): callbacks have run. */
+	wait_var_event(&txn->valid, smp_load_acquire(&txn->valid) ||
+		       zj_aborted(zj));
+	/* As above. */
+	if (!smp_load_acquire(&txn->valid))
+		return -EIO;
+	return zj_log_flush(zj, txn->lane);
+}

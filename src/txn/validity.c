@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Validity: a component is valid when all its members are committed and all that
+ * it depends on is valid (V1). Arrivals are counted, so a dependency costs
+ * O(1), and what becomes valid goes on a work list, so a chain of any length
+ * needs no recursion.
+ *
+ * Becoming valid has two phases. In the first the forgotten blocks of all members
+ * are unfiled; forget has waited for their home writes already. In the second
+ * buffers turn dirty for write-back, ext4's callbacks run, waiters go on. Several
+ * threads may be at it, each with components of its own.
+ */
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/wake.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/revoke.h"
+#include "txn/txn.h"
+#include "txn/validity.h"
+#include <linux/ktime.h>
+#include <linux/wait.h>
+
+/* ---- counting ---- */
+
+/* comp_lock held. */
+static void arrive(struct zj_component *comp, struct list_head *ready)
+{
+	comp->journal->comp_stats.arrivals++;
+	if (--comp->missing || comp->state != ZJ_C_FROZEN)
+		return;
+	/* Pairs with zj_txn_state(). */
+	smp_store_release(&comp->state, ZJ_C_VALID);
+	list_move_tail(&comp->ready_link, ready);
+	list_add_tail(&comp->finish_link, &comp->journal->finishing);
+	WRITE_ONCE(comp->journal->undirty, comp->journal->undirty + comp->jdata);
+}
+
+static void push_dependants(struct zj_component *comp, struct list_head *ready)
+{
+	struct zj_dep *dep, *tmp;
+
+	list_for_each_entry_safe(dep, tmp, &comp->dependants, on_link) {
+		list_del_init(&dep->on_link);
+		dep->on = NULL;
+		comp->journal->comp_stats.resolved++;
+		arrive(dep->comp, ready);
+	}
+}
+
+/* Room for another frozen component in these lanes (N7). comp_lock held. */
+static void leave_lanes(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		txn->lane->nr_frozen--;
+		txn->lane->frozen -= max(txn->credits, 0);
+	}
+	list_for_each_entry(txn, &comp->members, comp_link)
+		zj_try_freeze_lane(txn->lane);
+}
+
+/* Chunks from now on say so. comp_lock held. */
+static void note_valid_stamp(struct zj_journal *zj)
+{
+	const struct zj_component *oldest;
+
+	oldest = list_first_entry_or_null(&zj->pending, struct zj_component,
+					  ready_link);
+	/* Pairs with durable_stamp(). */
+	smp_store_release(&zj->valid_stamp,
+			  oldest ? oldest->stamp - 1 : zj->stamp);
+}
+
+/* ---- the two phases ---- */
+
+static struct zj_part *part_of(struct journal_head *jh, struct zj_txn *txn)
+{
+	struct zj_part *part;
+
+	list_for_each_entry(part, &jh->parts, jh_link)
+		if (part->txn == txn)
+			return part;
+	return NULL;
+}
+
+/*
+ * A valid part replaces the older ones, whether home or not; with lines only, all
+ * but the oldest (J2). S does not pass that before the block is home: nor the others.
+ */
+static void drop_older(struct journal_head *jh, struct zj_part *part)
+{
+	bool keep = zj_part_test(part, ZJ_PART_LINES);
+	struct zj_part *older, *tmp;
+
+	list_for_each_entry_safe(older, tmp, &jh->parts, jh_link) {
+		if (older == part)
+			return;
+		if (!keep || !list_is_first(&older->jh_link, &jh->parts))
+			zj_part_drop(older);
+	}
+}
+
+static void unmap(struct buffer_head *bh)
+{
+	clear_buffer_jbddirty(bh);
+	if (!buffer_freed(bh))
+		return;
+	clear_buffer_freed(bh);
+	if (!zj_bh_is_file(bh))
+		return;
+	clear_buffer_mapped(bh);
+	clear_buffer_new(bh);
+	clear_buffer_req(bh);
+	bh->b_bdev = NULL;
+}
+
+static void finish_forget(struct journal_head *jh, struct zj_part *part)
+{
+	bool newest = jh->newest == part;
+
+	drop_older(jh, part);
+	zj_part_drop(part);
+	if (newest)
+		unmap(jh->bh);
+}
+
+static void go_home(struct journal_head *jh, struct zj_part *part)
+{
+	struct buffer_head *bh = jh->bh;
+
+	drop_older(jh, part);
+	if (jh->newest == part && buffer_freed(bh)) {
+		/* Truncated by a handle of the same component. */
+		zj_part_drop(part);
+		unmap(bh);
+		return;
+	}
+	zj_part_set(part, BIT(ZJ_PART_HOMEWARD));
+	if (zj_part_test(part, ZJ_PART_ELSEWHERE))
+		return;
+	if (jh->newest == part) {
+		mark_buffer_dirty(bh);
+		clear_buffer_jbddirty(bh);
+		return;
+	}
+	/* Until then jbddirty keeps ext4 from taking a file's folio for clean. */
+	zj_part_set(part, BIT(ZJ_PART_NEEDS_DIRTY));
+}
+
+static void process_forget(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	struct zj_part *part;
+
+	spin_lock(&jh->lock);
+	part = part_of(jh, txn);
+	if (part && zj_part_test(part, ZJ_PART_FORGET))
+		finish_forget(jh, part);
+	spin_unlock(&jh->lock);
+}
+
+static void process_image(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	struct zj_part *part;
+
+	spin_lock(&jh->lock);
+	part = part_of(jh, txn);
+	if (part)
+		go_home(jh, part);
+	spin_unlock(&jh->lock);
+}
+
+/* From here on nothing can be forgotten in this transaction any more. */
+static void close_forgets(struct zj_txn *txn)
+{
+	spin_lock(&txn->list_lock);
+	list_splice_tail_init(&txn->late, &txn->parts);
+	txn->forgets_done = true;
+	spin_unlock(&txn->list_lock);
+}
+
+static void call_back(struct zj_journal *zj, struct zj_txn *txn)
+{
+	void (*callback)(journal_t *journal, transaction_t *t);
+
+	callback = READ_ONCE(zj->front.j_commit_callback);
+	if (callback)
+		callback(&zj->front, &txn->pub);
+	txn->pub.t_state = T_FINISHED;
+}
+
+/* Of it and all that became valid before; what it builds on is among these. */
+static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
+{
+	struct zj_component *older = comp;
+	bool dirty = true;
+
+	spin_lock(&zj->comp_lock);
+	/* Pairs with wait_files(). */
+	smp_store_release(&zj->undirty, zj->undirty - comp->jdata);
+	comp->jdata = false;
+	list_for_each_entry_continue_reverse(older, &zj->finishing, finish_link) {
+		dirty = !older->jdata;
+		if (!dirty)
+			break;
+	}
+	spin_unlock(&zj->comp_lock);
+	return dirty;
+}
+
+/*
+ * Before ext4 throws pages of journaled data away it waits for the newest transaction of
+ * the file and writes the pages home. So what that one builds on must be dirty as well,
+ * which the thread of another lane may be at. Nobody waits for himself: each thread takes
+ * components in the order in which they became valid, and waits for older ones.
+ */
+static void wait_files(struct zj_journal *zj, struct zj_component *comp)
+{
+	bool jdata = READ_ONCE(comp->jdata);
+	bool dirty;
+
+	/* None without journaled data; else who sees 0 sees them dirty. */
+	if (!smp_load_acquire(&zj->undirty))
+		return;
+	dirty = files_are_dirty(zj, comp);
+	if (jdata)
+		wake_up_all(&zj->wait_trim);
+	if (!dirty)
+		wait_event(zj->wait_trim, files_are_dirty(zj, comp));
+}
+
+static void finish(struct zj_journal *zj, struct zj_component *comp)
+{
+	u64 us = ktime_us_delta(ktime_get(), comp->frozen_at);
+	struct zj_txn *txn;
+
+	/* Members do not change after the freeze. */
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		close_forgets(txn);
+		zj_txn_walk(txn, process_forget, NULL);
+		zj_revoke_retire(txn);
+	}
+	list_for_each_entry(txn, &comp->members, comp_link)
+		zj_txn_walk(txn, process_image, NULL);
+	wait_files(zj, comp);
+	list_for_each_entry(txn, &comp->members, comp_link)
+		call_back(zj, txn);
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		zj_count(&txn->lane->stats.commit_us, us);
+		zj_txn_set_valid(txn);
+	}
+	spin_lock(&zj->comp_lock);
+	list_del_init(&comp->finish_link);
+	comp->finished = true;
+	spin_unlock(&zj->comp_lock);
+}
+
+/*
+ * What depends on a valid component may be valid as well, and so on. The list grows
+ * at its end while we walk it. A chain may be long, so comp_lock is let go after each:
+ * nobody depends anew on what is valid, and nobody trims what is not finished.
+ */
+static void cascade(struct zj_journal *zj, struct list_head *ready)
+{
+	struct zj_component *comp;
+
+	list_for_each_entry(comp, ready, ready_link) {
+		spin_lock(&zj->comp_lock);
+		push_dependants(comp, ready);
+		leave_lanes(comp);
+		note_valid_stamp(zj);
+		spin_unlock(&zj->comp_lock);
+		cond_resched();
+	}
+}
+
+/**
+ * zj_member_committed() - a member's record and all before it are durable
+ * @txn: the member; the caller is its lane's thread
+ *
+ * Finishes every component that becomes valid by it.
+ *
+ * Context: sleeps.
+ */
+void zj_member_committed(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_component *comp, *tmp;
+	LIST_HEAD(ready);
+
+	spin_lock(&zj->comp_lock);
+	arrive(txn->comp, &ready);
+	spin_unlock(&zj->comp_lock);
+	if (list_empty(&ready))
+		return;
+	cascade(zj, &ready);
+	list_for_each_entry_safe(comp, tmp, &ready, ready_link) {
+		list_del_init(&comp->ready_link);
+		finish(zj, comp);
+	}
+	zj_progress(zj);
+	if (zj_space_low(zj))
+		zj_checkpoint_kick(zj);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_VERSION_H
+#define ZJ_VERSION_H
+
+#include "core/journal.h"
+#include "txn/jhead_types.h"
+#include "txn/part_types.h"
+
+struct kmem_cache;
+
+/* Is a frozen copy to be made ahead of the log I/O? */
+enum zj_want { ZJ_COPY_NO, ZJ_COPY_MAY, ZJ_COPY_MUST };
+
+bool zj_frozen_caches_init(void);
+void zj_frozen_caches_exit(void);
+struct kmem_cache *zj_frozen_cache(u32 block_size);
+void zj_part_logged(struct zj_journal *zj, struct zj_part *part);
+void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy);
+void zj_part_crowd(struct zj_part *part);
+void zj_part_uncrowd(struct zj_part *part);
+enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part);
+void zj_jh_conflict(struct journal_head *jh);
+bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy);
+void zj_jh_wait_live(struct journal_head *jh);
+
+#endif /* ZJ_VERSION_H */

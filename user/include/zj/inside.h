@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* All of src/ but recovery, for tests that look inside. */
+#ifndef ZJ_INSIDE_H
+#define ZJ_INSIDE_H
+
+#include <linux/module.h>
+#include <linux/slab.h>
+#include "checkpoint/home.h"
+#include "checkpoint/tail.h"
+#include "core/abort.h"
+#include "core/dev_io.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/lane_pick.h"
+#include "core/lane_types.h"
+#include "core/space.h"
+#include "core/super.h"
+#include "core/wake.h"
+#include "format/codec.h"
+#include "format/codec_jbd2.h"
+#include "format/codec_nvm.h"
+#include "log/commit.h"
+#include "log/log.h"
+#include "log/log_io.h"
+#include "log/log_jbd2.h"
+#include "log/log_nvm.h"
+#include "log/pipeline.h"
+#include "mount/drop.h"
+#include "mount/lane.h"
+#include "mount/load.h"
+#include "mount/proc.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/lines.h"
+#include "txn/ordered.h"
+#include "txn/part.h"
+#include "txn/revoke.h"
+#include "txn/tenant.h"
+#include "txn/txn.h"
+#include "txn/validity.h"
+#include "txn/version.h"
+
+#endif /* ZJ_INSIDE_H */
