@@ -16,7 +16,7 @@ import shutil
 import signal
 import subprocess
 
-from csource import Source
+from statements import Source
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
 HERE = TOP / "tests/mutants/auto"

@@ -27,7 +27,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from csource import TYPES, apply_edits
+from statements import TYPES, apply_edits
 
 CLASSES = [
     ("assert", re.compile(r"\b(WARN\w*|zj_assert\w*|lockdep_\w+|might_sleep|BUG_ON|"

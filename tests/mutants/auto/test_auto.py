@@ -5,7 +5,7 @@ import types
 
 import auto
 import layers
-from csource import Source
+from statements import Source
 from rules import Mutator
 
 CODE = """
