@@ -86,7 +86,7 @@ def apply(name, src):
     """Patch a fresh copy of src/; returns None, or why it does not fit."""
     refresh(src)
     done = subprocess.run(
-        ["patch", "-p1", "--fuzz=1", "--no-backup-if-mismatch", "-r", "-",
+        ["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "-r", "-",
          "-s", "-d", src, "-i", HERE / f"{name}.patch"],
         capture_output=True, text=True)
     if done.returncode:
