@@ -5,6 +5,11 @@
  * Every 16 bytes (a cell) are zeros or say which operation wrote them.  Allowed
  * is what was there at the file's last durable point, and what any operation
  * begun after it wrote (or made zero) at this place.
+ *
+ * With data=writeback ext4 gives freed blocks of file data out again at once, not
+ * when the transaction that freed them has committed.  So a block may show anything
+ * if the file let go of it after its last durable point, by a truncate, a punch or
+ * the removal of its last name.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,6 +29,8 @@
  * @min: smallest allowed size
  * @max: largest allowed size
  * @touched: per block, index + 1 of the last operation on it
+ * @names: how many the file has after the last begun operation
+ * @freed: index + 1 of the operation that removed the last name; 0: none
  * @xbase: fact + 1 of the durable xattr; 0: none
  * @xcur: fact + 1 of the last begun one
  */
@@ -36,6 +43,8 @@ struct model {
 	uint64_t min;
 	uint64_t max;
 	uint32_t *touched;
+	uint32_t names;
+	uint32_t freed;
 	uint32_t xbase;
 	uint32_t xcur;
 };
@@ -105,6 +114,14 @@ static void range_durable(struct model *m, const struct fact *f, uint32_t index)
 static void step(struct model *m, const struct fact *f, uint32_t index)
 {
 	switch (f->op) {
+	case F_CREATE:
+	case F_LINK:
+		m->names++;
+		break;
+	case F_UNLINK:
+		if (!--m->names)
+			m->freed = index + 1;
+		break;
 	case F_WRITE:
 		set_cells(m, f->off, f->len, index + 1, index);
 		if (f->off + f->len > m->size)
@@ -239,6 +256,13 @@ static void describe(char *buf, size_t size, const struct cell *cell, uint32_t w
 			 cell->who, cell->ver, cell->pos, cell->sum);
 }
 
+/* Whether data=writeback lets this block show anything. */
+static int may_be_reused(const struct model *m, uint32_t c)
+{
+	return mode == MODE_WRITEBACK &&
+	       (m->freed || m->touched[c * CELL / BLOCK] > m->since[c]);
+}
+
 /* Reports the first wrong cell of each stretch of wrong cells. */
 static void check_cells(const struct log *log, const struct model *m, uint32_t id,
 			const struct found *found, const struct cell *data)
@@ -250,10 +274,7 @@ static void check_cells(const struct log *log, const struct model *m, uint32_t i
 	for (c = 0; c < n && c < m->ncells && reported < 4; c++) {
 		if (id == ID_SHARED && c * CELL / BLOCK % workers != log->worker)
 			continue;
-		now_bad = !cell_allowed(log, m, id, &data[c], c);
-		if (now_bad && mode == MODE_WRITEBACK &&
-		    m->touched[c * CELL / BLOCK] > m->since[c])
-			now_bad = 0;
+		now_bad = !cell_allowed(log, m, id, &data[c], c) && !may_be_reused(m, c);
 		if (now_bad && !was_bad) {
 			describe(text, sizeof(text), &data[c], log->worker << 24 | id);
 			bad("%s offset %u: %s; durable: %s %d, since %u", found->path, c * CELL,
@@ -325,6 +346,28 @@ static void check_file(const struct log *log, uint32_t id, const struct found *f
 	model_free(&m);
 }
 
+/*
+ * Whether the file can be a version not older than the durable one whose blocks were
+ * freed, because a later version was begun, and given out again.
+ */
+static int slot_may_be_reused(const struct log *log, const struct found *found,
+			      uint32_t durable)
+{
+	uint32_t i, slot = found->id;
+	int fits = 0;
+
+	for (i = durable ? durable - 1 : 0; mode == MODE_WRITEBACK && i < log->n; i++) {
+		const struct fact *f = &log->facts[i];
+
+		if (f->op != F_REPLACE || f->id != slot)
+			continue;
+		if (fits)
+			return 1;
+		fits |= f->len == found->size;
+	}
+	return 0;
+}
+
 /* A replaced file is one whole version, not older than the durable one. */
 static void check_slot(const struct log *log, const struct found *found)
 {
@@ -339,6 +382,8 @@ static void check_slot(const struct log *log, const struct found *found)
 		if (f->op == F_DIRSYNC && f->id == slot % 2 && is_done(f))
 			durable = last;
 	}
+	if (slot_may_be_reused(log, found, durable))
+		return;
 	data = read_file(found);
 	if (!data)
 		return;
