@@ -81,7 +81,7 @@ static void show_lane(struct seq_file *seq, const struct zj_lane *lane)
 		seq_printf(seq, " %*llu %s", counters[i].width,
 			   ((const u64 *)st)[counters[i].place],
 			   counters[i].name);
-	if (lane->journal->nvm.map.base)
+	if (lane->journal->log->in_memory)
 		seq_printf(seq, " %12llu nvm_bytes %8llu nvm_full",
 			   st->nvm_bytes, st->nvm_full);
 	seq_printf(seq, " %8llu united %8llu depends\n", united, depends);

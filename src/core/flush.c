@@ -401,7 +401,7 @@ bool zj_journal_wants_fua(journal_t *journal, u64 written)
 	struct zj_flush *flush = &zj->flush;
 
 	return zj_flag(zj, ZJ_DATA_REPORTED) &&
-	       (!zj->log->written || READ_ONCE(zj->log_fua)) &&
+	       (!zj->log->log_before_data || READ_ONCE(zj->log_fua)) &&
 	       covered(flush, max(READ_ONCE(flush->data), written));
 }
 EXPORT_SYMBOL_GPL(zj_journal_wants_fua);
@@ -415,6 +415,6 @@ EXPORT_SYMBOL_GPL(zj_journal_wants_fua);
  */
 bool zj_journal_data_beside(journal_t *journal)
 {
-	return to_zj(journal)->log->written;
+	return to_zj(journal)->log->log_before_data;
 }
 EXPORT_SYMBOL_GPL(zj_journal_data_beside);

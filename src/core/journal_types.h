@@ -71,7 +71,6 @@ struct zj_journal {
 	u32		max_copies;	/* immutable; of a lane, ahead of its log I/O */
 	u32		batch_size;	/* immutable; buffers sent home together */
 	u32		credit_units;	/* immutable; units of log space of one image */
-	bool		fine;		/* immutable; only changed lines are logged */
 
 	/* Above: read by every handle, so kept apart from what is written below. */
 	struct mutex	super_lock ____cacheline_aligned_in_smp;

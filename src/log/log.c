@@ -13,8 +13,8 @@
 #include "format/codec.h"
 #include "log/commit.h"
 #include "log/log.h"
+#include "log/log_default.h"
 #include "log/log_io.h"
-#include "log/pipeline.h"
 #include "txn/part.h"
 #include "txn/revoke_types.h"
 #include <linux/ktime.h>
@@ -358,12 +358,20 @@ static int lanes_trim(struct zj_journal *zj, const struct zj_component *last)
 
 const struct zj_log_ops zj_log_lanes = {
 	.name		= "zj",
+	.max_lanes	= ZJ_MAX_LANES,
+	.open		= zj_log_default_open,
+	.release	= zj_log_default_release,
 	.fit		= lanes_fit,
 	.blocks		= lanes_blocks,
 	.room		= zj_seg_room,
 	.init		= zj_seg_init,
 	.go_live	= zj_lanes_go_live,
 	.trim		= lanes_trim,
-	.issue		= zj_issue_later,
+	.issue		= zj_log_default_issue,
+	.written	= zj_log_default_written,
+	.close		= zj_log_default_close,
+	.begin		= zj_log_default_begin,
+	.begun		= zj_log_default_begun,
 	.record		= lanes_record,
+	.full		= zj_log_default_full,
 };

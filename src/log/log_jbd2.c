@@ -23,6 +23,7 @@
 #include "core/super.h"
 #include "format/codec_jbd2.h"
 #include "log/commit.h"
+#include "log/log_default.h"
 #include "log/log_io.h"
 #include "log/log_jbd2.h"
 #include "log/pipeline.h"
@@ -436,6 +437,11 @@ static void jbd2_begin(struct zj_run *run)
 	put_record(run, zj_run_cached(run) ? 0 : REQ_FUA);
 }
 
+static int jbd2_begun(struct zj_run *run)
+{
+	return zj_log_io_wait(&run->io);
+}
+
 /**
  * jbd2_record() - write a run's commit block
  * @run: its log blocks and the commit block before are durable
@@ -460,6 +466,11 @@ static int jbd2_record(struct zj_run *run, bool fua)
 
 const struct zj_log_ops zj_log_jbd2 = {
 	.name		= "jbd2",
+	.log_before_data = true,
+	.obeys_features	= true,
+	.max_lanes	= 1,
+	.open		= zj_log_default_open,
+	.release	= zj_log_default_release,
 	.fit		= ring_fit,
 	.blocks		= ring_blocks,
 	.room		= ring_room,
@@ -470,5 +481,7 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.written	= jbd2_written,
 	.close		= jbd2_close,
 	.begin		= jbd2_begin,
+	.begun		= jbd2_begun,
 	.record		= jbd2_record,
+	.full		= zj_log_default_full,
 };

@@ -22,9 +22,9 @@
 #include "core/super.h"
 #include "format/codec_nvm.h"
 #include "log/commit.h"
+#include "log/log_default.h"
 #include "log/log_io.h"
 #include "log/log_nvm.h"
-#include "log/pipeline.h"
 #include "txn/jhead.h"
 #include "txn/part.h"
 #include "txn/revoke_types.h"
@@ -300,8 +300,8 @@ static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part
 		return part->lines;
 	if (part->base)
 		return zj_nvm_diff(part->base, part->image, size);
-	return zj->fine && zj_bh_is_super(part->jh->bh) ? super_lines(size) :
-							  zj_nvm_all(size);
+	return zj->log->logs_lines && zj_bh_is_super(part->jh->bh) ?
+		super_lines(size) : zj_nvm_all(size);
 }
 
 static void copy_lines(struct zj_nvm_write *w, const void *image, u64 lines)
@@ -528,20 +528,6 @@ static int nvm_record(struct zj_run *run, bool fua)
 	return err;
 }
 
-const struct zj_log_ops zj_log_nvm = {
-	.name		= "nvm",
-	.fit		= nvm_fit,
-	.blocks		= nvm_blocks,
-	.room		= zj_seg_room,
-	.init		= zj_seg_init,
-	.go_live	= nvm_go_live,
-	.trim		= nvm_trim,
-	.issue		= zj_issue_later,
-	.record		= nvm_record,
-	.full		= nvm_full,
-	.max_age	= ZJ_NVM_CHECKPOINT_AGE,
-};
-
 /* ---- load ---- */
 
 /* A live log decides which memory it is; tune2fs -U may have been at work. */
@@ -615,34 +601,23 @@ static int check_memory(struct zj_journal *zj)
 	return check_pair(zj, &sb);
 }
 
-/**
- * zj_nvm_load() - open the memory that was given, or refuse to do without
- * @zj: the journal; block 0 is known
- *
- * Return: 0, also if there is none and none is needed; or a negative error, which
- * was explained.
- */
-int zj_nvm_load(struct zj_journal *zj)
+static const struct zj_log_ops log_nvm_blocks;
+
+/* Which memory it is has been checked when it is open. */
+static int nvm_open(struct zj_journal *zj)
 {
 	int err;
 
-	if (!zj->nvm.path) {
-		if (!zj_is_nvm_log(zj->front.j_superblock))
-			return 0;
-		zj_err(zj, "the log is in the memory %pU: mount with journal_nvm=<its device>; nothing was written\n",
-		       zj_nvm_mark_of(zj->front.j_superblock)->uuid);
-		return -EINVAL;
-	}
 	zj->nvm.map.lost = memory_lost;
 	err = zj_nvm_open(zj->nvm.path, &zj->nvm.map);
 	if (!err)
 		err = check_memory(zj);
-	if (!err)
-		zj->fine = !zj->nvm.blocks;
+	if (!err && zj->nvm.blocks)
+		zj->log = &log_nvm_blocks;
 	return err;
 }
 
-void zj_nvm_exit(struct zj_journal *zj)
+static void nvm_release(struct zj_journal *zj)
 {
 	unsigned int i;
 
@@ -650,3 +625,51 @@ void zj_nvm_exit(struct zj_journal *zj)
 		kvfree(zj->lanes[i].info);
 	zj_nvm_close(&zj->nvm.map);
 }
+
+const struct zj_log_ops zj_log_nvm = {
+	.name		= "nvm",
+	.logs_lines	= true,
+	.in_memory	= true,
+	.counts_images	= true,
+	.max_lanes	= ZJ_MAX_LANES,
+	.max_age	= ZJ_NVM_CHECKPOINT_AGE,
+	.open		= nvm_open,
+	.release	= nvm_release,
+	.fit		= nvm_fit,
+	.blocks		= nvm_blocks,
+	.room		= zj_seg_room,
+	.init		= zj_seg_init,
+	.go_live	= nvm_go_live,
+	.trim		= nvm_trim,
+	.issue		= zj_log_default_issue,
+	.written	= zj_log_default_written,
+	.close		= zj_log_default_close,
+	.begin		= zj_log_default_begin,
+	.begun		= zj_log_default_begun,
+	.record		= nvm_record,
+	.full		= nvm_full,
+};
+
+/* nvm_unit=block: the same, but for what is logged of a block. */
+static const struct zj_log_ops log_nvm_blocks = {
+	.name		= "nvm",
+	.in_memory	= true,
+	.counts_images	= true,
+	.max_lanes	= ZJ_MAX_LANES,
+	.max_age	= ZJ_NVM_CHECKPOINT_AGE,
+	.open		= nvm_open,
+	.release	= nvm_release,
+	.fit		= nvm_fit,
+	.blocks		= nvm_blocks,
+	.room		= zj_seg_room,
+	.init		= zj_seg_init,
+	.go_live	= nvm_go_live,
+	.trim		= nvm_trim,
+	.issue		= zj_log_default_issue,
+	.written	= zj_log_default_written,
+	.close		= zj_log_default_close,
+	.begin		= zj_log_default_begin,
+	.begun		= zj_log_default_begun,
+	.record		= nvm_record,
+	.full		= nvm_full,
+};

@@ -6,7 +6,4 @@
 
 extern const struct zj_log_ops zj_log_nvm;
 
-int zj_nvm_load(struct zj_journal *zj);
-void zj_nvm_exit(struct zj_journal *zj);
-
 #endif /* ZJ_LOG_NVM_H */

@@ -18,7 +18,29 @@ struct zj_txn;
 
 /**
  * struct zj_log_ops - what differs between the log's formats
+ *
+ * Code outside a format's own file asks for a property or calls an operation, and never
+ * for the format itself. No operation is NULL: log_default.c has one for each that a
+ * format may have no use for.
+ *
  * @name: as in the mount option
+ * @log_before_data: @issue sends log blocks out beside the data, and only the record
+ *	that @record writes waits for both; else the whole log waits for the data
+ * @logs_lines: the log has of a block the lines that changed, and recovery puts them over
+ *	what it finds: what a buffer held before is kept, or what changed is told
+ * @in_memory: the log is in memory of its own (zj_journal.nvm), not in the journal inode,
+ *	where stock's would be: a handle needs no room for more than ext4 asks for
+ * @obeys_features: how the log is written and read follows from the features of block 0,
+ *	so these must not change while it is live
+ * @counts_images: zj_txn.used counts what a transaction modifies, and @full is asked
+ *	before a handle joins it; else neither, so that a start costs nothing for it
+ * @max_lanes: lanes that it can have, whatever the option says
+ * @max_age: jiffies after which the oldest is brought home, space or no; 0: never
+ *
+ * @open: at load, block 0 is known, nothing has been recovered: open what the log is
+ *	in, or refuse, with a message, if what is live is out of reach
+ * @release: undo @open and what else the format has allocated; no thread runs any more.
+ *	Also without @open, or after its failure
  * @fit: at load, max_credits is known: fill in the geometry for so many lanes or
  *	fewer; 0: too small
  * @blocks: log blocks that a transaction of so many images takes at worst
@@ -30,16 +52,26 @@ struct zj_txn;
  * @trim: everything up to component @last is home: say so durably; ckpt_lock held
  * @issue: a frozen member joins a run (zj_run_join()), and what may be written of
  *	it before its data is durable is sent out; by its lane's thread
- * @written: wait until that is in the device, if there was any
- * @close: a run gets no more members, or NULL; lane->lock held
- * @begin: send out what a closed run needs before its flush, or NULL
+ * @written: wait until that is in the device
+ * @close: a run gets no more members; lane->lock held
+ * @begin: send out what a closed run needs in the device before its flush
+ * @begun: wait until that is in the device
  * @record: with data and log blocks durable: write the records of a run and wait
  *	for them
- * @full: is a running transaction to be closed, or NULL; lane->lock held
- * @max_age: jiffies after which the oldest is brought home, space or no; 0: never
+ * @full: is a running transaction to be closed; lane->lock held
  */
 struct zj_log_ops {
 	const char *name;
+	bool log_before_data;
+	bool logs_lines;
+	bool in_memory;
+	bool obeys_features;
+	bool counts_images;
+	u32 max_lanes;
+	unsigned long max_age;
+
+	int (*open)(struct zj_journal *zj);
+	void (*release)(struct zj_journal *zj);
 	u32 (*fit)(struct zj_journal *zj, u32 lanes);
 	u32 (*blocks)(const struct zj_journal *zj, u32 credits);
 	u32 (*room)(struct zj_lane *lane, u32 need);
@@ -50,9 +82,9 @@ struct zj_log_ops {
 	int (*written)(struct zj_txn *txn);
 	void (*close)(struct zj_lane *lane);
 	void (*begin)(struct zj_run *run);
+	int (*begun)(struct zj_run *run);
 	int (*record)(struct zj_run *run, bool fua);
 	bool (*full)(const struct zj_txn *txn);
-	unsigned long max_age;
 };
 
 /**
@@ -102,7 +134,7 @@ struct zj_log_io {
 struct zj_run {
 	struct zj_lane	*lane;		/* immutable */
 	struct list_head txns;		/* zj_txn.lane_link, in freeze order */
-	void		*record;	/* log=jbd2; its commit block */
+	void		*record;	/* block that @begin has made for the record, or NULL */
 	struct zj_log_io io;		/* log=jbd2; that block's zeros on their way */
 };
 

@@ -18,7 +18,6 @@
 #include "core/flush.h"
 #include "core/journal.h"
 #include "core/space.h"
-#include "log/log_io.h"
 #include "log/pipeline.h"
 #include "txn/ordered.h"
 #include "txn/validity.h"
@@ -41,8 +40,7 @@ void zj_run_close(struct zj_lane *lane)
 	lockdep_assert_held(&lane->lock);
 	if (!lane->run_len)
 		return;
-	if (lane->journal->log->close)
-		lane->journal->log->close(lane);
+	lane->journal->log->close(lane);
 	lane->run++;
 	lane->run_len = 0;
 }
@@ -67,18 +65,6 @@ void zj_run_join(struct zj_txn *txn)
 		zj_run_close(lane);
 }
 
-/**
- * zj_issue_later() - a format that sends nothing before the data is durable
- * @txn: frozen; by its lane's thread
- */
-int zj_issue_later(struct zj_txn *txn)
-{
-	spin_lock(&txn->lane->lock);
-	zj_run_join(txn);
-	spin_unlock(&txn->lane->lock);
-	return 0;
-}
-
 static bool in_flight(struct zj_lane *lane)
 {
 	bool any;
@@ -92,7 +78,6 @@ static bool in_flight(struct zj_lane *lane)
 /* The oldest run in flight, closed by now; NULL: none. */
 static struct zj_run *next_run(struct zj_lane *lane)
 {
-	const struct zj_log_ops *log = lane->journal->log;
 	struct zj_txn *txn, *tmp;
 	struct zj_run *run;
 	u32 nr;
@@ -113,8 +98,7 @@ static struct zj_run *next_run(struct zj_lane *lane)
 		list_move_tail(&txn->lane_link, &run->txns);
 	}
 	spin_unlock(&lane->lock);
-	if (log->begin)
-		log->begin(run);
+	lane->journal->log->begin(run);
 	return run;
 }
 
@@ -165,20 +149,16 @@ static int run_written(struct zj_run *run)
 	struct zj_txn *txn;
 	int err = 0, err2;
 
-	if (log->written)
-		list_for_each_entry(txn, &run->txns, lane_link) {
-			err2 = log->written(txn);
-			err = err ?: err2;
-		}
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		err2 = log->written(txn);
+		err = err ?: err2;
+	}
 	list_for_each_entry(txn, &run->txns, lane_link) {
 		err2 = wait_data(txn);
 		err = err ?: err2;
 	}
-	if (run->record) {
-		err2 = zj_log_io_wait(&run->io);
-		err = err ?: err2;
-	}
-	return err;
+	err2 = log->begun(run);
+	return err ?: err2;
 }
 
 /* The flush that covers what its transactions' inodes have noted. */
@@ -364,7 +344,7 @@ static bool use_fua(struct zj_lane *lane)
 		return false;
 	if (followed(lane, &cached)) {
 		WRITE_ONCE(lane->company, ZJ_COMPANY);
-		cached |= !zj->log->written;
+		cached |= !zj->log->log_before_data;
 		return fua_price(lane) <= flush / (cached ? 8 : 2);
 	}
 	if (!lane->flusher || !lane->company)

@@ -16,7 +16,6 @@
 int zj_flush_thread(void *arg);
 void zj_run_close(struct zj_lane *lane);
 void zj_run_join(struct zj_txn *txn);
-int zj_issue_later(struct zj_txn *txn);
 bool zj_flush_run(struct zj_lane *lane);
 bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks);
 bool zj_run_cached(const struct zj_run *run);

@@ -3,7 +3,6 @@
  * Features, as ext4 sets them on every mount.
  */
 #include "core/journal.h"
-#include "log/log_jbd2.h"
 #include <linux/module.h>
 #include <linux/mutex.h>
 
@@ -24,7 +23,7 @@ EXPORT_SYMBOL_GPL(zj_journal_check_available_features);
 /* A ring in use goes on as it began: block 0 says how all of it is to be read. */
 static bool features_fixed(struct zj_journal *zj)
 {
-	return WARN_ON_ONCE(zj->log == &zj_log_jbd2 && zj->live);
+	return WARN_ON_ONCE(zj->log->obeys_features && zj->live);
 }
 
 /**

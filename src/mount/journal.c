@@ -72,7 +72,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_proc_remove(zj);
 	zj_lanes_stop(zj);
 	zj_drop_everything(zj);
-	zj_nvm_exit(zj);
+	zj->log->release(zj);
 	zj_lanes_free(zj);
 	zj_tenants_exit(zj);
 	zj_checkpoint_exit(zj);
@@ -287,7 +287,7 @@ static u32 largest_handle(const struct zj_journal *zj)
 					zj->front.j_blocksize);
 
 	/* Stock has no log in memory: what ext4 can ask for will do. */
-	return zj->nvm.path ? min(credits, ZJ_LARGEST_HANDLE) : credits;
+	return zj->log->in_memory ? min(credits, ZJ_LARGEST_HANDLE) : credits;
 }
 
 /*
@@ -305,14 +305,14 @@ static u32 choose_budget(const struct zj_journal *zj, u32 images)
 static int choose_geometry(struct zj_journal *zj)
 {
 	u32 wanted = clamp_t(u32, zj->lanes_wanted ?: num_online_cpus(), 1,
-			     ZJ_MAX_LANES);
+			     zj->log->max_lanes);
 	u32 size = zj->front.j_blocksize, total;
 	u32 lanes;
 
 	zj->max_credits = largest_handle(zj);
 	lanes = zj->log->fit(zj, wanted);
 
-	if (!lanes && zj->nvm.path) {
+	if (!lanes && zj->log->in_memory) {
 		zj_err(zj, "journal_nvm: %llu bytes are too few for a log\n",
 		       zj->nvm.map.size);
 		return -ENOSPC;
@@ -384,7 +384,7 @@ int zj_journal_load(journal_t *journal)
 	struct zj_journal *zj = to_zj(journal);
 	int err;
 
-	err = zj_nvm_load(zj);
+	err = zj->log->open(zj);
 	if (!err)
 		err = choose_geometry(zj);
 	if (!err)

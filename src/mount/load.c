@@ -181,7 +181,7 @@ static int recover_stock(struct zj_load *load, u64 blocks)
 	return err;
 }
 
-/* zj_nvm_load() has seen that it is the memory that block 0 names. */
+/* The log's @open has seen that it is the memory that block 0 names. */
 static int recover_nvm(struct zj_load *load, u64 blocks)
 {
 	struct zj_journal *zj = load->zj;

@@ -81,7 +81,7 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 		return JOIN_BARRIER;
 	if (txn && txn->locked)
 		return JOIN_LOCKED;
-	if (txn && zj->log->full && zj->log->full(txn)) {
+	if (txn && zj->log->counts_images && zj->log->full(txn)) {
 		txn->full = true;
 		return full(txn);
 	}
@@ -309,7 +309,7 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 	spin_lock(&lane->lock);
 	room = lane->hungry;
 	txn->credits -= unused_credits(handle, zj);
-	if (zj->log->full)
+	if (zj->log->counts_images)
 		txn->used += used_images(handle, zj);
 	last = !--txn->updates && txn->locked;
 	wake = !txn->updates && READ_ONCE(zj->barrier);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lines: what of a block has changed, for a log that has only that (zj->fine).
+ * Lines: what of a block has changed, for a log that has only that (zj_log_ops.logs_lines).
  *
  * A part holds what its buffer held before the first change, or the lines that the file
  * system has told; either is of use only while recovery knows what it is put over.
@@ -14,7 +14,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
-/* zj->fine: the log and what is home hold the buffer's contents. */
+/* zj_log_ops.logs_lines: the log and what is home hold the buffer's contents. */
 #define BH_JHKnown	(BH_JBDPrivateStart + 3)
 BUFFER_FNS(JHKnown, jh_known)
 
@@ -60,7 +60,7 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 	struct zj_part *owner = jh->newest;
 
 	lockdep_assert_held(&jh->lock);
-	if (!zj->fine || changes_unseen(jh->bh) || holds_back(zj, jh))
+	if (!zj->log->logs_lines || changes_unseen(jh->bh) || holds_back(zj, jh))
 		return false;
 	if (buffer_jh_known(jh->bh))
 		return buffer_uptodate(jh->bh);
@@ -130,7 +130,7 @@ void zj_part_note_known(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
 
-	if (!zj->fine || !part->image || jh->newest != part ||
+	if (!zj->log->logs_lines || !part->image || jh->newest != part ||
 	    zj_part_test(part, ZJ_PART_FORGET))
 		return;
 	if (!buffer_jh_known(jh->bh))
@@ -147,7 +147,7 @@ void zj_part_note_known(struct zj_journal *zj, struct zj_part *part)
 void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh)
 {
 	lockdep_assert_held(&jh->lock);
-	if (!zj->fine)
+	if (!zj->log->logs_lines)
 		return;
 	clear_buffer_jh_known(jh->bh);
 	if (jh->newest)

@@ -24,7 +24,7 @@ enum zj_part_bits {
 	ZJ_PART_CROWDED,	/* over as many unlogged images as there may be:
 				 * its transaction cannot be frozen
 				 */
-	ZJ_PART_TOLD,		/* zj->fine: @lines are all that has changed since
+	ZJ_PART_TOLD,		/* log->logs_lines: @lines are all that has changed since
 				 * recovery knows the buffer
 				 */
 };
@@ -40,7 +40,7 @@ struct zj_part {
 	unsigned long	flags;		/* jh->lock; zj_part_bits */
 	void		*frozen;	/* jh->lock; the image to log, or NULL */
 	void		*image;		/* lane's thread; what goes to the log */
-	void		*base;		/* jh->lock; zj->fine: what the buffer held
+	void		*base;		/* jh->lock; log->logs_lines: what the buffer held
 					 * before, known to recovery; or NULL
 					 */
 	u64		lines;		/* jh->lock to change; ZJ_PART_TOLD: what the

@@ -281,7 +281,7 @@ enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
 		may = false;
 		break;
 	default:
-		may = before || (zj->pipelined && zj->log->written);
+		may = before || (zj->pipelined && zj->log->log_before_data);
 	}
 	return may && atomic_read(&part->txn->lane->copies) < zj->max_copies ?
 	       ZJ_COPY_MAY : ZJ_COPY_NO;

@@ -549,7 +549,7 @@ static void features_come_before_the_first_commit(void)
 static void features_of_a_log_in_use_stay(void)
 {
 	JBD2();
-	expect_warning("zj_log_jbd2");
+	expect_warning("obeys_features");
 	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0,
 						 ZJ_JBD2_INCOMPAT_64BIT), 0);
 	warned();
