@@ -12,11 +12,11 @@
 #include "core/super.h"
 #include "format/codec.h"
 #include "log/commit.h"
+#include "log/cursor.h"
 #include "log/log.h"
 #include "log/log_default.h"
 #include "log/log_io.h"
 #include "txn/part.h"
-#include "txn/revoke_types.h"
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
@@ -27,7 +27,6 @@ struct zj_plan {
 	struct list_head link;	/* in zj_log.chunks */
 	struct zj_chunk	chunk;	/* the header's fields */
 	void		*block;	/* the header block */
-	struct zj_part	*first;	/* part of the first image, or NULL */
 };
 
 /**
@@ -37,27 +36,23 @@ struct zj_log {
 	struct zj_txn	*txn;
 	struct zj_journal *zj;
 	struct list_head chunks;	/* zj_plan.link */
-	struct zj_part	*part;		/* next part to place */
-	struct zj_dep	*dep;		/* next dependency to place */
-	struct zj_revoke *revoke;	/* next revoke to place */
-	int		nr_parts;	/* images not placed yet */
-	int		nr_deps;	/* dependencies not placed yet */
-	int		nr_revokes;	/* revokes not placed yet */
+	struct zj_cursor at;		/* what is written next */
 	struct zj_log_io io;		/* its output */
 };
 
 /* ---- planning ---- */
 
-static u32 place(u32 *left, u32 size, int wanted)
+static u32 place(u32 *left, u32 size, u32 wanted)
 {
-	u32 n = min_t(u32, wanted, *left / size);
+	u32 n = min(wanted, *left / size);
 
 	*left -= n * size;
 	return n;
 }
 
 /* Fill one chunk at the lane's position; false if the log has no room. */
-static bool plan_chunk(struct zj_log *log, struct zj_plan *plan)
+static bool plan_chunk(struct zj_log *log, struct zj_plan *plan,
+		       const struct zj_cursor *rest)
 {
 	struct zj_lane *lane = log->txn->lane;
 	u32 seg_blocks = log->zj->geo.seg_blocks;
@@ -65,16 +60,16 @@ static bool plan_chunk(struct zj_log *log, struct zj_plan *plan)
 	struct zj_chunk *chunk = &plan->chunk;
 	bool ok = true;
 
-	chunk->nr_deps = place(&left, sizeof(__le64), log->nr_deps);
-	chunk->nr_revokes = place(&left, sizeof(__le64), log->nr_revokes);
+	chunk->nr_deps = place(&left, sizeof(__le64), rest->nr_deps);
+	chunk->nr_revokes = place(&left, sizeof(__le64), rest->nr_revokes);
 	spin_lock(&lane->lock);
 	lane->limit = 0;
 	/* A last block that could hold a bare header only is left alone. */
-	if (!lane->cur || lane->cur_off + !!log->nr_parts >= seg_blocks)
+	if (!lane->cur || lane->cur_off + !!rest->nr_images >= seg_blocks)
 		ok = zj_space_next(lane);
 	if (ok) {
 		chunk->nr_tags = min(place(&left, sizeof(struct zj_tag),
-					   log->nr_parts),
+					   rest->nr_images),
 				     seg_blocks - lane->cur_off - 1);
 		chunk->seg_index = lane->cur->index;
 		chunk->seg_seq = lane->cur->seq;
@@ -91,10 +86,8 @@ static void fill_deps(struct zj_log *log, struct zj_plan *plan)
 	__le64 *to = zj_chunk_deps(plan->block);
 	u32 i;
 
-	for (i = 0; i < plan->chunk.nr_deps; i++) {
-		to[i] = cpu_to_le64(log->dep->stamp);
-		log->dep = list_next_entry(log->dep, comp_link);
-	}
+	for (i = 0; i < plan->chunk.nr_deps; i++)
+		to[i] = cpu_to_le64(zj_cursor_dep(&log->at));
 }
 
 static void fill_revokes(struct zj_log *log, struct zj_plan *plan)
@@ -102,10 +95,8 @@ static void fill_revokes(struct zj_log *log, struct zj_plan *plan)
 	__le64 *to = zj_chunk_revokes(plan->block, plan->chunk.nr_deps);
 	u32 i;
 
-	for (i = 0; i < plan->chunk.nr_revokes; i++) {
-		to[i] = cpu_to_le64(log->revoke->block);
-		log->revoke = list_next_entry(log->revoke, txn_link);
-	}
+	for (i = 0; i < plan->chunk.nr_revokes; i++)
+		to[i] = cpu_to_le64(zj_cursor_revoke(&log->at));
 }
 
 static void fill_tags(struct zj_log *log, struct zj_plan *plan)
@@ -114,9 +105,8 @@ static void fill_tags(struct zj_log *log, struct zj_plan *plan)
 					   plan->chunk.nr_revokes);
 	u32 i;
 
-	plan->first = log->part;
 	for (i = 0; i < plan->chunk.nr_tags; i++, tag++) {
-		struct zj_part *part = log->part;
+		struct zj_part *part = zj_cursor_image(&log->at);
 		u16 flags = 0;
 
 		/* A live image has nothing to escape, and is not ours. */
@@ -129,7 +119,6 @@ static void fill_tags(struct zj_log *log, struct zj_plan *plan)
 						      part->image,
 						      log->zj->geo.block_size));
 		tag->flags = cpu_to_le16(flags);
-		log->part = zj_next_image(log->txn, part);
 	}
 }
 
@@ -178,19 +167,20 @@ static struct zj_plan *plan_alloc(struct zj_journal *zj)
 /* Place all chunks and allocate their headers: nothing to wait for later. */
 static int plan_all(struct zj_log *log)
 {
+	struct zj_cursor rest = log->at;	/* has no place yet; only counted */
 	u32 index = 0;
 
 	do {
 		struct zj_plan *plan = plan_alloc(log->zj);
 
 		list_add_tail(&plan->link, &log->chunks);
-		if (!plan_chunk(log, plan))
+		if (!plan_chunk(log, plan, &rest))
 			return -ENOSPC;
 		fill_header(log, plan, index++);
-		log->nr_deps -= plan->chunk.nr_deps;
-		log->nr_revokes -= plan->chunk.nr_revokes;
-		log->nr_parts -= plan->chunk.nr_tags;
-	} while (log->nr_parts || log->nr_deps || log->nr_revokes);
+		rest.nr_deps -= plan->chunk.nr_deps;
+		rest.nr_revokes -= plan->chunk.nr_revokes;
+		rest.nr_images -= plan->chunk.nr_tags;
+	} while (rest.nr_images || rest.nr_deps || rest.nr_revokes);
 	log->txn->nr_chunks = index;
 	return 0;
 }
@@ -202,20 +192,17 @@ static void emit(struct zj_log *log, struct zj_plan *plan)
 	struct zj_log_geometry *geo = &log->zj->geo;
 	u32 block = geo->log_first + plan->chunk.seg_index * geo->seg_blocks +
 		    plan->chunk.seg_block;
-	struct zj_part *part;
+	struct zj_cursor images = log->at;
 	u32 i;
 
 	plan->chunk.nr_chunks = log->txn->nr_chunks;
 	fill_deps(log, plan);
 	fill_revokes(log, plan);
 	fill_tags(log, plan);
-	part = plan->first;
 	zj_encode_chunk(geo, log->zj->seed, &plan->chunk, plan->block);
 	zj_log_io_add(&log->io, block++, plan->block);
-	for (i = 0; i < plan->chunk.nr_tags; i++) {
-		zj_log_io_add(&log->io, block++, part->image);
-		part = zj_next_image(log->txn, part);
-	}
+	for (i = 0; i < plan->chunk.nr_tags; i++)
+		zj_log_io_add(&log->io, block++, zj_cursor_image(&images)->image);
 }
 
 static void emit_all(struct zj_log *log, bool fua)
@@ -240,19 +227,6 @@ static void plan_free(struct zj_log *log)
 	}
 }
 
-static void count_entries(struct zj_log *log)
-{
-	struct zj_component *comp = log->txn->comp;
-	struct zj_part *part;
-
-	list_for_each_entry(part, &log->txn->parts, txn_link)
-		log->nr_parts += zj_part_test(part, ZJ_PART_MODIFIED);
-	log->nr_revokes = log->txn->nr_revokes;
-	/* The component's dependencies stand in its first member's record. */
-	if (list_is_first(&log->txn->comp_link, &comp->members))
-		log->nr_deps = list_count_nodes(&comp->deps);
-}
-
 /* ---- a run ---- */
 
 /* Returns 0, or -ENOSPC if the lane's promise was broken. */
@@ -266,8 +240,8 @@ static int log_prepare(struct zj_txn *txn)
 	log->txn = txn;
 	log->zj = txn_zj(txn);
 	INIT_LIST_HEAD(&log->chunks);
-	count_entries(log);
-	st->blocks += log->nr_parts;
+	zj_cursor_init(&log->at, txn);
+	st->blocks += log->at.nr_images;
 	err = plan_all(log);
 	st->headers += txn->nr_chunks;
 	return err;
@@ -278,10 +252,6 @@ static void log_send(struct zj_txn *txn, bool fua)
 	struct zj_log *log = txn->out;
 
 	zj_settle_images(txn);
-	log->part = zj_first_image(txn);
-	log->dep = list_first_entry(&txn->comp->deps, struct zj_dep, comp_link);
-	log->revoke = list_first_entry(&txn->revokes, struct zj_revoke,
-				       txn_link);
 	emit_all(log, fua);
 }
 

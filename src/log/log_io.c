@@ -45,25 +45,6 @@ bool zj_settle_images(struct zj_txn *txn)
 	return live;
 }
 
-/* Forgotten blocks have no image. */
-static struct zj_part *skip_forgotten(struct zj_txn *txn, struct zj_part *part)
-{
-	while (!list_entry_is_head(part, &txn->parts, txn_link) && !part->image)
-		part = list_next_entry(part, txn_link);
-	return part;
-}
-
-struct zj_part *zj_first_image(struct zj_txn *txn)
-{
-	return skip_forgotten(txn, list_first_entry(&txn->parts, struct zj_part,
-						    txn_link));
-}
-
-struct zj_part *zj_next_image(struct zj_txn *txn, struct zj_part *part)
-{
-	return skip_forgotten(txn, list_next_entry(part, txn_link));
-}
-
 /* ---- output ---- */
 
 static void io_put(struct zj_log_io *io)

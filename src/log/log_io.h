@@ -3,11 +3,8 @@
 #define ZJ_LOG_IO_H
 
 #include "core/journal.h"
-#include "txn/part_types.h"
 
 bool zj_settle_images(struct zj_txn *txn);
-struct zj_part *zj_first_image(struct zj_txn *txn);
-struct zj_part *zj_next_image(struct zj_txn *txn, struct zj_part *part);
 void zj_log_io_begin(struct zj_log_io *io, struct zj_journal *zj,
 		     blk_opf_t flags);
 void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data);

@@ -23,12 +23,12 @@
 #include "core/super.h"
 #include "format/codec_jbd2.h"
 #include "log/commit.h"
+#include "log/cursor.h"
 #include "log/log_default.h"
 #include "log/log_io.h"
 #include "log/log_jbd2.h"
 #include "log/pipeline.h"
 #include "txn/part.h"
-#include "txn/revoke_types.h"
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/ktime.h>
@@ -46,8 +46,7 @@ struct zj_jbd2_write {
 	const struct zj_jbd2_log *log;
 	u32		sequence;	/* of its run */
 	u32		pos;		/* ring block to be written next */
-	int		nr_images;	/* not placed yet */
-	int		nr_revokes;	/* not placed yet */
+	struct zj_cursor at;		/* what is written next */
 	void		**own;		/* revoke and descriptor blocks */
 	u32		nr_own;		/* of these */
 	struct zj_log_io io;
@@ -148,7 +147,7 @@ static int claim(struct zj_jbd2_write *w, u32 blocks)
 		zj_run_close(lane);
 	err = take(w->zj, blocks, &w->pos);
 	if (!err) {
-		ring->run_revokes = w->nr_revokes;
+		ring->run_revokes = w->at.nr_revokes;
 		w->sequence = sequence_of(w->zj, lane->run);
 		w->txn->run_at = ring->run_at;
 		w->txn->out = w;
@@ -268,17 +267,14 @@ static void *own_block(struct zj_jbd2_write *w, u32 type)
 static void put_revokes(struct zj_jbd2_write *w)
 {
 	u32 i, n, most = zj_jbd2_revokes_per_block(w->log);
-	struct zj_revoke *revoke;
 
-	revoke = list_first_entry(&w->txn->revokes, struct zj_revoke, txn_link);
-	for (; w->nr_revokes; w->nr_revokes -= n) {
+	while (w->at.nr_revokes) {
 		void *block = own_block(w, ZJ_JBD2_REVOKE);
 
-		n = min_t(u32, w->nr_revokes, most);
-		for (i = 0; i < n; i++) {
-			zj_jbd2_put_revoke(w->log, block, i, revoke->block);
-			revoke = list_next_entry(revoke, txn_link);
-		}
+		n = min(w->at.nr_revokes, most);
+		for (i = 0; i < n; i++)
+			zj_jbd2_put_revoke(w->log, block, i,
+					   zj_cursor_revoke(&w->at));
 		zj_jbd2_seal(w->log, block);
 		put_block(w, block);
 	}
@@ -298,37 +294,29 @@ static void put_tag(struct zj_jbd2_write *w, void *block, u32 i, bool last,
 
 static void put_images(struct zj_jbd2_write *w)
 {
-	struct zj_part *part = zj_first_image(w->txn), *first;
 	u32 i, n, most = zj_jbd2_tags_per_block(w->log);
 
-	for (; w->nr_images; w->nr_images -= n) {
+	while (w->at.nr_images) {
 		void *block = own_block(w, ZJ_JBD2_DESCRIPTOR);
+		struct zj_cursor images = w->at;
 
-		n = min_t(u32, w->nr_images, most);
-		first = part;
-		for (i = 0; i < n; i++) {
-			put_tag(w, block, i, i == n - 1, part);
-			part = zj_next_image(w->txn, part);
-		}
+		n = min(w->at.nr_images, most);
+		for (i = 0; i < n; i++)
+			put_tag(w, block, i, i == n - 1, zj_cursor_image(&w->at));
 		zj_jbd2_seal(w->log, block);
 		put_block(w, block);
-		for (part = first; n--; part = zj_next_image(w->txn, part))
-			put_block(w, part->image);
-		n = i;
+		while (n--)
+			put_block(w, zj_cursor_image(&images)->image);
 	}
 }
 
 /* ---- one transaction ---- */
 
-static u32 count(struct zj_jbd2_write *w)
+/* Revoke and descriptor blocks. */
+static u32 count_own(const struct zj_jbd2_write *w)
 {
-	struct zj_part *part;
-
-	list_for_each_entry(part, &w->txn->parts, txn_link)
-		w->nr_images += zj_part_test(part, ZJ_PART_MODIFIED);
-	w->nr_revokes = w->txn->nr_revokes;
-	return DIV_ROUND_UP(w->nr_images, zj_jbd2_tags_per_block(w->log)) +
-	       DIV_ROUND_UP(w->nr_revokes, zj_jbd2_revokes_per_block(w->log));
+	return DIV_ROUND_UP(w->at.nr_images, zj_jbd2_tags_per_block(w->log)) +
+	       DIV_ROUND_UP(w->at.nr_revokes, zj_jbd2_revokes_per_block(w->log));
 }
 
 static void put_all(struct zj_jbd2_write *w)
@@ -377,17 +365,18 @@ static int jbd2_issue(struct zj_txn *txn)
 	w->zj = zj;
 	w->log = &zj->ring.log;
 	init_completion(&w->sent);
-	nr_own = count(w);
-	st->blocks += w->nr_images;
+	zj_cursor_init(&w->at, txn);
+	nr_own = count_own(w);
+	st->blocks += w->at.nr_images;
 	st->headers += nr_own + 1;
 	w->own = kvmalloc_array(nr_own + 1, sizeof(*w->own),
 				GFP_NOFS | __GFP_NOFAIL);
 	live = zj_settle_images(txn);
-	fua = zj_log_wants_fua(txn->lane, nr_own + w->nr_images);
+	fua = zj_log_wants_fua(txn->lane, nr_own + w->at.nr_images);
 	txn->log_cached = !fua;
 	zj_log_io_begin(&w->io, zj, fua ? REQ_FUA : 0);
 	/* It may be waited for from here on. */
-	err = claim(w, nr_own + w->nr_images);
+	err = claim(w, nr_own + w->at.nr_images);
 	if (err) {
 		zj_log_io_send(&w->io);
 		zj_txn_logged(txn);

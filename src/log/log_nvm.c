@@ -22,12 +22,12 @@
 #include "core/super.h"
 #include "format/codec_nvm.h"
 #include "log/commit.h"
+#include "log/cursor.h"
 #include "log/log_default.h"
 #include "log/log_io.h"
 #include "log/log_nvm.h"
 #include "txn/jhead.h"
 #include "txn/part.h"
-#include "txn/revoke_types.h"
 #include <linux/blkdev.h>
 #include <linux/ktime.h>
 #include <linux/libnvdimm.h>
@@ -46,11 +46,7 @@ struct zj_nvm_write {
 	struct zj_txn	*txn;
 	struct zj_journal *zj;
 	struct zj_nvm_chunk chunk;	/* being filled */
-	struct zj_part	*part;		/* next one to place */
-	struct zj_dep	*dep;		/* next dependency to place */
-	struct zj_revoke *revoke;	/* next revoke to place */
-	u32		nr_deps;	/* dependencies not placed yet */
-	u32		nr_revokes;	/* revokes not placed yet */
+	struct zj_cursor at;		/* what is written next */
 	u32		left;		/* lines of the segment behind the chunk */
 };
 
@@ -266,20 +262,16 @@ static void put_deps(struct zj_nvm_write *w)
 {
 	__le64 *to = w->txn->lane->info;
 
-	for (; w->nr_deps && fits(w, sizeof(*to), 0); w->nr_deps--) {
-		to[w->chunk.nr_deps++] = cpu_to_le64(w->dep->stamp);
-		w->dep = list_next_entry(w->dep, comp_link);
-	}
+	while (w->at.nr_deps && fits(w, sizeof(*to), 0))
+		to[w->chunk.nr_deps++] = cpu_to_le64(zj_cursor_dep(&w->at));
 }
 
 static void put_revokes(struct zj_nvm_write *w)
 {
 	__le64 *to = zj_nvm_revokes(w->txn->lane->info, w->chunk.nr_deps);
 
-	for (; w->nr_revokes && fits(w, sizeof(*to), 0); w->nr_revokes--) {
-		to[w->chunk.nr_revokes++] = cpu_to_le64(w->revoke->block);
-		w->revoke = list_next_entry(w->revoke, txn_link);
-	}
+	while (w->at.nr_revokes && fits(w, sizeof(*to), 0))
+		to[w->chunk.nr_revokes++] = cpu_to_le64(zj_cursor_revoke(&w->at));
 }
 
 /*
@@ -319,11 +311,6 @@ static void copy_lines(struct zj_nvm_write *w, const void *image, u64 lines)
 	}
 }
 
-static bool parts_left(const struct zj_nvm_write *w)
-{
-	return !list_entry_is_head(w->part, &w->txn->parts, txn_link);
-}
-
 static void put_records(struct zj_nvm_write *w)
 {
 	u32 unit_lines = zj_nvm_unit(w->zj->geo.block_size) / ZJ_NVM_LINE;
@@ -331,18 +318,18 @@ static void put_records(struct zj_nvm_write *w)
 
 	to = zj_nvm_records(w->txn->lane->info, w->chunk.nr_deps,
 			    w->chunk.nr_revokes);
-	for (; parts_left(w); w->part = zj_next_image(w->txn, w->part)) {
-		u64 lines = changed_lines(w->zj, w->part);
+	for (; w->at.nr_images; zj_cursor_image(&w->at)) {
+		const struct zj_part *part = zj_cursor_peek(&w->at);
+		u64 lines = changed_lines(w->zj, part);
 
 		/* Changed to and fro. */
 		if (!lines)
 			continue;
 		if (!fits(w, sizeof(*to), hweight64(lines) * unit_lines))
 			break;
-		to[w->chunk.count].block =
-			cpu_to_le64(w->part->jh->bh->b_blocknr);
+		to[w->chunk.count].block = cpu_to_le64(part->jh->bh->b_blocknr);
 		to[w->chunk.count++].lines = cpu_to_le64(lines);
-		copy_lines(w, w->part->image, lines);
+		copy_lines(w, part->image, lines);
 		w->txn->lane->stats.blocks++;
 	}
 }
@@ -424,7 +411,7 @@ static bool fill(struct zj_nvm_write *w)
 	put_deps(w);
 	put_revokes(w);
 	put_records(w);
-	return !w->nr_deps && !w->nr_revokes && !parts_left(w);
+	return !w->at.nr_deps && !w->at.nr_revokes && !w->at.nr_images;
 }
 
 static int write_chunks(struct zj_nvm_write *w)
@@ -452,14 +439,13 @@ static int write_chunks(struct zj_nvm_write *w)
 }
 
 /* nvm_check=on: a line that has changed and was not told would be lost. */
-static int check_told(struct zj_txn *txn)
+static int check_told(struct zj_journal *zj, struct zj_cursor at)
 {
-	struct zj_journal *zj = txn_zj(txn);
-	struct zj_part *part = zj_first_image(txn);
 	u64 stray;
 
-	for (; !list_entry_is_head(part, &txn->parts, txn_link);
-	     part = zj_next_image(txn, part)) {
+	while (at.nr_images) {
+		const struct zj_part *part = zj_cursor_image(&at);
+
 		if (!zj_part_test(part, ZJ_PART_TOLD) || !part->base)
 			continue;
 		stray = zj_nvm_diff(part->base, part->image,
@@ -483,26 +469,19 @@ static int check_told(struct zj_txn *txn)
 static int write_member(struct zj_txn *txn)
 {
 	struct zj_lane *lane = txn->lane;
-	struct zj_component *comp = txn->comp;
 	struct zj_journal *zj = lane->journal;
 	struct zj_nvm_write w = { .txn = txn, .zj = zj };
 	int err;
 
 	need_info(lane);
 	zj_settle_images(txn);
+	zj_cursor_init(&w.at, txn);
 	if (zj->nvm.check) {
-		err = check_told(txn);
+		err = check_told(zj, w.at);
 		if (err)
 			return err;
 	}
-	/* The component's dependencies stand in its first member's record. */
-	if (list_is_first(&txn->comp_link, &comp->members))
-		w.nr_deps = list_count_nodes(&comp->deps);
-	w.nr_revokes = txn->nr_revokes;
 	lane->stats.nvm_full += txn->full;
-	w.part = zj_first_image(txn);
-	w.dep = list_first_entry(&comp->deps, struct zj_dep, comp_link);
-	w.revoke = list_first_entry(&txn->revokes, struct zj_revoke, txn_link);
 	err = write_chunks(&w);
 	txn->cached = false;
 	if (err)

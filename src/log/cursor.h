@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_CURSOR_H
+#define ZJ_CURSOR_H
+
+#include "core/journal.h"
+#include "txn/part_types.h"
+#include "txn/revoke_types.h"
+
+/**
+ * struct zj_cursor - how far a member has been written to the log
+ *
+ * Belongs to the thread that writes. A copy of a cursor is another one, which goes on
+ * from there: what has been taken can be taken again from a copy made before.
+ */
+struct zj_cursor {
+	const struct zj_txn *txn;	/* immutable */
+	struct zj_dep	*dep;		/* taken last */
+	struct zj_revoke *revoke;	/* taken last */
+	struct zj_part	*part;		/* taken last */
+	u32		nr_deps;	/* dependencies not taken yet */
+	u32		nr_revokes;	/* revokes not taken yet */
+	u32		nr_images;	/* images not taken yet */
+};
+
+void zj_cursor_init(struct zj_cursor *cursor, struct zj_txn *txn);
+u64 zj_cursor_dep(struct zj_cursor *cursor);
+u64 zj_cursor_revoke(struct zj_cursor *cursor);
+struct zj_part *zj_cursor_peek(const struct zj_cursor *cursor);
+struct zj_part *zj_cursor_image(struct zj_cursor *cursor);
+
+#endif /* ZJ_CURSOR_H */
