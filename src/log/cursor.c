@@ -29,7 +29,6 @@ void zj_cursor_init(struct zj_cursor *cursor, struct zj_txn *txn)
 
 	/* The heads of the lists stand for what comes before their first entries. */
 	*cursor = (struct zj_cursor) {
-		.txn = txn,
 		.dep = list_entry(&comp->deps, struct zj_dep, comp_link),
 		.revoke = list_entry(&txn->revokes, struct zj_revoke, txn_link),
 		.part = list_entry(&txn->parts, struct zj_part, txn_link),

@@ -13,7 +13,6 @@
  * from there: what has been taken can be taken again from a copy made before.
  */
 struct zj_cursor {
-	const struct zj_txn *txn;	/* immutable */
 	struct zj_dep	*dep;		/* taken last */
 	struct zj_revoke *revoke;	/* taken last */
 	struct zj_part	*part;		/* taken last */
