@@ -21,8 +21,8 @@ static const struct {
 	COUNTER(txns, 8), COUNTER(handles, 10), COUNTER(blocks, 10),
 	COUNTER(headers, 8), COUNTER(flushes, 8), COUNTER(flush_calls, 8),
 	COUNTER(copies, 8), COUNTER(ahead, 8), COUNTER(wait_log, 6),
-	COUNTER(wait_locked, 6), COUNTER(wait_space, 6), COUNTER(commit_us, 10),
-	COUNTER(conflicts, 6), COUNTER(put_off, 6), COUNTER(locked_us, 10),
+	COUNTER(wait_locked, 6), COUNTER(wait_space, 6), COUNTER(wait_reserved, 6),
+	COUNTER(commit_us, 10), COUNTER(conflicts, 6), COUNTER(put_off, 6), COUNTER(locked_us, 10),
 	COUNTER(runs, 8), COUNTER(depth, 8), COUNTER(max_depth, 3),
 	COUNTER(max_copies, 6), COUNTER(fsyncs, 8), COUNTER(fsync_us, 10),
 };

@@ -38,6 +38,7 @@ struct zj_lane_stats {
 	u64	depends[ZJ_NR_KINDS];	/* dependencies on other lanes, by cause */
 	u64	wait_locked;	/* handle starts that waited for a drain */
 	u64	wait_space;	/* handle starts that waited for log space */
+	u64	wait_reserved;	/* handle starts that waited for reserved handles */
 	u64	commit_us;	/* freeze to validity, microseconds, summed */
 	u64	conflicts;	/* accesses that made a commit or themselves wait */
 	u64	put_off;	/* commits that were put off for those */
@@ -80,6 +81,7 @@ struct zj_lane {
 					 * reservations
 					 */
 	int		rsv_credits;	/* of reserved handles not started */
+	int		rsv_waiters;	/* starts that wait for less of these */
 	int		hungry;		/* starts that wait for space: credits that a handle
 					 * gives back may do for them
 					 */

@@ -55,7 +55,18 @@ static void handle_free(handle_t *handle)
 /* ---- joining the running transaction ---- */
 
 enum join { JOINED, JOIN_NEED_TXN, JOIN_LOCKED, JOIN_SPACE, JOIN_TOO_BIG,
-	    JOIN_BARRIER, JOIN_FREEZING, JOIN_ABORTED };
+	    JOIN_BARRIER, JOIN_RESERVED, JOIN_FREEZING, JOIN_ABORTED };
+
+/*
+ * Write-back reserves credits for each I/O, and has thousands in flight on a slow device.
+ * Beyond half of a transaction, as in stock, it waits for one of them to end. If it went
+ * on until the log was full, what runs would be closed for it, and logged again at once.
+ */
+static bool too_much_reserved(const struct zj_lane *lane, int rsv)
+{
+	return rsv && lane->rsv_credits &&
+	       lane->rsv_credits + rsv > lane->journal->budget / 2;
+}
 
 /* It is to be closed, and no later one that runs when the caller gets to it. */
 static enum join full(struct zj_txn *txn)
@@ -81,6 +92,8 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 		return JOIN_BARRIER;
 	if (txn && txn->locked)
 		return JOIN_LOCKED;
+	if (too_much_reserved(lane, rsv))
+		return JOIN_RESERVED;
 	if (txn && zj->log->counts_images && zj->log->full(txn)) {
 		txn->full = true;
 		return full(txn);
@@ -119,6 +132,29 @@ static bool lane_is_open(struct zj_lane *lane)
 	return open || zj_aborted(lane->journal);
 }
 
+/* Return: true if a reservation can be made, or nothing can any more. */
+static bool may_reserve(struct zj_lane *lane, int rsv)
+{
+	bool may;
+
+	spin_lock(&lane->lock);
+	may = !too_much_reserved(lane, rsv);
+	spin_unlock(&lane->lock);
+	return may || zj_aborted(lane->journal);
+}
+
+static void wait_reserved(struct zj_lane *lane, int rsv)
+{
+	zj_count(&lane->stats.wait_reserved, 1);
+	spin_lock(&lane->lock);
+	lane->rsv_waiters++;
+	spin_unlock(&lane->lock);
+	wait_event(lane->wait_start, may_reserve(lane, rsv));
+	spin_lock(&lane->lock);
+	lane->rsv_waiters--;
+	spin_unlock(&lane->lock);
+}
+
 /* Wait for what stood in the way, @txn if that is full; true: try again. */
 static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 		      int credits, int rsv, struct zj_space_waiter *waiter)
@@ -134,6 +170,11 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 		zj_count(&lane->stats.wait_locked, 1);
 		zj_space_away(zj, waiter, true);
 		wait_event(lane->wait_start, lane_is_open(lane));
+		zj_space_away(zj, waiter, false);
+		return true;
+	case JOIN_RESERVED:
+		zj_space_away(zj, waiter, true);
+		wait_reserved(lane, rsv);
 		zj_space_away(zj, waiter, false);
 		return true;
 	case JOIN_SPACE:
@@ -422,6 +463,8 @@ static void unreserve(struct zj_lane *lane, int rsv)
 {
 	lane->promised -= zj_log_blocks(lane->journal, rsv);
 	lane->rsv_credits -= rsv;
+	if (lane->rsv_waiters)
+		wake_up_all(&lane->wait_start);
 }
 
 /* A barrier waits for reservations: none may be kept while waiting to start. */
