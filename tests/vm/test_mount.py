@@ -166,14 +166,14 @@ def test_failed_remount_keeps_options(guest):
     """What is asked together with something that is refused is not in force afterwards."""
     guest("""
         mk /dev/vda
-        mnt /dev/vda fsync=own,versions=7
+        mnt /dev/vda fsync=own,tune=versions:7
         before=$(grep ' /mnt ' /proc/mounts)
-        ! mount -o remount,fsync=all,versions=3,lane_by=dir,nombcache /mnt 2>/dev/null || die "nombcache changed"
+        ! mount -o remount,fsync=all,tune=versions:3,lane_by=dir,nombcache /mnt 2>/dev/null || die "nombcache changed"
         [ "$(grep ' /mnt ' /proc/mounts)" = "$before" ] || die "was $before, is $(grep ' /mnt ' /proc/mounts)"
-        mount -o remount,fsync=all,versions=3 /mnt || die remount
+        mount -o remount,fsync=all,tune=versions:3 /mnt || die remount
         before=$(grep ' /mnt ' /proc/mounts)
-        case $before in *fsync=all*versions=3*) ;; *) die "not changed: $before";; esac
-        ! mount -o remount,fsync=own,versions=9,nombcache /mnt 2>/dev/null || die "nombcache changed"
+        case $before in *fsync=all*tune=versions:3*) ;; *) die "not changed: $before";; esac
+        ! mount -o remount,fsync=own,tune=versions:9,nombcache /mnt 2>/dev/null || die "nombcache changed"
         [ "$(grep ' /mnt ' /proc/mounts)" = "$before" ] || die "was $before, is $(grep ' /mnt ' /proc/mounts)"
         unmnt; fsck /dev/vda
     """)
