@@ -196,7 +196,7 @@ def columns(runs):
 
 
 def runs_by_size(runs):
-    return {case: {int(t.rpartition("=")[2]): summary(r) for t, r in types.items()} for case, types in runs.items()}
+    return {case: {int(t.rpartition(":")[2]): summary(r) for t, r in types.items()} for case, types in runs.items()}
 
 
 def sizes_of(sweep):
