@@ -190,8 +190,10 @@ void stage_mount(void)
 	play.journal_front->j_commit_callback = commit_callback;
 	play.journal_front->j_submit_inode_data_buffers = submit_data;
 	play.journal_front->j_finish_inode_data_buffers = finish_data;
-	zj_journal_set_lanes(play.journal_front, play.lanes);
-	err = zj_journal_load(play.journal_front);
+	err = zj_journal_configure(play.journal_front,
+				   &(struct zj_options){ .lanes = play.lanes });
+	if (!err)
+		err = zj_journal_load(play.journal_front);
 	if (err)
 		kl_fail("load: error %d", err);
 	if (the_journal()->nr_lanes != play.lanes)

@@ -490,7 +490,7 @@ static void all_data_in_the_log_means_no_flush_before_the_record(void)
 	u64 flushes;
 
 	OPEN();
-	zj_journal_set_data_journaled(fx.journal);
+	fx.journal->j_flags |= ZJ_DATA_JOURNALED;
 	flushes = fx.disk->flushes;
 	valid_is_durable();
 	assert_int_equal(fx.disk->flushes - flushes, 0);
@@ -503,7 +503,7 @@ static void all_data_in_the_log_without_fua_means_one_flush(void)
 	u64 flushes;
 
 	OPEN(.no_fua = true);
-	zj_journal_set_data_journaled(fx.journal);
+	fx.journal->j_flags |= ZJ_DATA_JOURNALED;
 	flushes = fx.disk->flushes;
 	valid_is_durable();
 	assert_int_equal(fx.disk->flushes - flushes, 1);
@@ -541,7 +541,7 @@ static void barriers_again(const struct setup *setup, u32 lane, void (*off)(void
 	struct image *image;
 
 	open_journal(setup);
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	change(0, 2, 2);
 	commit(0);
 	fx.journal->j_flags &= ~JBD2_BARRIER;
@@ -825,7 +825,7 @@ static int barriers_toggled(const struct setup *setup, int off, int on)
 	tid_t tid;
 
 	open_journal(setup);
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	change(0, BLOCK, 1);
 	commit(0);
 	tid = change(0, BLOCK + 1, 1);
@@ -997,7 +997,7 @@ static void copy_that_need_not_be_goes_without_memory(void)
 	struct zj_txn *txn;
 
 	OPEN();
-	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
 	change(0, BLOCK, 1);
 	txn = running(0);
 	fx.hold_lane[0] = true;
@@ -1021,7 +1021,7 @@ static void copy_that_must_be_waits_for_memory(void)
 	handle_t *h;
 
 	OPEN();
-	fx.zj->frozen_copy = ZJ_FROZEN_COPY_NEVER;
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_NEVER;
 	file_init(&file);
 	file_page(&file, BLOCK);
 	h = start(0, 1);

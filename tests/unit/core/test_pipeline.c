@@ -204,7 +204,7 @@ static void run_has_a_bound(void)
 	u64 runs;
 
 	JBD2();
-	zj_journal_set_flush_batch(fx.journal, 2);
+	RECONFIGURE(.flush_batch = 2);
 	runs = lane(0)->stats.runs;
 	fx.hold_flush = true;
 	for (u32 i = 0; i < 5; i++)
@@ -390,8 +390,8 @@ static void few_log_blocks_need_no_flush(void)
 	u64 before;
 
 	JBD2();
-	zj_journal_set_data_reported(fx.journal);
-	zj_journal_set_log_fua(fx.journal, true);
+	report_data();
+	RECONFIGURE(.log_fua = true);
 	before = flushes();
 	change_many(ZJ_FUA_BLOCKS - 2);
 	assert_int_equal(flushes() - before, 0);
@@ -406,8 +406,8 @@ static void data_in_the_cache_needs_one(void)
 	u64 before;
 
 	JBD2();
-	zj_journal_set_data_reported(fx.journal);
-	zj_journal_set_log_fua(fx.journal, true);
+	report_data();
+	RECONFIGURE(.log_fua = true);
 	before = flushes();
 	zj_journal_data_written(fx.journal);
 	change_many(1);
@@ -426,8 +426,8 @@ static void one_in_the_cache_needs_one(void)
 	tid_t tid;
 
 	JBD2();
-	zj_journal_set_data_reported(fx.journal);
-	zj_journal_set_log_fua(fx.journal, true);
+	report_data();
+	RECONFIGURE(.log_fua = true);
 	before = flushes();
 	fx.hold_block = next_image();
 	f[0] = fsync_of(BLOCK + 200, 1);
@@ -682,7 +682,7 @@ static void crowded_part_moves_with_its_image(void)
 	handle_t *h[2];
 
 	OPEN(.pipeline = true, .lanes = 2, .versions = 1);
-	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
 	fx.hold_lane[0] = true;
 	first = fsync_of(BLOCK, 1);
 	for (u32 i = 0; i < 2; i++) {
@@ -762,7 +762,7 @@ static void fua_is_weighed_against_flushes(void)
 	commit(0);
 	/* What the device has taken in the simulator's time. */
 	assert_in_range(lane(0)->record_took[1], 1, 1000 * NSEC_PER_MSEC);
-	fx.zj->log_fua = true;
+	fx.zj->options.live.log_fua = true;
 	lane(0)->record_took[0] = 100;
 	lane(0)->record_took[1] = 300;
 	fx.zj->flush.took = 398;
@@ -818,7 +818,7 @@ static void record_of_a_run_that_is_followed(void)
 
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		JBD2(.journal = 4096);
-		fx.zj->log_fua = cases[i].log_fua;
+		fx.zj->options.live.log_fua = cases[i].log_fua;
 		zj_journal_data_written(fx.journal);
 		fx.hold_flush = true;
 		f[0] = fsync_of(BLOCK, 1);
@@ -892,7 +892,7 @@ static void what_went_without_a_flush_is_not_claimed(void)
 /* Whoever changes BLOCK now changes what is on its way to the log. */
 static struct fiber *crowd(void)
 {
-	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
 	fx.hold_lane[0] = true;
 	return fsync_of(BLOCK, 1);
 }
@@ -1057,7 +1057,7 @@ static void aborted_runs_are_waited_for(void)
 
 	for (u32 jbd2 = 0; jbd2 < 2; jbd2++) {
 		OPEN(.pipeline = true, .lanes = 1, .jbd2 = jbd2);
-		fx.zj->flush_batch = 1;
+		fx.zj->options.live.flush_batch = 1;
 		fx.hold_flush = true;
 		for (u32 i = 0; i < 4; i++)
 			f[i] = fsync_of(BLOCK + i, 1 + i);
@@ -1094,7 +1094,7 @@ static void log_blocks_are_waited_for_once(void)
 
 	do {
 		JBD2();
-		fx.zj->frozen_copy = ZJ_FROZEN_COPY_NEVER;
+		fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_NEVER;
 		task = lane(0)->task;
 		fx.hold_flush = true;
 		change(0, BLOCK, 1);
@@ -1146,7 +1146,7 @@ static void record_of_a_run_that_company_is_expected_for(void)
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		LANES();
 		/* No data: no flush is measured before. */
-		zj_journal_set_data_reported(fx.journal);
+		report_data();
 		assert_int_equal(zj_journal_flush_data(fx.journal), 0);
 		lane(0)->company = ZJ_COMPANY;
 		lane(0)->record_took[0] = 0;
