@@ -286,8 +286,10 @@ int zj_checkpoint_thread(void *arg)
 				kthread_should_stop(),
 				READ_ONCE(zj->front.j_commit_interval));
 		WRITE_ONCE(zj->ckpt_wanted, false);
-		if (zj_aborted(zj))
+		if (zj_aborted(zj)) {
+			zj_abort_finish(zj);
 			continue;
+		}
 		/* This looks at all that is valid, what follows at the oldest. */
 		if (!zj_space_low(zj))
 			retire_home(zj);

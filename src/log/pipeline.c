@@ -58,6 +58,7 @@ void zj_run_join(struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 
 	lockdep_assert_held(&lane->lock);
+	ZJ_ASSERT(lane->journal, txn->parts_fixed);
 	txn->run = lane->run;
 	lane->run_len++;
 	lane->stats.depth += ++lane->depth;
