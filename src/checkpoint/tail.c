@@ -62,6 +62,7 @@ static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 	struct zj_component *comp = NULL, *last = NULL;
 
 	while ((comp = zj_next_finished(zj, comp)) && is_home(comp)) {
+		ZJ_ASSERT(zj, comp->finished);
 		last = comp;
 		cond_resched();
 	}
@@ -100,6 +101,9 @@ static int trim(struct zj_journal *zj)
 	stamp = take_dead(zj, &dead);
 	if (!stamp)
 		return 0;
+	/* H2, H3 */
+	ZJ_ASSERT(zj, stamp > zj->trimmed);
+	ZJ_ASSERT(zj, stamp <= READ_ONCE(zj->valid_stamp));
 	err = wb_failed(zj);
 	/* Its pre-flush makes the home writes durable. */
 	if (!err)

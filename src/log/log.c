@@ -80,6 +80,7 @@ static bool plan_chunk(struct zj_log *log, struct zj_plan *plan)
 		chunk->seg_seq = lane->cur->seq;
 		chunk->seg_block = lane->cur_off;
 		lane->cur_off += 1 + chunk->nr_tags;
+		ZJ_ASSERT(log->zj, lane->cur_off <= seg_blocks);
 		lane->cur->max_stamp = log->txn->comp->stamp;
 	}
 	spin_unlock(&lane->lock);
@@ -92,6 +93,7 @@ static void fill_deps(struct zj_log *log, struct zj_plan *plan)
 	u32 i;
 
 	for (i = 0; i < plan->chunk.nr_deps; i++) {
+		ZJ_ASSERT(log->zj, log->dep->stamp < log->txn->comp->stamp);
 		to[i] = cpu_to_le64(log->dep->stamp);
 		log->dep = list_next_entry(log->dep, comp_link);
 	}
@@ -119,6 +121,9 @@ static void fill_tags(struct zj_log *log, struct zj_plan *plan)
 		struct zj_part *part = log->part;
 		u16 flags = 0;
 
+		if (!ZJ_ASSERT(log->zj, !list_entry_is_head(part, &log->txn->parts,
+							    txn_link)))
+			break;
 		/* A live image has nothing to escape, and is not ours. */
 		if (part->frozen)
 			flags = zj_escape(part->frozen);
@@ -157,6 +162,7 @@ static void fill_header(struct zj_log *log, struct zj_plan *plan, u32 index)
 	struct zj_component *comp = log->txn->comp;
 	struct zj_chunk *chunk = &plan->chunk;
 
+	ZJ_ASSERT(log->zj, READ_ONCE(log->zj->valid_stamp) < comp->stamp);
 	chunk->stamp = comp->stamp;
 	chunk->tid = log->txn->pub.t_tid;
 	chunk->lane = log->txn->lane->index;
@@ -227,6 +233,7 @@ static void emit_all(struct zj_log *log, bool fua)
 	zj_log_io_begin(&log->io, log->zj, fua ? REQ_FUA : 0);
 	list_for_each_entry(plan, &log->chunks, link)
 		emit(log, plan);
+	ZJ_ASSERT(log->zj, list_entry_is_head(log->part, &log->txn->parts, txn_link));
 	zj_log_io_send(&log->io);
 }
 
@@ -262,6 +269,7 @@ static int log_prepare(struct zj_txn *txn)
 	struct zj_lane_stats *st = &txn->lane->stats;
 	int err;
 
+	ZJ_ASSERT(txn_zj(txn), !txn->out);
 	txn->out = log;
 	log->txn = txn;
 	log->zj = txn_zj(txn);

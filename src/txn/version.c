@@ -224,7 +224,6 @@ void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy)
 {
 	lockdep_assert_held(&part->jh->lock);
 	ZJ_ASSERT(zj, part->txn->comp->stamp);
-	ZJ_ASSERT(zj, zj_part_test(part, ZJ_PART_MODIFIED));
 	ZJ_ASSERT(zj, !zj_part_test(part, ZJ_PART_LOGGED));
 	if (!ZJ_ASSERT(zj, *copy && !part->frozen))
 		return;

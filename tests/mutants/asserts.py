@@ -71,12 +71,9 @@ def assertions():
         text = re.sub(r"(?m)^#define.*(\\\n.*)*", "", text)
         for start in re.finditer(r"\bZJ_ASSERT\(", text):
             body = text[start.end():closing(text, start.end() - 1)]
-            depth = 0
-            for i, c in enumerate(body):
-                depth += (c == "(") - (c == ")")
-                if c == "," and not depth:
-                    break
-            found.append((str(path.relative_to(TOP / "src")), " ".join(body[i + 1:].split())))
+            comma = next(i for i, c in enumerate(body)
+                         if c == "," and body[:i].count("(") == body[:i].count(")"))
+            found.append((str(path.relative_to(TOP / "src")), " ".join(body[comma + 1:].split())))
     return found
 
 
@@ -224,10 +221,10 @@ def main():
             results[head] = by
             if by:
                 found[head] = by
+            if args.learn:
+                learn(found)
             print(f"{'fires' if by else 'DOES NOT FIRE':14}{head}: {by or why}", flush=True)
     save(results)
-    if args.learn:
-        learn(found)
     print(f"{len(found)} of {len(results)} fire")
     return 0 if len(found) == len(results) else 1
 
