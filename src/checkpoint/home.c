@@ -252,7 +252,6 @@ static void pass_drain(struct zj_pass *pass)
 	wait_for_completion_io(&pass->done);
 	spin_lock(&pass->zj->pool_lock);
 	ZJ_ASSERT(pass->zj, pass->taken == pass->nr);
-	ZJ_ASSERT(pass->zj, !atomic_read(&pass->flying));
 	pass->zj->pass = NULL;
 	spin_unlock(&pass->zj->pool_lock);
 }

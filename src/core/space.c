@@ -236,7 +236,6 @@ bool zj_space_grow(struct zj_txn *txn)
 		atomic_sub(zj->grant, &zj->granted);
 		return false;
 	}
-	ZJ_ASSERT(zj, txn->lane->running == txn);
 	txn->granted = more;
 	return true;
 }

@@ -163,6 +163,5 @@ void zj_log_io_send(struct zj_log_io *io)
 int zj_log_io_wait(struct zj_log_io *io)
 {
 	wait_for_completion_io(&io->done);
-	ZJ_ASSERT(io->zj, !atomic_read(&io->pending));
 	return io->err;
 }

@@ -123,7 +123,7 @@ void zj_txn_put(struct zj_txn *txn)
 	if (!refcount_dec_and_test(&txn->refs))
 		return;
 	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->parts));
-	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->late));
+	WARN_ON_ONCE(!list_empty(&txn->late));
 	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->revokes));
 	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->inodes));
 	ZJ_ASSERT(txn_zj(txn), !txn->out);
