@@ -390,7 +390,6 @@ static void seal(struct zj_nvm_write *w, bool last)
 		   sizeof(struct zj_nvm_record) * c->count;
 	u32 bytes = zj_nvm_info_bytes(c->nr_deps, c->nr_revokes, c->count);
 
-	ZJ_ASSERT(w->zj, bytes <= w->zj->nvm.info_max);
 	c->end = c->start + c->data_lines + bytes / ZJ_NVM_LINE;
 	ZJ_ASSERT(w->zj, c->stamp >= lane->nvm_stamp);
 	c->prev = lane->nvm_end;

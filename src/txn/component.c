@@ -436,7 +436,6 @@ static void freeze_member(struct zj_txn *txn)
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->running == txn);
 	/* N1 */
-	ZJ_ASSERT(lane->journal, txn->locked);
 	ZJ_ASSERT(lane->journal, txn->freezing);
 	ZJ_ASSERT(lane->journal, !txn->updates);
 	WRITE_ONCE(lane->running, NULL);
