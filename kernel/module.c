@@ -3,6 +3,7 @@
  * Module init and exit.
  */
 #include <linux/module.h>
+#include "core/abort.h"
 #include "mount/proc.h"
 #include "txn/jhead.h"
 
@@ -23,6 +24,10 @@ static void __exit zj_exit(void)
 	zj_proc_exit();
 	zj_caches_exit();
 }
+
+module_param_named(panic_on_assert, zj_panic_on_assert, bool, 0644);
+MODULE_PARM_DESC(panic_on_assert,
+		 "Panic when the journal finds a bug in itself; off: warn and abort the journal");
 
 module_init(zj_init);
 module_exit(zj_exit);

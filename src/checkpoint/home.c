@@ -87,6 +87,7 @@ static bool buffer_home(struct buffer_head *bh)
 
 static void pass_put(struct zj_pass *pass)
 {
+	ZJ_ASSERT(pass->zj, atomic_read(&pass->flying) > 0);
 	if (atomic_dec_and_test(&pass->flying))
 		complete(&pass->done);
 }
@@ -103,6 +104,7 @@ static bool slice_take(struct zj_journal *zj, struct slice *slice)
 		slice->bh = pass->bh + pass->taken;
 		slice->nr = min(zj->batch_size, pass->nr - pass->taken);
 		pass->taken += slice->nr;
+		ZJ_ASSERT(zj, pass->taken <= pass->nr);
 		atomic_inc(&pass->flying);
 		WRITE_ONCE(zj->homeward, pass->nr - pass->taken);
 	}
@@ -225,6 +227,7 @@ static void pass_offer(struct zj_pass *pass)
 	sort(pass->bh, pass->nr, sizeof(pass->bh[0]), by_block, NULL);
 	drop_doubles(pass);
 	spin_lock(&zj->pool_lock);
+	ZJ_ASSERT(zj, !zj->pass);
 	zj->pass = pass;
 	WRITE_ONCE(zj->homeward, pass->nr);
 	spin_unlock(&zj->pool_lock);
@@ -248,6 +251,7 @@ static void pass_drain(struct zj_pass *pass)
 	pass_put(pass);
 	wait_for_completion_io(&pass->done);
 	spin_lock(&pass->zj->pool_lock);
+	ZJ_ASSERT(pass->zj, pass->taken == pass->nr);
 	pass->zj->pass = NULL;
 	spin_unlock(&pass->zj->pool_lock);
 }
@@ -283,6 +287,7 @@ static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 		}
 	}
 	spin_unlock(&jh->lock);
+	ZJ_ASSERT(pass->zj, pass->nr < pass->zj->max_found);
 	if (bh)
 		pass->bh[pass->nr++] = bh;
 	if (newer) {

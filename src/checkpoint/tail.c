@@ -62,6 +62,7 @@ static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 	struct zj_component *comp = NULL, *last = NULL;
 
 	while ((comp = zj_next_finished(zj, comp)) && is_home(comp)) {
+		ZJ_ASSERT(zj, comp->finished);
 		last = comp;
 		cond_resched();
 	}
@@ -100,6 +101,9 @@ static int trim(struct zj_journal *zj)
 	stamp = take_dead(zj, &dead);
 	if (!stamp)
 		return 0;
+	/* H2, H3 */
+	ZJ_ASSERT(zj, stamp > zj->trimmed);
+	ZJ_ASSERT(zj, stamp <= READ_ONCE(zj->valid_stamp));
 	err = wb_failed(zj);
 	/* Its pre-flush makes the home writes durable. */
 	if (!err)
@@ -286,8 +290,10 @@ int zj_checkpoint_thread(void *arg)
 				kthread_should_stop(),
 				READ_ONCE(zj->front.j_commit_interval));
 		WRITE_ONCE(zj->ckpt_wanted, false);
-		if (zj_aborted(zj))
+		if (zj_aborted(zj)) {
+			zj_abort_finish(zj);
 			continue;
+		}
 		/* This looks at all that is valid, what follows at the oldest. */
 		if (!zj_space_low(zj))
 			retire_home(zj);

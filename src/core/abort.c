@@ -8,6 +8,7 @@
 #include "core/abort.h"
 #include "core/journal.h"
 #include "core/super.h"
+#include "core/wake.h"
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -48,6 +49,49 @@ static void record_errno(struct zj_journal *zj)
 	if (zj_flag(zj, JBD2_LOADED))
 		zj_super_write(zj);
 	mutex_unlock(&zj->super_lock);
+}
+
+bool zj_panic_on_assert;
+
+/*
+ * Stop writing at once, from under any spinlock. Block 0 cannot be written here: the
+ * checkpoint's thread does that.
+ */
+void zj_assertion_failed(struct zj_journal *zj)
+{
+	journal_t *journal = &zj->front;
+	bool first;
+
+	if (zj_panic_on_assert)
+		panic("zjournal: assertion failed\n");
+	write_lock(&journal->j_state_lock);
+	first = !(journal->j_flags & JBD2_ABORT);
+	WRITE_ONCE(journal->j_flags, journal->j_flags | JBD2_ABORT);
+	if (!journal->j_errno)
+		WRITE_ONCE(journal->j_errno, -EIO);
+	write_unlock(&journal->j_state_lock);
+	if (!first)
+		return;
+	zj_err(zj, "aborted: a bug was found\n");
+	WRITE_ONCE(zj->errno_owed, true);
+	/* Pairs with the conditions that sleepers check. */
+	smp_mb();
+	wake_everybody(zj);
+	zj_checkpoint_kick(zj);
+}
+
+/**
+ * zj_abort_finish() - record what an abort that could not sleep has left to do
+ * @zj: the journal, aborted
+ *
+ * Context: sleeps; the checkpoint's thread.
+ */
+void zj_abort_finish(struct zj_journal *zj)
+{
+	if (!READ_ONCE(zj->errno_owed))
+		return;
+	WRITE_ONCE(zj->errno_owed, false);
+	record_errno(zj);
 }
 
 /**

@@ -4,6 +4,9 @@
 
 #include "core/journal.h"
 
+extern bool zj_panic_on_assert;
+
 void zj_abort(struct zj_journal *zj, int err);
+void zj_abort_finish(struct zj_journal *zj);
 
 #endif /* ZJ_ABORT_H */

@@ -190,6 +190,8 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	u64 nr = flush->issued + 1, start, took;
 	int err;
 
+	/* C4: one at a time. */
+	ZJ_ASSERT(zj, flush->issued == flush->done);
 	gather(zj, lane);
 	WRITE_ONCE(flush->issued, nr);
 	/* Who still read the old number had completed its writes by now. */
@@ -246,6 +248,7 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 				   !READ_ONCE(flush->flying));
 			continue;
 		}
+		ZJ_ASSERT(zj, READ_ONCE(flush->flying));
 		if (!covered(flush, need))
 			lead(zj, lane);
 		/* Pairs with the next leader's cmpxchg(). */

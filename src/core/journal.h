@@ -4,6 +4,7 @@
 #define ZJ_JOURNAL_H
 
 #include <linux/kernel.h>
+#include "core/assert.h"
 #include "core/journal_types.h"
 #include "core/lane_types.h"
 #include "txn/txn_types.h"

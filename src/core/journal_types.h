@@ -142,6 +142,9 @@ struct zj_journal {
 	struct zj_recovery_stats recovered; /* of the last recovery */
 	struct proc_dir_entry *proc;	/* /proc/fs/zjournal/<dev> */
 	struct mutex	abort_lock;	/* serialises aborts */
+	bool		errno_owed;	/* an assertion has failed: the checkpoint's thread
+					 * is to record the error in block 0
+					 */
 	spinlock_t	tenant_lock;	/* guards the table of tenants; innermost */
 };
 

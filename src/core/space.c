@@ -56,7 +56,7 @@ static void take_segments(struct zj_lane *lane, u32 nr)
 	if (nr <= zj->nr_pool) {
 		WRITE_ONCE(zj->nr_pool, zj->nr_pool - nr);
 		lane->nr_in_hand += nr;
-		while (nr--)
+		while (nr-- && ZJ_ASSERT(zj, !list_empty(&zj->pool)))
 			list_move_tail(zj->pool.next, &lane->in_hand);
 	}
 	spin_unlock(&zj->pool_lock);
@@ -152,7 +152,9 @@ void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter)
 
 	if (!waiter->task)
 		return;
+	ZJ_ASSERT(zj, !waiter->away);
 	waiter->task = NULL;
+	ZJ_ASSERT(zj, atomic_read(&zj->space_waiters) > 0);
 	atomic_dec(&zj->space_waiters);
 	spin_lock(&zj->pool_lock);
 	list_del(&waiter->link);
@@ -206,7 +208,9 @@ void zj_space_frozen(struct zj_txn *txn)
 	struct zj_journal *zj = txn_zj(txn);
 
 	txn->lane->promised += zj_log_blocks(zj, txn->credits);
+	ZJ_ASSERT(zj, atomic_read(&zj->granted) >= (int)txn->granted);
 	atomic_sub(txn->granted, &zj->granted);
+	ZJ_ASSERT(zj, atomic_read(&zj->nr_running) > 0);
 	atomic_dec(&zj->nr_running);
 }
 
@@ -282,11 +286,13 @@ bool zj_space_next(struct zj_lane *lane)
 		return false;
 	seg = list_first_entry(&lane->in_hand, struct zj_seg, link);
 	list_del_init(&seg->link);
+	ZJ_ASSERT(zj, lane->nr_in_hand);
 	lane->nr_in_hand--;
 	spin_lock(&zj->pool_lock);
 	if (lane->cur)
 		list_add_tail(&lane->cur->link, &zj->full);
 	seg->seq = ++zj->seg_seq;
+	ZJ_ASSERT(zj, !lane->cur || lane->cur->index != seg->index);
 	spin_unlock(&zj->pool_lock);
 	lane->cur = seg;
 	lane->cur_off = 0;
@@ -298,6 +304,7 @@ static void be_hungry(struct zj_lane *lane, int nr)
 {
 	spin_lock(&lane->lock);
 	lane->hungry += nr;
+	ZJ_ASSERT(lane->journal, lane->hungry >= 0);
 	spin_unlock(&lane->lock);
 }
 
@@ -388,6 +395,7 @@ void zj_space_trim(struct zj_journal *zj, u64 trim_stamp)
 		WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
 	}
 	spin_unlock(&zj->pool_lock);
+	ZJ_ASSERT(zj, READ_ONCE(zj->nr_pool) <= zj->geo.nr_segs);
 	for (i = 0; i < zj->nr_lanes; i++)
 		trim_lane(&zj->lanes[i], trim_stamp);
 	wake_up_all(&zj->wait_space);
@@ -425,8 +433,10 @@ int zj_seg_init(struct zj_journal *zj)
 
 void zj_space_exit(struct zj_journal *zj)
 {
-	WARN_ON_ONCE(!zj_aborted(zj) && (atomic_read(&zj->granted) ||
-					 atomic_read(&zj->nr_running)));
+	ZJ_ASSERT(zj, zj_aborted(zj) || !atomic_read(&zj->granted));
+	ZJ_ASSERT(zj, zj_aborted(zj) || !atomic_read(&zj->nr_running));
+	ZJ_ASSERT(zj, !atomic_read(&zj->space_waiters));
+	ZJ_ASSERT(zj, list_empty(&zj->space_queue));
 	kvfree(zj->segs);
 	zj->segs = NULL;
 }

@@ -69,6 +69,7 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
 static void fix_parts(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
+	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
 	txn->parts_fixed = true;
 	spin_unlock(&txn->list_lock);
 }
@@ -106,6 +107,7 @@ static void mark_submitted(struct zj_txn *txn)
 	int left;
 
 	spin_lock(&zj->comp_lock);
+	ZJ_ASSERT(zj, txn->comp->unsubmitted > 0);
 	left = txn->comp->unsubmitted - 1;
 	/* Pairs with wait_protected(). */
 	smp_store_release(&txn->comp->unsubmitted, left);
@@ -155,6 +157,9 @@ static int commit(struct zj_txn *txn)
 		err = zj_make_live(zj);
 	if (err)
 		return err;
+	/* L1 */
+	ZJ_ASSERT(zj, zj->live);
+	ZJ_ASSERT(zj, txn->comp->stamp);
 	wait_protected(txn);
 	copy_all(txn);
 	return zj_aborted(zj) ? 0 : zj->log->issue(txn);
@@ -164,6 +169,7 @@ static int commit(struct zj_txn *txn)
 static void written(struct zj_lane *lane)
 {
 	spin_lock(&lane->lock);
+	ZJ_ASSERT(lane->journal, lane->unwritten > 0);
 	lane->unwritten--;
 	spin_unlock(&lane->lock);
 	/* A flush thread will still call for one. */

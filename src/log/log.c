@@ -75,6 +75,7 @@ static bool plan_chunk(struct zj_log *log, struct zj_plan *plan,
 		chunk->seg_seq = lane->cur->seq;
 		chunk->seg_block = lane->cur_off;
 		lane->cur_off += 1 + chunk->nr_tags;
+		ZJ_ASSERT(log->zj, lane->cur_off <= seg_blocks);
 		lane->cur->max_stamp = log->txn->comp->stamp;
 	}
 	spin_unlock(&lane->lock);
@@ -86,8 +87,12 @@ static void fill_deps(struct zj_log *log, struct zj_plan *plan)
 	__le64 *to = zj_chunk_deps(plan->block);
 	u32 i;
 
-	for (i = 0; i < plan->chunk.nr_deps; i++)
-		to[i] = cpu_to_le64(zj_cursor_dep(&log->at));
+	for (i = 0; i < plan->chunk.nr_deps; i++) {
+		u64 stamp = zj_cursor_dep(&log->at);
+
+		ZJ_ASSERT(log->zj, stamp < log->txn->comp->stamp);
+		to[i] = cpu_to_le64(stamp);
+	}
 }
 
 static void fill_revokes(struct zj_log *log, struct zj_plan *plan)
@@ -146,6 +151,7 @@ static void fill_header(struct zj_log *log, struct zj_plan *plan, u32 index)
 	struct zj_component *comp = log->txn->comp;
 	struct zj_chunk *chunk = &plan->chunk;
 
+	ZJ_ASSERT(log->zj, READ_ONCE(log->zj->valid_stamp) < comp->stamp);
 	chunk->stamp = comp->stamp;
 	chunk->tid = log->txn->pub.t_tid;
 	chunk->lane = log->txn->lane->index;
@@ -236,6 +242,7 @@ static int log_prepare(struct zj_txn *txn)
 	struct zj_lane_stats *st = &txn->lane->stats;
 	int err;
 
+	ZJ_ASSERT(txn_zj(txn), !txn->out);
 	txn->out = log;
 	log->txn = txn;
 	log->zj = txn_zj(txn);

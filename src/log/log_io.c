@@ -101,7 +101,11 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 {
 	struct zj_journal *zj = io->zj;
 	u32 size = zj->geo.block_size;
-	u64 block = zj->map[log_block];
+	u64 block;
+
+	if (!ZJ_ASSERT(zj, log_block >= zj->geo.log_first && log_block < zj->front.j_total_len))
+		return;
+	block = zj->map[log_block];
 
 	if (io->bio && (block != io->next ||
 			!bio_add_page(io->bio, virt_to_page(data), size,
@@ -126,6 +130,7 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 void zj_log_io_send(struct zj_log_io *io)
 {
 	io_submit(io);
+	ZJ_ASSERT(io->zj, !io->bio);
 	blk_finish_plug(&io->plug);
 	io_put(io);
 }

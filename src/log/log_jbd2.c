@@ -229,6 +229,8 @@ static int ring_trim(struct zj_journal *zj, const struct zj_component *last)
 	int err;
 
 	lockdep_assert_held(&zj->ckpt_lock);
+	ZJ_ASSERT(zj, (s32)(run - ring->tail_run) >= 0);
+	ZJ_ASSERT(zj, tail >= zj->geo.log_first && tail < zj->geo.total_blocks);
 	err = write_tail(zj, tail, sequence_of(zj, run));
 	if (err)
 		return err;
@@ -238,6 +240,7 @@ static int ring_trim(struct zj_journal *zj, const struct zj_component *last)
 	ring->tail_run = run;
 	spin_lock(&zj->pool_lock);
 	WRITE_ONCE(zj->nr_pool, zj->nr_pool + freed);
+	ZJ_ASSERT(zj, zj->nr_pool < zj->geo.nr_segs);
 	spin_unlock(&zj->pool_lock);
 	return 0;
 }

@@ -93,6 +93,7 @@ static int show_tail(struct zj_lane *lane)
 
 	/* The lock keeps a trim from storing its 0 over the new tail. */
 	spin_lock(&lane->lock);
+	ZJ_ASSERT(lane->journal, lane->nvm_shown < lane->nvm_stamp);
 	lane->nvm_shown = lane->nvm_stamp;
 	put_word(tail, zj_nvm_tail(lane->nvm_end, lane->nvm_stamp));
 	spin_unlock(&lane->lock);
@@ -363,6 +364,7 @@ static void take_place(struct zj_nvm_write *w)
 
 	spin_lock(&lane->lock);
 	lane->cur_off += w->chunk.end - w->chunk.start;
+	ZJ_ASSERT(w->zj, lane->cur_off <= w->zj->geo.seg_blocks);
 	spin_unlock(&lane->lock);
 }
 
@@ -376,6 +378,7 @@ static void seal(struct zj_nvm_write *w, bool last)
 	u32 bytes = zj_nvm_info_bytes(c->nr_deps, c->nr_revokes, c->count);
 
 	c->end = c->start + c->data_lines + bytes / ZJ_NVM_LINE;
+	ZJ_ASSERT(w->zj, c->stamp >= lane->nvm_stamp);
 	c->prev = lane->nvm_end;
 	c->prev_stamp = lane->nvm_stamp;
 	c->last = last;

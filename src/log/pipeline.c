@@ -56,6 +56,9 @@ void zj_run_join(struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 
 	lockdep_assert_held(&lane->lock);
+	ZJ_ASSERT(lane->journal, txn->parts_fixed);
+	ZJ_ASSERT(lane->journal, list_empty(&txn->lane_link));
+	ZJ_ASSERT(lane->journal, !lane->run_len || !list_empty(&lane->flight));
 	txn->run = lane->run;
 	lane->run_len++;
 	lane->stats.depth += ++lane->depth;
@@ -89,6 +92,7 @@ static struct zj_run *next_run(struct zj_lane *lane)
 	INIT_LIST_HEAD(&run->txns);
 	spin_lock(&lane->lock);
 	txn = list_first_entry(&lane->flight, struct zj_txn, lane_link);
+	ZJ_ASSERT(lane->journal, !list_empty(&lane->flight));
 	nr = txn->run;
 	if (nr == lane->run)
 		zj_run_close(lane);
@@ -200,7 +204,10 @@ static void keep_promise(struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 
 	spin_lock(&lane->lock);
+	ZJ_ASSERT(lane->journal, lane->depth);
 	lane->depth--;
+	ZJ_ASSERT(lane->journal,
+		  lane->promised >= zj_log_blocks(lane->journal, txn->credits));
 	lane->promised -= zj_log_blocks(lane->journal, txn->credits);
 	zj_space_surplus(lane);
 	spin_unlock(&lane->lock);
@@ -214,6 +221,7 @@ static bool last_record(struct zj_journal *zj, struct zj_component *comp)
 	bool last;
 
 	spin_lock(&zj->comp_lock);
+	ZJ_ASSERT(zj, comp->unlogged > 0);
 	last = !--comp->unlogged;
 	spin_unlock(&zj->comp_lock);
 	return last;
@@ -250,6 +258,7 @@ static void run_durable(struct zj_run *run)
 
 	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
 		list_del_init(&txn->lane_link);
+		ZJ_ASSERT(txn_zj(txn), !txn->comp->unlogged);
 		commit_members(txn->comp);
 	}
 	run_free(run);
@@ -263,6 +272,7 @@ static void run_recorded(struct zj_run *run)
 	struct zj_txn *txn, *tmp;
 	LIST_HEAD(cached);
 
+	ZJ_ASSERT(lane->journal, !lane->recorded);
 	lane->stats.runs++;
 	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
 		keep_promise(txn);
@@ -403,6 +413,7 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 	int err = 0;
 	bool fua;
 
+	ZJ_ASSERT(zj, !list_empty(&run->txns));
 	fua = use_fua(lane);
 	list_for_each_entry(txn, &run->txns, lane_link)
 		txn->cached = !fua;

@@ -54,7 +54,7 @@ static void drop_component(struct zj_journal *zj, struct zj_component *comp)
 {
 	struct zj_txn *txn;
 
-	WARN_ON_ONCE(!list_empty(&comp->dependants));
+	ZJ_ASSERT(zj, list_empty(&comp->dependants));
 	list_for_each_entry(txn, &comp->members, comp_link)
 		drop_txn(zj, txn);
 	zj_component_free(zj, comp);

@@ -184,8 +184,45 @@ void zj_lanes_stop(struct zj_journal *zj)
 	}
 }
 
+/* Everything is home: what was counted up has been counted down. */
+static void check_idle(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+
+	ZJ_ASSERT(zj, !lane->unwritten && list_empty(&lane->pipeline));
+	ZJ_ASSERT(zj, !lane->depth);
+	ZJ_ASSERT(zj, !atomic_read(&lane->copies));
+	ZJ_ASSERT(zj, !lane->nr_frozen);
+	ZJ_ASSERT(zj, !lane->frozen);
+	ZJ_ASSERT(zj, !lane->last_frozen);
+	ZJ_ASSERT(zj, !lane->promised);
+	ZJ_ASSERT(zj, !lane->rsv_credits);
+	ZJ_ASSERT(zj, !lane->hungry);
+}
+
+static void check_all_home(struct zj_journal *zj)
+{
+	struct zj_comp_stats *st = &zj->comp_stats;
+
+	ZJ_ASSERT(zj, list_empty(&zj->finishing));
+	ZJ_ASSERT(zj, !zj->undirty);
+	ZJ_ASSERT(zj, zj->trimmed == zj->stamp);
+	ZJ_ASSERT(zj, zj->valid_stamp == zj->stamp);
+	ZJ_ASSERT(zj, !zj->pass);
+	ZJ_ASSERT(zj, !zj->homeward);
+	ZJ_ASSERT(zj, st->awaited == st->resolved);
+}
+
 void zj_lanes_free(struct zj_journal *zj)
 {
+	unsigned int i;
+
+	/* What an aborted journal has not written is gone. */
+	for (i = 0; zj->lanes && i < zj->nr_lanes && !zj_aborted(zj); i++)
+		if (zj->lanes[i].journal)
+			check_idle(&zj->lanes[i]);
+	if (!zj_aborted(zj))
+		check_all_home(zj);
 	kvfree(zj->lanes);
 	zj->lanes = NULL;
 }

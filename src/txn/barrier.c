@@ -42,6 +42,7 @@ void zj_journal_unlock_updates(journal_t *journal)
 {
 	struct zj_journal *zj = to_zj(journal);
 
+	ZJ_ASSERT(zj, zj->barrier);
 	WRITE_ONCE(zj->barrier, 0);
 	mutex_unlock(&zj->barrier_lock);
 	wake_up_all(&zj->wait_barrier);

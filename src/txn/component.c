@@ -53,6 +53,7 @@ struct zj_component *zj_component_alloc(void)
 void zj_component_add(struct zj_component *comp, struct zj_txn *txn)
 {
 	comp->journal = txn_zj(txn);
+	ZJ_ASSERT(comp->journal, !txn->comp);
 	list_add_tail(&txn->comp_link, &comp->members);
 	comp->nr_members++;
 	txn->comp = comp;
@@ -63,6 +64,7 @@ void zj_component_add(struct zj_component *comp, struct zj_txn *txn)
 static void dep_unlink(struct zj_dep *dep)
 {
 	if (dep->on) {
+		ZJ_ASSERT(dep->comp->journal, dep->comp->missing > 0);
 		list_del_init(&dep->on_link);
 		dep->comp->missing--;
 		dep->comp->journal->comp_stats.awaited--;
@@ -73,6 +75,9 @@ static void dep_unlink(struct zj_dep *dep)
 static void dep_link(struct zj_dep *dep, struct zj_component *comp,
 		     struct zj_component *on, u32 lane)
 {
+	/* To what has a lower stamp only (N1). */
+	ZJ_ASSERT(comp->journal, on->state >= ZJ_C_FROZEN);
+	ZJ_ASSERT(comp->journal, !comp->stamp);
 	dep->comp = comp;
 	dep->on = on;
 	dep->stamp = on->stamp;
@@ -103,6 +108,7 @@ static void dep_free(struct zj_dep *dep)
 
 static void dep_file(struct zj_component *comp, struct zj_dep *dep, u32 lane)
 {
+	ZJ_ASSERT(comp->journal, !test_bit(lane, comp->dep_lanes));
 	__set_bit(lane, comp->dep_lanes);
 	list_add_tail(&dep->comp_link, &comp->deps);
 }
@@ -137,6 +143,8 @@ static bool dep_add(struct zj_component *comp, struct zj_component *on,
 	} else {
 		dep = *spare;
 		*spare = NULL;
+		if (!ZJ_ASSERT(comp->journal, dep))
+			return false;
 		dep_file(comp, dep, lane);
 	}
 	dep_link(dep, comp, on, lane);
@@ -250,12 +258,15 @@ static void merge(struct zj_component *to, struct zj_component *from)
 	struct zj_txn *txn;
 	bool lock = to->state != from->state;
 
+	/* R2, N1: what is frozen has its members. */
+	ZJ_ASSERT(to->journal, to->state < ZJ_C_FROZEN && from->state < ZJ_C_FROZEN);
 	/* Pairs with the reads under RCU: @to may be new to who gets there. */
 	list_for_each_entry(txn, &from->members, comp_link)
 		smp_store_release(&txn->comp, to);
 	list_splice_tail_init(&from->members, &to->members);
 	to->nr_members += from->nr_members;
 	merge_deps(to, from);
+	ZJ_ASSERT(to->journal, !from->missing && list_empty(&from->deps));
 	if (from->wanted && !(to->wanted && time_before(to->wanted_by,
 							from->wanted_by)))
 		to->wanted_by = from->wanted_by;
@@ -423,6 +434,10 @@ static void freeze_member(struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 
 	spin_lock(&lane->lock);
+	ZJ_ASSERT(lane->journal, lane->running == txn);
+	/* N1 */
+	ZJ_ASSERT(lane->journal, txn->freezing);
+	ZJ_ASSERT(lane->journal, !txn->updates);
 	WRITE_ONCE(lane->running, NULL);
 	zj_space_frozen(txn);
 	zj_space_surplus(lane);
@@ -443,6 +458,7 @@ static void count_closed(struct zj_component *comp)
 	struct zj_comp_stats *st = &comp->journal->comp_stats;
 
 	static_assert(ZJ_MAX_LANES == 1 << (ZJ_NR_SIZES - 1));
+	ZJ_ASSERT(comp->journal, members && members <= ZJ_MAX_LANES);
 	st->closed++;
 	st->members += members;
 	st->sizes[ilog2(members)]++;
@@ -467,6 +483,7 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	struct zj_txn *txn;
 
 	lockdep_assert_held(&zj->comp_lock);
+	ZJ_ASSERT(zj, comp->state == ZJ_C_LOCKED);
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		depend_on_previous(comp, txn);
 		comp->jdata |= txn->jdata;
@@ -479,6 +496,9 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	comp->unsubmitted = comp->nr_members;
 	comp->unlogged = comp->nr_members;
 	count_closed(comp);
+	ZJ_ASSERT(zj, list_empty(&zj->trim_list) ||
+		      list_last_entry(&zj->trim_list, struct zj_component,
+				      trim_link)->stamp < comp->stamp);
 	list_add_tail(&comp->trim_link, &zj->trim_list);
 	list_add_tail(&comp->ready_link, &zj->pending);
 	/* Pairs with zj_txn_state(): who sees it frozen sees its stamp. */
@@ -544,6 +564,7 @@ static void try_freeze(struct zj_journal *zj, struct zj_component *comp)
 
 static void lock_component(struct zj_journal *zj, struct zj_component *comp)
 {
+	ZJ_ASSERT(zj, comp->state == ZJ_C_RUNNING);
 	WRITE_ONCE(comp->state, ZJ_C_LOCKED);
 	comp->locked_at = ktime_get();
 	lock_members(comp, true);
@@ -688,11 +709,15 @@ void zj_component_free(struct zj_journal *zj, struct zj_component *comp)
 	struct zj_dep *dep, *tmp;
 
 	spin_lock(&zj->comp_lock);
+	ZJ_ASSERT(zj, list_empty(&comp->trim_link));
+	ZJ_ASSERT(zj, list_empty(&comp->ready_link));
+	ZJ_ASSERT(zj, list_empty(&comp->finish_link));
 	list_for_each_entry_safe(dep, tmp, &comp->deps, comp_link) {
 		dep_unlink(dep);
 		dep_free(dep);
 	}
 	list_for_each_entry(txn, &comp->members, comp_link) {
+		ZJ_ASSERT(zj, txn->valid);
 		if (txn->lane->last_frozen == comp)
 			txn->lane->last_frozen = NULL;
 		WRITE_ONCE(txn->comp, &trimmed_component);

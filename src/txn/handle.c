@@ -231,6 +231,7 @@ static __always_inline struct zj_txn *join(struct zj_lane *lane, int credits,
 
 static void handle_enter(handle_t *handle, struct zj_txn *txn)
 {
+	ZJ_ASSERT(txn_zj(txn), !current->journal_info);
 	handle->h_transaction = &txn->pub;
 	handle->h_start_jiffies = jiffies;
 	current->journal_info = handle;
@@ -348,6 +349,7 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 	bool last, wake, room;
 
 	spin_lock(&lane->lock);
+	ZJ_ASSERT(zj, txn->updates > 0);
 	room = lane->hungry;
 	txn->credits -= unused_credits(handle, zj);
 	if (zj->log->counts_images)
@@ -397,6 +399,7 @@ int zj_journal_stop(handle_t *handle)
 	}
 	txn = handle_txn(handle);
 	zj = txn_zj(txn);
+	ZJ_ASSERT(zj, journal_current_handle() == handle);
 	if (is_handle_aborted(handle))
 		err = -EIO;
 	if (handle->h_rsv_handle)
@@ -461,6 +464,8 @@ EXPORT_SYMBOL_GPL(zj_journal_extend);
 /* Give the lane's promise back; lane->lock held. */
 static void unreserve(struct zj_lane *lane, int rsv)
 {
+	ZJ_ASSERT(lane->journal, lane->rsv_credits >= rsv);
+	ZJ_ASSERT(lane->journal, lane->promised >= zj_log_blocks(lane->journal, rsv));
 	lane->promised -= zj_log_blocks(lane->journal, rsv);
 	lane->rsv_credits -= rsv;
 	if (lane->rsv_waiters)
@@ -636,6 +641,7 @@ void zj_journal_free_reserved(handle_t *handle)
 	struct zj_lane *lane = &zj->lanes[handle->h_rsv_lane];
 	bool awaited;
 
+	ZJ_ASSERT(zj, handle->h_reserved);
 	spin_lock(&lane->lock);
 	unreserve(lane, handle->h_total_credits);
 	awaited = zj_space_awaited(zj);

@@ -189,6 +189,7 @@ static struct zj_inode_entry *entry_next(struct zj_txn *txn,
 		entry = NULL;
 	} else {
 		entry = list_next_entry(entry, txn_link);
+		ZJ_ASSERT(txn_zj(txn), !entry->busy);
 		entry->busy = true;
 	}
 	spin_unlock(&txn->list_lock);

@@ -125,6 +125,8 @@ void zj_part_file(struct zj_part *part, struct journal_head *jh,
 		  struct zj_txn *txn)
 {
 	lockdep_assert_held(&jh->lock);
+	ZJ_ASSERT(txn_zj(txn), part->jh == jh);
+	ZJ_ASSERT(txn_zj(txn), list_empty(&jh->parts) == !jh->newest);
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);
 	txn_list_add(part, txn);
@@ -177,6 +179,7 @@ void zj_part_move(struct zj_part *part, struct zj_txn *txn)
 	bool crowded = zj_part_test(part, ZJ_PART_CROWDED);
 
 	lockdep_assert_held(&part->jh->lock);
+	ZJ_ASSERT(txn_zj(txn), !zj_part_test(part, ZJ_PART_MODIFIED));
 	/* Of one component: it is never without. */
 	if (crowded)
 		atomic_inc(&txn->crowded);
@@ -213,6 +216,8 @@ void zj_part_drop(struct zj_part *part)
 	struct zj_part *older = NULL;
 
 	lockdep_assert_held(&jh->lock);
+	ZJ_ASSERT(txn_zj(part->txn), !zj_part_test(part, ZJ_PART_LIVE));
+	ZJ_ASSERT(txn_zj(part->txn), part != &jh->first || jh->first_used);
 	zj_part_uncrowd(part);
 	spin_lock(&part->txn->list_lock);
 	list_del(&part->txn_link);
@@ -233,11 +238,11 @@ void zj_part_drop(struct zj_part *part)
 		if (dirty || !older)
 			clear_buffer_jbddirty(jh->bh);
 	}
-	WARN_ON_ONCE(part->frozen);
+	ZJ_ASSERT(txn_zj(part->txn), !part->frozen);
 	if (part->base)
 		zj_part_no_base(txn_zj(part->txn), part);
 	/* The caller's reference keeps the head. */
-	WARN_ON_ONCE(!refcount_dec_not_one(&jh->refs));
+	ZJ_ASSERT(txn_zj(part->txn), refcount_dec_not_one(&jh->refs));
 	if (part == &jh->first)
 		jh->first_used = false;
 	else

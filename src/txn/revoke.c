@@ -74,6 +74,7 @@ static void revoke_unlink(struct zj_revoke *rev)
 
 	hlist_del_rcu(&rev->hash);
 	spin_lock(&txn->list_lock);
+	ZJ_ASSERT(txn_zj(txn), txn->nr_revokes > 0);
 	list_del(&rev->txn_link);
 	WRITE_ONCE(txn->nr_revokes, txn->nr_revokes - 1);
 	spin_unlock(&txn->list_lock);

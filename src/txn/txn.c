@@ -74,6 +74,7 @@ void zj_txn_publish(struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 
 	lockdep_assert_held(&lane->lock);
+	ZJ_ASSERT(lane->journal, !lane->running);
 	txn->expires = jiffies +
 		       READ_ONCE(lane->journal->front.j_commit_interval);
 	/* The slot is reserved: no allocation. */
@@ -121,11 +122,11 @@ void zj_txn_put(struct zj_txn *txn)
 {
 	if (!refcount_dec_and_test(&txn->refs))
 		return;
-	WARN_ON_ONCE(!list_empty(&txn->parts));
+	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->parts));
 	WARN_ON_ONCE(!list_empty(&txn->late));
-	WARN_ON_ONCE(!list_empty(&txn->revokes));
-	WARN_ON_ONCE(!list_empty(&txn->inodes));
-	WARN_ON_ONCE(txn->out);
+	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->revokes));
+	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->inodes));
+	ZJ_ASSERT(txn_zj(txn), !txn->out);
 	kfree_rcu(txn, rcu);
 }
 
@@ -134,6 +135,7 @@ void zj_txn_put(struct zj_txn *txn)
  */
 void zj_txn_set_valid(struct zj_txn *txn)
 {
+	ZJ_ASSERT(txn_zj(txn), !txn->valid);
 	xa_erase(&txn_zj(txn)->tids, txn->pub.t_tid);
 	/* Pairs with the loads in zj_txn_wait_valid(). */
 	smp_store_release(&txn->valid, true);

@@ -27,9 +27,13 @@
 /* comp_lock held. */
 static void arrive(struct zj_component *comp, struct list_head *ready)
 {
+	ZJ_ASSERT(comp->journal, comp->missing > 0);
 	comp->journal->comp_stats.arrivals++;
 	if (--comp->missing || comp->state != ZJ_C_FROZEN)
 		return;
+	/* V1 */
+	ZJ_ASSERT(comp->journal, !comp->unlogged);
+	ZJ_ASSERT(comp->journal, !comp->unsubmitted);
 	/* Pairs with zj_txn_state(). */
 	smp_store_release(&comp->state, ZJ_C_VALID);
 	list_move_tail(&comp->ready_link, ready);
@@ -42,6 +46,7 @@ static void push_dependants(struct zj_component *comp, struct list_head *ready)
 	struct zj_dep *dep, *tmp;
 
 	list_for_each_entry_safe(dep, tmp, &comp->dependants, on_link) {
+		ZJ_ASSERT(comp->journal, dep->comp->state < ZJ_C_VALID);
 		list_del_init(&dep->on_link);
 		dep->on = NULL;
 		comp->journal->comp_stats.resolved++;
@@ -55,6 +60,8 @@ static void leave_lanes(struct zj_component *comp)
 	struct zj_txn *txn;
 
 	list_for_each_entry(txn, &comp->members, comp_link) {
+		ZJ_ASSERT(comp->journal, txn->lane->nr_frozen > 0);
+		ZJ_ASSERT(comp->journal, txn->lane->frozen >= max(txn->credits, 0));
 		txn->lane->nr_frozen--;
 		txn->lane->frozen -= max(txn->credits, 0);
 	}
@@ -69,6 +76,7 @@ static void note_valid_stamp(struct zj_journal *zj)
 
 	oldest = list_first_entry_or_null(&zj->pending, struct zj_component,
 					  ready_link);
+	ZJ_ASSERT(zj, !oldest || oldest->stamp > zj->valid_stamp);
 	/* Pairs with durable_stamp(). */
 	smp_store_release(&zj->valid_stamp,
 			  oldest ? oldest->stamp - 1 : zj->stamp);
@@ -131,6 +139,9 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 {
 	struct buffer_head *bh = jh->bh;
 
+	/* H1 */
+	ZJ_ASSERT(txn_zj(part->txn), part->txn->comp->state == ZJ_C_VALID);
+	ZJ_ASSERT(txn_zj(part->txn), zj_part_test(part, ZJ_PART_LOGGED));
 	drop_older(jh, part);
 	if (jh->newest == part && buffer_freed(bh)) {
 		/* Truncated by a handle of the same component. */
@@ -176,6 +187,7 @@ static void process_image(struct zj_txn *txn, struct journal_head *jh, void *arg
 static void close_forgets(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
+	ZJ_ASSERT(txn_zj(txn), !txn->forgets_done);
 	list_splice_tail_init(&txn->late, &txn->parts);
 	txn->forgets_done = true;
 	spin_unlock(&txn->list_lock);
@@ -185,6 +197,7 @@ static void call_back(struct zj_journal *zj, struct zj_txn *txn)
 {
 	void (*callback)(journal_t *journal, transaction_t *t);
 
+	ZJ_ASSERT(zj, txn->pub.t_state == T_COMMIT);
 	callback = READ_ONCE(zj->front.j_commit_callback);
 	if (callback)
 		callback(&zj->front, &txn->pub);
@@ -198,6 +211,7 @@ static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 	bool dirty = true;
 
 	spin_lock(&zj->comp_lock);
+	ZJ_ASSERT(zj, zj->undirty >= comp->jdata);
 	/* Pairs with wait_files(). */
 	smp_store_release(&zj->undirty, zj->undirty - comp->jdata);
 	comp->jdata = false;
@@ -236,6 +250,7 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 	u64 us = ktime_us_delta(ktime_get(), comp->frozen_at);
 	struct zj_txn *txn;
 
+	ZJ_ASSERT(zj, list_empty(&comp->dependants));
 	/* Members do not change after the freeze. */
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		close_forgets(txn);

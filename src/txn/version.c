@@ -90,6 +90,7 @@ void zj_part_crowd(struct zj_part *part)
 	struct zj_txn *txn = part->txn;
 
 	lockdep_assert_held(&part->jh->lock);
+	ZJ_ASSERT(txn_zj(txn), part->jh->newest == part);
 	if (!txn_zj(txn)->options.pipeline || !is_crowded(part))
 		return;
 	zj_part_set(part, BIT(ZJ_PART_CROWDED));
@@ -102,6 +103,7 @@ void zj_part_uncrowd(struct zj_part *part)
 {
 	if (!zj_part_test(part, ZJ_PART_CROWDED))
 		return;
+	ZJ_ASSERT(txn_zj(part->txn), atomic_read(&part->txn->crowded) > 0);
 	zj_part_clear(part, BIT(ZJ_PART_CROWDED));
 	if (atomic_dec_and_test(&part->txn->crowded))
 		zj_commit_again(part->txn);
@@ -143,6 +145,7 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 	zj_part_clear(part, BIT(ZJ_PART_LIVE));
 	zj_part_set(part, BIT(ZJ_PART_LOGGED));
 	uncrowd(jh);
+	ZJ_ASSERT(zj, !frozen || atomic_read(&part->txn->lane->copies) > 0);
 	if (frozen)
 		atomic_dec(&part->txn->lane->copies);
 	spin_unlock(&jh->lock);
@@ -220,6 +223,10 @@ static void copy_image(struct zj_part *part, void **copy)
 void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy)
 {
 	lockdep_assert_held(&part->jh->lock);
+	ZJ_ASSERT(zj, part->txn->comp->stamp);
+	ZJ_ASSERT(zj, !zj_part_test(part, ZJ_PART_LOGGED));
+	if (!ZJ_ASSERT(zj, *copy && !part->frozen))
+		return;
 	run_trigger(zj, part);
 	copy_image(part, copy);
 }
@@ -305,6 +312,7 @@ bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
 	bool live;
 
 	spin_lock(&jh->lock);
+	ZJ_ASSERT(zj, zj_part_test(part, ZJ_PART_MODIFIED));
 	if (!part->frozen) {
 		run_trigger(zj, part);
 		if (zj_needs_escape(jh->bh->b_data))

@@ -421,6 +421,7 @@ static void make_chain(struct zj_txn **txn, int links)
 	for (int i = links - 1; i >= 0; i--) {
 		/* Valid from the newest tid down: the array of tids likes it. */
 		txn[i] = zj_txn_alloc(lane(i % 2));
+		txn[i]->pub.t_state = T_COMMIT;
 		xa_store(&fx.zj->tids, txn[i]->pub.t_tid, txn[i], GFP_KERNEL);
 	}
 	for (int i = 0; i < links; i++) {

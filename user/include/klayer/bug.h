@@ -37,6 +37,7 @@ void kl_printk(int level, const char *fmt, ...);
 		kl_fail("%s:%d: " fmt, __FILE__, __LINE__, ##__VA_ARGS__); \
 	__w;								\
 })
+#define panic(fmt, ...)		kl_fail(fmt, ##__VA_ARGS__)
 #define WARN_ON_ONCE(cond)	WARN_ONCE(cond, "warning: %s", #cond)
 
 #endif

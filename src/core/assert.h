@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What must hold while the journal has no bug (docs/rules.md, and counters).
+ *
+ * A wrong journal must not go on writing, and the machine must not go down for it: a
+ * condition that does not hold warns once and aborts the journal, so that recovery
+ * finds what was valid. In user space it ends the test, and a kernel with
+ * zjournal.panic_on_assert=1 stops.
+ *
+ * Only what the caller's locks, or what it owns, guarantee may be asserted: a false
+ * alarm costs the user a mount. What a device returns is checked, never asserted.
+ */
+#ifndef ZJ_ASSERT_H
+#define ZJ_ASSERT_H
+
+#include <linux/kernel.h>
+
+struct zj_journal;
+
+/* Abort without sleeping; any spinlock of the journal may be held. */
+void zj_assertion_failed(struct zj_journal *zj);
+
+/**
+ * ZJ_ASSERT() - abort the journal if a condition does not hold
+ * @zj: the journal
+ * @condition: evaluated once; without a percent sign
+ *
+ * Context: any but interrupts.
+ * Return: does it hold? Whoever would spoil memory otherwise goes no further.
+ */
+#define ZJ_ASSERT(zj, condition)					\
+({									\
+	bool __holds = likely(condition);				\
+									\
+	if (!__holds) {							\
+		WARN_ONCE(1, "zjournal: assertion failed: " #condition "\n"); \
+		zj_assertion_failed(zj);				\
+	}								\
+	__holds;							\
+})
+
+#endif /* ZJ_ASSERT_H */
