@@ -10,6 +10,7 @@
 #include "core/abort.h"
 #include "core/journal.h"
 #include "core/space.h"
+#include "core/waits.h"
 #include "core/wake.h"
 #include "txn/component.h"
 #include "txn/part.h"
@@ -33,8 +34,12 @@ static u64 progress(struct zj_journal *zj)
 /* What stands in the way is being committed: wait for news of it. */
 static void wait_progress(struct zj_journal *zj, u64 seen)
 {
+	struct zj_wait wait;
+
+	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_PROGRESS, NULL);
 	wait_event_timeout(zj->wait_trim,
 			   progress(zj) != seen || zj_aborted(zj), HZ / 10);
+	zj_wait_end(&wait);
 }
 
 /* ---- trim ---- */
@@ -80,6 +85,17 @@ static int wb_failed(struct zj_journal *zj)
 	return errseq_check(&mapping->wb_err, zj->wb_err);
 }
 
+static int move_tail(struct zj_journal *zj, const struct zj_component *last)
+{
+	struct zj_wait wait;
+	int err;
+
+	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_TRIM, NULL);
+	err = zj->log->trim(zj, last);
+	zj_wait_end(&wait);
+	return err;
+}
+
 /**
  * trim() - advance S over what is home, and take the space back
  * @zj: the journal
@@ -103,8 +119,8 @@ static int trim(struct zj_journal *zj)
 	err = wb_failed(zj);
 	/* Its pre-flush makes the home writes durable. */
 	if (!err)
-		err = zj->log->trim(zj, list_last_entry(&dead, struct zj_component,
-							trim_link));
+		err = move_tail(zj, list_last_entry(&dead, struct zj_component,
+						    trim_link));
 	if (err) {
 		zj_err(zj, "checkpoint failed: error %d; the log is kept\n", err);
 		zj_abort(zj, err);

@@ -474,6 +474,8 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	WRITE_ONCE(zj->stamp, zj->stamp + 1);
 	WRITE_ONCE(comp->stamp, zj->stamp);
 	comp->frozen_at = ktime_get();
+	list_for_each_entry(txn, &comp->members, comp_link)
+		txn->frozen_at = comp->frozen_at;
 	count_locked(comp, comp->frozen_at);
 	comp->missing += comp->nr_members;
 	comp->unsubmitted = comp->nr_members;

@@ -10,6 +10,7 @@
 #include "core/journal.h"
 #include "core/lane_pick.h"
 #include "core/space.h"
+#include "core/waits.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
 #include "txn/txn.h"
@@ -119,6 +120,28 @@ static bool lane_is_open(struct zj_lane *lane)
 	return open || zj_aborted(lane->journal);
 }
 
+/* A barrier may last: nobody is to work for us meanwhile. */
+static void wait_barrier(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	struct zj_wait wait;
+
+	zj_wait_begin(&wait, lane, ZJ_WAIT_BARRIER, NULL);
+	wait_event(zj->wait_barrier, !READ_ONCE(zj->barrier) || zj_aborted(zj));
+	zj_wait_end(&wait);
+}
+
+static void wait_open(struct zj_lane *lane)
+{
+	struct zj_wait wait;
+
+	spin_lock(&lane->lock);
+	zj_wait_begin(&wait, lane, ZJ_WAIT_LOCKED, lane->running);
+	spin_unlock(&lane->lock);
+	wait_event(lane->wait_start, lane_is_open(lane));
+	zj_wait_end(&wait);
+}
+
 /* Wait for what stood in the way, @txn if that is full; true: try again. */
 static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 		      int credits, int rsv, struct zj_space_waiter *waiter)
@@ -133,16 +156,14 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 	case JOIN_LOCKED:
 		zj_count(&lane->stats.wait_locked, 1);
 		zj_space_away(zj, waiter, true);
-		wait_event(lane->wait_start, lane_is_open(lane));
+		wait_open(lane);
 		zj_space_away(zj, waiter, false);
 		return true;
 	case JOIN_SPACE:
 		return !zj_space_wait(lane, credits, rsv, waiter);
 	case JOIN_BARRIER:
-		/* A barrier may last: nobody is to work for us meanwhile. */
 		zj_space_leave(zj, waiter);
-		wait_event(zj->wait_barrier, !READ_ONCE(zj->barrier) ||
-			   zj_aborted(zj));
+		wait_barrier(lane);
 		return true;
 	default:
 		return false;

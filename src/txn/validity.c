@@ -12,6 +12,7 @@
  */
 #include "core/journal.h"
 #include "core/space.h"
+#include "core/waits.h"
 #include "core/wake.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
@@ -219,6 +220,8 @@ static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 {
 	bool jdata = READ_ONCE(comp->jdata);
+	struct zj_txn *first;
+	struct zj_wait wait;
 	bool dirty;
 
 	/* None without journaled data; else who sees 0 sees them dirty. */
@@ -227,8 +230,12 @@ static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 	dirty = files_are_dirty(zj, comp);
 	if (jdata)
 		wake_up_all(&zj->wait_trim);
-	if (!dirty)
-		wait_event(zj->wait_trim, files_are_dirty(zj, comp));
+	if (dirty)
+		return;
+	first = list_first_entry(&comp->members, struct zj_txn, comp_link);
+	zj_wait_begin(&wait, first->lane, ZJ_WAIT_FILES, first);
+	wait_event(zj->wait_trim, files_are_dirty(zj, comp));
+	zj_wait_end(&wait);
 }
 
 static void finish(struct zj_journal *zj, struct zj_component *comp)
