@@ -136,10 +136,10 @@ static void fsync_shows_for_which_transaction_it_waits(void)
 	fx.hold_lane[0] = true;
 	tid = change(0, BLOCK, 1);
 	f = GO(call_complete, .tid = tid);
-	let_run();
+	sleep_ms(5);
 	PRINT(zj_waits_to_text, lane(0));
 	assert_says("now lane=0 reason=valid");
-	assert_says("for=%u for_lane=0 phase=running", tid);
+	assert_says("for=%u for_lane=0 phase=frozen pid=0 comm=fiber", tid);
 	/* And for whom the lane's thread waits. */
 	assert_says("now lane=0 reason=record");
 	PRINT(zj_waits_to_text, lane(1));
