@@ -18,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/pagemap.h>
 #include <linux/wait.h>
+#include <trace/events/zjournal.h>
 
 /* ---- progress ---- */
 
@@ -130,6 +131,7 @@ static int trim(struct zj_journal *zj)
 		return err;
 	}
 	WRITE_ONCE(zj->trimmed, stamp);
+	trace_zj_tail_moved(zj, stamp);
 	list_for_each_entry_safe(comp, tmp, &dead, trim_link) {
 		list_del_init(&comp->trim_link);
 		zj_component_free(zj, comp);

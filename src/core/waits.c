@@ -12,6 +12,7 @@
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
+#include <trace/events/zjournal.h>
 
 /* Users and zjctl read these: see docs/looking-inside.md. */
 const char *const zj_wait_names[ZJ_NR_WAITS] = {
@@ -115,6 +116,7 @@ void zj_wait_end(struct zj_wait *wait)
 	struct zj_waits *waits = &wait->lane->waits;
 	s64 took = ktime_get() - wait->since;
 
+	trace_zj_wait(wait, took);
 	spin_lock(&waits->lock);
 	list_del(&wait->link);
 	keep(waits->longest[wait->why], wait, took);

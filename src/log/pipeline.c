@@ -28,6 +28,7 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <trace/events/zjournal.h>
 
 /* ---- runs ---- */
 
@@ -61,6 +62,7 @@ void zj_run_join(struct zj_txn *txn)
 	lockdep_assert_held(&lane->lock);
 	txn->run = lane->run;
 	txn->issued_at = ktime_get();
+	trace_zj_issue(txn);
 	lane->run_len++;
 	lane->stats.depth += ++lane->depth;
 	lane->stats.max_depth = max_t(u64, lane->stats.max_depth, lane->depth);

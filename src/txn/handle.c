@@ -18,6 +18,7 @@
 #include <linux/refcount.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <trace/events/zjournal.h>
 
 static int revoke_blocks(const struct zj_journal *zj, int revokes)
 {
@@ -215,6 +216,7 @@ static void handle_enter(handle_t *handle, struct zj_txn *txn)
 	handle->h_start_jiffies = jiffies;
 	current->journal_info = handle;
 	handle->saved_alloc_context = memalloc_nofs_save();
+	trace_zj_handle_start(handle);
 }
 
 static void handle_leave(handle_t *handle)
@@ -327,6 +329,7 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 	struct zj_lane *lane = txn->lane;
 	bool last, wake, room;
 
+	trace_zj_handle_stop(handle);
 	spin_lock(&lane->lock);
 	room = lane->hungry;
 	txn->credits -= unused_credits(handle, zj);

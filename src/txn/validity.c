@@ -22,6 +22,7 @@
 #include "txn/validity.h"
 #include <linux/ktime.h>
 #include <linux/wait.h>
+#include <trace/events/zjournal.h>
 
 /* ---- counting ---- */
 
@@ -256,6 +257,7 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 		call_back(zj, txn);
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		zj_count(&txn->lane->stats.commit_us, us);
+		trace_zj_valid(txn);
 		zj_txn_set_valid(txn);
 	}
 	spin_lock(&zj->comp_lock);
@@ -297,6 +299,7 @@ void zj_member_committed(struct zj_txn *txn)
 	struct zj_component *comp, *tmp;
 	LIST_HEAD(ready);
 
+	trace_zj_record_durable(txn);
 	spin_lock(&zj->comp_lock);
 	arrive(txn->comp, &ready);
 	spin_unlock(&zj->comp_lock);
