@@ -222,24 +222,38 @@ static int show_all(u32 count)
 	return zx_fail(ZX_FAILED, "nothing to be read in " DEBUG_ROOT "; are you root, is a zext4 mounted, and debugfs (mount -t debugfs none /sys/kernel/debug)?");
 }
 
-static int show_one(const char *operand, u32 count)
+/* The name of its journal; 0, or an exit code with a message. */
+static int find(const char *operand, struct zx_target *target)
 {
-	struct zx_target target;
-	int code = zx_find(operand, &target);
+	int code = zx_find(operand, target);
 
-	if (code)
+	if (code || (!strcmp(target->mount_type, "zext4") && target->proc_name[0]))
 		return code;
-	if (strcmp(target.mount_type, "zext4") || !target.proc_name[0])
-		return zx_fail(ZX_FAILED, "%s: is not mounted as zext4; only in mounted journals somebody can wait",
-			       target.path);
-	if (show_journal(target.proc_name, count))
+	return zx_fail(ZX_FAILED, "%s: is not mounted as zext4; only in mounted journals somebody can wait",
+		       target->path);
+}
+
+static int show_one(const char *name, u32 count)
+{
+	if (show_journal(name, count))
 		return ZX_OK;
 	return zx_fail(ZX_FAILED, DEBUG_ROOT "/%s/waits: cannot be read (%s); are you root, and is debugfs mounted (mount -t debugfs none /sys/kernel/debug)?",
-		       target.proc_name, strerror(errno));
+		       name, strerror(errno));
+}
+
+static int show_any(const char *from, const char *name, u32 count)
+{
+	if (!from)
+		return name[0] ? show_one(name, count) : show_all(count);
+	if (show_file(from, "file", count))
+		return ZX_OK;
+	return zx_fail(ZX_FAILED, "%s: cannot be read (%s); make one with cat", from,
+		       strerror(errno));
 }
 
 static int run_stalls(int argc, char **argv)
 {
+	struct zx_target target = { 0 };
 	const char *from = NULL;
 	u64 count = 20;
 	int c;
@@ -252,14 +266,11 @@ static int run_stalls(int argc, char **argv)
 	}
 	if (argc - optind > 1 || (argc > optind && from))
 		return zx_usage("one device or mount point at most, and none with --from");
+	c = argc > optind ? find(argv[optind], &target) : 0;
+	if (c)
+		return c;
 	js_array("journals");
-	if (!from)
-		c = argc > optind ? show_one(argv[optind], count) : show_all(count);
-	else if (show_file(from, "file", count))
-		c = ZX_OK;
-	else
-		c = zx_fail(ZX_FAILED, "%s: cannot be read (%s); make one with cat", from,
-			    strerror(errno));
+	c = show_any(from, target.proc_name, count);
 	js_end();
 	return c;
 }
