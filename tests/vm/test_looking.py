@@ -41,7 +41,8 @@ def test_stall_of_the_device_is_named(guest):
         mk /dev/vda; dm_good; mnt $DM lanes=2
         echo 1 >/mnt/a; fsctl fsync /mnt/a || die fsync
         dmsetup suspend --nolockfs --noflush faulty || die suspend
-        echo 2 >/mnt/a; fsctl fsync /mnt/a & pid=$!
+        # Of a directory: the data of a file would be waited for before the journal is asked.
+        mkdir /mnt/d; fsctl fsync /mnt/d & pid=$!
         sleep 2
         echo "== during"; zjctl stalls --json /mnt || die stalls
         echo "== components"; cat {DIR}/*/components; cat {DIR}/*/lanes >/dev/null

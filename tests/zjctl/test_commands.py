@@ -503,6 +503,7 @@ def test_validation_notices(crashed, zjctl):
 def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     """Of the optional fields, too, each is written by some command here."""
     (tmp_path / "info").write_text(INFO)
+    (tmp_path / "waits").write_text(WAITS)
     log = crashed.log
     log.put(6, 3, images=[(15000, b"x" * 1024)], revokes=[15001])
     log.put(9, 3, deps=[8])
@@ -522,7 +523,7 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     for args in (["nvm-format", memory, image], ["info", ring], ["dump", ring], ["info", copy], ["dump", copy], ["dump", "--block", 15000, copy],
                  ["dump", "--block", 15001, copy], ["dump", "--inode", 2, copy], ["check", copy],
                  ["convert", "--check", copy], ["recover", copy], ["recover", image],
-                 ["resize-journal", "-n", copy], ["stats", "--from", tmp_path / "info"],
+                 ["resize-journal", "-n", copy], ["stats", "--from", tmp_path / "info"], ["stalls", "--from", tmp_path / "waits"],
                  ["info", nvm, c.path], ["dump", nvm, c.path], ["dump", "--block", 2, nvm, c.path],
                  ["dump", f"--nvm={bad.log.memory}", bad.path], ["top", "-n", 1, "-d", 0.05, "--from", tmp_path / "info"]):
         got = zjctl(args[0], "--json", *args[1:]).json
@@ -539,7 +540,7 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
 def helps(zjctl):
     out = zjctl("--help").out
     commands = re.findall(r"^  ([a-z][a-z-]+)  +\S", out.split("DEV is")[0], re.M)
-    assert len(commands) == 9
+    assert len(commands) == 10
     for command in commands:
         text = zjctl(command, "--help").out
         assert "Examples:" in text and text.startswith(f"usage: zjctl {command}")
