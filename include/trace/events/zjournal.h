@@ -71,7 +71,7 @@ TRACE_EVENT(zj_handle_stop,
 		__field(int, lane)
 		__field(u32, tid)
 		__field(int, left)
-		__field(unsigned int, ms)
+		__field(unsigned int, open_ms)
 	),
 	TP_fast_assign(
 		const struct zj_txn *txn = to_txn(handle->h_transaction);
@@ -80,11 +80,11 @@ TRACE_EVENT(zj_handle_stop,
 		__entry->lane = txn->lane->index;
 		__entry->tid = txn->pub.t_tid;
 		__entry->left = handle->h_total_credits;
-		__entry->ms = jiffies_to_msecs(jiffies - handle->h_start_jiffies);
+		__entry->open_ms = jiffies_to_msecs(jiffies - handle->h_start_jiffies);
 	),
 	TP_printk("dev %d,%d lane %d tid %u left %d open_ms %u", MAJOR(__entry->dev),
 		  MINOR(__entry->dev), __entry->lane, __entry->tid, __entry->left,
-		  __entry->ms)
+		  __entry->open_ms)
 );
 
 /* Two transactions, at what they met; the kinds are those of enum zj_kind. */
