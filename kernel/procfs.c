@@ -5,6 +5,7 @@
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include "core/journal.h"
+#include "debugfs.h"
 #include "log/log_types.h"
 #include "mount/proc.h"
 
@@ -261,10 +262,12 @@ void zj_proc_add(struct zj_journal *zj)
 	zj->proc = proc_mkdir(zj->front.j_devname, proc_root);
 	if (zj->proc)
 		proc_create_single_data("info", 0444, zj->proc, info_show, zj);
+	zj_debugfs_add(zj);
 }
 
 void zj_proc_remove(struct zj_journal *zj)
 {
+	zj_debugfs_remove(zj);
 	if (zj->proc)
 		remove_proc_subtree(zj->front.j_devname, proc_root);
 	zj->proc = NULL;
@@ -273,11 +276,15 @@ void zj_proc_remove(struct zj_journal *zj)
 int __init zj_proc_init(void)
 {
 	proc_root = proc_mkdir("fs/zjournal", NULL);
-	return proc_root ? 0 : -ENOMEM;
+	if (!proc_root)
+		return -ENOMEM;
+	zj_debugfs_init();
+	return 0;
 }
 
 void zj_proc_exit(void)
 {
+	zj_debugfs_exit();
 	remove_proc_entry("fs/zjournal", NULL);
 	proc_root = NULL;
 }

@@ -11,6 +11,7 @@
 #include "core/abort.h"
 #include "core/journal.h"
 #include "core/space.h"
+#include "core/waits.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
 #include "txn/part.h"
@@ -239,7 +240,9 @@ static void pass_offer(struct zj_pass *pass)
 static void pass_drain(struct zj_pass *pass)
 {
 	struct slice last = { }, next;
+	struct zj_wait wait;
 
+	zj_wait_begin(&wait, &pass->zj->lanes[0], ZJ_WAIT_HOME, NULL);
 	while (slice_take(pass->zj, &next)) {
 		slice_submit(&next);
 		if (last.nr)
@@ -250,6 +253,7 @@ static void pass_drain(struct zj_pass *pass)
 		slice_wait(&last);
 	pass_put(pass);
 	wait_for_completion_io(&pass->done);
+	zj_wait_end(&wait);
 	spin_lock(&pass->zj->pool_lock);
 	ZJ_ASSERT(pass->zj, pass->taken == pass->nr);
 	pass->zj->pass = NULL;

@@ -10,6 +10,7 @@
 #include "core/abort.h"
 #include "core/journal.h"
 #include "core/space.h"
+#include "core/waits.h"
 #include "core/wake.h"
 #include "txn/component.h"
 #include "txn/part.h"
@@ -17,6 +18,7 @@
 #include <linux/mutex.h>
 #include <linux/pagemap.h>
 #include <linux/wait.h>
+#include <trace/events/zjournal.h>
 
 /* ---- progress ---- */
 
@@ -33,8 +35,12 @@ static u64 progress(struct zj_journal *zj)
 /* What stands in the way is being committed: wait for news of it. */
 static void wait_progress(struct zj_journal *zj, u64 seen)
 {
+	struct zj_wait wait;
+
+	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_PROGRESS, NULL);
 	wait_event_timeout(zj->wait_trim,
 			   progress(zj) != seen || zj_aborted(zj), HZ / 10);
+	zj_wait_end(&wait);
 }
 
 /* ---- trim ---- */
@@ -81,6 +87,17 @@ static int wb_failed(struct zj_journal *zj)
 	return errseq_check(&mapping->wb_err, zj->wb_err);
 }
 
+static int move_tail(struct zj_journal *zj, const struct zj_component *last)
+{
+	struct zj_wait wait;
+	int err;
+
+	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_TRIM, NULL);
+	err = zj->log->trim(zj, last);
+	zj_wait_end(&wait);
+	return err;
+}
+
 /**
  * trim() - advance S over what is home, and take the space back
  * @zj: the journal
@@ -107,8 +124,8 @@ static int trim(struct zj_journal *zj)
 	err = wb_failed(zj);
 	/* Its pre-flush makes the home writes durable. */
 	if (!err)
-		err = zj->log->trim(zj, list_last_entry(&dead, struct zj_component,
-							trim_link));
+		err = move_tail(zj, list_last_entry(&dead, struct zj_component,
+						    trim_link));
 	if (err) {
 		zj_err(zj, "checkpoint failed: error %d; the log is kept\n", err);
 		zj_abort(zj, err);
@@ -118,6 +135,7 @@ static int trim(struct zj_journal *zj)
 		return err;
 	}
 	WRITE_ONCE(zj->trimmed, stamp);
+	trace_zj_tail_moved(zj, stamp);
 	list_for_each_entry_safe(comp, tmp, &dead, trim_link) {
 		list_del_init(&comp->trim_link);
 		zj_component_free(zj, comp);

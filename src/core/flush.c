@@ -14,6 +14,7 @@
 #include "core/flush.h"
 #include "core/journal.h"
 #include "core/lane_pick.h"
+#include "core/waits.h"
 #include <linux/blkdev.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -231,6 +232,7 @@ static int outcome(struct zj_flush *flush, u64 need)
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 {
 	struct zj_flush *flush = &zj->flush;
+	struct zj_wait wait;
 	u64 need;
 
 	zj_flush_not_expected(lane);
@@ -242,6 +244,7 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 	smp_mb();
 	need = READ_ONCE(flush->issued) + 1;
 	zj_count(&lane->stats.flush_calls, 1);
+	zj_wait_begin(&wait, lane, ZJ_WAIT_FLUSH, NULL);
 	while (!covered(flush, need)) {
 		if (cmpxchg(&flush->flying, 0, 1)) {
 			wait_event(flush->wait, covered(flush, need) ||
@@ -255,6 +258,7 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 		smp_store_release(&flush->flying, 0);
 		wake_up_all(&flush->wait);
 	}
+	zj_wait_end(&wait);
 	return outcome(flush, need);
 }
 

@@ -9,6 +9,7 @@
  *   jbd2_inode.i_lock > comp_lock
  *   journal_head.lock, comp_lock, revoke bucket lock > zj_txn.list_lock
  *   zj_journal.tenant_lock: alone
+ *   zj_waits.lock: innermost of all
  *   mutexes, outside of all these: barrier_lock > ckpt_lock > abort_lock > super_lock
  */
 #ifndef ZJ_JOURNAL_TYPES_H
@@ -141,6 +142,7 @@ struct zj_journal {
 
 	struct zj_recovery_stats recovered; /* of the last recovery */
 	struct proc_dir_entry *proc;	/* /proc/fs/zjournal/<dev> */
+	struct dentry	*debug_dir;	/* zjournal/<dev> in debugfs, or NULL */
 	struct mutex	abort_lock;	/* serialises aborts */
 	bool		errno_owed;	/* an assertion has failed: the checkpoint's thread
 					 * is to record the error in block 0

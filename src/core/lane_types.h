@@ -9,6 +9,7 @@
 #include <linux/timer.h>
 #include <linux/wait.h>
 #include <zjournal/jbd2.h>
+#include "core/waits_types.h"
 
 struct zj_component;
 struct zj_journal;
@@ -117,6 +118,7 @@ struct zj_lane {
 	u64		nvm_stamp;	/* thread, NVM; of that; 0: none */
 	u64		nvm_shown;	/* lock, NVM; stamp that its tail in memory names; 0: none */
 	struct zj_lane_stats stats;
+	struct zj_waits	waits;		/* has a lock of its own */
 } ____cacheline_aligned_in_smp;
 
 #endif /* ZJ_LANE_TYPES_H */

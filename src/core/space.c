@@ -9,6 +9,7 @@
  */
 #include "core/journal.h"
 #include "core/space.h"
+#include "core/waits.h"
 #include "core/wake.h"
 #include <linux/atomic.h>
 #include <linux/slab.h>
@@ -336,6 +337,7 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 		  struct zj_space_waiter *waiter)
 {
 	struct zj_journal *zj = lane->journal;
+	struct zj_wait wait;
 
 	if (!waiter->task) {
 		zj_count(&lane->stats.wait_space, 1);
@@ -343,7 +345,9 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 	}
 	zj_checkpoint_kick(zj);
 	be_hungry(lane, 1);
+	zj_wait_begin(&wait, lane, ZJ_WAIT_SPACE, NULL);
 	wait_event(zj->wait_space, pool_may_serve(lane, credits, rsv));
+	zj_wait_end(&wait);
 	be_hungry(lane, -1);
 	return zj_aborted(zj) ? -EROFS : 0;
 }

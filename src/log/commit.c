@@ -14,6 +14,7 @@
 #include "core/flush.h"
 #include "core/journal.h"
 #include "core/super.h"
+#include "core/waits.h"
 #include "log/commit.h"
 #include "log/pipeline.h"
 #include "txn/component.h"
@@ -119,8 +120,12 @@ static void mark_submitted(struct zj_txn *txn)
 /* Waited for before its flush: the log may go out meanwhile. */
 static int submit_ordered(struct zj_txn *txn)
 {
-	int err = zj_ordered_submit(txn);
+	struct zj_wait wait;
+	int err;
 
+	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_SUBMIT, txn);
+	err = zj_ordered_submit(txn);
+	zj_wait_end(&wait);
 	mark_submitted(txn);
 	if (!err)
 		return 0;
@@ -137,12 +142,15 @@ static int submit_ordered(struct zj_txn *txn)
 static void wait_protected(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
+	struct zj_wait wait;
 
-	if (txn->jdata)
-		/* Pairs with mark_submitted(): the folios are read after this. */
-		wait_event(zj->wait_submit,
-			   !smp_load_acquire(&txn->comp->unsubmitted) ||
-			   zj_aborted(zj));
+	if (!txn->jdata)
+		return;
+	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_MEMBERS, txn);
+	/* Pairs with mark_submitted(): the folios are read after this. */
+	wait_event(zj->wait_submit, !smp_load_acquire(&txn->comp->unsubmitted) ||
+		   zj_aborted(zj));
+	zj_wait_end(&wait);
 }
 
 /* ---- one transaction ---- */

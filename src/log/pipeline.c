@@ -18,6 +18,7 @@
 #include "core/flush.h"
 #include "core/journal.h"
 #include "core/space.h"
+#include "core/waits.h"
 #include "log/pipeline.h"
 #include "txn/ordered.h"
 #include "txn/validity.h"
@@ -26,6 +27,7 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <trace/events/zjournal.h>
 
 /* ---- runs ---- */
 
@@ -60,6 +62,8 @@ void zj_run_join(struct zj_txn *txn)
 	ZJ_ASSERT(lane->journal, list_empty(&txn->lane_link));
 	ZJ_ASSERT(lane->journal, !lane->run_len || !list_empty(&lane->flight));
 	txn->run = lane->run;
+	txn->issued_at = ktime_get();
+	trace_zj_issue(txn);
 	lane->run_len++;
 	lane->stats.depth += ++lane->depth;
 	lane->stats.max_depth = max_t(u64, lane->stats.max_depth, lane->depth);
@@ -137,8 +141,12 @@ bool zj_run_cached(const struct zj_run *run)
 static int wait_data(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
-	int err = zj_ordered_wait(txn);
+	struct zj_wait wait;
+	int err;
 
+	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_DATA, txn);
+	err = zj_ordered_wait(txn);
+	zj_wait_end(&wait);
 	zj_ordered_drop(txn);
 	if (!err)
 		return 0;
@@ -150,13 +158,17 @@ static int wait_data(struct zj_txn *txn)
 static int run_written(struct zj_run *run)
 {
 	const struct zj_log_ops *log = run->lane->journal->log;
+	struct zj_wait wait;
 	struct zj_txn *txn;
 	int err = 0, err2;
 
-	list_for_each_entry(txn, &run->txns, lane_link) {
-		err2 = log->written(txn);
-		err = err ?: err2;
-	}
+	if (log->log_before_data)
+		list_for_each_entry(txn, &run->txns, lane_link) {
+			zj_wait_begin(&wait, run->lane, ZJ_WAIT_LOG, txn);
+			err2 = log->written(txn);
+			zj_wait_end(&wait);
+			err = err ?: err2;
+		}
 	list_for_each_entry(txn, &run->txns, lane_link) {
 		err2 = wait_data(txn);
 		err = err ?: err2;
@@ -270,11 +282,13 @@ static void run_recorded(struct zj_run *run)
 	struct zj_lane *lane = run->lane;
 	struct zj_component *comp;
 	struct zj_txn *txn, *tmp;
+	ktime_t now = ktime_get();
 	LIST_HEAD(cached);
 
 	ZJ_ASSERT(lane->journal, !lane->recorded);
 	lane->stats.runs++;
 	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
+		txn->recorded_at = now;
 		keep_promise(txn);
 		lane->stats.txns++;
 		comp = txn->comp;
@@ -409,6 +423,7 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 {
 	struct zj_journal *zj = lane->journal;
 	struct zj_txn *txn;
+	struct zj_wait wait;
 	ktime_t begin;
 	int err = 0;
 	bool fua;
@@ -420,8 +435,11 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 	if (zj_needs_flush(zj))
 		err = zj_log_flush(zj, lane);
 	begin = ktime_get();
+	txn = list_first_entry(&run->txns, struct zj_txn, lane_link);
+	zj_wait_begin(&wait, lane, ZJ_WAIT_RECORD, txn);
 	if (!err)
 		err = zj->log->record(run, fua);
+	zj_wait_end(&wait);
 	took(lane, fua, ktime_get() - begin);
 	if (!fua)
 		no_flush_needed(zj, run);

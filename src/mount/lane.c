@@ -9,6 +9,7 @@
 #include "checkpoint/tail.h"
 #include "core/journal.h"
 #include "core/lane_pick.h"
+#include "core/waits.h"
 #include "log/commit.h"
 #include "log/pipeline.h"
 #include "mount/lane.h"
@@ -69,6 +70,7 @@ static void lane_init(struct zj_journal *zj, int index)
 	init_waitqueue_head(&lane->wait_work);
 	init_waitqueue_head(&lane->wait_idle);
 	init_waitqueue_head(&lane->wait_flush);
+	zj_waits_init(&lane->waits);
 	timer_setup(&lane->timer, lane_timer, 0);
 }
 

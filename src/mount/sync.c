@@ -10,6 +10,7 @@
 #include "core/journal.h"
 #include "core/lane_pick.h"
 #include "core/super.h"
+#include "core/waits.h"
 #include "txn/component.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
@@ -44,6 +45,17 @@ static void count_fsync(struct zj_lane *lane, u64 us)
 	zj_count(&lane->stats.fsync[i], 1);
 }
 
+static void wait_turn(struct zj_txn *txn)
+{
+	struct zj_wait wait;
+
+	if (!too_early(txn))
+		return;
+	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_TURN, txn);
+	wait_event(txn->lane->wait_idle, !too_early(txn));
+	zj_wait_end(&wait);
+}
+
 /**
  * zj_complete_transaction() - commit a transaction, wait until it is valid
  * @journal: the front
@@ -60,16 +72,19 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 {
 	struct zj_journal *zj = to_zj(journal);
 	struct zj_txn *txn = zj_txn_find(zj, tid);
-	ktime_t begin = ktime_get();
+	ktime_t begin = ktime_get(), turn;
 	int err;
 
 	if (!txn)
 		return zj_aborted(zj) ? -EIO : zj_log_flush(zj, &zj->lanes[0]);
-	wait_event(txn->lane->wait_idle, !too_early(txn));
+	wait_turn(txn);
+	turn = ktime_get();
 	zj_txn_expects_flush(txn);
 	zj_commit_request(zj, txn);
 	err = zj_txn_wait_valid(txn);
 	count_fsync(txn->lane, ktime_us_delta(ktime_get(), begin));
+	if (!err)
+		zj_fsync_ended(txn, begin, turn);
 	zj_txn_put(txn);
 	return err;
 }

@@ -219,7 +219,7 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 		if (how == TOUCH_WAIT_LOG) {
 			zj_count(&txn->lane->stats.wait_log, 1);
 			zj_count(&txn->lane->stats.conflicts, 1);
-			zj_jh_wait_live(jh);
+			zj_jh_wait_live(txn->lane, jh);
 		}
 		if (how == TOUCH_LOCK_BUFFER) {
 			wait_folio(jh->bh);

@@ -3,6 +3,7 @@
  * The barrier: no handle is open, and none starts.
  */
 #include "core/journal.h"
+#include "core/waits.h"
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/wait.h>
@@ -29,12 +30,18 @@ static bool lane_drained(struct zj_lane *lane)
 void zj_journal_lock_updates(journal_t *journal)
 {
 	struct zj_journal *zj = to_zj(journal);
+	struct zj_wait wait;
 	unsigned int i;
 
 	mutex_lock(&zj->barrier_lock);
 	WRITE_ONCE(zj->barrier, 1);
-	for (i = 0; i < zj->nr_lanes; i++)
+	for (i = 0; i < zj->nr_lanes; i++) {
+		if (lane_drained(&zj->lanes[i]))
+			continue;
+		zj_wait_begin(&wait, &zj->lanes[i], ZJ_WAIT_DRAIN, NULL);
 		wait_event(zj->wait_barrier, lane_drained(&zj->lanes[i]));
+		zj_wait_end(&wait);
+	}
 }
 EXPORT_SYMBOL_GPL(zj_journal_lock_updates);
 

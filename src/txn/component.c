@@ -27,6 +27,7 @@
 #include <linux/slab.h>
 #include <linux/timer.h>
 #include <linux/wait.h>
+#include <trace/events/zjournal.h>
 
 /* Where a transaction points to that outlives its component. */
 static struct zj_component trimmed_component = {
@@ -195,8 +196,10 @@ bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
 	if (on->comp->state != ZJ_C_VALID) {
 		done = *spare;
 		if (done) {
-			if (dep_add(txn->comp, on->comp, on->lane->index, spare))
+			if (dep_add(txn->comp, on->comp, on->lane->index, spare)) {
 				zj_count(&txn->lane->stats.depends[kind], 1);
+				trace_zj_depend(txn, on, kind);
+			}
 			WRITE_ONCE(txn->last_dep, on->comp->stamp);
 		}
 	}
@@ -314,6 +317,7 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 	}
 	if (a != b) {
 		zj_count(&txn->lane->stats.united[kind], 1);
+		trace_zj_unite(txn, other, kind);
 		if (a->nr_members >= b->nr_members)
 			merge(a, b);
 		else
@@ -491,6 +495,10 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	WRITE_ONCE(zj->stamp, zj->stamp + 1);
 	WRITE_ONCE(comp->stamp, zj->stamp);
 	comp->frozen_at = ktime_get();
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		txn->frozen_at = comp->frozen_at;
+		trace_zj_freeze(txn, comp->stamp, comp->nr_members);
+	}
 	count_locked(comp, comp->frozen_at);
 	comp->missing += comp->nr_members;
 	comp->unsubmitted = comp->nr_members;

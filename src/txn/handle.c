@@ -10,6 +10,7 @@
 #include "core/journal.h"
 #include "core/lane_pick.h"
 #include "core/space.h"
+#include "core/waits.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
 #include "txn/txn.h"
@@ -17,6 +18,7 @@
 #include <linux/refcount.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
+#include <trace/events/zjournal.h>
 
 static int revoke_blocks(const struct zj_journal *zj, int revokes)
 {
@@ -145,14 +147,40 @@ static bool may_reserve(struct zj_lane *lane, int rsv)
 
 static void wait_reserved(struct zj_lane *lane, int rsv)
 {
+	struct zj_wait wait;
+
 	zj_count(&lane->stats.wait_reserved, 1);
 	spin_lock(&lane->lock);
 	lane->rsv_waiters++;
+	zj_wait_begin(&wait, lane, ZJ_WAIT_RESERVED, lane->running);
 	spin_unlock(&lane->lock);
 	wait_event(lane->wait_start, may_reserve(lane, rsv));
+	zj_wait_end(&wait);
 	spin_lock(&lane->lock);
 	lane->rsv_waiters--;
 	spin_unlock(&lane->lock);
+}
+
+/* A barrier may last: nobody is to work for us meanwhile. */
+static void wait_barrier(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	struct zj_wait wait;
+
+	zj_wait_begin(&wait, lane, ZJ_WAIT_BARRIER, NULL);
+	wait_event(zj->wait_barrier, !READ_ONCE(zj->barrier) || zj_aborted(zj));
+	zj_wait_end(&wait);
+}
+
+static void wait_open(struct zj_lane *lane)
+{
+	struct zj_wait wait;
+
+	spin_lock(&lane->lock);
+	zj_wait_begin(&wait, lane, ZJ_WAIT_LOCKED, lane->running);
+	spin_unlock(&lane->lock);
+	wait_event(lane->wait_start, lane_is_open(lane));
+	zj_wait_end(&wait);
 }
 
 /* Wait for what stood in the way, @txn if that is full; true: try again. */
@@ -169,7 +197,7 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 	case JOIN_LOCKED:
 		zj_count(&lane->stats.wait_locked, 1);
 		zj_space_away(zj, waiter, true);
-		wait_event(lane->wait_start, lane_is_open(lane));
+		wait_open(lane);
 		zj_space_away(zj, waiter, false);
 		return true;
 	case JOIN_RESERVED:
@@ -180,10 +208,8 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 	case JOIN_SPACE:
 		return !zj_space_wait(lane, credits, rsv, waiter);
 	case JOIN_BARRIER:
-		/* A barrier may last: nobody is to work for us meanwhile. */
 		zj_space_leave(zj, waiter);
-		wait_event(zj->wait_barrier, !READ_ONCE(zj->barrier) ||
-			   zj_aborted(zj));
+		wait_barrier(lane);
 		return true;
 	default:
 		return false;
@@ -236,6 +262,7 @@ static void handle_enter(handle_t *handle, struct zj_txn *txn)
 	handle->h_start_jiffies = jiffies;
 	current->journal_info = handle;
 	handle->saved_alloc_context = memalloc_nofs_save();
+	trace_zj_handle_start(handle);
 }
 
 static void handle_leave(handle_t *handle)
@@ -348,6 +375,7 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 	struct zj_lane *lane = txn->lane;
 	bool last, wake, room;
 
+	trace_zj_handle_stop(handle);
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(zj, txn->updates > 0);
 	room = lane->hungry;

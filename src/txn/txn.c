@@ -7,6 +7,7 @@
  */
 #include "core/flush.h"
 #include "core/journal.h"
+#include "core/waits.h"
 #include "txn/component.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
@@ -155,10 +156,13 @@ void zj_txn_set_valid(struct zj_txn *txn)
 int zj_txn_wait_valid(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
+	struct zj_wait wait;
 
+	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_VALID, txn);
 	/* Pairs with zj_txn_set_valid(): callbacks have run. */
 	wait_var_event(&txn->valid, smp_load_acquire(&txn->valid) ||
 		       zj_aborted(zj));
+	zj_wait_end(&wait);
 	/* As above. */
 	if (!smp_load_acquire(&txn->valid))
 		return -EIO;

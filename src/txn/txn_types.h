@@ -4,6 +4,7 @@
 #define ZJ_TXN_TYPES_H
 
 #include <linux/atomic.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
@@ -69,6 +70,11 @@ struct zj_txn {
 	u32		run_at;		/* lane->lock, log=jbd2; first block of its run */
 	u32		record_at;	/* lane->lock, log=jbd2; the run's commit block, if
 					 * it is the last one of it, or 0
+					 */
+	ktime_t		frozen_at;	/* comp_lock to change, constant once frozen */
+	ktime_t		issued_at;	/* lane's thread; when it joined its run */
+	ktime_t		recorded_at;	/* flush thread; when its record was written. Who sees
+					 * @valid may read these
 					 */
 	bool		valid;		/* release store; waiters may go on */
 	struct rcu_head	rcu;		/* tid lookups */

@@ -12,6 +12,7 @@
  */
 #include "core/journal.h"
 #include "core/space.h"
+#include "core/waits.h"
 #include "core/wake.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
@@ -21,6 +22,7 @@
 #include "txn/validity.h"
 #include <linux/ktime.h>
 #include <linux/wait.h>
+#include <trace/events/zjournal.h>
 
 /* ---- counting ---- */
 
@@ -233,6 +235,8 @@ static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 {
 	bool jdata = READ_ONCE(comp->jdata);
+	struct zj_txn *first;
+	struct zj_wait wait;
 	bool dirty;
 
 	/* None without journaled data; else who sees 0 sees them dirty. */
@@ -241,8 +245,12 @@ static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 	dirty = files_are_dirty(zj, comp);
 	if (jdata)
 		wake_up_all(&zj->wait_trim);
-	if (!dirty)
-		wait_event(zj->wait_trim, files_are_dirty(zj, comp));
+	if (dirty)
+		return;
+	first = list_first_entry(&comp->members, struct zj_txn, comp_link);
+	zj_wait_begin(&wait, first->lane, ZJ_WAIT_FILES, first);
+	wait_event(zj->wait_trim, files_are_dirty(zj, comp));
+	zj_wait_end(&wait);
 }
 
 static void finish(struct zj_journal *zj, struct zj_component *comp)
@@ -264,6 +272,7 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 		call_back(zj, txn);
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		zj_count(&txn->lane->stats.commit_us, us);
+		trace_zj_valid(txn);
 		zj_txn_set_valid(txn);
 	}
 	spin_lock(&zj->comp_lock);
@@ -305,6 +314,7 @@ void zj_member_committed(struct zj_txn *txn)
 	struct zj_component *comp, *tmp;
 	LIST_HEAD(ready);
 
+	trace_zj_record_durable(txn);
 	spin_lock(&zj->comp_lock);
 	arrive(txn->comp, &ready);
 	spin_unlock(&zj->comp_lock);

@@ -4,6 +4,7 @@
  * them are frozen copies, and what goes to the log.
  */
 #include "core/journal.h"
+#include "core/waits.h"
 #include "format/codec.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
@@ -172,14 +173,21 @@ static bool is_live(struct journal_head *jh)
 
 /**
  * zj_jh_wait_live() - wait until the log I/O from the live buffer is done
+ * @lane: of the handle that waits
  * @jh: the head, referenced
  *
  * The only wait of write access besides home I/O; the lane's thread has nothing
  * left to wait for but that I/O when it sets ZJ_PART_LIVE.
  */
-void zj_jh_wait_live(struct journal_head *jh)
+void zj_jh_wait_live(struct zj_lane *lane, struct journal_head *jh)
 {
+	struct zj_wait wait;
+
+	spin_lock(&jh->lock);
+	zj_wait_begin(&wait, lane, ZJ_WAIT_IMAGE, jh->newest ? jh->newest->txn : NULL);
+	spin_unlock(&jh->lock);
 	wait_var_event(jh, !is_live(jh));
+	zj_wait_end(&wait);
 }
 
 /* The trigger writes into the live buffer: before any image is taken. */

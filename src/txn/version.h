@@ -21,6 +21,6 @@ void zj_part_uncrowd(struct zj_part *part);
 enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part);
 void zj_jh_conflict(struct journal_head *jh);
 bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy);
-void zj_jh_wait_live(struct journal_head *jh);
+void zj_jh_wait_live(struct zj_lane *lane, struct journal_head *jh);
 
 #endif /* ZJ_VERSION_H */

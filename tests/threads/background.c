@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What goes on beside the workers: write-back, reclaim, freezing. */
+/* What goes on beside the workers: write-back, reclaim, freezing, looking. */
 #include "stress.h"
 
 static void flush_something(struct job *job)
@@ -37,6 +37,22 @@ int flusher(void *arg)
 		schedule_timeout_uninterruptible(1);
 		for (n = thr_below(&job.rand, 32); n; n--)
 			flush_something(&job);
+	}
+	return 0;
+}
+
+/* Who looks into the journal meanwhile, as debugfs does. */
+int looker(void *arg)
+{
+	static char text[256 * 1024];
+	struct seq_buf out;
+
+	while (!READ_ONCE(fs.stop)) {
+		schedule_timeout_uninterruptible(1);
+		seq_buf_init(&out, text, sizeof(text));
+		zj_journal_to_text(&out, to_zj(fs.journal));
+		if (!strstr(text, "lane 0:"))
+			kl_fail("there is no lane in the text");
 	}
 	return 0;
 }

@@ -204,6 +204,7 @@ static inline void count(u32 *word)
 /* ---- background.c ---- */
 int flusher(void *arg);
 int barrier_task(void *arg);
+int looker(void *arg);
 
 /* ---- judge.c ---- */
 /* The disk, not mounted. @exact: holds the last unit of every thread. */

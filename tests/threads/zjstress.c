@@ -132,7 +132,7 @@ static void start(void)
 
 static void run_threads(void)
 {
-	struct thr_task *task[MAX_THREADS], *background[2];
+	struct thr_task *task[MAX_THREADS], *background[3];
 	char name[24];
 
 	for (u32 t = 0; t < fs.p.threads; t++) {
@@ -141,11 +141,13 @@ static void run_threads(void)
 	}
 	background[0] = thr_spawn(flusher, NULL, "flusher");
 	background[1] = thr_spawn(barrier_task, NULL, "barrier");
+	background[2] = thr_spawn(looker, NULL, "looker");
 	for (u32 t = 0; t < fs.p.threads; t++)
 		thr_join(task[t]);
 	WRITE_ONCE(fs.stop, true);
 	thr_join(background[0]);
 	thr_join(background[1]);
+	thr_join(background[2]);
 }
 
 static void make(void)

@@ -345,13 +345,54 @@ def test_stats_wants_a_mounted_zext4(zjctl, image):
     assert got.returncode == 8 and "not mounted as zext4" in got.json["messages"][0]["text"]
 
 
+# ---- stalls ----
+
+WAITS = """\
+now lane=0 reason=flush us=800 pid=9 comm=zj/sda1-8:0
+now lane=0 reason=valid us=1234567 for=17 for_lane=0 phase=frozen pid=12 comm=my fsync er
+past lane=1 reason=flush us=5000 pid=13 comm=zj/sda1-8:1
+past lane=1 reason=space us=9000 pid=13 comm=us=3 for=8
+"""
+
+
+def test_stalls(zjctl, tmp_path):
+    copy = tmp_path / "waits"
+    copy.write_text(WAITS + "nonsense\nmore lane=0\n")
+    got = zjctl("stalls", "--json", "--from", copy).json["journals"][0]
+    assert got["more"] is True
+    assert [(w["now"], w["us"]) for w in got["waits"]] == [
+        (True, 1234567), (True, 800), (False, 9000), (False, 5000)]
+    assert got["waits"][0] == {
+        "now": True, "lane": 0, "reason": "valid", "us": 1234567, "for_transaction": 17,
+        "for_lane": 0, "phase": "frozen", "pid": 12, "comm": "my fsync er"}
+    # Names of tasks are anything.
+    assert got["waits"][2]["comm"] == "us=3 for=8" and "for_transaction" not in got["waits"][2]
+    text = zjctl("stalls", "-n", 1, "--from", copy).out
+    assert "1234.567 ms  lane 0   an fsync waits for its transaction; transaction 17" in text
+    assert "log space" in text and "5.000 ms" not in text
+
+
+def test_stalls_of_nobody(zjctl, tmp_path):
+    copy = tmp_path / "waits"
+    copy.write_text("")
+    assert "nobody has waited" in zjctl("stalls", "--from", copy).out
+    got = zjctl("stalls", "--json", "--from", tmp_path / "none")
+    assert got.returncode == 8 and "cannot be read" in got.json["messages"][0]["text"]
+
+
+def test_stalls_wants_a_mounted_zext4(zjctl, image):
+    got = zjctl("stalls", "--json", image)
+    assert got.returncode == 8 and "not mounted as zext4" in got.json["messages"][0]["text"]
+
+
 # ---- around ----
 
 USAGE = [[], ["nonsense"], ["info"], ["info", "a", "b"], ["dump", "--lane", "x", "a"],
          ["dump", "--block", "1", "--inode", "2", "a"], ["dump", "--graph", "--json", "a"],
          ["convert", "a"], ["convert", "--check", "--to-ext4", "a"], ["recover", "--bad", "a"],
          ["resize-journal", "--lanes", "0", "a"], ["top", "-d", "x"], ["top", "-n"],
-         ["check", "--color", "blue", "a"], ["stats", "--from"]]
+         ["check", "--color", "blue", "a"], ["stats", "--from"],
+         ["stalls", "-n", "x"], ["stalls", "--from", "a", "b"]]
 
 
 @pytest.mark.parametrize("args", USAGE, ids=" ".join)
@@ -462,6 +503,7 @@ def test_validation_notices(crashed, zjctl):
 def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     """Of the optional fields, too, each is written by some command here."""
     (tmp_path / "info").write_text(INFO)
+    (tmp_path / "waits").write_text(WAITS)
     log = crashed.log
     log.put(6, 3, images=[(15000, b"x" * 1024)], revokes=[15001])
     log.put(9, 3, deps=[8])
@@ -481,7 +523,7 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     for args in (["nvm-format", memory, image], ["info", ring], ["dump", ring], ["info", copy], ["dump", copy], ["dump", "--block", 15000, copy],
                  ["dump", "--block", 15001, copy], ["dump", "--inode", 2, copy], ["check", copy],
                  ["convert", "--check", copy], ["recover", copy], ["recover", image],
-                 ["resize-journal", "-n", copy], ["stats", "--from", tmp_path / "info"],
+                 ["resize-journal", "-n", copy], ["stats", "--from", tmp_path / "info"], ["stalls", "--from", tmp_path / "waits"],
                  ["info", nvm, c.path], ["dump", nvm, c.path], ["dump", "--block", 2, nvm, c.path],
                  ["dump", f"--nvm={bad.log.memory}", bad.path], ["top", "-n", 1, "-d", 0.05, "--from", tmp_path / "info"]):
         got = zjctl(args[0], "--json", *args[1:]).json
@@ -498,7 +540,7 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
 def helps(zjctl):
     out = zjctl("--help").out
     commands = re.findall(r"^  ([a-z][a-z-]+)  +\S", out.split("DEV is")[0], re.M)
-    assert len(commands) == 9
+    assert len(commands) == 10
     for command in commands:
         text = zjctl(command, "--help").out
         assert "Examples:" in text and text.startswith(f"usage: zjctl {command}")

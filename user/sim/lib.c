@@ -11,6 +11,8 @@
 const char kl_disk_name[] = "sim";
 char sim_what[128];
 int sim_verbose = 3;
+void (*sim_report)(void);
+bool sim_stopped;
 
 /* ---- messages ---- */
 
@@ -27,6 +29,18 @@ void kl_printk(int level, const char *fmt, ...)
 	fprintf(stderr, "[%10.6f] %s", sim_now / 1e9, line);
 }
 
+/* Once: the report itself may fail, as it looks at what is broken. */
+static void report(void)
+{
+	if (!sim_running || sim_stopped)
+		return;
+	sim_print_tasks();
+	sim_running = false;
+	sim_stopped = true;
+	if (sim_report)
+		sim_report();
+}
+
 void kl_fail(const char *fmt, ...)
 {
 	char line[1024];
@@ -38,8 +52,7 @@ void kl_fail(const char *fmt, ...)
 	fflush(stdout);
 	fprintf(stderr, "FAIL %s: %s (task %s, time %.6f)\n", sim_what, line,
 		kl_current ? kl_current->comm : "-", sim_now / 1e9);
-	if (sim_running)
-		sim_print_tasks();
+	report();
 	if (getenv("SIM_ABORT"))
 		abort();
 	_Exit(1);

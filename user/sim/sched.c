@@ -468,6 +468,7 @@ void sim_set_granularity(unsigned int points)
 void sim_start(const struct sim_config *c)
 {
 	config = *c;
+	sim_report = NULL;
 	sched_rand.state = c->seed * 2654435761u + 1;
 	time_rand.state = c->seed * 40503 + 77;
 	for (int i = 0; i < SIM_MAX_TASKS; i++) {

@@ -141,6 +141,12 @@ extern void (*sim_reclaim)(void);
 /* ---- lib.c ---- */
 
 extern char sim_what[128];	/* printed with every failure: how to repeat it */
+/*
+ * Prints what has failed, or NULL. It runs while nobody else does any more: locks are
+ * passed by, whoever holds them.
+ */
+extern void (*sim_report)(void);
+extern bool sim_stopped;	/* a failure is being reported */
 extern int sim_verbose;		/* lowest kernel level that is not printed */
 
 #endif

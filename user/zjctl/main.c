@@ -8,7 +8,8 @@
 
 static const struct zx_command * const commands[] = {
 	&cmd_info, &cmd_dump, &cmd_check, &cmd_recover, &cmd_convert,
-	&cmd_resize_journal, &cmd_stats, &cmd_top, &cmd_nvm_format,
+	&cmd_resize_journal, &cmd_stats, &cmd_top, &cmd_stalls,
+	&cmd_nvm_format,
 };
 
 const struct zx_command *zx_command;

@@ -13,6 +13,7 @@ _zjctl_options() {
 	resize-journal) own="-n --dry-run --lanes --size" ;;
 	stats) own="--from" ;;
 	nvm-format) own="--force" ;;
+	stalls) own="-n --count --from" ;;
 	top) own="-d --delay -n --count --from" ;;
 	esac
 	printf '%s\n' "$own --json --color --help"
@@ -23,7 +24,7 @@ _zjctl() {
 
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W "info dump check recover convert resize-journal nvm-format stats top --help --version" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "info dump check recover convert resize-journal nvm-format stats top stalls --help --version" -- "$cur")
 		return
 	fi
 	case $prev in

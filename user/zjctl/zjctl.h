@@ -35,7 +35,8 @@ struct zx_command {
 };
 
 extern const struct zx_command cmd_info, cmd_dump, cmd_check, cmd_recover,
-	cmd_convert, cmd_resize_journal, cmd_stats, cmd_top, cmd_nvm_format;
+	cmd_convert, cmd_resize_journal, cmd_stats, cmd_top, cmd_stalls,
+	cmd_nvm_format;
 
 /* ---- main.c ---- */
 

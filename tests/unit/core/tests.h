@@ -6,7 +6,7 @@
 #define FOR_EACH_FILE(DO) \
 	DO(handle) DO(access) DO(forget) DO(component) DO(txn) DO(commit) DO(flush) DO(validity) DO(checkpoint) DO(space) DO(revoke) \
 	DO(ordered) DO(invalidate) DO(sync) DO(super) DO(load) DO(lane) DO(tenant) \
-	DO(abort) DO(journal) DO(jhead) DO(stats) DO(log_jbd2) DO(pipeline) DO(pmem) DO(nvm)
+	DO(abort) DO(journal) DO(jhead) DO(stats) DO(text) DO(log_jbd2) DO(pipeline) DO(pmem) DO(nvm)
 
 #define DECLARE(name)						\
 	extern const struct CMUnitTest name##_tests[];		\

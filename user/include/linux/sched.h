@@ -6,6 +6,7 @@
 
 #define PF_MEMALLOC		0x1u
 #define PF_MEMALLOC_NOFS	0x2u
+#define TASK_COMM_LEN		24
 
 /**
  * struct task_struct - what kernel code sees of a task
@@ -13,7 +14,7 @@
 struct task_struct {
 	unsigned int	flags;		/* PF_* */
 	void		*journal_info;	/* the file system's */
-	char		comm[24];	/* name */
+	char		comm[TASK_COMM_LEN]; /* name */
 	pid_t		pid;		/* its owner's business; 0: none */
 };
 

@@ -15,6 +15,7 @@
 #include "core/lane_types.h"
 #include "core/space.h"
 #include "core/super.h"
+#include "core/waits.h"
 #include "core/wake.h"
 #include "format/codec.h"
 #include "format/codec_jbd2.h"
@@ -26,6 +27,7 @@
 #include "log/log_nvm.h"
 #include "log/pipeline.h"
 #include "mount/drop.h"
+#include "mount/journal_text.h"
 #include "mount/lane.h"
 #include "mount/load.h"
 #include "mount/proc.h"
@@ -37,6 +39,7 @@
 #include "txn/revoke.h"
 #include "txn/tenant.h"
 #include "txn/txn.h"
+#include "txn/txn_text.h"
 #include "txn/validity.h"
 #include "txn/version.h"
 

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who waits for what, and who has waited longest.
+ *
+ * A task that is about to wait files a record that lies on its own stack, in the lane
+ * that it waits in, and takes it out again afterwards. So the files that are read to look
+ * into a journal that hangs see each wait, its reason, and the transaction that it is
+ * about; and the handle path, where nobody waits, pays nothing for it.
+ */
+#include "core/journal.h"
+#include "core/waits.h"
+#include <linux/ktime.h>
+#include <linux/rcupdate.h>
+#include <linux/string.h>
+#include <trace/events/zjournal.h>
+
+/* Users and zjctl read these: see docs/looking-inside.md. */
+const char *const zj_wait_names[ZJ_NR_WAITS] = {
+	[ZJ_WAIT_SPACE] = "space",
+	[ZJ_WAIT_LOCKED] = "locked",
+	[ZJ_WAIT_RESERVED] = "reserved",
+	[ZJ_WAIT_BARRIER] = "barrier",
+	[ZJ_WAIT_DRAIN] = "drain",
+	[ZJ_WAIT_IMAGE] = "image",
+	[ZJ_WAIT_TURN] = "turn",
+	[ZJ_WAIT_VALID] = "valid",
+	[ZJ_WAIT_SUBMIT] = "submit",
+	[ZJ_WAIT_MEMBERS] = "members",
+	[ZJ_WAIT_DATA] = "data",
+	[ZJ_WAIT_LOG] = "log",
+	[ZJ_WAIT_FLUSH] = "flush",
+	[ZJ_WAIT_RECORD] = "record",
+	[ZJ_WAIT_FILES] = "files",
+	[ZJ_WAIT_HOME] = "home",
+	[ZJ_WAIT_TRIM] = "trim",
+	[ZJ_WAIT_PROGRESS] = "progress",
+};
+
+const char *const zj_comp_state_names[] = {
+	[ZJ_C_RUNNING] = "running",
+	[ZJ_C_LOCKED] = "locked",
+	[ZJ_C_FROZEN] = "frozen",
+	[ZJ_C_VALID] = "valid",
+};
+
+static const char *const phase_names[ZJ_NR_FSYNC_PHASES] = {
+	[ZJ_FSYNC_TURN] = "turn",
+	[ZJ_FSYNC_DRAIN] = "drain",
+	[ZJ_FSYNC_ISSUE] = "issue",
+	[ZJ_FSYNC_RECORD] = "record",
+	[ZJ_FSYNC_VALID] = "valid",
+};
+
+void zj_waits_init(struct zj_waits *waits)
+{
+	spin_lock_init(&waits->lock);
+	INIT_LIST_HEAD(&waits->now);
+}
+
+/**
+ * zj_wait_begin() - the current task is about to wait
+ * @wait: memory for the record, until zj_wait_end()
+ * @lane: where it is filed; a checkpoint, which is no lane's, takes lane 0
+ * @why: what it waits for
+ * @txn: the transaction that it waits for or works for, or NULL; the caller makes sure
+ *	that it stays until this returns
+ *
+ * Context: takes waits.lock, which is the innermost of all.
+ */
+void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,
+		   enum zj_wait_reason why, const struct zj_txn *txn)
+{
+	struct zj_waits *waits = &lane->waits;
+
+	*wait = (struct zj_wait){
+		.lane = lane,
+		.why = why,
+		.pid = current->pid,
+		.since = ktime_get(),
+	};
+	strscpy(wait->comm, current->comm, sizeof(wait->comm));
+	if (txn) {
+		wait->tid = txn->pub.t_tid;
+		wait->tid_lane = txn->lane->index;
+		rcu_read_lock();
+		wait->state = READ_ONCE(READ_ONCE(txn->comp)->state);
+		rcu_read_unlock();
+	}
+	spin_lock(&waits->lock);
+	list_add_tail(&wait->link, &waits->now);
+	spin_unlock(&waits->lock);
+}
+
+/* In the place of the shortest that is kept, if that is shorter; waits->lock held. */
+static void keep(struct zj_past_wait *kept, const struct zj_wait *wait, s64 took)
+{
+	struct zj_past_wait *shortest = kept;
+	int i;
+
+	for (i = 1; i < ZJ_KEPT_WAITS; i++)
+		if (kept[i].took < shortest->took)
+			shortest = &kept[i];
+	if (took <= shortest->took)
+		return;
+	shortest->wait = *wait;
+	shortest->took = took;
+}
+
+/**
+ * zj_wait_end() - the wait is over
+ * @wait: from zj_wait_begin()
+ *
+ * Context: takes waits.lock.
+ */
+void zj_wait_end(struct zj_wait *wait)
+{
+	struct zj_waits *waits = &wait->lane->waits;
+	s64 took = ktime_get() - wait->since;
+
+	trace_zj_wait(wait, took);
+	spin_lock(&waits->lock);
+	list_del(&wait->link);
+	keep(waits->longest[wait->why], wait, took);
+	spin_unlock(&waits->lock);
+}
+
+/* ---- fsyncs ---- */
+
+static void keep_fsync(struct zj_past_fsync *kept, const struct zj_past_fsync *fsync)
+{
+	struct zj_past_fsync *shortest = kept;
+	int i;
+
+	for (i = 1; i < ZJ_KEPT_WAITS; i++)
+		if (kept[i].took < shortest->took)
+			shortest = &kept[i];
+	if (fsync->took > shortest->took)
+		*shortest = *fsync;
+}
+
+/**
+ * zj_fsync_ended() - an fsync's transaction has become valid: where did the time go?
+ * @txn: the transaction, valid, referenced by the caller
+ * @begin: when the fsync began to wait
+ * @turn: when the lane's thread had time for it
+ *
+ * A phase that was over when the fsync began counts as 0.
+ *
+ * Context: takes waits.lock.
+ */
+void zj_fsync_ended(const struct zj_txn *txn, ktime_t begin, ktime_t turn)
+{
+	struct zj_waits *waits = &txn->lane->waits;
+	const ktime_t ends[ZJ_NR_FSYNC_PHASES] = {
+		turn, txn->frozen_at, txn->issued_at, txn->recorded_at, ktime_get(),
+	};
+	struct zj_past_fsync fsync = {
+		.tid = txn->pub.t_tid,
+		.pid = current->pid,
+		.took = ends[ZJ_FSYNC_VALID] - begin,
+	};
+	int i;
+
+	strscpy(fsync.comm, current->comm, sizeof(fsync.comm));
+	for (i = 0; i < ZJ_NR_FSYNC_PHASES; i++) {
+		fsync.phase[i] = max_t(s64, ends[i] - begin, 0);
+		begin += fsync.phase[i];
+	}
+	spin_lock(&waits->lock);
+	waits->fsyncs++;
+	for (i = 0; i < ZJ_NR_FSYNC_PHASES; i++)
+		waits->phase_ns[i] += fsync.phase[i];
+	keep_fsync(waits->slowest, &fsync);
+	spin_unlock(&waits->lock);
+}
+
+/* ---- text ---- */
+
+static u64 us(s64 ns)
+{
+	return ktime_us_delta(max_t(s64, ns, 0), 0);
+}
+
+/* The name comes last: it may have spaces. */
+static void wait_to_text(struct seq_buf *out, const char *when,
+			 const struct zj_wait *wait, s64 ns)
+{
+	seq_buf_printf(out, "%s lane=%d reason=%s us=%llu", when, wait->lane->index,
+		       zj_wait_names[wait->why], us(ns));
+	if (wait->tid)
+		seq_buf_printf(out, " for=%u for_lane=%u phase=%s", wait->tid,
+			       wait->tid_lane, zj_comp_state_names[wait->state]);
+	seq_buf_printf(out, " pid=%d comm=%s\n", wait->pid, wait->comm);
+}
+
+/**
+ * zj_waits_to_text() - who waits in a lane now, and the longest waits there were
+ * @out: where it is printed
+ * @lane: the lane
+ *
+ * Context: takes waits.lock; no other lock is needed.
+ */
+void zj_waits_to_text(struct seq_buf *out, struct zj_lane *lane)
+{
+	struct zj_waits *waits = &lane->waits;
+	ktime_t now = ktime_get();
+	struct zj_wait *wait;
+	int i, k, left = ZJ_TEXT_MOST;
+
+	spin_lock(&waits->lock);
+	list_for_each_entry(wait, &waits->now, link) {
+		if (!left--) {
+			seq_buf_printf(out, "more lane=%d\n", lane->index);
+			break;
+		}
+		wait_to_text(out, "now", wait, now - wait->since);
+	}
+	for (i = 0; i < ZJ_NR_WAITS; i++)
+		for (k = 0; k < ZJ_KEPT_WAITS; k++)
+			if (waits->longest[i][k].took)
+				wait_to_text(out, "past", &waits->longest[i][k].wait,
+					     waits->longest[i][k].took);
+	spin_unlock(&waits->lock);
+}
+
+static void phases_to_text(struct seq_buf *out, const s64 *ns)
+{
+	int i;
+
+	for (i = 0; i < ZJ_NR_FSYNC_PHASES; i++)
+		seq_buf_printf(out, " %s=%llu", phase_names[i], us(ns[i]));
+}
+
+/**
+ * zj_fsyncs_to_text() - how long a lane's fsyncs took, by phase
+ * @out: where it is printed
+ * @lane: the lane
+ *
+ * Context: takes waits.lock; no other lock is needed.
+ */
+void zj_fsyncs_to_text(struct seq_buf *out, struct zj_lane *lane)
+{
+	struct zj_waits *waits = &lane->waits;
+	const struct zj_past_fsync *fsync;
+	int i;
+
+	spin_lock(&waits->lock);
+	seq_buf_printf(out, "sum lane=%d fsyncs=%llu", lane->index, waits->fsyncs);
+	phases_to_text(out, waits->phase_ns);
+	seq_buf_printf(out, "\n");
+	for (i = 0; i < ZJ_KEPT_WAITS; i++) {
+		fsync = &waits->slowest[i];
+		if (!fsync->took)
+			continue;
+		seq_buf_printf(out, "slow lane=%d us=%llu", lane->index, us(fsync->took));
+		phases_to_text(out, fsync->phase);
+		seq_buf_printf(out, " tid=%u pid=%d comm=%s\n", fsync->tid, fsync->pid,
+			       fsync->comm);
+	}
+	spin_unlock(&waits->lock);
+}

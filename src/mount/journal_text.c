@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A whole journal as text: what the files in debugfs show, and what the simulator prints
+ * when it has failed.
+ *
+ * Nothing here sleeps, or takes a mutex that a thread which hangs may hold. No lock is held
+ * from one lane, or one component, to the next: parts of the text are of different moments.
+ */
+#include "core/space.h"
+#include "core/waits.h"
+#include "mount/journal_text.h"
+#include "txn/component.h"
+#include "txn/txn_text.h"
+#include <linux/list.h>
+
+/**
+ * zj_lanes_to_text() - all lanes with their transactions
+ * @out: where it is printed
+ * @zj: the journal, loaded
+ */
+void zj_lanes_to_text(struct seq_buf *out, struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		zj_lane_to_text(out, &zj->lanes[i]);
+}
+
+/* Those that are not frozen; each is shown at its first member only. */
+static void open_to_text(struct seq_buf *out, struct zj_journal *zj)
+{
+	const struct zj_txn *txn;
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++) {
+		spin_lock(&zj->comp_lock);
+		/* Only a freeze takes it away, which needs the lock that we hold. */
+		txn = READ_ONCE(zj->lanes[i].running);
+		if (txn && list_is_first(&txn->comp_link, &txn->comp->members))
+			zj_component_to_text(out, txn->comp);
+		spin_unlock(&zj->comp_lock);
+	}
+}
+
+/* Frozen and up, the oldest first. */
+static void frozen_to_text(struct seq_buf *out, struct zj_journal *zj)
+{
+	const struct zj_component *comp;
+	int left = ZJ_TEXT_MOST;
+
+	spin_lock(&zj->comp_lock);
+	list_for_each_entry(comp, &zj->pending, ready_link) {
+		if (!left--) {
+			seq_buf_printf(out, "more are frozen\n");
+			break;
+		}
+		zj_component_to_text(out, comp);
+	}
+	/* The tail cannot move past this one. */
+	comp = list_first_entry_or_null(&zj->trim_list, struct zj_component, trim_link);
+	if (comp && comp->state == ZJ_C_VALID) {
+		seq_buf_printf(out, "oldest in the log:\n");
+		zj_component_to_text(out, comp);
+	}
+	spin_unlock(&zj->comp_lock);
+}
+
+/**
+ * zj_components_to_text() - open and frozen components, and the oldest in the log
+ * @out: where it is printed
+ * @zj: the journal, loaded
+ */
+void zj_components_to_text(struct seq_buf *out, struct zj_journal *zj)
+{
+	frozen_to_text(out, zj);
+	open_to_text(out, zj);
+}
+
+/**
+ * zj_all_waits_to_text() - who waits now, and the longest waits since the mount
+ * @out: where it is printed
+ * @zj: the journal, loaded
+ */
+void zj_all_waits_to_text(struct seq_buf *out, struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		zj_waits_to_text(out, &zj->lanes[i]);
+}
+
+/**
+ * zj_all_fsyncs_to_text() - the phases of fsyncs, by lane
+ * @out: where it is printed
+ * @zj: the journal, loaded
+ */
+void zj_all_fsyncs_to_text(struct seq_buf *out, struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		zj_fsyncs_to_text(out, &zj->lanes[i]);
+}
+
+/**
+ * zj_journal_to_text() - all of these
+ * @out: where it is printed
+ * @zj: the journal, loaded
+ */
+void zj_journal_to_text(struct seq_buf *out, struct zj_journal *zj)
+{
+	zj_lanes_to_text(out, zj);
+	zj_components_to_text(out, zj);
+	zj_all_waits_to_text(out, zj);
+	zj_log_map_to_text(out, zj);
+	zj_all_fsyncs_to_text(out, zj);
+}

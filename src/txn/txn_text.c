@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parts, transactions, components and lanes as text.
+ *
+ * One printer for each object, for debugfs as well as for the simulator's reports of
+ * failures. They never sleep. A printer shows what the locks that its caller holds keep in
+ * place, and at most ZJ_TEXT_MOST entries of a list, so that those locks are not held for
+ * long on a busy journal.
+ */
+#include "core/waits.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/txn.h"
+#include "txn/txn_text.h"
+#include <linux/ktime.h>
+#include <linux/list.h>
+
+static const char *const part_flags[] = {
+	[ZJ_PART_MODIFIED] = "modified",
+	[ZJ_PART_LIVE] = "live",
+	[ZJ_PART_LOGGED] = "logged",
+	[ZJ_PART_FORGET] = "forget",
+	[ZJ_PART_HOMEWARD] = "homeward",
+	[ZJ_PART_NEEDS_DIRTY] = "needs_dirty",
+	[ZJ_PART_ELSEWHERE] = "elsewhere",
+	[ZJ_PART_WAS_DIRTY] = "was_dirty",
+	[ZJ_PART_LINES] = "lines",
+	[ZJ_PART_CROWDED] = "crowded",
+	[ZJ_PART_TOLD] = "told",
+};
+
+/**
+ * zj_part_to_text() - "block 17: modified logged"
+ * @out: where it is printed
+ * @part: in the list of a transaction
+ *
+ * Flags may change meanwhile unless the caller holds the lock of its head.
+ *
+ * Context: list_lock of its transaction held, or the lock of its journal head.
+ */
+void zj_part_to_text(struct seq_buf *out, const struct zj_part *part)
+{
+	unsigned long flags = READ_ONCE(part->flags);
+	int i;
+
+	seq_buf_printf(out, "    block %llu:", (u64)part->jh->bh->b_blocknr);
+	for (i = 0; i < ARRAY_SIZE(part_flags); i++)
+		if (flags & BIT(i))
+			seq_buf_printf(out, " %s", part_flags[i]);
+	seq_buf_printf(out, "%s\n", READ_ONCE(part->frozen) ? " copied" : "");
+}
+
+/**
+ * zj_parts_to_text() - what a transaction has of blocks, a line for each
+ * @out: where it is printed
+ * @txn: a transaction that stays meanwhile
+ *
+ * Context: takes txn->list_lock.
+ */
+void zj_parts_to_text(struct seq_buf *out, struct zj_txn *txn)
+{
+	struct zj_part *part;
+	int left = ZJ_TEXT_MOST;
+
+	spin_lock(&txn->list_lock);
+	list_for_each_entry(part, &txn->parts, txn_link) {
+		if (!left--) {
+			seq_buf_printf(out, "    more\n");
+			break;
+		}
+		zj_part_to_text(out, part);
+	}
+	spin_unlock(&txn->list_lock);
+}
+
+/**
+ * zj_txn_to_text() - one transaction, in one line
+ * @out: where it is printed
+ * @txn: the transaction
+ *
+ * Context: comp_lock and the lock of its lane held.
+ */
+void zj_txn_to_text(struct seq_buf *out, const struct zj_txn *txn)
+{
+	seq_buf_printf(out, "  transaction %u: lane %d, %s, %d open handles, %u handles, %d credits",
+		       txn->pub.t_tid, txn->lane->index,
+		       zj_comp_state_names[txn->comp->state], txn->updates,
+		       txn->handles, txn->credits);
+	if (txn->locked && txn->comp->state < ZJ_C_FROZEN)
+		seq_buf_printf(out, ", takes no more handles");
+	if (atomic_read(&txn->crowded))
+		seq_buf_printf(out, ", %d crowded parts", atomic_read(&txn->crowded));
+	seq_buf_printf(out, "\n");
+}
+
+static void members_to_text(struct seq_buf *out, const struct zj_component *comp)
+{
+	const struct zj_txn *txn;
+	int left = ZJ_TEXT_MOST;
+
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		if (!left--) {
+			seq_buf_printf(out, "  more\n");
+			break;
+		}
+		spin_lock(&txn->lane->lock);
+		zj_txn_to_text(out, txn);
+		spin_unlock(&txn->lane->lock);
+	}
+}
+
+static void deps_to_text(struct seq_buf *out, const struct zj_component *comp)
+{
+	const struct zj_dep *dep;
+	int left = ZJ_TEXT_MOST;
+
+	list_for_each_entry(dep, &comp->deps, comp_link) {
+		if (!dep->on)
+			continue;
+		if (!left--) {
+			seq_buf_printf(out, "  more\n");
+			break;
+		}
+		seq_buf_printf(out, "  waits for stamp %llu through lane %u\n",
+			       dep->stamp, dep->lane);
+	}
+}
+
+/**
+ * zj_component_to_text() - a component, its members, and what it waits for
+ * @out: where it is printed
+ * @comp: the component
+ *
+ * Context: comp_lock held; takes the locks of its lanes.
+ */
+void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
+{
+	ktime_t now = ktime_get();
+
+	lockdep_assert_held(&comp->journal->comp_lock);
+	seq_buf_printf(out, "component %llu: %s, %d members", comp->stamp,
+		       zj_comp_state_names[comp->state], comp->nr_members);
+	if (comp->state == ZJ_C_LOCKED)
+		seq_buf_printf(out, ", locked for %lld us",
+			       (s64)ktime_us_delta(now, comp->locked_at));
+	if (comp->state == ZJ_C_FROZEN)
+		seq_buf_printf(out, ", frozen for %lld us, %d to submit data, %d without a record",
+			       (s64)ktime_us_delta(now, comp->frozen_at),
+			       comp->unsubmitted, comp->unlogged);
+	if (comp->state < ZJ_C_VALID)
+		seq_buf_printf(out, ", %d missing", comp->missing);
+	if (comp->wanted)
+		seq_buf_printf(out, ", put off");
+	if (comp->state == ZJ_C_VALID)
+		seq_buf_printf(out, comp->finished ? ", to be written home" :
+			       ", being finished");
+	seq_buf_printf(out, "\n");
+	members_to_text(out, comp);
+	deps_to_text(out, comp);
+}
+
+/* Of the lane itself; lane->lock held. */
+static void lane_state_to_text(struct seq_buf *out, const struct zj_lane *lane)
+{
+	seq_buf_printf(out, "lane %d: %d unwritten, %u on their way, %d frozen of %u credits",
+		       lane->index, lane->unwritten, lane->depth, lane->nr_frozen,
+		       lane->frozen);
+	seq_buf_printf(out, ", %u blocks promised, %u segments in hand",
+		       lane->promised, lane->nr_in_hand);
+	if (lane->rsv_credits)
+		seq_buf_printf(out, ", %d credits reserved", lane->rsv_credits);
+	if (lane->hungry)
+		seq_buf_printf(out, ", %d starts wait for space", lane->hungry);
+	seq_buf_printf(out, "\n");
+}
+
+/**
+ * zj_lane_to_text() - a lane, and the transactions that it runs, writes or has sent out
+ * @out: where it is printed
+ * @lane: the lane
+ *
+ * Context: takes comp_lock and lane->lock.
+ */
+void zj_lane_to_text(struct seq_buf *out, struct zj_lane *lane)
+{
+	const struct zj_txn *txn;
+	int left = ZJ_TEXT_MOST;
+
+	spin_lock(&lane->journal->comp_lock);
+	spin_lock(&lane->lock);
+	lane_state_to_text(out, lane);
+	if (lane->running)
+		zj_txn_to_text(out, lane->running);
+	list_for_each_entry(txn, &lane->pipeline, lane_link)
+		if (left-- > 0)
+			zj_txn_to_text(out, txn);
+	list_for_each_entry(txn, &lane->flight, lane_link)
+		if (left-- > 0)
+			zj_txn_to_text(out, txn);
+	spin_unlock(&lane->lock);
+	spin_unlock(&lane->journal->comp_lock);
+}

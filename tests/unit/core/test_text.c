@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What users see of a journal: its objects as text, who waits for what, fsyncs by phase. */
+#include "fixture.h"
+
+static char text[64 * 1024];
+
+#define PRINT(printer, ...)						\
+do {									\
+	struct seq_buf __out;						\
+									\
+	seq_buf_init(&__out, text, sizeof(text));			\
+	printer(&__out, __VA_ARGS__);					\
+	assert_false(seq_buf_has_overflowed(&__out));			\
+} while (0)
+
+static bool says(const char *what)
+{
+	return strstr(text, what);
+}
+
+static void assert_says(const char *fmt, ...)
+{
+	char what[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (!says(what))
+		fail_msg("\"%s\" is not in:\n%s", what, text);
+}
+
+/* ---- objects ---- */
+
+static void lane_shows_what_it_runs_and_what_it_has_frozen(void)
+{
+	tid_t frozen, open;
+	handle_t *h;
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	frozen = change(0, BLOCK, 1);
+	freeze(0);
+	h = start(0, 3);
+	open = h->h_transaction->t_tid;
+	put(h, BLOCK + 1, 2);
+	PRINT(zj_lane_to_text, lane(0));
+	assert_says("lane 0: 1 unwritten");
+	assert_says("transaction %u: lane 0, running, 1 open handles", open);
+	assert_says("transaction %u: lane 0, frozen, 0 open handles", frozen);
+	stop(h);
+	release();
+	commit(0);
+	close_journal();
+}
+
+static void component_shows_its_members_and_what_it_waits_for(void)
+{
+	handle_t *a, *b;
+
+	OPEN(.lanes = 3);
+	fx.hold_lane[2] = true;
+	change(2, BLOCK + 2, 1);
+	freeze(2);
+	a = start(0, 2);
+	b = start(1, 2);
+	put(a, BLOCK, 1);
+	put(b, BLOCK, 2);
+	put(b, BLOCK + 2, 2);
+	PRINT(zj_components_to_text, fx.zj);
+	assert_says("running, 2 members");
+	assert_says("transaction %u: lane 0", a->h_transaction->t_tid);
+	assert_says("transaction %u: lane 1", b->h_transaction->t_tid);
+	assert_says("waits for stamp %llu through lane 2", fx.zj->stamp);
+	assert_says("component %llu: frozen, 1 members", fx.zj->stamp);
+	stop(a);
+	stop(b);
+	release();
+	commit(0);
+	close_journal();
+}
+
+static void part_shows_its_block_and_its_flags_by_name(void)
+{
+	struct zj_txn *txn;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 2);
+	put(h, BLOCK, 1);
+	get_access(h, BLOCK + 1);
+	txn = running(0);
+	PRINT(zj_parts_to_text, txn);
+	zj_txn_put(txn);
+	assert_says("block %u: modified\n", BLOCK);
+	assert_says("block %u:\n", BLOCK + 1);
+	stop(h);
+	commit(0);
+	close_journal();
+}
+
+static void log_map_names_the_segment_that_a_lane_fills(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	PRINT(zj_log_map_to_text, fx.zj);
+	assert_says("segments of %u blocks", fx.zj->geo.seg_blocks);
+	assert_says("segment %u: being filled", lane(0)->cur->index);
+	assert_says("newest stamp %llu", fx.zj->stamp);
+	close_journal();
+}
+
+static void text_that_does_not_fit_is_cut_off(void)
+{
+	struct seq_buf out;
+	char small[40];
+
+	OPEN();
+	seq_buf_init(&out, small, sizeof(small));
+	zj_journal_to_text(&out, fx.zj);
+	assert_true(seq_buf_has_overflowed(&out));
+	assert_int_equal(seq_buf_used(&out), sizeof(small));
+	assert_true(memchr(small, 0, sizeof(small)));
+	close_journal();
+}
+
+/* ---- waits ---- */
+
+static void fsync_shows_for_which_transaction_it_waits(void)
+{
+	struct fiber *f;
+	tid_t tid;
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	tid = change(0, BLOCK, 1);
+	f = GO(call_complete, .tid = tid);
+	sleep_ms(5);
+	PRINT(zj_waits_to_text, lane(0));
+	assert_says("now lane=0 reason=valid");
+	assert_says("for=%u for_lane=0 phase=frozen pid=0 comm=fiber", tid);
+	/* And for whom the lane's thread waits. */
+	assert_says("now lane=0 reason=record");
+	PRINT(zj_waits_to_text, lane(1));
+	assert_false(says("now"));
+	release();
+	join(f);
+	PRINT(zj_waits_to_text, lane(0));
+	assert_false(says("now"));
+	assert_says("past lane=0 reason=valid");
+	close_journal();
+}
+
+static void start_in_a_closing_lane_shows_who_keeps_it_closed(void)
+{
+	struct fiber *f;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	h = start(0, 2);
+	tid = h->h_transaction->t_tid;
+	freeze(0);
+	f = GO(call_start, .cpu = 0, .n = 1);
+	let_run();
+	PRINT(zj_waits_to_text, lane(0));
+	assert_says("now lane=0 reason=locked");
+	assert_says("for=%u for_lane=0 phase=locked", tid);
+	stop(h);
+	join(f);
+	stop(f->h);
+	commit(0);
+	close_journal();
+}
+
+static void barrier_shows_the_lane_that_it_waits_for(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	h = start(1, 2);
+	f = GO(call_barrier);
+	let_run();
+	PRINT(zj_all_waits_to_text, fx.zj);
+	assert_says("now lane=1 reason=drain");
+	assert_false(says("now lane=0"));
+	stop(h);
+	let_run();
+	f->n = 1;
+	join(f);
+	close_journal();
+}
+
+static void longest_waits_are_kept_and_shorter_ones_are_not(void)
+{
+	struct zj_past_wait *kept;
+	struct zj_wait wait;
+
+	OPEN();
+	kept = lane(1)->waits.longest[ZJ_WAIT_SPACE];
+	for (u32 i = 1; i <= 4; i++) {
+		zj_wait_begin(&wait, lane(1), ZJ_WAIT_SPACE, NULL);
+		sleep_ms(i == 3 ? 1 : 10 * i);
+		zj_wait_end(&wait);
+	}
+	assert_true(max(kept[0].took, kept[1].took) >= 40 * NSEC_PER_MSEC);
+	assert_in_range(min(kept[0].took, kept[1].took), 20 * NSEC_PER_MSEC,
+			30 * NSEC_PER_MSEC);
+	close_journal();
+}
+
+/* ---- fsyncs ---- */
+
+static void phases_of_an_fsync_add_up_to_its_time(void)
+{
+	const struct zj_past_fsync *slow;
+	s64 sum = 0;
+	tid_t tid;
+
+	OPEN();
+	tid = change(0, BLOCK, 1);
+	fx.hold_lane[0] = true;
+	struct fiber *f = GO(call_complete, .tid = tid);
+
+	sleep_ms(30);
+	release();
+	join(f);
+	slow = &lane(0)->waits.slowest[0];
+	if (slow->tid != tid)
+		slow++;
+	assert_int_equal(slow->tid, tid);
+	for (u32 i = 0; i < ZJ_NR_FSYNC_PHASES; i++)
+		sum += slow->phase[i];
+	assert_int_equal(sum, slow->took);
+	/* It is the record that was held back. */
+	assert_true(slow->phase[ZJ_FSYNC_RECORD] >= 29 * NSEC_PER_MSEC);
+	assert_true(slow->phase[ZJ_FSYNC_VALID] < NSEC_PER_MSEC);
+	PRINT(zj_fsyncs_to_text, lane(0));
+	assert_says("slow lane=0 us=");
+	assert_says("tid=%u", tid);
+	close_journal();
+}
+
+CORE_TESTS(text,
+	CORE_TEST(lane_shows_what_it_runs_and_what_it_has_frozen),
+	CORE_TEST(component_shows_its_members_and_what_it_waits_for),
+	CORE_TEST(part_shows_its_block_and_its_flags_by_name),
+	CORE_TEST(log_map_names_the_segment_that_a_lane_fills),
+	CORE_TEST(text_that_does_not_fit_is_cut_off),
+	CORE_TEST(fsync_shows_for_which_transaction_it_waits),
+	CORE_TEST(start_in_a_closing_lane_shows_who_keeps_it_closed),
+	CORE_TEST(barrier_shows_the_lane_that_it_waits_for),
+	CORE_TEST(longest_waits_are_kept_and_shorter_ones_are_not),
+	CORE_TEST(phases_of_an_fsync_add_up_to_its_time));
