@@ -479,6 +479,15 @@ struct buffer_head *buffer(u32 block)
 	return bh;
 }
 
+bool is_dirty(u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+	bool ret = buffer_dirty(bh);
+
+	brelse(bh);
+	return ret;
+}
+
 void get_access(handle_t *h, u32 block)
 {
 	struct buffer_head *bh = buffer(block);
@@ -515,6 +524,16 @@ void forget(handle_t *h, u32 block)
 	own(NULL);
 }
 
+int revoke_block(handle_t *h, u32 block)
+{
+	int err;
+
+	own(h);
+	err = zj_journal_revoke(h, block, buffer(block));
+	own(NULL);
+	return err;
+}
+
 static u8 only_val(const void *data)
 {
 	const u8 *p = data;
@@ -536,6 +555,13 @@ u8 live_val(u32 block)
 u8 home_val(u32 block)
 {
 	return only_val(fx.disk->seen[block]);
+}
+
+/* Touch the same block from two lanes. */
+void tie(handle_t *a, handle_t *b, u32 block)
+{
+	get_access(a, block);
+	get_access(b, block);
 }
 
 tid_t change(u32 lane, u32 block, u8 val)
@@ -573,6 +599,16 @@ struct zj_part *part_of(struct zj_txn *txn, u32 block)
 		if (part->jh->bh->b_blocknr == block)
 			return part;
 	return NULL;
+}
+
+struct zj_part *newest_part(u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+	struct journal_head *jh = bh2jh(bh);
+	struct zj_part *part = jh ? jh->newest : NULL;
+
+	brelse(bh);
+	return part;
 }
 
 bool depends(struct zj_txn *txn, struct zj_txn *on)

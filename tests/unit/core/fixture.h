@@ -162,12 +162,16 @@ handle_t *start_more(u32 lane, int credits, int rsv, int revokes);
 void own(handle_t *h);
 int stop(handle_t *h);
 struct buffer_head *buffer(u32 block);
+bool is_dirty(u32 block);
 /* Write access only. */
 void get_access(handle_t *h, u32 block);
 int dirty(handle_t *h, u32 block, u8 val);
 /* Write access, contents, dirty. */
 void put(handle_t *h, u32 block, u8 val);
 void forget(handle_t *h, u32 block);
+int revoke_block(handle_t *h, u32 block);
+/* Both get access to a block, which ties their transactions together. */
+void tie(handle_t *a, handle_t *b, u32 block);
 /* What memory holds. */
 u8 live_val(u32 block);
 /* One handle that writes one block; returns its tid. */
@@ -176,6 +180,8 @@ tid_t change(u32 lane, u32 block, u8 val);
 struct zj_txn *running(u32 lane);
 struct zj_txn *txn_of(tid_t tid);
 struct zj_part *part_of(struct zj_txn *txn, u32 block);
+/* The part of the newest owner; NULL: the block has none. */
+struct zj_part *newest_part(u32 block);
 bool depends(struct zj_txn *txn, struct zj_txn *on);
 enum zj_comp_state state_of(tid_t tid);
 /* Close a lane; without open handles it is frozen then, but not written. */
@@ -265,6 +271,11 @@ void call_reserved(struct fiber *f);	/* h is a reserved handle */
 void call_forget(struct fiber *f);	/* h, block */
 void call_barrier(struct fiber *f);	/* ret: it is up; until n is set */
 void call_freeze(struct fiber *f);	/* p: a transaction */
+void call_checkpoint(struct fiber *f);	/* of what is valid */
+void call_full_checkpoint(struct fiber *f); /* of everything */
+void call_unmount(struct fiber *f);
+void call_flush(struct fiber *f);	/* of data, whatever is reported */
+void call_flush_reported(struct fiber *f); /* of data that was reported */
 
 /* ---- the device ---- */
 
@@ -285,6 +296,12 @@ u8 home_val(u32 block);
 static inline u32 now(void)
 {
 	return fx.disk->nr_log;
+}
+
+/* How many the device has had so far. */
+static inline u32 flushes(void)
+{
+	return fx.disk->flushes;
 }
 
 /* ---- what a power cut leaves ---- */
@@ -322,6 +339,8 @@ struct log {
 
 void log_read(struct log *log);
 void log_free(struct log *log);
+/* S, the stamp that the log is trimmed up to, as a mount would read it. */
+u64 stamp_on_disk(void);
 const struct zj_rec_component *log_component(const struct log *log, u64 stamp);
 const struct zj_rec_chunk *log_chunk(const struct log *log, u64 stamp, u32 lane,
 				     u32 index);

@@ -229,6 +229,17 @@ void log_free(struct log *log)
 	zj_recovery_end(&log->r);
 }
 
+u64 stamp_on_disk(void)
+{
+	struct log log;
+	u64 stamp;
+
+	log_read(&log);
+	stamp = log.r.trim_stamp;
+	log_free(&log);
+	return stamp;
+}
+
 const struct zj_rec_component *log_component(const struct log *log, u64 stamp)
 {
 	const struct zj_rec_component *c = log->r.components.items;

@@ -126,11 +126,6 @@ static void a10_log_is_not_reused_before_s_is_durable(void)
 	close_journal();
 }
 
-static void call_checkpoint(struct fiber *f)
-{
-	f->ret = zj_checkpoint(fx.zj, true);
-}
-
 static void a10_s_on_the_disk_never_passes_what_is_home(void)
 {
 	struct image *image;
@@ -142,7 +137,7 @@ static void a10_s_on_the_disk_never_passes_what_is_home(void)
 	buf_write_back(fx.disk, BLOCK);
 	settle();
 	fx.hold_flush = true;
-	f = GO(call_checkpoint);
+	f = GO(call_full_checkpoint);
 	settle();
 	/* Written, not flushed: a cut may lose it, so S must not be there. */
 	image = cut_power();
