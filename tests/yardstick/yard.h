@@ -55,7 +55,7 @@ extern struct yard_options yard;
 /* ---- drive.c ---- */
 
 /**
- * struct drive - times of a disk, in ns; all zero: user/sim's random ones
+ * struct drive - times of a disk, in ns; all zero: the simulator's random ones
  */
 struct drive {
 	s64	read;		/* a read */
