@@ -16,7 +16,7 @@
 #ifndef ZJ_YARDSTICK_YARD_H
 #define ZJ_YARDSTICK_YARD_H
 
-#include JOURNAL_H
+#include "kit.h"
 #include "nap.h"
 
 /**
@@ -83,9 +83,7 @@ void cpu_lines_cost(bool on);
 struct fs {
 	struct kl_disk	*disk;
 	journal_t	*journal;
-	struct inode	inode;		/* of the journal */
-	struct super_block sb;
-	u32		home;		/* blocks before the journal */
+	struct kit	kit;
 };
 
 /* A disk of @home blocks and an empty journal after them. */

@@ -323,7 +323,7 @@ class Judge:
         sha = hashlib.sha1()
         for pattern in ("tests/unit/**/*.[ch]", "tests/schedules/*.[ch]", "tests/sim/*.[ch]",
                         "user/include/**/*.h", "user/lib/*.[ch]", "tests/runtime/**/*.[ch]",
-                        "tests/threads/*.[ch]"):
+                        "tests/kit/*.[ch]", "tests/threads/*.[ch]"):
             for path in sorted(TOP.glob(pattern)):
                 sha.update(path.read_bytes())
         return sha.hexdigest()[:12]

@@ -75,6 +75,19 @@ void disk_set(struct kl_disk *disk, u32 block, const void *data)
 	disk->seen[block] = arena_copy(data);
 }
 
+void disk_set_all(struct kl_disk *disk, const u8 *image)
+{
+	for (u32 b = 0; b < disk->nr; b++)
+		disk_set(disk, b, image + (size_t)b * DISK_BLOCK);
+}
+
+const u8 **disk_contents(const struct kl_disk *disk)
+{
+	size_t size = disk->nr * sizeof(*disk->seen);
+
+	return memcpy(malloc(size), disk->seen, size);
+}
+
 static void log_event(struct kl_disk *disk, enum disk_what what, u32 block,
 		      const u8 *data, u64 request)
 {

@@ -61,6 +61,10 @@ struct kl_disk *disk_new(u32 nr, u64 seed);
 void disk_free(struct kl_disk *disk);
 /* Contents before the first request; copied. */
 void disk_set(struct kl_disk *disk, u32 block, const void *data);
+/* The same of all blocks, which lie one behind the other. */
+void disk_set_all(struct kl_disk *disk, const u8 *image);
+/* The contents as they are now, block by block, for walk_init(); to be freed. */
+const u8 **disk_contents(const struct kl_disk *disk);
 /*
  * From now on one log for both, so that a power cut cuts both at the same moment: where
  * the memory is in its log, a walk and a crash of the disk are told by it.

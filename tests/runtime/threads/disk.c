@@ -74,7 +74,7 @@ void disk_read(struct kl_disk *disk, u32 block, void *data)
 		kl_fail("block %u of the disk's file cannot be read", block);
 }
 
-void disk_write(struct kl_disk *disk, u32 block, const void *data)
+void disk_set(struct kl_disk *disk, u32 block, const void *data)
 {
 	if (pwrite(disk->fd, data, disk->block, (off_t)block * disk->block) !=
 	    disk->block)
@@ -103,7 +103,7 @@ static void write_one(struct kl_disk *disk, struct bio *bio, u32 i)
 	if (__atomic_exchange_n(&disk->writing[block], 1, __ATOMIC_RELAXED))
 		kl_fail("two writes of block %u at once", block);
 	crc = crc32c(~0u, bio->vec[i].data, disk->block);
-	disk_write(disk, block, bio->vec[i].data);
+	disk_set(disk, block, bio->vec[i].data);
 	kl_point();
 	if (crc32c(~0u, bio->vec[i].data, disk->block) != crc)
 		kl_fail("memory changed while block %u was written from it",

@@ -41,7 +41,7 @@ struct kl_disk *disk_open(const char *path, u32 nr, u32 block, bool create);
 void disk_close(struct kl_disk *disk);
 /* Past everything, while nothing else uses the disk. */
 void disk_read(struct kl_disk *disk, u32 block, void *data);
-void disk_write(struct kl_disk *disk, u32 block, const void *data);
+void disk_set(struct kl_disk *disk, u32 block, const void *data);
 
 /* ---- buffer.c ---- */
 

@@ -22,14 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <zj/inside.h>
 #include "recovery/recovery_int.h"
 #include "disk.h"
+#include "kit.h"
 
 #define HOME_BLOCKS	2048u	/* blocks before the journal */
 #define BLOCK		8	/* first block of a test's own choice */
 #define MAX_CALLS	64
-#define MEMORY_UUID	((const u8 *)"unit-test-memory")
+#define MEMORY_UUID	"unit-test-memory"
 
 /* ---- tests ---- */
 
@@ -86,8 +86,7 @@ struct fixture {
 	struct kl_disk	*disk;
 	struct kl_pmem	*pmem;		/* setup.nvm */
 	const u8	**initial;	/* the disk before the mount */
-	struct super_block sb;
-	struct inode	jnl_inode;
+	struct kit	kit;
 	journal_t	*journal;	/* NULL: not mounted */
 	struct zj_journal *zj;		/* the same */
 	struct call	call[MAX_CALLS]; /* the newest */
@@ -102,7 +101,6 @@ struct fixture {
 	char		messages[4096];	/* of the journal */
 	char		errors[4096];	/* those that are errors */
 	void		(*on_message)(void); /* or NULL */
-	int		nr_iput;	/* references to inodes that were given back */
 
 	u64		last_request;	/* of the disk, when seen last */
 	bool		hold_lane[ZJ_MAX_LANES]; /* records stay in flight */

@@ -6,7 +6,7 @@
 #include "fixture.h"
 
 #define JBD2(...)	OPEN(.jbd2 = true, .lanes = 1, ##__VA_ARGS__)
-#define RING_FIRST	1	/* make_super() */
+#define RING_FIRST	1	/* kit_make_journal() */
 #define PER_DESCRIPTOR	62	/* images, 1 KiB, checksum 3 */
 
 static inline u32 be(const u8 *p, u32 at)

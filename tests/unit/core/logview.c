@@ -167,7 +167,7 @@ int recover_image(struct image *image)
 				       &sequence);
 	if (fx.setup.nvm)
 		return recover_memory(image);
-	return zj_recover(&image_ops, image, fx.sb.s_uuid.b, DISK_BLOCK,
+	return zj_recover(&image_ops, image, fx.kit.sb.s_uuid.b, DISK_BLOCK,
 			  fx.setup.journal, HOME_BLOCKS, false, &image->stats);
 }
 

@@ -228,7 +228,7 @@ static void defaults(void)
 	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
 	do {
 		zj_fail_alloc = ++n;
-		journal = zj_journal_init_inode(&fx.jnl_inode);
+		journal = zj_journal_init_inode(&fx.kit.journal);
 		if (IS_ERR(journal))
 			assert_int_equal(PTR_ERR(journal), -ENOMEM);
 	} while (IS_ERR(journal));
@@ -317,9 +317,9 @@ static void a_log_that_is_too_small_is_refused(void)
 static void inode_is_let_go_once(void)
 {
 	OPEN();
-	assert_int_equal(fx.nr_iput, 0);
+	assert_int_equal(fx.kit.journal.nr_put, 0);
 	assert_int_equal(unmount_journal(), 0);
-	assert_int_equal(fx.nr_iput, 1);
+	assert_int_equal(fx.kit.journal.nr_put, 1);
 	discard_disk();
 }
 

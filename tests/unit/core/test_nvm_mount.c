@@ -80,14 +80,14 @@ static void the_wrong_memory_is_refused(void)
 	sb->magic = 0;
 	pmem_look(fx.pmem);
 	refused("zjctl nvm-format");
-	zj_encode_nvm_super(MEMORY_UUID, (const u8 *)"another-file-sys", 1 << 20, sb);
+	zj_encode_nvm_super((const u8 *)MEMORY_UUID, (const u8 *)"another-file-sys", 1 << 20, sb);
 	pmem_look(fx.pmem);
 	refused("belongs to the file system 616e6f74-6865-722d-6669-6c652d737973");
-	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, 1 << 20, sb);
+	zj_encode_nvm_super((const u8 *)MEMORY_UUID, fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	sb->size ^= 1;
 	pmem_look(fx.pmem);
 	refused("wrong checksum");
-	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, 2 << 20, sb);
+	zj_encode_nvm_super((const u8 *)MEMORY_UUID, fx.kit.sb.s_uuid.b, 2 << 20, sb);
 	pmem_look(fx.pmem);
 	refused("smaller");
 	kl_nvm.size = ZJ_NVM_MIN_SIZE - 1;
@@ -155,11 +155,11 @@ static void a_live_log_needs_its_memory(void)
 
 	make_disk_of(&pair, image);
 	sb = (void *)fx.pmem->mem;
-	zj_encode_nvm_super((const u8 *)"other-memory-ooo", fx.sb.s_uuid.b, 1 << 20, sb);
+	zj_encode_nvm_super((const u8 *)"other-memory-ooo", fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	pmem_look(fx.pmem);
 	refused("but the log is in 756e6974-2d74");
 	/* Of the same memory, made for another log. */
-	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, 1 << 20, sb);
+	zj_encode_nvm_super((const u8 *)MEMORY_UUID, fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	fx.pmem->mem[ZJ_NVM_HEAD_AT + 0x18] ^= 1;
 	pmem_look(fx.pmem);
 	refused_with(-EUCLEAN, "damaged log");
@@ -456,7 +456,7 @@ static void memory_that_is_gone_before_recovery(void)
 
 	make_disk_of(&pair, image);
 	image_free(image);
-	fx.jnl_inode.map = map_until_it_is_gone;
+	fx.kit.journal.map = map_until_it_is_gone;
 	assert_int_equal(mount_journal(), -ENODEV);
 	kl_nvm.gone = false;
 	assert_true(said("recovery failed"));

@@ -373,7 +373,7 @@ static void flush_erases_a_journal_in_pieces(void)
 	u8 mark[DISK_BLOCK];
 
 	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
-	fx.jnl_inode.map = map_in_pieces;
+	fx.kit.journal.map = map_in_pieces;
 	memset(mark, 0x77, sizeof(mark));
 	/* Between the pieces; the last one is behind what the disk has. */
 	for (u32 b = 500; b < 1500; b += 500)

@@ -54,6 +54,7 @@ struct inode {
 	struct address_space *i_mapping;
 	struct address_space i_data;
 	u64		(*map)(const struct inode *inode, u64 block);
+	int		nr_put;		/* references that were given back */
 };
 
 static inline bool sb_is_blkdev_sb(const struct super_block *sb)
