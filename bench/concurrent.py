@@ -25,13 +25,13 @@ COMPARED = [
 ]
 # Technique and what switches it off; given with the first one of COMPARED.
 SWITCHED_OFF = {
-    "pipeline": "pipeline=off",
-    "versions": "versions=1",
-    "coalescing": "coalesce=off",
-    "shared flush": "flush_batch=1",
-    "copies ahead": "frozen_copy=never",
-    "log FUA": "log_fua=never",
-    "data beside": "fsync_data=before",
+    "pipeline": "tune=pipeline:off",
+    "versions": "tune=versions:1",
+    "coalescing": "tune=coalesce:off",
+    "shared flush": "tune=flush_batch:1",
+    "copies ahead": "tune=frozen_copy:never",
+    "log FUA": "tune=log_fua:never",
+    "data beside": "tune=fsync_data:before",
 }
 # Case and the speed to reach, relative to stock.
 TARGETS = {"varmail-shared": 1.7, "varmail-split": 1.8, "dbench": 1.5, "database": 1.5}

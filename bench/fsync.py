@@ -4,7 +4,7 @@
 
     build/venv/bin/python bench/fsync.py [NAME=value of fsync.sh ...]
     build/venv/bin/python bench/fsync.py ROUNDS=5 KINDS=fua \
-        TYPES='zext4:frozen_copy=auto zext4:frozen_copy=always zext4:frozen_copy=never'
+        TYPES='zext4:tune=frozen_copy:auto zext4:tune=frozen_copy:always zext4:tune=frozen_copy:never'
 
 With other TYPES than ext4 and zext4 the table has a line for each, and its speed relative
 to the best of them.

@@ -6,7 +6,7 @@
     build/venv/bin/python bench/nvm.py ROUNDS=3 CASES=varmail TYPES='hdd pmem'
     build/venv/bin/python bench/nvm.py SWEEP='256 1024 8192 131072'
 
-With SWEEP=all, or sizes, only type line runs, on a smaller scale, with txninfo_max= of each size; a
+With SWEEP=all, or sizes, only type line runs, on a smaller scale, with txninfo_max of each size; a
 plot of throughput and commits, as the paper's figures 13 and 14, goes to
 build/results/nvm-txninfo.png.
 CPUS=, MEMORY= and PMEM_MB= of the guest: SMALL or LARGE, below.  ICOUNT=1 (0 with KVM): its
@@ -29,8 +29,8 @@ LARGE = SMALL | {"MEMORY": "8G", "PMEM_MB": "512", "DIRTY_MB": "100", "SERVER_FI
                  "MARK_FILES": "100000", "MARK_TRANSACTIONS": "100000"}
 LARGE_CASES = {"fileserver", "postmark", "postmark-all"}
 FIELDS = ["operations", "seconds", "bytes", "commits", "full"]
-NAMES = {"hdd": "ext4, journal on disk", "pmem": "ext4, journal on pmem", "block": "zext4 nvm_unit=block",
-         "line": "zext4 nvm_unit=line", "ext4": "ext4, journal inside",
+NAMES = {"hdd": "ext4, journal on disk", "pmem": "ext4, journal on pmem", "block": "zext4 tune=nvm_unit:block",
+         "line": "zext4 tune=nvm_unit:line", "ext4": "ext4, journal inside",
          "zext4": "zext4, journal inside"}
 
 # What the paper says of its own prototype and machine: speed of fine-grained journaling
@@ -208,7 +208,7 @@ def main():
     sizes = sizes_of(given.pop("SWEEP", ""))
     cases = given.pop("CASES", " ".join(PAPER_SWEEP if sizes else CASES)).split()
     if sizes:
-        given["TYPES"] = " ".join(f"line:txninfo_max={size}" for size in sizes)
+        given["TYPES"] = " ".join(f"line:tune=txninfo_max:{size}" for size in sizes)
     runs, failure, used = {}, "", []
     for scale, some in scales(cases, sizes):
         used.append(scale | given | {"CASES": " ".join(some)})

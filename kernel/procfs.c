@@ -242,9 +242,9 @@ static int info_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "recovered: %u transactions, %u blocks\n",
 		   zj->recovered.transactions, zj->recovered.replayed);
 	seq_printf(seq, "pipeline: %s, runs of %u at most, %u versions, coalescing %s\n",
-		   zj->pipelined ? "on" : "off", READ_ONCE(zj->flush_batch),
-		   READ_ONCE(zj->versions),
-		   READ_ONCE(zj->coalesce) ? "on" : "off");
+		   zj->options.pipeline ? "on" : "off", READ_ONCE(zj->options.live.flush_batch),
+		   READ_ONCE(zj->options.live.versions),
+		   READ_ONCE(zj->options.live.no_coalesce) ? "off" : "on");
 	show_copies(seq, zj);
 	show_fsyncs(seq, zj);
 	show_components(seq, zj);

@@ -61,32 +61,12 @@ static int zext4_check_bits(struct super_block *sb, const char *kind,
 	return -EINVAL;
 }
 
-/* Options of a log in memory, and those that it makes void. */
-static int zext4_check_nvm(struct super_block *sb)
-{
-	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
-
-	if (!(options->given & BIT(ZEXT4_JOURNAL_NVM))) {
-		if (!(options->given & (BIT(ZEXT4_NVM_UNIT) |
-					BIT(ZEXT4_TXNINFO_MAX) |
-					BIT(ZEXT4_NVM_CHECK))))
-			return 0;
-		ext4_msg(sb, KERN_ERR,
-			 "nvm_unit=, txninfo_max= and nvm_check= go with journal_nvm= only");
-		return -EINVAL;
-	}
-	if (!(options->given & BIT(ZEXT4_LOG)))
-		return 0;
-	ext4_msg(sb, KERN_ERR,
-		 "journal_nvm= has a log of its own; leave log= out");
-	return -EINVAL;
-}
-
 /* What zext4 cannot do, once all options are known; writes nothing. */
 int zext4_check_mount(struct super_block *sb)
 {
 	struct ext4_sb_info *sbi = EXT4_SB(sb);
 	struct ext4_super_block *es = sbi->s_es;
+	bool has_log;
 
 	if (zext4_check_bits(sb, "compat", es->s_feature_compat, ZEXT4_COMPAT) ||
 	    zext4_check_bits(sb, "incompat", es->s_feature_incompat,
@@ -94,26 +74,12 @@ int zext4_check_mount(struct super_block *sb)
 	    zext4_check_bits(sb, "ro_compat", es->s_feature_ro_compat,
 			     ZEXT4_RO_COMPAT))
 		return -EINVAL;
-	if (sbi->s_zj.value[ZEXT4_LOG] == ZEXT4_LOG_JBD2 &&
-	    sbi->s_zj.given & BIT(ZEXT4_LANES) &&
-	    sbi->s_zj.value[ZEXT4_LANES] != 1) {
-		ext4_msg(sb, KERN_ERR,
-			 "log=jbd2 has one lane; give lanes=1, or leave one of the two out");
+	has_log = ext4_has_feature_journal(sb) && !test_opt(sb, NOLOAD);
+	if (zext4_check_options(sb, has_log))
 		return -EINVAL;
-	}
-	if (zext4_check_nvm(sb))
-		return -EINVAL;
-	if (ext4_has_feature_journal(sb) && !test_opt(sb, NOLOAD)) {
-		if (es->s_journal_inum)
-			return 0;
+	if (has_log && !es->s_journal_inum) {
 		ext4_msg(sb, KERN_ERR,
 			 "zext4 does not cover external journals; mount as ext4, or move the journal inside: tune2fs -O ^has_journal, then tune2fs -j");
-		return -EINVAL;
-	}
-	if (sbi->s_zj.given & (BIT(ZEXT4_LANES) | BIT(ZEXT4_LOG) |
-			       BIT(ZEXT4_JOURNAL_NVM))) {
-		ext4_msg(sb, KERN_ERR,
-			 "can't mount with lanes=, log= or journal_nvm=, fs mounted w/o journal");
 		return -EINVAL;
 	}
 	return 0;
@@ -139,32 +105,49 @@ static bool zext4_one_lane_is_best(struct super_block *sb)
 	return true;
 }
 
-/* Before the journal is loaded: how many lanes, and what the log looks like. */
-void zext4_set_up_journal(struct super_block *sb, journal_t *journal)
+/* log=jbd2, or what log=auto makes of lanes=1. */
+static enum zj_log_format log_format(const struct zext4_options *options)
+{
+	if (options->given & BIT(ZEXT4_JOURNAL_NVM))
+		return ZJ_LOG_NVM;
+	if (options->value[ZEXT4_LOG] == ZEXT4_LOG_JBD2 ||
+	    (options->value[ZEXT4_LOG] == ZEXT4_LOG_AUTO &&
+	     options->value[ZEXT4_LANES] == 1))
+		return ZJ_LOG_JBD2;
+	return ZJ_LOG_LANES;
+}
+
+/**
+ * zext4_set_up_journal() - tell the journal what the mount options and ext4 want of it
+ * @sb: being mounted, its options checked
+ * @journal: not loaded
+ *
+ * Return: as zj_journal_configure().
+ */
+int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 {
 	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
-	u32 lanes = options->value[ZEXT4_LANES], log = options->value[ZEXT4_LOG];
 	u32 pipeline = options->value[ZEXT4_PIPELINE];
-	bool one_head = zext4_one_lane_is_best(sb);
-	bool one = lanes == 1 || log == ZEXT4_LOG_JBD2 || one_head;
+	struct zj_options wanted = {
+		.lanes = options->value[ZEXT4_LANES],
+		.log = log_format(options),
+		/* DAX writes data without a bio that could report it. */
+		.data_reported = !EXT4_SB(sb)->s_daxdev,
+		/* An encrypted file's data is never in the journal. */
+		.data_journaled = test_opt(sb, DATA_FLAGS) == EXT4_MOUNT_JOURNAL_DATA &&
+				  !ext4_has_feature_encrypt(sb),
+	};
 
-	zj_journal_set_lanes(journal, one_head ? 1 : lanes);
-	if (options->given & BIT(ZEXT4_JOURNAL_NVM))
-		zj_journal_set_nvm(journal, options->nvm_path,
-				   options->value[ZEXT4_NVM_UNIT] == ZEXT4_NVM_BLOCK,
-				   options->value[ZEXT4_TXNINFO_MAX]);
-	else if (log == ZEXT4_LOG_JBD2 || (log == ZEXT4_LOG_AUTO && lanes == 1))
-		zj_journal_set_jbd2_log(journal);
-	zj_journal_set_nvm_check(journal, options->value[ZEXT4_NVM_CHECK] ==
-				 ZEXT4_NVM_CHECK_ON);
-	/* DAX writes data without a bio that could report it. */
-	if (!EXT4_SB(sb)->s_daxdev)
-		zj_journal_set_data_reported(journal);
-	zj_journal_set_pipeline(journal, pipeline == ZEXT4_PIPELINE_ON ||
-				(pipeline == ZEXT4_PIPELINE_AUTO && one));
-	zext4_tell_journal(sb, journal);
+	zext4_journal_options(sb, &wanted);
+	if (wanted.log == ZJ_LOG_NVM)
+		wanted.nvm_path = options->nvm_path;
+	if (wanted.log == ZJ_LOG_JBD2 || zext4_one_lane_is_best(sb))
+		wanted.lanes = 1;
+	wanted.pipeline = pipeline == ZEXT4_PIPELINE_ON ||
+			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.lanes == 1);
 	/* What a file's journal mode is must not change below it (E29). */
 	EXT4_SB(sb)->s_zj_delalloc = test_opt(sb, DELALLOC);
+	return zj_journal_configure(journal, &wanted);
 }
 
 /* Live lanes decide; the flag may lag behind them (E21). */

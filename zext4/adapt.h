@@ -19,7 +19,7 @@
 
 /* Mount. */
 int zext4_check_mount(struct super_block *sb);
-void zext4_set_up_journal(struct super_block *sb, journal_t *journal);
+int zext4_set_up_journal(struct super_block *sb, journal_t *journal);
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
 bool zext4_unloaded_is_live(struct super_block *sb);
 bool zext4_one_head(struct super_block *sb);
@@ -27,9 +27,10 @@ bool zext4_one_head(struct super_block *sb);
 /* Options. */
 bool zext4_parse_option(struct fs_parameter *param,
 			struct zext4_options *options, int *err);
+int zext4_check_options(struct super_block *sb, bool has_log);
 int zext4_check_remount(struct super_block *sb,
 			const struct zext4_options *options);
-void zext4_tell_journal(struct super_block *sb, journal_t *journal);
+void zext4_journal_options(struct super_block *sb, struct zj_options *wanted);
 void zext4_apply_options(struct super_block *sb,
 			 const struct zext4_options *options);
 void zext4_restore_options(struct super_block *sb,

@@ -1,116 +1,140 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mount options of zext4 that ext4 does not have: parsed, checked, kept, shown.
+ * Mount options of zext4 that ext4 does not have: parsed, checked, kept, shown, and told
+ * to the journal.
  */
 #include <linux/seq_file.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
 /**
- * struct zext4_option_spec - one option
+ * struct zext4_option_spec - all that there is to say of one option
+ *
+ * tools/option-doc reads the table, too: it makes the lists in README.md and in
+ * man/zjournal.7 of it, and the tests of what is refused.
  */
 struct zext4_option_spec {
 	const char	*name;
 	const char	*const *words;	/* its values, the default first; or NULL */
 	u32		min, max;	/* a number between these, or auto; 0: a path */
 	bool		power;		/* the number is a power of two */
-	const char	*help;		/* what it takes */
+	const char	*standard;	/* a number's default: what auto stands for */
+	const char	*meaning;	/* what it is about; a sentence without its full stop */
+	bool		tune;		/* NAME:VALUE in tune=: for benches and tests, unstable */
 	bool		fixed;		/* not to be changed by a remount */
+	bool		of_log;		/* refused where no journal is loaded */
+	u32		needs;		/* bits: options that must be given with it */
+	u32		excludes;	/* bits: options that must not be given with it */
+	struct {
+		u32	value;		/* with this one, if it is not 0, ... */
+		enum zext4_option other; /* this option, if it is given, ... */
+		u32	number;		/* must be this number */
+	} implies;
+	size_t		field;		/* of struct zj_options, a u32 that takes the value;
+					 * 0: none, zext4 reads it itself
+					 */
 };
 
-static const char *const fsync_words[] = { "own", "all", NULL };
-static const char *const alloc_words[] = { "auto", "core", "stock", NULL };
-static const char *const data_fua_words[] = { "auto", "never", NULL };
-static const char *const log_fua_words[] = { "auto", "never", NULL };
-static const char *const fsync_data_words[] = { "auto", "before", NULL };
-static const char *const lane_by_words[] = { "cpu", "cgroup", "dir", NULL };
+#define WORDS(...)	((const char *const []){ __VA_ARGS__, NULL })
+#define FIELD(name)	offsetof(struct zj_options, name)
 
-/* In the order of enum zj_frozen_copy. */
-static const char *const frozen_copy_words[] = { "auto", "always", "never", NULL };
-
-/* In the order of enum zext4_pipeline, enum zext4_coalesce. */
-static const char *const pipeline_words[] = { "auto", "on", "off", NULL };
-static const char *const coalesce_words[] = { "on", "off", NULL };
-
-static const char *const log_words[] = { "auto", "zj", "jbd2", NULL };
-
-static const char *const nvm_unit_words[] = { "line", "block", NULL };
-static const char *const nvm_check_words[] = { "off", "on", NULL };
-
-static const struct zext4_option_spec specs[ZEXT4_NR_OPTIONS] = {
+/* In the order in which they are shown. */
+static const struct zext4_option_spec specs[] = {
 	[ZEXT4_LANES] = {
-		.name = "lanes", .fixed = true, .min = 1, .max = ZJ_MAX_LANES,
-		.help = "a number from 1 to " __stringify(ZJ_MAX_LANES)
-			", or auto (one per CPU, but one in all on a disk with one head)",
-	},
-	[ZEXT4_FSYNC] = {
-		.name = "fsync", .words = fsync_words,
-		.help = "own (the file's changes) or all (every lane's)",
-	},
-	[ZEXT4_ALLOC] = {
-		.name = "alloc", .words = alloc_words,
-		.help = "core (a region of the disk for each lane), stock (ext4's way) or auto (core unless the disk rotates)",
+		.name = "lanes", .min = 1, .max = ZJ_MAX_LANES,
+		.standard = "one for each CPU that is online, but one in all on a disk with one head",
+		.meaning = "N lanes, each of them a journal of its own, commit side by side",
+		.fixed = true, .of_log = true,
 	},
 	[ZEXT4_LANE_BY] = {
-		.name = "lane_by", .words = lane_by_words,
-		.help = "cpu, cgroup (the writer's) or dir (at the top level)",
-	},
-	[ZEXT4_FROZEN_COPY] = {
-		.name = "frozen_copy", .words = frozen_copy_words,
-		.help = "auto, always or never",
-	},
-	[ZEXT4_DATA_FUA] = {
-		.name = "data_fua", .words = data_fua_words,
-		.help = "auto (an fsync's data, if it is little) or never",
-	},
-	[ZEXT4_LOG_FUA] = {
-		.name = "log_fua", .words = log_fua_words,
-		.help = "auto (log=jbd2: a transaction's log blocks, if they are few) or never",
-	},
-	[ZEXT4_FSYNC_DATA] = {
-		.name = "fsync_data", .words = fsync_data_words,
-		.help = "auto (log=jbd2: beside the log blocks, if it is little) or before (all of the log)",
+		.name = "lane_by", .words = WORDS("cpu", "cgroup", "dir"),
+		.meaning = "A lane takes the changes that are made on one CPU (cpu), by the tasks of one cgroup of version 2 (cgroup), or below one top-level directory (dir)",
 	},
 	[ZEXT4_LOG] = {
-		.name = "log", .words = log_words, .fixed = true,
-		.help = "zj, jbd2 (stock's format; takes lanes=1) or auto (jbd2 if lanes=1 is given)",
-	},
-	[ZEXT4_PIPELINE] = {
-		.name = "pipeline", .words = pipeline_words, .fixed = true,
-		.help = "on (commits overlap), off or auto (on with one lane)",
-	},
-	[ZEXT4_VERSIONS] = {
-		.name = "versions", .min = 1, .max = 64,
-		.help = "a number from 1 to 64, or auto ("
-			__stringify(ZJ_VERSIONS) ")",
-	},
-	[ZEXT4_FLUSH_BATCH] = {
-		.name = "flush_batch", .min = 1, .max = 1024,
-		.help = "a number from 1 to 1024, or auto ("
-			__stringify(ZJ_FLUSH_BATCH) ")",
-	},
-	[ZEXT4_COALESCE] = {
-		.name = "coalesce", .words = coalesce_words,
-		.help = "on or off",
+		.name = "log", .words = WORDS("auto", "zj", "jbd2"),
+		.meaning = "The log has zext4's own format, for any number of lanes (zj), or that of stock ext4, which can then recover it after a crash (jbd2); auto is jbd2 if lanes=1 is given, else zj",
+		.fixed = true, .of_log = true,
+		.implies = { ZEXT4_LOG_JBD2, ZEXT4_LANES, 1 },
 	},
 	[ZEXT4_JOURNAL_NVM] = {
-		.name = "journal_nvm", .fixed = true,
-		.help = "a device of persistent memory, as /dev/pmem0",
+		.name = "journal_nvm",
+		.meaning = "The log is in this persistent memory, such as /dev/pmem0, which can be mapped (DAX) and which zjctl nvm-format has prepared for the file system",
+		.fixed = true, .of_log = true,
+		.excludes = BIT(ZEXT4_LOG),
 	},
-	[ZEXT4_NVM_UNIT] = {
-		.name = "nvm_unit", .words = nvm_unit_words, .fixed = true,
-		.help = "line (log what has changed) or block (log whole blocks)",
+	[ZEXT4_FSYNC] = {
+		.name = "fsync", .words = WORDS("own", "all"),
+		.meaning = "An fsync makes the changes of the file or directory and what they depend on durable (own), or everything that was done before, on all lanes (all)",
 	},
-	[ZEXT4_TXNINFO_MAX] = {
-		.name = "txninfo_max", .fixed = true, .power = true,
+	[ZEXT4_ALLOC] = {
+		.name = "alloc", .words = WORDS("auto", "core", "stock"),
+		.meaning = "The search for inodes and blocks begins in a region of the disk for each lane (core), so that private work meets in no bitmap, or where stock ext4 begins (stock); auto is core unless the disk rotates",
+	},
+	[ZEXT4_DATA_FUA] = {
+		.name = "data_fua", .words = WORDS("auto", "never"), .tune = true,
+		.meaning = "An fsync of little data (up to four writes of 64 KiB) writes it with FUA, where the device has it and no older data of the file needs a flush (auto), or without (never)",
+	},
+	[ZEXT4_FSYNC_DATA] = {
+		.name = "fsync_data", .words = WORDS("auto", "before"), .tune = true,
+		.meaning = "With a log in stock's format and data=ordered, an fsync's little data goes out beside the log blocks (auto), or before all of the log, into extents that are unwritten until it is there (before)",
+	},
+	[ZEXT4_LOG_FUA] = {
+		.name = "log_fua", .words = WORDS("auto", "never"), .tune = true,
+		.meaning = "With a log in stock's format, up to 64 log blocks of a transaction are written with FUA where that takes hardly longer than without, so that no flush stands before the commit block (auto), or they are written without (never)",
+	},
+	[ZEXT4_PIPELINE] = {
+		.name = "pipeline", .words = WORDS("auto", "on", "off"), .tune = true,
+		.meaning = "A lane begins to write a transaction while others are on their way, and those that gather share their flushes (on), or it writes one after the other (off); auto is on with one lane",
+		.fixed = true,
+	},
+	{
+		.name = "flush_batch", .min = 1, .max = 1024, .tune = true,
+		.standard = __stringify(ZJ_FLUSH_BATCH),
+		.meaning = "At most N transactions share their flushes, with pipeline; 1 means that none do",
+		.field = FIELD(live.flush_batch),
+	},
+	{
+		.name = "versions", .min = 1, .max = 64, .tune = true,
+		.standard = __stringify(ZJ_VERSIONS),
+		.meaning = "At most N images of one block are on their way to the log at a time, with pipeline",
+		.field = FIELD(live.versions),
+	},
+	{
+		.name = "coalesce", .words = WORDS("on", "off"), .tune = true,
+		.meaning = "A commit that needs one image more is put off, for 10 ms at most, while other changes join it (on), or these wait (off)",
+		.field = FIELD(live.no_coalesce),
+	},
+	{
+		/* In the order of enum zj_frozen_copy. */
+		.name = "frozen_copy", .words = WORDS("auto", "always", "never"), .tune = true,
+		.meaning = "Before a commit writes blocks to the log it copies all (always), none (never), or those that were wanted during one of their last four commits (auto); file data, the super block and what must be escaped are copied in any case",
+		.field = FIELD(live.frozen_copy),
+	},
+	{
+		.name = "nvm_unit", .words = WORDS("line", "block"), .tune = true,
+		.meaning = "Persistent memory takes the lines of 64 bytes that have changed (line), or whole blocks (block)",
+		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
+		.field = FIELD(nvm_blocks),
+	},
+	{
+		.name = "txninfo_max", .tune = true, .power = true,
 		.min = ZJ_TXNINFO_MAX_MIN, .max = ZJ_TXNINFO_MAX_MAX,
-		.help = "bytes, a power of two from 256 to 131072, or auto (8192)",
+		.standard = __stringify(ZJ_TXNINFO_MAX_DEFAULT),
+		.meaning = "The description of a transaction takes at most N bytes in persistent memory, and the transaction is closed when it is full: each block takes 16 bytes, each revoked one 8",
+		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
+		.field = FIELD(txninfo_max),
 	},
-	[ZEXT4_NVM_CHECK] = {
-		.name = "nvm_check", .words = nvm_check_words, .fixed = true,
-		.help = "off or on (compare what is logged with what has changed)",
+	{
+		.name = "nvm_check", .words = WORDS("off", "on"), .tune = true,
+		.meaning = "What is logged of blocks of inodes, of which ext4 tells what it changes, is compared with a copy of the block, and the journal is aborted if a line was changed that was not told (on), or it is not compared (off)",
+		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
+		.field = FIELD(nvm_check),
 	},
 };
+
+static_assert(ARRAY_SIZE(specs) <= ZEXT4_MAX_OPTIONS);
+
+/* ---- parsing ---- */
 
 static int parse_number(const struct zext4_option_spec *spec, const char *text,
 			u32 *value)
@@ -129,43 +153,172 @@ static int parse_path(const char *text, char *path)
 	return *text && strscpy(path, text, ZEXT4_PATH_MAX) > 0 ? 0 : -EINVAL;
 }
 
-static int parse_value(const struct zext4_option_spec *spec, const char *text,
-		       u32 *value)
+static int parse_word(const struct zext4_option_spec *spec, const char *text,
+		      u32 *value)
 {
-	if (spec->max)
-		return parse_number(spec, text, value);
 	for (*value = 0; spec->words[*value]; ++*value)
 		if (!strcmp(text, spec->words[*value]))
 			return 0;
 	return -EINVAL;
 }
 
+static void explain(const struct zext4_option_spec *spec)
+{
+	const char *before = spec->tune ? "tune=" : "";
+	const char *after = spec->tune ? ":" : "=";
+	char values[80] = "the path of a device";
+	int i, n = 0;
+
+	for (i = 0; spec->words && spec->words[i]; i++)
+		n += scnprintf(values + n, sizeof(values) - n, "%s%s",
+			       i ? " or " : "", spec->words[i]);
+	if (spec->max)
+		snprintf(values, sizeof(values), "%s from %u to %u or auto",
+			 spec->power ? "a power of two" : "a number",
+			 spec->min, spec->max);
+	ext4_msg(NULL, KERN_ERR, "%s%s%s takes %s: %s", before, spec->name,
+		 after, values, spec->meaning);
+}
+
+static int parse_value(int i, const char *text, struct zext4_options *options)
+{
+	const struct zext4_option_spec *spec = &specs[i];
+	u32 *value = &options->value[i];
+	int err;
+
+	if (spec->words)
+		err = parse_word(spec, text, value);
+	else if (spec->max)
+		err = parse_number(spec, text, value);
+	else
+		err = parse_path(text, options->nvm_path);
+	if (err)
+		explain(spec);
+	options->given |= BIT(i);
+	return err;
+}
+
+static int find(const char *name)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(specs); i++)
+		if (!strcmp(name, specs[i].name))
+			return i;
+	return -1;
+}
+
+/* NAME:VALUE, or several with + between them: commas are mount's. */
+static int parse_tune(char *list, struct zext4_options *options)
+{
+	char *item, *name;
+	int i, err = 0;
+
+	while (!err && (item = strsep(&list, "+"))) {
+		name = strsep(&item, ":");
+		i = find(name);
+		if (i >= 0 && specs[i].tune && item) {
+			err = parse_value(i, item, options);
+			continue;
+		}
+		ext4_msg(NULL, KERN_ERR,
+			 "tune= takes NAME:VALUE, or several with + between them, not \"%s\"",
+			 name);
+		err = -EINVAL;
+	}
+	return err;
+}
+
 /**
  * zext4_parse_option() - is it one of ours?
- * @param: as given
+ * @param: as given; the value of tune= is cut into pieces
  * @options: where it is noted
  * @err: set if it is: 0, or -EINVAL, which was explained
  */
 bool zext4_parse_option(struct fs_parameter *param,
 			struct zext4_options *options, int *err)
 {
-	const char *text = param->type == fs_value_is_string ? param->string : "";
+	char none[] = "";
+	char *text = param->type == fs_value_is_string ? param->string : none;
 	int i;
 
-	for (i = 0; i < ZEXT4_NR_OPTIONS; i++)
-		if (!strcmp(param->key, specs[i].name))
-			break;
-	if (i == ZEXT4_NR_OPTIONS)
+	if (!strcmp(param->key, "tune")) {
+		*err = parse_tune(text, options);
+		return true;
+	}
+	i = find(param->key);
+	if (i < 0)
 		return false;
-	if (i == ZEXT4_JOURNAL_NVM)
-		*err = parse_path(text, options->nvm_path);
-	else
-		*err = parse_value(&specs[i], text, &options->value[i]);
-	if (*err)
-		ext4_msg(NULL, KERN_ERR, "%s= takes %s", specs[i].name,
-			 specs[i].help);
-	options->given |= BIT(i);
+	if (!specs[i].tune) {
+		*err = parse_value(i, text, options);
+		return true;
+	}
+	ext4_msg(NULL, KERN_ERR, "%s is for benches and tests: give it as tune=%s:%s",
+		 param->key, param->key, text);
+	*err = -EINVAL;
 	return true;
+}
+
+/* ---- refusals ---- */
+
+/* The name of one of these options; NULL for none. */
+static const char *first_of(u32 bits)
+{
+	return bits ? specs[__ffs(bits)].name : NULL;
+}
+
+static int check_one(struct super_block *sb, const struct zext4_options *options,
+		     const struct zext4_option_spec *spec, u32 value)
+{
+	const char *missing = first_of(spec->needs & ~options->given);
+	const char *clash = first_of(spec->excludes & options->given);
+	u32 other = spec->implies.other, number = spec->implies.number;
+
+	if (missing)
+		ext4_msg(sb, KERN_ERR, "%s goes with %s= only", spec->name, missing);
+	else if (clash)
+		ext4_msg(sb, KERN_ERR, "%s does not go with %s=; leave one of the two out",
+			 spec->name, clash);
+	else if (spec->implies.value && value == spec->implies.value &&
+		 options->given & BIT(other) && options->value[other] != number)
+		ext4_msg(sb, KERN_ERR, "%s=%s needs %s=%u; give that, or leave one of the two out",
+			 spec->name, spec->words[value], specs[other].name, number);
+	else
+		return 0;
+	return -EINVAL;
+}
+
+/**
+ * zext4_check_options() - refuse what contradicts itself
+ * @sb: being mounted, all options known
+ * @has_log: a journal will be loaded
+ */
+int zext4_check_options(struct super_block *sb, bool has_log)
+{
+	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(specs); i++) {
+		if (!(options->given & BIT(i)))
+			continue;
+		if (check_one(sb, options, &specs[i], options->value[i]))
+			return -EINVAL;
+		if (!specs[i].of_log || has_log)
+			continue;
+		ext4_msg(sb, KERN_ERR, "can't mount with %s=, fs mounted w/o journal",
+			 specs[i].name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static bool is_changed(const struct zext4_options *now,
+		       const struct zext4_options *options, int i)
+{
+	if (!(options->given & BIT(i)))
+		return false;
+	return options->value[i] != now->value[i] ||
+	       (i == ZEXT4_JOURNAL_NVM && strcmp(options->nvm_path, now->nvm_path));
 }
 
 /**
@@ -176,17 +329,12 @@ bool zext4_parse_option(struct fs_parameter *param,
 int zext4_check_remount(struct super_block *sb,
 			const struct zext4_options *options)
 {
-	const struct zext4_options *now = &EXT4_SB(sb)->s_zj;
 	int i;
 
-	for (i = 0; i < ZEXT4_NR_OPTIONS; i++) {
-		if (!specs[i].fixed || !(options->given & BIT(i)) ||
-		    (options->value[i] == now->value[i] &&
-		     (i != ZEXT4_JOURNAL_NVM ||
-		      !strcmp(options->nvm_path, now->nvm_path))))
+	for (i = 0; i < ARRAY_SIZE(specs); i++) {
+		if (!specs[i].fixed || !is_changed(&EXT4_SB(sb)->s_zj, options, i))
 			continue;
-		ext4_msg(sb, KERN_ERR,
-			 "can't change %s= on remount; unmount first",
+		ext4_msg(sb, KERN_ERR, "can't change %s on remount; unmount first",
 			 specs[i].name);
 		return -EINVAL;
 	}
@@ -212,24 +360,35 @@ int zext4_check_image_options(struct super_block *sb,
 	return -EINVAL;
 }
 
+/* ---- in force ---- */
+
 /**
- * zext4_tell_journal() - options that are the journal's to follow
- * @sb: being mounted or remounted
- * @journal: its journal, loaded or about to be
+ * zext4_journal_options() - options that are the journal's to follow
+ * @sb: being mounted, mounted or remounted
+ * @wanted: all of those that a remount may change, and those that the journal alone is
+ *	about; the rest is zext4_set_up_journal()'s to decide
  */
-void zext4_tell_journal(struct super_block *sb, journal_t *journal)
+void zext4_journal_options(struct super_block *sb, struct zj_options *wanted)
 {
 	const u32 *value = EXT4_SB(sb)->s_zj.value;
+	int i;
 
-	zj_journal_set_roaming(journal, value[ZEXT4_LANE_BY] != ZEXT4_LANE_BY_CPU);
-	zj_journal_set_frozen_copy(journal, value[ZEXT4_FROZEN_COPY]);
-	zj_journal_set_versions(journal, value[ZEXT4_VERSIONS] ?: ZJ_VERSIONS);
-	zj_journal_set_flush_batch(journal,
-				   value[ZEXT4_FLUSH_BATCH] ?: ZJ_FLUSH_BATCH);
-	zj_journal_set_log_fua(journal,
-			       value[ZEXT4_LOG_FUA] == ZEXT4_LOG_FUA_AUTO);
-	zj_journal_set_coalesce(journal,
-				value[ZEXT4_COALESCE] == ZEXT4_COALESCE_ON);
+	for (i = 0; i < ARRAY_SIZE(specs); i++)
+		if (specs[i].field)
+			*(u32 *)((char *)wanted + specs[i].field) = value[i];
+	wanted->live.roaming = value[ZEXT4_LANE_BY] != ZEXT4_LANE_BY_CPU;
+	wanted->live.log_fua = value[ZEXT4_LOG_FUA] == ZEXT4_LOG_FUA_AUTO;
+}
+
+/* A mount has no journal yet, and the file system may have none. */
+static void follow_remount(struct super_block *sb)
+{
+	struct zj_options wanted = { 0 };
+
+	if (!EXT4_SB(sb)->s_journal)
+		return;
+	zext4_journal_options(sb, &wanted);
+	zj_journal_reconfigure(EXT4_SB(sb)->s_journal, &wanted.live);
 }
 
 /**
@@ -241,15 +400,13 @@ void zext4_apply_options(struct super_block *sb,
 	struct zext4_options *now = &EXT4_SB(sb)->s_zj;
 	int i;
 
-	for (i = 0; i < ZEXT4_NR_OPTIONS; i++)
+	for (i = 0; i < ARRAY_SIZE(specs); i++)
 		if (options->given & BIT(i))
 			WRITE_ONCE(now->value[i], options->value[i]);
 	if (options->given & BIT(ZEXT4_JOURNAL_NVM))
 		strscpy(now->nvm_path, options->nvm_path, ZEXT4_PATH_MAX);
 	now->given |= options->given;
-	/* A remount; a mount has no journal yet. */
-	if (EXT4_SB(sb)->s_journal)
-		zext4_tell_journal(sb, EXT4_SB(sb)->s_journal);
+	follow_remount(sb);
 	if (test_opt2(sb, JOURNAL_FAST_COMMIT)) {
 		ext4_msg(sb, KERN_INFO,
 			 "fast_commit is switched off: zext4 has lanes instead");
@@ -269,11 +426,24 @@ void zext4_restore_options(struct super_block *sb,
 	int i;
 
 	/* None that is fixed has changed, journal_nvm= among them. */
-	for (i = 0; i < ZEXT4_NR_OPTIONS; i++)
+	for (i = 0; i < ARRAY_SIZE(specs); i++)
 		WRITE_ONCE(now->value[i], options->value[i]);
 	now->given = options->given;
-	if (EXT4_SB(sb)->s_journal)
-		zext4_tell_journal(sb, EXT4_SB(sb)->s_journal);
+	follow_remount(sb);
+}
+
+static void show_value(struct seq_file *seq, const struct zext4_options *now, int i)
+{
+	u32 value = now->value[i];
+
+	if (specs[i].words)
+		seq_puts(seq, specs[i].words[value]);
+	else if (!specs[i].max)
+		seq_escape(seq, now->nvm_path, " \t\n\\,#");
+	else if (value)
+		seq_printf(seq, "%u", value);
+	else
+		seq_puts(seq, "auto");
 }
 
 /**
@@ -285,21 +455,19 @@ void zext4_restore_options(struct super_block *sb,
 void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb)
 {
 	const struct zext4_options *now = &EXT4_SB(sb)->s_zj;
+	bool tuned = false;
 	int i;
 
-	for (i = 0; i < ZEXT4_NR_OPTIONS; i++) {
-		u32 value = now->value[i];
-
+	for (i = 0; i < ARRAY_SIZE(specs); i++) {
 		if (!(now->given & BIT(i)))
 			continue;
-		seq_printf(seq, "%c%s=", sep, specs[i].name);
-		if (i == ZEXT4_JOURNAL_NVM)
-			seq_escape(seq, now->nvm_path, " \t\n\\,#");
-		else if (specs[i].words)
-			seq_puts(seq, specs[i].words[value]);
-		else if (value)
-			seq_printf(seq, "%u", value);
+		if (!specs[i].tune)
+			seq_printf(seq, "%c%s=", sep, specs[i].name);
+		else if (tuned)
+			seq_printf(seq, "+%s:", specs[i].name);
 		else
-			seq_puts(seq, "auto");
+			seq_printf(seq, "%ctune=%s:", sep, specs[i].name);
+		tuned |= specs[i].tune;
+		show_value(seq, now, i);
 	}
 }

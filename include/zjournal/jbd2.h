@@ -23,6 +23,7 @@
 #include <linux/sched/mm.h>
 #include <zjournal/format.h>
 #include <zjournal/nvm_format.h>
+#include <zjournal/options.h>
 
 typedef struct journal_s journal_t;
 typedef struct transaction_s transaction_t;
@@ -442,12 +443,9 @@ int zj_journal_check_available_features(journal_t *journal,
  * What zext4's semantic patches call in addition; stock has no such thing.
  */
 
-/**
- * zj_journal_set_lanes() - number of lanes, before zj_journal_load()
- * @journal: the front
- * @lanes: 1 .. ZJ_MAX_LANES, or 0 for one lane per CPU
- */
-void zj_journal_set_lanes(journal_t *journal, unsigned int lanes);
+/* configure.c */
+int zj_journal_configure(journal_t *journal, const struct zj_options *options);
+void zj_journal_reconfigure(journal_t *journal, const struct zj_live_options *live);
 
 /* Lanes of a loaded journal; where zj_journal_start_in() would start a handle. */
 unsigned int zj_journal_lanes(journal_t *journal);
@@ -469,110 +467,6 @@ u64 *zj_journal_lane_hints(journal_t *journal, unsigned int lane);
 
 /* tenant.c: the lane of whoever shall have one of its own. */
 int zj_journal_lane_of(journal_t *journal, u64 tenant);
-
-/**
- * zj_journal_set_roaming() - do lanes belong to CPUs?
- * @journal: the front, loaded or not
- * @roaming: no, handles start in lanes that the caller names
- *
- * A lane's thread then runs anywhere, that is near who wakes it, instead of on the
- * lane's CPU, which has nothing to do with its writers.  Tenants are forgotten.
- *
- * Context: sleeps; one caller at a time.
- */
-void zj_journal_set_roaming(journal_t *journal, bool roaming);
-
-/* What a commit copies before it writes the log; what must be copied always is. */
-enum zj_frozen_copy {
-	ZJ_FROZEN_COPY_AUTO,	/* buffers that were wanted during one of their last commits */
-	ZJ_FROZEN_COPY_ALWAYS,	/* all: no accessor waits for log I/O */
-	ZJ_FROZEN_COPY_NEVER,	/* none: accessors copy what they come for, or wait */
-};
-
-/**
- * zj_journal_set_frozen_copy() - what is copied ahead of the log I/O
- * @journal: the front
- * @when: from the next commit on
- */
-void zj_journal_set_frozen_copy(journal_t *journal, enum zj_frozen_copy when);
-
-/**
- * zj_journal_set_jbd2_log() - a log in stock's format, before zj_journal_load()
- * @journal: the front
- *
- * It has one lane, whatever zj_journal_set_lanes() has said before. After a crash
- * stock ext4 and e2fsck replay it.
- */
-void zj_journal_set_jbd2_log(journal_t *journal);
-
-/* The log in byte-addressable memory. */
-void zj_journal_set_nvm(journal_t *journal, const char *path, bool blocks,
-			u32 info_max);
-
-/**
- * zj_journal_set_nvm_check() - check what is told to have changed, before zj_journal_load()
- * @journal: the front
- * @check: compare with a copy; abort if a line has changed that was not told
- */
-void zj_journal_set_nvm_check(journal_t *journal, bool check);
-
-/**
- * zj_journal_set_pipeline() - a flush thread for each lane, before zj_journal_load()
- * @journal: the front
- * @pipelined: a lane's thread goes on to the next transaction as soon as one is on
- *	its way to the log; else when it is durable, as stock's does
- */
-void zj_journal_set_pipeline(journal_t *journal, bool pipelined);
-
-#define ZJ_FLUSH_BATCH	16	/* the default of the next one */
-
-/**
- * zj_journal_set_flush_batch() - transactions that share their flushes, at most
- * @journal: the front
- * @transactions: 1 or more; from the next one on
- */
-void zj_journal_set_flush_batch(journal_t *journal, unsigned int transactions);
-
-/**
- * zj_journal_set_log_fua() - few log blocks go out with FUA where the device has it
- * @journal: the front
- * @fua: in stock's format, from the next commit on: no flush between them and their
- *	commit block then; the default is false
- */
-void zj_journal_set_log_fua(journal_t *journal, bool fua);
-
-#define ZJ_VERSIONS	5	/* the default of the next one */
-
-/**
- * zj_journal_set_versions() - images of a buffer on their way to the log, at most
- * @journal: the front, pipelined
- * @versions: 1 or more; 1: what is being committed is not committed anew
- */
-void zj_journal_set_versions(journal_t *journal, unsigned int versions);
-
-/**
- * zj_journal_set_coalesce() - what cannot be committed yet takes further handles
- * @journal: the front, pipelined
- * @coalesce: else they wait; the default is true
- */
-void zj_journal_set_coalesce(journal_t *journal, bool coalesce);
-
-/**
- * zj_journal_set_data_journaled() - nothing that a handle relies on is outside the log
- * @journal: the front, loaded, no handle started yet
- *
- * For data=journal: a commit then needs no flush before its record. Blocks that
- * ext4 zeroes in place it has to flush itself before a handle makes use of them.
- */
-void zj_journal_set_data_journaled(journal_t *journal);
-
-/**
- * zj_journal_set_data_reported() - commits may trust zj_journal_data_written()
- * @journal: the front, no handle started yet
- *
- * Without it every commit in which data is not journaled flushes the device.
- */
-void zj_journal_set_data_reported(journal_t *journal);
 
 /**
  * zj_journal_data_written() - blocks outside the log were written without FUA

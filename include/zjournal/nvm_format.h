@@ -140,7 +140,7 @@ struct zj_nvm_record {
 
 static_assert(sizeof(struct zj_nvm_record) == 16);
 
-/* Bytes of a TxnInfo, as the option txninfo_max= takes them: a power of two. */
+/* Bytes of a TxnInfo, as the option tune=txninfo_max: takes them: a power of two. */
 #define ZJ_TXNINFO_MAX_MIN	256U
 #define ZJ_TXNINFO_MAX_DEFAULT	8192U
 #define ZJ_TXNINFO_MAX_MAX	131072U

@@ -401,7 +401,7 @@ bool zj_journal_wants_fua(journal_t *journal, u64 written)
 	struct zj_flush *flush = &zj->flush;
 
 	return zj_flag(zj, ZJ_DATA_REPORTED) &&
-	       (!zj->log->written || READ_ONCE(zj->log_fua)) &&
+	       (!zj->log->written || READ_ONCE(zj->options.live.log_fua)) &&
 	       covered(flush, max(READ_ONCE(flush->data), written));
 }
 EXPORT_SYMBOL_GPL(zj_journal_wants_fua);

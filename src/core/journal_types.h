@@ -41,7 +41,6 @@ struct zj_journal {
 	struct journal_s front;		/* what ext4 sees; first member */
 	struct zj_lane	*lanes;		/* immutable once loaded */
 	unsigned int	nr_lanes;	/* immutable once loaded */
-	unsigned int	lanes_wanted;	/* option, before load; 0: one per CPU */
 	struct zj_tenant *tenants;	/* immutable once loaded */
 
 	const struct zj_log_ops *log;	/* immutable once loaded */
@@ -62,12 +61,9 @@ struct zj_journal {
 	u32		budget;		/* immutable; credits of all that runs, about */
 	u32		grant;		/* immutable; credits that are granted at a time */
 	u32		low_pool;	/* immutable; free segments that hold one budget */
-	u8		frozen_copy;	/* any time; enum zj_frozen_copy */
-	bool		pipelined;	/* immutable once loaded; lanes have flush threads */
-	bool		log_fua;	/* any time; log=jbd2: few log blocks with FUA */
-	bool		coalesce;	/* any time; commits are put off at conflicts */
-	u32		flush_batch;	/* any time; transactions of a run at most */
-	u32		versions;	/* any time; images of a buffer in flight, at most */
+	struct zj_options options;	/* immutable once loaded, but for .live; defaults are
+					 * filled in
+					 */
 	u32		max_copies;	/* immutable; of a lane, ahead of its log I/O */
 	u32		batch_size;	/* immutable; buffers sent home together */
 	u32		credit_units;	/* immutable; units of log space of one image */
@@ -148,7 +144,6 @@ struct zj_journal {
 	struct proc_dir_entry *proc;	/* /proc/fs/zjournal/<dev> */
 	struct mutex	abort_lock;	/* serialises aborts */
 	spinlock_t	tenant_lock;	/* guards the table of tenants; innermost */
-	bool		roaming;	/* one caller at a time; lanes are not of CPUs */
 };
 
 #define to_zj(j)	container_of(j, struct zj_journal, front)

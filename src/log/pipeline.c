@@ -63,7 +63,7 @@ void zj_run_join(struct zj_txn *txn)
 	lane->stats.depth += ++lane->depth;
 	lane->stats.max_depth = max_t(u64, lane->stats.max_depth, lane->depth);
 	list_add_tail(&txn->lane_link, &lane->flight);
-	if (lane->run_len >= READ_ONCE(lane->journal->flush_batch))
+	if (lane->run_len >= READ_ONCE(lane->journal->options.live.flush_batch))
 		zj_run_close(lane);
 }
 
@@ -327,7 +327,7 @@ bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
 {
 	struct zj_journal *zj = lane->journal;
 
-	if (!READ_ONCE(zj->log_fua) || blocks > ZJ_FUA_BLOCKS || !knows_fua(zj))
+	if (!READ_ONCE(zj->options.live.log_fua) || blocks > ZJ_FUA_BLOCKS || !knows_fua(zj))
 		return false;
 	if (!lane->flusher || !READ_ONCE(lane->company))
 		return true;

@@ -11,6 +11,7 @@
 #include "log/log.h"
 #include "log/log_jbd2.h"
 #include "log/log_nvm.h"
+#include "mount/configure.h"
 #include "mount/drop.h"
 #include "mount/lane.h"
 #include "mount/load.h"
@@ -34,10 +35,7 @@ static struct zj_journal *journal_alloc(void)
 
 	if (!zj)
 		return NULL;
-	zj->log = &zj_log_lanes;
-	zj->flush_batch = ZJ_FLUSH_BATCH;
-	zj->versions = ZJ_VERSIONS;
-	zj->coalesce = true;
+	zj_options_default(zj);
 	zj->credit_units = 1;
 	/* What was written before the mount. */
 	zj->flush.data = 1;
@@ -160,96 +158,6 @@ journal_t *zj_journal_init_dev(struct block_device *bdev,
 }
 EXPORT_SYMBOL_GPL(zj_journal_init_dev);
 
-void zj_journal_set_lanes(journal_t *journal, unsigned int lanes)
-{
-	to_zj(journal)->lanes_wanted = lanes;
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_lanes);
-
-void zj_journal_set_frozen_copy(journal_t *journal, enum zj_frozen_copy when)
-{
-	WRITE_ONCE(to_zj(journal)->frozen_copy, when);
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_frozen_copy);
-
-void zj_journal_set_jbd2_log(journal_t *journal)
-{
-	to_zj(journal)->log = &zj_log_jbd2;
-	to_zj(journal)->lanes_wanted = 1;
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_jbd2_log);
-
-void zj_journal_set_pipeline(journal_t *journal, bool pipelined)
-{
-	to_zj(journal)->pipelined = pipelined;
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_pipeline);
-
-void zj_journal_set_flush_batch(journal_t *journal, unsigned int transactions)
-{
-	WRITE_ONCE(to_zj(journal)->flush_batch, transactions);
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_flush_batch);
-
-void zj_journal_set_log_fua(journal_t *journal, bool fua)
-{
-	WRITE_ONCE(to_zj(journal)->log_fua, fua);
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_log_fua);
-
-void zj_journal_set_versions(journal_t *journal, unsigned int versions)
-{
-	WRITE_ONCE(to_zj(journal)->versions, versions);
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_versions);
-
-void zj_journal_set_coalesce(journal_t *journal, bool coalesce)
-{
-	WRITE_ONCE(to_zj(journal)->coalesce, coalesce);
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_coalesce);
-
-/**
- * zj_journal_set_nvm() - the log shall live in memory
- * @journal: the front, not loaded; as zj_journal_set_lanes()
- * @path: the device; the caller's until zj_journal_load() returns
- * @blocks: log whole blocks, not only the lines that changed
- * @info_max: bytes of a TxnInfo, 0: the default
- */
-void zj_journal_set_nvm(journal_t *journal, const char *path, bool blocks,
-			u32 info_max)
-{
-	struct zj_journal *zj = to_zj(journal);
-
-	zj->log = &zj_log_nvm;
-	zj->nvm.path = path;
-	zj->nvm.blocks = blocks;
-	zj->nvm.info_max = info_max ?: ZJ_TXNINFO_MAX_DEFAULT;
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_nvm);
-
-void zj_journal_set_nvm_check(journal_t *journal, bool check)
-{
-	to_zj(journal)->nvm.check = check;
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_nvm_check);
-
-void zj_journal_set_data_journaled(journal_t *journal)
-{
-	write_lock(&journal->j_state_lock);
-	WRITE_ONCE(journal->j_flags, journal->j_flags | ZJ_DATA_JOURNALED);
-	write_unlock(&journal->j_state_lock);
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_data_journaled);
-
-void zj_journal_set_data_reported(journal_t *journal)
-{
-	write_lock(&journal->j_state_lock);
-	WRITE_ONCE(journal->j_flags, journal->j_flags | ZJ_DATA_REPORTED);
-	write_unlock(&journal->j_state_lock);
-}
-EXPORT_SYMBOL_GPL(zj_journal_set_data_reported);
-
 /* ---- load ---- */
 
 static int map_journal(struct zj_journal *zj)
@@ -304,7 +212,7 @@ static u32 choose_budget(const struct zj_journal *zj, u32 images)
 
 static int choose_geometry(struct zj_journal *zj)
 {
-	u32 wanted = clamp_t(u32, zj->lanes_wanted ?: num_online_cpus(), 1,
+	u32 wanted = clamp_t(u32, zj->options.lanes ?: num_online_cpus(), 1,
 			     ZJ_MAX_LANES);
 	u32 size = zj->front.j_blocksize, total;
 	u32 lanes;

@@ -84,7 +84,7 @@ static void thread_place(const struct zj_lane *lane, struct task_struct *task)
 {
 	const struct zj_journal *zj = lane->journal;
 	unsigned int cpu = lane->index % nr_cpu_ids;
-	bool own = !zj->roaming && zj->nr_lanes > 1 && cpu_is_ours(cpu);
+	bool own = !zj->options.live.roaming && zj->nr_lanes > 1 && cpu_is_ours(cpu);
 
 	set_cpus_allowed_ptr(task, own ? cpumask_of(cpu) :
 				   housekeeping_cpumask(HK_TYPE_KTHREAD));
@@ -114,7 +114,7 @@ static int lane_start(struct zj_lane *lane)
 	err = thread_start(&lane->task,
 			   kthread_create(zj_lane_thread, lane, "zj/%s:%d",
 					  zj->front.j_devname, lane->index));
-	if (!err && zj->pipelined)
+	if (!err && zj->options.pipeline)
 		err = thread_start(&lane->flusher,
 				   kthread_create(zj_flush_thread, lane,
 						  "zj/%s:%df",
@@ -190,21 +190,24 @@ void zj_lanes_free(struct zj_journal *zj)
 	zj->lanes = NULL;
 }
 
-void zj_journal_set_roaming(journal_t *journal, bool roaming)
+/**
+ * zj_lanes_place() - whether lanes roam has changed
+ * @zj: loaded or not
+ *
+ * Threads go where they belong, and tenants are forgotten.
+ *
+ * Context: sleeps; one caller at a time.
+ */
+void zj_lanes_place(struct zj_journal *zj)
 {
-	struct zj_journal *zj = to_zj(journal);
 	unsigned int i;
 
-	if (zj->roaming == roaming)
-		return;
-	zj->roaming = roaming;
 	if (zj->tenants)
 		zj_tenants_forget(zj);
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++)
 		if (zj->lanes[i].task)
 			lane_place(&zj->lanes[i]);
 }
-EXPORT_SYMBOL_GPL(zj_journal_set_roaming);
 
 void zj_journal_set_ioprio(journal_t *journal, int ioprio)
 {

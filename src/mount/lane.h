@@ -5,6 +5,7 @@
 #include "core/journal.h"
 
 int zj_lanes_start(struct zj_journal *zj);
+void zj_lanes_place(struct zj_journal *zj);
 void zj_lanes_stop(struct zj_journal *zj);
 void zj_lanes_free(struct zj_journal *zj);
 

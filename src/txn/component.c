@@ -348,7 +348,7 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind)
 static bool lane_has_room(struct zj_lane *lane, const struct zj_txn *txn)
 {
 	struct zj_journal *zj = lane->journal;
-	int most = zj->pipelined ? ZJ_MAX_FLIGHT : ZJ_MAX_FROZEN;
+	int most = zj->options.pipeline ? ZJ_MAX_FLIGHT : ZJ_MAX_FROZEN;
 	u32 credits;
 
 	if (!lane->nr_frozen)
@@ -495,7 +495,8 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
  */
 static bool may_put_off(struct zj_journal *zj, const struct zj_component *comp)
 {
-	return zj->pipelined && READ_ONCE(zj->coalesce) && !may_freeze(comp) &&
+	return zj->options.pipeline &&
+	       !READ_ONCE(zj->options.live.no_coalesce) && !may_freeze(comp) &&
 	       !(comp->wanted && time_after_eq(jiffies, comp->wanted_by));
 }
 

@@ -73,7 +73,7 @@ static bool is_crowded(const struct zj_part *part)
 	list_for_each_entry_continue_reverse(older, &part->jh->parts, jh_link)
 		n += zj_part_test(older, ZJ_PART_MODIFIED) &&
 		     !zj_part_test(older, ZJ_PART_LOGGED);
-	return n >= READ_ONCE(txn_zj(part->txn)->versions);
+	return n >= READ_ONCE(txn_zj(part->txn)->options.live.versions);
 }
 
 /**
@@ -90,7 +90,7 @@ void zj_part_crowd(struct zj_part *part)
 	struct zj_txn *txn = part->txn;
 
 	lockdep_assert_held(&part->jh->lock);
-	if (!txn_zj(txn)->pipelined || !is_crowded(part))
+	if (!txn_zj(txn)->options.pipeline || !is_crowded(part))
 		return;
 	zj_part_set(part, BIT(ZJ_PART_CROWDED));
 	atomic_inc(&txn->crowded);
@@ -273,7 +273,7 @@ enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
 	jh->conflicts = (before << 1) & ZJ_CONFLICT_KEPT;
 	if (must_copy(part))
 		return ZJ_COPY_MUST;
-	switch (READ_ONCE(zj->frozen_copy)) {
+	switch (READ_ONCE(zj->options.live.frozen_copy)) {
 	case ZJ_FROZEN_COPY_ALWAYS:
 		may = true;
 		break;
@@ -281,7 +281,7 @@ enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
 		may = false;
 		break;
 	default:
-		may = before || (zj->pipelined && zj->log->written);
+		may = before || (zj->options.pipeline && zj->log->written);
 	}
 	return may && atomic_read(&part->txn->lane->copies) < zj->max_copies ?
 	       ZJ_COPY_MAY : ZJ_COPY_NO;

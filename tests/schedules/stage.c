@@ -148,8 +148,10 @@ void stage_mount(void)
 	/* No timer: a schedule says when a lane closes. */
 	play.journal_front->j_commit_interval = 1UL << 30;
 	kit_call_back(play.journal_front);
-	zj_journal_set_lanes(play.journal_front, play.lanes);
-	err = zj_journal_load(play.journal_front);
+	err = zj_journal_configure(play.journal_front,
+				   &(struct zj_options){ .lanes = play.lanes });
+	if (!err)
+		err = zj_journal_load(play.journal_front);
 	if (err)
 		kl_fail("load: error %d", err);
 	if (the_journal()->nr_lanes != play.lanes)

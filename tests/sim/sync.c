@@ -132,6 +132,7 @@ static int sync_tid(struct job *job, tid_t tid, const u64 *written)
 static void sync_inode(struct job *job, u32 i)
 {
 	struct toy_inode *ino = &world->inode[i];
+	struct zj_live_options live;
 	struct promise p;
 	bool kept = true;
 	int err, lane;
@@ -142,8 +143,10 @@ static void sync_inode(struct job *job, u32 i)
 	ino->users++;
 	p = finished(1 << i, 0);
 	/* As a remount may. */
-	if (sim_one_in(&job->rand, 4))
-		zj_journal_set_log_fua(world->journal, sim_one_in(&job->rand, 2));
+	if (sim_one_in(&job->rand, 4)) {
+		live = world_live_options(sim_one_in(&job->rand, 2));
+		zj_journal_reconfigure(world->journal, &live);
+	}
 	lane = zj_journal_fsync_begin(world->journal, -1);
 	/* Its commit may go out beside the data. */
 	if (sim_one_in(&job->rand, 2))

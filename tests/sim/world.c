@@ -361,6 +361,40 @@ void world_check_mount(const u8 *image)
 				b);
 }
 
+struct zj_live_options world_live_options(bool log_fua)
+{
+	const struct params *p = &world->p;
+
+	return (struct zj_live_options){
+		.frozen_copy = p->copy,
+		.log_fua = log_fua,
+		.flush_batch = max(p->run, 1U),
+		.versions = max(p->versions, 1U),
+		.no_coalesce = !p->coalesce,
+	};
+}
+
+static int configure(journal_t *journal)
+{
+	const struct params *p = &world->p;
+	struct zj_options options = {
+		.lanes = p->jbd2 ? 1 : p->lanes,
+		.log = p->nvm ? ZJ_LOG_NVM : p->jbd2 ? ZJ_LOG_JBD2 : ZJ_LOG_LANES,
+		.pipeline = p->pipeline,
+		.data_reported = p->seed % 4,
+		.data_journaled = p->journaled,
+		.live = world_live_options(p->seed / 4 % 2),
+	};
+
+	if (p->nvm) {
+		options.nvm_path = "memory";
+		options.nvm_blocks = p->nvm == 2;
+		options.txninfo_max = p->info_max;
+		options.nvm_check = p->seed % 2;
+	}
+	return zj_journal_configure(journal, &options);
+}
+
 static journal_t *init_journal(void)
 {
 	struct world *w = world;
@@ -373,23 +407,9 @@ static journal_t *init_journal(void)
 	journal->j_commit_interval = w->p.progress ? HZ / 10 :
 				     1 + sim_below(&w->rand, HZ / 8);
 	kit_call_back(journal);
-	zj_journal_set_lanes(journal, w->p.lanes);
-	zj_journal_set_frozen_copy(journal, w->p.copy);
-	if (w->p.seed % 4)
-		zj_journal_set_data_reported(journal);
-	zj_journal_set_log_fua(journal, w->p.seed / 4 % 2);
-	zj_journal_set_pipeline(journal, w->p.pipeline);
-	zj_journal_set_flush_batch(journal, max(w->p.run, 1U));
-	zj_journal_set_versions(journal, max(w->p.versions, 1U));
-	zj_journal_set_coalesce(journal, w->p.coalesce);
 	to_zj(journal)->batch_size = clamp(w->p.batch, 1U, (u32)ZJ_BATCH_SIZE);
-	if (w->p.jbd2)
-		zj_journal_set_jbd2_log(journal);
-	if (w->p.nvm)
-		zj_journal_set_nvm(journal, "memory", w->p.nvm == 2,
-				   w->p.info_max);
-	if (w->p.nvm && w->p.seed % 2)
-		zj_journal_set_nvm_check(journal, true);
+	if (configure(journal))
+		kl_fail("its options contradict each other");
 	kl_buffer_read = w->p.seed % 3 ? zj_journal_buffer_read : NULL;
 	return journal;
 }
@@ -404,8 +424,6 @@ static int try_mount(void)
 	if (IS_ERR(w->journal))
 		return PTR_ERR(w->journal);
 	err = zj_journal_load(w->journal);
-	if (!err && w->p.journaled)
-		zj_journal_set_data_journaled(w->journal);
 	if (!err)
 		return 0;
 	if (zj_journal_destroy(w->journal))

@@ -280,6 +280,8 @@ struct left {
 void world_make(const struct params *p, const struct left *before);
 void world_free(void);
 void world_mount(void);
+/* What a remount may change, of which sync_inode() changes @log_fua. */
+struct zj_live_options world_live_options(bool log_fua);
 int world_unmount(void);
 void world_set_barriers(bool on);
 /* As many bytes as DISK_BLOCK * HOME_BLOCKS: what the mount must find home. */

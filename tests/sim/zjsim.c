@@ -99,7 +99,7 @@ static void usage(void)
 	      "fails; --fail-read in a mount, and --fail-alloc again later.  --focus: what is\n"
 	      "done often; --off, --skip: what is left out (world.h).  --journaled: all data\n"
 	      "is in the log.  --batch: blocks that a checkpoint sends home together; a lane\'s\n"
-	      "thread may take a full batch.  --copy: frozen_copy=auto, always, never.  --jbd2: one\n"
+	      "thread may take a full batch.  --copy: frozen_copy auto, always, never.  --jbd2: one\n"
 	      "lane, and a log in stock's format.  --stranger: a yardstick program, zjyard-stock,\n"
 	      "recovers every crash state as well and must come to the same blocks.\n"
 	      "--remount 1: barriers go off and on.\n"

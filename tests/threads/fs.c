@@ -46,6 +46,12 @@ void fs_make(void)
 
 static void load_journal(void)
 {
+	struct zj_options options = {
+		.lanes = fs.p.lanes,
+		.data_reported = fs.p.seed % 4,
+		.pipeline = fs.p.pipeline,
+		.live.versions = fs.p.pipeline ? 2 : 0,
+	};
 	int err;
 
 	fs.journal = kit_open(&fs.kit);
@@ -53,12 +59,9 @@ static void load_journal(void)
 		kl_fail("init: error %ld", PTR_ERR(fs.journal));
 	fs.journal->j_commit_interval = HZ / 10;
 	kit_call_back(fs.journal);
-	zj_journal_set_lanes(fs.journal, fs.p.lanes);
-	if (fs.p.seed % 4)
-		zj_journal_set_data_reported(fs.journal);
-	zj_journal_set_pipeline(fs.journal, fs.p.pipeline);
-	if (fs.p.pipeline)
-		zj_journal_set_versions(fs.journal, 2);
+	err = zj_journal_configure(fs.journal, &options);
+	if (err)
+		kl_fail("configure: error %d", err);
 	/* Small batches, so that lanes take their share of checkpoints. */
 	to_zj(fs.journal)->batch_size = 1 + fs.p.seed % 3;
 	err = zj_journal_load(fs.journal);

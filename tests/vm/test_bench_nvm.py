@@ -38,7 +38,7 @@ def test_tables(capsys):
     nvm.table(nvm.columns(nvm.parse(LINES)))
     out = capsys.readouterr().out
     assert "the paper, at best" in out and "does not tell what was logged to memory" in out
-    lines = "".join(f"run varmail line:txninfo_max={size} 1 1000 {100 / n:.1f} 100 {100 // n} -\n"
+    lines = "".join(f"run varmail line:tune=txninfo_max:{size} 1 1000 {100 / n:.1f} 100 {100 // n} -\n"
                     for n, size in enumerate(nvm.sizes_of("256 8192"), 1))
     results = nvm.runs_by_size(nvm.parse(lines))
     nvm.sweep_table(results, [256, 8192])

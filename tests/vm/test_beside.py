@@ -36,7 +36,7 @@ def appends(machine, options, fua=1):
             dd if=/dev/zero of=/mnt/file bs=4k count=1 seek=$n conv=notrunc,fsync 2>/dev/null || die "append $n"
         done
         count
-        grep -o "\\(log_fua\\|fsync_data\\)=[a-z]*" /proc/mounts
+        grep -o "tune=[^, ]*" /proc/mounts
         unmnt; fsck /dev/zjd0
     """, timeout=120)
     machine.check_console()
@@ -52,9 +52,9 @@ def test_flushes_and_handles(machine):
     """With FUA all round no flush; written extents are not converted by one handle more each."""
     flushes, handles = appends(machine, "")
     assert flushes <= BESIDE
-    flushes_never, handles_never = appends(machine, ",log_fua=never")
+    flushes_never, handles_never = appends(machine, ",tune=log_fua:never")
     assert FSYNCS <= flushes_never <= 2 * FSYNCS + BESIDE
-    flushes_before, handles_before = appends(machine, ",fsync_data=before")
+    flushes_before, handles_before = appends(machine, ",tune=fsync_data:before")
     assert flushes_before <= BESIDE
     assert abs(handles - handles_never) <= BESIDE
     assert handles_before >= handles + FSYNCS - BESIDE

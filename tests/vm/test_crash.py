@@ -27,7 +27,7 @@ BATTERIES = {
 }
 if conftest.FSTYPE == "zext4":
     BATTERIES["lane-by-dir"] = dict(cuts=6, args=f"DATA=ordered MOUNT_OPTS=lanes=4,lane_by=dir,{REGIONS}")
-    BATTERIES["pipeline"] = dict(cuts=6, args=f"DATA=journal MOUNT_OPTS=lanes=4,pipeline=on,versions=2,{REGIONS}")
+    BATTERIES["pipeline"] = dict(cuts=6, args=f"DATA=journal MOUNT_OPTS=lanes=4,tune=pipeline:on+versions:2,{REGIONS}")
 JOBS = 4
 CUTS = int(os.environ.get("ZJ_CUTS", "0"))
 if CUTS:

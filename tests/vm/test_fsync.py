@@ -75,10 +75,10 @@ def test_flushes_of_a_lone_writer(machine, cache, fua, mode, what):
 @pytest.mark.zext4
 @pytest.mark.parametrize("what", ["never", "much", "direct"])
 def test_data_without_fua_is_flushed(machine, what):
-    """data_fua=never, an fsync's data that is much, and direct I/O: a flush behind each."""
+    """tune=data_fua:never; an fsync's data that is much, and direct I/O: a flush behind each."""
     size = "512k" if what == "much" else "4k"
     flags = "oflag=direct" if what == "direct" else ""
-    option = ",data_fua=never" if what == "never" else ""
+    option = ",tune=data_fua:never" if what == "never" else ""
     _, used = counted(machine, setup(1, 1, "ordered" + option) + f"""
         count
         for n in $(seq {FSYNCS}); do
@@ -196,8 +196,7 @@ def test_frozen_copy_option(machine):
     """What a lone writer's commits copy ahead; the option can change while it is mounted."""
     out = machine.sh("""
         mk /dev/zjd0
-        no_mnt zext4 /dev/zjd0 frozen_copy=some
-        mnt /dev/zjd0 commit=300,frozen_copy=always
+        mnt /dev/zjd0 commit=300,tune=frozen_copy:always
         ahead() { awk '{ for (i = 2; i <= NF; i++) if ($i == "ahead") n += $(i - 1) } END { print n }' \\
             /proc/fs/zjournal/*/info; }
         twenty() {
@@ -205,14 +204,14 @@ def test_frozen_copy_option(machine):
             for n in $(seq 20); do
                 dd if=/dev/zero of=/mnt/file bs=4k count=1 seek=$n conv=notrunc,fsync 2>/dev/null || die dd
             done
-            grep -q "frozen_copy=$1" /proc/mounts || die "frozen_copy=$1 is not shown"
+            grep -q "tune=frozen_copy:$1" /proc/mounts || die "frozen_copy:$1 is not shown"
             echo $1 $(($(ahead) - before))
             rm /mnt/file
         }
         touch /mnt/file; fsctl syncfs /mnt
         twenty always
         for how in never auto; do
-            mount -o remount,frozen_copy=$how /mnt || die remount
+            mount -o remount,tune=frozen_copy:$how /mnt || die remount
             touch /mnt/file; fsctl syncfs /mnt
             twenty $how
         done

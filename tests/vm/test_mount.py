@@ -1,9 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Mounting, unmounting, options, and what must be refused."""
 
+import importlib.machinery
+import importlib.util
+from pathlib import Path
+
 import pytest
 
 zext4 = pytest.mark.zext4
+
+
+def option_doc():
+    """tools/option-doc, which knows the table of options."""
+    path = Path(__file__).resolve().parents[2] / "tools/option-doc"
+    loader = importlib.machinery.SourceFileLoader("option_doc", str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("option_doc", loader))
+    loader.exec_module(module)
+    return module
+
+
+OPTION_DOC = option_doc()
+OPTIONS = OPTION_DOC.table()
+every_option = pytest.mark.parametrize("option", OPTIONS, ids=[option.name for option in OPTIONS])
 
 
 @zext4
@@ -109,10 +127,65 @@ def refused(dev="/dev/vdc", options="", message="zext4|zjournal"):
 
 
 @zext4
-@pytest.mark.parametrize("option", ["lanes=0", "lanes=x", "lanes=9999", "lanes=-1", "lanes=",
-                                    "nonsense=1"])
+@pytest.mark.parametrize("option", ["nonsense=1", "tune=nonsense:1", "tune=versions", "tune=", "tune",
+                                    "tune=versions:3+", "tune=+versions:3", "tune=versions:3+coalesce"])
 def test_bad_option(guest, option):
     guest("mk /dev/vdc\n" + refused(options=option))
+
+
+@zext4
+@every_option
+def test_option_refusals(guest, option):
+    """Wrong values and combinations, by the table of options; the message says what is right."""
+    guest("mk /dev/vdc\n" + "".join(refused(options=given, message=message)
+                                    for given, message in OPTION_DOC.refusals(option)))
+
+
+@zext4
+@every_option
+def test_option_without_journal(guest, option):
+    needs = "".join(f",{other.given(other.values()[0])}" for other in option.needs)
+    of_log = [name for name in (option, *option.needs) if name.of_log]
+    guest("mk /dev/vdc -O ^has_journal\n" + "".join(
+        refused(options=option.given(value) + needs, message=f"{of_log[0].name}=, fs mounted w/o journal")
+        if of_log else f"mnt /dev/vdc {option.given(value)}; unmnt\n" for value in option.values()))
+
+
+@zext4
+@every_option
+def test_option_is_shown_and_changed(guest, option):
+    """What needs persistent memory is mounted in test_nvm.py; a remount cannot ask for it."""
+    mounted = not option.needs and not option.path
+    shown = """
+        shown() { case "$(grep ' /mnt ' /proc/mounts)" in *[,+=]"$1"[,+\\ ]*) ;; *) die "$1 is not shown";; esac; }
+        mk /dev/vda; mnt /dev/vda; mark remount
+    """
+    for value in option.values() if mounted and not option.fixed else ():
+        shown += f"mount -o remount,{option.given(value)} /mnt || die 'remount {value}'; shown {option.shown(value)}\n"
+    if option.fixed:
+        shown += f"""
+            ! mount -o remount,{option.given(option.values()[-1])} /mnt || die "it was changed"
+            said "can.t change {option.name} on remount"
+        """
+    shown += "unmnt\n"
+    for value in option.values() if mounted else ():
+        shown += f"mnt /dev/vda {option.given(value)}; shown {option.shown(value)}; unmnt\n"
+    guest(shown + "fsck /dev/vda")
+
+
+@zext4
+def test_tune_takes_several(guest):
+    """In one list or in several; what a remount leaves out stays."""
+    guest("""
+        mk /dev/vda; mnt /dev/vda tune=versions:7+coalesce:off,fsync=all,tune=flush_batch:3
+        shown() { grep -q " /mnt .*,$1[, ]" /proc/mounts || die "$1: $(grep /mnt /proc/mounts)"; }
+        shown tune=flush_batch:3+versions:7+coalesce:off; shown fsync=all
+        mount -o remount,tune=versions:auto /mnt || die remount
+        shown tune=flush_batch:3+versions:auto+coalesce:off
+        unmnt
+        tune2fs -E mount_opts=tune=versions:7+coalesce:off /dev/vda >/dev/null || die tune2fs
+        mnt /dev/vda; shown tune=versions:7+coalesce:off; unmnt; fsck /dev/vda
+    """)
 
 
 def test_stock_mount_between(guest):
@@ -166,14 +239,14 @@ def test_failed_remount_keeps_options(guest):
     """What is asked together with something that is refused is not in force afterwards."""
     guest("""
         mk /dev/vda
-        mnt /dev/vda fsync=own,versions=7
+        mnt /dev/vda fsync=own,tune=versions:7
         before=$(grep ' /mnt ' /proc/mounts)
-        ! mount -o remount,fsync=all,versions=3,lane_by=dir,nombcache /mnt 2>/dev/null || die "nombcache changed"
+        ! mount -o remount,fsync=all,tune=versions:3,lane_by=dir,nombcache /mnt 2>/dev/null || die "nombcache changed"
         [ "$(grep ' /mnt ' /proc/mounts)" = "$before" ] || die "was $before, is $(grep ' /mnt ' /proc/mounts)"
-        mount -o remount,fsync=all,versions=3 /mnt || die remount
+        mount -o remount,fsync=all,tune=versions:3 /mnt || die remount
         before=$(grep ' /mnt ' /proc/mounts)
-        case $before in *fsync=all*versions=3*) ;; *) die "not changed: $before";; esac
-        ! mount -o remount,fsync=own,versions=9,nombcache /mnt 2>/dev/null || die "nombcache changed"
+        case $before in *fsync=all*tune=versions:3*) ;; *) die "not changed: $before";; esac
+        ! mount -o remount,fsync=own,tune=versions:9,nombcache /mnt 2>/dev/null || die "nombcache changed"
         [ "$(grep ' /mnt ' /proc/mounts)" = "$before" ] || die "was $before, is $(grep ' /mnt ' /proc/mounts)"
         unmnt; fsck /dev/vda
     """)

@@ -21,8 +21,8 @@ def number(text, what):
     return float(re.search(rf"([\d.]+) {what}", text).group(1))
 
 
-@pytest.mark.parametrize("options", ["lanes=1", "lanes=1,versions=1", "lanes=1,log=zj",
-                                     "lanes=2,pipeline=on", "lanes=1,pipeline=off"])
+@pytest.mark.parametrize("options", ["lanes=1", "lanes=1,tune=versions:1", "lanes=1,log=zj",
+                                     "lanes=2,tune=pipeline:on", "lanes=1,tune=pipeline:off"])
 def test_fsyncs_of_eight(machine, options):
     """Eight writers in one directory; what they wrote is there, and is counted."""
     out = machine.sh(f"""
@@ -33,7 +33,7 @@ def test_fsyncs_of_eight(machine, options):
     """, timeout=180)
     machine.check_console()
     assert out, out.out
-    on = "off" if "pipeline=off" in options else "on"
+    on = "off" if "pipeline:off" in options else "on"
     assert f"pipeline: {on}, runs of 16 at most" in out.out
     below = sum(int(n) for n in re.findall(r"^  (\d+) (?:below \d+us|longer)$", out.out, re.M))
     # Two may count at once.
@@ -46,16 +46,12 @@ def test_fsyncs_of_eight(machine, options):
 def test_options(machine):
     out = machine.sh("""
         mk /dev/zjd0; mark
-        for bad in versions=0 versions=some flush_batch=0 coalesce=some pipeline=some; do
-            no_mnt zext4 /dev/zjd0 $bad
-        done
         mnt /dev/zjd0 lanes=1
         info() { grep ^pipeline: /proc/fs/zjournal/*/info; }
         info
-        ! mount -o remount,pipeline=off /mnt || die "pipeline= was changed"
-        mount -o remount,versions=1,flush_batch=3,coalesce=off /mnt || die remount
+        mount -o remount,tune=versions:1+coalesce:off,tune=flush_batch:3 /mnt || die remount
         info
-        grep -q versions=1,flush_batch=3,coalesce=off /proc/mounts || die "not shown"
+        grep -q tune=flush_batch:3+versions:1+coalesce:off /proc/mounts || die "not shown"
         unmnt; mnt /dev/zjd0 lanes=4; info
         unmnt; fsck /dev/zjd0
     """, timeout=60)

@@ -15,12 +15,14 @@
 /* yard.h includes us. */
 #define journal_set_up(journal, options)				\
 do {									\
-	zj_journal_set_lanes(journal, (options)->cpus);			\
-	zj_journal_set_pipeline(journal, (options)->pipeline);		\
-	if ((options)->run)						\
-		zj_journal_set_flush_batch(journal, (options)->run);	\
-	if ((options)->jbd2)						\
-		zj_journal_set_jbd2_log(journal);			\
+	struct zj_options wanted = {					\
+		.lanes = (options)->jbd2 ? 1 : (options)->cpus,		\
+		.log = (options)->jbd2 ? ZJ_LOG_JBD2 : ZJ_LOG_LANES,	\
+		.pipeline = (options)->pipeline,			\
+		.live.flush_batch = (options)->run,			\
+	};								\
+									\
+	WARN_ON(zj_journal_configure(journal, &wanted));		\
 } while (0)
 
 static inline int journal_recover(journal_t *journal, u32 end)

@@ -291,6 +291,33 @@ void discard_disk(void)
 
 /* ---- the journal ---- */
 
+static int configure_journal(journal_t *journal)
+{
+	struct zj_options options = {
+		.lanes = fx.setup.jbd2 ? 1 : fx.setup.lanes,
+		.pipeline = fx.setup.pipeline,
+		.live.roaming = fx.setup.roaming,
+		.live.versions = fx.setup.versions,
+		.live.no_coalesce = fx.setup.no_coalesce,
+	};
+
+	if (fx.setup.jbd2)
+		options.log = ZJ_LOG_JBD2;
+	if (fx.setup.nvm) {
+		options.log = ZJ_LOG_NVM;
+		options.nvm_path = "memory";
+		options.nvm_blocks = fx.setup.nvm_blocks;
+		options.txninfo_max = fx.setup.info_max;
+		options.nvm_check = fx.setup.nvm_check;
+	}
+	return zj_journal_configure(journal, &options);
+}
+
+void report_data(void)
+{
+	fx.journal->j_flags |= ZJ_DATA_REPORTED;
+}
+
 int mount_journal(void)
 {
 	journal_t *journal;
@@ -306,18 +333,8 @@ int mount_journal(void)
 	/* Nothing expires before the simulator's deadline. */
 	journal->j_commit_interval = 2 * DEADLINE_SECONDS * HZ;
 	kit_call_back(journal);
-	zj_journal_set_lanes(journal, fx.setup.lanes);
-	if (fx.setup.roaming)
-		zj_journal_set_roaming(journal, true);
-	if (fx.setup.jbd2)
-		zj_journal_set_jbd2_log(journal);
-	zj_journal_set_pipeline(journal, fx.setup.pipeline);
-	zj_journal_set_versions(journal, fx.setup.versions ?: ZJ_VERSIONS);
-	zj_journal_set_coalesce(journal, !fx.setup.no_coalesce);
-	if (fx.setup.nvm)
-		zj_journal_set_nvm(journal, "memory", fx.setup.nvm_blocks,
-				   fx.setup.info_max);
-	zj_journal_set_nvm_check(journal, fx.setup.nvm_check);
+	err = configure_journal(journal);
+	assert_int_equal(err, 0);
 	err = zj_journal_load(journal);
 	if (err)
 		zj_journal_destroy(journal);

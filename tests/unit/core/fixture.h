@@ -117,6 +117,12 @@ struct image;
 void make_disk_of(const struct setup *setup, const struct image *image);
 /* Init and load, with the callbacks set. */
 int mount_journal(void);
+/* From here on zj_journal_data_written() is called, as options.data_reported would say. */
+void report_data(void);
+/* These options from here on, for the others their defaults: RECONFIGURE(.versions = 2). */
+#define RECONFIGURE(...)						\
+	zj_journal_reconfigure(fx.journal,				\
+			       &(struct zj_live_options){ __VA_ARGS__ })
 /* Destroy, then everything must have been freed. */
 int unmount_journal(void);
 /* Nothing but the disk is there: end. */

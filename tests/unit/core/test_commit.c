@@ -510,7 +510,7 @@ static void copy_that_need_not_be_goes_without_memory(void)
 	struct zj_txn *txn;
 
 	OPEN();
-	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
 	change(0, BLOCK, 1);
 	txn = running(0);
 	fx.hold_lane[0] = true;
@@ -534,7 +534,7 @@ static void copy_that_must_be_waits_for_memory(void)
 	handle_t *h;
 
 	OPEN();
-	fx.zj->frozen_copy = ZJ_FROZEN_COPY_NEVER;
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_NEVER;
 	file_init(&file);
 	file_page(&file, BLOCK);
 	h = start(0, 1);

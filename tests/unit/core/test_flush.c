@@ -38,7 +38,7 @@ static void reported_data_is_flushed_once(void)
 	u32 before;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	before = flushes();
 	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
 	assert_int_equal(flushes() - before, 0);
@@ -55,13 +55,13 @@ static void fua_data_where_it_saves_a_flush(void)
 {
 	OPEN();
 	assert_false(zj_journal_wants_fua(fx.journal, 0));
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	assert_true(zj_journal_wants_fua(fx.journal, 0));
 	close_journal();
 	OPEN(.jbd2 = true, .lanes = 1);
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	assert_false(zj_journal_wants_fua(fx.journal, 0));
-	zj_journal_set_log_fua(fx.journal, true);
+	RECONFIGURE(.log_fua = true);
 	assert_true(zj_journal_wants_fua(fx.journal, 0));
 	close_journal();
 }
@@ -72,7 +72,7 @@ static void no_fua_where_a_flush_is_due(void)
 	u64 written = 0;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	zj_journal_inode_written(fx.journal, &written);
 	assert_false(zj_journal_wants_fua(fx.journal, written));
 	assert_true(zj_journal_wants_fua(fx.journal, 0));
@@ -103,7 +103,7 @@ static void reported_during_a_flush(void)
 	struct fiber *first, *second;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	fx.hold_flush = true;
 	first = begin();
 	zj_journal_data_written(fx.journal);
@@ -125,7 +125,7 @@ static void an_inode_s_data_is_its_own(void)
 	u32 before;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	before = flushes();
 	zj_journal_inode_written(fx.journal, &written);
 	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
@@ -146,7 +146,7 @@ static void a_commit_flushes_what_it_has_taken(void)
 	u32 before;
 
 	OPEN(.lanes = 2);
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	before = flushes();
 	h = start(0, 1);
 	zj_journal_take_written(h, &written);
@@ -183,7 +183,7 @@ static void an_fsync_hands_its_data_over(void)
 	u32 before;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	zj_journal_inode_written(fx.journal, &written);
 	before = flushes();
 	tid = change(0, BLOCK, 1);
@@ -208,7 +208,7 @@ static void what_is_noted_is_not_lost(void)
 	u32 before;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	before = flushes();
 	zj_journal_inode_written(fx.journal, &written);
 	zj_journal_written_by_all(fx.journal, written);
@@ -334,7 +334,7 @@ static void failure_is_seen_with_its_flush(void)
 	int n = 1;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	do {
 		one = other = (struct asked){ };
 		zj_journal_inode_written(fx.journal, &one.written);
@@ -374,7 +374,7 @@ static void note_of_a_flush_never_goes_back(void)
 	u32 before;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	for (int inode = 0; inode < 2; inode++) {
 		do {
 			more = preempt_at(n++, CALL(call_note, .n = inode),
@@ -405,7 +405,7 @@ static void older_note_does_not_hide_a_newer_one(void)
 	u32 before;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	do {
 		older = 0;
 		zj_journal_inode_written(fx.journal, &older);
@@ -429,7 +429,7 @@ static void all_that_inodes_noted_is_flushed_once(void)
 	u32 before;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	zj_journal_inode_written(fx.journal, &written);
 	zj_journal_written_by_all(fx.journal, ULLONG_MAX);
 	before = flushes();
@@ -484,7 +484,7 @@ static void promised_data_is_flushed(void)
 	bool more;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	do {
 		committing = change(0, BLOCK, n);
 		more = preempt_task_at(n++, lane(0)->task, begin_commit,
@@ -506,7 +506,7 @@ static void flushes_meet_anywhere(void)
 	int n = 1;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	do {
 		one = other = (struct asked){ };
 		zj_journal_inode_written(fx.journal, &one.written);

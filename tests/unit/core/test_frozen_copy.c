@@ -205,12 +205,12 @@ static void history_outlives_the_head(void)
 static void copies_can_be_asked_for_always(void)
 {
 	OPEN();
-	zj_journal_set_frozen_copy(fx.journal, ZJ_FROZEN_COPY_ALWAYS);
+	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_ALWAYS);
 	change(0, BLOCK, 1);
 	change(0, BLOCK + 1, 1);
 	commit(0);
 	assert_int_equal(lane(0)->stats.ahead, 2);
-	zj_journal_set_frozen_copy(fx.journal, ZJ_FROZEN_COPY_AUTO);
+	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_AUTO);
 	change(0, BLOCK, 2);
 	commit(0);
 	assert_int_equal(lane(0)->stats.ahead, 2);
@@ -225,7 +225,7 @@ static void copies_can_be_forbidden(void)
 	handle_t *h;
 
 	OPEN();
-	zj_journal_set_frozen_copy(fx.journal, ZJ_FROZEN_COPY_NEVER);
+	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_NEVER);
 	change(0, BLOCK, 1);
 	freeze(0);
 	change(1, BLOCK, 2);

@@ -432,7 +432,7 @@ static void part_counts_as_one_too_many_once(void)
 	tid_t tid;
 
 	OPEN(.pipeline = true, .lanes = 1, .versions = 1);
-	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
 	fx.hold_lane[0] = true;
 	change(0, BLOCK, 1);
 	freeze(0);

@@ -235,10 +235,10 @@ static void defaults(void)
 	zj_fail_alloc = 0;
 	assert_true(n > 1);
 	zj = to_zj(journal);
-	assert_int_equal(zj->flush_batch, ZJ_FLUSH_BATCH);
-	assert_int_equal(zj->versions, ZJ_VERSIONS);
-	assert_true(zj->coalesce);
-	assert_int_equal(zj->frozen_copy, ZJ_FROZEN_COPY_AUTO);
+	assert_int_equal(zj->options.live.flush_batch, ZJ_FLUSH_BATCH);
+	assert_int_equal(zj->options.live.versions, ZJ_VERSIONS);
+	assert_false(zj->options.live.no_coalesce);
+	assert_int_equal(zj->options.live.frozen_copy, ZJ_FROZEN_COPY_AUTO);
 	assert_int_equal(journal->j_commit_interval, 5 * HZ);
 	assert_int_equal(zj->batch_size, ZJ_BATCH_SIZE);
 	assert_ptr_equal(zj->log, &zj_log_lanes);

@@ -20,8 +20,8 @@ static void few_log_blocks_need_no_flush(void)
 	u64 before;
 
 	JBD2();
-	zj_journal_set_data_reported(fx.journal);
-	zj_journal_set_log_fua(fx.journal, true);
+	report_data();
+	RECONFIGURE(.log_fua = true);
 	before = lane_flushes();
 	change_many(ZJ_FUA_BLOCKS - 2);
 	assert_int_equal(lane_flushes() - before, 0);
@@ -36,8 +36,8 @@ static void data_in_the_cache_needs_one(void)
 	u64 before;
 
 	JBD2();
-	zj_journal_set_data_reported(fx.journal);
-	zj_journal_set_log_fua(fx.journal, true);
+	report_data();
+	RECONFIGURE(.log_fua = true);
 	before = lane_flushes();
 	zj_journal_data_written(fx.journal);
 	change_many(1);
@@ -56,8 +56,8 @@ static void one_in_the_cache_needs_one(void)
 	tid_t tid;
 
 	JBD2();
-	zj_journal_set_data_reported(fx.journal);
-	zj_journal_set_log_fua(fx.journal, true);
+	report_data();
+	RECONFIGURE(.log_fua = true);
 	before = lane_flushes();
 	fx.hold_block = next_image();
 	f[0] = fsync_of(BLOCK + 200, 1);
@@ -148,7 +148,7 @@ static void fua_is_weighed_against_flushes(void)
 	commit(0);
 	/* What the device has taken in the simulator's time. */
 	assert_in_range(lane(0)->record_took[1], 1, 1000 * NSEC_PER_MSEC);
-	fx.zj->log_fua = true;
+	fx.zj->options.live.log_fua = true;
 	lane(0)->record_took[0] = 100;
 	lane(0)->record_took[1] = 300;
 	fx.zj->flush.took = 398;

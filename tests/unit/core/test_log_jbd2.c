@@ -571,7 +571,7 @@ static void log_is_waited_for_before_the_data(void)
 	handle_t *h;
 
 	JBD2();
-	zj_journal_set_frozen_copy(fx.journal, ZJ_FROZEN_COPY_NEVER);
+	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_NEVER);
 	file_init(&file);
 	h = start(0, 1);
 	put(h, BLOCK, 1);

@@ -8,7 +8,7 @@ static void lost_data_of_an_inode_stays_lost(void)
 	u64 written = 0;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	zj_journal_inode_written(fx.journal, &written);
 	fail_next_flush();
 	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
@@ -27,7 +27,7 @@ static void lost_data_of_an_inode_stays_lost(void)
 static void lost_reported_data_is_everybodys(void)
 {
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	zj_journal_data_written(fx.journal);
 	fail_next_flush();
 	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), -EIO);
@@ -43,7 +43,7 @@ static void lost_by_a_flush_in_flight(void)
 	struct fiber *first, *second;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	zj_journal_data_written(fx.journal);
 	fail_next_flush();
 	fx.hold_flush = true;
@@ -70,7 +70,7 @@ static void commit_of_what_was_lost(bool evicted, bool other_data)
 	tid_t tid;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	tid = change(0, BLOCK, 1);
 	zj_journal_inode_written(fx.journal, &written);
 	fail_next_flush();
@@ -144,7 +144,7 @@ static void commit_that_flushes_its_log_fails_for_lost_data_as_well(void)
 	tid_t tid;
 
 	OPEN(.lanes = 1, .jbd2 = true, .no_fua = true);
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	tid = change(0, BLOCK, 1);
 	zj_journal_inode_written(fx.journal, &written);
 	fail_next_flush();

@@ -71,7 +71,7 @@ static void r6_what_is_waited_for_is_taken(void)
 	u32 before;
 
 	OPEN();
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	file_init(&file);
 	file.jinode.i_written = &written;
 	h = start(0, 1);

@@ -172,7 +172,7 @@ static void run_has_a_bound(void)
 	u64 runs;
 
 	JBD2();
-	zj_journal_set_flush_batch(fx.journal, 2);
+	RECONFIGURE(.flush_batch = 2);
 	runs = lane(0)->stats.runs;
 	fx.hold_flush = true;
 	for (u32 i = 0; i < 5; i++)
@@ -382,7 +382,7 @@ static void record_of_a_run_that_is_followed(void)
 
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		JBD2(.journal = 4096);
-		fx.zj->log_fua = cases[i].log_fua;
+		fx.zj->options.live.log_fua = cases[i].log_fua;
 		zj_journal_data_written(fx.journal);
 		fx.hold_flush = true;
 		f[0] = fsync_of(BLOCK, 1);
@@ -498,7 +498,7 @@ static void aborted_runs_are_waited_for(void)
 
 	for (u32 jbd2 = 0; jbd2 < 2; jbd2++) {
 		OPEN(.pipeline = true, .lanes = 1, .jbd2 = jbd2);
-		fx.zj->flush_batch = 1;
+		fx.zj->options.live.flush_batch = 1;
 		fx.hold_flush = true;
 		for (u32 i = 0; i < 4; i++)
 			f[i] = fsync_of(BLOCK + i, 1 + i);
@@ -535,7 +535,7 @@ static void log_blocks_are_waited_for_once(void)
 
 	do {
 		JBD2();
-		fx.zj->frozen_copy = ZJ_FROZEN_COPY_NEVER;
+		fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_NEVER;
 		task = lane(0)->task;
 		fx.hold_flush = true;
 		change(0, BLOCK, 1);
@@ -587,7 +587,7 @@ static void record_of_a_run_that_company_is_expected_for(void)
 	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
 		LANES();
 		/* No data: no flush is measured before. */
-		zj_journal_set_data_reported(fx.journal);
+		report_data();
 		assert_int_equal(zj_journal_flush_data(fx.journal), 0);
 		lane(0)->company = ZJ_COMPANY;
 		lane(0)->record_took[0] = 0;

@@ -488,7 +488,7 @@ static void features_wait_for_a_write_of_the_super_block(void)
 static void log_that_goes_live_while_barriers_come_back(bool jbd2)
 {
 	OPEN(.lanes = 1, .jbd2 = jbd2);
-	zj_journal_set_data_reported(fx.journal);
+	report_data();
 	zj_journal_lock_updates(fx.journal);
 	assert_int_equal(zj_journal_flush(fx.journal, 0), 0);
 	zj_journal_unlock_updates(fx.journal);

@@ -226,10 +226,10 @@ static void roaming_lanes_are_not_tied_to_cpus(void)
 	OPEN(.lanes = 3, .pipeline = true);
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(allowed(i), i);
-	zj_journal_set_roaming(fx.journal, true);
+	RECONFIGURE(.roaming = true);
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(allowed(i), KL_ANY_CPU);
-	zj_journal_set_roaming(fx.journal, false);
+	RECONFIGURE(.roaming = false);
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(allowed(i), i);
 	close_journal();
@@ -248,7 +248,7 @@ static void change_of_roaming_forgets_the_tenants(void)
 	OPEN(.lanes = 2);
 	lane_of(1);
 	lane_of(2);
-	zj_journal_set_roaming(fx.journal, true);
+	RECONFIGURE(.roaming = true);
 	assert_int_equal(in_the_table(), 0);
 	assert_int_equal(lane_of(2), 0);
 	assert_int_equal(lane_of(1), 1);

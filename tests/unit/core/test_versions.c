@@ -176,7 +176,7 @@ static void crowded_part_moves_with_its_image(void)
 	handle_t *h[2];
 
 	OPEN(.pipeline = true, .lanes = 2, .versions = 1);
-	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
 	fx.hold_lane[0] = true;
 	first = fsync_of(BLOCK, 1);
 	for (u32 i = 0; i < 2; i++) {
@@ -253,7 +253,7 @@ static void request_to_all_is_put_off_too(void)
 /* Whoever changes BLOCK now changes what is on its way to the log. */
 static struct fiber *crowd(void)
 {
-	fx.zj->frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
 	fx.hold_lane[0] = true;
 	return fsync_of(BLOCK, 1);
 }

@@ -59,8 +59,10 @@ ext4_load_journal(...)
 ext4_load_journal(...)
 {
 <...
-+ zext4_set_up_journal(sb, journal);
- err = jbd2_journal_load(journal);
+- err = jbd2_journal_load(journal);
++ err = zext4_set_up_journal(sb, journal);
++ if (!err)
++	err = jbd2_journal_load(journal);
 ...>
 }
 

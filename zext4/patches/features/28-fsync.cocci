@@ -10,7 +10,6 @@
 // expect: inode.c: ext4_journalled_dirty_folio=2
 // expect: ialloc.c: ext4_init_inode_table=1
 // expect: resize.c: ext4_flex_group_add=1
-// expect: super.c: ext4_load_and_init_journal=1
 
 @@
 expression sync_tid, datasync_tid;
@@ -97,18 +96,5 @@ ext4_flex_group_add(...)
 + if (!err)
 +	err = zext4_flush_data(sb);
  if (err) goto exit;
- ...
-}
-
-@@
-expression sbi;
-@@
-ext4_load_and_init_journal(...)
-{
- ...
-+ if (test_opt(sb, DATA_FLAGS) == EXT4_MOUNT_JOURNAL_DATA &&
-+     !ext4_has_feature_encrypt(sb))
-+	zj_journal_set_data_journaled(sbi->s_journal);
- sbi->s_journal->j_submit_inode_data_buffers = ext4_journal_submit_inode_data_buffers;
  ...
 }

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The options of a journal: checked, completed with the defaults, kept.
+ */
+#include "core/journal.h"
+#include "log/log.h"
+#include "log/log_jbd2.h"
+#include "log/log_nvm.h"
+#include "mount/configure.h"
+#include "mount/lane.h"
+#include <linux/log2.h>
+#include <linux/module.h>
+
+static const struct zj_log_ops *const log_formats[] = {
+	[ZJ_LOG_LANES] = &zj_log_lanes,
+	[ZJ_LOG_JBD2] = &zj_log_jbd2,
+	[ZJ_LOG_NVM] = &zj_log_nvm,
+};
+
+/* Word by word: commits read them meanwhile. */
+static void keep_live(struct zj_live_options *now, struct zj_live_options live)
+{
+	const u32 *from = (const u32 *)&live;
+	u32 *to = (u32 *)now;
+	int i;
+
+	live.flush_batch = live.flush_batch ?: ZJ_FLUSH_BATCH;
+	live.versions = live.versions ?: ZJ_VERSIONS;
+	for (i = 0; i < sizeof(live) / sizeof(u32); i++)
+		WRITE_ONCE(to[i], from[i]);
+}
+
+static void keep_options(struct zj_journal *zj, const struct zj_options *options)
+{
+	struct zj_options *now = &zj->options;
+
+	*now = *options;
+	keep_live(&now->live, options->live);
+	if (now->log == ZJ_LOG_JBD2)
+		now->lanes = 1;
+	now->txninfo_max = options->txninfo_max ?: ZJ_TXNINFO_MAX_DEFAULT;
+	zj->log = log_formats[now->log];
+	zj->nvm.path = now->nvm_path;
+	zj->nvm.blocks = now->nvm_blocks;
+	zj->nvm.info_max = now->txninfo_max;
+	zj->nvm.check = now->nvm_check;
+}
+
+/**
+ * zj_options_default() - as long as nobody has configured it
+ * @zj: new
+ */
+void zj_options_default(struct zj_journal *zj)
+{
+	keep_options(zj, &(struct zj_options){ 0 });
+}
+
+static const char *what_is_wrong(const struct zj_options *options)
+{
+	bool memory = options->log == ZJ_LOG_NVM;
+	u32 info_max = options->txninfo_max;
+
+	if (options->log >= ARRAY_SIZE(log_formats))
+		return "there is no such format of the log";
+	if (options->log == ZJ_LOG_JBD2 && options->lanes > 1)
+		return "a log in stock's format has one lane";
+	if (memory != !!options->nvm_path)
+		return "a log in memory, and no other, has a device of its own";
+	if (!memory && (info_max || options->nvm_blocks || options->nvm_check))
+		return "no log is in memory, which further options are about";
+	if (info_max && (info_max < ZJ_TXNINFO_MAX_MIN || info_max > ZJ_TXNINFO_MAX_MAX ||
+			 !is_power_of_2(info_max)))
+		return "a TxnInfo cannot have that size";
+	return NULL;
+}
+
+/**
+ * zj_journal_configure() - what the file system wants of its journal
+ * @journal: the front, from zj_journal_init_inode(), not loaded
+ * @options: copied; a string that it points to is the caller's, while the journal exists
+ *
+ * Without a call the defaults hold: all fields zero. A second call replaces all that the
+ * first has said.
+ *
+ * Return: 0, or -EINVAL for options that contradict each other, after a message. Then
+ * nothing has changed.
+ */
+int zj_journal_configure(journal_t *journal, const struct zj_options *options)
+{
+	struct zj_journal *zj = to_zj(journal);
+	const char *wrong = what_is_wrong(options);
+	unsigned long flags = (options->data_reported ? ZJ_DATA_REPORTED : 0) |
+			      (options->data_journaled ? ZJ_DATA_JOURNALED : 0);
+
+	if (wrong) {
+		zj_err(zj, "these options contradict each other: %s\n", wrong);
+		return -EINVAL;
+	}
+	keep_options(zj, options);
+	write_lock(&journal->j_state_lock);
+	WRITE_ONCE(journal->j_flags, flags |
+		   (journal->j_flags & ~(ZJ_DATA_REPORTED | ZJ_DATA_JOURNALED)));
+	write_unlock(&journal->j_state_lock);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_configure);
+
+/**
+ * zj_journal_reconfigure() - what may change at any time does
+ * @journal: the front, loaded or not
+ * @live: replaces all that was there of it
+ *
+ * Context: sleeps; one caller at a time.
+ */
+void zj_journal_reconfigure(journal_t *journal, const struct zj_live_options *live)
+{
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_live_options *now = &zj->options.live;
+	bool moves = now->roaming != live->roaming;
+
+	keep_live(now, *live);
+	if (moves)
+		zj_lanes_place(zj);
+}
+EXPORT_SYMBOL_GPL(zj_journal_reconfigure);

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""README.md and man/zjournal.7 list the mount options as their table has them (tools/option-doc)."""
+import pathlib
+import re
+import subprocess
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+TOOL = TOP / "tools/option-doc"
+
+
+def copy(tmp_path):
+    """A tree in which the tool has all that it reads."""
+    for name in ("tools/option-doc", "zext4/options.c", "zext4/options.h", "README.md", "man/zjournal.7",
+                 *(str(path.relative_to(TOP)) for path in TOP.glob("include/zjournal/*.h"))):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((TOP / name).read_bytes())
+    (tmp_path / "tools/option-doc").chmod(0o755)
+    return tmp_path
+
+
+def change(path, pattern, text):
+    before = path.read_text()
+    assert re.search(pattern, before)
+    path.write_text(re.sub(pattern, text, before, count=1))
+
+
+def test_this_tree():
+    subprocess.run([TOOL], check=True)
+
+
+def test_a_changed_table_is_noticed_and_written_down(tmp_path):
+    tree = copy(tmp_path)
+    change(tree / "zext4/options.c", r'WORDS\("own", "all"\)', 'WORDS("all", "own")')
+    run = subprocess.run([tree / "tools/option-doc"], stdout=subprocess.PIPE, text=True, check=False)
+    assert run.returncode == 1 and "README.md is not" in run.stdout and "zjournal.7 is not" in run.stdout
+    subprocess.run([tree / "tools/option-doc", "--write"], check=True)
+    subprocess.run([tree / "tools/option-doc"], check=True)
+    assert "`fsync=all|own`" in (tree / "README.md").read_text()
+
+
+def test_an_edited_list_is_noticed(tmp_path):
+    tree = copy(tmp_path)
+    change(tree / "man/zjournal.7", "The default is cpu", "The default is dir")
+    assert subprocess.run([tree / "tools/option-doc"], stdout=subprocess.DEVNULL, check=False).returncode == 1
+
+
+def test_an_unknown_field_is_refused(tmp_path):
+    tree = copy(tmp_path)
+    change(tree / "zext4/options.c", r'\.name = "fsync",', '.name = "fsync", .hidden = true,')
+    run = subprocess.run([tree / "tools/option-doc"], stderr=subprocess.PIPE, text=True, check=False)
+    assert run.returncode and "hidden of fsync" in run.stderr
