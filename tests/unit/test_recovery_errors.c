@@ -137,7 +137,7 @@ static void order_of_writes(void **state)
 	ml_free(d);
 }
 
-/* ---- what is read ---- */
+/* ---- a journal elsewhere; a kill ---- */
 
 /* A host whose journal is not within the file system. */
 static void journal_elsewhere(void **state)

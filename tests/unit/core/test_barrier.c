@@ -2,8 +2,6 @@
 /* barrier.c: the barrier that lets no handle begin (lock_updates). */
 #include "fixture.h"
 
-/* ---- the barrier ---- */
-
 static void barrier_waits_for_open_handles(void)
 {
 	struct fiber *f;

@@ -541,7 +541,7 @@ static void memory_that_may_be_refused_is_not_needed(void)
 	}
 }
 
-/* ---- passes ---- */
+/* ---- a buffer that is locked again ---- */
 
 /* Somebody has locked it since it came home: perhaps it is on its way again. */
 static void buffer_that_is_locked_again_is_not_home(void)

@@ -333,7 +333,7 @@ static void n7_frozen_components_of_a_lane_are_limited(void)
 	close_journal();
 }
 
-/* ---- the races of N1 ---- */
+/* ---- a component with many members ---- */
 
 /* One handle in each of the lanes, all tied by one block; frozen. */
 static u64 tie_all(u32 lanes, u32 block)

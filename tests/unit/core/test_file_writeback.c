@@ -175,7 +175,7 @@ static void write_access_waits_for_write_back_of_the_folio(void)
 	close_file();
 }
 
-/* ---- an older image that is not in the log yet ---- */
+/* ---- who waits for write-back ---- */
 
 /* Write-back of a folio locks no buffer: a checkpoint waits for the folio's. */
 static void checkpoint_waits_for_write_back_of_the_folio(void)

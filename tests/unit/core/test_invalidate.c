@@ -245,7 +245,7 @@ static void only_whole_buffers_in_the_range_go(void)
 	close_file();
 }
 
-/* ---- an older image that is not in the log yet ---- */
+/* ---- the folio is on its way home ---- */
 
 /* A home write is under way when the folio is truncated: it ends first. */
 static void call_invalidate(struct fiber *f)

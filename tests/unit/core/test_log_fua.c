@@ -138,7 +138,7 @@ static void commit_begins_early_if_the_lane_is_idle(void)
 	close_journal();
 }
 
-/* ---- memory ---- */
+/* ---- what FUA costs ---- */
 
 /* While runs follow each other, FUA is taken where it costs half a flush at most. */
 static void fua_is_weighed_against_flushes(void)

@@ -301,7 +301,7 @@ static void next_record_after_this_one_is_durable(void)
 	close_journal();
 }
 
-/* ---- the ring ---- */
+/* ---- features, and what others have left ---- */
 
 static void fast_commit_area_is_taken_over(void)
 {

@@ -491,7 +491,7 @@ static void an_fsync_does_no_device_io(void)
 	close_journal();
 }
 
-/* ---- memory that goes away ---- */
+/* ---- runs, and the super block ---- */
 
 /* Those that gather while the disk is flushed are written one after the other. */
 static void all_of_a_run_is_written(void)

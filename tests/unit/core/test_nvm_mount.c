@@ -7,7 +7,7 @@
 
 static const struct setup pair = { .lanes = 2, .journal = 400, .nvm = 1 << 20 };
 
-/* ---- statistics ---- */
+/* ---- the end of a log ---- */
 
 /* Block 0 says still which memory it is: an unmount that failed is tried again. */
 static void clean_that_cannot_be_written_keeps_the_mark(void)
@@ -408,7 +408,7 @@ static void killed_recoveries_of_memory_end(void)
 	close_journal();
 }
 
-/* ---- the power fails at any store ---- */
+/* ---- the beginning of a log ---- */
 
 /*
  * Block 0 may name the old generation still, as barriers were off: then the memory must

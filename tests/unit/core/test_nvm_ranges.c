@@ -344,7 +344,7 @@ static void other_logs_take_ranges_for_blocks(void)
 	close_journal();
 }
 
-/* ---- trim ---- */
+/* ---- told again ---- */
 
 /* What was told already is not told again under the lock. */
 static void a_line_that_is_told_again_takes_no_lock(void)

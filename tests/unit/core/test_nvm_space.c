@@ -309,7 +309,7 @@ static void every_size_fits_its_promise(void)
 	close_journal();
 }
 
-/* ---- memory that goes away ---- */
+/* ---- a trim that comes late ---- */
 
 /* A trim that has found the lane's tail to be dead, and then comes late. */
 static void call_trim_all(struct fiber *f)

@@ -340,7 +340,7 @@ static void without_barriers_a_run_does_not_wait_for_the_next(void)
 	close_journal();
 }
 
-/* ---- memory ---- */
+/* ---- the record of a run ---- */
 
 /* Was the first record from @from on written with FUA? */
 static bool record_with_fua(u32 from)
@@ -451,7 +451,7 @@ static void what_went_without_a_flush_is_not_claimed(void)
 	assert_true(n > 10);
 }
 
-/* ---- what cannot be frozen yet ---- */
+/* ---- company, an abort, and other ends of a run ---- */
 
 /* Too late for all of them once the flush has begun, not for the first one alone. */
 static void data_is_too_late_for_every_member_of_a_run(void)

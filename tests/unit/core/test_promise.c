@@ -439,7 +439,7 @@ static void limit_of_what_fits(void)
 	}
 }
 
-/* ---- who is woken, and when: no time passes ---- */
+/* ---- extensions ---- */
 
 /*
  * What runs may be more than the budget by extensions, which ask for no share of it.

@@ -2,8 +2,6 @@
 /* log_jbd2.c: the ring that stock's log is: its start, its room, what is promised of it. */
 #include "jbd2view.h"
 
-/* ---- the ring ---- */
-
 static void trim_moves_the_start(void)
 {
 	u32 at, seq, before;
@@ -133,7 +131,7 @@ static void late_trim_leaves_it_empty(void)
 	close_journal();
 }
 
-/* ---- faults ---- */
+/* ---- what is promised of the ring ---- */
 
 /* The first block that is in use, and how many are. */
 static u32 ring_used(void)
