@@ -22,7 +22,7 @@ do {									\
 		.live.flush_batch = (options)->run,			\
 	};								\
 									\
-	WARN_ON(zj_journal_configure(journal, &wanted));		\
+	WARN_ON_ONCE(zj_journal_configure(journal, &wanted));		\
 } while (0)
 
 static inline int journal_recover(journal_t *journal, u32 end)

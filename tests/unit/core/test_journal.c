@@ -246,6 +246,68 @@ static void defaults(void)
 	discard_disk();
 }
 
+/* ---- options ---- */
+
+static void options_that_contradict_each_other_are_refused(void)
+{
+	static const struct zj_options wrong[] = {
+		{ .log = ZJ_LOG_NVM + 1 },
+		{ .log = ZJ_LOG_JBD2, .lanes = 2 },
+		{ .log = ZJ_LOG_NVM },
+		{ .log = ZJ_LOG_JBD2, .nvm_path = "memory" },
+		{ .nvm_path = "memory" },
+		{ .nvm_blocks = 1 },
+		{ .nvm_check = 1 },
+		{ .txninfo_max = 512 },
+		{ .log = ZJ_LOG_NVM, .nvm_path = "memory", .txninfo_max = 128 },
+		{ .log = ZJ_LOG_NVM, .nvm_path = "memory", .txninfo_max = 300 },
+		{ .log = ZJ_LOG_NVM, .nvm_path = "memory", .txninfo_max = 1 << 18 },
+	};
+	journal_t *journal;
+
+	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
+	journal = zj_journal_init_inode(&fx.kit.journal);
+	assert_false(IS_ERR(journal));
+	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
+		fx.errors[0] = 0;
+		assert_int_equal(zj_journal_configure(journal, &wrong[i]), -EINVAL);
+		assert_non_null(strstr(fx.errors, "contradict each other"));
+		assert_ptr_equal(to_zj(journal)->log, &zj_log_lanes);
+	}
+	assert_int_equal(zj_journal_destroy(journal), 0);
+	discard_disk();
+}
+
+static void options_are_kept_with_their_defaults(void)
+{
+	struct zj_options options = {
+		.log = ZJ_LOG_JBD2, .data_journaled = 1, .live.versions = 3,
+	};
+	journal_t *journal;
+	struct zj_journal *zj;
+
+	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
+	journal = zj_journal_init_inode(&fx.kit.journal);
+	assert_false(IS_ERR(journal));
+	zj = to_zj(journal);
+	assert_int_equal(zj_journal_configure(journal, &options), 0);
+	assert_ptr_equal(zj->log, &zj_log_jbd2);
+	assert_int_equal(zj->options.lanes, 1);
+	assert_int_equal(zj->options.live.versions, 3);
+	assert_int_equal(zj->options.live.flush_batch, ZJ_FLUSH_BATCH);
+	assert_true(journal->j_flags & ZJ_DATA_JOURNALED);
+	assert_false(journal->j_flags & ZJ_DATA_REPORTED);
+	/* All that was said before is forgotten. */
+	options = (struct zj_options){ .data_reported = 1 };
+	assert_int_equal(zj_journal_configure(journal, &options), 0);
+	assert_ptr_equal(zj->log, &zj_log_lanes);
+	assert_int_equal(zj->options.live.versions, ZJ_VERSIONS);
+	assert_false(journal->j_flags & ZJ_DATA_JOURNALED);
+	assert_true(journal->j_flags & ZJ_DATA_REPORTED);
+	assert_int_equal(zj_journal_destroy(journal), 0);
+	discard_disk();
+}
+
 /* ---- what follows from the log's size (docs/decisions 0041) ---- */
 
 static void limits_of_a_log(void)
@@ -334,6 +396,8 @@ static void log_of_stock_wants_one_lane(void)
 
 CORE_TESTS(journal,
 	CORE_TEST(defaults),
+	CORE_TEST(options_that_contradict_each_other_are_refused),
+	CORE_TEST(options_are_kept_with_their_defaults),
 	CORE_TEST(limits_of_a_log),
 	CORE_TEST(what_runs_fits_in_memory),
 	CORE_TEST(a_log_that_is_too_small_is_refused),
