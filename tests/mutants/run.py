@@ -29,6 +29,7 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parents[2]
 HERE = TOP / "tests/mutants"
 WORK = TOP / "build/tests/mutants"
+INCLUDE = ["tests/runtime/include", "tests/runtime/sim", "user/include", "include"]
 BUILD = {"sim": "zjsim", "schedules": "schedules", "unit/core": "o-unit/core/core",
          "unit": "o-unit/unit"}
 
@@ -103,7 +104,7 @@ def compile_only(src, file):
     """Does one file of src compile?  As the simulator is built, without code."""
     subprocess.run(
         ["cc", "-fsyntax-only", "-Wall", "-Werror", "-std=gnu11", "-D_GNU_SOURCE",
-         f"-I{TOP}/user/include", f"-I{TOP}/user/sim", f"-I{TOP}/include", f"-I{src}",
+         *(f"-I{TOP}/{d}" for d in INCLUDE), f"-I{src}",
          "-Wno-unused", src / file], check=True)
 
 

@@ -35,7 +35,7 @@ static int cut_read_log(void *ctx, u32 block, u32 nr, void *buf)
 
 	for (u32 i = 0; i < nr; i++)
 		memcpy(buf + i * DISK_BLOCK,
-		       c->image.block[journal_map(NULL, block + i)], DISK_BLOCK);
+		       c->image.block[kit_place(&play.kit, block + i)], DISK_BLOCK);
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static int cut_write_log(void *ctx, u32 block, const void *buf)
 
 	if (power_is_off(c))
 		return -EIO;
-	c->image.block[journal_map(NULL, block)] =
+	c->image.block[kit_place(&play.kit, block)] =
 		memcpy(scratch_block(), buf, DISK_BLOCK);
 	return 0;
 }
@@ -102,7 +102,7 @@ static const struct zj_io_ops cut_ops = {
 static int recover(struct cut *c, int power)
 {
 	const struct zj_jbd2_super *sb =
-		(const void *)c->image.block[journal_map(NULL, 0)];
+		(const void *)c->image.block[kit_place(&play.kit, 0)];
 	struct zj_recovery_stats *stats = &c->stats;
 
 	memset(stats, 0, sizeof(*stats));
@@ -111,7 +111,7 @@ static int recover(struct cut *c, int power)
 	c->msg[0] = 0;
 	c->power = power;
 	memcpy(c->stable, c->image.block, sizeof(c->stable));
-	return zj_recover(&cut_ops, c, play.sb.s_uuid.b, DISK_BLOCK, play.journal,
+	return zj_recover(&cut_ops, c, play.kit.sb.s_uuid.b, DISK_BLOCK, play.journal,
 			  FIRST_JOURNAL, false, stats);
 }
 

@@ -162,6 +162,7 @@ int main(int argc, char **argv)
 	struct CMUnitTest tests[MAX_SCHEDULES];
 	size_t nr = 0;
 
+	kit_report_failures();
 	for (size_t f = 0; f < ARRAY_SIZE(files); f++)
 		for (const struct schedule *s = files[f]; s->name; s++)
 			if (wanted(s->name, argc, argv))

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <klayer/bug.h>
 #include <linux/bio.h>
-#include <linux/pagemap.h>
 #include "stage.h"
 
 struct play play;
@@ -22,28 +21,6 @@ u32 content_sum(const struct content *c)
 	return sum;
 }
 
-u64 journal_map(const struct inode *inode, u64 block)
-{
-	return FIRST_JOURNAL + block;
-}
-
-static void make_journal(void)
-{
-	struct zj_jbd2_super *sb = calloc(1, DISK_BLOCK);
-
-	sb->s_magic = cpu_to_be32(ZJ_JBD2_MAGIC);
-	sb->s_blocktype = cpu_to_be32(ZJ_JBD2_SUPERBLOCK_V2);
-	sb->s_blocksize = cpu_to_be32(DISK_BLOCK);
-	sb->s_maxlen = cpu_to_be32(play.journal);
-	sb->s_first = cpu_to_be32(1);
-	sb->s_sequence = cpu_to_be32(1);
-	sb->s_feature_incompat = cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V3);
-	sb->s_checksum_type = ZJ_JBD2_CRC32C;
-	sb->s_checksum = zj_jbd2_super_csum(sb);
-	disk_set(play.disk, FIRST_JOURNAL, sb);
-	free(sb);
-}
-
 static void make_blocks(void)
 {
 	struct content c = { .kind = KIND_META };
@@ -57,20 +34,18 @@ static void make_blocks(void)
 
 void stage_make(const u8 *image)
 {
-	u32 nr = FIRST_JOURNAL + play.journal;
-
-	play.disk = disk_new(nr, 7 + play.epoch);
+	play.kit = (struct kit){ .first = FIRST_JOURNAL, .blocks = play.journal };
+	play.disk = disk_new(kit_disk_blocks(&play.kit), 7 + play.epoch);
+	kit_init(&play.kit, &play.disk->bdev, DISK_BLOCK, "zjournal-schedul");
 	play.disk->cache = play.cache;
 	play.disk->fua = play.fua;
 	if (image) {
-		for (u32 b = 0; b < nr; b++)
-			disk_set(play.disk, b, image + (size_t)b * DISK_BLOCK);
+		disk_set_all(play.disk, image);
 	} else {
-		make_journal();
+		kit_make_journal(&play.kit, play.disk, 1, KIT_CSUM_V3);
 		make_blocks();
 	}
-	play.initial = malloc(nr * sizeof(*play.initial));
-	memcpy(play.initial, play.disk->seen, nr * sizeof(*play.initial));
+	play.initial = disk_contents(play.disk);
 }
 
 void stage_free(void)
@@ -108,22 +83,19 @@ void page_write(u32 block)
 	b->page_dirty = false;
 	b->page_writing = true;
 	bio = bio_alloc(&play.disk->bdev, 1, REQ_OP_WRITE, GFP_NOFS);
-	bio->bi_iter.bi_sector = (FIRST_HOME + block) * (DISK_BLOCK / DISK_SECTOR);
 	bio->bi_private = b;
 	bio->bi_end_io = page_end_io;
-	bio_add_page(bio, virt_to_page(b->page), DISK_BLOCK,
-		     offset_in_page(b->page));
-	submit_bio(bio);
+	kit_write(&play.kit, bio, FIRST_HOME + block, b->page);
 }
 
-static int submit_data(struct jbd2_inode *jinode)
+int submit_data(struct jbd2_inode *range)
 {
 	for (u32 b = 0; b < MAX_BLOCKS; b++)
 		page_write(b);
 	return 0;
 }
 
-static int finish_data(struct jbd2_inode *jinode)
+int finish_data(struct jbd2_inode *range)
 {
 	for (u32 b = 0; b < MAX_BLOCKS; b++)
 		wait_event(play.page_wait, !play.block[b].page_writing);
@@ -149,7 +121,7 @@ static void reuse(u32 block)
 	page_write(block);
 }
 
-static void commit_callback(journal_t *journal, transaction_t *txn)
+void commit_callback(journal_t *journal, transaction_t *txn)
 {
 	if (is_journal_aborted(journal))
 		return;
@@ -165,32 +137,18 @@ static void commit_callback(journal_t *journal, transaction_t *txn)
 
 /* ---- mounting ---- */
 
-static void open_journal(void)
-{
-	play.sb.s_bdev = &play.disk->bdev;
-	play.sb.s_blocksize = DISK_BLOCK;
-	play.sb.s_blocksize_bits = 10;
-	memcpy(play.sb.s_uuid.b, "zjournal-schedul", 16);
-	play.jnl_inode = (struct inode){ .i_sb = &play.sb, .i_ino = 8,
-		.i_size = (loff_t)play.journal * DISK_BLOCK, .map = journal_map };
-	play.journal_front = zj_journal_init_inode(&play.jnl_inode);
-	if (IS_ERR(play.journal_front))
-		kl_fail("init: error %ld", PTR_ERR(play.journal_front));
-}
-
 void stage_mount(void)
 {
 	int err = zj_caches_init();
 
 	if (err)
 		kl_fail("no caches: error %d", err);
-	open_journal();
-	play.journal_front->j_flags |= JBD2_BARRIER;
+	play.journal_front = kit_open(&play.kit);
+	if (IS_ERR(play.journal_front))
+		kl_fail("init: error %ld", PTR_ERR(play.journal_front));
 	/* No timer: a schedule says when a lane closes. */
 	play.journal_front->j_commit_interval = 1UL << 30;
-	play.journal_front->j_commit_callback = commit_callback;
-	play.journal_front->j_submit_inode_data_buffers = submit_data;
-	play.journal_front->j_finish_inode_data_buffers = finish_data;
+	kit_call_back(play.journal_front);
 	err = zj_journal_configure(play.journal_front,
 				   &(struct zj_options){ .lanes = play.lanes });
 	if (!err)
@@ -200,9 +158,7 @@ void stage_mount(void)
 	if (the_journal()->nr_lanes != play.lanes)
 		kl_fail("%u lanes, not %u", the_journal()->nr_lanes, play.lanes);
 	init_waitqueue_head(&play.page_wait);
-	play.ino = (struct inode){ .i_sb = &play.sb, .i_ino = 100 };
-	play.ino.i_mapping = &play.ino.i_data;
-	play.ino.i_data.host = &play.ino;
+	kit_inode(&play.kit, &play.ino, 100);
 	zj_journal_init_jinode(&play.jinode, &play.ino);
 	play.claim = 0;
 	play.sync_tid = 0;
@@ -231,52 +187,4 @@ void stage_unmount(void)
 	sim_rcu_drain();
 	buf_cache_exit(play.disk);
 	zj_caches_exit();
-}
-
-/* ---- what the journal calls ---- */
-
-int bmap(struct inode *inode, sector_t *block)
-{
-	*block = inode->map(inode, *block);
-	return 0;
-}
-
-void iput(struct inode *inode)
-{
-}
-
-static struct zj_journal *loaded;
-
-/* What stands in the way of whom, by the printers that debugfs has (docs/looking-inside.md). */
-static void print_journal(void)
-{
-	static char text[1 << 20];
-	struct seq_buf out;
-
-	seq_buf_init(&out, text, sizeof(text));
-	zj_journal_to_text(&out, loaded);
-	fprintf(stderr, "%.*s", (int)seq_buf_used(&out), text);
-}
-
-void zj_proc_add(struct zj_journal *zj)
-{
-	loaded = zj;
-	sim_report = print_journal;
-}
-
-void zj_proc_remove(struct zj_journal *zj)
-{
-	sim_report = NULL;
-}
-
-int filemap_fdatawrite_range(struct address_space *mapping, loff_t first,
-			     loff_t last)
-{
-	return submit_data(NULL);
-}
-
-int filemap_fdatawait_range_keep_errors(struct address_space *mapping,
-					loff_t first, loff_t last)
-{
-	return finish_data(NULL);
 }

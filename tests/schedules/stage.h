@@ -14,8 +14,8 @@
 #ifndef ZJ_TESTS_SCHEDULES_STAGE_H
 #define ZJ_TESTS_SCHEDULES_STAGE_H
 
-#include <zj/inside.h>
 #include "disk.h"
+#include "kit.h"
 
 #define NEVER		(~0u)
 #define MAX_ACTORS	10
@@ -100,9 +100,9 @@ struct play {
 	struct kl_disk	*disk;
 	const u8	**initial;
 	journal_t	*journal_front;
-	struct inode	jnl_inode, ino;
+	struct kit	kit;
+	struct inode	ino;
 	struct jbd2_inode jinode;
-	struct super_block sb;
 	struct unit	unit[MAX_UNITS];
 	u32		nr_units;
 	struct block	block[MAX_BLOCKS];
@@ -126,7 +126,6 @@ static inline u32 now(void)
 }
 
 /* ---- stage.c ---- */
-u64 journal_map(const struct inode *inode, u64 block);
 void stage_make(const u8 *image);
 void stage_mount(void);
 /* All handles are closed. */

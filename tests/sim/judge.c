@@ -300,7 +300,7 @@ static void check_escape(const struct cut *c, const struct disk_event *e)
 	const struct half *h = (const void *)e->data;
 	bool image, jbd2 = world->p.jbd2;
 
-	if (e->what != DISK_WRITE || e->block <= world->jnl_first)
+	if (e->what != DISK_WRITE || e->block <= world->kit.first)
 		return;
 	image = h->sum == half_sum(h);
 	if ((h->magic == cpu_to_be32(ZJ_JBD2_MAGIC) && (image || !jbd2)) ||
@@ -351,7 +351,7 @@ void judge_explain(void)
 	image.block = malloc(image.nr * sizeof(*image.block));
 	walk_crash(w, &walking_rand, &image);
 	for (u32 i = 0; i < world->p.journal; i++)
-		explain_block(image.block[journal_map(NULL, i)], i);
+		explain_block(image.block[kit_place(&world->kit, i)], i);
 	for (u32 i = 0; i < w->nr; i++) {
 		const struct disk_pending *p = &w->pending[i];
 		const u8 *there = image.block[p->block];

@@ -10,12 +10,12 @@
 
 static const u8 *journal_block(const struct cut *c, u32 block)
 {
-	return c->image.block[journal_map(NULL, block)];
+	return c->image.block[kit_place(&world->kit, block)];
 }
 
 static u64 cut_log_home(void *ctx, u32 block)
 {
-	return journal_map(NULL, block);
+	return kit_place(&world->kit, block);
 }
 
 static int cut_read_log(void *ctx, u32 block, u32 nr, void *buf)
@@ -61,7 +61,7 @@ static void half_write(struct cut *c, u32 block, const void *buf)
 static int cut_write_log(void *ctx, u32 block, const void *buf)
 {
 	struct cut *c = ctx;
-	u32 at = journal_map(NULL, block);
+	u32 at = kit_place(&world->kit, block);
 	bool on = power(c);
 
 	if (!on && sim_one_in(&c->rand, 2))
@@ -79,7 +79,7 @@ static int cut_write_home(void *ctx, u64 block, const void *buf)
 {
 	struct cut *c = ctx;
 
-	if (block >= world->jnl_first)
+	if (block >= world->kit.first)
 		bad(c, "recovery writes home to block %llu", block);
 	if (!power(c)) {
 		half_write(c, block, buf);
@@ -192,7 +192,7 @@ static int recover_jbd2(struct cut *c, struct zj_recovery_stats *stats)
 	if (!sb->s_start)
 		return 0;
 	err = zj_recover_jbd2(&cut_ops, c, sb, world->p.journal,
-			      world->jnl_first, false, stats, &sequence);
+			      world->kit.first, false, stats, &sequence);
 	if (err)
 		return err;
 	sb->s_sequence = cpu_to_be32(sequence);
@@ -212,7 +212,7 @@ static int recover_nvm(struct cut *c, struct zj_recovery_stats *stats)
 		return 0;
 	area.generation = be64_to_cpu(zj_nvm_mark_of(sb)->generation);
 	err = zj_recover_nvm(&cut_ops, c, &area, DISK_BLOCK, world->p.journal,
-			     world->jnl_first, false, stats);
+			     world->kit.first, false, stats);
 	if (err)
 		return err;
 	zj_clean_jbd2_super(sb);
@@ -231,8 +231,8 @@ static int recover(struct cut *c)
 		return recover_jbd2(c, &stats);
 	if (world->p.nvm)
 		return recover_nvm(c, &stats);
-	return zj_recover(&cut_ops, c, world->sb.s_uuid.b, DISK_BLOCK,
-			  world->p.journal, world->jnl_first, false, &stats);
+	return zj_recover(&cut_ops, c, world->kit.sb.s_uuid.b, DISK_BLOCK,
+			  world->p.journal, world->kit.first, false, &stats);
 }
 
 /* The power fails again: of unflushed home writes each is there or not. */
@@ -361,7 +361,7 @@ static u32 durable_header(struct cut *c, const struct zj_log_geometry *geo,
 /* One bit; not in what tells a header in a segment's first block from no header. */
 static void flip_bit(struct cut *c, u32 block)
 {
-	u32 at = journal_map(NULL, block);
+	u32 at = kit_place(&world->kit, block);
 	u8 *rotten = memcpy(scratch_block(), c->image.block[at], DISK_BLOCK);
 	u32 from = offsetof(struct zj_chunk_header, seg_seq);
 
@@ -380,8 +380,8 @@ static void rot(const struct cut *begin, struct cut *other)
 
 	cut_copy(other, begin);
 	if (zj_decode_log_super(journal_block(other, ZJ_BLOCK_LOG_SUPER), &geo) ||
-	    zj_recover(&cut_ops, other, world->sb.s_uuid.b, DISK_BLOCK,
-		       world->p.journal, world->jnl_first, ZJ_RECOVER_DRY_RUN,
+	    zj_recover(&cut_ops, other, world->kit.sb.s_uuid.b, DISK_BLOCK,
+		       world->p.journal, world->kit.first, ZJ_RECOVER_DRY_RUN,
 		       &stats))
 		return;
 	block = durable_header(other, &geo, &stats);
@@ -398,8 +398,8 @@ static void rot(const struct cut *begin, struct cut *other)
 void cut_accept(struct cut *c)
 {
 	struct zj_recovery_stats stats;
-	int err = zj_recover(&cut_ops, c, world->sb.s_uuid.b, DISK_BLOCK, world->p.journal,
-			     world->jnl_first, ZJ_RECOVER_DRY_RUN, &stats);
+	int err = zj_recover(&cut_ops, c, world->kit.sb.s_uuid.b, DISK_BLOCK, world->p.journal,
+			     world->kit.first, ZJ_RECOVER_DRY_RUN, &stats);
 
 	c->tally->recoveries++;
 	if (err)

@@ -465,12 +465,9 @@ void write_data(struct alloc *a)
 	page->dirty = false;
 	bio = bio_alloc(&world->disk->bdev, 1,
 			REQ_OP_WRITE | (by_fua(page) ? REQ_FUA : 0), GFP_NOFS);
-	bio->bi_iter.bi_sector = page->block * (DISK_BLOCK / DISK_SECTOR);
 	bio->bi_private = page;
 	bio->bi_end_io = page_end_io;
-	bio_add_page(bio, virt_to_page(page->mem), DISK_BLOCK,
-		     offset_in_page(page->mem));
-	submit_bio(bio);
+	kit_write(&world->kit, bio, page->block, page->mem);
 }
 
 void wait_data(struct alloc *a)

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Making, mounting and unmounting the toy file system; the history. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <klayer/nvm.h>
 #include "work.h"
-
-#define SIM_UUID	"zjsim-file-syste"
 
 struct world *world;
 
@@ -115,29 +111,6 @@ void stored_must(const struct alloc *a, u32 gen, u32 value)
 
 /* ---- making ---- */
 
-/* Not in one piece, so that bios have to be split. */
-u64 journal_map(const struct inode *inode, u64 block)
-{
-	return world->jnl_first + block + block / 50;
-}
-
-static void make_journal(void)
-{
-	struct zj_jbd2_super *sb = calloc(1, DISK_BLOCK);
-
-	sb->s_magic = cpu_to_be32(ZJ_JBD2_MAGIC);
-	sb->s_blocktype = cpu_to_be32(ZJ_JBD2_SUPERBLOCK_V2);
-	sb->s_blocksize = cpu_to_be32(DISK_BLOCK);
-	sb->s_maxlen = cpu_to_be32(world->p.journal);
-	sb->s_first = cpu_to_be32(1);
-	sb->s_sequence = cpu_to_be32(1);
-	sb->s_feature_incompat = cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V3);
-	sb->s_checksum_type = ZJ_JBD2_CRC32C;
-	sb->s_checksum = zj_jbd2_super_csum(sb);
-	disk_set(world->disk, journal_map(NULL, 0), sb);
-	free(sb);
-}
-
 static void make_blocks(u32 first, u32 nr)
 {
 	u8 data[DISK_BLOCK];
@@ -148,23 +121,16 @@ static void make_blocks(u32 first, u32 nr)
 	}
 }
 
-/* The disk as a power cut has left it. */
-static void take_over(const u8 *image)
-{
-	for (u32 b = 0; b < world->disk->nr; b++)
-		disk_set(world->disk, b, image + (size_t)b * DISK_BLOCK);
-}
-
 const char *block_name(u32 block)
 {
 	static char name[40];
 
-	if (block < world->jnl_first) {
+	if (block < world->kit.first) {
 		kl_snprintf(name, sizeof(name), "home block %u", block);
 		return name;
 	}
 	for (u32 i = 0; i < world->p.journal; i++)
-		if (journal_map(NULL, i) == block)
+		if (kit_place(&world->kit, i) == block)
 			kl_snprintf(name, sizeof(name), "journal block %u", i);
 	return name;
 }
@@ -198,7 +164,8 @@ static void lay_out(void)
 	at += w->nr_alloc;
 	if (at > HOME_BLOCKS)
 		kl_fail("too many blocks");
-	w->jnl_first = HOME_BLOCKS;
+	/* Not in one piece, so that bios have to be split. */
+	w->kit = (struct kit){ .first = HOME_BLOCKS, .blocks = w->p.journal, .piece = 50 };
 	w->fixed_objects = 0;
 }
 
@@ -208,22 +175,10 @@ static u32 fixed(u32 block, u32 slot)
 	return (block - world->meta_first) * SLOTS + slot;
 }
 
-/* Memory a little smaller or larger than the journal; formatted, or as a cut left it. */
-static void make_memory(const u8 *contents)
+/* A little smaller or larger than the journal. */
+static u32 memory_size(void)
 {
-	struct world *w = world;
-	u32 size = max(ZJ_NVM_LOG_AT + w->p.journal * DISK_BLOCK,
-		       (u32)ZJ_NVM_MIN_SIZE);
-	u8 *fresh = calloc(1, size);
-
-	if (!contents)
-		zj_encode_nvm_super((const u8 *)"zjsim-the-memory",
-				    (const u8 *)SIM_UUID, size, (void *)fresh);
-	w->pmem = pmem_new(size, contents ?: fresh);
-	free(fresh);
-	disk_join_pmem(w->disk, w->pmem);
-	kl_nvm.base = w->pmem->mem;
-	kl_nvm.size = size;
+	return max(ZJ_NVM_LOG_AT + world->p.journal * DISK_BLOCK, (u32)ZJ_NVM_MIN_SIZE);
 }
 
 void world_make(const struct params *p, const struct left *before)
@@ -234,8 +189,8 @@ void world_make(const struct params *p, const struct left *before)
 	w->p = *p;
 	w->rand.state = p->seed * 7919 + 13;
 	lay_out();
-	w->disk = disk_new(HOME_BLOCKS + p->journal + p->journal / 50 + 1,
-			   p->schedule * 31337 + 5);
+	w->disk = disk_new(kit_disk_blocks(&w->kit), p->schedule * 31337 + 5);
+	kit_init(&w->kit, &w->disk->bdev, DISK_BLOCK, "zjsim-file-syste");
 	w->disk->cache = p->cache;
 	w->disk->fua = p->fua;
 	w->disk->fail_write = p->fail_write;
@@ -245,17 +200,17 @@ void world_make(const struct params *p, const struct left *before)
 	if (p->progress)
 		w->disk->io_ns = 300000;
 	if (image) {
-		take_over(image);
+		disk_set_all(w->disk, image);
 	} else {
-		make_journal();
+		kit_make_journal(&w->kit, w->disk, 1, KIT_CSUM_V3);
 		make_blocks(w->meta_first, w->alloc_first - w->meta_first);
 	}
 	if (p->nvm)
-		make_memory(before->pmem);
+		w->pmem = kit_memory(&w->kit, w->disk, memory_size(), "zjsim-the-memory",
+				     before->pmem);
 	for (u32 b = w->meta_first; b < w->alloc_first; b++)
 		new_objects(b, 0);
-	w->initial = malloc(w->disk->nr * sizeof(*w->initial));
-	memcpy(w->initial, w->disk->seen, w->disk->nr * sizeof(*w->initial));
+	w->initial = disk_contents(w->disk);
 	w->clean = NEVER;
 }
 
@@ -302,10 +257,7 @@ static void mount_inodes(void)
 	for (u32 i = 0; i < world->nr_inodes; i++) {
 		struct toy_inode *ino = &world->inode[i];
 
-		ino->vfs.i_sb = &world->sb;
-		ino->vfs.i_ino = 100 + i;
-		ino->vfs.i_mapping = &ino->vfs.i_data;
-		ino->vfs.i_data.host = &ino->vfs;
+		kit_inode(&world->kit, &ino->vfs, 100 + i);
 		/* Two share a block, with strangers between. */
 		ino->object = fixed(world->inode_first + i / 2, 3 * (i % 2));
 		mutex_init(&ino->lock);
@@ -446,18 +398,15 @@ static int configure(journal_t *journal)
 static journal_t *init_journal(void)
 {
 	struct world *w = world;
-	journal_t *journal = zj_journal_init_inode(&w->jnl_inode);
+	journal_t *journal = kit_open(&w->kit);
 
 	if (IS_ERR(journal))
 		return journal;
-	journal->j_flags |= JBD2_BARRIER;
 	if (w->p.data_err)
 		journal->j_flags |= JBD2_ABORT_ON_SYNCDATA_ERR;
 	journal->j_commit_interval = w->p.progress ? HZ / 10 :
 				     1 + sim_below(&w->rand, HZ / 8);
-	journal->j_commit_callback = commit_callback;
-	journal->j_submit_inode_data_buffers = submit_data;
-	journal->j_finish_inode_data_buffers = finish_data;
+	kit_call_back(journal);
 	to_zj(journal)->batch_size = clamp(w->p.batch, 1U, (u32)ZJ_BATCH_SIZE);
 	if (configure(journal))
 		kl_fail("its options contradict each other");
@@ -487,14 +436,6 @@ void world_mount(void)
 	struct world *w = world;
 	int err;
 
-	w->sb.s_bdev = &w->disk->bdev;
-	w->sb.s_blocksize = DISK_BLOCK;
-	w->sb.s_blocksize_bits = 10;
-	memcpy(w->sb.s_uuid.b, SIM_UUID, 16);
-	w->jnl_inode.i_sb = &w->sb;
-	w->jnl_inode.i_ino = 8;
-	w->jnl_inode.i_size = (loff_t)w->p.journal * DISK_BLOCK;
-	w->jnl_inode.map = journal_map;
 	w->disk->fail_read = w->p.fail_read;
 	sim_fail_allocations(w->p.fail_alloc);
 	while ((err = try_mount()))
@@ -525,58 +466,4 @@ int world_unmount(void)
 		free(w->alloc[i].page.mem);
 	buf_cache_exit(w->disk);
 	return err;
-}
-
-/* ---- what the journal calls ---- */
-
-int bmap(struct inode *inode, sector_t *block)
-{
-	*block = inode->map(inode, *block);
-	return 0;
-}
-
-void iput(struct inode *inode)
-{
-}
-
-static struct zj_journal *loaded;
-
-/* What stands in the way of whom, by the printers that debugfs has (docs/looking-inside.md). */
-static void print_journal(void)
-{
-	static char text[1 << 20];
-	struct seq_buf out;
-
-	seq_buf_init(&out, text, sizeof(text));
-	zj_journal_to_text(&out, loaded);
-	fprintf(stderr, "%.*s", (int)seq_buf_used(&out), text);
-}
-
-void zj_proc_add(struct zj_journal *zj)
-{
-	loaded = zj;
-	sim_report = print_journal;
-}
-
-void zj_proc_remove(struct zj_journal *zj)
-{
-	sim_report = NULL;
-}
-
-int filemap_fdatawrite_range(struct address_space *mapping, loff_t start,
-			     loff_t end)
-{
-	struct jbd2_inode range = { .i_vfs_inode = mapping->host,
-				    .i_dirty_start = start, .i_dirty_end = end };
-
-	return submit_data(&range);
-}
-
-int filemap_fdatawait_range_keep_errors(struct address_space *mapping,
-					loff_t start, loff_t end)
-{
-	struct jbd2_inode range = { .i_vfs_inode = mapping->host,
-				    .i_dirty_start = start, .i_dirty_end = end };
-
-	return finish_data(&range);
 }

@@ -18,8 +18,8 @@
 #ifndef ZJ_TESTS_SIM_WORLD_H
 #define ZJ_TESTS_SIM_WORLD_H
 
-#include <zj/inside.h>
 #include "disk.h"
+#include "kit.h"
 
 #define SLOTS		8
 #define NEVER		(~0u)
@@ -233,9 +233,7 @@ struct world {
 	struct kl_pmem	*pmem;		/* nvm */
 	const u8	**initial;	/* the disk before the run */
 	journal_t	*journal;
-	struct inode	jnl_inode;
-	struct super_block sb;
-	u32		jnl_first;	/* first block of the journal */
+	struct kit	kit;
 	u32		meta_first, nr_meta;
 	u32		inode_first, nr_inodes;
 	u32		map_first, alloc_first, nr_alloc;
@@ -278,7 +276,6 @@ struct left {
 };
 
 /* ---- world.c ---- */
-u64 journal_map(const struct inode *inode, u64 block);
 /* @image: the disk of a crash to go on from, or NULL: a new file system. */
 void world_make(const struct params *p, const struct left *before);
 void world_free(void);

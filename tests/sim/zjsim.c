@@ -506,5 +506,6 @@ int main(int argc, char **argv)
 	u64 n;
 
 	parse(argc, argv, &cmd);
+	kit_report_failures();
 	return cmd.shrink ? run_and_shrink(&cmd) : run_all(&cmd, &n);
 }

@@ -5,45 +5,37 @@
 
 struct fs fs;
 
-/* Not in one piece, so that bios have to be split. */
-static u64 journal_map(const struct inode *inode, u64 block)
+/* The journal is not in one piece, so that bios have to be split. */
+static struct kit kit_of(const struct params *p)
 {
-	return NR_HOME + block + block / 50;
+	return (struct kit){ .first = NR_HOME, .blocks = p->journal, .piece = 50 };
 }
 
 u32 disk_blocks(const struct params *p)
 {
-	return NR_HOME + p->journal + p->journal / 50 + 1;
+	struct kit kit = kit_of(p);
+
+	return kit_disk_blocks(&kit);
+}
+
+static void open_disk(bool create)
+{
+	fs.kit = kit_of(&fs.p);
+	fs.disk = disk_open(fs.p.file, kit_disk_blocks(&fs.kit), fs.p.block, create);
+	kit_init(&fs.kit, &fs.disk->bdev, fs.p.block, "zjstress-file-sy");
 }
 
 /* ---- making ---- */
-
-static void make_journal(void)
-{
-	struct zj_jbd2_super *sb = calloc(1, fs.p.block);
-
-	sb->s_magic = cpu_to_be32(ZJ_JBD2_MAGIC);
-	sb->s_blocktype = cpu_to_be32(ZJ_JBD2_SUPERBLOCK_V2);
-	sb->s_blocksize = cpu_to_be32(fs.p.block);
-	sb->s_maxlen = cpu_to_be32(fs.p.journal);
-	sb->s_first = cpu_to_be32(1);
-	sb->s_sequence = cpu_to_be32(1);
-	sb->s_feature_incompat = cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V3);
-	sb->s_checksum_type = ZJ_JBD2_CRC32C;
-	sb->s_checksum = zj_jbd2_super_csum(sb);
-	disk_write(fs.disk, journal_map(NULL, 0), sb);
-	free(sb);
-}
 
 void fs_make(void)
 {
 	void *data = malloc(fs.p.block);
 
-	fs.disk = disk_open(fs.p.file, disk_blocks(&fs.p), fs.p.block, true);
-	make_journal();
+	open_disk(true);
+	kit_make_journal(&fs.kit, fs.disk, 1, KIT_CSUM_V3);
 	for (u32 b = FIRST_SHARED; b <= MAP_BLOCK; b++) {
 		content_init(data, b, KIND_FIXED, 0);
-		disk_write(fs.disk, b, data);
+		disk_set(fs.disk, b, data);
 	}
 	free(data);
 	disk_close(fs.disk);
@@ -62,22 +54,11 @@ static void load_journal(void)
 	};
 	int err;
 
-	fs.sb.s_bdev = &fs.disk->bdev;
-	fs.sb.s_blocksize = fs.p.block;
-	fs.sb.s_blocksize_bits = ilog2(fs.p.block);
-	memcpy(fs.sb.s_uuid.b, "zjstress-file-sy", 16);
-	fs.journal_inode.i_sb = &fs.sb;
-	fs.journal_inode.i_ino = 8;
-	fs.journal_inode.i_size = (loff_t)fs.p.journal * fs.p.block;
-	fs.journal_inode.map = journal_map;
-	fs.journal = zj_journal_init_inode(&fs.journal_inode);
+	fs.journal = kit_open(&fs.kit);
 	if (IS_ERR(fs.journal))
 		kl_fail("init: error %ld", PTR_ERR(fs.journal));
-	fs.journal->j_flags |= JBD2_BARRIER;
 	fs.journal->j_commit_interval = HZ / 10;
-	fs.journal->j_commit_callback = commit_callback;
-	fs.journal->j_submit_inode_data_buffers = submit_data;
-	fs.journal->j_finish_inode_data_buffers = finish_data;
+	kit_call_back(fs.journal);
 	err = zj_journal_configure(fs.journal, &options);
 	if (err)
 		kl_fail("configure: error %d", err);
@@ -97,10 +78,7 @@ static void mount_inode(u32 i, void *data)
 {
 	struct toy_inode *ino = &fs.inode[i];
 
-	ino->vfs.i_sb = &fs.sb;
-	ino->vfs.i_ino = 100 + i;
-	ino->vfs.i_mapping = &ino->vfs.i_data;
-	ino->vfs.i_data.host = &ino->vfs;
+	kit_inode(&fs.kit, &ino->vfs, 100 + i);
 	mutex_init(&ino->lock);
 	zj_journal_init_jinode(&ino->jinode, &ino->vfs);
 	ino->jinode.i_written = &ino->written;
@@ -160,7 +138,7 @@ void fs_mount(void)
 	fs.promises = promises;
 	if (zj_caches_init())
 		kl_fail("no caches");
-	fs.disk = disk_open(p.file, disk_blocks(&p), p.block, false);
+	open_disk(false);
 	fs.disk->fua = p.fua;
 	fs.disk->fail_write = p.fail_write;
 	for (u32 i = 0; i < NR_HOME; i++)
@@ -200,42 +178,4 @@ int fs_unmount(void)
 		free(fs.alloc[i].page.mem);
 	zj_caches_exit();
 	return err;
-}
-
-/* ---- what the journal calls ---- */
-
-int bmap(struct inode *inode, sector_t *block)
-{
-	*block = inode->map(inode, *block);
-	return 0;
-}
-
-void iput(struct inode *inode)
-{
-}
-
-void zj_proc_add(struct zj_journal *zj)
-{
-}
-
-void zj_proc_remove(struct zj_journal *zj)
-{
-}
-
-int filemap_fdatawrite_range(struct address_space *mapping, loff_t start,
-			     loff_t end)
-{
-	struct jbd2_inode range = { .i_vfs_inode = mapping->host,
-				    .i_dirty_start = start, .i_dirty_end = end };
-
-	return submit_data(&range);
-}
-
-int filemap_fdatawait_range_keep_errors(struct address_space *mapping,
-					loff_t start, loff_t end)
-{
-	struct jbd2_inode range = { .i_vfs_inode = mapping->host,
-				    .i_dirty_start = start, .i_dirty_end = end };
-
-	return finish_data(&range);
 }

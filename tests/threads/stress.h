@@ -16,8 +16,8 @@
 #ifndef ZJ_TESTS_THREADS_STRESS_H
 #define ZJ_TESTS_THREADS_STRESS_H
 
-#include <zj/inside.h>
 #include "disk.h"
+#include "kit.h"
 
 #define MAX_THREADS	32
 #define NR_META		8	/* shared blocks of metadata */
@@ -135,8 +135,7 @@ struct fs {
 	struct promises	*promises;
 	struct kl_disk	*disk;
 	journal_t	*journal;
-	struct inode	journal_inode;
-	struct super_block sb;
+	struct kit	kit;
 	struct toy_inode inode[NR_INODES];
 	struct buffer_head *file[NR_FILE];
 	struct alloc	alloc[NR_ALLOC];
@@ -189,9 +188,6 @@ int worker(void *arg);
 /* Fails, unless there is no error or the journal was aborted; true for the latter. */
 bool dead(struct job *job, int err);
 void page_write(struct page_data *page);
-void commit_callback(journal_t *journal, transaction_t *txn);
-int submit_data(struct jbd2_inode *jinode);
-int finish_data(struct jbd2_inode *jinode);
 /* The last units that have stopped; to be promised when a sync has returned. */
 void snapshot(u32 *units, const u32 *stopped);
 void promise(const u32 *units);

@@ -444,10 +444,7 @@ void page_write(struct page_data *page)
 		page_end_io(bio);
 		return;
 	}
-	bio->bi_iter.bi_sector = page->block * (fs.p.block / DISK_SECTOR);
-	bio_add_page(bio, virt_to_page(page->mem), fs.p.block,
-		     offset_in_page(page->mem));
-	submit_bio(bio);
+	kit_write(&fs.kit, bio, page->block, page->mem);
 }
 
 static void page_wait(struct page_data *page)

@@ -33,6 +33,9 @@ int main(int argc, char **argv)
 	ADD(codec);
 	ADD(codec_jbd2);
 	ADD(recovery);
+	ADD(recovery_errors);
+	ADD(recovery_durable);
+	ADD(recovery_cost);
 	ADD(readahead);
 	ADD(schedule);
 	ADD(damage);
@@ -42,6 +45,7 @@ int main(int argc, char **argv)
 	ADD(pmem);
 	ADD(nvm);
 	ADD(nvmlog);
+	ADD(nvmlog_damage);
 #undef ADD
 	if (argc < 2)
 		n = choose(chosen, all, nr, "*");

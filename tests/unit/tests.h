@@ -10,6 +10,9 @@
 ZJ_TEST_FILE(codec);
 ZJ_TEST_FILE(codec_jbd2);
 ZJ_TEST_FILE(recovery);
+ZJ_TEST_FILE(recovery_errors);
+ZJ_TEST_FILE(recovery_durable);
+ZJ_TEST_FILE(recovery_cost);
 ZJ_TEST_FILE(readahead);
 ZJ_TEST_FILE(schedule);
 ZJ_TEST_FILE(damage);
@@ -19,5 +22,6 @@ ZJ_TEST_FILE(zjrecover);
 ZJ_TEST_FILE(pmem);
 ZJ_TEST_FILE(nvm);
 ZJ_TEST_FILE(nvmlog);
+ZJ_TEST_FILE(nvmlog_damage);
 
 #endif /* ZJ_TESTS_H */

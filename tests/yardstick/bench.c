@@ -170,7 +170,7 @@ static int worker(void *arg)
 /* All blocks in memory, as after long use. */
 static void warm_up(void)
 {
-	for (u32 b = HOT; b < fs.home; b++) {
+	for (u32 b = HOT; b < fs.kit.first; b++) {
 		struct buffer_head *bh = __getblk(&fs.disk->bdev, b, DISK_BLOCK);
 
 		memset(bh->b_data, 0, DISK_BLOCK);
@@ -198,8 +198,8 @@ static void count(u32 from, u32 to, u64 *logged, u64 *home, u64 *flushes, u64 *f
 	for (u32 i = from; i < to; i++) {
 		const struct disk_event *e = &fs.disk->log[i];
 
-		*logged += e->what == DISK_WRITE && e->block >= fs.home;
-		*home += e->what == DISK_WRITE && e->block < fs.home;
+		*logged += e->what == DISK_WRITE && e->block >= fs.kit.first;
+		*home += e->what == DISK_WRITE && e->block < fs.kit.first;
 		*flushes += e->what == DISK_FLUSH;
 		*fua += e->what == DISK_DONE_FUA;
 	}

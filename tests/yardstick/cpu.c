@@ -6,8 +6,8 @@
  * one at a time, so CPUs queue for it.  Nothing else costs: a task computes in no
  * time and never waits for a CPU; plain stores and all reads are free.
  *
- * Readers of a rwlock exclude each other in user/sim; their lock's line moves just
- * as well.
+ * Readers of a rwlock exclude each other in the simulator; their lock's
+ * line moves just as well.
  */
 #include "yard.h"
 #include "cost.h"

@@ -274,8 +274,7 @@ static void one_run(void)
 	sprintf(sim_what, "%s --seed %llu", JOURNAL_NAME, yard.seed);
 	sim_start(&config);
 	load_make(&fs);
-	initial = malloc(fs.disk->nr * sizeof(*initial));
-	memcpy(initial, fs.disk->seen, fs.disk->nr * sizeof(*initial));
+	initial = disk_contents(fs.disk);
 	err = fs_mount(&fs);
 	if (err)
 		kl_fail("mount: error %d", err);
@@ -289,7 +288,7 @@ static void one_run(void)
 					    fs.disk->nr_log);
 	for (u32 i = 0; i < fs.disk->nr_log; i++)
 		log_blocks += fs.disk->log[i].what == DISK_WRITE &&
-			      fs.disk->log[i].block >= fs.home;
+			      fs.disk->log[i].block >= fs.kit.first;
 	crash_everywhere(fs.disk, initial);
 	free(initial);
 	fs_free(&fs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long the disk takes.  user/sim/disk.c is compiled with drive_event() in
+ * How long the disk takes.  tests/runtime/sim/disk.c is compiled with drive_event() in
  * place of sim_event(), so this decides when what it has begun is done.
  *
  * One link carries the blocks of writes one after the other; latencies overlap. A

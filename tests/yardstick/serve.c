@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* --serve: recover disks of another program's journal; user/sim/stranger.c asks. */
+/* --serve: recover disks of another program's journal; runtime/sim/stranger.c asks. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

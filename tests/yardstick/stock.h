@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The Linux API that stock jbd2 uses and src/ does not, over user/include and
- * user/sim.  Forced in before each source of the stock program; the headers that
+ * tests/runtime.  Forced in before each source of the stock program; the headers that
  * jbd2 includes for these things are made empty (Makefile: EMPTY).
  */
 #ifndef ZJ_YARDSTICK_STOCK_H
@@ -263,7 +263,7 @@ void bh_read_nowait(struct buffer_head *bh, blk_opf_t opf);
 void bh_readahead_batch(int nr, struct buffer_head *bhs[], blk_opf_t opf);
 
 /*
- * A folio is a block's (user/sim), or names allocated memory: then it is the
+ * A folio is a block's (the simulator), or names allocated memory: then it is the
  * address of its first byte with the lowest bit set, and the offset is zero.
  */
 static inline struct folio *virt_to_folio(const void *p)

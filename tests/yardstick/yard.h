@@ -16,7 +16,7 @@
 #ifndef ZJ_YARDSTICK_YARD_H
 #define ZJ_YARDSTICK_YARD_H
 
-#include JOURNAL_H
+#include "kit.h"
 #include "nap.h"
 
 /**
@@ -55,7 +55,7 @@ extern struct yard_options yard;
 /* ---- drive.c ---- */
 
 /**
- * struct drive - times of a disk, in ns; all zero: user/sim's random ones
+ * struct drive - times of a disk, in ns; all zero: the simulator's random ones
  */
 struct drive {
 	s64	read;		/* a read */
@@ -83,9 +83,7 @@ void cpu_lines_cost(bool on);
 struct fs {
 	struct kl_disk	*disk;
 	journal_t	*journal;
-	struct inode	inode;		/* of the journal */
-	struct super_block sb;
-	u32		home;		/* blocks before the journal */
+	struct kit	kit;
 };
 
 /* A disk of @home blocks and an empty journal after them. */

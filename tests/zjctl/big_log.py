@@ -36,7 +36,8 @@ def sh(*args):
 def build():
     BUILD.mkdir(parents=True, exist_ok=True)
     sh("make", "-s", "-j2", "-C", ROOT / "user", f"O={BUILD}/plain")
-    sources = [ROOT / "tests/zjctl/biglog.c", ROOT / "user/extimage.c", ROOT / "src/format/codec.c",
+    sources = [ROOT / "tests/zjctl/biglog.c", ROOT / "user/extimage.c",
+               *sorted((ROOT / "src/format").glob("*.c")),
                *sorted((ROOT / "user/lib").glob("*.c"))]
     sh("gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",
        "-Wno-unused-parameter", "-Wno-sign-compare", f"-I{ROOT}/user/include", f"-I{ROOT}/include",

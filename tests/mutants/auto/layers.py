@@ -322,8 +322,8 @@ class Judge:
         """Of everything but src/ that decides: survivors are tried again when it changes."""
         sha = hashlib.sha1()
         for pattern in ("tests/unit/**/*.[ch]", "tests/schedules/*.[ch]", "tests/sim/*.[ch]",
-                        "user/include/**/*.h", "user/sim/*.[ch]", "user/lib/**/*.[ch]",
-                        "tests/threads/*.[ch]", "user/threads/**/*.[ch]"):
+                        "user/include/**/*.h", "user/lib/*.[ch]", "tests/runtime/**/*.[ch]",
+                        "tests/kit/*.[ch]", "tests/threads/*.[ch]"):
             for path in sorted(TOP.glob(pattern)):
                 sha.update(path.read_bytes())
         return sha.hexdigest()[:12]

@@ -125,7 +125,8 @@ def test_markers_compile(tmp_path):
         copy.parent.mkdir(exist_ok=True)
         copy.write_text(text)
     assert site < layers.MAX_SITES
-    include = [f"-I{layers.TOP}/{d}" for d in ("user/include", "user/sim", "include")]
+    include = [f"-I{layers.TOP}/{d}" for d in ("tests/runtime/include", "tests/runtime/sim",
+                                                "user/include", "include")]
     include.append(f"-I{tmp_path}")
     for path in tmp_path.glob("*/*.c"):
         subprocess.run(["cc", "-fsyntax-only", "-w", "-std=gnu11", "-D_GNU_SOURCE", *include,

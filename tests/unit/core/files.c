@@ -5,10 +5,7 @@
 void file_init(struct file *file)
 {
 	*file = (struct file){ };
-	file->inode.i_sb = &fx.sb;
-	file->inode.i_ino = 20;
-	file->inode.i_mapping = &file->inode.i_data;
-	file->inode.i_data.host = &file->inode;
+	kit_inode(&fx.kit, &file->inode, 20);
 	zj_journal_init_jinode(&file->jinode, &file->inode);
 }
 

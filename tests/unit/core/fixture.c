@@ -127,9 +127,9 @@ void warned(void)
 
 /* ---- what the journal calls ---- */
 
-static u64 map_block(const struct inode *inode, u64 block)
+static u64 map_with_a_hole(const struct inode *inode, u64 block)
 {
-	return block && block == fx.setup.hole ? 0 : HOME_BLOCKS + block;
+	return block == fx.setup.hole ? 0 : kit_place(&fx.kit, block);
 }
 
 u32 jblock(u32 b)
@@ -140,25 +140,6 @@ u32 jblock(u32 b)
 u32 seg_block(u32 seg, u32 b)
 {
 	return jblock(fx.zj->geo.log_first + seg * fx.zj->geo.seg_blocks + b);
-}
-
-int bmap(struct inode *inode, sector_t *block)
-{
-	*block = inode->map(inode, *block);
-	return 0;
-}
-
-void iput(struct inode *inode)
-{
-	fx.nr_iput++;
-}
-
-void zj_proc_add(struct zj_journal *zj)
-{
-}
-
-void zj_proc_remove(struct zj_journal *zj)
-{
 }
 
 bool __wrap_bdev_read_only(struct block_device *bdev)
@@ -186,14 +167,17 @@ static void note_call(enum call_what what, tid_t tid,
 	c->end = jinode->i_dirty_end;
 }
 
-static void commit_callback(journal_t *journal, transaction_t *txn)
+void commit_callback(journal_t *journal, transaction_t *txn)
 {
 	note_call(CALL_COMMIT, txn->t_tid, NULL);
 	if (fx.on_commit)
 		fx.on_commit(to_txn(txn));
 }
 
-/* Data of a file: past the journal, straight to the device. */
+/*
+ * Data of a file: past the journal, straight to the device. A range without a transaction
+ * is no callback of a commit's, but the kernel's own writing of a file.
+ */
 static void write_data(u32 block)
 {
 	struct buffer_head *bh = buffer(block);
@@ -203,8 +187,12 @@ static void write_data(u32 block)
 	brelse(bh);
 }
 
-static int submit_data(struct jbd2_inode *jinode)
+int submit_data(struct jbd2_inode *jinode)
 {
+	if (!jinode->i_transaction) {
+		note_call(CALL_SUBMIT, 0, jinode);
+		return fx.submit_err;
+	}
 	note_call(CALL_SUBMIT, jinode->i_transaction->t_tid, jinode);
 	if (fx.data_block)
 		write_data(fx.data_block);
@@ -213,10 +201,14 @@ static int submit_data(struct jbd2_inode *jinode)
 	return fx.submit_err;
 }
 
-static int finish_data(struct jbd2_inode *jinode)
+int finish_data(struct jbd2_inode *jinode)
 {
 	struct buffer_head *bh;
 
+	if (!jinode->i_transaction) {
+		note_call(CALL_FINISH, 0, jinode);
+		return fx.finish_err;
+	}
 	note_call(CALL_FINISH, jinode->i_transaction->t_tid, jinode);
 	if (fx.on_finish)
 		fx.on_finish();
@@ -228,73 +220,28 @@ static int finish_data(struct jbd2_inode *jinode)
 	return fx.finish_err;
 }
 
-int filemap_fdatawrite_range(struct address_space *mapping, loff_t start,
-			     loff_t end)
-{
-	struct jbd2_inode range = { .i_vfs_inode = mapping->host,
-				    .i_dirty_start = start, .i_dirty_end = end };
-
-	note_call(CALL_SUBMIT, 0, &range);
-	return fx.submit_err;
-}
-
-int filemap_fdatawait_range_keep_errors(struct address_space *mapping,
-					loff_t start, loff_t end)
-{
-	struct jbd2_inode range = { .i_vfs_inode = mapping->host,
-				    .i_dirty_start = start, .i_dirty_end = end };
-
-	note_call(CALL_FINISH, 0, &range);
-	return fx.finish_err;
-}
-
 /* ---- the disk ---- */
-
-static void make_super(void)
-{
-	struct zj_jbd2_super *sb = calloc(1, DISK_BLOCK);
-
-	sb->s_magic = cpu_to_be32(ZJ_JBD2_MAGIC);
-	sb->s_blocktype = cpu_to_be32(ZJ_JBD2_SUPERBLOCK_V2);
-	sb->s_blocksize = cpu_to_be32(DISK_BLOCK);
-	sb->s_maxlen = cpu_to_be32(fx.setup.journal);
-	sb->s_first = cpu_to_be32(1);
-	sb->s_sequence = cpu_to_be32(7);
-	sb->s_feature_incompat = cpu_to_be32(fx.setup.features ?:
-					     ZJ_JBD2_INCOMPAT_CSUM_V3);
-	sb->s_checksum_type = ZJ_JBD2_CRC32C;
-	sb->s_checksum = zj_jbd2_super_csum(sb);
-	disk_set(fx.disk, jblock(0), sb);
-	free(sb);
-}
 
 static void new_disk(const struct setup *setup)
 {
 	fx = (struct fixture){ .setup = *setup };
+	fx.kit = (struct kit){ .first = HOME_BLOCKS, .blocks = setup->journal };
 	kl_nr_cpus = setup->cpus ?: max_t(u32, setup->lanes, 1);
 	sim_current->cpu = 0;
-	fx.disk = disk_new(HOME_BLOCKS + setup->journal, 1);
+	fx.disk = disk_new(kit_disk_blocks(&fx.kit), 1);
 	fx.disk->cache = !setup->no_cache;
 	fx.disk->fua = !setup->no_fua;
 	fx.disk->log_first = HOME_BLOCKS + 1;
 	fx.disk->log_blocks = setup->journal - 1;
-	fx.sb.s_bdev = &fx.disk->bdev;
-	fx.sb.s_blocksize = DISK_BLOCK;
-	fx.sb.s_blocksize_bits = 10;
-	memcpy(fx.sb.s_uuid.b, "zj-unit-file-sys", 16);
-	fx.jnl_inode.i_sb = &fx.sb;
-	fx.jnl_inode.i_ino = 8;
-	fx.jnl_inode.i_size = (loff_t)setup->journal * DISK_BLOCK;
-	fx.jnl_inode.map = map_block;
+	kit_init(&fx.kit, &fx.disk->bdev, DISK_BLOCK, "zj-unit-file-sys");
+	if (setup->hole)
+		fx.kit.journal.map = map_with_a_hole;
 }
 
 static void keep_initial(void)
 {
-	size_t size = fx.disk->nr * sizeof(*fx.initial);
-
 	free(fx.initial);
-	fx.initial = malloc(size);
-	memcpy(fx.initial, fx.disk->seen, size);
+	fx.initial = disk_contents(fx.disk);
 }
 
 static int flush_memory(void)
@@ -306,18 +253,9 @@ static int flush_memory(void)
 /* Formatted for this file system, or as a power cut has left it. */
 static void new_memory(const u8 *contents)
 {
-	u32 size = fx.setup.nvm;
-	u8 *fresh;
-
-	if (!size)
+	if (!fx.setup.nvm)
 		return;
-	fresh = calloc(1, size);
-	zj_encode_nvm_super(MEMORY_UUID, fx.sb.s_uuid.b, size, (void *)fresh);
-	fx.pmem = pmem_new(size, contents ?: fresh);
-	free(fresh);
-	disk_join_pmem(fx.disk, fx.pmem);
-	kl_nvm.base = fx.pmem->mem;
-	kl_nvm.size = size;
+	fx.pmem = kit_memory(&fx.kit, fx.disk, fx.setup.nvm, MEMORY_UUID, contents);
 	kl_nvm.needs_flush = fx.pmem->queues = fx.setup.nvm_queues;
 	kl_nvm.flush = flush_memory;
 }
@@ -326,7 +264,7 @@ void make_disk(const struct setup *setup)
 {
 	new_disk(setup);
 	new_memory(NULL);
-	make_super();
+	kit_make_journal(&fx.kit, fx.disk, 7, fx.setup.features ?: KIT_CSUM_V3);
 	keep_initial();
 }
 
@@ -387,17 +325,14 @@ int mount_journal(void)
 
 	/* What tests put on the disk meanwhile is no write of ours. */
 	keep_initial();
-	journal = zj_journal_init_inode(&fx.jnl_inode);
+	journal = kit_open(&fx.kit);
 	if (IS_ERR(journal))
 		return PTR_ERR(journal);
 	fx.journal = journal;
 	fx.zj = to_zj(journal);
-	journal->j_flags |= JBD2_BARRIER;
 	/* Nothing expires before the simulator's deadline. */
 	journal->j_commit_interval = 2 * DEADLINE_SECONDS * HZ;
-	journal->j_commit_callback = commit_callback;
-	journal->j_submit_inode_data_buffers = submit_data;
-	journal->j_finish_inode_data_buffers = finish_data;
+	kit_call_back(journal);
 	err = configure_journal(journal);
 	assert_int_equal(err, 0);
 	err = zj_journal_load(journal);
@@ -496,6 +431,15 @@ struct buffer_head *buffer(u32 block)
 	return bh;
 }
 
+bool is_dirty(u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+	bool ret = buffer_dirty(bh);
+
+	brelse(bh);
+	return ret;
+}
+
 void get_access(handle_t *h, u32 block)
 {
 	struct buffer_head *bh = buffer(block);
@@ -532,6 +476,16 @@ void forget(handle_t *h, u32 block)
 	own(NULL);
 }
 
+int revoke_block(handle_t *h, u32 block)
+{
+	int err;
+
+	own(h);
+	err = zj_journal_revoke(h, block, buffer(block));
+	own(NULL);
+	return err;
+}
+
 static u8 only_val(const void *data)
 {
 	const u8 *p = data;
@@ -553,6 +507,13 @@ u8 live_val(u32 block)
 u8 home_val(u32 block)
 {
 	return only_val(fx.disk->seen[block]);
+}
+
+/* Touch the same block from two lanes. */
+void tie(handle_t *a, handle_t *b, u32 block)
+{
+	get_access(a, block);
+	get_access(b, block);
 }
 
 tid_t change(u32 lane, u32 block, u8 val)
@@ -590,6 +551,16 @@ struct zj_part *part_of(struct zj_txn *txn, u32 block)
 		if (part->jh->bh->b_blocknr == block)
 			return part;
 	return NULL;
+}
+
+struct zj_part *newest_part(u32 block)
+{
+	struct buffer_head *bh = buffer(block);
+	struct journal_head *jh = bh2jh(bh);
+	struct zj_part *part = jh ? jh->newest : NULL;
+
+	brelse(bh);
+	return part;
 }
 
 bool depends(struct zj_txn *txn, struct zj_txn *on)

@@ -22,14 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include <zj/inside.h>
 #include "recovery/recovery_int.h"
 #include "disk.h"
+#include "kit.h"
 
 #define HOME_BLOCKS	2048u	/* blocks before the journal */
 #define BLOCK		8	/* first block of a test's own choice */
 #define MAX_CALLS	64
-#define MEMORY_UUID	((const u8 *)"unit-test-memory")
+#define MEMORY_UUID	"unit-test-memory"
 
 /* ---- tests ---- */
 
@@ -86,8 +86,7 @@ struct fixture {
 	struct kl_disk	*disk;
 	struct kl_pmem	*pmem;		/* setup.nvm */
 	const u8	**initial;	/* the disk before the mount */
-	struct super_block sb;
-	struct inode	jnl_inode;
+	struct kit	kit;
 	journal_t	*journal;	/* NULL: not mounted */
 	struct zj_journal *zj;		/* the same */
 	struct call	call[MAX_CALLS]; /* the newest */
@@ -102,7 +101,6 @@ struct fixture {
 	char		messages[4096];	/* of the journal */
 	char		errors[4096];	/* those that are errors */
 	void		(*on_message)(void); /* or NULL */
-	int		nr_iput;	/* references to inodes that were given back */
 
 	u64		last_request;	/* of the disk, when seen last */
 	bool		hold_lane[ZJ_MAX_LANES]; /* records stay in flight */
@@ -168,12 +166,16 @@ handle_t *start_more(u32 lane, int credits, int rsv, int revokes);
 void own(handle_t *h);
 int stop(handle_t *h);
 struct buffer_head *buffer(u32 block);
+bool is_dirty(u32 block);
 /* Write access only. */
 void get_access(handle_t *h, u32 block);
 int dirty(handle_t *h, u32 block, u8 val);
 /* Write access, contents, dirty. */
 void put(handle_t *h, u32 block, u8 val);
 void forget(handle_t *h, u32 block);
+int revoke_block(handle_t *h, u32 block);
+/* Both get access to a block, which ties their transactions together. */
+void tie(handle_t *a, handle_t *b, u32 block);
 /* What memory holds. */
 u8 live_val(u32 block);
 /* One handle that writes one block; returns its tid. */
@@ -182,6 +184,8 @@ tid_t change(u32 lane, u32 block, u8 val);
 struct zj_txn *running(u32 lane);
 struct zj_txn *txn_of(tid_t tid);
 struct zj_part *part_of(struct zj_txn *txn, u32 block);
+/* The part of the newest owner; NULL: the block has none. */
+struct zj_part *newest_part(u32 block);
 bool depends(struct zj_txn *txn, struct zj_txn *on);
 enum zj_comp_state state_of(tid_t tid);
 /* Close a lane; without open handles it is frozen then, but not written. */
@@ -271,6 +275,11 @@ void call_reserved(struct fiber *f);	/* h is a reserved handle */
 void call_forget(struct fiber *f);	/* h, block */
 void call_barrier(struct fiber *f);	/* ret: it is up; until n is set */
 void call_freeze(struct fiber *f);	/* p: a transaction */
+void call_checkpoint(struct fiber *f);	/* of what is valid */
+void call_full_checkpoint(struct fiber *f); /* of everything */
+void call_unmount(struct fiber *f);
+void call_flush(struct fiber *f);	/* of data, whatever is reported */
+void call_flush_reported(struct fiber *f); /* of data that was reported */
 
 /* ---- the device ---- */
 
@@ -291,6 +300,12 @@ u8 home_val(u32 block);
 static inline u32 now(void)
 {
 	return fx.disk->nr_log;
+}
+
+/* How many the device has had so far. */
+static inline u32 flushes(void)
+{
+	return fx.disk->flushes;
 }
 
 /* ---- what a power cut leaves ---- */
@@ -328,6 +343,8 @@ struct log {
 
 void log_read(struct log *log);
 void log_free(struct log *log);
+/* S, the stamp that the log is trimmed up to, as a mount would read it. */
+u64 stamp_on_disk(void);
 const struct zj_rec_component *log_component(const struct log *log, u64 stamp);
 const struct zj_rec_chunk *log_chunk(const struct log *log, u64 stamp, u32 lane,
 				     u32 index);

@@ -167,7 +167,7 @@ int recover_image(struct image *image)
 				       &sequence);
 	if (fx.setup.nvm)
 		return recover_memory(image);
-	return zj_recover(&image_ops, image, fx.sb.s_uuid.b, DISK_BLOCK,
+	return zj_recover(&image_ops, image, fx.kit.sb.s_uuid.b, DISK_BLOCK,
 			  fx.setup.journal, HOME_BLOCKS, false, &image->stats);
 }
 
@@ -227,6 +227,17 @@ void log_free(struct log *log)
 {
 	image_free(log->image);
 	zj_recovery_end(&log->r);
+}
+
+u64 stamp_on_disk(void)
+{
+	struct log log;
+	u64 stamp;
+
+	log_read(&log);
+	stamp = log.r.trim_stamp;
+	log_free(&log);
+	return stamp;
 }
 
 const struct zj_rec_component *log_component(const struct log *log, u64 stamp)

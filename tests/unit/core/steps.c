@@ -473,3 +473,28 @@ bool flushed_between(u32 from, u32 to)
 	}
 	return false;
 }
+
+void call_checkpoint(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, false);
+}
+
+void call_full_checkpoint(struct fiber *f)
+{
+	f->ret = zj_checkpoint(fx.zj, true);
+}
+
+void call_unmount(struct fiber *f)
+{
+	f->ret = unmount_journal();
+}
+
+void call_flush(struct fiber *f)
+{
+	f->ret = zj_journal_flush_data(fx.journal);
+}
+
+void call_flush_reported(struct fiber *f)
+{
+	f->ret = zj_journal_flush_reported(fx.journal, 0);
+}

@@ -2,11 +2,6 @@
 /* flush.c: which writes a flush covers, and who issues it. */
 #include "fixture.h"
 
-static void call_flush(struct fiber *f)
-{
-	f->ret = zj_journal_flush_data(fx.journal);
-}
-
 /* One that is stuck in the device, or behind one that is. */
 static struct fiber *begin(void)
 {
@@ -23,11 +18,6 @@ static void end_one(void)
 	release();
 	fx.hold_flush = true;
 	settle();
-}
-
-static u32 flushes(void)
-{
-	return fx.disk->flushes;
 }
 
 static void lone_callers_flush_each(void)
@@ -105,11 +95,6 @@ static void unreported_data_is_always_flushed(void)
 	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
 	assert_int_equal(flushes() - before, 2);
 	close_journal();
-}
-
-static void call_flush_reported(struct fiber *f)
-{
-	f->ret = zj_journal_flush_reported(fx.journal, 0);
 }
 
 /* A flush in flight may have missed what is reported now: the next one covers it. */
@@ -322,354 +307,6 @@ static void commits_of_several_lanes_share_flushes(void)
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	assert_int_equal(val_after_crash(BLOCK + 1), 1);
 	close_journal();
-}
-
-/* A flush takes 50 ms, and lane 1 has said that it will want one. */
-static struct fiber *lead_while_lane_1_is_on_its_way(void)
-{
-	struct fiber *f;
-
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
-	zj_flush_expected(lane(1));
-	sleep_ms(1);
-	f = GO(call_flush);
-	let_run();
-	assert_false(f->done);
-	return f;
-}
-
-static void flush_waits_for_who_is_on_the_way(void)
-{
-	struct fiber *first, *second;
-	u64 issued;
-	u32 before;
-
-	OPEN(.lanes = 2);
-	before = flushes();
-	issued = fx.zj->flush.issued;
-	first = lead_while_lane_1_is_on_its_way();
-	assert_int_equal(flushes(), before);
-	second = GO(call_flush, .cpu = 1);
-	/* No longer than that: not for as long as the mark would hold. */
-	let_run();
-	assert_int_equal(fx.zj->flush.issued - issued, 1);
-	join(first);
-	join(second);
-	assert_int_equal(flushes() - before, 1);
-	close_journal();
-}
-
-static void flush_does_not_wait_long_for_who_never_comes(void)
-{
-	struct fiber *f;
-	u32 before;
-
-	OPEN(.lanes = 2);
-	before = flushes();
-	f = lead_while_lane_1_is_on_its_way();
-	assert_int_equal(flushes(), before);
-	settle();
-	assert_true(f->done);
-	join(f);
-	close_journal();
-}
-
-static void flush_does_not_wait_for_who_gave_up(void)
-{
-	struct fiber *f;
-
-	OPEN(.lanes = 2);
-	f = lead_while_lane_1_is_on_its_way();
-	fx.hold_flush = true;
-	zj_flush_not_expected(lane(1));
-	let_run();
-	assert_int_equal(nr_held(), 1);
-	release();
-	join(f);
-	close_journal();
-}
-
-static void an_fsync_says_that_it_comes(void)
-{
-	OPEN();
-	zj_journal_fsync_begin(fx.journal, 1);
-	assert_int_not_equal(lane(1)->coming, 0);
-	assert_int_equal(lane(0)->coming, 0);
-	zj_journal_fsync_written(fx.journal, 1, 0);
-	assert_int_equal(lane(1)->coming, 0);
-	/* Only a log whose commit block waits alone goes out beside the data. */
-	assert_false(zj_journal_data_beside(fx.journal));
-	close_journal();
-	OPEN(.lanes = 1, .jbd2 = true);
-	assert_true(zj_journal_data_beside(fx.journal));
-	close_journal();
-}
-
-/* With a flush of 50 ms a call for one goes out before any time passes. */
-static void flush_goes_at_once(void)
-{
-	struct fiber *f;
-
-	fx.hold_flush = true;
-	f = GO(call_flush);
-	let_run();
-	assert_int_equal(nr_held(), 1);
-	release();
-	join(f);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
-}
-
-static void fsync_takes_its_own_mark_back(void)
-{
-	int expected;
-
-	OPEN(.lanes = 4);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
-	sim_current->cpu = 3;
-	expected = zj_journal_fsync_begin(fx.journal, -1);
-	assert_int_equal(expected, 3);
-	assert_true(lane(3)->coming);
-	/* The task goes on elsewhere, and nothing is left to be committed. */
-	sim_current->cpu = 1;
-	sleep_ms(1);
-	zj_journal_fsync_written(fx.journal, expected, 0);
-	sim_current->cpu = 0;
-	flush_goes_at_once();
-	close_journal();
-}
-
-/* The data was written in lane 3, what is to be committed is in lane 1. */
-static void mark_goes_over_to_the_lane_that_commits(void)
-{
-	struct fiber *f;
-	tid_t tid;
-
-	OPEN(.lanes = 4);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
-	tid = change(1, BLOCK, 1);
-	assert_int_equal(zj_journal_fsync_begin(fx.journal, 3), 3);
-	zj_journal_fsync_written(fx.journal, 3, tid);
-	assert_false(lane(3)->coming);
-	assert_true(lane(1)->coming);
-	sleep_ms(1);
-	f = GO(call_flush);
-	let_run();
-	assert_false(f->done);
-	commit(1);
-	join(f);
-	assert_false(lane(1)->coming);
-	close_journal();
-}
-
-/* It is written, and waits for another member: no flush of its lane comes any more. */
-static void frozen_transaction_is_not_waited_for(void)
-{
-	struct fiber *f;
-	handle_t *a, *b;
-	tid_t tid;
-
-	OPEN(.lanes = 4);
-	fx.hold_lane[1] = true;
-	a = start(0, 2);
-	b = start(1, 2);
-	put(a, BLOCK, 1);
-	put(b, BLOCK, 2);
-	tid = a->h_transaction->t_tid;
-	stop(a);
-	stop(b);
-	freeze(0);
-	settle();
-	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
-	zj_journal_fsync_written(fx.journal, zj_journal_fsync_begin(fx.journal, 2),
-				 tid);
-	f = GO(call_complete, .tid = tid);
-	let_run();
-	sleep_ms(1);
-	for (u32 i = 0; i < 4; i++)
-		assert_false(lane(i)->coming);
-	release();
-	join(f);
-	flush_goes_at_once();
-	close_journal();
-}
-
-/* An fsync that writes data for long, or a mark that was left behind. */
-static void mark_is_good_for_the_time_of_a_flush(void)
-{
-	struct fiber *f;
-	u32 before;
-
-	OPEN(.lanes = 4);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
-	zj_journal_fsync_begin(fx.journal, 3);
-	sleep_ms(60);
-	flush_goes_at_once();
-	/* The next fsync of that lane is waited for again. */
-	before = flushes();
-	zj_journal_fsync_begin(fx.journal, 3);
-	sleep_ms(1);
-	f = GO(call_flush);
-	let_run();
-	assert_int_equal(flushes(), before);
-	join(f);
-	close_journal();
-}
-
-/* ---- data that a failed flush has lost ---- */
-
-/* Other data makes a flush necessary: that one brings nothing back. */
-static void lost_data_of_an_inode_stays_lost(void)
-{
-	u64 written = 0;
-
-	OPEN();
-	report_data();
-	zj_journal_inode_written(fx.journal, &written);
-	fail_next_flush();
-	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
-	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
-	zj_journal_data_written(fx.journal);
-	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
-	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
-	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
-	/* Written anew it is other data. */
-	zj_journal_inode_written(fx.journal, &written);
-	assert_int_equal(zj_journal_flush_reported(fx.journal, written), 0);
-	close_aborted();
-}
-
-/* Of what everybody has reported everybody is told, until there is newer. */
-static void lost_reported_data_is_everybodys(void)
-{
-	OPEN();
-	report_data();
-	zj_journal_data_written(fx.journal);
-	fail_next_flush();
-	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), -EIO);
-	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), -EIO);
-	zj_journal_data_written(fx.journal);
-	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
-	close_aborted();
-}
-
-/* The flush that was to cover it was on its way already: the next one does not. */
-static void lost_by_a_flush_in_flight(void)
-{
-	struct fiber *first, *second;
-
-	OPEN();
-	report_data();
-	zj_journal_data_written(fx.journal);
-	fail_next_flush();
-	fx.hold_flush = true;
-	first = GO(call_flush);
-	settle();
-	assert_int_equal(nr_held(), 1);
-	second = GO(call_flush_reported);
-	settle();
-	release();
-	join(first);
-	join(second);
-	assert_int_equal(first->ret, -EIO);
-	assert_int_equal(second->ret, -EIO);
-	close_aborted();
-}
-
-/*
- * A flush of somebody's else has lost what was in the cache: to the next one nothing is
- * wrong, and neither the inode nor newer data of others may hide that.
- */
-static void commit_of_what_was_lost(bool evicted, bool other_data)
-{
-	u64 written = 0;
-	tid_t tid;
-
-	OPEN();
-	report_data();
-	tid = change(0, BLOCK, 1);
-	zj_journal_inode_written(fx.journal, &written);
-	fail_next_flush();
-	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
-	if (evicted)
-		zj_journal_written_by_all(fx.journal, written);
-	if (other_data)
-		zj_journal_data_written(fx.journal);
-	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
-	assert_int_equal(val_after_crash(BLOCK), 0);
-	close_aborted();
-}
-
-static void nothing_is_committed_once_a_flush_has_failed(void)
-{
-	commit_of_what_was_lost(false, false);
-	commit_of_what_was_lost(false, true);
-	commit_of_what_was_lost(true, false);
-	commit_of_what_was_lost(true, true);
-}
-
-/* Its log blocks were in the cache: no commit block goes over what was lost of them. */
-static void log_blocks_that_a_flush_has_lost_are_not_committed(void)
-{
-	struct zj_txn *txn;
-	struct fiber *f;
-	u32 at, before;
-
-	OPEN(.lanes = 1, .jbd2 = true, .no_fua = true);
-	at = fx.zj->ring.head;
-	before = now();
-	f = GO(call_complete, .tid = change(0, BLOCK, 1));
-	txn = running(0);
-	/* It looks for data to send, fixes its parts, and waits for data to be there. */
-	stop_before(lane(0)->task, &txn->list_lock, 3);
-	settle();
-	assert_true(stopped(lane(0)->task));
-	assert_true(written(jblock(at), before) >= 0);
-	assert_int_equal(nr_held(), 0);
-	fail_next_flush();
-	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
-	go_on(lane(0)->task);
-	join(f);
-	assert_int_equal(f->ret, -EIO);
-	assert_int_equal(val_after_crash(BLOCK), 0);
-	zj_txn_put(txn);
-	close_aborted();
-}
-
-/* So were home writes: the log keeps what it has of them. */
-static void home_writes_that_a_flush_has_lost_are_not_trimmed(void)
-{
-	OPEN();
-	change(0, BLOCK, 1);
-	commit(0);
-	buf_write_back(fx.disk, BLOCK);
-	settle();
-	assert_int_equal(home_val(BLOCK), 1);
-	fail_next_flush();
-	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
-	assert_int_equal(zj_checkpoint(fx.zj, true), -EIO);
-	assert_int_equal(fx.zj->trimmed, 1);
-	assert_true(complained("a flush failed"));
-	close_aborted();
-}
-
-/* The flush of the log blocks brings back no data that an older one has lost. */
-static void commit_that_flushes_its_log_fails_for_lost_data_as_well(void)
-{
-	u64 written = 0;
-	tid_t tid;
-
-	OPEN(.lanes = 1, .jbd2 = true, .no_fua = true);
-	report_data();
-	tid = change(0, BLOCK, 1);
-	zj_journal_inode_written(fx.journal, &written);
-	fail_next_flush();
-	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
-	/* An fsync leaves it to this commit to tell. */
-	assert_true(zj_trans_takes_written(fx.journal, tid, written));
-	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
-	assert_int_equal(val_after_crash(BLOCK), 0);
-	close_aborted();
 }
 
 /* ---- calls that meet anywhere ---- */
@@ -898,45 +535,6 @@ static void time_of_a_flush_is_averaged(void)
 	close_journal();
 }
 
-/* Who is marked already is not marked for longer. */
-static void mark_is_not_renewed(void)
-{
-	u64 coming;
-
-	OPEN();
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
-	zj_flush_expected(lane(1));
-	coming = lane(1)->coming;
-	assert_int_not_equal(coming, 0);
-	sleep_ms(1);
-	zj_flush_expected(lane(1));
-	assert_int_equal(lane(1)->coming, coming);
-	zj_flush_not_expected(lane(1));
-	sleep_ms(1);
-	zj_flush_expected(lane(1));
-	assert_true(lane(1)->coming > coming);
-	close_journal();
-}
-
-/* Its own lane commits, and has not called for the flush yet: the mark stays. */
-static void mark_stays_with_an_open_transaction(void)
-{
-	int expected;
-	tid_t tid;
-
-	OPEN(.lanes = 2);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
-	tid = change(0, BLOCK, 1);
-	expected = zj_journal_fsync_begin(fx.journal, 0);
-	assert_int_equal(expected, 0);
-	assert_true(lane(0)->coming);
-	zj_journal_fsync_written(fx.journal, expected, tid);
-	assert_true(lane(0)->coming);
-	zj_journal_fsync_written(fx.journal, expected, 0);
-	assert_false(lane(0)->coming);
-	close_journal();
-}
-
 /* Its error is known by then. */
 static void flush_of_an_aborted_log_says_nothing(void)
 {
@@ -956,28 +554,12 @@ CORE_TESTS(flush,
 	CORE_TEST(older_note_does_not_hide_a_newer_one),
 	CORE_TEST(all_that_inodes_noted_is_flushed_once),
 	CORE_TEST(flush_of_an_aborted_log_says_nothing),
-	CORE_TEST(mark_stays_with_an_open_transaction),
 	CORE_TEST(time_of_a_flush_is_averaged),
-	CORE_TEST(mark_is_not_renewed),
-	CORE_TEST(lost_data_of_an_inode_stays_lost),
-	CORE_TEST(lost_reported_data_is_everybodys),
-	CORE_TEST(nothing_is_committed_once_a_flush_has_failed),
-	CORE_TEST(log_blocks_that_a_flush_has_lost_are_not_committed),
-	CORE_TEST(home_writes_that_a_flush_has_lost_are_not_trimmed),
-	CORE_TEST(lost_by_a_flush_in_flight),
-	CORE_TEST(commit_that_flushes_its_log_fails_for_lost_data_as_well),
 	CORE_TEST(failure_is_seen_with_its_flush),
 	CORE_TEST(note_of_a_flush_never_goes_back),
 	CORE_TEST(transaction_keeps_the_newest_that_it_has_taken),
 	CORE_TEST(promised_data_is_flushed),
 	CORE_TEST(flushes_meet_anywhere),
-	CORE_TEST(fsync_takes_its_own_mark_back),
-	CORE_TEST(mark_goes_over_to_the_lane_that_commits),
-	CORE_TEST(frozen_transaction_is_not_waited_for),
-	CORE_TEST(mark_is_good_for_the_time_of_a_flush),
-	CORE_TEST(flush_waits_for_who_is_on_the_way),
-	CORE_TEST(flush_does_not_wait_long_for_who_never_comes),
-	CORE_TEST(flush_does_not_wait_for_who_gave_up),
 	CORE_TEST(lone_callers_flush_each),
 	CORE_TEST(reported_data_is_flushed_once),
 	CORE_TEST(fua_data_where_it_saves_a_flush),
@@ -992,5 +574,4 @@ CORE_TESTS(flush,
 	CORE_TEST(all_who_wait_share_the_next_flush),
 	CORE_TEST(failure_reaches_all_it_covers_and_nobody_else),
 	CORE_TEST(commits_of_several_lanes_share_flushes),
-	CORE_TEST(an_fsync_says_that_it_comes),
 );

@@ -126,11 +126,6 @@ static void a10_log_is_not_reused_before_s_is_durable(void)
 	close_journal();
 }
 
-static void call_checkpoint(struct fiber *f)
-{
-	f->ret = zj_checkpoint(fx.zj, true);
-}
-
 static void a10_s_on_the_disk_never_passes_what_is_home(void)
 {
 	struct image *image;
@@ -142,7 +137,7 @@ static void a10_s_on_the_disk_never_passes_what_is_home(void)
 	buf_write_back(fx.disk, BLOCK);
 	settle();
 	fx.hold_flush = true;
-	f = GO(call_checkpoint);
+	f = GO(call_full_checkpoint);
 	settle();
 	/* Written, not flushed: a cut may lose it, so S must not be there. */
 	image = cut_power();
@@ -233,7 +228,7 @@ static void defaults(void)
 	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
 	do {
 		zj_fail_alloc = ++n;
-		journal = zj_journal_init_inode(&fx.jnl_inode);
+		journal = zj_journal_init_inode(&fx.kit.journal);
 		if (IS_ERR(journal))
 			assert_int_equal(PTR_ERR(journal), -ENOMEM);
 	} while (IS_ERR(journal));
@@ -271,7 +266,7 @@ static void options_that_contradict_each_other_are_refused(void)
 	journal_t *journal;
 
 	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
-	journal = zj_journal_init_inode(&fx.jnl_inode);
+	journal = zj_journal_init_inode(&fx.kit.journal);
 	assert_false(IS_ERR(journal));
 	for (u32 i = 0; i < ARRAY_SIZE(wrong); i++) {
 		fx.errors[0] = 0;
@@ -292,7 +287,7 @@ static void options_are_kept_with_their_defaults(void)
 	struct zj_journal *zj;
 
 	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
-	journal = zj_journal_init_inode(&fx.jnl_inode);
+	journal = zj_journal_init_inode(&fx.kit.journal);
 	assert_false(IS_ERR(journal));
 	zj = to_zj(journal);
 	assert_int_equal(zj_journal_configure(journal, &options), 0);
@@ -384,9 +379,9 @@ static void a_log_that_is_too_small_is_refused(void)
 static void inode_is_let_go_once(void)
 {
 	OPEN();
-	assert_int_equal(fx.nr_iput, 0);
+	assert_int_equal(fx.kit.journal.nr_put, 0);
 	assert_int_equal(unmount_journal(), 0);
-	assert_int_equal(fx.nr_iput, 1);
+	assert_int_equal(fx.kit.journal.nr_put, 1);
 	discard_disk();
 }
 

@@ -273,7 +273,7 @@ static void fast_commits_of_stock_are_refused(void)
 
 static journal_t *init_only(void)
 {
-	journal_t *journal = zj_journal_init_inode(&fx.jnl_inode);
+	journal_t *journal = zj_journal_init_inode(&fx.kit.journal);
 
 	assert_false(IS_ERR(journal));
 	journal->j_flags |= JBD2_BARRIER;
@@ -350,7 +350,7 @@ static u64 nowhere(const struct inode *inode, u64 block)
 static void journal_inode_without_blocks_is_refused(void)
 {
 	make_disk(&two);
-	fx.jnl_inode.map = nowhere;
+	fx.kit.journal.map = nowhere;
 	assert_int_equal(mount_journal(), -EINVAL);
 	/* Block 0 of the device is not looked at instead. */
 	assert_int_equal(fx.messages[0], 0);
@@ -441,7 +441,7 @@ static void journal_blocks_are_read_together(void)
 	u32 before;
 
 	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
-	fx.jnl_inode.map = map_around;
+	fx.kit.journal.map = map_around;
 	shorten(1900);
 	for (u32 b = 96; b < 104; b++) {
 		memset(val, b, DISK_BLOCK);
@@ -480,7 +480,7 @@ static void reads_that_fail_lose_nothing(void)
 		bool all;
 
 		make_disk(&setup);
-		fx.jnl_inode.map = map_every_third;
+		fx.kit.journal.map = map_every_third;
 		shorten(1500);
 		assert_int_equal(mount_journal(), 0);
 		for (u32 i = 0; i < nr; i++) {
@@ -491,7 +491,7 @@ static void reads_that_fail_lose_nothing(void)
 		close_journal();
 		do {
 			make_disk_of(&setup, image);
-			fx.jnl_inode.map = map_every_third;
+			fx.kit.journal.map = map_every_third;
 			fx.disk->fail_read = n++;
 			if (mount_journal()) {
 				all = false;

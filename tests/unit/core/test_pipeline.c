@@ -1,38 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * pipeline.c: runs and their flushes; versions of a buffer, and commits that are put
- * off while there are too many.
- */
-#include "fixture.h"
-
-#define JBD2(...)	OPEN(.jbd2 = true, .pipeline = true, .lanes = 1, ##__VA_ARGS__)
-#define COMMIT_LOCKS	5	/* times that comp_lock is taken for a lone commit */
-#define LANES(...)	OPEN(.pipeline = true, .lanes = 1, ##__VA_ARGS__)
-
-/* An fsync of one changed block that cannot end before release(). */
-static struct fiber *fsync_of(u32 block, u8 val)
-{
-	struct fiber *f = GO(call_complete, .tid = change(0, block, val));
-
-	settle();
-	return f;
-}
-
-static u64 flushes(void)
-{
-	return lane(0)->stats.flushes;
-}
-
-/* A block of the log that the next transaction's images go to. */
-static u32 next_image(void)
-{
-	return jblock(fx.zj->ring.head + 1);
-}
-
-static void call_checkpoint(struct fiber *f)
-{
-	f->ret = zj_checkpoint(fx.zj, true);
-}
+/* pipeline.c: runs and their flushes. */
+#include "pipeline.h"
 
 /* Trimmed before its last member's thread has got back: it must not look again. */
 static void component_may_be_gone_once_its_last_member_is_committed(void)
@@ -49,7 +17,7 @@ static void component_may_be_gone_once_its_last_member_is_committed(void)
 	settle();
 	assert_true(stopped(task));
 	assert_int_equal(fx.zj->trimmed, 1);
-	f = GO(call_checkpoint);
+	f = GO(call_full_checkpoint);
 	settle();
 	assert_int_equal(fx.zj->trimmed, 2);
 	go_on(task);
@@ -92,7 +60,7 @@ static void flushes_are_rolled(void)
 	u64 before;
 
 	JBD2(.no_fua = true);
-	before = flushes();
+	before = lane_flushes();
 	fx.hold_flush = true;
 	first = fsync_of(BLOCK, 1);
 	second = fsync_of(BLOCK + 1, 2);
@@ -100,7 +68,7 @@ static void flushes_are_rolled(void)
 	join(first);
 	join(second);
 	/* Log blocks of both, a record and the other's log blocks, a record. */
-	assert_int_equal(flushes() - before, 3);
+	assert_int_equal(lane_flushes() - before, 3);
 	close_journal();
 }
 
@@ -372,411 +340,7 @@ static void without_barriers_a_run_does_not_wait_for_the_next(void)
 	close_journal();
 }
 
-/* ---- FUA in place of a flush ---- */
-
-static void change_many(u32 nr)
-{
-	handle_t *h = start(0, nr);
-
-	for (u32 i = 0; i < nr; i++)
-		put(h, BLOCK + i, 7);
-	stop(h);
-	commit(0);
-}
-
-/* All that is before the record is durable without one; nothing else was written. */
-static void few_log_blocks_need_no_flush(void)
-{
-	u64 before;
-
-	JBD2();
-	report_data();
-	RECONFIGURE(.log_fua = true);
-	before = flushes();
-	change_many(ZJ_FUA_BLOCKS - 2);
-	assert_int_equal(flushes() - before, 0);
-	assert_int_equal(val_after_crash(BLOCK + ZJ_FUA_BLOCKS - 3), 7);
-	change_many(ZJ_FUA_BLOCKS);
-	assert_int_equal(flushes() - before, 1);
-	close_journal();
-}
-
-static void data_in_the_cache_needs_one(void)
-{
-	u64 before;
-
-	JBD2();
-	report_data();
-	RECONFIGURE(.log_fua = true);
-	before = flushes();
-	zj_journal_data_written(fx.journal);
-	change_many(1);
-	assert_int_equal(flushes() - before, 1);
-	change_many(1);
-	assert_int_equal(flushes() - before, 1);
-	close_journal();
-}
-
-/* Of a run's members one had too many blocks: a flush for all of them. */
-static void one_in_the_cache_needs_one(void)
-{
-	struct fiber *f[3];
-	handle_t *h;
-	u64 before;
-	tid_t tid;
-
-	JBD2();
-	report_data();
-	RECONFIGURE(.log_fua = true);
-	before = flushes();
-	fx.hold_block = next_image();
-	f[0] = fsync_of(BLOCK + 200, 1);
-	f[1] = fsync_of(BLOCK + 201, 2);
-	h = start(0, ZJ_FUA_BLOCKS);
-	for (u32 i = 0; i < ZJ_FUA_BLOCKS; i++)
-		put(h, BLOCK + i, 3);
-	tid = handle_txn(h)->pub.t_tid;
-	stop(h);
-	f[2] = GO(call_complete, .tid = tid);
-	settle();
-	release();
-	for (u32 i = 0; i < 3; i++)
-		join(f[i]);
-	assert_int_equal(flushes() - before, 1);
-	assert_int_equal(val_after_crash(BLOCK), 3);
-	close_journal();
-}
-
-/* ---- data beside the log ---- */
-
-static void commit_begins_before_the_data_is_there(void)
-{
-	struct fiber *f;
-	struct file file;
-	u32 image, before;
-	handle_t *h;
-	tid_t tid;
-
-	JBD2(.no_fua = true);
-	file_init(&file);
-	fx.data_block = 900;
-	h = start(0, 1);
-	tid = handle_txn(h)->pub.t_tid;
-	put(h, BLOCK, 1);
-	assert_int_equal(zj_journal_inode_ranged_write(h, &file.jinode, 0, 10), 0);
-	stop(h);
-	before = now();
-	image = next_image();
-	fx.hold_block = 900;
-	zj_journal_commit_early(fx.journal, tid);
-	settle();
-	/* The log is there, its record and the flush before it are not. */
-	assert_true(written(image, before) > 0);
-	assert_false(flushed_between(before, now()));
-	assert_int_equal(val_after_crash(BLOCK), 0);
-	f = GO(call_complete, .tid = tid);
-	settle();
-	assert_false(f->done);
-	before = now();
-	release();
-	join(f);
-	assert_true(flushed_between(before, now()));
-	assert_int_equal(val_after_crash(BLOCK), 1);
-	close_journal();
-}
-
-/* While the lane's thread is busy others may still join. */
-static void commit_begins_early_if_the_lane_is_idle(void)
-{
-	tid_t first, tid;
-
-	JBD2(.versions = 1);
-	fx.zj->max_copies = 0;
-	fx.hold_block = next_image();
-	first = change(0, BLOCK, 1);
-	zj_journal_commit_early(fx.journal, first);
-	let_run();
-	assert_true(state_of(first) >= ZJ_C_FROZEN);
-	tid = change(0, BLOCK + 1, 2);
-	zj_journal_commit_early(fx.journal, tid);
-	let_run();
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
-	release();
-	commit(0);
-	/* Nothing of that name any more. */
-	zj_journal_commit_early(fx.journal, tid);
-	close_journal();
-}
-
-/* ---- versions ---- */
-
-static void each_in_flight_has_its_own_copy(void)
-{
-	struct fiber *f[3];
-
-	JBD2();
-	fx.hold_flush = true;
-	for (u32 i = 0; i < 3; i++)
-		f[i] = fsync_of(BLOCK, 1 + i);
-	assert_int_equal(lane(0)->stats.wait_log, 0);
-	assert_int_equal(lane(0)->stats.conflicts, 0);
-	release();
-	for (u32 i = 0; i < 3; i++)
-		join(f[i]);
-	assert_int_equal(atomic_read(&lane(0)->copies), 0);
-	close_journal();
-}
-
-static void too_many_versions_put_a_commit_off(void)
-{
-	struct fiber *first, *second;
-	handle_t *h;
-	tid_t tid;
-
-	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
-	tid = change(0, BLOCK, 2);
-	second = GO(call_complete, .tid = tid);
-	let_run();
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
-	assert_int_equal(lane(0)->stats.put_off, 1);
-	assert_int_equal(lane(0)->stats.conflicts, 1);
-	/* Others join meanwhile, without a wait. */
-	h = start(0, 1);
-	assert_int_equal(handle_txn(h)->pub.t_tid, tid);
-	put(h, BLOCK + 1, 3);
-	stop(h);
-	release();
-	join(first);
-	join(second);
-	assert_int_equal(val_after_crash(BLOCK), 2);
-	assert_int_equal(val_after_crash(BLOCK + 1), 3);
-	close_journal();
-}
-
-static void put_off_has_a_bound(void)
-{
-	struct fiber *first, *second, *late;
-	tid_t tid;
-
-	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
-	tid = change(0, BLOCK, 2);
-	second = GO(call_complete, .tid = tid);
-	let_run();
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
-	sleep_ms(2 * 1000 * ZJ_PUT_OFF / HZ + 10);
-	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
-	late = GO(call_start, .n = 1);
-	let_run();
-	assert_false(late->done);
-	release();
-	join(first);
-	join(second);
-	join(late);
-	stop(late->h);
-	close_journal();
-}
-
-static void without_coalescing_starts_wait(void)
-{
-	struct fiber *first, *second, *late;
-	tid_t tid;
-
-	JBD2(.versions = 1, .no_coalesce = true);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
-	tid = change(0, BLOCK, 2);
-	second = GO(call_complete, .tid = tid);
-	let_run();
-	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
-	late = GO(call_start, .n = 1);
-	let_run();
-	assert_false(late->done);
-	release();
-	join(first);
-	join(second);
-	join(late);
-	stop(late->h);
-	close_journal();
-}
-
-/* Forgotten again: nothing is in the way any more. */
-static void forgotten_version_is_none(void)
-{
-	struct fiber *first, *second;
-	tid_t tid;
-	handle_t *h;
-
-	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
-	h = start(0, 2);
-	tid = handle_txn(h)->pub.t_tid;
-	put(h, BLOCK, 2);
-	forget(h, BLOCK);
-	put(h, BLOCK + 1, 2);
-	stop(h);
-	second = GO(call_complete, .tid = tid);
-	release();
-	join(first);
-	join(second);
-	assert_int_equal(val_after_crash(BLOCK + 1), 2);
-	close_journal();
-}
-
-static void five_versions_and_no_more(void)
-{
-	struct fiber *f[7];
-	u32 i;
-
-	LANES();
-	/* In our format images are logged after the data's flush. */
-	fx.hold_flush = true;
-	for (i = 0; i < 6; i++)
-		f[i] = fsync_of(BLOCK, 1 + i);
-	assert_int_equal(lane(0)->stats.put_off, 1);
-	assert_int_equal(lane(0)->depth, 5);
-	release();
-	for (i = 0; i < 6; i++)
-		join(f[i]);
-	assert_int_equal(val_after_crash(BLOCK), 6);
-	close_journal();
-}
-
-/* ---- memory ---- */
-
-static void without_memory_for_copies_others_wait(void)
-{
-	struct fiber *first, *access;
-	handle_t *h;
-	u64 before;
-
-	JBD2();
-	before = lane(0)->stats.ahead;
-	fx.zj->max_copies = 0;
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
-	assert_int_equal(lane(0)->stats.ahead, before);
-	h = start(0, 1);
-	access = GO(call_access, .h = h, .block = BLOCK);
-	let_run();
-	assert_false(access->done);
-	release();
-	join(access);
-	dirty(h, BLOCK, 2);
-	stop(h);
-	join(first);
-	commit(0);
-	assert_int_equal(val_after_crash(BLOCK), 2);
-	close_journal();
-}
-
-/* The one too many changes hands in its component: the other transaction waits now. */
-static void crowded_part_moves_with_its_image(void)
-{
-	struct zj_txn *txn[2];
-	struct fiber *first;
-	handle_t *h[2];
-
-	OPEN(.pipeline = true, .lanes = 2, .versions = 1);
-	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
-	fx.hold_lane[0] = true;
-	first = fsync_of(BLOCK, 1);
-	for (u32 i = 0; i < 2; i++) {
-		h[i] = start(i, 1);
-		txn[i] = handle_txn(h[i]);
-		get_access(h[i], BLOCK);
-	}
-	assert_ptr_equal(txn[0]->comp, txn[1]->comp);
-	assert_int_equal(atomic_read(&txn[0]->crowded), 1);
-	assert_int_equal(atomic_read(&txn[1]->crowded), 0);
-	dirty(h[1], BLOCK, 2);
-	assert_int_equal(atomic_read(&txn[0]->crowded), 0);
-	assert_int_equal(atomic_read(&txn[1]->crowded), 1);
-	stop(h[0]);
-	stop(h[1]);
-	release();
-	join(first);
-	commit(0);
-	assert_int_equal(val_after_crash(BLOCK), 2);
-	close_journal();
-}
-
-/* It could not be frozen in the end: starts go on at once. */
-static void commit_that_is_put_off_lets_starts_go_on(void)
-{
-	struct fiber *first, *late;
-	handle_t *h;
-	tid_t tid;
-
-	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
-	h = start(0, 2);
-	tid = h->h_transaction->t_tid;
-	freeze(0);
-	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
-	late = GO(call_start, .n = 1);
-	let_run();
-	assert_false(late->done);
-	put(h, BLOCK, 2);
-	stop(h);
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
-	let_run();
-	assert_true(late->done);
-	join(late);
-	stop(late->h);
-	release();
-	join(first);
-	close_journal();
-}
-
-/* Who asks all lanes to commit is in no greater hurry than an fsync. */
-static void request_to_all_is_put_off_too(void)
-{
-	struct fiber *first;
-	tid_t tid;
-
-	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
-	tid = change(0, BLOCK, 2);
-	zj_commit_request_all(fx.zj);
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
-	assert_int_equal(lane(0)->stats.put_off, 1);
-	release();
-	join(first);
-	settle();
-	assert_int_equal(val_after_crash(BLOCK), 2);
-	close_journal();
-}
-
-/* While runs follow each other, FUA is taken where it costs half a flush at most. */
-static void fua_is_weighed_against_flushes(void)
-{
-	JBD2();
-	change(0, BLOCK, 1);
-	commit(0);
-	/* What the device has taken in the simulator's time. */
-	assert_in_range(lane(0)->record_took[1], 1, 1000 * NSEC_PER_MSEC);
-	fx.zj->options.live.log_fua = true;
-	lane(0)->record_took[0] = 100;
-	lane(0)->record_took[1] = 300;
-	fx.zj->flush.took = 398;
-	/* A lone run: with FUA nobody has to flush. */
-	lane(0)->company = 0;
-	assert_true(zj_log_wants_fua(lane(0), 1));
-	lane(0)->company = 1;
-	assert_false(zj_log_wants_fua(lane(0), 1));
-	fx.zj->flush.took = 400;
-	assert_true(zj_log_wants_fua(lane(0), 1));
-	assert_true(zj_log_wants_fua(lane(0), ZJ_FUA_BLOCKS));
-	assert_false(zj_log_wants_fua(lane(0), ZJ_FUA_BLOCKS + 1));
-	close_journal();
-}
+/* ---- the record of a run ---- */
 
 /* Was the first record from @from on written with FUA? */
 static bool record_with_fua(u32 from)
@@ -887,125 +451,7 @@ static void what_went_without_a_flush_is_not_claimed(void)
 	assert_true(n > 10);
 }
 
-/* ---- what cannot be frozen yet ---- */
-
-/* Whoever changes BLOCK now changes what is on its way to the log. */
-static struct fiber *crowd(void)
-{
-	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
-	fx.hold_lane[0] = true;
-	return fsync_of(BLOCK, 1);
-}
-
-/* It takes no more: nobody is to go on in it until it can be frozen. */
-static void full_transaction_is_not_put_off(void)
-{
-	struct fiber *first;
-	struct zj_txn *txn;
-	handle_t *h;
-
-	LANES(.versions = 1);
-	first = crowd();
-	h = start(0, 1);
-	put(h, BLOCK, 2);
-	txn = running(0);
-	zj_commit_now(fx.zj, txn);
-	stop(h);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
-	release();
-	join(first);
-	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
-	zj_txn_put(txn);
-	close_journal();
-}
-
-/* It is not at its freeze point: who has a reservation may still come. */
-static void reserved_handle_joins_what_cannot_be_frozen_yet(void)
-{
-	struct fiber *first, *r;
-	struct zj_txn *txn;
-	handle_t *h, *rsv;
-
-	LANES(.versions = 1, .no_coalesce = true);
-	first = crowd();
-	h = start_more(0, 1, 1, 0);
-	rsv = h->h_rsv_handle;
-	h->h_rsv_handle = NULL;
-	put(h, BLOCK, 2);
-	stop(h);
-	txn = running(0);
-	freeze(0);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
-	assert_false(txn->freezing);
-	r = GO(call_reserved, .h = rsv);
-	join(r);
-	assert_int_equal(r->ret, 0);
-	put(rsv, BLOCK + 1, 3);
-	stop(rsv);
-	release();
-	join(first);
-	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
-	assert_int_equal(val_after_crash(BLOCK + 1), 3);
-	zj_txn_put(txn);
-	close_journal();
-}
-
-/* Not at the end of its time, which is far away here. */
-static void commit_that_was_put_off_goes_on_when_it_can(void)
-{
-	struct fiber *first;
-	struct zj_txn *txn;
-
-	LANES(.versions = 1);
-	first = crowd();
-	change(0, BLOCK, 2);
-	txn = running(0);
-	freeze(0);
-	assert_int_equal(txn->comp->state, ZJ_C_RUNNING);
-	assert_true(txn->comp->wanted);
-	txn->comp->wanted_by += 1000 * HZ;
-	txn->expires = txn->comp->wanted_by;
-	release();
-	join(first);
-	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
-	zj_txn_put(txn);
-	close_journal();
-}
-
-/* The end of its time is that of the one that was put off, whichever is the larger. */
-static void united_with_one_that_was_put_off_has_its_time(void)
-{
-	struct fiber *first;
-	unsigned long until;
-	struct zj_txn *txn;
-	handle_t *h[3];
-
-	OPEN(.pipeline = true, .lanes = 3, .versions = 1);
-	first = crowd();
-	for (u32 i = 0; i < 3; i++)
-		h[i] = start(i, 2);
-	put(h[1], BLOCK + 1, 1);
-	get_access(h[2], BLOCK + 1);
-	txn = handle_txn(h[2]);
-	put(h[0], BLOCK, 2);
-	freeze(0);
-	until = handle_txn(h[0])->comp->wanted_by;
-	assert_int_equal(until, jiffies + ZJ_PUT_OFF);
-	assert_false(txn->comp->wanted);
-	get_access(h[0], BLOCK + 1);
-	assert_ptr_equal(txn->comp, handle_txn(h[0])->comp);
-	assert_int_equal(txn->comp->nr_members, 3);
-	assert_true(txn->comp->wanted);
-	assert_int_equal(txn->comp->wanted_by, until);
-	for (u32 i = 0; i < 3; i++)
-		stop(h[i]);
-	release();
-	join(first);
-	close_journal();
-}
+/* ---- company, an abort, and other ends of a run ---- */
 
 /* Too late for all of them once the flush has begun, not for the first one alone. */
 static void data_is_too_late_for_every_member_of_a_run(void)
@@ -1043,11 +489,6 @@ static void company_is_expected_for_some_runs(void)
 	commit(0);
 	assert_int_equal(lane(0)->company, 0);
 	close_journal();
-}
-
-static void call_unmount(struct fiber *f)
-{
-	f->ret = unmount_journal();
 }
 
 /* All that is on its way is waited for, run by run, before it is freed. */
@@ -1161,7 +602,6 @@ static void record_of_a_run_that_company_is_expected_for(void)
 }
 
 CORE_TESTS(pipeline,
-	CORE_TEST(commit_that_is_put_off_lets_starts_go_on),
 	CORE_TEST(component_may_be_gone_once_its_last_member_is_committed),
 	CORE_TEST(what_gathers_is_one_run),
 	CORE_TEST(flushes_are_rolled),
@@ -1176,27 +616,8 @@ CORE_TESTS(pipeline,
 	CORE_TEST(commit_block_waits_for_the_log_blocks),
 	CORE_TEST(all_of_a_run_wait_for_the_covering_flush),
 	CORE_TEST(without_barriers_a_run_does_not_wait_for_the_next),
-	CORE_TEST(few_log_blocks_need_no_flush),
-	CORE_TEST(data_in_the_cache_needs_one),
-	CORE_TEST(one_in_the_cache_needs_one),
-	CORE_TEST(commit_begins_before_the_data_is_there),
-	CORE_TEST(commit_begins_early_if_the_lane_is_idle),
-	CORE_TEST(each_in_flight_has_its_own_copy),
-	CORE_TEST(too_many_versions_put_a_commit_off),
-	CORE_TEST(put_off_has_a_bound),
-	CORE_TEST(without_coalescing_starts_wait),
-	CORE_TEST(forgotten_version_is_none),
-	CORE_TEST(five_versions_and_no_more),
-	CORE_TEST(without_memory_for_copies_others_wait),
-	CORE_TEST(crowded_part_moves_with_its_image),
-	CORE_TEST(request_to_all_is_put_off_too),
-	CORE_TEST(fua_is_weighed_against_flushes),
 	CORE_TEST(record_of_a_run_that_is_followed),
 	CORE_TEST(what_went_without_a_flush_is_not_claimed),
-	CORE_TEST(full_transaction_is_not_put_off),
-	CORE_TEST(reserved_handle_joins_what_cannot_be_frozen_yet),
-	CORE_TEST(commit_that_was_put_off_goes_on_when_it_can),
-	CORE_TEST(united_with_one_that_was_put_off_has_its_time),
 	CORE_TEST(data_is_too_late_for_every_member_of_a_run),
 	CORE_TEST(company_is_expected_for_some_runs),
 	CORE_TEST(aborted_runs_are_waited_for),

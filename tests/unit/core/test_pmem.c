@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The simulator's persistent memory (user/sim/pmem.c), by a toy log: records, and a
+ * The simulator's persistent memory (runtime/sim/pmem.c), by a toy log: records, and a
  * tail that says how many there are.  Done right, nothing is ever wrong in it; with
  * any step left out, a power cut is found that shows it.
  */

@@ -2,21 +2,11 @@
 /* revoke.c: R5, the revokes that keep older images from being replayed. */
 #include "fixture.h"
 
-static int revoke(handle_t *h, u32 block)
-{
-	int err;
-
-	own(h);
-	err = zj_journal_revoke(h, block, buffer(block));
-	own(NULL);
-	return err;
-}
-
 static void free_block(u32 lane, u32 block)
 {
 	handle_t *h = start_more(lane, 1, 0, 1);
 
-	assert_int_equal(revoke(h, block), 0);
+	assert_int_equal(revoke_block(h, block), 0);
 	stop(h);
 }
 
@@ -84,7 +74,7 @@ static void r5_journaling_anew_cancels_the_own_revoke(void)
 	change(0, BLOCK, 1);
 	commit(0);
 	h = start_more(0, 1, 0, 1);
-	assert_int_equal(revoke(h, BLOCK), 0);
+	assert_int_equal(revoke_block(h, BLOCK), 0);
 	assert_int_equal(handle_txn(h)->nr_revokes, 1);
 	put(h, BLOCK, 2);
 	assert_int_equal(handle_txn(h)->nr_revokes, 0);
@@ -107,7 +97,7 @@ static void r5_touch_of_another_lanes_revoke_unites_and_cancels(void)
 	commit(0);
 	a = start_more(0, 1, 0, 1);
 	b = start(1, 1);
-	assert_int_equal(revoke(a, BLOCK), 0);
+	assert_int_equal(revoke_block(a, BLOCK), 0);
 	put(b, BLOCK, 2);
 	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
 	assert_int_equal(handle_txn(a)->nr_revokes, 0);
@@ -175,7 +165,7 @@ static void r5_revoke_of_a_foreign_block_drops_its_image_there(void)
 	b = start_more(1, 1, 0, 1);
 	put(a, BLOCK, 9);
 	put(a, BLOCK + 1, 9);
-	assert_int_equal(revoke(b, BLOCK), 0);
+	assert_int_equal(revoke_block(b, BLOCK), 0);
 	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
 	stop(a);
 	stop(b);
@@ -200,7 +190,7 @@ static void r5_revoke_of_a_foreign_frozen_block_depends(void)
 	old = running(0);
 	freeze(0);
 	h = start_more(1, 1, 0, 1);
-	assert_int_equal(revoke(h, BLOCK), 0);
+	assert_int_equal(revoke_block(h, BLOCK), 0);
 	assert_true(depends(handle_txn(h), old));
 	stop(h);
 	commit(1);
@@ -295,7 +285,7 @@ static void a5_block_is_used_again_only_when_its_free_is_valid(void)
 	freeze(0);
 	h = start_more(1, 2, 0, 1);
 	put(h, BLOCK + 1, 2);
-	assert_int_equal(revoke(h, BLOCK), 0);
+	assert_int_equal(revoke_block(h, BLOCK), 0);
 	stop(h);
 	fx.on_commit = is_free;
 	fx.nr_calls = 0;
@@ -313,7 +303,7 @@ static void a5_block_is_used_again_only_when_its_free_is_valid(void)
 
 static void call_revoke(struct fiber *f)
 {
-	f->ret = revoke(f->h, f->block);
+	f->ret = revoke_block(f->h, f->block);
 }
 
 static void revoke_waits_for_home_io_in_flight(void)
@@ -375,7 +365,7 @@ static void revoke_without_credits_is_refused(void)
 	OPEN();
 	h = start(0, 1);
 	expect_warning("h_revoke_credits <= 0");
-	assert_int_equal(revoke(h, BLOCK), -EIO);
+	assert_int_equal(revoke_block(h, BLOCK), -EIO);
 	warned();
 	assert_int_equal(handle_txn(h)->nr_revokes, 0);
 	stop(h);

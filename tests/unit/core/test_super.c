@@ -92,12 +92,12 @@ static void shorter_journal_than_its_inode_is_taken_as_it_says(void)
 static void inode_may_claim_any_size(void)
 {
 	make_disk(&fresh);
-	fx.jnl_inode.i_size = 1LL << 40;
+	fx.kit.journal.i_size = 1LL << 40;
 	assert_int_equal(mount_journal(), 0);
 	assert_int_equal(fx.journal->j_total_len, fx.setup.journal);
 	close_journal();
 	make_disk(&fresh);
-	fx.jnl_inode.i_size = 1LL << 45;
+	fx.kit.journal.i_size = 1LL << 45;
 	assert_int_equal(mount_journal(), 0);
 	assert_int_equal(fx.journal->j_total_len, fx.setup.journal);
 	close_journal();
@@ -106,7 +106,7 @@ static void inode_may_claim_any_size(void)
 static void journal_longer_than_the_device_is_refused(void)
 {
 	make_disk(&fresh);
-	fx.jnl_inode.i_size = 1LL << 40;
+	fx.kit.journal.i_size = 1LL << 40;
 	set_word(offsetof(struct zj_jbd2_super, s_maxlen), 1 << 29);
 	assert_int_equal(mount_journal(), -EUCLEAN);
 	assert_true(said("longer than the device"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sync.c: fsync, force commit, the barrier, flush. */
+/* sync.c: fsync, force commit, flush. */
 #include "warn.h"	/* first: claims are inline functions */
 #include "fixture.h"
 
@@ -315,91 +315,6 @@ static void data_barrier_is_promised_until_its_flush(void)
 	close_journal();
 }
 
-/* ---- the barrier ---- */
-
-static void barrier_waits_for_open_handles(void)
-{
-	struct fiber *f;
-	handle_t *h;
-
-	OPEN();
-	h = start(1, 1);
-	f = GO(call_barrier);
-	let_run();
-	assert_false(f->ret);
-	stop(h);
-	let_run();
-	assert_true(f->ret);
-	f->n = 1;
-	join(f);
-	close_journal();
-}
-
-static void barrier_waits_for_reservations(void)
-{
-	handle_t *h, *rsv;
-	struct fiber *f;
-
-	OPEN();
-	h = start_more(0, 1, 3, 0);
-	rsv = h->h_rsv_handle;
-	h->h_rsv_handle = NULL;
-	stop(h);
-	f = GO(call_barrier);
-	let_run();
-	assert_false(f->ret);
-	zj_journal_free_reserved(rsv);
-	let_run();
-	assert_true(f->ret);
-	f->n = 1;
-	join(f);
-	close_journal();
-}
-
-static void barriers_exclude_each_other(void)
-{
-	struct fiber *f, *g;
-
-	OPEN();
-	f = GO(call_barrier);
-	let_run();
-	g = GO(call_barrier);
-	let_run();
-	assert_true(f->ret);
-	assert_false(g->ret);
-	f->n = 1;
-	join(f);
-	settle();
-	assert_true(g->ret);
-	g->n = 1;
-	join(g);
-	stop(start(0, 1));
-	close_journal();
-}
-
-static void restart_with_a_reservation_lets_the_barrier_through(void)
-{
-	struct fiber *barrier, *f;
-	handle_t *h;
-
-	OPEN();
-	h = start_more(0, 1, 3, 0);
-	barrier = GO(call_barrier);
-	let_run();
-	assert_false(barrier->ret);
-	f = GO(call_restart, .h = h, .n = 1);
-	settle();
-	assert_true(barrier->ret);
-	assert_false(f->done);
-	barrier->n = 1;
-	join(barrier);
-	join(f);
-	assert_int_equal(f->ret, 0);
-	assert_int_equal(lane(0)->rsv_credits, 3);
-	stop(h);
-	close_journal();
-}
-
 /* ---- flush ---- */
 
 static int flush_journal(unsigned int flags)
@@ -458,7 +373,7 @@ static void flush_erases_a_journal_in_pieces(void)
 	u8 mark[DISK_BLOCK];
 
 	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
-	fx.jnl_inode.map = map_in_pieces;
+	fx.kit.journal.map = map_in_pieces;
 	memset(mark, 0x77, sizeof(mark));
 	/* Between the pieces; the last one is behind what the disk has. */
 	for (u32 b = 500; b < 1500; b += 500)
@@ -504,73 +419,6 @@ static void flush_with_wrong_flags_is_refused(void)
 
 /* ---- wake-ups that come just before the sleep ---- */
 
-static void call_lock_and_unlock(struct fiber *f)
-{
-	zj_journal_lock_updates(fx.journal);
-	zj_journal_unlock_updates(fx.journal);
-}
-
-static void call_start_stop(struct fiber *f)
-{
-	call_start(f);
-	stop(f->h);
-}
-
-static void call_free_reserved(struct fiber *f)
-{
-	zj_journal_free_reserved(f->h);
-}
-
-static void call_use_reserved(struct fiber *f)
-{
-	call_reserved(f);
-	stop(f->h);
-}
-
-/* Each of these ends what a barrier waits for, or waits for its end. */
-static struct fiber other_side(int what)
-{
-	struct fiber f = { .n = 1 };
-	handle_t *h;
-
-	if (what == 0)
-		f.fn = call_start_stop;
-	if (what == 1) {
-		f.fn = call_stop;
-		f.h = start(1, 1);
-	}
-	if (what >= 2) {
-		h = start_more(1, 1, 2, 0);
-		f.h = h->h_rsv_handle;
-		h->h_rsv_handle = NULL;
-		stop(h);
-		f.fn = what == 2 ? call_free_reserved : call_use_reserved;
-	}
-	return f;
-}
-
-/* A lost wake-up is a deadlock here. */
-static void barrier_and_handles_meet_anywhere(void)
-{
-	struct fiber other;
-	bool more;
-	int n;
-
-	OPEN(.lanes = 2);
-	for (int i = 0; i < 8; i++) {
-		n = 1;
-		do {
-			other = other_side(i / 2);
-			more = i % 2 ?
-			       preempt_at(n, CALL(call_lock_and_unlock), &other) :
-			       preempt_at(n, &other, CALL(call_lock_and_unlock));
-			n++;
-		} while (more);
-		assert_true(n > 5);
-	}
-	close_journal();
-}
-
 /* The lane's thread has just written something when an fsync finds it busy. */
 static void fsync_of_a_busy_lane_is_woken(void)
 {
@@ -589,30 +437,6 @@ static void fsync_of_a_busy_lane_is_woken(void)
 		assert_int_equal(state_of(f.tid), ZJ_C_VALID);
 	} while (more);
 	assert_true(n > 20);
-	close_journal();
-}
-
-/* A start finds its lane locked when the last handle stops. */
-static void start_and_freeze_meet_anywhere(void)
-{
-	struct fiber last = { .fn = call_stop };
-	bool more;
-	int n;
-
-	OPEN(.lanes = 1);
-	for (int i = 0; i < 2; i++) {
-		n = 1;
-		do {
-			last.h = start(0, 1);
-			put(last.h, BLOCK, n);
-			freeze(0);
-			more = i ? preempt_at(n, CALL(call_start_stop, .n = 1), &last) :
-				   preempt_at(n, &last, CALL(call_start_stop, .n = 1));
-			n++;
-			commit(0);
-		} while (more);
-		assert_true(n > 5);
-	}
 	close_journal();
 }
 
@@ -831,9 +655,7 @@ CORE_TESTS(sync,
 	CORE_TEST(force_commit_leaves_nothing_to_a_timer),
 	CORE_TEST(force_commit_of_an_aborted_journal_fails),
 	CORE_TEST(who_looks_for_a_transaction_keeps_it),
-	CORE_TEST(barrier_and_handles_meet_anywhere),
 	CORE_TEST(fsync_of_a_busy_lane_is_woken),
-	CORE_TEST(start_and_freeze_meet_anywhere),
 	CORE_TEST(fsync_waits_for_its_closure_and_for_that_only),
 	CORE_TEST(fsync_does_not_wait_for_strangers_in_flight),
 	CORE_TEST(fsync_waits_for_the_members_of_its_component),
@@ -849,10 +671,6 @@ CORE_TESTS(sync,
 	CORE_TEST(nested_force_commit_waits_for_frozen_ones_only),
 	CORE_TEST(start_commit_says_if_there_is_anything),
 	CORE_TEST(data_barrier_is_promised_until_its_flush),
-	CORE_TEST(barrier_waits_for_open_handles),
-	CORE_TEST(barrier_waits_for_reservations),
-	CORE_TEST(barriers_exclude_each_other),
-	CORE_TEST(restart_with_a_reservation_lets_the_barrier_through),
 	CORE_TEST(flush_brings_all_home_and_marks_the_log_empty),
 	CORE_TEST(flush_erases_the_log_if_asked),
 	CORE_TEST(flush_erases_a_journal_in_pieces),

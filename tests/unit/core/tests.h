@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The tests of each file of src/; main.c runs them all as one group. */
+/* The tests of each subject, by the name of its file; main.c runs them all as one group. */
 #ifndef ZJ_UNIT_CORE_TESTS_H
 #define ZJ_UNIT_CORE_TESTS_H
 
 #define FOR_EACH_FILE(DO) \
-	DO(handle) DO(access) DO(forget) DO(component) DO(txn) DO(commit) DO(flush) DO(validity) DO(checkpoint) DO(space) DO(revoke) \
-	DO(ordered) DO(invalidate) DO(sync) DO(super) DO(load) DO(lane) DO(tenant) \
-	DO(abort) DO(journal) DO(jhead) DO(stats) DO(text) DO(log_jbd2) DO(pipeline) DO(pmem) DO(nvm)
+	DO(handle) DO(access) DO(rules) DO(frozen_copy) DO(forget) DO(revoke) \
+	DO(component) DO(freeze_races) DO(txn) DO(commit) DO(write_order) DO(validity) \
+	DO(flush) DO(flush_marks) DO(lost_writes) DO(checkpoint) DO(checkpoint_thread) \
+	DO(space) DO(promise) DO(space_queue) DO(ordered) \
+	DO(invalidate) DO(older_image) DO(file_writeback) DO(sync) DO(barrier) \
+	DO(super) DO(load) DO(lane) DO(tenant) DO(abort) DO(journal) DO(jhead) DO(stats) DO(text) \
+	DO(log_jbd2) DO(ring) DO(pipeline) DO(versions) DO(log_fua) DO(pmem) \
+	DO(nvm) DO(nvm_ranges) DO(nvm_space) DO(nvm_mount) DO(nvm_errors) DO(nvm_crash)
 
 #define DECLARE(name)						\
 	extern const struct CMUnitTest name##_tests[];		\

@@ -54,7 +54,7 @@ static inline void kfree(const void *p)
 	zj_user_free(p);
 }
 
-/* Caches: only with a scheduler (user/sim). */
+/* Caches: only with a scheduler (tests/runtime). */
 struct kmem_cache;
 
 #define SLAB_RECLAIM_ACCOUNT	0x20000u

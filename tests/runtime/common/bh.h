@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What bh.c has for the back ends, besides what the kernel's headers name. */
+#ifndef ZJ_RUNTIME_BH_H
+#define ZJ_RUNTIME_BH_H
+
+#include <linux/buffer_head.h>
+
+/* A bio of the whole buffer; takes a reference to the buffer. */
+struct bio *buf_bio(struct buffer_head *bh, blk_opf_t opf);
+/* The buffer is locked, and unlocked at the end. */
+void buf_submit(struct buffer_head *bh, blk_opf_t opf);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A file of journaled data: one folio, which is written, truncated and reclaimed. */
+#ifndef ZJ_UNIT_JOURNALED_H
+#define ZJ_UNIT_JOURNALED_H
+
+#include "fixture.h"
+
+#define DATA	600	/* the file's first block */
+
+extern struct file file;
+
+void open_file(void);
+/* Its folio is free; the journal is closed, too. */
+void close_file(void);
+/* One handle that writes the first block of the file. */
+tid_t change_file(u32 lane, u8 val);
+/* As ext4 does when it truncates; @tid is the truncation's. */
+int invalidate(size_t offset, size_t length, tid_t tid);
+int invalidate_all(tid_t tid);
+/* As the memory management does; true if the buffers are gone. */
+bool reclaim(void);
+/* Nothing of where it was, and nothing to write. */
+void expect_void(const struct buffer_head *bh);
+
+#endif

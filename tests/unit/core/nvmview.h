@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A journal whose log is in persistent memory: changes of lines, and a look at what
+ * stands in memory. A block of the simulator has 16 lines.
+ */
+#ifndef ZJ_UNIT_NVMVIEW_H
+#define ZJ_UNIT_NVMVIEW_H
+
+#include "fixture.h"
+
+#define NVM(...)	OPEN(.nvm = 1 << 20, .journal = 400, ##__VA_ARGS__)
+#define LINES		(DISK_BLOCK / ZJ_NVM_LINE)
+#define ALL		((1u << LINES) - 1)
+
+/* ---- changes ---- */
+
+/* A line of a block that the handle has access to; dirty. */
+void fill_line(handle_t *h, u32 block, u32 line, u8 val);
+/* One handle that changes one line; committed. */
+void change_line(u32 ln, u32 block, u32 line, u8 val);
+/* Access for changes that are told, and such a change. */
+void range_access(handle_t *h, u32 block);
+void change_range(handle_t *h, u32 block, u32 offset, u32 len, u8 val);
+/* One handle that does both; committed. */
+void tell_range(u32 ln, u32 block, u32 offset, u32 len, u8 val);
+/* A block whose contents recovery has. */
+void make_known(u32 block, u8 val);
+
+/* ---- the log ---- */
+
+const void *memory(u32 line);
+/* What lane @ln shows as its end; S. */
+u64 tail(u32 ln);
+u64 trim_word(void);
+/* The newest chunk of a lane. */
+struct zj_nvm_chunk newest(u32 ln);
+const struct zj_nvm_record *record(const struct zj_nvm_chunk *c, u32 i);
+/* The lines of a block that the lane's newest chunk has; 0: none. */
+u64 logged(u32 ln, u32 block);
+/* One line of a recovered block is @val, all others are @rest. */
+void expect_lines(const struct image *image, u32 block, u32 line, u8 val, u8 rest);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A journal of one lane whose commits overlap. */
+#ifndef ZJ_UNIT_PIPELINE_H
+#define ZJ_UNIT_PIPELINE_H
+
+#include "fixture.h"
+
+/* With a log in stock's format, or in our own. */
+#define JBD2(...)	OPEN(.jbd2 = true, .pipeline = true, .lanes = 1, ##__VA_ARGS__)
+#define LANES(...)	OPEN(.pipeline = true, .lanes = 1, ##__VA_ARGS__)
+
+#define COMMIT_LOCKS	5	/* times that comp_lock is taken for a lone commit */
+
+/* An fsync of one changed block that cannot end before release(). */
+static inline struct fiber *fsync_of(u32 block, u8 val)
+{
+	struct fiber *f = GO(call_complete, .tid = change(0, block, val));
+
+	settle();
+	return f;
+}
+
+static inline u64 lane_flushes(void)
+{
+	return lane(0)->stats.flushes;
+}
+
+/* A block of the log that the next transaction's images go to. */
+static inline u32 next_image(void)
+{
+	return jblock(fx.zj->ring.head + 1);
+}
+
+#endif

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who brings blocks home, and when: the thread and its passes, lanes that help. */
+#include <klayer/nvm.h>
+#include "fixture.h"
+
+/* Three batches; the first is stuck in the device. */
+static struct fiber *checkpoint_with_a_stuck_batch(u32 nr)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	fx.zj->batch_size = nr / 3;
+	h = start(0, nr);
+	for (u32 i = 0; i < nr; i++)
+		put(h, BLOCK + i, 7);
+	stop(h);
+	commit(0);
+	fx.hold_block = BLOCK;
+	f = GO(call_checkpoint);
+	settle();
+	assert_false(f->done);
+	return f;
+}
+
+/* S waits for all batches, whoever brings them home. */
+static void lanes_help_while_space_is_short(void)
+{
+	const u32 nr = 12;
+	struct fiber *f;
+
+	OPEN();
+	atomic_inc(&fx.zj->space_waiters);
+	f = checkpoint_with_a_stuck_batch(nr);
+	for (u32 i = nr / 3; i < nr; i++)
+		assert_int_equal(home_val(BLOCK + i), 7);
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(stamp_on_disk(), 1);
+	release();
+	join(f);
+	atomic_dec(&fx.zj->space_waiters);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(home_val(BLOCK), 7);
+	close_journal();
+}
+
+/* An fsync of the lane would have to wait for a whole batch. */
+static void lanes_do_not_help_while_there_is_space(void)
+{
+	const u32 nr = 12;
+	struct fiber *f;
+
+	OPEN();
+	f = checkpoint_with_a_stuck_batch(nr);
+	assert_int_equal(home_val(BLOCK + nr - 1), 0);
+	release();
+	join(f);
+	assert_int_equal(home_val(BLOCK + nr - 1), 7);
+	assert_int_equal(fx.zj->trimmed, 2);
+	close_journal();
+}
+
+static bool offered_after(struct zj_lane *lane, u32 blocks)
+{
+	zj_checkpoint_owe(lane, blocks);
+	return zj_checkpoint_offers(lane);
+}
+
+/* Their fsyncs do not wait for what other lanes have filled the log with. */
+static void small_transactions_bring_nothing_home(void)
+{
+	struct zj_journal *zj;
+	struct zj_lane *lane;
+
+	OPEN();
+	zj = fx.zj;
+	lane = &zj->lanes[0];
+	zj->batch_size = 8;
+	zj->homeward = 1;
+	/* Nobody waits: nothing is due, whatever was logged. */
+	assert_false(offered_after(lane, 8));
+	atomic_inc(&zj->space_waiters);
+	lane->owes = 0;
+	assert_false(offered_after(lane, 3));
+	assert_true(offered_after(lane, 1));
+	/* Without work nobody waits for the lane. */
+	lane->owes = 0;
+	assert_false(zj_checkpoint_offers(lane));
+	lane->committed = jiffies - HZ - 1;
+	assert_true(zj_checkpoint_offers(lane));
+	/* It has work again. */
+	assert_false(offered_after(lane, 0));
+	/* What it has not come to is forgiven. */
+	lane->owes = 16;
+	atomic_dec(&zj->space_waiters);
+	assert_false(offered_after(lane, 3));
+	assert_int_equal(lane->owes, 6);
+	/* Nothing left to bring home. */
+	atomic_inc(&zj->space_waiters);
+	zj->homeward = 0;
+	assert_false(offered_after(lane, 8));
+	atomic_dec(&zj->space_waiters);
+	close_journal();
+}
+
+static void write_that_fails_in_a_lanes_batch_aborts(void)
+{
+	handle_t *h;
+
+	OPEN();
+	fx.zj->batch_size = 1;
+	h = start(0, 3);
+	for (u32 i = 0; i < 3; i++)
+		put(h, BLOCK + i, 1);
+	stop(h);
+	commit(0);
+	fail_next_write();
+	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
+	assert_int_equal(stamp_on_disk(), 1);
+	assert_int_equal(val_after_crash(BLOCK), 1);
+	close_aborted();
+}
+
+/*
+ * An idle lane covers a block of the oldest transaction. It is not closed while there
+ * is space: what is closed early is logged again.
+ */
+static void who_waits_for_space_closes_what_keeps_s_back(void)
+{
+	tid_t tid;
+
+	OPEN(.lanes = 2, .journal = 230);
+	change(0, BLOCK, 1);
+	commit(0);
+	tid = change(1, BLOCK, 2);
+	for (u32 i = 0; i < 60; i++) {
+		change(0, BLOCK + 1 + i % 3, 1 + i);
+		change(0, BLOCK + 4, 1 + i);
+		change(0, BLOCK + 5, 1 + i);
+		commit(0);
+		settle();
+		assert_true(state_of(tid) == ZJ_C_RUNNING || lane(0)->stats.wait_space);
+	}
+	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(lane(0)->stats.wait_space, 1);
+	assert_true(fx.zj->trimmed > 10);
+	close_journal();
+}
+
+static void two_thirds_of_a_log_start_the_background_thread(void)
+{
+	handle_t *h;
+
+	OPEN(.lanes = 1, .journal = 140);
+	for (u32 i = 0; i < 5; i++) {
+		h = start(0, 20);
+		for (u32 k = 0; k < 20; k++)
+			put(h, BLOCK + 20 * i + k, 1 + i);
+		stop(h);
+		commit(0);
+	}
+	settle();
+	assert_true(fx.zj->trimmed > 1);
+	assert_int_equal(home_val(BLOCK), 1);
+	close_journal();
+}
+
+static void begin_kick(void)
+{
+	zj_checkpoint_kick(fx.zj);
+}
+
+/* A block gets home, and somebody wants the checkpoint's thread to know. */
+static void call_home_and_kick(struct fiber *f)
+{
+	buf_write_back(fx.disk, BLOCK);
+	sleep_ms(2);
+	zj_checkpoint_kick(fx.zj);
+}
+
+/* Whatever the thread is at: after a kick it goes round once more. */
+static void kick_is_never_lost(void)
+{
+	struct buffer_head *bh;
+	bool more;
+	int n = 1;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	do {
+		change(0, BLOCK, n);
+		commit(0);
+		settle();
+		more = preempt_task_at(n++, fx.zj->ckpt_task, begin_kick,
+				       CALL(call_home_and_kick));
+		assert_false(buffer_jbd(bh));
+	} while (more);
+	assert_true(n > 10);
+	brelse(bh);
+	close_journal();
+}
+
+/* ---- passes ---- */
+
+#define PER_TXN		10u
+
+static void change_blocks(u32 lane, u32 first, u32 nr, u8 val)
+{
+	handle_t *h = start(lane, nr);
+
+	for (u32 i = 0; i < nr; i++)
+		put(h, first + i, val);
+	stop(h);
+}
+
+/* Valid transactions until hardly any of the log is free; nothing of them is home. */
+static u32 fill_log(u32 first)
+{
+	u32 nr = 0;
+
+	while (fx.zj->nr_pool > fx.zj->geo.nr_segs / 12) {
+		change_blocks(0, first + PER_TXN * nr++, PER_TXN, 1);
+		commit(0);
+	}
+	return nr;
+}
+
+/* What is younger may be logged again: it stays. */
+static void pass_brings_half_a_budget_home(void)
+{
+	u32 nr, most;
+
+	OPEN(.lanes = 1, .journal = 1024);
+	mutex_lock(&fx.zj->ckpt_lock);
+	nr = fill_log(BLOCK);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	most = DIV_ROUND_UP(fx.zj->budget / 2, PER_TXN);
+	assert_true(nr > most);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(home_val(BLOCK + PER_TXN * most - 1), 1);
+	assert_int_equal(home_val(BLOCK + PER_TXN * most), 0);
+	assert_int_equal(fx.zj->trimmed, 1 + most);
+	close_journal();
+}
+
+/* S is written for one pass while the next one's blocks are on their way. */
+static void s_does_not_wait_for_the_next_pass(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(1, fx.zj->max_credits);
+	fx.zj->low_pool = fx.zj->geo.nr_segs;
+	fx.hold_block = BLOCK;
+	change(0, BLOCK, 1);
+	commit(0);
+	settle();
+	assert_int_equal(nr_held(), 1);
+	change(0, BLOCK + 1, 1);
+	commit(0);
+	fx.zj->ckpt_wanted = false;
+	release();
+	fx.hold_block = BLOCK + 1;
+	settle();
+	assert_int_equal(nr_held(), 1);
+	assert_int_equal(home_val(BLOCK), 1);
+	assert_int_equal(fx.zj->trimmed, 2);
+	release();
+	settle();
+	assert_int_equal(fx.zj->trimmed, 3);
+	stop(h);
+	close_journal();
+}
+
+/* However often it is woken: not until one pass is home, but until enough is free. */
+static void thread_works_until_enough_is_free(void)
+{
+	OPEN(.lanes = 1, .journal = 1024);
+	mutex_lock(&fx.zj->ckpt_lock);
+	fill_log(BLOCK);
+	/* It has been woken, and waits for us. */
+	fx.zj->ckpt_wanted = false;
+	mutex_unlock(&fx.zj->ckpt_lock);
+	settle();
+	assert_true(fx.zj->trimmed > 1 + DIV_ROUND_UP(fx.zj->budget / 2, PER_TXN));
+	assert_false(zj_space_low(fx.zj));
+	close_journal();
+}
+
+/*
+ * A running transaction keeps the oldest one. What is younger than that goes home, and
+ * if one pass has no room for all of it, the next one goes on.
+ */
+static void pass_goes_on_where_the_last_one_had_no_room(void)
+{
+	const u32 first = BLOCK + 1;
+	u32 nr;
+
+	OPEN(.journal = 2000);
+	assert_int_equal(fx.zj->nr_lanes, 2);
+	nr = fx.zj->max_txn;
+	mutex_lock(&fx.zj->ckpt_lock);
+	change(0, BLOCK, 1);
+	commit(0);
+	change(1, BLOCK, 2);
+	assert_true(nr > fx.zj->max_found);
+	change_blocks(0, first, nr, 1);
+	commit(0);
+	fill_log(first + nr);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	zj_checkpoint_kick(fx.zj);
+	settle();
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(home_val(BLOCK), 0);
+	for (u32 i = 0; i < nr; i++)
+		assert_int_equal(home_val(first + i), 1);
+	close_journal();
+}
+
+/* It was on the checkpoint's stack. */
+static void pass_that_has_ended_is_nobodys(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_null(fx.zj->pass);
+	close_journal();
+}
+
+static void call_kick(struct fiber *f)
+{
+	zj_checkpoint_kick(fx.zj);
+}
+
+static void call_pause(struct fiber *f)
+{
+	sleep_ms(2);
+}
+
+/* The thread may wake, and look, while who has woken it is not done yet. */
+static void kick_is_seen_by_who_wakes_at_once(void)
+{
+	struct buffer_head *bh;
+	bool more;
+	int n = 1;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	do {
+		change(0, BLOCK, n);
+		commit(0);
+		buf_write_back(fx.disk, BLOCK);
+		settle();
+		assert_true(buffer_jbd(bh));
+		more = preempt_at(n++, CALL(call_kick), CALL(call_pause));
+		settle();
+		assert_false(buffer_jbd(bh));
+	} while (more);
+	assert_true(n > 2);
+	brelse(bh);
+	close_journal();
+}
+
+static void error_of_a_trim_is_told_as_it_is(void)
+{
+	OPEN(.journal = 400, .nvm = 1 << 20);
+	change(0, BLOCK, 1);
+	commit(0);
+	kl_nvm.gone = true;
+	assert_int_equal(zj_checkpoint(fx.zj, true), -ENODEV);
+	kl_nvm.gone = false;
+	assert_int_equal(fx.zj->trimmed, 1);
+	close_aborted();
+}
+
+/* The next pass need not wait for news: the last one had no room for all. */
+static void passes_follow_each_other_while_they_move_something(void)
+{
+	ktime_t begin;
+
+	OPEN(.journal = 1024, .lanes = 1);
+	change_blocks(0, BLOCK, fx.zj->max_txn, 1);
+	commit(0);
+	assert_true(fx.zj->max_txn > fx.zj->max_found);
+	fx.disk->io_ns = 1000;
+	begin = ktime_get();
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_true(ktime_get() - begin < 50 * NSEC_PER_MSEC);
+	close_journal();
+}
+
+CORE_TESTS(checkpoint_thread,
+	CORE_TEST(kick_is_never_lost),
+	CORE_TEST(lanes_help_while_space_is_short),
+	CORE_TEST(lanes_do_not_help_while_there_is_space),
+	CORE_TEST(small_transactions_bring_nothing_home),
+	CORE_TEST(write_that_fails_in_a_lanes_batch_aborts),
+	CORE_TEST(who_waits_for_space_closes_what_keeps_s_back),
+	CORE_TEST(two_thirds_of_a_log_start_the_background_thread),
+	CORE_TEST(pass_brings_half_a_budget_home),
+	CORE_TEST(s_does_not_wait_for_the_next_pass),
+	CORE_TEST(thread_works_until_enough_is_free),
+	CORE_TEST(pass_goes_on_where_the_last_one_had_no_room),
+	CORE_TEST(pass_that_has_ended_is_nobodys),
+	CORE_TEST(kick_is_seen_by_who_wakes_at_once),
+	CORE_TEST(error_of_a_trim_is_told_as_it_is),
+	CORE_TEST(passes_follow_each_other_while_they_move_something),
+);

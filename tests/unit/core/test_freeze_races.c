@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* component.c: the races at the freeze point (N1). */
+#include "fixture.h"
+
+static void n1_start_does_not_count_up_in_a_frozen_transaction(void)
+{
+	struct zj_txn *txn;
+	struct fiber *f;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	txn = running(0);
+	f = GO(call_start, .cpu = 0, .n = 1);
+	stop_before(&f->task->task, &lane(0)->lock, 1);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	freeze(0);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	go_on(&f->task->task);
+	join(f);
+	assert_ptr_not_equal(handle_txn(f->h), txn);
+	assert_int_equal(txn->updates, 0);
+	assert_int_equal(handle_txn(f->h)->updates, 1);
+	stop(f->h);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* If it lets go of the lock in between, somebody freezes meanwhile. */
+static void n1_start_is_one_section(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	f = GO(call_start, .cpu = 0, .n = 1);
+	stop_before(&f->task->task, &lane(0)->lock, 2);
+	let_run();
+	if (stopped(&f->task->task))
+		freeze(0);
+	stop_nowhere(&f->task->task);
+	join(f);
+	assert_true(handle_txn(f->h)->comp->state < ZJ_C_FROZEN);
+	assert_ptr_equal(handle_txn(f->h), lane(0)->running);
+	assert_int_equal(handle_txn(f->h)->updates, 1);
+	stop(f->h);
+	close_journal();
+}
+
+/* The same of the freeze: somebody unites meanwhile. */
+static void n1_freeze_is_one_section(void)
+{
+	struct fiber *f;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(1, 1);
+	put(a, BLOCK, 1);
+	freeze(0);
+	f = GO(call_stop, .h = a);
+	stop_before(&f->task->task, &fx.zj->comp_lock, 2);
+	let_run();
+	put(b, BLOCK, 2);
+	stop_nowhere(&f->task->task);
+	join(f);
+	assert_true(handle_txn(b)->comp->state < ZJ_C_FROZEN);
+	stop(b);
+	close_journal();
+}
+
+static void n1_two_first_handles_open_one_transaction(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	f = GO(call_start, .cpu = 0, .n = 1);
+	/* It has made a transaction and comes back to publish it. */
+	stop_before(&f->task->task, &lane(0)->lock, 2);
+	let_run();
+	h = start(0, 1);
+	go_on(&f->task->task);
+	join(f);
+	assert_ptr_equal(f->h->h_transaction, h->h_transaction);
+	assert_int_equal(handle_txn(h)->updates, 2);
+	stop(h);
+	stop(f->h);
+	commit(0);
+	assert_true(xa_empty(&fx.zj->tids));
+	close_journal();
+}
+
+/* The last handle of a locked transaction has left, nobody has frozen it yet. */
+static struct fiber *about_to_freeze(handle_t *h)
+{
+	struct fiber *f = GO(call_stop, .h = h);
+
+	stop_before(&f->task->task, &fx.zj->comp_lock, 1);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	assert_int_equal(lane(0)->running->updates, 0);
+	assert_true(lane(0)->running->locked);
+	return f;
+}
+
+static void n1_member_that_unites_after_the_drain_is_waited_for(void)
+{
+	struct zj_txn *txn;
+	struct fiber *f;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	put(a, BLOCK, 1);
+	txn = running(0);
+	freeze(0);
+	f = about_to_freeze(a);
+	b = start(1, 1);
+	put(b, BLOCK, 2);
+	assert_int_equal(txn->comp->nr_members, 2);
+	go_on(&f->task->task);
+	join(f);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_false(txn->freezing);
+	put(b, BLOCK, 3);
+	stop(b);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->nr_members, 2);
+	settle();
+	assert_int_equal(val_after_crash(BLOCK), 3);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void n1_reserved_handle_after_the_drain_is_waited_for(void)
+{
+	struct fiber *f, *r;
+	struct zj_txn *txn;
+	handle_t *h, *rsv;
+
+	OPEN();
+	h = start_more(0, 1, 2, 0);
+	rsv = h->h_rsv_handle;
+	h->h_rsv_handle = NULL;
+	txn = running(0);
+	freeze(0);
+	f = about_to_freeze(h);
+	r = GO(call_reserved, .h = rsv);
+	let_run();
+	join(r);
+	assert_ptr_equal(handle_txn(rsv), txn);
+	go_on(&f->task->task);
+	join(f);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	stop(rsv);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void n1_freeze_that_fails_lets_reserved_handles_in(void)
+{
+	handle_t *a, *b, *c, *rsv;
+	struct zj_txn *txn;
+	struct fiber *f, *r;
+
+	OPEN(.lanes = 3);
+	a = start_more(0, 1, 2, 0);
+	rsv = a->h_rsv_handle;
+	a->h_rsv_handle = NULL;
+	c = start(2, 1);
+	tie(a, c, BLOCK);
+	stop(c);
+	txn = running(0);
+	freeze(0);
+	f = about_to_freeze(a);
+	/* Joins at the end of the list: the first member is held by then. */
+	b = start(1, 1);
+	get_access(b, BLOCK);
+	go_on(&f->task->task);
+	join(f);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	r = GO(call_reserved, .h = rsv);
+	join(r);
+	assert_ptr_equal(handle_txn(rsv), txn);
+	stop(rsv);
+	stop(b);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* The freezer stops in the middle: @nth time it takes the lane's lock. */
+static struct fiber *freezing(handle_t *h, int nth)
+{
+	struct fiber *f = GO(call_stop, .h = h);
+
+	stop_before(&f->task->task, &lane(0)->lock, nth);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	assert_ptr_equal(fx.zj->comp_lock.kl.owner, &f->task->task);
+	return f;
+}
+
+static void unite_at_the_freeze_point(int nth)
+{
+	struct zj_txn *txn;
+	struct fiber *f, *u;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(1, 1);
+	put(a, BLOCK, 1);
+	txn = running(0);
+	freeze(0);
+	f = freezing(a, nth);
+	u = GO(call_access, .h = b, .block = BLOCK);
+	let_run();
+	assert_false(u->done);
+	go_on(&f->task->task);
+	join(f);
+	join(u);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->nr_members, 1);
+	assert_true(depends(handle_txn(b), txn));
+	assert_non_null(part_of(txn, BLOCK)->frozen);
+	stop(b);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void n1_unite_before_the_freeze_point_becomes_a_dependency(void)
+{
+	/* Counted down, then about to hold the member. */
+	unite_at_the_freeze_point(2);
+}
+
+static void n1_unite_after_the_freeze_point_becomes_a_dependency(void)
+{
+	/* Stamped and frozen, the lane not switched yet. */
+	unite_at_the_freeze_point(3);
+}
+
+static void n1_reserved_handle_at_the_freeze_point_starts_in_the_next(void)
+{
+	struct zj_txn *txn;
+	struct fiber *f, *r;
+	handle_t *h, *rsv;
+
+	OPEN();
+	h = start_more(0, 1, 2, 0);
+	rsv = h->h_rsv_handle;
+	h->h_rsv_handle = NULL;
+	txn = running(0);
+	freeze(0);
+	f = freezing(h, 3);
+	assert_true(txn->freezing);
+	r = GO(call_reserved, .h = rsv);
+	let_run();
+	assert_false(r->done);
+	go_on(&f->task->task);
+	join(f);
+	join(r);
+	assert_ptr_not_equal(handle_txn(rsv), txn);
+	assert_int_equal(txn->updates, 0);
+	assert_int_equal(handle_txn(rsv)->updates, 1);
+	stop(rsv);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* The next of a lane that has switched must find the old one frozen. */
+static void n1_no_lane_switches_before_all_members_are_frozen(void)
+{
+	struct fiber *f, *u;
+	struct zj_txn *txn;
+	handle_t *a, *b, *c;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(1, 1);
+	put(a, BLOCK, 1);
+	get_access(b, BLOCK);
+	stop(b);
+	txn = running(0);
+	freeze(0);
+	f = GO(call_stop, .h = a);
+	/* Held, then the second one to leave its lane. */
+	stop_before(&f->task->task, &lane(1)->lock, 2);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	if (lane(0)->running) {
+		/* The other way round: this lane is the second one. */
+		go_on(&f->task->task);
+		stop_before(&f->task->task, &lane(0)->lock, 1);
+		let_run();
+	}
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->stamp, 2);
+	c = start(lane(0)->running ? 1 : 0, 1);
+	u = GO(call_access, .h = c, .block = BLOCK);
+	let_run();
+	assert_ptr_not_equal(handle_txn(c)->comp, txn->comp);
+	go_on(&f->task->task);
+	join(f);
+	join(u);
+	assert_ptr_not_equal(handle_txn(c)->comp, txn->comp);
+	assert_non_null(part_of(txn, BLOCK)->frozen);
+	stop(c);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void call_request(struct fiber *f)
+{
+	zj_commit_request_lane(lane(0));
+}
+
+/* A request stops before it takes the lane's lock; a handle starts. */
+static void start_within_a_request(int nth)
+{
+	struct fiber *f, *s;
+	enum zj_comp_state state;
+	struct zj_txn *txn;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	txn = running(0);
+	f = GO(call_request);
+	stop_before(&f->task->task, &lane(0)->lock, nth);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	s = GO(call_start, .cpu = 0, .n = 1);
+	let_run();
+	go_on(&f->task->task);
+	join(f);
+	join(s);
+	state = handle_txn(s->h)->comp->state;
+	assert_true(state < ZJ_C_FROZEN);
+	assert_int_equal(handle_txn(s->h)->updates, 1);
+	assert_ptr_equal(lane(0)->running, handle_txn(s->h));
+	stop(s->h);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void n1_start_before_the_members_are_locked(void)
+{
+	start_within_a_request(2);
+}
+
+static void n1_start_before_the_members_are_counted(void)
+{
+	start_within_a_request(3);
+}
+
+static void n1_start_before_the_lane_switches(void)
+{
+	start_within_a_request(4);
+}
+
+static void n1_crossing_unions_make_one_component(void)
+{
+	struct fiber *f;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 2);
+	b = start(1, 2);
+	put(a, BLOCK, 1);
+	put(b, BLOCK + 1, 1);
+	f = GO(call_access, .h = a, .block = BLOCK + 1);
+	stop_before(&f->task->task, &fx.zj->comp_lock, 1);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	get_access(b, BLOCK);
+	go_on(&f->task->task);
+	join(f);
+	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
+	assert_int_equal(handle_txn(a)->comp->nr_members, 2);
+	assert_int_equal(unions(0) + unions(1), 1);
+	stop(a);
+	stop(b);
+	commit(0);
+	close_journal();
+}
+
+static void n1_lock_while_uniting_is_passed_on(void)
+{
+	struct zj_txn *other;
+	struct fiber *f;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(1, 1);
+	put(a, BLOCK, 1);
+	other = running(0);
+	f = GO(call_access, .h = b, .block = BLOCK);
+	stop_before(&f->task->task, &fx.zj->comp_lock, 1);
+	let_run();
+	freeze(0);
+	go_on(&f->task->task);
+	join(f);
+	assert_true(handle_txn(b)->locked);
+	assert_ptr_equal(handle_txn(b)->comp, other->comp);
+	stop(a);
+	stop(b);
+	assert_int_equal(other->comp->state, ZJ_C_FROZEN);
+	zj_txn_put(other);
+	close_journal();
+}
+
+CORE_TESTS(freeze_races,
+	CORE_TEST(n1_start_does_not_count_up_in_a_frozen_transaction),
+	CORE_TEST(n1_start_is_one_section),
+	CORE_TEST(n1_freeze_is_one_section),
+	CORE_TEST(n1_two_first_handles_open_one_transaction),
+	CORE_TEST(n1_member_that_unites_after_the_drain_is_waited_for),
+	CORE_TEST(n1_reserved_handle_after_the_drain_is_waited_for),
+	CORE_TEST(n1_freeze_that_fails_lets_reserved_handles_in),
+	CORE_TEST(n1_unite_before_the_freeze_point_becomes_a_dependency),
+	CORE_TEST(n1_unite_after_the_freeze_point_becomes_a_dependency),
+	CORE_TEST(n1_reserved_handle_at_the_freeze_point_starts_in_the_next),
+	CORE_TEST(n1_no_lane_switches_before_all_members_are_frozen),
+	CORE_TEST(n1_start_before_the_members_are_locked),
+	CORE_TEST(n1_start_before_the_members_are_counted),
+	CORE_TEST(n1_start_before_the_lane_switches),
+	CORE_TEST(n1_crossing_unions_make_one_component),
+	CORE_TEST(n1_lock_while_uniting_is_passed_on),
+);

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a failed flush has lost: who is told, and what must not be committed or trimmed. */
+#include "fixture.h"
+
+/* Other data makes a flush necessary: that one brings nothing back. */
+static void lost_data_of_an_inode_stays_lost(void)
+{
+	u64 written = 0;
+
+	OPEN();
+	report_data();
+	zj_journal_inode_written(fx.journal, &written);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
+	zj_journal_data_written(fx.journal);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	/* Written anew it is other data. */
+	zj_journal_inode_written(fx.journal, &written);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, written), 0);
+	close_aborted();
+}
+
+/* Of what everybody has reported everybody is told, until there is newer. */
+static void lost_reported_data_is_everybodys(void)
+{
+	OPEN();
+	report_data();
+	zj_journal_data_written(fx.journal);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), -EIO);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), -EIO);
+	zj_journal_data_written(fx.journal);
+	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
+	close_aborted();
+}
+
+/* The flush that was to cover it was on its way already: the next one does not. */
+static void lost_by_a_flush_in_flight(void)
+{
+	struct fiber *first, *second;
+
+	OPEN();
+	report_data();
+	zj_journal_data_written(fx.journal);
+	fail_next_flush();
+	fx.hold_flush = true;
+	first = GO(call_flush);
+	settle();
+	assert_int_equal(nr_held(), 1);
+	second = GO(call_flush_reported);
+	settle();
+	release();
+	join(first);
+	join(second);
+	assert_int_equal(first->ret, -EIO);
+	assert_int_equal(second->ret, -EIO);
+	close_aborted();
+}
+
+/*
+ * A flush of somebody's else has lost what was in the cache: to the next one nothing is
+ * wrong, and neither the inode nor newer data of others may hide that.
+ */
+static void commit_of_what_was_lost(bool evicted, bool other_data)
+{
+	u64 written = 0;
+	tid_t tid;
+
+	OPEN();
+	report_data();
+	tid = change(0, BLOCK, 1);
+	zj_journal_inode_written(fx.journal, &written);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
+	if (evicted)
+		zj_journal_written_by_all(fx.journal, written);
+	if (other_data)
+		zj_journal_data_written(fx.journal);
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	close_aborted();
+}
+
+static void nothing_is_committed_once_a_flush_has_failed(void)
+{
+	commit_of_what_was_lost(false, false);
+	commit_of_what_was_lost(false, true);
+	commit_of_what_was_lost(true, false);
+	commit_of_what_was_lost(true, true);
+}
+
+/* Its log blocks were in the cache: no commit block goes over what was lost of them. */
+static void log_blocks_that_a_flush_has_lost_are_not_committed(void)
+{
+	struct zj_txn *txn;
+	struct fiber *f;
+	u32 at, before;
+
+	OPEN(.lanes = 1, .jbd2 = true, .no_fua = true);
+	at = fx.zj->ring.head;
+	before = now();
+	f = GO(call_complete, .tid = change(0, BLOCK, 1));
+	txn = running(0);
+	/* It looks for data to send, fixes its parts, and waits for data to be there. */
+	stop_before(lane(0)->task, &txn->list_lock, 3);
+	settle();
+	assert_true(stopped(lane(0)->task));
+	assert_true(written(jblock(at), before) >= 0);
+	assert_int_equal(nr_held(), 0);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
+	go_on(lane(0)->task);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	zj_txn_put(txn);
+	close_aborted();
+}
+
+/* So were home writes: the log keeps what it has of them. */
+static void home_writes_that_a_flush_has_lost_are_not_trimmed(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	buf_write_back(fx.disk, BLOCK);
+	settle();
+	assert_int_equal(home_val(BLOCK), 1);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
+	assert_int_equal(zj_checkpoint(fx.zj, true), -EIO);
+	assert_int_equal(fx.zj->trimmed, 1);
+	assert_true(complained("a flush failed"));
+	close_aborted();
+}
+
+/* The flush of the log blocks brings back no data that an older one has lost. */
+static void commit_that_flushes_its_log_fails_for_lost_data_as_well(void)
+{
+	u64 written = 0;
+	tid_t tid;
+
+	OPEN(.lanes = 1, .jbd2 = true, .no_fua = true);
+	report_data();
+	tid = change(0, BLOCK, 1);
+	zj_journal_inode_written(fx.journal, &written);
+	fail_next_flush();
+	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
+	/* An fsync leaves it to this commit to tell. */
+	assert_true(zj_trans_takes_written(fx.journal, tid, written));
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	close_aborted();
+}
+
+CORE_TESTS(lost_writes,
+	CORE_TEST(lost_data_of_an_inode_stays_lost),
+	CORE_TEST(lost_reported_data_is_everybodys),
+	CORE_TEST(nothing_is_committed_once_a_flush_has_failed),
+	CORE_TEST(log_blocks_that_a_flush_has_lost_are_not_committed),
+	CORE_TEST(home_writes_that_a_flush_has_lost_are_not_trimmed),
+	CORE_TEST(lost_by_a_flush_in_flight),
+	CORE_TEST(commit_that_flushes_its_log_fails_for_lost_data_as_well),
+);

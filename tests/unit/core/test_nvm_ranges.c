@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* log_nvm.c, lines.c: ranges of a block that are told, and so need no comparison. */
+#include "nvmview.h"
+
+/* ---- ranges that are told ---- */
+
+static void write_byte(u32 block, u32 at, u8 val)
+{
+	struct buffer_head *bh = buffer(block);
+
+	bh->b_data[at] = val;
+	brelse(bh);
+}
+
+static void lines_of_a_range(void)
+{
+	assert_int_equal(zj_nvm_lines(0, 1, 4096), 1);
+	assert_int_equal(zj_nvm_lines(63, 1, 4096), 1);
+	assert_int_equal(zj_nvm_lines(63, 2, 4096), 3);
+	assert_int_equal(zj_nvm_lines(256, 256, 4096), 0xf0);
+	assert_int_equal(zj_nvm_lines(256, 257, 4096), 0x1f0);
+	assert_true(zj_nvm_lines(4095, 1, 4096) == 1ULL << 63);
+	assert_true(zj_nvm_lines(0, 4096, 4096) == ~0ULL);
+	assert_int_equal(zj_nvm_lines(0, 1024, 1024), 0xffff);
+	/* Of larger blocks a bit is more than a line. */
+	assert_int_equal(zj_nvm_lines(1023, 2, 65536), 3);
+	assert_int_equal(zj_nvm_lines(1023, 2, 16384), 0x18);
+}
+
+static void told_lines_are_logged_without_a_copy(void)
+{
+	struct zj_part *part;
+	struct image *image;
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	part = part_of(handle_txn(h), BLOCK);
+	assert_null(part->base);
+	/* Of two lines; then of another one; then it is known already. */
+	change_range(h, BLOCK, 60, 8, 8);
+	change_range(h, BLOCK, 640, 64, 8);
+	change_range(h, BLOCK, 100, 1, 8);
+	assert_null(part->base);
+	stop(h);
+	commit(0);
+	assert_int_equal(logged(0, BLOCK), 1 << 0 | 1 << 1 | 1 << 10);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	for (u32 i = 0; i < DISK_BLOCK; i++)
+		assert_int_equal(image->block[BLOCK][i], (i >= 60 && i < 68) || i == 100 ||
+				 (i >= 640 && i < 704) ? 8 : 7);
+	image_free(image);
+	close_journal();
+}
+
+/* So it is not by comparison. */
+static void what_is_not_told_is_not_logged(void)
+{
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	write_byte(BLOCK, 900, 1);
+	change_range(h, BLOCK, 0, 1, 8);
+	stop(h);
+	commit(0);
+	assert_int_equal(logged(0, BLOCK), 1);
+	close_journal();
+}
+
+static void the_first_image_is_whole_even_if_told(void)
+{
+	NVM();
+	tell_range(0, BLOCK, 0, 64, 8);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	tell_range(0, BLOCK, 0, 64, 9);
+	assert_int_equal(logged(0, BLOCK), 1);
+	/* Home, and changed by nobody else. */
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	tell_range(0, BLOCK, 64, 64, 9);
+	assert_int_equal(logged(0, BLOCK), 2);
+	close_journal();
+}
+
+static void members_tell_of_one_image(void)
+{
+	handle_t *a, *b;
+
+	NVM(.lanes = 2);
+	make_known(BLOCK, 7);
+	a = start(0, 1);
+	b = start(1, 1);
+	range_access(a, BLOCK);
+	range_access(b, BLOCK);
+	/* It moves to lane 1, which pays. */
+	change_range(b, BLOCK, 128, 10, 8);
+	change_range(a, BLOCK, 0, 10, 8);
+	stop(a);
+	stop(b);
+	commit(0);
+	assert_int_equal(logged(1, BLOCK), 1 << 0 | 1 << 2);
+	assert_int_equal(logged(0, BLOCK), 0);
+	close_journal();
+}
+
+enum plain { PLAIN_NONE, PLAIN_BEFORE, PLAIN_BETWEEN, PLAIN_DIRTY, PLAIN_AFTER };
+
+/* The same lane, or another one that is united by it. */
+static void plain_among_told(enum plain when, bool check, u32 ln, u64 lines)
+{
+	handle_t *h, *other;
+
+	NVM(.lanes = 2, .nvm_check = check);
+	make_known(BLOCK, 7);
+	h = start(0, 2);
+	other = start(ln, 1);
+	if (when == PLAIN_BEFORE)
+		get_access(other, BLOCK);
+	range_access(h, BLOCK);
+	if (when == PLAIN_BETWEEN)
+		get_access(other, BLOCK);
+	if (when == PLAIN_DIRTY)
+		dirty(h, BLOCK, 7);
+	change_range(h, BLOCK, 0, 1, 8);
+	if (when == PLAIN_AFTER)
+		get_access(other, BLOCK);
+	stop(h);
+	stop(other);
+	commit(0);
+	assert_int_equal(logged(0, BLOCK), lines);
+	assert_false(is_journal_aborted(fx.journal));
+	close_journal();
+}
+
+static void plain_access_makes_it_unknown(void)
+{
+	for (u32 how = 0; how < 4; how++) {
+		plain_among_told(PLAIN_NONE, how & 1, how / 2, 1);
+		plain_among_told(PLAIN_BEFORE, how & 1, how / 2, 1);
+		plain_among_told(PLAIN_BETWEEN, how & 1, how / 2, ALL);
+		plain_among_told(PLAIN_DIRTY, how & 1, how / 2, ALL);
+		plain_among_told(PLAIN_AFTER, how & 1, how / 2, ALL);
+	}
+}
+
+static void told_after_a_plain_dirty(void)
+{
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	write_byte(BLOCK, 900, 1);
+	fill_line(h, BLOCK, 0, 8);
+	change_range(h, BLOCK, 64, 1, 8);
+	stop(h);
+	commit(0);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	close_journal();
+}
+
+static void told_lines_over_a_frozen_image(void)
+{
+	struct image *image;
+	handle_t *h;
+
+	for (u32 check = 0; check < 2; check++) {
+		NVM(.nvm_check = check);
+		make_known(BLOCK, 6);
+		change(0, BLOCK, 7);
+		freeze(0);
+		h = start(1, 1);
+		range_access(h, BLOCK);
+		change_range(h, BLOCK, 3 * 64, 64, 8);
+		stop(h);
+		commit(1);
+		assert_int_equal(logged(1, BLOCK), 1 << 3);
+		assert_int_equal(newest(1).nr_deps, 1);
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		expect_lines(image, BLOCK, 3, 8, 7);
+		image_free(image);
+		close_journal();
+	}
+}
+
+/* The frozen one's lines are told too; the next owner's are its own. */
+static void told_parts_of_one_buffer(void)
+{
+	struct image *image;
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	change_range(h, BLOCK, 0, 64, 8);
+	stop(h);
+	freeze(0);
+	h = start(1, 1);
+	range_access(h, BLOCK);
+	change_range(h, BLOCK, 64, 64, 9);
+	stop(h);
+	commit(1);
+	assert_int_equal(logged(0, BLOCK), 1);
+	assert_int_equal(logged(1, BLOCK), 2);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image->block[BLOCK][0], 8);
+	assert_int_equal(image->block[BLOCK][64], 9);
+	assert_int_equal(image->block[BLOCK][128], 7);
+	image_free(image);
+	close_journal();
+}
+
+static void a_new_life_is_whole_even_if_told(void)
+{
+	handle_t *h;
+
+	NVM();
+	for (u32 how = 0; how < 4; how++) {
+		make_known(BLOCK, 7);
+		h = start_more(0, 3, 0, 1);
+		/* Told before it is freed, in the same transaction; or not. */
+		if (how & 1) {
+			range_access(h, BLOCK);
+			change_range(h, BLOCK, 0, 1, 1);
+		}
+		assert_int_equal(revoke_block(h, BLOCK), 0);
+		if (how & 2) {
+			stop(h);
+			commit(0);
+			h = start(0, 1);
+		}
+		range_access(h, BLOCK);
+		change_range(h, BLOCK, 0, 1, 2);
+		stop(h);
+		commit(0);
+		assert_int_equal(logged(0, BLOCK), ALL);
+	}
+	close_journal();
+}
+
+static void dirty_without_us_is_whole_even_if_told(void)
+{
+	struct buffer_head *bh;
+
+	NVM();
+	make_known(BLOCK, 7);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	bh = buffer(BLOCK);
+	bh->b_data[900] = 1;
+	mark_buffer_dirty(bh);
+	brelse(bh);
+	tell_range(0, BLOCK, 0, 1, 8);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	close_journal();
+}
+
+static void on_frozen(struct jbd2_buffer_trigger_type *type, struct buffer_head *bh,
+		      void *data, size_t size)
+{
+	((u8 *)data)[900] = 0x77;
+}
+
+static void a_trigger_does_not_tell(void)
+{
+	struct jbd2_buffer_trigger_type type = { .t_frozen = on_frozen };
+	struct buffer_head *bh;
+	handle_t *h;
+
+	for (u32 check = 0; check < 2; check++) {
+		NVM(.nvm_check = check);
+		make_known(BLOCK, 7);
+		h = start(0, 1);
+		range_access(h, BLOCK);
+		bh = buffer(BLOCK);
+		zj_journal_set_triggers(bh, &type);
+		brelse(bh);
+		change_range(h, BLOCK, 0, 1, 8);
+		stop(h);
+		commit(0);
+		assert_int_equal(logged(0, BLOCK), ALL);
+		close_journal();
+	}
+}
+
+static void the_check_finds_what_was_not_told(void)
+{
+	struct image *image;
+	handle_t *h;
+
+	NVM(.nvm_check = true);
+	make_known(BLOCK, 7);
+	tell_range(0, BLOCK, 0, 64, 8);
+	assert_int_equal(logged(0, BLOCK), 1);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	/* One byte beyond. */
+	write_byte(BLOCK, 128, 9);
+	change_range(h, BLOCK, 64, 64, 9);
+	stop(h);
+	freeze(0);
+	settle();
+	assert_true(is_journal_aborted(fx.journal));
+	assert_true(said("block 8 was changed in lines 0x4, but only 0x2 were told"));
+	/* Nothing of it is in the log. */
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	expect_lines(image, BLOCK, 0, 8, 7);
+	image_free(image);
+	close_aborted();
+}
+
+static void other_logs_take_ranges_for_blocks(void)
+{
+	struct image *image;
+	handle_t *h;
+
+	OPEN(.lanes = 2);
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	write_byte(BLOCK, 900, 1);
+	change_range(h, BLOCK, 0, 1, 8);
+	stop(h);
+	commit(0);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	assert_int_equal(image->block[BLOCK][0], 8);
+	assert_int_equal(image->block[BLOCK][900], 1);
+	image_free(image);
+	close_journal();
+	NVM(.nvm_blocks = true, .nvm_check = true);
+	make_known(BLOCK, 7);
+	tell_range(0, BLOCK, 0, 1, 8);
+	assert_int_equal(logged(0, BLOCK), ALL);
+	close_journal();
+}
+
+/* ---- told again ---- */
+
+/* What was told already is not told again under the lock. */
+static void a_line_that_is_told_again_takes_no_lock(void)
+{
+	struct buffer_head *bh;
+	struct journal_head *jh;
+	handle_t *h;
+
+	NVM();
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	change_range(h, BLOCK, 64, 128, 8);
+	bh = buffer(BLOCK);
+	jh = bh2jh(bh);
+	own(h);
+	spin_lock(&jh->lock);
+	assert_int_equal(zj_journal_get_range_access(h, bh), 0);
+	assert_int_equal(zj_journal_dirty_range(h, bh, 100, 60), 0);
+	spin_unlock(&jh->lock);
+	own(NULL);
+	brelse(bh);
+	stop(h);
+	close_journal();
+}
+
+CORE_TESTS(nvm_ranges,
+	CORE_TEST(lines_of_a_range),
+	CORE_TEST(told_lines_are_logged_without_a_copy),
+	CORE_TEST(what_is_not_told_is_not_logged),
+	CORE_TEST(the_first_image_is_whole_even_if_told),
+	CORE_TEST(members_tell_of_one_image),
+	CORE_TEST(plain_access_makes_it_unknown),
+	CORE_TEST(told_after_a_plain_dirty),
+	CORE_TEST(told_lines_over_a_frozen_image),
+	CORE_TEST(told_parts_of_one_buffer),
+	CORE_TEST(a_new_life_is_whole_even_if_told),
+	CORE_TEST(dirty_without_us_is_whole_even_if_told),
+	CORE_TEST(a_trigger_does_not_tell),
+	CORE_TEST(the_check_finds_what_was_not_told),
+	CORE_TEST(other_logs_take_ranges_for_blocks),
+	CORE_TEST(a_line_that_is_told_again_takes_no_lock),
+);

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Versions of a buffer on their way to the log, and commits that are put off for them. */
+#include "pipeline.h"
+
+/* ---- versions ---- */
+
+static void each_in_flight_has_its_own_copy(void)
+{
+	struct fiber *f[3];
+
+	JBD2();
+	fx.hold_flush = true;
+	for (u32 i = 0; i < 3; i++)
+		f[i] = fsync_of(BLOCK, 1 + i);
+	assert_int_equal(lane(0)->stats.wait_log, 0);
+	assert_int_equal(lane(0)->stats.conflicts, 0);
+	release();
+	for (u32 i = 0; i < 3; i++)
+		join(f[i]);
+	assert_int_equal(atomic_read(&lane(0)->copies), 0);
+	close_journal();
+}
+
+static void too_many_versions_put_a_commit_off(void)
+{
+	struct fiber *first, *second;
+	handle_t *h;
+	tid_t tid;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	tid = change(0, BLOCK, 2);
+	second = GO(call_complete, .tid = tid);
+	let_run();
+	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(lane(0)->stats.put_off, 1);
+	assert_int_equal(lane(0)->stats.conflicts, 1);
+	/* Others join meanwhile, without a wait. */
+	h = start(0, 1);
+	assert_int_equal(handle_txn(h)->pub.t_tid, tid);
+	put(h, BLOCK + 1, 3);
+	stop(h);
+	release();
+	join(first);
+	join(second);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	assert_int_equal(val_after_crash(BLOCK + 1), 3);
+	close_journal();
+}
+
+static void put_off_has_a_bound(void)
+{
+	struct fiber *first, *second, *late;
+	tid_t tid;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	tid = change(0, BLOCK, 2);
+	second = GO(call_complete, .tid = tid);
+	let_run();
+	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	sleep_ms(2 * 1000 * ZJ_PUT_OFF / HZ + 10);
+	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	late = GO(call_start, .n = 1);
+	let_run();
+	assert_false(late->done);
+	release();
+	join(first);
+	join(second);
+	join(late);
+	stop(late->h);
+	close_journal();
+}
+
+static void without_coalescing_starts_wait(void)
+{
+	struct fiber *first, *second, *late;
+	tid_t tid;
+
+	JBD2(.versions = 1, .no_coalesce = true);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	tid = change(0, BLOCK, 2);
+	second = GO(call_complete, .tid = tid);
+	let_run();
+	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	late = GO(call_start, .n = 1);
+	let_run();
+	assert_false(late->done);
+	release();
+	join(first);
+	join(second);
+	join(late);
+	stop(late->h);
+	close_journal();
+}
+
+/* Forgotten again: nothing is in the way any more. */
+static void forgotten_version_is_none(void)
+{
+	struct fiber *first, *second;
+	tid_t tid;
+	handle_t *h;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	h = start(0, 2);
+	tid = handle_txn(h)->pub.t_tid;
+	put(h, BLOCK, 2);
+	forget(h, BLOCK);
+	put(h, BLOCK + 1, 2);
+	stop(h);
+	second = GO(call_complete, .tid = tid);
+	release();
+	join(first);
+	join(second);
+	assert_int_equal(val_after_crash(BLOCK + 1), 2);
+	close_journal();
+}
+
+static void five_versions_and_no_more(void)
+{
+	struct fiber *f[7];
+	u32 i;
+
+	LANES();
+	/* In our format images are logged after the data's flush. */
+	fx.hold_flush = true;
+	for (i = 0; i < 6; i++)
+		f[i] = fsync_of(BLOCK, 1 + i);
+	assert_int_equal(lane(0)->stats.put_off, 1);
+	assert_int_equal(lane(0)->depth, 5);
+	release();
+	for (i = 0; i < 6; i++)
+		join(f[i]);
+	assert_int_equal(val_after_crash(BLOCK), 6);
+	close_journal();
+}
+
+/* ---- memory ---- */
+
+static void without_memory_for_copies_others_wait(void)
+{
+	struct fiber *first, *access;
+	handle_t *h;
+	u64 before;
+
+	JBD2();
+	before = lane(0)->stats.ahead;
+	fx.zj->max_copies = 0;
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	assert_int_equal(lane(0)->stats.ahead, before);
+	h = start(0, 1);
+	access = GO(call_access, .h = h, .block = BLOCK);
+	let_run();
+	assert_false(access->done);
+	release();
+	join(access);
+	dirty(h, BLOCK, 2);
+	stop(h);
+	join(first);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+/* The one too many changes hands in its component: the other transaction waits now. */
+static void crowded_part_moves_with_its_image(void)
+{
+	struct zj_txn *txn[2];
+	struct fiber *first;
+	handle_t *h[2];
+
+	OPEN(.pipeline = true, .lanes = 2, .versions = 1);
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.hold_lane[0] = true;
+	first = fsync_of(BLOCK, 1);
+	for (u32 i = 0; i < 2; i++) {
+		h[i] = start(i, 1);
+		txn[i] = handle_txn(h[i]);
+		get_access(h[i], BLOCK);
+	}
+	assert_ptr_equal(txn[0]->comp, txn[1]->comp);
+	assert_int_equal(atomic_read(&txn[0]->crowded), 1);
+	assert_int_equal(atomic_read(&txn[1]->crowded), 0);
+	dirty(h[1], BLOCK, 2);
+	assert_int_equal(atomic_read(&txn[0]->crowded), 0);
+	assert_int_equal(atomic_read(&txn[1]->crowded), 1);
+	stop(h[0]);
+	stop(h[1]);
+	release();
+	join(first);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+/* It could not be frozen in the end: starts go on at once. */
+static void commit_that_is_put_off_lets_starts_go_on(void)
+{
+	struct fiber *first, *late;
+	handle_t *h;
+	tid_t tid;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	h = start(0, 2);
+	tid = h->h_transaction->t_tid;
+	freeze(0);
+	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	late = GO(call_start, .n = 1);
+	let_run();
+	assert_false(late->done);
+	put(h, BLOCK, 2);
+	stop(h);
+	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	let_run();
+	assert_true(late->done);
+	join(late);
+	stop(late->h);
+	release();
+	join(first);
+	close_journal();
+}
+
+/* Who asks all lanes to commit is in no greater hurry than an fsync. */
+static void request_to_all_is_put_off_too(void)
+{
+	struct fiber *first;
+	tid_t tid;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	tid = change(0, BLOCK, 2);
+	zj_commit_request_all(fx.zj);
+	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(lane(0)->stats.put_off, 1);
+	release();
+	join(first);
+	settle();
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
+/* ---- what cannot be frozen yet ---- */
+
+/* Whoever changes BLOCK now changes what is on its way to the log. */
+static struct fiber *crowd(void)
+{
+	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
+	fx.hold_lane[0] = true;
+	return fsync_of(BLOCK, 1);
+}
+
+/* It takes no more: nobody is to go on in it until it can be frozen. */
+static void full_transaction_is_not_put_off(void)
+{
+	struct fiber *first;
+	struct zj_txn *txn;
+	handle_t *h;
+
+	LANES(.versions = 1);
+	first = crowd();
+	h = start(0, 1);
+	put(h, BLOCK, 2);
+	txn = running(0);
+	zj_commit_now(fx.zj, txn);
+	stop(h);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	release();
+	join(first);
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* It is not at its freeze point: who has a reservation may still come. */
+static void reserved_handle_joins_what_cannot_be_frozen_yet(void)
+{
+	struct fiber *first, *r;
+	struct zj_txn *txn;
+	handle_t *h, *rsv;
+
+	LANES(.versions = 1, .no_coalesce = true);
+	first = crowd();
+	h = start_more(0, 1, 1, 0);
+	rsv = h->h_rsv_handle;
+	h->h_rsv_handle = NULL;
+	put(h, BLOCK, 2);
+	stop(h);
+	txn = running(0);
+	freeze(0);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_false(txn->freezing);
+	r = GO(call_reserved, .h = rsv);
+	join(r);
+	assert_int_equal(r->ret, 0);
+	put(rsv, BLOCK + 1, 3);
+	stop(rsv);
+	release();
+	join(first);
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	assert_int_equal(val_after_crash(BLOCK + 1), 3);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* Not at the end of its time, which is far away here. */
+static void commit_that_was_put_off_goes_on_when_it_can(void)
+{
+	struct fiber *first;
+	struct zj_txn *txn;
+
+	LANES(.versions = 1);
+	first = crowd();
+	change(0, BLOCK, 2);
+	txn = running(0);
+	freeze(0);
+	assert_int_equal(txn->comp->state, ZJ_C_RUNNING);
+	assert_true(txn->comp->wanted);
+	txn->comp->wanted_by += 1000 * HZ;
+	txn->expires = txn->comp->wanted_by;
+	release();
+	join(first);
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* The end of its time is that of the one that was put off, whichever is the larger. */
+static void united_with_one_that_was_put_off_has_its_time(void)
+{
+	struct fiber *first;
+	unsigned long until;
+	struct zj_txn *txn;
+	handle_t *h[3];
+
+	OPEN(.pipeline = true, .lanes = 3, .versions = 1);
+	first = crowd();
+	for (u32 i = 0; i < 3; i++)
+		h[i] = start(i, 2);
+	put(h[1], BLOCK + 1, 1);
+	get_access(h[2], BLOCK + 1);
+	txn = handle_txn(h[2]);
+	put(h[0], BLOCK, 2);
+	freeze(0);
+	until = handle_txn(h[0])->comp->wanted_by;
+	assert_int_equal(until, jiffies + ZJ_PUT_OFF);
+	assert_false(txn->comp->wanted);
+	get_access(h[0], BLOCK + 1);
+	assert_ptr_equal(txn->comp, handle_txn(h[0])->comp);
+	assert_int_equal(txn->comp->nr_members, 3);
+	assert_true(txn->comp->wanted);
+	assert_int_equal(txn->comp->wanted_by, until);
+	for (u32 i = 0; i < 3; i++)
+		stop(h[i]);
+	release();
+	join(first);
+	close_journal();
+}
+
+CORE_TESTS(versions,
+	CORE_TEST(commit_that_is_put_off_lets_starts_go_on),
+	CORE_TEST(each_in_flight_has_its_own_copy),
+	CORE_TEST(too_many_versions_put_a_commit_off),
+	CORE_TEST(put_off_has_a_bound),
+	CORE_TEST(without_coalescing_starts_wait),
+	CORE_TEST(forgotten_version_is_none),
+	CORE_TEST(five_versions_and_no_more),
+	CORE_TEST(without_memory_for_copies_others_wait),
+	CORE_TEST(crowded_part_moves_with_its_image),
+	CORE_TEST(request_to_all_is_put_off_too),
+	CORE_TEST(full_transaction_is_not_put_off),
+	CORE_TEST(reserved_handle_joins_what_cannot_be_frozen_yet),
+	CORE_TEST(commit_that_was_put_off_goes_on_when_it_can),
+	CORE_TEST(united_with_one_that_was_put_off_has_its_time),
+);

@@ -1,7 +1,0 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef ZJ_USER_LINUX_MODULE_H
-#define ZJ_USER_LINUX_MODULE_H
-
-#define EXPORT_SYMBOL_GPL(x)	struct kl_module_unused
-
-#endif
