@@ -4,7 +4,7 @@
 #define ZJ_UNIT_CORE_TESTS_H
 
 #define FOR_EACH_FILE(DO) \
-	DO(handle) DO(access) DO(rules) DO(frozen_copy) DO(forget) DO(revoke) \
+	DO(handle) DO(reserved_handle) DO(access) DO(rules) DO(frozen_copy) DO(forget) DO(revoke) \
 	DO(component) DO(freeze_races) DO(txn) DO(commit) DO(write_order) DO(validity) \
 	DO(flush) DO(flush_marks) DO(lost_writes) DO(checkpoint) DO(checkpoint_thread) \
 	DO(space) DO(promise) DO(space_queue) DO(ordered) \

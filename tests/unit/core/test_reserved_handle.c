@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* handle.c: reserved handles. */
+#include "fixture.h"
+
+static handle_t *take_reserved(handle_t *h)
+{
+	handle_t *rsv = h->h_rsv_handle;
+
+	h->h_rsv_handle = NULL;
+	stop(h);
+	return rsv;
+}
+
+static void reserved_handle_starts_in_a_locked_transaction(void)
+{
+	handle_t *rsv, *open;
+	struct zj_txn *txn;
+	struct fiber *f;
+
+	OPEN();
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	open = start(0, 1);
+	txn = running(0);
+	freeze(0);
+	f = GO(call_reserved, .h = rsv);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_ptr_equal(handle_txn(rsv), txn);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(zj_handle_buffer_credits(rsv), 4);
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	stop(open);
+	/* It counts: the transaction waits for it. */
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	put(rsv, BLOCK, 5);
+	stop(rsv);
+	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void reserved_handle_starts_in_an_empty_lane(void)
+{
+	handle_t *rsv;
+	struct fiber *f;
+
+	OPEN();
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	commit(0);
+	assert_null(lane(0)->running);
+	f = GO(call_reserved, .h = rsv, .cpu = 1);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_ptr_equal(handle_txn(rsv)->lane, lane(0));
+	stop(rsv);
+	close_journal();
+}
+
+static void reserved_handle_passes_the_barrier(void)
+{
+	struct fiber *barrier, *f;
+	handle_t *rsv;
+
+	OPEN();
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	barrier = GO(call_barrier);
+	let_run();
+	assert_false(barrier->ret);
+	f = GO(call_reserved, .h = rsv);
+	let_run();
+	assert_true(f->done);
+	join(f);
+	assert_false(barrier->ret);
+	stop(rsv);
+	let_run();
+	assert_true(barrier->ret);
+	barrier->n = 1;
+	join(barrier);
+	close_journal();
+}
+
+static void reserved_handle_keeps_its_space(void)
+{
+	handle_t *rsv;
+	u32 promised;
+
+	OPEN();
+	promised = lane(0)->promised;
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	assert_int_equal(lane(0)->promised, promised + zj_log_blocks(fx.zj, 4));
+	zj_journal_free_reserved(rsv);
+	assert_int_equal(lane(0)->promised, promised);
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	close_journal();
+}
+
+/* With @n images reserved. */
+static void call_start_reserving(struct fiber *f)
+{
+	f->h = zj_journal_start(fx.journal, 1, f->n, 0, 0, 0, 0);
+	f->ret = IS_ERR(f->h) ? PTR_ERR(f->h) : 0;
+	own(NULL);
+}
+
+/* Half of what runs is reserved: another waits for one of these, and closes nothing. */
+static void reservations_wait_for_each_other(void)
+{
+	int half = 0, n = 0;
+	handle_t *rsv[16];
+	struct zj_txn *txn;
+	struct fiber *f;
+
+	OPEN();
+	half = fx.zj->budget / 2;
+	for (; n < 8; n++)
+		rsv[n] = take_reserved(start_more(0, 1, half / 8, 0));
+	txn = running(0);
+	f = GO(call_start_reserving, .n = half / 8);
+	let_run();
+	assert_false(f->done);
+	assert_int_equal(lane(0)->stats.wait_reserved, 1);
+	assert_false(zj_space_awaited(fx.zj));
+	/* A start that reserves nothing goes on, one in another lane as well. */
+	stop(start(0, 1));
+	zj_journal_free_reserved(take_reserved(start_more(1, 1, half / 8, 0)));
+	assert_false(f->done);
+	zj_journal_free_reserved(rsv[--n]);
+	join(f);
+	assert_ptr_equal(handle_txn(f->h), txn);
+	assert_int_equal(txn->comp->state, ZJ_C_RUNNING);
+	zj_journal_free_reserved(take_reserved(f->h));
+	while (n)
+		zj_journal_free_reserved(rsv[--n]);
+	assert_int_equal(lane(0)->rsv_waiters, 0);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+/* It waits no more when one of them is started, or the journal aborted. */
+static void reservation_waits_until_one_is_used(void)
+{
+	handle_t *rsv;
+	struct fiber *f;
+	int half;
+
+	OPEN();
+	half = fx.zj->budget / 2;
+	rsv = take_reserved(start_more(0, 1, half, 0));
+	f = GO(call_start_reserving, .n = 4);
+	let_run();
+	assert_false(f->done);
+	call_reserved(&(struct fiber){ .h = rsv });
+	stop(rsv);
+	join(f);
+	rsv = take_reserved(f->h);
+	f = GO(call_start_reserving, .n = half);
+	let_run();
+	assert_false(f->done);
+	zj_journal_abort(fx.journal, -EIO);
+	join(f);
+	assert_int_equal(f->ret, -EROFS);
+	zj_journal_free_reserved(rsv);
+	close_aborted();
+}
+
+static void reserved_handle_inside_an_open_one_is_refused(void)
+{
+	handle_t *rsv, *h;
+
+	OPEN();
+	rsv = take_reserved(start_more(0, 1, 4, 0));
+	h = start(0, 1);
+	own(h);
+	expect_warning("journal_current_handle()");
+	assert_int_equal(zj_journal_start_reserved(rsv, 0, 0), -EIO);
+	warned();
+	assert_int_equal(lane(0)->rsv_credits, 0);
+	stop(h);
+	close_journal();
+}
+
+CORE_TESTS(reserved_handle,
+	CORE_TEST(reserved_handle_starts_in_a_locked_transaction),
+	CORE_TEST(reserved_handle_starts_in_an_empty_lane),
+	CORE_TEST(reserved_handle_passes_the_barrier),
+	CORE_TEST(reserved_handle_keeps_its_space),
+	CORE_TEST(reservations_wait_for_each_other),
+	CORE_TEST(reservation_waits_until_one_is_used),
+	CORE_TEST(reserved_handle_inside_an_open_one_is_refused),
+);
