@@ -73,7 +73,7 @@ void zj_debugfs_add(struct zj_journal *zj)
 {
 	if (IS_ERR_OR_NULL(debug_root))
 		return;
-	zj->debug_dir = debugfs_create_dir(zj->front.j_devname, debug_root);
+	zj->debug_dir = debugfs_create_dir(zj->public.j_devname, debug_root);
 	add_file(zj, "lanes", &lanes_fops);
 	add_file(zj, "components", &components_fops);
 	add_file(zj, "waits", &waits_fops);

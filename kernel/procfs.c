@@ -23,7 +23,7 @@ static const struct {
 	COUNTER(headers, 8), COUNTER(flushes, 8), COUNTER(flush_calls, 8),
 	COUNTER(copies, 8), COUNTER(ahead, 8), COUNTER(wait_log, 6),
 	COUNTER(wait_locked, 6), COUNTER(wait_space, 6), COUNTER(wait_reserved, 6),
-	COUNTER(commit_us, 10), COUNTER(conflicts, 6), COUNTER(put_off, 6), COUNTER(locked_us, 10),
+	COUNTER(commit_us, 10), COUNTER(conflicts, 6), COUNTER(deferred, 6), COUNTER(locked_us, 10),
 	COUNTER(runs, 8), COUNTER(depth, 8), COUNTER(max_depth, 3),
 	COUNTER(max_copies, 6), COUNTER(fsyncs, 8), COUNTER(fsync_us, 10),
 };
@@ -82,7 +82,7 @@ static void show_lane(struct seq_file *seq, const struct zj_lane *lane)
 		seq_printf(seq, " %*llu %s", counters[i].width,
 			   ((const u64 *)st)[counters[i].place],
 			   counters[i].name);
-	if (lane->journal->log->in_memory)
+	if (lane->journal->log_ops->in_memory)
 		seq_printf(seq, " %12llu nvm_bytes %8llu nvm_full",
 			   st->nvm_bytes, st->nvm_full);
 	seq_printf(seq, " %8llu united %8llu depends\n", united, depends);
@@ -198,7 +198,7 @@ static void show_copies(struct seq_file *seq, const struct zj_journal *zj)
 	for (i = 0; i < zj->nr_lanes; i++)
 		now += atomic_read(&zj->lanes[i].copies);
 	seq_printf(seq, "copies: %llu now, %u for a lane ahead of its log, %u bytes each\n",
-		   now, zj->max_copies, zj->front.j_blocksize);
+		   now, zj->max_copies, zj->public.j_blocksize);
 }
 
 static void show_total(struct seq_file *seq, const struct zj_journal *zj)
@@ -219,7 +219,7 @@ static void show_total(struct seq_file *seq, const struct zj_journal *zj)
 	if (!txns)
 		return;
 	seq_puts(seq, "average:\n");
-	seq_printf(seq, "  %lluus from freeze to validity\n", div64_u64(us, txns));
+	seq_printf(seq, "  %lluus from seal to commit\n", div64_u64(us, txns));
 	seq_printf(seq, "  %llu handles per transaction\n",
 		   div64_u64(handles, txns));
 	seq_printf(seq, "  %llu logged blocks per transaction\n",
@@ -233,11 +233,11 @@ static int info_show(struct seq_file *seq, void *unused)
 	unsigned int i;
 
 	show_total(seq, zj);
-	seq_printf(seq, "log: %s\n", zj->log->name);
+	seq_printf(seq, "log: %s\n", zj->log_ops->name);
 	seq_printf(seq, "segments: %u of %u blocks, %u free\n", zj->geo.nr_segs,
 		   zj->geo.seg_blocks, READ_ONCE(zj->nr_pool));
-	seq_printf(seq, "stamps: %llu newest, %llu trimmed\n",
-		   READ_ONCE(zj->stamp), READ_ONCE(zj->trimmed));
+	seq_printf(seq, "stamps: %llu newest, %llu reclaimed\n",
+		   READ_ONCE(zj->stamp), READ_ONCE(zj->ckpt_stamp));
 	seq_printf(seq, "state: %s\n", zj_aborted(zj) ? "aborted" :
 		   READ_ONCE(zj->live) ? "live" : "clean");
 	seq_printf(seq, "recovered: %u transactions, %u blocks\n",
@@ -259,7 +259,7 @@ void zj_proc_add(struct zj_journal *zj)
 {
 	if (!proc_root)
 		return;
-	zj->proc = proc_mkdir(zj->front.j_devname, proc_root);
+	zj->proc = proc_mkdir(zj->public.j_devname, proc_root);
 	if (zj->proc)
 		proc_create_single_data("info", 0444, zj->proc, info_show, zj);
 	zj_debugfs_add(zj);
@@ -269,7 +269,7 @@ void zj_proc_remove(struct zj_journal *zj)
 {
 	zj_debugfs_remove(zj);
 	if (zj->proc)
-		remove_proc_subtree(zj->front.j_devname, proc_root);
+		remove_proc_subtree(zj->public.j_devname, proc_root);
 	zj->proc = NULL;
 }
 

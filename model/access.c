@@ -5,17 +5,17 @@
  */
 #include "model.h"
 
-/* N2: of the owner counts its component's validity, nothing less (R4). */
-static bool counts_as_valid(const struct state *s, int owner)
+/* N2: of the owner counts whether its component is committed, nothing less (R4). */
+static bool counts_as_committed(const struct state *s, int owner)
 {
-	if (s->txn[owner].state >= T_VALID)
+	if (s->txn[owner].state >= T_COMMITTED)
 		return true;
-	if (!on(COMP_VALID) && s->txn[owner].committed)
+	if (!on(COMP_COMMITTED) && s->txn[owner].durable)
 		return true;
-	if (on(R4) || s->txn[owner].state != T_FROZEN)
+	if (on(R4) || s->txn[owner].state != T_SEALED)
 		return false;
 	for (int t = 0; t < nr_txns(); t++)
-		if (s->txn[owner].comp & BIT(t) && !s->txn[t].committed)
+		if (s->txn[owner].comp & BIT(t) && !s->txn[t].durable)
 			return false;
 	return true;
 }
@@ -42,7 +42,7 @@ static bool touch_free(struct state *s, int txn, int block)
 }
 
 /* R3, R4: the owner's image is taken before anything changes. */
-static bool touch_frozen(struct state *s, int txn, int owner, int block)
+static bool touch_sealed(struct state *s, int txn, int owner, int block)
 {
 	struct part *part = &s->txn[owner].part[block];
 
@@ -67,10 +67,10 @@ bool touch(struct state *s, int h, int block)
 	say("takes access to b%d", block);
 	revoke_touch(s, txn, block);
 	owner = newest_owner(s, block);
-	if (owner < 0 || counts_as_valid(s, owner))
+	if (owner < 0 || counts_as_committed(s, owner))
 		return touch_free(s, txn, block);
 	if (!is_open(s, owner))
-		return touch_frozen(s, txn, owner, block);
+		return touch_sealed(s, txn, owner, block);
 	if (owner != txn)
 		unite(s, txn, owner);
 	/* Forgotten in the same component, in use again. */

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Home writes and trim (H1-H4).
+ * Home writes and the tail (H1-H4).
  * In the journal: src/checkpoint/, zj_part_retire() in src/txn/part.c.
  */
 #include "model.h"
 
-/* Take the parts of a block that were frozen before number @below. */
+/* Take the parts of a block that were sealed before number @below. */
 void drop_parts(struct state *s, int block, int below)
 {
 	for (int t = 0; t < nr_txns(); t++) {
 		struct txn *txn = &s->txn[t];
 
-		if (txn->frozen && txn->frozen < below)
+		if (txn->sealed && txn->sealed < below)
 			txn->part[block].bits &= ~(PART_KIND | PART_HOME);
 	}
 }
@@ -23,7 +23,7 @@ static bool home_part(const struct state *s, int t, int block)
 	return bits & PART_HOME && bits & PART_KIND;
 }
 
-/* The buffer is dirty for write-back only while its newest owner is valid (J1). */
+/* The buffer is dirty for write-back only while its newest owner is committed (J1). */
 static bool is_dirty(const struct state *s, int block)
 {
 	int owner = newest_owner(s, block);
@@ -73,7 +73,7 @@ bool move_home_done(struct state *s, u8 block, u8 evicted)
 	return true;
 }
 
-/* ---- trim ---- */
+/* ---- the tail ---- */
 
 static bool is_home(const struct state *s, int t)
 {
@@ -86,11 +86,11 @@ static bool is_home(const struct state *s, int t)
 }
 
 /* The highest stamp up to which everything is home; 0: none. */
-static int next_trim(const struct state *s)
+static int next_ckpt(const struct state *s)
 {
 	int best = 0;
 
-	for (int stamp = s->trimmed + 1; stamp <= s->stamp; stamp++) {
+	for (int stamp = s->reclaimed + 1; stamp <= s->stamp; stamp++) {
 		bool home = true;
 
 		for (int t = 0; t < nr_txns(); t++)
@@ -98,7 +98,7 @@ static int next_trim(const struct state *s)
 				home = false;
 		if (home)
 			best = stamp;
-		else if (on(TRIM_ORDER))
+		else if (on(TAIL_ORDER))
 			break;
 	}
 	return best;
@@ -113,20 +113,20 @@ static void reuse_log(struct state *s, int stamp)
 }
 
 /* The write of S starts with a flush of what was written home. */
-bool move_trim(struct state *s, u8 unused, u8 unused2)
+bool move_ckpt(struct state *s, u8 unused, u8 unused2)
 {
-	int stamp = next_trim(s);
+	int stamp = next_ckpt(s);
 
 	(void)unused;
 	(void)unused2;
-	if (s->trimming || stamp <= s->trimmed || !on(TRIM_GLOBAL))
+	if (s->reclaiming || stamp <= s->reclaimed || !on(TAIL_GLOBAL))
 		return false;
-	for (int b = 0; b < cfg->blocks && on(TRIM_FLUSH); b++)
+	for (int b = 0; b < cfg->blocks && on(TAIL_FLUSH); b++)
 		if (s->block[b].cached != C_NONE) {
 			s->block[b].home = s->block[b].cached;
 			s->block[b].cached = C_NONE;
 		}
-	s->trimming = stamp;
+	s->reclaiming = stamp;
 	say("home writes are flushed, S = %d is sent", stamp);
 	if (!on(REUSE_LATE)) {
 		say("; the log space is reused");
@@ -135,39 +135,39 @@ bool move_trim(struct state *s, u8 unused, u8 unused2)
 	return true;
 }
 
-/* What is trimmed is forgotten, so that different pasts become one state. */
+/* What is reclaimed is forgotten, so that different pasts become one state. */
 static void bury(struct state *s, int t)
 {
 	struct txn *txn = &s->txn[t];
 
 	*txn = (struct txn) {
-		.state = T_TRIMMED, .comp = BIT(t), .stamp = txn->stamp,
-		.frozen = txn->frozen, .record = REC_GONE, .committed = 1,
+		.state = T_RECLAIMED, .comp = BIT(t), .stamp = txn->stamp,
+		.sealed = txn->sealed, .record = REC_GONE, .durable = 1,
 	};
 }
 
-bool move_trim_done(struct state *s, u8 unused, u8 unused2)
+bool move_ckpt_done(struct state *s, u8 unused, u8 unused2)
 {
 	(void)unused;
 	(void)unused2;
-	if (!s->trimming)
+	if (!s->reclaiming)
 		return false;
-	s->trimmed = s->trimming;
-	s->trimming = 0;
-	say("S = %d is durable, the log space is reused", s->trimmed);
-	reuse_log(s, s->trimmed);
+	s->reclaimed = s->reclaiming;
+	s->reclaiming = 0;
+	say("S = %d is durable, the log space is reused", s->reclaimed);
+	reuse_log(s, s->reclaimed);
 	for (int t = 0; t < nr_txns(); t++)
 		if (s->txn[t].state == T_FINISHED &&
-		    s->txn[t].stamp <= s->trimmed)
+		    s->txn[t].stamp <= s->reclaimed)
 			bury(s, t);
 	return true;
 }
 
 /* Lane by lane, as the paper has it: a lane's oldest, when it is home. */
-bool move_lane_trim(struct state *s, u8 t, u8 unused)
+bool move_lane_ckpt(struct state *s, u8 t, u8 unused)
 {
 	(void)unused;
-	if (on(TRIM_GLOBAL) || !is_home(s, t) || s->txn[t].record == REC_GONE)
+	if (on(TAIL_GLOBAL) || !is_home(s, t) || s->txn[t].record == REC_GONE)
 		return false;
 	if (index_of(t) && s->txn[t - 1].record != REC_GONE)
 		return false;
@@ -177,7 +177,7 @@ bool move_lane_trim(struct state *s, u8 t, u8 unused)
 			s->block[b].cached = C_NONE;
 		}
 	s->txn[t].record = REC_GONE;
-	s->txn[t].state = T_TRIMMED;
-	say("lane %d trims %s", lane_of(t), tname(t));
+	s->txn[t].state = T_RECLAIMED;
+	say("lane %d reclaims %s", lane_of(t), tname(t));
 	return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commit and validity: ordered data, record, flush, arrival (C1-C5, V1-V4).
- * In the journal: src/log/commit.c, src/log/log.c, src/txn/validity.c.
+ * Commit and commit: ordered data, record, flush, arrival (C1-C5, V1-V4).
+ * In the journal: src/log/commit.c, src/log/log_lanes.c, src/txn/committed.c.
  */
 #include "model.h"
 
@@ -10,7 +10,7 @@ static bool its_turn(const struct state *s, int txn)
 {
 	if (!index_of(txn) || cfg->pipeline)
 		return true;
-	return s->txn[txn - 1].committed;
+	return s->txn[txn - 1].durable;
 }
 
 /* Ordered data goes out, the entry is dropped. */
@@ -19,7 +19,7 @@ bool move_data(struct state *s, u8 t, u8 unused)
 	struct txn *txn = &s->txn[t];
 
 	(void)unused;
-	if (txn->state != T_FROZEN || txn->record != REC_NONE || !txn->entry ||
+	if (txn->state != T_SEALED || txn->record != REC_NONE || !txn->entry ||
 	    !its_turn(s, t))
 		return false;
 	for (int h = 0; h < cfg->handles; h++)
@@ -34,7 +34,7 @@ bool move_data(struct state *s, u8 t, u8 unused)
 bool move_preflush(struct state *s, u8 t, u8 unused)
 {
 	(void)unused;
-	if (s->txn[t].record != REC_DATA || s->txn[t].state != T_FROZEN)
+	if (s->txn[t].record != REC_DATA || s->txn[t].state != T_SEALED)
 		return false;
 	for (int h = 0; h < cfg->handles; h++)
 		if (s->handle[h].data == 2)
@@ -48,7 +48,7 @@ static bool may_send(const struct state *s, int t)
 {
 	const struct txn *txn = &s->txn[t];
 
-	if (txn->state != T_FROZEN || !its_turn(s, t))
+	if (txn->state != T_SEALED || !its_turn(s, t))
 		return false;
 	if (txn->record == REC_DATA)
 		return !on(ORDERED_FLUSH);
@@ -81,60 +81,60 @@ bool move_send(struct state *s, u8 t, u8 live)
 	if (!txn->stamp)
 		txn->stamp = ++s->stamp;
 	say("%s: the record is sent%s%s", tname(t), live ? " from the live buffers" : "",
-	    on(STAMP_AT_FREEZE) ? "" : ", stamped now");
+	    on(STAMP_AT_SEAL) ? "" : ", stamped now");
 	return true;
 }
 
-/* ---- validity ---- */
+/* ---- commit ---- */
 
-static bool members_committed(const struct state *s, int txn)
+static bool members_durable(const struct state *s, int txn)
 {
 	for (int t = 0; t < nr_txns(); t++)
-		if (s->txn[txn].comp & BIT(t) && !s->txn[t].committed)
+		if (s->txn[txn].comp & BIT(t) && !s->txn[t].durable)
 			return false;
 	return true;
 }
 
-static bool deps_valid(const struct state *s, int txn)
+static bool deps_committed(const struct state *s, int txn)
 {
 	for (int t = 0; t < nr_txns(); t++) {
 		/* Run time looks at the record only, recovery stops at holes. */
 		if (!on(HOLE) && lane_of(t) == lane_of(txn))
 			continue;
-		if (s->txn[txn].deps & BIT(t) && s->txn[t].state < T_VALID)
+		if (s->txn[txn].deps & BIT(t) && s->txn[t].state < T_COMMITTED)
 			return false;
 	}
 	return true;
 }
 
-static bool becomes_valid(const struct state *s, int t)
+static bool becomes_committed(const struct state *s, int t)
 {
-	if (s->txn[t].state != T_FROZEN || !s->txn[t].committed)
+	if (s->txn[t].state != T_SEALED || !s->txn[t].durable)
 		return false;
-	if (on(WHOLE_VALID) && !members_committed(s, t))
+	if (on(WHOLE_COMMITTED) && !members_durable(s, t))
 		return false;
-	return deps_valid(s, t);
+	return deps_committed(s, t);
 }
 
-static void set_valid(struct state *s, int mask)
+static void set_committed(struct state *s, int mask)
 {
 	for (int t = 0; t < nr_txns(); t++)
 		if (mask & BIT(t)) {
-			s->txn[t].state = T_VALID;
-			say("; %s is valid", tname(t));
+			s->txn[t].state = T_COMMITTED;
+			say("; %s is committed", tname(t));
 		}
 	s->reported |= handles_of(s, mask);
 }
 
-/* Room for another frozen component: a locked one may have waited for it. */
+/* Room for another sealed component: a locked one may have waited for it. */
 static void leave_lanes(struct state *s, int mask)
 {
 	for (int t = 0; t < nr_txns(); t++) {
 		int next = running_of(s, lane_of(t));
 
-		if (mask & BIT(t) && next >= 0 && on(RETRY_FREEZE) &&
+		if (mask & BIT(t) && next >= 0 && on(RETRY_SEAL) &&
 		    s->txn[next].state == T_LOCKED)
-			try_freeze(s, next);
+			try_seal(s, next);
 	}
 }
 
@@ -144,11 +144,11 @@ static void arrive(struct state *s, int txn)
 	int done = 0;
 
 	for (int t = 0; t < nr_txns(); t++) {
-		int mask = on(WHOLE_VALID) ? s->txn[t].comp : (int)BIT(t);
+		int mask = on(WHOLE_COMMITTED) ? s->txn[t].comp : (int)BIT(t);
 
-		if (!becomes_valid(s, t) || (!on(PUSH) && t != txn))
+		if (!becomes_committed(s, t) || (!on(PUSH) && t != txn))
 			continue;
-		set_valid(s, mask);
+		set_committed(s, mask);
 		done |= mask;
 		t = -1;
 	}
@@ -159,12 +159,12 @@ static void commit(struct state *s, int t)
 {
 	struct txn *txn = &s->txn[t];
 
-	txn->committed = 1;
+	txn->durable = 1;
 	for (int b = 0; b < cfg->blocks; b++)
 		txn->part[b].bits &= ~PART_LIVE;
-	if (!on(WAIT_VALID))
+	if (!on(WAIT_COMMITTED))
 		s->reported |= handles_of(s, BIT(t));
-	if (!on(CALLBACK_VALID))
+	if (!on(CALLBACK_COMMITTED))
 		call_back(s, handles_of(s, BIT(t)));
 	arrive(s, t);
 }
@@ -220,19 +220,19 @@ bool move_flush_done(struct state *s, u8 unused, u8 unused2)
 			txn->record = REC_DURABLE;
 		else if (on(OWN_FLUSH))
 			continue;
-		if (!txn->committed)
+		if (!txn->durable)
 			commit(s, t);
 	}
 	return true;
 }
 
-/* ---- the two phases of becoming valid ---- */
+/* ---- the two phases of becoming committed ---- */
 
 static void finish_forgets(struct state *s, int t)
 {
 	for (int b = 0; b < cfg->blocks; b++)
 		if ((s->txn[t].part[b].bits & PART_KIND) == PART_FORGET) {
-			drop_parts(s, b, s->txn[t].frozen);
+			drop_parts(s, b, s->txn[t].sealed);
 			s->txn[t].part[b].bits &= ~PART_KIND;
 		}
 }
@@ -241,19 +241,19 @@ static void finish_images(struct state *s, int t)
 {
 	for (int b = 0; b < cfg->blocks; b++)
 		if ((s->txn[t].part[b].bits & PART_KIND) == PART_DIRTY) {
-			drop_parts(s, b, s->txn[t].frozen);
+			drop_parts(s, b, s->txn[t].sealed);
 			s->txn[t].part[b].bits |= PART_HOME;
 		}
 }
 
 bool move_finish(struct state *s, u8 t, u8 unused)
 {
-	int mask = on(WHOLE_VALID) ? s->txn[t].comp : (int)BIT(t);
+	int mask = on(WHOLE_COMMITTED) ? s->txn[t].comp : (int)BIT(t);
 
 	(void)unused;
-	if (s->txn[t].state != T_VALID || __builtin_ctz(mask) != t)
+	if (s->txn[t].state != T_COMMITTED || __builtin_ctz(mask) != t)
 		return false;
-	say("validity of %s is processed, callbacks run", tname(t));
+	say("commit of %s is processed, callbacks run", tname(t));
 	for (int m = 0; m < nr_txns(); m++)
 		if (mask & BIT(m)) {
 			finish_forgets(s, m);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Components: unite, depend, lock, freeze (R2, R3, N1, N5, N7).
+ * Components: unite, depend, lock, seal (R2, R3, N1, N5, N7).
  * In the journal: src/txn/component.c.
  */
 #include "model.h"
@@ -38,7 +38,7 @@ static void lock_all(struct state *s, int mask)
 			s->txn[t].state = T_LOCKED;
 }
 
-/* R2. Return: false if the other one is frozen. */
+/* R2. Return: false if the other one is sealed. */
 bool unite(struct state *s, int txn, int other)
 {
 	struct txn *a = &s->txn[txn], *b = &s->txn[other];
@@ -50,8 +50,8 @@ bool unite(struct state *s, int txn, int other)
 		return false;
 	if (!on(R2) || (!on(UNITE_LOCKED) && b->state == T_LOCKED))
 		return true;
-	/* Half frozen: its members are fixed already. */
-	if (!on(FREEZE_ONCE) && b->held)
+	/* Half sealed: its members are fixed already. */
+	if (!on(SEAL_ONCE) && b->held)
 		return true;
 	if (!on(TWO_WAY)) {
 		add_dep(s, a->comp, other);
@@ -67,15 +67,15 @@ bool unite(struct state *s, int txn, int other)
 	return true;
 }
 
-/* R3, R4: build on a frozen one. The own lane's is implied by R7. */
+/* R3, R4: build on a sealed one. The own lane's is implied by R7. */
 void depend(struct state *s, int txn, int owner)
 {
-	if (s->txn[owner].state != T_FROZEN || lane_of(txn) == lane_of(owner))
+	if (s->txn[owner].state != T_SEALED || lane_of(txn) == lane_of(owner))
 		return;
 	if (!on(R3))
 		return;
-	/* The list must not be closed before the freeze point. */
-	if (!on(LIST_AT_FREEZE) && s->txn[txn].state == T_LOCKED)
+	/* The list must not be closed before the seal point. */
+	if (!on(LIST_AT_SEAL) && s->txn[txn].state == T_LOCKED)
 		return;
 	say("; R3: %s depends on %s", tname(txn), tname(owner));
 	add_dep(s, s->txn[txn].comp, owner);
@@ -84,7 +84,7 @@ void depend(struct state *s, int txn, int owner)
 /* For everything that is no buffer. */
 void tie(struct state *s, int txn, int other)
 {
-	if (txn == other || s->txn[other].state >= T_VALID)
+	if (txn == other || s->txn[other].state >= T_COMMITTED)
 		return;
 	if (!unite(s, txn, other))
 		depend(s, txn, other);
@@ -92,12 +92,12 @@ void tie(struct state *s, int txn, int other)
 
 /* ---- closing ---- */
 
-static int frozen_of(const struct state *s, int lane)
+static int sealed_of(const struct state *s, int lane)
 {
 	int n = 0;
 
 	for (int t = lane * cfg->txns; t < (lane + 1) * cfg->txns; t++)
-		n += s->txn[t].state == T_FROZEN;
+		n += s->txn[t].state == T_SEALED;
 	return n;
 }
 
@@ -109,12 +109,12 @@ static bool is_empty(const struct txn *txn)
 	return !txn->revokes;
 }
 
-/* R7: behind whatever the lane froze last. */
+/* R7: behind whatever the lane sealed last. */
 static void depend_on_previous(struct state *s, int mask, int txn)
 {
 	if (!index_of(txn) || !on(R7))
 		return;
-	if (s->txn[txn - 1].state == T_FROZEN)
+	if (s->txn[txn - 1].state == T_SEALED)
 		add_dep(s, mask, txn - 1);
 }
 
@@ -126,13 +126,13 @@ static bool skip_member(struct state *s, int txn)
 	if (on(MEMBER_DEPS) || !is_empty(t) || t->comp == BIT(txn))
 		return false;
 	t->record = REC_SKIPPED;
-	t->committed = 1;
+	t->durable = 1;
 	return true;
 }
 
-static void freeze(struct state *s, int mask, int stamp)
+static void seal(struct state *s, int mask, int stamp)
 {
-	s->freezes++;
+	s->seals++;
 	for (int t = 0; t < nr_txns(); t++) {
 		struct txn *txn = &s->txn[t];
 
@@ -140,14 +140,14 @@ static void freeze(struct state *s, int mask, int stamp)
 			continue;
 		if (!skip_member(s, t))
 			depend_on_previous(s, txn->comp, t);
-		txn->state = T_FROZEN;
-		txn->frozen = s->freezes;
+		txn->state = T_SEALED;
+		txn->sealed = s->seals;
 		txn->try = 0;
 		txn->held = 0;
-		txn->stamp = on(STAMP_AT_FREEZE) ? stamp : 0;
-		say("; %s freezes%s", tname(t), txn->record ? ", without a record" : "");
+		txn->stamp = on(STAMP_AT_SEAL) ? stamp : 0;
+		say("; %s seals%s", tname(t), txn->record ? ", without a record" : "");
 	}
-	if (on(STAMP_AT_FREEZE))
+	if (on(STAMP_AT_SEAL))
 		say(" with stamp %d", stamp);
 }
 
@@ -156,45 +156,45 @@ static bool drained(const struct state *s, int mask)
 	for (int t = 0; t < nr_txns(); t++)
 		if (mask & BIT(t) && (s->txn[t].state != T_LOCKED ||
 				      updates_of(s, t) ||
-				      frozen_of(s, lane_of(t)) >= cfg->frozen))
+				      sealed_of(s, lane_of(t)) >= cfg->sealed))
 			return false;
 	return true;
 }
 
 /* Each member as soon as its own handles are done. */
-static void freeze_singly(struct state *s, int mask)
+static void seal_singly(struct state *s, int mask)
 {
 	for (int t = 0; t < nr_txns(); t++)
 		if (mask & BIT(t) && drained(s, BIT(t)))
-			freeze(s, BIT(t), ++s->stamp);
+			seal(s, BIT(t), ++s->stamp);
 }
 
-/* The freeze point (N1): one step, unless a rule is left out. */
-void try_freeze(struct state *s, int txn)
+/* The seal point (N1): one step, unless a rule is left out. */
+void try_seal(struct state *s, int txn)
 {
 	int mask = s->txn[txn].comp;
 
 	if (!on(CLOSE_JOINTLY)) {
-		freeze_singly(s, mask);
+		seal_singly(s, mask);
 		return;
 	}
 	if (!drained(s, mask))
 		return;
-	if (!on(FREEZE_UNITES) || !on(FREEZE_DRAINED)) {
+	if (!on(SEAL_UNITES) || !on(SEAL_DRAINED)) {
 		s->txn[txn].held = mask;
 		say("; all drained");
-	} else if (!on(FREEZE_ONCE)) {
+	} else if (!on(SEAL_ONCE)) {
 		for (int t = 0; t < nr_txns(); t++)
 			if (mask & BIT(t))
 				s->txn[t].held = s->stamp + 1;
-		freeze(s, BIT(txn), ++s->stamp);
+		seal(s, BIT(txn), ++s->stamp);
 	} else {
-		freeze(s, mask, ++s->stamp);
+		seal(s, mask, ++s->stamp);
 	}
 }
 
-/* The second half of a freeze that is not one step. */
-bool move_freeze_held(struct state *s, u8 t, u8 unused)
+/* The second half of a seal that is not one step. */
+bool move_seal_held(struct state *s, u8 t, u8 unused)
 {
 	struct txn *txn = &s->txn[t];
 	int held = txn->held, late;
@@ -204,12 +204,12 @@ bool move_freeze_held(struct state *s, u8 t, u8 unused)
 		return false;
 	txn->held = 0;
 	say("%s", tname(t));
-	if (!on(FREEZE_ONCE)) {
-		freeze(s, BIT(t), held);
+	if (!on(SEAL_ONCE)) {
+		seal(s, BIT(t), held);
 		return true;
 	}
 	late = txn->comp & ~held;
-	if (!on(FREEZE_DRAINED)) {
+	if (!on(SEAL_DRAINED)) {
 		/* Members are read again, the counts are not. */
 		if (late)
 			return true;
@@ -221,7 +221,7 @@ bool move_freeze_held(struct state *s, u8 t, u8 unused)
 		set_comp(s, late, s->txn[__builtin_ctz(late)].deps);
 		set_comp(s, held, txn->deps);
 	}
-	freeze(s, held, ++s->stamp);
+	seal(s, held, ++s->stamp);
 	return true;
 }
 
@@ -230,7 +230,7 @@ void request(struct state *s, int txn)
 	if (s->txn[txn].state != T_RUNNING)
 		return;
 	lock_all(s, s->txn[txn].comp);
-	try_freeze(s, txn);
+	try_seal(s, txn);
 }
 
 bool move_request(struct state *s, u8 t, u8 unused)
@@ -252,6 +252,6 @@ bool move_try(struct state *s, u8 t, u8 unused)
 	s->txn[t].try = 0;
 	say("%s: the last to stop looks", tname(t));
 	if (s->txn[t].state == T_LOCKED)
-		try_freeze(s, t);
+		try_seal(s, t);
 	return true;
 }

@@ -20,7 +20,7 @@ static void leave_over(struct state *s, const struct state *before, int records)
 		old->deps = txn->deps;
 		memcpy(old->part, txn->part, sizeof(old->part));
 	}
-	s->old_trimmed = before->trimmed;
+	s->old_reclaimed = before->reclaimed;
 }
 
 static void sort_out_handles(struct state *s, const struct state *before,

@@ -23,7 +23,7 @@ static void enter(struct state *s, int h, int txn)
 	handle->txn = txn;
 	handle->after |= earlier_in_lane(s, txn);
 	if (!is_open(s, txn))
-		say(", which is frozen");
+		say(", which is sealed");
 }
 
 static int open_txn(struct state *s, int lane)
@@ -69,7 +69,7 @@ bool move_start(struct state *s, u8 h, u8 lane)
 	/* Progress: nothing that was requested waits for a later start. */
 	if (!reserved && any_locked(s, s->txn[txn].comp))
 		s->delayed = 1;
-	if (!on(FREEZE_STARTS)) {
+	if (!on(SEAL_STARTS)) {
 		s->handle[h].state = H_LOOKED;
 		s->handle[h].txn = txn;
 		say("h%d looks up %s", h, tname(txn));

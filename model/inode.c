@@ -13,7 +13,7 @@ static int newest_entry(const struct state *s)
 	int best = -1, at = 0;
 
 	for (int t = 0; t < nr_txns(); t++) {
-		int order = s->txn[t].frozen ?: 99;
+		int order = s->txn[t].sealed ?: 99;
 
 		if (s->txn[t].entry && order >= at) {
 			best = t;

@@ -29,18 +29,18 @@ typedef uint64_t u64;
 
 #define RULES(X) \
 	X(R1) X(R2) X(TWO_WAY) X(UNITE_LOCKED) X(R3) X(COPY) X(WAIT_LIVE) \
-	X(LIST_AT_FREEZE) \
-	X(R4) X(COMP_VALID) X(R5) X(FOREIGN_REVOKE) X(OWNED_REVOKE) \
+	X(LIST_AT_SEAL) \
+	X(R4) X(COMP_COMMITTED) X(R5) X(FOREIGN_REVOKE) X(OWNED_REVOKE) \
 	X(REVOKE_CANCEL) X(R6) X(ORDERED_FLUSH) X(R7) X(HOLE) X(R8) X(R8_XCHG) \
 	X(R9) X(R9_RUNNING) X(R10) X(R11) X(WRITE_OUT) \
-	X(CLOSE_JOINTLY) X(FREEZE_ONCE) X(FREEZE_STARTS) X(FREEZE_UNITES) \
-	X(FREEZE_DRAINED) X(STAMP_AT_FREEZE) X(MEMBER_DEPS) \
-	X(MEMBER_COUNT) X(WHOLE_VALID) X(WAIT_VALID) X(OWN_FLUSH) \
-	X(CALLBACK_VALID) X(FORGET_WAITS) X(LIVE_HOME) X(HOME_IO) X(CLEAN_HOME) \
-	X(TRIM_ORDER) X(TRIM_GLOBAL) X(TRIM_FLUSH) X(REUSE_LATE) \
+	X(CLOSE_JOINTLY) X(SEAL_ONCE) X(SEAL_STARTS) X(SEAL_UNITES) \
+	X(SEAL_DRAINED) X(STAMP_AT_SEAL) X(MEMBER_DEPS) \
+	X(MEMBER_COUNT) X(WHOLE_COMMITTED) X(WAIT_COMMITTED) X(OWN_FLUSH) \
+	X(CALLBACK_COMMITTED) X(FORGET_WAITS) X(LIVE_HOME) X(HOME_IO) X(CLEAN_HOME) \
+	X(TAIL_ORDER) X(TAIL_GLOBAL) X(TAIL_FLUSH) X(REUSE_LATE) \
 	X(REC_DEPS) X(REC_ORDER) X(REC_REVOKES) X(REC_FLUSH) X(REC_RESET) \
-	X(REC_EPOCH) X(TRIM_EPOCH) \
-	X(PASS_LOCK) X(GATE) X(RETRY_FREEZE) X(PUSH)
+	X(REC_EPOCH) X(TAIL_EPOCH) \
+	X(PASS_LOCK) X(GATE) X(RETRY_SEAL) X(PUSH)
 
 enum rule {
 #define X(name) name,
@@ -88,7 +88,7 @@ struct config {
 	u8	min_ops, max_ops; /* of a handle */
 	u8	ops[MAX_OPS];	/* that a handle chooses from */
 	u8	nr_ops;
-	u8	frozen;		/* V: frozen and not valid components of a lane */
+	u8	sealed;		/* V: sealed and not committed components of a lane */
 	u8	same;		/* blocks 0 to same-1 are interchangeable */
 	bool	reserved;	/* the last handle is a reserved one */
 	bool	pipeline;	/* records of one lane are in flight together */
@@ -101,8 +101,8 @@ extern const struct config *cfg;
 
 /* ---- the state ---- */
 
-enum txn_state { T_NONE, T_RUNNING, T_LOCKED, T_FROZEN, T_VALID, T_FINISHED,
-		 T_TRIMMED };
+enum txn_state { T_NONE, T_RUNNING, T_LOCKED, T_SEALED, T_COMMITTED, T_FINISHED,
+		 T_RECLAIMED };
 enum rec_state { REC_NONE, REC_DATA, REC_FLUSHED, REC_SENT, REC_CACHED,
 		 REC_DURABLE, REC_SKIPPED, REC_GONE };
 enum handle_state { H_IDLE, H_LOOKED, H_OPEN, H_STOPPED, H_SURVIVED, H_DEAD };
@@ -111,10 +111,10 @@ enum free_state { B_USED, B_FREED, B_REUSABLE, B_DATA, B_REBORN };
 #define PART_NONE	0	/* no part */
 #define PART_CLEAN	1	/* access, no change yet */
 #define PART_DIRTY	2	/* has an image */
-#define PART_FORGET	3	/* supersedes older parts once valid */
+#define PART_FORGET	3	/* supersedes older parts once committed */
 #define PART_KIND	3
 #define PART_IMAGE	4	/* the image is settled; outlives the part */
-#define PART_HOME	8	/* valid: may go home */
+#define PART_HOME	8	/* committed: may go home */
 #define PART_LIVE	16	/* the log is being written from the live buffer */
 
 /* Contents of a home block that are no set of handles. */
@@ -138,13 +138,13 @@ struct txn {
 	u8	comp;		/* members of its component */
 	u8	deps;		/* of the component: newest txn of each lane */
 	u8	stamp;		/* as in the record */
-	u8	frozen;		/* place in the order of freezing; 0: open */
+	u8	sealed;		/* place in the order of sealing; 0: open */
 	u8	record;		/* rec_state */
-	u8	committed;	/* the run time takes the record for durable */
+	u8	durable;	/* the run time takes the record for durable */
 	u8	revokes;	/* blocks */
 	u8	try;		/* its last handle has left, nobody looked yet */
 	u8	entry;		/* the inode's entry is in this transaction */
-	u8	held;		/* members seen drained (split freezes only) */
+	u8	held;		/* members seen drained (split seals only) */
 	u8	torn;		/* the record does not match its checksum */
 	struct part part[MAX_BLOCKS];
 };
@@ -197,10 +197,10 @@ struct state {
 	struct block block[MAX_BLOCKS];
 	struct handle handle[MAX_HANDLES];
 	u8	stamp;		/* G */
-	u8	freezes;	/* counts them */
-	u8	trimmed;	/* S, durable */
-	u8	trimming;	/* S on its way, or 0 */
-	u8	reported;	/* handles reported valid */
+	u8	seals;		/* counts them */
+	u8	reclaimed;	/* S, durable */
+	u8	reclaiming;	/* S on its way, or 0 */
+	u8	reported;	/* handles reported committed */
 	u8	slot;		/* sync tid: txn plus 1 */
 	u8	claim;		/* claim of the inode: txn plus 1 */
 	u8	core;		/* contents of the in-core inode */
@@ -215,7 +215,7 @@ struct state {
 	u8	moves;		/* claim of the tree: txn plus 1 */
 	u8	moved;		/* handles that have moved a directory */
 	/* Used by configurations with .crash only. */
-	u8	old_trimmed;
+	u8	old_reclaimed;
 	u8	pad2[7];
 	struct leftover old[MAX_TXNS];
 };
@@ -223,9 +223,9 @@ struct state {
 /* ---- moves ---- */
 
 enum move_kind {
-	M_START, M_COUNT_UP, M_OP, M_STEP, M_STOP, M_REQUEST, M_TRY, M_FREEZE_HELD,
+	M_START, M_COUNT_UP, M_OP, M_STEP, M_STOP, M_REQUEST, M_TRY, M_SEAL_HELD,
 	M_DATA, M_PREFLUSH, M_SEND, M_COMPLETE, M_FLUSH, M_FLUSH_DONE, M_FINISH,
-	M_HOME, M_HOME_DONE, M_TRIM, M_TRIM_DONE, M_LANE_TRIM, M_REUSE, M_FSYNC,
+	M_HOME, M_HOME_DONE, M_CKPT, M_CKPT_DONE, M_LANE_CKPT, M_REUSE, M_FSYNC,
 	M_FSYNC_DONE, M_CRASH, NR_MOVES
 };
 
@@ -265,9 +265,9 @@ void add_dep(struct state *s, int mask, int owner);
 bool unite(struct state *s, int txn, int other);
 void depend(struct state *s, int txn, int owner);
 void tie(struct state *s, int txn, int other);
-void try_freeze(struct state *s, int txn);
+void try_seal(struct state *s, int txn);
 void request(struct state *s, int txn);
-move_fn move_request, move_try, move_freeze_held;
+move_fn move_request, move_try, move_seal_held;
 
 /* handle.c */
 bool in_use(const struct state *s, int block);
@@ -298,13 +298,13 @@ move_fn move_data, move_preflush, move_send, move_complete, move_flush,
 
 /* checkpoint.c */
 void drop_parts(struct state *s, int block, int below);
-move_fn move_home, move_home_done, move_trim, move_trim_done, move_lane_trim;
+move_fn move_home, move_home_done, move_ckpt, move_ckpt_done, move_lane_ckpt;
 
 /* recovery.c */
 struct disk {
 	u8	home[MAX_BLOCKS];	/* contents when the power went */
 	u8	records;		/* transactions whose record is there */
-	u8	trimmed;		/* S */
+	u8	reclaimed;		/* S */
 	u8	lanes_reset;		/* lanes that recovery has emptied */
 };
 

@@ -80,7 +80,7 @@ static const char *judge_handle(const struct state *s, const u8 *out, int h,
 	int shown = blocks_showing(out, h, due);
 
 	if (s->reported & BIT(h) && shown != due)
-		return "a handle that was reported valid is lost";
+		return "a handle that was reported committed is lost";
 	if (!(present & BIT(h)))
 		return NULL;
 	if (handle->state == H_DEAD)
@@ -126,7 +126,7 @@ void disk_now(const struct state *s, struct disk *disk, int *may_records)
 {
 	memset(disk, 0, sizeof(*disk));
 	*may_records = 0;
-	disk->trimmed = s->trimmed;
+	disk->reclaimed = s->reclaimed;
 	for (int t = 0; t < nr_txns(); t++) {
 		if (s->txn[t].record == REC_DURABLE)
 			disk->records |= BIT(t);
@@ -235,7 +235,7 @@ void crash_key(const struct state *s, struct state *key)
 		struct txn *txn = &key->txn[t];
 
 		txn->state = txn->try = txn->entry = txn->held = 0;
-		txn->committed = txn->frozen = 0;
+		txn->durable = txn->sealed = 0;
 		if (txn->record < REC_SENT) {
 			memset(txn, 0, sizeof(*txn));
 			continue;
@@ -254,7 +254,7 @@ void crash_key(const struct state *s, struct state *key)
 		handle->txn = handle->done = handle->op = handle->step = 0;
 		handle->old = handle->data_txn = 0;
 	}
-	key->stamp = key->freezes = key->slot = key->claim = key->core = 0;
+	key->stamp = key->seals = key->slot = key->claim = key->core = 0;
 	key->moves = key->moved = 0;
 	key->synced = key->fsync = key->fsync_txn = key->fsync_for = 0;
 	key->flush = key->flush_covers = 0;
@@ -273,10 +273,10 @@ const char *check_crashes(const struct state *s)
 	sure = disk.records;
 	do {
 		disk.records = sure | extra;
-		disk.trimmed = s->trimmed;
+		disk.reclaimed = s->reclaimed;
 		bad = check_homes(s, &disk, &homes);
-		if (!bad && s->trimming) {
-			disk.trimmed = s->trimming;
+		if (!bad && s->reclaiming) {
+			disk.reclaimed = s->reclaiming;
 			bad = check_homes(s, &disk, &homes);
 		}
 		/* The next subset. */
@@ -291,7 +291,7 @@ static bool dep_order_holds(const struct state *s)
 {
 	for (int t = 0; t < nr_txns(); t++)
 		for (int d = 0; d < nr_txns(); d++)
-			if (s->txn[t].deps & BIT(d) && s->txn[t].frozen &&
+			if (s->txn[t].deps & BIT(d) && s->txn[t].sealed &&
 			    s->txn[d].stamp >= s->txn[t].stamp)
 				return false;
 	return true;

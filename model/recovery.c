@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recovery: which components are valid, which images win (D1-D4).
+ * Recovery: which components are committed, which images win (D1-D4).
  * In the journal: src/recovery/scan.c, src/recovery/graph.c, src/recovery/replay.c.
  */
 #include <string.h>
@@ -11,18 +11,18 @@
  */
 struct found {
 	bool	there;		/* on the disk, whole, of this epoch */
-	bool	trimmed;	/* S covers it */
-	bool	valid;
+	bool	reclaimed;	/* S covers it */
+	bool	committed;
 	u8	stamp, comp, deps, revokes;
 	const struct part *part;
 };
 
-static bool is_trimmed(const struct txn *txn, int trimmed)
+static bool is_reclaimed(const struct txn *txn, int reclaimed)
 {
-	if (txn->stamp && txn->stamp <= trimmed)
+	if (txn->stamp && txn->stamp <= reclaimed)
 		return true;
-	/* The paper's tails: what a lane has trimmed was valid. */
-	return !on(TRIM_GLOBAL) && txn->record == REC_GONE;
+	/* The paper's tails: what a lane has reclaimed was committed. */
+	return !on(TAIL_GLOBAL) && txn->record == REC_GONE;
 }
 
 static struct found find(const struct state *s, const struct disk *disk, int t)
@@ -32,19 +32,19 @@ static struct found find(const struct state *s, const struct disk *disk, int t)
 	struct found f = { .stamp = txn->stamp, .comp = txn->comp,
 			   .deps = txn->deps, .revokes = txn->revokes,
 			   .part = txn->part };
-	int trimmed = disk->trimmed;
+	int reclaimed = disk->reclaimed;
 
-	if (!on(TRIM_EPOCH) && s->crashed && s->old_trimmed > trimmed)
-		trimmed = s->old_trimmed;
-	f.trimmed = is_trimmed(txn, trimmed);
-	f.there = disk->records & BIT(t) && !txn->torn && !f.trimmed;
+	if (!on(TAIL_EPOCH) && s->crashed && s->old_reclaimed > reclaimed)
+		reclaimed = s->old_reclaimed;
+	f.reclaimed = is_reclaimed(txn, reclaimed);
+	f.there = disk->records & BIT(t) && !txn->torn && !f.reclaimed;
 	if (!on(REC_EPOCH) && s->crashed && !(disk->records & BIT(t)) &&
 	    old->there) {
 		/* Nothing tells it from a record of this epoch. */
 		f = (struct found) { .stamp = old->stamp, .comp = old->comp,
 				     .deps = old->deps, .part = old->part };
-		f.trimmed = old->stamp <= trimmed;
-		f.there = !f.trimmed;
+		f.reclaimed = old->stamp <= reclaimed;
+		f.there = !f.reclaimed;
 	}
 	if (disk->lanes_reset & BIT(lane_of(t)))
 		f.there = false;
@@ -66,7 +66,7 @@ static void scan(const struct state *s, const struct disk *disk,
 			/* An empty member that nobody counts is no hole. */
 			if (s->txn[t].record == REC_SKIPPED)
 				f[t].there = true;
-			hole |= !f[t].there && !f[t].trimmed;
+			hole |= !f[t].there && !f[t].reclaimed;
 		}
 	}
 }
@@ -76,7 +76,7 @@ static bool is_whole(const struct found *f, int t)
 	if (!f[t].there)
 		return false;
 	for (int m = 0; m < nr_txns() && on(MEMBER_COUNT); m++)
-		if (f[t].comp & BIT(m) && !f[m].there && !f[m].trimmed)
+		if (f[t].comp & BIT(m) && !f[m].there && !f[m].reclaimed)
 			return false;
 	return true;
 }
@@ -84,7 +84,7 @@ static bool is_whole(const struct found *f, int t)
 static bool deps_hold(const struct found *f, int t)
 {
 	for (int d = 0; d < nr_txns() && on(REC_DEPS); d++)
-		if (f[t].deps & BIT(d) && !f[d].valid && !f[d].trimmed)
+		if (f[t].deps & BIT(d) && !f[d].committed && !f[d].reclaimed)
 			return false;
 	return true;
 }
@@ -94,7 +94,7 @@ static void graph(struct found *f)
 {
 	for (int pass = 0; pass < nr_txns(); pass++)
 		for (int t = 0; t < nr_txns(); t++)
-			f[t].valid = is_whole(f, t) && deps_hold(f, t);
+			f[t].committed = is_whole(f, t) && deps_hold(f, t);
 }
 
 static int order_of(const struct found *f, int t)
@@ -102,13 +102,13 @@ static int order_of(const struct found *f, int t)
 	return on(REC_ORDER) ? f[t].stamp : t + 1;
 }
 
-/* The newest valid image that is not revoked; -1: none. */
+/* The newest committed image that is not revoked; -1: none. */
 static int choose(const struct found *f, int block)
 {
 	int best = -1, revoked = 0;
 
 	for (int t = 0; t < nr_txns(); t++) {
-		if (!f[t].valid)
+		if (!f[t].committed)
 			continue;
 		if (f[t].revokes & BIT(block) && on(REC_REVOKES) &&
 		    f[t].stamp > revoked)
@@ -133,7 +133,7 @@ int recover(const struct state *s, const struct disk *disk, u8 *out)
 
 	scan(s, disk, f);
 	for (int t = 0; t < nr_txns(); t++)
-		f[t].valid = false;
+		f[t].committed = false;
 	graph(f);
 	for (int b = 0; b < cfg->blocks; b++) {
 		int t = choose(f, b);

@@ -5,7 +5,7 @@
  */
 #include "model.h"
 
-/* In the index until its owner's validity has been processed. */
+/* In the index until its owner's commit has been processed. */
 static int holder_of(const struct state *s, int block)
 {
 	for (int t = nr_txns() - 1; t >= 0; t--)
@@ -39,7 +39,7 @@ static bool has_older(const struct state *s, int block, int owner)
 	return false;
 }
 
-/* Drop the component's image; older ones stay replayable until it is valid. */
+/* Drop the component's image; older ones stay replayable until it is committed. */
 static void forget(struct state *s, int txn, int block)
 {
 	int owner = newest_owner(s, block);
@@ -65,7 +65,7 @@ static bool forget_touch(struct state *s, int h, int block)
 {
 	bool io = s->block[block].home_io, ok;
 
-	/* What is in flight must not land later (validity's first phase). */
+	/* What is in flight must not land later (commit's first phase). */
 	if (!on(FORGET_WAITS))
 		s->block[block].home_io = 0;
 	ok = touch(s, h, block);

@@ -23,7 +23,7 @@ static struct {
 	[M_STOP] = { move_stop, true },
 	[M_REQUEST] = { move_request, false },
 	[M_TRY] = { move_try, true },
-	[M_FREEZE_HELD] = { move_freeze_held, true },
+	[M_SEAL_HELD] = { move_seal_held, true },
 	[M_DATA] = { move_data, true },
 	[M_PREFLUSH] = { move_preflush, true },
 	[M_SEND] = { move_send, true },
@@ -33,9 +33,9 @@ static struct {
 	[M_FINISH] = { move_finish, true },
 	[M_HOME] = { move_home, true },
 	[M_HOME_DONE] = { move_home_done, true },
-	[M_TRIM] = { move_trim, true },
-	[M_TRIM_DONE] = { move_trim_done, true },
-	[M_LANE_TRIM] = { move_lane_trim, true },
+	[M_CKPT] = { move_ckpt, true },
+	[M_CKPT_DONE] = { move_ckpt_done, true },
+	[M_LANE_CKPT] = { move_lane_ckpt, true },
 	[M_REUSE] = { move_reuse, false },
 	[M_FSYNC] = { move_fsync, false },
 	[M_FSYNC_DONE] = { move_fsync_done, true },
@@ -52,7 +52,7 @@ static int range_a(int kind)
 		return cfg->handles;
 	case M_HOME: case M_HOME_DONE: case M_REUSE:
 		return cfg->blocks;
-	case M_FLUSH: case M_FLUSH_DONE: case M_TRIM: case M_TRIM_DONE:
+	case M_FLUSH: case M_FLUSH_DONE: case M_CKPT: case M_CKPT_DONE:
 	case M_FSYNC: case M_FSYNC_DONE:
 		return 1;
 	case M_CRASH:
@@ -232,11 +232,11 @@ static const char *check_rest(const struct state *s, bool any, bool system)
 	if (system)
 		return NULL;
 	if (states & BIT(T_LOCKED))
-		return "a requested commit is never frozen";
-	if (states & (BIT(T_FROZEN) | BIT(T_VALID)))
-		return "a requested commit never becomes valid";
-	if (!any && on(TRIM_GLOBAL) && states & BIT(T_FINISHED))
-		return "a valid transaction is never trimmed";
+		return "a requested commit is never sealed";
+	if (states & (BIT(T_SEALED) | BIT(T_COMMITTED)))
+		return "a requested commit never becomes committed";
+	if (!any && on(TAIL_GLOBAL) && states & BIT(T_FINISHED))
+		return "a committed transaction is never reclaimed";
 	return NULL;
 }
 
@@ -344,8 +344,8 @@ void search(struct result *res, u64 max_states)
 
 static void print_state(const struct state *s)
 {
-	static const char * const names[] = { "", "running", "locked", "frozen",
-					      "valid", "finished", "trimmed" };
+	static const char * const names[] = { "", "running", "locked", "sealed",
+					      "committed", "finished", "reclaimed" };
 
 	printf("      then:");
 	for (int t = 0; t < nr_txns(); t++)

@@ -22,7 +22,7 @@ bool all_on(void)
 size_t state_size(void)
 {
 	return cfg->crash ? sizeof(struct state) :
-			    offsetof(struct state, old_trimmed);
+			    offsetof(struct state, old_reclaimed);
 }
 
 int nr_txns(void)
@@ -81,13 +81,13 @@ int handles_of(const struct state *s, int txns)
 	return mask;
 }
 
-/* Parts of a buffer are in the order of freezing; an open one is the newest. */
+/* Parts of a buffer are in the order of sealing; an open one is the newest. */
 int newest_owner(const struct state *s, int block)
 {
 	int best = -1, at = 0;
 
 	for (int t = 0; t < nr_txns(); t++) {
-		int order = s->txn[t].frozen ?: 99;
+		int order = s->txn[t].sealed ?: 99;
 
 		if ((s->txn[t].part[block].bits & PART_KIND) && order >= at) {
 			best = t;
@@ -100,7 +100,7 @@ int newest_owner(const struct state *s, int block)
 /* Every move raises it, so no schedule is endless (see README.md). */
 int progress_of(const struct state *s)
 {
-	int n = 2 * s->trimming + s->crashed * 1000000 + s->flush;
+	int n = 2 * s->reclaiming + s->crashed * 1000000 + s->flush;
 
 	for (int h = 0; h < cfg->handles; h++) {
 		const struct handle *handle = &s->handle[h];
@@ -111,7 +111,7 @@ int progress_of(const struct state *s)
 	for (int t = 0; t < nr_txns(); t++) {
 		const struct txn *txn = &s->txn[t];
 
-		n += 40 * (txn->state + txn->record + txn->committed) -
+		n += 40 * (txn->state + txn->record + txn->durable) -
 		     txn->try + !!txn->held;
 		for (int b = 0; b < cfg->blocks; b++)
 			n -= 2 * !!(txn->part[b].bits & PART_KIND);

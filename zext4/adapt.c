@@ -502,7 +502,7 @@ void zext4_feature_set(handle_t *handle, struct super_block *sb)
 
 /*
  * The handle needs a feature bit and has found it set.  Bits that were set
- * before, or whose transaction is valid, need no dependency.
+ * before, or whose transaction is committed, need no dependency.
  */
 void zext4_feature_relied_on(handle_t *handle, struct super_block *sb)
 {
@@ -546,7 +546,7 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
  * @sb: with the encrypt feature
  *
  * Under the buffer's lock: who finds a salt must also find who made it
- * (zext4_wait_told()).
+ * (zext4_wait_exposed()).
  */
 bool zext4_salt_is_unset(struct super_block *sb)
 {
@@ -566,18 +566,18 @@ bool zext4_salt_is_unset(struct super_block *sb)
  * @sb: its buffer is locked
  *
  * Salt, UUID and label share one word: handles that change them meet in the
- * buffer, so that the later transaction is not valid before the earlier one.
+ * buffer, so that the later transaction is not committed before the earlier one.
  */
 void zext4_super_tells(handle_t *handle, struct super_block *sb)
 {
 	/* Also if it is aborted by now: then the value is never told. */
 	if (ext4_handle_valid(handle) && handle->h_transaction)
-		WRITE_ONCE(EXT4_SB(sb)->s_zj_told_tid,
+		WRITE_ONCE(EXT4_SB(sb)->s_zj_exposed_tid,
 			   handle->h_transaction->t_tid);
 }
 
 /**
- * zext4_wait_told() - wait until what the super block tells is durable
+ * zext4_wait_exposed() - wait until what the super block tells is durable
  * @sb: its buffer has been locked since the value was there
  *
  * It must not be told earlier: user space may derive other things from it and make
@@ -586,10 +586,10 @@ void zext4_super_tells(handle_t *handle, struct super_block *sb)
  * Context: sleeps for a commit; no handle open, no buffer locked.
  * Return: 0, or -EIO if the journal was aborted before.
  */
-int zext4_wait_told(struct super_block *sb)
+int zext4_wait_exposed(struct super_block *sb)
 {
 	struct ext4_sb_info *sbi = EXT4_SB(sb);
-	tid_t tid = READ_ONCE(sbi->s_zj_told_tid);
+	tid_t tid = READ_ONCE(sbi->s_zj_exposed_tid);
 	int err;
 
 	if (!tid || !sbi->s_journal)
@@ -597,7 +597,7 @@ int zext4_wait_told(struct super_block *sb)
 	err = zj_complete_transaction(sbi->s_journal, tid);
 	/* It stays durable, whatever becomes of the journal. */
 	if (!err)
-		cmpxchg(&sbi->s_zj_told_tid, tid, 0);
+		cmpxchg(&sbi->s_zj_exposed_tid, tid, 0);
 	return err;
 }
 
@@ -642,7 +642,7 @@ void zext4_lock_super(struct super_block *sb)
 	struct ext4_sb_info *sbi = EXT4_SB(sb);
 
 	if (sbi->s_journal && !ext4_test_mount_flag(sb, EXT4_MF_JOURNAL_DESTROY))
-		zj_journal_lock_valid_buffer(sbi->s_journal, sbi->s_sbh);
+		zj_journal_lock_committed_buffer(sbi->s_journal, sbi->s_sbh);
 	else
 		lock_buffer(sbi->s_sbh);
 }

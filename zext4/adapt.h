@@ -82,7 +82,7 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 /* What user space is told out of the super block. */
 bool zext4_salt_is_unset(struct super_block *sb);
 void zext4_super_tells(handle_t *handle, struct super_block *sb);
-int zext4_wait_told(struct super_block *sb);
+int zext4_wait_exposed(struct super_block *sb);
 
 /* Journaled data, and what is not. */
 int zext4_check_encryption(struct super_block *sb);
@@ -132,7 +132,7 @@ void zext4_spread_dirs(struct inode *dir, umode_t mode,
 /* What kind of block lanes have met at, for statistics. */
 enum zj_kind zext4_block_kind(journal_t *journal, struct buffer_head *bh);
 
-/* In mballoc.c: forget frees that never became valid, at unmount. */
+/* In mballoc.c: forget frees that never became committed, at unmount. */
 void zext4_drop_freed(struct super_block *sb);
 
 /* Freed extents wait here for their transaction, by tid (s_md_lock). */
@@ -177,7 +177,7 @@ static inline int zext4_lane(struct super_block *sb, struct inode *inode)
  * zext4_before_access() - before write access to a block of a file's folio
  * @folio: locked
  *
- * Access may copy the image of a frozen owner, before that has taken the right to
+ * Access may copy the image of a sealed owner, before that has taken the right to
  * store from whoever has mapped the page: a store that came after the copy would
  * be in no transaction. So it is taken here; the next store faults and is
  * journaled anew.

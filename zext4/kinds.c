@@ -123,7 +123,7 @@ static enum zj_kind kind_by_contents(struct super_block *sb,
 
 /**
  * zext4_block_kind() - what ext4 has in a journaled block
- * @journal: the front of a mounted file system
+ * @journal: the journal of a mounted file system
  * @bh: the block's buffer, not of a file's folio
  *
  * Context: any; takes no lock, does not sleep.

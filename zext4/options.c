@@ -376,7 +376,7 @@ void zext4_journal_options(struct super_block *sb, struct zj_options *wanted)
 	for (i = 0; i < ARRAY_SIZE(specs); i++)
 		if (specs[i].field)
 			*(u32 *)((char *)wanted + specs[i].field) = value[i];
-	wanted->live.roaming = value[ZEXT4_LANE_BY] != ZEXT4_LANE_BY_CPU;
+	wanted->live.unpinned = value[ZEXT4_LANE_BY] != ZEXT4_LANE_BY_CPU;
 	wanted->live.log_fua = value[ZEXT4_LOG_FUA] == ZEXT4_LOG_FUA_AUTO;
 }
 

@@ -8,7 +8,7 @@
  *
  *   journal block 0     JBD2 superblock
  *   journal block 1     struct zj_log_super
- *   journal blocks 2,3  struct zj_trim_slot, written in turns
+ *   journal blocks 2,3  struct zj_ckpt_slot, written in turns
  *   from log_first      segments of seg_blocks blocks each
  *
  * A segment holds chunks back to back from its block 0.  A chunk is one header
@@ -80,7 +80,7 @@ static_assert(sizeof(struct zj_jbd2_super) == 1024);
 /* ---- the segmented log ---- */
 
 #define ZJ_LOG_SUPER_MAGIC	0x42534a5aU	/* "ZJSB" */
-#define ZJ_TRIM_MAGIC		0x52544a5aU	/* "ZJTR" */
+#define ZJ_CKPT_MAGIC		0x52544a5aU	/* "ZJTR" */
 #define ZJ_CHUNK_MAGIC		0x48434a5aU	/* "ZJCH" */
 
 #define ZJ_FORMAT_VERSION	2
@@ -88,8 +88,8 @@ static_assert(sizeof(struct zj_jbd2_super) == 1024);
 
 #define ZJ_BLOCK_JBD2_SUPER	0
 #define ZJ_BLOCK_LOG_SUPER	1
-#define ZJ_BLOCK_TRIM		2	/* and the one after it */
-#define ZJ_TRIM_SLOTS		2
+#define ZJ_BLOCK_CKPT		2	/* and the one after it */
+#define ZJ_CKPT_SLOTS		2
 #define ZJ_LOG_FIRST		4	/* first block of segment 0 */
 
 #define ZJ_MAX_LANES		256
@@ -114,32 +114,32 @@ struct zj_log_super {
 	__le32	nr_segs;	/* 0x34 segments */
 	__le32	nr_lanes;	/* 0x38 lanes that write this log */
 	__le32	reserved0;	/* 0x3c zero */
-	__le64	trim_stamp;	/* 0x40 stamps up to this one are of older generations */
+	__le64	ckpt_stamp;	/* 0x40 stamps up to this one are of older generations */
 	__u8	reserved[440];	/* 0x48 zero */
 };
 
 static_assert(offsetof(struct zj_log_super, uuid) == 0x10);
 static_assert(offsetof(struct zj_log_super, generation) == 0x20);
-static_assert(offsetof(struct zj_log_super, trim_stamp) == 0x40);
+static_assert(offsetof(struct zj_log_super, ckpt_stamp) == 0x40);
 static_assert(sizeof(struct zj_log_super) == ZJ_SECTOR);
 
 /**
- * struct zj_trim_slot - how far the log is dead, journal blocks 2 and 3
+ * struct zj_ckpt_slot - how far the log is dead, journal blocks 2 and 3
  *
  * Of the slots with a good checksum and the log's generation the one with the
- * higher @seq counts; without any, the log super block's trim stamp does.
+ * higher @seq counts; without any, the log super block's checkpoint stamp does.
  */
-struct zj_trim_slot {
-	__le32	magic;		/* 0x00 ZJ_TRIM_MAGIC */
+struct zj_ckpt_slot {
+	__le32	magic;		/* 0x00 ZJ_CKPT_MAGIC */
 	__le32	csum;		/* 0x04 crc32c of the sector, this field 0 */
 	__le64	generation;	/* 0x08 */
-	__le64	seq;		/* 0x10 counts trim writes; parity picks the slot */
-	__le64	trim_stamp;	/* 0x18 stamps up to this one are home */
+	__le64	seq;		/* 0x10 counts checkpoint writes; parity picks the slot */
+	__le64	ckpt_stamp;	/* 0x18 stamps up to this one are home */
 	__u8	reserved[480];	/* 0x20 zero */
 };
 
-static_assert(offsetof(struct zj_trim_slot, trim_stamp) == 0x18);
-static_assert(sizeof(struct zj_trim_slot) == ZJ_SECTOR);
+static_assert(offsetof(struct zj_ckpt_slot, ckpt_stamp) == 0x18);
+static_assert(sizeof(struct zj_ckpt_slot) == ZJ_SECTOR);
 
 /**
  * struct zj_chunk_header - first block of every chunk
@@ -166,17 +166,17 @@ struct zj_chunk_header {
 	__le32	nr_deps;	/* 0x3c dependency stamps in this chunk */
 	__le32	nr_revokes;	/* 0x40 revoked blocks in this chunk */
 	__le32	nr_tags;	/* 0x44 images in this chunk */
-	__le64	commit_sec;	/* 0x48 wall clock at freeze, seconds */
+	__le64	commit_sec;	/* 0x48 wall clock at seal, seconds */
 	__le32	flags;		/* 0x50 zero */
 	__le32	reserved0;	/* 0x54 zero */
-	__le64	durable_stamp;	/* 0x58 all up to this one was valid before; 0: unknown */
+	__le64	committed_stamp;	/* 0x58 all up to this one was committed; 0: unknown */
 	__u8	reserved[32];	/* 0x60 zero */
 };
 
 static_assert(offsetof(struct zj_chunk_header, stamp) == 0x20);
 static_assert(offsetof(struct zj_chunk_header, nr_deps) == 0x3c);
 static_assert(offsetof(struct zj_chunk_header, commit_sec) == 0x48);
-static_assert(offsetof(struct zj_chunk_header, durable_stamp) == 0x58);
+static_assert(offsetof(struct zj_chunk_header, committed_stamp) == 0x58);
 static_assert(sizeof(struct zj_chunk_header) == 128);
 
 /* The image's first 4 bytes were a magic number and are zero in the log. */

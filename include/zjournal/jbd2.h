@@ -78,8 +78,8 @@ enum passtype { PASS_SCAN, PASS_REVOKE, PASS_REPLAY };
 
 enum zj_bh_bits {
 	BH_JBD = BH_PrivateStart,	/* b_private is our journal_head */
-	BH_Freed,			/* its block was freed and not yet valid */
-	BH_JBDDirty,			/* changed by a transaction not yet valid, or
+	BH_Freed,			/* its block was freed and not yet committed */
+	BH_JBDDirty,			/* changed by a transaction not yet committed, or
 					 * owed to the disk while a newer one has it
 					 */
 	BH_Verified,			/* ext4 has checked the contents */
@@ -171,7 +171,7 @@ struct transaction_s {
 	u64		t_written;	/* cmpxchg, grows; flush that covers the data of the
 					 * inodes it has changed
 					 */
-	journal_t	*t_journal;	/* immutable; the front */
+	journal_t	*t_journal;	/* immutable; the journal */
 	enum zj_txn_state t_state;	/* T_FINISHED after the callbacks */
 	struct list_head t_private_list; /* ext4's; its s_md_lock */
 };
@@ -193,7 +193,7 @@ struct zj_handle {
 	int		h_revoke_credits_requested;
 	int		h_ref;		/* nested starts */
 	int		h_err;		/* ext4's */
-	unsigned int	h_sync:1;	/* stop waits for validity */
+	unsigned int	h_sync:1;	/* stop waits for commit */
 	unsigned int	h_reserved:1;	/* a reservation, not started */
 	unsigned int	h_aborted:1;
 	u8		h_type;		/* ext4's, for statistics */
@@ -208,7 +208,7 @@ struct zj_handle {
 };
 
 /**
- * struct journal_s - the front: what ext4 sees of the journal, one per mount
+ * struct journal_s - what ext4 sees of the journal, one per mount
  */
 struct journal_s {
 	unsigned long	j_flags;	/* JBD2_*; j_state_lock to change */
@@ -228,7 +228,7 @@ struct journal_s {
 	u32		j_max_batch_time; /* us; accepted, without effect */
 	char		j_devname[64];	/* for messages */
 
-	/* Phase two of validity; NULL until ext4 sets it, also when loaded. */
+	/* Phase two of commit; NULL until ext4 sets it, also when loaded. */
 	void (*j_commit_callback)(journal_t *journal, transaction_t *txn);
 	int (*j_submit_inode_data_buffers)(struct jbd2_inode *jinode);
 	int (*j_finish_inode_data_buffers)(struct jbd2_inode *jinode);
@@ -458,7 +458,7 @@ unsigned int zj_handle_lane(handle_t *handle);
 
 /**
  * zj_journal_lane_hints() - words in which the file system keeps what concerns a lane
- * @journal: the front, loaded
+ * @journal: the journal, loaded
  * @lane: below zj_journal_lanes()
  *
  * Return: ZJ_LANE_HINTS words, 0 at first; read and written without a lock.
@@ -470,7 +470,7 @@ int zj_journal_lane_of(journal_t *journal, u64 tenant);
 
 /**
  * zj_journal_data_written() - blocks outside the log were written without FUA
- * @journal: the front
+ * @journal: the journal
  *
  * For all that metadata may come to point at: file data, zeroed blocks. To be called
  * when the write has completed and before anybody can see that it has. Counts for
@@ -482,7 +482,7 @@ void zj_journal_data_written(journal_t *journal);
 
 /**
  * zj_journal_inode_written() - the same, of blocks that one inode only is about
- * @journal: the front
+ * @journal: the journal
  * @written: the inode's word, 0 in a new one
  *
  * Counts for transactions that take the word: those whose handles change the inode
@@ -496,7 +496,7 @@ void zj_journal_inode_written(journal_t *journal, u64 *written);
 
 /**
  * zj_journal_written_by_all() - what inodes have noted counts for every commit
- * @journal: the front
+ * @journal: the journal
  * @written: the word of an inode that leaves core; or ULLONG_MAX: of all inodes
  *
  * Context: any; no lock.
@@ -505,7 +505,7 @@ void zj_journal_written_by_all(journal_t *journal, u64 written);
 
 /**
  * zj_journal_is_live() - may the log hold something to recover?
- * @journal: the front, initialised
+ * @journal: the journal, initialised
  *
  * True if block 0 says that lanes were live at the crash.  Decides in place of
  * the file system's needs_recovery flag whether the log is to be kept.
@@ -618,17 +618,17 @@ static inline void zj_journal_take_written(handle_t *handle, const u64 *written)
 }
 
 /**
- * zj_journal_buffer_tid() - the newest transaction of a block not valid yet
- * @journal: the front
+ * zj_journal_buffer_tid() - the newest transaction of a block not committed yet
+ * @journal: the journal
  * @bh: the buffer, an inode table block as a rule
  *
- * Return: its tid, or 0 if all is valid.
+ * Return: its tid, or 0 if all is committed.
  */
 tid_t zj_journal_buffer_tid(journal_t *journal, struct buffer_head *bh);
 
 /**
- * zj_journal_wait_buffer() - commit what owns a buffer, wait until it is valid
- * @journal: the front
+ * zj_journal_wait_buffer() - commit what owns a buffer, wait until it is committed
+ * @journal: the journal
  * @bh: the buffer
  *
  * Context: no handle open, no folio lock held.
@@ -644,18 +644,18 @@ int zj_journal_wait_buffer(journal_t *journal, struct buffer_head *bh);
 bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn);
 
 /**
- * zj_journal_lock_valid_buffer() - lock a buffer with no change in flight
- * @journal: the front
+ * zj_journal_lock_committed_buffer() - lock a buffer with no change in flight
+ * @journal: the journal
  * @bh: the file system's super block buffer
  *
- * On return the buffer is locked and holds nothing that is not valid, so that
+ * On return the buffer is locked and holds nothing that is not committed, so that
  * ext4 may write it home directly.  While it is locked nobody gets write access.
  * If others go on changing it, a barrier stops all handles for one commit.
  * After an abort, or with a handle open in this task, it only locks.
  *
  * Context: sleeps; nothing held that a handle waits for.
  */
-void zj_journal_lock_valid_buffer(journal_t *journal, struct buffer_head *bh);
+void zj_journal_lock_committed_buffer(journal_t *journal, struct buffer_head *bh);
 
 /**
  * zj_journal_set_ioprio() - I/O priority of all lane threads

@@ -6,7 +6,7 @@
  *
  *   ZJ_NVM_SUPER_AT  struct zj_nvm_super: whose memory this is
  *   ZJ_NVM_HEAD_AT   struct zj_nvm_head: geometry and generation of the log
- *   ZJ_NVM_TRIM_AT   S, 8 bytes
+ *   ZJ_NVM_CKPT_AT   S, 8 bytes
  *   ZJ_NVM_TAILS_AT  one line for each lane, its first 8 bytes the lane's tail
  *   ZJ_NVM_LOG_AT    segments of seg_lines lines each
  *
@@ -42,7 +42,7 @@ struct zj_nvm_mark {
 
 #define ZJ_NVM_SUPER_AT		0
 #define ZJ_NVM_HEAD_AT		4096
-#define ZJ_NVM_TRIM_AT		8192
+#define ZJ_NVM_CKPT_AT		8192
 #define ZJ_NVM_TAILS_AT		16384
 #define ZJ_NVM_LOG_AT		65536
 

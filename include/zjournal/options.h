@@ -35,7 +35,7 @@ enum zj_frozen_copy {
  */
 struct zj_live_options {
 	enum zj_frozen_copy frozen_copy; /* what is copied ahead of the log I/O */
-	u32	roaming;	/* 1: handles start in lanes that the caller names, so that a
+	u32	unpinned;	/* 1: handles start in lanes that the caller names, so that a
 				 * lane's thread runs near who wakes it instead of on the
 				 * lane's CPU; a change forgets all tenants
 				 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Recovery: scan all segments, find the valid components, write their newest
+ * Recovery: scan all segments, find the committed components, write their newest
  * images home, then empty the log with one durable write.
  *
  * The code behind this header does no I/O of its own.  The module, zjctl, the
@@ -63,38 +63,38 @@ struct zj_log_geometry {
 	u32	seg_blocks;	/* blocks per segment */
 	u32	nr_segs;	/* segments */
 	u32	nr_lanes;	/* lanes that wrote it */
-	u64	trim_stamp;	/* S when this generation began */
+	u64	ckpt_stamp;	/* S when this generation began */
 };
 
 /**
  * struct zj_recovery_stats - what a scan found and a replay did
  */
 struct zj_recovery_stats {
-	u64	trim_stamp;	/* S: older than this is home */
-	u64	durable_stamp;	/* all up to this one was valid; 0: not known */
-	u64	lost_stamp;	/* the first of these that is not valid now; 0: none */
-	u64	newest_stamp;	/* highest stamp of a valid component; 0: none */
+	u64	ckpt_stamp;	/* S: older than this is home */
+	u64	committed_stamp;	/* all up to this one was committed; 0: not known */
+	u64	lost_stamp;	/* the first of these that is not committed now; 0: none */
+	u64	newest_stamp;	/* highest stamp of a committed component; 0: none */
 	u32	chunks;		/* good chunks above S */
 	u32	torn_chunks;	/* headers good, an image's checksum bad */
 	u32	components;	/* components above S, any state */
-	u32	valid_components;	/* those that are replayed */
-	u32	transactions;	/* members of valid components */
-	u32	discarded;	/* members seen of components that are not valid */
-	u32	images;		/* images in valid components */
+	u32	committed_components;	/* those that are replayed */
+	u32	transactions;	/* members of committed components */
+	u32	discarded;	/* members seen of components that are not committed */
+	u32	images;		/* images in committed components */
 	u32	revoked;	/* images suppressed by a revoke */
 	u32	replayed;	/* blocks to write home; written unless dry_run */
 };
 
 #define ZJ_RECOVER_DRY_RUN	0x1	/* check and count only, write nothing */
 /*
- * Where the log is damaged below its durable stamp, replay what is older than the
+ * Where the log is damaged below its committed stamp, replay what is older than the
  * damage and give up the rest. What it leaves needs a full e2fsck: blocks of what is
  * given up may be home already.
  */
 #define ZJ_RECOVER_DROP_DAMAGED	0x2
 
 /**
- * zj_recover() - bring the file system to the newest valid state
+ * zj_recover() - bring the file system to the newest committed state
  * @ops: the host's I/O
  * @ctx: passed through to @ops
  * @uuid: uuid of the file system, 16 bytes; another one in the log is noted only

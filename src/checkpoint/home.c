@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Home writes: valid images go home (H1-H4).
+ * Home writes: committed images go home (H1-H4).
  *
- * A valid part whose buffer nobody owns anew is written from the live buffer,
+ * A committed part whose buffer nobody owns anew is written from the live buffer,
  * which holds just that image; the dirty bit, taken away under the buffer lock by
  * any new owner, is the check of ownership (part.c, J1). A part that a newer
- * transaction covers waits until that one is valid.
+ * transaction covers waits until that one is committed.
  */
 #include "checkpoint/home.h"
 #include "core/abort.h"
@@ -107,7 +107,7 @@ static bool slice_take(struct zj_journal *zj, struct slice *slice)
 		pass->taken += slice->nr;
 		ZJ_ASSERT(zj, pass->taken <= pass->nr);
 		atomic_inc(&pass->flying);
-		WRITE_ONCE(zj->homeward, pass->nr - pass->taken);
+		WRITE_ONCE(zj->pass_left, pass->nr - pass->taken);
 	}
 	spin_unlock(&zj->pool_lock);
 	return slice->nr;
@@ -138,7 +138,7 @@ static void slice_wait(const struct slice *slice)
 }
 
 /**
- * zj_checkpoint_owe() - note what a lane has logged
+ * zj_checkpoint_charge() - note what a lane has logged
  * @lane: the lane
  * @blocks: of one transaction
  *
@@ -148,12 +148,12 @@ static void slice_wait(const struct slice *slice)
  *
  * Context: the lane's thread.
  */
-void zj_checkpoint_owe(struct zj_lane *lane, u32 blocks)
+void zj_checkpoint_charge(struct zj_lane *lane, u32 blocks)
 {
 	if (!zj_space_awaited(lane->journal))
-		lane->owes = 0;
-	lane->owes += 2 * blocks;
-	lane->committed = jiffies;
+		lane->ckpt_debt = 0;
+	lane->ckpt_debt += 2 * blocks;
+	lane->logged_at = jiffies;
 }
 
 /**
@@ -166,10 +166,10 @@ bool zj_checkpoint_offers(const struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
 
-	if (!READ_ONCE(zj->homeward) || !zj_space_awaited(zj))
+	if (!READ_ONCE(zj->pass_left) || !zj_space_awaited(zj))
 		return false;
-	return lane->owes >= zj->batch_size ||
-	       time_after_eq(jiffies, lane->committed + HZ);
+	return lane->ckpt_debt >= zj->batch_size ||
+	       time_after_eq(jiffies, lane->logged_at + HZ);
 }
 
 /**
@@ -177,7 +177,7 @@ bool zj_checkpoint_offers(const struct zj_lane *lane)
  * @lane: the lane
  *
  * One thread cannot write home as fast as all lanes log: while somebody waits for space
- * each lane's does what it owes. A lane without work helps at once.
+ * each lane's thread pays its debt. A lane without work helps at once.
  *
  * Context: sleeps for I/O; the lane's thread between two transactions.
  */
@@ -187,7 +187,7 @@ void zj_checkpoint_help(struct zj_lane *lane)
 	struct slice slice;
 
 	while (zj_checkpoint_offers(lane) && slice_take(zj, &slice)) {
-		lane->owes -= min(lane->owes, slice.nr);
+		lane->ckpt_debt -= min(lane->ckpt_debt, slice.nr);
 		slice_submit(&slice);
 		slice_wait(&slice);
 	}
@@ -230,7 +230,7 @@ static void pass_offer(struct zj_pass *pass)
 	spin_lock(&zj->pool_lock);
 	ZJ_ASSERT(zj, !zj->pass);
 	zj->pass = pass;
-	WRITE_ONCE(zj->homeward, pass->nr);
+	WRITE_ONCE(zj->pass_left, pass->nr);
 	spin_unlock(&zj->pool_lock);
 	if (zj_space_awaited(zj))
 		wake_helpers(pass);
@@ -261,8 +261,9 @@ static void pass_drain(struct zj_pass *pass)
 }
 
 /*
- * What covers the buffer anew must become valid first, and be finished: before that the
- * buffer is not dirty, and a pass over it would bring nothing home, again and again.
+ * What covers the buffer anew must become committed first, and be finished: before that
+ * the buffer is not dirty, and a pass over it would bring nothing home, again and
+ * again.
  */
 static struct zj_txn *newer_owner(struct journal_head *jh)
 {
@@ -295,7 +296,7 @@ static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 	if (bh)
 		pass->bh[pass->nr++] = bh;
 	if (newer) {
-		pass->blocker = newer->pub.t_tid;
+		pass->blocker = newer->public.t_tid;
 		if (pass->close)
 			zj_commit_request(txn_zj(txn), newer);
 		zj_txn_put(newer);
@@ -305,17 +306,17 @@ static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 /* ---- passes ---- */
 
 /* ckpt_lock keeps finished components on the list. */
-struct zj_component *zj_next_finished(struct zj_journal *zj,
-				      struct zj_component *prev)
+struct zj_component *zj_comp_next_finished(struct zj_journal *zj,
+					   struct zj_component *prev)
 {
 	struct zj_component *comp;
 
 	spin_lock(&zj->comp_lock);
-	comp = list_prepare_entry(prev, &zj->trim_list, trim_link);
-	if (list_is_last(&comp->trim_link, &zj->trim_list)) {
+	comp = list_prepare_entry(prev, &zj->ckpt_list, ckpt_link);
+	if (list_is_last(&comp->ckpt_link, &zj->ckpt_list)) {
 		comp = NULL;
 	} else {
-		comp = list_next_entry(comp, trim_link);
+		comp = list_next_entry(comp, ckpt_link);
 		if (!comp->finished)
 			comp = NULL;
 	}
@@ -323,8 +324,8 @@ struct zj_component *zj_next_finished(struct zj_journal *zj,
 	return comp;
 }
 
-/* As long as one newer owner is not valid S stays: do not look at all parts again. */
-bool zj_is_blocked(struct zj_journal *zj, const struct zj_component *comp)
+/* As long as one newer owner is not committed S stays: do not look at all parts again. */
+bool zj_comp_blocked(struct zj_journal *zj, const struct zj_component *comp)
 {
 	struct zj_txn *txn = zj_txn_find(zj, comp->blocker);
 
@@ -337,7 +338,7 @@ bool zj_is_blocked(struct zj_journal *zj, const struct zj_component *comp)
 /* Return: log blocks that it holds, about. */
 static u32 pass_walk(struct zj_pass *pass, struct zj_component *comp)
 {
-	bool look = pass->close || !zj_is_blocked(pass->zj, comp);
+	bool look = pass->close || !zj_comp_blocked(pass->zj, comp);
 	struct zj_txn *txn;
 	u32 logged = 0;
 
@@ -368,7 +369,7 @@ void zj_pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
 	atomic_set(&pass->flying, 1);
 	init_completion(&pass->done);
 	while (pass->nr < zj->max_found && (all || logged < zj->budget / 2) &&
-	       !zj_aborted(zj) && (comp = zj_next_finished(zj, comp)))
+	       !zj_aborted(zj) && (comp = zj_comp_next_finished(zj, comp)))
 		logged += pass_walk(pass, comp);
 	zj->found_none = !pass->nr;
 	pass_offer(pass);

@@ -15,7 +15,7 @@ struct zj_journal;
 #define ZJ_MAX_PASS		16384
 
 /**
- * struct zj_pass - one walk over what is valid; ckpt_lock, unless said otherwise
+ * struct zj_pass - one walk over what is committed; ckpt_lock, unless said otherwise
  *
  * It begins with a walk that finds buffers, the oldest transactions' first. Sorted by
  * block they are brought home, slice by slice, by the checkpoint's thread and by lanes

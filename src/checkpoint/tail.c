@@ -2,7 +2,7 @@
 /*
  * The log's tail: what is home needs no log space any more (H1-H4).
  *
- * Trim goes in stamp order over all lanes: home writes durable, then S durable,
+ * The tail advances in stamp order over all lanes: home writes durable, then S durable,
  * then reuse. The checkpoint's thread keeps ahead of demand.
  */
 #include "checkpoint/home.h"
@@ -38,12 +38,12 @@ static void wait_progress(struct zj_journal *zj, u64 seen)
 	struct zj_wait wait;
 
 	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_PROGRESS, NULL);
-	wait_event_timeout(zj->wait_trim,
+	wait_event_timeout(zj->wait_progress,
 			   progress(zj) != seen || zj_aborted(zj), HZ / 10);
 	zj_wait_end(&wait);
 }
 
-/* ---- trim ---- */
+/* ---- the tail ---- */
 
 /* Finished, so members and parts do not get more. */
 static bool is_home(struct zj_component *comp)
@@ -67,7 +67,7 @@ static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 {
 	struct zj_component *comp = NULL, *last = NULL;
 
-	while ((comp = zj_next_finished(zj, comp)) && is_home(comp)) {
+	while ((comp = zj_comp_next_finished(zj, comp)) && is_home(comp)) {
 		ZJ_ASSERT(zj, comp->finished);
 		last = comp;
 		cond_resched();
@@ -75,14 +75,14 @@ static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 	if (!last)
 		return 0;
 	spin_lock(&zj->comp_lock);
-	list_cut_position(dead, &zj->trim_list, &last->trim_link);
+	list_cut_position(dead, &zj->ckpt_list, &last->ckpt_link);
 	spin_unlock(&zj->comp_lock);
 	return last->stamp;
 }
 
 static int wb_failed(struct zj_journal *zj)
 {
-	struct address_space *mapping = zj->front.j_fs_dev->bd_mapping;
+	struct address_space *mapping = zj->public.j_fs_dev->bd_mapping;
 
 	return errseq_check(&mapping->wb_err, zj->wb_err);
 }
@@ -92,20 +92,20 @@ static int move_tail(struct zj_journal *zj, const struct zj_component *last)
 	struct zj_wait wait;
 	int err;
 
-	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_TRIM, NULL);
-	err = zj->log->trim(zj, last);
+	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_CKPT, NULL);
+	err = zj->log_ops->advance_tail(zj, last);
 	zj_wait_end(&wait);
 	return err;
 }
 
 /**
- * trim() - advance S over what is home, and take the space back
+ * advance_tail() - advance it over what is home, and take the space back
  * @zj: the journal
  *
  * Context: ckpt_lock held; sleeps.
  * Return: 0 or a negative error, which aborts the journal.
  */
-static int trim(struct zj_journal *zj)
+static int advance_tail(struct zj_journal *zj)
 {
 	struct zj_component *comp, *tmp;
 	LIST_HEAD(dead);
@@ -119,29 +119,29 @@ static int trim(struct zj_journal *zj)
 	if (!stamp)
 		return 0;
 	/* H2, H3 */
-	ZJ_ASSERT(zj, stamp > zj->trimmed);
-	ZJ_ASSERT(zj, stamp <= READ_ONCE(zj->valid_stamp));
+	ZJ_ASSERT(zj, stamp > zj->ckpt_stamp);
+	ZJ_ASSERT(zj, stamp <= READ_ONCE(zj->committed_stamp));
 	err = wb_failed(zj);
 	/* Its pre-flush makes the home writes durable. */
 	if (!err)
 		err = move_tail(zj, list_last_entry(&dead, struct zj_component,
-						    trim_link));
+						    ckpt_link));
 	if (err) {
 		zj_err(zj, "checkpoint failed: error %d; the log is kept\n", err);
 		zj_abort(zj, err);
 		spin_lock(&zj->comp_lock);
-		list_splice(&dead, &zj->trim_list);
+		list_splice(&dead, &zj->ckpt_list);
 		spin_unlock(&zj->comp_lock);
 		return err;
 	}
-	WRITE_ONCE(zj->trimmed, stamp);
+	WRITE_ONCE(zj->ckpt_stamp, stamp);
 	trace_zj_tail_moved(zj, stamp);
-	list_for_each_entry_safe(comp, tmp, &dead, trim_link) {
-		list_del_init(&comp->trim_link);
+	list_for_each_entry_safe(comp, tmp, &dead, ckpt_link) {
+		list_del_init(&comp->ckpt_link);
 		zj_component_free(zj, comp);
 		cond_resched();
 	}
-	zj_space_trim(zj, stamp);
+	zj_space_reclaim(zj, stamp);
 	zj_progress(zj);
 	return 0;
 }
@@ -151,30 +151,30 @@ static int trim(struct zj_journal *zj)
 /* @moved: something has gone home, or S has advanced. */
 static int one_pass(struct zj_journal *zj, bool all, bool *moved)
 {
-	u64 trimmed = zj->trimmed;
+	u64 reclaimed = zj->ckpt_stamp;
 	struct zj_pass pass;
 	int err;
 
 	zj_pass_begin(&pass, zj, all);
 	zj_pass_end(&pass);
-	err = trim(zj);
-	*moved = pass.nr || zj->trimmed != trimmed;
+	err = advance_tail(zj);
+	*moved = pass.nr || zj->ckpt_stamp != reclaimed;
 	return err;
 }
 
-static bool nothing_frozen(struct zj_journal *zj)
+static bool nothing_sealed(struct zj_journal *zj)
 {
 	bool empty;
 
 	lockdep_assert_held(&zj->ckpt_lock);
 	spin_lock(&zj->comp_lock);
-	empty = list_empty(&zj->trim_list);
+	empty = list_empty(&zj->ckpt_list);
 	spin_unlock(&zj->comp_lock);
 	return empty;
 }
 
 /**
- * zj_checkpoint() - write valid images home and trim
+ * zj_checkpoint() - write committed images home and advance the tail
  * @zj: the journal
  * @all: until nothing is left in the log
  *
@@ -191,8 +191,8 @@ int zj_checkpoint(struct zj_journal *zj, bool all)
 		seen = progress(zj);
 		mutex_lock(&zj->ckpt_lock);
 		err = one_pass(zj, all, &moved);
-		/* Under the mutex: a trim takes off the list what S still covers. */
-		empty = nothing_frozen(zj);
+		/* Under the mutex: advancing the tail takes off the list what S still covers. */
+		empty = nothing_sealed(zj);
 		mutex_unlock(&zj->ckpt_lock);
 		if (err || !all || empty)
 			return err;
@@ -214,50 +214,50 @@ static bool may_work(struct zj_journal *zj)
 		return false;
 	if (!zj->found_none || zj_space_awaited(zj))
 		return true;
-	oldest = zj_next_finished(zj, NULL);
-	return oldest && !zj_is_blocked(zj, oldest);
+	oldest = zj_comp_next_finished(zj, NULL);
+	return oldest && !zj_comp_blocked(zj, oldest);
 }
 
 /*
- * Passes as long as they are of use; the next component that is valid wakes us
+ * Passes as long as they are of use; the next component that is committed wakes us
  * again. S is written for one pass while the next one's blocks go home.
  */
 static void work_ahead(struct zj_journal *zj)
 {
 	struct zj_pass pass;
-	u64 trimmed;
+	u64 reclaimed;
 
 	mutex_lock(&zj->ckpt_lock);
 	while (may_work(zj)) {
 		zj_pass_begin(&pass, zj, false);
-		trimmed = zj->trimmed;
-		trim(zj);
+		reclaimed = zj->ckpt_stamp;
+		advance_tail(zj);
 		zj_pass_end(&pass);
-		if (!pass.nr && zj->trimmed == trimmed)
+		if (!pass.nr && zj->ckpt_stamp == reclaimed)
 			break;
 	}
-	trim(zj);
+	advance_tail(zj);
 	mutex_unlock(&zj->ckpt_lock);
 }
 
 /*
  * Somebody waits, and there is nothing to bring home: what stands in the way is being
- * committed. Once S covers all that was frozen when the wait began, what runs holds the
+ * committed. Once S covers all that was sealed when the wait began, what runs holds the
  * space. An empty log will not do as the sign: other lanes always commit something.
  */
 static void serve_waiters(struct zj_journal *zj)
 {
-	u64 seen, frozen = READ_ONCE(zj->stamp);
+	u64 seen, sealed = READ_ONCE(zj->stamp);
 
 	while (zj_space_awaited(zj) && !zj_aborted(zj)) {
 		seen = progress(zj);
 		work_ahead(zj);
-		if (READ_ONCE(zj->trimmed) >= frozen) {
+		if (READ_ONCE(zj->ckpt_stamp) >= sealed) {
 			zj_commit_request_all(zj);
-			frozen = READ_ONCE(zj->stamp);
+			sealed = READ_ONCE(zj->stamp);
 		}
 		/* Lanes that hold idle segments give them back. */
-		zj_space_trim(zj, READ_ONCE(zj->trimmed));
+		zj_space_reclaim(zj, READ_ONCE(zj->ckpt_stamp));
 		if (zj_space_awaited(zj))
 			wait_progress(zj, seen);
 	}
@@ -277,7 +277,7 @@ static void retire_home(struct zj_journal *zj)
 	struct zj_txn *txn;
 
 	mutex_lock(&zj->ckpt_lock);
-	while ((comp = zj_next_finished(zj, comp)))
+	while ((comp = zj_comp_next_finished(zj, comp)))
 		list_for_each_entry(txn, &comp->members, comp_link)
 			zj_txn_walk(txn, retire_head, NULL);
 	mutex_unlock(&zj->ckpt_lock);
@@ -286,7 +286,7 @@ static void retire_home(struct zj_journal *zj)
 /* What nobody writes back for long makes a recovery long. */
 static void checkpoint_aged(struct zj_journal *zj, unsigned long *last)
 {
-	if (!zj->log->max_age || !time_after_eq(jiffies, *last + zj->log->max_age))
+	if (!zj->log_ops->max_age || !time_after_eq(jiffies, *last + zj->log_ops->max_age))
 		return;
 	*last = jiffies;
 	zj_checkpoint(zj, false);
@@ -306,13 +306,13 @@ int zj_checkpoint_thread(void *arg)
 		wait_event_interruptible_timeout(zj->wait_ckpt,
 				READ_ONCE(zj->ckpt_wanted) ||
 				kthread_should_stop(),
-				READ_ONCE(zj->front.j_commit_interval));
+				READ_ONCE(zj->public.j_commit_interval));
 		WRITE_ONCE(zj->ckpt_wanted, false);
 		if (zj_aborted(zj)) {
 			zj_abort_finish(zj);
 			continue;
 		}
-		/* This looks at all that is valid, what follows at the oldest. */
+		/* This looks at all that is committed, what follows at the oldest. */
 		if (!zj_space_low(zj))
 			retire_home(zj);
 		work_ahead(zj);

@@ -3,7 +3,7 @@
  * Abort: one bit for the whole file system, for ever.
  *
  * After it no record is written, S does not move and the log is not marked empty,
- * so that recovery finds what was valid. Waiters get -EIO, new handles -EROFS.
+ * so that recovery finds what was committed. Waiters get -EIO, new handles -EROFS.
  */
 #include "core/abort.h"
 #include "core/journal.h"
@@ -28,11 +28,11 @@ static void wake_everybody(struct zj_journal *zj)
 	}
 	rcu_read_lock();
 	xa_for_each(&zj->tids, tid, txn)
-		wake_up_var(&txn->valid);
+		wake_up_var(&txn->committed);
 	rcu_read_unlock();
 	wake_up_all(&zj->wait_space);
 	wake_up_all(&zj->wait_submit);
-	wake_up_all(&zj->wait_trim);
+	wake_up_all(&zj->wait_progress);
 	wake_up_all(&zj->wait_barrier);
 	wake_up_all(&zj->wait_ckpt);
 }
@@ -40,12 +40,12 @@ static void wake_everybody(struct zj_journal *zj)
 /* A shutdown is no error of the file system: it is recorded as 0. */
 static void record_errno(struct zj_journal *zj)
 {
-	int err = READ_ONCE(zj->front.j_errno);
+	int err = READ_ONCE(zj->public.j_errno);
 
 	if (err == -ESHUTDOWN)
 		err = 0;
 	mutex_lock(&zj->super_lock);
-	zj->front.j_superblock->s_errno = cpu_to_be32(err);
+	zj->public.j_superblock->s_errno = cpu_to_be32(err);
 	if (zj_flag(zj, JBD2_LOADED))
 		zj_super_write(zj);
 	mutex_unlock(&zj->super_lock);
@@ -59,7 +59,7 @@ bool zj_panic_on_assert;
  */
 void zj_assertion_failed(struct zj_journal *zj)
 {
-	journal_t *journal = &zj->front;
+	journal_t *journal = &zj->public;
 	bool first;
 
 	if (zj_panic_on_assert)
@@ -96,7 +96,7 @@ void zj_abort_finish(struct zj_journal *zj)
 
 /**
  * zj_journal_abort() - stop journaling for good
- * @journal: the front
+ * @journal: the journal
  * @err: why, a negative errno; 0 records nothing
  *
  * -ESHUTDOWN takes the place of an earlier error. Synchronous: on return the
@@ -133,7 +133,7 @@ EXPORT_SYMBOL_GPL(zj_journal_abort);
 
 void zj_abort(struct zj_journal *zj, int err)
 {
-	zj_journal_abort(&zj->front, err);
+	zj_journal_abort(&zj->public, err);
 }
 
 int zj_journal_errno(journal_t *journal)

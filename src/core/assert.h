@@ -4,7 +4,7 @@
  *
  * A wrong journal must not go on writing, and the machine must not go down for it: a
  * condition that does not hold warns once and aborts the journal, so that recovery
- * finds what was valid. In user space it ends the test, and a kernel with
+ * finds what was committed. In user space it ends the test, and a kernel with
  * zjournal.panic_on_assert=1 stops.
  *
  * Only what the caller's locks, or what it owns, guarantee may be asserted: a false

@@ -18,10 +18,10 @@ static struct page *page_of(void *buf)
 static struct bio *dev_bio(struct zj_journal *zj, u32 *block, u32 *nr,
 			   void **buf, blk_opf_t opf)
 {
-	u32 size = zj->front.j_blocksize, n;
+	u32 size = zj->public.j_blocksize, n;
 	struct bio *bio;
 
-	bio = bio_alloc(zj->front.j_dev, min_t(u32, *nr, BIO_MAX_VECS),
+	bio = bio_alloc(zj->public.j_dev, min_t(u32, *nr, BIO_MAX_VECS),
 			opf | REQ_SYNC | REQ_META, GFP_NOFS);
 	bio->bi_iter.bi_sector = zj->map[*block] * (size >> SECTOR_SHIFT);
 	for (n = 0; *nr; n++, ++*block, --*nr, *buf += size) {

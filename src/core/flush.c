@@ -20,7 +20,7 @@
 #include <linux/module.h>
 #include <linux/wait.h>
 
-/* No device is so slow that waiting longer for company would pay. */
+/* No device is so slow that waiting longer for others would pay. */
 #define ZJ_GATHER_MAX_NS	(100 * NSEC_PER_MSEC)
 
 /**
@@ -29,7 +29,7 @@
  *
  * May change at any time, by a remount or through sysfs: asked at every commit. Who
  * goes on without a flush, as barriers are off, has noted that by this: before what
- * it commits counts as valid.
+ * it commits counts as committed.
  */
 bool zj_needs_flush(struct zj_journal *zj)
 {
@@ -38,7 +38,7 @@ bool zj_needs_flush(struct zj_journal *zj)
 			WRITE_ONCE(zj->unflushed, true);
 		return false;
 	}
-	return bdev_write_cache(zj->front.j_fs_dev);
+	return bdev_write_cache(zj->public.j_fs_dev);
 }
 
 static bool covered(struct zj_flush *flush, u64 need)
@@ -56,16 +56,16 @@ static bool covered(struct zj_flush *flush, u64 need)
  */
 static u64 patience(const struct zj_flush *flush)
 {
-	return min_t(u64, READ_ONCE(flush->took), ZJ_GATHER_MAX_NS);
+	return min_t(u64, READ_ONCE(flush->mean_ns), ZJ_GATHER_MAX_NS);
 }
 
 /* A mark later than @now does not count: the leader was here before. */
-static bool is_coming(const struct zj_lane *lane, u64 now)
+static bool flush_is_expected(const struct zj_lane *lane, u64 now)
 {
-	u64 coming = READ_ONCE(lane->coming);
+	u64 flush_expected_since = READ_ONCE(lane->flush_expected_since);
 
-	return coming && coming < now &&
-	       now - coming < patience(&lane->journal->flush);
+	return flush_expected_since && flush_expected_since < now &&
+	       now - flush_expected_since < patience(&lane->journal->flush);
 }
 
 /**
@@ -76,15 +76,15 @@ void zj_flush_expected(struct zj_lane *lane)
 {
 	u64 now = ktime_get();
 
-	if (!is_coming(lane, now) && zj_needs_flush(lane->journal))
-		WRITE_ONCE(lane->coming, now | 1);
+	if (!flush_is_expected(lane, now) && zj_needs_flush(lane->journal))
+		WRITE_ONCE(lane->flush_expected_since, now | 1);
 }
 
 /**
  * zj_txn_expects_flush() - somebody is about to commit a transaction
  * @txn: referenced by the caller
  *
- * Return: false if it is frozen: then its lane has called for the flush already, or
+ * Return: false if it is sealed: then its lane has called for the flush already, or
  * has been marked by whoever closed it.
  */
 bool zj_txn_expects_flush(struct zj_txn *txn)
@@ -92,7 +92,7 @@ bool zj_txn_expects_flush(struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 	bool open;
 
-	/* Before its freeze, so that its call for a flush comes after the mark. */
+	/* Before its seal, so that its call for a flush comes after the mark. */
 	spin_lock(&lane->lock);
 	open = lane->running == txn;
 	if (open)
@@ -108,9 +108,9 @@ void zj_flush_not_expected(struct zj_lane *lane)
 {
 	struct zj_flush *flush = &lane->journal->flush;
 
-	if (!READ_ONCE(lane->coming))
+	if (!READ_ONCE(lane->flush_expected_since))
 		return;
-	WRITE_ONCE(lane->coming, 0);
+	WRITE_ONCE(lane->flush_expected_since, 0);
 	if (wq_has_sleeper(&flush->gather))
 		wake_up(&flush->gather);
 }
@@ -121,7 +121,7 @@ static bool all_here(struct zj_journal *zj, struct zj_lane *leader, u64 since)
 	unsigned int i;
 
 	for (i = 0; i < zj->nr_lanes; i++)
-		if (&zj->lanes[i] != leader && is_coming(&zj->lanes[i], since))
+		if (&zj->lanes[i] != leader && flush_is_expected(&zj->lanes[i], since))
 			return false;
 	return true;
 }
@@ -164,8 +164,8 @@ static u64 next_flush(struct zj_flush *flush)
 void zj_log_unflushed(struct zj_journal *zj)
 {
 	/* Without a cache it is durable, barriers or not. */
-	if (bdev_write_cache(zj->front.j_fs_dev))
-		raise(&zj->flush.log, next_flush(&zj->flush));
+	if (bdev_write_cache(zj->public.j_fs_dev))
+		raise(&zj->flush.journal, next_flush(&zj->flush));
 }
 
 /* ---- flushing ---- */
@@ -199,9 +199,9 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	smp_mb();
 	zj_count(&lane->stats.flushes, 1);
 	start = ktime_get();
-	err = blkdev_issue_flush(zj->front.j_fs_dev);
+	err = blkdev_issue_flush(zj->public.j_fs_dev);
 	took = ktime_get() - start;
-	WRITE_ONCE(flush->took, (3 * (flush->took ?: took) + took) / 4);
+	WRITE_ONCE(flush->mean_ns, (3 * (flush->mean_ns ?: took) + took) / 4);
 	if (err) {
 		WRITE_ONCE(flush->err, err);
 		WRITE_ONCE(flush->failed, nr);
@@ -275,7 +275,7 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane)
 {
 	struct zj_flush *flush = &zj->flush;
-	u64 need = READ_ONCE(flush->log);
+	u64 need = READ_ONCE(flush->journal);
 	int err;
 
 	if (!need)
@@ -284,7 +284,7 @@ int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane)
 				     zj_dev_flush(zj, lane);
 	/* What it has covered no later one has to. */
 	if (!err && covered(flush, need))
-		cmpxchg(&flush->log, need, 0);
+		cmpxchg(&flush->journal, need, 0);
 	return err;
 }
 
@@ -363,7 +363,7 @@ int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 
 /**
  * zj_journal_flush_data() - as zj_dev_flush()
- * @journal: the front
+ * @journal: the journal
  *
  * Context: sleeps; no handle open.
  * Return: 0 or a negative error.
@@ -378,7 +378,7 @@ EXPORT_SYMBOL_GPL(zj_journal_flush_data);
 
 /**
  * zj_journal_flush_reported() - as zj_data_flush()
- * @journal: the front
+ * @journal: the journal
  * @written: the word of an inode whose data is to be durable, or 0
  *
  * Context: sleeps; no handle open.
@@ -394,7 +394,7 @@ EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
 
 /**
  * zj_journal_wants_fua() - does file data that goes out with FUA save a flush?
- * @journal: the front, loaded
+ * @journal: the journal, loaded
  * @written: what the file's inode has noted
  *
  * Not if older data waits for one. So no block goes out with FUA over an older write of
@@ -408,20 +408,20 @@ bool zj_journal_wants_fua(journal_t *journal, u64 written)
 	struct zj_flush *flush = &zj->flush;
 
 	return zj_flag(zj, ZJ_DATA_REPORTED) &&
-	       (!zj->log->log_before_data || READ_ONCE(zj->options.live.log_fua)) &&
+	       (!zj->log_ops->log_before_data || READ_ONCE(zj->options.live.log_fua)) &&
 	       covered(flush, max(READ_ONCE(flush->data), written));
 }
 EXPORT_SYMBOL_GPL(zj_journal_wants_fua);
 
 /**
  * zj_journal_data_beside() - does a commit send log blocks before data is durable?
- * @journal: the front, loaded
+ * @journal: the journal, loaded
  *
  * Only its commit block waits for the data then. In our own format all of the log
  * does.
  */
 bool zj_journal_data_beside(journal_t *journal)
 {
-	return to_zj(journal)->log->log_before_data;
+	return to_zj(journal)->log_ops->log_before_data;
 }
 EXPORT_SYMBOL_GPL(zj_journal_data_beside);

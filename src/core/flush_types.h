@@ -15,12 +15,12 @@ struct zj_flush {
 	u64		done;		/* the same; number of the last one ended */
 	u64		failed;		/* the same; number of the last that failed */
 	int		err;		/* the same; its error */
-	u64		took;		/* the same; ns, a running mean; read racily */
+	u64		mean_ns;	/* the same; ns, a running mean; read racily */
 	u64		data;		/* cmpxchg, grows; flush that covers file data written,
 					 * but for what was noted in its inode
 					 */
 	u64		inodes;		/* cmpxchg, grows; the highest noted in any inode */
-	u64		log;		/* cmpxchg; flush that covers what was written to the
+	u64		journal;	/* cmpxchg; flush that covers what was written to the
 					 * journal without one, as barriers were off; 0: there
 					 * is nothing, or it has ended well
 					 */

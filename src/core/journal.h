@@ -22,7 +22,7 @@ static inline struct zj_txn *handle_txn(const handle_t *handle)
 /* ext4 changes some of them while we run. */
 static inline bool zj_flag(const struct zj_journal *zj, unsigned long flag)
 {
-	return READ_ONCE(zj->front.j_flags) & flag;
+	return READ_ONCE(zj->public.j_flags) & flag;
 }
 
 static inline bool zj_aborted(const struct zj_journal *zj)
@@ -37,8 +37,8 @@ static inline void zj_count(u64 *counter, u64 n)
 }
 
 #define zj_err(zj, fmt, ...) \
-	pr_err("zjournal %s: " fmt, (zj)->front.j_devname, ##__VA_ARGS__)
+	pr_err("zjournal %s: " fmt, (zj)->public.j_devname, ##__VA_ARGS__)
 #define zj_notice(zj, fmt, ...) \
-	pr_notice("zjournal %s: " fmt, (zj)->front.j_devname, ##__VA_ARGS__)
+	pr_notice("zjournal %s: " fmt, (zj)->public.j_devname, ##__VA_ARGS__)
 
 #endif /* ZJ_JOURNAL_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Everything behind one front, and which lock guards what.
+ * One journal, and which lock guards what.
  *
  * Lock order, outermost first (docs/architecture.md explains it):
  *
@@ -36,15 +36,15 @@ struct zj_seg;
 struct zj_tenant;
 
 /**
- * struct zj_journal - everything behind one front
+ * struct zj_journal - one journal
  */
 struct zj_journal {
-	struct journal_s front;		/* what ext4 sees; first member */
+	struct journal_s public;	/* what ext4 sees; first member */
 	struct zj_lane	*lanes;		/* immutable once loaded */
 	unsigned int	nr_lanes;	/* immutable once loaded */
 	struct zj_tenant *tenants;	/* immutable once loaded */
 
-	const struct zj_log_ops *log;	/* immutable once loaded */
+	const struct zj_log_ops *log_ops;	/* immutable once loaded */
 	struct zj_log_geometry geo;	/* super_lock to change; jbd2: segments of a block */
 	u32		seed;		/* checksum seed; super_lock to change */
 	u64		*map;		/* immutable; device block of journal block */
@@ -77,23 +77,23 @@ struct zj_journal {
 					/* components, dependencies, stamps */
 	u64		stamp;		/* comp_lock; G: last stamp given out */
 	struct zj_comp_stats comp_stats; /* comp_lock */
-	struct list_head trim_list;	/* comp_lock; by stamp, frozen and up */
-	struct list_head pending;	/* comp_lock; by stamp, frozen and not valid */
-	struct list_head finishing;	/* comp_lock; valid and not finished, in the order in
-					 * which they became valid
+	struct list_head ckpt_list;	/* comp_lock; by stamp, sealed and up */
+	struct list_head pending;	/* comp_lock; by stamp, sealed and not committed */
+	struct list_head finishing;	/* comp_lock; committed and not finished, in the order in
+					 * which they became committed
 					 */
 	u32		undirty;	/* comp_lock to change; so many of these have
 					 * zj_component.jdata
 					 */
-	u64		valid_stamp;	/* comp_lock to change; all up to this is valid */
+	u64		committed_stamp;	/* comp_lock to change; end of the committed prefix */
 	bool		unflushed;	/* set without barriers: nothing is known durable
 					 * until the log's next generation
 					 */
-	bool		stamped;	/* set by who writes a chunk that names a durable
+	bool		stamped;	/* set by who writes a chunk that names a committed
 					 * stamp; until the next generation
 					 */
 	wait_queue_head_t wait_submit;	/* a member has submitted its data */
-	wait_queue_head_t wait_trim;	/* a component was finished or trimmed,
+	wait_queue_head_t wait_progress;	/* a component was finished or reclaimed,
 					 * or its files are dirty
 					 */
 	u64		progress;	/* comp_lock; counts both */
@@ -101,7 +101,7 @@ struct zj_journal {
 	atomic_t	next_tid ____cacheline_aligned_in_smp;
 					/* once a transaction, not a handle */
 	atomic_t	granted;	/* credits of what runs; written when a transaction
-					 * is opened, grows, or is frozen
+					 * is opened, grows, or is sealed
 					 */
 	atomic_t	nr_running;	/* transactions that run: lanes that are at work */
 	struct xarray	tids;		/* live transactions; RCU readers */
@@ -111,7 +111,7 @@ struct zj_journal {
 	struct zj_seg	*segs;		/* all of them */
 	struct list_head pool;		/* free ones */
 	u32		nr_pool;	/* length of pool; jbd2: free blocks of the ring */
-	struct list_head full;		/* filled ones, until trimmed */
+	struct list_head full;		/* filled ones, until reclaimed */
 	u64		seg_seq;	/* last tenure given out */
 	struct zj_ring	ring;		/* log=jbd2 */
 	struct zj_nvm	nvm;		/* journal_nvm= */
@@ -122,7 +122,7 @@ struct zj_journal {
 					 * there, or NULL
 					 */
 	struct zj_pass	*pass;		/* pool_lock; being brought home, or NULL */
-	u32		homeward;	/* pool_lock to change; of it, taken by nobody yet */
+	u32		pass_left;	/* pool_lock to change; of it, taken by nobody yet */
 
 	struct zj_flush	flush ____cacheline_aligned_in_smp;
 
@@ -131,8 +131,8 @@ struct zj_journal {
 	u32		max_found;	/* immutable; so many */
 	bool		found_none;	/* ckpt_lock; the last pass found nothing to bring home */
 	u32		helper;		/* ckpt_lock; the lane that is woken next to help */
-	u64		trimmed;	/* ckpt_lock; S as on disk */
-	u64		trim_seq;	/* ckpt_lock; of the slot written last */
+	u64		ckpt_stamp;	/* ckpt_lock; S as on disk */
+	u64		ckpt_seq;	/* ckpt_lock; of the slot written last */
 	struct task_struct *ckpt_task;	/* background checkpoint */
 	wait_queue_head_t wait_ckpt;	/* it sleeps here */
 	bool		ckpt_wanted;	/* set to wake it */
@@ -150,6 +150,6 @@ struct zj_journal {
 	spinlock_t	tenant_lock;	/* guards the table of tenants; innermost */
 };
 
-#define to_zj(j)	container_of(j, struct zj_journal, front)
+#define to_zj(j)	container_of(j, struct zj_journal, public)
 
 #endif /* ZJ_JOURNAL_TYPES_H */

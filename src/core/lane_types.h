@@ -40,10 +40,10 @@ struct zj_lane_stats {
 	u64	wait_locked;	/* handle starts that waited for a drain */
 	u64	wait_space;	/* handle starts that waited for log space */
 	u64	wait_reserved;	/* handle starts that waited for reserved handles */
-	u64	commit_us;	/* freeze to validity, microseconds, summed */
+	u64	commit_us;	/* seal to commit, microseconds, summed */
 	u64	conflicts;	/* accesses that made a commit or themselves wait */
-	u64	put_off;	/* commits that were put off for those */
-	u64	locked_us;	/* lock to freeze, microseconds, summed */
+	u64	deferred;	/* commits that were put off for those */
+	u64	locked_us;	/* lock to seal, microseconds, summed */
 	u64	runs;		/* transactions that shared their flushes, as one */
 	u64	depth;		/* transactions on their way at each one's issue, summed */
 	u64	max_depth;	/* the most */
@@ -61,29 +61,29 @@ struct zj_lane {
 	int		index;		/* immutable */
 	spinlock_t	lock;		/* guards what follows */
 	struct zj_txn	*running;	/* running or locked, or NULL */
-	struct list_head pipeline;	/* zj_txn.lane_link, frozen, unwritten */
-	int		unwritten;	/* pipeline, and what the thread works on now */
-	struct list_head flight;	/* zj_txn.lane_link; on their way, in freeze order */
+	struct list_head to_issue;	/* zj_txn.lane_link, sealed, unwritten */
+	int		unwritten;	/* to_issue, and what the thread works on now */
+	struct list_head flight;	/* zj_txn.lane_link; on their way, in seal order */
 	u32		run;		/* number of the run that is open */
 	u32		run_len;	/* transactions in it, all of them in flight */
 	u32		depth;		/* transactions on their way, not recorded yet */
 	atomic_t	copies;		/* frozen copies of its transactions' images */
-	u32		owes;		/* thread; blocks to bring home for what it logged */
-	unsigned long	committed;	/* thread; jiffies: when it logged last */
-	int		nr_frozen;	/* comp_lock; frozen and not valid */
-	u32		frozen;		/* comp_lock; credits of these */
-	struct zj_component *last_frozen; /* comp_lock; newest, NULL once trimmed */
+	u32		ckpt_debt;	/* thread; blocks to bring home for what it logged */
+	unsigned long	logged_at;	/* thread; jiffies: when it logged last */
+	int		nr_sealed;	/* comp_lock; sealed and not committed */
+	u32		sealed_credits;	/* comp_lock; credits of these */
+	struct zj_component *last_sealed; /* comp_lock; newest, NULL once reclaimed */
 
 	struct zj_seg	*cur;		/* segment being filled, or NULL */
 	u32		cur_off;	/* blocks used in cur */
 	struct list_head in_hand;	/* zj_seg.link, empty segments */
 	u32		nr_in_hand;	/* length of in_hand */
-	u32		promised;	/* log blocks owed to frozen transactions and
+	u32		promised;	/* log blocks owed to sealed transactions and
 					 * reservations
 					 */
 	int		rsv_credits;	/* of reserved handles not started */
 	int		rsv_waiters;	/* starts that wait for less of these */
-	int		hungry;		/* starts that wait for space: credits that a handle
+	int		starts_waiting;	/* starts that wait for space: credits that a handle
 					 * gives back may do for them
 					 */
 	int		limit;		/* credits up to which the running transaction
@@ -94,17 +94,16 @@ struct zj_lane {
 	wait_queue_head_t wait_work;	/* the lane's thread sleeps here */
 	wait_queue_head_t wait_idle;	/* it has written something */
 	wait_queue_head_t wait_flush;	/* the flush thread sleeps here */
-	u64		coming;		/* ns: since when a call for a flush is on its
-					 * way, if that is not long ago; 0: none; a
-					 * hint, racy
-					 */
+	u64		flush_expected_since;	/* ns; racy hint: when a call for a flush
+						 * was last on its way, or 0
+						 */
 	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
 	struct task_struct *task;	/* the lane's thread */
 	struct task_struct *flusher;	/* its flush thread, if it is pipelined */
-	s64		record_took[2];	/* flush thread, read racily; ns for a record, a
+	s64		record_ns[2];	/* flush thread, read racily; ns for a record, a
 					 * running mean: into the cache, with FUA
 					 */
-	int		company;	/* flush thread, read racily; it is not long ago
+	int		lone_runs_left;	/* flush thread, read racily; it is not long ago
 					 * that another run came behind one
 					 */
 	struct zj_run	*next;		/* flush thread; the run to be flushed next, or NULL */

@@ -5,7 +5,7 @@
  * A handle's credits are promised out of what its lane has in hand, so that the
  * usual start touches nothing outside its lane. Only when that runs short does a
  * lane take segments from the pool, and give what it does not need back at the
- * next freeze. Commit itself never waits for space (N6).
+ * next seal. Commit itself never waits for space (N6).
  */
 #include "core/journal.h"
 #include "core/space.h"
@@ -22,7 +22,7 @@
  */
 u32 zj_log_blocks(const struct zj_journal *zj, int credits)
 {
-	return zj->log->blocks(zj, max(credits, 0));
+	return zj->log_ops->blocks(zj, max(credits, 0));
 }
 
 static u32 lane_room(const struct zj_lane *lane)
@@ -175,7 +175,7 @@ bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 	u32 need, room, more;
 
 	need = lane_need(lane, credits, rsv);
-	room = lane->journal->log->room(lane, my_turn(lane->journal) ? need : 0);
+	room = lane->journal->log_ops->room(lane, my_turn(lane->journal) ? need : 0);
 	if (need > room)
 		return false;
 	/* A credit more costs less than 17/16 of an image, and a few images once. */
@@ -197,14 +197,14 @@ u32 zj_space_share(struct zj_journal *zj)
 }
 
 /**
- * zj_space_frozen() - a transaction does not run any more
- * @txn: being frozen
+ * zj_space_sealed() - a transaction does not run any more
+ * @txn: being sealed
  *
  * Its space is what its credits take, no more.
  *
  * Context: lane->lock held.
  */
-void zj_space_frozen(struct zj_txn *txn)
+void zj_space_sealed(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 
@@ -243,7 +243,7 @@ bool zj_space_grow(struct zj_txn *txn)
 
 /**
  * zj_space_surplus() - give back segments that nothing was promised of
- * @lane: the lane, after a freeze or a commit
+ * @lane: the lane, after a seal or a commit
  *
  * Context: lane->lock held.
  */
@@ -304,8 +304,8 @@ bool zj_space_next(struct zj_lane *lane)
 static void be_hungry(struct zj_lane *lane, int nr)
 {
 	spin_lock(&lane->lock);
-	lane->hungry += nr;
-	ZJ_ASSERT(lane->journal, lane->hungry >= 0);
+	lane->starts_waiting += nr;
+	ZJ_ASSERT(lane->journal, lane->starts_waiting >= 0);
 	spin_unlock(&lane->lock);
 }
 
@@ -326,7 +326,7 @@ static bool pool_may_serve(struct zj_lane *lane, int credits, int rsv)
  * @rsv: as for zj_space_get()
  * @waiter: the caller's place in the queue; zeroed before the first call
  *
- * Closes what runs and has the oldest components checkpointed and trimmed. First
+ * Closes what runs and has the oldest components checkpointed and reclaimed. First
  * come, first served (docs/decisions/0026): the place is kept until zj_space_leave(),
  * as room that the caller has not taken yet is for the first in the queue only.
  *
@@ -353,13 +353,13 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 }
 
 /* An idle lane's segment that is dead is as good as new (forward progress). */
-static void trim_lane(struct zj_lane *lane, u64 trim_stamp)
+static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 {
 	struct zj_journal *zj = lane->journal;
 
 	spin_lock(&lane->lock);
 	lane->limit = 0;
-	if (lane->cur && lane->cur_off && lane->cur->max_stamp <= trim_stamp) {
+	if (lane->cur && lane->cur_off && lane->cur->max_stamp <= ckpt_stamp) {
 		spin_lock(&zj->pool_lock);
 		lane->cur->seq = ++zj->seg_seq;
 		if (lane->promised || lane->running) {
@@ -382,18 +382,18 @@ static void trim_lane(struct zj_lane *lane, u64 trim_stamp)
 }
 
 /**
- * zj_space_trim() - take back the segments that hold dead transactions only
+ * zj_space_reclaim() - take back the segments that hold dead transactions only
  * @zj: the journal
- * @trim_stamp: S, durable on the device
+ * @ckpt_stamp: S, durable on the device
  */
-void zj_space_trim(struct zj_journal *zj, u64 trim_stamp)
+void zj_space_reclaim(struct zj_journal *zj, u64 ckpt_stamp)
 {
 	struct zj_seg *seg, *tmp;
 	unsigned int i;
 
 	spin_lock(&zj->pool_lock);
 	list_for_each_entry_safe(seg, tmp, &zj->full, link) {
-		if (seg->max_stamp > trim_stamp)
+		if (seg->max_stamp > ckpt_stamp)
 			continue;
 		list_move_tail(&seg->link, &zj->pool);
 		WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
@@ -401,7 +401,7 @@ void zj_space_trim(struct zj_journal *zj, u64 trim_stamp)
 	spin_unlock(&zj->pool_lock);
 	ZJ_ASSERT(zj, READ_ONCE(zj->nr_pool) <= zj->geo.nr_segs);
 	for (i = 0; i < zj->nr_lanes; i++)
-		trim_lane(&zj->lanes[i], trim_stamp);
+		ckpt_lane(&zj->lanes[i], ckpt_stamp);
 	wake_up_all(&zj->wait_space);
 }
 

@@ -41,13 +41,13 @@ void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter);
 void zj_space_away(struct zj_journal *zj, struct zj_space_waiter *waiter, bool away);
 bool zj_space_grow(struct zj_txn *txn);
 bool zj_space_next(struct zj_lane *lane);
-void zj_space_trim(struct zj_journal *zj, u64 trim_stamp);
+void zj_space_reclaim(struct zj_journal *zj, u64 ckpt_stamp);
 void zj_space_surplus(struct zj_lane *lane);
 u32 zj_seg_room(struct zj_lane *lane, u32 need);
 int zj_seg_init(struct zj_journal *zj);
 void zj_space_exit(struct zj_journal *zj);
 u32 zj_space_share(struct zj_journal *zj);
-void zj_space_frozen(struct zj_txn *txn);
+void zj_space_sealed(struct zj_txn *txn);
 bool zj_space_low(struct zj_journal *zj);
 
 /* space_text.c */

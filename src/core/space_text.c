@@ -57,15 +57,15 @@ void zj_log_map_to_text(struct seq_buf *out, struct zj_journal *zj)
 {
 	unsigned int i;
 
-	seq_buf_printf(out, "log %s: %u segments of %u blocks, stamp %llu, trimmed %llu\n",
-		       zj->log->name, zj->geo.nr_segs, zj->geo.seg_blocks,
-		       READ_ONCE(zj->stamp), READ_ONCE(zj->trimmed));
+	seq_buf_printf(out, "log %s: %u segments of %u blocks, stamp %llu, reclaimed %llu\n",
+		       zj->log_ops->name, zj->geo.nr_segs, zj->geo.seg_blocks,
+		       READ_ONCE(zj->stamp), READ_ONCE(zj->ckpt_stamp));
 	for (i = 0; i < zj->nr_lanes; i++)
 		lane_space_to_text(out, &zj->lanes[i]);
 	spin_lock(&zj->pool_lock);
 	seq_buf_printf(out, "pool: %u free, %d starts wait\n", zj->nr_pool,
 		       atomic_read(&zj->space_waiters));
-	if (!strcmp(zj->log->name, "jbd2"))
+	if (!strcmp(zj->log_ops->name, "jbd2"))
 		seq_buf_printf(out, "ring: next block %u\n", zj->ring.head);
 	full_to_text(out, zj);
 	spin_unlock(&zj->pool_lock);

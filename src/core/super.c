@@ -19,15 +19,15 @@
 
 static struct zj_jbd2_super *super_of(struct zj_journal *zj)
 {
-	return zj->front.j_superblock;
+	return zj->public.j_superblock;
 }
 
 static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 {
 	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
 	u32 unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
-	const char *wrong = zj_check_jbd2_super(sb, zj->front.j_blocksize,
-						zj->front.j_total_len, false);
+	const char *wrong = zj_check_jbd2_super(sb, zj->public.j_blocksize,
+						zj->public.j_total_len, false);
 
 	if (wrong) {
 		zj_err(zj, "journal block 0 %s; nothing was written: copy the device, then run e2fsck -f, which empties the journal\n",
@@ -59,16 +59,16 @@ int zj_super_read(struct zj_journal *zj, sector_t block)
 	struct buffer_head *bh;
 	int err;
 
-	bh = __bread(zj->front.j_dev, block, zj->front.j_blocksize);
+	bh = __bread(zj->public.j_dev, block, zj->public.j_blocksize);
 	if (!bh)
 		return -EIO;
 	zj->sb_bh = bh;
-	zj->front.j_superblock = (void *)bh->b_data;
+	zj->public.j_superblock = (void *)bh->b_data;
 	err = check_super(zj, super_of(zj));
 	if (err)
 		return err;
-	zj->front.j_total_len = be32_to_cpu(super_of(zj)->s_maxlen);
-	zj->front.j_errno = (int)be32_to_cpu(super_of(zj)->s_errno);
+	zj->public.j_total_len = be32_to_cpu(super_of(zj)->s_maxlen);
+	zj->public.j_errno = (int)be32_to_cpu(super_of(zj)->s_errno);
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static int write_block(struct zj_journal *zj, u32 block, const void *data,
 }
 
 /*
- * What was written before is void, once the log says so. All of it was trimmed, so
+ * What was written before is void, once the log says so. All of it was reclaimed, so
  * each lane begins a segment anew.
  */
 void zj_new_generation(struct zj_journal *zj)
@@ -132,8 +132,8 @@ static int format_log(struct zj_journal *zj)
 	int err;
 
 	zj_new_generation(zj);
-	/* The log was empty, so what is valid is home; its stamps are not used again. */
-	zj->geo.trim_stamp = READ_ONCE(zj->valid_stamp);
+	/* The log was empty, so what is committed is home; its stamps are not used again. */
+	zj->geo.ckpt_stamp = READ_ONCE(zj->committed_stamp);
 	zj->unflushed = false;
 	zj_encode_log_super(&zj->geo, block);
 	/* With block 0 and without this the file system could not be mounted. */
@@ -177,7 +177,7 @@ int zj_make_live(struct zj_journal *zj)
 		return 0;
 	mutex_lock(&zj->super_lock);
 	if (!zj->live) {
-		err = zj->log->go_live(zj);
+		err = zj->log_ops->go_live(zj);
 		/* Pairs with the load above: geometry and seed are new. */
 		if (!err)
 			smp_store_release(&zj->live, true);
@@ -221,13 +221,13 @@ int zj_make_clean(struct zj_journal *zj)
 }
 
 /**
- * zj_trim_write() - make S durable
+ * zj_ckpt_write() - make S durable
  * @zj: the journal
- * @trim_stamp: S; the home writes of everything up to it are durable
+ * @ckpt_stamp: S; the home writes of everything up to it are durable
  *
  * Context: ckpt_lock held.
  */
-int zj_trim_write(struct zj_journal *zj, u64 trim_stamp)
+int zj_ckpt_write(struct zj_journal *zj, u64 ckpt_stamp)
 {
 	void *block = kmem_cache_zalloc(zj->frozen_cache,
 					GFP_NOFS | __GFP_NOFAIL);
@@ -236,17 +236,18 @@ int zj_trim_write(struct zj_journal *zj, u64 trim_stamp)
 	u32 slot;
 	int err;
 
-	zj->trim_seq++;
-	slot = zj->trim_seq % ZJ_TRIM_SLOTS;
-	zj_encode_trim(&zj->geo, zj->trim_seq, trim_stamp, block);
+	zj->ckpt_seq++;
+	slot = zj->ckpt_seq % ZJ_CKPT_SLOTS;
+	zj_encode_ckpt(&zj->geo, zj->ckpt_seq, ckpt_stamp, block);
 	/*
 	 * If the log names what was durable, the space that holds it is not to be used
 	 * again before S says so: recovery would take it for lost. Pairs with
-	 * durable_stamp(): who fills a header meanwhile names nothing, or is seen here.
+	 * committed_stamp(): who fills a header meanwhile names nothing, or is seen
+	 * here.
 	 */
 	smp_mb();
 	durable |= READ_ONCE(zj->stamped);
-	err = write_block(zj, ZJ_BLOCK_TRIM + slot, block, durable);
+	err = write_block(zj, ZJ_BLOCK_CKPT + slot, block, durable);
 	kmem_cache_free(zj->frozen_cache, block);
 	return err;
 }

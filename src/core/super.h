@@ -10,6 +10,6 @@ int zj_make_live(struct zj_journal *zj);
 int zj_lanes_go_live(struct zj_journal *zj);
 void zj_new_generation(struct zj_journal *zj);
 int zj_make_clean(struct zj_journal *zj);
-int zj_trim_write(struct zj_journal *zj, u64 trim_stamp);
+int zj_ckpt_write(struct zj_journal *zj, u64 ckpt_stamp);
 
 #endif /* ZJ_SUPER_H */

@@ -23,7 +23,7 @@ const char *const zj_wait_names[ZJ_NR_WAITS] = {
 	[ZJ_WAIT_DRAIN] = "drain",
 	[ZJ_WAIT_IMAGE] = "image",
 	[ZJ_WAIT_TURN] = "turn",
-	[ZJ_WAIT_VALID] = "valid",
+	[ZJ_WAIT_COMMITTED] = "committed",
 	[ZJ_WAIT_SUBMIT] = "submit",
 	[ZJ_WAIT_MEMBERS] = "members",
 	[ZJ_WAIT_DATA] = "data",
@@ -32,15 +32,15 @@ const char *const zj_wait_names[ZJ_NR_WAITS] = {
 	[ZJ_WAIT_RECORD] = "record",
 	[ZJ_WAIT_FILES] = "files",
 	[ZJ_WAIT_HOME] = "home",
-	[ZJ_WAIT_TRIM] = "trim",
+	[ZJ_WAIT_CKPT] = "checkpoint",
 	[ZJ_WAIT_PROGRESS] = "progress",
 };
 
 const char *const zj_comp_state_names[] = {
 	[ZJ_C_RUNNING] = "running",
 	[ZJ_C_LOCKED] = "locked",
-	[ZJ_C_FROZEN] = "frozen",
-	[ZJ_C_VALID] = "valid",
+	[ZJ_C_SEALED] = "sealed",
+	[ZJ_C_COMMITTED] = "committed",
 };
 
 static const char *const phase_names[ZJ_NR_FSYNC_PHASES] = {
@@ -48,7 +48,7 @@ static const char *const phase_names[ZJ_NR_FSYNC_PHASES] = {
 	[ZJ_FSYNC_DRAIN] = "drain",
 	[ZJ_FSYNC_ISSUE] = "issue",
 	[ZJ_FSYNC_RECORD] = "record",
-	[ZJ_FSYNC_VALID] = "valid",
+	[ZJ_FSYNC_COMMITTED] = "committed",
 };
 
 void zj_waits_init(struct zj_waits *waits)
@@ -80,7 +80,7 @@ void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,
 	};
 	strscpy(wait->comm, current->comm, sizeof(wait->comm));
 	if (txn) {
-		wait->tid = txn->pub.t_tid;
+		wait->tid = txn->public.t_tid;
 		wait->tid_lane = txn->lane->index;
 		rcu_read_lock();
 		wait->state = READ_ONCE(READ_ONCE(txn->comp)->state);
@@ -139,8 +139,8 @@ static void keep_fsync(struct zj_past_fsync *kept, const struct zj_past_fsync *f
 }
 
 /**
- * zj_fsync_ended() - an fsync's transaction has become valid: where did the time go?
- * @txn: the transaction, valid, referenced by the caller
+ * zj_fsync_ended() - an fsync's transaction has become committed: where did the time go?
+ * @txn: the transaction, committed, referenced by the caller
  * @begin: when the fsync began to wait
  * @turn: when the lane's thread had time for it
  *
@@ -152,12 +152,12 @@ void zj_fsync_ended(const struct zj_txn *txn, ktime_t begin, ktime_t turn)
 {
 	struct zj_waits *waits = &txn->lane->waits;
 	const ktime_t ends[ZJ_NR_FSYNC_PHASES] = {
-		turn, txn->frozen_at, txn->issued_at, txn->recorded_at, ktime_get(),
+		turn, txn->sealed_at, txn->issued_at, txn->recorded_at, ktime_get(),
 	};
 	struct zj_past_fsync fsync = {
-		.tid = txn->pub.t_tid,
+		.tid = txn->public.t_tid,
 		.pid = current->pid,
-		.took = ends[ZJ_FSYNC_VALID] - begin,
+		.took = ends[ZJ_FSYNC_COMMITTED] - begin,
 	};
 	int i;
 

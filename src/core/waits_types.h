@@ -25,16 +25,16 @@ enum zj_wait_reason {
 	ZJ_WAIT_DRAIN,		/* a barrier: open handles */
 	ZJ_WAIT_IMAGE,		/* write access: a block that is on its way to the log */
 	ZJ_WAIT_TURN,		/* an fsync: the lane's thread is busy */
-	ZJ_WAIT_VALID,		/* an fsync or a synchronous handle: its transaction */
+	ZJ_WAIT_COMMITTED,	/* an fsync or a synchronous handle: its transaction */
 	ZJ_WAIT_SUBMIT,		/* a lane's thread: it sends ordered file data out */
 	ZJ_WAIT_MEMBERS,	/* a lane's thread: other members do the same */
 	ZJ_WAIT_DATA,		/* a flush thread: ordered file data */
 	ZJ_WAIT_LOG,		/* a flush thread: log blocks */
 	ZJ_WAIT_FLUSH,		/* a flush of the device's cache */
 	ZJ_WAIT_RECORD,		/* a flush thread: commit records */
-	ZJ_WAIT_FILES,		/* validity: buffers of files that became valid before */
+	ZJ_WAIT_FILES,		/* commit: buffers of files that became committed before */
 	ZJ_WAIT_HOME,		/* a checkpoint: home writes */
-	ZJ_WAIT_TRIM,		/* a checkpoint: the log's tail, written durably */
+	ZJ_WAIT_CKPT,		/* a checkpoint: the log's tail, written durably */
 	ZJ_WAIT_PROGRESS,	/* a checkpoint: components that are being committed */
 	ZJ_NR_WAITS
 };
@@ -72,12 +72,12 @@ struct zj_past_wait {
  */
 enum zj_fsync_phase {
 	ZJ_FSYNC_TURN,		/* until the lane's thread has time for it */
-	ZJ_FSYNC_DRAIN,		/* until open handles have stopped: the freeze */
+	ZJ_FSYNC_DRAIN,		/* until open handles have stopped: the seal */
 	ZJ_FSYNC_ISSUE,		/* until file data has been sent, and log blocks if
 				 * the format may
 				 */
 	ZJ_FSYNC_RECORD,	/* until the commit record is written */
-	ZJ_FSYNC_VALID,		/* until other members and predecessors are durable */
+	ZJ_FSYNC_COMMITTED,	/* until other members and predecessors are durable */
 	ZJ_NR_FSYNC_PHASES
 };
 

@@ -7,14 +7,14 @@
 #include <linux/wait.h>
 
 /**
- * zj_progress() - a component was finished or trimmed: checkpoints go on
+ * zj_progress() - a component was finished or reclaimed: checkpoints go on
  */
 void zj_progress(struct zj_journal *zj)
 {
 	spin_lock(&zj->comp_lock);
 	zj->progress++;
 	spin_unlock(&zj->comp_lock);
-	wake_up_all(&zj->wait_trim);
+	wake_up_all(&zj->wait_progress);
 }
 
 void zj_checkpoint_kick(struct zj_journal *zj)

@@ -73,7 +73,7 @@ void zj_encode_log_super(const struct zj_log_geometry *geo, void *block)
 	sb->seg_blocks = cpu_to_le32(geo->seg_blocks);
 	sb->nr_segs = cpu_to_le32(geo->nr_segs);
 	sb->nr_lanes = cpu_to_le32(geo->nr_lanes);
-	sb->trim_stamp = cpu_to_le64(geo->trim_stamp);
+	sb->ckpt_stamp = cpu_to_le64(geo->ckpt_stamp);
 	sb->csum = cpu_to_le32(zj_log_super_csum(sb));
 }
 
@@ -118,7 +118,7 @@ const char *zj_decode_log_super(const void *block, struct zj_log_geometry *geo)
 	geo->seg_blocks = le32_to_cpu(sb->seg_blocks);
 	geo->nr_segs = le32_to_cpu(sb->nr_segs);
 	geo->nr_lanes = le32_to_cpu(sb->nr_lanes);
-	geo->trim_stamp = le64_to_cpu(sb->trim_stamp);
+	geo->ckpt_stamp = le64_to_cpu(sb->ckpt_stamp);
 	return zj_check_geometry(geo);
 }
 
@@ -203,38 +203,38 @@ u32 zj_fit_lanes(struct zj_log_geometry *geo, u32 journal_blocks,
 	return lanes;
 }
 
-static u32 zj_trim_csum(const struct zj_log_geometry *geo,
-			const struct zj_trim_slot *slot)
+static u32 zj_ckpt_csum(const struct zj_log_geometry *geo,
+			const struct zj_ckpt_slot *slot)
 {
 	return zj_crc_without(zj_seed(geo->uuid, geo->generation), slot,
 			      sizeof(*slot),
-			      offsetof(struct zj_trim_slot, csum));
+			      offsetof(struct zj_ckpt_slot, csum));
 }
 
-void zj_encode_trim(const struct zj_log_geometry *geo, u64 seq, u64 trim_stamp,
+void zj_encode_ckpt(const struct zj_log_geometry *geo, u64 seq, u64 ckpt_stamp,
 		    void *block)
 {
-	struct zj_trim_slot *slot = block;
+	struct zj_ckpt_slot *slot = block;
 
 	memset(block, 0, geo->block_size);
-	slot->magic = cpu_to_le32(ZJ_TRIM_MAGIC);
+	slot->magic = cpu_to_le32(ZJ_CKPT_MAGIC);
 	slot->generation = cpu_to_le64(geo->generation);
 	slot->seq = cpu_to_le64(seq);
-	slot->trim_stamp = cpu_to_le64(trim_stamp);
-	slot->csum = cpu_to_le32(zj_trim_csum(geo, slot));
+	slot->ckpt_stamp = cpu_to_le64(ckpt_stamp);
+	slot->csum = cpu_to_le32(zj_ckpt_csum(geo, slot));
 }
 
-bool zj_decode_trim(const struct zj_log_geometry *geo, const void *block,
-		    u64 *seq, u64 *trim_stamp)
+bool zj_decode_ckpt(const struct zj_log_geometry *geo, const void *block,
+		    u64 *seq, u64 *ckpt_stamp)
 {
-	const struct zj_trim_slot *slot = block;
+	const struct zj_ckpt_slot *slot = block;
 
-	if (le32_to_cpu(slot->magic) != ZJ_TRIM_MAGIC ||
+	if (le32_to_cpu(slot->magic) != ZJ_CKPT_MAGIC ||
 	    le64_to_cpu(slot->generation) != geo->generation ||
-	    le32_to_cpu(slot->csum) != zj_trim_csum(geo, slot))
+	    le32_to_cpu(slot->csum) != zj_ckpt_csum(geo, slot))
 		return false;
 	*seq = le64_to_cpu(slot->seq);
-	*trim_stamp = le64_to_cpu(slot->trim_stamp);
+	*ckpt_stamp = le64_to_cpu(slot->ckpt_stamp);
 	return true;
 }
 
@@ -265,7 +265,7 @@ void zj_encode_chunk(const struct zj_log_geometry *geo, u32 seed,
 	h->nr_revokes = cpu_to_le32(chunk->nr_revokes);
 	h->nr_tags = cpu_to_le32(chunk->nr_tags);
 	h->commit_sec = cpu_to_le64(chunk->commit_sec);
-	h->durable_stamp = cpu_to_le64(chunk->durable_stamp);
+	h->committed_stamp = cpu_to_le64(chunk->committed_stamp);
 	h->csum = cpu_to_le32(zj_chunk_csum(seed, block, geo->block_size));
 }
 
@@ -287,7 +287,7 @@ static bool zj_chunk_sane(const struct zj_log_geometry *geo,
 	u64 entries = 8ULL * c->nr_deps + 8ULL * c->nr_revokes +
 		      (u64)sizeof(struct zj_tag) * c->nr_tags;
 
-	return c->stamp > c->durable_stamp && c->nr_deps <= geo->nr_lanes &&
+	return c->stamp > c->committed_stamp && c->nr_deps <= geo->nr_lanes &&
 	       entries <= zj_chunk_room(geo->block_size) &&
 	       c->seg_block < geo->seg_blocks &&
 	       c->nr_tags < geo->seg_blocks - c->seg_block &&
@@ -315,7 +315,7 @@ bool zj_decode_chunk(const struct zj_log_geometry *geo, u32 seed, u32 seg_index,
 	chunk->nr_revokes = le32_to_cpu(h->nr_revokes);
 	chunk->nr_tags = le32_to_cpu(h->nr_tags);
 	chunk->commit_sec = le64_to_cpu(h->commit_sec);
-	chunk->durable_stamp = le64_to_cpu(h->durable_stamp);
+	chunk->committed_stamp = le64_to_cpu(h->committed_stamp);
 	return chunk->seg_index == seg_index && chunk->seg_block == seg_block &&
 	       !h->flags && !h->reserved0 &&
 	       !memchr_inv(h->reserved, 0, sizeof(h->reserved)) &&

@@ -26,8 +26,8 @@ struct zj_chunk {
 	u32	nr_deps;	/* dependency stamps in this chunk */
 	u32	nr_revokes;	/* revokes in this chunk */
 	u32	nr_tags;	/* images in this chunk */
-	u64	commit_sec;	/* wall clock at freeze */
-	u64	durable_stamp;	/* all up to this one was valid before; 0: unknown */
+	u64	commit_sec;	/* wall clock at seal */
+	u64	committed_stamp;	/* all up to this one was committed; 0: unknown */
 };
 
 /* crc32c of @len bytes, the four at @hole (the checksum's own) taken as zero. */
@@ -61,10 +61,10 @@ u32 zj_largest_handle(u32 journal_blocks, u32 block_size);
 u32 zj_fit_lanes(struct zj_log_geometry *geo, u32 journal_blocks,
 		 u32 block_size, u32 wanted);
 
-void zj_encode_trim(const struct zj_log_geometry *geo, u64 seq, u64 trim_stamp,
+void zj_encode_ckpt(const struct zj_log_geometry *geo, u64 seq, u64 ckpt_stamp,
 		    void *block);
-bool zj_decode_trim(const struct zj_log_geometry *geo, const void *block,
-		    u64 *seq, u64 *trim_stamp);
+bool zj_decode_ckpt(const struct zj_log_geometry *geo, const void *block,
+		    u64 *seq, u64 *ckpt_stamp);
 
 /* Bytes of a header block that entries may use. */
 static inline u32 zj_chunk_room(u32 block_size)

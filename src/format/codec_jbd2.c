@@ -14,11 +14,11 @@ static bool has(const struct zj_jbd2_super *sb, u32 incompat)
 }
 
 /**
- * zj_jbd2_log_of() - how the log of a journal is written
+ * zj_jbd2_geo_of() - how the log of a journal is written
  * @sb: its block 0, checked
  * @log: filled in
  */
-void zj_jbd2_log_of(const struct zj_jbd2_super *sb, struct zj_jbd2_log *log)
+void zj_jbd2_geo_of(const struct zj_jbd2_super *sb, struct zj_jbd2_geo *log)
 {
 	bool csum2 = has(sb, ZJ_JBD2_INCOMPAT_CSUM_V2);
 	u32 fast = be32_to_cpu(sb->s_num_fc_blks) ?: ZJ_JBD2_FC_BLOCKS;
@@ -43,19 +43,19 @@ void zj_jbd2_log_of(const struct zj_jbd2_super *sb, struct zj_jbd2_log *log)
 	log->seed = crc32c(~0U, sb->s_uuid, sizeof(sb->s_uuid));
 }
 
-u32 zj_jbd2_tags_per_block(const struct zj_jbd2_log *log)
+u32 zj_jbd2_tags_per_block(const struct zj_jbd2_geo *log)
 {
 	return (log->block_size - sizeof(struct zj_jbd2_header) -
 		ZJ_JBD2_UUID_BYTES - log->tail_bytes) / log->tag_bytes;
 }
 
-u32 zj_jbd2_revokes_per_block(const struct zj_jbd2_log *log)
+u32 zj_jbd2_revokes_per_block(const struct zj_jbd2_geo *log)
 {
 	return (log->block_size - sizeof(struct zj_jbd2_revoke) -
 		log->tail_bytes) / log->revoke_bytes;
 }
 
-u32 zj_jbd2_image_csum(const struct zj_jbd2_log *log, u32 sequence,
+u32 zj_jbd2_image_csum(const struct zj_jbd2_geo *log, u32 sequence,
 		       const void *image)
 {
 	__be32 seq = cpu_to_be32(sequence);
@@ -89,7 +89,7 @@ void zj_jbd2_put_header(void *block, u32 type, u32 sequence)
 	h->sequence = cpu_to_be32(sequence);
 }
 
-void zj_jbd2_put_tag(const struct zj_jbd2_log *log, void *block, u32 i,
+void zj_jbd2_put_tag(const struct zj_jbd2_geo *log, void *block, u32 i,
 		     bool last, const struct zj_jbd2_image *image)
 {
 	u32 flags = image->flags | (i ? ZJ_JBD2_TAG_SAME_UUID : 0) |
@@ -121,7 +121,7 @@ void zj_jbd2_put_tag(const struct zj_jbd2_log *log, void *block, u32 i,
 	}
 }
 
-void zj_jbd2_put_revoke(const struct zj_jbd2_log *log, void *block, u32 i,
+void zj_jbd2_put_revoke(const struct zj_jbd2_geo *log, void *block, u32 i,
 			u64 revoked)
 {
 	struct zj_jbd2_revoke *head = block;
@@ -133,24 +133,24 @@ void zj_jbd2_put_revoke(const struct zj_jbd2_log *log, void *block, u32 i,
 	head->used = cpu_to_be32(sizeof(*head) + (i + 1) * log->revoke_bytes);
 }
 
-static __be32 *tail_of(const struct zj_jbd2_log *log, const void *block)
+static __be32 *tail_of(const struct zj_jbd2_geo *log, const void *block)
 {
 	return (void *)block + log->block_size - sizeof(struct zj_jbd2_tail);
 }
 
-static u32 block_csum(const struct zj_jbd2_log *log, const void *block)
+static u32 block_csum(const struct zj_jbd2_geo *log, const void *block)
 {
 	return zj_crc_without(log->seed, block, log->block_size,
 			      log->block_size - sizeof(struct zj_jbd2_tail));
 }
 
-void zj_jbd2_seal(const struct zj_jbd2_log *log, void *block)
+void zj_jbd2_seal(const struct zj_jbd2_geo *log, void *block)
 {
 	if (log->tail_bytes)
 		*tail_of(log, block) = cpu_to_be32(block_csum(log, block));
 }
 
-static u32 commit_csum(const struct zj_jbd2_log *log, const void *block, u32 len)
+static u32 commit_csum(const struct zj_jbd2_geo *log, const void *block, u32 len)
 {
 	return zj_crc_without(log->seed, block, len,
 			      offsetof(struct zj_jbd2_commit, chksum));
@@ -160,7 +160,7 @@ static u32 commit_csum(const struct zj_jbd2_log *log, const void *block, u32 len
  * The checksum of version 1 is left out, as the format allows: nothing depends on
  * it where log blocks are durable before their commit block is written.
  */
-void zj_jbd2_put_commit(const struct zj_jbd2_log *log, void *block, u32 sequence,
+void zj_jbd2_put_commit(const struct zj_jbd2_geo *log, void *block, u32 sequence,
 			u64 sec, u32 nsec)
 {
 	struct zj_jbd2_commit *commit = block;
@@ -185,7 +185,7 @@ u32 zj_jbd2_type(const void *block, u32 sequence)
 	return be32_to_cpu(h->type);
 }
 
-bool zj_jbd2_get_tag(const struct zj_jbd2_log *log, const void *block, u32 *at,
+bool zj_jbd2_get_tag(const struct zj_jbd2_geo *log, const void *block, u32 *at,
 		     struct zj_jbd2_image *image)
 {
 	u32 pos = *at ?: sizeof(struct zj_jbd2_header);
@@ -216,7 +216,7 @@ bool zj_jbd2_get_tag(const struct zj_jbd2_log *log, const void *block, u32 *at,
 	return true;
 }
 
-int zj_jbd2_nr_revokes(const struct zj_jbd2_log *log, const void *block)
+int zj_jbd2_nr_revokes(const struct zj_jbd2_geo *log, const void *block)
 {
 	const struct zj_jbd2_revoke *head = block;
 	u32 used = be32_to_cpu(head->used);
@@ -226,7 +226,7 @@ int zj_jbd2_nr_revokes(const struct zj_jbd2_log *log, const void *block)
 	return used < sizeof(*head) ? 0 : (used - sizeof(*head)) / log->revoke_bytes;
 }
 
-u64 zj_jbd2_get_revoke(const struct zj_jbd2_log *log, const void *block, u32 i)
+u64 zj_jbd2_get_revoke(const struct zj_jbd2_geo *log, const void *block, u32 i)
 {
 	const void *at = block + sizeof(struct zj_jbd2_revoke) +
 			 i * log->revoke_bytes;
@@ -241,7 +241,7 @@ u64 zj_jbd2_get_revoke(const struct zj_jbd2_log *log, const void *block, u32 i)
 	return be64_to_cpu(wide);
 }
 
-bool zj_jbd2_sealed(const struct zj_jbd2_log *log, const void *block)
+bool zj_jbd2_sealed(const struct zj_jbd2_geo *log, const void *block)
 {
 	return !log->tail_bytes ||
 	       *tail_of(log, block) == cpu_to_be32(block_csum(log, block));
@@ -251,7 +251,7 @@ bool zj_jbd2_sealed(const struct zj_jbd2_log *log, const void *block)
  * Of a block that was torn in the middle the first sector says it all, but its
  * checksum was made with zeros after that.
  */
-bool zj_jbd2_commit_good(const struct zj_jbd2_log *log, const void *block)
+bool zj_jbd2_commit_good(const struct zj_jbd2_geo *log, const void *block)
 {
 	const struct zj_jbd2_commit *commit = block;
 	static const u8 zero[64];

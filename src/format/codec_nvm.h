@@ -146,10 +146,10 @@ static inline u64 zj_nvm_tail(u32 end, u64 stamp)
  * Is what a tail names not above S?  The live stamps span less than 2^31, and a tail that S
  * has passed is set to 0 before S goes on: the halves can be compared.
  */
-static inline bool zj_nvm_tail_dead(u64 tail, u64 trim_stamp)
+static inline bool zj_nvm_tail_dead(u64 tail, u64 ckpt_stamp)
 {
 	return !tail ||
-	       (s32)((u32)(tail >> ZJ_NVM_TAIL_STAMP) - (u32)trim_stamp) <= 0;
+	       (s32)((u32)(tail >> ZJ_NVM_TAIL_STAMP) - (u32)ckpt_stamp) <= 0;
 }
 
 /* Fill in the end of a TxnInfo; its entries are in it, the rest of it is zero. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commit: what a lane's thread does with a frozen transaction (C1-C5).
+ * Commit: what a lane's thread does with a sealed transaction (C1-C5).
  *
- *   ordered data out -> all members' data out -> copies -> on its way: pipeline.c
+ *   ordered data out -> all members' data out -> copies -> on its way: group_commit.c
  *
  * Members of one component are written by their own lanes' threads in parallel.
- * A thread takes its lane's transactions in freeze order, which is the same in
+ * A thread takes its lane's transactions in seal order, which is the same in
  * every lane for components that meet twice: waiting for other members' data
  * cannot go round in a circle.
  */
@@ -16,7 +16,7 @@
 #include "core/super.h"
 #include "core/waits.h"
 #include "log/commit.h"
-#include "log/pipeline.h"
+#include "log/group_commit.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
 #include "txn/ordered.h"
@@ -47,7 +47,7 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
 					 __GFP_NORETRY | __GFP_NOWARN);
 	spin_lock(&jh->lock);
 	if (zj_part_test(part, ZJ_PART_MODIFIED)) {
-		if (!part->frozen)
+		if (!part->frozen_data)
 			want = zj_part_wants_copy(zj, part);
 	} else if (!zj_part_test(part, ZJ_PART_FORGET)) {
 		zj_part_drop(part);
@@ -58,15 +58,15 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
 					 GFP_NOFS | __GFP_NOFAIL);
 		spin_lock(&jh->lock);
 	}
-	if (want != ZJ_COPY_NO && *copy && !part->frozen) {
-		zj_part_freeze(zj, part, copy);
+	if (want != ZJ_COPY_NO && *copy && !part->frozen_data) {
+		zj_part_make_copy(zj, part, copy);
 		txn->lane->stats.ahead++;
 	}
 	spin_unlock(&jh->lock);
 	zj_jh_put(jh);
 }
 
-/* Frozen, so nobody takes parts away; from here on nobody adds any (invalidate.c). */
+/* Sealed, so nobody takes parts away; from here on nobody adds any (invalidate.c). */
 static void fix_parts(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
@@ -90,7 +90,7 @@ static void copy_all(struct zj_txn *txn)
 
 /**
  * zj_txn_logged() - a transaction's images are in the log: accessors may go on
- * @txn: frozen
+ * @txn: sealed
  */
 void zj_txn_logged(struct zj_txn *txn)
 {
@@ -170,10 +170,10 @@ static int commit(struct zj_txn *txn)
 	ZJ_ASSERT(zj, txn->comp->stamp);
 	wait_protected(txn);
 	copy_all(txn);
-	return zj_aborted(zj) ? 0 : zj->log->issue(txn);
+	return zj_aborted(zj) ? 0 : zj->log_ops->issue(txn);
 }
 
-/* Also one that is not idle yet has frozen what somebody waits for. */
+/* Also one that is not idle yet has sealed what somebody waits for. */
 static void written(struct zj_lane *lane)
 {
 	spin_lock(&lane->lock);
@@ -189,10 +189,10 @@ static void written(struct zj_lane *lane)
 static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
 {
 	struct zj_journal *zj = lane->journal;
-	tid_t tid = txn->pub.t_tid;
+	tid_t tid = txn->public.t_tid;
 	int err;
 
-	zj_checkpoint_owe(lane, txn->credits);
+	zj_checkpoint_charge(lane, txn->credits);
 	err = commit(txn);
 	if (err && !zj_aborted(zj))
 		zj_err(zj, "lane %d: commit of transaction %u failed: error %d\n",
@@ -209,13 +209,13 @@ static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
 
 /* ---- the thread ---- */
 
-static struct zj_txn *next_frozen(struct zj_lane *lane)
+static struct zj_txn *next_sealed(struct zj_lane *lane)
 {
 	struct zj_txn *txn = NULL;
 
 	spin_lock(&lane->lock);
-	if (!list_empty(&lane->pipeline) && !zj_aborted(lane->journal)) {
-		txn = list_first_entry(&lane->pipeline, struct zj_txn, lane_link);
+	if (!list_empty(&lane->to_issue) && !zj_aborted(lane->journal)) {
+		txn = list_first_entry(&lane->to_issue, struct zj_txn, lane_link);
 		list_del_init(&txn->lane_link);
 	}
 	spin_unlock(&lane->lock);
@@ -248,7 +248,7 @@ static bool lane_has_work(struct zj_lane *lane)
 	if (kthread_should_stop() || zj_checkpoint_offers(lane))
 		return true;
 	spin_lock(&lane->lock);
-	work = !list_empty(&lane->pipeline) && !zj_aborted(lane->journal);
+	work = !list_empty(&lane->to_issue) && !zj_aborted(lane->journal);
 	if (lane->running && !lane->running->locked)
 		work |= time_after_eq(jiffies,
 				      READ_ONCE(lane->running->expires));
@@ -257,7 +257,7 @@ static bool lane_has_work(struct zj_lane *lane)
 }
 
 /**
- * zj_lane_thread() - writes what its lane freezes, closes what expires
+ * zj_lane_thread() - writes what its lane seals, closes what expires
  * @arg: the lane
  *
  * Not freezable: a lane that others wait for must go on during a suspend.
@@ -273,7 +273,7 @@ int zj_lane_thread(void *arg)
 		close_expired(lane);
 		/* One share of a checkpoint for each commit: what fills the log empties it. */
 		do {
-			txn = next_frozen(lane);
+			txn = next_sealed(lane);
 			if (txn)
 				commit_next(lane, txn);
 			zj_checkpoint_help(lane);

@@ -20,7 +20,7 @@ static u32 count_images(const struct zj_txn *txn)
 /**
  * zj_cursor_init() - nothing of a member is written yet
  * @cursor: is set
- * @txn: frozen, its parts are fixed; images may be settled later, but before the first
+ * @txn: sealed, its parts are fixed; images may be settled later, but before the first
  *	one is taken
  */
 void zj_cursor_init(struct zj_cursor *cursor, struct zj_txn *txn)

@@ -8,7 +8,7 @@
 #include "core/journal.h"
 #include "format/codec_nvm.h"
 #include "log/log_default.h"
-#include "log/pipeline.h"
+#include "log/group_commit.h"
 
 /**
  * zj_log_default_open() - the log is in the journal inode, which is open
@@ -20,10 +20,10 @@
  */
 int zj_log_default_open(struct zj_journal *zj)
 {
-	if (!zj_is_nvm_log(zj->front.j_superblock))
+	if (!zj_is_nvm_log(zj->public.j_superblock))
 		return 0;
 	zj_err(zj, "the log is in the memory %pU: mount with journal_nvm=<its device>; nothing was written\n",
-	       zj_nvm_mark_of(zj->front.j_superblock)->uuid);
+	       zj_nvm_mark_of(zj->public.j_superblock)->uuid);
 	return -EINVAL;
 }
 
@@ -37,7 +37,7 @@ void zj_log_default_release(struct zj_journal *zj)
 
 /**
  * zj_log_default_issue() - send nothing before the data is durable
- * @txn: frozen; by its lane's thread
+ * @txn: sealed; by its lane's thread
  *
  * Return: 0
  */

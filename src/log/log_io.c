@@ -19,7 +19,7 @@
 
 /**
  * zj_settle_images() - decide for every image where the log is written from
- * @txn: frozen; the caller is its lane's thread
+ * @txn: sealed; the caller is its lane's thread
  *
  * From here on accessors of live images wait: only the log I/O may follow.
  *
@@ -103,7 +103,7 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 	u32 size = zj->geo.block_size;
 	u64 block;
 
-	if (!ZJ_ASSERT(zj, log_block >= zj->geo.log_first && log_block < zj->front.j_total_len))
+	if (!ZJ_ASSERT(zj, log_block >= zj->geo.log_first && log_block < zj->public.j_total_len))
 		return;
 	block = zj->map[log_block];
 
@@ -112,7 +112,7 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 				      offset_in_page(data))))
 		io_submit(io);
 	if (!io->bio) {
-		io->bio = bio_alloc(zj->front.j_dev, BIO_MAX_VECS, io->opf,
+		io->bio = bio_alloc(zj->public.j_dev, BIO_MAX_VECS, io->opf,
 				    GFP_NOFS);
 		io->bio->bi_iter.bi_sector = block * (size >> SECTOR_SHIFT);
 		io->bio->bi_private = io;

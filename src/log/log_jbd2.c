@@ -27,7 +27,7 @@
 #include "log/log_default.h"
 #include "log/log_io.h"
 #include "log/log_jbd2.h"
-#include "log/pipeline.h"
+#include "log/group_commit.h"
 #include "txn/part.h"
 #include <linux/blkdev.h>
 #include <linux/completion.h>
@@ -43,7 +43,7 @@
 struct zj_jbd2_write {
 	struct zj_txn	*txn;
 	struct zj_journal *zj;
-	const struct zj_jbd2_log *log;
+	const struct zj_jbd2_geo *log;
 	u32		sequence;	/* of its run */
 	u32		pos;		/* ring block to be written next */
 	struct zj_cursor at;		/* what is written next */
@@ -79,10 +79,10 @@ static u32 ring_blocks(const struct zj_journal *zj, u32 credits)
 
 static u32 ring_fit(struct zj_journal *zj, u32 lanes)
 {
-	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	struct zj_jbd2_super *sb = zj->public.j_superblock;
 
-	zj->geo.block_size = zj->front.j_blocksize;
-	zj->geo.total_blocks = zj->front.j_total_len;
+	zj->geo.block_size = zj->public.j_blocksize;
+	zj->geo.total_blocks = zj->public.j_total_len;
 	zj->geo.log_first = be32_to_cpu(sb->s_first);
 	zj->geo.seg_blocks = 1;
 	zj->geo.nr_segs = zj->geo.total_blocks - zj->geo.log_first;
@@ -102,7 +102,7 @@ static u32 ring_room(struct zj_lane *lane, u32 need)
 /* Nothing is in the log. Stock's fast commit area is part of the ring from now on. */
 static int ring_init(struct zj_journal *zj)
 {
-	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	struct zj_jbd2_super *sb = zj->public.j_superblock;
 
 	mutex_lock(&zj->super_lock);
 	sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_FAST_COMMIT);
@@ -126,7 +126,7 @@ static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
 	if (blocks <= zj->nr_pool) {
 		WRITE_ONCE(zj->nr_pool, zj->nr_pool - blocks);
 		*pos = zj->ring.head;
-		zj->ring.head = zj_jbd2_step(&zj->ring.log, *pos, blocks);
+		zj->ring.head = zj_jbd2_step(&zj->ring.geo, *pos, blocks);
 	} else {
 		err = -ENOSPC;
 	}
@@ -173,7 +173,7 @@ static void jbd2_close(struct zj_lane *lane)
 
 static int ring_go_live(struct zj_journal *zj)
 {
-	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	struct zj_jbd2_super *sb = zj->public.j_superblock;
 	int err;
 
 	lockdep_assert_held(&zj->super_lock);
@@ -181,11 +181,11 @@ static int ring_go_live(struct zj_journal *zj)
 	 * Barriers or not: block 0 may say on the device that lanes are in use. Over
 	 * their super block the ring must not go before it says something else.
 	 */
-	err = blkdev_issue_flush(zj->front.j_dev);
+	err = blkdev_issue_flush(zj->public.j_dev);
 	if (err)
 		return err;
 	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_REVOKE);
-	zj_jbd2_log_of(sb, &zj->ring.log);
+	zj_jbd2_geo_of(sb, &zj->ring.geo);
 	sb->s_start = cpu_to_be32(zj->ring.tail);
 	sb->s_sequence = cpu_to_be32(sequence_of(zj, zj->ring.tail_run));
 	return zj_super_write(zj);
@@ -193,7 +193,7 @@ static int ring_go_live(struct zj_journal *zj)
 
 static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
 {
-	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	struct zj_jbd2_super *sb = zj->public.j_superblock;
 	__be32 old_start, old_sequence;
 	int err;
 
@@ -217,13 +217,13 @@ static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
 	return err;
 }
 
-static int ring_trim(struct zj_journal *zj, const struct zj_component *last)
+static int ring_advance_tail(struct zj_journal *zj, const struct zj_component *last)
 {
 	struct zj_txn *txn = list_first_entry(&last->members, struct zj_txn,
 					      comp_link);
 	struct zj_ring *ring = &zj->ring;
 	/* A run is kept until the last one of it can go. */
-	u32 tail = txn->record_at ? zj_jbd2_step(&ring->log, txn->record_at, 1) :
+	u32 tail = txn->record_at ? zj_jbd2_step(&ring->geo, txn->record_at, 1) :
 		   txn->run_at;
 	u32 run = txn->run + !!txn->record_at, freed;
 	int err;
@@ -289,7 +289,7 @@ static void put_tag(struct zj_jbd2_write *w, void *block, u32 i, bool last,
 	struct zj_jbd2_image image = { .block = part->jh->bh->b_blocknr };
 
 	/* A live image has nothing to escape, and is not ours. */
-	if (part->frozen && zj_jbd2_escape(part->frozen))
+	if (part->frozen_data && zj_jbd2_escape(part->frozen_data))
 		image.flags = ZJ_JBD2_TAG_ESCAPED;
 	image.csum = zj_jbd2_image_csum(w->log, w->sequence, part->image);
 	zj_jbd2_put_tag(w->log, block, i, last, &image);
@@ -351,7 +351,7 @@ static void wait_live(struct zj_jbd2_write *w)
 
 /**
  * jbd2_issue() - send out a transaction's log blocks
- * @txn: frozen; the caller is its lane's thread
+ * @txn: sealed; the caller is its lane's thread
  *
  * Return: 0, or -ENOSPC if the promise was broken.
  */
@@ -366,7 +366,7 @@ static int jbd2_issue(struct zj_txn *txn)
 
 	w->txn = txn;
 	w->zj = zj;
-	w->log = &zj->ring.log;
+	w->log = &zj->ring.geo;
 	init_completion(&w->sent);
 	zj_cursor_init(&w->at, txn);
 	nr_own = count_own(w);
@@ -447,7 +447,7 @@ static int jbd2_record(struct zj_run *run, bool fua)
 	struct zj_txn *txn = list_first_entry(&run->txns, struct zj_txn,
 					      lane_link);
 
-	zj_jbd2_put_commit(&zj->ring.log, run->record,
+	zj_jbd2_put_commit(&zj->ring.geo, run->record,
 			   sequence_of(zj, txn->run),
 			   ktime_get_real_seconds(), 0);
 	put_record(run, fua ? REQ_FUA : 0);
@@ -468,7 +468,7 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.room		= ring_room,
 	.init		= ring_init,
 	.go_live	= ring_go_live,
-	.trim		= ring_trim,
+	.advance_tail	= ring_advance_tail,
 	.issue		= jbd2_issue,
 	.written	= jbd2_written,
 	.close		= jbd2_close,

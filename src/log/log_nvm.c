@@ -10,7 +10,7 @@
  *
  * The tail makes a transaction visible to recovery, all of it at once, so it is
  * stored when everything before it is durable. Each lane has its own, in a line of
- * its own. Segments, promises and trim are those of the log on disk, counted in
+ * its own. Segments, promises and the tail are those of the log on disk, counted in
  * lines.
  *
  * Chen et al., Fine-grained Metadata Journaling on NVM, III-B and III-C.
@@ -91,7 +91,7 @@ static int show_tail(struct zj_lane *lane)
 {
 	u64 *tail = tail_of(lane);
 
-	/* The lock keeps a trim from storing its 0 over the new tail. */
+	/* The lock keeps an advance of the tail from storing its 0 over the new tail. */
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->nvm_shown < lane->nvm_stamp);
 	lane->nvm_shown = lane->nvm_stamp;
@@ -105,13 +105,13 @@ static int show_tail(struct zj_lane *lane)
  * A tail has half of a stamp only.  Of a lane that rests it would seem to be above S
  * again once S has gone on by 2^31, and what it points at has long been overwritten.
  */
-static void clear_tail(struct zj_lane *lane, u64 trim_stamp)
+static void clear_tail(struct zj_lane *lane, u64 ckpt_stamp)
 {
 	u64 *tail = tail_of(lane);
 	bool dead;
 
 	spin_lock(&lane->lock);
-	dead = lane->nvm_shown && lane->nvm_shown <= trim_stamp;
+	dead = lane->nvm_shown && lane->nvm_shown <= ckpt_stamp;
 	if (dead) {
 		lane->nvm_shown = 0;
 		put_word(tail, 0);
@@ -122,20 +122,20 @@ static void clear_tail(struct zj_lane *lane, u64 trim_stamp)
 }
 
 /* S is durable: so are the tails that it has passed, before the next S is. */
-static int clear_tails(struct zj_journal *zj, u64 trim_stamp)
+static int clear_tails(struct zj_journal *zj, u64 ckpt_stamp)
 {
 	u32 i;
 
 	for (i = 0; i < zj->nr_lanes; i++)
-		clear_tail(&zj->lanes[i], trim_stamp);
+		clear_tail(&zj->lanes[i], ckpt_stamp);
 	return make_durable(zj);
 }
 
-static int store_trim(struct zj_journal *zj, u64 trim_stamp)
+static int store_ckpt(struct zj_journal *zj, u64 ckpt_stamp)
 {
-	u64 *word = word_at(zj, ZJ_NVM_TRIM_AT);
+	u64 *word = word_at(zj, ZJ_NVM_CKPT_AT);
 
-	put_word(word, trim_stamp);
+	put_word(word, ckpt_stamp);
 	write_back(word);
 	return make_durable(zj);
 }
@@ -144,8 +144,8 @@ static int store_trim(struct zj_journal *zj, u64 trim_stamp)
 
 static u32 nvm_fit(struct zj_journal *zj, u32 lanes)
 {
-	zj->credit_units = zj->front.j_blocksize / ZJ_NVM_LINE + 2;
-	return zj_nvm_fit(&zj->geo, zj->nvm.map.size, zj->front.j_blocksize,
+	zj->credit_units = zj->public.j_blocksize / ZJ_NVM_LINE + 2;
+	return zj_nvm_fit(&zj->geo, zj->nvm.map.size, zj->public.j_blocksize,
 			  zj->nvm.info_max, zj->max_credits, lanes);
 }
 
@@ -197,14 +197,14 @@ static int new_log(struct zj_journal *zj)
 		put_word(tail_of(&zj->lanes[i]), 0);
 		write_back(tail_of(&zj->lanes[i]));
 	}
-	err = store_trim(zj, READ_ONCE(zj->trimmed));
+	err = store_ckpt(zj, READ_ONCE(zj->ckpt_stamp));
 	zj_nvm_end(id);
 	return err;
 }
 
 static int nvm_go_live(struct zj_journal *zj)
 {
-	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	struct zj_jbd2_super *sb = zj->public.j_superblock;
 	int err;
 
 	lockdep_assert_held(&zj->super_lock);
@@ -212,7 +212,7 @@ static int nvm_go_live(struct zj_journal *zj)
 	if (zj_is_nvm_log(sb))
 		return zj_super_write(zj);
 	/* Barriers or not: block 0 may say on the device that the old log is in use. */
-	err = blkdev_issue_flush(zj->front.j_dev);
+	err = blkdev_issue_flush(zj->public.j_dev);
 	if (!err)
 		err = new_log(zj);
 	if (err)
@@ -223,7 +223,7 @@ static int nvm_go_live(struct zj_journal *zj)
 	return zj_super_write(zj);
 }
 
-static int nvm_trim(struct zj_journal *zj, const struct zj_component *last)
+static int nvm_advance_tail(struct zj_journal *zj, const struct zj_component *last)
 {
 	/* The home writes must be durable before S says so. */
 	int err = zj_dev_flush(zj, &zj->lanes[0]), id;
@@ -233,7 +233,7 @@ static int nvm_trim(struct zj_journal *zj, const struct zj_component *last)
 		err = zj_nvm_begin(&zj->nvm.map, &id);
 	if (err)
 		return err;
-	err = store_trim(zj, last->stamp);
+	err = store_ckpt(zj, last->stamp);
 	if (!err)
 		err = clear_tails(zj, last->stamp);
 	zj_nvm_end(id);
@@ -289,11 +289,11 @@ static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part
 {
 	u32 size = zj->geo.block_size;
 
-	if (zj_part_test(part, ZJ_PART_TOLD))
+	if (zj_part_test(part, ZJ_PART_DECLARED))
 		return part->lines;
 	if (part->base)
 		return zj_nvm_diff(part->base, part->image, size);
-	return zj->log->logs_lines && zj_bh_is_super(part->jh->bh) ?
+	return zj->log_ops->logs_lines && zj_bh_is_super(part->jh->bh) ?
 		super_lines(size) : zj_nvm_all(size);
 }
 
@@ -399,7 +399,7 @@ static void begin(struct zj_nvm_write *w, u32 index)
 
 	w->chunk = (struct zj_nvm_chunk) {
 		.stamp = comp->stamp,
-		.tid = w->txn->pub.t_tid,
+		.tid = w->txn->public.t_tid,
 		.lane = w->txn->lane->index,
 		.nr_members = comp->nr_members,
 		.chunk_index = index,
@@ -441,21 +441,21 @@ static int write_chunks(struct zj_nvm_write *w)
 	return 0;
 }
 
-/* nvm_check=on: a line that has changed and was not told would be lost. */
-static int check_told(struct zj_journal *zj, struct zj_cursor at)
+/* nvm_check=on: a line that has changed and was not declared would be lost. */
+static int check_declared(struct zj_journal *zj, struct zj_cursor at)
 {
 	u64 stray;
 
 	while (at.nr_images) {
 		const struct zj_part *part = zj_cursor_image(&at);
 
-		if (!zj_part_test(part, ZJ_PART_TOLD) || !part->base)
+		if (!zj_part_test(part, ZJ_PART_DECLARED) || !part->base)
 			continue;
 		stray = zj_nvm_diff(part->base, part->image,
 				    zj->geo.block_size) & ~part->lines;
 		if (!stray)
 			continue;
-		zj_err(zj, "nvm_check: block %llu was changed in lines %#llx, but only %#llx were told\n",
+		zj_err(zj, "nvm_check: block %llu was changed in lines %#llx, but only %#llx were declared\n",
 		       (u64)part->jh->bh->b_blocknr, stray, part->lines);
 		return -EUCLEAN;
 	}
@@ -463,8 +463,8 @@ static int check_told(struct zj_journal *zj, struct zj_cursor at)
 }
 
 /**
- * write_member() - write a frozen member's record; durable on return
- * @txn: frozen; the caller brings its run to the log
+ * write_member() - write a sealed member's record; durable on return
+ * @txn: sealed; the caller brings its run to the log
  *
  * Return: 0; -ENOSPC if the lane's promise was broken; -EUCLEAN if nvm_check=on
  * has found something; or the error of a flush.
@@ -480,7 +480,7 @@ static int write_member(struct zj_txn *txn)
 	zj_settle_images(txn);
 	zj_cursor_init(&w.at, txn);
 	if (zj->nvm.check) {
-		err = check_told(zj, w.at);
+		err = check_declared(zj, w.at);
 		if (err)
 			return err;
 	}
@@ -515,8 +515,8 @@ static int nvm_record(struct zj_run *run, bool fua)
 /* A live log decides which memory it is; tune2fs -U may have been at work. */
 static int check_pair(struct zj_journal *zj, const struct zj_nvm_super *sb)
 {
-	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->front.j_superblock);
-	bool live = zj_is_nvm_log(zj->front.j_superblock);
+	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->public.j_superblock);
+	bool live = zj_is_nvm_log(zj->public.j_superblock);
 
 	if (live && memcmp(mark->uuid, sb->uuid, sizeof(sb->uuid))) {
 		zj_err(zj, "journal_nvm=%s is the memory %pU, but the log is in %pU; nothing was written\n",
@@ -595,7 +595,7 @@ static int nvm_open(struct zj_journal *zj)
 	if (!err)
 		err = check_memory(zj);
 	if (!err && zj->nvm.blocks)
-		zj->log = &log_nvm_blocks;
+		zj->log_ops = &log_nvm_blocks;
 	return err;
 }
 
@@ -622,7 +622,7 @@ const struct zj_log_ops zj_log_nvm = {
 	.room		= zj_seg_room,
 	.init		= zj_seg_init,
 	.go_live	= nvm_go_live,
-	.trim		= nvm_trim,
+	.advance_tail	= nvm_advance_tail,
 	.issue		= zj_log_default_issue,
 	.written	= zj_log_default_written,
 	.close		= zj_log_default_close,
@@ -646,7 +646,7 @@ static const struct zj_log_ops log_nvm_blocks = {
 	.room		= zj_seg_room,
 	.init		= zj_seg_init,
 	.go_live	= nvm_go_live,
-	.trim		= nvm_trim,
+	.advance_tail	= nvm_advance_tail,
 	.issue		= zj_log_default_issue,
 	.written	= zj_log_default_written,
 	.close		= zj_log_default_close,

@@ -49,8 +49,8 @@ struct zj_txn;
  * @init: set up the space; all of it is free
  * @go_live: make block 0 and what else there is say that the log is in use,
  *	durably; super_lock held
- * @trim: everything up to component @last is home: say so durably; ckpt_lock held
- * @issue: a frozen member joins a run (zj_run_join()), and what may be written of
+ * @advance_tail: everything up to component @last is home: say so durably; ckpt_lock held
+ * @issue: a sealed member joins a run (zj_run_join()), and what may be written of
  *	it before its data is durable is sent out; by its lane's thread
  * @written: wait until that is in the device
  * @close: a run gets no more members; lane->lock held
@@ -77,7 +77,7 @@ struct zj_log_ops {
 	u32 (*room)(struct zj_lane *lane, u32 need);
 	int (*init)(struct zj_journal *zj);
 	int (*go_live)(struct zj_journal *zj);
-	int (*trim)(struct zj_journal *zj, const struct zj_component *last);
+	int (*advance_tail)(struct zj_journal *zj, const struct zj_component *last);
 	int (*issue)(struct zj_txn *txn);
 	int (*written)(struct zj_txn *txn);
 	void (*close)(struct zj_lane *lane);
@@ -91,7 +91,7 @@ struct zj_log_ops {
  * struct zj_ring - a log in stock's format, used round and round
  */
 struct zj_ring {
-	struct zj_jbd2_log log;		/* super_lock, while not live */
+	struct zj_jbd2_geo geo;		/* super_lock, while not live */
 	u32		sequence;	/* immutable; number of a run 0 */
 	u32		head;		/* pool_lock; next block to be written */
 	u32		run_at;		/* lane->lock; first block of the open run */
@@ -109,7 +109,7 @@ struct zj_nvm {
 	u8		uuid[16];	/* of the memory's super block */
 	u32		info_max;	/* option; bytes of a TxnInfo */
 	bool		blocks;		/* option; log whole blocks */
-	bool		check;		/* option; are told ranges all that changed? */
+	bool		check;		/* option; are declared ranges all that changed? */
 };
 
 /**
@@ -133,7 +133,7 @@ struct zj_log_io {
  */
 struct zj_run {
 	struct zj_lane	*lane;		/* immutable */
-	struct list_head txns;		/* zj_txn.lane_link, in freeze order */
+	struct list_head txns;		/* zj_txn.lane_link, in seal order */
 	void		*record;	/* block that @begin has made for the record, or NULL */
 	struct zj_log_io io;		/* log=jbd2; that block's zeros on their way */
 };

@@ -3,7 +3,7 @@
  * The options of a journal: checked, completed with the defaults, kept.
  */
 #include "core/journal.h"
-#include "log/log.h"
+#include "log/log_lanes.h"
 #include "log/log_jbd2.h"
 #include "log/log_nvm.h"
 #include "mount/configure.h"
@@ -39,7 +39,7 @@ static void keep_options(struct zj_journal *zj, const struct zj_options *options
 	if (now->log == ZJ_LOG_JBD2)
 		now->lanes = 1;
 	now->txninfo_max = options->txninfo_max ?: ZJ_TXNINFO_MAX_DEFAULT;
-	zj->log = log_formats[now->log];
+	zj->log_ops = log_formats[now->log];
 	zj->nvm.path = now->nvm_path;
 	zj->nvm.blocks = now->nvm_blocks;
 	zj->nvm.info_max = now->txninfo_max;
@@ -76,7 +76,7 @@ static const char *what_is_wrong(const struct zj_options *options)
 
 /**
  * zj_journal_configure() - what the file system wants of its journal
- * @journal: the front, from zj_journal_init_inode(), not loaded
+ * @journal: the journal, from zj_journal_init_inode(), not loaded
  * @options: copied; a string that it points to is the caller's, while the journal exists
  *
  * Without a call the defaults hold: all fields zero. A second call replaces all that the
@@ -107,7 +107,7 @@ EXPORT_SYMBOL_GPL(zj_journal_configure);
 
 /**
  * zj_journal_reconfigure() - what may change at any time does
- * @journal: the front, loaded or not
+ * @journal: the journal, loaded or not
  * @live: replaces all that was there of it
  *
  * Context: sleeps; one caller at a time.
@@ -116,7 +116,7 @@ void zj_journal_reconfigure(journal_t *journal, const struct zj_live_options *li
 {
 	struct zj_journal *zj = to_zj(journal);
 	struct zj_live_options *now = &zj->options.live;
-	bool moves = now->roaming != live->roaming;
+	bool moves = now->unpinned != live->unpinned;
 
 	keep_live(now, *live);
 	if (moves)

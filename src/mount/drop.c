@@ -24,7 +24,7 @@ static void drop_parts(struct zj_journal *zj, struct zj_txn *txn)
 		zj_part_logged(zj, part);
 		refcount_inc(&jh->refs);
 		spin_lock(&jh->lock);
-		/* Recovery brings valid images home, nothing else may. */
+		/* Recovery brings committed images home, nothing else may. */
 		zj_part_clear(part, BIT(ZJ_PART_WAS_DIRTY));
 		if (!list_is_first(&part->jh_link, &jh->parts))
 			zj_part_clear(list_prev_entry(part, jh_link),
@@ -41,11 +41,11 @@ static void drop_txn(struct zj_journal *zj, struct zj_txn *txn)
 	drop_parts(zj, txn);
 	zj_revoke_retire(txn);
 	zj_ordered_drop(txn);
-	if (!txn->valid) {
+	if (!txn->committed) {
 		/* ext4 frees what it has queued on the tid. */
-		if (zj->front.j_commit_callback)
-			zj->front.j_commit_callback(&zj->front, &txn->pub);
-		zj_txn_set_valid(txn);
+		if (zj->public.j_commit_callback)
+			zj->public.j_commit_callback(&zj->public, &txn->public);
+		zj_txn_set_committed(txn);
 	}
 }
 
@@ -81,8 +81,8 @@ void zj_drop_everything(struct zj_journal *zj)
 			txn->lane->running = NULL;
 		drop_component(zj, comp);
 	}
-	list_for_each_entry_safe_reverse(comp, tmp, &zj->trim_list, trim_link) {
-		list_del_init(&comp->trim_link);
+	list_for_each_entry_safe_reverse(comp, tmp, &zj->ckpt_list, ckpt_link) {
+		list_del_init(&comp->ckpt_link);
 		list_del_init(&comp->ready_link);
 		drop_component(zj, comp);
 	}

@@ -23,12 +23,12 @@ EXPORT_SYMBOL_GPL(zj_journal_check_available_features);
 /* A ring in use goes on as it began: block 0 says how all of it is to be read. */
 static bool features_fixed(struct zj_journal *zj)
 {
-	return WARN_ON_ONCE(zj->log->obeys_features && zj->live);
+	return WARN_ON_ONCE(zj->log_ops->obeys_features && zj->live);
 }
 
 /**
  * zj_journal_set_features() - features that stock would use on this journal
- * @journal: the front
+ * @journal: the journal
  * @compat: compatible ones
  * @ro: read-only compatible ones
  * @incompat: incompatible ones

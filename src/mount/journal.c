@@ -8,7 +8,7 @@
 #include "core/space.h"
 #include "core/super.h"
 #include "format/codec.h"
-#include "log/log.h"
+#include "log/log_lanes.h"
 #include "log/log_jbd2.h"
 #include "log/log_nvm.h"
 #include "mount/configure.h"
@@ -39,22 +39,22 @@ static struct zj_journal *journal_alloc(void)
 	zj->credit_units = 1;
 	/* What was written before the mount. */
 	zj->flush.data = 1;
-	rwlock_init(&zj->front.j_state_lock);
-	zj->front.j_commit_interval = JBD2_DEFAULT_MAX_COMMIT_AGE * HZ;
+	rwlock_init(&zj->public.j_state_lock);
+	zj->public.j_commit_interval = JBD2_DEFAULT_MAX_COMMIT_AGE * HZ;
 	mutex_init(&zj->super_lock);
 	mutex_init(&zj->ckpt_lock);
 	mutex_init(&zj->barrier_lock);
 	mutex_init(&zj->abort_lock);
 	spin_lock_init(&zj->comp_lock);
 	spin_lock_init(&zj->pool_lock);
-	INIT_LIST_HEAD(&zj->trim_list);
+	INIT_LIST_HEAD(&zj->ckpt_list);
 	INIT_LIST_HEAD(&zj->pending);
 	INIT_LIST_HEAD(&zj->finishing);
 	INIT_LIST_HEAD(&zj->pool);
 	INIT_LIST_HEAD(&zj->full);
 	zj->batch_size = ZJ_BATCH_SIZE;
 	init_waitqueue_head(&zj->wait_submit);
-	init_waitqueue_head(&zj->wait_trim);
+	init_waitqueue_head(&zj->wait_progress);
 	init_waitqueue_head(&zj->wait_space);
 	INIT_LIST_HEAD(&zj->space_queue);
 	init_waitqueue_head(&zj->wait_ckpt);
@@ -70,7 +70,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_proc_remove(zj);
 	zj_lanes_stop(zj);
 	zj_drop_everything(zj);
-	zj->log->release(zj);
+	zj->log_ops->release(zj);
 	zj_lanes_free(zj);
 	zj_tenants_exit(zj);
 	zj_checkpoint_exit(zj);
@@ -79,7 +79,7 @@ static void journal_free(struct zj_journal *zj)
 	kvfree(zj->map);
 	brelse(zj->sb_bh);
 	xa_destroy(&zj->tids);
-	iput(zj->front.j_inode);
+	iput(zj->public.j_inode);
 	kfree(zj);
 }
 
@@ -91,9 +91,9 @@ static void journal_free(struct zj_journal *zj)
  */
 static int map_alloc(struct zj_journal *zj, sector_t first)
 {
-	u32 blocks = zj->front.j_total_len;
+	u32 blocks = zj->public.j_total_len;
 
-	if (blocks > bdev_nr_bytes(zj->front.j_dev) / zj->front.j_blocksize) {
+	if (blocks > bdev_nr_bytes(zj->public.j_dev) / zj->public.j_blocksize) {
 		zj_err(zj, "journal of %u blocks is longer than the device; run e2fsck -f\n",
 		       blocks);
 		return -EUCLEAN;
@@ -111,7 +111,7 @@ static int map_alloc(struct zj_journal *zj, sector_t first)
  *
  * Reads and checks block 0 only.
  *
- * Return: the front, or ERR_PTR.
+ * Return: the journal, or ERR_PTR.
  */
 journal_t *zj_journal_init_inode(struct inode *inode)
 {
@@ -126,12 +126,12 @@ journal_t *zj_journal_init_inode(struct inode *inode)
 	zj = journal_alloc();
 	if (!zj)
 		return ERR_PTR(-ENOMEM);
-	zj->front.j_dev = sb->s_bdev;
-	zj->front.j_fs_dev = sb->s_bdev;
-	zj->front.j_blocksize = sb->s_blocksize;
-	zj->front.j_total_len = min_t(u64, inode->i_size >> sb->s_blocksize_bits,
-				      U32_MAX);
-	snprintf(zj->front.j_devname, sizeof(zj->front.j_devname), "%pg-%lu",
+	zj->public.j_dev = sb->s_bdev;
+	zj->public.j_fs_dev = sb->s_bdev;
+	zj->public.j_blocksize = sb->s_blocksize;
+	zj->public.j_total_len = min_t(u64, inode->i_size >> sb->s_blocksize_bits,
+				       U32_MAX);
+	snprintf(zj->public.j_devname, sizeof(zj->public.j_devname), "%pg-%lu",
 		 sb->s_bdev, inode->i_ino);
 	memcpy(zj->geo.uuid, &sb->s_uuid, sizeof(zj->geo.uuid));
 	err = zj_super_read(zj, block);
@@ -139,8 +139,8 @@ journal_t *zj_journal_init_inode(struct inode *inode)
 		err = map_alloc(zj, block);
 	if (err)
 		goto out_free;
-	zj->front.j_inode = inode;
-	return &zj->front;
+	zj->public.j_inode = inode;
+	return &zj->public;
 
 out_free:
 	journal_free(zj);
@@ -164,7 +164,7 @@ static int map_journal(struct zj_journal *zj)
 {
 	u32 i;
 
-	for (i = 0; i < zj->front.j_total_len; i++) {
+	for (i = 0; i < zj->public.j_total_len; i++) {
 		sector_t block = i;
 		int err;
 
@@ -172,10 +172,10 @@ static int map_journal(struct zj_journal *zj)
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
-		if (zj->front.j_bmap)
-			err = zj->front.j_bmap(&zj->front, &block);
+		if (zj->public.j_bmap)
+			err = zj->public.j_bmap(&zj->public, &block);
 		else
-			err = bmap(zj->front.j_inode, &block);
+			err = bmap(zj->public.j_inode, &block);
 		if (err < 0)
 			return err;
 		if (!block) {
@@ -191,48 +191,48 @@ static int map_journal(struct zj_journal *zj)
 /* Whatever a stock mount of the file system can start. */
 static u32 largest_handle(const struct zj_journal *zj)
 {
-	u32 credits = zj_largest_handle(zj->front.j_total_len,
-					zj->front.j_blocksize);
+	u32 credits = zj_largest_handle(zj->public.j_total_len,
+					zj->public.j_blocksize);
 
 	/* Stock has no log in memory: what ext4 can ask for will do. */
-	return zj->log->in_memory ? min(credits, ZJ_LARGEST_HANDLE) : credits;
+	return zj->log_ops->in_memory ? min(credits, ZJ_LARGEST_HANDLE) : credits;
 }
 
 /*
  * A third of the log for what runs, one for what is being committed, one for what is
- * valid. All that runs is in memory, and journaled data a second time while it is
+ * committed. All that runs is in memory, and journaled data a second time while it is
  * committed: a sixteenth of memory each, beside the fifth that the kernel lets get dirty.
  */
 static u32 choose_budget(const struct zj_journal *zj, u32 images)
 {
 	u64 memory = (u64)totalram_pages() * PAGE_SIZE / 16;
 
-	return min_t(u64, images / 3, memory / zj->front.j_blocksize);
+	return min_t(u64, images / 3, memory / zj->public.j_blocksize);
 }
 
 static int choose_geometry(struct zj_journal *zj)
 {
 	u32 wanted = clamp_t(u32, zj->options.lanes ?: num_online_cpus(), 1,
-			     zj->log->max_lanes);
-	u32 size = zj->front.j_blocksize, total;
+			     zj->log_ops->max_lanes);
+	u32 size = zj->public.j_blocksize, total;
 	u32 lanes;
 
 	zj->max_credits = largest_handle(zj);
-	lanes = zj->log->fit(zj, wanted);
+	lanes = zj->log_ops->fit(zj, wanted);
 
-	if (!lanes && zj->log->in_memory) {
+	if (!lanes && zj->log_ops->in_memory) {
 		zj_err(zj, "journal_nvm: %llu bytes are too few for a log\n",
 		       zj->nvm.map.size);
 		return -ENOSPC;
 	}
 	if (!lanes) {
 		zj_err(zj, "journal of %u blocks is too small, one lane needs %u; enlarge it: tune2fs -O ^has_journal, then tune2fs -J size=8\n",
-		       zj->front.j_total_len, JBD2_MIN_JOURNAL_BLOCKS);
+		       zj->public.j_total_len, JBD2_MIN_JOURNAL_BLOCKS);
 		return -ENOSPC;
 	}
 	if (lanes < wanted)
 		zj_notice(zj, "journal of %u blocks has room for %u lanes, not %u\n",
-			  zj->front.j_total_len, lanes, wanted);
+			  zj->public.j_total_len, lanes, wanted);
 	zj->nr_lanes = lanes;
 	total = zj->geo.nr_segs * zj->geo.seg_blocks / zj->credit_units;
 	zj->budget = choose_budget(zj, total);
@@ -252,7 +252,7 @@ static int recover(struct zj_journal *zj)
 	int err;
 
 	/* Lanes, or a log in stock's format: ours, or left by stock ext4. */
-	if (!zj_journal_is_live(&zj->front) && !zj->front.j_superblock->s_start)
+	if (!zj_journal_is_live(&zj->public) && !zj->public.j_superblock->s_start)
 		return 0;
 	err = zj_recover_device(zj);
 	if (err)
@@ -264,10 +264,10 @@ static int start(struct zj_journal *zj)
 {
 	int err;
 
-	zj->frozen_cache = zj_frozen_cache(zj->front.j_blocksize);
+	zj->frozen_cache = zj_frozen_cache(zj->public.j_blocksize);
 	err = zj_revoke_init(zj);
 	if (!err)
-		err = zj->log->init(zj);
+		err = zj->log_ops->init(zj);
 	if (!err)
 		err = zj_checkpoint_init(zj);
 	if (!err)
@@ -279,7 +279,7 @@ static int start(struct zj_journal *zj)
 
 /**
  * zj_journal_load() - recover if need be, then open for handles
- * @journal: the front, from zj_journal_init_inode()
+ * @journal: the journal, from zj_journal_init_inode()
  *
  * Nothing is written unless a log has to be recovered.
  *
@@ -292,7 +292,7 @@ int zj_journal_load(journal_t *journal)
 	struct zj_journal *zj = to_zj(journal);
 	int err;
 
-	err = zj->log->open(zj);
+	err = zj->log_ops->open(zj);
 	if (!err)
 		err = choose_geometry(zj);
 	if (!err)
@@ -319,7 +319,7 @@ EXPORT_SYMBOL_GPL(zj_journal_load);
 
 /**
  * zj_journal_wipe() - ext4 says that no recovery is needed
- * @journal: the front, not loaded
+ * @journal: the journal, not loaded
  * @write: false on a read-only device
  *
  * A stock log is thrown away, as stock does; live lanes never are.
@@ -341,7 +341,7 @@ EXPORT_SYMBOL_GPL(zj_journal_wipe);
 
 /**
  * zj_journal_destroy() - everything home, log marked empty, all freed
- * @journal: the front, loaded or not
+ * @journal: the journal, loaded or not
  *
  * Return: 0, or a negative error: the log is kept for recovery then.
  */

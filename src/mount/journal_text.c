@@ -26,7 +26,7 @@ void zj_lanes_to_text(struct seq_buf *out, struct zj_journal *zj)
 		zj_lane_to_text(out, &zj->lanes[i]);
 }
 
-/* Those that are not frozen; each is shown at its first member only. */
+/* Those that are not sealed; each is shown at its first member only. */
 static void open_to_text(struct seq_buf *out, struct zj_journal *zj)
 {
 	const struct zj_txn *txn;
@@ -34,7 +34,7 @@ static void open_to_text(struct seq_buf *out, struct zj_journal *zj)
 
 	for (i = 0; i < zj->nr_lanes; i++) {
 		spin_lock(&zj->comp_lock);
-		/* Only a freeze takes it away, which needs the lock that we hold. */
+		/* Only a seal takes it away, which needs the lock that we hold. */
 		txn = READ_ONCE(zj->lanes[i].running);
 		if (txn && list_is_first(&txn->comp_link, &txn->comp->members))
 			zj_component_to_text(out, txn->comp);
@@ -42,8 +42,8 @@ static void open_to_text(struct seq_buf *out, struct zj_journal *zj)
 	}
 }
 
-/* Frozen and up, the oldest first. */
-static void frozen_to_text(struct seq_buf *out, struct zj_journal *zj)
+/* Sealed and up, the oldest first. */
+static void sealed_to_text(struct seq_buf *out, struct zj_journal *zj)
 {
 	const struct zj_component *comp;
 	int left = ZJ_TEXT_MOST;
@@ -51,14 +51,14 @@ static void frozen_to_text(struct seq_buf *out, struct zj_journal *zj)
 	spin_lock(&zj->comp_lock);
 	list_for_each_entry(comp, &zj->pending, ready_link) {
 		if (!left--) {
-			seq_buf_printf(out, "more are frozen\n");
+			seq_buf_printf(out, "more are sealed\n");
 			break;
 		}
 		zj_component_to_text(out, comp);
 	}
 	/* The tail cannot move past this one. */
-	comp = list_first_entry_or_null(&zj->trim_list, struct zj_component, trim_link);
-	if (comp && comp->state == ZJ_C_VALID) {
+	comp = list_first_entry_or_null(&zj->ckpt_list, struct zj_component, ckpt_link);
+	if (comp && comp->state == ZJ_C_COMMITTED) {
 		seq_buf_printf(out, "oldest in the log:\n");
 		zj_component_to_text(out, comp);
 	}
@@ -66,13 +66,13 @@ static void frozen_to_text(struct seq_buf *out, struct zj_journal *zj)
 }
 
 /**
- * zj_components_to_text() - open and frozen components, and the oldest in the log
+ * zj_components_to_text() - open and sealed components, and the oldest in the log
  * @out: where it is printed
  * @zj: the journal, loaded
  */
 void zj_components_to_text(struct seq_buf *out, struct zj_journal *zj)
 {
-	frozen_to_text(out, zj);
+	sealed_to_text(out, zj);
 	open_to_text(out, zj);
 }
 

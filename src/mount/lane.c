@@ -11,7 +11,7 @@
 #include "core/lane_pick.h"
 #include "core/waits.h"
 #include "log/commit.h"
-#include "log/pipeline.h"
+#include "log/group_commit.h"
 #include "mount/lane.h"
 #include "txn/tenant.h"
 #include <linux/cpumask.h>
@@ -61,11 +61,11 @@ static void lane_init(struct zj_journal *zj, int index)
 	lane->journal = zj;
 	lane->index = index;
 	spin_lock_init(&lane->lock);
-	INIT_LIST_HEAD(&lane->pipeline);
+	INIT_LIST_HEAD(&lane->to_issue);
 	INIT_LIST_HEAD(&lane->flight);
 	INIT_LIST_HEAD(&lane->in_hand);
 	lane->run = 1;
-	lane->committed = jiffies;
+	lane->logged_at = jiffies;
 	init_waitqueue_head(&lane->wait_start);
 	init_waitqueue_head(&lane->wait_work);
 	init_waitqueue_head(&lane->wait_idle);
@@ -86,7 +86,7 @@ static void thread_place(const struct zj_lane *lane, struct task_struct *task)
 {
 	const struct zj_journal *zj = lane->journal;
 	unsigned int cpu = lane->index % nr_cpu_ids;
-	bool own = !zj->options.live.roaming && zj->nr_lanes > 1 && cpu_is_ours(cpu);
+	bool own = !zj->options.live.unpinned && zj->nr_lanes > 1 && cpu_is_ours(cpu);
 
 	set_cpus_allowed_ptr(task, own ? cpumask_of(cpu) :
 				   housekeeping_cpumask(HK_TYPE_KTHREAD));
@@ -115,12 +115,12 @@ static int lane_start(struct zj_lane *lane)
 
 	err = thread_start(&lane->task,
 			   kthread_create(zj_lane_thread, lane, "zj/%s:%d",
-					  zj->front.j_devname, lane->index));
+					  zj->public.j_devname, lane->index));
 	if (!err && zj->options.pipeline)
 		err = thread_start(&lane->flusher,
 				   kthread_create(zj_flush_thread, lane,
 						  "zj/%s:%df",
-						  zj->front.j_devname,
+						  zj->public.j_devname,
 						  lane->index));
 	if (err)
 		return err;
@@ -152,10 +152,10 @@ int zj_lanes_start(struct zj_journal *zj)
 		if (err)
 			return err;
 	}
-	zj->front.j_task = zj->lanes[0].task;
+	zj->public.j_task = zj->lanes[0].task;
 	return thread_start(&zj->ckpt_task,
 			    kthread_run(zj_checkpoint_thread, zj, "zj/%s:ckpt",
-					zj->front.j_devname));
+					zj->public.j_devname));
 }
 
 static void thread_stop(struct task_struct **from)
@@ -168,14 +168,14 @@ static void thread_stop(struct task_struct **from)
 }
 
 /**
- * zj_lanes_stop() - stop all threads; what is frozen stays unwritten
+ * zj_lanes_stop() - stop all threads; what is sealed stays unwritten
  */
 void zj_lanes_stop(struct zj_journal *zj)
 {
 	unsigned int i;
 
 	thread_stop(&zj->ckpt_task);
-	zj->front.j_task = NULL;
+	zj->public.j_task = NULL;
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
 		struct zj_lane *lane = &zj->lanes[i];
 
@@ -191,15 +191,15 @@ static void check_idle(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
 
-	ZJ_ASSERT(zj, !lane->unwritten && list_empty(&lane->pipeline));
+	ZJ_ASSERT(zj, !lane->unwritten && list_empty(&lane->to_issue));
 	ZJ_ASSERT(zj, !lane->depth);
 	ZJ_ASSERT(zj, !atomic_read(&lane->copies));
-	ZJ_ASSERT(zj, !lane->nr_frozen);
-	ZJ_ASSERT(zj, !lane->frozen);
-	ZJ_ASSERT(zj, !lane->last_frozen);
+	ZJ_ASSERT(zj, !lane->nr_sealed);
+	ZJ_ASSERT(zj, !lane->sealed_credits);
+	ZJ_ASSERT(zj, !lane->last_sealed);
 	ZJ_ASSERT(zj, !lane->promised);
 	ZJ_ASSERT(zj, !lane->rsv_credits);
-	ZJ_ASSERT(zj, !lane->hungry);
+	ZJ_ASSERT(zj, !lane->starts_waiting);
 }
 
 static void check_all_home(struct zj_journal *zj)
@@ -208,10 +208,10 @@ static void check_all_home(struct zj_journal *zj)
 
 	ZJ_ASSERT(zj, list_empty(&zj->finishing));
 	ZJ_ASSERT(zj, !zj->undirty);
-	ZJ_ASSERT(zj, zj->trimmed == zj->stamp);
-	ZJ_ASSERT(zj, zj->valid_stamp == zj->stamp);
+	ZJ_ASSERT(zj, zj->ckpt_stamp == zj->stamp);
+	ZJ_ASSERT(zj, zj->committed_stamp == zj->stamp);
 	ZJ_ASSERT(zj, !zj->pass);
-	ZJ_ASSERT(zj, !zj->homeward);
+	ZJ_ASSERT(zj, !zj->pass_left);
 	ZJ_ASSERT(zj, st->awaited == st->resolved);
 }
 

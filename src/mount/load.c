@@ -78,7 +78,7 @@ static int load_send_home(struct zj_load *load, u32 bytes)
 	if (load->dirty < LOAD_BATCH_BYTES)
 		return 0;
 	load->dirty = 0;
-	return sync_blockdev_nowait(load->zj->front.j_fs_dev);
+	return sync_blockdev_nowait(load->zj->public.j_fs_dev);
 }
 
 static int load_write_home(void *ctx, u64 block, const void *buf)
@@ -87,7 +87,7 @@ static int load_write_home(void *ctx, u64 block, const void *buf)
 	struct zj_journal *zj = load->zj;
 	struct buffer_head *bh;
 
-	bh = __getblk(zj->front.j_fs_dev, block, zj->front.j_blocksize);
+	bh = __getblk(zj->public.j_fs_dev, block, zj->public.j_blocksize);
 	if (!bh)
 		return -ENOMEM;
 	lock_buffer(bh);
@@ -96,7 +96,7 @@ static int load_write_home(void *ctx, u64 block, const void *buf)
 	unlock_buffer(bh);
 	mark_buffer_dirty(bh);
 	brelse(bh);
-	return load_send_home(load, zj->front.j_blocksize);
+	return load_send_home(load, zj->public.j_blocksize);
 }
 
 static void load_ahead_home(void *ctx, u64 block)
@@ -104,7 +104,7 @@ static void load_ahead_home(void *ctx, u64 block)
 	struct zj_load *load = ctx;
 	struct zj_journal *zj = load->zj;
 
-	__breadahead(zj->front.j_fs_dev, block, zj->front.j_blocksize);
+	__breadahead(zj->public.j_fs_dev, block, zj->public.j_blocksize);
 }
 
 static int load_read_home(void *ctx, u64 block, void *buf)
@@ -113,7 +113,7 @@ static int load_read_home(void *ctx, u64 block, void *buf)
 	struct zj_journal *zj = load->zj;
 	struct buffer_head *bh;
 
-	bh = __bread(zj->front.j_fs_dev, block, zj->front.j_blocksize);
+	bh = __bread(zj->public.j_fs_dev, block, zj->public.j_blocksize);
 	if (!bh)
 		return -EIO;
 	memcpy(buf, bh->b_data, bh->b_size);
@@ -124,7 +124,7 @@ static int load_read_home(void *ctx, u64 block, void *buf)
 static int load_flush_home(void *ctx)
 {
 	struct zj_load *load = ctx;
-	struct block_device *fs = load->zj->front.j_fs_dev;
+	struct block_device *fs = load->zj->public.j_fs_dev;
 	int err = sync_blockdev(fs);
 
 	/* Whoever else syncs the device meanwhile may have been told, in our place. */
@@ -167,11 +167,11 @@ static const struct zj_io_ops load_ops = {
 static int recover_stock(struct zj_load *load, u64 blocks)
 {
 	struct zj_journal *zj = load->zj;
-	struct zj_jbd2_super *sb = zj->front.j_superblock;
+	struct zj_jbd2_super *sb = zj->public.j_superblock;
 	u32 sequence;
 	int err;
 
-	err = zj_recover_jbd2(&load_ops, load, sb, zj->front.j_total_len, blocks,
+	err = zj_recover_jbd2(&load_ops, load, sb, zj->public.j_total_len, blocks,
 			      false, &zj->recovered, &sequence);
 	if (!err) {
 		mutex_lock(&zj->super_lock);
@@ -185,7 +185,7 @@ static int recover_stock(struct zj_load *load, u64 blocks)
 static int recover_nvm(struct zj_load *load, u64 blocks)
 {
 	struct zj_journal *zj = load->zj;
-	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->front.j_superblock);
+	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->public.j_superblock);
 	struct zj_nvm_area area = {
 		.base = zj->nvm.map.base,
 		.size = zj->nvm.map.size,
@@ -196,8 +196,8 @@ static int recover_nvm(struct zj_load *load, u64 blocks)
 	err = zj_nvm_begin(&zj->nvm.map, &id);
 	if (err)
 		return err;
-	err = zj_recover_nvm(&load_ops, load, &area, zj->front.j_blocksize,
-			     zj->front.j_total_len, blocks, false,
+	err = zj_recover_nvm(&load_ops, load, &area, zj->public.j_blocksize,
+			     zj->public.j_total_len, blocks, false,
 			     &zj->recovered);
 	zj_nvm_end(id);
 	return err;
@@ -211,13 +211,13 @@ static int recover(struct zj_journal *zj, u64 blocks)
 	if (!load)
 		return -ENOMEM;
 	load->zj = zj;
-	errseq_check_and_advance(&zj->front.j_fs_dev->bd_mapping->wb_err,
+	errseq_check_and_advance(&zj->public.j_fs_dev->bd_mapping->wb_err,
 				 &load->wb_err);
-	if (zj_is_nvm_log(zj->front.j_superblock))
+	if (zj_is_nvm_log(zj->public.j_superblock))
 		err = recover_nvm(load, blocks);
-	else if (zj_journal_is_live(&zj->front))
+	else if (zj_journal_is_live(&zj->public))
 		err = zj_recover(&load_ops, load, zj->geo.uuid,
-				 zj->front.j_blocksize, zj->front.j_total_len,
+				 zj->public.j_blocksize, zj->public.j_total_len,
 				 blocks, false, &zj->recovered);
 	else
 		err = recover_stock(load, blocks);
@@ -234,8 +234,8 @@ static int recover(struct zj_journal *zj, u64 blocks)
  */
 int zj_recover_device(struct zj_journal *zj)
 {
-	struct block_device *fs = zj->front.j_fs_dev;
-	u64 blocks = bdev_nr_bytes(fs) / zj->front.j_blocksize;
+	struct block_device *fs = zj->public.j_fs_dev;
+	u64 blocks = bdev_nr_bytes(fs) / zj->public.j_blocksize;
 	struct zj_recovery_stats *st = &zj->recovered;
 	ktime_t start = ktime_get();
 	int err;
@@ -251,7 +251,7 @@ int zj_recover_device(struct zj_journal *zj)
 		return err;
 	}
 	zj_notice(zj, "recovered %u transactions in %u components, %u blocks written home, %u revoked, %u transactions incomplete and discarded, in %lld ms\n",
-		  st->transactions, st->valid_components, st->replayed,
+		  st->transactions, st->committed_components, st->replayed,
 		  st->revoked, st->discarded,
 		  ktime_ms_delta(ktime_get(), start));
 	return 0;

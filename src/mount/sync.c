@@ -2,8 +2,8 @@
 /*
  * Waiting for what was done: fsync, sync, flush.
  *
- * Everything here waits for *valid*, never for committed: recovery would discard
- * a committed transaction whose predecessor is lost (V2).
+ * Everything here waits for *committed*, never for durable: recovery would discard
+ * a durable transaction whose predecessor is lost (V2).
  */
 #include "checkpoint/tail.h"
 #include "core/flush.h"
@@ -57,16 +57,16 @@ static void wait_turn(struct zj_txn *txn)
 }
 
 /**
- * zj_complete_transaction() - commit a transaction, wait until it is valid
- * @journal: the front
+ * zj_complete_transaction() - commit a transaction, wait until it is committed
+ * @journal: the journal
  * @tid: as handed over by zj_journal_sync_tid(); a dead one is fine
  *
  * Closes the transaction's component and nothing else; what that depends on is
- * frozen and on its way already. While the lane's thread is busy the component
+ * sealed and on its way already. While the lane's thread is busy the component
  * stays open: who comes meanwhile shares its commit.
  *
  * Context: sleeps; no handle open, no folio lock.
- * Return: 0, or -EIO if aborted before it was valid.
+ * Return: 0, or -EIO if aborted before it was committed.
  */
 int zj_complete_transaction(journal_t *journal, tid_t tid)
 {
@@ -81,7 +81,7 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 	turn = ktime_get();
 	zj_txn_expects_flush(txn);
 	zj_commit_request(zj, txn);
-	err = zj_txn_wait_valid(txn);
+	err = zj_txn_wait_committed(txn);
 	count_fsync(txn->lane, ktime_us_delta(ktime_get(), begin));
 	if (!err)
 		zj_fsync_ended(txn, begin, turn);
@@ -92,7 +92,7 @@ EXPORT_SYMBOL_GPL(zj_complete_transaction);
 
 /**
  * zj_journal_commit_early() - an fsync will ask for this transaction: begin
- * @journal: the front
+ * @journal: the journal
  * @tid: as for zj_complete_transaction(), which is to follow
  *
  * A hint: nothing is promised. While the lane's thread is busy, nothing is done.
@@ -121,7 +121,7 @@ int zj_log_wait_commit(journal_t *journal, tid_t tid)
 
 	if (!txn)
 		return zj_log_flush(zj, &zj->lanes[0]);
-	err = zj_txn_wait_valid(txn);
+	err = zj_txn_wait_committed(txn);
 	zj_txn_put(txn);
 	return err;
 }
@@ -134,7 +134,7 @@ static bool anything_live(struct zj_journal *zj)
 
 /**
  * zj_journal_start_commit() - close everything that runs, without waiting
- * @journal: the front
+ * @journal: the journal
  * @tid: set to the newest tid if not NULL
  *
  * Return: 1 if there is something to wait for, else 0.
@@ -158,7 +158,7 @@ EXPORT_SYMBOL_GPL(zj_get_latest_transaction);
 
 /**
  * zj_trans_takes_written() - will this commit make an inode's data durable?
- * @journal: the front
+ * @journal: the journal
  * @tid: the transaction
  * @written: what the inode has noted (zj_journal_inode_written()), or 0
  *
@@ -180,7 +180,7 @@ bool zj_trans_takes_written(journal_t *journal, tid_t tid, u64 written)
 	txn = zj_txn_find(zj, tid);
 	if (!txn)
 		return false;
-	zj_txn_take_written(&txn->pub, written);
+	zj_txn_take_written(&txn->public, written);
 	/* Pairs with flush(): the data was written, and taken, before we look. */
 	smp_mb();
 	will = !READ_ONCE(txn->flushing);
@@ -203,9 +203,9 @@ int zj_transaction_committed(journal_t *journal, tid_t tid)
 EXPORT_SYMBOL_GPL(zj_transaction_committed);
 
 /* Wait for what is live now and passes the test; true if there was any. */
-static bool wait_live(struct zj_journal *zj, bool frozen_only, int *err)
+static bool wait_live(struct zj_journal *zj, bool sealed_only, int *err)
 {
-	tid_t last = zj_get_latest_transaction(&zj->front);
+	tid_t last = zj_get_latest_transaction(&zj->public);
 	unsigned long tid = 0;
 	struct zj_txn *txn;
 	bool any = false;
@@ -213,14 +213,14 @@ static bool wait_live(struct zj_journal *zj, bool frozen_only, int *err)
 	rcu_read_lock();
 	xa_for_each(&zj->tids, tid, txn) {
 		if (tid_gt(tid, last) ||
-		    (frozen_only && zj_txn_state(txn) < ZJ_C_FROZEN) ||
+		    (sealed_only && zj_txn_state(txn) < ZJ_C_SEALED) ||
 		    !refcount_inc_not_zero(&txn->refs))
 			continue;
 		rcu_read_unlock();
 		any = true;
-		if (!frozen_only)
+		if (!sealed_only)
 			zj_commit_request(zj, txn);
-		*err = zj_txn_wait_valid(txn);
+		*err = zj_txn_wait_committed(txn);
 		zj_txn_put(txn);
 		if (*err)
 			return any;
@@ -232,8 +232,8 @@ static bool wait_live(struct zj_journal *zj, bool frozen_only, int *err)
 }
 
 /**
- * zj_journal_force_commit() - everything so far becomes valid
- * @journal: the front
+ * zj_journal_force_commit() - everything so far becomes committed
+ * @journal: the journal
  *
  * Context: sleeps; no handle open.
  * Return: 0, or -EIO if aborted.
@@ -252,10 +252,10 @@ EXPORT_SYMBOL_GPL(zj_journal_force_commit);
 
 /**
  * zj_journal_force_commit_nested() - make progress, so that frees become real
- * @journal: the front
+ * @journal: the journal
  *
- * Without a handle: as zj_journal_force_commit(). With one, wait for frozen
- * components only; these depend on frozen ones, never on the open handle.
+ * Without a handle: as zj_journal_force_commit(). With one, wait for sealed
+ * components only; these depend on sealed ones, never on the open handle.
  *
  * Return: 1 if something was waited for.
  */
@@ -276,7 +276,7 @@ EXPORT_SYMBOL_GPL(zj_journal_force_commit_nested);
 
 /**
  * zj_journal_fsync_begin() - an fsync is about to write file data
- * @journal: the front
+ * @journal: the journal
  * @in: the lane that it will probably commit in, as for zj_journal_start_in()
  *
  * Its commit will want a flush: others that want one now may wait for it.
@@ -294,7 +294,7 @@ EXPORT_SYMBOL_GPL(zj_journal_fsync_begin);
 
 /**
  * zj_journal_fsync_written() - the data is written
- * @journal: the front
+ * @journal: the journal
  * @expected: what zj_journal_fsync_begin() has returned; the task may be on another
  *	CPU by now
  * @tid: the transaction that the fsync will commit, or 0 if it will not
@@ -319,9 +319,9 @@ EXPORT_SYMBOL_GPL(zj_journal_fsync_written);
 
 static int erase_log(struct zj_journal *zj, unsigned int flags)
 {
-	struct block_device *bdev = zj->front.j_dev;
-	u32 sectors = zj->front.j_blocksize >> SECTOR_SHIFT;
-	u32 i, n, len = zj->front.j_total_len;
+	struct block_device *bdev = zj->public.j_dev;
+	u32 sectors = zj->public.j_blocksize >> SECTOR_SHIFT;
+	u32 i, n, len = zj->public.j_total_len;
 	int err = 0;
 
 	for (i = ZJ_LOG_FIRST; i < len && !err; i += n) {
@@ -342,7 +342,7 @@ static int erase_log(struct zj_journal *zj, unsigned int flags)
 
 /**
  * zj_journal_flush() - everything home, the log marked empty
- * @journal: the front, under the barrier
+ * @journal: the journal, under the barrier
  * @flags: JBD2_JOURNAL_FLUSH_DISCARD or _ZEROOUT: erase the log as well
  *
  * Return: 0, or a negative error.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Second pass: chunks of one stamp are a component.  It is valid if it is whole
- * and everything that it depends on is trimmed or valid.  Dependencies go to
+ * Second pass: chunks of one stamp are a component.  It is committed if it is whole
+ * and everything that it depends on is reclaimed or committed.  Dependencies go to
  * lower stamps only, so one walk in stamp order decides all.
  *
- * What is not valid was cut off by the crash, if its stamp is above the log's durable
- * stamp. Below that it was valid once, and the device has lost it.
+ * What is not committed was cut off by the crash, if its stamp is above the log's
+ * committed stamp. Below that it was committed once, and the device has lost it.
  */
 #include "recovery/recovery_int.h"
 
@@ -92,19 +92,19 @@ static int zj_count_deps(struct zj_recovery *r, const struct zj_rec_component *c
 			  comp->stamp, deps, r->geo.nr_lanes);
 }
 
-static bool zj_stamp_valid(struct zj_recovery *r, u64 stamp)
+static bool zj_stamp_committed(struct zj_recovery *r, u64 stamp)
 {
 	const struct zj_rec_component *comp = r->components.items;
 	s64 i;
 
-	if (stamp <= r->trim_stamp)
+	if (stamp <= r->ckpt_stamp)
 		return true;
 	i = zj_table_find(&r->by_stamp, stamp);
-	return i >= 0 && comp[i].valid;
+	return i >= 0 && comp[i].committed;
 }
 
-static bool zj_deps_valid(struct zj_recovery *r,
-			  const struct zj_rec_component *comp)
+static bool zj_deps_committed(struct zj_recovery *r,
+			      const struct zj_rec_component *comp)
 {
 	const struct zj_rec_chunk *chunk = r->chunks.items;
 	const u64 *entries = r->entries.items;
@@ -112,7 +112,7 @@ static bool zj_deps_valid(struct zj_recovery *r,
 
 	for (i = comp->first_chunk; i < comp->first_chunk + comp->nr_chunks; i++)
 		for (k = 0; k < chunk[i].nr_deps; k++)
-			if (!zj_stamp_valid(r, entries[chunk[i].first_dep + k]))
+			if (!zj_stamp_committed(r, entries[chunk[i].first_dep + k]))
 				return false;
 	return true;
 }
@@ -124,10 +124,10 @@ static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
 
 	if (err)
 		return err;
-	comp->valid = whole && zj_deps_valid(r, comp);
+	comp->committed = whole && zj_deps_committed(r, comp);
 	r->stats->components++;
-	if (comp->valid) {
-		r->stats->valid_components++;
+	if (comp->committed) {
+		r->stats->committed_components++;
 		r->stats->transactions += comp->members;
 		r->stats->newest_stamp = comp->stamp;
 	} else {
@@ -142,13 +142,13 @@ static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
 static u64 zj_first_lost(const struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
-	u64 stamp = r->trim_stamp;
+	u64 stamp = r->ckpt_stamp;
 	u32 i;
 
-	for (i = 0; i < r->components.nr && stamp < r->durable_stamp; i++)
-		if (comp[i].stamp != ++stamp || !comp[i].valid)
+	for (i = 0; i < r->components.nr && stamp < r->committed_stamp; i++)
+		if (comp[i].stamp != ++stamp || !comp[i].committed)
 			return stamp;
-	return stamp < r->durable_stamp ? stamp + 1 : 0;
+	return stamp < r->committed_stamp ? stamp + 1 : 0;
 }
 
 /* What is older than the damage is whole, and depends on nothing newer. */
@@ -160,12 +160,12 @@ static void zj_drop_from(struct zj_recovery *r, u64 lost)
 
 	st->newest_stamp = 0;
 	for (i = 0; i < r->components.nr; i++) {
-		if (comp[i].valid && comp[i].stamp < lost)
+		if (comp[i].committed && comp[i].stamp < lost)
 			st->newest_stamp = comp[i].stamp;
-		if (!comp[i].valid || comp[i].stamp < lost)
+		if (!comp[i].committed || comp[i].stamp < lost)
 			continue;
-		comp[i].valid = false;
-		st->valid_components--;
+		comp[i].committed = false;
+		st->committed_components--;
 		st->transactions -= comp[i].members;
 		st->discarded += comp[i].members;
 	}
@@ -177,9 +177,9 @@ static int zj_report_lost(struct zj_recovery *r, u64 lost)
 		return zj_corrupt(r, "stamp %llu: a block of segment %u block %u has a wrong checksum, though all up to stamp %llu was durable; " ZJ_HOW_TO_DROP,
 				  lost, zj_seg_of(r, r->torn_block),
 				  zj_seg_block_of(r, r->torn_block),
-				  r->durable_stamp);
+				  r->committed_stamp);
 	return zj_corrupt(r, "stamp %llu is not in the log, or in part only, though all up to stamp %llu was durable; " ZJ_HOW_TO_DROP,
-			  lost, r->durable_stamp);
+			  lost, r->committed_stamp);
 }
 
 static int zj_check_durable(struct zj_recovery *r)

@@ -160,21 +160,21 @@ static int zj_read_log_super(struct zj_recovery *r, const u8 *uuid,
 	return 0;
 }
 
-/* A block that was meant as a trim slot of this log, whatever its checksum. */
-static bool zj_claims_trim(const struct zj_recovery *r)
+/* A block that was meant as a checkpoint slot of this log, whatever its checksum. */
+static bool zj_claims_ckpt(const struct zj_recovery *r)
 {
-	const struct zj_trim_slot *slot = r->buf;
+	const struct zj_ckpt_slot *slot = r->buf;
 
-	return le32_to_cpu(slot->magic) == ZJ_TRIM_MAGIC &&
+	return le32_to_cpu(slot->magic) == ZJ_CKPT_MAGIC &&
 	       le64_to_cpu(slot->generation) == r->geo.generation;
 }
 
 /* Good, but not as any writer of this format leaves slot @i. */
-static bool zj_trim_strange(const struct zj_recovery *r, u32 i, u64 seq)
+static bool zj_ckpt_strange(const struct zj_recovery *r, u32 i, u64 seq)
 {
-	const struct zj_trim_slot *slot = r->buf;
+	const struct zj_ckpt_slot *slot = r->buf;
 
-	return seq % ZJ_TRIM_SLOTS != i ||
+	return seq % ZJ_CKPT_SLOTS != i ||
 	       memchr_inv(slot->reserved, 0, sizeof(slot->reserved));
 }
 
@@ -182,37 +182,37 @@ static bool zj_trim_strange(const struct zj_recovery *r, u32 i, u64 seq)
  * The slot with the higher number holds S.  The slots are written in turns, so
  * a crash leaves at most one of them damaged.
  */
-static int zj_read_trim(struct zj_recovery *r)
+static int zj_read_ckpt(struct zj_recovery *r)
 {
-	u64 seq[ZJ_TRIM_SLOTS], stamp[ZJ_TRIM_SLOTS];
-	bool good[ZJ_TRIM_SLOTS];
+	u64 seq[ZJ_CKPT_SLOTS], stamp[ZJ_CKPT_SLOTS];
+	bool good[ZJ_CKPT_SLOTS];
 	u32 i, bad = 0, newer;
 	int err;
 
-	for (i = 0; i < ZJ_TRIM_SLOTS; i++) {
-		err = zj_read_log(r, ZJ_BLOCK_TRIM + i, 1, r->buf);
+	for (i = 0; i < ZJ_CKPT_SLOTS; i++) {
+		err = zj_read_log(r, ZJ_BLOCK_CKPT + i, 1, r->buf);
 		if (err)
 			return err;
-		good[i] = zj_decode_trim(&r->geo, r->buf, &seq[i], &stamp[i]);
-		bad += !good[i] && zj_claims_trim(r);
-		if (good[i] && zj_trim_strange(r, i, seq[i]))
-			return zj_corrupt(r, "trim slot (journal block %u) with a good checksum, but for the other place or with unknown fields",
-					  ZJ_BLOCK_TRIM + i);
+		good[i] = zj_decode_ckpt(&r->geo, r->buf, &seq[i], &stamp[i]);
+		bad += !good[i] && zj_claims_ckpt(r);
+		if (good[i] && zj_ckpt_strange(r, i, seq[i]))
+			return zj_corrupt(r, "checkpoint slot (journal block %u) with a good checksum, but for the other place or with unknown fields",
+					  ZJ_BLOCK_CKPT + i);
 	}
-	if (bad == ZJ_TRIM_SLOTS)
-		return zj_corrupt(r, "both trim slots (journal blocks %u and %u) have a wrong checksum",
-				  ZJ_BLOCK_TRIM, ZJ_BLOCK_TRIM + 1);
-	r->trim_stamp = r->geo.trim_stamp;
+	if (bad == ZJ_CKPT_SLOTS)
+		return zj_corrupt(r, "both checkpoint slots (journal blocks %u and %u) have a wrong checksum",
+				  ZJ_BLOCK_CKPT, ZJ_BLOCK_CKPT + 1);
+	r->ckpt_stamp = r->geo.ckpt_stamp;
 	if (good[0] && good[1]) {
 		newer = seq[1] > seq[0];
 		if (stamp[newer] < stamp[!newer])
-			return zj_corrupt(r, "the trim slots (journal blocks %u and %u) contradict each other",
-					  ZJ_BLOCK_TRIM, ZJ_BLOCK_TRIM + 1);
-		r->trim_stamp = max(r->trim_stamp, stamp[newer]);
+			return zj_corrupt(r, "the checkpoint slots (journal blocks %u and %u) contradict each other",
+					  ZJ_BLOCK_CKPT, ZJ_BLOCK_CKPT + 1);
+		r->ckpt_stamp = max(r->ckpt_stamp, stamp[newer]);
 	} else if (good[0] || good[1]) {
-		r->trim_stamp = max(r->trim_stamp, stamp[good[1]]);
+		r->ckpt_stamp = max(r->ckpt_stamp, stamp[good[1]]);
 	}
-	r->stats->trim_stamp = r->trim_stamp;
+	r->stats->ckpt_stamp = r->ckpt_stamp;
 	return 0;
 }
 
@@ -233,7 +233,7 @@ static int zj_open_log(struct zj_recovery *r, const u8 *uuid, u32 block_size,
 		return zj_no_memory(r);
 	err = zj_read_log_super(r, uuid, block_size, journal_blocks);
 	if (!err)
-		err = zj_read_trim(r);
+		err = zj_read_ckpt(r);
 	if (err)
 		return err;
 
@@ -246,7 +246,7 @@ static void zj_summary(struct zj_recovery *r)
 
 	r->ops->msg(r->ctx, 1,
 		    "log: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions, %u torn chunks",
-		    s->transactions, s->valid_components, s->replayed,
+		    s->transactions, s->committed_components, s->replayed,
 		    s->discarded, s->torn_chunks);
 }
 

@@ -2,10 +2,10 @@
 /*
  * What the passes of recovery hand to each other:
  *
- *   recovery.c  log super block, trim slots, the order of the passes
+ *   recovery.c  log super block, checkpoint slots, the order of the passes
  *   readahead.c what is on its way from the log into memory, or stays there
  *   scan.c      reads every segment once; leaves chunks, images, entries
- *   graph.c     groups chunks to components, finds the valid ones
+ *   graph.c     groups chunks to components, finds the committed ones
  *   replay.c    picks the newest image of every block, then writes
  *
  * recovery_jbd2.c does the first three for a log in stock's format; recovery_nvm.c
@@ -87,13 +87,13 @@ struct zj_rec_image {
 	u64	block;		/* home block */
 	u64	lines;		/* NVM: which lines of the block; else 0 */
 	u64	stamp;		/* of its component */
-	u64	revoked;	/* highest stamp of a valid revoke of @block */
+	u64	revoked;	/* highest stamp of a committed revoke of @block */
 	void	*kept;		/* a copy, NULL: read it again */
 	u32	log_block;	/* journal block of the image; NVM: its first line */
 	u32	csum;		/* of the image as logged */
 	u32	order;		/* JBD2: a later one of the same stamp replaces it */
 	u16	flags;		/* ZJ_TAG_* */
-	bool	valid;		/* its component is valid */
+	bool	committed;	/* its component is committed */
 	bool	bad;		/* JBD2: not what its tag says, so must be revoked */
 };
 
@@ -105,7 +105,7 @@ struct zj_rec_component {
 	u32	first_chunk;	/* index in zj_recovery.chunks, sorted */
 	u32	nr_chunks;
 	u32	members;	/* lanes of which there is at least one chunk */
-	bool	valid;		/* whole, and all that it depends on is valid */
+	bool	committed;	/* whole, and all that it depends on is committed */
 };
 
 /**
@@ -118,8 +118,8 @@ struct zj_recovery {
 	struct zj_log_geometry geo;	/* from the log super block */
 	u32		journal_blocks;	/* length of the journal, at least geo's */
 	u64		home_blocks;	/* home blocks are below this */
-	u64		trim_stamp;	/* S */
-	u64		durable_stamp;	/* the highest that a chunk names */
+	u64		ckpt_stamp;	/* S */
+	u64		committed_stamp;	/* the highest that a chunk names */
 	u64		torn_stamp;	/* lowest stamp of a torn chunk; 0: none */
 	u32		torn_block;	/* journal block of that one's header */
 	unsigned int	flags;		/* ZJ_RECOVER_* */

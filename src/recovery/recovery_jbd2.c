@@ -27,7 +27,7 @@
  */
 struct zj_jbd2_scan {
 	struct zj_recovery *r;
-	struct zj_jbd2_log log;
+	struct zj_jbd2_geo log;
 	struct zj_rec_chunk txn; /* the transaction at hand */
 	const void *block;	/* its block at hand; until the next one is read */
 	u32	blocks;		/* of the ring */
@@ -265,7 +265,7 @@ static int keep_txn(struct zj_jbd2_scan *s)
 		.stamp = s->txn.stamp,
 		.first_chunk = r->chunks.nr - 1,
 		.nr_chunks = 1,
-		.valid = true,
+		.committed = true,
 	};
 	return 0;
 }
@@ -342,7 +342,7 @@ static int scan_ring(struct zj_jbd2_scan *s)
 		s->sequence--;
 	s->r->stats->chunks = s->r->chunks.nr;
 	s->r->stats->components = s->r->components.nr;
-	s->r->stats->valid_components = s->r->components.nr;
+	s->r->stats->committed_components = s->r->components.nr;
 	s->r->stats->transactions = s->r->components.nr;
 	s->r->stats->newest_stamp = s->r->components.nr;
 	return 0;
@@ -371,7 +371,7 @@ static int check_fast_commits(struct zj_jbd2_scan *s, u32 maxlen)
 }
 
 static int check_super(struct zj_recovery *r, const struct zj_jbd2_super *sb,
-		       const struct zj_jbd2_log *log)
+		       const struct zj_jbd2_geo *log)
 {
 	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
 	u32 start = be32_to_cpu(sb->s_start);
@@ -432,7 +432,7 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	zj_recovery_begin(&r, ops, ctx, stats);
 	r.journal_blocks = journal_blocks;
 	r.home_blocks = fs_blocks;
-	zj_jbd2_log_of(sb, &s.log);
+	zj_jbd2_geo_of(sb, &s.log);
 	s.blocks = s.log.last - s.log.first;
 	s.left = s.blocks;
 	/* For messages: all of it is one segment. */

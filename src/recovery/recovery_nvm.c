@@ -265,7 +265,7 @@ static int scan_chunk(struct zj_nvm_scan *s)
 		return corrupt_at(s, "the transaction's beginning is missing");
 	if (!s->inside && c->prev_stamp == c->stamp)
 		return corrupt_at(s, "two transactions of stamp %llu", c->stamp);
-	if (c->prev_stamp <= s->r->trim_stamp)
+	if (c->prev_stamp <= s->r->ckpt_stamp)
 		return 0;
 	s->index = c->chunk_index - 1;
 	s->stamp = c->prev_stamp;
@@ -281,7 +281,7 @@ static int scan_lane(struct zj_nvm_scan *s)
 
 	more = fetch_word(s->r, s->area,
 			  ZJ_NVM_TAILS_AT + s->lane * ZJ_NVM_LINE, &tail);
-	if (more || zj_nvm_tail_dead(tail, s->r->trim_stamp))
+	if (more || zj_nvm_tail_dead(tail, s->r->ckpt_stamp))
 		return more;
 	s->end = (u32)tail;
 	s->inside = false;
@@ -293,7 +293,7 @@ static int scan_lane(struct zj_nvm_scan *s)
 	if (zj_nvm_tail(s->end, s->stamp) != tail)
 		return corrupt_at(s, "stamp %llu is not that of the lane's tail",
 				  s->stamp);
-	if (s->stamp <= s->r->trim_stamp)
+	if (s->stamp <= s->r->ckpt_stamp)
 		return check_order(s);
 	do {
 		more = scan_chunk(s);
@@ -331,8 +331,8 @@ static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
 		return zj_corrupt(r, "its block size is %u, the file system's %u",
 				  r->geo.block_size, block_size);
 	r->seed = zj_seed(r->geo.uuid, r->geo.generation);
-	err = fetch_word(r, area, ZJ_NVM_TRIM_AT, &r->trim_stamp);
-	r->stats->trim_stamp = r->trim_stamp;
+	err = fetch_word(r, area, ZJ_NVM_CKPT_AT, &r->ckpt_stamp);
+	r->stats->ckpt_stamp = r->ckpt_stamp;
 	r->buf = kvmalloc(2 * block_size, GFP_KERNEL);
 	r->info = kvmalloc(ZJ_TXNINFO_MAX_MAX, GFP_KERNEL);
 	return !r->buf || !r->info ? zj_no_memory(r) : err;
@@ -429,7 +429,7 @@ int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
 		err = zj_choose(&r);
 	if (!err)
 		ops->msg(ctx, 1, "log in memory: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions",
-			 stats->transactions, stats->valid_components,
+			 stats->transactions, stats->committed_components,
 			 stats->replayed, stats->discarded);
 	if (!err && !dry_run)
 		err = write_all(&r, area);

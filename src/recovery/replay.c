@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Third pass: choose for every block the newest valid image that is not
+ * Third pass: choose for every block the newest committed image that is not
  * revoked, write these home in block order, then empty the log.
  */
 #include <linux/sched.h>
@@ -15,8 +15,8 @@ static int zj_cmp_image(const void *pa, const void *pb)
 	return c ? c : zj_cmp(a->order, b->order);
 }
 
-/* Drop the images of components that are not valid. */
-static int zj_keep_valid_images(struct zj_recovery *r)
+/* Drop the images of components that are not committed. */
+static int zj_keep_committed_images(struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
 	const struct zj_rec_chunk *chunk = r->chunks.items;
@@ -25,21 +25,21 @@ static int zj_keep_valid_images(struct zj_recovery *r)
 	int err;
 
 	for (i = 0; i < r->components.nr; i++) {
-		if (!comp[i].valid)
+		if (!comp[i].committed)
 			continue;
 		for (c = 0; c < comp[i].nr_chunks; c++) {
 			const struct zj_rec_chunk *from =
 				&chunk[comp[i].first_chunk + c];
 
 			for (k = 0; k < from->nr_images; k++)
-				image[from->first_image + k].valid = true;
+				image[from->first_image + k].committed = true;
 			err = zj_yield();
 			if (err)
 				return err;
 		}
 	}
 	for (i = 0; i < r->images.nr; i++)
-		if (image[i].valid)
+		if (image[i].committed)
 			image[kept++] = image[i];
 	r->images.nr = kept;
 	r->stats->images = kept;
@@ -115,7 +115,7 @@ static int zj_apply_revokes(struct zj_recovery *r)
 	int err;
 
 	for (i = 0; i < r->components.nr; i++) {
-		if (!comp[i].valid)
+		if (!comp[i].committed)
 			continue;
 		for (c = 0; c < comp[i].nr_chunks; c++) {
 			zj_apply_revokes_of(r, &chunk[comp[i].first_chunk + c]);
@@ -208,7 +208,7 @@ static int zj_check_own_blocks(struct zj_recovery *r)
 
 int zj_choose(struct zj_recovery *r)
 {
-	int err = zj_keep_valid_images(r);
+	int err = zj_keep_committed_images(r);
 
 	if (!err)
 		err = zj_sort_images(r);
@@ -221,7 +221,7 @@ int zj_choose(struct zj_recovery *r)
 	return err ?: zj_keep_newest(r);
 }
 
-/* A write failed: what is home already is valid, so starting over is safe. */
+/* A write failed: what is home already is committed, so starting over is safe. */
 int zj_write_failed(struct zj_recovery *r, int err, const char *what,
 		    u64 block)
 {

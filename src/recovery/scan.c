@@ -5,7 +5,7 @@
  *
  * A segment ends at the first block that is not a header of its tenure.  What a
  * lost header hides is of the same lane and not older: after a crash it was lost
- * too, or depends on what was.  Its durable stamp is taken all the same, as that of
+ * too, or depends on what was.  Its committed stamp is taken all the same, as that of
  * every good header: it tells what the crash cut off from what the device has lost.
  */
 #include <linux/minmax.h>
@@ -31,8 +31,8 @@ struct zj_cursor {
 /* What was durable before a header was written is, whatever became of its images. */
 static void zj_note_durable(struct zj_recovery *r, const struct zj_chunk *chunk)
 {
-	r->durable_stamp = max(r->durable_stamp, chunk->durable_stamp);
-	r->stats->durable_stamp = r->durable_stamp;
+	r->committed_stamp = max(r->committed_stamp, chunk->committed_stamp);
+	r->stats->committed_stamp = r->committed_stamp;
 }
 
 /* Returns 1 for a header of this tenure, 0 for the segment's end, -EUCLEAN. */
@@ -213,7 +213,7 @@ static int zj_scan_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
 {
 	int err;
 
-	if (cur->chunk.stamp <= r->trim_stamp)
+	if (cur->chunk.stamp <= r->ckpt_stamp)
 		return 0;
 	err = zj_check_entries(r, cur);
 	if (err)

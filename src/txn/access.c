@@ -28,7 +28,7 @@
 /* A failed write-back would otherwise go unnoticed until S advances over it. */
 static int check_wb_err(struct zj_journal *zj)
 {
-	struct address_space *mapping = zj->front.j_fs_dev->bd_mapping;
+	struct address_space *mapping = zj->public.j_fs_dev->bd_mapping;
 
 	if (likely(!errseq_check(&mapping->wb_err, READ_ONCE(zj->wb_err))))
 		return 0;
@@ -39,22 +39,22 @@ static int check_wb_err(struct zj_journal *zj)
 
 /* Flags of a part that is to be as it is, by who comes for it. */
 #define ANY_ACCESS	BIT(ZJ_PART_FORGET)
-#define PLAIN_ACCESS	(ANY_ACCESS | BIT(ZJ_PART_TOLD))
+#define PLAIN_ACCESS	(ANY_ACCESS | BIT(ZJ_PART_DECLARED))
 #define DIRTY(access)	((access) | BIT(ZJ_PART_MODIFIED))
 
-static bool as_it_should(const struct zj_part *part, unsigned long flags,
+static bool is_ready_for(const struct zj_part *part, unsigned long flags,
 			 u64 lines)
 {
 	unsigned long is = READ_ONCE(part->flags);
 
 	if ((is & flags) != (flags & BIT(ZJ_PART_MODIFIED)))
 		return false;
-	return !(is & BIT(ZJ_PART_TOLD)) || !(lines & ~READ_ONCE(part->lines));
+	return !(is & BIT(ZJ_PART_DECLARED)) || !(lines & ~READ_ONCE(part->lines));
 }
 
 /*
  * Is the handle's component the newest owner already, and nothing left to do? No
- * lock taken: the open handle keeps the component unfrozen, and thereby the part
+ * lock taken: the open handle keeps the component unsealed, and thereby the part
  * where it is. Every grace period waits for sched readers too, and they cost less.
  */
 static __always_inline bool owned(struct buffer_head *bh,
@@ -75,7 +75,7 @@ static __always_inline bool owned(struct buffer_head *bh,
 		owner = smp_load_acquire(&part->txn);
 		ret = (owner == txn ||
 		       READ_ONCE(owner->comp) == READ_ONCE(txn->comp)) &&
-		      as_it_should(part, flags, lines);
+		      is_ready_for(part, flags, lines);
 	}
 	rcu_read_unlock_sched();
 	return ret;
@@ -85,7 +85,7 @@ static __always_inline bool owned(struct buffer_head *bh,
 
 enum touch {
 	TOUCH_DONE,		/* the transaction's component owns the buffer */
-	TOUCH_AGAIN,		/* the owner was frozen meanwhile */
+	TOUCH_AGAIN,		/* the owner was sealed meanwhile */
 	TOUCH_MEMORY,		/* spare memory is missing */
 	TOUCH_LOCK_BUFFER,	/* no owner: the buffer lock is needed */
 	TOUCH_WAIT_LOG,		/* the log is being written from the buffer */
@@ -127,8 +127,8 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 	return TOUCH_DONE;
 }
 
-/* R3, R4: the owner is frozen; its image is taken before anything changes. */
-static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
+/* R3, R4: the owner is sealed; its image is taken before anything changes. */
+static enum touch touch_sealed(struct zj_txn *txn, struct journal_head *jh,
 			       struct zj_spare *spare)
 {
 	struct zj_part *owner = jh->newest, *part;
@@ -138,13 +138,13 @@ static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
 	zj_jh_conflict(jh);
 	if (base && zj_spare_lacks_base(zj, spare))
 		return TOUCH_MEMORY;
-	if (zj_part_test(owner, ZJ_PART_MODIFIED) && !owner->frozen &&
+	if (zj_part_test(owner, ZJ_PART_MODIFIED) && !owner->frozen_data &&
 	    !zj_part_test(owner, ZJ_PART_LOGGED)) {
 		if (zj_part_test(owner, ZJ_PART_LIVE))
 			return TOUCH_WAIT_LOG;
-		if (!spare->frozen)
+		if (!spare->frozen_data)
 			return TOUCH_MEMORY;
-		zj_part_freeze(zj, owner, &spare->frozen);
+		zj_part_make_copy(zj, owner, &spare->frozen_data);
 		zj_count(&txn->lane->stats.copies, 1);
 	}
 	if (!zj_depend(txn, owner->txn, zj_at_block(jh->bh), &spare->dep))
@@ -152,7 +152,7 @@ static enum touch touch_frozen(struct zj_txn *txn, struct journal_head *jh,
 	part = zj_part_take(jh, spare);
 	if (!part)
 		return TOUCH_MEMORY;
-	/* The owner's image is frozen or logged: its trigger has run. */
+	/* The owner's image is sealed or logged: its trigger has run. */
 	if (base)
 		zj_part_set_base(part, spare);
 	zj_part_file(part, jh, txn);
@@ -173,10 +173,10 @@ static enum touch touch(struct zj_txn *txn, struct journal_head *jh,
 	rcu_read_lock();
 	state = zj_txn_state(owner->txn);
 	rcu_read_unlock();
-	if (state == ZJ_C_VALID)
+	if (state == ZJ_C_COMMITTED)
 		return touch_free(txn, jh, spare, locked);
-	if (state == ZJ_C_FROZEN)
-		return touch_frozen(txn, jh, spare);
+	if (state == ZJ_C_SEALED)
+		return touch_sealed(txn, jh, spare);
 	/* R2: the buffer stays where it is. */
 	return zj_unite(txn, owner->txn, zj_at_block(jh->bh)) ? TOUCH_DONE :
 								TOUCH_AGAIN;
@@ -239,12 +239,12 @@ static void revive(struct journal_head *jh)
 }
 
 /*
- * Of a part whose changes are told: lines that have changed; 0: some that are not
- * told. Without an image from before, that makes it the whole block.
+ * Of a part whose changes are declared: lines that have changed; 0: some that are not
+ * declared. Without an image from before, that makes it the whole block.
  */
 static void tell(struct zj_journal *zj, struct zj_part *part, u64 lines)
 {
-	if (!zj_part_test(part, ZJ_PART_TOLD))
+	if (!zj_part_test(part, ZJ_PART_DECLARED))
 		return;
 	if (lines)
 		WRITE_ONCE(part->lines, part->lines | lines);
@@ -253,16 +253,16 @@ static void tell(struct zj_journal *zj, struct zj_part *part, u64 lines)
 }
 
 static __always_inline int write_access(handle_t *handle,
-					struct buffer_head *bh, bool told)
+					struct buffer_head *bh, bool declared)
 {
-	struct zj_spare spare = { .told = told };
+	struct zj_spare spare = { .declared = declared };
 	struct journal_head *jh;
 	struct zj_journal *zj;
 	int err;
 
 	if (is_handle_aborted(handle))
 		return -EROFS;
-	if (owned(bh, handle_txn(handle), told ? ANY_ACCESS : PLAIN_ACCESS, 0))
+	if (owned(bh, handle_txn(handle), declared ? ANY_ACCESS : PLAIN_ACCESS, 0))
 		return 0;
 	zj = txn_zj(handle_txn(handle));
 	err = check_wb_err(zj);
@@ -271,7 +271,7 @@ static __always_inline int write_access(handle_t *handle,
 	jh = zj_jh_attach(bh);
 	zj_touch(handle, jh, false, &spare);
 	revive(jh);
-	if (!told)
+	if (!declared)
 		tell(zj, jh->newest, 0);
 	spin_unlock(&jh->lock);
 	zj_jh_put(jh);
@@ -302,7 +302,7 @@ EXPORT_SYMBOL_GPL(zj_journal_get_write_access);
  *
  * As zj_journal_get_write_access(), but the caller promises to tell each range that
  * it changes, by zj_journal_dirty_range() in the same handle: a log of lines then
- * needs no copy of the buffer. A range that is not told is lost in a crash. Where
+ * needs no copy of the buffer. A range that is not declared is lost in a crash. Where
  * others have plain access to the buffer in the same component, the block is compared
  * if they came first, else logged as a whole.
  *
@@ -448,7 +448,7 @@ EXPORT_SYMBOL_GPL(zj_journal_set_triggers);
 
 /*
  * Drop the component's image. What older transactions have of the block must
- * stay replayable until this one is valid, so a part without an image remains
+ * stay replayable until this one is committed, so a part without an image remains
  * in their way home.
  */
 static void forget_part(handle_t *handle, struct journal_head *jh)
@@ -478,8 +478,8 @@ static void forget_part(handle_t *handle, struct journal_head *jh)
  * @bh: its buffer, not locked; one reference is consumed
  *
  * A home write in flight is waited for here: by the buffer lock in zj_touch(), as
- * there is none under an owner that is not valid. None starts afterwards, as the
- * buffer has a newer owner that is not valid: nothing can land late on a block
+ * there is none under an owner that is not committed. None starts afterwards, as the
+ * buffer has a newer owner that is not committed: nothing can land late on a block
  * that is reused (V3).
  *
  * Context: sleeps, but never for another handle.
@@ -512,7 +512,7 @@ EXPORT_SYMBOL_GPL(zj_journal_forget);
 
 /* ---- what zext4 asks about buffers ---- */
 
-/* The newest owner that is not valid, with a reference. */
+/* The newest owner that is not committed, with a reference. */
 static struct zj_txn *pending_owner(struct buffer_head *bh)
 {
 	struct journal_head *jh = zj_jh_get(bh);
@@ -521,7 +521,7 @@ static struct zj_txn *pending_owner(struct buffer_head *bh)
 	if (!jh)
 		return NULL;
 	spin_lock(&jh->lock);
-	if (jh->newest && !zj_txn_is_valid(jh->newest->txn)) {
+	if (jh->newest && !zj_txn_is_committed(jh->newest->txn)) {
 		txn = jh->newest->txn;
 		refcount_inc(&txn->refs);
 	}
@@ -536,7 +536,7 @@ tid_t zj_journal_buffer_tid(journal_t *journal, struct buffer_head *bh)
 	tid_t tid = 0;
 
 	if (txn) {
-		tid = txn->pub.t_tid;
+		tid = txn->public.t_tid;
 		zj_txn_put(txn);
 	}
 	return tid;
@@ -565,7 +565,7 @@ int zj_journal_wait_buffer(journal_t *journal, struct buffer_head *bh)
 
 	while (!err && (owner = pending_owner(bh))) {
 		zj_commit_request(to_zj(journal), owner);
-		err = zj_txn_wait_valid(owner);
+		err = zj_txn_wait_committed(owner);
 		zj_txn_put(owner);
 	}
 	return err;
@@ -587,7 +587,7 @@ bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn)
 }
 EXPORT_SYMBOL_GPL(zj_journal_newest_is);
 
-/* Lock a buffer; not if it has an owner that is to become valid first. */
+/* Lock a buffer; not if it has an owner that is to become committed first. */
 static struct zj_txn *lock_or_owner(journal_t *journal, struct buffer_head *bh)
 {
 	struct zj_txn *owner;
@@ -602,11 +602,11 @@ static struct zj_txn *lock_or_owner(journal_t *journal, struct buffer_head *bh)
 }
 
 /*
- * A buffer that is changed all the time has a new owner whenever one is valid: the
+ * A buffer that is changed all the time has a new owner whenever one is committed: the
  * second time no handle starts until the buffer is locked. To a caller who holds the
  * barrier that does not happen: who has one owner then gets no other (ext4_freeze()).
  */
-void zj_journal_lock_valid_buffer(journal_t *journal, struct buffer_head *bh)
+void zj_journal_lock_committed_buffer(journal_t *journal, struct buffer_head *bh)
 {
 	struct zj_txn *owner;
 	int tries = 0;
@@ -615,10 +615,10 @@ void zj_journal_lock_valid_buffer(journal_t *journal, struct buffer_head *bh)
 		if (++tries == 2)
 			zj_journal_lock_updates(journal);
 		zj_commit_request(to_zj(journal), owner);
-		zj_txn_wait_valid(owner);
+		zj_txn_wait_committed(owner);
 		zj_txn_put(owner);
 	}
 	if (tries > 1)
 		zj_journal_unlock_updates(journal);
 }
-EXPORT_SYMBOL_GPL(zj_journal_lock_valid_buffer);
+EXPORT_SYMBOL_GPL(zj_journal_lock_committed_buffer);

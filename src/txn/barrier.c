@@ -21,7 +21,7 @@ static bool lane_drained(struct zj_lane *lane)
 
 /**
  * zj_journal_lock_updates() - no handle is open anywhere, none starts
- * @journal: the front
+ * @journal: the journal
  *
  * Reserved handles are let through and waited for. Barriers exclude each other.
  *

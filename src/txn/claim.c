@@ -26,12 +26,12 @@ void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind)
 	if (is_handle_aborted(handle))
 		return;
 	txn = handle_txn(handle);
-	mine = txn->pub.t_tid;
+	mine = txn->public.t_tid;
 	do {
 		old = READ_ONCE(*slot);
 		if (old == mine)
 			return;
-		/* A frozen one of the own lane is implied by R7. */
+		/* A sealed one of the own lane is implied by R7. */
 		other = zj_txn_find(txn_zj(txn), old);
 		if (other) {
 			might_sleep();

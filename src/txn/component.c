@@ -5,13 +5,13 @@
  * one point instead of one by one).
  *
  * Everything here is linearised by comp_lock, which is taken once for a
- * transaction that is united, locked or frozen, never for a handle that stays
+ * transaction that is united, locked or sealed, never for a handle that stays
  * within its lane or its component.
  *
  * Invariants (docs/rules.md, N1):
- *   - only unfrozen transactions are united; the caller's is pinned unfrozen by
+ *   - only unsealed transactions are united; the caller's is pinned unsealed by
  *     its open handle;
- *   - at the freeze point no member has an open handle, and none can start;
+ *   - at the seal point no member has an open handle, and none can start;
  *   - dependencies go to components with a lower stamp only.
  */
 #include "core/journal.h"
@@ -30,9 +30,9 @@
 #include <trace/events/zjournal.h>
 
 /* Where a transaction points to that outlives its component. */
-static struct zj_component trimmed_component = {
-	.state = ZJ_C_VALID,
-	.members = LIST_HEAD_INIT(trimmed_component.members),
+static struct zj_component reclaimed_component = {
+	.state = ZJ_C_COMMITTED,
+	.members = LIST_HEAD_INIT(reclaimed_component.members),
 };
 
 struct zj_component *zj_component_alloc(void)
@@ -44,7 +44,7 @@ struct zj_component *zj_component_alloc(void)
 	INIT_LIST_HEAD(&comp->members);
 	INIT_LIST_HEAD(&comp->deps);
 	INIT_LIST_HEAD(&comp->dependants);
-	INIT_LIST_HEAD(&comp->trim_link);
+	INIT_LIST_HEAD(&comp->ckpt_link);
 	INIT_LIST_HEAD(&comp->ready_link);
 	INIT_LIST_HEAD(&comp->finish_link);
 	return comp;
@@ -77,7 +77,7 @@ static void dep_link(struct zj_dep *dep, struct zj_component *comp,
 		     struct zj_component *on, u32 lane)
 {
 	/* To what has a lower stamp only (N1). */
-	ZJ_ASSERT(comp->journal, on->state >= ZJ_C_FROZEN);
+	ZJ_ASSERT(comp->journal, on->state >= ZJ_C_SEALED);
 	ZJ_ASSERT(comp->journal, !comp->stamp);
 	dep->comp = comp;
 	dep->on = on;
@@ -164,14 +164,14 @@ static enum zj_kind kind_of(struct zj_journal *zj, struct zj_cause at)
 		return at.kind;
 	if (zj_bh_is_file(at.bh))
 		return ZJ_KIND_FILE;
-	ask = READ_ONCE(zj->front.j_block_kind);
-	return ask ? ask(&zj->front, at.bh) : ZJ_KIND_OTHER;
+	ask = READ_ONCE(zj->public.j_block_kind);
+	return ask ? ask(&zj->public, at.bh) : ZJ_KIND_OTHER;
 }
 
 /**
- * zj_depend() - a transaction builds on a frozen one (R3, R4)
- * @txn: pinned unfrozen by the caller's handle
- * @on: frozen, of another lane (the own lane's is implied by R7)
+ * zj_depend() - a transaction builds on a sealed one (R3, R4)
+ * @txn: pinned unsealed by the caller's handle
+ * @on: sealed, of another lane (the own lane's is implied by R7)
  * @at: where they meet
  * @spare: memory; NULL afterwards if it was used
  *
@@ -193,7 +193,7 @@ bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
 		return true;
 	kind = kind_of(zj, at);
 	spin_lock(&zj->comp_lock);
-	if (on->comp->state != ZJ_C_VALID) {
+	if (on->comp->state != ZJ_C_COMMITTED) {
 		done = *spare;
 		if (done) {
 			if (dep_add(txn->comp, on->comp, on->lane->index, spare)) {
@@ -261,8 +261,8 @@ static void merge(struct zj_component *to, struct zj_component *from)
 	struct zj_txn *txn;
 	bool lock = to->state != from->state;
 
-	/* R2, N1: what is frozen has its members. */
-	ZJ_ASSERT(to->journal, to->state < ZJ_C_FROZEN && from->state < ZJ_C_FROZEN);
+	/* R2, N1: what is sealed has its members. */
+	ZJ_ASSERT(to->journal, to->state < ZJ_C_SEALED && from->state < ZJ_C_SEALED);
 	/* Pairs with the reads under RCU: @to may be new to who gets there. */
 	list_for_each_entry(txn, &from->members, comp_link)
 		smp_store_release(&txn->comp, to);
@@ -270,11 +270,11 @@ static void merge(struct zj_component *to, struct zj_component *from)
 	to->nr_members += from->nr_members;
 	merge_deps(to, from);
 	ZJ_ASSERT(to->journal, !from->missing && list_empty(&from->deps));
-	if (from->wanted && !(to->wanted && time_before(to->wanted_by,
-							from->wanted_by)))
-		to->wanted_by = from->wanted_by;
-	to->wanted |= from->wanted;
-	to->now |= from->now;
+	if (from->deferred && !(to->deferred && time_before(to->deferred_until,
+							    from->deferred_until)))
+		to->deferred_until = from->deferred_until;
+	to->deferred |= from->deferred;
+	to->no_delay |= from->no_delay;
 	if (lock) {
 		/* LOCKED is passed on to all members. */
 		if (from->state == ZJ_C_LOCKED)
@@ -287,12 +287,12 @@ static void merge(struct zj_component *to, struct zj_component *from)
 
 /**
  * zj_unite() - two transactions close together from now on (R2)
- * @txn: pinned unfrozen by the caller's handle
+ * @txn: pinned unsealed by the caller's handle
  * @other: the owner of what both touch
  * @at: where they meet
  *
  * Context: takes comp_lock unless they are united already.
- * Return: false if @other has been frozen meanwhile: depend on it instead.
+ * Return: false if @other has been sealed meanwhile: depend on it instead.
  */
 bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 {
@@ -311,7 +311,7 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 	spin_lock(&zj->comp_lock);
 	a = txn->comp;
 	b = other->comp;
-	if (b->state >= ZJ_C_FROZEN) {
+	if (b->state >= ZJ_C_SEALED) {
 		spin_unlock(&zj->comp_lock);
 		return false;
 	}
@@ -328,8 +328,8 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 }
 
 /**
- * zj_tie() - unite with a transaction, or depend on it if it is frozen
- * @txn: pinned unfrozen by the caller's handle
+ * zj_tie() - unite with a transaction, or depend on it if it is sealed
+ * @txn: pinned unsealed by the caller's handle
  * @other: any transaction, referenced by the caller
  * @kind: what ties them
  *
@@ -344,7 +344,7 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind)
 
 	if (txn == other)
 		return;
-	while (!zj_txn_is_valid(other)) {
+	while (!zj_txn_is_committed(other)) {
 		if (zj_unite(txn, other, at))
 			break;
 		if (zj_depend(txn, other, at, &spare))
@@ -357,30 +357,30 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind)
 /* ---- closing ---- */
 
 /*
- * Not too many that are not valid yet (N7), nor too much of the log: who fills one
+ * Not too many that are not committed yet (N7), nor too much of the log: who fills one
  * transaction after another waits for the device. comp_lock held.
  */
 static bool lane_has_room(struct zj_lane *lane, const struct zj_txn *txn)
 {
 	struct zj_journal *zj = lane->journal;
-	int most = zj->options.pipeline ? ZJ_MAX_FLIGHT : ZJ_MAX_FROZEN;
+	int most = zj->options.pipeline ? ZJ_MAX_FLIGHT : ZJ_MAX_SEALED;
 	u32 credits;
 
-	if (!lane->nr_frozen)
+	if (!lane->nr_sealed)
 		return true;
-	if (lane->nr_frozen >= most)
+	if (lane->nr_sealed >= most)
 		return false;
-	if (lane->nr_frozen < ZJ_MAX_FROZEN && !txn->comp->now)
+	if (lane->nr_sealed < ZJ_MAX_SEALED && !txn->comp->no_delay)
 		return true;
 	/* What was put off is asked about while handles are open. */
 	spin_lock(&lane->lock);
 	credits = max(txn->credits, 0);
 	spin_unlock(&lane->lock);
-	return lane->frozen + credits <= zj_space_share(zj);
+	return lane->sealed_credits + credits <= zj_space_share(zj);
 }
 
-/* Does nothing but open handles stand in the way of a freeze? comp_lock held. */
-static bool may_freeze(const struct zj_component *comp)
+/* Does nothing but open handles stand in the way of a seal? comp_lock held. */
+static bool may_seal(const struct zj_component *comp)
 {
 	const struct zj_txn *txn;
 
@@ -401,7 +401,7 @@ static bool hold_members(struct zj_component *comp)
 
 		spin_lock(&txn->lane->lock);
 		held = txn->lane->running == txn && !txn->updates;
-		txn->freezing = held;
+		txn->sealing = held;
 		spin_unlock(&txn->lane->lock);
 		if (!held)
 			return false;
@@ -415,40 +415,40 @@ static void release_members(struct zj_component *comp)
 
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		spin_lock(&txn->lane->lock);
-		txn->freezing = false;
+		txn->sealing = false;
 		spin_unlock(&txn->lane->lock);
 	}
 }
 
-/* R7: behind whatever the lane froze last. */
+/* R7: behind whatever the lane sealed last. */
 static void depend_on_previous(struct zj_component *comp, struct zj_txn *txn)
 {
-	struct zj_component *prev = txn->lane->last_frozen;
+	struct zj_component *prev = txn->lane->last_sealed;
 	struct zj_dep *spare = &txn->prev_dep;
 
-	if (prev && prev->state != ZJ_C_VALID)
+	if (prev && prev->state != ZJ_C_COMMITTED)
 		dep_add(comp, prev, txn->lane->index, &spare);
-	txn->lane->last_frozen = comp;
-	txn->lane->nr_frozen++;
-	txn->lane->frozen += max(txn->credits, 0);
+	txn->lane->last_sealed = comp;
+	txn->lane->nr_sealed++;
+	txn->lane->sealed_credits += max(txn->credits, 0);
 }
 
-static void freeze_member(struct zj_txn *txn)
+static void seal_member(struct zj_txn *txn)
 {
 	struct zj_lane *lane = txn->lane;
 
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->running == txn);
 	/* N1 */
-	ZJ_ASSERT(lane->journal, txn->freezing);
+	ZJ_ASSERT(lane->journal, txn->sealing);
 	ZJ_ASSERT(lane->journal, !txn->updates);
 	WRITE_ONCE(lane->running, NULL);
-	zj_space_frozen(txn);
+	zj_space_sealed(txn);
 	zj_space_surplus(lane);
-	list_add_tail(&txn->lane_link, &lane->pipeline);
+	list_add_tail(&txn->lane_link, &lane->to_issue);
 	lane->unwritten++;
 	lane->stats.handles += txn->handles;
-	txn->pub.t_state = T_COMMIT;
+	txn->public.t_state = T_COMMIT;
 	spin_unlock(&lane->lock);
 	wake_up_all(&lane->wait_start);
 	wake_up(&lane->wait_work);
@@ -481,8 +481,8 @@ static void count_locked(struct zj_component *comp, ktime_t now)
 			 ktime_us_delta(now, comp->locked_at));
 }
 
-/* The freeze point of the whole component (N1). */
-static void freeze(struct zj_journal *zj, struct zj_component *comp)
+/* The seal point of the whole component (N1). */
+static void seal(struct zj_journal *zj, struct zj_component *comp)
 {
 	struct zj_txn *txn;
 
@@ -494,75 +494,75 @@ static void freeze(struct zj_journal *zj, struct zj_component *comp)
 	}
 	WRITE_ONCE(zj->stamp, zj->stamp + 1);
 	WRITE_ONCE(comp->stamp, zj->stamp);
-	comp->frozen_at = ktime_get();
+	comp->sealed_at = ktime_get();
 	list_for_each_entry(txn, &comp->members, comp_link) {
-		txn->frozen_at = comp->frozen_at;
-		trace_zj_freeze(txn, comp->stamp, comp->nr_members);
+		txn->sealed_at = comp->sealed_at;
+		trace_zj_seal(txn, comp->stamp, comp->nr_members);
 	}
-	count_locked(comp, comp->frozen_at);
+	count_locked(comp, comp->sealed_at);
 	comp->missing += comp->nr_members;
 	comp->unsubmitted = comp->nr_members;
 	comp->unlogged = comp->nr_members;
 	count_closed(comp);
-	ZJ_ASSERT(zj, list_empty(&zj->trim_list) ||
-		      list_last_entry(&zj->trim_list, struct zj_component,
-				      trim_link)->stamp < comp->stamp);
-	list_add_tail(&comp->trim_link, &zj->trim_list);
+	ZJ_ASSERT(zj, list_empty(&zj->ckpt_list) ||
+		      list_last_entry(&zj->ckpt_list, struct zj_component,
+				      ckpt_link)->stamp < comp->stamp);
+	list_add_tail(&comp->ckpt_link, &zj->ckpt_list);
 	list_add_tail(&comp->ready_link, &zj->pending);
-	/* Pairs with zj_txn_state(): who sees it frozen sees its stamp. */
-	smp_store_release(&comp->state, ZJ_C_FROZEN);
+	/* Pairs with zj_txn_state(): who sees it sealed sees its stamp. */
+	smp_store_release(&comp->state, ZJ_C_SEALED);
 	list_for_each_entry(txn, &comp->members, comp_link)
-		freeze_member(txn);
+		seal_member(txn);
 }
 
 /* ---- putting off ---- */
 
 /*
- * CJFS's opportunistic coalescing: what cannot be frozen yet, though it has no open
+ * CJFS's opportunistic coalescing: what cannot be sealed yet, though it has no open
  * handle, goes on meanwhile, with a bound that CJFS does not have.
  */
-static bool may_put_off(struct zj_journal *zj, const struct zj_component *comp)
+static bool may_defer(struct zj_journal *zj, const struct zj_component *comp)
 {
 	return zj->options.pipeline &&
-	       !READ_ONCE(zj->options.live.no_coalesce) && !may_freeze(comp) &&
-	       !(comp->wanted && time_after_eq(jiffies, comp->wanted_by));
+	       !READ_ONCE(zj->options.live.no_coalesce) && !may_seal(comp) &&
+	       !(comp->deferred && time_after_eq(jiffies, comp->deferred_until));
 }
 
 /*
  * Whatever happens, the lanes' timers lock it in time. Members may have come since it
  * was put off first: no lane's thread is to ask for an expired one all the while.
  */
-static void put_off(struct zj_component *comp)
+static void defer(struct zj_component *comp)
 {
-	bool first = !comp->wanted;
+	bool first = !comp->deferred;
 	struct zj_txn *txn;
 
 	if (first)
-		comp->wanted_by = jiffies + ZJ_PUT_OFF;
-	comp->wanted = true;
+		comp->deferred_until = jiffies + ZJ_MAX_DEFER;
+	comp->deferred = true;
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		if (first)
-			zj_count(&txn->lane->stats.put_off, 1);
-		if (txn->expires == comp->wanted_by)
+			zj_count(&txn->lane->stats.deferred, 1);
+		if (txn->expires == comp->deferred_until)
 			continue;
-		WRITE_ONCE(txn->expires, comp->wanted_by);
+		WRITE_ONCE(txn->expires, comp->deferred_until);
 		mod_timer(&txn->lane->timer, txn->expires);
 	}
 }
 
-static void try_freeze(struct zj_journal *zj, struct zj_component *comp)
+static void try_seal(struct zj_journal *zj, struct zj_component *comp)
 {
 	lockdep_assert_held(&zj->comp_lock);
 	if (comp->state != ZJ_C_LOCKED || zj_aborted(zj))
 		return;
 	if (!hold_members(comp)) {
 		release_members(comp);
-	} else if (may_freeze(comp)) {
-		freeze(zj, comp);
+	} else if (may_seal(comp)) {
+		seal(zj, comp);
 	} else {
 		release_members(comp);
-		if (!comp->now && may_put_off(zj, comp)) {
-			put_off(comp);
+		if (!comp->no_delay && may_defer(zj, comp)) {
+			defer(comp);
 			count_locked(comp, ktime_get());
 			WRITE_ONCE(comp->state, ZJ_C_RUNNING);
 			lock_members(comp, false);
@@ -576,22 +576,22 @@ static void lock_component(struct zj_journal *zj, struct zj_component *comp)
 	WRITE_ONCE(comp->state, ZJ_C_LOCKED);
 	comp->locked_at = ktime_get();
 	lock_members(comp, true);
-	try_freeze(zj, comp);
+	try_seal(zj, comp);
 }
 
 /* What was put off is closed when it can be; comp_lock held. */
 static void go_on(struct zj_journal *zj, struct zj_component *comp)
 {
-	if (comp->state == ZJ_C_RUNNING && comp->wanted && may_freeze(comp) &&
+	if (comp->state == ZJ_C_RUNNING && comp->deferred && may_seal(comp) &&
 	    !zj_aborted(zj))
 		lock_component(zj, comp);
 	else
-		try_freeze(zj, comp);
+		try_seal(zj, comp);
 }
 
 /**
  * zj_commit_again() - what a transaction had to wait for is over
- * @txn: not frozen, or being freed
+ * @txn: not sealed, or being freed
  *
  * Context: takes comp_lock.
  */
@@ -605,29 +605,29 @@ void zj_commit_again(struct zj_txn *txn)
 }
 
 /**
- * zj_try_freeze() - freeze the component of a transaction if it has drained
+ * zj_try_seal() - seal the component of a transaction if it has drained
  * @zj: the journal
  * @txn: referenced by the caller
  */
-void zj_try_freeze(struct zj_journal *zj, struct zj_txn *txn)
+void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn)
 {
 	spin_lock(&zj->comp_lock);
-	try_freeze(zj, txn->comp);
+	try_seal(zj, txn->comp);
 	spin_unlock(&zj->comp_lock);
 }
 
 /**
- * zj_try_freeze_lane() - the same for a lane's locked transaction
- * @lane: a lane that has room for another frozen component now
+ * zj_try_seal_lane() - the same for a lane's locked transaction
+ * @lane: a lane that has room for another sealed component now
  *
  * Context: comp_lock held.
  */
-void zj_try_freeze_lane(struct zj_lane *lane)
+void zj_try_seal_lane(struct zj_lane *lane)
 {
 	struct zj_txn *txn;
 
 	lockdep_assert_held(&lane->journal->comp_lock);
-	/* Only a freeze takes the running transaction away: pinned. */
+	/* Only a seal takes the running transaction away: pinned. */
 	txn = READ_ONCE(lane->running);
 	if (txn)
 		go_on(lane->journal, txn->comp);
@@ -639,12 +639,12 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
 
 	spin_lock(&zj->comp_lock);
 	comp = txn->comp;
-	/* A frozen one may be trimmed: what it points to is shared then. */
-	if (comp->state < ZJ_C_FROZEN)
-		comp->now |= now;
+	/* A sealed one may be reclaimed: what it points to is shared then. */
+	if (comp->state < ZJ_C_SEALED)
+		comp->no_delay |= now;
 	if (comp->state == ZJ_C_RUNNING) {
-		if (!comp->now && may_put_off(zj, comp))
-			put_off(comp);
+		if (!comp->no_delay && may_defer(zj, comp))
+			defer(comp);
 		else
 			lock_component(zj, comp);
 	}
@@ -657,7 +657,7 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
  * @txn: referenced by the caller; any state
  *
  * Does not wait. Handles that are open go on, none starts on the members' lanes
- * until the component is frozen. While it could not be frozen anyway, the request is
+ * until the component is sealed. While it could not be sealed anyway, the request is
  * kept instead, for a short time.
  */
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
@@ -705,7 +705,7 @@ void zj_commit_request_all(struct zj_journal *zj)
 }
 
 /**
- * zj_component_free() - a trimmed component, with its members
+ * zj_component_free() - a reclaimed component, with its members
  * @zj: the journal
  * @comp: on no list, nobody's dependency
  *
@@ -717,7 +717,7 @@ void zj_component_free(struct zj_journal *zj, struct zj_component *comp)
 	struct zj_dep *dep, *tmp;
 
 	spin_lock(&zj->comp_lock);
-	ZJ_ASSERT(zj, list_empty(&comp->trim_link));
+	ZJ_ASSERT(zj, list_empty(&comp->ckpt_link));
 	ZJ_ASSERT(zj, list_empty(&comp->ready_link));
 	ZJ_ASSERT(zj, list_empty(&comp->finish_link));
 	list_for_each_entry_safe(dep, tmp, &comp->deps, comp_link) {
@@ -725,10 +725,10 @@ void zj_component_free(struct zj_journal *zj, struct zj_component *comp)
 		dep_free(dep);
 	}
 	list_for_each_entry(txn, &comp->members, comp_link) {
-		ZJ_ASSERT(zj, txn->valid);
-		if (txn->lane->last_frozen == comp)
-			txn->lane->last_frozen = NULL;
-		WRITE_ONCE(txn->comp, &trimmed_component);
+		ZJ_ASSERT(zj, txn->committed);
+		if (txn->lane->last_sealed == comp)
+			txn->lane->last_sealed = NULL;
+		WRITE_ONCE(txn->comp, &reclaimed_component);
 	}
 	spin_unlock(&zj->comp_lock);
 	list_for_each_entry_safe(txn, next, &comp->members, comp_link)

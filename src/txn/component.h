@@ -26,8 +26,8 @@ void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_again(struct zj_txn *txn);
 void zj_commit_request_lane(struct zj_lane *lane);
 void zj_commit_request_all(struct zj_journal *zj);
-void zj_try_freeze(struct zj_journal *zj, struct zj_txn *txn);
-void zj_try_freeze_lane(struct zj_lane *lane);
+void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn);
+void zj_try_seal_lane(struct zj_lane *lane);
 void zj_component_free(struct zj_journal *zj, struct zj_component *comp);
 
 #endif /* ZJ_COMPONENT_H */

@@ -57,7 +57,7 @@ static void handle_free(handle_t *handle)
 /* ---- joining the running transaction ---- */
 
 enum join { JOINED, JOIN_NEED_TXN, JOIN_LOCKED, JOIN_SPACE, JOIN_TOO_BIG,
-	    JOIN_BARRIER, JOIN_RESERVED, JOIN_FREEZING, JOIN_ABORTED };
+	    JOIN_BARRIER, JOIN_RESERVED, JOIN_SEALING, JOIN_ABORTED };
 
 /*
  * Write-back reserves credits for each I/O, and has thousands in flight on a slow device.
@@ -79,7 +79,7 @@ static enum join full(struct zj_txn *txn)
 
 /*
  * Check and promise in one section: a transaction that is published without the
- * space of its first handle could be frozen with no segment to write it to.
+ * space of its first handle could be sealed with no segment to write it to.
  * JOIN_TOO_BIG comes with a reference to the running transaction.
  */
 static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
@@ -88,7 +88,7 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 	struct zj_journal *zj = lane->journal;
 	struct zj_txn *txn = lane->running;
 
-	if (zj_aborted(zj) || READ_ONCE(zj->front.j_errno))
+	if (zj_aborted(zj) || READ_ONCE(zj->public.j_errno))
 		return JOIN_ABORTED;
 	if (READ_ONCE(zj->barrier))
 		return JOIN_BARRIER;
@@ -96,7 +96,7 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 		return JOIN_LOCKED;
 	if (too_much_reserved(lane, rsv))
 		return JOIN_RESERVED;
-	if (txn && zj->log->counts_images && zj->log->full(txn)) {
+	if (txn && zj->log_ops->counts_images && zj->log_ops->full(txn)) {
 		txn->full = true;
 		return full(txn);
 	}
@@ -258,7 +258,7 @@ static __always_inline struct zj_txn *join(struct zj_lane *lane, int credits,
 static void handle_enter(handle_t *handle, struct zj_txn *txn)
 {
 	ZJ_ASSERT(txn_zj(txn), !current->journal_info);
-	handle->h_transaction = &txn->pub;
+	handle->h_transaction = &txn->public;
 	handle->h_start_jiffies = jiffies;
 	current->journal_info = handle;
 	handle->saved_alloc_context = memalloc_nofs_save();
@@ -275,7 +275,7 @@ static handle_t *reserve(struct zj_journal *zj, struct zj_lane *lane, int rsv)
 {
 	handle_t *handle = handle_alloc(rsv);
 
-	handle->h_journal = &zj->front;
+	handle->h_journal = &zj->public;
 	handle->h_reserved = 1;
 	handle->h_rsv_lane = lane->index;
 	return handle;
@@ -295,7 +295,7 @@ static noinline int refuse(const struct zj_journal *zj, int credits, int rsv)
 
 /**
  * zj_journal_start_in() - open a handle in a lane of the caller's choice
- * @journal: the front
+ * @journal: the journal
  * @in: the lane, modulo their number; negative: that of this CPU
  * @blocks: images that the handle may log
  * @rsv_blocks: images of a reserved handle to go with it, or 0
@@ -368,7 +368,7 @@ static int used_images(const handle_t *handle, const struct zj_journal *zj)
 	       revoke_blocks(zj, handle->h_revoke_credits_requested);
 }
 
-/* Count down; the last one out of a locked transaction freezes it. */
+/* Count down; the last one out of a locked transaction seals it. */
 static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 {
 	struct zj_txn *txn = handle_txn(handle);
@@ -378,9 +378,9 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 	trace_zj_handle_stop(handle);
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(zj, txn->updates > 0);
-	room = lane->hungry;
+	room = lane->starts_waiting;
 	txn->credits -= unused_credits(handle, zj);
-	if (zj->log->counts_images)
+	if (zj->log_ops->counts_images)
 		txn->used += used_images(handle, zj);
 	last = !--txn->updates && txn->locked;
 	wake = !txn->updates && READ_ONCE(zj->barrier);
@@ -388,7 +388,7 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 		refcount_inc(&txn->refs);
 	spin_unlock(&lane->lock);
 	if (last) {
-		zj_try_freeze(zj, txn);
+		zj_try_seal(zj, txn);
 		zj_txn_put(txn);
 	}
 	if (room)
@@ -406,7 +406,7 @@ static bool expired(const struct zj_txn *txn)
  * zj_journal_stop() - close a handle
  * @handle: the handle; a nested one only drops a reference
  *
- * A handle marked h_sync waits until its changes are valid.
+ * A handle marked h_sync waits until its changes are committed.
  *
  * Context: sleeps.
  * Return: 0, or -EIO if the journal or the handle was aborted.
@@ -444,7 +444,7 @@ int zj_journal_stop(handle_t *handle)
 	if (!request)
 		return err;
 	if (sync && !err)
-		err = zj_txn_wait_valid(txn);
+		err = zj_txn_wait_committed(txn);
 	zj_txn_put(txn);
 	return err;
 }
@@ -582,7 +582,7 @@ EXPORT_SYMBOL_GPL(zj_journal_restart);
 
 /* ---- reservations ---- */
 
-/* A locked transaction will do, one at its freeze point will not. */
+/* A locked transaction will do, one at its seal point will not. */
 static enum join join_reserved(struct zj_lane *lane, int rsv,
 			       struct zj_txn **spare)
 {
@@ -592,8 +592,8 @@ static enum join join_reserved(struct zj_lane *lane, int rsv,
 		return JOIN_ABORTED;
 	if (!txn && !*spare)
 		return JOIN_NEED_TXN;
-	if (txn && txn->freezing)
-		return JOIN_FREEZING;
+	if (txn && txn->sealing)
+		return JOIN_SEALING;
 	if (!txn) {
 		txn = *spare;
 		*spare = NULL;
@@ -636,12 +636,12 @@ int zj_journal_start_reserved(handle_t *handle, unsigned int type,
 		spin_unlock(&lane->lock);
 		if (how == JOIN_NEED_TXN)
 			spare = zj_txn_alloc(lane);
-		if (how == JOIN_FREEZING) {
-			/* The freeze is one comp_lock section. */
+		if (how == JOIN_SEALING) {
+			/* The seal is one comp_lock section. */
 			spin_lock(&zj->comp_lock);
 			spin_unlock(&zj->comp_lock);
 		}
-	} while (how == JOIN_NEED_TXN || how == JOIN_FREEZING);
+	} while (how == JOIN_NEED_TXN || how == JOIN_SEALING);
 	if (spare)
 		zj_txn_free_unused(spare);
 	if (how != JOINED) {

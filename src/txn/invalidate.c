@@ -4,7 +4,7 @@
  *
  * No handle is open here. The transaction that makes a truncation safe is the one
  * with the inode's orphan record or new size: the inode's sync tid names it. Until
- * it is valid, the older image of a truncated block stays replayable (E13).
+ * it is committed, the older image of a truncated block stays replayable (E13).
  */
 #include "core/journal.h"
 #include "txn/jhead.h"
@@ -16,7 +16,7 @@
 
 enum unmap {
 	UNMAP_FREE,	/* nothing of the journal is left on the buffer */
-	UNMAP_KEEP,	/* unfiled once a transaction is valid */
+	UNMAP_KEEP,	/* unfiled once a transaction is committed */
 	UNMAP_BUSY,	/* being committed, and part of the folio stays */
 	UNMAP_MEMORY,	/* spare memory is missing */
 };
@@ -47,7 +47,7 @@ static void drop_all(struct journal_head *jh)
 
 /*
  * Put a part without an image into the transaction of the truncation. UNMAP_FREE: that
- * is valid, so nothing is to be kept for it.
+ * is committed, so nothing is to be kept for it.
  */
 static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
 		      struct zj_spare *spare)
@@ -70,13 +70,13 @@ static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
  * Drop the image of an open transaction. No handle pins it: comp_lock does, until
  * its commit can no longer meet the part in the middle of this.
  */
-static enum unmap drop_unfrozen(struct zj_journal *zj, struct journal_head *jh)
+static enum unmap drop_unsealed(struct zj_journal *zj, struct journal_head *jh)
 {
 	struct zj_part *part = jh->newest;
 	enum unmap how = UNMAP_BUSY;
 
 	spin_lock(&zj->comp_lock);
-	if (part->txn->comp->state < ZJ_C_FROZEN) {
+	if (part->txn->comp->state < ZJ_C_SEALED) {
 		clear_buffer_dirty(jh->bh);
 		clear_buffer_jbddirty(jh->bh);
 		zj_part_clear(part, BIT(ZJ_PART_MODIFIED) |
@@ -94,13 +94,13 @@ static enum unmap drop_unfrozen(struct zj_journal *zj, struct journal_head *jh)
 	return how;
 }
 
-/* A later stamp only may lie on top; a trimmed transaction has none. */
-static bool frozen_before(struct zj_txn *txn, struct zj_txn *owner)
+/* A later stamp only may lie on top; a reclaimed transaction has none. */
+static bool sealed_before(struct zj_txn *txn, struct zj_txn *owner)
 {
 	bool before;
 
 	rcu_read_lock();
-	before = zj_txn_state(txn) >= ZJ_C_FROZEN &&
+	before = zj_txn_state(txn) >= ZJ_C_SEALED &&
 		 READ_ONCE(READ_ONCE(txn->comp)->stamp) <=
 		 READ_ONCE(READ_ONCE(owner->comp)->stamp);
 	rcu_read_unlock();
@@ -111,7 +111,7 @@ static bool frozen_before(struct zj_txn *txn, struct zj_txn *owner)
 static bool older_unlogged(struct zj_part *part, struct journal_head *jh)
 {
 	return !list_is_first(&part->jh_link, &jh->parts) &&
-	       !zj_txn_is_valid(list_prev_entry(part, jh_link)->txn);
+	       !zj_txn_is_committed(list_prev_entry(part, jh_link)->txn);
 }
 
 static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
@@ -123,9 +123,9 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 
 	if (!part || zj_part_retire(jh, true))
 		return UNMAP_FREE;
-	if (zj_txn_is_valid(part->txn)) {
+	if (zj_txn_is_committed(part->txn)) {
 		how = UNMAP_FREE;
-		if (txn && !frozen_before(txn, part->txn))
+		if (txn && !sealed_before(txn, part->txn))
 			how = pin(jh, txn, spare);
 		if (how == UNMAP_FREE)
 			drop_all(jh);
@@ -135,13 +135,13 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 		return UNMAP_KEEP;
 	if (partial && older_unlogged(part, jh))
 		return UNMAP_BUSY;
-	how = drop_unfrozen(zj, jh);
+	how = drop_unsealed(zj, jh);
 	if (how != UNMAP_BUSY)
 		return how;
 	if (partial)
 		return UNMAP_BUSY;
 	set_buffer_freed(jh->bh);
-	if (txn && !frozen_before(txn, part->txn)) {
+	if (txn && !sealed_before(txn, part->txn)) {
 		how = pin(jh, txn, spare);
 		if (how != UNMAP_FREE)
 			return how;
@@ -156,7 +156,7 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 
 /*
  * The buffer will be mapped anew: older images must not be written from it, nor those
- * that are valid and about to be made dirty.
+ * that are committed and about to be made dirty.
  */
 static void leave_home(struct journal_head *jh)
 {
@@ -200,7 +200,7 @@ static enum unmap unmap_buffer(struct zj_journal *zj, struct buffer_head *bh,
 
 /**
  * zj_journal_invalidate_folio() - part or all of a folio is truncated
- * @journal: the front
+ * @journal: the journal
  * @folio: locked
  * @offset: first byte that goes
  * @length: bytes
@@ -251,7 +251,7 @@ EXPORT_SYMBOL_GPL(zj_journal_invalidate_folio);
 
 /**
  * zj_journal_try_to_free_buffers() - a clean folio is to be reclaimed
- * @journal: the front
+ * @journal: the journal
  * @folio: locked
  *
  * Context: reclaim, perhaps inside a handle; takes spinlocks only.

@@ -3,7 +3,7 @@
  * Lines: what of a block has changed, for a log that has only that (zj_log_ops.logs_lines).
  *
  * A part holds what its buffer held before the first change, or the lines that the file
- * system has told; either is of use only while recovery knows what it is put over.
+ * system has declared; either is of use only while recovery knows what it is put over.
  */
 #include "core/journal.h"
 #include "core/space.h"
@@ -30,7 +30,7 @@ static bool changes_unseen(const struct buffer_head *bh)
  */
 static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
 {
-	u64 trimmed = READ_ONCE(zj->trimmed), stamp;
+	u64 reclaimed = READ_ONCE(zj->ckpt_stamp), stamp;
 	struct zj_part *oldest;
 
 	if (list_empty(&jh->parts) || !zj_space_low(zj))
@@ -39,7 +39,7 @@ static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
 	rcu_read_lock();
 	stamp = READ_ONCE(oldest->txn->comp)->stamp;
 	rcu_read_unlock();
-	return stamp <= trimmed + (READ_ONCE(zj->stamp) - trimmed) / 2;
+	return stamp <= reclaimed + (READ_ONCE(zj->stamp) - reclaimed) / 2;
 }
 
 /**
@@ -53,14 +53,14 @@ static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
  * inode table that it has never written. So the first image of a buffer that was not
  * read is logged as a whole. So is one now and then that would keep S back.
  *
- * Context: jh->lock held; the newest owner, if any, is frozen.
+ * Context: jh->lock held; the newest owner, if any, is sealed.
  */
 bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 {
 	struct zj_part *owner = jh->newest;
 
 	lockdep_assert_held(&jh->lock);
-	if (!zj->log->logs_lines || changes_unseen(jh->bh) || holds_back(zj, jh))
+	if (!zj->log_ops->logs_lines || changes_unseen(jh->bh) || holds_back(zj, jh))
 		return false;
 	if (buffer_jh_known(jh->bh))
 		return buffer_uptodate(jh->bh);
@@ -71,11 +71,11 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 /* Who tells what it changes needs no copy, but for the check of that. */
 bool zj_spare_lacks_base(struct zj_journal *zj, const struct zj_spare *spare)
 {
-	return !spare->base && (!spare->told || zj->nvm.check);
+	return !spare->base && (!spare->declared || zj->nvm.check);
 }
 
 /**
- * zj_part_set_base() - keep what the buffer holds now, or note that it will be told
+ * zj_part_set_base() - keep what the buffer holds now, or note that it will be declared
  * @part: about to be filed; what came before has its own copy, or is logged
  * @spare: has memory for it, if it is needed
  *
@@ -86,9 +86,9 @@ void zj_part_set_base(struct zj_part *part, struct zj_spare *spare)
 	struct buffer_head *bh = part->jh->bh;
 
 	lockdep_assert_held(&part->jh->lock);
-	if (spare->told)
-		zj_part_set(part, BIT(ZJ_PART_TOLD));
-	if (spare->told && !spare->base)
+	if (spare->declared)
+		zj_part_set(part, BIT(ZJ_PART_DECLARED));
+	if (spare->declared && !spare->base)
 		return;
 	memcpy(spare->base, bh->b_data, bh->b_size);
 	part->base = spare->base;
@@ -108,7 +108,7 @@ void zj_part_no_base(struct zj_journal *zj, struct zj_part *part)
 	if (part->base)
 		kmem_cache_free(zj->frozen_cache, part->base);
 	part->base = NULL;
-	zj_part_clear(part, BIT(ZJ_PART_TOLD));
+	zj_part_clear(part, BIT(ZJ_PART_DECLARED));
 }
 
 /**
@@ -130,7 +130,7 @@ void zj_part_note_known(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
 
-	if (!zj->log->logs_lines || !part->image || jh->newest != part ||
+	if (!zj->log_ops->logs_lines || !part->image || jh->newest != part ||
 	    zj_part_test(part, ZJ_PART_FORGET))
 		return;
 	if (!buffer_jh_known(jh->bh))
@@ -147,7 +147,7 @@ void zj_part_note_known(struct zj_journal *zj, struct zj_part *part)
 void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh)
 {
 	lockdep_assert_held(&jh->lock);
-	if (!zj->log->logs_lines)
+	if (!zj->log_ops->logs_lines)
 		return;
 	clear_buffer_jh_known(jh->bh);
 	if (jh->newest)

@@ -57,7 +57,7 @@ static struct zj_inode_entry *entry_alloc(struct jbd2_inode *jinode,
 	entry->jinode = jinode;
 	entry->txn = txn;
 	entry->proxy.i_vfs_inode = jinode->i_vfs_inode;
-	entry->proxy.i_transaction = &txn->pub;
+	entry->proxy.i_transaction = &txn->public;
 	entry->proxy.i_dirty_start = LLONG_MAX;
 	entry->proxy.i_dirty_end = 0;
 	return entry;
@@ -90,12 +90,12 @@ static enum entry_how entry_locked(struct zj_txn *txn,
 		rcu_read_lock();
 		state = zj_txn_state(entry->txn);
 		rcu_read_unlock();
-		if (state < ZJ_C_FROZEN && !zj_unite(txn, entry->txn, at))
+		if (state < ZJ_C_SEALED && !zj_unite(txn, entry->txn, at))
 			return ENTRY_AGAIN;
-		if (state == ZJ_C_FROZEN &&
+		if (state == ZJ_C_SEALED &&
 		    !zj_depend(txn, entry->txn, at, dep))
 			return ENTRY_MEMORY;
-		if (state >= ZJ_C_FROZEN)
+		if (state >= ZJ_C_SEALED)
 			entry = NULL;
 	}
 	if (!entry) {
@@ -220,7 +220,7 @@ static int visit_entries(struct zj_txn *txn,
 		if (!next)
 			return err;
 		entry = next;
-		err2 = fn(txn->pub.t_journal, entry);
+		err2 = fn(txn->public.t_journal, entry);
 		if (!err)
 			err = err2;
 	}
@@ -243,13 +243,13 @@ static int wait_one(journal_t *journal, struct zj_inode_entry *entry)
 		err = journal->j_finish_inode_data_buffers(&entry->proxy);
 	/* All of it has completed. Before the inode leaves core it waits for us. */
 	if (written)
-		zj_txn_take_written(&entry->txn->pub, READ_ONCE(*written));
+		zj_txn_take_written(&entry->txn->public, READ_ONCE(*written));
 	return err;
 }
 
 /**
- * zj_ordered_submit() - start writing a frozen transaction's ordered data
- * @txn: frozen; the caller is its lane's thread
+ * zj_ordered_submit() - start writing a sealed transaction's ordered data
+ * @txn: sealed; the caller is its lane's thread
  *
  * Return: 0 or the first error of the callbacks.
  */
@@ -287,7 +287,7 @@ void zj_ordered_drop(struct zj_txn *txn)
 
 /**
  * zj_journal_release_jinode() - the inode goes away
- * @journal: the front
+ * @journal: the journal
  * @jinode: its entries leave all transactions
  *
  * Waits while a commit works on one of them, never for a commit to finish.
@@ -329,11 +329,11 @@ EXPORT_SYMBOL_GPL(zj_journal_finish_inode_data);
 
 /**
  * zj_journal_begin_ordered_truncate() - before pages are thrown away
- * @journal: the front
+ * @journal: the journal
  * @jinode: the inode
  * @size: its new size
  *
- * A frozen transaction may be waiting for data beyond @size: write it now, or
+ * A sealed transaction may be waiting for data beyond @size: write it now, or
  * stale blocks could show after a crash.
  *
  * Return: 0, or the error of the write-back, which aborts the journal.
@@ -346,11 +346,11 @@ int zj_journal_begin_ordered_truncate(journal_t *journal,
 	int err;
 
 	spin_lock(&jinode->i_lock);
-	/* The oldest entry is the first to be frozen. */
+	/* The oldest entry is the first to be sealed. */
 	entry = list_first_entry_or_null(&jinode->i_entries,
 					 struct zj_inode_entry, inode_link);
 	rcu_read_lock();
-	pending = entry && zj_txn_state(entry->txn) >= ZJ_C_FROZEN;
+	pending = entry && zj_txn_state(entry->txn) >= ZJ_C_SEALED;
 	rcu_read_unlock();
 	spin_unlock(&jinode->i_lock);
 	if (!pending)

@@ -3,14 +3,14 @@
  * Parts: what a transaction owns of a block.
  *
  * Parts are kept oldest first; the newest one may belong to a running transaction,
- * all others to frozen ones, in stamp order.
+ * all others to sealed ones, in stamp order.
  *
  * Invariants:
  *   J1 a buffer is dirty for the kernel's write-back only while its newest part
- *      is valid: whoever files a newer part takes the dirty bit away under the
+ *      is committed: whoever files a newer part takes the dirty bit away under the
  *      buffer lock, so no home write can be in flight then.
  *   J2 a part leaves an older transaction's list only when it is known home, or
- *      when a newer part is valid. If only lines of that were logged, the oldest
+ *      when a newer part is committed. If only lines of that were logged, the oldest
  *      part stays nonetheless: S must not pass what the lines are put over.
  */
 #include "core/journal.h"
@@ -38,12 +38,12 @@ void zj_spare_fill(struct zj_journal *zj, struct zj_spare *spare, bool more)
 
 	if (!spare->part)
 		spare->part = kmem_cache_alloc(zj_part_cache, gfp);
-	if (zj->log->logs_lines && zj_spare_lacks_base(zj, spare))
+	if (zj->log_ops->logs_lines && zj_spare_lacks_base(zj, spare))
 		spare->base = kmem_cache_alloc(zj->frozen_cache, gfp);
 	if (!more)
 		return;
-	if (!spare->frozen)
-		spare->frozen = kmem_cache_alloc(zj->frozen_cache, gfp);
+	if (!spare->frozen_data)
+		spare->frozen_data = kmem_cache_alloc(zj->frozen_cache, gfp);
 	if (!spare->dep)
 		spare->dep = kzalloc(sizeof(*spare->dep), gfp);
 }
@@ -55,8 +55,8 @@ void zj_spare_free(struct zj_journal *zj, struct zj_spare *spare)
 {
 	if (spare->part)
 		kmem_cache_free(zj_part_cache, spare->part);
-	if (spare->frozen)
-		kmem_cache_free(zj->frozen_cache, spare->frozen);
+	if (spare->frozen_data)
+		kmem_cache_free(zj->frozen_cache, spare->frozen_data);
 	if (spare->base)
 		kmem_cache_free(zj->frozen_cache, spare->base);
 	kfree(spare->dep);
@@ -84,7 +84,7 @@ struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
 	if (part) {
 		part->jh = jh;
 		WRITE_ONCE(part->flags, 0);
-		part->frozen = NULL;
+		part->frozen_data = NULL;
 		part->image = NULL;
 		part->base = NULL;
 		part->lines = 0;
@@ -138,7 +138,7 @@ void zj_part_file(struct zj_part *part, struct journal_head *jh,
  * zj_part_file_late() - add a part without an image to a transaction
  * @part: a new part, ZJ_PART_FORGET set
  * @jh: the buffer's head
- * @txn: the owner, not pinned by a handle: perhaps frozen, even valid
+ * @txn: the owner, not pinned by a handle: perhaps sealed, even committed
  *
  * Context: jh->lock held.
  * Return: false if the transaction's forgotten blocks are processed already.
@@ -238,7 +238,7 @@ void zj_part_drop(struct zj_part *part)
 		if (dirty || !older)
 			clear_buffer_jbddirty(jh->bh);
 	}
-	ZJ_ASSERT(txn_zj(part->txn), !part->frozen);
+	ZJ_ASSERT(txn_zj(part->txn), !part->frozen_data);
 	if (part->base)
 		zj_part_no_base(txn_zj(part->txn), part);
 	/* The caller's reference keeps the head. */
@@ -285,7 +285,7 @@ static bool is_written(const struct buffer_head *bh, bool locked)
  * @jh: the head
  * @locked: the caller holds the buffer lock
  *
- * All parts go if the newest is valid, was handed to write-back and the buffer
+ * All parts go if the newest is committed, was handed to write-back and the buffer
  * has been written without an error.
  *
  * Context: jh->lock held.
@@ -309,7 +309,7 @@ bool zj_part_retire(struct journal_head *jh, bool locked)
 
 /**
  * zj_txn_walk() - visit the buffers of a transaction's parts
- * @txn: frozen; one walk at a time
+ * @txn: sealed; one walk at a time
  * @fn: called with the buffer's head referenced, no lock held; may sleep
  * @arg: for @fn
  *

@@ -3,7 +3,7 @@
  * Revokes: a freed block's older images must not be replayed (R5).
  *
  * One index for all lanes maps a block to its revoke, until the transaction that
- * holds it is valid. Whoever touches the block meanwhile treats the holder as its
+ * holds it is committed. Whoever touches the block meanwhile treats the holder as its
  * owner. The usual touch finds an empty chain and writes nothing.
  *
  * Invariant (R5):
@@ -96,7 +96,7 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 	struct zj_txn *txn = handle_txn(handle), *owner;
 	struct zj_revoke_bucket *bucket = bucket_of(txn_zj(txn), block);
 	struct zj_revoke *rev;
-	bool unfrozen;
+	bool unsealed;
 
 	if (likely(!chain_holds(bucket, block)))
 		return;
@@ -113,11 +113,11 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 	spin_lock(&bucket->lock);
 	rev = chain_find(bucket, block);
 	if (rev && rev->txn == owner) {
-		/* Tied and unfrozen means: in the handle's component. */
+		/* Tied and unsealed means: in the handle's component. */
 		rcu_read_lock();
-		unfrozen = zj_txn_state(owner) < ZJ_C_FROZEN;
+		unsealed = zj_txn_state(owner) < ZJ_C_SEALED;
 		rcu_read_unlock();
-		if (unfrozen)
+		if (unsealed)
 			revoke_unlink(rev);
 	}
 	spin_unlock(&bucket->lock);
@@ -125,8 +125,8 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 }
 
 /**
- * zj_revoke_retire() - a transaction is valid: its revokes leave the index
- * @txn: valid, or dropped by an abort
+ * zj_revoke_retire() - a transaction is committed: its revokes leave the index
+ * @txn: committed, or dropped by an abort
  */
 void zj_revoke_retire(struct zj_txn *txn)
 {
@@ -142,7 +142,7 @@ void zj_revoke_retire(struct zj_txn *txn)
 		spin_unlock(&txn->list_lock);
 		if (!rev)
 			return;
-		/* Frozen: nobody but this thread takes revokes off the list. */
+		/* Sealed: nobody but this thread takes revokes off the list. */
 		bucket = bucket_of(zj, rev->block);
 		spin_lock(&bucket->lock);
 		revoke_unlink(rev);

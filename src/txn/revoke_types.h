@@ -13,7 +13,7 @@ struct zj_txn;
 #define ZJ_REVOKE_HASH_BITS	12
 
 /**
- * struct zj_revoke - a revoked block; in the index until its owner is valid
+ * struct zj_revoke - a revoked block; in the index until its owner is committed
  */
 struct zj_revoke {
 	u64		block;		/* immutable */

@@ -89,7 +89,7 @@ static struct zj_tenant *admit(struct zj_journal *zj, struct zj_tenant *set,
 
 /**
  * zj_journal_lane_of() - the lane of a tenant
- * @journal: the front, loaded
+ * @journal: the journal, loaded
  * @tenant: its number, not 0
  *
  * It stays the same while the tenant starts handles.  Of very many tenants some

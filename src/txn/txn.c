@@ -3,7 +3,7 @@
  * Transactions as objects: birth, lookup by tid, death.
  *
  * A transaction is made by the first handle that finds none running in its lane.
- * Its component holds a reference until it is trimmed; waiters hold others.
+ * Its component holds a reference until it is reclaimed; waiters hold others.
  */
 #include "core/flush.h"
 #include "core/journal.h"
@@ -23,8 +23,8 @@ static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
 
-	txn->pub.t_journal = &zj->front;
-	INIT_LIST_HEAD(&txn->pub.t_private_list);
+	txn->public.t_journal = &zj->public;
+	INIT_LIST_HEAD(&txn->public.t_private_list);
 	txn->lane = lane;
 	txn->granted = zj->grant;
 	refcount_set(&txn->refs, 1);
@@ -56,9 +56,9 @@ struct zj_txn *zj_txn_alloc(struct zj_lane *lane)
 	txn_init(txn, lane);
 	zj_component_add(zj_component_alloc(), txn);
 	do {
-		txn->pub.t_tid = atomic_inc_return(&zj->next_tid);
-	} while (!txn->pub.t_tid);
-	WARN_ON_ONCE(xa_reserve(&zj->tids, txn->pub.t_tid, gfp));
+		txn->public.t_tid = atomic_inc_return(&zj->next_tid);
+	} while (!txn->public.t_tid);
+	WARN_ON_ONCE(xa_reserve(&zj->tids, txn->public.t_tid, gfp));
 	return txn;
 }
 
@@ -66,7 +66,7 @@ struct zj_txn *zj_txn_alloc(struct zj_lane *lane)
  * zj_txn_publish() - make it its lane's running transaction
  * @txn: from zj_txn_alloc()
  *
- * Not findable earlier: a commit request could freeze what is not running yet.
+ * Not findable earlier: a commit request could seal what is not running yet.
  *
  * Context: lane->lock held.
  */
@@ -77,12 +77,12 @@ void zj_txn_publish(struct zj_txn *txn)
 	lockdep_assert_held(&lane->lock);
 	ZJ_ASSERT(lane->journal, !lane->running);
 	txn->expires = jiffies +
-		       READ_ONCE(lane->journal->front.j_commit_interval);
+		       READ_ONCE(lane->journal->public.j_commit_interval);
 	/* The slot is reserved: no allocation. */
-	xa_store(&lane->journal->tids, txn->pub.t_tid, txn, GFP_ATOMIC);
+	xa_store(&lane->journal->tids, txn->public.t_tid, txn, GFP_ATOMIC);
 	atomic_add(txn->granted, &lane->journal->granted);
 	atomic_inc(&lane->journal->nr_running);
-	/* Pairs with zj_try_freeze_lane(), which does not take the lane's lock. */
+	/* Pairs with zj_try_seal_lane(), which does not take the lane's lock. */
 	smp_store_release(&lane->running, txn);
 	mod_timer(&lane->timer, txn->expires);
 }
@@ -93,7 +93,7 @@ void zj_txn_publish(struct zj_txn *txn)
  */
 void zj_txn_free_unused(struct zj_txn *txn)
 {
-	zj_txn_set_valid(txn);
+	zj_txn_set_committed(txn);
 	zj_component_free(txn_zj(txn), txn->comp);
 }
 
@@ -103,7 +103,7 @@ void zj_txn_free_unused(struct zj_txn *txn)
  * @tid: as ext4 stores it; 0 is nobody's
  *
  * Context: any but interrupts.
- * Return: with a reference; NULL if it is valid, or never was.
+ * Return: with a reference; NULL if it is committed, or never was.
  */
 struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid)
 {
@@ -132,39 +132,39 @@ void zj_txn_put(struct zj_txn *txn)
 }
 
 /**
- * zj_txn_set_valid() - the tid is no longer live, wake who waits for it
+ * zj_txn_set_committed() - the tid is no longer live, wake who waits for it
  */
-void zj_txn_set_valid(struct zj_txn *txn)
+void zj_txn_set_committed(struct zj_txn *txn)
 {
-	ZJ_ASSERT(txn_zj(txn), !txn->valid);
-	xa_erase(&txn_zj(txn)->tids, txn->pub.t_tid);
-	/* Pairs with the loads in zj_txn_wait_valid(). */
-	smp_store_release(&txn->valid, true);
+	ZJ_ASSERT(txn_zj(txn), !txn->committed);
+	xa_erase(&txn_zj(txn)->tids, txn->public.t_tid);
+	/* Pairs with the loads in zj_txn_wait_committed(). */
+	smp_store_release(&txn->committed, true);
 	/* Pairs with the barrier in wait_var_event(). */
 	smp_mb();
-	wake_up_var(&txn->valid);
+	wake_up_var(&txn->committed);
 }
 
 /**
- * zj_txn_wait_valid() - wait until recovery is certain to replay it
- * @txn: frozen, or requested to commit; the caller holds a reference
+ * zj_txn_wait_committed() - wait until recovery is certain to replay it
+ * @txn: sealed, or requested to commit; the caller holds a reference
  *
- * Context: sleeps; no handle open, unless @txn is frozen.
+ * Context: sleeps; no handle open, unless @txn is sealed.
  * Return: 0; -EIO if the journal was aborted first; the error of a flush, if there was
  * none as barriers were off.
  */
-int zj_txn_wait_valid(struct zj_txn *txn)
+int zj_txn_wait_committed(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_wait wait;
 
-	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_VALID, txn);
-	/* Pairs with zj_txn_set_valid(): callbacks have run. */
-	wait_var_event(&txn->valid, smp_load_acquire(&txn->valid) ||
+	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_COMMITTED, txn);
+	/* Pairs with zj_txn_set_committed(): callbacks have run. */
+	wait_var_event(&txn->committed, smp_load_acquire(&txn->committed) ||
 		       zj_aborted(zj));
 	zj_wait_end(&wait);
 	/* As above. */
-	if (!smp_load_acquire(&txn->valid))
+	if (!smp_load_acquire(&txn->committed))
 		return -EIO;
 	return zj_log_flush(zj, txn->lane);
 }

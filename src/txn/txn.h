@@ -8,18 +8,18 @@
 /* Caller is in an RCU read section or holds comp_lock. */
 static inline enum zj_comp_state zj_txn_state(const struct zj_txn *txn)
 {
-	/* Pairs with freeze() and arrive(). */
+	/* Pairs with seal() and arrive(). */
 	return smp_load_acquire(&READ_ONCE(txn->comp)->state);
 }
 
-static inline bool zj_txn_is_valid(const struct zj_txn *txn)
+static inline bool zj_txn_is_committed(const struct zj_txn *txn)
 {
-	bool valid;
+	bool committed;
 
 	rcu_read_lock();
-	valid = zj_txn_state(txn) == ZJ_C_VALID;
+	committed = zj_txn_state(txn) == ZJ_C_COMMITTED;
 	rcu_read_unlock();
-	return valid;
+	return committed;
 }
 
 struct zj_txn *zj_txn_alloc(struct zj_lane *lane);
@@ -27,7 +27,7 @@ void zj_txn_publish(struct zj_txn *txn);
 void zj_txn_free_unused(struct zj_txn *txn);
 struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid);
 void zj_txn_put(struct zj_txn *txn);
-void zj_txn_set_valid(struct zj_txn *txn);
-int zj_txn_wait_valid(struct zj_txn *txn);
+void zj_txn_set_committed(struct zj_txn *txn);
+int zj_txn_wait_committed(struct zj_txn *txn);
 
 #endif /* ZJ_TXN_H */

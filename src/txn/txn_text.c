@@ -26,7 +26,7 @@ static const char *const part_flags[] = {
 	[ZJ_PART_WAS_DIRTY] = "was_dirty",
 	[ZJ_PART_LINES] = "lines",
 	[ZJ_PART_CROWDED] = "crowded",
-	[ZJ_PART_TOLD] = "told",
+	[ZJ_PART_DECLARED] = "told",
 };
 
 /**
@@ -47,7 +47,7 @@ void zj_part_to_text(struct seq_buf *out, const struct zj_part *part)
 	for (i = 0; i < ARRAY_SIZE(part_flags); i++)
 		if (flags & BIT(i))
 			seq_buf_printf(out, " %s", part_flags[i]);
-	seq_buf_printf(out, "%s\n", READ_ONCE(part->frozen) ? " copied" : "");
+	seq_buf_printf(out, "%s\n", READ_ONCE(part->frozen_data) ? " copied" : "");
 }
 
 /**
@@ -83,10 +83,10 @@ void zj_parts_to_text(struct seq_buf *out, struct zj_txn *txn)
 void zj_txn_to_text(struct seq_buf *out, const struct zj_txn *txn)
 {
 	seq_buf_printf(out, "  transaction %u: lane %d, %s, %d open handles, %u handles, %d credits",
-		       txn->pub.t_tid, txn->lane->index,
+		       txn->public.t_tid, txn->lane->index,
 		       zj_comp_state_names[txn->comp->state], txn->updates,
 		       txn->handles, txn->credits);
-	if (txn->locked && txn->comp->state < ZJ_C_FROZEN)
+	if (txn->locked && txn->comp->state < ZJ_C_SEALED)
 		seq_buf_printf(out, ", takes no more handles");
 	if (atomic_read(&txn->crowded))
 		seq_buf_printf(out, ", %d crowded parts", atomic_read(&txn->crowded));
@@ -143,15 +143,15 @@ void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
 	if (comp->state == ZJ_C_LOCKED)
 		seq_buf_printf(out, ", locked for %lld us",
 			       (s64)ktime_us_delta(now, comp->locked_at));
-	if (comp->state == ZJ_C_FROZEN)
-		seq_buf_printf(out, ", frozen for %lld us, %d to submit data, %d without a record",
-			       (s64)ktime_us_delta(now, comp->frozen_at),
+	if (comp->state == ZJ_C_SEALED)
+		seq_buf_printf(out, ", sealed for %lld us, %d to submit data, %d without a record",
+			       (s64)ktime_us_delta(now, comp->sealed_at),
 			       comp->unsubmitted, comp->unlogged);
-	if (comp->state < ZJ_C_VALID)
+	if (comp->state < ZJ_C_COMMITTED)
 		seq_buf_printf(out, ", %d missing", comp->missing);
-	if (comp->wanted)
+	if (comp->deferred)
 		seq_buf_printf(out, ", put off");
-	if (comp->state == ZJ_C_VALID)
+	if (comp->state == ZJ_C_COMMITTED)
 		seq_buf_printf(out, comp->finished ? ", to be written home" :
 			       ", being finished");
 	seq_buf_printf(out, "\n");
@@ -162,15 +162,15 @@ void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
 /* Of the lane itself; lane->lock held. */
 static void lane_state_to_text(struct seq_buf *out, const struct zj_lane *lane)
 {
-	seq_buf_printf(out, "lane %d: %d unwritten, %u on their way, %d frozen of %u credits",
-		       lane->index, lane->unwritten, lane->depth, lane->nr_frozen,
-		       lane->frozen);
+	seq_buf_printf(out, "lane %d: %d unwritten, %u on their way, %d sealed of %u credits",
+		       lane->index, lane->unwritten, lane->depth, lane->nr_sealed,
+		       lane->sealed_credits);
 	seq_buf_printf(out, ", %u blocks promised, %u segments in hand",
 		       lane->promised, lane->nr_in_hand);
 	if (lane->rsv_credits)
 		seq_buf_printf(out, ", %d credits reserved", lane->rsv_credits);
-	if (lane->hungry)
-		seq_buf_printf(out, ", %d starts wait for space", lane->hungry);
+	if (lane->starts_waiting)
+		seq_buf_printf(out, ", %d starts wait for space", lane->starts_waiting);
 	seq_buf_printf(out, "\n");
 }
 
@@ -191,7 +191,7 @@ void zj_lane_to_text(struct seq_buf *out, struct zj_lane *lane)
 	lane_state_to_text(out, lane);
 	if (lane->running)
 		zj_txn_to_text(out, lane->running);
-	list_for_each_entry(txn, &lane->pipeline, lane_link)
+	list_for_each_entry(txn, &lane->to_issue, lane_link)
 		if (left-- > 0)
 			zj_txn_to_text(out, txn);
 	list_for_each_entry(txn, &lane->flight, lane_link)

@@ -18,11 +18,11 @@ struct zj_lane;
  * struct zj_txn - one transaction of one lane
  */
 struct zj_txn {
-	struct transaction_s pub;	/* what ext4 sees; first member */
+	struct transaction_s public;	/* what ext4 sees; first member */
 	struct zj_lane	*lane;		/* immutable */
 	struct zj_component *comp;	/* comp_lock to change; RCU to read */
 	struct list_head comp_link;	/* comp_lock; in comp->members */
-	struct list_head lane_link;	/* lane->lock; in lane->pipeline, lane->flight;
+	struct list_head lane_link;	/* lane->lock; in lane->to_issue, lane->flight;
 					 * then the flush thread's, in zj_run.txns
 					 */
 	refcount_t	refs;		/* component, waiters */
@@ -37,7 +37,7 @@ struct zj_txn {
 					 * if zj_log_ops.full asks for them
 					 */
 	bool		locked;		/* lane->lock and comp_lock to set */
-	bool		freezing;	/* lane->lock; within try_freeze only */
+	bool		sealing;	/* lane->lock; within try_seal only */
 	bool		full;		/* lane->lock; closed as the log has it full */
 	unsigned long	expires;	/* jiffies; comp_lock to change */
 	unsigned int	handles;	/* lane->lock; handles started, statistics */
@@ -45,18 +45,18 @@ struct zj_txn {
 
 	spinlock_t	list_lock;	/* guards the lists below */
 	struct list_head parts;		/* zj_part.txn_link; from parts_fixed on until its
-					 * component is valid only the thread that
+					 * component is committed only the thread that
 					 * writes it changes the list, and walks it
 					 * without the lock
 					 */
 	struct list_head late;		/* zj_part.txn_link; parts without an image that
-					 * came meanwhile; joins parts when valid
+					 * came meanwhile; joins parts when committed
 					 */
 	struct list_head revokes;	/* zj_revoke.txn_link */
 	struct list_head inodes;	/* zj_inode_entry.txn_link */
 	int		nr_revokes;	/* list_lock to change */
 	bool		jdata;		/* list_lock; has file-mapped parts */
-	bool		parts_fixed;	/* list_lock; frozen, its thread is at the parts */
+	bool		parts_fixed;	/* list_lock; sealed, its thread is at the parts */
 	bool		forgets_done;	/* list_lock; phase one has passed */
 
 	u32		nr_chunks;	/* flush thread; of this member's record */
@@ -71,15 +71,15 @@ struct zj_txn {
 	u32		record_at;	/* lane->lock, log=jbd2; the run's commit block, if
 					 * it is the last one of it, or 0
 					 */
-	ktime_t		frozen_at;	/* comp_lock to change, constant once frozen */
+	ktime_t		sealed_at;	/* comp_lock to change, constant once sealed */
 	ktime_t		issued_at;	/* lane's thread; when it joined its run */
 	ktime_t		recorded_at;	/* flush thread; when its record was written. Who sees
-					 * @valid may read these
+					 * @committed may read these
 					 */
-	bool		valid;		/* release store; waiters may go on */
+	bool		committed;	/* release store; waiters may go on */
 	struct rcu_head	rcu;		/* tid lookups */
 };
 
-#define to_txn(t)	container_of(t, struct zj_txn, pub)
+#define to_txn(t)	container_of(t, struct zj_txn, public)
 
 #endif /* ZJ_TXN_TYPES_H */

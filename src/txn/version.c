@@ -81,7 +81,7 @@ static bool is_crowded(const struct zj_part *part)
  * zj_part_crowd() - a buffer has got a newer owner: how many images are in flight?
  * @part: the newest part, of a transaction that is pinned by a handle
  *
- * While there are as many as there may be, the transaction is not frozen: its own
+ * While there are as many as there may be, the transaction is not sealed: its own
  * image would be one more.
  *
  * Context: jh->lock held.
@@ -125,29 +125,29 @@ static void uncrowd(struct journal_head *jh)
 /**
  * zj_part_logged() - the image is written: accessors may go on
  * @zj: the journal
- * @part: of a frozen transaction
+ * @part: of a sealed transaction
  */
 void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
-	void *frozen, *base;
+	void *frozen_data, *base;
 	bool live;
 
 	spin_lock(&jh->lock);
 	live = zj_part_test(part, ZJ_PART_LIVE);
-	frozen = part->frozen;
+	frozen_data = part->frozen_data;
 	base = part->base;
 	zj_part_note_known(zj, part);
-	if (base || zj_part_test(part, ZJ_PART_TOLD))
+	if (base || zj_part_test(part, ZJ_PART_DECLARED))
 		zj_part_set(part, BIT(ZJ_PART_LINES));
-	part->frozen = NULL;
+	part->frozen_data = NULL;
 	part->image = NULL;
 	part->base = NULL;
 	zj_part_clear(part, BIT(ZJ_PART_LIVE));
 	zj_part_set(part, BIT(ZJ_PART_LOGGED));
 	uncrowd(jh);
-	ZJ_ASSERT(zj, !frozen || atomic_read(&part->txn->lane->copies) > 0);
-	if (frozen)
+	ZJ_ASSERT(zj, !frozen_data || atomic_read(&part->txn->lane->copies) > 0);
+	if (frozen_data)
 		atomic_dec(&part->txn->lane->copies);
 	spin_unlock(&jh->lock);
 	if (live) {
@@ -155,8 +155,8 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 		smp_mb();
 		wake_up_var(jh);
 	}
-	if (frozen)
-		kmem_cache_free(zj->frozen_cache, frozen);
+	if (frozen_data)
+		kmem_cache_free(zj->frozen_cache, frozen_data);
 	if (base)
 		kmem_cache_free(zj->frozen_cache, base);
 }
@@ -199,7 +199,7 @@ static void run_trigger(struct zj_journal *zj, struct zj_part *part)
 	if (!jh->triggers || !jh->triggers->t_frozen)
 		return;
 	/* Where, it does not tell. */
-	if (zj_part_test(part, ZJ_PART_TOLD))
+	if (zj_part_test(part, ZJ_PART_DECLARED))
 		zj_part_no_base(zj, part);
 	jh->triggers->t_frozen(jh->triggers, bh, bh->b_data, bh->b_size);
 }
@@ -216,24 +216,24 @@ static void copy_image(struct zj_part *part, void **copy)
 		copy_page(*copy, bh->b_data);
 	else
 		memcpy(*copy, bh->b_data, bh->b_size);
-	part->frozen = *copy;
+	part->frozen_data = *copy;
 	*copy = NULL;
 }
 
 /**
- * zj_part_freeze() - take a copy of the image that a commit writes
+ * zj_part_make_copy() - take a copy of the image that a commit writes
  * @zj: the journal
- * @part: a modified part of a frozen transaction, without a copy yet
+ * @part: a modified part of a sealed transaction, without a copy yet
  * @copy: memory for one block; taken over, NULL afterwards
  *
  * Context: part->jh->lock held.
  */
-void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy)
+void zj_part_make_copy(struct zj_journal *zj, struct zj_part *part, void **copy)
 {
 	lockdep_assert_held(&part->jh->lock);
 	ZJ_ASSERT(zj, part->txn->comp->stamp);
 	ZJ_ASSERT(zj, !zj_part_test(part, ZJ_PART_LOGGED));
-	if (!ZJ_ASSERT(zj, *copy && !part->frozen))
+	if (!ZJ_ASSERT(zj, *copy && !part->frozen_data))
 		return;
 	run_trigger(zj, part);
 	copy_image(part, copy);
@@ -241,7 +241,7 @@ void zj_part_freeze(struct zj_journal *zj, struct zj_part *part, void **copy)
 
 /**
  * zj_jh_conflict() - somebody wants a buffer whose image is not logged yet
- * @jh: its newest part belongs to a frozen transaction
+ * @jh: its newest part belongs to a sealed transaction
  *
  * Context: jh->lock held.
  */
@@ -268,7 +268,7 @@ static bool must_copy(const struct zj_part *part)
 /**
  * zj_part_wants_copy() - copy ahead of the log I/O, or write from the live buffer?
  * @zj: the journal
- * @part: a modified part of a frozen transaction, without a copy yet
+ * @part: a modified part of a sealed transaction, without a copy yet
  *
  * A buffer that was wanted during one of its last commits will be again, and to
  * wait for the log is dearer than some copies in vain. Folios of files can be
@@ -296,7 +296,7 @@ enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
 		may = false;
 		break;
 	default:
-		may = before || (zj->options.pipeline && zj->log->log_before_data);
+		may = before || (zj->options.pipeline && zj->log_ops->log_before_data);
 	}
 	return may && atomic_read(&part->txn->lane->copies) < zj->max_copies ?
 	       ZJ_COPY_MAY : ZJ_COPY_NO;
@@ -305,7 +305,7 @@ enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
 /**
  * zj_part_image() - settle what goes to the log
  * @zj: the journal
- * @part: a modified part of a frozen transaction
+ * @part: a modified part of a sealed transaction
  * @copy: memory for one block, used if the live image cannot be logged as it is
  *
  * Without a copy the live buffer is marked: accessors wait for the log I/O from
@@ -321,15 +321,15 @@ bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
 
 	spin_lock(&jh->lock);
 	ZJ_ASSERT(zj, zj_part_test(part, ZJ_PART_MODIFIED));
-	if (!part->frozen) {
+	if (!part->frozen_data) {
 		run_trigger(zj, part);
 		if (zj_needs_escape(jh->bh->b_data))
 			copy_image(part, copy);
 		else
 			zj_part_set(part, BIT(ZJ_PART_LIVE));
 	}
-	part->image = part->frozen ?: jh->bh->b_data;
-	live = !part->frozen;
+	part->image = part->frozen_data ?: jh->bh->b_data;
+	live = !part->frozen_data;
 	spin_unlock(&jh->lock);
 	return live;
 }

@@ -15,7 +15,7 @@
  */
 struct mutation {
 	struct input in;
-	struct zj_jbd2_log log;
+	struct zj_jbd2_geo log;
 	u32	rand;
 	u32	nr;			/* blocks with the magic number */
 	u32	header[IN_MAX_BLOCKS];	/* their journal blocks */

@@ -340,7 +340,7 @@ void ref_read(const struct ref_log *log, struct ref_result *res)
 	walk();
 	fast_commits();
 	choose();
-	res->chunks = res->components = res->valid = s.txn;
+	res->chunks = res->components = res->committed = s.txn;
 	res->transactions = res->newest_stamp = s.txn;
 	res->images = s.nr_images;
 	res->sequence = s.sequence;

@@ -12,7 +12,7 @@
  */
 struct ring_walk {
 	struct input *in;
-	struct zj_jbd2_log log;
+	struct zj_jbd2_geo log;
 	u32	pos;		/* next block */
 	u32	left;		/* blocks not seen yet */
 	u32	crc;		/* over the transaction, checksums of version 1 */
@@ -39,11 +39,11 @@ static u32 type_of(const struct input *in, u32 at)
 	return jbd2_is_header(in, at) ? be32_to_cpu(h->type) : 0;
 }
 
-bool jbd2_log_of(const struct input *in, struct zj_jbd2_log *log)
+bool jbd2_log_of(const struct input *in, struct zj_jbd2_geo *log)
 {
 	if (!in->journal_blocks || !in->block[0])
 		return false;
-	zj_jbd2_log_of(super_of(in), log);
+	zj_jbd2_geo_of(super_of(in), log);
 	return log->block_size == in->block_size && log->first &&
 	       log->last <= in->journal_blocks && log->first < log->last;
 }
@@ -51,7 +51,7 @@ bool jbd2_log_of(const struct input *in, struct zj_jbd2_log *log)
 /* ---- the tags of a descriptor block ---- */
 
 /* Number of tags; each one's offset in @at. */
-static u32 tags_of(const struct zj_jbd2_log *log, const void *block, u32 *at)
+static u32 tags_of(const struct zj_jbd2_geo *log, const void *block, u32 *at)
 {
 	struct zj_jbd2_image tag;
 	u32 next = 0, nr = 0;
@@ -62,7 +62,7 @@ static u32 tags_of(const struct zj_jbd2_log *log, const void *block, u32 *at)
 	return nr;
 }
 
-static void put_csum(const struct zj_jbd2_log *log, u8 *tag, u32 sequence,
+static void put_csum(const struct zj_jbd2_geo *log, u8 *tag, u32 sequence,
 		     const u8 *image)
 {
 	u32 csum = zj_jbd2_image_csum(log, sequence, image);
@@ -76,7 +76,7 @@ static void put_csum(const struct zj_jbd2_log *log, u8 *tag, u32 sequence,
 	}
 }
 
-static void seal_descriptor(struct input *in, const struct zj_jbd2_log *log, u32 at)
+static void seal_descriptor(struct input *in, const struct zj_jbd2_geo *log, u32 at)
 {
 	struct zj_jbd2_header *h = (void *)in->block[at];
 	u32 tag[IN_MAX_BLOCK_SIZE / 8 + 2], nr = tags_of(log, h, tag);
@@ -89,7 +89,7 @@ static void seal_descriptor(struct input *in, const struct zj_jbd2_log *log, u32
 	zj_jbd2_seal(log, h);
 }
 
-static void seal_commit(const struct zj_jbd2_log *log, void *block)
+static void seal_commit(const struct zj_jbd2_geo *log, void *block)
 {
 	struct zj_jbd2_commit *commit = block;
 
@@ -132,7 +132,7 @@ static void heal_block_number(struct ring_walk *w, u8 *tag)
 		memset(tag + offsetof(struct zj_jbd2_tag, block_high), 0, 4);
 }
 
-static void set_last(const struct zj_jbd2_log *log, u8 *tag)
+static void set_last(const struct zj_jbd2_geo *log, u8 *tag)
 {
 	tag[offsetof(struct zj_jbd2_tag, flags) + 1] |= ZJ_JBD2_TAG_LAST;
 }
@@ -301,7 +301,7 @@ static void seal_ring(struct input *in)
 
 void jbd2_seal(struct input *in)
 {
-	struct zj_jbd2_log log;
+	struct zj_jbd2_geo log;
 
 	if (!jbd2_log_of(in, &log))
 		return;

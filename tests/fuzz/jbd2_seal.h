@@ -13,7 +13,7 @@
 
 bool jbd2_is_header(const struct input *in, u32 at);
 /* How the log is written, and that it is within the journal. */
-bool jbd2_log_of(const struct input *in, struct zj_jbd2_log *log);
+bool jbd2_log_of(const struct input *in, struct zj_jbd2_geo *log);
 /*
  * Walk the ring from its start as a reader does, and give the blocks that it comes
  * to numbers and contents that make sense; most of them, by @dice.

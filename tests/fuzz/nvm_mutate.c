@@ -56,9 +56,9 @@ static struct zj_txninfo *pick(struct mutation *m)
 	return info_at(m, pick_end(m));
 }
 
-static __le64 *trim(struct mutation *m)
+static __le64 *ckpt(struct mutation *m)
 {
-	return (void *)(m->mem.at + ZJ_NVM_TRIM_AT);
+	return (void *)(m->mem.at + ZJ_NVM_CKPT_AT);
 }
 
 /* A value that is at the edge of something. */
@@ -115,12 +115,12 @@ static void change_head(struct mutation *m)
 	change(m, m->mem.at + ZJ_NVM_HEAD_AT + fields[below(m, ARRAY_SIZE(fields))], 4, NULL);
 }
 
-static void change_trim(struct mutation *m)
+static void change_ckpt(struct mutation *m)
 {
 	if (one_in(m, 4))
-		change(m, trim(m), 8, NULL);
+		change(m, ckpt(m), 8, NULL);
 	else
-		*trim(m) = cpu_to_le64(le64_to_cpu(pick(m)->stamp) - below(m, 3));
+		*ckpt(m) = cpu_to_le64(le64_to_cpu(pick(m)->stamp) - below(m, 3));
 }
 
 static void change_tail(struct mutation *m)
@@ -312,7 +312,7 @@ static void change_input(struct mutation *m)
 /* ---- all of it ---- */
 
 static void (*const mutations[])(struct mutation *m) = {
-	change_head, change_trim, change_tail, change_tail, change_info,
+	change_head, change_ckpt, change_tail, change_tail, change_info,
 	change_info, change_info, change_prev, change_prev, change_entry,
 	change_record, change_record, change_record, add_entry, add_entry,
 	unite, damage_line, splice_own, splice_own, change_input,

@@ -9,7 +9,7 @@
 
 #define LINE		64
 #define HEAD		4096
-#define TRIM		8192
+#define CKPT		8192
 #define TAILS		16384
 #define FIRST		(65536 / LINE)
 #define INFO		128		/* bytes of struct zj_txninfo */
@@ -31,7 +31,7 @@ struct state {
 	uint64_t lines;		/* of the chunks that were seen */
 	struct ref_graph graph;
 	uint32_t nr;
-	struct record record[MAX_RECORDS];	/* of valid components; at last by block, stamp */
+	struct record record[MAX_RECORDS];	/* of committed components; at last by block, stamp */
 };
 
 static struct state s;
@@ -91,7 +91,7 @@ static bool read_head(void)
 		return damage("head: of another log");
 	memcpy(seed, h + 8, 24);
 	s.seed = ref_crc(~0U, seed, 24);
-	s.res->trim_stamp = le64(s.log->memory + TRIM);
+	s.res->ckpt_stamp = le64(s.log->memory + CKPT);
 	s.graph.lanes = s.lanes;
 	return true;
 }
@@ -219,7 +219,7 @@ static bool in_place(const struct info *i, uint32_t lane, uint64_t stamp, bool i
 static bool read_lane(uint32_t lane)
 {
 	uint64_t tail = le64(s.log->memory + TAILS + lane * LINE), stamp;
-	uint32_t below = (uint32_t)s.res->trim_stamp - (uint32_t)(tail >> 32);
+	uint32_t below = (uint32_t)s.res->ckpt_stamp - (uint32_t)(tail >> 32);
 	uint32_t index = 0, chunks = 0;
 	bool inside = false;
 	struct info i;
@@ -234,7 +234,7 @@ static bool read_lane(uint32_t lane)
 		if (!in_place(&i, lane, stamp, inside, index))
 			return false;
 		/* A tail whose stamp is not above S after all. */
-		if (stamp <= s.res->trim_stamp)
+		if (stamp <= s.res->ckpt_stamp)
 			return true;
 		if (!entries_sane(&i))
 			return false;
@@ -249,7 +249,7 @@ static bool read_lane(uint32_t lane)
 		if (inside != (i.prev_stamp == stamp))
 			return damage("a transaction without its beginning, or two of one stamp");
 		stamp = i.prev_stamp;
-		if (stamp <= s.res->trim_stamp)
+		if (stamp <= s.res->ckpt_stamp)
 			return true;
 		if (!read_info(&i, i.prev))
 			return false;
@@ -271,7 +271,7 @@ static bool collect(void)
 		const struct ref_chunk *c = &s.graph.chunk[n];
 		uint32_t at = c->at;
 
-		for (uint32_t k = 0; c->valid && k < c->tags; k++) {
+		for (uint32_t k = 0; c->committed && k < c->tags; k++) {
 			uint64_t bits = le64(described(c, k) + 8);
 
 			if (s.nr == MAX_RECORDS)

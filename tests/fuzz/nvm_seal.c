@@ -157,7 +157,7 @@ void nvm_seal(struct nvm_memory *m)
 struct healing {
 	struct nvm_memory *m;
 	struct zj_log_geometry geo;
-	u64	trim;
+	u64	ckpt;
 	u32	dice;
 	bool	seen[NVM_MAX_LINES + 1];	/* a chunk that ends there */
 	u32	nr;			/* chunks that a reader will see */
@@ -294,7 +294,7 @@ static u32 heal_prev(struct healing *h, struct zj_txninfo *t)
 	u64 stamp = le64_to_cpu(t->stamp), prev_stamp;
 	struct zj_txninfo *prev = nvm_info(h->m, le32_to_cpu(t->prev));
 
-	if (!prev || h->seen[le32_to_cpu(t->prev)] || stamp <= h->trim + 1 ||
+	if (!prev || h->seen[le32_to_cpu(t->prev)] || stamp <= h->ckpt + 1 ||
 	    le32_to_cpu(t->prev) <= h->geo.log_first) {
 		t->prev = 0;
 		t->prev_stamp = 0;
@@ -305,12 +305,12 @@ static u32 heal_prev(struct healing *h, struct zj_txninfo *t)
 	prev_stamp = le64_to_cpu(prev->stamp);
 	if (t->chunk_index)
 		prev_stamp = stamp;
-	else if (prev_stamp >= stamp || (prev_stamp <= h->trim && !rarely(h)))
+	else if (prev_stamp >= stamp || (prev_stamp <= h->ckpt && !rarely(h)))
 		prev_stamp = stamp - 1;
 	if (!prev_stamp)
 		prev_stamp = 1;
 	t->prev_stamp = cpu_to_le64(prev_stamp);
-	return prev_stamp <= h->trim ? 0 : le32_to_cpu(t->prev);
+	return prev_stamp <= h->ckpt ? 0 : le32_to_cpu(t->prev);
 }
 
 /* @after: the chunk that the reader has come from; NULL: the tail. */
@@ -366,8 +366,8 @@ static void heal_lane(struct healing *h, u32 lane)
 		*tail = 0;
 		return;
 	}
-	if (le64_to_cpu(t->stamp) - h->trim - 1 > 1U << 20 && !rarely(h))
-		t->stamp = cpu_to_le64(h->trim + 1 + le64_to_cpu(t->stamp) % 16);
+	if (le64_to_cpu(t->stamp) - h->ckpt - 1 > 1U << 20 && !rarely(h))
+		t->stamp = cpu_to_le64(h->ckpt + 1 + le64_to_cpu(t->stamp) % 16);
 	first = end;
 	t = NULL;
 	while (end && end <= h->geo.log_first + h->geo.nr_segs * h->geo.seg_blocks)
@@ -409,7 +409,7 @@ void nvm_heal(struct nvm_memory *m, u32 dice)
 	if (m->home_blocks < 64)
 		m->home_blocks = 256;
 	heal_head(&h);
-	h.trim = le64_to_cpu(*(__le64 *)(m->at + ZJ_NVM_TRIM_AT));
+	h.ckpt = le64_to_cpu(*(__le64 *)(m->at + ZJ_NVM_CKPT_AT));
 	for (u32 lane = 0; lane < h.geo.nr_lanes; lane++)
 		heal_lane(&h, lane);
 	heal_members(&h);

@@ -202,12 +202,12 @@ void make_input(struct input *in, u32 seed)
 	}
 	w.seed = zj_seed(w.geo.uuid, w.geo.generation);
 	w.stamp = seed % 5 ? 0 : (1ULL << 32) - 4;
-	*(__le64 *)(w.m.at + ZJ_NVM_TRIM_AT) = cpu_to_le64(w.stamp);
+	*(__le64 *)(w.m.at + ZJ_NVM_CKPT_AT) = cpu_to_le64(w.stamp);
 	if (hostile)
 		pile_up(&w);
 	for (u32 n = 2 + below(&w, 10 >> in->extra); n && !hostile; n--)
 		put_component(&w, ++w.stamp);
 	if (!hostile && !below(&w, 3))
-		*(__le64 *)(w.m.at + ZJ_NVM_TRIM_AT) = cpu_to_le64(w.stamp - 2);
+		*(__le64 *)(w.m.at + ZJ_NVM_CKPT_AT) = cpu_to_le64(w.stamp - 2);
 	nvm_pack(&w.m, in);
 }

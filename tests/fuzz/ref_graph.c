@@ -33,13 +33,13 @@ bool ref_damage(struct ref_result *res, const char *why)
 	return false;
 }
 
-bool ref_stamp_valid(const struct ref_graph *g, uint64_t stamp)
+bool ref_stamp_committed(const struct ref_graph *g, uint64_t stamp)
 {
-	if (stamp <= g->res->trim_stamp)
+	if (stamp <= g->res->ckpt_stamp)
 		return true;
 	for (uint32_t i = 0; i < g->nr; i++)
 		if (g->chunk[i].stamp == stamp)
-			return g->chunk[i].valid;
+			return g->chunk[i].committed;
 	return false;
 }
 
@@ -60,7 +60,7 @@ static bool judge(struct ref_graph *g, uint64_t stamp)
 {
 	uint32_t lanes = 0, here = 0, members = 0;
 	uint64_t due = 0, deps = 0;
-	bool valid = true;
+	bool committed = true;
 
 	for (uint32_t i = 0; i < g->nr; i++) {
 		const struct ref_chunk *c = &g->chunk[i];
@@ -81,22 +81,22 @@ static bool judge(struct ref_graph *g, uint64_t stamp)
 		members = c->members;
 		deps += c->deps;
 		for (uint32_t k = 0; k < c->deps; k++)
-			valid &= ref_stamp_valid(g, ref_dep(c, k));
+			committed &= ref_stamp_committed(g, ref_dep(c, k));
 	}
 	if (lanes > members)
 		return ref_damage(g->res, "more lanes than nr_members");
 	if (deps > g->lanes)
 		return ref_damage(g->res, "more dependencies than lanes");
-	valid &= lanes == members && here == due;
+	committed &= lanes == members && here == due;
 	for (uint32_t i = 0; i < g->nr; i++)
 		if (g->chunk[i].stamp == stamp)
-			g->chunk[i].valid = valid;
+			g->chunk[i].committed = committed;
 
 	g->res->components++;
-	g->res->valid += valid;
-	g->res->transactions += valid ? lanes : 0;
-	g->res->discarded += valid ? 0 : lanes;
-	if (valid)
+	g->res->committed += committed;
+	g->res->transactions += committed ? lanes : 0;
+	g->res->discarded += committed ? 0 : lanes;
+	if (committed)
 		g->res->newest_stamp = stamp;
 	return true;
 }
@@ -130,7 +130,7 @@ uint64_t ref_revoked(const struct ref_graph *g, uint64_t block)
 	for (uint32_t i = 0; i < g->nr; i++) {
 		const struct ref_chunk *c = &g->chunk[i];
 
-		for (uint32_t k = 0; c->valid && k < c->revokes; k++)
+		for (uint32_t k = 0; c->committed && k < c->revokes; k++)
 			if (ref_revoke(c, k) == block && c->stamp > stamp)
 				stamp = c->stamp;
 	}

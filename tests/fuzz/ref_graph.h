@@ -15,7 +15,7 @@ struct ref_chunk {
 	uint32_t at;		/* journal block of the header; in memory: first line */
 	uint32_t tid, lane, members, index, chunks;
 	uint32_t deps, revokes, tags;
-	bool	valid;		/* its component is */
+	bool	committed;	/* its component is */
 };
 
 /**
@@ -30,9 +30,9 @@ struct ref_graph {
 
 /* Judge all components, oldest first; false: damage. */
 bool ref_judge(struct ref_graph *g);
-/* Is what this stamp stands for home, or valid? */
-bool ref_stamp_valid(const struct ref_graph *g, uint64_t stamp);
-/* The highest stamp of a valid revoke of @block; 0: none. */
+/* Is what this stamp stands for home, or committed? */
+bool ref_stamp_committed(const struct ref_graph *g, uint64_t stamp);
+/* The highest stamp of a committed revoke of @block; 0: none. */
 uint64_t ref_revoked(const struct ref_graph *g, uint64_t block);
 
 static inline uint64_t ref_dep(const struct ref_chunk *c, uint32_t i)

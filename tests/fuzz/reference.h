@@ -42,8 +42,8 @@ struct ref_write {
 struct ref_result {
 	const char *damage;	/* why it must refuse; NULL: it must not */
 	bool	either;		/* the page leaves it open: it may refuse */
-	uint64_t trim_stamp, durable_stamp, newest_stamp;
-	uint32_t chunks, torn, components, valid, transactions, discarded;
+	uint64_t ckpt_stamp, committed_stamp, newest_stamp;
+	uint32_t chunks, torn, components, committed, transactions, discarded;
 	uint32_t images, revoked;
 	uint32_t entries;	/* dependencies and revokes of @chunks */
 	uint32_t seg_blocks;

@@ -100,13 +100,13 @@ do {									\
 
 static void check_stats(const struct zj_recovery_stats *s)
 {
-	same(trim_stamp, ref.trim_stamp);
-	same(durable_stamp, ref.durable_stamp);
+	same(ckpt_stamp, ref.ckpt_stamp);
+	same(committed_stamp, ref.committed_stamp);
 	same(newest_stamp, ref.newest_stamp);
 	same(chunks, ref.chunks);
 	same(torn_chunks, ref.torn);
 	same(components, ref.components);
-	same(valid_components, ref.valid);
+	same(committed_components, ref.committed);
 	same(transactions, ref.transactions);
 	same(discarded, ref.discarded);
 	same(images, ref.images);

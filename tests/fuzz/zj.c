@@ -58,13 +58,13 @@ static struct bounds bounds(const struct device *d, const struct ref_result *ref
  */
 static bool has_blocks_to_come(const struct device *d, u64 generation)
 {
-	for (u32 i = ZJ_BLOCK_TRIM; i < d->journal_blocks; i++) {
-		const struct zj_trim_slot *slot =
+	for (u32 i = ZJ_BLOCK_CKPT; i < d->journal_blocks; i++) {
+		const struct zj_ckpt_slot *slot =
 			(const void *)dev_peek(d, dev_log_home(d, i));
 		u32 magic = le32_to_cpu(slot->magic);
 
 		/* A chunk header has its generation in the same place. */
-		if ((magic == ZJ_TRIM_MAGIC || magic == ZJ_CHUNK_MAGIC) &&
+		if ((magic == ZJ_CKPT_MAGIC || magic == ZJ_CHUNK_MAGIC) &&
 		    le64_to_cpu(slot->generation) == generation)
 			return true;
 	}

@@ -54,22 +54,22 @@ static void heal_super(struct input *in)
 	zj_encode_log_super(&geo, sb);
 }
 
-static void heal_trim(struct input *in)
+static void heal_ckpt(struct input *in)
 {
-	u64 stamp[ZJ_TRIM_SLOTS], seq[ZJ_TRIM_SLOTS];
+	u64 stamp[ZJ_CKPT_SLOTS], seq[ZJ_CKPT_SLOTS];
 
-	for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++) {
-		struct zj_trim_slot *slot =
-			(void *)in_block(in, ZJ_BLOCK_TRIM + i);
+	for (u32 i = 0; i < ZJ_CKPT_SLOTS; i++) {
+		struct zj_ckpt_slot *slot =
+			(void *)in_block(in, ZJ_BLOCK_CKPT + i);
 
 		memset(slot->reserved, 0, sizeof(slot->reserved));
 		seq[i] = le64_to_cpu(slot->seq);
-		stamp[i] = le64_to_cpu(slot->trim_stamp);
-		if (seq[i] % ZJ_TRIM_SLOTS != i)
+		stamp[i] = le64_to_cpu(slot->ckpt_stamp);
+		if (seq[i] % ZJ_CKPT_SLOTS != i)
 			slot->seq = cpu_to_le64(seq[i] ^ 1);
 	}
 	if (stamp[seq[1] > seq[0]] < stamp[seq[1] <= seq[0]])
-		in->block[ZJ_BLOCK_TRIM] = NULL;
+		in->block[ZJ_BLOCK_CKPT] = NULL;
 }
 
 /* ---- one header ---- */
@@ -156,8 +156,8 @@ static void heal_header(struct healing *h, struct zj_chunk_header *c, u32 at,
 	c->reserved0 = 0;
 	memset(c->reserved, 0, sizeof(c->reserved));
 	/* Else most logs would be refused: what it names is seldom all there. */
-	if (!rarely(h) || le64_to_cpu(c->durable_stamp) >= *stamp)
-		c->durable_stamp = 0;
+	if (!rarely(h) || le64_to_cpu(c->committed_stamp) >= *stamp)
+		c->committed_stamp = 0;
 	heal_counts(h, c, le32_to_cpu(c->seg_block));
 	heal_entries(h, c, at);
 	h->chunk[h->nr++] = c;
@@ -240,7 +240,7 @@ void heal(struct input *in, u32 dice)
 	if (in->home_blocks < 64)
 		in->home_blocks = 128;
 	heal_super(in);
-	heal_trim(in);
+	heal_ckpt(in);
 	h.geo = seal_geometry(in);
 	for (u32 seg = 0; seg < h.geo.nr_segs; seg++)
 		heal_segment(&h, seg);

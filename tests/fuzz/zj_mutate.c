@@ -111,21 +111,21 @@ static void change_super(struct mutation *m)
 
 static void change_slot(struct mutation *m)
 {
-	u8 *block = in_block(&m->in, ZJ_BLOCK_TRIM + below(m, ZJ_TRIM_SLOTS));
+	u8 *block = in_block(&m->in, ZJ_BLOCK_CKPT + below(m, ZJ_CKPT_SLOTS));
 
 	change(m, block + 4 * below(m, 10), one_in(m, 2) ? 8 : 4, NULL);
 }
 
-/* A good slot, mostly in its place, with a trim stamp that matters. */
-static void change_trim(struct mutation *m)
+/* A good slot, mostly in its place, with a checkpoint stamp that matters. */
+static void change_ckpt(struct mutation *m)
 {
 	u64 seq = below(m, 5);
 	struct zj_log_geometry geo;
-	u32 at = ZJ_BLOCK_TRIM + (one_in(m, 8) ? below(m, 2) : seq & 1);
+	u32 at = ZJ_BLOCK_CKPT + (one_in(m, 8) ? below(m, 2) : seq & 1);
 
 	geo = seal_geometry(&m->in);
 	geo.block_size = m->in.block_size;
-	zj_encode_trim(&geo, seq, le64_to_cpu(pick_header(m)->stamp) -
+	zj_encode_ckpt(&geo, seq, le64_to_cpu(pick_header(m)->stamp) -
 		       below(m, 2), in_block(&m->in, at));
 }
 
@@ -381,7 +381,7 @@ static void change_head(struct mutation *m)
 
 static void (*const mutations[])(struct mutation *m) = {
 	change_header, change_header, change_header, change_super, change_slot,
-	change_trim,
+	change_ckpt,
 	add_dependency, add_revoke, drop_entry, change_entry, change_entry,
 	change_tag, change_tag, change_image, damage_block, splice_own,
 	splice_own, unite, change_head,

@@ -11,7 +11,7 @@
 #define HEADER		128
 #define TAG		24
 #define LOG_SUPER	1
-#define TRIM		2
+#define CKPT		2
 #define FLAG_JBD2	1
 #define FLAG_CHUNK	2
 
@@ -27,7 +27,7 @@ struct state {
 	uint32_t seed;
 	uint32_t first, segs, lanes;
 	struct ref_graph graph;
-	uint32_t nr_images;	/* of valid components */
+	uint32_t nr_images;	/* of committed components */
 	struct image image[REF_MAX_BLOCKS];
 };
 
@@ -71,7 +71,7 @@ static bool read_super(struct state *s)
 	    s->first + (uint64_t)s->segs * s->res->seg_blocks > total)
 		return damage(s, "log super block: values");
 	s->generation = le64(b + 0x20);
-	s->res->trim_stamp = le64(b + 0x40);
+	s->res->ckpt_stamp = le64(b + 0x40);
 	memcpy(seed, b + 0x10, 24);
 	s->seed = ref_crc(~0U, seed, 24);
 	return true;
@@ -84,13 +84,13 @@ static void raise_to(uint64_t *stamp, uint64_t other)
 }
 
 /* 1: S */
-static bool read_trim(struct state *s)
+static bool read_ckpt(struct state *s)
 {
 	bool good[2], claimed[2];
 	uint64_t seq[2], stamp[2];
 
 	for (int i = 0; i < 2; i++) {
-		const uint8_t *b = block(s, TRIM + i);
+		const uint8_t *b = block(s, CKPT + i);
 
 		claimed[i] = le32(b) == 0x52544a5a &&
 			     le64(b + 8) == s->generation;
@@ -99,18 +99,18 @@ static bool read_trim(struct state *s)
 		stamp[i] = le64(b + 0x18);
 		if (good[i] && (!all_zero(b + 0x20, SECTOR - 0x20) ||
 				(seq[i] & 1) != i))
-			return damage(s, "trim slot: place or reserved fields");
+			return damage(s, "checkpoint slot: place or reserved fields");
 	}
 	if (claimed[0] && claimed[1] && !good[0] && !good[1])
-		return damage(s, "trim slots: checksums");
+		return damage(s, "checkpoint slots: checksums");
 	if (good[0] && good[1]) {
 		int newer = seq[1] > seq[0];
 
 		if (seq[0] == seq[1] || stamp[newer] < stamp[!newer])
-			return damage(s, "trim slots: contradiction");
-		raise_to(&s->res->trim_stamp, stamp[newer]);
+			return damage(s, "checkpoint slots: contradiction");
+		raise_to(&s->res->ckpt_stamp, stamp[newer]);
 	} else if (good[0] || good[1]) {
-		raise_to(&s->res->trim_stamp, stamp[good[1]]);
+		raise_to(&s->res->ckpt_stamp, stamp[good[1]]);
 	}
 	return true;
 }
@@ -213,7 +213,7 @@ static void scan_rest(struct state *s, uint32_t seg, uint32_t pos)
 			continue;
 		read_header(&c);
 		if (header_sane(s, &c, seg, pos))
-			raise_to(&s->res->durable_stamp, le64(c.block + 0x58));
+			raise_to(&s->res->committed_stamp, le64(c.block + 0x58));
 	}
 }
 
@@ -245,9 +245,9 @@ static bool scan_segment(struct state *s, uint32_t seg)
 		if (c.lane != lane || c.stamp < stamp)
 			return damage(s, "tenure");
 		stamp = c.stamp;
-		raise_to(&s->res->durable_stamp, le64(c.block + 0x58));
+		raise_to(&s->res->committed_stamp, le64(c.block + 0x58));
 		pos += 1 + c.tags;
-		if (stamp <= s->res->trim_stamp)
+		if (stamp <= s->res->ckpt_stamp)
 			continue;
 		if (!entries_sane(s, &c))
 			return false;
@@ -271,13 +271,13 @@ static int compare_images(const void *pa, const void *pb)
 	return a->stamp < b->stamp ? -1 : a->stamp > b->stamp;
 }
 
-/* 5: the images of valid components, by block and stamp */
+/* 5: the images of committed components, by block and stamp */
 static bool collect(struct state *s)
 {
 	for (uint32_t i = 0; i < s->graph.nr; i++) {
 		const struct ref_chunk *c = &s->graph.chunk[i];
 
-		for (uint32_t k = 0; c->valid && k < c->tags; k++)
+		for (uint32_t k = 0; c->committed && k < c->tags; k++)
 			s->image[s->nr_images++] = (struct image) {
 				.block = le64(tag(c, k)),
 				.stamp = c->stamp,
@@ -323,7 +323,7 @@ void ref_read(const struct ref_log *log, struct ref_result *res)
 	s.log = log;
 	s.res = res;
 	memset(res, 0, offsetof(struct ref_result, write));
-	if (!read_super(&s) || !read_trim(&s))
+	if (!read_super(&s) || !read_ckpt(&s))
 		return;
 	s.graph.lanes = s.lanes;
 	for (uint32_t seg = 0; seg < s.segs; seg++)
@@ -332,9 +332,9 @@ void ref_read(const struct ref_log *log, struct ref_result *res)
 	res->chunks = s.graph.nr;
 	if (!ref_judge(&s.graph))
 		return;
-	for (uint64_t at = res->trim_stamp; at < res->durable_stamp; at++)
-		if (!ref_stamp_valid(&s.graph, at + 1)) {
-			damage(&s, "a durable stamp is not valid");
+	for (uint64_t at = res->ckpt_stamp; at < res->committed_stamp; at++)
+		if (!ref_stamp_committed(&s.graph, at + 1)) {
+			damage(&s, "a committed stamp is not committed");
 			return;
 		}
 	if (collect(&s))

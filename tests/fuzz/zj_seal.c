@@ -20,7 +20,7 @@ struct zj_log_geometry seal_geometry(const struct input *in)
 		.seg_blocks = le32_to_cpu(sb->seg_blocks),
 		.nr_segs = le32_to_cpu(sb->nr_segs),
 		.nr_lanes = le32_to_cpu(sb->nr_lanes),
-		.trim_stamp = le64_to_cpu(sb->trim_stamp),
+		.ckpt_stamp = le64_to_cpu(sb->ckpt_stamp),
 	};
 
 	memcpy(geo.uuid, sb->uuid, sizeof(geo.uuid));
@@ -117,14 +117,14 @@ void seal(struct input *in, u32 what)
 		sb->csum = 0;
 		sb->csum = cpu_to_le32(crc32c(~0U, sb, sizeof(*sb)));
 	}
-	for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++) {
-		struct zj_trim_slot *slot = (void *)in->block[ZJ_BLOCK_TRIM + i];
+	for (u32 i = 0; i < ZJ_CKPT_SLOTS; i++) {
+		struct zj_ckpt_slot *slot = (void *)in->block[ZJ_BLOCK_CKPT + i];
 
-		if (!slot || le32_to_cpu(slot->magic) != ZJ_TRIM_MAGIC)
+		if (!slot || le32_to_cpu(slot->magic) != ZJ_CKPT_MAGIC)
 			continue;
 		if (what & SEAL_GENERATION)
 			slot->generation = cpu_to_le64(geo.generation);
-		if (what & SEAL_TRIM) {
+		if (what & SEAL_CKPT) {
 			slot->csum = 0;
 			slot->csum = cpu_to_le32(crc32c(seed, slot, sizeof(*slot)));
 		}

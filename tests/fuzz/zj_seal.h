@@ -8,7 +8,7 @@
 #include "input.h"
 
 #define SEAL_SUPER	1	/* the log super block's */
-#define SEAL_TRIM	2	/* the trim slots' */
+#define SEAL_CKPT	2	/* the checkpoint slots' */
 #define SEAL_IMAGES	4	/* those in the tags */
 #define SEAL_HEADERS	8	/* the chunk headers' */
 #define SEAL_GENERATION	16	/* and the generation in them */

@@ -75,7 +75,7 @@ class Log:
                          fields["lanes"])
         seal(block, 0xffffffff, 512)
 
-    def trim(self, seq, stamp):
+    def ckpt(self, seq, stamp):
         block = self.block(2 + (seq & 1))
         block[:] = bytes(self.block_size)
         struct.pack_into("<4sIQQQ", block, 0, b"ZJTR", 0, self.generation, seq, stamp)

@@ -29,7 +29,7 @@ def image(make):
 def recovered(fs, data, home, transactions, components, discarded=0, torn=0):
     """Recovery brings the device to this state; e2fsck finds nothing to repair."""
     state = fs.states[home] if isinstance(home, int) else home
-    return data, dict(outcome="recovered", transactions=transactions, valid_components=components,
+    return data, dict(outcome="recovered", transactions=transactions, committed_components=components,
                       discarded_transactions=discarded, torn_records=torn,
                       block_size=fs.block_size, journal=fs.journal,
                       home=home_hash(state, fs.block_size, fs.journal))
@@ -204,7 +204,7 @@ def revoke_before():
 
 
 @image
-def revoke_not_valid():
+def revoke_not_committed():
     """The revoke is in a component that the crash cut off: it does not count."""
     fs = FileSystem(1024)
     steps, block, _ = revoke_states(fs)
@@ -226,21 +226,21 @@ def wrap_around():
     log.take_segment(0, 14)
     log.component(4, steps[3], deps=[3])
     log.component(5, steps[4], deps=[4])
-    log.trim(7, 3)
+    log.ckpt(7, 3)
     log.take_segment(0, 0)
     log.component(6, steps[5], deps=[5])
     return recovered(fs, fs.image(log, home=3), 6, transactions=3, components=3)
 
 
 @image
-def torn_trim_slot():
-    """The newest trim slot is torn: the one before counts, and replaying more does no harm."""
+def torn_ckpt_slot():
+    """The newest checkpoint slot is torn: the one before counts, and replaying more does no harm."""
     fs, steps = three_steps()
     log = fs.log(lanes=1)
     for n, step in enumerate(steps):
         log.component(n + 1, step, deps=[n] if n else ())
-    log.trim(1, 1)
-    log.trim(2, 2)
+    log.ckpt(1, 1)
+    log.ckpt(2, 2)
     log.block(2)[0x20] = 1
     return recovered(fs, fs.image(log, home=2), 3, transactions=2, components=2)
 
@@ -286,14 +286,14 @@ def older_generation():
 
 @image
 def largest_stamps():
-    """The last stamps there are, and a trim stamp just below them."""
+    """The last stamps there are, and a checkpoint stamp just below them."""
     fs, steps = three_steps()
     log = fs.log(lanes=1)
     top = 2**64 - 1
     for n, step in enumerate(steps):
         log.component(top - 2 + n, step, deps=[top - 3 + n])
-    log.trim(2**64 - 1, top - 2)
-    log.trim(2**64 - 2, top - 3)
+    log.ckpt(2**64 - 1, top - 2)
+    log.ckpt(2**64 - 2, top - 3)
     return recovered(fs, fs.image(log, home=1), 3, transactions=2, components=2)
 
 
@@ -403,20 +403,20 @@ def log_super_checksum():
 
 
 @image
-def both_trim_slots_damaged():
+def both_checkpoint_slots_damaged():
     fs, _, log = damaged()
     for seq in 1, 2:
-        log.trim(seq, seq)
+        log.ckpt(seq, seq)
         log.block(2 + (seq & 1))[0x18] ^= 4
-    return refused(fs.image(log), "both trim slots")
+    return refused(fs.image(log), "both checkpoint slots")
 
 
 @image
-def trim_slot_in_the_wrong_place():
+def checkpoint_slot_in_the_wrong_place():
     fs, _, log = damaged()
-    log.trim(1, 0)
+    log.ckpt(1, 0)
     log.blocks[2] = log.blocks.pop(3)
-    return refused(fs.image(log), "trim slot (journal block 2) with a good checksum")
+    return refused(fs.image(log), "checkpoint slot (journal block 2) with a good checksum")
 
 
 @image
@@ -473,11 +473,11 @@ def lost_header():
 
 
 @image
-def rotten_trim_slot():
-    """The newest trim slot has rotted, and the space that it freed is in use again."""
+def rotten_ckpt_slot():
+    """The newest checkpoint slot has rotted, and the space that it freed is in use again."""
     def rot(log, at):
-        log.trim(1, 0)
-        log.trim(2, 1)
+        log.ckpt(1, 0)
+        log.ckpt(2, 1)
         log.block(2)[0x100] ^= 1
         log.blocks[at[0]] = bytearray(1024)
         for seg in 0, 1:

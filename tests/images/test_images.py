@@ -14,7 +14,7 @@ from filesystem import ENV, home_hash, log_map
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 NAMES = sorted(p.name.removesuffix(".img.xz") for p in HERE.glob("*.img.xz"))
-NUMBERS = "transactions", "valid_components", "discarded_transactions", "torn_records"
+NUMBERS = "transactions", "committed_components", "discarded_transactions", "torn_records"
 
 VERDICTS = {"recovered": ["good"], "refused": ["damaged"], "nothing to do": ["clean"]}
 

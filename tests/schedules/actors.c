@@ -60,7 +60,7 @@ static void unit_begin(struct actor *a)
 		.actor = a - actors,
 		.epoch = play.epoch,
 		.lane = txn->lane->index,
-		.tid = txn->pub.t_tid,
+		.tid = txn->public.t_tid,
 		.stopped = NEVER,
 		.must = NEVER,
 	};
@@ -95,7 +95,7 @@ static void do_start(struct actor *a, int rsv)
 	handle_t *handle;
 
 	a->task->cpu = a->arg;
-	handle = zj_journal_start(play.journal_front, 6, rsv, 1, GFP_NOFS, 0, 0);
+	handle = zj_journal_start(play.journal_public, 6, rsv, 1, GFP_NOFS, 0, 0);
 	if (IS_ERR(handle))
 		kl_fail("start: error %ld", PTR_ERR(handle));
 	a->handle = handle;
@@ -265,7 +265,7 @@ static void do_sync_inode(struct actor *a)
 	for (u32 u = 0; u < play.nr_units; u++)
 		if (play.unit[u].inode && play.unit[u].stopped != NEVER)
 			done |= 1ULL << u;
-	check(zj_complete_transaction(play.journal_front, play.sync_tid), a);
+	check(zj_complete_transaction(play.journal_public, play.sync_tid), a);
 	for (u32 u = 0; u < play.nr_units; u++)
 		if (done & 1ULL << u)
 			unit_must(u);
@@ -273,7 +273,7 @@ static void do_sync_inode(struct actor *a)
 
 static void do_sync(struct actor *a)
 {
-	check(zj_complete_transaction(play.journal_front, play.unit[a->unit].tid),
+	check(zj_complete_transaction(play.journal_public, play.unit[a->unit].tid),
 	      a);
 	unit_must(a->unit);
 }
@@ -336,12 +336,12 @@ static void do_step(struct actor *a)
 	case OP_RESTART:
 		return do_restart(a);
 	case OP_FORCE_NESTED:
-		zj_journal_force_commit_nested(play.journal_front);
+		zj_journal_force_commit_nested(play.journal_public);
 		return;
 	case OP_LOCK_UPDATES:
-		return zj_journal_lock_updates(play.journal_front);
+		return zj_journal_lock_updates(play.journal_public);
 	case OP_UNLOCK_UPDATES:
-		return zj_journal_unlock_updates(play.journal_front);
+		return zj_journal_unlock_updates(play.journal_public);
 	case OP_NONE:
 		return;
 	}
@@ -624,8 +624,8 @@ int __wrap_blkdev_issue_flush(struct block_device *bdev)
 }
 
 
-void __wrap_zj_member_committed(struct zj_txn *txn)
+void __wrap_zj_member_durable(struct zj_txn *txn)
 {
-	gate(GATE_COMMITTED);
-	__real_zj_member_committed(txn);
+	gate(GATE_DURABLE);
+	__real_zj_member_durable(txn);
 }

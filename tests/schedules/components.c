@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What shares something closes together: uniting, locking, freezing, stamps. */
+/* What shares something closes together: uniting, locking, sealing, stamps. */
 #include "verbs.h"
 
 /* T0.0 owns b0; h1 gets access; T0.0 is to close; h1 changes b0. */
@@ -49,7 +49,7 @@ static void no_unite_locked(void)
 	crash();
 }
 
-static void freeze_singly(void)
+static void seal_singly(void)
 {
 	start(0, 0); write(0, b0); write(0, b1); stop(0);
 	start(1, 1); write(1, b0);
@@ -161,7 +161,7 @@ const struct schedule components[] = {
 	{ "one-way-join", one_way_join },
 	{ "empty-bridge", empty_bridge },
 	{ "no-unite-locked", no_unite_locked },
-	{ "freeze-singly", freeze_singly },
+	{ "seal-singly", seal_singly },
 	{ "no-member-count", no_member_count },
 	{ "lock-not-passed-on", lock_not_passed_on },
 	{ "no-gate-on-members", no_gate_on_members },

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Between the log and the disk: home writes, trim, flushes, recovery. */
+/* Between the log and the disk: home writes, the tail, flushes, recovery. */
 #include "verbs.h"
 
 /*
- * S is one for all lanes, so a lane has no trim of its own that could run ahead;
+ * S is one for all lanes, so a lane has no tail of its own that could run ahead;
  * what it might do is reuse its own space. b5 keeps T0.0 in the log.
  */
-static void per_lane_trim(void)
+static void per_lane_tail(void)
 {
 	start(0, 0); write(0, b0); write(0, b5); stop(0);
 	lock(0);
@@ -22,7 +22,7 @@ static void per_lane_trim(void)
 	crash();
 }
 
-static void S_over_committed(void)
+static void tail_over_uncommitted(void)
 {
 	start(0, 0); write(0, b0); stop(0);
 	hold(0, GATE_FLUSH);
@@ -62,7 +62,7 @@ static void reuse_early(void)
 	crash();
 }
 
-/* Nothing is trimmed while b5 is on its way home: the log fills up, and waits. */
+/* Nothing is reclaimed while b5 is on its way home: the log fills up, and waits. */
 static void log_full(void)
 {
 	start(0, 0); write(0, b5); stop(0);
@@ -218,7 +218,7 @@ static void reset_one_by_one(void)
 }
 
 /*
- * T0.0 is never valid, T0.1 behind it is discarded with it. The next mount's T0.0
+ * T0.0 is never committed, T0.1 behind it is discarded with it. The next mount's T0.0
  * takes T0.0's place in the log, and just as much of it.
  */
 static void tid_reuse(void)
@@ -238,8 +238,8 @@ static void tid_reuse(void)
 }
 
 const struct schedule homes[] = {
-	{ "per-lane-trim", per_lane_trim },
-	{ "S-over-committed", S_over_committed },
+	{ "per-lane-tail", per_lane_tail },
+	{ "tail-over-uncommitted", tail_over_uncommitted },
 	{ "reuse-early", reuse_early, .lanes = 1, .journal = 140 },
 	{ "log-full", log_full, .lanes = 1, .journal = 140 },
 	{ "foreign-dirty", foreign_dirty, .lanes = 2, .journal = 300 },

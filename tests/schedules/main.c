@@ -44,7 +44,7 @@ static void end_mount(void)
 
 void stage_reopen(u8 *image)
 {
-	zj_journal_abort(play.journal_front, -EIO);
+	zj_journal_abort(play.journal_public, -EIO);
 	end_mount();
 	play.epoch++;
 	play.judged = 0;
@@ -158,7 +158,7 @@ static bool wanted(const char *name, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static const struct schedule *const files[] = {
-		components, validity, homes, callers, races };
+		components, committed, homes, callers, races };
 	struct CMUnitTest tests[MAX_SCHEDULES];
 	size_t nr = 0;
 

@@ -5,7 +5,7 @@
  */
 #include "verbs.h"
 
-/* A handle starts while its lane freezes. */
+/* A handle starts while its lane seals. */
 static void start_race(void)
 {
 	start(0, 0); write(0, b0); stop(0);
@@ -22,7 +22,7 @@ static void start_race(void)
 }
 
 /* The other way round. */
-static void freeze_race(void)
+static void seal_race(void)
 {
 	start(0, 0); write(0, b0); stop(0);
 	slowly(CLOSER, OP_LOCK, 0);
@@ -70,8 +70,8 @@ static void drain_race(void)
 	crash();
 }
 
-/* h2 touches both members of a component while it freezes. */
-static void freeze_in_steps(void)
+/* h2 touches both members of a component while it seals. */
+static void seal_in_steps(void)
 {
 	start(0, 0); write(0, b0);
 	start(1, 1); write(1, b0); write(1, b1);
@@ -85,7 +85,7 @@ static void freeze_in_steps(void)
 	crash();
 }
 
-/* An accessor meets the owner's freeze: its copy comes before the change. */
+/* An accessor meets the owner's seal: its copy comes before the change. */
 static void copy_race(void)
 {
 	start(0, 0); write(0, b0); stop(0);
@@ -104,10 +104,10 @@ static void copy_race(void)
 
 const struct schedule races[] = {
 	{ "start-race", start_race, .points = true },
-	{ "freeze-race", freeze_race, .points = true },
+	{ "seal-race", seal_race, .points = true },
 	{ "unite-race", unite_race, .points = true },
 	{ "drain-race", drain_race, .points = true },
-	{ "freeze-in-steps", freeze_in_steps, .points = true },
+	{ "seal-in-steps", seal_in_steps, .points = true },
 	{ "copy-race", copy_race, .points = true },
 	{ },
 };

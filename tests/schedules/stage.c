@@ -143,16 +143,16 @@ void stage_mount(void)
 
 	if (err)
 		kl_fail("no caches: error %d", err);
-	play.journal_front = kit_open(&play.kit);
-	if (IS_ERR(play.journal_front))
-		kl_fail("init: error %ld", PTR_ERR(play.journal_front));
+	play.journal_public = kit_open(&play.kit);
+	if (IS_ERR(play.journal_public))
+		kl_fail("init: error %ld", PTR_ERR(play.journal_public));
 	/* No timer: a schedule says when a lane closes. */
-	play.journal_front->j_commit_interval = 1UL << 30;
-	kit_call_back(play.journal_front);
-	err = zj_journal_configure(play.journal_front,
+	play.journal_public->j_commit_interval = 1UL << 30;
+	kit_call_back(play.journal_public);
+	err = zj_journal_configure(play.journal_public,
 				   &(struct zj_options){ .lanes = play.lanes });
 	if (!err)
-		err = zj_journal_load(play.journal_front);
+		err = zj_journal_load(play.journal_public);
 	if (err)
 		kl_fail("load: error %d", err);
 	if (the_journal()->nr_lanes != play.lanes)
@@ -175,11 +175,11 @@ void stage_mount(void)
 
 void stage_unmount(void)
 {
-	bool aborted = is_journal_aborted(play.journal_front);
+	bool aborted = is_journal_aborted(play.journal_public);
 	int err;
 
-	zj_journal_release_jinode(play.journal_front, &play.jinode);
-	err = zj_journal_destroy(play.journal_front);
+	zj_journal_release_jinode(play.journal_public, &play.jinode);
+	err = zj_journal_destroy(play.journal_public);
 	if (err && !aborted)
 		kl_fail("unmount: error %d", err);
 	for (u32 b = 0; b < MAX_BLOCKS; b++)

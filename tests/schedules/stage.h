@@ -99,7 +99,7 @@ struct play {
 	u32		epoch;
 	struct kl_disk	*disk;
 	const u8	**initial;
-	journal_t	*journal_front;
+	journal_t	*journal_public;
 	struct kit	kit;
 	struct inode	ino;
 	struct jbd2_inode jinode;
@@ -117,7 +117,7 @@ extern struct play play;
 
 static inline struct zj_journal *the_journal(void)
 {
-	return to_zj(play.journal_front);
+	return to_zj(play.journal_public);
 }
 
 static inline u32 now(void)
@@ -141,7 +141,7 @@ enum gate {
 	GATE_FLUSH,	/* a lane's thread, before its flush ahead of the record */
 	GATE_FLUSHED,	/* leading a flush, when the device has done it */
 	GATE_LOG,	/* before it sends log blocks */
-	GATE_COMMITTED,	/* before its member counts as committed */
+	GATE_DURABLE,	/* before its member counts as durable */
 	NR_GATES,
 };
 
@@ -193,7 +193,7 @@ void __real_submit_bio(struct bio *bio);
 int __real_blkdev_issue_flush(struct block_device *bdev);
 int __real_zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
 int __real_zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written);
-void __real_zj_member_committed(struct zj_txn *txn);
+void __real_zj_member_durable(struct zj_txn *txn);
 u64 __real_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
 
 /* ---- judge.c ---- */
@@ -221,7 +221,7 @@ struct schedule {
 };
 
 /* One array a file, ended by an empty one. */
-extern const struct schedule components[], validity[], homes[], callers[], races[];
+extern const struct schedule components[], committed[], homes[], callers[], races[];
 
 /* End this mount as it is and mount @image, which is taken over. */
 void stage_reopen(u8 *image);

@@ -31,11 +31,11 @@
 #define restart(h)		step(h, OP_RESTART, 0)
 /* X's sync tid names h's transaction, as after page_mkwrite (R8). */
 #define take_sync_tid(h)	step(h, OP_TAKE_TID, 0)
-/* Returns when h's transaction is valid: its change is promised. */
+/* Returns when h's transaction is committed: its change is promised. */
 #define sync_of(h)		step(h, OP_SYNC, 0)
 #define sync_inode(h)		step(h, OP_SYNC_INODE, 0)
 #define checkpoint()		step(CLOSER, OP_CHECKPOINT, 0)
-/* Close what runs in the lane; what is not held back gets valid. */
+/* Close what runs in the lane; what is not held back is committed. */
 #define lock(lane)		step(CLOSER, OP_LOCK, lane)
 
 #endif

@@ -43,7 +43,7 @@ KINDS = [
     ["--focus", "1", "--off", "0"],             # the file of journaled data
     ["--focus", "2", "--off", "0", "--handles", "60"],
     ["--focus", "4", "--cpus", "8", "--tasks", "16", "--journal", "2600", "--grain", "10"],
-    ["--focus", "5", "--off", "0"],             # freezes while handles start
+    ["--focus", "5", "--off", "0"],             # seals while handles start
     ["--focus", "6", "--cpus", "4", "--journal", "230", "--blocks", "8"],
     ["--slow", "2", "--off", "0"],
     ["--remount", "1", "--cache", "1"],

@@ -182,7 +182,7 @@ void step_file(struct job *job)
 	page = page_lock(i);
 	prepare(page, i);
 	/*
-	 * As zext4_before_access(): the image of a frozen owner may be copied now,
+	 * As zext4_before_access(): the image of a sealed owner may be copied now,
 	 * so the next store has to fault and gets a transaction of its own.
 	 */
 	WRITE_ONCE(page->writable, false);

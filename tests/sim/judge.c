@@ -104,7 +104,7 @@ static void check_alloc(const struct cut *c, const struct alloc *a)
 	wrong = block_check(c->image.block[a->block], a->block, gen, life->kind);
 	/* Without data_err=abort ext4 only says that data is lost. */
 	if (wrong && life->kind == KIND_DATA && a->page.lost == gen &&
-	    (!world->p.data_err || a->page.untold == gen))
+	    (!world->p.data_err || a->page.undeclared == gen))
 		return;
 	if (wrong)
 		bad(c, "block %u, %s of generation %u: %s", a->block,

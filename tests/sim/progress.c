@@ -6,11 +6,11 @@
  *
  * The bound is stated in I/O times (of the slowest request that the disk may
  * serve), as everything else takes next to no time here.  A request that comes at the
- * worst moment waits until what its lanes have frozen before is valid, for the open
+ * worst moment waits until what its lanes have sealed before is committed, for the open
  * handles of its component, which may be reading or waiting for a home write, and for
  * its own commit: ordered data, flush, log, flush, where a flush may have to wait for
  * the one in flight.  Twenty I/O times are the most that was seen, with 2 lanes as
- * with 64; a chain of commits that never turns valid has no
+ * with 64; a chain of commits that never is committed has no
  * bound at all.
  */
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define LOOSE_BOUND	2000000000LL	/* ns; where handles pause and I/O may be slow */
 #define MAX_TIDS	65536
 
-static s64 *asked;	/* by tid: when; 0: never or valid */
+static s64 *asked;	/* by tid: when; 0: never or committed */
 static u32 highest;	/* tid so far */
 static s64 slowest;
 
@@ -60,7 +60,7 @@ void progress_opened(tid_t tid)
 
 void progress_asked(tid_t tid)
 {
-	/* Valid ones are not asked for any more. */
+	/* Committed ones are not asked for any more. */
 	if (tid && tid < MAX_TIDS && asked[tid])
 		note(tid, sim_now);
 }
@@ -71,11 +71,11 @@ static void check(u32 tid)
 
 	slowest = max(slowest, took);
 	if (took > progress_bound())
-		kl_fail("transaction %u is not valid %lld us after it was asked for; bound: %lld us",
+		kl_fail("transaction %u is not committed %lld us after it was asked for; bound: %lld us",
 			tid, took / 1000, progress_bound() / 1000);
 }
 
-void progress_valid(tid_t tid)
+void progress_committed(tid_t tid)
 {
 	if (tid >= MAX_TIDS || !asked[tid])
 		return;

@@ -350,8 +350,8 @@ static u32 durable_header(struct cut *c, const struct zj_log_geometry *geo,
 		if (zj_decode_chunk(geo, seed, at / geo->seg_blocks,
 				    at % geo->seg_blocks,
 				    journal_block(c, geo->log_first + at), &chunk) &&
-		    chunk.stamp > st->trim_stamp &&
-		    chunk.stamp <= st->durable_stamp)
+		    chunk.stamp > st->ckpt_stamp &&
+		    chunk.stamp <= st->committed_stamp)
 			return geo->log_first + at +
 			       sim_below(&c->rand, 1 + chunk.nr_tags);
 	}
@@ -391,8 +391,8 @@ static void rot(const struct cut *begin, struct cut *other)
 	err = recover(other);
 	begin->tally->rotten++;
 	if (err != -EUCLEAN)
-		bad(begin, "journal block %u has rotted below the durable stamp %llu: error %d",
-		    block, stats.durable_stamp, err);
+		bad(begin, "journal block %u has rotted below the committed stamp %llu: error %d",
+		    block, stats.committed_stamp, err);
 }
 
 void cut_accept(struct cut *c)

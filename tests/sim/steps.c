@@ -35,9 +35,9 @@ static bool tells(struct job *job, u32 block)
 	return world->p.nvm == 1 && block % 4 && !sim_one_in(&job->rand, 32);
 }
 
-static int get_access(struct job *job, struct buffer_head *bh, bool told)
+static int get_access(struct job *job, struct buffer_head *bh, bool declared)
 {
-	return told ? zj_journal_get_range_access(job->handle, bh) :
+	return declared ? zj_journal_get_range_access(job->handle, bh) :
 		      zj_journal_get_write_access(job->handle, bh);
 }
 
@@ -49,12 +49,12 @@ static int dirty_halves(struct job *job, struct buffer_head *bh, u32 at, u32 len
 				      len);
 }
 
-static int set_dirty(struct job *job, struct buffer_head *bh, bool told,
+static int set_dirty(struct job *job, struct buffer_head *bh, bool declared,
 		     bool note)
 {
 	int err;
 
-	if (!told)
+	if (!declared)
 		return zj_journal_dirty_metadata(job->handle, bh);
 	err = dirty_halves(job, bh, 0, offsetof(struct half, fill));
 	if (!err && note)
@@ -66,10 +66,10 @@ static int set_dirty(struct job *job, struct buffer_head *bh, bool told,
 bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times)
 {
 	u32 block = world->objects[object].block;
-	bool trigger = has_trigger(block), told = tells(job, block);
-	bool note = world->p.nvm == 1 && sim_one_in(&job->rand, told ? 8 : 2);
+	bool trigger = has_trigger(block), declared = tells(job, block);
+	bool note = world->p.nvm == 1 && sim_one_in(&job->rand, declared ? 8 : 2);
 
-	if (dead(job, get_access(job, bh, told)))
+	if (dead(job, get_access(job, bh, declared)))
 		return false;
 	if (trigger)
 		zj_journal_set_triggers(bh, &content_trigger);
@@ -79,7 +79,7 @@ bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times)
 		take_note(bh, block);
 	/* As ext4: a write error may have cleared it. */
 	set_buffer_uptodate(bh);
-	return !dead(job, set_dirty(job, bh, told, note));
+	return !dead(job, set_dirty(job, bh, declared, note));
 }
 
 static bool write_fixed(struct job *job, u32 object, u32 times)
@@ -170,7 +170,7 @@ void release_inode(struct toy_inode *ino)
 	/* An error that nobody has asked for goes with the inode. */
 	for (u32 i = 0; i < world->nr_alloc; i++)
 		if (&world->inode[world->alloc[i].inode] == ino)
-			world->alloc[i].page.untold = world->alloc[i].page.lost;
+			world->alloc[i].page.undeclared = world->alloc[i].page.lost;
 	/* Nothing waits in between: a write of a page that stays notes it anew. */
 	zj_journal_written_by_all(world->journal, ino->written);
 	ino->written = 0;
@@ -302,16 +302,16 @@ static void write_inode(struct job *job, u32 i)
 	struct object *o = &world->objects[ino->object];
 	u32 block = o->block, slot = o->slot;
 	struct buffer_head *bh = read_block(block);
-	bool told = tells(job, block);
+	bool declared = tells(job, block);
 
-	if (!dead(job, get_access(job, bh, told))) {
+	if (!dead(job, get_access(job, bh, declared))) {
 		mutex_lock(&world->content[block]);
 		mutex_lock(&ino->lock);
 		block_set(bh->b_data, slot, world->objects[ino->object].ver);
 		mutex_unlock(&ino->lock);
 		mutex_unlock(&world->content[block]);
 		set_buffer_uptodate(bh);
-		dead(job, set_dirty(job, bh, told, false));
+		dead(job, set_dirty(job, bh, declared, false));
 	}
 	if (!job->dead) {
 		zj_journal_sync_tid(job->handle, &ino->sync_tid);
@@ -374,7 +374,7 @@ static void step_alloc_meta(struct job *job)
 	struct alloc *a;
 	u32 gen;
 
-	/* Journaled anew before the free is valid: cancels the revoke. */
+	/* Journaled anew before the free is committed: cancels the revoke. */
 	a = pick_alloc(job, sim_one_in(&job->rand, 3) ? USE_FREEING : USE_FREE);
 	if (!a)
 		return;
@@ -597,14 +597,14 @@ void overwrite_data(struct job *job)
 	a->page.dirty = true;
 }
 
-/* Phase two of validity: freed blocks may be used again. */
+/* Phase two of commit: freed blocks may be used again. */
 void commit_callback(journal_t *journal, transaction_t *txn)
 {
 	/* After an abort it is called only to give things back. */
 	if (is_journal_aborted(journal))
 		return;
-	trace("transaction %u is valid", txn->t_tid);
-	progress_valid(txn->t_tid);
+	trace("transaction %u is committed", txn->t_tid);
+	progress_committed(txn->t_tid);
 	for (u32 i = 0; i < world->nr_units; i++)
 		if (world->units[i].tid == txn->t_tid)
 			unit_must(i);
@@ -635,7 +635,7 @@ static void step_nested(struct job *job)
 	if (inner != job->handle)
 		kl_fail("a nested start gives another handle");
 	if (long_one_in(job, 4))
-		sync_frozen(job);
+		sync_sealed(job);
 	step_meta(job);
 	zj_journal_stop(inner);
 }

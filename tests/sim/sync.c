@@ -188,38 +188,38 @@ static void sync_all(struct job *job)
 	promised(&p, !is_journal_aborted(world->journal));
 }
 
-static bool is_frozen(tid_t tid)
+static bool is_sealed(tid_t tid)
 {
 	struct zj_txn *txn = zj_txn_find(to_zj(world->journal), tid);
-	bool frozen;
+	bool sealed;
 
 	if (!txn)
 		return true;
 	rcu_read_lock();
-	frozen = zj_txn_state(txn) >= ZJ_C_FROZEN;
+	sealed = zj_txn_state(txn) >= ZJ_C_SEALED;
 	rcu_read_unlock();
 	zj_txn_put(txn);
-	return frozen;
+	return sealed;
 }
 
-/* Finished units whose transactions are frozen: these wait for no handle's end. */
-static struct promise frozen(void)
+/* Finished units whose transactions are sealed: these wait for no handle's end. */
+static struct promise sealed(void)
 {
 	struct promise p = finished(0, 0);
 	u32 nr = p.nr;
 
 	p.nr = 0;
 	for (u32 i = 0; i < nr; i++)
-		if (is_frozen(world->units[p.units[i]].tid))
+		if (is_sealed(world->units[p.units[i]].tid))
 			p.units[p.nr++] = p.units[i];
 	return p;
 }
 
-void sync_frozen(struct job *job)
+void sync_sealed(struct job *job)
 {
-	struct promise p = frozen();
+	struct promise p = sealed();
 
-	trace("sync of what is frozen");
+	trace("sync of what is sealed");
 	zj_journal_force_commit_nested(world->journal);
 	promised(&p, !is_journal_aborted(world->journal));
 }
@@ -237,13 +237,13 @@ static void write_directly(struct job *job)
 	struct promise p = finished(0, block);
 	bool kept;
 
-	zj_journal_lock_valid_buffer(world->journal, bh);
+	zj_journal_lock_committed_buffer(world->journal, bh);
 	kept = !is_journal_aborted(world->journal);
 	if (kept)
 		buf_write_locked(bh);
 	else
 		unlock_buffer(bh);
-	/* It may have been valid before without a flush. */
+	/* It may have been committed before without a flush. */
 	promised(&p, kept && !world->p.remount);
 	brelse(bh);
 }

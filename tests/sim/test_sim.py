@@ -13,8 +13,8 @@ import pytest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 ZJSIM = TOP / "build/zjsim"
 # A deliberate bug, to see that failures are found and made small.
-BUG = ("recovery/graph.c", "comp->valid = whole && zj_deps_valid(r, comp);",
-       "comp->valid = whole;")
+BUG = ("recovery/graph.c", "comp->committed = whole && zj_deps_committed(r, comp);",
+       "comp->committed = whole;")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -113,7 +113,7 @@ def test_refused_memory_and_reads():
 
 
 def test_durable_stamp():
-    """A changed block below the durable stamp is damage: never a crash's, never overlooked."""
+    """A changed block below the committed stamp is damage: never a crash's, never overlooked."""
     assert run("--seed", 7000, "--seeds", 8, "--cpus", 4)["rotten"] > 1000
 
 

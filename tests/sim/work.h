@@ -90,8 +90,8 @@ void file_unmount(void);
 
 /* ---- sync.c ---- */
 void sync_something(struct job *job);
-/* Within a handle: what is frozen becomes valid. */
-void sync_frozen(struct job *job);
+/* Within a handle: what is sealed becomes committed. */
+void sync_sealed(struct job *job);
 /* Where memory is asked for, some is reclaimed. */
 void reclaim_something(void);
 int flusher(void *arg);

@@ -33,13 +33,13 @@ u32 unit_begin(handle_t *handle)
 	u32 lane = txn->lane->index;
 
 	/* Tids need not grow in a lane; who opens first is first. */
-	if (world->lane_tid[lane] != txn->pub.t_tid) {
-		world->lane_tid[lane] = txn->pub.t_tid;
+	if (world->lane_tid[lane] != txn->public.t_tid) {
+		world->lane_tid[lane] = txn->public.t_tid;
 		world->lane_order[lane]++;
 	}
 	GROW(world->units, world->nr_units, world->room_units);
 	world->units[world->nr_units] = (struct unit){
-		.tid = txn->pub.t_tid,
+		.tid = txn->public.t_tid,
 		.lane = lane,
 		.order = world->lane_order[lane],
 		.stopped = NEVER,

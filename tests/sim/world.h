@@ -120,7 +120,7 @@ struct page_data {
 	u32	block;
 	u32	gen;
 	u32	lost;		/* generation whose write failed */
-	u32	untold;		/* the same, and its inode went before a commit asked */
+	u32	undeclared;	/* the same, and its inode went before a commit asked */
 	bool	dirty;
 	bool	writing;
 	wait_queue_head_t wait;
@@ -360,7 +360,7 @@ struct tally {
 	u64	rotten;		/* recoveries that had to find a changed block */
 	u64	live;		/* states with a log to recover */
 	u64	asked;		/* of these, recovered by the other program as well */
-	s64	slowest;	/* commit, ns from the request to validity */
+	s64	slowest;	/* commit, ns from the request to commit */
 	s64	bound, io;	/* ns; for it, and of a request */
 };
 
@@ -371,7 +371,7 @@ struct left judge_run(struct tally *tally);
 void progress_begin(void);
 void progress_opened(tid_t tid);
 void progress_asked(tid_t tid);
-void progress_valid(tid_t tid);
+void progress_committed(tid_t tid);
 /* At the end, and now and then: nothing waits for longer than it may. */
 void progress_check(void);
 s64 progress_bound(void);

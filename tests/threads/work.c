@@ -349,7 +349,7 @@ static void step_alloc_meta(struct job *job)
 	struct alloc *a;
 	u32 gen;
 
-	/* Journaled anew before the free is valid: cancels the revoke. */
+	/* Journaled anew before the free is committed: cancels the revoke. */
 	a = pick_alloc(job, thr_one_in(&job->rand, 3) ? USE_FREEING : USE_FREE);
 	if (!a)
 		return;
@@ -532,7 +532,7 @@ static void step_free_data(struct job *job)
 		set_freeing(job, a);
 }
 
-/* Phase two of validity: freed blocks may be used again. */
+/* Phase two of commit: freed blocks may be used again. */
 void commit_callback(journal_t *journal, transaction_t *txn)
 {
 	/* After an abort it is called only to give things back. */
@@ -724,7 +724,7 @@ static void write_directly(struct job *job)
 {
 	struct buffer_head *bh = read_block(FIRST_SHARED);
 
-	zj_journal_lock_valid_buffer(fs.journal, bh);
+	zj_journal_lock_committed_buffer(fs.journal, bh);
 	unlock_buffer(bh);
 	brelse(bh);
 }

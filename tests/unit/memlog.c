@@ -115,10 +115,10 @@ void ml_log_super(struct memdev *d)
 	zj_encode_log_super(&d->geo, ml_block(d, ZJ_BLOCK_LOG_SUPER));
 }
 
-void ml_trim(struct memdev *d, u64 seq, u64 stamp)
+void ml_ckpt(struct memdev *d, u64 seq, u64 stamp)
 {
-	zj_encode_trim(&d->geo, seq, stamp,
-		       ml_block(d, ZJ_BLOCK_TRIM + (u32)(seq & 1)));
+	zj_encode_ckpt(&d->geo, seq, stamp,
+		       ml_block(d, ZJ_BLOCK_CKPT + (u32)(seq & 1)));
 }
 
 void ml_tenure(struct memdev *d, u32 seg, u64 seg_seq)
@@ -155,7 +155,7 @@ u32 ml_put(struct memdev *d, u32 seg, const struct rec *rec)
 		.nr_members = rec->members ? rec->members : 1,
 		.chunk_index = rec->index,
 		.nr_chunks = rec->chunks ? rec->chunks : 1,
-		.durable_stamp = rec->durable,
+		.committed_stamp = rec->durable,
 	};
 	u8 *header = ml_block(d, at);
 	struct zj_tag *tag;

@@ -60,7 +60,7 @@ struct rec {
 	u32	members;		/* 0: 1 */
 	u32	index;
 	u32	chunks;			/* 0: 1 */
-	u64	durable;		/* durable stamp */
+	u64	durable;		/* committed stamp */
 	u64	deps[ML_ENTRIES];	/* up to the first 0 */
 	u64	revokes[ML_ENTRIES];	/* up to the first 0 */
 	struct {
@@ -87,7 +87,7 @@ void ml_tenure(struct memdev *d, u32 seg, u64 seg_seq);
 /* Append a chunk to a segment; returns the journal block of its header. */
 u32 ml_put(struct memdev *d, u32 seg, const struct rec *rec);
 #define PUT(d, seg, ...)	ml_put(d, seg, &(const struct rec){ __VA_ARGS__ })
-void ml_trim(struct memdev *d, u64 seq, u64 stamp);
+void ml_ckpt(struct memdev *d, u64 seq, u64 stamp);
 void ml_log_super(struct memdev *d);
 /* Make a header's checksum right again after it was changed. */
 void ml_reseal(struct memdev *d, u32 log_block);

@@ -21,9 +21,9 @@ void put_head(void)
 	zj_encode_nvm_head(&nv.geo, (void *)(nv.mem + ZJ_NVM_HEAD_AT));
 }
 
-void set_trim(u64 stamp)
+void set_ckpt(u64 stamp)
 {
-	*(__le64 *)(nv.mem + ZJ_NVM_TRIM_AT) = cpu_to_le64(stamp);
+	*(__le64 *)(nv.mem + ZJ_NVM_CKPT_AT) = cpu_to_le64(stamp);
 }
 
 void set_tail(u32 lane, u32 end, u64 stamp)

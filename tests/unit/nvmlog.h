@@ -66,7 +66,7 @@ void new_log(void);
 void free_log(void);
 /* The head of the log, as nv.geo says. */
 void put_head(void);
-void set_trim(u64 stamp);
+void set_ckpt(u64 stamp);
 void set_tail(u32 lane, u32 end, u64 stamp);
 void *line(u32 n);
 /* The TxnInfo that ends before line @end. */

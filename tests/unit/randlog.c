@@ -143,20 +143,20 @@ static bool chunk_counts(const struct randlog *l, u32 c, u32 m, u32 k)
 	const u64 *deps = l->comp[c].rec[m][k].deps;
 
 	for (u32 i = 0; deps[i]; i++)
-		if (deps[i] > l->trim_stamp && !l->comp[deps[i] - 1].valid)
+		if (deps[i] > l->ckpt_stamp && !l->comp[deps[i] - 1].committed)
 			return false;
 	return l->comp[c].seen[m][k];
 }
 
 /* By the definition; dependencies go to lower stamps only. */
-static void find_valid(struct randlog *l)
+static void find_committed(struct randlog *l)
 {
 	for (u32 c = 0; c < l->nr; c++) {
-		l->comp[c].valid = c >= l->trim_stamp;
+		l->comp[c].committed = c >= l->ckpt_stamp;
 		for (u32 m = 0; m < l->comp[c].nr_members; m++)
 			for (u32 k = 0; k < l->comp[c].nr_chunks[m]; k++)
 				if (!chunk_counts(l, c, m, k))
-					l->comp[c].valid = false;
+					l->comp[c].committed = false;
 	}
 }
 
@@ -180,16 +180,16 @@ struct randlog *rl_new(u32 seed, bool crash)
 	if (ml_rand(&rnd) % 3 == 0) {
 		u64 seq = 1 + ml_rand(&rnd) % 9;
 
-		l->trim_stamp = ml_rand(&rnd) % (l->nr + 1);
-		ml_trim(l->d, seq, l->trim_stamp);
+		l->ckpt_stamp = ml_rand(&rnd) % (l->nr + 1);
+		ml_ckpt(l->d, seq, l->ckpt_stamp);
 		if (ml_rand(&rnd) % 2)
-			ml_trim(l->d, seq - 1, ml_rand(&rnd) % (l->trim_stamp + 1));
+			ml_ckpt(l->d, seq - 1, ml_rand(&rnd) % (l->ckpt_stamp + 1));
 	}
 	for (u32 c = 0; crash && c < l->nr; c++)
 		for (u32 m = 0; m < l->comp[c].nr_members; m++)
 			for (u32 k = 0; k < l->comp[c].nr_chunks[m]; k++)
 				crash_chunk(l, &rnd, c, m, k);
-	find_valid(l);
+	find_committed(l);
 	return l;
 }
 
@@ -203,10 +203,10 @@ u8 rl_expected(const struct randlog *l, u64 block)
 {
 	u8 val = 0;
 
-	for (u32 c = l->trim_stamp; c < l->nr; c++) {
+	for (u32 c = l->ckpt_stamp; c < l->nr; c++) {
 		bool revoked = false;
 
-		if (!l->comp[c].valid)
+		if (!l->comp[c].committed)
 			continue;
 		for (u32 m = 0; m < l->comp[c].nr_members; m++)
 			for (u32 k = 0; k < l->comp[c].nr_chunks[m]; k++) {

@@ -15,7 +15,7 @@
  */
 struct randlog {
 	struct memdev *d;
-	u64	trim_stamp;
+	u64	ckpt_stamp;
 	u32	nr;			/* components; stamp is index + 1 */
 	struct {
 		u32	nr_members;
@@ -23,7 +23,7 @@ struct randlog {
 		struct rec rec[RL_MEMBERS][RL_CHUNKS];
 		u32	at[RL_MEMBERS][RL_CHUNKS]; /* journal block of the header */
 		bool	seen[RL_MEMBERS][RL_CHUNKS]; /* by a scan, and not torn */
-		bool	valid;		/* above the trim stamp */
+		bool	committed;	/* above the checkpoint stamp */
 	} comp[RL_COMPONENTS];
 };
 

@@ -29,7 +29,7 @@ static void make_ring(struct ring *r, u32 seed, u32 features, struct memdev *d)
 	r->sb->s_feature_incompat = cpu_to_be32(features);
 	r->sb->s_sequence = cpu_to_be32(RING_SEQUENCE);
 	memcpy(r->sb->s_uuid, mem_uuid, 16);
-	zj_jbd2_log_of(r->sb, &r->log);
+	zj_jbd2_geo_of(r->sb, &r->log);
 	r->pos = 1 + ring_below(r, r->log.last - 1);
 	r->left = r->log.last - 2;
 	r->sb->s_start = cpu_to_be32(r->pos);

@@ -16,7 +16,7 @@
 struct ring {
 	struct memdev	*d;
 	struct zj_jbd2_super *sb;
-	struct zj_jbd2_log log;
+	struct zj_jbd2_geo log;
 	u32		rand;
 	u32		pos;		/* next block */
 	u32		left;		/* blocks */

@@ -126,7 +126,7 @@ static void log_super_at_its_bounds(void **state)
 	struct zj_log_super *sb;
 	u8 block[65536];
 
-	geo.trim_stamp = 0x123456789abcdefULL;
+	geo.ckpt_stamp = 0x123456789abcdefULL;
 	for (u32 size = 1024; size <= 65536; size *= 2) {
 		geo.block_size = size;
 		geo.seg_blocks = size <= 16384 ? (1 << 20) / size : 64;
@@ -230,8 +230,8 @@ static void old_contents_do_not_show(void **state)
 	u8 junk[1024], clean[1024] = { };
 
 	memset(junk, 0xee, sizeof(junk));
-	zj_encode_trim(&d->geo, 5, 6, junk);
-	zj_encode_trim(&d->geo, 5, 6, clean);
+	zj_encode_ckpt(&d->geo, 5, 6, junk);
+	zj_encode_ckpt(&d->geo, 5, 6, clean);
 	assert_memory_equal(junk, clean, sizeof(clean));
 	memset(junk, 0xee, sizeof(junk));
 	zj_encode_log_super(&d->geo, junk);
@@ -240,25 +240,25 @@ static void old_contents_do_not_show(void **state)
 	ml_free(d);
 }
 
-static void trim_round_trip_and_every_bit(void **state)
+static void checkpoint_round_trip_and_every_bit(void **state)
 {
 	struct memdev *d = ml_new(8, 8, 1);
 	u8 *block = ml_block(d, 3);
 	u64 seq, stamp;
 
-	ml_trim(d, 77, 0x123456789abcdefULL);
-	assert_true(zj_decode_trim(&d->geo, block, &seq, &stamp));
+	ml_ckpt(d, 77, 0x123456789abcdefULL);
+	assert_true(zj_decode_ckpt(&d->geo, block, &seq, &stamp));
 	assert_true(seq == 77 && stamp == 0x123456789abcdefULL);
 	for (u32 bit = 0; bit < ZJ_SECTOR * 8; bit++) {
 		block[bit / 8] ^= 1 << bit % 8;
-		assert_false(zj_decode_trim(&d->geo, block, &seq, &stamp));
+		assert_false(zj_decode_ckpt(&d->geo, block, &seq, &stamp));
 		block[bit / 8] ^= 1 << bit % 8;
 	}
 	d->geo.generation++;
-	assert_false(zj_decode_trim(&d->geo, block, &seq, &stamp));
+	assert_false(zj_decode_ckpt(&d->geo, block, &seq, &stamp));
 	d->geo.generation--;
 	d->geo.uuid[3] ^= 1;
-	assert_false(zj_decode_trim(&d->geo, block, &seq, &stamp));
+	assert_false(zj_decode_ckpt(&d->geo, block, &seq, &stamp));
 	ml_free(d);
 }
 
@@ -348,9 +348,9 @@ static void chunk_absurd(void **state)
 	SANE(true, nr_tags, (room - 5) / 3);
 	SANE(false, nr_tags, (room - 5) / 3 + 1);
 	SANE(false, nr_tags, ~0U);
-	SANE(true, durable_stamp, sample.stamp - 1);
-	SANE(false, durable_stamp, sample.stamp);
-	SANE(false, durable_stamp, ~0ULL);
+	SANE(true, committed_stamp, sample.stamp - 1);
+	SANE(false, committed_stamp, sample.stamp);
+	SANE(false, committed_stamp, ~0ULL);
 	SANE(true, seg_block, 59);
 	SANE(false, seg_block, 60);	/* its images would leave the segment */
 	SANE(false, seg_block, 64);
@@ -584,7 +584,7 @@ const struct CMUnitTest codec_tests[] = {
 	cmocka_unit_test(geometry_sizes),
 	cmocka_unit_test(geometry_refused),
 	cmocka_unit_test(old_contents_do_not_show),
-	cmocka_unit_test(trim_round_trip_and_every_bit),
+	cmocka_unit_test(checkpoint_round_trip_and_every_bit),
 	cmocka_unit_test(chunk_round_trip_and_every_bit),
 	cmocka_unit_test(chunk_absurd),
 	cmocka_unit_test(chunk_reserved_fields),

@@ -47,13 +47,13 @@ static struct zj_jbd2_super super_of(u32 incompat)
 	return sb;
 }
 
-static struct zj_jbd2_log log_of(u32 incompat)
+static struct zj_jbd2_geo log_of(u32 incompat)
 {
 	struct zj_jbd2_super sb = super_of(incompat);
-	struct zj_jbd2_log log;
+	struct zj_jbd2_geo log;
 
 	memset(&log, 0x55, sizeof(log));
-	zj_jbd2_log_of(&sb, &log);
+	zj_jbd2_geo_of(&sb, &log);
 	return log;
 }
 
@@ -109,7 +109,7 @@ static u32 csum_of(const struct kind *kind, const u8 *data)
 
 static void features(void **state)
 {
-	struct zj_jbd2_log log;
+	struct zj_jbd2_geo log;
 	struct zj_jbd2_super sb;
 
 	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -130,14 +130,14 @@ static void features(void **state)
 	}
 	sb = super_of(ZJ_JBD2_INCOMPAT_FAST_COMMIT);
 	sb.s_feature_compat = cpu_to_be32(ZJ_JBD2_COMPAT_CHECKSUM);
-	zj_jbd2_log_of(&sb, &log);
+	zj_jbd2_geo_of(&sb, &log);
 	assert_true(log.csum1);
 	assert_int_equal(log.last, 600 - 256);
 	sb.s_num_fc_blks = cpu_to_be32(100);
-	zj_jbd2_log_of(&sb, &log);
+	zj_jbd2_geo_of(&sb, &log);
 	assert_int_equal(log.last, 500);
 	sb.s_num_fc_blks = cpu_to_be32(601);
-	zj_jbd2_log_of(&sb, &log);
+	zj_jbd2_geo_of(&sb, &log);
 	assert_int_equal(log.last, 0);
 }
 
@@ -147,7 +147,7 @@ static void checksums_of_images(void **state)
 	u8 data[SIZE];
 
 	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
-		struct zj_jbd2_log log = log_of(kinds[i].incompat);
+		struct zj_jbd2_geo log = log_of(kinds[i].incompat);
 
 		for (u32 val = 0; val < 32; val++) {
 			memset(data, val, SIZE);
@@ -161,7 +161,7 @@ static void descriptor_blocks(void **state)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
 		u64 high = wide(&kinds[i]) ? 0x9abcdULL << 32 : 0;
-		struct zj_jbd2_log log = log_of(kinds[i].incompat);
+		struct zj_jbd2_geo log = log_of(kinds[i].incompat);
 		struct zj_jbd2_image tag[2] = {
 			{ .block = high | FIRST_BLOCK },
 			{ .block = OTHER_BLOCK, .flags = ZJ_JBD2_TAG_ESCAPED },
@@ -204,7 +204,7 @@ static void descriptor_blocks(void **state)
 /* Nothing of a version 3 tag's flags but the low half counts. */
 static void high_flags_are_ignored(void **state)
 {
-	struct zj_jbd2_log log = log_of(ZJ_JBD2_INCOMPAT_CSUM_V3);
+	struct zj_jbd2_geo log = log_of(ZJ_JBD2_INCOMPAT_CSUM_V3);
 	struct zj_jbd2_image got;
 	u8 block[SIZE] = { };
 	u32 pos = 0;
@@ -221,7 +221,7 @@ static void high_flags_are_ignored(void **state)
 /* A high half that nobody announced is none. */
 static void block_numbers_of_32_bits(void **state)
 {
-	struct zj_jbd2_log log = log_of(ZJ_JBD2_INCOMPAT_CSUM_V3);
+	struct zj_jbd2_geo log = log_of(ZJ_JBD2_INCOMPAT_CSUM_V3);
 	struct zj_jbd2_image got;
 	u8 block[SIZE] = { };
 	u32 pos = 0;
@@ -235,7 +235,7 @@ static void block_numbers_of_32_bits(void **state)
 static void full_descriptor_blocks(void **state)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
-		struct zj_jbd2_log log = log_of(kinds[i].incompat);
+		struct zj_jbd2_geo log = log_of(kinds[i].incompat);
 		struct zj_jbd2_image tag = { }, got;
 		u8 block[SIZE] = { };
 		u32 pos = 0, n;
@@ -257,7 +257,7 @@ static void full_descriptor_blocks(void **state)
 static void revoke_blocks(void **state)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
-		struct zj_jbd2_log log = log_of(kinds[i].incompat);
+		struct zj_jbd2_geo log = log_of(kinds[i].incompat);
 		u32 bytes = wide(&kinds[i]) ? 8 : 4, nr = kinds[i].revokes;
 		u64 high = wide(&kinds[i]) ? 0xabcULL << 32 : 0;
 		u8 want[SIZE] = { }, block[SIZE] = { }, *at;
@@ -293,7 +293,7 @@ static void revoke_blocks(void **state)
 static void commit_blocks(void **state)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(kinds); i++) {
-		struct zj_jbd2_log log = log_of(kinds[i].incompat);
+		struct zj_jbd2_geo log = log_of(kinds[i].incompat);
 		u8 want[SIZE] = { }, block[SIZE] = { };
 
 		header(want, 2);
@@ -348,7 +348,7 @@ static void images_that_look_like_blocks_of_the_log(void **state)
 
 static void steps_in_the_ring(void **state)
 {
-	const struct zj_jbd2_log log = { .first = 3, .last = 10 };
+	const struct zj_jbd2_geo log = { .first = 3, .last = 10 };
 
 	assert_int_equal(zj_jbd2_step(&log, 3, 1), 4);
 	assert_int_equal(zj_jbd2_step(&log, 8, 1), 9);

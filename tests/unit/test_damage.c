@@ -75,36 +75,36 @@ static void arguments_out_of_range(void **state)
 	ml_free(d);
 }
 
-static void seal_trim(struct memdev *d, u32 at)
+static void seal_ckpt(struct memdev *d, u32 at)
 {
-	struct zj_trim_slot *slot = ml_block(d, at);
+	struct zj_ckpt_slot *slot = ml_block(d, at);
 
 	slot->csum = 0;
 	slot->csum = cpu_to_le32(crc32c(d->seed, slot, sizeof(*slot)));
 }
 
-static void trim_slots_contradict(void **state)
+static void ckpt_slots_contradict(void **state)
 {
 	struct memdev *d = good_log();
 
-	ml_trim(d, 1, 20);
-	ml_trim(d, 2, 19);
-	refused(d, "trim slots (journal blocks 2 and 3) contradict");
+	ml_ckpt(d, 1, 20);
+	ml_ckpt(d, 2, 19);
+	refused(d, "checkpoint slots (journal blocks 2 and 3) contradict");
 	d = good_log();
-	ml_trim(d, 1, 5);
+	ml_ckpt(d, 1, 5);
 	memcpy(ml_block(d, 2), ml_block(d, 3), 1024);
-	refused(d, "trim slot (journal block 2) with a good checksum, but for the other place");
+	refused(d, "checkpoint slot (journal block 2) with a good checksum, but for the other place");
 	d = good_log();
-	ml_trim(d, 1, 5);
+	ml_ckpt(d, 1, 5);
 	*(u8 *)(ml_block(d, 3) + 0x20) = 1;
-	seal_trim(d, 3);
-	refused(d, "trim slot (journal block 3) with a good checksum");
+	seal_ckpt(d, 3);
+	refused(d, "checkpoint slot (journal block 3) with a good checksum");
 	d = good_log();
-	ml_trim(d, 1, 5);
-	ml_trim(d, 2, 6);
+	ml_ckpt(d, 1, 5);
+	ml_ckpt(d, 2, 6);
 	*(u8 *)(ml_block(d, 2) + 0x18) ^= 1;
 	*(u8 *)(ml_block(d, 3) + 0x18) ^= 1;
-	refused(d, "both trim slots");
+	refused(d, "both checkpoint slots");
 }
 
 static void member_counts_contradict(void **state)
@@ -262,7 +262,7 @@ const struct CMUnitTest damage_tests[] = {
 	cmocka_unit_test(log_super_damaged),
 	cmocka_unit_test(log_super_does_not_fit),
 	cmocka_unit_test(arguments_out_of_range),
-	cmocka_unit_test(trim_slots_contradict),
+	cmocka_unit_test(ckpt_slots_contradict),
 	cmocka_unit_test(member_counts_contradict),
 	cmocka_unit_test(members_contradict),
 	cmocka_unit_test(same_block_twice),

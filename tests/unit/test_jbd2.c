@@ -51,7 +51,7 @@ static void random_logs(void **state)
 		assert_int_equal(recover(&r, r.d, &s, &sequence), 0);
 		assert_int_equal(s.transactions, r.nr);
 		assert_int_equal(s.components, r.nr);
-		assert_int_equal(s.valid_components, r.nr);
+		assert_int_equal(s.committed_components, r.nr);
 		assert_int_equal(s.chunks, r.nr);
 		assert_int_equal(s.newest_stamp, r.nr);
 		assert_int_equal(sequence, r.sequence);
@@ -307,7 +307,7 @@ static void ring_csum1(struct ring *r, u32 incompat)
 {
 	ring_new(r, 1, incompat);
 	r->sb->s_feature_compat = cpu_to_be32(ZJ_JBD2_COMPAT_CHECKSUM);
-	zj_jbd2_log_of(r->sb, &r->log);
+	zj_jbd2_geo_of(r->sb, &r->log);
 }
 
 /* What recovery says; of what it took, the number of transactions. */
@@ -417,7 +417,7 @@ static void fast_commits_are_left_to_stock(void **state)
 		ring_new(&r, 1, 0);
 		r.sb->s_feature_incompat = cpu_to_be32(ZJ_JBD2_INCOMPAT_FAST_COMMIT);
 		r.sb->s_num_fc_blks = cpu_to_be32(8);
-		zj_jbd2_log_of(r.sb, &r.log);
+		zj_jbd2_geo_of(r.sb, &r.log);
 		r.pos = 1;
 		r.sb->s_start = cpu_to_be32(1);
 		zj_jbd2_put_commit(&r.log, ring_next(&r), RING_SEQUENCE, 1000, 0);
@@ -435,7 +435,7 @@ static void no_room_for_fast_commits(void **state)
 
 	ring_new(&r, 1, ZJ_JBD2_INCOMPAT_FAST_COMMIT);
 	r.sb->s_num_fc_blks = cpu_to_be32(1);
-	zj_jbd2_log_of(r.sb, &r.log);
+	zj_jbd2_geo_of(r.sb, &r.log);
 	r.pos = 1;
 	r.sb->s_start = cpu_to_be32(1);
 	zj_jbd2_put_commit(&r.log, ring_next(&r), RING_SEQUENCE, 1000, 0);

@@ -60,13 +60,13 @@ static void only_what_is_above_s_is_replayed(void **state)
 	PUT(.stamp = 2, .lane = 1, .rec = { { 6, ALL, 2 } });
 	PUT(.stamp = 3, .rec = { { 7, ALL, 3 } });
 	PUT(.stamp = 4, .rec = { { 8, ALL, 4 } });
-	set_trim(2);
+	set_ckpt(2);
 	s = accepted();
-	assert_int_equal(s.trim_stamp, 2);
+	assert_int_equal(s.ckpt_stamp, 2);
 	assert_int_equal(s.newest_stamp, 4);
 	assert_int_equal(s.chunks, 2);
 	assert_int_equal(s.components, 2);
-	assert_int_equal(s.valid_components, 2);
+	assert_int_equal(s.committed_components, 2);
 	assert_int_equal(s.transactions, 2);
 	assert_int_equal(s.images, 2);
 	assert_int_equal(s.replayed, 2);
@@ -76,7 +76,7 @@ static void only_what_is_above_s_is_replayed(void **state)
 	assert_int_equal(val_of(8), 4);
 	/* What S has passed is not even looked at. */
 	memset(line(FIRST), 0xff, 16);
-	set_trim(4);
+	set_ckpt(4);
 	assert_int_equal(accepted().chunks, 0);
 	free_log();
 }
@@ -105,7 +105,7 @@ static void members_and_what_they_depend_on(void **state)
 	PUT(.stamp = 4, .lane = 0, .deps = { 2, 3 }, .rec = { { 9, ALL, 4 } });
 	s = accepted();
 	assert_int_equal(s.components, 4);
-	assert_int_equal(s.valid_components, 2);
+	assert_int_equal(s.committed_components, 2);
 	assert_int_equal(s.transactions, 3);
 	assert_int_equal(s.discarded, 2);
 	assert_int_equal(s.newest_stamp, 2);
@@ -181,7 +181,7 @@ static void the_tail_of_a_lane_that_has_rested_for_long(void **state)
 {
 	new_log();
 	PUT(.stamp = 5, .rec = { { 5, ALL, 1 } });
-	set_trim((1ULL << 32) + 3);
+	set_ckpt((1ULL << 32) + 3);
 	assert_int_equal(accepted().chunks, 0);
 	info_before(nv.end[0])->lane = cpu_to_le32(1);
 	reseal(nv.end[0]);
@@ -372,7 +372,7 @@ static void lines_that_cannot_be_read(void **state)
 	u32 bad = 0, good = 0;
 
 	chunks_of_all_kinds();
-	set_trim(1);
+	set_ckpt(1);
 	for (u32 at = FIRST; at < nv.next; at++) {
 		int err;
 

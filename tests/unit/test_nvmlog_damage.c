@@ -65,7 +65,7 @@ static void fields_of_a_txninfo(void **state)
 	TWIST("it is out of order in its transaction", t->flags = 0);
 	TWIST("it is of lane 1", t->lane = cpu_to_le32(1));
 	TWIST("stamp 1 where 4294967296 was expected", t->stamp = cpu_to_le64(1ULL << 32 | 2);
-	      t->prev_stamp = cpu_to_le64(1ULL << 32); set_trim(1));
+	      t->prev_stamp = cpu_to_le64(1ULL << 32); set_ckpt(1));
 	TWIST("the records are not those of their TxnInfo", t->data_hash ^= cpu_to_le64(1));
 }
 

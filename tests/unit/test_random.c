@@ -98,8 +98,8 @@ static void repair_checksums(struct memdev *d)
 
 	sb->csum = 0;
 	sb->csum = cpu_to_le32(crc32c(~0U, sb, sizeof(*sb)));
-	for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++) {
-		struct zj_trim_slot *slot = ml_block(d, ZJ_BLOCK_TRIM + i);
+	for (u32 i = 0; i < ZJ_CKPT_SLOTS; i++) {
+		struct zj_ckpt_slot *slot = ml_block(d, ZJ_BLOCK_CKPT + i);
 
 		slot->csum = 0;
 		slot->csum = cpu_to_le32(crc32c(d->seed, slot, sizeof(*slot)));

@@ -15,7 +15,7 @@ static void empty_log(void **state)
 	ml_free(d);
 }
 
-static void valid_chain(void **state)
+static void committed_chain(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 	struct zj_recovery_stats s;
@@ -25,7 +25,7 @@ static void valid_chain(void **state)
 	PUT(d, 3, .stamp = 3, .lane = 1, .deps = { 1, 2 }, .img = { { 7, 'c' } });
 	ml_recover_ok(d, &s);
 	assert_int_equal(s.components, 3);
-	assert_int_equal(s.valid_components, 3);
+	assert_int_equal(s.committed_components, 3);
 	assert_int_equal(s.transactions, 3);
 	assert_int_equal(s.chunks, 3);
 	assert_int_equal(s.images, 4);
@@ -79,7 +79,7 @@ static void missing_dependency(void **state)
 	PUT(d, 2, .stamp = 4, .lane = 2, .deps = { 3 }, .img = { { 7, 'a' } });
 	PUT(d, 3, .stamp = 5, .lane = 3, .deps = { 2 }, .img = { { 8, 'a' } });
 	ml_recover_ok(d, &s);
-	assert_int_equal(s.valid_components, 2);
+	assert_int_equal(s.committed_components, 2);
 	assert_int_equal(s.discarded, 2);
 	ml_expect(d, 5, 'a');
 	ml_expect(d, 6, 0);
@@ -88,29 +88,29 @@ static void missing_dependency(void **state)
 	ml_free(d);
 }
 
-static void dependency_on_trimmed(void **state)
+static void dependency_on_reclaimed(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 	struct zj_recovery_stats s;
 
-	ml_trim(d, 1, 7);
+	ml_ckpt(d, 1, 7);
 	PUT(d, 0, .stamp = 7, .img = { { 5, 'o' } });
 	PUT(d, 0, .stamp = 8, .deps = { 7, 3 }, .img = { { 6, 'a' } });
 	ml_recover_ok(d, &s);
-	assert_int_equal(s.trim_stamp, 7);
+	assert_int_equal(s.ckpt_stamp, 7);
 	assert_int_equal(s.components, 1);
 	ml_expect(d, 5, 0);
 	ml_expect(d, 6, 'a');
 	ml_free(d);
 }
 
-static void trimmed_images_are_not_read(void **state)
+static void reclaimed_images_are_not_read(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 	struct zj_recovery_stats s;
 	u32 at;
 
-	ml_trim(d, 1, 7);
+	ml_ckpt(d, 1, 7);
 	at = PUT(d, 0, .stamp = 7, .img = { { 5, 'o' } });
 	memset(ml_block(d, at + 1), 0xff, 1024);
 	PUT(d, 0, .stamp = 8, .img = { { 6, 'a' } });
@@ -154,49 +154,49 @@ static void torn_header(void **state)
 	ml_free(d);
 }
 
-static void trim_slots_alternate(void **state)
+static void ckpt_slots_alternate(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 	struct zj_recovery_stats s;
 
 	for (u64 seq = 1; seq < 6; seq++) {
-		ml_trim(d, seq, seq * 10);
+		ml_ckpt(d, seq, seq * 10);
 		assert_int_equal(ml_recover(d, true, &s), 0);
-		assert_int_equal(s.trim_stamp, seq * 10);
+		assert_int_equal(s.ckpt_stamp, seq * 10);
 	}
 	ml_free(d);
 }
 
-static void trim_slot_torn(void **state)
+static void ckpt_slot_torn(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 	struct zj_recovery_stats s;
 
-	ml_trim(d, 1, 10);
+	ml_ckpt(d, 1, 10);
 	memset(ml_block(d, 3) + 0x18, 0, 8);
 	assert_int_equal(ml_recover(d, true, &s), 0);
-	assert_int_equal(s.trim_stamp, 0);
-	ml_trim(d, 1, 10);
-	ml_trim(d, 2, 20);
+	assert_int_equal(s.ckpt_stamp, 0);
+	ml_ckpt(d, 1, 10);
+	ml_ckpt(d, 2, 20);
 	memset(ml_block(d, 2) + 0x18, 0, 8);
 	assert_int_equal(ml_recover(d, true, &s), 0);
-	assert_int_equal(s.trim_stamp, 10);
+	assert_int_equal(s.ckpt_stamp, 10);
 	ml_free(d);
 }
 
 /* A slot of the last generation says nothing about this one. */
-static void trim_slot_stale(void **state)
+static void ckpt_slot_stale(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 	struct zj_recovery_stats s;
 
 	d->geo.generation--;
-	ml_trim(d, 8, 1000);
-	ml_trim(d, 9, 1001);
+	ml_ckpt(d, 8, 1000);
+	ml_ckpt(d, 9, 1001);
 	d->geo.generation++;
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
 	ml_recover_ok(d, &s);
-	assert_int_equal(s.trim_stamp, 0);
+	assert_int_equal(s.ckpt_stamp, 0);
 	ml_expect(d, 5, 'a');
 	ml_free(d);
 }
@@ -246,7 +246,7 @@ static void stale_first_chunk(void **state)
 	struct zj_recovery_stats s;
 	u8 old[1024];
 
-	ml_trim(d, 1, 1);
+	ml_ckpt(d, 1, 1);
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'o' } });
 	memcpy(old, ml_block(d, 4), sizeof(old));
 	ml_tenure(d, 0, 500);
@@ -299,7 +299,7 @@ static void revokes(void **state)
 	ml_free(d);
 }
 
-static void revoke_in_invalid_component(void **state)
+static void revoke_in_uncommitted_component(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 
@@ -310,12 +310,12 @@ static void revoke_in_invalid_component(void **state)
 	ml_free(d);
 }
 
-/* The revoke is trimmed, so what it revoked is too. */
-static void revoke_trimmed(void **state)
+/* The revoke is reclaimed, so what it revoked is too. */
+static void revoke_reclaimed(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 
-	ml_trim(d, 1, 2);
+	ml_ckpt(d, 1, 2);
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
 	PUT(d, 1, .stamp = 2, .lane = 1, .revokes = { 5 });
 	PUT(d, 1, .stamp = 3, .lane = 1, .img = { { 5, 'b' } });
@@ -368,7 +368,7 @@ static void large_log(void **state)
 		}
 	/* Stamp 1 has no dependencies, so revokes came first in its list. */
 	assert_int_equal(ml_recover(d, false, &s), 0);
-	assert_int_equal(s.valid_components, 3200);
+	assert_int_equal(s.committed_components, 3200);
 	assert_int_equal(s.images, 4 * 3200);
 	assert_int_equal(s.replayed, 3000 + 1 + 32 + 100);
 	ml_expect(d, 3500, 'y');
@@ -376,7 +376,7 @@ static void large_log(void **state)
 	ml_free(d);
 }
 
-/* A chain of 3,000 whose first link is missing: nothing of it is valid. */
+/* A chain of 3,000 whose first link is missing: nothing of it is committed. */
 static void long_broken_chain(void **state)
 {
 	struct memdev *d = ml_new(32, 512, 32);
@@ -387,31 +387,31 @@ static void long_broken_chain(void **state)
 		    .img = { { 3, 'x' } });
 	assert_int_equal(ml_recover(d, false, &s), 0);
 	assert_int_equal(s.components, 3000);
-	assert_int_equal(s.valid_components, 0);
+	assert_int_equal(s.committed_components, 0);
 	ml_expect(d, 3, 0);
 	ml_free(d);
 }
 
 const struct CMUnitTest recovery_tests[] = {
 	cmocka_unit_test(empty_log),
-	cmocka_unit_test(valid_chain),
+	cmocka_unit_test(committed_chain),
 	cmocka_unit_test(member_of_many_chunks),
 	cmocka_unit_test(missing_chunk),
 	cmocka_unit_test(missing_dependency),
-	cmocka_unit_test(dependency_on_trimmed),
-	cmocka_unit_test(trimmed_images_are_not_read),
+	cmocka_unit_test(dependency_on_reclaimed),
+	cmocka_unit_test(reclaimed_images_are_not_read),
 	cmocka_unit_test(torn_image),
 	cmocka_unit_test(torn_header),
-	cmocka_unit_test(trim_slots_alternate),
-	cmocka_unit_test(trim_slot_torn),
-	cmocka_unit_test(trim_slot_stale),
+	cmocka_unit_test(ckpt_slots_alternate),
+	cmocka_unit_test(ckpt_slot_torn),
+	cmocka_unit_test(ckpt_slot_stale),
 	cmocka_unit_test(stale_generation),
 	cmocka_unit_test(stale_tenure),
 	cmocka_unit_test(stale_first_chunk),
 	cmocka_unit_test(full_segment),
 	cmocka_unit_test(revokes),
-	cmocka_unit_test(revoke_in_invalid_component),
-	cmocka_unit_test(revoke_trimmed),
+	cmocka_unit_test(revoke_in_uncommitted_component),
+	cmocka_unit_test(revoke_reclaimed),
 	cmocka_unit_test(escaped_images),
 	cmocka_unit_test(large_log),
 	cmocka_unit_test(long_broken_chain),

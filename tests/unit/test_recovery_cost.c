@@ -118,7 +118,7 @@ static void busy_log_in_few_steps(void **state)
 
 	busy_log(&r, d, &st);
 	assert_int_equal(zj_graph(&r), 0);
-	assert_int_equal(st.valid_components, BUSY);
+	assert_int_equal(st.committed_components, BUSY);
 	assert_int_equal(zj_choose(&r), 0);
 	assert_in_range(r.by_stamp.steps + r.by_block.steps, r.entries.nr, 4 * r.entries.nr);
 	zj_recovery_end(&r);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The durable stamp: what a lost or damaged part of the log makes of it. */
+/* The committed stamp: what a lost or damaged part of the log makes of it. */
 #include <stdio.h>
 #include "memlog.h"
 #include "tests.h"
@@ -24,8 +24,8 @@ static void durable_and_whole(void **state)
 
 	d = durable_log(at);
 	ml_recover_ok(d, &s);
-	assert_int_equal(s.durable_stamp, 3);
-	assert_int_equal(s.valid_components, 4);
+	assert_int_equal(s.committed_stamp, 3);
+	assert_int_equal(s.committed_components, 4);
 	ml_free(d);
 }
 
@@ -95,8 +95,8 @@ static void durable_behind_lost_header(void **state)
 	last = PUT(d, 0, .stamp = 3, .durable = 2, .img = { { 7, 'c' } });
 	((u8 *)ml_block(d, last + 1))[1000] ^= 1;
 	ml_recover_ok(d, &s);
-	assert_int_equal(s.valid_components, 2);
-	assert_int_equal(s.durable_stamp, 2);
+	assert_int_equal(s.committed_components, 2);
+	assert_int_equal(s.committed_stamp, 2);
 	ml_free(d);
 
 	d = ml_new(16, 8, 32);
@@ -119,8 +119,8 @@ static void durable_first_block_lost(void **state)
 	ml_free(d);
 }
 
-/* Trimmed stamps are missed by nobody, whoever tells what is trimmed. */
-static void durable_and_trimmed(void **state)
+/* Reclaimed stamps are missed by nobody, whoever tells what is reclaimed. */
+static void durable_and_reclaimed(void **state)
 {
 	struct zj_recovery_stats s;
 	struct memdev *d;
@@ -128,31 +128,31 @@ static void durable_and_trimmed(void **state)
 
 	d = durable_log(at);
 	memset(ml_block(d, at[0]), 0, 1024);
-	ml_trim(d, 1, 3);
+	ml_ckpt(d, 1, 3);
 	ml_recover_ok(d, &s);
-	assert_int_equal(s.valid_components, 1);
+	assert_int_equal(s.committed_components, 1);
 	ml_free(d);
 
 	d = ml_new(16, 8, 32);
-	d->geo.trim_stamp = 70;
+	d->geo.ckpt_stamp = 70;
 	ml_log_super(d);
 	PUT(d, 0, .stamp = 71, .durable = 70, .img = { { 5, 'a' } });
 	PUT(d, 0, .stamp = 72, .durable = 71, .img = { { 6, 'b' } });
 	ml_recover_ok(d, &s);
-	assert_int_equal(s.trim_stamp, 70);
-	assert_int_equal(s.valid_components, 2);
+	assert_int_equal(s.ckpt_stamp, 70);
+	assert_int_equal(s.committed_components, 2);
 	ml_free(d);
 }
 
-/* The newest trim slot has rotted, and what it freed is in use again. */
-static void trim_slot_rotten(void **state)
+/* The newest checkpoint slot has rotted, and what it freed is in use again. */
+static void ckpt_slot_rotten(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
 	PUT(d, 1, .stamp = 2, .durable = 1, .img = { { 6, 'b' } });
-	ml_trim(d, 1, 0);
-	ml_trim(d, 2, 1);
+	ml_ckpt(d, 1, 0);
+	ml_ckpt(d, 2, 1);
 	ml_tenure(d, 0, 500);
 	PUT(d, 0, .stamp = 3, .durable = 2, .img = { { 7, 'c' } });
 	((u8 *)ml_block(d, 2))[0x100] ^= 1;
@@ -193,7 +193,7 @@ static void durable_dropped_from_the_first_on(void **state)
 	assert_int_equal(ml_recover_dropping(d, &s), 0);
 	assert_int_equal(s.lost_stamp, 1);
 	assert_int_equal(s.components, 3);
-	assert_int_equal(s.valid_components, 0);
+	assert_int_equal(s.committed_components, 0);
 	assert_int_equal(s.transactions, 0);
 	assert_int_equal(s.discarded, 3);
 	assert_int_equal(s.newest_stamp, 0);
@@ -209,8 +209,8 @@ const struct CMUnitTest recovery_durable_tests[] = {
 	cmocka_unit_test(durable_lost_is_told_with_its_place),
 	cmocka_unit_test(durable_behind_lost_header),
 	cmocka_unit_test(durable_first_block_lost),
-	cmocka_unit_test(durable_and_trimmed),
-	cmocka_unit_test(trim_slot_rotten),
+	cmocka_unit_test(durable_and_reclaimed),
+	cmocka_unit_test(ckpt_slot_rotten),
 	cmocka_unit_test(durable_dropped),
 	cmocka_unit_test(durable_dropped_from_the_first_on),
 };

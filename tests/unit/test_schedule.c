@@ -17,7 +17,7 @@ static void no_member_count(void **state)
 
 	PUT(d, 0, .stamp = 1, .lane = 0, .members = 2, .img = { { B0, 'x' } });
 	ml_recover_ok(d, &s);
-	assert_int_equal(s.valid_components, 0);
+	assert_int_equal(s.committed_components, 0);
 	assert_int_equal(s.discarded, 1);
 	ml_expect(d, B0, 0);
 	ml_free(d);
@@ -39,8 +39,8 @@ static void whole_component(void **state)
 }
 
 /*
- * T0.0 is invalid because T1.0 never committed.  A second recovery must not
- * take lane 1, empty by now, for trimmed.  ml_recover_ok() cuts the power at
+ * T0.0 is invalid because T1.0 never became durable.  A second recovery must not
+ * take lane 1, empty by now, for reclaimed.  ml_recover_ok() cuts the power at
  * every write of the first.
  */
 static void reset_one_by_one(void **state)
@@ -88,10 +88,10 @@ static void tid_reuse(void **state)
 }
 
 /*
- * Stamp 2 is valid and home, stamp 1 still on its way: S stays 0, so stamp 1 is
+ * Stamp 2 is committed and home, stamp 1 still on its way: S stays 0, so stamp 1 is
  * replayed once its record is there.  With S = 2 it would be ignored.
  */
-static void s_over_committed(void **state)
+static void tail_over_uncommitted(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32), *wrong;
 	struct zj_recovery_stats s;
@@ -100,11 +100,11 @@ static void s_over_committed(void **state)
 	PUT(d, 0, .stamp = 1, .lane = 0, .img = { { B0, 'a' } });
 	wrong = ml_clone(d);
 	ml_recover_ok(d, &s);
-	assert_int_equal(s.trim_stamp, 0);
+	assert_int_equal(s.ckpt_stamp, 0);
 	ml_expect(d, B0, 'a');
 	ml_expect(d, B1, 'b');
 
-	ml_trim(wrong, 1, 2);
+	ml_ckpt(wrong, 1, 2);
 	ml_recover_ok(wrong, &s);
 	ml_expect(wrong, B0, 0);
 	ml_free(wrong);
@@ -112,7 +112,7 @@ static void s_over_committed(void **state)
 }
 
 /* B0: v1 in lane 0, v2 in lane 1, v2 home.  S = 2 covers both lanes. */
-static void per_lane_trim(void **state)
+static void per_lane_tail(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 
@@ -125,13 +125,13 @@ static void per_lane_trim(void **state)
 	d = ml_new(16, 8, 32);
 	PUT(d, 0, .stamp = 1, .lane = 0, .img = { { B0, '1' } });
 	/* Lane 1's segment was reused already. */
-	ml_trim(d, 1, 2);
+	ml_ckpt(d, 1, 2);
 	ml_recover_ok(d, NULL);
 	ml_expect(d, B0, 0);
 	ml_free(d);
 }
 
-/* T1.0 froze B0 first, then T0.0 took it: stamps decide, not lane or tid. */
+/* T1.0 sealed B0 first, then T0.0 took it: stamps decide, not lane or tid. */
 static void tid_order(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
@@ -144,7 +144,7 @@ static void tid_order(void **state)
 	ml_free(d);
 }
 
-/* T0.0 frozen and not there; T1.0 took its block B0 and committed first. */
+/* T0.0 sealed and not there; T1.0 took its block B0 and was durable first. */
 static void no_r3(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
@@ -155,7 +155,7 @@ static void no_r3(void **state)
 	ml_free(d);
 }
 
-/* T1.0 is committed but its component is not valid; T1.1 builds on it. */
+/* T1.0 is durable but its component is not committed; T1.1 builds on it. */
 static void no_r4(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
@@ -299,13 +299,13 @@ static void revoke_cancelled(void **state)
 	ml_free(d);
 }
 
-/* S is durable, the segment of stamp 1 reused; what depends on 1 is valid. */
-static void reuse_after_trim(void **state)
+/* S is durable, the segment of stamp 1 reused; what depends on 1 is committed. */
+static void reuse_after_ckpt(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
 
 	PUT(d, 0, .stamp = 1, .lane = 0, .img = { { B0, '1' } });
-	ml_trim(d, 1, 1);
+	ml_ckpt(d, 1, 1);
 	ml_tenure(d, 0, 900);
 	PUT(d, 0, .stamp = 3, .lane = 2, .deps = { 2 }, .img = { { B2, 'x' } });
 	PUT(d, 1, .stamp = 2, .lane = 0, .deps = { 1 }, .img = { { B1, 'x' } });
@@ -337,8 +337,8 @@ const struct CMUnitTest schedule_tests[] = {
 	cmocka_unit_test(whole_component),
 	cmocka_unit_test(reset_one_by_one),
 	cmocka_unit_test(tid_reuse),
-	cmocka_unit_test(s_over_committed),
-	cmocka_unit_test(per_lane_trim),
+	cmocka_unit_test(tail_over_uncommitted),
+	cmocka_unit_test(per_lane_tail),
 	cmocka_unit_test(tid_order),
 	cmocka_unit_test(no_r3),
 	cmocka_unit_test(no_r4),
@@ -351,7 +351,7 @@ const struct CMUnitTest schedule_tests[] = {
 	cmocka_unit_test(foreign_revoke),
 	cmocka_unit_test(unowned_revoke),
 	cmocka_unit_test(revoke_cancelled),
-	cmocka_unit_test(reuse_after_trim),
+	cmocka_unit_test(reuse_after_ckpt),
 	cmocka_unit_test(reuse_early),
 };
 const size_t nr_schedule_tests = ARRAY_SIZE(schedule_tests);

@@ -8,7 +8,7 @@ import pytest
 import conftest
 
 FSYNCS = 40
-# What the journal does beside: going live, a timer's commit, the trim slot.
+# What the journal does beside: going live, a timer's commit, the checkpoint slot.
 BESIDE = 6
 
 # flushes per fsync by (volatile cache, FUA, data mode); E18

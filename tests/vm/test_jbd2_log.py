@@ -40,7 +40,7 @@ def test_option(guest):
 LOADS = {
     # What /mnt sees before the power goes.
     "tree": "known_tree; fsctl syncfs /mnt; for i in 1 2 3 4 5; do mkdir /mnt/d$i; fsctl fsync /mnt/d$i; done",
-    # A syncfs would bring blocks home: what is trimmed needs no revokes.
+    # A syncfs would bring blocks home: what is reclaimed needs no revokes.
     "revokes": """
         mkdir /mnt/many; for i in $(seq 60); do mkdir /mnt/many/d$i; done; fsctl fsync /mnt/many/d60
         rm -rf /mnt/many; fsctl fsync /mnt

@@ -25,9 +25,9 @@ def test_files_of_a_mounted_journal(guest):
     assert re.search(r"^lane 1: 0 unwritten, 0 on their way", parts["lanes"], re.M)
     assert re.search(r"^log zj: \d+ segments of \d+ blocks", parts["log_map"], re.M)
     assert re.search(r"segment \d+: being filled", parts["log_map"])
-    assert re.search(r"^past lane=\d reason=valid us=\d+ for=\d+", parts["waits"], re.M)
+    assert re.search(r"^past lane=\d reason=committed us=\d+ for=\d+", parts["waits"], re.M)
     slow = re.search(r"^slow lane=\d us=(\d+) turn=(\d+) drain=(\d+) issue=(\d+) record=(\d+) "
-                     r"valid=(\d+) tid=\d+ pid=\d+ comm=fsctl$", parts["fsync"], re.M)
+                     r"committed=(\d+) tid=\d+ pid=\d+ comm=fsctl$", parts["fsync"], re.M)
     # Each phase is rounded down.
     took, *phases = map(int, slow.groups())
     assert took - 5 <= sum(phases) <= took
@@ -55,19 +55,19 @@ def test_stall_of_the_device_is_named(guest):
     parts = dict(re.findall(r"== (\w+)\n((?:(?!== ).*\n)*)", out))
     during, = json.loads(parts["during"])["journals"]
     now = {wait["reason"]: wait for wait in during["waits"] if wait["now"]}
-    fsync = now["valid"]
+    fsync = now["committed"]
     assert fsync["comm"] == "fsctl" and fsync["us"] > 1_500_000 and fsync["for_transaction"]
     # The commit waits for one of these, depending on where the data went out.
     device = set(now) & {"submit", "data", "log", "flush", "record"}
     assert device, now
     assert all(now[reason]["comm"].startswith("zj/") for reason in device)
-    assert f"transaction {fsync['for_transaction']}: lane {fsync['for_lane']}, frozen" in \
+    assert f"transaction {fsync['for_transaction']}: lane {fsync['for_lane']}, sealed" in \
         parts["components"]
     after, = json.loads(parts["after"])["journals"]
     assert not [wait for wait in after["waits"] if wait["now"]]
     longest = after["waits"][0]
     assert longest["us"] > 1_500_000
-    assert "valid" in [wait["reason"] for wait in after["waits"] if wait["us"] > 1_500_000]
+    assert "committed" in [wait["reason"] for wait in after["waits"] if wait["us"] > 1_500_000]
     assert re.search(r"past +\d{4}\.\d{3} ms +lane \d", parts["text"])
 
 
@@ -93,8 +93,8 @@ def test_unmount_while_the_files_are_read(guest):
     """)
 
 
-EVENTS = ["zj_depend", "zj_freeze", "zj_handle_start", "zj_handle_stop", "zj_issue",
-          "zj_record_durable", "zj_tail_moved", "zj_unite", "zj_valid", "zj_wait"]
+EVENTS = ["zj_depend", "zj_seal", "zj_handle_start", "zj_handle_stop", "zj_issue",
+          "zj_record_durable", "zj_tail_moved", "zj_unite", "zj_committed", "zj_wait"]
 
 
 @pytest.mark.zext4
@@ -121,9 +121,9 @@ def test_tracepoints_fire(guest):
     events, trace = out.split("== trace\n")
     assert sorted(re.findall(r"zjournal/(\w+)/", events)) == EVENTS
     seen = set(re.findall(r": (zj_\w+): dev \d+,\d+ ", trace))
-    # Whether one lane meets what another has frozen is a matter of time.
+    # Whether one lane meets what another has sealed is a matter of time.
     assert set(EVENTS) - {"zj_depend"} <= seen, sorted(seen)
-    tid = re.search(r"zj_freeze: .* tid (\d+)", trace)[1]
+    tid = re.search(r"zj_seal: .* tid (\d+)", trace)[1]
     line = {name: trace.index(re.search(rf"{name}: .* tid {tid}\b", trace)[0])
-            for name in ("zj_freeze", "zj_issue", "zj_record_durable", "zj_valid")}
+            for name in ("zj_seal", "zj_issue", "zj_record_durable", "zj_committed")}
     assert list(line.values()) == sorted(line.values())

@@ -78,7 +78,7 @@ def test_crash_and_recovery(guest, options):
 def test_fsync_of_metadata_leaves_the_disk_alone(guest):
     guest(FORMAT + """
         mnt /dev/vda "$NVM"
-        # No write-back of what is valid meanwhile.
+        # No write-back of what is committed meanwhile.
         echo 0 >/proc/sys/vm/dirty_writeback_centisecs
         mkdir /mnt/a; fsctl fsync /mnt/a || die fsync
         before=$(disk_io)

@@ -120,7 +120,7 @@ def test_quota_has_a_name(guest):
 
 
 @pytest.mark.zext4
-def test_validity_takes_one_step_each(guest):
+def test_commit_takes_one_step_each(guest):
     """Two CPUs fsync in one directory; at rest each member and dependency has arrived once."""
     _, out = counted(guest, """
         for i in $(seq 40); do

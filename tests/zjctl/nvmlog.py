@@ -10,7 +10,7 @@ from zjlog import GENERATION, LANES_BIT, Log, crc32c, sealed, xxh64
 NVM_BIT = 0x20000000
 LINE = 64
 UUID = bytes(range(0x40, 0x50))
-HEAD, TRIM, TAILS, FIRST = 4096, 8192, 16384, 65536
+HEAD, CKPT, TAILS, FIRST = 4096, 8192, 16384, 65536
 INFO = "<3Q10I2Q28s5I"           # struct zj_txninfo
 FIELDS = ("generation stamp prev_stamp prev start tid lane members chunk flags deps revokes data_lines "
           "data_hash commit_sec reserved csum info_lines end count magic").split()
@@ -61,8 +61,8 @@ class NvmLog(Log):
         return sealed(struct.pack("<2I16sQ6IQ", v["magic"], 0, self.uuid, v["generation"], v["block_size"],
                                   v["total"], v["first"], v["seg_lines"], v["nr_segs"], v["lanes"], 0))
 
-    def trim(self, stamp):
-        self.store(TRIM, struct.pack("<Q", stamp))
+    def ckpt(self, stamp):
+        self.store(CKPT, struct.pack("<Q", stamp))
 
     def tail(self, lane, stamp, end):
         self.store(TAILS + lane * LINE, struct.pack("<Q", (stamp & 0xffffffff) << 32 | end))

@@ -19,11 +19,11 @@ pytest_plugins = "zjctl_fixtures"
 
 INFO = """12 transactions in 2 lanes, 3584 credits each at most
 average:
-  834us from freeze to validity
+  834us from seal to commit
   5 handles per transaction
   4 logged blocks per transaction
 segments: 63 of 256 blocks, 60 free
-stamps: 9 newest, 7 trimmed
+stamps: 9 newest, 7 reclaimed
 state: live
 recovered: 3 transactions, 8 blocks
 fsyncs by time:
@@ -56,12 +56,12 @@ def test_info_clean(zjctl, image):
 
 
 def test_info_crashed(zjctl, crashed):
-    crashed.log.trim(6, 2)
+    crashed.log.ckpt(6, 2)
     got = zjctl("info", "--json", crashed.path).json
     assert got["journal"]["state"] == "crashed"
     log = got["log"]
     assert (log["lanes"], log["segments"], log["segment_blocks"]) == (4, 15, 64)
-    assert (log["trim_stamp"], log["newest_stamp"], log["newest_valid_stamp"]) == (2, 5, 5)
+    assert (log["checkpoint_stamp"], log["newest_stamp"], log["newest_committed_stamp"]) == (2, 5, 5)
     assert log["segments_free"] == 12
     assert [lane["transactions"] for lane in log["per_lane"]] == [3, 3, 3, 0]
     assert "crashed: recovery is due" in zjctl("info", crashed.path).out
@@ -129,17 +129,17 @@ def test_advice_external_journal(zjctl, tmp_path):
 
 # ---- dump ----
 
-def test_dump_valid_records(zjctl, crashed):
+def test_dump_committed_records(zjctl, crashed):
     got = zjctl("dump", "--json", crashed.path).json
     found = [(r["stamp"], r["lane"], r["journal_block"]) for r in got["records"]]
     assert found == crashed.records
-    assert all(r["component"] == "valid" and r["record"] == "good" and not r["why"]
+    assert all(r["component"] == "committed" and r["record"] == "good" and not r["why"]
                for r in got["records"])
     assert [r["depends_on"] for r in got["records"]] == [[s - 1] if s > 1 else []
                                                           for s, _, _ in crashed.records]
     text = zjctl("dump", crashed.path).out
     assert "stamp 5  lane 2  tid 82  record 1 of 1  members 3" in text
-    assert "NOT VALID" not in text
+    assert "NOT COMMITTED" not in text
 
 
 def test_dump_filters(zjctl, crashed):
@@ -154,7 +154,7 @@ def test_dump_names_the_missing_ancestor(zjctl, crashed):
     got = zjctl("dump", "--json", crashed.path).json
     by_stamp = {r["stamp"]: r for r in got["records"]}
     assert [by_stamp[s]["component"] for s in range(1, 6)] == \
-        ["valid", "valid", "incomplete", "orphaned", "orphaned"]
+        ["committed", "committed", "incomplete", "orphaned", "orphaned"]
     assert by_stamp[4]["missing_ancestor"] == by_stamp[5]["missing_ancestor"] == 3
     torn = [r for r in got["records"] if r["record"] == "torn"]
     assert [(r["stamp"], r["lane"]) for r in torn] == [(3, 1)]
@@ -165,7 +165,7 @@ def test_dump_names_the_missing_ancestor(zjctl, crashed):
     assert "BAD CHECKSUM" in text
     check = zjctl("check", "--json", crashed.path).json
     assert check["verdict"] == "good" and check["recovery"]["transactions"] == 6
-    assert [n["stamp"] for n in check["not_valid"]] == [3, 4, 5]
+    assert [n["stamp"] for n in check["not_committed"]] == [3, 4, 5]
     graph = zjctl("dump", "--graph", crashed.path).out
     assert "s4 -> s3 [color=red];" in graph and 'label="5 orphaned' in graph
 
@@ -200,7 +200,7 @@ def test_dump_block_history(zjctl, crashed):
     assert [(h["kind"], h.get("fate")) for h in got["history"]] == \
         [("image", "revoked"), ("image", "revoked"), ("revoke", None)]
     assert got["history"][2]["counts"] and not got["written_by_recovery"]
-    log.trim(2, 6)
+    log.ckpt(2, 6)
     got = zjctl("dump", "--json", "--block", 15000, crashed.path).json
     assert [h.get("fate") for h in got["history"]] == ["home", "revoked", None]
     assert "revoke: images up to this stamp" in zjctl("dump", "--block", 15000, crashed.path).out
@@ -295,7 +295,7 @@ def test_stats(zjctl, tmp_path):
     got = zjctl("stats", "--json", "--from", copy).json["journals"][0]
     assert (got["state"], got["transactions"], got["commit_us"]) == ("live", 12, 834)
     assert (got["segments"], got["segment_blocks"], got["segments_free"]) == (63, 256, 60)
-    assert (got["newest_stamp"], got["trim_stamp"], got["recovered_blocks"]) == (9, 7, 8)
+    assert (got["newest_stamp"], got["checkpoint_stamp"], got["recovered_blocks"]) == (9, 7, 8)
     assert got["lanes"][1]["counters"]["wait_space"] == 1
     assert got["lanes"][0]["counters"]["flushes"] == 9
     assert got["components"] == {
@@ -349,7 +349,7 @@ def test_stats_wants_a_mounted_zext4(zjctl, image):
 
 WAITS = """\
 now lane=0 reason=flush us=800 pid=9 comm=zj/sda1-8:0
-now lane=0 reason=valid us=1234567 for=17 for_lane=0 phase=frozen pid=12 comm=my fsync er
+now lane=0 reason=committed us=1234567 for=17 for_lane=0 phase=sealed pid=12 comm=my fsync er
 past lane=1 reason=flush us=5000 pid=13 comm=zj/sda1-8:1
 past lane=1 reason=space us=9000 pid=13 comm=us=3 for=8
 """
@@ -363,8 +363,8 @@ def test_stalls(zjctl, tmp_path):
     assert [(w["now"], w["us"]) for w in got["waits"]] == [
         (True, 1234567), (True, 800), (False, 9000), (False, 5000)]
     assert got["waits"][0] == {
-        "now": True, "lane": 0, "reason": "valid", "us": 1234567, "for_transaction": 17,
-        "for_lane": 0, "phase": "frozen", "pid": 12, "comm": "my fsync er"}
+        "now": True, "lane": 0, "reason": "committed", "us": 1234567, "for_transaction": 17,
+        "for_lane": 0, "phase": "sealed", "pid": 12, "comm": "my fsync er"}
     # Names of tasks are anything.
     assert got["waits"][2]["comm"] == "us=3 for=8" and "for_transaction" not in got["waits"][2]
     text = zjctl("stalls", "-n", 1, "--from", copy).out

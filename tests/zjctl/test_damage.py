@@ -24,9 +24,9 @@ DAMAGE = {
     "length": (lambda c: c.log.write(1, c.log.log_super(total=99999)), "the journal only 1024"),
     "segments": (lambda c: c.log.write(1, c.log.log_super(nr_segs=0xffffffff)), "reach past the end"),
     "lanes": (lambda c: c.log.write(1, c.log.log_super(lanes=0)), "number of lanes"),
-    "trim slots": (lambda c: [(c.log.trim(n, 1), c.log.patch(2 + n % 2, 0x18, b"X")) for n in (4, 5)],
-                   "both trim slots"),
-    "trim slots contradict": (lambda c: (c.log.trim(4, 3), c.log.trim(5, 1)), "contradict"),
+    "checkpoint slots": (lambda c: [(c.log.ckpt(n, 1), c.log.patch(2 + n % 2, 0x18, b"X")) for n in (4, 5)],
+                         "both checkpoint slots"),
+    "checkpoint slots contradict": (lambda c: (c.log.ckpt(4, 3), c.log.ckpt(5, 1)), "contradict"),
     "header in a wrong place": (lambda c: c.log.reseal(c.at(2, 0), 0x1c, u32(63)), "for another place"),
     "impossible count": (lambda c: c.log.reseal(c.at(2, 0), 0x44, u32(9999)), "impossible counts"),
     "dependency upwards": (lambda c: c.log.reseal(c.at(2, 0), 128, u32(7)), "depends on 7"),
@@ -126,7 +126,7 @@ def test_random_logs_are_judged_as_recovery_does(zjctl, image, seed):
     rnd = random.Random(seed)
     log = Log(image, lanes=4, seg_blocks=16)
     log.live()
-    whole, members, trim = {}, {}, 0
+    whole, members, ckpt = {}, {}, 0
     for stamp in range(1, rnd.randrange(3, 14)):
         lanes = rnd.sample(range(4), rnd.randrange(1, 4))
         members[stamp] = (len(lanes), set())
@@ -141,18 +141,18 @@ def test_random_logs_are_judged_as_recovery_does(zjctl, image, seed):
                 log.patch(at + 1, 700, b"torn")
                 whole[stamp] = False
     if rnd.random() < 0.4:
-        trim = rnd.randrange(len(whole))
-        log.trim(3, trim)
-    valid = {}
+        ckpt = rnd.randrange(len(whole))
+        log.ckpt(3, ckpt)
+    committed = {}
     for stamp in sorted(whole):
-        valid[stamp] = stamp > trim and whole[stamp] and \
-            all(d <= trim or valid[d] for d in members[stamp][1])
+        committed[stamp] = stamp > ckpt and whole[stamp] and \
+            all(d <= ckpt or committed[d] for d in members[stamp][1])
     records = zjctl("dump", "--json", image).json["records"]
     for r in records:
-        want = "home" if r["stamp"] <= trim else "valid" if valid[r["stamp"]] else \
+        want = "home" if r["stamp"] <= ckpt else "committed" if committed[r["stamp"]] else \
             "orphaned" if whole[r["stamp"]] else "incomplete"
         assert r["component"] == want, r
     got = zjctl("check", "--json", image).json
     assert got["verdict"] == "good"
-    assert got["recovery"]["valid_components"] == sum(valid.values())
-    assert got["recovery"]["transactions"] == sum(members[s][0] for s in valid if valid[s])
+    assert got["recovery"]["committed_components"] == sum(committed.values())
+    assert got["recovery"]["transactions"] == sum(members[s][0] for s in committed if committed[s])

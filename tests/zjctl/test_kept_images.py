@@ -32,7 +32,7 @@ def test_kept_image(zjctl, tmp_path, plan):
     if want["outcome"] == "recovered":
         recovery = got["recovery"]
         assert recovery["transactions"] == want["transactions"]
-        assert recovery["valid_components"] == want["valid_components"]
+        assert recovery["committed_components"] == want["committed_components"]
         assert recovery["discarded_transactions"] == want["discarded_transactions"]
-        assert all(n["why"] for n in got["not_valid"])
-        assert bool(got["not_valid"]) == bool(want["discarded_transactions"] or want["torn_records"])
+        assert all(n["why"] for n in got["not_committed"])
+        assert bool(got["not_committed"]) == bool(want["discarded_transactions"] or want["torn_records"])

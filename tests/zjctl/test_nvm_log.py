@@ -80,13 +80,13 @@ def test_recover_says_what_it_did(zjctl, crashed):
     assert "replayed 15 transactions in 5 components" in got.out and "log in memory" not in got.out
 
 
-def test_recover_leaves_out_what_is_not_valid(zjctl, crashed):
+def test_recover_leaves_out_what_is_not_committed(zjctl, crashed):
     """A member of stamp 3 has no tail: it and what comes after are cut off."""
     ends = {(s, lane): end for s, lane, end in crashed.records}
     crashed.log.tail(1, 2, ends[2, 1])
     check = zjctl("check", "--json", nvm(crashed), crashed.path)
     assert check.json["verdict"] == "good" and check.json["recovery"]["transactions"] == 6
-    assert [n["component"] for n in check.json["not_valid"]] == ["incomplete", "incomplete", "incomplete"]
+    assert [n["component"] for n in check.json["not_committed"]] == ["incomplete", "incomplete", "incomplete"]
     assert "2 of 3 members are in the log" in zjctl("check", nvm(crashed), crashed.path).out
     assert zjctl("recover", nvm(crashed), crashed.path).returncode == 1
     fsck(crashed.path)
@@ -134,11 +134,11 @@ def test_a_lane_that_has_rested(zjctl, image, rested):
     log = NvmLog(image, lanes=2)
     size = log.block_size
     log.put(5, 1, images=[(BLOCK, b"a" * size)])
-    log.trim(5 + rested)
+    log.ckpt(5 + rested)
     log.put(5 + rested + 1, 0, tid=77, images=[(BLOCK + 1, b"b" * size)], deps=[5])
     log.live()
     got = zjctl("info", "--json", f"--nvm={log.memory}", image)
-    assert [lane["tail_end"] for lane in got.json["log"]["per_lane"]] == ["trimmed", "none"]
+    assert [lane["tail_end"] for lane in got.json["log"]["per_lane"]] == ["reclaimed", "none"]
     got = zjctl("check", "--json", f"--nvm={log.memory}", image)
     assert got.returncode == 0 and got.json["recovery"]["transactions"] == 1, got.out
     assert zjctl("recover", "--no-fsck", f"--nvm={log.memory}", image).returncode == 1
@@ -397,11 +397,11 @@ def test_random_logs_are_judged_as_recovery_does(zjctl, image, seed):
     rnd = random.Random(seed)
     log = NvmLog(image, lanes=4, seg_lines=128)
     log.live()
-    members, logged, cut_off, trim = {}, {}, set(), 0
+    members, logged, cut_off, ckpt = {}, {}, set(), 0
     state, history = {}, {0: {}}
     nr = rnd.randrange(4, 14)
     if rnd.random() < 0.5:
-        trim = rnd.randrange(nr // 2)
+        ckpt = rnd.randrange(nr // 2)
     for stamp in range(1, nr):
         lanes = rnd.sample(range(4), rnd.randrange(1, 4))
         deps = [rnd.randrange(1, stamp) for _ in range(rnd.randrange(3)) if stamp > 1]
@@ -431,29 +431,29 @@ def test_random_logs_are_judged_as_recovery_does(zjctl, image, seed):
                         show=lane not in cut_off and n == len(pieces) - 1)
             logged[stamp, lane] = lane not in cut_off
         history[stamp] = dict(state)
-        if stamp == trim:
+        if stamp == ckpt:
             # All that is older is home, and its lines may be anything.
             with open(image, "r+b") as f:
                 for block, body in state.items():
                     f.seek(block * 1024)
                     f.write(body)
-    log.trim(trim)
-    valid = {s: s <= trim or all(logged[s, lane] for lane in members[s][0]) for s in members}
-    for s in sorted(valid):
-        valid[s] = valid[s] and (s <= trim or all(d <= trim or valid[d] for d in members[s][1]))
+    log.ckpt(ckpt)
+    committed = {s: s <= ckpt or all(logged[s, lane] for lane in members[s][0]) for s in members}
+    for s in sorted(committed):
+        committed[s] = committed[s] and (s <= ckpt or all(d <= ckpt or committed[d] for d in members[s][1]))
     got = zjctl("check", "--json", f"--nvm={log.memory}", image)
     assert got.returncode == 0 and got.json["verdict"] == "good", got.out
-    live = [s for s in valid if s > trim and valid[s]]
-    assert got.json["recovery"]["valid_components"] == len(live)
+    live = [s for s in committed if s > ckpt and committed[s]]
+    assert got.json["recovery"]["committed_components"] == len(live)
     for r in zjctl("dump", "--json", f"--nvm={log.memory}", image).json["records"]:
         s = r["stamp"]
-        assert s > trim and logged[s, r["lane"]]
+        assert s > ckpt and logged[s, r["lane"]]
         whole = all(logged[s, lane] for lane in members[s][0])
-        assert r["component"] == ("valid" if valid[s] else "orphaned" if whole else "incomplete"), r
+        assert r["component"] == ("committed" if committed[s] else "orphaned" if whole else "incomplete"), r
     before = blocks(image, 1024)
     assert zjctl("recover", "--no-fsck", f"--nvm={log.memory}", image).returncode == 1
-    # Each component depends on the one before: what is valid is a prefix.
-    newest = max([s for s in valid if valid[s]] + [0])
+    # Each component depends on the one before: what is committed is a prefix.
+    newest = max([s for s in committed if committed[s]] + [0])
     after = blocks(image, 1024)
     for block in range(BLOCK, BLOCK + 6):
         want = history[newest].get(block)
@@ -470,14 +470,14 @@ def test_dump(zjctl, crashed):
     assert got["format"] == "nvm" and got["live"]
     found = [(r["stamp"], r["lane"], r["first_line"] + r["lines"]) for r in got["records"]]
     assert found == crashed.records
-    assert all(r["component"] == "valid" and r["record"] == "good" and not r["why"] for r in got["records"])
+    assert all(r["component"] == "committed" and r["record"] == "good" and not r["why"] for r in got["records"])
     lines = [i["block_lines"] for r in got["records"] for i in r["images"]]
     assert "0xffff" in lines and any(x != "0xffff" for x in lines)
     assert [(t["lane"], t["line"], t["stamp"], t["end"]) for t in got["tails"]] == \
-        [(lane, crashed.log.tails[lane][1], 5, "trimmed") for lane in range(3)] + [(3, 0, 0, "none")]
+        [(lane, crashed.log.tails[lane][1], 5, "reclaimed") for lane in range(3)] + [(3, 0, 0, "none")]
     text = zjctl("dump", nvm(crashed), crashed.path).out
     assert "stamp 5  lane 2  tid 82  record 1 of 1  members 3  lines " in text
-    assert "(lines 0x" in text and "NOT VALID" not in text and "back to" in text
+    assert "(lines 0x" in text and "NOT COMMITTED" not in text and "back to" in text
     got = zjctl("dump", "--json", "--lane", 1, nvm(crashed), crashed.path).json
     assert {r["lane"] for r in got["records"]} == {1} and [t["lane"] for t in got["tails"]] == [1]
     assert 's3 [fillcolor=palegreen' in zjctl("dump", "--graph", nvm(crashed), crashed.path).out
@@ -497,21 +497,21 @@ def test_dump_of_a_damaged_lane(zjctl, crashed):
     assert f"damaged: no TxnInfo of this log before line {end}" in zjctl("dump", nvm(crashed), crashed.path).out
 
 
-def test_trimmed_log(zjctl, crashed):
+def test_reclaimed_log(zjctl, crashed):
     """What is not above S is home: not looked at, whatever it holds; a lane may be so as a whole."""
     crashed.log.put(6, 0, images=[(BLOCK, b"x" * 1024)])
     for s, _, end in crashed.records:
         if s < 5:
             garble(crashed, end * LINE - 64)
-    crashed.log.trim(4)
+    crashed.log.ckpt(4)
     got = zjctl("check", "--json", nvm(crashed), crashed.path).json
-    assert got["recovery"]["trim_stamp"] == 4 and got["recovery"]["transactions"] == 4
-    crashed.log.trim(5)
+    assert got["recovery"]["checkpoint_stamp"] == 4 and got["recovery"]["transactions"] == 4
+    crashed.log.ckpt(5)
     for _, _, end in crashed.records:
         garble(crashed, end * LINE - 64)
     got = zjctl("dump", "--json", nvm(crashed), crashed.path).json
     assert [r["stamp"] for r in got["records"]] == [6]
-    assert [t["end"] for t in got["tails"]] == ["trimmed", "none", "none", "none"]
+    assert [t["end"] for t in got["tails"]] == ["reclaimed", "none", "none", "none"]
 
 
 def test_block_history_agrees_with_recover(zjctl, crashed):
@@ -557,7 +557,7 @@ def test_info(zjctl, crashed):
                              "filesystem_uuid": got["filesystem"]["uuid"], "of_this_filesystem": True}
     log = got["log"]
     assert (log["format"], log["lanes"], log["segments"], log["segment_lines"]) == ("nvm", 4, 60, 256)
-    assert (log["unit_bytes"], log["newest_stamp"], log["newest_valid_stamp"]) == (64, 5, 5)
+    assert (log["unit_bytes"], log["newest_stamp"], log["newest_committed_stamp"]) == (64, 5, 5)
     assert [lane["transactions"] for lane in log["per_lane"]] == [5, 5, 5, 0]
     assert [lane["tail_line"] for lane in log["per_lane"]] == [crashed.log.tails[n][1] for n in range(3)] + [0]
     text = zjctl("info", nvm(crashed), crashed.path).out

@@ -39,7 +39,7 @@ def test_recover(zjctl, tmp_path, options):
     assert zjctl("convert", "--check", c.path).returncode == 0
 
 
-def test_recover_leaves_out_what_is_not_valid(zjctl, crashed):
+def test_recover_leaves_out_what_is_not_committed(zjctl, crashed):
     crashed.log.patch(crashed.at(3, 1) + 1, 100, b"torn")
     assert zjctl("recover", crashed.path).returncode == 1
     fsck(crashed.path)

@@ -66,7 +66,7 @@ def test_recover(zjctl, tmp_path, opened):
     d = Dirty(tmp_path, OPENS[opened], f"-b 1024 -O {csum}metadata_csum,64bit -J size=1")
     before = d.path.read_bytes()
     check = zjctl("check", "--json", d.path).json
-    assert check["verdict"] == "good" and check["recovery"]["transactions"] == 5 and not check["not_valid"]
+    assert check["verdict"] == "good" and check["recovery"]["transactions"] == 5 and not check["not_committed"]
     got = zjctl("recover", "-n", "--json", d.path)
     assert got.returncode == 0 and got.json["dry_run"] and got.json["transactions"] == 5
     assert d.path.read_bytes() == before
@@ -170,11 +170,11 @@ def test_dump(zjctl, dirty):
     got = zjctl("dump", "--json", dirty.path).json
     records = got["records"]
     assert got["format"] == "jbd2" and [r["tid"] for r in records] == [1, 2, 3, 4, 5]
-    assert all(r["component"] == "valid" and r["record"] == "good" and not r["why"] for r in records)
+    assert all(r["component"] == "committed" and r["record"] == "good" and not r["why"] for r in records)
     assert all(r["revokes"] for r in records) and any(i["escaped"] for r in records for i in r["images"])
     assert got["ring"]["start"] == 1 and got["ring"]["end"] in ("unused", "stale")
     text = zjctl("dump", dirty.path).out
-    assert "transaction 3  journal block " in text and "NOT VALID" not in text and "segment" not in text
+    assert "transaction 3  journal block " in text and "NOT COMMITTED" not in text and "segment" not in text
     only = zjctl("dump", "--json", "--tid", 3, dirty.path).json["records"]
     assert only == [records[2]]
     assert 's3 [fillcolor=palegreen' in zjctl("dump", "--graph", dirty.path).out
@@ -214,7 +214,7 @@ def test_transaction_without_commit_block(zjctl, tmp_path):
     assert got["records"][4]["component"] == "incomplete" and got["records"][4]["why"] == "it has no commit block"
     check = zjctl("check", "--json", d.path).json
     assert check["verdict"] == "good" and check["recovery"]["transactions"] == 4
-    assert [n["stamp"] for n in check["not_valid"]] == [5]
+    assert [n["stamp"] for n in check["not_committed"]] == [5]
     assert "transaction 5 is incomplete: it has no commit block" in zjctl("check", d.path).out
     assert zjctl("recover", d.path).returncode == 1
     d.expect()

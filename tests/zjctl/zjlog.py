@@ -110,7 +110,7 @@ class Log:
                              v["nr_segs"], v["lanes"])
         return sealed(sector.ljust(512, b"\0")).ljust(self.block_size, b"\0")
 
-    def trim(self, seq, stamp):
+    def ckpt(self, seq, stamp):
         slot = struct.pack("<2I3Q", 0x52544a5a, 0, GENERATION, seq, stamp)
         self.write(2 + seq % 2, sealed(slot.ljust(512, b"\0"), self.seed).ljust(self.block_size, b"\0"))
 

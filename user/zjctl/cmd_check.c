@@ -2,7 +2,7 @@
 /* zjctl check: verify the whole log; say what recovery would do. */
 #include <stdlib.h>
 #include <string.h>
-#include "log.h"
+#include "log_view.h"
 #include "zjctl.h"
 
 static const char help[] =
@@ -26,14 +26,14 @@ static void json(const struct log *log, const struct log_official *o)
 
 	js_text("format", log_format_name(log));
 	js_object("recovery");
-	js_u64("trim_stamp", s->trim_stamp);
+	js_u64("checkpoint_stamp", s->ckpt_stamp);
 	if (!log->ring.used && !log->area) {
-		js_u64("durable_stamp", s->durable_stamp);
+		js_u64("committed_stamp", s->committed_stamp);
 		js_u64("lost_stamp", s->lost_stamp);
 	}
-	js_u64("newest_valid_stamp", s->newest_stamp);
+	js_u64("newest_committed_stamp", s->newest_stamp);
 	js_u64("components", s->components);
-	js_u64("valid_components", s->valid_components);
+	js_u64("committed_components", s->committed_components);
 	js_u64("transactions", s->transactions);
 	js_u64("discarded_transactions", s->discarded);
 	js_u64("torn_records", s->torn_chunks);
@@ -41,11 +41,11 @@ static void json(const struct log *log, const struct log_official *o)
 	js_u64("revoked_images", s->revoked);
 	js_u64("blocks_to_write", s->replayed);
 	js_end();
-	js_array("not_valid");
+	js_array("not_committed");
 	for (u32 i = 0; i < log->components.nr; i++) {
 		const struct log_component *c = log_component(log, i);
 
-		if (c->verdict == LOG_VALID || c->verdict == LOG_HOME)
+		if (c->verdict == LOG_COMMITTED || c->verdict == LOG_HOME)
 			continue;
 		log_why(log, c, why, sizeof(why));
 		js_object(NULL);
@@ -65,14 +65,14 @@ static void text(const struct log *log, const struct log_official *o, const char
 	if (log->ring.used)
 		printf("log in stock's format, %u transactions\n", log->records.nr);
 	else
-		printf("trim stamp %llu, newest valid stamp %llu\n", s->trim_stamp,
+		printf("checkpoint stamp %llu, newest committed stamp %llu\n", s->ckpt_stamp,
 		       s->newest_stamp);
 	if (!log->ring.used && !log->area)
-		printf("durable stamp %llu\n", s->durable_stamp);
+		printf("committed stamp %llu\n", s->committed_stamp);
 	for (u32 i = 0; i < log->components.nr; i++) {
 		const struct log_component *c = log_component(log, i);
 
-		if (c->verdict == LOG_VALID || c->verdict == LOG_HOME)
+		if (c->verdict == LOG_COMMITTED || c->verdict == LOG_HOME)
 			continue;
 		log_why(log, c, why, sizeof(why));
 		if (log->ring.used)
@@ -89,7 +89,7 @@ static void text(const struct log *log, const struct log_official *o, const char
 		       s->transactions, s->replayed);
 	else
 		printf("recovery would replay %u transactions in %u components and write %u blocks home\n",
-		       s->transactions, s->valid_components, s->replayed);
+		       s->transactions, s->committed_components, s->replayed);
 	if (s->discarded || s->torn_chunks)
 		printf("it would leave out %u transactions that the crash cut off (%u torn records); that is no damage\n",
 		       s->discarded, s->torn_chunks);

@@ -46,7 +46,7 @@ static bool is_mark(const void *block)
 {
 	u32 magic = le32_to_cpu(*(const __le32 *)block);
 
-	return magic == ZJ_LOG_SUPER_MAGIC || magic == ZJ_TRIM_MAGIC || magic == ZJ_CHUNK_MAGIC;
+	return magic == ZJ_LOG_SUPER_MAGIC || magic == ZJ_CKPT_MAGIC || magic == ZJ_CHUNK_MAGIC;
 }
 
 /* Marks found, and wiped if asked to; negative errno. */

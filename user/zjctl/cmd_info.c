@@ -172,14 +172,14 @@ static const char *state_text(const struct info *in, const char *state)
 struct lane_use {
 	u32	segments;
 	u32	blocks;
-	u32	records;	/* good, above the trim stamp */
+	u32	records;	/* good, above the checkpoint stamp */
 	u32	transactions;
 	u64	newest;
 };
 
 static bool segment_used(const struct log *log, const struct log_segment *s)
 {
-	return s->records && s->newest > log->trim_stamp;
+	return s->records && s->newest > log->ckpt_stamp;
 }
 
 static struct lane_use *count_lanes(const struct log *log)
@@ -198,7 +198,7 @@ static struct lane_use *count_lanes(const struct log *log)
 		const struct log_record *r = log_record(log, i);
 		struct lane_use *u = &use[r->chunk.lane];
 
-		if (r->state != LOG_GOOD || r->chunk.stamp <= log->trim_stamp)
+		if (r->state != LOG_GOOD || r->chunk.stamp <= log->ckpt_stamp)
 			continue;
 		u->records++;
 		u->transactions += !r->chunk.chunk_index;
@@ -286,11 +286,11 @@ static void json_log(const struct log *log)
 		js_u64("unit_bytes", zj_nvm_unit(log->geo.block_size));
 	js_u64(log->area ? "segment_lines" : "segment_blocks", log->geo.seg_blocks);
 	js_u64("segments_free", free_segments(log));
-	js_u64("trim_stamp", log->trim_stamp);
+	js_u64("checkpoint_stamp", log->ckpt_stamp);
 	if (!log->ring.used && !log->area)
-		js_u64("durable_stamp", log->durable_stamp);
+		js_u64("committed_stamp", log->committed_stamp);
 	js_u64("newest_stamp", log->newest);
-	js_u64("newest_valid_stamp", log->newest_valid);
+	js_u64("newest_committed_stamp", log->newest_committed);
 	js_array("per_lane");
 	for (u32 i = 0; use && i < log->geo.nr_lanes; i++) {
 		js_object(NULL);
@@ -355,7 +355,7 @@ static void text_ring(const struct log *log)
 	       ring->how.last - 1, ring->blocks, room);
 	printf("  oldest            transaction %u in journal block %u\n", ring->sequence,
 	       ring->start);
-	printf("  whole             %llu transactions to replay\n", log->newest_valid);
+	printf("  whole             %llu transactions to replay\n", log->newest_committed);
 }
 
 static void text_memory(const struct info *in)
@@ -397,11 +397,11 @@ static void text_log(const struct log *log)
 	printf("  lanes             %u\n", log->geo.nr_lanes);
 	printf("  segments          %u of %s, %u free\n", log->geo.nr_segs,
 	       zx_size((u64)log->geo.seg_blocks * seg_unit), free_segments(log));
-	printf("  trim stamp        %llu: what is not newer is home\n", log->trim_stamp);
+	printf("  checkpoint stamp        %llu: what is not newer is home\n", log->ckpt_stamp);
 	if (!log->area)
-		printf("  durable stamp     %llu: what is not newer was whole on the device\n",
-		       log->durable_stamp);
-	printf("  newest stamp      %llu, newest valid %llu\n", log->newest, log->newest_valid);
+		printf("  committed stamp     %llu: what is not newer was whole on the device\n",
+		       log->committed_stamp);
+	printf("  newest stamp      %llu, newest committed %llu\n", log->newest, log->newest_committed);
 	if (log->area)
 		text_log_memory(log);
 	else

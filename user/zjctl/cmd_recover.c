@@ -207,7 +207,7 @@ static void show(const struct job *j)
 
 	js_bool("dry_run", dry_run);
 	js_u64("components", s->components);
-	js_u64("valid_components", s->valid_components);
+	js_u64("committed_components", s->committed_components);
 	js_u64("transactions", s->transactions);
 	js_u64("discarded_transactions", s->discarded);
 	js_u64("torn_records", s->torn_chunks);
@@ -219,7 +219,7 @@ static void show(const struct job *j)
 	if (zx_json)
 		return;
 	if (j->state == ZX_LANES)
-		snprintf(in, sizeof(in), " in %u components", s->valid_components);
+		snprintf(in, sizeof(in), " in %u components", s->committed_components);
 	printf("%s: %s%u transactions%s, %u blocks %s home\n", img->path,
 	       dry_run ? "would replay " : "replayed ", s->transactions, in, s->replayed,
 	       dry_run ? "to write" : "written");

@@ -38,7 +38,7 @@ static const struct {
 	{ "drain", "a barrier waits for open handles" },
 	{ "image", "a change waits until a block is in the log" },
 	{ "turn", "an fsync waits for the lane's thread" },
-	{ "valid", "an fsync waits for its transaction" },
+	{ "committed", "an fsync waits for its transaction" },
 	{ "submit", "a commit sends file data to the device" },
 	{ "members", "a commit waits until other lanes have sent file data" },
 	{ "data", "a commit waits for file data" },
@@ -47,7 +47,7 @@ static const struct {
 	{ "record", "a commit waits for its record" },
 	{ "files", "a commit waits for pages of journaled data" },
 	{ "home", "a checkpoint waits for home writes" },
-	{ "trim", "a checkpoint waits for the log's new tail" },
+	{ "checkpoint", "a checkpoint waits for the log's new tail" },
 	{ "progress", "a checkpoint waits for commits" },
 };
 

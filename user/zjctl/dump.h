@@ -3,7 +3,7 @@
 #ifndef ZJCTL_DUMP_H
 #define ZJCTL_DUMP_H
 
-#include "log.h"
+#include "log_view.h"
 #include "zjctl.h"
 
 /**

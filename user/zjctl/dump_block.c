@@ -45,7 +45,7 @@ static const char *fate(const struct log_record *r, const struct log_component *
 		return "torn";
 	if (r->state == LOG_UNCOMMITTED)
 		return "uncommitted";
-	if (c->verdict != LOG_VALID)
+	if (c->verdict != LOG_COMMITTED)
 		return log_verdict_name(c->verdict);
 	if (image->taken)
 		return "taken";
@@ -80,10 +80,10 @@ static void show_inode(const struct dump_filter *f, const u8 *block)
 struct history {
 	struct log *log;
 	const struct dump_filter *f;
-	u64	revoked;	/* highest stamp of a valid revoke */
+	u64	revoked;	/* highest stamp of a committed revoke */
 	u8	*image;		/* one block */
 	u8	*home;		/* one block, NULL if not readable */
-	u8	*built;		/* one block: by the valid images so far, on what is home */
+	u8	*built;		/* one block: by the committed images so far, on what is home */
 	u32	shown;
 	bool	taken;
 };
@@ -106,7 +106,7 @@ static bool read_image(struct history *h, const struct log_record *r,
 		return false;
 	if (!log_is_part(h->log, image))
 		*same = h->home && !memcmp(h->image, h->home, size);
-	if (c->verdict == LOG_VALID)
+	if (c->verdict == LOG_COMMITTED)
 		memcpy(h->built, h->image, size);
 	return true;
 }
@@ -172,7 +172,7 @@ static void show_image(struct history *h, const struct log_record *r,
 static void show_revoke(struct history *h, const struct log_record *r)
 {
 	const struct log_component *c = log_component(h->log, r->component);
-	bool counts = r->state == LOG_GOOD && c->verdict == LOG_VALID;
+	bool counts = r->state == LOG_GOOD && c->verdict == LOG_COMMITTED;
 	char name[64];
 
 	h->shown++;
@@ -200,7 +200,7 @@ static u64 highest_revoke(const struct log *log, u64 block)
 		const struct log_record *r = log_record(log, i);
 
 		if (r->state != LOG_GOOD ||
-		    log_component(log, r->component)->verdict != LOG_VALID)
+		    log_component(log, r->component)->verdict != LOG_COMMITTED)
 			continue;
 		for (u32 k = 0; k < r->chunk.nr_revokes; k++)
 			if (log_revokes(log, r)[k] == block)
@@ -259,7 +259,7 @@ int dump_block(struct log *log, const struct dump_filter *f)
 	js_u64("block", f->block);
 	if (f->inode)
 		js_u64("inode", f->inode);
-	js_u64("trim_stamp", log->trim_stamp);
+	js_u64("checkpoint_stamp", log->ckpt_stamp);
 	js_array("history");
 	if (!zx_json && f->inode)
 		printf("inode %llu is in block %llu, at byte %u\n", f->inode, f->block,

@@ -15,7 +15,7 @@ static void node(const struct log *log, const struct log_component *c)
 {
 	static const char * const colour[] = {
 		[LOG_HOME] = "lightgrey",
-		[LOG_VALID] = "palegreen",
+		[LOG_COMMITTED] = "palegreen",
 		[LOG_CONTRADICTORY] = "red",
 		[LOG_INCOMPLETE] = "orange",
 		[LOG_ORPHANED] = "khaki",
@@ -43,10 +43,10 @@ static void edges(const struct log *log, const struct log_component *c)
 			u64 dep = log_deps(log, r)[k];
 
 			/* What is home is no obstacle: no node for each. */
-			if (dep > log->trim_stamp && !log_find(log, dep))
+			if (dep > log->ckpt_stamp && !log_find(log, dep))
 				printf("\ts%llu [fillcolor=white, style=\"filled,dashed\", color=red, label=\"%llu missing\"];\n",
 				       dep, dep);
-			if (dep > log->trim_stamp || log_find(log, dep))
+			if (dep > log->ckpt_stamp || log_find(log, dep))
 				printf("\ts%llu -> s%llu%s;\n", c->stamp, dep,
 				       c->verdict == LOG_ORPHANED && dep == c->blocker ?
 				       " [color=red]" : "");
@@ -58,8 +58,8 @@ void dump_graph(const struct log *log, const struct dump_filter *f)
 {
 	/* strict: members name the same dependency more than once. */
 	printf("strict digraph log {\n"
-	       "\tgraph [rankdir=BT, label=\"trim stamp %llu\"];\n"
-	       "\tnode [shape=box, style=filled];\n", log->trim_stamp);
+	       "\tgraph [rankdir=BT, label=\"checkpoint stamp %llu\"];\n"
+	       "\tnode [shape=box, style=filled];\n", log->ckpt_stamp);
 	for (u32 i = 0; i < log->components.nr; i++) {
 		const struct log_component *c = log_component(log, i);
 

@@ -148,9 +148,9 @@ static void json_tails(const struct log *log, const struct dump_filter *f)
 
 static void json(const struct log *log, const struct dump_filter *f)
 {
-	js_u64("trim_stamp", log->trim_stamp);
+	js_u64("checkpoint_stamp", log->ckpt_stamp);
 	if (!log->ring.used && !log->area)
-		js_u64("durable_stamp", log->durable_stamp);
+		js_u64("committed_stamp", log->committed_stamp);
 	if (log->ring.used)
 		dump_ring(log);
 	js_array("records");
@@ -168,7 +168,7 @@ static void json(const struct log *log, const struct dump_filter *f)
 
 static enum zx_colour colour_of(const struct log_component *c)
 {
-	return c->verdict == LOG_VALID ? ZX_GREEN : c->verdict == LOG_HOME ? 0 : ZX_RED;
+	return c->verdict == LOG_COMMITTED ? ZX_GREEN : c->verdict == LOG_HOME ? 0 : ZX_RED;
 }
 
 static void text_images(const struct log *log, const struct log_record *r)
@@ -222,7 +222,7 @@ static void text_record(const struct log *log, const struct log_record *r)
 			 seg_of(log, r), r->chunk.seg_block);
 	printf("%s  %s  %s\n", log_record_name(log, r, name, sizeof(name)), at, date);
 	printf("    state       %s%s%s%s%s%s\n", zx_on(colour_of(c)),
-	       c->verdict == LOG_VALID || c->verdict == LOG_HOME ? "" : "NOT VALID, ",
+	       c->verdict == LOG_COMMITTED || c->verdict == LOG_HOME ? "" : "NOT COMMITTED, ",
 	       log_verdict_name(c->verdict), zx_off(), *why ? ": " : "", why);
 	printf("    checksums   %s\n", log->ring.used && r->state == LOG_TORN ? "NOT ok" :
 	       r->state == LOG_TORN ? "header ok, images NOT ok" : "ok");
@@ -272,8 +272,8 @@ void dump_records(const struct log *log, const struct dump_filter *f)
 		printf("log in stock's format, from transaction %u in journal block %u\n",
 		       log->ring.sequence, log->ring.start);
 	else
-		printf("trim stamp %llu, durable stamp %llu\n", log->trim_stamp,
-		       log->durable_stamp);
+		printf("checkpoint stamp %llu, committed stamp %llu\n", log->ckpt_stamp,
+		       log->committed_stamp);
 	for (u32 i = 0; i < log->records.nr; i++)
 		if (dump_passes(log, log_record(log, i), f))
 			text_record(log, log_record(log, i));

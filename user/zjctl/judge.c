@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/sort.h>
-#include "log.h"
+#include "log_view.h"
 #include "zjctl.h"
 
 static int cmp_record(const void *pa, const void *pb)
@@ -81,16 +81,16 @@ static bool count(const struct log *log, struct log_component *c)
 	return sound && c->members <= c->members_due;
 }
 
-/* ---- is what it depends on valid? ---- */
+/* ---- is what it depends on committed? ---- */
 
 static bool dep_missing(const struct log *log, struct log_component *c, u64 dep)
 {
 	const struct log_component *on;
 
-	if (dep <= log->trim_stamp)
+	if (dep <= log->ckpt_stamp)
 		return false;
 	on = log_find(log, dep);
-	if (on && on->verdict == LOG_VALID)
+	if (on && on->verdict == LOG_COMMITTED)
 		return false;
 	c->blocker = dep;
 	c->ancestor = on && on->verdict == LOG_ORPHANED ? on->ancestor : dep;
@@ -113,13 +113,13 @@ static enum log_verdict judge(const struct log *log, struct log_component *c)
 {
 	bool sound = count(log, c);
 
-	if (c->stamp <= log->trim_stamp)
+	if (c->stamp <= log->ckpt_stamp)
 		return LOG_HOME;
 	if (!sound)
 		return LOG_CONTRADICTORY;
 	if (c->members != c->members_due || c->chunks != c->chunks_due)
 		return LOG_INCOMPLETE;
-	return orphaned(log, c) ? LOG_ORPHANED : LOG_VALID;
+	return orphaned(log, c) ? LOG_ORPHANED : LOG_COMMITTED;
 }
 
 static int make_components(struct log *log)
@@ -142,15 +142,15 @@ static int make_components(struct log *log)
 			.nr = end - i,
 		};
 		c->verdict = judge(log, c);
-		if (c->verdict == LOG_VALID)
-			log->newest_valid = c->stamp;
+		if (c->verdict == LOG_COMMITTED)
+			log->newest_committed = c->stamp;
 	}
 	return 0;
 }
 
 /* ---- which images are taken? ---- */
 
-/* An image of a block, or a revoke of it, in a valid component. */
+/* An image of a block, or a revoke of it, in a committed component. */
 struct event {
 	u64	block;
 	u64	stamp;
@@ -183,7 +183,7 @@ static bool add_events(const struct log *log, struct zj_vec *events)
 		const struct log_record *r = log_record(log, i);
 
 		if (r->state != LOG_GOOD ||
-		    log_component(log, r->component)->verdict != LOG_VALID)
+		    log_component(log, r->component)->verdict != LOG_COMMITTED)
 			continue;
 		for (u32 k = 0; k < r->chunk.nr_tags; k++) {
 			struct log_image *image = log_image(log, r->first_image + k);
@@ -314,10 +314,10 @@ void log_why(const struct log *log, const struct log_component *c, char *text, s
 	*text = 0;
 	switch (c->verdict) {
 	case LOG_HOME:
-		append(text, room, "not above the trim stamp %llu: its blocks are home",
-		       log->trim_stamp);
+		append(text, room, "not above the checkpoint stamp %llu: its blocks are home",
+		       log->ckpt_stamp);
 		break;
-	case LOG_VALID:
+	case LOG_COMMITTED:
 		break;
 	case LOG_CONTRADICTORY:
 		append(text, room, "its records contradict each other");
@@ -347,7 +347,7 @@ const char *log_verdict_name(enum log_verdict verdict)
 {
 	static const char * const names[] = {
 		[LOG_HOME] = "home",
-		[LOG_VALID] = "valid",
+		[LOG_COMMITTED] = "committed",
 		[LOG_CONTRADICTORY] = "contradictory",
 		[LOG_INCOMPLETE] = "incomplete",
 		[LOG_ORPHANED] = "orphaned",
@@ -379,7 +379,7 @@ const char *log_end_name(enum log_end end)
 
 const char *log_tail_name(const struct log_tail *tail)
 {
-	return tail->wrong ? "damaged" : tail->records ? "trimmed" : "none";
+	return tail->wrong ? "damaged" : tail->records ? "reclaimed" : "none";
 }
 
 const char *log_record_name(const struct log *log, const struct log_record *r, char *text,

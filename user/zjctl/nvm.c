@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <asm/byteorder.h>
-#include "log.h"
+#include "log_view.h"
 #include "zjctl.h"
 
 /**
@@ -161,7 +161,7 @@ static bool step(struct way_back *w, const char **wrong)
 	w->index = c->chunk_index - 1;
 	w->stamp = c->prev_stamp;
 	w->end = c->prev;
-	return !*wrong && c->prev_stamp > w->log->trim_stamp;
+	return !*wrong && c->prev_stamp > w->log->ckpt_stamp;
 }
 
 static int walk_lane(struct way_back *w, struct log_tail *tail)
@@ -178,7 +178,7 @@ static int walk_lane(struct way_back *w, struct log_tail *tail)
 			tail->wrong = "a chunk that is not the tail's";
 		if (!tail->wrong)
 			tail->wrong = out_of_order(w);
-		if (tail->wrong || c->stamp <= log->trim_stamp)
+		if (tail->wrong || c->stamp <= log->ckpt_stamp)
 			break;
 		if (c->last)
 			w->nr_chunks = c->chunk_index + 1;
@@ -196,7 +196,7 @@ static int open_log(struct log *log)
 		return -EUCLEAN;
 	log->seed = zj_seed(log->geo.uuid, log->geo.generation);
 	log->whole = zj_nvm_all(log->geo.block_size);
-	log->trim_stamp = le64_to_cpup(log->area->base + ZJ_NVM_TRIM_AT);
+	log->ckpt_stamp = le64_to_cpup(log->area->base + ZJ_NVM_CKPT_AT);
 	log->segs = calloc(log->geo.nr_segs, sizeof(*log->segs));
 	log->tails = calloc(log->geo.nr_lanes, sizeof(*log->tails));
 	return log->segs && log->tails ? 0 : -ENOMEM;
@@ -214,7 +214,7 @@ int nvm_read(struct log *log, const struct zx_memory *memory)
 
 		tail->tail = le64_to_cpup(log->area->base + ZJ_NVM_TAILS_AT +
 					  w.lane * ZJ_NVM_LINE);
-		if (zj_nvm_tail_dead(tail->tail, log->trim_stamp))
+		if (zj_nvm_tail_dead(tail->tail, log->ckpt_stamp))
 			continue;
 		w.end = (u32)tail->tail;
 		w.stamp = 0;

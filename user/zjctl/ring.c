@@ -7,7 +7,7 @@
 #include <string.h>
 #include <asm/byteorder.h>
 #include <linux/crc32.h>
-#include "log.h"
+#include "log_view.h"
 #include "zjctl.h"
 
 /**
@@ -80,7 +80,7 @@ static int read_block(struct ring_walk *w, void *buf)
 
 static int keep_image(struct ring_walk *w, const struct zj_jbd2_image *tag)
 {
-	const struct zj_jbd2_log *how = &w->log->ring.how;
+	const struct zj_jbd2_geo *how = &w->log->ring.how;
 	struct log_image *image = zj_vec_add(&w->log->images);
 	int err;
 
@@ -104,7 +104,7 @@ static int keep_image(struct ring_walk *w, const struct zj_jbd2_image *tag)
 
 static int walk_descriptor(struct ring_walk *w)
 {
-	const struct zj_jbd2_log *how = &w->log->ring.how;
+	const struct zj_jbd2_geo *how = &w->log->ring.how;
 	struct zj_jbd2_image tag;
 	u32 at = 0, n = 0;
 	int err;
@@ -128,7 +128,7 @@ static int walk_descriptor(struct ring_walk *w)
 
 static int walk_revokes(struct ring_walk *w)
 {
-	const struct zj_jbd2_log *how = &w->log->ring.how;
+	const struct zj_jbd2_geo *how = &w->log->ring.how;
 	int nr = zj_jbd2_nr_revokes(how, w->block);
 
 	if (!zj_jbd2_sealed(how, w->block) || nr < 0)
@@ -226,7 +226,7 @@ static int open_ring(struct log *log, const struct zj_jbd2_super *sb)
 {
 	struct log_ring *ring = &log->ring;
 
-	zj_jbd2_log_of(sb, &ring->how);
+	zj_jbd2_geo_of(sb, &ring->how);
 	ring->used = true;
 	ring->start = be32_to_cpu(sb->s_start);
 	ring->sequence = be32_to_cpu(sb->s_sequence);

@@ -140,13 +140,13 @@ static bool parse_line(struct stats *s, const char *line)
 		s->segments = x;
 		s->segment_blocks = y;
 		s->segments_free = z;
-	} else if (sscanf(line, "stamps: %llu newest, %llu trimmed", &a, &b) == 2) {
+	} else if (sscanf(line, "stamps: %llu newest, %llu reclaimed", &a, &b) == 2) {
 		s->newest_stamp = a;
-		s->trim_stamp = b;
+		s->ckpt_stamp = b;
 	} else if (sscanf(line, "recovered: %u transactions, %u blocks", &x, &y) == 2) {
 		s->recovered_transactions = x;
 		s->recovered_blocks = y;
-	} else if (strstr(line, "us from freeze to validity")) {
+	} else if (strstr(line, "us from seal to commit")) {
 		s->commit_us = strtoull(line, NULL, 10);
 	} else if (!strncmp(line, "united", 6) || !strncmp(line, "depends", 7)) {
 		return parse_ties(s, line);
@@ -238,7 +238,7 @@ void stats_json(const struct stats *s)
 	js_u64("segment_blocks", s->segment_blocks);
 	js_u64("segments_free", s->segments_free);
 	js_u64("newest_stamp", s->newest_stamp);
-	js_u64("trim_stamp", s->trim_stamp);
+	js_u64("checkpoint_stamp", s->ckpt_stamp);
 	js_u64("recovered_transactions", s->recovered_transactions);
 	js_u64("recovered_blocks", s->recovered_blocks);
 	components_json(&s->components);
@@ -271,13 +271,13 @@ void stats_text(const struct stats *s)
 {
 	const struct stats_components *c = &s->components;
 
-	printf("%s%s%s: %s%s%s, %u lanes, %llu transactions, %llu us from freeze to validity on average\n",
+	printf("%s%s%s: %s%s%s, %u lanes, %llu transactions, %llu us from seal to commit on average\n",
 	       zx_on(ZX_BOLD), s->name, zx_off(),
 	       zx_on(strcmp(s->state, "aborted") ? ZX_GREEN : ZX_RED), s->state, zx_off(),
 	       s->nr_lanes, s->transactions, s->commit_us);
-	printf("  segments: %u of %u blocks, %u free; stamps: %llu newest, %llu trimmed; recovered at mount: %u transactions\n",
+	printf("  segments: %u of %u blocks, %u free; stamps: %llu newest, %llu reclaimed; recovered at mount: %u transactions\n",
 	       s->segments, s->segment_blocks, s->segments_free, s->newest_stamp,
-	       s->trim_stamp, s->recovered_transactions);
+	       s->ckpt_stamp, s->recovered_transactions);
 	if (c->closed)
 		printf("  components: %llu of %llu transactions, the largest of %u; %llu dependencies, %u of one at most\n",
 		       c->closed, c->members, c->max_members, c->deps, c->max_deps);

@@ -56,12 +56,12 @@ struct stats {
 	char	state[16];	/* live, clean, aborted */
 	u64	transactions;
 	u32	max_credits;	/* of one transaction */
-	u64	commit_us;	/* average, freeze to validity */
+	u64	commit_us;	/* average, seal to commit */
 	u32	segments;
 	u32	segment_blocks;
 	u32	segments_free;
 	u64	newest_stamp;
-	u64	trim_stamp;
+	u64	ckpt_stamp;
 	u32	recovered_transactions;	/* at the mount */
 	u32	recovered_blocks;
 	struct stats_components components;	/* all 0 if the module is older */

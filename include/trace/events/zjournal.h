@@ -27,9 +27,9 @@ DECLARE_EVENT_CLASS(zj_txn_class,
 		__field(u32, tid)
 	),
 	TP_fast_assign(
-		__entry->dev = txn_zj(txn)->front.j_fs_dev->bd_dev;
+		__entry->dev = txn_zj(txn)->public.j_fs_dev->bd_dev;
 		__entry->lane = txn->lane->index;
-		__entry->tid = txn->pub.t_tid;
+		__entry->tid = txn->public.t_tid;
 	),
 	TP_printk("dev %d,%d lane %d tid %u", MAJOR(__entry->dev), MINOR(__entry->dev),
 		  __entry->lane, __entry->tid)
@@ -50,9 +50,9 @@ TRACE_EVENT(zj_handle_start,
 	TP_fast_assign(
 		const struct zj_txn *txn = to_txn(handle->h_transaction);
 
-		__entry->dev = txn_zj(txn)->front.j_fs_dev->bd_dev;
+		__entry->dev = txn_zj(txn)->public.j_fs_dev->bd_dev;
 		__entry->lane = txn->lane->index;
-		__entry->tid = txn->pub.t_tid;
+		__entry->tid = txn->public.t_tid;
 		__entry->credits = handle->h_requested_credits;
 		__entry->type = handle->h_type;
 		__entry->line = handle->h_line_no;
@@ -76,9 +76,9 @@ TRACE_EVENT(zj_handle_stop,
 	TP_fast_assign(
 		const struct zj_txn *txn = to_txn(handle->h_transaction);
 
-		__entry->dev = txn_zj(txn)->front.j_fs_dev->bd_dev;
+		__entry->dev = txn_zj(txn)->public.j_fs_dev->bd_dev;
 		__entry->lane = txn->lane->index;
-		__entry->tid = txn->pub.t_tid;
+		__entry->tid = txn->public.t_tid;
 		__entry->left = handle->h_total_credits;
 		__entry->open_ms = jiffies_to_msecs(jiffies - handle->h_start_jiffies);
 	),
@@ -100,11 +100,11 @@ DECLARE_EVENT_CLASS(zj_tie_class,
 		__field(int, kind)
 	),
 	TP_fast_assign(
-		__entry->dev = txn_zj(txn)->front.j_fs_dev->bd_dev;
+		__entry->dev = txn_zj(txn)->public.j_fs_dev->bd_dev;
 		__entry->lane = txn->lane->index;
-		__entry->tid = txn->pub.t_tid;
+		__entry->tid = txn->public.t_tid;
 		__entry->other_lane = other->lane->index;
-		__entry->other_tid = other->pub.t_tid;
+		__entry->other_tid = other->public.t_tid;
 		__entry->kind = kind;
 	),
 	TP_printk("dev %d,%d lane %d tid %u other_lane %d other_tid %u kind %d",
@@ -118,14 +118,14 @@ DEFINE_EVENT(zj_tie_class, zj_unite,
 	TP_ARGS(txn, other, kind)
 );
 
-/* The first is valid only if the other one, which is frozen, is (R3, R4). */
+/* The first is committed only if the other one, which is sealed, is (R3, R4). */
 DEFINE_EVENT(zj_tie_class, zj_depend,
 	TP_PROTO(const struct zj_txn *txn, const struct zj_txn *other, int kind),
 	TP_ARGS(txn, other, kind)
 );
 
 /* A member of a component that has got its stamp: an event for each member. */
-TRACE_EVENT(zj_freeze,
+TRACE_EVENT(zj_seal,
 	TP_PROTO(const struct zj_txn *txn, u64 stamp, int members),
 	TP_ARGS(txn, stamp, members),
 	TP_STRUCT__entry(
@@ -136,9 +136,9 @@ TRACE_EVENT(zj_freeze,
 		__field(int, members)
 	),
 	TP_fast_assign(
-		__entry->dev = txn_zj(txn)->front.j_fs_dev->bd_dev;
+		__entry->dev = txn_zj(txn)->public.j_fs_dev->bd_dev;
 		__entry->lane = txn->lane->index;
-		__entry->tid = txn->pub.t_tid;
+		__entry->tid = txn->public.t_tid;
 		__entry->stamp = stamp;
 		__entry->members = members;
 	),
@@ -160,7 +160,7 @@ DEFINE_EVENT(zj_txn_class, zj_record_durable,
 );
 
 /* All that it depends on is durable, too: its fsyncs return. */
-DEFINE_EVENT(zj_txn_class, zj_valid,
+DEFINE_EVENT(zj_txn_class, zj_committed,
 	TP_PROTO(const struct zj_txn *txn),
 	TP_ARGS(txn)
 );
@@ -174,7 +174,7 @@ TRACE_EVENT(zj_tail_moved,
 		__field(u64, stamp)
 	),
 	TP_fast_assign(
-		__entry->dev = zj->front.j_fs_dev->bd_dev;
+		__entry->dev = zj->public.j_fs_dev->bd_dev;
 		__entry->stamp = stamp;
 	),
 	TP_printk("dev %d,%d stamp %llu", MAJOR(__entry->dev), MINOR(__entry->dev),
@@ -193,7 +193,7 @@ TRACE_EVENT(zj_wait,
 		__field(s64, ns)
 	),
 	TP_fast_assign(
-		__entry->dev = wait->lane->journal->front.j_fs_dev->bd_dev;
+		__entry->dev = wait->lane->journal->public.j_fs_dev->bd_dev;
 		__entry->lane = wait->lane->index;
 		__assign_str(reason);
 		__entry->tid = wait->tid;

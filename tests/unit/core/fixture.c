@@ -296,7 +296,7 @@ static int configure_journal(journal_t *journal)
 	struct zj_options options = {
 		.lanes = fx.setup.jbd2 ? 1 : fx.setup.lanes,
 		.pipeline = fx.setup.pipeline,
-		.live.roaming = fx.setup.roaming,
+		.live.unpinned = fx.setup.unpinned,
 		.live.versions = fx.setup.versions,
 		.live.no_coalesce = fx.setup.no_coalesce,
 	};
@@ -365,7 +365,7 @@ void open_journal(const struct setup *setup)
 	commit(0);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	assert_int_equal(fx.zj->stamp, 1);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	fx.nr_calls = 0;
 }
 
@@ -595,7 +595,7 @@ u64 dependencies(u32 n)
 enum zj_comp_state state_of(tid_t tid)
 {
 	struct zj_txn *txn = zj_txn_find(fx.zj, tid);
-	enum zj_comp_state state = ZJ_C_VALID;
+	enum zj_comp_state state = ZJ_C_COMMITTED;
 
 	if (txn) {
 		state = txn->comp->state;
@@ -604,7 +604,7 @@ enum zj_comp_state state_of(tid_t tid)
 	return state;
 }
 
-void freeze(u32 i)
+void seal(u32 i)
 {
 	zj_commit_request_lane(lane(i));
 }
@@ -612,7 +612,7 @@ void freeze(u32 i)
 void commit(u32 i)
 {
 	struct zj_txn *txn = running(i);
-	tid_t tid = txn->pub.t_tid;
+	tid_t tid = txn->public.t_tid;
 
 	zj_txn_put(txn);
 	assert_int_equal(zj_complete_transaction(fx.journal, tid), 0);

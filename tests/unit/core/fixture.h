@@ -51,7 +51,7 @@ struct setup {
 	u32	hole;		/* journal block that the inode lacks; 0: none */
 	bool	no_cache;	/* the device has no volatile cache */
 	bool	no_fua;		/* the device does not know FUA */
-	bool	roaming;	/* lanes are not of CPUs */
+	bool	unpinned;	/* lanes are not of CPUs */
 	bool	jbd2;		/* a log in stock's format */
 	bool	pipeline;	/* lanes have flush threads */
 	u32	versions;	/* 0: the default */
@@ -60,7 +60,7 @@ struct setup {
 	bool	nvm_blocks;	/* it logs whole blocks */
 	bool	nvm_queues;	/* the memory has queues that must be flushed */
 	u32	info_max;	/* bytes of a TxnInfo; 0: the default */
-	bool	nvm_check;	/* it checks the ranges that it is told */
+	bool	nvm_check;	/* it checks the ranges that are declared */
 	u32	features;	/* incompatible ones of the journal; 0: checksum 3 */
 	bool	new;		/* leave it as mounted: nothing committed yet */
 };
@@ -129,7 +129,7 @@ int unmount_journal(void);
 void discard_disk(void);
 
 void open_journal(const struct setup *setup);
-/* One that is live, with all home and trimmed: stamp and S are 1. */
+/* One that is live, with all home and reclaimed: stamp and S are 1. */
 #define OPEN(...)							\
 	open_journal(&(const struct setup){ .lanes = 2, .journal = 2048,\
 					    __VA_ARGS__ })
@@ -188,9 +188,9 @@ struct zj_part *part_of(struct zj_txn *txn, u32 block);
 struct zj_part *newest_part(u32 block);
 bool depends(struct zj_txn *txn, struct zj_txn *on);
 enum zj_comp_state state_of(tid_t tid);
-/* Close a lane; without open handles it is frozen then, but not written. */
-void freeze(u32 lane);
-/* Close a lane, wait until that is valid. */
+/* Close a lane; without open handles it is sealed then, but not written. */
+void seal(u32 lane);
+/* Close a lane, wait until that is committed. */
 void commit(u32 lane);
 
 /**
@@ -274,8 +274,8 @@ void call_restart(struct fiber *f);	/* h, n credits */
 void call_reserved(struct fiber *f);	/* h is a reserved handle */
 void call_forget(struct fiber *f);	/* h, block */
 void call_barrier(struct fiber *f);	/* ret: it is up; until n is set */
-void call_freeze(struct fiber *f);	/* p: a transaction */
-void call_checkpoint(struct fiber *f);	/* of what is valid */
+void call_seal(struct fiber *f);	/* p: a transaction */
+void call_checkpoint(struct fiber *f);	/* of what is committed */
 void call_full_checkpoint(struct fiber *f); /* of everything */
 void call_unmount(struct fiber *f);
 void call_flush(struct fiber *f);	/* of data, whatever is reported */
@@ -343,7 +343,7 @@ struct log {
 
 void log_read(struct log *log);
 void log_free(struct log *log);
-/* S, the stamp that the log is trimmed up to, as a mount would read it. */
+/* S, the stamp that the log is reclaimed up to, as a mount would read it. */
 u64 stamp_on_disk(void);
 const struct zj_rec_component *log_component(const struct log *log, u64 stamp);
 const struct zj_rec_chunk *log_chunk(const struct log *log, u64 stamp, u32 lane,

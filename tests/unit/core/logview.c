@@ -184,13 +184,13 @@ u8 val_after_crash(u32 block)
 
 /* ---- the log ---- */
 
-static u64 newest_trim(struct log *log)
+static u64 newest_ckpt(struct log *log)
 {
 	u64 best = 0, seq, stamp, s = 0;
 
-	for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++) {
-		if (!zj_decode_trim(&log->r.geo,
-				    log->image->block[jblock(ZJ_BLOCK_TRIM + i)],
+	for (u32 i = 0; i < ZJ_CKPT_SLOTS; i++) {
+		if (!zj_decode_ckpt(&log->r.geo,
+				    log->image->block[jblock(ZJ_BLOCK_CKPT + i)],
 				    &seq, &stamp) || seq < best)
 			continue;
 		best = seq;
@@ -217,7 +217,7 @@ void log_read(struct log *log)
 	};
 	assert_null(zj_decode_log_super(log->image->block[jblock(1)], &r->geo));
 	r->seed = zj_seed(r->geo.uuid, r->geo.generation);
-	r->trim_stamp = newest_trim(log);
+	r->ckpt_stamp = newest_ckpt(log);
 	assert_int_equal(zj_ahead_begin(r, r->geo.seg_blocks, r->geo.nr_segs), 0);
 	assert_int_equal(zj_scan(r), 0);
 	assert_int_equal(zj_graph(r), 0);
@@ -235,7 +235,7 @@ u64 stamp_on_disk(void)
 	u64 stamp;
 
 	log_read(&log);
-	stamp = log.r.trim_stamp;
+	stamp = log.r.ckpt_stamp;
 	log_free(&log);
 	return stamp;
 }

@@ -34,9 +34,9 @@ u64 tail(u32 ln)
 	return le64_to_cpup((void *)(fx.pmem->mem + ZJ_NVM_TAILS_AT + ln * ZJ_NVM_LINE));
 }
 
-u64 trim_word(void)
+u64 ckpt_word(void)
 {
-	return le64_to_cpup((void *)(fx.pmem->mem + ZJ_NVM_TRIM_AT));
+	return le64_to_cpup((void *)(fx.pmem->mem + ZJ_NVM_CKPT_AT));
 }
 
 /* The newest chunk of a lane. */

@@ -31,7 +31,7 @@ void make_known(u32 block, u8 val);
 const void *memory(u32 line);
 /* What lane @ln shows as its end; S. */
 u64 tail(u32 ln);
-u64 trim_word(void);
+u64 ckpt_word(void);
 /* The newest chunk of a lane. */
 struct zj_nvm_chunk newest(u32 ln);
 const struct zj_nvm_record *record(const struct zj_nvm_chunk *c, u32 i);

@@ -22,7 +22,7 @@ static inline void change_many(u32 lane, u32 nr, u8 val)
 	stop(h);
 }
 
-/* Starts until one has to wait, while nothing can be trimmed. */
+/* Starts until one has to wait, while nothing can be reclaimed. */
 static inline struct fiber *fill(u32 credits)
 {
 	struct fiber *f;
@@ -34,20 +34,20 @@ static inline struct fiber *fill(u32 credits)
 			return f;
 		join(f);
 		stop(f->h);
-		freeze(0);
+		seal(0);
 	}
 	fail();
 	return NULL;
 }
 
-/* Two large transactions in the log, none can become valid. */
+/* Two large transactions in the log, none can become committed. */
 static inline void block_the_log(void)
 {
 	change_many(0, fx.zj->max_credits, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	change_many(0, fx.zj->max_credits / 2, 2);
-	freeze(0);
+	seal(0);
 	settle();
 }
 

@@ -249,9 +249,9 @@ void call_barrier(struct fiber *f)
 	zj_journal_unlock_updates(fx.journal);
 }
 
-void call_freeze(struct fiber *f)
+void call_seal(struct fiber *f)
 {
-	zj_try_freeze(fx.zj, f->p);
+	zj_try_seal(fx.zj, f->p);
 }
 
 /* ---- stops ---- */

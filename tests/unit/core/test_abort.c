@@ -30,10 +30,10 @@ static void failed_record_aborts(void)
 	assert_int_equal(fx.journal->j_errno, -EIO);
 	settle();
 	assert_int_equal(errno_on_disk(), -EIO);
-	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	assert_int_equal(state_of(tid), ZJ_C_SEALED);
 	assert_int_equal(zj_journal_errno(fx.journal), -EROFS);
 	start_fails(-EROFS);
-	/* What was valid before is there. */
+	/* What was committed before is there. */
 	assert_int_equal(val_after_crash(BLOCK + 1), 5);
 	close_aborted();
 }
@@ -68,7 +68,7 @@ static void failed_flush_after_the_record_aborts(void)
 	close_aborted();
 }
 
-static void failed_trim_aborts_and_keeps_the_log(void)
+static void failed_advance_of_the_tail_aborts_and_keeps_the_log(void)
 {
 	OPEN();
 	change(0, BLOCK, 1);
@@ -78,7 +78,7 @@ static void failed_trim_aborts_and_keeps_the_log(void)
 	fail_next_write();
 	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
 	assert_true(is_journal_aborted(fx.journal));
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	close_aborted();
 }
@@ -152,7 +152,7 @@ static void all_waiters_are_woken(void)
 	sync = GO(call_complete, .tid = change(0, BLOCK, 1));
 	/* A start waits for a locked lane. */
 	h = start(1, 1);
-	freeze(1);
+	seal(1);
 	locked = GO(call_start, .cpu = 1, .n = 1);
 	/* A restart waits for others to drain. */
 	other = start(2, 1);
@@ -208,12 +208,12 @@ static void nothing_goes_to_the_log_after_an_abort(void)
 	b = change(1, BLOCK + 1, 1);
 	zj_journal_abort(fx.journal, -EIO);
 	before = now();
-	freeze(0);
-	freeze(1);
+	seal(0);
+	seal(1);
 	settle();
 	assert_int_equal(record_written(before), -1);
-	assert_int_not_equal(state_of(a), ZJ_C_VALID);
-	assert_int_not_equal(state_of(b), ZJ_C_VALID);
+	assert_int_not_equal(state_of(a), ZJ_C_COMMITTED);
+	assert_int_not_equal(state_of(b), ZJ_C_COMMITTED);
 	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
 	close_aborted();
 }
@@ -235,7 +235,7 @@ static void log_is_not_marked_empty_after_an_abort(void)
 	discard_disk();
 }
 
-static void what_was_not_valid_does_not_go_home_after_an_abort(void)
+static void what_was_not_committed_does_not_go_home_after_an_abort(void)
 {
 	struct buffer_head *bh;
 
@@ -271,7 +271,7 @@ static void older_image_does_not_go_home_under_a_lost_change(void)
 	discard_disk();
 }
 
-/* ext4 frees what it has queued on a transaction, valid or not. */
+/* ext4 frees what it has queued on a transaction, committed or not. */
 static void callbacks_run_at_the_end_of_an_aborted_mount(void)
 {
 	tid_t tid;
@@ -359,13 +359,13 @@ static void abort_while_a_record_is_in_flight_frees_everything(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	h = start_more(1, 2, 0, 1);
 	put(h, BLOCK, 2);
 	own(h);
 	assert_int_equal(zj_journal_revoke(h, 1900, NULL), 0);
 	stop(h);
-	freeze(1);
+	seal(1);
 	settle();
 	change(1, BLOCK, 3);
 	zj_journal_abort(fx.journal, -EIO);
@@ -401,7 +401,7 @@ static void broken_promise(const struct setup *setup)
 	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
 	assert_true(is_journal_aborted(fx.journal));
 	assert_int_equal(fx.journal->j_errno, -ENOSPC);
-	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	assert_int_equal(state_of(tid), ZJ_C_SEALED);
 	assert_int_equal(record_written(before), -1);
 	fx.zj->nr_pool = pool;
 	if (!setup->jbd2) {
@@ -480,7 +480,7 @@ static void call_abort(struct fiber *f)
 	zj_journal_abort(fx.journal, -EIO);
 }
 
-enum sleeper { SLEEP_LOCKED, SLEEP_VALID, SLEEP_IDLE, SLEEP_BARRIER, SLEEP_SPACE,
+enum sleeper { SLEEP_LOCKED, SLEEP_COMMITTED, SLEEP_IDLE, SLEEP_BARRIER, SLEEP_SPACE,
 	       NR_SLEEPERS };
 
 static struct fiber sleeper;
@@ -493,7 +493,7 @@ static void change_many(u32 nr)
 	for (u32 i = 0; i < nr; i++)
 		put(h, BLOCK + i, 1);
 	stop(h);
-	freeze(0);
+	seal(0);
 }
 
 /* What it waits for will never come. */
@@ -503,7 +503,7 @@ static void make_sleeper(enum sleeper what)
 	sleeper_open = NULL;
 	if (what == SLEEP_LOCKED) {
 		sleeper_open = start(0, 1);
-		freeze(0);
+		seal(0);
 	} else if (what == SLEEP_BARRIER) {
 		zj_journal_lock_updates(fx.journal);
 	} else if (what == SLEEP_SPACE) {
@@ -516,7 +516,7 @@ static void make_sleeper(enum sleeper what)
 		fx.hold_lane[0] = true;
 		sleeper.fn = call_complete;
 		sleeper.tid = change(0, BLOCK, 1);
-		freeze(0);
+		seal(0);
 		settle();
 		if (what == SLEEP_IDLE)
 			sleeper.tid = change(0, BLOCK + 1, 1);
@@ -581,7 +581,7 @@ static void abort_ends_a_checkpoint_at_once(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	f = GO(call_checkpoint_all);
 	settle();
@@ -619,7 +619,7 @@ CORE_TESTS(abort,
 	CORE_TEST(failed_record_aborts),
 	CORE_TEST(failed_flush_aborts),
 	CORE_TEST(failed_flush_after_the_record_aborts),
-	CORE_TEST(failed_trim_aborts_and_keeps_the_log),
+	CORE_TEST(failed_advance_of_the_tail_aborts_and_keeps_the_log),
 	CORE_TEST(open_handle_gets_errors),
 	CORE_TEST(aborted_handle_alone_gets_errors),
 	CORE_TEST(reserved_handle_does_not_start_after_an_abort),
@@ -627,7 +627,7 @@ CORE_TESTS(abort,
 	CORE_TEST(force_commit_after_an_abort_fails),
 	CORE_TEST(nothing_goes_to_the_log_after_an_abort),
 	CORE_TEST(log_is_not_marked_empty_after_an_abort),
-	CORE_TEST(what_was_not_valid_does_not_go_home_after_an_abort),
+	CORE_TEST(what_was_not_committed_does_not_go_home_after_an_abort),
 	CORE_TEST(older_image_does_not_go_home_under_a_lost_change),
 	CORE_TEST(callbacks_run_at_the_end_of_an_aborted_mount),
 	CORE_TEST(first_error_is_kept),

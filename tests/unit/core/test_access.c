@@ -60,7 +60,7 @@ static void dirty_without_access_is_refused(void)
 	assert_int_equal(dirty(h, BLOCK, 1), -EUCLEAN);
 	/* It has an owner, but not this one. */
 	change(1, BLOCK, 1);
-	freeze(1);
+	seal(1);
 	expect_warning("!zj_unite(txn, part->txn");
 	assert_int_equal(dirty(h, BLOCK, 1), -EINVAL);
 	warned();

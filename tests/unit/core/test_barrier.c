@@ -155,7 +155,7 @@ static void barrier_and_handles_meet_anywhere(void)
 }
 
 /* A start finds its lane locked when the last handle stops. */
-static void start_and_freeze_meet_anywhere(void)
+static void start_and_seal_meet_anywhere(void)
 {
 	struct fiber last = { .fn = call_stop };
 	bool more;
@@ -167,7 +167,7 @@ static void start_and_freeze_meet_anywhere(void)
 		do {
 			last.h = start(0, 1);
 			put(last.h, BLOCK, n);
-			freeze(0);
+			seal(0);
 			more = i ? preempt_at(n, CALL(call_start_stop, .n = 1), &last) :
 				   preempt_at(n, &last, CALL(call_start_stop, .n = 1));
 			n++;
@@ -180,7 +180,7 @@ static void start_and_freeze_meet_anywhere(void)
 
 CORE_TESTS(barrier,
 	CORE_TEST(barrier_and_handles_meet_anywhere),
-	CORE_TEST(start_and_freeze_meet_anywhere),
+	CORE_TEST(start_and_seal_meet_anywhere),
 	CORE_TEST(barrier_waits_for_open_handles),
 	CORE_TEST(barrier_waits_for_reservations),
 	CORE_TEST(barriers_exclude_each_other),

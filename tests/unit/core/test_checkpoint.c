@@ -2,7 +2,7 @@
 /* home.c, tail.c: home writes, their order, what keeps S back. */
 #include "fixture.h"
 
-static void valid_images_go_home_then_s_moves(void)
+static void committed_images_go_home_then_s_moves(void)
 {
 	u32 before, home, slot;
 
@@ -13,18 +13,18 @@ static void valid_images_go_home_then_s_moves(void)
 	before = now();
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(home_val(BLOCK), 1);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	assert_int_equal(stamp_on_disk(), 2);
 	/* Home, durable, then S. */
 	home = written(BLOCK, before);
-	slot = written(jblock(ZJ_BLOCK_TRIM + fx.zj->trim_seq % 2), before);
+	slot = written(jblock(ZJ_BLOCK_CKPT + fx.zj->ckpt_seq % 2), before);
 	assert_true(home < slot);
 	assert_true(flushed_between(home, slot));
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	close_journal();
 }
 
-static void newest_valid_image_goes_home_once(void)
+static void newest_committed_image_goes_home_once(void)
 {
 	OPEN();
 	change(0, BLOCK, 1);
@@ -34,7 +34,7 @@ static void newest_valid_image_goes_home_once(void)
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(writes_of(BLOCK, 0), 1);
 	assert_int_equal(home_val(BLOCK), 2);
-	assert_int_equal(fx.zj->trimmed, 3);
+	assert_int_equal(fx.zj->ckpt_stamp, 3);
 	close_journal();
 }
 
@@ -49,24 +49,24 @@ static void block_of_a_running_transaction_stays(void)
 	put(h, BLOCK, 2);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(writes_of(BLOCK, 0), 0);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	stop(h);
 	commit(1);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(home_val(BLOCK), 2);
-	assert_int_equal(fx.zj->trimmed, 3);
+	assert_int_equal(fx.zj->ckpt_stamp, 3);
 	close_journal();
 }
 
-static void block_of_a_frozen_transaction_stays(void)
+static void block_of_a_sealed_transaction_stays(void)
 {
 	OPEN();
 	change(0, BLOCK, 1);
 	commit(0);
 	change(1, BLOCK, 2);
 	fx.hold_lane[1] = true;
-	freeze(1);
+	seal(1);
 	settle();
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(writes_of(BLOCK, 0), 0);
@@ -87,10 +87,10 @@ static void full_checkpoint_closes_what_covers_older_images(void)
 	commit(0);
 	tid = change(1, BLOCK, 2);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	assert_int_equal(home_val(BLOCK), 2);
-	assert_int_equal(fx.zj->trimmed, 3);
-	assert_true(list_empty(&fx.zj->trim_list));
+	assert_int_equal(fx.zj->ckpt_stamp, 3);
+	assert_true(list_empty(&fx.zj->ckpt_list));
 	close_journal();
 }
 
@@ -108,7 +108,7 @@ static void s_does_not_pass_what_is_not_home(void)
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	/* The younger one is home, the older one cannot go. */
 	assert_int_equal(home_val(BLOCK + 1), 1);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(stamp_on_disk(), 1);
 	stop(h);
 	close_journal();
@@ -122,14 +122,14 @@ static void write_that_fails_aborts_and_keeps_the_log(void)
 	fail_next_write();
 	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
 	assert_true(is_journal_aborted(fx.journal));
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(stamp_on_disk(), 1);
 	assert_true(said("could not be written home"));
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	close_aborted();
 }
 
-static void failed_write_back_of_the_kernels_is_noticed_by_trim(void)
+static void failed_write_back_of_the_kernels_is_noticed_by_checkpoint(void)
 {
 	OPEN();
 	change(0, BLOCK, 1);
@@ -240,7 +240,7 @@ static void what_write_back_brought_home_is_let_go(void)
 	brelse(bh);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	assert_int_equal(writes_of(BLOCK, 0), 1);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	close_journal();
 }
 
@@ -258,7 +258,7 @@ static void more_than_a_batch_goes_home(void)
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	for (u32 i = 0; i < nr; i++)
 		assert_int_equal(home_val(BLOCK + i), 7);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	close_journal();
 }
 
@@ -287,7 +287,7 @@ static void home_writes_of_a_block_follow_one_another(void)
 	close_journal();
 }
 
-/* Else the log would be marked clean before S covers what another trim has taken. */
+/* Else the log would be marked clean before S covers what another checkpoint has taken. */
 static void log_is_not_empty_before_s_is_written(void)
 {
 	struct fiber *one, *other;
@@ -295,10 +295,10 @@ static void log_is_not_empty_before_s_is_written(void)
 	OPEN();
 	fx.hold_lane[0] = true;
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	settle();
 	one = GO(call_full_checkpoint);
-	/* After: progress, what is finished, what is dead.  Is anything frozen? */
+	/* After: progress, what is finished, what is dead.  Is anything sealed? */
 	stop_before(&one->task->task, &fx.zj->comp_lock, 4);
 	let_run();
 	assert_true(stopped(&one->task->task));
@@ -311,13 +311,13 @@ static void log_is_not_empty_before_s_is_written(void)
 	settle();
 	/* S is on its way, whoever writes it. */
 	assert_int_equal(nr_held(), 1);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_false(one->done);
 	assert_false(other->done);
 	release();
 	join(one);
 	join(other);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	close_journal();
 }
 
@@ -333,7 +333,7 @@ static void dead_components_are_looked_for_without_comp_lock(void)
 	commit(0);
 	fx.hold_lane[1] = true;
 	tid = change(1, BLOCK + 1, 1);
-	freeze(1);
+	seal(1);
 	settle();
 	txn = txn_of(tid);
 	release();
@@ -347,7 +347,7 @@ static void dead_components_are_looked_for_without_comp_lock(void)
 	assert_null(fx.zj->comp_lock.kl.owner);
 	go_on(&f->task->task);
 	join(f);
-	assert_int_equal(fx.zj->trimmed, 3);
+	assert_int_equal(fx.zj->ckpt_stamp, 3);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -406,7 +406,7 @@ static void home_writes_go_up(void)
 	close_journal();
 }
 
-/* ---- valid, and not finished: somebody's callbacks take their time ---- */
+/* ---- committed, and not finished: somebody's callbacks take their time ---- */
 
 static void sleep_once(struct zj_txn *txn)
 {
@@ -425,17 +425,17 @@ static void checkpoint_waits_for_what_is_not_finished(void)
 	commit(0);
 	fx.hold_lane[0] = true;
 	change(0, BLOCK + 1, 1);
-	freeze(0);
+	seal(0);
 	/* Depends on the one before, so that one thread finishes both. */
 	change(1, BLOCK + 1, 2);
 	tid = change(1, BLOCK, 2);
-	freeze(1);
+	seal(1);
 	settle();
 	fx.on_commit = sleep_once;
 	release();
 	sleep_ms(100);
 	assert_null(fx.on_commit);
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	f = GO(call_full_checkpoint);
 	stop_before(&f->task->task, &fx.zj->comp_lock, 50);
 	sleep_ms(100);
@@ -444,7 +444,7 @@ static void checkpoint_waits_for_what_is_not_finished(void)
 	stop_nowhere(&f->task->task);
 	join(f);
 	assert_int_equal(home_val(BLOCK), 2);
-	assert_int_equal(fx.zj->trimmed, 4);
+	assert_int_equal(fx.zj->ckpt_stamp, 4);
 	close_journal();
 }
 
@@ -510,7 +510,7 @@ static void busy_round(struct file *file)
 {
 	for (u32 n = 0; n < 3; n++) {
 		busy_file(file, n);
-		freeze(n % fx.zj->nr_lanes);
+		seal(n % fx.zj->nr_lanes);
 	}
 	assert_int_equal(zj_journal_force_commit(fx.journal), 0);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
@@ -564,7 +564,7 @@ static void buffer_that_is_locked_again_is_not_home(void)
 	lock_buffer(bh);
 	go_on(&f->task->task);
 	join(f);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_non_null(jh->newest);
 	unlock_buffer(bh);
 	zj_jh_put(jh);
@@ -580,14 +580,14 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(memory_that_may_be_refused_is_not_needed),
 	CORE_TEST(dead_components_are_looked_for_without_comp_lock),
 	CORE_TEST(log_is_not_empty_before_s_is_written),
-	CORE_TEST(valid_images_go_home_then_s_moves),
-	CORE_TEST(newest_valid_image_goes_home_once),
+	CORE_TEST(committed_images_go_home_then_s_moves),
+	CORE_TEST(newest_committed_image_goes_home_once),
 	CORE_TEST(block_of_a_running_transaction_stays),
-	CORE_TEST(block_of_a_frozen_transaction_stays),
+	CORE_TEST(block_of_a_sealed_transaction_stays),
 	CORE_TEST(full_checkpoint_closes_what_covers_older_images),
 	CORE_TEST(s_does_not_pass_what_is_not_home),
 	CORE_TEST(write_that_fails_aborts_and_keeps_the_log),
-	CORE_TEST(failed_write_back_of_the_kernels_is_noticed_by_trim),
+	CORE_TEST(failed_write_back_of_the_kernels_is_noticed_by_checkpoint),
 	CORE_TEST(any_failed_write_back_keeps_s_back),
 	CORE_TEST(failed_write_back_of_the_kernels_is_noticed_by_write_access),
 	CORE_TEST(error_of_before_the_mount_is_not_ours),

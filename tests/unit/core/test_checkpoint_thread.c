@@ -33,13 +33,13 @@ static void lanes_help_while_space_is_short(void)
 	f = checkpoint_with_a_stuck_batch(nr);
 	for (u32 i = nr / 3; i < nr; i++)
 		assert_int_equal(home_val(BLOCK + i), 7);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(stamp_on_disk(), 1);
 	release();
 	join(f);
 	atomic_dec(&fx.zj->space_waiters);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	assert_int_equal(home_val(BLOCK), 7);
 	close_journal();
 }
@@ -56,13 +56,13 @@ static void lanes_do_not_help_while_there_is_space(void)
 	release();
 	join(f);
 	assert_int_equal(home_val(BLOCK + nr - 1), 7);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	close_journal();
 }
 
 static bool offered_after(struct zj_lane *lane, u32 blocks)
 {
-	zj_checkpoint_owe(lane, blocks);
+	zj_checkpoint_charge(lane, blocks);
 	return zj_checkpoint_offers(lane);
 }
 
@@ -76,28 +76,28 @@ static void small_transactions_bring_nothing_home(void)
 	zj = fx.zj;
 	lane = &zj->lanes[0];
 	zj->batch_size = 8;
-	zj->homeward = 1;
+	zj->pass_left = 1;
 	/* Nobody waits: nothing is due, whatever was logged. */
 	assert_false(offered_after(lane, 8));
 	atomic_inc(&zj->space_waiters);
-	lane->owes = 0;
+	lane->ckpt_debt = 0;
 	assert_false(offered_after(lane, 3));
 	assert_true(offered_after(lane, 1));
 	/* Without work nobody waits for the lane. */
-	lane->owes = 0;
+	lane->ckpt_debt = 0;
 	assert_false(zj_checkpoint_offers(lane));
-	lane->committed = jiffies - HZ - 1;
+	lane->logged_at = jiffies - HZ - 1;
 	assert_true(zj_checkpoint_offers(lane));
 	/* It has work again. */
 	assert_false(offered_after(lane, 0));
 	/* What it has not come to is forgiven. */
-	lane->owes = 16;
+	lane->ckpt_debt = 16;
 	atomic_dec(&zj->space_waiters);
 	assert_false(offered_after(lane, 3));
-	assert_int_equal(lane->owes, 6);
+	assert_int_equal(lane->ckpt_debt, 6);
 	/* Nothing left to bring home. */
 	atomic_inc(&zj->space_waiters);
-	zj->homeward = 0;
+	zj->pass_left = 0;
 	assert_false(offered_after(lane, 8));
 	atomic_dec(&zj->space_waiters);
 	close_journal();
@@ -141,9 +141,9 @@ static void who_waits_for_space_closes_what_keeps_s_back(void)
 		settle();
 		assert_true(state_of(tid) == ZJ_C_RUNNING || lane(0)->stats.wait_space);
 	}
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	assert_int_equal(lane(0)->stats.wait_space, 1);
-	assert_true(fx.zj->trimmed > 10);
+	assert_true(fx.zj->ckpt_stamp > 10);
 	close_journal();
 }
 
@@ -160,7 +160,7 @@ static void two_thirds_of_a_log_start_the_background_thread(void)
 		commit(0);
 	}
 	settle();
-	assert_true(fx.zj->trimmed > 1);
+	assert_true(fx.zj->ckpt_stamp > 1);
 	assert_int_equal(home_val(BLOCK), 1);
 	close_journal();
 }
@@ -213,7 +213,7 @@ static void change_blocks(u32 lane, u32 first, u32 nr, u8 val)
 	stop(h);
 }
 
-/* Valid transactions until hardly any of the log is free; nothing of them is home. */
+/* Committed transactions until hardly any of the log is free; nothing of them is home. */
 static u32 fill_log(u32 first)
 {
 	u32 nr = 0;
@@ -239,7 +239,7 @@ static void pass_brings_half_a_budget_home(void)
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(home_val(BLOCK + PER_TXN * most - 1), 1);
 	assert_int_equal(home_val(BLOCK + PER_TXN * most), 0);
-	assert_int_equal(fx.zj->trimmed, 1 + most);
+	assert_int_equal(fx.zj->ckpt_stamp, 1 + most);
 	close_journal();
 }
 
@@ -264,10 +264,10 @@ static void s_does_not_wait_for_the_next_pass(void)
 	settle();
 	assert_int_equal(nr_held(), 1);
 	assert_int_equal(home_val(BLOCK), 1);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	release();
 	settle();
-	assert_int_equal(fx.zj->trimmed, 3);
+	assert_int_equal(fx.zj->ckpt_stamp, 3);
 	stop(h);
 	close_journal();
 }
@@ -282,7 +282,7 @@ static void thread_works_until_enough_is_free(void)
 	fx.zj->ckpt_wanted = false;
 	mutex_unlock(&fx.zj->ckpt_lock);
 	settle();
-	assert_true(fx.zj->trimmed > 1 + DIV_ROUND_UP(fx.zj->budget / 2, PER_TXN));
+	assert_true(fx.zj->ckpt_stamp > 1 + DIV_ROUND_UP(fx.zj->budget / 2, PER_TXN));
 	assert_false(zj_space_low(fx.zj));
 	close_journal();
 }
@@ -310,7 +310,7 @@ static void pass_goes_on_where_the_last_one_had_no_room(void)
 	mutex_unlock(&fx.zj->ckpt_lock);
 	zj_checkpoint_kick(fx.zj);
 	settle();
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(home_val(BLOCK), 0);
 	for (u32 i = 0; i < nr; i++)
 		assert_int_equal(home_val(first + i), 1);
@@ -362,7 +362,7 @@ static void kick_is_seen_by_who_wakes_at_once(void)
 	close_journal();
 }
 
-static void error_of_a_trim_is_told_as_it_is(void)
+static void error_of_advancing_the_tail_is_reported_as_it_is(void)
 {
 	OPEN(.journal = 400, .nvm = 1 << 20);
 	change(0, BLOCK, 1);
@@ -370,7 +370,7 @@ static void error_of_a_trim_is_told_as_it_is(void)
 	kl_nvm.gone = true;
 	assert_int_equal(zj_checkpoint(fx.zj, true), -ENODEV);
 	kl_nvm.gone = false;
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	close_aborted();
 }
 
@@ -404,6 +404,6 @@ CORE_TESTS(checkpoint_thread,
 	CORE_TEST(pass_goes_on_where_the_last_one_had_no_room),
 	CORE_TEST(pass_that_has_ended_is_nobodys),
 	CORE_TEST(kick_is_seen_by_who_wakes_at_once),
-	CORE_TEST(error_of_a_trim_is_told_as_it_is),
+	CORE_TEST(error_of_advancing_the_tail_is_reported_as_it_is),
 	CORE_TEST(passes_follow_each_other_while_they_move_something),
 );

@@ -59,7 +59,7 @@ static void small_transaction_has_one_header_block(void)
 		assert_int_equal(log_data(&log, image)[0], 3);
 		assert_int_equal(log_data(&log, image)[DISK_BLOCK - 1], 3);
 	}
-	assert_true(log_component(&log, 2)->valid);
+	assert_true(log_component(&log, 2)->committed);
 	log_free(&log);
 	close_journal();
 }
@@ -78,7 +78,7 @@ static void large_transaction_has_several_chunks(void)
 	assert_int_equal(log_chunk(&log, 2, 0, 1)->nr_images, 3);
 	for (u32 i = 0; i < TAGS + 3; i++)
 		assert_non_null(log_image(&log, 2, BLOCK + i));
-	assert_true(log_component(&log, 2)->valid);
+	assert_true(log_component(&log, 2)->committed);
 	log_free(&log);
 	close_journal();
 }
@@ -127,7 +127,7 @@ static void chunks_end_with_their_segment(void)
 	assert_int_equal(log_chunk(&log, 3, 0, 1)->nr_images, 2);
 	assert_int_equal(zj_seg_block_of(&log.r,
 					 log_chunk(&log, 3, 0, 1)->log_block), 0);
-	assert_true(log_component(&log, 3)->valid);
+	assert_true(log_component(&log, 3)->committed);
 	log_free(&log);
 	assert_int_equal(val_after_crash(BLOCK + nr + 1), 2);
 	close_journal();
@@ -150,7 +150,7 @@ static void last_block_of_a_segment_takes_no_bare_header(void)
 	assert_int_equal(lane(0)->cur_off, 2);
 	log_read(&log);
 	assert_int_equal(log_chunks(&log, 4, 0), 1);
-	assert_true(log_component(&log, 4)->valid);
+	assert_true(log_component(&log, 4)->committed);
 	log_free(&log);
 	close_journal();
 }
@@ -173,7 +173,7 @@ static void every_member_says_how_many_there_are(void)
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(log_chunk(&log, 2, i, 0)->nr_members, 3);
 	assert_int_equal(log_component(&log, 2)->members, 3);
-	assert_true(log_component(&log, 2)->valid);
+	assert_true(log_component(&log, 2)->committed);
 	log_free(&log);
 	close_journal();
 }
@@ -191,7 +191,7 @@ static void one_member_alone_is_nothing(void)
 	stop(a);
 	stop(b);
 	fx.hold_lane[1] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(val_after_crash(BLOCK), 0);
 	release();
@@ -217,7 +217,7 @@ static void empty_member_is_a_bridge(void)
 	for (u32 i = 0; i < 3; i++)
 		stop(h[i]);
 	fx.hold_lane[2] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(val_after_crash(BLOCK), 0);
 	release();
@@ -225,7 +225,7 @@ static void empty_member_is_a_bridge(void)
 	log_read(&log);
 	assert_int_equal(log_chunk(&log, 2, 1, 0)->nr_images, 0);
 	assert_int_equal(log_chunk(&log, 2, 0, 0)->nr_members, 3);
-	assert_true(log_component(&log, 2)->valid);
+	assert_true(log_component(&log, 2)->committed);
 	log_free(&log);
 	assert_int_equal(val_after_crash(BLOCK + 1), 2);
 	close_journal();
@@ -239,7 +239,7 @@ static void empty_transaction_carries_its_dependencies(void)
 
 	OPEN();
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	bh = buffer(BLOCK);
 	zj_journal_read_dependency(h, bh);
@@ -262,7 +262,7 @@ static void dependencies_stand_in_one_members_record(void)
 	change(2, BLOCK, 1);
 	change(2, BLOCK + 1, 1);
 	fx.hold_lane[2] = true;
-	freeze(2);
+	seal(2);
 	a = start(0, 2);
 	b = start(1, 2);
 	put(a, BLOCK, 2);
@@ -271,7 +271,7 @@ static void dependencies_stand_in_one_members_record(void)
 	put(b, BLOCK + 2, 2);
 	stop(a);
 	stop(b);
-	freeze(0);
+	seal(0);
 	release();
 	settle();
 	log_read(&log);
@@ -293,7 +293,7 @@ static void dependencies_and_revokes_spill_into_more_headers(void)
 	for (int i = 1; i <= deps; i++) {
 		change(i, BLOCK + i, 1);
 		fx.hold_lane[i] = true;
-		freeze(i);
+		seal(i);
 	}
 	h = start_more(0, deps, 0, revokes);
 	for (int i = 1; i <= deps; i++)
@@ -302,7 +302,7 @@ static void dependencies_and_revokes_spill_into_more_headers(void)
 	for (int i = 0; i < revokes; i++)
 		assert_int_equal(zj_journal_revoke(h, 1000 + i, NULL), 0);
 	stop(h);
-	freeze(0);
+	seal(0);
 	settle();
 	release();
 	settle();
@@ -315,7 +315,7 @@ static void dependencies_and_revokes_spill_into_more_headers(void)
 	for (int i = 1; i <= deps; i++)
 		assert_int_equal(log_data(&log, log_image(&log, 2 + deps,
 							  BLOCK + i))[0], 2);
-	assert_true(log_component(&log, 2 + deps)->valid);
+	assert_true(log_component(&log, 2 + deps)->committed);
 	log_free(&log);
 	close_journal();
 }
@@ -337,7 +337,7 @@ static void revokes_without_images_spill_too(void)
 	assert_int_equal(log_chunks(&log, 2, 0), 3);
 	for (int i = 0; i < revokes; i++)
 		assert_true(log_revokes(&log, 2, 1000 + i));
-	assert_true(log_component(&log, 2)->valid);
+	assert_true(log_component(&log, 2)->committed);
 	log_free(&log);
 	close_journal();
 }
@@ -413,7 +413,7 @@ static void file_folio_waits_for_the_other_members_data(void)
 	/* The entry's lane is stopped before it has submitted. */
 	stop_before(lane(1)->task, &fx.zj->comp_lock, 1);
 	before = now();
-	freeze(0);
+	seal(0);
 	settle();
 	assert_true(stopped(lane(1)->task));
 	assert_int_equal(lane(0)->stats.ahead, 0);
@@ -456,9 +456,9 @@ static void lane_writes_its_transactions_in_order(void)
 	OPEN();
 	fx.hold_lane[0] = true;
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	change(0, BLOCK, 2);
-	freeze(0);
+	seal(0);
 	settle();
 	/* The second one is not even sent. */
 	assert_int_equal(nr_held(), 1);
@@ -491,7 +491,7 @@ static void file_folio_waits_until_the_other_members_data_is_out(void)
 	stop(b);
 	fx.hold_submit = true;
 	before = now();
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(lane(0)->stats.ahead, 0);
 	assert_int_equal(record_written(before), -1);
@@ -515,7 +515,7 @@ static void copy_that_need_not_be_goes_without_memory(void)
 	txn = running(0);
 	fx.hold_lane[0] = true;
 	zj_fail_alloc = 1;
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(zj_fail_alloc, 0);
 	assert_int_equal(lane(0)->stats.ahead, 0);

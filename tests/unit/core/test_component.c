@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* component.c: uniting, depending, locking, the freeze point. */
+/* component.c: uniting, depending, locking, the seal point. */
 #include "fixture.h"
 
 static struct zj_dep *dep_through(struct zj_component *comp, u32 lane)
@@ -52,10 +52,10 @@ static void unite_with_dependencies(u32 first)
 	h[0] = start(0, 1);
 	h[1] = start(1, 1);
 	change(3, BLOCK, 1);
-	freeze(3);
+	seal(3);
 	get_access(h[0], BLOCK);
 	change(3, BLOCK + 1, 1);
-	freeze(3);
+	seal(3);
 	get_access(h[1], BLOCK + 1);
 	assert_int_equal(dep_through(handle_txn(h[0])->comp, 3)->stamp, 2);
 	assert_int_equal(dep_through(handle_txn(h[1])->comp, 3)->stamp, 3);
@@ -67,12 +67,12 @@ static void unite_with_dependencies(u32 first)
 	assert_int_equal(comp->missing, 1);
 	stop(h[0]);
 	stop(h[1]);
-	freeze(0);
+	seal(0);
 	settle();
-	assert_int_equal(comp->state, ZJ_C_FROZEN);
+	assert_int_equal(comp->state, ZJ_C_SEALED);
 	release();
 	settle();
-	assert_int_equal(comp->state, ZJ_C_VALID);
+	assert_int_equal(comp->state, ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -97,7 +97,7 @@ static void union_takes_dependencies_along(u32 asker)
 	h[1] = start(1, 1);
 	change(2, BLOCK, 1);
 	fx.hold_lane[2] = true;
-	freeze(2);
+	seal(2);
 	get_access(h[0], BLOCK);
 	tie(h[!asker], h[asker], BLOCK + 1);
 	txn = running(1);
@@ -105,12 +105,12 @@ static void union_takes_dependencies_along(u32 asker)
 	assert_non_null(dep_through(txn->comp, 2)->on);
 	stop(h[0]);
 	stop(h[1]);
-	freeze(1);
+	seal(1);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	release();
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -125,7 +125,7 @@ static void union_keeps_the_own_dependencies(void)
 	union_takes_dependencies_along(0);
 }
 
-static void union_does_not_wait_for_what_is_valid(void)
+static void union_does_not_wait_for_what_is_committed(void)
 {
 	handle_t *a, *b;
 
@@ -133,7 +133,7 @@ static void union_does_not_wait_for_what_is_valid(void)
 	a = start(0, 1);
 	b = start(1, 1);
 	change(2, BLOCK, 1);
-	freeze(2);
+	seal(2);
 	get_access(b, BLOCK);
 	settle();
 	assert_null(dep_through(handle_txn(b)->comp, 2)->on);
@@ -156,10 +156,10 @@ static void dependency_on_a_newer_one_of_the_lane_replaces_the_older(void)
 	fx.hold_lane[1] = true;
 	h = start(0, 1);
 	change(1, BLOCK, 1);
-	freeze(1);
+	seal(1);
 	get_access(h, BLOCK);
 	change(1, BLOCK + 1, 1);
-	freeze(1);
+	seal(1);
 	get_access(h, BLOCK + 1);
 	assert_int_equal(dep_through(handle_txn(h)->comp, 1)->stamp, 3);
 	assert_int_equal(handle_txn(h)->comp->missing, 1);
@@ -178,23 +178,23 @@ static void locked_transaction_still_takes_dependencies(void)
 	OPEN();
 	h = start(0, 1);
 	txn = running(0);
-	freeze(0);
+	seal(0);
 	change(1, BLOCK, 1);
 	fx.hold_lane[1] = true;
-	freeze(1);
+	seal(1);
 	put(h, BLOCK, 2);
 	assert_int_equal(txn->comp->missing, 1);
 	stop(h);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	release();
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 }
 
-static void members_freeze_at_one_point(void)
+static void members_seal_at_one_point(void)
 {
 	struct zj_txn *t0, *t1;
 	struct fiber *f;
@@ -206,11 +206,11 @@ static void members_freeze_at_one_point(void)
 	tie(a, b, BLOCK);
 	t0 = running(0);
 	t1 = running(1);
-	freeze(0);
+	seal(0);
 	assert_true(t0->locked);
 	assert_true(t1->locked);
 	stop(a);
-	/* Drained, but its component has not: nothing starts, nothing freezes. */
+	/* Drained, but its component has not: nothing starts, nothing seals. */
 	assert_int_equal(t0->comp->state, ZJ_C_LOCKED);
 	f = GO(call_start, .cpu = 0, .n = 1);
 	let_run();
@@ -218,7 +218,7 @@ static void members_freeze_at_one_point(void)
 	stop(b);
 	join(f);
 	assert_ptr_equal(t0->comp, t1->comp);
-	assert_int_equal(t0->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(t0->comp->state, ZJ_C_SEALED);
 	assert_int_equal(t0->comp->stamp, 2);
 	assert_int_equal(t0->comp->nr_members, 2);
 	assert_ptr_not_equal(handle_txn(f->h), t0);
@@ -238,7 +238,7 @@ static void union_with_a_locked_one_locks_all_members(void)
 		h[i] = start(i, 1);
 	tie(h[1], h[2], BLOCK);
 	put(h[0], BLOCK + 1, 1);
-	freeze(0);
+	seal(0);
 	assert_false(lane(2)->running->locked);
 	get_access(h[1], BLOCK + 1);
 	assert_true(lane(1)->running->locked);
@@ -261,7 +261,7 @@ static void lane_without_a_transaction_stays_open(void)
 	a = start(0, 1);
 	b = start(1, 1);
 	tie(a, b, BLOCK);
-	freeze(0);
+	seal(0);
 	c = start(2, 1);
 	assert_false(handle_txn(c)->locked);
 	get_access(c, BLOCK);
@@ -287,33 +287,33 @@ static void request_for_any_member_closes_all(void)
 	stop(b);
 	txn = running(1);
 	zj_commit_request(fx.zj, txn);
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	assert_null(lane(0)->running);
 	/* Again: nothing happens, whatever the state. */
 	zj_commit_request(fx.zj, txn);
 	settle();
 	zj_commit_request(fx.zj, txn);
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
 	assert_int_equal(fx.zj->stamp, 2);
 	zj_txn_put(txn);
 	close_journal();
 }
 
-static void n7_frozen_components_of_a_lane_are_limited(void)
+static void n7_sealed_components_of_a_lane_are_limited(void)
 {
 	struct zj_txn *txn;
 	struct fiber *f;
 
 	OPEN();
 	fx.hold_lane[0] = true;
-	for (u32 i = 0; i < ZJ_MAX_FROZEN; i++) {
+	for (u32 i = 0; i < ZJ_MAX_SEALED; i++) {
 		change(0, BLOCK + i, 1);
-		freeze(0);
+		seal(0);
 		assert_null(lane(0)->running);
 	}
 	change(0, BLOCK, 2);
 	txn = running(0);
-	freeze(0);
+	seal(0);
 	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
 	settle();
 	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
@@ -327,15 +327,15 @@ static void n7_frozen_components_of_a_lane_are_limited(void)
 	join(f);
 	stop(f->h);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
-	assert_int_equal(lane(0)->nr_frozen, 0);
+	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(lane(0)->nr_sealed, 0);
 	zj_txn_put(txn);
 	close_journal();
 }
 
 /* ---- a component with many members ---- */
 
-/* One handle in each of the lanes, all tied by one block; frozen. */
+/* One handle in each of the lanes, all tied by one block; sealed. */
 static u64 tie_all(u32 lanes, u32 block)
 {
 	handle_t *h[8];
@@ -348,7 +348,7 @@ static u64 tie_all(u32 lanes, u32 block)
 	}
 	for (u32 i = 0; i < lanes; i++)
 		stop(h[i]);
-	freeze(0);
+	seal(0);
 	stamp = fx.zj->stamp;
 	settle();
 	return stamp;
@@ -385,7 +385,7 @@ static void dependency_on_a_large_component_is_logged_once(void)
 	put(b, BLOCK + 40, 2);
 	stop(a);
 	stop(b);
-	freeze(0);
+	seal(0);
 	third = fx.zj->stamp;
 	release();
 	settle();
@@ -410,7 +410,7 @@ static void reader_of_what_runs_does_not_depend_on_it_as_well(void)
 	OPEN(.lanes = 3);
 	fx.hold_lane[1] = true;
 	change(1, BLOCK, 1);
-	freeze(1);
+	seal(1);
 	h = start(0, 2);
 	tid = h->h_transaction->t_tid;
 	put(h, BLOCK, 2);
@@ -424,9 +424,9 @@ static void reader_of_what_runs_does_not_depend_on_it_as_well(void)
 	assert_int_equal(dependencies(0), 1);
 	stop(h);
 	release();
-	freeze(0);
+	seal(0);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -440,15 +440,15 @@ static void empty_transaction_needs_no_share_of_the_log(void)
 	OPEN(.lanes = 1);
 	fx.hold_lane[0] = true;
 	change(0, BLOCK, 1);
-	freeze(0);
-	more = zj_space_share(fx.zj) - lane(0)->frozen;
-	lane(0)->frozen += more;
+	seal(0);
+	more = zj_space_share(fx.zj) - lane(0)->sealed_credits;
+	lane(0)->sealed_credits += more;
 	h = start(0, 0);
 	txn = running(0);
 	zj_commit_now(fx.zj, txn);
 	stop(h);
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
-	lane(0)->frozen -= more;
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	lane(0)->sealed_credits -= more;
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -461,27 +461,27 @@ static void change_together(u32 block)
 	get_access(other, block);
 	stop(one);
 	stop(other);
-	freeze(0);
+	seal(0);
 }
 
-/* A component that is valid leaves room in all of its lanes, not in one. */
-static void all_lanes_of_a_valid_component_go_on(void)
+/* A component that is committed leaves room in all of its lanes, not in one. */
+static void all_lanes_of_a_committed_component_go_on(void)
 {
 	tid_t tid[2];
 
 	OPEN();
 	fx.hold_lane[0] = true;
-	for (u32 i = 0; i < ZJ_MAX_FROZEN; i++)
+	for (u32 i = 0; i < ZJ_MAX_SEALED; i++)
 		change_together(BLOCK + i);
 	for (u32 i = 0; i < 2; i++) {
 		tid[i] = change(i, BLOCK + 10 + i, 1);
-		freeze(i);
+		seal(i);
 		assert_int_equal(state_of(tid[i]), ZJ_C_LOCKED);
 	}
 	release();
 	settle();
-	assert_int_equal(state_of(tid[0]), ZJ_C_VALID);
-	assert_int_equal(state_of(tid[1]), ZJ_C_VALID);
+	assert_int_equal(state_of(tid[0]), ZJ_C_COMMITTED);
+	assert_int_equal(state_of(tid[1]), ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -492,15 +492,15 @@ CORE_TESTS(component,
 	CORE_TEST(union_keeps_the_newest_dependency_the_other_way_round),
 	CORE_TEST(union_takes_the_other_ones_dependencies_along),
 	CORE_TEST(union_keeps_the_own_dependencies),
-	CORE_TEST(union_does_not_wait_for_what_is_valid),
+	CORE_TEST(union_does_not_wait_for_what_is_committed),
 	CORE_TEST(dependency_on_a_newer_one_of_the_lane_replaces_the_older),
 	CORE_TEST(locked_transaction_still_takes_dependencies),
-	CORE_TEST(members_freeze_at_one_point),
+	CORE_TEST(members_seal_at_one_point),
 	CORE_TEST(union_with_a_locked_one_locks_all_members),
 	CORE_TEST(lane_without_a_transaction_stays_open),
 	CORE_TEST(request_for_any_member_closes_all),
-	CORE_TEST(n7_frozen_components_of_a_lane_are_limited),
+	CORE_TEST(n7_sealed_components_of_a_lane_are_limited),
 	CORE_TEST(reader_of_what_runs_does_not_depend_on_it_as_well),
 	CORE_TEST(empty_transaction_needs_no_share_of_the_log),
-	CORE_TEST(all_lanes_of_a_valid_component_go_on),
+	CORE_TEST(all_lanes_of_a_committed_component_go_on),
 );

@@ -61,7 +61,7 @@ static void folio_that_is_not_home_is_not_reclaimed(void)
 	open_file();
 	change_file(0, 1);
 	assert_false(reclaim());
-	freeze(0);
+	seal(0);
 	assert_false(reclaim());
 	settle();
 	assert_false(reclaim());
@@ -196,7 +196,7 @@ static void checkpoint_waits_for_write_back_of_the_folio(void)
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	close_file();
 }
 
@@ -204,7 +204,7 @@ static void checkpoint_waits_for_write_back_of_the_folio(void)
  * Who has waited for a transaction writes the file home, then drops its pages: what that
  * builds on is dirty by then, though another lane's thread sees to it.
  */
-static void what_is_built_on_can_be_written_home_once_that_is_valid(void)
+static void what_is_built_on_can_be_written_home_once_that_is_committed(void)
 {
 	struct task_struct *task;
 	struct zj_txn *first;
@@ -219,7 +219,7 @@ static void what_is_built_on_can_be_written_home_once_that_is_valid(void)
 	first = running(0);
 	h = start(1, 2);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	tid = h->h_transaction->t_tid;
 	put_page_block(h, &file, 1, 2);
@@ -227,7 +227,7 @@ static void what_is_built_on_can_be_written_home_once_that_is_valid(void)
 	zj_tie(handle_txn(h), first, ZJ_KIND_READ);
 	stop(h);
 	stop_before(lane(1)->task, &lane(1)->lock, 1);
-	freeze(1);
+	seal(1);
 	f = GO(call_complete, .tid = tid);
 	stop_before(task, &first->list_lock, 1);
 	release();
@@ -235,7 +235,7 @@ static void what_is_built_on_can_be_written_home_once_that_is_valid(void)
 	assert_true(stopped(task));
 	go_on(lane(1)->task);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	assert_false(buffer_dirty(page_bh(&file, 0)));
 	assert_false(f->done);
 	go_on(task);
@@ -252,7 +252,7 @@ static void what_is_built_on_can_be_written_home_once_that_is_valid(void)
 
 static struct file files[NR_FILES];
 static struct zj_txn *writers[NR_FILES];
-static u32 nr_valid;
+static u32 nr_committed;
 
 static bool all_dirty(struct zj_component *comp)
 {
@@ -262,12 +262,12 @@ static bool all_dirty(struct zj_component *comp)
 	return true;
 }
 
-/* Whoever is told of a component finds all dirty that was valid before it. */
+/* Whoever is told of a component finds all dirty that was committed before it. */
 static void all_before_is_dirty(struct zj_txn *txn)
 {
 	struct zj_component *comp = txn->comp;
 
-	nr_valid++;
+	nr_committed++;
 	assert_true(all_dirty(comp));
 	list_for_each_entry_continue_reverse(comp, &fx.zj->finishing, finish_link)
 		assert_true(all_dirty(comp));
@@ -288,21 +288,21 @@ static void open_files(void)
 			zj_tie(handle_txn(h), writers[i - 2], ZJ_KIND_READ);
 		stop(h);
 		fx.hold_lane[i] = i < 2;
-		freeze(i);
+		seal(i);
 	}
 	settle();
-	nr_valid = 0;
+	nr_committed = 0;
 	fx.on_commit = all_before_is_dirty;
 }
 
 static void close_files(void)
 {
 	for (u32 i = 0; i < NR_FILES; i++) {
-		assert_true(writers[i]->valid);
+		assert_true(writers[i]->committed);
 		assert_true(buffer_dirty(page_bh(&files[i], 0)));
 		zj_txn_put(writers[i]);
 	}
-	assert_int_equal(nr_valid, NR_FILES);
+	assert_int_equal(nr_committed, NR_FILES);
 	assert_int_equal(fx.zj->undirty, 0);
 	assert_true(list_empty(&fx.zj->finishing));
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
@@ -313,7 +313,7 @@ static void close_files(void)
 }
 
 /*
- * Two threads have two components each, that became valid in any order: none waits for
+ * Two threads have two components each, that became committed in any order: none waits for
  * what the other one has only after what waits for it.
  */
 static void threads_that_wait_for_each_others_files_get_on(void)
@@ -334,7 +334,7 @@ static void threads_that_wait_for_each_others_files_get_on(void)
 	}
 }
 
-/* An abort ends the waits of callers; what is valid is ended before the threads are. */
+/* An abort ends the waits of callers; what is committed is ended before the threads are. */
 static void abort_and_unmount_while_files_are_waited_for(void)
 {
 	struct task_struct *task;
@@ -344,10 +344,10 @@ static void abort_and_unmount_while_files_are_waited_for(void)
 	task = lane(0)->task;
 	stop_before(task, &writers[0]->list_lock, 1);
 	release();
-	f = GO(call_complete, .tid = writers[1]->pub.t_tid);
+	f = GO(call_complete, .tid = writers[1]->public.t_tid);
 	settle();
 	assert_true(stopped(task));
-	assert_int_equal(nr_valid, 0);
+	assert_int_equal(nr_committed, 0);
 	zj_journal_abort(fx.journal, -EIO);
 	join(f);
 	assert_int_equal(f->ret, -EIO);
@@ -359,7 +359,7 @@ static void abort_and_unmount_while_files_are_waited_for(void)
 	go_on(task);
 	join(f);
 	assert_int_equal(f->ret, -EIO);
-	assert_int_equal(nr_valid, NR_FILES);
+	assert_int_equal(nr_committed, NR_FILES);
 	for (u32 i = 0; i < NR_FILES; i++) {
 		clear_buffer_dirty(page_bh(&files[i], 0));
 		file_exit(&files[i]);
@@ -393,7 +393,7 @@ static void folio_that_is_only_touched_is_still_to_be_written(void)
 	for (u32 in_flight = 0; in_flight < 2; in_flight++) {
 		change_file(0, 1 + in_flight);
 		if (in_flight)
-			freeze(0);
+			seal(0);
 		else
 			commit(0);
 		touch_file(1);
@@ -416,7 +416,7 @@ CORE_TESTS(file_writeback,
 	CORE_TEST(abort_and_unmount_while_files_are_waited_for),
 	CORE_TEST(folio_that_is_only_touched_is_still_to_be_written),
 	CORE_TEST(checkpoint_waits_for_write_back_of_the_folio),
-	CORE_TEST(what_is_built_on_can_be_written_home_once_that_is_valid),
+	CORE_TEST(what_is_built_on_can_be_written_home_once_that_is_committed),
 	CORE_TEST(write_access_waits_for_write_back_of_the_folio),
 	CORE_TEST(home_write_that_fails_while_it_is_looked_at_keeps_the_image),
 	CORE_TEST(error_that_is_noted_last_of_all_keeps_the_image),

@@ -189,7 +189,7 @@ static void an_fsync_hands_its_data_over(void)
 	tid = change(0, BLOCK, 1);
 	assert_true(zj_trans_takes_written(fx.journal, tid, written));
 	fx.hold_flush = true;
-	freeze(0);
+	seal(0);
 	settle();
 	zj_journal_inode_written(fx.journal, &written);
 	assert_false(zj_trans_takes_written(fx.journal, tid, written));
@@ -298,7 +298,7 @@ static void commits_of_several_lanes_share_flushes(void)
 	fx.hold_flush = true;
 	for (int i = 0; i < 4; i++) {
 		change(i, BLOCK + i, 1);
-		freeze(i);
+		seal(i);
 		settle();
 	}
 	release();
@@ -466,7 +466,7 @@ static bool promised;
 
 static void begin_commit(void)
 {
-	freeze(0);
+	seal(0);
 }
 
 /* An fsync that has written data and finds a commit to see to it. */
@@ -489,7 +489,7 @@ static void promised_data_is_flushed(void)
 		committing = change(0, BLOCK, n);
 		more = preempt_task_at(n++, lane(0)->task, begin_commit,
 				       CALL(call_hand_over));
-		assert_int_equal(state_of(committing), ZJ_C_VALID);
+		assert_int_equal(state_of(committing), ZJ_C_COMMITTED);
 		if (promised)
 			assert_true(fx.zj->flush.done >= noted);
 		kept += promised;
@@ -525,13 +525,13 @@ static void time_of_a_flush_is_averaged(void)
 	u64 first;
 
 	OPEN();
-	fx.zj->flush.took = 0;
+	fx.zj->flush.mean_ns = 0;
 	assert_int_equal(zj_dev_flush(fx.zj, lane(0)), 0);
-	first = fx.zj->flush.took;
+	first = fx.zj->flush.mean_ns;
 	assert_in_range(first, NSEC_PER_MSEC, NSEC_PER_MSEC + 10000);
-	fx.zj->flush.took = 9 * NSEC_PER_MSEC;
+	fx.zj->flush.mean_ns = 9 * NSEC_PER_MSEC;
 	assert_int_equal(zj_dev_flush(fx.zj, lane(0)), 0);
-	assert_in_range(fx.zj->flush.took, 7 * NSEC_PER_MSEC, 7 * NSEC_PER_MSEC + 10000);
+	assert_in_range(fx.zj->flush.mean_ns, 7 * NSEC_PER_MSEC, 7 * NSEC_PER_MSEC + 10000);
 	close_journal();
 }
 

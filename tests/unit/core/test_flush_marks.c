@@ -7,7 +7,7 @@ static struct fiber *lead_while_lane_1_is_on_its_way(void)
 {
 	struct fiber *f;
 
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
 	zj_flush_expected(lane(1));
 	sleep_ms(1);
 	f = GO(call_flush);
@@ -71,10 +71,10 @@ static void an_fsync_says_that_it_comes(void)
 {
 	OPEN();
 	zj_journal_fsync_begin(fx.journal, 1);
-	assert_int_not_equal(lane(1)->coming, 0);
-	assert_int_equal(lane(0)->coming, 0);
+	assert_int_not_equal(lane(1)->flush_expected_since, 0);
+	assert_int_equal(lane(0)->flush_expected_since, 0);
 	zj_journal_fsync_written(fx.journal, 1, 0);
-	assert_int_equal(lane(1)->coming, 0);
+	assert_int_equal(lane(1)->flush_expected_since, 0);
 	/* Only a log whose commit block waits alone goes out beside the data. */
 	assert_false(zj_journal_data_beside(fx.journal));
 	close_journal();
@@ -94,7 +94,7 @@ static void flush_goes_at_once(void)
 	assert_int_equal(nr_held(), 1);
 	release();
 	join(f);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
 }
 
 static void fsync_takes_its_own_mark_back(void)
@@ -102,11 +102,11 @@ static void fsync_takes_its_own_mark_back(void)
 	int expected;
 
 	OPEN(.lanes = 4);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
 	sim_current->cpu = 3;
 	expected = zj_journal_fsync_begin(fx.journal, -1);
 	assert_int_equal(expected, 3);
-	assert_true(lane(3)->coming);
+	assert_true(lane(3)->flush_expected_since);
 	/* The task goes on elsewhere, and nothing is left to be committed. */
 	sim_current->cpu = 1;
 	sleep_ms(1);
@@ -123,24 +123,24 @@ static void mark_goes_over_to_the_lane_that_commits(void)
 	tid_t tid;
 
 	OPEN(.lanes = 4);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
 	tid = change(1, BLOCK, 1);
 	assert_int_equal(zj_journal_fsync_begin(fx.journal, 3), 3);
 	zj_journal_fsync_written(fx.journal, 3, tid);
-	assert_false(lane(3)->coming);
-	assert_true(lane(1)->coming);
+	assert_false(lane(3)->flush_expected_since);
+	assert_true(lane(1)->flush_expected_since);
 	sleep_ms(1);
 	f = GO(call_flush);
 	let_run();
 	assert_false(f->done);
 	commit(1);
 	join(f);
-	assert_false(lane(1)->coming);
+	assert_false(lane(1)->flush_expected_since);
 	close_journal();
 }
 
 /* It is written, and waits for another member: no flush of its lane comes any more. */
-static void frozen_transaction_is_not_waited_for(void)
+static void sealed_transaction_is_not_waited_for(void)
 {
 	struct fiber *f;
 	handle_t *a, *b;
@@ -155,17 +155,17 @@ static void frozen_transaction_is_not_waited_for(void)
 	tid = a->h_transaction->t_tid;
 	stop(a);
 	stop(b);
-	freeze(0);
+	seal(0);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
 	zj_journal_fsync_written(fx.journal, zj_journal_fsync_begin(fx.journal, 2),
 				 tid);
 	f = GO(call_complete, .tid = tid);
 	let_run();
 	sleep_ms(1);
 	for (u32 i = 0; i < 4; i++)
-		assert_false(lane(i)->coming);
+		assert_false(lane(i)->flush_expected_since);
 	release();
 	join(f);
 	flush_goes_at_once();
@@ -179,7 +179,7 @@ static void mark_is_good_for_the_time_of_a_flush(void)
 	u32 before;
 
 	OPEN(.lanes = 4);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
 	zj_journal_fsync_begin(fx.journal, 3);
 	sleep_ms(60);
 	flush_goes_at_once();
@@ -199,20 +199,20 @@ static void mark_is_good_for_the_time_of_a_flush(void)
 /* Who is marked already is not marked for longer. */
 static void mark_is_not_renewed(void)
 {
-	u64 coming;
+	u64 flush_expected_since;
 
 	OPEN();
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
 	zj_flush_expected(lane(1));
-	coming = lane(1)->coming;
-	assert_int_not_equal(coming, 0);
+	flush_expected_since = lane(1)->flush_expected_since;
+	assert_int_not_equal(flush_expected_since, 0);
 	sleep_ms(1);
 	zj_flush_expected(lane(1));
-	assert_int_equal(lane(1)->coming, coming);
+	assert_int_equal(lane(1)->flush_expected_since, flush_expected_since);
 	zj_flush_not_expected(lane(1));
 	sleep_ms(1);
 	zj_flush_expected(lane(1));
-	assert_true(lane(1)->coming > coming);
+	assert_true(lane(1)->flush_expected_since > flush_expected_since);
 	close_journal();
 }
 
@@ -223,15 +223,15 @@ static void mark_stays_with_an_open_transaction(void)
 	tid_t tid;
 
 	OPEN(.lanes = 2);
-	fx.zj->flush.took = 50 * NSEC_PER_MSEC;
+	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
 	tid = change(0, BLOCK, 1);
 	expected = zj_journal_fsync_begin(fx.journal, 0);
 	assert_int_equal(expected, 0);
-	assert_true(lane(0)->coming);
+	assert_true(lane(0)->flush_expected_since);
 	zj_journal_fsync_written(fx.journal, expected, tid);
-	assert_true(lane(0)->coming);
+	assert_true(lane(0)->flush_expected_since);
 	zj_journal_fsync_written(fx.journal, expected, 0);
-	assert_false(lane(0)->coming);
+	assert_false(lane(0)->flush_expected_since);
 	close_journal();
 }
 
@@ -240,7 +240,7 @@ CORE_TESTS(flush_marks,
 	CORE_TEST(mark_is_not_renewed),
 	CORE_TEST(fsync_takes_its_own_mark_back),
 	CORE_TEST(mark_goes_over_to_the_lane_that_commits),
-	CORE_TEST(frozen_transaction_is_not_waited_for),
+	CORE_TEST(sealed_transaction_is_not_waited_for),
 	CORE_TEST(mark_is_good_for_the_time_of_a_flush),
 	CORE_TEST(flush_waits_for_who_is_on_the_way),
 	CORE_TEST(flush_does_not_wait_long_for_who_never_comes),

@@ -47,7 +47,7 @@ static void forget_of_another_lanes_block_unites_and_drops_its_image(void)
 	close_journal();
 }
 
-static void forget_of_a_frozen_block_leaves_its_image(void)
+static void forget_of_a_sealed_block_leaves_its_image(void)
 {
 	struct zj_txn *old;
 	struct log log;
@@ -56,7 +56,7 @@ static void forget_of_a_frozen_block_leaves_its_image(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	old = running(0);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	forget(h, BLOCK);
 	assert_true(depends(handle_txn(h), old));
@@ -71,7 +71,7 @@ static void forget_of_a_frozen_block_leaves_its_image(void)
 	close_journal();
 }
 
-static void forgotten_block_does_not_go_home_once_that_is_valid(void)
+static void forgotten_block_does_not_go_home_once_that_is_committed(void)
 {
 	struct buffer_head *bh;
 	handle_t *h;
@@ -83,7 +83,7 @@ static void forgotten_block_does_not_go_home_once_that_is_valid(void)
 	h = start(1, 1);
 	forget(h, BLOCK);
 	stop(h);
-	/* Not valid yet: the older image is what a crash must find. */
+	/* Not committed yet: the older image is what a crash must find. */
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	before = now();
 	commit(1);
@@ -96,7 +96,7 @@ static void forgotten_block_does_not_go_home_once_that_is_valid(void)
 	close_journal();
 }
 
-static void forgotten_block_holds_back_the_trim_until_valid(void)
+static void forgotten_block_holds_back_the_checkpoint_until_committed(void)
 {
 	handle_t *h;
 
@@ -106,12 +106,12 @@ static void forgotten_block_holds_back_the_trim_until_valid(void)
 	h = start(1, 1);
 	forget(h, BLOCK);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(writes_of(BLOCK, 0), 0);
 	stop(h);
 	commit(1);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
-	assert_int_equal(fx.zj->trimmed, 3);
+	assert_int_equal(fx.zj->ckpt_stamp, 3);
 	close_journal();
 }
 
@@ -200,14 +200,14 @@ static void block_is_used_again_after_it_was_forgotten(void)
 
 static int frozen_calls;
 
-static void mark_frozen(struct jbd2_buffer_trigger_type *type,
+static void mark_sealed(struct jbd2_buffer_trigger_type *type,
 			struct buffer_head *bh, void *data, size_t size)
 {
 	frozen_calls++;
 	memset(data, 0xee, size);
 }
 
-static struct jbd2_buffer_trigger_type marker = { .t_frozen = mark_frozen };
+static struct jbd2_buffer_trigger_type marker = { .t_frozen = mark_sealed };
 
 static void set_marker(u32 block)
 {
@@ -247,7 +247,7 @@ static void trigger_runs_when_an_accessor_copies(void)
 	put(h, BLOCK, 1);
 	set_marker(BLOCK);
 	stop(h);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	get_access(h, BLOCK);
 	assert_int_equal(frozen_calls, 1);
@@ -293,7 +293,7 @@ static void trigger_needs_a_journaled_block(void)
 
 /* ---- questions about buffers ---- */
 
-static void buffer_tid_names_the_newest_owner_that_is_not_valid(void)
+static void buffer_tid_names_the_newest_owner_that_is_not_committed(void)
 {
 	struct buffer_head *bh;
 	tid_t tid;
@@ -302,7 +302,7 @@ static void buffer_tid_names_the_newest_owner_that_is_not_valid(void)
 	bh = buffer(BLOCK);
 	assert_int_equal(zj_journal_buffer_tid(fx.journal, bh), 0);
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	tid = change(1, BLOCK, 2);
 	assert_int_equal(zj_journal_buffer_tid(fx.journal, bh), tid);
 	commit(1);
@@ -320,13 +320,13 @@ static void newest_is_tells_whose_state_the_buffer_holds(void)
 	bh = buffer(BLOCK);
 	change(0, BLOCK, 1);
 	old = running(0);
-	assert_true(zj_journal_newest_is(bh, &old->pub));
-	freeze(0);
-	assert_true(zj_journal_newest_is(bh, &old->pub));
+	assert_true(zj_journal_newest_is(bh, &old->public));
+	seal(0);
+	assert_true(zj_journal_newest_is(bh, &old->public));
 	change(1, BLOCK, 2);
 	new = running(1);
-	assert_false(zj_journal_newest_is(bh, &old->pub));
-	assert_true(zj_journal_newest_is(bh, &new->pub));
+	assert_false(zj_journal_newest_is(bh, &old->public));
+	assert_true(zj_journal_newest_is(bh, &new->public));
 	zj_txn_put(old);
 	zj_txn_put(new);
 	brelse(bh);
@@ -351,20 +351,20 @@ static void wait_buffer_commits_the_owner_and_waits(void)
 	fx.hold_lane[0] = true;
 	f = GO(call_wait_buffer, .block = BLOCK);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	assert_int_equal(state_of(tid), ZJ_C_SEALED);
 	assert_false(f->done);
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	close_journal();
 }
 
-static void call_lock_valid(struct fiber *f)
+static void call_lock_committed(struct fiber *f)
 {
 	struct buffer_head *bh = buffer(f->block);
 
-	zj_journal_lock_valid_buffer(fx.journal, bh);
+	zj_journal_lock_committed_buffer(fx.journal, bh);
 	f->ret = zj_journal_buffer_tid(fx.journal, bh);
 	while (!READ_ONCE(f->n))
 		sleep_ms(1);
@@ -372,14 +372,14 @@ static void call_lock_valid(struct fiber *f)
 	brelse(bh);
 }
 
-static void lock_valid_buffer_keeps_writers_out(void)
+static void lock_committed_buffer_keeps_writers_out(void)
 {
 	struct fiber *f, *writer;
 	handle_t *h;
 
 	OPEN();
 	change(0, BLOCK, 1);
-	f = GO(call_lock_valid, .block = BLOCK);
+	f = GO(call_lock_committed, .block = BLOCK);
 	f->ret = -1;
 	settle();
 	assert_int_equal(f->ret, 0);
@@ -394,7 +394,7 @@ static void lock_valid_buffer_keeps_writers_out(void)
 	close_journal();
 }
 
-/* Each transaction of a lane changes the block, and there is always one that is not valid. */
+/* Each transaction of a lane changes the block, and there is always one that is not committed. */
 static void call_change_on_and_on(struct fiber *f)
 {
 	handle_t *h;
@@ -408,7 +408,7 @@ static void call_change_on_and_on(struct fiber *f)
 	}
 }
 
-static void lock_valid_buffer_waits_for_two_changes_at_most(void)
+static void lock_committed_buffer_waits_for_two_changes_at_most(void)
 {
 	struct fiber *f, *writer;
 	int before;
@@ -417,7 +417,7 @@ static void lock_valid_buffer_waits_for_two_changes_at_most(void)
 	writer = GO(call_change_on_and_on, .cpu = 1);
 	sleep_ms(50);
 	before = writer->n;
-	f = GO(call_lock_valid, .block = BLOCK, .n = 1);
+	f = GO(call_lock_committed, .block = BLOCK, .n = 1);
 	join(f);
 	assert_int_equal(f->ret, 0);
 	assert_in_range(writer->n - before, 1, 9);
@@ -426,12 +426,12 @@ static void lock_valid_buffer_waits_for_two_changes_at_most(void)
 	close_journal();
 }
 
-/* As a freeze does: the super block is written while no handle is open. */
-static void call_lock_valid_in_barrier(struct fiber *f)
+/* As a seal does: the super block is written while no handle is open. */
+static void call_lock_committed_in_barrier(struct fiber *f)
 {
 	zj_journal_lock_updates(fx.journal);
 	f->n = 1;
-	call_lock_valid(f);
+	call_lock_committed(f);
 	assert_int_equal(f->ret, 0);
 	zj_journal_unlock_updates(fx.journal);
 }
@@ -452,9 +452,9 @@ static void call_put_reserved(struct fiber *f)
 }
 
 /* With the barrier up there is one owner at most to wait for: it is not called for twice. */
-static void lock_valid_buffer_under_the_own_barrier(void)
+static void lock_committed_buffer_under_the_own_barrier(void)
 {
-	struct fiber lock = { .fn = call_lock_valid_in_barrier, .block = BLOCK };
+	struct fiber lock = { .fn = call_lock_committed_in_barrier, .block = BLOCK };
 	struct fiber other;
 	bool more;
 	int n;
@@ -525,7 +525,7 @@ static void dirt_of_an_owner_that_goes_first_is_void_too(void)
 	get_access(h, BLOCK);
 	stop(h);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	forget(h, BLOCK);
 	stop(h);
@@ -539,7 +539,7 @@ static void dirt_of_an_owner_that_goes_first_is_void_too(void)
 	close_journal();
 }
 
-/* Nobody will make its owner valid any more: the lock is all there is. */
+/* Nobody will make its owner committed any more: the lock is all there is. */
 static void waits_for_a_buffer_end_with_an_abort(void)
 {
 	struct buffer_head *bh;
@@ -548,7 +548,7 @@ static void waits_for_a_buffer_end_with_an_abort(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	f = GO(call_lock_valid, .block = BLOCK, .n = 1);
+	f = GO(call_lock_committed, .block = BLOCK, .n = 1);
 	g = GO(call_wait_buffer, .block = BLOCK);
 	settle();
 	assert_false(f->done || g->done);
@@ -557,14 +557,14 @@ static void waits_for_a_buffer_end_with_an_abort(void)
 	join(g);
 	assert_int_equal(g->ret, -EIO);
 	bh = buffer(BLOCK);
-	zj_journal_lock_valid_buffer(fx.journal, bh);
+	zj_journal_lock_committed_buffer(fx.journal, bh);
 	assert_true(buffer_locked(bh));
 	unlock_buffer(bh);
 	brelse(bh);
 	close_aborted();
 }
 
-static void lock_valid_buffer_inside_a_handle_only_locks(void)
+static void lock_committed_buffer_inside_a_handle_only_locks(void)
 {
 	struct buffer_head *bh;
 	handle_t *h;
@@ -574,7 +574,7 @@ static void lock_valid_buffer_inside_a_handle_only_locks(void)
 	put(h, BLOCK, 1);
 	bh = buffer(BLOCK);
 	own(h);
-	zj_journal_lock_valid_buffer(fx.journal, bh);
+	zj_journal_lock_committed_buffer(fx.journal, bh);
 	own(NULL);
 	assert_true(buffer_locked(bh));
 	assert_int_equal(handle_txn(h)->comp->state, ZJ_C_RUNNING);
@@ -587,9 +587,9 @@ static void lock_valid_buffer_inside_a_handle_only_locks(void)
 CORE_TESTS(forget,
 	CORE_TEST(forget_drops_the_own_image),
 	CORE_TEST(forget_of_another_lanes_block_unites_and_drops_its_image),
-	CORE_TEST(forget_of_a_frozen_block_leaves_its_image),
-	CORE_TEST(forgotten_block_does_not_go_home_once_that_is_valid),
-	CORE_TEST(forgotten_block_holds_back_the_trim_until_valid),
+	CORE_TEST(forget_of_a_sealed_block_leaves_its_image),
+	CORE_TEST(forgotten_block_does_not_go_home_once_that_is_committed),
+	CORE_TEST(forgotten_block_holds_back_the_checkpoint_until_committed),
 	CORE_TEST(forget_waits_for_home_io_in_flight),
 	CORE_TEST(forget_of_a_block_the_journal_let_go_waits_too),
 	CORE_TEST(block_is_used_again_after_it_was_forgotten),
@@ -597,14 +597,14 @@ CORE_TESTS(forget,
 	CORE_TEST(trigger_runs_when_an_accessor_copies),
 	CORE_TEST(trigger_of_a_forgotten_block_does_not_run),
 	CORE_TEST(trigger_needs_a_journaled_block),
-	CORE_TEST(buffer_tid_names_the_newest_owner_that_is_not_valid),
+	CORE_TEST(buffer_tid_names_the_newest_owner_that_is_not_committed),
 	CORE_TEST(newest_is_tells_whose_state_the_buffer_holds),
 	CORE_TEST(wait_buffer_commits_the_owner_and_waits),
-	CORE_TEST(lock_valid_buffer_keeps_writers_out),
-	CORE_TEST(lock_valid_buffer_waits_for_two_changes_at_most),
-	CORE_TEST(lock_valid_buffer_under_the_own_barrier),
+	CORE_TEST(lock_committed_buffer_keeps_writers_out),
+	CORE_TEST(lock_committed_buffer_waits_for_two_changes_at_most),
+	CORE_TEST(lock_committed_buffer_under_the_own_barrier),
 	CORE_TEST(forgotten_block_that_was_dirty_is_clean),
 	CORE_TEST(dirt_of_an_owner_that_goes_first_is_void_too),
 	CORE_TEST(waits_for_a_buffer_end_with_an_abort),
-	CORE_TEST(lock_valid_buffer_inside_a_handle_only_locks),
+	CORE_TEST(lock_committed_buffer_inside_a_handle_only_locks),
 );

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* component.c: the races at the freeze point (N1). */
+/* component.c: the races at the seal point (N1). */
 #include "fixture.h"
 
-static void n1_start_does_not_count_up_in_a_frozen_transaction(void)
+static void n1_start_does_not_count_up_in_a_sealed_transaction(void)
 {
 	struct zj_txn *txn;
 	struct fiber *f;
@@ -14,8 +14,8 @@ static void n1_start_does_not_count_up_in_a_frozen_transaction(void)
 	stop_before(&f->task->task, &lane(0)->lock, 1);
 	let_run();
 	assert_true(stopped(&f->task->task));
-	freeze(0);
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	seal(0);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	go_on(&f->task->task);
 	join(f);
 	assert_ptr_not_equal(handle_txn(f->h), txn);
@@ -26,7 +26,7 @@ static void n1_start_does_not_count_up_in_a_frozen_transaction(void)
 	close_journal();
 }
 
-/* If it lets go of the lock in between, somebody freezes meanwhile. */
+/* If it lets go of the lock in between, somebody seals meanwhile. */
 static void n1_start_is_one_section(void)
 {
 	struct fiber *f;
@@ -37,18 +37,18 @@ static void n1_start_is_one_section(void)
 	stop_before(&f->task->task, &lane(0)->lock, 2);
 	let_run();
 	if (stopped(&f->task->task))
-		freeze(0);
+		seal(0);
 	stop_nowhere(&f->task->task);
 	join(f);
-	assert_true(handle_txn(f->h)->comp->state < ZJ_C_FROZEN);
+	assert_true(handle_txn(f->h)->comp->state < ZJ_C_SEALED);
 	assert_ptr_equal(handle_txn(f->h), lane(0)->running);
 	assert_int_equal(handle_txn(f->h)->updates, 1);
 	stop(f->h);
 	close_journal();
 }
 
-/* The same of the freeze: somebody unites meanwhile. */
-static void n1_freeze_is_one_section(void)
+/* The same of the seal: somebody unites meanwhile. */
+static void n1_seal_is_one_section(void)
 {
 	struct fiber *f;
 	handle_t *a, *b;
@@ -57,14 +57,14 @@ static void n1_freeze_is_one_section(void)
 	a = start(0, 1);
 	b = start(1, 1);
 	put(a, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	f = GO(call_stop, .h = a);
 	stop_before(&f->task->task, &fx.zj->comp_lock, 2);
 	let_run();
 	put(b, BLOCK, 2);
 	stop_nowhere(&f->task->task);
 	join(f);
-	assert_true(handle_txn(b)->comp->state < ZJ_C_FROZEN);
+	assert_true(handle_txn(b)->comp->state < ZJ_C_SEALED);
 	stop(b);
 	close_journal();
 }
@@ -91,8 +91,8 @@ static void n1_two_first_handles_open_one_transaction(void)
 	close_journal();
 }
 
-/* The last handle of a locked transaction has left, nobody has frozen it yet. */
-static struct fiber *about_to_freeze(handle_t *h)
+/* The last handle of a locked transaction has left, nobody has sealed it yet. */
+static struct fiber *about_to_seal(handle_t *h)
 {
 	struct fiber *f = GO(call_stop, .h = h);
 
@@ -114,18 +114,18 @@ static void n1_member_that_unites_after_the_drain_is_waited_for(void)
 	a = start(0, 1);
 	put(a, BLOCK, 1);
 	txn = running(0);
-	freeze(0);
-	f = about_to_freeze(a);
+	seal(0);
+	f = about_to_seal(a);
 	b = start(1, 1);
 	put(b, BLOCK, 2);
 	assert_int_equal(txn->comp->nr_members, 2);
 	go_on(&f->task->task);
 	join(f);
 	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
-	assert_false(txn->freezing);
+	assert_false(txn->sealing);
 	put(b, BLOCK, 3);
 	stop(b);
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	assert_int_equal(txn->comp->nr_members, 2);
 	settle();
 	assert_int_equal(val_after_crash(BLOCK), 3);
@@ -144,8 +144,8 @@ static void n1_reserved_handle_after_the_drain_is_waited_for(void)
 	rsv = h->h_rsv_handle;
 	h->h_rsv_handle = NULL;
 	txn = running(0);
-	freeze(0);
-	f = about_to_freeze(h);
+	seal(0);
+	f = about_to_seal(h);
 	r = GO(call_reserved, .h = rsv);
 	let_run();
 	join(r);
@@ -154,12 +154,12 @@ static void n1_reserved_handle_after_the_drain_is_waited_for(void)
 	join(f);
 	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
 	stop(rsv);
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	zj_txn_put(txn);
 	close_journal();
 }
 
-static void n1_freeze_that_fails_lets_reserved_handles_in(void)
+static void n1_seal_that_fails_lets_reserved_handles_in(void)
 {
 	handle_t *a, *b, *c, *rsv;
 	struct zj_txn *txn;
@@ -173,8 +173,8 @@ static void n1_freeze_that_fails_lets_reserved_handles_in(void)
 	tie(a, c, BLOCK);
 	stop(c);
 	txn = running(0);
-	freeze(0);
-	f = about_to_freeze(a);
+	seal(0);
+	f = about_to_seal(a);
 	/* Joins at the end of the list: the first member is held by then. */
 	b = start(1, 1);
 	get_access(b, BLOCK);
@@ -186,13 +186,13 @@ static void n1_freeze_that_fails_lets_reserved_handles_in(void)
 	assert_ptr_equal(handle_txn(rsv), txn);
 	stop(rsv);
 	stop(b);
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	zj_txn_put(txn);
 	close_journal();
 }
 
 /* The freezer stops in the middle: @nth time it takes the lane's lock. */
-static struct fiber *freezing(handle_t *h, int nth)
+static struct fiber *sealing(handle_t *h, int nth)
 {
 	struct fiber *f = GO(call_stop, .h = h);
 
@@ -203,7 +203,7 @@ static struct fiber *freezing(handle_t *h, int nth)
 	return f;
 }
 
-static void unite_at_the_freeze_point(int nth)
+static void unite_at_the_seal_point(int nth)
 {
 	struct zj_txn *txn;
 	struct fiber *f, *u;
@@ -214,36 +214,36 @@ static void unite_at_the_freeze_point(int nth)
 	b = start(1, 1);
 	put(a, BLOCK, 1);
 	txn = running(0);
-	freeze(0);
-	f = freezing(a, nth);
+	seal(0);
+	f = sealing(a, nth);
 	u = GO(call_access, .h = b, .block = BLOCK);
 	let_run();
 	assert_false(u->done);
 	go_on(&f->task->task);
 	join(f);
 	join(u);
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	assert_int_equal(txn->comp->nr_members, 1);
 	assert_true(depends(handle_txn(b), txn));
-	assert_non_null(part_of(txn, BLOCK)->frozen);
+	assert_non_null(part_of(txn, BLOCK)->frozen_data);
 	stop(b);
 	zj_txn_put(txn);
 	close_journal();
 }
 
-static void n1_unite_before_the_freeze_point_becomes_a_dependency(void)
+static void n1_unite_before_the_seal_point_becomes_a_dependency(void)
 {
 	/* Counted down, then about to hold the member. */
-	unite_at_the_freeze_point(2);
+	unite_at_the_seal_point(2);
 }
 
-static void n1_unite_after_the_freeze_point_becomes_a_dependency(void)
+static void n1_unite_after_the_seal_point_becomes_a_dependency(void)
 {
-	/* Stamped and frozen, the lane not switched yet. */
-	unite_at_the_freeze_point(3);
+	/* Stamped and sealed, the lane not switched yet. */
+	unite_at_the_seal_point(3);
 }
 
-static void n1_reserved_handle_at_the_freeze_point_starts_in_the_next(void)
+static void n1_reserved_handle_at_the_seal_point_starts_in_the_next(void)
 {
 	struct zj_txn *txn;
 	struct fiber *f, *r;
@@ -254,9 +254,9 @@ static void n1_reserved_handle_at_the_freeze_point_starts_in_the_next(void)
 	rsv = h->h_rsv_handle;
 	h->h_rsv_handle = NULL;
 	txn = running(0);
-	freeze(0);
-	f = freezing(h, 3);
-	assert_true(txn->freezing);
+	seal(0);
+	f = sealing(h, 3);
+	assert_true(txn->sealing);
 	r = GO(call_reserved, .h = rsv);
 	let_run();
 	assert_false(r->done);
@@ -271,8 +271,8 @@ static void n1_reserved_handle_at_the_freeze_point_starts_in_the_next(void)
 	close_journal();
 }
 
-/* The next of a lane that has switched must find the old one frozen. */
-static void n1_no_lane_switches_before_all_members_are_frozen(void)
+/* The next of a lane that has switched must find the old one sealed. */
+static void n1_no_lane_switches_before_all_members_are_sealed(void)
 {
 	struct fiber *f, *u;
 	struct zj_txn *txn;
@@ -285,7 +285,7 @@ static void n1_no_lane_switches_before_all_members_are_frozen(void)
 	get_access(b, BLOCK);
 	stop(b);
 	txn = running(0);
-	freeze(0);
+	seal(0);
 	f = GO(call_stop, .h = a);
 	/* Held, then the second one to leave its lane. */
 	stop_before(&f->task->task, &lane(1)->lock, 2);
@@ -297,7 +297,7 @@ static void n1_no_lane_switches_before_all_members_are_frozen(void)
 		stop_before(&f->task->task, &lane(0)->lock, 1);
 		let_run();
 	}
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	assert_int_equal(txn->comp->stamp, 2);
 	c = start(lane(0)->running ? 1 : 0, 1);
 	u = GO(call_access, .h = c, .block = BLOCK);
@@ -307,7 +307,7 @@ static void n1_no_lane_switches_before_all_members_are_frozen(void)
 	join(f);
 	join(u);
 	assert_ptr_not_equal(handle_txn(c)->comp, txn->comp);
-	assert_non_null(part_of(txn, BLOCK)->frozen);
+	assert_non_null(part_of(txn, BLOCK)->frozen_data);
 	stop(c);
 	zj_txn_put(txn);
 	close_journal();
@@ -338,7 +338,7 @@ static void start_within_a_request(int nth)
 	join(f);
 	join(s);
 	state = handle_txn(s->h)->comp->state;
-	assert_true(state < ZJ_C_FROZEN);
+	assert_true(state < ZJ_C_SEALED);
 	assert_int_equal(handle_txn(s->h)->updates, 1);
 	assert_ptr_equal(lane(0)->running, handle_txn(s->h));
 	stop(s->h);
@@ -401,30 +401,30 @@ static void n1_lock_while_uniting_is_passed_on(void)
 	f = GO(call_access, .h = b, .block = BLOCK);
 	stop_before(&f->task->task, &fx.zj->comp_lock, 1);
 	let_run();
-	freeze(0);
+	seal(0);
 	go_on(&f->task->task);
 	join(f);
 	assert_true(handle_txn(b)->locked);
 	assert_ptr_equal(handle_txn(b)->comp, other->comp);
 	stop(a);
 	stop(b);
-	assert_int_equal(other->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(other->comp->state, ZJ_C_SEALED);
 	zj_txn_put(other);
 	close_journal();
 }
 
-CORE_TESTS(freeze_races,
-	CORE_TEST(n1_start_does_not_count_up_in_a_frozen_transaction),
+CORE_TESTS(seal_races,
+	CORE_TEST(n1_start_does_not_count_up_in_a_sealed_transaction),
 	CORE_TEST(n1_start_is_one_section),
-	CORE_TEST(n1_freeze_is_one_section),
+	CORE_TEST(n1_seal_is_one_section),
 	CORE_TEST(n1_two_first_handles_open_one_transaction),
 	CORE_TEST(n1_member_that_unites_after_the_drain_is_waited_for),
 	CORE_TEST(n1_reserved_handle_after_the_drain_is_waited_for),
-	CORE_TEST(n1_freeze_that_fails_lets_reserved_handles_in),
-	CORE_TEST(n1_unite_before_the_freeze_point_becomes_a_dependency),
-	CORE_TEST(n1_unite_after_the_freeze_point_becomes_a_dependency),
-	CORE_TEST(n1_reserved_handle_at_the_freeze_point_starts_in_the_next),
-	CORE_TEST(n1_no_lane_switches_before_all_members_are_frozen),
+	CORE_TEST(n1_seal_that_fails_lets_reserved_handles_in),
+	CORE_TEST(n1_unite_before_the_seal_point_becomes_a_dependency),
+	CORE_TEST(n1_unite_after_the_seal_point_becomes_a_dependency),
+	CORE_TEST(n1_reserved_handle_at_the_seal_point_starts_in_the_next),
+	CORE_TEST(n1_no_lane_switches_before_all_members_are_sealed),
 	CORE_TEST(n1_start_before_the_members_are_locked),
 	CORE_TEST(n1_start_before_the_members_are_counted),
 	CORE_TEST(n1_start_before_the_lane_switches),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* R3: a block whose owner is frozen is copied before it changes, or was copied ahead. */
+/* R3: a block whose owner is sealed is copied before it changes, or was copied ahead. */
 #include "fixture.h"
 
-static void r3_frozen_owner_is_copied_then_depended_on(void)
+static void r3_sealed_owner_is_copied_then_depended_on(void)
 {
 	struct zj_txn *old;
 	struct log log;
@@ -11,10 +11,10 @@ static void r3_frozen_owner_is_copied_then_depended_on(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	old = running(0);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	get_access(h, BLOCK);
-	assert_non_null(part_of(old, BLOCK)->frozen);
+	assert_non_null(part_of(old, BLOCK)->frozen_data);
 	assert_int_equal(lane(1)->stats.copies, 1);
 	assert_true(depends(handle_txn(h), old));
 	assert_false(depends(old, handle_txn(h)));
@@ -42,10 +42,10 @@ static void r3_block_that_was_not_changed_is_not_copied(void)
 	get_access(h, BLOCK);
 	stop(h);
 	old = running(0);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	get_access(h, BLOCK);
-	assert_null(part_of(old, BLOCK)->frozen);
+	assert_null(part_of(old, BLOCK)->frozen_data);
 	assert_int_equal(lane(1)->stats.copies, 0);
 	assert_true(depends(handle_txn(h), old));
 	stop(h);
@@ -62,10 +62,10 @@ static void r3_next_of_the_own_lane_copies_too(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	old = running(0);
-	freeze(0);
+	seal(0);
 	h = start(0, 1);
 	put(h, BLOCK, 2);
-	assert_non_null(part_of(old, BLOCK)->frozen);
+	assert_non_null(part_of(old, BLOCK)->frozen_data);
 	/* The order within a lane is R7's. */
 	assert_int_equal(dependencies(0), 0);
 	stop(h);
@@ -88,7 +88,7 @@ static void r3_every_owner_has_a_copy_of_its_own(void)
 		h = start(i, 1);
 		put(h, BLOCK, 10 + i);
 		stop(h);
-		freeze(i);
+		seal(i);
 		assert_int_equal(lane(i)->stats.copies, i > 0);
 	}
 	settle();
@@ -110,7 +110,7 @@ static void r3_waits_for_log_io_from_the_live_buffer_only(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(nr_held(), 1);
 	h = start(1, 2);
@@ -135,7 +135,7 @@ static void r3_contended_block_is_copied_ahead_next_time(void)
 {
 	OPEN();
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	change(1, BLOCK, 2);
 	assert_int_equal(lane(1)->stats.ahead, 0);
 	commit(1);
@@ -154,11 +154,11 @@ static void copy_that_was_used_is_made_again(void)
 {
 	OPEN();
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	change(1, BLOCK, 2);
 	for (u32 i = 1; i <= 8; i++) {
 		fx.hold_lane[i % 2] = true;
-		freeze(i % 2);
+		seal(i % 2);
 		settle();
 		/* Its record is on its way, its image is taken. */
 		change(!(i % 2), BLOCK, 2 + i);
@@ -180,7 +180,7 @@ static void history_outlives_the_head(void)
 	OPEN();
 	bh = buffer(BLOCK);
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	change(1, BLOCK, 2);
 	commit(1);
 	assert_int_equal(lane(1)->stats.ahead, 1);
@@ -227,10 +227,10 @@ static void copies_can_be_forbidden(void)
 	OPEN();
 	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_NEVER);
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	change(1, BLOCK, 2);
 	fx.hold_lane[1] = true;
-	freeze(1);
+	seal(1);
 	settle();
 	assert_int_equal(lane(1)->stats.ahead, 0);
 	h = start(0, 1);
@@ -258,7 +258,7 @@ static void r3_super_block_is_always_copied(void)
 }
 
 CORE_TESTS(frozen_copy,
-	CORE_TEST(r3_frozen_owner_is_copied_then_depended_on),
+	CORE_TEST(r3_sealed_owner_is_copied_then_depended_on),
 	CORE_TEST(r3_block_that_was_not_changed_is_not_copied),
 	CORE_TEST(r3_next_of_the_own_lane_copies_too),
 	CORE_TEST(r3_every_owner_has_a_copy_of_its_own),

@@ -85,7 +85,7 @@ static void nested_start_on_another_journal_is_refused(void)
 	h = start(0, 2);
 	own(h);
 	expect_warning("t_journal != journal");
-	assert_int_equal(PTR_ERR(zj_journal_start(&other.front, 1, 0, 0, 0, 0, 0)),
+	assert_int_equal(PTR_ERR(zj_journal_start(&other.public, 1, 0, 0, 0, 0, 0)),
 			 -EINVAL);
 	warned();
 	assert_int_equal(h->h_ref, 1);
@@ -160,7 +160,7 @@ static void extend_of_a_locked_transaction_says_restart(void)
 
 	OPEN();
 	h = start(0, 1);
-	freeze(0);
+	seal(0);
 	assert_int_equal(zj_journal_extend(h, 1, 0), 1);
 	assert_int_equal(handle_txn(h)->credits, 1);
 	stop(h);
@@ -196,7 +196,7 @@ static void restart_begins_a_new_transaction_of_the_lane(void)
 	next = handle_txn(h);
 	assert_ptr_not_equal(next, old);
 	assert_ptr_equal(next->lane, lane(0));
-	assert_int_equal(old->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(old->comp->state, ZJ_C_SEALED);
 	assert_int_equal(old->credits, 1);
 	assert_int_equal(next->credits, 7);
 	assert_int_equal(zj_handle_buffer_credits(h), 7);
@@ -296,7 +296,7 @@ static void start_waits_while_its_lane_is_locked(void)
 
 	OPEN();
 	h = start(0, 1);
-	freeze(0);
+	seal(0);
 	f = GO(call_start, .cpu = 0, .n = 1);
 	let_run();
 	assert_false(f->done);
@@ -342,7 +342,7 @@ static void start_commits_a_transaction_that_is_large_enough(void)
 	assert_int_equal(state_of(first), ZJ_C_RUNNING);
 	h = start(0, 1);
 	assert_int_not_equal(h->h_transaction->t_tid, first);
-	assert_int_equal(state_of(first), ZJ_C_FROZEN);
+	assert_int_equal(state_of(first), ZJ_C_SEALED);
 	stop(h);
 	close_journal();
 }
@@ -359,7 +359,7 @@ static void start_with_an_error_of_before_is_refused(void)
 	close_journal();
 }
 
-static void last_stop_freezes_a_locked_transaction(void)
+static void last_stop_seals_a_locked_transaction(void)
 {
 	handle_t *a, *b;
 	struct zj_txn *txn;
@@ -368,18 +368,18 @@ static void last_stop_freezes_a_locked_transaction(void)
 	a = start(0, 1);
 	b = start(0, 1);
 	txn = running(0);
-	freeze(0);
+	seal(0);
 	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
 	stop(a);
 	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
 	stop(b);
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	assert_null(lane(0)->running);
 	zj_txn_put(txn);
 	close_journal();
 }
 
-static void sync_handle_waits_for_validity(void)
+static void sync_handle_waits_for_commit(void)
 {
 	struct fiber *f;
 	handle_t *h;
@@ -394,11 +394,11 @@ static void sync_handle_waits_for_validity(void)
 	f = GO(call_stop, .h = h);
 	settle();
 	assert_false(f->done);
-	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	assert_int_equal(state_of(tid), ZJ_C_SEALED);
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	assert_int_equal(val_after_crash(BLOCK), 3);
 	close_journal();
 }
@@ -429,7 +429,7 @@ static void stop_after_expiry_requests_the_commit(void)
 	put(h, BLOCK, 1);
 	handle_txn(h)->expires = jiffies;
 	assert_int_equal(stop(h), 0);
-	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	assert_int_equal(state_of(tid), ZJ_C_SEALED);
 	close_journal();
 }
 
@@ -457,7 +457,7 @@ static tid_t next;
 /* The full transaction is closed, and the next has hardly begun. */
 static void call_begin_next(struct fiber *f)
 {
-	freeze(0);
+	seal(0);
 	stop(f->h);
 	next = change(0, BLOCK + 1, 1);
 }
@@ -491,7 +491,7 @@ static void full_transaction_is_closed_and_no_later_one(void)
 	close_journal();
 }
 
-/* One that is full and has been trimmed meanwhile is nobody's to close. */
+/* One that is full and has been reclaimed meanwhile is nobody's to close. */
 static void full_transaction_may_be_gone(void)
 {
 	struct fiber *f;
@@ -502,7 +502,7 @@ static void full_transaction_may_be_gone(void)
 	f = GO(call_start, .n = 8);
 	stop_before(&f->task->task, &fx.zj->comp_lock, 1);
 	let_run();
-	freeze(0);
+	seal(0);
 	stop(h);
 	settle();
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
@@ -568,7 +568,7 @@ static void task_may_reclaim_again_once_its_handle_is_closed(void)
 	close_journal();
 }
 
-/* The last one out of a transaction that somebody else freezes, writes and trims. */
+/* The last one out of a transaction that somebody else seals, writes and reclaims. */
 static void transaction_is_there_until_its_last_handle_has_left(void)
 {
 	struct fiber *f;
@@ -577,18 +577,18 @@ static void transaction_is_there_until_its_last_handle_has_left(void)
 	OPEN();
 	h = start(0, 1);
 	put(h, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	f = GO(call_stop, .h = h);
-	/* It has counted down.  Is it to be frozen? */
+	/* It has counted down.  Is it to be sealed? */
 	stop_before(&f->task->task, &fx.zj->comp_lock, 1);
 	let_run();
 	assert_true(stopped(&f->task->task));
 	spin_lock(&fx.zj->comp_lock);
-	zj_try_freeze_lane(lane(0));
+	zj_try_seal_lane(lane(0));
 	spin_unlock(&fx.zj->comp_lock);
 	settle();
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	sim_rcu_drain();
 	go_on(&f->task->task);
 	join(f);
@@ -620,8 +620,8 @@ CORE_TESTS(handle,
 	CORE_TEST(start_waits_for_the_barrier),
 	CORE_TEST(start_commits_a_transaction_that_is_large_enough),
 	CORE_TEST(start_with_an_error_of_before_is_refused),
-	CORE_TEST(last_stop_freezes_a_locked_transaction),
-	CORE_TEST(sync_handle_waits_for_validity),
+	CORE_TEST(last_stop_seals_a_locked_transaction),
+	CORE_TEST(sync_handle_waits_for_commit),
 	CORE_TEST(sync_handle_of_reclaim_does_not_wait),
 	CORE_TEST(stop_after_expiry_requests_the_commit),
 	CORE_TEST(stop_frees_an_unused_reservation),

@@ -19,7 +19,7 @@ static void folio_of_a_running_transaction_is_dropped(void)
 	close_file();
 }
 
-static void folio_being_committed_is_unfiled_once_valid(void)
+static void folio_being_committed_is_unfiled_once_committed(void)
 {
 	struct buffer_head *bh;
 	tid_t tid;
@@ -29,7 +29,7 @@ static void folio_being_committed_is_unfiled_once_valid(void)
 	bh = page_bh(&file, 0);
 	tid = change_file(0, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(invalidate_all(tid), 0);
 	assert_true(buffer_freed(bh));
@@ -55,13 +55,13 @@ static void part_of_a_folio_being_committed_is_busy(void)
 	open_file();
 	tid = change_file(0, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(invalidate(0, DISK_BLOCK, tid), -EBUSY);
 	assert_true(buffer_mapped(page_bh(&file, 0)));
 	release();
 	settle();
-	/* Valid now, the truncation with it. */
+	/* Committed now, the truncation with it. */
 	assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
 	assert_false(buffer_mapped(page_bh(&file, 0)));
 	assert_true(buffer_mapped(page_bh(&file, 1)));
@@ -122,7 +122,7 @@ static void truncations_of_an_aborted_journal_are_dropped(void)
 	commit(0);
 	fx.hold_lane[0] = true;
 	tid = change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	settle();
 	txn = txn_of(tid);
 	assert_int_equal(invalidate_all(tid), 0);
@@ -171,7 +171,7 @@ static void truncated_buffer_is_void(void)
 	give_life(bh);
 	assert_int_equal(invalidate(0, DISK_BLOCK, 0), 0);
 	expect_void(bh);
-	/* A valid one under it: kept for the truncation, but the buffer is free. */
+	/* A committed one under it: kept for the truncation, but the buffer is free. */
 	page_map(file.page, 0, DATA);
 	change_file(0, 1);
 	commit(0);
@@ -183,7 +183,7 @@ static void truncated_buffer_is_void(void)
 	assert_null(bh->b_bdev);
 	commit(0);
 	expect_void(bh);
-	/* A valid one that the truncation has left behind. */
+	/* A committed one that the truncation has left behind. */
 	page_map(file.page, 0, DATA);
 	change_file(0, 3);
 	commit(0);
@@ -193,8 +193,8 @@ static void truncated_buffer_is_void(void)
 	close_file();
 }
 
-/* Of a whole folio that is kept the buffers are void when the truncation is valid. */
-static void kept_buffer_is_void_when_the_truncation_is_valid(void)
+/* Of a whole folio that is kept the buffers are void when the truncation is committed. */
+static void kept_buffer_is_void_when_the_truncation_is_committed(void)
 {
 	struct buffer_head *bh;
 	handle_t *h;
@@ -277,13 +277,13 @@ static void truncation_waits_for_the_home_write(void)
 
 CORE_TESTS(invalidate,
 	CORE_TEST(truncated_buffer_is_void),
-	CORE_TEST(kept_buffer_is_void_when_the_truncation_is_valid),
+	CORE_TEST(kept_buffer_is_void_when_the_truncation_is_committed),
 	CORE_TEST(only_whole_buffers_in_the_range_go),
 	CORE_TEST(truncation_waits_for_the_home_write),
 	CORE_TEST(block_that_is_used_again_after_its_truncation_is_logged),
 	CORE_TEST(truncations_of_an_aborted_journal_are_dropped),
 	CORE_TEST(folio_of_a_running_transaction_is_dropped),
-	CORE_TEST(folio_being_committed_is_unfiled_once_valid),
+	CORE_TEST(folio_being_committed_is_unfiled_once_committed),
 	CORE_TEST(part_of_a_folio_being_committed_is_busy),
 	CORE_TEST(part_of_a_running_folio_goes_the_rest_stays),
 );

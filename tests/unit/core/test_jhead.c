@@ -38,7 +38,7 @@ static void first_part_is_in_the_head(void)
 	change(0, BLOCK, 1);
 	jh = bh2jh(bh);
 	assert_ptr_equal(jh->newest, &jh->first);
-	freeze(0);
+	seal(0);
 	change(1, BLOCK, 2);
 	assert_ptr_not_equal(jh->newest, &jh->first);
 	assert_true(list_is_first(&jh->first.jh_link, &jh->parts));
@@ -58,7 +58,7 @@ static void parts_stand_in_stamp_order(void)
 	OPEN(.lanes = 3);
 	for (u32 i = 0; i < 3; i++) {
 		change(i, BLOCK, i);
-		freeze(i);
+		seal(i);
 	}
 	bh = buffer(BLOCK);
 	list_for_each_entry(part, &bh2jh(bh)->parts, jh_link) {
@@ -96,7 +96,7 @@ static void part_is_retired_only_when_home(void)
 	change(0, BLOCK, 1);
 	assert_false(retire(BLOCK));
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	/* Clean and unlocked is not home. */
 	assert_false(buffer_dirty(bh) || buffer_locked(bh));
@@ -163,7 +163,7 @@ static void j1_buffer_is_clean_for_write_back_while_it_changes(void)
 	close_journal();
 }
 
-static void j1_image_that_turns_valid_under_a_change_stays_off_write_back(void)
+static void j1_image_that_turns_committed_under_a_change_stays_off_write_back(void)
 {
 	struct buffer_head *bh;
 	handle_t *h;
@@ -171,7 +171,7 @@ static void j1_image_that_turns_valid_under_a_change_stays_off_write_back(void)
 	OPEN();
 	bh = buffer(BLOCK);
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	put(h, BLOCK, 2);
 	settle();
@@ -186,7 +186,7 @@ static void j1_image_that_turns_valid_under_a_change_stays_off_write_back(void)
 	close_journal();
 }
 
-static void j2_older_part_leaves_when_a_newer_is_valid(void)
+static void j2_older_part_leaves_when_a_newer_is_committed(void)
 {
 	struct zj_txn *old;
 	struct buffer_head *bh;
@@ -198,7 +198,7 @@ static void j2_older_part_leaves_when_a_newer_is_valid(void)
 	change(1, BLOCK, 2);
 	assert_non_null(part_of(old, BLOCK));
 	fx.hold_lane[1] = true;
-	freeze(1);
+	seal(1);
 	settle();
 	assert_non_null(part_of(old, BLOCK));
 	release();
@@ -225,7 +225,7 @@ static void owner_that_changed_nothing_gives_the_dirty_bit_back(void)
 		h = start(i, 1);
 		get_access(h, BLOCK);
 		stop(h);
-		freeze(i);
+		seal(i);
 	}
 	assert_false(buffer_dirty(bh));
 	settle();
@@ -283,20 +283,20 @@ static void conflicts_are_of_unlogged_images(void)
 
 	OPEN();
 	bh = buffer(BLOCK);
-	/* Frozen, but never changed. */
+	/* Sealed, but never changed. */
 	h = start(0, 1);
 	get_access(h, BLOCK);
 	stop(h);
 	fx.hold_lane[0] = true;
 	change(0, BLOCK + 1, 1);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	get_access(h, BLOCK);
 	assert_int_equal(bh2jh(bh)->conflicts, 0);
 	stop(h);
 	/* Changed, and its image is not in the log yet. */
 	change(1, BLOCK, 1);
-	freeze(1);
+	seal(1);
 	h = start(1, 1);
 	get_access(h, BLOCK);
 	assert_int_not_equal(bh2jh(bh)->conflicts, 0);
@@ -410,9 +410,9 @@ static void image_has_no_other_change_to_bring_home(void)
 	assert_false(buffer_dirty(bh));
 	fx.hold_lane[0] = true;
 	stop(h);
-	freeze(0);
+	seal(0);
 	change(1, BLOCK, 2);
-	freeze(1);
+	seal(1);
 	settle();
 	release();
 	settle();
@@ -435,11 +435,11 @@ static void part_counts_as_one_too_many_once(void)
 	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
 	fx.hold_lane[0] = true;
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	settle();
 	h = start(0, 1);
 	txn = handle_txn(h);
-	tid = txn->pub.t_tid;
+	tid = txn->public.t_tid;
 	put(h, BLOCK, 2);
 	assert_int_equal(atomic_read(&txn->crowded), 1);
 	release();
@@ -450,9 +450,9 @@ static void part_counts_as_one_too_many_once(void)
 	forget(h, BLOCK);
 	assert_int_equal(atomic_read(&txn->crowded), 0);
 	stop(h);
-	freeze(0);
+	seal(0);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -467,8 +467,8 @@ CORE_TESTS(jhead,
 	CORE_TEST(part_of_a_file_is_home_with_its_folio),
 	CORE_TEST(part_with_a_failed_write_is_not_retired),
 	CORE_TEST(j1_buffer_is_clean_for_write_back_while_it_changes),
-	CORE_TEST(j1_image_that_turns_valid_under_a_change_stays_off_write_back),
-	CORE_TEST(j2_older_part_leaves_when_a_newer_is_valid),
+	CORE_TEST(j1_image_that_turns_committed_under_a_change_stays_off_write_back),
+	CORE_TEST(j2_older_part_leaves_when_a_newer_is_committed),
 	CORE_TEST(owner_that_changed_nothing_gives_the_dirty_bit_back),
 	CORE_TEST(conflicts_are_of_unlogged_images),
 	CORE_TEST(head_without_parts_has_none_to_retire),

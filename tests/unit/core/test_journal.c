@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The trim stamp S over the whole journal: order (H3) and durability (H4). */
+/* The checkpoint stamp S over the whole journal: order (H3) and durability (H4). */
 #include "fixture.h"
 #include <linux/mm.h>
 
@@ -9,8 +9,8 @@ static u64 stamp_in(const struct image *image)
 	struct zj_log_geometry geo = { };
 
 	assert_null(zj_decode_log_super(image->block[jblock(1)], &geo));
-	for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++)
-		if (zj_decode_trim(&geo, image->block[jblock(ZJ_BLOCK_TRIM + i)],
+	for (u32 i = 0; i < ZJ_CKPT_SLOTS; i++)
+		if (zj_decode_ckpt(&geo, image->block[jblock(ZJ_BLOCK_CKPT + i)],
 				   &seq, &stamp) && seq > best) {
 			best = seq;
 			s = stamp;
@@ -18,58 +18,58 @@ static u64 stamp_in(const struct image *image)
 	return s;
 }
 
-static void a9_s_stays_below_what_is_frozen_and_not_committed(void)
+static void a9_tail_stays_below_what_is_sealed_and_not_durable(void)
 {
 	tid_t older;
 
 	OPEN();
 	older = change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	change(1, BLOCK + 1, 1);
 	commit(1);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
-	/* Stamp 3 may be home; 2 is not even committed. */
-	assert_int_equal(fx.zj->trimmed, 1);
+	/* Stamp 3 may be home; 2 is not even durable. */
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	release();
 	settle();
-	assert_int_equal(state_of(older), ZJ_C_VALID);
+	assert_int_equal(state_of(older), ZJ_C_COMMITTED);
 	/* Recovery would ignore it, had S passed it. */
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
-	assert_int_equal(fx.zj->trimmed, 3);
+	assert_int_equal(fx.zj->ckpt_stamp, 3);
 	close_journal();
 }
 
-static void a9_s_stays_below_what_is_committed_and_not_valid(void)
+static void a9_tail_stays_below_what_is_durable_and_not_committed(void)
 {
 	handle_t *h;
 
 	OPEN(.lanes = 3);
 	change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	h = start(1, 2);
 	put(h, BLOCK, 2);
 	put(h, BLOCK + 1, 2);
 	stop(h);
-	freeze(1);
+	seal(1);
 	settle();
 	change(2, BLOCK + 2, 1);
 	commit(2);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(writes_of(BLOCK, 0), 0);
 	release();
 	settle();
 	assert_int_equal(val_after_crash(BLOCK + 1), 2);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
-	assert_int_equal(fx.zj->trimmed, 4);
+	assert_int_equal(fx.zj->ckpt_stamp, 4);
 	close_journal();
 }
 
-/* Trimming lane by lane would let recovery write the old image over the new. */
-static void per_lane_trim(void)
+/* Reclaiming lane by lane would let recovery write the old image over the new. */
+static void per_lane_tail(void)
 {
 	handle_t *h;
 
@@ -98,11 +98,11 @@ static void a10_log_is_not_reused_before_s_is_durable(void)
 	u32 i, before;
 
 	OPEN(.lanes = 1, .journal = 140);
-	/* The trim slots stay in flight. */
+	/* The checkpoint slots stay in flight. */
 	for (i = 0; i < 100; i++) {
 		handle_t *h;
 
-		fx.hold_block = jblock(ZJ_BLOCK_TRIM + (fx.zj->trim_seq + 1) % 2);
+		fx.hold_block = jblock(ZJ_BLOCK_CKPT + (fx.zj->ckpt_seq + 1) % 2);
 		f = GO(call_start, .cpu = 0, .n = 10);
 		settle();
 		if (!f->done)
@@ -173,7 +173,7 @@ static void what_s_covers_is_not_replayed(void)
 	close_journal();
 }
 
-static void stamps_go_in_the_order_of_freezing(void)
+static void stamps_go_in_the_order_of_sealing(void)
 {
 	struct zj_component *comp;
 	u64 last = 0;
@@ -181,11 +181,11 @@ static void stamps_go_in_the_order_of_freezing(void)
 	OPEN(.lanes = 4);
 	for (u32 i = 0; i < 4; i++)
 		change(i, BLOCK + i, 1);
-	freeze(2);
-	freeze(0);
-	freeze(3);
-	freeze(1);
-	list_for_each_entry(comp, &fx.zj->trim_list, trim_link) {
+	seal(2);
+	seal(0);
+	seal(3);
+	seal(1);
+	list_for_each_entry(comp, &fx.zj->ckpt_list, ckpt_link) {
 		assert_int_equal(comp->stamp, last ? last + 1 : 2);
 		last = comp->stamp;
 	}
@@ -200,7 +200,7 @@ static void unmount_leaves_an_empty_log_and_no_memory(void)
 
 	OPEN(.lanes = 3);
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	a = start(1, 1);
 	b = start_more(2, 1, 0, 1);
 	put(a, BLOCK, 2);
@@ -241,7 +241,7 @@ static void defaults(void)
 	assert_int_equal(zj->options.live.frozen_copy, ZJ_FROZEN_COPY_AUTO);
 	assert_int_equal(journal->j_commit_interval, 5 * HZ);
 	assert_int_equal(zj->batch_size, ZJ_BATCH_SIZE);
-	assert_ptr_equal(zj->log, &zj_log_lanes);
+	assert_ptr_equal(zj->log_ops, &zj_log_lanes);
 	assert_int_equal(zj_journal_destroy(journal), 0);
 	discard_disk();
 }
@@ -272,7 +272,7 @@ static void options_that_contradict_each_other_are_refused(void)
 		fx.errors[0] = 0;
 		assert_int_equal(zj_journal_configure(journal, &wrong[i]), -EINVAL);
 		assert_non_null(strstr(fx.errors, "contradict each other"));
-		assert_ptr_equal(to_zj(journal)->log, &zj_log_lanes);
+		assert_ptr_equal(to_zj(journal)->log_ops, &zj_log_lanes);
 	}
 	assert_int_equal(zj_journal_destroy(journal), 0);
 	discard_disk();
@@ -291,7 +291,7 @@ static void options_are_kept_with_their_defaults(void)
 	assert_false(IS_ERR(journal));
 	zj = to_zj(journal);
 	assert_int_equal(zj_journal_configure(journal, &options), 0);
-	assert_ptr_equal(zj->log, &zj_log_jbd2);
+	assert_ptr_equal(zj->log_ops, &zj_log_jbd2);
 	assert_int_equal(zj->options.lanes, 1);
 	assert_int_equal(zj->options.live.versions, 3);
 	assert_int_equal(zj->options.live.flush_batch, ZJ_FLUSH_BATCH);
@@ -300,7 +300,7 @@ static void options_are_kept_with_their_defaults(void)
 	/* All that was said before is forgotten. */
 	options = (struct zj_options){ .data_reported = 1 };
 	assert_int_equal(zj_journal_configure(journal, &options), 0);
-	assert_ptr_equal(zj->log, &zj_log_lanes);
+	assert_ptr_equal(zj->log_ops, &zj_log_lanes);
 	assert_int_equal(zj->options.live.versions, ZJ_VERSIONS);
 	assert_false(journal->j_flags & ZJ_DATA_JOURNALED);
 	assert_true(journal->j_flags & ZJ_DATA_REPORTED);
@@ -401,13 +401,13 @@ CORE_TESTS(journal,
 	CORE_TEST(limits_of_a_log),
 	CORE_TEST(what_runs_fits_in_memory),
 	CORE_TEST(a_log_that_is_too_small_is_refused),
-	CORE_TEST(a9_s_stays_below_what_is_frozen_and_not_committed),
-	CORE_TEST(a9_s_stays_below_what_is_committed_and_not_valid),
-	CORE_TEST(per_lane_trim),
+	CORE_TEST(a9_tail_stays_below_what_is_sealed_and_not_durable),
+	CORE_TEST(a9_tail_stays_below_what_is_durable_and_not_committed),
+	CORE_TEST(per_lane_tail),
 	CORE_TEST(a10_log_is_not_reused_before_s_is_durable),
 	CORE_TEST(a10_s_on_the_disk_never_passes_what_is_home),
 	CORE_TEST(what_s_covers_is_not_replayed),
-	CORE_TEST(stamps_go_in_the_order_of_freezing),
+	CORE_TEST(stamps_go_in_the_order_of_sealing),
 	CORE_TEST(unmount_leaves_an_empty_log_and_no_memory),
 	CORE_TEST(inode_is_let_go_once),
 	CORE_TEST(log_of_stock_wants_one_lane),

@@ -162,7 +162,7 @@ static void lanes_write_in_parallel(void)
 	for (u32 i = 0; i < 4; i++) {
 		change(i, BLOCK + i, 1);
 		fx.hold_lane[i] = true;
-		freeze(i);
+		seal(i);
 	}
 	settle();
 	assert_int_equal(nr_held(), 4);

@@ -5,7 +5,7 @@
 
 static const struct setup two = { .lanes = 2, .journal = 2048, .new = true };
 
-/* A disk after a power cut: one transaction of lane 1 that is valid, not home. */
+/* A disk after a power cut: one transaction of lane 1 that is committed, not home. */
 static struct image *crashed(u8 val)
 {
 	struct image *image;
@@ -43,8 +43,8 @@ static void mount_recovers(void)
 	assert_int_not_equal(((const struct zj_log_super *)
 			      fx.disk->seen[jblock(1)])->generation, generation);
 	/* One write empties the log: S is left alone. */
-	assert_int_equal(writes_of(jblock(ZJ_BLOCK_TRIM), 0) +
-			 writes_of(jblock(ZJ_BLOCK_TRIM + 1), 0), 0);
+	assert_int_equal(writes_of(jblock(ZJ_BLOCK_CKPT), 0) +
+			 writes_of(jblock(ZJ_BLOCK_CKPT + 1), 0), 0);
 	/* Clean now, durably: home first. */
 	image_free(image);
 	image = cut_power();
@@ -177,10 +177,10 @@ static void put_stock_log(u32 start, u8 val, bool commit)
 {
 	struct zj_jbd2_image tag = { .block = BLOCK };
 	u8 block[DISK_BLOCK], image[DISK_BLOCK];
-	struct zj_jbd2_log log;
+	struct zj_jbd2_geo log;
 
 	set_super(start, 0);
-	zj_jbd2_log_of((const void *)fx.disk->seen[jblock(0)], &log);
+	zj_jbd2_geo_of((const void *)fx.disk->seen[jblock(0)], &log);
 	memset(image, val, sizeof(image));
 	memset(block, 0, sizeof(block));
 	tag.csum = zj_jbd2_image_csum(&log, 7, image);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* FUA in place of a flush, and data that is written beside the log. */
-#include "pipeline.h"
+#include "group_commit.h"
 
 /* ---- FUA in place of a flush ---- */
 
@@ -65,7 +65,7 @@ static void one_in_the_cache_needs_one(void)
 	h = start(0, ZJ_FUA_BLOCKS);
 	for (u32 i = 0; i < ZJ_FUA_BLOCKS; i++)
 		put(h, BLOCK + i, 3);
-	tid = handle_txn(h)->pub.t_tid;
+	tid = handle_txn(h)->public.t_tid;
 	stop(h);
 	f[2] = GO(call_complete, .tid = tid);
 	settle();
@@ -91,7 +91,7 @@ static void commit_begins_before_the_data_is_there(void)
 	file_init(&file);
 	fx.data_block = 900;
 	h = start(0, 1);
-	tid = handle_txn(h)->pub.t_tid;
+	tid = handle_txn(h)->public.t_tid;
 	put(h, BLOCK, 1);
 	assert_int_equal(zj_journal_inode_ranged_write(h, &file.jinode, 0, 10), 0);
 	stop(h);
@@ -126,7 +126,7 @@ static void commit_begins_early_if_the_lane_is_idle(void)
 	first = change(0, BLOCK, 1);
 	zj_journal_commit_early(fx.journal, first);
 	let_run();
-	assert_true(state_of(first) >= ZJ_C_FROZEN);
+	assert_true(state_of(first) >= ZJ_C_SEALED);
 	tid = change(0, BLOCK + 1, 2);
 	zj_journal_commit_early(fx.journal, tid);
 	let_run();
@@ -147,17 +147,17 @@ static void fua_is_weighed_against_flushes(void)
 	change(0, BLOCK, 1);
 	commit(0);
 	/* What the device has taken in the simulator's time. */
-	assert_in_range(lane(0)->record_took[1], 1, 1000 * NSEC_PER_MSEC);
+	assert_in_range(lane(0)->record_ns[1], 1, 1000 * NSEC_PER_MSEC);
 	fx.zj->options.live.log_fua = true;
-	lane(0)->record_took[0] = 100;
-	lane(0)->record_took[1] = 300;
-	fx.zj->flush.took = 398;
+	lane(0)->record_ns[0] = 100;
+	lane(0)->record_ns[1] = 300;
+	fx.zj->flush.mean_ns = 398;
 	/* A lone run: with FUA nobody has to flush. */
-	lane(0)->company = 0;
+	lane(0)->lone_runs_left = 0;
 	assert_true(zj_log_wants_fua(lane(0), 1));
-	lane(0)->company = 1;
+	lane(0)->lone_runs_left = 1;
 	assert_false(zj_log_wants_fua(lane(0), 1));
-	fx.zj->flush.took = 400;
+	fx.zj->flush.mean_ns = 400;
 	assert_true(zj_log_wants_fua(lane(0), 1));
 	assert_true(zj_log_wants_fua(lane(0), ZJ_FUA_BLOCKS));
 	assert_false(zj_log_wants_fua(lane(0), ZJ_FUA_BLOCKS + 1));

@@ -286,7 +286,7 @@ static void next_record_after_this_one_is_durable(void)
 	at = super_start();
 	before = now();
 	change(0, BLOCK, 3);
-	freeze(0);
+	seal(0);
 	tid = change(0, BLOCK + 1, 4);
 	fx.hold_flush = true;
 	f = GO(call_complete, .tid = tid);
@@ -441,7 +441,7 @@ static void run_without_a_place_for_its_record_aborts(void)
 	change_many(BLOCK, 1, 3);
 	before = now();
 	change(0, BLOCK, 4);
-	freeze(0);
+	seal(0);
 	/* An image and its descriptor, no more. */
 	fx.zj->nr_pool = 2;
 	expect_warning("take(");
@@ -578,7 +578,7 @@ static void log_is_waited_for_before_the_data(void)
 	assert_int_equal(zj_journal_inode_ranged_write(h, &file.jinode, 0, 10), 0);
 	stop(h);
 	fx.on_finish = wait_for_the_accessor;
-	freeze(0);
+	seal(0);
 	let_run();
 	accessor = GO(call_change, .block = BLOCK, .n = 2);
 	settle();

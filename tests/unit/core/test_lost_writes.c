@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a failed flush has lost: who is told, and what must not be committed or trimmed. */
+/* What a failed flush has lost: who is told, and what must not be committed or reclaimed. */
 #include "fixture.h"
 
 /* Other data makes a flush necessary: that one brings nothing back. */
@@ -121,7 +121,7 @@ static void log_blocks_that_a_flush_has_lost_are_not_committed(void)
 }
 
 /* So were home writes: the log keeps what it has of them. */
-static void home_writes_that_a_flush_has_lost_are_not_trimmed(void)
+static void home_writes_that_a_flush_has_lost_are_not_reclaimed(void)
 {
 	OPEN();
 	change(0, BLOCK, 1);
@@ -132,7 +132,7 @@ static void home_writes_that_a_flush_has_lost_are_not_trimmed(void)
 	fail_next_flush();
 	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
 	assert_int_equal(zj_checkpoint(fx.zj, true), -EIO);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_true(complained("a flush failed"));
 	close_aborted();
 }
@@ -161,7 +161,7 @@ CORE_TESTS(lost_writes,
 	CORE_TEST(lost_reported_data_is_everybodys),
 	CORE_TEST(nothing_is_committed_once_a_flush_has_failed),
 	CORE_TEST(log_blocks_that_a_flush_has_lost_are_not_committed),
-	CORE_TEST(home_writes_that_a_flush_has_lost_are_not_trimmed),
+	CORE_TEST(home_writes_that_a_flush_has_lost_are_not_reclaimed),
 	CORE_TEST(lost_by_a_flush_in_flight),
 	CORE_TEST(commit_that_flushes_its_log_fails_for_lost_data_as_well),
 );

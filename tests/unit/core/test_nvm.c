@@ -109,7 +109,7 @@ static void a_buffer_is_logged_whole_first(void)
 	assert_int_equal(logged(0, BLOCK), ALL);
 	change_line(0, BLOCK, 3, 9);
 	assert_int_equal(logged(0, BLOCK), 1 << 3);
-	/* Home and trimmed: what is home is what memory held. */
+	/* Home and reclaimed: what is home is what memory held. */
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	change_line(0, BLOCK, 4, 9);
 	assert_int_equal(logged(0, BLOCK), 1 << 4);
@@ -204,15 +204,15 @@ static void a_buffer_that_was_read_is_known(void)
 	close_journal();
 }
 
-/* The second owner's lines lie over the first one's image, frozen, not logged. */
-static void lines_over_a_frozen_image(void)
+/* The second owner's lines lie over the first one's image, sealed, not logged. */
+static void lines_over_a_sealed_image(void)
 {
 	struct image *image;
 	handle_t *h;
 
 	NVM();
 	change(0, BLOCK, 7);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	get_access(h, BLOCK);
 	fill_line(h, BLOCK, 3, 8);
@@ -321,12 +321,12 @@ static void entries_that_fill_a_txninfo(void)
 		zj_txn_put(txn);
 		close_journal();
 	}
-	/* The same of dependencies: on what other lanes have frozen. */
+	/* The same of dependencies: on what other lanes have sealed. */
 	for (u32 nr = 16; nr <= 17; nr++) {
 		NVM(.info_max = 256, .lanes = 18, .cpus = 18, .nvm = 16 << 20);
 		for (u32 i = 1; i <= nr; i++) {
 			change(i, BLOCK + i, 1);
-			freeze(i);
+			seal(i);
 		}
 		h = start(0, nr);
 		for (u32 i = 1; i <= nr; i++)
@@ -351,7 +351,7 @@ static void entries_of_all_kinds_in_one_txninfo(void)
 
 	NVM();
 	change(1, BLOCK, 1);
-	freeze(1);
+	seal(1);
 	before = fx.zj->stamp;
 	h = start_more(0, 4, 0, 2);
 	get_access(h, BLOCK);
@@ -553,7 +553,7 @@ CORE_TESTS(nvm,
 	CORE_TEST(a_revoked_block_is_logged_whole),
 	CORE_TEST(a_new_block_is_logged_whole),
 	CORE_TEST(a_buffer_that_was_read_is_known),
-	CORE_TEST(lines_over_a_frozen_image),
+	CORE_TEST(lines_over_a_sealed_image),
 	CORE_TEST(many_records_fill_many_txninfos),
 	CORE_TEST(txninfo_max_bounds_a_transaction),
 	CORE_TEST(revokes_fill_a_txninfo_too),

@@ -116,7 +116,7 @@ static void power_fails_at_any_store(void)
 	crash_at_every_event(false, 0);
 }
 
-static void power_fails_with_told_lines(void)
+static void power_fails_with_declared_lines(void)
 {
 	told = true;
 	crash_at_every_event(false, 0);
@@ -140,7 +140,7 @@ static void power_fails_with_whole_blocks(void)
 
 CORE_TESTS(nvm_crash,
 	CORE_TEST(power_fails_at_any_store),
-	CORE_TEST(power_fails_with_told_lines),
+	CORE_TEST(power_fails_with_declared_lines),
 	CORE_TEST(power_fails_with_queues),
 	CORE_TEST(power_fails_with_small_txninfos),
 	CORE_TEST(power_fails_with_whole_blocks),

@@ -10,7 +10,7 @@ static bool memory_is(const u8 *before)
 	return !memcmp(before, fx.pmem->mem, fx.pmem->size);
 }
 
-/* Unbound: nothing is stored from then on, nothing waits, what was valid is there. */
+/* Unbound: nothing is stored from then on, nothing waits, what was committed is there. */
 static void unbound_while_mounted(void)
 {
 	struct image *image;
@@ -111,7 +111,7 @@ static void a_flush_that_fails_aborts(void)
 	close_aborted();
 }
 
-static void a_trim_whose_flush_fails_aborts(void)
+static void a_tail_whose_flush_fails_aborts(void)
 {
 	NVM(.nvm_queues = true);
 	change(0, BLOCK, 7);
@@ -129,5 +129,5 @@ CORE_TESTS(nvm_errors,
 	CORE_TEST(an_error_in_the_memory_aborts),
 	CORE_TEST(only_memory_with_queues_is_flushed),
 	CORE_TEST(a_flush_that_fails_aborts),
-	CORE_TEST(a_trim_whose_flush_fails_aborts),
+	CORE_TEST(a_tail_whose_flush_fails_aborts),
 );

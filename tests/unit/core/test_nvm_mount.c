@@ -230,7 +230,7 @@ static void damage_is_refused(void)
 static void lines_that_cannot_be_read_are_refused(void)
 {
 	struct image *image = crashed();
-	u32 end, spots[] = { ZJ_NVM_SUPER_AT, ZJ_NVM_HEAD_AT, ZJ_NVM_TRIM_AT, ZJ_NVM_TAILS_AT,
+	u32 end, spots[] = { ZJ_NVM_SUPER_AT, ZJ_NVM_HEAD_AT, ZJ_NVM_CKPT_AT, ZJ_NVM_TAILS_AT,
 			     ZJ_NVM_TAILS_AT + ZJ_NVM_LINE, 0, 0, 0 };
 
 	for (u32 i = 0; i < ARRAY_SIZE(spots); i++) {
@@ -430,7 +430,7 @@ static void new_log_does_not_outrun_a_clean_block_0(void)
 			fx.journal->j_flags |= JBD2_BARRIER;
 		change(0, BLOCK, 2);
 		fx.hold_block = jblock(0);
-		freeze(0);
+		seal(0);
 		settle();
 		assert_int_equal(nr_held(), 1);
 		image = cut_power();

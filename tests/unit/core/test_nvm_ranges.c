@@ -27,7 +27,7 @@ static void lines_of_a_range(void)
 	assert_int_equal(zj_nvm_lines(1023, 2, 16384), 0x18);
 }
 
-static void told_lines_are_logged_without_a_copy(void)
+static void declared_lines_are_logged_without_a_copy(void)
 {
 	struct zj_part *part;
 	struct image *image;
@@ -57,7 +57,7 @@ static void told_lines_are_logged_without_a_copy(void)
 }
 
 /* So it is not by comparison. */
-static void what_is_not_told_is_not_logged(void)
+static void what_is_not_declared_is_not_logged(void)
 {
 	handle_t *h;
 
@@ -73,7 +73,7 @@ static void what_is_not_told_is_not_logged(void)
 	close_journal();
 }
 
-static void the_first_image_is_whole_even_if_told(void)
+static void the_first_image_is_whole_even_if_declared(void)
 {
 	NVM();
 	tell_range(0, BLOCK, 0, 64, 8);
@@ -111,7 +111,7 @@ static void members_tell_of_one_image(void)
 enum plain { PLAIN_NONE, PLAIN_BEFORE, PLAIN_BETWEEN, PLAIN_DIRTY, PLAIN_AFTER };
 
 /* The same lane, or another one that is united by it. */
-static void plain_among_told(enum plain when, bool check, u32 ln, u64 lines)
+static void plain_among_declared(enum plain when, bool check, u32 ln, u64 lines)
 {
 	handle_t *h, *other;
 
@@ -140,15 +140,15 @@ static void plain_among_told(enum plain when, bool check, u32 ln, u64 lines)
 static void plain_access_makes_it_unknown(void)
 {
 	for (u32 how = 0; how < 4; how++) {
-		plain_among_told(PLAIN_NONE, how & 1, how / 2, 1);
-		plain_among_told(PLAIN_BEFORE, how & 1, how / 2, 1);
-		plain_among_told(PLAIN_BETWEEN, how & 1, how / 2, ALL);
-		plain_among_told(PLAIN_DIRTY, how & 1, how / 2, ALL);
-		plain_among_told(PLAIN_AFTER, how & 1, how / 2, ALL);
+		plain_among_declared(PLAIN_NONE, how & 1, how / 2, 1);
+		plain_among_declared(PLAIN_BEFORE, how & 1, how / 2, 1);
+		plain_among_declared(PLAIN_BETWEEN, how & 1, how / 2, ALL);
+		plain_among_declared(PLAIN_DIRTY, how & 1, how / 2, ALL);
+		plain_among_declared(PLAIN_AFTER, how & 1, how / 2, ALL);
 	}
 }
 
-static void told_after_a_plain_dirty(void)
+static void declared_after_a_plain_dirty(void)
 {
 	handle_t *h;
 
@@ -165,7 +165,7 @@ static void told_after_a_plain_dirty(void)
 	close_journal();
 }
 
-static void told_lines_over_a_frozen_image(void)
+static void declared_lines_over_a_sealed_image(void)
 {
 	struct image *image;
 	handle_t *h;
@@ -174,7 +174,7 @@ static void told_lines_over_a_frozen_image(void)
 		NVM(.nvm_check = check);
 		make_known(BLOCK, 6);
 		change(0, BLOCK, 7);
-		freeze(0);
+		seal(0);
 		h = start(1, 1);
 		range_access(h, BLOCK);
 		change_range(h, BLOCK, 3 * 64, 64, 8);
@@ -190,8 +190,8 @@ static void told_lines_over_a_frozen_image(void)
 	}
 }
 
-/* The frozen one's lines are told too; the next owner's are its own. */
-static void told_parts_of_one_buffer(void)
+/* The sealed one's lines are told too; the next owner's are its own. */
+static void declared_parts_of_one_buffer(void)
 {
 	struct image *image;
 	handle_t *h;
@@ -202,7 +202,7 @@ static void told_parts_of_one_buffer(void)
 	range_access(h, BLOCK);
 	change_range(h, BLOCK, 0, 64, 8);
 	stop(h);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	range_access(h, BLOCK);
 	change_range(h, BLOCK, 64, 64, 9);
@@ -219,7 +219,7 @@ static void told_parts_of_one_buffer(void)
 	close_journal();
 }
 
-static void a_new_life_is_whole_even_if_told(void)
+static void a_new_life_is_whole_even_if_declared(void)
 {
 	handle_t *h;
 
@@ -247,7 +247,7 @@ static void a_new_life_is_whole_even_if_told(void)
 	close_journal();
 }
 
-static void dirty_without_us_is_whole_even_if_told(void)
+static void dirty_without_us_is_whole_even_if_declared(void)
 {
 	struct buffer_head *bh;
 
@@ -263,7 +263,7 @@ static void dirty_without_us_is_whole_even_if_told(void)
 	close_journal();
 }
 
-static void on_frozen(struct jbd2_buffer_trigger_type *type, struct buffer_head *bh,
+static void on_sealed(struct jbd2_buffer_trigger_type *type, struct buffer_head *bh,
 		      void *data, size_t size)
 {
 	((u8 *)data)[900] = 0x77;
@@ -271,7 +271,7 @@ static void on_frozen(struct jbd2_buffer_trigger_type *type, struct buffer_head 
 
 static void a_trigger_does_not_tell(void)
 {
-	struct jbd2_buffer_trigger_type type = { .t_frozen = on_frozen };
+	struct jbd2_buffer_trigger_type type = { .t_frozen = on_sealed };
 	struct buffer_head *bh;
 	handle_t *h;
 
@@ -291,7 +291,7 @@ static void a_trigger_does_not_tell(void)
 	}
 }
 
-static void the_check_finds_what_was_not_told(void)
+static void the_check_finds_what_was_not_declared(void)
 {
 	struct image *image;
 	handle_t *h;
@@ -306,10 +306,10 @@ static void the_check_finds_what_was_not_told(void)
 	write_byte(BLOCK, 128, 9);
 	change_range(h, BLOCK, 64, 64, 9);
 	stop(h);
-	freeze(0);
+	seal(0);
 	settle();
 	assert_true(is_journal_aborted(fx.journal));
-	assert_true(said("block 8 was changed in lines 0x4, but only 0x2 were told"));
+	assert_true(said("block 8 was changed in lines 0x4, but only 0x2 were declared"));
 	/* Nothing of it is in the log. */
 	image = cut_power();
 	assert_int_equal(recover_image(image), 0);
@@ -347,7 +347,7 @@ static void other_logs_take_ranges_for_blocks(void)
 /* ---- told again ---- */
 
 /* What was told already is not told again under the lock. */
-static void a_line_that_is_told_again_takes_no_lock(void)
+static void a_line_that_is_declared_again_takes_no_lock(void)
 {
 	struct buffer_head *bh;
 	struct journal_head *jh;
@@ -373,18 +373,18 @@ static void a_line_that_is_told_again_takes_no_lock(void)
 
 CORE_TESTS(nvm_ranges,
 	CORE_TEST(lines_of_a_range),
-	CORE_TEST(told_lines_are_logged_without_a_copy),
-	CORE_TEST(what_is_not_told_is_not_logged),
-	CORE_TEST(the_first_image_is_whole_even_if_told),
+	CORE_TEST(declared_lines_are_logged_without_a_copy),
+	CORE_TEST(what_is_not_declared_is_not_logged),
+	CORE_TEST(the_first_image_is_whole_even_if_declared),
 	CORE_TEST(members_tell_of_one_image),
 	CORE_TEST(plain_access_makes_it_unknown),
-	CORE_TEST(told_after_a_plain_dirty),
-	CORE_TEST(told_lines_over_a_frozen_image),
-	CORE_TEST(told_parts_of_one_buffer),
-	CORE_TEST(a_new_life_is_whole_even_if_told),
-	CORE_TEST(dirty_without_us_is_whole_even_if_told),
+	CORE_TEST(declared_after_a_plain_dirty),
+	CORE_TEST(declared_lines_over_a_sealed_image),
+	CORE_TEST(declared_parts_of_one_buffer),
+	CORE_TEST(a_new_life_is_whole_even_if_declared),
+	CORE_TEST(dirty_without_us_is_whole_even_if_declared),
 	CORE_TEST(a_trigger_does_not_tell),
-	CORE_TEST(the_check_finds_what_was_not_told),
+	CORE_TEST(the_check_finds_what_was_not_declared),
 	CORE_TEST(other_logs_take_ranges_for_blocks),
-	CORE_TEST(a_line_that_is_told_again_takes_no_lock),
+	CORE_TEST(a_line_that_is_declared_again_takes_no_lock),
 );

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* log_nvm.c: segments and tails, and what the trim logs anew so that S moves on. */
+/* log_nvm.c: segments and tails, and what the checkpoint logs anew so that S moves on. */
 #include "nvmview.h"
 
-/* ---- trim ---- */
+/* ---- the tail ---- */
 
 /* Lines are of no use without the image that they are put over. */
 static void keep_the_oldest_image(bool told)
@@ -27,7 +27,7 @@ static void keep_the_oldest_image(bool told)
 	fill_line(h, BLOCK, 9, 9);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(home_val(BLOCK), 0);
-	assert_true(fx.zj->trimmed < stamp);
+	assert_true(fx.zj->ckpt_stamp < stamp);
 	image = cut_power();
 	assert_int_equal(recover_image(image), 0);
 	for (u32 i = 0; i < LINES; i++)
@@ -37,7 +37,7 @@ static void keep_the_oldest_image(bool told)
 	stop(h);
 	commit(0);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	assert_int_equal(fx.zj->trimmed, fx.zj->stamp);
+	assert_int_equal(fx.zj->ckpt_stamp, fx.zj->stamp);
 	close_journal();
 }
 
@@ -66,7 +66,7 @@ static void parts_between_the_oldest_and_the_newest_go(void)
 	close_journal();
 }
 
-/* A block that always has an owner that is not valid does not fill the log. */
+/* A block that always has an owner that is not committed does not fill the log. */
 static void a_hot_block_does_not_keep_s_back(void)
 {
 	u32 whole = 0, other, i;
@@ -77,7 +77,7 @@ static void a_hot_block_does_not_keep_s_back(void)
 	tid[0] = change(0, BLOCK, 7);
 	for (i = 1; i < 3000; i++) {
 		other = (i + 1) % 2;
-		freeze(other);
+		seal(other);
 		h = start(i % 2, 1);
 		tid[i % 2] = h->h_transaction->t_tid;
 		get_access(h, BLOCK);
@@ -86,7 +86,7 @@ static void a_hot_block_does_not_keep_s_back(void)
 		assert_int_equal(zj_complete_transaction(fx.journal, tid[other]), 0);
 		whole += logged(other, BLOCK) == ALL;
 	}
-	assert_true(fx.zj->trimmed > 2000);
+	assert_true(fx.zj->ckpt_stamp > 2000);
 	assert_int_equal(lane(0)->stats.wait_space + lane(1)->stats.wait_space, 0);
 	/* Now and then. */
 	assert_in_range(whole, 2, 300);
@@ -95,7 +95,7 @@ static void a_hot_block_does_not_keep_s_back(void)
 }
 
 /* It is the older half of what is in the log that must get on. */
-static void only_what_is_old_is_logged_whole_for_the_trim(void)
+static void only_what_is_old_is_logged_whole_for_the_checkpoint(void)
 {
 	handle_t *h;
 
@@ -103,7 +103,7 @@ static void only_what_is_old_is_logged_whole_for_the_trim(void)
 	make_known(BLOCK, 7);
 	for (u32 i = 1; i < 10; i++)
 		make_known(BLOCK + i, 7);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	h = start(0, 4);
 	range_access(h, BLOCK + 1);
 	/* As if somebody waited for space. */
@@ -112,7 +112,7 @@ static void only_what_is_old_is_logged_whole_for_the_trim(void)
 	get_access(h, BLOCK + 4);
 	get_access(h, BLOCK + 5);
 	atomic_dec(&fx.zj->space_waiters);
-	assert_true(zj_part_test(part_of(handle_txn(h), BLOCK + 1), ZJ_PART_TOLD));
+	assert_true(zj_part_test(part_of(handle_txn(h), BLOCK + 1), ZJ_PART_DECLARED));
 	assert_null(part_of(handle_txn(h), BLOCK)->base);
 	assert_null(part_of(handle_txn(h), BLOCK + 4)->base);
 	assert_non_null(part_of(handle_txn(h), BLOCK + 5)->base);
@@ -137,13 +137,13 @@ static void what_is_old_goes_home(void)
 		change(0, BLOCK, 1);
 		commit(0);
 		kick_after(590);
-		assert_int_equal(fx.zj->trimmed, 1);
+		assert_int_equal(fx.zj->ckpt_stamp, 1);
 		kick_after(20);
-		assert_int_equal(fx.zj->trimmed, 1 + nvm);
+		assert_int_equal(fx.zj->ckpt_stamp, 1 + nvm);
 		change(0, BLOCK + 1, 2);
 		commit(0);
 		kick_after(590);
-		assert_int_equal(fx.zj->trimmed, 1 + nvm);
+		assert_int_equal(fx.zj->ckpt_stamp, 1 + nvm);
 		close_journal();
 	}
 }
@@ -166,8 +166,8 @@ static void round_and_round(void)
 					 [n % LINES * ZJ_NVM_LINE], (u8)n);
 		image_free(image);
 	}
-	assert_true(fx.zj->trimmed > 1000);
-	assert_int_equal(trim_word(), fx.zj->trimmed);
+	assert_true(fx.zj->ckpt_stamp > 1000);
+	assert_int_equal(ckpt_word(), fx.zj->ckpt_stamp);
 	close_journal();
 }
 
@@ -190,7 +190,7 @@ static void a_lane_rests_for_very_long(void)
 		/* Lane 0 writes over all that lane 1 has left, and S follows it. */
 		for (u32 i = 0; i < 1500; i++)
 			change_line(0, BLOCK + i % 7, i % LINES, i);
-		assert_true(fx.zj->trimmed > rest);
+		assert_true(fx.zj->ckpt_stamp > rest);
 		image = cut_power();
 		assert_int_equal(recover_image(image), 0);
 		assert_int_equal(image->block[BLOCK + 1499 % 7][1499 % LINES * ZJ_NVM_LINE],
@@ -246,7 +246,7 @@ static void a_chunk_may_end_with_its_segment(void)
 		fx.hold_lane[1] = true;
 		if (what == 2) {
 			change(1, BLOCK + 1, 1);
-			freeze(1);
+			seal(1);
 		}
 		h = start_more(0, 1, 0, 1);
 		if (!what) {
@@ -258,7 +258,7 @@ static void a_chunk_may_end_with_its_segment(void)
 			get_access(h, BLOCK + 1);
 		}
 		stop(h);
-		freeze(0);
+		seal(0);
 		settle();
 		assert_int_equal(lane(0)->cur->index, segment);
 		assert_int_equal(left(), 0);
@@ -268,8 +268,8 @@ static void a_chunk_may_end_with_its_segment(void)
 	}
 }
 
-/* Its thread is about to show a newer one when trim finds the old tail dead. */
-static void trim_leaves_a_newer_tail(void)
+/* Its thread is about to show a newer one when the checkpoint finds the old tail dead. */
+static void checkpoint_leaves_a_newer_tail(void)
 {
 	struct image *image;
 
@@ -309,10 +309,10 @@ static void every_size_fits_its_promise(void)
 	close_journal();
 }
 
-/* ---- a trim that comes late ---- */
+/* ---- a checkpoint that comes late ---- */
 
-/* A trim that has found the lane's tail to be dead, and then comes late. */
-static void call_trim_all(struct fiber *f)
+/* A checkpoint that has found the lane's tail to be dead, and then comes late. */
+static void call_ckpt_all(struct fiber *f)
 {
 	f->ret = zj_checkpoint(fx.zj, false);
 }
@@ -324,7 +324,7 @@ static void tail_that_is_shown_meanwhile_stays(void)
 	NVM(.lanes = 2);
 	change(0, BLOCK, 1);
 	commit(0);
-	f = GO(call_trim_all, .cpu = 1);
+	f = GO(call_ckpt_all, .cpu = 1);
 	stop_before(&f->task->task, &lane(0)->lock, 1);
 	settle();
 	assert_true(stopped(&f->task->task));
@@ -334,7 +334,7 @@ static void tail_that_is_shown_meanwhile_stays(void)
 	assert_int_equal(lane(0)->nvm_shown, 3);
 	go_on(&f->task->task);
 	join(f);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	assert_int_equal(val_after_crash(BLOCK + 1), 2);
 	close_journal();
 }
@@ -343,11 +343,11 @@ CORE_TESTS(nvm_space,
 	CORE_TEST(lines_keep_the_oldest_image_in_the_log),
 	CORE_TEST(parts_between_the_oldest_and_the_newest_go),
 	CORE_TEST(a_hot_block_does_not_keep_s_back),
-	CORE_TEST(only_what_is_old_is_logged_whole_for_the_trim),
+	CORE_TEST(only_what_is_old_is_logged_whole_for_the_checkpoint),
 	CORE_TEST(what_is_old_goes_home),
 	CORE_TEST(round_and_round),
 	CORE_TEST(a_lane_rests_for_very_long),
-	CORE_TEST(trim_leaves_a_newer_tail),
+	CORE_TEST(checkpoint_leaves_a_newer_tail),
 	CORE_TEST(every_size_fits_its_promise),
 	CORE_TEST(a_chunk_may_end_with_its_segment),
 	CORE_TEST(tail_that_is_shown_meanwhile_stays),

@@ -3,7 +3,7 @@
 #include "journaled.h"
 
 /* E13: what the truncation would expose must stay replayable until then. */
-static void older_image_is_kept_until_the_truncation_is_valid(void)
+static void older_image_is_kept_until_the_truncation_is_committed(void)
 {
 	struct buffer_head *bh;
 	handle_t *h;
@@ -20,7 +20,7 @@ static void older_image_is_kept_until_the_truncation_is_valid(void)
 	assert_false(buffer_dirty(bh));
 	/* The image is in the log only, so the log must keep it. */
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(val_after_crash(DATA), 1);
 	stop(h);
 	commit(1);
@@ -30,7 +30,7 @@ static void older_image_is_kept_until_the_truncation_is_valid(void)
 	close_file();
 }
 
-static void older_image_goes_at_once_when_the_truncation_is_valid(void)
+static void older_image_goes_at_once_when_the_truncation_is_committed(void)
 {
 	OPEN();
 	open_file();
@@ -39,13 +39,13 @@ static void older_image_goes_at_once_when_the_truncation_is_valid(void)
 	assert_int_equal(invalidate_all(0), 0);
 	assert_null(file.page->folio.private);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	assert_int_equal(writes_of(DATA, 0), 0);
 	page_buffers(file.page);
 	close_file();
 }
 
-static void truncation_that_froze_before_the_image_keeps_nothing(void)
+static void truncation_that_sealed_before_the_image_keeps_nothing(void)
 {
 	tid_t truncation;
 
@@ -53,7 +53,7 @@ static void truncation_that_froze_before_the_image_keeps_nothing(void)
 	open_file();
 	truncation = change(1, BLOCK, 1);
 	fx.hold_lane[1] = true;
-	freeze(1);
+	seal(1);
 	settle();
 	change_file(0, 1);
 	commit(0);
@@ -63,7 +63,7 @@ static void truncation_that_froze_before_the_image_keeps_nothing(void)
 	close_file();
 }
 
-static void image_over_an_older_valid_one_leaves_a_mark(void)
+static void image_over_an_older_committed_one_leaves_a_mark(void)
 {
 	struct buffer_head *bh;
 	struct log log;
@@ -105,7 +105,7 @@ static void truncated_block_that_was_only_touched_stays_clean(void)
 	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
 	put(h, BLOCK, 1);
 	stop(h);
-	freeze(0);
+	seal(0);
 	assert_int_equal(invalidate_all(tid), 0);
 	settle();
 	assert_false(buffer_dirty(bh));
@@ -140,14 +140,14 @@ static void mark_in_another_transaction_goes_with_the_truncation(void)
 	assert_true(zj_part_test(bh2jh(bh)->newest, ZJ_PART_FORGET));
 	assert_ptr_equal(bh2jh(bh)->newest->txn->lane, lane(1));
 	/* Asked to commit alone, the other lane waits for the truncation. */
-	freeze(1);
+	seal(1);
 	settle();
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
-	assert_int_equal(fx.zj->trimmed, 1);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(val_after_crash(DATA), 1);
 	stop(h);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	assert_false(buffer_jbd(bh) || buffer_dirty(bh));
 	assert_int_equal(val_after_crash(BLOCK), 7);
 	assert_int_equal(writes_of(DATA, 0), 0);
@@ -209,13 +209,13 @@ static void truncation_adds_nothing_to_what_is_being_written(void)
 	tid = h->h_transaction->t_tid;
 	stop(h);
 	stop_before(lane(0)->task, &part_of(txn, BLOCK + 1)->jh->lock, 1);
-	freeze(0);
+	seal(0);
 	let_run();
 	assert_true(stopped(lane(0)->task));
 	assert_int_equal(nr_parts(txn), 2);
 	assert_int_equal(invalidate_all(tid), 0);
 	assert_int_equal(nr_parts(txn), 2);
-	/* It is kept until the truncation is valid, and not longer. */
+	/* It is kept until the truncation is committed, and not longer. */
 	assert_true(zj_part_test(bh2jh(bh)->newest, ZJ_PART_FORGET));
 	assert_int_equal(val_after_crash(DATA), 1);
 	go_on(lane(0)->task);
@@ -278,13 +278,13 @@ static void image_that_is_being_finished_does_not_follow_either(void)
 		change_file(0, 1);
 		first = running(0);
 		fx.hold_lane[0] = true;
-		freeze(0);
+		seal(0);
 		settle();
 		stop_before(task, &first->list_lock, 1);
 		release();
 		settle();
 		assert_true(stopped(task));
-		assert_true(zj_txn_is_valid(first));
+		assert_true(zj_txn_is_committed(first));
 		tid = changed ? change_file(1, 2) : change(1, BLOCK, 2);
 		assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
 		assert_false(buffer_mapped(bh));
@@ -306,14 +306,14 @@ static void image_that_is_being_finished_does_not_follow_either(void)
 
 /* ---- an older image that is not in the log yet ---- */
 
-/* The images: valid or not, and one that runs over it, of another lane. */
-static void change_over_frozen(void)
+/* The images: committed or not, and one that runs over it, of another lane. */
+static void change_over_sealed(void)
 {
 	handle_t *h;
 
 	change_file(0, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	h = start(1, 2);
 	put_page_block(h, &file, 0, 2);
@@ -328,7 +328,7 @@ static void part_of_a_folio_over_an_older_image_is_busy(void)
 	OPEN();
 	open_file();
 	bh = page_bh(&file, 0);
-	change_over_frozen();
+	change_over_sealed();
 	assert_int_equal(invalidate(0, DISK_BLOCK, 0), -EBUSY);
 	assert_true(buffer_mapped(bh));
 	/* All of it may go: the buffer is not mapped anew. */
@@ -380,7 +380,7 @@ static void image_in_flight_is_kept_for_a_later_truncation(void)
 	bh = page_bh(&file, 0);
 	change_file(0, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	h = start(1, 1);
 	put(h, BLOCK, 7);
@@ -390,7 +390,7 @@ static void image_in_flight_is_kept_for_a_later_truncation(void)
 	assert_true(buffer_freed(bh));
 	release();
 	settle();
-	/* Valid now, but only the log has it, and needs it. */
+	/* Committed now, but only the log has it, and needs it. */
 	assert_true(buffer_jbd(bh));
 	assert_false(buffer_dirty(bh));
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
@@ -410,10 +410,10 @@ CORE_TESTS(older_image,
 	CORE_TEST(image_that_is_being_finished_does_not_follow_either),
 	CORE_TEST(image_that_is_home_is_not_kept_for_a_truncation),
 	CORE_TEST(truncation_adds_nothing_to_what_is_being_written),
-	CORE_TEST(older_image_is_kept_until_the_truncation_is_valid),
-	CORE_TEST(older_image_goes_at_once_when_the_truncation_is_valid),
-	CORE_TEST(truncation_that_froze_before_the_image_keeps_nothing),
-	CORE_TEST(image_over_an_older_valid_one_leaves_a_mark),
+	CORE_TEST(older_image_is_kept_until_the_truncation_is_committed),
+	CORE_TEST(older_image_goes_at_once_when_the_truncation_is_committed),
+	CORE_TEST(truncation_that_sealed_before_the_image_keeps_nothing),
+	CORE_TEST(image_over_an_older_committed_one_leaves_a_mark),
 	CORE_TEST(truncated_block_that_was_only_touched_stays_clean),
 	CORE_TEST(mark_in_another_transaction_goes_with_the_truncation),
 );

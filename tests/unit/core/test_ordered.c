@@ -108,7 +108,7 @@ static void r6_running_owner_unites_and_takes_the_range(void)
 	close_journal();
 }
 
-static void r6_frozen_owner_is_depended_on(void)
+static void r6_sealed_owner_is_depended_on(void)
 {
 	struct zj_txn *old;
 	struct file file;
@@ -121,20 +121,20 @@ static void r6_frozen_owner_is_depended_on(void)
 	write_range(h, &file, 0, 100);
 	stop(h);
 	old = running(0);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	tid = h->h_transaction->t_tid;
 	write_range(h, &file, 50, 100);
 	assert_true(depends(handle_txn(h), old));
 	stop(h);
 	commit(1);
-	assert_int_equal(calls(CALL_SUBMIT, old->pub.t_tid), 1);
+	assert_int_equal(calls(CALL_SUBMIT, old->public.t_tid), 1);
 	assert_int_equal(calls(CALL_SUBMIT, tid), 1);
 	zj_txn_put(old);
 	close_journal();
 }
 
-static void r6_valid_owner_is_none(void)
+static void r6_committed_owner_is_none(void)
 {
 	struct file file;
 	handle_t *h;
@@ -170,7 +170,7 @@ static void r6_record_waits_for_the_data_of_all_inodes(void)
 	stop(h);
 	before = now();
 	fx.hold_block = 500;
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(record_written(before), -1);
 	release();
@@ -221,7 +221,7 @@ static void release_waits_for_no_other_inode(void)
 	put(h, BLOCK, 1);
 	stop(h);
 	fx.hold_submit = true;
-	freeze(0);
+	seal(0);
 	settle();
 	f = GO(call_release, .p = &first.jinode);
 	settle();
@@ -267,7 +267,7 @@ static void release_waits_for_a_commit_that_works_on_the_inode(void)
 	write_range(h, &file, 0, 10);
 	stop(h);
 	fx.hold_block = 500;
-	freeze(0);
+	seal(0);
 	settle();
 	f = GO(call_release, .p = &file.jinode);
 	settle();
@@ -296,7 +296,7 @@ static void commit_with_data_error(bool submit, bool abort_on_error)
 	put(h, BLOCK, 1);
 	write_range(h, &file, 0, 10);
 	stop(h);
-	freeze(0);
+	seal(0);
 	settle();
 	assert_true(list_empty(&file.jinode.i_entries));
 }
@@ -331,7 +331,7 @@ static void data_that_could_not_be_sent_aborts(void)
 
 /* ---- truncate ---- */
 
-static void truncate_writes_what_a_frozen_transaction_waits_for(void)
+static void truncate_writes_what_a_sealed_transaction_waits_for(void)
 {
 	struct file file;
 	handle_t *h;
@@ -346,7 +346,7 @@ static void truncate_writes_what_a_frozen_transaction_waits_for(void)
 	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
 							   &file.jinode, 7), 0);
 	assert_int_equal(fx.nr_calls, 0);
-	freeze(0);
+	seal(0);
 	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
 							   &file.jinode, 7), 0);
 	assert_int_equal(fx.nr_calls, 1);
@@ -366,7 +366,7 @@ static void truncate_that_cannot_write_aborts(void)
 	h = start(0, 1);
 	write_range(h, &file, 0, 100);
 	stop(h);
-	freeze(0);
+	seal(0);
 	fx.submit_err = -EIO;
 	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
 							   &file.jinode, 0), -EIO);
@@ -434,7 +434,7 @@ static void wait_takes_no_write_back(void)
 	close_journal();
 }
 
-/* The running transaction is the newer one: the data is the frozen one's as well. */
+/* The running transaction is the newer one: the data is the sealed one's as well. */
 static void truncate_looks_at_the_oldest_transaction(void)
 {
 	struct file file;
@@ -445,7 +445,7 @@ static void truncate_looks_at_the_oldest_transaction(void)
 	h = start(0, 1);
 	write_range(h, &file, 0, 100);
 	stop(h);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	write_range(h, &file, 50, 100);
 	stop(h);
@@ -455,7 +455,7 @@ static void truncate_looks_at_the_oldest_transaction(void)
 	assert_int_equal(fx.call[0].what, CALL_SUBMIT);
 	assert_int_equal(fx.call[0].start, 7);
 	settle();
-	/* It is valid, the other runs: the truncation will be in that one. */
+	/* It is committed, the other runs: the truncation will be in that one. */
 	fx.nr_calls = 0;
 	assert_int_equal(zj_journal_begin_ordered_truncate(fx.journal,
 							   &file.jinode, 7), 0);
@@ -563,7 +563,7 @@ static void commit_that_fails_after_an_abort_says_nothing(void)
 	put(h, BLOCK, 1);
 	stop(h);
 	fx.hold_submit = true;
-	freeze(0);
+	seal(0);
 	settle();
 	zj_journal_abort(fx.journal, -EIO);
 	fx.submit_err = -EIO;
@@ -583,8 +583,8 @@ CORE_TESTS(ordered,
 	CORE_TEST(data_under_way_is_only_waited_for),
 	CORE_TEST(r6_what_is_waited_for_is_taken),
 	CORE_TEST(r6_running_owner_unites_and_takes_the_range),
-	CORE_TEST(r6_frozen_owner_is_depended_on),
-	CORE_TEST(r6_valid_owner_is_none),
+	CORE_TEST(r6_sealed_owner_is_depended_on),
+	CORE_TEST(r6_committed_owner_is_none),
 	CORE_TEST(r6_record_waits_for_the_data_of_all_inodes),
 	CORE_TEST(released_inode_leaves_its_transactions),
 	CORE_TEST(release_waits_for_no_other_inode),
@@ -593,7 +593,7 @@ CORE_TESTS(ordered,
 	CORE_TEST(data_error_is_reported_and_the_commit_goes_on),
 	CORE_TEST(data_error_aborts_if_ext4_wants_it),
 	CORE_TEST(data_that_could_not_be_sent_aborts),
-	CORE_TEST(truncate_writes_what_a_frozen_transaction_waits_for),
+	CORE_TEST(truncate_writes_what_a_sealed_transaction_waits_for),
 	CORE_TEST(truncate_that_cannot_write_aborts),
 	CORE_TEST(finish_inode_data_waits_for_the_range),
 	CORE_TEST(inode_begins_with_nothing),

@@ -41,7 +41,7 @@ static void start_without_credits_takes_a_segment_too(void)
 	close_journal();
 }
 
-static void credits_not_used_give_segments_back_at_the_freeze(void)
+static void credits_not_used_give_segments_back_at_the_seal(void)
 {
 	u32 before;
 	handle_t *h;
@@ -52,7 +52,7 @@ static void credits_not_used_give_segments_back_at_the_freeze(void)
 	assert_true(before - free_segs() > 3);
 	put(h, BLOCK, 1);
 	stop(h);
-	freeze(0);
+	seal(0);
 	/* One stays in hand. */
 	assert_int_equal(before - free_segs(), 1);
 	assert_int_equal(lane(0)->promised, zj_log_blocks(fx.zj, 1));
@@ -61,7 +61,7 @@ static void credits_not_used_give_segments_back_at_the_freeze(void)
 	close_journal();
 }
 
-static void promise_of_a_frozen_transaction_is_kept_for_it(void)
+static void promise_of_a_sealed_transaction_is_kept_for_it(void)
 {
 	handle_t *h;
 	u32 kept;
@@ -71,7 +71,7 @@ static void promise_of_a_frozen_transaction_is_kept_for_it(void)
 	for (u32 i = 0; i < 200; i++)
 		put(h, BLOCK + i, 1);
 	stop(h);
-	freeze(0);
+	seal(0);
 	kept = lane(0)->nr_in_hand * fx.zj->geo.seg_blocks;
 	assert_true(kept >= zj_log_blocks(fx.zj, 200));
 	assert_int_equal(lane(0)->promised, zj_log_blocks(fx.zj, 200));
@@ -412,7 +412,7 @@ static void limit_of_what_fits(void)
 		h = start(0, 5);
 		need = lane(0)->promised + zj_log_blocks(fx.zj, 5);
 		spin_lock(&lane(0)->lock);
-		room = fx.zj->log->room(lane(0), need);
+		room = fx.zj->log_ops->room(lane(0), need);
 		spin_unlock(&lane(0)->lock);
 		more = (room - need) / fx.zj->credit_units;
 		assert_true(more > 20);
@@ -420,7 +420,7 @@ static void limit_of_what_fits(void)
 		put(h, BLOCK, 1);
 		stop(h);
 		fx.hold_flush = true;
-		f = GO(call_complete, .tid = lane(0)->running->pub.t_tid);
+		f = GO(call_complete, .tid = lane(0)->running->public.t_tid);
 		settle();
 		assert_int_equal(lane(0)->limit, 0);
 		release();
@@ -489,8 +489,8 @@ CORE_TESTS(promise,
 	CORE_TEST(promise_covers_what_spills_at_every_place),
 	CORE_TEST(start_takes_whole_segments),
 	CORE_TEST(start_without_credits_takes_a_segment_too),
-	CORE_TEST(credits_not_used_give_segments_back_at_the_freeze),
-	CORE_TEST(promise_of_a_frozen_transaction_is_kept_for_it),
+	CORE_TEST(credits_not_used_give_segments_back_at_the_seal),
+	CORE_TEST(promise_of_a_sealed_transaction_is_kept_for_it),
 	CORE_TEST(promise_grows_with_the_credits),
 	CORE_TEST(promise_covers_every_size_at_every_place),
 	CORE_TEST(revokes_are_covered_by_their_credits),

@@ -21,7 +21,7 @@ static void reserved_handle_starts_in_a_locked_transaction(void)
 	rsv = take_reserved(start_more(0, 1, 4, 0));
 	open = start(0, 1);
 	txn = running(0);
-	freeze(0);
+	seal(0);
 	f = GO(call_reserved, .h = rsv);
 	join(f);
 	assert_int_equal(f->ret, 0);
@@ -34,7 +34,7 @@ static void reserved_handle_starts_in_a_locked_transaction(void)
 	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
 	put(rsv, BLOCK, 5);
 	stop(rsv);
-	assert_int_equal(txn->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	zj_txn_put(txn);
 	close_journal();
 }

@@ -43,7 +43,7 @@ static void r5_older_image_is_not_replayed(void)
 	commit(0);
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	free_block(1, BLOCK);
-	/* Free only when that is valid. */
+	/* Free only when that is committed. */
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	commit(1);
 	assert_int_equal(val_after_crash(BLOCK), 0);
@@ -128,7 +128,7 @@ static void r5_touch_of_a_block_that_has_no_buffer_in_the_journal_ties_too(void)
 	close_journal();
 }
 
-static void r5_touch_of_a_frozen_revoke_depends_and_leaves_it(void)
+static void r5_touch_of_a_sealed_revoke_depends_and_leaves_it(void)
 {
 	struct zj_txn *holder;
 	struct log log;
@@ -139,7 +139,7 @@ static void r5_touch_of_a_frozen_revoke_depends_and_leaves_it(void)
 	commit(0);
 	free_block(0, BLOCK);
 	holder = running(0);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	put(h, BLOCK, 2);
 	assert_true(depends(handle_txn(h), holder));
@@ -180,7 +180,7 @@ static void r5_revoke_of_a_foreign_block_drops_its_image_there(void)
 	close_journal();
 }
 
-static void r5_revoke_of_a_foreign_frozen_block_depends(void)
+static void r5_revoke_of_a_foreign_sealed_block_depends(void)
 {
 	struct zj_txn *old;
 	handle_t *h;
@@ -188,7 +188,7 @@ static void r5_revoke_of_a_foreign_frozen_block_depends(void)
 	OPEN();
 	change(0, BLOCK, 9);
 	old = running(0);
-	freeze(0);
+	seal(0);
 	h = start_more(1, 1, 0, 1);
 	assert_int_equal(revoke_block(h, BLOCK), 0);
 	assert_true(depends(handle_txn(h), old));
@@ -232,13 +232,13 @@ static void r5_older_holder_does_not_take_the_newer_revoke_along(void)
 	OPEN(.lanes = 3);
 	free_block(0, BLOCK);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	free_block(1, BLOCK);
 	newer = running(1);
 	release();
 	settle();
-	/* The older one is valid and gone, the newer one still owns the block. */
+	/* The older one is committed and gone, the newer one still owns the block. */
 	assert_int_equal(newer->nr_revokes, 1);
 	h = start(2, 1);
 	get_access(h, BLOCK);
@@ -248,7 +248,7 @@ static void r5_older_holder_does_not_take_the_newer_revoke_along(void)
 	close_journal();
 }
 
-static void r5_valid_revoke_is_nobodys(void)
+static void r5_committed_revoke_is_nobodys(void)
 {
 	handle_t *h;
 
@@ -273,7 +273,7 @@ static void is_free(struct zj_txn *txn)
 		free_is_certain = val_after_crash(BLOCK) == 0;
 }
 
-static void a5_block_is_used_again_only_when_its_free_is_valid(void)
+static void a5_block_is_used_again_only_when_its_free_is_committed(void)
 {
 	handle_t *h;
 
@@ -282,14 +282,14 @@ static void a5_block_is_used_again_only_when_its_free_is_valid(void)
 	commit(0);
 	change(0, BLOCK + 1, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	h = start_more(1, 2, 0, 1);
 	put(h, BLOCK + 1, 2);
 	assert_int_equal(revoke_block(h, BLOCK), 0);
 	stop(h);
 	fx.on_commit = is_free;
 	fx.nr_calls = 0;
-	freeze(1);
+	seal(1);
 	settle();
 	/* Its record is durable, but recovery would discard it. */
 	assert_int_equal(fx.nr_calls, 0);
@@ -429,13 +429,13 @@ CORE_TESTS(revoke,
 	CORE_TEST(r5_journaling_anew_cancels_the_own_revoke),
 	CORE_TEST(r5_touch_of_another_lanes_revoke_unites_and_cancels),
 	CORE_TEST(r5_touch_of_a_block_that_has_no_buffer_in_the_journal_ties_too),
-	CORE_TEST(r5_touch_of_a_frozen_revoke_depends_and_leaves_it),
+	CORE_TEST(r5_touch_of_a_sealed_revoke_depends_and_leaves_it),
 	CORE_TEST(r5_revoke_of_a_foreign_block_drops_its_image_there),
-	CORE_TEST(r5_revoke_of_a_foreign_frozen_block_depends),
+	CORE_TEST(r5_revoke_of_a_foreign_sealed_block_depends),
 	CORE_TEST(r5_revoke_of_another_lanes_revoked_block_unites),
 	CORE_TEST(r5_older_holder_does_not_take_the_newer_revoke_along),
-	CORE_TEST(r5_valid_revoke_is_nobodys),
-	CORE_TEST(a5_block_is_used_again_only_when_its_free_is_valid),
+	CORE_TEST(r5_committed_revoke_is_nobodys),
+	CORE_TEST(a5_block_is_used_again_only_when_its_free_is_committed),
 	CORE_TEST(revoke_waits_for_home_io_in_flight),
 	CORE_TEST(revoke_finds_the_cached_buffer),
 	CORE_TEST(revoking_again_leaves_one_revoke),

@@ -2,7 +2,7 @@
 /* log_jbd2.c: the ring that stock's log is: its start, its room, what is promised of it. */
 #include "jbd2view.h"
 
-static void trim_moves_the_start(void)
+static void tail_moves_the_start(void)
 {
 	u32 at, seq, before;
 
@@ -104,10 +104,10 @@ static void call_clean(struct fiber *f)
 	f->ret = zj_make_clean(fx.zj);
 }
 
-/* The log is marked empty while a trim is on its way to block 0. */
-static void late_trim_leaves_it_empty(void)
+/* The log is marked empty while an advance of the tail is on its way to block 0. */
+static void late_checkpoint_leaves_it_empty(void)
 {
-	struct fiber *clean, *trim;
+	struct fiber *clean, *ckpt;
 
 	JBD2();
 	change_many(BLOCK, 2, 3);
@@ -115,16 +115,16 @@ static void late_trim_leaves_it_empty(void)
 	clean = GO(call_clean);
 	settle();
 	assert_int_equal(nr_held(), 1);
-	trim = GO(call_checkpoint);
+	ckpt = GO(call_checkpoint);
 	settle();
 	assert_int_equal(home_val(BLOCK), 3);
-	assert_false(trim->done);
+	assert_false(ckpt->done);
 	release();
 	join(clean);
-	join(trim);
-	assert_int_equal(clean->ret | trim->ret, 0);
+	join(ckpt);
+	assert_int_equal(clean->ret | ckpt->ret, 0);
 	assert_int_equal(super_start(), 0);
-	assert_int_equal(fx.zj->trimmed, 2);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	change_many(BLOCK, 1, 4);
 	assert_int_equal(val_after_crash(BLOCK), 4);
 	assert_int_equal(val_after_crash(BLOCK + 1), 3);
@@ -212,9 +212,9 @@ static void bare_ring(struct zj_journal *zj, struct zj_jbd2_super *sb, u32 size,
 	sb->s_blocksize = cpu_to_be32(size);
 	sb->s_maxlen = cpu_to_be32(blocks);
 	sb->s_first = cpu_to_be32(RING_FIRST);
-	zj->front.j_superblock = sb;
-	zj->front.j_blocksize = size;
-	zj->front.j_total_len = blocks;
+	zj->public.j_superblock = sb;
+	zj->public.j_blocksize = size;
+	zj->public.j_total_len = blocks;
 	zj->max_credits = zj_largest_handle(blocks, size);
 }
 
@@ -246,7 +246,7 @@ static void ring_promise_holds_at_every_block_size(void)
 {
 	struct zj_journal *zj = calloc(1, sizeof(*zj));
 	struct zj_jbd2_super sb = { };
-	struct zj_jbd2_log log;
+	struct zj_jbd2_geo log;
 
 	for (u32 size = 1024; size <= LARGEST_BLOCK; size *= 2) {
 		u32 ours = zj_chunk_room(size) / sizeof(__le64);
@@ -255,7 +255,7 @@ static void ring_promise_holds_at_every_block_size(void)
 		assert_int_equal(zj_log_jbd2.fit(zj, 1), 1);
 		for (u32 k = 0; k < ARRAY_SIZE(kinds); k++) {
 			sb.s_feature_incompat = cpu_to_be32(kinds[k].features);
-			zj_jbd2_log_of(&sb, &log);
+			zj_jbd2_geo_of(&sb, &log);
 			assert_int_equal(zj_jbd2_tags_per_block(&log),
 					 (size - 28 - kinds[k].tail) / kinds[k].tag);
 			/* Of all revokes that so many credits are asked for: the most. */
@@ -355,10 +355,10 @@ CORE_TESTS(ring,
 	CORE_TEST(ring_promise_holds_at_every_block_size),
 	CORE_TEST(ring_that_fits_holds_the_largest_handle),
 	CORE_TEST(tail_that_could_not_be_written_stays),
-	CORE_TEST(trim_moves_the_start),
+	CORE_TEST(tail_moves_the_start),
 	CORE_TEST(ring_goes_round),
 	CORE_TEST(full_ring_lets_starts_wait),
 	CORE_TEST(clean_is_stocks_clean),
 	CORE_TEST(flush_empties_it),
-	CORE_TEST(late_trim_leaves_it_empty),
+	CORE_TEST(late_checkpoint_leaves_it_empty),
 );

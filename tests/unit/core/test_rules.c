@@ -19,7 +19,7 @@ static void r1_block_without_owner_is_filed_in_the_own_transaction(void)
 	close_journal();
 }
 
-static void r1_valid_owner_is_none(void)
+static void r1_committed_owner_is_none(void)
 {
 	handle_t *h;
 
@@ -114,7 +114,7 @@ static void r2_locked_owner_unites_and_locks(void)
 	a = start(0, 1);
 	b = start(1, 1);
 	put(a, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	get_access(b, BLOCK);
 	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
 	assert_true(handle_txn(b)->locked);
@@ -172,7 +172,7 @@ static void r2_second_touch_changes_nothing(void)
 
 /* ---- R4 ---- */
 
-static void r4_committed_owner_that_is_not_valid_is_depended_on(void)
+static void r4_durable_owner_that_is_not_committed_is_depended_on(void)
 {
 	struct zj_txn *middle;
 	struct log log;
@@ -181,16 +181,16 @@ static void r4_committed_owner_that_is_not_valid_is_depended_on(void)
 	OPEN(.lanes = 3);
 	change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	h = start(1, 2);
 	put(h, BLOCK, 2);
 	put(h, BLOCK + 1, 2);
 	stop(h);
 	middle = running(1);
-	freeze(1);
+	seal(1);
 	settle();
 	/* Its own record is durable, what it depends on is not. */
-	assert_int_equal(middle->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(middle->comp->state, ZJ_C_SEALED);
 	assert_int_equal(middle->comp->missing, 1);
 	h = start(2, 1);
 	get_access(h, BLOCK + 1);
@@ -199,7 +199,7 @@ static void r4_committed_owner_that_is_not_valid_is_depended_on(void)
 	assert_int_equal(lane(2)->stats.copies, 0);
 	assert_int_equal(dirty(h, BLOCK + 1, 3), 0);
 	stop(h);
-	freeze(2);
+	seal(2);
 	settle();
 	assert_int_equal(val_after_crash(BLOCK + 1), 0);
 	release();
@@ -250,7 +250,7 @@ static void r6_ordered_inode_is_owned_like_a_block(void)
 	close_journal();
 }
 
-static void r7_a_lane_depends_on_what_it_froze_before(void)
+static void r7_a_lane_depends_on_what_it_sealed_before(void)
 {
 	struct log log;
 	tid_t second;
@@ -258,19 +258,19 @@ static void r7_a_lane_depends_on_what_it_froze_before(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	second = change(0, BLOCK + 1, 1);
-	freeze(0);
+	seal(0);
 	settle();
-	assert_int_equal(state_of(second), ZJ_C_FROZEN);
+	assert_int_equal(state_of(second), ZJ_C_SEALED);
 	release();
 	settle();
-	assert_int_equal(state_of(second), ZJ_C_VALID);
+	assert_int_equal(state_of(second), ZJ_C_COMMITTED);
 	log_read(&log);
 	assert_true(log_depends(&log, 3, 2));
 	log_free(&log);
-	/* A valid one needs no dependency. */
+	/* A committed one needs no dependency. */
 	change(0, BLOCK + 2, 1);
 	commit(0);
 	log_read(&log);
@@ -280,27 +280,27 @@ static void r7_a_lane_depends_on_what_it_froze_before(void)
 }
 
 /* Its predecessor's record is durable, but recovery would discard it. */
-static void r7_a_lane_waits_for_validity_not_for_the_record(void)
+static void r7_a_lane_waits_for_commit_not_for_the_record(void)
 {
 	tid_t middle, last;
 
 	OPEN();
 	change(1, BLOCK, 1);
 	fx.hold_lane[1] = true;
-	freeze(1);
+	seal(1);
 	middle = change(0, BLOCK, 2);
-	freeze(0);
+	seal(0);
 	settle();
 	last = change(0, BLOCK + 1, 3);
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(lane(0)->stats.txns, 3);
-	assert_int_equal(state_of(middle), ZJ_C_FROZEN);
-	assert_int_equal(state_of(last), ZJ_C_FROZEN);
+	assert_int_equal(state_of(middle), ZJ_C_SEALED);
+	assert_int_equal(state_of(last), ZJ_C_SEALED);
 	assert_int_equal(val_after_crash(BLOCK + 1), 0);
 	release();
 	settle();
-	assert_int_equal(state_of(last), ZJ_C_VALID);
+	assert_int_equal(state_of(last), ZJ_C_COMMITTED);
 	assert_int_equal(val_after_crash(BLOCK + 1), 3);
 	close_journal();
 }
@@ -325,7 +325,7 @@ static void r8_sync_tid_unites_or_depends(void)
 	refcount_inc(&old->refs);
 	stop(a);
 	stop(b);
-	freeze(0);
+	seal(0);
 	a = start(2, 1);
 	zj_journal_sync_tid(a, &datasync);
 	assert_true(depends(handle_txn(a), old));
@@ -335,7 +335,7 @@ static void r8_sync_tid_unites_or_depends(void)
 	close_journal();
 }
 
-static void r8_sync_tid_of_a_valid_transaction_ties_nothing(void)
+static void r8_sync_tid_of_a_committed_transaction_ties_nothing(void)
 {
 	tid_t sync = 0;
 	handle_t *h;
@@ -372,7 +372,7 @@ static void r9_read_unites_with_a_running_writer(void)
 	close_journal();
 }
 
-static void r9_read_depends_on_a_frozen_writer(void)
+static void r9_read_depends_on_a_sealed_writer(void)
 {
 	struct buffer_head *bh;
 	struct zj_txn *old;
@@ -381,13 +381,13 @@ static void r9_read_depends_on_a_frozen_writer(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	old = running(0);
-	freeze(0);
+	seal(0);
 	h = start(1, 1);
 	bh = buffer(BLOCK);
 	assert_int_equal(zj_journal_read_dependency(h, bh), 0);
 	assert_true(depends(handle_txn(h), old));
 	/* Reading copies nothing and owns nothing. */
-	assert_null(part_of(old, BLOCK)->frozen);
+	assert_null(part_of(old, BLOCK)->frozen_data);
 	assert_ptr_equal(newest_part(BLOCK)->txn, old);
 	stop(h);
 	commit(1);
@@ -424,21 +424,21 @@ static void r10_claim_unites_the_claimers_of_an_inode(void)
 
 CORE_TESTS(rules,
 	CORE_TEST(r1_block_without_owner_is_filed_in_the_own_transaction),
-	CORE_TEST(r1_valid_owner_is_none),
+	CORE_TEST(r1_committed_owner_is_none),
 	CORE_TEST(r1_block_dirty_outside_the_journal_stays_so),
 	CORE_TEST(r1_waits_for_the_home_write_of_that_block_only),
 	CORE_TEST(r2_running_owner_unites),
 	CORE_TEST(r2_locked_owner_unites_and_locks),
 	CORE_TEST(r2_the_first_to_dirty_logs_and_pays),
 	CORE_TEST(r2_second_touch_changes_nothing),
-	CORE_TEST(r4_committed_owner_that_is_not_valid_is_depended_on),
+	CORE_TEST(r4_durable_owner_that_is_not_committed_is_depended_on),
 	CORE_TEST(r5_revoke_is_ownership),
 	CORE_TEST(r6_ordered_inode_is_owned_like_a_block),
-	CORE_TEST(r7_a_lane_depends_on_what_it_froze_before),
-	CORE_TEST(r7_a_lane_waits_for_validity_not_for_the_record),
+	CORE_TEST(r7_a_lane_depends_on_what_it_sealed_before),
+	CORE_TEST(r7_a_lane_waits_for_commit_not_for_the_record),
 	CORE_TEST(r8_sync_tid_unites_or_depends),
-	CORE_TEST(r8_sync_tid_of_a_valid_transaction_ties_nothing),
+	CORE_TEST(r8_sync_tid_of_a_committed_transaction_ties_nothing),
 	CORE_TEST(r9_read_unites_with_a_running_writer),
-	CORE_TEST(r9_read_depends_on_a_frozen_writer),
+	CORE_TEST(r9_read_depends_on_a_sealed_writer),
 	CORE_TEST(r10_claim_unites_the_claimers_of_an_inode),
 );

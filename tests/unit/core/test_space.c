@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* space.c: a full log, shares of it, what is trimmed and closed for who needs room. */
+/* space.c: a full log, shares of it, what is reclaimed and closed for who needs room. */
 #include "small_log.h"
 
 static void full_log_makes_start_wait_and_go_on(void)
@@ -7,7 +7,7 @@ static void full_log_makes_start_wait_and_go_on(void)
 	OPEN(SMALL, .lanes = 1);
 	for (u32 i = 1; i <= 40; i++) {
 		change_many(0, fx.zj->max_credits, i);
-		freeze(0);
+		seal(0);
 	}
 	assert_true(lane(0)->stats.wait_space > 0);
 	settle();
@@ -22,8 +22,8 @@ static void steady_load_never_waits_for_space(void)
 	for (u32 i = 1; i <= 100; i++) {
 		change_many(0, 6, i);
 		change_many(1, 6, i + 100);
-		freeze(0);
-		freeze(1);
+		seal(0);
+		seal(1);
 		settle();
 	}
 	assert_int_equal(lane(0)->stats.wait_space, 0);
@@ -38,9 +38,9 @@ static void two_lanes_go_round_a_small_log(void)
 	assert_int_equal(fx.zj->nr_lanes, 2);
 	for (u32 i = 1; i <= 40; i++) {
 		change_many(0, 20, i);
-		freeze(0);
+		seal(0);
 		change_many(1, 20, i + 100);
-		freeze(1);
+		seal(1);
 	}
 	settle();
 	assert_int_equal(val_after_crash(BLOCK), 140);
@@ -71,7 +71,7 @@ static void segments_with_living_stamps_stay(void)
 	commit(0);
 	assert_false(list_empty(&fx.zj->full));
 	before = free_segs();
-	zj_space_trim(fx.zj, fx.zj->trimmed);
+	zj_space_reclaim(fx.zj, fx.zj->ckpt_stamp);
 	assert_false(list_empty(&fx.zj->full));
 	assert_true(free_segs() <= before + 1);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
@@ -87,7 +87,7 @@ static void segments_with_living_stamps_stay(void)
 static void blocked_checkpoint_does_not_look_again_with_each_commit(void)
 {
 	struct task_struct *ckpt;
-	u64 trimmed;
+	u64 reclaimed;
 	u32 i;
 
 	OPEN(.lanes = 2, .journal = 2560);
@@ -102,18 +102,18 @@ static void blocked_checkpoint_does_not_look_again_with_each_commit(void)
 	}
 	assert_true(i > 200);
 	settle();
-	trimmed = fx.zj->trimmed;
+	reclaimed = fx.zj->ckpt_stamp;
 	stop_before(ckpt, &fx.zj->comp_lock, 50);
 	change(0, BLOCK + 1, 99);
 	commit(0);
 	settle();
 	assert_false(stopped(ckpt));
 	stop_nowhere(ckpt);
-	assert_int_equal(fx.zj->trimmed, trimmed);
+	assert_int_equal(fx.zj->ckpt_stamp, reclaimed);
 	/* As soon as nothing blocks it, it goes on. */
 	commit(1);
 	settle();
-	assert_true(fx.zj->trimmed > trimmed + 100);
+	assert_true(fx.zj->ckpt_stamp > reclaimed + 100);
 	assert_int_equal(lane(0)->stats.wait_space, 0);
 	close_journal();
 }
@@ -130,7 +130,7 @@ static void run_with(u32 cpu, u32 from, u32 nr)
 
 /*
  * Another lane always has something on its way to the log. What was there when the
- * start began to wait is trimmed: it does not wait for that lane, nor for timers.
+ * start began to wait is reclaimed: it does not wait for that lane, nor for timers.
  */
 static void what_runs_is_closed_for_who_waits_beside_fsyncs(void)
 {
@@ -146,16 +146,16 @@ static void what_runs_is_closed_for_who_waits_beside_fsyncs(void)
 	run_with(1, BLOCK + 1 + n, n);
 	f = GO(call_start, .cpu = 2, .n = fx.zj->max_credits);
 	fx.hold_lane[3] = true;
-	freeze(3);
+	seal(3);
 	settle();
 	assert_false(f->done);
 	while (!f->done && rounds++ < 6) {
 		change(3, BLOCK + 1800 + rounds, rounds);
-		freeze(3);
+		seal(3);
 		release();
 		fx.hold_lane[3] = true;
 		settle();
-		assert_true(lane(3)->nr_frozen);
+		assert_true(lane(3)->nr_sealed);
 	}
 	assert_true(f->done);
 	release();
@@ -181,7 +181,7 @@ static void lane_that_works_alone_gets_more_of_the_log(void)
 	assert_int_equal(atomic_read(&fx.zj->granted), 2 * share);
 	stop(h[0]);
 	stop(h[1]);
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(atomic_read(&fx.zj->granted), 0);
 	close_journal();
@@ -216,9 +216,9 @@ static void lanes_that_all_work_have_their_shares(void)
 	assert_in_range(got[3], budget / 4 - grant, budget / 4);
 	assert_int_equal(atomic_read(&fx.zj->nr_running), 4);
 	assert_int_equal(atomic_read(&fx.zj->granted), got[0] + got[1] + got[2] + got[3]);
-	/* What is frozen runs no more, valid or not. */
+	/* What is sealed runs no more, committed or not. */
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	assert_int_equal(atomic_read(&fx.zj->nr_running), 3);
 	assert_int_equal(atomic_read(&fx.zj->granted), got[1] + got[2] + got[3]);
 	release();
@@ -235,8 +235,8 @@ static void full_transaction_waits_for_the_one_before(void)
 	share = fx.zj->budget;
 	fx.hold_lane[0] = true;
 	change_many(0, share / 2 + 1, 1);
-	freeze(0);
-	assert_int_equal(lane(0)->frozen, share / 2 + 1);
+	seal(0);
+	assert_int_equal(lane(0)->sealed_credits, share / 2 + 1);
 	change_many(0, share / 2, 2);
 	txn = lane(0)->running;
 	zj_commit_now(fx.zj, txn);
@@ -245,14 +245,14 @@ static void full_transaction_waits_for_the_one_before(void)
 	release();
 	settle();
 	assert_null(lane(0)->running);
-	assert_int_equal(lane(0)->frozen, 0);
+	assert_int_equal(lane(0)->sealed_credits, 0);
 	fx.hold_lane[0] = true;
 	change_many(0, share / 2 + 1, 3);
-	freeze(0);
+	seal(0);
 	change_many(0, share / 2, 4);
 	zj_commit_request_lane(lane(0));
 	assert_null(lane(0)->running);
-	assert_int_equal(lane(0)->frozen, share / 2 * 2 + 1);
+	assert_int_equal(lane(0)->sealed_credits, share / 2 * 2 + 1);
 	release();
 	close_journal();
 }

@@ -62,7 +62,7 @@ static void starts_that_wait_for_room_in_a_ring_are_all_served(void)
 
 	OPEN(.journal = 200, .lanes = 1, .jbd2 = true);
 	need = zj_log_blocks(fx.zj, fx.zj->max_credits);
-	/* What is valid stays in the log. */
+	/* What is committed stays in the log. */
 	mutex_lock(&fx.zj->ckpt_lock);
 	while (fx.zj->nr_pool >= need) {
 		change_many(0, 10, 1);
@@ -158,7 +158,7 @@ static void who_waits_for_its_lane_holds_up_no_other(void)
 	close_journal();
 }
 
-/* Its lane has room again, though the checkpoint is busy for long and trims nothing. */
+/* Its lane has room again, though the checkpoint is busy for long and reclaims nothing. */
 static void handle_that_gives_credits_back_serves_who_waits(void)
 {
 	struct fiber *f;
@@ -243,7 +243,7 @@ static void record_serves_who_waits_by_what_it_did_not_take(void)
 
 	OPEN(SMALL, .lanes = 1);
 	ckpt = fx.zj->ckpt_task;
-	/* Nothing is trimmed: all that wakes anybody is the lane's own record. */
+	/* Nothing is reclaimed: all that wakes anybody is the lane's own record. */
 	stop_before(ckpt, &fx.zj->comp_lock, 1);
 	zj_checkpoint_kick(fx.zj);
 	let_run();
@@ -253,7 +253,7 @@ static void record_serves_who_waits_by_what_it_did_not_take(void)
 		commit(0);
 	}
 	change_many(0, 1, 2);
-	freeze(0);
+	seal(0);
 	while (lane(0)->promised + zj_log_blocks(fx.zj, n) <= within_reach())
 		n++;
 	assert_true(n <= fx.zj->max_credits);
@@ -272,8 +272,8 @@ static void record_serves_who_waits_by_what_it_did_not_take(void)
 
 /* ---- who is woken, and when: no time passes ---- */
 
-/* What a freeze gives back is there at once for who waits. */
-static void segments_that_a_freeze_gives_back_are_taken_at_once(void)
+/* What a seal gives back is there at once for who waits. */
+static void segments_that_a_seal_gives_back_are_taken_at_once(void)
 {
 	struct fiber *f;
 	handle_t *h;
@@ -282,7 +282,7 @@ static void segments_that_a_freeze_gives_back_are_taken_at_once(void)
 	OPEN(.lanes = 2, .journal = 230);
 	fx.hold_lane[0] = true;
 	change_many(0, 50, 1);
-	freeze(0);
+	seal(0);
 	h = start(0, fx.zj->max_credits);
 	put(h, BLOCK, 1);
 	while (zj_log_blocks(fx.zj, nr) <= fx.zj->nr_pool * fx.zj->geo.seg_blocks)
@@ -291,7 +291,7 @@ static void segments_that_a_freeze_gives_back_are_taken_at_once(void)
 	let_run();
 	assert_false(f->done);
 	stop(h);
-	freeze(0);
+	seal(0);
 	let_run();
 	assert_true(f->done);
 	join(f);
@@ -399,7 +399,7 @@ CORE_TESTS(space_queue,
 	CORE_TEST(who_waits_for_its_lane_holds_up_no_other),
 	CORE_TEST(reservation_that_is_given_back_serves_who_waits),
 	CORE_TEST(reserved_handle_does_not_wait_for_space),
-	CORE_TEST(segments_that_a_freeze_gives_back_are_taken_at_once),
+	CORE_TEST(segments_that_a_seal_gives_back_are_taken_at_once),
 	CORE_TEST(who_leaves_the_queue_wakes_the_next),
 	CORE_TEST(start_without_credits_waits_for_its_turn_in_a_ring),
 	CORE_TEST(start_that_meets_a_barrier_leaves_the_queue_once),

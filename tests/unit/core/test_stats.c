@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What ties lanes, by cause; and validity at scale, counted. */
+/* What ties lanes, by cause; and commit at scale, counted. */
 #include "fixture.h"
 
 /* ---- causes ---- */
@@ -89,7 +89,7 @@ static void dependency_is_counted_by_the_block_once_for_a_component(void)
 	put(h, BLOCK + 1, 1);
 	stop(h);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	h = start(1, 2);
 	put(h, BLOCK + 1, 2);
 	put(h, BLOCK, 2);
@@ -115,8 +115,8 @@ static void dependency_that_is_there_already_is_not_counted(void)
 	change(1, BLOCK + 1, 1);
 	fx.hold_lane[0] = true;
 	fx.hold_lane[1] = true;
-	freeze(0);
-	freeze(1);
+	seal(0);
+	seal(1);
 	h = start(2, 3);
 	for (u32 i = 0; i < 3; i++)
 		put(h, BLOCK + i, 2);
@@ -277,7 +277,7 @@ static struct zj_txn *unite_all(u32 block)
 
 /*
  * Two of them in a row: the second depends on the first through every lane. No
- * member is valid before the last one is durable.
+ * member is committed before the last one is durable.
  */
 static void component_of_256_members(void)
 {
@@ -291,18 +291,18 @@ static void component_of_256_members(void)
 	fx.journal->j_block_kind = block_kind;
 	fx.hold_lane[MANY - 1] = true;
 	first = unite_all(BLOCK);
-	freeze(7);
-	assert_int_equal(first->comp->state, ZJ_C_FROZEN);
+	seal(7);
+	assert_int_equal(first->comp->state, ZJ_C_SEALED);
 	second = unite_all(BLOCK + 1 + MANY);
-	freeze(MANY - 1);
+	seal(MANY - 1);
 	settle();
-	assert_int_equal(first->comp->state, ZJ_C_FROZEN);
-	assert_int_equal(second->comp->state, ZJ_C_FROZEN);
+	assert_int_equal(first->comp->state, ZJ_C_SEALED);
+	assert_int_equal(second->comp->state, ZJ_C_SEALED);
 	assert_int_equal(fx.nr_calls, 0);
 	release();
 	settle();
-	assert_int_equal(first->comp->state, ZJ_C_VALID);
-	assert_int_equal(second->comp->state, ZJ_C_VALID);
+	assert_int_equal(first->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(second->comp->state, ZJ_C_COMMITTED);
 	assert_int_equal(fx.nr_calls, 2 * MANY);
 	assert_int_equal(st->closed - was.closed, 2);
 	assert_int_equal(st->members - was.members, 2 * MANY);
@@ -366,13 +366,13 @@ static void superseded_dependencies_are_not_awaited(void)
 	put(h, BLOCK, 1);
 	put(h, BLOCK + 3, 1);
 	stop(h);
-	freeze(2);
+	seal(2);
 	get_access(a, BLOCK);
 	get_access(b, BLOCK + 3);
 	assert_int_equal(st->awaited - was, 2);
 	change(2, BLOCK + 1, 1);
 	/* On its predecessor (R7). */
-	freeze(2);
+	seal(2);
 	assert_int_equal(st->awaited - was, 3);
 	get_access(b, BLOCK + 1);
 	assert_int_equal(st->awaited - was, 3);
@@ -389,15 +389,15 @@ static void superseded_dependencies_are_not_awaited(void)
 	close_journal();
 }
 
-/* Frozen by hand: N7 lets a lane have a few of them only. */
-static void freeze_by_hand(struct zj_txn *txn, u64 stamp)
+/* Sealed by hand: N7 lets a lane have a few of them only. */
+static void seal_by_hand(struct zj_txn *txn, u64 stamp)
 {
 	struct zj_component *comp = txn->comp;
 
 	comp->stamp = stamp;
 	comp->missing += comp->nr_members;
-	comp->state = ZJ_C_FROZEN;
-	txn->lane->nr_frozen++;
+	comp->state = ZJ_C_SEALED;
+	txn->lane->nr_sealed++;
 }
 
 static int points(void)
@@ -419,20 +419,20 @@ static void depend(struct zj_txn *txn, struct zj_txn *on)
 static void make_chain(struct zj_txn **txn, int links)
 {
 	for (int i = links - 1; i >= 0; i--) {
-		/* Valid from the newest tid down: the array of tids likes it. */
+		/* Committed from the newest tid down: the array of tids likes it. */
 		txn[i] = zj_txn_alloc(lane(i % 2));
-		txn[i]->pub.t_state = T_COMMIT;
-		xa_store(&fx.zj->tids, txn[i]->pub.t_tid, txn[i], GFP_KERNEL);
+		txn[i]->public.t_state = T_COMMIT;
+		xa_store(&fx.zj->tids, txn[i]->public.t_tid, txn[i], GFP_KERNEL);
 	}
 	for (int i = 0; i < links; i++) {
 		if (i)
 			depend(txn[i], txn[i - 1]);
-		freeze_by_hand(txn[i], 10 + i);
+		seal_by_hand(txn[i], 10 + i);
 	}
 }
 
-/* Work to make a chain valid by its first link, in the simulator's points. */
-static int make_chain_valid(int links)
+/* Work to make a chain committed by its first link, in the simulator's points. */
+static int make_chain_committed(int links)
 {
 	struct zj_comp_stats *st = &fx.zj->comp_stats, was = *st;
 	struct zj_txn **txn = calloc(links, sizeof(*txn));
@@ -442,23 +442,23 @@ static int make_chain_valid(int links)
 	assert_int_equal(st->awaited - was.awaited, links - 1);
 	/* All but the first are durable already. */
 	for (int i = links - 1; i; i--)
-		zj_member_committed(txn[i]);
+		zj_member_durable(txn[i]);
 	assert_int_equal(fx.nr_calls, 0);
 	assert_int_equal(st->arrivals - was.arrivals, links - 1);
 	assert_int_equal(st->resolved, was.resolved);
 	fx.journal->j_commit_callback = NULL;
 	points();
-	zj_member_committed(txn[0]);
+	zj_member_durable(txn[0]);
 	work = points();
 	/* A member and a dependency each arrived once, and nothing else did. */
 	assert_int_equal(st->resolved - was.resolved, links - 1);
 	assert_int_equal(st->arrivals - was.arrivals, links + links - 1);
 	for (int i = 0; i < links; i++) {
-		assert_true(txn[i]->valid);
+		assert_true(txn[i]->committed);
 		assert_true(txn[i]->comp->finished);
 		zj_component_free(fx.zj, txn[i]->comp);
 	}
-	assert_int_equal(lane(0)->nr_frozen + lane(1)->nr_frozen, 0);
+	assert_int_equal(lane(0)->nr_sealed + lane(1)->nr_sealed, 0);
 	assert_true(xa_empty(&fx.zj->tids));
 	assert_int_equal(st->awaited - was.awaited, links - 1);
 	free(txn);
@@ -470,8 +470,8 @@ static void chain_of_100000_in_constant_work_each(void)
 	int small, large;
 
 	OPEN();
-	small = make_chain_valid(1000);
-	large = make_chain_valid(100000);
+	small = make_chain_committed(1000);
+	large = make_chain_committed(100000);
 	/* A fiber's stack is half a MiB: recursion would end it. */
 	assert_true(large <= 100 * (small + 100));
 	close_journal();

@@ -173,8 +173,8 @@ static void two_lanes_make_it_live_once(void)
 	OPEN(.new = true);
 	change(0, BLOCK, 1);
 	change(1, BLOCK + 1, 1);
-	freeze(0);
-	freeze(1);
+	seal(0);
+	seal(1);
 	settle();
 	assert_int_equal(writes_of(jblock(0), 0), 1);
 	assert_int_equal(writes_of(jblock(1), 0), 1);
@@ -321,21 +321,21 @@ static void commit_that_cannot_make_it_live_aborts(void)
 	close_aborted();
 }
 
-static void trim_slots_are_written_in_turns(void)
+static void checkpoint_slots_are_written_in_turns(void)
 {
 	u32 at = 0;
 
 	OPEN();
 	for (u32 i = 0; i < 5; i++) {
-		u32 slot = ZJ_BLOCK_TRIM + (fx.zj->trim_seq + 1) % 2;
+		u32 slot = ZJ_BLOCK_CKPT + (fx.zj->ckpt_seq + 1) % 2;
 
 		at = now();
 		change(0, BLOCK, i);
 		commit(0);
 		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 		assert_int_equal(writes_of(jblock(slot), at), 1);
-		assert_int_equal(writes_of(jblock(ZJ_BLOCK_TRIM) +
-					   !(slot - ZJ_BLOCK_TRIM), at), 0);
+		assert_int_equal(writes_of(jblock(ZJ_BLOCK_CKPT) +
+					   !(slot - ZJ_BLOCK_CKPT), at), 0);
 	}
 	close_journal();
 }
@@ -495,7 +495,7 @@ static void log_that_goes_live_while_barriers_come_back(bool jbd2)
 	fx.journal->j_flags &= ~JBD2_BARRIER;
 	change(0, BLOCK, 1);
 	fx.hold_block = jblock(0);
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(nr_held(), 1);
 	fx.journal->j_flags |= JBD2_BARRIER;
@@ -512,7 +512,7 @@ static void live_log_is_durable_when_barriers_come_back(void)
 }
 
 /* Nothing in the log says what was durable: S need not be. */
-static void trim_without_barriers_does_not_flush(void)
+static void checkpoint_without_barriers_does_not_flush(void)
 {
 	u32 flushes;
 
@@ -576,7 +576,7 @@ static void commit_does_not_wait_for_the_super_block(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	mutex_lock(&fx.zj->super_lock);
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	mutex_unlock(&fx.zj->super_lock);
@@ -602,13 +602,13 @@ CORE_TESTS(super,
 	CORE_TEST(clean_that_cannot_be_written_stays_live),
 	CORE_TEST(every_write_of_the_first_commit_may_fail),
 	CORE_TEST(commit_that_cannot_make_it_live_aborts),
-	CORE_TEST(trim_slots_are_written_in_turns),
+	CORE_TEST(checkpoint_slots_are_written_in_turns),
 	CORE_TEST(known_features_are_kept_for_stock),
 	CORE_TEST(unknown_features_are_refused_as_a_whole),
 	CORE_TEST(features_wait_for_a_write_of_the_super_block),
 	CORE_TEST(live_log_is_durable_when_barriers_come_back),
 	CORE_TEST(what_was_durable_is_missed),
-	CORE_TEST(trim_without_barriers_does_not_flush),
+	CORE_TEST(checkpoint_without_barriers_does_not_flush),
 	CORE_TEST(commit_does_not_wait_for_the_super_block),
 	CORE_TEST(one_kind_of_checksum_at_a_time),
 );

@@ -14,7 +14,7 @@ static void fsync_waits_for_its_closure_and_for_that_only(void)
 	OPEN(.lanes = 4);
 	old = change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	h = start(1, 2);
 	mine = h->h_transaction->t_tid;
 	put(h, BLOCK, 2);
@@ -25,13 +25,13 @@ static void fsync_waits_for_its_closure_and_for_that_only(void)
 	settle();
 	/* Its own record is durable, but not what it depends on. */
 	assert_false(f->done);
-	assert_int_equal(state_of(mine), ZJ_C_FROZEN);
+	assert_int_equal(state_of(mine), ZJ_C_SEALED);
 	/* A stranger is not even closed. */
 	assert_int_equal(state_of(other), ZJ_C_RUNNING);
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(state_of(old), ZJ_C_VALID);
+	assert_int_equal(state_of(old), ZJ_C_COMMITTED);
 	assert_int_equal(state_of(other), ZJ_C_RUNNING);
 	assert_int_equal(val_after_crash(BLOCK + 1), 2);
 	close_journal();
@@ -44,11 +44,11 @@ static void fsync_does_not_wait_for_strangers_in_flight(void)
 	OPEN();
 	change(0, BLOCK, 1);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	settle();
 	mine = change(1, BLOCK + 1, 1);
 	assert_int_equal(zj_complete_transaction(fx.journal, mine), 0);
-	assert_int_equal(state_of(mine), ZJ_C_VALID);
+	assert_int_equal(state_of(mine), ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -78,7 +78,7 @@ static void fsync_waits_for_the_members_of_its_component(void)
 	close_journal();
 }
 
-static void fsync_of_what_is_valid_or_unknown_returns(void)
+static void fsync_of_what_is_committed_or_unknown_returns(void)
 {
 	tid_t tid;
 
@@ -111,7 +111,7 @@ static void log_wait_commit_requests_nothing(void)
 	assert_false(f->done);
 	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
 	assert_int_equal(zj_transaction_committed(fx.journal, tid), 0);
-	freeze(0);
+	seal(0);
 	join(f);
 	assert_int_equal(f->ret, 0);
 	close_journal();
@@ -130,7 +130,7 @@ static void fsync_by_sync_tid_covers_all_lanes_that_wrote(void)
 		put(h, BLOCK + i, 1 + i);
 		stop(h);
 		if (!i)
-			freeze(0);
+			seal(0);
 	}
 	assert_int_equal(zj_complete_transaction(fx.journal, sync), 0);
 	for (u32 i = 0; i < 3; i++)
@@ -165,7 +165,7 @@ static void readers_of_a_claim_are_not_tied_to_each_other(void)
 	claimer = word;
 	stop(h[0]);
 	fx.hold_lane[0] = true;
-	freeze(0);
+	seal(0);
 	for (u32 i = 1; i < 3; i++) {
 		h[i] = start(i, 1);
 		put(h[i], BLOCK + i, 1);
@@ -175,7 +175,7 @@ static void readers_of_a_claim_are_not_tied_to_each_other(void)
 	assert_ptr_not_equal(handle_txn(h[1])->comp, handle_txn(h[2])->comp);
 	stop(h[1]);
 	stop(h[2]);
-	freeze(1);
+	seal(1);
 	settle();
 	/* Durable, but not what it has read. */
 	assert_int_equal(val_after_crash(BLOCK + 1), 0);
@@ -230,19 +230,19 @@ static void kept_claims_are_few(void)
 
 /* ---- everything ---- */
 
-static void force_commit_makes_all_lanes_valid(void)
+static void force_commit_makes_all_lanes_committed(void)
 {
 	tid_t a, b, c;
 
 	OPEN(.lanes = 3);
 	a = change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	b = change(1, BLOCK + 1, 1);
 	c = change(2, BLOCK + 2, 1);
 	assert_int_equal(zj_journal_force_commit(fx.journal), 0);
-	assert_int_equal(state_of(a), ZJ_C_VALID);
-	assert_int_equal(state_of(b), ZJ_C_VALID);
-	assert_int_equal(state_of(c), ZJ_C_VALID);
+	assert_int_equal(state_of(a), ZJ_C_COMMITTED);
+	assert_int_equal(state_of(b), ZJ_C_COMMITTED);
+	assert_int_equal(state_of(c), ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -260,19 +260,19 @@ static void force_commit_inside_a_handle_warns(void)
 	close_journal();
 }
 
-static void nested_force_commit_waits_for_frozen_ones_only(void)
+static void nested_force_commit_waits_for_sealed_ones_only(void)
 {
-	tid_t frozen, mine;
+	tid_t sealed, mine;
 	handle_t *h;
 
 	OPEN();
-	frozen = change(1, BLOCK, 1);
+	sealed = change(1, BLOCK, 1);
 	h = start(0, 1);
 	mine = h->h_transaction->t_tid;
 	own(h);
 	assert_int_equal(zj_journal_force_commit_nested(fx.journal), 1);
 	own(NULL);
-	assert_int_equal(state_of(frozen), ZJ_C_VALID);
+	assert_int_equal(state_of(sealed), ZJ_C_COMMITTED);
 	assert_int_equal(state_of(mine), ZJ_C_LOCKED);
 	own(h);
 	assert_int_equal(zj_journal_force_commit_nested(fx.journal), 0);
@@ -289,7 +289,7 @@ static void start_commit_says_if_there_is_anything(void)
 	tid = change(0, BLOCK, 1);
 	assert_int_equal(zj_journal_start_commit(fx.journal, &newest), 1);
 	assert_int_equal(newest, tid);
-	assert_int_equal(state_of(tid), ZJ_C_FROZEN);
+	assert_int_equal(state_of(tid), ZJ_C_SEALED);
 	close_journal();
 }
 
@@ -304,7 +304,7 @@ static void data_barrier_is_promised_until_its_flush(void)
 	assert_int_equal(zj_trans_will_send_data_barrier(fx.journal, tid), 0);
 	fx.journal->j_flags |= JBD2_BARRIER;
 	fx.hold_flush = true;
-	freeze(0);
+	seal(0);
 	assert_int_equal(zj_trans_will_send_data_barrier(fx.journal, tid), 1);
 	settle();
 	/* In flight: it may have missed what was written meanwhile. */
@@ -430,17 +430,17 @@ static void fsync_of_a_busy_lane_is_woken(void)
 	do {
 		fx.hold_lane[0] = true;
 		change(0, BLOCK, n);
-		freeze(0);
+		seal(0);
 		settle();
 		f.tid = change(0, BLOCK + 1, n);
 		more = preempt_task_at(n++, lane(0)->task, release, &f);
-		assert_int_equal(state_of(f.tid), ZJ_C_VALID);
+		assert_int_equal(state_of(f.tid), ZJ_C_COMMITTED);
 	} while (more);
 	assert_true(n > 20);
 	close_journal();
 }
 
-/* ---- what is waited for becomes valid, goes home and is trimmed meanwhile ---- */
+/* ---- what is waited for becomes committed, goes home and is reclaimed meanwhile ---- */
 
 static void call_wait_buffer(struct fiber *f)
 {
@@ -450,11 +450,11 @@ static void call_wait_buffer(struct fiber *f)
 	brelse(bh);
 }
 
-static void call_lock_valid(struct fiber *f)
+static void call_lock_committed(struct fiber *f)
 {
 	struct buffer_head *bh = buffer(f->block);
 
-	zj_journal_lock_valid_buffer(fx.journal, bh);
+	zj_journal_lock_committed_buffer(fx.journal, bh);
 	unlock_buffer(bh);
 	brelse(bh);
 }
@@ -514,14 +514,14 @@ static void call_read_dependency(struct fiber *f)
 }
 
 static void (*const finders[])(struct fiber *f) = {
-	call_complete, call_wait_commit, call_wait_buffer, call_lock_valid, call_force_commit,
+	call_complete, call_wait_commit, call_wait_buffer, call_lock_committed, call_force_commit,
 	call_commit_early, call_takes_written, call_buffer_tid, call_hand_over,
 	call_read_claimed, call_read_dependency,
 };
 
-static void commit_and_trim(struct fiber *f)
+static void commit_and_ckpt(struct fiber *f)
 {
-	freeze(0);
+	seal(0);
 	sleep_ms(5);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 }
@@ -539,9 +539,9 @@ static void who_looks_for_a_transaction_keeps_it(void)
 			tid_t tid = change(0, BLOCK, n);
 
 			more = preempt_at(n++, CALL(finders[i], .tid = tid, .cpu = 1,
-						    .block = BLOCK), CALL(commit_and_trim));
-			commit_and_trim(NULL);
-			assert_int_equal(state_of(tid), ZJ_C_VALID);
+						    .block = BLOCK), CALL(commit_and_ckpt));
+			commit_and_ckpt(NULL);
+			assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 		} while (more);
 		assert_true(n > 5);
 		close_journal();
@@ -554,7 +554,7 @@ static void call_complete_and_ask(struct fiber *f)
 	assert_true(zj_transaction_committed(fx.journal, f->tid));
 }
 
-/* Who is told that a transaction is valid does not meet its tid any more. */
+/* Who is told that a transaction is committed does not meet its tid any more. */
 static void tid_is_dead_before_anybody_is_answered(void)
 {
 	struct fiber f = { .fn = call_complete_and_ask };
@@ -565,7 +565,7 @@ static void tid_is_dead_before_anybody_is_answered(void)
 	do {
 		fx.hold_lane[0] = true;
 		f.tid = change(0, BLOCK, n);
-		freeze(0);
+		seal(0);
 		settle();
 		more = preempt_task_at(n++, lane(0)->task, release, &f);
 	} while (more);
@@ -573,7 +573,7 @@ static void tid_is_dead_before_anybody_is_answered(void)
 	close_journal();
 }
 
-/* All of them at once, also what is not closed yet; until all are valid. */
+/* All of them at once, also what is not closed yet; until all are committed. */
 static void force_commit_waits_for_all_at_once(void)
 {
 	struct fiber *f;
@@ -589,7 +589,7 @@ static void force_commit_waits_for_all_at_once(void)
 	f = GO(call_force_commit);
 	settle();
 	/* The others do not wait for the first one. */
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	release();
 	settle();
 	assert_false(f->done);
@@ -638,12 +638,12 @@ static void fsync_calls_for_a_flush_when_its_lane_is_idle(void)
 	OPEN();
 	fx.hold_lane[0] = true;
 	change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	settle();
 	f = GO(call_complete, .tid = change(0, BLOCK + 1, 1));
 	settle();
 	assert_false(f->done);
-	assert_int_equal(lane(0)->coming, 0);
+	assert_int_equal(lane(0)->flush_expected_since, 0);
 	release();
 	join(f);
 	close_journal();
@@ -659,16 +659,16 @@ CORE_TESTS(sync,
 	CORE_TEST(fsync_waits_for_its_closure_and_for_that_only),
 	CORE_TEST(fsync_does_not_wait_for_strangers_in_flight),
 	CORE_TEST(fsync_waits_for_the_members_of_its_component),
-	CORE_TEST(fsync_of_what_is_valid_or_unknown_returns),
+	CORE_TEST(fsync_of_what_is_committed_or_unknown_returns),
 	CORE_TEST(log_wait_commit_requests_nothing),
 	CORE_TEST(fsync_by_sync_tid_covers_all_lanes_that_wrote),
 	CORE_TEST(hand_over_does_nothing_when_aborted),
 	CORE_TEST(readers_of_a_claim_are_not_tied_to_each_other),
 	CORE_TEST(reader_of_an_open_claim_closes_with_it),
 	CORE_TEST(kept_claims_are_few),
-	CORE_TEST(force_commit_makes_all_lanes_valid),
+	CORE_TEST(force_commit_makes_all_lanes_committed),
 	CORE_TEST(force_commit_inside_a_handle_warns),
-	CORE_TEST(nested_force_commit_waits_for_frozen_ones_only),
+	CORE_TEST(nested_force_commit_waits_for_sealed_ones_only),
 	CORE_TEST(start_commit_says_if_there_is_anything),
 	CORE_TEST(data_barrier_is_promised_until_its_flush),
 	CORE_TEST(flush_brings_all_home_and_marks_the_log_empty),

@@ -221,34 +221,34 @@ static void newcomers_take_the_place_of_the_gone(void)
 	close_journal();
 }
 
-static void roaming_lanes_are_not_tied_to_cpus(void)
+static void unpinned_lanes_are_not_tied_to_cpus(void)
 {
 	OPEN(.lanes = 3, .pipeline = true);
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(allowed(i), i);
-	RECONFIGURE(.roaming = true);
+	RECONFIGURE(.unpinned = true);
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(allowed(i), KL_ANY_CPU);
-	RECONFIGURE(.roaming = false);
+	RECONFIGURE(.unpinned = false);
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(allowed(i), i);
 	close_journal();
 }
 
-static void roaming_before_the_load_holds(void)
+static void unpinned_before_the_load_holds(void)
 {
-	OPEN(.lanes = 3, .roaming = true);
+	OPEN(.lanes = 3, .unpinned = true);
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(allowed(i), KL_ANY_CPU);
 	close_journal();
 }
 
-static void change_of_roaming_forgets_the_tenants(void)
+static void change_of_unpinned_forgets_the_tenants(void)
 {
 	OPEN(.lanes = 2);
 	lane_of(1);
 	lane_of(2);
-	RECONFIGURE(.roaming = true);
+	RECONFIGURE(.unpinned = true);
 	assert_int_equal(in_the_table(), 0);
 	assert_int_equal(lane_of(2), 0);
 	assert_int_equal(lane_of(1), 1);
@@ -258,7 +258,7 @@ static void change_of_roaming_forgets_the_tenants(void)
 /* Each where the fewest are. Who has been away counts no longer, and again once back. */
 static void tenants_take_lanes_in_turn(void)
 {
-	OPEN(.lanes = 3, .cpus = 2, .roaming = true);
+	OPEN(.lanes = 3, .cpus = 2, .unpinned = true);
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(lane_of(100 + i), i);
 	assert_int_equal(lane_of(103), 0);
@@ -320,7 +320,7 @@ CORE_TESTS(tenant,
 	CORE_TEST(time_is_written_once_a_minute),
 	CORE_TEST(crowd_is_spread_by_hash),
 	CORE_TEST(newcomers_take_the_place_of_the_gone),
-	CORE_TEST(roaming_lanes_are_not_tied_to_cpus),
-	CORE_TEST(roaming_before_the_load_holds),
-	CORE_TEST(change_of_roaming_forgets_the_tenants),
+	CORE_TEST(unpinned_lanes_are_not_tied_to_cpus),
+	CORE_TEST(unpinned_before_the_load_holds),
+	CORE_TEST(change_of_unpinned_forgets_the_tenants),
 );

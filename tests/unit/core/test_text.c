@@ -32,22 +32,22 @@ static void assert_says(const char *fmt, ...)
 
 /* ---- objects ---- */
 
-static void lane_shows_what_it_runs_and_what_it_has_frozen(void)
+static void lane_shows_what_it_runs_and_what_it_has_sealed(void)
 {
-	tid_t frozen, open;
+	tid_t sealed, open;
 	handle_t *h;
 
 	OPEN();
 	fx.hold_lane[0] = true;
-	frozen = change(0, BLOCK, 1);
-	freeze(0);
+	sealed = change(0, BLOCK, 1);
+	seal(0);
 	h = start(0, 3);
 	open = h->h_transaction->t_tid;
 	put(h, BLOCK + 1, 2);
 	PRINT(zj_lane_to_text, lane(0));
 	assert_says("lane 0: 1 unwritten");
 	assert_says("transaction %u: lane 0, running, 1 open handles", open);
-	assert_says("transaction %u: lane 0, frozen, 0 open handles", frozen);
+	assert_says("transaction %u: lane 0, sealed, 0 open handles", sealed);
 	stop(h);
 	release();
 	commit(0);
@@ -61,7 +61,7 @@ static void component_shows_its_members_and_what_it_waits_for(void)
 	OPEN(.lanes = 3);
 	fx.hold_lane[2] = true;
 	change(2, BLOCK + 2, 1);
-	freeze(2);
+	seal(2);
 	a = start(0, 2);
 	b = start(1, 2);
 	put(a, BLOCK, 1);
@@ -72,7 +72,7 @@ static void component_shows_its_members_and_what_it_waits_for(void)
 	assert_says("transaction %u: lane 0", a->h_transaction->t_tid);
 	assert_says("transaction %u: lane 1", b->h_transaction->t_tid);
 	assert_says("waits for stamp %llu through lane 2", fx.zj->stamp);
-	assert_says("component %llu: frozen, 1 members", fx.zj->stamp);
+	assert_says("component %llu: sealed, 1 members", fx.zj->stamp);
 	stop(a);
 	stop(b);
 	release();
@@ -138,8 +138,8 @@ static void fsync_shows_for_which_transaction_it_waits(void)
 	f = GO(call_complete, .tid = tid);
 	sleep_ms(5);
 	PRINT(zj_waits_to_text, lane(0));
-	assert_says("now lane=0 reason=valid");
-	assert_says("for=%u for_lane=0 phase=frozen pid=0 comm=fiber", tid);
+	assert_says("now lane=0 reason=committed");
+	assert_says("for=%u for_lane=0 phase=sealed pid=0 comm=fiber", tid);
 	/* And for whom the lane's thread waits. */
 	assert_says("now lane=0 reason=record");
 	PRINT(zj_waits_to_text, lane(1));
@@ -148,7 +148,7 @@ static void fsync_shows_for_which_transaction_it_waits(void)
 	join(f);
 	PRINT(zj_waits_to_text, lane(0));
 	assert_false(says("now"));
-	assert_says("past lane=0 reason=valid");
+	assert_says("past lane=0 reason=committed");
 	close_journal();
 }
 
@@ -161,7 +161,7 @@ static void start_in_a_closing_lane_shows_who_keeps_it_closed(void)
 	OPEN();
 	h = start(0, 2);
 	tid = h->h_transaction->t_tid;
-	freeze(0);
+	seal(0);
 	f = GO(call_start, .cpu = 0, .n = 1);
 	let_run();
 	PRINT(zj_waits_to_text, lane(0));
@@ -236,7 +236,7 @@ static void phases_of_an_fsync_add_up_to_its_time(void)
 	assert_int_equal(sum, slow->took);
 	/* It is the record that was held back. */
 	assert_true(slow->phase[ZJ_FSYNC_RECORD] >= 29 * NSEC_PER_MSEC);
-	assert_true(slow->phase[ZJ_FSYNC_VALID] < NSEC_PER_MSEC);
+	assert_true(slow->phase[ZJ_FSYNC_COMMITTED] < NSEC_PER_MSEC);
 	PRINT(zj_fsyncs_to_text, lane(0));
 	assert_says("slow lane=0 us=");
 	assert_says("tid=%u", tid);
@@ -244,7 +244,7 @@ static void phases_of_an_fsync_add_up_to_its_time(void)
 }
 
 CORE_TESTS(text,
-	CORE_TEST(lane_shows_what_it_runs_and_what_it_has_frozen),
+	CORE_TEST(lane_shows_what_it_runs_and_what_it_has_sealed),
 	CORE_TEST(component_shows_its_members_and_what_it_waits_for),
 	CORE_TEST(part_shows_its_block_and_its_flags_by_name),
 	CORE_TEST(log_map_names_the_segment_that_a_lane_fills),

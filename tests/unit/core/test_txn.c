@@ -4,9 +4,9 @@
 
 static void at_callback(struct zj_txn *txn)
 {
-	assert_int_equal(txn->pub.t_state, T_COMMIT);
-	assert_false(txn->valid);
-	assert_ptr_equal(txn_of(txn->pub.t_tid), txn);
+	assert_int_equal(txn->public.t_state, T_COMMIT);
+	assert_false(txn->committed);
+	assert_ptr_equal(txn_of(txn->public.t_tid), txn);
 	zj_txn_put(txn);
 }
 
@@ -20,20 +20,20 @@ static void transaction_goes_through_its_states(void)
 	h = start(0, 1);
 	put(h, BLOCK, 1);
 	txn = running(0);
-	assert_int_equal(txn->pub.t_state, T_RUNNING);
-	assert_ptr_equal(txn->pub.t_journal, fx.journal);
+	assert_int_equal(txn->public.t_state, T_RUNNING);
+	assert_ptr_equal(txn->public.t_journal, fx.journal);
 	stop(h);
-	freeze(0);
-	assert_int_equal(txn->pub.t_state, T_COMMIT);
+	seal(0);
+	assert_int_equal(txn->public.t_state, T_COMMIT);
 	settle();
-	assert_int_equal(txn->pub.t_state, T_FINISHED);
-	assert_true(txn->valid);
-	assert_null(zj_txn_find(fx.zj, txn->pub.t_tid));
+	assert_int_equal(txn->public.t_state, T_FINISHED);
+	assert_true(txn->committed);
+	assert_null(zj_txn_find(fx.zj, txn->public.t_tid));
 	assert_int_equal(fx.nr_calls, 1);
-	/* Trimmed: who still has a reference sees it as valid. */
+	/* Reclaimed: who still has a reference sees it as committed. */
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	assert_true(zj_txn_is_valid(txn));
-	assert_int_equal(zj_txn_wait_valid(txn), 0);
+	assert_true(zj_txn_is_committed(txn));
+	assert_int_equal(zj_txn_wait_committed(txn), 0);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -92,12 +92,12 @@ static void tid_wraps_over_zero(void)
 	fx.hold_lane[0] = true;
 	f = GO(call_force);
 	settle();
-	assert_int_equal(state_of(first), ZJ_C_VALID);
+	assert_int_equal(state_of(first), ZJ_C_COMMITTED);
 	assert_false(f->done);
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(state_of(last), ZJ_C_VALID);
+	assert_int_equal(state_of(last), ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -133,7 +133,7 @@ static void timer_runs_from_the_first_handle_on(void)
 	sleep_ms(1500);
 	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
 	sleep_ms(1500);
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -147,15 +147,15 @@ static void n8_every_transaction_has_its_own_timer(void)
 	sleep_ms(3000);
 	b = change(1, BLOCK + 1, 1);
 	sleep_ms(3000);
-	assert_int_equal(state_of(a), ZJ_C_VALID);
+	assert_int_equal(state_of(a), ZJ_C_COMMITTED);
 	assert_int_equal(state_of(b), ZJ_C_RUNNING);
 	/* The next one of the lane counts from its own beginning. */
 	a = change(0, BLOCK, 2);
 	sleep_ms(3000);
-	assert_int_equal(state_of(b), ZJ_C_VALID);
+	assert_int_equal(state_of(b), ZJ_C_COMMITTED);
 	assert_int_equal(state_of(a), ZJ_C_RUNNING);
 	sleep_ms(3000);
-	assert_int_equal(state_of(a), ZJ_C_VALID);
+	assert_int_equal(state_of(a), ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -169,7 +169,7 @@ static void interval_is_that_of_the_transactions_beginning(void)
 	fx.journal->j_commit_interval = 2 * HZ;
 	b = change(1, BLOCK + 1, 1);
 	sleep_ms(4000);
-	assert_int_equal(state_of(b), ZJ_C_VALID);
+	assert_int_equal(state_of(b), ZJ_C_COMMITTED);
 	assert_int_equal(state_of(a), ZJ_C_RUNNING);
 	close_journal();
 }
@@ -191,8 +191,8 @@ static void timer_closes_the_whole_component(void)
 	stop(a);
 	stop(b);
 	sleep_ms(3000);
-	assert_int_equal(state_of(ta), ZJ_C_VALID);
-	assert_int_equal(state_of(tb), ZJ_C_VALID);
+	assert_int_equal(state_of(ta), ZJ_C_COMMITTED);
+	assert_int_equal(state_of(tb), ZJ_C_COMMITTED);
 	close_journal();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Versions of a buffer on their way to the log, and commits that are put off for them. */
-#include "pipeline.h"
+#include "group_commit.h"
 
 /* ---- versions ---- */
 
@@ -34,11 +34,11 @@ static void too_many_versions_put_a_commit_off(void)
 	second = GO(call_complete, .tid = tid);
 	let_run();
 	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
-	assert_int_equal(lane(0)->stats.put_off, 1);
+	assert_int_equal(lane(0)->stats.deferred, 1);
 	assert_int_equal(lane(0)->stats.conflicts, 1);
 	/* Others join meanwhile, without a wait. */
 	h = start(0, 1);
-	assert_int_equal(handle_txn(h)->pub.t_tid, tid);
+	assert_int_equal(handle_txn(h)->public.t_tid, tid);
 	put(h, BLOCK + 1, 3);
 	stop(h);
 	release();
@@ -49,7 +49,7 @@ static void too_many_versions_put_a_commit_off(void)
 	close_journal();
 }
 
-static void put_off_has_a_bound(void)
+static void deferred_has_a_bound(void)
 {
 	struct fiber *first, *second, *late;
 	tid_t tid;
@@ -61,7 +61,7 @@ static void put_off_has_a_bound(void)
 	second = GO(call_complete, .tid = tid);
 	let_run();
 	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
-	sleep_ms(2 * 1000 * ZJ_PUT_OFF / HZ + 10);
+	sleep_ms(2 * 1000 * ZJ_MAX_DEFER / HZ + 10);
 	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
 	late = GO(call_start, .n = 1);
 	let_run();
@@ -108,7 +108,7 @@ static void forgotten_version_is_none(void)
 	fx.hold_block = next_image();
 	first = fsync_of(BLOCK, 1);
 	h = start(0, 2);
-	tid = handle_txn(h)->pub.t_tid;
+	tid = handle_txn(h)->public.t_tid;
 	put(h, BLOCK, 2);
 	forget(h, BLOCK);
 	put(h, BLOCK + 1, 2);
@@ -131,7 +131,7 @@ static void five_versions_and_no_more(void)
 	fx.hold_flush = true;
 	for (i = 0; i < 6; i++)
 		f[i] = fsync_of(BLOCK, 1 + i);
-	assert_int_equal(lane(0)->stats.put_off, 1);
+	assert_int_equal(lane(0)->stats.deferred, 1);
 	assert_int_equal(lane(0)->depth, 5);
 	release();
 	for (i = 0; i < 6; i++)
@@ -199,8 +199,8 @@ static void crowded_part_moves_with_its_image(void)
 	close_journal();
 }
 
-/* It could not be frozen in the end: starts go on at once. */
-static void commit_that_is_put_off_lets_starts_go_on(void)
+/* It could not be sealed in the end: starts go on at once. */
+static void commit_that_is_deferred_lets_starts_go_on(void)
 {
 	struct fiber *first, *late;
 	handle_t *h;
@@ -211,7 +211,7 @@ static void commit_that_is_put_off_lets_starts_go_on(void)
 	first = fsync_of(BLOCK, 1);
 	h = start(0, 2);
 	tid = h->h_transaction->t_tid;
-	freeze(0);
+	seal(0);
 	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
 	late = GO(call_start, .n = 1);
 	let_run();
@@ -229,7 +229,7 @@ static void commit_that_is_put_off_lets_starts_go_on(void)
 }
 
 /* Who asks all lanes to commit is in no greater hurry than an fsync. */
-static void request_to_all_is_put_off_too(void)
+static void request_to_all_is_deferred_too(void)
 {
 	struct fiber *first;
 	tid_t tid;
@@ -240,7 +240,7 @@ static void request_to_all_is_put_off_too(void)
 	tid = change(0, BLOCK, 2);
 	zj_commit_request_all(fx.zj);
 	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
-	assert_int_equal(lane(0)->stats.put_off, 1);
+	assert_int_equal(lane(0)->stats.deferred, 1);
 	release();
 	join(first);
 	settle();
@@ -248,7 +248,7 @@ static void request_to_all_is_put_off_too(void)
 	close_journal();
 }
 
-/* ---- what cannot be frozen yet ---- */
+/* ---- what cannot be sealed yet ---- */
 
 /* Whoever changes BLOCK now changes what is on its way to the log. */
 static struct fiber *crowd(void)
@@ -258,8 +258,8 @@ static struct fiber *crowd(void)
 	return fsync_of(BLOCK, 1);
 }
 
-/* It takes no more: nobody is to go on in it until it can be frozen. */
-static void full_transaction_is_not_put_off(void)
+/* It takes no more: nobody is to go on in it until it can be sealed. */
+static void full_transaction_is_not_deferred(void)
 {
 	struct fiber *first;
 	struct zj_txn *txn;
@@ -276,13 +276,13 @@ static void full_transaction_is_not_put_off(void)
 	release();
 	join(first);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 }
 
-/* It is not at its freeze point: who has a reservation may still come. */
-static void reserved_handle_joins_what_cannot_be_frozen_yet(void)
+/* It is not at its seal point: who has a reservation may still come. */
+static void reserved_handle_joins_what_cannot_be_sealed_yet(void)
 {
 	struct fiber *first, *r;
 	struct zj_txn *txn;
@@ -296,9 +296,9 @@ static void reserved_handle_joins_what_cannot_be_frozen_yet(void)
 	put(h, BLOCK, 2);
 	stop(h);
 	txn = running(0);
-	freeze(0);
+	seal(0);
 	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
-	assert_false(txn->freezing);
+	assert_false(txn->sealing);
 	r = GO(call_reserved, .h = rsv);
 	join(r);
 	assert_int_equal(r->ret, 0);
@@ -307,14 +307,14 @@ static void reserved_handle_joins_what_cannot_be_frozen_yet(void)
 	release();
 	join(first);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
 	assert_int_equal(val_after_crash(BLOCK + 1), 3);
 	zj_txn_put(txn);
 	close_journal();
 }
 
 /* Not at the end of its time, which is far away here. */
-static void commit_that_was_put_off_goes_on_when_it_can(void)
+static void commit_that_was_deferred_goes_on_when_it_can(void)
 {
 	struct fiber *first;
 	struct zj_txn *txn;
@@ -323,21 +323,21 @@ static void commit_that_was_put_off_goes_on_when_it_can(void)
 	first = crowd();
 	change(0, BLOCK, 2);
 	txn = running(0);
-	freeze(0);
+	seal(0);
 	assert_int_equal(txn->comp->state, ZJ_C_RUNNING);
-	assert_true(txn->comp->wanted);
-	txn->comp->wanted_by += 1000 * HZ;
-	txn->expires = txn->comp->wanted_by;
+	assert_true(txn->comp->deferred);
+	txn->comp->deferred_until += 1000 * HZ;
+	txn->expires = txn->comp->deferred_until;
 	release();
 	join(first);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_VALID);
+	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 }
 
 /* The end of its time is that of the one that was put off, whichever is the larger. */
-static void united_with_one_that_was_put_off_has_its_time(void)
+static void united_with_one_that_was_deferred_has_its_time(void)
 {
 	struct fiber *first;
 	unsigned long until;
@@ -352,15 +352,15 @@ static void united_with_one_that_was_put_off_has_its_time(void)
 	get_access(h[2], BLOCK + 1);
 	txn = handle_txn(h[2]);
 	put(h[0], BLOCK, 2);
-	freeze(0);
-	until = handle_txn(h[0])->comp->wanted_by;
-	assert_int_equal(until, jiffies + ZJ_PUT_OFF);
-	assert_false(txn->comp->wanted);
+	seal(0);
+	until = handle_txn(h[0])->comp->deferred_until;
+	assert_int_equal(until, jiffies + ZJ_MAX_DEFER);
+	assert_false(txn->comp->deferred);
 	get_access(h[0], BLOCK + 1);
 	assert_ptr_equal(txn->comp, handle_txn(h[0])->comp);
 	assert_int_equal(txn->comp->nr_members, 3);
-	assert_true(txn->comp->wanted);
-	assert_int_equal(txn->comp->wanted_by, until);
+	assert_true(txn->comp->deferred);
+	assert_int_equal(txn->comp->deferred_until, until);
 	for (u32 i = 0; i < 3; i++)
 		stop(h[i]);
 	release();
@@ -369,18 +369,18 @@ static void united_with_one_that_was_put_off_has_its_time(void)
 }
 
 CORE_TESTS(versions,
-	CORE_TEST(commit_that_is_put_off_lets_starts_go_on),
+	CORE_TEST(commit_that_is_deferred_lets_starts_go_on),
 	CORE_TEST(each_in_flight_has_its_own_copy),
 	CORE_TEST(too_many_versions_put_a_commit_off),
-	CORE_TEST(put_off_has_a_bound),
+	CORE_TEST(deferred_has_a_bound),
 	CORE_TEST(without_coalescing_starts_wait),
 	CORE_TEST(forgotten_version_is_none),
 	CORE_TEST(five_versions_and_no_more),
 	CORE_TEST(without_memory_for_copies_others_wait),
 	CORE_TEST(crowded_part_moves_with_its_image),
-	CORE_TEST(request_to_all_is_put_off_too),
-	CORE_TEST(full_transaction_is_not_put_off),
-	CORE_TEST(reserved_handle_joins_what_cannot_be_frozen_yet),
-	CORE_TEST(commit_that_was_put_off_goes_on_when_it_can),
-	CORE_TEST(united_with_one_that_was_put_off_has_its_time),
+	CORE_TEST(request_to_all_is_deferred_too),
+	CORE_TEST(full_transaction_is_not_deferred),
+	CORE_TEST(reserved_handle_joins_what_cannot_be_sealed_yet),
+	CORE_TEST(commit_that_was_deferred_goes_on_when_it_can),
+	CORE_TEST(united_with_one_that_was_deferred_has_its_time),
 );

@@ -17,7 +17,7 @@ static void ordered_data_is_durable_before_the_record_goes_out(void)
 	zj_journal_inode_ranged_write(h, &file.jinode, 0, DISK_BLOCK);
 	stop(h);
 	fx.hold_block = 500;
-	freeze(0);
+	seal(0);
 	settle();
 	/* The data is in flight: nothing else may go out. */
 	assert_int_equal(record_written(before), -1);
@@ -39,13 +39,13 @@ static void record_waits_for_the_flush(void)
 	before = now();
 	tid = change(0, BLOCK, 1);
 	fx.hold_flush = true;
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(nr_held(), 1);
 	assert_int_equal(record_written(before), -1);
 	release();
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_VALID);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
 	close_journal();
 }
 
@@ -55,8 +55,8 @@ static void survives(struct zj_txn *txn)
 	assert_int_equal(val_after_crash(BLOCK + 1), 1);
 }
 
-/* What is valid survives, whatever the device has. */
-static void valid_is_durable(void)
+/* What is committed survives, whatever the device has. */
+static void committed_is_durable(void)
 {
 	handle_t *a, *b;
 
@@ -72,25 +72,25 @@ static void valid_is_durable(void)
 	assert_int_equal(fx.nr_calls, 2);
 }
 
-static void valid_is_durable_with_fua(void)
+static void committed_is_durable_with_fua(void)
 {
 	u64 flushes;
 
 	OPEN();
 	flushes = fx.disk->flushes;
-	valid_is_durable();
+	committed_is_durable();
 	/* Before the records: one each, or one for both. */
 	assert_in_range(fx.disk->flushes - flushes, 1, 2);
 	close_journal();
 }
 
-static void valid_is_durable_without_fua(void)
+static void committed_is_durable_without_fua(void)
 {
 	u64 flushes;
 
 	OPEN(.no_fua = true);
 	flushes = fx.disk->flushes;
-	valid_is_durable();
+	committed_is_durable();
 	assert_int_equal(fx.disk->flushes - flushes, 3);
 	close_journal();
 }
@@ -102,7 +102,7 @@ static void all_data_in_the_log_means_no_flush_before_the_record(void)
 	OPEN();
 	fx.journal->j_flags |= ZJ_DATA_JOURNALED;
 	flushes = fx.disk->flushes;
-	valid_is_durable();
+	committed_is_durable();
 	assert_int_equal(fx.disk->flushes - flushes, 0);
 	assert_true(zj_trans_will_send_data_barrier(fx.journal, 0));
 	close_journal();
@@ -115,18 +115,18 @@ static void all_data_in_the_log_without_fua_means_one_flush(void)
 	OPEN(.no_fua = true);
 	fx.journal->j_flags |= ZJ_DATA_JOURNALED;
 	flushes = fx.disk->flushes;
-	valid_is_durable();
+	committed_is_durable();
 	assert_int_equal(fx.disk->flushes - flushes, 1);
 	close_journal();
 }
 
-static void valid_is_durable_without_a_cache(void)
+static void committed_is_durable_without_a_cache(void)
 {
 	u64 flushes;
 
 	OPEN(.no_cache = true);
 	flushes = fx.disk->flushes;
-	valid_is_durable();
+	committed_is_durable();
 	assert_int_equal(fx.disk->flushes - flushes, 0);
 	close_journal();
 }
@@ -159,7 +159,7 @@ static void barriers_again(const struct setup *setup, u32 lane, void (*off)(void
 	fx.journal->j_flags |= JBD2_BARRIER;
 	change(lane, BLOCK + 1, 1);
 	/* Nobody waits for it, who would flush. */
-	freeze(lane);
+	seal(lane);
 	settle();
 	image = cut_power();
 	assert_int_equal(recover_image(image), 0);
@@ -233,7 +233,7 @@ static void fsync_after_that_flushes(void)
 	close_journal();
 }
 
-/* What it has lost was valid. */
+/* What it has lost was committed. */
 static void fsync_that_cannot_flush_it_aborts(void)
 {
 	tid_t tid;
@@ -259,7 +259,7 @@ static void fsync_of_what_is_on_its_way_flushes(void)
 	fx.journal->j_flags &= ~JBD2_BARRIER;
 	fx.hold_lane[0] = true;
 	tid = change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	settle();
 	assert_int_equal(nr_held(), 1);
 	fx.journal->j_flags |= JBD2_BARRIER;
@@ -282,7 +282,7 @@ static void fsync_of_what_is_on_its_way_fails_with_its_flush(void)
 	fx.journal->j_flags &= ~JBD2_BARRIER;
 	fx.hold_lane[0] = true;
 	tid = change(0, BLOCK, 1);
-	freeze(0);
+	seal(0);
 	settle();
 	fx.journal->j_flags |= JBD2_BARRIER;
 	f = GO(call_complete, .tid = tid);
@@ -300,8 +300,8 @@ static void barriers_come_back(struct zj_txn *txn)
 	fail_next_flush();
 }
 
-/* The same if it is valid by then. */
-static void fsync_of_what_is_valid_without_a_flush_fails_with_its_own(void)
+/* The same if it is committed by then. */
+static void fsync_of_what_is_committed_without_a_flush_fails_with_its_own(void)
 {
 	struct fiber *f;
 
@@ -347,9 +347,9 @@ static void log_without_barriers_is_not_refused(void)
 	use_space_again();
 	durable = cut_power();
 	image = keep_all();
-	for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++)
-		image->block[jblock(ZJ_BLOCK_TRIM + i)] =
-			durable->block[jblock(ZJ_BLOCK_TRIM + i)];
+	for (u32 i = 0; i < ZJ_CKPT_SLOTS; i++)
+		image->block[jblock(ZJ_BLOCK_CKPT + i)] =
+			durable->block[jblock(ZJ_BLOCK_CKPT + i)];
 	assert_int_equal(recover_image(image), 0);
 	assert_int_equal(image_val(image, BLOCK), 1);
 	image_free(durable);
@@ -360,11 +360,11 @@ static void log_without_barriers_is_not_refused(void)
 
 static void begin_lane_1(void)
 {
-	freeze(1);
+	seal(1);
 }
 
 /* S moves without a flush, and what it has freed is used again; n: with barriers. */
-static void call_trim_without_barriers(struct fiber *f)
+static void call_checkpoint_without_barriers(struct fiber *f)
 {
 	fx.journal->j_flags &= ~JBD2_BARRIER;
 	zj_checkpoint(fx.zj, false);
@@ -374,9 +374,9 @@ static void call_trim_without_barriers(struct fiber *f)
 }
 
 /* Nothing that S has left without a flush is named durable by whoever writes meanwhile. */
-static void trim_without_barriers_beside_a_header(bool on_again)
+static void checkpoint_without_barriers_beside_a_header(bool on_again)
 {
-	struct fiber trim = { .fn = call_trim_without_barriers, .n = on_again };
+	struct fiber ckpt = { .fn = call_checkpoint_without_barriers, .n = on_again };
 	struct image *image, *durable;
 	bool more;
 	int n = 1;
@@ -387,12 +387,12 @@ static void trim_without_barriers_beside_a_header(bool on_again)
 		change_and_commit();
 		assert_false(fx.zj->stamped);
 		change(1, BLOCK + 1, 1);
-		more = preempt_task_at(n++, lane(1)->task, begin_lane_1, &trim);
+		more = preempt_task_at(n++, lane(1)->task, begin_lane_1, &ckpt);
 		durable = cut_power();
 		image = keep_all();
-		for (u32 i = 0; i < ZJ_TRIM_SLOTS; i++)
-			image->block[jblock(ZJ_BLOCK_TRIM + i)] =
-				durable->block[jblock(ZJ_BLOCK_TRIM + i)];
+		for (u32 i = 0; i < ZJ_CKPT_SLOTS; i++)
+			image->block[jblock(ZJ_BLOCK_CKPT + i)] =
+				durable->block[jblock(ZJ_BLOCK_CKPT + i)];
 		assert_int_equal(recover_image(image), 0);
 		image_free(durable);
 		image_free(image);
@@ -402,10 +402,10 @@ static void trim_without_barriers_beside_a_header(bool on_again)
 	assert_true(n > 10);
 }
 
-static void trim_without_barriers_beside_the_first_stamped_header(void)
+static void checkpoint_without_barriers_beside_the_first_stamped_header(void)
 {
-	trim_without_barriers_beside_a_header(false);
-	trim_without_barriers_beside_a_header(true);
+	checkpoint_without_barriers_beside_a_header(false);
+	checkpoint_without_barriers_beside_a_header(true);
 }
 
 /* The lane's thread that writes records. */
@@ -440,7 +440,7 @@ static int barriers_toggled(const struct setup *setup, int off, int on)
 	commit(0);
 	tid = change(0, BLOCK + 1, 1);
 	stop_at_point(writer(), off);
-	freeze(0);
+	seal(0);
 	sleep_ms(12);
 	let_run();
 	if (stopped(writer())) {
@@ -490,20 +490,20 @@ static void barriers_may_toggle_within_a_commit(void)
 CORE_TESTS(write_order,
 	CORE_TEST(ordered_data_is_durable_before_the_record_goes_out),
 	CORE_TEST(record_waits_for_the_flush),
-	CORE_TEST(valid_is_durable_with_fua),
-	CORE_TEST(valid_is_durable_without_fua),
+	CORE_TEST(committed_is_durable_with_fua),
+	CORE_TEST(committed_is_durable_without_fua),
 	CORE_TEST(all_data_in_the_log_means_no_flush_before_the_record),
 	CORE_TEST(all_data_in_the_log_without_fua_means_one_flush),
-	CORE_TEST(valid_is_durable_without_a_cache),
+	CORE_TEST(committed_is_durable_without_a_cache),
 	CORE_TEST(no_barrier_means_no_flush),
 	CORE_TEST(with_barriers_again_all_before_is_durable),
 	CORE_TEST(fsync_after_that_flushes),
 	CORE_TEST(fsync_that_cannot_flush_it_aborts),
 	CORE_TEST(fsync_of_what_is_on_its_way_flushes),
 	CORE_TEST(fsync_of_what_is_on_its_way_fails_with_its_flush),
-	CORE_TEST(fsync_of_what_is_valid_without_a_flush_fails_with_its_own),
+	CORE_TEST(fsync_of_what_is_committed_without_a_flush_fails_with_its_own),
 	CORE_TEST(log_super_block_is_durable_without_barriers),
 	CORE_TEST(log_without_barriers_is_not_refused),
 	CORE_TEST(barriers_may_toggle_within_a_commit),
-	CORE_TEST(trim_without_barriers_beside_the_first_stamped_header),
+	CORE_TEST(checkpoint_without_barriers_beside_the_first_stamped_header),
 );

@@ -383,7 +383,7 @@ static bool do_salt_kept(struct doing *d)
 		return do_salt(d);
 	if (d->t->salt != d->step->told)
 		return false;
-	node_a(d)->uid = told_owner(d->step->told);
+	node_a(d)->uid = declared_owner(d->step->told);
 	touch(d, d->a);
 	return true;
 }

@@ -324,7 +324,7 @@ static int keep_salt(int fd, uint64_t *told)
 {
 	if (get_salt(fd, told))
 		return -1;
-	return fchown(fd, told_owner(*told), 0);
+	return fchown(fd, declared_owner(*told), 0);
 }
 
 static int link_tmpfile(const char *dir, const char *path)

@@ -20,7 +20,7 @@ static inline uint8_t pattern(int pos)
 }
 
 /* A value that was told, as an owner: something else that is durable with one inode. */
-static inline uint32_t told_owner(uint64_t told)
+static inline uint32_t declared_owner(uint64_t told)
 {
 	return (told & 0x7fffffff) | 1 << 20;
 }

@@ -3,7 +3,7 @@
 //
 // R8 (E2): a sync tid is handed over, so
 // that the transaction it named before is not lost to fsync; an inode read
-// anew gets the newest transaction of its inode-table block that is not valid.
+// anew gets the newest transaction of its inode-table block that is not committed.
 // And where the contents change without the size, fdatasync waits for that: data in the
 // inode, and extents that change places (stock ext4 forgets them).
 //

@@ -2,7 +2,7 @@
 // Rules: E22.
 //
 // E22: the super block is written directly, from the live image, outside
-// the journal: only once that image holds nothing that is not valid.  And when
+// the journal: only once that image holds nothing that is not committed.  And when
 // the last flush at unmount fails, the log stays live: needs_recovery must stay.
 //
 // expect: super.c: ext4_commit_super=1 ext4_put_super=1

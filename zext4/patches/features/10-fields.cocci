@@ -44,7 +44,7 @@ struct ext4_sb_info {
 + tid_t s_zj_move_claim;
 + tid_t s_zj_resize_claim;
 + tid_t s_zj_feature_tid;
-+ tid_t s_zj_told_tid;
++ tid_t s_zj_exposed_tid;
  ...
 };
 

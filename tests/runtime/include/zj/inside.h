@@ -21,11 +21,11 @@
 #include "format/codec_jbd2.h"
 #include "format/codec_nvm.h"
 #include "log/commit.h"
-#include "log/log.h"
+#include "log/log_lanes.h"
 #include "log/log_io.h"
 #include "log/log_jbd2.h"
 #include "log/log_nvm.h"
-#include "log/pipeline.h"
+#include "log/group_commit.h"
 #include "mount/drop.h"
 #include "mount/journal_text.h"
 #include "mount/lane.h"
@@ -40,7 +40,7 @@
 #include "txn/tenant.h"
 #include "txn/txn.h"
 #include "txn/txn_text.h"
-#include "txn/validity.h"
+#include "txn/committed.h"
 #include "txn/version.h"
 
 #endif /* ZJ_INSIDE_H */

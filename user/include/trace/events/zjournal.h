@@ -16,10 +16,10 @@ static inline void trace_zj_unite(const struct zj_txn *txn, const struct zj_txn 
 				  int kind) { }
 static inline void trace_zj_depend(const struct zj_txn *txn, const struct zj_txn *other,
 				   int kind) { }
-static inline void trace_zj_freeze(const struct zj_txn *txn, u64 stamp, int members) { }
+static inline void trace_zj_seal(const struct zj_txn *txn, u64 stamp, int members) { }
 static inline void trace_zj_issue(const struct zj_txn *txn) { }
 static inline void trace_zj_record_durable(const struct zj_txn *txn) { }
-static inline void trace_zj_valid(const struct zj_txn *txn) { }
+static inline void trace_zj_committed(const struct zj_txn *txn) { }
 static inline void trace_zj_tail_moved(const struct zj_journal *zj, u64 stamp) { }
 static inline void trace_zj_wait(const struct zj_wait *wait, s64 ns) { }
 

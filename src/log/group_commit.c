@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The second half of a commit: what makes transactions durable that are on their
+ * way to the log (docs/decisions/0014).
+ *
+ *   joins a run -> run closed -> data and log blocks in the device -> flush
+ *     -> records -> flush, or FUA -> durable
+ *
+ * A lane's thread sends transactions out one after the other; this half takes all
+ * that have gathered meanwhile as one run: they share both flushes, and in stock's
+ * format one commit block, so that runs become durable in their order. While
+ * another run is on its way, the flush before its records is also the one that
+ * makes those of the run before durable: one flush a run then.
+ *
+ * In a lane that is not pipelined its own thread does this half as well.
+ */
+#include "core/abort.h"
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/waits.h"
+#include "log/group_commit.h"
+#include "txn/ordered.h"
+#include "txn/committed.h"
+#include <linux/atomic.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include <trace/events/zjournal.h>
+
+/* ---- runs ---- */
+
+/**
+ * zj_run_close() - the open run gets no more members
+ * @lane: the lane
+ *
+ * Context: lane->lock held.
+ */
+void zj_run_close(struct zj_lane *lane)
+{
+	lockdep_assert_held(&lane->lock);
+	if (!lane->run_len)
+		return;
+	lane->journal->log_ops->close(lane);
+	lane->run++;
+	lane->run_len = 0;
+}
+
+/**
+ * zj_run_join() - a transaction is on its way
+ * @txn: sealed; by its lane's thread
+ *
+ * Context: lane->lock held.
+ */
+void zj_run_join(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+
+	lockdep_assert_held(&lane->lock);
+	ZJ_ASSERT(lane->journal, txn->parts_fixed);
+	ZJ_ASSERT(lane->journal, list_empty(&txn->lane_link));
+	ZJ_ASSERT(lane->journal, !lane->run_len || !list_empty(&lane->flight));
+	txn->run = lane->run;
+	txn->issued_at = ktime_get();
+	trace_zj_issue(txn);
+	lane->run_len++;
+	lane->stats.depth += ++lane->depth;
+	lane->stats.max_depth = max_t(u64, lane->stats.max_depth, lane->depth);
+	list_add_tail(&txn->lane_link, &lane->flight);
+	if (lane->run_len >= READ_ONCE(lane->journal->options.live.flush_batch))
+		zj_run_close(lane);
+}
+
+static bool in_flight(struct zj_lane *lane)
+{
+	bool any;
+
+	spin_lock(&lane->lock);
+	any = !list_empty(&lane->flight);
+	spin_unlock(&lane->lock);
+	return any;
+}
+
+/* The oldest run in flight, closed by now; NULL: none. */
+static struct zj_run *next_run(struct zj_lane *lane)
+{
+	struct zj_txn *txn, *tmp;
+	struct zj_run *run;
+	u32 nr;
+
+	if (!in_flight(lane))
+		return NULL;
+	run = kzalloc(sizeof(*run), GFP_NOFS | __GFP_NOFAIL);
+	run->lane = lane;
+	INIT_LIST_HEAD(&run->txns);
+	spin_lock(&lane->lock);
+	txn = list_first_entry(&lane->flight, struct zj_txn, lane_link);
+	ZJ_ASSERT(lane->journal, !list_empty(&lane->flight));
+	nr = txn->run;
+	if (nr == lane->run)
+		zj_run_close(lane);
+	list_for_each_entry_safe(txn, tmp, &lane->flight, lane_link) {
+		if (txn->run != nr)
+			break;
+		list_move_tail(&txn->lane_link, &run->txns);
+	}
+	spin_unlock(&lane->lock);
+	lane->journal->log_ops->begin(run);
+	return run;
+}
+
+/* Whatever became of them: an aborted journal's are dropped with their components. */
+static void run_free(struct zj_run *run)
+{
+	struct zj_txn *txn, *tmp;
+
+	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link)
+		list_del_init(&txn->lane_link);
+	if (run->record)
+		kmem_cache_free(run->lane->journal->frozen_cache, run->record);
+	kfree(run);
+}
+
+/**
+ * zj_run_cached() - may log blocks of a run be in the device's cache?
+ * @run: closed
+ */
+bool zj_run_cached(const struct zj_run *run)
+{
+	const struct zj_txn *txn;
+
+	list_for_each_entry(txn, &run->txns, lane_link)
+		if (txn->log_cached)
+			return true;
+	return false;
+}
+
+/* ---- before the flush ---- */
+
+static int wait_data(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_wait wait;
+	int err;
+
+	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_DATA, txn);
+	err = zj_ordered_wait(txn);
+	zj_wait_end(&wait);
+	zj_ordered_drop(txn);
+	if (!err)
+		return 0;
+	zj_err(zj, "error %d while writing ordered file data\n", err);
+	return zj_flag(zj, JBD2_ABORT_ON_SYNCDATA_ERR) ? err : 0;
+}
+
+/* The log first: who wants a buffer may be waiting for that. */
+static int run_written(struct zj_run *run)
+{
+	const struct zj_log_ops *log = run->lane->journal->log_ops;
+	struct zj_wait wait;
+	struct zj_txn *txn;
+	int err = 0, err2;
+
+	if (log->log_before_data)
+		list_for_each_entry(txn, &run->txns, lane_link) {
+			zj_wait_begin(&wait, run->lane, ZJ_WAIT_LOG, txn);
+			err2 = log->written(txn);
+			zj_wait_end(&wait);
+			err = err ?: err2;
+		}
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		err2 = wait_data(txn);
+		err = err ?: err2;
+	}
+	err2 = log->begun(run);
+	return err ?: err2;
+}
+
+/* The flush that covers what its transactions' inodes have noted. */
+static u64 taken(const struct zj_run *run)
+{
+	const struct zj_txn *txn;
+	u64 written = 0;
+
+	list_for_each_entry(txn, &run->txns, lane_link)
+		written = max(written, READ_ONCE(txn->public.t_written));
+	return written;
+}
+
+/*
+ * The data must be durable before the record that points at it (R6). Each member
+ * sees to its own: one that waited for another, whose thread is busy with an
+ * older component, would make a convoy of the lanes.
+ */
+static int flush(struct zj_lane *lane, struct zj_run *run)
+{
+	struct zj_journal *zj = lane->journal;
+	bool log = lane->recorded || zj_run_cached(run);
+	struct zj_txn *txn;
+
+	if (run)
+		list_for_each_entry(txn, &run->txns, lane_link)
+			WRITE_ONCE(txn->flushing, true);
+	/* Pairs with zj_trans_takes_written(). */
+	smp_mb();
+	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
+		return zj_data_flush(zj, lane, taken(run), log);
+	return log ? zj_dev_flush(zj, lane) : 0;
+}
+
+/* ---- after it ---- */
+
+static void keep_promise(struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+
+	spin_lock(&lane->lock);
+	ZJ_ASSERT(lane->journal, lane->depth);
+	lane->depth--;
+	ZJ_ASSERT(lane->journal,
+		  lane->promised >= zj_log_blocks(lane->journal, txn->credits));
+	lane->promised -= zj_log_blocks(lane->journal, txn->credits);
+	zj_space_surplus(lane);
+	spin_unlock(&lane->lock);
+	if (atomic_read(&lane->journal->space_waiters))
+		wake_up_all(&lane->journal->wait_space);
+}
+
+/* Whoever writes the component's last record sees to all of them. */
+static bool last_record(struct zj_journal *zj, struct zj_component *comp)
+{
+	bool last;
+
+	spin_lock(&zj->comp_lock);
+	ZJ_ASSERT(zj, comp->unlogged > 0);
+	last = !--comp->unlogged;
+	spin_unlock(&zj->comp_lock);
+	return last;
+}
+
+static bool any_cached(const struct zj_component *comp)
+{
+	const struct zj_txn *member;
+	bool cached = false;
+
+	/* The count has ordered us behind all members. */
+	list_for_each_entry(member, &comp->members, comp_link)
+		cached |= member->cached;
+	return cached;
+}
+
+static void commit_members(struct zj_component *comp)
+{
+	struct zj_txn *member, *next;
+	int left = comp->nr_members;
+
+	member = list_first_entry(&comp->members, struct zj_txn, comp_link);
+	for (; left; left--, member = next) {
+		/* With the last one the component may be committed, reclaimed and gone. */
+		next = left > 1 ? list_next_entry(member, comp_link) : NULL;
+		zj_member_durable(member);
+	}
+}
+
+/* A flush has covered the records: all components that end here are durable. */
+static void run_durable(struct zj_run *run)
+{
+	struct zj_txn *txn, *tmp;
+
+	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
+		list_del_init(&txn->lane_link);
+		ZJ_ASSERT(txn_zj(txn), !txn->comp->unlogged);
+		commit_members(txn->comp);
+	}
+	run_free(run);
+}
+
+/* A record that is durable by itself is reported now; one that is not waits for a flush. */
+static void run_recorded(struct zj_run *run)
+{
+	struct zj_lane *lane = run->lane;
+	struct zj_component *comp;
+	struct zj_txn *txn, *tmp;
+	ktime_t now = ktime_get();
+	LIST_HEAD(cached);
+
+	ZJ_ASSERT(lane->journal, !lane->recorded);
+	lane->stats.runs++;
+	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
+		txn->recorded_at = now;
+		keep_promise(txn);
+		lane->stats.txns++;
+		comp = txn->comp;
+		list_del_init(&txn->lane_link);
+		/* Unless it is the last one, another lane may finish it off now. */
+		if (!last_record(lane->journal, comp))
+			continue;
+		if (any_cached(comp))
+			list_add_tail(&txn->lane_link, &cached);
+		else
+			commit_members(comp);
+	}
+	list_splice(&cached, &run->txns);
+	if (list_empty(&run->txns))
+		run_free(run);
+	else
+		lane->recorded = run;
+}
+
+static bool knows_fua(struct zj_journal *zj)
+{
+	return zj_needs_flush(zj) && bdev_fua(zj->public.j_dev);
+}
+
+/* By how much a block takes longer to write with FUA, in ns. */
+static s64 fua_price(const struct zj_lane *lane)
+{
+	return READ_ONCE(lane->record_ns[1]) - READ_ONCE(lane->record_ns[0]);
+}
+
+/**
+ * zj_log_wants_fua() - are log blocks to be written with FUA?
+ * @lane: the lane; the caller is its thread
+ * @blocks: that many, of one transaction
+ *
+ * Together with a record with FUA that saves a flush, which with many runs on
+ * their way is one for each of them.
+ */
+bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
+{
+	struct zj_journal *zj = lane->journal;
+
+	if (!READ_ONCE(zj->options.live.log_fua) || blocks > ZJ_FUA_BLOCKS || !knows_fua(zj))
+		return false;
+	if (!lane->flusher || !READ_ONCE(lane->lone_runs_left))
+		return true;
+	return fua_price(lane) <= (s64)READ_ONCE(zj->flush.mean_ns) / 2;
+}
+
+/* Is anything in flight behind the run at hand; with log blocks in the cache? */
+static bool followed(struct zj_lane *lane, bool *cached)
+{
+	const struct zj_txn *txn;
+	bool any;
+
+	*cached = false;
+	spin_lock(&lane->lock);
+	any = !list_empty(&lane->flight);
+	list_for_each_entry(txn, &lane->flight, lane_link)
+		*cached |= txn->log_cached;
+	spin_unlock(&lane->lock);
+	return any;
+}
+
+/*
+ * With another run on its way, or about to come, its flush will do for the records of
+ * this one: FUA, which this one alone waits for, has to be much faster then. If its
+ * log blocks need none, that flush is to be paid for.
+ */
+static bool use_fua(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	s64 flush = READ_ONCE(zj->flush.mean_ns);
+	bool cached;
+
+	if (!knows_fua(zj))
+		return false;
+	if (followed(lane, &cached)) {
+		WRITE_ONCE(lane->lone_runs_left, ZJ_LONE_RUNS);
+		cached |= !zj->log_ops->log_before_data;
+		return fua_price(lane) <= flush / (cached ? 8 : 2);
+	}
+	if (!lane->flusher || !lane->lone_runs_left)
+		return true;
+	WRITE_ONCE(lane->lone_runs_left, lane->lone_runs_left - 1);
+	return fua_price(lane) <= flush / 2;
+}
+
+/**
+ * zj_run_ahead() - close the next run while records are on their way
+ * @lane: the lane; the caller is its flush thread
+ * @fua: are they written with FUA?
+ * @done: completed when they have been
+ *
+ * Whoever the run before has kept waiting comes back just now: a little is
+ * waited for them, or they would miss the next run each time.
+ *
+ * Context: sleeps.
+ */
+void zj_run_ahead(struct zj_lane *lane, bool fua, struct completion *done)
+{
+	s64 patience = READ_ONCE(lane->record_ns[fua]) / ZJ_PATIENCE;
+
+	/* With a fast device they would come too late in any case. */
+	if (lane->flusher && patience >= ZJ_PATIENCE_MIN_NS)
+		wait_event_hrtimeout(lane->wait_flush, completion_done(done),
+				     ns_to_ktime(min_t(s64, patience,
+						       ZJ_PATIENCE_MAX_NS)));
+	lane->next = next_run(lane);
+}
+
+static void note_record_time(struct zj_lane *lane, bool fua, s64 ns)
+{
+	s64 before = lane->record_ns[fua] ?: ns;
+
+	WRITE_ONCE(lane->record_ns[fua], (3 * before + ns) / 4);
+}
+
+/* Asked when the records have been written: barriers may have come back meanwhile. */
+static void no_flush_needed(struct zj_journal *zj, struct zj_run *run)
+{
+	struct zj_txn *txn;
+
+	if (zj_needs_flush(zj))
+		return;
+	list_for_each_entry(txn, &run->txns, lane_link)
+		txn->cached = false;
+	zj_log_unflushed(zj);
+}
+
+static int record(struct zj_lane *lane, struct zj_run *run)
+{
+	struct zj_journal *zj = lane->journal;
+	struct zj_txn *txn;
+	struct zj_wait wait;
+	ktime_t begin;
+	int err = 0;
+	bool fua;
+
+	ZJ_ASSERT(zj, !list_empty(&run->txns));
+	fua = use_fua(lane);
+	list_for_each_entry(txn, &run->txns, lane_link)
+		txn->cached = !fua;
+	if (zj_needs_flush(zj))
+		err = zj_log_flush(zj, lane);
+	begin = ktime_get();
+	txn = list_first_entry(&run->txns, struct zj_txn, lane_link);
+	zj_wait_begin(&wait, lane, ZJ_WAIT_RECORD, txn);
+	if (!err)
+		err = zj->log_ops->record(run, fua);
+	zj_wait_end(&wait);
+	note_record_time(lane, fua, ktime_get() - begin);
+	if (!fua)
+		no_flush_needed(zj, run);
+	/* An aborted journal keeps them: recovery may still find them committed. */
+	if (err || zj_aborted(zj))
+		run_free(run);
+	else
+		run_recorded(run);
+	return err;
+}
+
+/* Nothing more is made durable; what is in flight is waited for. */
+static void give_up(struct zj_lane *lane, struct zj_run *run, int err)
+{
+	struct zj_journal *zj = lane->journal;
+
+	if (err && !zj_aborted(zj))
+		zj_err(zj, "lane %d: commit failed: error %d\n", lane->index, err);
+	if (err)
+		zj_abort(zj, err);
+	if (run)
+		run_free(run);
+	if (lane->recorded)
+		run_free(lane->recorded);
+	lane->recorded = NULL;
+}
+
+/**
+ * zj_flush_run() - bring the lane's oldest run one step further
+ * @lane: the lane; the caller is its flush thread, or its only one
+ *
+ * Context: sleeps.
+ * Return: false if there was nothing to do.
+ */
+bool zj_flush_run(struct zj_lane *lane)
+{
+	struct zj_run *run = lane->next ?: next_run(lane), *before;
+	struct zj_journal *zj = lane->journal;
+	int err = 0;
+
+	lane->next = NULL;
+	if (!run && !lane->recorded)
+		return false;
+	if (run)
+		err = run_written(run);
+	if (!err && !zj_aborted(zj))
+		err = flush(lane, run);
+	if (err || zj_aborted(zj)) {
+		give_up(lane, run, err);
+		return true;
+	}
+	before = lane->recorded;
+	lane->recorded = NULL;
+	if (before)
+		run_durable(before);
+	if (run)
+		err = record(lane, run);
+	if (err)
+		give_up(lane, NULL, err);
+	return true;
+}
+
+/* ---- the thread ---- */
+
+/**
+ * zj_flush_thread() - makes durable what its lane's thread has sent out
+ * @arg: the lane
+ *
+ * Stopped after that one; what is in flight is waited for then. Not freezable.
+ */
+int zj_flush_thread(void *arg)
+{
+	struct zj_lane *lane = arg;
+	unsigned int nofs = memalloc_nofs_save();
+
+	while (!kthread_should_stop()) {
+		wait_event_interruptible(lane->wait_flush,
+					 in_flight(lane) ||
+					 kthread_should_stop());
+		while (zj_flush_run(lane))
+			;
+	}
+	while (zj_flush_run(lane))
+		;
+	memalloc_nofs_restore(nofs);
+	return 0;
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Log writer: one member's chunks, planned, encoded and sent out together.
+ *
+ * A chunk is one header block and its images; the header's checksum covers the
+ * images through their tags, so header and images need no order among each
+ * other and there is no separate commit block (format.h).
+ */
+#include "core/flush.h"
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/super.h"
+#include "format/codec.h"
+#include "log/commit.h"
+#include "log/cursor.h"
+#include "log/log_lanes.h"
+#include "log/log_default.h"
+#include "log/log_io.h"
+#include "txn/part.h"
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+/**
+ * struct zj_plan - one chunk to be written; owned by the lane's thread
+ */
+struct zj_plan {
+	struct list_head link;	/* in zj_lanes_write.chunks */
+	struct zj_chunk	chunk;	/* the header's fields */
+	void		*block;	/* the header block */
+};
+
+/**
+ * struct zj_lanes_write - one member on its way to the log; its flush thread's
+ */
+struct zj_lanes_write {
+	struct zj_txn	*txn;
+	struct zj_journal *zj;
+	struct list_head chunks;	/* zj_plan.link */
+	struct zj_cursor at;		/* what is written next */
+	struct zj_log_io io;		/* its output */
+};
+
+/* ---- planning ---- */
+
+static u32 place(u32 *left, u32 size, u32 wanted)
+{
+	u32 n = min(wanted, *left / size);
+
+	*left -= n * size;
+	return n;
+}
+
+/* Fill one chunk at the lane's position; false if the log has no room. */
+static bool plan_chunk(struct zj_lanes_write *log, struct zj_plan *plan,
+		       const struct zj_cursor *rest)
+{
+	struct zj_lane *lane = log->txn->lane;
+	u32 seg_blocks = log->zj->geo.seg_blocks;
+	u32 left = zj_chunk_room(log->zj->geo.block_size);
+	struct zj_chunk *chunk = &plan->chunk;
+	bool ok = true;
+
+	chunk->nr_deps = place(&left, sizeof(__le64), rest->nr_deps);
+	chunk->nr_revokes = place(&left, sizeof(__le64), rest->nr_revokes);
+	spin_lock(&lane->lock);
+	lane->limit = 0;
+	/* A last block that could hold a bare header only is left alone. */
+	if (!lane->cur || lane->cur_off + !!rest->nr_images >= seg_blocks)
+		ok = zj_space_next(lane);
+	if (ok) {
+		chunk->nr_tags = min(place(&left, sizeof(struct zj_tag),
+					   rest->nr_images),
+				     seg_blocks - lane->cur_off - 1);
+		chunk->seg_index = lane->cur->index;
+		chunk->seg_seq = lane->cur->seq;
+		chunk->seg_block = lane->cur_off;
+		lane->cur_off += 1 + chunk->nr_tags;
+		ZJ_ASSERT(log->zj, lane->cur_off <= seg_blocks);
+		lane->cur->max_stamp = log->txn->comp->stamp;
+	}
+	spin_unlock(&lane->lock);
+	return ok;
+}
+
+static void fill_deps(struct zj_lanes_write *log, struct zj_plan *plan)
+{
+	__le64 *to = zj_chunk_deps(plan->block);
+	u32 i;
+
+	for (i = 0; i < plan->chunk.nr_deps; i++) {
+		u64 stamp = zj_cursor_dep(&log->at);
+
+		ZJ_ASSERT(log->zj, stamp < log->txn->comp->stamp);
+		to[i] = cpu_to_le64(stamp);
+	}
+}
+
+static void fill_revokes(struct zj_lanes_write *log, struct zj_plan *plan)
+{
+	__le64 *to = zj_chunk_revokes(plan->block, plan->chunk.nr_deps);
+	u32 i;
+
+	for (i = 0; i < plan->chunk.nr_revokes; i++)
+		to[i] = cpu_to_le64(zj_cursor_revoke(&log->at));
+}
+
+static void fill_tags(struct zj_lanes_write *log, struct zj_plan *plan)
+{
+	struct zj_tag *tag = zj_chunk_tags(plan->block, plan->chunk.nr_deps,
+					   plan->chunk.nr_revokes);
+	u32 i;
+
+	for (i = 0; i < plan->chunk.nr_tags; i++, tag++) {
+		struct zj_part *part = zj_cursor_image(&log->at);
+		u16 flags = 0;
+
+		/* A live image has nothing to escape, and is not ours. */
+		if (part->frozen_data)
+			flags = zj_escape(part->frozen_data);
+
+		tag->block = cpu_to_le64(part->jh->bh->b_blocknr);
+		tag->lines = cpu_to_le64(ZJ_TAG_ALL_LINES);
+		tag->csum = cpu_to_le32(zj_image_csum(log->zj->seed,
+						      part->image,
+						      log->zj->geo.block_size));
+		tag->flags = cpu_to_le16(flags);
+	}
+}
+
+/*
+ * What recovery must find, or else the device has lost it. Without flushes a power cut
+ * may take any of it.
+ */
+static u64 committed_stamp(struct zj_journal *zj)
+{
+	/* Pairs with note_committed_stamp(): who is committed without a flush has said so. */
+	u64 stamp = smp_load_acquire(&zj->committed_stamp);
+
+	if (READ_ONCE(zj->unflushed))
+		return 0;
+	/* Not stored by each: all lanes read it. */
+	if (stamp && !READ_ONCE(zj->stamped))
+		WRITE_ONCE(zj->stamped, true);
+	/* Pairs with zj_ckpt_write(), which may go on without a flush just now. */
+	smp_mb();
+	return READ_ONCE(zj->unflushed) ? 0 : stamp;
+}
+
+static void fill_header(struct zj_lanes_write *log, struct zj_plan *plan, u32 index)
+{
+	struct zj_component *comp = log->txn->comp;
+	struct zj_chunk *chunk = &plan->chunk;
+
+	ZJ_ASSERT(log->zj, READ_ONCE(log->zj->committed_stamp) < comp->stamp);
+	chunk->stamp = comp->stamp;
+	chunk->tid = log->txn->public.t_tid;
+	chunk->lane = log->txn->lane->index;
+	chunk->nr_members = comp->nr_members;
+	chunk->chunk_index = index;
+	chunk->commit_sec = ktime_get_real_seconds();
+	chunk->committed_stamp = committed_stamp(log->zj);
+}
+
+static struct zj_plan *plan_alloc(struct zj_journal *zj)
+{
+	const gfp_t gfp = GFP_NOFS | __GFP_NOFAIL;
+	struct zj_plan *plan = kzalloc(sizeof(*plan), gfp);
+
+	plan->block = kmem_cache_zalloc(zj->frozen_cache, gfp);
+	return plan;
+}
+
+/* Place all chunks and allocate their headers: nothing to wait for later. */
+static int plan_all(struct zj_lanes_write *log)
+{
+	struct zj_cursor rest = log->at;	/* has no place yet; only counted */
+	u32 index = 0;
+
+	do {
+		struct zj_plan *plan = plan_alloc(log->zj);
+
+		list_add_tail(&plan->link, &log->chunks);
+		if (!plan_chunk(log, plan, &rest))
+			return -ENOSPC;
+		fill_header(log, plan, index++);
+		rest.nr_deps -= plan->chunk.nr_deps;
+		rest.nr_revokes -= plan->chunk.nr_revokes;
+		rest.nr_images -= plan->chunk.nr_tags;
+	} while (rest.nr_images || rest.nr_deps || rest.nr_revokes);
+	log->txn->nr_chunks = index;
+	return 0;
+}
+
+/* ---- output ---- */
+
+static void emit(struct zj_lanes_write *log, struct zj_plan *plan)
+{
+	struct zj_log_geometry *geo = &log->zj->geo;
+	u32 block = geo->log_first + plan->chunk.seg_index * geo->seg_blocks +
+		    plan->chunk.seg_block;
+	struct zj_cursor images = log->at;
+	u32 i;
+
+	plan->chunk.nr_chunks = log->txn->nr_chunks;
+	fill_deps(log, plan);
+	fill_revokes(log, plan);
+	fill_tags(log, plan);
+	zj_encode_chunk(geo, log->zj->seed, &plan->chunk, plan->block);
+	zj_log_io_add(&log->io, block++, plan->block);
+	for (i = 0; i < plan->chunk.nr_tags; i++)
+		zj_log_io_add(&log->io, block++, zj_cursor_image(&images)->image);
+}
+
+static void emit_all(struct zj_lanes_write *log, bool fua)
+{
+	struct zj_plan *plan;
+
+	if (!fua)
+		zj_flush_expected(log->txn->lane);
+	zj_log_io_begin(&log->io, log->zj, fua ? REQ_FUA : 0);
+	list_for_each_entry(plan, &log->chunks, link)
+		emit(log, plan);
+	zj_log_io_send(&log->io);
+}
+
+static void plan_free(struct zj_lanes_write *log)
+{
+	struct zj_plan *plan, *tmp;
+
+	list_for_each_entry_safe(plan, tmp, &log->chunks, link) {
+		kmem_cache_free(log->zj->frozen_cache, plan->block);
+		kfree(plan);
+	}
+}
+
+/* ---- a run ---- */
+
+/* Returns 0, or -ENOSPC if the lane's promise was broken. */
+static int log_prepare(struct zj_txn *txn)
+{
+	struct zj_lanes_write *log = kzalloc(sizeof(*log), GFP_NOFS | __GFP_NOFAIL);
+	struct zj_lane_stats *st = &txn->lane->stats;
+	int err;
+
+	ZJ_ASSERT(txn_zj(txn), !txn->out);
+	txn->out = log;
+	log->txn = txn;
+	log->zj = txn_zj(txn);
+	INIT_LIST_HEAD(&log->chunks);
+	zj_cursor_init(&log->at, txn);
+	st->blocks += log->at.nr_images;
+	err = plan_all(log);
+	st->headers += txn->nr_chunks;
+	return err;
+}
+
+static void log_send(struct zj_txn *txn, bool fua)
+{
+	struct zj_lanes_write *log = txn->out;
+
+	zj_settle_images(txn);
+	emit_all(log, fua);
+}
+
+static void log_free(struct zj_txn *txn)
+{
+	plan_free(txn->out);
+	kfree(txn->out);
+	txn->out = NULL;
+}
+
+static void log_unprepare(struct zj_run *run)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &run->txns, lane_link)
+		if (txn->out)
+			log_free(txn);
+}
+
+/**
+ * lanes_record() - write the records of a run's members, wait for the device
+ * @run: their data is durable
+ * @fua: with FUA
+ *
+ * CJFS and Z-Journal keep JBD2's descriptor, images and commit block in order;
+ * here everything goes out at once under one checksum (C5), and the members
+ * side by side: recovery goes by their dependencies. Memory is taken before
+ * accessors have to wait.
+ *
+ * Return: 0; -ENOSPC if the lane's promise was broken; an I/O error.
+ */
+static int lanes_record(struct zj_run *run, bool fua)
+{
+	struct zj_txn *txn;
+	int err = 0, err2;
+
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		err = log_prepare(txn);
+		if (err) {
+			log_unprepare(run);
+			return err;
+		}
+	}
+	list_for_each_entry(txn, &run->txns, lane_link)
+		log_send(txn, fua);
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		struct zj_lanes_write *log = txn->out;
+
+		err2 = zj_log_io_wait(&log->io);
+		err = err ?: err2;
+		zj_txn_logged(txn);
+		log_free(txn);
+	}
+	return err;
+}
+
+/* ---- this format's place in the journal ---- */
+
+static u32 lanes_fit(struct zj_journal *zj, u32 wanted)
+{
+	return zj_fit_lanes(&zj->geo, zj->public.j_total_len,
+			    zj->public.j_blocksize, wanted);
+}
+
+static u32 lanes_blocks(const struct zj_journal *zj, u32 credits)
+{
+	return zj_txn_blocks(&zj->geo, credits);
+}
+
+static int lanes_advance_tail(struct zj_journal *zj, const struct zj_component *last)
+{
+	return zj_ckpt_write(zj, last->stamp);
+}
+
+const struct zj_log_ops zj_log_lanes = {
+	.name		= "zj",
+	.max_lanes	= ZJ_MAX_LANES,
+	.open		= zj_log_default_open,
+	.release	= zj_log_default_release,
+	.fit		= lanes_fit,
+	.blocks		= lanes_blocks,
+	.room		= zj_seg_room,
+	.init		= zj_seg_init,
+	.go_live	= zj_lanes_go_live,
+	.advance_tail	= lanes_advance_tail,
+	.issue		= zj_log_default_issue,
+	.written	= zj_log_default_written,
+	.close		= zj_log_default_close,
+	.begin		= zj_log_default_begin,
+	.begun		= zj_log_default_begun,
+	.record		= lanes_record,
+	.full		= zj_log_default_full,
+};

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commit: a component is committed when all its members are durable and all that
+ * it depends on is committed (V1). Arrivals are counted, so a dependency costs
+ * O(1), and what becomes committed goes on a work list, so a chain of any length
+ * needs no recursion.
+ *
+ * Becoming committed has two phases. In the first the forgotten blocks of all members
+ * are unfiled; forget has waited for their home writes already. In the second
+ * buffers turn dirty for write-back, ext4's callbacks run, waiters go on. Several
+ * threads may be at it, each with components of its own.
+ */
+#include "core/journal.h"
+#include "core/space.h"
+#include "core/waits.h"
+#include "core/wake.h"
+#include "txn/component.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/revoke.h"
+#include "txn/txn.h"
+#include "txn/committed.h"
+#include <linux/ktime.h>
+#include <linux/wait.h>
+#include <trace/events/zjournal.h>
+
+/* ---- counting ---- */
+
+/* comp_lock held. */
+static void arrive(struct zj_component *comp, struct list_head *ready)
+{
+	ZJ_ASSERT(comp->journal, comp->missing > 0);
+	comp->journal->comp_stats.arrivals++;
+	if (--comp->missing || comp->state != ZJ_C_SEALED)
+		return;
+	/* V1 */
+	ZJ_ASSERT(comp->journal, !comp->unlogged);
+	ZJ_ASSERT(comp->journal, !comp->unsubmitted);
+	/* Pairs with zj_txn_state(). */
+	smp_store_release(&comp->state, ZJ_C_COMMITTED);
+	list_move_tail(&comp->ready_link, ready);
+	list_add_tail(&comp->finish_link, &comp->journal->finishing);
+	WRITE_ONCE(comp->journal->undirty, comp->journal->undirty + comp->jdata);
+}
+
+static void push_dependants(struct zj_component *comp, struct list_head *ready)
+{
+	struct zj_dep *dep, *tmp;
+
+	list_for_each_entry_safe(dep, tmp, &comp->dependants, on_link) {
+		ZJ_ASSERT(comp->journal, dep->comp->state < ZJ_C_COMMITTED);
+		list_del_init(&dep->on_link);
+		dep->on = NULL;
+		comp->journal->comp_stats.resolved++;
+		arrive(dep->comp, ready);
+	}
+}
+
+/* Room for another sealed component in these lanes (N7). comp_lock held. */
+static void leave_lanes(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		ZJ_ASSERT(comp->journal, txn->lane->nr_sealed > 0);
+		ZJ_ASSERT(comp->journal, txn->lane->sealed_credits >= max(txn->credits, 0));
+		txn->lane->nr_sealed--;
+		txn->lane->sealed_credits -= max(txn->credits, 0);
+	}
+	list_for_each_entry(txn, &comp->members, comp_link)
+		zj_try_seal_lane(txn->lane);
+}
+
+/* Chunks from now on say so. comp_lock held. */
+static void note_committed_stamp(struct zj_journal *zj)
+{
+	const struct zj_component *oldest;
+
+	oldest = list_first_entry_or_null(&zj->pending, struct zj_component,
+					  ready_link);
+	ZJ_ASSERT(zj, !oldest || oldest->stamp > zj->committed_stamp);
+	/* Pairs with committed_stamp(). */
+	smp_store_release(&zj->committed_stamp,
+			  oldest ? oldest->stamp - 1 : zj->stamp);
+}
+
+/* ---- the two phases ---- */
+
+static struct zj_part *part_of(struct journal_head *jh, struct zj_txn *txn)
+{
+	struct zj_part *part;
+
+	list_for_each_entry(part, &jh->parts, jh_link)
+		if (part->txn == txn)
+			return part;
+	return NULL;
+}
+
+/*
+ * A committed part replaces the older ones, whether home or not; with lines only, all
+ * but the oldest (J2). S does not pass that before the block is home: nor the others.
+ */
+static void drop_older(struct journal_head *jh, struct zj_part *part)
+{
+	bool keep = zj_part_test(part, ZJ_PART_LINES);
+	struct zj_part *older, *tmp;
+
+	list_for_each_entry_safe(older, tmp, &jh->parts, jh_link) {
+		if (older == part)
+			return;
+		if (!keep || !list_is_first(&older->jh_link, &jh->parts))
+			zj_part_drop(older);
+	}
+}
+
+static void unmap(struct buffer_head *bh)
+{
+	clear_buffer_jbddirty(bh);
+	if (!buffer_freed(bh))
+		return;
+	clear_buffer_freed(bh);
+	if (!zj_bh_is_file(bh))
+		return;
+	clear_buffer_mapped(bh);
+	clear_buffer_new(bh);
+	clear_buffer_req(bh);
+	bh->b_bdev = NULL;
+}
+
+static void finish_forget(struct journal_head *jh, struct zj_part *part)
+{
+	bool newest = jh->newest == part;
+
+	drop_older(jh, part);
+	zj_part_drop(part);
+	if (newest)
+		unmap(jh->bh);
+}
+
+static void go_home(struct journal_head *jh, struct zj_part *part)
+{
+	struct buffer_head *bh = jh->bh;
+
+	/* H1 */
+	ZJ_ASSERT(txn_zj(part->txn), part->txn->comp->state == ZJ_C_COMMITTED);
+	ZJ_ASSERT(txn_zj(part->txn), zj_part_test(part, ZJ_PART_LOGGED));
+	drop_older(jh, part);
+	if (jh->newest == part && buffer_freed(bh)) {
+		/* Truncated by a handle of the same component. */
+		zj_part_drop(part);
+		unmap(bh);
+		return;
+	}
+	zj_part_set(part, BIT(ZJ_PART_HOMEWARD));
+	if (zj_part_test(part, ZJ_PART_ELSEWHERE))
+		return;
+	if (jh->newest == part) {
+		mark_buffer_dirty(bh);
+		clear_buffer_jbddirty(bh);
+		return;
+	}
+	/* Until then jbddirty keeps ext4 from taking a file's folio for clean. */
+	zj_part_set(part, BIT(ZJ_PART_NEEDS_DIRTY));
+}
+
+static void process_forget(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	struct zj_part *part;
+
+	spin_lock(&jh->lock);
+	part = part_of(jh, txn);
+	if (part && zj_part_test(part, ZJ_PART_FORGET))
+		finish_forget(jh, part);
+	spin_unlock(&jh->lock);
+}
+
+static void process_image(struct zj_txn *txn, struct journal_head *jh, void *arg)
+{
+	struct zj_part *part;
+
+	spin_lock(&jh->lock);
+	part = part_of(jh, txn);
+	if (part)
+		go_home(jh, part);
+	spin_unlock(&jh->lock);
+}
+
+/* From here on nothing can be forgotten in this transaction any more. */
+static void close_forgets(struct zj_txn *txn)
+{
+	spin_lock(&txn->list_lock);
+	ZJ_ASSERT(txn_zj(txn), !txn->forgets_done);
+	list_splice_tail_init(&txn->late, &txn->parts);
+	txn->forgets_done = true;
+	spin_unlock(&txn->list_lock);
+}
+
+static void call_back(struct zj_journal *zj, struct zj_txn *txn)
+{
+	void (*callback)(journal_t *journal, transaction_t *t);
+
+	ZJ_ASSERT(zj, txn->public.t_state == T_COMMIT);
+	callback = READ_ONCE(zj->public.j_commit_callback);
+	if (callback)
+		callback(&zj->public, &txn->public);
+	txn->public.t_state = T_FINISHED;
+}
+
+/* Of it and all that became committed before; what it builds on is among these. */
+static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
+{
+	struct zj_component *older = comp;
+	bool dirty = true;
+
+	spin_lock(&zj->comp_lock);
+	ZJ_ASSERT(zj, zj->undirty >= comp->jdata);
+	/* Pairs with wait_files(). */
+	smp_store_release(&zj->undirty, zj->undirty - comp->jdata);
+	comp->jdata = false;
+	list_for_each_entry_continue_reverse(older, &zj->finishing, finish_link) {
+		dirty = !older->jdata;
+		if (!dirty)
+			break;
+	}
+	spin_unlock(&zj->comp_lock);
+	return dirty;
+}
+
+/*
+ * Before ext4 throws pages of journaled data away it waits for the newest transaction of
+ * the file and writes the pages home. So what that one builds on must be dirty as well,
+ * which the thread of another lane may be at. Nobody waits for himself: each thread takes
+ * components in the order in which they became committed, and waits for older ones.
+ */
+static void wait_files(struct zj_journal *zj, struct zj_component *comp)
+{
+	bool jdata = READ_ONCE(comp->jdata);
+	struct zj_txn *first;
+	struct zj_wait wait;
+	bool dirty;
+
+	/* None without journaled data; else who sees 0 sees them dirty. */
+	if (!smp_load_acquire(&zj->undirty))
+		return;
+	dirty = files_are_dirty(zj, comp);
+	if (jdata)
+		wake_up_all(&zj->wait_progress);
+	if (dirty)
+		return;
+	first = list_first_entry(&comp->members, struct zj_txn, comp_link);
+	zj_wait_begin(&wait, first->lane, ZJ_WAIT_FILES, first);
+	wait_event(zj->wait_progress, files_are_dirty(zj, comp));
+	zj_wait_end(&wait);
+}
+
+static void finish(struct zj_journal *zj, struct zj_component *comp)
+{
+	u64 us = ktime_us_delta(ktime_get(), comp->sealed_at);
+	struct zj_txn *txn;
+
+	ZJ_ASSERT(zj, list_empty(&comp->dependants));
+	/* Members do not change after the seal. */
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		close_forgets(txn);
+		zj_txn_walk(txn, process_forget, NULL);
+		zj_revoke_retire(txn);
+	}
+	list_for_each_entry(txn, &comp->members, comp_link)
+		zj_txn_walk(txn, process_image, NULL);
+	wait_files(zj, comp);
+	list_for_each_entry(txn, &comp->members, comp_link)
+		call_back(zj, txn);
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		zj_count(&txn->lane->stats.commit_us, us);
+		trace_zj_committed(txn);
+		zj_txn_set_committed(txn);
+	}
+	spin_lock(&zj->comp_lock);
+	list_del_init(&comp->finish_link);
+	comp->finished = true;
+	spin_unlock(&zj->comp_lock);
+}
+
+/*
+ * What depends on a committed component may be committed as well, and so on. The list
+ * grows at its end while we walk it. A chain may be long, so comp_lock is let go after
+ * each: nobody depends anew on what is committed, and the tail does not pass what is
+ * not finished.
+ */
+static void cascade(struct zj_journal *zj, struct list_head *ready)
+{
+	struct zj_component *comp;
+
+	list_for_each_entry(comp, ready, ready_link) {
+		spin_lock(&zj->comp_lock);
+		push_dependants(comp, ready);
+		leave_lanes(comp);
+		note_committed_stamp(zj);
+		spin_unlock(&zj->comp_lock);
+		cond_resched();
+	}
+}
+
+/**
+ * zj_member_durable() - a member's record and all before it are durable
+ * @txn: the member; the caller is its lane's thread
+ *
+ * Finishes every component that becomes committed by it.
+ *
+ * Context: sleeps.
+ */
+void zj_member_durable(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_component *comp, *tmp;
+	LIST_HEAD(ready);
+
+	trace_zj_record_durable(txn);
+	spin_lock(&zj->comp_lock);
+	arrive(txn->comp, &ready);
+	spin_unlock(&zj->comp_lock);
+	if (list_empty(&ready))
+		return;
+	cascade(zj, &ready);
+	list_for_each_entry_safe(comp, tmp, &ready, ready_link) {
+		list_del_init(&comp->ready_link);
+		finish(zj, comp);
+	}
+	zj_progress(zj);
+	if (zj_space_low(zj))
+		zj_checkpoint_kick(zj);
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Read the whole log, and keep what is damaged too. */
+#include <stdlib.h>
+#include <string.h>
+#include <asm/byteorder.h>
+#include <linux/sort.h>
+#include "log_view.h"
+#include "zjctl.h"
+
+static u32 seg_first(const struct log *log, u32 seg)
+{
+	return log->geo.log_first + seg * log->geo.seg_blocks;
+}
+
+static void *block_at(const struct log *log, u32 pos)
+{
+	return log->buf + (size_t)pos * log->geo.block_size;
+}
+
+static int keep_entries(struct log *log, const struct zj_chunk *c, void *header)
+{
+	const __le64 *from = zj_chunk_deps(header);
+
+	for (u32 i = 0; i < c->nr_deps + c->nr_revokes; i++) {
+		u64 *entry = zj_vec_add(&log->entries);
+
+		if (!entry)
+			return -ENOMEM;
+		*entry = le64_to_cpu(from[i]);
+	}
+	return 0;
+}
+
+/* Returns the number of images with a wrong checksum, or -ENOMEM. */
+static int keep_images(struct log *log, u32 seg, u32 pos, const struct zj_chunk *c)
+{
+	const struct zj_tag *tag = zj_chunk_tags(block_at(log, pos), c->nr_deps, c->nr_revokes);
+	int bad = 0;
+
+	for (u32 i = 0; i < c->nr_tags; i++, tag++) {
+		struct log_image *image = zj_vec_add(&log->images);
+
+		if (!image)
+			return -ENOMEM;
+		*image = (struct log_image) {
+			.block = le64_to_cpu(tag->block),
+			.log_block = seg_first(log, seg) + pos + 1 + i,
+			.flags = le16_to_cpu(tag->flags),
+			.good = zj_image_csum(log->seed, block_at(log, pos + 1 + i),
+					      log->geo.block_size) == le32_to_cpu(tag->csum),
+		};
+		bad += !image->good;
+	}
+	return bad;
+}
+
+static int keep_record(struct log *log, u32 seg, u32 pos, const struct zj_chunk *c,
+		       bool hidden)
+{
+	struct log_record *r = zj_vec_add(&log->records);
+	int bad;
+
+	if (!r)
+		return -ENOMEM;
+	log->committed_stamp = max(log->committed_stamp, c->committed_stamp);
+	*r = (struct log_record) {
+		.chunk = *c,
+		.log_block = seg_first(log, seg) + pos,
+		.first_entry = log->entries.nr,
+		.first_image = log->images.nr,
+	};
+	if (keep_entries(log, c, block_at(log, pos)))
+		return -ENOMEM;
+	bad = keep_images(log, seg, pos, c);
+	if (bad < 0)
+		return bad;
+	r->bad_images = bad;
+	r->state = hidden ? LOG_HIDDEN : bad ? LOG_TORN : LOG_GOOD;
+	if (r->state == LOG_GOOD && c->stamp > log->newest)
+		log->newest = c->stamp;
+	return 0;
+}
+
+static enum log_end why_ended(const struct log *log, u32 pos, bool decoded)
+{
+	const struct zj_chunk_header *h;
+
+	if (pos == log->geo.seg_blocks)
+		return LOG_FULL;
+	h = block_at(log, pos);
+	if (decoded)
+		return LOG_OLD_TENURE;
+	if (le32_to_cpu(h->magic) != ZJ_CHUNK_MAGIC)
+		return LOG_UNUSED;
+	if (le64_to_cpu(h->generation) != log->geo.generation)
+		return LOG_STALE;
+	return zj_chunk_sealed(&log->geo, log->seed, h) ? LOG_BAD_HEADER : LOG_TORN_HEADER;
+}
+
+/* Headers of this tenure that a lost one keeps recovery from reaching. */
+static int keep_hidden(struct log *log, u32 seg, u32 pos)
+{
+	const struct log_segment *s = &log->segs[seg];
+	struct zj_chunk c;
+	int err = 0;
+
+	while (!err && pos < log->geo.seg_blocks) {
+		if (!zj_decode_chunk(&log->geo, log->seed, seg, pos, block_at(log, pos), &c) ||
+		    (s->used && c.seg_seq != s->seg_seq) || c.stamp <= log->ckpt_stamp) {
+			pos++;
+			continue;
+		}
+		err = keep_record(log, seg, pos, &c, true);
+		pos += 1 + c.nr_tags;
+	}
+	return err;
+}
+
+static int read_segment(struct log *log, u32 seg)
+{
+	struct log_segment *s = &log->segs[seg];
+	struct zj_chunk c;
+	bool decoded = false;
+	u32 pos = 0;
+	int err;
+
+	err = ext_ops.read_log(log->img, seg_first(log, seg), log->geo.seg_blocks, log->buf);
+	if (err)
+		return zx_fail(err, "%s: segment %u (journal blocks %u to %u) cannot be read (%s); check the device, copy it, try the copy",
+			       log->img->path, seg, seg_first(log, seg),
+			       seg_first(log, seg + 1) - 1, strerror(-err));
+	while (!err && pos < log->geo.seg_blocks) {
+		decoded = zj_decode_chunk(&log->geo, log->seed, seg, pos, block_at(log, pos), &c);
+		if (!decoded || (pos && c.seg_seq != s->seg_seq))
+			break;
+		s->lane = c.lane;
+		s->seg_seq = c.seg_seq;
+		s->newest = c.stamp;
+		s->records++;
+		err = keep_record(log, seg, pos, &c, false);
+		pos += 1 + c.nr_tags;
+	}
+	s->used = pos;
+	s->end = why_ended(log, pos, decoded);
+	return err ? err : keep_hidden(log, seg, pos);
+}
+
+/* A damaged pair of slots is for recovery to refuse; here the better one counts. */
+static int read_ckpt(struct log *log)
+{
+	u64 best = 0;
+	int err;
+
+	log->ckpt_stamp = log->geo.ckpt_stamp;
+
+	for (u32 i = 0; i < ZJ_CKPT_SLOTS; i++) {
+		err = ext_ops.read_log(log->img, ZJ_BLOCK_CKPT + i, 1, log->buf);
+		if (err)
+			return err;
+		log->slot_good[i] = zj_decode_ckpt(&log->geo, log->buf, &log->slot_seq[i],
+						   &log->slot_stamp[i]);
+		if (log->slot_good[i] && log->slot_seq[i] >= best) {
+			best = log->slot_seq[i];
+			log->ckpt_stamp = max(log->geo.ckpt_stamp, log->slot_stamp[i]);
+		}
+	}
+	return 0;
+}
+
+static int open_log(struct log *log)
+{
+	u8 *block = malloc(log->img->block_size);
+	int err = -ENOMEM;
+
+	if (block)
+		err = ext_ops.read_log(log->img, ZJ_BLOCK_LOG_SUPER, 1, block);
+	if (!err && (zj_decode_log_super(block, &log->geo) ||
+		     log->geo.block_size != log->img->block_size ||
+		     log->geo.total_blocks > log->img->journal_blocks))
+		err = -EUCLEAN;
+	free(block);
+	if (err)
+		return err;
+	log->seed = zj_seed(log->geo.uuid, log->geo.generation);
+	log->buf = malloc((size_t)log->geo.seg_blocks * log->geo.block_size);
+	log->segs = calloc(log->geo.nr_segs, sizeof(*log->segs));
+	return log->buf && log->segs ? 0 : -ENOMEM;
+}
+
+static int read_lanes(struct log *log)
+{
+	int err = open_log(log);
+
+	if (!err)
+		err = read_ckpt(log);
+	for (u32 seg = 0; !err && seg < log->geo.nr_segs; seg++) {
+		err = read_segment(log, seg);
+		zx_progress("reading the log", seg, log->geo.nr_segs);
+	}
+	zx_progress(NULL, 0, 0);
+	return err;
+}
+
+static bool is_lanes(const struct zj_jbd2_super *block0)
+{
+	return block0->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
+}
+
+int log_read(struct log *log, struct ext_image *img, const struct zj_jbd2_super *block0,
+	     const struct zx_memory *memory)
+{
+	int err;
+
+	*log = (struct log) {
+		.img = img,
+		.records.size = sizeof(struct log_record),
+		.images.size = sizeof(struct log_image),
+		.entries.size = sizeof(u64),
+		.components.size = sizeof(struct log_component),
+	};
+	err = zj_is_nvm_log(block0) ? nvm_read(log, memory) :
+	      is_lanes(block0) ? read_lanes(log) : ring_read(log, block0);
+	return err ? err : log_judge(log);
+}
+
+void log_free(struct log *log)
+{
+	free(log->buf);
+	free(log->segs);
+	free(log->tails);
+	free(log->records.items);
+	free(log->images.items);
+	free(log->entries.items);
+	free(log->components.items);
+}
+
+int log_read_image(struct log *log, const struct log_image *image, void *buf)
+{
+	int err;
+
+	if (log->area) {
+		zj_nvm_apply(buf, log->area->base + (u64)image->log_block * ZJ_NVM_LINE,
+			     image->lines, zj_nvm_unit(log->geo.block_size));
+		return 0;
+	}
+	err = ext_ops.read_log(log->img, image->log_block, 1, buf);
+	if (!err)
+		zj_unescape(buf, image->flags);
+	return err;
+}
+
+/* ---- recovery's own word ---- */
+
+static struct log_official *asking;
+
+static void keep_error(const struct ext_image *img, int level, const char *text)
+{
+	if (!level)
+		snprintf(asking->error, sizeof(asking->error), "%s", text);
+}
+
+static int read_with_progress(void *ctx, u32 block, u32 nr, void *buf)
+{
+	struct ext_image *img = ctx;
+
+	zx_progress("checking the log", block, img->journal_blocks);
+	return ext_ops.read_log(ctx, block, nr, buf);
+}
+
+void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
+		      const struct zx_memory *memory, struct log_official *o)
+{
+	struct zj_io_ops ops = ext_ops;
+	u32 sequence;
+
+	memset(o, 0, sizeof(*o));
+	ops.read_log = read_with_progress;
+	asking = o;
+	ext_message = keep_error;
+	if (zj_is_nvm_log(block0))
+		o->err = zj_recover_nvm(&ops, img, &memory->area, img->block_size,
+					img->journal_blocks, img->device_blocks, true,
+					&o->stats);
+	else if (is_lanes(block0))
+		o->err = zj_recover(&ops, img, img->uuid, img->block_size, img->journal_blocks,
+				    img->device_blocks, true, &o->stats);
+	else
+		o->err = zj_recover_jbd2(&ops, img, block0, img->journal_blocks,
+					 img->device_blocks, true, &o->stats, &sequence);
+	ext_message = zx_image_message;
+	zx_progress(NULL, 0, 0);
+}
+
+const char *log_official_verdict(const struct log_official *o)
+{
+	if (!o->err)
+		return "good";
+	if (o->err != -EUCLEAN)
+		return "unreadable";
+	/* What is no damage are fast commits. */
+	return strncmp(o->error, "damaged log", 11) ? "stock" : "damaged";
+}
+
+bool log_agrees(const struct log *log, const struct log_official *o)
+{
+	u32 committed = 0, members = 0;
+
+	for (u32 i = 0; i < log->components.nr; i++) {
+		const struct log_component *c = log_component(log, i);
+
+		committed += c->verdict == LOG_COMMITTED;
+		members += c->verdict == LOG_COMMITTED ? c->members : 0;
+	}
+	if (committed == o->stats.committed_components && members == o->stats.transactions &&
+	    log->taken == o->stats.replayed && log->ckpt_stamp == o->stats.ckpt_stamp)
+		return true;
+	zx_say(ZX_ERROR, "%s: this listing finds %u committed components and %u blocks to write, recovery %u and %u: one of the two is wrong; please report it with a copy of %s",
+	       log->img->path, committed, log->taken, o->stats.committed_components, o->stats.replayed,
+	       log->area ? "the memory" : "the journal (debugfs -R 'dump <8> FILE' DEV)");
+	return false;
+}

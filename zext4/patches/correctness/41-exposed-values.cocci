@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Rules: E28.
+//
+// What the super block tells user space (docs/exposed-values.md): whoever gets it may
+// make other things durable with it, in lanes that do not share the super block. So
+// it is committed before it is told.  The salt is made once, whoever asks first.
+//
+// expect: crypto.c: ext4_ioctl_get_encryption_pwsalt=3
+// expect: ioctl.c: ext4_update_primary_sb=1 ext4_ioctl_setlabel=1 ext4_ioctl_getlabel=1 ext4_ioctl_getuuid=1 ext4_ioctl_setuuid=1
+
+@@
+expression sbi;
+@@
+ext4_ioctl_get_encryption_pwsalt(...)
+{
+ ...
+- if (uuid_is_zero(sbi->s_es->s_encrypt_pw_salt)) {
++ if (zext4_salt_is_unset(sb)) {
+ ...
+ lock_buffer(sbi->s_sbh);
+- generate_random_uuid(sbi->s_es->s_encrypt_pw_salt);
++ if (uuid_is_zero(sbi->s_es->s_encrypt_pw_salt)) {
++	zext4_super_tells(handle, sb);
++	generate_random_uuid(sbi->s_es->s_encrypt_pw_salt);
++ }
+ ext4_superblock_csum_set(sb);
+ ...
+ }
++ err = zext4_wait_exposed(sb);
++ if (err)
++	return err;
+ if (copy_to_user(...))
+	return -EFAULT;
+ ...
+}
+
+@@
+expression bh;
+@@
+ext4_update_primary_sb(...)
+{
+ ...
+ lock_buffer(bh);
++ zext4_super_tells(handle, sb);
+ func(...);
+ ...
+}
+
+@@
+identifier f = {ext4_ioctl_setlabel, ext4_ioctl_setuuid};
+identifier ret;
+@@
+f(...)
+{
+ ...
+ mnt_drop_write_file(...);
+- return ret;
++ return ret ? ret : zext4_wait_exposed(sb);
+}
+
+@@
+identifier f = {ext4_ioctl_getlabel, ext4_ioctl_getuuid};
+expression sbi;
+@@
+f(...)
+{
+ ...
+ unlock_buffer(sbi->s_sbh);
++ if (zext4_wait_exposed(sbi->s_sb))
++	return -EIO;
+ ...
+}
