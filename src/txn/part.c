@@ -181,7 +181,7 @@ void zj_part_move(struct zj_part *part, struct zj_txn *txn)
 
 	lockdep_assert_held(&part->jh->lock);
 	ZJ_ASSERT(txn_zj(txn), !zj_part_test(part, ZJ_PART_MODIFIED));
-	/* Increment first, or the component could be sealed between the two. */
+	/* Increment first, so that may_seal() always finds the component crowded. */
 	if (crowded)
 		atomic_inc(&txn->crowded);
 	spin_lock(&part->txn->list_lock);
