@@ -103,7 +103,7 @@ void zj_part_crowd(struct zj_part *part)
 	zj_count(&txn->lane->stats.conflicts, 1);
 }
 
-/* Lets the transaction be sealed if this was its last crowded part. Holds jh->lock. */
+/* Goes on with a commit that has waited for this part. Caller holds jh->lock. */
 void zj_part_uncrowd(struct zj_part *part)
 {
 	if (!zj_part_test(part, ZJ_PART_CROWDED))
@@ -278,8 +278,8 @@ static bool must_copy(const struct zj_part *part)
  * again, and waiting for the log costs more than some unneeded copies. A copy is necessary
  * if files' folios may be truncated during the I/O, or if the block is ext4's super block,
  * which user space may write to. A pipelined lane copies everything if its log blocks
- * are sent beside the data, so that handles do not wait for the device. Beyond
- * max_copies copies in a lane only the necessary ones are made.
+ * are sent beside the data, as otherwise its thread would have to wait for the device.
+ * Beyond max_copies copies in a lane only the necessary ones are made.
  *
  * Context: part->jh->lock held.
  */
