@@ -75,7 +75,7 @@ static __always_inline bool owned(struct buffer_head *bh,
 
 	rcu_read_lock_sched();
 	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
-	/* Pairs with zj_part_file(). */
+	/* Pairs with zj_part_file(): the contents of the part follow. */
 	part = jh ? smp_load_acquire(&jh->newest) : NULL;
 	if (part) {
 		/* Pairs with txn_list_add(): the flags read below are of this owner. */
@@ -93,7 +93,7 @@ static __always_inline bool owned(struct buffer_head *bh,
 enum touch {
 	TOUCH_DONE,		/* the transaction's component owns the buffer */
 	TOUCH_AGAIN,		/* the owner was sealed meanwhile */
-	TOUCH_MEMORY,		/* spare memory is missing */
+	TOUCH_MEMORY,		/* more memory is needed in the zj_spare */
 	TOUCH_LOCK_BUFFER,	/* no owner, so the buffer lock is needed */
 	TOUCH_WAIT_LOG,		/* the log is being written from the buffer */
 };

@@ -58,7 +58,10 @@ static void push_dependants(struct zj_component *comp, struct list_head *ready)
 	}
 }
 
-/* Makes room in the members' lanes for other sealed components (N7). Holds comp_lock. */
+/*
+ * Makes room in the members' lanes for other sealed components (N7), and seals those that
+ * have waited for it. Caller holds comp_lock.
+ */
 static void leave_lanes(struct zj_component *comp)
 {
 	struct zj_txn *txn;
@@ -227,7 +230,7 @@ static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 
 	spin_lock(&zj->comp_lock);
 	ZJ_ASSERT(zj, zj->undirty >= comp->jdata);
-	/* Pairs with wait_files(). */
+	/* Pairs with wait_files(): a thread that sees 0 also sees all buffers dirty. */
 	smp_store_release(&zj->undirty, zj->undirty - comp->jdata);
 	comp->jdata = false;
 	list_for_each_entry_continue_reverse(older, &zj->finishing, finish_link) {

@@ -359,9 +359,10 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind)
 /* ---- sealing ---- */
 
 /*
- * Limits the sealed components of a lane that are not committed yet, in number (N7)
- * and, where transactions are full or many, in log space, so that a task that fills one
- * transaction after another waits for the device. Caller holds comp_lock.
+ * Returns whether a lane may have one more sealed component that is not committed. Their
+ * number is limited (N7). From ZJ_MAX_SEALED on, and if a member is full, their log space
+ * is limited as well, so that a task that fills one transaction after another waits for
+ * the device (docs/decisions/0041). Caller holds comp_lock.
  */
 static bool lane_has_room(struct zj_lane *lane, const struct zj_txn *txn)
 {
@@ -486,7 +487,10 @@ static void count_locked(struct zj_component *comp, ktime_t now)
 			 ktime_us_delta(now, comp->locked_at));
 }
 
-/* The seal point of the whole component (N1). */
+/*
+ * Seals a component. Its members and dependencies are fixed and it gets its stamp at one
+ * point for all members (N1), which is why all of this is one section of comp_lock.
+ */
 static void seal(struct zj_journal *zj, struct zj_component *comp)
 {
 	struct zj_txn *txn;
@@ -600,7 +604,7 @@ static void go_on(struct zj_journal *zj, struct zj_component *comp)
 }
 
 /**
- * zj_commit_again() - go on with a commit after a transaction's last crowded part has gone
+ * zj_commit_again() - go on with a commit when a transaction has no crowded part any more
  * @txn: not sealed, or being freed
  *
  * Context: takes comp_lock.

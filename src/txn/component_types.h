@@ -88,7 +88,7 @@ struct zj_component {
 					 * lanes have room for it
 					 */
 	unsigned long	deferred_until;	/* comp_lock; jiffies at which deferring ends */
-	bool		finished;	/* comp_lock; callbacks have run, see the glossary */
+	bool		finished;	/* comp_lock; finish() in committed.c is over */
 	bool		jdata;		/* comp_lock; has images of journaled file data whose
 					 * buffers are not dirty for write-back yet
 					 */

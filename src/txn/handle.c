@@ -311,8 +311,8 @@ static noinline int refuse(const struct zj_journal *zj, int credits, int rsv)
  * @rsv_blocks: images of a reserved handle to go with it, or 0
  * @revoke_records: blocks that it may revoke
  * @gfp: ignored; allocation never fails here
- * @type: ext4's, for statistics
- * @line: ext4's, for statistics
+ * @type: ext4's type of the handle, for statistics
+ * @line: line of ext4's source, for statistics
  *
  * Every lane gives a correct result; the choice is a matter of speed. If the task has a
  * handle open already, it gets another reference to that one.
@@ -624,8 +624,8 @@ static enum join join_reserved(struct zj_lane *lane, int rsv,
 /**
  * zj_journal_start_reserved() - open a handle that was reserved
  * @handle: from h_rsv_handle; freed on error
- * @type: ext4's, for statistics
- * @line: ext4's, for statistics
+ * @type: ext4's type of the handle, for statistics
+ * @line: line of ext4's source, for statistics
  *
  * It waits neither for a commit nor for space nor for the barrier, because write-back may
  * wait for it, and any of these may wait for write-back (E4, E17).

@@ -18,7 +18,7 @@ enum unmap {
 	UNMAP_FREE,	/* the buffer has no part any more */
 	UNMAP_KEEP,	/* a commit will drop the buffer's parts and unmap it */
 	UNMAP_BUSY,	/* it is being committed, and the rest of the folio stays in use */
-	UNMAP_MEMORY,	/* spare memory is missing */
+	UNMAP_MEMORY,	/* a part is needed in the zj_spare */
 };
 
 static void zap(struct buffer_head *bh)

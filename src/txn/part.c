@@ -155,7 +155,7 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 	if (!late) {
 		list_add_tail(&part->txn_link,
 			      txn->parts_fixed ? &txn->late : &txn->parts);
-		/* As in txn_list_add(). */
+		/* Pairs with owned(), as in txn_list_add(). */
 		smp_store_release(&part->txn, txn);
 	}
 	spin_unlock(&txn->list_lock);
@@ -163,7 +163,7 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 		return false;
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);
-	/* As in zj_part_file(). */
+	/* Pairs with owned(), as in zj_part_file(). */
 	smp_store_release(&jh->newest, part);
 	return true;
 }
@@ -244,7 +244,7 @@ void zj_part_drop(struct zj_part *part)
 	ZJ_ASSERT(txn_zj(part->txn), !part->frozen_data);
 	if (part->base)
 		zj_part_no_base(txn_zj(part->txn), part);
-	/* The caller's reference keeps the head. */
+	/* This cannot be the last reference, because the caller has one. */
 	ZJ_ASSERT(txn_zj(part->txn), refcount_dec_not_one(&jh->refs));
 	if (part == &jh->first)
 		jh->first_used = false;

@@ -81,7 +81,7 @@ void zj_txn_publish(struct zj_txn *txn)
 	xa_store(&lane->journal->tids, txn->public.t_tid, txn, GFP_ATOMIC);
 	atomic_add(txn->granted, &lane->journal->granted);
 	atomic_inc(&lane->journal->nr_running);
-	/* Pairs with zj_try_seal_lane(), which does not take the lane's lock. */
+	/* Pairs with zj_try_seal_lane(), which reads it without lane->lock. */
 	smp_store_release(&lane->running, txn);
 	mod_timer(&lane->timer, txn->expires);
 }
@@ -137,9 +137,9 @@ void zj_txn_set_committed(struct zj_txn *txn)
 {
 	ZJ_ASSERT(txn_zj(txn), !txn->committed);
 	xa_erase(&txn_zj(txn)->tids, txn->public.t_tid);
-	/* Pairs with the loads in zj_txn_wait_committed(). */
+	/* Pairs with zj_txn_wait_committed(): a waiter sees all that ext4's callbacks did. */
 	smp_store_release(&txn->committed, true);
-	/* Pairs with the barrier in wait_var_event(). */
+	/* Pairs with the barrier in wait_var_event(): no waiter is missed. */
 	smp_mb();
 	wake_up_var(&txn->committed);
 }

@@ -155,7 +155,10 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 		atomic_dec(&part->txn->lane->copies);
 	spin_unlock(&jh->lock);
 	if (live) {
-		/* Pairs with the barrier in wait_var_event(). */
+		/*
+		 * Pairs with the barrier in wait_var_event(): either this sees the
+		 * waiter, or the waiter sees ZJ_PART_LIVE cleared.
+		 */
 		smp_mb();
 		wake_up_var(jh);
 	}
@@ -276,10 +279,11 @@ static bool must_copy(const struct zj_part *part)
  *
  * A buffer that a handle wanted during one of its last commits is likely to be wanted
  * again, and waiting for the log costs more than some unneeded copies. A copy is necessary
- * if files' folios may be truncated during the I/O, or if the block is ext4's super block,
- * which user space may write to. A pipelined lane copies everything if its log blocks
- * are sent beside the data, as otherwise its thread would have to wait for the device.
- * Beyond max_copies copies in a lane only the necessary ones are made.
+ * if the buffer has a newer owner, if it is of a file's folio, which may be truncated during
+ * the I/O, or if it is ext4's super block, which user space may write to. A pipelined lane
+ * copies everything if its log blocks are sent beside the data, as otherwise its thread
+ * would have to wait for the device. Beyond max_copies copies in a lane only the
+ * necessary ones are made.
  *
  * Context: part->jh->lock held.
  */
