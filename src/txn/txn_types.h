@@ -23,9 +23,10 @@ struct zj_lane;
  * seal takes it off lane->running and files it in lane->to_issue. The lane's thread
  * takes it from there, copies and issues its images, and files it in lane->flight.
  * The lane's flush thread, or the lane's thread itself if there is none, moves it
- * from there to zj_run.txns, where it stays until its record has been written.
- * It may be filed there again if it was the last of its component to be recorded, until a
- * flush makes the records durable. All these lists use @lane_link.
+ * from there to zj_run.txns, where it stays until its record has been written. If
+ * records of its component are only in the device's cache then, the member whose record
+ * came last stays in zj_run.txns until a flush has made them durable. All these lists
+ * use @lane_link.
  *
  * When the component is committed, finish() in committed.c hands the buffers to
  * write-back, runs ext4's callback, removes the tid and wakes all waiters.
