@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Encode and decode the structures of format.h, and nothing else. */
+/* Encodes and decodes the structures of format.h. */
 #include <linux/crc32c.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -13,14 +13,14 @@
 
 #define ZJ_MIN_BLOCK_SIZE	1024
 #define ZJ_MAX_BLOCK_SIZE	65536
-#define ZJ_SEG_BYTES		(1U << 20)	/* a segment is not larger, unless */
-#define ZJ_SEG_BLOCKS		64		/* that would be fewer blocks than this */
-#define ZJ_SEG_BLOCKS_TINY	8		/* in journals too small for the above */
+#define ZJ_SEG_BYTES		(1U << 20)	/* largest segment, unless that is */
+#define ZJ_SEG_BLOCKS		64		/* fewer than so many blocks */
+#define ZJ_SEG_BLOCKS_TINY	8		/* smallest segment, for small journals */
 #define ZJ_MIN_SEGS		8
 #define ZJ_SEGS_PER_LANE	4
-/* A header, one for the revokes that spill, a lost tail. */
+/* Blocks besides images: a header, one if revokes spill over, one lost at a segment's end. */
 #define ZJ_TXN_OVERHEAD		3
-/* Stock makes none that is smaller; those of our tests may be. */
+/* Smallest journal that stock makes, in blocks; those of our tests may be smaller. */
 #define ZJ_STOCK_MIN_BLOCKS	1024
 
 static bool zj_block_size_ok(u32 block_size)
@@ -51,7 +51,7 @@ u32 zj_seed(const u8 *uuid, u64 generation)
 	return crc32c(crc32c(~0U, uuid, 16), &gen, sizeof(gen));
 }
 
-/* The log super block is read before uuid and generation are known. */
+/* Uses no seed, because this block is read before uuid and generation are known. */
 static u32 zj_log_super_csum(const struct zj_log_super *sb)
 {
 	return zj_crc_without(~0U, sb, sizeof(*sb),
@@ -156,13 +156,13 @@ u32 zj_txn_blocks(const struct zj_log_geometry *geo, u32 n)
 
 	n += n / (room / sizeof(struct zj_tag)) + ZJ_TXN_OVERHEAD +
 	     geo->nr_lanes * sizeof(__le64) / room;
-	/* A segment's end may cost a header and a block that fits nothing. */
+	/* At a segment's end a header is needed anew, and a block may stay unused. */
 	return n + 2 * (n / (geo->seg_blocks - 2) + 1);
 }
 
 u32 zj_largest_handle(u32 journal_blocks, u32 block_size)
 {
-	/* Stock's blocks for revokes hold numbers of 4 bytes, ours of 8. */
+	/* Stock's revoke blocks may hold block numbers of 4 bytes, ours hold 8 bytes. */
 	u32 stock = (block_size - 16) / sizeof(__le32);
 	u32 ours = zj_chunk_room(block_size) / sizeof(__le64);
 	u32 images = journal_blocks / 3, revokes;
@@ -173,7 +173,10 @@ u32 zj_largest_handle(u32 journal_blocks, u32 block_size)
 	return max(images, min(revokes, ZJ_LARGEST_HANDLE));
 }
 
-/* Room for the largest handle with its reservation, whatever other lanes hold. */
+/*
+ * Returns whether the largest handle and an empty transaction fit beside the segments that
+ * all other lanes may hold.
+ */
 static bool zj_has_room(const struct zj_log_geometry *geo)
 {
 	u32 largest = zj_largest_handle(geo->total_blocks, geo->block_size);
@@ -191,7 +194,7 @@ u32 zj_fit_lanes(struct zj_log_geometry *geo, u32 journal_blocks,
 	for (lanes = wanted; lanes; lanes--) {
 		if (zj_make_geometry(geo, journal_blocks, block_size, lanes))
 			continue;
-		/* Smaller segments leave less of the log to those that hold a few. */
+		/* With smaller segments the other lanes hold less of the log. */
 		while (!zj_has_room(geo) && geo->seg_blocks > ZJ_SEG_BLOCKS) {
 			geo->seg_blocks /= 2;
 			geo->nr_segs = (journal_blocks - ZJ_LOG_FIRST) /
@@ -280,7 +283,7 @@ bool zj_chunk_sealed(const struct zj_log_geometry *geo, u32 seed,
 			zj_chunk_csum(seed, block, geo->block_size);
 }
 
-/* Counts and numbers that no writer of this log can have written are false. */
+/* Returns false if no writer of this log can have written such numbers. */
 static bool zj_chunk_sane(const struct zj_log_geometry *geo,
 			  const struct zj_chunk *c)
 {
@@ -323,8 +326,8 @@ bool zj_decode_chunk(const struct zj_log_geometry *geo, u32 seed, u32 seg_index,
 }
 
 /*
- * No CRC: that is linear, so over a block that ends with its own crc32c, as
- * ext4's extent blocks do, it is the same whatever the block holds.
+ * Uses no CRC, because a CRC is linear. Over a block that ends with its own crc32c, as
+ * ext4's extent blocks do, it would be the same whatever the block holds.
  */
 u32 zj_image_csum(u32 seed, const void *image, u32 block_size)
 {
@@ -416,6 +419,6 @@ void zj_clean_jbd2_super(struct zj_jbd2_super *sb)
 					       ZJ_JBD2_INCOMPAT_NVM);
 	sb->s_start = 0;
 	sb->s_head = 0;
-	/* It only grows: no leftover of a stock log is the next transaction. */
+	/* Stock must not take a leftover of an older log for its next transaction. */
 	be32_add_cpu(&sb->s_sequence, 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Encode and decode the blocks of a stock JBD2 log, and nothing else. */
+/* Encodes and decodes the blocks of a stock JBD2 log. */
 #include <linux/crc32c.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -14,9 +14,9 @@ static bool has(const struct zj_jbd2_super *sb, u32 incompat)
 }
 
 /**
- * zj_jbd2_geo_of() - how the log of a journal is written
- * @sb: its block 0, checked
- * @log: filled in
+ * zj_jbd2_geo_of() - find out the geometry and features of a journal's log
+ * @sb: block 0 of the journal, which was checked
+ * @log: where the result goes
  */
 void zj_jbd2_geo_of(const struct zj_jbd2_super *sb, struct zj_jbd2_geo *log)
 {
@@ -157,8 +157,8 @@ static u32 commit_csum(const struct zj_jbd2_geo *log, const void *block, u32 len
 }
 
 /*
- * The checksum of version 1 is left out, as the format allows: nothing depends on
- * it where log blocks are durable before their commit block is written.
+ * Leaves out the checksum of version 1, as the format allows. Nothing depends on it,
+ * because log blocks are durable before their commit block is written (C1).
  */
 void zj_jbd2_put_commit(const struct zj_jbd2_geo *log, void *block, u32 sequence,
 			u64 sec, u32 nsec)
@@ -196,7 +196,7 @@ bool zj_jbd2_get_tag(const struct zj_jbd2_geo *log, const void *block, u32 *at,
 		return false;
 	if (log->csum3) {
 		memcpy(&tag3, block + pos, sizeof(tag3));
-		/* As in stock, of which only the low half is looked at. */
+		/* Like stock, this looks only at the lower half of the flags. */
 		image->flags = be32_to_cpu(tag3.flags) & 0xffff;
 		image->csum = be32_to_cpu(tag3.csum);
 		tag.block_high = tag3.block_high;
@@ -248,8 +248,8 @@ bool zj_jbd2_sealed(const struct zj_jbd2_geo *log, const void *block)
 }
 
 /*
- * Of a block that was torn in the middle the first sector says it all, but its
- * checksum was made with zeros after that.
+ * If a commit block was torn, its first sector still has all that matters, but the
+ * checksum was computed with zeros behind it. So this also tries it with zeros there.
  */
 bool zj_jbd2_commit_good(const struct zj_jbd2_geo *log, const void *block)
 {

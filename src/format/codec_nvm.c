@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Encode and decode the structures of nvm_format.h, and nothing else. */
+/* Encodes and decodes the structures of nvm_format.h. */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -86,7 +86,7 @@ const char *zj_check_nvm_super(const struct zj_nvm_super *sb, u64 size)
 
 /* ---- geometry ---- */
 
-/* Chunks end with a TxnInfo: so much besides records and their descriptions. */
+/* Lines of a chunk at worst besides its data and entries: TxnInfo and rounding. */
 #define CHUNK_LINES	(sizeof(struct zj_txninfo) / ZJ_NVM_LINE + 1)
 
 u32 zj_nvm_txn_lines(const struct zj_log_geometry *geo, u32 info_max, u32 n)
@@ -100,12 +100,15 @@ u32 zj_nvm_txn_lines(const struct zj_log_geometry *geo, u32 info_max, u32 n)
 			(info_max - sizeof(struct zj_txninfo));
 	lines = n * whole + DIV_ROUND_UP(n, 4) +
 		DIV_ROUND_UP(geo->nr_lanes, 8) + chunks * CHUNK_LINES;
-	/* A segment's end may cost a TxnInfo and a block that does not fit. */
+	/* At a segment's end a TxnInfo is needed anew, and a block may not fit. */
 	whole += 2 * CHUNK_LINES;
 	return lines + whole * (lines / (geo->seg_blocks - whole) + 1);
 }
 
-/* Room for the largest handle with its reservation, whatever other lanes hold. */
+/*
+ * Returns whether the largest handle and an empty transaction fit beside the segments that
+ * all other lanes may hold.
+ */
 static bool has_room(const struct zj_log_geometry *geo, u32 info_max,
 		     u32 largest)
 {
@@ -266,7 +269,7 @@ static void decode_txninfo(const struct zj_txninfo *t, struct zj_nvm_chunk *chun
 	};
 }
 
-/* Numbers that no writer of this log can have written are false. */
+/* Returns false if no writer of this log can have written such numbers. */
 static bool chunk_sane(const struct zj_log_geometry *geo,
 		       const struct zj_nvm_chunk *c, u32 end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Encode and decode what nvm_format.h lays out.  Pure functions, but for what
- * they read of the memory; used by the log writer and by recovery.
+ * Encodes and decodes the structures of nvm_format.h, for the log writer and for recovery.
+ * These are pure functions, except that some read the persistent memory.
  */
 #ifndef ZJ_CODEC_NVM_H
 #define ZJ_CODEC_NVM_H
@@ -13,25 +13,25 @@
 #include <zjournal/recovery.h>
 
 /**
- * struct zj_nvm_chunk - a TxnInfo, decoded (entries stay where they are)
+ * struct zj_nvm_chunk - a decoded TxnInfo; its entries stay where they are
  */
 struct zj_nvm_chunk {
 	u64	stamp;		/* of the component */
-	u64	prev_stamp;	/* of the lane's chunk before; 0: none */
-	u32	prev;		/* line behind that */
+	u64	prev_stamp;	/* of the lane's previous chunk; 0: none */
+	u32	prev;		/* line behind the previous chunk */
 	u32	start;		/* first line of the chunk */
-	u32	end;		/* line behind it */
+	u32	end;		/* line behind the chunk */
 	u32	tid;		/* of the transaction */
 	u32	lane;		/* its lane */
 	u32	nr_members;	/* members of the component */
-	u32	chunk_index;	/* of this member, from 0 on */
-	bool	last;		/* of this member */
+	u32	chunk_index;	/* number of this member's chunk, from 0 on */
+	bool	last;		/* it is the last chunk of this member */
 	u32	nr_deps;	/* dependency stamps in this chunk */
 	u32	nr_revokes;	/* revokes in this chunk */
 	u32	count;		/* records in this chunk */
-	u32	data_lines;	/* lines of these */
-	u64	data_hash;	/* of these lines */
-	u64	commit_sec;	/* wall clock */
+	u32	data_lines;	/* lines of these records */
+	u64	data_hash;	/* hash of these lines */
+	u64	commit_sec;	/* wall clock in seconds */
 };
 
 static inline u32 zj_nvm_info_bytes(u32 nr_deps, u32 nr_revokes, u32 count)
@@ -54,19 +54,22 @@ static inline struct zj_nvm_record *zj_nvm_records(void *info, u32 nr_deps,
 	return (void *)(zj_nvm_revokes(info, nr_deps) + nr_revokes);
 }
 
-/* Bytes that one bit of a record stands for: a line, or a 64th of the block. */
+/*
+ * Returns the bytes that one bit of a record stands for: a line, or a 64th of the block if
+ * that has more than 64 lines.
+ */
 static inline u32 zj_nvm_unit(u32 block_size)
 {
 	return block_size > 64 * ZJ_NVM_LINE ? block_size / 64 : ZJ_NVM_LINE;
 }
 
-/* The bits of a whole block. */
+/* Returns the bits of a whole block. */
 static inline u64 zj_nvm_all(u32 block_size)
 {
 	return ~0ULL >> (64 - block_size / zj_nvm_unit(block_size));
 }
 
-/* The bits of a range; it has a byte at least. */
+/* Returns the bits of a range, which must have at least one byte. */
 static inline u64 zj_nvm_lines(u32 offset, u32 len, u32 block_size)
 {
 	u32 unit = zj_nvm_unit(block_size);
@@ -76,11 +79,11 @@ static inline u64 zj_nvm_lines(u32 offset, u32 len, u32 block_size)
 }
 
 /**
- * zj_nvm_run() - take the first run of neighbours out of a set of lines
- * @lines: the set; without the run afterwards
- * @first: its first bit
+ * zj_nvm_run() - take the first run of neighbouring lines out of a set
+ * @lines: the set; the run is removed from it
+ * @first: gets the first bit of the run
  *
- * Return: length of the run, 0 if the set is empty.
+ * Return: length of the run; 0 if the set is empty.
  */
 static inline u32 zj_nvm_run(u64 *lines, u32 *first)
 {
@@ -96,35 +99,38 @@ static inline u32 zj_nvm_run(u64 *lines, u32 *first)
 	return nr;
 }
 
-/* Which lines of two images differ. */
+/* Returns the lines in which two images differ. */
 u64 zj_nvm_diff(const void *old, const void *new, u32 block_size);
-/* The hash goes on from @hash, the log seed at first, with one run of lines. */
+/* Continues @hash, which begins with the log's seed, with one run of lines. */
 u64 zj_nvm_hash(u64 hash, const void *run, u32 len);
-/* The same for a whole record as it lies in the log. */
+/* Continues @hash with a whole record as it lies in the log. */
 u64 zj_nvm_hash_record(u64 hash, const void *data, u64 lines, u32 unit);
-/* Put a record's lines in their places in the block. */
+/* Copies a record's lines to their places in the block. */
 void zj_nvm_apply(void *block, const void *data, u64 lines, u32 unit);
 
 void zj_encode_nvm_super(const u8 *uuid, const u8 *fs_uuid, u64 size,
 			 struct zj_nvm_super *sb);
-/* NULL if good for a device of @size bytes, else a text that goes on after "it". */
+/*
+ * Returns NULL if the super block is valid for a device of @size bytes, else a text that
+ * continues "it".
+ */
 const char *zj_check_nvm_super(const struct zj_nvm_super *sb, u64 size);
 
 /*
- * The geometry, in lines; the number of lanes that fit beside a handle of @largest
- * credits, at most @wanted; 0: none.
+ * Makes a geometry in units of lines. Returns the number of lanes, which is the greatest up
+ * to @wanted that leaves room for a handle of @largest credits, or 0 if there is none.
  */
 u32 zj_nvm_fit(struct zj_log_geometry *geo, u64 size, u32 block_size,
 	       u32 info_max, u32 largest, u32 wanted);
-/* Lines that a transaction of @n images and revoke blocks takes at worst. */
+/* Returns the lines that a transaction of @n images and revoke blocks needs at worst. */
 u32 zj_nvm_txn_lines(const struct zj_log_geometry *geo, u32 info_max, u32 n);
 void zj_encode_nvm_head(const struct zj_log_geometry *geo,
 			struct zj_nvm_head *head);
-/* NULL if good, else a text that names what is wrong. */
+/* Returns NULL if the head is valid, else a text that names what is wrong. */
 const char *zj_decode_nvm_head(const struct zj_nvm_head *head, u64 size,
 			       struct zj_log_geometry *geo);
 
-/* Of block 0: which memory the log is in. */
+/* Returns the mark in block 0 of the journal that names the memory that has the log. */
 static inline struct zj_nvm_mark *zj_nvm_mark_of(struct zj_jbd2_super *sb)
 {
 	return (struct zj_nvm_mark *)(sb->s_padding + ZJ_NVM_MARK_AT);
@@ -137,14 +143,17 @@ static inline bool zj_is_nvm_log(const struct zj_jbd2_super *sb)
 
 void zj_set_nvm_mark(struct zj_jbd2_super *sb, const u8 *uuid, u64 generation);
 
+/* Returns the lane's tail word for a newest record that ends before line @end. */
 static inline u64 zj_nvm_tail(u32 end, u64 stamp)
 {
 	return (stamp << ZJ_NVM_TAIL_STAMP) | end;
 }
 
 /*
- * Is what a tail names not above S?  The live stamps span less than 2^31, and a tail that S
- * has passed is set to 0 before S goes on: the halves can be compared.
+ * Returns whether the record that a lane's tail word names is reclaimed. The word has only
+ * the lower half of a stamp. Comparing halves is right, because live stamps span less
+ * than 2^31, and a tail word that the checkpoint stamp has passed is set to 0 before the
+ * checkpoint stamp advances again.
  */
 static inline bool zj_nvm_tail_dead(u64 tail, u64 ckpt_stamp)
 {
@@ -152,14 +161,18 @@ static inline bool zj_nvm_tail_dead(u64 tail, u64 ckpt_stamp)
 	       (s32)((u32)(tail >> ZJ_NVM_TAIL_STAMP) - (u32)ckpt_stamp) <= 0;
 }
 
-/* Fill in the end of a TxnInfo; its entries are in it, the rest of it is zero. */
+/*
+ * Fills in the end of a TxnInfo. Its entries must be in it already, and the rest of it must
+ * be zero.
+ */
 void zj_seal_txninfo(const struct zj_log_geometry *geo, u32 seed,
 		     const struct zj_nvm_chunk *chunk, void *info);
 /*
- * Reading the chunk that ends before line @end, in three steps, as what is in memory may
- * have to be copied first: may one be there at all; how many lines has the TxnInfo that
- * ends with @t; is the TxnInfo of so many lines good, and what does it say. NULL, or a
- * text that names what is wrong.
+ * These three steps read the chunk that ends before line @end. They are separate because
+ * a caller may have to copy each piece out of the memory first. The first checks that a
+ * chunk can end there, the second tells how many lines the TxnInfo that ends with @t
+ * has, and the third checks and decodes a TxnInfo of so many lines. They return NULL, or
+ * a text that names what is wrong.
  */
 const char *zj_txninfo_place(const struct zj_log_geometry *geo, u32 end);
 const char *zj_txninfo_length(const struct zj_log_geometry *geo,
@@ -167,7 +180,7 @@ const char *zj_txninfo_length(const struct zj_log_geometry *geo,
 const char *zj_check_txninfo(const struct zj_log_geometry *geo, u32 seed,
 			     const void *info, u32 lines, u32 end,
 			     struct zj_nvm_chunk *chunk);
-/* All of them, where it lies in the memory at @area. */
+/* Does all three steps in place, with the memory at @area. */
 const char *zj_read_txninfo(const struct zj_log_geometry *geo, u32 seed,
 			    const void *area, u32 end,
 			    struct zj_nvm_chunk *chunk);

@@ -2,13 +2,13 @@
 /*
  * Access to buffers: the rules R1-R4 (docs/rules.md).
  *
- * Write access never waits for another handle: ext4 asks for it under
- * s_orphan_lock, i_data_sem and folio locks. It waits for memory and for a home
- * write of the same buffer only.
+ * Write access never waits for another handle, because ext4 asks for it while it holds
+ * s_orphan_lock, i_data_sem and folio locks. It waits only for memory and for I/O of the
+ * same buffer: a write home, or a write to the log that is made from the buffer itself.
  *
- * The transaction that dirties a block first pays for its image: within one
- * component it does not matter which member logs it, so the part moves to the
- * member whose lane has the space (docs/decisions/0002).
+ * The transaction whose handle dirties a block first pays for its image. It does not
+ * matter which member of a component logs the image, so the part moves to the member
+ * whose handle has the credits (docs/decisions/0002).
  */
 #include "core/abort.h"
 #include "core/journal.h"
@@ -25,7 +25,10 @@
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 
-/* A failed write-back would otherwise go unnoticed until S advances over it. */
+/*
+ * Aborts the journal if a block could not be written home. Otherwise handles would go on,
+ * and nobody would notice before the checkpoint stamp was about to pass that block.
+ */
 static int check_wb_err(struct zj_journal *zj)
 {
 	struct address_space *mapping = zj->public.j_fs_dev->bd_mapping;
@@ -37,7 +40,10 @@ static int check_wb_err(struct zj_journal *zj)
 	return -EIO;
 }
 
-/* Flags of a part that is to be as it is, by who comes for it. */
+/*
+ * Flags that owned() looks at. A part needs no work if, of these flags, it has
+ * ZJ_PART_MODIFIED where that is asked for, and none of the others.
+ */
 #define ANY_ACCESS	BIT(ZJ_PART_FORGET)
 #define PLAIN_ACCESS	(ANY_ACCESS | BIT(ZJ_PART_DECLARED))
 #define DIRTY(access)	((access) | BIT(ZJ_PART_MODIFIED))
@@ -53,9 +59,10 @@ static bool is_ready_for(const struct zj_part *part, unsigned long flags,
 }
 
 /*
- * Is the handle's component the newest owner already, and nothing left to do? No
- * lock taken: the open handle keeps the component unsealed, and thereby the part
- * where it is. Every grace period waits for sched readers too, and they cost less.
+ * Returns whether the handle's component is the newest owner already and its part needs
+ * no work (R4). This takes no lock: the open handle keeps the component unsealed, so its
+ * part stays the newest one. RCU-sched readers are cheaper than others, and kfree_rcu()
+ * waits for them as well.
  */
 static __always_inline bool owned(struct buffer_head *bh,
 				  const struct zj_txn *txn,
@@ -68,10 +75,10 @@ static __always_inline bool owned(struct buffer_head *bh,
 
 	rcu_read_lock_sched();
 	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
-	/* Pairs with zj_part_file(). */
+	/* Pairs with zj_part_file(): the contents of the part follow. */
 	part = jh ? smp_load_acquire(&jh->newest) : NULL;
 	if (part) {
-		/* Pairs with txn_list_add(): the flags of this tenure follow. */
+		/* Pairs with txn_list_add(): the flags read below are of this owner. */
 		owner = smp_load_acquire(&part->txn);
 		ret = (owner == txn ||
 		       READ_ONCE(owner->comp) == READ_ONCE(txn->comp)) &&
@@ -86,12 +93,15 @@ static __always_inline bool owned(struct buffer_head *bh,
 enum touch {
 	TOUCH_DONE,		/* the transaction's component owns the buffer */
 	TOUCH_AGAIN,		/* the owner was sealed meanwhile */
-	TOUCH_MEMORY,		/* spare memory is missing */
-	TOUCH_LOCK_BUFFER,	/* no owner: the buffer lock is needed */
+	TOUCH_MEMORY,		/* more memory is needed in the zj_spare */
+	TOUCH_LOCK_BUFFER,	/* no owner, so the buffer lock is needed */
 	TOUCH_WAIT_LOG,		/* the log is being written from the buffer */
 };
 
-/* R1: nobody holds it; no home write can be in flight under the lock. */
+/*
+ * Files a buffer that has no owner, or a committed one, in the handle's transaction (R1).
+ * The caller holds the buffer lock, so no home write is in flight (H1).
+ */
 static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 			     struct zj_spare *spare, bool locked)
 {
@@ -107,27 +117,30 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 	part = zj_part_take(jh, spare);
 	if (!part)
 		return TOUCH_MEMORY;
-	/* J1: from here on write-back must not see it as dirty. */
+	/* From here on write-back must not see it as dirty (J1). */
 	dirty = test_clear_buffer_dirty(bh);
-	/* An image that did not get home does so again, or a new one does. */
+	/* A failed home write leaves the buffer clean, but the image still has to go home. */
 	dirty |= older && buffer_write_io_error(bh);
 	clear_buffer_write_io_error(bh);
 	if (dirty) {
-		/* A file's folio is not clean by that: ext4 looks at this bit, too. */
+		/* ext4 looks at this bit, too, so it does not take a file's folio for clean. */
 		set_buffer_jbddirty(bh);
 		if (older)
 			zj_part_set(older, BIT(ZJ_PART_NEEDS_DIRTY));
 		else
 			zj_part_set(part, BIT(ZJ_PART_WAS_DIRTY));
 	}
-	/* Others have changed what is dirty without an image of ours. */
+	/* Recovery does not know contents that became dirty without the journal. */
 	if (base && !zj_part_test(part, ZJ_PART_WAS_DIRTY))
 		zj_part_set_base(part, spare);
 	zj_part_file(part, jh, txn);
 	return TOUCH_DONE;
 }
 
-/* R3, R4: the owner is sealed; its image is taken before anything changes. */
+/*
+ * Files a buffer with a sealed owner in the handle's transaction, which depends on that
+ * owner from then on (R3). The owner's image is copied before anything changes it (C2).
+ */
 static enum touch touch_sealed(struct zj_txn *txn, struct journal_head *jh,
 			       struct zj_spare *spare)
 {
@@ -152,7 +165,7 @@ static enum touch touch_sealed(struct zj_txn *txn, struct journal_head *jh,
 	part = zj_part_take(jh, spare);
 	if (!part)
 		return TOUCH_MEMORY;
-	/* The owner's image is sealed or logged: its trigger has run. */
+	/* The owner's image is copied or logged, so its trigger has changed the buffer. */
 	if (base)
 		zj_part_set_base(part, spare);
 	zj_part_file(part, jh, txn);
@@ -177,12 +190,12 @@ static enum touch touch(struct zj_txn *txn, struct journal_head *jh,
 		return touch_free(txn, jh, spare, locked);
 	if (state == ZJ_C_SEALED)
 		return touch_sealed(txn, jh, spare);
-	/* R2: the buffer stays where it is. */
+	/* The buffer keeps its owner, which is in the same component then (R2). */
 	return zj_unite(txn, owner->txn, zj_at_block(jh->bh)) ? TOUCH_DONE :
 								TOUCH_AGAIN;
 }
 
-/* An image of a file folio must not change under write-back. */
+/* Waits until write-back of a file's folio is over, as it must not change under it (H1). */
 static void wait_folio(struct buffer_head *bh)
 {
 	if (zj_bh_is_file(bh))
@@ -194,7 +207,7 @@ static void wait_folio(struct buffer_head *bh)
  * @handle: an open handle
  * @jh: the buffer's head
  * @locked: the caller holds the buffer lock
- * @spare: no memory in it; what is left in it is the caller's to free
+ * @spare: has no memory yet; the caller frees what is left in it
  *
  * Context: sleeps for memory and the buffer lock. Returns with jh->lock held.
  */
@@ -231,7 +244,7 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 		unlock_buffer(jh->bh);
 }
 
-/* The block is in use again after it was forgotten in the same component. */
+/* Takes back that the block was forgotten in this component, as it is used again. */
 static void revive(struct journal_head *jh)
 {
 	zj_part_clear(jh->newest, BIT(ZJ_PART_FORGET));
@@ -239,8 +252,8 @@ static void revive(struct journal_head *jh)
 }
 
 /*
- * Of a part whose changes are declared: lines that have changed; 0: some that are not
- * declared. Without an image from before, that makes it the whole block.
+ * Notes which lines of a block have changed, if its part relies on declarations. If
+ * @lines is 0, the changes are not known, so the whole block has to be logged.
  */
 static void tell(struct zj_journal *zj, struct zj_part *part, u64 lines)
 {
@@ -280,14 +293,15 @@ static __always_inline int write_access(handle_t *handle,
 }
 
 /**
- * zj_journal_get_write_access() - before a buffer is changed
+ * zj_journal_get_write_access() - let a handle change a buffer
  * @handle: an open handle
  * @bh: the buffer, not locked by the caller
  *
- * Z-Journal §3.2; R1-R4.
+ * Afterwards the handle's component is the newest owner of the buffer (R1-R4; Z-Journal
+ * §3.2).
  *
  * Context: sleeps, but never for another handle.
- * Return: 0; -EROFS if aborted; -EIO if a block was lost on its way home.
+ * Return: 0; -EROFS if aborted; -EIO if a block could not be written home.
  */
 int zj_journal_get_write_access(handle_t *handle, struct buffer_head *bh)
 {
@@ -296,18 +310,18 @@ int zj_journal_get_write_access(handle_t *handle, struct buffer_head *bh)
 EXPORT_SYMBOL_GPL(zj_journal_get_write_access);
 
 /**
- * zj_journal_get_range_access() - before ranges of a buffer are changed
+ * zj_journal_get_range_access() - let a handle change declared ranges of a buffer
  * @handle: an open handle
  * @bh: the buffer, not locked by the caller
  *
- * As zj_journal_get_write_access(), but the caller promises to tell each range that
- * it changes, by zj_journal_dirty_range() in the same handle: a log of lines then
- * needs no copy of the buffer. A range that is not declared is lost in a crash. Where
- * others have plain access to the buffer in the same component, the block is compared
- * if they came first, else logged as a whole.
+ * This does the same as zj_journal_get_write_access(), but the caller promises to declare
+ * each range that it changes with zj_journal_dirty_range() in the same handle, so that a
+ * log of lines needs no copy of the buffer. A range that is not declared is lost in a
+ * crash. If another handle of the component gets plain access to the buffer, the block is
+ * compared with its old contents if that handle came first, else logged as a whole.
  *
  * Context: sleeps, but never for another handle.
- * Return: 0; -EROFS if aborted; -EIO if a block was lost on its way home.
+ * Return: 0; -EROFS if aborted; -EIO if a block could not be written home.
  */
 int zj_journal_get_range_access(handle_t *handle, struct buffer_head *bh)
 {
@@ -316,7 +330,7 @@ int zj_journal_get_range_access(handle_t *handle, struct buffer_head *bh)
 EXPORT_SYMBOL_GPL(zj_journal_get_range_access);
 
 /**
- * zj_journal_get_create_access() - before a new block is filled
+ * zj_journal_get_create_access() - let a handle fill a new block
  * @handle: an open handle
  * @bh: the buffer, locked by the caller
  *
@@ -334,7 +348,7 @@ int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh)
 	zj_touch(handle, jh, true, &spare);
 	revive(jh);
 	zj_jh_unknown(txn_zj(handle_txn(handle)), jh);
-	/* Whatever was dirty belongs to the block's former life. */
+	/* What was dirty belongs to the former use of the block and need not go home. */
 	zj_part_clear(jh->newest, BIT(ZJ_PART_WAS_DIRTY));
 	jh->triggers = NULL;
 	spin_unlock(&jh->lock);
@@ -344,7 +358,7 @@ int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh)
 }
 EXPORT_SYMBOL_GPL(zj_journal_get_create_access);
 
-/* The first change in this component: the handle's own lane pays. */
+/* Gives the part an image, for which the handle pays, as its component has none yet. */
 static int pay(handle_t *handle, struct zj_part *part)
 {
 	struct zj_txn *txn = handle_txn(handle);
@@ -373,7 +387,7 @@ static __always_inline int dirty_lines(handle_t *handle,
 	txn = handle_txn(handle);
 	if (owned(bh, txn, DIRTY(lines ? ANY_ACCESS : PLAIN_ACCESS), lines))
 		return 0;
-	/* RCU keeps the head even if the caller has no write access at all. */
+	/* RCU keeps the head, even if the caller has failed to get write access. */
 	rcu_read_lock();
 	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
 	if (jh) {
@@ -394,7 +408,7 @@ static __always_inline int dirty_lines(handle_t *handle,
 }
 
 /**
- * zj_journal_dirty_metadata() - a buffer was changed
+ * zj_journal_dirty_metadata() - note that a handle has changed a buffer
  * @handle: the handle that has write access
  * @bh: the buffer
  *
@@ -409,14 +423,14 @@ int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh)
 EXPORT_SYMBOL_GPL(zj_journal_dirty_metadata);
 
 /**
- * zj_journal_dirty_range() - a range of a buffer was changed, and nothing else
- * @handle: the handle that has write access, any of the two
+ * zj_journal_dirty_range() - note that a handle has changed only a range of a buffer
+ * @handle: the handle; it has write access or range access
  * @bh: the buffer
- * @offset: of the first byte
- * @len: bytes, not 0
+ * @offset: offset of the first changed byte
+ * @len: changed bytes, not 0
  *
  * Context: never sleeps.
- * Return: as zj_journal_dirty_metadata().
+ * Return: the same as zj_journal_dirty_metadata().
  */
 int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
 			   u32 offset, u32 len)
@@ -426,7 +440,7 @@ int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
 EXPORT_SYMBOL_GPL(zj_journal_dirty_range);
 
 /**
- * zj_journal_set_triggers() - have a callback on the buffer's final contents
+ * zj_journal_set_triggers() - have ext4 called before an image of a buffer is taken
  * @bh: a journaled buffer
  * @type: the callbacks, or NULL
  */
@@ -447,9 +461,9 @@ EXPORT_SYMBOL_GPL(zj_journal_set_triggers);
 /* ---- forget ---- */
 
 /*
- * Drop the component's image. What older transactions have of the block must
- * stay replayable until this one is committed, so a part without an image remains
- * in their way home.
+ * Drops the image that the component has of a block. Images of older transactions must
+ * stay replayable until this one is committed. If there are any, a part without an image
+ * stays, so that the older ones neither go home nor leave the log before.
  */
 static void forget_part(handle_t *handle, struct journal_head *jh)
 {
@@ -473,14 +487,14 @@ static void forget_part(handle_t *handle, struct journal_head *jh)
 }
 
 /**
- * zj_journal_forget() - a block is being freed (R5)
+ * zj_journal_forget() - drop the image of a block that is being freed (R5)
  * @handle: an open handle
  * @bh: its buffer, not locked; one reference is consumed
  *
- * A home write in flight is waited for here: by the buffer lock in zj_touch(), as
- * there is none under an owner that is not committed. None starts afterwards, as the
- * buffer has a newer owner that is not committed: nothing can land late on a block
- * that is reused (V3).
+ * After this no home write can land late on a block that is used again (V3). zj_touch()
+ * waits for one that is in flight, by locking the buffer; there is none if the owner is
+ * not committed. No home write starts later, because the buffer then has an owner that
+ * is not committed.
  *
  * Context: sleeps, but never for another handle.
  * Return: 0, or -EROFS if aborted.
@@ -512,7 +526,7 @@ EXPORT_SYMBOL_GPL(zj_journal_forget);
 
 /* ---- what zext4 asks about buffers ---- */
 
-/* The newest owner that is not committed, with a reference. */
+/* Returns the buffer's owner with a reference, or NULL if it has none. */
 static struct zj_txn *pending_owner(struct buffer_head *bh)
 {
 	struct journal_head *jh = zj_jh_get(bh);
@@ -587,7 +601,7 @@ bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn)
 }
 EXPORT_SYMBOL_GPL(zj_journal_newest_is);
 
-/* Lock a buffer; not if it has an owner that is to become committed first. */
+/* Locks a buffer. If it has an owner, returns that one and leaves the buffer unlocked. */
 static struct zj_txn *lock_or_owner(journal_t *journal, struct buffer_head *bh)
 {
 	struct zj_txn *owner;
@@ -602,9 +616,10 @@ static struct zj_txn *lock_or_owner(journal_t *journal, struct buffer_head *bh)
 }
 
 /*
- * A buffer that is changed all the time has a new owner whenever one is committed: the
- * second time no handle starts until the buffer is locked. To a caller who holds the
- * barrier that does not happen: who has one owner then gets no other (ext4_freeze()).
+ * A buffer that is changed all the time has a new owner whenever one is committed.
+ * Therefore the second try holds the barrier until the buffer is locked. A caller that
+ * holds the barrier already (ext4_freeze()) needs no second try, because no handle can
+ * give the buffer a new owner then.
  */
 void zj_journal_lock_committed_buffer(journal_t *journal, struct buffer_head *bh)
 {

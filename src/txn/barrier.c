@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The barrier: no handle is open, and none starts.
+ * The barrier: while a thread holds it, no handle is open and none can start.
  */
 #include "core/journal.h"
 #include "core/waits.h"
@@ -20,12 +20,13 @@ static bool lane_drained(struct zj_lane *lane)
 }
 
 /**
- * zj_journal_lock_updates() - no handle is open anywhere, none starts
+ * zj_journal_lock_updates() - take the barrier and wait until no handle is open
  * @journal: the journal
  *
- * Reserved handles are let through and waited for. Barriers exclude each other.
+ * Reserved handles may still start, and the barrier waits until they have stopped. Only
+ * one thread at a time can hold the barrier.
  *
- * Context: sleeps; no handle open.
+ * Context: sleeps; the caller has no handle open.
  */
 void zj_journal_lock_updates(journal_t *journal)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sync tids and claims: words that name the transaction that something belongs to
- * (R8, R9, R10, R11).
+ * Sync tids and claims: words of ext4 that hold the tid of the transaction that last
+ * changed something, where handles may share no block (R8, R9, R10, R11).
  */
 #include "core/journal.h"
 #include "txn/component.h"
@@ -9,12 +9,12 @@
 #include <linux/module.h>
 
 /**
- * zj_journal_hand_over() - a tid word names the handle's transaction from now on
+ * zj_journal_hand_over() - store the tid of the handle's transaction in a word
  * @handle: an open handle
  * @slot: a sync tid or a claim
  * @kind: what is handed over, for statistics
  *
- * Whoever was named there is tied to the new holder.
+ * The handle's transaction is tied to the one that the word named before.
  *
  * Context: sleeps for memory, never waits for another handle.
  */
@@ -31,14 +31,17 @@ void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind)
 		old = READ_ONCE(*slot);
 		if (old == mine)
 			return;
-		/* A sealed one of the own lane is implied by R7. */
+		/* zj_tie() adds nothing for a sealed transaction of the same lane (R7). */
 		other = zj_txn_find(txn_zj(txn), old);
 		if (other) {
 			might_sleep();
 			zj_tie(txn, other, kind);
 			zj_txn_put(other);
 		}
-		/* Named only when tied: who finds us here relies on it. */
+		/*
+		 * Store the tid only after the tie, because a handle that finds the tid
+		 * is tied to this transaction alone, and relies on it for older ones.
+		 */
 	} while (cmpxchg(slot, old, mine) != old);
 }
 EXPORT_SYMBOL_GPL(zj_journal_hand_over);
@@ -51,7 +54,10 @@ void zj_journal_read_claimed(handle_t *handle, const tid_t *claim,
 	if (is_handle_aborted(handle))
 		return;
 	txn = handle_txn(handle);
-	/* After what was read: pairs with the exchange in zj_journal_hand_over(). */
+	/*
+	 * Pairs with the exchange in zj_journal_hand_over(): a thread that has read a
+	 * change that was made under a claim sees that claim.
+	 */
 	smp_rmb();
 	other = zj_txn_find(txn_zj(txn), READ_ONCE(*claim));
 	if (!other)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commit: a component is committed when all its members are durable and all that
- * it depends on is committed (V1). Arrivals are counted, so a dependency costs
- * O(1), and what becomes committed goes on a work list, so a chain of any length
- * needs no recursion.
+ * Commit: a component is committed when all its members are durable and all components
+ * that it depends on are committed (V1). Both are counted down in one counter, so a
+ * dependency costs O(1). Components that become committed are appended to a list, so a
+ * chain of any length needs no recursion.
  *
- * Becoming committed has two phases. In the first the forgotten blocks of all members
- * are unfiled; forget has waited for their home writes already. In the second
- * buffers turn dirty for write-back, ext4's callbacks run, waiters go on. Several
- * threads may be at it, each with components of its own.
+ * Then the component is finished in two phases (V3). The first drops the parts of blocks
+ * that its members have forgotten; zj_journal_forget() has already waited for their home
+ * writes. The second makes buffers dirty for write-back, runs ext4's callbacks, and
+ * wakes waiters. Several threads may do this at a time, each with its own components.
  */
 #include "core/journal.h"
 #include "core/space.h"
@@ -26,17 +26,19 @@
 
 /* ---- counting ---- */
 
-/* comp_lock held. */
+/*
+ * Counts one arrival; the last one makes the component committed. Caller holds comp_lock.
+ */
 static void arrive(struct zj_component *comp, struct list_head *ready)
 {
 	ZJ_ASSERT(comp->journal, comp->missing > 0);
 	comp->journal->comp_stats.arrivals++;
 	if (--comp->missing || comp->state != ZJ_C_SEALED)
 		return;
-	/* V1 */
+	/* All members have submitted their data and written their records (V1). */
 	ZJ_ASSERT(comp->journal, !comp->unlogged);
 	ZJ_ASSERT(comp->journal, !comp->unsubmitted);
-	/* Pairs with zj_txn_state(). */
+	/* Pairs with zj_txn_state(): a thread that sees it committed sees what came before. */
 	smp_store_release(&comp->state, ZJ_C_COMMITTED);
 	list_move_tail(&comp->ready_link, ready);
 	list_add_tail(&comp->finish_link, &comp->journal->finishing);
@@ -56,7 +58,10 @@ static void push_dependants(struct zj_component *comp, struct list_head *ready)
 	}
 }
 
-/* Room for another sealed component in these lanes (N7). comp_lock held. */
+/*
+ * Makes room in the members' lanes for other sealed components (N7), and seals those that
+ * have waited for it. Caller holds comp_lock.
+ */
 static void leave_lanes(struct zj_component *comp)
 {
 	struct zj_txn *txn;
@@ -71,7 +76,10 @@ static void leave_lanes(struct zj_component *comp)
 		zj_try_seal_lane(txn->lane);
 }
 
-/* Chunks from now on say so. comp_lock held. */
+/*
+ * Advances the committed stamp to just before the oldest component that is not committed;
+ * records name it from now on (D5). Caller holds comp_lock.
+ */
 static void note_committed_stamp(struct zj_journal *zj)
 {
 	const struct zj_component *oldest;
@@ -79,7 +87,7 @@ static void note_committed_stamp(struct zj_journal *zj)
 	oldest = list_first_entry_or_null(&zj->pending, struct zj_component,
 					  ready_link);
 	ZJ_ASSERT(zj, !oldest || oldest->stamp > zj->committed_stamp);
-	/* Pairs with committed_stamp(). */
+	/* Pairs with committed_stamp() in the log writers. */
 	smp_store_release(&zj->committed_stamp,
 			  oldest ? oldest->stamp - 1 : zj->stamp);
 }
@@ -97,8 +105,10 @@ static struct zj_part *part_of(struct journal_head *jh, struct zj_txn *txn)
 }
 
 /*
- * A committed part replaces the older ones, whether home or not; with lines only, all
- * but the oldest (J2). S does not pass that before the block is home: nor the others.
+ * A committed part makes the older ones superfluous, whether they are home or not. If only
+ * lines of it were logged, the oldest part stays, because recovery puts the lines over
+ * its image (J2). The checkpoint stamp cannot pass the oldest part before the block is
+ * home, so the transactions between the two stay in the log as well.
  */
 static void drop_older(struct journal_head *jh, struct zj_part *part)
 {
@@ -141,12 +151,12 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 {
 	struct buffer_head *bh = jh->bh;
 
-	/* H1 */
+	/* Only committed images may go home (H1). */
 	ZJ_ASSERT(txn_zj(part->txn), part->txn->comp->state == ZJ_C_COMMITTED);
 	ZJ_ASSERT(txn_zj(part->txn), zj_part_test(part, ZJ_PART_LOGGED));
 	drop_older(jh, part);
 	if (jh->newest == part && buffer_freed(bh)) {
-		/* Truncated by a handle of the same component. */
+		/* The block was truncated in the same component, so its image is void. */
 		zj_part_drop(part);
 		unmap(bh);
 		return;
@@ -159,7 +169,10 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 		clear_buffer_jbddirty(bh);
 		return;
 	}
-	/* Until then jbddirty keeps ext4 from taking a file's folio for clean. */
+	/*
+	 * A newer part owns the buffer, which becomes dirty if that part is dropped.
+	 * Until then jbddirty keeps ext4 from taking a file's folio for clean (E13).
+	 */
 	zj_part_set(part, BIT(ZJ_PART_NEEDS_DIRTY));
 }
 
@@ -185,7 +198,7 @@ static void process_image(struct zj_txn *txn, struct journal_head *jh, void *arg
 	spin_unlock(&jh->lock);
 }
 
-/* From here on nothing can be forgotten in this transaction any more. */
+/* From here on zj_part_file_late() adds no forgotten block to this transaction. */
 static void close_forgets(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
@@ -206,7 +219,10 @@ static void call_back(struct zj_journal *zj, struct zj_txn *txn)
 	txn->public.t_state = T_FINISHED;
 }
 
-/* Of it and all that became committed before; what it builds on is among these. */
+/*
+ * Notes that the component's buffers are dirty. Returns whether those of all components
+ * that were committed before it are dirty, too; what it depends on is among these.
+ */
 static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 {
 	struct zj_component *older = comp;
@@ -214,7 +230,7 @@ static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 
 	spin_lock(&zj->comp_lock);
 	ZJ_ASSERT(zj, zj->undirty >= comp->jdata);
-	/* Pairs with wait_files(). */
+	/* Pairs with wait_files(): a thread that sees 0 also sees all buffers dirty. */
 	smp_store_release(&zj->undirty, zj->undirty - comp->jdata);
 	comp->jdata = false;
 	list_for_each_entry_continue_reverse(older, &zj->finishing, finish_link) {
@@ -227,10 +243,12 @@ static bool files_are_dirty(struct zj_journal *zj, struct zj_component *comp)
 }
 
 /*
- * Before ext4 throws pages of journaled data away it waits for the newest transaction of
- * the file and writes the pages home. So what that one builds on must be dirty as well,
- * which the thread of another lane may be at. Nobody waits for himself: each thread takes
- * components in the order in which they became committed, and waits for older ones.
+ * Before ext4 drops pages of journaled data it waits for the newest transaction of the
+ * file and writes the pages home (E13). So the buffers of the components that this
+ * transaction depends on must be dirty by then as well, but the thread of another lane
+ * may still be busy with them. Threads cannot wait for each other in a circle, because each
+ * takes components in the order in which they became committed and waits only for older
+ * ones.
  */
 static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 {
@@ -239,7 +257,7 @@ static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 	struct zj_wait wait;
 	bool dirty;
 
-	/* None without journaled data; else who sees 0 sees them dirty. */
+	/* Pairs with files_are_dirty(): a thread that sees 0 also sees all buffers dirty. */
 	if (!smp_load_acquire(&zj->undirty))
 		return;
 	dirty = files_are_dirty(zj, comp);
@@ -259,7 +277,7 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 	struct zj_txn *txn;
 
 	ZJ_ASSERT(zj, list_empty(&comp->dependants));
-	/* Members do not change after the seal. */
+	/* This walks the members without a lock, since they are fixed after the seal. */
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		close_forgets(txn);
 		zj_txn_walk(txn, process_forget, NULL);
@@ -282,10 +300,10 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 }
 
 /*
- * What depends on a committed component may be committed as well, and so on. The list
- * grows at its end while we walk it. A chain may be long, so comp_lock is let go after
- * each: nobody depends anew on what is committed, and the tail does not pass what is
- * not finished.
+ * Makes components committed that depend on those in the list. These are appended to the
+ * list while it is walked. A chain may be long, so comp_lock is dropped after each
+ * component. This is safe, because no component starts to depend on a committed one, and
+ * the tail does not advance over one that is not finished.
  */
 static void cascade(struct zj_journal *zj, struct list_head *ready)
 {
@@ -302,10 +320,10 @@ static void cascade(struct zj_journal *zj, struct list_head *ready)
 }
 
 /**
- * zj_member_durable() - a member's record and all before it are durable
- * @txn: the member; the caller is its lane's thread
+ * zj_member_durable() - note that the record of a component's member is durable
+ * @txn: the member
  *
- * Finishes every component that becomes committed by it.
+ * Finishes every component that becomes committed by this.
  *
  * Context: sleeps.
  */

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Components: transactions of several lanes that share something close and
- * commit together (Z-Journal's bidirectional dependency, closed at
- * one point instead of one by one).
+ * Components: transactions of several lanes that touched the same things are sealed
+ * and committed together. This is the bidirectional dependency of Z-Journal's paper,
+ * but its transactions are sealed at one point instead of one by one.
  *
- * Everything here is linearised by comp_lock, which is taken once for a
- * transaction that is united, locked or sealed, never for a handle that stays
- * within its lane or its component.
+ * comp_lock puts all operations of this file in one order. It is taken when a
+ * transaction is united, locked or sealed, but never by a handle that stays within
+ * its lane or its component, as it would not scale there.
  *
- * Invariants (docs/rules.md, N1):
- *   - only unsealed transactions are united; the caller's is pinned unsealed by
- *     its open handle;
- *   - at the seal point no member has an open handle, and none can start;
- *   - dependencies go to components with a lower stamp only.
+ * Invariants (N1):
+ *   - Only unsealed transactions are united. The caller's own transaction cannot be
+ *     sealed, because the caller has a handle open in it.
+ *   - At the seal point no member has an open handle, and none can start.
+ *   - A component depends only on components with a lower stamp.
  */
 #include "core/journal.h"
 #include "core/space.h"
@@ -29,7 +29,7 @@
 #include <linux/wait.h>
 #include <trace/events/zjournal.h>
 
-/* Where a transaction points to that outlives its component. */
+/* Transactions that outlive their component point to this one. */
 static struct zj_component reclaimed_component = {
 	.state = ZJ_C_COMMITTED,
 	.members = LIST_HEAD_INIT(reclaimed_component.members),
@@ -50,7 +50,7 @@ struct zj_component *zj_component_alloc(void)
 	return comp;
 }
 
-/* For a component that nobody else sees yet. */
+/* The component is not visible to other threads yet, so no lock is needed. */
 void zj_component_add(struct zj_component *comp, struct zj_txn *txn)
 {
 	comp->journal = txn_zj(txn);
@@ -76,7 +76,7 @@ static void dep_unlink(struct zj_dep *dep)
 static void dep_link(struct zj_dep *dep, struct zj_component *comp,
 		     struct zj_component *on, u32 lane)
 {
-	/* To what has a lower stamp only (N1). */
+	/* Only a component with a lower stamp may be depended on (N1). */
 	ZJ_ASSERT(comp->journal, on->state >= ZJ_C_SEALED);
 	ZJ_ASSERT(comp->journal, !comp->stamp);
 	dep->comp = comp;
@@ -114,7 +114,6 @@ static void dep_file(struct zj_component *comp, struct zj_dep *dep, u32 lane)
 	list_add_tail(&dep->comp_link, &comp->deps);
 }
 
-/* Only one that has several members is met through several lanes. */
 static bool depends_on(struct zj_component *comp, u64 stamp)
 {
 	struct zj_dep *dep;
@@ -126,9 +125,10 @@ static bool depends_on(struct zj_component *comp, u64 stamp)
 }
 
 /*
- * One dependency a lane: the newest stands for the older ones (R7, N9). And one a
- * component, through whichever of its lanes: by R7 it stands for what is older in all
- * of them. False if there is such a one already.
+ * Files a dependency unless another one implies it, and returns whether it did. There is
+ * at most one for each lane, as the newest implies the older ones (R7). There is also at
+ * most one on each component, whichever of its lanes it was met through, as it implies
+ * by R7 what is older in all of these lanes.
  */
 static bool dep_add(struct zj_component *comp, struct zj_component *on,
 		    u32 lane, struct zj_dep **spare)
@@ -137,6 +137,7 @@ static bool dep_add(struct zj_component *comp, struct zj_component *on,
 
 	if (dep && dep->stamp >= on->stamp)
 		return false;
+	/* A component with one member cannot have been met through another lane. */
 	if (on->nr_members > 1 && depends_on(comp, on->stamp))
 		return false;
 	if (dep) {
@@ -153,8 +154,8 @@ static bool dep_add(struct zj_component *comp, struct zj_component *on,
 }
 
 /*
- * What the two meet at. Asked where they are tied anew, never on the handle path;
- * before comp_lock, perhaps with the buffer's head locked.
+ * Returns the kind of block that ties two transactions, for statistics. ext4 is asked
+ * only when a new tie is made, and without comp_lock, but perhaps with jh->lock held.
  */
 static enum zj_kind kind_of(struct zj_journal *zj, struct zj_cause at)
 {
@@ -169,14 +170,14 @@ static enum zj_kind kind_of(struct zj_journal *zj, struct zj_cause at)
 }
 
 /**
- * zj_depend() - a transaction builds on a sealed one (R3, R4)
- * @txn: pinned unsealed by the caller's handle
- * @on: sealed, of another lane (the own lane's is implied by R7)
- * @at: where they meet
+ * zj_depend() - make a transaction depend on a sealed one (R3, R4)
+ * @txn: the transaction; the caller's open handle keeps it unsealed
+ * @on: the sealed transaction; nothing is done if it is of the same lane (R7)
+ * @at: what both touch
  * @spare: memory; NULL afterwards if it was used
  *
  * Context: takes comp_lock.
- * Return: false if @spare is missing: allocate and call again.
+ * Return: false if @spare is needed and NULL; the caller allocates and calls again.
  */
 bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
 	       struct zj_dep **spare)
@@ -261,9 +262,9 @@ static void merge(struct zj_component *to, struct zj_component *from)
 	struct zj_txn *txn;
 	bool lock = to->state != from->state;
 
-	/* R2, N1: what is sealed has its members. */
+	/* The members of a sealed component are fixed (R2, N1). */
 	ZJ_ASSERT(to->journal, to->state < ZJ_C_SEALED && from->state < ZJ_C_SEALED);
-	/* Pairs with the reads under RCU: @to may be new to who gets there. */
+	/* Pairs with the reads of txn->comp under RCU: they see @to initialised. */
 	list_for_each_entry(txn, &from->members, comp_link)
 		smp_store_release(&txn->comp, to);
 	list_splice_tail_init(&from->members, &to->members);
@@ -276,7 +277,7 @@ static void merge(struct zj_component *to, struct zj_component *from)
 	to->deferred |= from->deferred;
 	to->no_delay |= from->no_delay;
 	if (lock) {
-		/* LOCKED is passed on to all members. */
+		/* If one of the two is locked, all members have to be (N1). */
 		if (from->state == ZJ_C_LOCKED)
 			to->locked_at = from->locked_at;
 		WRITE_ONCE(to->state, ZJ_C_LOCKED);
@@ -286,13 +287,13 @@ static void merge(struct zj_component *to, struct zj_component *from)
 }
 
 /**
- * zj_unite() - two transactions close together from now on (R2)
- * @txn: pinned unsealed by the caller's handle
+ * zj_unite() - make one component of those of two transactions (R2)
+ * @txn: the caller's transaction; its open handle keeps it unsealed
  * @other: the owner of what both touch
- * @at: where they meet
+ * @at: what both touch
  *
  * Context: takes comp_lock unless they are united already.
- * Return: false if @other has been sealed meanwhile: depend on it instead.
+ * Return: false if @other is sealed; the caller has to depend on it instead.
  */
 bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 {
@@ -329,11 +330,12 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 
 /**
  * zj_tie() - unite with a transaction, or depend on it if it is sealed
- * @txn: pinned unsealed by the caller's handle
- * @other: any transaction, referenced by the caller
+ * @txn: the caller's transaction; its open handle keeps it unsealed
+ * @other: a transaction in any state; the caller holds a reference
  * @kind: what ties them
  *
- * For everything that is no buffer: claims, sync tids, reads, revokes.
+ * It serves ties that do not come from filing a buffer: claims, sync tids, declared
+ * reads and revokes.
  *
  * Context: sleeps for memory; no spinlock held.
  */
@@ -354,11 +356,13 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind)
 	kfree(spare);
 }
 
-/* ---- closing ---- */
+/* ---- sealing ---- */
 
 /*
- * Not too many that are not committed yet (N7), nor too much of the log: who fills one
- * transaction after another waits for the device. comp_lock held.
+ * Returns whether a lane may have one more sealed component that is not committed. Their
+ * number is limited (N7). From ZJ_MAX_SEALED on, and if a member is full, their log space
+ * is limited as well, so that a task that fills one transaction after another waits for
+ * the device (docs/decisions/0041). Caller holds comp_lock.
  */
 static bool lane_has_room(struct zj_lane *lane, const struct zj_txn *txn)
 {
@@ -372,14 +376,14 @@ static bool lane_has_room(struct zj_lane *lane, const struct zj_txn *txn)
 		return false;
 	if (lane->nr_sealed < ZJ_MAX_SEALED && !txn->comp->no_delay)
 		return true;
-	/* What was put off is asked about while handles are open. */
+	/* If the commit was deferred, handles are open and may change credits. */
 	spin_lock(&lane->lock);
 	credits = max(txn->credits, 0);
 	spin_unlock(&lane->lock);
 	return lane->sealed_credits + credits <= zj_space_share(zj);
 }
 
-/* Does nothing but open handles stand in the way of a seal? comp_lock held. */
+/* Returns whether only open handles prevent a seal. Caller holds comp_lock. */
 static bool may_seal(const struct zj_component *comp)
 {
 	const struct zj_txn *txn;
@@ -391,7 +395,10 @@ static bool may_seal(const struct zj_component *comp)
 	return true;
 }
 
-/* All drained, and no reserved handle slips in any more? */
+/*
+ * Returns whether no member has an open handle, and keeps reserved handles from
+ * joining meanwhile, as these may join a locked transaction.
+ */
 static bool hold_members(struct zj_component *comp)
 {
 	struct zj_txn *txn;
@@ -420,7 +427,7 @@ static void release_members(struct zj_component *comp)
 	}
 }
 
-/* R7: behind whatever the lane sealed last. */
+/* Orders the component behind the one that the member's lane sealed last (R7). */
 static void depend_on_previous(struct zj_component *comp, struct zj_txn *txn)
 {
 	struct zj_component *prev = txn->lane->last_sealed;
@@ -439,7 +446,7 @@ static void seal_member(struct zj_txn *txn)
 
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->running == txn);
-	/* N1 */
+	/* No handle is open and none can join (N1). */
 	ZJ_ASSERT(lane->journal, txn->sealing);
 	ZJ_ASSERT(lane->journal, !txn->updates);
 	WRITE_ONCE(lane->running, NULL);
@@ -454,7 +461,6 @@ static void seal_member(struct zj_txn *txn)
 	wake_up(&lane->wait_work);
 }
 
-/* Its members and dependencies are fixed now. */
 static void count_closed(struct zj_component *comp)
 {
 	u32 members = comp->nr_members;
@@ -471,7 +477,7 @@ static void count_closed(struct zj_component *comp)
 	st->max_deps = max(st->max_deps, deps);
 }
 
-/* For how long starts have been held up. */
+/* Counts for how long handles could not start because the component was locked. */
 static void count_locked(struct zj_component *comp, ktime_t now)
 {
 	struct zj_txn *txn;
@@ -481,7 +487,10 @@ static void count_locked(struct zj_component *comp, ktime_t now)
 			 ktime_us_delta(now, comp->locked_at));
 }
 
-/* The seal point of the whole component (N1). */
+/*
+ * Seals a component. Its members and dependencies are fixed and it gets its stamp at one
+ * point for all members (N1), which is why all of this is one section of comp_lock.
+ */
 static void seal(struct zj_journal *zj, struct zj_component *comp)
 {
 	struct zj_txn *txn;
@@ -509,17 +518,18 @@ static void seal(struct zj_journal *zj, struct zj_component *comp)
 				      ckpt_link)->stamp < comp->stamp);
 	list_add_tail(&comp->ckpt_link, &zj->ckpt_list);
 	list_add_tail(&comp->ready_link, &zj->pending);
-	/* Pairs with zj_txn_state(): who sees it sealed sees its stamp. */
+	/* Pairs with zj_txn_state(): a thread that sees it sealed also sees its stamp. */
 	smp_store_release(&comp->state, ZJ_C_SEALED);
 	list_for_each_entry(txn, &comp->members, comp_link)
 		seal_member(txn);
 }
 
-/* ---- putting off ---- */
+/* ---- deferring ---- */
 
 /*
- * CJFS's opportunistic coalescing: what cannot be sealed yet, though it has no open
- * handle, goes on meanwhile, with a bound that CJFS does not have.
+ * A component that could not be sealed anyway goes on taking handles instead of blocking
+ * them. This is CJFS's opportunistic coalescing, with a limit in time that CJFS
+ * does not have.
  */
 static bool may_defer(struct zj_journal *zj, const struct zj_component *comp)
 {
@@ -529,8 +539,9 @@ static bool may_defer(struct zj_journal *zj, const struct zj_component *comp)
 }
 
 /*
- * Whatever happens, the lanes' timers lock it in time. Members may have come since it
- * was put off first: no lane's thread is to ask for an expired one all the while.
+ * The timers of the members' lanes end the deferral if nothing else does. Members that
+ * were united since the first deferral get the same expiry; otherwise the thread of a
+ * lane whose transaction has expired would request the commit again and again.
  */
 static void defer(struct zj_component *comp)
 {
@@ -579,7 +590,10 @@ static void lock_component(struct zj_journal *zj, struct zj_component *comp)
 	try_seal(zj, comp);
 }
 
-/* What was put off is closed when it can be; comp_lock held. */
+/*
+ * Locks a component whose commit was deferred once it could be sealed, and seals a
+ * locked one that has drained. Caller holds comp_lock.
+ */
 static void go_on(struct zj_journal *zj, struct zj_component *comp)
 {
 	if (comp->state == ZJ_C_RUNNING && comp->deferred && may_seal(comp) &&
@@ -590,7 +604,7 @@ static void go_on(struct zj_journal *zj, struct zj_component *comp)
 }
 
 /**
- * zj_commit_again() - what a transaction had to wait for is over
+ * zj_commit_again() - go on with a commit when a transaction has no crowded part any more
  * @txn: not sealed, or being freed
  *
  * Context: takes comp_lock.
@@ -605,9 +619,9 @@ void zj_commit_again(struct zj_txn *txn)
 }
 
 /**
- * zj_try_seal() - seal the component of a transaction if it has drained
+ * zj_try_seal() - seal a transaction's component if it is locked and has drained
  * @zj: the journal
- * @txn: referenced by the caller
+ * @txn: the transaction; the caller holds a reference
  */
 void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn)
 {
@@ -617,8 +631,8 @@ void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn)
 }
 
 /**
- * zj_try_seal_lane() - the same for a lane's locked transaction
- * @lane: a lane that has room for another sealed component now
+ * zj_try_seal_lane() - go on with a commit that may have waited for room in a lane
+ * @lane: a lane that now has room for another sealed component (N7)
  *
  * Context: comp_lock held.
  */
@@ -627,7 +641,7 @@ void zj_try_seal_lane(struct zj_lane *lane)
 	struct zj_txn *txn;
 
 	lockdep_assert_held(&lane->journal->comp_lock);
-	/* Only a seal takes the running transaction away: pinned. */
+	/* comp_lock keeps it there, because only a seal takes it away. */
 	txn = READ_ONCE(lane->running);
 	if (txn)
 		go_on(lane->journal, txn->comp);
@@ -639,7 +653,10 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
 
 	spin_lock(&zj->comp_lock);
 	comp = txn->comp;
-	/* A sealed one may be reclaimed: what it points to is shared then. */
+	/*
+	 * A sealed transaction may have been reclaimed. Its comp then is one that all
+	 * reclaimed transactions share, so it must not be changed.
+	 */
 	if (comp->state < ZJ_C_SEALED)
 		comp->no_delay |= now;
 	if (comp->state == ZJ_C_RUNNING) {
@@ -652,13 +669,13 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
 }
 
 /**
- * zj_commit_request() - close a transaction's component
+ * zj_commit_request() - have a transaction's component committed
  * @zj: the journal
- * @txn: referenced by the caller; any state
+ * @txn: a transaction in any state; the caller holds a reference
  *
- * Does not wait. Handles that are open go on, none starts on the members' lanes
- * until the component is sealed. While it could not be sealed anyway, the request is
- * kept instead, for a short time.
+ * Does not wait. Handles that are open go on, but none starts in the lanes of the
+ * members until the component is sealed. If it could not be sealed now anyway, a
+ * pipelined journal defers the request for a short time.
  */
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
 {
@@ -666,7 +683,7 @@ void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
 }
 
 /**
- * zj_commit_now() - the same, without delay: it takes no more
+ * zj_commit_now() - have it committed without deferring, because a member is full
  */
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
 {
@@ -674,7 +691,7 @@ void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
 }
 
 /**
- * zj_commit_request_lane() - close what runs in a lane, if anything does
+ * zj_commit_request_lane() - have a lane's running transaction committed, if there is one
  * @lane: the lane
  */
 void zj_commit_request_lane(struct zj_lane *lane)
@@ -693,7 +710,7 @@ void zj_commit_request_lane(struct zj_lane *lane)
 }
 
 /**
- * zj_commit_request_all() - close everything that runs
+ * zj_commit_request_all() - have the running transactions of all lanes committed
  * @zj: the journal
  */
 void zj_commit_request_all(struct zj_journal *zj)
@@ -705,9 +722,9 @@ void zj_commit_request_all(struct zj_journal *zj)
 }
 
 /**
- * zj_component_free() - a reclaimed component, with its members
+ * zj_component_free() - free a component and drop its references to its members
  * @zj: the journal
- * @comp: on no list, nobody's dependency
+ * @comp: reclaimed, unused or dropped; in no list, and nothing depends on it
  *
  * Context: may take comp_lock.
  */

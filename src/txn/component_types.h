@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Transactions that close and commit together. */
+/* Transactions that are sealed and committed together. */
 #ifndef ZJ_COMPONENT_TYPES_H
 #define ZJ_COMPONENT_TYPES_H
 
@@ -11,59 +11,86 @@
 
 struct zj_journal;
 
-/* Components of a lane that are sealed and not yet committed (rule N7). */
+/* Limit of components of a lane that are sealed and not yet committed (N7). */
 #define ZJ_MAX_SEALED		4
-/* The same in a pipelined lane, as long as they are small. */
+/* The limit in a pipelined lane, while their credits fit its share of the log. */
 #define ZJ_MAX_FLIGHT		32
-/* Commits are put off so long at most, while handles go on. */
+/* Jiffies for which a commit is deferred at most, while handles go on. */
 #define ZJ_MAX_DEFER		max(HZ / 100, 1)
-/* Components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members, for the statistics. */
+/* Classes of the statistics: components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members. */
 #define ZJ_NR_SIZES		9
 
 /**
  * struct zj_dep - one component depends on another
  *
- * At most one for each lane: R7 makes the newest imply the older ones.
+ * A component has at most one for each lane, because the newest one implies the
+ * older ones (R7).
+ *
+ * A handle allocates a dependency before it takes a lock, and zj_depend() files it in
+ * comp->deps and on->dependants. The one on a lane's previous component is
+ * embedded in the zj_txn and is filed at the seal point. When @on is committed, the
+ * dependency leaves on->dependants but stays in comp->deps, since the record names
+ * its stamp (C5). Until the dependent component is sealed, its dependency may be
+ * pointed at a newer component of the same lane. When components are united, the
+ * dependencies move, and those that became superfluous are freed. The others are
+ * freed by zj_component_free().
  */
 struct zj_dep {
-	struct zj_component *comp;	/* comp_lock; the dependent one */
+	struct zj_component *comp;	/* comp_lock; the dependent component */
 	struct zj_component *on;	/* comp_lock; NULL once that is committed */
-	u64		stamp;		/* comp_lock; of @on, kept when resolved */
-	u32		lane;		/* comp_lock; lane through which it came */
-	bool		embedded;	/* immutable; part of a zj_txn */
+	u64		stamp;		/* comp_lock; of @on, kept when @on is NULL */
+	u32		lane;		/* comp_lock; lane of the member that was met */
+	bool		embedded;	/* immutable; is zj_txn.prev_dep, not freed by itself */
 	struct list_head comp_link;	/* comp_lock; in comp->deps */
 	struct list_head on_link;	/* comp_lock; in on->dependants */
 };
 
 enum zj_comp_state {
-	ZJ_C_RUNNING,	/* open to handles */
-	ZJ_C_LOCKED,	/* no new handles, drains */
-	ZJ_C_SEALED,	/* closed: stamp, members, dependencies are fixed */
+	ZJ_C_RUNNING,	/* takes new handles */
+	ZJ_C_LOCKED,	/* takes no new handles; waits for those that are open */
+	ZJ_C_SEALED,	/* stamp, members and dependencies are fixed */
 	ZJ_C_COMMITTED,	/* recovery is certain to replay it */
 };
 
 /**
- * struct zj_component - transactions that close and commit together
+ * struct zj_component - transactions that are sealed and committed together
+ *
+ * A component is allocated together with a transaction, its first member. While it is
+ * running or locked it is in no list, only its members point to it. zj_unite() moves
+ * all members of one component to the other and frees the first.
+ *
+ * seal() gives it its stamp and files it in zj->ckpt_list and in zj->pending, both
+ * in the order of stamps. @missing counts what has to arrive before it is committed: one
+ * for each member that is not durable yet and for each dependency on something that is
+ * not committed. The thread that brings the last one makes the component committed,
+ * moves it from zj->pending to a list of its own, files it in zj->finishing, and then
+ * finishes it: the buffers become dirty for write-back and ext4's callbacks run.
+ *
+ * The component stays in zj->ckpt_list until all its images are home and the tail has
+ * advanced over it. Then zj_component_free() frees it, with an RCU grace period for
+ * readers of zj_txn.comp. An aborted journal frees it in zj_drop_everything().
  */
 struct zj_component {
 	struct zj_journal *journal;	/* immutable */
 	enum zj_comp_state state;	/* comp_lock to change; acquire to read */
-	u64		stamp;		/* set at the seal point */
-	int		nr_members;	/* comp_lock */
-	int		missing;	/* comp_lock; unresolved dependencies, and
-					 * from the seal on members not durable
+	u64		stamp;		/* comp_lock; 0 until the seal point, then constant */
+	int		nr_members;	/* comp_lock; length of members */
+	int		missing;	/* comp_lock; dependencies that are not committed, and
+					 * from the seal on members that are not durable
 					 */
-	int		unsubmitted;	/* comp_lock; members with data to submit */
-	int		unlogged;	/* comp_lock; members with a record to write */
-	bool		deferred;	/* comp_lock; a commit was put off */
-	bool		no_delay;	/* comp_lock; a member is full: it is not put off, and
-					 * is not sealed before its lanes have room for
-					 * it
+	int		unsubmitted;	/* comp_lock; members whose ordered data is not
+					 * submitted yet
 					 */
-	unsigned long	deferred_until;	/* comp_lock; jiffies: not for longer */
-	bool		finished;	/* comp_lock; both phases of commit done */
-	bool		jdata;		/* comp_lock; has images of files whose buffers are
-					 * not dirty yet
+	int		unlogged;	/* comp_lock; members whose record is not written yet */
+	bool		deferred;	/* comp_lock; a commit of it has been deferred */
+	bool		no_delay;	/* comp_lock; a member is full, so the commit is not
+					 * deferred any more; it is sealed only when its
+					 * lanes have room for it
+					 */
+	unsigned long	deferred_until;	/* comp_lock; jiffies at which deferring ends */
+	bool		finished;	/* comp_lock; finish() in committed.c is over */
+	bool		jdata;		/* comp_lock; has images of journaled file data whose
+					 * buffers are not dirty for write-back yet
 					 */
 	struct list_head finish_link;	/* comp_lock; in zj_journal.finishing */
 	ktime_t		locked_at;	/* comp_lock; statistics */
@@ -73,37 +100,40 @@ struct zj_component {
 	DECLARE_BITMAP(dep_lanes, ZJ_MAX_LANES); /* comp_lock; zj_dep.lane of deps */
 	struct list_head dependants;	/* comp_lock; zj_dep.on_link */
 	struct list_head ckpt_link;	/* comp_lock; zj_journal.ckpt_list */
-	struct list_head ready_link;	/* comp_lock; zj_journal.pending while sealed, then
-					 * the thread's that made it committed
+	struct list_head ready_link;	/* comp_lock in zj_journal.pending while sealed; then
+					 * in the list of the thread that made it committed
 					 */
-	tid_t		blocker;	/* ckpt_lock; covers one of its blocks anew, 0: none */
-	struct rcu_head	rcu;		/* readers of zj_txn.comp */
+	tid_t		blocker;	/* ckpt_lock; transaction that is not committed and
+					 * owns one of its blocks, so that this block
+					 * cannot go home; 0: none known
+					 */
+	struct rcu_head	rcu;		/* for readers of zj_txn.comp */
 };
 
 /**
- * struct zj_comp_stats - what components are made of; comp_lock for all
+ * struct zj_comp_stats - statistics of all components; comp_lock for all
  *
- * With nothing under way, arrivals = members + awaited and awaited = resolved:
- * that is all the work that commit takes.
+ * While nothing is being committed, arrivals = members + awaited and
+ * awaited = resolved: each member and each dependency is counted exactly once.
  */
 struct zj_comp_stats {
 	u64	closed;		/* components sealed */
 	u64	members;	/* transactions in them */
 	u64	sizes[ZJ_NR_SIZES]; /* components by log2 of their members */
-	u64	deps;		/* dependencies they have in the log */
-	u64	awaited;	/* dependencies to wait for, the superseded not */
-	u64	resolved;	/* of these, those that became committed */
-	u64	arrivals;	/* members durable and dependencies resolved */
-	u32	max_members;	/* of one component */
-	u32	max_deps;	/* the same */
+	u64	deps;		/* dependencies that their records name */
+	u64	awaited;	/* dependencies to wait for, without the superseded ones */
+	u64	resolved;	/* of these, those whose target became committed */
+	u64	arrivals;	/* members that became durable, dependencies resolved */
+	u32	max_members;	/* largest number of members of one component */
+	u32	max_deps;	/* largest number of dependencies of one component */
 };
 
 /**
- * struct zj_cause - where two transactions meet
+ * struct zj_cause - what ties two transactions, for statistics and traces
  */
 struct zj_cause {
-	struct buffer_head *bh;		/* the block, or NULL */
-	enum zj_kind	kind;		/* without a block */
+	struct buffer_head *bh;		/* the block that both touch, or NULL */
+	enum zj_kind	kind;		/* the kind of tie if @bh is NULL */
 };
 
 #endif /* ZJ_COMPONENT_TYPES_H */

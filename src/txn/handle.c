@@ -3,9 +3,9 @@
  * Handles: start, extend, restart, stop, and reservations.
  *
  * A start picks the lane that the caller names, or that of the CPU it runs on, and
- * counts up in the lane's running transaction, under the lane's own lock. Only a
- * start waits: for the lane's locked phase, for log space, for the barrier. A
- * reserved handle waits for none of these.
+ * is counted in the lane's running transaction under the lane's own lock. Only a start
+ * waits: until a locked transaction of the lane is sealed, for log space, for other
+ * reservations to end, or for the barrier. A reserved handle waits for none of these.
  */
 #include "core/journal.h"
 #include "core/lane_pick.h"
@@ -24,13 +24,13 @@ static int revoke_blocks(const struct zj_journal *zj, int revokes)
 {
 	if (!revokes)
 		return 0;
-	/* As a rule; a division on the way of each handle otherwise. */
+	/* This is the usual case, and spares each handle a division. */
 	if (likely(revokes <= zj->revokes_per_block))
 		return 1;
 	return DIV_ROUND_UP(revokes, zj->revokes_per_block);
 }
 
-/* Field by field: a third of a handle is claims that are rarely there. */
+/* Clears field by field, because a third of a handle is room for claims that are rare. */
 static handle_t *handle_alloc(int credits)
 {
 	handle_t *handle = kmem_cache_alloc(zj_handle_cache,
@@ -60,9 +60,10 @@ enum join { JOINED, JOIN_NEED_TXN, JOIN_LOCKED, JOIN_SPACE, JOIN_TOO_BIG,
 	    JOIN_BARRIER, JOIN_RESERVED, JOIN_SEALING, JOIN_ABORTED };
 
 /*
- * Write-back reserves credits for each I/O, and has thousands in flight on a slow device.
- * Beyond half of a transaction, as in stock, it waits for one of them to end. If it went
- * on until the log was full, what runs would be closed for it, and logged again at once.
+ * ext4's write-back reserves credits for each I/O, and may have thousands in flight on a
+ * slow device. As in stock, a new reservation waits if all of them would exceed half of
+ * what a transaction may have. If they took the whole log instead, running
+ * transactions would be closed to make room, and the same blocks be logged again.
  */
 static bool too_much_reserved(const struct zj_lane *lane, int rsv)
 {
@@ -70,7 +71,10 @@ static bool too_much_reserved(const struct zj_lane *lane, int rsv)
 	       lane->rsv_credits + rsv > lane->journal->budget / 2;
 }
 
-/* It is to be closed, and no later one that runs when the caller gets to it. */
+/*
+ * Takes a reference, so that the caller closes this transaction and not a later one of the
+ * lane.
+ */
 static enum join full(struct zj_txn *txn)
 {
 	refcount_inc(&txn->refs);
@@ -78,9 +82,9 @@ static enum join full(struct zj_txn *txn)
 }
 
 /*
- * Check and promise in one section: a transaction that is published without the
- * space of its first handle could be sealed with no segment to write it to.
- * JOIN_TOO_BIG comes with a reference to the running transaction.
+ * Checks and promises log space in one section. A transaction that was published without
+ * the space of its first handle could be sealed with no segment to write it to (N6). With
+ * JOIN_TOO_BIG the caller gets a reference to the running transaction.
  */
 static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 					     int rsv, struct zj_txn **spare)
@@ -134,7 +138,7 @@ static bool lane_is_open(struct zj_lane *lane)
 	return open || zj_aborted(lane->journal);
 }
 
-/* Return: true if a reservation can be made, or nothing can any more. */
+/* Returns true also if the journal is aborted, as the waiter has to find out. */
 static bool may_reserve(struct zj_lane *lane, int rsv)
 {
 	bool may;
@@ -161,7 +165,6 @@ static void wait_reserved(struct zj_lane *lane, int rsv)
 	spin_unlock(&lane->lock);
 }
 
-/* A barrier may last: nobody is to work for us meanwhile. */
 static void wait_barrier(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
@@ -183,7 +186,10 @@ static void wait_open(struct zj_lane *lane)
 	zj_wait_end(&wait);
 }
 
-/* Wait for what stood in the way, @txn if that is full; true: try again. */
+/*
+ * Waits until a start may succeed; @txn is the transaction that is full. Returns false if
+ * there is no use in trying again.
+ */
 static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 		      int credits, int rsv, struct zj_space_waiter *waiter)
 {
@@ -208,6 +214,7 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 	case JOIN_SPACE:
 		return !zj_space_wait(lane, credits, rsv, waiter);
 	case JOIN_BARRIER:
+		/* A barrier may last, so no space should be freed for us meanwhile. */
 		zj_space_leave(zj, waiter);
 		wait_barrier(lane);
 		return true;
@@ -224,7 +231,10 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 	struct zj_txn *spare = NULL;
 
 	while (how != JOINED) {
-		/* Memory first: others wait for who is first in the queue for space. */
+		/*
+		 * Allocate before queueing for space, as other starts have to wait for
+		 * the first one in the queue.
+		 */
 		if (how == JOIN_NEED_TXN || (how == JOIN_SPACE && !spare))
 			spare = zj_txn_alloc(lane);
 		if (how != JOIN_NEED_TXN &&
@@ -296,17 +306,18 @@ static noinline int refuse(const struct zj_journal *zj, int credits, int rsv)
 /**
  * zj_journal_start_in() - open a handle in a lane of the caller's choice
  * @journal: the journal
- * @in: the lane, modulo their number; negative: that of this CPU
+ * @in: the lane, modulo the number of lanes; negative: that of this CPU
  * @blocks: images that the handle may log
  * @rsv_blocks: images of a reserved handle to go with it, or 0
  * @revoke_records: blocks that it may revoke
  * @gfp: ignored; allocation never fails here
- * @type: ext4's, for statistics
- * @line: ext4's, for statistics
+ * @type: ext4's type of the handle, for statistics
+ * @line: line of ext4's source, for statistics
  *
- * Any lane is right. Nested in an open handle it only counts a reference.
+ * Every lane gives a correct result; the choice is a matter of speed. If the task has a
+ * handle open already, it gets another reference to that one.
  *
- * Context: sleeps without bound; no locks that a handle takes.
+ * Context: sleeps without bound; the caller holds no lock that it takes inside handles.
  * Return: the handle; ERR_PTR(-EROFS) if aborted, ERR_PTR(-ENOSPC) if no
  * transaction can hold so much.
  */
@@ -330,7 +341,7 @@ handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
 	if (unlikely(too_big(zj, credits, rsv_blocks)))
 		return ERR_PTR(refuse(zj, credits, rsv_blocks));
 	lane = zj_lane_at(zj, in);
-	/* All memory first: who sleeps in reclaim must hold up nobody's commit. */
+	/* Allocate first: a task that sleeps in reclaim must not hold up a commit (E17). */
 	handle = handle_alloc(credits);
 	handle->h_requested_credits = blocks;
 	handle->h_revoke_credits = revoke_records;
@@ -353,7 +364,7 @@ EXPORT_SYMBOL_GPL(zj_journal_start_in);
 
 /* ---- leaving ---- */
 
-/* Revokes that were made keep their share of a header block. */
+/* Returns the credits to give back; those for revokes that were made stay in use. */
 static int unused_credits(const handle_t *handle, const struct zj_journal *zj)
 {
 	int used = handle->h_revoke_credits_requested - handle->h_revoke_credits;
@@ -361,14 +372,14 @@ static int unused_credits(const handle_t *handle, const struct zj_journal *zj)
 	return max(handle->h_total_credits - revoke_blocks(zj, used), 0);
 }
 
-/* Negative if it forgot what other handles had changed. */
+/* The result is negative if the handle forgot images that other handles had paid for. */
 static int used_images(const handle_t *handle, const struct zj_journal *zj)
 {
 	return handle->h_requested_credits - handle->h_total_credits +
 	       revoke_blocks(zj, handle->h_revoke_credits_requested);
 }
 
-/* Count down; the last one out of a locked transaction seals it. */
+/* Takes the handle off its transaction; the last one of a locked transaction seals it. */
 static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 {
 	struct zj_txn *txn = handle_txn(handle);
@@ -404,9 +415,9 @@ static bool expired(const struct zj_txn *txn)
 
 /**
  * zj_journal_stop() - close a handle
- * @handle: the handle; a nested one only drops a reference
+ * @handle: the handle; if it is nested, only a reference is dropped
  *
- * A handle marked h_sync waits until its changes are committed.
+ * A handle that is marked h_sync waits until its changes are committed.
  *
  * Context: sleeps.
  * Return: 0, or -EIO if the journal or the handle was aborted.
@@ -421,7 +432,7 @@ int zj_journal_stop(handle_t *handle)
 	if (--handle->h_ref > 0)
 		return is_handle_aborted(handle) ? -EIO : 0;
 	if (!handle->h_transaction) {
-		/* A restart has failed: it left already, with its reservation. */
+		/* A restart has failed, which has taken it off its transaction. */
 		handle_free(handle);
 		return -EIO;
 	}
@@ -451,13 +462,13 @@ int zj_journal_stop(handle_t *handle)
 EXPORT_SYMBOL_GPL(zj_journal_stop);
 
 /**
- * zj_journal_extend() - more credits for an open handle
+ * zj_journal_extend() - get more credits for an open handle
  * @handle: the handle
  * @blocks: further images
  * @revoke_records: further revokes
  *
  * Context: does not sleep.
- * Return: 0; 1 if the transaction has no room or is closing; -EROFS if aborted.
+ * Return: 0; 1 if the transaction has no room or is locked; -EROFS if aborted.
  */
 int zj_journal_extend(handle_t *handle, int blocks, int revoke_records)
 {
@@ -489,7 +500,7 @@ int zj_journal_extend(handle_t *handle, int blocks, int revoke_records)
 }
 EXPORT_SYMBOL_GPL(zj_journal_extend);
 
-/* Give the lane's promise back; lane->lock held. */
+/* Gives back what a reservation was promised. Caller holds lane->lock. */
 static void unreserve(struct zj_lane *lane, int rsv)
 {
 	ZJ_ASSERT(lane->journal, lane->rsv_credits >= rsv);
@@ -500,7 +511,10 @@ static void unreserve(struct zj_lane *lane, int rsv)
 		wake_up_all(&lane->wait_start);
 }
 
-/* A barrier waits for reservations: none may be kept while waiting to start. */
+/*
+ * Gives a handle's reservation back while the handle restarts. A barrier waits for all
+ * reservations, so a handle that kept one while waiting for the barrier would deadlock.
+ */
 static int suspend_reservation(handle_t *handle)
 {
 	struct zj_lane *lane = handle_txn(handle)->lane;
@@ -532,17 +546,18 @@ static void renew_claims(handle_t *handle)
 }
 
 /**
- * zj_journal_restart() - end the handle's atomic change, begin another
- * @handle: the handle; access to all buffers is lost
+ * zj_journal_restart() - end a handle's atomic change and begin another one
+ * @handle: the handle; it loses its access to all buffers
  * @blocks: images of the next change
  * @revoke_records: revokes of the next change
  * @gfp: ignored
  *
- * The handle stays in its lane, so that R7 orders the two transactions.
+ * The handle stays in its lane, so that the two transactions are ordered (R7).
  *
  * Context: sleeps without bound.
- * Return: 0, also if aborted before; -EROFS if aborted meanwhile, or -ENOSPC: then
- * the handle has no transaction any more and can only be stopped.
+ * Return: 0, also if the handle was aborted before; -EROFS if the journal was aborted
+ * meanwhile, -ENOSPC if no transaction can hold so much. After an error the handle has no
+ * transaction any more and can only be stopped.
  */
 int zj_journal_restart(handle_t *handle, int blocks, int revoke_records,
 		       gfp_t gfp)
@@ -582,7 +597,7 @@ EXPORT_SYMBOL_GPL(zj_journal_restart);
 
 /* ---- reservations ---- */
 
-/* A locked transaction will do, one at its seal point will not. */
+/* A reserved handle may join a locked transaction, but not one that is being sealed. */
 static enum join join_reserved(struct zj_lane *lane, int rsv,
 			       struct zj_txn **spare)
 {
@@ -609,10 +624,11 @@ static enum join join_reserved(struct zj_lane *lane, int rsv,
 /**
  * zj_journal_start_reserved() - open a handle that was reserved
  * @handle: from h_rsv_handle; freed on error
- * @type: ext4's, for statistics
- * @line: ext4's, for statistics
+ * @type: ext4's type of the handle, for statistics
+ * @line: line of ext4's source, for statistics
  *
- * Waits neither for a commit nor for space nor for the barrier.
+ * It waits neither for a commit nor for space nor for the barrier, because write-back may
+ * wait for it, and any of these may wait for write-back (E4, E17).
  *
  * Context: sleeps for memory.
  * Return: 0, -EROFS if aborted, -EIO if this task has a handle open.
@@ -637,7 +653,7 @@ int zj_journal_start_reserved(handle_t *handle, unsigned int type,
 		if (how == JOIN_NEED_TXN)
 			spare = zj_txn_alloc(lane);
 		if (how == JOIN_SEALING) {
-			/* The seal is one comp_lock section. */
+			/* The attempt to seal it is over when comp_lock is free. */
 			spin_lock(&zj->comp_lock);
 			spin_unlock(&zj->comp_lock);
 		}
@@ -660,8 +676,8 @@ int zj_journal_start_reserved(handle_t *handle, unsigned int type,
 EXPORT_SYMBOL_GPL(zj_journal_start_reserved);
 
 /**
- * zj_journal_free_reserved() - give a reservation back
- * @handle: from h_rsv_handle, never started
+ * zj_journal_free_reserved() - give back a reservation that was not started
+ * @handle: from h_rsv_handle
  */
 void zj_journal_free_reserved(handle_t *handle)
 {
@@ -678,7 +694,7 @@ void zj_journal_free_reserved(handle_t *handle)
 	spin_unlock(&lane->lock);
 	if (READ_ONCE(zj->barrier))
 		wake_up_all(&zj->wait_barrier);
-	/* A lane that has given nothing back has room of its own again. */
+	/* Even if no segment came free, starts in this lane may find room now. */
 	if (awaited)
 		wake_up_all(&zj->wait_space);
 	handle_free(handle);
@@ -686,7 +702,7 @@ void zj_journal_free_reserved(handle_t *handle)
 EXPORT_SYMBOL_GPL(zj_journal_free_reserved);
 
 /**
- * zj_handle_buffer_credits() - images that a handle may still log
+ * zj_handle_buffer_credits() - returns how many images a handle may still log
  * @handle: open or reserved
  */
 int zj_handle_buffer_credits(handle_t *handle)

@@ -2,9 +2,9 @@
 /*
  * Folios of journaled data that are truncated or reclaimed.
  *
- * No handle is open here. The transaction that makes a truncation safe is the one
- * with the inode's orphan record or new size: the inode's sync tid names it. Until
- * it is committed, the older image of a truncated block stays replayable (E13).
+ * No handle is open here. The transaction that makes a truncation safe has the inode's
+ * orphan record or new size, and the inode's sync tid names it. Until it is committed,
+ * the older image of a truncated block stays replayable (E13).
  */
 #include "core/journal.h"
 #include "txn/jhead.h"
@@ -15,10 +15,10 @@
 #include <linux/rcupdate.h>
 
 enum unmap {
-	UNMAP_FREE,	/* nothing of the journal is left on the buffer */
-	UNMAP_KEEP,	/* unfiled once a transaction is committed */
-	UNMAP_BUSY,	/* being committed, and part of the folio stays */
-	UNMAP_MEMORY,	/* spare memory is missing */
+	UNMAP_FREE,	/* the buffer has no part any more */
+	UNMAP_KEEP,	/* a commit will drop the buffer's parts and unmap it */
+	UNMAP_BUSY,	/* it is being committed, and the rest of the folio stays in use */
+	UNMAP_MEMORY,	/* a part is needed in the zj_spare */
 };
 
 static void zap(struct buffer_head *bh)
@@ -46,8 +46,8 @@ static void drop_all(struct journal_head *jh)
 }
 
 /*
- * Put a part without an image into the transaction of the truncation. UNMAP_FREE: that
- * is committed, so nothing is to be kept for it.
+ * Keeps older images replayable by a part without an image in the transaction of the
+ * truncation. Returns UNMAP_FREE if that one is committed, so that nothing need be kept.
  */
 static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
 		      struct zj_spare *spare)
@@ -67,8 +67,8 @@ static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
 }
 
 /*
- * Drop the image of an open transaction. No handle pins it: comp_lock does, until
- * its commit can no longer meet the part in the middle of this.
+ * Drops the image of an unsealed transaction, or returns UNMAP_BUSY. As no handle of the
+ * caller keeps the transaction unsealed, comp_lock does so while the part is changed.
  */
 static enum unmap drop_unsealed(struct zj_journal *zj, struct journal_head *jh)
 {
@@ -94,7 +94,10 @@ static enum unmap drop_unsealed(struct zj_journal *zj, struct journal_head *jh)
 	return how;
 }
 
-/* A later stamp only may lie on top; a reclaimed transaction has none. */
+/*
+ * Returns whether @txn must not get a part on top of that of @owner, because parts are in
+ * the order of stamps. A reclaimed transaction has the stamp 0.
+ */
 static bool sealed_before(struct zj_txn *txn, struct zj_txn *owner)
 {
 	bool before;
@@ -107,7 +110,7 @@ static bool sealed_before(struct zj_txn *txn, struct zj_txn *owner)
 	return before;
 }
 
-/* Would a new mapping of the buffer change where an older image is logged to? */
+/* Returns whether an older image still needs the buffer's mapping to be logged. */
 static bool older_unlogged(struct zj_part *part, struct journal_head *jh)
 {
 	return !list_is_first(&part->jh_link, &jh->parts) &&
@@ -146,7 +149,7 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 		if (how != UNMAP_FREE)
 			return how;
 	}
-	/* Touched only: when it goes, nothing older may be dirty again. */
+	/* It has no image. When it is dropped, the buffer must not become dirty again. */
 	if (!zj_part_test(part, ZJ_PART_MODIFIED)) {
 		zj_part_clear(part, BIT(ZJ_PART_WAS_DIRTY));
 		zj_part_set(part, BIT(ZJ_PART_FORGET));
@@ -155,8 +158,8 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 }
 
 /*
- * The buffer will be mapped anew: older images must not be written from it, nor those
- * that are committed and about to be made dirty.
+ * Keeps images from going home from a buffer that will get a new mapping, also those that
+ * are committed and wait for a newer part to be dropped.
  */
 static void leave_home(struct journal_head *jh)
 {
@@ -176,7 +179,7 @@ static enum unmap unmap_buffer(struct zj_journal *zj, struct buffer_head *bh,
 	enum unmap how = UNMAP_FREE;
 	struct zj_spare spare = { };
 
-	/* Home I/O that is in flight ends first. */
+	/* This waits for a home write that is in flight. */
 	lock_buffer(bh);
 	while (jh) {
 		spin_lock(&jh->lock);
@@ -188,7 +191,7 @@ static enum unmap unmap_buffer(struct zj_journal *zj, struct buffer_head *bh,
 			break;
 		zj_spare_fill(zj, &spare, false);
 	}
-	/* The rest of the folio lives on: its next write must map it anew. */
+	/* If the rest of the folio stays in use, the buffer's next write must map it anew. */
 	if (how == UNMAP_FREE || (how == UNMAP_KEEP && partial))
 		zap(bh);
 	unlock_buffer(bh);
@@ -199,15 +202,15 @@ static enum unmap unmap_buffer(struct zj_journal *zj, struct buffer_head *bh,
 }
 
 /**
- * zj_journal_invalidate_folio() - part or all of a folio is truncated
+ * zj_journal_invalidate_folio() - truncate part or all of a folio of journaled data
  * @journal: the journal
- * @folio: locked
- * @offset: first byte that goes
- * @length: bytes
- * @tid: the inode's sync tid: the transaction that makes it safe
+ * @folio: the folio, locked
+ * @offset: first byte that is truncated
+ * @length: number of bytes
+ * @tid: the inode's sync tid, which names the transaction that makes it safe
  *
- * Return: 0; -EBUSY if the folio stays in part and is being committed: wait for
- * the buffer's owner with zj_journal_wait_buffer() and call again.
+ * Return: 0; -EBUSY if a part of the folio stays in use and a buffer is being committed.
+ * The caller then waits for its owner with zj_journal_wait_buffer() and calls again.
  */
 int zj_journal_invalidate_folio(journal_t *journal, struct folio *folio,
 				size_t offset, size_t length, tid_t tid)
@@ -250,11 +253,11 @@ int zj_journal_invalidate_folio(journal_t *journal, struct folio *folio,
 EXPORT_SYMBOL_GPL(zj_journal_invalidate_folio);
 
 /**
- * zj_journal_try_to_free_buffers() - a clean folio is to be reclaimed
+ * zj_journal_try_to_free_buffers() - free the buffers of a folio that is reclaimed
  * @journal: the journal
- * @folio: locked
+ * @folio: the folio, locked and clean
  *
- * Context: reclaim, perhaps inside a handle; takes spinlocks only.
+ * Context: reclaim, perhaps inside a handle; takes only spinlocks.
  * Return: true if the buffers were freed.
  */
 bool zj_journal_try_to_free_buffers(journal_t *journal, struct folio *folio)

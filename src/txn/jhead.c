@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Journal heads: what hangs on a buffer.
+ * Journal heads: the journal's view of a buffer.
  *
- * A journal head is attached to a buffer while somebody uses it or a transaction
- * owns a part of it.
+ * A journal head is attached to a buffer as long as a thread uses it or a transaction
+ * has a part of it.
  */
 #include "core/journal.h"
 #include "txn/jhead.h"
@@ -22,7 +22,7 @@ struct kmem_cache *zj_handle_cache;
 
 /* Guards b_private of one buffer; the next bit after those that ext4 uses. */
 #define BH_JHLock	(BH_JBDPrivateStart + 1)
-/* Had conflicts when its last head went: the next head begins with that. */
+/* Keeps for the next head of the buffer that the last one had conflicts. */
 #define BH_JHContended	(BH_JBDPrivateStart + 2)
 BUFFER_FNS(JHContended, jh_contended)
 
@@ -31,7 +31,7 @@ bool zj_bh_is_file(const struct buffer_head *bh)
 	struct address_space *mapping;
 	bool file;
 
-	/* A folio may be truncated meanwhile; inodes are freed by RCU. */
+	/* RCU keeps the inode even if the folio is truncated meanwhile. */
 	rcu_read_lock();
 	mapping = READ_ONCE(bh->b_folio->mapping);
 	file = !mapping || !sb_is_blkdev_sb(mapping->host->i_sb);
@@ -56,7 +56,7 @@ int __init zj_caches_init(void)
 
 void zj_caches_exit(void)
 {
-	/* Parts and heads are freed by kfree_rcu(). */
+	/* Parts and heads may still be waiting in kfree_rcu(). */
 	rcu_barrier();
 	zj_frozen_caches_exit();
 	kmem_cache_destroy(zj_jinode_cache);
@@ -78,7 +78,7 @@ static void jh_unlock(struct buffer_head *bh)
 }
 
 /**
- * zj_jh_get() - the journal head of a buffer, if there is one
+ * zj_jh_get() - get the journal head of a buffer if it has one
  * @bh: the buffer
  *
  * Context: any but interrupts.
@@ -116,8 +116,8 @@ static struct journal_head *jh_alloc(struct buffer_head *bh)
 }
 
 /**
- * zj_jh_attach() - the journal head of a buffer, made if there is none
- * @bh: the buffer, referenced by the caller
+ * zj_jh_attach() - get the journal head of a buffer, allocate it if there is none
+ * @bh: the buffer; the caller holds a reference
  *
  * Context: sleeps for memory.
  * Return: the head with a reference.
@@ -137,9 +137,9 @@ struct journal_head *zj_jh_attach(struct buffer_head *bh)
 		jh = new;
 		new = NULL;
 		get_bh(bh);
-		/* Lockless readers that see the pointer see the head. */
+		/* Lockless readers that see the pointer also see the head's fields. */
 		smp_store_release(&bh->b_private, jh);
-		/* Lockless readers that see the bit see the pointer. */
+		/* Lockless readers that see the bit also see the pointer. */
 		smp_wmb();
 		set_buffer_jbd(bh);
 	}

@@ -7,7 +7,7 @@
 
 struct kmem_cache;
 
-/* Where ext4's super block lies: in block 0, or 1 with blocks of 1 KiB. */
+/* Byte offset and size of ext4's super block: in block 0, or in block 1 if these have 1 KiB. */
 #define ZJ_SUPER_OFFSET		1024
 #define ZJ_SUPER_SIZE		1024
 

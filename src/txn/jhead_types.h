@@ -12,23 +12,27 @@
 
 /**
  * struct journal_head - the journal's view of one buffer
+ *
+ * zj_jh_attach() allocates it with the first access to a buffer, and holds a reference
+ * to the buffer for it. Each part and each thread that uses the head has a reference.
+ * zj_jh_put() of the last one detaches the head and frees it after an RCU grace period.
  */
 struct journal_head {
 	struct buffer_head *bh;		/* immutable; holds a reference */
-	refcount_t	refs;		/* one a part, one a user; 0 under JH bit lock */
-	spinlock_t	lock;		/* guards what follows */
+	refcount_t	refs;		/* becomes 0 only under BH_JHLock of the buffer */
+	spinlock_t	lock;		/* guards the fields below */
 	struct list_head parts;		/* zj_part.jh_link, oldest first */
-	struct zj_part	*newest;	/* last of parts; read under RCU */
-	struct jbd2_buffer_trigger_type *triggers; /* or NULL */
-	u8		conflicts;	/* a bit for each of the last commits: it was
-					 * wanted while its image was not logged yet
+	struct zj_part	*newest;	/* last of parts, or NULL; RCU to read */
+	struct jbd2_buffer_trigger_type *triggers; /* ext4's, or NULL */
+	u8		conflicts;	/* one bit for each of the buffer's last commits: a
+					 * handle wanted it before its image was logged
 					 */
 	bool		first_used;	/* @first is in parts */
-	struct zj_part	first;		/* the usual buffer has one part at a time */
-	struct rcu_head	rcu;		/* lockless readers of b_private */
+	struct zj_part	first;		/* saves an allocation, as most buffers have one part */
+	struct rcu_head	rcu;		/* for lockless readers of b_private */
 };
 
-/* A bit of journal_head.conflicts: in the commit under way. */
+/* The bit of journal_head.conflicts that stands for the current commit. */
 #define ZJ_CONFLICT_NOW		1U
 
 #endif /* ZJ_JHEAD_TYPES_H */

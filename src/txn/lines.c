@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lines: what of a block has changed, for a log that has only that (zj_log_ops.logs_lines).
+ * Lines: which lines of a block have changed, for a log that takes only these
+ * (zj_log_ops.logs_lines).
  *
- * A part holds what its buffer held before the first change, or the lines that the file
- * system has declared; either is of use only while recovery knows what it is put over.
+ * A part keeps the contents of its buffer before the first change, called its base, or
+ * the lines that ext4 has declared. Either helps only while recovery can restore the
+ * contents that the logged lines are put over (D3).
  */
 #include "core/journal.h"
 #include "core/space.h"
@@ -14,19 +16,23 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
-/* zj_log_ops.logs_lines: the log and what is home hold the buffer's contents. */
+/* With logs_lines: recovery can restore the buffer's contents from log and home block. */
 #define BH_JHKnown	(BH_JBDPrivateStart + 3)
 BUFFER_FNS(JHKnown, jh_known)
 
-/* ext4's super block is written to by others, folios of files by their mappings. */
+/*
+ * User space may write to ext4's super block, and to folios of files by their mappings,
+ * without the journal being told.
+ */
 static bool changes_unseen(const struct buffer_head *bh)
 {
 	return zj_bh_is_file(bh) || zj_bh_is_super(bh);
 }
 
 /*
- * Lines keep the oldest transaction that has the block in the log until the block is
- * home. One that always has an owner never gets there, and S must get on.
+ * Returns whether the block keeps the checkpoint stamp back while log space is low. Lines
+ * keep the oldest part until the block is home (J2), and a block that always has an
+ * owner never goes home. A whole image now and then lets the older parts be dropped.
  */
 static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
 {
@@ -43,15 +49,15 @@ static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
 }
 
 /**
- * zj_jh_wants_base() - is it worth keeping what the buffer holds now?
+ * zj_jh_wants_base() - decide whether a new owner will log only lines of a buffer
  * @zj: the journal
  * @jh: the head of a buffer that gets a new owner
  *
- * Only lines that differ from that are logged then. So recovery must have it: as
- * an image in the log, that the new owner depends on, or as what is home. What is
- * in memory alone is not home by that: ext4 makes up bitmaps and parts of the
- * inode table that it has never written. So the first image of a buffer that was not
- * read is logged as a whole. So is one now and then that would keep S back.
+ * Lines are put over what the buffer holds now, so recovery must be able to restore
+ * that: from an image in the log that the new owner depends on, or from the home block.
+ * A buffer in memory may differ from its home block, because ext4 creates bitmaps and
+ * parts of the inode table in memory that it has never written. Therefore the first
+ * image of a buffer that was not read from the device is logged as a whole.
  *
  * Context: jh->lock held; the newest owner, if any, is sealed.
  */
@@ -68,16 +74,16 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 	       !zj_part_test(owner, ZJ_PART_FORGET);
 }
 
-/* Who tells what it changes needs no copy, but for the check of that. */
+/* A caller that declares its changes needs a base only for nvm_check=on. */
 bool zj_spare_lacks_base(struct zj_journal *zj, const struct zj_spare *spare)
 {
 	return !spare->base && (!spare->declared || zj->nvm.check);
 }
 
 /**
- * zj_part_set_base() - keep what the buffer holds now, or note that it will be declared
- * @part: about to be filed; what came before has its own copy, or is logged
- * @spare: has memory for it, if it is needed
+ * zj_part_set_base() - keep the buffer's contents, or note that changes will be declared
+ * @part: a part that is about to be filed; the older part's image is copied or logged
+ * @spare: has memory for the base if one is needed
  *
  * Context: part->jh->lock held.
  */
@@ -96,9 +102,9 @@ void zj_part_set_base(struct zj_part *part, struct zj_spare *spare)
 }
 
 /**
- * zj_part_no_base() - nobody knows what has changed: log all of it
+ * zj_part_no_base() - have a block logged as a whole, as its changes are not known
  * @zj: the journal
- * @part: its image is not settled
+ * @part: the part; what goes to the log is not decided yet
  *
  * Context: part->jh->lock held.
  */
@@ -112,10 +118,10 @@ void zj_part_no_base(struct zj_journal *zj, struct zj_part *part)
 }
 
 /**
- * zj_journal_buffer_read() - a buffer's contents come from the device
- * @bh: read without an error, locked since, and not up to date yet
+ * zj_journal_buffer_read() - note that a buffer's contents come from the device
+ * @bh: the buffer, read without an error, still locked and not yet up to date
  *
- * So recovery finds them there too, and a log of lines needs no whole image first.
+ * Recovery finds the same contents there, so a log of lines needs no whole image first.
  *
  * Context: any; the end of the I/O.
  */
@@ -125,7 +131,11 @@ void zj_journal_buffer_read(struct buffer_head *bh)
 }
 EXPORT_SYMBOL_GPL(zj_journal_buffer_read);
 
-/* Whoever has the buffer anew has looked at the owner's image, logged or not. */
+/*
+ * Notes after logging a part's image that recovery can restore the buffer's contents. If a
+ * newer part owns the buffer, zj_jh_wants_base() has already decided with regard to this
+ * image, and the bit may have been cleared for the newer part since.
+ */
 void zj_part_note_known(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
@@ -138,9 +148,9 @@ void zj_part_note_known(struct zj_journal *zj, struct zj_part *part)
 }
 
 /**
- * zj_jh_unknown() - what the buffer held is void
+ * zj_jh_unknown() - note that recovery cannot restore the contents a buffer will have
  * @zj: the journal
- * @jh: its head
+ * @jh: the buffer's head; the block was forgotten, or is new
  *
  * Context: jh->lock held.
  */
@@ -154,7 +164,7 @@ void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh)
 		zj_part_no_base(zj, jh->newest);
 }
 
-/* The same for a buffer that no transaction has; home I/O ends first. */
+/* Does the same for a buffer without a head, and waits for a home write in flight. */
 void zj_bh_unknown(struct buffer_head *bh)
 {
 	wait_on_buffer(bh);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ordered data: what a transaction's metadata points at is durable before its
- * commit record is issued (R6). In data=journal the same entries have folios
- * write-protected before they are copied.
+ * Ordered data: file data that a transaction's metadata points at is durable before the
+ * transaction's record is sent (R6). With data=journal the same entries serve to
+ * write-protect folios before they are copied.
  *
- * An inode may be in several transactions at once, so membership is an entry per
- * (inode, transaction); callbacks get the entry's proxy.
+ * An inode may have data in several transactions at once, so there is an entry for each
+ * pair of inode and transaction. ext4's callbacks get the proxy in the entry.
  */
 #include "core/journal.h"
 #include "txn/component.h"
@@ -75,7 +75,10 @@ static void entry_file(struct zj_inode_entry *entry)
 
 enum entry_how { ENTRY_FILED, ENTRY_AGAIN, ENTRY_MEMORY };
 
-/* jinode->i_lock held. */
+/*
+ * Finds or files the entry of the handle's transaction, after tying the transaction to
+ * that of the newest entry (R2, R3). Caller holds jinode->i_lock.
+ */
 static enum entry_how entry_locked(struct zj_txn *txn,
 				   struct jbd2_inode *jinode,
 				   struct zj_inode_entry **spare,
@@ -140,11 +143,11 @@ static int file_entry(handle_t *handle, struct jbd2_inode *jinode,
 }
 
 /**
- * zj_journal_inode_ranged_write() - data to submit and wait for at commit
+ * zj_journal_inode_ranged_write() - have a commit submit file data and wait for it
  * @handle: the handle whose metadata points at the data
  * @jinode: the inode
  * @start: first byte
- * @length: bytes
+ * @length: number of bytes
  *
  * Context: sleeps for memory; folio locks and i_data_sem may be held.
  * Return: 0, or -EROFS if aborted.
@@ -156,7 +159,7 @@ int zj_journal_inode_ranged_write(handle_t *handle, struct jbd2_inode *jinode,
 }
 EXPORT_SYMBOL_GPL(zj_journal_inode_ranged_write);
 
-/* The same for data whose submission is under way: wait only. */
+/* Has a commit only wait for the data, as ext4 submits it itself. */
 int zj_journal_inode_ranged_wait(handle_t *handle, struct jbd2_inode *jinode,
 				 loff_t start, loff_t length)
 {
@@ -166,7 +169,7 @@ EXPORT_SYMBOL_GPL(zj_journal_inode_ranged_wait);
 
 /* ---- the commit's side ---- */
 
-/* jinode->i_lock and list_lock held. */
+/* Caller holds jinode->i_lock and list_lock. */
 static void entry_unlink(struct zj_inode_entry *entry)
 {
 	list_del(&entry->inode_link);
@@ -175,8 +178,8 @@ static void entry_unlink(struct zj_inode_entry *entry)
 }
 
 /*
- * Mark the next entry busy, so that its inode stays. Two locks are needed in the
- * other order: the entry may go away in between, then look again.
+ * Returns the entry after @prev, or the first one, and marks it busy, so that neither the
+ * entry nor its inode goes away when list_lock is dropped.
  */
 static struct zj_inode_entry *entry_next(struct zj_txn *txn,
 					 struct zj_inode_entry *prev)
@@ -212,7 +215,7 @@ static int visit_entries(struct zj_txn *txn,
 	struct zj_inode_entry *entry = NULL, *next;
 	int err = 0, err2;
 
-	/* The next one is held before the previous one is let go. */
+	/* Marks the next entry busy before it releases the previous one. */
 	for (;;) {
 		next = entry_next(txn, entry);
 		if (entry)
@@ -241,7 +244,10 @@ static int wait_one(journal_t *journal, struct zj_inode_entry *entry)
 
 	if (journal->j_finish_inode_data_buffers)
 		err = journal->j_finish_inode_data_buffers(&entry->proxy);
-	/* All of it has completed. Before the inode leaves core it waits for us. */
+	/*
+	 * All of the data has completed. The word that @written points to stays, as
+	 * eviction of the inode waits while the entry is busy.
+	 */
 	if (written)
 		zj_txn_take_written(&entry->txn->public, READ_ONCE(*written));
 	return err;
@@ -249,9 +255,9 @@ static int wait_one(journal_t *journal, struct zj_inode_entry *entry)
 
 /**
  * zj_ordered_submit() - start writing a sealed transaction's ordered data
- * @txn: sealed; the caller is its lane's thread
+ * @txn: the transaction; the caller is its lane's thread
  *
- * Return: 0 or the first error of the callbacks.
+ * Return: 0 or the first error of ext4's callbacks.
  */
 int zj_ordered_submit(struct zj_txn *txn)
 {
@@ -259,7 +265,7 @@ int zj_ordered_submit(struct zj_txn *txn)
 }
 
 /**
- * zj_ordered_wait() - wait for it
+ * zj_ordered_wait() - wait until a transaction's ordered data is written
  */
 int zj_ordered_wait(struct zj_txn *txn)
 {
@@ -267,14 +273,14 @@ int zj_ordered_wait(struct zj_txn *txn)
 }
 
 /**
- * zj_ordered_drop() - the data is durable, or never will be: drop the entries
+ * zj_ordered_drop() - drop the entries after the data was waited for, or after an error
  */
 void zj_ordered_drop(struct zj_txn *txn)
 {
 	struct zj_inode_entry *entry;
 	struct jbd2_inode *jinode;
 
-	/* Busy: it stays until the locks are taken in their order. */
+	/* The busy entry stays until both locks are taken in their order. */
 	while ((entry = entry_next(txn, NULL))) {
 		jinode = entry->jinode;
 		spin_lock(&jinode->i_lock);
@@ -286,11 +292,11 @@ void zj_ordered_drop(struct zj_txn *txn)
 }
 
 /**
- * zj_journal_release_jinode() - the inode goes away
+ * zj_journal_release_jinode() - drop the entries of an inode that is evicted
  * @journal: the journal
- * @jinode: its entries leave all transactions
+ * @jinode: the inode
  *
- * Waits while a commit works on one of them, never for a commit to finish.
+ * Waits while a commit works on one of the entries, but not until the commit is over.
  */
 void zj_journal_release_jinode(journal_t *journal, struct jbd2_inode *jinode)
 {
@@ -300,7 +306,7 @@ void zj_journal_release_jinode(journal_t *journal, struct jbd2_inode *jinode)
 
 	spin_lock(&jinode->i_lock);
 	while ((entry = newest_entry(jinode))) {
-		/* The list lock pins the transaction through its entry. */
+		/* i_lock keeps the entry, and a transaction with an entry is not freed. */
 		txn = entry->txn;
 		spin_lock(&txn->list_lock);
 		busy = entry->busy;
@@ -328,13 +334,13 @@ int zj_journal_finish_inode_data(struct jbd2_inode *jinode)
 EXPORT_SYMBOL_GPL(zj_journal_finish_inode_data);
 
 /**
- * zj_journal_begin_ordered_truncate() - before pages are thrown away
+ * zj_journal_begin_ordered_truncate() - write ordered data before its pages are dropped
  * @journal: the journal
  * @jinode: the inode
  * @size: its new size
  *
- * A sealed transaction may be waiting for data beyond @size: write it now, or
- * stale blocks could show after a crash.
+ * A sealed transaction may make data beyond @size reachable that is not written yet. If
+ * its pages were dropped, the file could show stale blocks after a crash (E19).
  *
  * Return: 0, or the error of the write-back, which aborts the journal.
  */
@@ -346,7 +352,7 @@ int zj_journal_begin_ordered_truncate(journal_t *journal,
 	int err;
 
 	spin_lock(&jinode->i_lock);
-	/* The oldest entry is the first to be sealed. */
+	/* If any entry's transaction is sealed, the oldest one's is. */
 	entry = list_first_entry_or_null(&jinode->i_entries,
 					 struct zj_inode_entry, inode_link);
 	rcu_read_lock();

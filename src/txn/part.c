@@ -2,16 +2,17 @@
 /*
  * Parts: what a transaction owns of a block.
  *
- * Parts are kept oldest first; the newest one may belong to a running transaction,
- * all others to sealed ones, in stamp order.
+ * A journal head keeps its parts oldest first. The newest one may belong to a running
+ * transaction, all others belong to sealed ones and are in the order of stamps.
  *
  * Invariants:
- *   J1 a buffer is dirty for the kernel's write-back only while its newest part
- *      is committed: whoever files a newer part takes the dirty bit away under the
- *      buffer lock, so no home write can be in flight then.
- *   J2 a part leaves an older transaction's list only when it is known home, or
- *      when a newer part is committed. If only lines of that were logged, the oldest
- *      part stays nonetheless: S must not pass what the lines are put over.
+ *   J1 A buffer is dirty for the kernel's write-back only while its newest part is
+ *      committed. A handle that files a newer part clears the dirty bit under the
+ *      buffer lock, so that no home write can be in flight then.
+ *   J2 A part leaves an older transaction's list only when it is known to be home, or when
+ *      a newer part is committed. If only lines of the newer part were logged, the
+ *      oldest part stays nonetheless, because the checkpoint stamp must not pass the
+ *      image that recovery puts the lines over.
  */
 #include "core/journal.h"
 #include "txn/jhead.h"
@@ -25,10 +26,10 @@
 #include <linux/slab.h>
 
 /**
- * zj_spare_fill() - allocate what a touch may need
+ * zj_spare_fill() - allocate memory that a touch may need
  * @zj: the journal
- * @spare: what is missing in it is allocated
- * @more: memory for a copy and a dependency as well
+ * @spare: gets what it does not have yet
+ * @more: also allocate a frozen copy and a dependency
  *
  * Context: sleeps for memory, no spinlock held.
  */
@@ -49,7 +50,7 @@ void zj_spare_fill(struct zj_journal *zj, struct zj_spare *spare, bool more)
 }
 
 /**
- * zj_spare_free() - give back what a touch did not need
+ * zj_spare_free() - free memory that a touch did not need
  */
 void zj_spare_free(struct zj_journal *zj, struct zj_spare *spare)
 {
@@ -63,12 +64,12 @@ void zj_spare_free(struct zj_journal *zj, struct zj_spare *spare)
 }
 
 /**
- * zj_part_take() - a part for a buffer's new owner
- * @jh: the buffer's head
- * @spare: where it comes from if the head's own is in use
+ * zj_part_take() - get an empty part for a buffer's new owner
+ * @jh: the buffer's head, whose embedded part is used if it is free
+ * @spare: has the part that is used otherwise
  *
  * Context: jh->lock held.
- * Return: an empty part to be filed; NULL if @spare has none.
+ * Return: a part for the caller to file; NULL if @spare has none.
  */
 struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
 {
@@ -92,7 +93,7 @@ struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
 	return part;
 }
 
-/* Undo zj_part_take(): the part was not filed. */
+/* Undoes zj_part_take() for a part that was not filed. */
 void zj_part_untake(struct journal_head *jh, struct zj_part *part,
 		    struct zj_spare *spare)
 {
@@ -109,7 +110,7 @@ static void txn_list_add(struct zj_part *part, struct zj_txn *txn)
 	if (zj_bh_is_file(part->jh->bh))
 		txn->jdata = true;
 	spin_unlock(&txn->list_lock);
-	/* Who sees the owner without a lock sees the flags of its tenure. */
+	/* Pairs with owned(): a reader that sees this owner also sees flags set before. */
 	smp_store_release(&part->txn, txn);
 }
 
@@ -117,7 +118,7 @@ static void txn_list_add(struct zj_part *part, struct zj_txn *txn)
  * zj_part_file() - make a transaction the newest owner of a buffer
  * @part: a new part
  * @jh: the buffer's head
- * @txn: the owner
+ * @txn: the new owner
  *
  * Context: jh->lock held.
  */
@@ -130,18 +131,18 @@ void zj_part_file(struct zj_part *part, struct journal_head *jh,
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);
 	txn_list_add(part, txn);
-	/* Pairs with the lockless test of ownership in access.c. */
+	/* Pairs with owned(): a reader that sees the part also sees its contents. */
 	smp_store_release(&jh->newest, part);
 }
 
 /**
  * zj_part_file_late() - add a part without an image to a transaction
- * @part: a new part, ZJ_PART_FORGET set
+ * @part: a new part with ZJ_PART_FORGET set
  * @jh: the buffer's head
- * @txn: the owner, not pinned by a handle: perhaps sealed, even committed
+ * @txn: the owner; no handle keeps it open, so it may be sealed or even committed
  *
  * Context: jh->lock held.
- * Return: false if the transaction's forgotten blocks are processed already.
+ * Return: false if the commit has begun to process the transaction's forgotten blocks.
  */
 bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 		       struct zj_txn *txn)
@@ -154,7 +155,7 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 	if (!late) {
 		list_add_tail(&part->txn_link,
 			      txn->parts_fixed ? &txn->late : &txn->parts);
-		/* As in txn_list_add(). */
+		/* Pairs with owned(), as in txn_list_add(). */
 		smp_store_release(&part->txn, txn);
 	}
 	spin_unlock(&txn->list_lock);
@@ -162,14 +163,14 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 		return false;
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);
-	/* As in zj_part_file(). */
+	/* Pairs with owned(), as in zj_part_file(). */
 	smp_store_release(&jh->newest, part);
 	return true;
 }
 
 /**
  * zj_part_move() - hand a part over to another member of the same component
- * @part: an unmodified part
+ * @part: a part without an image
  * @txn: the member that pays for the image
  *
  * Context: part->jh->lock held.
@@ -180,7 +181,7 @@ void zj_part_move(struct zj_part *part, struct zj_txn *txn)
 
 	lockdep_assert_held(&part->jh->lock);
 	ZJ_ASSERT(txn_zj(txn), !zj_part_test(part, ZJ_PART_MODIFIED));
-	/* Of one component: it is never without. */
+	/* Increment first, so that may_seal() always finds the component crowded. */
 	if (crowded)
 		atomic_inc(&txn->crowded);
 	spin_lock(&part->txn->list_lock);
@@ -191,7 +192,10 @@ void zj_part_move(struct zj_part *part, struct zj_txn *txn)
 	txn_list_add(part, txn);
 }
 
-/* The newer part has the buffer: it answers for the dirty bit from now on. */
+/*
+ * Hands ZJ_PART_WAS_DIRTY on from an older part that is dropped: the contents still have
+ * to go home if the newer part gets no image and is dropped as well.
+ */
 static void inherit_dirty(struct zj_part *newer)
 {
 	if (!zj_part_test(newer, ZJ_PART_MODIFIED) &&
@@ -200,14 +204,13 @@ static void inherit_dirty(struct zj_part *newer)
 }
 
 /**
- * zj_part_drop() - take a part off its buffer and its transaction
- * @part: the part; freed
+ * zj_part_drop() - take a part off its buffer and its transaction, and free it
+ * @part: the part
  *
- * If an older part becomes the newest again and its dirty bit had been taken
- * away, the buffer is dirty again afterwards.
+ * If an older part becomes the newest again, and the dirty bit had been cleared for
+ * the dropped part, the buffer is dirty again afterwards.
  *
- * Context: part->jh->lock held; the caller has a reference to the head of its
- * own, and none is dropped but the part's.
+ * Context: part->jh->lock held; the caller has its own reference to the head.
  */
 void zj_part_drop(struct zj_part *part)
 {
@@ -241,7 +244,7 @@ void zj_part_drop(struct zj_part *part)
 	ZJ_ASSERT(txn_zj(part->txn), !part->frozen_data);
 	if (part->base)
 		zj_part_no_base(txn_zj(part->txn), part);
-	/* The caller's reference keeps the head. */
+	/* This cannot be the last reference, because the caller has one. */
 	ZJ_ASSERT(txn_zj(part->txn), refcount_dec_not_one(&jh->refs));
 	if (part == &jh->first)
 		jh->first_used = false;
@@ -249,7 +252,10 @@ void zj_part_drop(struct zj_part *part)
 		kfree_rcu(part, rcu);
 }
 
-/* Nothing of what a write of a buffer leaves in its state until it has ended well. */
+/*
+ * Returns whether no write of the buffer is due or in flight, and the last one has not
+ * failed. A caller that has locked the buffer itself says so with @locked.
+ */
 static bool state_is_clean(const struct buffer_head *bh, bool locked)
 {
 	unsigned long in_the_way = BIT(BH_Dirty) | BIT(BH_Async_Write) |
@@ -261,11 +267,14 @@ static bool state_is_clean(const struct buffer_head *bh, bool locked)
 }
 
 /*
- * Has the last write of a clean buffer ended well? All in one look: whoever writes it
- * locks it, or sets async_write, before the dirty bit goes, and an error is noted
- * before that ends. An error of a file's folio is nowhere but here and in the file's
- * mapping, where fsync takes it from. ext4 notes it when async_write has gone already,
- * but before the folio's write-back ends: once that is over, look again.
+ * Returns whether the last write of a clean buffer has ended without an error. One look at
+ * b_state tells it: a writer locks the buffer, or sets async_write, before it clears the
+ * dirty bit, and notes an error before it undoes that.
+ *
+ * Buffers of a file's folio need a second look. ext4 notes their error after async_write
+ * has been cleared, but before the folio's write-back ends. The error must be found here,
+ * because the only other place that has it is the file's mapping, and fsync clears it
+ * there.
  */
 static bool is_written(const struct buffer_head *bh, bool locked)
 {
@@ -275,18 +284,18 @@ static bool is_written(const struct buffer_head *bh, bool locked)
 		return true;
 	if (folio_test_writeback(bh->b_folio))
 		return false;
-	/* Pairs with the end of write-back: who sees that sees the error. */
+	/* Pairs with the end of write-back: a thread that sees the end sees the error, too. */
 	smp_rmb();
 	return state_is_clean(bh, locked);
 }
 
 /**
- * zj_part_retire() - drop the parts of a buffer that are home
+ * zj_part_retire() - drop the parts of a buffer that is home
  * @jh: the head
  * @locked: the caller holds the buffer lock
  *
- * All parts go if the newest is committed, was handed to write-back and the buffer
- * has been written without an error.
+ * All parts are dropped if the newest one is committed and was handed to write-back, and
+ * the buffer has been written without an error since.
  *
  * Context: jh->lock held.
  * Return: true if no part is left.
@@ -309,12 +318,12 @@ bool zj_part_retire(struct journal_head *jh, bool locked)
 
 /**
  * zj_txn_walk() - visit the buffers of a transaction's parts
- * @txn: sealed; one walk at a time
- * @fn: called with the buffer's head referenced, no lock held; may sleep
+ * @txn: a sealed transaction; only one walk at a time is allowed
+ * @fn: called for each head, with a reference to it and without a lock; may sleep
  * @arg: for @fn
  *
- * Anybody may retire parts meanwhile: a head is pinned under the list lock, then
- * @fn asks it for the part.
+ * Other threads may retire parts meanwhile. So the walk takes a reference to the head
+ * under the list lock, and @fn has to look whether the head still has the part.
  */
 void zj_txn_walk(struct zj_txn *txn,
 		 void (*fn)(struct zj_txn *txn, struct journal_head *jh,

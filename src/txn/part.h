@@ -11,13 +11,13 @@ static inline bool zj_part_test(const struct zj_part *part, int bit)
 	return READ_ONCE(part->flags) & BIT(bit);
 }
 
-/* part->jh->lock held; the test of ownership looks without it. */
+/* Caller holds part->jh->lock. WRITE_ONCE() is for owned(), which reads without it. */
 static inline void zj_part_set(struct zj_part *part, unsigned long bits)
 {
 	WRITE_ONCE(part->flags, part->flags | bits);
 }
 
-/* The same. */
+/* Caller holds part->jh->lock. */
 static inline void zj_part_clear(struct zj_part *part, unsigned long bits)
 {
 	WRITE_ONCE(part->flags, part->flags & ~bits);

@@ -13,49 +13,75 @@ struct zj_dep;
 
 enum zj_part_bits {
 	ZJ_PART_MODIFIED,	/* has an image to log */
-	ZJ_PART_LIVE,		/* the log is written from the live buffer */
-	ZJ_PART_LOGGED,		/* the image is in the log, the copy is gone */
-	ZJ_PART_FORGET,		/* no image: supersedes older parts once committed */
-	ZJ_PART_HOMEWARD,	/* committed, processed: the buffer's dirty bit tells */
-	ZJ_PART_NEEDS_DIRTY,	/* committed, not home, dirty bit taken by a newer part */
-	ZJ_PART_ELSEWHERE,	/* the buffer is mapped anew: nothing goes home from it */
-	ZJ_PART_WAS_DIRTY,	/* buffer was dirty outside the journal before */
-	ZJ_PART_LINES,		/* what is in the log are lines: needs what is older */
-	ZJ_PART_CROWDED,	/* over as many unlogged images as there may be:
-				 * its transaction cannot be sealed
+	ZJ_PART_LIVE,		/* the log is being written from the buffer itself */
+	ZJ_PART_LOGGED,		/* the image is in the log, the frozen copy is freed */
+	ZJ_PART_FORGET,		/* no image; supersedes older parts once committed */
+	ZJ_PART_HOMEWARD,	/* committed and handed to write-back: home as soon as the
+				 * buffer has been written without an error
 				 */
-	ZJ_PART_DECLARED,	/* log->logs_lines: @lines are all that has changed since
-				 * recovery knows the buffer
+	ZJ_PART_NEEDS_DIRTY,	/* not home, and a newer part has cleared the buffer's
+				 * dirty bit: set it again if that part is dropped
+				 */
+	ZJ_PART_ELSEWHERE,	/* the buffer gets a new mapping, so this image must not be
+				 * written home from it
+				 */
+	ZJ_PART_WAS_DIRTY,	/* the buffer was dirty when the part was filed, with
+				 * contents that no part accounts for
+				 */
+	ZJ_PART_LINES,		/* the log has only lines of the block: recovery needs the
+				 * older image that they are put over
+				 */
+	ZJ_PART_CROWDED,	/* the buffer has the greatest allowed number of images
+				 * on their way: the transaction cannot be sealed
+				 */
+	ZJ_PART_DECLARED,	/* logs_lines; @lines names all that has changed since the
+				 * contents that recovery can restore
 				 */
 };
 
 /**
  * struct zj_part - what one transaction owns of one block
+ *
+ * A handle that touches a buffer takes a part for its transaction: the one that is
+ * embedded in the journal head, or if that is in use, one that was allocated
+ * beforehand. zj_part_file() adds it at the end of jh->parts and txn->parts. While it has
+ * no image it may move to another member of the same component, which then pays
+ * for the image. zj_journal_dirty_metadata() gives it one (ZJ_PART_MODIFIED).
+ *
+ * After the seal the lane's thread drops parts that have no image and are not forgotten
+ * blocks. The others are logged, from a frozen copy or from the buffer itself. When the
+ * component is committed, older parts of the buffer are dropped as far as J2 allows, and
+ * the buffer becomes dirty for write-back, unless a newer part owns it. A part of a
+ * forgotten block is dropped then. The others stay until write-back is over, and
+ * zj_part_retire() drops all parts of the buffer. zj_part_drop() frees a part after an
+ * RCU grace period, for the lockless test in access.c.
  */
 struct zj_part {
 	struct journal_head *jh;	/* immutable; holds a reference */
-	struct zj_txn	*txn;		/* jh->lock; its owner */
+	struct zj_txn	*txn;		/* jh->lock; the transaction that owns it */
 	struct list_head jh_link;	/* jh->lock; in jh->parts, oldest first */
 	struct list_head txn_link;	/* txn->list_lock; in txn->parts or txn->late */
-	unsigned long	flags;		/* jh->lock; zj_part_bits */
-	void		*frozen_data;	/* jh->lock; the image to log, or NULL */
-	void		*image;		/* lane's thread; what goes to the log */
-	void		*base;		/* jh->lock; log->logs_lines: what the buffer held
-					 * before, known to recovery; or NULL
+	unsigned long	flags;		/* jh->lock to change; zj_part_bits */
+	void		*frozen_data;	/* jh->lock; frozen copy that is logged, or NULL */
+	void		*image;		/* lane's thread; what goes to the log: the frozen
+					 * copy or the buffer itself
 					 */
-	u64		lines;		/* jh->lock to change; ZJ_PART_DECLARED: what the
-					 * file system declared to have changed
+	void		*base;		/* jh->lock; logs_lines: contents before the first
+					 * change, which recovery can restore; or NULL
 					 */
-	struct rcu_head	rcu;		/* lockless readers of jh->newest */
+	u64		lines;		/* jh->lock to change; lines that ext4 has declared
+					 * to have changed, if ZJ_PART_DECLARED is set
+					 */
+	struct rcu_head	rcu;		/* for lockless readers of jh->newest */
 };
 
-/* Memory that a touch may need, allocated before locks are taken. */
+/* Memory that a touch may need, as it cannot be allocated under jh->lock. */
 struct zj_spare {
-	struct zj_part	*part;		/* for R1, R3 */
-	void		*frozen_data;	/* for a copy by the accessor */
+	struct zj_part	*part;		/* for a new owner of the buffer (R1, R3) */
+	void		*frozen_data;	/* for a copy of a sealed owner's image (R3) */
 	void		*base;		/* for the contents before the first change */
-	struct zj_dep	*dep;		/* for R3 */
-	bool		declared;	/* asked for: the caller declares what it changes */
+	struct zj_dep	*dep;		/* for a dependency on a sealed owner (R3) */
+	bool		declared;	/* the caller will declare each range it changes */
 };
 
 #endif /* ZJ_PART_TYPES_H */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Revokes: a freed block's older images must not be replayed (R5).
+ * Revokes: recovery must not replay older images of a block that was freed (R5).
  *
  * One index for all lanes maps a block to its revoke, until the transaction that
- * holds it is committed. Whoever touches the block meanwhile treats the holder as its
- * owner. The usual touch finds an empty chain and writes nothing.
+ * revokes it is committed. A handle that touches the block meanwhile treats that
+ * transaction as its owner. Most touches find an empty chain and write nothing.
  *
- * Invariant (R5):
- *   - a component never holds both a revoke and an image of one block: recovery
- *      lets the revoke win at equal stamps, so journaling anew cancels it.
+ * Invariant (R5): a component never has both a revoke and an image of one block.
+ * Recovery lets the revoke win at equal stamps, so journaling the block again cancels
+ * the revoke.
  */
 #include "core/journal.h"
 #include "txn/component.h"
@@ -67,7 +67,7 @@ static bool chain_holds(struct zj_revoke_bucket *bucket, u64 block)
 	return found;
 }
 
-/* Bucket lock held. */
+/* Takes a revoke off both its lists and frees it. Caller holds the bucket lock. */
 static void revoke_unlink(struct zj_revoke *rev)
 {
 	struct zj_txn *txn = rev->txn;
@@ -82,12 +82,11 @@ static void revoke_unlink(struct zj_revoke *rev)
 }
 
 /**
- * zj_revoke_touch() - a handle touches a block that may be revoked
+ * zj_revoke_touch() - tie a handle to the transaction that revokes a block
  * @handle: an open handle
- * @block: the block
+ * @block: a block that the handle touches; it need not be revoked
  *
- * Unites with the holder, or depends on it, and cancels the revoke if it is in
- * the handle's own component then.
+ * If the two are in one component then, the revoke is cancelled.
  *
  * Context: sleeps for memory; never for another handle.
  */
@@ -113,7 +112,7 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 	spin_lock(&bucket->lock);
 	rev = chain_find(bucket, block);
 	if (rev && rev->txn == owner) {
-		/* Tied and unsealed means: in the handle's component. */
+		/* It was tied, so if it is not sealed it is in the handle's component. */
 		rcu_read_lock();
 		unsealed = zj_txn_state(owner) < ZJ_C_SEALED;
 		rcu_read_unlock();
@@ -125,8 +124,8 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 }
 
 /**
- * zj_revoke_retire() - a transaction is committed: its revokes leave the index
- * @txn: committed, or dropped by an abort
+ * zj_revoke_retire() - take a transaction's revokes off the index
+ * @txn: a transaction that is committed, or dropped after an abort
  */
 void zj_revoke_retire(struct zj_txn *txn)
 {
@@ -142,7 +141,7 @@ void zj_revoke_retire(struct zj_txn *txn)
 		spin_unlock(&txn->list_lock);
 		if (!rev)
 			return;
-		/* Sealed: nobody but this thread takes revokes off the list. */
+		/* It stays, as only this thread takes revokes of a sealed transaction off. */
 		bucket = bucket_of(zj, rev->block);
 		spin_lock(&bucket->lock);
 		revoke_unlink(rev);
@@ -150,7 +149,7 @@ void zj_revoke_retire(struct zj_txn *txn)
 	}
 }
 
-/* Take the place of an older revoke of the block; bucket lock held. */
+/* Files a revoke before any older one of the block. Caller holds the bucket lock. */
 static void revoke_insert(struct zj_txn *txn, struct zj_revoke *rev,
 			  struct zj_revoke_bucket *bucket)
 {
@@ -171,7 +170,7 @@ static int revoke_add(handle_t *handle, u64 block)
 	if (WARN_ON_ONCE(handle->h_revoke_credits <= 0))
 		return -EIO;
 	handle->h_revoke_credits--;
-	/* Ties with another holder; one in our own component is replaced. */
+	/* This ties us to a transaction that revokes it, and cancels our own component's. */
 	zj_revoke_touch(handle, block);
 	rev = kzalloc(sizeof(*rev), GFP_NOFS | __GFP_NOFAIL);
 	rev->block = block;
@@ -189,7 +188,7 @@ static int revoke_add(handle_t *handle, u64 block)
 }
 
 /**
- * zj_journal_revoke() - a journaled block is freed for good
+ * zj_journal_revoke() - free a journaled block, so that its images are not replayed
  * @handle: an open handle
  * @block: the block
  * @bh: its buffer or NULL; one reference is consumed
@@ -212,7 +211,7 @@ int zj_journal_revoke(handle_t *handle, unsigned long long block,
 	if (!bh)
 		bh = __find_get_block(journal->j_fs_dev, block,
 				      journal->j_blocksize);
-	/* The image goes first: write access there would cancel the revoke. */
+	/* Forget the image first, because that touches the block and would cancel the revoke. */
 	err = bh ? zj_journal_forget(handle, bh) : 0;
 	err2 = revoke_add(handle, block);
 	return err ?: err2;

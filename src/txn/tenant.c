@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tenants: whoever shall have a lane of its own, a container or a directory, say.
+ * Tenants: containers or directories that have lanes of their own.
  *
- * The caller names a tenant by a number; a new one gets the lane that the fewest
- * use.  Any lane is right for any handle, so the table is read and its times are
- * written without a lock, and may be wrong: that costs a meeting of lanes that
- * could have been avoided, nothing else.
+ * The caller names a tenant by a number. A new tenant gets the lane that has the fewest
+ * tenants. Every lane is correct for every handle, so the table is read, and its times are
+ * written, without a lock. A wrong value may bring two tenants into one lane, but does
+ * no other harm.
  */
 #include "core/journal.h"
 #include "txn/tenant.h"
@@ -17,16 +17,16 @@
 #define WAYS		8	/* tenants that a set has room for */
 #define TABLE_SIZE	(WAYS << SET_BITS)
 
-/* Nobody writes a time more often than this. */
+/* A tenant's time is not written more often, so that its cache line is rarely dirtied. */
 #define FRESH		(60 * HZ)
-/* Who starts no handle for so long no longer counts, and may lose its place. */
+/* A tenant without a handle for so long is not counted, and may lose its place. */
 #define IDLE		(10 * 60 * HZ)
 
 static long idle_time(const struct zj_tenant *t)
 {
 	if (!READ_ONCE(t->tag))
 		return LONG_MAX;
-	/* Another CPU may be ahead of what we read of the clock. */
+	/* Another CPU may have written a later time than our jiffies. */
 	return max((long)(jiffies - READ_ONCE(t->used)), 0L);
 }
 
@@ -40,7 +40,7 @@ static struct zj_tenant *find(struct zj_tenant *set, u32 tag)
 	return NULL;
 }
 
-/* A free place, or that of who has been away longest; NULL if nobody has. */
+/* Returns a free place, or that of the tenant that was idle for longest; NULL if none is. */
 static struct zj_tenant *vacant(struct zj_tenant *set)
 {
 	struct zj_tenant *best = set;
@@ -66,7 +66,7 @@ static u32 least_used(const struct zj_journal *zj)
 	return best;
 }
 
-/* NULL if the set is full of busy ones; seen without the lock then. */
+/* Gives a tenant a place in its set, or returns NULL without the lock if all are busy. */
 static struct zj_tenant *admit(struct zj_journal *zj, struct zj_tenant *set,
 			       u32 tag)
 {
@@ -88,15 +88,15 @@ static struct zj_tenant *admit(struct zj_journal *zj, struct zj_tenant *set,
 }
 
 /**
- * zj_journal_lane_of() - the lane of a tenant
+ * zj_journal_lane_of() - get the lane of a tenant
  * @journal: the journal, loaded
  * @tenant: its number, not 0
  *
- * It stays the same while the tenant starts handles.  Of very many tenants some
- * share lanes that others do not use.
+ * The lane stays the same while the tenant goes on starting handles. A tenant that finds
+ * no place in the table gets a lane by its number, even if another one is unused.
  *
- * Context: any but interrupts.  Writes nothing shared, but once a minute.
- * Return: for zj_journal_start_in().
+ * Context: any but interrupts. Writes to shared memory only once a minute.
+ * Return: a lane for zj_journal_start_in().
  */
 int zj_journal_lane_of(journal_t *journal, u64 tenant)
 {
@@ -113,7 +113,7 @@ int zj_journal_lane_of(journal_t *journal, u64 tenant)
 }
 EXPORT_SYMBOL_GPL(zj_journal_lane_of);
 
-/* Those who are still there are admitted anew. */
+/* Empties the table; tenants that go on starting handles get new places. */
 void zj_tenants_forget(struct zj_journal *zj)
 {
 	int i;

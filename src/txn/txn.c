@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Transactions as objects: birth, lookup by tid, death.
- *
- * A transaction is made by the first handle that finds none running in its lane.
- * Its component holds a reference until it is reclaimed; waiters hold others.
+ * Transactions as objects: allocation, lookup by tid, references. Their life is told at
+ * struct zj_txn.
  */
 #include "core/flush.h"
 #include "core/journal.h"
@@ -39,10 +37,10 @@ static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
 }
 
 /**
- * zj_txn_alloc() - a new transaction in a component of its own
+ * zj_txn_alloc() - allocate a transaction in a component of its own
  * @lane: its lane
  *
- * Nobody finds it by its tid before zj_txn_publish().
+ * zj_txn_find() does not find it before zj_txn_publish().
  *
  * Context: sleeps for memory.
  * Return: the transaction; never NULL.
@@ -63,10 +61,11 @@ struct zj_txn *zj_txn_alloc(struct zj_lane *lane)
 }
 
 /**
- * zj_txn_publish() - make it its lane's running transaction
+ * zj_txn_publish() - make a transaction the running one of its lane
  * @txn: from zj_txn_alloc()
  *
- * Not findable earlier: a commit request could seal what is not running yet.
+ * Only from here on it is found by its tid. Earlier, a commit request could seal a
+ * transaction that does not run yet.
  *
  * Context: lane->lock held.
  */
@@ -78,18 +77,18 @@ void zj_txn_publish(struct zj_txn *txn)
 	ZJ_ASSERT(lane->journal, !lane->running);
 	txn->expires = jiffies +
 		       READ_ONCE(lane->journal->public.j_commit_interval);
-	/* The slot is reserved: no allocation. */
+	/* zj_txn_alloc() has reserved the slot, so this does not allocate. */
 	xa_store(&lane->journal->tids, txn->public.t_tid, txn, GFP_ATOMIC);
 	atomic_add(txn->granted, &lane->journal->granted);
 	atomic_inc(&lane->journal->nr_running);
-	/* Pairs with zj_try_seal_lane(), which does not take the lane's lock. */
+	/* Pairs with zj_try_seal_lane(), which reads it without lane->lock. */
 	smp_store_release(&lane->running, txn);
 	mod_timer(&lane->timer, txn->expires);
 }
 
 /**
  * zj_txn_free_unused() - undo zj_txn_alloc()
- * @txn: never published as running
+ * @txn: a transaction that was not published
  */
 void zj_txn_free_unused(struct zj_txn *txn)
 {
@@ -98,12 +97,12 @@ void zj_txn_free_unused(struct zj_txn *txn)
 }
 
 /**
- * zj_txn_find() - the live transaction of a tid
+ * zj_txn_find() - find the transaction of a tid while it is not committed
  * @zj: the journal
- * @tid: as ext4 stores it; 0 is nobody's
+ * @tid: the tid that ext4 has stored; no transaction has 0
  *
  * Context: any but interrupts.
- * Return: with a reference; NULL if it is committed, or never was.
+ * Return: the transaction with a reference; NULL if it is committed or unknown.
  */
 struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid)
 {
@@ -132,26 +131,26 @@ void zj_txn_put(struct zj_txn *txn)
 }
 
 /**
- * zj_txn_set_committed() - the tid is no longer live, wake who waits for it
+ * zj_txn_set_committed() - remove a transaction's tid and wake threads that wait for it
  */
 void zj_txn_set_committed(struct zj_txn *txn)
 {
 	ZJ_ASSERT(txn_zj(txn), !txn->committed);
 	xa_erase(&txn_zj(txn)->tids, txn->public.t_tid);
-	/* Pairs with the loads in zj_txn_wait_committed(). */
+	/* Pairs with zj_txn_wait_committed(): a waiter sees all that ext4's callbacks did. */
 	smp_store_release(&txn->committed, true);
-	/* Pairs with the barrier in wait_var_event(). */
+	/* Pairs with the barrier in wait_var_event(): no waiter is missed. */
 	smp_mb();
 	wake_up_var(&txn->committed);
 }
 
 /**
- * zj_txn_wait_committed() - wait until recovery is certain to replay it
- * @txn: sealed, or requested to commit; the caller holds a reference
+ * zj_txn_wait_committed() - wait until a transaction is committed (V2)
+ * @txn: sealed, or its commit was requested; the caller holds a reference
  *
- * Context: sleeps; no handle open, unless @txn is sealed.
- * Return: 0; -EIO if the journal was aborted first; the error of a flush, if there was
- * none as barriers were off.
+ * Context: sleeps; the caller has no handle open, unless @txn is sealed.
+ * Return: 0; -EIO if the journal was aborted first; or the error of zj_log_flush(),
+ * which makes up for flushes that were left out while barriers were off.
  */
 int zj_txn_wait_committed(struct zj_txn *txn)
 {
@@ -159,11 +158,11 @@ int zj_txn_wait_committed(struct zj_txn *txn)
 	struct zj_wait wait;
 
 	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_COMMITTED, txn);
-	/* Pairs with zj_txn_set_committed(): callbacks have run. */
+	/* Pairs with zj_txn_set_committed(): ext4's callbacks have run. */
 	wait_var_event(&txn->committed, smp_load_acquire(&txn->committed) ||
 		       zj_aborted(zj));
 	zj_wait_end(&wait);
-	/* As above. */
+	/* Pairs with zj_txn_set_committed(), as above. */
 	if (!smp_load_acquire(&txn->committed))
 		return -EIO;
 	return zj_log_flush(zj, txn->lane);

@@ -8,7 +8,7 @@
 /* Caller is in an RCU read section or holds comp_lock. */
 static inline enum zj_comp_state zj_txn_state(const struct zj_txn *txn)
 {
-	/* Pairs with seal() and arrive(). */
+	/* Pairs with seal() and arrive(): a thread that sees a state sees what led to it. */
 	return smp_load_acquire(&READ_ONCE(txn->comp)->state);
 }
 

@@ -2,10 +2,9 @@
 /*
  * Parts, transactions, components and lanes as text.
  *
- * One printer for each object, for debugfs as well as for the simulator's reports of
- * failures. They never sleep. A printer shows what the locks that its caller holds keep in
- * place, and at most ZJ_TEXT_MOST entries of a list, so that those locks are not held for
- * long on a busy journal.
+ * There is one printer for each object, for debugfs and for the simulator's reports of
+ * failures. Printers never sleep. They print at most ZJ_TEXT_MOST entries of a list, so
+ * that the caller's locks are not held for long on a busy journal.
  */
 #include "core/waits.h"
 #include "txn/jhead.h"
@@ -30,13 +29,13 @@ static const char *const part_flags[] = {
 };
 
 /**
- * zj_part_to_text() - "block 17: modified logged"
+ * zj_part_to_text() - print a part, as "block 17: modified logged"
  * @out: where it is printed
- * @part: in the list of a transaction
+ * @part: a part in the list of a transaction
  *
- * Flags may change meanwhile unless the caller holds the lock of its head.
+ * The flags may change meanwhile, unless the caller holds the lock of the journal head.
  *
- * Context: list_lock of its transaction held, or the lock of its journal head.
+ * Context: list_lock of the transaction held, or the lock of the journal head.
  */
 void zj_part_to_text(struct seq_buf *out, const struct zj_part *part)
 {
@@ -51,9 +50,9 @@ void zj_part_to_text(struct seq_buf *out, const struct zj_part *part)
 }
 
 /**
- * zj_parts_to_text() - what a transaction has of blocks, a line for each
- * @out: where it is printed
- * @txn: a transaction that stays meanwhile
+ * zj_parts_to_text() - print the parts of a transaction, one in a line
+ * @out: where they are printed
+ * @txn: the transaction; the caller keeps it from being freed
  *
  * Context: takes txn->list_lock.
  */
@@ -74,7 +73,7 @@ void zj_parts_to_text(struct seq_buf *out, struct zj_txn *txn)
 }
 
 /**
- * zj_txn_to_text() - one transaction, in one line
+ * zj_txn_to_text() - print a transaction in one line
  * @out: where it is printed
  * @txn: the transaction
  *
@@ -127,11 +126,11 @@ static void deps_to_text(struct seq_buf *out, const struct zj_component *comp)
 }
 
 /**
- * zj_component_to_text() - a component, its members, and what it waits for
+ * zj_component_to_text() - print a component, its members, and what it waits for
  * @out: where it is printed
  * @comp: the component
  *
- * Context: comp_lock held; takes the locks of its lanes.
+ * Context: comp_lock held; takes the locks of the members' lanes.
  */
 void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
 {
@@ -159,7 +158,7 @@ void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
 	deps_to_text(out, comp);
 }
 
-/* Of the lane itself; lane->lock held. */
+/* Caller holds lane->lock. */
 static void lane_state_to_text(struct seq_buf *out, const struct zj_lane *lane)
 {
 	seq_buf_printf(out, "lane %d: %d unwritten, %u on their way, %d sealed of %u credits",
@@ -175,7 +174,7 @@ static void lane_state_to_text(struct seq_buf *out, const struct zj_lane *lane)
 }
 
 /**
- * zj_lane_to_text() - a lane, and the transactions that it runs, writes or has sent out
+ * zj_lane_to_text() - print a lane and its transactions that are running or being written
  * @out: where it is printed
  * @lane: the lane
  *

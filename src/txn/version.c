@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Versions of a block: how many images are on their way to the log at a time, which of
- * them are frozen copies, and what goes to the log.
+ * Versions of a block: limits how many images of it are on their way to the log at a
+ * time, and decides for each whether the log is written from a frozen copy or from the
+ * buffer itself.
  */
 #include "core/journal.h"
 #include "core/waits.h"
@@ -17,18 +18,18 @@
 #include <linux/wait.h>
 #include <linux/wait_bit.h>
 
-/* Frozen copies, for blocks of 1 KiB and up; aligned, as they go to bios. */
+/* One cache for each block size from 1 KiB on; aligned, as the copies go to bios. */
 #define ZJ_FROZEN_CACHES	(PAGE_SHIFT - ZJ_MIN_BLOCK_SHIFT + 1)
 #define ZJ_MIN_BLOCK_SHIFT	10
 static struct kmem_cache *frozen_caches[ZJ_FROZEN_CACHES];
 
-#define ZJ_CONFLICT_KEPT	0x0fU	/* in the last four commits, this one included */
+#define ZJ_CONFLICT_KEPT	0x0fU	/* the current commit and the three before count */
 
 /**
- * zj_frozen_cache() - where frozen copies of a block size come from
+ * zj_frozen_cache() - returns the cache for frozen copies of a block size
  * @block_size: bytes, a power of two from 1024 to the page size
  *
- * One cache for all mounts: to destroy one waits for RCU.
+ * All mounts share the caches, as an unmount would have to wait for RCU to destroy one.
  */
 struct kmem_cache *zj_frozen_cache(u32 block_size)
 {
@@ -54,7 +55,7 @@ bool __init zj_frozen_caches_init(void)
 	return ok;
 }
 
-/* Once nobody is left who uses one by RCU. */
+/* The caller has waited until no RCU callback uses a cache any more. */
 void zj_frozen_caches_exit(void)
 {
 	int i;
@@ -65,7 +66,10 @@ void zj_frozen_caches_exit(void)
 
 /* ---- images on their way ---- */
 
-/* Would the part's image be one too many that is not in the log? jh->lock held. */
+/*
+ * Returns whether the buffer has as many older images that are not in the log as there may
+ * be, so that the part's own would be one too many. Caller holds jh->lock.
+ */
 static bool is_crowded(const struct zj_part *part)
 {
 	const struct zj_part *older = part;
@@ -78,11 +82,11 @@ static bool is_crowded(const struct zj_part *part)
 }
 
 /**
- * zj_part_crowd() - a buffer has got a newer owner: how many images are in flight?
- * @part: the newest part, of a transaction that is pinned by a handle
+ * zj_part_crowd() - keep a transaction from being sealed while a buffer has many images
+ * @part: the buffer's newest part; an open handle keeps its transaction unsealed
  *
- * While there are as many as there may be, the transaction is not sealed: its own
- * image would be one more.
+ * The seal would add one more image. If the greatest allowed number is on its way to the
+ * log already, the transaction cannot be sealed before one of them is logged.
  *
  * Context: jh->lock held.
  */
@@ -99,7 +103,7 @@ void zj_part_crowd(struct zj_part *part)
 	zj_count(&txn->lane->stats.conflicts, 1);
 }
 
-/* jh->lock held; a commit that waits for it goes on. */
+/* Goes on with a commit that has waited for this part. Caller holds jh->lock. */
 void zj_part_uncrowd(struct zj_part *part)
 {
 	if (!zj_part_test(part, ZJ_PART_CROWDED))
@@ -110,7 +114,7 @@ void zj_part_uncrowd(struct zj_part *part)
 		zj_commit_again(part->txn);
 }
 
-/* An image is in the log; jh->lock held. */
+/* Called with jh->lock held when an image of the buffer has been logged. */
 static void uncrowd(struct journal_head *jh)
 {
 	struct zj_part *part;
@@ -123,9 +127,9 @@ static void uncrowd(struct journal_head *jh)
 /* ---- images ---- */
 
 /**
- * zj_part_logged() - the image is written: accessors may go on
+ * zj_part_logged() - note that an image is in the log, and let waiting handles go on
  * @zj: the journal
- * @part: of a sealed transaction
+ * @part: a part of a sealed transaction
  */
 void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 {
@@ -151,7 +155,10 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 		atomic_dec(&part->txn->lane->copies);
 	spin_unlock(&jh->lock);
 	if (live) {
-		/* Pairs with the barrier in wait_var_event(). */
+		/*
+		 * Pairs with the barrier in wait_var_event(): either this sees the
+		 * waiter, or the waiter sees ZJ_PART_LIVE cleared.
+		 */
 		smp_mb();
 		wake_up_var(jh);
 	}
@@ -172,12 +179,12 @@ static bool is_live(struct journal_head *jh)
 }
 
 /**
- * zj_jh_wait_live() - wait until the log I/O from the live buffer is done
- * @lane: of the handle that waits
- * @jh: the head, referenced
+ * zj_jh_wait_live() - wait until the log is not written from the buffer any more
+ * @lane: the lane of the handle that waits
+ * @jh: the head; the caller holds a reference
  *
- * The only wait of write access besides home I/O; the lane's thread has nothing
- * left to wait for but that I/O when it sets ZJ_PART_LIVE.
+ * Besides I/O of home writes this is the only wait of write access (E4). It ends with
+ * the log I/O, because the thread that sets ZJ_PART_LIVE then waits for nothing else.
  */
 void zj_jh_wait_live(struct zj_lane *lane, struct journal_head *jh)
 {
@@ -190,7 +197,7 @@ void zj_jh_wait_live(struct zj_lane *lane, struct journal_head *jh)
 	zj_wait_end(&wait);
 }
 
-/* The trigger writes into the live buffer: before any image is taken. */
+/* Must be called before the image is taken, because the trigger changes the buffer (E20). */
 static void run_trigger(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
@@ -198,7 +205,7 @@ static void run_trigger(struct zj_journal *zj, struct zj_part *part)
 
 	if (!jh->triggers || !jh->triggers->t_frozen)
 		return;
-	/* Where, it does not tell. */
+	/* The trigger does not declare what it changes. */
 	if (zj_part_test(part, ZJ_PART_DECLARED))
 		zj_part_no_base(zj, part);
 	jh->triggers->t_frozen(jh->triggers, bh, bh->b_data, bh->b_size);
@@ -221,10 +228,10 @@ static void copy_image(struct zj_part *part, void **copy)
 }
 
 /**
- * zj_part_make_copy() - take a copy of the image that a commit writes
+ * zj_part_make_copy() - make the frozen copy of an image (C2)
  * @zj: the journal
- * @part: a modified part of a sealed transaction, without a copy yet
- * @copy: memory for one block; taken over, NULL afterwards
+ * @part: a part of a sealed transaction, with an image and without a copy
+ * @copy: memory for one block; NULL afterwards, as it has become the copy
  *
  * Context: part->jh->lock held.
  */
@@ -240,8 +247,8 @@ void zj_part_make_copy(struct zj_journal *zj, struct zj_part *part, void **copy)
 }
 
 /**
- * zj_jh_conflict() - somebody wants a buffer whose image is not logged yet
- * @jh: its newest part belongs to a sealed transaction
+ * zj_jh_conflict() - note that a handle wants a buffer whose image is not logged yet
+ * @jh: the head; its newest part belongs to a sealed transaction
  *
  * Context: jh->lock held.
  */
@@ -250,13 +257,13 @@ void zj_jh_conflict(struct journal_head *jh)
 	struct zj_part *owner = jh->newest;
 
 	lockdep_assert_held(&jh->lock);
-	/* A copy that was made ahead has spared the wait: it counts as well. */
+	/* It counts even if there is a copy: without that the handle would have waited. */
 	if (zj_part_test(owner, ZJ_PART_MODIFIED) &&
 	    !zj_part_test(owner, ZJ_PART_LOGGED))
 		jh->conflicts |= ZJ_CONFLICT_NOW;
 }
 
-/* Without its copy the image could change, or go, during the log I/O. */
+/* Returns whether the buffer could change or vanish during log I/O from it. */
 static bool must_copy(const struct zj_part *part)
 {
 	const struct journal_head *jh = part->jh;
@@ -266,15 +273,17 @@ static bool must_copy(const struct zj_part *part)
 }
 
 /**
- * zj_part_wants_copy() - copy ahead of the log I/O, or write from the live buffer?
+ * zj_part_wants_copy() - decide whether to copy an image ahead of the log I/O
  * @zj: the journal
- * @part: a modified part of a sealed transaction, without a copy yet
+ * @part: a part of a sealed transaction, with an image and without a copy
  *
- * A buffer that was wanted during one of its last commits will be again, and to
- * wait for the log is dearer than some copies in vain. Folios of files can be
- * truncated under us, the super block is written to by user space. A pipelined lane
- * whose log goes out first copies all, lest its thread has to wait for the device.
- * With too many copies in flight there are none but those that must be.
+ * A buffer that a handle wanted during one of its last commits is likely to be wanted
+ * again, and waiting for the log costs more than some unneeded copies. A copy is necessary
+ * if the buffer has a newer owner, if it is of a file's folio, which may be truncated during
+ * the I/O, or if it is ext4's super block, which user space may write to. A pipelined lane
+ * copies everything if its log blocks are sent beside the data, as otherwise its thread
+ * would have to wait for the device. Beyond max_copies copies in a lane only the
+ * necessary ones are made.
  *
  * Context: part->jh->lock held.
  */
@@ -303,16 +312,16 @@ enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
 }
 
 /**
- * zj_part_image() - settle what goes to the log
+ * zj_part_image() - decide what the log is written from
  * @zj: the journal
- * @part: a modified part of a sealed transaction
- * @copy: memory for one block, used if the live image cannot be logged as it is
+ * @part: a part of a sealed transaction, with an image
+ * @copy: memory for one block, used if the image has to be escaped (C3)
  *
- * Without a copy the live buffer is marked: accessors wait for the log I/O from
- * here on, so the caller must go straight for it.
+ * If there is no copy, handles that want the buffer wait for the log I/O from here on, so
+ * the caller must start that I/O without waiting for anything else.
  *
  * Context: takes part->jh->lock.
- * Return: is it the live buffer?
+ * Return: true if the log is written from the buffer itself.
  */
 bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
 {

@@ -8,7 +8,7 @@
 
 struct kmem_cache;
 
-/* Is a frozen copy to be made ahead of the log I/O? */
+/* Answers of zj_part_wants_copy(), which decides on frozen copies ahead of the log I/O. */
 enum zj_want { ZJ_COPY_NO, ZJ_COPY_MAY, ZJ_COPY_MUST };
 
 bool zj_frozen_caches_init(void);
