@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/kernel/debug/zjournal/<dev>/: the journal's objects as text, for who looks into one
- * that is slow or hangs. docs/looking-inside.md describes the files.
+ * /sys/kernel/debug/zjournal/<dev>/: the journal's objects as text, to find out why a
+ * journal is slow or hangs. docs/looking-inside.md describes the files.
  *
- * Without debugfs there are none, and nothing else is different. An unmount waits for reads
- * that have begun, which never sleep; whoever has a file open then reads an error.
+ * Without debugfs there are no such files, and nothing else is different. An unmount waits
+ * for reads that have begun, which never sleep; later reads of an open file fail.
  */
 #include <linux/debugfs.h>
 #include <linux/err.h>
@@ -15,14 +15,14 @@
 #include "debugfs.h"
 #include "mount/journal_text.h"
 
-/* Enough for 256 busy lanes, nearly always; what does not fit is cut off. */
+/* Bytes of one file, nearly always enough for 256 busy lanes; more text is cut off. */
 #define TEXT_SIZE	(256 * 1024)
 
 static struct dentry *debug_root;
 
 typedef void (*zj_printer)(struct seq_buf *out, struct zj_journal *zj);
 
-/* The printers hold spinlocks: they print to memory that is there already. */
+/* The printers hold spinlocks, so the memory that they print to is allocated before. */
 static int show(struct seq_file *seq, zj_printer print)
 {
 	struct seq_buf out;
@@ -66,7 +66,7 @@ static void add_file(struct zj_journal *zj, const char *name,
 }
 
 /**
- * zj_debugfs_add() - a journal can be looked into
+ * zj_debugfs_add() - create a journal's files
  * @zj: the journal, loaded
  */
 void zj_debugfs_add(struct zj_journal *zj)
@@ -82,7 +82,7 @@ void zj_debugfs_add(struct zj_journal *zj)
 }
 
 /**
- * zj_debugfs_remove() - it goes away; waits for who reads
+ * zj_debugfs_remove() - remove a journal's files, and wait for their readers
  * @zj: the journal, with its lanes
  */
 void zj_debugfs_remove(struct zj_journal *zj)

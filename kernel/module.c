@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Module init and exit.
+ * Init and exit of the module zjournal.ko.
  */
 #include <linux/module.h>
 #include "core/abort.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the memory for a log comes from: a block device that can be mapped (DAX),
+ * The memory for a log in persistent memory: a block device that can be mapped (DAX),
  * claimed for this mount alone.
  */
 #include <linux/blkdev.h>
@@ -17,12 +17,12 @@
 struct zj_nvm_host {
 	struct file	*file;		/* claimed */
 	struct dax_device *dax;
-	void		*holder;	/* of @dax: is told when it goes; NULL: somebody
-					 * else is, who uses another partition
+	void		*holder;	/* the map, which is told when @dax goes away; NULL if
+					 * the user of another partition is told instead
 					 */
 };
 
-/* Unbound, or an uncorrectable error has been found. */
+/* The driver is being unbound, or the kernel has found an uncorrectable error. */
 static int notify_failure(struct dax_device *dax, u64 offset, u64 len, int flags)
 {
 	struct zj_nvm_map *map = dax_holder(dax);
@@ -30,7 +30,7 @@ static int notify_failure(struct dax_device *dax, u64 offset, u64 len, int flags
 
 	if (map)
 		map->lost(map, gone);
-	/* Of an error the kernel takes note by itself, too. */
+	/* After an error, -EOPNOTSUPP makes the kernel handle it as well. */
 	return gone ? 0 : -EOPNOTSUPP;
 }
 
@@ -38,7 +38,7 @@ static const struct dax_holder_operations holder_ops = {
 	.notify_failure	= notify_failure,
 };
 
-/* All of it, in one piece; a bad block in it ends the piece. */
+/* Maps the whole device in one piece; this fails if there is a bad block in it. */
 static int map_all(struct zj_nvm_map *map, struct zj_nvm_host *host, u64 offset)
 {
 	struct block_device *bdev = file_bdev(host->file);
@@ -57,7 +57,7 @@ static int map_all(struct zj_nvm_map *map, struct zj_nvm_host *host, u64 offset)
 	}
 	map->base = base;
 	map->size = (u64)want << PAGE_SHIFT;
-	/* The driver of persistent memory offers FUA if, and only if, it has to flush. */
+	/* The pmem driver offers FUA if, and only if, the memory needs flushes. */
 	map->needs_flush = bdev_fua(bdev);
 	return 0;
 }
@@ -77,7 +77,7 @@ static int open_dax(struct zj_nvm_map *map, struct zj_nvm_host *host)
 		return -EOPNOTSUPP;
 	}
 	if (!dax_synchronous(host->dax)) {
-		/* As virtio-pmem: what the CPU writes back is in the host's cache. */
+		/* For example virtio-pmem: the CPU's write-back ends in the host's cache. */
 		pr_err("zjournal: %pg needs a flush command, writing back caches is not enough\n",
 		       bdev);
 		return -EOPNOTSUPP;
@@ -90,8 +90,8 @@ static int open_dax(struct zj_nvm_map *map, struct zj_nvm_host *host)
  * @path: the device
  * @map: filled in
  *
- * Return: 0, or a negative error, which was explained; zj_nvm_close() then cleans
- * up as well.
+ * Return: 0, or a negative error after a message that explains it. zj_nvm_close() has to
+ * be called in either case.
  */
 int zj_nvm_open(const char *path, struct zj_nvm_map *map)
 {
@@ -110,14 +110,14 @@ int zj_nvm_open(const char *path, struct zj_nvm_map *map)
 	}
 	host->file = file;
 	map->host = host;
-	/* Nobody's stale pages may be written over what we store. */
+	/* Stale pages of the device's page cache must not be written over our stores. */
 	sync_blockdev(file_bdev(file));
 	invalidate_bdev(file_bdev(file));
 	return open_dax(map, host);
 }
 
 /**
- * zj_nvm_close() - let the memory go
+ * zj_nvm_close() - unmap and release the memory
  * @map: as zj_nvm_open() has left it, or zero
  */
 void zj_nvm_close(struct zj_nvm_map *map)
@@ -128,7 +128,7 @@ void zj_nvm_close(struct zj_nvm_map *map)
 	map->host = NULL;
 	if (!host)
 		return;
-	/* User space that has looked at the device sees what we stored. */
+	/* Programs that read the device meanwhile must see our stores from now on. */
 	invalidate_bdev(file_bdev(host->file));
 	if (host->dax)
 		fs_put_dax(host->dax, host->holder);
@@ -141,18 +141,18 @@ void zj_nvm_close(struct zj_nvm_map *map)
  * @map: the memory, open
  * @id: for zj_nvm_end()
  *
- * Unbinding the driver ends the life of the DAX device, waits for all who are between
- * these two, and only then takes the mapping away.
+ * When the driver is unbound, it ends the life of the DAX device, waits for all tasks
+ * between zj_nvm_begin() and zj_nvm_end(), and only then takes the mapping away.
  *
- * Context: may sleep in between.
- * Return: 0; -ENODEV if it is gone: no zj_nvm_end() then.
+ * Context: the caller may sleep before zj_nvm_end().
+ * Return: 0; -ENODEV if the memory is gone, without a zj_nvm_end() then.
  */
 int zj_nvm_begin(struct zj_nvm_map *map, int *id)
 {
 	struct zj_nvm_host *host = map->host;
 
 	*id = dax_read_lock();
-	/* Kernels without DAX have no such call, and nothing to open. */
+	/* Kernels without DAX have no dax_alive(), and no device is open there. */
 	if (IS_ENABLED(CONFIG_DAX) && likely(dax_alive(host->dax)))
 		return 0;
 	dax_read_unlock(*id);
@@ -168,7 +168,7 @@ void zj_nvm_end(int id)
  * zj_nvm_flush() - empty the buffers between the CPU's caches and the medium
  * @map: the memory, with needs_flush
  *
- * The driver knows how: the platform's flush hints, or a call of the hypervisor's.
+ * The driver knows how: by the platform's flush hints, or by a call to the hypervisor.
  *
  * Context: between zj_nvm_begin() and zj_nvm_end(); sleeps.
  * Return: 0 or a negative error.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Statistics: /proc/fs/zjournal/<dev>/info; zjctl stats reads it.
+ * /proc/fs/zjournal/<dev>/info: statistics of a journal, which zjctl stats reads.
  */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
@@ -11,7 +11,7 @@
 
 static struct proc_dir_entry *proc_root;
 
-/* Counters of a lane, as its line shows them. */
+/* The counters of a lane, in the order in which its line shows them. */
 #define COUNTER(field, width)	\
 	{ #field, width, offsetof(struct zj_lane_stats, field) / sizeof(u64) }
 static const struct {
@@ -59,7 +59,7 @@ static u64 sum_kinds(const u64 *kinds)
 	return sum;
 }
 
-/* Those that are not 0. */
+/* Prints the sum, and each cause with a count that is not 0. */
 static void show_kinds(struct seq_file *seq, const u64 *kinds)
 {
 	int i;
@@ -96,7 +96,7 @@ static void show_lane(struct seq_file *seq, const struct zj_lane *lane)
 	}
 }
 
-/* What ties lanes, and how large that grows. */
+/* Prints how many members and dependencies components have. */
 static void show_components(struct seq_file *seq, struct zj_journal *zj)
 {
 	struct zj_comp_stats st;
@@ -133,7 +133,7 @@ static void show_ties(struct seq_file *seq, const struct zj_journal *zj)
 	show_kinds(seq, depends);
 }
 
-/* In hundredths. */
+/* Prints a / b with two decimals. */
 static void show_ratio(struct seq_file *seq, u64 a, u64 b, const char *what)
 {
 	u64 ratio = div64_u64(100 * a, b);
@@ -159,7 +159,7 @@ static void show_fsyncs(struct seq_file *seq, const struct zj_journal *zj)
 			seq_printf(seq, "  %llu longer\n", n[k]);
 }
 
-/* What concurrent commit is about. */
+/* Prints how far commits overlap and share flushes, and the mean time of an fsync. */
 static void show_pipeline(struct seq_file *seq, const struct zj_journal *zj,
 			  u64 txns)
 {

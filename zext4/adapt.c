@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the semantic patches make ext4 call: mount checks, claims of in-core
- * inodes, declared reads.  Compiled into zext4.ko beside the adapted files.
+ * The functions that the semantic patches make ext4 call: mount checks, claims of inodes
+ * in core, declared reads.  They are compiled into zext4.ko beside the adapted files.
  */
 #include <linux/rmap.h>
 #include "ext4.h"
@@ -10,9 +10,9 @@
 /* ---- mount ---- */
 
 /*
- * The features whose code the patches have been checked against. Unknown compatible ones
- * are refused too, though stock ext4 passes them over: of fast_commit and orphan_file the
- * journal had to know.
+ * The features whose code the patches have been checked against. Unknown compatible
+ * features are refused, too, though stock ext4 ignores them: fast_commit and orphan_file
+ * were such features, and the journal has to know of them.
  */
 #define ZEXT4_COMPAT							\
 	(EXT4_FEATURE_COMPAT_DIR_PREALLOC |				\
@@ -61,7 +61,7 @@ static int zext4_check_bits(struct super_block *sb, const char *kind,
 	return -EINVAL;
 }
 
-/* What zext4 cannot do, once all options are known; writes nothing. */
+/* Refuses what zext4 cannot do, when all options are known; writes nothing. */
 int zext4_check_mount(struct super_block *sb)
 {
 	struct ext4_sb_info *sbi = EXT4_SB(sb);
@@ -86,8 +86,8 @@ int zext4_check_mount(struct super_block *sb)
 }
 
 /*
- * lanes=auto: one lane where commits side by side would only move the disk's head to
- * and fro. Whoever asks for lanes of cgroups or directories wants them apart from each
+ * The number of lanes for lanes=auto: one where commits side by side would only move the
+ * disk's head to and fro. With lane_by=cgroup|dir the user wants lanes apart from each
  * other in any case, and a log in memory is not on the disk.
  */
 static bool zext4_one_lane_is_best(struct super_block *sb)
@@ -105,7 +105,7 @@ static bool zext4_one_lane_is_best(struct super_block *sb)
 	return true;
 }
 
-/* log=jbd2, or what log=auto makes of lanes=1. */
+/* Is the log in stock's format: by log=jbd2, or by log=auto with lanes=1? */
 static enum zj_log_format log_format(const struct zext4_options *options)
 {
 	if (options->given & BIT(ZEXT4_JOURNAL_NVM))
@@ -118,7 +118,7 @@ static enum zj_log_format log_format(const struct zext4_options *options)
 }
 
 /**
- * zext4_set_up_journal() - tell the journal what the mount options and ext4 want of it
+ * zext4_set_up_journal() - configure the journal by the mount options and ext4's modes
  * @sb: being mounted, its options checked
  * @journal: not loaded
  *
@@ -131,7 +131,7 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 	struct zj_options wanted = {
 		.lanes = options->value[ZEXT4_LANES],
 		.log = log_format(options),
-		/* DAX writes data without a bio that could report it. */
+		/* DAX writes data without a bio that could report the write. */
 		.data_reported = !EXT4_SB(sb)->s_daxdev,
 		/* An encrypted file's data is never in the journal. */
 		.data_journaled = test_opt(sb, DATA_FLAGS) == EXT4_MOUNT_JOURNAL_DATA &&
@@ -145,12 +145,12 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 		wanted.lanes = 1;
 	wanted.pipeline = pipeline == ZEXT4_PIPELINE_ON ||
 			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.lanes == 1);
-	/* What a file's journal mode is must not change below it (E29). */
+	/* A remount must not change whether a file's data is journaled (E29). */
 	EXT4_SB(sb)->s_zj_delalloc = test_opt(sb, DELALLOC);
 	return zj_journal_configure(journal, &wanted);
 }
 
-/* Live lanes decide; the flag may lag behind them (E21). */
+/* The journal's super block decides; the flag may be clear though lanes are live (E21). */
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal)
 {
 	if (zj_journal_is_live(journal))
@@ -159,7 +159,7 @@ bool zext4_needs_recovery(struct super_block *sb, journal_t *journal)
 		ext4_has_feature_journal_needs_recovery(sb);
 }
 
-/* The same for a mount that leaves the journal alone (noload). */
+/* The same for a mount that does not load the journal (noload). */
 bool zext4_unloaded_is_live(struct super_block *sb)
 {
 	u32 ino = le32_to_cpu(EXT4_SB(sb)->s_es->s_journal_inum);
@@ -189,8 +189,8 @@ bool zext4_unloaded_is_live(struct super_block *sb)
  * zext4_check_encryption() - may a file be encrypted?
  * @sb: with the encrypt feature
  *
- * Not if tune2fs has set the feature since the mount, with data=journal: blocks
- * were freed without revokes, and commits flush no data.
+ * It may not if tune2fs has set the feature since the mount, with data=journal: until
+ * the next mount blocks are freed without revokes, and commits flush no data.
  *
  * Return: 0 or -EOPNOTSUPP.
  */
@@ -203,7 +203,7 @@ int zext4_check_encryption(struct super_block *sb)
 	return -EOPNOTSUPP;
 }
 
-/* zext4_before_access() of a folio that others use. */
+/* The part of zext4_before_access() for a folio that is mapped or under write-back. */
 void zext4_quieten(struct folio *folio)
 {
 	folio_wait_writeback(folio);
@@ -212,12 +212,12 @@ void zext4_quieten(struct folio *folio)
 }
 
 /**
- * zext4_empty_log() - no image that is in the log now is written again by recovery
+ * zext4_empty_log() - empty the log, so that recovery writes none of its images again
  * @sb: mounted
  *
- * For blocks that were journaled as metadata and are file data from now on.
+ * This is for blocks that were journaled as metadata and are file data from now on.
  *
- * Context: sleeps until all lanes are home; no handle open.
+ * Context: sleeps until all components are home; no handle open.
  * Return: 0, or a negative error.
  */
 int zext4_empty_log(struct super_block *sb)
@@ -235,7 +235,7 @@ int zext4_empty_log(struct super_block *sb)
 
 /* ---- handles and in-core inodes ---- */
 
-/* Who changes a directory claims it before it touches its blocks. */
+/* Claims come before any access to blocks, so a shared directory is counted by its claim. */
 static enum zj_kind inode_kind(const struct inode *inode)
 {
 	return S_ISDIR(inode->i_mode) ? ZJ_KIND_DIRECTORY : ZJ_KIND_INODE;
@@ -248,14 +248,14 @@ static bool claimed(const handle_t *handle, struct inode *inode)
 	       handle->h_transaction->t_tid;
 }
 
-/* A transaction has one lane: what it has claimed is in it. */
+/* A transaction stays in one lane, so the lane is remembered with its first claim only. */
 static noinline void claim_anew(handle_t *handle, struct inode *inode)
 {
 	zext4_remember_lane(handle, inode);
 	zj_journal_claim(handle, &EXT4_I(inode)->i_zj_claim, inode_kind(inode));
 }
 
-/* What has been written of the inode may be more than at the first claim. */
+/* Takes the inode's data that was written since the transaction claimed it first, too. */
 static inline void claim(handle_t *handle, struct inode *inode)
 {
 	zj_journal_take_written(handle, &EXT4_I(inode)->i_zj_written);
@@ -285,10 +285,10 @@ void zext4_claim_keep(handle_t *handle, struct inode *inode)
 }
 
 /*
- * Journaled quota is changed in core by anyone, on behalf of any inode, before ext4
- * hears of it: all open handles are one component. So they are while quota is off on
- * a file system that is mounted for it: when it is switched on, no handle may be open
- * that has not claimed it.
+ * The kernel changes journaled quota in core, on behalf of any inode, before ext4 hears of
+ * it. So every handle claims the quota, which makes all open handles one component (E26).
+ * On a file system that is mounted for quota, handles claim it even while it is off:
+ * when it is switched on, no handle may be open that has not claimed it.
  */
 static void claim_quota(handle_t *handle, struct super_block *sb)
 {
@@ -299,7 +299,7 @@ static void claim_quota(handle_t *handle, struct super_block *sb)
 #endif
 }
 
-/* What an outermost handle claims; a restart renews it. */
+/* Makes the claims of an outermost handle, which a restart renews. */
 void zext4_started(handle_t *handle, struct inode *inode,
 		   struct super_block *sb)
 {
@@ -309,7 +309,7 @@ void zext4_started(handle_t *handle, struct inode *inode,
 }
 
 /**
- * zext4_restart() - restart a handle, which claims what one that starts claims
+ * zext4_restart() - restart a handle, with the claims of a handle that starts
  * @handle: valid
  * @blocks: images of the next change
  * @revokes: revokes of the next change
@@ -329,11 +329,11 @@ int zext4_restart(handle_t *handle, int blocks, int revokes)
 }
 
 /*
- * A directory gets another parent (R11).  That this makes no ring the VFS has seen
- * in the tree as it is, which earlier moves have made: without those this one could
- * leave directories below each other and below no root.  So each move is tied to the
- * one before.  s_vfs_rename_mutex is held, hence they claim in the order in which they
- * were checked.  A rename never restarts its handle.
+ * Claims the tree of directories for a directory that gets another parent (R11).  The VFS
+ * has checked that the move makes no ring, in a tree that earlier moves have made. If a
+ * crash took those back but not this one, directories could be below each other and below
+ * no root. So each move is tied to the one before.  s_vfs_rename_mutex is held, so moves
+ * claim in the order in which they were checked.  A rename never restarts its handle.
  */
 void zext4_claim_move(handle_t *handle, struct super_block *sb)
 {
@@ -344,13 +344,13 @@ void zext4_claim_move(handle_t *handle, struct super_block *sb)
 
 /**
  * zext4_claim_resize() - a handle takes one step of a resize
- * @handle: that has been started for it
+ * @handle: the handle that has been started for it
  * @sb: mounted
  *
- * A step relies on those before it: the descriptors of new groups name bitmaps that an
- * earlier handle has set up, perhaps in another lane, and the two share no block. A
- * resize is one task at a time, so that each step claims after the one before it, and
- * again when its handle is restarted.
+ * A step relies on the ones before it: the descriptors of new groups name bitmaps that an
+ * earlier handle has set up, perhaps in another lane, and the two share no block. Only
+ * one task at a time resizes, so each step claims after the one before it, and again
+ * when its handle is restarted.
  */
 void zext4_claim_resize(handle_t *handle, struct super_block *sb)
 {
@@ -360,9 +360,9 @@ void zext4_claim_resize(handle_t *handle, struct super_block *sb)
 }
 
 /*
- * A new inode has its group, flags, project, ACL and encryption policy from a
- * directory that its handle does not change, and that is not locked: it is tied
- * to whoever changed that last.
+ * A new inode inherits its group, flags, project, ACL and encryption policy from a
+ * directory that the handle neither changes nor has locked. So the handle is tied to the
+ * last one that changed the directory.
  */
 void zext4_inherited(handle_t *handle, struct inode *dir)
 {
@@ -373,8 +373,9 @@ void zext4_inherited(handle_t *handle, struct inode *dir)
 }
 
 /*
- * The safety net: an inode is about to be marked dirty.  True if nobody had
- * claimed it: then it must still be what its block in the inode table says.
+ * The safety net, for an inode that is about to be marked dirty. Claims the inode, and
+ * returns true if no uncommitted transaction had claimed it: then the inode must still
+ * equal its place in the inode table.
  */
 bool zext4_claim_late(handle_t *handle, struct inode *inode)
 {
@@ -394,15 +395,15 @@ bool zext4_claim_late(handle_t *handle, struct inode *inode)
 }
 
 /**
- * zext4_show_claim() - a handle has changed a block other than its own for an inode
- * @handle: that has claimed the inode
- * @inode: of whose tree of extents a block was changed, with its i_data_sem held for
- *	writing, or whose entry in the orphan file was taken away
+ * zext4_show_claim() - change an inode's block because another block of it was changed
+ * @handle: a handle that has claimed the inode
+ * @inode: a block of its tree of extents was changed, with i_data_sem held for writing,
+ *	or its entry in the orphan file was removed
  *
- * Who reads an inode in again takes the newest transaction of its block in the inode
- * table for the last claimer. So such a handle changes that block, too, even if there is
- * nothing to change in it. An fsync would miss a new mapping otherwise, and lose what was
- * written by it. And the inode could be removed while its entry is still on the disk.
+ * When an inode is read in again, the newest transaction of its block in the inode table
+ * counts as its last claimer. So such a handle changes that block, too, even if it has
+ * nothing to change there. Otherwise an fsync could miss a new mapping and lose the data
+ * behind it, and the inode could be removed while its entry is still on the disk.
  *
  * Return: 0 or a negative errno.
  */
@@ -415,8 +416,8 @@ int zext4_show_claim(handle_t *handle, struct inode *inode)
 }
 
 /*
- * A warning here names an inode that was changed before it was claimed. After an error
- * there may be others: what could not be put into the block of one that was claimed.
+ * Warns of an inode that was changed before it was claimed. After an error the inode may
+ * differ from its block for another reason: a claimed change could not be put into it.
  */
 void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc)
 {
@@ -437,7 +438,7 @@ void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc)
 
 /* ---- reads ---- */
 
-/* In place of end_buffer_read_sync(). */
+/* Replaces end_buffer_read_sync(), and reports the buffer to the journal. */
 void zext4_end_read(struct buffer_head *bh, int uptodate)
 {
 	if (uptodate)
@@ -448,8 +449,8 @@ void zext4_end_read(struct buffer_head *bh, int uptodate)
 /* ---- ranges of inode table blocks ---- */
 
 /*
- * Write access for one inode of a block. With lazytime other inodes' times change
- * along with it, so that they are compared.
+ * Takes write access for one inode of a block. With lazytime the times of other inodes
+ * in the block change along with it, so there the whole block is compared.
  */
 int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 			   struct buffer_head *bh)
@@ -459,13 +460,13 @@ int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 	if (ext4_handle_valid(handle) && !(sb->s_flags & SB_LAZYTIME) &&
 	    !zj_journal_get_range_access(handle, bh))
 		return 0;
-	/* Errors are ext4's to report. */
+	/* ext4 reports the error. */
 	return ext4_journal_get_write_access(handle, sb, bh, EXT4_JTR_NONE);
 }
 
 /*
- * The inode's place in the block was changed, all of it perhaps: its end belongs to
- * extended attributes. Nothing else was, unless @others.
+ * Declares that the inode's place in the block was changed, up to its end, which belongs
+ * to extended attributes. Nothing else in the block was changed, unless @others.
  */
 int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 		      struct ext4_iloc *iloc, bool others)
@@ -488,8 +489,8 @@ int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 /* ---- reads that a handle relies on ---- */
 
 /*
- * The handle is about to set a feature bit in the super block.  Two handles
- * that do meet in its buffer, so the later tid covers the earlier one.
+ * Notes that the handle is about to set a feature bit in the super block.  Two handles
+ * that do so meet in its buffer, so the later tid covers the earlier one.
  */
 void zext4_feature_set(handle_t *handle, struct super_block *sb)
 {
@@ -501,8 +502,8 @@ void zext4_feature_set(handle_t *handle, struct super_block *sb)
 }
 
 /*
- * The handle needs a feature bit and has found it set.  Bits that were set
- * before, or whose transaction is committed, need no dependency.
+ * Ties a handle that needs a feature bit, and has found it set, to the one that set it.
+ * Bits that were set before the mount, or by a committed transaction, need no tie.
  */
 void zext4_feature_relied_on(handle_t *handle, struct super_block *sb)
 {
@@ -517,7 +518,7 @@ void zext4_feature_relied_on(handle_t *handle, struct super_block *sb)
 	zj_journal_read_dependency(handle, sbi->s_sbh);
 }
 
-/* A resize copies the super block or a descriptor block to its backups. */
+/* Declares the read of a super block or descriptor block that a resize copies to backups. */
 void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 			      const char *data)
 {
@@ -542,11 +543,11 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 /* ---- what user space is told ---- */
 
 /**
- * zext4_salt_is_unset() - has nobody asked for the salt of passwords yet?
+ * zext4_salt_is_unset() - is there no salt of passwords yet?
  * @sb: with the encrypt feature
  *
- * Under the buffer's lock: who finds a salt must also find who made it
- * (zext4_wait_exposed()).
+ * This looks under the buffer's lock: a task that finds a salt must also find the
+ * transaction that made it (zext4_wait_exposed()).
  */
 bool zext4_salt_is_unset(struct super_block *sb)
 {
@@ -561,8 +562,8 @@ bool zext4_salt_is_unset(struct super_block *sb)
 }
 
 /**
- * zext4_super_tells() - a handle is about to change what the super block tells
- * @handle: with write access to it
+ * zext4_super_tells() - note that a handle changes a value that user space is told
+ * @handle: with write access to the super block
  * @sb: its buffer is locked
  *
  * Salt, UUID and label share one word: handles that change them meet in the
@@ -570,18 +571,18 @@ bool zext4_salt_is_unset(struct super_block *sb)
  */
 void zext4_super_tells(handle_t *handle, struct super_block *sb)
 {
-	/* Also if it is aborted by now: then the value is never told. */
+	/* This holds for an aborted handle, too: its value must never be told. */
 	if (ext4_handle_valid(handle) && handle->h_transaction)
 		WRITE_ONCE(EXT4_SB(sb)->s_zj_exposed_tid,
 			   handle->h_transaction->t_tid);
 }
 
 /**
- * zext4_wait_exposed() - wait until what the super block tells is durable
- * @sb: its buffer has been locked since the value was there
+ * zext4_wait_exposed() - wait until a value of the super block is committed
+ * @sb: its buffer was locked after the value was set
  *
- * It must not be told earlier: user space may derive other things from it and make
- * these durable in other lanes.
+ * User space must not be told earlier: it may derive other things from the value, and
+ * make these durable in other lanes.
  *
  * Context: sleeps for a commit; no handle open, no buffer locked.
  * Return: 0, or -EIO if the journal was aborted before.
@@ -595,7 +596,7 @@ int zext4_wait_exposed(struct super_block *sb)
 	if (!tid || !sbi->s_journal)
 		return 0;
 	err = zj_complete_transaction(sbi->s_journal, tid);
-	/* It stays durable, whatever becomes of the journal. */
+	/* A committed value stays committed, even if the journal is aborted. */
 	if (!err)
 		cmpxchg(&sbi->s_zj_exposed_tid, tid, 0);
 	return err;
@@ -603,7 +604,7 @@ int zext4_wait_exposed(struct super_block *sb)
 
 /* ---- waiting for the owner of one buffer ---- */
 
-/* The first journaled buffer at or after @offset of a locked folio, held. */
+/* Returns the first journaled buffer at or after @offset of a locked folio, referenced. */
 struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset)
 {
 	struct buffer_head *head = folio_buffers(folio);
@@ -621,7 +622,7 @@ struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset)
 	return NULL;
 }
 
-/* Waits for the owner of what zext4_tail_buffer() found, and drops it. */
+/* Waits for the owner of the buffer from zext4_tail_buffer(), and drops the reference. */
 int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh)
 {
 	int ret;
@@ -634,8 +635,8 @@ int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh)
 }
 
 /*
- * Before the super block is written outside the journal.  In the last commit of
- * an unmount the caller may be a lane's thread: it must not wait for itself.
+ * Locks the super block before it is written outside the journal.  In the last commit of
+ * an unmount the caller may be a lane's thread, which must not wait for itself.
  */
 void zext4_lock_super(struct super_block *sb)
 {

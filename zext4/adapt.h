@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the semantic patches make ext4 call; included at the end of its ext4.h.
+ * The functions that the semantic patches make ext4 call; included at the end of its ext4.h.
  */
 #ifndef ZEXT4_ADAPT_H
 #define ZEXT4_ADAPT_H
@@ -9,8 +9,8 @@
 #include <zjournal/jbd2.h>
 
 /*
- * Stock ext4 has caches of the same structs: ours need other names, and must
- * not be merged with others, so that a leak shows when the module goes.
+ * Stock ext4 has caches of the same structs, so ours need other names. They are not
+ * merged with other caches, so that a leak shows when the module is unloaded.
  */
 #define ZEXT4_CACHE(type, flags)					\
 	kmem_cache_create("zext4_" #type, sizeof(struct type),		\
@@ -47,10 +47,10 @@ void zext4_remember_lane(handle_t *handle, struct inode *inode);
 void zext4_entered(struct inode *dir, struct inode *inode);
 void zext4_looked_up(struct inode *dir, struct inode *inode);
 
-/* Type of a handle that changes nothing of the inode that it is started for; no EXT4_HT_. */
+/* Type of a handle that does not change the inode it is started for; no EXT4_HT_ has it. */
 #define ZEXT4_HT_TMPFILE	32
 
-/* Handles and in-core inodes (R10). */
+/* Handles and inodes in core (R10). */
 void zext4_started(handle_t *handle, struct inode *inode,
 		   struct super_block *sb);
 int zext4_restart(handle_t *handle, int blocks, int revokes);
@@ -63,14 +63,14 @@ void zext4_claim_move(handle_t *handle, struct super_block *sb);
 void zext4_claim_resize(handle_t *handle, struct super_block *sb);
 void zext4_inherited(handle_t *handle, struct inode *dir);
 
-/* One inode of a block is changed. */
+/* Changes of one inode in a block of the inode table. */
 struct ext4_iloc;
 int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 			   struct buffer_head *bh);
 int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 		      struct ext4_iloc *iloc, bool others);
 
-/* Metadata comes from the device. */
+/* Metadata was read from the device. */
 void zext4_end_read(struct buffer_head *bh, int uptodate);
 
 /* Reads that a handle relies on (R9). */
@@ -79,12 +79,12 @@ void zext4_feature_relied_on(handle_t *handle, struct super_block *sb);
 void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 			      const char *data);
 
-/* What user space is told out of the super block. */
+/* Values of the super block that user space is told (E28). */
 bool zext4_salt_is_unset(struct super_block *sb);
 void zext4_super_tells(handle_t *handle, struct super_block *sb);
 int zext4_wait_exposed(struct super_block *sb);
 
-/* Journaled data, and what is not. */
+/* Journaled data, and data that is never journaled. */
 int zext4_check_encryption(struct super_block *sb);
 void zext4_quieten(struct folio *folio);
 int zext4_empty_log(struct super_block *sb);
@@ -116,7 +116,7 @@ struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset);
 int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh);
 void zext4_lock_super(struct super_block *sb);
 
-/* Where blocks and inodes are looked for. */
+/* Regions in which a lane looks for blocks and inodes (alloc=core). */
 struct ext4_allocation_context;
 struct ext4_locality_group;
 void zext4_place(struct ext4_allocation_context *ac,
@@ -129,23 +129,23 @@ bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group);
 void zext4_spread_dirs(struct inode *dir, umode_t mode,
 		       const struct buffer_head *bitmap, unsigned long *ino);
 
-/* What kind of block lanes have met at, for statistics. */
+/* The kind of block that transactions of two lanes have touched, for statistics. */
 enum zj_kind zext4_block_kind(journal_t *journal, struct buffer_head *bh);
 
-/* In mballoc.c: forget frees that never became committed, at unmount. */
+/* In mballoc.c: at unmount, forget frees that were never committed. */
 void zext4_drop_freed(struct super_block *sb);
 
-/* Freed extents wait here for their transaction, by tid (s_md_lock). */
+/* Freed extents wait in one of these lists until their tid is committed; s_md_lock. */
 #define zext4_freed_list(sbi, tid)					\
 	(&(sbi)->s_freed_data_list[(tid) % ARRAY_SIZE((sbi)->s_freed_data_list)])
 
-/* Stands where fast commit, which is never on, looks for "the" transaction. */
+/* Replaces the tid of "the" transaction where fast commit looks for it, which is never on. */
 static inline tid_t zext4_no_fast_commit(void)
 {
 	return 0;
 }
 
-/* Is no file's data ever written in place, but home from the log? Without a journal it is. */
+/* Does the data of all files go through the log? Without a journal it does not. */
 static inline bool zext4_all_journaled(struct super_block *sb)
 {
 	journal_t *journal = EXT4_SB(sb)->s_journal;
@@ -161,9 +161,9 @@ static inline u32 zext4_lane_by(struct super_block *sb)
 /**
  * zext4_lane() - the lane to start a handle in
  * @sb: mounted
- * @inode: what it is started for, or NULL
+ * @inode: the inode that the handle is started for, or NULL
  *
- * Return: for zj_journal_start_in().
+ * Return: a lane, or ZEXT4_BY_CPU, for zj_journal_start_in().
  */
 static inline int zext4_lane(struct super_block *sb, struct inode *inode)
 {
@@ -174,13 +174,13 @@ static inline int zext4_lane(struct super_block *sb, struct inode *inode)
 }
 
 /**
- * zext4_before_access() - before write access to a block of a file's folio
+ * zext4_before_access() - prepare a file's folio for write access to a block of it
  * @folio: locked
  *
- * Access may copy the image of a sealed owner, before that has taken the right to
- * store from whoever has mapped the page: a store that came after the copy would
- * be in no transaction. So it is taken here; the next store faults and is
- * journaled anew.
+ * The access may copy the image of a sealed owner before the owner's commit has
+ * write-protected the page in its mappings. A store through a mapping after the copy
+ * would be in no transaction. So the page is write-protected here; the next store
+ * faults, and is journaled again.
  */
 static inline void zext4_before_access(struct folio *folio)
 {
@@ -188,7 +188,7 @@ static inline void zext4_before_access(struct folio *folio)
 		zext4_quieten(folio);
 }
 
-/* Every handle claims the inode that it is started for, before it changes it if it does. */
+/* Each handle claims the inode that it is started for, before it can change that inode. */
 static inline handle_t *zext4_start(struct inode *inode, struct super_block *sb,
 				    int blocks, int rsv_blocks, int revoke_creds,
 				    unsigned int type, unsigned int line)

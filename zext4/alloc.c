@@ -4,25 +4,25 @@
  * blocks in a region of the disk of its own, so that private work touches no
  * bitmap, inode table or descriptor block that another lane works on.
  *
- * Only where a search begins is changed. What stock ext4 would find inside the
- * lane's region stays as it is, a file that has blocks grows next to them, and
- * when a region is full the search goes on as ever.
+ * This changes only the place where a search begins. A goal of stock ext4's inside the
+ * lane's region stays as it is, a file that has blocks grows next to them, and when a
+ * region is full the search goes on as in stock ext4.
  */
 #include "ext4.h"
 #include "ext4_jbd2.h"
 #include "mballoc.h"
 
-/* A full group costs a glance, a lane's region may have thousands. */
+/* Groups that are tried one by one, at most: a lane's region may have thousands of full ones. */
 #define ZEXT4_LINEAR_GROUPS	128U
 
-/* Words that a lane keeps for us: racy hints, each is one store. */
+/* The words of zj_journal_lane_hints(). They are only hints, each read and written at once. */
 enum { HINT_STREAM, HINT_FLEX };
 
 /**
  * struct zext4_region - block groups in which a lane begins its searches
  */
 struct zext4_region {
-	unsigned int	lane;	/* whose */
+	unsigned int	lane;	/* the lane that the region belongs to */
 	ext4_group_t	first;	/* first group */
 	ext4_group_t	begin;	/* group to begin with in an unused region */
 	ext4_group_t	end;	/* group behind the last one */
@@ -45,7 +45,7 @@ static bool zext4_core_wanted(struct super_block *sb)
 	return bdev_nonrot(sb->s_bdev);
 }
 
-/* Begins of regions fall on whole descriptor blocks if there are enough. */
+/* A region begins with a new descriptor block, if there are enough of these. */
 static ext4_group_t zext4_stride(struct super_block *sb, ext4_group_t share)
 {
 	unsigned int flex = ext4_flex_bg_size(EXT4_SB(sb));
@@ -56,8 +56,8 @@ static ext4_group_t zext4_stride(struct super_block *sb, ext4_group_t share)
 }
 
 /*
- * ext4 hashes a group's lock by its number, and regions are often multiples of the
- * hash apart: lanes that all began at their first group would share one lock.
+ * ext4 hashes a group's lock by its number, and regions are often multiples of the hash's
+ * size apart. Lanes that all began at their region's first group would share one lock.
  */
 static ext4_group_t zext4_begin(struct super_block *sb,
 				const struct zext4_region *region)
@@ -90,7 +90,7 @@ static bool zext4_region_of(struct super_block *sb, unsigned int lane,
 	return true;
 }
 
-/* The region of the lane of the open handle, or of one that would be started. */
+/* Finds the region of the open handle's lane, or of the lane that a new one would get. */
 static bool zext4_my_region(struct inode *inode, struct zext4_region *region)
 {
 	handle_t *handle = journal_current_handle();
@@ -107,7 +107,7 @@ static bool zext4_my_region(struct inode *inode, struct zext4_region *region)
 	return zext4_region_of(sb, lane, region);
 }
 
-/* Files without extents cannot use all groups: theirs stay with stock. */
+/* Files without extents cannot use all groups, so stock ext4 chooses theirs. */
 static bool zext4_region_for(const struct ext4_allocation_context *ac,
 			     struct zext4_region *region)
 {
@@ -143,12 +143,12 @@ void zext4_place(struct ext4_allocation_context *ac,
 	    !zext4_region_for(ac, &region) ||
 	    zext4_inside(&region, ac->ac_g_ex.fe_group))
 		return;
-	/* A large file goes on next to what it has. */
+	/* A large file grows next to the blocks that it has. */
 	if (ac->ac_flags & EXT4_MB_HINT_DATA &&
 	    !(ac->ac_flags & EXT4_MB_HINT_GROUP_ALLOC) &&
 	    (ar->pleft || ar->pright))
 		return;
-	/* A block group for directories stands before those for files. */
+	/* In a flex group, the block group for directories is before those for files. */
 	ac->ac_g_ex.fe_group = region.begin;
 	if (ac->ac_flags & EXT4_MB_HINT_DATA &&
 	    flex >= EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME &&
@@ -158,10 +158,10 @@ void zext4_place(struct ext4_allocation_context *ac,
 }
 
 /**
- * zext4_locality_group() - whose preallocated blocks a small file takes
+ * zext4_locality_group() - the locality group whose preallocated blocks a small file takes
  * @inode: the file
  *
- * Those of this CPU, unless the handle is of another CPU's lane.
+ * Return: the group of this CPU; that of another CPU if the handle is in the other's lane.
  */
 struct ext4_locality_group *zext4_locality_group(struct inode *inode)
 {
@@ -177,12 +177,12 @@ struct ext4_locality_group *zext4_locality_group(struct inode *inode)
 }
 
 /**
- * zext4_stream_goal() - where the lane's last large allocation ended
- * @ac: a request of a large file; its goal is set
+ * zext4_stream_goal() - set the goal to where the lane's last large allocation ended
+ * @ac: a request of a large file
  *
- * Stock ext4 has one such place for all.
+ * Stock ext4 has one such place for the whole file system.
  *
- * Return: false if stock's is to be taken.
+ * Return: false if stock ext4's place is to be used.
  */
 bool zext4_stream_goal(struct ext4_allocation_context *ac)
 {
@@ -206,7 +206,7 @@ bool zext4_stream_goal(struct ext4_allocation_context *ac)
  * zext4_stream_found() - remember where a large allocation has ended
  * @ac: the request, served
  *
- * Return: false if stock is to remember it.
+ * Return: false if stock ext4 is to remember it.
  */
 bool zext4_stream_found(struct ext4_allocation_context *ac)
 {
@@ -223,8 +223,8 @@ bool zext4_stream_found(struct ext4_allocation_context *ac)
  * zext4_linear_groups() - groups to try one by one before the best fit anywhere
  * @ac: a request, its goal in the first of them
  *
- * Stock's best fit knows only groups whose bitmaps are loaded: all lanes would
- * meet in the few that anybody has used.
+ * Stock ext4's best fit knows only groups whose bitmaps are loaded, so all lanes would
+ * meet in the few groups that are in use.
  */
 unsigned int zext4_linear_groups(struct ext4_allocation_context *ac)
 {
@@ -245,7 +245,7 @@ static bool zext4_has_inodes(struct super_block *sb, ext4_group_t group)
 	return desc && ext4_free_inodes_count(sb, desc);
 }
 
-/* A flex group is full for new directories' files long before its last block. */
+/* With less than 1/16 of its blocks free, a flex group is too full for new directories. */
 static bool zext4_has_blocks(struct super_block *sb, ext4_group_t flex,
 			     ext4_group_t end)
 {
@@ -254,7 +254,7 @@ static bool zext4_has_blocks(struct super_block *sb, ext4_group_t flex,
 			       EXT4_CLUSTERS_PER_GROUP(sb) / 16;
 	ext4_group_t group;
 
-	/* The first group or two have it as a rule. */
+	/* As a rule the first one or two groups have enough free blocks. */
 	for (group = flex; group < end && room < wanted; group++) {
 		desc = ext4_get_group_desc(sb, group, NULL);
 		if (desc)
@@ -264,8 +264,9 @@ static bool zext4_has_blocks(struct super_block *sb, ext4_group_t flex,
 }
 
 /*
- * A group of a flex group with free inodes. Directories take the first table,
- * files the others: a directory's inode is changed by whoever works in it.
+ * Finds a group with free inodes in a flex group. Directories take the first group's
+ * inode table and files the others, because each task that works in a directory changes
+ * the directory's inode.
  */
 static bool zext4_find_in_flex(struct super_block *sb, ext4_group_t flex,
 			       ext4_group_t end, bool dir, ext4_group_t *group)
@@ -289,7 +290,7 @@ static ext4_group_t zext4_flex_end(const struct zext4_region *region,
 	return min(region->end, flex + size);
 }
 
-/* From where the lane has found room last, round its region. */
+/* Searches the lane's region, from where the lane has found room last, and round. */
 static bool zext4_find_in_region(struct super_block *sb,
 				 const struct zext4_region *region, bool dir,
 				 ext4_group_t *group)
@@ -319,10 +320,10 @@ static bool zext4_find_in_region(struct super_block *sb,
  * @mode: its type
  * @group: set if there is one in the lane's region
  *
- * Beside its parent if that is in the region. Directories of the top level are
- * spread over the disk, as stock does.
+ * The inode goes near its parent if that is in the region. Top-level directories are
+ * spread over the disk, as in stock ext4.
  *
- * Return: false if stock is to look for one.
+ * Return: false if stock ext4 is to look for a group.
  */
 bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group)
 {
@@ -352,10 +353,10 @@ bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group)
  * zext4_spread_dirs() - begin the search for a directory's inode at a free table block
  * @dir: its parent
  * @mode: the new inode's type
- * @bitmap: of the inodes of its group; read without a lock
- * @ino: 0, or where stock begins; changed if such a block is found
+ * @bitmap: the inode bitmap of its group; read without a lock
+ * @ino: 0, or where stock ext4 begins; changed if such a block is found
  *
- * Two directories in one block of the table would tie together whoever works in
+ * Two directories in one block of the table would tie together the lanes that work in
  * them, as every change of a directory changes its inode.
  */
 void zext4_spread_dirs(struct inode *dir, umode_t mode,

@@ -2,23 +2,23 @@
 /*
  * File data: how it becomes durable, and what an fsync waits for.
  *
- * An fsync's few blocks of data go out with FUA where the device knows that, unless
- * older data needs a flush in any case: then no flush stands between them and the
- * commit record. All other data is reported to the journal when it has been written.
- * That of a file is noted in its inode, and flushed by the next commit that has
- * changed the inode, or by its fsync; blocks that were zeroed by the next commit or
- * fsync of anybody.
+ * An fsync's few blocks of data go out with FUA where the device supports it, so that no
+ * flush stands between them and the record; but not if older data needs a flush in any
+ * case. All other data is reported to the journal when it has been written. Data of a
+ * file is noted in its inode, and is flushed by the next commit that has changed the
+ * inode, or by the file's fsync; zeroed blocks are flushed by the next commit or fsync
+ * of any file.
  *
- * Where log blocks may go out before the data is there (log=jbd2), an fsync begins
- * its commit as soon as its data is on its way. The extents of new data must not be
- * unwritten then, as their conversion is a change after the data: they are ordered
- * data of the transaction, which writes no record before that is durable.
+ * Where log blocks may be sent before the data is durable (log=jbd2), an fsync begins its
+ * commit as soon as its data is on its way. Then the extents of new data must not be
+ * unwritten, because their conversion would be a change after the data. Instead the data
+ * is ordered data of the transaction, whose record is not written before it is durable.
  */
 #include <linux/blkdev.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
-/* For more, or larger ones, one flush behind them all is cheaper than FUA. */
+/* FUA is for this many bios of this size, at most: for more a single flush is cheaper. */
 #define ZEXT4_FEW_BIOS	4
 #define ZEXT4_FEW_BYTES	(64 * 1024)
 
@@ -36,12 +36,12 @@ static bool uses_fua(struct inode *inode)
 }
 
 /**
- * zext4_data_flags() - how file data is to be written
+ * zext4_data_flags() - flags for a write of file data
  * @io: with a bio that is complete
  *
- * A task that writes little to wait for it, as fsync does, is not held up by
- * write-back throttling (REQ_IDLE), and gets FUA. Write-back and lanes have the data
- * of many files in flight, which one flush serves.
+ * A task that writes little and waits for it, as fsync does, is not held up by
+ * write-back throttling (REQ_IDLE), and gets FUA. Write-back and the lanes' threads have
+ * the data of many files in flight, for which one flush is enough.
  *
  * Return: flags for the bio.
  */
@@ -64,9 +64,9 @@ blk_opf_t zext4_data_flags(struct ext4_io_submit *io)
 /**
  * zext4_data_written() - blocks outside the log have been written
  * @sb: the file system
- * @bio: what wrote them, or NULL if that is unknown
+ * @bio: the bio that wrote them, or NULL if it is unknown
  *
- * Context: any; before whoever waits for the blocks can see them written.
+ * Context: any; before a task that waits for the blocks can see that they are written.
  */
 void zext4_data_written(struct super_block *sb, const struct bio *bio)
 {
@@ -78,9 +78,9 @@ void zext4_data_written(struct super_block *sb, const struct bio *bio)
 
 /**
  * zext4_inode_written() - data of an inode has been written
- * @inode: by a handle of which the data becomes reachable, if it is not, and which is
- *	started after this, or has put it on the list of ordered data
- * @bio: what wrote it, or NULL if that is unknown
+ * @inode: the data is reachable already; or a handle of the inode will make it reachable,
+ *	which is started after this, or has put the inode on the list of ordered data
+ * @bio: the bio that wrote it, or NULL if it is unknown
  *
  * Context: as zext4_data_written().
  */
@@ -90,14 +90,14 @@ void zext4_inode_written(struct inode *inode, const struct bio *bio)
 
 	if (!journal || (bio && bio->bi_opf & REQ_FUA))
 		return;
-	/* A home write of what was in the log: no handle takes it. */
+	/* Journaled data on its way home: no handle takes the inode's word for it. */
 	if (ext4_should_journal_data(inode))
 		zj_journal_data_written(journal);
 	else
 		zj_journal_inode_written(journal, &EXT4_I(inode)->i_zj_written);
 }
 
-/* It leaves core: who reads it in again knows nothing of that. */
+/* The inode is evicted, and its word with it, so every commit must flush its data. */
 void zext4_forget_inode(struct inode *inode)
 {
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
@@ -107,7 +107,7 @@ void zext4_forget_inode(struct inode *inode)
 		zj_journal_written_by_all(journal, written);
 }
 
-/* A sync: of all inodes, whose data has been written by now. */
+/* For a sync, whose commit must flush the data of all inodes; it has been written by now. */
 void zext4_sync_data(struct super_block *sb)
 {
 	if (EXT4_SB(sb)->s_journal)
@@ -116,7 +116,7 @@ void zext4_sync_data(struct super_block *sb)
 
 /* ---- inline data ---- */
 
-/* Its write-back has no size to update any more when the block is there. */
+/* Sets the size on disk now: when the block is there, its write-back does not do it. */
 static int update_disk_size(handle_t *handle, struct inode *inode)
 {
 	loff_t size = min_t(loff_t, i_size_read(inode), i_blocksize(inode));
@@ -143,8 +143,9 @@ static int journal_block(handle_t *handle, struct inode *inode,
 }
 
 /*
- * The data goes back into the inode, which fails only on a file system that e2fsck has to
- * see: it finds the block. Nobody else gets it before, and nobody writes to it.
+ * Gives up a new block, because its data goes back into the inode. If that fails, the file
+ * system needs e2fsck, which finds the block. Until then the block stays allocated, and
+ * nothing writes to it.
  */
 static int leave_block(struct inode *inode, struct buffer_head *bh, int err)
 {
@@ -159,13 +160,13 @@ static int leave_block(struct inode *inode, struct buffer_head *bh, int err)
 }
 
 /**
- * zext4_inline_to_block() - gives a file a first block for what was in its inode
- * @handle: that has taken the data out of the inode
+ * zext4_inline_to_block() - give a file a first block for the data that was in its inode
+ * @handle: the handle that has taken the data out of the inode
  * @inode: a regular file with a jinode
- * @folio: its first, locked and up to date; perhaps with a delayed block
+ * @folio: the file's first one, locked and up to date; perhaps with a delayed block
  *
- * The block's extent is not an unwritten one: it is ordered data of the handle's
- * transaction, or journaled data, so that no crash shows the file without it.
+ * The block's extent is not unwritten. The block is ordered data of the handle's
+ * transaction, or journaled data, so that no crash shows the file without its data.
  *
  * Context: process, xattr_sem held for writing.
  * Return: 0 or a negative errno.
@@ -211,14 +212,14 @@ static bool data_beside(struct inode *inode)
 }
 
 /**
- * zext4_map_written() - is new data to get extents that are no longer unwritten?
+ * zext4_map_written() - should new data get written extents at once?
  * @io: the writepages call
- * @map: what is to be allocated, with the flags of the buffers
+ * @map: the blocks to allocate, with the flags of the buffers
  *
- * A direct read takes no lock of the file's pages, but waits for those that were
- * dirty before; and write() has the inode to itself. A store through a mapping
- * has not: it could be found allocated before it is on the disk. So what was ever
- * mapped for writing keeps unwritten extents.
+ * A direct read takes no lock of the file's pages, but it waits for pages that were dirty
+ * before it, and write() locks it out by the inode's lock. A store through a mapping does
+ * not: the read could find its block allocated before the data is on the disk. So a file
+ * that was ever mapped for writing keeps unwritten extents.
  *
  * Context: the folios are locked, a handle is open.
  */
@@ -243,7 +244,7 @@ void zext4_page_mkwrite(struct inode *inode)
 		WRITE_ONCE(EXT4_I(inode)->i_zj_mapped, true);
 }
 
-/* The transaction that an fsync commits, as ext4_fsync_journal() has it. */
+/* Returns the transaction that an fsync commits, chosen as in ext4_fsync_journal(). */
 static tid_t fsync_tid(struct inode *inode, bool datasync)
 {
 	struct ext4_inode_info *ei = EXT4_I(inode);
@@ -252,7 +253,7 @@ static tid_t fsync_tid(struct inode *inode, bool datasync)
 						    ei->i_sync_tid;
 }
 
-/* As file_write_and_wait_range(), and the commit begins with the write. */
+/* Does what file_write_and_wait_range() does, and begins the commit while data is written. */
 static int write_and_commit(struct file *file, loff_t start, loff_t end,
 			    bool datasync)
 {
@@ -261,7 +262,7 @@ static int write_and_commit(struct file *file, loff_t start, loff_t end,
 	int err, err2;
 
 	err = filemap_fdatawrite_range(file->f_mapping, start, end);
-	/* What converts extents later on does so in another transaction. */
+	/* If extents are to be converted after the write, this needs another transaction. */
 	if (!err && !atomic_read(&ei->i_unwritten))
 		zj_journal_commit_early(EXT4_SB(inode->i_sb)->s_journal,
 					fsync_tid(inode, datasync));
@@ -275,10 +276,10 @@ static int write_and_commit(struct file *file, loff_t start, loff_t end,
 /* ---- fsync ---- */
 
 /*
- * Journaled data reaches the log with the transaction that fsync waits for:
- * stores through a mapping too, as the page was journaled when it became
- * writable and is protected again before the copy.  A device that stores into
- * pinned pages asks nobody: these are journaled when the page is written.
+ * Journaled data reaches the log with the transaction that fsync waits for. This holds
+ * for stores through a mapping, too, as the page was journaled when it became writable
+ * and is write-protected again before the copy.  A device that stores into pinned pages
+ * does not fault; its stores are journaled when the page is written.
  */
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasync)
 {
@@ -303,14 +304,14 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 	return err;
 }
 
-/* Does the commit that fsync waits for see to the file's data? */
+/* Does the commit that fsync waits for flush the file's data? */
 bool zext4_commit_flushes(struct inode *inode, tid_t tid)
 {
 	return zj_trans_takes_written(EXT4_SB(inode->i_sb)->s_journal, tid,
 				      READ_ONCE(EXT4_I(inode)->i_zj_written));
 }
 
-/* Where fsync commits.  In no fast commit, which is never on. */
+/* Commits for an fsync.  This replaces the fast commit of stock ext4, which is never on. */
 int zext4_fsync_commit(struct inode *inode, tid_t tid)
 {
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
@@ -320,7 +321,7 @@ int zext4_fsync_commit(struct inode *inode, tid_t tid)
 	return zj_complete_transaction(journal, tid);
 }
 
-/* The file's data, where no commit sees to that. */
+/* Flushes the file's data where no commit does so. */
 int zext4_flush_file(struct inode *inode)
 {
 	struct super_block *sb = inode->i_sb;
@@ -331,7 +332,7 @@ int zext4_flush_file(struct inode *inode)
 	return blkdev_issue_flush(sb->s_bdev);
 }
 
-/* Whatever has been written to the device. */
+/* Flushes everything that has been written to the device. */
 int zext4_flush_data(struct super_block *sb)
 {
 	if (EXT4_SB(sb)->s_journal)

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What kind of block two lanes have met at, for the journal's statistics.
+ * The kind of a block that transactions of two lanes have touched, for the journal's
+ * statistics.
  *
- * Asked with spinlocks held, while others may change the block: nothing here
- * takes a lock, reads from the device or relies on what it sees. A wrong answer
- * makes a counter wrong, nothing else.
+ * The journal asks with spinlocks held, while other tasks may change the block. So nothing
+ * here takes a lock, reads from the device or relies on what it sees. A wrong answer makes
+ * a counter wrong and has no other effect.
  */
 #include "ext4.h"
 #include "ext4_jbd2.h"
 #include "ext4_extents.h"
 #include "xattr.h"
 
-/* Groups whose tables are looked for in one place; mke2fs packs those of 16. */
+/* Number of groups whose tables may be in one place: mke2fs packs the tables of 16 groups. */
 #define MAX_FLEX	64
 
 /* ---- by its place ---- */
 
-/* A resize makes the array longer before it tells of more groups. */
+/* Safe without a lock: a resize makes the array longer before it raises the group count. */
 static bool is_descriptor(struct super_block *sb, struct buffer_head *bh,
 			  ext4_group_t groups, unsigned long i)
 {
@@ -55,7 +56,7 @@ static enum zj_kind kind_by_place(struct super_block *sb, struct buffer_head *bh
 
 	if (bh == sbi->s_sbh)
 		return ZJ_KIND_SUPER;
-	/* Behind the super block, or with meta_bg in the groups described. */
+	/* Descriptors are behind the super block, or with meta_bg in the groups they describe. */
 	group = ext4_get_group_number(sb, block);
 	if (is_descriptor(sb, bh, groups, block - sbi->s_sbh->b_blocknr - 1) ||
 	    is_descriptor(sb, bh, groups,
@@ -84,7 +85,7 @@ static bool is_orphan_block(struct super_block *sb, struct buffer_head *bh)
 		tail->ob_magic == cpu_to_le32(EXT4_ORPHAN_BLOCK_MAGIC);
 }
 
-/* Entries from the first byte to the last; a hash tree's nodes look alike. */
+/* Directory entries fill the block from its first byte to its last; so do hash tree nodes. */
 static bool is_directory(struct super_block *sb, struct buffer_head *bh)
 {
 	unsigned int inodes = le32_to_cpu(EXT4_SB(sb)->s_es->s_inodes_count);
@@ -117,14 +118,14 @@ static enum zj_kind kind_by_contents(struct super_block *sb,
 		return ZJ_KIND_ORPHAN;
 	if (is_directory(sb, bh))
 		return ZJ_KIND_DIRECTORY;
-	/* Block numbers have no mark; without extents little else is left. */
+	/* An indirect block has no mark; in a file system without extents, guess that it is one. */
 	return ext4_has_feature_extents(sb) ? ZJ_KIND_OTHER : ZJ_KIND_TREE;
 }
 
 /**
- * zext4_block_kind() - what ext4 has in a journaled block
+ * zext4_block_kind() - what ext4 keeps in a journaled block
  * @journal: the journal of a mounted file system
- * @bh: the block's buffer, not of a file's folio
+ * @bh: the block's buffer, not in a file's folio
  *
  * Context: any; takes no lock, does not sleep.
  */

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which lane a handle starts in (lane_by=): that of the CPU, of the writer's
- * cgroup, or of the top-level directory.  Any lane is right, so nothing here is
- * locked: what is read may be a moment old.
+ * The choice of the lane that a handle starts in (lane_by=): that of the CPU, of the
+ * writer's cgroup, or of the top-level directory.  Any lane is correct, so nothing here
+ * takes a lock, and values that are read may be out of date.
  */
 #include <linux/cgroup.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
-/* 0: in the root cgroup, so in nobody's container. */
+/* The cgroup of the current task; 0 for the root cgroup, which is no container. */
 static u64 writers_cgroup(void)
 {
 	u64 id = 0;
@@ -38,12 +38,12 @@ static int lane_of_dir(journal_t *journal, struct inode *inode)
 	return top ? zj_journal_lane_of(journal, top) : ZEXT4_BY_CPU;
 }
 
-/* zext4_lane() for whom the CPU does not decide. */
+/* The part of zext4_lane() for handles whose lane the CPU does not determine. */
 int zext4_find_lane(struct super_block *sb, struct inode *inode)
 {
 	if (zext4_lane_by(sb) == ZEXT4_LANE_BY_DIR)
 		return lane_of_dir(EXT4_SB(sb)->s_journal, inode);
-	/* It writes for others: it follows who changed the inode last. */
+	/* A kernel thread writes for others, so it takes the lane that changed the inode last. */
 	if (current->flags & PF_KTHREAD)
 		return inode ? READ_ONCE(EXT4_I(inode)->i_zj_lane) - 1 :
 			       ZEXT4_BY_CPU;
@@ -52,7 +52,7 @@ int zext4_find_lane(struct super_block *sb, struct inode *inode)
 	return ZEXT4_BY_CPU;
 }
 
-/* The handle changes the inode: whose write-back is in this lane from now on. */
+/* Notes the lane of a handle that changes an inode, for the inode's write-back. */
 void zext4_remember_lane(handle_t *handle, struct inode *inode)
 {
 	u16 *lane = &EXT4_I(inode)->i_zj_lane;
@@ -65,7 +65,7 @@ void zext4_remember_lane(handle_t *handle, struct inode *inode)
 		WRITE_ONCE(*lane, now);
 }
 
-/* The inode is in this directory now.  What is below it is told when looked up. */
+/* Notes the top-level directory of an inode that is in @dir now; not of those below it. */
 void zext4_entered(struct inode *dir, struct inode *inode)
 {
 	u32 top = READ_ONCE(EXT4_I(dir)->i_zj_top);
@@ -75,7 +75,7 @@ void zext4_entered(struct inode *dir, struct inode *inode)
 	WRITE_ONCE(EXT4_I(inode)->i_zj_top, top);
 }
 
-/* Of several names the first that was looked up counts. */
+/* Of several hard links the first one that was looked up counts. */
 void zext4_looked_up(struct inode *dir, struct inode *inode)
 {
 	if (!IS_ERR_OR_NULL(inode) && !READ_ONCE(EXT4_I(inode)->i_zj_top))

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Does the disk have one head?  Then what lanes write side by side is written one
- * after the other, with a seek in between, and one lane does better.
+ * Does the disk have one head?  Then writes that lanes send side by side are done one
+ * after the other, with a seek in between, and one lane is faster.
  *
- * The block layer's word alone is not enough: virtual disks say that they rotate,
- * whatever the host keeps them on.  So a disk that says so is tried: a read far from
- * the last one takes it a seek.
+ * The block layer's rotational flag alone is not enough, because virtual disks have it,
+ * whatever storage they are on.  So a disk with this flag is measured: on a disk with a
+ * head, a read far from the last one takes as long as a seek.
  */
 #include <linux/bio.h>
 #include "ext4.h"
 
 /*
- * No arm reaches another part of the disk, and the sector there, in less; no other
- * kind of storage takes so long at each of several tries.
+ * No disk's arm reaches another part of the disk, and the sector there, in less time; no
+ * other kind of storage takes so long at each of several reads.
  */
 #define ZEXT4_SEEK_NS	(2 * NSEC_PER_MSEC)
 
-/* In eighths of the file system: two neighbours are a quarter of it apart, or more. */
+/* Places to read, in eighths of the file system: each is a quarter or more from the last. */
 static const u8 places[] = { 1, 5, 3, 7 };
 
-/* Past the page cache. 0 if it fails. */
+/* Reads past the page cache, and returns how long that took; 0 if it fails. */
 static s64 read_takes(struct super_block *sb, struct page *page, ext4_fsblk_t block)
 {
 	ktime_t start = ktime_get();
@@ -39,8 +39,9 @@ static s64 read_takes(struct super_block *sb, struct page *page, ext4_fsblk_t bl
  * zext4_one_head() - does the disk take a seek for each distant access?
  * @sb: being mounted
  *
- * Reads a few blocks if the disk says that it rotates, until one comes too soon for
- * a seek: one that is in a cache is taken for a disk without a head, at worst.
+ * Reads a few blocks if the disk has the rotational flag, until one comes too soon for a
+ * seek. At worst a block that was in a cache makes a disk with a head look like one
+ * without.
  *
  * Context: sleeps for the time of four reads at most.
  */

@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mount options of zext4 that ext4 does not have: parsed, checked, kept, shown, and told
- * to the journal.
+ * The mount options that zext4 has in addition to those of ext4: parses, checks, keeps and
+ * shows them, and passes them on to the journal.
  */
 #include <linux/seq_file.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
 /**
- * struct zext4_option_spec - all that there is to say of one option
+ * struct zext4_option_spec - the specification of one option
  *
- * tools/option-doc reads the table, too: it makes the lists in README.md and in
- * man/zjournal.7 of it, and the tests of what is refused.
+ * tools/option-doc reads the table, too. It makes the lists in README.md and in
+ * man/zjournal.7 from it, and the tests of refused options.
  */
 struct zext4_option_spec {
 	const char	*name;
 	const char	*const *words;	/* its values, the default first; or NULL */
 	u32		min, max;	/* a number between these, or auto; 0: a path */
 	bool		power;		/* the number is a power of two */
-	const char	*standard;	/* a number's default: what auto stands for */
-	const char	*meaning;	/* what it is about; a sentence without its full stop */
-	bool		tune;		/* NAME:VALUE in tune=: for benches and tests, unstable */
-	bool		fixed;		/* not to be changed by a remount */
+	const char	*standard;	/* what auto stands for, if the value is a number */
+	const char	*meaning;	/* what the option does; a sentence without full stop */
+	bool		tune;		/* given as NAME:VALUE in tune=; for benchmarks and tests */
+	bool		fixed;		/* a remount cannot change it */
 	bool		of_log;		/* refused where no journal is loaded */
 	u32		needs;		/* bits: options that must be given with it */
 	u32		excludes;	/* bits: options that must not be given with it */
 	struct {
-		u32	value;		/* with this one, if it is not 0, ... */
-		enum zext4_option other; /* this option, if it is given, ... */
+		u32	value;		/* if the option has this value, and it is not 0, */
+		enum zext4_option other; /* then this other option, if it is given, */
 		u32	number;		/* must be this number */
 	} implies;
-	size_t		field;		/* of struct zj_options, a u32 that takes the value;
-					 * 0: none, zext4 reads it itself
+	size_t		field;		/* offset in struct zj_options of the u32 that gets the
+					 * value; 0: none, zext4 uses the value itself
 					 */
 };
 
 #define WORDS(...)	((const char *const []){ __VA_ARGS__, NULL })
 #define FIELD(name)	offsetof(struct zj_options, name)
 
-/* In the order in which they are shown. */
+/* The options, in the order in which they are shown. */
 static const struct zext4_option_spec specs[] = {
 	[ZEXT4_LANES] = {
 		.name = "lanes", .min = 1, .max = ZJ_MAX_LANES,
@@ -105,7 +105,7 @@ static const struct zext4_option_spec specs[] = {
 		.field = FIELD(live.no_coalesce),
 	},
 	{
-		/* In the order of enum zj_frozen_copy. */
+		/* The words are in the order of enum zj_frozen_copy. */
 		.name = "frozen_copy", .words = WORDS("auto", "always", "never"), .tune = true,
 		.meaning = "Before a commit writes blocks to the log it copies all (always), none (never), or those that were wanted during one of their last four commits (auto); file data, the super block and what must be escaped are copied in any case",
 		.field = FIELD(live.frozen_copy),
@@ -208,7 +208,7 @@ static int find(const char *name)
 	return -1;
 }
 
-/* NAME:VALUE, or several with + between them: commas are mount's. */
+/* Parses NAME:VALUE, or several of them with + between, as mount splits at commas. */
 static int parse_tune(char *list, struct zext4_options *options)
 {
 	char *item, *name;
@@ -230,10 +230,10 @@ static int parse_tune(char *list, struct zext4_options *options)
 }
 
 /**
- * zext4_parse_option() - is it one of ours?
+ * zext4_parse_option() - parse a mount option if it is one of zext4's own
  * @param: as given; the value of tune= is cut into pieces
- * @options: where it is noted
- * @err: set if it is: 0, or -EINVAL, which was explained
+ * @options: where the value is kept
+ * @err: set if it is one of zext4's: 0, or -EINVAL after a message that explains it
  */
 bool zext4_parse_option(struct fs_parameter *param,
 			struct zext4_options *options, int *err)
@@ -261,7 +261,7 @@ bool zext4_parse_option(struct fs_parameter *param,
 
 /* ---- refusals ---- */
 
-/* The name of one of these options; NULL for none. */
+/* Returns the name of the first of these options, or NULL for none. */
 static const char *first_of(u32 bits)
 {
 	return bits ? specs[__ffs(bits)].name : NULL;
@@ -289,7 +289,7 @@ static int check_one(struct super_block *sb, const struct zext4_options *options
 }
 
 /**
- * zext4_check_options() - refuse what contradicts itself
+ * zext4_check_options() - refuse options that contradict each other
  * @sb: being mounted, all options known
  * @has_log: a journal will be loaded
  */
@@ -322,9 +322,9 @@ static bool is_changed(const struct zext4_options *now,
 }
 
 /**
- * zext4_check_remount() - refuse what a remount cannot change
+ * zext4_check_remount() - refuse options that a remount cannot change
  * @sb: mounted
- * @options: of the remount
+ * @options: those of the remount
  */
 int zext4_check_remount(struct super_block *sb,
 			const struct zext4_options *options)
@@ -342,12 +342,12 @@ int zext4_check_remount(struct super_block *sb,
 }
 
 /**
- * zext4_check_image_options() - refuse what a file system must not ask for itself
+ * zext4_check_image_options() - refuse options that a file system must not choose itself
  * @sb: being mounted
- * @options: out of its super block
+ * @options: those in its super block
  *
- * Whoever made the image would choose a device of this machine, and the journal would
- * write to it. The mount fails: without the option, a log that is there would be missed.
+ * Otherwise the maker of an image could choose a device of this machine for the journal
+ * to write to. The mount fails, because ignoring the option could miss a log on the device.
  */
 int zext4_check_image_options(struct super_block *sb,
 			      const struct zext4_options *options)
@@ -360,13 +360,13 @@ int zext4_check_image_options(struct super_block *sb,
 	return -EINVAL;
 }
 
-/* ---- in force ---- */
+/* ---- options in force ---- */
 
 /**
- * zext4_journal_options() - options that are the journal's to follow
+ * zext4_journal_options() - fill in the options that are passed on to the journal
  * @sb: being mounted, mounted or remounted
- * @wanted: all of those that a remount may change, and those that the journal alone is
- *	about; the rest is zext4_set_up_journal()'s to decide
+ * @wanted: gets all options that a remount may change, and those that only the journal
+ *	uses; zext4_set_up_journal() fills in the rest
  */
 void zext4_journal_options(struct super_block *sb, struct zj_options *wanted)
 {
@@ -380,7 +380,7 @@ void zext4_journal_options(struct super_block *sb, struct zj_options *wanted)
 	wanted->live.log_fua = value[ZEXT4_LOG_FUA] == ZEXT4_LOG_FUA_AUTO;
 }
 
-/* A mount has no journal yet, and the file system may have none. */
+/* Passes a remount's changes on; at a mount there is no journal yet, or there is none at all. */
 static void follow_remount(struct super_block *sb)
 {
 	struct zj_options wanted = { 0 };
@@ -392,7 +392,7 @@ static void follow_remount(struct super_block *sb)
 }
 
 /**
- * zext4_apply_options() - keep what was given, and switch off what lanes cannot do
+ * zext4_apply_options() - keep the options, and switch off those that lanes do not support
  */
 void zext4_apply_options(struct super_block *sb,
 			 const struct zext4_options *options)
@@ -415,9 +415,9 @@ void zext4_apply_options(struct super_block *sb,
 }
 
 /**
- * zext4_restore_options() - a remount has failed
+ * zext4_restore_options() - restore the options after a failed remount
  * @sb: mounted
- * @options: what was in force before
+ * @options: those that were in force before
  */
 void zext4_restore_options(struct super_block *sb,
 			   const struct zext4_options *options)
@@ -425,7 +425,7 @@ void zext4_restore_options(struct super_block *sb,
 	struct zext4_options *now = &EXT4_SB(sb)->s_zj;
 	int i;
 
-	/* None that is fixed has changed, journal_nvm= among them. */
+	/* Fixed options have not changed; journal_nvm= is one, so nvm_path stays. */
 	for (i = 0; i < ARRAY_SIZE(specs); i++)
 		WRITE_ONCE(now->value[i], options->value[i]);
 	now->given = options->given;
@@ -447,9 +447,9 @@ static void show_value(struct seq_file *seq, const struct zext4_options *now, in
 }
 
 /**
- * zext4_show_options() - for /proc/mounts and sysfs
- * @seq: where to
- * @sep: what stands before each
+ * zext4_show_options() - print the options for /proc/mounts and sysfs
+ * @seq: the file to print to
+ * @sep: character to print before each option
  * @sb: mounted
  */
 void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * zext4's own mount options; included at the head of its ext4.h. The table in options.c
- * says what each means.
+ * zext4's own mount options; included at the beginning of its ext4.h. The table in
+ * options.c says what each of them means.
  */
 #ifndef ZEXT4_OPTIONS_H
 #define ZEXT4_OPTIONS_H
@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 /*
- * Those that zext4 reads itself. Further ones, which the table only hands on to the
+ * The options that zext4 uses itself. Further ones, which are only passed on to the
  * journal, follow in the table without an identifier.
  */
 enum zext4_option {
@@ -26,7 +26,7 @@ enum zext4_option {
 	ZEXT4_NR_READ
 };
 
-/* Options that the table may have: bits of zext4_options.given. */
+/* Options that the table may have at most, as each is a bit of zext4_options.given. */
 #define ZEXT4_MAX_OPTIONS	32
 
 enum zext4_log { ZEXT4_LOG_AUTO, ZEXT4_LOG_ZJ, ZEXT4_LOG_JBD2 };
@@ -38,16 +38,17 @@ enum zext4_fsync { ZEXT4_FSYNC_OWN, ZEXT4_FSYNC_ALL };
 enum zext4_alloc { ZEXT4_ALLOC_AUTO, ZEXT4_ALLOC_CORE, ZEXT4_ALLOC_STOCK };
 enum zext4_lane_by { ZEXT4_LANE_BY_CPU, ZEXT4_LANE_BY_CGROUP, ZEXT4_LANE_BY_DIR };
 
-/* Bytes of a device's path, the last one 0. */
+/* Most bytes of a device's path, the terminating 0 included. */
 #define ZEXT4_PATH_MAX		96
 
 /**
- * struct zext4_options - what was given at mount or remount
+ * struct zext4_options - the options that were given at mount or remount
  *
- * Of a mount: changed by a remount only, which s_umount serialises, and read at any time.
+ * The options of a mount are changed by remounts only, which s_umount serialises, and are
+ * read at any time.
  */
 struct zext4_options {
-	u32	given;				/* bits: the places in the table */
+	u32	given;				/* bits: indices in the table */
 	u32	value[ZEXT4_MAX_OPTIONS];	/* 0, the default, if not given */
 	char	nvm_path[ZEXT4_PATH_MAX];	/* of journal_nvm= */
 };

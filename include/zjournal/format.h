@@ -21,7 +21,7 @@
 #include <linux/build_bug.h>
 #include <linux/stddef.h>
 
-/* ---- JBD2 superblock: what we need of the stock format ---- */
+/* ---- the parts of stock's format that we need ---- */
 
 #define ZJ_JBD2_MAGIC			0xc03b3998U
 #define ZJ_JBD2_SUPERBLOCK_V1		3
@@ -84,7 +84,7 @@ static_assert(sizeof(struct zj_jbd2_super) == 1024);
 #define ZJ_CHUNK_MAGIC		0x48434a5aU	/* "ZJCH" */
 
 #define ZJ_FORMAT_VERSION	2
-#define ZJ_FORMAT_OLDEST	1	/* reads the same: its new fields are zero */
+#define ZJ_FORMAT_OLDEST	1	/* read alike: fields new in version 2 are zero */
 
 #define ZJ_BLOCK_JBD2_SUPER	0
 #define ZJ_BLOCK_LOG_SUPER	1
@@ -114,7 +114,7 @@ struct zj_log_super {
 	__le32	nr_segs;	/* 0x34 segments */
 	__le32	nr_lanes;	/* 0x38 lanes that write this log */
 	__le32	reserved0;	/* 0x3c zero */
-	__le64	ckpt_stamp;	/* 0x40 stamps up to this one are of older generations */
+	__le64	ckpt_stamp;	/* 0x40 stamps up to this one belong to older generations */
 	__u8	reserved[440];	/* 0x48 zero */
 };
 
@@ -124,10 +124,10 @@ static_assert(offsetof(struct zj_log_super, ckpt_stamp) == 0x40);
 static_assert(sizeof(struct zj_log_super) == ZJ_SECTOR);
 
 /**
- * struct zj_ckpt_slot - how far the log is dead, journal blocks 2 and 3
+ * struct zj_ckpt_slot - the checkpoint stamp, in journal blocks 2 and 3
  *
  * Of the slots with a good checksum and the log's generation the one with the
- * higher @seq counts; without any, the log super block's checkpoint stamp does.
+ * higher @seq counts; if there is none, the log super block's ckpt_stamp does.
  */
 struct zj_ckpt_slot {
 	__le32	magic;		/* 0x00 ZJ_CKPT_MAGIC */
@@ -169,7 +169,7 @@ struct zj_chunk_header {
 	__le64	commit_sec;	/* 0x48 wall clock at seal, seconds */
 	__le32	flags;		/* 0x50 zero */
 	__le32	reserved0;	/* 0x54 zero */
-	__le64	committed_stamp;	/* 0x58 all up to this one was committed; 0: unknown */
+	__le64	committed_stamp;	/* 0x58 all up to this one were committed; 0: unknown */
 	__u8	reserved[32];	/* 0x60 zero */
 };
 
@@ -192,7 +192,7 @@ static_assert(sizeof(struct zj_chunk_header) == 128);
 struct zj_tag {
 	__le64	block;		/* 0x00 home block */
 	__le64	lines;		/* 0x08 which 1/64ths the image holds; all ones now */
-	__le32	csum;		/* 0x10 crc32c of the image as logged */
+	__le32	csum;		/* 0x10 of the image as logged: low half of XXH64 */
 	__le16	flags;		/* 0x14 ZJ_TAG_* */
 	__le16	reserved;	/* 0x16 zero */
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The jbd2 interface as ext4 6.12 uses it, over zjournal.
+ * The jbd2 interface as ext4 6.12 uses it, implemented by zjournal.
  *
- * The build forces this header in before every zext4 source, where it takes the
- * place of <linux/jbd2.h>.  ext4's own names are kept at the source level; the
- * symbols that the linker sees are ours, so both journals load in one kernel.
+ * The build includes this header before every zext4 source, so that it takes the place
+ * of <linux/jbd2.h>.  The names that ext4 uses stay the same in the source, but the
+ * symbols that the linker sees are ours, so that both journals load in one kernel.
  */
 #ifndef ZJOURNAL_JBD2_H
 #define ZJOURNAL_JBD2_H
@@ -50,12 +50,12 @@ struct journal_head;	/* private to the journal */
 #define JBD2_UNMOUNT			0x001	/* being destroyed */
 #define JBD2_ABORT			0x002	/* no more commits */
 #define JBD2_LOADED			0x010	/* load has succeeded */
-#define JBD2_BARRIER			0x020	/* flush the devices' caches */
+#define JBD2_BARRIER			0x020	/* the devices' caches are flushed */
 #define JBD2_ABORT_ON_SYNCDATA_ERR	0x040	/* data_err=abort */
 #define JBD2_CYCLE_RECORD		0x080	/* accepted, without effect */
 #define JBD2_FAST_COMMIT_ONGOING	0x100	/* never set */
 #define JBD2_FULL_COMMIT_ONGOING	0x200	/* never set */
-#define ZJ_DATA_JOURNALED		0x10000	/* no file data is written but home */
+#define ZJ_DATA_JOURNALED		0x10000	/* handles rely on no data outside the log */
 #define ZJ_DATA_REPORTED		0x20000	/* zj_journal_data_written() is called */
 
 /* The values are those of EXT4_IOC_CHECKPOINT. */
@@ -78,9 +78,9 @@ enum passtype { PASS_SCAN, PASS_REVOKE, PASS_REPLAY };
 
 enum zj_bh_bits {
 	BH_JBD = BH_PrivateStart,	/* b_private is our journal_head */
-	BH_Freed,			/* its block was freed and not yet committed */
-	BH_JBDDirty,			/* changed by a transaction not yet committed, or
-					 * owed to the disk while a newer one has it
+	BH_Freed,			/* its block was freed; the free is not committed */
+	BH_JBDDirty,			/* changed by an uncommitted transaction; or not home
+					 * yet, while a newer transaction owns it
 					 */
 	BH_Verified,			/* ext4 has checked the contents */
 	BH_JBDPrivateStart,		/* first bit for ext4 itself */
@@ -100,8 +100,8 @@ static inline struct journal_head *bh2jh(struct buffer_head *bh)
 /**
  * enum zj_kind - what tied two transactions of different lanes, for statistics
  *
- * A block of some kind, or something else. Blocks where strangers meet (false
- * sharing) are those that hold many things: tables, bitmaps, descriptors.
+ * The kind of the block, or of the other object, that both have touched. Tables, bitmaps
+ * and descriptors hold many things, so that unrelated handles meet there (false sharing).
  */
 enum zj_kind {
 	ZJ_KIND_OTHER,		/* a block of which nothing is known */
@@ -111,7 +111,7 @@ enum zj_kind {
 	ZJ_KIND_INODE_BITMAP,
 	ZJ_KIND_INODE_TABLE,
 	ZJ_KIND_ORPHAN,		/* the orphan file */
-	ZJ_KIND_DIRECTORY,	/* its blocks, or a claim of it */
+	ZJ_KIND_DIRECTORY,	/* a block of a directory, or a claim of one */
 	ZJ_KIND_TREE,		/* extents, indirect blocks */
 	ZJ_KIND_XATTR,
 	ZJ_KIND_FILE,		/* journaled data */
@@ -129,7 +129,7 @@ enum zj_kind {
  * struct jbd2_buffer_trigger_type - callback on a buffer's final contents
  */
 struct jbd2_buffer_trigger_type {
-	/* May write to @data, the live image; called once per commit. */
+	/* May write to @data, the live buffer's contents; called once in each commit. */
 	void (*t_frozen)(struct jbd2_buffer_trigger_type *type,
 			 struct buffer_head *bh, void *data, size_t size);
 	/* The image will not be logged after all. */
@@ -140,19 +140,19 @@ struct jbd2_buffer_trigger_type {
 /**
  * struct jbd2_inode - an inode with ordered (or write-protected) data
  *
- * One for each inode, at ext4_inode_info.jinode.  What one transaction has of
- * an inode is an entry of its own; callbacks get that entry's proxy, whose
- * fields are valid as in stock.
+ * There is one for each inode, at ext4_inode_info.jinode.  Each transaction that orders
+ * the inode's data has an entry of its own; callbacks get that entry's proxy, a struct
+ * jbd2_inode in which the same fields are set as by stock jbd2.
  */
 struct jbd2_inode {
 	transaction_t	*i_transaction;	/* proxy: the committing transaction */
 	struct inode	*i_vfs_inode;	/* immutable */
 	loff_t		i_dirty_start;	/* proxy: first byte of the range */
 	loff_t		i_dirty_end;	/* proxy: last byte of the range */
-	const u64	*i_written;	/* the file system's to set before use: what
-					 * zj_journal_inode_written() notes, or NULL
+	const u64	*i_written;	/* set by the file system before use: the word that it
+					 * gives to zj_journal_inode_written(), or NULL
 					 */
-	spinlock_t	i_lock;		/* guards i_entries */
+	spinlock_t	i_lock;		/* protects i_entries */
 	struct list_head i_entries;	/* zj_inode_entry.e_inode_link, oldest first */
 };
 
@@ -168,15 +168,15 @@ enum zj_txn_state {
  */
 struct transaction_s {
 	tid_t		t_tid;		/* immutable; unique over all lanes, never 0 */
-	u64		t_written;	/* cmpxchg, grows; flush that covers the data of the
-					 * inodes it has changed
+	u64		t_written;	/* cmpxchg, only grows; the flush that covers the data
+					 * of the inodes that the transaction has changed
 					 */
 	journal_t	*t_journal;	/* immutable; the journal */
 	enum zj_txn_state t_state;	/* T_FINISHED after the callbacks */
-	struct list_head t_private_list; /* ext4's; its s_md_lock */
+	struct list_head t_private_list; /* for ext4, which protects it by its s_md_lock */
 };
 
-/* Claims that a handle renews when it is restarted; zext4 keeps three at most. */
+/* Claims that a restarted handle renews, at most; zext4 has three at most. */
 #define ZJ_HANDLE_CLAIMS	4
 
 /**
@@ -187,17 +187,17 @@ struct zj_handle {
 		transaction_t	*h_transaction;	/* NULL: a restart has failed */
 		journal_t	*h_journal;	/* while h_reserved */
 	};
-	handle_t	*h_rsv_handle;	/* started later, may be taken away */
+	handle_t	*h_rsv_handle;	/* reserved, to be started later; ext4 may take it over */
 	int		h_total_credits; /* log blocks left, revokes included */
 	int		h_revoke_credits; /* revokes left */
 	int		h_revoke_credits_requested;
 	int		h_ref;		/* nested starts */
-	int		h_err;		/* ext4's */
+	int		h_err;		/* for ext4 */
 	unsigned int	h_sync:1;	/* stop waits for commit */
 	unsigned int	h_reserved:1;	/* a reservation, not started */
 	unsigned int	h_aborted:1;
-	u8		h_type;		/* ext4's, for statistics */
-	u16		h_line_no;	/* ext4's, for statistics */
+	u8		h_type;		/* given by ext4, for statistics */
+	u16		h_line_no;	/* given by ext4, for statistics */
 	unsigned long	h_start_jiffies;
 	unsigned int	h_requested_credits;
 	unsigned int	saved_alloc_context; /* of memalloc_nofs_save() */
@@ -213,7 +213,7 @@ struct zj_handle {
 struct journal_s {
 	unsigned long	j_flags;	/* JBD2_*; j_state_lock to change */
 	int		j_errno;	/* from the super block, or of the abort */
-	rwlock_t	j_state_lock;	/* guards j_flags, j_errno */
+	rwlock_t	j_state_lock;	/* protects j_flags, j_errno */
 	struct task_struct *j_task;	/* lane 0's thread, while loaded */
 	struct inode	*j_inode;	/* the journal inode, or NULL */
 	struct block_device *j_dev;	/* where the log lives */
@@ -228,14 +228,14 @@ struct journal_s {
 	u32		j_max_batch_time; /* us; accepted, without effect */
 	char		j_devname[64];	/* for messages */
 
-	/* Phase two of commit; NULL until ext4 sets it, also when loaded. */
+	/* Called when a transaction is committed. NULL until ext4 sets it, after the load. */
 	void (*j_commit_callback)(journal_t *journal, transaction_t *txn);
 	int (*j_submit_inode_data_buffers)(struct jbd2_inode *jinode);
 	int (*j_finish_inode_data_buffers)(struct jbd2_inode *jinode);
 	int (*j_bmap)(journal_t *journal, sector_t *block);
-	/* NULL: all are "other". Called with spinlocks held; looks, no more. */
+	/* NULL: all blocks are "other". Called with spinlocks held, so it only reads. */
 	enum zj_kind (*j_block_kind)(journal_t *journal, struct buffer_head *bh);
-	/* Fast commit is never on; kept so that ext4 may set them. */
+	/* Fast commit is never on; these are here because ext4 sets them. */
 	void (*j_fc_cleanup_callback)(journal_t *journal, int full, tid_t tid);
 	int (*j_fc_replay_callback)(journal_t *journal, struct buffer_head *bh,
 				    enum passtype pass, int off, tid_t tid);
@@ -303,7 +303,7 @@ static inline unsigned int zj_blocks_per_folio_page(struct inode *inode)
 #define jbd2_journal_inode_ranged_wait		zj_journal_inode_ranged_wait
 #define jbd2_journal_finish_inode_data_buffers	zj_journal_finish_inode_data
 #define jbd2_journal_begin_ordered_truncate	zj_journal_begin_ordered_truncate
-/* Expanded in ext4 only: the orphan record that justifies it has this tid. */
+/* Expanded in ext4 only. The orphan record that allows the truncation has this tid. */
 #define jbd2_journal_invalidate_folio(journal, folio, offset, length)	\
 	zj_journal_invalidate_folio(journal, folio, offset, length,	\
 		READ_ONCE(EXT4_I((folio)->mapping->host)->i_sync_tid))
@@ -340,7 +340,7 @@ handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
 			      int rsv_blocks, int revoke_records, gfp_t gfp,
 			      unsigned int type, unsigned int line);
 
-/* In the lane of the CPU. */
+/* Starts a handle in the lane of the CPU. */
 static inline handle_t *zj_journal_start(journal_t *journal, int blocks,
 					 int rsv_blocks, int revoke_records,
 					 gfp_t gfp, unsigned int type,
@@ -363,11 +363,11 @@ int zj_handle_buffer_credits(handle_t *handle);
 int zj_journal_get_write_access(handle_t *handle, struct buffer_head *bh);
 int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh);
 int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh);
-/* The same for who tells what it changes, all of it. */
+/* The same for a caller that declares every range of the buffer that it changes. */
 int zj_journal_get_range_access(handle_t *handle, struct buffer_head *bh);
 int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
 			   u32 offset, u32 len);
-/* It was read from the device: contents that recovery has. */
+/* The buffer was read from the device: recovery finds the same contents there. */
 void zj_journal_buffer_read(struct buffer_head *bh);
 void zj_journal_set_triggers(struct buffer_head *bh,
 			     struct jbd2_buffer_trigger_type *type);
@@ -440,14 +440,14 @@ int zj_journal_check_available_features(journal_t *journal,
 					unsigned long incompat);
 
 /*
- * What zext4's semantic patches call in addition; stock has no such thing.
+ * The functions that zext4's semantic patches call in addition; jbd2 has none of them.
  */
 
 /* configure.c */
 int zj_journal_configure(journal_t *journal, const struct zj_options *options);
 void zj_journal_reconfigure(journal_t *journal, const struct zj_live_options *live);
 
-/* Lanes of a loaded journal; where zj_journal_start_in() would start a handle. */
+/* The number of lanes of a loaded journal; the lane that zj_journal_start_in() would choose. */
 unsigned int zj_journal_lanes(journal_t *journal);
 unsigned int zj_journal_lane_at(journal_t *journal, int in);
 
@@ -457,47 +457,47 @@ unsigned int zj_handle_lane(handle_t *handle);
 #define ZJ_LANE_HINTS	2
 
 /**
- * zj_journal_lane_hints() - words in which the file system keeps what concerns a lane
+ * zj_journal_lane_hints() - words for the file system's own use, some for each lane
  * @journal: the journal, loaded
  * @lane: below zj_journal_lanes()
  *
- * Return: ZJ_LANE_HINTS words, 0 at first; read and written without a lock.
+ * Return: ZJ_LANE_HINTS words, which are 0 at first and need no lock.
  */
 u64 *zj_journal_lane_hints(journal_t *journal, unsigned int lane);
 
-/* tenant.c: the lane of whoever shall have one of its own. */
+/* tenant.c: the lane of a tenant, a cgroup or a top-level directory. */
 int zj_journal_lane_of(journal_t *journal, u64 tenant);
 
 /**
  * zj_journal_data_written() - blocks outside the log were written without FUA
  * @journal: the journal
  *
- * For all that metadata may come to point at: file data, zeroed blocks. To be called
- * when the write has completed and before anybody can see that it has. Counts for
- * every commit from then on.
+ * This concerns all blocks that metadata may come to point at: file data, zeroed blocks.
+ * It has to be called when the write has completed, and before any other task can see
+ * that it has. Every later commit flushes the device for it.
  *
  * Context: any; no lock. Writes a shared line once for each flush of the device.
  */
 void zj_journal_data_written(journal_t *journal);
 
 /**
- * zj_journal_inode_written() - the same, of blocks that one inode only is about
+ * zj_journal_inode_written() - the same for blocks that belong to one inode only
  * @journal: the journal
- * @written: the inode's word, 0 in a new one
+ * @written: the inode's word, 0 in a new inode
  *
- * Counts for transactions that take the word: those whose handles change the inode
- * (zj_journal_take_written()), those that order its data (jbd2_inode.i_written), and
- * that of an fsync (zj_trans_takes_written()). Before the word goes away it is made
- * everybody's: zj_journal_written_by_all().
+ * Only those commits flush the device that take the word: the ones with a handle that
+ * changes the inode (zj_journal_take_written()), those that order its data
+ * (jbd2_inode.i_written), and that of an fsync (zj_trans_takes_written()). Before the word
+ * is freed, zj_journal_written_by_all() makes it count for every commit.
  *
  * Context: any; no lock. Writes a shared line once for each flush of the device.
  */
 void zj_journal_inode_written(journal_t *journal, u64 *written);
 
 /**
- * zj_journal_written_by_all() - what inodes have noted counts for every commit
+ * zj_journal_written_by_all() - data that was noted in an inode counts for every commit
  * @journal: the journal
- * @written: the word of an inode that leaves core; or ULLONG_MAX: of all inodes
+ * @written: the word of an inode that is evicted; ULLONG_MAX for those of all inodes
  *
  * Context: any; no lock.
  */
@@ -507,8 +507,10 @@ void zj_journal_written_by_all(journal_t *journal, u64 written);
  * zj_journal_is_live() - may the log hold something to recover?
  * @journal: the journal, initialised
  *
- * True if block 0 says that lanes were live at the crash.  Decides in place of
- * the file system's needs_recovery flag whether the log is to be kept.
+ * This decides, in place of the file system's needs_recovery flag, whether the log is
+ * kept.
+ *
+ * Return: true if block 0 says that lanes were live at the crash.
  */
 bool zj_journal_is_live(journal_t *journal);
 
@@ -539,14 +541,13 @@ static inline void zj_journal_sync_tid(handle_t *handle, tid_t *slot)
 }
 
 /**
- * zj_journal_claim() - before the first change of an in-core inode (R10)
+ * zj_journal_claim() - announce a change of an inode in core (R10)
  * @handle: an open handle
  * @claim: the inode's claim word, 0 in a new inode
  * @kind: of what is claimed, for statistics
  *
- * Unites the handle's transaction with the last claimer's, or depends on it.
- * A claim made by the outermost start is renewed by a restart; the word must
- * live as long as that handle.
+ * To be called before the first change. Unites the handle's transaction with the last
+ * claimer's, or makes it depend on that.
  *
  * Context: sleeps, never waits for another handle.
  */
@@ -559,8 +560,8 @@ static inline void zj_journal_claim(handle_t *handle, tid_t *claim,
 }
 
 /*
- * A restart of the handle claims again what it has claimed; of more than
- * ZJ_HANDLE_CLAIMS it could not, which is a bug of the caller.
+ * A restart of the handle repeats this claim, so the claim word must live as long as the
+ * handle. More than ZJ_HANDLE_CLAIMS of them are a bug of the caller.
  */
 static inline void zj_journal_keep_claim(handle_t *handle, tid_t *claim,
 					 enum zj_kind kind)
@@ -574,7 +575,7 @@ static inline void zj_journal_keep_claim(handle_t *handle, tid_t *claim,
 	handle->h_nr_claims = nr + 1;
 }
 
-/* Both. */
+/* Claims, and repeats the claim when the handle is restarted. */
 static inline void zj_journal_claim_keep(handle_t *handle, tid_t *claim,
 					 enum zj_kind kind)
 {
@@ -583,14 +584,14 @@ static inline void zj_journal_claim_keep(handle_t *handle, tid_t *claim,
 }
 
 /**
- * zj_journal_read_claimed() - the handle acts on what a claim guards (R9)
+ * zj_journal_read_claimed() - the handle acts on what a claim protects (R9)
  * @handle: an open handle
- * @claim: the claim word of what the handle has read and does not change
+ * @claim: the claim word of the object that the handle has read and does not change
  * @kind: of what is claimed, for statistics
  *
- * To be called after the last read: whoever changed what was seen had claimed it
- * before, and who claimed it later is tied to that. The word stays as it is, so
- * that readers are not tied to each other.
+ * To be called after the last read. The handle that made the change which was seen had
+ * claimed the object before, and any later claimer is tied to it, so the tie to the last
+ * claimer is enough. The word does not change, so that readers are not tied to each other.
  *
  * Context: sleeps, never waits for another handle.
  */
@@ -600,12 +601,12 @@ void zj_journal_read_claimed(handle_t *handle, const tid_t *claim,
 void zj_txn_take_written(transaction_t *txn, u64 written);
 
 /**
- * zj_journal_take_written() - the handle's commit sees to the inode's data, too
+ * zj_journal_take_written() - the handle's commit covers the inode's data, too
  * @handle: an open handle
  * @written: the inode's word, as noted by zj_journal_inode_written()
  *
- * For whatever is about to make data reachable that was written before: a commit
- * record must not come before the flush that covers it (R6).
+ * A handle that is about to make data reachable that was written before calls this,
+ * because the record must not be sent before the flush that covers the data (R6).
  *
  * Context: any; no lock.
  */
@@ -618,16 +619,16 @@ static inline void zj_journal_take_written(handle_t *handle, const u64 *written)
 }
 
 /**
- * zj_journal_buffer_tid() - the newest transaction of a block not committed yet
+ * zj_journal_buffer_tid() - a block's newest transaction that is not committed
  * @journal: the journal
- * @bh: the buffer, an inode table block as a rule
+ * @bh: the buffer, as a rule one of the inode table
  *
- * Return: its tid, or 0 if all is committed.
+ * Return: its tid, or 0 if all its transactions are committed.
  */
 tid_t zj_journal_buffer_tid(journal_t *journal, struct buffer_head *bh);
 
 /**
- * zj_journal_wait_buffer() - commit what owns a buffer, wait until it is committed
+ * zj_journal_wait_buffer() - commit the transaction that owns a buffer, and wait for it
  * @journal: the journal
  * @bh: the buffer
  *
@@ -637,7 +638,7 @@ tid_t zj_journal_buffer_tid(journal_t *journal, struct buffer_head *bh);
 int zj_journal_wait_buffer(journal_t *journal, struct buffer_head *bh);
 
 /**
- * zj_journal_newest_is() - does this transaction hold a buffer's newest state?
+ * zj_journal_newest_is() - is this the newest transaction that changed a buffer?
  * @bh: the buffer
  * @txn: a committing transaction, as given to the submit callback
  */
@@ -648,12 +649,12 @@ bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn);
  * @journal: the journal
  * @bh: the file system's super block buffer
  *
- * On return the buffer is locked and holds nothing that is not committed, so that
- * ext4 may write it home directly.  While it is locked nobody gets write access.
- * If others go on changing it, a barrier stops all handles for one commit.
- * After an abort, or with a handle open in this task, it only locks.
+ * On return the buffer is locked and holds only committed changes, so that ext4 may
+ * write it home directly.  While it is locked no handle gets write access.  If other
+ * handles go on changing it, a barrier stops all handles for one commit.  After an
+ * abort, or with a handle open in this task, the function only locks the buffer.
  *
- * Context: sleeps; nothing held that a handle waits for.
+ * Context: sleeps; the caller holds nothing that a handle waits for.
  */
 void zj_journal_lock_committed_buffer(journal_t *journal, struct buffer_head *bh);
 
@@ -662,7 +663,7 @@ void zj_journal_lock_committed_buffer(journal_t *journal, struct buffer_head *bh
  */
 void zj_journal_set_ioprio(journal_t *journal, int ioprio);
 
-/* Fast commit is refused by zj_journal_set_features(); these are never reached. */
+/* zj_journal_set_features() refuses fast commit, so these are never called. */
 static inline int jbd2_fc_begin_commit(journal_t *journal, tid_t tid)
 {
 	return -EOPNOTSUPP;

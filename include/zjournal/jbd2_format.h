@@ -33,7 +33,7 @@
 #define ZJ_JBD2_FC_BLOCKS		256	/* if s_num_fc_blks is 0 */
 
 /**
- * struct zj_jbd2_header - begins every block of the log that is no image
+ * struct zj_jbd2_header - the beginning of every block of the log that is no image
  */
 struct zj_jbd2_header {
 	__be32	magic;		/* 0x00 ZJ_JBD2_MAGIC */
@@ -46,8 +46,8 @@ static_assert(sizeof(struct zj_jbd2_header) == 12);
 /**
  * struct zj_jbd2_tag - one image; without checksums, or with those of version 2
  *
- * Without checksums csum is 0 and the tag ends before it has to: 8 bytes, or 12
- * with 64-bit block numbers. Version 2 adds 2 bytes that are not used.
+ * Without checksums csum is 0, and the tag has 8 bytes, or 12 with 64-bit block numbers.
+ * With checksums of version 2 it has 2 more bytes, which are not used.
  */
 struct zj_jbd2_tag {
 	__be32	block;		/* 0x00 home block, low half */
@@ -71,14 +71,14 @@ struct zj_jbd2_tag3 {
 static_assert(sizeof(struct zj_jbd2_tag3) == 16);
 
 /**
- * struct zj_jbd2_tail - ends descriptor and revoke blocks, with checksums 2 and 3
+ * struct zj_jbd2_tail - the end of descriptor and revoke blocks, with checksums 2 and 3
  */
 struct zj_jbd2_tail {
 	__be32	csum;		/* crc32c of the block, this field 0 */
 };
 
 /**
- * struct zj_jbd2_revoke - begins a revoke block; block numbers follow
+ * struct zj_jbd2_revoke - the beginning of a revoke block; block numbers follow
  */
 struct zj_jbd2_revoke {
 	struct zj_jbd2_header header;
@@ -88,14 +88,14 @@ struct zj_jbd2_revoke {
 static_assert(sizeof(struct zj_jbd2_revoke) == 16);
 
 /**
- * struct zj_jbd2_commit - begins a commit block; the rest of it is 0
+ * struct zj_jbd2_commit - the beginning of a commit block; the rest of it is 0
  */
 struct zj_jbd2_commit {
 	struct zj_jbd2_header header;
 	__u8	chksum_type;	/* 0x0c version 1: ZJ_JBD2_CRC32; else 0 */
 	__u8	chksum_size;	/* 0x0d version 1: 4; else 0 */
 	__u8	padding[2];	/* 0x0e */
-	__be32	chksum[8];	/* 0x10 the first: of this block, itself 0 */
+	__be32	chksum[8];	/* 0x10 the first: crc32c of this block, this field 0 */
 	__be64	sec;		/* 0x30 wall clock */
 	__be32	nsec;		/* 0x38 */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the memory for a log comes from: kernel/nvm_dev.c, or the host of the
- * journal in user space.
+ * The memory for a log in persistent memory. kernel/nvm_dev.c provides it, or the program
+ * that runs the journal in user space.
  */
 #ifndef ZJOURNAL_NVM_DEV_H
 #define ZJOURNAL_NVM_DEV_H
@@ -14,36 +14,38 @@
 struct zj_nvm_map {
 	void	*base;	/* NULL: not mapped */
 	u64	size;	/* bytes */
-	void	*host;	/* of whoever has mapped it */
+	void	*host;	/* for the provider */
 	/*
-	 * Set by zj_nvm_open(): what was written back and fenced may still be in buffers
-	 * that lose it with the power, until zj_nvm_flush().
+	 * Set by zj_nvm_open(): stores that were written back and fenced may still be in
+	 * buffers that lose them with the power, until zj_nvm_flush() returns.
 	 */
 	bool	needs_flush;
 	/*
-	 * Set by who opens it: the memory is about to go (@gone), or has lines that
-	 * cannot be read any more. May sleep; zj_nvm_begin() goes on to succeed meanwhile.
+	 * Set by the caller of zj_nvm_open(). The provider calls it when the memory is about
+	 * to be taken away (@gone), or has lines that cannot be read any more. It may sleep;
+	 * zj_nvm_begin() still succeeds meanwhile.
 	 */
 	void	(*lost)(struct zj_nvm_map *map, bool gone);
 };
 
 /*
- * Claim and map the memory that @path names; 0, or a negative error, which was
- * explained. The map is to be closed in any case.
+ * Claims and maps the memory that @path names. Returns 0, or a negative error after a
+ * message that explains it. The map has to be closed in either case.
  */
 int zj_nvm_open(const char *path, struct zj_nvm_map *map);
 void zj_nvm_close(struct zj_nvm_map *map);
 
 /*
- * The memory is touched between these two only: its driver may be unbound, and waits for
- * the end. 0 with @id filled in, for zj_nvm_end(); or -ENODEV: it is gone for good.
+ * The memory may be accessed between these two only, because its driver may be unbound,
+ * which waits for zj_nvm_end(). zj_nvm_begin() returns 0 and fills in @id for
+ * zj_nvm_end(), or returns -ENODEV if the memory is gone for good.
  */
 int zj_nvm_begin(struct zj_nvm_map *map, int *id);
 void zj_nvm_end(int id);
 
 /*
- * What was stored, written back and fenced before is durable on return; 0 or a negative
- * error. Between zj_nvm_begin() and zj_nvm_end(); sleeps.
+ * Makes all stores durable that were written back and fenced before. Returns 0 or a
+ * negative error. To be called between zj_nvm_begin() and zj_nvm_end(); sleeps.
  */
 int zj_nvm_flush(struct zj_nvm_map *map);
 

@@ -6,31 +6,31 @@
  *
  *   ZJ_NVM_SUPER_AT  struct zj_nvm_super: whose memory this is
  *   ZJ_NVM_HEAD_AT   struct zj_nvm_head: geometry and generation of the log
- *   ZJ_NVM_CKPT_AT   S, 8 bytes
+ *   ZJ_NVM_CKPT_AT   the checkpoint stamp, 8 bytes
  *   ZJ_NVM_TAILS_AT  one line for each lane, its first 8 bytes the lane's tail
  *   ZJ_NVM_LOG_AT    segments of seg_lines lines each
  *
  * A segment holds chunks back to back: the records' lines, then a TxnInfo, which
- * ends with struct zj_txninfo.  A lane's tail points behind its newest chunk, a
- * chunk behind the one before: recovery goes backwards.
+ * ends with struct zj_txninfo.  A lane's tail word points behind its newest chunk, and
+ * each chunk points behind the lane's previous one: recovery goes backwards.
  */
 #ifndef ZJOURNAL_NVM_FORMAT_H
 #define ZJOURNAL_NVM_FORMAT_H
 
 #include <zjournal/format.h>
 
-/* In block 0 besides ZJ_JBD2_INCOMPAT_LANES: the log is in memory. */
+/* Set in block 0 in addition to ZJ_JBD2_INCOMPAT_LANES if the log is in memory. */
 #define ZJ_JBD2_INCOMPAT_NVM	0x20000000U
 
 /**
- * struct zj_nvm_mark - in s_padding of block 0 while the log is live
+ * struct zj_nvm_mark - names the memory, in s_padding of block 0 while the log is live
  */
 struct zj_nvm_mark {
 	__u8	uuid[16];	/* 0x00 of the memory's super block */
 	__be64	generation;	/* 0x10 of the log in it */
 };
 
-/* Where in struct zj_jbd2_super.s_padding: at 0x0d0 of block 0. */
+/* The mark's place in struct zj_jbd2_super.s_padding, which is 0x0d0 of block 0. */
 #define ZJ_NVM_MARK_AT		0x74
 
 #define ZJ_NVM_SUPER_MAGIC	0x564e4a5aU	/* "ZJNV" */
@@ -47,7 +47,7 @@ struct zj_nvm_mark {
 #define ZJ_NVM_LOG_AT		65536
 
 #define ZJ_NVM_MIN_SIZE		(256ULL << 10)
-/* A place is 32 bits of lines. */
+/* A place is a number of lines in 32 bits, which limits the size. */
 #define ZJ_NVM_MAX_SIZE		(128ULL << 30)
 
 /**
@@ -87,16 +87,16 @@ struct zj_nvm_head {
 static_assert(sizeof(struct zj_nvm_head) == ZJ_NVM_LINE);
 
 /*
- * A tail: the low half of the newest chunk's stamp, and the line behind it.  0: the
- * lane has written nothing.
+ * A lane's tail word: the low half of the newest chunk's stamp, and the line behind that
+ * chunk.  0: the log holds nothing of the lane above the checkpoint stamp.
  */
 #define ZJ_NVM_TAIL_STAMP	32
 
-/* The last chunk of a member. */
+/* Flag of the last chunk of a member. */
 #define ZJ_TXNINFO_LAST		0x0001U
 
 /**
- * struct zj_txninfo - end of a TxnInfo, and of a chunk
+ * struct zj_txninfo - the end of a TxnInfo, and of a chunk
  *
  * Before it, in the same TxnInfo: nr_deps dependency stamps (__le64), nr_revokes
  * block numbers (__le64), count descriptions (struct zj_nvm_record), zeros up to
@@ -105,8 +105,8 @@ static_assert(sizeof(struct zj_nvm_head) == ZJ_NVM_LINE);
 struct zj_txninfo {
 	__le64	generation;	/* 0x00 of struct zj_nvm_head */
 	__le64	stamp;		/* 0x08 of the component, not 0 */
-	__le64	prev_stamp;	/* 0x10 of the lane's chunk before; 0: none */
-	__le32	prev;		/* 0x18 line behind that */
+	__le64	prev_stamp;	/* 0x10 of the lane's previous chunk; 0: none */
+	__le32	prev;		/* 0x18 line behind that chunk */
 	__le32	start;		/* 0x1c first line of this chunk */
 	__le32	tid;		/* 0x20 of the transaction */
 	__le32	lane;		/* 0x24 */
@@ -131,7 +131,7 @@ static_assert(offsetof(struct zj_txninfo, magic) == 0x7c);
 static_assert(sizeof(struct zj_txninfo) == 2 * ZJ_NVM_LINE);
 
 /**
- * struct zj_nvm_record - which lines of which block
+ * struct zj_nvm_record - the lines of one block that a chunk holds
  */
 struct zj_nvm_record {
 	__le64	block;		/* 0x00 home block */
@@ -140,7 +140,7 @@ struct zj_nvm_record {
 
 static_assert(sizeof(struct zj_nvm_record) == 16);
 
-/* Bytes of a TxnInfo, as the option tune=txninfo_max: takes them: a power of two. */
+/* Limits and default of tune=txninfo_max: bytes of a TxnInfo, a power of two. */
 #define ZJ_TXNINFO_MAX_MIN	256U
 #define ZJ_TXNINFO_MAX_DEFAULT	8192U
 #define ZJ_TXNINFO_MAX_MAX	131072U

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a file system may ask of its journal: one struct, handed over before the load
- * (zj_journal_configure()), a part of it again at any time (zj_journal_reconfigure()).
+ * The options that a file system gives to its journal: one struct, handed over before the
+ * load (zj_journal_configure()); a part of it may change later (zj_journal_reconfigure()).
  */
 #ifndef ZJOURNAL_OPTIONS_H
 #define ZJOURNAL_OPTIONS_H
@@ -15,11 +15,11 @@ enum zj_log_format {
 	ZJ_LOG_NVM,		/* our own, in byte-addressable memory */
 };
 
-/* What a commit copies before it writes the log; what must be copied always is. */
+/* The buffers that a commit copies before it writes the log, besides those that it must copy. */
 enum zj_frozen_copy {
-	ZJ_FROZEN_COPY_AUTO,	/* buffers that were wanted during one of their last commits */
-	ZJ_FROZEN_COPY_ALWAYS,	/* all: no accessor waits for log I/O */
-	ZJ_FROZEN_COPY_NEVER,	/* none: accessors copy what they come for, or wait */
+	ZJ_FROZEN_COPY_AUTO,	/* buffers that a handle wanted during one of their last commits */
+	ZJ_FROZEN_COPY_ALWAYS,	/* all buffers: no handle waits for log I/O */
+	ZJ_FROZEN_COPY_NEVER,	/* none: a handle that wants a buffer copies it, or waits */
 };
 
 #define ZJ_FLUSH_BATCH	16	/* the default of zj_live_options.flush_batch */
@@ -29,31 +29,30 @@ enum zj_frozen_copy {
  * struct zj_live_options - what may change while the journal is loaded
  *
  * All zeroes are the defaults. All fields are words: zj_journal_reconfigure() stores
- * each of the journal's own copy at once, and whoever reads one (READ_ONCE()) takes what
- * is there at the time. So no lock guards them, but only one caller may change them at a
- * time.
+ * each word of the journal's own copy at once, and readers use READ_ONCE() and may see
+ * old and new words mixed. So no lock protects them, but only one caller may change them
+ * at a time.
  */
 struct zj_live_options {
 	enum zj_frozen_copy frozen_copy; /* what is copied ahead of the log I/O */
-	u32	unpinned;	/* 1: handles start in lanes that the caller names, so that a
-				 * lane's thread runs near who wakes it instead of on the
-				 * lane's CPU; a change forgets all tenants
+	u32	unpinned;	/* 1: handles start in lanes that the caller names, so a lane's
+				 * thread runs near the task that wakes it, not on the lane's
+				 * CPU; a change forgets all tenants
 				 */
 	u32	log_fua;	/* 1: few log blocks of a log in stock's format go out with
 				 * FUA where the device has it, and no flush stands between
 				 * them and their commit block
 				 */
-	u32	flush_batch;	/* transactions that share their flushes, at most; 0: the
-				 * default
+	u32	flush_batch;	/* most transactions that share their flushes; 0: the default */
+	u32	versions;	/* most images of one buffer on their way to the log; 0: the
+				 * default; 1: a buffer is not committed again before its
+				 * image is in the log
 				 */
-	u32	versions;	/* images of a buffer on their way to the log, at most; 0: the
-				 * default; 1: what is being committed is not committed anew
-				 */
-	u32	no_coalesce;	/* 1: what cannot be committed yet takes no further handles */
+	u32	no_coalesce;	/* 1: a transaction whose commit must wait takes no more handles */
 };
 
 /**
- * struct zj_options - all that is decided when the journal is configured
+ * struct zj_options - the choices that are made when the journal is configured
  *
  * All zeroes are the defaults. The fields outside @live do not change once the journal
  * is loaded, and need no lock.
@@ -61,26 +60,26 @@ struct zj_live_options {
 struct zj_options {
 	u32	lanes;		/* 1 to ZJ_MAX_LANES; 0: one for each CPU that is online */
 	enum zj_log_format log;	/* ZJ_LOG_JBD2 has one lane: @lanes is 0 or 1 */
-	u32	pipeline;	/* 1: each lane has a flush thread, and its own goes on to the
-				 * next transaction as soon as one is on its way to the log;
-				 * 0: when it is durable, as stock's does
+	u32	pipeline;	/* 1: each lane has a flush thread, too, and the lane's thread
+				 * begins the next transaction as soon as one is on its way to
+				 * the log; 0: only when it is durable, as in stock jbd2
 				 */
 	u32	data_reported;	/* 1: the file system calls zj_journal_data_written() and
 				 * zj_journal_inode_written(); 0: every commit in which data
 				 * is not journaled flushes the device
 				 */
-	u32	data_journaled;	/* 1: nothing that a handle relies on is outside the log, as
-				 * with data=journal, so that a commit needs no flush before
-				 * its record; blocks that are zeroed in place the file system
-				 * has to flush itself before a handle makes use of them
+	u32	data_journaled;	/* 1: handles rely on no data outside the log, as with
+				 * data=journal, so that a commit needs no flush before its
+				 * record. If the file system zeroes blocks in place, it has to
+				 * flush them itself before a handle makes use of them
 				 */
 
 	/* With ZJ_LOG_NVM only. */
-	const char *nvm_path;	/* the device; the caller's, while the journal exists */
+	const char *nvm_path;	/* of the device; the caller keeps it while the journal exists */
 	u32	txninfo_max;	/* bytes of a TxnInfo, a power of two; 0: the default */
 	u32	nvm_blocks;	/* 1: log whole blocks; 0: the lines that have changed */
-	u32	nvm_check;	/* 1: compare with a copy what is told to have changed; abort
-				 * if something else has, too
+	u32	nvm_check;	/* 1: compare declared ranges with a copy of the block, and abort
+				 * if something else has changed, too
 				 */
 
 	struct zj_live_options live;

@@ -15,26 +15,27 @@
 #define ZJ_READ_SLOTS	16	/* reads of the log that are waited for one by one */
 
 /**
- * struct zj_io_ops - what recovery asks of its host
- * @log_home: where journal block @block is, as a block of the file system; NULL
- *	if the journal is not within the file system
+ * struct zj_io_ops - the operations that recovery needs of its host
+ * @log_home: return the block of the file system that journal block @block is; NULL if
+ *	the journal is not within the file system
  * @read_log: read @nr journal blocks from @block on into @buf
- * @start_read: the same, but only begun, as a part of what @slot stands for; that is below
+ * @start_read: begin such a read, as one of the reads of @slot, which is below
  *	ZJ_READ_SLOTS. NULL for a host that reads nothing ahead
- * @end_read: wait for all that was begun under @slot. If any of it failed, an error: what
- *	is wanted of it is asked for once more, of @read_log
- * @write_log: write one journal block durably (it is on stable storage, FUA or
- *	write and flush, when this returns)
+ * @end_read: wait for all reads of @slot. Return an error if any of them failed; then
+ *	recovery reads the blocks that it needs once more with @read_log
+ * @write_log: write one journal block; it is on stable storage on return (by FUA, or by
+ *	a write and a flush)
  * @write_home: write one block of the file system; need not be durable
- * @flush_home: everything written by @write_home is durable on return
+ * @flush_home: make everything durable that @write_home has written
  * @read_home: read one block of the file system; for logs in memory only
- * @ahead_home: @read_home will soon want this block. NULL for a host that reads nothing ahead
- * @room: bytes of memory that copies of images may take; those that find no room are read
- *	again. NULL: there is none
- * @msg: one line for the log; @level is 0 for an error, 1 for a notice
+ * @ahead_home: begin to read this block, which @read_home will soon be asked for. NULL for
+ *	a host that reads nothing ahead
+ * @room: return how many bytes copies of images may take; images that find no room are
+ *	read again. NULL: none
+ * @msg: print one line; @level is 0 for an error, 1 for a notice
  *
- * Those that return int return 0 or a negative errno and may sleep.  @ctx is the
- * host's own.
+ * Operations that return int return 0 or a negative errno, and may sleep.  Recovery passes
+ * @ctx on to them.
  */
 struct zj_io_ops {
 	u64 (*log_home)(void *ctx, u32 block);
@@ -63,20 +64,20 @@ struct zj_log_geometry {
 	u32	seg_blocks;	/* blocks per segment */
 	u32	nr_segs;	/* segments */
 	u32	nr_lanes;	/* lanes that wrote it */
-	u64	ckpt_stamp;	/* S when this generation began */
+	u64	ckpt_stamp;	/* the checkpoint stamp when this generation began */
 };
 
 /**
  * struct zj_recovery_stats - what a scan found and a replay did
  */
 struct zj_recovery_stats {
-	u64	ckpt_stamp;	/* S: older than this is home */
-	u64	committed_stamp;	/* all up to this one was committed; 0: not known */
-	u64	lost_stamp;	/* the first of these that is not committed now; 0: none */
+	u64	ckpt_stamp;	/* components up to this stamp are home */
+	u64	committed_stamp;	/* all up to this one were committed; 0: not known */
+	u64	lost_stamp;	/* the first of these that is damaged or missing; 0: none */
 	u64	newest_stamp;	/* highest stamp of a committed component; 0: none */
-	u32	chunks;		/* good chunks above S */
+	u32	chunks;		/* good chunks above the checkpoint stamp */
 	u32	torn_chunks;	/* headers good, an image's checksum bad */
-	u32	components;	/* components above S, any state */
+	u32	components;	/* components above the checkpoint stamp, in any state */
 	u32	committed_components;	/* those that are replayed */
 	u32	transactions;	/* members of committed components */
 	u32	discarded;	/* members seen of components that are not committed */
@@ -87,9 +88,9 @@ struct zj_recovery_stats {
 
 #define ZJ_RECOVER_DRY_RUN	0x1	/* check and count only, write nothing */
 /*
- * Where the log is damaged below its committed stamp, replay what is older than the
- * damage and give up the rest. What it leaves needs a full e2fsck: blocks of what is
- * given up may be home already.
+ * If the log is damaged below its committed stamp, replay the components that are older
+ * than the damage and give up the rest. Afterwards the file system needs a full e2fsck,
+ * as some blocks of the components that were given up may be home already.
  */
 #define ZJ_RECOVER_DROP_DAMAGED	0x2
 
@@ -97,7 +98,7 @@ struct zj_recovery_stats {
  * zj_recover() - bring the file system to the newest committed state
  * @ops: the host's I/O
  * @ctx: passed through to @ops
- * @uuid: uuid of the file system, 16 bytes; another one in the log is noted only
+ * @uuid: uuid of the file system, 16 bytes; if the log has another one, a notice is printed
  * @block_size: bytes; the log must say the same
  * @journal_blocks: length of the journal; the log must fit in it
  * @fs_blocks: blocks that the device has room for, in units of @block_size; a
@@ -130,9 +131,9 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
  * @stats: filled in, also on error as far as known
  * @sequence: set to the number after the last transaction replayed
  *
- * Call only if block 0 does not carry ZJ_JBD2_INCOMPAT_LANES. On success all is
- * home, durably; emptying the log by a new block 0 is left to the caller, who
- * gives the next transaction a number above @sequence.
+ * Call only if block 0 does not carry ZJ_JBD2_INCOMPAT_LANES. On success all images are
+ * home, durably. The caller then empties the log with a new block 0, and gives the next
+ * transaction a number above @sequence.
  *
  * Context: process context, sleeps.
  * Return: 0; -EUCLEAN with a message naming the damage, or fast commits, which
@@ -164,8 +165,9 @@ struct zj_nvm_area {
  * @stats: filled in, also on error as far as known
  *
  * Call only if block 0 carries ZJ_JBD2_INCOMPAT_NVM. Nothing is written before
- * everything is read and checked, and nothing to the memory at all: on success all
- * is home, durably, and a new block 0 empties the log. Restartable.
+ * everything is read and checked, and nothing is written to the memory at all. On success
+ * all images are home, durably, and the caller empties the log with a new block 0.
+ * Restartable.
  *
  * Context: process context, sleeps.
  * Return: 0; -EUCLEAN with a message naming the damage; -ENOMEM; or the error of a

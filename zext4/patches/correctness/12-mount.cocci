@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E21.
 //
-// Whether the log is to be recovered, kept or refused is decided by the lanes,
-// not by needs_recovery alone (E21); what zext4
-// does not cover is refused by name; a dirty stock journal (-EUCLEAN from the
-// journal) fails the mount without any write.
+// The journal's super block decides whether the log is recovered, kept or refused,
+// not needs_recovery alone (E21). Features that zext4 does not cover are refused by
+// name. A dirty stock journal (-EUCLEAN from the journal) fails the mount without
+// any write.
 //
 // expect: super.c: __ext4_fill_super=3 ext4_load_journal=4 __ext4_remount=1
 
@@ -77,7 +77,8 @@ ext4_load_journal(...)
 ...>
 }
 
-// ro,noload, then rw: live lanes would be replayed over what is written now.
+// After a mount with ro,noload a remount to rw is refused if the log is live: the next
+// recovery would replay it over later writes.
 @@
 identifier err;
 @@

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E25.
 //
-// Fast commit looks for "the" running transaction, which lanes do not have
-// (E25).  It is never on (11-options), so the places are never reached; this makes
-// them compile.
+// Fast commit looks for "the" running transaction, which lanes do not have (E25).
+// It is never on (11-options), so this code is never reached; the patch makes it
+// compile.
 //
 // expect: fast_commit.c: ext4_fc_mark_ineligible=1 ext4_fc_write_tail=1 ext4_fc_perform_commit=1 ext4_fc_commit=1
 

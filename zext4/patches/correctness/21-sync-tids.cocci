@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: R8, E2.
 //
-// R8 (E2): a sync tid is handed over, so
-// that the transaction it named before is not lost to fsync; an inode read
-// anew gets the newest transaction of its inode-table block that is not committed.
-// And where the contents change without the size, fdatasync waits for that: data in the
-// inode, and extents that change places (stock ext4 forgets them).
+// R8 (E2): a sync tid is handed over, so that fsync does not miss the transaction that it
+// named before. An inode that is read in gets the newest uncommitted transaction of its block
+// in the inode table. And fdatasync waits for changes of the contents without a change of the
+// size: data in the inode, and extents that change places (stock ext4 misses these).
 //
 // expect: ext4_jbd2.h: ext4_update_inode_fsync_trans=2
 // expect: extents.c: ext4_swap_extents=1

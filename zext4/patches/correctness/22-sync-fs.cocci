@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E3.
 //
-// syncfs means every lane (E3): the first call starts all
-// lanes, the second waits for everything, not for one transaction.  What inodes
-// have noted as written is no commit's but theirs: here it is everybody's first.
+// syncfs means every lane (E3): the first call starts a commit of all lanes, the second
+// waits for all of them, not for one transaction.  Data that is noted in an inode is flushed
+// only by commits that change the inode, so before that it is made to count for every commit.
 //
 // expect: super.c: ext4_sync_fs=2
 

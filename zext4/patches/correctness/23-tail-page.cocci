@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E12.
 //
-// data=journal truncate: wait for the transaction that owns the buffer, not for
-// "the" committing one (E12); end when it is aborted.
+// A truncation with data=journal waits for the transaction that owns the buffer, not for
+// "the" committing one (E12), and stops waiting when the journal is aborted.
 //
 // expect: inode.c: ext4_wait_for_tail_page_commit=4
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E7, V3.
 //
-// Freed extents (E7): the callback runs for several
-// transactions at once and in any order, so it takes exactly the extents of its
-// own tid, under the lock.  What never became committed (abort) is dropped at
-// unmount.  Without it blocks are reused whose free is void after a crash.
+// Freed extents (E7): the callback runs for several transactions at once and in any
+// order, so it takes exactly the extents of its own tid, under the lock.  Frees that were
+// never committed (after an abort) are dropped at unmount.  Without this patch blocks are
+// used again whose free a crash undoes.
 //
 // expect: mballoc.c: ext4_mb_init=1 ext4_process_freed_data=2 -=1 ext4_mb_free_metadata=1 ext4_mb_release=1
 

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E11, H1, E29.
 //
-// data=journal: the write-protecting callback asks the journal whether the
-// committing transaction holds the buffer's newest state (E11); and before a new
-// change zext4_before_access() waits for a home write of the page in flight, which
-// would carry it to its home uncommitted (H1), and takes the right to store from
-// whoever has mapped the page.
+// data=journal: the write-protecting callback asks the journal whether the committing
+// transaction is the newest one that changed the buffer (E11). And before a new change
+// zext4_before_access() waits for a home write of the page in flight, which would write
+// the change home uncommitted (H1), and write-protects the page in its mappings.
 //
 // expect: super.c: ext4_journalled_writepage_callback=1
 //
-// That wait must not be for a bio of our own that was not sent yet: writeback
-// sends it before it journals a folio again, or restarts its handle.
+// The task must not wait for a bio of its own that it has not sent yet: write-back sends
+// the bio before it journals a folio again, or restarts its handle.
 //
 // expect: inode.c: do_journal_get_write_access=1 __ext4_block_zero_page_range=1
 // expect: inode.c: mpage_prepare_extent_to_map=2
 //
-// Whether chattr +j counts is settled at the mount (E29).
+// The options at the mount decide whether chattr +j has an effect (E29).
 //
 // expect: ext4_jbd2.c: ext4_inode_journal_mode=1
 

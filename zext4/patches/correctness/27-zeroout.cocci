@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E30.
 //
-// data=journal: ext4 may zero the rest of a small unwritten extent in place, past
-// the journal.  In this mode freed blocks are never revoked, so recovery would
-// bring their old images back over the zeros: a file that shows another's data.
-// Such an extent is split instead.
+// data=journal: stock ext4 may zero the rest of a small unwritten extent in place, past
+// the journal.  In this mode freed blocks are never revoked, so recovery would write their
+// old images over the zeros, and the file would show another file's data.  Such an extent is
+// split instead.
 //
 // expect: extents.c: ext4_ext_convert_to_initialized=1 ext4_split_convert_extents=1
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: R10, E1.
 //
-// R10 (E1): ext4 copies the whole in-core inode whenever a handle marks
-// it dirty, half-done changes of other handles included.  So a handle claims
-// the inode where it starts, before the first change; ext4_reserve_inode_write
-// is the safety net, and covers ea_inodes, quota inodes, the resize inode and
-// neighbours on the orphan list, since it precedes any change of theirs.  It
-// warns of an inode that was changed unclaimed.  An inode that is read in again has its
-// claim from its block, which therefore changes along with its tree of extents, and when its
-// entry in the orphan file goes.
+// R10 (E1): ext4 copies the whole inode in core whenever a handle marks it dirty,
+// half-done changes of other handles included.  So a handle claims the inode where it
+// starts, before the first change.  ext4_reserve_inode_write is the safety net: it warns of
+// an inode that was changed unclaimed.  It also makes the claim for ea_inodes, quota inodes,
+// the resize inode and neighbours on the orphan list, since it is called before they are
+// changed.  An inode that is read in again gets its claim from its block, so this block
+// changes along with the tree of extents, and when the entry in the orphan file is removed.
 //
 // expect: ext4_jbd2.c: __ext4_journal_start_sb=1
 // expect: ialloc.c: __ext4_new_inode=1
@@ -28,7 +27,7 @@ __ext4_journal_start_sb(...)
 ...>
 }
 
-// The handle of a create is for the parent directory.
+// The handle of a create is started for the parent directory.
 @@
 @@
 __ext4_new_inode(...)
@@ -41,7 +40,7 @@ __ext4_new_inode(...)
 ...>
 }
 
-// A file without a name is started for a directory that it reads and leaves as it is.
+// The handle that creates a file without a name is started for a directory that it only reads.
 @@
 @@
 ext4_tmpfile(...)

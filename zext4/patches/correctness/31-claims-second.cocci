@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: R10, R11.
 //
-// R10 for the inodes that a handle changes besides the one it was started for,
-// claimed before the change.  Where the handle may be restarted in between, or
-// works on both for long, the claim is kept over restarts.  R11: a directory that
-// gets another parent claims the tree, too (decision 22).
+// R10 for the inodes that a handle changes besides the one that it was started for: they
+// are claimed before the change.  Where the handle may be restarted in between, or works on
+// both inodes for long, the claim is kept over restarts.  R11: a handle that gives a directory
+// another parent claims the tree of directories, too (decision 22).
 //
 // expect: namei.c: ext4_rmdir=1 __ext4_unlink=1 __ext4_link=1 ext4_rename=1 ext4_cross_rename=1
 // expect: ioctl.c: swap_inode_boot_loader=1
@@ -41,7 +41,7 @@ f(...)
 ...>
 }
 
-// The first handle, which makes the temporary inode, has nothing to change but that.
+// The first handle makes the temporary inode and changes nothing else.
 @@
 @@
 ext4_ext_migrate(...)

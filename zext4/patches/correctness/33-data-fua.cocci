@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: R6, E18.
 //
-// An fsync's data goes out with FUA if it is little; all other blocks that are
-// written outside the log are reported to the journal, which flushes only if there
-// are any (E18).  A file's data is noted in its inode.
+// An fsync's data goes out with FUA if it is little. All other blocks that are written
+// outside the log are reported to the journal, which flushes only if there are any (E18).
+// A file's data is noted in its inode.
 //
 // expect: ext4.h: -=1
 // expect: file.c: ext4_dio_write_end_io=1
@@ -55,7 +55,8 @@ ext4_end_bio(struct bio *bio)
  ...
 }
 
-// An inode leaves core: before a commit stops to wait for its ordered data.
+// When an inode is evicted, its data is made to count for every commit before the journal
+// forgets its ordered data.
 @@
 identifier inode;
 @@
@@ -76,7 +77,7 @@ ext4_inode_attach_jinode(struct inode *inode)
 ...>
 }
 
-// Whether it used FUA is not known here.
+// Here it is not known whether the write used FUA.
 @@
 identifier inode;
 expression E;

@@ -2,13 +2,13 @@
 // Rules: E31, C2.
 //
 // A file's data moves from its inode to a block in one transaction. Stock ext4 takes it
-// out of the inode first and leaves the block, or its conversion, to later ones: after a
-// crash between them, what was fsynced reads as zeros. A page fault's block goes through
-// the log there, which writes it home over what the page has become meanwhile.
-// And a truncation asks for write access before it changes the inode's block, not after:
-// with an orphan file nothing else has, and the block may be on its way to the log.
-// Where there is no block for it, the data goes back into the inode, whose checksum covers
-// it: that is made after the data has been put back, as nothing else marks the inode dirty.
+// out of the inode first and leaves the block, or its conversion, to later transactions: after
+// a crash between them, fsynced data reads as zeros. And stock ext4 sends the block of a page
+// fault through the log, from where it is written home over later contents of the page.
+// A truncation asks for write access before it changes the inode's block, not after: with an
+// orphan file no other access has been taken by then, and the block may be on its way to the
+// log. If no block can be had, the data goes back into the inode. The inode's checksum is made
+// after that, as it covers the data and nothing else marks the inode dirty.
 //
 // expect: inline.c: -=1 ext4_inline_data_truncate=1 ext4_restore_inline_data=1 ext4_convert_inline_data_to_extent=6 ext4_convert_inline_data=1
 // expect: inode.c: ext4_do_writepages=2

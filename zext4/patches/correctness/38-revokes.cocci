@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E30.
 //
-// data=journal: ext4 writes no revokes, as all data is in the log anyway.  That of
-// encrypted files is not: it is written in place, and recovery would put the log's
-// images of what its blocks were before over it.  So revokes are left out only where
-// the journal holds all data (zext4_all_journaled()): not with the encrypt feature. If
-// that was switched on since the mount, nothing can be encrypted before the next one.
+// data=journal: stock ext4 writes no revokes, as all data is in the log anyway.  But the
+// data of encrypted files is written in place, and recovery would put older images of its
+// blocks over it.  So revokes are left out only where all data goes through the journal
+// (zext4_all_journaled()), which is not so with the encrypt feature. If that was switched on
+// since the mount, nothing can be encrypted before the next mount.
 //
 // expect: ext4_jbd2.c: __ext4_forget=1
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: R6, E10.
 //
-// R6: of a page with several blocks some may get theirs while there is none for the others
-// before a commit frees some. Stock ext4 leaves such a page unsent, and yet its first blocks
-// are reachable with that commit: extents that were unwritten are converted all the same. So
-// it is sent as far as it goes, and the next round begins with it again. So it is whatever
-// the error: a page that is given up must not leave its first blocks as they were before.
+// R6: the first blocks of a page may be allocated while there are none for the others until
+// a commit frees some. Stock ext4 does not send such a page, and yet its first blocks are
+// reachable with that commit, because unwritten extents are converted all the same. So the
+// allocated part of the page is sent, and the next round begins with this page again. This is
+// done whatever the error is: even if the page is given up, its first blocks must not keep
+// their old contents.
 //
 // expect: inode.c: -=1 mpage_map_and_submit_extent=2 mpage_release_unused_pages=1 mpage_prepare_extent_to_map=1
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: R9.
 //
-// R9: where ext4 skips a write because another handle has made it already, the
-// handle depends on that one: feature bits of the super block (large_file,
-// ext_attr), backup copies made by a resize.  (Shared dquots: zext4_start().)
-// A resize error must not dirty the super block behind the journal's back.
+// R9: where ext4 skips a write because another handle has made it already, the handle is
+// tied to that one. This concerns feature bits of the super block (large_file, ext_attr) and
+// backup copies made by a resize.  (zext4_start() does it for shared dquots.)
+// A resize error must not dirty the super block without the journal.
 //
 // expect: inode.c: ext4_do_update_inode=2
 // expect: xattr.c: ext4_xattr_update_super_block=3

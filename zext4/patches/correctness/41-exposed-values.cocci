@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E28.
 //
-// What the super block tells user space (docs/exposed-values.md): whoever gets it may
-// make other things durable with it, in lanes that do not share the super block. So
-// it is committed before it is told.  The salt is made once, whoever asks first.
+// Values of the super block that user space is told (docs/exposed-values.md): a program may
+// use such a value for other things that it makes durable, in lanes that do not share the
+// super block. So the value is committed before user space is told.  The salt is made once,
+// when it is asked for first.
 //
 // expect: crypto.c: ext4_ioctl_get_encryption_pwsalt=3
 // expect: ioctl.c: ext4_update_primary_sb=1 ext4_ioctl_setlabel=1 ext4_ioctl_getlabel=1 ext4_ioctl_getuuid=1 ext4_ioctl_setuuid=1

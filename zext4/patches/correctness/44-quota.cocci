@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: R10, E26, E30.
 //
-// Journaled quota (decision 39).  A handle that was restarted claims it as one that
-// starts does.  And a quota file whose quota is off is a file again, whose blocks are
-// freed without revokes: no image of them may be left in the log.
+// Journaled quota (decision 39).  A restarted handle claims it, as a handle that starts
+// does.  And when quota is switched off, the quota file is an ordinary file again, whose
+// blocks are freed without revokes. So no image of them may be left in the log.
 //
 // expect: ext4_jbd2.h: ext4_journal_restart=1
 // expect: super.c: ext4_quota_off=1

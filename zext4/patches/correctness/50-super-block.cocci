@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E22.
 //
-// E22: the super block is written directly, from the live image, outside
-// the journal: only once that image holds nothing that is not committed.  And when
-// the last flush at unmount fails, the log stays live: needs_recovery must stay.
+// E22: the super block is written directly, from the live buffer, outside the journal. So
+// this must wait until the buffer holds only committed changes.  And when the last flush at
+// unmount fails, the log stays live, so needs_recovery must stay set.
 //
 // expect: super.c: ext4_commit_super=1 ext4_put_super=1
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Fields that the other patches use.  The inode's claim (R10) starts as 0, the transaction
-// that has written the inode to its block last (zext4_show_claim()) too, what
-// has been written of it (zj_journal_inode_written()) too, its
-// top-level directory and last lane (lane_by=) as 0: unknown.  The
-// freed-extent lists become 64, by tid (E7).
+// Fields that the other patches use.  These fields of an inode start as 0: its claim (R10),
+// the transaction that wrote it to its block last (zext4_show_claim()), the note of data that
+// was written (zj_journal_inode_written()), and its top-level directory and last lane
+// (lane_by=), where 0 means unknown.  The lists of freed extents become 64, by tid (E7).
 //
 // expect: ext4.h: -=3
 // expect: super.c: ext4_alloc_inode=1 -=1

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// zext4's own mount options (zext4/options.c): parsed, kept,
-// shown; and fast_commit, which lanes cannot do, switched off (E25)
-// however it was asked for. A remount that fails puts back what was; an image
-// names no device.
+// zext4's own mount options (zext4/options.c) are parsed, kept and shown. fast_commit, which
+// lanes do not support, is switched off, no matter how it was asked for (E25). A remount that
+// fails restores the options. Options in an image cannot name a device.
 //
 // expect: super.c: -=1 ext4_parse_param=1 ext4_check_opt_consistency=1 ext4_apply_options=1 _ext4_show_options=1
 // expect: super.c: __ext4_remount=2 parse_apply_sb_mount_options=1

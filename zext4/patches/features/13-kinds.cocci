@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Tell the journal what its blocks are, so that its statistics can say what ties
+// This tells the journal the kinds of its blocks, so that its statistics can say what ties
 // lanes together.
 //
 // expect: super.c: __ext4_fill_super=1

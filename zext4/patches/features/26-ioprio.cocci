@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// journal_ioprio goes to the threads of all lanes (E24).
+// journal_ioprio applies to the threads of all lanes (E24).
 //
 // expect: super.c: ext4_load_and_init_journal=1 __ext4_remount=1
 

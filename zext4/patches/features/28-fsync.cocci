@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// fsync waits for the inode's own transaction (E18): for directories
-// too, whose changes are all in the transaction that marked them dirty.  With
-// data in the journal nothing has to be written home first, and no commit needs
-// a flush before its record; then blocks that were zeroed in place are flushed
-// where that is done.  An encrypted file's data is never in the journal: with that
-// feature commits flush what was reported.  Flushes are shared with the journal's.
+// fsync waits for the inode's own transaction (E18), also for directories, whose changes
+// are all in the transaction that marked them dirty.  With data in the journal nothing has to
+// be written home first, and no commit needs a flush before its record; then blocks that are
+// zeroed in place are flushed right there.  An encrypted file's data is never in the journal,
+// so with that feature commits flush the data that was reported.  Flushes are shared with those
+// of the journal.
 //
 // expect: fsync.c: ext4_fsync_journal=3 ext4_sync_file=2
 // expect: inode.c: ext4_journalled_dirty_folio=2

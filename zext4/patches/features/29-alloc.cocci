@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// alloc=core (zext4/alloc.c): searches for inodes and blocks
-// begin in the region of the handle's lane, small files take the blocks that were
-// preallocated for it, large ones go on where the lane's last one has ended.
+// alloc=core (zext4/alloc.c): searches for inodes and blocks begin in the region of the
+// handle's lane. Small files take the blocks that were preallocated for the lane, large ones go
+// on where the lane's last large allocation ended.
 //
 // expect: mballoc.c: ext4_mb_initialize_context=1 ext4_mb_group_or_file=1
 // expect: mballoc.c: ext4_mb_regular_allocator=1 ext4_mb_use_best_found=1 ext4_mb_scan_groups=3

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// lane_by=dir (zext4/lane_by.c): an inode is told to which top-level directory it
-// belongs when it is created, looked up, and renamed.
+// lane_by=dir (zext4/lane_by.c): an inode gets its top-level directory when it is created,
+// looked up, and renamed.
 //
 // expect: ialloc.c: __ext4_new_inode=1
 // expect: namei.c: ext4_lookup=1 ext4_rename=1 ext4_cross_rename=1

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Tell the journal which part of an inode table block was changed, so that a log
-// of lines needs no copy of the block: it is one inode, but with lazytime, which
-// writes the times of its neighbours. Who has access by other ways does not tell,
-// and the block is compared or logged as a whole.
+// This declares to the journal which part of a block of the inode table was changed, so that
+// a log of lines needs no copy of the block. The part is one inode, except with lazytime, which
+// writes the times of its neighbours, too. After any other access nothing is declared, and the
+// block is compared or logged as a whole.
 //
 // expect: inode.c: ext4_reserve_inode_write=1 ext4_do_update_inode=4
 

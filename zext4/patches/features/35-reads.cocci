@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Tell the journal which buffers hold what the device has: a log of lines then logs
-// no whole image of them first. What ext4 makes up in memory is not told.
+// This tells the journal which buffers were read from the device: a log of lines then need
+// not log a whole image of them first. Buffers that ext4 fills in memory are not reported.
 //
 // expect: ialloc.c: ext4_end_bitmap_read=1
 // expect: super.c: __ext4_read_bh=1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An fsync's few new blocks are allocated as written, as with nodioread_nolock: they
-// are ordered data of the transaction, and no conversion follows (decision 19). Stores
-// through mappings are excepted, which a direct read could overtake.
+// An fsync's few new blocks are allocated as written, as with nodioread_nolock: they are
+// ordered data of the transaction, and no conversion follows (decision 19). This is not done
+// for files that were mapped for writing, as a direct read could overtake their stores.
 //
 // expect: inode.c: ext4_page_mkwrite=1 mpage_map_one_extent=1
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Identity: zext4 registers itself only (never as ext2 or ext3), and has a
-// sysfs directory of its own.  Without it, loading beside stock ext4 fails.
+// Identity: zext4 registers only its own file system type (never ext2 or ext3), and has a
+// sysfs directory of its own.  Without this patch it does not load beside stock ext4.
 //
 // expect: super.c: ext4_init_fs=2 ext4_exit_fs=1
 // expect: sysfs.c: ext4_init_sysfs=1
@@ -41,7 +41,7 @@ ext4_exit_fs(...)
 - kobject_create_and_add("ext4", fs_kobj)
 + kobject_create_and_add("zext4", fs_kobj)
 
-// As ZEXT4_CACHE() in adapt.h does for the other slab caches.
+// This is what ZEXT4_CACHE() in adapt.h does for the other slab caches.
 @@
 @@
 ext4_groupinfo_create_slab(...)
