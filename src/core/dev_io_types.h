@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Journal blocks on their way into memory. */
+/* Journal blocks that are being read or written past the buffer cache. */
 #ifndef ZJ_DEV_IO_TYPES_H
 #define ZJ_DEV_IO_TYPES_H
 
@@ -12,9 +12,9 @@
  */
 struct zj_dev_reads {
 	bool		begun;		/* to be waited for */
-	int		err;		/* of any bio */
-	atomic_t	pending;	/* bios in flight, and one for the task */
-	struct completion done;		/* all bios have ended */
+	int		err;		/* task only; zj_dev_read_end() has to wait */
+	atomic_t	pending;	/* first error of any bio */
+	struct completion done;		/* bios in flight, plus one for the task */
 };
 
 #endif /* ZJ_DEV_IO_TYPES_H */
