@@ -61,26 +61,28 @@ struct zj_journal {
 					 * block
 					 */
 	u32		seed;		/* super_lock to change; all checksums start with it */
-	u64		*map;		/* immutable once loaded; maps a journal block to its device
-					 * block
+	u64		*map;		/* immutable once loaded; maps a journal block to its
+					 * device block
 					 */
 	struct buffer_head *sb_bh;	/* immutable; buffer of journal block 0 */
-	bool		live;		/* super_lock to change; block 0 says that the log is in use
+	bool		live;		/* super_lock to change; block 0 says that the log is in
+					 * use
 					 */
 	int		barrier;	/* barrier_lock to change; handle starts wait while it is
 					 * not 0
 					 */
-	errseq_t	wb_err;		/* immutable once loaded; the device's errseq_t at mount, to
-					 * tell errors that came later
+	errseq_t	wb_err;		/* immutable once loaded; the device's errseq_t at mount,
+					 * to tell errors that came later
 					 */
 	struct zj_revoke_bucket *revoke; /* immutable once loaded; hash table with 1 <<
 					 * ZJ_REVOKE_HASH_BITS buckets
 					 */
-	struct kmem_cache *frozen_cache; /* immutable once loaded; one block each for frozen copies
+	struct kmem_cache *frozen_cache; /* immutable once loaded; one block each for
+					 * frozen copies
 					 */
 	u32		revokes_per_block; /* immutable once loaded */
-	u32		max_credits;	/* immutable once loaded; the most that a handle may ask for
-					 * at its start
+	u32		max_credits;	/* immutable once loaded; the most that a handle may ask
+					 * for at its start
 					 */
 	u32		max_txn;	/* immutable once loaded; a transaction is not granted more
 					 * credits than this
@@ -97,8 +99,8 @@ struct zj_journal {
 	struct zj_options options;	/* immutable once loaded, except .live; defaults are filled
 					 * in
 					 */
-	u32		max_copies;	/* immutable once loaded; frozen copies that a lane may hold
-					 * before its log I/O
+	u32		max_copies;	/* immutable once loaded; frozen copies that a lane may
+					 * hold before its log I/O
 					 */
 	u32		batch_size;	/* immutable; buffers that one thread sends home together */
 	u32		credit_units;	/* immutable once loaded; units of log space that one image
@@ -110,16 +112,12 @@ struct zj_journal {
 	 * those below, which are written.
 	 */
 	struct mutex	super_lock ____cacheline_aligned_in_smp;
-					/*
-					 * protects the live bit, both super
-					 * blocks and the generation
+					/* protects the live bit, both super blocks and the
+					 * generation
 					 */
 
 	spinlock_t	comp_lock ____cacheline_aligned_in_smp;
-					/*
-					 * protects components, dependencies and
-					 * stamps
-					 */
+					/* protects components, dependencies and stamps */
 	u64		stamp;		/* comp_lock; the last one given out */
 	struct zj_comp_stats comp_stats; /* comp_lock */
 	struct list_head ckpt_list;	/* comp_lock; zj_component.ckpt_link, by stamp; from the
@@ -140,7 +138,8 @@ struct zj_journal {
 	bool		unflushed;	/* racy; set when barriers are off: until the log's next
 					 * generation no committed stamp is known to be durable
 					 */
-	bool		stamped;	/* racy; a chunk of this generation names a committed stamp
+	bool		stamped;	/* racy; a chunk of this generation names a
+					 * committed stamp
 					 */
 	wait_queue_head_t wait_submit;	/* a lane's thread sleeps here until all members have
 					 * submitted their ordered data
@@ -151,35 +150,34 @@ struct zj_journal {
 	u64		progress;	/* comp_lock; counts these events */
 
 	atomic_t	next_tid ____cacheline_aligned_in_smp;
-					/*
-					 * changed once for each transaction,
-					 * not for each handle
-					 */
+					/* changed once for each transaction, not for each handle */
 	atomic_t	granted;	/* credits of running transactions; changed when one is
 					 * opened, grows, or is sealed
 					 */
-	atomic_t	nr_running;	/* running transactions, so also the number of lanes at work
+	atomic_t	nr_running;	/* running transactions, so also the number of lanes at
+					 * work
 					 */
 	struct xarray	tids;		/* by tid; live transactions; readers use RCU */
 
 	spinlock_t	pool_lock ____cacheline_aligned_in_smp;
-					/*
-					 * protects segments in no lane's hand,
-					 * and the fields down to @pass_left
+					/* protects segments in no lane's hand, and the fields down
+					 * to @pass_left
 					 */
 	struct zj_seg	*segs;		/* immutable once loaded; array of all segments */
 	struct list_head pool;		/* pool_lock; zj_seg.link; free segments */
 	u32		nr_pool;	/* pool_lock to change; length of @pool; log=jbd2: free
 					 * blocks of the ring
 					 */
-	struct list_head full;		/* pool_lock; zj_seg.link; filled segments, until reclaimed
+	struct list_head full;		/* pool_lock; zj_seg.link; filled segments,
+					 * until reclaimed
 					 */
 	u64		seg_seq;	/* pool_lock; last tenure given out */
 	struct zj_ring	ring;		/* log=jbd2; has locks of its own */
 	struct zj_nvm	nvm;		/* journal_nvm=; immutable once loaded */
 	wait_queue_head_t wait_space;	/* handle starts sleep here until log space has come back */
 	atomic_t	space_waiters;	/* handle starts that wait for space and are not away */
-	struct list_head space_queue;	/* pool_lock; zj_space_waiter.link, in the order of arrival
+	struct list_head space_queue;	/* pool_lock; zj_space_waiter.link, in the order
+					 * of arrival
 					 */
 	struct task_struct *space_first; /* pool_lock to change; task of the first waiter in
 					 * @space_queue that is not away, or NULL
@@ -223,8 +221,8 @@ struct zj_journal {
 	struct proc_dir_entry *proc;	/* /proc/fs/zjournal/<dev> */
 	struct dentry	*debug_dir;	/* zjournal/<dev> in debugfs, or NULL */
 	struct mutex	abort_lock;	/* one abort at a time */
-	bool		errno_owed;	/* an assertion has failed where nothing could sleep, so the
-					 * checkpoint thread has to write the error to block 0
+	bool		errno_owed;	/* an assertion has failed where nothing could sleep, so
+					 * the checkpoint thread has to write the error to block 0
 					 */
 	spinlock_t	tenant_lock;	/* protects the table of tenants; no other lock is taken
 					 * under it
