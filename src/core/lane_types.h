@@ -42,7 +42,8 @@ struct zj_lane_stats {
 	u64	wait_log;	/* accesses that waited for log I/O */
 	u64	united[ZJ_NR_KINDS];	/* unions that handles of this lane asked for, by cause */
 	u64	depends[ZJ_NR_KINDS];	/* dependencies on other lanes' transactions, by cause */
-	u64	wait_locked;	/* handle starts that waited until a locked transaction was sealed
+	u64	wait_locked;	/* handle starts that waited until a locked transaction
+				 * was sealed
 				 */
 	u64	wait_space;	/* handle starts that waited for log space */
 	u64	wait_reserved;	/* handle starts that waited for reserved handles */
@@ -81,17 +82,18 @@ struct zj_lane {
 	int		index;		/* immutable */
 	spinlock_t	lock;		/* protects the fields below where nothing else is said */
 	struct zj_txn	*running;	/* running or locked transaction, or NULL */
-	struct list_head to_issue;	/* zj_txn.lane_link; sealed, the lane's thread has not taken
-					 * them yet
+	struct list_head to_issue;	/* zj_txn.lane_link; sealed, the lane's thread has not
+					 * taken them yet
 					 */
-	int		unwritten;	/* length of @to_issue, plus the transaction that the thread
-					 * works on
+	int		unwritten;	/* length of @to_issue, plus the transaction that the
+					 * thread works on
 					 */
 	struct list_head flight;	/* zj_txn.lane_link; joined a run that the flush thread has
 					 * not taken; in seal order
 					 */
 	u32		run;		/* number of the open run */
-	u32		run_len;	/* transactions in the open run; all of them are in @flight
+	u32		run_len;	/* transactions in the open run; all of them are
+					 * in @flight
 					 */
 	u32		depth;		/* transactions that joined a run and have no record in the
 					 * log yet
@@ -101,7 +103,8 @@ struct zj_lane {
 					 * what it logged
 					 */
 	unsigned long	logged_at;	/* lane's thread; in jiffies: when it logged last */
-	int		nr_sealed;	/* comp_lock; transactions that are sealed and not committed
+	int		nr_sealed;	/* comp_lock; transactions that are sealed and not
+					 * committed
 					 */
 	u32		sealed_credits;	/* comp_lock; credits of these */
 	struct zj_component *last_sealed; /* comp_lock; newest sealed component, NULL once it is
@@ -116,7 +119,8 @@ struct zj_lane {
 					 * reserved handles
 					 */
 	int		rsv_credits;	/* credits of reserved handles that have not started */
-	int		rsv_waiters;	/* handle starts that wait until @rsv_credits gets smaller
+	int		rsv_waiters;	/* handle starts that wait until @rsv_credits
+					 * gets smaller
 					 */
 	int		starts_waiting;	/* handle starts that wait for space; credits that a handle
 					 * gives back may suffice for them
@@ -127,25 +131,27 @@ struct zj_lane {
 
 	wait_queue_head_t wait_start;	/* woken when the lane's running transaction changes */
 	wait_queue_head_t wait_work;	/* the lane's thread sleeps here */
-	wait_queue_head_t wait_idle;	/* woken when the lane's thread has dealt with a transaction
+	wait_queue_head_t wait_idle;	/* woken when the lane's thread has dealt with a
+					 * transaction
 					 */
 	wait_queue_head_t wait_flush;	/* the flush thread sleeps here */
-	u64		flush_expected_since;	/* racy hint, in ns: when a thread announced that it
-						 * will soon ask for a flush, or 0
+	u64		flush_expected_since;	/* racy hint, in ns: when a thread announced that
+						 * it will soon ask for a flush, or 0
 						 */
-	struct timer_list timer;	/* wakes the lane's thread when a transaction expires (N8)
+	struct timer_list timer;	/* wakes the lane's thread when a transaction
+					 * expires (N8)
 					 */
 	struct task_struct *task;	/* the lane's thread */
 	struct task_struct *flusher;	/* the flush thread, NULL if the lane is not pipelined */
 	s64		record_ns[2];	/* flush thread, read racily; running means in ns of the
 					 * time to write records: [0] into the cache, [1] with FUA
 					 */
-	int		lone_runs_left;	/* flush thread, read racily; so many more runs have to come
-					 * alone until no follower is expected
+	int		lone_runs_left;	/* flush thread, read racily; so many more runs have to
+					 * come alone until no follower is expected
 					 */
 	struct zj_run	*next;		/* flush thread; the run to be flushed next, or NULL */
-	struct zj_run	*recorded;	/* flush thread; run whose records are in the device's cache
-					 * and wait for a flush, or NULL
+	struct zj_run	*recorded;	/* flush thread; run whose records are in the device's
+					 * cache and wait for a flush, or NULL
 					 */
 	u64		hints[ZJ_LANE_HINTS]; /* racy; the file system's, for its allocator */
 
@@ -153,7 +159,8 @@ struct zj_lane {
 	u32		nvm_end;	/* lane's thread, NVM; number of the line behind its newest
 					 * chunk
 					 */
-	u64		nvm_stamp;	/* lane's thread, NVM; stamp of that chunk; 0: there is none
+	u64		nvm_stamp;	/* lane's thread, NVM; stamp of that chunk; 0: there is
+					 * none
 					 */
 	u64		nvm_shown;	/* lock, NVM; stamp of the record that the lane's tail word
 					 * names; 0: none
