@@ -8,13 +8,16 @@
 #include <linux/types.h>
 
 /**
- * struct zj_dev_reads - journal blocks on their way into memory; one task's
+ * struct zj_dev_reads - journal blocks that one task is reading
+ *
+ * It is zeroed by its task before the first zj_dev_read_start(), and may be
+ * used again after zj_dev_read_end().
  */
 struct zj_dev_reads {
-	bool		begun;		/* to be waited for */
-	int		err;		/* task only; zj_dev_read_end() has to wait */
-	atomic_t	pending;	/* first error of any bio */
-	struct completion done;		/* bios in flight, plus one for the task */
+	bool		begun;		/* task only; zj_dev_read_end() has to wait */
+	int		err;		/* first error of any bio */
+	atomic_t	pending;	/* bios in flight, plus one for the task */
+	struct completion done;		/* completed when all bios have ended */
 };
 
 #endif /* ZJ_DEV_IO_TYPES_H */
