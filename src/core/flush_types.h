@@ -19,8 +19,8 @@ struct zj_flush {
 	u64		done;		/* leader; number of the last flush that ended */
 	u64		failed;		/* leader; number of the last flush that failed */
 	int		err;		/* leader; its error */
-	u64		mean_ns;	/* leader, read racily; running mean of the time of a flush,
-					 * in ns
+	u64		mean_ns;	/* leader, read racily; running mean of the time of a
+					 * flush, in ns
 					 */
 	u64		data;		/* cmpxchg, only grows; number of the flush that covers all
 					 * file data written, except what was noted in its inode
@@ -28,13 +28,14 @@ struct zj_flush {
 	u64		inodes;		/* cmpxchg, only grows; the highest number noted in any
 					 * inode
 					 */
-	u64		journal;	/* cmpxchg; number of the flush that covers what was written
-					 * to the journal without one, because barriers were off; 0:
-					 * there is nothing, or that flush has ended well
+	u64		journal;	/* cmpxchg; number of the flush that covers what was
+					 * written to the journal without one, because barriers
+					 * were off; 0: there is nothing, or that flush has ended
+					 * well
 					 */
 	wait_queue_head_t wait;		/* woken when a flush has ended */
-	wait_queue_head_t gather;	/* the leader sleeps here until the threads that announced a
-					 * flush have come
+	wait_queue_head_t gather;	/* the leader sleeps here until the threads that announced
+					 * a flush have come
 					 */
 };
 
