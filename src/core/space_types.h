@@ -40,8 +40,8 @@ struct zj_seg {
  */
 struct zj_space_waiter {
 	struct list_head link;		/* pool_lock; in zj_journal.space_queue */
-	struct task_struct *task;	/* used by this task only; the task, or NULL if it is not in
-					 * the queue
+	struct task_struct *task;	/* used by this task only; the task, or NULL if it is not
+					 * in the queue
 					 */
 	bool		away;		/* pool_lock; it waits for its lane at present */
 };
