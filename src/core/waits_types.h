@@ -21,11 +21,13 @@ struct zj_lane;
 enum zj_wait_reason {
 	ZJ_WAIT_SPACE,		/* a handle start: until there is log space */
 	ZJ_WAIT_LOCKED,		/* a handle start: until the lane's locked transaction is sealed */
-	ZJ_WAIT_RESERVED,	/* a handle start: until reserved handles of the lane have been used
+	ZJ_WAIT_RESERVED,	/* a handle start: until reserved handles of the lane have been
+				 * used
 				 */
 	ZJ_WAIT_BARRIER,	/* a handle start: until the barrier ends */
 	ZJ_WAIT_DRAIN,		/* a barrier: until open handles have stopped */
-	ZJ_WAIT_IMAGE,		/* write access: until a block's image has been written to the log
+	ZJ_WAIT_IMAGE,		/* write access: until a block's image has been written
+				 * to the log
 				 */
 	ZJ_WAIT_TURN,		/* an fsync: until the lane's thread has time */
 	ZJ_WAIT_COMMITTED,	/* an fsync or a synchronous handle: until its transaction is
@@ -57,11 +59,11 @@ struct zj_wait {
 	struct list_head link;		/* lane whose waits.now it is in */
 	struct zj_lane	*lane;		/* where it is filed */
 	enum zj_wait_reason why;
-	enum zj_comp_state state;	/* transaction that the wait is about; 0: none */
-	tid_t		tid;		/* index of that transaction's lane */
-	u32		tid_lane;	/* of the waiting task */
-	pid_t		pid;		/* name of the waiting task */
-	char		comm[TASK_COMM_LEN]; /* the same */
+	enum zj_comp_state state;	/* of that transaction's component when the wait began */
+	tid_t		tid;		/* transaction that the wait is about; 0: none */
+	u32		tid_lane;	/* index of that transaction's lane */
+	pid_t		pid;		/* of the waiting task */
+	char		comm[TASK_COMM_LEN]; /* name of the waiting task */
 	ktime_t		since;
 };
 
@@ -69,25 +71,23 @@ struct zj_wait {
  * struct zj_past_wait - a wait that has ended
  */
 struct zj_past_wait {
-	struct zj_wait	wait;		/* waits.lock; in ns; 0: this entry is unused */
-	s64		took;		/* waits.lock; ns, 0: there is none */
+	struct zj_wait	wait;		/* waits.lock; its link is not used */
+	s64		took;		/* waits.lock; in ns; 0: this entry is unused */
 };
 
-/* The longest ones of a lane that are kept for each reason. */
+/* So many of the longest waits of a lane are kept for each reason. */
 #define ZJ_KEPT_WAITS		2
 
 /**
- * enum zj_fsync_phase - where the time of an fsync goes, in this order
+ * enum zj_fsync_phase - phases of an fsync, in their order
  */
 enum zj_fsync_phase {
-	ZJ_FSYNC_TURN,		/* until open handles have stopped, and the transaction is sealed */
-	ZJ_FSYNC_DRAIN,		/* until file data has been sent, and log blocks if the format
+	ZJ_FSYNC_TURN,		/* until the lane's thread has time for it */
+	ZJ_FSYNC_DRAIN,		/* until open handles have stopped, and the transaction is sealed */
+	ZJ_FSYNC_ISSUE,		/* until file data has been sent, and log blocks if the format
 				 * allows it
 				 */
-	ZJ_FSYNC_ISSUE,		/* until file data has been sent, and log blocks if
-				 * the format may
-				 */
-	ZJ_FSYNC_RECORD,	/* until other members and predecessors are durable */
+	ZJ_FSYNC_RECORD,	/* until the commit record is written */
 	ZJ_FSYNC_COMMITTED,	/* until other members and predecessors are durable */
 	ZJ_NR_FSYNC_PHASES
 };
@@ -96,24 +96,24 @@ enum zj_fsync_phase {
  * struct zj_past_fsync - an fsync that has ended successfully
  */
 struct zj_past_fsync {
-	tid_t		tid;		/* of the task */
-	pid_t		pid;		/* name of the task */
-	char		comm[TASK_COMM_LEN]; /* in ns; 0: this entry is unused */
-	s64		took;		/* time in each phase, in ns */
-	s64		phase[ZJ_NR_FSYNC_PHASES]; /* ns of each */
+	tid_t		tid;		/* waits.lock for all; transaction that it has waited for */
+	pid_t		pid;		/* of the task */
+	char		comm[TASK_COMM_LEN]; /* name of the task */
+	s64		took;		/* in ns; 0: this entry is unused */
+	s64		phase[ZJ_NR_FSYNC_PHASES]; /* time in each phase, in ns */
 };
 
 /**
- * struct zj_waits - who waits in a lane, and who has waited longest
+ * struct zj_waits - tasks that wait in a lane, and the longest waits there were
  *
- * Nothing here is written by a handle that does not wait.
+ * A handle that does not wait writes nothing here.
  */
 struct zj_waits {
-	spinlock_t	lock;		/* zj_wait.link, the oldest first */
+	spinlock_t	lock;		/* protects the fields below; innermost */
 	struct list_head now;		/* zj_wait.link, the oldest first */
 	struct zj_past_wait longest[ZJ_NR_WAITS][ZJ_KEPT_WAITS];
-	u64		fsyncs;		/* time of these in each phase, in ns */
-	s64		phase_ns[ZJ_NR_FSYNC_PHASES]; /* summed over these */
+	u64		fsyncs;		/* number of fsyncs summed up in @phase_ns */
+	s64		phase_ns[ZJ_NR_FSYNC_PHASES]; /* time of these in each phase, in ns */
 	struct zj_past_fsync slowest[ZJ_KEPT_WAITS];
 };
 
