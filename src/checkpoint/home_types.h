@@ -48,7 +48,8 @@ struct zj_pass {
 	atomic_t	flying;		/* slices that are not home yet, plus one for the
 					 * checkpoint's thread
 					 */
-	bool		failed;		/* any thread may set it; a block could not be written home
+	bool		failed;		/* any thread may set it; a block could not be
+					 * written home
 					 */
 	struct completion done;		/* completed when the last slice is home */
 };
