@@ -107,9 +107,7 @@ struct zj_lane {
 					 * committed
 					 */
 	u32		sealed_credits;	/* comp_lock; credits of these */
-	struct zj_component *last_sealed; /* comp_lock; newest sealed component, NULL once it is
-					 * reclaimed
-					 */
+	struct zj_component *last_sealed; /* comp_lock; newest sealed one, NULL once reclaimed */
 
 	struct zj_seg	*cur;		/* segment that is being filled, or NULL */
 	u32		cur_off;	/* blocks used in @cur */

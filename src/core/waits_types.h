@@ -56,8 +56,8 @@ enum zj_wait_reason {
  * longest. Except for @link it is constant while it is filed.
  */
 struct zj_wait {
-	struct list_head link;		/* lane whose waits.now it is in */
-	struct zj_lane	*lane;		/* where it is filed */
+	struct list_head link;		/* lane->waits.lock; in lane->waits.now */
+	struct zj_lane	*lane;		/* immutable; the lane in which it is filed */
 	enum zj_wait_reason why;
 	enum zj_comp_state state;	/* of that transaction's component when the wait began */
 	tid_t		tid;		/* transaction that the wait is about; 0: none */
