@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who waits for what, and who has waited longest.
+ * Records of tasks that wait, and of the longest waits.
  *
- * A task that is about to wait files a record that lies on its own stack, in the lane
- * that it waits in, and takes it out again afterwards. So the files that are read to look
- * into a journal that hangs see each wait, its reason, and the transaction that it is
- * about; and the handle path, where nobody waits, pays nothing for it.
+ * A task that is about to wait files a record, which is on its own stack, in
+ * the lane where it waits, and takes it out again afterwards. So a reader of
+ * the debug files sees each wait in a journal that hangs, its reason, and the
+ * transaction that it is about. Handles that do not wait pay nothing for it.
  */
 #include "core/journal.h"
 #include "core/waits.h"
@@ -14,7 +14,7 @@
 #include <linux/string.h>
 #include <trace/events/zjournal.h>
 
-/* Users and zjctl read these: see docs/looking-inside.md. */
+/* Users and zjctl read these names (docs/looking-inside.md). */
 const char *const zj_wait_names[ZJ_NR_WAITS] = {
 	[ZJ_WAIT_SPACE] = "space",
 	[ZJ_WAIT_LOCKED] = "locked",
@@ -58,12 +58,12 @@ void zj_waits_init(struct zj_waits *waits)
 }
 
 /**
- * zj_wait_begin() - the current task is about to wait
+ * zj_wait_begin() - file a record that the current task is about to wait
  * @wait: memory for the record, until zj_wait_end()
- * @lane: where it is filed; a checkpoint, which is no lane's, takes lane 0
- * @why: what it waits for
- * @txn: the transaction that it waits for or works for, or NULL; the caller makes sure
- *	that it stays until this returns
+ * @lane: where it is filed; checkpoints, which belong to no lane, use lane 0
+ * @why: the reason
+ * @txn: the transaction that the task waits or works for, or NULL; the caller
+ *	makes sure that it stays until this returns
  *
  * Context: takes waits.lock, which is the innermost of all.
  */
