@@ -2,9 +2,10 @@
 /*
  * Block 0 and the log super block: live or clean.
  *
- * Live: block 0 carries ZJ_JBD2_INCOMPAT_LANES and a start that is not 0, durable
- * before the first chunk is written, so stock tools refuse it untouched. Clean: a
- * stock super block with an empty log, written only when everything is home.
+ * Live: block 0 has the feature ZJ_JBD2_INCOMPAT_LANES and a start that is not
+ * 0, so that stock tools refuse it and write nothing. Both are durable before
+ * the first chunk is written. Clean: block 0 is a stock super block with an
+ * empty log; it is written only when everything is home.
  */
 #include "core/dev_io.h"
 #include "core/flush.h"
