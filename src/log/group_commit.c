@@ -394,8 +394,8 @@ static bool followed(struct zj_lane *lane, bool *cached)
 /*
  * If another run is on its way or expected, the flush before its records also
  * covers the records of this one. FUA, which delays this run, has to be much
- * faster then. If the next run's log blocks were written with FUA, it needs no
- * flush of its own, so that the flush has its full price.
+ * faster then. If the next run's log blocks were written with FUA, that flush
+ * would serve the records of this run only, so FUA may cost more.
  */
 static bool use_fua(struct zj_lane *lane)
 {

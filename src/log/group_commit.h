@@ -18,8 +18,8 @@
 #define ZJ_PATIENCE_MIN_NS	(100 * NSEC_PER_USEC)
 #define ZJ_PATIENCE_MAX_NS	(10 * NSEC_PER_MSEC)
 /*
- * A transaction with more log blocks than these does not write them with FUA:
- * on a device that handles FUA block by block a flush is cheaper.
+ * A transaction with more log blocks than these writes them without FUA, and
+ * leaves them to one flush.
  */
 #define ZJ_FUA_BLOCKS		64
 
