@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lanes: one per-core journal each, with a thread that prefers its CPU.
+ * Lanes: their threads, which prefer a CPU each.
  *
- * The number of lanes does not depend on the CPUs: a handle's lane is chosen when
- * it starts and stays with it, CPUs beyond the lanes share.  Where the caller names
- * the lanes they are nobody's CPU's, and the threads run where the scheduler likes.
+ * The number of lanes does not depend on the number of CPUs. A handle's lane is
+ * chosen when the handle starts and does not change. If there are more CPUs
+ * than lanes, several share one. With lane_by=cgroup or dir lanes belong to no
+ * CPU, and their threads run where the scheduler likes.
  */
 #include "checkpoint/tail.h"
 #include "core/journal.h"
