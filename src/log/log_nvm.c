@@ -311,9 +311,9 @@ static void put_revokes(struct zj_nvm_write *w)
 }
 
 /*
- * Returns the lines of the whole super block, because ext4 changes it without
- * telling the journal, and it has a checksum. The rest of its file system block
- * is never changed here.
+ * Returns the lines of the whole super block, because it has a checksum and is
+ * also changed without the journal being told. The rest of its file system
+ * block is never changed here.
  */
 static u64 super_lines(u32 size)
 {

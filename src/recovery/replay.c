@@ -132,7 +132,8 @@ static int zj_apply_revokes(struct zj_recovery *r)
 
 /*
  * Returns the first of a block's images, @first to @last, that has to be
- * applied: the newest whole one, if it is not revoked. Older ones do not count.
+ * applied. The newest whole image makes all older ones superfluous, and a
+ * revoke voids the images that it covers.
  */
 static u32 zj_first_needed(const struct zj_recovery *r, u32 first, u32 last)
 {
