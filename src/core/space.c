@@ -88,9 +88,9 @@ u32 zj_seg_room(struct zj_lane *lane, u32 need)
 /* ---- the queue of waiters ---- */
 
 /*
- * Only the first waiter may take segments from the pool. If all starts could
- * take what comes back piece by piece, a start that needs much would wait for
- * ever. Other starts may use what their lane has in hand.
+ * While starts wait, only the first of them may take segments from the pool. If
+ * all could take what comes back piece by piece, a start that needs much would
+ * wait for ever. The other starts may use what their lane has in hand.
  */
 static bool my_turn(const struct zj_journal *zj)
 {
