@@ -321,7 +321,7 @@ int zj_journal_load(journal_t *journal)
 	if (err)
 		return err;
 	/*
-	 * A random start, so that the new log never has the generation of an
+	 * A random start, so that this log does not get the generation of an
 	 * older one.
 	 */
 	zj->geo.generation = get_random_u64() >> 1;
