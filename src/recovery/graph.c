@@ -146,9 +146,9 @@ static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
 /* ---- lost components ---- */
 
 /*
- * Returns the first stamp above the checkpoint stamp that was committed and is
- * not whole; 0: none. Each stamp was given to one component, so no number may
- * be missing.
+ * Returns the first stamp above the checkpoint stamp whose component was
+ * committed before the crash and is not found to be so now; 0: none. Each stamp
+ * was given to one component, so none may be missing.
  */
 static u64 zj_first_lost(const struct zj_recovery *r)
 {
