@@ -42,10 +42,10 @@ struct zj_tenant;
  * only. zj_journal_load() chooses the geometry, recovers the log if it is live,
  * and allocates the lanes, the segments and the threads; only then may handles
  * start. The log becomes live with the first commit (zj_make_live()), and clean
- * again when everything is home. An abort sets a bit for good, and nothing is
- * written to the log after it. zj_journal_destroy() writes everything home,
- * marks the log as empty, stops the threads and frees the journal; it does so
- * at unmount, and also if zj_journal_load() has failed.
+ * again when everything is home. An abort sets a bit for good, and no record is
+ * written after it. zj_journal_destroy() writes everything home, marks the log
+ * as empty, stops the threads and frees the journal; it does so at unmount, and
+ * also if zj_journal_load() has failed.
  *
  * "Immutable once loaded" means that zj_journal_load() sets the field, or an
  * option before it.
@@ -60,7 +60,7 @@ struct zj_journal {
 	struct zj_log_geometry geo;	/* super_lock to change; with log=jbd2 a segment is one
 					 * block
 					 */
-	u32		seed;		/* super_lock to change; all checksums start with it */
+	u32		seed;		/* super_lock to change; of this generation's checksums */
 	u64		*map;		/* immutable once loaded; maps a journal block to its
 					 * device block
 					 */
@@ -111,13 +111,11 @@ struct zj_journal {
 	 * Every handle reads the fields above, so they share no cache line with
 	 * those below, which are written.
 	 */
+	/* Protects the live bit, both super blocks and the generation. */
 	struct mutex	super_lock ____cacheline_aligned_in_smp;
-					/* protects the live bit, both super blocks and the
-					 * generation
-					 */
 
+	/* Protects components, dependencies and stamps. */
 	spinlock_t	comp_lock ____cacheline_aligned_in_smp;
-					/* protects components, dependencies and stamps */
 	u64		stamp;		/* comp_lock; the last one given out */
 	struct zj_comp_stats comp_stats; /* comp_lock */
 	struct list_head ckpt_list;	/* comp_lock; zj_component.ckpt_link, by stamp; from the
@@ -149,8 +147,8 @@ struct zj_journal {
 						 */
 	u64		progress;	/* comp_lock; counts these events */
 
+	/* Changed once for each transaction, not for each handle. */
 	atomic_t	next_tid ____cacheline_aligned_in_smp;
-					/* changed once for each transaction, not for each handle */
 	atomic_t	granted;	/* credits of running transactions; changed when one is
 					 * opened, grows, or is sealed
 					 */
@@ -159,10 +157,10 @@ struct zj_journal {
 					 */
 	struct xarray	tids;		/* by tid; live transactions; readers use RCU */
 
+	/*
+	 * Protects segments in no lane's hand, and the fields down to @pass_left.
+	 */
 	spinlock_t	pool_lock ____cacheline_aligned_in_smp;
-					/* protects segments in no lane's hand, and the fields down
-					 * to @pass_left
-					 */
 	struct zj_seg	*segs;		/* immutable once loaded; array of all segments */
 	struct list_head pool;		/* pool_lock; zj_seg.link; free segments */
 	u32		nr_pool;	/* pool_lock to change; length of @pool; log=jbd2: free

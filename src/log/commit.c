@@ -116,8 +116,8 @@ static void mark_submitted(struct zj_txn *txn)
 	ZJ_ASSERT(zj, txn->comp->unsubmitted > 0);
 	left = txn->comp->unsubmitted - 1;
 	/*
-	 * Pairs with wait_protected(): a thread that sees 0 also sees the
-	 * folios as they were submitted.
+	 * Pairs with wait_protected(): a thread that sees 0 finds the folios of
+	 * all members write-protected.
 	 */
 	smp_store_release(&txn->comp->unsubmitted, left);
 	spin_unlock(&zj->comp_lock);

@@ -34,8 +34,8 @@ struct zj_txn;
  *	recovery puts them over what it finds; so the journal keeps what a
  *	buffer held before, or ext4 declares what it changes
  * @in_memory: the log is in persistent memory (zj_journal.nvm), not in the
- *	journal inode; stock ext4 has no such log, so a handle may only be as
- *	large as ext4 can ask for
+ *	journal inode; stock ext4 has no such log, so a handle need not be
+ *	larger than what ext4 asks for
  * @obeys_features: the features in block 0 decide how the log is written and
  *	read, so they must not change while the log is live
  * @counts_images: zj_txn.used counts what a transaction modifies, and @full is
