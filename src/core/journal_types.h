@@ -111,6 +111,7 @@ struct zj_journal {
 	 * Every handle reads the fields above, so they share no cache line with
 	 * those below, which are written.
 	 */
+
 	/* Protects the live bit, both super blocks and the generation. */
 	struct mutex	super_lock ____cacheline_aligned_in_smp;
 
@@ -157,9 +158,7 @@ struct zj_journal {
 					 */
 	struct xarray	tids;		/* by tid; live transactions; readers use RCU */
 
-	/*
-	 * Protects segments in no lane's hand, and the fields down to @pass_left.
-	 */
+	/* Protects segments that are in no lane's hand, and the queue for space. */
 	spinlock_t	pool_lock ____cacheline_aligned_in_smp;
 	struct zj_seg	*segs;		/* immutable once loaded; array of all segments */
 	struct list_head pool;		/* pool_lock; zj_seg.link; free segments */
