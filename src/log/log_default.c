@@ -29,7 +29,7 @@ int zj_log_default_open(struct zj_journal *zj)
 }
 
 /**
- * zj_log_default_release() - nothing to release
+ * zj_log_default_release() - do nothing, because nothing was opened
  * @zj: the journal
  */
 void zj_log_default_release(struct zj_journal *zj)
