@@ -142,10 +142,10 @@ struct zj_nvm {
 /**
  * struct zj_log_io - blocks that are being written to the log
  *
- * It is part of its user's memory: on the way of a transaction or a run. One
- * task calls zj_log_io_begin(), zj_log_io_add() and zj_log_io_send();
- * zj_log_io_wait() may be called by another, once. After that the user may free
- * it.
+ * It is embedded in the state of the transaction or run that is being written.
+ * One task calls zj_log_io_begin(), zj_log_io_add() and zj_log_io_send();
+ * another may call zj_log_io_wait(). After that the user may free it, or begin
+ * again.
  */
 struct zj_log_io {
 	struct zj_journal *zj;		/* immutable */
