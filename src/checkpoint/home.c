@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Home writes: committed images go home (H1-H4).
+ * Home writes: committed images are written to their place in the file system
+ * (H1-H4).
  *
- * A committed part whose buffer nobody owns anew is written from the live buffer,
- * which holds just that image; the dirty bit, taken away under the buffer lock by
- * any new owner, is the check of ownership (part.c, J1). A part that a newer
- * transaction covers waits until that one is committed.
+ * A committed part that no newer transaction covers is written from the live
+ * buffer, which holds exactly that image. The buffer's dirty bit tells whether
+ * this is so: a new owner takes it away under the buffer lock (part.c, J1). A
+ * part that a newer transaction covers stays until that one is committed.
  */
 #include "checkpoint/home.h"
 #include "core/abort.h"
@@ -26,7 +27,7 @@
 #include <linux/wait.h>
 
 /**
- * struct slice - buffers of a pass that one thread brings home
+ * struct slice - buffers of a pass that one thread writes home; on its stack
  */
 struct slice {
 	struct zj_pass	*pass;
@@ -35,10 +36,11 @@ struct slice {
 };
 
 /**
- * zj_checkpoint_init() - memory for what a pass finds
+ * zj_checkpoint_init() - allocate memory for the buffers that a pass finds
  * @zj: the journal, budget known
  *
- * A pass makes room for half a budget of what runs.
+ * It is enough for the images that half a budget of running transactions may
+ * have.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -140,11 +142,12 @@ static void slice_wait(const struct slice *slice)
 /**
  * zj_checkpoint_charge() - note what a lane has logged
  * @lane: the lane
- * @blocks: of one transaction
+ * @blocks: credits of one transaction
  *
- * While starts wait for space it is to bring home twice that, so that space grows. What
- * it has not come to is forgiven when nobody waits: small transactions, whose fsyncs
- * somebody waits for, bring hardly anything home.
+ * While handle starts wait for space, a lane has to write home twice what it
+ * logs, so that space grows. When nobody waits, its debt is dropped: small
+ * transactions, whose fsyncs somebody waits for, should hardly ever have to
+ * write anything home.
  *
  * Context: the lane's thread.
  */
@@ -157,7 +160,8 @@ void zj_checkpoint_charge(struct zj_lane *lane, u32 blocks)
 }
 
 /**
- * zj_checkpoint_offers() - should a lane bring home what the checkpoint has found?
+ * zj_checkpoint_offers() - tell whether a lane should take slices of the
+ * current pass
  * @lane: the lane
  *
  * Context: the lane's thread.
@@ -173,13 +177,14 @@ bool zj_checkpoint_offers(const struct zj_lane *lane)
 }
 
 /**
- * zj_checkpoint_help() - bring home slices of what a checkpoint has found
+ * zj_checkpoint_help() - write slices of the current pass home
  * @lane: the lane
  *
- * One thread cannot write home as fast as all lanes log: while somebody waits for space
- * each lane's thread pays its debt. A lane without work helps at once.
+ * One thread cannot write home as fast as all lanes log. So while handle starts
+ * wait for space, each lane's thread pays its debt; a lane that has logged
+ * nothing for a second helps in any case.
  *
- * Context: sleeps for I/O; the lane's thread between two transactions.
+ * Context: the lane's thread between two transactions; sleeps for I/O.
  */
 void zj_checkpoint_help(struct zj_lane *lane)
 {
@@ -193,7 +198,10 @@ void zj_checkpoint_help(struct zj_lane *lane)
 	}
 }
 
-/* As many as there are slices; a lane that is busy looks for one by itself. */
+/*
+ * Wakes one lane for each slice. A busy lane looks for slices itself when it
+ * has issued its transaction.
+ */
 static void wake_helpers(struct zj_pass *pass)
 {
 	struct zj_journal *zj = pass->zj;
@@ -204,8 +212,9 @@ static void wake_helpers(struct zj_pass *pass)
 }
 
 /*
- * Two parts lead to one buffer where only lines are logged (J2): its second write would
- * wait for the first, with the rest of the slice behind it. Sorted, they are neighbours.
+ * Where only lines are logged, a buffer may have two parts (J2) and be found
+ * twice. Its second write would wait for the first, and the rest of the slice
+ * with it. The buffers are sorted, so doubles are neighbours.
  */
 static void drop_doubles(struct zj_pass *pass)
 {
@@ -220,7 +229,7 @@ static void drop_doubles(struct zj_pass *pass)
 	pass->nr = nr;
 }
 
-/* From here on it is anybody's. */
+/* Makes the pass known, so that any lane's thread may take slices of it. */
 static void pass_offer(struct zj_pass *pass)
 {
 	struct zj_journal *zj = pass->zj;
@@ -236,7 +245,10 @@ static void pass_offer(struct zj_pass *pass)
 		wake_helpers(pass);
 }
 
-/* What nobody takes is left to us: one slice is sent out while another comes home. */
+/*
+ * Writes home the slices that no lane takes, and waits for the others. The next
+ * slice is sent before the last one is waited for, to keep the device busy.
+ */
 static void pass_drain(struct zj_pass *pass)
 {
 	struct slice last = { }, next;
@@ -261,9 +273,9 @@ static void pass_drain(struct zj_pass *pass)
 }
 
 /*
- * What covers the buffer anew must become committed first, and be finished: before that
- * the buffer is not dirty, and a pass over it would bring nothing home, again and
- * again.
+ * Returns the newer transaction that covers the buffer, with a reference, or
+ * NULL. It must be committed and finished first. Until then the buffer is not
+ * dirty, so passes would try to write it home in vain.
  */
 static struct zj_txn *newer_owner(struct journal_head *jh)
 {
@@ -305,7 +317,11 @@ static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 
 /* ---- passes ---- */
 
-/* ckpt_lock keeps finished components on the list. */
+/*
+ * Returns the finished component after @prev, or the oldest if @prev is NULL;
+ * NULL if that one is not finished yet. Caller holds ckpt_lock, which keeps
+ * finished components on the list.
+ */
 struct zj_component *zj_comp_next_finished(struct zj_journal *zj,
 					   struct zj_component *prev)
 {
@@ -324,7 +340,11 @@ struct zj_component *zj_comp_next_finished(struct zj_journal *zj,
 	return comp;
 }
 
-/* As long as one newer owner is not committed S stays: do not look at all parts again. */
+/*
+ * Tells whether a newer owner that the last walk met is not committed yet. As
+ * long as it is not, the checkpoint stamp cannot advance, and walking over all
+ * parts again would be in vain.
+ */
 bool zj_comp_blocked(struct zj_journal *zj, const struct zj_component *comp)
 {
 	struct zj_txn *txn = zj_txn_find(zj, comp->blocker);
@@ -335,7 +355,10 @@ bool zj_comp_blocked(struct zj_journal *zj, const struct zj_component *comp)
 	return true;
 }
 
-/* Return: log blocks that it holds, about. */
+/*
+ * Collects the buffers of one component. Returns roughly how many log blocks
+ * the component takes.
+ */
 static u32 pass_walk(struct zj_pass *pass, struct zj_component *comp)
 {
 	bool look = pass->close || !zj_comp_blocked(pass->zj, comp);
@@ -354,9 +377,10 @@ static u32 pass_walk(struct zj_pass *pass, struct zj_component *comp)
 }
 
 /*
- * The oldest, as many as hold half a budget of what runs: their space comes back at
- * once, and what is younger may be logged again before it must go home. Who waits, waits
- * for half of what stock ext4's waiters do, which is one transaction.
+ * Begins a pass over the oldest components, as many as hold half a budget of
+ * running transactions. Their space comes back first, and younger blocks may be
+ * logged again before they have to go home. A waiting start waits for half of
+ * what stock ext4 writes home at once, which is one transaction.
  */
 void zj_pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
 {

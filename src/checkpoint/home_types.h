@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Home writes. */
+/* Home writes of committed images. */
 #ifndef ZJ_HOME_TYPES_H
 #define ZJ_HOME_TYPES_H
 
@@ -9,30 +9,49 @@
 
 struct zj_journal;
 
-/* Buffers that a checkpoint sends home together, in the order of their blocks. */
+/*
+ * Buffers that one thread sends home together, sorted by block. A slice of a
+ * pass is as long.
+ */
 #define ZJ_BATCH_SIZE		128
-/* Buffers of a pass: 128 KiB of pointers. */
+/*
+ * Buffers that a pass finds at most; limits its array to 128 KiB of pointers.
+ */
 #define ZJ_MAX_PASS		16384
 
 /**
- * struct zj_pass - one walk over what is committed; ckpt_lock, unless said otherwise
+ * struct zj_pass - one round of a checkpoint
  *
- * It begins with a walk that finds buffers, the oldest transactions' first. Sorted by
- * block they are brought home, slice by slice, by the checkpoint's thread and by lanes
- * that help. It ends when the last slice is home.
+ * It is on the stack of the thread that runs the checkpoint, which holds
+ * ckpt_lock all the time. zj_pass_begin() walks over finished components,
+ * oldest first, and collects buffers, sorts them by block and makes the pass
+ * known as zj_journal.pass. From then on the checkpoint's thread, and lanes'
+ * threads that help, take slices of it and write them home. zj_pass_end() waits
+ * for the last slice and makes it unknown again; no thread uses the pass after
+ * that.
+ *
+ * Protected by ckpt_lock where nothing else is said.
  */
 struct zj_pass {
 	struct zj_journal *zj;		/* immutable */
-	struct buffer_head **bh;	/* what was found, each with a reference; immutable
-					 * once it is sorted
+	struct buffer_head **bh;	/* buffers found, with a reference each; immutable once
+					 * sorted
 					 */
-	u32		nr;		/* of them, as above */
-	u32		taken;		/* pool_lock; how many somebody brings home */
-	bool		close;		/* close newer owners, so that S can move */
-	tid_t		blocker;	/* a newer owner that keeps a part, 0: none */
-	atomic_t	flying;		/* slices not home, and one for the walk */
-	bool		failed;		/* set by anybody; a block did not get home */
-	struct completion done;		/* no slice is left */
+	u32		nr;		/* their number; immutable once sorted */
+	u32		taken;		/* pool_lock; how many of them threads have taken */
+	bool		close;		/* request the commit of newer owners, so that the
+					 * checkpoint stamp can advance
+					 */
+	tid_t		blocker;	/* tid of a newer owner that keeps a part from going home;
+					 * 0: none
+					 */
+	atomic_t	flying;		/* slices that are not home yet, plus one for the
+					 * checkpoint's thread
+					 */
+	bool		failed;		/* any thread may set it; a block could not be
+					 * written home
+					 */
+	struct completion done;		/* completed when the last slice is home */
 };
 
 #endif /* ZJ_HOME_TYPES_H */

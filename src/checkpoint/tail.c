@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The log's tail: what is home needs no log space any more (H1-H4).
+ * The log's tail: log space of what is home is given back (H1-H4).
  *
- * The tail advances in stamp order over all lanes: home writes durable, then S durable,
- * then reuse. The checkpoint's thread keeps ahead of demand.
+ * The tail advances in stamp order over all lanes: first the home writes are
+ * made durable, then the checkpoint stamp, and only then the space is used
+ * again. The checkpoint thread tries to do this before anybody has to wait for
+ * space.
  */
 #include "checkpoint/home.h"
 #include "checkpoint/tail.h"
@@ -32,7 +34,10 @@ static u64 progress(struct zj_journal *zj)
 	return now;
 }
 
-/* What stands in the way is being committed: wait for news of it. */
+/*
+ * Waits until a component has made progress. What stands in the way is being
+ * committed.
+ */
 static void wait_progress(struct zj_journal *zj, u64 seen)
 {
 	struct zj_wait wait;
@@ -45,7 +50,7 @@ static void wait_progress(struct zj_journal *zj, u64 seen)
 
 /* ---- the tail ---- */
 
-/* Finished, so members and parts do not get more. */
+/* The component is finished, so it gets no more members and parts. */
 static bool is_home(struct zj_component *comp)
 {
 	struct zj_txn *txn;
@@ -60,8 +65,9 @@ static bool is_home(struct zj_component *comp)
 }
 
 /*
- * The dead components from the oldest on, in stamp order; 0: none. There may be any
- * number: comp_lock is not held while they are looked at.
+ * Takes all components that are home off the list, from the oldest on, and
+ * returns the stamp of the newest; 0: there are none. They may be many, so
+ * comp_lock is not held during the search.
  */
 static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 {
@@ -99,10 +105,10 @@ static int move_tail(struct zj_journal *zj, const struct zj_component *last)
 }
 
 /**
- * advance_tail() - advance it over what is home, and take the space back
+ * advance_tail() - advance the tail over what is home, and give its space back
  * @zj: the journal
  *
- * Context: ckpt_lock held; sleeps.
+ * Context: caller holds ckpt_lock; sleeps.
  * Return: 0 or a negative error, which aborts the journal.
  */
 static int advance_tail(struct zj_journal *zj)
@@ -122,7 +128,10 @@ static int advance_tail(struct zj_journal *zj)
 	ZJ_ASSERT(zj, stamp > zj->ckpt_stamp);
 	ZJ_ASSERT(zj, stamp <= READ_ONCE(zj->committed_stamp));
 	err = wb_failed(zj);
-	/* Its pre-flush makes the home writes durable. */
+	/*
+	 * The log's format makes the home writes durable before the checkpoint
+	 * stamp (H4).
+	 */
 	if (!err)
 		err = move_tail(zj, list_last_entry(&dead, struct zj_component,
 						    ckpt_link));
@@ -148,7 +157,10 @@ static int advance_tail(struct zj_journal *zj)
 
 /* ---- checkpoint ---- */
 
-/* @moved: something has gone home, or S has advanced. */
+/*
+ * Runs one pass. Sets @moved if it has written anything home, or the checkpoint
+ * stamp has advanced.
+ */
 static int one_pass(struct zj_journal *zj, bool all, bool *moved)
 {
 	u64 reclaimed = zj->ckpt_stamp;
@@ -176,7 +188,7 @@ static bool nothing_sealed(struct zj_journal *zj)
 /**
  * zj_checkpoint() - write committed images home and advance the tail
  * @zj: the journal
- * @all: until nothing is left in the log
+ * @all: go on until nothing is left in the log
  *
  * Context: sleeps; no handle open.
  * Return: 0 or a negative error.
@@ -191,7 +203,10 @@ int zj_checkpoint(struct zj_journal *zj, bool all)
 		seen = progress(zj);
 		mutex_lock(&zj->ckpt_lock);
 		err = one_pass(zj, all, &moved);
-		/* Under the mutex: advancing the tail takes off the list what S still covers. */
+		/*
+		 * The mutex is held, because advance_tail() takes components
+		 * off the list before the checkpoint stamp covers them.
+		 */
 		empty = nothing_sealed(zj);
 		mutex_unlock(&zj->ckpt_lock);
 		if (err || !all || empty)
@@ -203,8 +218,9 @@ int zj_checkpoint(struct zj_journal *zj, bool all)
 }
 
 /*
- * Is a pass of use? While the oldest component is blocked S stays, and a pass that has
- * found nothing would only look at the same components again, with each commit.
+ * Tells whether a pass is of use. While the oldest component is blocked, the
+ * checkpoint stamp cannot advance. If the last pass has found nothing, another
+ * one would only look at the same components again, at each commit.
  */
 static bool may_work(struct zj_journal *zj)
 {
@@ -219,8 +235,9 @@ static bool may_work(struct zj_journal *zj)
 }
 
 /*
- * Passes as long as they are of use; the next component that is committed wakes us
- * again. S is written for one pass while the next one's blocks go home.
+ * Runs passes as long as they are of use; the next commit wakes this thread
+ * again. The checkpoint stamp is written for one pass while the blocks of the
+ * next one go home.
  */
 static void work_ahead(struct zj_journal *zj)
 {
@@ -241,9 +258,11 @@ static void work_ahead(struct zj_journal *zj)
 }
 
 /*
- * Somebody waits, and there is nothing to bring home: what stands in the way is being
- * committed. Once S covers all that was sealed when the wait began, what runs holds the
- * space. An empty log will not do as the sign: other lanes always commit something.
+ * Makes space for handle starts that wait. If there is nothing to write home,
+ * what stands in the way is being committed. Once the checkpoint stamp covers
+ * everything that was sealed when the wait began, running transactions must
+ * hold the space, so they are committed. An empty log cannot be the sign for
+ * that, because other lanes always commit something.
  */
 static void serve_waiters(struct zj_journal *zj)
 {
@@ -256,14 +275,17 @@ static void serve_waiters(struct zj_journal *zj)
 			zj_commit_request_all(zj);
 			sealed = READ_ONCE(zj->stamp);
 		}
-		/* Lanes that hold idle segments give them back. */
+		/* This makes lanes give back idle segments. */
 		zj_space_reclaim(zj, READ_ONCE(zj->ckpt_stamp));
 		if (zj_space_awaited(zj))
 			wait_progress(zj, seen);
 	}
 }
 
-/* What write-back has brought home needs no journal head: let memory go. */
+/*
+ * Frees the journal heads of buffers that write-back has written home, to save
+ * memory.
+ */
 static void retire_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 {
 	spin_lock(&jh->lock);
@@ -283,7 +305,9 @@ static void retire_home(struct zj_journal *zj)
 	mutex_unlock(&zj->ckpt_lock);
 }
 
-/* What nobody writes back for long makes a recovery long. */
+/*
+ * Limits how long recovery takes, for blocks that nobody writes back for long.
+ */
 static void checkpoint_aged(struct zj_journal *zj, unsigned long *last)
 {
 	if (!zj->log_ops->max_age || !time_after_eq(jiffies, *last + zj->log_ops->max_age))
@@ -293,7 +317,7 @@ static void checkpoint_aged(struct zj_journal *zj, unsigned long *last)
 }
 
 /**
- * zj_checkpoint_thread() - keeps log space ahead of demand
+ * zj_checkpoint_thread() - keep log space ahead of demand
  * @arg: the journal
  */
 int zj_checkpoint_thread(void *arg)
@@ -312,7 +336,10 @@ int zj_checkpoint_thread(void *arg)
 			zj_abort_finish(zj);
 			continue;
 		}
-		/* This looks at all that is committed, what follows at the oldest. */
+		/*
+		 * This looks at all that is committed, while the passes below
+		 * look at the oldest only.
+		 */
 		if (!zj_space_low(zj))
 			retire_home(zj);
 		work_ahead(zj);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Abort: one bit for the whole file system, for ever.
+ * Abort: a flag that stops the journal of the file system for good.
  *
- * After it no record is written, S does not move and the log is not marked empty,
- * so that recovery finds what was committed. Waiters get -EIO, new handles -EROFS.
+ * After an abort no record is written, the checkpoint stamp does not advance,
+ * and the log is not marked as empty, so that recovery finds what was
+ * committed. Waiters get -EIO, new handles -EROFS.
  */
 #include "core/abort.h"
 #include "core/journal.h"
@@ -37,7 +38,7 @@ static void wake_everybody(struct zj_journal *zj)
 	wake_up_all(&zj->wait_ckpt);
 }
 
-/* A shutdown is no error of the file system: it is recorded as 0. */
+/* A shutdown is not an error of the file system, so it is recorded as 0. */
 static void record_errno(struct zj_journal *zj)
 {
 	int err = READ_ONCE(zj->public.j_errno);
@@ -54,8 +55,8 @@ static void record_errno(struct zj_journal *zj)
 bool zj_panic_on_assert;
 
 /*
- * Stop writing at once, from under any spinlock. Block 0 cannot be written here: the
- * checkpoint's thread does that.
+ * Stops all writing at once. The caller may hold any spinlock, so block 0
+ * cannot be written here; the checkpoint thread does that.
  */
 void zj_assertion_failed(struct zj_journal *zj)
 {
@@ -74,17 +75,21 @@ void zj_assertion_failed(struct zj_journal *zj)
 		return;
 	zj_err(zj, "aborted: a bug was found\n");
 	WRITE_ONCE(zj->errno_owed, true);
-	/* Pairs with the conditions that sleepers check. */
+	/*
+	 * Pairs with the conditions that sleepers check: a task that does not
+	 * see the flag is woken.
+	 */
 	smp_mb();
 	wake_everybody(zj);
 	zj_checkpoint_kick(zj);
 }
 
 /**
- * zj_abort_finish() - record what an abort that could not sleep has left to do
+ * zj_abort_finish() - write the error to block 0 for an abort that could not
+ * sleep
  * @zj: the journal, aborted
  *
- * Context: sleeps; the checkpoint's thread.
+ * Context: the checkpoint thread; sleeps.
  */
 void zj_abort_finish(struct zj_journal *zj)
 {
@@ -99,10 +104,11 @@ void zj_abort_finish(struct zj_journal *zj)
  * @journal: the journal
  * @err: why, a negative errno; 0 records nothing
  *
- * -ESHUTDOWN takes the place of an earlier error. Synchronous: on return the
- * error is in block 0, unless the device fails.
+ * -ESHUTDOWN takes the place of an earlier error. On return the error is in
+ * block 0, unless the device fails.
  *
- * Context: sleeps; any locks of ext4's, a handle may be open.
+ * Context: sleeps; the caller may hold any of ext4's locks and have a handle
+ * open.
  */
 void zj_journal_abort(journal_t *journal, int err)
 {
@@ -114,14 +120,20 @@ void zj_journal_abort(journal_t *journal, int err)
 	first = !(journal->j_flags & JBD2_ABORT);
 	record = err && (first || !journal->j_errno ||
 			 (err == -ESHUTDOWN && journal->j_errno != err));
-	/* Whoever sees the error finds the journal aborted. */
+	/*
+	 * The flag comes first: a task that sees the error also finds the
+	 * journal aborted.
+	 */
 	WRITE_ONCE(journal->j_flags, journal->j_flags | JBD2_ABORT);
 	if (record)
 		WRITE_ONCE(journal->j_errno, err);
 	write_unlock(&journal->j_state_lock);
 	if (first) {
 		zj_err(zj, "aborted: error %d\n", err);
-		/* Pairs with the conditions that sleepers check. */
+		/*
+		 * Pairs with the conditions that sleepers check: a task that
+		 * does not see the flag is woken.
+		 */
 		smp_mb();
 		wake_everybody(zj);
 	}

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What must hold while the journal has no bug (docs/rules.md, and counters).
+ * Assertions: conditions that hold as long as the journal has no bug
+ * (docs/rules.md, and counters).
  *
- * A wrong journal must not go on writing, and the machine must not go down for it: a
- * condition that does not hold warns once and aborts the journal, so that recovery
- * finds what was committed. In user space it ends the test, and a kernel with
- * zjournal.panic_on_assert=1 stops.
+ * A journal that is wrong must not go on writing, but must not bring the
+ * machine down either. So a condition that does not hold warns once and aborts
+ * the journal, and recovery finds what was committed. In user space it ends the
+ * test, and a kernel with zjournal.panic_on_assert=1 stops.
  *
- * Only what the caller's locks, or what it owns, guarantee may be asserted: a false
- * alarm costs the user a mount. What a device returns is checked, never asserted.
+ * Only conditions that follow from the caller's locks, or from what it owns,
+ * may be asserted: a false alarm costs the user a mount. What a device returns
+ * is checked, never asserted.
  */
 #ifndef ZJ_ASSERT_H
 #define ZJ_ASSERT_H
@@ -17,16 +19,19 @@
 
 struct zj_journal;
 
-/* Abort without sleeping; any spinlock of the journal may be held. */
+/*
+ * Aborts the journal without sleeping; any spinlock of the journal may be held.
+ */
 void zj_assertion_failed(struct zj_journal *zj);
 
 /**
  * ZJ_ASSERT() - abort the journal if a condition does not hold
  * @zj: the journal
- * @condition: evaluated once; without a percent sign
+ * @condition: evaluated once; must not contain a percent sign
  *
  * Context: any but interrupts.
- * Return: does it hold? Whoever would spoil memory otherwise goes no further.
+ * Return: true if it holds; if not, a caller that would corrupt memory goes no
+ * further.
  */
 #define ZJ_ASSERT(zj, condition)					\
 ({									\

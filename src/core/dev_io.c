@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Blocks of the journal to and from memory, past the buffer cache.
- */
+/* Reads and writes of journal blocks past the buffer cache. */
 #include "core/dev_io.h"
 #include "core/journal.h"
 #include <linux/atomic.h>
@@ -14,7 +12,10 @@ static struct page *page_of(void *buf)
 	return is_vmalloc_addr(buf) ? vmalloc_to_page(buf) : virt_to_page(buf);
 }
 
-/* A request for the first blocks that lie side by side on the device; goes on behind them. */
+/*
+ * Builds a request for the first blocks that are neighbours on the device, and
+ * advances the arguments past them.
+ */
 static struct bio *dev_bio(struct zj_journal *zj, u32 *block, u32 *nr,
 			   void **buf, blk_opf_t opf)
 {
@@ -37,11 +38,11 @@ static struct bio *dev_bio(struct zj_journal *zj, u32 *block, u32 *nr,
  * zj_dev_rw() - read or write journal blocks, and wait
  * @zj: the journal
  * @block: first journal block
- * @nr: blocks
- * @buf: memory for them, from kmalloc or the frozen cache
+ * @nr: number of blocks
+ * @buf: memory for them
  * @opf: REQ_OP_READ, or REQ_OP_WRITE with flags
  *
- * Past the buffer cache, which never sees the log.
+ * Bypasses the buffer cache, which never sees the log.
  */
 int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
 	      blk_opf_t opf)
@@ -76,10 +77,10 @@ static void dev_read_ended(struct bio *bio)
 /**
  * zj_dev_read_start() - begin to read journal blocks
  * @zj: the journal
- * @reads: nothing but zeros, or begun; one task's
+ * @reads: zeroed, or begun by the same task
  * @block: first journal block
- * @nr: blocks
- * @buf: memory for them, until zj_dev_read_end()
+ * @nr: number of blocks
+ * @buf: memory for them; belongs to the device until zj_dev_read_end()
  */
 void zj_dev_read_start(struct zj_journal *zj, struct zj_dev_reads *reads,
 		       u32 block, u32 nr, void *buf)
@@ -101,8 +102,8 @@ void zj_dev_read_start(struct zj_journal *zj, struct zj_dev_reads *reads,
 }
 
 /**
- * zj_dev_read_end() - wait for all that was begun
- * @reads: may be begun again afterwards
+ * zj_dev_read_end() - wait for all reads that were begun
+ * @reads: may be used again afterwards
  *
  * Return: 0, or the error of a request.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Journal blocks on their way into memory. */
+/* Journal blocks that are being read or written past the buffer cache. */
 #ifndef ZJ_DEV_IO_TYPES_H
 #define ZJ_DEV_IO_TYPES_H
 
@@ -8,13 +8,16 @@
 #include <linux/types.h>
 
 /**
- * struct zj_dev_reads - journal blocks on their way into memory; one task's
+ * struct zj_dev_reads - journal blocks that one task is reading
+ *
+ * It is zeroed by its task before the first zj_dev_read_start(), and may be
+ * used again after zj_dev_read_end().
  */
 struct zj_dev_reads {
-	bool		begun;		/* to be waited for */
-	int		err;		/* of any bio */
-	atomic_t	pending;	/* bios in flight, and one for the task */
-	struct completion done;		/* all bios have ended */
+	bool		begun;		/* task only; zj_dev_read_end() has to wait */
+	int		err;		/* first error of any bio */
+	atomic_t	pending;	/* bios in flight, plus one for the task */
+	struct completion done;		/* completed when all bios have ended */
 };
 
 #endif /* ZJ_DEV_IO_TYPES_H */

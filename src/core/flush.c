@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Flushes of the device's cache, shared (C4): one serves every lane whose
- * writes had completed before it was issued. One that was in flight already may
- * have missed them: it is not joined, the next one is.
+ * Shared flushes of the device's cache (C4). One flush serves every lane whose
+ * writes had completed before it was issued. A flush that is in flight already
+ * may have missed them, so a thread that comes now waits for the next one.
  *
- * There is no lock: who finds no flush in flight leads the next one for all who
- * have come meanwhile, and waits a little for those who are about to come: fsyncs
- * whose data is in flight. Writers that run side by side get in step by that. Who
- * is about to come is a mark in a lane, which is good for the time of one flush:
- * one that nobody takes back costs no more than that.
+ * There is no lock: a thread that finds no flush in flight leads the next one,
+ * for all that have come meanwhile. Before it issues the flush it waits a
+ * little for threads that have announced that they will soon ask for one:
+ * fsyncs whose data is in flight. This brings writers that run side by side
+ * into step. An announcement is a mark in a lane. It is valid for the time of
+ * one flush, so that a mark that is never taken back costs no more than that.
  */
 #include "core/abort.h"
 #include "core/flush.h"
@@ -20,16 +21,19 @@
 #include <linux/module.h>
 #include <linux/wait.h>
 
-/* No device is so slow that waiting longer for others would pay. */
+/*
+ * Limits how long a leader waits. On a device whose flushes take longer than
+ * this, waiting for other threads would not pay.
+ */
 #define ZJ_GATHER_MAX_NS	(100 * NSEC_PER_MSEC)
 
 /**
- * zj_needs_flush() - is what the device has completed not durable yet?
+ * zj_needs_flush() - tell whether completed writes may be lost by a power cut
  * @zj: the journal
  *
- * May change at any time, by a remount or through sysfs: asked at every commit. Who
- * goes on without a flush, as barriers are off, has noted that by this: before what
- * it commits counts as committed.
+ * The answer may change at any time, by a remount or through sysfs, so every
+ * commit asks. If barriers are off, this also notes that the caller goes on
+ * without a flush: before what it commits counts as committed.
  */
 bool zj_needs_flush(struct zj_journal *zj)
 {
@@ -43,16 +47,20 @@ bool zj_needs_flush(struct zj_journal *zj)
 
 static bool covered(struct zj_flush *flush, u64 need)
 {
-	/* Pairs with lead(): an error is seen with the flush that met it. */
+	/*
+	 * Pairs with lead(): a caller that sees the flush as done also sees its
+	 * error.
+	 */
 	return smp_load_acquire(&flush->done) >= need;
 }
 
-/* ---- who is about to come ---- */
+/* ---- announced flushes ---- */
 
 /*
- * How long a mark holds, and how long a leader waits: as long as a flush takes. Who
- * misses one waits for its end anyway, and who takes longer to come, an fsync with
- * much data or one whose mark was left behind, is not worth the others' time.
+ * Returns how long a mark is valid and how long a leader waits: the time of one
+ * flush. A thread that misses a flush waits for its end anyway. A thread that
+ * takes longer to come, such as an fsync with much data, or one whose mark was
+ * left behind, is not worth the others' time.
  */
 static u64 patience(const struct zj_flush *flush)
 {
@@ -69,8 +77,9 @@ static bool flush_is_expected(const struct zj_lane *lane, u64 now)
 }
 
 /**
- * zj_flush_expected() - this lane will soon call for a flush
- * @lane: the lane; forgotten at its next call, and after the time of a flush
+ * zj_flush_expected() - announce that this lane will soon call for a flush
+ * @lane: the lane; the mark goes with its next call, or after the time of a
+ *	flush
  */
 void zj_flush_expected(struct zj_lane *lane)
 {
@@ -81,18 +90,22 @@ void zj_flush_expected(struct zj_lane *lane)
 }
 
 /**
- * zj_txn_expects_flush() - somebody is about to commit a transaction
+ * zj_txn_expects_flush() - announce a flush because a transaction is about to
+ * be committed
  * @txn: referenced by the caller
  *
- * Return: false if it is sealed: then its lane has called for the flush already, or
- * has been marked by whoever closed it.
+ * Return: false if the transaction is sealed: then its lane has called for the
+ * flush already, or the task that closed the transaction has set the mark.
  */
 bool zj_txn_expects_flush(struct zj_txn *txn)
 {
 	struct zj_lane *lane = txn->lane;
 	bool open;
 
-	/* Before its seal, so that its call for a flush comes after the mark. */
+	/*
+	 * The mark has to be set before the seal, so that the lane's call for a
+	 * flush comes after it.
+	 */
 	spin_lock(&lane->lock);
 	open = lane->running == txn;
 	if (open)
@@ -102,7 +115,8 @@ bool zj_txn_expects_flush(struct zj_txn *txn)
 }
 
 /**
- * zj_flush_not_expected() - it has come, or will not come
+ * zj_flush_not_expected() - take back the mark of zj_flush_expected()
+ * @lane: its flush has come, or will not come
  */
 void zj_flush_not_expected(struct zj_lane *lane)
 {
@@ -115,7 +129,10 @@ void zj_flush_not_expected(struct zj_lane *lane)
 		wake_up(&flush->gather);
 }
 
-/* Who leads is here, whatever its lane's next transactions are about to do. */
+/*
+ * The leader does not wait for its own lane, where later transactions may have
+ * set the mark again.
+ */
 static bool all_here(struct zj_journal *zj, struct zj_lane *leader, u64 since)
 {
 	unsigned int i;
@@ -135,7 +152,7 @@ static void gather(struct zj_journal *zj, struct zj_lane *lane)
 			     ns_to_ktime(patience(flush)));
 }
 
-/* ---- what waits for a flush ---- */
+/* ---- numbers of flushes ---- */
 
 static void raise(u64 *word, u64 need)
 {
@@ -145,7 +162,7 @@ static void raise(u64 *word, u64 need)
 		;
 }
 
-/* Number of the flush that covers what has completed by now. */
+/* Returns the number of the flush that covers all writes completed by now. */
 static u64 next_flush(struct zj_flush *flush)
 {
 	/* Pairs with lead(), as in zj_dev_flush(). */
@@ -154,16 +171,19 @@ static u64 next_flush(struct zj_flush *flush)
 }
 
 /**
- * zj_log_unflushed() - what was written to the journal need not be durable
+ * zj_log_unflushed() - note that a write to the journal may not be durable
  * @zj: the journal
  *
- * As barriers are off. Once they are on again, a record that is durable by itself would
- * outlive what it builds on, so a flush has to come before it. To be called when the write
- * has completed, and before anybody builds on it.
+ * This is so if barriers are off. When they are switched on again, a record
+ * written with FUA would be durable before what it builds on, so a flush has to
+ * come first. The caller's write has completed, and nothing builds on it yet.
  */
 void zj_log_unflushed(struct zj_journal *zj)
 {
-	/* Without a cache it is durable, barriers or not. */
+	/*
+	 * Without a volatile cache a completed write is durable, with barriers
+	 * or without.
+	 */
 	if (bdev_write_cache(zj->public.j_fs_dev))
 		raise(&zj->flush.journal, next_flush(&zj->flush));
 }
@@ -171,9 +191,11 @@ void zj_log_unflushed(struct zj_journal *zj)
 /* ---- flushing ---- */
 
 /*
- * Whatever was in the cache may be gone: log blocks, home writes, data of inodes that
- * have left core since. Their owners' next flush would find nothing wrong. So the
- * journal ends before there can be one, whoever has asked for this one.
+ * After a failed flush any write that was in the cache may be lost: log blocks,
+ * home writes, or data of inodes that have been evicted since. The device
+ * reports this once, so a later flush would succeed and hide the loss.
+ * Therefore the journal is aborted at once, no matter who asked for the flush
+ * (C4).
  */
 static void lost_in_cache(struct zj_journal *zj, int err)
 {
@@ -184,7 +206,7 @@ static void lost_in_cache(struct zj_journal *zj, int err)
 	zj_abort(zj, err);
 }
 
-/* flying is ours. */
+/* Issues one flush. Caller has set flying. */
 static void lead(struct zj_journal *zj, struct zj_lane *lane)
 {
 	struct zj_flush *flush = &zj->flush;
@@ -195,7 +217,10 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	ZJ_ASSERT(zj, flush->issued == flush->done);
 	gather(zj, lane);
 	WRITE_ONCE(flush->issued, nr);
-	/* Who still read the old number had completed its writes by now. */
+	/*
+	 * Pairs with next_flush() and zj_dev_flush(): a thread that still reads
+	 * the old number had completed its writes before this flush is issued.
+	 */
 	smp_mb();
 	zj_count(&lane->stats.flushes, 1);
 	start = ktime_get();
@@ -207,23 +232,30 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 		WRITE_ONCE(flush->failed, nr);
 		lost_in_cache(zj, err);
 	}
-	/* Pairs with covered(). */
+	/*
+	 * Pairs with covered(): a caller that sees the flush as done also sees
+	 * its error.
+	 */
 	smp_store_release(&flush->done, nr);
 }
 
-/* What a failed flush has lost, the next one does not bring back. */
+/*
+ * A failed flush may have lost the caller's writes, and a later one does not
+ * bring them back, so the error counts for all numbers up to that of the failed
+ * flush.
+ */
 static int outcome(struct zj_flush *flush, u64 need)
 {
 	return need && READ_ONCE(flush->failed) >= need ? READ_ONCE(flush->err) : 0;
 }
 
 /**
- * zj_dev_flush() - make durable what the file system's device has completed
+ * zj_dev_flush() - make completed writes to the file system's device durable
  * @zj: the journal
- * @lane: counts it
+ * @lane: the lane whose statistics count it
  *
- * Covers every write whose completion the caller knows of. Without a volatile
- * cache, or with barriers off, there is nothing to do.
+ * Covers every write whose completion the caller knows of. There is nothing to
+ * do without a volatile cache, or with barriers off.
  *
  * Context: sleeps.
  * Return: 0, or the error of the flush that covers the caller's writes, or of a
@@ -254,7 +286,10 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 		ZJ_ASSERT(zj, READ_ONCE(flush->flying));
 		if (!covered(flush, need))
 			lead(zj, lane);
-		/* Pairs with the next leader's cmpxchg(). */
+		/*
+		 * Pairs with the next leader's cmpxchg(): it sees all that we
+		 * have written to zj->flush.
+		 */
 		smp_store_release(&flush->flying, 0);
 		wake_up_all(&flush->wait);
 	}
@@ -265,9 +300,10 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 /**
  * zj_log_flush() - make durable what was written while barriers were off
  * @zj: the journal
- * @lane: counts the flush
+ * @lane: the lane whose statistics count the flush
  *
- * Nothing to do while they are, nor once that has been done.
+ * Does nothing while barriers are off, nor when a flush has covered those
+ * writes already.
  *
  * Context: sleeps.
  * Return: as zj_dev_flush().
@@ -282,7 +318,7 @@ int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane)
 		return 0;
 	err = covered(flush, need) ? outcome(flush, need) :
 				     zj_dev_flush(zj, lane);
-	/* What it has covered no later one has to. */
+	/* Later commits need not flush what this flush has covered. */
 	if (!err && covered(flush, need))
 		cmpxchg(&flush->journal, need, 0);
 	return err;
@@ -313,16 +349,20 @@ void zj_journal_written_by_all(journal_t *journal, u64 written)
 	struct zj_flush *flush = &to_zj(journal)->flush;
 
 	written = min(written, READ_ONCE(flush->inodes));
-	/* Covered and lost: zj_data_flush() tells all whose data is not newer. */
+	/*
+	 * If that flush has ended but failed, raising @data is not needed:
+	 * zj_data_flush() returns the error to all callers whose data is not
+	 * newer.
+	 */
 	if (!covered(flush, written))
 		raise(&flush->data, written);
 }
 EXPORT_SYMBOL_GPL(zj_journal_written_by_all);
 
 /**
- * zj_txn_take_written() - a commit waits for a flush
+ * zj_txn_take_written() - let a commit's flush cover what an inode has noted
  * @txn: a transaction whose commit has not called for its flush yet
- * @written: number of the flush
+ * @written: number of the flush that the inode needs
  */
 void zj_txn_take_written(transaction_t *txn, u64 written)
 {
@@ -331,17 +371,18 @@ void zj_txn_take_written(transaction_t *txn, u64 written)
 EXPORT_SYMBOL_GPL(zj_txn_take_written);
 
 /**
- * zj_data_flush() - make durable the file data whose completion the caller knows of
+ * zj_data_flush() - make file data durable whose completion the caller knows of
  * @zj: the journal
- * @lane: counts the flush
- * @written: what inodes have noted that the caller sees to; 0: none
- * @log: the log wants a flush in any case
+ * @lane: the lane whose statistics count the flush
+ * @written: number of the flush that the caller's inodes need; 0: none
+ * @log: the log needs a flush in any case
  *
- * What went out with FUA needs none, if the file system reports the rest.
+ * Data written with FUA needs no flush, if the file system reports all other
+ * data (ZJ_DATA_REPORTED).
  *
  * Context: sleeps.
- * Return: as zj_dev_flush(); also if an older flush has lost that data: the next one
- * does not bring it back.
+ * Return: as zj_dev_flush(). Also an error if an older flush has lost that
+ * data, because the next one does not bring it back.
  */
 int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 		  bool log)
@@ -352,7 +393,10 @@ int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 
 	if (!zj_flag(zj, ZJ_DATA_REPORTED))
 		return zj_dev_flush(zj, lane);
-	/* The completion that we know of comes after its report. */
+	/*
+	 * The completion that the caller knows of comes after its report, so
+	 * the numbers include it.
+	 */
 	need = max(READ_ONCE(flush->data), written);
 	if (log || !covered(flush, need))
 		err = zj_dev_flush(zj, lane);
@@ -393,14 +437,16 @@ int zj_journal_flush_reported(journal_t *journal, u64 written)
 EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
 
 /**
- * zj_journal_wants_fua() - does file data that goes out with FUA save a flush?
+ * zj_journal_wants_fua() - tell whether writing file data with FUA saves a
+ * flush
  * @journal: the journal, loaded
- * @written: what the file's inode has noted
+ * @written: the word of the file's inode
  *
- * Not if older data waits for one. So no block goes out with FUA over an older write of
- * it that is in the device's cache: recorders that log the cache when it is flushed
- * (dm-log-writes) would take the older one for the newer. In stock's format only if the
- * log blocks go out with FUA, too.
+ * It does not if older data waits for a flush. So no block is written with FUA
+ * over an older write of it that is in the device's cache: dm-log-writes, which
+ * logs cached writes when they are flushed, would take the older one for the
+ * newer. In stock's format FUA only helps if the log blocks are written with
+ * it, too.
  */
 bool zj_journal_wants_fua(journal_t *journal, u64 written)
 {
@@ -414,11 +460,12 @@ bool zj_journal_wants_fua(journal_t *journal, u64 written)
 EXPORT_SYMBOL_GPL(zj_journal_wants_fua);
 
 /**
- * zj_journal_data_beside() - does a commit send log blocks before data is durable?
+ * zj_journal_data_beside() - tell whether a commit sends log blocks before data
+ * is durable
  * @journal: the journal, loaded
  *
- * Only its commit block waits for the data then. In our own format all of the log
- * does.
+ * If so, only the commit block waits for the data. In our own format all of the
+ * log does.
  */
 bool zj_journal_data_beside(journal_t *journal)
 {

@@ -7,25 +7,36 @@
 #include <linux/wait.h>
 
 /**
- * struct zj_flush - who flushes the device's cache for whom
+ * struct zj_flush - shared flushes of the device's cache
+ *
+ * It is part of zj_journal, and there is no lock: the thread that changes
+ * @flying from 0 to 1 leads the next flush. Only the leader changes the fields
+ * marked as such; they are read without a lock. Flushes are numbered from 1.
  */
 struct zj_flush {
-	u32		flying;		/* cmpxchg; 1: somebody leads one */
-	u64		issued;		/* the leader's to change; flushes begun */
-	u64		done;		/* the same; number of the last one ended */
-	u64		failed;		/* the same; number of the last that failed */
-	int		err;		/* the same; its error */
-	u64		mean_ns;	/* the same; ns, a running mean; read racily */
-	u64		data;		/* cmpxchg, grows; flush that covers file data written,
-					 * but for what was noted in its inode
+	u32		flying;		/* cmpxchg; 1: a thread leads a flush */
+	u64		issued;		/* leader; number of the last flush begun */
+	u64		done;		/* leader; number of the last flush that ended */
+	u64		failed;		/* leader; number of the last flush that failed */
+	int		err;		/* leader; its error */
+	u64		mean_ns;	/* leader, read racily; running mean of the time of a
+					 * flush, in ns
 					 */
-	u64		inodes;		/* cmpxchg, grows; the highest noted in any inode */
-	u64		journal;	/* cmpxchg; flush that covers what was written to the
-					 * journal without one, as barriers were off; 0: there
-					 * is nothing, or it has ended well
+	u64		data;		/* cmpxchg, only grows; number of the flush that covers all
+					 * file data written, except what was noted in its inode
 					 */
-	wait_queue_head_t wait;		/* one has ended */
-	wait_queue_head_t gather;	/* who leads waits for those to come */
+	u64		inodes;		/* cmpxchg, only grows; the highest number noted in any
+					 * inode
+					 */
+	u64		journal;	/* cmpxchg; number of the flush that covers what was
+					 * written to the journal without one, because barriers
+					 * were off; 0: there is nothing, or that flush has ended
+					 * well
+					 */
+	wait_queue_head_t wait;		/* woken when a flush has ended */
+	wait_queue_head_t gather;	/* the leader sleeps here until the threads that announced
+					 * a flush have come
+					 */
 };
 
 #endif /* ZJ_FLUSH_TYPES_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is asked of the journal everywhere. */
+/* Small accessors of the journal that all folders use. */
 #ifndef ZJ_JOURNAL_H
 #define ZJ_JOURNAL_H
 
@@ -19,7 +19,10 @@ static inline struct zj_txn *handle_txn(const handle_t *handle)
 	return to_txn(handle->h_transaction);
 }
 
-/* ext4 changes some of them while we run. */
+/*
+ * Reads with READ_ONCE(), because ext4 changes some flags while the journal is
+ * in use.
+ */
 static inline bool zj_flag(const struct zj_journal *zj, unsigned long flag)
 {
 	return READ_ONCE(zj->public.j_flags) & flag;
@@ -30,7 +33,10 @@ static inline bool zj_aborted(const struct zj_journal *zj)
 	return zj_flag(zj, JBD2_ABORT);
 }
 
-/* Handles of one lane may count at once: one of them may get lost. */
+/*
+ * Several tasks may count in one lane at once without a lock, so that a count
+ * may get lost.
+ */
 static inline void zj_count(u64 *counter, u64 n)
 {
 	WRITE_ONCE(*counter, READ_ONCE(*counter) + n);

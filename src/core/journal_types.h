@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One journal, and which lock guards what.
+ * The journal, and the lock that protects each of its fields.
  *
  * Lock order, outermost first (docs/architecture.md explains it):
  *
@@ -8,7 +8,7 @@
  *     > zj_journal.pool_lock
  *   jbd2_inode.i_lock > comp_lock
  *   journal_head.lock, comp_lock, revoke bucket lock > zj_txn.list_lock
- *   zj_journal.tenant_lock: alone
+ *   zj_journal.tenant_lock: no other lock is held with it
  *   zj_waits.lock: innermost of all
  *   mutexes, outside of all these: barrier_lock > ckpt_lock > abort_lock > super_lock
  */
@@ -36,118 +36,194 @@ struct zj_seg;
 struct zj_tenant;
 
 /**
- * struct zj_journal - one journal
+ * struct zj_journal - the journal of one file system
+ *
+ * ext4 allocates it at mount with zj_journal_init_inode(), which reads block 0
+ * only. zj_journal_load() chooses the geometry, recovers the log if it is live,
+ * and allocates the lanes, the segments and the threads; only then may handles
+ * start. The log becomes live with the first commit (zj_make_live()), and clean
+ * again when everything is home. An abort sets a bit for good, and no record is
+ * written after it. zj_journal_destroy() writes everything home, marks the log
+ * as empty, stops the threads and frees the journal; it does so at unmount, and
+ * also if zj_journal_load() has failed.
+ *
+ * "Immutable once loaded" means that zj_journal_load() sets the field, or an
+ * option before it.
  */
 struct zj_journal {
-	struct journal_s public;	/* what ext4 sees; first member */
+	struct journal_s public;	/* the journal_t that ext4 sees; first member */
 	struct zj_lane	*lanes;		/* immutable once loaded */
 	unsigned int	nr_lanes;	/* immutable once loaded */
 	struct zj_tenant *tenants;	/* immutable once loaded */
 
 	const struct zj_log_ops *log_ops;	/* immutable once loaded */
-	struct zj_log_geometry geo;	/* super_lock to change; jbd2: segments of a block */
-	u32		seed;		/* checksum seed; super_lock to change */
-	u64		*map;		/* immutable; device block of journal block */
-	struct buffer_head *sb_bh;	/* journal block 0 */
-	bool		live;		/* super_lock to change */
-	int		barrier;	/* barrier_lock to change; starts wait if set */
-	errseq_t	wb_err;		/* immutable once loaded; the mapping's, then */
-	struct zj_revoke_bucket *revoke; /* immutable; 1 << ZJ_REVOKE_HASH_BITS */
-	struct kmem_cache *frozen_cache; /* immutable; frozen copies, one block each */
-	u32		revokes_per_block; /* immutable */
-	u32		max_credits;	/* immutable; of one handle, at its start */
-	u32		max_txn;	/* immutable; up to which a transaction is extended
-					 * and granted more
+	struct zj_log_geometry geo;	/* super_lock to change; with log=jbd2 a segment is one
+					 * block
 					 */
-	u32		budget;		/* immutable; credits of all that runs, about */
-	u32		grant;		/* immutable; credits that are granted at a time */
-	u32		low_pool;	/* immutable; free segments that hold one budget */
-	struct zj_options options;	/* immutable once loaded, but for .live; defaults are
-					 * filled in
+	u32		seed;		/* super_lock to change; of this generation's checksums */
+	u64		*map;		/* immutable once loaded; maps a journal block to its
+					 * device block
 					 */
-	u32		max_copies;	/* immutable; of a lane, ahead of its log I/O */
-	u32		batch_size;	/* immutable; buffers sent home together */
-	u32		credit_units;	/* immutable; units of log space of one image */
+	struct buffer_head *sb_bh;	/* immutable; buffer of journal block 0 */
+	bool		live;		/* super_lock to change; block 0 says that the log is in
+					 * use
+					 */
+	int		barrier;	/* barrier_lock to change; handle starts wait while it is
+					 * not 0
+					 */
+	errseq_t	wb_err;		/* immutable once loaded; the device's errseq_t at mount,
+					 * to tell errors that came later
+					 */
+	struct zj_revoke_bucket *revoke; /* immutable once loaded; hash table with 1 <<
+					 * ZJ_REVOKE_HASH_BITS buckets
+					 */
+	struct kmem_cache *frozen_cache; /* immutable once loaded; one block each for
+					 * frozen copies
+					 */
+	u32		revokes_per_block; /* immutable once loaded */
+	u32		max_credits;	/* immutable once loaded; the most that a handle may ask
+					 * for at its start
+					 */
+	u32		max_txn;	/* immutable once loaded; a transaction is not granted more
+					 * credits than this
+					 */
+	u32		budget;		/* immutable once loaded; credits that all running
+					 * transactions may have together, roughly
+					 */
+	u32		grant;		/* immutable once loaded; a running transaction gets its
+					 * credits in such shares
+					 */
+	u32		low_pool;	/* immutable once loaded; with fewer free segments the
+					 * checkpoint thread works ahead
+					 */
+	struct zj_options options;	/* immutable once loaded, except .live; defaults are filled
+					 * in
+					 */
+	u32		max_copies;	/* immutable once loaded; frozen copies that a lane may
+					 * hold before its log I/O
+					 */
+	u32		batch_size;	/* immutable; buffers that one thread sends home together */
+	u32		credit_units;	/* immutable once loaded; units of log space that one image
+					 * takes
+					 */
 
-	/* Above: read by every handle, so kept apart from what is written below. */
+	/*
+	 * Every handle reads the fields above, so they share no cache line with
+	 * those below, which are written.
+	 */
+
+	/* Protects the live bit, both super blocks and the generation. */
 	struct mutex	super_lock ____cacheline_aligned_in_smp;
-					/* live bit, super blocks, generation */
 
+	/* Protects components, dependencies and stamps. */
 	spinlock_t	comp_lock ____cacheline_aligned_in_smp;
-					/* components, dependencies, stamps */
-	u64		stamp;		/* comp_lock; G: last stamp given out */
+	u64		stamp;		/* comp_lock; the last one given out */
 	struct zj_comp_stats comp_stats; /* comp_lock */
-	struct list_head ckpt_list;	/* comp_lock; by stamp, sealed and up */
-	struct list_head pending;	/* comp_lock; by stamp, sealed and not committed */
-	struct list_head finishing;	/* comp_lock; committed and not finished, in the order in
-					 * which they became committed
+	struct list_head ckpt_list;	/* comp_lock; zj_component.ckpt_link, by stamp; from the
+					 * seal point until reclaimed
 					 */
-	u32		undirty;	/* comp_lock to change; so many of these have
-					 * zj_component.jdata
+	struct list_head pending;	/* comp_lock; zj_component.ready_link, by stamp; sealed and
+					 * not committed
 					 */
-	u64		committed_stamp;	/* comp_lock to change; end of the committed prefix */
-	bool		unflushed;	/* set without barriers: nothing is known durable
-					 * until the log's next generation
+	struct list_head finishing;	/* comp_lock; zj_component.finish_link; committed and not
+					 * finished, in the order in which they became committed
 					 */
-	bool		stamped;	/* set by who writes a chunk that names a committed
-					 * stamp; until the next generation
+	u32		undirty;	/* comp_lock to change; number of components in @finishing
+					 * with zj_component.jdata
 					 */
-	wait_queue_head_t wait_submit;	/* a member has submitted its data */
-	wait_queue_head_t wait_progress;	/* a component was finished or reclaimed,
-					 * or its files are dirty
+	u64		committed_stamp;	/* comp_lock to change; everything up to this stamp
+						 * is committed
+						 */
+	bool		unflushed;	/* racy; set when barriers are off: until the log's next
+					 * generation no committed stamp is known to be durable
 					 */
-	u64		progress;	/* comp_lock; counts both */
+	bool		stamped;	/* racy; a chunk of this generation names a
+					 * committed stamp
+					 */
+	wait_queue_head_t wait_submit;	/* a lane's thread sleeps here until all members have
+					 * submitted their ordered data
+					 */
+	wait_queue_head_t wait_progress;	/* checkpoints sleep here until a component is
+						 * finished or reclaimed, or its files are dirty
+						 */
+	u64		progress;	/* comp_lock; counts these events */
 
+	/* Changed once for each transaction, not for each handle. */
 	atomic_t	next_tid ____cacheline_aligned_in_smp;
-					/* once a transaction, not a handle */
-	atomic_t	granted;	/* credits of what runs; written when a transaction
-					 * is opened, grows, or is sealed
+	atomic_t	granted;	/* credits of running transactions; changed when one is
+					 * opened, grows, or is sealed
 					 */
-	atomic_t	nr_running;	/* transactions that run: lanes that are at work */
-	struct xarray	tids;		/* live transactions; RCU readers */
+	atomic_t	nr_running;	/* running transactions, so also the number of lanes at
+					 * work
+					 */
+	struct xarray	tids;		/* by tid; live transactions; readers use RCU */
 
+	/* Protects segments that are in no lane's hand, and the queue for space. */
 	spinlock_t	pool_lock ____cacheline_aligned_in_smp;
-					/* guards the segments in no lane's hand */
-	struct zj_seg	*segs;		/* all of them */
-	struct list_head pool;		/* free ones */
-	u32		nr_pool;	/* length of pool; jbd2: free blocks of the ring */
-	struct list_head full;		/* filled ones, until reclaimed */
-	u64		seg_seq;	/* last tenure given out */
-	struct zj_ring	ring;		/* log=jbd2 */
-	struct zj_nvm	nvm;		/* journal_nvm= */
-	wait_queue_head_t wait_space;	/* segments came back */
-	atomic_t	space_waiters;	/* handle starts that wait for space */
-	struct list_head space_queue;	/* pool_lock; zj_space_waiter.link, first come first */
-	struct task_struct *space_first; /* pool_lock to change; of the first that is
-					 * there, or NULL
+	struct zj_seg	*segs;		/* immutable once loaded; array of all segments */
+	struct list_head pool;		/* pool_lock; zj_seg.link; free segments */
+	u32		nr_pool;	/* pool_lock to change; length of @pool; log=jbd2: free
+					 * blocks of the ring
 					 */
-	struct zj_pass	*pass;		/* pool_lock; being brought home, or NULL */
-	u32		pass_left;	/* pool_lock to change; of it, taken by nobody yet */
+	struct list_head full;		/* pool_lock; zj_seg.link; filled segments,
+					 * until reclaimed
+					 */
+	u64		seg_seq;	/* pool_lock; last tenure given out */
+	struct zj_ring	ring;		/* log=jbd2; has locks of its own */
+	struct zj_nvm	nvm;		/* journal_nvm=; immutable once loaded */
+	wait_queue_head_t wait_space;	/* handle starts sleep here until log space has come back */
+	atomic_t	space_waiters;	/* handle starts that wait for space and are not away */
+	struct list_head space_queue;	/* pool_lock; zj_space_waiter.link, in the order
+					 * of arrival
+					 */
+	struct task_struct *space_first; /* pool_lock to change; task of the first waiter in
+					 * @space_queue that is not away, or NULL
+					 */
+	struct zj_pass	*pass;		/* pool_lock; the pass whose slices may be taken, or NULL */
+	u32		pass_left;	/* pool_lock to change; buffers of it that no thread has
+					 * taken yet
+					 */
 
 	struct zj_flush	flush ____cacheline_aligned_in_smp;
 
-	struct mutex	ckpt_lock;	/* one checkpoint at a time */
-	struct buffer_head **found;	/* ckpt_lock; memory for what a pass finds */
-	u32		max_found;	/* immutable; so many */
-	bool		found_none;	/* ckpt_lock; the last pass found nothing to bring home */
-	u32		helper;		/* ckpt_lock; the lane that is woken next to help */
-	u64		ckpt_stamp;	/* ckpt_lock; S as on disk */
-	u64		ckpt_seq;	/* ckpt_lock; of the slot written last */
-	struct task_struct *ckpt_task;	/* background checkpoint */
-	wait_queue_head_t wait_ckpt;	/* it sleeps here */
-	bool		ckpt_wanted;	/* set to wake it */
+	struct mutex	ckpt_lock;	/* held during one pass of a checkpoint, and while the tail
+					 * advances
+					 */
+	struct buffer_head **found;	/* ckpt_lock; memory for the buffers that a pass finds */
+	u32		max_found;	/* immutable once loaded; length of @found */
+	bool		found_none;	/* ckpt_lock; the last pass found no buffer to write home */
+	u32		helper;		/* ckpt_lock; index of the lane to be woken next to help
+					 * with a pass
+					 */
+	u64		ckpt_stamp;	/* ckpt_lock to change; checkpoint stamp that is durable in
+					 * the log
+					 */
+	u64		ckpt_seq;	/* ckpt_lock; sequence number of the checkpoint slot that
+					 * was written last
+					 */
+	struct task_struct *ckpt_task;	/* the checkpoint thread */
+	wait_queue_head_t wait_ckpt;	/* the checkpoint thread sleeps here */
+	bool		ckpt_wanted;	/* set to wake the checkpoint thread */
 
-	struct mutex	barrier_lock;	/* held from lock_updates to unlock */
-	wait_queue_head_t wait_barrier;	/* both sides of the barrier */
+	struct mutex	barrier_lock;	/* held from zj_journal_lock_updates() to
+					 * zj_journal_unlock_updates()
+					 */
+	wait_queue_head_t wait_barrier;	/* starts wait here for the barrier's end, the barrier for
+					 * open handles
+					 */
 
-	struct zj_recovery_stats recovered; /* of the last recovery */
+	struct zj_recovery_stats recovered; /* immutable once loaded; counts of the recovery at
+					 * mount
+					 */
 	struct proc_dir_entry *proc;	/* /proc/fs/zjournal/<dev> */
 	struct dentry	*debug_dir;	/* zjournal/<dev> in debugfs, or NULL */
-	struct mutex	abort_lock;	/* serialises aborts */
-	bool		errno_owed;	/* an assertion has failed: the checkpoint's thread
-					 * is to record the error in block 0
+	struct mutex	abort_lock;	/* one abort at a time */
+	bool		errno_owed;	/* an assertion has failed where nothing could sleep, so
+					 * the checkpoint thread has to write the error to block 0
 					 */
-	spinlock_t	tenant_lock;	/* guards the table of tenants; innermost */
+	spinlock_t	tenant_lock;	/* protects the table of tenants; no other lock is taken
+					 * under it
+					 */
 };
 
 #define to_zj(j)	container_of(j, struct zj_journal, public)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The lane of a CPU. */
+/* The choice of a lane. */
 #ifndef ZJ_LANE_PICK_H
 #define ZJ_LANE_PICK_H
 
@@ -9,11 +9,14 @@ static inline struct zj_lane *zj_lane_pick(struct zj_journal *zj)
 {
 	unsigned int cpu = raw_smp_processor_id();
 
-	/* One lane a CPU as a rule: no division then. */
+	/* Usually each CPU has a lane; this saves the division then. */
 	return &zj->lanes[cpu < zj->nr_lanes ? cpu : cpu % zj->nr_lanes];
 }
 
-/* As the caller says; negative: by CPU. */
+/*
+ * Returns the lane that the caller names, or that of the current CPU if @lane
+ * is negative.
+ */
 static inline struct zj_lane *zj_lane_at(struct zj_journal *zj, int lane)
 {
 	return lane < 0 ? zj_lane_pick(zj) : &zj->lanes[lane % zj->nr_lanes];

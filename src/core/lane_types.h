@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One per-core journal. */
+/* A lane: one of several journals of a file system. */
 #ifndef ZJ_LANE_TYPES_H
 #define ZJ_LANE_TYPES_H
 
@@ -17,105 +17,152 @@ struct zj_run;
 struct zj_seg;
 struct zj_txn;
 
-/* Fsyncs by latency: below 64 us, 128 us ... 1 s, and the rest. */
+/*
+ * Number of buckets for fsyncs by latency: below 64 us, 128 us ... 1 s, and the
+ * rest.
+ */
 #define ZJ_NR_LATENCIES		16
 
 /**
- * struct zj_lane_stats - counters; approximate, each written in its lane
+ * struct zj_lane_stats - counters of a lane
+ *
+ * They are approximate: tasks of one lane may count at once without a lock.
  */
 struct zj_lane_stats {
 	u64	txns;		/* transactions committed */
 	u64	handles;	/* handles in them */
 	u64	blocks;		/* images logged */
 	u64	nvm_bytes;	/* NVM: bytes stored for records and TxnInfos */
-	u64	nvm_full;	/* NVM: transactions closed as their TxnInfo was full */
+	u64	nvm_full;	/* NVM: transactions closed because their TxnInfo was full */
 	u64	headers;	/* header blocks logged */
 	u64	flushes;	/* cache flushes issued */
-	u64	flush_calls;	/* cache flushes needed: some shared one */
+	u64	flush_calls;	/* calls for a cache flush; several may share one flush */
 	u64	copies;		/* frozen copies made by accessors */
 	u64	ahead;		/* frozen copies made by the lane's thread */
 	u64	wait_log;	/* accesses that waited for log I/O */
-	u64	united[ZJ_NR_KINDS];	/* unions of its own asking, by cause */
-	u64	depends[ZJ_NR_KINDS];	/* dependencies on other lanes, by cause */
-	u64	wait_locked;	/* handle starts that waited for a drain */
+	u64	united[ZJ_NR_KINDS];	/* unions that handles of this lane asked for, by cause */
+	u64	depends[ZJ_NR_KINDS];	/* dependencies on other lanes' transactions, by cause */
+	u64	wait_locked;	/* handle starts that waited until a locked transaction
+				 * was sealed
+				 */
 	u64	wait_space;	/* handle starts that waited for log space */
 	u64	wait_reserved;	/* handle starts that waited for reserved handles */
-	u64	commit_us;	/* seal to commit, microseconds, summed */
+	u64	commit_us;	/* time from the seal to the commit, in microseconds, summed */
 	u64	conflicts;	/* accesses that made a commit or themselves wait */
-	u64	deferred;	/* commits that were put off for those */
-	u64	locked_us;	/* lock to seal, microseconds, summed */
-	u64	runs;		/* transactions that shared their flushes, as one */
-	u64	depth;		/* transactions on their way at each one's issue, summed */
-	u64	max_depth;	/* the most */
-	u64	max_copies;	/* frozen copies at a time, the most */
-	u64	fsyncs;		/* waits for a transaction */
-	u64	fsync_us;	/* microseconds of these, summed */
-	u64	fsync[ZJ_NR_LATENCIES];	/* the same, by time */
+	u64	deferred;	/* commits that were deferred because of such conflicts */
+	u64	locked_us;	/* time from lock to seal, in microseconds, summed */
+	u64	runs;		/* runs whose records were written */
+	u64	depth;		/* transactions in flight, counted whenever one is issued, summed */
+	u64	max_depth;	/* the most transactions in flight */
+	u64	max_copies;	/* the most frozen copies at a time */
+	u64	fsyncs;		/* waits of fsyncs for a transaction */
+	u64	fsync_us;	/* time of these, in microseconds, summed */
+	u64	fsync[ZJ_NR_LATENCIES];	/* number of these, by latency */
 };
 
 /**
- * struct zj_lane - one per-core journal
+ * struct zj_lane - one of several journals of a file system
+ *
+ * All lanes are allocated as one array by zj_lanes_start(), in
+ * zj_journal_load(), with a thread each, and a flush thread besides if the lane
+ * is pipelined. A lane has at most one running or locked transaction. At the
+ * seal point this moves to @to_issue; the lane's thread takes it from there,
+ * and with zj_run_join() it comes to @flight. The flush thread (or the lane's,
+ * if there is no other) takes whole runs from @flight, writes their records and
+ * makes them durable. Segments come to @in_hand from the journal's pool, become
+ * @cur when the lane's thread needs one, and go to zj_journal.full when they
+ * are filled. zj_lanes_stop() stops the threads, and zj_lanes_free() frees all
+ * lanes.
+ *
+ * In the comments below "lane's thread" and "flush thread" mean that only this
+ * thread uses the field.
  */
 struct zj_lane {
 	struct zj_journal *journal;	/* immutable */
 	int		index;		/* immutable */
-	spinlock_t	lock;		/* guards what follows */
-	struct zj_txn	*running;	/* running or locked, or NULL */
-	struct list_head to_issue;	/* zj_txn.lane_link, sealed, unwritten */
-	int		unwritten;	/* to_issue, and what the thread works on now */
-	struct list_head flight;	/* zj_txn.lane_link; on their way, in seal order */
-	u32		run;		/* number of the run that is open */
-	u32		run_len;	/* transactions in it, all of them in flight */
-	u32		depth;		/* transactions on their way, not recorded yet */
-	atomic_t	copies;		/* frozen copies of its transactions' images */
-	u32		ckpt_debt;	/* thread; blocks to bring home for what it logged */
-	unsigned long	logged_at;	/* thread; jiffies: when it logged last */
-	int		nr_sealed;	/* comp_lock; sealed and not committed */
+	spinlock_t	lock;		/* protects the fields below where nothing else is said */
+	struct zj_txn	*running;	/* running or locked transaction, or NULL */
+	struct list_head to_issue;	/* zj_txn.lane_link; sealed, the lane's thread has not
+					 * taken them yet
+					 */
+	int		unwritten;	/* length of @to_issue, plus the transaction that the
+					 * thread works on
+					 */
+	struct list_head flight;	/* zj_txn.lane_link; joined a run that the flush thread has
+					 * not taken; in seal order
+					 */
+	u32		run;		/* number of the open run */
+	u32		run_len;	/* transactions in the open run; all of them are
+					 * in @flight
+					 */
+	u32		depth;		/* transactions that joined a run and have no record in the
+					 * log yet
+					 */
+	atomic_t	copies;		/* frozen copies of images of its transactions */
+	u32		ckpt_debt;	/* lane's thread; blocks it has to write home in return for
+					 * what it logged
+					 */
+	unsigned long	logged_at;	/* lane's thread; in jiffies: when it logged last */
+	int		nr_sealed;	/* comp_lock; transactions that are sealed and not
+					 * committed
+					 */
 	u32		sealed_credits;	/* comp_lock; credits of these */
-	struct zj_component *last_sealed; /* comp_lock; newest, NULL once reclaimed */
+	struct zj_component *last_sealed; /* comp_lock; newest sealed one, NULL once reclaimed */
 
-	struct zj_seg	*cur;		/* segment being filled, or NULL */
-	u32		cur_off;	/* blocks used in cur */
-	struct list_head in_hand;	/* zj_seg.link, empty segments */
-	u32		nr_in_hand;	/* length of in_hand */
-	u32		promised;	/* log blocks owed to sealed transactions and
-					 * reservations
+	struct zj_seg	*cur;		/* segment that is being filled, or NULL */
+	u32		cur_off;	/* blocks used in @cur */
+	struct list_head in_hand;	/* zj_seg.link; empty segments */
+	u32		nr_in_hand;	/* length of @in_hand */
+	u32		promised;	/* log blocks promised to sealed transactions and to
+					 * reserved handles
 					 */
-	int		rsv_credits;	/* of reserved handles not started */
-	int		rsv_waiters;	/* starts that wait for less of these */
-	int		starts_waiting;	/* starts that wait for space: credits that a handle
-					 * gives back may do for them
+	int		rsv_credits;	/* credits of reserved handles that have not started */
+	int		rsv_waiters;	/* handle starts that wait until @rsv_credits
+					 * gets smaller
 					 */
-	int		limit;		/* credits up to which the running transaction
-					 * is known to fit; 0 if unknown
+	int		starts_waiting;	/* handle starts that wait for space; credits that a handle
+					 * gives back may suffice for them
+					 */
+	int		limit;		/* the running transaction is known to fit with so many
+					 * credits; 0: unknown
 					 */
 
-	wait_queue_head_t wait_start;	/* the running transaction has changed */
+	wait_queue_head_t wait_start;	/* woken when the lane's running transaction changes */
 	wait_queue_head_t wait_work;	/* the lane's thread sleeps here */
-	wait_queue_head_t wait_idle;	/* it has written something */
-	wait_queue_head_t wait_flush;	/* the flush thread sleeps here */
-	u64		flush_expected_since;	/* ns; racy hint: when a call for a flush
-						 * was last on its way, or 0
-						 */
-	struct timer_list timer;	/* wakes the thread at expiry (rule N8) */
-	struct task_struct *task;	/* the lane's thread */
-	struct task_struct *flusher;	/* its flush thread, if it is pipelined */
-	s64		record_ns[2];	/* flush thread, read racily; ns for a record, a
-					 * running mean: into the cache, with FUA
+	wait_queue_head_t wait_idle;	/* woken when the lane's thread has dealt with a
+					 * transaction
 					 */
-	int		lone_runs_left;	/* flush thread, read racily; it is not long ago
-					 * that another run came behind one
+	wait_queue_head_t wait_flush;	/* the flush thread sleeps here */
+	u64		flush_expected_since;	/* racy hint, in ns: when a thread announced that
+						 * it will soon ask for a flush, or 0
+						 */
+	struct timer_list timer;	/* wakes the lane's thread when a transaction
+					 * expires (N8)
+					 */
+	struct task_struct *task;	/* the lane's thread */
+	struct task_struct *flusher;	/* the flush thread, NULL if the lane is not pipelined */
+	s64		record_ns[2];	/* flush thread, read racily; running means in ns of the
+					 * time to write records: [0] into the cache, [1] with FUA
+					 */
+	int		lone_runs_left;	/* flush thread, read racily; so many more runs have to
+					 * come alone until no follower is expected
 					 */
 	struct zj_run	*next;		/* flush thread; the run to be flushed next, or NULL */
-	struct zj_run	*recorded;	/* flush thread; its records are in the device's
-					 * cache, or NULL
+	struct zj_run	*recorded;	/* flush thread; run whose records are in the device's
+					 * cache and wait for a flush, or NULL
 					 */
-	u64		hints[ZJ_LANE_HINTS]; /* the file system's, racy */
+	u64		hints[ZJ_LANE_HINTS]; /* racy; the file system's, for its allocator */
 
-	void		*info;		/* thread, NVM; where it builds a TxnInfo */
-	u32		nvm_end;	/* thread, NVM; line behind its newest chunk */
-	u64		nvm_stamp;	/* thread, NVM; of that; 0: none */
-	u64		nvm_shown;	/* lock, NVM; stamp that its tail in memory names; 0: none */
+	void		*info;		/* lane's thread, NVM; memory where it builds a TxnInfo */
+	u32		nvm_end;	/* lane's thread, NVM; number of the line behind its newest
+					 * chunk
+					 */
+	u64		nvm_stamp;	/* lane's thread, NVM; stamp of that chunk; 0: there is
+					 * none
+					 */
+	u64		nvm_shown;	/* lock, NVM; stamp of the record that the lane's tail word
+					 * names; 0: none
+					 */
 	struct zj_lane_stats stats;
 	struct zj_waits	waits;		/* has a lock of its own */
 } ____cacheline_aligned_in_smp;

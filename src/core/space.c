@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Log space: one pool of segments, from which lanes draw (N6, E16).
+ * Log space: lanes take segments from one pool (N6, E16).
  *
- * A handle's credits are promised out of what its lane has in hand, so that the
- * usual start touches nothing outside its lane. Only when that runs short does a
- * lane take segments from the pool, and give what it does not need back at the
- * next seal. Commit itself never waits for space (N6).
+ * A handle's credits are promised out of the segments in its lane's hand, so
+ * that a handle start usually writes to nothing outside its lane. A lane takes
+ * segments from the pool only when these run short, and gives back what it does
+ * not need at the next seal. Commit itself never waits for space (N6).
  */
 #include "core/journal.h"
 #include "core/space.h"
@@ -16,7 +16,7 @@
 #include <linux/wait.h>
 
 /**
- * zj_log_blocks() - log blocks that a transaction may take at worst
+ * zj_log_blocks() - return the log blocks that a transaction takes at worst
  * @zj: the journal
  * @credits: images and revoke blocks
  */
@@ -53,7 +53,10 @@ static void take_segments(struct zj_lane *lane, u32 nr)
 	struct zj_journal *zj = lane->journal;
 
 	spin_lock(&zj->pool_lock);
-	/* All or nothing: two lanes must not starve each other half-way. */
+	/*
+	 * All or nothing: otherwise two lanes could each hold half of what
+	 * either needs.
+	 */
 	if (nr <= zj->nr_pool) {
 		WRITE_ONCE(zj->nr_pool, zj->nr_pool - nr);
 		lane->nr_in_hand += nr;
@@ -64,11 +67,11 @@ static void take_segments(struct zj_lane *lane, u32 nr)
 }
 
 /**
- * zj_seg_room() - blocks in a lane's hand, after it has taken what it needs
+ * zj_seg_room() - return the blocks that a lane may fill
  * @lane: the lane
- * @need: blocks; segments are taken from the pool if it has fewer
+ * @need: blocks; the lane takes segments from the pool if it has fewer
  *
- * Context: lane->lock held; takes pool_lock.
+ * Context: caller holds lane->lock; takes pool_lock.
  */
 u32 zj_seg_room(struct zj_lane *lane, u32 need)
 {
@@ -82,11 +85,12 @@ u32 zj_seg_room(struct zj_lane *lane, u32 need)
 	return room;
 }
 
-/* ---- who is served first ---- */
+/* ---- the queue of waiters ---- */
 
 /*
- * Who needs much would wait for ever if others took what comes back piece by piece: so
- * who has waited longest is served first. Others have what their lane has in hand.
+ * While starts wait, only the first of them may take segments from the pool. If
+ * all could take what comes back piece by piece, a start that needs much would
+ * wait for ever. The other starts may use what their lane has in hand.
  */
 static bool my_turn(const struct zj_journal *zj)
 {
@@ -95,7 +99,7 @@ static bool my_turn(const struct zj_journal *zj)
 	return !first || first == current;
 }
 
-/* pool_lock held. */
+/* Updates space_first after a change of the queue. Caller holds pool_lock. */
 static void first_changes(struct zj_journal *zj)
 {
 	struct task_struct *first = NULL;
@@ -121,13 +125,14 @@ static void queue_up(struct zj_journal *zj, struct zj_space_waiter *waiter)
 }
 
 /**
- * zj_space_away() - a start that waits for space waits for its lane meanwhile
+ * zj_space_away() - let others pass a waiter while its lane is closed
  * @zj: the journal
- * @waiter: its place in the queue, if it has one; it is kept
- * @away: false: it is back
+ * @waiter: its place in the queue, which it keeps, if it has one
+ * @away: false when it is back
  *
- * Other lanes have nothing to do with the handles that its lane waits for: they are
- * served, and nothing is closed or brought home for who could not go on.
+ * The handles that its lane waits for are no business of other lanes, so their
+ * starts are served meanwhile. As an away waiter could not go on, no
+ * transaction is closed and nothing is written home for it.
  */
 void zj_space_away(struct zj_journal *zj, struct zj_space_waiter *waiter, bool away)
 {
@@ -143,7 +148,7 @@ void zj_space_away(struct zj_journal *zj, struct zj_space_waiter *waiter, bool a
 }
 
 /**
- * zj_space_leave() - a start waits for space no more
+ * zj_space_leave() - take a start out of the queue
  * @zj: the journal
  * @waiter: its place in the queue, if it has one
  */
@@ -168,7 +173,9 @@ void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter)
 
 /* ---- promises ---- */
 
-/* zj_space_get() when the lane's limit does not answer it. */
+/*
+ * The slow path of zj_space_get(), for when the lane's limit does not decide.
+ */
 bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 {
 	int running = lane->running ? lane->running->credits : 0;
@@ -178,7 +185,10 @@ bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 	room = lane->journal->log_ops->room(lane, my_turn(lane->journal) ? need : 0);
 	if (need > room)
 		return false;
-	/* A credit more costs less than 17/16 of an image, and a few images once. */
+	/*
+	 * One more credit costs less than 17/16 of an image, plus a few images
+	 * once.
+	 */
 	more = (room - need) / lane->journal->credit_units;
 	lane->limit = rsv ? 0 : running + credits +
 			    max_t(int, more - more / 8 - 8, 0);
@@ -186,10 +196,11 @@ bool zj_space_take(struct zj_lane *lane, int credits, int rsv)
 }
 
 /**
- * zj_space_share() - what a lane may have of a budget that all share
+ * zj_space_share() - return a lane's share of the common budget
  * @zj: the journal
  *
- * Only lanes count in which something runs: those that rest leave theirs.
+ * Only lanes with a running transaction count, so that the others' share does
+ * not lie idle.
  */
 u32 zj_space_share(struct zj_journal *zj)
 {
@@ -197,12 +208,13 @@ u32 zj_space_share(struct zj_journal *zj)
 }
 
 /**
- * zj_space_sealed() - a transaction does not run any more
- * @txn: being sealed
+ * zj_space_sealed() - promise log space to a transaction that is being sealed
+ * @txn: the transaction
  *
- * Its space is what its credits take, no more.
+ * From now on it needs only what its credits take. What it was granted beyond
+ * that is for others.
  *
- * Context: lane->lock held.
+ * Context: caller holds lane->lock.
  */
 void zj_space_sealed(struct zj_txn *txn)
 {
@@ -216,14 +228,15 @@ void zj_space_sealed(struct zj_txn *txn)
 }
 
 /**
- * zj_space_grow() - a running transaction may take more of the log
+ * zj_space_grow() - grant more credits to a running transaction
  * @txn: the transaction
  *
- * It begins with its lane's share. What lanes that rest do not use is for those that
- * work: a large transaction logs once what several small ones would log each.
+ * It begins with its lane's share. Lanes at work may also use what idle lanes
+ * do not use, because one large transaction logs a block once that several
+ * small ones would log each.
  *
- * Context: lane->lock held.
- * Return: true if it has got another share.
+ * Context: caller holds lane->lock.
+ * Return: true if it has got more.
  */
 bool zj_space_grow(struct zj_txn *txn)
 {
@@ -242,10 +255,10 @@ bool zj_space_grow(struct zj_txn *txn)
 }
 
 /**
- * zj_space_surplus() - give back segments that nothing was promised of
+ * zj_space_surplus() - give back segments out of which nothing is promised
  * @lane: the lane, after a seal or a commit
  *
- * Context: lane->lock held.
+ * Context: caller holds lane->lock; takes pool_lock.
  */
 void zj_space_surplus(struct zj_lane *lane)
 {
@@ -255,7 +268,10 @@ void zj_space_surplus(struct zj_lane *lane)
 	bool gave = false;
 
 	lockdep_assert_held(&lane->lock);
-	/* One stays, so that small transactions leave the pool alone. */
+	/*
+	 * One segment stays, so that small transactions need not go to the
+	 * pool.
+	 */
 	lane->limit = 0;
 	while (lane->nr_in_hand > 1 && room >= owed + seg_blocks) {
 		spin_lock(&zj->pool_lock);
@@ -271,11 +287,11 @@ void zj_space_surplus(struct zj_lane *lane)
 }
 
 /**
- * zj_space_next() - the lane goes on to its next segment
+ * zj_space_next() - begin the lane's next segment
  * @lane: the lane
  *
- * Context: lane->lock held; the lane's thread.
- * Return: false if it has none in hand, which breaks N6.
+ * Context: the lane's thread or its flush thread; holds lane->lock.
+ * Return: false if the lane has none in hand, which breaks N6.
  */
 bool zj_space_next(struct zj_lane *lane)
 {
@@ -300,7 +316,10 @@ bool zj_space_next(struct zj_lane *lane)
 	return true;
 }
 
-/* Counted in the lane: whoever stops there looks at no line that others write. */
+/*
+ * The count is in the lane, so that a handle that stops need not read memory
+ * that all lanes write.
+ */
 static void be_hungry(struct zj_lane *lane, int nr)
 {
 	spin_lock(&lane->lock);
@@ -326,12 +345,13 @@ static bool pool_may_serve(struct zj_lane *lane, int credits, int rsv)
  * @rsv: as for zj_space_get()
  * @waiter: the caller's place in the queue; zeroed before the first call
  *
- * Closes what runs and has the oldest components checkpointed and reclaimed. First
- * come, first served (docs/decisions/0026): the place is kept until zj_space_leave(),
- * as room that the caller has not taken yet is for the first in the queue only.
+ * The checkpoint thread closes running transactions for it, and writes the
+ * oldest components home. First come, first served (docs/decisions/0026): the
+ * caller keeps its place until it calls zj_space_leave(), because only the
+ * first in the queue may take the room that has come back.
  *
  * Context: sleeps; no handle open.
- * Return: 0, or -EROFS if aborted.
+ * Return: 0, or -EROFS if the journal is aborted.
  */
 int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 		  struct zj_space_waiter *waiter)
@@ -352,7 +372,11 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 	return zj_aborted(zj) ? -EROFS : 0;
 }
 
-/* An idle lane's segment that is dead is as good as new (forward progress). */
+/*
+ * Reuses a lane's current segment if all in it is reclaimed, and takes an idle
+ * lane's empty segments back. Otherwise idle lanes could hold all segments, and
+ * others would wait for ever.
+ */
 static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 {
 	struct zj_journal *zj = lane->journal;
@@ -382,9 +406,9 @@ static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 }
 
 /**
- * zj_space_reclaim() - take back the segments that hold dead transactions only
+ * zj_space_reclaim() - take back segments that hold reclaimed transactions only
  * @zj: the journal
- * @ckpt_stamp: S, durable on the device
+ * @ckpt_stamp: the checkpoint stamp, which is durable
  */
 void zj_space_reclaim(struct zj_journal *zj, u64 ckpt_stamp)
 {
@@ -406,10 +430,11 @@ void zj_space_reclaim(struct zj_journal *zj, u64 ckpt_stamp)
 }
 
 /**
- * zj_space_low() - should the background checkpoint work ahead?
+ * zj_space_low() - tell whether the checkpoint thread should work ahead
  *
- * From when on what is free would not do for another budget of what runs: later would
- * make starts wait, earlier brings home what is about to be logged again.
+ * It should as soon as the free segments would not hold another budget of
+ * running transactions. Later, handle starts would have to wait; earlier,
+ * blocks would be written home that are about to be logged again.
  */
 bool zj_space_low(struct zj_journal *zj)
 {
@@ -417,8 +442,10 @@ bool zj_space_low(struct zj_journal *zj)
 }
 
 /**
- * zj_seg_init() - all segments into the pool
+ * zj_seg_init() - allocate all segments, and put them into the pool
  * @zj: the journal, geometry known
+ *
+ * Return: 0 or -ENOMEM.
  */
 int zj_seg_init(struct zj_journal *zj)
 {

@@ -11,12 +11,13 @@ u32 zj_log_blocks(const struct zj_journal *zj, int credits);
 bool zj_space_take(struct zj_lane *lane, int credits, int rsv);
 
 /**
- * zj_space_get() - does the lane have room for more credits?
+ * zj_space_get() - tell whether the lane has room for more credits
  * @lane: the lane
  * @credits: images to add to its running transaction
  * @rsv: images of a reserved handle besides, or 0
  *
- * Context: lane->lock held; takes pool_lock when the lane's own space is short.
+ * Context: caller holds lane->lock; takes pool_lock when the lane's own space
+ * is short.
  * Return: true if there is room; the caller accounts for it.
  */
 static inline bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
@@ -24,7 +25,7 @@ static inline bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
 	int running = lane->running ? lane->running->credits : 0;
 
 	lockdep_assert_held(&lane->lock);
-	/* A handle without credits needs a header all the same. */
+	/* A handle without credits needs room for a header all the same. */
 	if (likely(lane->limit && !rsv && running + credits <= lane->limit))
 		return true;
 	return zj_space_take(lane, credits, rsv);

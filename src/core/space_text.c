@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The log's space as text: who has which segments.
- */
+/* The log's space as text: which lane has which segments. */
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/waits.h"
@@ -9,7 +7,7 @@
 #include <linux/seq_buf.h>
 #include <linux/string.h>
 
-/* pool_lock held. */
+/* Caller holds pool_lock. */
 static void full_to_text(struct seq_buf *out, struct zj_journal *zj)
 {
 	const struct zj_seg *seg;
@@ -45,11 +43,12 @@ static void lane_space_to_text(struct seq_buf *out, struct zj_lane *lane)
 }
 
 /**
- * zj_log_map_to_text() - whose the log's segments are, and how far the tail is
+ * zj_log_map_to_text() - print who has the log's segments, and where the tail
+ * is
  * @out: where it is printed
  * @zj: the journal
  *
- * A log in stock's format has no segments: it is used round and round.
+ * A log in stock's format has no segments, because it is a ring.
  *
  * Context: takes the locks of lanes, and pool_lock, one after the other.
  */

@@ -2,9 +2,10 @@
 /*
  * Block 0 and the log super block: live or clean.
  *
- * Live: block 0 carries ZJ_JBD2_INCOMPAT_LANES and a start that is not 0, durable
- * before the first chunk is written, so stock tools refuse it untouched. Clean: a
- * stock super block with an empty log, written only when everything is home.
+ * Live: block 0 has the feature ZJ_JBD2_INCOMPAT_LANES and a start that is not
+ * 0, so that stock tools refuse it and write nothing. Both are durable before
+ * the first chunk is written. Clean: block 0 is a stock super block with an
+ * empty log; it is written only when everything is home.
  */
 #include "core/dev_io.h"
 #include "core/flush.h"
@@ -34,7 +35,10 @@ static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 		       wrong);
 		return -EINVAL;
 	}
-	/* It says where lanes are, and nothing without them. */
+	/*
+	 * This feature says where the log of lanes is, and has no meaning
+	 * without lanes.
+	 */
 	if (incompat & ZJ_JBD2_INCOMPAT_LANES)
 		unknown &= ~ZJ_JBD2_INCOMPAT_NVM;
 	if (unknown || sb->s_feature_ro_compat) {
@@ -48,9 +52,9 @@ static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 /**
  * zj_super_read() - read and check block 0
  * @zj: the journal; block size and the inode's length are known
- * @block: where block 0 is
+ * @block: device block of block 0
  *
- * The total length becomes what block 0 says, no more than the inode's.
+ * Sets the total length to that in block 0, which is at most the inode's.
  *
  * Return: 0, -EIO, or -EINVAL with a message.
  */
@@ -76,10 +80,11 @@ int zj_super_read(struct zj_journal *zj, sector_t block)
  * zj_super_write() - write block 0, durable on return
  * @zj: the journal
  *
- * The buffer is never dirty: whoever writes its folio back, as a neighbour in it is
- * dirty, would write it without the flush and FUA, and leave us nothing to write.
+ * The buffer is never marked dirty. If it were, write-back of its folio,
+ * because of a dirty neighbour, could write it without flush and FUA, and we
+ * would find nothing left to write.
  *
- * Context: super_lock held.
+ * Context: caller holds super_lock.
  */
 int zj_super_write(struct zj_journal *zj)
 {
@@ -99,7 +104,10 @@ int zj_super_write(struct zj_journal *zj)
 	return err;
 }
 
-/* @always: without barriers, too, it is durable on return, and what came before. */
+/*
+ * Writes a block durably, and after all earlier writes; if barriers are off,
+ * only with @always.
+ */
 static int write_block(struct zj_journal *zj, u32 block, const void *data,
 		       bool always)
 {
@@ -115,8 +123,8 @@ static int write_block(struct zj_journal *zj, u32 block, const void *data,
 }
 
 /*
- * What was written before is void, once the log says so. All of it was reclaimed, so
- * each lane begins a segment anew.
+ * Begins a new generation, which makes all older records void as soon as the
+ * log says so. All of them were reclaimed, so each lane begins a segment anew.
  */
 void zj_new_generation(struct zj_journal *zj)
 {
@@ -132,11 +140,17 @@ static int format_log(struct zj_journal *zj)
 	int err;
 
 	zj_new_generation(zj);
-	/* The log was empty, so what is committed is home; its stamps are not used again. */
+	/*
+	 * The log was empty, so all that is committed is home. Its stamps are
+	 * not used again.
+	 */
 	zj->geo.ckpt_stamp = READ_ONCE(zj->committed_stamp);
 	zj->unflushed = false;
 	zj_encode_log_super(&zj->geo, block);
-	/* With block 0 and without this the file system could not be mounted. */
+	/*
+	 * If block 0 were durable and this block not, the file system could not
+	 * be mounted.
+	 */
 	err = write_block(zj, ZJ_BLOCK_LOG_SUPER, block, true);
 	WRITE_ONCE(zj->stamped, false);
 	kmem_cache_free(zj->frozen_cache, block);
@@ -144,10 +158,11 @@ static int format_log(struct zj_journal *zj)
 }
 
 /**
- * zj_lanes_go_live() - the log is ours, of a new generation
+ * zj_lanes_go_live() - begin a new generation, and mark the log as used by
+ * lanes
  * @zj: the journal
  *
- * Context: super_lock held.
+ * Context: caller holds super_lock.
  */
 int zj_lanes_go_live(struct zj_journal *zj)
 {
@@ -162,23 +177,27 @@ int zj_lanes_go_live(struct zj_journal *zj)
 }
 
 /**
- * zj_make_live() - before the first record: tell everybody that the log is in use
+ * zj_make_live() - say in block 0 that the log is in use, before the first
+ * record
  * @zj: the journal
  *
- * Context: sleeps; called by every commit, a read of one flag as a rule.
+ * Context: sleeps. Every commit calls it; usually it only reads one flag.
  * Return: 0 or a negative error.
  */
 int zj_make_live(struct zj_journal *zj)
 {
 	int err = 0;
 
-	/* Pairs with the store below: block 0 is durable then. */
+	/*
+	 * Pairs with the store below: whoever sees the flag also sees block 0
+	 * durable, and geometry and seed.
+	 */
 	if (smp_load_acquire(&zj->live))
 		return 0;
 	mutex_lock(&zj->super_lock);
 	if (!zj->live) {
 		err = zj->log_ops->go_live(zj);
-		/* Pairs with the load above: geometry and seed are new. */
+		/* Pairs with the load above. */
 		if (!err)
 			smp_store_release(&zj->live, true);
 	}
@@ -187,7 +206,7 @@ int zj_make_live(struct zj_journal *zj)
 }
 
 /**
- * zj_make_clean() - the log is empty: block 0 is a stock super block again
+ * zj_make_clean() - make block 0 that of a stock journal with an empty log
  * @zj: the journal; everything is home and durable
  *
  * Context: sleeps; no commit is under way.
@@ -206,11 +225,14 @@ int zj_make_clean(struct zj_journal *zj)
 		incompat = sb->s_feature_incompat;
 		mark = *zj_nvm_mark_of(sb);
 		zj_clean_jbd2_super(sb);
-		/* No commit is under way: nobody reads it now. */
+		/* No commit is under way, so no thread reads the flag now. */
 		WRITE_ONCE(zj->live, false);
 		err = zj_super_write(zj);
 		if (err) {
-			/* Still live on the device: the next try must write. */
+			/*
+			 * Block 0 on the device still says live, so the next
+			 * try has to write it.
+			 */
 			sb->s_feature_incompat = incompat;
 			sb->s_start = start;
 			*zj_nvm_mark_of(sb) = mark;
@@ -221,17 +243,20 @@ int zj_make_clean(struct zj_journal *zj)
 }
 
 /**
- * zj_ckpt_write() - make S durable
+ * zj_ckpt_write() - make a new checkpoint stamp durable
  * @zj: the journal
- * @ckpt_stamp: S; the home writes of everything up to it are durable
+ * @ckpt_stamp: the stamp; home writes of everything up to it are durable
  *
- * Context: ckpt_lock held.
+ * Context: caller holds ckpt_lock.
  */
 int zj_ckpt_write(struct zj_journal *zj, u64 ckpt_stamp)
 {
 	void *block = kmem_cache_zalloc(zj->frozen_cache,
 					GFP_NOFS | __GFP_NOFAIL);
-	/* Without barriers this notes that nothing is known durable any more. */
+	/*
+	 * If barriers are off, the call notes that no committed stamp is known
+	 * to be durable any more.
+	 */
 	bool durable = zj_needs_flush(zj);
 	u32 slot;
 	int err;
@@ -240,10 +265,12 @@ int zj_ckpt_write(struct zj_journal *zj, u64 ckpt_stamp)
 	slot = zj->ckpt_seq % ZJ_CKPT_SLOTS;
 	zj_encode_ckpt(&zj->geo, zj->ckpt_seq, ckpt_stamp, block);
 	/*
-	 * If the log names what was durable, the space that holds it is not to be used
-	 * again before S says so: recovery would take it for lost. Pairs with
-	 * committed_stamp(): who fills a header meanwhile names nothing, or is seen
-	 * here.
+	 * Records may name a committed stamp. Recovery takes components up to
+	 * it for lost if the log does not hold them, so their space may be used
+	 * again only when the checkpoint stamp on the device covers them: the
+	 * block is then written durably, even without barriers. Pairs with
+	 * committed_stamp(): either that sees zj->unflushed and names no stamp,
+	 * or we see zj->stamped.
 	 */
 	smp_mb();
 	durable |= READ_ONCE(zj->stamped);

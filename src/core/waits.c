@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who waits for what, and who has waited longest.
+ * Records of tasks that wait, and of the longest waits.
  *
- * A task that is about to wait files a record that lies on its own stack, in the lane
- * that it waits in, and takes it out again afterwards. So the files that are read to look
- * into a journal that hangs see each wait, its reason, and the transaction that it is
- * about; and the handle path, where nobody waits, pays nothing for it.
+ * A task that is about to wait files a record, which is on its own stack, in
+ * the lane where it waits, and takes it out again afterwards. So a reader of
+ * the debug files sees each wait in a journal that hangs, its reason, and the
+ * transaction that it is about. Handles that do not wait pay nothing for it.
  */
 #include "core/journal.h"
 #include "core/waits.h"
@@ -14,7 +14,7 @@
 #include <linux/string.h>
 #include <trace/events/zjournal.h>
 
-/* Users and zjctl read these: see docs/looking-inside.md. */
+/* Users and zjctl read these names (docs/looking-inside.md). */
 const char *const zj_wait_names[ZJ_NR_WAITS] = {
 	[ZJ_WAIT_SPACE] = "space",
 	[ZJ_WAIT_LOCKED] = "locked",
@@ -58,12 +58,12 @@ void zj_waits_init(struct zj_waits *waits)
 }
 
 /**
- * zj_wait_begin() - the current task is about to wait
+ * zj_wait_begin() - file a record that the current task is about to wait
  * @wait: memory for the record, until zj_wait_end()
- * @lane: where it is filed; a checkpoint, which is no lane's, takes lane 0
- * @why: what it waits for
- * @txn: the transaction that it waits for or works for, or NULL; the caller makes sure
- *	that it stays until this returns
+ * @lane: where it is filed; checkpoints, which belong to no lane, use lane 0
+ * @why: the reason
+ * @txn: the transaction that the task waits or works for, or NULL; the caller
+ *	makes sure that it stays until this returns
  *
  * Context: takes waits.lock, which is the innermost of all.
  */
@@ -91,7 +91,10 @@ void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,
 	spin_unlock(&waits->lock);
 }
 
-/* In the place of the shortest that is kept, if that is shorter; waits->lock held. */
+/*
+ * Replaces the shortest wait that is kept, if that is shorter than this one.
+ * Caller holds waits->lock.
+ */
 static void keep(struct zj_past_wait *kept, const struct zj_wait *wait, s64 took)
 {
 	struct zj_past_wait *shortest = kept;
@@ -107,7 +110,7 @@ static void keep(struct zj_past_wait *kept, const struct zj_wait *wait, s64 took
 }
 
 /**
- * zj_wait_end() - the wait is over
+ * zj_wait_end() - take the record out, because the wait is over
  * @wait: from zj_wait_begin()
  *
  * Context: takes waits.lock.
@@ -139,7 +142,7 @@ static void keep_fsync(struct zj_past_fsync *kept, const struct zj_past_fsync *f
 }
 
 /**
- * zj_fsync_ended() - an fsync's transaction has become committed: where did the time go?
+ * zj_fsync_ended() - note in which phases an fsync has spent its time
  * @txn: the transaction, committed, referenced by the caller
  * @begin: when the fsync began to wait
  * @turn: when the lane's thread had time for it
@@ -181,7 +184,7 @@ static u64 us(s64 ns)
 	return ktime_us_delta(max_t(s64, ns, 0), 0);
 }
 
-/* The name comes last: it may have spaces. */
+/* The task's name comes last, because it may contain spaces. */
 static void wait_to_text(struct seq_buf *out, const char *when,
 			 const struct zj_wait *wait, s64 ns)
 {
@@ -194,7 +197,8 @@ static void wait_to_text(struct seq_buf *out, const char *when,
 }
 
 /**
- * zj_waits_to_text() - who waits in a lane now, and the longest waits there were
+ * zj_waits_to_text() - print who waits in a lane now, and the longest waits
+ * there were
  * @out: where it is printed
  * @lane: the lane
  *
@@ -232,7 +236,7 @@ static void phases_to_text(struct seq_buf *out, const s64 *ns)
 }
 
 /**
- * zj_fsyncs_to_text() - how long a lane's fsyncs took, by phase
+ * zj_fsyncs_to_text() - print how long a lane's fsyncs took, by phase
  * @out: where it is printed
  * @lane: the lane
  *

@@ -6,7 +6,10 @@
 #include "core/journal.h"
 #include "core/waits_types.h"
 
-/* Entries of one list that are printed: printers hold spinlocks meanwhile. */
+/*
+ * Entries of one list that are printed at most, because printers hold spinlocks
+ * meanwhile.
+ */
 #define ZJ_TEXT_MOST		32
 
 extern const char *const zj_wait_names[ZJ_NR_WAITS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who waits for what. */
+/* Records of who waits for what, for users who look inside. */
 #ifndef ZJ_WAITS_TYPES_H
 #define ZJ_WAITS_TYPES_H
 
@@ -13,46 +13,57 @@
 struct zj_lane;
 
 /**
- * enum zj_wait_reason - what a task waits for
+ * enum zj_wait_reason - reasons why a task waits
  *
- * zj_wait_names[] has the names that users see; docs/looking-inside.md explains them.
+ * zj_wait_names[] has the names that users see; docs/looking-inside.md explains
+ * them.
  */
 enum zj_wait_reason {
-	ZJ_WAIT_SPACE,		/* a handle start: log space */
-	ZJ_WAIT_LOCKED,		/* a handle start: the lane's transaction is being closed */
-	ZJ_WAIT_RESERVED,	/* a handle start: reserved handles of the lane to be used */
-	ZJ_WAIT_BARRIER,	/* a handle start: the end of a barrier */
-	ZJ_WAIT_DRAIN,		/* a barrier: open handles */
-	ZJ_WAIT_IMAGE,		/* write access: a block that is on its way to the log */
-	ZJ_WAIT_TURN,		/* an fsync: the lane's thread is busy */
-	ZJ_WAIT_COMMITTED,	/* an fsync or a synchronous handle: its transaction */
-	ZJ_WAIT_SUBMIT,		/* a lane's thread: it sends ordered file data out */
-	ZJ_WAIT_MEMBERS,	/* a lane's thread: other members do the same */
-	ZJ_WAIT_DATA,		/* a flush thread: ordered file data */
-	ZJ_WAIT_LOG,		/* a flush thread: log blocks */
-	ZJ_WAIT_FLUSH,		/* a flush of the device's cache */
-	ZJ_WAIT_RECORD,		/* a flush thread: commit records */
-	ZJ_WAIT_FILES,		/* commit: buffers of files that became committed before */
-	ZJ_WAIT_HOME,		/* a checkpoint: home writes */
-	ZJ_WAIT_CKPT,		/* a checkpoint: the log's tail, written durably */
-	ZJ_WAIT_PROGRESS,	/* a checkpoint: components that are being committed */
+	ZJ_WAIT_SPACE,		/* a handle start: until there is log space */
+	ZJ_WAIT_LOCKED,		/* a handle start: until the lane's locked transaction is sealed */
+	ZJ_WAIT_RESERVED,	/* a handle start: until reserved handles of the lane have been
+				 * used
+				 */
+	ZJ_WAIT_BARRIER,	/* a handle start: until the barrier ends */
+	ZJ_WAIT_DRAIN,		/* a barrier: until open handles have stopped */
+	ZJ_WAIT_IMAGE,		/* write access: until a block's image has been written
+				 * to the log
+				 */
+	ZJ_WAIT_TURN,		/* an fsync: until the lane's thread has time */
+	ZJ_WAIT_COMMITTED,	/* an fsync or a synchronous handle: until its transaction is
+				 * committed
+				 */
+	ZJ_WAIT_SUBMIT,		/* a lane's thread: while it submits ordered file data */
+	ZJ_WAIT_MEMBERS,	/* a lane's thread: until other members have submitted theirs */
+	ZJ_WAIT_DATA,		/* a flush thread: until ordered file data is in the device */
+	ZJ_WAIT_LOG,		/* a flush thread: until log blocks are in the device */
+	ZJ_WAIT_FLUSH,		/* any thread: until a flush of the device's cache has ended */
+	ZJ_WAIT_RECORD,		/* a flush thread: until commit records are written */
+	ZJ_WAIT_FILES,		/* a commit: until buffers of files that became committed earlier
+				 * are dirty
+				 */
+	ZJ_WAIT_HOME,		/* a checkpoint: until home writes have completed */
+	ZJ_WAIT_CKPT,		/* a checkpoint: until the log's tail has been written durably */
+	ZJ_WAIT_PROGRESS,	/* a checkpoint: until components have been committed or finished */
 	ZJ_NR_WAITS
 };
 
 /**
- * struct zj_wait - one wait; on the stack of the task that waits
+ * struct zj_wait - one wait
  *
- * Written before it is filed and constant from then on.
+ * It is on the stack of the task that waits. zj_wait_begin() files it in its
+ * lane, and zj_wait_end() takes it out and copies it if it was one of the
+ * longest. Except for @link it is constant while it is filed.
  */
 struct zj_wait {
 	struct list_head link;		/* lane->waits.lock; in lane->waits.now */
-	struct zj_lane	*lane;		/* where it is filed */
+	struct zj_lane	*lane;		/* immutable; the lane in which it is filed */
 	enum zj_wait_reason why;
-	enum zj_comp_state state;	/* of that transaction's component at the begin */
-	tid_t		tid;		/* transaction that it is about; 0: none */
-	u32		tid_lane;	/* the lane of that one */
-	pid_t		pid;		/* of the task */
-	char		comm[TASK_COMM_LEN]; /* the same */
+	enum zj_comp_state state;	/* of that transaction's component when the wait began */
+	tid_t		tid;		/* transaction that the wait is about; 0: none */
+	u32		tid_lane;	/* index of that transaction's lane */
+	pid_t		pid;		/* of the waiting task */
+	char		comm[TASK_COMM_LEN]; /* name of the waiting task */
 	ktime_t		since;
 };
 
@@ -60,21 +71,21 @@ struct zj_wait {
  * struct zj_past_wait - a wait that has ended
  */
 struct zj_past_wait {
-	struct zj_wait	wait;		/* waits.lock; its link is not in use */
-	s64		took;		/* waits.lock; ns, 0: there is none */
+	struct zj_wait	wait;		/* waits.lock; its link is not used */
+	s64		took;		/* waits.lock; in ns; 0: this entry is unused */
 };
 
-/* The longest ones of a lane that are kept for each reason. */
+/* So many of the longest waits of a lane are kept for each reason. */
 #define ZJ_KEPT_WAITS		2
 
 /**
- * enum zj_fsync_phase - where the time of an fsync goes, in this order
+ * enum zj_fsync_phase - phases of an fsync, in their order
  */
 enum zj_fsync_phase {
 	ZJ_FSYNC_TURN,		/* until the lane's thread has time for it */
-	ZJ_FSYNC_DRAIN,		/* until open handles have stopped: the seal */
-	ZJ_FSYNC_ISSUE,		/* until file data has been sent, and log blocks if
-				 * the format may
+	ZJ_FSYNC_DRAIN,		/* until open handles have stopped, and the transaction is sealed */
+	ZJ_FSYNC_ISSUE,		/* until file data has been sent, and log blocks if the format
+				 * allows it
 				 */
 	ZJ_FSYNC_RECORD,	/* until the commit record is written */
 	ZJ_FSYNC_COMMITTED,	/* until other members and predecessors are durable */
@@ -82,27 +93,27 @@ enum zj_fsync_phase {
 };
 
 /**
- * struct zj_past_fsync - an fsync that has ended well
+ * struct zj_past_fsync - an fsync that has ended successfully
  */
 struct zj_past_fsync {
-	tid_t		tid;		/* of the transaction that it has committed */
+	tid_t		tid;		/* waits.lock for all; transaction that it has waited for */
 	pid_t		pid;		/* of the task */
-	char		comm[TASK_COMM_LEN]; /* the same */
-	s64		took;		/* ns, 0: there is none */
-	s64		phase[ZJ_NR_FSYNC_PHASES]; /* ns of each */
+	char		comm[TASK_COMM_LEN]; /* name of the task */
+	s64		took;		/* in ns; 0: this entry is unused */
+	s64		phase[ZJ_NR_FSYNC_PHASES]; /* time in each phase, in ns */
 };
 
 /**
- * struct zj_waits - who waits in a lane, and who has waited longest
+ * struct zj_waits - tasks that wait in a lane, and the longest waits there were
  *
- * Nothing here is written by a handle that does not wait.
+ * A handle that does not wait writes nothing here.
  */
 struct zj_waits {
-	spinlock_t	lock;		/* guards what follows; innermost */
+	spinlock_t	lock;		/* protects the fields below; innermost */
 	struct list_head now;		/* zj_wait.link, the oldest first */
 	struct zj_past_wait longest[ZJ_NR_WAITS][ZJ_KEPT_WAITS];
-	u64		fsyncs;		/* that are in @phase_ns */
-	s64		phase_ns[ZJ_NR_FSYNC_PHASES]; /* summed over these */
+	u64		fsyncs;		/* number of fsyncs summed up in @phase_ns */
+	s64		phase_ns[ZJ_NR_FSYNC_PHASES]; /* time of these in each phase, in ns */
 	struct zj_past_fsync slowest[ZJ_KEPT_WAITS];
 };
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Wake-ups of the checkpoint.
- */
+/* Wake-ups of checkpoints. */
 #include "core/journal.h"
 #include "core/wake.h"
 #include <linux/wait.h>
 
 /**
- * zj_progress() - a component was finished or reclaimed: checkpoints go on
+ * zj_progress() - tell checkpoints that a component was finished or reclaimed
  */
 void zj_progress(struct zj_journal *zj)
 {

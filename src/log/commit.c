@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commit: what a lane's thread does with a sealed transaction (C1-C5).
+ * The first half of a commit: what a lane's thread does with a sealed
+ * transaction (C1-C5).
  *
- *   ordered data out -> all members' data out -> copies -> on its way: group_commit.c
+ *   ordered data sent -> all members' data sent -> copies -> issued: group_commit.c
  *
  * Members of one component are written by their own lanes' threads in parallel.
- * A thread takes its lane's transactions in seal order, which is the same in
- * every lane for components that meet twice: waiting for other members' data
- * cannot go round in a circle.
+ * A thread takes its lane's transactions in seal order. Two components that
+ * have members in the same lanes are in the same order in all of them, so
+ * threads that wait for other members' data cannot deadlock.
  */
 #include "checkpoint/home.h"
 #include "core/abort.h"
@@ -31,9 +32,10 @@
 /* ---- copies ---- */
 
 /*
- * One part before the log I/O: an image that others are likely to want meanwhile
- * gets its frozen copy unless an accessor has made it; what was never modified goes.
- * Without memory it is logged from the live buffer, and they wait.
+ * Prepares one part for the log I/O. If others are likely to want the buffer
+ * meanwhile, its image gets a frozen copy, unless an accessor has made one. A
+ * part that was never modified is dropped. Without memory for a copy the log is
+ * written from the live buffer, and accessors wait.
  */
 static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
 {
@@ -66,7 +68,10 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
 	zj_jh_put(jh);
 }
 
-/* Sealed, so nobody takes parts away; from here on nobody adds any (invalidate.c). */
+/*
+ * The transaction is sealed, so no task removes parts; from now on none adds
+ * any (invalidate.c).
+ */
 static void fix_parts(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
@@ -89,7 +94,7 @@ static void copy_all(struct zj_txn *txn)
 }
 
 /**
- * zj_txn_logged() - a transaction's images are in the log: accessors may go on
+ * zj_txn_logged() - let accessors go on, because the images are in the log
  * @txn: sealed
  */
 void zj_txn_logged(struct zj_txn *txn)
@@ -110,14 +115,20 @@ static void mark_submitted(struct zj_txn *txn)
 	spin_lock(&zj->comp_lock);
 	ZJ_ASSERT(zj, txn->comp->unsubmitted > 0);
 	left = txn->comp->unsubmitted - 1;
-	/* Pairs with wait_protected(). */
+	/*
+	 * Pairs with wait_protected(): a thread that sees 0 finds the folios of
+	 * all members write-protected.
+	 */
 	smp_store_release(&txn->comp->unsubmitted, left);
 	spin_unlock(&zj->comp_lock);
 	if (!left)
 		wake_up_all(&zj->wait_submit);
 }
 
-/* Waited for before its flush: the log may go out meanwhile. */
+/*
+ * The data is waited for before the transaction's flush, so the log may be
+ * written meanwhile.
+ */
 static int submit_ordered(struct zj_txn *txn)
 {
 	struct zj_wait wait;
@@ -129,15 +140,19 @@ static int submit_ordered(struct zj_txn *txn)
 	mark_submitted(txn);
 	if (!err)
 		return 0;
-	/* Never sent: the record would expose stale blocks. */
+	/*
+	 * The transaction must not be committed: its record would expose stale
+	 * blocks.
+	 */
 	zj_err(txn_zj(txn), "error %d: ordered file data could not be sent\n", err);
 	zj_ordered_drop(txn);
 	return err;
 }
 
 /*
- * A folio may be in one lane's transaction and its inode's entry in another's:
- * copy journaled data only when every member has write-protected its folios.
+ * A folio may be in one lane's transaction and its inode's entry in another's.
+ * So journaled data is copied only after every member has write-protected its
+ * folios.
  */
 static void wait_protected(struct zj_txn *txn)
 {
@@ -173,14 +188,17 @@ static int commit(struct zj_txn *txn)
 	return zj_aborted(zj) ? 0 : zj->log_ops->issue(txn);
 }
 
-/* Also one that is not idle yet has sealed what somebody waits for. */
+/*
+ * Wakes waiters even if the lane has more to do, because it may have dealt with
+ * the transaction that they wait for.
+ */
 static void written(struct zj_lane *lane)
 {
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->unwritten > 0);
 	lane->unwritten--;
 	spin_unlock(&lane->lock);
-	/* A flush thread will still call for one. */
+	/* If there is a flush thread, that will still call for a flush. */
 	if (!lane->flusher)
 		zj_flush_not_expected(lane);
 	wake_up_all(&lane->wait_idle);
@@ -257,10 +275,12 @@ static bool lane_has_work(struct zj_lane *lane)
 }
 
 /**
- * zj_lane_thread() - writes what its lane seals, closes what expires
+ * zj_lane_thread() - issue what its lane seals, and close transactions that
+ * expire
  * @arg: the lane
  *
- * Not freezable: a lane that others wait for must go on during a suspend.
+ * It is not freezable: other lanes may wait for it, so it must go on during a
+ * suspend.
  */
 int zj_lane_thread(void *arg)
 {
@@ -271,7 +291,10 @@ int zj_lane_thread(void *arg)
 	while (!kthread_should_stop()) {
 		wait_event_interruptible(lane->wait_work, lane_has_work(lane));
 		close_expired(lane);
-		/* One share of a checkpoint for each commit: what fills the log empties it. */
+		/*
+		 * The lane takes part in a checkpoint after each transaction,
+		 * so that it writes home in proportion to what it logs.
+		 */
 		do {
 			txn = next_sealed(lane);
 			if (txn)

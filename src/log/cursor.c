@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a member has for the log, one piece after the other: its dependencies, revokes and
- * images. The writers of all formats take them from here.
+ * A cursor hands out what a member has for the log, piece by piece: its
+ * dependencies, revokes and images. The writers of all formats use it.
  */
 #include "core/journal.h"
 #include "log/cursor.h"
@@ -18,16 +18,19 @@ static u32 count_images(const struct zj_txn *txn)
 }
 
 /**
- * zj_cursor_init() - nothing of a member is written yet
+ * zj_cursor_init() - start at the beginning of a member
  * @cursor: is set
- * @txn: sealed, its parts are fixed; images may be settled later, but before the first
- *	one is taken
+ * @txn: sealed, its parts are fixed; its images may be settled later, but
+ *	before the first one is taken
  */
 void zj_cursor_init(struct zj_cursor *cursor, struct zj_txn *txn)
 {
 	struct zj_component *comp = txn->comp;
 
-	/* The heads of the lists stand for what comes before their first entries. */
+	/*
+	 * The cursor points to the entry taken last; the heads of the lists
+	 * stand for "none yet".
+	 */
 	*cursor = (struct zj_cursor) {
 		.dep = list_entry(&comp->deps, struct zj_dep, comp_link),
 		.revoke = list_entry(&txn->revokes, struct zj_revoke, txn_link),
@@ -35,7 +38,7 @@ void zj_cursor_init(struct zj_cursor *cursor, struct zj_txn *txn)
 		.nr_revokes = txn->nr_revokes,
 		.nr_images = count_images(txn),
 	};
-	/* The component's dependencies stand in its first member's record. */
+	/* The first member's record holds the component's dependencies. */
 	if (list_is_first(&txn->comp_link, &comp->members))
 		cursor->nr_deps = list_count_nodes(&comp->deps);
 }
@@ -44,7 +47,7 @@ void zj_cursor_init(struct zj_cursor *cursor, struct zj_txn *txn)
  * zj_cursor_dep() - take a dependency
  * @cursor: has dependencies left
  *
- * Return: the stamp of the component that the member's depends on.
+ * Return: stamp of the component that this member's component depends on.
  */
 u64 zj_cursor_dep(struct zj_cursor *cursor)
 {
@@ -57,7 +60,7 @@ u64 zj_cursor_dep(struct zj_cursor *cursor)
  * zj_cursor_revoke() - take a revoke
  * @cursor: has revokes left
  *
- * Return: the block.
+ * Return: the revoked block.
  */
 u64 zj_cursor_revoke(struct zj_cursor *cursor)
 {
@@ -67,7 +70,7 @@ u64 zj_cursor_revoke(struct zj_cursor *cursor)
 }
 
 /**
- * zj_cursor_peek() - the next image, without taking it
+ * zj_cursor_peek() - look at the next image, without taking it
  * @cursor: has images left, which are settled
  *
  * Return: the part that has it.
@@ -76,7 +79,7 @@ struct zj_part *zj_cursor_peek(const struct zj_cursor *cursor)
 {
 	struct zj_part *part = list_next_entry(cursor->part, txn_link);
 
-	/* What was forgotten has no image. */
+	/* A part without an image was forgotten. */
 	while (!part->image)
 		part = list_next_entry(part, txn_link);
 	return part;

@@ -9,8 +9,9 @@
 /**
  * struct zj_cursor - how far a member has been written to the log
  *
- * Belongs to the thread that writes. A copy of a cursor is another one, which goes on
- * from there: what has been taken can be taken again from a copy made before.
+ * It belongs to the thread that writes, and is part of that thread's state for
+ * the member. A copy goes on from the same place by itself, so a copy made
+ * earlier can take the same pieces again.
  */
 struct zj_cursor {
 	struct zj_dep	*dep;		/* taken last */

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The second half of a commit: what makes transactions durable that are on their
- * way to the log (docs/decisions/0014).
+ * The second half of a commit: it makes those transactions durable that the
+ * lane's thread has issued (docs/decisions/0014).
  *
  *   joins a run -> run closed -> data and log blocks in the device -> flush
  *     -> records -> flush, or FUA -> durable
  *
- * A lane's thread sends transactions out one after the other; this half takes all
- * that have gathered meanwhile as one run: they share both flushes, and in stock's
- * format one commit block, so that runs become durable in their order. While
- * another run is on its way, the flush before its records is also the one that
- * makes those of the run before durable: one flush a run then.
+ * A lane's thread issues one transaction after the other; the flush thread
+ * takes all that have gathered meanwhile as one run. They share both flushes,
+ * and in stock's format one commit block, so that runs become durable in their
+ * order. While another run is on its way, the flush before its records also
+ * makes the records of the previous run durable, so that each run costs one
+ * flush.
  *
- * In a lane that is not pipelined its own thread does this half as well.
+ * In a lane that is not pipelined the lane's thread does this half as well.
  */
 #include "core/abort.h"
 #include "core/flush.h"
@@ -32,10 +33,10 @@
 /* ---- runs ---- */
 
 /**
- * zj_run_close() - the open run gets no more members
+ * zj_run_close() - let nobody join the open run any more
  * @lane: the lane
  *
- * Context: lane->lock held.
+ * Context: caller holds lane->lock.
  */
 void zj_run_close(struct zj_lane *lane)
 {
@@ -48,10 +49,10 @@ void zj_run_close(struct zj_lane *lane)
 }
 
 /**
- * zj_run_join() - a transaction is on its way
- * @txn: sealed; by its lane's thread
+ * zj_run_join() - add a transaction to the lane's open run
+ * @txn: sealed
  *
- * Context: lane->lock held.
+ * Context: the lane's thread; holds lane->lock.
  */
 void zj_run_join(struct zj_txn *txn)
 {
@@ -82,7 +83,7 @@ static bool in_flight(struct zj_lane *lane)
 	return any;
 }
 
-/* The oldest run in flight, closed by now; NULL: none. */
+/* Returns the oldest run in flight, which is closed by now, or NULL. */
 static struct zj_run *next_run(struct zj_lane *lane)
 {
 	struct zj_txn *txn, *tmp;
@@ -110,7 +111,10 @@ static struct zj_run *next_run(struct zj_lane *lane)
 	return run;
 }
 
-/* Whatever became of them: an aborted journal's are dropped with their components. */
+/*
+ * Frees a run in any state. Transactions that an abort has left in it are
+ * dropped with their components (drop.c).
+ */
 static void run_free(struct zj_run *run)
 {
 	struct zj_txn *txn, *tmp;
@@ -123,7 +127,8 @@ static void run_free(struct zj_run *run)
 }
 
 /**
- * zj_run_cached() - may log blocks of a run be in the device's cache?
+ * zj_run_cached() - tell whether log blocks of a run may be in the device's
+ * cache
  * @run: closed
  */
 bool zj_run_cached(const struct zj_run *run)
@@ -154,7 +159,9 @@ static int wait_data(struct zj_txn *txn)
 	return zj_flag(zj, JBD2_ABORT_ON_SYNCDATA_ERR) ? err : 0;
 }
 
-/* The log first: who wants a buffer may be waiting for that. */
+/*
+ * Waits for the log first, because accessors of live images wait for that I/O.
+ */
 static int run_written(struct zj_run *run)
 {
 	const struct zj_log_ops *log = run->lane->journal->log_ops;
@@ -177,7 +184,10 @@ static int run_written(struct zj_run *run)
 	return err ?: err2;
 }
 
-/* The flush that covers what its transactions' inodes have noted. */
+/*
+ * Returns the number of the flush that covers all data that inodes of the run's
+ * transactions have noted.
+ */
 static u64 taken(const struct zj_run *run)
 {
 	const struct zj_txn *txn;
@@ -189,9 +199,10 @@ static u64 taken(const struct zj_run *run)
 }
 
 /*
- * The data must be durable before the record that points at it (R6). Each member
- * sees to its own: one that waited for another, whose thread is busy with an
- * older component, would make a convoy of the lanes.
+ * The data must be durable before the record that points at it (R6). Each
+ * member flushes its own data. If it waited for another one, whose thread may
+ * be busy with an older component, all lanes would wait for each other in a
+ * row.
  */
 static int flush(struct zj_lane *lane, struct zj_run *run)
 {
@@ -202,7 +213,10 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 	if (run)
 		list_for_each_entry(txn, &run->txns, lane_link)
 			WRITE_ONCE(txn->flushing, true);
-	/* Pairs with zj_trans_takes_written(). */
+	/*
+	 * Pairs with zj_trans_takes_written(): either that sees @flushing, or
+	 * we see the number that it has noted.
+	 */
 	smp_mb();
 	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
 		return zj_data_flush(zj, lane, taken(run), log);
@@ -227,7 +241,10 @@ static void keep_promise(struct zj_txn *txn)
 		wake_up_all(&lane->journal->wait_space);
 }
 
-/* Whoever writes the component's last record sees to all of them. */
+/*
+ * Tells whether this was the component's last record. The lane that writes it
+ * reports all members as durable.
+ */
 static bool last_record(struct zj_journal *zj, struct zj_component *comp)
 {
 	bool last;
@@ -244,7 +261,10 @@ static bool any_cached(const struct zj_component *comp)
 	const struct zj_txn *member;
 	bool cached = false;
 
-	/* The count has ordered us behind all members. */
+	/*
+	 * The count in last_record() has ordered this behind what the other
+	 * members' threads wrote.
+	 */
 	list_for_each_entry(member, &comp->members, comp_link)
 		cached |= member->cached;
 	return cached;
@@ -257,13 +277,19 @@ static void commit_members(struct zj_component *comp)
 
 	member = list_first_entry(&comp->members, struct zj_txn, comp_link);
 	for (; left; left--, member = next) {
-		/* With the last one the component may be committed, reclaimed and gone. */
+		/*
+		 * After the last member the component may be committed,
+		 * reclaimed and freed.
+		 */
 		next = left > 1 ? list_next_entry(member, comp_link) : NULL;
 		zj_member_durable(member);
 	}
 }
 
-/* A flush has covered the records: all components that end here are durable. */
+/*
+ * A flush has made the run's records durable, and with them all components
+ * whose last record is in this run.
+ */
 static void run_durable(struct zj_run *run)
 {
 	struct zj_txn *txn, *tmp;
@@ -276,7 +302,10 @@ static void run_durable(struct zj_run *run)
 	run_free(run);
 }
 
-/* A record that is durable by itself is reported now; one that is not waits for a flush. */
+/*
+ * Reports members whose records are durable already. Records that are in the
+ * device's cache wait for the next flush.
+ */
 static void run_recorded(struct zj_run *run)
 {
 	struct zj_lane *lane = run->lane;
@@ -293,7 +322,10 @@ static void run_recorded(struct zj_run *run)
 		lane->stats.txns++;
 		comp = txn->comp;
 		list_del_init(&txn->lane_link);
-		/* Unless it is the last one, another lane may finish it off now. */
+		/*
+		 * Unless this record is the component's last one, another lane
+		 * may now complete the component, and free it.
+		 */
 		if (!last_record(lane->journal, comp))
 			continue;
 		if (any_cached(comp))
@@ -313,19 +345,22 @@ static bool knows_fua(struct zj_journal *zj)
 	return zj_needs_flush(zj) && bdev_fua(zj->public.j_dev);
 }
 
-/* By how much a block takes longer to write with FUA, in ns. */
+/* Returns by how many ns writing a record takes longer with FUA. */
 static s64 fua_price(const struct zj_lane *lane)
 {
 	return READ_ONCE(lane->record_ns[1]) - READ_ONCE(lane->record_ns[0]);
 }
 
 /**
- * zj_log_wants_fua() - are log blocks to be written with FUA?
- * @lane: the lane; the caller is its thread
- * @blocks: that many, of one transaction
+ * zj_log_wants_fua() - tell whether a transaction's log blocks are to be
+ * written with FUA
+ * @lane: the lane
+ * @blocks: their number
  *
- * Together with a record with FUA that saves a flush, which with many runs on
- * their way is one for each of them.
+ * If the record is written with FUA as well, this saves the flush between them.
+ * With many runs on their way that is one flush for each run.
+ *
+ * Context: the lane's thread.
  */
 bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
 {
@@ -338,7 +373,10 @@ bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
 	return fua_price(lane) <= (s64)READ_ONCE(zj->flush.mean_ns) / 2;
 }
 
-/* Is anything in flight behind the run at hand; with log blocks in the cache? */
+/*
+ * Tells whether anything is in flight behind the run at hand, and whether log
+ * blocks of that are in the device's cache.
+ */
 static bool followed(struct zj_lane *lane, bool *cached)
 {
 	const struct zj_txn *txn;
@@ -354,9 +392,10 @@ static bool followed(struct zj_lane *lane, bool *cached)
 }
 
 /*
- * With another run on its way, or about to come, its flush will do for the records of
- * this one: FUA, which this one alone waits for, has to be much faster then. If its
- * log blocks need none, that flush is to be paid for.
+ * If another run is on its way or expected, the flush before its records also
+ * covers the records of this one. FUA, which delays this run, has to be much
+ * faster then. If the next run's log blocks were written with FUA, that flush
+ * would serve the records of this run only, so FUA may cost more.
  */
 static bool use_fua(struct zj_lane *lane)
 {
@@ -378,21 +417,22 @@ static bool use_fua(struct zj_lane *lane)
 }
 
 /**
- * zj_run_ahead() - close the next run while records are on their way
- * @lane: the lane; the caller is its flush thread
- * @fua: are they written with FUA?
- * @done: completed when they have been
+ * zj_run_ahead() - close the next run while records are being written
+ * @lane: the lane
+ * @fua: the records are written with FUA
+ * @done: completed when they have been written
  *
- * Whoever the run before has kept waiting comes back just now: a little is
- * waited for them, or they would miss the next run each time.
+ * Threads that the previous run has woken start their next transactions just
+ * now. The next run stays open for them a little, because they would always
+ * come just too late otherwise.
  *
- * Context: sleeps.
+ * Context: the flush thread; sleeps.
  */
 void zj_run_ahead(struct zj_lane *lane, bool fua, struct completion *done)
 {
 	s64 patience = READ_ONCE(lane->record_ns[fua]) / ZJ_PATIENCE;
 
-	/* With a fast device they would come too late in any case. */
+	/* With a fast device they would come too late even so. */
 	if (lane->flusher && patience >= ZJ_PATIENCE_MIN_NS)
 		wait_event_hrtimeout(lane->wait_flush, completion_done(done),
 				     ns_to_ktime(min_t(s64, patience,
@@ -407,7 +447,10 @@ static void note_record_time(struct zj_lane *lane, bool fua, s64 ns)
 	WRITE_ONCE(lane->record_ns[fua], (3 * before + ns) / 4);
 }
 
-/* Asked when the records have been written: barriers may have come back meanwhile. */
+/*
+ * Decides after the records have been written whether they need a flush,
+ * because a remount may have switched barriers on meanwhile.
+ */
 static void no_flush_needed(struct zj_journal *zj, struct zj_run *run)
 {
 	struct zj_txn *txn;
@@ -443,7 +486,10 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 	note_record_time(lane, fua, ktime_get() - begin);
 	if (!fua)
 		no_flush_needed(zj, run);
-	/* An aborted journal keeps them: recovery may still find them committed. */
+	/*
+	 * An aborted journal does not drop the members: recovery may still find
+	 * them committed.
+	 */
 	if (err || zj_aborted(zj))
 		run_free(run);
 	else
@@ -451,7 +497,10 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 	return err;
 }
 
-/* Nothing more is made durable; what is in flight is waited for. */
+/*
+ * Aborts the journal, and makes nothing durable any more. What is in flight is
+ * waited for by the next calls.
+ */
 static void give_up(struct zj_lane *lane, struct zj_run *run, int err)
 {
 	struct zj_journal *zj = lane->journal;
@@ -468,10 +517,10 @@ static void give_up(struct zj_lane *lane, struct zj_run *run, int err)
 }
 
 /**
- * zj_flush_run() - bring the lane's oldest run one step further
- * @lane: the lane; the caller is its flush thread, or its only one
+ * zj_flush_run() - take the lane's oldest run one step further
+ * @lane: the lane
  *
- * Context: sleeps.
+ * Context: the flush thread, or the lane's thread if there is no other; sleeps.
  * Return: false if there was nothing to do.
  */
 bool zj_flush_run(struct zj_lane *lane)
@@ -505,10 +554,11 @@ bool zj_flush_run(struct zj_lane *lane)
 /* ---- the thread ---- */
 
 /**
- * zj_flush_thread() - makes durable what its lane's thread has sent out
+ * zj_flush_thread() - make durable what its lane's thread has issued
  * @arg: the lane
  *
- * Stopped after that one; what is in flight is waited for then. Not freezable.
+ * It is stopped after the lane's thread, and then waits for all that is in
+ * flight. It is not freezable, because others wait for it during a suspend.
  */
 int zj_flush_thread(void *arg)
 {

@@ -4,13 +4,23 @@
 
 #include "core/journal.h"
 
-/* Runs that come alone until none is expected to follow. */
+/*
+ * After so many runs in a row with no other one behind them the flush thread
+ * stops expecting a follower, and pays for FUA instead of leaving the records
+ * to the next run's flush.
+ */
 #define ZJ_LONE_RUNS		4
-/* A part of the time that a record takes, in which more may join the next run. */
+/*
+ * The next run stays open for 1/ZJ_PATIENCE of the time that writing a record
+ * takes, so that threads woken by the previous run can join it.
+ */
 #define ZJ_PATIENCE		8
 #define ZJ_PATIENCE_MIN_NS	(100 * NSEC_PER_USEC)
 #define ZJ_PATIENCE_MAX_NS	(10 * NSEC_PER_MSEC)
-/* More log blocks of a transaction than these are not worth FUA. */
+/*
+ * A transaction with more log blocks than these writes them without FUA, and
+ * leaves them to one flush.
+ */
 #define ZJ_FUA_BLOCKS		64
 
 int zj_flush_thread(void *arg);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Operations of formats that have no use for them (struct zj_log_ops).
+ * Operations for formats that have no use for them (struct zj_log_ops).
  *
- * Such a format is in the journal inode, sends nothing out before the data is durable,
- * and has no limit to what a transaction modifies but its space.
+ * Such a format is in the journal inode, writes nothing before the data is
+ * durable, and limits a transaction by its space only.
  */
 #include "core/journal.h"
 #include "format/codec_nvm.h"
@@ -11,12 +11,13 @@
 #include "log/group_commit.h"
 
 /**
- * zj_log_default_open() - the log is in the journal inode, which is open
+ * zj_log_default_open() - do nothing, because the journal inode is open
  * @zj: the journal; block 0 is known
  *
- * A live log in memory cannot be recovered without that memory.
+ * Refuses a log in persistent memory, which cannot be recovered without that
+ * memory.
  *
- * Return: 0; or -EINVAL, which was explained.
+ * Return: 0, or -EINVAL after a message.
  */
 int zj_log_default_open(struct zj_journal *zj)
 {
@@ -28,7 +29,7 @@ int zj_log_default_open(struct zj_journal *zj)
 }
 
 /**
- * zj_log_default_release() - nothing to release
+ * zj_log_default_release() - do nothing, because nothing was opened
  * @zj: the journal
  */
 void zj_log_default_release(struct zj_journal *zj)
@@ -37,8 +38,9 @@ void zj_log_default_release(struct zj_journal *zj)
 
 /**
  * zj_log_default_issue() - send nothing before the data is durable
- * @txn: sealed; by its lane's thread
+ * @txn: sealed
  *
+ * Context: the lane's thread.
  * Return: 0
  */
 int zj_log_default_issue(struct zj_txn *txn)
@@ -50,7 +52,7 @@ int zj_log_default_issue(struct zj_txn *txn)
 }
 
 /**
- * zj_log_default_written() - nothing was sent to wait for
+ * zj_log_default_written() - do nothing, because nothing was sent
  * @txn: issued
  *
  * Return: 0
@@ -61,7 +63,8 @@ int zj_log_default_written(struct zj_txn *txn)
 }
 
 /**
- * zj_log_default_close() - a run has nothing of its own in the log
+ * zj_log_default_close() - do nothing, because a run has no log blocks of its
+ * own
  * @lane: the lane
  */
 void zj_log_default_close(struct zj_lane *lane)
@@ -69,7 +72,8 @@ void zj_log_default_close(struct zj_lane *lane)
 }
 
 /**
- * zj_log_default_begin() - a run has nothing to send before its flush
+ * zj_log_default_begin() - do nothing, because a run needs nothing before its
+ * flush
  * @run: closed
  */
 void zj_log_default_begin(struct zj_run *run)
@@ -77,7 +81,7 @@ void zj_log_default_begin(struct zj_run *run)
 }
 
 /**
- * zj_log_default_begun() - nothing was sent to wait for
+ * zj_log_default_begun() - do nothing, because nothing was sent
  * @run: begun
  *
  * Return: 0
@@ -88,7 +92,7 @@ int zj_log_default_begun(struct zj_run *run)
 }
 
 /**
- * zj_log_default_full() - only credits limit a transaction
+ * zj_log_default_full() - never full, because only credits limit a transaction
  * @txn: running
  *
  * Return: false

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the writers of both formats share.
+ * Images and output, for all writers of a log on a block device.
  *
- * Output: neighbours on the device in one request, all in flight at once, one wait
- * at the end. Past the buffer cache, which never sees the log.
+ * Neighbours on the device go out in one request, all requests are in flight at
+ * once, and are waited for at the end. Writes bypass the buffer cache, which
+ * never sees the log.
  */
 #include "core/journal.h"
 #include "log/log_io.h"
@@ -19,11 +20,13 @@
 
 /**
  * zj_settle_images() - decide for every image where the log is written from
- * @txn: sealed; the caller is its lane's thread
+ * @txn: sealed
  *
- * From here on accessors of live images wait: only the log I/O may follow.
+ * From here on accessors of live images wait, so the caller must do nothing but
+ * the log I/O until zj_txn_logged().
  *
- * Return: are there live images?
+ * Context: the thread that writes the transaction.
+ * Return: true if there are live images.
  */
 bool zj_settle_images(struct zj_txn *txn)
 {
@@ -74,16 +77,19 @@ static void io_submit(struct zj_log_io *io)
 
 /**
  * zj_log_io_begin() - prepare for writing to the log
- * @io: the caller's, until zj_log_io_end()
+ * @io: the caller's memory; stays until zj_log_io_wait() has returned
  * @zj: the journal
- * @flags: of all requests, as REQ_FUA
+ * @flags: flags of all requests, such as REQ_FUA
  */
 void zj_log_io_begin(struct zj_log_io *io, struct zj_journal *zj,
 		     blk_opf_t flags)
 {
 	io->zj = zj;
 	io->bio = NULL;
-	/* Idle: the block layer's throttling of write-back lets it pass. */
+	/*
+	 * With REQ_IDLE the block layer does not throttle these writes with
+	 * write-back.
+	 */
 	io->opf = REQ_OP_WRITE | REQ_SYNC | REQ_IDLE | REQ_META | flags;
 	io->err = 0;
 	atomic_set(&io->pending, 1);
@@ -95,7 +101,8 @@ void zj_log_io_begin(struct zj_log_io *io, struct zj_journal *zj,
  * zj_log_io_add() - write one block
  * @io: begun
  * @log_block: journal block
- * @data: its contents, which stay as they are until the end
+ * @data: its contents, which must not change until zj_log_io_wait() has
+ *	returned
  */
 void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 {
@@ -124,8 +131,10 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 }
 
 /**
- * zj_log_io_send() - everything has been added; by the task that has begun it
+ * zj_log_io_send() - send what is left, after the last block was added
  * @io: begun
+ *
+ * Context: the task that has called zj_log_io_begin(), because of its plug.
  */
 void zj_log_io_send(struct zj_log_io *io)
 {
@@ -136,8 +145,8 @@ void zj_log_io_send(struct zj_log_io *io)
 }
 
 /**
- * zj_log_io_wait() - wait for everything, once
- * @io: sent; nobody's afterwards
+ * zj_log_io_wait() - wait for all requests
+ * @io: sent; the caller may free it afterwards
  *
  * Return: 0, or the error of a request.
  */

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The log in stock's format: a ring, one lane, recovered by stock ext4 and e2fsck
- * (docs/decisions/0013).
+ * The log in stock's format: a ring with one lane, which stock ext4 and e2fsck
+ * can recover (docs/decisions/0013).
  *
  *   revoke and descriptor blocks, images, zeros -> flush -> commit block -> durable
  *
- * To stock's recovery a commit block over a damaged log block is corruption, not
- * the end of the log: so it is written only when all before it is durable, and
- * after the commit block before it is durable too. Few log blocks are made durable
- * by FUA: then there is no flush between. What was left of an older life
- * of the journal in its place is overwritten with zeros first: then a torn commit
- * block is none, for readers that know no torn ones as well.
+ * Stock's recovery takes a damaged log block before a valid commit block for
+ * corruption, not for the end of the log. So a commit block is written only
+ * when all its log blocks are durable, and the commit block before it as well.
+ * Few log blocks are written with FUA, so that no flush is needed between.
+ * Older contents of the commit block's place are overwritten with zeros first:
+ * then a commit block that is torn looks like none, even to readers that do not
+ * check for that.
  *
- * A run of ours is one transaction of stock's, with one commit block, so its
- * members cannot become durable out of order. Of two images of a block the later
- * one counts there; but a revoke voids all of them, so one that has revokes is the
- * last member of its run. A run's number and a constant make stock's sequence.
+ * One of our runs is one of stock's transactions, with one commit block, so its
+ * members cannot become durable out of order. Of two images of a block in it,
+ * recovery takes the later one; but a revoke voids all of them, so a member
+ * with revokes is the last of its run. Stock's sequence number is the number of
+ * the run plus a constant.
  *
- * The ring's tail is in block 0; it moves over a run when that is home.
+ * The ring's tail is in block 0. It advances over a run when that is home.
  */
 #include "core/journal.h"
 #include "core/super.h"
@@ -35,24 +37,28 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
-#define ZJ_RING_MIN	64U	/* blocks; e2fsprogs makes none below 1024 */
+#define ZJ_RING_MIN	64U	/* in blocks; e2fsprogs makes no journal below 1024 */
 
 /**
- * struct zj_jbd2_write - a transaction on its way to the ring; on a stack
+ * struct zj_jbd2_write - a transaction that is being written to the ring
+ *
+ * jbd2_issue() allocates it and sets zj_txn.out. The lane's thread uses it
+ * until it completes @sent, then the flush thread, which frees it in
+ * jbd2_written().
  */
 struct zj_jbd2_write {
 	struct zj_txn	*txn;
 	struct zj_journal *zj;
 	const struct zj_jbd2_geo *log;
-	u32		sequence;	/* of its run */
-	u32		pos;		/* ring block to be written next */
+	u32		sequence;	/* stock's sequence number of its run */
+	u32		pos;		/* next ring block to be written */
 	struct zj_cursor at;		/* what is written next */
-	void		**own;		/* revoke and descriptor blocks */
-	u32		nr_own;		/* of these */
+	void		**own;		/* revoke and descriptor blocks, freed with the struct */
+	u32		nr_own;		/* number of these */
 	struct zj_log_io io;
-	struct completion sent;	/* the lane's thread has done its part */
-	bool		waited;	/* that was to wait for io, too */
-	int		err;	/* of io, then */
+	struct completion sent;	/* completed when the lane's thread has sent everything */
+	bool		waited;	/* the lane's thread has already waited for @io */
+	int		err;	/* error of @io, once it was waited for */
 };
 
 static u32 sequence_of(const struct zj_journal *zj, u32 run)
@@ -62,7 +68,10 @@ static u32 sequence_of(const struct zj_journal *zj, u32 run)
 
 /* ---- space ---- */
 
-/* What holds whatever features are set later on. */
+/*
+ * Returns how many tags a descriptor block holds at least, whatever features
+ * are set later.
+ */
 static u32 images_per_block(u32 block_size)
 {
 	return (block_size - sizeof(struct zj_jbd2_header) -
@@ -70,7 +79,10 @@ static u32 images_per_block(u32 block_size)
 	       sizeof(struct zj_jbd2_tag3);
 }
 
-/* Images and revoke blocks are counted by credits, a commit block is added. */
+/*
+ * Credits count images and revoke blocks. Descriptor blocks and a commit block
+ * come on top.
+ */
 static u32 ring_blocks(const struct zj_journal *zj, u32 credits)
 {
 	return credits + 1 +
@@ -87,19 +99,26 @@ static u32 ring_fit(struct zj_journal *zj, u32 lanes)
 	zj->geo.seg_blocks = 1;
 	zj->geo.nr_segs = zj->geo.total_blocks - zj->geo.log_first;
 	zj->geo.nr_lanes = 1;
-	/* One block stays empty. */
+	/*
+	 * One block stays empty, so that a full ring differs from an empty one.
+	 */
 	return zj->geo.nr_segs >= ZJ_RING_MIN &&
 	       zj->geo.nr_segs > ring_blocks(zj, zj->max_credits) +
 				 ring_blocks(zj, 0);
 }
 
-/* Nothing is in the lane's hand. */
+/*
+ * The lane holds nothing in its hand: it takes blocks from the ring directly.
+ */
 static u32 ring_room(struct zj_lane *lane, u32 need)
 {
 	return need ? READ_ONCE(lane->journal->nr_pool) : 0;
 }
 
-/* Nothing is in the log. Stock's fast commit area is part of the ring from now on. */
+/*
+ * Starts with an empty log. From now on stock's fast commit area is a part of
+ * the ring.
+ */
 static int ring_init(struct zj_journal *zj)
 {
 	struct zj_jbd2_super *sb = zj->public.j_superblock;
@@ -112,12 +131,15 @@ static int ring_init(struct zj_journal *zj)
 	zj->ring.run_at = zj->geo.log_first;
 	zj->ring.tail = zj->geo.log_first;
 	zj->ring.tail_run = 1;
-	/* Head and tail meet when the ring is empty only. */
+	/* Head and tail are equal only when the ring is empty. */
 	zj->nr_pool = zj->geo.nr_segs - 1;
 	return 0;
 }
 
-/* Take blocks at the head; -ENOSPC breaks a promise. lane->lock held. */
+/*
+ * Takes blocks at the head; -ENOSPC means that promised space is not there.
+ * Caller holds lane->lock.
+ */
 static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
 {
 	int err = 0;
@@ -134,7 +156,10 @@ static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
 	return err;
 }
 
-/* Blocks of the ring for the transaction at hand; its promise covers them. */
+/*
+ * Takes the transaction's blocks of the ring, which were promised, and adds it
+ * to the open run.
+ */
 static int claim(struct zj_jbd2_write *w, u32 blocks)
 {
 	struct zj_lane *lane = w->txn->lane;
@@ -157,7 +182,10 @@ static int claim(struct zj_jbd2_write *w, u32 blocks)
 	return err;
 }
 
-/* Its commit block follows: the promise of each member has room for one. */
+/*
+ * Takes the block for the commit block. Each member's promise includes one, so
+ * there is room.
+ */
 static void jbd2_close(struct zj_lane *lane)
 {
 	struct zj_txn *last = list_last_entry(&lane->flight, struct zj_txn,
@@ -178,8 +206,9 @@ static int ring_go_live(struct zj_journal *zj)
 
 	lockdep_assert_held(&zj->super_lock);
 	/*
-	 * Barriers or not: block 0 may say on the device that lanes are in use. Over
-	 * their super block the ring must not go before it says something else.
+	 * This flush is needed even without barriers. On the device block 0 may
+	 * still say that lanes use the log, and the ring must not overwrite
+	 * their super block before block 0 says something else.
 	 */
 	err = blkdev_issue_flush(zj->public.j_dev);
 	if (err)
@@ -199,7 +228,7 @@ static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
 
 	mutex_lock(&zj->super_lock);
 	if (!zj->live) {
-		/* Somebody has seen the log empty before us, and said so. */
+		/* Another task has already marked the log as empty. */
 		mutex_unlock(&zj->super_lock);
 		return 0;
 	}
@@ -207,7 +236,7 @@ static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
 	old_sequence = sb->s_sequence;
 	sb->s_start = cpu_to_be32(tail);
 	sb->s_sequence = cpu_to_be32(sequence);
-	/* Its pre-flush makes the home writes durable. */
+	/* The pre-flush of this write makes the home writes durable. */
 	err = zj_super_write(zj);
 	if (err) {
 		sb->s_start = old_start;
@@ -222,7 +251,7 @@ static int ring_advance_tail(struct zj_journal *zj, const struct zj_component *l
 	struct zj_txn *txn = list_first_entry(&last->members, struct zj_txn,
 					      comp_link);
 	struct zj_ring *ring = &zj->ring;
-	/* A run is kept until the last one of it can go. */
+	/* A run stays in the log until its last member can go. */
 	u32 tail = txn->record_at ? zj_jbd2_step(&ring->geo, txn->record_at, 1) :
 		   txn->run_at;
 	u32 run = txn->run + !!txn->record_at, freed;
@@ -288,7 +317,10 @@ static void put_tag(struct zj_jbd2_write *w, void *block, u32 i, bool last,
 {
 	struct zj_jbd2_image image = { .block = part->jh->bh->b_blocknr };
 
-	/* A live image has nothing to escape, and is not ours. */
+	/*
+	 * A live image need not be escaped, and must not be changed here,
+	 * because the buffer is not ours.
+	 */
 	if (part->frozen_data && zj_jbd2_escape(part->frozen_data))
 		image.flags = ZJ_JBD2_TAG_ESCAPED;
 	image.csum = zj_jbd2_image_csum(w->log, w->sequence, part->image);
@@ -315,7 +347,7 @@ static void put_images(struct zj_jbd2_write *w)
 
 /* ---- one transaction ---- */
 
-/* Revoke and descriptor blocks. */
+/* Returns the number of revoke and descriptor blocks. */
 static u32 count_own(const struct zj_jbd2_write *w)
 {
 	return DIV_ROUND_UP(w->at.nr_images, zj_jbd2_tags_per_block(w->log)) +
@@ -339,8 +371,8 @@ static void write_free(struct zj_jbd2_write *w)
 }
 
 /*
- * Accessors wait for what is logged from the live buffer: the flush thread may be
- * busy, so it is waited for here.
+ * Waits for the log I/O of live images in the lane's thread, because accessors
+ * wait for it, and the flush thread may be busy with an older run.
  */
 static void wait_live(struct zj_jbd2_write *w)
 {
@@ -351,9 +383,10 @@ static void wait_live(struct zj_jbd2_write *w)
 
 /**
  * jbd2_issue() - send out a transaction's log blocks
- * @txn: sealed; the caller is its lane's thread
+ * @txn: sealed
  *
- * Return: 0, or -ENOSPC if the promise was broken.
+ * Context: the lane's thread.
+ * Return: 0, or -ENOSPC if promised log space is not there.
  */
 static int jbd2_issue(struct zj_txn *txn)
 {
@@ -378,7 +411,10 @@ static int jbd2_issue(struct zj_txn *txn)
 	fua = zj_log_wants_fua(txn->lane, nr_own + w->at.nr_images);
 	txn->log_cached = !fua;
 	zj_log_io_begin(&w->io, zj, fua ? REQ_FUA : 0);
-	/* It may be waited for from here on. */
+	/*
+	 * From here on the flush thread may take the transaction and wait for
+	 * it.
+	 */
 	err = claim(w, nr_own + w->at.nr_images);
 	if (err) {
 		zj_log_io_send(&w->io);
@@ -414,7 +450,10 @@ static void put_record(struct zj_run *run, blk_opf_t flags)
 					      lane_link);
 
 	zj_log_io_begin(&run->io, run->lane->journal, flags);
-	/* Without a place, which breaks a promise, it would be written over block 0. */
+	/*
+	 * Without a block of the ring, which breaks a promise, it would be
+	 * written over block 0.
+	 */
 	if (last->record_at)
 		zj_log_io_add(&run->io, last->record_at, run->record);
 	else
@@ -422,7 +461,10 @@ static void put_record(struct zj_run *run, blk_opf_t flags)
 	zj_log_io_send(&run->io);
 }
 
-/* Zeros in the commit block's place; durable as the log blocks are. */
+/*
+ * Overwrites the commit block's place with zeros, which become durable as the
+ * log blocks do.
+ */
 static void jbd2_begin(struct zj_run *run)
 {
 	run->record = new_block(run->lane->journal);
@@ -436,8 +478,8 @@ static int jbd2_begun(struct zj_run *run)
 
 /**
  * jbd2_record() - write a run's commit block
- * @run: its log blocks and the commit block before are durable
- * @fua: with FUA
+ * @run: its log blocks and the commit block before it are durable
+ * @fua: write with FUA
  *
  * Return: 0 or an I/O error.
  */
@@ -451,7 +493,10 @@ static int jbd2_record(struct zj_run *run, bool fua)
 			   sequence_of(zj, txn->run),
 			   ktime_get_real_seconds(), 0);
 	put_record(run, fua ? REQ_FUA : 0);
-	/* The zeros of the next one go out beside it. */
+	/*
+	 * The zeros of the next run are sent while the commit block is being
+	 * written.
+	 */
 	zj_run_ahead(run->lane, fua, &run->io.done);
 	return zj_log_io_wait(&run->io);
 }

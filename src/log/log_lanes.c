@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Log writer: one member's chunks, planned, encoded and sent out together.
+ * The log in our own format: a member's chunks are planned, encoded and sent
+ * together.
  *
- * A chunk is one header block and its images; the header's checksum covers the
- * images through their tags, so header and images need no order among each
- * other and there is no separate commit block (format.h).
+ * A chunk is a header block and its images. The header's checksum covers the
+ * images through their tags, so all blocks may be written in any order, and no
+ * commit block is needed (format.h).
  */
 #include "core/flush.h"
 #include "core/journal.h"
@@ -21,7 +22,10 @@
 #include <linux/slab.h>
 
 /**
- * struct zj_plan - one chunk to be written; owned by the lane's thread
+ * struct zj_plan - one chunk to be written
+ *
+ * plan_all() allocates it, and log_free() frees it when the member has been
+ * written.
  */
 struct zj_plan {
 	struct list_head link;	/* in zj_lanes_write.chunks */
@@ -30,7 +34,10 @@ struct zj_plan {
 };
 
 /**
- * struct zj_lanes_write - one member on its way to the log; its flush thread's
+ * struct zj_lanes_write - one member that is being written to the log
+ *
+ * log_prepare() allocates it and sets zj_txn.out; log_free() frees it when the
+ * device has completed the blocks. Only the thread that writes the run uses it.
  */
 struct zj_lanes_write {
 	struct zj_txn	*txn;
@@ -50,7 +57,10 @@ static u32 place(u32 *left, u32 size, u32 wanted)
 	return n;
 }
 
-/* Fill one chunk at the lane's position; false if the log has no room. */
+/*
+ * Plans one chunk at the lane's position. Returns false if the lane has no
+ * segment left.
+ */
 static bool plan_chunk(struct zj_lanes_write *log, struct zj_plan *plan,
 		       const struct zj_cursor *rest)
 {
@@ -64,7 +74,10 @@ static bool plan_chunk(struct zj_lanes_write *log, struct zj_plan *plan,
 	chunk->nr_revokes = place(&left, sizeof(__le64), rest->nr_revokes);
 	spin_lock(&lane->lock);
 	lane->limit = 0;
-	/* A last block that could hold a bare header only is left alone. */
+	/*
+	 * A last block that has room for a header but not for an image is left
+	 * unused.
+	 */
 	if (!lane->cur || lane->cur_off + !!rest->nr_images >= seg_blocks)
 		ok = zj_space_next(lane);
 	if (ok) {
@@ -114,7 +127,10 @@ static void fill_tags(struct zj_lanes_write *log, struct zj_plan *plan)
 		struct zj_part *part = zj_cursor_image(&log->at);
 		u16 flags = 0;
 
-		/* A live image has nothing to escape, and is not ours. */
+		/*
+		 * A live image need not be escaped, and must not be changed
+		 * here, because the buffer is not ours.
+		 */
 		if (part->frozen_data)
 			flags = zj_escape(part->frozen_data);
 
@@ -128,20 +144,27 @@ static void fill_tags(struct zj_lanes_write *log, struct zj_plan *plan)
 }
 
 /*
- * What recovery must find, or else the device has lost it. Without flushes a power cut
- * may take any of it.
+ * Returns the committed stamp to be named in a header: up to it recovery must
+ * find everything, or else the device has lost something. Without flushes a
+ * power cut may take any record, so 0 is named then.
  */
 static u64 committed_stamp(struct zj_journal *zj)
 {
-	/* Pairs with note_committed_stamp(): who is committed without a flush has said so. */
+	/*
+	 * Pairs with note_committed_stamp(): if anything became committed
+	 * without a flush, @unflushed was set before the stamp grew.
+	 */
 	u64 stamp = smp_load_acquire(&zj->committed_stamp);
 
 	if (READ_ONCE(zj->unflushed))
 		return 0;
-	/* Not stored by each: all lanes read it. */
+	/* The flag is stored once only, because all lanes read it. */
 	if (stamp && !READ_ONCE(zj->stamped))
 		WRITE_ONCE(zj->stamped, true);
-	/* Pairs with zj_ckpt_write(), which may go on without a flush just now. */
+	/*
+	 * Pairs with zj_ckpt_write(), which may be about to go on without a
+	 * flush.
+	 */
 	smp_mb();
 	return READ_ONCE(zj->unflushed) ? 0 : stamp;
 }
@@ -170,10 +193,15 @@ static struct zj_plan *plan_alloc(struct zj_journal *zj)
 	return plan;
 }
 
-/* Place all chunks and allocate their headers: nothing to wait for later. */
+/*
+ * Plans all chunks and allocates their headers, so that nothing has to wait for
+ * memory later.
+ */
 static int plan_all(struct zj_lanes_write *log)
 {
-	struct zj_cursor rest = log->at;	/* has no place yet; only counted */
+	struct zj_cursor rest = log->at;	/* has no place in the lists yet; only
+						 * counted down
+						 */
 	u32 index = 0;
 
 	do {
@@ -235,7 +263,10 @@ static void plan_free(struct zj_lanes_write *log)
 
 /* ---- a run ---- */
 
-/* Returns 0, or -ENOSPC if the lane's promise was broken. */
+/*
+ * Returns 0, or -ENOSPC if the log space promised to the transaction is not
+ * there.
+ */
 static int log_prepare(struct zj_txn *txn)
 {
 	struct zj_lanes_write *log = kzalloc(sizeof(*log), GFP_NOFS | __GFP_NOFAIL);
@@ -279,16 +310,17 @@ static void log_unprepare(struct zj_run *run)
 }
 
 /**
- * lanes_record() - write the records of a run's members, wait for the device
- * @run: their data is durable
- * @fua: with FUA
+ * lanes_record() - write the records of a run's members, and wait for the
+ * device
+ * @run: the data of its members is durable
+ * @fua: write with FUA
  *
- * CJFS and Z-Journal keep JBD2's descriptor, images and commit block in order;
- * here everything goes out at once under one checksum (C5), and the members
- * side by side: recovery goes by their dependencies. Memory is taken before
- * accessors have to wait.
+ * CJFS and Z-Journal keep JBD2's order of descriptor, images and commit block.
+ * Here all blocks are sent at once under one checksum (C5), and all members
+ * side by side, because recovery goes by their dependencies. Memory is
+ * allocated before accessors have to wait.
  *
- * Return: 0; -ENOSPC if the lane's promise was broken; an I/O error.
+ * Return: 0; -ENOSPC if promised log space is not there; an I/O error.
  */
 static int lanes_record(struct zj_run *run, bool fua)
 {

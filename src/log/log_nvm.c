@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The log in byte-addressable memory (docs/decisions/0015): of each block the lines
- * that changed, or all of it, then one TxnInfo that says what they are.
+ * The log in byte-addressable memory (docs/decisions/0015). For each block it
+ * holds the lines that changed, or all of it, followed by one TxnInfo that
+ * describes them.
  *
- *   records, TxnInfo past the caches -> fence -> tail, 8 bytes, written back -> fence
+ *   records, TxnInfo past the caches -> fence -> tail word, written back -> fence
  *
- * Where the platform does not save its write queues when the power fails, a flush of
- * the memory follows each fence.
+ * If the platform does not save its write queues when the power fails, the
+ * memory is flushed after each fence.
  *
- * The tail makes a transaction visible to recovery, all of it at once, so it is
- * stored when everything before it is durable. Each lane has its own, in a line of
- * its own. Segments, promises and the tail are those of the log on disk, counted in
- * lines.
+ * The lane's tail word makes a transaction visible to recovery, all of it at
+ * once, so it is stored when everything before it is durable. Each lane has its
+ * own, in a line of its own. Segments, promises and the log's tail are those of
+ * the log on disk, counted in lines.
  *
  * Chen et al., Fine-grained Metadata Journaling on NVM, III-B and III-C.
  */
@@ -36,18 +37,22 @@
 #include <linux/uaccess.h>
 #include <asm/barrier.h>
 
-/* Chen et al.: at half of the space, or every ten minutes. */
+/*
+ * After Chen et al., who checkpoint when half of the space is used, or every
+ * ten minutes.
+ */
 #define ZJ_NVM_CHECKPOINT_AGE	(600UL * HZ)
 
 /**
- * struct zj_nvm_write - a transaction on its way to memory; on a stack
+ * struct zj_nvm_write - a transaction that is being written to memory; on a
+ * stack
  */
 struct zj_nvm_write {
 	struct zj_txn	*txn;
 	struct zj_journal *zj;
-	struct zj_nvm_chunk chunk;	/* being filled */
+	struct zj_nvm_chunk chunk;	/* the chunk that is being filled */
 	struct zj_cursor at;		/* what is written next */
-	u32		left;		/* lines of the segment behind the chunk */
+	u32		left;		/* lines of the segment from the chunk's start on */
 };
 
 static u64 *word_at(const struct zj_journal *zj, u32 at)
@@ -60,7 +65,10 @@ static void *line_at(const struct zj_journal *zj, u32 line)
 	return zj->nvm.map.base + (u64)line * ZJ_NVM_LINE;
 }
 
-/* 8 bytes at once. */
+/*
+ * Stores 8 bytes at once, so that a power cut leaves the old value or the new
+ * one.
+ */
 static void put_word(u64 *word, u64 value)
 {
 	WRITE_ONCE(*(__le64 *)word, cpu_to_le64(value));
@@ -71,7 +79,7 @@ static void write_back(u64 *word)
 	arch_wb_cache_pmem(word, sizeof(*word));
 }
 
-/* What was written back is durable on return. */
+/* Makes durable what was written back. */
 static int make_durable(struct zj_journal *zj)
 {
 	pmem_wmb();
@@ -86,12 +94,18 @@ static u64 *tail_of(const struct zj_lane *lane)
 		       ZJ_NVM_TAILS_AT + lane->index * ZJ_NVM_LINE);
 }
 
-/* Everything up to the lane's newest chunk is durable: show it to recovery. */
+/*
+ * Makes the lane's records up to its newest chunk, which are durable, visible
+ * to recovery.
+ */
 static int show_tail(struct zj_lane *lane)
 {
 	u64 *tail = tail_of(lane);
 
-	/* The lock keeps an advance of the tail from storing its 0 over the new tail. */
+	/*
+	 * The lock keeps clear_tail() from storing its 0 over the new tail
+	 * word.
+	 */
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->nvm_shown < lane->nvm_stamp);
 	lane->nvm_shown = lane->nvm_stamp;
@@ -102,8 +116,9 @@ static int show_tail(struct zj_lane *lane)
 }
 
 /*
- * A tail has half of a stamp only.  Of a lane that rests it would seem to be above S
- * again once S has gone on by 2^31, and what it points at has long been overwritten.
+ * A tail word has room for half of a stamp only. If an idle lane's one stayed,
+ * it would seem to be newer than the checkpoint stamp again once that has grown
+ * by 2^31, and would point to records that were overwritten long ago.
  */
 static void clear_tail(struct zj_lane *lane, u64 ckpt_stamp)
 {
@@ -121,7 +136,11 @@ static void clear_tail(struct zj_lane *lane, u64 ckpt_stamp)
 		write_back(tail);
 }
 
-/* S is durable: so are the tails that it has passed, before the next S is. */
+/*
+ * Clears the tail words of lanes whose records are all reclaimed. The
+ * checkpoint stamp is durable already; the cleared words are durable before the
+ * next one is stored.
+ */
 static int clear_tails(struct zj_journal *zj, u64 ckpt_stamp)
 {
 	u32 i;
@@ -155,8 +174,9 @@ static u32 nvm_blocks(const struct zj_journal *zj, u32 credits)
 }
 
 /*
- * Has its TxnInfo no room for another record? What open handles have promised does
- * not count: they use little of that, and what is too much goes to another TxnInfo.
+ * Tells whether the TxnInfo has no room for another record. Credits of open
+ * handles do not count, because handles use few of them; what does not fit goes
+ * to another TxnInfo.
  */
 static bool nvm_full(const struct zj_txn *txn)
 {
@@ -177,7 +197,10 @@ static void need_info(struct zj_lane *lane)
 
 /* ---- the fixed places ---- */
 
-/* Block 0 does not name it yet: no order among these. */
+/*
+ * Block 0 does not name this log yet, so these stores need no order among each
+ * other.
+ */
 static int new_log(struct zj_journal *zj)
 {
 	struct zj_nvm_head head;
@@ -208,10 +231,16 @@ static int nvm_go_live(struct zj_journal *zj)
 	int err;
 
 	lockdep_assert_held(&zj->super_lock);
-	/* A first attempt failed, and its block 0 may be on the device. */
+	/*
+	 * A first attempt failed after the mark was set, and its block 0 may be
+	 * on the device.
+	 */
 	if (zj_is_nvm_log(sb))
 		return zj_super_write(zj);
-	/* Barriers or not: block 0 may say on the device that the old log is in use. */
+	/*
+	 * This flush is needed even without barriers: block 0 on the device may
+	 * still say that the old log is in use.
+	 */
 	err = blkdev_issue_flush(zj->public.j_dev);
 	if (!err)
 		err = new_log(zj);
@@ -225,7 +254,10 @@ static int nvm_go_live(struct zj_journal *zj)
 
 static int nvm_advance_tail(struct zj_journal *zj, const struct zj_component *last)
 {
-	/* The home writes must be durable before S says so. */
+	/*
+	 * The home writes must be durable before the checkpoint stamp covers
+	 * them.
+	 */
 	int err = zj_dev_flush(zj, &zj->lanes[0]), id;
 
 	lockdep_assert_held(&zj->ckpt_lock);
@@ -242,7 +274,10 @@ static int nvm_advance_tail(struct zj_journal *zj, const struct zj_component *la
 
 /* ---- filling a chunk ---- */
 
-/* Is there room for so many bytes of entries and lines of records more? */
+/*
+ * Tells whether so many bytes of entries and lines of records can be added to
+ * the chunk.
+ */
 static bool fits(const struct zj_nvm_write *w, u32 entries, u32 lines)
 {
 	const struct zj_nvm_chunk *c = &w->chunk;
@@ -276,15 +311,19 @@ static void put_revokes(struct zj_nvm_write *w)
 }
 
 /*
- * All of the super block, as others change it unseen and it has a checksum; but not
- * what is beside it in its block, which is never changed here.
+ * Returns the lines of the whole super block, because it has a checksum and is
+ * also changed without the journal being told. The rest of its file system
+ * block is never changed here.
  */
 static u64 super_lines(u32 size)
 {
 	return zj_nvm_lines(ZJ_SUPER_OFFSET % size, ZJ_SUPER_SIZE, size);
 }
 
-/* Without an image from before, or with nvm_unit=block, it is the whole block. */
+/*
+ * Returns the lines to be logged. Without a base to compare with, or with
+ * nvm_unit=block, they are all lines of the block.
+ */
 static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part)
 {
 	u32 size = zj->geo.block_size;
@@ -323,7 +362,7 @@ static void put_records(struct zj_nvm_write *w)
 		const struct zj_part *part = zj_cursor_peek(&w->at);
 		u64 lines = changed_lines(w->zj, part);
 
-		/* Changed to and fro. */
+		/* The block has got its old contents back. */
 		if (!lines)
 			continue;
 		if (!fits(w, sizeof(*to), hweight64(lines) * unit_lines))
@@ -337,7 +376,10 @@ static void put_records(struct zj_nvm_write *w)
 
 /* ---- chunks ---- */
 
-/* Where the lane stands; in its next segment if the last chunk found no room. */
+/*
+ * Puts the chunk where the lane's segment is free, or into the next segment if
+ * the last chunk found no room.
+ */
 static bool find_place(struct zj_nvm_write *w, bool next)
 {
 	struct zj_lane *lane = w->txn->lane;
@@ -368,7 +410,10 @@ static void take_place(struct zj_nvm_write *w)
 	spin_unlock(&lane->lock);
 }
 
-/* The chunk's own fields are known; it is linked to the lane's newest one. */
+/*
+ * Completes the chunk's TxnInfo, linked to the lane's newest one, and writes it
+ * to the memory.
+ */
 static void seal(struct zj_nvm_write *w, bool last)
 {
 	struct zj_lane *lane = w->txn->lane;
@@ -426,7 +471,7 @@ static int write_chunks(struct zj_nvm_write *w)
 		begin(w, index);
 		if (!find_place(w, next))
 			return -ENOSPC;
-		/* What is left of a segment may be too little for anything. */
+		/* The rest of a segment may be too small for any entry. */
 		next = true;
 		if (!fits(w, 0, 0))
 			continue;
@@ -441,7 +486,7 @@ static int write_chunks(struct zj_nvm_write *w)
 	return 0;
 }
 
-/* nvm_check=on: a line that has changed and was not declared would be lost. */
+/* For nvm_check=on: a line that was changed but not declared would be lost. */
 static int check_declared(struct zj_journal *zj, struct zj_cursor at)
 {
 	u64 stray;
@@ -463,11 +508,12 @@ static int check_declared(struct zj_journal *zj, struct zj_cursor at)
 }
 
 /**
- * write_member() - write a sealed member's record; durable on return
- * @txn: sealed; the caller brings its run to the log
+ * write_member() - write a sealed member's record, durable on return
+ * @txn: the member
  *
- * Return: 0; -ENOSPC if the lane's promise was broken; -EUCLEAN if nvm_check=on
- * has found something; or the error of a flush.
+ * Context: the thread that writes the run.
+ * Return: 0; -ENOSPC if promised log space is not there; -EUCLEAN if
+ * nvm_check=on has found something; or the error of a flush.
  */
 static int write_member(struct zj_txn *txn)
 {
@@ -489,7 +535,7 @@ static int write_member(struct zj_txn *txn)
 	txn->cached = false;
 	if (err)
 		return err;
-	/* All of it is durable before the tail shows it. */
+	/* Everything has to be durable before the tail word shows it. */
 	err = make_durable(zj);
 	return err ?: show_tail(lane);
 }
@@ -512,7 +558,11 @@ static int nvm_record(struct zj_run *run, bool fua)
 
 /* ---- load ---- */
 
-/* A live log decides which memory it is; tune2fs -U may have been at work. */
+/*
+ * Checks that the memory belongs to this file system. If the log is live, the
+ * mark in block 0 decides, because tune2fs -U may have changed the file
+ * system's UUID.
+ */
 static int check_pair(struct zj_journal *zj, const struct zj_nvm_super *sb)
 {
 	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->public.j_superblock);
@@ -531,7 +581,9 @@ static int check_pair(struct zj_journal *zj, const struct zj_nvm_super *sb)
 	return 0;
 }
 
-/* Runs while the memory is still there: what is on its way gets there, or fails. */
+/*
+ * Called while the memory is still there: accesses under way complete, or fail.
+ */
 static void memory_lost(struct zj_nvm_map *map, bool gone)
 {
 	struct zj_journal *zj = container_of(map, struct zj_journal, nvm.map);
@@ -585,7 +637,7 @@ static int check_memory(struct zj_journal *zj)
 
 static const struct zj_log_ops log_nvm_blocks;
 
-/* Which memory it is has been checked when it is open. */
+/* Opens the memory first, because its super block tells which memory it is. */
 static int nvm_open(struct zj_journal *zj)
 {
 	int err;
@@ -632,7 +684,7 @@ const struct zj_log_ops zj_log_nvm = {
 	.full		= nvm_full,
 };
 
-/* nvm_unit=block: the same, but for what is logged of a block. */
+/* For nvm_unit=block: the same, except that whole blocks are logged. */
 static const struct zj_log_ops log_nvm_blocks = {
 	.name		= "nvm",
 	.in_memory	= true,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The log's format. */
+/*
+ * What the journal knows of its log: the operations of the log's format, and
+ * its state.
+ */
 #ifndef ZJ_LOG_TYPES_H
 #define ZJ_LOG_TYPES_H
 
@@ -19,46 +22,58 @@ struct zj_txn;
 /**
  * struct zj_log_ops - what differs between the log's formats
  *
- * Code outside a format's own file asks for a property or calls an operation, and never
- * for the format itself. No operation is NULL: log_default.c has one for each that a
- * format may have no use for.
+ * Code outside a format's own file asks for a property or calls an operation,
+ * and never for the format itself. No operation is NULL: log_default.c has one
+ * for each that a format may have no use for.
  *
  * @name: as in the mount option
- * @log_before_data: @issue sends log blocks out beside the data, and only the record
- *	that @record writes waits for both; else the whole log waits for the data
- * @logs_lines: the log has of a block the lines that changed, and recovery puts them over
- *	what it finds: what a buffer held before is kept, or what changed is told
- * @in_memory: the log is in memory of its own (zj_journal.nvm), not in the journal inode,
- *	where stock's would be: a handle needs no room for more than ext4 asks for
- * @obeys_features: how the log is written and read follows from the features of block 0,
- *	so these must not change while it is live
- * @counts_images: zj_txn.used counts what a transaction modifies, and @full is asked
- *	before a handle joins it; else neither, so that a start costs nothing for it
- * @max_lanes: lanes that it can have, whatever the option says
- * @max_age: jiffies after which the oldest is brought home, space or no; 0: never
+ * @log_before_data: @issue sends log blocks beside the data, and only the
+ *	record that @record writes waits for both; otherwise the whole log waits
+ *	for the data
+ * @logs_lines: the log takes only the lines of a block that changed, and
+ *	recovery puts them over what it finds; so the journal keeps what a
+ *	buffer held before, or ext4 declares what it changes
+ * @in_memory: the log is in persistent memory (zj_journal.nvm), not in the
+ *	journal inode; stock ext4 has no such log, so a handle need not be
+ *	larger than what ext4 asks for
+ * @obeys_features: the features in block 0 decide how the log is written and
+ *	read, so they must not change while the log is live
+ * @counts_images: zj_txn.used counts what a transaction modifies, and @full is
+ *	asked before a handle joins it; otherwise neither happens, so that a
+ *	handle start does not pay for it
+ * @max_lanes: the most lanes that it can have, whatever the option says
+ * @max_age: in jiffies; a checkpoint runs at least so often, even if space is
+ *	not short; 0: only when space is short
  *
- * @open: at load, block 0 is known, nothing has been recovered: open what the log is
- *	in, or refuse, with a message, if what is live is out of reach
- * @release: undo @open and what else the format has allocated; no thread runs any more.
- *	Also without @open, or after its failure
- * @fit: at load, max_credits is known: fill in the geometry for so many lanes or
- *	fewer; 0: too small
- * @blocks: log blocks that a transaction of so many images takes at worst
- * @room: blocks that a lane may fill; gets it more if @need is more, 0: what it has
- *	in hand. lane->lock held
- * @init: set up the space; all of it is free
- * @go_live: make block 0 and what else there is say that the log is in use,
- *	durably; super_lock held
- * @advance_tail: everything up to component @last is home: say so durably; ckpt_lock held
- * @issue: a sealed member joins a run (zj_run_join()), and what may be written of
- *	it before its data is durable is sent out; by its lane's thread
- * @written: wait until that is in the device
- * @close: a run gets no more members; lane->lock held
- * @begin: send out what a closed run needs in the device before its flush
- * @begun: wait until that is in the device
- * @record: with data and log blocks durable: write the records of a run and wait
- *	for them
- * @full: is a running transaction to be closed; lane->lock held
+ * @open: opens what the log is in, or refuses with a message if a live log is
+ *	out of reach; called at load, when block 0 is known and nothing has been
+ *	recovered
+ * @release: undoes @open and frees what else the format has allocated; no
+ *	thread runs any more. Also called without @open, or after it has failed
+ * @fit: fills in the geometry for at most so many lanes, and returns their
+ *	number, or 0 if the log is too small; called at load, when max_credits
+ *	is known
+ * @blocks: returns the log blocks that a transaction of so many images takes at
+ *	worst
+ * @room: returns the blocks that a lane may fill, after it has got more if it
+ *	has less than @need; with @need 0 it gets no more. Caller holds the
+ *	lane's lock
+ * @init: sets up the space, all of it free
+ * @go_live: makes block 0, and what else there is, say durably that the log is
+ *	in use. Caller holds super_lock
+ * @advance_tail: records durably that everything up to component @last is home.
+ *	Caller holds ckpt_lock
+ * @issue: makes a sealed member join a run (zj_run_join()), and sends out what
+ *	may be written of it before its data is durable; called by its lane's
+ *	thread
+ * @written: waits until that is in the device
+ * @close: ends a run, which gets no more members. Caller holds the lane's lock
+ * @begin: sends out what a closed run needs in the device before its flush
+ * @begun: waits until that is in the device
+ * @record: writes the records of a run, whose data and log blocks are durable,
+ *	and waits for them
+ * @full: tells whether a running transaction has to be closed. Caller holds the
+ *	lane's lock
  */
 struct zj_log_ops {
 	const char *name;
@@ -88,54 +103,82 @@ struct zj_log_ops {
 };
 
 /**
- * struct zj_ring - a log in stock's format, used round and round
+ * struct zj_ring - a log in stock's format
+ *
+ * It is part of zj_journal. @head moves on when a transaction is issued or a
+ * run is closed, @tail when the checkpoint has brought runs home.
  */
 struct zj_ring {
-	struct zj_jbd2_geo geo;		/* super_lock, while not live */
-	u32		sequence;	/* immutable; number of a run 0 */
-	u32		head;		/* pool_lock; next block to be written */
-	u32		run_at;		/* lane->lock; first block of the open run */
-	bool		run_revokes;	/* lane->lock; a member of it has revokes */
-	u32		tail;		/* ckpt_lock; oldest block that is needed */
-	u32		tail_run;	/* ckpt_lock; run that begins there */
+	struct zj_jbd2_geo geo;		/* super_lock to change; constant while the log is live */
+	u32		sequence;	/* immutable once loaded; stock's sequence number of a run
+					 * 0
+					 */
+	u32		head;		/* pool_lock; next block that is free */
+	u32		run_at;		/* lane's lock; first block of the open run */
+	bool		run_revokes;	/* lane's lock; the newest member of the open run has
+					 * revokes, so no other may join it
+					 */
+	u32		tail;		/* ckpt_lock; oldest block that is still needed */
+	u32		tail_run;	/* ckpt_lock; number of the run that begins at @tail */
 };
 
 /**
- * struct zj_nvm - memory that the log is in; immutable once loaded
+ * struct zj_nvm - the persistent memory that the log is in; immutable once
+ * loaded
  */
 struct zj_nvm {
-	const char	*path;		/* option, the caller's until load; NULL: none */
-	struct zj_nvm_map map;		/* NULL in it: not open */
-	u8		uuid[16];	/* of the memory's super block */
-	u32		info_max;	/* option; bytes of a TxnInfo */
-	bool		blocks;		/* option; log whole blocks */
-	bool		check;		/* option; are declared ranges all that changed? */
+	const char	*path;		/* option; belongs to the caller until the journal is
+					 * loaded; NULL: the log is not in memory
+					 */
+	struct zj_nvm_map map;		/* its address is NULL while the memory is not open */
+	u8		uuid[16];	/* from the memory's super block */
+	u32		info_max;	/* option; bytes that a TxnInfo may have */
+	bool		blocks;		/* option; log whole blocks instead of lines */
+	bool		check;		/* option; check that declared ranges cover all that
+					 * changed
+					 */
 };
 
 /**
- * struct zj_log_io - blocks on their way to the log; on a thread's stack
+ * struct zj_log_io - blocks that are being written to the log
+ *
+ * It is embedded in the state of the transaction or run that is being written.
+ * One task calls zj_log_io_begin(), zj_log_io_add() and zj_log_io_send();
+ * another may call zj_log_io_wait(). After that the user may free it, or begin
+ * again.
  */
 struct zj_log_io {
 	struct zj_journal *zj;		/* immutable */
-	struct bio	*bio;		/* being filled, or NULL */
-	u64		next;		/* device block that continues it */
+	struct bio	*bio;		/* the bio that blocks are added to, or NULL */
+	u64		next;		/* device block that would continue @bio */
 	blk_opf_t	opf;		/* of all bios */
-	atomic_t	pending;	/* bios in flight, and one for the builder */
-	struct completion done;		/* all bios have ended */
-	int		err;		/* of any bio */
+	atomic_t	pending;	/* bios in flight, plus one for the task that adds blocks */
+	struct completion done;		/* completed when all bios have ended */
+	int		err;		/* first error of any bio */
 	struct blk_plug	plug;
 };
 
 /**
  * struct zj_run - transactions of a lane that share their flushes
  *
- * Its flush thread's.
+ * A run begins as a number only (zj_lane.run), which transactions in
+ * zj_lane.flight get when they are issued. The flush thread allocates the
+ * struct in next_run() when it takes the oldest run from there, and is the only
+ * one to use it (or the lane's thread, if there is no other). It is
+ * zj_lane.next while the records of the run before are being written, and
+ * zj_lane.recorded if its own records wait for the next flush. It is freed when
+ * all its transactions have been reported as durable, or handed to the lane
+ * that writes their component's last record; or by an abort.
  */
 struct zj_run {
 	struct zj_lane	*lane;		/* immutable */
-	struct list_head txns;		/* zj_txn.lane_link, in seal order */
-	void		*record;	/* block that @begin has made for the record, or NULL */
-	struct zj_log_io io;		/* log=jbd2; that block's zeros on their way */
+	struct list_head txns;		/* zj_txn.lane_link; in seal order */
+	void		*record;	/* log=jbd2; block for the commit block, allocated by
+					 * @begin; else NULL
+					 */
+	struct zj_log_io io;		/* log=jbd2; output of the zeros in the commit block's
+					 * place, then of the commit block
+					 */
 };
 
 #endif /* ZJ_LOG_TYPES_H */

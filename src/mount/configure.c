@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The options of a journal: checked, completed with the defaults, kept.
- */
+/* The options of a journal: checked, completed with the defaults, and kept. */
 #include "core/journal.h"
 #include "log/log_lanes.h"
 #include "log/log_jbd2.h"
@@ -17,7 +15,7 @@ static const struct zj_log_ops *const log_formats[] = {
 	[ZJ_LOG_NVM] = &zj_log_nvm,
 };
 
-/* Word by word: commits read them meanwhile. */
+/* Copies word by word, because commits read the options meanwhile. */
 static void keep_live(struct zj_live_options *now, struct zj_live_options live)
 {
 	const u32 *from = (const u32 *)&live;
@@ -47,8 +45,9 @@ static void keep_options(struct zj_journal *zj, const struct zj_options *options
 }
 
 /**
- * zj_options_default() - as long as nobody has configured it
- * @zj: new
+ * zj_options_default() - set the options that hold until the journal is
+ * configured
+ * @zj: a new journal
  */
 void zj_options_default(struct zj_journal *zj)
 {
@@ -75,15 +74,16 @@ static const char *what_is_wrong(const struct zj_options *options)
 }
 
 /**
- * zj_journal_configure() - what the file system wants of its journal
+ * zj_journal_configure() - set the options that the file system wants
  * @journal: the journal, from zj_journal_init_inode(), not loaded
- * @options: copied; a string that it points to is the caller's, while the journal exists
+ * @options: copied; a string that it points to must stay as long as the journal
+ *	exists
  *
- * Without a call the defaults hold: all fields zero. A second call replaces all that the
- * first has said.
+ * Without a call the defaults hold: all fields zero. A second call replaces
+ * everything that the first one has set.
  *
- * Return: 0, or -EINVAL for options that contradict each other, after a message. Then
- * nothing has changed.
+ * Return: 0, or -EINVAL after a message if options contradict each other;
+ * nothing has changed then.
  */
 int zj_journal_configure(journal_t *journal, const struct zj_options *options)
 {
@@ -106,9 +106,9 @@ int zj_journal_configure(journal_t *journal, const struct zj_options *options)
 EXPORT_SYMBOL_GPL(zj_journal_configure);
 
 /**
- * zj_journal_reconfigure() - what may change at any time does
+ * zj_journal_reconfigure() - change the options that may change at any time
  * @journal: the journal, loaded or not
- * @live: replaces all that was there of it
+ * @live: the new values of all of these
  *
  * Context: sleeps; one caller at a time.
  */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What an aborted journal leaves in memory.
- */
+/* Frees what an aborted journal leaves in memory. */
 #include "core/journal.h"
 #include "mount/drop.h"
 #include "txn/component.h"
@@ -24,7 +22,10 @@ static void drop_parts(struct zj_journal *zj, struct zj_txn *txn)
 		zj_part_logged(zj, part);
 		refcount_inc(&jh->refs);
 		spin_lock(&jh->lock);
-		/* Recovery brings committed images home, nothing else may. */
+		/*
+		 * Only recovery may write committed images home now, so the
+		 * buffer must not become dirty.
+		 */
 		zj_part_clear(part, BIT(ZJ_PART_WAS_DIRTY));
 		if (!list_is_first(&part->jh_link, &jh->parts))
 			zj_part_clear(list_prev_entry(part, jh_link),
@@ -42,14 +43,19 @@ static void drop_txn(struct zj_journal *zj, struct zj_txn *txn)
 	zj_revoke_retire(txn);
 	zj_ordered_drop(txn);
 	if (!txn->committed) {
-		/* ext4 frees what it has queued on the tid. */
+		/*
+		 * ext4 frees in this callback what it has queued for the tid.
+		 */
 		if (zj->public.j_commit_callback)
 			zj->public.j_commit_callback(&zj->public, &txn->public);
 		zj_txn_set_committed(txn);
 	}
 }
 
-/* The newest first: what depends on it is gone. */
+/*
+ * Drops components from the newest on, so that nothing depends on the one that
+ * is dropped.
+ */
 static void drop_component(struct zj_journal *zj, struct zj_component *comp)
 {
 	struct zj_txn *txn;
@@ -75,7 +81,7 @@ void zj_drop_everything(struct zj_journal *zj)
 
 		if (!txn)
 			continue;
-		/* United ones are dropped with their component, once. */
+		/* All members of a component are dropped with it, once. */
 		comp = txn->comp;
 		list_for_each_entry(txn, &comp->members, comp_link)
 			txn->lane->running = NULL;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Features, as ext4 sets them on every mount.
- */
+/* Journal features, which ext4 sets at every mount. */
 #include "core/journal.h"
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -20,24 +18,28 @@ int zj_journal_check_available_features(journal_t *journal,
 }
 EXPORT_SYMBOL_GPL(zj_journal_check_available_features);
 
-/* A ring in use goes on as it began: block 0 says how all of it is to be read. */
+/*
+ * The features must not change while a log in stock's format is live, because
+ * block 0 says with them how all of the log is to be read.
+ */
 static bool features_fixed(struct zj_journal *zj)
 {
 	return WARN_ON_ONCE(zj->log_ops->obeys_features && zj->live);
 }
 
 /**
- * zj_journal_set_features() - features that stock would use on this journal
+ * zj_journal_set_features() - set the features that stock would use on this
+ * journal
  * @journal: the journal
  * @compat: compatible ones
  * @ro: read-only compatible ones
  * @incompat: incompatible ones
  *
- * They have no meaning for lanes, which always have 64-bit blocks, checksums and
- * revokes; block 0 keeps them for the next stock mount. A log in stock's format is
- * written as they say.
+ * They have no meaning for lanes, which always have 64-bit blocks, checksums
+ * and revokes; block 0 keeps them for the next stock mount. A log in stock's
+ * format is written as they say.
  *
- * Return: 1 if all are known, else 0 and nothing is set.
+ * Return: 1 if all are known; otherwise 0, and nothing is set.
  */
 int zj_journal_set_features(journal_t *journal, unsigned long compat,
 			    unsigned long ro, unsigned long incompat)
@@ -50,7 +52,7 @@ int zj_journal_set_features(journal_t *journal, unsigned long compat,
 		return 0;
 	mutex_lock(&to_zj(journal)->super_lock);
 	if (incompat & (ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3)) {
-		/* One kind of checksum at a time. */
+		/* Only one kind of checksum may be set. */
 		sb->s_feature_incompat &= ~cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 |
 						       ZJ_JBD2_INCOMPAT_CSUM_V3);
 		sb->s_feature_compat &= ~cpu_to_be32(ZJ_JBD2_COMPAT_CHECKSUM);

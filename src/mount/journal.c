@@ -37,7 +37,10 @@ static struct zj_journal *journal_alloc(void)
 		return NULL;
 	zj_options_default(zj);
 	zj->credit_units = 1;
-	/* What was written before the mount. */
+	/*
+	 * Data written before the mount may be in the cache, so the first flush
+	 * has to cover it.
+	 */
 	zj->flush.data = 1;
 	rwlock_init(&zj->public.j_state_lock);
 	zj->public.j_commit_interval = JBD2_DEFAULT_MAX_COMMIT_AGE * HZ;
@@ -86,8 +89,8 @@ static void journal_free(struct zj_journal *zj)
 /* ---- init ---- */
 
 /*
- * An inode may claim any size at no cost. Block 0 has said how much of it is the
- * journal, and that the device must have.
+ * Block 0 says how many blocks the journal has. A corrupt inode may claim any
+ * size, so the device limits what is allocated for the map.
  */
 static int map_alloc(struct zj_journal *zj, sector_t first)
 {
@@ -106,7 +109,7 @@ static int map_alloc(struct zj_journal *zj, sector_t first)
 }
 
 /**
- * zj_journal_init_inode() - a journal that lives in an inode
+ * zj_journal_init_inode() - allocate a journal that lives in an inode
  * @inode: the journal inode; its reference is taken over on success
  *
  * Reads and checks block 0 only.
@@ -168,7 +171,10 @@ static int map_journal(struct zj_journal *zj)
 		sector_t block = i;
 		int err;
 
-		/* A mapping without end, or nearly so, that the device makes up. */
+		/*
+		 * A corrupt device may present a mapping that takes for ever to
+		 * walk.
+		 */
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
@@ -188,20 +194,27 @@ static int map_journal(struct zj_journal *zj)
 	return 0;
 }
 
-/* Whatever a stock mount of the file system can start. */
+/*
+ * Returns the largest handle that a stock mount of the file system can start.
+ */
 static u32 largest_handle(const struct zj_journal *zj)
 {
 	u32 credits = zj_largest_handle(zj->public.j_total_len,
 					zj->public.j_blocksize);
 
-	/* Stock has no log in memory: what ext4 can ask for will do. */
+	/*
+	 * Stock ext4 has no log in memory, so a handle need only be as large as
+	 * ext4 can ask for.
+	 */
 	return zj->log_ops->in_memory ? min(credits, ZJ_LARGEST_HANDLE) : credits;
 }
 
 /*
- * A third of the log for what runs, one for what is being committed, one for what is
- * committed. All that runs is in memory, and journaled data a second time while it is
- * committed: a sixteenth of memory each, beside the fifth that the kernel lets get dirty.
+ * Returns the budget of running transactions: a third of the log. The other
+ * thirds are for sealed transactions and for committed ones. All that runs is
+ * in memory, and journaled data a second time while it is committed. So the
+ * budget is at most a sixteenth of memory, beside the fifth that the kernel
+ * allows to be dirty.
  */
 static u32 choose_budget(const struct zj_journal *zj, u32 images)
 {
@@ -239,9 +252,12 @@ static int choose_geometry(struct zj_journal *zj)
 	zj->low_pool = zj->geo.nr_segs / 3;
 	zj->max_txn = zj->budget;
 	zj->max_credits = max(zj->max_credits, zj->max_txn);
-	/* Small beside the budget, so that lanes share it; rarely asked for. */
+	/*
+	 * Small compared to the budget, so that lanes share it, and large
+	 * enough to be asked for rarely.
+	 */
 	zj->grant = min(max(zj->budget / 64, 64U), zj->max_txn);
-	/* Memory for copies: an eighth of what the log has. */
+	/* Limits the memory for copies to an eighth of the log. */
 	zj->max_copies = max(total / (8 * lanes), 64U);
 	zj->revokes_per_block = zj_chunk_room(size) / sizeof(__le64);
 	return 0;
@@ -251,7 +267,10 @@ static int recover(struct zj_journal *zj)
 {
 	int err;
 
-	/* Lanes, or a log in stock's format: ours, or left by stock ext4. */
+	/*
+	 * The log to recover is one of lanes, or one in stock's format, by us
+	 * or by stock ext4.
+	 */
 	if (!zj_journal_is_live(&zj->public) && !zj->public.j_superblock->s_start)
 		return 0;
 	err = zj_recover_device(zj);
@@ -278,7 +297,7 @@ static int start(struct zj_journal *zj)
 }
 
 /**
- * zj_journal_load() - recover if need be, then open for handles
+ * zj_journal_load() - recover if need be, then open the journal for handles
  * @journal: the journal, from zj_journal_init_inode()
  *
  * Nothing is written unless a log has to be recovered.
@@ -301,9 +320,15 @@ int zj_journal_load(journal_t *journal)
 		err = recover(zj);
 	if (err)
 		return err;
-	/* Of another run of the log than any before. */
+	/*
+	 * A random start, so that this log does not get the generation of an
+	 * older one.
+	 */
 	zj->geo.generation = get_random_u64() >> 1;
-	/* An error of before this mount, seen by nobody yet, is not ours. */
+	/*
+	 * Takes note of errors from before this mount that nobody has seen yet,
+	 * so that they do not count.
+	 */
 	errseq_check_and_advance(&journal->j_fs_dev->bd_mapping->wb_err,
 				 &zj->wb_err);
 	err = start(zj);
@@ -318,11 +343,11 @@ int zj_journal_load(journal_t *journal)
 EXPORT_SYMBOL_GPL(zj_journal_load);
 
 /**
- * zj_journal_wipe() - ext4 says that no recovery is needed
+ * zj_journal_wipe() - drop the log, because ext4 needs no recovery
  * @journal: the journal, not loaded
  * @write: false on a read-only device
  *
- * A stock log is thrown away, as stock does; live lanes never are.
+ * A stock log is dropped, as stock does; a live log of lanes never is.
  */
 int zj_journal_wipe(journal_t *journal, int write)
 {
@@ -340,7 +365,8 @@ int zj_journal_wipe(journal_t *journal, int write)
 EXPORT_SYMBOL_GPL(zj_journal_wipe);
 
 /**
- * zj_journal_destroy() - everything home, log marked empty, all freed
+ * zj_journal_destroy() - write everything home, mark the log as empty, and free
+ * all
  * @journal: the journal, loaded or not
  *
  * Return: 0, or a negative error: the log is kept for recovery then.

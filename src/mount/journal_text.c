@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A whole journal as text: what the files in debugfs show, and what the simulator prints
- * when it has failed.
+ * A whole journal as text, for the files in debugfs, and for the simulator when
+ * a test fails.
  *
- * Nothing here sleeps, or takes a mutex that a thread which hangs may hold. No lock is held
- * from one lane, or one component, to the next: parts of the text are of different moments.
+ * Nothing here sleeps or takes a mutex that a hanging thread may hold. No lock
+ * is held from one lane, or one component, to the next, so parts of the text
+ * may be of different moments.
  */
 #include "core/space.h"
 #include "core/waits.h"
@@ -14,7 +15,7 @@
 #include <linux/list.h>
 
 /**
- * zj_lanes_to_text() - all lanes with their transactions
+ * zj_lanes_to_text() - print all lanes with their transactions
  * @out: where it is printed
  * @zj: the journal, loaded
  */
@@ -26,7 +27,7 @@ void zj_lanes_to_text(struct seq_buf *out, struct zj_journal *zj)
 		zj_lane_to_text(out, &zj->lanes[i]);
 }
 
-/* Those that are not sealed; each is shown at its first member only. */
+/* Prints components that are not sealed, each one where its first member is. */
 static void open_to_text(struct seq_buf *out, struct zj_journal *zj)
 {
 	const struct zj_txn *txn;
@@ -34,7 +35,10 @@ static void open_to_text(struct seq_buf *out, struct zj_journal *zj)
 
 	for (i = 0; i < zj->nr_lanes; i++) {
 		spin_lock(&zj->comp_lock);
-		/* Only a seal takes it away, which needs the lock that we hold. */
+		/*
+		 * Only a seal takes the transaction away, and it needs
+		 * comp_lock, which is held.
+		 */
 		txn = READ_ONCE(zj->lanes[i].running);
 		if (txn && list_is_first(&txn->comp_link, &txn->comp->members))
 			zj_component_to_text(out, txn->comp);
@@ -42,7 +46,7 @@ static void open_to_text(struct seq_buf *out, struct zj_journal *zj)
 	}
 }
 
-/* Sealed and up, the oldest first. */
+/* Prints sealed components, the oldest first. */
 static void sealed_to_text(struct seq_buf *out, struct zj_journal *zj)
 {
 	const struct zj_component *comp;
@@ -56,7 +60,7 @@ static void sealed_to_text(struct seq_buf *out, struct zj_journal *zj)
 		}
 		zj_component_to_text(out, comp);
 	}
-	/* The tail cannot move past this one. */
+	/* The tail cannot advance past this component. */
 	comp = list_first_entry_or_null(&zj->ckpt_list, struct zj_component, ckpt_link);
 	if (comp && comp->state == ZJ_C_COMMITTED) {
 		seq_buf_printf(out, "oldest in the log:\n");
@@ -66,7 +70,8 @@ static void sealed_to_text(struct seq_buf *out, struct zj_journal *zj)
 }
 
 /**
- * zj_components_to_text() - open and sealed components, and the oldest in the log
+ * zj_components_to_text() - print open and sealed components, and the oldest in
+ * the log
  * @out: where it is printed
  * @zj: the journal, loaded
  */
@@ -77,7 +82,8 @@ void zj_components_to_text(struct seq_buf *out, struct zj_journal *zj)
 }
 
 /**
- * zj_all_waits_to_text() - who waits now, and the longest waits since the mount
+ * zj_all_waits_to_text() - print who waits now, and the longest waits since the
+ * mount
  * @out: where it is printed
  * @zj: the journal, loaded
  */
@@ -90,7 +96,7 @@ void zj_all_waits_to_text(struct seq_buf *out, struct zj_journal *zj)
 }
 
 /**
- * zj_all_fsyncs_to_text() - the phases of fsyncs, by lane
+ * zj_all_fsyncs_to_text() - print the phases of fsyncs, by lane
  * @out: where it is printed
  * @zj: the journal, loaded
  */
@@ -103,7 +109,7 @@ void zj_all_fsyncs_to_text(struct seq_buf *out, struct zj_journal *zj)
 }
 
 /**
- * zj_journal_to_text() - all of these
+ * zj_journal_to_text() - print all of the above
  * @out: where it is printed
  * @zj: the journal, loaded
  */

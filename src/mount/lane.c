@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lanes: one per-core journal each, with a thread that prefers its CPU.
+ * Lanes: their threads, which prefer a CPU each.
  *
- * The number of lanes does not depend on the CPUs: a handle's lane is chosen when
- * it starts and stays with it, CPUs beyond the lanes share.  Where the caller names
- * the lanes they are nobody's CPU's, and the threads run where the scheduler likes.
+ * The number of lanes does not depend on the number of CPUs. A handle's lane is
+ * chosen when the handle starts and does not change. If there are more CPUs
+ * than lanes, several share one. With lane_by=cgroup or dir lanes belong to no
+ * CPU, and their threads run where the scheduler likes.
  */
 #include "checkpoint/tail.h"
 #include "core/journal.h"
@@ -74,14 +75,20 @@ static void lane_init(struct zj_journal *zj, int index)
 	timer_setup(&lane->timer, lane_timer, 0);
 }
 
-/* Not one that the administrator keeps for work of his own (isolcpus=, nohz_full=). */
+/*
+ * Tells whether lanes' threads may be bound to a CPU. They must not be if the
+ * administrator keeps it for other work (isolcpus=, nohz_full=).
+ */
 static bool cpu_is_ours(unsigned int cpu)
 {
 	return cpu_online(cpu) && housekeeping_cpu(cpu, HK_TYPE_KTHREAD) &&
 	       housekeeping_cpu(cpu, HK_TYPE_DOMAIN);
 }
 
-/* A preference only: an unplugged CPU just moves it elsewhere. */
+/*
+ * Binding is only a preference: if the CPU is unplugged, the scheduler moves
+ * the thread.
+ */
 static void thread_place(const struct zj_lane *lane, struct task_struct *task)
 {
 	const struct zj_journal *zj = lane->journal;
@@ -132,10 +139,11 @@ static int lane_start(struct zj_lane *lane)
 }
 
 /**
- * zj_lanes_start() - allocate the lanes, start all threads
+ * zj_lanes_start() - allocate the lanes, and start all threads
  * @zj: the journal, geometry known
  *
- * Return: 0 or a negative error; zj_lanes_stop() and zj_lanes_free() then undo.
+ * Return: 0 or a negative error; zj_lanes_stop() and zj_lanes_free() clean up
+ * then.
  */
 int zj_lanes_start(struct zj_journal *zj)
 {
@@ -168,7 +176,10 @@ static void thread_stop(struct task_struct **from)
 }
 
 /**
- * zj_lanes_stop() - stop all threads; what is sealed stays unwritten
+ * zj_lanes_stop() - stop all threads
+ * @zj: the journal
+ *
+ * Transactions that are sealed and not written stay so.
  */
 void zj_lanes_stop(struct zj_journal *zj)
 {
@@ -179,14 +190,17 @@ void zj_lanes_stop(struct zj_journal *zj)
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
 		struct zj_lane *lane = &zj->lanes[i];
 
-		/* In this order: one sends out what the other waits for. */
+		/*
+		 * In this order, because the flush thread waits for what the
+		 * lane's thread sends out.
+		 */
 		thread_stop(&lane->task);
 		thread_stop(&lane->flusher);
 		timer_shutdown_sync(&lane->timer);
 	}
 }
 
-/* Everything is home: what was counted up has been counted down. */
+/* Checks that all counters are back at 0 when everything is home. */
 static void check_idle(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
@@ -219,7 +233,10 @@ void zj_lanes_free(struct zj_journal *zj)
 {
 	unsigned int i;
 
-	/* What an aborted journal has not written is gone. */
+	/*
+	 * An aborted journal may have left transactions unwritten, so these
+	 * checks would fail.
+	 */
 	for (i = 0; zj->lanes && i < zj->nr_lanes && !zj_aborted(zj); i++)
 		if (zj->lanes[i].journal)
 			check_idle(&zj->lanes[i]);
@@ -230,10 +247,11 @@ void zj_lanes_free(struct zj_journal *zj)
 }
 
 /**
- * zj_lanes_place() - whether lanes roam has changed
+ * zj_lanes_place() - place the threads anew after the option "unpinned" has
+ * changed
  * @zj: loaded or not
  *
- * Threads go where they belong, and tenants are forgotten.
+ * Tenants are forgotten, too.
  *
  * Context: sleeps; one caller at a time.
  */

@@ -16,16 +16,16 @@
 #include <linux/mutex.h>
 #include <linux/slab.h>
 
-/* Blocks written home that are sent to the device together. */
+/* Bytes written home after which they are sent to the device. */
 #define LOAD_BATCH_BYTES	(4U << 20)
 
 /**
- * struct zj_load - one recovery; its task's
+ * struct zj_load - one recovery at mount; used by its task only
  */
 struct zj_load {
 	struct zj_journal *zj;
-	struct zj_dev_reads reads[ZJ_READ_SLOTS]; /* of the log, in flight */
-	u32	dirty;		/* bytes written home since write-back was started */
+	struct zj_dev_reads reads[ZJ_READ_SLOTS]; /* reads of the log in flight */
+	u32	dirty;		/* bytes written home since write-back was last started */
 	errseq_t wb_err;	/* of the file system's device, before anything was written */
 };
 
@@ -57,7 +57,10 @@ static int load_end_read(void *ctx, u32 slot)
 	return zj_dev_read_end(&load->reads[slot]);
 }
 
-/* A quarter of the memory: others mount, and start, at the same time. */
+/*
+ * Returns a quarter of the available memory, because other mounts may run at
+ * the same time.
+ */
 static u64 load_room(void *ctx)
 {
 	return (u64)max(si_mem_available(), 0L) / 4 * PAGE_SIZE;
@@ -71,7 +74,10 @@ static int load_write_log(void *ctx, u32 block, const void *buf)
 			 REQ_OP_WRITE | REQ_PREFLUSH | REQ_FUA);
 }
 
-/* They come in order. The device writes one batch while the next is gathered. */
+/*
+ * Starts write-back after each batch. Blocks come in order, so the device
+ * writes one batch while the next one is collected.
+ */
 static int load_send_home(struct zj_load *load, u32 bytes)
 {
 	load->dirty += bytes;
@@ -127,7 +133,10 @@ static int load_flush_home(void *ctx)
 	struct block_device *fs = load->zj->public.j_fs_dev;
 	int err = sync_blockdev(fs);
 
-	/* Whoever else syncs the device meanwhile may have been told, in our place. */
+	/*
+	 * Another task that syncs the device may have been told of an error
+	 * instead of us.
+	 */
 	err = err ?: errseq_check(&fs->bd_mapping->wb_err, load->wb_err);
 	return err ?: blkdev_issue_flush(fs);
 }
@@ -163,7 +172,10 @@ static const struct zj_io_ops load_ops = {
 	.msg		= load_msg,
 };
 
-/* Stock's log: the next transaction gets a number that none of it has. */
+/*
+ * Replays stock's log. The next transaction gets a sequence number that is not
+ * in that log.
+ */
 static int recover_stock(struct zj_load *load, u64 blocks)
 {
 	struct zj_journal *zj = load->zj;
@@ -181,7 +193,10 @@ static int recover_stock(struct zj_load *load, u64 blocks)
 	return err;
 }
 
-/* The log's @open has seen that it is the memory that block 0 names. */
+/*
+ * The format's open operation has checked that this is the memory that block 0
+ * names.
+ */
 static int recover_nvm(struct zj_load *load, u64 blocks)
 {
 	struct zj_journal *zj = load->zj;
@@ -226,11 +241,12 @@ static int recover(struct zj_journal *zj, u64 blocks)
 }
 
 /**
- * zj_recover_device() - replay a live log at mount, lanes or stock's
+ * zj_recover_device() - replay a live log at mount, of lanes or in stock's
+ * format
  * @zj: the journal, mapped; its block 0 says that the log is live
  *
- * Return: 0 with everything home and the log to be marked empty, or a negative error with
- * nothing changed that a second try could not do again.
+ * Return: 0 if everything is home and the log may be marked as empty, or a
+ * negative error. After an error a second try can do everything again.
  */
 int zj_recover_device(struct zj_journal *zj)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What kernel/procfs.c has; tests have their own. */
+/*
+ * Files in /proc: kernel/procfs.c has these functions in the kernel, tests/kit
+ * in tests.
+ */
 #ifndef ZJ_PROC_H
 #define ZJ_PROC_H
 

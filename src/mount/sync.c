@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waiting for what was done: fsync, sync, flush.
+ * Waiting for earlier changes: fsync, sync, flush.
  *
- * Everything here waits for *committed*, never for durable: recovery would discard
- * a durable transaction whose predecessor is lost (V2).
+ * Everything here waits until a transaction is committed. Durable is not
+ * enough: recovery would discard a durable transaction whose predecessor is
+ * lost (V2).
  */
 #include "checkpoint/tail.h"
 #include "core/flush.h"
@@ -22,7 +23,11 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
-/* Closing it now would get it written no sooner, and shut others out of it. */
+/*
+ * Tells whether to leave a transaction open, because its lane's thread is busy:
+ * closing it now would not get it written earlier, and other handles could not
+ * join it.
+ */
 static bool too_early(struct zj_txn *txn)
 {
 	struct zj_lane *lane = txn->lane;
@@ -35,7 +40,9 @@ static bool too_early(struct zj_txn *txn)
 	return early;
 }
 
-/* Several may count at once: one of them may get lost. */
+/*
+ * Several tasks may count at once without a lock, so that a count may get lost.
+ */
 static void count_fsync(struct zj_lane *lane, u64 us)
 {
 	int i = us < 64 ? 0 : min(ilog2(us) - 5, ZJ_NR_LATENCIES - 1);
@@ -57,16 +64,17 @@ static void wait_turn(struct zj_txn *txn)
 }
 
 /**
- * zj_complete_transaction() - commit a transaction, wait until it is committed
+ * zj_complete_transaction() - commit a transaction, and wait until it is
+ * committed
  * @journal: the journal
- * @tid: as handed over by zj_journal_sync_tid(); a dead one is fine
+ * @tid: as handed over by zj_journal_sync_tid(); the transaction may be gone
  *
- * Closes the transaction's component and nothing else; what that depends on is
- * sealed and on its way already. While the lane's thread is busy the component
- * stays open: who comes meanwhile shares its commit.
+ * Closes the transaction's component and nothing else, because everything that
+ * this depends on is already sealed. While the lane's thread is busy the
+ * component stays open, so that other handles can share its commit.
  *
  * Context: sleeps; no handle open, no folio lock.
- * Return: 0, or -EIO if aborted before it was committed.
+ * Return: 0, or -EIO if the journal was aborted before.
  */
 int zj_complete_transaction(journal_t *journal, tid_t tid)
 {
@@ -91,11 +99,11 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 EXPORT_SYMBOL_GPL(zj_complete_transaction);
 
 /**
- * zj_journal_commit_early() - an fsync will ask for this transaction: begin
+ * zj_journal_commit_early() - begin a commit that an fsync will soon ask for
  * @journal: the journal
  * @tid: as for zj_complete_transaction(), which is to follow
  *
- * A hint: nothing is promised. While the lane's thread is busy, nothing is done.
+ * This is a hint: while the lane's thread is busy, nothing is done.
  *
  * Context: no handle open, no folio lock. Does not wait.
  */
@@ -112,7 +120,7 @@ void zj_journal_commit_early(journal_t *journal, tid_t tid)
 }
 EXPORT_SYMBOL_GPL(zj_journal_commit_early);
 
-/* As zj_complete_transaction(), but somebody else has requested the commit. */
+/* As zj_complete_transaction(), but the commit was requested already. */
 int zj_log_wait_commit(journal_t *journal, tid_t tid)
 {
 	struct zj_journal *zj = to_zj(journal);
@@ -133,7 +141,7 @@ static bool anything_live(struct zj_journal *zj)
 }
 
 /**
- * zj_journal_start_commit() - close everything that runs, without waiting
+ * zj_journal_start_commit() - close all running transactions, without waiting
  * @journal: the journal
  * @tid: set to the newest tid if not NULL
  *
@@ -157,15 +165,16 @@ tid_t zj_get_latest_transaction(journal_t *journal)
 EXPORT_SYMBOL_GPL(zj_get_latest_transaction);
 
 /**
- * zj_trans_takes_written() - will this commit make an inode's data durable?
+ * zj_trans_takes_written() - tell whether a commit will make an inode's data
+ * durable
  * @journal: the journal
  * @tid: the transaction
  * @written: what the inode has noted (zj_journal_inode_written()), or 0
  *
- * Every commit flushes before its records what everybody has reported and what it
- * has taken, so the answer holds for data that was written before the question if
- * that flush has not begun yet. With all data in the log no commit flushes, and
- * nobody else needs to.
+ * Before its records a commit flushes what all tasks have reported, and what it
+ * has taken from inodes. So the answer is yes for data written before this
+ * call, if that flush has not begun. If all data is in the log, no commit
+ * flushes, and none has to.
  */
 bool zj_trans_takes_written(journal_t *journal, tid_t tid, u64 written)
 {
@@ -181,7 +190,10 @@ bool zj_trans_takes_written(journal_t *journal, tid_t tid, u64 written)
 	if (!txn)
 		return false;
 	zj_txn_take_written(&txn->public, written);
-	/* Pairs with flush(): the data was written, and taken, before we look. */
+	/*
+	 * Pairs with flush() in group_commit.c: either we see @flushing, or
+	 * that sees what the transaction has just taken.
+	 */
 	smp_mb();
 	will = !READ_ONCE(txn->flushing);
 	zj_txn_put(txn);
@@ -189,7 +201,10 @@ bool zj_trans_takes_written(journal_t *journal, tid_t tid, u64 written)
 }
 EXPORT_SYMBOL_GPL(zj_trans_takes_written);
 
-/* The same for what everybody has reported: see zj_journal_written_by_all(). */
+/*
+ * As zj_trans_takes_written(), for what all tasks have reported
+ * (zj_journal_written_by_all()).
+ */
 int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid)
 {
 	return zj_trans_takes_written(journal, tid, 0);
@@ -202,7 +217,10 @@ int zj_transaction_committed(journal_t *journal, tid_t tid)
 }
 EXPORT_SYMBOL_GPL(zj_transaction_committed);
 
-/* Wait for what is live now and passes the test; true if there was any. */
+/*
+ * Waits for live transactions, with @sealed_only for sealed ones only. Returns
+ * true if there was any.
+ */
 static bool wait_live(struct zj_journal *zj, bool sealed_only, int *err)
 {
 	tid_t last = zj_get_latest_transaction(&zj->public);
@@ -232,7 +250,7 @@ static bool wait_live(struct zj_journal *zj, bool sealed_only, int *err)
 }
 
 /**
- * zj_journal_force_commit() - everything so far becomes committed
+ * zj_journal_force_commit() - commit everything so far, and wait for it
  * @journal: the journal
  *
  * Context: sleeps; no handle open.
@@ -251,11 +269,13 @@ int zj_journal_force_commit(journal_t *journal)
 EXPORT_SYMBOL_GPL(zj_journal_force_commit);
 
 /**
- * zj_journal_force_commit_nested() - make progress, so that frees become real
+ * zj_journal_force_commit_nested() - wait for commits, so that freed blocks can
+ * be used
  * @journal: the journal
  *
- * Without a handle: as zj_journal_force_commit(). With one, wait for sealed
- * components only; these depend on sealed ones, never on the open handle.
+ * Without an open handle: as zj_journal_force_commit(). With one, waits for
+ * sealed components only: these depend on sealed ones, never on the open
+ * handle.
  *
  * Return: 1 if something was waited for.
  */
@@ -272,14 +292,14 @@ int zj_journal_force_commit_nested(journal_t *journal)
 }
 EXPORT_SYMBOL_GPL(zj_journal_force_commit_nested);
 
-/* ---- what an fsync says beforehand ---- */
+/* ---- announcements of an fsync ---- */
 
 /**
- * zj_journal_fsync_begin() - an fsync is about to write file data
+ * zj_journal_fsync_begin() - announce that an fsync is about to write file data
  * @journal: the journal
  * @in: the lane that it will probably commit in, as for zj_journal_start_in()
  *
- * Its commit will want a flush: others that want one now may wait for it.
+ * Its commit will need a flush, so a thread that leads one now may wait for it.
  *
  * Return: the lane, for zj_journal_fsync_written().
  */
@@ -293,14 +313,14 @@ int zj_journal_fsync_begin(journal_t *journal, int in)
 EXPORT_SYMBOL_GPL(zj_journal_fsync_begin);
 
 /**
- * zj_journal_fsync_written() - the data is written
+ * zj_journal_fsync_written() - tell that the fsync's data is written
  * @journal: the journal
- * @expected: what zj_journal_fsync_begin() has returned; the task may be on another
- *	CPU by now
- * @tid: the transaction that the fsync will commit, or 0 if it will not
+ * @expected: return value of zj_journal_fsync_begin(); the task may be on
+ *	another CPU by now
+ * @tid: the transaction that the fsync will commit, or 0 if there is none
  *
- * The flush is that transaction's lane's to call for. With none that is open, nobody
- * is to wait for this fsync any more.
+ * From now on that transaction's lane is expected to call for the flush. If
+ * there is no open transaction, nobody need wait for this fsync any more.
  */
 void zj_journal_fsync_written(journal_t *journal, int expected, tid_t tid)
 {
@@ -341,7 +361,7 @@ static int erase_log(struct zj_journal *zj, unsigned int flags)
 }
 
 /**
- * zj_journal_flush() - everything home, the log marked empty
+ * zj_journal_flush() - write everything home, and mark the log as empty
  * @journal: the journal, under the barrier
  * @flags: JBD2_JOURNAL_FLUSH_DISCARD or _ZEROOUT: erase the log as well
  *

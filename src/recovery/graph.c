@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Second pass: chunks of one stamp are a component.  It is committed if it is whole
- * and everything that it depends on is reclaimed or committed.  Dependencies go to
- * lower stamps only, so one walk in stamp order decides all.
+ * Second pass: chunks with one stamp form a component. It is committed if it is
+ * whole, and everything it depends on is reclaimed or committed. Dependencies
+ * go to lower stamps only, so one walk in stamp order decides all.
  *
- * What is not committed was cut off by the crash, if its stamp is above the log's
- * committed stamp. Below that it was committed once, and the device has lost it.
+ * A component that is not committed was cut off by the crash if its stamp is
+ * above the log's committed stamp. Otherwise it was committed once, and the
+ * device has lost it.
  */
 #include "recovery/recovery_int.h"
 
@@ -21,7 +22,7 @@ static int zj_cmp_chunk(const void *pa, const void *pb)
 	return c;
 }
 
-/* @b follows @a in the sorted chunks of one component. */
+/* Checks two neighbours among the sorted chunks of one component. */
 static int zj_check_pair(struct zj_recovery *r, const struct zj_rec_chunk *a,
 			 const struct zj_rec_chunk *b)
 {
@@ -47,7 +48,10 @@ static int zj_check_pair(struct zj_recovery *r, const struct zj_rec_chunk *a,
 			  zj_seg_block_of(r, b->log_block), what);
 }
 
-/* Are all members there, each with all its chunks?  1, 0 or -EUCLEAN. */
+/*
+ * Returns 1 if all members are there, each with all its chunks, 0 if not, or
+ * -EUCLEAN.
+ */
 static int zj_check_whole(struct zj_recovery *r, struct zj_rec_component *comp)
 {
 	const struct zj_rec_chunk *c = r->chunks.items;
@@ -73,11 +77,14 @@ static int zj_check_whole(struct zj_recovery *r, struct zj_rec_component *comp)
 				  zj_seg_of(r, c->log_block),
 				  zj_seg_block_of(r, c->log_block),
 				  c->nr_members);
-	/* No chunk is there twice, so the numbers suffice. */
+	/* No chunk is there twice, so it suffices to compare numbers. */
 	return comp->members == c->nr_members && comp->nr_chunks == chunks_due;
 }
 
-/* At most one for each lane: what more there is makes work, and says nothing. */
+/*
+ * A component has at most one dependency for each lane. A log with more is
+ * damaged, and would only make recovery slow.
+ */
 static int zj_count_deps(struct zj_recovery *r, const struct zj_rec_component *comp)
 {
 	const struct zj_rec_chunk *chunk = r->chunks.items;
@@ -136,9 +143,13 @@ static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
 	return 0;
 }
 
-/* ---- what was durable ---- */
+/* ---- lost components ---- */
 
-/* Every stamp is a component's: the first above S that is missing; 0: none. */
+/*
+ * Returns the first stamp above the checkpoint stamp whose component was
+ * committed before the crash and is not found to be so now; 0: none. Each stamp
+ * was given to one component, so none may be missing.
+ */
 static u64 zj_first_lost(const struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
@@ -151,7 +162,10 @@ static u64 zj_first_lost(const struct zj_recovery *r)
 	return stamp < r->committed_stamp ? stamp + 1 : 0;
 }
 
-/* What is older than the damage is whole, and depends on nothing newer. */
+/*
+ * Drops all components from the lost one on. Older ones are whole, and depend
+ * on nothing newer.
+ */
 static void zj_drop_from(struct zj_recovery *r, u64 lost)
 {
 	struct zj_rec_component *comp = r->components.items;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recovery's way to keep the device busy: pieces of the log are read while others are
- * looked at, and images stay in memory until they are written home, or are read again
- * many at a time.
+ * Keeps the device busy during recovery: pieces of the log are read ahead of
+ * the scan, and images stay in memory until they are written home, or are read
+ * again many at a time.
  *
- * Both take bounded memory: the pieces ZJ_AHEAD_BYTES, the images what the host has
- * room for.
+ * Both need bounded memory: the pieces ZJ_AHEAD_BYTES, the images what the host
+ * has room for.
  */
 #include <linux/minmax.h>
 #include <linux/slab.h>
@@ -13,17 +13,17 @@
 #include <linux/string.h>
 #include "recovery/recovery_int.h"
 
-/* More is on its way than a device of 4 GB/s delivers in a millisecond. */
+/* More than a device of 4 GB/s delivers in a millisecond. */
 #define ZJ_AHEAD_BYTES	(8U << 20)
-#define ZJ_KEPT_BYTES	(1U << 20)	/* of images, in one allocation */
+#define ZJ_KEPT_BYTES	(1U << 20)	/* size of one allocation for images */
 
-/* ---- ahead of the scan ---- */
+/* ---- reading ahead of the scan ---- */
 
 /**
- * zj_ahead_begin() - memory for pieces of the log
+ * zj_ahead_begin() - allocate memory for pieces of the log
  * @r: the recovery, its block size known
  * @piece: blocks of a piece
- * @nr: pieces of the log
+ * @nr: number of pieces in the log
  *
  * With little memory less is read ahead.
  *
@@ -52,7 +52,10 @@ int zj_ahead_begin(struct zj_recovery *r, u32 piece, u32 nr)
 	return r->again ? 0 : zj_no_memory(r);
 }
 
-/* Begin to read journal blocks into a piece, behind what was asked for before. */
+/*
+ * Begins to read journal blocks into a piece, behind those that were asked for
+ * before.
+ */
 void zj_ahead_ask(struct zj_recovery *r, u32 slot, u32 block, u32 nr)
 {
 	if (!r->ops->start_read)
@@ -62,7 +65,10 @@ void zj_ahead_ask(struct zj_recovery *r, u32 slot, u32 block, u32 nr)
 	r->asked[slot] += nr;
 }
 
-/* Wait for a piece. Returns its blocks, none if any of them could not be read. */
+/*
+ * Waits for a piece. Returns the number of its blocks, or 0 if any of them
+ * could not be read.
+ */
 u32 zj_ahead_end(struct zj_recovery *r, u32 slot)
 {
 	u32 nr = r->asked[slot];
@@ -71,7 +77,10 @@ u32 zj_ahead_end(struct zj_recovery *r, u32 slot)
 	return nr && !r->ops->end_read(r->ctx, slot) ? nr : 0;
 }
 
-/* What is on its way goes into memory that must not be freed yet. */
+/*
+ * Waits for all reads, because the memory must not be freed before they have
+ * ended.
+ */
 void zj_ahead_stop(struct zj_recovery *r)
 {
 	u32 slot;
@@ -92,7 +101,10 @@ static bool zj_more_room(struct zj_recovery *r)
 	memory = kvmalloc(bytes, GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
 	item = memory ? zj_vec_add(&r->kept) : NULL;
 	if (!item) {
-		/* Others want what there is. */
+		/*
+		 * Memory is short, so leave the rest to others, and keep no
+		 * more images.
+		 */
 		kvfree(memory);
 		r->room = 0;
 		return false;
@@ -103,7 +115,7 @@ static bool zj_more_room(struct zj_recovery *r)
 	return true;
 }
 
-/* A copy of an image that replay may want, or NULL if there is no room for it. */
+/* Returns a copy of an image for replay, or NULL if there is no room for it. */
 void *zj_keep_image(struct zj_recovery *r, const void *image)
 {
 	u32 size = r->geo.block_size;
@@ -123,7 +135,7 @@ static int zj_cmp_place(const void *pa, const void *pb)
 	return zj_cmp((*a)->log_block, (*b)->log_block);
 }
 
-/* All at once, in the order of the log; what lies side by side in one read. */
+/* Reads all images at once, in the order of the log; neighbours in one read. */
 static int zj_read_together(struct zj_recovery *r, u32 nr)
 {
 	struct zj_rec_image **image = r->again;
@@ -168,15 +180,16 @@ static int zj_read_again(struct zj_recovery *r, u32 nr)
 }
 
 /**
- * zj_read_images() - bring images that were not kept back into memory
- * @r: the recovery; nothing is on its way ahead any more
- * @first: index of the first one that is wanted
- * @end: set to the index of the first one that is not in memory
+ * zj_read_images() - read images again that were not kept in memory
+ * @r: the recovery; nothing is being read ahead any more
+ * @first: index of the first image that is wanted
+ * @end: set to the index of the first image that is not in memory
  *
- * They are wanted in the order of their home blocks, in which few lie side by side in
- * the log. They stay until the next call.
+ * Images are wanted in the order of their home blocks, so few of them are
+ * neighbours in the log. That is why many are read at a time. They stay in
+ * memory until the next call.
  *
- * Return: 0 or an error that was reported.
+ * Return: 0, or an error that was reported.
  */
 int zj_read_images(struct zj_recovery *r, u32 first, u32 *end)
 {

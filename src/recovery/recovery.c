@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Recovery: reads the log's fixed blocks and runs the passes in order. */
+/*
+ * Recovery of a log of lanes: reads the log's fixed blocks, and runs the passes
+ * in order.
+ */
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
@@ -14,7 +17,10 @@
 #define ZJ_VEC_FIRST	64
 #define ZJ_SORT_YIELD	4096	/* comparisons between two calls of zj_yield() */
 
-/* kvmalloc() ends at 2 GiB, the arrays of a large log do not. */
+/*
+ * kvmalloc() cannot allocate more than 2 GiB, but the arrays of a large log may
+ * be larger.
+ */
 static void *zj_alloc_large(u64 nr, u32 size, gfp_t flags)
 {
 	u64 bytes = nr * size;
@@ -46,12 +52,12 @@ void *zj_vec_add(struct zj_vec *v)
 }
 
 /**
- * struct zj_sorting - one run of zj_sort(); on its stack
+ * struct zj_sorting - one call of zj_sort(); on its stack
  */
 struct zj_sorting {
 	int	(*cmp)(const void *a, const void *b);
-	u32	calls;		/* of @cmp */
-	int	err;		/* -EINTR: the task is being killed */
+	u32	calls;		/* number of calls of @cmp */
+	int	err;		/* -EINTR if the task is being killed */
 };
 
 static int zj_cmp_yielding(const void *a, const void *b, const void *priv)
@@ -60,11 +66,17 @@ static int zj_cmp_yielding(const void *a, const void *b, const void *priv)
 
 	if (!s->err && !(++s->calls % ZJ_SORT_YIELD))
 		s->err = zj_yield();
-	/* The sort cannot be left, but it ends soon if it need not look. */
+	/*
+	 * The sort cannot be stopped, but it ends soon if all elements seem
+	 * equal.
+	 */
 	return s->err ? 0 : s->cmp(a, b);
 }
 
-/* The kernel's sort neither yields nor ends early: that is left to the comparisons. */
+/*
+ * The kernel's sort neither lets others run nor ends early, so the comparisons
+ * have to do this.
+ */
 int zj_sort(struct zj_vec *v, int (*cmp)(const void *a, const void *b))
 {
 	struct zj_sorting s = { .cmp = cmp };
@@ -73,7 +85,7 @@ int zj_sort(struct zj_vec *v, int (*cmp)(const void *a, const void *b))
 	return s.err;
 }
 
-/* ---- finding things by their number ---- */
+/* ---- tables ---- */
 
 int zj_table_init(struct zj_table *t, u32 nr)
 {
@@ -83,7 +95,7 @@ int zj_table_init(struct zj_table *t, u32 nr)
 	return t->slots ? 0 : -ENOMEM;
 }
 
-/* The slot of @key, or the free one where it belongs. */
+/* Returns the slot of @key, or the free one where it belongs. */
 static struct zj_table_slot *zj_table_slot(struct zj_table *t, u64 key)
 {
 	u64 i = xxh64(&key, sizeof(key), t->salt) >> (64 - t->bits);
@@ -151,7 +163,9 @@ static int zj_read_log_super(struct zj_recovery *r, const u8 *uuid,
 		return zj_corrupt(r, "its block size is %u, the file system's %u",
 				  r->geo.block_size, block_size);
 	if (memcmp(r->geo.uuid, uuid, sizeof(r->geo.uuid)))
-		/* tune2fs -U may change it under a live log. */
+		/*
+		 * tune2fs -U may have changed the UUID while the log was live.
+		 */
 		r->ops->msg(r->ctx, 1, "log: made under another uuid");
 	if (r->geo.total_blocks > journal_blocks)
 		return zj_corrupt(r, "it is %u blocks long, the journal only %u",
@@ -160,7 +174,10 @@ static int zj_read_log_super(struct zj_recovery *r, const u8 *uuid,
 	return 0;
 }
 
-/* A block that was meant as a checkpoint slot of this log, whatever its checksum. */
+/*
+ * Tells whether a block was meant as a checkpoint slot of this log, whatever
+ * its checksum.
+ */
 static bool zj_claims_ckpt(const struct zj_recovery *r)
 {
 	const struct zj_ckpt_slot *slot = r->buf;
@@ -169,7 +186,10 @@ static bool zj_claims_ckpt(const struct zj_recovery *r)
 	       le64_to_cpu(slot->generation) == r->geo.generation;
 }
 
-/* Good, but not as any writer of this format leaves slot @i. */
+/*
+ * Tells whether a slot with a valid checksum differs from what we would write
+ * to slot @i.
+ */
 static bool zj_ckpt_strange(const struct zj_recovery *r, u32 i, u64 seq)
 {
 	const struct zj_ckpt_slot *slot = r->buf;
@@ -179,8 +199,8 @@ static bool zj_ckpt_strange(const struct zj_recovery *r, u32 i, u64 seq)
 }
 
 /*
- * The slot with the higher number holds S.  The slots are written in turns, so
- * a crash leaves at most one of them damaged.
+ * The slot with the higher number holds the checkpoint stamp. The slots are
+ * written in turn, so a crash leaves at most one of them damaged.
  */
 static int zj_read_ckpt(struct zj_recovery *r)
 {

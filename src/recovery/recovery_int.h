@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the passes of recovery hand to each other:
+ * The passes of recovery, and what they hand to each other:
  *
  *   recovery.c  log super block, checkpoint slots, the order of the passes
- *   readahead.c what is on its way from the log into memory, or stays there
+ *   readahead.c blocks of the log that are being read ahead, or kept in memory
  *   scan.c      reads every segment once; leaves chunks, images, entries
- *   graph.c     groups chunks to components, finds the committed ones
+ *   graph.c     groups chunks into components, finds the committed ones
  *   replay.c    picks the newest image of every block, then writes
  *
- * recovery_jbd2.c does the first three for a log in stock's format; recovery_nvm.c
- * the first two, and the writing, for a log in memory, whose images are parts of blocks.
+ * For a log in stock's format recovery_jbd2.c does what the first three do. For
+ * a log in memory, whose images are parts of blocks, recovery_nvm.c does what
+ * the first two do, and the writing.
  *
  * Only the second half of replay.c writes.
  */
@@ -33,16 +34,20 @@ struct zj_vec {
 	u32	size;		/* bytes per element */
 };
 
-/* Returns the new, uninitialised element, or NULL without memory. */
+/* Returns a new, uninitialised element, or NULL without memory. */
 void *zj_vec_add(struct zj_vec *v);
-/* Sort the elements; others run meanwhile. -EINTR, and any order, for who is killed. */
+/*
+ * Sorts the elements and lets other tasks run meanwhile. Returns -EINTR, with
+ * the elements in any order, if the task is being killed.
+ */
 int zj_sort(struct zj_vec *v, int (*cmp)(const void *a, const void *b));
 
 /**
- * struct zj_table - which element of an array has a number
+ * struct zj_table - maps numbers to indices of an array
  *
- * Whoever made the log has chosen the numbers, but cannot know where they hash to:
- * to find one takes a few steps, whatever the log holds.
+ * A damaged or malicious log may contain any numbers. As the hash is salted,
+ * its maker cannot know where they hash to, so that finding one takes few steps
+ * in any case.
  */
 struct zj_table {
 	struct zj_table_slot {
@@ -54,15 +59,15 @@ struct zj_table {
 	u64	steps;			/* slots looked at so far */
 };
 
-/* Room for @nr numbers, none of them in it yet; -ENOMEM. */
+/* Allocates an empty table for @nr numbers; returns 0 or -ENOMEM. */
 int zj_table_init(struct zj_table *t, u32 nr);
 void zj_table_add(struct zj_table *t, u64 key, u32 index);
-/* The index of @key, or -1. */
+/* Returns the index of @key, or -1. */
 s64 zj_table_find(struct zj_table *t, u64 key);
 void zj_table_free(struct zj_table *t);
 
 /**
- * struct zj_rec_chunk - a good chunk with a stamp above S
+ * struct zj_rec_chunk - a valid chunk with a stamp above the checkpoint stamp
  */
 struct zj_rec_chunk {
 	u64	stamp;		/* of its component */
@@ -85,62 +90,77 @@ struct zj_rec_chunk {
  */
 struct zj_rec_image {
 	u64	block;		/* home block */
-	u64	lines;		/* NVM: which lines of the block; else 0 */
+	u64	lines;		/* NVM: bitmap of the block's lines that it contains; else 0 */
 	u64	stamp;		/* of its component */
-	u64	revoked;	/* highest stamp of a committed revoke of @block */
-	void	*kept;		/* a copy, NULL: read it again */
+	u64	revoked;	/* highest stamp of a committed revoke of @block; set for a block's
+				 * newest image only
+				 */
+	void	*kept;		/* a copy in memory; NULL: it has to be read again */
 	u32	log_block;	/* journal block of the image; NVM: its first line */
 	u32	csum;		/* of the image as logged */
-	u32	order;		/* JBD2: a later one of the same stamp replaces it */
+	u32	order;		/* JBD2: of images with one stamp the one with the highest order
+				 * counts
+				 */
 	u16	flags;		/* ZJ_TAG_* */
 	bool	committed;	/* its component is committed */
-	bool	bad;		/* JBD2: not what its tag says, so must be revoked */
+	bool	bad;		/* JBD2: wrong checksum, so recovery fails unless the image is
+				 * revoked
+				 */
 };
 
 /**
- * struct zj_rec_component - chunks of one stamp
+ * struct zj_rec_component - a component: all chunks with one stamp
  */
 struct zj_rec_component {
 	u64	stamp;
 	u32	first_chunk;	/* index in zj_recovery.chunks, sorted */
 	u32	nr_chunks;
-	u32	members;	/* lanes of which there is at least one chunk */
-	bool	committed;	/* whole, and all that it depends on is committed */
+	u32	members;	/* lanes with at least one chunk of it */
+	bool	committed;	/* it is whole, and everything it depends on is committed */
 };
 
 /**
- * struct zj_recovery - one run of recovery
+ * struct zj_recovery - the state of one recovery
+ *
+ * zj_recovery_begin() initialises it, and zj_recovery_end() frees what it
+ * holds. Each pass fills in what the next one needs: the scan @chunks, @images
+ * and @entries, the graph @components and @by_stamp, zj_choose() @by_block and
+ * zj_rec_image.revoked.
  */
 struct zj_recovery {
 	const struct zj_io_ops *ops;	/* the host's I/O */
 	void		*ctx;		/* passed to @ops */
 	struct zj_recovery_stats *stats; /* the caller's */
 	struct zj_log_geometry geo;	/* from the log super block */
-	u32		journal_blocks;	/* length of the journal, at least geo's */
-	u64		home_blocks;	/* home blocks are below this */
-	u64		ckpt_stamp;	/* S */
-	u64		committed_stamp;	/* the highest that a chunk names */
+	u32		journal_blocks;	/* length of the journal, at least what @geo says */
+	u64		home_blocks;	/* number of blocks of the file system's device */
+	u64		ckpt_stamp;	/* the checkpoint stamp */
+	u64		committed_stamp;	/* the highest committed stamp that a chunk names */
 	u64		torn_stamp;	/* lowest stamp of a torn chunk; 0: none */
-	u32		torn_block;	/* journal block of that one's header */
+	u32		torn_block;	/* journal block of that chunk's header */
 	unsigned int	flags;		/* ZJ_RECOVER_* */
-	u32		seed;		/* of the checksums of this generation */
-	u64		whole;		/* zj_rec_image.lines of a whole block; 0 but on NVM */
-	void		*buf;		/* @depth pieces; NVM: a block, and a record's lines */
-	u32		piece;		/* blocks that are read at a time: a segment, or less of a ring */
-	u32		depth;		/* pieces at hand and ahead; 1: nothing is read ahead */
-	u32		asked[ZJ_READ_SLOTS]; /* blocks of each piece that are on their way */
-	struct zj_rec_image **again;	/* images to be read again at one time */
+	u32		seed;		/* all checksums of this generation start with it */
+	u64		whole;		/* NVM: zj_rec_image.lines of a whole block; else 0 */
+	void		*buf;		/* @depth pieces; NVM: room for a block, and for a record's
+					 * lines
+					 */
+	u32		piece;		/* blocks that are read at a time: a segment, or less of a
+					 * ring
+					 */
+	u32		depth;		/* number of pieces in @buf; 1: nothing is read ahead */
+	u32		asked[ZJ_READ_SLOTS]; /* blocks of each piece that are being read */
+	struct zj_rec_image **again;	/* images that are read again together */
 	u32		again_room;	/* elements allocated */
-	u64		room;		/* bytes that may still be taken for copies of images */
+	u64		room;		/* bytes that may still be used for copies of images */
 	u32		kept_left;	/* bytes free in the last item of @kept */
-	void		*info;		/* NVM: the TxnInfo of the chunk in question */
+	void		*info;		/* NVM: the TxnInfo of the current chunk */
 	struct zj_vec	chunks;		/* struct zj_rec_chunk */
 	struct zj_vec	images;		/* struct zj_rec_image */
-	struct zj_vec	kept;		/* void *: memory that holds the copies */
+	struct zj_vec	kept;		/* void *: memory blocks that hold the copies */
 	struct zj_vec	entries;	/* u64: dependency stamps and revokes */
 	struct zj_vec	components;	/* struct zj_rec_component, by stamp */
-	struct zj_table	by_stamp;	/* indices in @components */
-	struct zj_table	by_block;	/* indices in @images: the newest of each block */
+	struct zj_table	by_stamp;	/* stamp to index in @components */
+	struct zj_table	by_block;	/* block to index in @images of its newest image */
 };
 
 #define ZJ_GO_ON "docs/format.md (\"Damaged logs\") says how to go on"
@@ -149,13 +169,16 @@ struct zj_recovery {
 
 #define ZJ_HOW_TO_DROP "zjctl recover --drop-damaged keeps what is older and gives up the rest"
 
-/* Only half of a file system is on the device if its log is in memory. */
+/*
+ * If the log is in memory, the device has only half of the file system, so both
+ * must be copied.
+ */
 static inline const char *zj_and_memory(const struct zj_recovery *r)
 {
 	return r->whole ? " and the memory" : "";
 }
 
-/* Report damage that no crash can cause; evaluates to -EUCLEAN. */
+/* Reports damage that no crash can cause; evaluates to -EUCLEAN. */
 #define zj_corrupt(r, fmt, ...)						\
 ({									\
 	(r)->ops->msg((r)->ctx, 0, "damaged log: " fmt ZJ_NOTHING_WRITTEN, \
@@ -172,13 +195,16 @@ void zj_ahead_stop(struct zj_recovery *r);
 void *zj_keep_image(struct zj_recovery *r, const void *image);
 int zj_read_images(struct zj_recovery *r, u32 first, u32 *nr);
 
-/* Memory of the piece that @slot stands for. */
+/* Returns the memory of the piece that @slot stands for. */
 static inline void *zj_piece(const struct zj_recovery *r, u32 slot)
 {
 	return r->buf + (size_t)slot * r->piece * r->geo.block_size;
 }
 
-/* Segment of a journal block, and the block's place in it. */
+/*
+ * These return the segment of a journal block, the block's place in it, and a
+ * segment's first block.
+ */
 static inline u32 zj_seg_of(const struct zj_recovery *r, u32 log_block)
 {
 	return (log_block - r->geo.log_first) / r->geo.seg_blocks;
@@ -194,7 +220,10 @@ static inline u32 zj_seg_first(const struct zj_recovery *r, u32 seg)
 	return r->geo.log_first + seg * r->geo.seg_blocks;
 }
 
-/* For long loops: others run, and a mount that is being killed ends with -EINTR. */
+/*
+ * For long loops: lets other tasks run, and returns -EINTR if the mount is
+ * being killed.
+ */
 static inline int zj_yield(void)
 {
 	cond_resched();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recovery of a stock JBD2 log: ours with log=jbd2, or what stock ext4 left.
+ * Recovery of a log in stock's format: ours with log=jbd2, or one that stock
+ * ext4 left.
  *
- * The rules are stock's, with two differences: everything is read and checked
- * before the first block is written, and a damaged image is refused, not skipped.
- * A transaction becomes a component of its own, with its place in the log as its
- * stamp; choosing and writing the images is replay.c's.
+ * The rules are those of stock, with two differences: the whole log is read and
+ * checked before the first block is written, and a damaged image is an error,
+ * instead of being skipped. A transaction becomes a component of its own; its
+ * place in the log is its stamp. replay.c chooses the images and writes them.
  */
 #include <linux/crc32.h>
 #include <linux/kernel.h>
@@ -18,31 +19,38 @@
 
 #define ZJ_JBD2_PIECE	(256U << 10)	/* bytes read at a time */
 
-/* First block of the fast commit area: tag and length, then struct ext4_fc_head. */
+/*
+ * Layout of the first block of the fast commit area: tag and length, then
+ * struct ext4_fc_head.
+ */
 #define EXT4_FC_HEAD	9
 #define EXT4_FC_TID_AT	8
 
 /**
- * struct zj_jbd2_scan - where the scan is
+ * struct zj_jbd2_scan - the position of the scan
  */
 struct zj_jbd2_scan {
 	struct zj_recovery *r;
 	struct zj_jbd2_geo log;
-	struct zj_rec_chunk txn; /* the transaction at hand */
-	const void *block;	/* its block at hand; until the next one is read */
-	u32	blocks;		/* of the ring */
-	u32	start;		/* ring block that the log starts at */
-	u32	pos;		/* ring block to be read next */
-	u32	next;		/* piece of the ring to be asked for next */
-	u32	have;		/* blocks in memory of the piece at hand, 0: read it directly */
-	u32	left;		/* ring blocks not read yet */
-	u32	sequence;	/* number of the transaction at hand */
-	u64	time;		/* of the last commit block that was good */
-	u32	crc;		/* over the transaction so far, version 1 */
-	bool	async;		/* commit blocks may have overtaken log blocks */
-	bool	doubtful;	/* a block of it has a wrong checksum */
-	bool	misfit;		/* a revoke block of it says more than it holds */
-	bool	broken;		/* the transaction before it was incomplete */
+	struct zj_rec_chunk txn; /* the current transaction */
+	const void *block;	/* the current block; valid until the next one is read */
+	u32	blocks;		/* blocks of the ring */
+	u32	start;		/* ring block at which the log starts */
+	u32	pos;		/* next ring block to be read */
+	u32	next;		/* next piece of the ring to be read ahead */
+	u32	have;		/* blocks of the current piece that are in memory; 0: read them
+				 * directly
+				 */
+	u32	left;		/* ring blocks that are not read yet */
+	u32	sequence;	/* number of the current transaction */
+	u64	time;		/* time in the last valid commit block */
+	u32	crc;		/* checksum of the current transaction so far, version 1 */
+	bool	async;		/* commit blocks may be in the log before their log blocks */
+	bool	doubtful;	/* a block of the transaction has a wrong checksum */
+	bool	misfit;		/* a revoke block of the transaction claims more than
+				 * fits into it
+				 */
+	bool	broken;		/* the previous transaction was incomplete */
 };
 
 static void begin_txn(struct zj_jbd2_scan *s)
@@ -65,9 +73,9 @@ static void drop_txn(struct zj_jbd2_scan *s)
 	s->r->entries.nr = s->txn.first_revoke;
 }
 
-/* ---- the ring, on its way into memory ---- */
+/* ---- reading the ring ahead ---- */
 
-/* Ask for a piece of the ring; it may reach over the ring's end. */
+/* Begins to read a piece of the ring, which may wrap at the ring's end. */
 static void ask_piece(struct zj_jbd2_scan *s, u32 piece)
 {
 	u32 at = piece * s->r->piece;
@@ -80,7 +88,7 @@ static void ask_piece(struct zj_jbd2_scan *s, u32 piece)
 	}
 }
 
-/* The piece of the ring at hand: wait for it, and ask for those behind it. */
+/* Waits for a piece of the ring, and begins to read those behind it. */
 static void get_piece(struct zj_jbd2_scan *s, u32 piece)
 {
 	u32 pieces = DIV_ROUND_UP(s->blocks, s->r->piece);
@@ -90,7 +98,10 @@ static void get_piece(struct zj_jbd2_scan *s, u32 piece)
 	s->have = zj_ahead_end(s->r, piece % s->r->depth);
 }
 
-/* Go on by the blocks at s->pos that lie side by side, *@nr at most. */
+/*
+ * Returns blocks from s->pos on that are neighbours, *@nr at most, and advances
+ * past them.
+ */
 static int read_ring(struct zj_jbd2_scan *s, u32 *nr, const void **data)
 {
 	struct zj_recovery *r = s->r;
@@ -121,7 +132,10 @@ static void look_at_image(struct zj_jbd2_scan *s, struct zj_rec_image *image,
 		     zj_jbd2_image_csum(&s->log, s->sequence, data) != image->csum;
 	if (s->log.csum1)
 		s->crc = crc32_be(s->crc, data, size);
-	/* From here on it is recovery's own, for reading it again. */
+	/*
+	 * From here on the checksum is recovery's own, for an image that is
+	 * read again.
+	 */
 	image->csum = zj_image_csum(s->r->seed, data, size);
 	image->kept = zj_keep_image(s->r, data);
 }
@@ -210,7 +224,7 @@ static bool commit_good(const struct zj_jbd2_scan *s)
 
 	if (!s->log.csum1)
 		return zj_jbd2_commit_good(&s->log, s->block);
-	/* The writer may have left it out. */
+	/* A writer may leave the checksum out. */
 	if (!commit->chksum_type && !commit->chksum_size && !crc)
 		return true;
 	return commit->chksum_type == ZJ_JBD2_CRC32 &&
@@ -218,8 +232,9 @@ static bool commit_good(const struct zj_jbd2_scan *s)
 }
 
 /*
- * A leftover of an earlier life of the journal, older than what it follows, ends
- * the log; all else is damage. Returns 0 or -EUCLEAN.
+ * Decides what a wrong checksum means. A commit block older than the one before
+ * it is a leftover of an earlier use of the journal, and ends the log.
+ * Everything else is damage. Returns 0 or -EUCLEAN.
  */
 static int stale_or_damaged(struct zj_jbd2_scan *s, u64 time, const char *what)
 {
@@ -286,7 +301,10 @@ static int scan_commit(struct zj_jbd2_scan *s)
 			return stale_or_damaged(s, time, "commit block");
 		if (!s->log.csum1)
 			return 0;
-		/* Interrupted, unless a later one is there. */
+		/*
+		 * The crash has cut this transaction off, unless a later one
+		 * follows.
+		 */
 		drop_txn(s);
 		s->broken = true;
 	} else {
@@ -300,7 +318,7 @@ static int scan_commit(struct zj_jbd2_scan *s)
 	return 1;
 }
 
-/* ---- the ring ---- */
+/* ---- blocks of the ring ---- */
 
 /* Returns 1 to go on, 0 at the end of the log, or a negative error. */
 static int scan_block(struct zj_jbd2_scan *s)
@@ -348,7 +366,10 @@ static int scan_ring(struct zj_jbd2_scan *s)
 	return 0;
 }
 
-/* Stock's fast commits after the last transaction are changes that only it knows. */
+/*
+ * Refuses a log with fast commits after the last transaction, because only
+ * stock ext4 can replay them.
+ */
 static int check_fast_commits(struct zj_jbd2_scan *s, u32 maxlen)
 {
 	const u8 *head = s->r->buf;
@@ -376,7 +397,10 @@ static int check_super(struct zj_recovery *r, const struct zj_jbd2_super *sb,
 	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
 	u32 start = be32_to_cpu(sb->s_start);
 
-	/* Of a log without blocks, too, it starts at none of them. */
+	/*
+	 * This also refuses a log without blocks, because it could start at
+	 * none of them.
+	 */
 	if (log->last > r->journal_blocks || start < log->first ||
 	    start >= log->last)
 		return zj_corrupt(r, "it starts at block %u, its blocks are %u to %u",
@@ -396,7 +420,9 @@ static int run(struct zj_jbd2_scan *s, const struct zj_jbd2_super *sb,
 	err = zj_ahead_begin(r, piece, DIV_ROUND_UP(s->blocks, piece));
 	if (!err)
 		err = scan_ring(s);
-	/* The log may have ended before what is on its way. */
+	/*
+	 * The log may have ended before the pieces that are being read ahead.
+	 */
 	zj_ahead_stop(r);
 	if (!err && sb->s_feature_incompat &
 		    cpu_to_be32(ZJ_JBD2_INCOMPAT_FAST_COMMIT))
@@ -435,7 +461,7 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	zj_jbd2_geo_of(sb, &s.log);
 	s.blocks = s.log.last - s.log.first;
 	s.left = s.blocks;
-	/* For messages: all of it is one segment. */
+	/* For messages, the whole log is one segment. */
 	r.geo.block_size = s.log.block_size;
 	r.geo.seg_blocks = journal_blocks;
 	err = check_super(&r, sb, &s.log);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recovery of a log in memory: every lane is read backwards, from its tail over
- * the TxnInfos down to S. What was found is judged and chosen as in other logs
- * (graph.c, replay.c); but an image may be a part of a block, and is put over
- * older ones, or over what is home.
+ * Recovery of a log in memory: every lane is read backwards, from its tail word
+ * over the TxnInfos down to the checkpoint stamp. Components are judged and
+ * images chosen as in other logs (graph.c, replay.c). But an image may be a
+ * part of a block, and is then put over older ones, or over the block at home.
  *
- * A tail is stored when all that it shows is durable: what is damaged below it is
- * not the end of the log, but refused.
+ * A tail word is stored only when all that it shows is durable. So damage below
+ * it is not the end of the log, but an error.
  *
- * Memory may have lines that cannot be read. Loads of these are a machine check, so
- * everything is fetched by a copy that survives it.
+ * Memory may have lines that cannot be read. A plain load from one is a machine
+ * check, so everything is read with a copy function that survives it.
  */
 #include <linux/bitops.h>
 #include <linux/minmax.h>
@@ -20,22 +20,26 @@
 #include "format/codec_nvm.h"
 #include "recovery/recovery_int.h"
 
-#define ZJ_NVM_AHEAD	512	/* images whose blocks are read ahead */
+#define ZJ_NVM_AHEAD	512	/* images whose home blocks are read ahead */
 
 /**
- * struct zj_nvm_scan - one lane's way back; on a stack
+ * struct zj_nvm_scan - the position of the scan in one lane; on a stack
  */
 struct zj_nvm_scan {
 	struct zj_recovery *r;
 	const struct zj_nvm_area *area;
-	struct zj_nvm_chunk chunk;	/* that the scan is at */
-	u32	end;			/* line behind it */
+	struct zj_nvm_chunk chunk;	/* the current chunk */
+	u32	end;			/* line behind the current chunk */
 	u32	lane;
-	u64	stamp;			/* that it must have */
-	u32	nr_chunks;		/* of its member */
-	u32	index;			/* that it must have; of a last one: any */
-	bool	inside;			/* of a member: not its last chunk */
-	u64	lines;			/* of the log, in all lanes up to here */
+	u64	stamp;			/* stamp that the chunk must have */
+	u32	nr_chunks;		/* chunks of the current member */
+	u32	index;			/* index that the chunk must have; a member's last chunk
+					 * may have any
+					 */
+	bool	inside;			/* a later chunk of the same member was seen, so this one
+					 * must not be its last
+					 */
+	u64	lines;			/* lines of all chunks so far, in all lanes */
 };
 
 #define corrupt_at(s, fmt, ...)						\
@@ -73,7 +77,10 @@ static int fetch_lines(struct zj_recovery *r, const struct zj_nvm_area *area,
 	return fetch(r, area, (u64)line * ZJ_NVM_LINE, to, nr * ZJ_NVM_LINE);
 }
 
-/* The lines of a record, so many of @unit bytes; behind the block in the buffer. */
+/*
+ * Reads the lines of a record, each of @unit bytes, behind the block in the
+ * buffer.
+ */
 static int fetch_record(struct zj_recovery *r, const struct zj_nvm_area *area,
 			u32 line, u64 lines, u32 unit, void **data)
 {
@@ -82,7 +89,7 @@ static int fetch_record(struct zj_recovery *r, const struct zj_nvm_area *area,
 			   hweight64(lines) * (unit / ZJ_NVM_LINE), *data);
 }
 
-/* The TxnInfo before line s->end, decoded and with its entries. */
+/* Reads and checks the TxnInfo before line s->end, with its entries. */
 static int fetch_info(struct zj_nvm_scan *s)
 {
 	const u32 tail = sizeof(struct zj_txninfo) / ZJ_NVM_LINE;
@@ -118,7 +125,10 @@ static int check_order(struct zj_nvm_scan *s)
 				  c->stamp, s->stamp);
 	if (c->last == s->inside || (s->inside && c->chunk_index != s->index))
 		return corrupt_at(s, "it is out of order in its transaction");
-	/* More chunks than there are lines would be read again and again. */
+	/*
+	 * Overlapping chunks could make the scan read the same lines again and
+	 * again. Chunks that do not overlap have no more lines than the log.
+	 */
 	s->lines += c->end - c->start;
 	if (s->lines > s->r->geo.total_blocks)
 		return corrupt_at(s, "the chunks overlap");
@@ -183,7 +193,7 @@ static int keep_entries(struct zj_nvm_scan *s)
 	const __le64 *from = s->r->info;
 	u32 i;
 
-	/* Dependencies and revokes lie side by side. */
+	/* Dependencies and revokes are neighbours in the TxnInfo. */
 	for (i = 0; i < s->chunk.nr_deps + s->chunk.nr_revokes; i++) {
 		u64 *entry = zj_vec_add(&s->r->entries);
 
@@ -245,9 +255,9 @@ static int keep_chunk(struct zj_nvm_scan *s)
 	return err ?: keep_records(s);
 }
 
-/* ---- the way back ---- */
+/* ---- the scan of a lane ---- */
 
-/* Returns 1 for another chunk, 0 at the end, or an error. */
+/* Returns 1 if there is another chunk, 0 at the end, or an error. */
 static int scan_chunk(struct zj_nvm_scan *s)
 {
 	struct zj_nvm_chunk *c = &s->chunk;
@@ -288,7 +298,10 @@ static int scan_lane(struct zj_nvm_scan *s)
 	more = fetch_info(s);
 	if (more)
 		return more;
-	/* The tail has half of the stamp; the chunk's own one must agree. */
+	/*
+	 * The tail word has half of the stamp only; the chunk's own stamp must
+	 * agree with it.
+	 */
 	s->stamp = s->chunk.stamp;
 	if (zj_nvm_tail(s->end, s->stamp) != tail)
 		return corrupt_at(s, "stamp %llu is not that of the lane's tail",
@@ -348,7 +361,11 @@ static int read_failed(struct zj_recovery *r, int err, u64 block)
 	return err;
 }
 
-/* One block from what is home or its first, whole image on; returns those used. */
+/*
+ * Writes one block: the chosen images from @first on, over each other, or over
+ * the block at home if the first one is not whole. Sets @nr to the number of
+ * images.
+ */
 static int write_block(struct zj_recovery *r, const struct zj_nvm_area *area,
 		       u32 first, u32 *nr)
 {
@@ -375,7 +392,10 @@ static int write_block(struct zj_recovery *r, const struct zj_nvm_area *area,
 	return err ? zj_write_failed(r, err, "a block home", block) : 0;
 }
 
-/* Of the blocks that the log has a part of the host reads some ahead, up to @end. */
+/*
+ * Asks the host to read blocks ahead of which the log has only a part, up to
+ * image @end.
+ */
 static void look_ahead(struct zj_recovery *r, u32 *next, u32 end)
 {
 	const struct zj_rec_image *image = r->images.items;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Third pass: choose for every block the newest committed image that is not
- * revoked, write these home in block order, then empty the log.
+ * Third pass: choose the newest committed image of every block that is not
+ * revoked, write these home in the order of blocks, then empty the log.
  */
 #include <linux/sched.h>
 #include "recovery/recovery_int.h"
@@ -15,7 +15,7 @@ static int zj_cmp_image(const void *pa, const void *pb)
 	return c ? c : zj_cmp(a->order, b->order);
 }
 
-/* Drop the images of components that are not committed. */
+/* Drops the images of components that are not committed. */
 static int zj_keep_committed_images(struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
@@ -65,7 +65,7 @@ static int zj_sort_images(struct zj_recovery *r)
 	return 0;
 }
 
-/* The newest image of a block is the last of its run in the sorted array. */
+/* The newest image of a block is its last one in the sorted array. */
 static int zj_index_images(struct zj_recovery *r)
 {
 	const struct zj_rec_image *image = r->images.items;
@@ -92,7 +92,7 @@ static struct zj_rec_image *zj_newest_image(struct zj_recovery *r, u64 block)
 	return i < 0 ? NULL : &image[i];
 }
 
-/* Components come in stamp order. */
+/* Components come in stamp order, so the highest stamp stays. */
 static void zj_apply_revokes_of(struct zj_recovery *r, const struct zj_rec_chunk *chunk)
 {
 	const u64 *entries = r->entries.items;
@@ -106,7 +106,10 @@ static void zj_apply_revokes_of(struct zj_recovery *r, const struct zj_rec_chunk
 	}
 }
 
-/* Note at the newest image of each block the highest stamp that revokes it. */
+/*
+ * Notes at the newest image of each block the highest stamp that revokes the
+ * block.
+ */
 static int zj_apply_revokes(struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
@@ -128,8 +131,9 @@ static int zj_apply_revokes(struct zj_recovery *r)
 }
 
 /*
- * The first image of a block that counts: all that is older than the newest whole
- * one does not. @first to @last are the block's images.
+ * Returns the first of a block's images, @first to @last, that has to be
+ * applied. The newest whole image makes all older ones superfluous, and a
+ * revoke voids the images that it covers.
  */
 static u32 zj_first_needed(const struct zj_recovery *r, u32 first, u32 last)
 {
@@ -143,8 +147,8 @@ static u32 zj_first_needed(const struct zj_recovery *r, u32 first, u32 last)
 }
 
 /*
- * Leave for each block what is to be written: the newest image, unless revoked;
- * if that is a part of the block, what it is built on as well.
+ * Keeps for each block the images to be written: the newest one, unless it is
+ * revoked, and if it is a part of the block also those that it is built on.
  */
 static int zj_keep_newest(struct zj_recovery *r)
 {
@@ -182,7 +186,10 @@ static int zj_keep_newest(struct zj_recovery *r)
 	return 0;
 }
 
-/* The journal never logs itself: that would overwrite what is still to be read. */
+/*
+ * An image of the journal's own blocks would overwrite the log that is still to
+ * be read. The journal never logs any.
+ */
 static int zj_check_own_blocks(struct zj_recovery *r)
 {
 	const struct zj_rec_image *image;
@@ -221,7 +228,10 @@ int zj_choose(struct zj_recovery *r)
 	return err ?: zj_keep_newest(r);
 }
 
-/* A write failed: what is home already is committed, so starting over is safe. */
+/*
+ * Reports a failed write. Everything written home so far is committed, so it is
+ * safe to start again.
+ */
 int zj_write_failed(struct zj_recovery *r, int err, const char *what,
 		    u64 block)
 {
@@ -241,7 +251,7 @@ static int zj_replay_image(struct zj_recovery *r,
 	return err ? zj_write_failed(r, err, "a block home", image->block) : 0;
 }
 
-/* The images that were chosen, durably; the log is still the same. */
+/* Writes the chosen images home durably. The log stays as it is. */
 int zj_write_home(struct zj_recovery *r)
 {
 	const struct zj_rec_image *image = r->images.items;
@@ -270,7 +280,7 @@ int zj_replay(struct zj_recovery *r)
 
 	if (err)
 		return err;
-	/* One sector with a new generation, and every record is stale. */
+	/* One sector with the next generation makes every record stale (D4). */
 	r->geo.generation++;
 	zj_encode_log_super(&r->geo, r->buf);
 	err = r->ops->write_log(r->ctx, ZJ_BLOCK_LOG_SUPER, r->buf);

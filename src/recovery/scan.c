@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * First pass: read every segment once and keep what counts: good chunks with a
- * stamp above S, their images, dependencies and revokes.
+ * First pass: read every segment once and keep valid chunks with a stamp above
+ * the checkpoint stamp, with their images, dependencies and revokes.
  *
- * A segment ends at the first block that is not a header of its tenure.  What a
- * lost header hides is of the same lane and not older: after a crash it was lost
- * too, or depends on what was.  Its committed stamp is taken all the same, as that of
- * every good header: it tells what the crash cut off from what the device has lost.
+ * A segment ends at the first block that is not a header of its tenure. Chunks
+ * behind a lost header are of the same lane and not older: the crash has cut
+ * them off as well, or they depend on a component that is lost. The committed
+ * stamp is taken from every valid header all the same, because it tells whether
+ * the crash or the device has lost something.
  */
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <asm/byteorder.h>
 #include "recovery/recovery_int.h"
 
-/* Where the scan of one segment is. */
+/* The position of the scan in one segment. */
 struct zj_cursor {
 	struct zj_chunk chunk;	/* the header at the cursor */
-	void	*block;		/* the header block, its images after it */
+	void	*block;		/* the header block, with its images after it */
 	u32	log_block;	/* journal block of the header */
-	u64	seg_seq;	/* tenure: that of the segment's first chunk */
-	u32	lane;		/* that of the segment's first chunk */
-	u64	stamp;		/* of the chunk before */
+	u64	seg_seq;	/* tenure of the segment's first chunk */
+	u32	lane;		/* lane of the segment's first chunk */
+	u64	stamp;		/* stamp of the previous chunk */
 };
 
 #define zj_corrupt_at(r, cur, fmt, ...)					\
@@ -28,14 +29,19 @@ struct zj_cursor {
 		   zj_seg_of(r, (cur)->log_block),			\
 		   zj_seg_block_of(r, (cur)->log_block), ##__VA_ARGS__)
 
-/* What was durable before a header was written is, whatever became of its images. */
+/*
+ * Everything up to the committed stamp that a header names was durable, even if
+ * the header's own images are torn.
+ */
 static void zj_note_durable(struct zj_recovery *r, const struct zj_chunk *chunk)
 {
 	r->committed_stamp = max(r->committed_stamp, chunk->committed_stamp);
 	r->stats->committed_stamp = r->committed_stamp;
 }
 
-/* Returns 1 for a header of this tenure, 0 for the segment's end, -EUCLEAN. */
+/*
+ * Returns 1 for a header of this tenure, 0 at the segment's end, or -EUCLEAN.
+ */
 static int zj_scan_header(struct zj_recovery *r, struct zj_cursor *cur)
 {
 	u32 seg_block = zj_seg_block_of(r, cur->log_block);
@@ -82,7 +88,10 @@ static int zj_check_tag(struct zj_recovery *r, const struct zj_cursor *cur,
 	return 0;
 }
 
-/* Everything that the header's own checksum covers. */
+/*
+ * Checks all entries that the header's own checksum covers. They are as they
+ * were written, so a wrong one is not the work of a crash.
+ */
 static int zj_check_entries(struct zj_recovery *r, const struct zj_cursor *cur)
 {
 	const struct zj_chunk *chunk = &cur->chunk;
@@ -110,7 +119,10 @@ static int zj_check_entries(struct zj_recovery *r, const struct zj_cursor *cur)
 	return 0;
 }
 
-/* Returns 1 if all images are as their tags say, 0 if torn, -EUCLEAN. */
+/*
+ * Returns 1 if the checksums of all images match, 0 if the chunk is torn, or
+ * -EUCLEAN.
+ */
 static int zj_check_images(struct zj_recovery *r, const struct zj_cursor *cur)
 {
 	const struct zj_chunk *chunk = &cur->chunk;
@@ -194,7 +206,7 @@ static int zj_keep_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
 		.nr_images = chunk->nr_tags,
 	};
 	r->stats->chunks++;
-	/* Dependencies and revokes lie side by side. */
+	/* Dependencies and revokes are neighbours in the header. */
 	err = zj_keep_entries(r, zj_chunk_deps(cur->block),
 			      chunk->nr_deps + chunk->nr_revokes);
 	return err ? err : zj_keep_images(r, cur);
@@ -228,7 +240,7 @@ static int zj_scan_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
 	return zj_keep_chunk(r, cur);
 }
 
-/* Headers that the walk did not come to, of any tenure. */
+/* Looks for valid headers, of any tenure, behind the segment's end. */
 static void zj_scan_rest(struct zj_recovery *r, u32 seg, const void *buf, u32 pos)
 {
 	struct zj_chunk chunk;
@@ -263,9 +275,11 @@ static int zj_scan_blocks(struct zj_recovery *r, u32 seg, void *buf)
 	return 0;
 }
 
-/* ---- segments, on their way into memory ---- */
+/* ---- reading segments ahead ---- */
 
-/* A header of this log once, whatever its checksum. */
+/*
+ * Tells whether a block was once a header of this log, whatever its checksum.
+ */
 static bool zj_claims_chunk(const struct zj_recovery *r, const void *block)
 {
 	const struct zj_chunk_header *h = block;
@@ -275,8 +289,9 @@ static bool zj_claims_chunk(const struct zj_recovery *r, const void *block)
 }
 
 /*
- * Most segments are free or stale, and one block tells: of those ahead only that one is
- * asked for, but for as many as @used, which are taken for used.
+ * Most segments are free or stale, and their first block tells. So only this
+ * block of segments ahead is read, except of the next @used ones, which are
+ * expected to be in use.
  */
 static void zj_look_ahead(struct zj_recovery *r, u32 seg, u32 used)
 {
@@ -293,7 +308,9 @@ static void zj_look_ahead(struct zj_recovery *r, u32 seg, u32 used)
 	}
 }
 
-/* Returns 1 with the segment in memory, 0 if it is free or stale, or an error. */
+/*
+ * Returns 1 with the segment in memory, 0 if it is free or stale, or an error.
+ */
 static int zj_read_segment(struct zj_recovery *r, u32 seg, void *buf)
 {
 	u32 first = zj_seg_first(r, seg), have = zj_ahead_end(r, seg % r->depth);
@@ -319,7 +336,10 @@ int zj_scan(struct zj_recovery *r)
 
 		zj_look_ahead(r, seg, used);
 		err = zj_read_segment(r, seg, buf);
-		/* What lies ahead is as this one; the surer, the more there were. */
+		/*
+		 * The next segments are probably as this one is. The more in a
+		 * row were in use, the more are read ahead.
+		 */
 		used = err > 0 ? min(2 * used + 1, r->depth) : 0;
 		if (err > 0)
 			err = zj_scan_blocks(r, seg, buf);
