@@ -82,7 +82,7 @@ struct zj_lane {
 					 * reservations
 					 */
 	int		rsv_credits;	/* of reserved handles not started */
-	int		rsv_waiters;	/* starts that wait for less of these */
+	struct list_head rsv_queue;	/* starts that wait for less of these, in order */
 	int		starts_waiting;	/* starts that wait for space: credits that a handle
 					 * gives back may do for them
 					 */
