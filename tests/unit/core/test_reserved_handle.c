@@ -172,6 +172,29 @@ static void large_reservation_is_not_starved_by_small_ones(void)
 	close_journal();
 }
 
+/* What ends does for all of them: each lets the next one go on. */
+static void reservations_that_wait_go_on_together(void)
+{
+	struct fiber *f[4];
+	handle_t *rsv;
+	int half, i;
+
+	OPEN();
+	half = fx.zj->budget / 2;
+	rsv = take_reserved(start_more(0, 1, half, 0));
+	for (i = 0; i < ARRAY_SIZE(f); i++) {
+		f[i] = GO(call_start_reserving, .n = half / 8);
+		let_run();
+		assert_false(f[i]->done);
+	}
+	zj_journal_free_reserved(rsv);
+	for (i = 0; i < ARRAY_SIZE(f); i++)
+		join(f[i]);
+	for (i = 0; i < ARRAY_SIZE(f); i++)
+		zj_journal_free_reserved(take_reserved(f[i]->h));
+	close_journal();
+}
+
 /* Who waits has no reservation: a barrier comes in between, and the order is kept. */
 static void barrier_passes_reservations_that_wait(void)
 {
@@ -253,6 +276,7 @@ CORE_TESTS(reserved_handle,
 	CORE_TEST(reserved_handle_keeps_its_space),
 	CORE_TEST(reservations_wait_for_each_other),
 	CORE_TEST(large_reservation_is_not_starved_by_small_ones),
+	CORE_TEST(reservations_that_wait_go_on_together),
 	CORE_TEST(barrier_passes_reservations_that_wait),
 	CORE_TEST(reservation_waits_until_one_is_used),
 	CORE_TEST(reserved_handle_inside_an_open_one_is_refused),
