@@ -15,7 +15,7 @@
 #include "debugfs.h"
 #include "mount/journal_text.h"
 
-/* Enough for 256 busy lanes, nearly always; what does not fit is cut off. */
+/* As a rule enough; what does not fit is printed anew, to twice the memory. */
 #define TEXT_SIZE	(256 * 1024)
 
 static struct dentry *debug_root;
