@@ -15,7 +15,10 @@
 #include "debugfs.h"
 #include "mount/journal_text.h"
 
-/* Bytes of one file, nearly always enough for 256 busy lanes; more text is cut off. */
+/*
+ * Bytes of one file, nearly always enough for 256 busy lanes. If the text is longer, seq_file
+ * has it printed again into twice the memory.
+ */
 #define TEXT_SIZE	(256 * 1024)
 
 static struct dentry *debug_root;

@@ -117,8 +117,8 @@ struct zj_lane {
 					 * reserved handles
 					 */
 	int		rsv_credits;	/* credits of reserved handles that have not started */
-	int		rsv_waiters;	/* handle starts that wait until @rsv_credits
-					 * gets smaller
+	struct list_head rsv_queue;	/* handle starts that wait until @rsv_credits gets
+					 * smaller, first come first
 					 */
 	int		starts_waiting;	/* handle starts that wait for space; credits that a handle
 					 * gives back may suffice for them

@@ -184,7 +184,22 @@ static u64 us(s64 ns)
 	return ktime_us_delta(max_t(s64, ns, 0), 0);
 }
 
-/* The task's name comes last, because it may contain spaces. */
+/*
+ * The task's name comes last, because it may contain spaces. Every user chooses the names of
+ * their own tasks, so a newline in one must not look like another entry of the file.
+ */
+static void task_to_text(struct seq_buf *out, pid_t pid, const char *comm)
+{
+	char name[TASK_COMM_LEN];
+	char *c;
+
+	strscpy(name, comm, sizeof(name));
+	for (c = name; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	seq_buf_printf(out, " pid=%d comm=%s\n", pid, name);
+}
+
 static void wait_to_text(struct seq_buf *out, const char *when,
 			 const struct zj_wait *wait, s64 ns)
 {
@@ -193,7 +208,7 @@ static void wait_to_text(struct seq_buf *out, const char *when,
 	if (wait->tid)
 		seq_buf_printf(out, " for=%u for_lane=%u phase=%s", wait->tid,
 			       wait->tid_lane, zj_comp_state_names[wait->state]);
-	seq_buf_printf(out, " pid=%d comm=%s\n", wait->pid, wait->comm);
+	task_to_text(out, wait->pid, wait->comm);
 }
 
 /**
@@ -258,8 +273,8 @@ void zj_fsyncs_to_text(struct seq_buf *out, struct zj_lane *lane)
 			continue;
 		seq_buf_printf(out, "slow lane=%d us=%llu", lane->index, us(fsync->took));
 		phases_to_text(out, fsync->phase);
-		seq_buf_printf(out, " tid=%u pid=%d comm=%s\n", fsync->tid, fsync->pid,
-			       fsync->comm);
+		seq_buf_printf(out, " tid=%u", fsync->tid);
+		task_to_text(out, fsync->pid, fsync->comm);
 	}
 	spin_unlock(&waits->lock);
 }

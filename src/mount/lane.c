@@ -65,6 +65,7 @@ static void lane_init(struct zj_journal *zj, int index)
 	INIT_LIST_HEAD(&lane->to_issue);
 	INIT_LIST_HEAD(&lane->flight);
 	INIT_LIST_HEAD(&lane->in_hand);
+	INIT_LIST_HEAD(&lane->rsv_queue);
 	lane->run = 1;
 	lane->logged_at = jiffies;
 	init_waitqueue_head(&lane->wait_start);

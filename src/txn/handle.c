@@ -14,8 +14,10 @@
 #include "txn/component.h"
 #include "txn/jhead.h"
 #include "txn/txn.h"
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include <trace/events/zjournal.h>
@@ -59,6 +61,27 @@ static void handle_free(handle_t *handle)
 enum join { JOINED, JOIN_NEED_TXN, JOIN_LOCKED, JOIN_SPACE, JOIN_TOO_BIG,
 	    JOIN_BARRIER, JOIN_RESERVED, JOIN_SEALING, JOIN_ABORTED };
 
+/**
+ * struct rsv_waiter - a start that waits for reservations to end; on its stack
+ *
+ * All zero until it has to wait. From then on it has a place in the queue until it has
+ * joined a transaction or given up.
+ */
+struct rsv_waiter {
+	struct list_head link;		/* lane->lock; in lane->rsv_queue */
+	struct task_struct *task;	/* who starts; NULL: not in the queue */
+};
+
+/*
+ * Starts that reserve little would otherwise take each credit that comes back before
+ * one that reserves much has enough of them.
+ */
+static bool others_came_first(const struct zj_lane *lane)
+{
+	return !list_empty(&lane->rsv_queue) &&
+	       list_first_entry(&lane->rsv_queue, struct rsv_waiter, link)->task != current;
+}
+
 /*
  * ext4's write-back reserves credits for each I/O, and may have thousands in flight on a
  * slow device. As in stock, a new reservation waits if all of them would exceed half of
@@ -67,8 +90,11 @@ enum join { JOINED, JOIN_NEED_TXN, JOIN_LOCKED, JOIN_SPACE, JOIN_TOO_BIG,
  */
 static bool too_much_reserved(const struct zj_lane *lane, int rsv)
 {
-	return rsv && lane->rsv_credits &&
-	       lane->rsv_credits + rsv > lane->journal->budget / 2;
+	if (!rsv)
+		return false;
+	return others_came_first(lane) ||
+	       (lane->rsv_credits &&
+		lane->rsv_credits + rsv > lane->journal->budget / 2);
 }
 
 /*
@@ -149,19 +175,31 @@ static bool may_reserve(struct zj_lane *lane, int rsv)
 	return may || zj_aborted(lane->journal);
 }
 
-static void wait_reserved(struct zj_lane *lane, int rsv)
+static void wait_reserved(struct zj_lane *lane, int rsv, struct rsv_waiter *place)
 {
 	struct zj_wait wait;
 
-	zj_count(&lane->stats.wait_reserved, 1);
 	spin_lock(&lane->lock);
-	lane->rsv_waiters++;
+	if (!place->task) {
+		zj_count(&lane->stats.wait_reserved, 1);
+		place->task = current;
+		list_add_tail(&place->link, &lane->rsv_queue);
+	}
 	zj_wait_begin(&wait, lane, ZJ_WAIT_RESERVED, lane->running);
 	spin_unlock(&lane->lock);
 	wait_event(lane->wait_start, may_reserve(lane, rsv));
 	zj_wait_end(&wait);
+}
+
+/* The next one may go on now, if there is room for it. */
+static void leave_rsv_queue(struct zj_lane *lane, struct rsv_waiter *place)
+{
+	if (!place->task)
+		return;
 	spin_lock(&lane->lock);
-	lane->rsv_waiters--;
+	list_del(&place->link);
+	if (!list_empty(&lane->rsv_queue))
+		wake_up_all(&lane->wait_start);
 	spin_unlock(&lane->lock);
 }
 
@@ -191,7 +229,8 @@ static void wait_open(struct zj_lane *lane)
  * there is no use in trying again.
  */
 static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
-		      int credits, int rsv, struct zj_space_waiter *waiter)
+		      int credits, int rsv, struct zj_space_waiter *waiter,
+		      struct rsv_waiter *place)
 {
 	struct zj_journal *zj = lane->journal;
 
@@ -208,7 +247,7 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 		return true;
 	case JOIN_RESERVED:
 		zj_space_away(zj, waiter, true);
-		wait_reserved(lane, rsv);
+		wait_reserved(lane, rsv, place);
 		zj_space_away(zj, waiter, false);
 		return true;
 	case JOIN_SPACE:
@@ -228,6 +267,7 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 					   struct zj_txn *txn)
 {
 	struct zj_space_waiter waiter = { };
+	struct rsv_waiter place = { };
 	struct zj_txn *spare = NULL;
 
 	while (how != JOINED) {
@@ -238,7 +278,7 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 		if (how == JOIN_NEED_TXN || (how == JOIN_SPACE && !spare))
 			spare = zj_txn_alloc(lane);
 		if (how != JOIN_NEED_TXN &&
-		    !join_wait(lane, how, txn, credits, rsv, &waiter))
+		    !join_wait(lane, how, txn, credits, rsv, &waiter, &place))
 			break;
 		spin_lock(&lane->lock);
 		how = join_locked(lane, credits, rsv, &spare);
@@ -246,6 +286,7 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 		spin_unlock(&lane->lock);
 	}
 	zj_space_leave(lane->journal, &waiter);
+	leave_rsv_queue(lane, &place);
 	if (spare)
 		zj_txn_free_unused(spare);
 	return how == JOINED ? txn : NULL;
@@ -507,7 +548,7 @@ static void unreserve(struct zj_lane *lane, int rsv)
 	ZJ_ASSERT(lane->journal, lane->promised >= zj_log_blocks(lane->journal, rsv));
 	lane->promised -= zj_log_blocks(lane->journal, rsv);
 	lane->rsv_credits -= rsv;
-	if (lane->rsv_waiters)
+	if (!list_empty(&lane->rsv_queue))
 		wake_up_all(&lane->wait_start);
 }
 

@@ -131,8 +131,98 @@ static void reservations_wait_for_each_other(void)
 	zj_journal_free_reserved(take_reserved(f->h));
 	while (n)
 		zj_journal_free_reserved(rsv[--n]);
-	assert_int_equal(lane(0)->rsv_waiters, 0);
+	assert_true(list_empty(&lane(0)->rsv_queue));
 	zj_txn_put(txn);
+	close_journal();
+}
+
+/*
+ * Small reservations keep coming as fast as others end. A large one that came before
+ * them has its turn: what ends is not for those that came later.
+ */
+static void large_reservation_is_not_starved_by_small_ones(void)
+{
+	struct fiber *large, *small;
+	int half = 0, i, n = 0;
+	handle_t *rsv[16];
+
+	OPEN();
+	half = fx.zj->budget / 2;
+	for (; n < 8; n++)
+		rsv[n] = take_reserved(start_more(0, 1, half / 8, 0));
+	large = GO(call_start_reserving, .n = half / 4);
+	let_run();
+	assert_false(large->done);
+	zj_journal_free_reserved(rsv[--n]);
+	/* It would do for this one. */
+	small = GO(call_start_reserving, .n = half / 8);
+	let_run();
+	assert_false(small->done);
+	assert_false(large->done);
+	zj_journal_free_reserved(rsv[--n]);
+	join(large);
+	rsv[n++] = take_reserved(large->h);
+	let_run();
+	assert_false(small->done);
+	zj_journal_free_reserved(rsv[--n]);
+	join(small);
+	rsv[n++] = take_reserved(small->h);
+	for (i = 0; i < n; i++)
+		zj_journal_free_reserved(rsv[i]);
+	close_journal();
+}
+
+/* What ends does for all of them: each lets the next one go on. */
+static void reservations_that_wait_go_on_together(void)
+{
+	struct fiber *f[4];
+	handle_t *rsv;
+	int half, i;
+
+	OPEN();
+	half = fx.zj->budget / 2;
+	rsv = take_reserved(start_more(0, 1, half, 0));
+	for (i = 0; i < ARRAY_SIZE(f); i++) {
+		f[i] = GO(call_start_reserving, .n = half / 8);
+		let_run();
+		assert_false(f[i]->done);
+	}
+	zj_journal_free_reserved(rsv);
+	for (i = 0; i < ARRAY_SIZE(f); i++)
+		join(f[i]);
+	for (i = 0; i < ARRAY_SIZE(f); i++)
+		zj_journal_free_reserved(take_reserved(f[i]->h));
+	close_journal();
+}
+
+/* Who waits has no reservation: a barrier comes in between, and the order is kept. */
+static void barrier_passes_reservations_that_wait(void)
+{
+	struct fiber *first, *second, *barrier;
+	handle_t *rsv;
+	int half;
+
+	OPEN();
+	half = fx.zj->budget / 2;
+	rsv = take_reserved(start_more(0, 1, half, 0));
+	first = GO(call_start_reserving, .n = half);
+	let_run();
+	second = GO(call_start_reserving, .n = 4);
+	barrier = GO(call_barrier);
+	let_run();
+	assert_false(barrier->ret);
+	zj_journal_free_reserved(rsv);
+	let_run();
+	assert_true(barrier->ret);
+	assert_false(first->done || second->done);
+	barrier->n = 1;
+	join(barrier);
+	join(first);
+	assert_false(second->done);
+	zj_journal_free_reserved(take_reserved(first->h));
+	join(second);
+	zj_journal_free_reserved(take_reserved(second->h));
+	assert_true(list_empty(&lane(0)->rsv_queue));
 	close_journal();
 }
 
@@ -185,6 +275,9 @@ CORE_TESTS(reserved_handle,
 	CORE_TEST(reserved_handle_passes_the_barrier),
 	CORE_TEST(reserved_handle_keeps_its_space),
 	CORE_TEST(reservations_wait_for_each_other),
+	CORE_TEST(large_reservation_is_not_starved_by_small_ones),
+	CORE_TEST(reservations_that_wait_go_on_together),
+	CORE_TEST(barrier_passes_reservations_that_wait),
 	CORE_TEST(reservation_waits_until_one_is_used),
 	CORE_TEST(reserved_handle_inside_an_open_one_is_refused),
 );

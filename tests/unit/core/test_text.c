@@ -193,6 +193,23 @@ static void barrier_shows_the_lane_that_it_waits_for(void)
 	close_journal();
 }
 
+/* Anybody may give himself a name with a newline in it. */
+static void name_of_a_task_makes_no_line(void)
+{
+	struct zj_wait wait;
+	char old[TASK_COMM_LEN];
+
+	OPEN();
+	strscpy(old, current->comm, sizeof(old));
+	strscpy(current->comm, "a b\nnow us=9\x7f", sizeof(current->comm));
+	zj_wait_begin(&wait, lane(1), ZJ_WAIT_SPACE, NULL);
+	PRINT(zj_waits_to_text, lane(1));
+	zj_wait_end(&wait);
+	strscpy(current->comm, old, sizeof(current->comm));
+	assert_says("comm=a b?now us=9?\n");
+	close_journal();
+}
+
 static void longest_waits_are_kept_and_shorter_ones_are_not(void)
 {
 	struct zj_past_wait *kept;
@@ -252,5 +269,6 @@ CORE_TESTS(text,
 	CORE_TEST(fsync_shows_for_which_transaction_it_waits),
 	CORE_TEST(start_in_a_closing_lane_shows_who_keeps_it_closed),
 	CORE_TEST(barrier_shows_the_lane_that_it_waits_for),
+	CORE_TEST(name_of_a_task_makes_no_line),
 	CORE_TEST(longest_waits_are_kept_and_shorter_ones_are_not),
 	CORE_TEST(phases_of_an_fsync_add_up_to_its_time));
