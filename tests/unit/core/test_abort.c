@@ -475,6 +475,50 @@ static void abort_records_what_an_assertion_owes(void)
 	close_aborted();
 }
 
+/* What does not belong together stays apart: lists remain as they were. */
+static void sealed_component_is_not_united_after_a_failed_assertion(void)
+{
+	struct zj_txn *txn, *other;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(1, 1);
+	txn = running(0);
+	other = running(1);
+	txn->comp->state = ZJ_C_SEALED;
+	expect_warning("to->state < ZJ_C_SEALED");
+	zj_tie(txn, other, ZJ_KIND_OTHER);
+	warned();
+	txn->comp->state = ZJ_C_RUNNING;
+	assert_ptr_not_equal(txn->comp, other->comp);
+	assert_int_equal(txn->comp->nr_members, 1);
+	zj_txn_put(txn);
+	zj_txn_put(other);
+	assert_int_equal(stop(a), -EIO);
+	assert_int_equal(stop(b), -EIO);
+	close_aborted();
+}
+
+/* A component that is on a list yet is not freed: the end of the journal finds it. */
+static void component_on_a_list_is_not_freed(void)
+{
+	struct zj_txn *txn;
+	tid_t tid;
+
+	OPEN();
+	tid = change(0, BLOCK, 1);
+	txn = txn_of(tid);
+	fx.hold_lane[0] = true;
+	seal(0);
+	/* On two, by now. */
+	expect_warning("list_empty(&comp->");
+	zj_component_free(fx.zj, txn->comp);
+	warned();
+	zj_txn_put(txn);
+	close_aborted();
+}
+
 /* There is no thread any more that could write it. */
 static void assertion_that_fails_at_the_end_is_recorded(void)
 {
@@ -755,6 +799,8 @@ CORE_TESTS(abort,
 	CORE_TEST(assertions_that_fail_are_reported_once),
 	CORE_TEST(assertion_may_fail_under_any_spinlock),
 	CORE_TEST(abort_records_what_an_assertion_owes),
+	CORE_TEST(sealed_component_is_not_united_after_a_failed_assertion),
+	CORE_TEST(component_on_a_list_is_not_freed),
 	CORE_TEST(assertion_that_fails_at_the_end_is_recorded),
 	CORE_TEST(broken_promise_of_segments),
 	CORE_TEST(broken_promise_of_a_ring),
