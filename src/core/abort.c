@@ -70,11 +70,13 @@ void zj_assertion_failed(struct zj_journal *zj)
 	WRITE_ONCE(journal->j_flags, journal->j_flags | JBD2_ABORT);
 	if (!journal->j_errno)
 		WRITE_ONCE(journal->j_errno, -EIO);
+	/* Beside the flag: an abort that finds that set sees what is owed. */
+	if (first)
+		WRITE_ONCE(zj->errno_owed, true);
 	write_unlock(&journal->j_state_lock);
 	if (!first)
 		return;
 	zj_err(zj, "aborted: a bug was found\n");
-	WRITE_ONCE(zj->errno_owed, true);
 	/*
 	 * Pairs with the conditions that sleepers check: a task that does not
 	 * see the flag is woken.
@@ -89,14 +91,16 @@ void zj_assertion_failed(struct zj_journal *zj)
  * sleep
  * @zj: the journal, aborted
  *
- * Context: the checkpoint thread; sleeps.
+ * Context: the checkpoint thread, and once more when it has ended; sleeps.
  */
 void zj_abort_finish(struct zj_journal *zj)
 {
-	if (!READ_ONCE(zj->errno_owed))
-		return;
-	WRITE_ONCE(zj->errno_owed, false);
-	record_errno(zj);
+	mutex_lock(&zj->abort_lock);
+	if (READ_ONCE(zj->errno_owed)) {
+		WRITE_ONCE(zj->errno_owed, false);
+		record_errno(zj);
+	}
+	mutex_unlock(&zj->abort_lock);
 }
 
 /**
@@ -127,6 +131,9 @@ void zj_journal_abort(journal_t *journal, int err)
 	WRITE_ONCE(journal->j_flags, journal->j_flags | JBD2_ABORT);
 	if (record)
 		WRITE_ONCE(journal->j_errno, err);
+	/* The error of an assertion may still be on its way to block 0. */
+	record |= READ_ONCE(zj->errno_owed);
+	WRITE_ONCE(zj->errno_owed, false);
 	write_unlock(&journal->j_state_lock);
 	if (first) {
 		zj_err(zj, "aborted: error %d\n", err);

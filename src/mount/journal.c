@@ -4,6 +4,7 @@
  */
 #include "checkpoint/home.h"
 #include "checkpoint/tail.h"
+#include "core/abort.h"
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/super.h"
@@ -79,6 +80,8 @@ static void journal_free(struct zj_journal *zj)
 	zj_checkpoint_exit(zj);
 	zj_space_exit(zj);
 	zj_revoke_exit(zj);
+	/* An assertion that has failed since the checkpoint's thread looked last. */
+	zj_abort_finish(zj);
 	kvfree(zj->map);
 	brelse(zj->sb_bh);
 	xa_destroy(&zj->tids);

@@ -262,8 +262,9 @@ static void merge(struct zj_component *to, struct zj_component *from)
 	struct zj_txn *txn;
 	bool lock = to->state != from->state;
 
-	/* The members of a sealed component are fixed (R2, N1). */
-	ZJ_ASSERT(to->journal, to->state < ZJ_C_SEALED && from->state < ZJ_C_SEALED);
+	/* The members of a sealed component are fixed, and it is on lists (R2, N1). */
+	if (!ZJ_ASSERT(to->journal, to->state < ZJ_C_SEALED && from->state < ZJ_C_SEALED))
+		return;
 	/* Pairs with the reads of txn->comp under RCU: they see @to initialised. */
 	list_for_each_entry(txn, &from->members, comp_link)
 		smp_store_release(&txn->comp, to);
@@ -468,7 +469,8 @@ static void count_closed(struct zj_component *comp)
 	struct zj_comp_stats *st = &comp->journal->comp_stats;
 
 	static_assert(ZJ_MAX_LANES == 1 << (ZJ_NR_SIZES - 1));
-	ZJ_ASSERT(comp->journal, members && members <= ZJ_MAX_LANES);
+	if (!ZJ_ASSERT(comp->journal, members && members <= ZJ_MAX_LANES))
+		return;
 	st->closed++;
 	st->members += members;
 	st->sizes[ilog2(members)]++;
@@ -721,6 +723,15 @@ void zj_commit_request_all(struct zj_journal *zj)
 		zj_commit_request_lane(&zj->lanes[i]);
 }
 
+static bool is_on_no_list(struct zj_journal *zj, struct zj_component *comp)
+{
+	bool ok = ZJ_ASSERT(zj, list_empty(&comp->ckpt_link));
+
+	ok &= ZJ_ASSERT(zj, list_empty(&comp->ready_link));
+	ok &= ZJ_ASSERT(zj, list_empty(&comp->finish_link));
+	return ok;
+}
+
 /**
  * zj_component_free() - free a component and drop its references to its members
  * @zj: the journal
@@ -734,9 +745,11 @@ void zj_component_free(struct zj_journal *zj, struct zj_component *comp)
 	struct zj_dep *dep, *tmp;
 
 	spin_lock(&zj->comp_lock);
-	ZJ_ASSERT(zj, list_empty(&comp->ckpt_link));
-	ZJ_ASSERT(zj, list_empty(&comp->ready_link));
-	ZJ_ASSERT(zj, list_empty(&comp->finish_link));
+	/* It stays as it is: lost memory does less harm than a list with a hole. */
+	if (!is_on_no_list(zj, comp)) {
+		spin_unlock(&zj->comp_lock);
+		return;
+	}
 	list_for_each_entry_safe(dep, tmp, &comp->deps, comp_link) {
 		dep_unlink(dep);
 		dep_free(dep);

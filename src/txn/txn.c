@@ -120,14 +120,18 @@ struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid)
 
 void zj_txn_put(struct zj_txn *txn)
 {
+	bool idle;
+
 	if (!refcount_dec_and_test(&txn->refs))
 		return;
-	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->parts));
+	idle = ZJ_ASSERT(txn_zj(txn), list_empty(&txn->parts));
 	WARN_ON_ONCE(!list_empty(&txn->late));
-	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->revokes));
-	ZJ_ASSERT(txn_zj(txn), list_empty(&txn->inodes));
-	ZJ_ASSERT(txn_zj(txn), !txn->out);
-	kfree_rcu(txn, rcu);
+	idle &= ZJ_ASSERT(txn_zj(txn), list_empty(&txn->revokes));
+	idle &= ZJ_ASSERT(txn_zj(txn), list_empty(&txn->inodes));
+	idle &= ZJ_ASSERT(txn_zj(txn), !txn->out);
+	/* Lost memory does less harm than what points to memory that is freed. */
+	if (idle)
+		kfree_rcu(txn, rcu);
 }
 
 /**
