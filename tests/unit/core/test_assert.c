@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An assertion that fails, as in the kernel: the program goes on. */
+#include "fixture.h"
+
+static int errno_on_disk(void)
+{
+	const struct zj_jbd2_super *sb = (const void *)fx.disk->seen[jblock(0)];
+
+	return (int)be32_to_cpu(sb->s_errno);
+}
+
+static int times_said(const char *text)
+{
+	const char *at = fx.messages;
+	int nr = 0;
+
+	while ((at = strstr(at, text))) {
+		at += strlen(text);
+		nr++;
+	}
+	return nr;
+}
+
+static void failed_assertion_aborts_and_wakes_all(void)
+{
+	struct fiber *sync, *locked;
+	struct zj_txn *txn;
+	u32 before;
+	handle_t *h;
+	tid_t tid;
+
+	OPEN();
+	change(0, BLOCK + 1, 5);
+	commit(0);
+	tid = change(0, BLOCK, 1);
+	h = start(1, 1);
+	seal(1);
+	seal(0);
+	before = now();
+	/* The lane's thread finds that under comp_lock, and goes on behind it. */
+	txn = txn_of(tid);
+	txn->comp->unsubmitted = 0;
+	zj_txn_put(txn);
+	sync = GO(call_complete, .tid = tid);
+	locked = GO(call_start, .cpu = 1, .n = 1);
+	expect_warning("unsubmitted > 0");
+	join(sync);
+	join(locked);
+	warned();
+	assert_true(is_journal_aborted(fx.journal));
+	assert_int_equal(sync->ret, -EIO);
+	assert_int_equal(locked->ret, -EROFS);
+	assert_int_equal(fx.journal->j_errno, -EIO);
+	assert_int_equal(stop(h), -EIO);
+	settle();
+	assert_int_equal(errno_on_disk(), -EIO);
+	assert_int_equal(writes_of(jblock(0), before), 1);
+	assert_int_equal(record_written(before), -1);
+	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	assert_int_equal(val_after_crash(BLOCK + 1), 5);
+	assert_int_equal(val_after_crash(BLOCK), 0);
+	close_aborted();
+}
+
+static void assertions_that_fail_are_reported_once(void)
+{
+	u32 before;
+
+	OPEN();
+	before = now();
+	zj_assertion_failed(fx.zj);
+	zj_assertion_failed(fx.zj);
+	settle();
+	zj_assertion_failed(fx.zj);
+	zj_journal_abort(fx.journal, -EUCLEAN);
+	settle();
+	assert_int_equal(times_said("aborted"), 1);
+	assert_int_equal(writes_of(jblock(0), before), 1);
+	assert_int_equal(errno_on_disk(), -EIO);
+	close_aborted();
+}
+
+/* Nothing that sleeps, and no lock that one of these is taken under. */
+static void assertion_may_fail_under_any_spinlock(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	spin_lock(&fx.zj->comp_lock);
+	spin_lock(&lane(0)->lock);
+	spin_lock(&fx.zj->pool_lock);
+	zj_assertion_failed(fx.zj);
+	spin_unlock(&fx.zj->pool_lock);
+	spin_unlock(&lane(0)->lock);
+	spin_unlock(&fx.zj->comp_lock);
+	assert_int_equal(errno_on_disk(), 0);
+	settle();
+	assert_int_equal(errno_on_disk(), -EIO);
+	close_aborted();
+}
+
+/* Block 0 has the error when an abort returns, whoever was to write it. */
+static void abort_records_what_an_assertion_owes(void)
+{
+	OPEN();
+	zj_assertion_failed(fx.zj);
+	assert_int_equal(errno_on_disk(), 0);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(errno_on_disk(), -EIO);
+	close_aborted();
+}
+
+/* What does not belong together stays apart: lists remain as they were. */
+static void sealed_component_is_not_united_after_a_failed_assertion(void)
+{
+	struct zj_txn *txn, *other;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(1, 1);
+	txn = running(0);
+	other = running(1);
+	txn->comp->state = ZJ_C_SEALED;
+	expect_warning("to->state < ZJ_C_SEALED");
+	zj_tie(txn, other, ZJ_KIND_OTHER);
+	warned();
+	txn->comp->state = ZJ_C_RUNNING;
+	assert_ptr_not_equal(txn->comp, other->comp);
+	assert_int_equal(txn->comp->nr_members, 1);
+	zj_txn_put(txn);
+	zj_txn_put(other);
+	assert_int_equal(stop(a), -EIO);
+	assert_int_equal(stop(b), -EIO);
+	close_aborted();
+}
+
+/* A component that is on a list yet is not freed: the end of the journal finds it. */
+static void component_on_a_list_is_not_freed(void)
+{
+	struct zj_txn *txn;
+	tid_t tid;
+
+	OPEN();
+	tid = change(0, BLOCK, 1);
+	txn = txn_of(tid);
+	fx.hold_lane[0] = true;
+	seal(0);
+	/* On two, by now. */
+	expect_warning("list_empty(&comp->");
+	zj_component_free(fx.zj, txn->comp);
+	warned();
+	zj_txn_put(txn);
+	close_aborted();
+}
+
+/* There is no thread any more that could write it. */
+static void assertion_that_fails_at_the_end_is_recorded(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	lane(1)->starts_waiting = 1;
+	expect_warning("starts_waiting");
+	assert_int_equal(unmount_journal(), 0);
+	warned();
+	assert_int_equal(errno_on_disk(), -EIO);
+	discard_disk();
+}
+
+CORE_TESTS(assert,
+	CORE_TEST(failed_assertion_aborts_and_wakes_all),
+	CORE_TEST(assertions_that_fail_are_reported_once),
+	CORE_TEST(assertion_may_fail_under_any_spinlock),
+	CORE_TEST(abort_records_what_an_assertion_owes),
+	CORE_TEST(sealed_component_is_not_united_after_a_failed_assertion),
+	CORE_TEST(component_on_a_list_is_not_freed),
+	CORE_TEST(assertion_that_fails_at_the_end_is_recorded),
+);
