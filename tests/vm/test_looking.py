@@ -103,8 +103,8 @@ def test_tracepoints_fire(guest):
         mkdir -p /sys/kernel/tracing
         mount -t tracefs none /sys/kernel/tracing 2>/dev/null
         cd /sys/kernel/tracing || die tracefs
-        echo "== events"; ls -d events/zjournal/*/
         mk /dev/vda; mnt /dev/vda lanes=2
+        echo "== events"; ls -d events/zjournal/*/
         mkdir /mnt/d; fsctl syncfs /mnt
         echo 1 >events/zjournal/enable || die enable
         # Two lanes change one directory, again and again, and one of them commits.
