@@ -322,7 +322,7 @@ static u64 super_lines(u32 size)
 
 /*
  * Returns the lines to be logged. Without a base to compare with, or with
- * nvm_unit=block, they are all lines of the block.
+ * tune=nvm_unit:block, they are all lines of the block.
  */
 static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part)
 {
@@ -486,7 +486,7 @@ static int write_chunks(struct zj_nvm_write *w)
 	return 0;
 }
 
-/* For nvm_check=on: a line that was changed but not declared would be lost. */
+/* For tune=nvm_check:on: a line that was changed but not declared would be lost. */
 static int check_declared(struct zj_journal *zj, struct zj_cursor at)
 {
 	u64 stray;
@@ -513,7 +513,7 @@ static int check_declared(struct zj_journal *zj, struct zj_cursor at)
  *
  * Context: the thread that writes the run.
  * Return: 0; -ENOSPC if promised log space is not there; -EUCLEAN if
- * nvm_check=on has found something; or the error of a flush.
+ * tune=nvm_check:on has found something; or the error of a flush.
  */
 static int write_member(struct zj_txn *txn)
 {
@@ -684,7 +684,7 @@ const struct zj_log_ops zj_log_nvm = {
 	.full		= nvm_full,
 };
 
-/* For nvm_unit=block: the same, except that whole blocks are logged. */
+/* For tune=nvm_unit:block: the same, except that whole blocks are logged. */
 static const struct zj_log_ops log_nvm_blocks = {
 	.name		= "nvm",
 	.in_memory	= true,

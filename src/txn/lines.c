@@ -74,7 +74,7 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 	       !zj_part_test(owner, ZJ_PART_FORGET);
 }
 
-/* A caller that declares its changes needs a base only for nvm_check=on. */
+/* A caller that declares its changes needs a base only for tune=nvm_check:on. */
 bool zj_spare_lacks_base(struct zj_journal *zj, const struct zj_spare *spare)
 {
 	return !spare->base && (!spare->declared || zj->nvm.check);
