@@ -84,9 +84,9 @@ static bool others_came_first(const struct zj_lane *lane)
 
 /*
  * ext4's write-back reserves credits for each I/O, and may have thousands in flight on a
- * slow device. As in stock, a new reservation waits if all of them would exceed half of
- * what a transaction may have. If they took the whole log instead, running
- * transactions would be closed to make room, and the same blocks be logged again.
+ * slow device. If these took the whole log, running transactions would be closed to make
+ * room, and the same blocks be logged again. So, as in stock, a new reservation waits if
+ * all of the lane would exceed half of what its transaction may have.
  */
 static bool too_much_reserved(const struct zj_lane *lane, int rsv)
 {
@@ -94,7 +94,7 @@ static bool too_much_reserved(const struct zj_lane *lane, int rsv)
 		return false;
 	return others_came_first(lane) ||
 	       (lane->rsv_credits &&
-		lane->rsv_credits + rsv > lane->journal->budget / 2);
+		lane->rsv_credits + rsv > zj_space_share(lane->journal) / 2);
 }
 
 /*

@@ -123,6 +123,7 @@ static void reservations_wait_for_each_other(void)
 	/* A start that reserves nothing goes on, one in another lane as well. */
 	stop(start(0, 1));
 	zj_journal_free_reserved(take_reserved(start_more(1, 1, half / 8, 0)));
+	commit(1);
 	assert_false(f->done);
 	zj_journal_free_reserved(rsv[--n]);
 	join(f);
@@ -133,6 +134,27 @@ static void reservations_wait_for_each_other(void)
 		zj_journal_free_reserved(rsv[--n]);
 	assert_true(list_empty(&lane(0)->rsv_queue));
 	zj_txn_put(txn);
+	close_journal();
+}
+
+/* Half of a share, when two lanes run: both together have what one has alone. */
+static void lanes_that_run_share_what_may_be_reserved(void)
+{
+	handle_t *other, *rsv;
+	struct fiber *f;
+	int quarter;
+
+	OPEN();
+	quarter = fx.zj->budget / 4;
+	other = start(1, 1);
+	rsv = take_reserved(start_more(0, 1, quarter, 0));
+	f = GO(call_start_reserving, .n = 4);
+	let_run();
+	assert_false(f->done);
+	stop(other);
+	zj_journal_free_reserved(rsv);
+	join(f);
+	zj_journal_free_reserved(take_reserved(f->h));
 	close_journal();
 }
 
@@ -276,6 +298,7 @@ CORE_TESTS(reserved_handle,
 	CORE_TEST(reserved_handle_keeps_its_space),
 	CORE_TEST(reservations_wait_for_each_other),
 	CORE_TEST(large_reservation_is_not_starved_by_small_ones),
+	CORE_TEST(lanes_that_run_share_what_may_be_reserved),
 	CORE_TEST(reservations_that_wait_go_on_together),
 	CORE_TEST(barrier_passes_reservations_that_wait),
 	CORE_TEST(reservation_waits_until_one_is_used),
