@@ -314,6 +314,51 @@ static bool zext4_find_in_region(struct super_block *sb,
 	return false;
 }
 
+/*
+ * Is @dir part of a tree that the current task is making, with files, and alone? A tree
+ * that is unpacked or copied is; directories that are made for others to work in
+ * are made before there is any file beside them. Only a hint, read without a lock.
+ */
+static bool zext4_makes_tree(struct inode *dir)
+{
+	return READ_ONCE(EXT4_I(dir)->i_zj_maker) == current->pid &&
+	       READ_ONCE(EXT4_I(dir)->i_zj_filled);
+}
+
+/* The group of the table block where the tree's last directory is. */
+static bool zext4_find_near(struct inode *dir, const struct zext4_region *region,
+			    ext4_group_t *group)
+{
+	*group = (READ_ONCE(EXT4_I(dir)->i_zj_near) - 1) /
+		 EXT4_INODES_PER_GROUP(dir->i_sb);
+	return zext4_inside(region, *group) && zext4_has_inodes(dir->i_sb, *group);
+}
+
+/**
+ * zext4_placed() - remember who makes a directory, and who makes files in it
+ * @dir: the parent
+ * @inode: new, with its number
+ *
+ * Context: inside the handle that creates @inode; @dir is locked.
+ */
+void zext4_placed(struct inode *dir, struct inode *inode)
+{
+	struct ext4_inode_info *parent = EXT4_I(dir), *made = EXT4_I(inode);
+
+	if (S_ISDIR(inode->i_mode)) {
+		WRITE_ONCE(made->i_zj_near, inode->i_ino);
+		WRITE_ONCE(made->i_zj_maker, current->pid);
+	}
+	if (!parent->i_zj_maker)
+		return;
+	if (parent->i_zj_maker != current->pid)
+		WRITE_ONCE(parent->i_zj_maker, 0);
+	else if (S_ISDIR(inode->i_mode))
+		WRITE_ONCE(parent->i_zj_near, inode->i_ino);
+	else if (!parent->i_zj_filled)
+		WRITE_ONCE(parent->i_zj_filled, true);
+}
+
 /**
  * zext4_find_group() - the block group for a new inode
  * @dir: its parent
@@ -337,6 +382,9 @@ bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group)
 	if (S_ISDIR(mode) && (dir == d_inode(sb->s_root) ||
 			      ext4_test_inode_flag(dir, EXT4_INODE_TOPDIR)))
 		return false;
+	if (S_ISDIR(mode) && zext4_makes_tree(dir) &&
+	    zext4_find_near(dir, &region, group))
+		return true;
 	parent -= parent % size;
 	if (zext4_inside(&region, parent)) {
 		if (S_ISDIR(mode))
@@ -349,17 +397,36 @@ bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group)
 	return zext4_find_in_region(sb, &region, S_ISDIR(mode), group);
 }
 
+/* A free place in the table block of the tree's last directory. */
+static bool zext4_beside_last(struct inode *dir, ext4_group_t group,
+			      const struct buffer_head *bitmap, unsigned long *ino)
+{
+	unsigned long size = EXT4_INODES_PER_GROUP(dir->i_sb);
+	unsigned long run = EXT4_SB(dir->i_sb)->s_inodes_per_block;
+	unsigned long last = READ_ONCE(EXT4_I(dir)->i_zj_near) - 1, end;
+
+	if (!zext4_makes_tree(dir) || last / size != group)
+		return false;
+	last %= size;
+	end = min(roundup(last + 1, run), size);
+	*ino = find_next_zero_bit_le(bitmap->b_data, end, rounddown(last, run));
+	return *ino < end;
+}
+
 /**
- * zext4_spread_dirs() - begin the search for a directory's inode at a free table block
+ * zext4_spread_dirs() - where in the inode table the search for a directory's inode begins
  * @dir: its parent
  * @mode: the new inode's type
- * @bitmap: the inode bitmap of its group; read without a lock
- * @ino: 0, or where stock ext4 begins; changed if such a block is found
+ * @group: the group
+ * @bitmap: the inode bitmap of the group; read without a lock
+ * @ino: 0, or where stock ext4 begins; changed if a place is found
  *
- * Two directories in one block of the table would tie together the lanes that work in
- * them, as every change of a directory changes its inode.
+ * Two directories in one block of the table tie together the lanes that work in them, as
+ * every change of a directory changes its inode. So a directory begins a free block. The
+ * directories of a tree that one task makes share blocks, because each further block is
+ * one more to log and to write.
  */
-void zext4_spread_dirs(struct inode *dir, umode_t mode,
+void zext4_spread_dirs(struct inode *dir, umode_t mode, ext4_group_t group,
 		       const struct buffer_head *bitmap, unsigned long *ino)
 {
 	unsigned long size = EXT4_INODES_PER_GROUP(dir->i_sb);
@@ -367,7 +434,8 @@ void zext4_spread_dirs(struct inode *dir, umode_t mode,
 	struct zext4_region region;
 	unsigned long at;
 
-	if (*ino || !S_ISDIR(mode) || !zext4_my_region(dir, &region))
+	if (*ino || !S_ISDIR(mode) || !zext4_my_region(dir, &region) ||
+	    zext4_beside_last(dir, group, bitmap, ino))
 		return;
 	for (at = 0; at + run <= size; at = roundup(at + 1, run)) {
 		unsigned long used = find_next_bit_le(bitmap->b_data, at + run, at);
@@ -378,4 +446,5 @@ void zext4_spread_dirs(struct inode *dir, umode_t mode,
 		}
 		at = used;
 	}
+	*ino = 0;
 }

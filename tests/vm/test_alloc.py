@@ -67,6 +67,26 @@ def test_private_work_is_not_tied(machine, mode, alloc):
         assert united > 0
 
 
+def test_directories_of_a_copied_tree_share_blocks(machine):
+    """Those of a tree that one task fills with files do; those that are made for others do not."""
+    out = run(machine, """
+        big; mnt $dev noinit_itable,alloc=core
+        mkdir -p /tmp/tree; >/tmp/tree/first
+        for d in $(seq 12); do mkdir /tmp/tree/$d; >/tmp/tree/$d/file; done
+        >/tmp/tree/last
+        taskset 2 cp -a /tmp/tree /mnt/copy || die cp
+        for d in $(seq 12); do taskset 2 mkdir /mnt/copy/for-others-$d; done
+        stat -c 'copied %i' /mnt/copy/[1-9]*
+        stat -c 'made %i' /mnt/copy/for-others-*
+        rm -r /tmp/tree
+        unmnt; fsck $dev
+    """)
+    table_block = {what: {(int(ino) - 1) // 16 for _, ino in found} for what, found in
+                   [(word, re.findall(rf"^({word}) (\d+)$", out, re.M)) for word in ("copied", "made")]}
+    assert len(table_block["copied"]) <= 2
+    assert len(table_block["made"]) == 12
+
+
 def test_auto_asks_the_device(machine):
     out = run(machine, """
         big

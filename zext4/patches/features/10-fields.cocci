@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Fields that the other patches use.  These fields of an inode start as 0: its claim (R10),
 // the transaction that wrote it to its block last (zext4_show_claim()), the note of data that
-// was written (zj_journal_inode_written()), and its top-level directory and last lane
-// (lane_by=), where 0 means unknown.  The lists of freed extents become 64, by tid (E7).
+// was written (zj_journal_inode_written()), its top-level directory and last lane
+// (lane_by=), and of a directory the task that made it, whether that has made a file in it, and
+// its last subdirectory (alloc=core); 0 means unknown.  The lists of freed extents become 64,
+// by tid (E7).
 //
 // expect: ext4.h: -=3
 // expect: super.c: ext4_alloc_inode=1 -=1
@@ -16,9 +18,12 @@ struct ext4_inode_info {
 + tid_t i_zj_shown;
 + u64 i_zj_written;
 + u32 i_zj_top;
++ u32 i_zj_near;
++ pid_t i_zj_maker;
 + u16 i_zj_lane;
 + bool i_zj_pinned;
 + bool i_zj_mapped;
++ bool i_zj_filled;
  ...
 };
 
@@ -66,8 +71,11 @@ ext4_alloc_inode(...)
 + ei->i_zj_shown = 0;
 + ei->i_zj_written = 0;
 + ei->i_zj_top = 0;
++ ei->i_zj_near = 0;
++ ei->i_zj_maker = 0;
 + ei->i_zj_lane = 0;
 + ei->i_zj_pinned = false;
 + ei->i_zj_mapped = false;
++ ei->i_zj_filled = false;
  ...
 }

@@ -5,7 +5,7 @@
 //
 // expect: mballoc.c: ext4_mb_initialize_context=1 ext4_mb_group_or_file=1
 // expect: mballoc.c: ext4_mb_regular_allocator=1 ext4_mb_use_best_found=1 ext4_mb_scan_groups=3
-// expect: ialloc.c: __ext4_new_inode=2
+// expect: ialloc.c: __ext4_new_inode=3
 
 @@
 identifier ac, ar;
@@ -97,9 +97,20 @@ statement S;
 __ext4_new_inode(...)
 {
 <...
-+ zext4_spread_dirs(dir, mode, bitmap, &ino);
++ zext4_spread_dirs(dir, mode, group, bitmap, &ino);
  ret2 = find_inode_bit(sb, group, bitmap, &ino);
  if (!ret2)
 	S
+...>
+}
+
+@@
+expression inode;
+@@
+__ext4_new_inode(...)
+{
+<...
+ simple_inode_init_ts(inode);
++ zext4_placed(dir, inode);
 ...>
 }
