@@ -137,6 +137,7 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 		.data_journaled = test_opt(sb, DATA_FLAGS) == EXT4_MOUNT_JOURNAL_DATA &&
 				  !ext4_has_feature_encrypt(sb),
 	};
+	int err;
 
 	zext4_journal_options(sb, &wanted);
 	if (wanted.log == ZJ_LOG_NVM)
@@ -147,7 +148,10 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.lanes == 1);
 	/* A remount must not change whether a file's data is journaled (E29). */
 	EXT4_SB(sb)->s_zj_delalloc = test_opt(sb, DELALLOC);
-	return zj_journal_configure(journal, &wanted);
+	err = zj_journal_configure(journal, &wanted);
+	if (!err)
+		zext4_note_idle_options(sb, journal, options->given);
+	return err;
 }
 
 /* The journal's super block decides; the flag may be clear though lanes are live (E21). */

@@ -7,6 +7,13 @@
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
+/* What a switch may be about, and how to get it. */
+enum zext4_with { ZEXT4_WITH_ANY, ZEXT4_WITH_PIPELINE, ZEXT4_WITH_STOCK_LOG };
+static const char *const with_names[] = {
+	[ZEXT4_WITH_PIPELINE]	= "pipelined lanes (tune=pipeline:on)",
+	[ZEXT4_WITH_STOCK_LOG]	= "a log in stock's format (log=jbd2)",
+};
+
 /**
  * struct zext4_option_spec - the specification of one option
  *
@@ -30,6 +37,9 @@ struct zext4_option_spec {
 		enum zext4_option other; /* then this other option, if it is given, */
 		u32	number;		/* must be this number */
 	} implies;
+	enum zext4_with	with;		/* what it has no effect without; that depends on the
+					 * disk, too, so it is said and not refused
+					 */
 	size_t		field;		/* offset in struct zj_options of the u32 that gets the
 					 * value; 0: none, zext4 uses the value itself
 					 */
@@ -76,11 +86,13 @@ static const struct zext4_option_spec specs[] = {
 	},
 	[ZEXT4_FSYNC_DATA] = {
 		.name = "fsync_data", .words = WORDS("auto", "before"), .tune = true,
-		.meaning = "With a log in stock's format and data=ordered, an fsync's little data goes out beside the log blocks (auto), or before all of the log, into extents that are unwritten until it is there (before)",
+		.meaning = "With data=ordered, an fsync's little data goes out beside the log blocks (auto), or before all of the log, into extents that are unwritten until it is there (before)",
+		.with = ZEXT4_WITH_STOCK_LOG,
 	},
 	[ZEXT4_LOG_FUA] = {
 		.name = "log_fua", .words = WORDS("auto", "never"), .tune = true,
-		.meaning = "With a log in stock's format, up to 64 log blocks of a transaction are written with FUA where that takes hardly longer than without, so that no flush stands before the commit block (auto), or they are written without (never)",
+		.meaning = "Up to 64 log blocks of a transaction are written with FUA where that takes hardly longer than without, so that no flush stands before the commit block (auto), or they are written without (never)",
+		.with = ZEXT4_WITH_STOCK_LOG,
 	},
 	[ZEXT4_PIPELINE] = {
 		.name = "pipeline", .words = WORDS("auto", "on", "off"), .tune = true,
@@ -90,18 +102,21 @@ static const struct zext4_option_spec specs[] = {
 	{
 		.name = "flush_batch", .min = 1, .max = 1024, .tune = true,
 		.standard = __stringify(ZJ_FLUSH_BATCH),
-		.meaning = "At most N transactions share their flushes, with pipeline; 1 means that none do",
+		.meaning = "At most N transactions share their flushes; 1 means that none do",
+		.with = ZEXT4_WITH_PIPELINE,
 		.field = FIELD(live.flush_batch),
 	},
 	{
 		.name = "versions", .min = 1, .max = 64, .tune = true,
 		.standard = __stringify(ZJ_VERSIONS),
-		.meaning = "At most N images of one block are on their way to the log at a time, with pipeline",
+		.meaning = "At most N images of one block are on their way to the log at a time",
+		.with = ZEXT4_WITH_PIPELINE,
 		.field = FIELD(live.versions),
 	},
 	{
 		.name = "coalesce", .words = WORDS("on", "off"), .tune = true,
 		.meaning = "A commit that needs one image more is put off, for 10 ms at most, while other changes join it (on), or these wait (off)",
+		.with = ZEXT4_WITH_PIPELINE,
 		.field = FIELD(live.no_coalesce),
 	},
 	{
@@ -126,7 +141,7 @@ static const struct zext4_option_spec specs[] = {
 	},
 	{
 		.name = "nvm_check", .words = WORDS("off", "on"), .tune = true,
-		.meaning = "What is logged of blocks of inodes, of which ext4 tells what it changes, is compared with a copy of the block, and the journal is aborted if a line was changed that was not told (on), or it is not compared (off)",
+		.meaning = "What is logged of blocks of inodes, of which ext4 tells what it changes, is compared with a copy of the block, and the journal is aborted if a line was changed that was not told (on), or it is not compared (off, and always with nvm_unit:block)",
 		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
 		.field = FIELD(nvm_check),
 	},
@@ -380,13 +395,46 @@ void zext4_journal_options(struct super_block *sb, struct zj_options *wanted)
 	wanted->live.log_fua = value[ZEXT4_LOG_FUA] == ZEXT4_LOG_FUA_AUTO;
 }
 
+static bool has_effect(const struct zext4_option_spec *spec,
+		       const struct zj_options *in_force)
+{
+	switch (spec->with) {
+	case ZEXT4_WITH_PIPELINE:
+		return in_force->pipeline;
+	case ZEXT4_WITH_STOCK_LOG:
+		return in_force->log == ZJ_LOG_JBD2;
+	default:
+		return true;
+	}
+}
+
+/**
+ * zext4_note_idle_options() - say which options have no effect
+ * @sb: being mounted or remounted
+ * @journal: its journal, configured
+ * @given: bits: those that were given now
+ *
+ * A benchmark that compares such an option's values compares nothing.
+ */
+void zext4_note_idle_options(struct super_block *sb, journal_t *journal, u32 given)
+{
+	const struct zj_options *in_force = zj_journal_options(journal);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(specs); i++)
+		if (given & BIT(i) && !has_effect(&specs[i], in_force))
+			ext4_msg(sb, KERN_NOTICE, "tune=%s has no effect without %s",
+				 specs[i].name, with_names[specs[i].with]);
+}
+
 /* Passes a remount's changes on; at a mount there is no journal yet, or there is none at all. */
-static void follow_remount(struct super_block *sb)
+static void follow_remount(struct super_block *sb, u32 given)
 {
 	struct zj_options wanted = { 0 };
 
 	if (!EXT4_SB(sb)->s_journal)
 		return;
+	zext4_note_idle_options(sb, EXT4_SB(sb)->s_journal, given);
 	zext4_journal_options(sb, &wanted);
 	zj_journal_reconfigure(EXT4_SB(sb)->s_journal, &wanted.live);
 }
@@ -406,7 +454,7 @@ void zext4_apply_options(struct super_block *sb,
 	if (options->given & BIT(ZEXT4_JOURNAL_NVM))
 		strscpy(now->nvm_path, options->nvm_path, ZEXT4_PATH_MAX);
 	now->given |= options->given;
-	follow_remount(sb);
+	follow_remount(sb, options->given);
 	if (test_opt2(sb, JOURNAL_FAST_COMMIT)) {
 		ext4_msg(sb, KERN_INFO,
 			 "fast_commit is switched off: zext4 has lanes instead");
@@ -429,7 +477,7 @@ void zext4_restore_options(struct super_block *sb,
 	for (i = 0; i < ARRAY_SIZE(specs); i++)
 		WRITE_ONCE(now->value[i], options->value[i]);
 	now->given = options->given;
-	follow_remount(sb);
+	follow_remount(sb, 0);
 }
 
 static void show_value(struct seq_file *seq, const struct zext4_options *now, int i)

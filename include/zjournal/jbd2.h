@@ -445,6 +445,7 @@ int zj_journal_check_available_features(journal_t *journal,
 
 /* configure.c */
 int zj_journal_configure(journal_t *journal, const struct zj_options *options);
+const struct zj_options *zj_journal_options(journal_t *journal);
 void zj_journal_reconfigure(journal_t *journal, const struct zj_live_options *live);
 
 /* The number of lanes of a loaded journal; the lane that zj_journal_start_in() would choose. */

@@ -28,6 +28,15 @@ static inline bool zj_flag(const struct zj_journal *zj, unsigned long flag)
 	return READ_ONCE(zj->public.j_flags) & flag;
 }
 
+/*
+ * The log takes only the lines of a block that changed, as its format can and
+ * tune=nvm_unit says.
+ */
+static inline bool zj_logs_lines(const struct zj_journal *zj)
+{
+	return zj->log_ops->logs_lines && !zj->nvm.blocks;
+}
+
 static inline bool zj_aborted(const struct zj_journal *zj)
 {
 	return zj_flag(zj, JBD2_ABORT);

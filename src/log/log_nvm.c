@@ -332,7 +332,7 @@ static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part
 		return part->lines;
 	if (part->base)
 		return zj_nvm_diff(part->base, part->image, size);
-	return zj->log_ops->logs_lines && zj_bh_is_super(part->jh->bh) ?
+	return zj_logs_lines(zj) && zj_bh_is_super(part->jh->bh) ?
 		super_lines(size) : zj_nvm_all(size);
 }
 
@@ -635,8 +635,6 @@ static int check_memory(struct zj_journal *zj)
 	return check_pair(zj, &sb);
 }
 
-static const struct zj_log_ops log_nvm_blocks;
-
 /* Opens the memory first, because its super block tells which memory it is. */
 static int nvm_open(struct zj_journal *zj)
 {
@@ -646,8 +644,6 @@ static int nvm_open(struct zj_journal *zj)
 	err = zj_nvm_open(zj->nvm.path, &zj->nvm.map);
 	if (!err)
 		err = check_memory(zj);
-	if (!err && zj->nvm.blocks)
-		zj->log_ops = &log_nvm_blocks;
 	return err;
 }
 
@@ -663,30 +659,6 @@ static void nvm_release(struct zj_journal *zj)
 const struct zj_log_ops zj_log_nvm = {
 	.name		= "nvm",
 	.logs_lines	= true,
-	.in_memory	= true,
-	.counts_images	= true,
-	.max_lanes	= ZJ_MAX_LANES,
-	.max_age	= ZJ_NVM_CHECKPOINT_AGE,
-	.open		= nvm_open,
-	.release	= nvm_release,
-	.fit		= nvm_fit,
-	.blocks		= nvm_blocks,
-	.room		= zj_seg_room,
-	.init		= zj_seg_init,
-	.go_live	= nvm_go_live,
-	.advance_tail	= nvm_advance_tail,
-	.issue		= zj_log_default_issue,
-	.written	= zj_log_default_written,
-	.close		= zj_log_default_close,
-	.begin		= zj_log_default_begin,
-	.begun		= zj_log_default_begun,
-	.record		= nvm_record,
-	.full		= nvm_full,
-};
-
-/* For tune=nvm_unit:block: the same, except that whole blocks are logged. */
-static const struct zj_log_ops log_nvm_blocks = {
-	.name		= "nvm",
 	.in_memory	= true,
 	.counts_images	= true,
 	.max_lanes	= ZJ_MAX_LANES,

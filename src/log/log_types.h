@@ -30,9 +30,10 @@ struct zj_txn;
  * @log_before_data: @issue sends log blocks beside the data, and only the
  *	record that @record writes waits for both; otherwise the whole log waits
  *	for the data
- * @logs_lines: the log takes only the lines of a block that changed, and
+ * @logs_lines: the log can take only the lines of a block that changed, and
  *	recovery puts them over what it finds; so the journal keeps what a
- *	buffer held before, or ext4 declares what it changes
+ *	buffer held before, or ext4 declares what it changes. zj_logs_lines()
+ *	tells whether it does
  * @in_memory: the log is in persistent memory (zj_journal.nvm), not in the
  *	journal inode; stock ext4 has no such log, so a handle need not be
  *	larger than what ext4 asks for

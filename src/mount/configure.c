@@ -106,6 +106,19 @@ int zj_journal_configure(journal_t *journal, const struct zj_options *options)
 EXPORT_SYMBOL_GPL(zj_journal_configure);
 
 /**
+ * zj_journal_options() - return the options in force
+ * @journal: the journal, configured
+ *
+ * Return: valid as long as the journal exists; zj_journal_reconfigure() changes
+ * those that are live.
+ */
+const struct zj_options *zj_journal_options(journal_t *journal)
+{
+	return &to_zj(journal)->options;
+}
+EXPORT_SYMBOL_GPL(zj_journal_options);
+
+/**
  * zj_journal_reconfigure() - change the options that may change at any time
  * @journal: the journal, loaded or not
  * @live: the new values of all of these

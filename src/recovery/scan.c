@@ -15,8 +15,8 @@
 #include "recovery/recovery_int.h"
 
 /* The position of the scan in one segment. */
-struct zj_cursor {
-	struct zj_chunk chunk;	/* the header at the cursor */
+struct zj_scan_position {
+	struct zj_chunk chunk;	/* the header at the position */
 	void	*block;		/* the header block, with its images after it */
 	u32	log_block;	/* journal block of the header */
 	u64	seg_seq;	/* tenure of the segment's first chunk */
@@ -42,7 +42,7 @@ static void zj_note_durable(struct zj_recovery *r, const struct zj_chunk *chunk)
 /*
  * Returns 1 for a header of this tenure, 0 at the segment's end, or -EUCLEAN.
  */
-static int zj_scan_header(struct zj_recovery *r, struct zj_cursor *cur)
+static int zj_scan_header(struct zj_recovery *r, struct zj_scan_position *cur)
 {
 	u32 seg_block = zj_seg_block_of(r, cur->log_block);
 	struct zj_chunk *chunk = &cur->chunk;
@@ -70,7 +70,7 @@ static int zj_scan_header(struct zj_recovery *r, struct zj_cursor *cur)
 	return 1;
 }
 
-static int zj_check_tag(struct zj_recovery *r, const struct zj_cursor *cur,
+static int zj_check_tag(struct zj_recovery *r, const struct zj_scan_position *cur,
 			const struct zj_tag *tag)
 {
 	u64 block = le64_to_cpu(tag->block);
@@ -92,7 +92,7 @@ static int zj_check_tag(struct zj_recovery *r, const struct zj_cursor *cur,
  * Checks all entries that the header's own checksum covers. They are as they
  * were written, so a wrong one is not the work of a crash.
  */
-static int zj_check_entries(struct zj_recovery *r, const struct zj_cursor *cur)
+static int zj_check_entries(struct zj_recovery *r, const struct zj_scan_position *cur)
 {
 	const struct zj_chunk *chunk = &cur->chunk;
 	const __le64 *deps = zj_chunk_deps(cur->block);
@@ -123,7 +123,7 @@ static int zj_check_entries(struct zj_recovery *r, const struct zj_cursor *cur)
  * Returns 1 if the checksums of all images match, 0 if the chunk is torn, or
  * -EUCLEAN.
  */
-static int zj_check_images(struct zj_recovery *r, const struct zj_cursor *cur)
+static int zj_check_images(struct zj_recovery *r, const struct zj_scan_position *cur)
 {
 	const struct zj_chunk *chunk = &cur->chunk;
 	const struct zj_tag *tag = zj_chunk_tags(cur->block, chunk->nr_deps,
@@ -157,7 +157,7 @@ static int zj_keep_entries(struct zj_recovery *r, const __le64 *from, u32 nr)
 	return 0;
 }
 
-static int zj_keep_images(struct zj_recovery *r, const struct zj_cursor *cur)
+static int zj_keep_images(struct zj_recovery *r, const struct zj_scan_position *cur)
 {
 	const struct zj_chunk *chunk = &cur->chunk;
 	const struct zj_tag *tags = zj_chunk_tags(cur->block, chunk->nr_deps,
@@ -182,7 +182,7 @@ static int zj_keep_images(struct zj_recovery *r, const struct zj_cursor *cur)
 	return 0;
 }
 
-static int zj_keep_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
+static int zj_keep_chunk(struct zj_recovery *r, const struct zj_scan_position *cur)
 {
 	const struct zj_chunk *chunk = &cur->chunk;
 	struct zj_rec_chunk *kept = zj_vec_add(&r->chunks);
@@ -212,7 +212,7 @@ static int zj_keep_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
 	return err ? err : zj_keep_images(r, cur);
 }
 
-static void zj_note_torn(struct zj_recovery *r, const struct zj_cursor *cur)
+static void zj_note_torn(struct zj_recovery *r, const struct zj_scan_position *cur)
 {
 	r->stats->torn_chunks++;
 	if (!r->torn_stamp || cur->chunk.stamp < r->torn_stamp) {
@@ -221,7 +221,7 @@ static void zj_note_torn(struct zj_recovery *r, const struct zj_cursor *cur)
 	}
 }
 
-static int zj_scan_chunk(struct zj_recovery *r, const struct zj_cursor *cur)
+static int zj_scan_chunk(struct zj_recovery *r, const struct zj_scan_position *cur)
 {
 	int err;
 
@@ -254,7 +254,7 @@ static void zj_scan_rest(struct zj_recovery *r, u32 seg, const void *buf, u32 po
 
 static int zj_scan_blocks(struct zj_recovery *r, u32 seg, void *buf)
 {
-	struct zj_cursor cur = {};
+	struct zj_scan_position cur = {};
 	u32 pos = 0;
 	int err;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Lines: which lines of a block have changed, for a log that takes only these
- * (zj_log_ops.logs_lines).
+ * (zj_logs_lines()).
  *
  * A part keeps the contents of its buffer before the first change, called its base, or
  * the lines that ext4 has declared. Either helps only while recovery can restore the
@@ -16,7 +16,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
-/* With logs_lines: recovery can restore the buffer's contents from log and home block. */
+/* With zj_logs_lines(): recovery can restore the buffer's contents from log and home block. */
 #define BH_JHKnown	(BH_JBDPrivateStart + 3)
 BUFFER_FNS(JHKnown, jh_known)
 
@@ -66,7 +66,7 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 	struct zj_part *owner = jh->newest;
 
 	lockdep_assert_held(&jh->lock);
-	if (!zj->log_ops->logs_lines || changes_unseen(jh->bh) || holds_back(zj, jh))
+	if (!zj_logs_lines(zj) || changes_unseen(jh->bh) || holds_back(zj, jh))
 		return false;
 	if (buffer_jh_known(jh->bh))
 		return buffer_uptodate(jh->bh);
@@ -140,7 +140,7 @@ void zj_part_note_known(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
 
-	if (!zj->log_ops->logs_lines || !part->image || jh->newest != part ||
+	if (!zj_logs_lines(zj) || !part->image || jh->newest != part ||
 	    zj_part_test(part, ZJ_PART_FORGET))
 		return;
 	if (!buffer_jh_known(jh->bh))
@@ -157,7 +157,7 @@ void zj_part_note_known(struct zj_journal *zj, struct zj_part *part)
 void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh)
 {
 	lockdep_assert_held(&jh->lock);
-	if (!zj->log_ops->logs_lines)
+	if (!zj_logs_lines(zj))
 		return;
 	clear_buffer_jh_known(jh->bh);
 	if (jh->newest)

@@ -39,7 +39,7 @@ void zj_spare_fill(struct zj_journal *zj, struct zj_spare *spare, bool more)
 
 	if (!spare->part)
 		spare->part = kmem_cache_alloc(zj_part_cache, gfp);
-	if (zj->log_ops->logs_lines && zj_spare_lacks_base(zj, spare))
+	if (zj_logs_lines(zj) && zj_spare_lacks_base(zj, spare))
 		spare->base = kmem_cache_alloc(zj->frozen_cache, gfp);
 	if (!more)
 		return;

@@ -34,7 +34,7 @@ enum zj_part_bits {
 	ZJ_PART_CROWDED,	/* the buffer has the greatest allowed number of images
 				 * on their way: the transaction cannot be sealed
 				 */
-	ZJ_PART_DECLARED,	/* logs_lines; @lines names all that has changed since the
+	ZJ_PART_DECLARED,	/* zj_logs_lines(); @lines names all that has changed since the
 				 * contents that recovery can restore
 				 */
 };
@@ -66,7 +66,7 @@ struct zj_part {
 	void		*image;		/* lane's thread; what goes to the log: the frozen
 					 * copy or the buffer itself
 					 */
-	void		*base;		/* jh->lock; logs_lines: contents before the first
+	void		*base;		/* jh->lock; zj_logs_lines(): contents before the first
 					 * change, which recovery can restore; or NULL
 					 */
 	u64		lines;		/* jh->lock to change; lines that ext4 has declared

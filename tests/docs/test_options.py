@@ -44,6 +44,16 @@ def test_an_edited_list_is_noticed(tmp_path):
     assert subprocess.run([tree / "tools/option-doc"], stdout=subprocess.DEVNULL, check=False).returncode == 1
 
 
+def test_what_an_option_has_no_effect_without_comes_from_the_table(tmp_path):
+    tree = copy(tmp_path)
+    change(tree / "zext4/options.c", r'pipelined lanes \(tune=pipeline:on\)', "a second thread (tune=threads:2)")
+    subprocess.run([tree / "tools/option-doc", "--write"], check=True)
+    page = (tree / "man/zjournal.7").read_text()
+    assert page.count("It has no effect without a second thread (tune=threads:2).") == 3
+    change(tree / "zext4/options.c", r"\.with = ZEXT4_WITH_PIPELINE", ".with = ZEXT4_WITH_NOTHING")
+    assert subprocess.run([tree / "tools/option-doc"], stderr=subprocess.DEVNULL, check=False).returncode
+
+
 def test_an_unknown_field_is_refused(tmp_path):
     tree = copy(tmp_path)
     change(tree / "zext4/options.c", r'\.name = "fsync",', '.name = "fsync", .hidden = true,')

@@ -177,6 +177,23 @@ def test_option_is_shown_and_changed(guest, option):
 
 
 @zext4
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option.needed],
+                         ids=lambda option: option.name)
+def test_option_without_effect(guest, option):
+    """It is said at a mount and at a remount, and not where the option has an effect."""
+    options, message, with_effect = OPTION_DOC.idle(option)
+    guest(f"""
+        mk /dev/vda
+        mark idle; mnt /dev/vda {options}; said '{message}'
+        mark again; mount -o remount,{options.split(",")[-1]} /mnt || die remount
+        said '{message}'; unmnt
+        mark busy; mnt /dev/vda {with_effect}
+        ! dmesg | sed -n "/$_mark/,\\$p" | grep 'has no effect' || die "said of what has an effect"
+        unmnt; fsck /dev/vda
+    """)
+
+
+@zext4
 def test_tune_takes_several(guest):
     """In one list or in several; what a remount leaves out stays."""
     guest("""

@@ -609,6 +609,13 @@ void seal(u32 i)
 	zj_commit_request_lane(lane(i));
 }
 
+void seal_held(u32 i)
+{
+	fx.hold_lane[i] = true;
+	seal(i);
+	settle();
+}
+
 void commit(u32 i)
 {
 	struct zj_txn *txn = running(i);

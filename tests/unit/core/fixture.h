@@ -190,6 +190,8 @@ bool depends(struct zj_txn *txn, struct zj_txn *on);
 enum zj_comp_state state_of(tid_t tid);
 /* Close a lane; without open handles it is sealed then, but not written. */
 void seal(u32 lane);
+/* The same, and its records are in flight until release(). */
+void seal_held(u32 lane);
 /* Close a lane, wait until that is committed. */
 void commit(u32 lane);
 

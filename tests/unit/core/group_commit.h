@@ -31,4 +31,11 @@ static inline u32 next_image(void)
 	return jblock(fx.zj->ring.head + 1);
 }
 
+/* An fsync of BLOCK whose image cannot be written before release(). */
+static inline struct fiber *fsync_with_image_held(void)
+{
+	fx.hold_block = next_image();
+	return fsync_of(BLOCK, 1);
+}
+
 #endif

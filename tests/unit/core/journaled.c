@@ -48,6 +48,15 @@ void open_file(void)
 	file_page(&file, DATA);
 }
 
+struct buffer_head *open_committed_file(void)
+{
+	OPEN();
+	open_file();
+	change_file(0, 1);
+	commit(0);
+	return page_bh(&file, 0);
+}
+
 void close_file(void)
 {
 	file_exit(&file);

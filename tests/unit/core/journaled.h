@@ -10,6 +10,8 @@
 extern struct file file;
 
 void open_file(void);
+/* A fresh journal, whose first lane has committed 1 as the file's first block; its buffer. */
+struct buffer_head *open_committed_file(void);
 /* Its folio is free; the journal is closed, too. */
 void close_file(void);
 /* One handle that writes the first block of the file. */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Runs every test of the journal core, or those that match a pattern, in its order. */
+/* Runs every test of the journal core, or those whose name, or whose file's, matches a pattern. */
 #include <fnmatch.h>
 #include "fixture.h"
 #include "tests.h"
 
 #define MAX_TESTS	1024
-#define ENTRY(name)	{ name##_tests, &nr_##name##_tests },
+#define ENTRY(name)	{ #name, name##_tests, &nr_##name##_tests },
 
 static const struct {
+	const char	*name;
 	const struct CMUnitTest *tests;
 	const size_t	*nr;
 } files[] = {
@@ -21,7 +22,8 @@ static void add(const char *pattern)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		for (size_t j = 0; j < *files[i].nr; j++) {
-			if (fnmatch(pattern, files[i].tests[j].name, 0))
+			if (fnmatch(pattern, files[i].name, 0) &&
+			    fnmatch(pattern, files[i].tests[j].name, 0))
 				continue;
 			assert_true(nr < MAX_TESTS);
 			all[nr++] = files[i].tests[j];

@@ -83,6 +83,16 @@ void range_access(handle_t *h, u32 block)
 	brelse(bh);
 }
 
+handle_t *start_known(void)
+{
+	handle_t *h;
+
+	make_known(BLOCK, 7);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	return h;
+}
+
 void change_range(handle_t *h, u32 block, u32 offset, u32 len, u8 val)
 {
 	struct buffer_head *bh = buffer(block);

@@ -21,6 +21,8 @@ void change_line(u32 ln, u32 block, u32 line, u8 val);
 /* Access for changes that are told, and such a change. */
 void range_access(handle_t *h, u32 block);
 void change_range(handle_t *h, u32 block, u32 offset, u32 len, u8 val);
+/* What recovery knows of BLOCK is 7, and a handle of the first lane has access to it. */
+handle_t *start_known(void);
 /* One handle that does both; committed. */
 void tell_range(u32 ln, u32 block, u32 offset, u32 len, u8 val);
 /* A block whose contents recovery has. */

@@ -580,9 +580,7 @@ static void abort_ends_a_checkpoint_at_once(void)
 
 	OPEN();
 	change(0, BLOCK, 1);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	f = GO(call_checkpoint_all);
 	settle();
 	assert_false(f->done);

@@ -65,9 +65,7 @@ static void block_of_a_sealed_transaction_stays(void)
 	change(0, BLOCK, 1);
 	commit(0);
 	change(1, BLOCK, 2);
-	fx.hold_lane[1] = true;
-	seal(1);
-	settle();
+	seal_held(1);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(writes_of(BLOCK, 0), 0);
 	assert_int_equal(val_after_crash(BLOCK), 1);

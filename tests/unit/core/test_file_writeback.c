@@ -8,11 +8,7 @@ static void image_that_was_lost_goes_home_again(void)
 	struct buffer_head *bh;
 	handle_t *h;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	fail_next_write();
 	folio_lock(&file.page->folio);
 	page_write_back(file.page);
@@ -34,10 +30,7 @@ static void image_that_was_lost_goes_home_again(void)
 
 static void folio_waits_for_its_home_write(void)
 {
-	OPEN();
-	open_file();
-	change_file(0, 1);
-	commit(0);
+	open_committed_file();
 	assert_true(buffer_dirty(page_bh(&file, 0)));
 	fx.hold_block = DATA;
 	folio_lock(&file.page->folio);
@@ -88,11 +81,7 @@ static void home_write_that_fails_while_it_is_looked_at_keeps_the_image(void)
 	bool passed;
 	int n = 0;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	do {
 		set_buffer_async_write(bh);
 		clear_buffer_dirty(bh);
@@ -123,11 +112,7 @@ static void error_that_is_noted_last_of_all_keeps_the_image(void)
 	bool passed;
 	int n = 0;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	do {
 		clear_buffer_dirty(bh);
 		clear_buffer_write_io_error(bh);
@@ -155,10 +140,7 @@ static void write_access_waits_for_write_back_of_the_folio(void)
 {
 	struct fiber *f;
 
-	OPEN();
-	open_file();
-	change_file(0, 1);
-	commit(0);
+	open_committed_file();
 	fx.hold_block = DATA;
 	page_write_back(file.page);
 	assert_false(buffer_locked(page_bh(&file, 0)));
@@ -182,10 +164,7 @@ static void checkpoint_waits_for_write_back_of_the_folio(void)
 {
 	struct fiber *f;
 
-	OPEN();
-	open_file();
-	change_file(0, 1);
-	commit(0);
+	open_committed_file();
 	fx.hold_block = DATA;
 	folio_lock(&file.page->folio);
 	page_write_back(file.page);
@@ -218,9 +197,7 @@ static void what_is_built_on_can_be_written_home_once_that_is_committed(void)
 	change_file(0, 1);
 	first = running(0);
 	h = start(1, 2);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	tid = h->h_transaction->t_tid;
 	put_page_block(h, &file, 1, 2);
 	/* As by the claim of the inode. */

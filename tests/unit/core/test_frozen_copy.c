@@ -109,9 +109,7 @@ static void r3_waits_for_log_io_from_the_live_buffer_only(void)
 
 	OPEN();
 	change(0, BLOCK, 1);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	assert_int_equal(nr_held(), 1);
 	h = start(1, 2);
 	f = GO(call_access, .h = h, .block = BLOCK);
@@ -229,9 +227,7 @@ static void copies_can_be_forbidden(void)
 	change(0, BLOCK, 1);
 	seal(0);
 	change(1, BLOCK, 2);
-	fx.hold_lane[1] = true;
-	seal(1);
-	settle();
+	seal_held(1);
 	assert_int_equal(lane(1)->stats.ahead, 0);
 	h = start(0, 1);
 	f = GO(call_access, .h = h, .block = BLOCK);

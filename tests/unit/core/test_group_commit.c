@@ -238,8 +238,7 @@ static void record_that_fails_takes_the_next_run_with_it(void)
 	struct fiber *first, *second;
 
 	JBD2();
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
+	first = fsync_with_image_held();
 	fail_next_write();
 	fx.hold_lane[0] = true;
 	second = fsync_of(BLOCK + 1, 2);

@@ -28,9 +28,7 @@ static void folio_being_committed_is_unfiled_once_committed(void)
 	open_file();
 	bh = page_bh(&file, 0);
 	tid = change_file(0, 1);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	assert_int_equal(invalidate_all(tid), 0);
 	assert_true(buffer_freed(bh));
 	assert_true(buffer_jbd(bh));
@@ -54,9 +52,7 @@ static void part_of_a_folio_being_committed_is_busy(void)
 	OPEN();
 	open_file();
 	tid = change_file(0, 1);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	assert_int_equal(invalidate(0, DISK_BLOCK, tid), -EBUSY);
 	assert_true(buffer_mapped(page_bh(&file, 0)));
 	release();
@@ -199,11 +195,7 @@ static void kept_buffer_is_void_when_the_truncation_is_committed(void)
 	struct buffer_head *bh;
 	handle_t *h;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	h = start(1, 1);
 	put(h, BLOCK, 7);
 	assert_int_equal(invalidate_all(h->h_transaction->t_tid), 0);
@@ -258,11 +250,7 @@ static void truncation_waits_for_the_home_write(void)
 	struct buffer_head *bh;
 	struct fiber *f;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	lock_buffer(bh);
 	f = GO(call_invalidate);
 	settle();

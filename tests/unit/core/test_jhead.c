@@ -95,9 +95,7 @@ static void part_is_retired_only_when_home(void)
 	bh = buffer(BLOCK);
 	change(0, BLOCK, 1);
 	assert_false(retire(BLOCK));
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	/* Clean and unlocked is not home. */
 	assert_false(buffer_dirty(bh) || buffer_locked(bh));
 	assert_false(retire(BLOCK));
@@ -197,9 +195,7 @@ static void j2_older_part_leaves_when_a_newer_is_committed(void)
 	commit(0);
 	change(1, BLOCK, 2);
 	assert_non_null(part_of(old, BLOCK));
-	fx.hold_lane[1] = true;
-	seal(1);
-	settle();
+	seal_held(1);
 	assert_non_null(part_of(old, BLOCK));
 	release();
 	settle();

@@ -34,9 +34,7 @@ static void declared_lines_are_logged_without_a_copy(void)
 	handle_t *h;
 
 	NVM();
-	make_known(BLOCK, 7);
-	h = start(0, 1);
-	range_access(h, BLOCK);
+	h = start_known();
 	part = part_of(handle_txn(h), BLOCK);
 	assert_null(part->base);
 	/* Of two lines; then of another one; then it is known already. */
@@ -62,9 +60,7 @@ static void what_is_not_declared_is_not_logged(void)
 	handle_t *h;
 
 	NVM();
-	make_known(BLOCK, 7);
-	h = start(0, 1);
-	range_access(h, BLOCK);
+	h = start_known();
 	write_byte(BLOCK, 900, 1);
 	change_range(h, BLOCK, 0, 1, 8);
 	stop(h);
@@ -153,9 +149,7 @@ static void declared_after_a_plain_dirty(void)
 	handle_t *h;
 
 	NVM();
-	make_known(BLOCK, 7);
-	h = start(0, 1);
-	range_access(h, BLOCK);
+	h = start_known();
 	write_byte(BLOCK, 900, 1);
 	fill_line(h, BLOCK, 0, 8);
 	change_range(h, BLOCK, 64, 1, 8);
@@ -197,9 +191,7 @@ static void declared_parts_of_one_buffer(void)
 	handle_t *h;
 
 	NVM();
-	make_known(BLOCK, 7);
-	h = start(0, 1);
-	range_access(h, BLOCK);
+	h = start_known();
 	change_range(h, BLOCK, 0, 64, 8);
 	stop(h);
 	seal(0);
@@ -277,9 +269,7 @@ static void a_trigger_does_not_tell(void)
 
 	for (u32 check = 0; check < 2; check++) {
 		NVM(.nvm_check = check);
-		make_known(BLOCK, 7);
-		h = start(0, 1);
-		range_access(h, BLOCK);
+		h = start_known();
 		bh = buffer(BLOCK);
 		zj_journal_set_triggers(bh, &type);
 		brelse(bh);
@@ -324,9 +314,7 @@ static void other_logs_take_ranges_for_blocks(void)
 	handle_t *h;
 
 	OPEN(.lanes = 2);
-	make_known(BLOCK, 7);
-	h = start(0, 1);
-	range_access(h, BLOCK);
+	h = start_known();
 	write_byte(BLOCK, 900, 1);
 	change_range(h, BLOCK, 0, 1, 8);
 	stop(h);
@@ -354,9 +342,7 @@ static void a_line_that_is_declared_again_takes_no_lock(void)
 	handle_t *h;
 
 	NVM();
-	make_known(BLOCK, 7);
-	h = start(0, 1);
-	range_access(h, BLOCK);
+	h = start_known();
 	change_range(h, BLOCK, 64, 128, 8);
 	bh = buffer(BLOCK);
 	jh = bh2jh(bh);

@@ -8,11 +8,7 @@ static void older_image_is_kept_until_the_truncation_is_committed(void)
 	struct buffer_head *bh;
 	handle_t *h;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	h = start(1, 1);
 	put(h, BLOCK, 7);
 	assert_int_equal(invalidate_all(h->h_transaction->t_tid), 0);
@@ -32,10 +28,7 @@ static void older_image_is_kept_until_the_truncation_is_committed(void)
 
 static void older_image_goes_at_once_when_the_truncation_is_committed(void)
 {
-	OPEN();
-	open_file();
-	change_file(0, 1);
-	commit(0);
+	open_committed_file();
 	assert_int_equal(invalidate_all(0), 0);
 	assert_null(file.page->folio.private);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
@@ -52,9 +45,7 @@ static void truncation_that_sealed_before_the_image_keeps_nothing(void)
 	OPEN();
 	open_file();
 	truncation = change(1, BLOCK, 1);
-	fx.hold_lane[1] = true;
-	seal(1);
-	settle();
+	seal_held(1);
 	change_file(0, 1);
 	commit(0);
 	assert_int_equal(invalidate_all(truncation), 0);
@@ -69,11 +60,7 @@ static void image_over_an_older_committed_one_leaves_a_mark(void)
 	struct log log;
 	tid_t tid;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	tid = change_file(0, 2);
 	assert_int_equal(invalidate_all(tid), 0);
 	assert_true(zj_part_test(bh2jh(bh)->newest, ZJ_PART_FORGET));
@@ -94,11 +81,7 @@ static void truncated_block_that_was_only_touched_stays_clean(void)
 	handle_t *h;
 	tid_t tid;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	assert_true(buffer_dirty(bh));
 	h = start(0, 2);
 	tid = h->h_transaction->t_tid;
@@ -123,11 +106,7 @@ static void mark_in_another_transaction_goes_with_the_truncation(void)
 	tid_t claim = 0, tid;
 	handle_t *h;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	h = start(1, 1);
 	zj_journal_claim(h, &claim, ZJ_KIND_INODE);
 	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
@@ -159,10 +138,7 @@ static void image_that_is_home_is_not_kept_for_a_truncation(void)
 {
 	handle_t *h;
 
-	OPEN();
-	open_file();
-	change_file(0, 1);
-	commit(0);
+	open_committed_file();
 	folio_lock(&file.page->folio);
 	page_write_back(file.page);
 	folio_unlock(&file.page->folio);
@@ -239,11 +215,7 @@ static void older_image_does_not_follow_a_new_mapping(void)
 	handle_t *h;
 	tid_t tid;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	tid = change_file(0, 2);
 	assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
 	assert_false(buffer_mapped(bh));
@@ -277,9 +249,7 @@ static void image_that_is_being_finished_does_not_follow_either(void)
 		task = lane(0)->task;
 		change_file(0, 1);
 		first = running(0);
-		fx.hold_lane[0] = true;
-		seal(0);
-		settle();
+		seal_held(0);
 		stop_before(task, &first->list_lock, 1);
 		release();
 		settle();
@@ -312,9 +282,7 @@ static void change_over_sealed(void)
 	handle_t *h;
 
 	change_file(0, 1);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	h = start(1, 2);
 	put_page_block(h, &file, 0, 2);
 	stop(h);
@@ -351,11 +319,7 @@ static void truncated_twice(void)
 	struct zj_part *part;
 	tid_t tid;
 
-	OPEN();
-	open_file();
-	bh = page_bh(&file, 0);
-	change_file(0, 1);
-	commit(0);
+	bh = open_committed_file();
 	tid = change_file(0, 2);
 	assert_int_equal(invalidate_all(tid), 0);
 	part = bh2jh(bh)->newest;
@@ -379,9 +343,7 @@ static void image_in_flight_is_kept_for_a_later_truncation(void)
 	open_file();
 	bh = page_bh(&file, 0);
 	change_file(0, 1);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	h = start(1, 1);
 	put(h, BLOCK, 7);
 	tid = h->h_transaction->t_tid;

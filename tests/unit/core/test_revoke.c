@@ -231,9 +231,7 @@ static void r5_older_holder_does_not_take_the_newer_revoke_along(void)
 
 	OPEN(.lanes = 3);
 	free_block(0, BLOCK);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	free_block(1, BLOCK);
 	newer = running(1);
 	release();

@@ -257,9 +257,7 @@ static void r7_a_lane_depends_on_what_it_sealed_before(void)
 
 	OPEN();
 	change(0, BLOCK, 1);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	second = change(0, BLOCK + 1, 1);
 	seal(0);
 	settle();

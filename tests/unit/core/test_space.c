@@ -145,9 +145,7 @@ static void what_runs_is_closed_for_who_waits_beside_fsyncs(void)
 	run_with(0, BLOCK + 1, n);
 	run_with(1, BLOCK + 1 + n, n);
 	f = GO(call_start, .cpu = 2, .n = fx.zj->max_credits);
-	fx.hold_lane[3] = true;
-	seal(3);
-	settle();
+	seal_held(3);
 	assert_false(f->done);
 	while (!f->done && rounds++ < 6) {
 		change(3, BLOCK + 1800 + rounds, rounds);

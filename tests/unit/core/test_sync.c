@@ -43,9 +43,7 @@ static void fsync_does_not_wait_for_strangers_in_flight(void)
 
 	OPEN();
 	change(0, BLOCK, 1);
-	fx.hold_lane[0] = true;
-	seal(0);
-	settle();
+	seal_held(0);
 	mine = change(1, BLOCK + 1, 1);
 	assert_int_equal(zj_complete_transaction(fx.journal, mine), 0);
 	assert_int_equal(state_of(mine), ZJ_C_COMMITTED);

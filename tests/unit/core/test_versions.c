@@ -28,8 +28,7 @@ static void too_many_versions_put_a_commit_off(void)
 	tid_t tid;
 
 	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
+	first = fsync_with_image_held();
 	tid = change(0, BLOCK, 2);
 	second = GO(call_complete, .tid = tid);
 	let_run();
@@ -55,8 +54,7 @@ static void deferred_has_a_bound(void)
 	tid_t tid;
 
 	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
+	first = fsync_with_image_held();
 	tid = change(0, BLOCK, 2);
 	second = GO(call_complete, .tid = tid);
 	let_run();
@@ -80,8 +78,7 @@ static void without_coalescing_starts_wait(void)
 	tid_t tid;
 
 	JBD2(.versions = 1, .no_coalesce = true);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
+	first = fsync_with_image_held();
 	tid = change(0, BLOCK, 2);
 	second = GO(call_complete, .tid = tid);
 	let_run();
@@ -105,8 +102,7 @@ static void forgotten_version_is_none(void)
 	handle_t *h;
 
 	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
+	first = fsync_with_image_held();
 	h = start(0, 2);
 	tid = handle_txn(h)->public.t_tid;
 	put(h, BLOCK, 2);
@@ -151,8 +147,7 @@ static void without_memory_for_copies_others_wait(void)
 	JBD2();
 	before = lane(0)->stats.ahead;
 	fx.zj->max_copies = 0;
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
+	first = fsync_with_image_held();
 	assert_int_equal(lane(0)->stats.ahead, before);
 	h = start(0, 1);
 	access = GO(call_access, .h = h, .block = BLOCK);
@@ -207,8 +202,7 @@ static void commit_that_is_deferred_lets_starts_go_on(void)
 	tid_t tid;
 
 	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
+	first = fsync_with_image_held();
 	h = start(0, 2);
 	tid = h->h_transaction->t_tid;
 	seal(0);
@@ -235,8 +229,7 @@ static void request_to_all_is_deferred_too(void)
 	tid_t tid;
 
 	JBD2(.versions = 1);
-	fx.hold_block = next_image();
-	first = fsync_of(BLOCK, 1);
+	first = fsync_with_image_held();
 	tid = change(0, BLOCK, 2);
 	zj_commit_request_all(fx.zj);
 	assert_int_equal(state_of(tid), ZJ_C_RUNNING);

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""docs/glossary.md: each path exists, and each name of the source is where the row says.
+
+`NAME`, `PATH` in the last column: the name is defined in that file or folder. Behind a
+semicolon, or without a path, it may be anywhere in src/ and include/.
+"""
+import pathlib
+import re
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+GLOSSARY = TOP / "docs/glossary.md"
+PATH = re.compile(r"(?:src|docs|include|tests|zext4|kernel|user)/[\w./-]*")
+# A function; a struct; a field, behind the struct that it is in; a constant or a type.
+NAME = re.compile(r"(?:struct )?\w+(?:\.\w+)?(?:\(\))?")
+
+
+def rows():
+    """(the term, what its last column quotes, by semicolons), and the names of the last table."""
+    for line in GLOSSARY.read_text().splitlines():
+        columns = [column.strip() for column in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(columns) == 4 and columns[0] != "term" and "---" not in columns[0]:
+            for part in columns[3].split(";"):
+                yield columns[0], re.findall(r"`([^`]+)`", part)
+        elif len(columns) == 2 and columns[0] != "name" and "---" not in columns[0]:
+            yield columns[0], re.findall(r"`([^`]+)`", columns[0])
+
+
+def code(folders=("src", "include")):
+    return {path: path.read_text() for folder in folders
+            for path in (TOP / folder).rglob("*.[ch]")}
+
+
+def body_of(struct, text):
+    found = re.search(rf"(?ms)^struct {struct} \{{\n(.*?)^\}}", text)
+    return found and re.sub(r"(?s)/\*.*?\*/", "", found.group(1))
+
+
+def is_there(name, texts):
+    """Is it defined in one of these files?"""
+    if "." in name:
+        struct, field = name.split(".")
+        # It may have an attribute, or be an operation: (*name)(...).
+        return any(re.search(rf"\b{field}\b\)?\s*(?:__\w+)?[;,:\[(]", body_of(struct, text) or "")
+                   for text in texts)
+    word = name.removeprefix("struct ").removesuffix("()")
+    if name.startswith("struct "):
+        return any(body_of(word, text) is not None for text in texts)
+    if name.endswith("()"):
+        return any(re.search(rf"(?m)^(?!\s)[^;]*\b{word}\(", text) for text in texts)
+    return any(re.search(rf"\b{word}\b", re.sub(r"(?s)/\*.*?\*/", "", text)) for text in texts)
+
+
+def wrong(quoted, files):
+    """Paths that do not exist, and names that are not in the files they stand beside."""
+    paths = [text for text in quoted if PATH.fullmatch(text)]
+    missing = [path for path in paths if not (TOP / path).exists()]
+    within = [text for file, text in files.items()
+              if any(str(file.relative_to(TOP)).startswith(path) for path in paths)]
+    names = [text for text in quoted if not PATH.fullmatch(text)]
+    assert all(NAME.fullmatch(name) for name in names), names
+    return missing + [name for name in names if not is_there(name, within or files.values())]
+
+
+def test_each_is_where_it_says():
+    files = code()
+    checked = list(rows())
+    assert len(checked) > 60
+    assert not [(term, bad) for term, quoted in checked if (bad := wrong(quoted, files))]
+
+
+def test_what_is_not_there_is_seen():
+    files = code()
+    assert wrong(["src/txn/no_such.c"], files) == ["src/txn/no_such.c"]
+    assert wrong(["struct zj_txn", "src/txn/handle.c"], files) == ["struct zj_txn"]
+    assert wrong(["zj_txn.no_such"], files) == ["zj_txn.no_such"]
+    assert wrong(["zj_no_such()", "src/log/"], files) == ["zj_no_such()"]
