@@ -94,7 +94,7 @@ def test_remount_changes_it(machine):
         grep -q alloc=stock /proc/mounts || die "remount not shown"
         known_tree; check_tree
         unmnt; fsck $dev
-        mark; no_mnt zext4 $dev alloc=near; said 'alloc= takes auto or core'
+        mark; no_mnt zext4 $dev alloc=near; said 'alloc= must be auto or core'
     """)
 
 

@@ -187,7 +187,7 @@ def test_only_the_own_component(machine, mode, fsync):
 
 @pytest.mark.zext4
 def test_wrong_fsync_option_is_refused(machine):
-    out = machine.sh("mk /dev/zjd0; mark; no_mnt zext4 /dev/zjd0 fsync=some; said 'fsync= takes own'")
+    out = machine.sh("mk /dev/zjd0; mark; no_mnt zext4 /dev/zjd0 fsync=some; said 'fsync= must be own'")
     assert out, out.out
 
 

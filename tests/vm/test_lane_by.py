@@ -216,7 +216,7 @@ def test_remount_changes_it(guest):
         counted two
         mark bad
         ! mount -o remount,lane_by=some /mnt 2>/dev/null || die "lane_by=some"
-        said 'lane_by= takes cpu or cgroup'
+        said 'lane_by= must be cpu or cgroup'
         grep -q lane_by=dir /proc/mounts || die "a refused remount changed it"
         mount -o remount,lane_by=cpu /mnt || die remount
         counted three; masks
@@ -234,7 +234,7 @@ def test_bad_option(guest, value):
     guest(f"""
         mk /dev/vda; mark bad
         no_mnt $FS /dev/vda lane_by={value}
-        said 'lane_by= takes cpu or cgroup'
+        said 'lane_by= must be cpu or cgroup'
     """)
 
 
