@@ -137,7 +137,7 @@ static int read_layout(struct ext_image *img)
 	memcpy(img->uuid, fs->super->s_uuid, sizeof(img->uuid));
 	err = ext2fs_get_device_size2(img->path, fs->blocksize, &device_blocks);
 	img->device_blocks = device_blocks;
-	ret = err ? complain(img, "cannot find out the device's size", err) :
+	ret = err ? complain(img, "cannot determine the device's size", err) :
 		    map_journal(img, fs);
 	ext2fs_close_free(&fs);
 	return ret;
@@ -157,7 +157,7 @@ static int open_fd(struct ext_image *img, bool writable)
 				"is in use; unmount it, stop what uses it (see lsblk), then try again" :
 				"cannot be opened; check name and permissions", errno);
 	if (writable && flock(img->fd, LOCK_EX | LOCK_NB))
-		return complain(img, "is locked by another program, perhaps a second zjctl; wait for its end", 0);
+		return complain(img, "is locked by another program, perhaps a second zjctl; wait until it ends", 0);
 	return 0;
 }
 

@@ -56,7 +56,7 @@ static int zext4_check_bits(struct super_block *sb, const char *kind,
 	if (!unknown)
 		return 0;
 	ext4_msg(sb, KERN_ERR,
-		 "zext4 does not cover the file system's %s feature(s) %#x; mount it as ext4",
+		 "zext4 does not support the file system's %s feature(s) %#x; mount it as ext4",
 		 kind, unknown);
 	return -EINVAL;
 }
@@ -79,7 +79,7 @@ int zext4_check_mount(struct super_block *sb)
 		return -EINVAL;
 	if (has_log && !es->s_journal_inum) {
 		ext4_msg(sb, KERN_ERR,
-			 "zext4 does not cover external journals; mount as ext4, or move the journal inside: tune2fs -O ^has_journal, then tune2fs -j");
+			 "zext4 does not support external journals; mount it as ext4, or make the journal internal: tune2fs -O ^has_journal, then tune2fs -j");
 		return -EINVAL;
 	}
 	return 0;
@@ -100,7 +100,7 @@ static bool zext4_one_lane_is_best(struct super_block *sb)
 	    options->given & BIT(ZEXT4_JOURNAL_NVM) || !zext4_one_head(sb))
 		return false;
 	ext4_msg(sb, KERN_INFO,
-		 "the disk has one head, so there is one lane; lanes=%u makes one for each CPU",
+		 "using one lane, because the disk has one head; lanes=%u would make one for each CPU",
 		 num_online_cpus());
 	return true;
 }
@@ -199,7 +199,7 @@ int zext4_check_encryption(struct super_block *sb)
 	if (!zext4_all_journaled(sb))
 		return 0;
 	ext4_msg(sb, KERN_ERR,
-		 "mounted with data=journal before the encrypt feature was set; mount again to encrypt");
+		 "the encrypt feature was set after the mount with data=journal; unmount and mount again to use encryption");
 	return -EOPNOTSUPP;
 }
 

@@ -3,7 +3,7 @@
 #include "verbs.h"
 
 /*
- * S is one for all lanes, so a lane has no tail of its own that could run ahead;
+ * The checkpoint stamp is one for all lanes, so a lane has no tail of its own that could run ahead;
  * what it might do is reuse its own space. b5 keeps T0.0 in the log.
  */
 static void per_lane_tail(void)

@@ -520,9 +520,9 @@ static void jbd2_super_is_checked(void **state)
 	struct zj_jbd2_super sb;
 
 	CHECK_JBD2(NULL, false, );
-	CHECK_JBD2("is no journal superblock", false, sb.s_magic ^= 1);
+	CHECK_JBD2("is not a journal superblock", false, sb.s_magic ^= 1);
 	CHECK_JBD2("is not of version 2", false, sb.s_blocktype = cpu_to_be32(3));
-	CHECK_JBD2("has another block size than the file system", false,
+	CHECK_JBD2("has a block size that differs from the file system's", false,
 		   sb.s_blocksize = cpu_to_be32(1024));
 	CHECK_JBD2("says that the journal is longer than its inode", false,
 		   sb.s_maxlen = cpu_to_be32(1025));

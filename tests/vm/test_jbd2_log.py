@@ -28,8 +28,8 @@ def test_option(guest):
         mount -o remount,log=zj /mnt 2>/dev/null && die "changed by a remount"
         unmnt
         mark refused
-        no_mnt zext4 /dev/vda lanes=2,log=jbd2; said 'log=jbd2 needs lanes=1'
-        no_mnt zext4 /dev/vda log=ext3; said 'log= takes'
+        no_mnt zext4 /dev/vda lanes=2,log=jbd2; said 'log=jbd2 requires lanes=1'
+        no_mnt zext4 /dev/vda log=ext3; said 'log= must be'
         mnt /dev/vda lanes=1; grep -q '^log: jbd2' /proc/fs/zjournal/*/info || die "not the default of one lane"; unmnt
         mnt /dev/vda lanes=1,log=zj; grep -q '^log: zj' /proc/fs/zjournal/*/info || die "not zj"; unmnt
         mnt /dev/vda; grep -q '^log: zj' /proc/fs/zjournal/*/info || die "not zj"; unmnt

@@ -22,7 +22,7 @@ def test_files_of_a_mounted_journal(guest):
     """)
     parts = dict(re.findall(r"== (\w+)\n((?:(?!== ).*\n)*)", out))
     assert sorted(parts) == FILES
-    assert re.search(r"^lane 1: 0 unwritten, 0 on their way", parts["lanes"], re.M)
+    assert re.search(r"^lane 1: 0 not written yet, 0 being written", parts["lanes"], re.M)
     assert re.search(r"^log zj: \d+ segments of \d+ blocks", parts["log_map"], re.M)
     assert re.search(r"segment \d+: being filled", parts["log_map"])
     assert re.search(r"^past lane=\d reason=committed us=\d+ for=\d+", parts["waits"], re.M)

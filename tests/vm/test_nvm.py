@@ -181,8 +181,8 @@ def test_wrong_memory_is_refused(guest):
         # A torn super block, and back.
         dd if=/dev/pmem0 of=/tmp/super bs=512 count=1 2>/dev/null
         dd if=/dev/zero of=/dev/pmem0 bs=1 seek=32 count=8 conv=notrunc,fsync 2>/dev/null
-        refused torn "$NVM" "damaged super block"
-        zjctl recover /dev/vda 2>&1 | grep "damaged super block" || die "zjctl, torn"; same zjctl
+        refused torn "$NVM" "damaged superblock"
+        zjctl recover /dev/vda 2>&1 | grep "damaged superblock" || die "zjctl, torn"; same zjctl
         zjctl nvm-format --force /dev/pmem0 /dev/vda && die "a live log was overwritten"
         dd if=/tmp/super of=/dev/pmem0 bs=512 count=1 conv=notrunc,fsync 2>/dev/null
         # Of two copies zjctl takes neither by itself.

@@ -258,7 +258,7 @@ def test_mmp_of_a_running_e2fsck(zjctl, tmp_path):
         f.seek(block * 1024 + 4)
         f.write(struct.pack("<I", 0xe24d4d50))      # "e2fsck is at work"
     got = zjctl("recover", path)
-    assert got.returncode == 8 and "e2fsck runs on it" in got.out
+    assert got.returncode == 8 and "e2fsck is running on it" in got.out
 
 
 def mounted(path, where):

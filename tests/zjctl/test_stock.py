@@ -100,7 +100,7 @@ def test_empty_log_with_needs_recovery(zjctl, image):
 
 
 def test_log_that_is_not_due(zjctl, dirty):
-    """Without needs_recovery a mount throws it away; we leave it."""
+    """Without needs_recovery a mount discards it; we leave it."""
     sh("debugfs", "-w", "-R", "feature -needs_recovery", dirty.path)
     before = dirty.path.read_bytes()
     got = zjctl("recover", dirty.path)
@@ -229,7 +229,7 @@ def test_info(zjctl, dirty):
     text = zjctl("info", dirty.path).out
     assert "recovery is due (zjctl recover" in text and "5 transactions to replay" in text
     sh("debugfs", "-w", "-R", "feature -needs_recovery", dirty.path)
-    assert "a mount throws it away" in zjctl("info", dirty.path).out
+    assert "a mount discards it" in zjctl("info", dirty.path).out
     assert zjctl("check", "--json", dirty.path).json["verdict"] == "stock"
     got = zjctl("dump", "--json", dirty.path)
     assert got.returncode == 0 and len(got.json["records"]) == 5

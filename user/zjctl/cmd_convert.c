@@ -12,11 +12,11 @@
 static const char help[] =
 	"usage: zjctl convert --check [--json] DEV\n"
 	"       zjctl convert --to-ext4 [--json] DEV\n\n"
-	"A cleanly unmounted zext4 is a plain ext4. This makes sure: --check looks whether\n"
-	"anything is left that stock kernels and tools stumble over, --to-ext4 puts it\n"
-	"right and wipes zjournal's marks out of the empty log. The other way nothing is\n"
-	"needed: mount -t zext4 takes any clean ext4.\n\n"
-	"Exit status: 0 nothing is in the way, 1 put right, 4 something is in the way,\n"
+	"A cleanly unmounted zext4 is a plain ext4. --check reports anything that stock\n"
+	"kernels and tools would not accept; --to-ext4 corrects it and wipes what zjournal\n"
+	"has left in the empty log. The opposite direction needs no conversion: mount -t\n"
+	"zext4 accepts any clean ext4.\n\n"
+	"Exit status: 0 nothing to correct, 1 corrected, 4 something must be corrected,\n"
 	"8 failed or refused (mounted), 16 usage.\n\n"
 	"Examples:\n"
 	"  zjctl convert --check /dev/sdb1\n"
@@ -107,7 +107,7 @@ static int refuse_unclean(const struct ext_image *img, struct zj_jbd2_super *blo
 	}
 	if (state == ZX_STOCK_LOG) {
 		finding("stock-log", true, "the journal holds a log in stock ext4's format");
-		return zx_fail(ZX_UNCORRECTED, "%s: is not clean; first: %s %s, or mount it once as ext4",
+		return zx_fail(ZX_UNCORRECTED, "%s: is not clean; run first: %s %s, or mount it once as ext4",
 			       img->path, zx_is_due(img, state) ? "zjctl recover" : "e2fsck",
 			       img->path);
 	}
@@ -197,7 +197,7 @@ static int run(int argc, char **argv)
 
 const struct zx_command cmd_convert = {
 	.name = "convert",
-	.brief = "make sure that stock ext4 finds nothing in its way",
+	.brief = "make sure that stock ext4 accepts the file system",
 	.help = help,
 	.run = run,
 };

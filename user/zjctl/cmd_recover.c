@@ -18,12 +18,12 @@ static const char help[] =
 	"would, and leave the file system clean for stock ext4 and e2fsck. Everything is\n"
 	"read and checked before the first write. If it is interrupted, run it again: the\n"
 	"result is the same.\n\n"
-	"  -n         only show what would be done, write nothing\n"
+	"  -n         show what would be done, write nothing\n"
 	"  --no-fsck  leave files that were half deleted or truncated to the next mount;\n"
 	"             without it, e2fsck finishes them if there are any\n"
 	"  --drop-damaged\n"
 	"             where the device has lost a part of the log: replay what is older and\n"
-	"             give up the rest; copy the device before, run e2fsck -f afterwards\n"
+	"             discard the rest; copy the device first, run e2fsck -f afterwards\n"
 	ZX_NVM_HELP "\n"
 	"Exit status: 0 nothing to do, 1 recovered, 4 the log is damaged (nothing was\n"
 	"written), 8 failed or refused (mounted), 16 usage, 32 interrupted.\n\n"
@@ -224,10 +224,10 @@ static void show(const struct job *j)
 	       dry_run ? "would replay " : "replayed ", s->transactions, in, s->replayed,
 	       dry_run ? "to write" : "written");
 	if (s->lost_stamp)
-		printf("%s: given up: stamp %llu, which the device has lost, and all newer ones: %u transactions, %u torn records\n",
+		printf("%s: discarded: stamp %llu, which the device has lost, and all newer ones: %u transactions, %u torn records\n",
 		       img->path, s->lost_stamp, s->discarded, s->torn_chunks);
 	else if (s->discarded || s->torn_chunks)
-		printf("%s: left out what the crash cut off: %u transactions, %u torn records\n",
+		printf("%s: discarded because they were incomplete when the system crashed: %u transactions, %u torn records\n",
 		       img->path, s->discarded, s->torn_chunks);
 }
 
@@ -293,7 +293,7 @@ static int finish_orphans(const char *path)
 		return 0;
 	harmed = orphans_harmed(path);
 	if (harmed) {
-		zx_say(ZX_WARNING, "%s: files that were being truncated are left to the next mount, zext4 or ext4: e2fsck would take the attributes of %u away",
+		zx_say(ZX_WARNING, "%s: files that were being truncated are left to the next mount, as zext4 or ext4, because e2fsck would remove the attributes of %u of them",
 		       path, harmed);
 		return 0;
 	}
@@ -330,7 +330,7 @@ static int recover_log(struct job *j)
 		return 0;
 	code = finish(&j->img, j->block0, j->state);
 	if (j->stats.lost_stamp)
-		return zx_fail(ZX_UNCORRECTED, "%s: a part of the log was given up; the file system is marked for a check: run e2fsck -f %s",
+		return zx_fail(ZX_UNCORRECTED, "%s: a part of the log was discarded; the file system is marked for a check: run e2fsck -f %s",
 			       j->img.path, j->img.path);
 	return code ? code : ZX_CORRECTED;
 }
@@ -352,7 +352,7 @@ static int nothing_to_do(const struct ext_image *img, enum zx_state state)
 	if (!zx_json)
 		printf("%s: nothing to do: %s\n", img->path, state == ZX_CLEAN ?
 		       "the log is empty" :
-		       "the journal holds an old log, but needs_recovery is not set: a mount throws it away");
+		       "the journal holds an old log, but needs_recovery is not set: a mount discards it");
 	return 0;
 }
 

@@ -13,9 +13,9 @@ static const char help[] =
 	"Replace the journal by one that has room for a lane per CPU. As with tune2fs, the\n"
 	"old journal is removed and a new one made; the file system must be clean and not\n"
 	"mounted. If it is interrupted, run e2fsck -f.\n\n"
-	"  -n           only say which size suits, write nothing\n"
+	"  -n           show the suitable size, write nothing\n"
 	"  --lanes N    for N lanes instead of the CPUs of this machine\n"
-	"  --size MIB   this size instead of the one that suits\n\n"
+	"  --size MIB   this size instead of the suitable one\n\n"
 	"Examples:\n"
 	"  zjctl resize-journal -n /dev/sdb1\n"
 	"  zjctl resize-journal --lanes 64 /dev/sdb1\n";
@@ -157,7 +157,7 @@ static int refuse(const struct zx_target *t, const struct fs_info *fs, struct pl
 		return code;
 	if (fs->errors || fs->orphan_list || fs->orphans_in_file)
 		return zx_fail(ZX_UNCORRECTED, "%s: has %s; first: e2fsck -f %s", t->path,
-			       fs->errors ? "errors" : "files half deleted", t->path);
+			       fs->errors ? "errors" : "partly deleted files", t->path);
 	return 0;
 }
 

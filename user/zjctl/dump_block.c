@@ -22,7 +22,7 @@ int dump_find_inode(const char *path, struct dump_filter *f)
 		return zx_fail(ZX_FAILED, "%s: cannot be read as an ext4 file system (%s); run e2fsck -n",
 			       path, error_message(err));
 	if (f->inode > fs->super->s_inodes_count) {
-		code = zx_fail(ZX_USAGE, "%s: has inodes 1 to %u, no inode %llu", path,
+		code = zx_fail(ZX_USAGE, "%s: has inodes 1 to %u, but no inode %llu", path,
 			       fs->super->s_inodes_count, f->inode);
 	} else {
 		index = (f->inode - 1) % fs->super->s_inodes_per_group;
@@ -162,7 +162,7 @@ static void show_image(struct history *h, const struct log_record *r,
 	text_place(h, image);
 	printf(": %s%s%s%s%s%s\n", zx_on(image->taken ? ZX_GREEN : 0), what, image->taken ? " by recovery" : "",
 	       zx_off(), image->good ? "" : ", BAD CHECKSUM",
-	       same ? ", equal to what is home now" : "");
+	       same ? ", equal to the block on the device" : "");
 	if (*why)
 		printf("        %s\n", why);
 	if (h->f->inode && readable)
@@ -178,9 +178,9 @@ static void show_revoke(struct history *h, const struct log_record *r)
 	h->shown++;
 	if (!zx_json) {
 		printf("%s  revoke: %s\n", log_record_name(h->log, r, name, sizeof(name)),
-		       !counts ? "does not count, its component is not used" :
-		       h->log->ring.used ? "images up to this transaction do not count" :
-		       "images up to this stamp do not count");
+		       !counts ? "ignored, because its component is not used" :
+		       h->log->ring.used ? "images up to this transaction are ignored" :
+		       "images up to this stamp are ignored");
 		return;
 	}
 	js_object(NULL);
@@ -270,7 +270,7 @@ int dump_block(struct log *log, const struct dump_filter *f)
 	if (!zx_json)
 		printf("%s\n", h.taken ? "recovery writes this block" :
 		       h.shown ? "recovery leaves this block as it is" :
-		       "the log has nothing of this block");
+		       "the log has neither an image nor a revoke of this block");
 out:
 	free(h.image);
 	free(h.home);

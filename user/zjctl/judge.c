@@ -274,7 +274,7 @@ static void name_losses(const struct log *log, const struct log_component *c,
 		append(text, room, "; the record of lane %u (tid %u) in segment %u block %u %s",
 		       r->chunk.lane, r->chunk.tid, seg_of(log, r->log_block),
 		       seg_block_of(log, r->log_block),
-		       r->state == LOG_TORN ? "is torn" : "lies behind a lost header");
+		       r->state == LOG_TORN ? "is torn" : "follows a lost header");
 		if (r->state == LOG_TORN)
 			append(text, room, " (%u of %u images with a wrong checksum)",
 			       r->bad_images, r->chunk.nr_tags);
@@ -314,7 +314,7 @@ void log_why(const struct log *log, const struct log_component *c, char *text, s
 	*text = 0;
 	switch (c->verdict) {
 	case LOG_HOME:
-		append(text, room, "not above the checkpoint stamp %llu: its blocks are home",
+		append(text, room, "not newer than the checkpoint stamp %llu: its blocks are already in their places",
 		       log->ckpt_stamp);
 		break;
 	case LOG_COMMITTED:
@@ -332,7 +332,7 @@ void log_why(const struct log *log, const struct log_component *c, char *text, s
 		on = log_find(log, c->ancestor);
 		append(text, room, "depends on stamp %llu", c->blocker);
 		if (c->ancestor != c->blocker)
-			append(text, room, ", and that in the end on stamp %llu", c->ancestor);
+			append(text, room, ", which in turn depends on stamp %llu", c->ancestor);
 		if (on) {
 			log_why(log, on, more, sizeof(more));
 			append(text, room, ", which is %s: %s", log_verdict_name(on->verdict), more);

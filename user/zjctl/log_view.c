@@ -126,7 +126,7 @@ static int read_segment(struct log *log, u32 seg)
 
 	err = ext_ops.read_log(log->img, seg_first(log, seg), log->geo.seg_blocks, log->buf);
 	if (err)
-		return zx_fail(err, "%s: segment %u (journal blocks %u to %u) cannot be read (%s); check the device, copy it, try the copy",
+		return zx_fail(err, "%s: segment %u (journal blocks %u to %u) cannot be read (%s); check the device, copy it, and try again on the copy",
 			       log->img->path, seg, seg_first(log, seg),
 			       seg_first(log, seg + 1) - 1, strerror(-err));
 	while (!err && pos < log->geo.seg_blocks) {

@@ -118,7 +118,7 @@ struct log_tail {
 	u32	records;	/* found */
 	u32	lines;		/* of these */
 	u32	wrong_at;	/* @wrong: line behind the chunk */
-	const char *wrong;	/* why the walk went no further; NULL: it is at S */
+	const char *wrong;	/* why the walk went no further; NULL: it is at the checkpoint stamp */
 };
 
 /**
@@ -135,7 +135,7 @@ struct log {
 	bool	slot_good[ZJ_CKPT_SLOTS];
 	u64	slot_seq[ZJ_CKPT_SLOTS];
 	u64	slot_stamp[ZJ_CKPT_SLOTS];
-	u64	ckpt_stamp;	/* S */
+	u64	ckpt_stamp;	/* The checkpoint stamp */
 	u64	committed_stamp;	/* highest that a good header names; 0: none */
 	u64	newest;		/* highest stamp of a good record; 0: none */
 	u64	newest_committed;	/* highest stamp of a committed component; 0: none */

@@ -17,12 +17,12 @@ const struct zx_command *zx_command;
 static void help(FILE *out)
 {
 	fputs("usage: zjctl COMMAND [OPTION]... [DEV]\n\n"
-	      "Look into, check and recover the journal of an ext4 file system that\n"
+	      "Inspect, check and recover the journal of an ext4 file system that\n"
 	      "zjournal (file system type zext4) has written.\n\n", out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "  %-15s %s\n", commands[i]->name, commands[i]->brief);
 	fputs("\nDEV is a device, an image file, UUID=..., LABEL=... or a mount point.\n\n"
-	      "Every command takes:\n"
+	      "Every command accepts:\n"
 	      "  --json           one JSON document on stdout (docs/zjctl-json.md)\n"
 	      "  --color=WHEN     auto (default), always, never; NO_COLOR is heeded\n"
 	      "  --help           what the command does, with examples\n\n"
@@ -44,7 +44,7 @@ static int set_colour(const char *when)
 	else if (!strcmp(when, "never"))
 		zx_set_colour(0);
 	else
-		return zx_usage("--color takes auto, always or never, not \"%s\"", when);
+		return zx_usage("--color must be auto, always or never, not \"%s\"", when);
 	return 0;
 }
 
@@ -105,7 +105,7 @@ bool zx_number(const char *text, const char *option, u64 min, u64 max, u64 *valu
 	*value = strtoull(text, &end, 0);
 	if (!errno && *text >= '0' && *text <= '9' && !*end && *value >= min && *value <= max)
 		return true;
-	zx_usage("%s takes a number from %llu to %llu, not \"%s\"", option, min, max, text);
+	zx_usage("%s must be a number from %llu to %llu, not \"%s\"", option, min, max, text);
 	return false;
 }
 

@@ -148,14 +148,14 @@ static const char *out_of_order(struct way_back *w)
 	return w->lines > w->log->geo.total_blocks ? "chunks that overlap" : NULL;
 }
 
-/* Where it goes on; false at S, or where that is wrong. */
+/* Where it goes on; false at the checkpoint stamp, or where that is wrong. */
 static bool step(struct way_back *w, const char **wrong)
 {
 	const struct zj_nvm_chunk *c = &w->chunk;
 
 	w->inside = c->chunk_index;
 	if (w->inside && c->prev_stamp != c->stamp)
-		*wrong = "a transaction without its beginning";
+		*wrong = "a transaction whose beginning is missing";
 	else if (!w->inside && c->prev_stamp == c->stamp)
 		*wrong = "two transactions of one stamp";
 	w->index = c->chunk_index - 1;
@@ -175,7 +175,7 @@ static int walk_lane(struct way_back *w, struct log_tail *tail)
 		tail->wrong_at = w->end;
 		tail->wrong = zj_read_txninfo(&log->geo, log->seed, log->area->base, w->end, c);
 		if (!tail->wrong && !w->stamp && zj_nvm_tail(w->end, c->stamp) != tail->tail)
-			tail->wrong = "a chunk that is not the tail's";
+			tail->wrong = "a chunk to which no lane's tail points";
 		if (!tail->wrong)
 			tail->wrong = out_of_order(w);
 		if (tail->wrong || c->stamp <= log->ckpt_stamp)

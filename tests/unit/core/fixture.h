@@ -129,7 +129,7 @@ int unmount_journal(void);
 void discard_disk(void);
 
 void open_journal(const struct setup *setup);
-/* One that is live, with all home and reclaimed: stamp and S are 1. */
+/* One that is live, with all home and reclaimed: stamp and the checkpoint stamp are 1. */
 #define OPEN(...)							\
 	open_journal(&(const struct setup){ .lanes = 2, .journal = 2048,\
 					    __VA_ARGS__ })
@@ -343,7 +343,7 @@ struct log {
 
 void log_read(struct log *log);
 void log_free(struct log *log);
-/* S, the stamp that the log is reclaimed up to, as a mount would read it. */
+/* The checkpoint stamp, the stamp that the log is reclaimed up to, as a mount would read it. */
 u64 stamp_on_disk(void);
 const struct zj_rec_component *log_component(const struct log *log, u64 stamp);
 const struct zj_rec_chunk *log_chunk(const struct log *log, u64 stamp, u32 lane,

@@ -29,7 +29,7 @@ void make_known(u32 block, u8 val);
 /* ---- the log ---- */
 
 const void *memory(u32 line);
-/* What lane @ln shows as its end; S. */
+/* What lane @ln shows as its end; the checkpoint stamp. */
 u64 tail(u32 ln);
 u64 ckpt_word(void);
 /* The newest chunk of a lane. */

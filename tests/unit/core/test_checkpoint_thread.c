@@ -22,7 +22,7 @@ static struct fiber *checkpoint_with_a_stuck_batch(u32 nr)
 	return f;
 }
 
-/* S waits for all batches, whoever brings them home. */
+/* The checkpoint stamp waits for all batches, whoever brings them home. */
 static void lanes_help_while_space_is_short(void)
 {
 	const u32 nr = 12;
@@ -243,7 +243,7 @@ static void pass_brings_half_a_budget_home(void)
 	close_journal();
 }
 
-/* S is written for one pass while the next one's blocks are on their way. */
+/* The checkpoint stamp is written for one pass while the next one's blocks are on their way. */
 static void s_does_not_wait_for_the_next_pass(void)
 {
 	handle_t *h;

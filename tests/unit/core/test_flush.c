@@ -546,7 +546,7 @@ static void flush_of_an_aborted_log_says_nothing(void)
 	zj_journal_abort(fx.journal, -EIO);
 	fail_next_flush();
 	assert_int_equal(zj_log_flush(fx.zj, lane(0)), -EIO);
-	assert_false(said("a flush failed"));
+	assert_false(said("cache failed"));
 	close_aborted();
 }
 

@@ -68,7 +68,7 @@ static void small_journal_has_fewer_lanes(void)
 	OPEN(.lanes = 64, .journal = 1024);
 	assert_true(fx.zj->nr_lanes < 64);
 	assert_true(fx.zj->nr_lanes >= 1);
-	assert_true(said("has room for"));
+	assert_true(said("has room for only"));
 	/* Three segments a lane, besides the largest handle. */
 	assert_true(fx.zj->geo.nr_segs >= 3 * fx.zj->nr_lanes);
 	close_journal();

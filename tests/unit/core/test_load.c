@@ -42,7 +42,7 @@ static void mount_recovers(void)
 	assert_false(complained("recovery"));
 	assert_int_not_equal(((const struct zj_log_super *)
 			      fx.disk->seen[jblock(1)])->generation, generation);
-	/* One write empties the log: S is left alone. */
+	/* One write empties the log: the checkpoint stamp is left alone. */
 	assert_int_equal(writes_of(jblock(ZJ_BLOCK_CKPT), 0) +
 			 writes_of(jblock(ZJ_BLOCK_CKPT + 1), 0), 0);
 	/* Clean now, durably: home first. */

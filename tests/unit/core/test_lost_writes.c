@@ -133,7 +133,7 @@ static void home_writes_that_a_flush_has_lost_are_not_reclaimed(void)
 	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
 	assert_int_equal(zj_checkpoint(fx.zj, true), -EIO);
 	assert_int_equal(fx.zj->ckpt_stamp, 1);
-	assert_true(complained("a flush failed"));
+	assert_true(complained("cache failed"));
 	close_aborted();
 }
 

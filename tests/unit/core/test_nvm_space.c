@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* log_nvm.c: segments and tails, and what the checkpoint logs anew so that S moves on. */
+/* log_nvm.c: segments and tails, and what the checkpoint logs anew so that the checkpoint stamp moves on. */
 #include "nvmview.h"
 
 /* ---- the tail ---- */
@@ -187,7 +187,7 @@ static void a_lane_rests_for_very_long(void)
 		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 		assert_true(tail(0) == 0 && tail(1) == 0);
 		fx.zj->stamp += rest + 10;
-		/* Lane 0 writes over all that lane 1 has left, and S follows it. */
+		/* Lane 0 writes over all that lane 1 has left, and the checkpoint stamp follows it. */
 		for (u32 i = 0; i < 1500; i++)
 			change_line(0, BLOCK + i % 7, i % LINES, i);
 		assert_true(fx.zj->ckpt_stamp > rest);
@@ -280,7 +280,7 @@ static void checkpoint_leaves_a_newer_tail(void)
 	commit(0);
 	change(1, BLOCK + 2, 8);
 	commit(1);
-	/* Blocks 0 and 1 go home, 2 is covered anew by what runs: S stays below it. */
+	/* Blocks 0 and 1 go home, 2 is covered anew by what runs: the checkpoint stamp stays below it. */
 	change(0, BLOCK + 2, 9);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(tail(0), 0);

@@ -81,7 +81,7 @@ static void segments_with_living_stamps_stay(void)
 }
 
 /*
- * An idle lane keeps S back. Commits of others do not make the checkpoint look at a
+ * An idle lane keeps the checkpoint stamp back. Commits of others do not make the checkpoint look at a
  * sixth of the log each time: it takes comp_lock a few times, not once a component.
  */
 static void blocked_checkpoint_does_not_look_again_with_each_commit(void)

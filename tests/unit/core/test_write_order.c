@@ -182,7 +182,7 @@ static void begin_anew(void)
 	change_and_commit();
 }
 
-/* S goes on, and what it frees is used again. */
+/* The checkpoint stamp goes on, and what it frees is used again. */
 static void use_space_again(void)
 {
 	change_and_commit();
@@ -245,7 +245,7 @@ static void fsync_that_cannot_flush_it_aborts(void)
 	fx.journal->j_flags |= JBD2_BARRIER;
 	fail_next_flush();
 	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
-	assert_true(said("a flush failed"));
+	assert_true(said("cache failed"));
 	close_aborted();
 }
 
@@ -335,7 +335,7 @@ static void log_super_block_is_durable_without_barriers(void)
 	close_journal();
 }
 
-/* S stays behind, and what it has freed was used again: the log is not damaged by that. */
+/* The checkpoint stamp stays behind, and what it has freed was used again: the log is not damaged by that. */
 static void log_without_barriers_is_not_refused(void)
 {
 	struct image *image, *durable;
@@ -363,7 +363,7 @@ static void begin_lane_1(void)
 	seal(1);
 }
 
-/* S moves without a flush, and what it has freed is used again; n: with barriers. */
+/* The checkpoint stamp moves without a flush, and what it has freed is used again; n: with barriers. */
 static void call_checkpoint_without_barriers(struct fiber *f)
 {
 	fx.journal->j_flags &= ~JBD2_BARRIER;
@@ -373,7 +373,7 @@ static void call_checkpoint_without_barriers(struct fiber *f)
 	change_and_commit();
 }
 
-/* Nothing that S has left without a flush is named durable by whoever writes meanwhile. */
+/* Nothing that the checkpoint stamp has left without a flush is named durable by whoever writes meanwhile. */
 static void checkpoint_without_barriers_beside_a_header(bool on_again)
 {
 	struct fiber ckpt = { .fn = call_checkpoint_without_barriers, .n = on_again };
