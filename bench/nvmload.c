@@ -89,7 +89,7 @@ static unsigned long names(void)
 	return 2 * files;
 }
 
-/* A file that is in this state, and nobody else's until give() is called. */
+/* Takes a file in this state, for the caller alone until give() is called. */
 static unsigned long take(unsigned char state)
 {
 	for (;;) {

@@ -17,8 +17,8 @@
 struct zj_nvm_host {
 	struct file	*file;		/* claimed */
 	struct dax_device *dax;
-	void		*holder;	/* the map, which is told when @dax goes away; NULL if
-					 * the user of another partition is told instead
+	void		*holder;	/* the map, which is notified when @dax is removed; NULL
+					 * if the user of another partition is notified
 					 */
 };
 

@@ -540,7 +540,7 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 	zj_journal_read_dependency(handle, bh);
 }
 
-/* ---- what user space is told ---- */
+/* ---- values that user space can see ---- */
 
 /**
  * zext4_salt_is_unset() - is there no salt of passwords yet?
@@ -562,7 +562,7 @@ bool zext4_salt_is_unset(struct super_block *sb)
 }
 
 /**
- * zext4_super_tells() - note that a handle changes a value that user space is told
+ * zext4_super_tells() - note that a handle changes a value that user space can see
  * @handle: with write access to the super block
  * @sb: its buffer is locked
  *
@@ -571,7 +571,7 @@ bool zext4_salt_is_unset(struct super_block *sb)
  */
 void zext4_super_tells(handle_t *handle, struct super_block *sb)
 {
-	/* This holds for an aborted handle, too: its value must never be told. */
+	/* This holds for an aborted handle, too: its value must never be returned. */
 	if (ext4_handle_valid(handle) && handle->h_transaction)
 		WRITE_ONCE(EXT4_SB(sb)->s_zj_exposed_tid,
 			   handle->h_transaction->t_tid);
@@ -581,7 +581,7 @@ void zext4_super_tells(handle_t *handle, struct super_block *sb)
  * zext4_wait_exposed() - wait until a value of the super block is committed
  * @sb: its buffer was locked after the value was set
  *
- * User space must not be told earlier: it may derive other things from the value, and
+ * User space must not see it earlier: it may derive other things from the value, and
  * make these durable in other lanes.
  *
  * Context: sleeps for a commit; no handle open, no buffer locked.

@@ -13,7 +13,7 @@
  *	log|home|data REQUESTS SECTORS
  *	flush|fua REQUESTS
  *
- * Reads of it are exact once nothing goes on any more; unloading starts anew.
+ * Its contents are exact when no operation is running; loading it again resets them.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>

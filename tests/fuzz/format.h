@@ -7,9 +7,9 @@
 #include "reference.h"
 
 /**
- * struct format - one of the three
- * @load: put an input on a device and say where the log is; false if nobody would
- *	call recovery for it
+ * struct format - one of the three log formats
+ * @load: put an input on a device and say where the log is; false if recovery would
+ *	not be called for it
  * @recover: run it
  * @bounds: what a run may cost at most
  * @check: what else must be as the reference says, of a log that was not refused;

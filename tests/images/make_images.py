@@ -4,7 +4,7 @@
 
 Each function below is one image: NAME.img.xz, a file system with a live log, and
 NAME.json, what zjctl recover must make of it. The images are kept in the repository
-because they pin the format: make them anew only if that is meant to change. The
+because they pin the format: make them again only if that is meant to change. The
 same e2fsprogs gives the same bytes, but for the time in stock-log. The live-* images
 are capture_live.py's.
 """

@@ -57,7 +57,7 @@ int submit_data(struct jbd2_inode *range);
 int finish_data(struct jbd2_inode *range);
 void commit_callback(journal_t *journal, transaction_t *txn);
 
-/* A journal has been loaded, or (NULL) it goes; NULL: nobody wants to know. */
+/* Called when a journal has been loaded, or with NULL before it is freed; may be NULL. */
 extern void (*kit_loaded)(struct zj_journal *zj);
 
 /* ---- report.c: only over the simulator ---- */

@@ -12,7 +12,7 @@ is there for, and where that is met:
     by: core a_unit_test
 
 A bug is one edit or several: the first OLD behind the head of the function becomes NEW
-(\\n and \\t stand for a line's end and a tab). One file is compiled anew for it, and the
+(\\n and \\t stand for a line's end and a tab). One file is compiled again for it, and the
 unit tests of the core run (tests/unit/core), or with "by: sim OPTIONS" the simulator,
 until one of them says that this very assertion failed. What has no "by:" is tried with
 all unit tests and then with the simulator; --learn notes in asserts.txt what was found.

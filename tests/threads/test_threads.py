@@ -14,7 +14,7 @@ BUILD = TOP / "build"
 WORK = BUILD / "tests/threads"
 PROGRAMS = {"plain": "zjstress", "asan": "zjstress-asan", "tsan": "zjstress-tsan"}
 
-# More than a hang can be told from work by: no run here takes a minute.
+# Enough to distinguish a hang from work: no run here takes a minute.
 HANGS = 900
 
 

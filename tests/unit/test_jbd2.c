@@ -397,7 +397,7 @@ static void commit_blocks_that_came_first(void **state)
 	assert_int_equal(result(&r, 1, 0), 0);
 }
 
-/* Only those that follow the last transaction are changes that nobody else has. */
+/* Only fast commits after the last transaction have changes that are nowhere else. */
 static void fast_commits_are_left_to_stock(void **state)
 {
 	static const struct {
@@ -428,7 +428,7 @@ static void fast_commits_are_left_to_stock(void **state)
 	}
 }
 
-/* An area of one block has room for no fast commit, so nobody reads behind the journal. */
+/* An area of one block has no room for a fast commit, so nothing after it is read. */
 static void no_room_for_fast_commits(void **state)
 {
 	struct ring r;

@@ -385,7 +385,7 @@ static void lines_that_cannot_be_read(void **state)
 			assert_non_null(strstr(nv.dev->error, "the memory cannot be read at byte"));
 		kl_poison = NULL;
 	}
-	/* What the checkpoint stamp has passed: a block, a line, and their TxnInfos; and a segment's end. */
+	/* Reclaimed: a block, a line, and their TxnInfos; and a segment's end. */
 	assert_in_range(good, LINES + 1 + 2 * 3, LINES + 1 + 3 * 3);
 	assert_true(bad > 87 * 3);
 	free_log();

@@ -154,7 +154,7 @@ static void chains_that_break(void **state)
 	PUT(.stamp = 2, .index = 1);
 	refused("the transaction's beginning is missing");
 	free_log();
-	/* A transaction that nobody has ended. */
+	/* A transaction without an end. */
 	new_log();
 	PUT(.stamp = 1, .index = 0, .more = true);
 	refused("it is out of order in its transaction");

@@ -111,7 +111,7 @@ def recover(images):
 
 
 def all_agree(image, ways, without=None):
-    """The same file system, sound, whoever recovers it."""
+    """Every program recovers it to the same sound file system."""
     skip = journal_blocks(image)
     assert difference(image, ways["ext4"], skip), "nothing was in the log"
     for who in set(ways) - {without}:

@@ -142,7 +142,7 @@ def test_each_cgroup_its_lane(guest):
 
 
 def test_write_back_stays_in_the_writers_lane(guest):
-    """Blocks are allocated when a kernel thread writes the data, for whoever dirtied it."""
+    """A kernel thread that writes data allocates its blocks in the lane of the task that dirtied it."""
     out = guest(CGROUPS + """
         start
         in_group c2 sh -c 'for n in $(seq 40); do truncate -s 1M /mnt/c2/$n; done'

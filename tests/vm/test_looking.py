@@ -35,7 +35,7 @@ def test_files_of_a_mounted_journal(guest):
 
 @pytest.mark.zext4
 def test_stall_of_the_device_is_named(guest):
-    """The device takes no requests: who waits for whom is seen, during it and afterwards."""
+    """While the device takes no requests, the waits are shown, and afterwards as well."""
     out = guest(f"""
         . /lib/zj/dm.sh
         mk /dev/vda; dm_good; mnt $DM lanes=2

@@ -149,7 +149,7 @@ def test_ranges_that_ext4_tells(guest, features):
         touch /mnt/a/f4; cat /mnt/a/* >/dev/null 2>&1; change b; fsctl syncfs /mnt || die syncfs
         mount -o remount,nolazytime /mnt || die nolazytime
         change c; fsctl syncfs /mnt || die syncfs
-        dmesg | grep nvm_check: && die "something was not told"
+        dmesg | grep nvm_check: && die "a change was not declared"
         info | grep -q "^state: live" || die "$(info)"
         crash
         mnt /dev/vda "$NVM,tune=nvm_check:on"
@@ -190,7 +190,7 @@ def test_wrong_memory_is_refused(guest):
         zjctl check /dev/vda 2>&1 | grep "at more than one" || die "zjctl chose one"
         zjctl check --nvm=/dev/pmem0 /dev/vda || die "zjctl check"; same zjctl
         mnt /dev/vda "$NVM"; [ -d /mnt/d ] || die lost
-        # Claimed: nobody else formats or mounts it.
+        # It is claimed: no other program can format or mount it.
         zjctl nvm-format --force /dev/pmem0 /dev/vda && die "formatted while mounted"
         unmnt; fsck /dev/vda
     """)
@@ -386,7 +386,7 @@ def test_an_error_in_the_memory(guest):
         # Its last page: nothing was logged there.
         at=$(sed -n 's/^ *\([0-9a-f]*\)-\([0-9a-f]*\) : Persistent Memory (legacy)/\2/p' /proc/iomem | tail -n 1)
         mark page
-        # Fails in the kernel's own part: nobody has mapped that page.
+        # Fails in the kernel's own accesses: no process has mapped that page.
         echo $((0x$at - 4095)) >/sys/devices/system/memory/hard_offline_page 2>/dev/null
         said "uncorrectable error"
         mkdir /mnt/e 2>/dev/null && die "still writable"

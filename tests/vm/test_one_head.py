@@ -10,7 +10,7 @@ pytestmark = pytest.mark.zext4
 CPUS = 3
 GUEST = """
 dev=/dev/zjd0
-# disk SEEK_US ROTATES: made anew
+# disk SEEK_US ROTATES: made again
 disk() {
     mk $dev
     echo 0 head $1 $(($1 ? 150 : 0)) >/dev/zjdctl || die head

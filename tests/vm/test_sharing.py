@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-# Work of CPU 0 and CPU 1 in turn; whatever ties them does so in open transactions.
+# CPU 0 and CPU 1 work in turn, in open transactions, so that every shared block ties them.
 LIB = """
     show() { cat /proc/fs/zjournal/*/info; }
     both() { taskset 1 sh -c "n=0; $1"; taskset 2 sh -c "n=1; $1"; }
@@ -177,7 +177,7 @@ def test_unnamed_files_in_one_directory(guest):
 
 @pytest.mark.zext4
 def test_unnamed_file_in_a_changed_directory(guest):
-    """What it may have inherited is another lane's, who has changed the directory."""
+    """It may have inherited attributes from a directory that another lane has changed."""
     ties, _ = counted(guest, "taskset 1 chmod 2755 /mnt/d; taskset 2 fsctl tmpfile /mnt/d || exit 1",
                       setup="mkdir /mnt/d; for f in $(seq 20); do : >/mnt/d/$f; done")
     assert ties == {"directory": 1}

@@ -114,8 +114,8 @@ class Pmem:
     """Persistent memory of the guest; /lib/zj/pmem.sh makes it /dev/pmem0, ... there.
 
     size: a multiple of 2M
-    path: file of an NVDIMM, made if need be; it keeps what was stored, whatever becomes of the
-    VM.  Without one it is RAM that the kernel is told to take for persistent (memmap=).
+    path: file of an NVDIMM, made if need be; it keeps what was stored, even if the VM is
+    killed.  Without one it is RAM that the kernel treats as persistent (memmap=).
     """
     size: str
     path: str = ""
@@ -210,7 +210,7 @@ def _kvm_trial():
             trial._boot(timeout=12)
             answer = "kvm" if trial.sh("true", timeout=5) else "tcg"
         except (VMError, ConsoleError, OSError):
-            pass                         # whatever it died of, KVM does not boot our guest
+            pass                         # for whatever reason, KVM does not boot our guest
         finally:
             trial.kill()
             trial.cleanup()
@@ -384,7 +384,7 @@ class VM:
         return self.proc is not None and self.proc.poll() is None
 
     def kill(self):
-        """SIGKILL in the middle of whatever it does."""
+        """Kills the VM with SIGKILL at this moment."""
         if self.running:
             self.proc.send_signal(signal.SIGKILL)
         if self.proc:

@@ -10,7 +10,7 @@
 struct alloc {
 	enum use	use;
 	u32		gen;
-	bool		busy;		/* somebody changes or frees it */
+	bool		busy;		/* a task changes or frees it */
 	tid_t		freed_by;	/* not free before that is committed */
 };
 
@@ -135,7 +135,7 @@ static void step_fixed(struct job *job)
 	write_block(job, 1 + sim_below(&job->rand, LOAD_FIXED - 1), 0, -1, 0);
 }
 
-/* One that is in this use and in nobody's hand, which it is from now on. */
+/* Finds an idle block with this use, and marks it as busy. */
 static s32 take(struct job *job, enum use use)
 {
 	u32 first = sim_below(&job->rand, LOAD_ALLOC);

@@ -130,7 +130,7 @@ def test_parts_are_put_over_what_is_home(zjctl, crashed):
 
 @pytest.mark.parametrize("rested", [1, 2 ** 31 - 1, 2 ** 31 + 10, 2 ** 32])
 def test_a_lane_that_has_rested(zjctl, image, rested):
-    """Half of a stamp is in its tail, and the checkpoint stamp has passed that: its chunk has the whole stamp."""
+    """The tail has half of a stamp, which the checkpoint stamp has passed; the chunk has all of it."""
     log = NvmLog(image, lanes=2)
     size = log.block_size
     log.put(5, 1, images=[(BLOCK, b"a" * size)])
@@ -484,7 +484,7 @@ def test_dump(zjctl, crashed):
 
 
 def test_dump_of_a_damaged_lane(zjctl, crashed):
-    """What can be told is shown, with the place where it ends."""
+    """Everything readable is shown, with the place where the walk ends."""
     end = next(e for s, n, e in crashed.records if (s, n) == (3, 1))
     garble(crashed, records_of(crashed, 4, 2))
     garble(crashed, end * LINE - 128)
@@ -498,7 +498,7 @@ def test_dump_of_a_damaged_lane(zjctl, crashed):
 
 
 def test_reclaimed_log(zjctl, crashed):
-    """What is not above the checkpoint stamp is home: not looked at, whatever it holds; a lane may be so as a whole."""
+    """Records up to the checkpoint stamp are home, and not even read; this may be all of a lane."""
     crashed.log.put(6, 0, images=[(BLOCK, b"x" * 1024)])
     for s, _, end in crashed.records:
         if s < 5:

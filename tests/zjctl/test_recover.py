@@ -109,7 +109,7 @@ def test_recover_finishes_orphans(zjctl, tmp_path, options):
     assert zjctl("recover", c.path).returncode == 0
 
 
-def test_recorded_error_is_told(zjctl, crashed):
+def test_recorded_error_is_reported(zjctl, crashed):
     crashed.log.patch(0, 0x20, struct.pack(">i", -5))
     got = zjctl("recover", crashed.path)
     assert got.returncode == 1 and "aborted with error -5" in got.out

@@ -38,7 +38,7 @@ class Dirty:
             data = where / f"data{n}"
             data.write_bytes(b"".join(rand.choice((b"\xc0\x3b\x39\x98", b"data")) + rand.randbytes(1020)
                                       for _ in blocks))
-            # debugfs writes over the commit block after revokes, unless it opens the journal anew.
+            # debugfs writes over the commit block after revokes, unless it opens the journal again.
             commands += [f"jw -b {','.join(map(str, blocks))} -r {','.join(map(str, revokes))} {data}",
                          "jc", opened]
         jbd2_images.debugfs(self.path, opened, *commands[:-1], write=True)
@@ -147,7 +147,7 @@ def test_damage_is_named_and_left(zjctl, dirty, block, byte):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_flipped_bits(zjctl, tmp_path, seed):
-    """The listing and the recovery agree on whatever is there; what is refused stays as it is."""
+    """The listing and the recovery agree on every log; a refused one is not changed."""
     rand = random.Random(seed)
     d = Dirty(tmp_path, seed=seed + 10)
     for _ in range(rand.choice((1, 2, 10))):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the layout of the file system ties lanes together, or starves them, and
- * the command that mends it.
+ * Advice where the layout of the file system ties lanes together or gives them too little
+ * space, with the command that corrects it.
  */
 #include <stdarg.h>
 #include "fsinfo.h"

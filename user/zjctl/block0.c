@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Journal block 0: what it says, and making it stock's again. */
+/* Journal block 0: reading it, and making it stock's again. */
 #include <string.h>
 #include <asm/byteorder.h>
 #include "format/codec.h"
@@ -35,7 +35,7 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	if (unknown || sb->s_feature_ro_compat)
 		return zx_fail(ZX_UNCORRECTED, "%s: the journal has unknown features (incompat %#x, ro_compat %#x); use the zjctl or e2fsck of the version that wrote it",
 			       img->path, unknown, be32_to_cpu(sb->s_feature_ro_compat));
-	/* It may have changed since the map was made, of a mounted file system. */
+	/* On a mounted file system it may have changed since the map was made. */
 	img->journal_blocks = min(img->journal_blocks, be32_to_cpu(sb->s_maxlen));
 	*state = incompat & ZJ_JBD2_INCOMPAT_LANES ? ZX_LANES :
 		 sb->s_start ? ZX_STOCK_LOG : ZX_CLEAN;

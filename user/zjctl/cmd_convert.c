@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl convert: nothing left that stock ext4 and its tools stumble over. */
+/* zjctl convert: make sure that stock ext4 and its tools accept the file system. */
 #include <errno.h>
 #include <mntent.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void finding(const char *id, bool obstacle, const char *text)
 		printf("  %s%s%s\n", zx_on(obstacle ? ZX_RED : ZX_YELLOW), text, zx_off());
 }
 
-/* Our marks in the journal area mean nothing to stock ext4; they are only untidy. */
+/* Stock ext4 ignores our records in the empty journal, so they do no harm. */
 static bool is_mark(const void *block)
 {
 	u32 magic = le32_to_cpu(*(const __le32 *)block);
@@ -49,7 +49,7 @@ static bool is_mark(const void *block)
 	return magic == ZJ_LOG_SUPER_MAGIC || magic == ZJ_CKPT_MAGIC || magic == ZJ_CHUNK_MAGIC;
 }
 
-/* Marks found, and wiped if asked to; negative errno. */
+/* Returns the number of records found (and wiped, if @wipe), or a negative errno. */
 static int marks(struct ext_image *img, bool wipe)
 {
 	void *block = malloc(img->block_size), *zero = calloc(1, img->block_size);
@@ -73,7 +73,7 @@ static int marks(struct ext_image *img, bool wipe)
 	return err ? err : found;
 }
 
-/* A boot that finds no zext4 module would stop at such a line. */
+/* A boot without the zext4 module would stop at such a line. */
 static void check_fstab(const struct zx_target *t)
 {
 	FILE *f = setmntent("/etc/fstab", "r");
@@ -96,7 +96,7 @@ static void check_fstab(const struct zx_target *t)
 		endmntent(f);
 }
 
-/* What only recovery, stock's or ours, may put right: refuse. */
+/* Refuses what only recovery, stock's or ours, may correct. */
 static int refuse_unclean(const struct ext_image *img, struct zj_jbd2_super *block0,
 			  enum zx_state state)
 {

@@ -75,7 +75,7 @@ static bool parse(int argc, char **argv, struct dump_filter *f, bool *graph)
 	return good;
 }
 
-/* @ask: recovery has its say; not of a log in use, or one that is not due. */
+/* @ask: compare with recovery; not for a log that is in use or need not be recovered. */
 static int dump_log(struct ext_image *img, const struct zj_jbd2_super *block0,
 		    const struct zx_memory *memory, struct dump_filter *f, bool graph,
 		    bool ask)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl info: what state is it in, and is it laid out well? */
+/* zjctl info: the state of the journal, and advice on the layout of the file system. */
 #include <stdlib.h>
 #include <string.h>
 #include <asm/byteorder.h>
@@ -28,7 +28,7 @@ static const struct option options[] = {
 };
 
 /**
- * struct info - gathered before anything is printed
+ * struct info - everything that is printed
  */
 struct info {
 	struct zx_target target;
@@ -73,7 +73,7 @@ static void gather_log(struct info *in)
 {
 	int err;
 
-	/* Of a log in use recovery's word means nothing: it changes meanwhile. */
+	/* The log is in use and changes, so recovery's result would mean nothing. */
 	if (!in->target.mounted_at[0] && zx_is_due(&in->img, in->state)) {
 		log_ask_recovery(&in->img, in->block0, &in->memory, &in->official);
 		if (in->official.err)
@@ -87,13 +87,13 @@ static void gather_log(struct info *in)
 				    in->target.path, strerror(-err));
 }
 
-/* Does the log lie in memory? */
+/* Is the log in persistent memory? */
 static bool in_memory(const struct info *in)
 {
 	return in->block0 && zj_is_nvm_log(in->block0);
 }
 
-/* Without the memory there is still what block 0 says. */
+/* Without the memory, print at least what block 0 says. */
 static int gather_memory(struct info *in)
 {
 	int code = 0;
@@ -167,7 +167,7 @@ static const char *state_text(const struct info *in, const char *state)
 /* ---- per lane ---- */
 
 /**
- * struct lane_use - what a lane has in the log
+ * struct lane_use - the part of the log that a lane uses
  */
 struct lane_use {
 	u32	segments;

@@ -47,7 +47,7 @@ static int open_memory(struct memory *m)
 {
 	struct stat st;
 
-	/* Of a block device: nobody else may have claimed it. */
+	/* A block device must not be claimed by another user. */
 	m->fd = open(m->path, O_RDWR | O_EXCL | O_CLOEXEC);
 	if (m->fd < 0 || fstat(m->fd, &st))
 		return zx_fail(ZX_FAILED, "%s: cannot be opened (%s); is it in use?",
@@ -65,7 +65,7 @@ static int open_memory(struct memory *m)
 	return 0;
 }
 
-/* What blkid knows, or NULL. */
+/* The name of what blkid finds in it, or NULL. */
 static char *known_contents(const struct memory *m)
 {
 	blkid_probe probe = blkid_new_probe_from_filename(m->path);
@@ -114,7 +114,7 @@ static int check_contents(const struct memory *m, bool force)
 		       m->path);
 }
 
-/* Does block 0 name it? If its super block is torn, the log's head tells. */
+/* Does block 0 name it? If the memory's superblock is torn, compare the log's header. */
 static bool holds_log_of(const struct memory *m, struct zj_jbd2_super *sb)
 {
 	const struct zj_nvm_super *nvm = (const void *)m->head;
@@ -127,7 +127,7 @@ static bool holds_log_of(const struct memory *m, struct zj_jbd2_super *sb)
 		 geo.generation == be64_to_cpu(mark->generation)));
 }
 
-/* The file system's own log is not to be taken away from under it. */
+/* The file system's own log must not be overwritten. */
 static int check_pair(const struct memory *m, struct ext_image *img)
 {
 	struct zj_jbd2_super *sb = malloc(img->block_size);

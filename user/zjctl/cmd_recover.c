@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl recover: replay without a mount, and leave a plain clean ext4. */
+/* zjctl recover: replay without a mount, and leave a clean, plain ext4. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -87,7 +87,7 @@ static void start_read(void *ctx, u32 slot, u32 block, u32 nr, void *buf)
 	rio_start_read(slot, block, nr, buf);
 }
 
-/* Who stops it is told so by the read that follows an error. */
+/* After an interrupt every read fails, which ends the recovery. */
 static int end_read(void *ctx, u32 slot)
 {
 	int err = rio_end_read(slot);
@@ -109,8 +109,8 @@ static int flush_home(void *ctx)
 }
 
 /*
- * Everything is home, and this empties the log. What was given up is known from the
- * log alone, so the mark for e2fsck is durable before.
+ * Everything is home, and this empties the log. Only the log shows that a part was
+ * discarded, so the mark for e2fsck must be durable before.
  */
 static int write_log(void *ctx, u32 block, const void *buf)
 {
@@ -133,7 +133,7 @@ static void __printf(3, 4) message(void *ctx, int level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* The summary is printed from the numbers; a stop is no I/O error. */
+	/* The summary is printed from the counts; an interruption is not an I/O error. */
 	if (!level && !stopped)
 		zx_say(ZX_ERROR, "%s: %s", img->path, text);
 	else if (level && strncmp(text, "log: ", 5) && strncmp(text, "log in memory: ", 15))
@@ -146,7 +146,7 @@ static unsigned int lanes_flags(const struct job *j)
 	       (j->drop ? ZJ_RECOVER_DROP_DAMAGED : 0);
 }
 
-/* Of a log in stock's format block 0's number goes on behind that log. */
+/* For a log in stock's format, the number in block 0 continues after that log. */
 static int run_recovery(const struct zj_io_ops *ops, struct job *j)
 {
 	struct ext_image *img = &j->img;
@@ -255,7 +255,7 @@ static int finish(struct ext_image *img, void *block0, enum zx_state state)
 	return code || cleared ? code : ZX_UNCORRECTED;
 }
 
-/* e2fsck in a child; its exit status. Its output goes to stderr. */
+/* Runs e2fsck in a child and returns its exit status. Its output goes to stderr. */
 static int run_e2fsck(const char *options, const char *path)
 {
 	int status;
@@ -276,8 +276,8 @@ static int run_e2fsck(const char *options, const char *path)
 }
 
 /*
- * e2fsck does not empty an orphan file unless it checks everything, and what it
- * leaves in there a later mount takes for damage.
+ * e2fsck empties an orphan file only if it checks everything, and a later mount takes the
+ * entries that it leaves for damage.
  */
 static int finish_orphans(const char *path)
 {
@@ -335,7 +335,7 @@ static int recover_log(struct job *j)
 	return code ? code : ZX_CORRECTED;
 }
 
-/* As stock does; a recovery that was cut off leaves it so. */
+/* As stock does. A recovery that was interrupted also leaves this state. */
 static int clear_flag(struct ext_image *img, bool dry_run)
 {
 	js_bool("needs_recovery_cleared", !dry_run);
@@ -382,9 +382,9 @@ static int recover(const struct zx_target *t, struct job *j)
 		code = recover_by_state(j);
 	zx_close_memory(&j->memory);
 	free(j->block0);
-	/* e2fsck wants the device for itself. */
+	/* e2fsck needs exclusive access to the device. */
 	ext_close(&j->img);
-	/* Of a clean one too: an earlier recovery may have got no further. */
+	/* Also for a clean log, because an earlier recovery may have been interrupted here. */
 	if (!(code & ~ZX_CORRECTED) && (code || j->state != ZX_STOCK_LOG) && j->fsck &&
 	    !j->dry_run)
 		code |= finish_orphans(t->path);

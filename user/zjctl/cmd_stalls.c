@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl stalls: who waits for what in mounted journals, and the longest waits so far. */
+/* zjctl stalls: the tasks that wait in mounted journals, and the longest waits so far. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const struct option options[] = {
 	{ 0 }
 };
 
-/* What the module calls a reason, and what people do: docs/looking-inside.md. */
+/* The module's name of each reason, and its description: docs/looking-inside.md. */
 static const struct {
 	const char *name;
 	const char *text;
@@ -59,9 +59,9 @@ struct stall {
 	u32	lane;
 	char	reason[16];
 	u64	us;		/* how long it lasts, or has lasted */
-	u32	tid;		/* transaction that it is about; 0: none */
-	u32	tid_lane;	/* the lane of that one */
-	char	phase[16];	/* of that one when the wait began */
+	u32	tid;		/* transaction that is waited for; 0: none */
+	u32	tid_lane;	/* the lane of that transaction */
+	char	phase[16];	/* state of that transaction when the wait began */
 	int	pid;		/* of the task */
 	char	comm[32];	/* the same */
 };
@@ -96,7 +96,7 @@ static bool parse(struct stall *s, const char *line)
 	return s->now || !strcmp(when, "past");
 }
 
-/* Those that last come first, and the longest before the others. */
+/* Present waits come first; among equals the longest. */
 static int by_time(const void *a, const void *b)
 {
 	const struct stall *x = a, *y = b;
@@ -223,7 +223,7 @@ static int show_all(u32 count)
 	return zx_fail(ZX_FAILED, "nothing to read in " DEBUG_ROOT "; are you root, is a zext4 mounted, and is debugfs mounted (mount -t debugfs none /sys/kernel/debug)?");
 }
 
-/* The name of its journal; 0, or an exit code with a message. */
+/* Finds the name of its journal; returns 0, or an exit code with a message. */
 static int find(const char *operand, struct zx_target *target)
 {
 	int code = zx_find(operand, target);

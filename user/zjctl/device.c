@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* From what the user names to a device, and whether it is mounted. */
+/* Finds the device that the user names, and whether it is mounted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +154,7 @@ int zx_refuse_mounted(const struct zx_target *t)
 		       t->path, t->mounted_at, t->mounted_at);
 }
 
-/* What blkid sees on the device: "xfs", "gpt partition table"; "" if nothing is known. */
+/* What blkid finds on the device: "xfs", "gpt partition table"; "" if nothing is known. */
 static void find_contents(int fd, char *to, size_t room)
 {
 	blkid_probe probe = blkid_new_probe();
@@ -184,7 +184,7 @@ static int refuse_contents(const char *path, int fd)
 		       path);
 }
 
-/* A copy that was cut short, or a device that was made smaller than what is on it. */
+/* The file system is longer than the device: an incomplete copy, or a shrunk device. */
 static int refuse_short(const char *path, struct ext2_super_block *sb)
 {
 	u32 size = sb->s_log_block_size <= 6 ? 1024U << sb->s_log_block_size : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl dump --block, --inode: one block through the log. */
+/* zjctl dump --block, --inode: the history of one block in the log. */
 #include <stdlib.h>
 #include <string.h>
 #include <asm/byteorder.h>
@@ -35,7 +35,7 @@ int dump_find_inode(const char *path, struct dump_filter *f)
 	return code;
 }
 
-/* What recovery makes of an image, for people and programs. */
+/* What recovery does with an image, as text and as a JSON word. */
 static const char *fate(const struct log_record *r, const struct log_component *c,
 			const struct log_image *image, u64 revoked)
 {
@@ -88,7 +88,7 @@ struct history {
 	bool	taken;
 };
 
-/* The block as it is with this image; a part of it needs the images before. */
+/* The block with this image applied; an image of some lines needs the earlier images. */
 static bool read_image(struct history *h, const struct log_record *r,
 		       const struct log_image *image, bool *same)
 {
@@ -96,7 +96,7 @@ static bool read_image(struct history *h, const struct log_record *r,
 	size_t size = h->log->geo.block_size;
 
 	if (log_is_part(h->log, image) && h->home) {
-		/* Equal are the lines that it has. */
+		/* Only the lines of the image are compared. */
 		memcpy(h->image, h->home, size);
 		log_read_image(h->log, image, h->image);
 		*same = !memcmp(h->image, h->home, size);

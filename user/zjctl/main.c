@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl: look into a zjournal log, check it, recover it. */
+/* zjctl: inspect, check and recover a log of zjournal. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -109,7 +109,7 @@ bool zx_number(const char *text, const char *option, u64 min, u64 max, u64 *valu
 	return false;
 }
 
-/* Before the options are read: errors in them go into the document too. */
+/* Comes before the options are read, so that errors in them are in the document, too. */
 static bool wants_json(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 	zx_set_colour(-1);
 	opterr = 0;
 	ext_message = zx_image_message;
-	/* The older program, for which "recovered" was 0. */
+	/* zjrecover, the older program, returned 0 after a recovery. */
 	if (name && !strcmp(name, "zjrecover"))
 		return run(&cmd_recover, argc, argv) & ~ZX_CORRECTED;
 	if (argc < 2) {

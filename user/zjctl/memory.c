@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The persistent memory that a log is in: found, held against block 0, mapped. */
+/* Finds the persistent memory of a log, compares it with block 0, and maps it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -18,7 +18,7 @@
 
 /* ---- memory that cannot be read ---- */
 
-/* What is mapped; where it was left, its owner is gone. */
+/* The mapped memory; its owner closes it. */
 static struct {
 	const u8 *base;		/* NULL: nothing */
 	u64	bytes;
@@ -28,7 +28,7 @@ static struct {
 
 sigjmp_buf zx_way_out;
 
-/* Only loads of the log can end here: nothing of the C library is half done. */
+/* Only loads from the log can fault, so no call of the C library is interrupted. */
 static void on_bus_error(int sig, siginfo_t *info, void *context)
 {
 	u64 at = (const u8 *)info->si_addr - mapped.base;
@@ -71,7 +71,7 @@ static int open_fd(struct zx_memory *m, bool claim)
 	if (S_ISBLK(st.st_mode) && ioctl(m->fd, BLKGETSIZE64, &m->bytes))
 		return zx_fail(ZX_FAILED, "%s: its size cannot be determined (%s)", m->path,
 			       strerror(errno));
-	/* A mount stores past the page cache. */
+	/* A mount writes to the memory without the page cache. */
 	posix_fadvise(m->fd, 0, 0, POSIX_FADV_DONTNEED);
 	return 0;
 }
@@ -95,7 +95,7 @@ static int map(struct zx_memory *m)
 	return 0;
 }
 
-/* What may be other memory is a failure; what is damaged is damage. */
+/* Memory that may be the wrong one is a failure; damaged memory is damage. */
 static int check_super(struct zx_memory *m)
 {
 	const char *wrong;
@@ -156,7 +156,7 @@ static bool has_uuid(const char *path, const u8 *uuid)
 	return found;
 }
 
-/* Where the kernel names such memory; two copies of one are for the user to tell apart. */
+/* Searches the kernel's memory devices; if two are copies of one, the user must choose. */
 static int find(const struct ext_image *img, const u8 *uuid, char *path, size_t room)
 {
 	char text[37];

@@ -203,7 +203,7 @@ class Layer:
             self.reached[test] = {i for i, c in enumerate(path.read_bytes()) if c}
 
     def tests_for(self, mutant):
-        """Those that reach it; first who has caught its neighbours or is about it."""
+        """The tests that reach it; those that caught its neighbours, or are about it, come first."""
         def order(test):
             kills = 4 * self.kills.get((test, mutant.function), 0) + \
                 self.kills.get((test, mutant.file), 0) + \

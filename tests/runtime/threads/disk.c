@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The disk: a file, read and written by a few threads in whatever order they come
+ * The disk: a file, read and written by a few threads in the order of arrival
  * to it; a flush is fdatasync().
  *
  * The memory of a write must not change while it is in flight, and no two writes

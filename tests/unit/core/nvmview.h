@@ -18,11 +18,11 @@
 void fill_line(handle_t *h, u32 block, u32 line, u8 val);
 /* One handle that changes one line; committed. */
 void change_line(u32 ln, u32 block, u32 line, u8 val);
-/* Access for changes that are told, and such a change. */
+/* Access for declared changes, and such a change. */
 void range_access(handle_t *h, u32 block);
 void change_range(handle_t *h, u32 block, u32 offset, u32 len, u8 val);
 /* One handle that does both; committed. */
-void tell_range(u32 ln, u32 block, u32 offset, u32 len, u8 val);
+void declare_range(u32 ln, u32 block, u32 offset, u32 len, u8 val);
 /* A block whose contents recovery has. */
 void make_known(u32 block, u8 val);
 

@@ -146,7 +146,7 @@ static void failed_write_back_of_the_kernels_is_noticed_by_checkpoint(void)
 	close_aborted();
 }
 
-/* Whatever block it was: it may have been one of those that the checkpoint stamp would pass. */
+/* The lost block may be one of those that the checkpoint stamp would pass. */
 static void any_failed_write_back_keeps_s_back(void)
 {
 	struct buffer_head *bh;
@@ -287,7 +287,7 @@ static void home_writes_of_a_block_follow_one_another(void)
 	close_journal();
 }
 
-/* Else the log would be marked clean before the checkpoint stamp covers what another checkpoint has taken. */
+/* Otherwise the log would be marked clean before another checkpoint's work is covered. */
 static void log_is_not_empty_before_s_is_written(void)
 {
 	struct fiber *one, *other;
@@ -309,7 +309,7 @@ static void log_is_not_empty_before_s_is_written(void)
 	settle();
 	go_on(&one->task->task);
 	settle();
-	/* The checkpoint stamp is on its way, whoever writes it. */
+	/* The checkpoint stamp is being written by some task. */
 	assert_int_equal(nr_held(), 1);
 	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_false(one->done);
@@ -352,7 +352,7 @@ static void dead_components_are_looked_for_without_comp_lock(void)
 	close_journal();
 }
 
-/* ---- somebody else has the buffer locked: it may be on its way home ---- */
+/* ---- another task holds the buffer's lock: it may be on its way home ---- */
 
 /* The checkpoint's thread lets go of what write-back has brought home. */
 static void head_of_a_locked_buffer_is_not_let_go(void)
@@ -406,7 +406,7 @@ static void home_writes_go_up(void)
 	close_journal();
 }
 
-/* ---- committed, and not finished: somebody's callbacks take their time ---- */
+/* ---- committed, but not finished, because callbacks take long ---- */
 
 static void sleep_once(struct zj_txn *txn)
 {

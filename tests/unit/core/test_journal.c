@@ -385,7 +385,7 @@ static void inode_is_let_go_once(void)
 	discard_disk();
 }
 
-/* It has one lane by its nature, and nobody has asked for more. */
+/* The format allows one lane, and no option has asked for more. */
 static void log_of_stock_wants_one_lane(void)
 {
 	OPEN(.jbd2 = true, .lanes = 1, .cpus = 2);

@@ -309,7 +309,7 @@ static void hostile_memory(void)
 		else
 			good++;
 	}
-	/* What was changed may be beyond the checkpoint stamp, or say nothing wrong. */
+	/* The change may be in records that are not read, or do no harm. */
 	assert_true(bad > 2000 && good > 10);
 	free(memory);
 	image_free(image);
@@ -472,7 +472,7 @@ static void note_begun(void)
 		begun = kl_nvm.begun ?: -1;
 }
 
-/* It waits for whoever has begun, and for nobody else. */
+/* It waits for tasks that have begun, and for no others. */
 static void memory_does_not_go_away_during_recovery(void)
 {
 	struct image *image = crashed();
@@ -496,7 +496,7 @@ static void log_is_live_once_block_0_is_written(void)
 	}
 	assert_int_equal(zj_make_live(fx.zj), 0);
 	assert_true(fx.zj->live);
-	/* The device has lost a write, of whatever it was. */
+	/* The device has lost some write. */
 	zj_journal_abort(fx.journal, -EIO);
 	close_aborted();
 }

@@ -395,7 +395,7 @@ static void wait_range(handle_t *h, struct file *file, loff_t start, loff_t len)
 						      len), 0);
 }
 
-/* What is to be written stays so, whatever else is waited for; in any order. */
+/* A range to be written stays so when another one is waited for, in any order. */
 static void wait_takes_no_write_back(void)
 {
 	struct file file;

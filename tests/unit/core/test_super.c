@@ -415,7 +415,7 @@ static void super_block_is_written_again_after_an_error(void)
 	fx.hold_block = jblock(0);
 	f = GO(call_super_write);
 	settle();
-	/* It is in flight: nobody may read it from the device now. */
+	/* It is in flight, so it must not be read from the device now. */
 	assert_true(buffer_uptodate(fx.zj->sb_bh));
 	release();
 	join(f);
@@ -570,7 +570,7 @@ static void what_was_durable_is_missed(void)
 	close_journal();
 }
 
-/* Commits read whether the log is live, and nobody waits for who writes block 0. */
+/* Commits check whether the log is live, and do not wait for a write of block 0. */
 static void commit_does_not_wait_for_the_super_block(void)
 {
 	OPEN();

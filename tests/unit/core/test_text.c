@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What users see of a journal: its objects as text, who waits for what, fsyncs by phase. */
+/* What users see of a journal: its objects as text, waits, and fsyncs by phase. */
 #include "fixture.h"
 
 static char text[64 * 1024];
