@@ -41,7 +41,7 @@ def run(machine, script, size_mb=65536, timeout=240):
 
 @pytest.mark.parametrize("alloc, mode", [("core", "ordered"), ("core", "journal"), ("stock", "ordered")])
 def test_private_work_is_not_tied(machine, mode, alloc):
-    """Directories made by one process, then used by a CPU each."""
+    """Directories that one process has made, each used by one CPU."""
     # The linked list of orphans begins in the super block; write-back has a CPU of its own.
     out = run(machine, f"""
         big -O orphan_file; mnt $dev noinit_itable,data={mode},commit=300,alloc={alloc}

@@ -27,7 +27,7 @@ NO_SALT = """
 
 
 def test_salt(guest):
-    """Keys are derived from it: names encrypted with them can be durable before the super block is."""
+    """Keys are derived from it, and names encrypted with them may be durable before the super block."""
     guest(LIB + NO_SALT + """
         begin
         mine=$(first fsctl salt /mnt) || die "salt"
@@ -61,7 +61,7 @@ def test_salt_that_cannot_be_kept(guest):
 
 @pytest.mark.parametrize("what,new", [("uuid", "7"), ("label", "seven")])
 def test_set_by_ioctl(guest, what, new):
-    """The others may know the file system by it."""
+    """Other programs may identify the file system by it."""
     guest(LIB + f"""
         mk /dev/vda -O metadata_csum_seed
         begin
@@ -131,7 +131,7 @@ def test_usage_of_a_handle_from_before(guest):
 
 @pytest.mark.zext4
 def test_file_that_held_the_quota(guest):
-    """Its blocks were journaled and are freed without revokes: recovery must not write them again."""
+    """Its blocks were journaled and are freed without revokes; recovery must not write old images of them."""
     guest(f"""
         modprobe -q quota_v2
         modprobe zjdisk ndev=1 size_mb=16 || die zjdisk

@@ -68,7 +68,7 @@ def lanes(out, what):
 
 
 def only(used, *mine):
-    """Whether these lanes have the handles; the super block is anybody's."""
+    """Whether these lanes have the handles; any lane may change the super block."""
     return all(n >= 40 if lane in mine else n <= 4 for lane, n in enumerate(used))
 
 
@@ -109,7 +109,7 @@ def test_root_directory_goes_by_cpu(guest):
 
 
 def test_inodes_are_found_again(guest):
-    """By lookup, after another mount; and what was renamed belongs where it is now."""
+    """The lookup after another mount decides; a renamed directory counts by its new place."""
     out = guest(DIRS + """
         start lane_by=dir
         mkdir /mnt/a/sub; fill 1 /mnt/a/sub; fill 1 /mnt/b
@@ -161,7 +161,7 @@ def test_write_back_stays_in_the_writers_lane(guest):
 
 @pytest.mark.parametrize("by", ["dir", "cgroup"])
 def test_fsync_leaves_the_neighbour_alone(guest, by):
-    """On one CPU, where by CPU both would be in one transaction."""
+    """On one CPU, where lanes by CPU would put both into one transaction."""
     out = guest(CGROUPS + f"""
         start; mount -o remount,lane_by={by} /mnt || die remount
         # Inodes in different blocks of the inode table.
@@ -195,7 +195,7 @@ def test_root_cgroup_goes_by_cpu(guest):
 
 
 def test_remount_changes_it(guest):
-    """The lanes' threads are bound to CPUs only where handles are."""
+    """The lanes' threads are bound to CPUs only if handles are."""
     out = guest(DIRS + """
         masks() {
             for lane in 0 1 2 3; do

@@ -73,7 +73,7 @@ def test_stall_of_the_device_is_named(guest):
 
 @pytest.mark.zext4
 def test_unmount_while_the_files_are_read(guest):
-    """Readers that never stop, and files that are open, hold up no unmount and read no freed memory."""
+    """Permanent readers and open files do not delay an unmount, and do not read freed memory."""
     guest(f"""
         mk /dev/vda
         for n in 1 2 3 4 5; do

@@ -123,7 +123,7 @@ def test_statistics(guest):
 # What a file system has in the inode table decides on what ext4 does there.
 @pytest.mark.parametrize("features", ["-I 256", "-I 128", "-I 512 -O inline_data", "-O ^metadata_csum,^flex_bg -b 1024"])
 def test_ranges_that_ext4_tells(guest, features):
-    """tune=nvm_check:on aborts if something else has changed; lanes meet in the blocks of inodes."""
+    """tune=nvm_check:on aborts if an undeclared line has changed; lanes share inode table blocks."""
     guest(f"""
         mk /dev/vda -J size=8 {features}
         zjctl nvm-format --force /dev/pmem0 /dev/vda || die nvm-format
@@ -197,7 +197,7 @@ def test_wrong_memory_is_refused(guest):
 
 
 def test_zjctl(guest):
-    """It finds the memory and recovers as a mount does; the memory then serves the next mount."""
+    """zjctl finds the memory and recovers as a mount does; the next mount can use the memory."""
     guest(FORMAT + """
         mnt /dev/vda "$NVM"
         known_tree; fsctl syncfs /mnt || die syncfs
@@ -228,7 +228,7 @@ def test_zjctl(guest):
 
 
 def test_unbound_while_mounted(guest):
-    """The memory is taken away under load: an aborted journal, and all is there when it is back."""
+    """The memory is removed under load: the journal aborts, and nothing is lost when it is back."""
     guest(FORMAT + """
         ns=$(basename $(readlink -f /sys/block/pmem0/device))
         driver=/sys/bus/nd/drivers/nd_pmem
@@ -258,7 +258,7 @@ def test_unbound_while_mounted(guest):
 
 
 def test_unbound_while_idle(guest):
-    """Nobody writes, and nothing was ever logged."""
+    """Nothing is written, and nothing was ever logged."""
     guest(FORMAT + """
         ns=$(basename $(readlink -f /sys/block/pmem0/device))
         mnt /dev/vda "$NVM"
@@ -278,7 +278,7 @@ WORKERS = 4
 
 @dataclass
 class Cut:
-    """What one moment has left: files of disk and memory, and what was fsynced."""
+    """The state of one moment: files of disk and memory, and what was fsynced."""
     name: str
     mode: str
     disk: Path
@@ -305,7 +305,7 @@ def snapshot(machine, disk, dimm, cut, seed):
 
 
 def take_cuts(machine, disk, dimm, seed):
-    """In each mode in turn, under load; the last is the VM killed."""
+    """Cuts in each mode under load; the last one kills the VM."""
     cuts = []
     for mode in MODES:
         for old in machine.share.glob("noted.*"):
@@ -338,7 +338,7 @@ def load(machine, script):
 
 
 def recover(machine, cut, number):
-    """The mount does it, or zjctl."""
+    """A mount recovers, or zjctl."""
     (machine.share / cut.name).mkdir()
     for name, data in cut.notes.items():
         (machine.share / cut.name / name).write_bytes(data)
@@ -356,7 +356,7 @@ def recover(machine, cut, number):
 
 
 def test_cuts_under_load(tmp_path):
-    """Disk and NVDIMM as they were at one moment: several in one run, and the VM killed."""
+    """Disk and NVDIMM as they were at one moment: several moments in one run, and a killed VM."""
     seed = random.randrange(1 << 30)
     print(f"seed {seed}")
     dimm = tmp_path / "dimm"
@@ -377,7 +377,7 @@ def test_cuts_under_load(tmp_path):
 
 
 def test_an_error_in_the_memory(guest):
-    """The kernel says that a page of it is lost. Of the last memory, as it keeps that in mind."""
+    """The kernel reports that a page is lost. It remembers this, so the last memory is used."""
     guest(r"""
         mk /dev/vda -J size=8
         zjctl nvm-format --force /dev/pmem1 /dev/vda || die nvm-format

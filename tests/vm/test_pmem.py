@@ -38,7 +38,7 @@ def test_ram_as_pmem():
 
 
 def test_nvdimm_outlives_the_vm(tmp_path):
-    """What was stored and written back is there in the next VM: nothing else was done for it."""
+    """Data that was stored and written back is there in the next VM, without any flush."""
     dimm = vmlib.Pmem("34M", path=str(tmp_path / "dimm"))
     with machine(pmem=[dimm]) as guest:
         assert run(guest, "cat /sys/block/pmem0/queue/dax") == ["1"]

@@ -81,7 +81,7 @@ def test_recover_says_what_it_did(zjctl, crashed):
 
 
 def test_recover_leaves_out_what_is_not_committed(zjctl, crashed):
-    """A member of stamp 3 has no tail: it and what comes after are cut off."""
+    """A member of stamp 3 has no tail, so it and all later ones are discarded."""
     ends = {(s, lane): end for s, lane, end in crashed.records}
     crashed.log.tail(1, 2, ends[2, 1])
     check = zjctl("check", "--json", nvm(crashed), crashed.path)

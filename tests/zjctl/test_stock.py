@@ -201,7 +201,7 @@ def test_block_history_agrees_with_recover(zjctl, dirty):
 
 
 def test_transaction_without_commit_block(zjctl, tmp_path):
-    """Its commit block is lost: it and what comes after are cut off, as e2fsck sees it."""
+    """Its commit block is lost, so it and all later ones are discarded, as by e2fsck."""
     d = Dirty(tmp_path)
     last = zjctl("dump", "--json", d.path).json["ring"]["end_block"] - 1
     at = int(sh("debugfs", "-R", f"bmap <8> {last}", d.path).stdout)
@@ -271,7 +271,7 @@ def test_fsck_program(sanitized, dirty, tmp_path):
 
 
 def test_fsck_program_argument_with_n(sanitized, dirty):
-    """The n of -Ejournal_only is no -n: it repairs, and does not only check."""
+    """The n in -Ejournal_only is not the option -n: e2fsck repairs."""
     got = subprocess.run([ROOT / "user" / "fsck.zext4", "-p", "-Ejournal_only", dirty.path], capture_output=True,
                          text=True, env={**os.environ, "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
     assert "replayed 5 transactions" in got.stdout, got.stdout + got.stderr
