@@ -13,7 +13,7 @@ import vm as vmlib
 sys.path.insert(0, str(vmlib.HERE / "lanes"))
 import ace  # noqa: E402 pylint: disable=wrong-import-position
 
-# What was lost once: tests/vm/lanes/mends/run shows that each fails without its mend.
+# Losses of the past: tests/vm/lanes/removed-fixes/run shows that each fails without its fix.
 FOUND = {
     "a directory below itself": "mv-c-q@0 mv-a-k@1 /q/c/k@1",
     "the same by an exchange": "exchange-dirs@0 mv-a-v@1 /p/b/v/k@1",

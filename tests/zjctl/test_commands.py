@@ -96,8 +96,8 @@ def test_advice_and_its_remedy(zjctl, tmp_path, what):
     path = mkfs(tmp_path / "a.img", "64M", options)
     advice = {a["id"]: a["command"] for a in zjctl("info", "--json", "--cpus", cpus, path).json["advice"]}
     assert advice[what] == f"{command} {path}"
-    assert f"mend it: {command} {path}" in zjctl("info", "--cpus", cpus, path).out
-    # The command does mend it.
+    assert f"to fix it: {command} {path}" in zjctl("info", "--cpus", cpus, path).out
+    # The command fixes it.
     if command.startswith("zjctl"):
         assert zjctl("resize-journal", "--lanes", cpus, path).returncode == 1
     else:

@@ -26,7 +26,7 @@ static void __printf(3, 4) advise(const char *id, const char *command, const cha
 	if (zx_json)
 		return;
 	printf("%s", any ? "\n" : "\nAdvice\n");
-	printf("  %s%s%s\n    mend it: %s%s%s\n", zx_on(ZX_YELLOW), text, zx_off(),
+	printf("  %s%s%s\n    to fix it: %s%s%s\n", zx_on(ZX_YELLOW), text, zx_off(),
 	       zx_on(ZX_BOLD), command, zx_off());
 	any = true;
 }
