@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ages a file system, then counts in how many pieces its files lie.
+ * Ages a file system, then counts the pieces of its files.
  *
  *   age -d DIR [-w WORKERS] [-l LIVE_MIB] [-c CHURN_MIB] [-s SEED]
  *

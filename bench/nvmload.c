@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loads by which a journal is judged, the first three after their published description:
+ * Loads for benchmarks of a journal; the first three follow their published description:
  *
  *   nvmload -t varmail|fileserver|writesync|postmark|append|overwrite|randwrite -d DIR -p
  *	   [-w WORKERS] [-f FILES] [-s SIZE] [-a APPEND]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * zjmeter: what a journal costs, measured from outside and alike for each journal.
+ * zjmeter: the costs of a journal, measured from outside and in the same way for each journal.
  *
  *	insmod zjmeter.ko disk=zjd0 log=FIRST,LAST,... starts=FUNCTION,...
  *

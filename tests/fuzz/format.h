@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What target.c wants to know of a format; each program has one. */
+/* A log format, as target.c needs it; each program has one. */
 #ifndef ZJ_FUZZ_FORMAT_H
 #define ZJ_FUZZ_FORMAT_H
 

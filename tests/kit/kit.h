@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a journal sees of a file system, for every test that runs one: the simulator,
+ * The part of a file system that a journal uses, for every test that runs one: the simulator,
  * the schedules, the threads, the unit tests of the core, the yardstick.
  *
  * The kit has the super block, the journal's inode and its place on the disk, and the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Blocks of stock's log byte by byte: the writer and the reader share what they know of
- * it, so going there and back would not show what both have wrong.
+ * Blocks of stock's log byte by byte: the writer and the reader share their definitions, so
+ * encoding and decoding would not show an error of both.
  */
 #include <linux/crc32c.h>
 #include <asm/byteorder.h>

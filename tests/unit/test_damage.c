@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What no crash can leave: recovery refuses, says why, and writes nothing. */
+/* Logs that no crash can leave: recovery refuses them, says why, and writes nothing. */
 #include <asm/byteorder.h>
 #include <linux/crc32c.h>
 #include "memlog.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The fixed places of a log in memory: what is refused, and with which words. */
+/* The fixed structures of a log in memory: what is refused, and with which message. */
 #include <asm/byteorder.h>
 #include "format/codec_nvm.h"
 #include "memlog.h"

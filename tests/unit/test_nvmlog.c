@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Recovery of a log in memory: what it makes of hand-made logs, and of errors. */
+/* Recovery of a log in memory: hand-made logs, and errors. */
 #include <asm/byteorder.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The committed stamp: what a lost or damaged part of the log makes of it. */
+/* The committed stamp: recovery of logs with a lost or damaged part. */
 #include <stdio.h>
 #include "memlog.h"
 #include "tests.h"

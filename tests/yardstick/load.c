@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Random handles over few blocks, and what they did. */
+/* Random handles on few blocks, and a record of what they did. */
 #include <stdlib.h>
 #include <linux/crc32c.h>
 #include "yard.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A disk with a volatile cache, the buffers over it, and what a power cut makes
- * of it.
+ * A disk with a volatile cache, its buffers, and the disk after a power cut.
  */
 #ifndef ZJ_SIM_DISK_H
 #define ZJ_SIM_DISK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Persistent memory, and what a power cut makes of it.
+ * Persistent memory, and its contents after a power cut.
  *
- * A store gets durable when its line is written back (arch_wb_cache_pmem(), or
+ * A store becomes durable when its line is written back (arch_wb_cache_pmem(), or
  * memcpy_flushcache() in place of the store) and then the same task passes a
  * pmem_wmb(): another CPU's fence does nothing for it.  Until then each 8-byte
  * word that was stored may be durable or not, independently of its neighbours,

@@ -3,7 +3,7 @@
  * Locks by futex, and their order.
  *
  * The order of locks is learned: a task that takes class B while it holds class A shows
- * that A comes before B; a circle is a failure, whether or not it deadlocks now.
+ * that A comes before B. A cycle is a failure, whether or not it deadlocks now.
  */
 #include <limits.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * zjace: the causality oracle.  Small workloads over lanes, a power cut, and a
- * model that says what the recovered tree may be.
+ * model of the recovered trees that are allowed.
  */
 #ifndef ACE_H
 #define ACE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What operations set and the walk reads again. */
+/* Values that operations set and the walk reads again. */
 #ifndef ACE_OPS_H
 #define ACE_OPS_H
 
