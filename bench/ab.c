@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Micro benchmark for two file systems side by side.
+ * Micro benchmark that compares two file systems.
  *
  *   ab run -d DIR -t TEST [-u] [-n OPS] [-w WORKERS] [-p PREFIX]
  *   ab list

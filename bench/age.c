@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ages a file system, then counts in how many pieces its files lie.
+ * Ages a file system, then counts the pieces of its files.
  *
  *   age -d DIR [-w WORKERS] [-l LIVE_MIB] [-c CHURN_MIB] [-s SEED]
  *
  * Each worker, on a CPU of its own, makes files of mixed sizes in directories of
- * its own until all hold LIVE_MIB, then deletes, appends and makes anew until
+ * its own until all hold LIVE_MIB, then deletes, appends and makes again until
  * CHURN_MIB have been made in addition.  Small files are written, large ones are
  * allocated only, so that a sparse device needs little memory.
  * Prints "FILES EXTENTS SMALL SMALL_EXTENTS" (small: up to 64 KiB).

@@ -7,7 +7,7 @@
     build/venv/bin/python bench/bulk.py TYPES='ext4 ext4'                # the noise
 
 CPUS= and MEMORY= of the guest.  ICOUNT=1 (0 with KVM): its clock counts instructions, so that the
-figures are the same whatever else the host does.  All its CPUs together execute one in 2 ns then, about
+figures do not depend on the host's load.  All its CPUs together then execute one in 2 ns, about
 a tenth of what one core of today does: SLOWER=10 makes the disks as much slower, so that it is not
 the emulated CPU that is measured.  Medians of the rounds; build/results/bulk.json has all runs,
 bulk.png a plot.
@@ -84,7 +84,7 @@ def figures(run):
 def summary(runs):
     fields = [field for field, value in runs[0].items() if isinstance(value, float | int)]
     out = {field: median(runs, field) for field in fields}
-    # The longest wait is a worst case, in whatever round.
+    # The longest wait is a worst case over all rounds.
     return out | {"longest_us": max(run["longest_us"] for run in runs), "runs": runs}
 
 

@@ -15,7 +15,7 @@ import vm    # noqa: E402
 # The guest's clock counts executed instructions and skips idle time; one CPU at a time.
 ICOUNT = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off", "-cpu", "max"]
 
-# So that whoever is terminated ends the guest, too.
+# A benchmark that is terminated must end the guest, too.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
 
 

@@ -7,7 +7,7 @@
     build/venv/bin/python bench/concurrent.py TYPES='zext4:lanes=1 zext4:lanes=2' OFF_CASES=
 
 CPUS=4 of the guest.  ICOUNT=1 (0 with KVM): its clock counts instructions, so that the figures
-are the same whatever else the host does.  TYPES: in place of COMPARED and SWITCHED_OFF; OFF_CASES:
+do not depend on the host's load.  TYPES: in place of COMPARED and SWITCHED_OFF; OFF_CASES:
 where techniques are switched off.  Medians of the runs; build/results/concurrent.json has all.
 """
 

@@ -78,7 +78,7 @@ def make(target):
     """An empty database with one table, packed."""
     with tempfile.TemporaryDirectory() as name:
         where = Path(name)
-        for part in ("lib", "share"):    # they find each other wherever they are
+        for part in ("lib", "share"):    # their relative places matter
             shutil.copytree(POSTGRES / part / "postgresql", where / part / "postgresql")
         data = where / "data" / "database"
         data.parent.mkdir()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long fsyncs take, alone and beside a noisy neighbour.
+ * Measures how long fsyncs take, alone and next to another writer.
  *
  *   fsyncs -d DIR [-w WORKERS] [-n FSYNCS] [-t append|create|mail] [-s]
  *	    [-N bulk|storm] [-D NEIGHBOUR_DIR] [-p PREFIX]

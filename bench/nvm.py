@@ -10,7 +10,7 @@ With SWEEP=all, or sizes, only type line runs, on a smaller scale, with txninfo_
 plot of throughput and commits, as the paper's figures 13 and 14, goes to
 build/results/nvm-txninfo.png.
 CPUS=, MEMORY= and PMEM_MB= of the guest: SMALL or LARGE, below.  ICOUNT=1 (0 with KVM): its
-clock counts instructions, so that the figures are the same whatever else the host does.  Medians;
+clock counts instructions, so that the figures do not depend on the host's load.  Medians;
 build/results/nvm.json (nvm-txninfo.json) has all runs.  A type that the modules cannot do ends
 it, after a table of what was measured.
 """
@@ -155,7 +155,7 @@ def plot(results):
             if row:
                 ax.bar_label(bars, [share(by_size[size]) for size in sizes], fontsize=7)
         axes[1][n].set_xlabel("txninfo_max, bytes")
-    figure.suptitle("Size of a TxnInfo: throughput, and commits (of these, closed by a full TxnInfo, if told)")
+    figure.suptitle("Size of a TxnInfo: throughput, and commits (and those with a full TxnInfo, if known)")
     save_plot(figure, "nvm-txninfo")
 
 

@@ -5,7 +5,7 @@
 # in turn.  For a guest with /dev/pmem0, as root.  Prints for each run
 #   run CASE TYPE ROUND  OPERATIONS SECONDS  JOURNAL_BYTES COMMITS FULL
 # JOURNAL_BYTES: written to the journal; COMMITS: transactions; FULL: of these, closed for
-# a full TxnInfo; "-": not told.  SECONDS count to the end of a syncfs.
+# a full TxnInfo; "-": not known.  SECONDS count to the end of a syncfs.
 # TYPE: hdd (ext4, journal on a disk of its own), pmem (ext4, journal on the block device
 # pmem0), block and line (zext4, journal_nvm=/dev/pmem0, tune=nvm_unit:), ext4 and zext4 (journal in
 # the file system); each may have mount options: line:tune=txninfo_max:4096.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Loads by which a journal is judged, the first three after their published description:
+ * Loads for benchmarks of a journal; the first three follow their published description:
  *
  *   nvmload -t varmail|fileserver|writesync|postmark|append|overwrite|randwrite -d DIR -p
  *	   [-w WORKERS] [-f FILES] [-s SIZE] [-a APPEND]
@@ -89,7 +89,7 @@ static unsigned long names(void)
 	return 2 * files;
 }
 
-/* A file that is in this state, and nobody else's until give() is called. */
+/* Takes a file in this state, for the caller alone until give() is called. */
 static unsigned long take(unsigned char state)
 {
 	for (;;) {

@@ -27,7 +27,7 @@ static void __exit zj_exit(void)
 
 module_param_named(panic_on_assert, zj_panic_on_assert, bool, 0644);
 MODULE_PARM_DESC(panic_on_assert,
-		 "Panic when the journal finds a bug in itself; off: warn and abort the journal");
+		 "Panic if an assertion of the journal fails; off: warn and abort the journal");
 
 module_init(zj_init);
 module_exit(zj_exit);

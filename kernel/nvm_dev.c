@@ -17,8 +17,8 @@
 struct zj_nvm_host {
 	struct file	*file;		/* claimed */
 	struct dax_device *dax;
-	void		*holder;	/* the map, which is told when @dax goes away; NULL if
-					 * the user of another partition is told instead
+	void		*holder;	/* the map, which is notified when @dax is removed; NULL
+					 * if the user of another partition is notified
 					 */
 };
 
@@ -51,7 +51,7 @@ static int map_all(struct zj_nvm_map *map, struct zj_nvm_host *host, u64 offset)
 				DAX_ACCESS, &base, NULL);
 	dax_read_unlock(id);
 	if (got < want) {
-		pr_err("zjournal: %pg cannot be mapped in one piece (%ld of %ld pages): bad blocks, or not contiguous\n",
+		pr_err("zjournal: %pg cannot be mapped in one piece (%ld of %ld pages): it has bad blocks or is not contiguous\n",
 		       bdev, got, want);
 		return got < 0 ? got : -EIO;
 	}
@@ -73,12 +73,12 @@ static int open_dax(struct zj_nvm_map *map, struct zj_nvm_host *host)
 	else
 		host->dax = fs_dax_get_by_bdev(bdev, &offset, NULL, NULL);
 	if (!host->dax) {
-		pr_err("zjournal: %pg is no memory that can be mapped (DAX)\n", bdev);
+		pr_err("zjournal: %pg is not persistent memory that can be mapped (no DAX)\n", bdev);
 		return -EOPNOTSUPP;
 	}
 	if (!dax_synchronous(host->dax)) {
 		/* For example virtio-pmem: the CPU's write-back ends in the host's cache. */
-		pr_err("zjournal: %pg needs a flush command, writing back caches is not enough\n",
+		pr_err("zjournal: %pg needs a flush command to be durable, which zjournal does not support for memory\n",
 		       bdev);
 		return -EOPNOTSUPP;
 	}
@@ -103,7 +103,7 @@ int zj_nvm_open(const char *path, struct zj_nvm_map *map)
 	file = bdev_file_open_by_path(path, BLK_OPEN_READ | BLK_OPEN_WRITE |
 				      BLK_OPEN_RESTRICT_WRITES, map, NULL);
 	if (IS_ERR(file)) {
-		pr_err("zjournal: journal_nvm=%s cannot be opened for this mount alone: error %ld\n",
+		pr_err("zjournal: journal_nvm=%s cannot be opened exclusively: error %ld; does it exist, and is it in use?\n",
 		       path, PTR_ERR(file));
 		kfree(host);
 		return PTR_ERR(file);

@@ -5,7 +5,7 @@
  */
 #include "model.h"
 
-/* N2: of the owner counts whether its component is committed, nothing less (R4). */
+/* N2: what counts is whether the owner's component is committed (R4). */
 static bool counts_as_committed(const struct state *s, int owner)
 {
 	if (s->txn[owner].state >= T_COMMITTED)
@@ -27,13 +27,13 @@ static void file(struct state *s, int txn, int block)
 	part->bits = (part->bits & ~PART_KIND) | PART_CLEAN;
 }
 
-/* R1. A home write in flight is waited for: the buffer lock. */
+/* R1. Waits for a home write in flight, which holds the buffer lock. */
 static bool touch_free(struct state *s, int txn, int block)
 {
 	if (s->block[block].home_io && on(HOME_IO))
 		return false;
 	say(" (R1)");
-	/* "Clean and unlocked" is not "home": older parts stay. */
+	/* A clean, unlocked buffer need not be home, so older parts stay. */
 	if (!on(CLEAN_HOME))
 		drop_parts(s, block, 99);
 	if (on(R1))
@@ -41,7 +41,7 @@ static bool touch_free(struct state *s, int txn, int block)
 	return true;
 }
 
-/* R3, R4: the owner's image is taken before anything changes. */
+/* R3, R4: the owner's image is copied before anything changes. */
 static bool touch_sealed(struct state *s, int txn, int owner, int block)
 {
 	struct part *part = &s->txn[owner].part[block];
@@ -59,7 +59,7 @@ static bool touch_sealed(struct state *s, int txn, int owner, int block)
 	return true;
 }
 
-/* Make the handle's component the newest owner; false: wait for I/O. */
+/* Makes the handle's component the newest owner. Returns false if it must wait for I/O. */
 bool touch(struct state *s, int h, int block)
 {
 	int txn = s->handle[h].txn, owner;
@@ -73,13 +73,13 @@ bool touch(struct state *s, int h, int block)
 		return touch_sealed(s, txn, owner, block);
 	if (owner != txn)
 		unite(s, txn, owner);
-	/* Forgotten in the same component, in use again. */
+	/* It was forgotten in the same component, and is in use again. */
 	if ((s->txn[owner].part[block].bits & PART_KIND) == PART_FORGET)
 		file(s, owner, block);
 	return true;
 }
 
-/* Who dirties a block first logs its image (docs/decisions/0002). */
+/* The handle that first dirties a block logs its image (decision 2). */
 static void pay(struct state *s, int txn, int block)
 {
 	int owner = newest_owner(s, block);
@@ -110,19 +110,19 @@ void change(struct state *s, int h, int block, int what)
 	handle->writes |= BIT(block);
 	pay(s, handle->txn, block);
 	b->live |= what;
-	/* The log is being written from this very buffer. */
+	/* The log is being written from this buffer. */
 	for (int t = 0; t < nr_txns(); t++)
 		if (s->txn[t].part[block].bits & PART_LIVE)
 			s->txn[t].torn = 1;
 }
 
-/* R9: what the handle does next rests on what it sees. */
+/* R9: what the handle does next depends on what it has read. */
 void read_block(struct state *s, int h, int block)
 {
 	struct handle *handle = &s->handle[h];
 	int owner = newest_owner(s, block);
 
-	say("reads b%d and goes by it", block);
+	say("reads b%d and relies on it", block);
 	handle->after |= s->block[block].live & ~BIT(h);
 	if (owner < 0 || !on(R9))
 		return;

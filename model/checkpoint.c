@@ -5,7 +5,7 @@
  */
 #include "model.h"
 
-/* Take the parts of a block that were sealed before number @below. */
+/* Removes the parts of a block that were sealed before number @below. */
 void drop_parts(struct state *s, int block, int below)
 {
 	for (int t = 0; t < nr_txns(); t++) {
@@ -44,11 +44,11 @@ bool move_home(struct state *s, u8 block, u8 unused)
 	if (s->block[block].home_io || !is_dirty(s, block))
 		return false;
 	s->block[block].home_io = 1;
-	say("b%d is sent home from the live buffer", block);
+	say("b%d is written home from its buffer", block);
 	return true;
 }
 
-/* @evicted: the device has made durable what it had cached before. */
+/* @evicted: the device has made durable the contents that it had cached before. */
 bool move_home_done(struct state *s, u8 block, u8 evicted)
 {
 	struct block *b = &s->block[block];
@@ -65,7 +65,7 @@ bool move_home_done(struct state *s, u8 block, u8 evicted)
 		drop_parts(s, block, 99);
 		return true;
 	}
-	/* Taken for home although somebody else has the buffer now. */
+	/* The block counts as home although the buffer has another owner now. */
 	if (!on(LIVE_HOME) || !on(HOME_IO))
 		for (int t = 0; t < nr_txns(); t++)
 			if (home_part(s, t, block))
@@ -112,7 +112,7 @@ static void reuse_log(struct state *s, int stamp)
 			s->txn[t].record = REC_GONE;
 }
 
-/* The write of S starts with a flush of what was written home. */
+/* The checkpoint stamp is written after a flush of the home writes. */
 bool move_ckpt(struct state *s, u8 unused, u8 unused2)
 {
 	int stamp = next_ckpt(s);
@@ -127,7 +127,7 @@ bool move_ckpt(struct state *s, u8 unused, u8 unused2)
 			s->block[b].cached = C_NONE;
 		}
 	s->reclaiming = stamp;
-	say("home writes are flushed, S = %d is sent", stamp);
+	say("home writes are flushed, checkpoint stamp %d is being written", stamp);
 	if (!on(REUSE_LATE)) {
 		say("; the log space is reused");
 		reuse_log(s, stamp);
@@ -135,7 +135,7 @@ bool move_ckpt(struct state *s, u8 unused, u8 unused2)
 	return true;
 }
 
-/* What is reclaimed is forgotten, so that different pasts become one state. */
+/* Forgets reclaimed transactions, so that states with different histories become one. */
 static void bury(struct state *s, int t)
 {
 	struct txn *txn = &s->txn[t];
@@ -154,7 +154,7 @@ bool move_ckpt_done(struct state *s, u8 unused, u8 unused2)
 		return false;
 	s->reclaimed = s->reclaiming;
 	s->reclaiming = 0;
-	say("S = %d is durable, the log space is reused", s->reclaimed);
+	say("checkpoint stamp %d is durable, the log space is reused", s->reclaimed);
 	reuse_log(s, s->reclaimed);
 	for (int t = 0; t < nr_txns(); t++)
 		if (s->txn[t].state == T_FINISHED &&
@@ -163,7 +163,7 @@ bool move_ckpt_done(struct state *s, u8 unused, u8 unused2)
 	return true;
 }
 
-/* Lane by lane, as the paper has it: a lane's oldest, when it is home. */
+/* Lane by lane, as in Z-Journal's paper: a lane's oldest transaction, when it is home. */
 bool move_lane_ckpt(struct state *s, u8 t, u8 unused)
 {
 	(void)unused;

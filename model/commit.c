@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commit and commit: ordered data, record, flush, arrival (C1-C5, V1-V4).
+ * Commit: ordered data, record, flush, and when a component is committed (C1-C5, V1-V4).
  * In the journal: src/log/commit.c, src/log/log_lanes.c, src/txn/committed.c.
  */
 #include "model.h"
 
-/* A lane's thread takes one transaction after the other, unless pipelined. */
+/* A lane's thread writes one transaction after the other, unless it is pipelined. */
 static bool its_turn(const struct state *s, int txn)
 {
 	if (!index_of(txn) || cfg->pipeline)
@@ -13,7 +13,7 @@ static bool its_turn(const struct state *s, int txn)
 	return s->txn[txn - 1].durable;
 }
 
-/* Ordered data goes out, the entry is dropped. */
+/* Writes the ordered data and drops the inode's entry. */
 bool move_data(struct state *s, u8 t, u8 unused)
 {
 	struct txn *txn = &s->txn[t];
@@ -68,7 +68,7 @@ static void settle(struct state *s, int t, int block, bool live)
 	part->image = s->block[block].live;
 }
 
-/* Header and images together. */
+/* Writes the header and the images. */
 bool move_send(struct state *s, u8 t, u8 live)
 {
 	struct txn *txn = &s->txn[t];
@@ -80,7 +80,7 @@ bool move_send(struct state *s, u8 t, u8 live)
 	txn->record = REC_SENT;
 	if (!txn->stamp)
 		txn->stamp = ++s->stamp;
-	say("%s: the record is sent%s%s", tname(t), live ? " from the live buffers" : "",
+	say("%s: the record is sent%s%s", tname(t), live ? " from the buffers themselves" : "",
 	    on(STAMP_AT_SEAL) ? "" : ", stamped now");
 	return true;
 }
@@ -98,7 +98,7 @@ static bool members_durable(const struct state *s, int txn)
 static bool deps_committed(const struct state *s, int txn)
 {
 	for (int t = 0; t < nr_txns(); t++) {
-		/* Run time looks at the record only, recovery stops at holes. */
+		/* Without V4 the run time looks only at the record, but recovery stops at holes. */
 		if (!on(HOLE) && lane_of(t) == lane_of(txn))
 			continue;
 		if (s->txn[txn].deps & BIT(t) && s->txn[t].state < T_COMMITTED)
@@ -126,7 +126,7 @@ static void set_committed(struct state *s, int mask)
 	s->reported |= handles_of(s, mask);
 }
 
-/* Room for another sealed component: a locked one may have waited for it. */
+/* There is room for another sealed component now; a locked one may have waited for it. */
 static void leave_lanes(struct state *s, int mask)
 {
 	for (int t = 0; t < nr_txns(); t++) {
@@ -138,7 +138,7 @@ static void leave_lanes(struct state *s, int mask)
 	}
 }
 
-/* Count down, push to dependants, and so on. */
+/* Counts down what the component waits for, and passes the commit on to its dependants. */
 static void arrive(struct state *s, int txn)
 {
 	int done = 0;

@@ -5,7 +5,7 @@
  */
 #include "model.h"
 
-/* One dependency a lane: the newest stands for the older ones (R7, N9). */
+/* One dependency for each lane: the newest implies the older ones (R7). */
 static int newer_dep(int deps, int owner)
 {
 	int lane = lane_mask(lane_of(owner));
@@ -38,7 +38,7 @@ static void lock_all(struct state *s, int mask)
 			s->txn[t].state = T_LOCKED;
 }
 
-/* R2. Return: false if the other one is sealed. */
+/* R2. Returns false if the other one is sealed. */
 bool unite(struct state *s, int txn, int other)
 {
 	struct txn *a = &s->txn[txn], *b = &s->txn[other];
@@ -50,7 +50,7 @@ bool unite(struct state *s, int txn, int other)
 		return false;
 	if (!on(R2) || (!on(UNITE_LOCKED) && b->state == T_LOCKED))
 		return true;
-	/* Half sealed: its members are fixed already. */
+	/* It is partly sealed: its members are fixed already. */
 	if (!on(SEAL_ONCE) && b->held)
 		return true;
 	if (!on(TWO_WAY)) {
@@ -67,21 +67,21 @@ bool unite(struct state *s, int txn, int other)
 	return true;
 }
 
-/* R3, R4: build on a sealed one. The own lane's is implied by R7. */
+/* R3, R4: depends on a sealed one. R7 implies this for the own lane. */
 void depend(struct state *s, int txn, int owner)
 {
 	if (s->txn[owner].state != T_SEALED || lane_of(txn) == lane_of(owner))
 		return;
 	if (!on(R3))
 		return;
-	/* The list must not be closed before the seal point. */
+	/* Dependencies may be added until the seal point. */
 	if (!on(LIST_AT_SEAL) && s->txn[txn].state == T_LOCKED)
 		return;
 	say("; R3: %s depends on %s", tname(txn), tname(owner));
 	add_dep(s, s->txn[txn].comp, owner);
 }
 
-/* For everything that is no buffer. */
+/* For everything that is not a buffer. */
 void tie(struct state *s, int txn, int other)
 {
 	if (txn == other || s->txn[other].state >= T_COMMITTED)
@@ -109,7 +109,7 @@ static bool is_empty(const struct txn *txn)
 	return !txn->revokes;
 }
 
-/* R7: behind whatever the lane sealed last. */
+/* R7: depends on what the lane sealed last. */
 static void depend_on_previous(struct state *s, int mask, int txn)
 {
 	if (!index_of(txn) || !on(R7))
@@ -161,7 +161,7 @@ static bool drained(const struct state *s, int mask)
 	return true;
 }
 
-/* Each member as soon as its own handles are done. */
+/* Seals each member as soon as its own handles have stopped. */
 static void seal_singly(struct state *s, int mask)
 {
 	for (int t = 0; t < nr_txns(); t++)
@@ -182,7 +182,7 @@ void try_seal(struct state *s, int txn)
 		return;
 	if (!on(SEAL_UNITES) || !on(SEAL_DRAINED)) {
 		s->txn[txn].held = mask;
-		say("; all drained");
+		say("; no handle is open");
 	} else if (!on(SEAL_ONCE)) {
 		for (int t = 0; t < nr_txns(); t++)
 			if (mask & BIT(t))
@@ -217,7 +217,7 @@ bool move_seal_held(struct state *s, u8 t, u8 unused)
 		return true;
 	}
 	if (late) {
-		/* It joined after the look at the members. */
+		/* It joined after the members were read. */
 		set_comp(s, late, s->txn[__builtin_ctz(late)].deps);
 		set_comp(s, held, txn->deps);
 	}
@@ -243,14 +243,14 @@ bool move_request(struct state *s, u8 t, u8 unused)
 	return true;
 }
 
-/* Whoever stopped the last handle comes to look. */
+/* The task that stopped the last handle checks whether to seal. */
 bool move_try(struct state *s, u8 t, u8 unused)
 {
 	(void)unused;
 	if (!s->txn[t].try)
 		return false;
 	s->txn[t].try = 0;
-	say("%s: the last to stop looks", tname(t));
+	say("%s: the task that stopped its last handle checks whether to seal", tname(t));
 	if (s->txn[t].state == T_LOCKED)
 		try_seal(s, t);
 	return true;

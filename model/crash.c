@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A crash, recovery, and the run goes on: what the old epoch has left in the log
- * must not be taken for records of the new one (D4).
+ * A crash and recovery, after which the run continues: records that the old generation
+ * has left in the log must not be taken for records of the new one (L2).
  */
 #include <string.h>
 #include "model.h"
@@ -35,13 +35,13 @@ static void sort_out_handles(struct state *s, const struct state *before,
 		handle->writes = was->writes;
 		handle->after = was->after;
 		handle->state = present & BIT(h) ? H_SURVIVED : H_DEAD;
-		/* Everybody has seen it now. */
+		/* Any handle may have seen it now. */
 		if (present & BIT(h))
 			s->reported |= BIT(h);
 	}
 }
 
-/* @extra picks the records, of those in flight, that made it. */
+/* @extra: which of the records in flight have reached the disk. */
 bool move_crash(struct state *s, u8 extra, u8 cached)
 {
 	struct state before = *s;
@@ -63,7 +63,7 @@ bool move_crash(struct state *s, u8 extra, u8 cached)
 	sort_out_handles(s, &before, present_handles(&before, out));
 	for (int b = 0; b < cfg->blocks; b++)
 		s->block[b].live = s->block[b].home = out[b];
-	say("the power fails (records in flight that made it: %#x); recovery; a new epoch",
+	say("the power fails (records in flight that reached the disk: %#x); recovery",
 	    extra);
 	return true;
 }

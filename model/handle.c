@@ -5,7 +5,7 @@
  */
 #include "model.h"
 
-/* Handles of the lane's earlier transactions come before (R7). */
+/* Handles of the lane's earlier transactions must be there as well (R7). */
 static int earlier_in_lane(const struct state *s, int txn)
 {
 	int mask = 0;
@@ -66,7 +66,7 @@ bool move_start(struct state *s, u8 h, u8 lane)
 		txn = open_txn(s, lane);
 	if (txn < 0)
 		return false;
-	/* Progress: nothing that was requested waits for a later start. */
+	/* Progress: a requested commit does not wait for a handle that starts later. */
 	if (!reserved && any_locked(s, s->txn[txn].comp))
 		s->delayed = 1;
 	if (!on(SEAL_STARTS)) {
@@ -80,7 +80,7 @@ bool move_start(struct state *s, u8 h, u8 lane)
 	return true;
 }
 
-/* Only if looking up and counting up are two steps. */
+/* Only if checking the transaction and counting the handle are two steps. */
 bool move_count_up(struct state *s, u8 h, u8 unused)
 {
 	(void)unused;
@@ -108,7 +108,7 @@ static bool block_in_turn(const struct state *s, int block)
 	return false;
 }
 
-/* Is somebody about to change it? ext4 frees or gives away no such block. */
+/* Is a handle about to change it? ext4 does not free or reuse such a block. */
 bool in_use(const struct state *s, int block)
 {
 	for (int h = 0; h < cfg->handles; h++)
@@ -126,7 +126,7 @@ static bool may_begin(const struct state *s, const struct handle *handle, int i)
 	if (handle->done & BIT(i) || nr >= cfg->max_ops ||
 	    !block_in_turn(s, block))
 		return false;
-	/* A handle that changes nothing shows nothing. */
+	/* A handle that changes nothing cannot be seen. */
 	if (nr == cfg->max_ops - 1 && !handle->writes &&
 	    kind != OP_WRITE && kind != OP_OUT)
 		return false;
@@ -136,7 +136,7 @@ static bool may_begin(const struct state *s, const struct handle *handle, int i)
 		       !(s->block[block].freer != NOBODY &&
 			 handle == &s->handle[s->block[block].freer]);
 	case OP_CORE:
-		/* It has to be written out after that. */
+		/* The inode must be written to its block after that. */
 		return nr + 2 <= cfg->max_ops;
 	case OP_FREE:
 		return s->block[block].live && s->block[block].free == B_USED &&
@@ -149,7 +149,7 @@ static bool may_begin(const struct state *s, const struct handle *handle, int i)
 	}
 }
 
-/* One step of the operation begun; false: it has to wait. */
+/* One step of the current operation; false: it must wait. */
 static bool step_of(struct state *s, int h, bool *done)
 {
 	struct handle *handle = &s->handle[h];
@@ -223,7 +223,7 @@ bool move_op(struct state *s, u8 h, u8 i)
 
 	if (handle->state != H_OPEN || handle->op || !may_begin(s, handle, i))
 		return false;
-	/* A changed in-core inode is written out next, nothing else is (N3). */
+	/* After a change in core, writing the inode to its block comes next (N3). */
 	if ((kind == OP_OUT) != (kinds & BIT(OP_CORE) && !(kinds & BIT(OP_OUT))))
 		return false;
 	handle->op = i + 1;

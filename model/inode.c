@@ -127,7 +127,7 @@ bool core_step(struct state *s, int h)
 
 /* ---- R11: the tree of directories, which is in no block ---- */
 
-/* The VFS has looked: rightly so after all moves so far, whatever they wrote. */
+/* The VFS has checked this move in the tree in memory, after all earlier moves. */
 bool move_dir_step(struct state *s, int h)
 {
 	struct handle *handle = &s->handle[h];

@@ -70,7 +70,7 @@ static bool run_full_set(const struct config *config)
 	return !res.violation;
 }
 
-/* Return: whether leaving the rule out shows. */
+/* Return: whether the search finds a violation without the rule. */
 static bool run_without(int rule, const struct config *config)
 {
 	struct result res;
@@ -101,7 +101,7 @@ static int run_configs(bool full)
 	return failed;
 }
 
-/* A move that never happens is no part of the model. */
+/* A kind of move that never happens means that the model is wrong. */
 static int moves_missing(void)
 {
 	int missing = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The protocol as a state machine: what a state is, and who does what to it.
+ * The protocol as a state machine: the state, and the functions that change it.
  *
  * Sets of handles, blocks and transactions are bit masks. The contents of a block
  * are the set of handles whose change it holds.
@@ -39,7 +39,7 @@ typedef uint64_t u64;
 	X(CALLBACK_COMMITTED) X(FORGET_WAITS) X(LIVE_HOME) X(HOME_IO) X(CLEAN_HOME) \
 	X(TAIL_ORDER) X(TAIL_GLOBAL) X(TAIL_FLUSH) X(REUSE_LATE) \
 	X(REC_DEPS) X(REC_ORDER) X(REC_REVOKES) X(REC_FLUSH) X(REC_RESET) \
-	X(REC_EPOCH) X(TAIL_EPOCH) \
+	X(REC_GENERATION) X(TAIL_GENERATION) \
 	X(PASS_LOCK) X(GATE) X(RETRY_SEAL) X(PUSH)
 
 enum rule {
@@ -63,13 +63,13 @@ bool all_on(void);
 enum op {
 	OP_WRITE,	/* write access, change, dirty */
 	OP_ACCESS,	/* write access only */
-	OP_READ,	/* update rests on what was read (R9) */
+	OP_READ,	/* an update that depends on what was read (R9) */
 	OP_FREE,	/* forget and revoke (R5) */
 	OP_DATA,	/* ordered data (R6) */
 	OP_SYNC,	/* hand over the sync tid (R8) */
 	OP_CORE,	/* change an in-core inode (R10) */
 	OP_OUT,		/* write the whole in-core inode out to its block */
-	OP_MOVE,	/* move a directory: right after all moves so far (R11) */
+	OP_MOVE,	/* move a directory; valid only after all earlier moves (R11) */
 };
 
 #define OP(kind, block)		((kind) << 4 | (block))
@@ -88,13 +88,13 @@ struct config {
 	u8	min_ops, max_ops; /* of a handle */
 	u8	ops[MAX_OPS];	/* that a handle chooses from */
 	u8	nr_ops;
-	u8	sealed;		/* V: sealed and not committed components of a lane */
+	u8	sealed;		/* most sealed, not committed components of a lane */
 	u8	same;		/* blocks 0 to same-1 are interchangeable */
 	bool	reserved;	/* the last handle is a reserved one */
-	bool	pipeline;	/* records of one lane are in flight together */
-	bool	live;		/* images may be logged from the live buffer */
+	bool	pipeline;	/* several records of one lane may be in flight */
+	bool	live;		/* images may be logged from the buffer itself */
 	bool	no_fua;		/* records need a flush */
-	bool	crash;		/* the run goes on after one crash */
+	bool	crash;		/* the run continues after one crash */
 };
 
 extern const struct config *cfg;
@@ -115,7 +115,7 @@ enum free_state { B_USED, B_FREED, B_REUSABLE, B_DATA, B_REBORN };
 #define PART_KIND	3
 #define PART_IMAGE	4	/* the image is settled; outlives the part */
 #define PART_HOME	8	/* committed: may go home */
-#define PART_LIVE	16	/* the log is being written from the live buffer */
+#define PART_LIVE	16	/* the log is being written from the buffer */
 
 /* Contents of a home block that are no set of handles. */
 #define C_NONE		0xff	/* nothing there */
@@ -140,11 +140,11 @@ struct txn {
 	u8	stamp;		/* as in the record */
 	u8	sealed;		/* place in the order of sealing; 0: open */
 	u8	record;		/* rec_state */
-	u8	durable;	/* the run time takes the record for durable */
+	u8	durable;	/* the journal takes the record for durable */
 	u8	revokes;	/* blocks */
-	u8	try;		/* its last handle has left, nobody looked yet */
+	u8	try;		/* its last handle has stopped; sealing is not checked yet */
 	u8	entry;		/* the inode's entry is in this transaction */
-	u8	held;		/* members seen drained (split seals only) */
+	u8	held;		/* members seen without handles (seals in steps) */
 	u8	torn;		/* the record does not match its checksum */
 	struct part part[MAX_BLOCKS];
 };
@@ -163,7 +163,7 @@ struct block {
 };
 
 /**
- * struct handle - a handle and what must become of it
+ * struct handle - a handle, and what must be there after a crash
  */
 struct handle {
 	u8	state;		/* handle_state */
@@ -179,7 +179,7 @@ struct handle {
 };
 
 /**
- * struct leftover - a record of before the crash, still in the log
+ * struct leftover - a record from before the crash that is still in the log
  */
 struct leftover {
 	u8	there;
@@ -196,10 +196,10 @@ struct state {
 	struct txn txn[MAX_TXNS];
 	struct block block[MAX_BLOCKS];
 	struct handle handle[MAX_HANDLES];
-	u8	stamp;		/* G */
-	u8	seals;		/* counts them */
-	u8	reclaimed;	/* S, durable */
-	u8	reclaiming;	/* S on its way, or 0 */
+	u8	stamp;		/* the last stamp given out */
+	u8	seals;		/* number of seals so far */
+	u8	reclaimed;	/* the checkpoint stamp, durable */
+	u8	reclaiming;	/* the checkpoint stamp on its way, or 0 */
 	u8	reported;	/* handles reported committed */
 	u8	slot;		/* sync tid: txn plus 1 */
 	u8	claim;		/* claim of the inode: txn plus 1 */
@@ -207,7 +207,7 @@ struct state {
 	u8	synced;		/* handles that have handed over */
 	u8	fsync;		/* 0 none, 1 waiting, 2 returned */
 	u8	fsync_txn;
-	u8	fsync_for;	/* handles it must bring */
+	u8	fsync_for;	/* handles that it must make durable */
 	u8	flush;		/* a flush is in flight */
 	u8	flush_covers;	/* transactions whose records it covers */
 	u8	crashed;
@@ -238,7 +238,7 @@ struct move {
 	u8	b;		/* second argument */
 };
 
-/* Each does one move on @s and says what it did; false: not possible now. */
+/* Each makes one move on @s and describes it; false: the move is not possible now. */
 typedef bool move_fn(struct state *s, u8 a, u8 b);
 
 /* state.c */
@@ -302,9 +302,9 @@ move_fn move_home, move_home_done, move_ckpt, move_ckpt_done, move_lane_ckpt;
 
 /* recovery.c */
 struct disk {
-	u8	home[MAX_BLOCKS];	/* contents when the power went */
+	u8	home[MAX_BLOCKS];	/* contents when the power failed */
 	u8	records;		/* transactions whose record is there */
-	u8	reclaimed;		/* S */
+	u8	reclaimed;		/* the checkpoint stamp */
 	u8	lanes_reset;		/* lanes that recovery has emptied */
 };
 
@@ -337,8 +337,8 @@ extern u64 taken[NR_MOVES];	/* how often each kind of move was possible */
 /* rules.c */
 struct rule_info {
 	const char *name;	/* for --without */
-	const char *alias;	/* of the schedule that shows it missing, or NULL */
-	const char *config;	/* where leaving it out shows */
+	const char *alias;	/* name of the mutant or schedule without it, or NULL */
+	const char *config;	/* in which its absence is noticed */
 	const char *what;
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What may never be: every state is a crash point, with any subset of what was
- * not durable; recovery itself may be cut anywhere.
+ * What must never happen. Every state is a crash point, with any subset of what was
+ * not durable, and recovery itself may be interrupted anywhere.
  */
 #include <string.h>
 #include "model.h"
 
 /* ---- judging what is left ---- */
 
-/* A block that a present handle has freed, and nobody used anew: do not care. */
+/* The contents of a block do not matter if a handle has freed it and none has reused it. */
 static bool is_dead(const struct state *s, int block, int present)
 {
 	const struct block *b = &s->block[block];
@@ -27,7 +27,7 @@ static bool is_content(int c)
 	return !(c & (C_DATA | C_TORN));
 }
 
-/* Handles of which anything is there. */
+/* Returns the handles of which any change is there. */
 int present_handles(const struct state *s, const u8 *out)
 {
 	int present = 0;
@@ -35,7 +35,7 @@ int present_handles(const struct state *s, const u8 *out)
 	for (int b = 0; b < cfg->blocks; b++)
 		if (is_content(out[b]))
 			present |= out[b];
-	/* What lies about in a freed block is nobody's change. */
+	/* The contents of a freed block are not a change of any handle. */
 	for (int b = 0; b < cfg->blocks; b++) {
 		int stale = is_content(out[b]) ? out[b] : 0, others = 0;
 
@@ -49,7 +49,7 @@ int present_handles(const struct state *s, const u8 *out)
 	return present;
 }
 
-/* Blocks that must show a handle, given what else is there. */
+/* Returns the blocks that must show a handle, given what else is there. */
 static int blocks_due(const struct state *s, int h, int present)
 {
 	int due = s->handle[h].writes;
@@ -121,7 +121,7 @@ const char *judge(const struct state *s, const u8 *out)
 
 /* ---- crashes ---- */
 
-/* What is there for certain, and which records may be there besides. */
+/* Finds what is certainly there, and which records may be there in addition. */
 void disk_now(const struct state *s, struct disk *disk, int *may_records)
 {
 	memset(disk, 0, sizeof(*disk));
@@ -138,7 +138,7 @@ void disk_now(const struct state *s, struct disk *disk, int *may_records)
 		disk->home[b] = s->block[b].home;
 }
 
-/* Whatever recovery has written when the power goes again. */
+/* Recovery may have written any part when the power fails again. */
 static const char *check_again(const struct state *s, const struct disk *disk,
 			       const u8 *out, int replayed)
 {
@@ -152,7 +152,7 @@ static const char *check_again(const struct state *s, const struct disk *disk,
 	recover(s, &cut, again);
 	if (memcmp(again, out, cfg->blocks))
 		return "recovery that was cut does not end the same";
-	/* The log is emptied when the home writes are durable, at one stroke. */
+	/* The log is emptied in one step, when the home writes are durable. */
 	memcpy(cut.home, on(REC_FLUSH) ? out : disk->home, cfg->blocks);
 	for (int reset = 1; reset <= lanes; reset++) {
 		const char *bad;
@@ -225,8 +225,8 @@ static const char *check_homes(const struct state *s, struct disk *disk,
 }
 
 /*
- * Many states differ in memory only: keep what the disk and the demands on it
- * are, so that each is judged once.
+ * Many states differ only in memory. So the contents of the disk and what is required
+ * of it are kept, and each such pair is judged once.
  */
 void crash_key(const struct state *s, struct state *key)
 {
@@ -285,7 +285,7 @@ const char *check_crashes(const struct state *s)
 	return bad;
 }
 
-/* ---- the machine itself ---- */
+/* ---- the state itself ---- */
 
 static bool dep_order_holds(const struct state *s)
 {
@@ -297,7 +297,7 @@ static bool dep_order_holds(const struct state *s)
 	return true;
 }
 
-/* In one component, a block has one part, and no revoke besides an image. */
+/* In one component a block has one part, and not both a revoke and an image. */
 static bool one_image(const struct state *s)
 {
 	for (int t = 0; t < nr_txns(); t++)
@@ -322,7 +322,7 @@ const char *check_step(const struct state *s)
 {
 	if (s->delayed)
 		return "a requested commit waits for a handle that started later";
-	/* Only the full set promises these. */
+	/* These hold only if no rule is left out. */
 	if (!all_on())
 		return NULL;
 	if (!dep_order_holds(s))

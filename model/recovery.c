@@ -10,8 +10,8 @@
  * struct found - a record as the scan sees it
  */
 struct found {
-	bool	there;		/* on the disk, whole, of this epoch */
-	bool	reclaimed;	/* S covers it */
+	bool	there;		/* on the disk, whole, of this generation */
+	bool	reclaimed;	/* the checkpoint stamp covers it */
 	bool	committed;
 	u8	stamp, comp, deps, revokes;
 	const struct part *part;
@@ -21,7 +21,7 @@ static bool is_reclaimed(const struct txn *txn, int reclaimed)
 {
 	if (txn->stamp && txn->stamp <= reclaimed)
 		return true;
-	/* The paper's tails: what a lane has reclaimed was committed. */
+	/* With a tail for each lane: what a lane has reclaimed was committed. */
 	return !on(TAIL_GLOBAL) && txn->record == REC_GONE;
 }
 
@@ -34,13 +34,13 @@ static struct found find(const struct state *s, const struct disk *disk, int t)
 			   .part = txn->part };
 	int reclaimed = disk->reclaimed;
 
-	if (!on(TAIL_EPOCH) && s->crashed && s->old_reclaimed > reclaimed)
+	if (!on(TAIL_GENERATION) && s->crashed && s->old_reclaimed > reclaimed)
 		reclaimed = s->old_reclaimed;
 	f.reclaimed = is_reclaimed(txn, reclaimed);
 	f.there = disk->records & BIT(t) && !txn->torn && !f.reclaimed;
-	if (!on(REC_EPOCH) && s->crashed && !(disk->records & BIT(t)) &&
+	if (!on(REC_GENERATION) && s->crashed && !(disk->records & BIT(t)) &&
 	    old->there) {
-		/* Nothing tells it from a record of this epoch. */
+		/* It looks like a record of this generation. */
 		f = (struct found) { .stamp = old->stamp, .comp = old->comp,
 				     .deps = old->deps, .part = old->part };
 		f.reclaimed = old->stamp <= reclaimed;
@@ -63,7 +63,7 @@ static void scan(const struct state *s, const struct disk *disk,
 
 			f[t] = find(s, disk, t);
 			f[t].there &= !hole;
-			/* An empty member that nobody counts is no hole. */
+			/* A member without blocks that is not counted is not a hole. */
 			if (s->txn[t].record == REC_SKIPPED)
 				f[t].there = true;
 			hole |= !f[t].there && !f[t].reclaimed;
@@ -89,7 +89,7 @@ static bool deps_hold(const struct found *f, int t)
 	return true;
 }
 
-/* Dependencies go to older ones: as often as there are transactions is enough. */
+/* Dependencies refer to older components, so as many rounds as there are transactions suffice. */
 static void graph(struct found *f)
 {
 	for (int pass = 0; pass < nr_txns(); pass++)
@@ -121,7 +121,7 @@ static int choose(const struct found *f, int block)
 }
 
 /**
- * recover() - what recovery makes of a disk
+ * recover() - recover a disk
  * @out: contents of the home blocks afterwards
  *
  * Return: the blocks that were replayed.

@@ -5,7 +5,7 @@
  */
 #include "model.h"
 
-/* In the index until its owner's commit has been processed. */
+/* A revoke is in the index until its owner's commit has been processed. */
 static int holder_of(const struct state *s, int block)
 {
 	for (int t = nr_txns() - 1; t >= 0; t--)
@@ -15,7 +15,7 @@ static int holder_of(const struct state *s, int block)
 	return -1;
 }
 
-/* Whoever holds a block's revoke is its owner; journaling anew cancels it. */
+/* The transaction with a block's revoke owns it; journaling the block again cancels the revoke. */
 void revoke_touch(struct state *s, int txn, int block)
 {
 	int owner = holder_of(s, block);
@@ -39,7 +39,7 @@ static bool has_older(const struct state *s, int block, int owner)
 	return false;
 }
 
-/* Drop the component's image; older ones stay replayable until it is committed. */
+/* Drops the component's image. Older ones can be replayed until it is committed. */
 static void forget(struct state *s, int txn, int block)
 {
 	int owner = newest_owner(s, block);
@@ -65,7 +65,7 @@ static bool forget_touch(struct state *s, int h, int block)
 {
 	bool io = s->block[block].home_io, ok;
 
-	/* What is in flight must not land later (commit's first phase). */
+	/* A home write in flight must not reach the disk later. */
 	if (!on(FORGET_WAITS))
 		s->block[block].home_io = 0;
 	ok = touch(s, h, block);
@@ -105,7 +105,7 @@ void call_back(struct state *s, int handles)
 			s->block[b].free = B_REUSABLE;
 }
 
-/* File data goes there past the journal, and is synced. */
+/* File data is written to the block outside the log, and synced. */
 bool move_reuse(struct state *s, u8 block, u8 unused)
 {
 	struct block *b = &s->block[block];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Breadth first over all reachable states. Of a state that was seen only a 64-bit
- * fingerprint is kept, and how it was reached; a schedule is found again by
- * replaying its moves.
+ * Breadth-first search over all reachable states. For each state that was seen only a
+ * 64-bit fingerprint is kept, and the move that led to it. A schedule is reconstructed
+ * by replaying its moves.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 static struct {
 	move_fn *fn;
-	bool system;	/* happens without anybody asking for more */
+	bool system;	/* needs no new handle or request */
 } const moves[NR_MOVES] = {
 	[M_START] = { move_start, false },
 	[M_COUNT_UP] = { move_count_up, true },
@@ -44,7 +44,7 @@ static struct {
 
 u64 taken[NR_MOVES];
 
-/* How many values the arguments of a move take. */
+/* The number of values of each argument of a move. */
 static int range_a(int kind)
 {
 	switch (kind) {
@@ -151,7 +151,7 @@ static void grow(void)
 	seen_size = size;
 }
 
-/* Return: false if it is known. */
+/* Return: false if the state was seen before. */
 static bool remember(const struct state *s, u32 parent, struct move move)
 {
 	if (nr_seen * 10 > seen_size * 7)
@@ -169,7 +169,7 @@ static bool remember(const struct state *s, u32 parent, struct move move)
 /* ---- one level after the other ---- */
 
 /**
- * struct level - states as far from the start as each other
+ * struct level - all states at one distance from the start
  */
 struct level {
 	u8	*states;
@@ -220,8 +220,8 @@ static const char *violation;
 static u32 culprit;
 
 /*
- * Progress: where nothing goes on by itself, nothing that was requested may be
- * left; where nothing goes on at all, nothing may be left in the log.
+ * Progress: where only new handles or requests are possible, every requested commit must
+ * be done; where no move is possible, the log must be empty.
  */
 static const char *check_rest(const struct state *s, bool any, bool system)
 {
@@ -309,7 +309,7 @@ static int steps_to(u32 id)
 /**
  * search() - explore cfg with the rules that are on
  * @res: what was found
- * @max_states: give up there; 0: never
+ * @max_states: the search ends after so many states; 0: never
  */
 void search(struct result *res, u64 max_states)
 {

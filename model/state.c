@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Small questions about a state, and the words for what a move did. */
+/* Small queries of a state, and the description of what a move did. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ bool all_on(void)
 	return true;
 }
 
-/* Leftovers are only carried about where a run goes on after a crash. */
+/* Old records are kept only in configurations in which a run continues after a crash. */
 size_t state_size(void)
 {
 	return cfg->crash ? sizeof(struct state) :
@@ -97,7 +97,7 @@ int newest_owner(const struct state *s, int block)
 	return best;
 }
 
-/* Every move raises it, so no schedule is endless (see README.md). */
+/* Every move increases this, so no schedule is endless (see README.md). */
 int progress_of(const struct state *s)
 {
 	int n = 2 * s->reclaiming + s->crashed * 1000000 + s->flush;

@@ -36,7 +36,7 @@ def test_nothing_is_left_out(listing, check):
         assert re.search(rf"^{config} +no violation: \d{{4}}", check.stdout, re.M), config
 
 
-def test_schedule_is_told(listing):
+def test_schedule_is_printed(listing):
     done = subprocess.run([ZJMODEL, "--without", "R2"], check=True, capture_output=True, text=True)
     assert re.search(r"^ +1\. h0 starts in T0\.0$", done.stdout, re.M)
     assert "an unfinished handle is there" in done.stdout

@@ -63,7 +63,7 @@ static int add_block(ext2_filsys fs, blk64_t *block, e2_blkcnt_t index,
 
 /*
  * An inode may claim any size at no cost, so the map gets as long as the journal's
- * own super block says. Without a good one that is block 0, for whoever reports it.
+ * own superblock says. Without a good one it has only block 0, for the error message.
  */
 static int bound_journal(struct ext_image *img, ext2_filsys fs, struct ext2_inode *inode)
 {
@@ -127,7 +127,7 @@ static int read_layout(struct ext_image *img)
 	int ret;
 
 	initialize_ext2_error_table();
-	/* A crash may have left a checksum that recovery will put right. */
+	/* A crash may have left a wrong checksum that recovery will correct. */
 	err = ext2fs_open(img->path, EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS,
 			  0, 0, unix_io_manager, &fs);
 	if (err)
@@ -137,13 +137,13 @@ static int read_layout(struct ext_image *img)
 	memcpy(img->uuid, fs->super->s_uuid, sizeof(img->uuid));
 	err = ext2fs_get_device_size2(img->path, fs->blocksize, &device_blocks);
 	img->device_blocks = device_blocks;
-	ret = err ? complain(img, "cannot find out the device's size", err) :
+	ret = err ? complain(img, "cannot determine the device's size", err) :
 		    map_journal(img, fs);
 	ext2fs_close_free(&fs);
 	return ret;
 }
 
-/* A writer wants the device for itself: no mount, no volume manager, no twin. */
+/* A writer needs exclusive access: no mount, no volume manager, no second zjctl. */
 static int open_fd(struct ext_image *img, bool writable)
 {
 	int flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC;
@@ -157,7 +157,7 @@ static int open_fd(struct ext_image *img, bool writable)
 				"is in use; unmount it, stop what uses it (see lsblk), then try again" :
 				"cannot be opened; check name and permissions", errno);
 	if (writable && flock(img->fd, LOCK_EX | LOCK_NB))
-		return complain(img, "is locked by another program, perhaps a second zjctl; wait for its end", 0);
+		return complain(img, "is locked by another program, perhaps a second zjctl; wait until it ends", 0);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ int ext_open(struct ext_image *img, const char *path, bool writable)
 	if (writable && !ext2fs_check_if_mounted(path, &mounted) &&
 	    (mounted & EXT2_MF_MOUNTED))
 		return complain(img, "is mounted; unmount it first", 0);
-	/* First the lock: what is read then stays true. */
+	/* The lock comes first, so that what is read does not change. */
 	if (open_fd(img, writable) || read_layout(img)) {
 		ext_close(img);
 		return -1;
@@ -194,7 +194,7 @@ static int change_super(struct ext_image *img, const char *failure,
 	ext2_filsys fs;
 	long err;
 
-	/* Others on this file system were ruled out when it was opened. */
+	/* Other users of this file system were excluded when it was opened. */
 	err = ext2fs_open(img->path, EXT2_FLAG_RW | EXT2_FLAG_64BITS | EXT2_FLAG_SKIP_MMP,
 			  0, 0, unix_io_manager, &fs);
 	if (err)
@@ -209,7 +209,7 @@ static int change_super(struct ext_image *img, const char *failure,
 	return err ? complain(img, failure, err) : 0;
 }
 
-/* The log may have brought it home set. */
+/* Recovery may have written an image in which it is set. */
 static bool clear_flag(struct ext2_super_block *sb)
 {
 	if (!ext2fs_has_feature_journal_needs_recovery(sb))

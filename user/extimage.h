@@ -31,15 +31,15 @@ void ext_close(struct ext_image *img);
 int ext_clear_needs_recovery(struct ext_image *img);
 /* The next e2fsck checks everything; same returns. */
 int ext_mark_errors(struct ext_image *img);
-/* Read the journal from the device, not from what the cache has of it. */
+/* Read the journal from the device, not from the page cache. */
 void ext_drop_cached_journal(struct ext_image *img);
 
 /* One block of the file system; 0 or a negative errno. */
 int ext_read_home(struct ext_image *img, u64 block, void *buf);
 
-/* Blocks side by side, in one write; 0 or a negative errno. */
+/* Adjacent blocks, in one write; 0 or a negative errno. */
 int ext_write_run(struct ext_image *img, u64 block, u32 nr, const void *buf);
-/* Journal blocks from @block on that lie side by side, @nr at most. */
+/* The number of adjacent journal blocks from @block on, @nr at most. */
 u32 ext_run_length(const struct ext_image *img, u32 block, u32 nr);
 
 /* Recovery's operations; the context is a struct ext_image. */

@@ -56,7 +56,7 @@ static int zext4_check_bits(struct super_block *sb, const char *kind,
 	if (!unknown)
 		return 0;
 	ext4_msg(sb, KERN_ERR,
-		 "zext4 does not cover the file system's %s feature(s) %#x; mount it as ext4",
+		 "zext4 does not support the file system's %s feature(s) %#x; mount it as ext4",
 		 kind, unknown);
 	return -EINVAL;
 }
@@ -79,7 +79,7 @@ int zext4_check_mount(struct super_block *sb)
 		return -EINVAL;
 	if (has_log && !es->s_journal_inum) {
 		ext4_msg(sb, KERN_ERR,
-			 "zext4 does not cover external journals; mount as ext4, or move the journal inside: tune2fs -O ^has_journal, then tune2fs -j");
+			 "zext4 does not support external journals; mount it as ext4, or make the journal internal: tune2fs -O ^has_journal, then tune2fs -j");
 		return -EINVAL;
 	}
 	return 0;
@@ -100,7 +100,7 @@ static bool zext4_one_lane_is_best(struct super_block *sb)
 	    options->given & BIT(ZEXT4_JOURNAL_NVM) || !zext4_one_head(sb))
 		return false;
 	ext4_msg(sb, KERN_INFO,
-		 "the disk has one head, so there is one lane; lanes=%u makes one for each CPU",
+		 "using one lane, because the disk has one head; lanes=%u would make one for each CPU",
 		 num_online_cpus());
 	return true;
 }
@@ -203,7 +203,7 @@ int zext4_check_encryption(struct super_block *sb)
 	if (!zext4_all_journaled(sb))
 		return 0;
 	ext4_msg(sb, KERN_ERR,
-		 "mounted with data=journal before the encrypt feature was set; mount again to encrypt");
+		 "the encrypt feature was set after the mount with data=journal; unmount and mount again to use encryption");
 	return -EOPNOTSUPP;
 }
 
@@ -544,7 +544,7 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 	zj_journal_read_dependency(handle, bh);
 }
 
-/* ---- what user space is told ---- */
+/* ---- values that user space can see ---- */
 
 /**
  * zext4_salt_is_unset() - is there no salt of passwords yet?
@@ -566,7 +566,7 @@ bool zext4_salt_is_unset(struct super_block *sb)
 }
 
 /**
- * zext4_super_tells() - note that a handle changes a value that user space is told
+ * zext4_super_tells() - note that a handle changes a value that user space can see
  * @handle: with write access to the super block
  * @sb: its buffer is locked
  *
@@ -575,7 +575,7 @@ bool zext4_salt_is_unset(struct super_block *sb)
  */
 void zext4_super_tells(handle_t *handle, struct super_block *sb)
 {
-	/* This holds for an aborted handle, too: its value must never be told. */
+	/* This holds for an aborted handle, too: its value must never be returned. */
 	if (ext4_handle_valid(handle) && handle->h_transaction)
 		WRITE_ONCE(EXT4_SB(sb)->s_zj_exposed_tid,
 			   handle->h_transaction->t_tid);
@@ -585,7 +585,7 @@ void zext4_super_tells(handle_t *handle, struct super_block *sb)
  * zext4_wait_exposed() - wait until a value of the super block is committed
  * @sb: its buffer was locked after the value was set
  *
- * User space must not be told earlier: it may derive other things from the value, and
+ * User space must not see it earlier: it may derive other things from the value, and
  * make these durable in other lanes.
  *
  * Context: sleeps for a commit; no handle open, no buffer locked.

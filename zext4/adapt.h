@@ -80,7 +80,7 @@ void zext4_feature_relied_on(handle_t *handle, struct super_block *sb);
 void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 			      const char *data);
 
-/* Values of the super block that user space is told (E28). */
+/* Values of the super block that user space can see (E28). */
 bool zext4_salt_is_unset(struct super_block *sb);
 void zext4_super_tells(handle_t *handle, struct super_block *sb);
 int zext4_wait_exposed(struct super_block *sb);

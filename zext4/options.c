@@ -52,82 +52,82 @@ struct zext4_option_spec {
 static const struct zext4_option_spec specs[] = {
 	[ZEXT4_LANES] = {
 		.name = "lanes", .min = 1, .max = ZJ_MAX_LANES,
-		.standard = "one for each CPU that is online, but one in all on a disk with one head",
-		.meaning = "N lanes, each of them a journal of its own, commit side by side",
+		.standard = "one lane for each online CPU, or a single lane on a disk with one head",
+		.meaning = "The journal is split into N lanes, which collect changes and commit them in parallel",
 		.fixed = true, .of_log = true,
 	},
 	[ZEXT4_LANE_BY] = {
 		.name = "lane_by", .words = WORDS("cpu", "cgroup", "dir"),
-		.meaning = "A lane takes the changes that are made on one CPU (cpu), by the tasks of one cgroup of version 2 (cgroup), or below one top-level directory (dir)",
+		.meaning = "A change goes to the lane of the CPU on which it is made (cpu), of the task's cgroup in cgroup v2 (cgroup), or of the top-level directory that it is made in (dir)",
 	},
 	[ZEXT4_LOG] = {
 		.name = "log", .words = WORDS("auto", "zj", "jbd2"),
-		.meaning = "The log has zext4's own format, for any number of lanes (zj), or that of stock ext4, which can then recover it after a crash (jbd2); auto is jbd2 if lanes=1 is given, else zj",
+		.meaning = "The log is written in zext4's own format, which supports any number of lanes (zj), or in the format of stock ext4, which can then recover it after a crash (jbd2); auto means jbd2 if lanes=1 is given, and zj otherwise",
 		.fixed = true, .of_log = true,
 		.implies = { ZEXT4_LOG_JBD2, ZEXT4_LANES, 1 },
 	},
 	[ZEXT4_JOURNAL_NVM] = {
 		.name = "journal_nvm",
-		.meaning = "The log is in this persistent memory, such as /dev/pmem0, which can be mapped (DAX) and which zjctl nvm-format has prepared for the file system",
+		.meaning = "The log is kept in this persistent memory device, such as /dev/pmem0, which must support DAX and must have been prepared for this file system with zjctl nvm-format",
 		.fixed = true, .of_log = true,
 		.excludes = BIT(ZEXT4_LOG),
 	},
 	[ZEXT4_FSYNC] = {
 		.name = "fsync", .words = WORDS("own", "all"),
-		.meaning = "An fsync makes the changes of the file or directory and what they depend on durable (own), or everything that was done before, on all lanes (all)",
+		.meaning = "An fsync makes durable the changes of the file or directory and all changes that they depend on (own), or every change that any lane has made before (all)",
 	},
 	[ZEXT4_ALLOC] = {
 		.name = "alloc", .words = WORDS("auto", "core", "stock"),
-		.meaning = "The search for inodes and blocks begins in a region of the disk for each lane (core), so that private work meets in no bitmap, or where stock ext4 begins (stock); auto is core unless the disk rotates",
+		.meaning = "The search for free inodes and blocks begins in a region of the disk that belongs to the lane (core), so that lanes that work on separate files share no bitmaps, or where stock ext4 begins it (stock); auto means core unless the disk rotates",
 	},
 	[ZEXT4_DATA_FUA] = {
 		.name = "data_fua", .words = WORDS("auto", "never"), .tune = true,
-		.meaning = "An fsync of little data (up to four writes of 64 KiB) writes it with FUA, where the device has it and no older data of the file needs a flush (auto), or without (never)",
+		.meaning = "An fsync of a small amount of data (up to four writes of 64 KiB) writes the data with FUA if the device supports it and no older data of the file needs a flush (auto), or without FUA (never)",
 	},
 	[ZEXT4_FSYNC_DATA] = {
 		.name = "fsync_data", .words = WORDS("auto", "before"), .tune = true,
-		.meaning = "With data=ordered, an fsync's little data goes out beside the log blocks (auto), or before all of the log, into extents that are unwritten until it is there (before)",
+		.meaning = "With data=ordered, an fsync of a small amount of data writes it at the same time as the log blocks (auto), or before them, into extents that stay marked as unwritten until the data is on the disk (before)",
 		.with = ZEXT4_WITH_STOCK_LOG,
 	},
 	[ZEXT4_LOG_FUA] = {
 		.name = "log_fua", .words = WORDS("auto", "never"), .tune = true,
-		.meaning = "Up to 64 log blocks of a transaction are written with FUA where that takes hardly longer than without, so that no flush stands before the commit block (auto), or they are written without (never)",
+		.meaning = "The log blocks of a transaction of up to 64 blocks are written with FUA if that is hardly slower than a plain write, which saves the flush before the commit block (auto), or without FUA (never)",
 		.with = ZEXT4_WITH_STOCK_LOG,
 	},
 	[ZEXT4_PIPELINE] = {
 		.name = "pipeline", .words = WORDS("auto", "on", "off"), .tune = true,
-		.meaning = "A lane begins to write a transaction while others are on their way, and those that gather share their flushes (on), or it writes one after the other (off); auto is on with one lane",
+		.meaning = "A lane starts to write a transaction to the log while it is still writing others, and transactions that wait together share their flushes (on), or it writes them one after the other (off); auto means on with one lane",
 		.fixed = true,
 	},
 	{
 		.name = "flush_batch", .min = 1, .max = 1024, .tune = true,
 		.standard = __stringify(ZJ_FLUSH_BATCH),
-		.meaning = "At most N transactions share their flushes; 1 means that none do",
+		.meaning = "At most N transactions share their flushes; 1 means that each has its own",
 		.with = ZEXT4_WITH_PIPELINE,
 		.field = FIELD(live.flush_batch),
 	},
 	{
 		.name = "versions", .min = 1, .max = 64, .tune = true,
 		.standard = __stringify(ZJ_VERSIONS),
-		.meaning = "At most N images of one block are on their way to the log at a time",
+		.meaning = "At most N images of one block are being written to the log at a time",
 		.with = ZEXT4_WITH_PIPELINE,
 		.field = FIELD(live.versions),
 	},
 	{
 		.name = "coalesce", .words = WORDS("on", "off"), .tune = true,
-		.meaning = "A commit that needs one image more is put off, for 10 ms at most, while other changes join it (on), or these wait (off)",
+		.meaning = "A commit that would exceed the limit set by versions is deferred, for 10 ms at most, while other changes join its transaction (on), or it is not deferred and these changes have to wait (off)",
 		.with = ZEXT4_WITH_PIPELINE,
 		.field = FIELD(live.no_coalesce),
 	},
 	{
 		/* The words are in the order of enum zj_frozen_copy. */
 		.name = "frozen_copy", .words = WORDS("auto", "always", "never"), .tune = true,
-		.meaning = "Before a commit writes blocks to the log it copies all (always), none (never), or those that were wanted during one of their last four commits (auto); file data, the super block and what must be escaped are copied in any case",
+		.meaning = "Before a commit writes blocks to the log, it copies all of them (always), none (never), or those that another handle wanted to change during one of their last four commits (auto); file data, the superblock and blocks that must be escaped are always copied",
 		.field = FIELD(live.frozen_copy),
 	},
 	{
 		.name = "nvm_unit", .words = WORDS("line", "block"), .tune = true,
-		.meaning = "Persistent memory takes the lines of 64 bytes that have changed (line), or whole blocks (block)",
+		.meaning = "The log in persistent memory records only the lines of 64 bytes that have changed (line), or whole blocks (block)",
 		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
 		.field = FIELD(nvm_blocks),
 	},
@@ -135,13 +135,13 @@ static const struct zext4_option_spec specs[] = {
 		.name = "txninfo_max", .tune = true, .power = true,
 		.min = ZJ_TXNINFO_MAX_MIN, .max = ZJ_TXNINFO_MAX_MAX,
 		.standard = __stringify(ZJ_TXNINFO_MAX_DEFAULT),
-		.meaning = "The description of a transaction takes at most N bytes in persistent memory, and the transaction is closed when it is full: each block takes 16 bytes, each revoked one 8",
+		.meaning = "The description of a transaction (TxnInfo) takes at most N bytes in persistent memory, 16 for each logged block and 8 for each revoked block; a transaction whose description is full takes no more handles",
 		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
 		.field = FIELD(txninfo_max),
 	},
 	{
 		.name = "nvm_check", .words = WORDS("off", "on"), .tune = true,
-		.meaning = "What is logged of blocks of inodes, of which ext4 tells what it changes, is compared with a copy of the block, and the journal is aborted if a line was changed that was not told (on), or it is not compared (off, and always with nvm_unit:block)",
+		.meaning = "Each logged inode table block, of which ext4 declares the ranges that it changes, is compared with a copy of the block, and the journal is aborted if an undeclared line has changed (on), or no comparison is made (off, and always with nvm_unit:block)",
 		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
 		.field = FIELD(nvm_check),
 	},
@@ -191,7 +191,7 @@ static void explain(const struct zext4_option_spec *spec)
 		snprintf(values, sizeof(values), "%s from %u to %u or auto",
 			 spec->power ? "a power of two" : "a number",
 			 spec->min, spec->max);
-	ext4_msg(NULL, KERN_ERR, "%s%s%s takes %s: %s", before, spec->name,
+	ext4_msg(NULL, KERN_ERR, "%s%s%s must be %s: %s", before, spec->name,
 		 after, values, spec->meaning);
 }
 
@@ -223,7 +223,7 @@ static int find(const char *name)
 	return -1;
 }
 
-/* Parses NAME:VALUE, or several of them with + between, as mount splits at commas. */
+/* Parses NAME:VALUE, or several of these joined by +, because mount splits at commas. */
 static int parse_tune(char *list, struct zext4_options *options)
 {
 	char *item, *name;
@@ -237,7 +237,7 @@ static int parse_tune(char *list, struct zext4_options *options)
 			continue;
 		}
 		ext4_msg(NULL, KERN_ERR,
-			 "tune= takes NAME:VALUE, or several with + between them, not \"%s\"",
+			 "tune= must be NAME:VALUE, or several of these joined by +; \"%s\" is not such an option",
 			 name);
 		err = -EINVAL;
 	}
@@ -268,7 +268,7 @@ bool zext4_parse_option(struct fs_parameter *param,
 		*err = parse_value(i, text, options);
 		return true;
 	}
-	ext4_msg(NULL, KERN_ERR, "%s is for benches and tests: give it as tune=%s:%s",
+	ext4_msg(NULL, KERN_ERR, "%s is an option for benchmarks and tests: give it as tune=%s:%s",
 		 param->key, param->key, text);
 	*err = -EINVAL;
 	return true;
@@ -290,13 +290,13 @@ static int check_one(struct super_block *sb, const struct zext4_options *options
 	u32 other = spec->implies.other, number = spec->implies.number;
 
 	if (missing)
-		ext4_msg(sb, KERN_ERR, "%s goes with %s= only", spec->name, missing);
+		ext4_msg(sb, KERN_ERR, "%s requires %s=", spec->name, missing);
 	else if (clash)
-		ext4_msg(sb, KERN_ERR, "%s does not go with %s=; leave one of the two out",
+		ext4_msg(sb, KERN_ERR, "%s cannot be combined with %s=; remove one of them",
 			 spec->name, clash);
 	else if (spec->implies.value && value == spec->implies.value &&
 		 options->given & BIT(other) && options->value[other] != number)
-		ext4_msg(sb, KERN_ERR, "%s=%s needs %s=%u; give that, or leave one of the two out",
+		ext4_msg(sb, KERN_ERR, "%s=%s requires %s=%u; give that, or remove one of the two options",
 			 spec->name, spec->words[value], specs[other].name, number);
 	else
 		return 0;
@@ -349,7 +349,7 @@ int zext4_check_remount(struct super_block *sb,
 	for (i = 0; i < ARRAY_SIZE(specs); i++) {
 		if (!specs[i].fixed || !is_changed(&EXT4_SB(sb)->s_zj, options, i))
 			continue;
-		ext4_msg(sb, KERN_ERR, "can't change %s on remount; unmount first",
+		ext4_msg(sb, KERN_ERR, "%s cannot be changed by a remount; unmount the file system and mount it with the new value",
 			 specs[i].name);
 		return -EINVAL;
 	}
@@ -370,7 +370,7 @@ int zext4_check_image_options(struct super_block *sb,
 	if (!(options->given & BIT(ZEXT4_JOURNAL_NVM)))
 		return 0;
 	ext4_msg(sb, KERN_ERR,
-		 "the mount options in the super block name a device (journal_nvm=%s), which only whoever mounts may do; clear them (tune2fs -E mount_opts=) and give the option to mount",
+		 "the mount options stored in the superblock name a device (journal_nvm=%s), which is not allowed there; clear them (tune2fs -E mount_opts=) and pass journal_nvm= to mount instead",
 		 options->nvm_path);
 	return -EINVAL;
 }
@@ -457,7 +457,7 @@ void zext4_apply_options(struct super_block *sb,
 	follow_remount(sb, options->given);
 	if (test_opt2(sb, JOURNAL_FAST_COMMIT)) {
 		ext4_msg(sb, KERN_INFO,
-			 "fast_commit is switched off: zext4 has lanes instead");
+			 "fast_commit is ignored: zext4 does not use fast commits");
 		clear_opt2(sb, JOURNAL_FAST_COMMIT);
 	}
 }

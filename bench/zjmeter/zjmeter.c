@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * zjmeter: what a journal costs, measured from outside and alike for each journal.
+ * zjmeter: the costs of a journal, measured from outside and in the same way for each journal.
  *
  *	insmod zjmeter.ko disk=zjd0 log=FIRST,LAST,... starts=FUNCTION,...
  *
@@ -13,7 +13,7 @@
  *	log|home|data REQUESTS SECTORS
  *	flush|fua REQUESTS
  *
- * Reads of it are exact once nothing goes on any more; unloading starts anew.
+ * Its contents are exact when no operation is running; loading it again resets them.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>

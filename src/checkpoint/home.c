@@ -403,7 +403,7 @@ void zj_pass_end(struct zj_pass *pass)
 {
 	pass_drain(pass);
 	if (pass->failed && !zj_aborted(pass->zj)) {
-		zj_err(pass->zj, "a block could not be written home; the log is kept\n");
+		zj_err(pass->zj, "a block could not be written to its place on the device; the log is kept\n");
 		zj_abort(pass->zj, -EIO);
 	}
 }

@@ -76,7 +76,7 @@ void zj_assertion_failed(struct zj_journal *zj)
 	write_unlock(&journal->j_state_lock);
 	if (!first)
 		return;
-	zj_err(zj, "aborted: a bug was found\n");
+	zj_err(zj, "aborted: an assertion failed, which is a bug in zjournal; unmount the file system and run e2fsck -f\n");
 	/*
 	 * Pairs with the conditions that sleepers check: a task that does not
 	 * see the flag is woken.

@@ -201,7 +201,7 @@ static void lost_in_cache(struct zj_journal *zj, int err)
 {
 	if (zj_aborted(zj))
 		return;
-	zj_err(zj, "error %d: a flush failed, the device may have lost what it had completed\n",
+	zj_err(zj, "error %d: a flush of the device's cache failed, so writes that it had reported as complete may be lost\n",
 	       err);
 	zj_abort(zj, err);
 }

@@ -42,7 +42,7 @@ static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 	if (incompat & ZJ_JBD2_INCOMPAT_LANES)
 		unknown &= ~ZJ_JBD2_INCOMPAT_NVM;
 	if (unknown || sb->s_feature_ro_compat) {
-		zj_err(zj, "journal has unknown features %#x/%#x; a newer zjournal may know them\n",
+		zj_err(zj, "the journal has unknown features (incompat %#x, ro_compat %#x); a newer zjournal may support them\n",
 		       unknown, be32_to_cpu(sb->s_feature_ro_compat));
 		return -EINVAL;
 	}

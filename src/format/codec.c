@@ -82,7 +82,7 @@ static const char *zj_check_geometry(const struct zj_log_geometry *geo)
 	if (!zj_block_size_ok(geo->block_size))
 		return "block size out of range";
 	if (geo->log_first < ZJ_LOG_FIRST)
-		return "segments begin inside the fixed blocks";
+		return "segments overlap the fixed blocks";
 	if (geo->seg_blocks < 2 ||
 	    geo->seg_blocks > zj_max_seg_blocks(geo->block_size))
 		return "segment size out of range";
@@ -106,7 +106,7 @@ const char *zj_decode_log_super(const void *block, struct zj_log_geometry *geo)
 		return "wrong checksum";
 	if (le32_to_cpu(sb->version) < ZJ_FORMAT_OLDEST ||
 	    le32_to_cpu(sb->version) > ZJ_FORMAT_VERSION)
-		return "format version unknown to this program, use the one that wrote it";
+		return "unknown format version; use the version of zjournal that wrote it";
 	if (sb->reserved0 || memchr_inv(sb->reserved, 0, sizeof(sb->reserved)))
 		return "reserved fields are not zero";
 
@@ -396,11 +396,11 @@ const char *zj_check_jbd2_super(const struct zj_jbd2_super *sb, u32 block_size,
 	u32 maxlen = be32_to_cpu(sb->s_maxlen), first = be32_to_cpu(sb->s_first);
 
 	if (be32_to_cpu(sb->s_magic) != ZJ_JBD2_MAGIC)
-		return "is no journal superblock";
+		return "is not a journal superblock";
 	if (be32_to_cpu(sb->s_blocktype) != ZJ_JBD2_SUPERBLOCK_V2)
 		return "is not of version 2";
 	if (be32_to_cpu(sb->s_blocksize) != block_size)
-		return "has another block size than the file system";
+		return "has a block size that differs from the file system's";
 	if (maxlen > journal_blocks)
 		return "says that the journal is longer than its inode";
 	if (!first || first >= maxlen)

@@ -72,15 +72,15 @@ const char *zj_check_nvm_super(const struct zj_nvm_super *sb, u64 size)
 	if (le32_to_cpu(sb->magic) != ZJ_NVM_SUPER_MAGIC)
 		return "was not formatted for a journal; run zjctl nvm-format";
 	if (le32_to_cpu(sb->csum) != nvm_super_csum(sb))
-		return "has a damaged super block (wrong checksum)";
+		return "has a damaged superblock (wrong checksum)";
 	if (le32_to_cpu(sb->version) != ZJ_NVM_VERSION)
-		return "was formatted by another version; use that";
+		return "was formatted by another version of zjournal; use that version";
 	if (sb->reserved0 || memchr_inv(sb->reserved, 0, sizeof(sb->reserved)))
-		return "has a super block with unknown fields";
+		return "has a superblock with unknown fields";
 	if (le64_to_cpu(sb->size) > size)
 		return "is smaller than when it was formatted";
 	if (le64_to_cpu(sb->size) < ZJ_NVM_MIN_SIZE)
-		return "has a super block with an impossible size";
+		return "has a superblock with an impossible size";
 	return NULL;
 }
 
@@ -182,7 +182,7 @@ const char *zj_decode_nvm_head(const struct zj_nvm_head *head, u64 size,
 	if (geo->total_blocks > size / ZJ_NVM_LINE)
 		return "it is longer than the device";
 	if (geo->log_first < ZJ_NVM_LOG_AT / ZJ_NVM_LINE)
-		return "segments begin inside the fixed places";
+		return "segments overlap the fixed structures";
 	if (geo->seg_blocks < geo->block_size / ZJ_NVM_LINE || !geo->nr_segs ||
 	    (u64)geo->nr_segs * geo->seg_blocks + geo->log_first >
 	    geo->total_blocks)

@@ -144,7 +144,7 @@ static int submit_ordered(struct zj_txn *txn)
 	 * The transaction must not be committed: its record would expose stale
 	 * blocks.
 	 */
-	zj_err(txn_zj(txn), "error %d: ordered file data could not be sent\n", err);
+	zj_err(txn_zj(txn), "error %d: file data (data=ordered) could not be submitted to the device\n", err);
 	zj_ordered_drop(txn);
 	return err;
 }

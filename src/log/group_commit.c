@@ -155,7 +155,7 @@ static int wait_data(struct zj_txn *txn)
 	zj_ordered_drop(txn);
 	if (!err)
 		return 0;
-	zj_err(zj, "error %d while writing ordered file data\n", err);
+	zj_err(zj, "error %d while writing file data (data=ordered)\n", err);
 	return zj_flag(zj, JBD2_ABORT_ON_SYNCDATA_ERR) ? err : 0;
 }
 

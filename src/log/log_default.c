@@ -23,7 +23,7 @@ int zj_log_default_open(struct zj_journal *zj)
 {
 	if (!zj_is_nvm_log(zj->public.j_superblock))
 		return 0;
-	zj_err(zj, "the log is in the memory %pU: mount with journal_nvm=<its device>; nothing was written\n",
+	zj_err(zj, "the log is in the persistent memory %pU: mount with journal_nvm=<its device>; nothing was written\n",
 	       zj_nvm_mark_of(zj->public.j_superblock)->uuid);
 	return -EINVAL;
 }

@@ -569,12 +569,12 @@ static int check_pair(struct zj_journal *zj, const struct zj_nvm_super *sb)
 	bool live = zj_is_nvm_log(zj->public.j_superblock);
 
 	if (live && memcmp(mark->uuid, sb->uuid, sizeof(sb->uuid))) {
-		zj_err(zj, "journal_nvm=%s is the memory %pU, but the log is in %pU; nothing was written\n",
+		zj_err(zj, "journal_nvm=%s is the memory %pU, but the log is in the memory %pU: name the device of that one; nothing was written\n",
 		       zj->nvm.path, sb->uuid, mark->uuid);
 		return -EINVAL;
 	}
 	if (!live && memcmp(zj->geo.uuid, sb->fs_uuid, sizeof(sb->fs_uuid))) {
-		zj_err(zj, "journal_nvm=%s belongs to the file system %pU, this one is %pU; run zjctl nvm-format if it is to be this one's\n",
+		zj_err(zj, "journal_nvm=%s was prepared for the file system %pU, but this one is %pU; to use it here, run zjctl nvm-format\n",
 		       zj->nvm.path, sb->fs_uuid, zj->geo.uuid);
 		return -EINVAL;
 	}
@@ -589,8 +589,8 @@ static void memory_lost(struct zj_nvm_map *map, bool gone)
 	struct zj_journal *zj = container_of(map, struct zj_journal, nvm.map);
 
 	zj_err(zj, "journal_nvm=%s %s\n", zj->nvm.path, gone ?
-	       "is being removed: unmount, and mount when it is back" :
-	       "has an uncorrectable error: recovery may need what cannot be read");
+	       "is being removed: unmount the file system, and mount it again when the memory is back" :
+	       "has an uncorrectable error: unmount the file system and mount it again; recovery fails if it needs the lost part");
 	zj_abort(zj, -EIO);
 }
 
@@ -606,7 +606,7 @@ static int read_super(struct zj_journal *zj, struct zj_nvm_super *sb)
 				 sizeof(*sb));
 	zj_nvm_end(id);
 	if (left)
-		zj_err(zj, "journal_nvm=%s: its super block cannot be read (uncorrectable error)\n",
+		zj_err(zj, "journal_nvm=%s: its superblock cannot be read (uncorrectable memory error)\n",
 		       zj->nvm.path);
 	return left ? -EIO : 0;
 }
@@ -618,7 +618,7 @@ static int check_memory(struct zj_journal *zj)
 	int err;
 
 	if (zj->nvm.map.size < ZJ_NVM_MIN_SIZE) {
-		zj_err(zj, "journal_nvm=%s: %llu bytes, at least %llu are needed\n",
+		zj_err(zj, "journal_nvm=%s: the memory has %llu bytes, but a log needs at least %llu\n",
 		       zj->nvm.path, zj->nvm.map.size, ZJ_NVM_MIN_SIZE);
 		return -EINVAL;
 	}
@@ -627,7 +627,7 @@ static int check_memory(struct zj_journal *zj)
 		return err;
 	wrong = zj_check_nvm_super(&sb, zj->nvm.map.size);
 	if (wrong) {
-		zj_err(zj, "journal_nvm=%s: it %s\n", zj->nvm.path, wrong);
+		zj_err(zj, "journal_nvm=%s: the memory %s\n", zj->nvm.path, wrong);
 		return -EINVAL;
 	}
 	memcpy(zj->nvm.uuid, sb.uuid, sizeof(zj->nvm.uuid));

@@ -60,16 +60,16 @@ static const char *what_is_wrong(const struct zj_options *options)
 	u32 info_max = options->txninfo_max;
 
 	if (options->log >= ARRAY_SIZE(log_formats))
-		return "there is no such format of the log";
+		return "unknown log format";
 	if (options->log == ZJ_LOG_JBD2 && options->lanes > 1)
-		return "a log in stock's format has one lane";
+		return "a log in stock ext4's format can have only one lane";
 	if (memory != !!options->nvm_path)
-		return "a log in memory, and no other, has a device of its own";
+		return "a log in persistent memory needs a memory device, and no other log may have one";
 	if (!memory && (info_max || options->nvm_blocks || options->nvm_check))
-		return "no log is in memory, which further options are about";
+		return "options for persistent memory are given, but the log is not there";
 	if (info_max && (info_max < ZJ_TXNINFO_MAX_MIN || info_max > ZJ_TXNINFO_MAX_MAX ||
 			 !is_power_of_2(info_max)))
-		return "a TxnInfo cannot have that size";
+		return "this size of TxnInfo is not possible";
 	return NULL;
 }
 

@@ -100,7 +100,7 @@ static int map_alloc(struct zj_journal *zj, sector_t first)
 	u32 blocks = zj->public.j_total_len;
 
 	if (blocks > bdev_nr_bytes(zj->public.j_dev) / zj->public.j_blocksize) {
-		zj_err(zj, "journal of %u blocks is longer than the device; run e2fsck -f\n",
+		zj_err(zj, "the journal of %u blocks is longer than the device; run e2fsck -f\n",
 		       blocks);
 		return -EUCLEAN;
 	}
@@ -188,7 +188,7 @@ static int map_journal(struct zj_journal *zj)
 		if (err < 0)
 			return err;
 		if (!block) {
-			zj_err(zj, "journal inode has a hole at block %u; run e2fsck -f\n",
+			zj_err(zj, "the journal's inode has a hole at block %u; run e2fsck -f\n",
 			       i);
 			return -EUCLEAN;
 		}
@@ -237,17 +237,17 @@ static int choose_geometry(struct zj_journal *zj)
 	lanes = zj->log_ops->fit(zj, wanted);
 
 	if (!lanes && zj->log_ops->in_memory) {
-		zj_err(zj, "journal_nvm: %llu bytes are too few for a log\n",
+		zj_err(zj, "journal_nvm: a memory of %llu bytes is too small for a log\n",
 		       zj->nvm.map.size);
 		return -ENOSPC;
 	}
 	if (!lanes) {
-		zj_err(zj, "journal of %u blocks is too small, one lane needs %u; enlarge it: tune2fs -O ^has_journal, then tune2fs -J size=8\n",
+		zj_err(zj, "the journal of %u blocks is too small, one lane needs %u; enlarge it: tune2fs -O ^has_journal, then tune2fs -J size=8\n",
 		       zj->public.j_total_len, JBD2_MIN_JOURNAL_BLOCKS);
 		return -ENOSPC;
 	}
 	if (lanes < wanted)
-		zj_notice(zj, "journal of %u blocks has room for %u lanes, not %u\n",
+		zj_notice(zj, "the journal of %u blocks has room for only %u of %u lanes; to enlarge it, run zjctl resize-journal\n",
 			  zj->public.j_total_len, lanes, wanted);
 	zj->nr_lanes = lanes;
 	total = zj->geo.nr_segs * zj->geo.seg_blocks / zj->credit_units;

@@ -257,12 +257,12 @@ int zj_recover_device(struct zj_journal *zj)
 	int err;
 
 	if (bdev_read_only(fs)) {
-		zj_err(zj, "recovery needs a writable device\n");
+		zj_err(zj, "the log must be recovered, but the device is read-only; make it writable and mount again\n");
 		return -EROFS;
 	}
 	err = recover(zj, blocks);
 	if (err) {
-		zj_err(zj, "recovery failed: error %d; nothing was lost, the log is kept\n",
+		zj_err(zj, "recovery failed: error %d; nothing is lost, because the log is kept\n",
 		       err);
 		return err;
 	}

@@ -72,7 +72,7 @@ static int zj_check_whole(struct zj_recovery *r, struct zj_rec_component *comp)
 		}
 	}
 	if (comp->members > c->nr_members)
-		return zj_corrupt(r, "stamp %llu: %u members, of which segment %u block %u knows only %u",
+		return zj_corrupt(r, "stamp %llu has %u members, but segment %u block %u names only %u",
 				  comp->stamp, comp->members,
 				  zj_seg_of(r, c->log_block),
 				  zj_seg_block_of(r, c->log_block),

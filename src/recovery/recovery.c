@@ -160,15 +160,15 @@ static int zj_read_log_super(struct zj_recovery *r, const u8 *uuid,
 		return zj_corrupt(r, "log super block (journal block %u): %s",
 				  ZJ_BLOCK_LOG_SUPER, wrong);
 	if (r->geo.block_size != block_size)
-		return zj_corrupt(r, "its block size is %u, the file system's %u",
+		return zj_corrupt(r, "its block size is %u, but the file system's is %u",
 				  r->geo.block_size, block_size);
 	if (memcmp(r->geo.uuid, uuid, sizeof(r->geo.uuid)))
 		/*
 		 * tune2fs -U may have changed the UUID while the log was live.
 		 */
-		r->ops->msg(r->ctx, 1, "log: made under another uuid");
+		r->ops->msg(r->ctx, 1, "log: written when the file system had another UUID");
 	if (r->geo.total_blocks > journal_blocks)
-		return zj_corrupt(r, "it is %u blocks long, the journal only %u",
+		return zj_corrupt(r, "it is %u blocks long, but the journal only %u",
 				  r->geo.total_blocks, journal_blocks);
 	r->seed = zj_seed(r->geo.uuid, r->geo.generation);
 	return 0;
@@ -216,7 +216,7 @@ static int zj_read_ckpt(struct zj_recovery *r)
 		good[i] = zj_decode_ckpt(&r->geo, r->buf, &seq[i], &stamp[i]);
 		bad += !good[i] && zj_claims_ckpt(r);
 		if (good[i] && zj_ckpt_strange(r, i, seq[i]))
-			return zj_corrupt(r, "checkpoint slot (journal block %u) with a good checksum, but for the other place or with unknown fields",
+			return zj_corrupt(r, "the checkpoint slot (journal block %u) has a correct checksum, but belongs in the other slot or has unknown fields",
 					  ZJ_BLOCK_CKPT + i);
 	}
 	if (bad == ZJ_CKPT_SLOTS)

@@ -163,11 +163,11 @@ struct zj_recovery {
 	struct zj_table	by_block;	/* block to index in @images of its newest image */
 };
 
-#define ZJ_GO_ON "docs/format.md (\"Damaged logs\") says how to go on"
+#define ZJ_GO_ON "docs/format.md (\"Damaged logs\") says what to do then"
 #define ZJ_NOTHING_WRITTEN \
 	"; nothing was written: copy the device%s before you try anything else, " ZJ_GO_ON
 
-#define ZJ_HOW_TO_DROP "zjctl recover --drop-damaged keeps what is older and gives up the rest"
+#define ZJ_HOW_TO_DROP "zjctl recover --drop-damaged recovers what is older and discards the rest"
 
 /*
  * If the log is in memory, the device has only half of the file system, so both

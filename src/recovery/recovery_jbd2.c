@@ -251,11 +251,11 @@ static int check_txn(struct zj_jbd2_scan *s)
 	u32 i;
 
 	if (s->misfit)
-		return zj_corrupt(r, "transaction %u: a revoke block says more than it holds",
+		return zj_corrupt(r, "transaction %u: a revoke block has an impossible length",
 				  s->sequence);
 	for (i = s->txn.first_image; i < r->images.nr; i++)
 		if (image[i].block >= r->home_blocks)
-			return zj_corrupt(r, "transaction %u: image of block %llu, the device has %llu",
+			return zj_corrupt(r, "transaction %u: image of block %llu, but the device has %llu blocks",
 					  s->sequence, image[i].block,
 					  r->home_blocks);
 	return 0;
@@ -403,7 +403,7 @@ static int check_super(struct zj_recovery *r, const struct zj_jbd2_super *sb,
 	 */
 	if (log->last > r->journal_blocks || start < log->first ||
 	    start >= log->last)
-		return zj_corrupt(r, "it starts at block %u, its blocks are %u to %u",
+		return zj_corrupt(r, "it starts at block %u, which is not one of its blocks, %u to %u",
 				  start, log->first, log->last - 1);
 	if (!!(incompat & ZJ_JBD2_INCOMPAT_CSUM_V2) + log->csum3 + log->csum1 > 1)
 		return zj_corrupt(r, "block 0 asks for two kinds of checksums");

@@ -149,7 +149,7 @@ static int check_records(struct zj_nvm_scan *s)
 		lines = le64_to_cpu(rec->lines);
 		size = hweight64(lines) * (unit / ZJ_NVM_LINE);
 		if (le64_to_cpu(rec->block) >= s->r->home_blocks)
-			return corrupt_at(s, "record of block %llu, the device has %llu",
+			return corrupt_at(s, "record of block %llu, but the device has %llu blocks",
 					  le64_to_cpu(rec->block),
 					  s->r->home_blocks);
 		if (!lines || (lines & ~s->r->whole) || size > left)
@@ -163,7 +163,7 @@ static int check_records(struct zj_nvm_scan *s)
 		left -= size;
 	}
 	if (left || hash != c->data_hash)
-		return corrupt_at(s, "the records are not those of their TxnInfo");
+		return corrupt_at(s, "the records do not match their TxnInfo");
 	return 0;
 }
 
@@ -180,7 +180,7 @@ static int check_entries(struct zj_nvm_scan *s)
 					  c->stamp, le64_to_cpu(dep[i]));
 	for (i = 0; i < c->nr_revokes; i++)
 		if (le64_to_cpu(revoke[i]) >= s->r->home_blocks)
-			return corrupt_at(s, "revoke of block %llu, the device has %llu",
+			return corrupt_at(s, "revoke of block %llu, but the device has %llu blocks",
 					  le64_to_cpu(revoke[i]),
 					  s->r->home_blocks);
 	return check_records(s);
@@ -336,12 +336,12 @@ static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
 		return err;
 	wrong = zj_decode_nvm_head(&head, area->size, &r->geo);
 	if (wrong)
-		return zj_corrupt(r, "its head in memory: %s", wrong);
+		return zj_corrupt(r, "its header in memory: %s", wrong);
 	if (r->geo.generation != area->generation)
-		return zj_corrupt(r, "the memory holds generation %llu of it, block 0 asks for %llu",
+		return zj_corrupt(r, "the memory holds generation %llu of it, but block 0 names generation %llu",
 				  r->geo.generation, area->generation);
 	if (r->geo.block_size != block_size)
-		return zj_corrupt(r, "its block size is %u, the file system's %u",
+		return zj_corrupt(r, "its block size is %u, but the file system's is %u",
 				  r->geo.block_size, block_size);
 	r->seed = zj_seed(r->geo.uuid, r->geo.generation);
 	err = fetch_word(r, area, ZJ_NVM_CKPT_AT, &r->ckpt_stamp);
@@ -356,7 +356,7 @@ static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
 static int read_failed(struct zj_recovery *r, int err, u64 block)
 {
 	r->ops->msg(r->ctx, 0,
-		    "error %d reading block %llu, of which the log has a part; the log is kept: check the device, then mount or recover again",
+		    "error %d reading block %llu, of which the log has only some lines; the log is kept: check the device, then mount or recover again",
 		    err, block);
 	return err;
 }

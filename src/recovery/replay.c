@@ -176,7 +176,7 @@ static int zj_keep_newest(struct zj_recovery *r)
 		if (newest->stamp <= newest->revoked)
 			continue;
 		if (newest->revoked && image[from].lines != r->whole)
-			return zj_corrupt(r, "stamp %llu: a part of block %llu, which was revoked before",
+			return zj_corrupt(r, "stamp %llu: lines of block %llu, which was revoked before",
 					  image[from].stamp, image[from].block);
 		r->stats->replayed++;
 		while (from <= i)

@@ -50,7 +50,7 @@ static int zj_scan_header(struct zj_recovery *r, struct zj_scan_position *cur)
 	if (!zj_decode_chunk(&r->geo, r->seed, zj_seg_of(r, cur->log_block),
 			     seg_block, cur->block, chunk)) {
 		if (zj_chunk_sealed(&r->geo, r->seed, cur->block))
-			return zj_corrupt_at(r, cur, "chunk header with a good checksum, but for another place or with impossible counts");
+			return zj_corrupt_at(r, cur, "chunk header with a correct checksum, but for another place or with impossible counts");
 		return 0;
 	}
 	if (!seg_block) {
@@ -77,7 +77,7 @@ static int zj_check_tag(struct zj_recovery *r, const struct zj_scan_position *cu
 	u16 flags = le16_to_cpu(tag->flags);
 
 	if (block >= r->home_blocks)
-		return zj_corrupt_at(r, cur, "image of block %llu, the device has %llu",
+		return zj_corrupt_at(r, cur, "image of block %llu, but the device has %llu blocks",
 				     block, r->home_blocks);
 	if (le64_to_cpu(tag->lines) != ZJ_TAG_ALL_LINES)
 		return zj_corrupt_at(r, cur, "image of a part of block %llu",
@@ -108,7 +108,7 @@ static int zj_check_entries(struct zj_recovery *r, const struct zj_scan_position
 					     chunk->stamp, le64_to_cpu(deps[i]));
 	for (i = 0; i < chunk->nr_revokes; i++)
 		if (le64_to_cpu(revokes[i]) >= r->home_blocks)
-			return zj_corrupt_at(r, cur, "revoke of block %llu, the device has %llu",
+			return zj_corrupt_at(r, cur, "revoke of block %llu, but the device has %llu blocks",
 					     le64_to_cpu(revokes[i]),
 					     r->home_blocks);
 	for (i = 0; i < chunk->nr_tags; i++) {

@@ -339,7 +339,7 @@ static inline bool too_big(const struct zj_journal *zj, int credits, int rsv)
 
 static noinline int refuse(const struct zj_journal *zj, int credits, int rsv)
 {
-	WARN_ONCE(1, "zjournal: handle of %d+%d blocks, at most %u fit\n",
+	WARN_ONCE(1, "zjournal: a handle asks for %d+%d blocks, but at most %u fit in a transaction\n",
 		  credits, rsv, zj->max_credits);
 	return -ENOSPC;
 }

@@ -25,7 +25,7 @@ static const char *const part_flags[] = {
 	[ZJ_PART_WAS_DIRTY] = "was_dirty",
 	[ZJ_PART_LINES] = "lines",
 	[ZJ_PART_CROWDED] = "crowded",
-	[ZJ_PART_DECLARED] = "told",
+	[ZJ_PART_DECLARED] = "declared",
 };
 
 /**
@@ -86,7 +86,7 @@ void zj_txn_to_text(struct seq_buf *out, const struct zj_txn *txn)
 		       zj_comp_state_names[txn->comp->state], txn->updates,
 		       txn->handles, txn->credits);
 	if (txn->locked && txn->comp->state < ZJ_C_SEALED)
-		seq_buf_printf(out, ", takes no more handles");
+		seq_buf_printf(out, ", closed to new handles");
 	if (atomic_read(&txn->crowded))
 		seq_buf_printf(out, ", %d crowded parts", atomic_read(&txn->crowded));
 	seq_buf_printf(out, "\n");
@@ -143,13 +143,13 @@ void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
 		seq_buf_printf(out, ", locked for %lld us",
 			       (s64)ktime_us_delta(now, comp->locked_at));
 	if (comp->state == ZJ_C_SEALED)
-		seq_buf_printf(out, ", sealed for %lld us, %d to submit data, %d without a record",
+		seq_buf_printf(out, ", sealed for %lld us, %d with data to submit, %d without a record",
 			       (s64)ktime_us_delta(now, comp->sealed_at),
 			       comp->unsubmitted, comp->unlogged);
 	if (comp->state < ZJ_C_COMMITTED)
 		seq_buf_printf(out, ", %d missing", comp->missing);
 	if (comp->deferred)
-		seq_buf_printf(out, ", put off");
+		seq_buf_printf(out, ", deferred");
 	if (comp->state == ZJ_C_COMMITTED)
 		seq_buf_printf(out, comp->finished ? ", to be written home" :
 			       ", being finished");
@@ -161,7 +161,7 @@ void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
 /* Caller holds lane->lock. */
 static void lane_state_to_text(struct seq_buf *out, const struct zj_lane *lane)
 {
-	seq_buf_printf(out, "lane %d: %d unwritten, %u on their way, %d sealed of %u credits",
+	seq_buf_printf(out, "lane %d: %d not written yet, %u being written, %d sealed with %u credits",
 		       lane->index, lane->unwritten, lane->depth, lane->nr_sealed,
 		       lane->sealed_credits);
 	seq_buf_printf(out, ", %u blocks promised, %u segments in hand",
@@ -169,7 +169,7 @@ static void lane_state_to_text(struct seq_buf *out, const struct zj_lane *lane)
 	if (lane->rsv_credits)
 		seq_buf_printf(out, ", %d credits reserved", lane->rsv_credits);
 	if (lane->starts_waiting)
-		seq_buf_printf(out, ", %d starts wait for space", lane->starts_waiting);
+		seq_buf_printf(out, ", %d handle starts wait for space", lane->starts_waiting);
 	seq_buf_printf(out, "\n");
 }
 

@@ -52,6 +52,6 @@ def test_nothing_is_found_where_all_is_right(check):
     ("src/other/a.c", "", "is in no folder"),
     ("src/log/a.c", '#include "a.h"\n', "there is no src/a.h"),
 ])
-def test_what_is_wrong_is_told(check, path, text, what):
+def test_what_is_wrong_is_reported(check, path, text, what):
     check.write(path, text)
     assert any(what in error for error in check.errors()), list(check.errors())

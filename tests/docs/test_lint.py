@@ -37,7 +37,7 @@ def lint_fixture(tmp_path, monkeypatch):
     ("functions", {"tool": "#!/usr/bin/env python3\ndef f():\n" + "    g()\n" * 70}, "tool:f()"),
     ("files", {"a.h": "\n" * 801}, "a.h"),
 ])
-def test_what_is_too_large_is_told(lint, name, files, place):
+def test_what_is_too_large_is_reported(lint, name, files, place):
     assert lint(name, files)[0].startswith(f"{place}: ")
 
 

@@ -9,7 +9,7 @@ TOOL = TOP / "tools/option-doc"
 
 
 def copy(tmp_path):
-    """A tree in which the tool has all that it reads."""
+    """A tree with all files that the tool reads."""
     for name in ("tools/option-doc", "zext4/options.c", "zext4/options.h", "README.md", "man/zjournal.7",
                  *(str(path.relative_to(TOP)) for path in TOP.glob("include/zjournal/*.h"))):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

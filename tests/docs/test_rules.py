@@ -59,7 +59,7 @@ def test_nothing_is_found_where_all_is_right(check):
     ("zext4/patches/correctness/a.cocci", "// SPDX\n// Rules: R1, X1.\n", "second line is not"),
     ("docs/ext4.md", "### E1 One\nMutants no-R1 and no-R2.\n", "no-R2 watches"),
 ])
-def test_what_is_wrong_is_told(check, path, text, what):
+def test_what_is_wrong_is_reported(check, path, text, what):
     place = check.tree / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text)

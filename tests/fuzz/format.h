@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What target.c wants to know of a format; each program has one. */
+/* A log format, as target.c needs it; each program has one. */
 #ifndef ZJ_FUZZ_FORMAT_H
 #define ZJ_FUZZ_FORMAT_H
 
@@ -7,9 +7,9 @@
 #include "reference.h"
 
 /**
- * struct format - one of the three
- * @load: put an input on a device and say where the log is; false if nobody would
- *	call recovery for it
+ * struct format - one of the three log formats
+ * @load: put an input on a device and say where the log is; false if recovery would
+ *	not be called for it
  * @recover: run it
  * @bounds: what a run may cost at most
  * @check: what else must be as the reference says, of a log that was not refused;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fuzzer's input: a device with a log on it, written down sparsely.
+ * The fuzzer's input: a device with a log, in a sparse encoding.
  *
- *   u8   block size: 1024 << (value % 3); value / 3: what else a format wants to know
+ *   u8   block size: 1024 << (value % 3); value / 3: further parameters of the format
  *   u8   failure that one of the runs meets, see target.c
  *   le16 journal blocks
  *   le16 blocks of the device that are not the journal's
@@ -27,7 +27,7 @@ struct input {
 	u32	block_size;
 	u32	journal_blocks;
 	u32	home_blocks;		/* without the journal's */
-	u8	extra;			/* what else a format wants to know */
+	u8	extra;			/* further parameters of the format */
 	u8	failure;
 	u16	when;
 	u8	*block[IN_MAX_BLOCKS];	/* of the journal; NULL: zero */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* "A log in stock's format" in docs/format.md, and what the format's blocks are. */
+/* The reference reader of "A log in stock's format" in docs/format.md, and that format's blocks. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mutations that know the log in memory: head, S, tails, fields and entries of
+ * Mutations that know the log in memory: header, checkpoint stamp, tails, fields and entries of
  * TxnInfos, whole chunks elsewhere, the lanes' ways back; afterwards most checksums
  * are made right again.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* "A log in memory" in docs/format.md. */
+/* The reference reader of "A log in memory" in docs/format.md. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,7 +233,7 @@ static bool read_lane(uint32_t lane)
 	for (stamp = i.stamp; ; ) {
 		if (!in_place(&i, lane, stamp, inside, index))
 			return false;
-		/* A tail whose stamp is not above S after all. */
+		/* A tail whose stamp is not above the checkpoint stamp after all. */
 		if (stamp <= s.res->ckpt_stamp)
 			return true;
 		if (!entries_sane(&i))

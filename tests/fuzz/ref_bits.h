@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the reference readers share: numbers, CRC-32C, and saying no. */
+/* Functions that the reference readers share: numbers, CRC-32C, and refusals. */
 #ifndef ZJ_FUZZ_REF_BITS_H
 #define ZJ_FUZZ_REF_BITS_H
 

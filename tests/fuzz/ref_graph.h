@@ -6,7 +6,7 @@
 #include "ref_bits.h"
 
 /**
- * struct ref_chunk - a good chunk with a stamp above S
+ * struct ref_chunk - a good chunk with a stamp above the checkpoint stamp
  */
 struct ref_chunk {
 	const uint8_t *block;	/* the header block; in memory: the TxnInfo */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Make a log again what a writer and a crash can leave, as far as that is simple:
+ * Repairs a log so that a writer and a crash could have left it, as far as that is simple:
  * else almost every mutation would end in a refusal, and few would be replayed.
  */
 #ifndef ZJ_FUZZ_ZJ_HEAL_H

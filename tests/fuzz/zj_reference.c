@@ -83,7 +83,7 @@ static void raise_to(uint64_t *stamp, uint64_t other)
 		*stamp = other;
 }
 
-/* 1: S */
+/* 1: the checkpoint stamp */
 static bool read_ckpt(struct state *s)
 {
 	bool good[2], claimed[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Make the checksums of an input right, as a forger of logs would. */
+/* Corrects the checksums of an input, as the author of a manipulated log would. */
 #ifndef ZJ_FUZZ_ZJ_SEAL_H
 #define ZJ_FUZZ_ZJ_SEAL_H
 

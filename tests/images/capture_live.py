@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""capture_live.py: make the live-* images anew, with the modules in build/.
+"""capture_live.py: make the live-* images, with the modules in build/.
 
 A VM mounts zext4, several tasks make and remove files, and the file system is shut
 down with its log live: real logs of the version that is built. What recovery makes

@@ -53,7 +53,7 @@ class Log:
         self.set_generation(generation)
 
     def set_generation(self, generation):
-        """A new generation empties the log at one stroke."""
+        """A new generation empties the log in one step."""
         self.generation = generation
         self.seed = crc32c(self.uuid + struct.pack("<Q", generation))
         self.seg_of.clear()

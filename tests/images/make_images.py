@@ -4,7 +4,7 @@
 
 Each function below is one image: NAME.img.xz, a file system with a live log, and
 NAME.json, what zjctl recover must make of it. The images are kept in the repository
-because they pin the format: make them anew only if that is meant to change. The
+because they pin the format: make them again only if that is meant to change. The
 same e2fsprogs gives the same bytes, but for the time in stock-log. The live-* images
 are capture_live.py's.
 """
@@ -360,7 +360,7 @@ def tag_beyond_the_end():
     """An image of the first block that the device does not have."""
     fs, steps, log = damaged()
     log.component(2, {**steps[1], fs.device_blocks: b"!" * 1024}, deps=[1])
-    return refused(fs.image(log), f"image of block {fs.device_blocks}, the device has")
+    return refused(fs.image(log), f"image of block {fs.device_blocks}, but the device has")
 
 
 @image
@@ -377,7 +377,7 @@ def misplaced_chunk():
     """A good chunk, copied to another segment."""
     fs, _, log = damaged()
     log.blocks[4 + 5 * 64] = log.blocks[4]
-    return refused(fs.image(log), "segment 5 block 0: chunk header with a good checksum")
+    return refused(fs.image(log), "segment 5 block 0: chunk header with a correct checksum")
 
 
 @image
@@ -385,7 +385,7 @@ def newer_version():
     """Format version 3, which only a later program can read."""
     fs, _, log = damaged()
     log.write_super(version=3)
-    return refused(fs.image(log), "format version unknown to this program")
+    return refused(fs.image(log), "unknown format version")
 
 
 @image
@@ -416,7 +416,7 @@ def checkpoint_slot_in_the_wrong_place():
     fs, _, log = damaged()
     log.ckpt(1, 0)
     log.blocks[2] = log.blocks.pop(3)
-    return refused(fs.image(log), "checkpoint slot (journal block 2) with a good checksum")
+    return refused(fs.image(log), "checkpoint slot (journal block 2) has a correct checksum")
 
 
 @image

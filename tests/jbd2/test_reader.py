@@ -80,7 +80,7 @@ def test_as_e2fsck(tmp_path, tool, opened, wide, size):
 
 
 def test_checksum_of_version_1(tmp_path, tool):
-    """debugfs gets it wrong over escaped blocks: none of these."""
+    """Without blocks that must be escaped, because debugfs handles them wrongly."""
     rand = random.Random(5)
     image = mkfs(tmp_path, 1024, "^metadata_csum,64bit")
     plain = tmp_path / "plain"
@@ -115,7 +115,7 @@ def test_no_commit_block(tmp_path, tool):
 
 
 def patch_super(image, words):
-    """Set words of block 0 and make its checksum right; {byte: value}."""
+    """Set words of block 0 and correct its checksum; {byte: value}."""
     at = block0(image)
     with open(image, "r+b") as f:
         f.seek(at)
@@ -138,7 +138,7 @@ def crc32c(buf, crc=0xffffffff):
 
 @pytest.mark.parametrize("start", [1000, 1020, 1021, 1022, 1023])
 def test_wrap(tmp_path, tool, start):
-    """The ring is turned: everything lies as many blocks further on."""
+    """Rotates the ring: everything is so many blocks further on."""
     rand = random.Random(start)
     image = mkfs(tmp_path, 1024, "metadata_csum,64bit")
     debugfs(image, "jo -c -v 3", *transactions(tmp_path, rand, 1024, 6), "jc", write=True)

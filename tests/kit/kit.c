@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A file system as its journal sees it, and what a journal calls. */
+/* The part of a file system that a journal uses, and the functions that a journal calls. */
 #include <stdlib.h>
 #include <linux/bio.h>
 #include <linux/crc32c.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a journal sees of a file system, for every test that runs one: the simulator,
+ * The part of a file system that a journal uses, for every test that runs one: the simulator,
  * the schedules, the threads, the unit tests of the core, the yardstick.
  *
  * The kit has the super block, the journal's inode and its place on the disk, and the
@@ -57,7 +57,7 @@ int submit_data(struct jbd2_inode *range);
 int finish_data(struct jbd2_inode *range);
 void commit_callback(journal_t *journal, transaction_t *txn);
 
-/* A journal has been loaded, or (NULL) it goes; NULL: nobody wants to know. */
+/* Called when a journal has been loaded, or with NULL before it is freed; may be NULL. */
 extern void (*kit_loaded)(struct zj_journal *zj);
 
 /* ---- report.c: only over the simulator ---- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What stands in the way of whom when a test fails or hangs, by the printers that debugfs
- * has (docs/looking-inside.md).
+ * Prints which tasks wait for what when a test fails or hangs, with the printers that debugfs
+ * uses (docs/looking-inside.md).
  */
 #include <stdio.h>
 #include <linux/seq_buf.h>

@@ -12,7 +12,7 @@ is there for, and where that is met:
     by: core a_unit_test
 
 A bug is one edit or several: the first OLD behind the head of the function becomes NEW
-(\\n and \\t stand for a line's end and a tab). One file is compiled anew for it, and the
+(\\n and \\t stand for a line's end and a tab). One file is compiled again for it, and the
 unit tests of the core run (tests/unit/core), or with "by: sim OPTIONS" the simulator,
 until one of them says that this very assertion failed. What has no "by:" is tried with
 all unit tests and then with the simulator; --learn notes in asserts.txt what was found.
@@ -54,7 +54,7 @@ def entries():
 
 
 def closing(text, at):
-    """Where the parenthesis at @at is closed."""
+    """The position at which the parenthesis at @at is closed."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] == "(") - (text[i] == ")")
@@ -64,7 +64,7 @@ def closing(text, at):
 
 
 def assertions():
-    """(file, condition) of each ZJ_ASSERT() in src/, as the compiler gives it."""
+    """(file, condition) of each ZJ_ASSERT() in src/, as the preprocessor prints it."""
     found = []
     for path in sorted((TOP / "src").rglob("*.[ch]")):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
@@ -86,7 +86,7 @@ def edited(text, function, old, new):
 
 
 def mutated(entry):
-    """Files of src/ with the bug in them; a string: why it does not fit."""
+    """Files of src/ with the bug, or a string that says why it does not apply."""
     files = {}
     for file, function, old, new in entry.edits:
         text = files.get(file) or (TOP / "src" / file).read_text()
@@ -191,7 +191,7 @@ def save(results):
 
 
 def learn(found):
-    """Note in the table which test each was met in."""
+    """Write the test that made each one fail into the table."""
     out = []
     for text in re.split(r"\n\n+", TABLE.read_text().strip()):
         head = next(line for line in text.splitlines() if line.startswith("["))

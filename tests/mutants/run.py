@@ -55,7 +55,7 @@ def unit_names(where):
 
 
 def named_in(name, what, known):
-    """What a patch names in its lines "# WHAT: A B"; all of it has to exist."""
+    """The names in a patch's lines "# WHAT: A B"; all of them must exist."""
     text = (HERE / f"{name}.patch").read_text()
     named = re.findall(rf"^# {what}: (.*)$", text, re.M)
     wanted = set(" ".join(named).split())
@@ -78,7 +78,7 @@ def own_units(name):
 
 
 def refresh(src):
-    """Make src a copy of src/, less assertions; only what differs looks new to make."""
+    """Make src a copy of src/ without assertions; only files that differ get a new time stamp."""
     for old in src.rglob("*.*"):
         if not (TOP / "src" / old.relative_to(src)).exists():
             old.unlink()
@@ -92,7 +92,7 @@ def refresh(src):
 
 
 def apply(name, src):
-    """Patch a fresh copy of src/; returns None, or why it does not fit."""
+    """Patch a fresh copy of src/; returns None, or why it does not apply."""
     refresh(src)
     done = subprocess.run(
         ["patch", "-p1", "--fuzz=0", "--no-backup-if-mismatch", "-r", "-",
@@ -131,7 +131,7 @@ def first_failure(text, status):
 
 
 def run_schedules(names):
-    """The schedules that fail, with what they say."""
+    """The schedules that fail, with their output."""
     failed = {}
     for name in names:
         done = subprocess.run([WORK / "schedules", name], capture_output=True,
@@ -142,7 +142,7 @@ def run_schedules(names):
 
 
 def run_units(where, names):
-    """The unit tests that fail, with what they say."""
+    """The unit tests that fail, with their output."""
     failed = {}
     for name in names:
         done = subprocess.run([WORK / BUILD[where], name], capture_output=True,
@@ -221,7 +221,7 @@ def try_mutant(name, seconds, simulate=True):
 
 
 def show(r, simulate):
-    """One line; True if all is as it should be."""
+    """Print one line; True if the result is as expected."""
     blind = [s for s, how in (r["schedules"] | r["units"]).items() if not how]
     print(f"{r['name']:27}{'caught' if r['caught'] else 'NOT CAUGHT':11}"
           f"{r['seconds']:6.1f} s  {r['by'] or '-'}: {r['how']}", flush=True)
@@ -233,7 +233,7 @@ def show(r, simulate):
 
 
 def save(results):
-    """What was tried takes the place of earlier results of the same names."""
+    """New results replace earlier ones of the same names."""
     path = TOP / "build/results/mutants.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     by_name = {}

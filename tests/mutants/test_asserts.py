@@ -6,7 +6,7 @@ import asserts
 def test_each_has_an_entry_and_each_entry_its_assertion():
     in_src = asserts.assertions()
     in_table = [(e.file, e.condition) for e in asserts.entries()]
-    assert len(set(in_src)) == len(in_src), "two of a file are told apart by their condition"
+    assert len(set(in_src)) == len(in_src), "assertions of one file must have different conditions"
     assert sorted(in_src) == sorted(in_table)
 
 

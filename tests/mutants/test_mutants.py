@@ -35,7 +35,7 @@ def test_all_are_said_why():
 
 
 def test_each_schedule_has_its_mutant():
-    """Without one nobody knows whether the schedule can fail."""
+    """Without a mutant it is not known whether the schedule can fail."""
     proved = {s for name in run.all_names() for s in run.own_schedules(name)}
     own = {s for s in run.schedule_names() if not s.endswith("-broken")}
     # The rule of this one is the file system's: its -broken twin is the proof.

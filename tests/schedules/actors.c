@@ -554,8 +554,8 @@ void actors_end(void)
 /* ---- between the journal and the simulator ---- */
 
 /*
- * Tasks switch only where they wait; a slow one is paused at its point, whatever
- * it holds there.
+ * Tasks switch only where they wait; a slow one is paused at its point, even if it holds
+ * locks there.
  */
 void __wrap_kl_switch(void)
 {

@@ -66,7 +66,7 @@ static void over_quota_on(enum op change)
 {
 	start(0, 0); write(0, b0);
 	begin(2, OP_FORCE_NESTED, 0);
-	blocked(2, "quota is on, and h0 has not begun anew");
+	blocked(2, "quota is on, and h0 has not begun again");
 	restart(0);
 	finish(2);
 	step(0, change, 0);

@@ -3,8 +3,8 @@
 #include "verbs.h"
 
 /*
- * S is one for all lanes, so a lane has no tail of its own that could run ahead;
- * what it might do is reuse its own space. b5 keeps T0.0 in the log.
+ * There is one checkpoint stamp for all lanes, so a lane has no tail of its own that could
+ * run ahead; but it might reuse its own space. b5 keeps T0.0 in the log.
  */
 static void per_lane_tail(void)
 {
@@ -41,7 +41,7 @@ static void tail_over_uncommitted(void)
 
 /*
  * A small log of segments of 16 blocks: eight records fill one, h1's of b1 the
- * last. h2's is the first of the next one, which is used anew when all is home.
+ * last. h2's is the first of the next one, which is used again when all is home.
  */
 static void reuse_early(void)
 {
@@ -137,7 +137,7 @@ static void home_io_race(void)
 	stop(1);
 }
 
-/* The log is written from the live buffer where nobody was expected to want it. */
+/* The log is written from the buffer itself if no handle was expected to change it. */
 static void log_io_race(void)
 {
 	start(0, 0); write(0, b0); stop(0);

@@ -4,7 +4,7 @@
 python3 tests/sim/campaign.py [--seconds T] [--states N] [--jbd2 | --nvm]
 
 Runs for T seconds (60), or until N crash states have been checked in all, the file's
-included.  The file counts for one state of src/: another one begins it anew.  Exits
+included.  The file counts for one state of src/: another one begins it again.  Exits
 1 on a failure, after shrinking it; the file then names the seed.
 
 --jbd2: the log in stock's format, in build/results/sim-jbd2.json.  Every crash state
@@ -28,7 +28,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = TOP / "build/results/sim.json"
 RESULTS_JBD2 = TOP / "build/results/sim-jbd2.json"
 RESULTS_NVM = TOP / "build/results/sim-nvm.json"
-# A copy, lest a build in the meantime changes what is counted.
+# A copy, because a build in the meantime would change what is counted.
 ZJSIM = TOP / "build/tests/sim/zjsim-campaign"
 STOCK = TOP / "build/tests/sim/zjyard-stock-campaign"
 SMALL = ["--cpus", "4", "--blocks", "8", "--handles", "30"]

@@ -119,7 +119,7 @@ static void prepare(struct sim_page *page, u32 i)
 	}
 }
 
-/* The page is locked: whoever syncs afterwards waits for this transaction. */
+/* The page is locked, so a later sync waits for this transaction. */
 static bool note_write(struct job *job, handle_t *handle, u32 n, u32 blocks)
 {
 	struct toy_inode *ino = file_inode();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Progress: whoever asks for a commit gets it within a bounded time, whatever the
- * others do.  A transaction is asked for by a sync, or when it is as old as the
- * commit interval.
+ * Progress: a requested commit is done within a bounded time, no matter what other tasks
+ * do.  A commit is requested by a sync, or when the transaction is as old as the commit
+ * interval.
  *
  * The bound is stated in I/O times (of the slowest request that the disk may
  * serve), as everything else takes next to no time here.  A request that comes at the

@@ -29,7 +29,7 @@ static void take_note(struct buffer_head *bh, u32 block)
 	mutex_unlock(&world->content[block]);
 }
 
-/* Whose changes are told, with a log of lines: of most blocks, nearly always. */
+/* With a log of lines, the changes of most blocks are nearly always declared. */
 static bool tells(struct job *job, u32 block)
 {
 	return world->p.nvm == 1 && block % 4 && !sim_one_in(&job->rand, 32);
@@ -167,11 +167,11 @@ void release_inode(struct toy_inode *ino)
 {
 	filemap_fdatawrite_range(ino->vfs.i_mapping, 0, LLONG_MAX);
 	filemap_fdatawait_range_keep_errors(ino->vfs.i_mapping, 0, LLONG_MAX);
-	/* An error that nobody has asked for goes with the inode. */
+	/* An error that was never reported is lost with the inode. */
 	for (u32 i = 0; i < world->nr_alloc; i++)
 		if (&world->inode[world->alloc[i].inode] == ino)
 			world->alloc[i].page.undeclared = world->alloc[i].page.lost;
-	/* Nothing waits in between: a write of a page that stays notes it anew. */
+	/* Nothing waits in between: a write of a page that stays notes it again. */
 	zj_journal_written_by_all(world->journal, ino->written);
 	ino->written = 0;
 	zj_journal_release_jinode(world->journal, &ino->jinode);
@@ -199,7 +199,7 @@ void evict(struct job *job)
 	ino->evicting = false;
 }
 
-/* What others do while somebody is at it matters, so now and then it takes long. */
+/* Other tasks should run meanwhile, so sometimes it takes long. */
 static void claim(struct job *job, u32 i)
 {
 	handle_t *handle = job->handle;
@@ -374,7 +374,7 @@ static void step_alloc_meta(struct job *job)
 	struct alloc *a;
 	u32 gen;
 
-	/* Journaled anew before the free is committed: cancels the revoke. */
+	/* Journaled again before the free is committed: cancels the revoke. */
 	a = pick_alloc(job, sim_one_in(&job->rand, 3) ? USE_FREEING : USE_FREE);
 	if (!a)
 		return;

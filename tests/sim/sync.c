@@ -4,7 +4,7 @@
 #include "work.h"
 
 /**
- * struct promise - what the caller has been told is done, before a sync
+ * struct promise - what was reported as done to the caller, before a sync
  */
 struct promise {
 	u32	*units;

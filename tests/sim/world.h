@@ -163,7 +163,7 @@ struct toy_file {
 	struct alloc	*map[FILE_BLOCKS]; /* NULL: a hole */
 	struct sim_page	*gone[64];	/* truncated, with buffers in use */
 	u32		nr_gone;
-	void		*writer;	/* who writes or truncates (i_rwsem), or NULL */
+	void		*writer;	/* task that writes or truncates (i_rwsem), or NULL */
 	bool		truncating;	/* no page fault gets in */
 	int		faults;		/* page faults under way */
 	wait_queue_head_t wait;		/* for all three */

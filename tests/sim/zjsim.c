@@ -70,8 +70,8 @@ struct command {
 	struct params	params;
 	u64		set;		/* bits of the options that were given */
 	u64		seeds;		/* how many */
-	u32		seconds;	/* or for how long; 0: not so */
-	u32		shrink;		/* in how many runs; 0: not at all */
+	u32		seconds;	/* or for how long; 0: no limit by time */
+	u32		shrink;		/* with at most so many runs; 0: no search */
 };
 
 static u16 skip[SKIP_HANDLES][MAX_TASKS];
@@ -87,31 +87,31 @@ static void usage(void)
 	      "  [--jbd2 [--stranger PROGRAM]] [--pipeline 0|1] [--run N]\n"
 	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
 	      "  [--trace]\n"
-	      "Run N seeds from S on, or for T seconds; what is not given follows from the\n"
-	      "seed, which says what the tasks do; --schedule says when, and what the disk\n"
-	      "does.\n"
+	      "Run N seeds from S on, or for T seconds. The seed determines what the tasks do\n"
+	      "and all options that are not given; --schedule determines the timing and the\n"
+	      "disk.\n"
 	      "--progress: one hot block, staggered timers, bounded I/O; the slowest commit\n"
-	      "is reported.  --shrink: on a failure look for a small run that fails as well,\n"
-	      "in so many runs (5000), and print its trace.\n"
+	      "is reported.  --shrink: after a failure search for a small run that also fails,\n"
+	      "with at most so many runs (5000), and print its trace.\n"
 	      "--grain: points between two switches.  --slow: one in so many tasks is slow.\n"
 	      "--states: crash states for each place in the disk's log.  --epochs: runs, each\n"
-	      "on the disk that a crash of the last one has left.  --fail-*: the N-th one\n"
-	      "fails; --fail-read in a mount, and --fail-alloc again later.  --focus: what is\n"
-	      "done often; --off, --skip: what is left out (world.h).  --journaled: all data\n"
-	      "is in the log.  --batch: blocks that a checkpoint sends home together; a lane\'s\n"
-	      "thread may take a full batch.  --copy: frozen_copy auto, always, never.  --jbd2: one\n"
-	      "lane, and a log in stock's format.  --stranger: a yardstick program, zjyard-stock,\n"
-	      "recovers every crash state as well and must come to the same blocks.\n"
-	      "--remount 1: barriers go off and on.\n"
+	      "on the disk that a crash of the previous one has left.  --fail-*: the N-th one\n"
+	      "fails; --fail-read in a mount, and --fail-alloc again later.  --focus: the\n"
+	      "frequent operations; --off, --skip: omitted ones (world.h).  --journaled: all data\n"
+	      "is in the log.  --batch: blocks that a checkpoint writes home together; a\n"
+	      "lane's thread may take a full batch.  --copy: frozen_copy auto, always, never.\n"
+	      "--jbd2: one lane, and a log in stock's format.  --stranger: a yardstick program,\n"
+	      "zjyard-stock, also recovers every crash state and must produce the same blocks.\n"
+	      "--remount 1: barriers are switched off and on.\n"
 	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
-	      "flushes, --versions: copies of a buffer, at most; --coalesce: a transaction\n"
-	      "goes on while there are too many.  --nvm: the log in memory, of lines (1) or of\n"
+	      "flushes, --versions: copies of a buffer, at most; --coalesce: a commit is\n"
+	      "deferred while there are too many.  --nvm: the log in memory, of lines (1) or of\n"
 	      "whole blocks (2).\n",
 	      stderr);
 	exit(2);
 }
 
-/* ---- what a seed stands for ---- */
+/* ---- the parameters of a seed ---- */
 
 static u32 journal_for(u32 lanes)
 {
@@ -119,7 +119,7 @@ static u32 journal_for(u32 lanes)
 	return lanes <= 6 ? 0 : (4 * lanes + 8) * 64;
 }
 
-/* What the command line leaves open is the seed's. */
+/* The seed determines the parameters that the command line does not. */
 static struct params choose(const struct command *cmd, u64 seed)
 {
 	struct sim_rand r = { seed * 1000003 };

@@ -27,7 +27,7 @@
 #define NR_ALLOC	24	/* blocks that are allocated and freed */
 #define NR_HOME		128	/* blocks before the journal */
 
-/* Where they are; block 0 is nobody's. */
+/* Where they are; block 0 is not used. */
 #define FIRST_SHARED	1
 #define FIRST_INODE	(FIRST_SHARED + NR_META)
 #define FIRST_FILE	(FIRST_INODE + NR_INODES)
@@ -86,7 +86,7 @@ enum use { USE_FREE, USE_BUSY, USE_META, USE_DATA, USE_FREEING };
  */
 struct alloc {
 	enum use use;		/* fs.alloc_lock */
-	u32	gen;		/* whoever made it USE_BUSY */
+	u32	gen;		/* of the task that made it USE_BUSY */
 	u32	inode;		/* fs.alloc_lock; owner of data */
 	bool	has_data;	/* fs.alloc_lock; in the page, not freed */
 	tid_t	freed_by;	/* fs.alloc_lock; while USE_FREEING */

@@ -14,7 +14,7 @@ BUILD = TOP / "build"
 WORK = BUILD / "tests/threads"
 PROGRAMS = {"plain": "zjstress", "asan": "zjstress-asan", "tsan": "zjstress-tsan"}
 
-# More than a hang can be told from work by: no run here takes a minute.
+# Enough to distinguish a hang from work: no run here takes a minute.
 HANGS = 900
 
 
@@ -60,13 +60,13 @@ def test_last_versions_are_home(variant, args):
 
 @pytest.mark.parametrize("variant", PROGRAMS)
 def test_killed(variant):
-    """Everything that was promised survives a kill, whole, round after round."""
+    """Everything that was promised survives a kill completely, round after round."""
     run(variant, "--mode", "kill", "--seed", 200, "--rounds", 10, "--handles", 80)
 
 
 @pytest.mark.parametrize("variant", PROGRAMS)
 def test_failed_writes(variant):
-    """A failed write aborts: nobody hangs, nothing promised is lost."""
+    """A failed write aborts the journal; no task hangs, and nothing promised is lost."""
     run(variant, "--mode", "abort", "--seed", 300, "--rounds", 10, "--handles", 50)
 
 

@@ -56,7 +56,7 @@ static void end_unit(struct job *job)
 {
 	u32 unit = fs.unit[job->t];
 
-	/* Pairs with snapshot(): who sees it stopped sees what it did. */
+	/* Pairs with snapshot(): a task that sees it stopped also sees what it did. */
 	smp_store_release(&fs.stopped[job->t], unit);
 	for (u32 i = 0; i < NR_INODES; i++)
 		if (job->wrote_inodes & (1 << i))
@@ -349,7 +349,7 @@ static void step_alloc_meta(struct job *job)
 	struct alloc *a;
 	u32 gen;
 
-	/* Journaled anew before the free is committed: cancels the revoke. */
+	/* Journaled again before the free is committed: cancels the revoke. */
 	a = pick_alloc(job, thr_one_in(&job->rand, 3) ? USE_FREEING : USE_FREE);
 	if (!a)
 		return;

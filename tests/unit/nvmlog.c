@@ -71,7 +71,7 @@ struct zj_txninfo *info_before(u32 end)
 	return line(end - sizeof(struct zj_txninfo) / ZJ_NVM_LINE);
 }
 
-/* The sum over so many lines, whatever the TxnInfo says itself. */
+/* The sum over so many lines, not over those that the TxnInfo names. */
 void reseal_lines(u32 end, u32 lines)
 {
 	struct zj_txninfo *t = info_before(end);

@@ -18,7 +18,7 @@
 #define JOURNAL		8	/* blocks, behind those that may be replayed */
 #define HOME		64
 #define GENERATION	0x1122334455667788ULL
-#define UNTOUCHED	0xee	/* every byte of a home block that nobody wrote */
+#define UNTOUCHED	0xee	/* every byte of a home block that was not written */
 #define MAX_RECS	8
 
 /**
@@ -71,7 +71,7 @@ void set_tail(u32 lane, u32 end, u64 stamp);
 void *line(u32 n);
 /* The TxnInfo that ends before line @end. */
 struct zj_txninfo *info_before(u32 end);
-/* Its sum anew, over as many lines as it says or as @lines. */
+/* Computes its sum again, over as many lines as it says or over @lines. */
 void reseal(u32 end);
 void reseal_lines(u32 end, u32 lines);
 /* Append a chunk to its lane; returns the line behind it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Random logs, damaged as a crash would, and what recovery must make of them. */
+/* Random logs as a crash could leave them, and the result that recovery must have. */
 #ifndef ZJ_RANDLOG_H
 #define ZJ_RANDLOG_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Random logs in stock's format, and what recovery must make of them. */
+/* Random logs in stock's format, and the result that recovery must have. */
 #ifndef ZJ_RINGLOG_H
 #define ZJ_RINGLOG_H
 

@@ -223,7 +223,7 @@ static void geometry_refused(void **state)
 			 -EINVAL);
 }
 
-/* Whatever the memory held: blocks are made anew. */
+/* Blocks are encoded completely, whatever the memory held. */
 static void old_contents_do_not_show(void **state)
 {
 	struct memdev *d = ml_new(8, 8, 1);
@@ -520,9 +520,9 @@ static void jbd2_super_is_checked(void **state)
 	struct zj_jbd2_super sb;
 
 	CHECK_JBD2(NULL, false, );
-	CHECK_JBD2("is no journal superblock", false, sb.s_magic ^= 1);
+	CHECK_JBD2("is not a journal superblock", false, sb.s_magic ^= 1);
 	CHECK_JBD2("is not of version 2", false, sb.s_blocktype = cpu_to_be32(3));
-	CHECK_JBD2("has another block size than the file system", false,
+	CHECK_JBD2("has a block size that differs from the file system's", false,
 		   sb.s_blocksize = cpu_to_be32(1024));
 	CHECK_JBD2("says that the journal is longer than its inode", false,
 		   sb.s_maxlen = cpu_to_be32(1025));
@@ -531,7 +531,7 @@ static void jbd2_super_is_checked(void **state)
 	CHECK_JBD2("has a bad first block", false, sb.s_first = 0);
 	CHECK_JBD2("has a bad first block", false, sb.s_first = cpu_to_be32(1024));
 	CHECK_JBD2(NULL, false, sb.s_first = cpu_to_be32(1023));
-	/* A checksum that nobody asks for is none. */
+	/* A checksum is ignored if no feature asks for it. */
 	CHECK_JBD2(NULL, false, sb.s_checksum = 1);
 	for (u32 kind = ZJ_JBD2_INCOMPAT_CSUM_V2; ; kind = ZJ_JBD2_INCOMPAT_CSUM_V3) {
 		CHECK_JBD2("has a wrong checksum", false,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Blocks of stock's log byte by byte: the writer and the reader share what they know of
- * it, so going there and back would not show what both have wrong.
+ * Blocks of stock's log byte by byte: the writer and the reader share their definitions, so
+ * encoding and decoding would not show an error of both.
  */
 #include <linux/crc32c.h>
 #include <asm/byteorder.h>
@@ -188,7 +188,7 @@ static void descriptor_blocks(void **state)
 		assert_memory_equal(block, want, SIZE);
 		assert_true(zj_jbd2_sealed(&log, want));
 
-		/* What follows the last one is not looked at, whatever it is. */
+		/* Data after the last one is ignored. */
 		memset(want + 12 + 2 * kinds[i].tag + 16, 0xff, 40);
 		assert_int_equal(zj_jbd2_sealed(&log, want), !kinds[i].tail);
 		for (u32 k = 0; k < 2; k++) {
@@ -218,7 +218,7 @@ static void high_flags_are_ignored(void **state)
 	assert_int_equal(got.flags, 0xffff);
 }
 
-/* A high half that nobody announced is none. */
+/* The high half is ignored without its feature. */
 static void block_numbers_of_32_bits(void **state)
 {
 	struct zj_jbd2_geo log = log_of(ZJ_JBD2_INCOMPAT_CSUM_V3);

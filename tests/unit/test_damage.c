@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What no crash can leave: recovery refuses, says why, and writes nothing. */
+/* Logs that no crash can leave: recovery refuses them, says why, and writes nothing. */
 #include <asm/byteorder.h>
 #include <linux/crc32c.h>
 #include "memlog.h"
@@ -46,7 +46,7 @@ static void log_super_does_not_fit(void **state)
 	assert_int_equal(d->notices, 2);
 	assert_int_equal(zj_recover(&mem_ops, d, mem_uuid, 1024, total - 1, 32,
 				    false, &s), -EUCLEAN);
-	assert_non_null(strstr(d->error, "132 blocks long, the journal only 131"));
+	assert_non_null(strstr(d->error, "132 blocks long, but the journal only 131"));
 	assert_int_equal(zj_recover(&mem_ops, d, mem_uuid, 1024, total + 9, 32,
 				    true, &s), 0);
 	geo.block_size = 2048;
@@ -93,12 +93,12 @@ static void ckpt_slots_contradict(void **state)
 	d = good_log();
 	ml_ckpt(d, 1, 5);
 	memcpy(ml_block(d, 2), ml_block(d, 3), 1024);
-	refused(d, "checkpoint slot (journal block 2) with a good checksum, but for the other place");
+	refused(d, "checkpoint slot (journal block 2) has a correct checksum, but belongs in the other slot");
 	d = good_log();
 	ml_ckpt(d, 1, 5);
 	*(u8 *)(ml_block(d, 3) + 0x20) = 1;
 	seal_ckpt(d, 3);
-	refused(d, "checkpoint slot (journal block 3) with a good checksum");
+	refused(d, "checkpoint slot (journal block 3) has a correct checksum");
 	d = good_log();
 	ml_ckpt(d, 1, 5);
 	ml_ckpt(d, 2, 6);
@@ -117,7 +117,7 @@ static void member_counts_contradict(void **state)
 	d = good_log();
 	PUT(d, 1, .stamp = 2, .lane = 1, .members = 1);
 	PUT(d, 2, .stamp = 2, .lane = 2, .members = 1);
-	refused(d, "stamp 2: 2 members, of which segment 1 block 0 knows only 1");
+	refused(d, "stamp 2 has 2 members, but segment 1 block 0 names only 1");
 }
 
 static void members_contradict(void **state)
@@ -165,10 +165,10 @@ static void home_block_beyond(void **state)
 	struct memdev *d = good_log();
 
 	PUT(d, 1, .stamp = 2, .lane = 1, .img = { { 31, 'x' }, { 32, 'x' } });
-	refused(d, "segment 1 block 0: image of block 32, the device has 32");
+	refused(d, "segment 1 block 0: image of block 32, but the device has 32");
 	d = good_log();
 	PUT(d, 1, .stamp = 2, .lane = 1, .revokes = { 31, 32 });
-	refused(d, "revoke of block 32, the device has 32");
+	refused(d, "revoke of block 32, but the device has 32");
 }
 
 static void home_block_of_the_journal(void **state)
@@ -222,7 +222,7 @@ static void header_in_wrong_place(void **state)
 
 	memcpy(ml_block(d, ml_seg_block(d, 3, 0)),
 	       ml_block(d, ml_seg_block(d, 0, 0)), 1024);
-	refused(d, "segment 3 block 0: chunk header with a good checksum");
+	refused(d, "segment 3 block 0: chunk header with a correct checksum");
 }
 
 static void header_counts(void **state)
@@ -233,7 +233,7 @@ static void header_counts(void **state)
 
 	h->nr_tags = cpu_to_le32(8);
 	ml_reseal(d, at);
-	refused(d, "segment 1 block 0: chunk header with a good checksum");
+	refused(d, "segment 1 block 0: chunk header with a correct checksum");
 }
 
 static void segment_of_two_lanes(void **state)

@@ -397,7 +397,7 @@ static void commit_blocks_that_came_first(void **state)
 	assert_int_equal(result(&r, 1, 0), 0);
 }
 
-/* Only those that follow the last transaction are changes that nobody else has. */
+/* Only fast commits after the last transaction have changes that are nowhere else. */
 static void fast_commits_are_left_to_stock(void **state)
 {
 	static const struct {
@@ -428,7 +428,7 @@ static void fast_commits_are_left_to_stock(void **state)
 	}
 }
 
-/* An area of one block has room for no fast commit, so nobody reads behind the journal. */
+/* An area of one block has no room for a fast commit, so nothing after it is read. */
 static void no_room_for_fast_commits(void **state)
 {
 	struct ring r;
@@ -451,10 +451,10 @@ static void impossible_super_blocks(void **state)
 	} cases[] = {
 		{ 1, 1, 100, 0, 0, NULL },
 		{ 1, 99, 100, 0, 0, NULL },
-		{ 1, 100, 100, 0, 0, "it starts at block 100, its blocks are 1 to 99" },
-		{ 5, 4, 100, 0, 0, "it starts at block 4, its blocks are 5 to 99" },
+		{ 1, 100, 100, 0, 0, "it starts at block 100, which is not one of its blocks, 1 to 99" },
+		{ 5, 4, 100, 0, 0, "it starts at block 4, which is not one of its blocks, 5 to 99" },
 		{ 5, 5, 100, 0, 0, NULL },
-		{ 1, 1, 101, 0, 0, "it starts at block 1, its blocks are 1 to 100" },
+		{ 1, 1, 101, 0, 0, "it starts at block 1, which is not one of its blocks, 1 to 100" },
 		{ 100, 100, 100, 0, 0, "it starts at block 100" },
 		{ 50, 50, 100, 0, ZJ_JBD2_INCOMPAT_FAST_COMMIT, "it starts at block 50" },
 		{ 1, 1, 100, ZJ_JBD2_COMPAT_CHECKSUM, 0, NULL },
@@ -512,7 +512,7 @@ static void entries_out_of_range(void **state)
 		put_one(&r, RING_HOMES - 1 + bad, 2);
 		assert_int_equal(recover(&r, r.d, &s, &sequence), bad ? -EUCLEAN : 0);
 		if (bad)
-			assert_non_null(strstr(r.d->error, "transaction 4294967289: image of block 40, the device has 40"));
+			assert_non_null(strstr(r.d->error, "transaction 4294967289: image of block 40, but the device has 40"));
 		ml_free(r.d);
 		/* Not the first transaction's blocks again. */
 		ring_new(&r, 1, ZJ_JBD2_INCOMPAT_CSUM_V3);
@@ -525,7 +525,7 @@ static void entries_out_of_range(void **state)
 		zj_jbd2_put_commit(&r.log, ring_next(&r), r.sequence, 1001, 0);
 		assert_int_equal(recover(&r, r.d, &s, &sequence), bad ? -EUCLEAN : 0);
 		if (bad)
-			assert_non_null(strstr(r.d->error, "transaction 4294967289: a revoke block says more than it holds"));
+			assert_non_null(strstr(r.d->error, "transaction 4294967289: a revoke block has an impossible length"));
 		ml_free(r.d);
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The fixed places of a log in memory: what is refused, and with which words. */
+/* The fixed structures of a log in memory: what is refused, and with which message. */
 #include <asm/byteorder.h>
 #include "format/codec_nvm.h"
 #include "memlog.h"
@@ -95,7 +95,7 @@ static void heads_are_refused(void **state)
 	REFUSE_HEAD("wrong magic", head.magic ^= cpu_to_le32(1));
 	REFUSE_HEAD("reserved field", head.reserved = cpu_to_le32(1));
 	REFUSE_HEAD("longer than", head.total_lines = cpu_to_le32(SIZE / ZJ_NVM_LINE + 1));
-	REFUSE_HEAD("fixed places", head.log_first = cpu_to_le32(ZJ_NVM_LOG_AT / ZJ_NVM_LINE - 1));
+	REFUSE_HEAD("fixed structures", head.log_first = cpu_to_le32(ZJ_NVM_LOG_AT / ZJ_NVM_LINE - 1));
 	REFUSE_HEAD("segments out", head.seg_lines = cpu_to_le32(1024 / ZJ_NVM_LINE - 1));
 	REFUSE_HEAD("segments out", head.nr_segs = 0);
 	REFUSE_HEAD("lanes out", head.nr_lanes = 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Recovery of a log in memory: what it makes of hand-made logs, and of errors. */
+/* Recovery of a log in memory: hand-made logs, and errors. */
 #include <asm/byteorder.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -74,7 +74,7 @@ static void only_what_is_above_s_is_replayed(void **state)
 	assert_int_equal(val_of(6), UNTOUCHED);
 	assert_int_equal(val_of(7), 3);
 	assert_int_equal(val_of(8), 4);
-	/* What S has passed is not even looked at. */
+	/* What the checkpoint stamp has passed is not even looked at. */
 	memset(line(FIRST), 0xff, 16);
 	set_ckpt(4);
 	assert_int_equal(accepted().chunks, 0);
@@ -133,7 +133,7 @@ static void revokes_end_what_is_older(void **state)
 	EXPECT(7, 2, REST(1));
 	/* A part of what was revoked is on nothing. */
 	PUT(.stamp = 4, .rec = { { 5, 1, 4 } });
-	refused("stamp 4: a part of block 5, which was revoked before");
+	refused("stamp 4: lines of block 5, which was revoked before");
 	free_log();
 }
 
@@ -176,7 +176,7 @@ static void long_chains(void **state)
 	free_log();
 }
 
-/* Its tail has half of a stamp, which seems to be above S. */
+/* Its tail has half of a stamp, which seems to be above the checkpoint stamp. */
 static void the_tail_of_a_lane_that_has_rested_for_long(void **state)
 {
 	new_log();
@@ -385,7 +385,7 @@ static void lines_that_cannot_be_read(void **state)
 			assert_non_null(strstr(nv.dev->error, "the memory cannot be read at byte"));
 		kl_poison = NULL;
 	}
-	/* What S has passed: a block, a line, and their TxnInfos; and a segment's end. */
+	/* Reclaimed: a block, a line, and their TxnInfos; and a segment's end. */
 	assert_in_range(good, LINES + 1 + 2 * 3, LINES + 1 + 3 * 3);
 	assert_true(bad > 87 * 3);
 	free_log();

@@ -66,7 +66,7 @@ static void fields_of_a_txninfo(void **state)
 	TWIST("it is of lane 1", t->lane = cpu_to_le32(1));
 	TWIST("stamp 1 where 4294967296 was expected", t->stamp = cpu_to_le64(1ULL << 32 | 2);
 	      t->prev_stamp = cpu_to_le64(1ULL << 32); set_ckpt(1));
-	TWIST("the records are not those of their TxnInfo", t->data_hash ^= cpu_to_le64(1));
+	TWIST("the records do not match their TxnInfo", t->data_hash ^= cpu_to_le64(1));
 }
 
 /* Each of them is the last that will do: 3 lines hold 64 bytes of entries. */
@@ -154,7 +154,7 @@ static void chains_that_break(void **state)
 	PUT(.stamp = 2, .index = 1);
 	refused("the transaction's beginning is missing");
 	free_log();
-	/* A transaction that nobody has ended. */
+	/* A transaction without an end. */
 	new_log();
 	PUT(.stamp = 1, .index = 0, .more = true);
 	refused("it is out of order in its transaction");
@@ -173,11 +173,11 @@ static void entries_out_of_range(void **state)
 	free_log();
 	new_log();
 	PUT(.stamp = 1, .revokes = { 1, HOME });
-	refused("revoke of block 64, the device has 64");
+	refused("revoke of block 64, but the device has 64");
 	free_log();
 	new_log();
 	PUT(.stamp = 1, .rec = { { 5, 1, 1 }, { HOME, 1, 1 } });
-	refused("record of block 64, the device has 64");
+	refused("record of block 64, but the device has 64");
 	free_log();
 	new_log();
 	PUT(.stamp = 1, .rec = { { 5, ALL + 1, 1 } });
@@ -198,7 +198,7 @@ static void records_that_do_not_add_up(void **state)
 		rec = line(nv.end[0] - 3);
 		rec[1].lines = cpu_to_le64(lines[i]);
 		reseal(nv.end[0]);
-		refused(i == 2 ? "the records are not those of their TxnInfo" :
+		refused(i == 2 ? "the records do not match their TxnInfo" :
 			"record of block 5 with impossible lines");
 		free_log();
 	}
@@ -220,15 +220,15 @@ static void heads_of_other_logs(void **state)
 	new_log();
 	PUT(.stamp = 1, .rec = { { 5, ALL, 1 } });
 	nv.area.generation++;
-	refused("the memory holds generation 1234605616436508552 of it, block 0 asks for 1234605616436508553");
+	refused("the memory holds generation 1234605616436508552 of it, but block 0 names generation 1234605616436508553");
 	nv.area.generation--;
 	nv.geo.block_size = 2048;
 	put_head();
-	refused("its block size is 2048, the file system's 1024");
+	refused("its block size is 2048, but the file system's is 1024");
 	nv.geo.block_size = 1024;
 	put_head();
 	nv.mem[ZJ_NVM_HEAD_AT] ^= 1;
-	refused("its head in memory: wrong magic");
+	refused("its header in memory: wrong magic");
 	nv.mem[ZJ_NVM_HEAD_AT] ^= 1;
 	assert_int_equal(accepted().replayed, 1);
 	free_log();

@@ -71,7 +71,7 @@ static void two_maps_are_kept_apart(void **state)
 	assert_int_equal(pmem_unmap(&reader), 0);
 }
 
-static void errors_are_told(void **state)
+static void errors_are_reported(void **state)
 {
 	struct pmem_map map;
 
@@ -87,6 +87,6 @@ static void errors_are_told(void **state)
 const struct CMUnitTest pmem_tests[] = {
 	cmocka_unit_test(stores_reach_the_file),
 	cmocka_unit_test(two_maps_are_kept_apart),
-	cmocka_unit_test(errors_are_told),
+	cmocka_unit_test(errors_are_reported),
 };
 const size_t nr_pmem_tests = ARRAY_SIZE(pmem_tests);

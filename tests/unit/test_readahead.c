@@ -142,7 +142,7 @@ static void bad_block_of_a_used_segment(void **state)
 	}
 }
 
-/* Read ahead in vain: nobody wants it. */
+/* Read ahead, but not needed. */
 static void bad_block_of_a_free_segment(void **state)
 {
 	for (u32 seg = 10; seg < 14; seg++) {

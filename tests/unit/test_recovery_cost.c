@@ -34,7 +34,7 @@ static void free_segments_cost_a_block(void **state)
 	ml_free(d);
 }
 
-/* ---- logs that nobody would write but to keep recovery busy ---- */
+/* ---- logs made to keep recovery busy ---- */
 
 static void more_dependencies_than_lanes(void **state)
 {
@@ -56,7 +56,7 @@ static void more_dependencies_than_lanes(void **state)
 	ml_free(d);
 }
 
-/* Numbers that meet in one place, for whoever knows how they are scattered. */
+/* Numbers that collide in one place if the hash is known. */
 static void table_of_chosen_numbers(void **state)
 {
 	enum { NR = 4096 };

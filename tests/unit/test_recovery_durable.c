@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The committed stamp: what a lost or damaged part of the log makes of it. */
+/* The committed stamp: recovery of logs with a lost or damaged part. */
 #include <stdio.h>
 #include "memlog.h"
 #include "tests.h"
@@ -29,8 +29,8 @@ static void durable_and_whole(void **state)
 	ml_free(d);
 }
 
-/* The lowest of several torn ones is told with its place; others are not in the log. */
-static void durable_lost_is_told_with_its_place(void **state)
+/* The message names the lowest of several torn ones with its place; others are missing. */
+static void durable_lost_is_reported_with_its_place(void **state)
 {
 	for (u32 first = 1; first <= 3; first++) {
 		u32 at[3], place;
@@ -83,7 +83,7 @@ static void durable_lost(void **state)
 	}
 }
 
-/* What only a header behind the lost one tells; the last chunk nobody vouches for. */
+/* A committed stamp that only a header after the lost one has; the last chunk is not covered. */
 static void durable_behind_lost_header(void **state)
 {
 	struct zj_recovery_stats s;
@@ -119,7 +119,7 @@ static void durable_first_block_lost(void **state)
 	ml_free(d);
 }
 
-/* Reclaimed stamps are missed by nobody, whoever tells what is reclaimed. */
+/* Reclaimed stamps are not missed, wherever the checkpoint stamp was found. */
 static void durable_and_reclaimed(void **state)
 {
 	struct zj_recovery_stats s;
@@ -206,7 +206,7 @@ static void durable_dropped_from_the_first_on(void **state)
 const struct CMUnitTest recovery_durable_tests[] = {
 	cmocka_unit_test(durable_and_whole),
 	cmocka_unit_test(durable_lost),
-	cmocka_unit_test(durable_lost_is_told_with_its_place),
+	cmocka_unit_test(durable_lost_is_reported_with_its_place),
 	cmocka_unit_test(durable_behind_lost_header),
 	cmocka_unit_test(durable_first_block_lost),
 	cmocka_unit_test(durable_and_reclaimed),

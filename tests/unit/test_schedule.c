@@ -88,8 +88,9 @@ static void tid_reuse(void **state)
 }
 
 /*
- * Stamp 2 is committed and home, stamp 1 still on its way: S stays 0, so stamp 1 is
- * replayed once its record is there.  With S = 2 it would be ignored.
+ * Stamp 2 is committed and home, stamp 1 still on its way: the checkpoint stamp stays 0, so
+ * stamp 1 is replayed once its record is there.  With a checkpoint stamp of 2 it would be
+ * ignored.
  */
 static void tail_over_uncommitted(void **state)
 {
@@ -111,7 +112,7 @@ static void tail_over_uncommitted(void **state)
 	ml_free(d);
 }
 
-/* B0: v1 in lane 0, v2 in lane 1, v2 home.  S = 2 covers both lanes. */
+/* B0: v1 in lane 0, v2 in lane 1, v2 home.  A checkpoint stamp of 2 covers both lanes. */
 static void per_lane_tail(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
@@ -272,7 +273,7 @@ static void foreign_revoke(void **state)
 }
 
 /*
- * T0.0 revokes B1, T1.0 journals it anew.  Revokes are owned, so either the two
+ * T0.0 revokes B1, T1.0 journals it again.  Revokes are owned, so either the two
  * are one component and the revoke is cancelled, or the image is the newer.
  */
 static void unowned_revoke(void **state)
@@ -299,7 +300,7 @@ static void revoke_cancelled(void **state)
 	ml_free(d);
 }
 
-/* S is durable, the segment of stamp 1 reused; what depends on 1 is committed. */
+/* The checkpoint stamp is durable, the segment of stamp 1 reused; its dependants are committed. */
 static void reuse_after_ckpt(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);
@@ -316,7 +317,7 @@ static void reuse_after_ckpt(void **state)
 	ml_free(d);
 }
 
-/* The same without S: what depended on the overwritten record is lost. */
+/* The same without the checkpoint stamp: what depended on the overwritten record is lost. */
 static void reuse_early(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);

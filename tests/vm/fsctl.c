@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* System calls that no tool makes, see usage. */
+/* Makes system calls for which there is no tool; see usage(). */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/fs.h>

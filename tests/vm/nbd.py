@@ -133,7 +133,7 @@ class VolatileDisk:
                 self.stopped.set()
 
     def stop_after(self, writes):
-        """Answer no more once that many more writes have come: wait for .stopped, then kill."""
+        """Stop answering after so many further writes: wait for .stopped, then kill."""
         self.stop_at = self.writes + writes
 
     def _flush(self):
@@ -158,14 +158,14 @@ class VolatileDisk:
                 os.unlink(path)
 
     def snapshot(self, path, seed, keep=0.5):
-        """What a power cut now would leave, as a file at path; the disk goes on."""
+        """Write the disk as a power cut now would leave it to path; the disk continues."""
         with self.lock:
             sparse_copy(self.image, path)
             with open(path, "r+b", buffering=0) as image:
                 return self._lose(image.fileno(), seed, keep)
 
     def _lose(self, fd, seed, keep):
-        """Put what survives of the pending writes on the file; the lock is held."""
+        """Write the surviving pending writes to the file; the lock is held."""
         rng = random.Random(seed)
         seen = lost = 0
         for offset, data, fua in self.pending:

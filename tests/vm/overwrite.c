@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Overwrites files without end: what goes round a journal of data.
+ * Overwrites files again and again, so that a journal of data wraps around.
  *
  *   overwrite [-p procs] [-m MiB to write by each] [-f MiB of a file]
  *	       [-s writes between two fsyncs, 0: none] DIR

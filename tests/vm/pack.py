@@ -29,7 +29,7 @@ TOOLS = """
 
 OPTIONAL_TOOLS = {"setfattr", "getfattr", "e2image"}
 
-# busybox's shell runs its own applets whatever PATH says, so sh is dash.
+# busybox's shell runs its own applets regardless of PATH, so sh is dash.
 ALIASES = {"mkfs.ext4": "mke2fs", "fsck.ext4": "e2fsck", "sh": "dash"}
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Do direct reads find what a new block held before it was a file's?
+ * Checks whether direct reads see the old contents of a file's new blocks.
  *
  *   staleread [-m] [-r rounds] DIR
  *

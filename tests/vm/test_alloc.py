@@ -41,7 +41,7 @@ def run(machine, script, size_mb=65536, timeout=240):
 
 @pytest.mark.parametrize("alloc, mode", [("core", "ordered"), ("core", "journal"), ("stock", "ordered")])
 def test_private_work_is_not_tied(machine, mode, alloc):
-    """Directories made by one process, then used by a CPU each."""
+    """Directories that one process has made, each used by one CPU."""
     # The linked list of orphans begins in the super block; write-back has a CPU of its own.
     out = run(machine, f"""
         big -O orphan_file; mnt $dev noinit_itable,data={mode},commit=300,alloc={alloc}
@@ -114,7 +114,7 @@ def test_remount_changes_it(machine):
         grep -q alloc=stock /proc/mounts || die "remount not shown"
         known_tree; check_tree
         unmnt; fsck $dev
-        mark; no_mnt zext4 $dev alloc=near; said 'alloc= takes auto or core'
+        mark; no_mnt zext4 $dev alloc=near; said 'alloc= must be auto or core'
     """)
 
 

@@ -51,7 +51,7 @@ def test_labels():
     assert nvm.share({"commits": 20.0, "full": None}) == "20" and nvm.share({"commits": None, "full": None}) == "0"
 
 
-def test_a_missing_case_is_told(monkeypatch):
+def test_a_missing_case_is_reported(monkeypatch):
     monkeypatch.setattr(nvm.vm.pack, "which", lambda name: None)
     with pytest.raises(SystemExit, match="no postmark; run tools/deps bench-nvm"):
         nvm.postmark()

@@ -49,7 +49,7 @@ def appends(machine, options, fua=1):
 
 @pytest.mark.zext4
 def test_flushes_and_handles(machine):
-    """With FUA all round no flush; written extents are not converted by one handle more each."""
+    """With FUA there is no flush, and written extents need no handle for a conversion."""
     flushes, handles = appends(machine, "")
     assert flushes <= BESIDE
     flushes_never, handles_never = appends(machine, ",tune=log_fua:never")
@@ -62,14 +62,14 @@ def test_flushes_and_handles(machine):
 
 @pytest.mark.zext4
 def test_no_fua(machine):
-    """A device without it: flushes as ever, before the record and behind it."""
+    """A device without FUA: flushes before and after the record."""
     flushes, _ = appends(machine, "", fua=0)
     assert FSYNCS <= flushes <= 2 * FSYNCS + BESIDE
 
 
 @pytest.mark.parametrize("how", ["", "-m"])
 def test_direct_read_finds_no_stale_block(guest, how):
-    """New blocks of a disk that is full of x and writes slowly: written by write(), or through a mapping."""
+    """New blocks on a slow disk that is full of x, written by write() or through a mapping."""
     guest(f"""
         tr '\\0' x </dev/zero | dd of=/dev/vdc bs=1M iflag=fullblock 2>/dev/null
         mk /dev/vdc -E lazy_itable_init=0,lazy_journal_init=0,nodiscard
@@ -88,7 +88,7 @@ def test_direct_read_finds_no_stale_block(guest, how):
 
 @pytest.mark.zext4
 def test_data_error_reaches_fsync(guest):
-    """The log is written, the data beside it is not."""
+    """The log blocks are written, but the data that is written in parallel is not."""
     guest("""
         . /lib/zj/dm.sh
         dm_good
@@ -148,7 +148,7 @@ def test_page_of_which_a_part_finds_no_block(guest, options):
 
 @pytest.mark.zext4
 def test_page_of_which_a_part_is_given_up(guest):
-    """There is no block for the rest of a page, nor will a commit free one: what it has shows none of what it held before."""
+    """There is no block for the rest of a page, and no commit frees one: its blocks do not show old contents."""
     guest("""
         mk /dev/vdc -b 1024 -m 0 -J size=4 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard
         mnt /dev/vdc noatime

@@ -39,7 +39,7 @@ _results = {}
 
 @pytest.fixture(name="machine", scope="module")
 def machine_fixture():
-    """One for all batteries: each has the memory of its disks back before the next begins."""
+    """One VM for all batteries; each frees the memory of its disks before the next begins."""
     guest = conftest.Guest(cpus=4, memory="4G")
     yield guest
     guest.close()
@@ -83,7 +83,7 @@ def test_load_and_console(name, machine):
 
 @pytest.mark.parametrize("name,n", [(b, n) for b in BATTERIES for n in range(BATTERIES[b]["cuts"])])
 def test_power_cut(name, n, machine):
-    """The n-th cut of a battery, with the cut inside its recovery where there was one."""
+    """The n-th cut of a battery, with the cut inside its recovery, if any."""
     cuts = [line for line in battery(name, machine) if "cut=" in line]
     first = [line for line in cuts if "in-recovery" not in line and "by-" not in line]
     nested = [line for line in cuts if "in-recovery" in line]
@@ -101,7 +101,7 @@ def test_power_cut(name, n, machine):
 
 
 def test_recording_disk():
-    """The disk that the batteries rest on: what it keeps, loses and refuses."""
+    """The recording disk that the batteries use: what it keeps, loses and refuses."""
     with conftest.new_vm(cpus=2, memory="2G") as machine:
         for option in ("ndev=0", "size_mb=0", "size_mb=4000000000"):
             assert not machine.sh(f"dmesg -c >/dev/null; modprobe zjdisk {option}")
@@ -111,7 +111,7 @@ def test_recording_disk():
 
 
 def test_battery_finds_loss():
-    """On a disk that does not keep what it promised, cuts must fail; else the batteries prove nothing."""
+    """On a disk that ignores flushes or FUA, cuts must fail; otherwise the batteries prove nothing."""
     with conftest.new_vm(cpus=4, memory="4G") as machine:
         machine.allow = (".*",)      # what the kernel says of such a disk is its affair
         assert machine.sh(f"modprobe zjdisk ndev={1 + 2 * JOBS} && modprobe $FS")

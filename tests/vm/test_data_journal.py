@@ -61,7 +61,7 @@ ENCRYPTED = """
 @pytest.mark.zext4
 @pytest.mark.parametrize("what", ("directory", "file"))
 def test_encrypted_file_in_blocks_that_the_log_holds(guest, what):
-    """Its data is written in place even here, and recovery must not put older images of its blocks over it."""
+    """Its data is written in place even here, and recovery must not write older images over it."""
     make = {"directory": "mkdir /mnt/first; for n in $(seq 1200); do : >/mnt/first/$(printf %0250d $n); done",
             "file": "tr '\\0' x </dev/zero | dd of=/mnt/first bs=64k count=12 iflag=fullblock 2>/dev/null"}[what]
     out = guest(ENCRYPTED + f"""
@@ -92,7 +92,7 @@ def test_encrypted_file_in_blocks_that_the_log_holds(guest, what):
 
 @pytest.mark.zext4
 def test_encrypt_switched_on_while_mounted(guest):
-    """Blocks were freed without revokes, and commits flush no data: nothing is encrypted before the next mount."""
+    """Blocks were freed without revokes, and commits flush no data, so policies are refused until the next mount."""
     guest(ENCRYPTED + """
         mk /dev/vdc
         mnt /dev/vdc data=journal

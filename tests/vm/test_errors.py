@@ -48,7 +48,7 @@ def test_commit_fails(guest):
 
 
 def test_checkpoint_fails(guest):
-    """Only the journal takes writes: what was committed must come back from there."""
+    """Only the journal accepts writes; what was committed must be recovered from there."""
     guest(START + """
         mkdir /mnt/dir; last=0
         make() { mkdir /mnt/dir/$1 && fsctl fsync /mnt/dir && last=$1; }

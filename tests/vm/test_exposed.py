@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the file system has told user space is still so after a crash (docs/exposed-values.md)."""
+"""Values that user space has read are the same after a crash (docs/exposed-values.md)."""
 
 import pytest
 
@@ -27,7 +27,7 @@ NO_SALT = """
 
 
 def test_salt(guest):
-    """Keys are derived from it: names encrypted with them can be durable before the super block is."""
+    """Keys are derived from it, and names encrypted with them may be durable before the super block."""
     guest(LIB + NO_SALT + """
         begin
         mine=$(first fsctl salt /mnt) || die "salt"
@@ -42,7 +42,7 @@ def test_salt(guest):
 
 @pytest.mark.zext4
 def test_salt_that_cannot_be_kept(guest):
-    """The journal is aborted before the salt is durable: nobody is told it, then or later."""
+    """The journal is aborted before the salt is durable: no caller gets it, then or later."""
     guest(LIB + NO_SALT + """
         begin
         . /lib/zj/dm.sh; umount /mnt
@@ -50,8 +50,8 @@ def test_salt_that_cannot_be_kept(guest):
         mount -t $FS -o commit=300,errors=continue $DM /mnt || die mount
         fsctl syncfs /mnt
         dm_no_writes
-        ! first fsctl salt /mnt 2>/dev/null || die "told a salt that is lost"
-        ! second fsctl salt /mnt 2>/dev/null || die "told a salt that is lost"
+        ! first fsctl salt /mnt 2>/dev/null || die "returned a salt that is lost"
+        ! second fsctl salt /mnt 2>/dev/null || die "returned a salt that is lost"
         umount /mnt; dm_good
         mount -t $FS $DM /mnt || die mount
         fsctl salt /mnt || die "no salt after the crash"
@@ -61,14 +61,14 @@ def test_salt_that_cannot_be_kept(guest):
 
 @pytest.mark.parametrize("what,new", [("uuid", "7"), ("label", "seven")])
 def test_set_by_ioctl(guest, what, new):
-    """The others may know the file system by it."""
+    """Other programs may identify the file system by it."""
     guest(LIB + f"""
         mk /dev/vda -O metadata_csum_seed
         begin
         first fsctl set-{what} {new} /mnt || die "set-{what}"
-        told=$(second fsctl get-{what} /mnt) || die "get-{what}"
+        seen=$(second fsctl get-{what} /mnt) || die "get-{what}"
         end
-        [ "$(fsctl get-{what} /mnt)" = "$told" ] || die "the {what} was $told, and is $(fsctl get-{what} /mnt)"
+        [ "$(fsctl get-{what} /mnt)" = "$seen" ] || die "the {what} was $seen, and is $(fsctl get-{what} /mnt)"
         unmnt; fsck /dev/vda
     """)
 
@@ -83,7 +83,7 @@ JOURNALED = "usrjquota=aquota.user,jqfmt=vfsv1"
 
 @pytest.mark.zext4
 def test_usage_of_a_handle_from_before(guest):
-    """A file becomes a hole, which waits for a bitmap while quota comes on, and is counted in what is told then.
+    """A file becomes a hole, which waits for a bitmap while quota comes on, and is counted in the usage that is read then.
 
     Its handle begins after Q_QUOTAON has synced, and before quota is on; it shares no block with that.
     """
@@ -119,19 +119,19 @@ def test_usage_of_a_handle_from_before(guest):
         second dd if=/dev/zero of=/mnt/other bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die fsync
         wait $punch || die punch
 
-        told=$(fsctl usage /dev/zjd0 0) || die usage
-        [ $told -le $((before - 64 * 4096)) ] || die "not counted: $told of $before bytes are left"
+        seen=$(fsctl usage /dev/zjd0 0) || die usage
+        [ $seen -le $((before - 64 * 4096)) ] || die "not counted: $seen of $before bytes are left"
         second dd if=/dev/zero of=/mnt/other bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die fsync
         crash
         mnt /dev/zjd0
-        [ "$(stat -c %b /mnt/f)" = 0 ] || die "told $told bytes, and a file has $(stat -c %b /mnt/f) blocks"
+        [ "$(stat -c %b /mnt/f)" = 0 ] || die "usage is $seen bytes, and a file has $(stat -c %b /mnt/f) blocks"
         unmnt; rmmod zjdisk
     """)
 
 
 @pytest.mark.zext4
 def test_file_that_held_the_quota(guest):
-    """Its blocks were journaled and are freed without revokes: recovery must not write them again."""
+    """Its blocks were journaled and are freed without revokes; recovery must not write old images of them."""
     guest(f"""
         modprobe -q quota_v2
         modprobe zjdisk ndev=1 size_mb=16 || die zjdisk

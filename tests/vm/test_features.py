@@ -71,7 +71,7 @@ GROW = {
 @pytest.mark.parametrize("data", ("ordered", "journal", "writeback"))
 @pytest.mark.parametrize("how", GROW)
 def test_inline_data_that_grows(guest, how, data):
-    """What was fsynced while it was in the inode is there when another fsync comes before the block's write."""
+    """Data that was fsynced in the inode survives another fsync that comes before the block's write."""
     guest(f"""
         modprobe zjdisk ndev=1 || die zjdisk
         mk /dev/zjd0 -I 1024 -O inline_data -J size=8
@@ -93,7 +93,7 @@ def test_inline_data_that_grows(guest, how, data):
 
 @pytest.mark.zext4
 def test_inline_data_in_a_commit(guest):
-    """A gap behind data that has left its inode in memory only: the commit has nothing to write, and starts no handle."""
+    """A hole after data that has left its inode only in memory: the commit writes nothing and starts no handle."""
     guest("""
         mk /dev/vdc -I 1024 -O inline_data -J size=8
         mnt /dev/vdc lanes=1,commit=300
@@ -118,7 +118,7 @@ NO_BLOCK = {
 @pytest.mark.zext4
 @pytest.mark.parametrize("how", NO_BLOCK)
 def test_inline_data_on_a_full_disk(guest, how):
-    """Data that finds no block to move to is in its inode as before, under the inode's checksum."""
+    """Data for which no block is free stays in its inode, and the inode's checksum is correct."""
     command, options = NO_BLOCK[how]
     guest(f"""
         mk /dev/vdc -I 1024 -O inline_data -m 0
@@ -147,7 +147,7 @@ IN_PLACE = {
 @pytest.mark.zext4
 @pytest.mark.parametrize("how", IN_PLACE)
 def test_fdatasync_of_what_keeps_its_size(guest, how):
-    """R8: contents that change without the size are there after fdatasync; stock ext4 loses them."""
+    """R8: contents that change without the size survive after fdatasync; stock ext4 loses them."""
     options = "-I 1024 -O inline_data" if how == "inline" else ""
     guest(f"""
         mk /dev/vdc {options} -J size=8
@@ -165,7 +165,7 @@ def test_fdatasync_of_what_keeps_its_size(guest, how):
 
 
 def test_verity(guest):
-    """What was enabled and fsynced is a verity file after a crash; an interrupted one is none."""
+    """After a crash a file is a verity file if this was fsynced, and is not if it was interrupted."""
     guest("""
         mk /dev/vda -O verity
         mnt /dev/vda; known_tree; sync

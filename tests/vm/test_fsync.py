@@ -75,7 +75,7 @@ def test_flushes_of_a_lone_writer(machine, cache, fua, mode, what):
 @pytest.mark.zext4
 @pytest.mark.parametrize("what", ["never", "much", "direct"])
 def test_data_without_fua_is_flushed(machine, what):
-    """tune=data_fua:never; an fsync's data that is much, and direct I/O: a flush behind each."""
+    """A flush follows tune=data_fua:never, an fsync of much data, and direct I/O."""
     size = "512k" if what == "much" else "4k"
     flags = "oflag=direct" if what == "direct" else ""
     option = ",tune=data_fua:never" if what == "never" else ""
@@ -93,7 +93,7 @@ def test_data_without_fua_is_flushed(machine, what):
 
 @pytest.mark.zext4
 def test_encrypted_data_is_never_journaled(machine):
-    """With data=journal, too, it is ordered data: a flush stands behind it."""
+    """It is ordered data with data=journal, too, and a flush follows it."""
     for m in "cts", "xts":
         machine.sh(f"modprobe {m}")
     _, used = counted(machine, setup(1, 1, "journal").replace("/dev/zjd0\n", "/dev/zjd0 -O encrypt\n", 1) + f"""
@@ -112,7 +112,7 @@ def test_encrypted_data_is_never_journaled(machine):
 @pytest.mark.zext4
 @pytest.mark.parametrize("how", ["over", "new"])
 def test_a_neighbours_data_is_not_flushed(machine, how):
-    """What write-back has written of another file, in another lane, costs an fsync nothing."""
+    """Write-back of another file in another lane does not make an fsync flush."""
     seek = {"over": 0, "new": "$((n * 262144))"}[how]
     _, used = counted(machine, setup(1, 1, "ordered,lanes=2") + f"""
         # Inodes and directories in different blocks.
@@ -134,7 +134,7 @@ def test_a_neighbours_data_is_not_flushed(machine, how):
 @pytest.mark.zext4
 @pytest.mark.parametrize("who", ["own", "evicted", "sync", "other-first"])
 def test_what_write_back_wrote_is_flushed(machine, who):
-    """Overwritten data that no transaction knows of: an fsync of its file, or a sync, flushes it."""
+    """An fsync of the file, or a sync, flushes overwritten data that is in no transaction."""
     then = {
         "own": "fsctl fsync /mnt/big",
         "evicted": "echo 2 >/proc/sys/vm/drop_caches; fsctl fsync /mnt/big",
@@ -187,13 +187,13 @@ def test_only_the_own_component(machine, mode, fsync):
 
 @pytest.mark.zext4
 def test_wrong_fsync_option_is_refused(machine):
-    out = machine.sh("mk /dev/zjd0; mark; no_mnt zext4 /dev/zjd0 fsync=some; said 'fsync= takes own'")
+    out = machine.sh("mk /dev/zjd0; mark; no_mnt zext4 /dev/zjd0 fsync=some; said 'fsync= must be own'")
     assert out, out.out
 
 
 @pytest.mark.zext4
 def test_frozen_copy_option(machine):
-    """What a lone writer's commits copy ahead; the option can change while it is mounted."""
+    """Copies that a lone writer's commits make in advance; a remount can change the option."""
     out = machine.sh("""
         mk /dev/zjd0
         mnt /dev/zjd0 commit=300,tune=frozen_copy:always

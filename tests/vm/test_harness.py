@@ -37,7 +37,7 @@ def test_boot_that_breaks_is_tried_again(monkeypatch, death):
 
 @pytest.mark.parametrize("death", [ConnectionResetError, vm.VMError, vm.ConsoleError])
 def test_broken_kvm_means_emulation(monkeypatch, tmp_path, death):
-    """The trial must not decide a test: whatever kills it, the answer is software emulation."""
+    """The trial must not decide a test: if it dies for any reason, software emulation is used."""
     def boot(self, timeout):
         raise death("the trial")
     monkeypatch.setattr(vm.VM, "_boot", boot)

@@ -86,7 +86,7 @@ def test_journal_made_anew(guest, options):
                                   "e2fsck -n /dev/vdc", "e2fsck -fy /dev/vdc",
                                   "resize2fs /dev/vdc 100M"])
 def test_crashed_is_refused(guest, tool):
-    """A log that only we can read: the tool fails and leaves every byte as it was."""
+    """A log that only zjournal can read: the tool fails and changes no byte."""
     guest(CRASHED + f"""
         {tool} >/tmp/out 2>&1 && die "succeeded on a crashed zext4: $(cat /tmp/out)"
         [ "$(sha256sum </dev/vdc)" = "$before" ] || die "it wrote: $(cat /tmp/out)"

@@ -28,8 +28,8 @@ def test_option(guest):
         mount -o remount,log=zj /mnt 2>/dev/null && die "changed by a remount"
         unmnt
         mark refused
-        no_mnt zext4 /dev/vda lanes=2,log=jbd2; said 'log=jbd2 needs lanes=1'
-        no_mnt zext4 /dev/vda log=ext3; said 'log= takes'
+        no_mnt zext4 /dev/vda lanes=2,log=jbd2; said 'log=jbd2 requires lanes=1'
+        no_mnt zext4 /dev/vda log=ext3; said 'log= must be'
         mnt /dev/vda lanes=1; grep -q '^log: jbd2' /proc/fs/zjournal/*/info || die "not the default of one lane"; unmnt
         mnt /dev/vda lanes=1,log=zj; grep -q '^log: zj' /proc/fs/zjournal/*/info || die "not zj"; unmnt
         mnt /dev/vda; grep -q '^log: zj' /proc/fs/zjournal/*/info || die "not zj"; unmnt
@@ -62,7 +62,7 @@ OPTIONS = {"escape": ",data=journal"}
 
 
 def live_log(image):
-    """What block 0 says: it is in use, and not by us alone."""
+    """Block 0 says that the log is in use, in stock's format."""
     with open(image, "rb") as f:
         f.seek(block0(image))
         sb = f.read(1024)
@@ -77,7 +77,7 @@ def device(n):
 
 
 def crash(where, cases):
-    """Each case (type, mkfs options, mount options, load) on a disk of its own, when the power of the machine goes."""
+    """Each case (type, mkfs options, mount options, load) on its own disk, at a power cut of the machine."""
     images = [str(where / f"{n}.img") for n in range(len(cases))]
     with conftest.new_vm(disks=[vm.Disk(image, size="128M") for image in images]) as machine:
         # What is written home is not missing in the end.
@@ -95,7 +95,7 @@ def crash(where, cases):
 
 
 def recover(images):
-    """[{who: image}]: each as stock ext4, zext4, e2fsck and our reader recover it."""
+    """[{program: image}]: each disk as stock ext4, zext4, e2fsck and our reader recover it."""
     tool = build()
     ways = [{who: copy(image, f"{n}.{who}") for who in ("ext4", "zext4")} for n, image in enumerate(images)]
     disks = [(who, path) for way in ways for who, path in way.items()]
@@ -111,7 +111,7 @@ def recover(images):
 
 
 def all_agree(image, ways, without=None):
-    """The same file system, sound, whoever recovers it."""
+    """Every program recovers it to the same sound file system."""
     skip = journal_blocks(image)
     assert difference(image, ways["ext4"], skip), "nothing was in the log"
     for who in set(ways) - {without}:
@@ -165,7 +165,7 @@ def stock(tmp_path_factory):
 
 @pytest.mark.parametrize("n", range(len(STOCK)), ids=[" ".join(case) for case in STOCK])
 def test_log_that_stock_left(stock, n):
-    """A crashed stock ext4: recovered by us as by itself."""
+    """A crashed stock ext4: zext4 recovers it as stock ext4 does."""
     image, ways = stock[n]
     # e2fsck 1.47.0 fails where older fast commits are left ("Invalid argument").
     all_agree(image, ways, without="e2fsck" if "fast_commit" in STOCK[n][0] else None)

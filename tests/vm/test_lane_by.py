@@ -68,7 +68,7 @@ def lanes(out, what):
 
 
 def only(used, *mine):
-    """Whether these lanes have the handles; the super block is anybody's."""
+    """Whether these lanes have the handles; any lane may change the super block."""
     return all(n >= 40 if lane in mine else n <= 4 for lane, n in enumerate(used))
 
 
@@ -109,7 +109,7 @@ def test_root_directory_goes_by_cpu(guest):
 
 
 def test_inodes_are_found_again(guest):
-    """By lookup, after another mount; and what was renamed belongs where it is now."""
+    """The lookup after another mount decides; a renamed directory counts by its new place."""
     out = guest(DIRS + """
         start lane_by=dir
         mkdir /mnt/a/sub; fill 1 /mnt/a/sub; fill 1 /mnt/b
@@ -142,7 +142,7 @@ def test_each_cgroup_its_lane(guest):
 
 
 def test_write_back_stays_in_the_writers_lane(guest):
-    """Blocks are allocated when a kernel thread writes the data, for whoever dirtied it."""
+    """A kernel thread that writes data allocates its blocks in the lane of the task that dirtied it."""
     out = guest(CGROUPS + """
         start
         in_group c2 sh -c 'for n in $(seq 40); do truncate -s 1M /mnt/c2/$n; done'
@@ -161,7 +161,7 @@ def test_write_back_stays_in_the_writers_lane(guest):
 
 @pytest.mark.parametrize("by", ["dir", "cgroup"])
 def test_fsync_leaves_the_neighbour_alone(guest, by):
-    """On one CPU, where by CPU both would be in one transaction."""
+    """On one CPU, where lanes by CPU would put both into one transaction."""
     out = guest(CGROUPS + f"""
         start; mount -o remount,lane_by={by} /mnt || die remount
         # Inodes in different blocks of the inode table.
@@ -195,7 +195,7 @@ def test_root_cgroup_goes_by_cpu(guest):
 
 
 def test_remount_changes_it(guest):
-    """The lanes' threads are bound to CPUs only where handles are."""
+    """The lanes' threads are bound to CPUs only if handles are."""
     out = guest(DIRS + """
         masks() {
             for lane in 0 1 2 3; do
@@ -216,7 +216,7 @@ def test_remount_changes_it(guest):
         counted two
         mark bad
         ! mount -o remount,lane_by=some /mnt 2>/dev/null || die "lane_by=some"
-        said 'lane_by= takes cpu or cgroup'
+        said 'lane_by= must be cpu or cgroup'
         grep -q lane_by=dir /proc/mounts || die "a refused remount changed it"
         mount -o remount,lane_by=cpu /mnt || die remount
         counted three; masks
@@ -234,7 +234,7 @@ def test_bad_option(guest, value):
     guest(f"""
         mk /dev/vda; mark bad
         no_mnt $FS /dev/vda lane_by={value}
-        said 'lane_by= takes cpu or cgroup'
+        said 'lane_by= must be cpu or cgroup'
     """)
 
 

@@ -13,11 +13,11 @@ import vm as vmlib
 sys.path.insert(0, str(vmlib.HERE / "lanes"))
 import ace  # noqa: E402 pylint: disable=wrong-import-position
 
-# What was lost once: tests/vm/lanes/mends/run shows that each fails without its mend.
+# Losses of the past: tests/vm/lanes/removed-fixes/run shows that each fails without its fix.
 FOUND = {
     "a directory below itself": "mv-c-q@0 mv-a-k@1 /q/c/k@1",
     "the same by an exchange": "exchange-dirs@0 mv-a-v@1 /p/b/v/k@1",
-    "a salt that was told": "salt@0 salt-kept@1 /q/g@1",
+    "a salt that was returned": "salt@0 salt-kept@1 /q/g@1",
 }
 PROFILE = ace.PROFILES["default"]
 SAMPLE = 16
@@ -59,6 +59,6 @@ def test_sample(guest):
 
 @pytest.mark.zext4
 def test_oracle_finds_loss(guest):
-    """With fsync ignored by nobody but the disk, the oracle must fail."""
+    """If the disk ignores flushes, the oracle must fail."""
     out = in_guest(guest, f'ZJACE_LIE=3 zjace one $FS {OPTIONS} "mkdir-q@0 create-k@1 all@1"', rc=1)
     assert "FAIL mkdir-q@0 create-k@1 all@1" in out, out

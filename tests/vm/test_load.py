@@ -61,7 +61,7 @@ def test_big_directory_tree_removed(guest):
 
 
 def test_orphans_at_unmount_and_crash(guest):
-    """Files deleted while open: gone after a crash, and their space is free."""
+    """Files deleted while open are gone after a crash, and their space is free."""
     guest("""
         mk /dev/vda; mnt /dev/vda; fsctl syncfs /mnt
         free=$(stat -f -c %f /mnt)
@@ -76,7 +76,7 @@ def test_orphans_at_unmount_and_crash(guest):
 
 
 def test_mount_cycles(guest):
-    """Mount, work, unmount, many times; then slabs and memory are back."""
+    """After many mounts and unmounts no slab objects and no memory are lost."""
     out = guest(f"""
         mk /dev/vdc -J size=4
         cycle() {{

@@ -116,7 +116,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("what", DAMAGE)
 def test_damaged_log_super_block(guest, what):
-    """Refused with a message, nothing written; the log is good again once the damage is undone."""
+    """It is refused with a message, and nothing is written: without the damage the log is good."""
     offset, value, seal = DAMAGE[what]
     guest(CRASHED)
     journal = Journal(guest)
@@ -171,7 +171,7 @@ def test_log_full_of_noise(guest):
 
 
 def test_stale_log_after_stock_mount(guest):
-    """Stock ext4 ran over the journal in between: our old areas must not be taken for new ones."""
+    """Stock ext4 has used the journal in between: our old segments must not be taken for new ones."""
     guest("""
         mk /dev/vdc -J size=8
         for n in 1 2 3; do

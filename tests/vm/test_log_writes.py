@@ -14,7 +14,7 @@ RECORD = """
 
 
 def test_it_logs_a_plain_write_behind_a_later_one_with_fua(guest):
-    """Why fsx over dm-log-writes accuses wrongly who overwrites with FUA: no file system needed."""
+    """Why fsx over dm-log-writes wrongly reports overwrites with FUA, shown without a file system."""
     out = guest(RECORD + """
         record
         logwrites put /dev/mapper/lw 8 A || die A
@@ -32,7 +32,7 @@ def test_it_logs_a_plain_write_behind_a_later_one_with_fua(guest):
 
 
 def test_fsynced_data_is_where_it_logs_last(guest):
-    """A plain write of a block, then a buffered one with fsync: a flush is due, so no FUA."""
+    """A plain write of a block, then a buffered one with fsync: a flush is needed, so FUA is not used."""
     guest(RECORD + """
         mke2fs -q -F -t ext4 -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 /dev/vda 16M || die mke2fs
         mount -t ext4 /dev/vda /mnt && letter 0 >/mnt/file && umount /mnt || die prepare

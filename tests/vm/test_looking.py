@@ -22,7 +22,7 @@ def test_files_of_a_mounted_journal(guest):
     """)
     parts = dict(re.findall(r"== (\w+)\n((?:(?!== ).*\n)*)", out))
     assert sorted(parts) == FILES
-    assert re.search(r"^lane 1: 0 unwritten, 0 on their way", parts["lanes"], re.M)
+    assert re.search(r"^lane 1: 0 not written yet, 0 being written", parts["lanes"], re.M)
     assert re.search(r"^log zj: \d+ segments of \d+ blocks", parts["log_map"], re.M)
     assert re.search(r"segment \d+: being filled", parts["log_map"])
     assert re.search(r"^past lane=\d reason=committed us=\d+ for=\d+", parts["waits"], re.M)
@@ -35,7 +35,7 @@ def test_files_of_a_mounted_journal(guest):
 
 @pytest.mark.zext4
 def test_stall_of_the_device_is_named(guest):
-    """The device takes no requests: who waits for whom is seen, during it and afterwards."""
+    """While the device takes no requests, the waits are shown, and afterwards as well."""
     out = guest(f"""
         . /lib/zj/dm.sh
         mk /dev/vda; dm_good; mnt $DM lanes=2
@@ -73,7 +73,7 @@ def test_stall_of_the_device_is_named(guest):
 
 @pytest.mark.zext4
 def test_unmount_while_the_files_are_read(guest):
-    """Readers that never stop, and files that are open, hold up no unmount and read no freed memory."""
+    """Permanent readers and open files do not delay an unmount, and do not read freed memory."""
     guest(f"""
         mk /dev/vda
         for n in 1 2 3 4 5; do

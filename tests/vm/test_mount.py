@@ -141,13 +141,13 @@ def test_bad_option(guest, option):
 @zext4
 @every_option
 def test_option_refusals(guest, option):
-    """Wrong values and combinations, by the table of options; the message says what is right."""
+    """Wrong values and combinations from the table of options; the message says what is allowed."""
     guest("mk /dev/vdc\n" + all_refused(OPTION_DOC.refusals(option)))
 
 
 @zext4
 def test_options_without_journal(guest):
-    """Those that are about the log are refused where there is none."""
+    """Options of the log are refused if there is no log."""
     pairs = [(option.given(option.values()[-1]), f"can.t mount with {option.name}=")
              for option in OPTIONS if option.of_log]
     assert pairs
@@ -157,7 +157,7 @@ def test_options_without_journal(guest):
 @zext4
 @every_option
 def test_option_is_shown_and_changed(guest, option):
-    """What needs persistent memory is mounted in test_nvm.py; a remount cannot ask for it."""
+    """test_nvm.py mounts with persistent memory; here a remount must refuse it."""
     mounted = not option.needs and not option.path
     shown = """
         shown() { case "$(grep ' /mnt ' /proc/mounts)" in *[,+=]"$1"[,+\\ ]*) ;; *) die "$1 is not shown";; esac; }
@@ -168,7 +168,7 @@ def test_option_is_shown_and_changed(guest, option):
     if option.fixed:
         shown += f"""
             ! mount -o remount,{option.given(option.values()[-1])} /mnt || die "it was changed"
-            said "can.t change {option.name} on remount"
+            said "{option.name} cannot be changed by a remount"
         """
     shown += "unmnt\n"
     for value in option.values() if mounted else ():
@@ -195,7 +195,7 @@ def test_option_without_effect(guest, option):
 
 @zext4
 def test_tune_takes_several(guest):
-    """In one list or in several; what a remount leaves out stays."""
+    """Options in one list or in several; those that a remount omits stay."""
     guest("""
         mk /dev/vda; mnt /dev/vda tune=versions:7+coalesce:off,fsync=all,tune=flush_batch:3
         shown() { grep -q " /mnt .*,$1[, ]" /proc/mounts || die "$1: $(grep /mnt /proc/mounts)"; }
@@ -256,7 +256,7 @@ def test_journal_too_small(guest):
 
 @zext4
 def test_failed_remount_keeps_options(guest):
-    """What is asked together with something that is refused is not in force afterwards."""
+    """If one option of a remount is refused, the others do not take effect."""
     guest("""
         mk /dev/vda
         mnt /dev/vda fsync=own,tune=versions:7
@@ -297,12 +297,12 @@ def test_smallest_journal(guest, size, options):
         chown -R 1:8 /mnt/tree && chown -R 2:9 /mnt/tree || die "chown -R"
         head -c 8m /dev/zero >/mnt/large && rm /mnt/large || die "truncate"
         sync; check_tree; unmnt; fsck /dev/vda
-        ! dmesg | sed -n "/$_mark/,\\$p" | grep 'at most .* fit' || die "a handle was refused"
+        ! dmesg | sed -n "/$_mark/,\\$p" | grep 'but at most .* fit' || die "a handle was refused"
     """)
 
 
 def test_no_journal(guest):
-    """Without a journal it is what stock ext4 is without one."""
+    """Without a journal it behaves as stock ext4 does without one."""
     guest("""
         mk /dev/vdc -O ^has_journal; mnt /dev/vdc; known_tree
         stress -p 2 -n 200 /mnt || die stress

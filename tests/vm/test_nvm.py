@@ -123,7 +123,7 @@ def test_statistics(guest):
 # What a file system has in the inode table decides on what ext4 does there.
 @pytest.mark.parametrize("features", ["-I 256", "-I 128", "-I 512 -O inline_data", "-O ^metadata_csum,^flex_bg -b 1024"])
 def test_ranges_that_ext4_tells(guest, features):
-    """tune=nvm_check:on aborts if something else has changed; lanes meet in the blocks of inodes."""
+    """tune=nvm_check:on aborts if an undeclared line has changed; lanes share inode table blocks."""
     guest(f"""
         mk /dev/vda -J size=8 {features}
         zjctl nvm-format --force /dev/pmem0 /dev/vda || die nvm-format
@@ -149,7 +149,7 @@ def test_ranges_that_ext4_tells(guest, features):
         touch /mnt/a/f4; cat /mnt/a/* >/dev/null 2>&1; change b; fsctl syncfs /mnt || die syncfs
         mount -o remount,nolazytime /mnt || die nolazytime
         change c; fsctl syncfs /mnt || die syncfs
-        dmesg | grep nvm_check: && die "something was not told"
+        dmesg | grep nvm_check: && die "a change was not declared"
         info | grep -q "^state: live" || die "$(info)"
         crash
         mnt /dev/vda "$NVM,tune=nvm_check:on"
@@ -181,8 +181,8 @@ def test_wrong_memory_is_refused(guest):
         # A torn super block, and back.
         dd if=/dev/pmem0 of=/tmp/super bs=512 count=1 2>/dev/null
         dd if=/dev/zero of=/dev/pmem0 bs=1 seek=32 count=8 conv=notrunc,fsync 2>/dev/null
-        refused torn "$NVM" "damaged super block"
-        zjctl recover /dev/vda 2>&1 | grep "damaged super block" || die "zjctl, torn"; same zjctl
+        refused torn "$NVM" "damaged superblock"
+        zjctl recover /dev/vda 2>&1 | grep "damaged superblock" || die "zjctl, torn"; same zjctl
         zjctl nvm-format --force /dev/pmem0 /dev/vda && die "a live log was overwritten"
         dd if=/tmp/super of=/dev/pmem0 bs=512 count=1 conv=notrunc,fsync 2>/dev/null
         # Of two copies zjctl takes neither by itself.
@@ -190,14 +190,14 @@ def test_wrong_memory_is_refused(guest):
         zjctl check /dev/vda 2>&1 | grep "at more than one" || die "zjctl chose one"
         zjctl check --nvm=/dev/pmem0 /dev/vda || die "zjctl check"; same zjctl
         mnt /dev/vda "$NVM"; [ -d /mnt/d ] || die lost
-        # Claimed: nobody else formats or mounts it.
+        # It is claimed: no other program can format or mount it.
         zjctl nvm-format --force /dev/pmem0 /dev/vda && die "formatted while mounted"
         unmnt; fsck /dev/vda
     """)
 
 
 def test_zjctl(guest):
-    """It finds the memory and recovers as a mount does; the memory then serves the next mount."""
+    """zjctl finds the memory and recovers as a mount does; the next mount can use the memory."""
     guest(FORMAT + """
         mnt /dev/vda "$NVM"
         known_tree; fsctl syncfs /mnt || die syncfs
@@ -228,7 +228,7 @@ def test_zjctl(guest):
 
 
 def test_unbound_while_mounted(guest):
-    """The memory is taken away under load: an aborted journal, and all is there when it is back."""
+    """The memory is removed under load: the journal aborts, and nothing is lost when it is back."""
     guest(FORMAT + """
         ns=$(basename $(readlink -f /sys/block/pmem0/device))
         driver=/sys/bus/nd/drivers/nd_pmem
@@ -258,7 +258,7 @@ def test_unbound_while_mounted(guest):
 
 
 def test_unbound_while_idle(guest):
-    """Nobody writes, and nothing was ever logged."""
+    """Nothing is written, and nothing was ever logged."""
     guest(FORMAT + """
         ns=$(basename $(readlink -f /sys/block/pmem0/device))
         mnt /dev/vda "$NVM"
@@ -278,7 +278,7 @@ WORKERS = 4
 
 @dataclass
 class Cut:
-    """What one moment has left: files of disk and memory, and what was fsynced."""
+    """The state of one moment: files of disk and memory, and what was fsynced."""
     name: str
     mode: str
     disk: Path
@@ -305,7 +305,7 @@ def snapshot(machine, disk, dimm, cut, seed):
 
 
 def take_cuts(machine, disk, dimm, seed):
-    """In each mode in turn, under load; the last is the VM killed."""
+    """Cuts in each mode under load; the last one kills the VM."""
     cuts = []
     for mode in MODES:
         for old in machine.share.glob("noted.*"):
@@ -338,7 +338,7 @@ def load(machine, script):
 
 
 def recover(machine, cut, number):
-    """The mount does it, or zjctl."""
+    """A mount recovers, or zjctl."""
     (machine.share / cut.name).mkdir()
     for name, data in cut.notes.items():
         (machine.share / cut.name / name).write_bytes(data)
@@ -356,7 +356,7 @@ def recover(machine, cut, number):
 
 
 def test_cuts_under_load(tmp_path):
-    """Disk and NVDIMM as they were at one moment: several in one run, and the VM killed."""
+    """Disk and NVDIMM as they were at one moment: several moments in one run, and a killed VM."""
     seed = random.randrange(1 << 30)
     print(f"seed {seed}")
     dimm = tmp_path / "dimm"
@@ -377,7 +377,7 @@ def test_cuts_under_load(tmp_path):
 
 
 def test_an_error_in_the_memory(guest):
-    """The kernel says that a page of it is lost. Of the last memory, as it keeps that in mind."""
+    """The kernel reports that a page is lost. It remembers this, so the last memory is used."""
     guest(r"""
         mk /dev/vda -J size=8
         zjctl nvm-format --force /dev/pmem1 /dev/vda || die nvm-format
@@ -386,7 +386,7 @@ def test_an_error_in_the_memory(guest):
         # Its last page: nothing was logged there.
         at=$(sed -n 's/^ *\([0-9a-f]*\)-\([0-9a-f]*\) : Persistent Memory (legacy)/\2/p' /proc/iomem | tail -n 1)
         mark page
-        # Fails in the kernel's own part: nobody has mapped that page.
+        # Fails in the kernel's own accesses: no process has mapped that page.
         echo $((0x$at - 4095)) >/sys/devices/system/memory/hard_offline_page 2>/dev/null
         said "uncorrectable error"
         mkdir /mnt/e 2>/dev/null && die "still writable"

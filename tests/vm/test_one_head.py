@@ -10,7 +10,7 @@ pytestmark = pytest.mark.zext4
 CPUS = 3
 GUEST = """
 dev=/dev/zjd0
-# disk SEEK_US ROTATES: made anew
+# disk SEEK_US ROTATES: made again
 disk() {
     mk $dev
     echo 0 head $1 $(($1 ? 150 : 0)) >/dev/zjdctl || die head
@@ -50,7 +50,7 @@ def test_one_lane_on_one_head(machine):
 
 @pytest.mark.parametrize("seek, rotates", [(0, 1), (4000, 0)])
 def test_a_lane_for_each_cpu(machine, seek, rotates):
-    """A virtual disk that only says so, and a slow one that does not."""
+    """A virtual disk that only says that it rotates, and a slow one that does not say so."""
     run(machine, f"""
         disk {seek} {rotates}; lanes {CPUS}
         known_tree; check_tree; unmnt; fsck $dev
@@ -58,7 +58,7 @@ def test_a_lane_for_each_cpu(machine, seek, rotates):
 
 
 def test_recovers_what_several_lanes_left(machine):
-    """The number of lanes is this mount's, the log's what was mounted before."""
+    """The number of lanes depends on this mount, not on the log that the last mount left."""
     run(machine, f"""
         disk 4000 1; lanes {CPUS} lanes={CPUS}; known_tree; fsctl syncfs /mnt
         for w in $(seq 0 {CPUS - 1}); do

@@ -38,7 +38,7 @@ def test_ram_as_pmem():
 
 
 def test_nvdimm_outlives_the_vm(tmp_path):
-    """What was stored and written back is there in the next VM: nothing else was done for it."""
+    """Data that was stored and written back is there in the next VM, without any flush."""
     dimm = vmlib.Pmem("34M", path=str(tmp_path / "dimm"))
     with machine(pmem=[dimm]) as guest:
         assert run(guest, "cat /sys/block/pmem0/queue/dax") == ["1"]
@@ -51,7 +51,7 @@ def test_nvdimm_outlives_the_vm(tmp_path):
         guest.kill()
     with machine(pmem=[dimm]) as guest:
         assert run(guest, "cat /sys/block/pmem0/queue/dax") == ["1"]
-        assert run(guest, SECTORS) == size, "DAX was set up anew"
+        assert run(guest, SECTORS) == size, "DAX was set up again"
         run(guest, """
             mount -t ext4 -o dax /dev/pmem0 /mnt || die mount
             pmemstore check /mnt/file 10 8 || die check""")

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-# Work of CPU 0 and CPU 1 in turn; whatever ties them does so in open transactions.
+# CPU 0 and CPU 1 work in turn, in open transactions, so that every shared block ties them.
 LIB = """
     show() { cat /proc/fs/zjournal/*/info; }
     both() { taskset 1 sh -c "n=0; $1"; taskset 2 sh -c "n=1; $1"; }
@@ -13,7 +13,7 @@ LIB = """
 
 
 def kinds(info, what):
-    """{cause: times} of a line of totals, held against its sum and those of the lanes."""
+    """{cause: count} of a line of totals, compared with its sum and with those of the lanes."""
     def parse(text):
         total, *rest = text.split(", ")
         found = {name: int(count) for count, name in (part.split(" at ") for part in rest)}
@@ -29,7 +29,7 @@ def kinds(info, what):
 
 
 def counted(guest, script, setup="", mount="", mkfs=""):
-    """What a script has added to the counters of unions."""
+    """The increase of the counters of unions during a script."""
     out = guest(LIB + f"""
         mk /dev/vda {mkfs}
         mnt /dev/vda data=ordered,commit=300,lanes=2{mount}
@@ -63,7 +63,7 @@ def test_shared_directory(guest):
 
 @pytest.mark.zext4
 def test_neighbours_in_the_inode_table(guest):
-    """Files of their own, written by one CPU each; the inodes share a block."""
+    """Each CPU writes its own file; the inodes share a block."""
     ties, _ = counted(guest, 'both "chmod 600 /mnt/f\\$n"', setup="touch /mnt/f0 /mnt/f1")
     assert ties == {"inode_table": 1}
 
@@ -83,7 +83,7 @@ def test_strangers_that_share_nothing(guest):
     ("-O meta_bg,^resize_inode", {"block_bitmap", "descriptor"}),
 ])
 def test_allocation_of_blocks(guest, mkfs, known):
-    """To files of their own: what they meet at is what says which blocks are free."""
+    """Appends to separate files: what they share is the bitmaps and descriptors."""
     ties, _ = counted(guest, 'both "fallocate -l 16384 /mnt/f\\$((1 + 38 * n)) || exit 1"',
                       setup="for n in $(seq 40); do echo >/mnt/f$n; done; "
                             "truncate -s 0 /mnt/f1 /mnt/f39", mkfs=mkfs)
@@ -92,7 +92,7 @@ def test_allocation_of_blocks(guest, mkfs, known):
 
 @pytest.mark.zext4
 def test_creation_in_private_directories(guest):
-    """Two directories in one group: the tables are what is shared, and each has its name."""
+    """Two directories in one group share its tables, each with its own cause."""
     ties, out = counted(guest, 'for i in 1 2 3; do both "echo >/mnt/d\\$n/$i"; done',
                         setup="mkdir /mnt/d0 /mnt/d1")
     known = {"inode_table", "inode_bitmap", "block_bitmap", "descriptor"}
@@ -106,7 +106,7 @@ def test_creation_in_private_directories(guest):
     ("-O ^orphan_file", "super"),
 ])
 def test_truncation(guest, mkfs, known):
-    """Each of a file of its own; both go through the list of orphans."""
+    """Each truncates its own file; both use the list of orphans."""
     ties, _ = counted(guest, 'both "truncate -s 1 /mnt/f\\$((1 + 38 * n)) || exit 1"', mkfs=mkfs,
                       setup="for n in $(seq 40); do echo more >/mnt/f$n; done")
     assert ties == {known: 1}
@@ -121,7 +121,7 @@ def test_quota_has_a_name(guest):
 
 @pytest.mark.zext4
 def test_commit_takes_one_step_each(guest):
-    """Two CPUs fsync in one directory; at rest each member and dependency has arrived once."""
+    """Two CPUs fsync in one directory; in the end each member and dependency has arrived once."""
     _, out = counted(guest, """
         for i in $(seq 40); do
             taskset 1 dd if=/dev/zero of=/mnt/d/a bs=4k count=1 conv=fsync 2>/dev/null &
@@ -177,7 +177,7 @@ def test_unnamed_files_in_one_directory(guest):
 
 @pytest.mark.zext4
 def test_unnamed_file_in_a_changed_directory(guest):
-    """What it may have inherited is another lane's, who has changed the directory."""
+    """It may have inherited attributes from a directory that another lane has changed."""
     ties, _ = counted(guest, "taskset 1 chmod 2755 /mnt/d; taskset 2 fsctl tmpfile /mnt/d || exit 1",
                       setup="mkdir /mnt/d; for f in $(seq 20); do : >/mnt/d/$f; done")
     assert ties == {"directory": 1}

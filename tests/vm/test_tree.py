@@ -56,7 +56,7 @@ MOVES = {
 @pytest.mark.parametrize("how", MOVES)
 @pytest.mark.parametrize("then", ["mv", "exchange"])
 def test_no_ring_of_directories(guest, how, then):
-    """a may go below c once c is not below a any more: then both moves are there, or none."""
+    """a can be moved below c once c is no longer below a; so after a crash both moves are there, or none."""
     setup, move, place = MOVES[how]
     second = {"mv": f"one mv /mnt/p/a /mnt/{place}/k/a",
               "exchange": f"one fsctl exchange /mnt/p/a /mnt/{place}/k/a"}[then]
@@ -79,7 +79,7 @@ def test_no_ring_of_directories(guest, how, then):
 
 
 def test_unnamed_file_inherits_what_is_there(guest):
-    """A file of O_TMPFILE has got its group from a directory that another lane has just changed."""
+    """A file of O_TMPFILE inherits its group from a directory that another lane has just changed."""
     guest(LIB + """
         mk /dev/vda -O orphan_file
         mnt /dev/vda noatime,commit=300
@@ -196,7 +196,7 @@ ORPHAN_FOR_A_WHILE = """
 
 @pytest.mark.zext4
 def test_orphan_that_was_read_in_again(guest):
-    """What removes it from the disk is not there without its end as an orphan."""
+    """Its removal is never on the disk without the removal of its orphan entry."""
     guest(LIB + ORPHAN_FOR_A_WHILE + """
         one rm /mnt/p/file
         one fsctl fsync /mnt/p
@@ -212,7 +212,7 @@ def test_orphan_that_was_read_in_again(guest):
 
 @pytest.mark.zext4
 def test_blocks_of_an_orphan_that_was_read_in_again(guest):
-    """Blocks beyond its end that were synced are kept: recovery does not truncate it as an orphan."""
+    """Synced blocks beyond its end are kept, because recovery does not truncate it as an orphan."""
     guest(LIB + ORPHAN_FOR_A_WHILE + """
         one fsctl preallocate /mnt/p/file
         one fsctl fsync /mnt/p/file

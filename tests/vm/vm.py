@@ -114,8 +114,8 @@ class Pmem:
     """Persistent memory of the guest; /lib/zj/pmem.sh makes it /dev/pmem0, ... there.
 
     size: a multiple of 2M
-    path: file of an NVDIMM, made if need be; it keeps what was stored, whatever becomes of the
-    VM.  Without one it is RAM that the kernel is told to take for persistent (memmap=).
+    path: file of an NVDIMM, made if need be; it keeps what was stored, even if the VM is
+    killed.  Without one it is RAM that the kernel treats as persistent (memmap=).
     """
     size: str
     path: str = ""
@@ -157,7 +157,7 @@ def make_image(path, size):
 
 
 def bytes_of(size):
-    """Bytes of a size as QEMU takes it, such as 64M."""
+    """Bytes of a size in QEMU's notation, such as 64M."""
     number, unit = re.fullmatch(r"(\d+)([KMG]?)", str(size)).groups()
     return int(number) << {"": 0, "K": 10, "M": 20, "G": 30}[unit]
 
@@ -166,7 +166,7 @@ PMEM_AT = 256 << 20    # above the kernel, below what QEMU puts at the end of th
 
 
 def pmem_args(memory, pmem):
-    """QEMU's arguments for memory with what is persistent, and the kernel's."""
+    """QEMU's and the kernel's arguments for memory, including persistent memory."""
     ram = [p for p in pmem if not p.path]
     dimms = [p for p in pmem if p.path]
     total = bytes_of(memory) + sum(bytes_of(p.size) for p in ram)
@@ -188,7 +188,7 @@ def pmem_args(memory, pmem):
 
 
 def accel():
-    """QEMU's accelerator arguments: KVM where a bounded trial boots, else software emulation."""
+    """QEMU's accelerator arguments: KVM if a short trial boots, otherwise software emulation."""
     choice = os.environ.get("ZJ_ACCEL") or _kvm_trial()
     if choice == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]
@@ -210,7 +210,7 @@ def _kvm_trial():
             trial._boot(timeout=12)
             answer = "kvm" if trial.sh("true", timeout=5) else "tcg"
         except (VMError, ConsoleError, OSError):
-            pass                         # whatever it died of, KVM does not boot our guest
+            pass                         # for whatever reason, KVM does not boot our guest
         finally:
             trial.kill()
             trial.cleanup()
@@ -384,7 +384,7 @@ class VM:
         return self.proc is not None and self.proc.poll() is None
 
     def kill(self):
-        """SIGKILL in the middle of whatever it does."""
+        """Kills the VM with SIGKILL at this moment."""
         if self.running:
             self.proc.send_signal(signal.SIGKILL)
         if self.proc:
@@ -395,7 +395,7 @@ class VM:
 
     @contextlib.contextmanager
     def stopped(self):
-        """No CPU of the guest runs meanwhile: what its memory and disks hold belongs together."""
+        """Pauses all CPUs of the guest, so that its memory and disks are consistent."""
         self.proc.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.proc.pid, os.WSTOPPED)
         try:
@@ -429,7 +429,7 @@ class VM:
         return self.spawn(script).wait(timeout)
 
     def wait_file(self, name, timeout=60):
-        """Until a script has made the file /share/NAME."""
+        """Wait until a script has made the file /share/NAME."""
         self._wait(lambda: (self.share / name).exists(), timeout, f"file {name}")
 
     def idle(self, seconds):

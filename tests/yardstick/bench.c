@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What handles and fsyncs cost, in virtual time: SIMULATED figures.
+ * The cost of handles and fsyncs in virtual time: SIMULATED figures.
  *
  * One task for each CPU does handles over blocks of its own, like those of a
  * create: inode table, directory, bitmap, group descriptor.  The blocks are in

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Forced in before the journals' sources: their spinlocks, atomics and reference
+ * Included before the journals' sources: their spinlocks, atomics and reference
  * counts cost what cpu.c says.
  */
 #ifndef ZJ_YARDSTICK_COST_H

@@ -53,7 +53,7 @@ static void judge_blocks(struct outcome *o)
 	}
 }
 
-/* 1: there, 0: not there, -1: freed since, so nobody can tell. */
+/* 1: there, 0: not there, -1: freed since, so it is not known. */
 static int write_is_there(const struct outcome *o, const struct unit *u, u32 i)
 {
 	u32 b = u->write[i].block, gen;

@@ -35,7 +35,7 @@ static inline void journal_before_load(void)
 	stock_thread = NULL;
 }
 
-/* The thread says that it ends; here somebody has to wait for it. */
+/* The thread announces its end; here it must be waited for. */
 static inline void journal_after_destroy(void)
 {
 	if (stock_thread)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Random handles over few blocks, and what they did. */
+/* Random handles on few blocks, and a record of what they did. */
 #include <stdlib.h>
 #include <linux/crc32c.h>
 #include "yard.h"
@@ -10,7 +10,7 @@
 struct alloc {
 	enum use	use;
 	u32		gen;
-	bool		busy;		/* somebody changes or frees it */
+	bool		busy;		/* a task changes or frees it */
 	tid_t		freed_by;	/* not free before that is committed */
 };
 
@@ -135,7 +135,7 @@ static void step_fixed(struct job *job)
 	write_block(job, 1 + sim_below(&job->rand, LOAD_FIXED - 1), 0, -1, 0);
 }
 
-/* One that is in this use and in nobody's hand, which it is from now on. */
+/* Finds an idle block with this use, and marks it as busy. */
 static s32 take(struct job *job, enum use use)
 {
 	u32 first = sim_below(&job->rand, LOAD_ALLOC);

@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-/* Let this much virtual time pass for this task; others run meanwhile. */
+/* Lets so much virtual time pass for this task, while others run. */
 void nap(s64 ns);
 
 #endif

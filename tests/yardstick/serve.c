@@ -13,7 +13,7 @@
 
 /*
  * A journal that is too short for stock becomes the beginning of a longer one: its
- * super block says so. recover_disk() is told where the log really ends.
+ * super block says so. recover_disk() gets the real end of the log.
  */
 static void lengthen(const u8 **super)
 {

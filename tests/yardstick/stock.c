@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What stock.h declares. */
+/* The definitions for stock.h. */
 #include "stock.h"
 #include "disk.h"
 #include "nap.h"

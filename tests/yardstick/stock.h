@@ -330,7 +330,7 @@ static inline int crypto_shash_update(struct shash_desc *desc, const void *data,
 	return 0;
 }
 
-/* ---- proc: nobody reads it ---- */
+/* ---- proc: not used ---- */
 
 struct seq_file {
 	void	*private;

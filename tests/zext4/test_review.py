@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A place of ext4 that nobody has reviewed stops the build (zext4/review)."""
+"""A place of ext4 that was not reviewed stops the build (zext4/review)."""
 import pathlib
 import shutil
 import subprocess

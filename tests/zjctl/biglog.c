@@ -127,7 +127,7 @@ static void put(u64 stamp, u32 lane, u64 home, bool has_image)
 	lanes[lane].last = stamp;
 }
 
-/* The block that @lane changes next, one that is in nobody's use. */
+/* The block that @lane changes next, one that no task uses. */
 static u64 next_home(ext2_filsys fs, u32 lane, u32 run)
 {
 	u64 home = lanes[lane].left ? lanes[lane].home + 1 : 0;

@@ -96,8 +96,8 @@ def test_advice_and_its_remedy(zjctl, tmp_path, what):
     path = mkfs(tmp_path / "a.img", "64M", options)
     advice = {a["id"]: a["command"] for a in zjctl("info", "--json", "--cpus", cpus, path).json["advice"]}
     assert advice[what] == f"{command} {path}"
-    assert f"mend it: {command} {path}" in zjctl("info", "--cpus", cpus, path).out
-    # The command does mend it.
+    assert f"to fix it: {command} {path}" in zjctl("info", "--cpus", cpus, path).out
+    # The command fixes it.
     if command.startswith("zjctl"):
         assert zjctl("resize-journal", "--lanes", cpus, path).returncode == 1
     else:
@@ -160,7 +160,7 @@ def test_dump_names_the_missing_ancestor(zjctl, crashed):
     assert [(r["stamp"], r["lane"]) for r in torn] == [(3, 1)]
     assert [i["checksum_ok"] for i in torn[0]["images"]].count(False) == 1
     text = zjctl("dump", crashed.path).out
-    assert "depends on stamp 4, and that in the end on stamp 3, which is incomplete: " \
+    assert "depends on stamp 4, which in turn depends on stamp 3, which is incomplete: " \
            "2 of 3 members are in the log; the record of lane 1 (tid 49) in segment 1 block 8 is torn" in text
     assert "BAD CHECKSUM" in text
     check = zjctl("check", "--json", crashed.path).json
@@ -176,7 +176,7 @@ def test_dump_what_a_lost_header_hides(zjctl, crashed):
     hidden = [(r["stamp"], r["lane"]) for r in got["records"] if r["record"] == "hidden"]
     assert hidden == [(5, 0)]
     assert next(s for s in got["segments"] if s["lane"] == 0)["end"] == "unused"
-    assert "lies behind a lost header" in zjctl("dump", crashed.path).out
+    assert "follows a lost header" in zjctl("dump", crashed.path).out
 
 
 def test_dump_dependency_on_nothing(zjctl, crashed):
@@ -204,7 +204,7 @@ def test_dump_block_history(zjctl, crashed):
     got = zjctl("dump", "--json", "--block", 15000, crashed.path).json
     assert [h.get("fate") for h in got["history"]] == ["home", "revoked", None]
     assert "revoke: images up to this stamp" in zjctl("dump", "--block", 15000, crashed.path).out
-    assert "nothing of this block" in zjctl("dump", "--block", 14000, crashed.path).out
+    assert "neither an image nor a revoke of this block" in zjctl("dump", "--block", 14000, crashed.path).out
     got = zjctl("dump", "--block", 99999999, crashed.path)
     assert got.returncode == 16 and "has blocks 0 to 16383" in got.out
 
@@ -326,7 +326,7 @@ def test_stats_of_nothing(zjctl, tmp_path):
     copy = tmp_path / "info"
     copy.write_text("nonsense\nlane x\n")
     got = zjctl("stats", "--json", "--from", copy)
-    assert got.returncode == 8 and "no copy" in got.json["messages"][0]["text"]
+    assert got.returncode == 8 and "is not a copy" in got.json["messages"][0]["text"]
 
 
 def test_top(zjctl, tmp_path):
@@ -375,7 +375,7 @@ def test_stalls(zjctl, tmp_path):
 def test_stalls_of_nobody(zjctl, tmp_path):
     copy = tmp_path / "waits"
     copy.write_text("")
-    assert "nobody has waited" in zjctl("stalls", "--from", copy).out
+    assert "no waits recorded" in zjctl("stalls", "--from", copy).out
     got = zjctl("stalls", "--json", "--from", tmp_path / "none")
     assert got.returncode == 8 and "cannot be read" in got.json["messages"][0]["text"]
 

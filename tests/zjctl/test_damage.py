@@ -19,9 +19,9 @@ def u32(value):
 DAMAGE = {
     "log super magic": (lambda c: c.log.patch(1, 0, b"XXXX"), "wrong magic number"),
     "log super checksum": (lambda c: c.log.patch(1, 0x20, b"XXXX"), "wrong checksum"),
-    "version": (lambda c: c.log.write(1, c.log.log_super(version=9)), "format version unknown"),
+    "version": (lambda c: c.log.write(1, c.log.log_super(version=9)), "unknown format version"),
     "block size": (lambda c: c.log.write(1, c.log.log_super(block_size=4096)), "block size is 4096"),
-    "length": (lambda c: c.log.write(1, c.log.log_super(total=99999)), "the journal only 1024"),
+    "length": (lambda c: c.log.write(1, c.log.log_super(total=99999)), "but the journal only 1024"),
     "segments": (lambda c: c.log.write(1, c.log.log_super(nr_segs=0xffffffff)), "reach past the end"),
     "lanes": (lambda c: c.log.write(1, c.log.log_super(lanes=0)), "number of lanes"),
     "checkpoint slots": (lambda c: [(c.log.ckpt(n, 1), c.log.patch(2 + n % 2, 0x18, b"X")) for n in (4, 5)],
@@ -58,9 +58,9 @@ def test_damage_is_named_and_left(zjctl, crashed, what):
 
 
 BLOCK0 = {
-    "magic": (0, b"XXXX", "is no journal superblock"),
+    "magic": (0, b"XXXX", "is not a journal superblock"),
     "type": (4, struct.pack(">I", 3), "not of version 2"),
-    "block size": (0xc, struct.pack(">I", 4096), "another block size"),
+    "block size": (0xc, struct.pack(">I", 4096), "a block size that differs"),
     "length": (0x10, struct.pack(">I", 5000), "longer than its inode"),
     "first": (0x14, struct.pack(">I", 0), "bad first block"),
     "feature": (0x28, struct.pack(">I", 0x50000000), "unknown features (incompat 0x10000000"),

@@ -69,7 +69,7 @@ def test_recover(zjctl, tmp_path, options):
     assert not any(c.log.read(0)[0xd0:0xe8])    # the mark is gone
     after = c.path.read_bytes()
     got = zjctl("recover", nvm(c), c.path)
-    assert got.returncode == 0 and "nothing to do" in got.out and "--nvm is not used" in got.out
+    assert got.returncode == 0 and "nothing to do" in got.out and "--nvm is ignored" in got.out
     assert zjctl("recover", c.path).returncode == 0
     assert c.path.read_bytes() == after
     assert zjctl("convert", "--check", c.path).returncode == 0
@@ -81,7 +81,7 @@ def test_recover_says_what_it_did(zjctl, crashed):
 
 
 def test_recover_leaves_out_what_is_not_committed(zjctl, crashed):
-    """A member of stamp 3 has no tail: it and what comes after are cut off."""
+    """A member of stamp 3 has no tail, so it and all later ones are discarded."""
     ends = {(s, lane): end for s, lane, end in crashed.records}
     crashed.log.tail(1, 2, ends[2, 1])
     check = zjctl("check", "--json", nvm(crashed), crashed.path)
@@ -130,7 +130,7 @@ def test_parts_are_put_over_what_is_home(zjctl, crashed):
 
 @pytest.mark.parametrize("rested", [1, 2 ** 31 - 1, 2 ** 31 + 10, 2 ** 32])
 def test_a_lane_that_has_rested(zjctl, image, rested):
-    """Half of a stamp is in its tail, and S has passed that: its chunk has the whole stamp."""
+    """The tail has half of a stamp, which the checkpoint stamp has passed; the chunk has all of it."""
     log = NvmLog(image, lanes=2)
     size = log.block_size
     log.put(5, 1, images=[(BLOCK, b"a" * size)])
@@ -159,25 +159,25 @@ def records_of(c, stamp, lane):
 
 # Each: what it does to a CrashedNvm, exit status, what zjctl must say.
 REFUSED = {
-    "not formatted": (lambda c: garble(c, 0, bytes(512)), 8, "holds no journal; is it the right memory?"),
-    "torn super": (lambda c: garble(c, 0x30), 4, "damaged super block (wrong checksum)"),
+    "not formatted": (lambda c: garble(c, 0, bytes(512)), 8, "holds no log; is it the right memory?"),
+    "torn super": (lambda c: garble(c, 0x30), 4, "damaged superblock (wrong checksum)"),
     "other version": (lambda c: garble(c, 0, c.log.nvm_super(version=2)), 4, "formatted by another version"),
     "smaller": (lambda c: os.truncate(c.log.memory, 1 << 19), 4, "is smaller than when it was formatted"),
-    "tiny": (lambda c: os.truncate(c.log.memory, 1 << 16), 8, "are too few to hold a log"),
-    "empty": (lambda c: os.truncate(c.log.memory, 0), 8, "are too few to hold a log"),
+    "tiny": (lambda c: os.truncate(c.log.memory, 1 << 16), 8, "is too small for a log"),
+    "empty": (lambda c: os.truncate(c.log.memory, 0), 8, "is too small for a log"),
     "other memory": (lambda c: garble(c, 0, c.log.nvm_super(uuid=bytes(16))), 8,
                      "is the memory 00000000-0000-0000-0000-000000000000, but the log of"),
     "missing": (lambda c: os.unlink(c.log.memory), 8, "No such file"),
     "directory": (lambda c: (os.unlink(c.log.memory), os.mkdir(c.log.memory + ".d"),
                              setattr(c.log, "memory", c.log.memory + ".d")), 8, "neither a block device nor a file"),
     "generation": (lambda c: garble(c, HEAD, c.log.head(generation=5)), 4,
-                   "the memory holds generation 5 of it, block 0 asks for 1234605616436508552"),
-    "head": (lambda c: garble(c, HEAD + 8), 4, "its head in memory: wrong checksum"),
+                   "the memory holds generation 5 of it, but block 0 names generation 1234605616436508552"),
+    "head": (lambda c: garble(c, HEAD + 8), 4, "its header in memory: wrong checksum"),
     "geometry": (lambda c: garble(c, HEAD, c.log.head(total=1 << 30)), 4, "longer than the device"),
     "block size": (lambda c: garble(c, HEAD, c.log.head(block_size=4096)), 4, "its block size is 4096"),
     "no block size": (lambda c: garble(c, HEAD, c.log.head(block_size=0, seg_lines=0, nr_segs=2 ** 32 - 1)), 4,
                       "its block size is 0"),
-    "lines": (lambda c: garble(c, records_of(c, 2, 1) + 5), 4, "the records are not those of their TxnInfo"),
+    "lines": (lambda c: garble(c, records_of(c, 2, 1) + 5), 4, "the records do not match their TxnInfo"),
     "TxnInfo": (lambda c: garble(c, c.log.tails[1][1] * LINE - 128), 4, "no TxnInfo of this log"),
     "TxnInfo's stamp": (lambda c: garble(c, c.log.tails[1][1] * LINE - 120), 4, "a TxnInfo with a wrong checksum"),
     "tail": (lambda c: c.log.tail(0, 5, 9), 4, "no place in the log"),
@@ -192,7 +192,7 @@ REFUSED = {
                    f"two images of block {BLOCK}"),
     "part after a revoke": (lambda c: (c.log.put(6, 3, revokes=[BLOCK]), c.log.was.update({BLOCK: bytes(1024)}),
                                        c.log.put(7, 3, images=[(BLOCK, b"x" * 64 + bytes(960))])), 4,
-                            f"a part of block {BLOCK}, which was revoked before"),
+                            f"lines of block {BLOCK}, which was revoked before"),
 }
 
 
@@ -484,7 +484,7 @@ def test_dump(zjctl, crashed):
 
 
 def test_dump_of_a_damaged_lane(zjctl, crashed):
-    """What can be told is shown, with the place where it ends."""
+    """Everything readable is shown, with the place where the walk ends."""
     end = next(e for s, n, e in crashed.records if (s, n) == (3, 1))
     garble(crashed, records_of(crashed, 4, 2))
     garble(crashed, end * LINE - 128)
@@ -498,7 +498,7 @@ def test_dump_of_a_damaged_lane(zjctl, crashed):
 
 
 def test_reclaimed_log(zjctl, crashed):
-    """What is not above S is home: not looked at, whatever it holds; a lane may be so as a whole."""
+    """Records up to the checkpoint stamp are home, and not even read; this may be all of a lane."""
     crashed.log.put(6, 0, images=[(BLOCK, b"x" * 1024)])
     for s, _, end in crashed.records:
         if s < 5:
@@ -574,6 +574,6 @@ def test_info_of_memory_beside_a_clean_file_system(zjctl, image, tmp_path):
     assert got.json["memory"]["of_this_filesystem"] and not got.json["memory"]["holds_log"]
     other = mkfs(tmp_path / "other.img")
     text = zjctl("info", f"--nvm={memory}", other).out
-    assert "which is another one" in text and "none of this file system" in text
+    assert "which is not this one" in text and "not this file system's" in text
     assert zjctl("info", f"--nvm={image}", image).returncode == 8
     assert zjctl("check", f"--nvm={memory}", image).returncode == 0

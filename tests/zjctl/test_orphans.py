@@ -35,7 +35,7 @@ def test_attributes_of_a_truncated_file_stay(zjctl, tmp_path):
     got = zjctl("recover", path)
     assert got.returncode == 0 and "left to the next mount" in got.stderr
     assert path.read_bytes() == before and attribute(path)
-    # Why: if this no longer fails, e2fsck is mended and orphans.c can go.
+    # Why: if this no longer fails, e2fsck is fixed, and orphans.c can be removed.
     shutil.copy(path, tmp_path / "copy")
     sh("e2fsck", "-fp", tmp_path / "copy", check=False)
     assert not attribute(tmp_path / "copy")

@@ -109,7 +109,7 @@ def test_recover_finishes_orphans(zjctl, tmp_path, options):
     assert zjctl("recover", c.path).returncode == 0
 
 
-def test_recorded_error_is_told(zjctl, crashed):
+def test_recorded_error_is_reported(zjctl, crashed):
     crashed.log.patch(0, 0x20, struct.pack(">i", -5))
     got = zjctl("recover", crashed.path)
     assert got.returncode == 1 and "aborted with error -5" in got.out
@@ -258,7 +258,7 @@ def test_mmp_of_a_running_e2fsck(zjctl, tmp_path):
         f.seek(block * 1024 + 4)
         f.write(struct.pack("<I", 0xe24d4d50))      # "e2fsck is at work"
     got = zjctl("recover", path)
-    assert got.returncode == 8 and "e2fsck runs on it" in got.out
+    assert got.returncode == 8 and "e2fsck is running on it" in got.out
 
 
 def mounted(path, where):

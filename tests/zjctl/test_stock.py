@@ -38,7 +38,7 @@ class Dirty:
             data = where / f"data{n}"
             data.write_bytes(b"".join(rand.choice((b"\xc0\x3b\x39\x98", b"data")) + rand.randbytes(1020)
                                       for _ in blocks))
-            # debugfs writes over the commit block after revokes, unless it opens the journal anew.
+            # debugfs writes over the commit block after revokes, unless it opens the journal again.
             commands += [f"jw -b {','.join(map(str, blocks))} -r {','.join(map(str, revokes))} {data}",
                          "jc", opened]
         jbd2_images.debugfs(self.path, opened, *commands[:-1], write=True)
@@ -100,7 +100,7 @@ def test_empty_log_with_needs_recovery(zjctl, image):
 
 
 def test_log_that_is_not_due(zjctl, dirty):
-    """Without needs_recovery a mount throws it away; we leave it."""
+    """Without needs_recovery a mount discards it; we leave it."""
     sh("debugfs", "-w", "-R", "feature -needs_recovery", dirty.path)
     before = dirty.path.read_bytes()
     got = zjctl("recover", dirty.path)
@@ -147,7 +147,7 @@ def test_damage_is_named_and_left(zjctl, dirty, block, byte):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_flipped_bits(zjctl, tmp_path, seed):
-    """The listing and the recovery agree on whatever is there; what is refused stays as it is."""
+    """The listing and the recovery agree on every log; a refused one is not changed."""
     rand = random.Random(seed)
     d = Dirty(tmp_path, seed=seed + 10)
     for _ in range(rand.choice((1, 2, 10))):
@@ -201,7 +201,7 @@ def test_block_history_agrees_with_recover(zjctl, dirty):
 
 
 def test_transaction_without_commit_block(zjctl, tmp_path):
-    """Its commit block is lost: it and what comes after are cut off, as e2fsck sees it."""
+    """Its commit block is lost, so it and all later ones are discarded, as by e2fsck."""
     d = Dirty(tmp_path)
     last = zjctl("dump", "--json", d.path).json["ring"]["end_block"] - 1
     at = int(sh("debugfs", "-R", f"bmap <8> {last}", d.path).stdout)
@@ -229,7 +229,7 @@ def test_info(zjctl, dirty):
     text = zjctl("info", dirty.path).out
     assert "recovery is due (zjctl recover" in text and "5 transactions to replay" in text
     sh("debugfs", "-w", "-R", "feature -needs_recovery", dirty.path)
-    assert "a mount throws it away" in zjctl("info", dirty.path).out
+    assert "a mount discards it" in zjctl("info", dirty.path).out
     assert zjctl("check", "--json", dirty.path).json["verdict"] == "stock"
     got = zjctl("dump", "--json", dirty.path)
     assert got.returncode == 0 and len(got.json["records"]) == 5
@@ -271,7 +271,7 @@ def test_fsck_program(sanitized, dirty, tmp_path):
 
 
 def test_fsck_program_argument_with_n(sanitized, dirty):
-    """The n of -Ejournal_only is no -n: it repairs, and does not only check."""
+    """The n in -Ejournal_only is not the option -n: e2fsck repairs."""
     got = subprocess.run([ROOT / "user" / "fsck.zext4", "-p", "-Ejournal_only", dirty.path], capture_output=True,
                          text=True, env={**os.environ, "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
     assert "replayed 5 transactions" in got.stdout, got.stdout + got.stderr

@@ -81,7 +81,7 @@ class Crashed:
         return next(block for s, n, block in self.records if (s, n) == (stamp, lane))
 
     def expect(self, step, path=None):
-        """The file system is that of the step, but for the journal and the superblock."""
+        """The file system is that of the step, except for the journal and the superblock."""
         size = self.log.block_size
         got, want = blocks(path or self.path, size), blocks(self.steps[step], size)
         skip = set(self.log.map) | {1024 // size}
@@ -90,7 +90,7 @@ class Crashed:
 
 
     def copy(self, where):
-        """The same again, to spoil."""
+        """A copy, to be damaged."""
         new = copy.deepcopy(self)
         new.path = where / "crashed.img"
         shutil.copy(self.path, new.path)

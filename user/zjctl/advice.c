@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the layout of the file system ties lanes together, or starves them, and
- * the command that mends it.
+ * Advice where the layout of the file system ties lanes together or gives them too little
+ * space, with the command that corrects it.
  */
 #include <stdarg.h>
 #include "fsinfo.h"
@@ -26,7 +26,7 @@ static void __printf(3, 4) advise(const char *id, const char *command, const cha
 	if (zx_json)
 		return;
 	printf("%s", any ? "\n" : "\nAdvice\n");
-	printf("  %s%s%s\n    mend it: %s%s%s\n", zx_on(ZX_YELLOW), text, zx_off(),
+	printf("  %s%s%s\n    to fix it: %s%s%s\n", zx_on(ZX_YELLOW), text, zx_off(),
 	       zx_on(ZX_BOLD), command, zx_off());
 	any = true;
 }
@@ -40,14 +40,14 @@ static void advise_journal(const char *path, const struct fs_info *fs, u32 journ
 
 	if (!fs->has_journal) {
 		snprintf(cmd, sizeof(cmd), "tune2fs -O has_journal %s", path);
-		advise("no-journal", cmd, "There is no journal: nothing survives a crash for sure.");
+		advise("no-journal", cmd, "There is no journal: the file system may be damaged by a crash.");
 		return;
 	}
 	if (!fs->journal_inode) {
 		snprintf(cmd, sizeof(cmd), "tune2fs -O ^has_journal %s && tune2fs -O has_journal %s",
 			 path, path);
 		advise("external-journal", cmd,
-		       "The journal is on another device; zext4 refuses that.");
+		       "The journal is on another device, which zext4 does not support.");
 		return;
 	}
 	bytes = (u64)journal_blocks * fs->block_size;
@@ -76,7 +76,7 @@ static void advise_descriptors(const char *path, const struct fs_info *fs, u32 c
 		return;
 	snprintf(cmd, sizeof(cmd), "mke2fs -t ext4 -g %llu %s", per_group, path);
 	advise("few-descriptor-blocks", cmd,
-	       "All group descriptors are in %u block(s) for %u CPUs: every allocation changes one of them, so lanes that allocate at the same time close together. Only a new file system with smaller groups changes that, and making one LOSES ALL DATA: copy it away first.",
+	       "All group descriptors are in %u block(s) for %u CPUs: every allocation changes one of them, so lanes that allocate at the same time must commit together. Only a new file system with smaller groups changes that, and making one LOSES ALL DATA: copy it away first.",
 	       fs->desc_blocks, cpus);
 }
 
@@ -91,7 +91,7 @@ static void advise_inodes(const char *path, const struct fs_info *fs)
 	else
 		snprintf(cmd, sizeof(cmd), "tune2fs -I 256 %s", path);
 	advise("small-inodes", cmd,
-	       "Inodes of 128 bytes: %u of them share a block, twice as many as with 256 bytes, and files in one block tie their writers' lanes together.%s",
+	       "Inodes of 128 bytes: %u of them share a block, twice as many as with 256 bytes, and lanes that change inodes in the same block must commit together.%s",
 	       fs->block_size / 128,
 	       fs->flex_bg ? " With flex_bg only a new file system changes that, and making one LOSES ALL DATA: copy it away first." : "");
 }
@@ -110,13 +110,13 @@ void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_
 	if (!fs->orphan_file) {
 		snprintf(cmd, sizeof(cmd), "tune2fs -O orphan_file %s", t->path);
 		advise("no-orphan-file", cmd,
-		       "orphan_file is off: every unlink and truncate meets in the superblock, which ties all lanes together.");
+		       "orphan_file is off: every unlink and truncate changes the superblock, so all lanes must commit together.");
 	}
 	if (fs->quota) {
 		snprintf(cmd, sizeof(cmd), "tune2fs -O %s^quota %s",
 			 fs->project ? "^project," : "", t->path);
 		advise("quota", cmd,
-		       "Journaled quota is on: all lanes are one component then, no faster than a single journal. Turn it off if you do not need it.");
+		       "Journaled quota is on: all lanes must commit together, which is no faster than a single journal. Turn it off if you do not need it.");
 	}
 	advise_descriptors(t->path, fs, cpus);
 	advise_inodes(t->path, fs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Journal block 0: what it says, and making it stock's again. */
+/* Journal block 0: reading it, and making it stock's again. */
 #include <string.h>
 #include <asm/byteorder.h>
 #include "format/codec.h"
@@ -22,7 +22,7 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	int err = ext_ops.read_log(img, ZJ_BLOCK_JBD2_SUPER, 1, block);
 
 	if (err)
-		return zx_fail(ZX_FAILED, "%s: journal block 0 cannot be read (%s); check the device, copy it, try the copy",
+		return zx_fail(ZX_FAILED, "%s: journal block 0 cannot be read (%s); check the device, copy it, and try again on the copy",
 			       img->path, strerror(-err));
 	wrong = zj_check_jbd2_super(sb, img->block_size, img->inode_blocks, in_use);
 	if (wrong)
@@ -33,9 +33,9 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	if (incompat & ZJ_JBD2_INCOMPAT_LANES)
 		unknown &= ~ZJ_JBD2_INCOMPAT_NVM;
 	if (unknown || sb->s_feature_ro_compat)
-		return zx_fail(ZX_UNCORRECTED, "%s: the journal has unknown features (incompat %#x, ro_compat %#x); use the zjctl or e2fsck that belongs to what wrote it",
+		return zx_fail(ZX_UNCORRECTED, "%s: the journal has unknown features (incompat %#x, ro_compat %#x); use the zjctl or e2fsck of the version that wrote it",
 			       img->path, unknown, be32_to_cpu(sb->s_feature_ro_compat));
-	/* It may have changed since the map was made, of a mounted file system. */
+	/* On a mounted file system it may have changed since the map was made. */
 	img->journal_blocks = min(img->journal_blocks, be32_to_cpu(sb->s_maxlen));
 	*state = incompat & ZJ_JBD2_INCOMPAT_LANES ? ZX_LANES :
 		 sb->s_start ? ZX_STOCK_LOG : ZX_CLEAN;
@@ -70,7 +70,7 @@ int zx_make_clean(struct ext_image *img, void *block)
 	zj_seal_jbd2_super(sb);
 	err = ext_ops.write_log(img, ZJ_BLOCK_JBD2_SUPER, block);
 	if (err)
-		return zx_fail(ZX_FAILED, "%s: everything is home, but journal block 0 cannot be written (%s); check the device, then run zjctl recover again",
+		return zx_fail(ZX_FAILED, "%s: all blocks are written to their places, but journal block 0 cannot be written (%s); check the device, then run zjctl recover again",
 			       img->path, strerror(-err));
 	return 0;
 }

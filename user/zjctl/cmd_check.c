@@ -8,7 +8,7 @@
 static const char help[] =
 	"usage: zjctl check [--nvm=NVM] [--json] DEV\n\n"
 	"Read the whole log, verify every checksum and rule of the format, and say what\n"
-	"recovery would do and what it would leave out. Nothing is written.\n\n"
+	"recovery would do and what it would discard. Nothing is written.\n\n"
 	ZX_NVM_HELP "\n"
 	"Exit status: 0 the log is good (whether recovery is due or not), 4 it is\n"
 	"damaged, 8 it cannot be checked (mounted, read error), 16 usage.\n\n"
@@ -91,7 +91,7 @@ static void text(const struct log *log, const struct log_official *o, const char
 		printf("recovery would replay %u transactions in %u components and write %u blocks home\n",
 		       s->transactions, s->committed_components, s->replayed);
 	if (s->discarded || s->torn_chunks)
-		printf("it would leave out %u transactions that the crash cut off (%u torn records); that is no damage\n",
+		printf("it would discard %u transactions that were incomplete when the system crashed (%u torn records); this is normal\n",
 		       s->discarded, s->torn_chunks);
 	printf("%sthe log is good%s; to recover: zjctl recover %s%s%s%s\n", zx_on(ZX_GREEN),
 	       zx_off(), nvm ? "--nvm=" : "", nvm ? nvm : "", nvm ? " " : "", log->img->path);
@@ -129,7 +129,7 @@ static void not_due(const struct ext_image *img, enum zx_state state)
 	if (zx_json)
 		return;
 	printf("%s: %s\n", img->path, state == ZX_STOCK_LOG ?
-	       "the journal holds an old log, but needs_recovery is not set: a mount throws it away" :
+	       "the journal holds an old log, but needs_recovery is not set: a mount discards it" :
 	       img->needs_recovery ?
 	       "the log is empty, nothing to replay, but needs_recovery is set: zjctl recover clears it" :
 	       "clean: the log is empty, nothing to recover");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl convert: nothing left that stock ext4 and its tools stumble over. */
+/* zjctl convert: make sure that stock ext4 and its tools accept the file system. */
 #include <errno.h>
 #include <mntent.h>
 #include <stdlib.h>
@@ -12,11 +12,11 @@
 static const char help[] =
 	"usage: zjctl convert --check [--json] DEV\n"
 	"       zjctl convert --to-ext4 [--json] DEV\n\n"
-	"A cleanly unmounted zext4 is a plain ext4. This makes sure: --check looks whether\n"
-	"anything is left that stock kernels and tools stumble over, --to-ext4 puts it\n"
-	"right and wipes zjournal's marks out of the empty log. The other way nothing is\n"
-	"needed: mount -t zext4 takes any clean ext4.\n\n"
-	"Exit status: 0 nothing is in the way, 1 put right, 4 something is in the way,\n"
+	"A cleanly unmounted zext4 is a plain ext4. --check reports anything that stock\n"
+	"kernels and tools would not accept; --to-ext4 corrects it and wipes what zjournal\n"
+	"has left in the empty log. The opposite direction needs no conversion: mount -t\n"
+	"zext4 accepts any clean ext4.\n\n"
+	"Exit status: 0 nothing to correct, 1 corrected, 4 something must be corrected,\n"
 	"8 failed or refused (mounted), 16 usage.\n\n"
 	"Examples:\n"
 	"  zjctl convert --check /dev/sdb1\n"
@@ -41,7 +41,7 @@ static void finding(const char *id, bool obstacle, const char *text)
 		printf("  %s%s%s\n", zx_on(obstacle ? ZX_RED : ZX_YELLOW), text, zx_off());
 }
 
-/* Our marks in the journal area mean nothing to stock ext4; they are only untidy. */
+/* Stock ext4 ignores our records in the empty journal, so they do no harm. */
 static bool is_mark(const void *block)
 {
 	u32 magic = le32_to_cpu(*(const __le32 *)block);
@@ -49,7 +49,7 @@ static bool is_mark(const void *block)
 	return magic == ZJ_LOG_SUPER_MAGIC || magic == ZJ_CKPT_MAGIC || magic == ZJ_CHUNK_MAGIC;
 }
 
-/* Marks found, and wiped if asked to; negative errno. */
+/* Returns the number of records found (and wiped, if @wipe), or a negative errno. */
 static int marks(struct ext_image *img, bool wipe)
 {
 	void *block = malloc(img->block_size), *zero = calloc(1, img->block_size);
@@ -73,7 +73,7 @@ static int marks(struct ext_image *img, bool wipe)
 	return err ? err : found;
 }
 
-/* A boot that finds no zext4 module would stop at such a line. */
+/* A boot without the zext4 module would stop at such a line. */
 static void check_fstab(const struct zx_target *t)
 {
 	FILE *f = setmntent("/etc/fstab", "r");
@@ -96,7 +96,7 @@ static void check_fstab(const struct zx_target *t)
 		endmntent(f);
 }
 
-/* What only recovery, stock's or ours, may put right: refuse. */
+/* Refuses what only recovery, stock's or ours, may correct. */
 static int refuse_unclean(const struct ext_image *img, struct zj_jbd2_super *block0,
 			  enum zx_state state)
 {
@@ -107,7 +107,7 @@ static int refuse_unclean(const struct ext_image *img, struct zj_jbd2_super *blo
 	}
 	if (state == ZX_STOCK_LOG) {
 		finding("stock-log", true, "the journal holds a log in stock ext4's format");
-		return zx_fail(ZX_UNCORRECTED, "%s: is not clean; first: %s %s, or mount it once as ext4",
+		return zx_fail(ZX_UNCORRECTED, "%s: is not clean; run first: %s %s, or mount it once as ext4",
 			       img->path, zx_is_due(img, state) ? "zjctl recover" : "e2fsck",
 			       img->path);
 	}
@@ -197,7 +197,7 @@ static int run(int argc, char **argv)
 
 const struct zx_command cmd_convert = {
 	.name = "convert",
-	.brief = "make sure that stock ext4 finds nothing in its way",
+	.brief = "make sure that stock ext4 accepts the file system",
 	.help = help,
 	.run = run,
 };

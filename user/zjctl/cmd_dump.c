@@ -15,7 +15,7 @@ static const char help[] =
 	"  --lane N     only records of lane N\n"
 	"  --tid N      only records of transaction N\n"
 	"  --block N    every image and revoke of file system block N, in order, and\n"
-	"               which one recovery takes\n"
+	"               which one recovery uses\n"
 	"  --inode N    the same for the inode table block that holds inode N, with the\n"
 	"               inode as each image has it\n"
 	"  --graph      dependencies between components, for Graphviz\n"
@@ -69,13 +69,13 @@ static bool parse(int argc, char **argv, struct dump_filter *f, bool *graph)
 		}
 	}
 	if (good && f->by_block && f->inode)
-		return zx_usage("--block and --inode exclude each other"), false;
+		return zx_usage("--block and --inode cannot be combined"), false;
 	if (good && *graph && (zx_json || f->by_block || f->inode))
-		return zx_usage("--graph goes with --lane and --tid only"), false;
+		return zx_usage("--graph can be combined only with --lane and --tid"), false;
 	return good;
 }
 
-/* @ask: recovery has its say; not of a log in use, or one that is not due. */
+/* @ask: compare with recovery; not for a log that is in use or need not be recovered. */
 static int dump_log(struct ext_image *img, const struct zj_jbd2_super *block0,
 		    const struct zx_memory *memory, struct dump_filter *f, bool graph,
 		    bool ask)
@@ -127,7 +127,7 @@ static int dump(const struct zx_target *t, struct dump_filter *f, bool graph)
 		if (state == ZX_CLEAN)
 			zx_say(ZX_NOTE, "%s: the log is empty: the file system is clean", t->path);
 		else if (!zx_is_due(&img, state))
-			zx_say(ZX_NOTE, "%s: needs_recovery is not set: a mount throws this log away",
+			zx_say(ZX_NOTE, "%s: needs_recovery is not set: a mount discards this log",
 			       t->path);
 		code = zx_open_memory(&memory, f->nvm, &img, block0, false);
 		if (!code && state != ZX_CLEAN)
@@ -157,7 +157,7 @@ static int run(int argc, char **argv)
 	if (code)
 		return code;
 	if (target.mounted_at[0])
-		zx_say(ZX_WARNING, "%s is mounted and its log in use: what is shown may not fit together",
+		zx_say(ZX_WARNING, "%s is mounted and its log is in use: the output may be inconsistent",
 		       target.path);
 	return dump(&target, &f, graph);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl info: what state is it in, and is it laid out well? */
+/* zjctl info: the state of the journal, and advice on the layout of the file system. */
 #include <stdlib.h>
 #include <string.h>
 #include <asm/byteorder.h>
@@ -14,7 +14,7 @@ static const char help[] =
 	"Nothing is written.\n\n"
 	"  --cpus N     advice for a machine with N CPUs instead of this one\n"
 	ZX_NVM_HELP
-	"               of a clean file system: show the memory all the same\n\n"
+	"               of a clean file system: show the memory nevertheless\n\n"
 	"Examples:\n"
 	"  zjctl info /dev/sdb1\n"
 	"  zjctl info /srv\n"
@@ -28,7 +28,7 @@ static const struct option options[] = {
 };
 
 /**
- * struct info - gathered before anything is printed
+ * struct info - everything that is printed
  */
 struct info {
 	struct zx_target target;
@@ -73,7 +73,7 @@ static void gather_log(struct info *in)
 {
 	int err;
 
-	/* Of a log in use recovery's word means nothing: it changes meanwhile. */
+	/* The log is in use and changes, so recovery's result would mean nothing. */
 	if (!in->target.mounted_at[0] && zx_is_due(&in->img, in->state)) {
 		log_ask_recovery(&in->img, in->block0, &in->memory, &in->official);
 		if (in->official.err)
@@ -87,13 +87,13 @@ static void gather_log(struct info *in)
 				    in->target.path, strerror(-err));
 }
 
-/* Does the log lie in memory? */
+/* Is the log in persistent memory? */
 static bool in_memory(const struct info *in)
 {
 	return in->block0 && zj_is_nvm_log(in->block0);
 }
 
-/* Without the memory there is still what block 0 says. */
+/* Without the memory, print at least what block 0 says. */
 static int gather_memory(struct info *in)
 {
 	int code = 0;
@@ -145,17 +145,17 @@ static const char *state_text(const struct info *in, const char *state)
 		const char *state, *text;
 	} texts[] = {
 		{ "no-journal", "there is none" },
-		{ "external-journal", "on another device, which zext4 refuses" },
+		{ "external-journal", "on another device, which zext4 does not support" },
 		{ "clean", "clean; a plain ext4 for stock kernels and tools" },
 		{ "stock-live", "in use by stock ext4" },
 		{ "stock-dirty", in->fs.needs_recovery ?
 		  "a log in stock ext4's format: recovery is due (zjctl recover, mount as zext4 or ext4, or e2fsck)" :
-		  "an old log in stock ext4's format, but needs_recovery is not set: a mount throws it away" },
+		  "an old log in stock ext4's format, but needs_recovery is not set: a mount discards it" },
 		{ "live", "live: in use by zext4" },
 		{ "crashed", in_memory(in) ?
 		  "crashed: recovery is due (zjctl recover, or mount -t zext4 -o journal_nvm=)" :
 		  "crashed: recovery is due (zjctl recover, or mount -t zext4)" },
-		{ "damaged", "DAMAGED; copy the device before anything else" },
+		{ "damaged", "DAMAGED; copy the device before you do anything else" },
 	};
 
 	for (u32 i = 0; i < ARRAY_SIZE(texts); i++)
@@ -167,7 +167,7 @@ static const char *state_text(const struct info *in, const char *state)
 /* ---- per lane ---- */
 
 /**
- * struct lane_use - what a lane has in the log
+ * struct lane_use - the part of the log that a lane uses
  */
 struct lane_use {
 	u32	segments;
@@ -350,7 +350,7 @@ static void text_ring(const struct log *log)
 	u32 room = ring->how.last - ring->how.first;
 
 	printf("\nLog\n");
-	printf("  format            stock's JBD2, as log=jbd2 and stock ext4 write it\n");
+	printf("  format            jbd2, as written by stock ext4 and with log=jbd2\n");
 	printf("  ring              journal blocks %u to %u, %u of %u in use\n", ring->how.first,
 	       ring->how.last - 1, ring->blocks, room);
 	printf("  oldest            transaction %u in journal block %u\n", ring->sequence,
@@ -368,10 +368,10 @@ static void text_memory(const struct info *in)
 	printf("  uuid              %s\n", uuid);
 	zx_uuid_text(m->sb.fs_uuid, uuid);
 	printf("  made for          the file system %s%s\n", uuid,
-	       memcmp(m->sb.fs_uuid, in->img.uuid, 16) ? ", which is another one" : "");
+	       memcmp(m->sb.fs_uuid, in->img.uuid, 16) ? ", which is not this one" : "");
 	printf("  size              %s\n", zx_size(le64_to_cpu(m->sb.size)));
 	printf("  log               %s\n", in_memory(in) ? "this file system's" :
-	       "none of this file system");
+	       "not this file system's");
 }
 
 static void text_log_memory(const struct log *log)
@@ -397,9 +397,9 @@ static void text_log(const struct log *log)
 	printf("  lanes             %u\n", log->geo.nr_lanes);
 	printf("  segments          %u of %s, %u free\n", log->geo.nr_segs,
 	       zx_size((u64)log->geo.seg_blocks * seg_unit), free_segments(log));
-	printf("  checkpoint stamp        %llu: what is not newer is home\n", log->ckpt_stamp);
+	printf("  checkpoint stamp        %llu: everything up to it is in its place\n", log->ckpt_stamp);
 	if (!log->area)
-		printf("  committed stamp     %llu: what is not newer was whole on the device\n",
+		printf("  committed stamp     %llu: everything up to it was complete on the device\n",
 		       log->committed_stamp);
 	printf("  newest stamp      %llu, newest committed %llu\n", log->newest, log->newest_committed);
 	if (log->area)
@@ -450,7 +450,7 @@ static void text(const struct info *in)
 		printf("  journal error     %d: recorded when the journal was aborted; run e2fsck -f\n",
 		       error);
 	if (fs->orphan_list || fs->orphans_in_file)
-		printf("  orphans           there are files half deleted or truncated; a mount or e2fsck finishes them\n");
+		printf("  orphans           some files are partly deleted or truncated; a mount or e2fsck finishes this\n");
 	if (in->memory.base)
 		text_memory(in);
 	if (in->has_log)

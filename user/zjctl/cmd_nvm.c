@@ -17,10 +17,10 @@
 
 static const char help[] =
 	"usage: zjctl nvm-format [--force] [--json] NVM DEV\n\n"
-	"Makes the persistent memory NVM (as /dev/pmem0) the journal of the ext4 file system\n"
-	"on DEV, for its mount option journal_nvm=NVM. Of DEV only the uuid is read.\n"
-	"Memory that holds anything is left alone, without --force; memory that holds a log\n"
-	"which is still to be recovered always is.\n\n"
+	"Make the persistent memory NVM (such as /dev/pmem0) the journal of the ext4 file system\n"
+	"on DEV, for its mount option journal_nvm=NVM. Only the UUID of DEV is read.\n"
+	"Memory that holds data is overwritten only with --force; memory that holds a log\n"
+	"which must still be recovered is never overwritten.\n\n"
 	"  --force          overwrite what NVM holds\n\n"
 	"Exit status: 0 done, 8 failed or refused, 16 usage.\n\n"
 	"Examples:\n"
@@ -47,7 +47,7 @@ static int open_memory(struct memory *m)
 {
 	struct stat st;
 
-	/* Of a block device: nobody else may have claimed it. */
+	/* A block device must not be claimed by another user. */
 	m->fd = open(m->path, O_RDWR | O_EXCL | O_CLOEXEC);
 	if (m->fd < 0 || fstat(m->fd, &st))
 		return zx_fail(ZX_FAILED, "%s: cannot be opened (%s); is it in use?",
@@ -55,9 +55,9 @@ static int open_memory(struct memory *m)
 	if (S_ISREG(st.st_mode))
 		m->size = st.st_size;
 	else if (!S_ISBLK(st.st_mode) || ioctl(m->fd, BLKGETSIZE64, &m->size))
-		return zx_fail(ZX_FAILED, "%s: is no block device", m->path);
+		return zx_fail(ZX_FAILED, "%s: is not a block device", m->path);
 	if (m->size < ZJ_NVM_MIN_SIZE)
-		return zx_fail(ZX_FAILED, "%s: %s are too few for a journal, at least %s are needed",
+		return zx_fail(ZX_FAILED, "%s: %s is too small for a journal, at least %s is needed",
 			       m->path, zx_size(m->size), zx_size(ZJ_NVM_MIN_SIZE));
 	if (pread(m->fd, m->head, sizeof(m->head), 0) != sizeof(m->head))
 		return zx_fail(ZX_FAILED, "%s: cannot be read (%s)", m->path,
@@ -65,7 +65,7 @@ static int open_memory(struct memory *m)
 	return 0;
 }
 
-/* What blkid knows, or NULL. */
+/* The name of what blkid finds in it, or NULL. */
 static char *known_contents(const struct memory *m)
 {
 	blkid_probe probe = blkid_new_probe_from_filename(m->path);
@@ -100,7 +100,7 @@ static int check_contents(const struct memory *m, bool force)
 	if (force)
 		return 0;
 	if (le32_to_cpu(sb->magic) == ZJ_NVM_SUPER_MAGIC)
-		return zx_fail(ZX_FAILED, "%s: is the journal of a file system already; --force makes it that of this one, and a log that is in it is lost",
+		return zx_fail(ZX_FAILED, "%s: is already the journal of a file system; --force gives it to this one, and any log in it is lost",
 			       m->path);
 	known = known_contents(m);
 	if (known) {
@@ -110,11 +110,11 @@ static int check_contents(const struct memory *m, bool force)
 		return ZX_FAILED;
 	}
 	return is_empty(m) ? 0 :
-	       zx_fail(ZX_FAILED, "%s: holds data that is not known; --force overwrites it",
+	       zx_fail(ZX_FAILED, "%s: holds unknown data; --force overwrites it",
 		       m->path);
 }
 
-/* Does block 0 name it? If its super block is torn, the log's head tells. */
+/* Does block 0 name it? If the memory's superblock is torn, compare the log's header. */
 static bool holds_log_of(const struct memory *m, struct zj_jbd2_super *sb)
 {
 	const struct zj_nvm_super *nvm = (const void *)m->head;
@@ -127,7 +127,7 @@ static bool holds_log_of(const struct memory *m, struct zj_jbd2_super *sb)
 		 geo.generation == be64_to_cpu(mark->generation)));
 }
 
-/* The file system's own log is not to be taken away from under it. */
+/* The file system's own log must not be overwritten. */
 static int check_pair(const struct memory *m, struct ext_image *img)
 {
 	struct zj_jbd2_super *sb = malloc(img->block_size);
@@ -200,7 +200,7 @@ static int run(int argc, char **argv)
 		force = true;
 	}
 	if (argc - optind != 2)
-		return zx_usage("the memory and the file system are needed");
+		return zx_usage("give the memory and the file system");
 	m.path = argv[optind];
 	js_text("memory", m.path);
 	code = format(&m, argv[optind + 1], force);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl recover: replay without a mount, and leave a plain clean ext4. */
+/* zjctl recover: replay without a mount, and leave a clean, plain ext4. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,12 +18,12 @@ static const char help[] =
 	"would, and leave the file system clean for stock ext4 and e2fsck. Everything is\n"
 	"read and checked before the first write. If it is interrupted, run it again: the\n"
 	"result is the same.\n\n"
-	"  -n         only show what would be done, write nothing\n"
+	"  -n         show what would be done, write nothing\n"
 	"  --no-fsck  leave files that were half deleted or truncated to the next mount;\n"
 	"             without it, e2fsck finishes them if there are any\n"
 	"  --drop-damaged\n"
 	"             where the device has lost a part of the log: replay what is older and\n"
-	"             give up the rest; copy the device before, run e2fsck -f afterwards\n"
+	"             discard the rest; copy the device first, run e2fsck -f afterwards\n"
 	ZX_NVM_HELP "\n"
 	"Exit status: 0 nothing to do, 1 recovered, 4 the log is damaged (nothing was\n"
 	"written), 8 failed or refused (mounted), 16 usage, 32 interrupted.\n\n"
@@ -87,7 +87,7 @@ static void start_read(void *ctx, u32 slot, u32 block, u32 nr, void *buf)
 	rio_start_read(slot, block, nr, buf);
 }
 
-/* Who stops it is told so by the read that follows an error. */
+/* After an interrupt every read fails, which ends the recovery. */
 static int end_read(void *ctx, u32 slot)
 {
 	int err = rio_end_read(slot);
@@ -109,8 +109,8 @@ static int flush_home(void *ctx)
 }
 
 /*
- * Everything is home, and this empties the log. What was given up is known from the
- * log alone, so the mark for e2fsck is durable before.
+ * Everything is home, and this empties the log. Only the log shows that a part was
+ * discarded, so the mark for e2fsck must be durable before.
  */
 static int write_log(void *ctx, u32 block, const void *buf)
 {
@@ -133,7 +133,7 @@ static void __printf(3, 4) message(void *ctx, int level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* The summary is printed from the numbers; a stop is no I/O error. */
+	/* The summary is printed from the counts; an interruption is not an I/O error. */
 	if (!level && !stopped)
 		zx_say(ZX_ERROR, "%s: %s", img->path, text);
 	else if (level && strncmp(text, "log: ", 5) && strncmp(text, "log in memory: ", 15))
@@ -146,7 +146,7 @@ static unsigned int lanes_flags(const struct job *j)
 	       (j->drop ? ZJ_RECOVER_DROP_DAMAGED : 0);
 }
 
-/* Of a log in stock's format block 0's number goes on behind that log. */
+/* For a log in stock's format, the number in block 0 continues after that log. */
 static int run_recovery(const struct zj_io_ops *ops, struct job *j)
 {
 	struct ext_image *img = &j->img;
@@ -224,10 +224,10 @@ static void show(const struct job *j)
 	       dry_run ? "would replay " : "replayed ", s->transactions, in, s->replayed,
 	       dry_run ? "to write" : "written");
 	if (s->lost_stamp)
-		printf("%s: given up: stamp %llu, which the device has lost, and all newer ones: %u transactions, %u torn records\n",
+		printf("%s: discarded: stamp %llu, which the device has lost, and all newer ones: %u transactions, %u torn records\n",
 		       img->path, s->lost_stamp, s->discarded, s->torn_chunks);
 	else if (s->discarded || s->torn_chunks)
-		printf("%s: left out what the crash cut off: %u transactions, %u torn records\n",
+		printf("%s: discarded because they were incomplete when the system crashed: %u transactions, %u torn records\n",
 		       img->path, s->discarded, s->torn_chunks);
 }
 
@@ -255,7 +255,7 @@ static int finish(struct ext_image *img, void *block0, enum zx_state state)
 	return code || cleared ? code : ZX_UNCORRECTED;
 }
 
-/* e2fsck in a child; its exit status. Its output goes to stderr. */
+/* Runs e2fsck in a child and returns its exit status. Its output goes to stderr. */
 static int run_e2fsck(const char *options, const char *path)
 {
 	int status;
@@ -276,8 +276,8 @@ static int run_e2fsck(const char *options, const char *path)
 }
 
 /*
- * e2fsck does not empty an orphan file unless it checks everything, and what it
- * leaves in there a later mount takes for damage.
+ * e2fsck empties an orphan file only if it checks everything, and a later mount takes the
+ * entries that it leaves for damage.
  */
 static int finish_orphans(const char *path)
 {
@@ -293,7 +293,7 @@ static int finish_orphans(const char *path)
 		return 0;
 	harmed = orphans_harmed(path);
 	if (harmed) {
-		zx_say(ZX_WARNING, "%s: files that were being truncated are left to the next mount, zext4 or ext4: e2fsck would take the attributes of %u away",
+		zx_say(ZX_WARNING, "%s: files that were being truncated are left to the next mount, as zext4 or ext4, because e2fsck would remove the attributes of %u of them",
 		       path, harmed);
 		return 0;
 	}
@@ -330,12 +330,12 @@ static int recover_log(struct job *j)
 		return 0;
 	code = finish(&j->img, j->block0, j->state);
 	if (j->stats.lost_stamp)
-		return zx_fail(ZX_UNCORRECTED, "%s: a part of the log was given up; the file system is marked for a check: run e2fsck -f %s",
+		return zx_fail(ZX_UNCORRECTED, "%s: a part of the log was discarded; the file system is marked for a check: run e2fsck -f %s",
 			       j->img.path, j->img.path);
 	return code ? code : ZX_CORRECTED;
 }
 
-/* As stock does; a recovery that was cut off leaves it so. */
+/* As stock does. A recovery that was interrupted also leaves this state. */
 static int clear_flag(struct ext_image *img, bool dry_run)
 {
 	js_bool("needs_recovery_cleared", !dry_run);
@@ -352,7 +352,7 @@ static int nothing_to_do(const struct ext_image *img, enum zx_state state)
 	if (!zx_json)
 		printf("%s: nothing to do: %s\n", img->path, state == ZX_CLEAN ?
 		       "the log is empty" :
-		       "the journal holds an old log, but needs_recovery is not set: a mount throws it away");
+		       "the journal holds an old log, but needs_recovery is not set: a mount discards it");
 	return 0;
 }
 
@@ -382,9 +382,9 @@ static int recover(const struct zx_target *t, struct job *j)
 		code = recover_by_state(j);
 	zx_close_memory(&j->memory);
 	free(j->block0);
-	/* e2fsck wants the device for itself. */
+	/* e2fsck needs exclusive access to the device. */
 	ext_close(&j->img);
-	/* Of a clean one too: an earlier recovery may have got no further. */
+	/* Also for a clean log, because an earlier recovery may have been interrupted here. */
 	if (!(code & ~ZX_CORRECTED) && (code || j->state != ZX_STOCK_LOG) && j->fsck &&
 	    !j->dry_run)
 		code |= finish_orphans(t->path);

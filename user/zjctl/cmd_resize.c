@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl resize-journal: a journal that suits the machine's CPUs. */
+/* zjctl resize-journal: a journal of a suitable size for the machine's CPUs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,9 @@ static const char help[] =
 	"Replace the journal by one that has room for a lane per CPU. As with tune2fs, the\n"
 	"old journal is removed and a new one made; the file system must be clean and not\n"
 	"mounted. If it is interrupted, run e2fsck -f.\n\n"
-	"  -n           only say which size suits, write nothing\n"
+	"  -n           show the suitable size, write nothing\n"
 	"  --lanes N    for N lanes instead of the CPUs of this machine\n"
-	"  --size MIB   this size instead of the one that suits\n\n"
+	"  --size MIB   this size instead of the suitable one\n\n"
 	"Examples:\n"
 	"  zjctl resize-journal -n /dev/sdb1\n"
 	"  zjctl resize-journal --lanes 64 /dev/sdb1\n";
@@ -29,12 +29,12 @@ static const struct option options[] = {
 };
 
 /**
- * struct plan - what was asked for and what comes of it
+ * struct plan - what was requested, and what is done
  */
 struct plan {
 	bool	dry_run;
 	u64	lanes;		/* 0: this machine's CPUs */
-	u64	mib;		/* 0: what suits */
+	u64	mib;		/* 0: the suitable size */
 	u32	blocks;		/* of the new journal */
 	u32	old_blocks;
 };
@@ -59,8 +59,8 @@ static int remove_journal(ext2_filsys fs)
 }
 
 /*
- * While this lasts the file system is marked as not clean, so that e2fsck looks
- * at it after a crash.
+ * Meanwhile the file system is marked as not clean, so that e2fsck checks it after a
+ * crash.
  */
 static int replace_journal(ext2_filsys fs, u32 blocks)
 {
@@ -88,7 +88,7 @@ static int replace_journal(ext2_filsys fs, u32 blocks)
 	return ext2fs_flush(fs);
 }
 
-/* Free blocks, those of the old journal included, less a reserve for its map. */
+/* Free blocks, including those of the old journal, minus a reserve for the new one's map. */
 static bool has_room(ext2_filsys fs, const struct plan *p)
 {
 	u64 room = ext2fs_free_blocks_count(fs->super) + p->old_blocks;
@@ -134,7 +134,7 @@ static int refuse_log(const struct zx_target *t, const struct fs_info *fs,
 	return 0;
 }
 
-/* Clean in every respect, or an exit code with the remedy. */
+/* Returns 0 if the file system is clean, or an exit code with a message that says what to do. */
 static int refuse(const struct zx_target *t, const struct fs_info *fs, struct plan *p)
 {
 	enum zx_state state = ZX_CLEAN;
@@ -157,7 +157,7 @@ static int refuse(const struct zx_target *t, const struct fs_info *fs, struct pl
 		return code;
 	if (fs->errors || fs->orphan_list || fs->orphans_in_file)
 		return zx_fail(ZX_UNCORRECTED, "%s: has %s; first: e2fsck -f %s", t->path,
-			       fs->errors ? "errors" : "files half deleted", t->path);
+			       fs->errors ? "errors" : "partly deleted files", t->path);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl stalls: who waits for what in mounted journals, and the longest waits so far. */
+/* zjctl stalls: the tasks that wait in mounted journals, and the longest waits so far. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@ static const char help[] =
 	"usage: zjctl stalls [--from FILE] [-n COUNT] [--json] [DEV|MOUNTPOINT]\n\n"
 	"Show the tasks that wait in the journal of a mounted zext4, or of all that are mounted,\n"
 	"and the longest waits since the mount, each with its reason, its lane, and the\n"
-	"transaction that it is about. Reads " DEBUG_ROOT ", as root.\n\n"
+	"transaction that is waited for. Reads " DEBUG_ROOT ", as root.\n\n"
 	"  --from FILE   read a saved copy of " DEBUG_ROOT "/<dev>/waits\n"
-	"  -n COUNT      so many past waits of each journal (default 20)\n\n"
+	"  -n COUNT      show this many past waits of each journal (default 20)\n\n"
 	"Examples:\n"
 	"  zjctl stalls /srv\n"
 	"  zjctl stalls --json | jq '.journals[].waits[] | select(.now)'\n";
@@ -26,7 +26,7 @@ static const struct option options[] = {
 	{ 0 }
 };
 
-/* What the module calls a reason, and what people do: docs/looking-inside.md. */
+/* The module's name of each reason, and its description: docs/looking-inside.md. */
 static const struct {
 	const char *name;
 	const char *text;
@@ -59,9 +59,9 @@ struct stall {
 	u32	lane;
 	char	reason[16];
 	u64	us;		/* how long it lasts, or has lasted */
-	u32	tid;		/* transaction that it is about; 0: none */
-	u32	tid_lane;	/* the lane of that one */
-	char	phase[16];	/* of that one when the wait began */
+	u32	tid;		/* transaction that is waited for; 0: none */
+	u32	tid_lane;	/* the lane of that transaction */
+	char	phase[16];	/* state of that transaction when the wait began */
 	int	pid;		/* of the task */
 	char	comm[32];	/* the same */
 };
@@ -96,7 +96,7 @@ static bool parse(struct stall *s, const char *line)
 	return s->now || !strcmp(when, "past");
 }
 
-/* Those that last come first, and the longest before the others. */
+/* Present waits come first; among equals the longest. */
 static int by_time(const void *a, const void *b)
 {
 	const struct stall *x = a, *y = b;
@@ -180,12 +180,12 @@ static void show(const struct stalls *s, const char *name, u32 count)
 			stall_text(&s->stall[i]);
 	}
 	if (!zx_json && !s->nr)
-		printf("  nobody has waited\n");
+		printf("  no waits recorded\n");
 	js_end();
 	js_bool("more", s->more);
 	js_end();
 	if (s->more)
-		zx_say(ZX_NOTE, "%s: more tasks wait than the module shows", name);
+		zx_say(ZX_NOTE, "%s: more tasks are waiting than the module lists", name);
 }
 
 static bool show_file(const char *file, const char *name, u32 count)
@@ -220,17 +220,17 @@ static int show_all(u32 count)
 		closedir(dir);
 	if (any)
 		return ZX_OK;
-	return zx_fail(ZX_FAILED, "nothing to be read in " DEBUG_ROOT "; are you root, is a zext4 mounted, and debugfs (mount -t debugfs none /sys/kernel/debug)?");
+	return zx_fail(ZX_FAILED, "nothing to read in " DEBUG_ROOT "; are you root, is a zext4 mounted, and is debugfs mounted (mount -t debugfs none /sys/kernel/debug)?");
 }
 
-/* The name of its journal; 0, or an exit code with a message. */
+/* Finds the name of its journal; returns 0, or an exit code with a message. */
 static int find(const char *operand, struct zx_target *target)
 {
 	int code = zx_find(operand, target);
 
 	if (code || (!strcmp(target->mount_type, "zext4") && target->proc_name[0]))
 		return code;
-	return zx_fail(ZX_FAILED, "%s: is not mounted as zext4; only in mounted journals somebody can wait",
+	return zx_fail(ZX_FAILED, "%s: is not mounted as zext4; waits are recorded only while it is mounted",
 		       target->path);
 }
 
@@ -248,7 +248,7 @@ static int show_any(const char *from, const char *name, u32 count)
 		return name[0] ? show_one(name, count) : show_all(count);
 	if (show_file(from, "file", count))
 		return ZX_OK;
-	return zx_fail(ZX_FAILED, "%s: cannot be read (%s); make one with cat", from,
+	return zx_fail(ZX_FAILED, "%s: cannot be read (%s); --from needs a copy made with cat", from,
 		       strerror(errno));
 }
 
@@ -266,7 +266,7 @@ static int run_stalls(int argc, char **argv)
 			return ZX_USAGE;
 	}
 	if (argc - optind > 1 || (argc > optind && from))
-		return zx_usage("one device or mount point at most, and none with --from");
+		return zx_usage("give at most one device or mount point, and none with --from");
 	c = argc > optind ? find(argv[optind], &target) : 0;
 	if (c)
 		return c;
@@ -278,7 +278,7 @@ static int run_stalls(int argc, char **argv)
 
 const struct zx_command cmd_stalls = {
 	.name = "stalls",
-	.brief = "who waits for what, and the longest waits",
+	.brief = "tasks that wait, for what, and the longest waits",
 	.help = help,
 	.run = run_stalls,
 };

@@ -18,10 +18,10 @@ static const char stats_help[] =
 
 static const char top_help[] =
 	"usage: zjctl top [-d SECONDS] [-n COUNT] [--from FILE] [--json] [DEV|MOUNTPOINT]\n\n"
-	"Show the rates of every lane again and again, until interrupted. With --json one\n"
+	"Show the rates of every lane, refreshed until interrupted. With --json, print one\n"
 	"document for each refresh, one to a line.\n\n"
 	"  -d SECONDS    time between two refreshes (default 2)\n"
-	"  -n COUNT      so many refreshes, then end\n"
+	"  -n COUNT      end after this many refreshes\n"
 	"  --from FILE   read a file in the format of /proc/fs/zjournal/<dev>/info\n\n"
 	"Examples:\n"
 	"  zjctl top /srv\n"
@@ -99,7 +99,7 @@ static int take(struct sample *s, const struct source *from)
 	if (from->file) {
 		add(s, from->file, "file");
 		if (!s->nr)
-			return zx_fail(ZX_FAILED, "%s: is no copy of /proc/fs/zjournal/<dev>/info; make one with cat",
+			return zx_fail(ZX_FAILED, "%s: is not a copy of /proc/fs/zjournal/<dev>/info; make one with cat",
 				       from->file);
 	} else if (from->name[0]) {
 		snprintf(file, sizeof(file), STATS_ROOT "/%s/info", from->name);
@@ -121,7 +121,7 @@ static int find_source(int argc, char **argv, struct source *from)
 	int code;
 
 	if (argc - optind > 1 || (argc > optind && from->file))
-		return zx_usage("one device or mount point at most, and none with --from");
+		return zx_usage("give at most one device or mount point, and none with --from");
 	if (argc == optind)
 		return 0;
 	code = zx_find(argv[optind], &target);
@@ -144,7 +144,7 @@ static int run_stats(int argc, char **argv)
 
 	while ((c = zx_getopt(argc, argv, "", options)) != -1) {
 		if (c != 'f')
-			return c == '?' ? ZX_USAGE : zx_usage("only top takes -d and -n");
+			return c == '?' ? ZX_USAGE : zx_usage("-d and -n are options of zjctl top only");
 		from.file = optarg;
 	}
 	c = find_source(argc, argv, &from);
@@ -279,7 +279,7 @@ static int run_top(int argc, char **argv)
 		} else if (c == 'd') {
 			delay = strtod(optarg, &end);
 			if (*end || end == optarg || !(delay >= 0.05 && delay <= 86400))
-				return zx_usage("-d takes seconds from 0.05 to 86400, not \"%s\"",
+				return zx_usage("-d must be a number of seconds from 0.05 to 86400, not \"%s\"",
 						optarg);
 		} else if (c != 'n' || !zx_number(optarg, "-n", 1, U32_MAX, &count)) {
 			return ZX_USAGE;
@@ -302,7 +302,7 @@ const struct zx_command cmd_stats = {
 
 const struct zx_command cmd_top = {
 	.name = "top",
-	.brief = "the same as rates, refreshing",
+	.brief = "the same as rates, refreshed",
 	.help = top_help,
 	.run = run_top,
 	.many_documents = true,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* From what the user names to a device, and whether it is mounted. */
+/* Finds the device that the user names, and whether it is mounted. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +131,7 @@ int zx_find(const char *name, struct zx_target *t)
 			       t->path, strerror(errno));
 	if (S_ISDIR(st.st_mode)) {
 		if (!find_mount(st.st_dev, &m) || m.source[0] != '/')
-			return zx_fail(ZX_FAILED, "%s: is on no block device; name the device", t->path);
+			return zx_fail(ZX_FAILED, "%s: is not on a block device; name the device", t->path);
 		copy(t->path, sizeof(t->path), m.source);
 		note_mount(t, &m);
 	} else if (S_ISBLK(st.st_mode)) {
@@ -154,7 +154,7 @@ int zx_refuse_mounted(const struct zx_target *t)
 		       t->path, t->mounted_at, t->mounted_at);
 }
 
-/* What blkid sees on the device: "xfs", "gpt partition table"; "" if nothing is known. */
+/* What blkid finds on the device: "xfs", "gpt partition table"; "" if nothing is known. */
 static void find_contents(int fd, char *to, size_t room)
 {
 	blkid_probe probe = blkid_new_probe();
@@ -184,7 +184,7 @@ static int refuse_contents(const char *path, int fd)
 		       path);
 }
 
-/* A copy that was cut short, or a device that was made smaller than what is on it. */
+/* The file system is longer than the device: an incomplete copy, or a shrunk device. */
 static int refuse_short(const char *path, struct ext2_super_block *sb)
 {
 	u32 size = sb->s_log_block_size <= 6 ? 1024U << sb->s_log_block_size : 0;
@@ -193,7 +193,7 @@ static int refuse_short(const char *path, struct ext2_super_block *sb)
 
 	if (!size || ext2fs_get_device_size2(path, size, &room) || room >= blocks)
 		return 0;
-	return zx_fail(ZX_FAILED, "%s: is shorter than the file system on it, %llu of %llu blocks of %u bytes; a copy must be made again, a device enlarged to its old size",
+	return zx_fail(ZX_FAILED, "%s: is shorter than the file system on it, %llu of %llu blocks of %u bytes; copy it again if it is a copy, or enlarge the device to its old size",
 		       path, (u64)room, blocks, size);
 }
 
@@ -203,7 +203,7 @@ static int check_contents(const char *path, int fd)
 	ssize_t n = pread(fd, &sb, sizeof(sb), SUPERBLOCK_OFFSET);
 
 	if (n < 0)
-		return zx_fail(ZX_FAILED, "%s: the superblock cannot be read (%s); check the device, copy it, try the copy",
+		return zx_fail(ZX_FAILED, "%s: the superblock cannot be read (%s); check the device, copy it, and try again on the copy",
 			       path, strerror(errno));
 	if (n < (ssize_t)sizeof(sb) || sb.s_magic != EXT2_SUPER_MAGIC)
 		return refuse_contents(path, fd);
@@ -217,7 +217,7 @@ int zx_check_device(const char *path)
 	if (fd < 0)
 		return zx_fail(ZX_FAILED, "%s: cannot be opened (%s)%s", path, strerror(errno),
 			       errno == EACCES || errno == EPERM ?
-			       "; only root may read it as a rule: use sudo" : "");
+			       "; usually only root may read it: use sudo" : "");
 	code = check_contents(path, fd);
 	close(fd);
 	return code;
@@ -255,7 +255,7 @@ static int refuse_other_host(const char *path)
 			code = zx_fail(ZX_FAILED, "%s: is in use on host %.64s (device %.32s); unmount it there",
 				       path, mmp->mmp_nodename, mmp->mmp_bdevname);
 	} else if (seq == EXT4_MMP_SEQ_FSCK) {
-		code = zx_fail(ZX_FAILED, "%s: e2fsck runs on it on host %.64s; if not: tune2fs -E clear_mmp -f %s",
+		code = zx_fail(ZX_FAILED, "%s: e2fsck is running on it on host %.64s; if it is not: tune2fs -E clear_mmp -f %s",
 			       path, mmp->mmp_nodename, path);
 	}
 out:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The parts of zjctl dump. */
+/* Interfaces between the parts of zjctl dump. */
 #ifndef ZJCTL_DUMP_H
 #define ZJCTL_DUMP_H
 
@@ -7,7 +7,7 @@
 #include "zjctl.h"
 
 /**
- * struct dump_filter - which records; what is not set lets all pass
+ * struct dump_filter - the records to show; a field that is not set selects all
  */
 struct dump_filter {
 	bool	by_lane, by_tid, by_block;
@@ -23,13 +23,13 @@ struct dump_filter {
 void dump_records(const struct log *log, const struct dump_filter *f);
 bool dump_passes(const struct log *log, const struct log_record *r,
 		 const struct dump_filter *f);
-/* Where the log lies in its ring; JSON. */
+/* The place of the log in its ring, as JSON. */
 void dump_ring(const struct log *log);
-/* Which lines of its block an image in memory has; JSON. */
+/* The lines of its block that an image in memory has, as JSON. */
 void dump_lines(const struct log_image *image);
 /* dump_block.c: every image and revoke of one block. 0 or an exit code. */
 int dump_block(struct log *log, const struct dump_filter *f);
-/* Where an inode lies; 0 or an exit code. */
+/* Finds the block of an inode; 0 or an exit code. */
 int dump_find_inode(const char *path, struct dump_filter *f);
 /* dump_graph.c: the dependency graph for Graphviz. */
 void dump_graph(const struct log *log, const struct dump_filter *f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl dump --block, --inode: one block through the log. */
+/* zjctl dump --block, --inode: the history of one block in the log. */
 #include <stdlib.h>
 #include <string.h>
 #include <asm/byteorder.h>
@@ -22,7 +22,7 @@ int dump_find_inode(const char *path, struct dump_filter *f)
 		return zx_fail(ZX_FAILED, "%s: cannot be read as an ext4 file system (%s); run e2fsck -n",
 			       path, error_message(err));
 	if (f->inode > fs->super->s_inodes_count) {
-		code = zx_fail(ZX_USAGE, "%s: has inodes 1 to %u, no inode %llu", path,
+		code = zx_fail(ZX_USAGE, "%s: has inodes 1 to %u, but no inode %llu", path,
 			       fs->super->s_inodes_count, f->inode);
 	} else {
 		index = (f->inode - 1) % fs->super->s_inodes_per_group;
@@ -35,7 +35,7 @@ int dump_find_inode(const char *path, struct dump_filter *f)
 	return code;
 }
 
-/* What recovery makes of an image, for people and programs. */
+/* What recovery does with an image, as text and as a JSON word. */
 static const char *fate(const struct log_record *r, const struct log_component *c,
 			const struct log_image *image, u64 revoked)
 {
@@ -88,7 +88,7 @@ struct history {
 	bool	taken;
 };
 
-/* The block as it is with this image; a part of it needs the images before. */
+/* The block with this image applied; an image of some lines needs the earlier images. */
 static bool read_image(struct history *h, const struct log_record *r,
 		       const struct log_image *image, bool *same)
 {
@@ -96,7 +96,7 @@ static bool read_image(struct history *h, const struct log_record *r,
 	size_t size = h->log->geo.block_size;
 
 	if (log_is_part(h->log, image) && h->home) {
-		/* Equal are the lines that it has. */
+		/* Only the lines of the image are compared. */
 		memcpy(h->image, h->home, size);
 		log_read_image(h->log, image, h->image);
 		*same = !memcmp(h->image, h->home, size);
@@ -162,7 +162,7 @@ static void show_image(struct history *h, const struct log_record *r,
 	text_place(h, image);
 	printf(": %s%s%s%s%s%s\n", zx_on(image->taken ? ZX_GREEN : 0), what, image->taken ? " by recovery" : "",
 	       zx_off(), image->good ? "" : ", BAD CHECKSUM",
-	       same ? ", equal to what is home now" : "");
+	       same ? ", equal to the block on the device" : "");
 	if (*why)
 		printf("        %s\n", why);
 	if (h->f->inode && readable)
@@ -178,9 +178,9 @@ static void show_revoke(struct history *h, const struct log_record *r)
 	h->shown++;
 	if (!zx_json) {
 		printf("%s  revoke: %s\n", log_record_name(h->log, r, name, sizeof(name)),
-		       !counts ? "does not count, its component is not used" :
-		       h->log->ring.used ? "images up to this transaction do not count" :
-		       "images up to this stamp do not count");
+		       !counts ? "ignored, because its component is not used" :
+		       h->log->ring.used ? "images up to this transaction are ignored" :
+		       "images up to this stamp are ignored");
 		return;
 	}
 	js_object(NULL);
@@ -270,7 +270,7 @@ int dump_block(struct log *log, const struct dump_filter *f)
 	if (!zx_json)
 		printf("%s\n", h.taken ? "recovery writes this block" :
 		       h.shown ? "recovery leaves this block as it is" :
-		       "the log has nothing of this block");
+		       "the log has neither an image nor a revoke of this block");
 out:
 	free(h.image);
 	free(h.home);

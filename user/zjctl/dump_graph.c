@@ -42,7 +42,7 @@ static void edges(const struct log *log, const struct log_component *c)
 		for (u32 k = 0; r->state == LOG_GOOD && k < r->chunk.nr_deps; k++) {
 			u64 dep = log_deps(log, r)[k];
 
-			/* What is home is no obstacle: no node for each. */
+			/* Reclaimed components block nothing, so they get no nodes. */
 			if (dep > log->ckpt_stamp && !log_find(log, dep))
 				printf("\ts%llu [fillcolor=white, style=\"filled,dashed\", color=red, label=\"%llu missing\"];\n",
 				       dep, dep);

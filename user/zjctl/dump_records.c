@@ -227,7 +227,7 @@ static void text_record(const struct log *log, const struct log_record *r)
 	printf("    checksums   %s\n", log->ring.used && r->state == LOG_TORN ? "NOT ok" :
 	       r->state == LOG_TORN ? "header ok, images NOT ok" : "ok");
 	if (r->state == LOG_HIDDEN)
-		printf("    hidden      behind a lost header of its segment: recovery does not reach it\n");
+		printf("    hidden      it follows a lost header of its segment: recovery does not reach it\n");
 	text_list("depends on ", log_deps(log, r), r->chunk.nr_deps);
 	text_images(log, r);
 	text_list("revokes    ", log_revokes(log, r), r->chunk.nr_revokes);

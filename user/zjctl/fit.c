@@ -24,7 +24,7 @@ u32 zx_cpus(void)
 
 u32 zx_journal_mib(u32 lanes, u64 fs_bytes, u32 block_size)
 {
-	u64 most = fs_bytes / 8 >> 20;	/* of a small file system not too much */
+	u64 most = fs_bytes / 8 >> 20;	/* a limited share of a small file system */
 	u64 mib = (u64)lanes * ZX_LANE_MIB;
 	u64 least = (u64)MIN_BLOCKS * block_size >> 20;
 
@@ -34,7 +34,7 @@ u32 zx_journal_mib(u32 lanes, u64 fs_bytes, u32 block_size)
 		mib = 4096;
 	while (mib > least && mib > most)
 		mib /= 2;
-	/* The least that gives every lane its place, where there is room. */
+	/* The smallest size with room for every lane, if the file system has the space. */
 	while (mib * 2 <= most && mib < 4096 &&
 	       zx_lanes_that_fit((mib << 20) / block_size, block_size, lanes) < lanes)
 		mib *= 2;

@@ -22,7 +22,7 @@ struct fs_info {
 	bool	has_journal;
 	bool	needs_recovery;
 	bool	orphan_file;
-	bool	orphan_list;	/* files half deleted or truncated, in a list */
+	bool	orphan_list;	/* partly deleted or truncated files, in a list */
 	bool	orphans_in_file; /* the same, in the orphan file */
 	bool	quota;
 	bool	project;

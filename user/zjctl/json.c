@@ -30,7 +30,7 @@ static void quoted(const char *s)
 		if (c == '"' || c == '\\')
 			printf("\\%c", c);
 		else if (c < 0x20 || c >= 0x7f)
-			/* Of foreign bytes nobody knows the encoding. */
+			/* The encoding of bytes from the device is unknown. */
 			printf("\\u%04x", c);
 		else
 			putchar(c);

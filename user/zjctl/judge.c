@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What becomes of each record, and why.  This follows docs/format.md
- * ("Recovery") step by step and is held against recovery's own counts.
+ * What recovery does with each record, and why.  This follows docs/format.md
+ * ("Recovery") step by step, and is compared with recovery's own counts.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static bool contradicts(const struct zj_chunk *a, const struct zj_chunk *b)
 		a->chunk_index == b->chunk_index);
 }
 
-/* Count what is there; false if the good records contradict each other. */
+/* Counts the records; false if good records contradict each other. */
 static bool count(const struct log *log, struct log_component *c)
 {
 	const struct zj_chunk *last = NULL;
@@ -164,7 +164,7 @@ static int cmp_event(const void *pa, const void *pb)
 
 	if (!c)
 		c = zj_cmp(a->stamp, b->stamp);
-	/* A revoke of the same component counts more than its image. */
+	/* A revoke wins over an image of the same component. */
 	return c ? c : !!b->image - !!a->image;
 }
 
@@ -198,7 +198,7 @@ static bool add_events(const struct log *log, struct zj_vec *events)
 	return true;
 }
 
-/* The last word on a block, and, if that is a part of it, what it is put over. */
+/* The newest image of a block and, if it has only some lines, those that it is applied to. */
 static bool take(const struct log *log, const struct event *from, const struct event *end)
 {
 	const struct event *e = end;
@@ -262,7 +262,7 @@ static const char *why_cut_off(const struct log_record *r)
 		"its commit block or one of its log blocks has a wrong checksum";
 }
 
-/* Torn and hidden records are the best hints at what happened. */
+/* Torn and hidden records are the best explanation. */
 static void name_losses(const struct log *log, const struct log_component *c,
 			char *text, size_t room)
 {
@@ -274,7 +274,7 @@ static void name_losses(const struct log *log, const struct log_component *c,
 		append(text, room, "; the record of lane %u (tid %u) in segment %u block %u %s",
 		       r->chunk.lane, r->chunk.tid, seg_of(log, r->log_block),
 		       seg_block_of(log, r->log_block),
-		       r->state == LOG_TORN ? "is torn" : "lies behind a lost header");
+		       r->state == LOG_TORN ? "is torn" : "follows a lost header");
 		if (r->state == LOG_TORN)
 			append(text, room, " (%u of %u images with a wrong checksum)",
 			       r->bad_images, r->chunk.nr_tags);
@@ -314,7 +314,7 @@ void log_why(const struct log *log, const struct log_component *c, char *text, s
 	*text = 0;
 	switch (c->verdict) {
 	case LOG_HOME:
-		append(text, room, "not above the checkpoint stamp %llu: its blocks are home",
+		append(text, room, "not newer than the checkpoint stamp %llu: its blocks are already in their places",
 		       log->ckpt_stamp);
 		break;
 	case LOG_COMMITTED:
@@ -332,7 +332,7 @@ void log_why(const struct log *log, const struct log_component *c, char *text, s
 		on = log_find(log, c->ancestor);
 		append(text, room, "depends on stamp %llu", c->blocker);
 		if (c->ancestor != c->blocker)
-			append(text, room, ", and that in the end on stamp %llu", c->ancestor);
+			append(text, room, ", which in turn depends on stamp %llu", c->ancestor);
 		if (on) {
 			log_why(log, on, more, sizeof(more));
 			append(text, room, ", which is %s: %s", log_verdict_name(on->verdict), more);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Read the whole log, and keep what is damaged too. */
+/* Reads the whole log, including damaged parts. */
 #include <stdlib.h>
 #include <string.h>
 #include <asm/byteorder.h>
@@ -97,7 +97,7 @@ static enum log_end why_ended(const struct log *log, u32 pos, bool decoded)
 	return zj_chunk_sealed(&log->geo, log->seed, h) ? LOG_BAD_HEADER : LOG_TORN_HEADER;
 }
 
-/* Headers of this tenure that a lost one keeps recovery from reaching. */
+/* Headers of this tenure that recovery does not reach, because an earlier one is lost. */
 static int keep_hidden(struct log *log, u32 seg, u32 pos)
 {
 	const struct log_segment *s = &log->segs[seg];
@@ -126,7 +126,7 @@ static int read_segment(struct log *log, u32 seg)
 
 	err = ext_ops.read_log(log->img, seg_first(log, seg), log->geo.seg_blocks, log->buf);
 	if (err)
-		return zx_fail(err, "%s: segment %u (journal blocks %u to %u) cannot be read (%s); check the device, copy it, try the copy",
+		return zx_fail(err, "%s: segment %u (journal blocks %u to %u) cannot be read (%s); check the device, copy it, and try again on the copy",
 			       log->img->path, seg, seg_first(log, seg),
 			       seg_first(log, seg + 1) - 1, strerror(-err));
 	while (!err && pos < log->geo.seg_blocks) {
@@ -145,7 +145,7 @@ static int read_segment(struct log *log, u32 seg)
 	return err ? err : keep_hidden(log, seg, pos);
 }
 
-/* A damaged pair of slots is for recovery to refuse; here the better one counts. */
+/* Recovery refuses a damaged pair of slots; here the better one is used. */
 static int read_ckpt(struct log *log)
 {
 	u64 best = 0;
@@ -297,7 +297,7 @@ const char *log_official_verdict(const struct log_official *o)
 		return "good";
 	if (o->err != -EUCLEAN)
 		return "unreadable";
-	/* What is no damage are fast commits. */
+	/* If it is not damaged, it has fast commits. */
 	return strncmp(o->error, "damaged log", 11) ? "stock" : "damaged";
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The log as it lies on the device, damaged parts included, and what becomes of
- * each of its records.  Recovery keeps only what it needs; this keeps what
- * people ask about.
+ * The log as it is on the device, including damaged parts, and what recovery does with
+ * each of its records.  Recovery keeps only what it needs; this keeps what users want
+ * to see.
  */
 #ifndef ZJCTL_LOG_VIEW_H
 #define ZJCTL_LOG_VIEW_H
@@ -13,14 +13,14 @@
 #include "extimage.h"
 #include "memory.h"
 
-/* Why the walk through a segment, or round the ring, ended. */
+/* Why the walk through a segment or the ring ended. */
 enum log_end {
 	LOG_FULL,	/* at its end */
-	LOG_UNUSED,	/* at a block that is no header */
+	LOG_UNUSED,	/* at a block that is not a header */
 	LOG_STALE,	/* at a header of an older generation, or another transaction */
 	LOG_OLD_TENURE,	/* at a header of an earlier use of the segment */
 	LOG_TORN_HEADER, /* at a header of this generation with a wrong checksum */
-	LOG_BAD_HEADER,	/* at a header with a good checksum that cannot be right */
+	LOG_BAD_HEADER,	/* at a header with a correct checksum and impossible contents */
 };
 
 /**
@@ -38,7 +38,7 @@ struct log_segment {
 enum log_record_state {
 	LOG_GOOD,
 	LOG_TORN,	/* an image has a wrong checksum; memory: one of all images */
-	LOG_HIDDEN,	/* behind a lost header: recovery does not get there */
+	LOG_HIDDEN,	/* after a lost header: recovery does not reach it */
 	LOG_UNCOMMITTED, /* ring: no commit block */
 };
 
@@ -118,7 +118,7 @@ struct log_tail {
 	u32	records;	/* found */
 	u32	lines;		/* of these */
 	u32	wrong_at;	/* @wrong: line behind the chunk */
-	const char *wrong;	/* why the walk went no further; NULL: it is at S */
+	const char *wrong;	/* why the walk ended; NULL: at the checkpoint stamp */
 };
 
 /**
@@ -135,7 +135,7 @@ struct log {
 	bool	slot_good[ZJ_CKPT_SLOTS];
 	u64	slot_seq[ZJ_CKPT_SLOTS];
 	u64	slot_stamp[ZJ_CKPT_SLOTS];
-	u64	ckpt_stamp;	/* S */
+	u64	ckpt_stamp;	/* The checkpoint stamp */
 	u64	committed_stamp;	/* highest that a good header names; 0: none */
 	u64	newest;		/* highest stamp of a good record; 0: none */
 	u64	newest_committed;	/* highest stamp of a committed component; 0: none */
@@ -158,7 +158,7 @@ int log_read(struct log *log, struct ext_image *img, const struct zj_jbd2_super 
 int ring_read(struct log *log, const struct zj_jbd2_super *block0);
 /* nvm.c: the same for a log in memory. */
 int nvm_read(struct log *log, const struct zx_memory *memory);
-/* Second half: verdicts, and which images recovery takes. 0 or -ENOMEM. */
+/* Second half: verdicts, and the images that recovery uses. 0 or -ENOMEM. */
 int log_judge(struct log *log);
 void log_free(struct log *log);
 
@@ -190,7 +190,7 @@ static inline const u64 *log_revokes(const struct log *log, const struct log_rec
 /* The component of @stamp, or NULL. */
 struct log_component *log_find(const struct log *log, u64 stamp);
 
-/* In words, for people: why a component is not committed, into @text. */
+/* Explains in @text why a component is not committed. */
 void log_why(const struct log *log, const struct log_component *comp,
 	     char *text, size_t room);
 const char *log_verdict_name(enum log_verdict verdict);
@@ -215,7 +215,7 @@ static inline bool log_is_part(const struct log *log, const struct log_image *im
 }
 
 /**
- * struct log_official - what recovery itself says of the log (a dry run)
+ * struct log_official - the result of recovery itself for the log (a dry run)
  */
 struct log_official {
 	int	err;		/* of zj_recover(), zj_recover_jbd2(), zj_recover_nvm() */
@@ -223,7 +223,7 @@ struct log_official {
 	struct zj_recovery_stats stats;
 };
 
-/* Ask recovery; only its notes reach the user, the error is kept in @o. */
+/* Runs recovery without writing; its notes are printed, its error is kept in @o. */
 void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
 		      const struct zx_memory *memory, struct log_official *o);
 /* "good", "damaged", "unreadable", "stock": only stock ext4 can replay it. */

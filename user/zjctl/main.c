@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjctl: look into a zjournal log, check it, recover it. */
+/* zjctl: inspect, check and recover a log of zjournal. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@ const struct zx_command *zx_command;
 static void help(FILE *out)
 {
 	fputs("usage: zjctl COMMAND [OPTION]... [DEV]\n\n"
-	      "Look into, check and recover the journal of an ext4 file system that\n"
+	      "Inspect, check and recover the journal of an ext4 file system that\n"
 	      "zjournal (file system type zext4) has written.\n\n", out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(out, "  %-15s %s\n", commands[i]->name, commands[i]->brief);
 	fputs("\nDEV is a device, an image file, UUID=..., LABEL=... or a mount point.\n\n"
-	      "Every command takes:\n"
+	      "Every command accepts:\n"
 	      "  --json           one JSON document on stdout (docs/zjctl-json.md)\n"
 	      "  --color=WHEN     auto (default), always, never; NO_COLOR is heeded\n"
 	      "  --help           what the command does, with examples\n\n"
@@ -44,7 +44,7 @@ static int set_colour(const char *when)
 	else if (!strcmp(when, "never"))
 		zx_set_colour(0);
 	else
-		return zx_usage("--color takes auto, always or never, not \"%s\"", when);
+		return zx_usage("--color must be auto, always or never, not \"%s\"", when);
 	return 0;
 }
 
@@ -105,11 +105,11 @@ bool zx_number(const char *text, const char *option, u64 min, u64 max, u64 *valu
 	*value = strtoull(text, &end, 0);
 	if (!errno && *text >= '0' && *text <= '9' && !*end && *value >= min && *value <= max)
 		return true;
-	zx_usage("%s takes a number from %llu to %llu, not \"%s\"", option, min, max, text);
+	zx_usage("%s must be a number from %llu to %llu, not \"%s\"", option, min, max, text);
 	return false;
 }
 
-/* Before the options are read: errors in them go into the document too. */
+/* Comes before the options are read, so that errors in them are in the document, too. */
 static bool wants_json(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 	zx_set_colour(-1);
 	opterr = 0;
 	ext_message = zx_image_message;
-	/* The older program, for which "recovered" was 0. */
+	/* zjrecover, the older program, returned 0 after a recovery. */
 	if (name && !strcmp(name, "zjrecover"))
 		return run(&cmd_recover, argc, argv) & ~ZX_CORRECTED;
 	if (argc < 2) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The persistent memory that a log is in: found, held against block 0, mapped. */
+/* Finds the persistent memory of a log, compares it with block 0, and maps it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -18,7 +18,7 @@
 
 /* ---- memory that cannot be read ---- */
 
-/* What is mapped; where it was left, its owner is gone. */
+/* The mapped memory; its owner closes it. */
 static struct {
 	const u8 *base;		/* NULL: nothing */
 	u64	bytes;
@@ -28,7 +28,7 @@ static struct {
 
 sigjmp_buf zx_way_out;
 
-/* Only loads of the log can end here: nothing of the C library is half done. */
+/* Only loads from the log can fault, so no call of the C library is interrupted. */
 static void on_bus_error(int sig, siginfo_t *info, void *context)
 {
 	u64 at = (const u8 *)info->si_addr - mapped.base;
@@ -42,7 +42,7 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 
 int zx_memory_lost(void)
 {
-	return zx_fail(ZX_FAILED, "%s: cannot be read at byte %llu; the log is kept: copy what can be read, and give the copy to --nvm=",
+	return zx_fail(ZX_FAILED, "%s: cannot be read at byte %llu; the log is kept: copy what can be read, and name the copy with --nvm=",
 		       mapped.path, mapped.lost);
 }
 
@@ -54,7 +54,7 @@ static int open_fd(struct zx_memory *m, bool claim)
 	struct stat st;
 
 	if (stat(m->path, &st))
-		return zx_fail(ZX_FAILED, "%s: %s; --nvm= takes the memory's device, or a copy of it in a file",
+		return zx_fail(ZX_FAILED, "%s: %s; --nvm= must name the memory's device, or a file with a copy of it",
 			       m->path, strerror(errno));
 	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode))
 		return zx_fail(ZX_FAILED, "%s: is neither a block device nor a file", m->path);
@@ -63,15 +63,15 @@ static int open_fd(struct zx_memory *m, bool claim)
 	m->fd = open(m->path, flags);
 	if (m->fd < 0)
 		return zx_fail(ZX_FAILED, "%s: cannot be opened (%s)%s", m->path, strerror(errno),
-			       errno == EBUSY ? "; unmount what has its log there" : "");
+			       errno == EBUSY ? "; unmount the file system that has its log there" : "");
 	if (claim && flock(m->fd, LOCK_EX | LOCK_NB))
-		return zx_fail(ZX_FAILED, "%s: is locked by another program, perhaps a second zjctl; wait for its end",
+		return zx_fail(ZX_FAILED, "%s: is locked by another program, perhaps a second zjctl; wait until it ends",
 			       m->path);
 	m->bytes = st.st_size;
 	if (S_ISBLK(st.st_mode) && ioctl(m->fd, BLKGETSIZE64, &m->bytes))
-		return zx_fail(ZX_FAILED, "%s: its size is not known (%s)", m->path,
+		return zx_fail(ZX_FAILED, "%s: its size cannot be determined (%s)", m->path,
 			       strerror(errno));
-	/* A mount stores past the page cache. */
+	/* A mount writes to the memory without the page cache. */
 	posix_fadvise(m->fd, 0, 0, POSIX_FADV_DONTNEED);
 	return 0;
 }
@@ -82,7 +82,7 @@ static int map(struct zx_memory *m)
 	void *base;
 
 	if (m->bytes < ZJ_NVM_MIN_SIZE)
-		return zx_fail(ZX_FAILED, "%s: %s are too few to hold a log; is it the right memory?",
+		return zx_fail(ZX_FAILED, "%s: %s is too small for a log; is it the right memory?",
 			       m->path, zx_size(m->bytes));
 	base = mmap(NULL, m->bytes, PROT_READ, MAP_SHARED, m->fd, 0);
 	if (base == MAP_FAILED)
@@ -95,14 +95,14 @@ static int map(struct zx_memory *m)
 	return 0;
 }
 
-/* What may be other memory is a failure; what is damaged is damage. */
+/* Memory that may be the wrong one is a failure; damaged memory is damage. */
 static int check_super(struct zx_memory *m)
 {
 	const char *wrong;
 
 	memcpy(&m->sb, m->base + ZJ_NVM_SUPER_AT, sizeof(m->sb));
 	if (le32_to_cpu(m->sb.magic) != ZJ_NVM_SUPER_MAGIC)
-		return zx_fail(ZX_FAILED, "%s: holds no journal; is it the right memory? Nothing was written",
+		return zx_fail(ZX_FAILED, "%s: holds no log; is it the right memory? Nothing was written",
 			       m->path);
 	wrong = zj_check_nvm_super(&m->sb, m->bytes);
 	if (wrong)
@@ -156,7 +156,7 @@ static bool has_uuid(const char *path, const u8 *uuid)
 	return found;
 }
 
-/* Where the kernel names such memory; two copies of one are for the user to tell apart. */
+/* Searches the kernel's memory devices; if two are copies of one, the user must choose. */
 static int find(const struct ext_image *img, const u8 *uuid, char *path, size_t room)
 {
 	char text[37];
@@ -199,7 +199,7 @@ int zx_open_memory(struct zx_memory *m, const char *name, const struct ext_image
 	*m = ZX_NO_MEMORY;
 	if (!zj_is_nvm_log(block0)) {
 		if (name)
-			zx_say(ZX_NOTE, "%s: has no log in persistent memory: --nvm is not used",
+			zx_say(ZX_NOTE, "%s: has no log in persistent memory: --nvm is ignored",
 			       img->path);
 		return 0;
 	}

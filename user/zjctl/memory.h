@@ -26,13 +26,13 @@ struct zx_memory {
 	"               not needed for one that is at /dev/pmem*\n"
 
 /*
- * Of a log in memory, the memory that @block0 names; of others nothing. @name: --nvm,
- * or NULL: look for it. @claim: nobody else may use it. 0 or an exit code with a
- * message; zx_close_memory() in any case.
+ * Opens the memory that @block0 names, if the log is in memory. @name: --nvm, or NULL:
+ * look for it. @claim: exclude other users. Returns 0, or an exit code with a message;
+ * zx_close_memory() must be called in either case.
  */
 int zx_open_memory(struct zx_memory *m, const char *name, const struct ext_image *img,
 		   struct zj_jbd2_super *block0, bool claim);
-/* Any memory with a good super block, whosever. */
+/* Any memory with a good superblock, of any file system. */
 int zx_map_memory(struct zx_memory *m, const char *name, bool claim);
 void zx_close_memory(struct zx_memory *m);
 

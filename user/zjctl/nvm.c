@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Read a log in memory: each lane from its tail backwards, as recovery does.  What
- * recovery refuses is kept here as far as it can be told what it is.
+ * Reads a log in memory: each lane from its tail backwards, as recovery does.  Records
+ * that recovery refuses are kept here as far as they can be read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "zjctl.h"
 
 /**
- * struct way_back - where the walk through a lane is
+ * struct way_back - the position of a walk through a lane
  */
 struct way_back {
 	struct log *log;
@@ -44,8 +44,8 @@ static int keep_entries(struct log *log, const struct zj_nvm_chunk *c, const __l
 }
 
 /*
- * Those up to the first impossible one. @good: they are what their TxnInfo says;
- * one hash is all that there is.
+ * The images up to the first impossible one. @good: they match their TxnInfo, which has
+ * one hash for all of them.
  */
 static int keep_images(struct log *log, const struct zj_nvm_chunk *c,
 		       const struct zj_nvm_record *rec, bool *good)
@@ -148,14 +148,14 @@ static const char *out_of_order(struct way_back *w)
 	return w->lines > w->log->geo.total_blocks ? "chunks that overlap" : NULL;
 }
 
-/* Where it goes on; false at S, or where that is wrong. */
+/* Moves to the previous chunk; false at the checkpoint stamp, or if that chunk is wrong. */
 static bool step(struct way_back *w, const char **wrong)
 {
 	const struct zj_nvm_chunk *c = &w->chunk;
 
 	w->inside = c->chunk_index;
 	if (w->inside && c->prev_stamp != c->stamp)
-		*wrong = "a transaction without its beginning";
+		*wrong = "a transaction whose beginning is missing";
 	else if (!w->inside && c->prev_stamp == c->stamp)
 		*wrong = "two transactions of one stamp";
 	w->index = c->chunk_index - 1;
@@ -175,7 +175,7 @@ static int walk_lane(struct way_back *w, struct log_tail *tail)
 		tail->wrong_at = w->end;
 		tail->wrong = zj_read_txninfo(&log->geo, log->seed, log->area->base, w->end, c);
 		if (!tail->wrong && !w->stamp && zj_nvm_tail(w->end, c->stamp) != tail->tail)
-			tail->wrong = "a chunk that is not the tail's";
+			tail->wrong = "a chunk to which no lane's tail points";
 		if (!tail->wrong)
 			tail->wrong = out_of_order(w);
 		if (tail->wrong || c->stamp <= log->ckpt_stamp)

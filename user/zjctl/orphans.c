@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Orphans that e2fsck would harm: it takes the attribute block away from a file
- * that only was to be truncated (seen with 1.47.0). A mount finishes them well.
+ * Orphans that e2fsck would damage: it removes the attribute block of a file that was only
+ * to be truncated (seen with 1.47.0). A mount finishes them correctly.
  */
 #include <ext2fs/ext2fs.h>
 #include "fsinfo.h"

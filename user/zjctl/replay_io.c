@@ -21,7 +21,7 @@ typedef int __kernel_rwf_t;
 
 #define PIECE_BYTES	(1U << 20)	/* of one read or write */
 #define READS		128		/* at a time */
-#define SEND_BYTES	(8U << 20)	/* written before the device is told to begin */
+#define SEND_BYTES	(8U << 20)	/* written before write-back is started */
 
 /**
  * struct read - one read on its way
@@ -29,7 +29,7 @@ typedef int __kernel_rwf_t;
 struct read {
 	struct iocb cb;
 	u32	slot;		/* whose it is */
-	struct read *next;	/* if nobody's */
+	struct read *next;	/* in the list of free ones */
 };
 
 static struct {
@@ -43,7 +43,7 @@ static struct {
 	u8	*run;		/* home blocks side by side, not yet written */
 	u64	run_first;
 	u32	run_nr;
-	size_t	unsent;		/* bytes written since the device was told to begin */
+	size_t	unsent;		/* bytes written since write-back was started */
 } io;
 
 /* ---- the log ---- */
@@ -64,7 +64,7 @@ static void ended(const struct io_event *event)
 	put_read(r);
 }
 
-/* Waits for all that is in flight, whatever becomes of it. */
+/* Waits for all requests in flight, whatever their result. */
 static void end_aio(void)
 {
 	if (io.aio)

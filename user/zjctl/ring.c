@@ -69,7 +69,7 @@ static int read_block(struct ring_walk *w, void *buf)
 	int err = ext_ops.read_log(w->log->img, w->pos, 1, buf);
 
 	if (err)
-		return zx_fail(err, "%s: journal block %u cannot be read (%s); check the device, copy it, try the copy",
+		return zx_fail(err, "%s: journal block %u cannot be read (%s); check the device, copy it, and try again on the copy",
 			       w->log->img->path, w->pos, strerror(-err));
 	w->left--;
 	w->pos = zj_jbd2_step(&w->log->ring.how, w->pos, 1);

@@ -43,7 +43,7 @@ static struct stats_lane *lane_of(struct stats *s, u32 number)
 	return more;
 }
 
-/* "lane 3:  12 txns  34 handles ...": whatever counters this module has. */
+/* "lane 3:  12 txns  34 handles ...", with all counters that the module has. */
 static bool parse_lane(struct stats *s, const char *line)
 {
 	unsigned long long value;
@@ -125,8 +125,8 @@ static bool parse_fsyncs(struct stats_counters *c, const char *line)
 }
 
 /*
- * Each line is tried against each form; what a half match leaves in the
- * scratch variables must not count.
+ * Each line is compared with each form. Values that an incomplete match has left in the
+ * scratch variables are ignored.
  */
 static bool parse_line(struct stats *s, const char *line)
 {

@@ -25,12 +25,12 @@ struct stats_counters {
 struct stats_lane {
 	u32	lane;
 	struct stats_counters all;
-	struct stats_counters united;	/* by what it met other lanes at */
+	struct stats_counters united;	/* by the kind of block shared with other lanes */
 	struct stats_counters depends;	/* the same */
 };
 
 /**
- * struct stats_components - what components are made of
+ * struct stats_components - sizes and dependencies of components
  */
 struct stats_components {
 	u64	closed;
@@ -65,7 +65,7 @@ struct stats {
 	u32	recovered_transactions;	/* at the mount */
 	u32	recovered_blocks;
 	struct stats_components components;	/* all 0 if the module is older */
-	struct stats_counters united;	/* by what lanes met at */
+	struct stats_counters united;	/* by the kind of block that lanes shared */
 	struct stats_counters depends;	/* the same */
 	struct stats_counters fsyncs;	/* by time: below_64us, below_128us, ... longer */
 	u32	nr_lanes;
@@ -80,7 +80,7 @@ void stats_free(struct stats *s);
 /* 0 if the lane has no such counter. */
 u64 stats_counter(const struct stats_lane *lane, const char *name);
 void stats_json(const struct stats *s);
-/* The head of it in text: state, segments, stamps, what ties lanes. */
+/* The first lines of the text: state, segments, stamps, and what ties lanes. */
 void stats_text(const struct stats *s);
 /* The table of lanes; with @before and @seconds, rates. */
 void stats_table(const struct stats *now, const struct stats *before, double seconds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * zjctl: what its commands share.  One file for each command (cmd_*.c); what
- * the log says is read by log.c and judged by judge.c, the recovery itself is
- * src/'s own.
+ * zjctl: the functions that its commands share.  There is one file for each command
+ * (cmd_*.c); log_view.c reads the log and judge.c evaluates it, the recovery itself is
+ * that of src/.
  */
 #ifndef ZJCTL_H
 #define ZJCTL_H
@@ -17,7 +17,7 @@
 
 /* Exit codes are e2fsck's; they may be or'ed. */
 #define ZX_OK		0
-#define ZX_CORRECTED	1	/* something was put right */
+#define ZX_CORRECTED	1	/* something was corrected */
 #define ZX_UNCORRECTED	4	/* damage or obstacles found and left */
 #define ZX_FAILED	8	/* could not do it: I/O, mounted, no such device */
 #define ZX_USAGE	16
@@ -98,7 +98,7 @@ void js_message(enum zx_level level, const char *text);
 /* ---- device.c ---- */
 
 /**
- * struct zx_target - what the user named, found
+ * struct zx_target - the device or file system that the user named
  */
 struct zx_target {
 	char path[4096];	/* device or image file */
@@ -111,7 +111,7 @@ struct zx_target {
 int zx_find(const char *name, struct zx_target *target);
 /* 0, or an exit code with a message that says how to unmount. */
 int zx_refuse_mounted(const struct zx_target *target);
-/* Is there a whole ext4 on it? 0, or an exit code with a message that says what is. */
+/* Is there a complete ext4 on it? Returns 0, or an exit code with a message. */
 int zx_check_device(const char *path);
 /* Open for recovery's I/O; 0 or an exit code with a message. */
 int zx_open(struct ext_image *img, const struct zx_target *target, bool writable);
@@ -133,9 +133,9 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 void zx_uuid_text(const u8 *uuid, char *text);
 /* What to run first, of a file system whose log is not empty; the buffer is static. */
 const char *zx_how_to_recover(struct zj_jbd2_super *block0, const char *path);
-/* Must the log be replayed? Lanes say so themselves, stock's format needs the flag. */
+/* Must the log be replayed? A log of lanes says so itself, stock's format needs the flag. */
 bool zx_is_due(const struct ext_image *img, enum zx_state state);
-/* The log is empty: say so in stock's words, durably. 0 or an exit code. */
+/* Marks the log as empty, in stock's format, durably. 0 or an exit code. */
 int zx_make_clean(struct ext_image *img, void *block);
 
 /* ---- memory.c: where a load of memory goes that cannot be read ---- */
@@ -145,7 +145,7 @@ int zx_memory_lost(void);
 
 /* ---- fit.c ---- */
 
-#define ZX_LANE_MIB	16	/* of journal for each lane: plenty */
+#define ZX_LANE_MIB	16	/* of journal for each lane, which is enough */
 
 /* Lanes that the module would start for @wanted CPUs; 0: too small for one. */
 u32 zx_lanes_that_fit(u32 journal_blocks, u32 block_size, u32 wanted);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Mutants by machine: every statement of src/ changed by rule, and who notices.
+"""Generated mutants: every statement of src/ changed by rule, and the tests that notice.
 
     tests/mutants/auto/auto.py [--sample N] [--seed S] [--file src/FOLDER/X.c ...]
         [--function F] [--rule R] [--seconds T] [--sim T] [--no-asan] [--again]
@@ -51,7 +51,7 @@ def all_mutants(sources):
 
 
 def reviewed():
-    """id: why it changes nothing."""
+    """{id: why it changes nothing}."""
     out = {}
     for line in EQUIVALENT.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -155,7 +155,7 @@ def wanted(mutants, args):
 
 
 def in_order(mutants, args):
-    """By hash; files that are named: one after the other."""
+    """The order: by hash, or with named files one file after the other."""
     files = [pathlib.Path(f).name for f in args.file]
     return sorted(shuffled(mutants, args.seed), key=lambda m: files.index(m.file) if files else 0)
 
@@ -176,7 +176,7 @@ def sample_of(mutants, args, results, listed):
 
 
 def judged_before(m, results, tests, args):
-    """What need not be tried again."""
+    """The mutants that need not be tried again."""
     old = results.get(m.id)
     if not old or args.again or args.only:
         return None
@@ -186,7 +186,7 @@ def judged_before(m, results, tests, args):
 
 
 def run(everything, args, judge, results, listed):
-    """Try what is asked for, until nothing of it is left."""
+    """Try the requested mutants until none is left."""
     tests = f"{judge.tests_hash()} sim {args.sim}" + (f" quick {args.quick}" if args.quick else "")
     begin, tried, done = time.time(), 0, set()
     start_cpu = layers.children_cpu()

@@ -48,7 +48,7 @@ def children_cpu():
 
 
 def place(file):
-    """Where a file of src/ lies, below it: names are unique over all folders."""
+    """The path of a file within src/; names are unique over all folders."""
     return next(SRC.glob(f"*/{file}")).relative_to(SRC)
 
 
@@ -81,7 +81,7 @@ class Program:
         assert self.link and self.compile, self.binary
 
     def known(self):
-        """Built when it is asked for."""
+        """The program, built on demand."""
         if not hasattr(self, "link"):
             self.build()
         return True
@@ -90,7 +90,7 @@ class Program:
         return file in self.compile or file.endswith(".h")
 
     def compile_one(self, file, directory, extra=""):
-        """directory/file to an object beside it, if it is not there; its path, or None."""
+        """Compile directory/file if its object is missing; returns the object's path, or None."""
         command, obj = self.compile[file]
         out = directory / f"{self.dir.name}-{self.binary.name}-{file[:-2]}" \
             f"{'-extra' if extra else ''}.o"
@@ -103,7 +103,7 @@ class Program:
         return out if not done.returncode else None
 
     def link_with(self, objects, to, extra=""):
-        """objects: of files, those that take the place of the program's own."""
+        """@objects: {file: object} that replaces the program's own."""
         line = self.link.replace(f"-o {self.binary} ", f"-o {to} ") + f" {extra}"
         for file, path in objects.items():
             line = line.replace(f" {self.compile[file][1]} ", f" {path} ")
@@ -113,7 +113,7 @@ class Program:
 
 
 def only_one():
-    """Two runs would share the directory: the second waits for the first."""
+    """Two runs would share the directory, so the second waits for the first."""
     WORK.mkdir(parents=True, exist_ok=True)
     lock = open(WORK / "lock", "w")
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -176,7 +176,7 @@ class Layer:
         return [a for t in tests for a in [*self.options.get(t, [t]), *self.budget]]
 
     def list_tests(self):
-        """By running them all: they must pass."""
+        """Runs all tests, which must pass."""
         status, text = run_limited([self.program.binary], 600)
         if status:
             raise SystemExit(f"{self.program.binary} fails without a mutant:\n{text[-2000:]}")
@@ -190,7 +190,7 @@ class Layer:
                 self.about[test] = path.stem[5:]
 
     def learn(self, binary):
-        """What each test reaches, and its time, with a program that has markers."""
+        """The statements that each test reaches, and its time, with a program that has markers."""
         path = WORK / "reached"
         for test in self.names:
             path.write_bytes(b"\0" * MAX_SITES)
@@ -203,7 +203,7 @@ class Layer:
             self.reached[test] = {i for i, c in enumerate(path.read_bytes()) if c}
 
     def tests_for(self, mutant):
-        """Those that reach it; first who has caught its neighbours or is about it."""
+        """The tests that reach it; those that caught its neighbours, or are about it, come first."""
         def order(test):
             kills = 4 * self.kills.get((test, mutant.function), 0) + \
                 self.kills.get((test, mutant.file), 0) + \
@@ -319,7 +319,7 @@ class Judge:
         self._learn()
 
     def tests_hash(self):
-        """Of everything but src/ that decides: survivors are tried again when it changes."""
+        """The hash of everything but src/ that matters: survivors are tried again when it changes."""
         sha = hashlib.sha1()
         for pattern in ("tests/unit/**/*.[ch]", "tests/schedules/*.[ch]", "tests/sim/*.[ch]",
                         "user/include/**/*.h", "user/lib/*.[ch]", "tests/runtime/**/*.[ch]",
@@ -469,7 +469,7 @@ class Judge:
                 shutil.move(WORK / "zjctl.mutant", layer.tool.binary)
 
     def _with_asan(self, mutant, directory):
-        """Of the tests that reach it those again that are quick, and aim at little else."""
+        """Those tests that reach it, are quick, and reach little else."""
         for layer in self.layers:
             if layer.name not in self.asan or mutant.file.endswith(".h"):
                 continue
@@ -487,7 +487,7 @@ class Judge:
         return None
 
     def _with_threads(self, mutant, directory):
-        """What shows among threads only: a lock that is missing, or held too short."""
+        """Finds what only shows with threads: a lock that is missing, or held too short."""
         if mutant.file.endswith(".h") or not self.threads.known() or \
            not self.threads.uses(mutant.file):
             return None
@@ -504,7 +504,7 @@ class Judge:
 
     @staticmethod
     def _for_asan(layer, mutant):
-        """For half a second without a sanitizer; none that runs the program beside it."""
+        """Runs for half a second without a sanitizer, and without the second program."""
         chosen, left = [], ASAN_SECONDS
         for test in sorted(layer.tests_for(mutant), key=lambda t: len(layer.reached[t])):
             if layer.took[test] > left or (layer.tool and test in layer.with_tool):

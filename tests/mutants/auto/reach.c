@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Which statements a test reaches: a shared file has a byte for each, so that
- * nothing is lost however the test's process ends.
+ * nothing is lost no matter how the test's process ends.
  */
 #include <fcntl.h>
 #include <stdlib.h>

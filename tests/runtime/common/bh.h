@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What bh.c has for the back ends, besides what the kernel's headers name. */
+/* Functions of bh.c for the back ends, in addition to those in the kernel's headers. */
 #ifndef ZJ_RUNTIME_BH_H
 #define ZJ_RUNTIME_BH_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The kernel's formats, and what else both back ends say in the same words. */
+/* The kernel's formats of printf(), and other messages of both back ends. */
 #include <stdio.h>
 #include <string.h>
 #include <klayer/bug.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory for a log: what the program has set, whatever the path. */
+/* Memory for a log: that which the program has set; the path is ignored. */
 #include <linux/errno.h>
 #include <klayer/bug.h>
 #include <klayer/nvm.h>

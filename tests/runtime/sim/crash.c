@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a power cut leaves: everything that the log proves durable, and of the
- * rest any subset, sector by sector.
+ * The disk after a power cut: everything that is durable according to the log, and any
+ * subset of the rest, sector by sector.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A disk with a volatile cache, the buffers over it, and what a power cut makes
- * of it.
+ * A disk with a volatile cache, its buffers, and the disk after a power cut.
  */
 #ifndef ZJ_SIM_DISK_H
 #define ZJ_SIM_DISK_H
@@ -66,8 +65,8 @@ void disk_set_all(struct kl_disk *disk, const u8 *image);
 /* The contents as they are now, block by block, for walk_init(); to be freed. */
 const u8 **disk_contents(const struct kl_disk *disk);
 /*
- * From now on one log for both, so that a power cut cuts both at the same moment: where
- * the memory is in its log, a walk and a crash of the disk are told by it.
+ * Puts the events of the memory into the disk's log, so that a power cut cuts both at the
+ * same moment.
  */
 void disk_join_pmem(struct kl_disk *disk, struct kl_pmem *pmem);
 

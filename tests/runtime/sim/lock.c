@@ -2,8 +2,8 @@
 /*
  * Locks, waiting and RCU.
  *
- * The order of locks is learned: whoever takes class B while it holds class A says
- * that A comes before B; a circle is a failure, whether or not it deadlocks now.
+ * The order of locks is learned: a task that takes class B while it holds class A shows
+ * that A comes before B. A cycle is a failure, whether or not it deadlocks now.
  */
 #include <stdio.h>
 #include <string.h>

@@ -71,7 +71,7 @@ void sim_fail_allocations(u32 n)
 	fail_every = n;
 }
 
-/* Always further apart, so that whoever tries again gets done. */
+/* The failures get rarer, so that a task that tries again succeeds in the end. */
 bool sim_alloc_fails(gfp_t flags)
 {
 	if (flags & __GFP_NOFAIL)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Persistent memory, and what a power cut makes of it.
+ * Persistent memory, and its contents after a power cut.
  *
- * A store gets durable when its line is written back (arch_wb_cache_pmem(), or
+ * A store becomes durable when its line is written back (arch_wb_cache_pmem(), or
  * memcpy_flushcache() in place of the store) and then the same task passes a
  * pmem_wmb(): another CPU's fence does nothing for it.  Until then each 8-byte
- * word that was stored may be durable or not, whatever became of its neighbours,
+ * word that was stored may be durable or not, independently of its neighbours,
  * since the CPU may evict a line at any time.  Words do not tear.
  *
  * On a platform that does not save its write queues (@queues) a flush must follow that
@@ -37,7 +37,7 @@ struct pmem_event {
 	enum pmem_what	what;
 	u32		line;		/* of a store or write-back */
 	u8		words;		/* that were stored: a bit each */
-	const void	*task;		/* who did it; of PMEM_STORE nobody knows */
+	const void	*task;		/* that did it; unknown for PMEM_STORE */
 	u64		data[PMEM_WORDS];
 };
 

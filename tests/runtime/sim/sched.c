@@ -2,8 +2,8 @@
 /*
  * Tasks, virtual time and events.
  *
- * Time passes a little at every switch, and jumps to the next event when nobody
- * can run.  Nobody can run and there is no event: a deadlock, which is a failure.
+ * Time passes a little at every switch, and jumps to the next event when no task
+ * can run.  If no task can run and there is no event, it is a deadlock, which is a failure.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -69,7 +69,7 @@ struct sim_task {
 	u32		slow;		/* so much slower than others; 0: it is not */
 	bool		pinned;		/* does not migrate */
 	bool		should_stop;	/* kthread_stop() was called */
-	wait_queue_head_t exit_wait;	/* who waits for its end */
+	wait_queue_head_t exit_wait;	/* tasks that wait for its end */
 	bool		sleepy;		/* about to sleep; a wake-up clears it */
 	u64		alarm;		/* number of its timeout event; 0: none */
 	void		*spins_on;	/* the lock, while SIM_SPINNING */
@@ -142,8 +142,8 @@ extern void (*sim_reclaim)(void);
 
 extern char sim_what[128];	/* printed with every failure: how to repeat it */
 /*
- * Prints what has failed, or NULL. It runs while nobody else does any more: locks are
- * passed by, whoever holds them.
+ * Prints the state after a failure, or NULL. No other task runs by then, so it ignores
+ * locks.
  */
 extern void (*sim_report)(void);
 extern bool sim_stopped;	/* a failure is being reported */

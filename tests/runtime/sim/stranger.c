@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The side that asks; the other one is tests/yardstick/serve.c. */
+/* The client side; the server is tests/yardstick/serve.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Crash states recovered by a second program, which has another journal compiled in
- * (tests/yardstick/serve.c): a disk goes over in shared memory, and what the other
- * has made of it comes back. Both may work at the same time.
+ * (tests/yardstick/serve.c): a disk is passed in shared memory, and the recovered
+ * disk comes back. Both may work at the same time.
  */
 #ifndef ZJ_SIM_STRANGER_H
 #define ZJ_SIM_STRANGER_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The disk: a file, read and written by a few threads in whatever order they come
- * to it; a flush is fdatasync().
+ * The disk: a file that a few threads read and write in the order of arrival; a flush is
+ * fdatasync().
  *
  * The memory of a write must not change while it is in flight, and no two writes
  * of one block may be in flight at once: both are failures.

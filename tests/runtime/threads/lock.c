@@ -2,8 +2,8 @@
 /*
  * Locks by futex, and their order.
  *
- * The order of locks is learned: whoever takes class B while it holds class A says
- * that A comes before B; a circle is a failure, whether or not it deadlocks now.
+ * The order of locks is learned: a task that takes class B while it holds class A shows
+ * that A comes before B. A cycle is a failure, whether or not it deadlocks now.
  */
 #include <limits.h>
 #include <sched.h>
@@ -102,7 +102,7 @@ static void learn(int a, int b)
 	thr_unlock(&order_lock);
 }
 
-/* Before it waits, so that a circle is told and not met. */
+/* Checked before it waits, so that a cycle is reported instead of a deadlock. */
 static void check_order(int id)
 {
 	struct thr_task *t = thr_current;

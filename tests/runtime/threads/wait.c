@@ -89,7 +89,7 @@ void kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key)
 	/* First time round, or a wake-up has taken it off. */
 	if (!wait->link.next || list_empty(&wait->link))
 		list_add_tail(&wait->link, &wq->head);
-	/* Under the lock: who takes us off the queue wakes us as well. */
+	/* Under the lock: the task that removes us from the queue also wakes us. */
 	set_asleep(thr_current);
 	thr_unlock(&wq->lock);
 	kl_point();

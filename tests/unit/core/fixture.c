@@ -419,7 +419,7 @@ int stop(handle_t *h)
 	return err;
 }
 
-/* Read without waiting: nobody else runs meanwhile. */
+/* Reads without waiting, so that no other task runs meanwhile. */
 struct buffer_head *buffer(u32 block)
 {
 	struct buffer_head *bh = __getblk(&fx.disk->bdev, block, DISK_BLOCK);

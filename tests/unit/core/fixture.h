@@ -129,7 +129,7 @@ int unmount_journal(void);
 void discard_disk(void);
 
 void open_journal(const struct setup *setup);
-/* One that is live, with all home and reclaimed: stamp and S are 1. */
+/* A live journal with everything home and reclaimed: stamp and checkpoint stamp are 1. */
 #define OPEN(...)							\
 	open_journal(&(const struct setup){ .lanes = 2, .journal = 2048,\
 					    __VA_ARGS__ })
@@ -236,7 +236,7 @@ struct fiber *go_fiber(const struct fiber *f);
 #define GO(call, ...)	go_fiber(&(const struct fiber){ .fn = call, ##__VA_ARGS__ })
 void join(struct fiber *f);
 void all_joined(void);
-/* Everybody goes on until nobody can without the device or time. */
+/* Runs all tasks until none can continue without the device or time. */
 void let_run(void);
 /* Virtual time for everything that is on its way; no commit timer runs out. */
 void settle(void);
@@ -280,7 +280,7 @@ void call_seal(struct fiber *f);	/* p: a transaction */
 void call_checkpoint(struct fiber *f);	/* of what is committed */
 void call_full_checkpoint(struct fiber *f); /* of everything */
 void call_unmount(struct fiber *f);
-void call_flush(struct fiber *f);	/* of data, whatever is reported */
+void call_flush(struct fiber *f);	/* of data, even if none is reported */
 void call_flush_reported(struct fiber *f); /* of data that was reported */
 
 /* ---- the device ---- */
@@ -345,7 +345,7 @@ struct log {
 
 void log_read(struct log *log);
 void log_free(struct log *log);
-/* S, the stamp that the log is reclaimed up to, as a mount would read it. */
+/* The checkpoint stamp as a mount would read it. */
 u64 stamp_on_disk(void);
 const struct zj_rec_component *log_component(const struct log *log, u64 stamp);
 const struct zj_rec_chunk *log_chunk(const struct log *log, u64 stamp, u32 lane,

@@ -104,7 +104,7 @@ void change_range(handle_t *h, u32 block, u32 offset, u32 len, u8 val)
 	brelse(bh);
 }
 
-void tell_range(u32 ln, u32 block, u32 offset, u32 len, u8 val)
+void declare_range(u32 ln, u32 block, u32 offset, u32 len, u8 val)
 {
 	handle_t *h = start(ln, 1);
 

@@ -18,20 +18,20 @@
 void fill_line(handle_t *h, u32 block, u32 line, u8 val);
 /* One handle that changes one line; committed. */
 void change_line(u32 ln, u32 block, u32 line, u8 val);
-/* Access for changes that are told, and such a change. */
+/* Access for declared changes, and such a change. */
 void range_access(handle_t *h, u32 block);
 void change_range(handle_t *h, u32 block, u32 offset, u32 len, u8 val);
 /* What recovery knows of BLOCK is 7, and a handle of the first lane has access to it. */
 handle_t *start_known(void);
 /* One handle that does both; committed. */
-void tell_range(u32 ln, u32 block, u32 offset, u32 len, u8 val);
+void declare_range(u32 ln, u32 block, u32 offset, u32 len, u8 val);
 /* A block whose contents recovery has. */
 void make_known(u32 block, u8 val);
 
 /* ---- the log ---- */
 
 const void *memory(u32 line);
-/* What lane @ln shows as its end; S. */
+/* What lane @ln shows as its end; the checkpoint stamp. */
 u64 tail(u32 ln);
 u64 ckpt_word(void);
 /* The newest chunk of a lane. */

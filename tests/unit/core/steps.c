@@ -10,7 +10,7 @@
 #define MAX_STOPS	8
 #define MAX_HELD	256
 #define DEVICE_NS	1000000		/* a request takes that long */
-#define STOP_NS		100000		/* who is stopped looks again after that */
+#define STOP_NS		100000		/* a stopped task checks again after that */
 
 static struct fiber fibers[MAX_FIBERS];
 static int nr_fibers;
@@ -20,7 +20,7 @@ static int nr_fibers;
  */
 struct stop {
 	struct task_struct *task;	/* NULL: unused */
-	const struct kl_lock *lock;	/* NULL: wherever it could be preempted */
+	const struct kl_lock *lock;	/* NULL: every point where it could be preempted */
 	int		nth;		/* times that are left */
 	bool		here;		/* it has stopped */
 };
@@ -50,7 +50,7 @@ static struct stop *stop_of(struct task_struct *task)
 	return NULL;
 }
 
-/* Every point leads here while somebody is to stop at one. */
+/* Called at every point while a task should stop at one. */
 static void refill(void)
 {
 	bool all = false;

@@ -473,7 +473,7 @@ static void fsync_of_a_busy_lane_ends_with_an_abort(void)
 	close_aborted();
 }
 
-/* ---- an abort meets who is about to sleep ---- */
+/* ---- an abort while a task is about to sleep ---- */
 
 static void call_abort(struct fiber *f)
 {
@@ -572,7 +572,7 @@ static void call_checkpoint_all(struct fiber *f)
 	f->ret = zj_checkpoint(fx.zj, true);
 }
 
-/* Nothing will make progress any more: whoever waits for some need not wait for time to pass. */
+/* There will be no more progress, so tasks that wait for it need not wait for a timeout. */
 static void abort_ends_a_checkpoint_at_once(void)
 {
 	struct fiber *f;

@@ -98,7 +98,7 @@ static void assertion_may_fail_under_any_spinlock(void)
 	close_aborted();
 }
 
-/* Block 0 has the error when an abort returns, whoever was to write it. */
+/* Block 0 has the error when an abort returns, no matter which task writes it. */
 static void abort_records_what_an_assertion_owes(void)
 {
 	OPEN();

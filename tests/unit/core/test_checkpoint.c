@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* home.c, tail.c: home writes, their order, what keeps S back. */
+/* home.c, tail.c: home writes, their order, what keeps the checkpoint stamp back. */
 #include "fixture.h"
 
 static void committed_images_go_home_then_s_moves(void)
@@ -15,7 +15,7 @@ static void committed_images_go_home_then_s_moves(void)
 	assert_int_equal(home_val(BLOCK), 1);
 	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	assert_int_equal(stamp_on_disk(), 2);
-	/* Home, durable, then S. */
+	/* Home, durable, then the checkpoint stamp. */
 	home = written(BLOCK, before);
 	slot = written(jblock(ZJ_BLOCK_CKPT + fx.zj->ckpt_seq % 2), before);
 	assert_true(home < slot);
@@ -122,7 +122,7 @@ static void write_that_fails_aborts_and_keeps_the_log(void)
 	assert_true(is_journal_aborted(fx.journal));
 	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_int_equal(stamp_on_disk(), 1);
-	assert_true(said("could not be written home"));
+	assert_true(said("could not be written to its place"));
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	close_aborted();
 }
@@ -144,7 +144,7 @@ static void failed_write_back_of_the_kernels_is_noticed_by_checkpoint(void)
 	close_aborted();
 }
 
-/* Whatever block it was: it may have been one of those that S would pass. */
+/* The lost block may be one of those that the checkpoint stamp would pass. */
 static void any_failed_write_back_keeps_s_back(void)
 {
 	struct buffer_head *bh;
@@ -285,7 +285,7 @@ static void home_writes_of_a_block_follow_one_another(void)
 	close_journal();
 }
 
-/* Else the log would be marked clean before S covers what another checkpoint has taken. */
+/* Otherwise the log would be marked clean before another checkpoint's work is covered. */
 static void log_is_not_empty_before_s_is_written(void)
 {
 	struct fiber *one, *other;
@@ -307,7 +307,7 @@ static void log_is_not_empty_before_s_is_written(void)
 	settle();
 	go_on(&one->task->task);
 	settle();
-	/* S is on its way, whoever writes it. */
+	/* The checkpoint stamp is being written by some task. */
 	assert_int_equal(nr_held(), 1);
 	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	assert_false(one->done);
@@ -350,7 +350,7 @@ static void dead_components_are_looked_for_without_comp_lock(void)
 	close_journal();
 }
 
-/* ---- somebody else has the buffer locked: it may be on its way home ---- */
+/* ---- another task holds the buffer's lock: it may be on its way home ---- */
 
 /* The checkpoint's thread lets go of what write-back has brought home. */
 static void head_of_a_locked_buffer_is_not_let_go(void)
@@ -404,7 +404,7 @@ static void home_writes_go_up(void)
 	close_journal();
 }
 
-/* ---- committed, and not finished: somebody's callbacks take their time ---- */
+/* ---- committed, but not finished, because callbacks take long ---- */
 
 static void sleep_once(struct zj_txn *txn)
 {

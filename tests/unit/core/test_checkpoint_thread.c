@@ -22,7 +22,7 @@ static struct fiber *checkpoint_with_a_stuck_batch(u32 nr)
 	return f;
 }
 
-/* S waits for all batches, whoever brings them home. */
+/* The checkpoint stamp waits for all batches, no matter which task writes them home. */
 static void lanes_help_while_space_is_short(void)
 {
 	const u32 nr = 12;
@@ -77,13 +77,13 @@ static void small_transactions_bring_nothing_home(void)
 	lane = &zj->lanes[0];
 	zj->batch_size = 8;
 	zj->pass_left = 1;
-	/* Nobody waits: nothing is due, whatever was logged. */
+	/* No task waits, so no home writes are due, however much was logged. */
 	assert_false(offered_after(lane, 8));
 	atomic_inc(&zj->space_waiters);
 	lane->ckpt_debt = 0;
 	assert_false(offered_after(lane, 3));
 	assert_true(offered_after(lane, 1));
-	/* Without work nobody waits for the lane. */
+	/* Without work no task waits for the lane. */
 	lane->ckpt_debt = 0;
 	assert_false(zj_checkpoint_offers(lane));
 	lane->logged_at = jiffies - HZ - 1;
@@ -170,7 +170,7 @@ static void begin_kick(void)
 	zj_checkpoint_kick(fx.zj);
 }
 
-/* A block gets home, and somebody wants the checkpoint's thread to know. */
+/* A block gets home, and the checkpoint's thread must be woken. */
 static void call_home_and_kick(struct fiber *f)
 {
 	buf_write_back(fx.disk, BLOCK);
@@ -243,7 +243,7 @@ static void pass_brings_half_a_budget_home(void)
 	close_journal();
 }
 
-/* S is written for one pass while the next one's blocks are on their way. */
+/* The checkpoint stamp is written for one pass while the next one's blocks are on their way. */
 static void s_does_not_wait_for_the_next_pass(void)
 {
 	handle_t *h;
@@ -338,7 +338,7 @@ static void call_pause(struct fiber *f)
 	sleep_ms(2);
 }
 
-/* The thread may wake, and look, while who has woken it is not done yet. */
+/* The thread may wake and check before the task that woke it is done. */
 static void kick_is_seen_by_who_wakes_at_once(void)
 {
 	struct buffer_head *bh;

@@ -130,7 +130,7 @@ static void two_phases(bool writer_first)
 	b = start(1, 1);
 	put(a, BLOCK, 1);
 	forget(b, BLOCK + 1);
-	/* Who asks for the union comes first. */
+	/* The transaction that asks for the union comes first. */
 	get_access(writer_first ? b : a, BLOCK + 2);
 	get_access(writer_first ? a : b, BLOCK + 2);
 	assert_ptr_equal(list_first_entry(&handle_txn(a)->comp->members,
@@ -319,7 +319,7 @@ static void jbddirty_until_the_image_may_go_home(void)
 
 /*
  * A newer image of the block is committed while the older one's thread is about to look for
- * its part: whoever comes second finds none.
+ * its part; the second task finds none.
  */
 static void newer_part_may_drop_what_is_being_finished(void)
 {

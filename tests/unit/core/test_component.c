@@ -289,7 +289,7 @@ static void request_for_any_member_closes_all(void)
 	zj_commit_request(fx.zj, txn);
 	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
 	assert_null(lane(0)->running);
-	/* Again: nothing happens, whatever the state. */
+	/* A second call has no effect in any state. */
 	zj_commit_request(fx.zj, txn);
 	settle();
 	zj_commit_request(fx.zj, txn);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Folios of journaled data on their way home: write-back, its errors, reclaim, who waits for it. */
+/* Folios of journaled data on their way home: write-back, its errors, reclaim, and waits. */
 #include "journaled.h"
 
 /* It was touched after its home write failed, and not changed: it is still owed. */
@@ -157,7 +157,7 @@ static void write_access_waits_for_write_back_of_the_folio(void)
 	close_file();
 }
 
-/* ---- who waits for write-back ---- */
+/* ---- waits for write-back ---- */
 
 /* Write-back of a folio locks no buffer: a checkpoint waits for the folio's. */
 static void checkpoint_waits_for_write_back_of_the_folio(void)
@@ -180,7 +180,7 @@ static void checkpoint_waits_for_write_back_of_the_folio(void)
 }
 
 /*
- * Who has waited for a transaction writes the file home, then drops its pages: what that
+ * A task that has waited for a transaction writes the file home and drops its pages: what that
  * builds on is dirty by then, though another lane's thread sees to it.
  */
 static void what_is_built_on_can_be_written_home_once_that_is_committed(void)
@@ -239,7 +239,7 @@ static bool all_dirty(struct zj_component *comp)
 	return true;
 }
 
-/* Whoever is told of a component finds all dirty that was committed before it. */
+/* When a component is reported, everything that was committed before it is dirty. */
 static void all_before_is_dirty(struct zj_txn *txn)
 {
 	struct zj_component *comp = txn->comp;

@@ -32,7 +32,7 @@ static void lone_callers_flush_each(void)
 	close_journal();
 }
 
-/* Reported data is flushed once; data that nobody reports went out with FUA. */
+/* Reported data is flushed once; data that was not reported was written with FUA. */
 static void reported_data_is_flushed_once(void)
 {
 	u32 before;
@@ -118,7 +118,7 @@ static void reported_during_a_flush(void)
 	close_journal();
 }
 
-/* An inode's data is the business of those who take it: nobody else flushes. */
+/* Only transactions that have taken an inode's number flush for its data. */
 static void an_inode_s_data_is_its_own(void)
 {
 	u64 written = 0;
@@ -138,7 +138,7 @@ static void an_inode_s_data_is_its_own(void)
 	close_journal();
 }
 
-/* Who changes the inode takes it, however early it has done so first. */
+/* A handle that changes the inode takes the number, even if it took one before. */
 static void a_commit_flushes_what_it_has_taken(void)
 {
 	u64 written = 0;
@@ -288,7 +288,7 @@ static void failure_reaches_all_it_covers_and_nobody_else(void)
 	close_aborted();
 }
 
-/* Two components, two lanes: who comes while one flushes shares the next. */
+/* Two components in two lanes: tasks that arrive during a flush share the next one. */
 static void commits_of_several_lanes_share_flushes(void)
 {
 	u32 before;
@@ -546,7 +546,7 @@ static void flush_of_an_aborted_log_says_nothing(void)
 	zj_journal_abort(fx.journal, -EIO);
 	fail_next_flush();
 	assert_int_equal(zj_log_flush(fx.zj, lane(0)), -EIO);
-	assert_false(said("a flush failed"));
+	assert_false(said("cache failed"));
 	close_aborted();
 }
 

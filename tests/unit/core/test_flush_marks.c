@@ -196,7 +196,7 @@ static void mark_is_good_for_the_time_of_a_flush(void)
 
 /* ---- calls that meet anywhere ---- */
 
-/* Who is marked already is not marked for longer. */
+/* A second mark does not extend the first. */
 static void mark_is_not_renewed(void)
 {
 	u64 flush_expected_since;

@@ -311,7 +311,7 @@ static void buffer_tid_names_the_newest_owner_that_is_not_committed(void)
 	close_journal();
 }
 
-static void newest_is_tells_whose_state_the_buffer_holds(void)
+static void newest_flag_says_whose_state_the_buffer_holds(void)
 {
 	struct zj_txn *old, *new;
 	struct buffer_head *bh;
@@ -511,7 +511,7 @@ static void forgotten_block_that_was_dirty_is_clean(void)
 	close_journal();
 }
 
-/* The older owner changed nothing, so the dirty bit would pass to whoever forgets. */
+/* The older owner changed nothing, so the dirty bit would pass to the task that forgets. */
 static void dirt_of_an_owner_that_goes_first_is_void_too(void)
 {
 	struct buffer_head *bh;
@@ -598,7 +598,7 @@ CORE_TESTS(forget,
 	CORE_TEST(trigger_of_a_forgotten_block_does_not_run),
 	CORE_TEST(trigger_needs_a_journaled_block),
 	CORE_TEST(buffer_tid_names_the_newest_owner_that_is_not_committed),
-	CORE_TEST(newest_is_tells_whose_state_the_buffer_holds),
+	CORE_TEST(newest_flag_says_whose_state_the_buffer_holds),
 	CORE_TEST(wait_buffer_commits_the_owner_and_waits),
 	CORE_TEST(lock_committed_buffer_keeps_writers_out),
 	CORE_TEST(lock_committed_buffer_waits_for_two_changes_at_most),

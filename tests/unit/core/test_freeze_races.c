@@ -26,7 +26,7 @@ static void n1_start_does_not_count_up_in_a_sealed_transaction(void)
 	close_journal();
 }
 
-/* If it lets go of the lock in between, somebody seals meanwhile. */
+/* If it drops the lock in between, another task seals meanwhile. */
 static void n1_start_is_one_section(void)
 {
 	struct fiber *f;
@@ -47,7 +47,7 @@ static void n1_start_is_one_section(void)
 	close_journal();
 }
 
-/* The same of the seal: somebody unites meanwhile. */
+/* The same for the seal: another task unites meanwhile. */
 static void n1_seal_is_one_section(void)
 {
 	struct fiber *f;
@@ -91,7 +91,7 @@ static void n1_two_first_handles_open_one_transaction(void)
 	close_journal();
 }
 
-/* The last handle of a locked transaction has left, nobody has sealed it yet. */
+/* The last handle of a locked transaction has stopped, and it is not sealed yet. */
 static struct fiber *about_to_seal(handle_t *h)
 {
 	struct fiber *f = GO(call_stop, .h = h);

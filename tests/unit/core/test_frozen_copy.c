@@ -138,7 +138,7 @@ static void r3_contended_block_is_copied_ahead_next_time(void)
 	assert_int_equal(lane(1)->stats.ahead, 0);
 	commit(1);
 	assert_int_equal(lane(1)->stats.ahead, 1);
-	/* Three times more nobody comes: from the live buffer again. */
+	/* After three more commits without a handle it is logged from the buffer again. */
 	for (u32 i = 0; i < 6; i++) {
 		change(1, BLOCK, 3 + i);
 		commit(1);
@@ -147,7 +147,7 @@ static void r3_contended_block_is_copied_ahead_next_time(void)
 	close_journal();
 }
 
-/* Who finds a copy that was made ahead needed it: the next commit makes one too. */
+/* A handle that finds a copy made in advance needed it, so the next commit makes one, too. */
 static void copy_that_was_used_is_made_again(void)
 {
 	OPEN();
@@ -216,7 +216,7 @@ static void copies_can_be_asked_for_always(void)
 	close_journal();
 }
 
-/* Never ahead: who comes during the log I/O waits; the super block is copied still. */
+/* Without copies in advance a handle waits for the log I/O; the superblock is still copied. */
 static void copies_can_be_forbidden(void)
 {
 	struct fiber *f;

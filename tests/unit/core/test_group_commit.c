@@ -227,8 +227,8 @@ static void flush_that_fails_answers_nobody(void)
 	assert_int_equal(first->ret, -EIO);
 	assert_int_equal(second->ret, -EIO);
 	/* Told once, for all that was on its way. */
-	assert_true(said("error -5: a flush failed"));
-	assert_null(strstr(strstr(fx.messages, "a flush failed") + 1, "a flush failed"));
+	assert_true(said("error -5: a flush of the device's cache failed"));
+	assert_null(strstr(strstr(fx.messages, "cache failed") + 1, "cache failed"));
 	close_aborted();
 }
 
@@ -288,7 +288,7 @@ static void commit_block_waits_for_the_log_blocks(void)
 
 /* ---- without FUA, without barriers ---- */
 
-/* Whatever runs have in common: who is answered is durable. */
+/* However runs share flushes, a commit that is reported is durable. */
 static void all_of_a_run_wait_for_the_covering_flush(void)
 {
 	struct fiber *f[4];
@@ -559,7 +559,7 @@ static void log_blocks_are_waited_for_once(void)
 	assert_true(n > 3);
 }
 
-/* With one thread nobody comes meanwhile: it goes on as soon as the record is written. */
+/* With one thread no other run can follow, so it continues once the record is written. */
 static void lane_without_a_flush_thread_waits_for_nobody(void)
 {
 	ktime_t begin;

@@ -59,7 +59,7 @@ static void nested_start_only_counts(void)
 }
 
 /* An inner stop tells of an abort as the outer one does. */
-static void nested_stop_tells_of_an_abort(void)
+static void nested_stop_reports_an_abort(void)
 {
 	handle_t *h;
 
@@ -491,7 +491,7 @@ static void full_transaction_is_closed_and_no_later_one(void)
 	close_journal();
 }
 
-/* One that is full and has been reclaimed meanwhile is nobody's to close. */
+/* A full transaction that was reclaimed in the meantime must not be closed again. */
 static void full_transaction_may_be_gone(void)
 {
 	struct fiber *f;
@@ -514,7 +514,7 @@ static void full_transaction_may_be_gone(void)
 
 static int reclaims;
 
-/* Memory may take long to come: nobody's commit is to wait for that. */
+/* An allocation may take long, and no commit may wait for it. */
 static void no_handle_is_open(void)
 {
 	reclaims++;
@@ -568,7 +568,7 @@ static void task_may_reclaim_again_once_its_handle_is_closed(void)
 	close_journal();
 }
 
-/* The last one out of a transaction that somebody else seals, writes and reclaims. */
+/* The last handle of a transaction that another task seals, writes and reclaims. */
 static void transaction_is_there_until_its_last_handle_has_left(void)
 {
 	struct fiber *f;
@@ -604,7 +604,7 @@ CORE_TESTS(handle,
 	CORE_TEST(start_counts_credits_and_stop_returns_them),
 	CORE_TEST(start_joins_the_running_transaction),
 	CORE_TEST(nested_start_only_counts),
-	CORE_TEST(nested_stop_tells_of_an_abort),
+	CORE_TEST(nested_stop_reports_an_abort),
 	CORE_TEST(nested_start_on_another_journal_is_refused),
 	CORE_TEST(revokes_cost_header_blocks),
 	CORE_TEST(too_large_a_handle_is_refused),

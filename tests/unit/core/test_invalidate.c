@@ -145,7 +145,7 @@ static void give_life(struct buffer_head *bh)
 	set_buffer_unwritten(bh);
 }
 
-/* The next write maps it anew, from nothing. */
+/* The next write maps it again, from nothing. */
 static void truncated_buffer_is_void(void)
 {
 	struct buffer_head *bh;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The checkpoint stamp S over the whole journal: order (H3) and durability (H4). */
+/* The checkpoint stamp over the whole journal: order (H3) and durability (H4). */
 #include "fixture.h"
 #include <linux/mm.h>
 
@@ -34,7 +34,7 @@ static void a9_tail_stays_below_what_is_sealed_and_not_durable(void)
 	release();
 	settle();
 	assert_int_equal(state_of(older), ZJ_C_COMMITTED);
-	/* Recovery would ignore it, had S passed it. */
+	/* Recovery would ignore it, had the checkpoint stamp passed it. */
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(fx.zj->ckpt_stamp, 3);
@@ -118,7 +118,7 @@ static void a10_log_is_not_reused_before_s_is_durable(void)
 	assert_int_equal(nr_held(), 1);
 	before = now();
 	assert_int_equal(record_written(before), -1);
-	/* All home, but the log says so only when S is durable. */
+	/* All home, but the log says so only when the checkpoint stamp is durable. */
 	assert_int_equal(val_after_crash(BLOCK), i);
 	release();
 	join(f);
@@ -139,7 +139,7 @@ static void a10_s_on_the_disk_never_passes_what_is_home(void)
 	fx.hold_flush = true;
 	f = GO(call_full_checkpoint);
 	settle();
-	/* Written, not flushed: a cut may lose it, so S must not be there. */
+	/* Written, not flushed: a cut may lose it, so the checkpoint stamp must not be there. */
 	image = cut_power();
 	assert_int_equal(image_val(image, BLOCK), 0);
 	assert_int_equal(stamp_in(image), 1);
@@ -372,7 +372,7 @@ static void a_log_that_is_too_small_is_refused(void)
 	close_journal();
 	make_disk(&(struct setup){ .lanes = 64, .journal = 1024 });
 	assert_int_equal(mount_journal(), 0);
-	assert_true(said("has room for 1 lanes, not 64"));
+	assert_true(said("has room for only 1 of 64 lanes"));
 	close_journal();
 }
 
@@ -385,7 +385,7 @@ static void inode_is_let_go_once(void)
 	discard_disk();
 }
 
-/* It has one lane by its nature, and nobody has asked for more. */
+/* The format allows one lane, and no option has asked for more. */
 static void log_of_stock_wants_one_lane(void)
 {
 	OPEN(.jbd2 = true, .lanes = 1, .cpus = 2);

@@ -68,7 +68,7 @@ static void small_journal_has_fewer_lanes(void)
 	OPEN(.lanes = 64, .journal = 1024);
 	assert_true(fx.zj->nr_lanes < 64);
 	assert_true(fx.zj->nr_lanes >= 1);
-	assert_true(said("has room for"));
+	assert_true(said("has room for only"));
 	/* Three segments a lane, besides the largest handle. */
 	assert_true(fx.zj->geo.nr_segs >= 3 * fx.zj->nr_lanes);
 	close_journal();
@@ -129,7 +129,7 @@ static void every_lane_has_a_thread_that_prefers_its_cpu(void)
 	close_journal();
 }
 
-/* A CPU that the administrator has set apart is nobody's to run on. */
+/* Threads do not run on a CPU that the administrator has isolated. */
 static void threads_keep_off_an_isolated_cpu(void)
 {
 	kl_isolated_cpu = 1;
@@ -192,7 +192,7 @@ static void lanes_never_mix_in_a_segment(void)
 	close_journal();
 }
 
-static void lanes_are_told_to_the_file_system(void)
+static void lanes_are_reported_to_the_file_system(void)
 {
 	u64 *hints;
 	handle_t *h;
@@ -233,5 +233,5 @@ CORE_TESTS(lane,
 	CORE_TEST(io_of_all_threads_has_the_priority),
 	CORE_TEST(lanes_write_in_parallel),
 	CORE_TEST(lanes_never_mix_in_a_segment),
-	CORE_TEST(lanes_are_told_to_the_file_system),
+	CORE_TEST(lanes_are_reported_to_the_file_system),
 );

@@ -42,7 +42,7 @@ static void mount_recovers(void)
 	assert_false(complained("recovery"));
 	assert_int_not_equal(((const struct zj_log_super *)
 			      fx.disk->seen[jblock(1)])->generation, generation);
-	/* One write empties the log: S is left alone. */
+	/* One write empties the log: the checkpoint stamp is left alone. */
 	assert_int_equal(writes_of(jblock(ZJ_BLOCK_CKPT), 0) +
 			 writes_of(jblock(ZJ_BLOCK_CKPT + 1), 0), 0);
 	/* Clean now, durably: home first. */
@@ -105,7 +105,7 @@ static void recovery_that_cannot_write_keeps_the_log(void)
 	discard_disk();
 }
 
-/* Before recovery's second block: somebody else syncs the device, and hears of the error. */
+/* Before recovery's second block another task syncs the device, and gets the error. */
 static void sync_that_fails(struct buffer_head *bh)
 {
 	if (bh->b_blocknr != BLOCK + 1)
@@ -510,7 +510,7 @@ static void reads_that_fail_lose_nothing(void)
 }
 
 /* What is read with the same one next has an answer of its own. */
-static void error_of_a_read_is_told_once(void)
+static void error_of_a_read_is_reported_once(void)
 {
 	struct zj_dev_reads reads = { };
 	void *buf;
@@ -549,5 +549,5 @@ CORE_TESTS(load,
 	CORE_TEST(journal_inode_without_blocks_is_refused),
 	CORE_TEST(external_journal_is_refused),
 	CORE_TEST(load_without_memory_fails_cleanly),
-	CORE_TEST(error_of_a_read_is_told_once),
+	CORE_TEST(error_of_a_read_is_reported_once),
 );

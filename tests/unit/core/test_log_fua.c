@@ -152,7 +152,7 @@ static void fua_is_weighed_against_flushes(void)
 	lane(0)->record_ns[0] = 100;
 	lane(0)->record_ns[1] = 300;
 	fx.zj->flush.mean_ns = 398;
-	/* A lone run: with FUA nobody has to flush. */
+	/* A lone run needs no flush with FUA. */
 	lane(0)->lone_runs_left = 0;
 	assert_true(zj_log_wants_fua(lane(0), 1));
 	lane(0)->lone_runs_left = 1;

@@ -253,7 +253,7 @@ static void without_a_cache_nothing_is_flushed(void)
 	close_journal();
 }
 
-/* While its log blocks are in flight there is no record, and nobody is told. */
+/* While its log blocks are in flight there is no record, and no waiter is woken. */
 static void record_waits_for_log_blocks(void)
 {
 	struct fiber *f;
@@ -562,7 +562,7 @@ static void call_change(struct fiber *f)
 }
 
 /*
- * Data may complete only when somebody has got at a block that the log is written
+ * Data may complete only when a task has got access to a block that the log is written
  * from: he waits for that, so it is waited for first.
  */
 static void log_is_waited_for_before_the_data(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a failed flush has lost: who is told, and what must not be committed or reclaimed. */
+/* Writes lost by a failed flush: which tasks get the error, and what must not be committed. */
 #include "fixture.h"
 
 /* Other data makes a flush necessary: that one brings nothing back. */
@@ -17,13 +17,13 @@ static void lost_data_of_an_inode_stays_lost(void)
 	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
 	assert_int_equal(zj_journal_flush_reported(fx.journal, written), -EIO);
 	assert_int_equal(zj_journal_flush_reported(fx.journal, 0), 0);
-	/* Written anew it is other data. */
+	/* Data that is written again is new data. */
 	zj_journal_inode_written(fx.journal, &written);
 	assert_int_equal(zj_journal_flush_reported(fx.journal, written), 0);
 	close_aborted();
 }
 
-/* Of what everybody has reported everybody is told, until there is newer. */
+/* Every task gets the error of reported data, until newer data is reported. */
 static void lost_reported_data_is_everybodys(void)
 {
 	OPEN();
@@ -61,7 +61,7 @@ static void lost_by_a_flush_in_flight(void)
 }
 
 /*
- * A flush of somebody's else has lost what was in the cache: to the next one nothing is
+ * A flush of another task has lost what was in the cache: to the next one nothing is
  * wrong, and neither the inode nor newer data of others may hide that.
  */
 static void commit_of_what_was_lost(bool evicted, bool other_data)
@@ -133,7 +133,7 @@ static void home_writes_that_a_flush_has_lost_are_not_reclaimed(void)
 	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
 	assert_int_equal(zj_checkpoint(fx.zj, true), -EIO);
 	assert_int_equal(fx.zj->ckpt_stamp, 1);
-	assert_true(complained("a flush failed"));
+	assert_true(complained("cache failed"));
 	close_aborted();
 }
 

@@ -436,7 +436,7 @@ static void a_full_txninfo_is_counted_once(void)
 	close_journal();
 }
 
-/* A log that is begun anew does not point back into the one before. */
+/* A log that is begun again does not point back into the one before. */
 static void chains_begin_anew(void)
 {
 	struct zj_nvm_chunk c;

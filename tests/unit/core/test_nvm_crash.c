@@ -5,12 +5,12 @@
 #define TXNS		60
 #define BLOCKS		4
 
-/* What is changed is told. */
-static bool told;
+/* Do handles declare what they change? */
+static bool declared;
 
 static void access_block(handle_t *h, u32 block)
 {
-	if (told)
+	if (declared)
 		range_access(h, block);
 	else
 		get_access(h, block);
@@ -18,7 +18,7 @@ static void access_block(handle_t *h, u32 block)
 
 static void change_one(handle_t *h, u32 block, u32 line, u8 val)
 {
-	if (told)
+	if (declared)
 		change_range(h, block, line * ZJ_NVM_LINE, ZJ_NVM_LINE, val);
 	else
 		fill_line(h, block, line, val);
@@ -118,7 +118,7 @@ static void power_fails_at_any_store(void)
 
 static void power_fails_with_declared_lines(void)
 {
-	told = true;
+	declared = true;
 	crash_at_every_event(false, 0);
 }
 

@@ -88,7 +88,7 @@ static void only_memory_with_queues_is_flushed(void)
 		assert_int_equal(fx.pmem->flushes - before, 2 * queues);
 		before = fx.pmem->flushes;
 		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-		/* S, then the tail that it has passed. */
+		/* The checkpoint stamp, then the tail that it has passed. */
 		assert_int_equal(fx.pmem->flushes - before, 2 * queues);
 		close_journal();
 	}

@@ -82,7 +82,7 @@ static void the_wrong_memory_is_refused(void)
 	refused("zjctl nvm-format");
 	zj_encode_nvm_super((const u8 *)MEMORY_UUID, (const u8 *)"another-file-sys", 1 << 20, sb);
 	pmem_look(fx.pmem);
-	refused("belongs to the file system 616e6f74-6865-722d-6669-6c652d737973");
+	refused("was prepared for the file system 616e6f74-6865-722d-6669-6c652d737973");
 	zj_encode_nvm_super((const u8 *)MEMORY_UUID, fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	sb->size ^= 1;
 	pmem_look(fx.pmem);
@@ -91,7 +91,7 @@ static void the_wrong_memory_is_refused(void)
 	pmem_look(fx.pmem);
 	refused("smaller");
 	kl_nvm.size = ZJ_NVM_MIN_SIZE - 1;
-	refused("262143 bytes, at least 262144 are needed");
+	refused("the memory has 262143 bytes, but a log needs at least 262144");
 	kl_nvm.base = NULL;
 	refused_with(-ENOENT, "no such memory");
 	discard_disk();
@@ -157,7 +157,7 @@ static void a_live_log_needs_its_memory(void)
 	sb = (void *)fx.pmem->mem;
 	zj_encode_nvm_super((const u8 *)"other-memory-ooo", fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	pmem_look(fx.pmem);
-	refused("but the log is in 756e6974-2d74");
+	refused("but the log is in the memory 756e6974-2d74");
 	/* Of the same memory, made for another log. */
 	zj_encode_nvm_super((const u8 *)MEMORY_UUID, fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	fx.pmem->mem[ZJ_NVM_HEAD_AT + 0x18] ^= 1;
@@ -201,7 +201,7 @@ static void damage_is_refused(void)
 {
 	struct image *image = crashed();
 	static const struct { u32 at; const char *why; } spots[] = {
-		{ 0, "records are not those" },		/* of the block */
+		{ 0, "records do not match" },		/* of the block */
 		{ LINES * 64 + 1, "wrong checksum" },	/* in the record's place */
 		{ LINES * 64 + 64 + 0x7c, "no TxnInfo" },
 	};
@@ -309,7 +309,7 @@ static void hostile_memory(void)
 		else
 			good++;
 	}
-	/* What was changed may be beyond S, or say nothing wrong. */
+	/* The change may be in records that are not read, or do no harm. */
 	assert_true(bad > 2000 && good > 10);
 	free(memory);
 	image_free(image);
@@ -472,7 +472,7 @@ static void note_begun(void)
 		begun = kl_nvm.begun ?: -1;
 }
 
-/* It waits for whoever has begun, and for nobody else. */
+/* It waits for tasks that have begun, and for no others. */
 static void memory_does_not_go_away_during_recovery(void)
 {
 	struct image *image = crashed();
@@ -496,7 +496,7 @@ static void log_is_live_once_block_0_is_written(void)
 	}
 	assert_int_equal(zj_make_live(fx.zj), 0);
 	assert_true(fx.zj->live);
-	/* The device has lost a write, of whatever it was. */
+	/* The device has lost some write. */
 	zj_journal_abort(fx.journal, -EIO);
 	close_aborted();
 }

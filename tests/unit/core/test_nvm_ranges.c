@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* log_nvm.c, lines.c: ranges of a block that are told, and so need no comparison. */
+/* log_nvm.c, lines.c: declared ranges of a block, which need no comparison. */
 #include "nvmview.h"
 
-/* ---- ranges that are told ---- */
+/* ---- declared ranges ---- */
 
 static void write_byte(u32 block, u32 at, u8 val)
 {
@@ -72,13 +72,13 @@ static void what_is_not_declared_is_not_logged(void)
 static void the_first_image_is_whole_even_if_declared(void)
 {
 	NVM();
-	tell_range(0, BLOCK, 0, 64, 8);
+	declare_range(0, BLOCK, 0, 64, 8);
 	assert_int_equal(logged(0, BLOCK), ALL);
-	tell_range(0, BLOCK, 0, 64, 9);
+	declare_range(0, BLOCK, 0, 64, 9);
 	assert_int_equal(logged(0, BLOCK), 1);
 	/* Home, and changed by nobody else. */
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	tell_range(0, BLOCK, 64, 64, 9);
+	declare_range(0, BLOCK, 64, 64, 9);
 	assert_int_equal(logged(0, BLOCK), 2);
 	close_journal();
 }
@@ -184,7 +184,7 @@ static void declared_lines_over_a_sealed_image(void)
 	}
 }
 
-/* The sealed one's lines are told too; the next owner's are its own. */
+/* The sealed transaction's lines are declared, too; the next owner has its own. */
 static void declared_parts_of_one_buffer(void)
 {
 	struct image *image;
@@ -250,7 +250,7 @@ static void dirty_without_us_is_whole_even_if_declared(void)
 	bh->b_data[900] = 1;
 	mark_buffer_dirty(bh);
 	brelse(bh);
-	tell_range(0, BLOCK, 0, 1, 8);
+	declare_range(0, BLOCK, 0, 1, 8);
 	assert_int_equal(logged(0, BLOCK), ALL);
 	close_journal();
 }
@@ -288,7 +288,7 @@ static void the_check_finds_what_was_not_declared(void)
 
 	NVM(.nvm_check = true);
 	make_known(BLOCK, 7);
-	tell_range(0, BLOCK, 0, 64, 8);
+	declare_range(0, BLOCK, 0, 64, 8);
 	assert_int_equal(logged(0, BLOCK), 1);
 	h = start(0, 1);
 	range_access(h, BLOCK);
@@ -327,14 +327,14 @@ static void other_logs_take_ranges_for_blocks(void)
 	close_journal();
 	NVM(.nvm_blocks = true, .nvm_check = true);
 	make_known(BLOCK, 7);
-	tell_range(0, BLOCK, 0, 1, 8);
+	declare_range(0, BLOCK, 0, 1, 8);
 	assert_int_equal(logged(0, BLOCK), ALL);
 	close_journal();
 }
 
-/* ---- told again ---- */
+/* ---- declared again ---- */
 
-/* What was told already is not told again under the lock. */
+/* Ranges that are declared already are not stored again under the lock. */
 static void a_line_that_is_declared_again_takes_no_lock(void)
 {
 	struct buffer_head *bh;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* log_nvm.c: segments and tails, and what the checkpoint logs anew so that S moves on. */
+/* log_nvm.c: segments and tails, and blocks that are logged again so that space is freed. */
 #include "nvmview.h"
 
 /* ---- the tail ---- */
 
 /* Lines are of no use without the image that they are put over. */
-static void keep_the_oldest_image(bool told)
+static void keep_the_oldest_image(bool declared)
 {
 	struct image *image;
 	handle_t *h;
@@ -16,8 +16,8 @@ static void keep_the_oldest_image(bool told)
 	commit(0);
 	stamp = fx.zj->stamp;
 	for (u32 i = 1; i < 5; i++) {
-		if (told)
-			tell_range(0, BLOCK, i * ZJ_NVM_LINE, ZJ_NVM_LINE, 10 + i);
+		if (declared)
+			declare_range(0, BLOCK, i * ZJ_NVM_LINE, ZJ_NVM_LINE, 10 + i);
 		else
 			change_line(0, BLOCK, i, 10 + i);
 	}
@@ -187,7 +187,7 @@ static void a_lane_rests_for_very_long(void)
 		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 		assert_true(tail(0) == 0 && tail(1) == 0);
 		fx.zj->stamp += rest + 10;
-		/* Lane 0 writes over all that lane 1 has left, and S follows it. */
+		/* Lane 0 overwrites all of lane 1's records; the checkpoint stamp follows. */
 		for (u32 i = 0; i < 1500; i++)
 			change_line(0, BLOCK + i % 7, i % LINES, i);
 		assert_true(fx.zj->ckpt_stamp > rest);
@@ -208,7 +208,7 @@ static void a_lane_rests_for_very_long(void)
 	}
 }
 
-/* A chunk of so many told lines and one record, or of one entry alone. */
+/* A chunk of so many declared lines and one record, or of one entry alone. */
 #define RECORD_LINES	(zj_nvm_info_bytes(0, 0, 1) / ZJ_NVM_LINE)
 #define ENTRY_LINES	(zj_nvm_info_bytes(0, 1, 0) / ZJ_NVM_LINE)
 
@@ -228,7 +228,7 @@ static void leave(u32 lines)
 		/* The next one has to fit, too. */
 		if (left() > lines + most && left() - most < lines + least)
 			n = least;
-		tell_range(0, BLOCK, 0, (n - RECORD_LINES) * ZJ_NVM_LINE, n);
+		declare_range(0, BLOCK, 0, (n - RECORD_LINES) * ZJ_NVM_LINE, n);
 	} while (left() != lines);
 }
 
@@ -280,7 +280,7 @@ static void checkpoint_leaves_a_newer_tail(void)
 	commit(0);
 	change(1, BLOCK + 2, 8);
 	commit(1);
-	/* Blocks 0 and 1 go home, 2 is covered anew by what runs: S stays below it. */
+	/* Blocks 0 and 1 get home, 2 has a running owner: the checkpoint stamp stays below. */
 	change(0, BLOCK + 2, 9);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	assert_int_equal(tail(0), 0);

@@ -299,7 +299,7 @@ static void part_of_a_folio_over_an_older_image_is_busy(void)
 	change_over_sealed();
 	assert_int_equal(invalidate(0, DISK_BLOCK, 0), -EBUSY);
 	assert_true(buffer_mapped(bh));
-	/* All of it may go: the buffer is not mapped anew. */
+	/* All of it may go: the buffer is not mapped again. */
 	assert_int_equal(invalidate_all(0), 0);
 	assert_true(buffer_mapped(bh));
 	assert_true(buffer_freed(bh));

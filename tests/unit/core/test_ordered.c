@@ -306,7 +306,7 @@ static void data_error_is_reported_and_the_commit_goes_on(void)
 	OPEN();
 	commit_with_data_error(false, false);
 	assert_false(is_journal_aborted(fx.journal));
-	assert_true(said("ordered file data"));
+	assert_true(said("while writing file data"));
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	close_journal();
 }
@@ -395,7 +395,7 @@ static void wait_range(handle_t *h, struct file *file, loff_t start, loff_t len)
 						      len), 0);
 }
 
-/* What is to be written stays so, whatever else is waited for; in any order. */
+/* A range to be written stays so when another one is waited for, in any order. */
 static void wait_takes_no_write_back(void)
 {
 	struct file file;
@@ -569,7 +569,7 @@ static void commit_that_fails_after_an_abort_says_nothing(void)
 	fx.submit_err = -EIO;
 	fx.hold_submit = false;
 	settle();
-	assert_true(said("ordered file data could not be sent"));
+	assert_true(said("file data (data=ordered) could not be submitted"));
 	assert_false(said("commit of transaction"));
 	close_aborted();
 }

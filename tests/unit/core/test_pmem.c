@@ -289,7 +289,7 @@ static void later_store_is_not_written_back(void)
 	pmem_free(pm);
 }
 
-/* The whole line goes, whoever has stored into it, and nothing of the next. */
+/* The whole line is written back, with the stores of all tasks, but not the next line. */
 static void lines_are_written_back(void)
 {
 	u64 data = 5;

@@ -443,7 +443,7 @@ static void limit_of_what_fits(void)
 
 /*
  * What runs may be more than the budget by extensions, which ask for no share of it.
- * Each has its space all the same, whatever else runs: the commit finds it.
+ * Each has its space nevertheless, so that the commit finds it.
  */
 static void extended(bool jbd2)
 {

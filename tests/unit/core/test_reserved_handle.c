@@ -217,7 +217,7 @@ static void reservations_that_wait_go_on_together(void)
 	close_journal();
 }
 
-/* Who waits has no reservation: a barrier comes in between, and the order is kept. */
+/* Waiting starts have no reservation yet, so a barrier may come first; their order is kept. */
 static void barrier_passes_reservations_that_wait(void)
 {
 	struct fiber *first, *second, *barrier;

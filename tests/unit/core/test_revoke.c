@@ -370,7 +370,7 @@ static void revoke_without_credits_is_refused(void)
 	close_journal();
 }
 
-static u32 told;
+static u32 refused;
 
 static void call_revoke_again(struct fiber *f)
 {
@@ -378,10 +378,10 @@ static void call_revoke_again(struct fiber *f)
 	f->ret = zj_journal_revoke(f->h, f->block, NULL);
 	own(NULL);
 	assert_true(!f->ret || f->ret == -EIO);
-	told += f->ret == -EIO;
+	refused += f->ret == -EIO;
 }
 
-/* Which ext4 never does: one of them is told, and nothing stays locked. */
+/* ext4 never does this: one call gets an error, and nothing stays locked. */
 static void block_that_is_revoked_twice_at_once(void)
 {
 	handle_t *a, *b;
@@ -401,7 +401,7 @@ static void block_that_is_revoked_twice_at_once(void)
 		commit(0);
 	} while (more);
 	warned();
-	assert_true(told > 0);
+	assert_true(refused > 0);
 	assert_true(n > 10);
 	close_journal();
 }

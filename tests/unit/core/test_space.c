@@ -81,7 +81,7 @@ static void segments_with_living_stamps_stay(void)
 }
 
 /*
- * An idle lane keeps S back. Commits of others do not make the checkpoint look at a
+ * An idle lane holds the checkpoint stamp back. Commits of others do not make it look at a
  * sixth of the log each time: it takes comp_lock a few times, not once a component.
  */
 static void blocked_checkpoint_does_not_look_again_with_each_commit(void)
@@ -198,7 +198,7 @@ static u32 fill_lane(u32 cpu)
 	return txn->granted;
 }
 
-/* Who comes late gets what is fair, though those before have taken all there was. */
+/* A late start gets a fair share, although earlier ones have taken all space. */
 static void lanes_that_all_work_have_their_shares(void)
 {
 	u32 got[4], budget, grant;
@@ -270,7 +270,7 @@ static void space_is_low_in_the_last_third(void)
 	zj->nr_pool--;
 	assert_true(zj_space_low(zj));
 	assert_false(zj_space_awaited(zj));
-	/* Who waits for space may need more than there is. */
+	/* A start that waits for space may need more than there is. */
 	zj->nr_pool = segs;
 	atomic_inc(&zj->space_waiters);
 	assert_true(zj_space_low(zj) && zj_space_awaited(zj));

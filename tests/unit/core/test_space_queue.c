@@ -270,9 +270,9 @@ static void record_serves_who_waits_by_what_it_did_not_take(void)
 	close_journal();
 }
 
-/* ---- who is woken, and when: no time passes ---- */
+/* ---- which starts are woken, and when: no time passes ---- */
 
-/* What a seal gives back is there at once for who waits. */
+/* Space that a seal returns is available at once for starts that wait. */
 static void segments_that_a_seal_gives_back_are_taken_at_once(void)
 {
 	struct fiber *f;

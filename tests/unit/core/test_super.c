@@ -27,7 +27,7 @@ static void refused(u32 offset, u32 val, const char *text)
 	assert_int_equal(mount_journal(), -EINVAL);
 	assert_true(said(text));
 	/* What to do is said as well. */
-	assert_true(said("e2fsck") || said("zjournal may know"));
+	assert_true(said("e2fsck") || said("zjournal may support"));
 	assert_int_equal(now(), 0);
 	discard_disk();
 }
@@ -37,15 +37,15 @@ static void refused(u32 offset, u32 val, const char *text)
 
 static void bad_super_blocks_are_refused_and_nothing_is_written(void)
 {
-	REFUSED(s_magic, 0x12345678, "no journal superblock");
+	REFUSED(s_magic, 0x12345678, "not a journal superblock");
 	REFUSED(s_blocktype, ZJ_JBD2_SUPERBLOCK_V1, "not of version 2");
 	REFUSED(s_blocktype, 1, "not of version 2");
-	REFUSED(s_blocksize, 4096, "another block size");
-	REFUSED(s_blocksize, 0, "another block size");
+	REFUSED(s_blocksize, 4096, "a block size that differs");
+	REFUSED(s_blocksize, 0, "a block size that differs");
 	REFUSED(s_feature_incompat, 0x80000000, "unknown features");
 	REFUSED(s_feature_incompat, 0x100, "unknown features");
 	/* Memory that has no lanes. */
-	REFUSED(s_feature_incompat, ZJ_JBD2_INCOMPAT_NVM, "unknown features 0x20000000");
+	REFUSED(s_feature_incompat, ZJ_JBD2_INCOMPAT_NVM, "unknown features (incompat 0x20000000");
 	REFUSED(s_feature_ro_compat, 1, "unknown features");
 	REFUSED(s_maxlen, 1025, "longer than its inode");
 	REFUSED(s_first, 0, "bad first block");
@@ -415,7 +415,7 @@ static void super_block_is_written_again_after_an_error(void)
 	fx.hold_block = jblock(0);
 	f = GO(call_super_write);
 	settle();
-	/* It is in flight: nobody may read it from the device now. */
+	/* It is in flight, so it must not be read from the device now. */
 	assert_true(buffer_uptodate(fx.zj->sb_bh));
 	release();
 	join(f);
@@ -511,7 +511,7 @@ static void live_log_is_durable_when_barriers_come_back(void)
 	log_that_goes_live_while_barriers_come_back(true);
 }
 
-/* Nothing in the log says what was durable: S need not be. */
+/* Nothing in the log says what was durable: the checkpoint stamp need not be. */
 static void checkpoint_without_barriers_does_not_flush(void)
 {
 	u32 flushes;
@@ -570,7 +570,7 @@ static void what_was_durable_is_missed(void)
 	close_journal();
 }
 
-/* Commits read whether the log is live, and nobody waits for who writes block 0. */
+/* Commits check whether the log is live, and do not wait for a write of block 0. */
 static void commit_does_not_wait_for_the_super_block(void)
 {
 	OPEN();

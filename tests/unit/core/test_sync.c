@@ -150,7 +150,7 @@ static void hand_over_does_nothing_when_aborted(void)
 	close_aborted();
 }
 
-/* R9 of what a claim guards: to the claimer, and not to who reads it, too. */
+/* R9 for what a claim guards: the reader is tied to the claimer, not to other readers. */
 static void readers_of_a_claim_are_not_tied_to_each_other(void)
 {
 	handle_t *h[3];
@@ -552,7 +552,7 @@ static void call_complete_and_ask(struct fiber *f)
 	assert_true(zj_transaction_committed(fx.journal, f->tid));
 }
 
-/* Who is told that a transaction is committed does not meet its tid any more. */
+/* A task that knows that a transaction is committed does not find its tid any more. */
 static void tid_is_dead_before_anybody_is_answered(void)
 {
 	struct fiber f = { .fn = call_complete_and_ask };
@@ -604,7 +604,7 @@ static void call_change(struct fiber *f)
 	change(1, BLOCK + 1, f->n);
 }
 
-/* What begins while it looks is its to close, or nobody's that it waits for. */
+/* It closes transactions that begin meanwhile, or does not wait for them. */
 static void force_commit_leaves_nothing_to_a_timer(void)
 {
 	bool more;
@@ -628,7 +628,7 @@ static void force_commit_of_an_aborted_journal_fails(void)
 	close_aborted();
 }
 
-/* Its mark would run out while the lane is busy: nobody is to wait for it yet. */
+/* Its mark would expire while the lane is busy, so no flush should wait for it yet. */
 static void fsync_calls_for_a_flush_when_its_lane_is_idle(void)
 {
 	struct fiber *f;

@@ -40,7 +40,7 @@ static unsigned int allowed(u32 i)
 	return cpu;
 }
 
-static void handle_starts_where_it_is_told(void)
+static void handle_starts_in_the_lane_that_is_named(void)
 {
 	OPEN(.lanes = 4, .cpus = 2);
 	for (int in = 0; in < 4; in++) {
@@ -255,7 +255,7 @@ static void change_of_unpinned_forgets_the_tenants(void)
 	close_journal();
 }
 
-/* Each where the fewest are. Who has been away counts no longer, and again once back. */
+/* Each gets the lane with the fewest. An inactive tenant counts again once it is back. */
 static void tenants_take_lanes_in_turn(void)
 {
 	OPEN(.lanes = 3, .cpus = 2, .unpinned = true);
@@ -308,7 +308,7 @@ CORE_TESTS(tenant,
 	CORE_TEST(a_tenant_has_one_place),
 	CORE_TEST(tenants_take_lanes_in_turn),
 	CORE_TEST(threads_of_few_lanes),
-	CORE_TEST(handle_starts_where_it_is_told),
+	CORE_TEST(handle_starts_in_the_lane_that_is_named),
 	CORE_TEST(lane_beyond_the_last_wraps),
 	CORE_TEST(negative_lane_means_the_cpus),
 	CORE_TEST(nested_handle_stays_where_it_is),

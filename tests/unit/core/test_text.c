@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What users see of a journal: its objects as text, who waits for what, fsyncs by phase. */
+/* What users see of a journal: its objects as text, waits, and fsyncs by phase. */
 #include "fixture.h"
 
 static char text[64 * 1024];
@@ -45,7 +45,7 @@ static void lane_shows_what_it_runs_and_what_it_has_sealed(void)
 	open = h->h_transaction->t_tid;
 	put(h, BLOCK + 1, 2);
 	PRINT(zj_lane_to_text, lane(0));
-	assert_says("lane 0: 1 unwritten");
+	assert_says("lane 0: 1 not written yet");
 	assert_says("transaction %u: lane 0, running, 1 open handles", open);
 	assert_says("transaction %u: lane 0, sealed, 0 open handles", sealed);
 	stop(h);

@@ -88,7 +88,7 @@ static void tid_wraps_over_zero(void)
 	assert_int_equal(first, 1);
 	assert_int_equal(zj_transaction_committed(fx.journal, last), 0);
 	assert_int_equal(zj_transaction_committed(fx.journal, first), 0);
-	/* Who waits for everything up to 1 waits for 0xffffffff as well. */
+	/* A wait for everything up to 1 includes 0xffffffff. */
 	fx.hold_lane[0] = true;
 	f = GO(call_force);
 	settle();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Versions of a buffer on their way to the log, and commits that are put off for them. */
+/* Versions of a buffer on their way to the log, and commits that are deferred for them. */
 #include "group_commit.h"
 
 /* ---- versions ---- */
@@ -222,7 +222,7 @@ static void commit_that_is_deferred_lets_starts_go_on(void)
 	close_journal();
 }
 
-/* Who asks all lanes to commit is in no greater hurry than an fsync. */
+/* A request to commit all lanes is no more urgent than an fsync. */
 static void request_to_all_is_deferred_too(void)
 {
 	struct fiber *first;
@@ -251,7 +251,7 @@ static struct fiber *crowd(void)
 	return fsync_of(BLOCK, 1);
 }
 
-/* It takes no more: nobody is to go on in it until it can be sealed. */
+/* It is closed: no handle may continue in it until it can be sealed. */
 static void full_transaction_is_not_deferred(void)
 {
 	struct fiber *first;
@@ -274,7 +274,7 @@ static void full_transaction_is_not_deferred(void)
 	close_journal();
 }
 
-/* It is not at its seal point: who has a reservation may still come. */
+/* It is not at its seal point, so a reserved handle may still start. */
 static void reserved_handle_joins_what_cannot_be_sealed_yet(void)
 {
 	struct fiber *first, *r;
@@ -329,7 +329,7 @@ static void commit_that_was_deferred_goes_on_when_it_can(void)
 	close_journal();
 }
 
-/* The end of its time is that of the one that was put off, whichever is the larger. */
+/* A union keeps the deadline of the deferred commit, no matter which one is larger. */
 static void united_with_one_that_was_deferred_has_its_time(void)
 {
 	struct fiber *first;

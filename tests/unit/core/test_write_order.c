@@ -55,7 +55,7 @@ static void survives(struct zj_txn *txn)
 	assert_int_equal(val_after_crash(BLOCK + 1), 1);
 }
 
-/* What is committed survives, whatever the device has. */
+/* Committed changes survive on every kind of device. */
 static void committed_is_durable(void)
 {
 	handle_t *a, *b;
@@ -175,14 +175,14 @@ static void change_and_commit(void)
 	commit(0);
 }
 
-/* The log begins anew, in a new generation. */
+/* The log starts again, in a new generation. */
 static void begin_anew(void)
 {
 	assert_int_equal(zj_journal_flush(fx.journal, 0), 0);
 	change_and_commit();
 }
 
-/* S goes on, and what it frees is used again. */
+/* The checkpoint stamp goes on, and what it frees is used again. */
 static void use_space_again(void)
 {
 	change_and_commit();
@@ -245,7 +245,7 @@ static void fsync_that_cannot_flush_it_aborts(void)
 	fx.journal->j_flags |= JBD2_BARRIER;
 	fail_next_flush();
 	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
-	assert_true(said("a flush failed"));
+	assert_true(said("cache failed"));
 	close_aborted();
 }
 
@@ -335,7 +335,7 @@ static void log_super_block_is_durable_without_barriers(void)
 	close_journal();
 }
 
-/* S stays behind, and what it has freed was used again: the log is not damaged by that. */
+/* The checkpoint stamp is lost, and the space that it freed was used again: no damage. */
 static void log_without_barriers_is_not_refused(void)
 {
 	struct image *image, *durable;
@@ -363,7 +363,7 @@ static void begin_lane_1(void)
 	seal(1);
 }
 
-/* S moves without a flush, and what it has freed is used again; n: with barriers. */
+/* The checkpoint stamp moves without a flush, and freed space is used again; n: barriers. */
 static void call_checkpoint_without_barriers(struct fiber *f)
 {
 	fx.journal->j_flags &= ~JBD2_BARRIER;
@@ -373,7 +373,7 @@ static void call_checkpoint_without_barriers(struct fiber *f)
 	change_and_commit();
 }
 
-/* Nothing that S has left without a flush is named durable by whoever writes meanwhile. */
+/* After the checkpoint stamp has moved without a flush, no header names a committed stamp. */
 static void checkpoint_without_barriers_beside_a_header(bool on_again)
 {
 	struct fiber ckpt = { .fn = call_checkpoint_without_barriers, .n = on_again };

@@ -117,7 +117,7 @@ try() {
 
 digest_of() { sed -n 's/^digest=\([0-9a-f]*\) .*/\1/p' "$1"; }
 
-# say FILE: prints it in one piece, whatever the other jobs print.
+# say FILE: prints it in one piece, not mixed with the output of other jobs.
 say() {
 	while ! mkdir "$WORK/saying" 2> /dev/null; do sleep 0.1; done
 	cat "$1"

@@ -361,7 +361,7 @@ static void test_head(void)
 			beside += t[j][0] <= t[i][0] && t[i][0] < t[j][1];
 		more += beside > 2;
 	}
-	check(t[0][1] && !more && t[0][1] < t[1][1], "it takes no more requests than it was told");
+	check(t[0][1] && !more && t[0][1] < t[1][1], "it takes no more requests than configured");
 	check(get(0, 100007) == 's' && get(0, 20000) == 's' && get(0, 40008) == 'q', "and writes what it should");
 	fd = open_disk(0, 0);
 	check(ctl("0 head 1 1 1") == EBUSY && !ctl("0 head 1 1") && !ctl("0 head 0 0") && ctl("0 head 0 0 1") == EINVAL,

@@ -260,7 +260,7 @@ static void write_range(struct file *f, uint32_t off, uint32_t len)
 
 static void do_sync(struct file *f, int datasync);
 
-/* Stores through a mapping, and again after a sync: the page is protected anew. */
+/* Stores through a mapping, and again after a sync: the page is protected again. */
 static void store_range(struct file *f, uint32_t off, uint32_t len)
 {
 	uint32_t at = off % BLOCK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * zjsame: what recovery has made of two crashed disks, byte by byte.
+ * zjsame: compares two recovered disks byte by byte.
  *
  *	zjsame start DEV JOURNAL	s_start of the journal, and the sector it is in
  *	zjsame A B JOURNAL		compares zjdisks number A and B

@@ -2,7 +2,7 @@
 # Persistent memory of the guest as /dev/pmem0, ..., each of them usable with DAX.
 
 # The kernel gives DAX only to memory that it has page structs for.  For an NVDIMM it makes
-# none before it is told to, and then keeps a note of that in the NVDIMM's first 2 MiB.
+# them only on request, and then records this in the NVDIMM's first 2 MiB.
 pmem_dax() {
 	_ns=$(basename "$(readlink -f "/sys/block/$1/device")")
 	_region=/sys/bus/nd/devices/$_ns/..
@@ -21,6 +21,6 @@ cat /sys/bus/nd/devices/ndbus*/wait_probe >/dev/null
 for _dev in $(cd /sys/block && ls -d pmem* 2>/dev/null); do
 	[ "$(cat /sys/block/$_dev/queue/dax)" = 1 ] || pmem_dax $_dev ||
 		die "$_dev: no DAX"
-	# Of pmem the block layer counts nothing before it is told to.
+	# The block layer has no statistics of pmem until they are switched on.
 	echo 1 >/sys/block/$_dev/queue/iostats || die "$_dev: no statistics"
 done

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * zjace: the causality oracle.  Small workloads over lanes, a power cut, and a
- * model that says what the recovered tree may be.
+ * model of the recovered trees that are allowed.
  */
 #ifndef ACE_H
 #define ACE_H
@@ -25,7 +25,7 @@
 /**
  * struct node - one inode of the model, or of a tree that was walked
  * @mode: type and permissions; 0: unused
- * @uid: owner; a told value is kept here
+ * @uid: owner; SALT_KEPT stores a returned value here
  * @projid: project
  * @flags: those of FS_IOC_GETFLAGS that are compared
  * @rdev: of a device node
@@ -134,7 +134,7 @@ struct op {
  * @op: the operation
  * @pos: its place in the workload
  * @part: 0, or 1 for the second step of an operation
- * @told: the value that the operation was told
+ * @returned: the value that the operation returned
  * @dir: directory of the first path, when all happened; -1: none
  * @node: what the first path named; -1: nothing
  * @dir2: directory of the second path
@@ -148,7 +148,7 @@ struct step {
 	const struct op *op;
 	int pos;
 	int part;
-	uint64_t told;
+	uint64_t returned;
 	int dir;
 	int node;
 	int dir2;
@@ -174,7 +174,7 @@ extern const struct op ops[];
 extern const int nr_ops;
 int nr_tree_ops(void);
 int op_steps(const struct op *op);
-int do_op(const char *mnt, const struct op *op, int pos, uint64_t *told);
+int do_op(const char *mnt, const struct op *op, int pos, uint64_t *returned);
 
 /* model.c */
 void model_resolve(const struct tree *t, struct step *step);

@@ -7,7 +7,7 @@ tests/vm/lanes/ace.py [--engine uml|qemu] [--fstype zext4|ext4] [--profile NAME]
 
 Runs every set of one and of two operations, and of three until N workloads of them have been
 run in all, the file's included.  What is done is never done again: the file counts for one
-state of the sources, another one begins it anew.  Exits 1 if any workload failed; the report
+state of the sources, another one begins it again.  Exits 1 if any workload failed; the report
 names it, and --one repeats it.
 
 uml: User Mode Linux, native speed, lanes are cgroups (tests/uml); --modules: other modules than

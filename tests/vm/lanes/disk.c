@@ -218,7 +218,7 @@ static int take_place(struct places *p, int group)
 	exit(2);
 }
 
-/* Mounted anew for each file, as no block reserved for the file before is then used for it. */
+/* Mounted again for each file, as no block reserved for the file before is then used for it. */
 static void make_file(const struct object *o, const char *path)
 {
 	uint8_t buf[8192];
@@ -272,7 +272,7 @@ static void make_rest(void)
 	}
 }
 
-/* mke2fs with these arguments, then the tree: by stock ext4, whatever is tested. */
+/* Makes the file system and the tree, always with stock ext4. */
 bool make_base(const char *mkfs)
 {
 	static struct places places;

@@ -309,7 +309,7 @@ static bool do_verity(struct doing *d)
 	return true;
 }
 
-/* The donor gets the blocks in exchange; what they hold then is nobody's promise. */
+/* The donor gets the blocks in exchange; their contents are then undefined. */
 static bool do_move_ext(struct doing *d)
 {
 	int donor = d->b;
@@ -366,24 +366,24 @@ static bool do_encrypt(struct doing *d)
 	return true;
 }
 
-/* Who asks first makes it; who asks later is told the same. */
+/* The first caller generates it; later callers get the same value. */
 static bool do_salt(struct doing *d)
 {
 	if (!d->t->has_encrypt)
 		return false;
 	if (!d->t->salt)
-		d->t->salt = d->step->told;
+		d->t->salt = d->step->returned;
 	d->effect->touched |= SB_TOUCHED;
-	return d->t->salt == d->step->told;
+	return d->t->salt == d->step->returned;
 }
 
 static bool do_salt_kept(struct doing *d)
 {
 	if (!d->step->part)
 		return do_salt(d);
-	if (d->t->salt != d->step->told)
+	if (d->t->salt != d->step->returned)
 		return false;
-	node_a(d)->uid = declared_owner(d->step->told);
+	node_a(d)->uid = returned_owner(d->step->returned);
 	touch(d, d->a);
 	return true;
 }
@@ -539,7 +539,7 @@ void model_resolve(const struct tree *t, struct step *step)
 	step->node2 = node_at(t, step->dir2, name);
 }
 
-/* Operations on names; the others are on inodes, whatever their names. */
+/* Operations on names; the others are on inodes, under any name. */
 static bool is_about_names(enum kind kind)
 {
 	return kind <= TMPFILE;

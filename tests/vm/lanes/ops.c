@@ -154,7 +154,7 @@ int nr_tree_ops(void)
 	return n;
 }
 
-/* The salt is told, then it is kept: two steps. */
+/* The salt is returned, then it is stored: two steps. */
 int op_steps(const struct op *op)
 {
 	return op->kind == SALT_KEPT ? 2 : 1;
@@ -311,20 +311,20 @@ static int set_uuid(int fd)
 	return ioctl(fd, EXT4_IOC_SETFSUUID, &arg);
 }
 
-static int get_salt(int fd, uint64_t *told)
+static int get_salt(int fd, uint64_t *returned)
 {
 	uint8_t salt[16];
 	int rc = ioctl(fd, FS_IOC_GET_ENCRYPTION_PWSALT, salt);
 
-	memcpy(told, salt, sizeof(*told));
+	memcpy(returned, salt, sizeof(*returned));
 	return rc;
 }
 
-static int keep_salt(int fd, uint64_t *told)
+static int keep_salt(int fd, uint64_t *returned)
 {
-	if (get_salt(fd, told))
+	if (get_salt(fd, returned))
 		return -1;
-	return fchown(fd, declared_owner(*told), 0);
+	return fchown(fd, returned_owner(*returned), 0);
 }
 
 static int link_tmpfile(const char *dir, const char *path)
@@ -375,7 +375,7 @@ static int evict(void)
 }
 
 /* On a file that is opened for it. */
-static int do_open(const struct op *op, int pos, int fd, const char *b, uint64_t *told)
+static int do_open(const struct op *op, int pos, int fd, const char *b, uint64_t *returned)
 {
 	switch (op->kind) {
 	case CREATE:		return 0;
@@ -397,8 +397,8 @@ static int do_open(const struct op *op, int pos, int fd, const char *b, uint64_t
 	case RESIZE:		return resize(fd);
 	case LABEL:		return set_label(fd);
 	case UUID:		return set_uuid(fd);
-	case SALT:		return get_salt(fd, told);
-	case SALT_KEPT:		return keep_salt(fd, told);
+	case SALT:		return get_salt(fd, returned);
+	case SALT_KEPT:		return keep_salt(fd, returned);
 	case FSYNC:		return fsync(fd);
 	case FDATASYNC:		return fdatasync(fd);
 	case CHECKPOINT:	return checkpoint(fd);
@@ -430,9 +430,9 @@ static int set_time(const char *path)
  * @mnt: where the file system is mounted
  * @op: which
  * @pos: its place in the workload
- * @told: the value that it was told, if it is told one
+ * @returned: the value that it returned, if any
  */
-int do_op(const char *mnt, const struct op *op, int pos, uint64_t *told)
+int do_op(const char *mnt, const struct op *op, int pos, uint64_t *returned)
 {
 	char a[256], b[256];
 	int fd, rc;
@@ -462,7 +462,7 @@ int do_op(const char *mnt, const struct op *op, int pos, uint64_t *told)
 	fd = open(a, open_flags(op->kind), 0644);
 	if (fd < 0)
 		return -1;
-	rc = do_open(op, pos, fd, b, told);
+	rc = do_open(op, pos, fd, b, returned);
 	close(fd);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What operations set and the walk reads again. */
+/* Values that operations set and the walk reads again. */
 #ifndef ACE_OPS_H
 #define ACE_OPS_H
 
@@ -19,10 +19,10 @@ static inline uint8_t pattern(int pos)
 	return 'A' + pos;
 }
 
-/* A value that was told, as an owner: something else that is durable with one inode. */
-static inline uint32_t declared_owner(uint64_t told)
+/* Encodes a returned value as an owner, which becomes durable with one inode. */
+static inline uint32_t returned_owner(uint64_t returned)
 {
-	return (told & 0x7fffffff) | 1 << 20;
+	return (returned & 0x7fffffff) | 1 << 20;
 }
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* zjace: trees of names and inodes, and what makes two of them the same. */
+/* zjace: trees of names and inodes, and the comparison of two trees. */
 #include <string.h>
 #include <sys/stat.h>
 

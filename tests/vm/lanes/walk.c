@@ -178,7 +178,7 @@ static bool walk_dir(struct walk *w, int fd, int node)
 		    !strcmp(e->d_name, "lost+found"))
 			continue;
 		ok = strlen(e->d_name) < NAME ? walk_name(w, fd, node, e->d_name) :
-			bad(w, "a name that nobody gave", e->d_name);
+			bad(w, "a name that no operation made", e->d_name);
 	}
 	if (ok && errno)
 		ok = bad(w, "cannot read", "directory");

@@ -250,10 +250,10 @@ static void warm_up(void)
 static bool do_all(struct workload *w, char *why, size_t size)
 {
 	for (int i = 0; i < w->n; i++) {
-		uint64_t told = 0;
+		uint64_t returned = 0;
 
 		must(go_to_lane(w->lane[i]), "going to lane %d", w->lane[i]);
-		if (do_op(disk_mnt(RUN), w->op[i], i, &told)) {
+		if (do_op(disk_mnt(RUN), w->op[i], i, &returned)) {
 			/* Pages in use are not moved: ext4 says that one may try again. */
 			if (w->op[i]->kind == MOVE_EXT && errno == EBUSY)
 				return false;
@@ -263,7 +263,7 @@ static bool do_all(struct workload *w, char *why, size_t size)
 		}
 		for (int s = 0; s < w->nsteps; s++)
 			if (w->step[s].pos == i)
-				w->step[s].told = told;
+				w->step[s].returned = returned;
 		w->mark[i] = disk_mark(RUN);
 	}
 	must(go_to_lane(w->sync_lane), "going to lane %d", w->sync_lane);
@@ -281,7 +281,7 @@ static bool check_live(struct workload *w, char *why, size_t size)
 	struct tree want, got;
 
 	if (!happens(w, &want)) {
-		snprintf(why, size, "the model does not allow it with what was told");
+		snprintf(why, size, "the model does not allow it with the returned values");
 		return false;
 	}
 	return walk_tree(disk_mnt(RUN), &got, why, size) &&

@@ -131,7 +131,7 @@ struct zjd_stats {
  * @head: sector that it is at
  * @idle_at: when it has done all that it was asked for, in ns; of use without @depth
  * @depth: requests among which it chooses the nearest; 0: it serves them as they come
- * @room: the places for them: whoever comes when none is free sleeps
+ * @room: the places for them: a task that finds none free sleeps
  * @waiting: those that wait for the head
  * @busy: the one that has it
  * @faults: error injection

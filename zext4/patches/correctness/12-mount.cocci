@@ -86,7 +86,7 @@ __ext4_remount(...)
 {
 <...
 + if (!sbi->s_journal && zext4_unloaded_is_live(sb)) {
-+	ext4_msg(sb, KERN_ERR, "the journal has to be recovered: unmount, then mount without noload");
++	ext4_msg(sb, KERN_ERR, "the journal must be recovered: unmount, then mount without noload");
 +	err = -EROFS;
 +	goto restore_opts;
 + }

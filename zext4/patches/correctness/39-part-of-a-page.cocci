@@ -5,7 +5,7 @@
 // a commit frees some. Stock ext4 does not send such a page, and yet its first blocks are
 // reachable with that commit, because unwritten extents are converted all the same. So the
 // allocated part of the page is sent, and the next round begins with this page again. This is
-// done whatever the error is: even if the page is given up, its first blocks must not keep
+// done after any error: even if the page is dropped, its first blocks must not keep
 // their old contents.
 //
 // expect: inode.c: -=1 mpage_map_and_submit_extent=2 mpage_release_unused_pages=1 mpage_prepare_extent_to_map=1

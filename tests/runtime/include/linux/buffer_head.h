@@ -76,7 +76,7 @@ static inline int test_clear_buffer_##name(struct buffer_head *bh)	\
 	return kl_bit(&bh->b_state, BH_##bit, 0, __ATOMIC_SEQ_CST);	\
 }
 
-/* Who sees it up to date sees its contents. */
+/* A task that sees the flag also sees the contents. */
 static inline void set_buffer_uptodate(struct buffer_head *bh)
 {
 	kl_bit(&bh->b_state, BH_Uptodate, 1, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Inodes, super blocks, mappings: as much as a journal looks at. */
+/* Inodes, super blocks, mappings: the parts that a journal uses. */
 #ifndef ZJ_RUNTIME_LINUX_FS_H
 #define ZJ_RUNTIME_LINUX_FS_H
 

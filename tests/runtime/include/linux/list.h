@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Doubly linked lists; a removed entry points nowhere. */
+/* Doubly linked lists; a removed entry has invalid pointers. */
 #ifndef ZJ_RUNTIME_LINUX_LIST_H
 #define ZJ_RUNTIME_LINUX_LIST_H
 

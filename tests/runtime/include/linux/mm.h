@@ -4,7 +4,7 @@
 
 #include <linux/pagemap.h>
 
-/* Pages; so few that nobody keeps what can be read again. */
+/* Pages; so few that data which can be read again is not kept. */
 static inline long si_mem_available(void)
 {
 	return 256;

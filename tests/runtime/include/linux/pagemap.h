@@ -19,7 +19,7 @@ struct folio {
 	struct buffer_head *private;	/* its first buffer, or NULL */
 	size_t		size;		/* bytes */
 	bool		writeback;	/* I/O in flight */
-	struct task_struct *locked;	/* who has it locked, or NULL */
+	struct task_struct *locked;	/* the task that holds the lock, or NULL */
 	wait_queue_head_t wait;		/* for either to end */
 };
 

@@ -30,7 +30,7 @@ static inline void init_waitqueue_head(wait_queue_head_t *wq)
 
 extern wait_queue_head_t kl_var_queue;
 
-/* Get in the queue; whoever wakes from now on makes kl_wait_sleep() return. */
+/* Joins the queue; any wake-up from now on makes kl_wait_sleep() return. */
 void kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key);
 /* Nanoseconds; returns how many are left, 0: the time is over. */
 s64 kl_wait_sleep(s64 timeout);
