@@ -55,7 +55,7 @@ struct zj_jbd2_write {
 	struct zj_cursor at;		/* what is written next */
 	void		**own;		/* revoke and descriptor blocks, freed with the struct */
 	u32		nr_own;		/* number of these */
-	u32		max_own;	/* length of @own */
+	u32		max_own;	/* number for which the promised space is counted */
 	struct zj_log_io io;
 	struct completion sent;	/* completed when the lane's thread has sent everything */
 	bool		waited;	/* the lane's thread has already waited for @io */
