@@ -327,6 +327,7 @@ struct zj_component *zj_comp_next_finished(struct zj_journal *zj,
 {
 	struct zj_component *comp;
 
+	lockdep_assert_held(&zj->ckpt_lock);
 	spin_lock(&zj->comp_lock);
 	comp = list_prepare_entry(prev, &zj->ckpt_list, ckpt_link);
 	if (list_is_last(&comp->ckpt_link, &zj->ckpt_list)) {
@@ -387,6 +388,7 @@ void zj_pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
 	struct zj_component *comp = NULL;
 	u32 logged = 0;
 
+	lockdep_assert_held(&zj->ckpt_lock);
 	*pass = (struct zj_pass){
 		.zj = zj, .bh = zj->found, .close = all || zj_space_awaited(zj),
 	};
@@ -401,6 +403,7 @@ void zj_pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
 
 void zj_pass_end(struct zj_pass *pass)
 {
+	lockdep_assert_held(&pass->zj->ckpt_lock);
 	pass_drain(pass);
 	if (pass->failed && !zj_aborted(pass->zj)) {
 		zj_err(pass->zj, "a block could not be written to its place on the device; the log is kept\n");

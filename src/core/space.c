@@ -77,6 +77,7 @@ u32 zj_seg_room(struct zj_lane *lane, u32 need)
 {
 	u32 room = lane_room(lane);
 
+	lockdep_assert_held(&lane->lock);
 	if (need > room) {
 		take_segments(lane, DIV_ROUND_UP(need - room,
 						 lane->journal->geo.seg_blocks));
@@ -105,6 +106,7 @@ static void first_changes(struct zj_journal *zj)
 	struct task_struct *first = NULL;
 	struct zj_space_waiter *waiter;
 
+	lockdep_assert_held(&zj->pool_lock);
 	list_for_each_entry(waiter, &zj->space_queue, link) {
 		if (waiter->away)
 			continue;
@@ -140,6 +142,7 @@ void zj_space_away(struct zj_journal *zj, struct zj_space_waiter *waiter, bool a
 		return;
 	atomic_add(away ? -1 : 1, &zj->space_waiters);
 	spin_lock(&zj->pool_lock);
+	ZJ_ASSERT(zj, waiter->away != away);
 	waiter->away = away;
 	first_changes(zj);
 	spin_unlock(&zj->pool_lock);
@@ -220,6 +223,7 @@ void zj_space_sealed(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 
+	lockdep_assert_held(&txn->lane->lock);
 	txn->lane->promised += zj_log_blocks(zj, txn->credits);
 	ZJ_ASSERT(zj, atomic_read(&zj->granted) >= (int)txn->granted);
 	atomic_sub(txn->granted, &zj->granted);
@@ -243,6 +247,7 @@ bool zj_space_grow(struct zj_txn *txn)
 	struct zj_journal *zj = txn_zj(txn);
 	u32 more = txn->granted + zj->grant;
 
+	lockdep_assert_held(&txn->lane->lock);
 	if (more > zj->max_txn)
 		return false;
 	if (atomic_add_return(zj->grant, &zj->granted) > zj->budget &&
@@ -274,6 +279,8 @@ void zj_space_surplus(struct zj_lane *lane)
 	 */
 	lane->limit = 0;
 	while (lane->nr_in_hand > 1 && room >= owed + seg_blocks) {
+		if (!ZJ_ASSERT(zj, !list_empty(&lane->in_hand)))
+			break;
 		spin_lock(&zj->pool_lock);
 		list_move(lane->in_hand.prev, &zj->pool);
 		WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
@@ -415,6 +422,8 @@ void zj_space_reclaim(struct zj_journal *zj, u64 ckpt_stamp)
 	struct zj_seg *seg, *tmp;
 	unsigned int i;
 
+	/* H4 */
+	ZJ_ASSERT(zj, ckpt_stamp <= READ_ONCE(zj->ckpt_stamp));
 	spin_lock(&zj->pool_lock);
 	list_for_each_entry_safe(seg, tmp, &zj->full, link) {
 		if (seg->max_stamp > ckpt_stamp)
@@ -468,6 +477,7 @@ void zj_space_exit(struct zj_journal *zj)
 	ZJ_ASSERT(zj, zj_aborted(zj) || !atomic_read(&zj->nr_running));
 	ZJ_ASSERT(zj, !atomic_read(&zj->space_waiters));
 	ZJ_ASSERT(zj, list_empty(&zj->space_queue));
+	ZJ_ASSERT(zj, zj_aborted(zj) || list_empty(&zj->full));
 	kvfree(zj->segs);
 	zj->segs = NULL;
 }

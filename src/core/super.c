@@ -129,6 +129,8 @@ static int write_block(struct zj_journal *zj, u32 block, const void *data,
 void zj_new_generation(struct zj_journal *zj)
 {
 	lockdep_assert_held(&zj->super_lock);
+	/* L2 */
+	ZJ_ASSERT(zj, !zj->live);
 	zj->geo.generation++;
 	zj->seed = zj_seed(zj->geo.uuid, zj->geo.generation);
 }
@@ -261,6 +263,7 @@ int zj_ckpt_write(struct zj_journal *zj, u64 ckpt_stamp)
 	u32 slot;
 	int err;
 
+	lockdep_assert_held(&zj->ckpt_lock);
 	zj->ckpt_seq++;
 	slot = zj->ckpt_seq % ZJ_CKPT_SLOTS;
 	zj_encode_ckpt(&zj->geo, zj->ckpt_seq, ckpt_stamp, block);

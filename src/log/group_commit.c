@@ -43,6 +43,7 @@ void zj_run_close(struct zj_lane *lane)
 	lockdep_assert_held(&lane->lock);
 	if (!lane->run_len)
 		return;
+	ZJ_ASSERT(lane->journal, lane->run_len <= lane->depth);
 	lane->journal->log_ops->close(lane);
 	lane->run++;
 	lane->run_len = 0;
@@ -473,8 +474,12 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 
 	ZJ_ASSERT(zj, !list_empty(&run->txns));
 	fua = use_fua(lane);
-	list_for_each_entry(txn, &run->txns, lane_link)
+	list_for_each_entry(txn, &run->txns, lane_link) {
+		/* R6: its data was waited for and flushed. */
+		ZJ_ASSERT(zj, list_empty(&txn->inodes));
+		ZJ_ASSERT(zj, txn->flushing);
 		txn->cached = !fua;
+	}
 	if (zj_needs_flush(zj))
 		err = zj_log_flush(zj, lane);
 	begin = ktime_get();

@@ -70,6 +70,7 @@ static void io_submit(struct zj_log_io *io)
 {
 	if (!io->bio)
 		return;
+	ZJ_ASSERT(io->zj, atomic_read(&io->pending) > 0);
 	atomic_inc(&io->pending);
 	submit_bio(io->bio);
 	io->bio = NULL;

@@ -55,6 +55,7 @@ struct zj_jbd2_write {
 	struct zj_cursor at;		/* what is written next */
 	void		**own;		/* revoke and descriptor blocks, freed with the struct */
 	u32		nr_own;		/* number of these */
+	u32		max_own;	/* number for which the promised space is counted */
 	struct zj_log_io io;
 	struct completion sent;	/* completed when the lane's thread has sent everything */
 	bool		waited;	/* the lane's thread has already waited for @io */
@@ -144,6 +145,7 @@ static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
 {
 	int err = 0;
 
+	lockdep_assert_held(&zj->lanes[0].lock);
 	spin_lock(&zj->pool_lock);
 	if (blocks <= zj->nr_pool) {
 		WRITE_ONCE(zj->nr_pool, zj->nr_pool - blocks);
@@ -291,6 +293,7 @@ static void *own_block(struct zj_jbd2_write *w, u32 type)
 {
 	void *block = new_block(w->zj);
 
+	ZJ_ASSERT(w->zj, w->nr_own < w->max_own);
 	zj_jbd2_put_header(block, type, w->sequence);
 	w->own[w->nr_own++] = block;
 	return block;
@@ -403,6 +406,7 @@ static int jbd2_issue(struct zj_txn *txn)
 	init_completion(&w->sent);
 	zj_cursor_init(&w->at, txn);
 	nr_own = count_own(w);
+	w->max_own = nr_own;
 	st->blocks += w->at.nr_images;
 	st->headers += nr_own + 1;
 	w->own = kvmalloc_array(nr_own + 1, sizeof(*w->own),

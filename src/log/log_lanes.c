@@ -89,6 +89,8 @@ static bool plan_chunk(struct zj_lanes_write *log, struct zj_plan *plan,
 		chunk->seg_block = lane->cur_off;
 		lane->cur_off += 1 + chunk->nr_tags;
 		ZJ_ASSERT(log->zj, lane->cur_off <= seg_blocks);
+		/* A lane's records are in the order of stamps (R7). */
+		ZJ_ASSERT(log->zj, lane->cur->max_stamp <= log->txn->comp->stamp);
 		lane->cur->max_stamp = log->txn->comp->stamp;
 	}
 	spin_unlock(&lane->lock);
@@ -100,6 +102,9 @@ static void fill_deps(struct zj_lanes_write *log, struct zj_plan *plan)
 	__le64 *to = zj_chunk_deps(plan->block);
 	u32 i;
 
+	/* With more the cursor would run beyond its list. */
+	if (!ZJ_ASSERT(log->zj, log->at.nr_deps >= plan->chunk.nr_deps))
+		return;
 	for (i = 0; i < plan->chunk.nr_deps; i++) {
 		u64 stamp = zj_cursor_dep(&log->at);
 
@@ -113,6 +118,8 @@ static void fill_revokes(struct zj_lanes_write *log, struct zj_plan *plan)
 	__le64 *to = zj_chunk_revokes(plan->block, plan->chunk.nr_deps);
 	u32 i;
 
+	if (!ZJ_ASSERT(log->zj, log->at.nr_revokes >= plan->chunk.nr_revokes))
+		return;
 	for (i = 0; i < plan->chunk.nr_revokes; i++)
 		to[i] = cpu_to_le64(zj_cursor_revoke(&log->at));
 }
@@ -249,6 +256,8 @@ static void emit_all(struct zj_lanes_write *log, bool fua)
 	list_for_each_entry(plan, &log->chunks, link)
 		emit(log, plan);
 	zj_log_io_send(&log->io);
+	/* C5: the record has all of them. */
+	ZJ_ASSERT(log->zj, !log->at.nr_deps && !log->at.nr_revokes && !log->at.nr_images);
 }
 
 static void plan_free(struct zj_lanes_write *log)

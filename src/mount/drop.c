@@ -81,12 +81,15 @@ void zj_drop_everything(struct zj_journal *zj)
 
 		if (!txn)
 			continue;
+		/* Any other journal has committed all, and written it home. */
+		ZJ_ASSERT(zj, zj_aborted(zj));
 		/* All members of a component are dropped with it, once. */
 		comp = txn->comp;
 		list_for_each_entry(txn, &comp->members, comp_link)
 			txn->lane->running = NULL;
 		drop_component(zj, comp);
 	}
+	ZJ_ASSERT(zj, zj_aborted(zj) || list_empty(&zj->ckpt_list));
 	list_for_each_entry_safe_reverse(comp, tmp, &zj->ckpt_list, ckpt_link) {
 		list_del_init(&comp->ckpt_link);
 		list_del_init(&comp->ready_link);

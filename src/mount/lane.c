@@ -207,6 +207,9 @@ static void check_idle(struct zj_lane *lane)
 	struct zj_journal *zj = lane->journal;
 
 	ZJ_ASSERT(zj, !lane->unwritten && list_empty(&lane->to_issue));
+	ZJ_ASSERT(zj, list_empty(&lane->flight) && !lane->run_len);
+	ZJ_ASSERT(zj, list_empty(&lane->rsv_queue));
+	ZJ_ASSERT(zj, list_empty(&lane->waits.now));
 	ZJ_ASSERT(zj, !lane->depth);
 	ZJ_ASSERT(zj, !atomic_read(&lane->copies));
 	ZJ_ASSERT(zj, !lane->nr_sealed);
@@ -221,6 +224,7 @@ static void check_all_home(struct zj_journal *zj)
 {
 	struct zj_comp_stats *st = &zj->comp_stats;
 
+	ZJ_ASSERT(zj, xa_empty(&zj->tids));
 	ZJ_ASSERT(zj, list_empty(&zj->finishing));
 	ZJ_ASSERT(zj, !zj->undirty);
 	ZJ_ASSERT(zj, zj->ckpt_stamp == zj->stamp);

@@ -35,6 +35,7 @@ void zj_journal_lock_updates(journal_t *journal)
 	unsigned int i;
 
 	mutex_lock(&zj->barrier_lock);
+	ZJ_ASSERT(zj, !zj->barrier);
 	WRITE_ONCE(zj->barrier, 1);
 	for (i = 0; i < zj->nr_lanes; i++) {
 		if (lane_drained(&zj->lanes[i]))

@@ -164,7 +164,9 @@ void zj_jh_put(struct journal_head *jh)
 		jh_unlock(bh);
 		return;
 	}
-	WARN_ON_ONCE(!list_empty(&jh->parts));
+	/* Only a head that has a part knows its journal. */
+	ZJ_ASSERT(txn_zj(list_first_entry(&jh->parts, struct zj_part, jh_link)->txn),
+		  list_empty(&jh->parts));
 	clear_buffer_jbd(bh);
 	WRITE_ONCE(bh->b_private, NULL);
 	if (jh->conflicts)

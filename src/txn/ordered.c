@@ -69,6 +69,7 @@ static void entry_file(struct zj_inode_entry *entry)
 
 	list_add_tail(&entry->inode_link, &entry->jinode->i_entries);
 	spin_lock(&txn->list_lock);
+	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
 	list_add_tail(&entry->txn_link, &txn->inodes);
 	spin_unlock(&txn->list_lock);
 }

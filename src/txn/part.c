@@ -106,6 +106,8 @@ void zj_part_untake(struct journal_head *jh, struct zj_part *part,
 static void txn_list_add(struct zj_part *part, struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
+	/* Its open handle keeps it unsealed, so its images are not being copied yet. */
+	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
 	list_add_tail(&part->txn_link, &txn->parts);
 	if (zj_bh_is_file(part->jh->bh))
 		txn->jdata = true;
@@ -128,6 +130,7 @@ void zj_part_file(struct zj_part *part, struct journal_head *jh,
 	lockdep_assert_held(&jh->lock);
 	ZJ_ASSERT(txn_zj(txn), part->jh == jh);
 	ZJ_ASSERT(txn_zj(txn), list_empty(&jh->parts) == !jh->newest);
+	ZJ_ASSERT(txn_zj(txn), !jh->newest || jh->newest->txn != txn);
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);
 	txn_list_add(part, txn);
@@ -150,6 +153,7 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 	bool late;
 
 	lockdep_assert_held(&jh->lock);
+	ZJ_ASSERT(txn_zj(txn), zj_part_test(part, ZJ_PART_FORGET));
 	spin_lock(&txn->list_lock);
 	late = txn->forgets_done;
 	if (!late) {

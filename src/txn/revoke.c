@@ -138,6 +138,7 @@ void zj_revoke_retire(struct zj_txn *txn)
 		spin_lock(&txn->list_lock);
 		rev = list_first_entry_or_null(&txn->revokes, struct zj_revoke,
 					       txn_link);
+		ZJ_ASSERT(zj, rev || !txn->nr_revokes);
 		spin_unlock(&txn->list_lock);
 		if (!rev)
 			return;
@@ -156,6 +157,7 @@ static void revoke_insert(struct zj_txn *txn, struct zj_revoke *rev,
 	rev->txn = txn;
 	hlist_add_head_rcu(&rev->hash, &bucket->head);
 	spin_lock(&txn->list_lock);
+	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
 	list_add_tail(&rev->txn_link, &txn->revokes);
 	WRITE_ONCE(txn->nr_revokes, txn->nr_revokes + 1);
 	spin_unlock(&txn->list_lock);

@@ -52,14 +52,17 @@ static struct zj_tenant *vacant(struct zj_tenant *set)
 	return idle_time(best) > IDLE ? best : NULL;
 }
 
-static u32 least_used(const struct zj_journal *zj)
+static u32 least_used(struct zj_journal *zj)
 {
 	u16 users[ZJ_MAX_LANES] = {};
 	u32 i, best = 0;
 
-	for (i = 0; i < TABLE_SIZE; i++)
+	for (i = 0; i < TABLE_SIZE; i++) {
+		if (!ZJ_ASSERT(zj, zj->tenants[i].lane < zj->nr_lanes))
+			continue;
 		if (idle_time(&zj->tenants[i]) <= IDLE)
 			users[zj->tenants[i].lane]++;
+	}
 	for (i = 1; i < zj->nr_lanes; i++)
 		if (users[i] < users[best])
 			best = i;

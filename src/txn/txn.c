@@ -75,6 +75,7 @@ void zj_txn_publish(struct zj_txn *txn)
 
 	lockdep_assert_held(&lane->lock);
 	ZJ_ASSERT(lane->journal, !lane->running);
+	ZJ_ASSERT(lane->journal, txn->comp->state == ZJ_C_RUNNING);
 	txn->expires = jiffies +
 		       READ_ONCE(lane->journal->public.j_commit_interval);
 	/* zj_txn_alloc() has reserved the slot, so this does not allocate. */
@@ -125,7 +126,7 @@ void zj_txn_put(struct zj_txn *txn)
 	if (!refcount_dec_and_test(&txn->refs))
 		return;
 	idle = ZJ_ASSERT(txn_zj(txn), list_empty(&txn->parts));
-	WARN_ON_ONCE(!list_empty(&txn->late));
+	idle &= ZJ_ASSERT(txn_zj(txn), list_empty(&txn->late));
 	idle &= ZJ_ASSERT(txn_zj(txn), list_empty(&txn->revokes));
 	idle &= ZJ_ASSERT(txn_zj(txn), list_empty(&txn->inodes));
 	idle &= ZJ_ASSERT(txn_zj(txn), !txn->out);

@@ -240,6 +240,8 @@ void zj_part_make_copy(struct zj_journal *zj, struct zj_part *part, void **copy)
 	lockdep_assert_held(&part->jh->lock);
 	ZJ_ASSERT(zj, part->txn->comp->stamp);
 	ZJ_ASSERT(zj, !zj_part_test(part, ZJ_PART_LOGGED));
+	/* The log is not being written from the buffer: accessors wait for that (E4). */
+	ZJ_ASSERT(zj, !zj_part_test(part, ZJ_PART_LIVE));
 	if (!ZJ_ASSERT(zj, *copy && !part->frozen_data))
 		return;
 	run_trigger(zj, part);
@@ -330,6 +332,7 @@ bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
 
 	spin_lock(&jh->lock);
 	ZJ_ASSERT(zj, zj_part_test(part, ZJ_PART_MODIFIED));
+	ZJ_ASSERT(zj, !part->image);
 	if (!part->frozen_data) {
 		run_trigger(zj, part);
 		if (zj_needs_escape(jh->bh->b_data))

@@ -5,10 +5,15 @@
     tests/mutants/asserts.py [WORD...] [--jobs 2]
 
 asserts.txt has an entry for each ZJ_ASSERT(): its file and condition, the bug that it
-is there for, and where that is met:
+is there for, and where that is met. A lockdep_assert_held() is an assertion, too; several
+of a file may name the same lock, so its function tells them apart:
 
     [txn/txn.c] !lane->running
     txn/handle.c:join_locked: OLD => NEW
+    by: core a_unit_test
+
+    [txn/txn.c] zj_txn_publish: lockdep_assert_held(&lane->lock)
+    txn/handle.c:join_slowly: OLD => NEW
     by: core a_unit_test
 
 A bug is one edit or several: the first OLD behind the head of the function becomes NEW
@@ -63,18 +68,40 @@ def closing(text, at):
     raise ValueError(text[at:at + 80])
 
 
+def function_at(text, at):
+    """The function that has position @at in it."""
+    return re.findall(r"(?m)^(?![\s/#*])[^\n;{}]*?\b(\w+)\([^;{}]*\n\{", text[:at])[-1]
+
+
 def assertions():
+<<<<<<< HEAD
     """(file, condition) of each ZJ_ASSERT() in src/, as the preprocessor prints it."""
+=======
+    """(file, condition) of each assertion in src/, as the compiler gives it."""
+>>>>>>> asserts
     found = []
     for path in sorted((TOP / "src").rglob("*.[ch]")):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
         text = re.sub(r"(?m)^#define.*(\\\n.*)*", "", text)
-        for start in re.finditer(r"\bZJ_ASSERT\(", text):
+        for start in re.finditer(r"\b(ZJ_ASSERT|lockdep_assert_held)\(", text):
             body = text[start.end():closing(text, start.end() - 1)]
-            comma = next(i for i, c in enumerate(body)
-                         if c == "," and body[:i].count("(") == body[:i].count(")"))
-            found.append((str(path.relative_to(TOP / "src")), " ".join(body[comma + 1:].split())))
+            if start[1] == "ZJ_ASSERT":
+                comma = next(i for i, c in enumerate(body)
+                             if c == "," and body[:i].count("(") == body[:i].count(")"))
+                what = " ".join(body[comma + 1:].split())
+            else:
+                what = f"{function_at(text, start.start())}: {start[0]}{body})"
+            found.append((str(path.relative_to(TOP / "src")), what))
     return found
+
+
+def message(entry):
+    """What the program says when the assertion fails, as a regular expression."""
+    held = re.fullmatch(r"(\w+): lockdep_assert_held\((.*)\)", entry.condition)
+    if held:
+        return rf"\b{held[1]}: {re.escape(held[2])} is not held by "
+    return (f"{entry.file}:\\d+: zjournal: assertion failed: "
+            f"{re.escape(entry.condition)}(\\n|$| \\()")
 
 
 def edited(text, function, old, new):
@@ -138,7 +165,7 @@ def watch(command, entry):
     Run until the assertion has failed. Returns what was running then, or None, and
     the first other failure.
     """
-    said = f"{entry.file}:\\d+: zjournal: assertion failed: {re.escape(entry.condition)}(\\n|$| \\()"
+    said = message(entry)
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            text=True, errors="replace")
     timer = threading.Timer(SECONDS, run.kill)
@@ -150,7 +177,7 @@ def watch(command, entry):
             test = started[1] if started else test
             if re.search(said, line):
                 return test or "it", other
-            if not other and re.search("FAIL |assertion failed|ended by", line):
+            if not other and re.search("FAIL |assertion failed|is not held by|ended by", line):
                 other = line.strip()[:160]
         return None, other
     finally:

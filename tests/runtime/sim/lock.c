@@ -155,10 +155,10 @@ bool kl_lock_held(const struct kl_lock *l)
 	return l->owner == kl_current;
 }
 
-void kl_assert_held(const struct kl_lock *l, const char *what)
+void kl_assert_held(const struct kl_lock *l, const char *where, const char *what)
 {
 	if (l->owner != kl_current && !sim_stopped)
-		kl_fail("%s is not held by %s", what, kl_current->comm);
+		kl_fail("%s: %s is not held by %s", where, what, kl_current->comm);
 }
 
 void kl_might_sleep(const char *file, int line)

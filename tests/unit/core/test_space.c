@@ -191,8 +191,10 @@ static u32 fill_lane(u32 cpu)
 	handle_t *h = start(cpu, 1);
 	struct zj_txn *txn = handle_txn(h);
 
+	spin_lock(&txn->lane->lock);
 	while (txn->granted + fx.zj->grant <= fx.zj->max_txn && zj_space_grow(txn))
 		;
+	spin_unlock(&txn->lane->lock);
 	put(h, BLOCK + cpu, 1);
 	stop(h);
 	return txn->granted;

@@ -33,12 +33,13 @@ void kl_spin_unlock(struct kl_lock *l);
 void kl_mutex_lock(struct kl_lock *l);
 void kl_mutex_unlock(struct kl_lock *l);
 bool kl_lock_held(const struct kl_lock *l);
-void kl_assert_held(const struct kl_lock *l, const char *what);
+/* The message names the function, so that a test can tell one place from another. */
+void kl_assert_held(const struct kl_lock *l, const char *where, const char *what);
 /* Fails under a spinlock, in an interrupt, in an RCU read section. */
 void kl_might_sleep(const char *file, int line);
 
 #define might_sleep()		kl_might_sleep(__FILE__, __LINE__)
-#define lockdep_assert_held(l)	kl_assert_held(&(l)->kl, #l)
+#define lockdep_assert_held(l)	kl_assert_held(&(l)->kl, __func__, #l)
 #define lockdep_is_held(l)	kl_lock_held(&(l)->kl)
 
 #endif
