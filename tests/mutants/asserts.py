@@ -74,11 +74,7 @@ def function_at(text, at):
 
 
 def assertions():
-<<<<<<< HEAD
-    """(file, condition) of each ZJ_ASSERT() in src/, as the preprocessor prints it."""
-=======
     """(file, condition) of each assertion in src/, as the compiler gives it."""
->>>>>>> asserts
     found = []
     for path in sorted((TOP / "src").rglob("*.[ch]")):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
