@@ -99,7 +99,7 @@ fresh() {
 counters() {
 	case $name in
 	zjd0) sed -n 's/.* writes=\([0-9]*\) .* flushes=\([0-9]*\) .*/\1 \2/p' /dev/zjdctl ;;
-	*) awk '{ print $5, $16 }' /sys/block/$name/stat ;;
+	*) awk '{ print $5, $16 }' /sys/class/block/$name/stat ;;
 	esac
 }
 
