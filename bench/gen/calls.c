@@ -94,6 +94,15 @@ int make_dir(int parent, const char *name)
 	return fd;
 }
 
+/**
+ * open_at() - open or make a file
+ * @w: the worker
+ * @dir: open directory
+ * @name: of the file, from there
+ * @flags: of open()
+ *
+ * Return: the open file.
+ */
 int open_at(struct worker *w, int dir, const char *name, int flags)
 {
 	int fd = openat(dir, name, flags, 0644);
@@ -104,6 +113,11 @@ int open_at(struct worker *w, int dir, const char *name, int flags)
 	return fd;
 }
 
+/**
+ * close_it() - close a file
+ * @w: the worker
+ * @fd: the file
+ */
 void close_it(struct worker *w, int fd)
 {
 	if (close(fd))
@@ -111,6 +125,12 @@ void close_it(struct worker *w, int fd)
 	w->tally->operations++;
 }
 
+/**
+ * write_to() - write where the file stands, in pieces of MAX_IO
+ * @w: the worker
+ * @fd: the file
+ * @bytes: how many
+ */
 void write_to(struct worker *w, int fd, unsigned long bytes)
 {
 	while (bytes) {
@@ -123,6 +143,13 @@ void write_to(struct worker *w, int fd, unsigned long bytes)
 	w->tally->operations++;
 }
 
+/**
+ * write_at() - write at an offset
+ * @w: the worker
+ * @fd: the file
+ * @bytes: how many, MAX_IO at most
+ * @where: the offset
+ */
 void write_at(struct worker *w, int fd, unsigned long bytes, off_t where)
 {
 	if (pwrite(fd, data, bytes, where) != (ssize_t)bytes)
@@ -130,6 +157,11 @@ void write_at(struct worker *w, int fd, unsigned long bytes, off_t where)
 	w->tally->operations++;
 }
 
+/**
+ * read_all() - read from where the file stands to its end
+ * @w: the worker
+ * @fd: the file
+ */
 void read_all(struct worker *w, int fd)
 {
 	static char buf[16 * BLOCK];
@@ -143,6 +175,11 @@ void read_all(struct worker *w, int fd)
 	w->tally->operations++;
 }
 
+/**
+ * sync_it() - fsync, timed
+ * @w: the worker
+ * @fd: the file
+ */
 void sync_it(struct worker *w, int fd)
 {
 	uint64_t start = now();
@@ -153,6 +190,12 @@ void sync_it(struct worker *w, int fd)
 	w->tally->operations++;
 }
 
+/**
+ * remove_at() - delete a file
+ * @w: the worker
+ * @dir: open directory
+ * @name: of the file, from there
+ */
 void remove_at(struct worker *w, int dir, const char *name)
 {
 	if (unlinkat(dir, name, 0))

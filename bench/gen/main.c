@@ -4,11 +4,12 @@
  *
  *   loadgen -l
  *	names of the loads, which fxmark.c, fileset.c and writes.c describe
- *   loadgen -t LOAD -d DIR [-w WORKERS] [-n WORKS | -T MS] [-s] [-p | -r] [-f FILES] [-b SIZE]
+ *   loadgen -t LOAD -d DIR [-w WORKERS] [-n WORKS | -T MS] [-s] [-u] [-p | -r] [-f FILES] [-b SIZE]
  *	   [-a APPEND] [-e EVERY] [-g] [-m MOVE] [-N bulk|storm -D DIR] [-P PREFIX] [-H]
  *	make what the load finds (-p: no more than that; -r: it is there), syncfs, and let each
  *	worker do WORKS works, or works until MS are over; then syncfs. -s: all workers use one
- *	directory. gen.h has the other settings in struct settings.
+ *	directory. -u: no syncfs at the end, where only fsyncs are to be counted. gen.h has the
+ *	other settings in struct settings.
  *   loadgen -t command -d DIR [-w WORKERS] [-n OPERATIONS] [-m MOVE] COMMAND
  *	each worker runs COMMAND in a shell in DIR/0, DIR/1...; OPERATIONS is what each counts
  *	for; with -m it goes on to the next CPU every MOVE milliseconds
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,7 +45,7 @@ static const struct load *load;
 static struct tally *tallies;		/* by worker; shared with them */
 static volatile sig_atomic_t *stop;	/* shared with the workers: the time is over */
 static int phases = MAKE | RUN;
-static bool histograms;
+static bool histograms, unsynced;
 
 static const struct load *load_of(const char *name)
 {
@@ -114,6 +116,9 @@ static void work(struct worker *w, int ready, int go)
 	char c;
 
 	pin(0, w->id);
+	/* It would take the parent's end for the start. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL))
+		die("prctl");
 	if ((phases & MAKE) && load->make)
 		load->make(w);
 	if ((phases & RUN) && load->open)
@@ -253,8 +258,6 @@ static int fork_workers(struct worker *workers, pid_t *pids)
 	for (w = 0; !set.command && w < set.workers; w++) {
 		if (read(ready[0], &c, 1) != 1) {
 			fprintf(stderr, "loadgen: a worker failed before the start\n");
-			/* The end of this process lets the others start. */
-			*stop = 1;
 			exit(1);
 		}
 	}
@@ -289,7 +292,7 @@ static int run(int root)
 	end = now();
 	/* What the neighbour has written is not to be waited for. */
 	noise_end(noise);
-	if (!noise && syncfs(root))
+	if (!noise && !unsynced && syncfs(root))
 		die("syncfs");
 	if (!failed && (phases & RUN))
 		report((end - start) / 1e9, (now() - start) / 1e9);
@@ -328,6 +331,7 @@ static bool parse(int opt, char *arg)
 	case 'r': phases = RUN; break;
 	case 'N': set.noise = arg; break;
 	case 'D': set.noise_dir = arg; break;
+	case 'u': unsynced = true; break;
 	case 'P': set.prefix = arg; break;
 	case 'H': histograms = true; break;
 	default: return arg && parse_size(opt, strtoul(arg, NULL, 10));
@@ -348,7 +352,7 @@ int main(int argc, char **argv)
 	const char *name = "";
 	int opt, root;
 
-	while ((opt = getopt(argc, argv, "lt:d:w:n:T:sprf:b:a:e:gm:N:D:P:H")) != -1) {
+	while ((opt = getopt(argc, argv, "lt:d:w:n:T:suprf:b:a:e:gm:N:D:P:H")) != -1) {
 		if (opt == 'l')
 			return list();
 		if (opt == 't')
