@@ -106,10 +106,16 @@ class Hardware:
     def __init__(self, settings):
         self.device = device.give_up(settings["DEV"])
         self.cpus = len(os.sched_getaffinity(0))
+        self.ours = any(arm.startswith("zext4") for arm in settings["ARMS"].split())
 
     def __enter__(self):
         for module in ("ext4", "xfs", "btrfs"):
             subprocess.run(["modprobe", "-q", module], check=False)
+        if self.ours:
+            self.load_modules()
+        return self
+
+    def load_modules(self):
         release = os.uname().release
         ours = [p for p in vm.Kernel(release, Path(), Path()).own_modules() if p.stem in ("zjournal", "zext4")]
         if len(ours) != 2:
@@ -117,7 +123,6 @@ class Hardware:
         for path in ours:
             if not Path("/sys/module", path.stem).exists():
                 subprocess.run(["insmod", path], check=True)
-        return self
 
     def __exit__(self, *_):
         pass
@@ -159,9 +164,9 @@ def main():
     used = dict(settings)
     results = {"settings": used, "machine": {}, "points": []}
     failure = ""
-    print(f"{'load':18}{'data':9}{'CPUs':>4} {'arm':28}{'works/s':>12}{'spread':>7}{'ratio':>8}{'p50 ms':>11}{'p99 ms':>11}"
-          f"{'flushes':>9}", flush=True)
     with Hardware(settings) if settings.get("DEV") else Guest(settings) as machine:
+        print(f"{'load':18}{'data':9}{'CPUs':>4} {'arm':28}{'works/s':>12}{'spread':>7}{'ratio':>8}{'p50 ms':>11}{'p99 ms':>11}"
+              f"{'flushes':>9}", flush=True)
         used["CORES"] = " ".join(cores(settings, machine.cpus))
         for load, mode, workers in itertools.product(*(used[name].split() for name in ORDER)):
             arms = arms_of(settings, load, mode)

@@ -23,7 +23,7 @@ def in_use(path):
     """Whether it, or a partition of it, is mounted, swapped to or part of another device."""
     try:
         # The kernel gives a block device exclusively to one user, and all of those are users.
-        os.close(os.open(path, os.O_RDWR | os.O_EXCL))
+        os.close(os.open(path, os.O_RDONLY | os.O_EXCL))
     except OSError as error:
         if error.errno == errno.EBUSY:
             return True
