@@ -11,6 +11,8 @@
 #   make ace             the causality oracle: all sets of two operations over lanes, power cuts;
 #                        SEQ3=50000 of three as well, ENGINE=qemu, FSTYPE=ext4, ARGS="--jobs 2 ..."
 #   make lint            style, spelling, sizes, sparse; ARGS="ruff columns" for some of the checks
+#   make bench           zext4 beside other file systems under many loads, with a report; QUICK=1,
+#                        ROUNDS=5, DEV=/dev/X (real hardware; overwrites it, asks first), ARGS=
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
 #   make bench-bulk      what loads pay that never sync, beside stock ext4; ARGS="LOADS=untar ..."
@@ -85,6 +87,13 @@ model:
 demo: deps
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) demo/demo.py
+
+.PHONY: bench
+bench:
+	@tools/deps bench
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@$(PYTHON) bench/bench.py $(foreach name,QUICK ROUNDS DEV,$(if $($(name)),$(name)=$($(name)))) \
+		$(ARGS)
 
 bench-fsync: deps
 	@+$(MAKE) --no-print-directory modules guest-programs

@@ -135,7 +135,7 @@ class Guests:
         self.cpus, self.memory = int(settings.pop("CPUS")), settings.pop("MEMORY")
         self.loads = settings["LOADS"].split()
         self.parts, self.sources = settings.pop("TREE").split(), int(settings.pop("SOURCES"))
-        self.programs = [vm.BUILD / "guest" / name for name in ("nvmload", "fsyncs")] + trees.programs(self.loads)
+        self.programs = [vm.BUILD / "guest" / "loadgen"] + trees.programs(self.loads)
         self.guest, self.trees = None, {}
 
     def boot(self):

@@ -6,7 +6,7 @@
 #   row LOAD TASKS MODE DISK JOURNAL TYPE ROUND
 #   synced|unmounted LINE_OF_/proc/zjmeter		(bench/zjmeter) at the end of the syncfs, of the unmount
 #   run OPERATIONS SECONDS UNMOUNT_SECONDS
-# LOAD: those of nvmload.c; untar, cp (-a), rm (-rf), checkout (git), compile, of a tree for each
+# LOAD: those of bench/gen; untar, cp (-a), rm (-rf), checkout (git), compile, of a tree for each
 # task; dbench.  SECONDS: of the load with the syncfs after it.  TASKS: 4, or 4m: they move from CPU to CPU.
 # DISK: hdd (one head, which takes SEEK_US to another place and chooses among HDD_DEPTH requests),
 # ssd (a volatile cache, no FUA), nvme (no cache, any number of requests at a time).
@@ -127,7 +127,8 @@ commands() {
 	dbench) dbench_run; return ;;
 	*) return 1 ;;
 	esac
-	nvmload -d $fs/load -w $workers ${move:+-m $MOVE_MS} -t command -n "$@" || die "$2 failed"
+	loadgen -d $fs/load -w $workers ${move:+-m $MOVE_MS} -t command -n "$@" | synced ||
+		die "$2 failed"
 }
 
 # All that it does after its warm-up, without its fsyncs; the time with the sync after it
@@ -147,16 +148,20 @@ dbench_run() {
 # load LOAD [-p]: with -p only what it finds there
 load() {
 	case $1 in
-	fileserver) set -- "$@" -n "$(each $SERVER_LOOPS)" -f $SERVER_FILES -s $SERVER_SIZE -a 4096 ;;
-	postmark) set -- "$@" -n "$(each $MARK_LOOPS)" -f $MARK_FILES -s $MARK_SIZE -a 2048 ;;
-	varmail) set -- "$@" -n "$(each $MAIL_LOOPS)" -f $MAIL_FILES -s $MAIL_SIZE -a 4096 ;;
+	fileserver) set -- "$@" -n "$(each $SERVER_LOOPS)" -f $SERVER_FILES -b $SERVER_SIZE -a 4096 ;;
+	postmark) set -- "$@" -n "$(each $MARK_LOOPS)" -f $MARK_FILES -b $MARK_SIZE -a 2048 ;;
+	varmail) set -- "$@" -n "$(each $MAIL_LOOPS)" -f $MAIL_FILES -b $MAIL_SIZE -a 4096 ;;
 	append) set -- "$@" -n "$(each $APPENDS)" -a $BLOCK ;;
 	overwrite | randwrite) set -- "$@" -n "$(each $OVERWRITES)" -f $((FILE_BLOCKS / workers)) -a $BLOCK ;;
 	*)
 		if [ "${2:-}" = -p ]; then make_trees $1; else commands $1; fi || die "$1 is no load"
 		return ;;
 	esac
-	nvmload -d $fs/load -w $workers ${move:+-m $move} -t "$@" || die "$1 failed"
+	set -- "$@" -s
+	case "$*" in
+	*-p*) loadgen -d $fs/load -w $workers -t "$@" || die "$1 failed" ;;
+	*) loadgen -d $fs/load -w $workers ${move:+-m $move} -r -t "$@" | synced || die "$1 failed" ;;
+	esac
 }
 
 # run LOAD TASKS MODE DISK JOURNAL TYPE ROUND

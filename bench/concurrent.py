@@ -117,7 +117,7 @@ def main():
     off_cases = [] if given else [c for c in cases if c in settings["OFF_CASES"].split()]
     settings.pop("OFF_CASES")
     results = {}
-    programs = [vm.BUILD / "guest" / "fsyncs", *database.programs()]
+    programs = [vm.BUILD / "guest" / "loadgen", *database.programs()]
     with vm.VM(cpus=cpus, memory="6G", programs=programs, accel=accel(settings)) as guest:
         database.give(guest.share)
         head("target")

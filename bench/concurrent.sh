@@ -24,11 +24,11 @@ settings "$@"
 clients=8
 fs=/tmp/fs
 
-# Fsyncs by mail clients; arguments: where, further arguments of fsyncs
+# Fsyncs by mail clients; arguments: where, further arguments of loadgen
 varmail() {
 	where=$1
 	shift
-	fsyncs -d "$where" -w $clients -n $((2 * MAILS)) -t mail "$@" >/tmp/out || die "fsyncs failed"
+	loadgen -d "$where" -w $clients -n $MAILS -t mail -r -u "$@" | fsynced >/tmp/out || die "loadgen failed"
 	awk '{ print $1, $2 }' /tmp/out
 }
 

@@ -85,7 +85,7 @@ fresh_on() {
 	mount -t "${2%%:*}" -o "$options" /dev/$name /tmp/fs ||
 		die "mount -t ${2%%:*} -o $options: $(dmesg | tail -n 3)"
 	mkdir /tmp/fs/warm /tmp/fs/near /tmp/fs/far || die mkdir
-	fsyncs -d /tmp/fs/warm -n 3 >/dev/null || die warm-up
+	loadgen -d /tmp/fs/warm -t fsync-append -n 3 >/dev/null || die warm-up
 	sync
 }
 
@@ -99,8 +99,17 @@ fresh() {
 counters() {
 	case $name in
 	zjd0) sed -n 's/.* writes=\([0-9]*\) .* flushes=\([0-9]*\) .*/\1 \2/p' /dev/zjdctl ;;
-	*) awk '{ print $5, $16 }' /sys/block/$name/stat ;;
+	*) awk '{ print $5, $16 }' /sys/class/block/$name/stat ;;
 	esac
+}
+
+# What loadgen has printed: operations and seconds to the end of the syncfs; fails if it has failed
+synced() { sed -n 's/.* operations=\([0-9]*\) .* synced=\([0-9.]*\) .*/\1 \2/p' | grep .; }
+
+# The same of fsyncs: their number, seconds without the syncfs, and their mean, p50 and p99 in us
+fsynced() {
+	sed -n 's/.* seconds=\([0-9.]*\) .* fsyncs_count=\([0-9]*\) fsyncs_mean=\([0-9.]*\) fsyncs_p50=\([0-9.]*\) fsyncs_p99=\([0-9.]*\) .*/\2 \1 \3 \4 \5/p' |
+		grep .
 }
 
 # Every case by every type in turn, round by round; run is the script's own

@@ -69,7 +69,7 @@ def table_of_types(results, types):
 def main():
     settings = arguments()
     latency_us = float(settings.get("LATENCY_MS", 20)) * 1000
-    programs = [vm.BUILD / "guest" / "fsyncs"]
+    programs = [vm.BUILD / "guest" / "loadgen"]
     with vm.VM(cpus=8, memory="6G", programs=programs, accel=accel(settings)) as guest:
         result = run_script(guest, "fsync.sh", settings)
     results = []

@@ -23,12 +23,12 @@ large=$SIZE_MB
 
 # run CASE KIND MODE TYPE ROUND
 run() {
-	args="-w 1 -n $FSYNCS" where=/tmp/fs/near
+	args="-w 1 -n $FSYNCS -t fsync-append" where=/tmp/fs/near
 	case $1 in
 	# Orlov puts directories of the top level far apart.
-	eight) args="-w 8 -n $FSYNCS" where=/tmp/fs ;;
-	split) args="-w 8 -n $FSYNCS -t create" where=/tmp/fs ;;
-	shared) args="-w 8 -n $FSYNCS -t create -s" ;;
+	eight) args="-w 8 -n $FSYNCS -t fsync-append" where=/tmp/fs ;;
+	split) args="-w 8 -n $FSYNCS -t fsync-create" where=/tmp/fs ;;
+	shared) args="-w 8 -n $FSYNCS -t fsync-create -s" ;;
 	esac
 	SIZE_MB=$large
 	case $1 in
@@ -36,12 +36,13 @@ run() {
 	esac
 	fresh "$2" "$3" "$4"
 	# The first writes of a directory read bitmaps and inode tables.
-	fsyncs -d $where $args -n 3 -p warm >/dev/null || die "$* failed"
+	loadgen -d $where $args -n 3 -P warm >/dev/null || die "$* failed"
+	loadgen -d $where $args -p || die "$* failed"
 	case $1 in
 	bulk* | storm*) args="$args -N ${1%-tied} -D /tmp/fs/far" ;;
 	esac
 	before=$(counters)
-	got=$(fsyncs -d $where $args) || die "$* failed"
+	got=$(loadgen -d $where $args -r -u | fsynced) || die "$* failed"
 	after=$(counters)
 	umount /tmp/fs || die umount
 	echo "$*" "$got" "$before" "$after" |

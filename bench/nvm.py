@@ -170,7 +170,7 @@ def measure(settings, cases):
     """What was measured, and what the script said if it failed."""
     mode = accel(settings)
     guest_settings = {name: value for name, value in settings.items() if name not in SMALL}
-    programs = [vm.BUILD / "guest" / p for p in ("nvmload", "zjctl")]
+    programs = [vm.BUILD / "guest" / p for p in ("loadgen", "zjctl")]
     if {"postmark", "postmark-all"} & set(cases):
         programs.append(postmark())
     pmem = [vm.Pmem(f"{settings['PMEM_MB']}M")]

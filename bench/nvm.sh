@@ -179,15 +179,18 @@ postmark_all() {
 # load CASE [-p]
 load() {
 	case $1 in
-	varmail) set -- "$@" -w "$WORKERS" -f "$MAIL_FILES" -s "$MAIL_SIZE" -n "$MAIL_LOOPS" -a "$MAIL_APPEND" ;;
-	fileserver) set -- "$@" -w "$WORKERS" -f "$SERVER_FILES" -s "$SERVER_SIZE" -n "$SERVER_LOOPS" \
+	varmail) set -- "$@" -w "$WORKERS" -f "$MAIL_FILES" -b "$MAIL_SIZE" -n "$MAIL_LOOPS" -a "$MAIL_APPEND" ;;
+	fileserver) set -- "$@" -w "$WORKERS" -f "$SERVER_FILES" -b "$SERVER_SIZE" -n "$SERVER_LOOPS" \
 		-a "$SERVER_APPEND" ;;
 	writesync) set -- "$@" -w "$SYNC_WORKERS" -n "$SYNC_LOOPS" -a "$SYNC_APPEND" -e "$SYNC_EVERY" ;;
 	postmark) [ "${2:-}" = -p ] || postmark_run; return ;;
 	postmark-all) [ "${2:-}" = -p ] || postmark_all; return ;;
 	*) die "$1 is no case" ;;
 	esac
-	nvmload -d $fs/load -t "$@" || die "$1 failed"
+	case "$*" in
+	*-p*) loadgen -d $fs/load -s -t "$@" || die "$1 failed" ;;
+	*) loadgen -d $fs/load -s -r -t "$@" | synced || die "$1 failed" ;;
+	esac
 }
 
 # run CASE TYPE ROUND

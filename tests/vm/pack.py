@@ -164,12 +164,13 @@ def _key(parts):
     return digest.hexdigest()[:16]
 
 
-def build(cache_dir, kver, moddir, init, modules=(), programs=(), extra=()):
+def build(cache_dir, kver, moddir, init, modules=(), programs=(), extra=(), stock=()):
     """Write the initramfs, or find it in the cache.
 
     modules: paths of .ko files to put beside the stock ones
     programs: paths of our own programs, installed in /usr/bin
     extra: pairs (path in the guest, path here)
+    stock: names of the kernel's modules beside STOCK_MODULES
     """
     tree = ModuleTree(moddir)
     tools = find_tools()
@@ -177,14 +178,14 @@ def build(cache_dir, kver, moddir, init, modules=(), programs=(), extra=()):
     if not busybox:
         raise PackError("busybox is missing; run tools/deps")
     key = _key([__file__, init, kver, tree.dir / "modules.dep", busybox, *tools.values(),
-                *modules, *programs, *[p for pair in extra for p in pair]])
+                *modules, *programs, *[p for pair in extra for p in pair], *stock])
     target = Path(cache_dir) / f"initramfs-{kver}-{key}.cpio"
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     tmp = target.with_suffix(f".{os.getpid()}")
     with open(tmp, "wb") as out:
-        _write(Cpio(out), kver, tree, tools, busybox, init, modules, programs, extra)
+        _write(Cpio(out), kver, tree, tools, busybox, init, modules, programs, extra, stock)
     # Another test run may be about to boot a young one, or clear up as well.
     for old in target.parent.glob("initramfs-*"):
         with contextlib.suppress(FileNotFoundError):
@@ -194,7 +195,7 @@ def build(cache_dir, kver, moddir, init, modules=(), programs=(), extra=()):
     return target
 
 
-def _write(cpio, kver, tree, tools, busybox, init, modules, programs, extra):
+def _write(cpio, kver, tree, tools, busybox, init, modules, programs, extra, stock):
     for d in ("proc", "sys", "dev", "tmp", "mnt", "share", "run", "root", "etc"):
         cpio.mkdir(d)
     cpio.char("dev/console", 5, 1)
@@ -221,7 +222,7 @@ def _write(cpio, kver, tree, tools, busybox, init, modules, programs, extra):
         cpio.file(str(lib), lib.read_bytes())
     for inside, path in extra:
         cpio.file(inside, Path(path).read_bytes())
-    _write_modules(cpio, kver, tree, modules)
+    _write_modules(cpio, kver, tree, modules, stock)
     cpio.end()
 
 
@@ -231,9 +232,9 @@ def modinfo(path, what):
     return run.stdout.split()
 
 
-def _write_modules(cpio, kver, tree, own):
+def _write_modules(cpio, kver, tree, own, stock):
     base = f"lib/modules/{kver}"
-    needed = tree.closure(STOCK_MODULES)
+    needed = tree.closure([*STOCK_MODULES, *stock])
     needed.pop(None, None)    # not in this kernel at all (the debug kernel builds some in)
     own_needs = {}
     for path in own:

@@ -27,7 +27,7 @@ def test_fsyncs_of_eight(machine, options):
     """Eight writers in one directory; what they wrote is there, and is counted."""
     out = machine.sh(f"""
         mk /dev/zjd0; mnt /dev/zjd0 commit=300,{options}
-        mkdir /mnt/d; fsyncs -d /mnt/d -w 8 -n 30 -t create -s || die fsyncs
+        mkdir /mnt/d; loadgen -d /mnt/d -w 8 -n 30 -t fsync-create -s -r -u || die loadgen
         cat /proc/fs/zjournal/*/info
         unmnt; fsck /dev/zjd0
     """, timeout=180)

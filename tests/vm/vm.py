@@ -221,7 +221,7 @@ def _kvm_trial():
 
 class VM:
     def __init__(self, modules=None, disks=(), cpus=2, memory="1G", kernel=None, programs=(),
-                 cmdline="", qemu_args=(), accel=None, pmem=()):
+                 cmdline="", qemu_args=(), accel=None, pmem=(), stock=()):
         self.kernel = kernel or Kernel.find()
         self.modules = self.kernel.own_modules() if modules is None else list(modules)
         self.disks = list(disks)
@@ -232,6 +232,7 @@ class VM:
         self.qemu_args = list(qemu_args)
         self.accel = accel
         self.pmem = list(pmem)
+        self.stock = list(stock)    # more of the kernel's own modules
         self.allow = ()      # console messages that are no complaint
         self.prelude = ""    # goes before every script
         self.proc = None
@@ -277,7 +278,8 @@ class VM:
         self.console = self.dir / "console"
         initrd = pack.build(BUILD / "vm", self.kernel.version, self.kernel.moddir,
                             HERE / "guest" / "init", self.modules, self.programs,
-                            [(f"lib/zj/{p.name}", p) for p in guest_scripts()])
+                            [(f"lib/zj/{p.name}", p) for p in guest_scripts()],
+                            self.stock)
         _living.add(self)
         log = open(self.dir / "qemu.log", "wb")
         self.proc = subprocess.Popen(self._command(initrd), stdin=subprocess.DEVNULL, stdout=log,

@@ -1,0 +1,148 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# One load at one number of workers, on each of ARMS in turn, round by round, each time on a
+# new file system. For a guest, or for real hardware with DEV=; as root. Prints
+#   machine NAME VALUE			what it runs on, once
+#   run ARM ROUND WRITES FLUSHES	of the device, from the load's start to its syncfs
+# and after each "run" what loadgen prints (bench/gen/main.c).
+# ARM: nojournal, fastcommit, xfs, btrfs, or ext4 or zext4 with mount options: zext4:lanes=1.
+# LOAD: a load of loadgen; varmail, fileserver and insert with "-shared" have one directory (or
+# redo log) for all workers.
+set -u
+. "${0%/*}/device.sh"
+DEV=			# a block device to use instead of DISK; it is overwritten
+DISK=zjdisk
+KIND=fua		# the device's cache: none, fua, nofua
+LATENCY_MS=20
+SIZE_MB=16384
+ROUNDS=5
+ARMS="ext4 zext4"
+LOAD=DWSL
+WORKERS=1
+MODE=ordered
+MS=2000			# of a run
+FILES=2000		# of each worker: MWUL, MWUM, MWRM
+MAIL_FILES=1000
+SERVER_FILES=1000
+OVERWRITE_FILES=80 OVERWRITE_SIZE=1048576
+settings "$@"
+fs=/tmp/fs
+
+# one FILE: its first line, or nothing
+one() { [ ! -r "$1" ] || head -n 1 "$1"; }
+
+machine() {
+	sys=/sys/class/block/$name
+	# A partition has no queue of its own.
+	queue=$sys/queue
+	[ -d $queue ] || queue=$sys/../queue
+	cpu=/sys/devices/system/cpu
+	echo "machine CPU model: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
+	echo "machine CPUs: $(grep -c ^processor /proc/cpuinfo)"
+	echo "machine NUMA nodes: $(ls -d /sys/devices/system/node/node* 2>/dev/null | wc -l)"
+	echo "machine memory: $(awk '/^MemTotal/ { print int($2 / 1024) " MiB" }' /proc/meminfo)"
+	echo "machine kernel: $(uname -r)"
+	echo "machine frequency governor: $(one $cpu/cpu0/cpufreq/scaling_governor)"
+	echo "machine turbo switched off (intel_pstate): $(one $cpu/intel_pstate/no_turbo)"
+	echo "machine device: $name $(one $sys/device/model)"
+	echo "machine size: $(($(cat $sys/size) / 2048)) MiB"
+	echo "machine rotational: $(one $queue/rotational)"
+	echo "machine write cache: $(one $queue/write_cache)"
+	echo "machine FUA: $(one $queue/fua)"
+	echo "machine scheduler: $(one $queue/scheduler)"
+	[ -n "$DEV" ] || echo "machine simulated disk: $DISK, $LATENCY_MS ms for each request, cache: $KIND"
+	echo "machine journal: $JOURNAL_MB MiB (ext4, zext4), the tool's default (XFS)"
+}
+
+# The file system is made and filled on a fast disk; only the load meets its latency.
+latency() {
+	[ "$name" != zjd0 ] || zjd 0 latency $(($1 * 1000)) 0 $(($1 * 1000))
+}
+
+disk_on() {
+	if [ -z "$DEV" ]; then
+		device_on $KIND
+		return
+	fi
+	[ -b "$DEV" ] || die "$DEV is no block device"
+	name=$(basename "$(readlink -f "$DEV")")
+}
+
+# ext [mkfs options]
+ext() {
+	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -E lazy_itable_init=1,lazy_journal_init=1 "$@" /dev/$name ||
+		die "mkfs.ext4 $*"
+}
+
+# make_arm ARM MODE: a new file system; sets $fstype, $options
+make_arm() {
+	fstype=ext4 options=noatime
+	case $1 in
+	nojournal) ext -O ^has_journal ;;
+	fastcommit) ext -O fast_commit -J size=$JOURNAL_MB ;;
+	ext4 | zext4 | ext4:* | zext4:*) ext -J size=$JOURNAL_MB; fstype=${1%%:*} ;;
+	xfs | btrfs) fstype=$1; mkfs.$1 -q -f /dev/$name || die "mkfs.$1" ;;
+	*) die "$1 is no arm" ;;
+	esac
+	case $1 in
+	xfs | btrfs) ;;
+	nojournal) options=$options,noinit_itable ;;
+	*) options=$options,noinit_itable,data=$2 ;;
+	esac
+	case $1 in
+	*:*) options=$options,${1#*:} ;;
+	esac
+}
+
+# load LOAD [options]: loadgen with what this load takes
+load() {
+	load=$1
+	shift
+	case $load in
+	*-shared) set -- "$@" -s ;;
+	esac
+	load=${load%-shared}
+	case $load in
+	MWUL | MWUM | MWRM) set -- "$@" -f $FILES ;;
+	varmail) set -- "$@" -f $MAIL_FILES -b 16384 -a 8192 -g ;;
+	fileserver) set -- "$@" -f $SERVER_FILES -b 131072 -a 8192 -g ;;
+	randsync) set -- "$@" -f $OVERWRITE_FILES -b $OVERWRITE_SIZE -e 100 ;;
+	esac
+	loadgen -d $fs -w $WORKERS -t $load -T $MS "$@" || die "$load failed on $arm"
+}
+
+# run ARM ROUND
+run() {
+	arm=$1
+	disk_on
+	[ -n "$told" ] || machine
+	told=1
+	latency 0
+	make_arm "$1" $MODE
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	mount -t $fstype -o "$options" /dev/$name $fs ||
+		die "mount -t $fstype -o $options: $(dmesg | tail -n 3)"
+	# What the file system's code and the directory's first blocks cost once is not counted.
+	mkdir $fs/warm || die mkdir
+	loadgen -d $fs/warm -t fsync-create -n 3 >/dev/null || die warm-up
+	load $LOAD -p
+	latency $LATENCY_MS
+	before=$(counters)
+	got=$(load $LOAD -r -H) || exit
+	after=$(counters)
+	latency 0
+	umount $fs || die umount
+	echo "$arm $2 $before $after" | awk '{ print "run", $1, $2, $5 - $3, $6 - $4 }'
+	echo "$got"
+}
+
+told=
+mkdir -p $fs
+for round in $(seq "$ROUNDS"); do
+	for arm in $ARMS; do
+		run "$arm" "$round"
+	done
+done
+[ -n "$DEV" ] || device_off

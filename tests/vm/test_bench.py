@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The scripts of bench/ that use loadgen, with hardly any work: each arm and load gets through and says what it did."""
+
+import sys
+
+import pytest
+
+import conftest
+import vm as vmlib
+
+pytestmark = pytest.mark.zext4
+
+# At the end: bench/concurrent.py would hide the module of that name.
+sys.path.append(str(vmlib.ROOT / "bench"))
+import bench    # noqa: E402
+import bulk     # noqa: E402
+import fsync    # noqa: E402
+
+ARMS = ["nojournal", "ext4", "fastcommit", "zext4:lanes=1", "zext4"]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    disk = vmlib.Disk(str(tmp_path_factory.mktemp("disk") / "disk"), size="1G")
+    with conftest.new_vm(cpus=2, memory="2G", disks=[disk], stock=["xfs", "btrfs"]) as guest:
+        assert guest.sh("for m in ext4 zext4; do modprobe $m || exit; done; modprobe null_blk nr_devices=0")
+        yield guest
+
+
+def script(machine, name, timeout=300, **settings):
+    args = " ".join(f"'{key}={value}'" for key, value in settings.items())
+    result = machine.sh(f"sh /lib/zj/{name} {args}", timeout=timeout)
+    machine.check_console()
+    assert result, result.out
+    return result.out
+
+
+@pytest.mark.parametrize("where", [{"DEV": "/dev/vda"}, {"LATENCY_MS": 5, "SIZE_MB": 1024}], ids=["device", "simulated"])
+def test_arms(machine, where):
+    """With a device as on real hardware, and with the simulated disk, which says what it is."""
+    about, arms = bench.parse(script(machine, "bench.sh", ARMS=" ".join(ARMS), LOAD="varmail-shared", WORKERS=2,
+                                     MS=200, ROUNDS=1, JOURNAL_MB=32, MAIL_FILES=100, **where))
+    assert list(arms) == ARMS
+    for (run,) in arms.values():
+        assert run["works"] > 0 and run["writes"] > 0
+        assert sum(count for _, count in run["hist"]["fsyncs"]) == run["fsyncs_count"] >= 2 * run["works"]
+        assert "DEV" in where or run["fsyncs_p50"] > 5000
+    assert about["device"].startswith("vda" if "DEV" in where else "zjd0")
+    assert about["write cache"] == "write back" and ("simulated disk" in about) == ("DEV" not in where)
+
+
+def test_a_load_that_fails_ends_the_bench(machine):
+    result = machine.sh("sh /lib/zj/bench.sh DEV=/dev/vda LOAD=none MS=100 ROUNDS=1 ARMS=ext4 JOURNAL_MB=32; rc=$?; "
+                        "umount /tmp/fs; exit $rc")
+    assert result.rc == 1 and "none failed on ext4" in result.out
+
+
+def test_fsync(machine):
+    rows = fsync.parse(script(machine, "fsync.sh", CASES="lone shared", KINDS="fua", MODES="ordered", ROUNDS=1,
+                              LATENCY_MS=2, FSYNCS=5, DISK="zjdisk", SIZE_MB=4096))
+    for case, fsyncs in (("lone", 5), ("shared", 40)):
+        types = rows[case, "fua", "ordered"]
+        assert [types[name][0]["fsyncs"] for name in ("ext4", "zext4")] == [fsyncs, fsyncs]
+
+
+@pytest.mark.parametrize("load", ["varmail", "fileserver", "randwrite", "untar"])
+def test_bulk(machine, load):
+    made = "mkdir -p /tmp/t/a; echo x >/tmp/t/a/f; tar -c -C /tmp/t -f /tmp/tree.tar a;"
+    assert load != "untar" or machine.sh(made)
+    rows = bulk.parse(script(machine, "bulk.sh", LOADS=load, TASKS=2, DISKS="nvme", SIZE_MB=2048, JOURNALS=32, SCALE=2,
+                             SERVER_FILES=200, MAIL_FILES=100, FILE_BLOCKS=200, TREE_FILES=1, TYPES="zext4"))
+    ((run,),) = (types["zext4"] for types in rows.values())
+    works = {"varmail": 4 * 13, "fileserver": 20 * 11, "randwrite": 1600, "untar": 1}[load]
+    assert run["operations"] == 2 * works
+
+
+def test_concurrent(machine):
+    """The cases that take neither dbench nor a database; the files of these are not looked at."""
+    (machine.share / "client.txt").write_text("")
+    (machine.share / "postgresql").mkdir()
+    out = script(machine, "concurrent.sh", CASES="varmail-shared varmail-split", TYPES="ext4 zext4", ROUNDS=1, MAILS=3,
+                 LATENCY_MS=1, DISK="zjdisk", SIZE_MB=4096)
+    runs = [line.split() for line in out.splitlines() if line.startswith("run ")]
+    assert [run[1:3] for run in runs] == [[case, fstype] for case in ("varmail-shared", "varmail-split")
+                                          for fstype in ("ext4", "zext4")]
+    # Two fsyncs of each mail, eight clients.
+    assert all(run[4] == "48" and float(run[5]) > 0 for run in runs)
