@@ -211,7 +211,7 @@ int sync_blockdev(struct block_device *bdev)
 
 /* ---- folios ---- */
 
-static bool folio_trylock(struct folio *folio)
+bool folio_trylock(struct folio *folio)
 {
 	struct task_struct *none = NULL;
 
