@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZJ_NATIVE_LINUX_WAIT_H
+#define ZJ_NATIVE_LINUX_WAIT_H
+
+#include_next <linux/wait.h>
+
+/* As in the kernel: orders what the caller has stored before it looks. */
+#undef wq_has_sleeper
+static inline bool wq_has_sleeper(wait_queue_head_t *wq)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&wq->head.next, __ATOMIC_RELAXED) != &wq->head;
+}
+
+#endif
