@@ -160,23 +160,30 @@ def show_phases(rows):
             print(f"phases, {row['case']:6}{row['side']:8}ns with the counter's own: {parts}")
 
 
+def lane_each(row):
+    """Whether there were as many lanes as threads."""
+    return row["side"] == ("1 lane" if row["threads"] == 1 else f"{row['threads']} lanes")
+
+
+def draw(axis, points, **more):
+    if points:
+        axis.plot(*zip(*points), marker="o", **more)
+
+
 def plot(rows):
-    plt = pyplot()
-    figure, axes = plt.subplots(1, 3, figsize=(15, 4.5))
+    figure, axes = pyplot().subplots(1, 3, figsize=(15, 4.5))
     for axis, case in zip(axes, ("again, private", "first, private")):
-        drawn = [row for row in rows if row["test"] == "handles" and row["case"] == case]
-        for side, label in ((lambda row: row["side"] == "stock", "stock"),
-                            (lambda row: row["side"] == "1 lane", "one lane"),
-                            (lambda row: row["side"] == f"{row['threads']} lanes" or
-                             row["threads"] == 1 and row["side"] == "1 lane", "a lane each")):
-            points = [(row["threads"], row["threads"] * 1e3 / row["median"]) for row in drawn
-                      if side(row) and row["median"]]
-            axis.plot(*zip(*points), marker="o", label=label) if points else None
+        drawn = [row for row in rows if row["test"] == "handles" and row["case"] == case and
+                 row["median"]]
+        for label in ("stock", "1 lane", "a lane each"):
+            draw(axis, [(row["threads"], row["threads"] * 1e3 / row["median"]) for row in drawn
+                        if row["side"] == label or label == "a lane each" and lane_each(row)],
+                 label=label)
         axis.set(title=f"blocks: {case}", xlabel="threads", ylabel="million handles a second",
                  ylim=(0, None))
-        axis.legend()
-    points = [(int(row["case"]), row["median"]) for row in rows if row["test"] == "chain"]
-    axes[2].plot(*zip(*points), marker="o") if points else None
+        if drawn:
+            axis.legend()
+    draw(axes[2], [(int(row["case"]), row["median"]) for row in rows if row["test"] == "chain"])
     axes[2].set(title="chain of dependent transactions", xlabel="length",
                 ylabel="us until all are committed", ylim=(0, None))
     figure.tight_layout()

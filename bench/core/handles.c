@@ -17,7 +17,7 @@
 #include "core.h"
 
 #define REGION		64u	/* blocks of a thread that are written again and again */
-#define ROUND		2048u	/* blocks of a thread that are written once */
+#define ROUND		512u	/* blocks of a thread that are written once; the TLB has room for them */
 /*
  * From the first block of a thread to that of the next one. With regions side by side
  * the CPU's prefetcher runs from one into the next, and takes lines that the next thread

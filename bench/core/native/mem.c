@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A slab allocator: each thread has some free objects of each cache at hand, as each CPU
- * has in the kernel, and gets more from a list of all threads.  Slabs are aligned, so
+ * has in the kernel, and gets more from a slab that is its own for a while.  Slabs are aligned, so
  * that kfree() finds an object's cache, and stay until the end, so that an object's memory
  * is always one of its cache (SLAB_TYPESAFE_BY_RCU).
  */
@@ -19,6 +19,7 @@
 #define BATCH		32	/* that it gets or gives back at once */
 #define SLAB_BYTES	65536u
 #define PAGE_BYTES	4096u
+#define MAX_KEPT	16u	/* large objects of up to so many slabs are kept when freed */
 
 /**
  * struct kmem_cache - objects of one size
@@ -27,9 +28,8 @@ struct kmem_cache {
 	u32		id;		/* of its objects at hand */
 	u32		size;		/* bytes of an object */
 	u32		align;
-	spinlock_t	lock;		/* of what follows */
-	void		*free;		/* a list, through the objects' first word */
-	char		*fresh, *end;	/* of the newest slab: not yet used */
+	spinlock_t	lock;		/* of what follows, and of its slabs */
+	struct slab	*partial;	/* a list of slabs with free objects that no thread has */
 };
 
 /**
@@ -38,6 +38,19 @@ struct kmem_cache {
 struct slab {
 	struct kmem_cache *cache;	/* NULL: a large object */
 	size_t		size;		/* bytes of the large object */
+	struct slab	*next;		/* of cache->partial; of free large objects */
+	void		*free;		/* objects, through their first word */
+	bool		taken;		/* it is a thread's, or in cache->partial */
+};
+
+/**
+ * struct kept - large objects of one size that are free
+ *
+ * Memory from the system costs page faults, which the kernel's allocator has none of.
+ */
+struct kept {
+	spinlock_t	lock;
+	struct slab	*free;		/* lock; a list, by slab.next */
 };
 
 /**
@@ -45,6 +58,7 @@ struct slab {
  */
 struct at_hand {
 	u32		nr;
+	struct slab	*slab;		/* where it gets more, as no other thread does */
 	s64		live;		/* allocated less freed by this thread; may be negative */
 	void		*object[AT_HAND];
 };
@@ -67,6 +81,7 @@ static struct kmem_cache caches[MAX_CACHES];
 static u32 nr_caches;			/* atomic */
 static struct kmem_cache *kmalloc_cache[ARRAY_SIZE(sizes)];
 static u8 class_of[PAGE_BYTES / 8 + 1];	/* of the size, in units of 8 bytes */
+static struct kept kept[MAX_KEPT + 1];	/* by the number of slabs */
 static struct thread_mem *threads;	/* all, added only; atomic */
 static __thread struct thread_mem *mine;
 
@@ -113,37 +128,58 @@ static inline struct thread_mem *my_mem(void)
 	return likely(mine) ? mine : new_thread();
 }
 
-static void *carve(struct kmem_cache *cache)
+static struct slab *new_slab(struct kmem_cache *cache)
 {
-	void *p;
+	u32 at = (sizeof(struct slab) + cache->align - 1) / cache->align * cache->align;
+	struct slab *slab = aligned_alloc(SLAB_BYTES, SLAB_BYTES);
 
-	if (cache->fresh == cache->end) {
-		u32 before = max((u32)sizeof(struct slab), cache->align);
-		u32 room = (SLAB_BYTES - before) / cache->size;
-		struct slab *slab = aligned_alloc(SLAB_BYTES, SLAB_BYTES);
+	if (!slab)
+		kl_fail("out of memory");
+	*slab = (struct slab){ .cache = cache };
+	for (; at + cache->size <= SLAB_BYTES; at += cache->size) {
+		void **p = (void **)((char *)slab + at);
 
-		if (!slab)
-			kl_fail("out of memory");
-		slab->cache = cache;
-		cache->fresh = (char *)slab + (before + cache->align - 1) / cache->align *
-			       cache->align;
-		cache->end = cache->fresh + room * cache->size;
+		*p = slab->free;
+		slab->free = p;
 	}
-	p = cache->fresh;
-	cache->fresh += cache->size;
-	return p;
+	return slab;
 }
 
+static struct slab *slab_of(const void *p)
+{
+	return (struct slab *)((uintptr_t)p & ~((uintptr_t)SLAB_BYTES - 1));
+}
+
+/* A slab that no thread has; it is this one's from now on. Caller holds cache->lock. */
+static struct slab *take_slab(struct kmem_cache *cache)
+{
+	struct slab *slab = cache->partial;
+
+	if (slab)
+		cache->partial = slab->next;
+	else
+		slab = new_slab(cache);
+	slab->taken = true;
+	return slab;
+}
+
+/*
+ * From one slab at a time, so that objects side by side are one thread's, as they are one
+ * CPU's in the kernel.
+ */
 static noinline void refill(struct kmem_cache *cache, struct at_hand *hand)
 {
 	spin_lock(&cache->lock);
 	while (hand->nr < BATCH) {
-		void *p = cache->free;
+		void **p = hand->slab ? hand->slab->free : NULL;
 
-		if (p)
-			cache->free = *(void **)p;
-		else
-			p = carve(cache);
+		if (!p) {
+			if (hand->slab)
+				hand->slab->taken = false;
+			hand->slab = take_slab(cache);
+			continue;
+		}
+		hand->slab->free = *p;
 		hand->object[hand->nr++] = p;
 	}
 	spin_unlock(&cache->lock);
@@ -154,9 +190,15 @@ static noinline void give_back(struct kmem_cache *cache, struct at_hand *hand)
 	spin_lock(&cache->lock);
 	while (hand->nr > AT_HAND - BATCH) {
 		void **p = hand->object[--hand->nr];
+		struct slab *slab = slab_of(p);
 
-		*p = cache->free;
-		cache->free = p;
+		*p = slab->free;
+		slab->free = p;
+		if (slab->taken)
+			continue;
+		slab->taken = true;
+		slab->next = cache->partial;
+		cache->partial = slab;
 	}
 	spin_unlock(&cache->lock);
 }
@@ -185,11 +227,47 @@ void kmem_cache_free(struct kmem_cache *cache, void *p)
 	hand->object[hand->nr++] = p;
 }
 
-static void *large(size_t size, gfp_t flags)
+static u32 slabs_of(size_t size)
 {
-	size_t bytes = (PAGE_BYTES + size + SLAB_BYTES - 1) / SLAB_BYTES * SLAB_BYTES;
-	struct slab *slab = aligned_alloc(SLAB_BYTES, bytes);
+	return (PAGE_BYTES + size + SLAB_BYTES - 1) / SLAB_BYTES;
+}
 
+static struct slab *get_kept(u32 slabs)
+{
+	struct slab *slab;
+
+	if (slabs > MAX_KEPT)
+		return NULL;
+	spin_lock(&kept[slabs].lock);
+	slab = kept[slabs].free;
+	if (slab)
+		kept[slabs].free = slab->next;
+	spin_unlock(&kept[slabs].lock);
+	return slab;
+}
+
+static void put_large(struct slab *slab)
+{
+	u32 slabs = slabs_of(slab->size);
+
+	my_mem()->large -= slab->size;
+	if (slabs > MAX_KEPT) {
+		free(slab);
+		return;
+	}
+	spin_lock(&kept[slabs].lock);
+	slab->next = kept[slabs].free;
+	kept[slabs].free = slab;
+	spin_unlock(&kept[slabs].lock);
+}
+
+static void *get_large(size_t size, gfp_t flags)
+{
+	u32 slabs = slabs_of(size);
+	struct slab *slab = get_kept(slabs);
+
+	if (!slab)
+		slab = aligned_alloc(SLAB_BYTES, (size_t)slabs * SLAB_BYTES);
 	if (!slab)
 		kl_fail("out of memory");
 	*slab = (struct slab){ .size = size };
@@ -204,22 +282,20 @@ void *zj_user_alloc(size_t n, size_t size, gfp_t flags)
 	size_t bytes = n * size;
 
 	if (bytes > PAGE_BYTES)
-		return large(bytes, flags);
+		return get_large(bytes, flags);
 	return kmem_cache_alloc(kmalloc_cache[class_of[(bytes + 7) / 8]], flags);
 }
 
 void zj_user_free(const void *p)
 {
-	struct slab *slab = (struct slab *)((uintptr_t)p & ~((uintptr_t)SLAB_BYTES - 1));
+	struct slab *slab = slab_of(p);
 
 	if (!p)
 		return;
-	if (slab->cache) {
+	if (slab->cache)
 		kmem_cache_free(slab->cache, (void *)p);
-		return;
-	}
-	my_mem()->large -= slab->size;
-	free(slab);
+	else
+		put_large(slab);
 }
 
 struct kmem_cache *kmem_cache_create(const char *name, unsigned int size,

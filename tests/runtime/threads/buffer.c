@@ -165,7 +165,8 @@ void unlock_buffer(struct buffer_head *bh)
 			bh->b_blocknr);
 	/* Pairs with the wait: it sees the bit clear, or is woken. */
 	smp_mb();
-	wake_up(&bh->wait);
+	if (waitqueue_active(&bh->wait))
+		wake_up(&bh->wait);
 }
 
 void wait_on_buffer(struct buffer_head *bh)
