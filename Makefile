@@ -18,6 +18,7 @@
 #   make bench-bulk      what loads pay that never sync, beside stock ext4; ARGS="LOADS=untar ..."
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
 #   make bench-nvm       a journal in persistent memory, beside stock's; ARGS="SWEEP=all ..."
+#   make bench-core      the journal's code by the clock, in user space, beside stock jbd2; ARGS=
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
 #
 # KVER=<release>     kernel to build for; default: the newest installed 6.12
@@ -119,6 +120,12 @@ bench-bulk:
 	@tools/deps bench-bulk
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) bench/bulk.py $(ARGS)
+
+.PHONY: bench-core
+bench-core:
+	@tools/deps bench-core
+	@+$(MAKE) --no-print-directory -s -C bench/core
+	@$(PYTHON) bench/core.py $(ARGS)
 
 ENGINE ?= uml
 SEQ3 ?= 0

@@ -190,8 +190,6 @@ void ktime_get_coarse_real_ts64(struct timespec64 *ts);
 #define MAX_JIFFY_OFFSET	((~0UL >> 2) - 1)
 
 void add_timer(struct timer_list *timer);
-/* May be called with a spinlock held. */
-void del_timer_sync(struct timer_list *timer);
 
 /* ---- memory ---- */
 

@@ -3,7 +3,7 @@
  * The yardstick: one workload over stock jbd2 or over zjournal, under the same
  * scheduler, with the same disk and the same seed.
  *
- *   stock.[ch]  the Linux API that only jbd2 uses
+ *   stock.[ch]  the Linux API that only jbd2 uses; stock_bh.c: its buffers
  *   drive.c     how long the disk takes, in virtual time
  *   cpu.c       what costs CPU time, in virtual time
  *   fs.c        a disk with a journal and blocks, mounting it

@@ -165,7 +165,8 @@ void unlock_buffer(struct buffer_head *bh)
 			bh->b_blocknr);
 	/* Pairs with the wait: it sees the bit clear, or is woken. */
 	smp_mb();
-	wake_up(&bh->wait);
+	if (waitqueue_active(&bh->wait))
+		wake_up(&bh->wait);
 }
 
 void wait_on_buffer(struct buffer_head *bh)
@@ -211,7 +212,7 @@ int sync_blockdev(struct block_device *bdev)
 
 /* ---- folios ---- */
 
-static bool folio_trylock(struct folio *folio)
+bool folio_trylock(struct folio *folio)
 {
 	struct task_struct *none = NULL;
 

@@ -65,6 +65,7 @@ bool buf_reclaim(struct kl_disk *disk, u32 block);
 /* Start writing a dirty buffer of the device, as the flusher does. */
 void buf_write_back(struct kl_disk *disk, u32 block);
 void folio_lock(struct folio *folio);
+bool folio_trylock(struct folio *folio);
 void folio_unlock(struct folio *folio);
 /* As ext4 writes a folio of journaled data home; the folio is locked. */
 void folio_write_back(struct folio *folio);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tasks are threads; CPUs are numbers that a task may lose at any point. */
-#include <sched.h>
+/* Tasks are threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +11,11 @@
 #include <linux/random.h>
 #include "threads.h"
 
-#define NEVER	(1 << 30)
-
 kl_thread_local struct task_struct *kl_current;
-kl_thread_local int kl_budget;
 unsigned int kl_nr_cpus;
 bool thr_running;
 
-static struct thr_config config;
+struct thr_config thr_config;
 static struct thr_task *tasks[THR_MAX_TASKS];	/* alive, or about to be */
 static int tasks_lock;
 static u64 births;	/* under tasks_lock; seeds the tasks' random numbers */
@@ -44,59 +40,6 @@ ktime_t ktime_get(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
-/* ---- pauses and CPUs ---- */
-
-static void migrate(struct thr_task *t)
-{
-	if (!__atomic_load_n(&t->pinned, __ATOMIC_RELAXED))
-		__atomic_store_n(&t->cpu, thr_below(&t->rand, kl_nr_cpus),
-				 __ATOMIC_RELAXED);
-}
-
-/* At a point: now and then let others in, also in the middle of a section. */
-void kl_switch(void)
-{
-	struct thr_task *t = thr_current;
-
-	if (!t || !config.pause) {
-		kl_budget = NEVER;
-		return;
-	}
-	kl_budget = thr_below(&t->rand, 2 * config.pause + 1);
-	if (thr_one_in(&t->rand, 8))
-		migrate(t);
-	if (thr_one_in(&t->rand, 16))
-		thr_sleep_ns(1000 + thr_below(&t->rand, 50000));
-	else
-		sched_yield();
-}
-
-int cond_resched(void)
-{
-	might_sleep();
-	return 0;
-}
-
-unsigned int raw_smp_processor_id(void)
-{
-	struct thr_task *t = thr_current;
-
-	kl_point();
-	if (thr_one_in(&t->rand, 8))
-		migrate(t);
-	return __atomic_load_n(&t->cpu, __ATOMIC_RELAXED);
-}
-
-int set_cpus_allowed_ptr(struct task_struct *task, unsigned int cpu)
-{
-	struct thr_task *t = (struct thr_task *)task;
-
-	__atomic_store_n(&t->pinned, cpu != KL_ANY_CPU, __ATOMIC_RELAXED);
-	if (cpu != KL_ANY_CPU)
-		__atomic_store_n(&t->cpu, cpu, __ATOMIC_RELAXED);
-	return 0;
 }
 
 /* ---- births and deaths ---- */
@@ -127,7 +70,7 @@ static struct thr_task *new_task(int (*fn)(void *), void *arg)
 	if (i == THR_MAX_TASKS)
 		kl_fail("too many tasks");
 	tasks[i] = t;
-	t->rand.state = config.seed * 2654435761u + ++births;
+	t->rand.state = thr_config.seed * 2654435761u + ++births;
 	thr_unlock(&tasks_lock);
 	t->cpu = thr_below(&t->rand, kl_nr_cpus);
 	return t;
@@ -213,7 +156,7 @@ void thr_start(const struct thr_config *c)
 {
 	struct thr_task *t;
 
-	config = *c;
+	thr_config = *c;
 	kl_nr_cpus = c->cpus;
 	t = new_task(NULL, NULL);
 	t->started = true;

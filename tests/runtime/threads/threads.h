@@ -2,7 +2,8 @@
 /*
  * Real threads behind the Linux layer, real files for disks.
  *
- *   task.c    tasks, kthreads, virtual CPUs    lock.c  locks and their order
+ *   task.c    tasks, kthreads                  cpu.c   virtual CPUs, pauses
+ *   futex.c   futexes, the layer's own locks   lock.c  locks and their order
  *   wait.c    sleeping and waking by futex     timer.c the timer interrupt
  *   rcu.c     read sections, grace periods     mem.c   allocation
  *   buffer.c  buffer heads, folios             disk.c  a file, its I/O threads
@@ -87,6 +88,8 @@ struct thr_config {
 	unsigned int	pause;		/* mean points between two pauses; 0: none */
 };
 
+extern struct thr_config thr_config;
+
 void thr_start(const struct thr_config *config);
 /* All tasks but the caller must be dead, all memory freed. */
 void thr_end(void);
@@ -96,7 +99,7 @@ int thr_join(struct thr_task *task);
 void thr_for_each_task(void (*fn)(struct thr_task *task, void *arg), void *arg);
 extern bool thr_running;
 
-/* ---- futexes: lock.c, wait.c ---- */
+/* ---- futex.c, wait.c ---- */
 
 void thr_futex_wait(int *word, int value, s64 ns);
 void thr_futex_wake(int *word, int nr);

@@ -12,6 +12,7 @@
 static struct timer_list *armed[MAX_TIMERS];	/* timers_lock; in no order */
 static int nr_armed;			/* timers_lock */
 static struct timer_list *running;	/* timers_lock; its function is called */
+static u64 next_look;			/* timers_lock; until then the thread may sleep */
 static int timers_lock;
 static int changed;			/* a futex, counts what changes the next expiry */
 static bool stopping;			/* atomic */
@@ -46,6 +47,7 @@ static struct timer_list *take_due(s64 *wait)
 	}
 	if (first)
 		disarm(first);
+	next_look = now + *wait;
 	return first;
 }
 
@@ -83,6 +85,8 @@ void timer_setup(struct timer_list *timer,
 
 void mod_timer(struct timer_list *timer, unsigned long expires)
 {
+	bool sooner = false;
+
 	kl_point();
 	if (!timer->function)
 		kl_fail("timer was not set up");
@@ -93,26 +97,39 @@ void mod_timer(struct timer_list *timer, unsigned long expires)
 			kl_fail("too many timers");
 		timer->armed = expires * NSEC_PER_JIFFY;
 		armed[nr_armed++] = timer;
+		sooner = timer->armed < next_look;
 	}
 	thr_unlock(&timers_lock);
-	kick();
+	if (sooner)
+		kick();
 }
 
-/* Waits for its function, too. */
-void timer_shutdown_sync(struct timer_list *timer)
+/* Waits for its function, too; if it is @dead, it is never armed again. */
+static void disarm_sync(struct timer_list *timer, bool dead)
 {
 	bool busy;
 
-	might_sleep();
 	do {
 		thr_lock(&timers_lock);
-		timer->dead = true;
+		timer->dead |= dead;
 		disarm(timer);
 		busy = running == timer;
 		thr_unlock(&timers_lock);
 		if (busy)
 			thr_sleep_ns(100000);
 	} while (busy);
+}
+
+void timer_shutdown_sync(struct timer_list *timer)
+{
+	might_sleep();
+	disarm_sync(timer, true);
+}
+
+/* Stock jbd2 calls it with a lock held that the timer's function does not take. */
+void del_timer_sync(struct timer_list *timer)
+{
+	disarm_sync(timer, false);
 }
 
 void thr_timer_start(void)

@@ -18,5 +18,6 @@ void timer_setup(struct timer_list *timer,
 		 void (*function)(struct timer_list *), unsigned int flags);
 void mod_timer(struct timer_list *timer, unsigned long expires);
 void timer_shutdown_sync(struct timer_list *timer);
+void del_timer_sync(struct timer_list *timer);
 
 #endif

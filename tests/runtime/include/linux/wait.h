@@ -68,6 +68,7 @@ void kl_wake(wait_queue_head_t *wq, void *key);
 #define wait_event_hrtimeout(wq, cond, ns) \
 	((void)kl_wait_event(&(wq), cond, NULL, ns))
 #define wq_has_sleeper(wq)	true
+#define waitqueue_active(wq)	true
 #define wait_event_interruptible_timeout(wq, cond, timeout) \
 	wait_event_timeout(wq, cond, timeout)
 #define wake_up(wq)	kl_wake(wq, NULL)
