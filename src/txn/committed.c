@@ -73,7 +73,7 @@ static void leave_lanes(struct zj_component *comp)
 		txn->lane->sealed_credits -= max(txn->credits, 0);
 	}
 	list_for_each_entry(txn, &comp->members, comp_link)
-		zj_try_seal_lane(txn->lane);
+		zj_try_seal_lane(txn->lane, comp->stamp);
 }
 
 /*

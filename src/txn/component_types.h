@@ -75,6 +75,10 @@ struct zj_component {
 	enum zj_comp_state state;	/* comp_lock to change; acquire to read */
 	u64		stamp;		/* comp_lock; 0 until the seal point, then constant */
 	int		nr_members;	/* comp_lock; length of members */
+	int		undrained;	/* comp_lock; while locked: members without zj_txn.drained */
+	u64		tried_at;	/* comp_lock; stamp of the newest committed component that
+					 * had a member in one of its lanes
+					 */
 	int		missing;	/* comp_lock; dependencies that are not committed, and
 					 * from the seal on members that are not durable
 					 */
