@@ -549,8 +549,8 @@ static void seal(struct zj_journal *zj, struct zj_component *comp)
 	}
 	count_locked(comp, comp->sealed_at);
 	comp->missing += comp->nr_members;
-	comp->unsubmitted = comp->nr_members;
-	comp->unlogged = comp->nr_members;
+	atomic_set(&comp->unsubmitted, comp->nr_members);
+	atomic_set(&comp->unlogged, comp->nr_members);
 	count_closed(comp);
 	ZJ_ASSERT(zj, list_empty(&zj->ckpt_list) ||
 		      list_last_entry(&zj->ckpt_list, struct zj_component,
