@@ -16,6 +16,7 @@
 #include "core/wake.h"
 #include "txn/component.h"
 #include "txn/part.h"
+#include "txn/txn.h"
 #include <linux/kthread.h>
 #include <linux/mutex.h>
 #include <linux/pagemap.h>

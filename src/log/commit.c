@@ -24,6 +24,7 @@
 #include "txn/part.h"
 #include "txn/txn.h"
 #include "txn/version.h"
+#include <linux/atomic.h>
 #include <linux/kthread.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
@@ -107,21 +108,18 @@ void zj_txn_logged(struct zj_txn *txn)
 
 /* ---- ordered data ---- */
 
+/* Takes no lock, because comp_lock and the queue are shared with all other components. */
 static void mark_submitted(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
-	int left;
+	struct zj_component *comp = txn->comp;
 
-	spin_lock(&zj->comp_lock);
-	ZJ_ASSERT(zj, txn->comp->unsubmitted > 0);
-	left = txn->comp->unsubmitted - 1;
+	ZJ_ASSERT(zj, atomic_read(&comp->unsubmitted) > 0);
 	/*
-	 * Pairs with wait_protected(): a thread that sees 0 finds the folios of
-	 * all members write-protected.
+	 * It is a barrier that pairs with wait_protected(): a thread that sees 0 finds
+	 * the folios of all members write-protected.
 	 */
-	smp_store_release(&txn->comp->unsubmitted, left);
-	spin_unlock(&zj->comp_lock);
-	if (!left)
+	if (atomic_dec_and_test(&comp->unsubmitted) && wq_has_sleeper(&zj->wait_submit))
 		wake_up_all(&zj->wait_submit);
 }
 
@@ -163,7 +161,7 @@ static void wait_protected(struct zj_txn *txn)
 		return;
 	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_MEMBERS, txn);
 	/* Pairs with mark_submitted(): the folios are read after this. */
-	wait_event(zj->wait_submit, !smp_load_acquire(&txn->comp->unsubmitted) ||
+	wait_event(zj->wait_submit, !atomic_read_acquire(&txn->comp->unsubmitted) ||
 		   zj_aborted(zj));
 	zj_wait_end(&wait);
 }

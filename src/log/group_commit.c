@@ -248,13 +248,9 @@ static void keep_promise(struct zj_txn *txn)
  */
 static bool last_record(struct zj_journal *zj, struct zj_component *comp)
 {
-	bool last;
-
-	spin_lock(&zj->comp_lock);
-	ZJ_ASSERT(zj, comp->unlogged > 0);
-	last = !--comp->unlogged;
-	spin_unlock(&zj->comp_lock);
-	return last;
+	ZJ_ASSERT(zj, atomic_read(&comp->unlogged) > 0);
+	/* It is a barrier that pairs with any_cached(). */
+	return atomic_dec_and_test(&comp->unlogged);
 }
 
 static bool any_cached(const struct zj_component *comp)
@@ -297,7 +293,7 @@ static void run_durable(struct zj_run *run)
 
 	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
 		list_del_init(&txn->lane_link);
-		ZJ_ASSERT(txn_zj(txn), !txn->comp->unlogged);
+		ZJ_ASSERT(txn_zj(txn), !atomic_read(&txn->comp->unlogged));
 		commit_members(txn->comp);
 	}
 	run_free(run);

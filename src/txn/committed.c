@@ -36,8 +36,8 @@ static void arrive(struct zj_component *comp, struct list_head *ready)
 	if (--comp->missing || comp->state != ZJ_C_SEALED)
 		return;
 	/* All members have submitted their data and written their records (V1). */
-	ZJ_ASSERT(comp->journal, !comp->unlogged);
-	ZJ_ASSERT(comp->journal, !comp->unsubmitted);
+	ZJ_ASSERT(comp->journal, !atomic_read(&comp->unlogged));
+	ZJ_ASSERT(comp->journal, !atomic_read(&comp->unsubmitted));
 	/* Pairs with zj_txn_state(): a thread that sees it committed sees what came before. */
 	smp_store_release(&comp->state, ZJ_C_COMMITTED);
 	list_move_tail(&comp->ready_link, ready);
@@ -73,7 +73,7 @@ static void leave_lanes(struct zj_component *comp)
 		txn->lane->sealed_credits -= max(txn->credits, 0);
 	}
 	list_for_each_entry(txn, &comp->members, comp_link)
-		zj_try_seal_lane(txn->lane);
+		zj_try_seal_lane(txn->lane, comp->stamp);
 }
 
 /*

@@ -244,32 +244,63 @@ static void merge_deps(struct zj_component *to, struct zj_component *from)
 	}
 }
 
-static void lock_members(struct zj_component *comp, bool locked)
+/* Locks the members, and counts those that have open handles. */
+static void lock_members(struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	comp->undrained = 0;
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		spin_lock(&txn->lane->lock);
+		txn->locked = true;
+		txn->drained = !txn->updates;
+		spin_unlock(&txn->lane->lock);
+		comp->undrained += !txn->drained;
+	}
+}
+
+static void unlock_members(struct zj_component *comp)
 {
 	struct zj_txn *txn;
 
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		spin_lock(&txn->lane->lock);
-		txn->locked = locked;
+		txn->locked = false;
 		spin_unlock(&txn->lane->lock);
-		if (!locked)
-			wake_up_all(&txn->lane->wait_start);
+		wake_up_all(&txn->lane->wait_start);
 	}
+}
+
+/*
+ * Makes two components of the same state. If one is locked, all members have to be (N1). Those
+ * of the locked one are already, so that each member is locked once, however many unions there are.
+ */
+static void pass_lock_on(struct zj_component *a, struct zj_component *b)
+{
+	struct zj_component *locked = a->state == ZJ_C_LOCKED ? a : b;
+	struct zj_component *other = locked == a ? b : a;
+
+	if (a->state == b->state)
+		return;
+	other->locked_at = locked->locked_at;
+	WRITE_ONCE(other->state, ZJ_C_LOCKED);
+	lock_members(other);
 }
 
 static void merge(struct zj_component *to, struct zj_component *from)
 {
 	struct zj_txn *txn;
-	bool lock = to->state != from->state;
 
 	/* The members of a sealed component are fixed, and it is on lists (R2, N1). */
 	if (!ZJ_ASSERT(to->journal, to->state < ZJ_C_SEALED && from->state < ZJ_C_SEALED))
 		return;
+	pass_lock_on(to, from);
 	/* Pairs with the reads of txn->comp under RCU: they see @to initialised. */
 	list_for_each_entry(txn, &from->members, comp_link)
 		smp_store_release(&txn->comp, to);
 	list_splice_tail_init(&from->members, &to->members);
 	to->nr_members += from->nr_members;
+	to->undrained += from->undrained;
 	merge_deps(to, from);
 	ZJ_ASSERT(to->journal, !from->missing && list_empty(&from->deps));
 	if (from->deferred && !(to->deferred && time_before(to->deferred_until,
@@ -277,13 +308,6 @@ static void merge(struct zj_component *to, struct zj_component *from)
 		to->deferred_until = from->deferred_until;
 	to->deferred |= from->deferred;
 	to->no_delay |= from->no_delay;
-	if (lock) {
-		/* If one of the two is locked, all members have to be (N1). */
-		if (from->state == ZJ_C_LOCKED)
-			to->locked_at = from->locked_at;
-		WRITE_ONCE(to->state, ZJ_C_LOCKED);
-		lock_members(to, true);
-	}
 	kfree_rcu(from, rcu);
 }
 
@@ -394,6 +418,19 @@ static bool may_seal(const struct zj_component *comp)
 		    !lane_has_room(txn->lane, txn))
 			return false;
 	return true;
+}
+
+/*
+ * Counts a locked transaction whose last handle has stopped. If a reserved handle has joined it
+ * since, hold_members() will find that, and the stop of that handle tries to seal again.
+ */
+static void note_drained(struct zj_txn *txn)
+{
+	if (txn->comp->state != ZJ_C_LOCKED || txn->drained)
+		return;
+	ZJ_ASSERT(txn_zj(txn), txn->comp->undrained > 0);
+	txn->drained = true;
+	txn->comp->undrained--;
 }
 
 /*
@@ -512,8 +549,8 @@ static void seal(struct zj_journal *zj, struct zj_component *comp)
 	}
 	count_locked(comp, comp->sealed_at);
 	comp->missing += comp->nr_members;
-	comp->unsubmitted = comp->nr_members;
-	comp->unlogged = comp->nr_members;
+	atomic_set(&comp->unsubmitted, comp->nr_members);
+	atomic_set(&comp->unlogged, comp->nr_members);
 	count_closed(comp);
 	ZJ_ASSERT(zj, list_empty(&zj->ckpt_list) ||
 		      list_last_entry(&zj->ckpt_list, struct zj_component,
@@ -563,24 +600,34 @@ static void defer(struct zj_component *comp)
 	}
 }
 
+static void defer_locked(struct zj_journal *zj, struct zj_component *comp)
+{
+	if (comp->no_delay || !may_defer(zj, comp))
+		return;
+	defer(comp);
+	count_locked(comp, ktime_get());
+	WRITE_ONCE(comp->state, ZJ_C_RUNNING);
+	unlock_members(comp);
+}
+
+/*
+ * All members' lanes are locked only if the seal is likely to succeed. If each stop of a handle
+ * and each commit in one of the lanes did so, a component would cost the square of its members.
+ */
 static void try_seal(struct zj_journal *zj, struct zj_component *comp)
 {
 	lockdep_assert_held(&zj->comp_lock);
-	if (comp->state != ZJ_C_LOCKED || zj_aborted(zj))
+	if (comp->state != ZJ_C_LOCKED || comp->undrained || zj_aborted(zj))
 		return;
-	if (!hold_members(comp)) {
-		release_members(comp);
-	} else if (may_seal(comp)) {
-		seal(zj, comp);
-	} else {
-		release_members(comp);
-		if (!comp->no_delay && may_defer(zj, comp)) {
-			defer(comp);
-			count_locked(comp, ktime_get());
-			WRITE_ONCE(comp->state, ZJ_C_RUNNING);
-			lock_members(comp, false);
-		}
+	if (!may_seal(comp)) {
+		defer_locked(zj, comp);
+		return;
 	}
+	/* What may_seal() looks at can have been changed by a reserved handle since. */
+	if (hold_members(comp) && may_seal(comp))
+		seal(zj, comp);
+	else
+		release_members(comp);
 }
 
 static void lock_component(struct zj_journal *zj, struct zj_component *comp)
@@ -588,7 +635,7 @@ static void lock_component(struct zj_journal *zj, struct zj_component *comp)
 	ZJ_ASSERT(zj, comp->state == ZJ_C_RUNNING);
 	WRITE_ONCE(comp->state, ZJ_C_LOCKED);
 	comp->locked_at = ktime_get();
-	lock_members(comp, true);
+	lock_members(comp);
 	try_seal(zj, comp);
 }
 
@@ -623,11 +670,12 @@ void zj_commit_again(struct zj_txn *txn)
 /**
  * zj_try_seal() - seal a transaction's component if it is locked and has drained
  * @zj: the journal
- * @txn: the transaction; the caller holds a reference
+ * @txn: the transaction, whose last handle has stopped; the caller holds a reference
  */
 void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn)
 {
 	spin_lock(&zj->comp_lock);
+	note_drained(txn);
 	try_seal(zj, txn->comp);
 	spin_unlock(&zj->comp_lock);
 }
@@ -635,18 +683,22 @@ void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn)
 /**
  * zj_try_seal_lane() - go on with a commit that may have waited for room in a lane
  * @lane: a lane that now has room for another sealed component (N7)
+ * @stamp: of the component that has left it; what runs in several of that one's lanes
+ *	is tried once for all of them
  *
  * Context: comp_lock held.
  */
-void zj_try_seal_lane(struct zj_lane *lane)
+void zj_try_seal_lane(struct zj_lane *lane, u64 stamp)
 {
 	struct zj_txn *txn;
 
 	lockdep_assert_held(&lane->journal->comp_lock);
 	/* comp_lock keeps it there, because only a seal takes it away. */
 	txn = READ_ONCE(lane->running);
-	if (txn)
-		go_on(lane->journal, txn->comp);
+	if (!txn || txn->comp->tried_at == stamp)
+		return;
+	txn->comp->tried_at = stamp;
+	go_on(lane->journal, txn->comp);
 }
 
 static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
@@ -690,37 +742,6 @@ void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
 {
 	request(zj, txn, true);
-}
-
-/**
- * zj_commit_request_lane() - have a lane's running transaction committed, if there is one
- * @lane: the lane
- */
-void zj_commit_request_lane(struct zj_lane *lane)
-{
-	struct zj_txn *txn;
-
-	spin_lock(&lane->lock);
-	txn = lane->running;
-	if (txn)
-		refcount_inc(&txn->refs);
-	spin_unlock(&lane->lock);
-	if (!txn)
-		return;
-	zj_commit_request(lane->journal, txn);
-	zj_txn_put(txn);
-}
-
-/**
- * zj_commit_request_all() - have the running transactions of all lanes committed
- * @zj: the journal
- */
-void zj_commit_request_all(struct zj_journal *zj)
-{
-	unsigned int i;
-
-	for (i = 0; i < zj->nr_lanes; i++)
-		zj_commit_request_lane(&zj->lanes[i]);
 }
 
 static bool is_on_no_list(struct zj_journal *zj, struct zj_component *comp)

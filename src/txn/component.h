@@ -24,10 +24,8 @@ void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind);
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_again(struct zj_txn *txn);
-void zj_commit_request_lane(struct zj_lane *lane);
-void zj_commit_request_all(struct zj_journal *zj);
 void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn);
-void zj_try_seal_lane(struct zj_lane *lane);
+void zj_try_seal_lane(struct zj_lane *lane, u64 stamp);
 void zj_component_free(struct zj_journal *zj, struct zj_component *comp);
 
 #endif /* ZJ_COMPONENT_H */

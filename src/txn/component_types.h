@@ -3,6 +3,7 @@
 #ifndef ZJ_COMPONENT_TYPES_H
 #define ZJ_COMPONENT_TYPES_H
 
+#include <linux/atomic.h>
 #include <linux/bitmap.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
@@ -75,13 +76,17 @@ struct zj_component {
 	enum zj_comp_state state;	/* comp_lock to change; acquire to read */
 	u64		stamp;		/* comp_lock; 0 until the seal point, then constant */
 	int		nr_members;	/* comp_lock; length of members */
+	int		undrained;	/* comp_lock; while locked: members without zj_txn.drained */
+	u64		tried_at;	/* comp_lock; stamp of the newest committed component that
+					 * had a member in one of its lanes
+					 */
 	int		missing;	/* comp_lock; dependencies that are not committed, and
 					 * from the seal on members that are not durable
 					 */
-	int		unsubmitted;	/* comp_lock; members whose ordered data is not
-					 * submitted yet
+	atomic_t	unsubmitted;	/* members whose ordered data is not submitted yet; set by
+					 * the seal
 					 */
-	int		unlogged;	/* comp_lock; members whose record is not written yet */
+	atomic_t	unlogged;	/* members whose record is not written yet; set by the seal */
 	bool		deferred;	/* comp_lock; a commit of it has been deferred */
 	bool		no_delay;	/* comp_lock; a member is full, so the commit is not
 					 * deferred any more; it is sealed only when its

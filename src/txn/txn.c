@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Transactions as objects: allocation, lookup by tid, references. Their life is told at
- * struct zj_txn.
+ * Transactions as objects: allocation, lookup by tid, references, requests to commit what
+ * runs. Their life is told at struct zj_txn.
  */
 #include "core/flush.h"
 #include "core/journal.h"
@@ -147,6 +147,37 @@ void zj_txn_set_committed(struct zj_txn *txn)
 	/* Pairs with the barrier in wait_var_event(): no waiter is missed. */
 	smp_mb();
 	wake_up_var(&txn->committed);
+}
+
+/**
+ * zj_commit_request_lane() - have a lane's running transaction committed, if there is one
+ * @lane: the lane
+ */
+void zj_commit_request_lane(struct zj_lane *lane)
+{
+	struct zj_txn *txn;
+
+	spin_lock(&lane->lock);
+	txn = lane->running;
+	if (txn)
+		refcount_inc(&txn->refs);
+	spin_unlock(&lane->lock);
+	if (!txn)
+		return;
+	zj_commit_request(lane->journal, txn);
+	zj_txn_put(txn);
+}
+
+/**
+ * zj_commit_request_all() - have the running transactions of all lanes committed
+ * @zj: the journal
+ */
+void zj_commit_request_all(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++)
+		zj_commit_request_lane(&zj->lanes[i]);
 }
 
 /**

@@ -28,6 +28,8 @@ void zj_txn_free_unused(struct zj_txn *txn);
 struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid);
 void zj_txn_put(struct zj_txn *txn);
 void zj_txn_set_committed(struct zj_txn *txn);
+void zj_commit_request_lane(struct zj_lane *lane);
+void zj_commit_request_all(struct zj_journal *zj);
 int zj_txn_wait_committed(struct zj_txn *txn);
 
 #endif /* ZJ_TXN_H */

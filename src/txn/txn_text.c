@@ -145,7 +145,7 @@ void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
 	if (comp->state == ZJ_C_SEALED)
 		seq_buf_printf(out, ", sealed for %lld us, %d with data to submit, %d without a record",
 			       (s64)ktime_us_delta(now, comp->sealed_at),
-			       comp->unsubmitted, comp->unlogged);
+			       atomic_read(&comp->unsubmitted), atomic_read(&comp->unlogged));
 	if (comp->state < ZJ_C_COMMITTED)
 		seq_buf_printf(out, ", %d missing", comp->missing);
 	if (comp->deferred)

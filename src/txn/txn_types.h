@@ -59,6 +59,9 @@ struct zj_txn {
 					 * counted if zj_log_ops.counts_images is set
 					 */
 	bool		locked;		/* lane->lock and comp_lock to set; takes no handles */
+	bool		drained;	/* comp_lock; it had no open handle at some time since it
+					 * was locked, so only reserved ones may be open
+					 */
 	bool		sealing;	/* lane->lock; set only within try_seal(); not even a
 					 * reserved handle may join
 					 */

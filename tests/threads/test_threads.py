@@ -86,9 +86,9 @@ MUTANTS = {
         (), "may sleep under &jh->lock"),
     "lane's lock before comp_lock": (
         "plain", "txn/component.c",
-        "	spin_lock(&zj->comp_lock);\n	try_seal(zj, txn->comp);\n",
+        "	spin_lock(&zj->comp_lock);\n	note_drained(txn);\n",
         "	spin_lock(&txn->lane->lock);\n	spin_lock(&zj->comp_lock);\n"
-        "	spin_unlock(&txn->lane->lock);\n	try_seal(zj, txn->comp);\n",
+        "	spin_unlock(&txn->lane->lock);\n	note_drained(txn);\n",
         (), "lock order"),
 }
 

@@ -258,6 +258,8 @@ bool stopped(struct task_struct *task);
 void go_on(struct task_struct *task);
 /* It need not stop any more. */
 void stop_nowhere(struct task_struct *task);
+/* How often a spinlock was taken, by all tasks. */
+extern u64 locks_taken;
 
 /*
  * What another CPU does meanwhile: call @fn at the @nth place from now on at which a

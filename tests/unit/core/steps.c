@@ -348,6 +348,8 @@ void stop_nowhere(struct task_struct *task)
 	refill();
 }
 
+u64 locks_taken;
+
 void __wrap_kl_spin_lock(struct kl_lock *l)
 {
 	struct task_struct *me = current;
@@ -355,6 +357,7 @@ void __wrap_kl_spin_lock(struct kl_lock *l)
 
 	if (s && s->lock == l && !--s->nth)
 		stop_here(s);
+	locks_taken++;
 	__real_kl_spin_lock(l);
 }
 

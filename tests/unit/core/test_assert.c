@@ -37,13 +37,13 @@ static void failed_assertion_aborts_and_wakes_all(void)
 	seal(1);
 	seal(0);
 	before = now();
-	/* The lane's thread finds that under comp_lock, and goes on behind it. */
+	/* The lane's thread finds that, and goes on. */
 	txn = txn_of(tid);
-	txn->comp->unsubmitted = 0;
+	atomic_set(&txn->comp->unsubmitted, 0);
 	zj_txn_put(txn);
 	sync = GO(call_complete, .tid = tid);
 	locked = GO(call_start, .cpu = 1, .n = 1);
-	expect_warning("unsubmitted > 0");
+	expect_warning("unsubmitted) > 0");
 	join(sync);
 	join(locked);
 	warned();

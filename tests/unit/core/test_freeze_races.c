@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* component.c: the races at the seal point (N1). */
-#include "fixture.h"
+#include "group_commit.h"
 
 static void n1_start_does_not_count_up_in_a_sealed_transaction(void)
 {
@@ -413,7 +413,84 @@ static void n1_lock_while_uniting_is_passed_on(void)
 	close_journal();
 }
 
+static handle_t *take_reserved(handle_t *h)
+{
+	handle_t *rsv = h->h_rsv_handle;
+
+	h->h_rsv_handle = NULL;
+	return rsv;
+}
+
+/* All members have drained once, but not at the same time. */
+static void n1_reserved_handle_reopens_a_member_that_has_drained(void)
+{
+	handle_t *a, *b, *rsv;
+	struct zj_txn *txn;
+
+	OPEN();
+	a = start_more(0, 1, 1, 0);
+	b = start(1, 1);
+	rsv = take_reserved(a);
+	tie(a, b, BLOCK);
+	txn = running(0);
+	seal(0);
+	stop(a);
+	assert_int_equal(zj_journal_start_reserved(rsv, 0, 0), 0);
+	own(NULL);
+	stop(b);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_false(txn->sealing);
+	stop(rsv);
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	zj_txn_put(txn);
+	close_journal();
+}
+
+static void call_use_reserved(struct fiber *f)
+{
+	f->ret = zj_journal_start_reserved(f->h, 0, 0);
+	put(f->h, f->block, 3);
+	stop(f->h);
+}
+
+/* A seal has found that there is room, when a reserved handle takes it and leaves. */
+static void n1_room_is_looked_at_while_members_are_held(void)
+{
+	struct fiber *first, *last, *reserved;
+	handle_t *h, *rsv;
+	tid_t tid;
+
+	JBD2(.versions = 1);
+	fx.hold_block = next_image();
+	first = fsync_of(BLOCK, 1);
+	h = start_more(0, 1, 1, 0);
+	rsv = take_reserved(h);
+	tid = handle_txn(h)->public.t_tid;
+	put(h, BLOCK + 1, 2);
+	seal(0);
+	last = GO(call_stop, .h = h);
+	/* The second time it holds the members. */
+	stop_before(&last->task->task, &lane(0)->lock, 2);
+	let_run();
+	assert_true(stopped(&last->task->task));
+	assert_ptr_equal(fx.zj->comp_lock.kl.owner, &last->task->task);
+	reserved = GO(call_use_reserved, .h = rsv, .block = BLOCK);
+	let_run();
+	assert_int_equal(atomic_read(&lane(0)->running->crowded), 1);
+	go_on(&last->task->task);
+	join(last);
+	join(reserved);
+	assert_true(state_of(tid) < ZJ_C_SEALED);
+	release();
+	join(first);
+	settle();
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	close_journal();
+}
+
 CORE_TESTS(seal_races,
+	CORE_TEST(n1_reserved_handle_reopens_a_member_that_has_drained),
+	CORE_TEST(n1_room_is_looked_at_while_members_are_held),
 	CORE_TEST(n1_start_does_not_count_up_in_a_sealed_transaction),
 	CORE_TEST(n1_start_is_one_section),
 	CORE_TEST(n1_seal_is_one_section),

@@ -11,7 +11,7 @@ static void component_may_be_gone_once_its_last_member_is_durable(void)
 	OPEN();
 	task = lane(0)->task;
 	change(0, BLOCK, 1);
-	/* After: submitted, last record, durable, its dependants, finished. */
+	/* After: durable, its dependants, finished. */
 	stop_before(task, &fx.zj->comp_lock, COMMIT_LOCKS + 1);
 	seal(0);
 	settle();

@@ -9,6 +9,7 @@ typedef struct {
 } atomic_t;
 
 #define atomic_read(v)		READ_ONCE((v)->counter)
+#define atomic_read_acquire(v)	__atomic_load_n(&(v)->counter, __ATOMIC_ACQUIRE)
 #define atomic_set(v, i)	WRITE_ONCE((v)->counter, i)
 
 /* As in the kernel: what returns a value orders everything, the rest nothing. */
