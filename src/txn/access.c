@@ -118,10 +118,12 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 	if (!part)
 		return TOUCH_MEMORY;
 	/* From here on write-back must not see it as dirty (J1). */
-	dirty = test_clear_buffer_dirty(bh);
+	dirty = buffer_dirty(bh) && test_clear_buffer_dirty(bh);
 	/* A failed home write leaves the buffer clean, but the image still has to go home. */
-	dirty |= older && buffer_write_io_error(bh);
-	clear_buffer_write_io_error(bh);
+	if (buffer_write_io_error(bh)) {
+		dirty |= older != NULL;
+		clear_buffer_write_io_error(bh);
+	}
 	if (dirty) {
 		/* ext4 looks at this bit, too, so it does not take a file's folio for clean. */
 		set_buffer_jbddirty(bh);
@@ -195,11 +197,15 @@ static enum touch touch(struct zj_txn *txn, struct journal_head *jh,
 								TOUCH_AGAIN;
 }
 
-/* Waits until write-back of a file's folio is over, as it must not change under it (H1). */
-static void wait_folio(struct buffer_head *bh)
+/*
+ * Locks a buffer that has no owner. Its image must not change while a home write of it, or
+ * write-back of a file's folio, is under way (H1).
+ */
+static void lock_for_home(struct buffer_head *bh)
 {
 	if (zj_bh_is_file(bh))
 		folio_wait_writeback(bh->b_folio);
+	lock_buffer(bh);
 }
 
 /**
@@ -217,10 +223,13 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_journal *zj = txn_zj(txn);
-	bool ours = false;
+	bool ours = !locked && !READ_ONCE(jh->newest);
 	enum touch how;
 
 	zj_revoke_touch(handle, jh->bh->b_blocknr);
+	/* Most likely it is needed, so that the first attempt would fail. */
+	if (ours)
+		lock_for_home(jh->bh);
 	for (;;) {
 		spin_lock(&jh->lock);
 		how = touch(txn, jh, spare, locked || ours);
@@ -235,8 +244,7 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 			zj_jh_wait_live(txn->lane, jh);
 		}
 		if (how == TOUCH_LOCK_BUFFER) {
-			wait_folio(jh->bh);
-			lock_buffer(jh->bh);
+			lock_for_home(jh->bh);
 			ours = true;
 		}
 	}
@@ -248,7 +256,8 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 static void revive(struct journal_head *jh)
 {
 	zj_part_clear(jh->newest, BIT(ZJ_PART_FORGET));
-	clear_buffer_freed(jh->bh);
+	if (buffer_freed(jh->bh))
+		clear_buffer_freed(jh->bh);
 }
 
 /*
