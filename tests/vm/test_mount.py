@@ -276,7 +276,7 @@ def test_failed_remount_keeps_options(guest):
 def test_image_names_no_device(guest):
     """Mount options in the super block may not choose a device of this machine."""
     guest("mk /dev/vdc; tune2fs -E mount_opts=journal_nvm=/dev/pmem0 /dev/vdc >/dev/null || die tune2fs\n" +
-          refused(message="super block name a device .journal_nvm=/dev/pmem0.*tune2fs") + """
+          refused(message="superblock name a device .journal_nvm=/dev/pmem0.*tune2fs") + """
         no_mnt $FS /dev/vdc ro
         tune2fs -E mount_opts= /dev/vdc >/dev/null || die "tune2fs: the remedy"
         mnt /dev/vdc; unmnt
