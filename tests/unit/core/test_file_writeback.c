@@ -320,7 +320,11 @@ static void abort_and_unmount_while_files_are_waited_for(void)
 	open_files();
 	task = lane(0)->task;
 	stop_before(task, &writers[0]->list_lock, 1);
+	/* The first one becomes committed first. */
+	stop_before(lane(1)->task, &fx.zj->comp_lock, 1);
 	release();
+	settle();
+	stop_nowhere(lane(1)->task);
 	f = GO(call_complete, .tid = writers[1]->public.t_tid);
 	settle();
 	assert_true(stopped(task));
