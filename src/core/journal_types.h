@@ -146,7 +146,8 @@ struct zj_journal {
 	wait_queue_head_t wait_progress;	/* checkpoints sleep here until a component is
 						 * finished or reclaimed, or its files are dirty
 						 */
-	u64		progress;	/* comp_lock; counts these events */
+	atomic_t	watchers;	/* checkpoints that watch @progress; read by each commit */
+	atomic_t	progress;	/* counts these events while there are watchers */
 
 	/* Changed once for each transaction, not for each handle. */
 	atomic_t	next_tid ____cacheline_aligned_in_smp;
