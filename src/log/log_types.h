@@ -159,7 +159,9 @@ struct zj_log_io {
 	blk_opf_t	opf;		/* adding task; operation and flags of all bios */
 	atomic_t	pending;	/* bios in flight, plus one for the adding task */
 	struct completion done;		/* completed when all bios have ended */
-	int		err;		/* cmpxchg; first error of any bio, read when all have ended */
+	int		err;		/* cmpxchg; first error of any bio, read when all have
+					 * ended
+					 */
 	struct blk_plug	plug;		/* adding task; holds bios back until zj_log_io_send() */
 };
 

@@ -154,8 +154,8 @@ def main():
     if args.jbd2:
         subprocess.run(["make", "-s", "-C", TOP / "tests/yardstick", TOP / "build/zjyard-stock"], check=True)
         shutil.copy(TOP / "build/zjyard-stock", STOCK)
-        results, wanted = RESULTS_JBD2, "stranger_recoveries"
-        more = ["--jbd2", "--stranger", str(STOCK)]
+        results, wanted = RESULTS_JBD2, "peer_recoveries"
+        more = ["--jbd2", "--recover-with", str(STOCK)]
         kinds = [kind + more for kind in KINDS_JBD2]
     if args.nvm:
         results, more = RESULTS_NVM, ["--nvm", "1"]

@@ -264,10 +264,10 @@ static void judge_state(struct cut *c, struct cut *begin, struct cut *other)
 		if (c->at >= world->clean)
 			bad(c, "the log is live after a clean unmount");
 		tally->live++;
-		if (world->p.stranger)
+		if (world->p.peer)
 			cut_ask(c);
 		cut_recover(c, begin, other);
-		if (world->p.stranger)
+		if (world->p.peer)
 			cut_compare(c);
 	}
 	check_blocks(c);
@@ -373,7 +373,7 @@ struct left judge_run(struct tally *t)
 	struct doubt doubt = { };
 
 	tally = t;
-	stranger_forget();
+	peer_forget();
 	if (!tid_seen)
 		tid_seen = malloc(MAX_TID);
 	nr_tids = count_tids();

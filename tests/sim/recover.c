@@ -436,25 +436,25 @@ void cut_recover(struct cut *c, struct cut *begin, struct cut *other)
 
 void cut_ask(const struct cut *c)
 {
-	static const u8 *block[STRANGER_BLOCKS];
-	u32 journal = min_t(u32, world->p.journal, STRANGER_BLOCKS - HOME_BLOCKS);
+	static const u8 *block[PEER_BLOCKS];
+	u32 journal = min_t(u32, world->p.journal, PEER_BLOCKS - HOME_BLOCKS);
 
 	memcpy(block, c->image.block, HOME_BLOCKS * sizeof(*block));
 	for (u32 i = 0; i < journal; i++)
 		block[HOME_BLOCKS + i] = journal_block(c, i);
-	stranger_ask(world->p.stranger, STRANGER_RECOVER, HOME_BLOCKS,
+	peer_ask(world->p.peer, PEER_RECOVER, HOME_BLOCKS,
 		     world->p.journal, block);
 }
 
 void cut_compare(const struct cut *c)
 {
 	const u8 (*after)[DISK_BLOCK];
-	int err = stranger_answer(&after);
+	int err = peer_answer(&after);
 
 	c->tally->asked++;
 	if (err)
-		bad(c, "%s fails: error %d", world->p.stranger, err);
+		bad(c, "%s fails: error %d", world->p.peer, err);
 	for (u32 i = 0; i < HOME_BLOCKS; i++)
 		if (memcmp(c->image.block[i], after[i], DISK_BLOCK))
-			bad(c, "%s has another block %u", world->p.stranger, i);
+			bad(c, "%s has another block %u", world->p.peer, i);
 }

@@ -147,7 +147,7 @@ static void print(const struct params *p)
 		p->fail_alloc, p->states, p->epochs, p->off, p->focus, p->batch, p->copy,
 		p->pipeline, p->run, p->versions, p->coalesce, p->nvm, p->info_max,
 		p->jbd2 ? " --jbd2" : "",
-		p->stranger ? " --stranger " : "", p->stranger ?: "",
+		p->peer ? " --recover-with " : "", p->peer ?: "",
 		p->progress ? " --progress" : "");
 	for (u32 i = 0; i < p->handles && p->skip; i++)
 		for (u32 bit = 0; bit <= SKIP_OTHER; bit++)

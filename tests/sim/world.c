@@ -258,7 +258,7 @@ static void mount_inodes(void)
 		struct toy_inode *ino = &world->inode[i];
 
 		kit_inode(&world->kit, &ino->vfs, 100 + i);
-		/* Two share a block, with strangers between. */
+		/* Two share a block, with other inodes' records between. */
 		ino->object = fixed(world->inode_first + i / 2, 3 * (i % 2));
 		mutex_init(&ino->lock);
 		zj_journal_init_jinode(&ino->jinode, &ino->vfs);

@@ -207,7 +207,7 @@ struct params {
 	u32	versions;	/* copies of a buffer, at most */
 	u32	coalesce;	/* 1: a transaction goes on while there are too many */
 	bool	jbd2;		/* one lane, a log in stock's format */
-	const char *stranger;	/* with jbd2: this program recovers each state as well */
+	const char *peer;	/* with jbd2: this program recovers each state as well */
 	u32	nvm;		/* the log in memory: 1: lines, 2: whole blocks */
 	u32	info_max;	/* nvm: bytes of a TxnInfo */
 	bool	data_err;	/* an error of ordered data aborts */

@@ -16,7 +16,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
        OPT_SLOW, OPT_REMOUNT, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
-       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_STRANGER, OPT_NVM, OPT_INFO_MAX,
+       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_RECOVER_WITH, OPT_NVM, OPT_INFO_MAX,
        OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
@@ -53,7 +53,7 @@ static const struct option options[] = {
 	{ "focus", 1, NULL, OPT_FOCUS },
 	{ "skip", 1, NULL, OPT_SKIP },
 	{ "jbd2", 0, NULL, OPT_JBD2 },
-	{ "stranger", 1, NULL, OPT_STRANGER },
+	{ "recover-with", 1, NULL, OPT_RECOVER_WITH },
 	{ "nvm", 1, NULL, OPT_NVM },
 	{ "txninfo", 1, NULL, OPT_INFO_MAX },
 	{ "progress", 0, NULL, OPT_PROGRESS },
@@ -84,7 +84,7 @@ static void usage(void)
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
 	      "  [--skip LIST] [--remount 0|1] [--journaled 0|1] [--batch N] [--copy 0..2]\n"
-	      "  [--jbd2 [--stranger PROGRAM]] [--pipeline 0|1] [--run N]\n"
+	      "  [--jbd2 [--recover-with PROGRAM]] [--pipeline 0|1] [--run N]\n"
 	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
 	      "  [--trace]\n"
 	      "Run N seeds from S on, or for T seconds. The seed determines what the tasks do\n"
@@ -100,7 +100,7 @@ static void usage(void)
 	      "frequent operations; --off, --skip: omitted ones (world.h).  --journaled: all data\n"
 	      "is in the log.  --batch: blocks that a checkpoint writes home together; a\n"
 	      "lane's thread may take a full batch.  --copy: frozen_copy auto, always, never.\n"
-	      "--jbd2: one lane, and a log in stock's format.  --stranger: a yardstick program,\n"
+	      "--jbd2: one lane, and a log in stock's format.  --recover-with: a yardstick program,\n"
 	      "zjyard-stock, also recovers every crash state and must produce the same blocks.\n"
 	      "--remount 1: barriers are switched off and on.\n"
 	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
@@ -409,8 +409,8 @@ static void parse(int argc, char **argv, struct command *cmd)
 		case OPT_JBD2:
 			p->jbd2 = true;
 			break;
-		case OPT_STRANGER:
-			p->stranger = optarg;
+		case OPT_RECOVER_WITH:
+			p->peer = optarg;
 			break;
 		case OPT_PROGRESS:
 			p->progress = true;
@@ -429,7 +429,7 @@ static void parse(int argc, char **argv, struct command *cmd)
 			parse_number(p, opt, n);
 		}
 	}
-	if (optind < argc || (p->stranger && !p->jbd2) || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
+	if (optind < argc || (p->peer && !p->jbd2) || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
 	    p->lanes > MAX_TASKS)
 		usage();
 }
@@ -451,8 +451,8 @@ static void report(const struct command *cmd, const struct tally *t, u64 seeds,
 	printf("{\"seeds\": %llu, \"first_seed\": %llu, \"crash_states\": %llu, \"live_states\": %llu, \"recoveries\": %llu, \"recovery_crashes\": %llu, \"recoveries_refused\": %llu, \"rotten\": %llu, \"failures\": 0, \"seconds\": %.1f, \"cpu_seconds\": %.1f, \"per_second\": %.0f",
 	       seeds, cmd->params.seed, t->states, t->live, t->recoveries,
 	       t->recrashes, t->refused, t->rotten, took, cpu, t->states / cpu);
-	if (cmd->params.stranger)
-		printf(", \"stranger_recoveries\": %llu", t->asked);
+	if (cmd->params.peer)
+		printf(", \"peer_recoveries\": %llu", t->asked);
 	if (cmd->params.progress)
 		printf(", \"slowest_commit_us\": %lld, \"bound_us\": %lld, \"io_us\": %lld",
 		       t->slowest / 1000, t->bound / 1000, t->io / 1000);

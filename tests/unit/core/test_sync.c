@@ -26,7 +26,7 @@ static void fsync_waits_for_its_closure_and_for_that_only(void)
 	/* Its own record is durable, but not what it depends on. */
 	assert_false(f->done);
 	assert_int_equal(state_of(mine), ZJ_C_SEALED);
-	/* A stranger is not even closed. */
+	/* An unrelated transaction is not even closed. */
 	assert_int_equal(state_of(other), ZJ_C_RUNNING);
 	release();
 	join(f);
@@ -37,7 +37,7 @@ static void fsync_waits_for_its_closure_and_for_that_only(void)
 	close_journal();
 }
 
-static void fsync_does_not_wait_for_strangers_in_flight(void)
+static void fsync_does_not_wait_for_unrelated_transactions(void)
 {
 	tid_t mine;
 
@@ -655,7 +655,7 @@ CORE_TESTS(sync,
 	CORE_TEST(who_looks_for_a_transaction_keeps_it),
 	CORE_TEST(fsync_of_a_busy_lane_is_woken),
 	CORE_TEST(fsync_waits_for_its_closure_and_for_that_only),
-	CORE_TEST(fsync_does_not_wait_for_strangers_in_flight),
+	CORE_TEST(fsync_does_not_wait_for_unrelated_transactions),
 	CORE_TEST(fsync_waits_for_the_members_of_its_component),
 	CORE_TEST(fsync_of_what_is_committed_or_unknown_returns),
 	CORE_TEST(log_wait_commit_requests_nothing),
