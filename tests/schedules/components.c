@@ -114,7 +114,7 @@ static void late_member(void)
 	crash();
 }
 
-/* Nobody's stamp is taken at commit: T1.0 commits before T0.0, but is newer. */
+/* No stamp is taken at commit: T1.0 commits before T0.0, but is newer. */
 static void late_stamp(void)
 {
 	start(0, 0); write(0, b0); stop(0);

@@ -12,7 +12,7 @@
 
 #define page_offset(n)	((loff_t)(n) * DISK_BLOCK)
 
-/* ---- who may (i_rwsem and the invalidate lock) ---- */
+/* ---- which task may go on (i_rwsem and the invalidate lock) ---- */
 
 static bool file_try(struct job *job)
 {
@@ -63,7 +63,7 @@ static void read_page(struct sim_page *page, u32 i)
 	}
 }
 
-/* A user until after the unlock, which looks at it. */
+/* It counts as used until after the unlock, which reads it. */
 static void page_unlock(struct sim_page *page)
 {
 	folio_unlock(&page->folio);
@@ -307,7 +307,7 @@ static bool shorten(struct job *job, struct alloc **cut, u32 nr)
 	for (u32 i = 0; i < nr && ver; i++) {
 		struct life *life = life_now(cut[i]);
 
-		/* What an earlier mount has left may be anything. */
+		/* Blocks that an earlier mount has left may hold anything. */
 		if (life->cut)
 			continue;
 		life->cut = true;
@@ -397,7 +397,7 @@ static void free_block(struct job *job, struct alloc *a)
 	a->use = USE_FREEING;
 }
 
-/* The second one, or several. */
+/* The second handle of a truncation, or several of them. */
 static void free_blocks(struct job *job, struct alloc **cut, u32 nr)
 {
 	while (nr && !job->dead) {
@@ -462,7 +462,7 @@ void file_write_back(u32 i)
 	page_unlock(page);
 }
 
-/* Locked, if nobody else uses it. */
+/* Returns it locked, if no other task uses it. */
 static bool page_catch(struct sim_page *page)
 {
 	if (page->users)
@@ -474,7 +474,7 @@ static bool page_catch(struct sim_page *page)
 	return false;
 }
 
-/* Locked, without buffers, nobody waits for it. */
+/* It is locked and has no buffers, and no task waits for it. */
 static void page_release(struct sim_page *page)
 {
 	page->users = 0;

@@ -358,7 +358,7 @@ static u32 durable_header(struct cut *c, const struct zj_log_geometry *geo,
 	return 0;
 }
 
-/* One bit; not in what tells a header in a segment's first block from no header. */
+/* Flips one bit, behind the fields by which recovery recognises a header. */
 static void flip_bit(struct cut *c, u32 block)
 {
 	u32 at = kit_place(&world->kit, block);

@@ -134,7 +134,7 @@ void step_meta(struct job *job)
 		    1 + sim_one_in(&job->rand, 4));
 }
 
-/* What everybody wants. */
+/* A change of the block that all tasks share. */
 static void step_hot(struct job *job)
 {
 	write_fixed(job, 0, 1);
@@ -180,7 +180,7 @@ void release_inode(struct toy_inode *ino)
 /* Out of core and in again, as ext4_evict_inode() and ext4_iget() do. */
 void evict(struct job *job)
 {
-	/* Not the file: its pages would have to go first. */
+	/* Not of the journaled file, whose pages would have to be dropped first. */
 	struct toy_inode *ino = &world->inode[sim_below(&job->rand,
 							world->nr_inodes - 1)];
 	struct buffer_head *bh;
@@ -395,7 +395,7 @@ static void step_write_meta(struct job *job)
 
 	if (!a)
 		return;
-	/* Nobody frees it meanwhile, as under i_data_sem. */
+	/* No task can free it meanwhile, as under i_data_sem. */
 	a->use = USE_BUSY;
 	write_fixed(job, life_now(a)->objects + sim_below(&job->rand, SLOTS), 1);
 	a->use = USE_META;
@@ -431,7 +431,7 @@ static bool by_fua(const struct page_data *page)
 	return world->disk->fua && page->gen & 2;
 }
 
-/* In its inode as a rule, or for everybody, as what is zeroed. */
+/* Usually noted in the inode; sometimes for the whole journal, like zeroed blocks. */
 static void note_written(const struct alloc *a)
 {
 	if (a->page.gen % 16 == 5)
@@ -513,7 +513,7 @@ int finish_data(struct jbd2_inode *range)
 		if (!in_range(&world->alloc[i], range))
 			continue;
 		wait_data(&world->alloc[i]);
-		/* It may have been freed while we waited. */
+		/* The block may have been freed while this task waited. */
 		if (page->lost == gen)
 			err = -EIO;
 	}
@@ -544,7 +544,7 @@ static int order_data(struct job *job, struct alloc *a, struct jbd2_inode *jinod
 static void step_alloc_data(struct job *job)
 {
 	struct alloc *a = pick_alloc(job, USE_FREE);
-	/* At one inode the lanes meet more often. */
+	/* With one inode, lanes meet more often. */
 	u32 nr = world->p.focus == FOCUS_ALLOC ? 1 : world->nr_inodes - 1;
 	u32 i = sim_below(&job->rand, nr);
 	u32 gen;
@@ -586,7 +586,7 @@ static void step_free_data(struct job *job)
 	}
 }
 
-/* In place, without a handle. */
+/* Overwrites data in place, without a handle. */
 void overwrite_data(struct job *job)
 {
 	struct alloc *a = pick_alloc(job, USE_DATA);
@@ -616,7 +616,7 @@ void commit_callback(journal_t *journal, transaction_t *txn)
 	}
 }
 
-/* ---- all of them ---- */
+/* ---- the table of all changes ---- */
 
 void look_around(struct job *job)
 {

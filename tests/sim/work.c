@@ -121,7 +121,7 @@ static void make_room(struct job *job)
 	enter(job);
 }
 
-/* ---- what is left out ---- */
+/* ---- steps that shrinking leaves out ---- */
 
 static void reseed(struct job *job, u32 step)
 {
@@ -150,7 +150,7 @@ static void work_in_handle(struct job *job)
 		make_room(job);
 		if (!job->dead)
 			step(job);
-		/* Claims are kept by what takes long. */
+		/* A handle that keeps claims takes long, so it pauses more often. */
 		if (sim_one_in(&job->rand, job->kept_inodes ? 8 : 32))
 			pause_a_while(job);
 	}
@@ -231,7 +231,7 @@ static void do_handle(struct job *job)
 		use_reserved(job, reserved);
 }
 
-/* In between: what is done without a handle, or with one of its own. */
+/* Between two handles: work without a handle, or with one of its own. */
 static void do_other(struct job *job)
 {
 	static void (*const others[])(struct job *) = {

@@ -31,7 +31,7 @@ struct job {
 	bool		dead;		/* the journal was aborted */
 };
 
-/* In one of n cases, of what keeps others waiting. */
+/* True in one of n cases, for actions that make other tasks wait. */
 static inline bool long_one_in(struct job *job, u32 n)
 {
 	return sim_one_in(&job->rand, n) && !(world->p.off & OFF_LONG);
@@ -57,13 +57,13 @@ void step(struct job *job);
 /* Its new version; 0 if aborted. */
 u32 claim_inode(struct job *job, u32 i);
 void write_inodes(struct job *job);
-/* What takes no credits. */
+/* Changes that take no credits. */
 void look_around(struct job *job);
 /* A change of many blocks, with credits for as many. */
 #define SWEEP_BLOCKS	15
 void sweep(struct job *job);
 void drop_inodes(struct job *job);
-/* Its data is written, then it leaves core. */
+/* Writes the inode's data, then evicts it. */
 void release_inode(struct toy_inode *ino);
 void evict(struct job *job);
 struct alloc *pick_alloc(struct job *job, enum use use);
@@ -80,7 +80,7 @@ void step_file(struct job *job);
 void file_done(struct job *job);
 void file_store(struct job *job);
 void file_truncate(struct job *job);
-/* Nobody is in the middle of a change: what is stored now has its transaction. */
+/* No task is in the middle of a change, so a store belongs to a known transaction. */
 void file_settle(void);
 /* Write-protect before a commit copies. */
 void file_protect(struct jbd2_inode *range);

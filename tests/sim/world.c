@@ -32,7 +32,7 @@ u32 unit_begin(handle_t *handle)
 	struct zj_txn *txn = handle_txn(handle);
 	u32 lane = txn->lane->index;
 
-	/* Tids need not grow in a lane; who opens first is first. */
+	/* Tids need not grow in a lane; the order of opening counts. */
 	if (world->lane_tid[lane] != txn->public.t_tid) {
 		world->lane_tid[lane] = txn->public.t_tid;
 		world->lane_order[lane]++;
@@ -241,7 +241,7 @@ void world_set_barriers(bool on)
 	if (on != barriers_are_off())
 		return;
 	GROW(w->remounts, w->nr_remounts, w->room_remounts);
-	/* Before it goes off, after it is on. */
+	/* Noted before barriers go off, and after they are on. */
 	if (on)
 		w->journal->j_flags |= JBD2_BARRIER;
 	w->remounts[w->nr_remounts++] = time_now();

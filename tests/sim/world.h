@@ -5,7 +5,7 @@
  *
  * An *object* is a slot of a block that holds a version. A *unit* is what must be
  * whole or absent after a crash: a handle, or the part of one up to a restart.
- * Whoever writes an object raises its version, so "the block holds version v"
+ * A task that writes an object raises its version, so "the block holds version v"
  * says exactly which units' writes it holds.
  *
  * Blocks: fixed metadata, inode blocks (objects live in core and are copied out),
@@ -294,7 +294,7 @@ void unit_write(u32 unit, u32 object, u32 ver);
 void unit_read(u32 unit, u32 object, u32 ver);
 void unit_stop(u32 unit);
 void unit_must(u32 unit);
-/* Begin a generation of an allocatable block. */
+/* Begin a new generation of an allocatable block. */
 struct life *life_begin(struct alloc *a, u32 gen, enum kind kind);
 const struct life *life_of(const struct alloc *a, u32 gen);
 

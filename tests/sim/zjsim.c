@@ -160,7 +160,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 	CHOOSE(OPT_DATA_ERR, data_err, sim_one_in(&r, 2));
 	CHOOSE(OPT_STATES, states, long_run ? 1 : 4);
 	CHOOSE(OPT_EPOCHS, epochs, 1 + sim_below(&r, 3));
-	/* Most of the time everything; else what is left is seen more often. */
+	/* Usually nothing is left out; otherwise the remaining steps occur more often. */
 	CHOOSE(OPT_OFF, off, sim_one_in(&r, 4) ? sim_below(&r, 2 * OFF_LAST) : 0);
 	CHOOSE(OPT_FOCUS, focus, sim_one_in(&r, 2) ? sim_below(&r, NR_FOCUS) : 0);
 	CHOOSE(OPT_SLOW, slow, SOMETIMES(4, 6));
@@ -240,7 +240,7 @@ static void run_tasks(void)
 		sim_join(tasks[i]);
 }
 
-/* Caches may be refused as well. */
+/* The creation of caches may fail, too. */
 static void make_caches(const struct params *p)
 {
 	int err;

@@ -706,7 +706,7 @@ static void sync_all(struct job *job)
 		promise(units);
 }
 
-/* A thread's own block tells of all its units. */
+/* A thread's own block shows which of its units are there. */
 static void sync_block(struct job *job)
 {
 	u32 t = thr_below(&job->rand, fs.p.threads);

@@ -108,7 +108,7 @@ def test_flipped_bits(zjctl, crashed, seed):
 
 @pytest.mark.parametrize("seed", range(24))
 def test_hostile_headers(zjctl, crashed, seed):
-    """Nonsense under a right checksum."""
+    """Random fields under a correct checksum."""
     rnd = random.Random(1000 + seed)
     c = crashed
     for _ in range(rnd.choice((1, 2, 5))):

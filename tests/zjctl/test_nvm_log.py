@@ -353,7 +353,7 @@ def test_flipped_bytes(zjctl, crashed, tmp_path, seed):
 
 @pytest.mark.parametrize("seed", range(24))
 def test_hostile_chunks(zjctl, crashed, seed):
-    """Nonsense under a right checksum."""
+    """Random fields under a correct checksum."""
     rnd = random.Random(2000 + seed)
     c = crashed
     names = ("generation stamp prev_stamp prev start tid lane members chunk flags deps revokes data_lines "

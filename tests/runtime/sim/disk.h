@@ -88,7 +88,7 @@ struct sim_buf {
 void buf_init(struct sim_buf *buf, struct folio *folio, void *data);
 void buf_free(struct buffer_head *bh);
 void buf_cache_init(struct kl_disk *disk);
-/* Forget a clean buffer that nobody uses; true if it was there. */
+/* Forget a clean buffer that is not in use; true if it was there. */
 bool buf_reclaim(struct kl_disk *disk, u32 block);
 /* Start writing a dirty buffer of the device, as the flusher does. */
 void buf_write_back(struct kl_disk *disk, u32 block);
@@ -159,7 +159,7 @@ struct disk_image {
 	u32		nr;		/* blocks */
 	const u8	**block;
 	u8		*pmem;		/* memory, or NULL: is not looked at */
-	const struct disk_walk *made_by; /* NULL as well: somebody else has written to pmem */
+	const struct disk_walk *made_by; /* also NULL after a write to pmem from elsewhere */
 };
 
 void walk_init(struct disk_walk *w, const struct kl_disk *disk,

@@ -171,7 +171,7 @@ void page_write_back(struct sim_page *page)
 	struct write_back *wb;
 	u32 n = 0;
 
-	/* Whoever writes through a mapping has to ask again. */
+	/* The next store through a mapping faults again. */
 	WRITE_ONCE(page->writable, false);
 	if (!page->folio.private || page->folio.writeback)
 		return;

@@ -76,7 +76,7 @@ void pmem_look(struct kl_pmem *pm);
 struct pmem_pending {
 	const struct pmem_event *event;	/* that has stored or written them back */
 	u8		words;		/* of it: a bit each */
-	bool		fenced;		/* by who wrote them back */
+	bool		fenced;		/* by the task that wrote them back */
 };
 
 /**

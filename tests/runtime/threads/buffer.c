@@ -184,7 +184,7 @@ void mark_buffer_dirty(struct buffer_head *bh)
 		kl_fail("buffer of block %llu is dirty, but not up to date",
 			bh->b_blocknr);
 	if (buffer_dirty(bh)) {
-		/* Whoever writes it now sees what was changed before this. */
+		/* Pairs with the next writer, who sees all changes made before this. */
 		smp_mb();
 		if (buffer_dirty(bh))
 			return;

@@ -60,7 +60,7 @@ void buf_free(struct buffer_head *bh);
 void buf_cache_init(struct kl_disk *disk);
 /* Nothing is in use any more: free all; fails if it is. */
 void buf_cache_exit(struct kl_disk *disk);
-/* Forget a clean buffer that nobody uses; true if it was there. */
+/* Forget a clean buffer that is not in use; true if it was there. */
 bool buf_reclaim(struct kl_disk *disk, u32 block);
 /* Start writing a dirty buffer of the device, as the flusher does. */
 void buf_write_back(struct kl_disk *disk, u32 block);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* abort.c: errors of the device, and what everybody gets then. */
+/* abort.c: errors of the device, and the error that each caller gets. */
 #include "fixture.h"
 
 static int errno_on_disk(void)
@@ -554,7 +554,7 @@ static bool abort_meets(enum sleeper what, int n, bool abort_first)
 	return more;
 }
 
-/* Whoever misses the wake-up sees the abort before it sleeps, at any place. */
+/* A task that misses the wake-up sees the abort before it sleeps, at any place. */
 static void nobody_sleeps_through_an_abort(void)
 {
 	for (enum sleeper what = 0; what < NR_SLEEPERS; what++)

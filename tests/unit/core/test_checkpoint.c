@@ -231,7 +231,7 @@ static void what_write_back_brought_home_is_let_go(void)
 	settle();
 	bh = buffer(BLOCK);
 	assert_true(buffer_jbd(bh));
-	/* The thread looks once in a commit interval, or when it is woken. */
+	/* The thread checks once in a commit interval, or when it is woken. */
 	zj_checkpoint_kick(fx.zj);
 	settle();
 	assert_false(buffer_jbd(bh));
@@ -319,7 +319,7 @@ static void log_is_not_empty_before_s_is_written(void)
 	close_journal();
 }
 
-/* There may be thousands of them: comp_lock is everybody's. */
+/* There may be thousands of them, and comp_lock is shared by all lanes. */
 static void dead_components_are_looked_for_without_comp_lock(void)
 {
 	struct zj_txn *txn;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who brings blocks home, and when: the thread and its passes, lanes that help. */
+/*
+ * Which threads write blocks home, and when: the checkpoint thread, its passes, helping lanes.
+ */
 #include <klayer/nvm.h>
 #include "fixture.h"
 
@@ -90,12 +92,12 @@ static void small_transactions_bring_nothing_home(void)
 	assert_true(zj_checkpoint_offers(lane));
 	/* It has work again. */
 	assert_false(offered_after(lane, 0));
-	/* What it has not come to is forgiven. */
+	/* Older debt that was not worked off is dropped. */
 	lane->ckpt_debt = 16;
 	atomic_dec(&zj->space_waiters);
 	assert_false(offered_after(lane, 3));
 	assert_int_equal(lane->ckpt_debt, 6);
-	/* Nothing left to bring home. */
+	/* There is nothing left to write home. */
 	atomic_inc(&zj->space_waiters);
 	zj->pass_left = 0;
 	assert_false(offered_after(lane, 8));
@@ -178,7 +180,7 @@ static void call_home_and_kick(struct fiber *f)
 	zj_checkpoint_kick(fx.zj);
 }
 
-/* Whatever the thread is at: after a kick it goes round once more. */
+/* After a kick the thread checks once more, whatever it was doing. */
 static void kick_is_never_lost(void)
 {
 	struct buffer_head *bh;
@@ -225,7 +227,7 @@ static u32 fill_log(u32 first)
 	return nr;
 }
 
-/* What is younger may be logged again: it stays. */
+/* Younger components stay, as their blocks may be logged again. */
 static void pass_brings_half_a_budget_home(void)
 {
 	u32 nr, most;
@@ -317,7 +319,7 @@ static void pass_goes_on_where_the_last_one_had_no_room(void)
 	close_journal();
 }
 
-/* It was on the checkpoint's stack. */
+/* The pass was on the checkpoint's stack. */
 static void pass_that_has_ended_is_nobodys(void)
 {
 	OPEN();

@@ -234,7 +234,7 @@ static void cascade_lets_comp_lock_go_after_each(void)
 	assert_true(stopped(task));
 	assert_int_equal(zj_txn_state(a), ZJ_C_COMMITTED);
 	assert_int_equal(zj_txn_state(b), ZJ_C_COMMITTED);
-	/* None is finished yet; who touches them depends on nothing any more. */
+	/* None is finished yet, but a handle that touches them depends on nothing any more. */
 	assert_int_equal(fx.nr_calls, 0);
 	h = start(2, 1);
 	put(h, BLOCK, 3);

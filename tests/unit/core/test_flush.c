@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* flush.c: which writes a flush covers, and who issues it. */
+/* flush.c: which writes a flush covers, and which task issues it. */
 #include "fixture.h"
 
 /* One that is stuck in the device, or behind one that is. */
@@ -201,7 +201,7 @@ static void an_fsync_hands_its_data_over(void)
 	close_journal();
 }
 
-/* What an inode has noted outlives it, and is everybody's in a sync. */
+/* A number noted in an inode outlives the inode, and any sync flushes for it. */
 static void what_is_noted_is_not_lost(void)
 {
 	u64 written = 0, other = 0;
@@ -326,7 +326,7 @@ static void call_flush_inode(struct fiber *f)
 	a->ret = zj_journal_flush_reported(fx.journal, a->written);
 }
 
-/* Whoever the failed flush was to cover hears of it, however close they come. */
+/* Every task whose writes the failed flush should have covered gets its error. */
 static void failure_is_seen_with_its_flush(void)
 {
 	struct asked one, other;

@@ -539,7 +539,7 @@ static void dirt_of_an_owner_that_goes_first_is_void_too(void)
 	close_journal();
 }
 
-/* Nobody will make its owner committed any more: the lock is all there is. */
+/* Its owner will not be committed any more, so only the lock can be waited for. */
 static void waits_for_a_buffer_end_with_an_abort(void)
 {
 	struct buffer_head *bh;

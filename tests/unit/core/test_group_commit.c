@@ -226,7 +226,7 @@ static void flush_that_fails_answers_nobody(void)
 	join(second);
 	assert_int_equal(first->ret, -EIO);
 	assert_int_equal(second->ret, -EIO);
-	/* Told once, for all that was on its way. */
+	/* The error is reported once, for all transactions in flight. */
 	assert_true(said("error -5: a flush of the device's cache failed"));
 	assert_null(strstr(strstr(fx.messages, "cache failed") + 1, "cache failed"));
 	close_aborted();

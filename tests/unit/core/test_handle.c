@@ -58,7 +58,7 @@ static void nested_start_only_counts(void)
 	close_journal();
 }
 
-/* An inner stop tells of an abort as the outer one does. */
+/* An inner stop reports an abort, like the outer one. */
 static void nested_stop_reports_an_abort(void)
 {
 	handle_t *h;
@@ -471,7 +471,7 @@ static handle_t *start_full(void)
 	return h;
 }
 
-/* Who saw a transaction full closes that one, not what runs when it gets to it. */
+/* A task that finds a transaction full closes this one, not its successor. */
 static void full_transaction_is_closed_and_no_later_one(void)
 {
 	handle_t *h;

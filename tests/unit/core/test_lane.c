@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* lane.c and journal.c: how many lanes, who uses which. */
+/* lane.c and journal.c: how many lanes there are, and which handle uses which. */
 #include <linux/ioprio.h>
 #include "fixture.h"
 #include <linux/sched/isolation.h>

@@ -104,7 +104,7 @@ static void changed_to_and_fro(void)
 static void a_buffer_is_logged_whole_first(void)
 {
 	NVM();
-	/* As read: but who knows whether it was. */
+	/* The buffer looks as if it had been read, which the journal cannot know. */
 	change_line(0, BLOCK, 3, 8);
 	assert_int_equal(logged(0, BLOCK), ALL);
 	change_line(0, BLOCK, 3, 9);
@@ -472,7 +472,7 @@ static void an_fsync_does_no_device_io(void)
 
 	NVM(.lanes = 2);
 	report_data();
-	/* The first one after a mount flushes: nobody knows what was written before. */
+	/* The first commit after a mount flushes, as earlier writes are unknown. */
 	change(0, BLOCK, 7);
 	commit(0);
 	for (u32 i = 0; i < 10; i++) {

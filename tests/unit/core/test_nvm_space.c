@@ -94,7 +94,7 @@ static void a_hot_block_does_not_keep_s_back(void)
 	close_journal();
 }
 
-/* It is the older half of what is in the log that must get on. */
+/* The checkpoint has to make progress in the older half of the log. */
 static void only_what_is_old_is_logged_whole_for_the_checkpoint(void)
 {
 	handle_t *h;
@@ -106,7 +106,7 @@ static void only_what_is_old_is_logged_whole_for_the_checkpoint(void)
 	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	h = start(0, 4);
 	range_access(h, BLOCK + 1);
-	/* As if somebody waited for space. */
+	/* As if a task waited for space. */
 	atomic_inc(&fx.zj->space_waiters);
 	get_access(h, BLOCK);
 	get_access(h, BLOCK + 4);
@@ -120,7 +120,7 @@ static void only_what_is_old_is_logged_whole_for_the_checkpoint(void)
 	close_journal();
 }
 
-/* ---- what nobody asks for ---- */
+/* ---- checkpoints without a request ---- */
 
 static void kick_after(u32 seconds)
 {
@@ -225,7 +225,7 @@ static void leave(u32 lines)
 
 	do {
 		n = left() < lines + least || left() > lines + most ? most : left() - lines;
-		/* The next one has to fit, too. */
+		/* The next record has to fit, too. */
 		if (left() > lines + most && left() - most < lines + least)
 			n = least;
 		declare_range(0, BLOCK, 0, (n - RECORD_LINES) * ZJ_NVM_LINE, n);

@@ -213,7 +213,7 @@ static void r5_revoke_of_another_lanes_revoked_block_unites(void)
 	own(b);
 	assert_int_equal(zj_journal_revoke(b, 1900, NULL), 0);
 	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
-	/* One of the two is enough. */
+	/* One of the two ties is enough. */
 	assert_int_equal(handle_txn(a)->nr_revokes + handle_txn(b)->nr_revokes, 1);
 	stop(a);
 	stop(b);
@@ -266,7 +266,7 @@ static bool free_is_certain;
 
 static void is_free(struct zj_txn *txn)
 {
-	/* Only now ext4 gives the block to somebody else. */
+	/* Only now ext4 gives the block to another file. */
 	if (txn->lane->index == 1)
 		free_is_certain = val_after_crash(BLOCK) == 0;
 }
@@ -406,7 +406,7 @@ static void block_that_is_revoked_twice_at_once(void)
 	close_journal();
 }
 
-/* Whatever its number. */
+/* The block's number does not matter. */
 static void every_block_has_a_chain(void)
 {
 	OPEN();

@@ -16,7 +16,7 @@ static void tail_moves_the_start(void)
 	assert_int_equal(super_start(), step(at, 4 + 3));
 	assert_int_equal(super_sequence(), seq + 2);
 	assert_int_equal(fx.zj->nr_pool, fx.zj->geo.nr_segs - 1);
-	/* Home, durable, then that. */
+	/* Home writes, a flush, then block 0 with the new start. */
 	assert_true(written(BLOCK, before) < written(jblock(0), before));
 	assert_int_equal(val_after_crash(BLOCK), 3);
 	change_many(BLOCK, 1, 5);
@@ -77,7 +77,7 @@ static void clean_is_stocks_clean(void)
 	assert_int_equal(image_val(image, BLOCK), 3);
 	image_free(image);
 	assert_true(super_sequence() > seq);
-	/* And on from there, never with a number that was. */
+	/* The ring goes on from there, never with a sequence number used before. */
 	assert_int_equal(mount_journal(), 0);
 	change_many(BLOCK, 1, 4);
 	assert_true(super_sequence() > seq + 1);
@@ -338,7 +338,7 @@ static void ring_does_not_outrun_a_clean_block_0(void)
 	commit(0);
 	image = cut_power();
 	assert_true(memcmp(image->block[jblock(RING_FIRST)], disk_block(RING_FIRST), DISK_BLOCK));
-	/* The device has written that one already. */
+	/* The device has already written that block. */
 	image->block[jblock(RING_FIRST)] = disk_block(RING_FIRST);
 	fx.setup.jbd2 = !(be(image->block[jblock(0)], 0x28) & ZJ_JBD2_INCOMPAT_LANES);
 	assert_int_equal(recover_image(image), 0);

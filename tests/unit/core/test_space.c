@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* space.c: a full log, shares of it, what is reclaimed and closed for who needs room. */
+/* space.c: a full log, shares of it, and what is reclaimed or closed to make room. */
 #include "small_log.h"
 
 static void full_log_makes_start_wait_and_go_on(void)
@@ -225,7 +225,7 @@ static void lanes_that_all_work_have_their_shares(void)
 	close_journal();
 }
 
-/* A second one that is full waits for the first; one that somebody syncs does not. */
+/* A second full transaction waits for the first, unless a task syncs it. */
 static void full_transaction_waits_for_the_one_before(void)
 {
 	struct zj_txn *txn;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* space.c: starts that wait for space, their order, and who wakes them. */
+/* space.c: starts that wait for space, their order, and what wakes them. */
 #include "small_log.h"
 
 static void start_waits_all_or_nothing(void)
@@ -80,7 +80,7 @@ static void starts_that_wait_for_room_in_a_ring_are_all_served(void)
 	close_journal();
 }
 
-/* What was reserved and is not wanted any more: nobody waits for the next look round. */
+/* Space of a released reservation is available at once, not only after the next check. */
 static void reservation_that_is_given_back_serves_who_waits(void)
 {
 	static const struct setup logs[] = {
@@ -331,7 +331,7 @@ static void who_leaves_the_queue_wakes_the_next(void)
 	close_journal();
 }
 
-/* It needs a block for its record, which is as much somebody else's as any other. */
+/* It needs a block for its record, and competes for that like any other start. */
 static void start_without_credits_waits_for_its_turn_in_a_ring(void)
 {
 	struct fiber *much, *none;

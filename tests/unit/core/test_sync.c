@@ -249,7 +249,7 @@ static void force_commit_inside_a_handle_warns(void)
 	handle_t open;
 
 	OPEN();
-	/* Of another journal, or it would wait for itself. */
+	/* A handle of another journal, or it would wait for itself. */
 	own(&open);
 	expect_warning("journal_current_handle()");
 	assert_int_equal(zj_journal_force_commit(fx.journal), 0);
@@ -524,7 +524,7 @@ static void commit_and_ckpt(struct fiber *f)
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 }
 
-/* The address sanitizer tells if one looks at a transaction that it does not hold. */
+/* ASan reports a task that reads a transaction without a reference. */
 static void who_looks_for_a_transaction_keeps_it(void)
 {
 	bool more;

@@ -198,7 +198,7 @@ static void crowd_is_spread_by_hash(void)
 	nr = in_the_table();
 	assert_in_range(nr, SLOTS / 2, SLOTS);
 	assert_true(users[0] > SLOTS && users[1] > SLOTS);
-	/* Who found no room gets the same lane each time, and takes none. */
+	/* A tenant that found no room gets the same lane each time, and takes no place. */
 	for (u64 tenant = 1; tenant <= 4 * SLOTS; tenant++)
 		assert_int_equal(lane_of(tenant), lane_of(tenant));
 	assert_int_equal(in_the_table(), nr);

@@ -140,7 +140,7 @@ static void fsync_shows_for_which_transaction_it_waits(void)
 	PRINT(zj_waits_to_text, lane(0));
 	assert_says("now lane=0 reason=committed");
 	assert_says("for=%u for_lane=0 phase=sealed pid=0 comm=fiber", tid);
-	/* And for whom the lane's thread waits. */
+	/* The transaction that the lane's thread waits for is shown as well. */
 	assert_says("now lane=0 reason=record");
 	PRINT(zj_waits_to_text, lane(1));
 	assert_false(says("now"));
@@ -193,7 +193,7 @@ static void barrier_shows_the_lane_that_it_waits_for(void)
 	close_journal();
 }
 
-/* Anybody may give himself a name with a newline in it. */
+/* Any task may set its own name, even with a newline in it. */
 static void name_of_a_task_makes_no_line(void)
 {
 	struct zj_wait wait;

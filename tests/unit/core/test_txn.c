@@ -30,7 +30,7 @@ static void transaction_goes_through_its_states(void)
 	assert_true(txn->committed);
 	assert_null(zj_txn_find(fx.zj, txn->public.t_tid));
 	assert_int_equal(fx.nr_calls, 1);
-	/* Reclaimed: who still has a reference sees it as committed. */
+	/* It is reclaimed, and a task that still has a reference sees it as committed. */
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	assert_true(zj_txn_is_committed(txn));
 	assert_int_equal(zj_txn_wait_committed(txn), 0);
