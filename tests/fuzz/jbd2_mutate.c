@@ -216,7 +216,7 @@ static void splice_own(struct mutation *m)
 	copy_blocks(m, &m->in, pick_at(m), 1 + below(m, 6));
 }
 
-/* What a reader may take for something else, escaped as it must be, or not. */
+/* Gives an image a first word that looks like a header, escaped as it must be, or not. */
 static void change_image(struct mutation *m)
 {
 	u32 at = pick_at(m) + 1 + below(m, 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What builds on something is committed only with it: dependencies, lanes, syncs. */
+/* A change is committed only after those that it depends on: dependencies, lanes, syncs. */
 #include "verbs.h"
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What shares something closes together: uniting, locking, sealing, stamps. */
+/* Transactions that share something are sealed together: uniting, locking, sealing, stamps. */
 #include "verbs.h"
 
 /* T0.0 owns b0; h1 gets access; T0.0 is to close; h1 changes b0. */

@@ -152,7 +152,7 @@ enum op { OP_NONE, OP_START, OP_STOP, OP_ACCESS, OP_MODIFY, OP_WRITE, OP_READ,
 	  OP_CLAIM_KEEP, OP_RESTART, OP_FORCE_NESTED, OP_LOCK_UPDATES,
 	  OP_UNLOCK_UPDATES };
 
-/* Of OP_WHOLE: start in a lane, write two blocks, stop. */
+/* The argument of OP_WHOLE: start in a lane, write two blocks, stop. */
 #define WHOLE(lane, x, y)	((lane) | (x) << 8 | (y) << 16)
 #define CLOSER			9	/* the actor that closes lanes */
 

@@ -316,7 +316,7 @@ static bool shorten(struct job *job, struct alloc **cut, u32 nr)
 	}
 	write_inodes(job);
 	end(job, sim_one_in(&job->rand, 8));
-	/* So that the pages go while it is being committed. */
+	/* Commit early, so that the pages are dropped during the commit. */
 	if (sim_one_in(&job->rand, 2))
 		zj_journal_start_commit(world->journal, NULL);
 	return !job->dead;

@@ -61,7 +61,7 @@ static bool present(const struct cut *c, u32 object, u32 ver)
 	       truncated(c, life_of(a, gen));
 }
 
-/* What an earlier mount has recovered stays. */
+/* Data that an earlier mount has recovered is never lost later. */
 static void check_base(const struct cut *c, u32 object)
 {
 	const struct object *o = &world->objects[object];
@@ -114,7 +114,7 @@ static void check_alloc(const struct cut *c, const struct alloc *a)
 		check_base(c, life->objects + i);
 }
 
-/* What was written without a handle, and promised. */
+/* Checks overwritten data (no handle) that an fsync has promised. */
 static void check_stores(const struct cut *c)
 {
 	for (u32 i = 0; i < world->nr_stores; i++) {
@@ -276,7 +276,7 @@ static void judge_state(struct cut *c, struct cut *begin, struct cut *other)
 	scratch_reset();
 }
 
-/* Whatever is there: a log of lanes is not taken for damaged. */
+/* Recovery must not call a log of lanes damaged, whatever the cut has left. */
 static void judge_doubtful(struct cut *c)
 {
 	tally->states++;

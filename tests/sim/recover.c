@@ -285,7 +285,7 @@ static void crash_again(const struct cut *c, const struct cut *begin,
 	cut_copy(other, begin);
 	other->rand.state = c->rand.state + n;
 	fail_at(other, n);
-	/* What has emptied the log before it failed, is done. */
+	/* If it has emptied the log before it failed, recovery is complete. */
 	if (sim_one_in(&other->rand, 4) && cut_is_live(other))
 		fail_at(other, sim_below(&other->rand, 2));
 	recover_again(c, other, "recovery after a crash of recovery");
@@ -370,7 +370,7 @@ static void flip_bit(struct cut *c, u32 block)
 	c->image.block[at] = rotten;
 }
 
-/* What was durable and is not as it was is damage, never cut off by the crash. */
+/* A change of a durable block is damage, which recovery must not attribute to the crash. */
 static void rot(const struct cut *begin, struct cut *other)
 {
 	struct zj_recovery_stats stats;

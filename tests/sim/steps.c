@@ -97,7 +97,7 @@ bool touch_only(struct job *job, struct buffer_head *bh)
 	return !dead(job, zj_journal_get_write_access(job->handle, bh));
 }
 
-/* Of one block, or of all. */
+/* Gets write access to one block, or to all, and changes nothing. */
 static void touch_some(struct job *job)
 {
 	u32 nr = world->alloc_first - world->meta_first;
@@ -529,7 +529,7 @@ static void fill_page(struct alloc *a, u32 inode, u32 gen)
 	a->page.dirty = true;
 }
 
-/* What is on its way already, as a direct write's data, is only waited for. */
+/* Data in flight already, as of a direct write, is only waited for. */
 static int order_data(struct job *job, struct alloc *a, struct jbd2_inode *jinode)
 {
 	if (sim_one_in(&job->rand, 3))

@@ -178,7 +178,7 @@ static void await_drain(handle_t *rsv)
 		cond_resched();
 }
 
-/* What ext4's end of I/O does with a reservation. */
+/* Does with a reservation what ext4 does at the end of an I/O. */
 static void use_reserved(struct job *job, handle_t *rsv)
 {
 	if (sim_one_in(&job->rand, 4)) {

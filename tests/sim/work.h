@@ -92,7 +92,7 @@ void file_unmount(void);
 void sync_something(struct job *job);
 /* Within a handle: what is sealed becomes committed. */
 void sync_sealed(struct job *job);
-/* Where memory is asked for, some is reclaimed. */
+/* Reclaims some memory; called where memory is allocated. */
 void reclaim_something(void);
 int flusher(void *arg);
 int mapper(void *arg);

@@ -295,7 +295,7 @@ static void adopt(u32 objects, u32 block)
 	}
 }
 
-/* What a block in use holds, and of which file it is. */
+/* Finds out what a block in use holds, and to which file it belongs. */
 static void adopt_block(struct alloc *a, u32 gen)
 {
 	const void *data = world->disk->seen[a->block];

@@ -173,7 +173,7 @@ enum off { OFF_FLUSHER = 1, OFF_BARRIER = 2, OFF_CHECKPOINT = 4, OFF_FILE = 8,
 	   OFF_DATA = 16, OFF_INODE = 32, OFF_ALLOC = 64, OFF_READ = 128,
 	   OFF_SYNC = 256, OFF_PAUSE = 512, OFF_LONG = 1024, OFF_LAST = 1024 };
 
-/* What is done more often than the rest. */
+/* The operations that a run does more often than the others. */
 enum focus { FOCUS_NONE, FOCUS_FILE, FOCUS_ALLOC, FOCUS_SYNC, FOCUS_INODE,
 	     FOCUS_CLOSE, FOCUS_MEMBERS, NR_FOCUS };
 
@@ -280,7 +280,7 @@ struct left {
 void world_make(const struct params *p, const struct left *before);
 void world_free(void);
 void world_mount(void);
-/* What a remount may change, of which sync_inode() changes @log_fua. */
+/* The options that a remount may change; sync_inode() changes @log_fua. */
 struct zj_live_options world_live_options(bool log_fua);
 int world_unmount(void);
 void world_set_barriers(bool on);

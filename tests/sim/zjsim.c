@@ -316,7 +316,7 @@ void run(const struct params *p, struct tally *tally)
 		free(before.home);
 		free(before.pmem);
 		before = left;
-		/* What was lost to an error is lost for ever. */
+		/* What was lost by an error does not come back. */
 		if (p->fail_write || p->fail_flush)
 			break;
 	}
@@ -445,7 +445,7 @@ static double seconds_of(clockid_t clock)
 static void report(const struct command *cmd, const struct tally *t, u64 seeds,
 		   double took)
 {
-	/* Of one core, however busy the machine is. */
+	/* CPU seconds, so that the result does not depend on other load. */
 	double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 
 	printf("{\"seeds\": %llu, \"first_seed\": %llu, \"crash_states\": %llu, \"live_states\": %llu, \"recoveries\": %llu, \"recovery_crashes\": %llu, \"recoveries_refused\": %llu, \"rotten\": %llu, \"failures\": 0, \"seconds\": %.1f, \"cpu_seconds\": %.1f, \"per_second\": %.0f",

@@ -624,7 +624,7 @@ static void leave(struct job *job)
 		raise(&fs.promises->acked[job->t], fs.unit[job->t]);
 }
 
-/* What ext4's end of I/O does with a reservation. */
+/* Does with a reservation what ext4 does at the end of an I/O. */
 static void use_reserved(struct job *job, handle_t *rsv)
 {
 	if (thr_one_in(&job->rand, 4)) {

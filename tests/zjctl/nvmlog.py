@@ -149,7 +149,7 @@ class NvmLog(Log):
 
 
 class CrashedNvm(Crashed):
-    """As Crashed, with the log in memory; records: (stamp, lane, line behind the chunk)."""
+    """Like Crashed, with the log in memory; records: (stamp, lane, line behind the chunk)."""
 
     log_class = NvmLog
 

@@ -102,7 +102,7 @@ static void log_event(struct kl_disk *disk, enum disk_what what, u32 block,
 		disk->trace(disk, disk->nr_log - 1);
 }
 
-/* What was stored in memory before something got durable, comes before that in the log. */
+/* Stores to memory come before any later durable event in the log. */
 static void note(struct kl_disk *disk, enum disk_what what, u32 block,
 		 const u8 *data, u64 request)
 {

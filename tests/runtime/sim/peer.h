@@ -12,7 +12,7 @@
 #define PEER_HOME	64	/* most blocks before the journal */
 #define PEER_BLOCKS	8192	/* most blocks of a disk */
 
-/* What it is asked for. */
+/* The request to the other program. */
 enum peer_way {
 	PEER_RECOVER,	/* nothing but the journal's recovery */
 	PEER_MOUNT,		/* mount and unmount */

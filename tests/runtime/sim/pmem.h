@@ -65,7 +65,7 @@ struct kl_pmem {
 /* @contents: of @size bytes, copied; or NULL: zeros. */
 struct kl_pmem *pmem_new(u32 size, const void *contents);
 void pmem_free(struct kl_pmem *pm);
-/* What the caller has written back and fenced before is durable, with queues as well. */
+/* Makes durable what the caller has written back and fenced, with queues as well. */
 void pmem_flush(struct kl_pmem *pm);
 /* Put stores that are not in the log yet there. */
 void pmem_look(struct kl_pmem *pm);

@@ -143,7 +143,7 @@ static inline struct zj_lane *lane(u32 i)
 	return &fx.zj->lanes[i];
 }
 
-/* Of all causes. */
+/* Unions of all causes. */
 u64 unions(u32 lane);
 u64 dependencies(u32 lane);
 
@@ -152,7 +152,7 @@ u32 jblock(u32 b);
 /* A device block in segment @seg. */
 u32 seg_block(u32 seg, u32 b);
 bool said(const char *text);
-/* As an error. */
+/* The same, as an error message. */
 bool complained(const char *text);
 void expect_warning(const char *text);
 /* The warning has come. */
@@ -176,7 +176,7 @@ void forget(handle_t *h, u32 block);
 int revoke_block(handle_t *h, u32 block);
 /* Both get access to a block, which ties their transactions together. */
 void tie(handle_t *a, handle_t *b, u32 block);
-/* What memory holds. */
+/* The value in the buffer. */
 u8 live_val(u32 block);
 /* One handle that writes one block; returns its tid. */
 tid_t change(u32 lane, u32 block, u8 val);
@@ -250,7 +250,7 @@ void stop_at_point(struct task_struct *task, int nth);
  * gets; let both end. False if the first call ends before it gets there.
  */
 bool preempt_at(int nth, const struct fiber *one, const struct fiber *other);
-/* As preempt_at() with a thread that goes to work when @begin() is called. */
+/* Like preempt_at(), for a thread that starts to work when @begin() is called. */
 bool preempt_task_at(int nth, struct task_struct *task, void (*begin)(void),
 		     const struct fiber *other);
 #define CALL(call, ...)	(&(const struct fiber){ .fn = call, ##__VA_ARGS__ })

@@ -21,7 +21,7 @@ void change_line(u32 ln, u32 block, u32 line, u8 val);
 /* Access for declared changes, and such a change. */
 void range_access(handle_t *h, u32 block);
 void change_range(handle_t *h, u32 block, u32 offset, u32 len, u8 val);
-/* What recovery knows of BLOCK is 7, and a handle of the first lane has access to it. */
+/* Recovery can restore BLOCK as all 7, and a handle of the first lane has access to it. */
 handle_t *start_known(void);
 /* One handle that does both; committed. */
 void declare_range(u32 ln, u32 block, u32 offset, u32 len, u8 val);
@@ -31,7 +31,7 @@ void make_known(u32 block, u8 val);
 /* ---- the log ---- */
 
 const void *memory(u32 line);
-/* What lane @ln shows as its end; the checkpoint stamp. */
+/* The tail word of lane @ln; the checkpoint stamp. */
 u64 tail(u32 ln);
 u64 ckpt_word(void);
 /* The newest chunk of a lane. */

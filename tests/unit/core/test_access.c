@@ -247,7 +247,7 @@ static void (*const touchers[])(struct fiber *f) = {
 	call_set_triggers,
 };
 
-/* What warns if the head is gone, or was never this handle's. */
+/* The text of the warning if the head is gone, or never belonged to this handle. */
 static const char *warning_of(void (*toucher)(struct fiber *f))
 {
 	if (toucher == call_dirty)

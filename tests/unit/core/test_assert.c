@@ -109,7 +109,7 @@ static void abort_records_what_an_assertion_owes(void)
 	close_aborted();
 }
 
-/* What does not belong together stays apart: lists remain as they were. */
+/* Components that must not be united are left alone: the lists remain as they were. */
 static void sealed_component_is_not_united_after_a_failed_assertion(void)
 {
 	struct zj_txn *txn, *other;

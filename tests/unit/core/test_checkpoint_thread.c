@@ -127,7 +127,7 @@ static void write_that_fails_in_a_lanes_batch_aborts(void)
  * An idle lane covers a block of the oldest transaction. It is not closed while there
  * is space: what is closed early is logged again.
  */
-static void who_waits_for_space_closes_what_keeps_s_back(void)
+static void start_without_space_closes_what_keeps_the_stamp_back(void)
 {
 	tid_t tid;
 
@@ -246,7 +246,7 @@ static void pass_brings_half_a_budget_home(void)
 }
 
 /* The checkpoint stamp is written for one pass while the next one's blocks are on their way. */
-static void s_does_not_wait_for_the_next_pass(void)
+static void stamp_does_not_wait_for_the_next_pass(void)
 {
 	handle_t *h;
 
@@ -274,7 +274,7 @@ static void s_does_not_wait_for_the_next_pass(void)
 	close_journal();
 }
 
-/* However often it is woken: not until one pass is home, but until enough is free. */
+/* The thread goes on until enough is free, not only until one pass is home. */
 static void thread_works_until_enough_is_free(void)
 {
 	OPEN(.lanes = 1, .journal = 1024);
@@ -398,10 +398,10 @@ CORE_TESTS(checkpoint_thread,
 	CORE_TEST(lanes_do_not_help_while_there_is_space),
 	CORE_TEST(small_transactions_bring_nothing_home),
 	CORE_TEST(write_that_fails_in_a_lanes_batch_aborts),
-	CORE_TEST(who_waits_for_space_closes_what_keeps_s_back),
+	CORE_TEST(start_without_space_closes_what_keeps_the_stamp_back),
 	CORE_TEST(two_thirds_of_a_log_start_the_background_thread),
 	CORE_TEST(pass_brings_half_a_budget_home),
-	CORE_TEST(s_does_not_wait_for_the_next_pass),
+	CORE_TEST(stamp_does_not_wait_for_the_next_pass),
 	CORE_TEST(thread_works_until_enough_is_free),
 	CORE_TEST(pass_goes_on_where_the_last_one_had_no_room),
 	CORE_TEST(pass_that_has_ended_is_nobodys),

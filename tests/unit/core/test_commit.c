@@ -2,7 +2,7 @@
 /* commit.c and log.c: what the log holds after a commit. */
 #include "fixture.h"
 
-/* As many as a header block has room for, at 1 KiB. */
+/* The number of tags for which a header block of 1 KiB has room. */
 #define TAGS	((DISK_BLOCK - sizeof(struct zj_chunk_header)) / \
 		 sizeof(struct zj_tag))
 

@@ -200,7 +200,7 @@ static void what_is_built_on_can_be_written_home_once_that_is_committed(void)
 	seal_held(0);
 	tid = h->h_transaction->t_tid;
 	put_page_block(h, &file, 1, 2);
-	/* As by the claim of the inode. */
+	/* Ties them as the claim of the inode would. */
 	zj_tie(handle_txn(h), first, ZJ_KIND_READ);
 	stop(h);
 	stop_before(lane(1)->task, &lane(1)->lock, 1);

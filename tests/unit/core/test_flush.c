@@ -12,7 +12,7 @@ static struct fiber *begin(void)
 	return f;
 }
 
-/* What is in flight ends; what comes then is held. */
+/* Requests in flight end; later ones are held back. */
 static void end_one(void)
 {
 	release();
@@ -395,7 +395,7 @@ static void call_written_by_all(struct fiber *f)
 	zj_journal_written_by_all(fx.journal, *(u64 *)f->p);
 }
 
-/* What a flush in flight may have missed does not hide behind what it covers. */
+/* A number that the flush in flight does not cover is not replaced by one that it covers. */
 static void older_note_does_not_hide_a_newer_one(void)
 {
 	struct fiber *f;
@@ -422,7 +422,7 @@ static void older_note_does_not_hide_a_newer_one(void)
 	close_journal();
 }
 
-/* Whatever the number: no more than what inodes have noted. */
+/* A sync flushes for the highest number noted in an inode, and only once. */
 static void all_that_inodes_noted_is_flushed_once(void)
 {
 	u64 written = 0;
@@ -477,7 +477,7 @@ static void call_hand_over(struct fiber *f)
 	promised = zj_trans_takes_written(fx.journal, committing, noted);
 }
 
-/* Whatever a commit is at when it promises to see to data, it does. */
+/* A commit that has promised to flush data does so, wherever it was at that moment. */
 static void promised_data_is_flushed(void)
 {
 	int n = 1, kept = 0;

@@ -426,7 +426,7 @@ static void lock_committed_buffer_waits_for_two_changes_at_most(void)
 	close_journal();
 }
 
-/* As a seal does: the super block is written while no handle is open. */
+/* Like a freeze, it writes the superblock while no handle is open. */
 static void call_lock_committed_in_barrier(struct fiber *f)
 {
 	zj_journal_lock_updates(fx.journal);

@@ -187,7 +187,7 @@ static void history_outlives_the_head(void)
 	change(1, BLOCK, 3);
 	commit(1);
 	assert_int_equal(lane(1)->stats.ahead, 2);
-	/* Nor does it stay for ever. */
+	/* It does not stay for ever. */
 	for (u32 i = 0; i < 5; i++) {
 		change(1, BLOCK, 4 + i);
 		commit(1);

@@ -184,7 +184,7 @@ static void run_has_a_bound(void)
 	close_journal();
 }
 
-/* What is home of a run's first member stays in the log with the rest of the run. */
+/* The first member of a run is home, but stays in the log with the rest of the run. */
 static void run_is_reclaimed_as_a_whole(void)
 {
 	struct fiber *f[3];
@@ -288,7 +288,7 @@ static void commit_block_waits_for_the_log_blocks(void)
 
 /* ---- without FUA, without barriers ---- */
 
-/* However runs share flushes, a commit that is reported is durable. */
+/* A commit that is reported is durable, even if its run shares a flush. */
 static void all_of_a_run_wait_for_the_covering_flush(void)
 {
 	struct fiber *f[4];
@@ -323,7 +323,10 @@ static void without_barriers_a_run_does_not_wait_for_the_next(void)
 
 	JBD2();
 	fx.journal->j_flags &= ~JBD2_BARRIER;
-	/* Of the second: the first has a descriptor, an image and a commit block. */
+	/*
+	 * Hold the second transaction: the first takes a descriptor, an image and a commit
+	 * block.
+	 */
 	fx.hold_block = next_image() + 3;
 	first = GO(call_complete, .tid = change(0, BLOCK, 1));
 	let_run();
@@ -395,7 +398,7 @@ static void record_of_a_run_that_is_followed(void)
 			settle();
 		}
 		assert_int_equal(lane(0)->depth, 3);
-		/* Of the past: what is measured now counts for a quarter. */
+		/* Forget earlier measurements, as a new one counts for a quarter only. */
 		lane(0)->record_ns[0] = 0;
 		lane(0)->record_ns[1] = cases[i].price * NSEC_PER_MSEC;
 		fx.zj->flush.mean_ns = 1000 * NSEC_PER_MSEC;
@@ -422,7 +425,7 @@ static void call_without_barriers(struct fiber *f)
 	fx.journal->j_flags |= JBD2_BARRIER;
 }
 
-/* Whatever a chunk claims to be durable: it has been flushed. */
+/* A chunk claims that a stamp is durable only after a flush. */
 static void what_went_without_a_flush_is_not_claimed(void)
 {
 	struct fiber f = { .fn = call_without_barriers, .cpu = 0 };

@@ -200,7 +200,7 @@ static void restart_begins_a_new_transaction_of_the_lane(void)
 	assert_int_equal(old->credits, 1);
 	assert_int_equal(next->credits, 7);
 	assert_int_equal(zj_handle_buffer_credits(h), 7);
-	/* What the old one had, the new one has to ask for again. */
+	/* Access under the old handle does not count in the new transaction. */
 	expect_warning("!zj_unite(txn, part->txn");
 	assert_int_equal(dirty(h, BLOCK, 2), -EINVAL);
 	warned();
@@ -462,7 +462,7 @@ static void call_begin_next(struct fiber *f)
 	next = change(0, BLOCK + 1, 1);
 }
 
-/* As large as one gets: no other handle fits. */
+/* The largest handle: no other one fits beside it. */
 static handle_t *start_full(void)
 {
 	handle_t *h = start(0, fx.zj->budget / fx.zj->grant * fx.zj->grant - 4);

@@ -189,7 +189,7 @@ static void truncated_buffer_is_void(void)
 	close_file();
 }
 
-/* Of a whole folio that is kept the buffers are void when the truncation is committed. */
+/* If a folio is kept as a whole, its buffers are void when the truncation is committed. */
 static void kept_buffer_is_void_when_the_truncation_is_committed(void)
 {
 	struct buffer_head *bh;

@@ -314,7 +314,7 @@ static void call_write_back(struct fiber *f)
 	buf_write_back(fx.disk, BLOCK);
 }
 
-/* However the two meet: while it is on its way it is not home. */
+/* While the block is in flight its part is not home, in whatever order the two tasks run. */
 static void part_in_flight_is_not_home(void)
 {
 	bool more;
@@ -352,7 +352,7 @@ static void frozen_copies_are_aligned(void)
 	}
 }
 
-/* Whatever cache cannot be made: an error, and none is left. */
+/* If any cache cannot be created, the result is an error and no cache is left. */
 static void caches_without_memory(void)
 {
 	unsigned long n = 0;

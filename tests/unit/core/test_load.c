@@ -215,7 +215,7 @@ static void log_of_stock_is_recovered(void)
 	assert_int_equal(image_val(image, BLOCK), 5);
 	assert_true(written(BLOCK, 0) < written(jblock(0), 0));
 	sb = (const void *)image->block[jblock(0)];
-	/* Of 8 there may be blocks behind it, though no commit block. */
+	/* Blocks of transaction 8 may follow, although it has no commit block. */
 	assert_int_equal(be32_to_cpu(sb->s_sequence), 9);
 	image_free(image);
 	change(0, BLOCK, 6);
@@ -434,7 +434,7 @@ static void shorten(u32 blocks)
 	free(sb);
 }
 
-/* As few requests as the journal has pieces. */
+/* There are no more requests than the journal has pieces. */
 static void journal_blocks_are_read_together(void)
 {
 	u8 *buf = malloc(8 * DISK_BLOCK), val[DISK_BLOCK];
@@ -509,7 +509,7 @@ static void reads_that_fail_lose_nothing(void)
 	}
 }
 
-/* What is read with the same one next has an answer of its own. */
+/* The next read with the same struct has a result of its own. */
 static void error_of_a_read_is_reported_once(void)
 {
 	struct zj_dev_reads reads = { };

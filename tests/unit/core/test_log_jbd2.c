@@ -340,7 +340,7 @@ static void every_kind_of_checksum(void)
 	}
 }
 
-/* As ext4 asks for it at every mount, after the load. */
+/* Set the feature as ext4 does at every mount, after the load. */
 static void features_come_before_the_first_commit(void)
 {
 	JBD2(.features = ZJ_JBD2_INCOMPAT_REVOKE, .new = true);

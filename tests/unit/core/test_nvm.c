@@ -184,7 +184,7 @@ static void a_new_block_is_logged_whole(void)
 	close_journal();
 }
 
-/* What was read is home: no whole image of it. */
+/* A block that was read is known to recovery, so no whole image is needed. */
 static void a_buffer_that_was_read_is_known(void)
 {
 	struct image *image;
@@ -199,7 +199,7 @@ static void a_buffer_that_was_read_is_known(void)
 	assert_int_equal(recover_image(image), 0);
 	expect_lines(image, BLOCK, 3, 8, home_val(BLOCK));
 	image_free(image);
-	/* Nothing of it counts in a new life. */
+	/* Nothing of it counts when the block is allocated again. */
 	new_life(BLOCK, true);
 	close_journal();
 }

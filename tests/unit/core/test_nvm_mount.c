@@ -109,7 +109,7 @@ static struct image *crashed(void)
 	return image;
 }
 
-/* What a lane has shown in an earlier life is gone before the new one begins. */
+/* Tail words of an earlier generation are cleared before the new one begins. */
 static void tails_of_an_earlier_life_are_gone(void)
 {
 	struct image *image;
@@ -158,7 +158,7 @@ static void a_live_log_needs_its_memory(void)
 	zj_encode_nvm_super((const u8 *)"other-memory-ooo", fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	pmem_look(fx.pmem);
 	refused("but the log is in the memory 756e6974-2d74");
-	/* Of the same memory, made for another log. */
+	/* A header of the same memory that was made for another log. */
 	zj_encode_nvm_super((const u8 *)MEMORY_UUID, fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	fx.pmem->mem[ZJ_NVM_HEAD_AT + 0x18] ^= 1;
 	pmem_look(fx.pmem);
@@ -262,7 +262,7 @@ static void lines_that_nobody_needs_may_be_lost(void)
 	image_free(image);
 }
 
-/* Whatever stands there, with good checksums or not: an end, and no stray access. */
+/* Recovery of any contents, with good checksums or not, ends without a stray access. */
 static void hostile_memory(void)
 {
 	struct sim_rand rand = { 3 };

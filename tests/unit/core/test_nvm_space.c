@@ -47,7 +47,7 @@ static void lines_keep_the_oldest_image_in_the_log(void)
 	keep_the_oldest_image(true);
 }
 
-/* As with whole blocks: what is between the oldest and the newest goes. */
+/* As with whole blocks, parts between the oldest and the newest are dropped. */
 static void parts_between_the_oldest_and_the_newest_go(void)
 {
 	struct journal_head *jh;
@@ -67,7 +67,7 @@ static void parts_between_the_oldest_and_the_newest_go(void)
 }
 
 /* A block that always has an owner that is not committed does not fill the log. */
-static void a_hot_block_does_not_keep_s_back(void)
+static void a_hot_block_does_not_keep_the_stamp_back(void)
 {
 	u32 whole = 0, other, i;
 	tid_t tid[2] = { };
@@ -196,7 +196,7 @@ static void a_lane_rests_for_very_long(void)
 		assert_int_equal(image->block[BLOCK + 1499 % 7][1499 % LINES * ZJ_NVM_LINE],
 				 (u8)1499);
 		image_free(image);
-		/* And is back. */
+		/* The lane is back. */
 		change(1, BLOCK + 20, 9);
 		commit(1);
 		assert_int_equal(tail(1) >> 32, (u32)fx.zj->stamp);
@@ -302,7 +302,10 @@ static void every_size_fits_its_promise(void)
 		for (u32 i = 0; i < n; i++)
 			put(h, BLOCK + i, n);
 		stop(h);
-		/* What takes most of the log is closed by the checkpoint already. */
+		/*
+		 * A transaction that takes most of the log was closed by the checkpoint
+		 * already.
+		 */
 		assert_int_equal(zj_complete_transaction(fx.journal, tid), 0);
 	}
 	assert_false(is_journal_aborted(fx.journal));
@@ -342,7 +345,7 @@ static void tail_that_is_shown_meanwhile_stays(void)
 CORE_TESTS(nvm_space,
 	CORE_TEST(lines_keep_the_oldest_image_in_the_log),
 	CORE_TEST(parts_between_the_oldest_and_the_newest_go),
-	CORE_TEST(a_hot_block_does_not_keep_s_back),
+	CORE_TEST(a_hot_block_does_not_keep_the_stamp_back),
 	CORE_TEST(only_what_is_old_is_logged_whole_for_the_checkpoint),
 	CORE_TEST(what_is_old_goes_home),
 	CORE_TEST(round_and_round),

@@ -62,7 +62,7 @@ static void data_under_way_is_only_waited_for(void)
 	close_journal();
 }
 
-/* What was written of the inode is flushed, though no handle has taken it. */
+/* Written data of the inode is flushed although no handle has taken its number. */
 static void r6_what_is_waited_for_is_taken(void)
 {
 	u64 written = 0;
@@ -232,7 +232,7 @@ static void release_waits_for_no_other_inode(void)
 	close_journal();
 }
 
-/* As a caller that writes the data itself. */
+/* Acts as a caller that writes the data itself. */
 static void data_without_callbacks(void)
 {
 	struct file file;

@@ -163,7 +163,7 @@ static void segment_has_a_new_tenure_every_time(void)
 	close_journal();
 }
 
-/* What is left of the former tenure behind the new records must not count. */
+/* Records of the former tenure behind the new ones must not count. */
 static void segment_that_a_lane_keeps_has_a_new_tenure_too(void)
 {
 	handle_t *h;
@@ -461,7 +461,7 @@ static void extended(bool jbd2)
 		while (!zj_journal_extend(h[i], 1, 0))
 			nr[i]++;
 	}
-	/* As much as there may be in one; together more than the budget. */
+	/* Each has the most that one may have; together they exceed the budget. */
 	assert_int_equal(nr[0], fx.zj->max_txn);
 	assert_int_equal(fx.zj->max_txn, fx.zj->budget);
 	for (u32 i = 0; i < nr_lanes; i++) {

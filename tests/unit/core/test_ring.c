@@ -48,7 +48,7 @@ static void full_ring_lets_starts_wait(void)
 
 	JBD2(.journal = 130);
 	most = fx.zj->max_credits;
-	/* What is not home keeps its place, and what comes after it. */
+	/* Blocks that are not home keep their place, and so do all later ones. */
 	change_many(BLOCK, 1, 1);
 	fx.hold_block = BLOCK;
 	while (fx.zj->nr_pool >= zj_log_blocks(fx.zj, most))
@@ -220,7 +220,7 @@ static void bare_ring(struct zj_journal *zj, struct zj_jbd2_super *sb, u32 size,
 
 #define LARGEST_BLOCK	65536u
 
-/* What stock makes of them: bytes of a tag, of a revoke, of a checksum at the end. */
+/* Sizes in stock's format: bytes of a tag, of a revoke, and of a checksum at the end. */
 static const struct kind {
 	u32	features, tag, revoke, tail;
 } kinds[] = {
@@ -258,7 +258,10 @@ static void ring_promise_holds_at_every_block_size(void)
 			zj_jbd2_geo_of(&sb, &log);
 			assert_int_equal(zj_jbd2_tags_per_block(&log),
 					 (size - 28 - kinds[k].tail) / kinds[k].tag);
-			/* Of all revokes that so many credits are asked for: the most. */
+			/*
+			 * The largest number of revokes for which that many credits are
+			 * requested.
+			 */
 			for (u32 n = 0; n < size / 4 + 70; n++)
 				for (u32 r = 0; r <= min(n, 5u); r++)
 					assert_true(ring_takes(&kinds[k], size,

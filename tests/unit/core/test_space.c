@@ -216,7 +216,7 @@ static void lanes_that_all_work_have_their_shares(void)
 	assert_in_range(got[3], budget / 4 - grant, budget / 4);
 	assert_int_equal(atomic_read(&fx.zj->nr_running), 4);
 	assert_int_equal(atomic_read(&fx.zj->granted), got[0] + got[1] + got[2] + got[3]);
-	/* What is sealed runs no more, committed or not. */
+	/* A sealed transaction does not count as running, committed or not. */
 	fx.hold_lane[0] = true;
 	seal(0);
 	assert_int_equal(atomic_read(&fx.zj->nr_running), 3);

@@ -221,7 +221,7 @@ static void every_mount_has_another_generation(void)
 	change(0, BLOCK, 1);
 	commit(0);
 	assert_int_not_equal(fx.zj->geo.generation, first);
-	/* Nothing of the old one is found. */
+	/* No record of the old generation is found. */
 	{
 		struct log log;
 
@@ -376,7 +376,7 @@ static void one_kind_of_checksum_at_a_time(void)
 
 	OPEN();
 	sb = fx.journal->j_superblock;
-	/* As of a journal that has had none so far. */
+	/* Like a journal that has had no checksums so far. */
 	sb->s_checksum_type = 0;
 	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0,
 						 ZJ_JBD2_INCOMPAT_CSUM_V2), 1);
@@ -434,7 +434,7 @@ static u32 errno_after_crash(void)
 	return err;
 }
 
-/* What is dirty in its folio is written back, as other blocks in it are. */
+/* Writes the dirty buffers of its folio, as write-back of other blocks in it does. */
 static void write_folio_back(struct fiber *f)
 {
 	write_dirty_buffer(fx.zj->sb_bh, 0);
@@ -527,7 +527,10 @@ static void checkpoint_without_barriers_does_not_flush(void)
 	assert_int_equal(fx.disk->flushes, flushes);
 	fx.journal->j_flags |= JBD2_BARRIER;
 	close_journal();
-	/* Nor does the first chunk of all: nothing was durable before it. */
+	/*
+	 * The first chunk of a generation names no stamp either, as nothing was durable
+	 * before.
+	 */
 	OPEN(.new = true);
 	change(0, BLOCK, 1);
 	commit(0);

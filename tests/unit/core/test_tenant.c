@@ -263,7 +263,7 @@ static void tenants_take_lanes_in_turn(void)
 		assert_int_equal(lane_of(100 + i), i);
 	assert_int_equal(lane_of(103), 0);
 	sleep_ms(20 * 60 * 1000);
-	/* Of the gone lane 0 had two: it would not be the first to be taken. */
+	/* Lane 0 had two of the removed tenants, so it would not be the first to be taken. */
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(lane_of(200 + i), i);
 	assert_int_equal(lane_of(103), 0);

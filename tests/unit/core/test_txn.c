@@ -196,7 +196,7 @@ static void timer_closes_the_whole_component(void)
 	close_journal();
 }
 
-/* What the first handle takes beyond it is asked for by the next one. */
+/* A transaction begins with one share; a handle that needs more asks for it. */
 static void transaction_begins_with_a_share(void)
 {
 	OPEN();

@@ -233,7 +233,7 @@ static void fsync_after_that_flushes(void)
 	close_journal();
 }
 
-/* What it has lost was committed. */
+/* The flush has lost what was already committed. */
 static void fsync_that_cannot_flush_it_aborts(void)
 {
 	tid_t tid;
