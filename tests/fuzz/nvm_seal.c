@@ -255,7 +255,7 @@ static void heal_record(struct healing *h, u64 stamp, struct zj_nvm_record *rec)
 	h->record[h->nr_records++].block = block;
 }
 
-/* As many records as there is room for before the TxnInfo. */
+/* Limits the records to those for which there is room before the TxnInfo. */
 static void heal_records(struct healing *h, struct zj_txninfo *t, u32 room)
 {
 	u32 unit = zj_nvm_unit(h->geo.block_size), left = room, i, size;

@@ -346,7 +346,7 @@ static void splice_own(struct mutation *m)
 	splice(m, &m->in, m->header[below(m, m->nr)]);
 }
 
-/* Two members of one component, as far as the counts go. */
+/* Makes two chunks look like members of one component. */
 static void unite(struct mutation *m)
 {
 	struct zj_chunk_header *a = pick_header(m), *b = pick_header(m);

@@ -363,7 +363,7 @@ static int actor_main(void *arg)
 	}
 }
 
-/* All that is not held back goes on until nothing moves. */
+/* Lets everything that is not held back go on until nothing moves. */
 void settle(void)
 {
 	schedule_timeout_uninterruptible(2 * HZ);

@@ -209,7 +209,7 @@ static void make_writable(struct job *job, struct sim_page *page, u32 i,
 		note_write(job, handle, i * PAGE_BUFS, PAGE_BUFS);
 }
 
-/* As ext4_page_mkwrite(): the page stays locked until it is writable. */
+/* Like ext4_page_mkwrite(), it keeps the page locked until it is writable. */
 static void fault(struct job *job, u32 i)
 {
 	struct toy_file *f = &world->file;
@@ -330,7 +330,7 @@ static int invalidate(struct sim_page *page, u32 b)
 					   READ_ONCE(file_inode()->sync_tid));
 }
 
-/* As ext4 does before it truncates a page in part. */
+/* Truncates a page in part, which waits for commits in the same way as in ext4. */
 static void wait_tail(struct job *job, u32 i, u32 b)
 {
 	struct sim_page *page;

@@ -55,7 +55,7 @@ static bool attempt(struct params *p, struct params smaller)
 	return false;
 }
 
-/* Less of one number: at once as little as can be, half, one less. */
+/* Tries smaller values of one number: the least, the half, one less. */
 static bool less(struct params *p, size_t offset, u32 least)
 {
 	u32 now = *(u32 *)((char *)p + offset);

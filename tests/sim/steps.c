@@ -41,7 +41,7 @@ static int get_access(struct job *job, struct buffer_head *bh, bool declared)
 		      zj_journal_get_write_access(job->handle, bh);
 }
 
-/* The same in both halves. */
+/* Writes the same into both halves. */
 static int dirty_halves(struct job *job, struct buffer_head *bh, u32 at, u32 len)
 {
 	return zj_journal_dirty_range(job->handle, bh, at, len) ?:
@@ -77,7 +77,7 @@ bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times)
 		change(job, bh, object);
 	if (note)
 		take_note(bh, block);
-	/* As ext4: a write error may have cleared it. */
+	/* As in ext4, since a write error may have cleared the bit. */
 	set_buffer_uptodate(bh);
 	return !dead(job, set_dirty(job, bh, declared, note));
 }
@@ -171,7 +171,7 @@ void release_inode(struct toy_inode *ino)
 	for (u32 i = 0; i < world->nr_alloc; i++)
 		if (&world->inode[world->alloc[i].inode] == ino)
 			world->alloc[i].page.undeclared = world->alloc[i].page.lost;
-	/* Nothing waits in between: a write of a page that stays notes it again. */
+	/* No task can run in between; a page that stays is noted again when it is written. */
 	zj_journal_written_by_all(world->journal, ino->written);
 	ino->written = 0;
 	zj_journal_release_jinode(world->journal, &ino->jinode);
@@ -555,7 +555,7 @@ static void step_alloc_data(struct job *job)
 	gen = world->objects[a->object].ver + 1;
 	fill_page(a, i, gen);
 	if (sim_one_in(&job->rand, 2)) {
-		/* As an unwritten extent: the data first, then the metadata. */
+		/* Like an unwritten extent: data is written before metadata. */
 		write_data(a);
 		wait_data(a);
 		if (a->page.lost == gen) {

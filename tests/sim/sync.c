@@ -142,7 +142,7 @@ static void sync_inode(struct job *job, u32 i)
 		return;
 	ino->users++;
 	p = finished(1 << i, 0);
-	/* As a remount may. */
+	/* Changes options as a remount may. */
 	if (sim_one_in(&job->rand, 4)) {
 		live = world_live_options(sim_one_in(&job->rand, 2));
 		zj_journal_reconfigure(world->journal, &live);
@@ -229,7 +229,7 @@ static u32 some_block(struct job *job)
 	return world->meta_first + sim_below(&job->rand, world->nr_meta);
 }
 
-/* As ext4 writes its super block home by itself. */
+/* Writes a block home directly, as ext4 does with its superblock. */
 static void write_directly(struct job *job)
 {
 	u32 block = some_block(job);
@@ -368,7 +368,7 @@ static unsigned int flush_flags(struct job *job)
 	       JBD2_JOURNAL_FLUSH_ZEROOUT;
 }
 
-/* Under the barrier. */
+/* Called with the barrier up. */
 static void flush_all(struct job *job)
 {
 	unsigned int flags = flush_flags(job);

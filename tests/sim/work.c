@@ -203,7 +203,7 @@ static void do_handle(struct job *job)
 	bool closing = world->p.focus == FOCUS_CLOSE;
 	bool members = world->p.focus == FOCUS_MEMBERS;
 	int rsv = sim_one_in(&job->rand, closing ? 2 : 6) ? 2 : 0;
-	/* Without credits it can't change anything, unless it gets some later. */
+	/* A handle without credits cannot change anything unless it is extended later. */
 	bool looks = long_one_in(job, members ? 4 : 12);
 	bool sweeps = !looks && long_one_in(job, members ? 4 : 80);
 	int credits = looks ? 0 : sweeps ? 8 + SWEEP_BLOCKS :

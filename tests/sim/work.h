@@ -52,9 +52,9 @@ void change(struct job *job, struct buffer_head *bh, u32 object);
 bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times);
 bool touch_only(struct job *job, struct buffer_head *bh);
 void step_meta(struct job *job);
-/* One change or several of a random kind. */
+/* Makes one or several changes of a random kind. */
 void step(struct job *job);
-/* Its new version; 0 if aborted. */
+/* Returns the inode's new version; 0 if aborted. */
 u32 claim_inode(struct job *job, u32 i);
 void write_inodes(struct job *job);
 /* Changes that take no credits. */

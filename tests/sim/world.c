@@ -164,7 +164,7 @@ static void lay_out(void)
 	at += w->nr_alloc;
 	if (at > HOME_BLOCKS)
 		kl_fail("too many blocks");
-	/* Not in one piece, so that bios have to be split. */
+	/* The journal is in several pieces, so that bios have to be split. */
 	w->kit = (struct kit){ .first = HOME_BLOCKS, .blocks = w->p.journal, .piece = 50 };
 	w->fixed_objects = 0;
 }
@@ -414,7 +414,7 @@ static journal_t *init_journal(void)
 	return journal;
 }
 
-/* One attempt; -EIO and -ENOMEM may be meant. */
+/* Tries to mount once; -EIO and -ENOMEM may be injected errors. */
 static int try_mount(void)
 {
 	struct world *w = world;
@@ -454,7 +454,7 @@ int world_unmount(void)
 	struct world *w = world;
 	int err;
 
-	/* As umount does: data is written, then inodes go, then the journal. */
+	/* As umount does: write data, evict inodes, then destroy the journal. */
 	for (u32 i = 0; i < w->nr_inodes; i++)
 		release_inode(&w->inode[i]);
 	err = zj_journal_destroy(w->journal);

@@ -284,7 +284,7 @@ void world_mount(void);
 struct zj_live_options world_live_options(bool log_fua);
 int world_unmount(void);
 void world_set_barriers(bool on);
-/* As many bytes as DISK_BLOCK * HOME_BLOCKS: what the mount must find home. */
+/* @image has DISK_BLOCK * HOME_BLOCKS bytes, which the mount must find in the home blocks. */
 void world_check_mount(const u8 *image);
 /* For messages; until the next call. */
 const char *block_name(u32 block);
@@ -378,7 +378,7 @@ s64 progress_bound(void);
 s64 progress_slowest(void);
 
 /* ---- zjsim.c ---- */
-/* All epochs of one run; does not return if it fails. */
+/* Runs all epochs of a run; does not return if it fails. */
 void run(const struct params *p, struct tally *tally);
 
 /* ---- shrink.c ---- */

@@ -141,7 +141,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 		p.schedule = seed;
 	CHOOSE(OPT_CPUS, cpus, 1 + sim_below(&r, sim_one_in(&r, 32) ? 16 : 6));
 	CHOOSE(OPT_LANES, lanes, 0);
-	/* Now and then long enough to go round the log several times. */
+	/* Some runs are long enough to go round the log several times. */
 	long_run = sim_one_in(&r, 8);
 	CHOOSE(OPT_HANDLES, handles, long_run ? 150 + sim_below(&r, 150) :
 	       8 + sim_below(&r, 50));
@@ -179,7 +179,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 	return p;
 }
 
-/* One block that all want, no errors, a lane for each task. */
+/* All tasks share one block, there are no errors, and each task has a lane. */
 static struct params choose_progress(const struct command *cmd, u64 seed)
 {
 	static const u32 all_lanes[] = { 2, 4, 16, 64 };
@@ -268,7 +268,7 @@ static void finish(void)
 			unit_must(i);
 }
 
-/* One mount; returns what one of its crashes leaves. */
+/* Runs one mount; returns the disk after one of its crashes. */
 static struct left run_epoch(struct params p, u32 epoch, const struct left *before,
 			     struct tally *tally)
 {
@@ -482,7 +482,7 @@ static int run_all(const struct command *cmd, u64 *n)
 	return 0;
 }
 
-/* In a child, as a failure ends the process; then look for a smaller one. */
+/* Runs in a child, as a failure ends the process; then looks for a smaller run. */
 static int run_and_shrink(const struct command *cmd)
 {
 	u64 *n = mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE,

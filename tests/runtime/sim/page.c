@@ -186,7 +186,7 @@ void page_write_back(struct sim_page *page)
 			todo[n++] = bh;
 			continue;
 		}
-		/* Somebody else took the dirty bit: nothing to write. */
+		/* Another task took the dirty bit, so there is nothing to write. */
 		clear_buffer_async_write(bh);
 		put_bh(bh);
 	}

@@ -39,7 +39,7 @@ struct peer_shared {
  */
 void peer_ask(const char *program, enum peer_way way, u32 home,
 		  u32 journal, const u8 **block);
-/* Its error, and the home blocks. */
+/* Returns its error, and the home blocks. */
 int peer_answer(const u8 (**after)[DISK_BLOCK]);
 /* Blocks seen before may have other contents now. */
 void peer_forget(void);

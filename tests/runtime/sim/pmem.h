@@ -97,7 +97,7 @@ void pmem_walk_init(struct pmem_walk *w, const struct kl_pmem *pm);
 void pmem_walk_free(struct pmem_walk *w);
 /* Pass one event. */
 void pmem_walk_step(struct pmem_walk *w);
-/* One of the states that a power cut here may leave; @image has the memory's size. */
+/* Makes one of the states that a power cut here may leave; @image has the memory's size. */
 void pmem_crash(const struct pmem_walk *w, struct sim_rand *rand, u8 *image);
 /* The same, where @image is as the last call of either has left it: faster. */
 void pmem_crash_again(const struct pmem_walk *w, struct sim_rand *rand, u8 *image);

@@ -281,7 +281,7 @@ void folio_write_back(struct folio *folio)
 	WRITE_ONCE(folio->writeback, true);
 	set_buffer_async_write(bh);
 	if (!test_clear_buffer_dirty(bh)) {
-		/* Somebody took the dirty bit: nothing to write. */
+		/* Another task took the dirty bit, so there is nothing to write. */
 		clear_buffer_async_write(bh);
 		end_writeback(folio);
 		return;

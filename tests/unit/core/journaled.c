@@ -31,7 +31,7 @@ bool reclaim(void)
 	return ok;
 }
 
-/* One handle that writes the first block of the file. */
+/* Writes the first block of the file in one handle. */
 tid_t change_file(u32 lane, u8 val)
 {
 	handle_t *h = start(lane, 2);

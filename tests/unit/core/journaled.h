@@ -12,9 +12,9 @@ extern struct file file;
 void open_file(void);
 /* A fresh journal, whose first lane has committed 1 as the file's first block; its buffer. */
 struct buffer_head *open_committed_file(void);
-/* Its folio is free; the journal is closed, too. */
+/* Frees the file's folio, and closes the journal. */
 void close_file(void);
-/* One handle that writes the first block of the file. */
+/* Writes the first block of the file in one handle. */
 tid_t change_file(u32 lane, u8 val);
 /* Invalidates the folio as ext4 does in a truncation, whose tid is @tid. */
 int invalidate(size_t offset, size_t length, tid_t tid);

@@ -213,7 +213,7 @@ static void call_create(struct fiber *f)
 	brelse(bh);
 }
 
-/* Without access: the owner is another lane's, or there is none any more. */
+/* Called without access: the buffer's owner is of another lane, or there is none any more. */
 static void call_dirty(struct fiber *f)
 {
 	int err = dirty(f->h, f->block, f->n);

@@ -80,7 +80,7 @@ static void assertions_that_fail_are_reported_once(void)
 	close_aborted();
 }
 
-/* Nothing that sleeps, and no lock that one of these is taken under. */
+/* A failed assertion does not sleep, and takes no lock that is outside of a spinlock. */
 static void assertion_may_fail_under_any_spinlock(void)
 {
 	OPEN();

@@ -503,7 +503,10 @@ static void busy_file(struct file *file, u32 n)
 	stop(h);
 }
 
-/* One lane's work over the other's, all of it home: no allocation on the way may fail. */
+/*
+ * One lane changes what the other has changed, and all is written home: no allocation here may
+ * fail.
+ */
 static void busy_round(struct file *file)
 {
 	for (u32 n = 0; n < 3; n++) {
@@ -541,7 +544,7 @@ static void memory_that_may_be_refused_is_not_needed(void)
 
 /* ---- a buffer that is locked again ---- */
 
-/* Somebody has locked it since it came home: perhaps it is on its way again. */
+/* Another task has locked the buffer since it was written home: it may be in flight again. */
 static void buffer_that_is_locked_again_is_not_home(void)
 {
 	struct journal_head *jh;

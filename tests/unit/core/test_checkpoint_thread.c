@@ -85,7 +85,7 @@ static void small_transactions_bring_nothing_home(void)
 	lane->ckpt_debt = 0;
 	assert_false(offered_after(lane, 3));
 	assert_true(offered_after(lane, 1));
-	/* Without work no task waits for the lane. */
+	/* A lane without work keeps no task waiting. */
 	lane->ckpt_debt = 0;
 	assert_false(zj_checkpoint_offers(lane));
 	lane->logged_at = jiffies - HZ - 1;
@@ -215,7 +215,7 @@ static void change_blocks(u32 lane, u32 first, u32 nr, u8 val)
 	stop(h);
 }
 
-/* Committed transactions until hardly any of the log is free; nothing of them is home. */
+/* Commits transactions until hardly any of the log is free, with none of them home. */
 static u32 fill_log(u32 first)
 {
 	u32 nr = 0;

@@ -335,7 +335,7 @@ static void n7_sealed_components_of_a_lane_are_limited(void)
 
 /* ---- a component with many members ---- */
 
-/* One handle in each of the lanes, all tied by one block; sealed. */
+/* Starts a handle in each lane, ties all by one block, and seals the component. */
 static u64 tie_all(u32 lanes, u32 block)
 {
 	handle_t *h[8];

@@ -2,7 +2,7 @@
 /* flush.c: which writes a flush covers, and which task issues it. */
 #include "fixture.h"
 
-/* One that is stuck in the device, or behind one that is. */
+/* Starts a flush that is stuck in the device, or behind one that is. */
 static struct fiber *begin(void)
 {
 	struct fiber *f = GO(call_flush);

@@ -496,7 +496,7 @@ static void forgotten_block_that_was_dirty_is_clean(void)
 		h = start(0, 2);
 		get_access(h, BLOCK);
 		assert_false(buffer_dirty(bh));
-		/* Under its owner, too. */
+		/* Changed outside the journal under its owner, too. */
 		mark_buffer_dirty(bh);
 		forget(h, BLOCK);
 		assert_false(buffer_dirty(bh));

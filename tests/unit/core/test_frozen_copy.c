@@ -158,7 +158,7 @@ static void copy_that_was_used_is_made_again(void)
 		fx.hold_lane[i % 2] = true;
 		seal(i % 2);
 		settle();
-		/* Its record is on its way, its image is taken. */
+		/* Its record is in flight, so its image was taken. */
 		change(!(i % 2), BLOCK, 2 + i);
 		release();
 		settle();

@@ -250,7 +250,7 @@ static void record_that_fails_takes_the_next_run_with_it(void)
 	close_aborted();
 }
 
-/* Its thread is anywhere in sending them out, and the flush thread looks for more to do. */
+/* The lane's thread is anywhere in sending log blocks when the flush thread looks for work. */
 static void commit_block_waits_for_the_log_blocks(void)
 {
 	struct task_struct *task;
@@ -316,7 +316,7 @@ static void all_of_a_run_wait_for_the_covering_flush(void)
 	close_journal();
 }
 
-/* Nothing is waited for that would make it durable. */
+/* Without barriers it waits for no flush. */
 static void without_barriers_a_run_does_not_wait_for_the_next(void)
 {
 	struct fiber *first, *second;
@@ -505,7 +505,7 @@ static void aborted_runs_are_waited_for(void)
 		for (u32 i = 0; i < 4; i++)
 			f[i] = fsync_of(BLOCK + i, 1 + i);
 		assert_int_equal(lane(0)->depth, 4);
-		/* Not that of the super block. */
+		/* The flush for the superblock is not held back. */
 		fx.hold_flush = false;
 		zj_journal_abort(fx.journal, -EIO);
 		for (u32 i = 0; i < 4; i++) {

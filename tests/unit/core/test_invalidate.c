@@ -57,7 +57,7 @@ static void part_of_a_folio_being_committed_is_busy(void)
 	assert_true(buffer_mapped(page_bh(&file, 0)));
 	release();
 	settle();
-	/* Committed now, the truncation with it. */
+	/* The transaction is committed now, and the truncation with it. */
 	assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
 	assert_false(buffer_mapped(page_bh(&file, 0)));
 	assert_true(buffer_mapped(page_bh(&file, 1)));

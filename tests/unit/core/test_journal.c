@@ -118,7 +118,10 @@ static void h4_log_is_not_reused_before_the_stamp_is_durable(void)
 	assert_int_equal(nr_held(), 1);
 	before = now();
 	assert_int_equal(record_written(before), -1);
-	/* All home, but the log says so only when the checkpoint stamp is durable. */
+	/*
+	 * All blocks are home, but the log shows this only when the checkpoint stamp is
+	 * durable.
+	 */
 	assert_int_equal(val_after_crash(BLOCK), i);
 	release();
 	join(f);
@@ -163,7 +166,7 @@ static void what_the_checkpoint_stamp_covers_is_not_replayed(void)
 	change(0, BLOCK, 1);
 	commit(0);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	/* Its record is still there, but the block has another life now. */
+	/* Its record is still in the log, but the block is used for something else now. */
 	bh = buffer(BLOCK);
 	memset(bh->b_data, 9, DISK_BLOCK);
 	mark_buffer_dirty(bh);
@@ -297,7 +300,7 @@ static void options_are_kept_with_their_defaults(void)
 	assert_int_equal(zj->options.live.flush_batch, ZJ_FLUSH_BATCH);
 	assert_true(journal->j_flags & ZJ_DATA_JOURNALED);
 	assert_false(journal->j_flags & ZJ_DATA_REPORTED);
-	/* All that was said before is forgotten. */
+	/* Earlier options are forgotten. */
 	options = (struct zj_options){ .data_reported = 1 };
 	assert_int_equal(zj_journal_configure(journal, &options), 0);
 	assert_ptr_equal(zj->log_ops, &zj_log_lanes);

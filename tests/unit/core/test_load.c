@@ -172,7 +172,7 @@ static void set_super(u32 start, u32 incompat)
 	disk_set(fx.disk, jblock(0), &sb);
 }
 
-/* One transaction of stock's on the disk: block BLOCK becomes all @val. */
+/* Puts a transaction of stock's format on the disk, which sets BLOCK to @val. */
 static void put_stock_log(u32 start, u8 val, bool commit)
 {
 	struct zj_jbd2_image tag = { .block = BLOCK };
@@ -367,7 +367,7 @@ static void external_journal_is_refused(void)
 	discard_disk();
 }
 
-/* With every allocation that fails, and leaves nothing behind. */
+/* Lets each allocation fail in turn; nothing may be left behind. */
 static void out_of_memory(const struct setup *setup)
 {
 	u32 n = 0;
@@ -422,7 +422,7 @@ static u64 map_around(const struct inode *inode, u64 block)
 	return HOME_BLOCKS + block + (block >= 100 ? 50 : 0);
 }
 
-/* Less than the inode has, as some of its blocks are elsewhere in a test. */
+/* Makes the journal shorter than its inode, of which a test uses some blocks otherwise. */
 static void shorten(u32 blocks)
 {
 	struct zj_jbd2_super *sb = malloc(DISK_BLOCK);

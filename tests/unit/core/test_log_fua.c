@@ -14,7 +14,7 @@ static void change_many(u32 nr)
 	commit(0);
 }
 
-/* All that is before the record is durable without one; nothing else was written. */
+/* Everything before the record is durable without a flush; nothing else was written. */
 static void few_log_blocks_need_no_flush(void)
 {
 	u64 before;

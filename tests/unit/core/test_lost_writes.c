@@ -92,7 +92,7 @@ static void nothing_is_committed_once_a_flush_has_failed(void)
 	commit_of_what_was_lost(true, true);
 }
 
-/* Its log blocks were in the cache: no commit block goes over what was lost of them. */
+/* Its log blocks were in the cache and lost: no commit block may follow them. */
 static void log_blocks_that_a_flush_has_lost_are_not_committed(void)
 {
 	struct zj_txn *txn;

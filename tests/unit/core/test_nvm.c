@@ -109,7 +109,7 @@ static void a_buffer_is_logged_whole_first(void)
 	assert_int_equal(logged(0, BLOCK), ALL);
 	change_line(0, BLOCK, 3, 9);
 	assert_int_equal(logged(0, BLOCK), 1 << 3);
-	/* Home and reclaimed: what is home is what memory held. */
+	/* It is home and reclaimed, so recovery can restore what the buffer holds. */
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	change_line(0, BLOCK, 4, 9);
 	assert_int_equal(logged(0, BLOCK), 1 << 4);
@@ -321,7 +321,7 @@ static void entries_that_fill_a_txninfo(void)
 		zj_txn_put(txn);
 		close_journal();
 	}
-	/* The same of dependencies: on what other lanes have sealed. */
+	/* The same for dependencies, on transactions that other lanes have sealed. */
 	for (u32 nr = 16; nr <= 17; nr++) {
 		NVM(.info_max = 256, .lanes = 18, .cpus = 18, .nvm = 16 << 20);
 		for (u32 i = 1; i <= nr; i++) {
@@ -341,7 +341,7 @@ static void entries_that_fill_a_txninfo(void)
 	}
 }
 
-/* All kinds of entries side by side: each is found in its place again. */
+/* With all kinds of entries side by side, each is found in its place. */
 static void entries_of_all_kinds_in_one_txninfo(void)
 {
 	const __le64 *entry;

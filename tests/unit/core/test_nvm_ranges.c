@@ -106,7 +106,7 @@ static void members_tell_of_one_image(void)
 
 enum plain { PLAIN_NONE, PLAIN_BEFORE, PLAIN_BETWEEN, PLAIN_DIRTY, PLAIN_AFTER };
 
-/* The same lane, or another one that is united by it. */
+/* Plain access comes from the same lane, or from another one that it unites. */
 static void plain_among_declared(enum plain when, bool check, u32 ln, u64 lines)
 {
 	handle_t *h, *other;

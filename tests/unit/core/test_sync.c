@@ -571,7 +571,7 @@ static void tid_is_dead_before_anybody_is_answered(void)
 	close_journal();
 }
 
-/* All of them at once, also what is not closed yet; until all are committed. */
+/* It requests the commit of all lanes at once, and waits until all are committed. */
 static void force_commit_waits_for_all_at_once(void)
 {
 	struct fiber *f;

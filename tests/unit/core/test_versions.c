@@ -306,7 +306,7 @@ static void reserved_handle_joins_what_cannot_be_sealed_yet(void)
 	close_journal();
 }
 
-/* Not at the end of its time, which is far away here. */
+/* The deferred commit goes on when it can, long before its time is over. */
 static void commit_that_was_deferred_goes_on_when_it_can(void)
 {
 	struct fiber *first;

@@ -208,7 +208,7 @@ static void with_barriers_again_all_before_is_durable(void)
 		}
 }
 
-/* The same where nothing is left to commit, but to flush. */
+/* The same with nothing left to commit, only to flush. */
 static void fsync_after_that_flushes(void)
 {
 	u64 counted;
