@@ -281,8 +281,7 @@ static u64 marks_end(struct zj_journal *zj, const struct zj_gathering *g)
 		const struct zj_lane *lane = &zj->lanes[i];
 
 		if (lane != g->leader && is_announced(lane, g->since))
-			end = max(end, READ_ONCE(lane->flush_expected_since) +
-				  patience(&zj->flush));
+			end = max(end, READ_ONCE(lane->flush_expected_since) + patience(&zj->flush));
 	}
 	return end;
 }
