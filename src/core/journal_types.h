@@ -126,7 +126,9 @@ struct zj_journal {
 					 * not committed
 					 */
 	struct list_head finishing;	/* comp_lock; zj_component.finish_link; committed and not
-					 * finished, in the order in which they became committed
+					 * finished, in the order in which they became
+					 * committed; only those that have journaled file
+					 * data or may depend on some
 					 */
 	u32		undirty;	/* comp_lock to change; number of components in @finishing
 					 * with zj_component.jdata

@@ -36,6 +36,7 @@ static void await_files(struct zj_component *comp)
 
 	if (!comp->jdata && !zj->undirty)
 		return;
+	comp->waits_files = true;
 	list_add_tail(&comp->finish_link, &zj->finishing);
 	WRITE_ONCE(zj->undirty, zj->undirty + comp->jdata);
 }
@@ -270,11 +271,8 @@ static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 	struct zj_wait wait;
 	bool dirty;
 
-	/*
-	 * Pairs with files_are_dirty(): a thread that sees 0 also sees all buffers dirty.
-	 * Only this thread changes whether the component is filed.
-	 */
-	if (list_empty(&comp->finish_link) || !smp_load_acquire(&zj->undirty))
+	/* Pairs with files_are_dirty(): a thread that sees 0 also sees all buffers dirty. */
+	if (!comp->waits_files || !smp_load_acquire(&zj->undirty))
 		return;
 	dirty = files_are_dirty(zj, comp);
 	if (jdata)
@@ -290,7 +288,7 @@ static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 /* After this the component may be reclaimed and freed. */
 static void set_finished(struct zj_journal *zj, struct zj_component *comp)
 {
-	if (!list_empty(&comp->finish_link)) {
+	if (comp->waits_files) {
 		spin_lock(&zj->comp_lock);
 		list_del_init(&comp->finish_link);
 		spin_unlock(&zj->comp_lock);
