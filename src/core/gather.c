@@ -248,7 +248,7 @@ static bool is_expected(const struct zj_lane *lane, const struct zj_gathering *g
 	if (now < g->until && READ_ONCE(lane->flush_need) == flush->done &&
 	    turnaround_of(lane) < g->turnaround)
 		return true;
-	return is_announced(lane, g->since) && is_announced(lane, now);
+	return is_announced(lane, g->since);
 }
 
 /*
@@ -271,19 +271,14 @@ static bool all_here(struct zj_journal *zj, const struct zj_gathering *g)
 	return true;
 }
 
-/* Returns when the last mark ends that there is now. */
-static u64 marks_end(struct zj_journal *zj, const struct zj_gathering *g)
+static bool any_announced(struct zj_journal *zj, const struct zj_gathering *g)
 {
-	u64 end = g->since;
 	unsigned int i;
 
-	for (i = 0; i < zj->nr_lanes; i++) {
-		const struct zj_lane *lane = &zj->lanes[i];
-
-		if (lane != g->leader && is_announced(lane, g->since))
-			end = max(end, READ_ONCE(lane->flush_expected_since) + patience(&zj->flush));
-	}
-	return end;
+	for (i = 0; i < zj->nr_lanes; i++)
+		if (&zj->lanes[i] != g->leader && is_announced(&zj->lanes[i], g->since))
+			return true;
+	return false;
 }
 
 /**
@@ -301,10 +296,11 @@ void zj_gather(struct zj_journal *zj, struct zj_lane *leader)
 	u64 end;
 
 	choose_wait(zj, &g);
-	end = max(g.until, marks_end(zj, &g));
+	end = min(g.until, g.since + patience(&zj->flush));
+	if (any_announced(zj, &g))
+		end = g.since + patience(&zj->flush);
 	if (end <= g.since)
 		return;
-	end = min(end, g.since + patience(&zj->flush));
 	WRITE_ONCE(zj->flush.awaited, 0);
 	wait_event_hrtimeout(zj->flush.gather, all_here(zj, &g),
 			     ns_to_ktime(end - g.since));
