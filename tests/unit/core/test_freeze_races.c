@@ -133,6 +133,40 @@ static void n1_member_that_unites_after_the_drain_is_waited_for(void)
 	close_journal();
 }
 
+/* The component has drained and is not sealed only because a lane has no room (N7). */
+static void n1_member_that_unites_while_room_is_awaited_is_counted(void)
+{
+	handle_t *a, *b, *c;
+	struct zj_txn *txn;
+
+	OPEN(.lanes = 3);
+	fx.hold_lane[0] = true;
+	for (u32 n = 0; n < ZJ_MAX_SEALED; n++) {
+		change(0, BLOCK, n);
+		seal(0);
+	}
+	a = start(0, 1);
+	b = start(1, 1);
+	put(a, BLOCK + 1, 1);
+	get_access(b, BLOCK + 1);
+	stop(a);
+	stop(b);
+	txn = running(0);
+	seal(0);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	c = start(2, 1);
+	get_access(c, BLOCK + 1);
+	assert_int_equal(txn->comp->nr_members, 3);
+	stop(c);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	release();
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(val_after_crash(BLOCK + 1), 1);
+	zj_txn_put(txn);
+	close_journal();
+}
+
 static void n1_reserved_handle_after_the_drain_is_waited_for(void)
 {
 	struct fiber *f, *r;
@@ -496,6 +530,7 @@ CORE_TESTS(seal_races,
 	CORE_TEST(n1_seal_is_one_section),
 	CORE_TEST(n1_two_first_handles_open_one_transaction),
 	CORE_TEST(n1_member_that_unites_after_the_drain_is_waited_for),
+	CORE_TEST(n1_member_that_unites_while_room_is_awaited_is_counted),
 	CORE_TEST(n1_reserved_handle_after_the_drain_is_waited_for),
 	CORE_TEST(n1_seal_that_fails_lets_reserved_handles_in),
 	CORE_TEST(n1_unite_before_the_seal_point_becomes_a_dependency),
