@@ -447,6 +447,49 @@ static void n1_lock_while_uniting_is_passed_on(void)
 	close_journal();
 }
 
+/* A component of lanes 0 and 1, with two images in each, which is sealed if there is room. */
+static tid_t full_component(u32 block)
+{
+	handle_t *a = start(0, 2), *b = start(1, 2);
+	tid_t tid = a->h_transaction->t_tid;
+	struct zj_txn *txn;
+
+	for (u32 i = 0; i < 2; i++) {
+		put(a, block + i, 1);
+		put(b, block + 2 + i, 1);
+	}
+	get_access(b, block);
+	stop(a);
+	stop(b);
+	txn = running(0);
+	zj_commit_now(fx.zj, txn);
+	zj_txn_put(txn);
+	return tid;
+}
+
+/*
+ * What is full waits for the room of one component in both lanes. Nothing else is committed
+ * in them later, so it is tried again when both have room, or never.
+ */
+static void room_of_all_lanes_comes_at_once(void)
+{
+	tid_t first, second;
+
+	OPEN();
+	fx.zj->budget = 6;
+	fx.hold_lane[0] = true;
+	first = full_component(BLOCK);
+	settle();
+	assert_int_equal(state_of(first), ZJ_C_SEALED);
+	second = full_component(BLOCK + 4);
+	settle();
+	assert_int_equal(state_of(second), ZJ_C_LOCKED);
+	release();
+	settle();
+	assert_int_equal(state_of(second), ZJ_C_COMMITTED);
+	close_journal();
+}
+
 static handle_t *take_reserved(handle_t *h)
 {
 	handle_t *rsv = h->h_rsv_handle;
@@ -523,6 +566,7 @@ static void n1_room_is_looked_at_while_members_are_held(void)
 }
 
 CORE_TESTS(seal_races,
+	CORE_TEST(room_of_all_lanes_comes_at_once),
 	CORE_TEST(n1_reserved_handle_reopens_a_member_that_has_drained),
 	CORE_TEST(n1_room_is_looked_at_while_members_are_held),
 	CORE_TEST(n1_start_does_not_count_up_in_a_sealed_transaction),
