@@ -447,6 +447,35 @@ static void n1_lock_while_uniting_is_passed_on(void)
 	close_journal();
 }
 
+/* Two that run unite with one that is locked: it is locked since then, not since the union. */
+static void locked_time_is_passed_on(void)
+{
+	handle_t *a, *b, *c;
+	ktime_t begin;
+	u64 passed;
+
+	OPEN(.lanes = 3);
+	a = start(0, 1);
+	b = start(1, 1);
+	c = start(2, 1);
+	put(a, BLOCK, 1);
+	tie(b, c, BLOCK + 1);
+	begin = ktime_get();
+	zj_commit_request_lane(lane(0));
+	sleep_ms(5);
+	get_access(b, BLOCK);
+	stop(a);
+	stop(b);
+	stop(c);
+	passed = ktime_us_delta(ktime_get(), begin);
+	for (u32 i = 0; i < 3; i++) {
+		assert_true(lane(i)->stats.locked_us >= 5000);
+		assert_true(lane(i)->stats.locked_us <= passed);
+	}
+	settle();
+	close_journal();
+}
+
 /* A component of lanes 0 and 1, with two images in each, which is sealed if there is room. */
 static tid_t full_component(u32 block)
 {
@@ -566,6 +595,7 @@ static void n1_room_is_looked_at_while_members_are_held(void)
 }
 
 CORE_TESTS(seal_races,
+	CORE_TEST(locked_time_is_passed_on),
 	CORE_TEST(room_of_all_lanes_comes_at_once),
 	CORE_TEST(n1_reserved_handle_reopens_a_member_that_has_drained),
 	CORE_TEST(n1_room_is_looked_at_while_members_are_held),
