@@ -94,9 +94,11 @@ struct zj_txn {
 					 */
 
 	u32		nr_chunks;	/* thread that writes its record; chunks in it */
-	bool		flushing;	/* flush thread; the flush for its data has begun */
-	bool		log_cached;	/* lane's thread; log=jbd2: log blocks written
-					 * without FUA
+	bool		flushing;	/* flush thread, read racily; the flush for its data has
+					 * begun
+					 */
+	bool		log_cached;	/* lane's thread until it joins its run, constant then;
+					 * log=jbd2: log blocks written without FUA
 					 */
 	bool		cached;		/* flush thread; record written without FUA */
 	u32		run;		/* lane->lock; number of the run it is in */
