@@ -59,8 +59,8 @@ struct zj_txn {
 					 * counted if zj_log_ops.counts_images is set
 					 */
 	bool		locked;		/* lane->lock and comp_lock to set; takes no handles */
-	bool		drained;	/* comp_lock; it had no open handle at some time since it
-					 * was locked, so only reserved ones may be open
+	bool		drained;	/* comp_lock; while locked: it had no open handle when this
+					 * was looked at last, so only reserved ones may be open
 					 */
 	bool		sealing;	/* lane->lock; set only within try_seal(); not even a
 					 * reserved handle may join

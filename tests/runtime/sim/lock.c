@@ -287,6 +287,17 @@ void kl_wake(wait_queue_head_t *wq, void *key)
 	kl_point();
 }
 
+/* A task may join the queue, or leave it, before the caller acts on the answer. */
+bool waitqueue_active(wait_queue_head_t *wq)
+{
+	bool active;
+
+	kl_point();
+	active = wq->head.next && !list_empty(&wq->head);
+	kl_point();
+	return active;
+}
+
 /* ---- RCU ---- */
 
 static int readers[2];		/* in a section, by the side they entered on */

@@ -503,6 +503,50 @@ static void file_folio_waits_until_the_other_members_data_is_out(void)
 	close_journal();
 }
 
+static void begin_members(void)
+{
+	seal(0);
+}
+
+static void call_pause(struct fiber *f)
+{
+	sleep_ms(2);
+}
+
+/*
+ * The member that is last to submit looks whether anybody waits for it, and wakes nobody
+ * otherwise. It is stopped at every place in turn while the other one goes to sleep.
+ */
+static void last_member_to_submit_meets_who_waits_anywhere(void)
+{
+	struct file file;
+	handle_t *a, *b;
+	bool more;
+	tid_t tid;
+	int n = 1;
+
+	OPEN();
+	file_init(&file);
+	file_page(&file, 600);
+	do {
+		a = start(0, 2);
+		b = start(1, 2);
+		tid = a->h_transaction->t_tid;
+		put_page_block(a, &file, 0, n);
+		zj_journal_inode_ranged_write(b, &file.jinode, 0, 10);
+		put(a, BLOCK, n);
+		put(b, BLOCK, n);
+		stop(a);
+		stop(b);
+		more = preempt_task_at(n++, lane(1)->task, begin_members, CALL(call_pause));
+		assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	} while (more);
+	assert_true(n > 100);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	file_exit(&file);
+	close_journal();
+}
+
 /* Copies made only to spare others a wait are not made when memory is short. */
 static void copy_that_need_not_be_goes_without_memory(void)
 {
@@ -550,6 +594,7 @@ static void copy_that_must_be_waits_for_memory(void)
 }
 
 CORE_TESTS(commit,
+	CORE_TEST(last_member_to_submit_meets_who_waits_anywhere),
 	CORE_TEST(file_folio_waits_until_the_other_members_data_is_out),
 	CORE_TEST(small_transaction_has_one_header_block),
 	CORE_TEST(large_transaction_has_several_chunks),
