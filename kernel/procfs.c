@@ -8,6 +8,7 @@
 #include "debugfs.h"
 #include "log/log_types.h"
 #include "mount/proc.h"
+#include "txn/component.h"
 
 static struct proc_dir_entry *proc_root;
 
@@ -102,9 +103,7 @@ static void show_components(struct seq_file *seq, struct zj_journal *zj)
 	struct zj_comp_stats st;
 	int i;
 
-	spin_lock(&zj->comp_lock);
-	st = zj->comp_stats;
-	spin_unlock(&zj->comp_lock);
+	zj_comp_stats(zj, &st);
 	seq_printf(seq, "components: %llu closed, %llu members, %u at most\n",
 		   st.closed, st.members, st.max_members);
 	for (i = 0; i < ZJ_NR_SIZES; i++)

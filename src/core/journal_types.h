@@ -118,7 +118,6 @@ struct zj_journal {
 	/* Protects components, dependencies and stamps. */
 	spinlock_t	comp_lock ____cacheline_aligned_in_smp;
 	u64		stamp;		/* comp_lock; the last one given out */
-	struct zj_comp_stats comp_stats; /* comp_lock */
 	struct list_head ckpt_list;	/* comp_lock; zj_component.ckpt_link, by stamp; from the
 					 * seal point until reclaimed
 					 */

@@ -10,6 +10,7 @@
 #include <linux/wait.h>
 #include <zjournal/jbd2.h>
 #include "core/waits_types.h"
+#include "txn/component_types.h"
 
 struct zj_component;
 struct zj_journal;
@@ -179,6 +180,7 @@ struct zj_lane {
 					 * names; 0: none
 					 */
 	struct zj_lane_stats stats;	/* no lock; see there */
+	struct zj_comp_stats comp_stats; /* comp_lock; of components whose first member is its */
 	struct zj_waits	waits;		/* has a lock of its own */
 } ____cacheline_aligned_in_smp;
 

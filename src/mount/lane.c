@@ -14,6 +14,7 @@
 #include "log/commit.h"
 #include "log/group_commit.h"
 #include "mount/lane.h"
+#include "txn/component.h"
 #include "txn/tenant.h"
 #include <linux/cpumask.h>
 #include <linux/ioprio.h>
@@ -222,8 +223,9 @@ static void check_idle(struct zj_lane *lane)
 
 static void check_all_home(struct zj_journal *zj)
 {
-	struct zj_comp_stats *st = &zj->comp_stats;
+	struct zj_comp_stats st;
 
+	zj_comp_stats(zj, &st);
 	ZJ_ASSERT(zj, xa_empty(&zj->tids));
 	ZJ_ASSERT(zj, list_empty(&zj->finishing));
 	ZJ_ASSERT(zj, !zj->undirty);
@@ -231,7 +233,7 @@ static void check_all_home(struct zj_journal *zj)
 	ZJ_ASSERT(zj, zj->committed_stamp == zj->stamp);
 	ZJ_ASSERT(zj, !zj->pass);
 	ZJ_ASSERT(zj, !zj->pass_left);
-	ZJ_ASSERT(zj, st->awaited == st->resolved);
+	ZJ_ASSERT(zj, st.awaited == st.resolved);
 }
 
 void zj_lanes_free(struct zj_journal *zj)

@@ -47,7 +47,7 @@ static void await_files(struct zj_component *comp)
 static void arrive(struct zj_component *comp, struct list_head *ready)
 {
 	ZJ_ASSERT(comp->journal, comp->missing > 0);
-	comp->journal->comp_stats.arrivals++;
+	zj_comp_stats_of(comp)->arrivals++;
 	if (--comp->missing || comp->state != ZJ_C_SEALED)
 		return;
 	/* All members have submitted their data and written their records (V1). */
@@ -67,7 +67,7 @@ static void push_dependants(struct zj_component *comp, struct list_head *ready)
 		ZJ_ASSERT(comp->journal, dep->comp->state < ZJ_C_COMMITTED);
 		list_del_init(&dep->on_link);
 		dep->on = NULL;
-		comp->journal->comp_stats.resolved++;
+		zj_comp_stats_of(comp)->resolved++;
 		arrive(dep->comp, ready);
 	}
 }
@@ -76,7 +76,7 @@ static void push_dependants(struct zj_component *comp, struct list_head *ready)
  * Makes room in the members' lanes for other sealed components (N7), and seals those that
  * have waited for it. Caller holds comp_lock.
  */
-static void leave_lanes(struct zj_component *comp)
+static void leave_lanes(struct zj_component *comp, struct zj_sealed *sealed)
 {
 	struct zj_txn *txn;
 
@@ -87,7 +87,7 @@ static void leave_lanes(struct zj_component *comp)
 		txn->lane->sealed_credits -= max(txn->credits, 0);
 	}
 	list_for_each_entry(txn, &comp->members, comp_link)
-		zj_try_seal_lane(txn->lane, comp->stamp);
+		zj_try_seal_lane(txn->lane, comp->stamp, sealed);
 }
 
 /*
@@ -324,13 +324,19 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 
 /*
  * Makes components committed that depend on a committed one; these are appended to the
- * list. Caller holds comp_lock.
+ * list. Caller holds comp_lock, which is released.
  */
-static void spread(struct zj_component *comp, struct list_head *ready)
+static void spread_and_unlock(struct zj_component *comp, struct list_head *ready)
+	__releases(&comp->journal->comp_lock)
 {
+	struct zj_journal *zj = comp->journal;
+	struct zj_sealed sealed = {};
+
 	push_dependants(comp, ready);
-	leave_lanes(comp);
-	note_committed_stamp(comp->journal);
+	leave_lanes(comp, &sealed);
+	note_committed_stamp(zj);
+	spin_unlock(&zj->comp_lock);
+	zj_wake_sealed(zj, &sealed);
 }
 
 /*
@@ -346,16 +352,15 @@ static void arrive_and_spread(struct zj_component *comp, struct list_head *ready
 
 	spin_lock(&zj->comp_lock);
 	arrive(comp, ready);
-	if (!list_empty(ready))
-		spread(comp, ready);
-	spin_unlock(&zj->comp_lock);
-	if (list_empty(ready))
+	if (list_empty(ready)) {
+		spin_unlock(&zj->comp_lock);
 		return;
+	}
+	spread_and_unlock(comp, ready);
 	list_for_each_entry_continue(comp, ready, ready_link) {
 		cond_resched();
 		spin_lock(&zj->comp_lock);
-		spread(comp, ready);
-		spin_unlock(&zj->comp_lock);
+		spread_and_unlock(comp, ready);
 	}
 }
 

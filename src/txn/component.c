@@ -68,7 +68,7 @@ static void dep_unlink(struct zj_dep *dep)
 		ZJ_ASSERT(dep->comp->journal, dep->comp->missing > 0);
 		list_del_init(&dep->on_link);
 		dep->comp->missing--;
-		dep->comp->journal->comp_stats.awaited--;
+		zj_comp_stats_of(dep->comp)->awaited--;
 		dep->on = NULL;
 	}
 }
@@ -85,7 +85,7 @@ static void dep_link(struct zj_dep *dep, struct zj_component *comp,
 	dep->lane = lane;
 	list_add_tail(&dep->on_link, &on->dependants);
 	comp->missing++;
-	comp->journal->comp_stats.awaited++;
+	zj_comp_stats_of(comp)->awaited++;
 }
 
 static struct zj_dep *dep_of_lane(struct zj_component *comp, u32 lane)
@@ -295,13 +295,13 @@ static void merge(struct zj_component *to, struct zj_component *from)
 	if (!ZJ_ASSERT(to->journal, to->state < ZJ_C_SEALED && from->state < ZJ_C_SEALED))
 		return;
 	pass_lock_on(to, from);
+	merge_deps(to, from);
 	/* Pairs with the reads of txn->comp under RCU: they see @to initialised. */
 	list_for_each_entry(txn, &from->members, comp_link)
 		smp_store_release(&txn->comp, to);
 	list_splice_tail_init(&from->members, &to->members);
 	to->nr_members += from->nr_members;
 	to->undrained += from->undrained;
-	merge_deps(to, from);
 	ZJ_ASSERT(to->journal, !from->missing && list_empty(&from->deps));
 	if (from->deferred && !(to->deferred && time_before(to->deferred_until,
 							    from->deferred_until)))
@@ -479,7 +479,7 @@ static void depend_on_previous(struct zj_component *comp, struct zj_txn *txn)
 	txn->lane->sealed_credits += max(txn->credits, 0);
 }
 
-static void seal_member(struct zj_txn *txn)
+static void seal_member(struct zj_txn *txn, struct zj_sealed *sealed)
 {
 	struct zj_lane *lane = txn->lane;
 
@@ -496,42 +496,35 @@ static void seal_member(struct zj_txn *txn)
 	lane->stats.handles += txn->handles;
 	txn->public.t_state = T_COMMIT;
 	spin_unlock(&lane->lock);
-	wake_up_all(&lane->wait_start);
-	wake_up(&lane->wait_work);
+	__set_bit(lane->index, sealed->lanes);
 }
 
-static void count_closed(struct zj_component *comp)
+/**
+ * zj_wake_sealed() - wake the threads of lanes in which something was sealed
+ * @zj: the journal
+ * @sealed: these lanes
+ *
+ * Handle starts that wait there are woken, too.
+ *
+ * Context: comp_lock not held, since a wake-up takes longer than all else that a seal does.
+ */
+void zj_wake_sealed(struct zj_journal *zj, const struct zj_sealed *sealed)
 {
-	u32 members = comp->nr_members;
-	u32 deps = bitmap_weight(comp->dep_lanes, ZJ_MAX_LANES);
-	struct zj_comp_stats *st = &comp->journal->comp_stats;
+	unsigned int i;
 
-	static_assert(ZJ_MAX_LANES == 1 << (ZJ_NR_SIZES - 1));
-	if (!ZJ_ASSERT(comp->journal, members && members <= ZJ_MAX_LANES))
-		return;
-	st->closed++;
-	st->members += members;
-	st->sizes[ilog2(members)]++;
-	st->deps += deps;
-	st->max_members = max(st->max_members, members);
-	st->max_deps = max(st->max_deps, deps);
-}
-
-/* Counts for how long handles could not start because the component was locked. */
-static void count_locked(struct zj_component *comp, ktime_t now)
-{
-	struct zj_txn *txn;
-
-	list_for_each_entry(txn, &comp->members, comp_link)
-		zj_count(&txn->lane->stats.locked_us,
-			 ktime_us_delta(now, comp->locked_at));
+	for_each_set_bit(i, sealed->lanes, zj->nr_lanes) {
+		wake_up(&zj->lanes[i].wait_work);
+		/* It has a barrier: a start that waits has not seen the lane empty. */
+		if (wq_has_sleeper(&zj->lanes[i].wait_start))
+			wake_up_all(&zj->lanes[i].wait_start);
+	}
 }
 
 /*
  * Seals a component. Its members and dependencies are fixed and it gets its stamp at one
  * point for all members (N1), which is why all of this is one section of comp_lock.
  */
-static void seal(struct zj_journal *zj, struct zj_component *comp)
+static void seal(struct zj_journal *zj, struct zj_component *comp, struct zj_sealed *sealed)
 {
 	struct zj_txn *txn;
 
@@ -548,11 +541,11 @@ static void seal(struct zj_journal *zj, struct zj_component *comp)
 		txn->sealed_at = comp->sealed_at;
 		trace_zj_seal(txn, comp->stamp, comp->nr_members);
 	}
-	count_locked(comp, comp->sealed_at);
+	zj_comp_count_locked(comp, comp->sealed_at);
 	comp->missing += comp->nr_members;
 	atomic_set(&comp->unsubmitted, comp->nr_members);
 	atomic_set(&comp->unlogged, comp->nr_members);
-	count_closed(comp);
+	zj_comp_count_closed(comp);
 	ZJ_ASSERT(zj, list_empty(&zj->ckpt_list) ||
 		      list_last_entry(&zj->ckpt_list, struct zj_component,
 				      ckpt_link)->stamp < comp->stamp);
@@ -561,7 +554,7 @@ static void seal(struct zj_journal *zj, struct zj_component *comp)
 	/* Pairs with zj_txn_state(): a thread that sees it sealed also sees its stamp. */
 	smp_store_release(&comp->state, ZJ_C_SEALED);
 	list_for_each_entry(txn, &comp->members, comp_link)
-		seal_member(txn);
+		seal_member(txn, sealed);
 }
 
 /* ---- deferring ---- */
@@ -606,7 +599,7 @@ static void defer_locked(struct zj_journal *zj, struct zj_component *comp)
 	if (comp->no_delay || !may_defer(zj, comp))
 		return;
 	defer(comp);
-	count_locked(comp, ktime_get());
+	zj_comp_count_locked(comp, ktime_get());
 	WRITE_ONCE(comp->state, ZJ_C_RUNNING);
 	unlock_members(comp);
 }
@@ -615,7 +608,8 @@ static void defer_locked(struct zj_journal *zj, struct zj_component *comp)
  * All members' lanes are locked only if the seal is likely to succeed. If each stop of a handle
  * and each commit in one of the lanes did so, a component would cost the square of its members.
  */
-static void try_seal(struct zj_journal *zj, struct zj_component *comp)
+static void try_seal(struct zj_journal *zj, struct zj_component *comp,
+		     struct zj_sealed *sealed)
 {
 	lockdep_assert_held(&zj->comp_lock);
 	if (comp->state != ZJ_C_LOCKED || comp->undrained || zj_aborted(zj))
@@ -626,31 +620,32 @@ static void try_seal(struct zj_journal *zj, struct zj_component *comp)
 	}
 	/* What may_seal() looks at can have been changed by a reserved handle since. */
 	if (hold_members(comp) && may_seal(comp))
-		seal(zj, comp);
+		seal(zj, comp, sealed);
 	else
 		release_members(comp);
 }
 
-static void lock_component(struct zj_journal *zj, struct zj_component *comp)
+static void lock_component(struct zj_journal *zj, struct zj_component *comp,
+			   struct zj_sealed *sealed)
 {
 	ZJ_ASSERT(zj, comp->state == ZJ_C_RUNNING);
 	WRITE_ONCE(comp->state, ZJ_C_LOCKED);
 	comp->locked_at = ktime_get();
 	lock_members(comp);
-	try_seal(zj, comp);
+	try_seal(zj, comp, sealed);
 }
 
 /*
  * Locks a component whose commit was deferred once it could be sealed, and seals a
  * locked one that has drained. Caller holds comp_lock.
  */
-static void go_on(struct zj_journal *zj, struct zj_component *comp)
+static void go_on(struct zj_journal *zj, struct zj_component *comp, struct zj_sealed *sealed)
 {
 	if (comp->state == ZJ_C_RUNNING && comp->deferred && may_seal(comp) &&
 	    !zj_aborted(zj))
-		lock_component(zj, comp);
+		lock_component(zj, comp, sealed);
 	else
-		try_seal(zj, comp);
+		try_seal(zj, comp, sealed);
 }
 
 /**
@@ -662,10 +657,12 @@ static void go_on(struct zj_journal *zj, struct zj_component *comp)
 void zj_commit_again(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
+	struct zj_sealed sealed = {};
 
 	spin_lock(&zj->comp_lock);
-	go_on(zj, txn->comp);
+	go_on(zj, txn->comp, &sealed);
 	spin_unlock(&zj->comp_lock);
+	zj_wake_sealed(zj, &sealed);
 }
 
 /**
@@ -675,10 +672,13 @@ void zj_commit_again(struct zj_txn *txn)
  */
 void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn)
 {
+	struct zj_sealed sealed = {};
+
 	spin_lock(&zj->comp_lock);
 	note_drained(txn);
-	try_seal(zj, txn->comp);
+	try_seal(zj, txn->comp, &sealed);
 	spin_unlock(&zj->comp_lock);
+	zj_wake_sealed(zj, &sealed);
 }
 
 /**
@@ -686,10 +686,11 @@ void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn)
  * @lane: a lane that now has room for another sealed component (N7)
  * @stamp: of the component that has left it; what runs in several of that one's lanes
  *	is tried once for all of them
+ * @sealed: gets the lanes that zj_wake_sealed() has to wake
  *
  * Context: comp_lock held.
  */
-void zj_try_seal_lane(struct zj_lane *lane, u64 stamp)
+void zj_try_seal_lane(struct zj_lane *lane, u64 stamp, struct zj_sealed *sealed)
 {
 	struct zj_txn *txn;
 
@@ -699,11 +700,12 @@ void zj_try_seal_lane(struct zj_lane *lane, u64 stamp)
 	if (!txn || txn->comp->tried_at == stamp)
 		return;
 	txn->comp->tried_at = stamp;
-	go_on(lane->journal, txn->comp);
+	go_on(lane->journal, txn->comp, sealed);
 }
 
 static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
 {
+	struct zj_sealed sealed = {};
 	struct zj_component *comp;
 
 	spin_lock(&zj->comp_lock);
@@ -718,9 +720,10 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
 		if (!comp->no_delay && may_defer(zj, comp))
 			defer(comp);
 		else
-			lock_component(zj, comp);
+			lock_component(zj, comp, &sealed);
 	}
 	spin_unlock(&zj->comp_lock);
+	zj_wake_sealed(zj, &sealed);
 }
 
 /**

@@ -25,7 +25,12 @@ void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_again(struct zj_txn *txn);
 void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn);
-void zj_try_seal_lane(struct zj_lane *lane, u64 stamp);
+void zj_try_seal_lane(struct zj_lane *lane, u64 stamp, struct zj_sealed *sealed);
+void zj_wake_sealed(struct zj_journal *zj, const struct zj_sealed *sealed);
+struct zj_comp_stats *zj_comp_stats_of(const struct zj_component *comp);
+void zj_comp_count_closed(struct zj_component *comp);
+void zj_comp_count_locked(struct zj_component *comp, ktime_t now);
+void zj_comp_stats(struct zj_journal *zj, struct zj_comp_stats *sum);
 void zj_component_free(struct zj_journal *zj, struct zj_component *comp);
 
 #endif /* ZJ_COMPONENT_H */

@@ -122,7 +122,18 @@ struct zj_component {
 };
 
 /**
- * struct zj_comp_stats - statistics of all components; comp_lock for all
+ * struct zj_sealed - lanes in which something was sealed
+ * @lanes: by their index
+ *
+ * It lives on the stack of a thread that holds comp_lock. When that has released the
+ * lock it calls zj_wake_sealed().
+ */
+struct zj_sealed {
+	DECLARE_BITMAP(lanes, ZJ_MAX_LANES);
+};
+
+/**
+ * struct zj_comp_stats - statistics of components; comp_lock for all
  *
  * While nothing is being committed, arrivals = members + awaited and
  * awaited = resolved: each member and each dependency is counted exactly once.

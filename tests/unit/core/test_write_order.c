@@ -91,7 +91,8 @@ static void committed_is_durable_without_fua(void)
 	OPEN(.no_fua = true);
 	flushes = fx.disk->flushes;
 	committed_is_durable();
-	assert_int_equal(fx.disk->flushes - flushes, 3);
+	/* Before the records one each, or one for both; after them one for both. */
+	assert_in_range(fx.disk->flushes - flushes, 2, 3);
 	close_journal();
 }
 

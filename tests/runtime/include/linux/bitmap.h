@@ -18,6 +18,10 @@ static inline bool test_bit(unsigned long nr, const unsigned long *map)
 	return map[nr / KL_LONG_BITS] >> nr % KL_LONG_BITS & 1;
 }
 
+#define for_each_set_bit(bit, map, bits)				\
+	for ((bit) = 0; (bit) < (bits); (bit)++)			\
+		if (test_bit(bit, map))
+
 /* All bits of the last word count: those beyond the end are never set here. */
 static inline unsigned int bitmap_weight(const unsigned long *map,
 					 unsigned int bits)

@@ -10,6 +10,7 @@
 #include "core/abort.h"
 #include "core/dev_io.h"
 #include "core/flush.h"
+#include "core/gather.h"
 #include "core/journal.h"
 #include "core/lane_pick.h"
 #include "core/lane_types.h"
