@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What things cost on the simulated machine: COST(name, nanoseconds, source).  Every
+ * program takes --NAME NS in place of each of them.
+ *
+ * The costs of the code itself (access to dirty) are fitted to bench/core by the clock at
+ * one thread: `bench/sim.py` prints both. The costs of communication are published
+ * measurements; where they differ, the lowest of a server is the default, because a dear
+ * cache line makes the journal that shares more lines look worse than it is.
+ */
+COST(access, 0.30, "fitted: a load or store that hits this CPU's cache, with the instructions around it")
+COST(call, 0.9, "fitted: a function call")
+COST(atomic, 5.5, "a locked instruction on a line that this CPU has: 18 to 20 cycles at 3.5 GHz (Agner Fog, instruction tables, Skylake to Ice Lake: LOCK ADD, LOCK CMPXCHG)")
+COST(line, 40, "a line that another CPU has written: median of core-to-core-latency (github.com/nviennot/core-to-core-latency): Xeon E5-2695 v4 44, Platinum 8275CL 47, Gold 6242 48, Platinum 8375C 51, EPYC 7773X 115; two sockets more")
+COST(shared, 20, "a line that others have read, from the L3 cache: Xeon 8280 about 18 to 25 (AnandTech, EPYC Rome review), EPYC Rome 10 in its own CCX")
+COST(cold, 6, "fitted: a line that no CPU has used yet; prefetched as a rule")
+COST(alloc, 12, "fitted: an object of a slab, allocated or freed from the CPU's own list")
+COST(copy, 0.05, "a byte copied or checksummed: 20 GB/s from the cache, as memcpy() and crc32c with PCLMULQDQ reach")
+COST(wake, 900, "a waker's try_to_wake_up() of another CPU with the interrupt that it sends: about 1 us in perf traces of schbench; 2-5 us from wake-up to running in all")
+COST(latency, 2500, "from there until the task runs on an idle CPU: interrupt, leaving the idle state C1 (2 us in intel_idle's table for Skylake servers: exit_latency), switch")
+COST(cswitch, 1200, "a context switch on one CPU: lmbench lat_ctx and others, 1 to 2 us")
+COST(submit, 900, "CPU time of submit_bio() to the end of the NVMe driver's doorbell: 0.8 to 1 us (Hwang et al., I/O stack analyses: AIOS, USENIX ATC 2019, table 1)")
+COST(interrupt, 900, "CPU time of a completion: interrupt, blk-mq, bi_end_io aside (the same source)")
+COST(device_write, 15000, "a write into the cache of a data centre NVMe drive: 10 to 20 us (data sheets of P4510, PM983)")
+COST(device_flush, 300000, "a flush of a drive with a volatile cache, as tests/yardstick's ssd; 0 for drives with power-loss protection")
+COST(device_fua, 80000, "what FUA adds, as tests/yardstick's ssd")
+COST(device_block, 2000, "the link, for 4 KiB: 2 GB/s")
+COST(memory_block, 400, "4 KiB written to a device in memory, by the CPU that submits: 10 GB/s")
