@@ -8,13 +8,15 @@
  * measurements; where they differ, the lowest of a server is the default, because a dear
  * cache line makes the journal that shares more lines look worse than it is.
  */
-COST(access, 0.30, "fitted: a load or store that hits this CPU's cache, with the instructions around it")
-COST(call, 0.9, "fitted: a function call")
-COST(atomic, 5.5, "a locked instruction on a line that this CPU has: 18 to 20 cycles at 3.5 GHz (Agner Fog, instruction tables, Skylake to Ice Lake: LOCK ADD, LOCK CMPXCHG)")
-COST(line, 40, "a line that another CPU has written: median of core-to-core-latency (github.com/nviennot/core-to-core-latency): Xeon E5-2695 v4 44, Platinum 8275CL 47, Gold 6242 48, Platinum 8375C 51, EPYC 7773X 115; two sockets more")
+COST(access, 0.10, "fitted: a load or store that hits this CPU's cache, with the instructions around it")
+COST(call, 0.2, "fitted: a function call")
+COST(atomic, 4.8, "a locked instruction on a line that this CPU has: 17 to 20 cycles at 3.6 GHz (Agner Fog, instruction tables, Skylake to Ice Lake: LOCK ADD, LOCK CMPXCHG)")
+COST(line, 50, "a line that another CPU has written: median of core-to-core-latency (github.com/nviennot/core-to-core-latency): Xeon E5-2695 v4 44, Platinum 8275CL 47, Gold 6242 48, Platinum 8375C 51, EPYC 7773X 115, between sockets more; two threads of bench/core here fit 47 to 59")
 COST(shared, 20, "a line that others have read, from the L3 cache: Xeon 8280 about 18 to 25 (AnandTech, EPYC Rome review), EPYC Rome 10 in its own CCX")
+COST(l2, 4, "a line that has left the CPU's L1 cache: 12 to 14 cycles (AnandTech, EPYC Rome review: 3.9 ns for a Xeon 8280)")
+COST(l3, 18, "a line that has left its L2 cache: 46 cycles and more on a Xeon 8280, 34 on EPYC Rome (the same source)")
 COST(cold, 6, "fitted: a line that no CPU has used yet; prefetched as a rule")
-COST(alloc, 12, "fitted: an object of a slab, allocated or freed from the CPU's own list")
+COST(alloc, 6, "fitted: an object of a slab, allocated or freed from the CPU's own list")
 COST(copy, 0.05, "a byte copied or checksummed: 20 GB/s from the cache, as memcpy() and crc32c with PCLMULQDQ reach")
 COST(wake, 900, "a waker's try_to_wake_up() of another CPU with the interrupt that it sends: about 1 us in perf traces of schbench; 2-5 us from wake-up to running in all")
 COST(latency, 2500, "from there until the task runs on an idle CPU: interrupt, leaving the idle state C1 (2 us in intel_idle's table for Skylake servers: exit_latency), switch")

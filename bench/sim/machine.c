@@ -16,6 +16,7 @@
 #include <klayer/bug.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/slab.h>
 #include "sim.h"
 
 #define ARENA		0x200000000000UL	/* where all memory of the journals is */
@@ -24,6 +25,9 @@
 #define GLOBAL_BYTES	(64UL << 20)
 #define SHADOW_GLOBAL	0x3f0000000000UL	/* of the program's variables */
 #define WORDS		((SIM_CPUS + 1 + 63) / 64)
+#define L1_SETS		256u		/* powers of two */
+#define L2_SETS		8192u
+#define WAYS		4u
 #define HOT		4u	/* a line that has moved so often is looked at in order */
 
 /**
@@ -55,6 +59,9 @@ static const struct {
 extern char __data_start, _end;
 
 static uintptr_t arena_next = ARENA;
+
+/* The lines that a CPU has close by. What is not there costs time; nobody else is told. */
+static u32 l1[SIM_CPUS + 1][L1_SETS][WAYS], l2[SIM_CPUS + 1][L2_SETS][WAYS];
 
 /* ---- costs ---- */
 
@@ -240,9 +247,42 @@ static inline void write_line(uintptr_t p, const void *pc)
 	sim_current->drain = max(sim_current->drain, at);
 }
 
+/* Whether the set has the line; it is its first one from now on, and the last one may go. */
+static inline bool hit(u32 *set, u32 line)
+{
+	u32 i = 0;
+
+	if (set[0] == line)
+		return true;
+	while (i < WAYS - 1 && set[i] != line)
+		i++;
+	if (set[i] == line) {
+		set[i] = set[i - 1];
+		set[i - 1] = line;
+		return true;
+	}
+	for (; i; i--)
+		set[i] = set[i - 1];
+	set[0] = line;
+	return false;
+}
+
+/* A line that this CPU has: how far away is it? */
+static inline s64 distance(uintptr_t p)
+{
+	u32 line = p / SIM_LINE, cpu = sim_current->cpu;
+
+	if (hit(l1[cpu][line % L1_SETS], line))
+		return 0;
+	return hit(l2[cpu][line % L2_SETS], line) ? cost_of(l2) : cost_of(l3);
+}
+
 static inline void access_memory(uintptr_t p, bool write, const void *pc)
 {
-	sim_spend(cost_of(access));
+	s64 far = distance(p);
+
+	/* A store does not wait. */
+	sim_spend(cost_of(access) + (write ? 0 : far));
 	if (write)
 		write_line(p, pc);
 	else
@@ -265,7 +305,7 @@ void sim_rmw(const void *p, const void *pc)
 	struct line *l = line_of((uintptr_t)p);
 	s64 at;
 
-	sim_spend(cost_of(atomic));
+	sim_spend(cost_of(atomic) + distance((uintptr_t)p));
 	drain(pc, p);
 	if (!l)
 		return;
@@ -491,6 +531,38 @@ void *__wrap_memset(void *to, int c, size_t n)
 	sim_spend(cost_of(call) + n * cost_of(copy));
 	sim_touch(to, n, true, HERE);
 	return __real_memset(to, c, n);
+}
+
+void *__real_kmem_cache_alloc(struct kmem_cache *cache, u32 flags);
+void *__wrap_kmem_cache_alloc(struct kmem_cache *cache, u32 flags);
+void *__wrap_kmem_cache_alloc(struct kmem_cache *cache, u32 flags)
+{
+	sim_spend(cost_of(alloc));
+	return __real_kmem_cache_alloc(cache, flags);
+}
+
+void __real_kmem_cache_free(struct kmem_cache *cache, void *p);
+void __wrap_kmem_cache_free(struct kmem_cache *cache, void *p);
+void __wrap_kmem_cache_free(struct kmem_cache *cache, void *p)
+{
+	sim_spend(cost_of(alloc));
+	__real_kmem_cache_free(cache, p);
+}
+
+void *__real_zj_user_alloc(size_t n, size_t size, u32 flags);
+void *__wrap_zj_user_alloc(size_t n, size_t size, u32 flags);
+void *__wrap_zj_user_alloc(size_t n, size_t size, u32 flags)
+{
+	sim_spend(cost_of(alloc));
+	return __real_zj_user_alloc(n, size, flags);
+}
+
+void __real_zj_user_free(const void *p);
+void __wrap_zj_user_free(const void *p);
+void __wrap_zj_user_free(const void *p)
+{
+	sim_spend(cost_of(alloc));
+	__real_zj_user_free(p);
 }
 
 /* No one looks at checksums here once the journal is loaded. */
