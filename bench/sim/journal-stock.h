@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Stock jbd2, for the simulated machine. */
-#ifndef ZJ_SIM_JOURNAL_H
-#define ZJ_SIM_JOURNAL_H
+#ifndef ZJ_SIM_JOURNAL_STOCK_H
+#define ZJ_SIM_JOURNAL_STOCK_H
 
 #include "stock-sim.h"
 #include "../core/journal-stock.h"
+
+/* Flags of an fsync's data. */
+#define journal_data_flags(journal)	0
+
+static inline void journal_mounted(journal_t *journal, bool data_journal)
+{
+}
 
 #endif

@@ -88,10 +88,12 @@ static u32 mix(u64 n)
 	return n * 0x9e3779b97f4a7c15ULL >> 32;
 }
 
+/* The CPUs of a group go through their blocks together. */
 static struct buffer_head *block_of(const struct step *s, u32 cpu, u64 n)
 {
 	u32 group = s->share ? cpu / s->share : 0;
-	u32 i = s->per ? n / s->per : mix(n * SIM_CPUS + cpu);
+	u32 size = s->share ? min(s->share, sim_load.cpus) : sim_load.cpus;
+	u32 i = s->per ? n * size / s->per : mix(n * SIM_CPUS + cpu);
 
 	return fs.bh[region_at[s->region] + group * s->span + i % s->span];
 }
@@ -117,7 +119,8 @@ static void end_data(struct bio *bio)
 
 static void write_data(u32 blocks)
 {
-	struct bio *bio = bio_alloc(&fs.disk->disk.bdev, blocks, REQ_OP_WRITE, GFP_NOFS);
+	struct bio *bio = bio_alloc(&fs.disk->disk.bdev, blocks, REQ_OP_WRITE |
+				    journal_data_flags(fs.journal), GFP_NOFS);
 	struct completion c;
 
 	init_completion(&c);
@@ -254,6 +257,7 @@ void load_run(void)
 {
 	fs_new(&fs, lay_out());
 	fs.journal->j_commit_interval = 5 * HZ;
+	journal_mounted(fs.journal, sim_load.data_journal);
 	times = malloc(MAX_TIMES * sizeof(*times));
 	mutexes = sim_arena(64, MAX_REGIONS * SIM_CPUS * SIM_LINE);
 	for (u32 i = 0; i < MAX_REGIONS * SIM_CPUS; i++)

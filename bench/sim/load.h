@@ -28,7 +28,7 @@ struct step {
 	u32		region;		/* which blocks, or which mutex */
 	u32		share;		/* CPUs that use the same ones; 0: all */
 	u32		span;		/* blocks of each such group of CPUs */
-	u32		per;		/* operations until the next of these; 0: any of them */
+	u32		per;		/* operations of the group for each; 0: any of them */
 };
 
 #define MAX_STEPS	256u
@@ -40,6 +40,7 @@ struct sim_load {
 	struct step	step[MAX_STEPS];
 	u32		nr_steps;
 	enum device	device;
+	bool		data_journal;	/* data=journal, else data=ordered */
 	u32		cpus;
 	u64		warm_up;	/* operations that are not counted */
 	u64		count;		/* that are */

@@ -110,15 +110,39 @@ static s64 hand_over(const void *word, struct sim_task *t, s64 at)
 
 /* ---- spinlocks ---- */
 
+/* The current task has it now. */
+static void note_taken(const void *word)
+{
+	struct sim_task *t = sim_current;
+
+	if (t->nr_held == SIM_MAX_HELD)
+		kl_fail("too many locks held");
+	t->held[t->nr_held].word = word;
+	t->held[t->nr_held++].since = t->clock;
+}
+
+static void note_released(const void *word)
+{
+	struct sim_task *t = sim_current;
+	u32 i = t->nr_held;
+
+	while (i && t->held[i - 1].word != word)
+		i--;
+	if (!i)
+		kl_fail("a lock is released that the task has not taken");
+	prof_held(word, released() - t->held[i - 1].since);
+	for (t->nr_held--; i <= t->nr_held; i++)
+		t->held[i - 1] = t->held[i];
+}
+
 static void lock_at(int *word, const void *site)
 {
 	sim_current->depth++;
 	sim_rmw(word, site);
-	if (!*word) {
-		*word = 1;
-		return;
-	}
-	wait_for(word, EXCLUSIVE, site);
+	if (*word)
+		wait_for(word, EXCLUSIVE, site);
+	*word = 1;
+	note_taken(word);
 }
 
 static void unlock_at(int *word, const void *site)
@@ -129,6 +153,7 @@ static void unlock_at(int *word, const void *site)
 		kl_fail("a lock is released that nobody holds");
 	sim_touch(word, sizeof(*word), true, site);
 	sim_spend(cost_of(access));
+	note_released(word);
 	sim_current->depth--;
 	/* Who comes before this in virtual time has to find it held. */
 	if (waited_for(word)) {
@@ -210,11 +235,11 @@ void sim_read_lock(int *word)
 {
 	sim_current->depth++;
 	sim_rmw(word, __builtin_return_address(0));
-	if (*word >= 0 && !waited_for(word)) {
+	if (*word >= 0 && !waited_for(word))
 		++*word;
-		return;
-	}
-	wait_for(word, READER, __builtin_return_address(0));
+	else
+		wait_for(word, READER, __builtin_return_address(0));
+	note_taken(word);
 }
 
 void sim_read_unlock(int *word)
@@ -222,6 +247,7 @@ void sim_read_unlock(int *word)
 	if (*word <= 0)
 		kl_fail("a reader's lock is released that nobody holds");
 	sim_rmw(word, __builtin_return_address(0));
+	note_released(word);
 	sim_current->depth--;
 	--*word;
 	if (waited_for(word))
@@ -232,17 +258,18 @@ void sim_write_lock(int *word)
 {
 	sim_current->depth++;
 	sim_rmw(word, __builtin_return_address(0));
-	if (!*word && !waited_for(word)) {
+	if (!*word && !waited_for(word))
 		*word = -1;
-		return;
-	}
-	wait_for(word, EXCLUSIVE, __builtin_return_address(0));
+	else
+		wait_for(word, EXCLUSIVE, __builtin_return_address(0));
+	note_taken(word);
 }
 
 void sim_write_unlock(int *word)
 {
 	sim_touch(word, sizeof(*word), true, __builtin_return_address(0));
 	sim_spend(cost_of(access));
+	note_released(word);
 	sim_current->depth--;
 	*word = 0;
 	if (waited_for(word))

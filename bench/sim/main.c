@@ -26,11 +26,12 @@ static const struct number numbers[] = {
 	{ "count", &count, 1, 1 << 30 },
 };
 
-static const char *const devices[] = { "nvme", "plp", "memory" };
+static const char *const devices[] = { "nvme", "plp", "memory", NULL };
+static const char *const modes[] = { "ordered", "journal", NULL };
 
 static __attribute__((__noreturn__)) void usage(void)
 {
-	fputs("usage: " JOURNAL_NAME " --costs | --load FILE [--device nvme|plp|memory] [--OPTION N]... [--COST NS]...\noptions:",
+	fputs("usage: " JOURNAL_NAME " --costs | --load FILE [--device nvme|plp|memory] [--data ordered|journal] [--OPTION N]... [--COST NS]...\noptions:",
 	      stderr);
 	for (u32 i = 0; i < ARRAY_SIZE(numbers); i++)
 		fprintf(stderr, " --%s", numbers[i].name);
@@ -51,14 +52,11 @@ static bool set_number(const char *name, double value)
 	return false;
 }
 
-static void set_device(const char *name)
+static u32 word_of(const char *const *words, const char *word)
 {
-	for (u32 i = 0; i < ARRAY_SIZE(devices); i++) {
-		if (strcmp(devices[i], name))
-			continue;
-		sim_load.device = i;
-		return;
-	}
+	for (u32 i = 0; words[i]; i++)
+		if (!strcmp(words[i], word))
+			return i;
 	usage();
 }
 
@@ -70,7 +68,9 @@ static void set(const char *name, const char *text)
 	if (!strcmp(name, "load"))
 		load_read(text);
 	else if (!strcmp(name, "device"))
-		set_device(text);
+		sim_load.device = word_of(devices, text);
+	else if (!strcmp(name, "data"))
+		sim_load.data_journal = word_of(modes, text);
 	else if (*end || (!set_number(name, value) && !sim_set_cost(name, value)))
 		usage();
 }

@@ -9,6 +9,7 @@
 
 #define SITES		(1u << 14)	/* powers of two */
 #define NAMES		(1u << 20)
+#define LOCKS		64u
 #define TOP		40u
 
 /**
@@ -23,6 +24,17 @@ struct site {
 };
 
 /**
+ * struct lock - all locks of one name
+ */
+struct lock {
+	const char	*name;
+	u64		times;		/* taken */
+	s64		held;		/* ps */
+	s64		waited;
+	s64		lines;		/* lost to cache lines while it was the last one taken */
+};
+
+/**
  * struct name - what a lock is called
  */
 struct name {
@@ -32,6 +44,7 @@ struct name {
 
 static struct site sites[SITES];
 static s64 totals[NR_WHATS];
+static struct lock locks[LOCKS];
 static struct name *names;
 
 static struct name *name_at(const void *word)
@@ -55,6 +68,39 @@ const char *prof_name_of(const void *word)
 	return name_at(word)->name;
 }
 
+/* The last one is for all that there is no room for. */
+static struct lock *lock_of(const void *word)
+{
+	const char *name = prof_name_of(word) ?: "wait queue or other";
+	struct lock *l = locks;
+
+	while (l->name && l->name != name && l < &locks[LOCKS - 1])
+		l++;
+	l->name = name;
+	return l;
+}
+
+void prof_held(const void *word, s64 ps)
+{
+	struct lock *l = lock_of(word);
+
+	if (sim_current->cpu == SIM_SYSTEM)
+		return;
+	l->times++;
+	l->held += ps;
+}
+
+/* Time that the holder of a lock loses, others lose as well. */
+static void note_lock(enum sim_what what, const void *word, s64 ps)
+{
+	const struct sim_task *t = sim_current;
+
+	if (what == WHAT_LOCK)
+		lock_of(word)->waited += ps;
+	else if (what == WHAT_LINE && t->nr_held)
+		lock_of(t->held[t->nr_held - 1].word)->lines += ps;
+}
+
 void prof_add(enum sim_what what, const void *pc, const void *object, s64 ps)
 {
 	const char *name = what == WHAT_SLEEP || !object ? NULL : prof_name_of(object);
@@ -66,6 +112,7 @@ void prof_add(enum sim_what what, const void *pc, const void *object, s64 ps)
 	while (s = &sites[i % SITES], s->pc && (s->pc != pc || s->what != what ||
 						s->name != name))
 		i++;
+	note_lock(what, object, ps);
 	s->pc = pc;
 	s->what = what;
 	s->name = name;
@@ -78,6 +125,7 @@ void prof_reset(void)
 {
 	memset(sites, 0, sizeof(sites));
 	memset(totals, 0, sizeof(totals));
+	memset(locks, 0, sizeof(locks));
 }
 
 static int by_time(const void *a, const void *b)
@@ -87,6 +135,26 @@ static int by_time(const void *a, const void *b)
 	return x->ps < y->ps ? 1 : x->ps > y->ps ? -1 : 0;
 }
 
+static int by_waiting(const void *a, const void *b)
+{
+	const struct lock *x = a, *y = b;
+
+	return x->waited < y->waited ? 1 : x->waited > y->waited ? -1 : 0;
+}
+
+static void print_locks(s64 total)
+{
+	qsort(locks, LOCKS, sizeof(*locks), by_waiting);
+	printf("\"locks\": [");
+	for (u32 i = 0; i < LOCKS && locks[i].times; i++)
+		printf("%s\n  {\"name\": \"%s\", \"times\": %llu, \"held_ns\": %.1f, \"lines_ns\": %.1f, \"waited_share\": %.5f}",
+		       i ? "," : "", locks[i].name, (unsigned long long)locks[i].times,
+		       locks[i].held / (double)PS / locks[i].times,
+		       locks[i].lines / (double)PS / locks[i].times,
+		       (double)locks[i].waited / total);
+	printf("], ");
+}
+
 void prof_print(s64 total)
 {
 	static const char *const what[] = { "line", "lock", "sleep" };
@@ -94,6 +162,7 @@ void prof_print(s64 total)
 	qsort(sites, SITES, sizeof(*sites), by_time);
 	for (u32 i = 0; i < NR_WHATS; i++)
 		printf("\"%s_share\": %.4f, ", what[i], (double)totals[i] / total);
+	print_locks(total);
 	printf("\"profile\": [");
 	for (u32 i = 0; i < TOP && sites[i].ps; i++)
 		printf("%s\n  {\"what\": \"%s\", \"pc\": \"%p\", \"name\": \"%s\", \"share\": %.5f, \"times\": %llu, \"mean_ns\": %.1f}",

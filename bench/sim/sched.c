@@ -339,11 +339,9 @@ static void stop_spinning(struct sim_task *t, s64 at)
 	sim_current = current_task;
 }
 
-bool sim_owner_runs(const void *owner)
+bool sim_owner_runs(const struct sim_task *owner)
 {
-	const struct sim_task *t = owner;
-
-	return t->state == SIM_READY || (t->state == SIM_SPINNING && !t->in_mutex);
+	return owner->state == SIM_READY || (owner->state == SIM_SPINNING && !owner->in_mutex);
 }
 
 void sim_go_on(struct sim_task *t, s64 at)
@@ -396,6 +394,8 @@ void sim_sleep(const void *word, s64 until, const void *site)
 	struct alarm *a;
 	s64 begin;
 
+	if (t->depth)
+		kl_fail("a task sleeps with a spinlock held");
 	t->clock = max(t->clock, t->drain);
 	account(t);
 	begin = t->clock;
@@ -450,7 +450,8 @@ void sim_wake(struct sim_task *t)
 	t->vruntime = max(t->vruntime, c->vruntime - SLEEPER_BONUS);
 	t->since = waker->clock;
 	if (!c->task && !c->queue) {
-		give_cpu(t, waker->clock + cost_of(latency));
+		give_cpu(t, waker->clock + (t->cpu == waker->cpu ? cost_of(cswitch) :
+						 cost_of(latency)));
 		return;
 	}
 	enqueue(t);

@@ -23,6 +23,7 @@
 
 #define SIM_CPUS	256u
 #define SIM_SYSTEM	SIM_CPUS	/* the CPU of what is no part of the machine */
+#define SIM_MAX_HELD	16u
 #define SIM_LINE	64u
 #define PS		1000LL		/* in a nanosecond */
 
@@ -76,13 +77,18 @@ struct sim_task {
 	struct sim_task	*next;		/* of a queue that it is in */
 	const void	*site;		/* code that waits */
 	int		kind;		/* in a lock's queue */
+	u32		nr_held;
+	struct {
+		const void	*word;
+		s64		since;
+	} held[SIM_MAX_HELD];		/* spinlocks, in the order in which they were taken */
 };
 
 extern struct sim_task *sim_current;
 
 /* Lets other tasks run whose clock is lower. */
 void sim_point(void);
-/* The task's clock passes what it may be ahead of others, or it loses its CPU. */
+/* The task's clock is further ahead of others than it may be. */
 void sim_yield(void);
 extern s64 sim_horizon;
 /* The current task spends CPU time. */
@@ -105,7 +111,8 @@ void sim_go_on(struct sim_task *t, s64 at);
 /* The current task sleeps until sim_wake(). */
 void sim_sleep(const void *word, s64 until, const void *site);
 void sim_wake(struct sim_task *t);
-/* A spinning task of a mutex gives up its CPU. */
+/* Whether the owner of a mutex has a CPU. */
+bool sim_owner_runs(const struct sim_task *owner);
 unsigned int sim_cpus(void);
 extern u64 sim_switches;
 
@@ -123,8 +130,6 @@ void sim_rmw(const void *p, const void *pc);
 void sim_lock_name(const void *word, const char *name);
 void sim_spin_lock(int *word);
 void sim_spin_unlock(int *word);
-bool sim_owner_runs(const void *word);
-/* All mutex waiters of a CPU's task: called by the scheduler. */
 
 /* ---- system.c ---- */
 
@@ -136,6 +141,8 @@ enum sim_what { WHAT_LINE, WHAT_LOCK, WHAT_SLEEP, NR_WHATS };
 
 /* The current task, or @t, has lost so much time at @site. @object: the line or lock. */
 void prof_add(enum sim_what what, const void *site, const void *object, s64 ps);
+/* A lock was held for so long, by the current task. */
+void prof_held(const void *word, s64 ps);
 void prof_name(const void *word, const char *name);
 const char *prof_name_of(const void *word);
 void prof_reset(void);
