@@ -8,6 +8,7 @@
 
 /* Flags of an fsync's data. */
 #define journal_data_flags(journal)	0
+#define journal_lanes(journal)		1u
 
 static inline void journal_mounted(journal_t *journal, bool data_journal)
 {

@@ -9,6 +9,8 @@
 #define journal_data_flags(journal) \
 	(zj_journal_wants_fua(journal, 0) ? REQ_FUA : 0)
 
+#define journal_lanes(journal)	to_zj(journal)->nr_lanes
+
 static inline void journal_mounted(journal_t *journal, bool data_journal)
 {
 	journal->j_flags |= data_journal ? ZJ_DATA_JOURNALED : ZJ_DATA_REPORTED;

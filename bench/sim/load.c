@@ -218,7 +218,7 @@ static __attribute__((__noreturn__)) void report(void)
 
 	qsort(times, nr_times, sizeof(*times), by_size);
 	printf("{\"simulated\": true, \"journal\": \"%s\", \"cpus\": %u, \"lanes\": %u, \"operations\": %llu, \"virtual_us\": %.1f, \"per_s\": %.0f, ",
-	       JOURNAL_NAME, sim_load.cpus, core.lanes, sim_load.count, ps / 1e6,
+	       JOURNAL_NAME, sim_load.cpus, journal_lanes(fs.journal), sim_load.count, ps / 1e6,
 	       sim_load.count * 1e12 / ps);
 	printf("\"ns_per_operation_and_cpu\": %.1f, \"fsyncs\": %u, \"fsync_median_us\": %.2f, \"fsync_p99_us\": %.2f, \"switches\": %llu, ",
 	       ps / 1e3 * sim_load.cpus / sim_load.count, nr_times, us(50), us(99),
