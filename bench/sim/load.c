@@ -10,6 +10,7 @@
 
 #define MAX_REGIONS	64u
 #define MAX_TIMES	(1u << 21)
+#define WATCH		(60000000000 * PS)	/* a minute */
 
 struct sim_load sim_load;
 
@@ -239,6 +240,17 @@ static void count_one(void)
 		report();
 }
 
+/* A wake-up that is lost would go unnoticed, as timers go on. */
+static void watch(void *arg)
+{
+	static u64 before = ~0ULL;
+
+	if (done == before)
+		kl_fail("nothing is done any more, after %llu operations", done);
+	before = done;
+	sim_event(sim_current->clock + WATCH, SIM_SYSTEM, watch, NULL);
+}
+
 static int client(void *arg)
 {
 	struct client *c = arg;
@@ -270,6 +282,7 @@ void load_run(void)
 		c->cpu = i;
 		sim_spawn(client, c, "client", i);
 	}
+	watch(NULL);
 	for (;;)
 		thr_sleep_ns(1000000000);
 }

@@ -296,7 +296,7 @@ void sim_mutex_lock(int *word)
 	t->kind = EXCLUSIVE;
 	*h->last = t;
 	h->last = &t->next;
-	if (sim_owner_runs(h->owner)) {
+	if (sim_owner_runs(h->owner) && !sim_cpu_wanted()) {
 		t->in_mutex = true;
 		sim_spin();
 		t->in_mutex = false;

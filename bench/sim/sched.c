@@ -339,6 +339,11 @@ static void stop_spinning(struct sim_task *t, s64 at)
 	sim_current = current_task;
 }
 
+bool sim_cpu_wanted(void)
+{
+	return vcpu[sim_current->cpu].queue;
+}
+
 bool sim_owner_runs(const struct sim_task *owner)
 {
 	return owner->state == SIM_READY || (owner->state == SIM_SPINNING && !owner->in_mutex);

@@ -111,6 +111,8 @@ void sim_go_on(struct sim_task *t, s64 at);
 /* The current task sleeps until sim_wake(). */
 void sim_sleep(const void *word, s64 until, const void *site);
 void sim_wake(struct sim_task *t);
+/* Whether another task wants the current one's CPU. */
+bool sim_cpu_wanted(void);
 /* Whether the owner of a mutex has a CPU. */
 bool sim_owner_runs(const struct sim_task *owner);
 unsigned int sim_cpus(void);
