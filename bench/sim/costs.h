@@ -28,3 +28,6 @@ COST(device_flush, 300000, "a flush of a drive with a volatile cache, as tests/y
 COST(device_fua, 80000, "what FUA adds, as tests/yardstick's ssd")
 COST(device_block, 1000, "the link, for 4 KiB: 4 GB/s, sequential writes of PCIe 4 data centre drives (data sheets of PM9A3, P5510)")
 COST(memory_block, 400, "4 KiB written to a device in memory, by the CPU that submits: 10 GB/s")
+COST(memory_share, 40, "4 KiB of all CPUs' writes to a device in memory: 100 GB/s, half of what eight channels of DDR4-3200 read")
+COST(nvm_line, 10, "64 bytes stored past the cache: 6.4 GB/s for a CPU, of DRAM behind the platform's power-fail protection; 2 GB/s and less for Optane")
+COST(nvm_fence, 100, "sfence until such stores are in the controller's queue (Yang et al., FAST 2020: 62 to 90 ns for a store with fence)")

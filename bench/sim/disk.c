@@ -9,11 +9,13 @@
 #include <string.h>
 #include <klayer/bug.h>
 #include <linux/minmax.h>
+#include <klayer/pmem.h>
 #include "native.h"
 #include "sim.h"
 #include "load.h"
 
 static s64 link_free;		/* when the link is idle */
+static s64 memory_free;		/* when the memory has written what was begun */
 static s64 flush_end;		/* of the last flush that has begun or is waited for */
 
 struct mem_disk *mem_disk_new(u32 nr, u32 block, u8 *memory)
@@ -91,6 +93,19 @@ static void read_blocks(struct bio *bio)
 		memcpy(bio->vec[i].data, at(disk, block + i), disk->block);
 }
 
+/* The CPU copies, and all CPUs share the memory's bandwidth. */
+static void write_memory(u32 blocks)
+{
+	struct sim_task *t;
+
+	if (!blocks)
+		return;
+	sim_point();
+	t = sim_current;
+	memory_free = max(memory_free, t->clock) + blocks * cost_of(memory_share);
+	t->clock = max(t->clock + blocks * cost_of(memory_block), memory_free);
+}
+
 void submit_bio(struct bio *bio)
 {
 	struct sim_task *t = sim_current;
@@ -101,7 +116,7 @@ void submit_bio(struct bio *bio)
 		return;
 	}
 	if (sim_load.device == DEVICE_MEMORY) {
-		sim_spend(bio->nr * cost_of(memory_block));
+		write_memory(bio->nr);
 		finish(bio);
 		return;
 	}
@@ -125,4 +140,29 @@ int blkdev_issue_discard(struct block_device *bdev, sector_t sector, sector_t nr
 bool bdev_write_cache(struct block_device *bdev)
 {
 	return sim_load.device != DEVICE_PLP;
+}
+
+/* ---- persistent memory ---- */
+
+static void store_through(const void *from, size_t n)
+{
+	sim_spend(cost_of(nvm_line) * ((n + SIM_LINE - 1) / SIM_LINE));
+	sim_touch(from, n, false, __builtin_return_address(0));
+}
+
+void memcpy_flushcache(void *to, const void *from, size_t n)
+{
+	store_through(from, n);
+	__builtin_memcpy(to, from, n);
+}
+
+void arch_wb_cache_pmem(void *p, size_t n)
+{
+	store_through(p, n);
+}
+
+void pmem_wmb(void)
+{
+	sim_spend(cost_of(nvm_fence));
+	sim_current->clock = max(sim_current->clock, sim_current->drain);
 }

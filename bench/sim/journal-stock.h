@@ -9,6 +9,8 @@
 /* Flags of an fsync's data. */
 #define journal_data_flags(journal)	0
 #define journal_lanes(journal)		1u
+/* Stock's log is on a device, in memory or not. */
+#define journal_memory(at, bytes)	((void)(at))
 
 static inline void journal_mounted(journal_t *journal, bool data_journal)
 {

@@ -61,7 +61,7 @@ extern char __data_start, _end;
 static uintptr_t arena_next = ARENA;
 
 /* The lines that a CPU has close by. What is not there costs time; nobody else is told. */
-static u32 l1[SIM_CPUS + 1][L1_SETS][WAYS], l2[SIM_CPUS + 1][L2_SETS][WAYS];
+static u32 (*l1)[L1_SETS][WAYS], (*l2)[L2_SETS][WAYS];
 
 /* ---- costs ---- */
 
@@ -106,6 +106,10 @@ __attribute__((__constructor__)) static void map_all(void)
 	map(ARENA, ARENA_BYTES);
 	map(SHADOW, ARENA_BYTES);
 	map(SHADOW_GLOBAL, GLOBAL_BYTES);
+	l1 = calloc(SIM_CPUS + 1, sizeof(*l1));
+	l2 = calloc(SIM_CPUS + 1, sizeof(*l2));
+	if (&_end - &__data_start > GLOBAL_BYTES)
+		kl_fail("the program has too many variables");
 }
 
 void sim_forget_lines(void)

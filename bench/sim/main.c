@@ -16,7 +16,7 @@ struct number {
 	u32	least, most;
 };
 
-static u32 warm_up = 1000, count = 10000;
+static u32 warm_up = 1000, count = 10000, copy, nvm;
 
 static const struct number numbers[] = {
 	{ "cpus", &core.threads, 1, SIM_CPUS },
@@ -24,6 +24,8 @@ static const struct number numbers[] = {
 	{ "journal", &core.journal, 1024, 1 << 20 },
 	{ "warm-up", &warm_up, 1, 1 << 30 },
 	{ "count", &count, 1, 1 << 30 },
+	{ "frozen-copy", &copy, 0, 1 },
+	{ "nvm", &nvm, 0, 2047 },
 };
 
 static const char *const devices[] = { "nvme", "plp", "memory", NULL };
@@ -91,9 +93,15 @@ int main(int argc, char **argv)
 	if (!sim_load.nr_steps)
 		usage();
 	core.lanes = core.lanes ?: core.threads;
+	core.copy = copy;
 	sim_load.cpus = core.threads;
 	sim_load.warm_up = warm_up;
 	sim_load.count = count;
+	if (nvm) {
+		void *memory = calloc(nvm, 1 << 20);
+
+		journal_memory(memory, (u64)nvm << 20);
+	}
 	sim_machine_start(core.threads);
 	if (journal_module_init())
 		kl_fail("the journal does not initialise");

@@ -10,7 +10,7 @@
 #define SITES		(1u << 14)	/* powers of two */
 #define NAMES		(1u << 20)
 #define LOCKS		64u
-#define TOP		40u
+#define TOP		80u
 
 /**
  * struct site - a place in the code where time was lost
@@ -18,6 +18,7 @@
 struct site {
 	const void	*pc;
 	const char	*name;		/* of the lock; NULL: none is known */
+	const char	*under;		/* lines: the last lock that was taken, which others wait for */
 	enum sim_what	what;
 	s64		ps;
 	u64		times;
@@ -101,21 +102,30 @@ static void note_lock(enum sim_what what, const void *word, s64 ps)
 		lock_of(t->held[t->nr_held - 1].word)->lines += ps;
 }
 
+static const char *last_lock(void)
+{
+	const struct sim_task *t = sim_current;
+
+	return t->nr_held ? prof_name_of(t->held[t->nr_held - 1].word) : NULL;
+}
+
 void prof_add(enum sim_what what, const void *pc, const void *object, s64 ps)
 {
 	const char *name = what == WHAT_SLEEP || !object ? NULL : prof_name_of(object);
+	const char *under = what == WHAT_LINE ? last_lock() : NULL;
 	u32 i = ((uintptr_t)pc ^ what) * 0x9e3779b97f4a7c15ULL >> 50;
 	struct site *s;
 
 	if (ps <= 0 || !pc || sim_current->cpu == SIM_SYSTEM)
 		return;
 	while (s = &sites[i % SITES], s->pc && (s->pc != pc || s->what != what ||
-						s->name != name))
+						s->name != name || s->under != under))
 		i++;
 	note_lock(what, object, ps);
 	s->pc = pc;
 	s->what = what;
 	s->name = name;
+	s->under = under;
 	s->ps += ps;
 	s->times++;
 	totals[what] += ps;
@@ -165,8 +175,9 @@ void prof_print(s64 total)
 	print_locks(total);
 	printf("\"profile\": [");
 	for (u32 i = 0; i < TOP && sites[i].ps; i++)
-		printf("%s\n  {\"what\": \"%s\", \"pc\": \"%p\", \"name\": \"%s\", \"share\": %.5f, \"times\": %llu, \"mean_ns\": %.1f}",
+		printf("%s\n  {\"what\": \"%s\", \"pc\": \"%p\", \"name\": \"%s\", \"under\": \"%s\", \"share\": %.5f, \"times\": %llu, \"mean_ns\": %.1f}",
 		       i ? "," : "", what[sites[i].what], sites[i].pc, sites[i].name ?: "",
+		       sites[i].under ?: "",
 		       (double)sites[i].ps / total, (unsigned long long)sites[i].times,
 		       sites[i].ps / (double)PS / sites[i].times);
 	printf("]");

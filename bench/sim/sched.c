@@ -24,8 +24,7 @@
 #include "native.h"
 #include "sim.h"
 
-#define STACK_BYTES	(64UL << 10)
-#define MAX_ITEMS	65536u
+#define STACK_BYTES	(128UL << 10)
 #define AHEAD		(500 * PS)
 #define GRANULARITY	(1000000 * PS)
 #define SLEEPER_BONUS	(1500000 * PS)
@@ -79,8 +78,8 @@ u64 sim_switches;
 
 static struct sim_task boot = { .state = SIM_READY, .cpu = SIM_SYSTEM, .irq = true };
 static struct vcpu vcpu[SIM_CPUS + 1];
-static struct item heap[MAX_ITEMS];
-static u32 nr_items;
+static struct item *heap;
+static u32 nr_items, max_items;
 static u64 last_number, last_sleep;
 static struct sim_task *futex[FUTEXES];	/* sleepers by word */
 
@@ -123,8 +122,10 @@ static void push(struct item e)
 {
 	u32 i = nr_items++, up;
 
-	if (nr_items > MAX_ITEMS)
-		kl_fail("too many events at once");
+	if (nr_items > max_items) {
+		max_items = 2 * nr_items;
+		heap = realloc(heap, max_items * sizeof(*heap));
+	}
 	e.number = ++last_number;
 	for (; i && (up = (i - 1) / 2, earlier(&e, &heap[up])); i = up)
 		heap[i] = heap[up];
