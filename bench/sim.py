@@ -34,9 +34,9 @@ SWEEP_LINES = [40, 60, 80, 120]
 SWEEP_LOADS = ["overwrite-low", "append-low", "create-low", "fsync-low", "fsync-low-memory"]
 AT = 80             # CPUs at which the ratios are wanted
 COMMITS_AT = 64     # CPUs at which commits a second are
-APPENDED = 49152    # blocks that appends use until they begin anew
+APPENDED = 98304    # blocks that appends use until they begin anew: more than the log has
 # Operations of each CPU that are counted, and of all at least; a quick run has a quarter.
-EACH, LEAST = {"sync": 60, "": 150}, {"sync": 1200, "": 8000, "append": 100000}
+EACH, LEAST = {"sync": 60, "": 300}, {"sync": 1200, "": 8000, "append": 200000}
 # A rate may be so much lower than at half the CPUs, or than stock's, before it counts as lower.
 NOISE = 0.02
 
@@ -90,9 +90,9 @@ def options(load, operation, cpus, quick, costs):
     kind = "sync" if syncs else "append" if load["operation"] == "append" else ""
     each, least = EACH["sync" if syncs else ""], LEAST[kind]
     count = max(each * cpus, least) // (4 if quick else 1)
-    journal = 131072 if kind == "append" else 262144
+    journal = 81920 if kind == "append" else 262144
     return ["--cpus", cpus, "--device", load["device"], "--data", load["data"],
-            "--journal", journal, "--warm-up", max(count // 4, 12 * cpus), "--count", count,
+            "--journal", journal, "--warm-up", max(count // 2, 12 * cpus), "--count", count,
             *[word for name, ns in costs.items() for word in (f"--{name}", ns)]]
 
 
