@@ -9,6 +9,7 @@ LOADS=...       of bench/sim/ops.json; all of them by default
 CPUS="1 2 4"    numbers of virtual CPUs
 SWEEP=1         0: leave out the runs with other costs of a cache line
 CALIBRATE=1     0: leave out the comparison with bench/core by the clock
+WORK=1          factor of the time that the file system needs beside the journal
 COSTS="line=80" other costs, in nanoseconds (build/zjscale-zj --costs lists them)
 
 build/results/sim.json has everything, sim.md the tables, sim.png the plot. docs/benchmarks.md
@@ -31,6 +32,7 @@ SIDES = {"stock": "zjscale-stock", "zext4": "zjscale-zj"}
 CPUS = [1, 2, 4, 8, 16, 32, 64, 80, 128, 256]
 QUICK_CPUS = [1, 4, 16, 80]
 SWEEP_LINES = [40, 60, 80, 120]
+SWEEP_WORK = [0.25, 0.5, 1, 2]
 SWEEP_LOADS = ["overwrite-low", "append-low", "create-low", "fsync-low", "fsync-low-memory"]
 AT = 80             # CPUs at which the ratios are wanted
 COMMITS_AT = 64     # CPUs at which commits a second are
@@ -57,7 +59,7 @@ def handle_steps(places, side, cpus, credits, blocks, regions):
     return lines + [("stop", 0, 0, 0, 0, 0)]
 
 
-def steps(ops, name, side, cpus):
+def steps(ops, name, side, cpus, work=1):
     """What the program reads: a line for each step of an operation."""
     lines, regions, mutexes = [], {}, {}
     for word, *rest in ops["operations"][name]["steps"]:
@@ -67,7 +69,8 @@ def steps(ops, name, side, cpus):
             share = 0 if rest[1] == "all" else rest[1]
             lines.append((word, 0, mutexes.setdefault(rest[0], len(mutexes)), share, 0, 0))
         else:
-            lines.append((word, rest[0] if rest else 0, 0, 0, 0, 0))
+            count = rest[0] if rest else 0
+            lines.append((word, int(count * work) if word == "work" else count, 0, 0, 0, 0))
     return "".join(" ".join(map(str, line)) + "\n" for line in lines)
 
 
@@ -96,11 +99,25 @@ def options(load, operation, cpus, quick, costs):
             *[word for name, ns in costs.items() for word in (f"--{name}", ns)]]
 
 
-def measure(ops, name, cpus, quick, costs):
+def measure(ops, name, cpus, quick, costs, work=1):
     """Both sides' runs of a load."""
     load = ops["loads"][name]
     words = options(load, ops["operations"][load["operation"]], cpus, quick, costs)
-    return {side: run(side, steps(ops, load["operation"], side, cpus), *words) for side in SIDES}
+    return {side: run(side, steps(ops, load["operation"], side, cpus, work), *words)
+            for side in SIDES}
+
+
+def sweeps(ops, names, costs, work):
+    """Ratios at one number of CPUs, by the cost of a line and by the work beside the journal."""
+    def at(name, **more):
+        given = {"costs": costs, "work": work, **more}
+        return ratio({name: {AT: measure(ops, name, AT, True, **given)}}, name, AT)
+
+    names = [name for name in SWEEP_LOADS if name in names]
+    return {"line": {name: {ns: at(name, costs={**costs, "line": ns}) for ns in SWEEP_LINES}
+                     for name in names},
+            "work": {name: {factor: at(name, work=work * factor) for factor in SWEEP_WORK}
+                     for name in names}}
 
 
 # ---- where the time goes ----
@@ -283,9 +300,11 @@ def contended(results):
     return table(["load", "", "locks", "lines", f"most, of all CPUs' time (at {AT})"], rows)
 
 
-def sweep_table(sweep):
-    return table(["load", *(f"{ns} ns" for ns in SWEEP_LINES)],
-                 [[name, *(f"{by[ns]:.2f}x" for ns in SWEEP_LINES)] for name, by in sweep.items()])
+def sweep_table(sweep, unit):
+    values = list(next(iter(sweep.values())))
+    return table(["load", *(f"{value}{unit}" for value in values)],
+                 [[name, *(f"{by[value]:.2f}x" for value in values)]
+                  for name, by in sweep.items()])
 
 
 def calibration_table(rows):
@@ -306,7 +325,10 @@ def report(ops, results, sweep, calibration):
         [[*row[:3], "" if row[3] else "not reached"] for row in verdicts(ops, results)])
     lines += ["## Where the time goes", ""] + contended(results)
     if sweep:
-        lines += [f"## Ratio at {AT} CPUs by the cost of a cache line", ""] + sweep_table(sweep)
+        lines += [f"## Ratio at {AT} CPUs by the cost of a cache line", ""]
+        lines += sweep_table(sweep["line"], " ns")
+        lines += [f"## Ratio at {AT} CPUs by the file system's work beside the journal", ""]
+        lines += sweep_table(sweep["work"], " times")
     if calibration:
         lines += ["## Calibration: bench/core by the clock", ""] + calibration_table(calibration)
     return "\n".join(lines)
@@ -331,7 +353,7 @@ def plot(results):
 
 def main():
     settings = {"QUICK": "0", "LOADS": "", "CPUS": "", "SWEEP": "1", "CALIBRATE": "1",
-                "COSTS": "", **arguments()}
+                "COSTS": "", "WORK": "1", **arguments()}
     quick = settings["QUICK"] == "1"
     ops = json.loads((HERE / "ops.json").read_text())
     names = settings["LOADS"].split() or list(ops["loads"])
@@ -341,22 +363,20 @@ def main():
                  f"{' '.join(ops['loads'])}")
     cpus = [int(word) for word in settings["CPUS"].split()] or (QUICK_CPUS if quick else CPUS)
     costs = dict(word.split("=") for word in settings["COSTS"].split())
+    work = float(settings["WORK"])
     begin = time.monotonic()
     calibration = calibrate(costs) if settings["CALIBRATE"] == "1" and not quick else []
     results = {}
     for name in names:
-        results[name] = {n: measure(ops, name, n, quick, costs) for n in cpus}
+        results[name] = {n: measure(ops, name, n, quick, costs, work) for n in cpus}
         for sides in results[name].values():
             for side, result in sides.items():
                 explain(side, result)
         print(f"{name}: {' '.join(f'{n}:{ratio(results, name, n):.2f}x' for n in cpus)} "
               f"after {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     sweep = {}
-    if settings["SWEEP"] == "1" and not quick:
-        for name in (name for name in SWEEP_LOADS if name in names):
-            sweep[name] = {ns: ratio({name: {AT: measure(ops, name, AT, True,
-                                                         {**costs, "line": ns})}}, name, AT)
-                           for ns in SWEEP_LINES}
+    if settings["SWEEP"] == "1" and not quick and set(names) & set(SWEEP_LOADS):
+        sweep = sweeps(ops, names, costs, work)
     table_of_costs = json.loads(subprocess.run([vm.BUILD / SIDES["zext4"], "--costs"], check=True,
                                                capture_output=True, text=True).stdout)
     save("sim", {"simulated": True, "settings": settings, "costs": table_of_costs,
