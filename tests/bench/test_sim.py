@@ -10,7 +10,7 @@ import pytest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "bench"))
 
-import sim
+import sim  # noqa: E402
 
 OPS = json.loads((TOP / "bench/sim/ops.json").read_text())
 COSTS = {}
