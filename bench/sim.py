@@ -146,7 +146,10 @@ def explain(side, result):
     """Puts source lines in place of addresses."""
     known = source_lines(side, list(dict.fromkeys(row["pc"] for row in result["profile"])))
     for row in result["profile"]:
-        row["where"] = " < ".join(known[row.pop("pc")][:3])
+        frames = known[row.pop("pc")]
+        # A function of a header says little without its caller.
+        frames = [frame for frame in frames if ".h:" not in frame.split(" ")[0]] or frames
+        row["where"] = " < ".join(frames[:3])
 
 
 def top(result, number=4):

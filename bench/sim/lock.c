@@ -175,15 +175,19 @@ void sim_spin_unlock(int *word)
 	unlock_at(word, __builtin_return_address(0));
 }
 
-/* Of wait queues and other parts of the layer, which are spinlocks in the kernel. */
+#pragma GCC diagnostic ignored "-Wframe-address"
+/*
+ * Of wait queues and other parts of the layer, which are spinlocks in the kernel. The profile
+ * shows who called the layer.
+ */
 void thr_lock(int *word)
 {
-	lock_at(word, __builtin_return_address(0));
+	lock_at(word, __builtin_return_address(1));
 }
 
 void thr_unlock(int *word)
 {
-	unlock_at(word, __builtin_return_address(0));
+	unlock_at(word, __builtin_return_address(1));
 }
 
 /* Shared by all bits of a word. */
