@@ -9,6 +9,7 @@ LOADS=...       of bench/sim/ops.json; all of them by default
 CPUS="1 2 4"    numbers of virtual CPUs
 SWEEP=1         0: leave out the runs with other costs of a cache line
 CALIBRATE=1     0: leave out the comparison with bench/core by the clock
+SEED=1          of what varies: a transfer of a line by a quarter, work by a tenth
 WORK=1          factor of the time that the file system needs beside the journal
 COSTS="line=80" other costs, in nanoseconds (build/zjscale-zj --costs lists them)
 
@@ -38,7 +39,7 @@ AT = 80             # CPUs at which the ratios are wanted
 COMMITS_AT = 64     # CPUs at which commits a second are
 APPENDED = 98304    # blocks that appends use until they begin anew: more than the log has
 # Operations of each CPU that are counted, and of all at least; a quick run has a quarter.
-EACH, LEAST = {"sync": 60, "": 300}, {"sync": 1200, "": 8000, "append": 60000}
+EACH, LEAST = {"sync": 60, "": 300}, {"sync": 1200, "": 8000, "append": 120000}
 # A rate may be so much lower than at half the CPUs, or than stock's, before it counts as lower.
 NOISE = 0.02
 
@@ -113,7 +114,7 @@ def sweeps(ops, names, costs, work):
     """Ratios at one number of CPUs, by the cost of a line and by the work beside the journal."""
     def at(name, **more):
         given = {"costs": costs, "work": work, **more}
-        return ratio({name: {AT: measure(ops, name, AT, True, **given)}}, name, AT)
+        return ratio({name: {AT: measure(ops, name, AT, False, **given)}}, name, AT)
 
     names = [name for name in SWEEP_LOADS if name in names]
     return {"line": {name: {ns: at(name, costs={**costs, "line": ns}) for ns in SWEEP_LINES}
@@ -250,7 +251,7 @@ def calibrate(costs):
                 real = core(program, "handles", "--threads", cpus, "--lanes", lanes,
                             "--ms", 300, *flags)
                 fake = run(side, text, "--cpus", cpus, "--lanes", lanes, "--device", "memory",
-                           "--warm-up", 200 * cpus, "--count", 3000 * cpus, *near, *words)
+                           "--warm-up", 1000 * cpus, "--count", 3000 * cpus, *near, *words)
                 ns = fake["ns_per_operation_and_cpu"]
                 rows.append({"case": case, "cpus": cpus, "journal": side, "lanes": lanes,
                              "measured_ns": real, "simulated_ns": ns,
@@ -358,7 +359,7 @@ def plot(results):
 
 def main():
     settings = {"QUICK": "0", "LOADS": "", "CPUS": "", "SWEEP": "1", "CALIBRATE": "1",
-                "COSTS": "", "WORK": "1", **arguments()}
+                "COSTS": "", "SEED": "1", "WORK": "1", **arguments()}
     quick = settings["QUICK"] == "1"
     ops = json.loads((HERE / "ops.json").read_text())
     names = settings["LOADS"].split() or list(ops["loads"])
@@ -368,6 +369,7 @@ def main():
                  f"{' '.join(ops['loads'])}")
     cpus = [int(word) for word in settings["CPUS"].split()] or (QUICK_CPUS if quick else CPUS)
     costs = dict(word.split("=") for word in settings["COSTS"].split())
+    costs["seed"] = settings["SEED"]
     work = float(settings["WORK"])
     begin = time.monotonic()
     calibration = calibrate(costs) if settings["CALIBRATE"] == "1" and not quick else []

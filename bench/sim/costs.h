@@ -16,7 +16,7 @@ COST(shared, 20, "a line that others have read, from the L3 cache: Xeon 8280 abo
 COST(l2, 4, "a line that has left the CPU's L1 cache: 12 to 14 cycles (AnandTech, EPYC Rome review: 3.9 ns for a Xeon 8280)")
 COST(l3, 18, "a line that has left its L2 cache: 46 cycles and more on a Xeon 8280, 34 on EPYC Rome (the same source)")
 COST(cold, 6, "fitted: a line that no CPU has used yet; prefetched as a rule")
-COST(alloc, 6, "fitted: an object of a slab, allocated or freed from the CPU's own list")
+COST(alloc, 8, "fitted: an object of a slab, allocated or freed from the CPU's own list")
 COST(copy, 0.05, "a byte copied or checksummed: 20 GB/s from the cache, as memcpy() and crc32c with PCLMULQDQ reach")
 COST(hash, 0.1, "a byte hashed by XXH64: 10 GB/s (xxHash's own table: 13 to 20 GB/s at 4.9 GHz)")
 COST(wake, 500, "CPU time of try_to_wake_up() for a task of another CPU, its interrupt included: 0.3 to 1 us in published traces; the low end, since stock wakes more")

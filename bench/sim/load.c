@@ -165,7 +165,8 @@ static void do_step(struct client *c, const struct step *s)
 {
 	switch (s->kind) {
 	case STEP_WORK:
-		sim_spend(s->count * PS);
+		/* A tenth less or more. */
+		sim_spend(s->count * PS / 1024 * (922 + sim_random() % 205));
 		break;
 	case STEP_LOCK:
 		sim_mutex_lock(mutex_of(s, c->cpu));

@@ -102,7 +102,7 @@ static s64 released(void)
 
 static s64 hand_over(const void *word, struct sim_task *t, s64 at)
 {
-	at += cost_of(line);
+	at += sim_transfer();
 	sim_line_to(word, t->cpu, at);
 	sim_go_on(t, at);
 	return at;

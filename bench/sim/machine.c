@@ -45,6 +45,7 @@ struct line {
 _Static_assert(sizeof(struct line) == 64, "a line of the shadow for a line");
 
 s64 sim_cost[NR_COSTS];
+u64 sim_seed = 1;
 
 static const struct {
 	const char *name;
@@ -181,10 +182,25 @@ static void take(struct line *l, unsigned int cpu)
 	l->owner = cpu + 1;
 }
 
+u32 sim_random(void)
+{
+	sim_seed = sim_seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return sim_seed >> 33;
+}
+
+/*
+ * A transfer takes a quarter less or more. If all took the same time, CPUs that do the same
+ * would stay in step, and what they meet would depend on how they began.
+ */
+s64 sim_transfer(void)
+{
+	return cost_of(line) * 3 / 4 + cost_of(line) * (sim_random() % 1024) / 2048;
+}
+
 /* The line is moved as soon as earlier transfers are done; returns when it is here. */
 static s64 move(struct line *l, s64 now)
 {
-	l->free = max(l->free, now) + cost_of(line);
+	l->free = max(l->free, now) + sim_transfer();
 	l->moves = min_t(u32, l->moves + 1, HOT);
 	return l->free;
 }
@@ -285,8 +301,7 @@ static inline void access_memory(uintptr_t p, bool write, const void *pc)
 {
 	s64 far = distance(p);
 
-	/* A store does not wait. */
-	sim_spend(cost_of(access) + (write ? 0 : far));
+	sim_spend(cost_of(access) + far);
 	if (write)
 		write_line(p, pc);
 	else

@@ -16,7 +16,7 @@ struct number {
 	u32	least, most;
 };
 
-static u32 warm_up = 1000, count = 10000, copy, nvm;
+static u32 warm_up = 1000, count = 10000, copy, nvm, seed = 1;
 
 static const struct number numbers[] = {
 	{ "cpus", &core.threads, 1, SIM_CPUS },
@@ -26,6 +26,7 @@ static const struct number numbers[] = {
 	{ "count", &count, 1, 1 << 30 },
 	{ "frozen-copy", &copy, 0, 1 },
 	{ "nvm", &nvm, 0, 2047 },
+	{ "seed", &seed, 0, ~0u },
 };
 
 static const char *const devices[] = { "nvme", "plp", "memory", NULL };
@@ -94,6 +95,7 @@ int main(int argc, char **argv)
 		usage();
 	core.lanes = core.lanes ?: core.threads;
 	core.copy = copy;
+	sim_seed = seed;
 	sim_load.cpus = core.threads;
 	sim_load.warm_up = warm_up;
 	sim_load.count = count;

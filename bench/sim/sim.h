@@ -7,7 +7,7 @@
  * Each is priced by who has the cache line, and moves the clock of the task that does it.
  * Of all tasks that could run, the one whose clock is lowest runs next, so that what they
  * do to shared lines happens in the order of virtual time.  Everything follows from the
- * options; there is no random number and no real clock.
+ * options and the seed; there is no real clock.
  *
  *   machine.c  cache lines, the compiler's hooks     lock.c   spinlocks, rwlocks, mutexes
  *   sched.c    tasks, virtual CPUs, events, futexes  system.c RCU, timers, wait queues
@@ -123,6 +123,10 @@ extern u64 sim_switches;
 void *sim_arena(size_t align, size_t size);
 void sim_forget_lines(void);
 void sim_touch(const void *p, size_t bytes, bool write, const void *pc);
+extern u64 sim_seed;		/* of what varies; the same one repeats a run exactly */
+u32 sim_random(void);
+/* What the transfer of a line takes, this time. */
+s64 sim_transfer(void);
 /* The line of a lock is @cpu's from that time on. */
 void sim_line_to(const void *p, unsigned int cpu, s64 at);
 void sim_rmw(const void *p, const void *pc);

@@ -54,21 +54,21 @@ def test_a_line_that_two_cpus_write_is_transferred_each_time():
 
 def test_a_read_is_priced_by_who_has_the_line():
     got = machine("lines")
-    assert got["from_writer_ns"] == COSTS["line"]
+    assert abs(got["from_writer_ns"] - COSTS["line"]) <= COSTS["line"] / 4 + 1
     assert got["from_reader_ns"] == COSTS["shared"]
 
 
 def test_a_store_does_not_wait_but_the_next_locked_instruction_does():
     got = machine("stores")
     assert got["store_ns"] == 0
-    assert got["then_locked_ns"] >= COSTS["line"]
+    assert got["then_locked_ns"] >= COSTS["line"] * 3 / 4
 
 
 def test_a_spinlock_is_handed_over_in_order_of_arrival():
     """CPUs come in the order 0, 2, 3, 1, while the lock is held for 5 us each time."""
     got = machine("locks")
     assert got["order"] == [0, 2, 3, 1]
-    assert got["ns"] >= 4 * 5000 + 3 * COSTS["line"]
+    assert got["ns"] >= 4 * 5000 + 3 * COSTS["line"] * 3 / 4
 
 
 def test_the_profile_names_the_lock_that_was_waited_for():
@@ -107,7 +107,9 @@ def test_two_tasks_of_a_cpu_take_turns():
 
 @pytest.mark.parametrize("side", list(sim.SIDES))
 def test_a_run_repeats_exactly(side):
-    assert without_time(run(side)) == without_time(run(side))
+    once = without_time(run(side, seed=7))
+    assert once == without_time(run(side, seed=7))
+    assert once != without_time(run(side, seed=8))
 
 
 @pytest.mark.parametrize("side", list(sim.SIDES))
