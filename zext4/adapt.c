@@ -566,14 +566,14 @@ bool zext4_salt_is_unset(struct super_block *sb)
 }
 
 /**
- * zext4_super_tells() - note that a handle changes a value that user space can see
+ * zext4_note_exposed() - note that a handle changes a value that user space can see
  * @handle: with write access to the super block
  * @sb: its buffer is locked
  *
  * Salt, UUID and label share one word: handles that change them meet in the
  * buffer, so that the later transaction is not committed before the earlier one.
  */
-void zext4_super_tells(handle_t *handle, struct super_block *sb)
+void zext4_note_exposed(handle_t *handle, struct super_block *sb)
 {
 	/* This holds for an aborted handle, too: its value must never be returned. */
 	if (ext4_handle_valid(handle) && handle->h_transaction)

@@ -82,7 +82,7 @@ void zext4_read_backup_source(handle_t *handle, struct super_block *sb,
 
 /* Values of the super block that user space can see (E28). */
 bool zext4_salt_is_unset(struct super_block *sb);
-void zext4_super_tells(handle_t *handle, struct super_block *sb);
+void zext4_note_exposed(handle_t *handle, struct super_block *sb);
 int zext4_wait_exposed(struct super_block *sb);
 
 /* Journaled data, and data that is never journaled. */

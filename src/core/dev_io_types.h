@@ -15,7 +15,9 @@
  */
 struct zj_dev_reads {
 	bool		begun;		/* task only; zj_dev_read_end() has to wait */
-	int		err;		/* first error of any bio */
+	int		err;		/* cmpxchg; first error of any bio, read when all have
+					 * ended
+					 */
 	atomic_t	pending;	/* bios in flight, plus one for the task */
 	struct completion done;		/* completed when all bios have ended */
 };

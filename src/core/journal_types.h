@@ -169,7 +169,7 @@ struct zj_journal {
 					 * until reclaimed
 					 */
 	u64		seg_seq;	/* pool_lock; last tenure given out */
-	struct zj_ring	ring;		/* log=jbd2; has locks of its own */
+	struct zj_ring	ring;		/* log=jbd2; each field says its own lock */
 	struct zj_nvm	nvm;		/* journal_nvm=; immutable once loaded */
 	wait_queue_head_t wait_space;	/* handle starts sleep here until log space has come back */
 	atomic_t	space_waiters;	/* handle starts that wait for space and are not away */
@@ -201,9 +201,13 @@ struct zj_journal {
 	u64		ckpt_seq;	/* ckpt_lock; sequence number of the checkpoint slot that
 					 * was written last
 					 */
-	struct task_struct *ckpt_task;	/* the checkpoint thread */
+	struct task_struct *ckpt_task;	/* immutable once loaded, until the thread is stopped; the
+					 * checkpoint thread
+					 */
 	wait_queue_head_t wait_ckpt;	/* the checkpoint thread sleeps here */
-	bool		ckpt_wanted;	/* set to wake the checkpoint thread */
+	bool		ckpt_wanted;	/* no lock; any task sets it before it wakes @wait_ckpt, the
+					 * checkpoint thread clears it before it works
+					 */
 
 	struct mutex	barrier_lock;	/* held from zj_journal_lock_updates() to
 					 * zj_journal_unlock_updates()
@@ -215,11 +219,16 @@ struct zj_journal {
 	struct zj_recovery_stats recovered; /* immutable once loaded; counts of the recovery at
 					 * mount
 					 */
-	struct proc_dir_entry *proc;	/* /proc/fs/zjournal/<dev> */
-	struct dentry	*debug_dir;	/* zjournal/<dev> in debugfs, or NULL */
+	struct proc_dir_entry *proc;	/* only load and destroy use it; /proc/fs/zjournal/<dev>, or
+					 * NULL
+					 */
+	struct dentry	*debug_dir;	/* only load and destroy use it; zjournal/<dev> in debugfs,
+					 * or NULL
+					 */
 	struct mutex	abort_lock;	/* one abort at a time */
-	bool		errno_owed;	/* an assertion has failed where nothing could sleep, so
-					 * the checkpoint thread has to write the error to block 0
+	bool		errno_owed;	/* j_state_lock to set, abort_lock to clear; an assertion
+					 * has failed where nothing could sleep, so the checkpoint
+					 * thread has to write the error to block 0
 					 */
 	spinlock_t	tenant_lock;	/* protects the table of tenants; no other lock is taken
 					 * under it

@@ -98,7 +98,7 @@ struct zj_lane {
 	u32		depth;		/* transactions that joined a run and have no record in the
 					 * log yet
 					 */
-	atomic_t	copies;		/* frozen copies of images of its transactions */
+	atomic_t	copies;		/* no lock; frozen copies of images of its transactions */
 	u32		ckpt_debt;	/* lane's thread; blocks it has to write home in return for
 					 * what it logged
 					 */
@@ -136,11 +136,15 @@ struct zj_lane {
 	u64		flush_expected_since;	/* racy hint, in ns: when a thread announced that
 						 * it will soon ask for a flush, or 0
 						 */
-	struct timer_list timer;	/* wakes the lane's thread when a transaction
-					 * expires (N8)
+	struct timer_list timer;	/* lock or comp_lock to set; wakes the lane's thread when a
+					 * transaction expires (N8)
 					 */
-	struct task_struct *task;	/* the lane's thread */
-	struct task_struct *flusher;	/* the flush thread, NULL if the lane is not pipelined */
+	struct task_struct *task;	/* immutable once loaded, until the thread is stopped; the
+					 * lane's thread
+					 */
+	struct task_struct *flusher;	/* like @task; the flush thread, NULL if the lane is not
+					 * pipelined
+					 */
 	s64		record_ns[2];	/* flush thread, read racily; running means in ns of the
 					 * time to write records: [0] into the cache, [1] with FUA
 					 */
@@ -163,7 +167,7 @@ struct zj_lane {
 	u64		nvm_shown;	/* lock, NVM; stamp of the record that the lane's tail word
 					 * names; 0: none
 					 */
-	struct zj_lane_stats stats;
+	struct zj_lane_stats stats;	/* no lock; see there */
 	struct zj_waits	waits;		/* has a lock of its own */
 } ____cacheline_aligned_in_smp;
 

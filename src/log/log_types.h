@@ -67,10 +67,14 @@ struct zj_txn;
  * @issue: makes a sealed member join a run (zj_run_join()), and sends out what
  *	may be written of it before its data is durable; called by its lane's
  *	thread
- * @written: waits until that is in the device
+ * @written: waits until the writes that @issue has sent for this transaction are
+ *	completed, and returns their error. They may still be in the device's
+ *	cache
  * @close: ends a run, which gets no more members. Caller holds the lane's lock
- * @begin: sends out what a closed run needs in the device before its flush
- * @begun: waits until that is in the device
+ * @begin: sends out the writes that a closed run needs besides those of its
+ *	members, and that the flush before its records has to cover
+ * @begun: waits until the writes that @begin has sent are completed, and returns
+ *	their error. They may still be in the device's cache
  * @record: writes the records of a run, whose data and log blocks are durable,
  *	and waits for them
  * @full: tells whether a running transaction has to be closed. Caller holds the
@@ -111,8 +115,8 @@ struct zj_log_ops {
  */
 struct zj_ring {
 	struct zj_jbd2_geo geo;		/* super_lock to change; constant while the log is live */
-	u32		sequence;	/* immutable once loaded; stock's sequence number of a run
-					 * 0
+	u32		sequence;	/* immutable once loaded; run N has stock's sequence number
+					 * @sequence + N; block 0 said at load that run 1 comes next
 					 */
 	u32		head;		/* pool_lock; next block that is free */
 	u32		run_at;		/* lane's lock; first block of the open run */
@@ -144,19 +148,21 @@ struct zj_nvm {
  * struct zj_log_io - blocks that are being written to the log
  *
  * It is embedded in the state of the transaction or run that is being written.
- * One task calls zj_log_io_begin(), zj_log_io_add() and zj_log_io_send();
- * another may call zj_log_io_wait(). After that the user may free it, or begin
- * again.
+ * One task, the adding task, calls zj_log_io_begin(), zj_log_io_add() and
+ * zj_log_io_send(); another may call zj_log_io_wait(). After that the user may
+ * free it, or begin again.
  */
 struct zj_log_io {
 	struct zj_journal *zj;		/* immutable */
-	struct bio	*bio;		/* the bio that blocks are added to, or NULL */
-	u64		next;		/* device block that would continue @bio */
-	blk_opf_t	opf;		/* of all bios */
-	atomic_t	pending;	/* bios in flight, plus one for the task that adds blocks */
+	struct bio	*bio;		/* adding task; the bio that blocks are added to, or NULL */
+	u64		next;		/* adding task; device block that would continue @bio */
+	blk_opf_t	opf;		/* adding task; operation and flags of all bios */
+	atomic_t	pending;	/* bios in flight, plus one for the adding task */
 	struct completion done;		/* completed when all bios have ended */
-	int		err;		/* first error of any bio */
-	struct blk_plug	plug;
+	int		err;		/* cmpxchg; first error of any bio, read when all have
+					 * ended
+					 */
+	struct blk_plug	plug;		/* adding task; holds bios back until zj_log_io_send() */
 };
 
 /**
@@ -173,12 +179,12 @@ struct zj_log_io {
  */
 struct zj_run {
 	struct zj_lane	*lane;		/* immutable */
-	struct list_head txns;		/* zj_txn.lane_link; in seal order */
-	void		*record;	/* log=jbd2; block for the commit block, allocated by
-					 * @begin; else NULL
+	struct list_head txns;		/* flush thread; zj_txn.lane_link; in seal order */
+	void		*record;	/* flush thread, log=jbd2; block for the commit block,
+					 * allocated by @begin; else NULL
 					 */
-	struct zj_log_io io;		/* log=jbd2; output of the zeros in the commit block's
-					 * place, then of the commit block
+	struct zj_log_io io;		/* flush thread, log=jbd2; output of the zeros in the commit
+					 * block's place, then of the commit block
 					 */
 };
 

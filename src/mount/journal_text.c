@@ -60,7 +60,15 @@ static void sealed_to_text(struct seq_buf *out, struct zj_journal *zj)
 		}
 		zj_component_to_text(out, comp);
 	}
-	/* The tail cannot advance past this component. */
+	spin_unlock(&zj->comp_lock);
+}
+
+/* Prints the component that the tail cannot advance past. */
+static void oldest_to_text(struct seq_buf *out, struct zj_journal *zj)
+{
+	const struct zj_component *comp;
+
+	spin_lock(&zj->comp_lock);
 	comp = list_first_entry_or_null(&zj->ckpt_list, struct zj_component, ckpt_link);
 	if (comp && comp->state == ZJ_C_COMMITTED) {
 		seq_buf_printf(out, "oldest in the log:\n");
@@ -70,7 +78,7 @@ static void sealed_to_text(struct seq_buf *out, struct zj_journal *zj)
 }
 
 /**
- * zj_components_to_text() - print open and sealed components, and the oldest in
+ * zj_components_to_text() - print sealed and open components, then the oldest in
  * the log
  * @out: where it is printed
  * @zj: the journal, loaded
@@ -79,6 +87,7 @@ void zj_components_to_text(struct seq_buf *out, struct zj_journal *zj)
 {
 	sealed_to_text(out, zj);
 	open_to_text(out, zj);
+	oldest_to_text(out, zj);
 }
 
 /**

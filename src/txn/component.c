@@ -422,7 +422,7 @@ static bool may_seal(const struct zj_component *comp)
 
 /*
  * Counts a locked transaction whose last handle has stopped. If a reserved handle has joined it
- * since, hold_members() will find that, and the stop of that handle tries to seal again.
+ * since, hold_members() takes that back.
  */
 static void note_drained(struct zj_txn *txn)
 {
@@ -435,7 +435,8 @@ static void note_drained(struct zj_txn *txn)
 
 /*
  * Returns whether no member has an open handle, and keeps reserved handles from
- * joining meanwhile, as these may join a locked transaction.
+ * joining meanwhile, as these may join a locked transaction. Members that have been joined
+ * count as not drained again. Otherwise each stop of a reserved handle would come here.
  */
 static bool hold_members(struct zj_component *comp)
 {
@@ -447,11 +448,11 @@ static bool hold_members(struct zj_component *comp)
 		spin_lock(&txn->lane->lock);
 		held = txn->lane->running == txn && !txn->updates;
 		txn->sealing = held;
+		txn->drained = held;
 		spin_unlock(&txn->lane->lock);
-		if (!held)
-			return false;
+		comp->undrained += !held;
 	}
-	return true;
+	return !comp->undrained;
 }
 
 static void release_members(struct zj_component *comp)

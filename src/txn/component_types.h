@@ -83,10 +83,12 @@ struct zj_component {
 	int		missing;	/* comp_lock; dependencies that are not committed, and
 					 * from the seal on members that are not durable
 					 */
-	atomic_t	unsubmitted;	/* members whose ordered data is not submitted yet; set by
+	atomic_t	unsubmitted;	/* no lock; members whose ordered data is not submitted
+					 * yet; set by the seal
+					 */
+	atomic_t	unlogged;	/* no lock; members whose record is not written yet; set by
 					 * the seal
 					 */
-	atomic_t	unlogged;	/* members whose record is not written yet; set by the seal */
 	bool		deferred;	/* comp_lock; a commit of it has been deferred */
 	bool		no_delay;	/* comp_lock; a member is full, so the commit is not
 					 * deferred any more; it is sealed only when its
@@ -135,10 +137,12 @@ struct zj_comp_stats {
 
 /**
  * struct zj_cause - what ties two transactions, for statistics and traces
+ *
+ * It is passed by value, so it needs no lock. The caller holds a reference to @bh.
  */
 struct zj_cause {
-	struct buffer_head *bh;		/* the block that both touch, or NULL */
-	enum zj_kind	kind;		/* the kind of tie if @bh is NULL */
+	struct buffer_head *bh;		/* immutable; the block that both touch, or NULL */
+	enum zj_kind	kind;		/* immutable; the kind of tie if @bh is NULL */
 };
 
 #endif /* ZJ_COMPONENT_TYPES_H */

@@ -75,7 +75,13 @@ struct zj_part {
 	struct rcu_head	rcu;		/* for lockless readers of jh->newest */
 };
 
-/* Memory that a touch may need, as it cannot be allocated under jh->lock. */
+/**
+ * struct zj_spare - memory that a touch may need, as it cannot be allocated under jh->lock
+ *
+ * It is on the stack of the task that touches a buffer, and no other task uses it.
+ * zj_spare_fill() allocates what is missing while no lock is held. An attempt that uses
+ * some of the memory sets its pointer to NULL, and zj_spare_free() frees the rest.
+ */
 struct zj_spare {
 	struct zj_part	*part;		/* for a new owner of the buffer (R1, R3) */
 	void		*frozen_data;	/* for a copy of a sealed owner's image (R3) */

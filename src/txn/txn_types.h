@@ -59,8 +59,8 @@ struct zj_txn {
 					 * counted if zj_log_ops.counts_images is set
 					 */
 	bool		locked;		/* lane->lock and comp_lock to set; takes no handles */
-	bool		drained;	/* comp_lock; it had no open handle at some time since it
-					 * was locked, so only reserved ones may be open
+	bool		drained;	/* comp_lock; while locked: it had no open handle when this
+					 * was looked at last, so only reserved ones may be open
 					 */
 	bool		sealing;	/* lane->lock; set only within try_seal(); not even a
 					 * reserved handle may join
@@ -94,9 +94,11 @@ struct zj_txn {
 					 */
 
 	u32		nr_chunks;	/* thread that writes its record; chunks in it */
-	bool		flushing;	/* flush thread; the flush for its data has begun */
-	bool		log_cached;	/* lane's thread; log=jbd2: log blocks written
-					 * without FUA
+	bool		flushing;	/* flush thread, read racily; the flush for its data has
+					 * begun
+					 */
+	bool		log_cached;	/* lane's thread until it joins its run, constant then;
+					 * log=jbd2: log blocks written without FUA
 					 */
 	bool		cached;		/* flush thread; record written without FUA */
 	u32		run;		/* lane->lock; number of the run it is in */

@@ -44,6 +44,13 @@ def test_nothing_is_found_where_all_is_right(check):
     assert check() == []
 
 
+def test_unit_test_may_watch(check):
+    (check.tree / "tests/unit").mkdir()
+    (check.tree / "tests/unit/test_keep.c").write_text("\tCORE_TEST(keeps_it),\n")
+    (check.tree / "docs/rules.md").write_text("### R1 One\nKept by `keep()`. Watched by `keeps_it`.\n")
+    assert check() == []
+
+
 @pytest.mark.parametrize("path,text,what", [
     ("src/a.c", "/* As R7 wants it. */", "cites R7"),
     ("src/a.h", "/* (design §3) */", "in no document"),
@@ -53,6 +60,9 @@ def test_nothing_is_found_where_all_is_right(check):
     ("docs/ext4.md", "### E1 One\n### E1 Two\n", "defined twice"),
     ("docs/rules.md", "### R1 One\nKept by `lose()`. Watched by `no-R1`.\n", "no function lose()"),
     ("docs/rules.md", "### R1 One\nKept by `keep()`. Watched by `no-R2`.\n", "no-R2 watches"),
+    ("docs/rules.md", "### R1 One\nKept by `keep()`. Watched\nby `no-R2`.\n", "no-R2 watches"),
+    ("docs/rules.md", "### R1 One\nKept by `keep()`.\n", "nothing watches"),
+    ("docs/rules.md", "### R1 One\nKept by `keep()`. Watched by `no-R1`, `keeps_not`.\n", "keeps_not watches"),
     ("docs/ext4.md", "### E1 One\nTests: `test_gone`, `tests/gone.py`.\n", "no test_gone"),
     ("docs/ext4.md", "### E1 One\n[decision](decisions/0001.md)\n", "no docs/decisions/0001.md"),
     ("zext4/patches/correctness/a.cocci", "// SPDX\n// Why.\n", "second line is not"),

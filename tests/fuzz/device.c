@@ -67,7 +67,7 @@ static const void *peek_log(void *ctx, u32 at)
 	return dev_peek(ctx, dev_log_home(ctx, at));
 }
 
-/* One of few patterns, of which neighbours have different ones. */
+/* Returns one of a few patterns; neighbouring blocks have different ones. */
 const u8 *dev_first(const struct device *d, u32 block)
 {
 	static u8 pattern[7][IN_MAX_BLOCK_SIZE], zero[IN_MAX_BLOCK_SIZE];

@@ -53,7 +53,7 @@ void dev_init(struct device *d, const struct input *in);
 void dev_init_home(struct device *d, u32 block_size, u32 journal_blocks, u32 home_blocks);
 /* Stage and counters as before a run; the blocks stay. */
 void dev_rewind(struct device *d);
-/* Of what was not flushed each block is kept, lost or torn, by @dice. */
+/* Keeps, loses or tears each unflushed block, by @dice. */
 void dev_power_cut(struct device *d, u32 dice);
 u32 dev_blocks(const struct device *d);
 u32 dev_log_home(const struct device *d, u32 log_block);
@@ -61,14 +61,14 @@ bool dev_is_log(const struct device *d, u64 block);
 const u8 *dev_peek(const struct device *d, u32 block);
 /* A block that is not the journal's, as it was at first. */
 const u8 *dev_first(const struct device *d, u32 block);
-/* What a reference must know. */
+/* Gives a reference reader the facts that it needs. */
 void dev_ref_log(struct device *d, struct ref_log *log);
 
 /* Print and abort: a finding. */
 __printf(1, 2)
 void dev_wrong(const char *fmt, ...) __attribute__((noreturn));
 
-/* Of a log in the journal; of one in memory. */
+/* For a log in the journal, and for one in memory. */
 extern const struct zj_io_ops dev_ops, dev_home_ops;
 
 #endif

@@ -92,7 +92,7 @@ void in_unpack(struct input *in, const u8 *data, size_t size)
 	}
 }
 
-/* Without the zeros at the end, but for a few. */
+/* Returns the length without most of the zeros at the end. */
 static u32 used_bytes(const u8 *block, u32 len)
 {
 	u64 word;

@@ -216,7 +216,7 @@ static void splice_own(struct mutation *m)
 	copy_blocks(m, &m->in, pick_at(m), 1 + below(m, 6));
 }
 
-/* What a reader may take for something else, escaped as it must be, or not. */
+/* Gives an image a first word that looks like a header, escaped as it must be, or not. */
 static void change_image(struct mutation *m)
 {
 	u32 at = pick_at(m) + 1 + below(m, 4);
@@ -254,7 +254,7 @@ static void damage_block(struct mutation *m)
 	}
 }
 
-/* The same log, beginning elsewhere in the ring. */
+/* Moves the log to another place in the ring. */
 static void turn_ring(struct mutation *m)
 {
 	struct zj_jbd2_super *sb = (void *)in_block(&m->in, 0);
@@ -279,7 +279,7 @@ static void shrink_ring(struct mutation *m)
 	sb->s_maxlen = cpu_to_be32(17 + below(m, 32));
 }
 
-/* All numbers, by so much that they go over 0, or anywhere. */
+/* Shifts all sequence numbers, so that they wrap over 0, or by a random amount. */
 static void renumber(struct mutation *m)
 {
 	struct zj_jbd2_super *sb = (void *)in_block(&m->in, 0);
@@ -339,7 +339,7 @@ static void finish(struct mutation *m)
 {
 	if (!one_in(m, 4))
 		jbd2_heal(&m->in, m->rand);
-	/* One lie in a log that is good otherwise. */
+	/* One wrong field in a log that is correct otherwise. */
 	if (one_in(m, 3) && find_headers(m))
 		mutations[below(m, ARRAY_SIZE(mutations))](m);
 	if (!one_in(m, 16))

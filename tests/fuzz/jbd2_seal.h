@@ -19,7 +19,7 @@ bool jbd2_log_of(const struct input *in, struct zj_jbd2_geo *log);
  * to numbers and contents that make sense; most of them, by @dice.
  */
 void jbd2_heal(struct input *in, u32 dice);
-/* All checksums but those of the first kind, then these along the ring. */
+/* Corrects all checksums except those of version 1, then these along the ring. */
 void jbd2_seal(struct input *in);
 
 #endif

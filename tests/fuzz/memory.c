@@ -47,7 +47,7 @@ void *zj_user_alloc(size_t n, size_t size, gfp_t flags)
 	if (!head)
 		return NULL;
 	head->bytes = bytes;
-	/* Not zero by chance. */
+	/* Fill it, so that it is not zero by chance. */
 	memset(head + 1, flags & __GFP_ZERO ? 0 : 0xa5,
 	       flags & __GFP_ZERO ? bytes : min(bytes, (size_t)4096));
 	mem_use.allocs++;

@@ -39,7 +39,7 @@ static u32 pick_end(struct mutation *m)
 	return m->end[below(m, m->nr)];
 }
 
-/* One that lies over another may just have changed it: then one that is not there. */
+/* An overlapping TxnInfo may have changed this one, which then does not exist any more. */
 static struct zj_txninfo *info_at(struct mutation *m, u32 end)
 {
 	static struct zj_txninfo none;
@@ -205,7 +205,7 @@ static void change_record(struct mutation *m)
 	}
 }
 
-/* One entry more, where there is room before the rest of the TxnInfo. */
+/* Adds an entry where there is room before the rest of the TxnInfo. */
 static void add_entry(struct mutation *m)
 {
 	struct zj_txninfo *t = pick(m);
@@ -329,7 +329,7 @@ static size_t finish(struct mutation *m, u8 *data, size_t max_size)
 {
 	if (!one_in(m, 4))
 		nvm_heal(&m->mem, m->rand);
-	/* One lie in a log that is good otherwise. */
+	/* One wrong field in a log that is correct otherwise. */
 	m->nr = nvm_find(&m->mem, m->end);
 	if (one_in(m, 3) && m->nr)
 		mutations[below(m, ARRAY_SIZE(mutations))](m);

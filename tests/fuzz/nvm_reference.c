@@ -204,7 +204,7 @@ static bool entries_sane(const struct info *i)
 	return records_sane(i);
 }
 
-/* In the order in which they must come, from the tail backwards. */
+/* Checks the order in which chunks must come, from the tail backwards. */
 static bool in_place(const struct info *i, uint32_t lane, uint64_t stamp, bool inside,
 		     uint32_t index)
 {

@@ -11,7 +11,7 @@
 
 /* ---- the input ---- */
 
-/* What is read behind the last byte is read behind the buffer. */
+/* The memory ends with the buffer, so that the sanitizer sees a read behind its end. */
 void nvm_unpack(struct nvm_memory *m, const struct input *in)
 {
 	static u8 buffer[NVM_MAX_BYTES];
@@ -255,7 +255,7 @@ static void heal_record(struct healing *h, u64 stamp, struct zj_nvm_record *rec)
 	h->record[h->nr_records++].block = block;
 }
 
-/* As many records as there is room for before the TxnInfo. */
+/* Limits the records to those for which there is room before the TxnInfo. */
 static void heal_records(struct healing *h, struct zj_txninfo *t, u32 room)
 {
 	u32 unit = zj_nvm_unit(h->geo.block_size), left = room, i, size;
@@ -288,7 +288,7 @@ static void heal_entries(struct healing *h, struct zj_txninfo *t)
 			entry[i] = cpu_to_le64(le64_to_cpu(entry[i]) % h->m->home_blocks);
 }
 
-/* Where the lane goes on, so that its stamps and places go down. */
+/* Chooses the lane's previous chunk, so that stamps and places decrease. */
 static u32 heal_prev(struct healing *h, struct zj_txninfo *t)
 {
 	u64 stamp = le64_to_cpu(t->stamp), prev_stamp;

@@ -26,7 +26,7 @@ struct nvm_memory {
 
 void nvm_unpack(struct nvm_memory *m, const struct input *in);
 void nvm_pack(const struct nvm_memory *m, struct input *in);
-/* What the head says, whether it makes sense or not; the real log seed. */
+/* The geometry in the head, valid or not, with the real seed of the log. */
 struct zj_log_geometry nvm_geometry(const struct nvm_memory *m);
 /* The end of a TxnInfo before line @end, NULL if there is none. */
 struct zj_txninfo *nvm_info(const struct nvm_memory *m, u32 end);

@@ -51,7 +51,7 @@ static u32 take_lines(struct writer *w, u32 lane, u32 lines)
 	return at;
 }
 
-/* What a chunk says, before it is known where it goes. */
+/* The contents of a chunk before its place is known. */
 struct plan {
 	__le64	entry[2 * MAX_ENTRIES];
 	struct zj_nvm_record record[MAX_ENTRIES];
@@ -139,7 +139,7 @@ static void put_component(struct writer *w, u64 stamp)
 			if (!k || members == 1)
 				plan_records(w, &p, of, 1 + below(w, 3));
 			put(w, &p);
-			/* What the component itself has of the block is void. */
+			/* The component's own image of the block is void. */
 			if (p.c.nr_revokes)
 				w->revoked[of] = true;
 		}

@@ -30,7 +30,7 @@ enum failure {
 	NR_FAILURES,
 };
 
-/* So many of each there were without a failure. */
+/* The number of operations of each kind in a run without a failure. */
 struct counts {
 	u32	writes;
 	u32	reads;
@@ -43,7 +43,7 @@ static struct device dev, other;
 static struct ref_log ref_log;
 static struct ref_result ref;
 
-/* What the inputs came to, to see at the end that they have not gone dull. */
+/* Results of the inputs, to check at the end that enough of them were interesting. */
 static struct {
 	unsigned long refused, replayed, discarded, interrupted;
 } tally;
@@ -206,7 +206,7 @@ static void run_with_failure(const struct input *in, int clean_err,
 	if (!want)
 		return;
 	err = recover(&other, false, &s);
-	/* What cannot be read may be of no interest. */
+	/* A block that cannot be read may be one that recovery does not need. */
 	if (err != want && !(kind == FAIL_POISON && err == clean_err))
 		dev_wrong("failure %d gives error %d", kind, err);
 	if (kind == FAIL_ALLOC)

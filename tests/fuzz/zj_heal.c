@@ -138,7 +138,7 @@ static void heal_entries(struct healing *h, struct zj_chunk_header *c, u32 at)
 		heal_tag(h, c, &tag[i], in_block(h->in, at + 1 + i));
 }
 
-/* Of a tenure all chunks are of the first one's lane, in stamp order. */
+/* All chunks of a tenure belong to the lane of the first one, in stamp order. */
 static void heal_header(struct healing *h, struct zj_chunk_header *c, u32 at,
 			const struct zj_chunk_header *first, u64 *stamp)
 {
@@ -155,7 +155,10 @@ static void heal_header(struct healing *h, struct zj_chunk_header *c, u32 at,
 	c->flags = 0;
 	c->reserved0 = 0;
 	memset(c->reserved, 0, sizeof(c->reserved));
-	/* Else most logs would be refused: what it names is seldom all there. */
+	/*
+	 * Otherwise most logs would be refused, as some component below that stamp is usually
+	 * missing.
+	 */
 	if (!rarely(h) || le64_to_cpu(c->committed_stamp) >= *stamp)
 		c->committed_stamp = 0;
 	heal_counts(h, c, le32_to_cpu(c->seg_block));

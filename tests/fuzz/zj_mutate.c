@@ -248,7 +248,7 @@ static void change_tag(struct mutation *m)
 
 /* ---- blocks and chunks ---- */
 
-/* What an image may begin with, escaped as a writer does it, or not. */
+/* Gives an image a special first word, escaped as a writer does it, or not. */
 static void change_image(struct mutation *m)
 {
 	static const char *const magic[] = {
@@ -346,7 +346,7 @@ static void splice_own(struct mutation *m)
 	splice(m, &m->in, m->header[below(m, m->nr)]);
 }
 
-/* Two members of one component, as far as the counts go. */
+/* Makes two chunks look like members of one component. */
 static void unite(struct mutation *m)
 {
 	struct zj_chunk_header *a = pick_header(m), *b = pick_header(m);
@@ -387,7 +387,7 @@ static void (*const mutations[])(struct mutation *m) = {
 	splice_own, unite, change_head,
 };
 
-/* What a crash does: a block of a chunk did not get there, or half of it. */
+/* Does what a crash may do: loses a block of a chunk, or half of it. */
 static void lose_block(struct mutation *m)
 {
 	u32 at = m->header[below(m, m->nr)] + below(m, 3);

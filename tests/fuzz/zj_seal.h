@@ -14,7 +14,7 @@
 #define SEAL_GENERATION	16	/* and the generation in them */
 #define SEAL_ALL	31
 
-/* What the log super block says, whether it makes sense or not. */
+/* The geometry in the log super block, valid or not. */
 struct zj_log_geometry seal_geometry(const struct input *in);
 bool seal_is_header(const struct input *in, u32 at);
 /* All entries are within the header block. */

@@ -131,13 +131,17 @@ def first_failure(text, status):
 
 
 def run_schedules(names):
-    """The schedules that fail, with their output."""
+    """
+    The schedules that fail, with their output. A leak at the end of a run does not
+    count: the schedule has not shown what the mutant does to the disk.
+    """
     failed = {}
     for name in names:
         done = subprocess.run([WORK / "schedules", name], capture_output=True,
                               text=True)
-        if done.returncode:
-            failed[name] = first_failure(done.stdout + done.stderr, done.returncode)
+        how = first_failure(done.stdout + done.stderr, done.returncode)
+        if done.returncode and "objects left in cache" not in how:
+            failed[name] = how
     return failed
 
 

@@ -230,7 +230,7 @@ static void do_change_inode(struct actor *a)
 	add_deed(a->unit, bX);
 }
 
-/* All of the in-core inode, other handles' changes included, as ext4 does. */
+/* Writes all of the in-core inode, with other handles' changes, as ext4 does. */
 static void do_write_inode(struct actor *a)
 {
 	struct buffer_head *bh = read_home(bX);
@@ -363,7 +363,7 @@ static int actor_main(void *arg)
 	}
 }
 
-/* All that is not held back goes on until nothing moves. */
+/* Lets everything that is not held back go on until nothing moves. */
 void settle(void)
 {
 	schedule_timeout_uninterruptible(2 * HZ);

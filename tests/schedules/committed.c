@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What builds on something is committed only with it: dependencies, lanes, syncs. */
+/* A change is committed only after those that it depends on: dependencies, lanes, syncs. */
 #include "verbs.h"
 
 /*
@@ -278,6 +278,22 @@ static void callback_at_commit(void)
 	crash();
 }
 
+/* T2.0 depends on T1.0, which depends on T0.0, and only T0.0 is not on the disk. */
+static void chain_of_three(void)
+{
+	start(0, 0); write(0, b3); write(0, b0); stop(0);
+	hold(0, GATE_FLUSH);
+	lock(0);
+	start(1, 1); write(1, b0); write(1, b1); stop(1);
+	lock(1);
+	start(2, 2); write(2, b1); write(2, b2); stop(2);
+	lock(2);
+	crash();
+	release(0);
+	sync_of(2);
+	crash();
+}
+
 const struct schedule committed[] = {
 	{ "no-R4", no_R4 },
 	{ "owner-not-component", owner_not_component },
@@ -292,6 +308,7 @@ const struct schedule committed[] = {
 	{ "barrier-reserved", barrier_reserved },
 	{ "no-lane-prefix", no_lane_prefix },
 	{ "hole-mismatch", hole_mismatch },
+	{ "chain-of-three", chain_of_three },
 	{ "fsync-own", fsync_own },
 	{ "sync-tid", sync_tid },
 	{ "foreign-revoke", foreign_revoke },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What shares something closes together: uniting, locking, sealing, stamps. */
+/* Transactions that share something are sealed together: uniting, locking, sealing, stamps. */
 #include "verbs.h"
 
 /* T0.0 owns b0; h1 gets access; T0.0 is to close; h1 changes b0. */
@@ -114,7 +114,7 @@ static void late_member(void)
 	crash();
 }
 
-/* Nobody's stamp is taken at commit: T1.0 commits before T0.0, but is newer. */
+/* No stamp is taken at commit: T1.0 commits before T0.0, but is newer. */
 static void late_stamp(void)
 {
 	start(0, 0); write(0, b0); stop(0);

@@ -55,7 +55,7 @@ void stage_reopen(u8 *image)
 	actors_start();
 }
 
-/* One run; false: the point lies behind the step's end. */
+/* Runs a schedule once; false: the point lies behind the end of the step. */
 static bool run_once(const struct schedule *s, u32 point, u64 *states)
 {
 	play = (struct play){
@@ -97,7 +97,7 @@ static void run_all(const struct schedule *s)
 	fputc('\n', stderr);
 }
 
-/* In a process of its own; its messages come back. */
+/* Runs a schedule in a process of its own, and returns its messages. */
 static int run_apart(const struct schedule *s, char *said, size_t room)
 {
 	int fd[2], status;
@@ -111,7 +111,7 @@ static int run_apart(const struct schedule *s, char *said, size_t room)
 	assert_true(pid >= 0);
 	if (!pid) {
 		dup2(fd[1], 2);
-		/* Not cmocka's, which would go on here with the next test. */
+		/* Without cmocka's handler, which would go on here with the next test. */
 		signal(SIGSEGV, SIG_DFL);
 		signal(SIGABRT, SIG_DFL);
 		alarm(300);

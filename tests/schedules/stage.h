@@ -128,7 +128,7 @@ static inline u32 now(void)
 /* ---- stage.c ---- */
 void stage_make(const u8 *image);
 void stage_mount(void);
-/* All handles are closed. */
+/* Unmounts; all handles must be closed. */
 void stage_unmount(void);
 void stage_free(void);
 u32 content_sum(const struct content *c);
@@ -152,7 +152,7 @@ enum op { OP_NONE, OP_START, OP_STOP, OP_ACCESS, OP_MODIFY, OP_WRITE, OP_READ,
 	  OP_CLAIM_KEEP, OP_RESTART, OP_FORCE_NESTED, OP_LOCK_UPDATES,
 	  OP_UNLOCK_UPDATES };
 
-/* Of OP_WHOLE: start in a lane, write two blocks, stop. */
+/* The argument of OP_WHOLE: start in a lane, write two blocks, stop. */
 #define WHOLE(lane, x, y)	((lane) | (x) << 8 | (y) << 16)
 #define CLOSER			9	/* the actor that closes lanes */
 
@@ -168,7 +168,7 @@ void begin(u32 actor, enum op op, u32 arg);
 void finish(u32 actor);
 /* It must not be done yet. */
 void blocked(u32 actor, const char *why);
-/* As begin(), but paused at point number play.point of the step. */
+/* Like begin(), but paused at point number play.point of the step. */
 void slowly(u32 actor, enum op op, u32 arg);
 void resume(u32 actor);
 void settle(void);
@@ -180,7 +180,7 @@ void release_one(u32 lane);
 /* Writes of b stay in flight. */
 void hold_write(u32 block);
 void release_write(u32 block);
-/* As the flusher: start writing b home if it is dirty. */
+/* Starts to write b home if it is dirty, like the kernel's flusher. */
 void home(u32 block);
 void disk_flush(void);
 
@@ -220,7 +220,7 @@ struct schedule {
 	const char	*seen;		/* the caller breaks a rule: this must be seen */
 };
 
-/* One array a file, ended by an empty one. */
+/* One array for each file, ended by an empty entry. */
 extern const struct schedule components[], committed[], homes[], callers[], races[];
 
 /* End this mount as it is and mount @image, which is taken over. */

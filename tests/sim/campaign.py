@@ -32,7 +32,7 @@ RESULTS_NVM = TOP / "build/results/sim-nvm.json"
 ZJSIM = TOP / "build/tests/sim/zjsim-campaign"
 STOCK = TOP / "build/tests/sim/zjyard-stock-campaign"
 SMALL = ["--cpus", "4", "--blocks", "8", "--handles", "30"]
-# In turn; what is not given follows from the seed.
+# Taken in turn; the seed determines the parameters that are not given.
 KINDS = [
     [],
     SMALL,
@@ -56,7 +56,7 @@ KINDS = [
     ["--nvm", "2", "--off", "0"],
     ["--progress"],
 ]
-# One lane, so the CPUs only make it wait; more of what ends up in the log.
+# There is one lane, so CPUs vary little; these vary what is in the log instead.
 KINDS_JBD2 = [
     [],
     SMALL,
@@ -71,7 +71,7 @@ KINDS_JBD2 = [
     ["--cache", "1", "--fua", "1", "--epochs", "4"],
     ["--cache", "0"],
 ]
-# Of lines, once of whole blocks.
+# The log holds lines; in the last kind it holds whole blocks.
 KINDS_NVM = [
     [],
     SMALL,
@@ -154,8 +154,8 @@ def main():
     if args.jbd2:
         subprocess.run(["make", "-s", "-C", TOP / "tests/yardstick", TOP / "build/zjyard-stock"], check=True)
         shutil.copy(TOP / "build/zjyard-stock", STOCK)
-        results, wanted = RESULTS_JBD2, "stranger_recoveries"
-        more = ["--jbd2", "--stranger", str(STOCK)]
+        results, wanted = RESULTS_JBD2, "peer_recoveries"
+        more = ["--jbd2", "--recover-with", str(STOCK)]
         kinds = [kind + more for kind in KINDS_JBD2]
     if args.nvm:
         results, more = RESULTS_NVM, ["--nvm", "1"]

@@ -76,7 +76,7 @@ void block_note(void *data)
 	}
 }
 
-/* As ext4's orphan file has its checksum made: in the live buffer. */
+/* Writes its sum into the live buffer, as ext4 does for its orphan file. */
 static void trigger_frozen(struct jbd2_buffer_trigger_type *type,
 			   struct buffer_head *bh, void *data, size_t size)
 {

@@ -12,7 +12,7 @@
 
 #define page_offset(n)	((loff_t)(n) * DISK_BLOCK)
 
-/* ---- who may (i_rwsem and the invalidate lock) ---- */
+/* ---- which task may go on (i_rwsem and the invalidate lock) ---- */
 
 static bool file_try(struct job *job)
 {
@@ -63,7 +63,7 @@ static void read_page(struct sim_page *page, u32 i)
 	}
 }
 
-/* A user until after the unlock, which looks at it. */
+/* It counts as used until after the unlock, which reads it. */
 static void page_unlock(struct sim_page *page)
 {
 	folio_unlock(&page->folio);
@@ -209,7 +209,7 @@ static void make_writable(struct job *job, struct sim_page *page, u32 i,
 		note_write(job, handle, i * PAGE_BUFS, PAGE_BUFS);
 }
 
-/* As ext4_page_mkwrite(): the page stays locked until it is writable. */
+/* Like ext4_page_mkwrite(), it keeps the page locked until it is writable. */
 static void fault(struct job *job, u32 i)
 {
 	struct toy_file *f = &world->file;
@@ -307,7 +307,7 @@ static bool shorten(struct job *job, struct alloc **cut, u32 nr)
 	for (u32 i = 0; i < nr && ver; i++) {
 		struct life *life = life_now(cut[i]);
 
-		/* What an earlier mount has left may be anything. */
+		/* Blocks that an earlier mount has left may hold anything. */
 		if (life->cut)
 			continue;
 		life->cut = true;
@@ -316,7 +316,7 @@ static bool shorten(struct job *job, struct alloc **cut, u32 nr)
 	}
 	write_inodes(job);
 	end(job, sim_one_in(&job->rand, 8));
-	/* So that the pages go while it is being committed. */
+	/* Commit early, so that the pages are dropped during the commit. */
 	if (sim_one_in(&job->rand, 2))
 		zj_journal_start_commit(world->journal, NULL);
 	return !job->dead;
@@ -330,7 +330,7 @@ static int invalidate(struct sim_page *page, u32 b)
 					   READ_ONCE(file_inode()->sync_tid));
 }
 
-/* As ext4 does before it truncates a page in part. */
+/* Truncates a page in part, which waits for commits in the same way as in ext4. */
 static void wait_tail(struct job *job, u32 i, u32 b)
 {
 	struct sim_page *page;
@@ -397,7 +397,7 @@ static void free_block(struct job *job, struct alloc *a)
 	a->use = USE_FREEING;
 }
 
-/* The second one, or several. */
+/* The second handle of a truncation, or several of them. */
 static void free_blocks(struct job *job, struct alloc **cut, u32 nr)
 {
 	while (nr && !job->dead) {
@@ -462,7 +462,7 @@ void file_write_back(u32 i)
 	page_unlock(page);
 }
 
-/* Locked, if nobody else uses it. */
+/* Returns it locked, if no other task uses it. */
 static bool page_catch(struct sim_page *page)
 {
 	if (page->users)
@@ -474,7 +474,7 @@ static bool page_catch(struct sim_page *page)
 	return false;
 }
 
-/* Locked, without buffers, nobody waits for it. */
+/* It is locked and has no buffers, and no task waits for it. */
 static void page_release(struct sim_page *page)
 {
 	page->users = 0;

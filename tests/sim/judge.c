@@ -61,7 +61,7 @@ static bool present(const struct cut *c, u32 object, u32 ver)
 	       truncated(c, life_of(a, gen));
 }
 
-/* What an earlier mount has recovered stays. */
+/* Data that an earlier mount has recovered is never lost later. */
 static void check_base(const struct cut *c, u32 object)
 {
 	const struct object *o = &world->objects[object];
@@ -114,7 +114,7 @@ static void check_alloc(const struct cut *c, const struct alloc *a)
 		check_base(c, life->objects + i);
 }
 
-/* What was written without a handle, and promised. */
+/* Checks overwritten data (no handle) that an fsync has promised. */
 static void check_stores(const struct cut *c)
 {
 	for (u32 i = 0; i < world->nr_stores; i++) {
@@ -264,10 +264,10 @@ static void judge_state(struct cut *c, struct cut *begin, struct cut *other)
 		if (c->at >= world->clean)
 			bad(c, "the log is live after a clean unmount");
 		tally->live++;
-		if (world->p.stranger)
+		if (world->p.peer)
 			cut_ask(c);
 		cut_recover(c, begin, other);
-		if (world->p.stranger)
+		if (world->p.peer)
 			cut_compare(c);
 	}
 	check_blocks(c);
@@ -276,7 +276,7 @@ static void judge_state(struct cut *c, struct cut *begin, struct cut *other)
 	scratch_reset();
 }
 
-/* Whatever is there: a log of lanes is not taken for damaged. */
+/* Recovery must not call a log of lanes damaged, whatever the cut has left. */
 static void judge_doubtful(struct cut *c)
 {
 	tally->states++;
@@ -373,7 +373,7 @@ struct left judge_run(struct tally *t)
 	struct doubt doubt = { };
 
 	tally = t;
-	stranger_forget();
+	peer_forget();
 	if (!tid_seen)
 		tid_seen = malloc(MAX_TID);
 	nr_tids = count_tids();

@@ -3,7 +3,7 @@
 #ifndef ZJ_TESTS_SIM_JUDGE_H
 #define ZJ_TESTS_SIM_JUDGE_H
 
-#include "stranger.h"
+#include "peer.h"
 #include "world.h"
 
 /**

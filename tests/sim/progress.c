@@ -60,7 +60,7 @@ void progress_opened(tid_t tid)
 
 void progress_asked(tid_t tid)
 {
-	/* Committed ones are not asked for any more. */
+	/* A committed transaction is not waited for any more. */
 	if (tid && tid < MAX_TIDS && asked[tid])
 		note(tid, sim_now);
 }

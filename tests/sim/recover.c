@@ -285,7 +285,7 @@ static void crash_again(const struct cut *c, const struct cut *begin,
 	cut_copy(other, begin);
 	other->rand.state = c->rand.state + n;
 	fail_at(other, n);
-	/* What has emptied the log before it failed, is done. */
+	/* If it has emptied the log before it failed, recovery is complete. */
 	if (sim_one_in(&other->rand, 4) && cut_is_live(other))
 		fail_at(other, sim_below(&other->rand, 2));
 	recover_again(c, other, "recovery after a crash of recovery");
@@ -358,7 +358,7 @@ static u32 durable_header(struct cut *c, const struct zj_log_geometry *geo,
 	return 0;
 }
 
-/* One bit; not in what tells a header in a segment's first block from no header. */
+/* Flips one bit, behind the fields by which recovery recognises a header. */
 static void flip_bit(struct cut *c, u32 block)
 {
 	u32 at = kit_place(&world->kit, block);
@@ -370,7 +370,7 @@ static void flip_bit(struct cut *c, u32 block)
 	c->image.block[at] = rotten;
 }
 
-/* What was durable and is not as it was is damage, never cut off by the crash. */
+/* A change of a durable block is damage, which recovery must not attribute to the crash. */
 static void rot(const struct cut *begin, struct cut *other)
 {
 	struct zj_recovery_stats stats;
@@ -436,25 +436,25 @@ void cut_recover(struct cut *c, struct cut *begin, struct cut *other)
 
 void cut_ask(const struct cut *c)
 {
-	static const u8 *block[STRANGER_BLOCKS];
-	u32 journal = min_t(u32, world->p.journal, STRANGER_BLOCKS - HOME_BLOCKS);
+	static const u8 *block[PEER_BLOCKS];
+	u32 journal = min_t(u32, world->p.journal, PEER_BLOCKS - HOME_BLOCKS);
 
 	memcpy(block, c->image.block, HOME_BLOCKS * sizeof(*block));
 	for (u32 i = 0; i < journal; i++)
 		block[HOME_BLOCKS + i] = journal_block(c, i);
-	stranger_ask(world->p.stranger, STRANGER_RECOVER, HOME_BLOCKS,
+	peer_ask(world->p.peer, PEER_RECOVER, HOME_BLOCKS,
 		     world->p.journal, block);
 }
 
 void cut_compare(const struct cut *c)
 {
 	const u8 (*after)[DISK_BLOCK];
-	int err = stranger_answer(&after);
+	int err = peer_answer(&after);
 
 	c->tally->asked++;
 	if (err)
-		bad(c, "%s fails: error %d", world->p.stranger, err);
+		bad(c, "%s fails: error %d", world->p.peer, err);
 	for (u32 i = 0; i < HOME_BLOCKS; i++)
 		if (memcmp(c->image.block[i], after[i], DISK_BLOCK))
-			bad(c, "%s has another block %u", world->p.stranger, i);
+			bad(c, "%s has another block %u", world->p.peer, i);
 }

@@ -55,7 +55,7 @@ static bool attempt(struct params *p, struct params smaller)
 	return false;
 }
 
-/* Less of one number: at once as little as can be, half, one less. */
+/* Tries smaller values of one number: the least, the half, one less. */
 static bool less(struct params *p, size_t offset, u32 least)
 {
 	u32 now = *(u32 *)((char *)p + offset);
@@ -147,7 +147,7 @@ static void print(const struct params *p)
 		p->fail_alloc, p->states, p->epochs, p->off, p->focus, p->batch, p->copy,
 		p->pipeline, p->run, p->versions, p->coalesce, p->nvm, p->info_max,
 		p->jbd2 ? " --jbd2" : "",
-		p->stranger ? " --stranger " : "", p->stranger ?: "",
+		p->peer ? " --recover-with " : "", p->peer ?: "",
 		p->progress ? " --progress" : "");
 	for (u32 i = 0; i < p->handles && p->skip; i++)
 		for (u32 bit = 0; bit <= SKIP_OTHER; bit++)

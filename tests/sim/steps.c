@@ -41,7 +41,7 @@ static int get_access(struct job *job, struct buffer_head *bh, bool declared)
 		      zj_journal_get_write_access(job->handle, bh);
 }
 
-/* The same in both halves. */
+/* Writes the same into both halves. */
 static int dirty_halves(struct job *job, struct buffer_head *bh, u32 at, u32 len)
 {
 	return zj_journal_dirty_range(job->handle, bh, at, len) ?:
@@ -77,7 +77,7 @@ bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times)
 		change(job, bh, object);
 	if (note)
 		take_note(bh, block);
-	/* As ext4: a write error may have cleared it. */
+	/* As in ext4, since a write error may have cleared the bit. */
 	set_buffer_uptodate(bh);
 	return !dead(job, set_dirty(job, bh, declared, note));
 }
@@ -97,7 +97,7 @@ bool touch_only(struct job *job, struct buffer_head *bh)
 	return !dead(job, zj_journal_get_write_access(job->handle, bh));
 }
 
-/* Of one block, or of all. */
+/* Gets write access to one block, or to all, and changes nothing. */
 static void touch_some(struct job *job)
 {
 	u32 nr = world->alloc_first - world->meta_first;
@@ -134,7 +134,7 @@ void step_meta(struct job *job)
 		    1 + sim_one_in(&job->rand, 4));
 }
 
-/* What everybody wants. */
+/* A change of the block that all tasks share. */
 static void step_hot(struct job *job)
 {
 	write_fixed(job, 0, 1);
@@ -171,7 +171,7 @@ void release_inode(struct toy_inode *ino)
 	for (u32 i = 0; i < world->nr_alloc; i++)
 		if (&world->inode[world->alloc[i].inode] == ino)
 			world->alloc[i].page.undeclared = world->alloc[i].page.lost;
-	/* Nothing waits in between: a write of a page that stays notes it again. */
+	/* No task can run in between; a page that stays is noted again when it is written. */
 	zj_journal_written_by_all(world->journal, ino->written);
 	ino->written = 0;
 	zj_journal_release_jinode(world->journal, &ino->jinode);
@@ -180,7 +180,7 @@ void release_inode(struct toy_inode *ino)
 /* Out of core and in again, as ext4_evict_inode() and ext4_iget() do. */
 void evict(struct job *job)
 {
-	/* Not the file: its pages would have to go first. */
+	/* Not of the journaled file, whose pages would have to be dropped first. */
 	struct toy_inode *ino = &world->inode[sim_below(&job->rand,
 							world->nr_inodes - 1)];
 	struct buffer_head *bh;
@@ -395,7 +395,7 @@ static void step_write_meta(struct job *job)
 
 	if (!a)
 		return;
-	/* Nobody frees it meanwhile, as under i_data_sem. */
+	/* No task can free it meanwhile, as under i_data_sem. */
 	a->use = USE_BUSY;
 	write_fixed(job, life_now(a)->objects + sim_below(&job->rand, SLOTS), 1);
 	a->use = USE_META;
@@ -431,7 +431,7 @@ static bool by_fua(const struct page_data *page)
 	return world->disk->fua && page->gen & 2;
 }
 
-/* In its inode as a rule, or for everybody, as what is zeroed. */
+/* Usually noted in the inode; sometimes for the whole journal, like zeroed blocks. */
 static void note_written(const struct alloc *a)
 {
 	if (a->page.gen % 16 == 5)
@@ -513,7 +513,7 @@ int finish_data(struct jbd2_inode *range)
 		if (!in_range(&world->alloc[i], range))
 			continue;
 		wait_data(&world->alloc[i]);
-		/* It may have been freed while we waited. */
+		/* The block may have been freed while this task waited. */
 		if (page->lost == gen)
 			err = -EIO;
 	}
@@ -529,7 +529,7 @@ static void fill_page(struct alloc *a, u32 inode, u32 gen)
 	a->page.dirty = true;
 }
 
-/* What is on its way already, as a direct write's data, is only waited for. */
+/* Data in flight already, as of a direct write, is only waited for. */
 static int order_data(struct job *job, struct alloc *a, struct jbd2_inode *jinode)
 {
 	if (sim_one_in(&job->rand, 3))
@@ -544,7 +544,7 @@ static int order_data(struct job *job, struct alloc *a, struct jbd2_inode *jinod
 static void step_alloc_data(struct job *job)
 {
 	struct alloc *a = pick_alloc(job, USE_FREE);
-	/* At one inode the lanes meet more often. */
+	/* With one inode, lanes meet more often. */
 	u32 nr = world->p.focus == FOCUS_ALLOC ? 1 : world->nr_inodes - 1;
 	u32 i = sim_below(&job->rand, nr);
 	u32 gen;
@@ -555,7 +555,7 @@ static void step_alloc_data(struct job *job)
 	gen = world->objects[a->object].ver + 1;
 	fill_page(a, i, gen);
 	if (sim_one_in(&job->rand, 2)) {
-		/* As an unwritten extent: the data first, then the metadata. */
+		/* Like an unwritten extent: data is written before metadata. */
 		write_data(a);
 		wait_data(a);
 		if (a->page.lost == gen) {
@@ -586,7 +586,7 @@ static void step_free_data(struct job *job)
 	}
 }
 
-/* In place, without a handle. */
+/* Overwrites data in place, without a handle. */
 void overwrite_data(struct job *job)
 {
 	struct alloc *a = pick_alloc(job, USE_DATA);
@@ -616,7 +616,7 @@ void commit_callback(journal_t *journal, transaction_t *txn)
 	}
 }
 
-/* ---- all of them ---- */
+/* ---- the table of all changes ---- */
 
 void look_around(struct job *job)
 {

@@ -88,7 +88,7 @@ static bool sync_data(struct promise *p, u32 inode)
 
 		if (a->use != USE_DATA || a->inode != inode || !gen)
 			continue;
-		/* A write under way may be of what was there before. */
+		/* A write in flight may hold older contents. */
 		wait_data(a);
 		if (a->use == USE_DATA && a->page.gen == gen)
 			note_data(p, i);
@@ -106,7 +106,7 @@ static void sync_file(struct promise *p)
 	file_settle();
 }
 
-/* Waits for the tid in one of the ways that ext4 knows. */
+/* Waits for the tid in one of the ways in which ext4 does. */
 static int sync_tid(struct job *job, tid_t tid, const u64 *written)
 {
 	journal_t *journal = world->journal;
@@ -142,13 +142,13 @@ static void sync_inode(struct job *job, u32 i)
 		return;
 	ino->users++;
 	p = finished(1 << i, 0);
-	/* As a remount may. */
+	/* Changes options as a remount may. */
 	if (sim_one_in(&job->rand, 4)) {
 		live = world_live_options(sim_one_in(&job->rand, 2));
 		zj_journal_reconfigure(world->journal, &live);
 	}
 	lane = zj_journal_fsync_begin(world->journal, -1);
-	/* Its commit may go out beside the data. */
+	/* The transaction may be committed while its data is written. */
 	if (sim_one_in(&job->rand, 2))
 		zj_journal_commit_early(world->journal, READ_ONCE(ino->sync_tid));
 	if (ino == file_inode())
@@ -229,7 +229,7 @@ static u32 some_block(struct job *job)
 	return world->meta_first + sim_below(&job->rand, world->nr_meta);
 }
 
-/* As ext4 writes its super block home by itself. */
+/* Writes a block home directly, as ext4 does with its superblock. */
 static void write_directly(struct job *job)
 {
 	u32 block = some_block(job);
@@ -357,7 +357,7 @@ int mapper(void *arg)
 	return 0;
 }
 
-/* A flush that erases is long, with little to be seen: once at most. */
+/* A flush that erases the log takes long and shows little, so it is done once at most. */
 static unsigned int flush_flags(struct job *job)
 {
 	if (world->erased || world->p.journal > 1200 ||
@@ -368,7 +368,7 @@ static unsigned int flush_flags(struct job *job)
 	       JBD2_JOURNAL_FLUSH_ZEROOUT;
 }
 
-/* Under the barrier. */
+/* Called with the barrier up. */
 static void flush_all(struct job *job)
 {
 	unsigned int flags = flush_flags(job);
@@ -439,7 +439,7 @@ int closer(void *arg)
 	struct job job = { .rand.state = world->p.seed * 269 + 19 };
 	u32 busy = 4 + sim_below(&job.rand, 60);
 
-	/* Every moment of a freeze lasts. */
+	/* Slowed down, so that each step of a seal takes long. */
 	sim_slow_down(4 + sim_below(&job.rand, 60));
 	while (!READ_ONCE(world->stop)) {
 		zj_journal_start_commit(world->journal, NULL);
@@ -450,7 +450,7 @@ int closer(void *arg)
 	return 0;
 }
 
-/* Checkpoints that nobody needs. */
+/* Checkpoints that no task waits for. */
 int checkpoint_task(void *arg)
 {
 	struct job job = { .rand.state = world->p.seed * 241 + 11 };

@@ -121,7 +121,7 @@ static void make_room(struct job *job)
 	enter(job);
 }
 
-/* ---- what is left out ---- */
+/* ---- steps that shrinking leaves out ---- */
 
 static void reseed(struct job *job, u32 step)
 {
@@ -150,7 +150,7 @@ static void work_in_handle(struct job *job)
 		make_room(job);
 		if (!job->dead)
 			step(job);
-		/* Claims are kept by what takes long. */
+		/* A handle that keeps claims takes long, so it pauses more often. */
 		if (sim_one_in(&job->rand, job->kept_inodes ? 8 : 32))
 			pause_a_while(job);
 	}
@@ -178,7 +178,7 @@ static void await_drain(handle_t *rsv)
 		cond_resched();
 }
 
-/* What ext4's end of I/O does with a reservation. */
+/* Does with a reservation what ext4 does at the end of an I/O. */
 static void use_reserved(struct job *job, handle_t *rsv)
 {
 	if (sim_one_in(&job->rand, 4)) {
@@ -203,7 +203,7 @@ static void do_handle(struct job *job)
 	bool closing = world->p.focus == FOCUS_CLOSE;
 	bool members = world->p.focus == FOCUS_MEMBERS;
 	int rsv = sim_one_in(&job->rand, closing ? 2 : 6) ? 2 : 0;
-	/* Without credits it can't change anything, unless it gets some later. */
+	/* A handle without credits cannot change anything unless it is extended later. */
 	bool looks = long_one_in(job, members ? 4 : 12);
 	bool sweeps = !looks && long_one_in(job, members ? 4 : 80);
 	int credits = looks ? 0 : sweeps ? 8 + SWEEP_BLOCKS :
@@ -231,7 +231,7 @@ static void do_handle(struct job *job)
 		use_reserved(job, reserved);
 }
 
-/* In between: what is done without a handle, or with one of its own. */
+/* Between two handles: work without a handle, or with one of its own. */
 static void do_other(struct job *job)
 {
 	static void (*const others[])(struct job *) = {

@@ -31,7 +31,7 @@ struct job {
 	bool		dead;		/* the journal was aborted */
 };
 
-/* In one of n cases, of what keeps others waiting. */
+/* True in one of n cases, for actions that make other tasks wait. */
 static inline bool long_one_in(struct job *job, u32 n)
 {
 	return sim_one_in(&job->rand, n) && !(world->p.off & OFF_LONG);
@@ -52,18 +52,18 @@ void change(struct job *job, struct buffer_head *bh, u32 object);
 bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times);
 bool touch_only(struct job *job, struct buffer_head *bh);
 void step_meta(struct job *job);
-/* One change or several of a random kind. */
+/* Makes one or several changes of a random kind. */
 void step(struct job *job);
-/* Its new version; 0 if aborted. */
+/* Returns the inode's new version; 0 if aborted. */
 u32 claim_inode(struct job *job, u32 i);
 void write_inodes(struct job *job);
-/* What takes no credits. */
+/* Changes that take no credits. */
 void look_around(struct job *job);
 /* A change of many blocks, with credits for as many. */
 #define SWEEP_BLOCKS	15
 void sweep(struct job *job);
 void drop_inodes(struct job *job);
-/* Its data is written, then it leaves core. */
+/* Writes the inode's data, then evicts it. */
 void release_inode(struct toy_inode *ino);
 void evict(struct job *job);
 struct alloc *pick_alloc(struct job *job, enum use use);
@@ -80,7 +80,7 @@ void step_file(struct job *job);
 void file_done(struct job *job);
 void file_store(struct job *job);
 void file_truncate(struct job *job);
-/* Nobody is in the middle of a change: what is stored now has its transaction. */
+/* No task is in the middle of a change, so a store belongs to a known transaction. */
 void file_settle(void);
 /* Write-protect before a commit copies. */
 void file_protect(struct jbd2_inode *range);
@@ -92,7 +92,7 @@ void file_unmount(void);
 void sync_something(struct job *job);
 /* Within a handle: what is sealed becomes committed. */
 void sync_sealed(struct job *job);
-/* Where memory is asked for, some is reclaimed. */
+/* Reclaims some memory; called where memory is allocated. */
 void reclaim_something(void);
 int flusher(void *arg);
 int mapper(void *arg);

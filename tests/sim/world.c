@@ -32,7 +32,7 @@ u32 unit_begin(handle_t *handle)
 	struct zj_txn *txn = handle_txn(handle);
 	u32 lane = txn->lane->index;
 
-	/* Tids need not grow in a lane; who opens first is first. */
+	/* Tids need not grow in a lane; the order of opening counts. */
 	if (world->lane_tid[lane] != txn->public.t_tid) {
 		world->lane_tid[lane] = txn->public.t_tid;
 		world->lane_order[lane]++;
@@ -164,7 +164,7 @@ static void lay_out(void)
 	at += w->nr_alloc;
 	if (at > HOME_BLOCKS)
 		kl_fail("too many blocks");
-	/* Not in one piece, so that bios have to be split. */
+	/* The journal is in several pieces, so that bios have to be split. */
 	w->kit = (struct kit){ .first = HOME_BLOCKS, .blocks = w->p.journal, .piece = 50 };
 	w->fixed_objects = 0;
 }
@@ -241,7 +241,7 @@ void world_set_barriers(bool on)
 	if (on != barriers_are_off())
 		return;
 	GROW(w->remounts, w->nr_remounts, w->room_remounts);
-	/* Before it goes off, after it is on. */
+	/* Noted before barriers go off, and after they are on. */
 	if (on)
 		w->journal->j_flags |= JBD2_BARRIER;
 	w->remounts[w->nr_remounts++] = time_now();
@@ -258,7 +258,7 @@ static void mount_inodes(void)
 		struct toy_inode *ino = &world->inode[i];
 
 		kit_inode(&world->kit, &ino->vfs, 100 + i);
-		/* Two share a block, with strangers between. */
+		/* Two share a block, with other inodes' records between. */
 		ino->object = fixed(world->inode_first + i / 2, 3 * (i % 2));
 		mutex_init(&ino->lock);
 		zj_journal_init_jinode(&ino->jinode, &ino->vfs);
@@ -295,7 +295,7 @@ static void adopt(u32 objects, u32 block)
 	}
 }
 
-/* What a block in use holds, and of which file it is. */
+/* Finds out what a block in use holds, and to which file it belongs. */
 static void adopt_block(struct alloc *a, u32 gen)
 {
 	const void *data = world->disk->seen[a->block];
@@ -414,7 +414,7 @@ static journal_t *init_journal(void)
 	return journal;
 }
 
-/* One attempt; -EIO and -ENOMEM may be meant. */
+/* Tries to mount once; -EIO and -ENOMEM may be injected errors. */
 static int try_mount(void)
 {
 	struct world *w = world;
@@ -454,7 +454,7 @@ int world_unmount(void)
 	struct world *w = world;
 	int err;
 
-	/* As umount does: data is written, then inodes go, then the journal. */
+	/* As umount does: write data, evict inodes, then destroy the journal. */
 	for (u32 i = 0; i < w->nr_inodes; i++)
 		release_inode(&w->inode[i]);
 	err = zj_journal_destroy(w->journal);

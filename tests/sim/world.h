@@ -5,7 +5,7 @@
  *
  * An *object* is a slot of a block that holds a version. A *unit* is what must be
  * whole or absent after a crash: a handle, or the part of one up to a restart.
- * Whoever writes an object raises its version, so "the block holds version v"
+ * A task that writes an object raises its version, so "the block holds version v"
  * says exactly which units' writes it holds.
  *
  * Blocks: fixed metadata, inode blocks (objects live in core and are copied out),
@@ -173,7 +173,7 @@ enum off { OFF_FLUSHER = 1, OFF_BARRIER = 2, OFF_CHECKPOINT = 4, OFF_FILE = 8,
 	   OFF_DATA = 16, OFF_INODE = 32, OFF_ALLOC = 64, OFF_READ = 128,
 	   OFF_SYNC = 256, OFF_PAUSE = 512, OFF_LONG = 1024, OFF_LAST = 1024 };
 
-/* What is done more often than the rest. */
+/* The operations that a run does more often than the others. */
 enum focus { FOCUS_NONE, FOCUS_FILE, FOCUS_ALLOC, FOCUS_SYNC, FOCUS_INODE,
 	     FOCUS_CLOSE, FOCUS_MEMBERS, NR_FOCUS };
 
@@ -207,7 +207,7 @@ struct params {
 	u32	versions;	/* copies of a buffer, at most */
 	u32	coalesce;	/* 1: a transaction goes on while there are too many */
 	bool	jbd2;		/* one lane, a log in stock's format */
-	const char *stranger;	/* with jbd2: this program recovers each state as well */
+	const char *peer;	/* with jbd2: this program recovers each state as well */
 	u32	nvm;		/* the log in memory: 1: lines, 2: whole blocks */
 	u32	info_max;	/* nvm: bytes of a TxnInfo */
 	bool	data_err;	/* an error of ordered data aborts */
@@ -280,11 +280,11 @@ struct left {
 void world_make(const struct params *p, const struct left *before);
 void world_free(void);
 void world_mount(void);
-/* What a remount may change, of which sync_inode() changes @log_fua. */
+/* The options that a remount may change; sync_inode() changes @log_fua. */
 struct zj_live_options world_live_options(bool log_fua);
 int world_unmount(void);
 void world_set_barriers(bool on);
-/* As many bytes as DISK_BLOCK * HOME_BLOCKS: what the mount must find home. */
+/* @image has DISK_BLOCK * HOME_BLOCKS bytes, which the mount must find in the home blocks. */
 void world_check_mount(const u8 *image);
 /* For messages; until the next call. */
 const char *block_name(u32 block);
@@ -294,7 +294,7 @@ void unit_write(u32 unit, u32 object, u32 ver);
 void unit_read(u32 unit, u32 object, u32 ver);
 void unit_stop(u32 unit);
 void unit_must(u32 unit);
-/* Begin a generation of an allocatable block. */
+/* Begin a new generation of an allocatable block. */
 struct life *life_begin(struct alloc *a, u32 gen, enum kind kind);
 const struct life *life_of(const struct alloc *a, u32 gen);
 
@@ -378,7 +378,7 @@ s64 progress_bound(void);
 s64 progress_slowest(void);
 
 /* ---- zjsim.c ---- */
-/* All epochs of one run; does not return if it fails. */
+/* Runs all epochs of a run; does not return if it fails. */
 void run(const struct params *p, struct tally *tally);
 
 /* ---- shrink.c ---- */

@@ -16,7 +16,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
        OPT_SLOW, OPT_REMOUNT, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
-       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_STRANGER, OPT_NVM, OPT_INFO_MAX,
+       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_RECOVER_WITH, OPT_NVM, OPT_INFO_MAX,
        OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
@@ -53,7 +53,7 @@ static const struct option options[] = {
 	{ "focus", 1, NULL, OPT_FOCUS },
 	{ "skip", 1, NULL, OPT_SKIP },
 	{ "jbd2", 0, NULL, OPT_JBD2 },
-	{ "stranger", 1, NULL, OPT_STRANGER },
+	{ "recover-with", 1, NULL, OPT_RECOVER_WITH },
 	{ "nvm", 1, NULL, OPT_NVM },
 	{ "txninfo", 1, NULL, OPT_INFO_MAX },
 	{ "progress", 0, NULL, OPT_PROGRESS },
@@ -84,7 +84,7 @@ static void usage(void)
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
 	      "  [--skip LIST] [--remount 0|1] [--journaled 0|1] [--batch N] [--copy 0..2]\n"
-	      "  [--jbd2 [--stranger PROGRAM]] [--pipeline 0|1] [--run N]\n"
+	      "  [--jbd2 [--recover-with PROGRAM]] [--pipeline 0|1] [--run N]\n"
 	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
 	      "  [--trace]\n"
 	      "Run N seeds from S on, or for T seconds. The seed determines what the tasks do\n"
@@ -100,7 +100,7 @@ static void usage(void)
 	      "frequent operations; --off, --skip: omitted ones (world.h).  --journaled: all data\n"
 	      "is in the log.  --batch: blocks that a checkpoint writes home together; a\n"
 	      "lane's thread may take a full batch.  --copy: frozen_copy auto, always, never.\n"
-	      "--jbd2: one lane, and a log in stock's format.  --stranger: a yardstick program,\n"
+	      "--jbd2: one lane, and a log in stock's format.  --recover-with: a yardstick program,\n"
 	      "zjyard-stock, also recovers every crash state and must produce the same blocks.\n"
 	      "--remount 1: barriers are switched off and on.\n"
 	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
@@ -141,7 +141,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 		p.schedule = seed;
 	CHOOSE(OPT_CPUS, cpus, 1 + sim_below(&r, sim_one_in(&r, 32) ? 16 : 6));
 	CHOOSE(OPT_LANES, lanes, 0);
-	/* Now and then long enough to go round the log several times. */
+	/* Some runs are long enough to go round the log several times. */
 	long_run = sim_one_in(&r, 8);
 	CHOOSE(OPT_HANDLES, handles, long_run ? 150 + sim_below(&r, 150) :
 	       8 + sim_below(&r, 50));
@@ -160,7 +160,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 	CHOOSE(OPT_DATA_ERR, data_err, sim_one_in(&r, 2));
 	CHOOSE(OPT_STATES, states, long_run ? 1 : 4);
 	CHOOSE(OPT_EPOCHS, epochs, 1 + sim_below(&r, 3));
-	/* Most of the time everything; else what is left is seen more often. */
+	/* Usually nothing is left out; otherwise the remaining steps occur more often. */
 	CHOOSE(OPT_OFF, off, sim_one_in(&r, 4) ? sim_below(&r, 2 * OFF_LAST) : 0);
 	CHOOSE(OPT_FOCUS, focus, sim_one_in(&r, 2) ? sim_below(&r, NR_FOCUS) : 0);
 	CHOOSE(OPT_SLOW, slow, SOMETIMES(4, 6));
@@ -179,7 +179,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 	return p;
 }
 
-/* One block that all want, no errors, a lane for each task. */
+/* All tasks share one block, there are no errors, and each task has a lane. */
 static struct params choose_progress(const struct command *cmd, u64 seed)
 {
 	static const u32 all_lanes[] = { 2, 4, 16, 64 };
@@ -240,7 +240,7 @@ static void run_tasks(void)
 		sim_join(tasks[i]);
 }
 
-/* Caches may be refused as well. */
+/* The creation of caches may fail, too. */
 static void make_caches(const struct params *p)
 {
 	int err;
@@ -268,7 +268,7 @@ static void finish(void)
 			unit_must(i);
 }
 
-/* One mount; returns what one of its crashes leaves. */
+/* Runs one mount; returns the disk after one of its crashes. */
 static struct left run_epoch(struct params p, u32 epoch, const struct left *before,
 			     struct tally *tally)
 {
@@ -316,7 +316,7 @@ void run(const struct params *p, struct tally *tally)
 		free(before.home);
 		free(before.pmem);
 		before = left;
-		/* What was lost to an error is lost for ever. */
+		/* What was lost by an error does not come back. */
 		if (p->fail_write || p->fail_flush)
 			break;
 	}
@@ -409,8 +409,8 @@ static void parse(int argc, char **argv, struct command *cmd)
 		case OPT_JBD2:
 			p->jbd2 = true;
 			break;
-		case OPT_STRANGER:
-			p->stranger = optarg;
+		case OPT_RECOVER_WITH:
+			p->peer = optarg;
 			break;
 		case OPT_PROGRESS:
 			p->progress = true;
@@ -429,7 +429,7 @@ static void parse(int argc, char **argv, struct command *cmd)
 			parse_number(p, opt, n);
 		}
 	}
-	if (optind < argc || (p->stranger && !p->jbd2) || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
+	if (optind < argc || (p->peer && !p->jbd2) || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
 	    p->lanes > MAX_TASKS)
 		usage();
 }
@@ -445,14 +445,14 @@ static double seconds_of(clockid_t clock)
 static void report(const struct command *cmd, const struct tally *t, u64 seeds,
 		   double took)
 {
-	/* Of one core, however busy the machine is. */
+	/* CPU seconds, so that the result does not depend on other load. */
 	double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 
 	printf("{\"seeds\": %llu, \"first_seed\": %llu, \"crash_states\": %llu, \"live_states\": %llu, \"recoveries\": %llu, \"recovery_crashes\": %llu, \"recoveries_refused\": %llu, \"rotten\": %llu, \"failures\": 0, \"seconds\": %.1f, \"cpu_seconds\": %.1f, \"per_second\": %.0f",
 	       seeds, cmd->params.seed, t->states, t->live, t->recoveries,
 	       t->recrashes, t->refused, t->rotten, took, cpu, t->states / cpu);
-	if (cmd->params.stranger)
-		printf(", \"stranger_recoveries\": %llu", t->asked);
+	if (cmd->params.peer)
+		printf(", \"peer_recoveries\": %llu", t->asked);
 	if (cmd->params.progress)
 		printf(", \"slowest_commit_us\": %lld, \"bound_us\": %lld, \"io_us\": %lld",
 		       t->slowest / 1000, t->bound / 1000, t->io / 1000);
@@ -482,7 +482,7 @@ static int run_all(const struct command *cmd, u64 *n)
 	return 0;
 }
 
-/* In a child, as a failure ends the process; then look for a smaller one. */
+/* Runs in a child, as a failure ends the process; then looks for a smaller run. */
 static int run_and_shrink(const struct command *cmd)
 {
 	u64 *n = mmap(NULL, sizeof(*n), PROT_READ | PROT_WRITE,

@@ -41,7 +41,7 @@ int flusher(void *arg)
 	return 0;
 }
 
-/* Who looks into the journal meanwhile, as debugfs does. */
+/* A task that reads the journal's state meanwhile, as debugfs does. */
 int looker(void *arg)
 {
 	static char text[256 * 1024];

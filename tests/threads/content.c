@@ -70,7 +70,7 @@ const char *content_check(const void *data, u32 block, enum kind kind, u32 gen)
 	return NULL;
 }
 
-/* As ext4's orphan file has its checksum made: in the live buffer. */
+/* Writes its sum into the live buffer, as ext4 does for its orphan file. */
 static void trigger_frozen(struct jbd2_buffer_trigger_type *type,
 			   struct buffer_head *bh, void *data, size_t size)
 {

@@ -157,7 +157,7 @@ int fs_unmount(void)
 {
 	int err;
 
-	/* As umount does: data is written, then inodes go, then the journal. */
+	/* As umount does: write data, evict inodes, then destroy the journal. */
 	for (u32 i = 0; i < NR_INODES; i++) {
 		filemap_fdatawrite_range(fs.inode[i].vfs.i_mapping, 0, LLONG_MAX);
 		filemap_fdatawait_range_keep_errors(fs.inode[i].vfs.i_mapping, 0,

@@ -84,7 +84,7 @@ static bool access_block(struct job *job, struct buffer_head *bh)
 
 static bool dirty_block(struct job *job, struct buffer_head *bh)
 {
-	/* As ext4: a write error may have cleared it. */
+	/* As in ext4, since a write error may have cleared the bit. */
 	set_buffer_uptodate(bh);
 	return !dead(job, zj_journal_dirty_metadata(job->handle, bh));
 }
@@ -512,7 +512,7 @@ static void step_alloc_data(struct job *job)
 		count(&fs.promises->reused);
 	fill_page(a, i);
 	if (thr_one_in(&job->rand, 2)) {
-		/* As an unwritten extent: the data first, then the metadata. */
+		/* Like an unwritten extent: data is written before metadata. */
 		page_write(&a->page);
 		page_wait(&a->page);
 		zj_journal_take_written(job->handle, &fs.inode[i].written);
@@ -624,7 +624,7 @@ static void leave(struct job *job)
 		raise(&fs.promises->acked[job->t], fs.unit[job->t]);
 }
 
-/* What ext4's end of I/O does with a reservation. */
+/* Does with a reservation what ext4 does at the end of an I/O. */
 static void use_reserved(struct job *job, handle_t *rsv)
 {
 	if (thr_one_in(&job->rand, 4)) {
@@ -706,7 +706,7 @@ static void sync_all(struct job *job)
 		promise(units);
 }
 
-/* A thread's own block tells of all its units. */
+/* A thread's own block shows which of its units are there. */
 static void sync_block(struct job *job)
 {
 	u32 t = thr_below(&job->rand, fs.p.threads);
@@ -719,7 +719,7 @@ static void sync_block(struct job *job)
 	brelse(bh);
 }
 
-/* As ext4 writes its super block home by itself. */
+/* Writes a block home directly, as ext4 does with its superblock. */
 static void write_directly(struct job *job)
 {
 	struct buffer_head *bh = read_block(FIRST_SHARED);

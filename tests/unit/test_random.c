@@ -91,7 +91,7 @@ static void mutate_once(struct memdev *d, const struct randlog *l, u32 *rnd)
 	}
 }
 
-/* What someone who knows the format would do to get past the checksums. */
+/* What an attacker who knows the format would do to pass the checksums. */
 static void repair_checksums(struct memdev *d)
 {
 	struct zj_log_super *sb = ml_block(d, ZJ_BLOCK_LOG_SUPER);

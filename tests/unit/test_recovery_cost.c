@@ -10,7 +10,7 @@
 
 /* ---- what is read ---- */
 
-/* One block tells of a segment that it is free, or that its tenure is stale. */
+/* One block shows whether a segment is free or its tenure is stale. */
 static void free_segments_cost_a_block(void **state)
 {
 	struct memdev *d = ml_new(16, 8, 32);

@@ -153,7 +153,7 @@ static void journal_elsewhere(void **state)
 	ml_free(d);
 }
 
-/* Whoever is killed while he waits for a mount gets away; the log is as it was. */
+/* A task that is killed during a mount can end; the log is as it was before. */
 static void killed_anywhere(void **state)
 {
 	struct memdev *d = small_log(), *c = ml_clone(d);

@@ -19,8 +19,8 @@ BATTERIES = {
     "writeback-no-fua": dict(cuts=6, args="DATA=writeback FUA=0"),
     "zjctl": dict(cuts=8, args="DATA=ordered 'RECOVER=zjctl recover --no-fsck' 'MKFS_OPTS=-b 4096 -J size=16 -O orphan_file'"),
     # Each cut by zext4, by e2fsck, by zjctl and by a stock mount.
-    "jbd2": dict(cuts=7, args="DATA=ordered MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1 'MKFS_OPTS=-b 4096 -J size=4'"),
-    "jbd2-journal-no-fua": dict(cuts=4, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 STRANGERS=1"),
+    "jbd2": dict(cuts=7, args="DATA=ordered MOUNT_OPTS=lanes=1,log=jbd2 OTHERS=1 'MKFS_OPTS=-b 4096 -J size=4'"),
+    "jbd2-journal-no-fua": dict(cuts=4, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 OTHERS=1"),
     # Files' contents at the marks of their fsyncs.
     "fsx": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0"),
     "small-journal": dict(cuts=6, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
@@ -89,7 +89,7 @@ def test_power_cut(name, n, machine):
     nested = [line for line in cuts if "in-recovery" in line]
     assert n < len(first), "the battery ended early: " + "\n".join(battery(name, machine)[-3:])
     assert first[n].startswith("ok"), first[n]
-    if "STRANGERS" in BATTERIES[name]["args"]:
+    if "OTHERS" in BATTERIES[name]["args"]:
         which = re.search(r"cut=\d+ seed=\d+", first[n])[0]
         for who in ("e2fsck", "zjctl", "ext4"):
             lines = [line for line in cuts if f"by-{who}: {which}" in line]

@@ -133,7 +133,7 @@ def ours(tmp_path_factory):
 
 
 @pytest.mark.parametrize("n", range(len(OURS)), ids=[" ".join(case) for case in OURS])
-def test_recovered_by_strangers(ours, n):
+def test_recovered_by_other_programs(ours, n):
     """A power cut of the whole machine."""
     image, ways = ours[n]
     load = OURS[n][0]

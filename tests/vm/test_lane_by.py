@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.zext4
 
-# Strangers take the CPUs' lanes first: c0 and c1, d0 and d1.
+# Other writers take the CPUs' lanes first: c0 and c1, d0 and d1.
 PRELUDE = """
     handles() {
         fsctl syncfs /mnt || die syncfs

@@ -69,7 +69,7 @@ def test_neighbours_in_the_inode_table(guest):
 
 
 @pytest.mark.zext4
-def test_strangers_that_share_nothing(guest):
+def test_writers_that_share_nothing(guest):
     """Inodes in different blocks of the table, no blocks allocated: two components."""
     ties, _ = counted(guest, 'both "chmod 600 /mnt/f\\$((1 + 38 * n))"',
                       setup="for n in $(seq 40); do echo >/mnt/f$n; done")

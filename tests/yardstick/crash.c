@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "stranger.h"
+#include "peer.h"
 #include "yard.h"
 #undef snprintf
 
@@ -183,16 +183,16 @@ static void crash_recovery(struct fs *fs, struct disk_image *image,
 }
 
 /* The other program must come to the same file system. */
-static void compare_stranger(struct outcome *o)
+static void compare_recovery(struct outcome *o)
 {
 	const u8 (*home)[DISK_BLOCK];
-	int err = stranger_answer(&home);
+	int err = peer_answer(&home);
 
 	if (err)
-		find(o, "%s fails: error %d", yard.stranger, err);
+		find(o, "%s fails: error %d", yard.peer, err);
 	for (u32 b = 1; b < LOAD_HOME; b++)
 		if (memcmp(home[b], o->block[b], DISK_BLOCK))
-			find(o, "%s has another block %u", yard.stranger, b);
+			find(o, "%s has another block %u", yard.peer, b);
 }
 
 static void one_state(const struct disk_walk *w, u32 at, struct sim_rand *rand,
@@ -203,13 +203,13 @@ static void one_state(const struct disk_walk *w, u32 at, struct sim_rand *rand,
 
 	scratch_reset();
 	walk_crash(w, rand, image);
-	if (yard.stranger)
-		stranger_ask(yard.stranger, STRANGER_MOUNT, LOAD_HOME, yard.journal,
+	if (yard.peer)
+		peer_ask(yard.peer, PEER_MOUNT, LOAD_HOME, yard.journal,
 			     image->block);
 	recover(&fs, image, sim_rand(rand), &o);
 	judge(&o, at);
-	if (yard.stranger)
-		compare_stranger(&o);
+	if (yard.peer)
+		compare_recovery(&o);
 	if (!*o.why && sim_one_in(rand, 3)) {
 		crash_recovery(&fs, image, rand, &o);
 		judge(&o, at);
@@ -243,7 +243,7 @@ static void crash_everywhere(struct kl_disk *disk, const u8 **initial)
 	u32 *place = places(disk);
 
 	lie(disk);
-	stranger_forget();
+	peer_forget();
 	image.block = malloc(disk->nr * sizeof(*image.block));
 	walk_init(w, disk, initial);
 	for (;;) {

@@ -13,7 +13,7 @@ struct yard_options yard = {
 
 enum { OPT_SEED = 1, OPT_SEEDS, OPT_CPUS, OPT_JOURNAL, OPT_HANDLES, OPT_STATES,
        OPT_FUA, OPT_LIE, OPT_BENCH, OPT_PERCENT, OPT_MS, OPT_WORK, OPT_LINE, OPT_SEAL,
-       OPT_JBD2, OPT_PIPELINE, OPT_RUN, OPT_DRIVE, OPT_SERVE, OPT_STRANGER, OPT_VERBOSE };
+       OPT_JBD2, OPT_PIPELINE, OPT_RUN, OPT_DRIVE, OPT_SERVE, OPT_RECOVER_WITH, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -35,7 +35,7 @@ static const struct option options[] = {
 	{ "run", 1, NULL, OPT_RUN },
 	{ "drive", 1, NULL, OPT_DRIVE },
 	{ "serve", 0, NULL, OPT_SERVE },
-	{ "stranger", 1, NULL, OPT_STRANGER },
+	{ "recover-with", 1, NULL, OPT_RECOVER_WITH },
 	{ "verbose", 0, NULL, OPT_VERBOSE },
 	{ },
 };
@@ -44,14 +44,14 @@ static void usage(void)
 {
 	fputs("usage: " JOURNAL_NAME " [--seed S] [--cpus N] [--journal BLOCKS] [--fua 0|1]\n"
 	      "crash test: [--seeds N] [--handles H] [--states N] [--lie BITS]\n"
-	      "            [--seal] [--jbd2] [--pipeline] [--run N] [--stranger PROGRAM]\n"
+	      "            [--seal] [--jbd2] [--pipeline] [--run N] [--recover-with PROGRAM]\n"
 	      "benchmark:  --bench WORKLOAD [--ms T] [--work NS] [--line NS]\n"
 	      "            [--percent P] [--drive ssd|slow|hdd]\n"
 	      "--seal: blocks end with their own crc32c, as ext4's extent blocks do.\n"
 	      "--jbd2: zjournal with one lane and a log in stock's format.\n"
 	      "--pipeline: zjournal's lanes have flush threads, --run N: at most N transactions\n"
 	      "share their flushes.\n"
-	      "--stranger: this yardstick program also recovers every disk, with the same result.\n"
+	      "--recover-with: this yardstick program also recovers every disk, with the same result.\n"
 	      "--lie: 1: the disk ignores flushes; 2: FUA; 3: both.\n"
 	      "--bench: private, private-fsync, shared, shared-fsync, mail, big or small-log, for\n"
 	      "at least --ms of virtual time, in\n"
@@ -127,8 +127,8 @@ static void parse(int argc, char **argv)
 		case OPT_SERVE:
 			yard.serve = true;
 			break;
-		case OPT_STRANGER:
-			yard.stranger = optarg;
+		case OPT_RECOVER_WITH:
+			yard.peer = optarg;
 			break;
 		case OPT_VERBOSE:
 			sim_verbose = 8;
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 	if (err)
 		kl_fail("the journal does not initialise: error %d", err);
 	if (yard.serve)
-		stranger_serve();
+		peer_serve();
 	else if (yard.workload)
 		bench_run();
 	else

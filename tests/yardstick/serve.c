@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* --serve: recover disks of another program's journal; runtime/sim/stranger.c asks. */
+/* --serve: recover disks of another program's journal; runtime/sim/peer.c asks. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <linux/crc32c.h>
-#include "stranger.h"
+#include "peer.h"
 #include "yard.h"
 
 #define STOCK_MIN	1024	/* blocks; stock takes no shorter journal */
@@ -26,10 +26,10 @@ static void lengthen(const u8 **super)
 	*super = sb;
 }
 
-static int serve_one(struct stranger_shared *shared, const u8 **block)
+static int serve_one(struct peer_shared *shared, const u8 **block)
 {
 	struct disk_image image = { .nr = shared->home + shared->journal, .block = block };
-	bool only = shared->way == STRANGER_RECOVER;
+	bool only = shared->way == PEER_RECOVER;
 	struct fs fs;
 	int err;
 
@@ -47,17 +47,17 @@ static int serve_one(struct stranger_shared *shared, const u8 **block)
 	return err;
 }
 
-void stranger_serve(void)
+void peer_serve(void)
 {
-	struct stranger_shared *shared = mmap(NULL, sizeof(*shared),
+	struct peer_shared *shared = mmap(NULL, sizeof(*shared),
 					      PROT_READ | PROT_WRITE, MAP_SHARED,
-					      STRANGER_SHARED_FD, 0);
-	const u8 **block = malloc(STRANGER_BLOCKS * sizeof(*block));
+					      PEER_SHARED_FD, 0);
+	const u8 **block = malloc(PEER_BLOCKS * sizeof(*block));
 	char c;
 
 	if (shared == MAP_FAILED)
 		kl_fail("no shared memory: --serve is for other programs");
-	for (u32 b = 0; b < STRANGER_BLOCKS; b++)
+	for (u32 b = 0; b < PEER_BLOCKS; b++)
 		block[b] = shared->disk[b];
 	/* The same large pieces are wanted again and again. */
 	mallopt(M_MMAP_THRESHOLD, 1 << 26);

@@ -43,19 +43,19 @@ def test_power_cuts_of_sealed_blocks(journal):
     assert run(journal, "--seeds", 40, "--seal")[0]["failures"] == 0
 
 
-STRANGER = ("--jbd2", "--stranger", TOP / "build/zjyard-stock")
+RECOVER_WITH = ("--jbd2", "--recover-with", TOP / "build/zjyard-stock")
 
 
 @pytest.mark.parametrize("args", [("--fua", 0), ("--fua", 1), ("--seal",)])
 def test_stock_recovers_our_log(args):
     """log=jbd2: stock's own recovery makes the same of every crashed disk as ours."""
-    result, done = run("zj", *STRANGER, "--seeds", 30, *args)
+    result, done = run("zj", *RECOVER_WITH, "--seeds", 30, *args)
     assert result["crash_states"] > 3000
     assert result["failures"] == 0 and done.returncode == 0, done.stderr[-2000:]
 
 
 def test_stock_recovers_our_log_gone_round():
-    result, done = run("zj", *STRANGER, "--seed", 70, "--handles", 2500)
+    result, done = run("zj", *RECOVER_WITH, "--seed", 70, "--handles", 2500)
     assert result["log_blocks"] > 2 * 1024 and result["failures"] == 0, done.stderr[-2000:]
 
 
@@ -72,14 +72,14 @@ def zjsim():
 @pytest.mark.parametrize("args", [(), ("--journaled", 1), ("--journal", 140, "--handles", 200, "--states", 1)])
 def test_stock_recovers_what_zjsim_crashes(zjsim, args):
     """The same of the simulator's richer load: revokes, data in the log, long runs."""
-    done = subprocess.run([str(a) for a in (zjsim, "--jbd2", "--stranger", TOP / "build/zjyard-stock", "--seed",
+    done = subprocess.run([str(a) for a in (zjsim, "--jbd2", "--recover-with", TOP / "build/zjyard-stock", "--seed",
                                             300, "--seeds", 2, *args)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert json.loads(done.stdout)["stranger_recoveries"] > 1000
+    assert json.loads(done.stdout)["peer_recoveries"] > 1000
 
 
-def test_stranger_notices_a_lying_disk():
-    assert run("zj", *STRANGER, "--seeds", 4, "--lie", 1, "--fua", 0)[0]["failures"] > 0
+def test_recovery_by_stock_notices_a_lying_disk():
+    assert run("zj", *RECOVER_WITH, "--seeds", 4, "--lie", 1, "--fua", 0)[0]["failures"] > 0
 
 
 @pytest.mark.parametrize("journal", ["stock", "zj"])

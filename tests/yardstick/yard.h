@@ -41,7 +41,7 @@ struct yard_options {
 	u32	run;		/* zjournal: transactions that share flushes; 0: its default */
 	const char *drive;	/* benchmark: which disk; NULL: the ssd */
 	bool	serve;		/* recover the disks that another program sends */
-	const char *stranger;	/* crash test: this program recovers each disk, too */
+	const char *peer;	/* crash test: this program recovers each disk, too */
 	const char *workload;	/* benchmark: which; NULL: crash test */
 };
 
@@ -166,6 +166,6 @@ int recover_disk(struct fs *fs, const struct disk_image *image, u32 home,
 		 u64 seed, u32 end);
 
 /* ---- serve.c ---- */
-void stranger_serve(void);
+void peer_serve(void);
 
 #endif

@@ -34,7 +34,7 @@ def make(path, mib, kind, headers):
     path.unlink(missing_ok=True)
     big_log.sh("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-J", f"size={mib}", "-E",
                "nodiscard,lazy_itable_init=1,lazy_journal_init=1", path, f"{4 * mib}M")
-    # Less what biglog leaves free: a segment for each lane, a block of each segment.
+    # Without what biglog leaves free: a segment for each lane, a block of each segment.
     segment = max(64, min(256, mib * 256 // (4 * LANES)))
     blocks = (mib * 256 // segment - 1 - LANES) * (segment - 1)
     big_log.sh(big_log.BUILD / "biglog", path, int(blocks * headers), LANES, 1, kind)

@@ -140,7 +140,7 @@ class NvmLog(Log):
         return v, self.load((end - v["info_lines"]) * LINE, v["info_lines"] * LINE - 128)
 
     def reseal(self, end, /, **change):
-        """Nonsense under a right checksum."""
+        """Random fields under a correct checksum."""
         v, entries = self.info(end)
         length = v["info_lines"]
         entries = change.pop("entries", entries)
@@ -149,7 +149,7 @@ class NvmLog(Log):
 
 
 class CrashedNvm(Crashed):
-    """As Crashed, with the log in memory; records: (stamp, lane, line behind the chunk)."""
+    """Like Crashed, with the log in memory; records: (stamp, lane, line behind the chunk)."""
 
     log_class = NvmLog
 

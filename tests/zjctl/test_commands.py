@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What each command says, in text and JSON, and its exit status."""
+"""The output of each command, in text and JSON, and its exit status."""
 
 import json
 import lzma
@@ -415,7 +415,7 @@ def test_no_such_device(zjctl, tmp_path):
 
 
 def test_what_is_no_whole_ext4_is_named(zjctl, image, tmp_path):
-    """For each the cause, and a way on that fits it."""
+    """Each message names the cause and a remedy that fits it."""
     swap = tmp_path / "swap"
     swap.write_bytes(bytes(1 << 20))
     sh("mkswap", swap)
@@ -441,7 +441,7 @@ def test_no_permission(sanitized, image):
 
 @pytest.mark.parametrize("claim", ["honest", "damaged"])
 def test_journal_inode_of_absurd_size(plain, tmp_path, claim):
-    """What an inode claims costs no memory; its journal says how long it is."""
+    """A false size in an inode costs no memory; the journal's own length counts."""
     path = tmp_path / "huge.img"
     sh("mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-N", "16", "-O", "^resize_inode", "-J",
        "size=4", path, "1500G")
@@ -460,7 +460,7 @@ def test_journal_inode_of_absurd_size(plain, tmp_path, claim):
 
 
 def on_terminal(program, *args, **env):
-    """What the program writes to a terminal."""
+    """The program's output to a terminal."""
     leader, follower = pty.openpty()
     base = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
     subprocess.run([str(a) for a in (program, *args)], stdout=follower, stderr=follower,
@@ -501,7 +501,7 @@ def test_validation_notices(crashed, zjctl):
 
 
 def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
-    """Of the optional fields, too, each is written by some command here."""
+    """Each optional field, too, is written by a command here."""
     (tmp_path / "info").write_text(INFO)
     (tmp_path / "waits").write_text(WAITS)
     log = crashed.log

@@ -81,7 +81,7 @@ def test_block_0(zjctl, crashed, what):
 
 
 def survives(zjctl, c, n):
-    """Whatever is in the log: no crash; nothing written, or a finished recovery."""
+    """For any log: no crash, and either nothing is written or the recovery is complete."""
     before = c.path.read_bytes()
     for args in (["check", "--json"], ["dump", "--json"], ["dump", "--block", "1"],
                  ["dump", "--graph"], ["info", "--json"], ["recover", "-n"]):
@@ -108,7 +108,7 @@ def test_flipped_bits(zjctl, crashed, seed):
 
 @pytest.mark.parametrize("seed", range(24))
 def test_hostile_headers(zjctl, crashed, seed):
-    """Nonsense under a right checksum."""
+    """Random fields under a correct checksum."""
     rnd = random.Random(1000 + seed)
     c = crashed
     for _ in range(rnd.choice((1, 2, 5))):

@@ -25,7 +25,7 @@ BLOCK = 15000                   # from here on no file has anything
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory):
-    """What crashed copies here."""
+    """The crashed image that the fixture crashed copies."""
     return CrashedNvm(tmp_path_factory.mktemp("nvm"))
 
 
@@ -315,7 +315,7 @@ def test_memory_that_cannot_be_read(plain, crashed, tmp_path):
 # ---- fuzz ----
 
 def survives(zjctl, c, what):
-    """Whatever is in the memory: no crash, listing and recovery agree, what is refused stays."""
+    """For any memory: no crash; listing and recovery agree; a refused log is unchanged."""
     same = Same(c)
     codes = set()
     for args in (["check", "--json"], ["dump", "--json"], ["dump", "--block", BLOCK], ["dump", "--inode", 2],
@@ -353,7 +353,7 @@ def test_flipped_bytes(zjctl, crashed, tmp_path, seed):
 
 @pytest.mark.parametrize("seed", range(24))
 def test_hostile_chunks(zjctl, crashed, seed):
-    """Nonsense under a right checksum."""
+    """Random fields under a correct checksum."""
     rnd = random.Random(2000 + seed)
     c = crashed
     names = ("generation stamp prev_stamp prev start tid lane members chunk flags deps revokes data_lines "
@@ -432,7 +432,7 @@ def test_random_logs_are_judged_as_recovery_does(zjctl, image, seed):
             logged[stamp, lane] = lane not in cut_off
         history[stamp] = dict(state)
         if stamp == ckpt:
-            # All that is older is home, and its lines may be anything.
+            # Older components are home, and their lines may hold anything.
             with open(image, "r+b") as f:
                 for block, body in state.items():
                     f.seek(block * 1024)
@@ -543,7 +543,7 @@ def test_dump_inode(zjctl, crashed):
     assert {h["fate"] for h in got["history"]} == {"taken"}
     assert got["history"][0]["block_lines"] == "0xffff" != got["history"][1]["block_lines"]
     assert "inode 2: mode 040755, links 8" in zjctl("dump", "--inode", 2, nvm(crashed), crashed.path).out
-    # A part without the inode: it is as the parts before have left it, not as it is home.
+    # In a part without the inode, it is as earlier parts have left it, not as it is home.
     block = got["block"]
     crashed.log.put(6, 3, images=[(block, crashed.log.was[block][:960] + b"x" * 64)], deps=[5])
     last = zjctl("dump", "--json", "--inode", 2, nvm(crashed), crashed.path).json["history"][-1]

@@ -181,7 +181,7 @@ def test_power_cut_at_every_write_of_recover(cut, plain, crashed, tmp_path, seed
 
 
 def test_power_cut_in_drop_damaged(cut, plain, damaged, tmp_path):
-    """Whoever empties the log has marked the file system before."""
+    """The error mark is in the superblock before the log is emptied."""
     copy = tmp_path / "copy.img"
     for at in range(200):
         shutil.copy(damaged, copy)

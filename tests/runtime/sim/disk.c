@@ -102,7 +102,7 @@ static void log_event(struct kl_disk *disk, enum disk_what what, u32 block,
 		disk->trace(disk, disk->nr_log - 1);
 }
 
-/* What was stored in memory before something got durable, comes before that in the log. */
+/* Stores to memory come before any later durable event in the log. */
 static void note(struct kl_disk *disk, enum disk_what what, u32 block,
 		 const u8 *data, u64 request)
 {
@@ -208,7 +208,10 @@ static void written(void *arg, u64 number)
 		settle(rq, i);
 	if (rq->fail) {
 		kl_printk(4, "disk: write of block %u fails\n", block_of(rq->bio, 0));
-		/* Never done: it may be found at any later time, or not. */
+		/*
+		 * The write fails and is never completed: it may be there at any later time,
+		 * or not.
+		 */
 		finish(rq, -EIO);
 		return;
 	}
@@ -272,7 +275,7 @@ static void read_done(void *arg, u64 number)
 	finish(rq, 0);
 }
 
-/* Somebody waits for what is asked of the journal: it goes before write-back. */
+/* Tasks wait for the journal's requests, so these must have priority over write-back. */
 static void check_flags(const struct bio *bio)
 {
 	const blk_opf_t wanted = REQ_SYNC | REQ_META;

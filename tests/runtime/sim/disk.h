@@ -60,7 +60,7 @@ struct kl_disk *disk_new(u32 nr, u64 seed);
 void disk_free(struct kl_disk *disk);
 /* Contents before the first request; copied. */
 void disk_set(struct kl_disk *disk, u32 block, const void *data);
-/* The same of all blocks, which lie one behind the other. */
+/* The same for all blocks; @image has them one after the other. */
 void disk_set_all(struct kl_disk *disk, const u8 *image);
 /* The contents as they are now, block by block, for walk_init(); to be freed. */
 const u8 **disk_contents(const struct kl_disk *disk);
@@ -88,13 +88,13 @@ struct sim_buf {
 void buf_init(struct sim_buf *buf, struct folio *folio, void *data);
 void buf_free(struct buffer_head *bh);
 void buf_cache_init(struct kl_disk *disk);
-/* Forget a clean buffer that nobody uses; true if it was there. */
+/* Forget a clean buffer that is not in use; true if it was there. */
 bool buf_reclaim(struct kl_disk *disk, u32 block);
 /* Start writing a dirty buffer of the device, as the flusher does. */
 void buf_write_back(struct kl_disk *disk, u32 block);
-/* The same of a buffer that the caller has locked; waits, and unlocks it. */
+/* The same for a buffer that the caller has locked; waits, and unlocks it. */
 int buf_write_locked(struct buffer_head *bh);
-/* Nothing is in use any more: free all; fails if it is. */
+/* Frees all; fails if anything is still in use. */
 void buf_cache_exit(struct kl_disk *disk);
 
 /* ---- page.c ---- */
@@ -122,7 +122,7 @@ void page_free(struct sim_page *page);
 void folio_lock(struct folio *folio);
 bool folio_trylock(struct folio *folio);
 void folio_unlock(struct folio *folio);
-/* As ext4 writes a folio of journaled data home; the folio is locked. */
+/* Writes a folio of journaled data home as ext4 does; the folio is locked. */
 void page_write_back(struct sim_page *page);
 
 /* ---- crash.c ---- */
@@ -159,7 +159,7 @@ struct disk_image {
 	u32		nr;		/* blocks */
 	const u8	**block;
 	u8		*pmem;		/* memory, or NULL: is not looked at */
-	const struct disk_walk *made_by; /* NULL as well: somebody else has written to pmem */
+	const struct disk_walk *made_by; /* also NULL after a write to pmem from elsewhere */
 };
 
 void walk_init(struct disk_walk *w, const struct kl_disk *disk,
@@ -167,7 +167,7 @@ void walk_init(struct disk_walk *w, const struct kl_disk *disk,
 void walk_free(struct disk_walk *w);
 /* Pass one entry. */
 void walk_step(struct disk_walk *w);
-/* One of the states that a power cut here may leave. */
+/* Makes one of the states that a power cut here may leave. */
 void walk_crash(const struct disk_walk *w, struct sim_rand *rand,
 		struct disk_image *image);
 /* Memory for torn blocks and recovery's writes, until the next call. */

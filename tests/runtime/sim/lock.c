@@ -178,7 +178,7 @@ void kl_might_sleep(const char *file, int line)
 	kl_point();
 }
 
-/* One class for all: they nest in nothing but spinlocks of other classes. */
+/* One class for all bit spinlocks: they nest only in spinlocks of other classes. */
 static struct kl_class bit_class = { .name = "bit spinlock" };
 
 void bit_spin_lock(int bit, unsigned long *word)
@@ -285,6 +285,17 @@ void kl_wake(wait_queue_head_t *wq, void *key)
 		sim_wake((struct sim_task *)wait->task);
 	}
 	kl_point();
+}
+
+/* A task may join the queue, or leave it, before the caller acts on the answer. */
+bool waitqueue_active(wait_queue_head_t *wq)
+{
+	bool active;
+
+	kl_point();
+	active = wq->head.next && !list_empty(&wq->head);
+	kl_point();
+	return active;
 }
 
 /* ---- RCU ---- */

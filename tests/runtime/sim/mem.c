@@ -243,7 +243,7 @@ void sim_caches_check(void)
 		kl_fail("%d caches left", nr_caches);
 }
 
-/* Nothing may be left; empties the quarantine as well. */
+/* Fails if an object is left; empties the quarantine as well. */
 void sim_memory_check(void)
 {
 	struct header *h;

@@ -171,7 +171,7 @@ void page_write_back(struct sim_page *page)
 	struct write_back *wb;
 	u32 n = 0;
 
-	/* Whoever writes through a mapping has to ask again. */
+	/* The next store through a mapping faults again. */
 	WRITE_ONCE(page->writable, false);
 	if (!page->folio.private || page->folio.writeback)
 		return;
@@ -186,7 +186,7 @@ void page_write_back(struct sim_page *page)
 			todo[n++] = bh;
 			continue;
 		}
-		/* Somebody else took the dirty bit: nothing to write. */
+		/* Another task took the dirty bit, so there is nothing to write. */
 		clear_buffer_async_write(bh);
 		put_bh(bh);
 	}

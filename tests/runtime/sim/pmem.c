@@ -196,7 +196,7 @@ static void note_change(const struct pmem_walk *w, u32 line)
 	w->changed[line / 64] |= 1ULL << line % 64;
 }
 
-/* What @task has written back is durable now, and nothing older comes back over it. */
+/* Lines that @task has written back are durable now; no older store can replace them. */
 static void harden(struct pmem_walk *w, const void *task)
 {
 	u32 kept = 0;
@@ -314,7 +314,7 @@ u32 pmem_choose(const struct pmem_walk *w, u64 there, u8 *image)
 		const struct pmem_event *e = w->pending[i].event;
 
 		for (u32 k = 0; k < PMEM_WORDS; k++) {
-			/* What stores the same once more, decides nothing. */
+			/* A store of the same value makes no difference. */
 			if (!(w->pending[i].words & 1 << k) ||
 			    !memcmp(newest + e->line * PMEM_LINE + k * PMEM_WORD, &e->data[k],
 				    PMEM_WORD))

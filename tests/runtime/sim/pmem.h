@@ -65,7 +65,7 @@ struct kl_pmem {
 /* @contents: of @size bytes, copied; or NULL: zeros. */
 struct kl_pmem *pmem_new(u32 size, const void *contents);
 void pmem_free(struct kl_pmem *pm);
-/* What the caller has written back and fenced before is durable, with queues as well. */
+/* Makes durable what the caller has written back and fenced, with queues as well. */
 void pmem_flush(struct kl_pmem *pm);
 /* Put stores that are not in the log yet there. */
 void pmem_look(struct kl_pmem *pm);
@@ -76,7 +76,7 @@ void pmem_look(struct kl_pmem *pm);
 struct pmem_pending {
 	const struct pmem_event *event;	/* that has stored or written them back */
 	u8		words;		/* of it: a bit each */
-	bool		fenced;		/* by who wrote them back */
+	bool		fenced;		/* by the task that wrote them back */
 };
 
 /**
@@ -97,7 +97,7 @@ void pmem_walk_init(struct pmem_walk *w, const struct kl_pmem *pm);
 void pmem_walk_free(struct pmem_walk *w);
 /* Pass one event. */
 void pmem_walk_step(struct pmem_walk *w);
-/* One of the states that a power cut here may leave; @image has the memory's size. */
+/* Makes one of the states that a power cut here may leave; @image has the memory's size. */
 void pmem_crash(const struct pmem_walk *w, struct sim_rand *rand, u8 *image);
 /* The same, where @image is as the last call of either has left it: faster. */
 void pmem_crash_again(const struct pmem_walk *w, struct sim_rand *rand, u8 *image);

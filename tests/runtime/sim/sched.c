@@ -189,7 +189,7 @@ static void make_stack(struct sim_task *t)
 	t->sp = sp;
 }
 
-/* ---- who runs ---- */
+/* ---- which task runs ---- */
 
 static void refill_budget(u32 granularity)
 {
@@ -291,7 +291,7 @@ void sim_wake(struct sim_task *t)
 		sim_make_runnable(t);
 }
 
-/* All of them: chance decides who gets the lock. */
+/* All waiters are woken; chance decides which one gets the lock. */
 void sim_wake_spinners(void *lock)
 {
 	for (int i = 0; i < SIM_MAX_TASKS; i++)

@@ -95,7 +95,7 @@ struct sim_config {
 };
 
 void sim_start(const struct sim_config *config);
-/* As sim_config.granularity, from the next switch on. */
+/* Sets sim_config.granularity anew, from the next switch on. */
 void sim_set_granularity(unsigned int points);
 /* All tasks but the caller must be dead, all memory freed. */
 void sim_end(void);

@@ -184,7 +184,7 @@ void mark_buffer_dirty(struct buffer_head *bh)
 		kl_fail("buffer of block %llu is dirty, but not up to date",
 			bh->b_blocknr);
 	if (buffer_dirty(bh)) {
-		/* Whoever writes it now sees what was changed before this. */
+		/* Pairs with the next writer, who sees all changes made before this. */
 		smp_mb();
 		if (buffer_dirty(bh))
 			return;
@@ -281,7 +281,7 @@ void folio_write_back(struct folio *folio)
 	WRITE_ONCE(folio->writeback, true);
 	set_buffer_async_write(bh);
 	if (!test_clear_buffer_dirty(bh)) {
-		/* Somebody took the dirty bit: nothing to write. */
+		/* Another task took the dirty bit, so there is nothing to write. */
 		clear_buffer_async_write(bh);
 		end_writeback(folio);
 		return;

@@ -58,16 +58,16 @@ struct buffer_head *buf_of_file(struct kl_disk *disk, struct inode *inode,
 				u32 block);
 void buf_free(struct buffer_head *bh);
 void buf_cache_init(struct kl_disk *disk);
-/* Nothing is in use any more: free all; fails if it is. */
+/* Frees all; fails if anything is still in use. */
 void buf_cache_exit(struct kl_disk *disk);
-/* Forget a clean buffer that nobody uses; true if it was there. */
+/* Forget a clean buffer that is not in use; true if it was there. */
 bool buf_reclaim(struct kl_disk *disk, u32 block);
 /* Start writing a dirty buffer of the device, as the flusher does. */
 void buf_write_back(struct kl_disk *disk, u32 block);
 void folio_lock(struct folio *folio);
 bool folio_trylock(struct folio *folio);
 void folio_unlock(struct folio *folio);
-/* As ext4 writes a folio of journaled data home; the folio is locked. */
+/* Writes a folio of journaled data home as ext4 does; the folio is locked. */
 void folio_write_back(struct folio *folio);
 
 #endif

@@ -40,7 +40,7 @@ void thr_lock(int *word)
 
 void thr_unlock(int *word)
 {
-	/* Nobody looks at the memory behind it after the exchange. */
+	/* The memory behind it is not read any more after the exchange. */
 	if (__atomic_exchange_n(word, 0, __ATOMIC_RELEASE) == 2)
 		thr_futex_wake(word, 1);
 }

@@ -187,7 +187,7 @@ void kl_might_sleep(const char *file, int line)
 
 /* ---- bit spinlocks ---- */
 
-/* One class for all: they nest in nothing but spinlocks of other classes. */
+/* One class for all bit spinlocks: they nest only in spinlocks of other classes. */
 static struct kl_class bit_class = { .name = "bit spinlock" };
 
 void bit_spin_lock(int bit, unsigned long *word)

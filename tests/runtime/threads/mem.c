@@ -36,7 +36,7 @@ struct header {
 	void		*memory;	/* what malloc gave */
 };
 
-unsigned long zj_fail_alloc;	/* set while nobody allocates */
+unsigned long zj_fail_alloc;	/* set while no task allocates */
 
 static struct kmem_cache kmalloc_cache = { .name = "kmalloc" };
 

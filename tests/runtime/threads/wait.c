@@ -76,6 +76,18 @@ long schedule_timeout_uninterruptible(long timeout)
 
 /* ---- queues ---- */
 
+/* Caller holds wq->lock. */
+static void count_sleepers(wait_queue_head_t *wq, int nr)
+{
+	WRITE_ONCE(wq->sleepers, wq->sleepers + nr);
+}
+
+static void leave_queue(wait_queue_head_t *wq, struct kl_wait *wait)
+{
+	list_del_init(&wait->link);
+	count_sleepers(wq, -1);
+}
+
 void kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key)
 {
 	kl_point();
@@ -87,8 +99,10 @@ void kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key)
 	if (!wq->head.next)
 		INIT_LIST_HEAD(&wq->head);
 	/* First time round, or a wake-up has taken it off. */
-	if (!wait->link.next || list_empty(&wait->link))
+	if (!wait->link.next || list_empty(&wait->link)) {
 		list_add_tail(&wait->link, &wq->head);
+		count_sleepers(wq, 1);
+	}
 	/* Under the lock: the task that removes us from the queue also wakes us. */
 	set_asleep(thr_current);
 	thr_unlock(&wq->lock);
@@ -101,7 +115,7 @@ void kl_wait_finish(struct kl_wait *wait)
 	/* Also waits for a waker that is at it: the entry is on our stack. */
 	thr_lock(&wait->queue->lock);
 	if (!list_empty(&wait->link))
-		list_del_init(&wait->link);
+		leave_queue(wait->queue, wait);
 	thr_unlock(&wait->queue->lock);
 	kl_point();
 }
@@ -117,11 +131,17 @@ void kl_wake(wait_queue_head_t *wq, void *key)
 	list_for_each_entry_safe(wait, tmp, &wq->head, link) {
 		if (key && wait->key != key)
 			continue;
-		list_del_init(&wait->link);
+		leave_queue(wq, wait);
 		wake_task((struct thr_task *)wait->task);
 	}
 	thr_unlock(&wq->lock);
 	kl_point();
+}
+
+/* Takes no lock, and so orders no more than the kernel's does. */
+bool waitqueue_active(wait_queue_head_t *wq)
+{
+	return READ_ONCE(wq->sleepers);
 }
 
 /* ---- completions ---- */

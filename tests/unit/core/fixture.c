@@ -323,7 +323,7 @@ int mount_journal(void)
 	journal_t *journal;
 	int err;
 
-	/* What tests put on the disk meanwhile is no write of ours. */
+	/* Blocks that a test puts on the disk itself are not writes of the journal. */
 	keep_initial();
 	journal = kit_open(&fx.kit);
 	if (IS_ERR(journal))

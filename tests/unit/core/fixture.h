@@ -125,7 +125,7 @@ void report_data(void);
 			       &(struct zj_live_options){ __VA_ARGS__ })
 /* Destroy, then everything must have been freed. */
 int unmount_journal(void);
-/* Nothing but the disk is there: end. */
+/* Ends a test in which no journal is mounted. */
 void discard_disk(void);
 
 void open_journal(const struct setup *setup);
@@ -133,7 +133,7 @@ void open_journal(const struct setup *setup);
 #define OPEN(...)							\
 	open_journal(&(const struct setup){ .lanes = 2, .journal = 2048,\
 					    __VA_ARGS__ })
-/* Nothing failed, no handle is open. */
+/* Unmounts; fails if something went wrong or a handle is open. */
 void close_journal(void);
 /* After an abort. */
 void close_aborted(void);
@@ -143,7 +143,7 @@ static inline struct zj_lane *lane(u32 i)
 	return &fx.zj->lanes[i];
 }
 
-/* Of all causes. */
+/* Unions of all causes. */
 u64 unions(u32 lane);
 u64 dependencies(u32 lane);
 
@@ -152,7 +152,7 @@ u32 jblock(u32 b);
 /* A device block in segment @seg. */
 u32 seg_block(u32 seg, u32 b);
 bool said(const char *text);
-/* As an error. */
+/* The same, as an error message. */
 bool complained(const char *text);
 void expect_warning(const char *text);
 /* The warning has come. */
@@ -162,7 +162,7 @@ void warned(void);
 
 handle_t *start(u32 lane, int credits);
 handle_t *start_more(u32 lane, int credits, int rsv, int revokes);
-/* From here on the fiber is this handle's owner; NULL: it has none open. */
+/* Makes this fiber the handle's owner; NULL: it has no handle open. */
 void own(handle_t *h);
 int stop(handle_t *h);
 struct buffer_head *buffer(u32 block);
@@ -174,9 +174,9 @@ int dirty(handle_t *h, u32 block, u8 val);
 void put(handle_t *h, u32 block, u8 val);
 void forget(handle_t *h, u32 block);
 int revoke_block(handle_t *h, u32 block);
-/* Both get access to a block, which ties their transactions together. */
+/* Gives both handles access to a block, which ties their transactions together. */
 void tie(handle_t *a, handle_t *b, u32 block);
-/* What memory holds. */
+/* The value in the buffer. */
 u8 live_val(u32 block);
 /* One handle that writes one block; returns its tid. */
 tid_t change(u32 lane, u32 block, u8 val);
@@ -210,7 +210,7 @@ void file_page(struct file *file, u32 block);
 struct buffer_head *page_bh(struct file *file, u32 i);
 /* Access, contents, dirty. */
 void put_page_block(handle_t *h, struct file *file, u32 i, u8 val);
-/* Nothing holds its buffers any more. */
+/* Frees the file; fails if its buffers are still in use. */
 void file_exit(struct file *file);
 
 /* ---- fibers ---- */
@@ -243,14 +243,14 @@ void settle(void);
 void sleep_ms(u32 ms);
 /* Stop a task before it takes this lock for the @nth time from now on. */
 void stop_before(struct task_struct *task, spinlock_t *lock, int nth);
-/* The same at the @nth place from now on where it could be preempted. */
+/* Stops the task at the @nth place from now on at which it could be preempted. */
 void stop_at_point(struct task_struct *task, int nth);
 /*
  * Run a call; preempt it at its @nth such place by another, which goes as far as it
  * gets; let both end. False if the first call ends before it gets there.
  */
 bool preempt_at(int nth, const struct fiber *one, const struct fiber *other);
-/* As preempt_at() with a thread that goes to work when @begin() is called. */
+/* Like preempt_at(), for a thread that starts to work when @begin() is called. */
 bool preempt_task_at(int nth, struct task_struct *task, void (*begin)(void),
 		     const struct fiber *other);
 #define CALL(call, ...)	(&(const struct fiber){ .fn = call, ##__VA_ARGS__ })
@@ -324,7 +324,7 @@ struct image {
 	bool		quiet;		/* damage is meant */
 };
 
-/* Only what is certain; everything that was sent. */
+/* With the durable writes only; with all writes that were sent. */
 struct image *cut_power(void);
 struct image *keep_all(void);
 bool image_is_live(const struct image *image);

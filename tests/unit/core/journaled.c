@@ -31,7 +31,7 @@ bool reclaim(void)
 	return ok;
 }
 
-/* One handle that writes the first block of the file. */
+/* Writes the first block of the file in one handle. */
 tid_t change_file(u32 lane, u8 val)
 {
 	handle_t *h = start(lane, 2);
@@ -63,7 +63,7 @@ void close_file(void)
 	close_journal();
 }
 
-/* Nothing of where it was, and nothing to write. */
+/* The buffer has no mapping any more, and is not dirty. */
 void expect_void(const struct buffer_head *bh)
 {
 	assert_int_equal(bh->b_state, BIT(BH_Uptodate));

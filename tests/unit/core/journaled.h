@@ -12,16 +12,16 @@ extern struct file file;
 void open_file(void);
 /* A fresh journal, whose first lane has committed 1 as the file's first block; its buffer. */
 struct buffer_head *open_committed_file(void);
-/* Its folio is free; the journal is closed, too. */
+/* Frees the file's folio, and closes the journal. */
 void close_file(void);
-/* One handle that writes the first block of the file. */
+/* Writes the first block of the file in one handle. */
 tid_t change_file(u32 lane, u8 val);
-/* As ext4 does when it truncates; @tid is the truncation's. */
+/* Invalidates the folio as ext4 does in a truncation, whose tid is @tid. */
 int invalidate(size_t offset, size_t length, tid_t tid);
 int invalidate_all(tid_t tid);
-/* As the memory management does; true if the buffers are gone. */
+/* Reclaims the folio as the kernel does; true if the buffers are gone. */
 bool reclaim(void);
-/* Nothing of where it was, and nothing to write. */
+/* The buffer has no mapping any more, and is not dirty. */
 void expect_void(const struct buffer_head *bh);
 
 #endif

@@ -13,7 +13,7 @@ void fill_line(handle_t *h, u32 block, u32 line, u8 val)
 	brelse(bh);
 }
 
-/* One handle that changes one line; committed. */
+/* Changes one line in one handle, and commits it. */
 void change_line(u32 ln, u32 block, u32 line, u8 val)
 {
 	handle_t *h = start(ln, 1);

@@ -16,14 +16,14 @@
 
 /* A line of a block that the handle has access to; dirty. */
 void fill_line(handle_t *h, u32 block, u32 line, u8 val);
-/* One handle that changes one line; committed. */
+/* Changes one line in one handle, and commits it. */
 void change_line(u32 ln, u32 block, u32 line, u8 val);
 /* Access for declared changes, and such a change. */
 void range_access(handle_t *h, u32 block);
 void change_range(handle_t *h, u32 block, u32 offset, u32 len, u8 val);
-/* What recovery knows of BLOCK is 7, and a handle of the first lane has access to it. */
+/* Recovery can restore BLOCK as all 7, and a handle of the first lane has access to it. */
 handle_t *start_known(void);
-/* One handle that does both; committed. */
+/* Does both in one handle, and commits it. */
 void declare_range(u32 ln, u32 block, u32 offset, u32 len, u8 val);
 /* A block whose contents recovery has. */
 void make_known(u32 block, u8 val);
@@ -31,7 +31,7 @@ void make_known(u32 block, u8 val);
 /* ---- the log ---- */
 
 const void *memory(u32 line);
-/* What lane @ln shows as its end; the checkpoint stamp. */
+/* The tail word of lane @ln; the checkpoint stamp. */
 u64 tail(u32 ln);
 u64 ckpt_word(void);
 /* The newest chunk of a lane. */
@@ -39,7 +39,7 @@ struct zj_nvm_chunk newest(u32 ln);
 const struct zj_nvm_record *record(const struct zj_nvm_chunk *c, u32 i);
 /* The lines of a block that the lane's newest chunk has; 0: none. */
 u64 logged(u32 ln, u32 block);
-/* One line of a recovered block is @val, all others are @rest. */
+/* Checks that one line of a recovered block is @val and all others are @rest. */
 void expect_lines(const struct image *image, u32 block, u32 line, u8 val, u8 rest);
 
 #endif

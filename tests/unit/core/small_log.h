@@ -40,7 +40,7 @@ static inline struct fiber *fill(u32 credits)
 	return NULL;
 }
 
-/* Two large transactions in the log, none can become committed. */
+/* Fills the log with two large transactions that cannot become committed. */
 static inline void block_the_log(void)
 {
 	change_many(0, fx.zj->max_credits, 1);

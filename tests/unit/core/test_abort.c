@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* abort.c: errors of the device, and what everybody gets then. */
+/* abort.c: errors of the device, and the error that each caller gets. */
 #include "fixture.h"
 
 static int errno_on_disk(void)
@@ -33,7 +33,7 @@ static void failed_record_aborts(void)
 	assert_int_equal(state_of(tid), ZJ_C_SEALED);
 	assert_int_equal(zj_journal_errno(fx.journal), -EROFS);
 	start_fails(-EROFS);
-	/* What was committed before is there. */
+	/* The change that was committed before is there. */
 	assert_int_equal(val_after_crash(BLOCK + 1), 5);
 	close_aborted();
 }
@@ -496,7 +496,7 @@ static void change_many(u32 nr)
 	seal(0);
 }
 
-/* What it waits for will never come. */
+/* The event that it waits for will never come. */
 static void make_sleeper(enum sleeper what)
 {
 	sleeper = (struct fiber){ .fn = call_start, .n = 1 };
@@ -554,7 +554,7 @@ static bool abort_meets(enum sleeper what, int n, bool abort_first)
 	return more;
 }
 
-/* Whoever misses the wake-up sees the abort before it sleeps, at any place. */
+/* A task that misses the wake-up sees the abort before it sleeps, at any place. */
 static void nobody_sleeps_through_an_abort(void)
 {
 	for (enum sleeper what = 0; what < NR_SLEEPERS; what++)
@@ -603,7 +603,7 @@ static void error_of_an_earlier_life_is_replaced(void)
 	fx.journal->j_errno = -EIO;
 	zj_journal_abort(fx.journal, -ENOMEM);
 	assert_int_equal(fx.journal->j_errno, -ENOMEM);
-	/* Of this life it is the first one that counts. */
+	/* The first error since the mount counts. */
 	zj_journal_abort(fx.journal, -EINVAL);
 	assert_int_equal(fx.journal->j_errno, -ENOMEM);
 	close_aborted();

@@ -20,7 +20,7 @@ static void dirty_takes_one_credit_a_block(void)
 	close_journal();
 }
 
-/* What a handle has already it is given without a look at anything shared. */
+/* Access that a handle already has is given again without reading shared state. */
 static void access_and_dirty_again_take_no_lock(void)
 {
 	handle_t *h[2];
@@ -36,7 +36,7 @@ static void access_and_dirty_again_take_no_lock(void)
 	jh = bh2jh(bh);
 	for (u32 i = 0; i < 2; i++) {
 		own(h[i]);
-		/* Whoever wants it would take it twice. */
+		/* A task that locks the buffer would take this lock twice. */
 		spin_lock(&jh->lock);
 		assert_int_equal(zj_journal_get_write_access(h[i], bh), 0);
 		assert_int_equal(zj_journal_get_range_access(h[i], bh), 0);
@@ -158,7 +158,9 @@ static void create_access_unites_too(void)
 
 /* ---- what is home ---- */
 
-/* It was written well, and is not written again for a handle that changes nothing. */
+/*
+ * It was written without an error, and is not written again for a handle that changes nothing.
+ */
 static void image_that_is_home_is_not_written_again(void)
 {
 	handle_t *h;
@@ -179,7 +181,7 @@ static void image_that_is_home_is_not_written_again(void)
 	close_journal();
 }
 
-/* Dirty without us before, too: once home it is clean, as often as anybody looks. */
+/* It was dirty before the journal saw it, too: once home it is clean at every later check. */
 static void image_over_a_dirty_buffer_goes_home_once(void)
 {
 	struct buffer_head *bh;
@@ -211,7 +213,7 @@ static void call_create(struct fiber *f)
 	brelse(bh);
 }
 
-/* Without access: the owner is another lane's, or there is none any more. */
+/* Called without access: the buffer's owner is of another lane, or there is none any more. */
 static void call_dirty(struct fiber *f)
 {
 	int err = dirty(f->h, f->block, f->n);
@@ -245,7 +247,7 @@ static void (*const touchers[])(struct fiber *f) = {
 	call_set_triggers,
 };
 
-/* What warns if the head is gone, or was never this handle's. */
+/* The text of the warning if the head is gone, or never belonged to this handle. */
 static const char *warning_of(void (*toucher)(struct fiber *f))
 {
 	if (toucher == call_dirty)
@@ -258,7 +260,7 @@ static void go_home(struct fiber *f)
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 }
 
-/* ASan tells of a head or a part that is looked at when it is gone. */
+/* ASan reports a head or a part that is read after it was freed. */
 static void heads_go_at_any_place_of_a_call(void)
 {
 	const char *warning;

@@ -80,7 +80,7 @@ static void assertions_that_fail_are_reported_once(void)
 	close_aborted();
 }
 
-/* Nothing that sleeps, and no lock that one of these is taken under. */
+/* A failed assertion does not sleep, and takes no lock that is outside of a spinlock. */
 static void assertion_may_fail_under_any_spinlock(void)
 {
 	OPEN();
@@ -109,7 +109,7 @@ static void abort_records_what_an_assertion_owes(void)
 	close_aborted();
 }
 
-/* What does not belong together stays apart: lists remain as they were. */
+/* Components that must not be united are left alone: the lists remain as they were. */
 static void sealed_component_is_not_united_after_a_failed_assertion(void)
 {
 	struct zj_txn *txn, *other;

@@ -2,7 +2,7 @@
 /* home.c, tail.c: home writes, their order, what keeps the checkpoint stamp back. */
 #include "fixture.h"
 
-static void committed_images_go_home_then_s_moves(void)
+static void committed_images_go_home_then_the_stamp_moves(void)
 {
 	u32 before, home, slot;
 
@@ -92,7 +92,7 @@ static void full_checkpoint_closes_what_covers_older_images(void)
 	close_journal();
 }
 
-static void s_does_not_pass_what_is_not_home(void)
+static void stamp_does_not_pass_what_is_not_home(void)
 {
 	handle_t *h;
 
@@ -145,7 +145,7 @@ static void failed_write_back_of_the_kernels_is_noticed_by_checkpoint(void)
 }
 
 /* The lost block may be one of those that the checkpoint stamp would pass. */
-static void any_failed_write_back_keeps_s_back(void)
+static void any_failed_write_back_keeps_the_stamp_back(void)
 {
 	struct buffer_head *bh;
 
@@ -231,7 +231,7 @@ static void what_write_back_brought_home_is_let_go(void)
 	settle();
 	bh = buffer(BLOCK);
 	assert_true(buffer_jbd(bh));
-	/* The thread looks once in a commit interval, or when it is woken. */
+	/* The thread checks once in a commit interval, or when it is woken. */
 	zj_checkpoint_kick(fx.zj);
 	settle();
 	assert_false(buffer_jbd(bh));
@@ -286,7 +286,7 @@ static void home_writes_of_a_block_follow_one_another(void)
 }
 
 /* Otherwise the log would be marked clean before another checkpoint's work is covered. */
-static void log_is_not_empty_before_s_is_written(void)
+static void log_is_not_empty_before_the_stamp_is_written(void)
 {
 	struct fiber *one, *other;
 
@@ -319,7 +319,7 @@ static void log_is_not_empty_before_s_is_written(void)
 	close_journal();
 }
 
-/* There may be thousands of them: comp_lock is everybody's. */
+/* There may be thousands of them, and comp_lock is shared by all lanes. */
 static void dead_components_are_looked_for_without_comp_lock(void)
 {
 	struct zj_txn *txn;
@@ -503,7 +503,10 @@ static void busy_file(struct file *file, u32 n)
 	stop(h);
 }
 
-/* One lane's work over the other's, all of it home: no allocation on the way may fail. */
+/*
+ * One lane changes what the other has changed, and all is written home: no allocation here may
+ * fail.
+ */
 static void busy_round(struct file *file)
 {
 	for (u32 n = 0; n < 3; n++) {
@@ -541,7 +544,7 @@ static void memory_that_may_be_refused_is_not_needed(void)
 
 /* ---- a buffer that is locked again ---- */
 
-/* Somebody has locked it since it came home: perhaps it is on its way again. */
+/* Another task has locked the buffer since it was written home: it may be in flight again. */
 static void buffer_that_is_locked_again_is_not_home(void)
 {
 	struct journal_head *jh;
@@ -577,16 +580,16 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(checkpoint_waits_for_what_is_not_finished),
 	CORE_TEST(memory_that_may_be_refused_is_not_needed),
 	CORE_TEST(dead_components_are_looked_for_without_comp_lock),
-	CORE_TEST(log_is_not_empty_before_s_is_written),
-	CORE_TEST(committed_images_go_home_then_s_moves),
+	CORE_TEST(log_is_not_empty_before_the_stamp_is_written),
+	CORE_TEST(committed_images_go_home_then_the_stamp_moves),
 	CORE_TEST(newest_committed_image_goes_home_once),
 	CORE_TEST(block_of_a_running_transaction_stays),
 	CORE_TEST(block_of_a_sealed_transaction_stays),
 	CORE_TEST(full_checkpoint_closes_what_covers_older_images),
-	CORE_TEST(s_does_not_pass_what_is_not_home),
+	CORE_TEST(stamp_does_not_pass_what_is_not_home),
 	CORE_TEST(write_that_fails_aborts_and_keeps_the_log),
 	CORE_TEST(failed_write_back_of_the_kernels_is_noticed_by_checkpoint),
-	CORE_TEST(any_failed_write_back_keeps_s_back),
+	CORE_TEST(any_failed_write_back_keeps_the_stamp_back),
 	CORE_TEST(failed_write_back_of_the_kernels_is_noticed_by_write_access),
 	CORE_TEST(error_of_before_the_mount_is_not_ours),
 	CORE_TEST(write_that_fails_is_made_good_by_a_new_image),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who brings blocks home, and when: the thread and its passes, lanes that help. */
+/*
+ * Which threads write blocks home, and when: the checkpoint thread, its passes, helping lanes.
+ */
 #include <klayer/nvm.h>
 #include "fixture.h"
 
@@ -83,19 +85,19 @@ static void small_transactions_bring_nothing_home(void)
 	lane->ckpt_debt = 0;
 	assert_false(offered_after(lane, 3));
 	assert_true(offered_after(lane, 1));
-	/* Without work no task waits for the lane. */
+	/* A lane without work keeps no task waiting. */
 	lane->ckpt_debt = 0;
 	assert_false(zj_checkpoint_offers(lane));
 	lane->logged_at = jiffies - HZ - 1;
 	assert_true(zj_checkpoint_offers(lane));
 	/* It has work again. */
 	assert_false(offered_after(lane, 0));
-	/* What it has not come to is forgiven. */
+	/* Older debt that was not worked off is dropped. */
 	lane->ckpt_debt = 16;
 	atomic_dec(&zj->space_waiters);
 	assert_false(offered_after(lane, 3));
 	assert_int_equal(lane->ckpt_debt, 6);
-	/* Nothing left to bring home. */
+	/* There is nothing left to write home. */
 	atomic_inc(&zj->space_waiters);
 	zj->pass_left = 0;
 	assert_false(offered_after(lane, 8));
@@ -125,7 +127,7 @@ static void write_that_fails_in_a_lanes_batch_aborts(void)
  * An idle lane covers a block of the oldest transaction. It is not closed while there
  * is space: what is closed early is logged again.
  */
-static void who_waits_for_space_closes_what_keeps_s_back(void)
+static void start_without_space_closes_what_keeps_the_stamp_back(void)
 {
 	tid_t tid;
 
@@ -178,7 +180,7 @@ static void call_home_and_kick(struct fiber *f)
 	zj_checkpoint_kick(fx.zj);
 }
 
-/* Whatever the thread is at: after a kick it goes round once more. */
+/* After a kick the thread checks once more, whatever it was doing. */
 static void kick_is_never_lost(void)
 {
 	struct buffer_head *bh;
@@ -213,7 +215,7 @@ static void change_blocks(u32 lane, u32 first, u32 nr, u8 val)
 	stop(h);
 }
 
-/* Committed transactions until hardly any of the log is free; nothing of them is home. */
+/* Commits transactions until hardly any of the log is free, with none of them home. */
 static u32 fill_log(u32 first)
 {
 	u32 nr = 0;
@@ -225,7 +227,7 @@ static u32 fill_log(u32 first)
 	return nr;
 }
 
-/* What is younger may be logged again: it stays. */
+/* Younger components stay, as their blocks may be logged again. */
 static void pass_brings_half_a_budget_home(void)
 {
 	u32 nr, most;
@@ -244,7 +246,7 @@ static void pass_brings_half_a_budget_home(void)
 }
 
 /* The checkpoint stamp is written for one pass while the next one's blocks are on their way. */
-static void s_does_not_wait_for_the_next_pass(void)
+static void stamp_does_not_wait_for_the_next_pass(void)
 {
 	handle_t *h;
 
@@ -272,7 +274,7 @@ static void s_does_not_wait_for_the_next_pass(void)
 	close_journal();
 }
 
-/* However often it is woken: not until one pass is home, but until enough is free. */
+/* The thread goes on until enough is free, not only until one pass is home. */
 static void thread_works_until_enough_is_free(void)
 {
 	OPEN(.lanes = 1, .journal = 1024);
@@ -317,7 +319,7 @@ static void pass_goes_on_where_the_last_one_had_no_room(void)
 	close_journal();
 }
 
-/* It was on the checkpoint's stack. */
+/* The pass was on the checkpoint's stack. */
 static void pass_that_has_ended_is_nobodys(void)
 {
 	OPEN();
@@ -396,10 +398,10 @@ CORE_TESTS(checkpoint_thread,
 	CORE_TEST(lanes_do_not_help_while_there_is_space),
 	CORE_TEST(small_transactions_bring_nothing_home),
 	CORE_TEST(write_that_fails_in_a_lanes_batch_aborts),
-	CORE_TEST(who_waits_for_space_closes_what_keeps_s_back),
+	CORE_TEST(start_without_space_closes_what_keeps_the_stamp_back),
 	CORE_TEST(two_thirds_of_a_log_start_the_background_thread),
 	CORE_TEST(pass_brings_half_a_budget_home),
-	CORE_TEST(s_does_not_wait_for_the_next_pass),
+	CORE_TEST(stamp_does_not_wait_for_the_next_pass),
 	CORE_TEST(thread_works_until_enough_is_free),
 	CORE_TEST(pass_goes_on_where_the_last_one_had_no_room),
 	CORE_TEST(pass_that_has_ended_is_nobodys),

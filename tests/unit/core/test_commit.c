@@ -2,7 +2,7 @@
 /* commit.c and log.c: what the log holds after a commit. */
 #include "fixture.h"
 
-/* As many as a header block has room for, at 1 KiB. */
+/* The number of tags for which a header block of 1 KiB has room. */
 #define TAGS	((DISK_BLOCK - sizeof(struct zj_chunk_header)) / \
 		 sizeof(struct zj_tag))
 
@@ -116,7 +116,7 @@ static void chunks_end_with_their_segment(void)
 	change_many(0, BLOCK, TAGS, 1);
 	commit(0);
 	assert_int_equal(lane(0)->cur_off, TAGS + 1);
-	/* What is left is less than one chunk. */
+	/* Less than one chunk is left in the segment. */
 	nr = seg_blocks - (TAGS + 1) - 1;
 	assert_true(nr < TAGS);
 	change_many(0, BLOCK, nr + 2, 2);
@@ -211,7 +211,7 @@ static void empty_member_is_a_bridge(void)
 		h[i] = start(i, 1);
 	put(h[0], BLOCK, 1);
 	put(h[2], BLOCK + 1, 1);
-	/* The one in the middle changes what the others own, and only that. */
+	/* The transaction in the middle changes only blocks that the others own. */
 	put(h[1], BLOCK, 2);
 	put(h[1], BLOCK + 1, 2);
 	for (u32 i = 0; i < 3; i++)
@@ -470,7 +470,7 @@ static void lane_writes_its_transactions_in_order(void)
 	close_journal();
 }
 
-/* Submitted is what has been submitted: stores through a mapping end there. */
+/* A member counts as submitted only when its pages are write-protected. */
 static void file_folio_waits_until_the_other_members_data_is_out(void)
 {
 	struct file file;
@@ -503,7 +503,51 @@ static void file_folio_waits_until_the_other_members_data_is_out(void)
 	close_journal();
 }
 
-/* Copies that only save others a wait are not worth the last memory. */
+static void begin_members(void)
+{
+	seal(0);
+}
+
+static void call_pause(struct fiber *f)
+{
+	sleep_ms(2);
+}
+
+/*
+ * The member that is last to submit looks whether anybody waits for it, and wakes nobody
+ * otherwise. It is stopped at every place in turn while the other one goes to sleep.
+ */
+static void last_member_to_submit_meets_who_waits_anywhere(void)
+{
+	struct file file;
+	handle_t *a, *b;
+	bool more;
+	tid_t tid;
+	int n = 1;
+
+	OPEN();
+	file_init(&file);
+	file_page(&file, 600);
+	do {
+		a = start(0, 2);
+		b = start(1, 2);
+		tid = a->h_transaction->t_tid;
+		put_page_block(a, &file, 0, n);
+		zj_journal_inode_ranged_write(b, &file.jinode, 0, 10);
+		put(a, BLOCK, n);
+		put(b, BLOCK, n);
+		stop(a);
+		stop(b);
+		more = preempt_task_at(n++, lane(1)->task, begin_members, CALL(call_pause));
+		assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	} while (more);
+	assert_true(n > 100);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	file_exit(&file);
+	close_journal();
+}
+
+/* Copies made only to spare others a wait are not made when memory is short. */
 static void copy_that_need_not_be_goes_without_memory(void)
 {
 	struct zj_txn *txn;
@@ -550,6 +594,7 @@ static void copy_that_must_be_waits_for_memory(void)
 }
 
 CORE_TESTS(commit,
+	CORE_TEST(last_member_to_submit_meets_who_waits_anywhere),
 	CORE_TEST(file_folio_waits_until_the_other_members_data_is_out),
 	CORE_TEST(small_transaction_has_one_header_block),
 	CORE_TEST(large_transaction_has_several_chunks),

@@ -78,7 +78,7 @@ static void never_committed_when_an_ancestor_fails(void)
 	settle();
 	f = GO(call_complete, .tid = txn->public.t_tid);
 	settle();
-	/* Its record is durable.  What it depends on never will be. */
+	/* Its record is durable, but what it depends on never will be. */
 	zj_journal_abort(fx.journal, -EIO);
 	join(f);
 	assert_int_equal(f->ret, -EIO);
@@ -234,7 +234,7 @@ static void cascade_lets_comp_lock_go_after_each(void)
 	assert_true(stopped(task));
 	assert_int_equal(zj_txn_state(a), ZJ_C_COMMITTED);
 	assert_int_equal(zj_txn_state(b), ZJ_C_COMMITTED);
-	/* None is finished yet; who touches them depends on nothing any more. */
+	/* None is finished yet, but a handle that touches them depends on nothing any more. */
 	assert_int_equal(fx.nr_calls, 0);
 	h = start(2, 1);
 	put(h, BLOCK, 3);
@@ -259,7 +259,10 @@ static void call_ckpt(struct fiber *f)
 	f->ret = zj_checkpoint(fx.zj, false);
 }
 
-/* Home and reclaimed at any place of its commit: its thread must not look again. */
+/*
+ * It is written home and reclaimed at any place of its commit: the thread must not read it
+ * again.
+ */
 static void component_goes_at_any_place_of_its_commit(void)
 {
 	bool more;

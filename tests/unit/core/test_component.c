@@ -163,7 +163,7 @@ static void dependency_on_a_newer_one_of_the_lane_replaces_the_older(void)
 	get_access(h, BLOCK + 1);
 	assert_int_equal(dep_through(handle_txn(h)->comp, 1)->stamp, 3);
 	assert_int_equal(handle_txn(h)->comp->missing, 1);
-	/* And the older one adds nothing. */
+	/* A dependency on the older one adds nothing. */
 	get_access(h, BLOCK);
 	assert_int_equal(dep_through(handle_txn(h)->comp, 1)->stamp, 3);
 	stop(h);
@@ -335,7 +335,7 @@ static void n7_sealed_components_of_a_lane_are_limited(void)
 
 /* ---- a component with many members ---- */
 
-/* One handle in each of the lanes, all tied by one block; sealed. */
+/* Starts a handle in each lane, ties all by one block, and seals the component. */
 static u64 tie_all(u32 lanes, u32 block)
 {
 	handle_t *h[8];
@@ -430,7 +430,7 @@ static void reader_of_what_runs_does_not_depend_on_it_as_well(void)
 	close_journal();
 }
 
-/* What has nothing to log takes no room, even where there is none. */
+/* A transaction without images takes no room, and is sealed even where there is none. */
 static void empty_transaction_needs_no_share_of_the_log(void)
 {
 	struct zj_txn *txn;

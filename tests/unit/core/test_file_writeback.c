@@ -37,7 +37,7 @@ static void folio_waits_for_its_home_write(void)
 	page_write_back(file.page);
 	folio_unlock(&file.page->folio);
 	settle();
-	/* In flight is not home. */
+	/* A block in flight is not home. */
 	assert_false(reclaim());
 	assert_true(buffer_jbd(page_bh(&file, 0)));
 	release();
@@ -74,7 +74,7 @@ static void write_back_fails(void)
 	clear_buffer_async_write(bh);
 }
 
-/* Nothing but the buffer knows of the error: not the device's mapping. */
+/* The error is noted in the buffer only, not in the device's mapping. */
 static void home_write_that_fails_while_it_is_looked_at_keeps_the_image(void)
 {
 	struct buffer_head *bh;
@@ -200,7 +200,7 @@ static void what_is_built_on_can_be_written_home_once_that_is_committed(void)
 	seal_held(0);
 	tid = h->h_transaction->t_tid;
 	put_page_block(h, &file, 1, 2);
-	/* As by the claim of the inode. */
+	/* Ties them as the claim of the inode would. */
 	zj_tie(handle_txn(h), first, ZJ_KIND_READ);
 	stop(h);
 	stop_before(lane(1)->task, &lane(1)->lock, 1);

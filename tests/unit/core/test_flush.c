@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* flush.c: which writes a flush covers, and who issues it. */
+/* flush.c: which writes a flush covers, and which task issues it. */
 #include "fixture.h"
 
-/* One that is stuck in the device, or behind one that is. */
+/* Starts a flush that is stuck in the device, or behind one that is. */
 static struct fiber *begin(void)
 {
 	struct fiber *f = GO(call_flush);
@@ -12,7 +12,7 @@ static struct fiber *begin(void)
 	return f;
 }
 
-/* What is in flight ends; what comes then is held. */
+/* Requests in flight end; later ones are held back. */
 static void end_one(void)
 {
 	release();
@@ -201,7 +201,7 @@ static void an_fsync_hands_its_data_over(void)
 	close_journal();
 }
 
-/* What an inode has noted outlives it, and is everybody's in a sync. */
+/* A number noted in an inode outlives the inode, and any sync flushes for it. */
 static void what_is_noted_is_not_lost(void)
 {
 	u64 written = 0, other = 0;
@@ -326,7 +326,7 @@ static void call_flush_inode(struct fiber *f)
 	a->ret = zj_journal_flush_reported(fx.journal, a->written);
 }
 
-/* Whoever the failed flush was to cover hears of it, however close they come. */
+/* Every task whose writes the failed flush should have covered gets its error. */
 static void failure_is_seen_with_its_flush(void)
 {
 	struct asked one, other;
@@ -395,7 +395,7 @@ static void call_written_by_all(struct fiber *f)
 	zj_journal_written_by_all(fx.journal, *(u64 *)f->p);
 }
 
-/* What a flush in flight may have missed does not hide behind what it covers. */
+/* A number that the flush in flight does not cover is not replaced by one that it covers. */
 static void older_note_does_not_hide_a_newer_one(void)
 {
 	struct fiber *f;
@@ -422,7 +422,7 @@ static void older_note_does_not_hide_a_newer_one(void)
 	close_journal();
 }
 
-/* Whatever the number: no more than what inodes have noted. */
+/* A sync flushes for the highest number noted in an inode, and only once. */
 static void all_that_inodes_noted_is_flushed_once(void)
 {
 	u64 written = 0;
@@ -477,7 +477,7 @@ static void call_hand_over(struct fiber *f)
 	promised = zj_trans_takes_written(fx.journal, committing, noted);
 }
 
-/* Whatever a commit is at when it promises to see to data, it does. */
+/* A commit that has promised to flush data does so, wherever it was at that moment. */
 static void promised_data_is_flushed(void)
 {
 	int n = 1, kept = 0;

@@ -83,7 +83,7 @@ static void an_fsync_says_that_it_comes(void)
 	close_journal();
 }
 
-/* With a flush of 50 ms a call for one goes out before any time passes. */
+/* A flush takes 50 ms, but a call for one is sent without delay. */
 static void flush_goes_at_once(void)
 {
 	struct fiber *f;

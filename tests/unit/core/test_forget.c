@@ -426,7 +426,7 @@ static void lock_committed_buffer_waits_for_two_changes_at_most(void)
 	close_journal();
 }
 
-/* As a seal does: the super block is written while no handle is open. */
+/* Like a freeze, it writes the superblock while no handle is open. */
 static void call_lock_committed_in_barrier(struct fiber *f)
 {
 	zj_journal_lock_updates(fx.journal);
@@ -496,7 +496,7 @@ static void forgotten_block_that_was_dirty_is_clean(void)
 		h = start(0, 2);
 		get_access(h, BLOCK);
 		assert_false(buffer_dirty(bh));
-		/* Under its owner, too. */
+		/* Changed outside the journal under its owner, too. */
 		mark_buffer_dirty(bh);
 		forget(h, BLOCK);
 		assert_false(buffer_dirty(bh));
@@ -539,7 +539,7 @@ static void dirt_of_an_owner_that_goes_first_is_void_too(void)
 	close_journal();
 }
 
-/* Nobody will make its owner committed any more: the lock is all there is. */
+/* Its owner will not be committed any more, so only the lock can be waited for. */
 static void waits_for_a_buffer_end_with_an_abort(void)
 {
 	struct buffer_head *bh;

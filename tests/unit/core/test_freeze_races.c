@@ -133,6 +133,40 @@ static void n1_member_that_unites_after_the_drain_is_waited_for(void)
 	close_journal();
 }
 
+/* The component has drained and is not sealed only because a lane has no room (N7). */
+static void n1_member_that_unites_while_room_is_awaited_is_counted(void)
+{
+	handle_t *a, *b, *c;
+	struct zj_txn *txn;
+
+	OPEN(.lanes = 3);
+	fx.hold_lane[0] = true;
+	for (u32 n = 0; n < ZJ_MAX_SEALED; n++) {
+		change(0, BLOCK, n);
+		seal(0);
+	}
+	a = start(0, 1);
+	b = start(1, 1);
+	put(a, BLOCK + 1, 1);
+	get_access(b, BLOCK + 1);
+	stop(a);
+	stop(b);
+	txn = running(0);
+	seal(0);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	c = start(2, 1);
+	get_access(c, BLOCK + 1);
+	assert_int_equal(txn->comp->nr_members, 3);
+	stop(c);
+	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	release();
+	settle();
+	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(val_after_crash(BLOCK + 1), 1);
+	zj_txn_put(txn);
+	close_journal();
+}
+
 static void n1_reserved_handle_after_the_drain_is_waited_for(void)
 {
 	struct fiber *f, *r;
@@ -413,6 +447,78 @@ static void n1_lock_while_uniting_is_passed_on(void)
 	close_journal();
 }
 
+/* Two that run unite with one that is locked: it is locked since then, not since the union. */
+static void locked_time_is_passed_on(void)
+{
+	handle_t *a, *b, *c;
+	ktime_t begin;
+	u64 passed;
+
+	OPEN(.lanes = 3);
+	a = start(0, 1);
+	b = start(1, 1);
+	c = start(2, 1);
+	put(a, BLOCK, 1);
+	tie(b, c, BLOCK + 1);
+	begin = ktime_get();
+	zj_commit_request_lane(lane(0));
+	sleep_ms(5);
+	get_access(b, BLOCK);
+	stop(a);
+	stop(b);
+	stop(c);
+	passed = ktime_us_delta(ktime_get(), begin);
+	for (u32 i = 0; i < 3; i++) {
+		assert_true(lane(i)->stats.locked_us >= 5000);
+		assert_true(lane(i)->stats.locked_us <= passed);
+	}
+	settle();
+	close_journal();
+}
+
+/* A component of lanes 0 and 1, with two images in each, which is sealed if there is room. */
+static tid_t full_component(u32 block)
+{
+	handle_t *a = start(0, 2), *b = start(1, 2);
+	tid_t tid = a->h_transaction->t_tid;
+	struct zj_txn *txn;
+
+	for (u32 i = 0; i < 2; i++) {
+		put(a, block + i, 1);
+		put(b, block + 2 + i, 1);
+	}
+	get_access(b, block);
+	stop(a);
+	stop(b);
+	txn = running(0);
+	zj_commit_now(fx.zj, txn);
+	zj_txn_put(txn);
+	return tid;
+}
+
+/*
+ * What is full waits for the room of one component in both lanes. Nothing else is committed
+ * in them later, so it is tried again when both have room, or never.
+ */
+static void room_of_all_lanes_comes_at_once(void)
+{
+	tid_t first, second;
+
+	OPEN();
+	fx.zj->budget = 6;
+	fx.hold_lane[0] = true;
+	first = full_component(BLOCK);
+	settle();
+	assert_int_equal(state_of(first), ZJ_C_SEALED);
+	second = full_component(BLOCK + 4);
+	settle();
+	assert_int_equal(state_of(second), ZJ_C_LOCKED);
+	release();
+	settle();
+	assert_int_equal(state_of(second), ZJ_C_COMMITTED);
+	close_journal();
+}
+
 static handle_t *take_reserved(handle_t *h)
 {
 	handle_t *rsv = h->h_rsv_handle;
@@ -489,6 +595,8 @@ static void n1_room_is_looked_at_while_members_are_held(void)
 }
 
 CORE_TESTS(seal_races,
+	CORE_TEST(locked_time_is_passed_on),
+	CORE_TEST(room_of_all_lanes_comes_at_once),
 	CORE_TEST(n1_reserved_handle_reopens_a_member_that_has_drained),
 	CORE_TEST(n1_room_is_looked_at_while_members_are_held),
 	CORE_TEST(n1_start_does_not_count_up_in_a_sealed_transaction),
@@ -496,6 +604,7 @@ CORE_TESTS(seal_races,
 	CORE_TEST(n1_seal_is_one_section),
 	CORE_TEST(n1_two_first_handles_open_one_transaction),
 	CORE_TEST(n1_member_that_unites_after_the_drain_is_waited_for),
+	CORE_TEST(n1_member_that_unites_while_room_is_awaited_is_counted),
 	CORE_TEST(n1_reserved_handle_after_the_drain_is_waited_for),
 	CORE_TEST(n1_seal_that_fails_lets_reserved_handles_in),
 	CORE_TEST(n1_unite_before_the_seal_point_becomes_a_dependency),

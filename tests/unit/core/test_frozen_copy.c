@@ -158,7 +158,7 @@ static void copy_that_was_used_is_made_again(void)
 		fx.hold_lane[i % 2] = true;
 		seal(i % 2);
 		settle();
-		/* Its record is on its way, its image is taken. */
+		/* Its record is in flight, so its image was taken. */
 		change(!(i % 2), BLOCK, 2 + i);
 		release();
 		settle();
@@ -187,7 +187,7 @@ static void history_outlives_the_head(void)
 	change(1, BLOCK, 3);
 	commit(1);
 	assert_int_equal(lane(1)->stats.ahead, 2);
-	/* Nor does it stay for ever. */
+	/* It does not stay for ever. */
 	for (u32 i = 0; i < 5; i++) {
 		change(1, BLOCK, 4 + i);
 		commit(1);

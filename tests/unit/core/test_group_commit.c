@@ -184,7 +184,7 @@ static void run_has_a_bound(void)
 	close_journal();
 }
 
-/* What is home of a run's first member stays in the log with the rest of the run. */
+/* The first member of a run is home, but stays in the log with the rest of the run. */
 static void run_is_reclaimed_as_a_whole(void)
 {
 	struct fiber *f[3];
@@ -226,7 +226,7 @@ static void flush_that_fails_answers_nobody(void)
 	join(second);
 	assert_int_equal(first->ret, -EIO);
 	assert_int_equal(second->ret, -EIO);
-	/* Told once, for all that was on its way. */
+	/* The error is reported once, for all transactions in flight. */
 	assert_true(said("error -5: a flush of the device's cache failed"));
 	assert_null(strstr(strstr(fx.messages, "cache failed") + 1, "cache failed"));
 	close_aborted();
@@ -250,7 +250,7 @@ static void record_that_fails_takes_the_next_run_with_it(void)
 	close_aborted();
 }
 
-/* Its thread is anywhere in sending them out, and the flush thread looks for more to do. */
+/* The lane's thread is anywhere in sending log blocks when the flush thread looks for work. */
 static void commit_block_waits_for_the_log_blocks(void)
 {
 	struct task_struct *task;
@@ -288,7 +288,7 @@ static void commit_block_waits_for_the_log_blocks(void)
 
 /* ---- without FUA, without barriers ---- */
 
-/* However runs share flushes, a commit that is reported is durable. */
+/* A commit that is reported is durable, even if its run shares a flush. */
 static void all_of_a_run_wait_for_the_covering_flush(void)
 {
 	struct fiber *f[4];
@@ -316,14 +316,17 @@ static void all_of_a_run_wait_for_the_covering_flush(void)
 	close_journal();
 }
 
-/* Nothing is waited for that would make it durable. */
+/* Without barriers it waits for no flush. */
 static void without_barriers_a_run_does_not_wait_for_the_next(void)
 {
 	struct fiber *first, *second;
 
 	JBD2();
 	fx.journal->j_flags &= ~JBD2_BARRIER;
-	/* Of the second: the first has a descriptor, an image and a commit block. */
+	/*
+	 * Hold the second transaction: the first takes a descriptor, an image and a commit
+	 * block.
+	 */
 	fx.hold_block = next_image() + 3;
 	first = GO(call_complete, .tid = change(0, BLOCK, 1));
 	let_run();
@@ -395,7 +398,7 @@ static void record_of_a_run_that_is_followed(void)
 			settle();
 		}
 		assert_int_equal(lane(0)->depth, 3);
-		/* Of the past: what is measured now counts for a quarter. */
+		/* Forget earlier measurements, as a new one counts for a quarter only. */
 		lane(0)->record_ns[0] = 0;
 		lane(0)->record_ns[1] = cases[i].price * NSEC_PER_MSEC;
 		fx.zj->flush.mean_ns = 1000 * NSEC_PER_MSEC;
@@ -422,7 +425,7 @@ static void call_without_barriers(struct fiber *f)
 	fx.journal->j_flags |= JBD2_BARRIER;
 }
 
-/* Whatever a chunk claims to be durable: it has been flushed. */
+/* A chunk claims that a stamp is durable only after a flush. */
 static void what_went_without_a_flush_is_not_claimed(void)
 {
 	struct fiber f = { .fn = call_without_barriers, .cpu = 0 };
@@ -502,7 +505,7 @@ static void aborted_runs_are_waited_for(void)
 		for (u32 i = 0; i < 4; i++)
 			f[i] = fsync_of(BLOCK + i, 1 + i);
 		assert_int_equal(lane(0)->depth, 4);
-		/* Not that of the super block. */
+		/* The flush for the superblock is not held back. */
 		fx.hold_flush = false;
 		zj_journal_abort(fx.journal, -EIO);
 		for (u32 i = 0; i < 4; i++) {

@@ -58,7 +58,7 @@ static void nested_start_only_counts(void)
 	close_journal();
 }
 
-/* An inner stop tells of an abort as the outer one does. */
+/* An inner stop reports an abort, like the outer one. */
 static void nested_stop_reports_an_abort(void)
 {
 	handle_t *h;
@@ -200,7 +200,7 @@ static void restart_begins_a_new_transaction_of_the_lane(void)
 	assert_int_equal(old->credits, 1);
 	assert_int_equal(next->credits, 7);
 	assert_int_equal(zj_handle_buffer_credits(h), 7);
-	/* What the old one had, the new one has to ask for again. */
+	/* Access under the old handle does not count in the new transaction. */
 	expect_warning("!zj_unite(txn, part->txn");
 	assert_int_equal(dirty(h, BLOCK, 2), -EINVAL);
 	warned();
@@ -462,7 +462,7 @@ static void call_begin_next(struct fiber *f)
 	next = change(0, BLOCK + 1, 1);
 }
 
-/* As large as one gets: no other handle fits. */
+/* The largest handle: no other one fits beside it. */
 static handle_t *start_full(void)
 {
 	handle_t *h = start(0, fx.zj->budget / fx.zj->grant * fx.zj->grant - 4);
@@ -471,7 +471,7 @@ static handle_t *start_full(void)
 	return h;
 }
 
-/* Who saw a transaction full closes that one, not what runs when it gets to it. */
+/* A task that finds a transaction full closes this one, not its successor. */
 static void full_transaction_is_closed_and_no_later_one(void)
 {
 	handle_t *h;

@@ -57,7 +57,7 @@ static void part_of_a_folio_being_committed_is_busy(void)
 	assert_true(buffer_mapped(page_bh(&file, 0)));
 	release();
 	settle();
-	/* Committed now, the truncation with it. */
+	/* The transaction is committed now, and the truncation with it. */
 	assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
 	assert_false(buffer_mapped(page_bh(&file, 0)));
 	assert_true(buffer_mapped(page_bh(&file, 1)));
@@ -189,7 +189,7 @@ static void truncated_buffer_is_void(void)
 	close_file();
 }
 
-/* Of a whole folio that is kept the buffers are void when the truncation is committed. */
+/* If a folio is kept as a whole, its buffers are void when the truncation is committed. */
 static void kept_buffer_is_void_when_the_truncation_is_committed(void)
 {
 	struct buffer_head *bh;

@@ -216,7 +216,7 @@ static void owner_that_changed_nothing_gives_the_dirty_bit_back(void)
 	OPEN();
 	bh = buffer(BLOCK);
 	mark_buffer_dirty(bh);
-	/* Two that only looked, one after the other. */
+	/* Two transactions that only get access, one after the other. */
 	for (u32 i = 0; i < 2; i++) {
 		h = start(i, 1);
 		get_access(h, BLOCK);
@@ -314,7 +314,7 @@ static void call_write_back(struct fiber *f)
 	buf_write_back(fx.disk, BLOCK);
 }
 
-/* However the two meet: while it is on its way it is not home. */
+/* While the block is in flight its part is not home, in whatever order the two tasks run. */
 static void part_in_flight_is_not_home(void)
 {
 	bool more;
@@ -352,7 +352,7 @@ static void frozen_copies_are_aligned(void)
 	}
 }
 
-/* Whatever cache cannot be made: an error, and none is left. */
+/* If any cache cannot be created, the result is an error and no cache is left. */
 static void caches_without_memory(void)
 {
 	unsigned long n = 0;
@@ -375,7 +375,7 @@ static void caches_without_memory(void)
 	kmem_cache_free(zj_jinode_cache, jinode);
 }
 
-/* Somebody is just about to file the first one. */
+/* Another task is about to file the first part. */
 static void head_without_parts_has_none_to_retire(void)
 {
 	struct buffer_head *bh;
@@ -392,7 +392,7 @@ static void head_without_parts_has_none_to_retire(void)
 	close_journal();
 }
 
-/* Others have written into it before: that is home with the newer image, once. */
+/* An earlier change outside the journal is written home with the newer image, only once. */
 static void image_has_no_other_change_to_bring_home(void)
 {
 	struct buffer_head *bh;
@@ -420,7 +420,7 @@ static void image_has_no_other_change_to_bring_home(void)
 	close_journal();
 }
 
-/* Once it is not too many any more it does not count again when it goes. */
+/* A part that is no longer crowded does not count again when it is dropped. */
 static void part_counts_as_one_too_many_once(void)
 {
 	struct zj_txn *txn;

@@ -18,7 +18,7 @@ static u64 stamp_in(const struct image *image)
 	return s;
 }
 
-static void a9_tail_stays_below_what_is_sealed_and_not_durable(void)
+static void h3_checkpoint_stamp_stays_below_what_is_sealed_and_not_durable(void)
 {
 	tid_t older;
 
@@ -41,7 +41,7 @@ static void a9_tail_stays_below_what_is_sealed_and_not_durable(void)
 	close_journal();
 }
 
-static void a9_tail_stays_below_what_is_durable_and_not_committed(void)
+static void h3_checkpoint_stamp_stays_below_what_is_durable_and_not_committed(void)
 {
 	handle_t *h;
 
@@ -92,7 +92,7 @@ static void per_lane_tail(void)
 	close_journal();
 }
 
-static void a10_log_is_not_reused_before_s_is_durable(void)
+static void h4_log_is_not_reused_before_the_stamp_is_durable(void)
 {
 	struct fiber *f;
 	u32 i, before;
@@ -118,7 +118,10 @@ static void a10_log_is_not_reused_before_s_is_durable(void)
 	assert_int_equal(nr_held(), 1);
 	before = now();
 	assert_int_equal(record_written(before), -1);
-	/* All home, but the log says so only when the checkpoint stamp is durable. */
+	/*
+	 * All blocks are home, but the log shows this only when the checkpoint stamp is
+	 * durable.
+	 */
 	assert_int_equal(val_after_crash(BLOCK), i);
 	release();
 	join(f);
@@ -126,7 +129,7 @@ static void a10_log_is_not_reused_before_s_is_durable(void)
 	close_journal();
 }
 
-static void a10_s_on_the_disk_never_passes_what_is_home(void)
+static void h3_stamp_on_the_disk_never_passes_what_is_home(void)
 {
 	struct image *image;
 	struct fiber *f;
@@ -155,7 +158,7 @@ static void a10_s_on_the_disk_never_passes_what_is_home(void)
 	close_journal();
 }
 
-static void what_s_covers_is_not_replayed(void)
+static void what_the_checkpoint_stamp_covers_is_not_replayed(void)
 {
 	struct buffer_head *bh;
 
@@ -163,7 +166,7 @@ static void what_s_covers_is_not_replayed(void)
 	change(0, BLOCK, 1);
 	commit(0);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	/* Its record is still there, but the block has another life now. */
+	/* Its record is still in the log, but the block is used for something else now. */
 	bh = buffer(BLOCK);
 	memset(bh->b_data, 9, DISK_BLOCK);
 	mark_buffer_dirty(bh);
@@ -297,7 +300,7 @@ static void options_are_kept_with_their_defaults(void)
 	assert_int_equal(zj->options.live.flush_batch, ZJ_FLUSH_BATCH);
 	assert_true(journal->j_flags & ZJ_DATA_JOURNALED);
 	assert_false(journal->j_flags & ZJ_DATA_REPORTED);
-	/* All that was said before is forgotten. */
+	/* Earlier options are forgotten. */
 	options = (struct zj_options){ .data_reported = 1 };
 	assert_int_equal(zj_journal_configure(journal, &options), 0);
 	assert_ptr_equal(zj->log_ops, &zj_log_lanes);
@@ -328,7 +331,7 @@ static void limits_of_a_log(void)
 		assert_int_equal(mount_journal(), 0);
 		zj = fx.zj;
 		assert_int_equal(zj->nr_lanes, logs[i].lanes);
-		/* Of a block in memory the lines, the record, a share of a TxnInfo. */
+		/* A block in memory takes its lines, a record and a share of a TxnInfo. */
 		images = zj->geo.nr_segs * zj->geo.seg_blocks / (logs[i].nvm ? 18 : 1);
 		assert_int_equal(zj->budget, images / 3);
 		assert_int_equal(zj->low_pool, zj->geo.nr_segs / 3);
@@ -401,12 +404,12 @@ CORE_TESTS(journal,
 	CORE_TEST(limits_of_a_log),
 	CORE_TEST(what_runs_fits_in_memory),
 	CORE_TEST(a_log_that_is_too_small_is_refused),
-	CORE_TEST(a9_tail_stays_below_what_is_sealed_and_not_durable),
-	CORE_TEST(a9_tail_stays_below_what_is_durable_and_not_committed),
+	CORE_TEST(h3_checkpoint_stamp_stays_below_what_is_sealed_and_not_durable),
+	CORE_TEST(h3_checkpoint_stamp_stays_below_what_is_durable_and_not_committed),
 	CORE_TEST(per_lane_tail),
-	CORE_TEST(a10_log_is_not_reused_before_s_is_durable),
-	CORE_TEST(a10_s_on_the_disk_never_passes_what_is_home),
-	CORE_TEST(what_s_covers_is_not_replayed),
+	CORE_TEST(h4_log_is_not_reused_before_the_stamp_is_durable),
+	CORE_TEST(h3_stamp_on_the_disk_never_passes_what_is_home),
+	CORE_TEST(what_the_checkpoint_stamp_covers_is_not_replayed),
 	CORE_TEST(stamps_go_in_the_order_of_sealing),
 	CORE_TEST(unmount_leaves_an_empty_log_and_no_memory),
 	CORE_TEST(inode_is_let_go_once),

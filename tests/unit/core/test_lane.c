@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* lane.c and journal.c: how many lanes, who uses which. */
+/* lane.c and journal.c: how many lanes there are, and which handle uses which. */
 #include <linux/ioprio.h>
 #include "fixture.h"
 #include <linux/sched/isolation.h>
@@ -82,7 +82,7 @@ static void largest_handle_does_not_depend_on_the_lanes(void)
 	one = fx.zj->max_credits;
 	close_journal();
 	OPEN(.lanes = 8, .journal = 4096);
-	/* But for what the segments round off. */
+	/* Except for what is lost by rounding to whole segments. */
 	assert_true(fx.zj->max_credits >= one - one / 8);
 	stop(start(7, fx.zj->max_credits));
 	close_journal();

@@ -172,7 +172,7 @@ static void set_super(u32 start, u32 incompat)
 	disk_set(fx.disk, jblock(0), &sb);
 }
 
-/* One transaction of stock's on the disk: block BLOCK becomes all @val. */
+/* Puts a transaction of stock's format on the disk, which sets BLOCK to @val. */
 static void put_stock_log(u32 start, u8 val, bool commit)
 {
 	struct zj_jbd2_image tag = { .block = BLOCK };
@@ -215,7 +215,7 @@ static void log_of_stock_is_recovered(void)
 	assert_int_equal(image_val(image, BLOCK), 5);
 	assert_true(written(BLOCK, 0) < written(jblock(0), 0));
 	sb = (const void *)image->block[jblock(0)];
-	/* Of 8 there may be blocks behind it, though no commit block. */
+	/* Blocks of transaction 8 may follow, although it has no commit block. */
 	assert_int_equal(be32_to_cpu(sb->s_sequence), 9);
 	image_free(image);
 	change(0, BLOCK, 6);
@@ -367,7 +367,7 @@ static void external_journal_is_refused(void)
 	discard_disk();
 }
 
-/* With every allocation that fails, and leaves nothing behind. */
+/* Lets each allocation fail in turn; nothing may be left behind. */
 static void out_of_memory(const struct setup *setup)
 {
 	u32 n = 0;
@@ -422,7 +422,7 @@ static u64 map_around(const struct inode *inode, u64 block)
 	return HOME_BLOCKS + block + (block >= 100 ? 50 : 0);
 }
 
-/* Less than the inode has, as some of its blocks are elsewhere in a test. */
+/* Makes the journal shorter than its inode, of which a test uses some blocks otherwise. */
 static void shorten(u32 blocks)
 {
 	struct zj_jbd2_super *sb = malloc(DISK_BLOCK);
@@ -434,7 +434,7 @@ static void shorten(u32 blocks)
 	free(sb);
 }
 
-/* As few requests as the journal has pieces. */
+/* There are no more requests than the journal has pieces. */
 static void journal_blocks_are_read_together(void)
 {
 	u8 *buf = malloc(8 * DISK_BLOCK), val[DISK_BLOCK];
@@ -509,7 +509,7 @@ static void reads_that_fail_lose_nothing(void)
 	}
 }
 
-/* What is read with the same one next has an answer of its own. */
+/* The next read with the same struct has a result of its own. */
 static void error_of_a_read_is_reported_once(void)
 {
 	struct zj_dev_reads reads = { };

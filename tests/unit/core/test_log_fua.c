@@ -14,7 +14,7 @@ static void change_many(u32 nr)
 	commit(0);
 }
 
-/* All that is before the record is durable without one; nothing else was written. */
+/* Everything before the record is durable without a flush; nothing else was written. */
 static void few_log_blocks_need_no_flush(void)
 {
 	u64 before;
@@ -47,7 +47,7 @@ static void data_in_the_cache_needs_one(void)
 	close_journal();
 }
 
-/* Of a run's members one had too many blocks: a flush for all of them. */
+/* One member of the run has too many blocks for FUA: one flush serves all of them. */
 static void one_in_the_cache_needs_one(void)
 {
 	struct fiber *f[3];
@@ -133,7 +133,7 @@ static void commit_begins_early_if_the_lane_is_idle(void)
 	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
 	release();
 	commit(0);
-	/* Nothing of that name any more. */
+	/* The tid does not exist any more. */
 	zj_journal_commit_early(fx.journal, tid);
 	close_journal();
 }
@@ -146,7 +146,7 @@ static void fua_is_weighed_against_flushes(void)
 	JBD2();
 	change(0, BLOCK, 1);
 	commit(0);
-	/* What the device has taken in the simulator's time. */
+	/* The time that the device took, in virtual time. */
 	assert_in_range(lane(0)->record_ns[1], 1, 1000 * NSEC_PER_MSEC);
 	fx.zj->options.live.log_fua = true;
 	lane(0)->record_ns[0] = 100;

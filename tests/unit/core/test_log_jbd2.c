@@ -166,7 +166,7 @@ static void revokes_void_older_images_only(void)
 	assert_int_equal(val_after_crash(BLOCK), 0);
 	assert_int_equal(val_after_crash(BLOCK + 1), 0);
 	assert_int_equal(val_after_crash(BLOCK + 2), 1);
-	/* In use again, in a later transaction. */
+	/* The block is used again, in a later transaction. */
 	change_many(BLOCK, 1, 7);
 	assert_int_equal(val_after_crash(BLOCK), 7);
 	assert_int_equal(val_after_crash(BLOCK + 1), 0);
@@ -340,7 +340,7 @@ static void every_kind_of_checksum(void)
 	}
 }
 
-/* As ext4 asks for it at every mount, after the load. */
+/* Set the feature as ext4 does at every mount, after the load. */
 static void features_come_before_the_first_commit(void)
 {
 	JBD2(.features = ZJ_JBD2_INCOMPAT_REVOKE, .new = true);
@@ -461,7 +461,9 @@ static void run_without_a_place_for_its_record_aborts(void)
 #define CRASH_TXNS	60
 #define CRASH_BLOCKS	5
 
-/* All blocks of the transaction that wrote most of them last, or none of it. */
+/*
+ * All blocks must hold the value of one transaction, not older than the last acknowledged one.
+ */
 static void judge(struct image *image, u32 acked, u32 begun)
 {
 	u8 val;

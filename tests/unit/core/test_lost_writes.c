@@ -92,7 +92,7 @@ static void nothing_is_committed_once_a_flush_has_failed(void)
 	commit_of_what_was_lost(true, true);
 }
 
-/* Its log blocks were in the cache: no commit block goes over what was lost of them. */
+/* Its log blocks were in the cache and lost: no commit block may follow them. */
 static void log_blocks_that_a_flush_has_lost_are_not_committed(void)
 {
 	struct zj_txn *txn;
@@ -120,7 +120,7 @@ static void log_blocks_that_a_flush_has_lost_are_not_committed(void)
 	close_aborted();
 }
 
-/* So were home writes: the log keeps what it has of them. */
+/* Home writes were lost, too: the log keeps their images. */
 static void home_writes_that_a_flush_has_lost_are_not_reclaimed(void)
 {
 	OPEN();
@@ -149,7 +149,7 @@ static void commit_that_flushes_its_log_fails_for_lost_data_as_well(void)
 	zj_journal_inode_written(fx.journal, &written);
 	fail_next_flush();
 	assert_int_equal(zj_journal_flush_data(fx.journal), -EIO);
-	/* An fsync leaves it to this commit to tell. */
+	/* An fsync relies on this commit to report the error. */
 	assert_true(zj_trans_takes_written(fx.journal, tid, written));
 	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
 	assert_int_equal(val_after_crash(BLOCK), 0);

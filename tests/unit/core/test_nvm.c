@@ -104,12 +104,12 @@ static void changed_to_and_fro(void)
 static void a_buffer_is_logged_whole_first(void)
 {
 	NVM();
-	/* As read: but who knows whether it was. */
+	/* The buffer looks as if it had been read, which the journal cannot know. */
 	change_line(0, BLOCK, 3, 8);
 	assert_int_equal(logged(0, BLOCK), ALL);
 	change_line(0, BLOCK, 3, 9);
 	assert_int_equal(logged(0, BLOCK), 1 << 3);
-	/* Home and reclaimed: what is home is what memory held. */
+	/* It is home and reclaimed, so recovery can restore what the buffer holds. */
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	change_line(0, BLOCK, 4, 9);
 	assert_int_equal(logged(0, BLOCK), 1 << 4);
@@ -184,7 +184,7 @@ static void a_new_block_is_logged_whole(void)
 	close_journal();
 }
 
-/* What was read is home: no whole image of it. */
+/* A block that was read is known to recovery, so no whole image is needed. */
 static void a_buffer_that_was_read_is_known(void)
 {
 	struct image *image;
@@ -199,7 +199,7 @@ static void a_buffer_that_was_read_is_known(void)
 	assert_int_equal(recover_image(image), 0);
 	expect_lines(image, BLOCK, 3, 8, home_val(BLOCK));
 	image_free(image);
-	/* Nothing of it counts in a new life. */
+	/* Nothing of it counts when the block is allocated again. */
 	new_life(BLOCK, true);
 	close_journal();
 }
@@ -321,7 +321,7 @@ static void entries_that_fill_a_txninfo(void)
 		zj_txn_put(txn);
 		close_journal();
 	}
-	/* The same of dependencies: on what other lanes have sealed. */
+	/* The same for dependencies, on transactions that other lanes have sealed. */
 	for (u32 nr = 16; nr <= 17; nr++) {
 		NVM(.info_max = 256, .lanes = 18, .cpus = 18, .nvm = 16 << 20);
 		for (u32 i = 1; i <= nr; i++) {
@@ -341,7 +341,7 @@ static void entries_that_fill_a_txninfo(void)
 	}
 }
 
-/* All kinds of entries side by side: each is found in its place again. */
+/* With all kinds of entries side by side, each is found in its place. */
 static void entries_of_all_kinds_in_one_txninfo(void)
 {
 	const __le64 *entry;
@@ -472,7 +472,7 @@ static void an_fsync_does_no_device_io(void)
 
 	NVM(.lanes = 2);
 	report_data();
-	/* The first one after a mount flushes: nobody knows what was written before. */
+	/* The first commit after a mount flushes, as earlier writes are unknown. */
 	change(0, BLOCK, 7);
 	commit(0);
 	for (u32 i = 0; i < 10; i++) {

@@ -24,7 +24,7 @@ static void change_one(handle_t *h, u32 block, u32 line, u8 val)
 		fill_line(h, block, line, val);
 }
 
-/* A change of @n: a line of each of the blocks, and now and then all of them. */
+/* Change number @n: a line of each block, and now and then all lines. */
 static void change_all(u32 ln, u32 n)
 {
 	handle_t *h = start_more(ln, BLOCKS + 2, 0, 1);

@@ -3,7 +3,7 @@
 #include <klayer/nvm.h>
 #include "nvmview.h"
 
-/* ---- the memory goes ---- */
+/* ---- the memory is unbound ---- */
 
 static bool memory_is(const u8 *before)
 {
@@ -38,7 +38,7 @@ static void unbound_while_mounted(void)
 	discard_disk();
 }
 
-/* Without a notice, as another partition's user has it: the next commit finds out. */
+/* The driver gives no notice, as for a partition: the next commit notices it. */
 static void a_commit_finds_the_memory_gone(void)
 {
 	struct image *image;
@@ -106,7 +106,7 @@ static void a_flush_that_fails_aborts(void)
 	kl_nvm.flush = flush_fails;
 	assert_int_equal(zj_journal_force_commit(fx.journal), -EIO);
 	assert_true(is_journal_aborted(fx.journal));
-	/* Nothing shows what may not be there. */
+	/* No tail names a record that may be lost. */
 	assert_int_equal(tail(0), 0);
 	close_aborted();
 }

@@ -27,7 +27,7 @@ static void clean_that_cannot_be_written_keeps_the_mark(void)
 	close_journal();
 }
 
-/* Lines lie over what is home: a mount reads that, and keeps the log if it cannot. */
+/* Lines are put over home blocks: a mount that cannot read these keeps the log. */
 static void a_mount_puts_lines_over_what_is_home(void)
 {
 	struct image *image;
@@ -109,7 +109,7 @@ static struct image *crashed(void)
 	return image;
 }
 
-/* What a lane has shown in an earlier life is gone before the new one begins. */
+/* Tail words of an earlier generation are cleared before the new one begins. */
 static void tails_of_an_earlier_life_are_gone(void)
 {
 	struct image *image;
@@ -118,7 +118,7 @@ static void tails_of_an_earlier_life_are_gone(void)
 	zj_journal_lock_updates(fx.journal);
 	assert_int_equal(zj_journal_flush(fx.journal, 0), 0);
 	zj_journal_unlock_updates(fx.journal);
-	/* As if something had been left in the memory. */
+	/* As if an older log had been left in the memory. */
 	*(u64 *)(fx.pmem->mem + ZJ_NVM_TAILS_AT + ZJ_NVM_LINE) = 0x100000008;
 	pmem_look(fx.pmem);
 	arch_wb_cache_pmem(fx.pmem->mem + ZJ_NVM_TAILS_AT + ZJ_NVM_LINE, 8);
@@ -127,7 +127,7 @@ static void tails_of_an_earlier_life_are_gone(void)
 	commit(0);
 	image = cut_power();
 	assert_int_equal(*(u64 *)(image->pmem + ZJ_NVM_TAILS_AT + ZJ_NVM_LINE), 0);
-	/* Those of lanes that this life does not have are nobody's. */
+	/* Tails of lanes that this generation does not have belong to no lane. */
 	*(u64 *)(image->pmem + ZJ_NVM_TAILS_AT + 2 * ZJ_NVM_LINE) = 0x900000100000008;
 	assert_int_equal(recover_image(image), 0);
 	assert_int_equal(image_val(image, BLOCK), 1);
@@ -158,7 +158,7 @@ static void a_live_log_needs_its_memory(void)
 	zj_encode_nvm_super((const u8 *)"other-memory-ooo", fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	pmem_look(fx.pmem);
 	refused("but the log is in the memory 756e6974-2d74");
-	/* Of the same memory, made for another log. */
+	/* A header of the same memory that was made for another log. */
 	zj_encode_nvm_super((const u8 *)MEMORY_UUID, fx.kit.sb.s_uuid.b, 1 << 20, sb);
 	fx.pmem->mem[ZJ_NVM_HEAD_AT + 0x18] ^= 1;
 	pmem_look(fx.pmem);
@@ -262,7 +262,7 @@ static void lines_that_nobody_needs_may_be_lost(void)
 	image_free(image);
 }
 
-/* Whatever stands there, with good checksums or not: an end, and no stray access. */
+/* Recovery of any contents, with good checksums or not, ends without a stray access. */
 static void hostile_memory(void)
 {
 	struct sim_rand rand = { 3 };
@@ -309,7 +309,7 @@ static void hostile_memory(void)
 		else
 			good++;
 	}
-	/* The change may be in records that are not read, or do no harm. */
+	/* The changed byte may be in a record that is not read, or have no effect. */
 	assert_true(bad > 2000 && good > 10);
 	free(memory);
 	image_free(image);
@@ -367,7 +367,7 @@ static void overlapping_chunks_cost_no_more_than_the_memory(void)
 		}
 	}
 	*(__le64 *)(image->pmem + ZJ_NVM_TAILS_AT) = cpu_to_le64(zj_nvm_tail(c.end, c.stamp));
-	/* It is worth the while: many times the memory. */
+	/* The log is large enough to show it: it names many times the memory. */
 	assert_true(forged > 6 * fx.pmem->size);
 	image->quiet = true;
 	kl_copied = 0;
@@ -496,7 +496,7 @@ static void log_is_live_once_block_0_is_written(void)
 	}
 	assert_int_equal(zj_make_live(fx.zj), 0);
 	assert_true(fx.zj->live);
-	/* The device has lost some write. */
+	/* The device has lost a write. */
 	zj_journal_abort(fx.journal, -EIO);
 	close_aborted();
 }

@@ -22,7 +22,7 @@ static void lines_of_a_range(void)
 	assert_true(zj_nvm_lines(4095, 1, 4096) == 1ULL << 63);
 	assert_true(zj_nvm_lines(0, 4096, 4096) == ~0ULL);
 	assert_int_equal(zj_nvm_lines(0, 1024, 1024), 0xffff);
-	/* Of larger blocks a bit is more than a line. */
+	/* In larger blocks a bit stands for more than one line. */
 	assert_int_equal(zj_nvm_lines(1023, 2, 65536), 3);
 	assert_int_equal(zj_nvm_lines(1023, 2, 16384), 0x18);
 }
@@ -37,7 +37,7 @@ static void declared_lines_are_logged_without_a_copy(void)
 	h = start_known();
 	part = part_of(handle_txn(h), BLOCK);
 	assert_null(part->base);
-	/* Of two lines; then of another one; then it is known already. */
+	/* A range of two lines, one of another line, and one that is declared already. */
 	change_range(h, BLOCK, 60, 8, 8);
 	change_range(h, BLOCK, 640, 64, 8);
 	change_range(h, BLOCK, 100, 1, 8);
@@ -54,7 +54,7 @@ static void declared_lines_are_logged_without_a_copy(void)
 	close_journal();
 }
 
-/* So it is not by comparison. */
+/* The lines were declared, not found by comparison. */
 static void what_is_not_declared_is_not_logged(void)
 {
 	handle_t *h;
@@ -76,7 +76,7 @@ static void the_first_image_is_whole_even_if_declared(void)
 	assert_int_equal(logged(0, BLOCK), ALL);
 	declare_range(0, BLOCK, 0, 64, 9);
 	assert_int_equal(logged(0, BLOCK), 1);
-	/* Home, and changed by nobody else. */
+	/* It is home, and no other handle has changed it. */
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	declare_range(0, BLOCK, 64, 64, 9);
 	assert_int_equal(logged(0, BLOCK), 2);
@@ -93,7 +93,7 @@ static void members_tell_of_one_image(void)
 	b = start(1, 1);
 	range_access(a, BLOCK);
 	range_access(b, BLOCK);
-	/* It moves to lane 1, which pays. */
+	/* The image moves to lane 1, which has the space for it. */
 	change_range(b, BLOCK, 128, 10, 8);
 	change_range(a, BLOCK, 0, 10, 8);
 	stop(a);
@@ -106,7 +106,7 @@ static void members_tell_of_one_image(void)
 
 enum plain { PLAIN_NONE, PLAIN_BEFORE, PLAIN_BETWEEN, PLAIN_DIRTY, PLAIN_AFTER };
 
-/* The same lane, or another one that is united by it. */
+/* Plain access comes from the same lane, or from another one that it unites. */
 static void plain_among_declared(enum plain when, bool check, u32 ln, u64 lines)
 {
 	handle_t *h, *other;
@@ -219,7 +219,10 @@ static void a_new_life_is_whole_even_if_declared(void)
 	for (u32 how = 0; how < 4; how++) {
 		make_known(BLOCK, 7);
 		h = start_more(0, 3, 0, 1);
-		/* Told before it is freed, in the same transaction; or not. */
+		/*
+		 * Its ranges are declared before it is freed in the same transaction, or are
+		 * not.
+		 */
 		if (how & 1) {
 			range_access(h, BLOCK);
 			change_range(h, BLOCK, 0, 1, 1);

@@ -47,7 +47,7 @@ static void lines_keep_the_oldest_image_in_the_log(void)
 	keep_the_oldest_image(true);
 }
 
-/* As with whole blocks: what is between the oldest and the newest goes. */
+/* As with whole blocks, parts between the oldest and the newest are dropped. */
 static void parts_between_the_oldest_and_the_newest_go(void)
 {
 	struct journal_head *jh;
@@ -67,7 +67,7 @@ static void parts_between_the_oldest_and_the_newest_go(void)
 }
 
 /* A block that always has an owner that is not committed does not fill the log. */
-static void a_hot_block_does_not_keep_s_back(void)
+static void a_hot_block_does_not_keep_the_stamp_back(void)
 {
 	u32 whole = 0, other, i;
 	tid_t tid[2] = { };
@@ -94,7 +94,7 @@ static void a_hot_block_does_not_keep_s_back(void)
 	close_journal();
 }
 
-/* It is the older half of what is in the log that must get on. */
+/* The checkpoint has to make progress in the older half of the log. */
 static void only_what_is_old_is_logged_whole_for_the_checkpoint(void)
 {
 	handle_t *h;
@@ -106,7 +106,7 @@ static void only_what_is_old_is_logged_whole_for_the_checkpoint(void)
 	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	h = start(0, 4);
 	range_access(h, BLOCK + 1);
-	/* As if somebody waited for space. */
+	/* As if a task waited for space. */
 	atomic_inc(&fx.zj->space_waiters);
 	get_access(h, BLOCK);
 	get_access(h, BLOCK + 4);
@@ -120,7 +120,7 @@ static void only_what_is_old_is_logged_whole_for_the_checkpoint(void)
 	close_journal();
 }
 
-/* ---- what nobody asks for ---- */
+/* ---- checkpoints without a request ---- */
 
 static void kick_after(u32 seconds)
 {
@@ -196,7 +196,7 @@ static void a_lane_rests_for_very_long(void)
 		assert_int_equal(image->block[BLOCK + 1499 % 7][1499 % LINES * ZJ_NVM_LINE],
 				 (u8)1499);
 		image_free(image);
-		/* And is back. */
+		/* The lane is back. */
 		change(1, BLOCK + 20, 9);
 		commit(1);
 		assert_int_equal(tail(1) >> 32, (u32)fx.zj->stamp);
@@ -225,7 +225,7 @@ static void leave(u32 lines)
 
 	do {
 		n = left() < lines + least || left() > lines + most ? most : left() - lines;
-		/* The next one has to fit, too. */
+		/* The next record has to fit, too. */
 		if (left() > lines + most && left() - most < lines + least)
 			n = least;
 		declare_range(0, BLOCK, 0, (n - RECORD_LINES) * ZJ_NVM_LINE, n);
@@ -302,7 +302,10 @@ static void every_size_fits_its_promise(void)
 		for (u32 i = 0; i < n; i++)
 			put(h, BLOCK + i, n);
 		stop(h);
-		/* What takes most of the log is closed by the checkpoint already. */
+		/*
+		 * A transaction that takes most of the log was closed by the checkpoint
+		 * already.
+		 */
 		assert_int_equal(zj_complete_transaction(fx.journal, tid), 0);
 	}
 	assert_false(is_journal_aborted(fx.journal));
@@ -342,7 +345,7 @@ static void tail_that_is_shown_meanwhile_stays(void)
 CORE_TESTS(nvm_space,
 	CORE_TEST(lines_keep_the_oldest_image_in_the_log),
 	CORE_TEST(parts_between_the_oldest_and_the_newest_go),
-	CORE_TEST(a_hot_block_does_not_keep_s_back),
+	CORE_TEST(a_hot_block_does_not_keep_the_stamp_back),
 	CORE_TEST(only_what_is_old_is_logged_whole_for_the_checkpoint),
 	CORE_TEST(what_is_old_goes_home),
 	CORE_TEST(round_and_round),

@@ -133,7 +133,7 @@ static void mark_in_another_transaction_goes_with_the_truncation(void)
 	close_file();
 }
 
-/* Under the buffer lock of who truncates: home is home. */
+/* Under the buffer lock that the truncating task holds: what is home stays home. */
 static void image_that_is_home_is_not_kept_for_a_truncation(void)
 {
 	handle_t *h;
@@ -312,7 +312,7 @@ static void part_of_a_folio_over_an_older_image_is_busy(void)
 	close_file();
 }
 
-/* Asked again while it waits for the truncation: it still waits. */
+/* A second call while it waits for the truncation changes nothing: it still waits. */
 static void truncated_twice(void)
 {
 	struct buffer_head *bh;
@@ -352,7 +352,7 @@ static void image_in_flight_is_kept_for_a_later_truncation(void)
 	assert_true(buffer_freed(bh));
 	release();
 	settle();
-	/* Committed now, but only the log has it, and needs it. */
+	/* It is committed now, but only the log has the image, and must keep it. */
 	assert_true(buffer_jbd(bh));
 	assert_false(buffer_dirty(bh));
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);

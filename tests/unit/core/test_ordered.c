@@ -62,7 +62,7 @@ static void data_under_way_is_only_waited_for(void)
 	close_journal();
 }
 
-/* What was written of the inode is flushed, though no handle has taken it. */
+/* Written data of the inode is flushed although no handle has taken its number. */
 static void r6_what_is_waited_for_is_taken(void)
 {
 	u64 written = 0;
@@ -232,7 +232,7 @@ static void release_waits_for_no_other_inode(void)
 	close_journal();
 }
 
-/* As a caller that writes the data itself. */
+/* Acts as a caller that writes the data itself. */
 static void data_without_callbacks(void)
 {
 	struct file file;
@@ -395,7 +395,9 @@ static void wait_range(handle_t *h, struct file *file, loff_t start, loff_t len)
 						      len), 0);
 }
 
-/* A range to be written stays so when another one is waited for, in any order. */
+/*
+ * A range that is to be written stays so when another range is only waited for, in any order.
+ */
 static void wait_takes_no_write_back(void)
 {
 	struct file file;
@@ -464,7 +466,7 @@ static void truncate_looks_at_the_oldest_transaction(void)
 	close_journal();
 }
 
-/* One inode's error keeps nobody from looking after the others. */
+/* After an error of one inode the data of the others is still waited for. */
 static void data_error_of_one_inode_skips_no_other(void)
 {
 	struct file one, two;
@@ -548,7 +550,7 @@ static void inode_begins_with_nothing(void)
 	close_journal();
 }
 
-/* What is given up then is no news. */
+/* What is given up then needs no report. */
 static void commit_that_fails_after_an_abort_says_nothing(void)
 {
 	struct file file;

@@ -95,7 +95,7 @@ static const char *judge(const u8 *image, u32 at)
 	return NULL;
 }
 
-/* Of all states at this place, the first that is wrong. */
+/* The first wrong state of all that are possible at this place. */
 static const char *judge_place(const struct pmem_walk *w)
 {
 	u8 image[MEMORY];
@@ -122,7 +122,7 @@ static void write_log(enum step leave_out)
 	pmem_look(pm);
 }
 
-/* What a power cut at any place finds wrong first, or NULL. */
+/* The first fault that a power cut at any place shows, or NULL. */
 static const char *found(enum step leave_out)
 {
 	const char *wrong = NULL;
@@ -331,7 +331,7 @@ static void what_is_asked_for_is_written_back(void)
 	pmem_free(pm);
 }
 
-/* What was overwritten by something durable does not come back. */
+/* A value that a durable store has overwritten does not come back. */
 static void older_store_does_not_come_back(void)
 {
 	u64 data = 3;
@@ -373,7 +373,7 @@ static void words_are_whole(void)
 	pmem_free(pm);
 }
 
-/* What a power cut has left is memory again, and may be cut again. */
+/* The memory after a power cut can be used, and cut, again. */
 static void image_goes_on(void)
 {
 	u8 image[MEMORY];

@@ -92,7 +92,7 @@ static void promise_grows_with_the_credits(void)
 	close_journal();
 }
 
-/* Bring the lane to a place in its segment. */
+/* Fill the lane's segment up to a given place. */
 static void go_to(u32 off)
 {
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
@@ -163,7 +163,7 @@ static void segment_has_a_new_tenure_every_time(void)
 	close_journal();
 }
 
-/* What is left of the former tenure behind the new records must not count. */
+/* Records of the former tenure behind the new ones must not count. */
 static void segment_that_a_lane_keeps_has_a_new_tenure_too(void)
 {
 	handle_t *h;
@@ -244,7 +244,10 @@ static void largest_handle_is_stocks_at_least(void)
 		}
 }
 
-/* Lanes that hold what they can, and reservations: the largest handle has its turn. */
+/*
+ * Lanes hold as much as they can, and there are reservations: the largest handle starts all
+ * the same.
+ */
 static void largest_handle_starts_on_the_smallest_journal(struct setup setup)
 {
 	u32 most = stock_credits(1024, DISK_BLOCK, false), nr;
@@ -331,7 +334,7 @@ static u32 layout(const struct zj_log_geometry *geo, u32 images, u32 revokes, u3
 	return used;
 }
 
-/* Counted in blocks: what is in hand comes in whole segments, and may hide a lack. */
+/* Counted in blocks, as whole segments in hand could hide a shortage. */
 static void no_transaction_takes_more_than_its_promise(void)
 {
 	u64 at, used, most = 0;
@@ -395,7 +398,7 @@ static void extension_without_space_is_refused(void)
 
 /* ---- the lane's limit ---- */
 
-/* A start within what is known to fit asks nobody; what takes room makes it unknown. */
+/* A start within the known limit takes no shared lock; using room makes the limit unknown. */
 static void limit_of_what_fits(void)
 {
 	static const struct setup logs[] = {
@@ -458,7 +461,7 @@ static void extended(bool jbd2)
 		while (!zj_journal_extend(h[i], 1, 0))
 			nr[i]++;
 	}
-	/* As much as there may be in one; together more than the budget. */
+	/* Each has the most that one may have; together they exceed the budget. */
 	assert_int_equal(nr[0], fx.zj->max_txn);
 	assert_int_equal(fx.zj->max_txn, fx.zj->budget);
 	for (u32 i = 0; i < nr_lanes; i++) {

@@ -102,7 +102,10 @@ static void call_start_reserving(struct fiber *f)
 	own(NULL);
 }
 
-/* Half of what runs is reserved: another waits for one of these, and closes nothing. */
+/*
+ * Half of the budget is reserved: another reservation waits for one of these, and closes
+ * nothing.
+ */
 static void reservations_wait_for_each_other(void)
 {
 	int half = 0, n = 0;
@@ -176,7 +179,7 @@ static void large_reservation_is_not_starved_by_small_ones(void)
 	let_run();
 	assert_false(large->done);
 	zj_journal_free_reserved(rsv[--n]);
-	/* It would do for this one. */
+	/* The space would suffice for this one. */
 	small = GO(call_start_reserving, .n = half / 8);
 	let_run();
 	assert_false(small->done);
@@ -194,7 +197,7 @@ static void large_reservation_is_not_starved_by_small_ones(void)
 	close_journal();
 }
 
-/* What ends does for all of them: each lets the next one go on. */
+/* The freed space suffices for all of them: each lets the next one go on. */
 static void reservations_that_wait_go_on_together(void)
 {
 	struct fiber *f[4];

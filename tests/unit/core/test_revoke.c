@@ -175,7 +175,7 @@ static void r5_revoke_of_a_foreign_block_drops_its_image_there(void)
 	assert_non_null(log_image(&log, 2, BLOCK + 1));
 	assert_true(log_revokes(&log, 2, BLOCK));
 	log_free(&log);
-	/* As data it may be written at once: nothing of ours comes over it. */
+	/* The block may be written as data at once: no image of the journal comes over it. */
 	assert_int_equal(val_after_crash(BLOCK), 0);
 	close_journal();
 }
@@ -213,7 +213,7 @@ static void r5_revoke_of_another_lanes_revoked_block_unites(void)
 	own(b);
 	assert_int_equal(zj_journal_revoke(b, 1900, NULL), 0);
 	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
-	/* One of the two is enough. */
+	/* One of the two ties is enough. */
 	assert_int_equal(handle_txn(a)->nr_revokes + handle_txn(b)->nr_revokes, 1);
 	stop(a);
 	stop(b);
@@ -266,12 +266,12 @@ static bool free_is_certain;
 
 static void is_free(struct zj_txn *txn)
 {
-	/* Only now ext4 gives the block to somebody else. */
+	/* Only now ext4 gives the block to another file. */
 	if (txn->lane->index == 1)
 		free_is_certain = val_after_crash(BLOCK) == 0;
 }
 
-static void a5_block_is_used_again_only_when_its_free_is_committed(void)
+static void v3_block_is_used_again_only_when_its_free_is_committed(void)
 {
 	handle_t *h;
 
@@ -406,7 +406,7 @@ static void block_that_is_revoked_twice_at_once(void)
 	close_journal();
 }
 
-/* Whatever its number. */
+/* The block's number does not matter. */
 static void every_block_has_a_chain(void)
 {
 	OPEN();
@@ -433,7 +433,7 @@ CORE_TESTS(revoke,
 	CORE_TEST(r5_revoke_of_another_lanes_revoked_block_unites),
 	CORE_TEST(r5_older_holder_does_not_take_the_newer_revoke_along),
 	CORE_TEST(r5_committed_revoke_is_nobodys),
-	CORE_TEST(a5_block_is_used_again_only_when_its_free_is_committed),
+	CORE_TEST(v3_block_is_used_again_only_when_its_free_is_committed),
 	CORE_TEST(revoke_waits_for_home_io_in_flight),
 	CORE_TEST(revoke_finds_the_cached_buffer),
 	CORE_TEST(revoking_again_leaves_one_revoke),

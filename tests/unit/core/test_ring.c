@@ -16,7 +16,7 @@ static void tail_moves_the_start(void)
 	assert_int_equal(super_start(), step(at, 4 + 3));
 	assert_int_equal(super_sequence(), seq + 2);
 	assert_int_equal(fx.zj->nr_pool, fx.zj->geo.nr_segs - 1);
-	/* Home, durable, then that. */
+	/* Home writes, a flush, then block 0 with the new start. */
 	assert_true(written(BLOCK, before) < written(jblock(0), before));
 	assert_int_equal(val_after_crash(BLOCK), 3);
 	change_many(BLOCK, 1, 5);
@@ -48,7 +48,7 @@ static void full_ring_lets_starts_wait(void)
 
 	JBD2(.journal = 130);
 	most = fx.zj->max_credits;
-	/* What is not home keeps its place, and what comes after it. */
+	/* Blocks that are not home keep their place, and so do all later ones. */
 	change_many(BLOCK, 1, 1);
 	fx.hold_block = BLOCK;
 	while (fx.zj->nr_pool >= zj_log_blocks(fx.zj, most))
@@ -77,7 +77,7 @@ static void clean_is_stocks_clean(void)
 	assert_int_equal(image_val(image, BLOCK), 3);
 	image_free(image);
 	assert_true(super_sequence() > seq);
-	/* And on from there, never with a number that was. */
+	/* The ring goes on from there, never with a sequence number used before. */
 	assert_int_equal(mount_journal(), 0);
 	change_many(BLOCK, 1, 4);
 	assert_true(super_sequence() > seq + 1);
@@ -220,7 +220,7 @@ static void bare_ring(struct zj_journal *zj, struct zj_jbd2_super *sb, u32 size,
 
 #define LARGEST_BLOCK	65536u
 
-/* What stock makes of them: bytes of a tag, of a revoke, of a checksum at the end. */
+/* Sizes in stock's format: bytes of a tag, of a revoke, and of a checksum at the end. */
 static const struct kind {
 	u32	features, tag, revoke, tail;
 } kinds[] = {
@@ -258,7 +258,10 @@ static void ring_promise_holds_at_every_block_size(void)
 			zj_jbd2_geo_of(&sb, &log);
 			assert_int_equal(zj_jbd2_tags_per_block(&log),
 					 (size - 28 - kinds[k].tail) / kinds[k].tag);
-			/* Of all revokes that so many credits are asked for: the most. */
+			/*
+			 * The largest number of revokes for which that many credits are
+			 * requested.
+			 */
 			for (u32 n = 0; n < size / 4 + 70; n++)
 				for (u32 r = 0; r <= min(n, 5u); r++)
 					assert_true(ring_takes(&kinds[k], size,
@@ -338,7 +341,7 @@ static void ring_does_not_outrun_a_clean_block_0(void)
 	commit(0);
 	image = cut_power();
 	assert_true(memcmp(image->block[jblock(RING_FIRST)], disk_block(RING_FIRST), DISK_BLOCK));
-	/* The device has written that one already. */
+	/* The device has already written that block. */
 	image->block[jblock(RING_FIRST)] = disk_block(RING_FIRST);
 	fx.setup.jbd2 = !(be(image->block[jblock(0)], 0x28) & ZJ_JBD2_INCOMPAT_LANES);
 	assert_int_equal(recover_image(image), 0);

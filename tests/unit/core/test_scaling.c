@@ -42,6 +42,46 @@ static u64 locks_of_a_drain(u32 members)
 	return sealed - begin;
 }
 
+/*
+ * The same with a reserved handle in each member. All but the last join a member that has
+ * drained, and stop after all members have drained once.
+ */
+static u64 locks_of_a_drain_of_reserved_handles(u32 members)
+{
+	handle_t *h[ZJ_MAX_LANES], *rsv[ZJ_MAX_LANES];
+	u32 last = members - 1;
+	u64 begin, sealed;
+	struct zj_txn *txn;
+
+	open_many(members);
+	for (u32 i = 0; i < members; i++) {
+		h[i] = start_more(i, 1, 1, 0);
+		rsv[i] = h[i]->h_rsv_handle;
+		h[i]->h_rsv_handle = NULL;
+		get_access(h[i], BLOCK);
+	}
+	txn = running(0);
+	begin = locks_taken;
+	zj_commit_request(fx.zj, txn);
+	for (u32 i = 0; i < members; i++) {
+		if (i < last)
+			stop(h[i]);
+		own(NULL);
+		assert_int_equal(zj_journal_start_reserved(rsv[i], 0, 0), 0);
+	}
+	stop(h[last]);
+	stop(rsv[last]);
+	for (u32 i = 0; i < last; i++) {
+		assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+		stop(rsv[i]);
+	}
+	sealed = locks_taken;
+	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	zj_txn_put(txn);
+	close_journal();
+	return sealed - begin;
+}
+
 /* Locks taken when a component becomes committed while the next one has a handle open. */
 static u64 locks_of_a_commit_before_another(u32 members)
 {
@@ -157,6 +197,11 @@ static void drain_takes_locks_in_proportion_to_members(void)
 	assert_linear(locks_of_a_drain);
 }
 
+static void drain_of_reserved_handles_takes_locks_in_proportion_to_members(void)
+{
+	assert_linear(locks_of_a_drain_of_reserved_handles);
+}
+
 static void commit_takes_locks_in_proportion_to_members(void)
 {
 	assert_linear(locks_of_a_commit_before_another);
@@ -175,6 +220,7 @@ static void wait_elsewhere_takes_locks_in_proportion_to_members(void)
 CORE_TESTS(scaling,
 	CORE_TEST(wait_elsewhere_takes_locks_in_proportion_to_members),
 	CORE_TEST(drain_takes_locks_in_proportion_to_members),
+	CORE_TEST(drain_of_reserved_handles_takes_locks_in_proportion_to_members),
 	CORE_TEST(commit_takes_locks_in_proportion_to_members),
 	CORE_TEST(wait_for_room_takes_locks_in_proportion_to_members),
 );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* space.c: a full log, shares of it, what is reclaimed and closed for who needs room. */
+/* space.c: a full log, shares of it, and what is reclaimed or closed to make room. */
 #include "small_log.h"
 
 static void full_log_makes_start_wait_and_go_on(void)
@@ -216,7 +216,7 @@ static void lanes_that_all_work_have_their_shares(void)
 	assert_in_range(got[3], budget / 4 - grant, budget / 4);
 	assert_int_equal(atomic_read(&fx.zj->nr_running), 4);
 	assert_int_equal(atomic_read(&fx.zj->granted), got[0] + got[1] + got[2] + got[3]);
-	/* What is sealed runs no more, committed or not. */
+	/* A sealed transaction does not count as running, committed or not. */
 	fx.hold_lane[0] = true;
 	seal(0);
 	assert_int_equal(atomic_read(&fx.zj->nr_running), 3);
@@ -225,7 +225,7 @@ static void lanes_that_all_work_have_their_shares(void)
 	close_journal();
 }
 
-/* A second one that is full waits for the first; one that somebody syncs does not. */
+/* A second full transaction waits for the first, unless a task syncs it. */
 static void full_transaction_waits_for_the_one_before(void)
 {
 	struct zj_txn *txn;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* space.c: starts that wait for space, their order, and who wakes them. */
+/* space.c: starts that wait for space, their order, and what wakes them. */
 #include "small_log.h"
 
 static void start_waits_all_or_nothing(void)
@@ -23,7 +23,7 @@ static void start_waits_all_or_nothing(void)
 	close_journal();
 }
 
-/* Else what comes back piece by piece goes to those that need little, for ever. */
+/* Otherwise space that comes back in small pieces would always go to those that need little. */
 static void who_has_waited_longest_for_space_is_served_first(void)
 {
 	struct fiber *much, *little;
@@ -47,7 +47,7 @@ static void who_has_waited_longest_for_space_is_served_first(void)
 	close_journal();
 }
 
-/* As write-back does. */
+/* Starts a handle with a reservation, as write-back does. */
 static void call_start_with_reservation(struct fiber *f)
 {
 	f->h = start_more(0, f->n, 1, 0);
@@ -62,7 +62,7 @@ static void starts_that_wait_for_room_in_a_ring_are_all_served(void)
 
 	OPEN(.journal = 200, .lanes = 1, .jbd2 = true);
 	need = zj_log_blocks(fx.zj, fx.zj->max_credits);
-	/* What is committed stays in the log. */
+	/* No checkpoint can run, so committed transactions stay in the log. */
 	mutex_lock(&fx.zj->ckpt_lock);
 	while (fx.zj->nr_pool >= need) {
 		change_many(0, 10, 1);
@@ -80,7 +80,7 @@ static void starts_that_wait_for_room_in_a_ring_are_all_served(void)
 	close_journal();
 }
 
-/* What was reserved and is not wanted any more: nobody waits for the next look round. */
+/* Space of a released reservation is available at once, not only after the next check. */
 static void reservation_that_is_given_back_serves_who_waits(void)
 {
 	static const struct setup logs[] = {
@@ -95,7 +95,7 @@ static void reservation_that_is_given_back_serves_who_waits(void)
 		open_journal(&logs[i]);
 		most = fx.zj->max_credits / 2;
 		budget = fx.zj->budget;
-		/* As much as only several lanes together may reserve. */
+		/* A budget of which several lanes are needed to reserve the half. */
 		fx.zj->budget *= 16;
 		for (u32 k = 0; k < ARRAY_SIZE(rsv); k++) {
 			h = start_more(0, 1, k || logs[i].jbd2 ? most : 8, 0);
@@ -331,7 +331,7 @@ static void who_leaves_the_queue_wakes_the_next(void)
 	close_journal();
 }
 
-/* It needs a block for its record, which is as much somebody else's as any other. */
+/* It needs a block for its record, and competes for that like any other start. */
 static void start_without_credits_waits_for_its_turn_in_a_ring(void)
 {
 	struct fiber *much, *none;

@@ -255,7 +255,7 @@ static void reads_revokes_and_ordered_data_are_causes(void)
 
 #define MANY	ZJ_MAX_LANES
 
-/* What one more block costs all lanes: one component. */
+/* Touches one block in all lanes, which makes one component of them. */
 static struct zj_txn *unite_all(u32 block)
 {
 	handle_t *h[MANY];

@@ -26,7 +26,7 @@ static void refused(u32 offset, u32 val, const char *text)
 	set_word(offset, val);
 	assert_int_equal(mount_journal(), -EINVAL);
 	assert_true(said(text));
-	/* What to do is said as well. */
+	/* The message also says what to do. */
 	assert_true(said("e2fsck") || said("zjournal may support"));
 	assert_int_equal(now(), 0);
 	discard_disk();
@@ -44,7 +44,7 @@ static void bad_super_blocks_are_refused_and_nothing_is_written(void)
 	REFUSED(s_blocksize, 0, "a block size that differs");
 	REFUSED(s_feature_incompat, 0x80000000, "unknown features");
 	REFUSED(s_feature_incompat, 0x100, "unknown features");
-	/* Memory that has no lanes. */
+	/* The feature of a log in memory without that of lanes. */
 	REFUSED(s_feature_incompat, ZJ_JBD2_INCOMPAT_NVM, "unknown features (incompat 0x20000000");
 	REFUSED(s_feature_ro_compat, 1, "unknown features");
 	REFUSED(s_maxlen, 1025, "longer than its inode");
@@ -161,7 +161,7 @@ static void live_before_the_first_record(void)
 	assert_true(sb.s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES));
 	assert_int_equal(sb.s_start, sb.s_first);
 	assert_true(zj_journal_is_live(fx.journal));
-	/* Once: the next commit finds it so. */
+	/* It happens once: the next commit finds the log live. */
 	change(0, BLOCK, 2);
 	commit(0);
 	assert_int_equal(writes_of(jblock(0), 0), 1);
@@ -221,7 +221,7 @@ static void every_mount_has_another_generation(void)
 	change(0, BLOCK, 1);
 	commit(0);
 	assert_int_not_equal(fx.zj->geo.generation, first);
-	/* Nothing of the old one is found. */
+	/* No record of the old generation is found. */
 	{
 		struct log log;
 
@@ -299,7 +299,7 @@ static void every_write_of_the_first_commit_may_fail(void)
 			image_free(image);
 			close_journal();
 		} while (err);
-		/* Block 0 at least; the record. */
+		/* Two writes: block 0 at least, and the record. */
 		assert_true(n > (logs[i].nvm ? 1 : 2));
 	}
 }
@@ -376,7 +376,7 @@ static void one_kind_of_checksum_at_a_time(void)
 
 	OPEN();
 	sb = fx.journal->j_superblock;
-	/* As of a journal that has had none so far. */
+	/* Like a journal that has had no checksums so far. */
 	sb->s_checksum_type = 0;
 	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0,
 						 ZJ_JBD2_INCOMPAT_CSUM_V2), 1);
@@ -434,13 +434,13 @@ static u32 errno_after_crash(void)
 	return err;
 }
 
-/* What is dirty in its folio is written back, as other blocks in it are. */
+/* Writes the dirty buffers of its folio, as write-back of other blocks in it does. */
 static void write_folio_back(struct fiber *f)
 {
 	write_dirty_buffer(fx.zj->sb_bh, 0);
 }
 
-/* Whatever others write back meanwhile: it is durable on return. */
+/* It is durable on return, whatever other tasks write back meanwhile. */
 static void super_block_is_not_for_others_to_write_back(void)
 {
 	bool more;
@@ -484,7 +484,7 @@ static void features_wait_for_a_write_of_the_super_block(void)
 	close_journal();
 }
 
-/* What says that the log is in use is not taken for written, either. */
+/* The live mark does not count as written, either. */
 static void log_that_goes_live_while_barriers_come_back(bool jbd2)
 {
 	OPEN(.lanes = 1, .jbd2 = jbd2);
@@ -527,7 +527,10 @@ static void checkpoint_without_barriers_does_not_flush(void)
 	assert_int_equal(fx.disk->flushes, flushes);
 	fx.journal->j_flags |= JBD2_BARRIER;
 	close_journal();
-	/* Nor does the first chunk of all: nothing was durable before it. */
+	/*
+	 * The first chunk of a generation names no stamp either, as nothing was durable
+	 * before.
+	 */
 	OPEN(.new = true);
 	change(0, BLOCK, 1);
 	commit(0);

@@ -26,7 +26,7 @@ static void fsync_waits_for_its_closure_and_for_that_only(void)
 	/* Its own record is durable, but not what it depends on. */
 	assert_false(f->done);
 	assert_int_equal(state_of(mine), ZJ_C_SEALED);
-	/* A stranger is not even closed. */
+	/* An unrelated transaction is not even closed. */
 	assert_int_equal(state_of(other), ZJ_C_RUNNING);
 	release();
 	join(f);
@@ -37,7 +37,7 @@ static void fsync_waits_for_its_closure_and_for_that_only(void)
 	close_journal();
 }
 
-static void fsync_does_not_wait_for_strangers_in_flight(void)
+static void fsync_does_not_wait_for_unrelated_transactions(void)
 {
 	tid_t mine;
 
@@ -249,7 +249,7 @@ static void force_commit_inside_a_handle_warns(void)
 	handle_t open;
 
 	OPEN();
-	/* Of another journal, or it would wait for itself. */
+	/* A handle of another journal, or it would wait for itself. */
 	own(&open);
 	expect_warning("journal_current_handle()");
 	assert_int_equal(zj_journal_force_commit(fx.journal), 0);
@@ -524,7 +524,7 @@ static void commit_and_ckpt(struct fiber *f)
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 }
 
-/* The address sanitizer tells if one looks at a transaction that it does not hold. */
+/* ASan reports a task that reads a transaction without a reference. */
 static void who_looks_for_a_transaction_keeps_it(void)
 {
 	bool more;
@@ -571,7 +571,7 @@ static void tid_is_dead_before_anybody_is_answered(void)
 	close_journal();
 }
 
-/* All of them at once, also what is not closed yet; until all are committed. */
+/* It requests the commit of all lanes at once, and waits until all are committed. */
 static void force_commit_waits_for_all_at_once(void)
 {
 	struct fiber *f;
@@ -655,7 +655,7 @@ CORE_TESTS(sync,
 	CORE_TEST(who_looks_for_a_transaction_keeps_it),
 	CORE_TEST(fsync_of_a_busy_lane_is_woken),
 	CORE_TEST(fsync_waits_for_its_closure_and_for_that_only),
-	CORE_TEST(fsync_does_not_wait_for_strangers_in_flight),
+	CORE_TEST(fsync_does_not_wait_for_unrelated_transactions),
 	CORE_TEST(fsync_waits_for_the_members_of_its_component),
 	CORE_TEST(fsync_of_what_is_committed_or_unknown_returns),
 	CORE_TEST(log_wait_commit_requests_nothing),

@@ -198,7 +198,7 @@ static void crowd_is_spread_by_hash(void)
 	nr = in_the_table();
 	assert_in_range(nr, SLOTS / 2, SLOTS);
 	assert_true(users[0] > SLOTS && users[1] > SLOTS);
-	/* Who found no room gets the same lane each time, and takes none. */
+	/* A tenant that found no room gets the same lane each time, and takes no place. */
 	for (u64 tenant = 1; tenant <= 4 * SLOTS; tenant++)
 		assert_int_equal(lane_of(tenant), lane_of(tenant));
 	assert_int_equal(in_the_table(), nr);
@@ -263,7 +263,7 @@ static void tenants_take_lanes_in_turn(void)
 		assert_int_equal(lane_of(100 + i), i);
 	assert_int_equal(lane_of(103), 0);
 	sleep_ms(20 * 60 * 1000);
-	/* Of the gone lane 0 had two: it would not be the first to be taken. */
+	/* Lane 0 had two of the removed tenants, so it would not be the first to be taken. */
 	for (u32 i = 0; i < 3; i++)
 		assert_int_equal(lane_of(200 + i), i);
 	assert_int_equal(lane_of(103), 0);

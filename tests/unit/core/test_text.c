@@ -80,6 +80,24 @@ static void component_shows_its_members_and_what_it_waits_for(void)
 	close_journal();
 }
 
+static void oldest_component_in_the_log_comes_last(void)
+{
+	const char *oldest, *open;
+	handle_t *h;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	h = start(1, 1);
+	PRINT(zj_components_to_text, fx.zj);
+	open = strstr(text, "component 0: running");
+	oldest = strstr(text, "oldest in the log:\ncomponent ");
+	assert_non_null(open);
+	assert_true(oldest > open);
+	stop(h);
+	close_journal();
+}
+
 static void part_shows_its_block_and_its_flags_by_name(void)
 {
 	struct zj_txn *txn;
@@ -140,7 +158,7 @@ static void fsync_shows_for_which_transaction_it_waits(void)
 	PRINT(zj_waits_to_text, lane(0));
 	assert_says("now lane=0 reason=committed");
 	assert_says("for=%u for_lane=0 phase=sealed pid=0 comm=fiber", tid);
-	/* And for whom the lane's thread waits. */
+	/* The transaction that the lane's thread waits for is shown as well. */
 	assert_says("now lane=0 reason=record");
 	PRINT(zj_waits_to_text, lane(1));
 	assert_false(says("now"));
@@ -193,7 +211,7 @@ static void barrier_shows_the_lane_that_it_waits_for(void)
 	close_journal();
 }
 
-/* Anybody may give himself a name with a newline in it. */
+/* Any task may set its own name, even with a newline in it. */
 static void name_of_a_task_makes_no_line(void)
 {
 	struct zj_wait wait;
@@ -263,6 +281,7 @@ static void phases_of_an_fsync_add_up_to_its_time(void)
 CORE_TESTS(text,
 	CORE_TEST(lane_shows_what_it_runs_and_what_it_has_sealed),
 	CORE_TEST(component_shows_its_members_and_what_it_waits_for),
+	CORE_TEST(oldest_component_in_the_log_comes_last),
 	CORE_TEST(part_shows_its_block_and_its_flags_by_name),
 	CORE_TEST(log_map_names_the_segment_that_a_lane_fills),
 	CORE_TEST(text_that_does_not_fit_is_cut_off),

@@ -30,7 +30,7 @@ static void transaction_goes_through_its_states(void)
 	assert_true(txn->committed);
 	assert_null(zj_txn_find(fx.zj, txn->public.t_tid));
 	assert_int_equal(fx.nr_calls, 1);
-	/* Reclaimed: who still has a reference sees it as committed. */
+	/* It is reclaimed, and a task that still has a reference sees it as committed. */
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	assert_true(zj_txn_is_committed(txn));
 	assert_int_equal(zj_txn_wait_committed(txn), 0);
@@ -196,7 +196,7 @@ static void timer_closes_the_whole_component(void)
 	close_journal();
 }
 
-/* What the first handle takes beyond it is asked for by the next one. */
+/* A transaction begins with one share; a handle that needs more asks for it. */
 static void transaction_begins_with_a_share(void)
 {
 	OPEN();

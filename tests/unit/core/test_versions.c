@@ -194,7 +194,7 @@ static void crowded_part_moves_with_its_image(void)
 	close_journal();
 }
 
-/* It could not be sealed in the end: starts go on at once. */
+/* It could not be sealed, so handle starts go on at once. */
 static void commit_that_is_deferred_lets_starts_go_on(void)
 {
 	struct fiber *first, *late;
@@ -243,7 +243,7 @@ static void request_to_all_is_deferred_too(void)
 
 /* ---- what cannot be sealed yet ---- */
 
-/* Whoever changes BLOCK now changes what is on its way to the log. */
+/* A change of BLOCK would now change an image that is being written to the log. */
 static struct fiber *crowd(void)
 {
 	fx.zj->options.live.frozen_copy = ZJ_FROZEN_COPY_ALWAYS;
@@ -306,7 +306,7 @@ static void reserved_handle_joins_what_cannot_be_sealed_yet(void)
 	close_journal();
 }
 
-/* Not at the end of its time, which is far away here. */
+/* The deferred commit goes on when it can, long before its time is over. */
 static void commit_that_was_deferred_goes_on_when_it_can(void)
 {
 	struct fiber *first;

@@ -158,7 +158,7 @@ static void barriers_again(const struct setup *setup, u32 lane, void (*off)(void
 	off();
 	fx.journal->j_flags |= JBD2_BARRIER;
 	change(lane, BLOCK + 1, 1);
-	/* Nobody waits for it, who would flush. */
+	/* No task waits for it, which would flush. */
 	seal(lane);
 	settle();
 	image = cut_power();
@@ -208,7 +208,7 @@ static void with_barriers_again_all_before_is_durable(void)
 		}
 }
 
-/* The same where nothing is left to commit, but to flush. */
+/* The same with nothing left to commit, only to flush. */
 static void fsync_after_that_flushes(void)
 {
 	u64 counted;
@@ -233,7 +233,7 @@ static void fsync_after_that_flushes(void)
 	close_journal();
 }
 
-/* What it has lost was committed. */
+/* The flush has lost what was already committed. */
 static void fsync_that_cannot_flush_it_aborts(void)
 {
 	tid_t tid;
@@ -272,7 +272,7 @@ static void fsync_of_what_is_on_its_way_flushes(void)
 	close_journal();
 }
 
-/* And hears of that flush. */
+/* It gets that flush's error as well. */
 static void fsync_of_what_is_on_its_way_fails_with_its_flush(void)
 {
 	struct fiber *f;
@@ -300,7 +300,7 @@ static void barriers_come_back(struct zj_txn *txn)
 	fail_next_flush();
 }
 
-/* The same if it is committed by then. */
+/* The same result if it is committed by then. */
 static void fsync_of_what_is_committed_without_a_flush_fails_with_its_own(void)
 {
 	struct fiber *f;
@@ -408,7 +408,7 @@ static void checkpoint_without_barriers_beside_the_first_stamped_header(void)
 	checkpoint_without_barriers_beside_a_header(true);
 }
 
-/* The lane's thread that writes records. */
+/* The thread of the lane that writes its records. */
 static struct task_struct *writer(void)
 {
 	return lane(0)->flusher ?: lane(0)->task;

@@ -9,7 +9,7 @@ DATA=ordered		# ordered, journal or writeback
 MOUNT_OPTS=		# more options, for example lanes=4
 MKFS_OPTS="-b 4096 -J size=16"
 SETUP=			# a command that prepares the load's new directory, such as chattr +F
-STRANGERS=		# not empty: each cut is also recovered by e2fsck, by zjctl and by a stock
+OTHERS=		# not empty: each cut is also recovered by e2fsck, by zjctl and by a stock
 			# mount, and right after the replay all must be the same, byte by byte; needs CACHE=1
 RECOVER=		# a command that recovers instead of the mount; then it is mounted as ext4
 UNLOCK=			# a command that is given every mount point, such as fsctl add-key
@@ -22,7 +22,7 @@ CACHE=1			# volatile write cache
 FUA=1
 LATENCY="100 3000 500"	# us: request, random addition, flush
 LIE=0			# the rebuilt disk ignores: 1 flushes, 2 FUA, 4 the last flush; must fail
-JOBS=4			# cuts at a time; needs zjdisk.ko ndev=1+3*JOBS, without STRANGERS 1+2*JOBS
+JOBS=4			# cuts at a time; needs zjdisk.ko ndev=1+3*JOBS, without OTHERS 1+2*JOBS
 BIN=$(dirname "$0")	# zjload, zjverify, zjcuts, zjsame, fsxmarks
 WORK=/tmp/crash		# scratch, in memory
 SAVE=			# directory for the disk image, writes and facts of the first 4 failures
@@ -37,7 +37,7 @@ for arg in "$@"; do
 	esac
 done
 CTL=/dev/zjdctl
-REF=			# number of a disk, see strangers()
+REF=			# number of a disk, see recovered_by_others()
 OPTS="data=$DATA${MOUNT_OPTS:+,$MOUNT_OPTS}"
 TOP=${SETUP:+/top}
 case $LOAD in
@@ -166,8 +166,8 @@ replayed() {
 	[ -n "$end" ] && zjd "$1" rebuild "$2" "$end" "$4"
 }
 
-# strangers DISK CUT SEED DIGEST: the same cut, recovered in other ways than by zext4.
-strangers() {
+# recovered_by_others DISK CUT SEED DIGEST: the same cut, recovered in other ways than by zext4.
+recovered_by_others() {
 	d2=$(($1 + 1)) log=$WORK/out.$1 REF=$((1 + 2 * JOBS + $1 / 2))
 	zjd $d2 record clear && zjd $d2 rebuild 0 "$2" "$3" $LIE 8 ||
 		die "rebuild of cut=$2 seed=$3 failed"
@@ -212,11 +212,11 @@ one() {
 	zjd "$d" rebuild 0 "$3" "$4" $LIE 8 || die "rebuild of cut=$3 seed=$4 failed"
 	nested=
 	[ "$NESTED" = 0 ] || [ $(($2 % NESTED)) != 0 ] || nested=1
-	[ -z "$nested$STRANGERS" ] || zjd "$d" record on
-	try "$d" "$3" "$log" $nested$STRANGERS
+	[ -z "$nested$OTHERS" ] || zjd "$d" record on
+	try "$d" "$3" "$log" $nested$OTHERS
 	report $? "$d" "$log" "cut=$3 seed=$4" 0 "$3" "$4" $LIE 8
 	first=$(digest_of "$log")
-	[ -z "$STRANGERS" ] || (strangers "$d" "$3" "$4" "$first")
+	[ -z "$OTHERS" ] || (recovered_by_others "$d" "$3" "$4" "$first")
 	[ -n "$nested" ] && [ -n "$first" ] || return
 	seq=$(zjd_get "$d" seq)
 	cut2=$((1 + ($4 * 48271 + $3) % (seq > 0 ? seq : 1)))
@@ -237,7 +237,7 @@ one() {
 prepare() {
 	[ -w $CTL ] || die "no $CTL: load zjdisk.ko with ndev=$((1 + 2 * JOBS)) first"
 	each=2
-	[ -z "${STRANGERS:-}" ] || each=3
+	[ -z "${OTHERS:-}" ] || each=3
 	most=$((each * JOBS))
 	[ -b "/dev/zjd$most" ] || die "JOBS=$JOBS needs zjdisk.ko ndev=$((1 + most))"
 	[ -d /sys/kernel/debug/zjdisk ] || mount -t debugfs debugfs /sys/kernel/debug
@@ -256,8 +256,8 @@ prepare() {
 	mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 $MKFS_OPTS /dev/zjd0 ||
 		die "mkfs.ext4 failed"
 	# Four jobs at once would not wait for each other to load it.
-	[ -z "$STRANGERS$RECOVER" ] || modprobe ext4
-	[ -z "$STRANGERS" ] || debugfs -R "blocks <8>" /dev/zjd0 > "$WORK/journal" 2> /dev/null
+	[ -z "$OTHERS$RECOVER" ] || modprobe ext4
+	[ -z "$OTHERS" ] || debugfs -R "blocks <8>" /dev/zjd0 > "$WORK/journal" 2> /dev/null
 }
 
 load() {

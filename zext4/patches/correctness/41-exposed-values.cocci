@@ -21,7 +21,7 @@ ext4_ioctl_get_encryption_pwsalt(...)
  lock_buffer(sbi->s_sbh);
 - generate_random_uuid(sbi->s_es->s_encrypt_pw_salt);
 + if (uuid_is_zero(sbi->s_es->s_encrypt_pw_salt)) {
-+	zext4_super_tells(handle, sb);
++	zext4_note_exposed(handle, sb);
 +	generate_random_uuid(sbi->s_es->s_encrypt_pw_salt);
 + }
  ext4_superblock_csum_set(sb);
@@ -42,7 +42,7 @@ ext4_update_primary_sb(...)
 {
  ...
  lock_buffer(bh);
-+ zext4_super_tells(handle, sb);
++ zext4_note_exposed(handle, sb);
  func(...);
  ...
 }

@@ -125,7 +125,7 @@ struct buffer_head *__bread(struct block_device *bdev, sector_t block,
 			    unsigned int size);
 static inline void __breadahead(struct block_device *bdev, sector_t block,
 				unsigned int size) { }
-/* Called for a buffer that was read, before anybody sees it; NULL: nobody asks. */
+/* Called for a buffer that was read, before any task uses it; NULL: not called. */
 extern void (*kl_buffer_read)(struct buffer_head *bh);
 
 #endif

@@ -10,7 +10,7 @@ static inline long si_mem_available(void)
 	return 256;
 }
 
-/* Pages: 4 GiB, no limit to small logs. A test may say otherwise: one for all who include this. */
+/* Pages: 4 GiB, no limit to small logs. A test may change it; all files share one value. */
 __attribute__((weak)) unsigned long kl_totalram_pages = 1UL << 20;
 
 static inline unsigned long totalram_pages(void)

@@ -10,6 +10,7 @@
 typedef struct wait_queue_head {
 	struct list_head head;	/* kl_wait.link; all zero: empty */
 	int		lock;	/* guards it; threads only */
+	int		sleepers; /* lock to change, atomic to read; length of head; threads only */
 } wait_queue_head_t;
 
 /**
@@ -26,6 +27,7 @@ static inline void init_waitqueue_head(wait_queue_head_t *wq)
 {
 	INIT_LIST_HEAD(&wq->head);
 	wq->lock = 0;
+	wq->sleepers = 0;
 }
 
 extern wait_queue_head_t kl_var_queue;
@@ -36,6 +38,15 @@ void kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key);
 s64 kl_wait_sleep(s64 timeout);
 void kl_wait_finish(struct kl_wait *wait);
 void kl_wake(wait_queue_head_t *wq, void *key);
+/* Whether anybody is in the queue now. Orders nothing. */
+bool waitqueue_active(wait_queue_head_t *wq);
+
+/* As in the kernel: what the caller has stored is visible before it looks. */
+static inline bool wq_has_sleeper(wait_queue_head_t *wq)
+{
+	smp_mb();
+	return waitqueue_active(wq);
+}
 
 #define KL_FOREVER	((s64)(~0ULL >> 1))
 
@@ -67,8 +78,6 @@ void kl_wake(wait_queue_head_t *wq, void *key);
 	((void)kl_wait_event(&(wq), cond, NULL, (timeout) * NSEC_PER_JIFFY))
 #define wait_event_hrtimeout(wq, cond, ns) \
 	((void)kl_wait_event(&(wq), cond, NULL, ns))
-#define wq_has_sleeper(wq)	true
-#define waitqueue_active(wq)	true
 #define wait_event_interruptible_timeout(wq, cond, timeout) \
 	wait_event_timeout(wq, cond, timeout)
 #define wake_up(wq)	kl_wake(wq, NULL)

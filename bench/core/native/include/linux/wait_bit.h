@@ -8,7 +8,7 @@
 #undef wake_up_var
 #define wake_up_var(var)						\
 do {									\
-	if (READ_ONCE(kl_var_queue.head.next) != &kl_var_queue.head)	\
+	if (waitqueue_active(&kl_var_queue))				\
 		kl_wake(&kl_var_queue, var);				\
 } while (0)
 

@@ -5,11 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <klayer/bug.h>
-#include "stranger.h"
+#include "peer.h"
 
 static int to = -1, from;		/* the second program's stdin and stdout */
-static struct stranger_shared *shared;
-static const u8 *sent[STRANGER_BLOCKS];	/* what shared->disk has; NULL: unknown */
+static struct peer_shared *shared;
+static const u8 *sent[PEER_BLOCKS];	/* what shared->disk has; NULL: unknown */
 
 static void start(const char *program)
 {
@@ -24,7 +24,7 @@ static void start(const char *program)
 	if (!fork()) {
 		dup2(in[0], 0);
 		dup2(out[1], 1);
-		dup2(fd, STRANGER_SHARED_FD);
+		dup2(fd, PEER_SHARED_FD);
 		close(in[1]);
 		close(out[0]);
 		execl(program, program, "--serve", NULL);
@@ -37,15 +37,15 @@ static void start(const char *program)
 	from = out[0];
 }
 
-void stranger_forget(void)
+void peer_forget(void)
 {
 	memset(sent, 0, sizeof(sent));
 }
 
-void stranger_ask(const char *program, enum stranger_way way, u32 home,
+void peer_ask(const char *program, enum peer_way way, u32 home,
 		  u32 journal, const u8 **block)
 {
-	if (home > STRANGER_HOME || home + journal > STRANGER_BLOCKS)
+	if (home > PEER_HOME || home + journal > PEER_BLOCKS)
 		kl_fail("a disk of %u blocks is too large for the other program",
 			home + journal);
 	if (to < 0)
@@ -63,7 +63,7 @@ void stranger_ask(const char *program, enum stranger_way way, u32 home,
 		kl_fail("%s takes no disk", program);
 }
 
-int stranger_answer(const u8 (**after)[DISK_BLOCK])
+int peer_answer(const u8 (**after)[DISK_BLOCK])
 {
 	char c;
 
