@@ -39,7 +39,7 @@ AT = 80             # CPUs at which the ratios are wanted
 COMMITS_AT = 64     # CPUs at which commits a second are
 APPENDED = 98304    # blocks that appends use until they begin anew: more than the log has
 # Operations of each CPU that are counted, and of all at least; a quick run has a quarter.
-EACH, LEAST = {"sync": 60, "": 300}, {"sync": 1200, "": 8000, "append": 120000}
+EACH, LEAST = {"sync": 60, "": 300}, {"sync": 1200, "": 8000, "append": 245760}
 # A rate may be so much lower than at half the CPUs, or than stock's, before it counts as lower.
 NOISE = 0.02
 
