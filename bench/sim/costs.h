@@ -8,7 +8,7 @@
  * measurements; where they differ, the lowest of a server is the default, because a dear
  * cache line makes the journal that shares more lines look worse than it is.
  */
-COST(access, 0.10, "fitted: a load or store that hits this CPU's cache, with the instructions around it")
+COST(access, 0.05, "fitted: a load or store that hits this CPU's cache, with the instructions around it")
 COST(call, 0.2, "fitted: a function call")
 COST(atomic, 4.8, "a locked instruction on a line that this CPU has: 17 to 20 cycles at 3.6 GHz (Agner Fog, instruction tables, Skylake to Ice Lake: LOCK ADD, LOCK CMPXCHG)")
 COST(line, 50, "a line that another CPU has written: median of core-to-core-latency (github.com/nviennot/core-to-core-latency): Xeon E5-2695 v4 44, Platinum 8275CL 47, Gold 6242 48, Platinum 8375C 51, EPYC 7773X 115, between sockets more; two threads of bench/core here fit 47 to 59")
