@@ -287,12 +287,15 @@ static inline bool hit(u32 *set, u32 line)
 	return false;
 }
 
-/* A line that this CPU has: how far away is it? */
+/*
+ * A line that this CPU has: how far away is it? Other memory is where the system puts it, another
+ * time elsewhere, so it is always near.
+ */
 static inline s64 distance(uintptr_t p)
 {
 	u32 line = p / SIM_LINE, cpu = sim_current->cpu;
 
-	if (hit(l1[cpu][line % L1_SETS], line))
+	if (!line_of(p) || hit(l1[cpu][line % L1_SETS], line))
 		return 0;
 	return hit(l2[cpu][line % L2_SETS], line) ? cost_of(l2) : cost_of(l3);
 }
