@@ -11,7 +11,7 @@
 COST(access, 0.05, "fitted: a load or store that hits this CPU's cache, with the instructions around it")
 COST(call, 0.2, "fitted: a function call")
 COST(atomic, 4.8, "a locked instruction on a line that this CPU has: 17 to 20 cycles at 3.6 GHz (Agner Fog, instruction tables, Skylake to Ice Lake: LOCK ADD, LOCK CMPXCHG)")
-COST(line, 50, "a line that another CPU has written: median of core-to-core-latency (github.com/nviennot/core-to-core-latency): Xeon E5-2695 v4 44, Platinum 8275CL 47, Gold 6242 48, Platinum 8375C 51, EPYC 7773X 115, between sockets more; two threads of bench/core here fit 47 to 59")
+COST(line, 50, "a line that another CPU has written: median of core-to-core-latency (github.com/nviennot/core-to-core-latency): Xeon E5-2695 v4 44, Platinum 8275CL 47, Gold 6242 48, Platinum 8375C 51, EPYC 7773X 115, between sockets more; two threads of bench/core fit 50 to 65")
 COST(shared, 20, "a line that others have read, from the L3 cache: Xeon 8280 about 18 to 25 (AnandTech, EPYC Rome review), EPYC Rome 10 in its own CCX")
 COST(l2, 4, "a line that has left the CPU's L1 cache: 12 to 14 cycles (AnandTech, EPYC Rome review: 3.9 ns for a Xeon 8280)")
 COST(l3, 18, "a line that has left its L2 cache: 46 cycles and more on a Xeon 8280, 34 on EPYC Rome (the same source)")
