@@ -3,9 +3,9 @@
  * What things cost on the simulated machine: COST(name, nanoseconds, source).  Every
  * program takes --NAME NS in place of each of them.
  *
- * The costs of the code itself (access to dirty) are fitted to bench/core by the clock at
- * one thread: `bench/sim.py` prints both. The costs of communication are published
- * measurements; where they differ, the lowest of a server is the default, because a dear
+ * The costs of the code itself (access, call, cold, alloc) are fitted to bench/core by the clock
+ * at one thread; bench/sim.py prints both. The costs of communication are published
+ * measurements. Where they differ, the default is from the low end of servers, because a dear
  * cache line makes the journal that shares more lines look worse than it is.
  */
 COST(access, 0.05, "fitted: a load or store that hits this CPU's cache, with the instructions around it")

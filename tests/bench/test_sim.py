@@ -8,7 +8,7 @@ import sys
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "bench"))
+sys.path.append(str(TOP / "bench"))
 
 import sim  # noqa: E402
 
