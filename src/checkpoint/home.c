@@ -334,7 +334,8 @@ struct zj_component *zj_comp_next_finished(struct zj_journal *zj,
 		comp = NULL;
 	} else {
 		comp = list_next_entry(comp, ckpt_link);
-		if (!comp->finished)
+		/* Pairs with set_finished(): what the component has left is seen. */
+		if (!smp_load_acquire(&comp->finished))
 			comp = NULL;
 	}
 	spin_unlock(&zj->comp_lock);

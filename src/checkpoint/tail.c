@@ -25,21 +25,17 @@
 
 /* ---- progress ---- */
 
-static u64 progress(struct zj_journal *zj)
+static int progress(struct zj_journal *zj)
 {
-	u64 now;
-
-	spin_lock(&zj->comp_lock);
-	now = zj->progress;
-	spin_unlock(&zj->comp_lock);
-	return now;
+	/* Pairs with zj_progress(): what is counted is seen. */
+	return atomic_read_acquire(&zj->progress);
 }
 
 /*
  * Waits until a component has made progress. What stands in the way is being
  * committed.
  */
-static void wait_progress(struct zj_journal *zj, u64 seen)
+static void wait_progress(struct zj_journal *zj, int seen)
 {
 	struct zj_wait wait;
 
@@ -186,19 +182,10 @@ static bool nothing_sealed(struct zj_journal *zj)
 	return empty;
 }
 
-/**
- * zj_checkpoint() - write committed images home and advance the tail
- * @zj: the journal
- * @all: go on until nothing is left in the log
- *
- * Context: sleeps; no handle open.
- * Return: 0 or a negative error.
- */
-int zj_checkpoint(struct zj_journal *zj, bool all)
+static int run_passes(struct zj_journal *zj, bool all)
 {
 	bool empty, moved;
-	u64 seen;
-	int err;
+	int seen, err;
 
 	do {
 		seen = progress(zj);
@@ -216,6 +203,24 @@ int zj_checkpoint(struct zj_journal *zj, bool all)
 			wait_progress(zj, seen);
 	} while (!zj_aborted(zj));
 	return -EIO;
+}
+
+/**
+ * zj_checkpoint() - write committed images home and advance the tail
+ * @zj: the journal
+ * @all: go on until nothing is left in the log
+ *
+ * Context: sleeps; no handle open.
+ * Return: 0 or a negative error.
+ */
+int zj_checkpoint(struct zj_journal *zj, bool all)
+{
+	int err;
+
+	zj_watch_progress(zj);
+	err = run_passes(zj, all);
+	zj_unwatch_progress(zj);
+	return err;
 }
 
 /*
@@ -267,8 +272,10 @@ static void work_ahead(struct zj_journal *zj)
  */
 static void serve_waiters(struct zj_journal *zj)
 {
-	u64 seen, sealed = READ_ONCE(zj->stamp);
+	u64 sealed = READ_ONCE(zj->stamp);
+	int seen;
 
+	zj_watch_progress(zj);
 	while (zj_space_awaited(zj) && !zj_aborted(zj)) {
 		seen = progress(zj);
 		work_ahead(zj);
@@ -281,6 +288,7 @@ static void serve_waiters(struct zj_journal *zj)
 		if (zj_space_awaited(zj))
 			wait_progress(zj, seen);
 	}
+	zj_unwatch_progress(zj);
 }
 
 /*

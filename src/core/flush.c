@@ -5,14 +5,11 @@
  * may have missed them, so a thread that comes now waits for the next one.
  *
  * There is no lock: a thread that finds no flush in flight leads the next one,
- * for all that have come meanwhile. Before it issues the flush it waits a
- * little for threads that have announced that they will soon ask for one:
- * fsyncs whose data is in flight. This brings writers that run side by side
- * into step. An announcement is a mark in a lane. It is valid for the time of
- * one flush, so that a mark that is never taken back costs no more than that.
+ * for all that have come meanwhile, and for those that it waits for (gather.c).
  */
 #include "core/abort.h"
 #include "core/flush.h"
+#include "core/gather.h"
 #include "core/journal.h"
 #include "core/lane_pick.h"
 #include "core/waits.h"
@@ -20,12 +17,6 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/wait.h>
-
-/*
- * Limits how long a leader waits. On a device whose flushes take longer than
- * this, waiting for other threads would not pay.
- */
-#define ZJ_GATHER_MAX_NS	(100 * NSEC_PER_MSEC)
 
 /**
  * zj_needs_flush() - tell whether completed writes may be lost by a power cut
@@ -52,104 +43,6 @@ static bool covered(struct zj_flush *flush, u64 need)
 	 * error.
 	 */
 	return smp_load_acquire(&flush->done) >= need;
-}
-
-/* ---- announced flushes ---- */
-
-/*
- * Returns how long a mark is valid and how long a leader waits: the time of one
- * flush. A thread that misses a flush waits for its end anyway. A thread that
- * takes longer to come, such as an fsync with much data, or one whose mark was
- * left behind, is not worth the others' time.
- */
-static u64 patience(const struct zj_flush *flush)
-{
-	return min_t(u64, READ_ONCE(flush->mean_ns), ZJ_GATHER_MAX_NS);
-}
-
-/* A mark later than @now does not count: the leader was here before. */
-static bool flush_is_expected(const struct zj_lane *lane, u64 now)
-{
-	u64 flush_expected_since = READ_ONCE(lane->flush_expected_since);
-
-	return flush_expected_since && flush_expected_since < now &&
-	       now - flush_expected_since < patience(&lane->journal->flush);
-}
-
-/**
- * zj_flush_expected() - announce that this lane will soon call for a flush
- * @lane: the lane; the mark goes with its next call, or after the time of a
- *	flush
- */
-void zj_flush_expected(struct zj_lane *lane)
-{
-	u64 now = ktime_get();
-
-	if (!flush_is_expected(lane, now) && zj_needs_flush(lane->journal))
-		WRITE_ONCE(lane->flush_expected_since, now | 1);
-}
-
-/**
- * zj_txn_expects_flush() - announce a flush because a transaction is about to
- * be committed
- * @txn: referenced by the caller
- *
- * Return: false if the transaction is sealed: then its lane has called for the
- * flush already, or the task that closed the transaction has set the mark.
- */
-bool zj_txn_expects_flush(struct zj_txn *txn)
-{
-	struct zj_lane *lane = txn->lane;
-	bool open;
-
-	/*
-	 * The mark has to be set before the seal, so that the lane's call for a
-	 * flush comes after it.
-	 */
-	spin_lock(&lane->lock);
-	open = lane->running == txn;
-	if (open)
-		zj_flush_expected(lane);
-	spin_unlock(&lane->lock);
-	return open;
-}
-
-/**
- * zj_flush_not_expected() - take back the mark of zj_flush_expected()
- * @lane: its flush has come, or will not come
- */
-void zj_flush_not_expected(struct zj_lane *lane)
-{
-	struct zj_flush *flush = &lane->journal->flush;
-
-	if (!READ_ONCE(lane->flush_expected_since))
-		return;
-	WRITE_ONCE(lane->flush_expected_since, 0);
-	if (wq_has_sleeper(&flush->gather))
-		wake_up(&flush->gather);
-}
-
-/*
- * The leader does not wait for its own lane, where later transactions may have
- * set the mark again.
- */
-static bool all_here(struct zj_journal *zj, struct zj_lane *leader, u64 since)
-{
-	unsigned int i;
-
-	for (i = 0; i < zj->nr_lanes; i++)
-		if (&zj->lanes[i] != leader && flush_is_expected(&zj->lanes[i], since))
-			return false;
-	return true;
-}
-
-static void gather(struct zj_journal *zj, struct zj_lane *lane)
-{
-	struct zj_flush *flush = &zj->flush;
-	u64 now = ktime_get();
-
-	wait_event_hrtimeout(flush->gather, all_here(zj, lane, now),
-			     ns_to_ktime(patience(flush)));
 }
 
 /* ---- numbers of flushes ---- */
@@ -215,7 +108,7 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 
 	/* C4: one at a time. */
 	ZJ_ASSERT(zj, flush->issued == flush->done);
-	gather(zj, lane);
+	zj_gather(zj, lane);
 	WRITE_ONCE(flush->issued, nr);
 	/*
 	 * Pairs with next_flush() and zj_dev_flush(): a thread that still reads
@@ -225,7 +118,8 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	zj_count(&lane->stats.flushes, 1);
 	start = ktime_get();
 	err = blkdev_issue_flush(zj->public.j_fs_dev);
-	took = ktime_get() - start;
+	WRITE_ONCE(flush->ended, ktime_get());
+	took = flush->ended - start;
 	WRITE_ONCE(flush->mean_ns, (3 * (flush->mean_ns ?: took) + took) / 4);
 	if (err) {
 		WRITE_ONCE(flush->err, err);
@@ -275,6 +169,7 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 	/* Pairs with lead(): our writes completed before we read the number. */
 	smp_mb();
 	need = READ_ONCE(flush->issued) + 1;
+	zj_gather_join(lane, need);
 	zj_count(&lane->stats.flush_calls, 1);
 	zj_wait_begin(&wait, lane, ZJ_WAIT_FLUSH, NULL);
 	while (!covered(flush, need)) {

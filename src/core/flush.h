@@ -6,9 +6,6 @@
 #include "core/journal.h"
 
 bool zj_needs_flush(struct zj_journal *zj);
-void zj_flush_expected(struct zj_lane *lane);
-void zj_flush_not_expected(struct zj_lane *lane);
-bool zj_txn_expects_flush(struct zj_txn *txn);
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
 void zj_log_unflushed(struct zj_journal *zj);
 int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane);

@@ -22,6 +22,10 @@ struct zj_flush {
 	u64		mean_ns;	/* leader, read racily; running mean of the time of a
 					 * flush, in ns
 					 */
+	u64		ended;		/* leader, read racily; when the last flush ended, in ns */
+	unsigned int	awaited;	/* leader, read racily; index of the lane that it waits
+					 * for, while it sleeps in @gather
+					 */
 	u64		data;		/* cmpxchg, only grows; number of the flush that covers all
 					 * file data written, except what was noted in its inode
 					 */
@@ -34,8 +38,8 @@ struct zj_flush {
 					 * well
 					 */
 	wait_queue_head_t wait;		/* woken when a flush has ended */
-	wait_queue_head_t gather;	/* the leader sleeps here until the threads that announced
-					 * a flush have come
+	wait_queue_head_t gather;	/* the leader sleeps here until the lanes that it expects
+					 * have come
 					 */
 };
 

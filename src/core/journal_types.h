@@ -126,7 +126,9 @@ struct zj_journal {
 					 * not committed
 					 */
 	struct list_head finishing;	/* comp_lock; zj_component.finish_link; committed and not
-					 * finished, in the order in which they became committed
+					 * finished, in the order in which they became
+					 * committed; only those that have journaled file
+					 * data or may depend on some
 					 */
 	u32		undirty;	/* comp_lock to change; number of components in @finishing
 					 * with zj_component.jdata
@@ -146,7 +148,8 @@ struct zj_journal {
 	wait_queue_head_t wait_progress;	/* checkpoints sleep here until a component is
 						 * finished or reclaimed, or its files are dirty
 						 */
-	u64		progress;	/* comp_lock; counts these events */
+	atomic_t	watchers;	/* checkpoints that watch @progress; read by each commit */
+	atomic_t	progress;	/* counts these events while there are watchers */
 
 	/* Changed once for each transaction, not for each handle. */
 	atomic_t	next_tid ____cacheline_aligned_in_smp;

@@ -136,6 +136,17 @@ struct zj_lane {
 	u64		flush_expected_since;	/* racy hint, in ns: when a thread announced that
 						 * it will soon ask for a flush, or 0
 						 */
+	u64		flush_need;	/* racy hint; number of the flush that it called for last */
+	u64		turnaround_ns[2];	/* racy hints; time from the end of a flush to the
+						 * lane's next call, as it was last: [1] if
+						 * records were written between the two
+						 */
+	bool		records_follow;	/* racy hint; records follow the flush that it called for
+					 * last
+					 */
+	bool		records_next;	/* flush thread, read racily; records will follow the flush
+					 * that it calls for next
+					 */
 	struct timer_list timer;	/* lock or comp_lock to set; wakes the lane's thread when a
 					 * transaction expires (N8)
 					 */

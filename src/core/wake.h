@@ -6,5 +6,7 @@
 
 void zj_checkpoint_kick(struct zj_journal *zj);
 void zj_progress(struct zj_journal *zj);
+void zj_watch_progress(struct zj_journal *zj);
+void zj_unwatch_progress(struct zj_journal *zj);
 
 #endif /* ZJ_WAKE_H */

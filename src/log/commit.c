@@ -13,6 +13,7 @@
 #include "checkpoint/home.h"
 #include "core/abort.h"
 #include "core/flush.h"
+#include "core/gather.h"
 #include "core/journal.h"
 #include "core/super.h"
 #include "core/waits.h"

@@ -211,6 +211,7 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 	bool log = lane->recorded || zj_run_cached(run);
 	struct zj_txn *txn;
 
+	WRITE_ONCE(lane->records_next, run);
 	if (run)
 		list_for_each_entry(txn, &run->txns, lane_link)
 			WRITE_ONCE(txn->flushing, true);

@@ -8,6 +8,7 @@
  * commit block is needed (format.h).
  */
 #include "core/flush.h"
+#include "core/gather.h"
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/super.h"

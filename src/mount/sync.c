@@ -8,6 +8,7 @@
  */
 #include "checkpoint/tail.h"
 #include "core/flush.h"
+#include "core/gather.h"
 #include "core/journal.h"
 #include "core/lane_pick.h"
 #include "core/super.h"

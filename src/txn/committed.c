@@ -27,6 +27,21 @@
 /* ---- counting ---- */
 
 /*
+ * Files a component that has journaled file data, or has to wait for that of older ones,
+ * which is what it depends on (wait_files()). Caller holds comp_lock.
+ */
+static void await_files(struct zj_component *comp)
+{
+	struct zj_journal *zj = comp->journal;
+
+	if (!comp->jdata && !zj->undirty)
+		return;
+	comp->waits_files = true;
+	list_add_tail(&comp->finish_link, &zj->finishing);
+	WRITE_ONCE(zj->undirty, zj->undirty + comp->jdata);
+}
+
+/*
  * Counts one arrival; the last one makes the component committed. Caller holds comp_lock.
  */
 static void arrive(struct zj_component *comp, struct list_head *ready)
@@ -41,8 +56,7 @@ static void arrive(struct zj_component *comp, struct list_head *ready)
 	/* Pairs with zj_txn_state(): a thread that sees it committed sees what came before. */
 	smp_store_release(&comp->state, ZJ_C_COMMITTED);
 	list_move_tail(&comp->ready_link, ready);
-	list_add_tail(&comp->finish_link, &comp->journal->finishing);
-	WRITE_ONCE(comp->journal->undirty, comp->journal->undirty + comp->jdata);
+	await_files(comp);
 }
 
 static void push_dependants(struct zj_component *comp, struct list_head *ready)
@@ -258,7 +272,7 @@ static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 	bool dirty;
 
 	/* Pairs with files_are_dirty(): a thread that sees 0 also sees all buffers dirty. */
-	if (!smp_load_acquire(&zj->undirty))
+	if (!comp->waits_files || !smp_load_acquire(&zj->undirty))
 		return;
 	dirty = files_are_dirty(zj, comp);
 	if (jdata)
@@ -269,6 +283,18 @@ static void wait_files(struct zj_journal *zj, struct zj_component *comp)
 	zj_wait_begin(&wait, first->lane, ZJ_WAIT_FILES, first);
 	wait_event(zj->wait_progress, files_are_dirty(zj, comp));
 	zj_wait_end(&wait);
+}
+
+/* After this the component may be reclaimed and freed. */
+static void set_finished(struct zj_journal *zj, struct zj_component *comp)
+{
+	if (comp->waits_files) {
+		spin_lock(&zj->comp_lock);
+		list_del_init(&comp->finish_link);
+		spin_unlock(&zj->comp_lock);
+	}
+	/* Pairs with zj_comp_next_finished(): a checkpoint sees the buffers as they are now. */
+	smp_store_release(&comp->finished, true);
 }
 
 static void finish(struct zj_journal *zj, struct zj_component *comp)
@@ -293,29 +319,43 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 		trace_zj_committed(txn);
 		zj_txn_set_committed(txn);
 	}
-	spin_lock(&zj->comp_lock);
-	list_del_init(&comp->finish_link);
-	comp->finished = true;
-	spin_unlock(&zj->comp_lock);
+	set_finished(zj, comp);
 }
 
 /*
- * Makes components committed that depend on those in the list. These are appended to the
- * list while it is walked. A chain may be long, so comp_lock is dropped after each
- * component. This is safe, because no component starts to depend on a committed one, and
- * the tail does not advance over one that is not finished.
+ * Makes components committed that depend on a committed one; these are appended to the
+ * list. Caller holds comp_lock.
  */
-static void cascade(struct zj_journal *zj, struct list_head *ready)
+static void spread(struct zj_component *comp, struct list_head *ready)
 {
-	struct zj_component *comp;
+	push_dependants(comp, ready);
+	leave_lanes(comp);
+	note_committed_stamp(comp->journal);
+}
 
-	list_for_each_entry(comp, ready, ready_link) {
-		spin_lock(&zj->comp_lock);
-		push_dependants(comp, ready);
-		leave_lanes(comp);
-		note_committed_stamp(zj);
-		spin_unlock(&zj->comp_lock);
+/*
+ * Notes that a member of a component is durable, and lists the components that become
+ * committed by this. A chain of them may be long, so comp_lock is dropped after each one.
+ * This is safe, because no component starts to depend on a committed one, and the tail does
+ * not advance over one that is not finished. The first one, which usually is the only one,
+ * needs no section of its own.
+ */
+static void arrive_and_spread(struct zj_component *comp, struct list_head *ready)
+{
+	struct zj_journal *zj = comp->journal;
+
+	spin_lock(&zj->comp_lock);
+	arrive(comp, ready);
+	if (!list_empty(ready))
+		spread(comp, ready);
+	spin_unlock(&zj->comp_lock);
+	if (list_empty(ready))
+		return;
+	list_for_each_entry_continue(comp, ready, ready_link) {
 		cond_resched();
+		spin_lock(&zj->comp_lock);
+		spread(comp, ready);
+		spin_unlock(&zj->comp_lock);
 	}
 }
 
@@ -334,12 +374,9 @@ void zj_member_durable(struct zj_txn *txn)
 	LIST_HEAD(ready);
 
 	trace_zj_record_durable(txn);
-	spin_lock(&zj->comp_lock);
-	arrive(txn->comp, &ready);
-	spin_unlock(&zj->comp_lock);
+	arrive_and_spread(txn->comp, &ready);
 	if (list_empty(&ready))
 		return;
-	cascade(zj, &ready);
 	list_for_each_entry_safe(comp, tmp, &ready, ready_link) {
 		list_del_init(&comp->ready_link);
 		finish(zj, comp);

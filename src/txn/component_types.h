@@ -63,9 +63,10 @@ enum zj_comp_state {
  * seal() gives it its stamp and files it in zj->ckpt_list and in zj->pending, both
  * in the order of stamps. @missing counts what has to arrive before it is committed: one
  * for each member that is not durable yet and for each dependency on something that is
- * not committed. The thread that brings the last one makes the component committed,
- * moves it from zj->pending to a list of its own, files it in zj->finishing, and then
- * finishes it: the buffers become dirty for write-back and ext4's callbacks run.
+ * not committed. The thread that brings the last one makes the component committed and
+ * moves it from zj->pending to a list of its own. If journaled file data is about, it also
+ * files it in zj->finishing. Then it finishes the component: the buffers become dirty for
+ * write-back and ext4's callbacks run.
  *
  * The component stays in zj->ckpt_list until all its images are home and the tail has
  * advanced over it. Then zj_component_free() frees it, with an RCU grace period for
@@ -95,11 +96,14 @@ struct zj_component {
 					 * lanes have room for it
 					 */
 	unsigned long	deferred_until;	/* comp_lock; jiffies at which deferring ends */
-	bool		finished;	/* comp_lock; finish() in committed.c is over */
+	bool		waits_files;	/* only the thread that has made it committed; it is in
+					 * zj_journal.finishing
+					 */
+	bool		finished;	/* release store; finish() in committed.c is over */
 	bool		jdata;		/* comp_lock; has images of journaled file data whose
 					 * buffers are not dirty for write-back yet
 					 */
-	struct list_head finish_link;	/* comp_lock; in zj_journal.finishing */
+	struct list_head finish_link;	/* comp_lock; in zj_journal.finishing, if @waits_files */
 	ktime_t		locked_at;	/* comp_lock; statistics */
 	ktime_t		sealed_at;	/* immutable once sealed; statistics */
 	struct list_head members;	/* comp_lock; zj_txn.comp_link */

@@ -151,7 +151,7 @@ void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
 	if (comp->deferred)
 		seq_buf_printf(out, ", deferred");
 	if (comp->state == ZJ_C_COMMITTED)
-		seq_buf_printf(out, comp->finished ? ", to be written home" :
+		seq_buf_printf(out, READ_ONCE(comp->finished) ? ", to be written home" :
 			       ", being finished");
 	seq_buf_printf(out, "\n");
 	members_to_text(out, comp);

@@ -260,6 +260,9 @@ void go_on(struct task_struct *task);
 void stop_nowhere(struct task_struct *task);
 /* How often a spinlock was taken, by all tasks. */
 extern u64 locks_taken;
+/* Counts how often one lock is taken, until lock_count(). */
+void count_lock(spinlock_t *lock);
+u64 lock_count(void);
 
 /*
  * What another CPU does meanwhile: call @fn at the @nth place from now on at which a

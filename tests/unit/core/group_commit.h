@@ -9,7 +9,6 @@
 #define JBD2(...)	OPEN(.jbd2 = true, .pipeline = true, .lanes = 1, ##__VA_ARGS__)
 #define LANES(...)	OPEN(.pipeline = true, .lanes = 1, ##__VA_ARGS__)
 
-#define COMMIT_LOCKS	3	/* times that comp_lock is taken for a lone commit */
 
 /* An fsync of one changed block that cannot end before release(). */
 static inline struct fiber *fsync_of(u32 block, u8 val)

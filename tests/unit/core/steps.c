@@ -349,6 +349,20 @@ void stop_nowhere(struct task_struct *task)
 }
 
 u64 locks_taken;
+static struct kl_lock *counted_lock;
+static u64 counted_taken;
+
+void count_lock(spinlock_t *lock)
+{
+	counted_lock = &lock->kl;
+	counted_taken = 0;
+}
+
+u64 lock_count(void)
+{
+	counted_lock = NULL;
+	return counted_taken;
+}
 
 void __wrap_kl_spin_lock(struct kl_lock *l)
 {
@@ -358,6 +372,7 @@ void __wrap_kl_spin_lock(struct kl_lock *l)
 	if (s && s->lock == l && !--s->nth)
 		stop_here(s);
 	locks_taken++;
+	counted_taken += l == counted_lock;
 	__real_kl_spin_lock(l);
 }
 

@@ -296,8 +296,8 @@ static void log_is_not_empty_before_the_stamp_is_written(void)
 	seal(0);
 	settle();
 	one = GO(call_full_checkpoint);
-	/* After: progress, what is finished, what is dead.  Is anything sealed? */
-	stop_before(&one->task->task, &fx.zj->comp_lock, 4);
+	/* After: what is finished, what is dead. Is anything sealed? */
+	stop_before(&one->task->task, &fx.zj->comp_lock, 3);
 	let_run();
 	assert_true(stopped(&one->task->task));
 	release();
@@ -316,6 +316,47 @@ static void log_is_not_empty_before_the_stamp_is_written(void)
 	join(one);
 	join(other);
 	assert_int_equal(fx.zj->ckpt_stamp, 2);
+	close_journal();
+}
+
+/* Each commit looks for watchers, but only theirs are told. */
+static void progress_is_counted_for_those_who_watch(void)
+{
+	int before;
+
+	OPEN();
+	before = atomic_read(&fx.zj->progress);
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(atomic_read(&fx.zj->progress), before);
+	zj_watch_progress(fx.zj);
+	change(0, BLOCK, 2);
+	commit(0);
+	assert_int_equal(atomic_read(&fx.zj->progress), before + 1);
+	zj_unwatch_progress(fx.zj);
+	close_journal();
+}
+
+/* It looks again every 100 ms, but does not wait for that. */
+static void full_checkpoint_is_woken_by_a_commit(void)
+{
+	struct fiber *f;
+	s64 begin;
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	change(0, BLOCK, 1);
+	seal(0);
+	settle();
+	f = GO(call_full_checkpoint);
+	settle();
+	assert_int_equal(atomic_read(&fx.zj->watchers), 1);
+	begin = sim_now;
+	release();
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_true(sim_now - begin < 20 * NSEC_PER_MSEC);
+	assert_int_equal(atomic_read(&fx.zj->watchers), 0);
 	close_journal();
 }
 
@@ -581,6 +622,8 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(memory_that_may_be_refused_is_not_needed),
 	CORE_TEST(dead_components_are_looked_for_without_comp_lock),
 	CORE_TEST(log_is_not_empty_before_the_stamp_is_written),
+	CORE_TEST(progress_is_counted_for_those_who_watch),
+	CORE_TEST(full_checkpoint_is_woken_by_a_commit),
 	CORE_TEST(committed_images_go_home_then_the_stamp_moves),
 	CORE_TEST(newest_committed_image_goes_home_once),
 	CORE_TEST(block_of_a_running_transaction_stays),

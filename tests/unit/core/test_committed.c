@@ -227,8 +227,8 @@ static void cascade_lets_comp_lock_go_after_each(void)
 	seal(1);
 	settle();
 	assert_true(depends(b, a));
-	/* The first one's arrival, what depends on it; on the second. */
-	stop_before(task, &fx.zj->comp_lock, 3);
+	/* The first one's arrival and what depends on it; what depends on the second. */
+	stop_before(task, &fx.zj->comp_lock, 2);
 	release();
 	settle();
 	assert_true(stopped(task));

@@ -311,6 +311,37 @@ static void threads_that_wait_for_each_others_files_get_on(void)
 	}
 }
 
+/* It has no file data itself, but the file's newest transaction may be one like this (E13). */
+static void component_without_files_waits_for_those_it_depends_on(void)
+{
+	struct task_struct *task;
+	struct zj_txn *reader;
+	handle_t *h;
+
+	open_files();
+	task = lane(0)->task;
+	fx.on_commit = NULL;
+	stop_before(task, &writers[0]->list_lock, 1);
+	release();
+	settle();
+	assert_true(stopped(task));
+	h = start(1, 1);
+	put(h, BLOCK, 1);
+	reader = running(1);
+	stop(h);
+	seal(1);
+	settle();
+	assert_int_equal(zj_txn_state(reader), ZJ_C_COMMITTED);
+	assert_false(buffer_dirty(page_bh(&files[0], 0)));
+	assert_false(reader->committed);
+	go_on(task);
+	settle();
+	assert_true(reader->committed);
+	zj_txn_put(reader);
+	nr_committed = NR_FILES;
+	close_files();
+}
+
 /* An abort ends the waits of callers; what is committed is ended before the threads are. */
 static void abort_and_unmount_while_files_are_waited_for(void)
 {
@@ -320,7 +351,11 @@ static void abort_and_unmount_while_files_are_waited_for(void)
 	open_files();
 	task = lane(0)->task;
 	stop_before(task, &writers[0]->list_lock, 1);
+	/* The first one becomes committed first. */
+	stop_before(lane(1)->task, &fx.zj->comp_lock, 1);
 	release();
+	settle();
+	stop_nowhere(lane(1)->task);
 	f = GO(call_complete, .tid = writers[1]->public.t_tid);
 	settle();
 	assert_true(stopped(task));
@@ -390,6 +425,7 @@ static void folio_that_is_only_touched_is_still_to_be_written(void)
 
 CORE_TESTS(file_writeback,
 	CORE_TEST(threads_that_wait_for_each_others_files_get_on),
+	CORE_TEST(component_without_files_waits_for_those_it_depends_on),
 	CORE_TEST(abort_and_unmount_while_files_are_waited_for),
 	CORE_TEST(folio_that_is_only_touched_is_still_to_be_written),
 	CORE_TEST(checkpoint_waits_for_write_back_of_the_folio),

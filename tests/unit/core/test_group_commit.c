@@ -5,16 +5,22 @@
 /* Reclaimed before its last member's thread has got back: it must not look again. */
 static void component_may_be_gone_once_its_last_member_is_durable(void)
 {
+	struct zj_component *comp;
 	struct task_struct *task;
+	struct zj_txn *txn;
 	struct fiber *f;
 
 	OPEN();
 	task = lane(0)->task;
-	change(0, BLOCK, 1);
-	/* After: durable, its dependants, finished. */
-	stop_before(task, &fx.zj->comp_lock, COMMIT_LOCKS + 1);
+	txn = txn_of(change(0, BLOCK, 1));
+	comp = txn->comp;
+	zj_txn_put(txn);
+	stop_before(task, &lane(0)->lock, 1);
 	seal(0);
-	settle();
+	for (settle(); !comp->finished; settle()) {
+		go_on(task);
+		stop_before(task, &lane(0)->lock, 1);
+	}
 	assert_true(stopped(task));
 	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	f = GO(call_full_checkpoint);

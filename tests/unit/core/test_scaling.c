@@ -217,7 +217,22 @@ static void wait_elsewhere_takes_locks_in_proportion_to_members(void)
 	assert_linear(locks_of_a_wait_elsewhere);
 }
 
+/* One section seals it, the other makes it committed. */
+static void lone_commit_takes_comp_lock_twice(void)
+{
+	OPEN(.lanes = 2);
+	change(0, BLOCK, 1);
+	commit(0);
+	change(0, BLOCK, 2);
+	count_lock(&fx.zj->comp_lock);
+	commit(0);
+	settle();
+	assert_int_equal(lock_count(), 2);
+	close_journal();
+}
+
 CORE_TESTS(scaling,
+	CORE_TEST(lone_commit_takes_comp_lock_twice),
 	CORE_TEST(wait_elsewhere_takes_locks_in_proportion_to_members),
 	CORE_TEST(drain_takes_locks_in_proportion_to_members),
 	CORE_TEST(drain_of_reserved_handles_takes_locks_in_proportion_to_members),

@@ -176,6 +176,10 @@ static inline size_t list_count_nodes(struct list_head *head)
 	for (pos = list_first_entry(head, __typeof__(*pos), member);	\
 	     !list_entry_is_head(pos, head, member);			\
 	     pos = list_next_entry(pos, member))
+#define list_for_each_entry_continue(pos, head, member)			\
+	for (pos = list_next_entry(pos, member); &pos->member != (head); \
+	     pos = list_next_entry(pos, member))
+
 #define list_for_each_entry_continue_reverse(pos, head, member)		\
 	for (pos = list_prev_entry(pos, member); &pos->member != (head); \
 	     pos = list_prev_entry(pos, member))
