@@ -19,6 +19,7 @@
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
 #   make bench-nvm       a journal in persistent memory, beside stock's; ARGS="SWEEP=all ..."
 #   make bench-core      the journal's code by the clock, in user space, beside stock jbd2; ARGS=
+#   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
 #
 # KVER=<release>     kernel to build for; default: the newest installed 6.12
@@ -126,6 +127,13 @@ bench-core:
 	@tools/deps bench-core
 	@+$(MAKE) --no-print-directory -s -C bench/core
 	@$(PYTHON) bench/core.py $(ARGS)
+
+.PHONY: bench-sim
+bench-sim:
+	@tools/deps bench-sim
+	@+$(MAKE) --no-print-directory -s -C bench/core
+	@+$(MAKE) --no-print-directory -s -C bench/sim
+	@$(PYTHON) bench/sim.py $(if $(QUICK),QUICK=$(QUICK)) $(ARGS)
 
 ENGINE ?= uml
 SEQ3 ?= 0

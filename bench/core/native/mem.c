@@ -83,7 +83,7 @@ static struct kmem_cache *kmalloc_cache[ARRAY_SIZE(sizes)];
 static u8 class_of[PAGE_BYTES / 8 + 1];	/* of the size, in units of 8 bytes */
 static struct kept kept[MAX_KEPT + 1];	/* by the number of slabs */
 static struct thread_mem *threads;	/* all, added only; atomic */
-static __thread struct thread_mem *mine;
+__thread struct thread_mem *mem_mine;
 
 static struct kmem_cache *new_cache(u32 size, u32 align)
 {
@@ -119,13 +119,13 @@ static noinline struct thread_mem *new_thread(void)
 	while (!__atomic_compare_exchange_n(&threads, &m->next, m, true,
 					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		;
-	mine = m;
+	mem_mine = m;
 	return m;
 }
 
 static inline struct thread_mem *my_mem(void)
 {
-	return likely(mine) ? mine : new_thread();
+	return likely(mem_mine) ? mem_mine : new_thread();
 }
 
 static struct slab *new_slab(struct kmem_cache *cache)

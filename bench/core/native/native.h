@@ -25,6 +25,9 @@ void native_end(void);
 
 /* Bytes that are allocated now, as slabs round them; exact while nobody allocates. */
 u64 mem_bytes(void);
+/* The thread's free objects; bench/sim gives each of its CPUs some. */
+struct thread_mem;
+extern __thread struct thread_mem *mem_mine;
 
 /* ---- disk.c ---- */
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Stock jbd2, for the simulated machine. */
+#ifndef ZJ_SIM_JOURNAL_STOCK_H
+#define ZJ_SIM_JOURNAL_STOCK_H
+
+#include "stock-sim.h"
+#include "../core/journal-stock.h"
+
+/* Flags of an fsync's data. */
+#define journal_data_flags(journal)	0
+#define journal_lanes(journal)		1u
+/* Stock's log is on a device, in memory or not. */
+#define journal_memory(at, bytes)	((void)(at))
+
+static inline void journal_mounted(journal_t *journal, bool data_journal)
+{
+}
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* zjournal, for the simulated machine, and what zext4 tells it. */
+#ifndef ZJ_SIM_JOURNAL_ZJ_H
+#define ZJ_SIM_JOURNAL_ZJ_H
+
+#include <klayer/nvm.h>
+#include "../core/journal-zj.h"
+
+/* An fsync's little data is written with FUA if no older data of the file waits. */
+#define journal_data_flags(journal) \
+	(zj_journal_wants_fua(journal, 0) ? REQ_FUA : 0)
+
+/* As bench/core's; the log in memory if there is any (disk.c). */
+#undef journal_set_up
+#define journal_set_up(journal, options)				\
+do {									\
+	struct zj_options wanted = {					\
+		.lanes = (options)->lanes,				\
+		.log = kl_nvm.base ? ZJ_LOG_NVM : ZJ_LOG_LANES,		\
+		.nvm_path = kl_nvm.base ? "memory" : NULL,		\
+		.live.frozen_copy = (options)->copy ?			\
+			ZJ_FROZEN_COPY_ALWAYS : ZJ_FROZEN_COPY_AUTO,	\
+	};								\
+									\
+	WARN_ON_ONCE(zj_journal_configure(journal, &wanted));		\
+} while (0)
+
+#define journal_memory(at, bytes)					\
+do {									\
+	zj_encode_nvm_super((const u8 *)"simulated-memory",		\
+			    (const u8 *)"core-file-system", bytes, at); \
+	kl_nvm.base = at;						\
+	kl_nvm.size = bytes;						\
+} while (0)
+
+#define journal_lanes(journal)	to_zj(journal)->nr_lanes
+
+static inline void journal_mounted(journal_t *journal, bool data_journal)
+{
+	journal->j_flags |= data_journal ? ZJ_DATA_JOURNALED : ZJ_DATA_REPORTED;
+}
+
+#endif
