@@ -197,8 +197,8 @@ static void count_turnarounds(struct zj_journal *zj, struct zj_turnarounds *t)
 }
 
 /*
- * Returns what a wait has to surpass. In the unit of ZJ_GATHER_GAIN for each lane, so that
- * nothing is lost by rounding if there are few of them.
+ * Returns what is done without a wait, plus what a wait has to gain or may cost. Each lane
+ * counts as ZJ_GATHER_GAIN, so that nothing is lost by rounding if there are few of them.
  */
 static u32 done_without(const struct zj_turnarounds *t)
 {
@@ -220,6 +220,8 @@ static u32 best_wait(const struct zj_turnarounds *t)
 	u32 done = t->lanes * ZJ_GATHER_GAIN, wait;
 
 	for (wait = 1; wait <= t->flush; wait++) {
+		if (!t->back[wait - 1])
+			continue;
 		done += t->back[wait - 1] * ZJ_GATHER_GAIN;
 		if (done * (t->flush + best) > most * (t->flush + wait)) {
 			best = wait;
