@@ -33,8 +33,18 @@
 /* Steps that are added to a wait, because a lane's turnaround varies. */
 #define ZJ_GATHER_SLACK		4
 
-/* A wait has to gain at least this part of what is got without one. */
+/*
+ * Lanes that one flush has served stay together, even if it costs this part of what is
+ * done without a wait. Otherwise they would part whenever one of them is a little late.
+ * To bring lanes together that have parted has to gain this part.
+ */
 #define ZJ_GATHER_GAIN		16
+
+/*
+ * It has to gain this part more for each lane that has missed the last flush, in
+ * proportion to all lanes, because each of these would wait once more.
+ */
+#define ZJ_GATHER_MISSED	4
 
 /*
  * Returns how long a mark is valid and how long a leader waits: the time of one
@@ -138,6 +148,7 @@ void zj_gather_join(struct zj_lane *lane, u64 need)
 		turnaround = ktime_get() - READ_ONCE(flush->ended);
 	WRITE_ONCE(lane->turnaround_ns[READ_ONCE(lane->records_follow)], turnaround);
 	WRITE_ONCE(lane->records_follow, READ_ONCE(lane->records_next));
+	WRITE_ONCE(lane->missed_one, need > READ_ONCE(flush->done) + 1);
 	WRITE_ONCE(lane->flush_need, need);
 	wake_leader(lane);
 }
@@ -153,6 +164,7 @@ static u64 turnaround_of(const struct zj_lane *lane)
  * @shift: a step has 1 << @shift ns
  * @flush: steps that a flush takes
  * @lanes: number of lanes that the last flush served, or that wait for the next one
+ * @missed: of these, how many called for a flush when the last one had begun
  * @back: of these, how many come back within each step
  *
  * A leader builds one on its stack.
@@ -161,6 +173,7 @@ struct zj_turnarounds {
 	u32	shift;
 	u32	flush;
 	u32	lanes;
+	u32	missed;
 	u16	back[2 * ZJ_GATHER_STEPS];
 };
 
@@ -175,10 +188,24 @@ static void count_turnarounds(struct zj_journal *zj, struct zj_turnarounds *t)
 		if (READ_ONCE(lane->flush_need) < zj->flush.done)
 			continue;
 		t->lanes++;
+		if (READ_ONCE(lane->flush_need) > zj->flush.done)
+			t->missed += READ_ONCE(lane->missed_one);
 		step = turnaround_of(lane) >> t->shift;
 		if (step < t->flush)
 			t->back[step]++;
 	}
+}
+
+/*
+ * Returns what is done without a wait, plus what a wait has to gain or may cost. Each lane
+ * counts as ZJ_GATHER_GAIN, so that nothing is lost by rounding if there are few of them.
+ */
+static u32 done_without(const struct zj_turnarounds *t)
+{
+	if (!t->missed)
+		return t->lanes * (ZJ_GATHER_GAIN - 1);
+	return t->lanes * (ZJ_GATHER_GAIN + 1) +
+	       t->missed * ZJ_GATHER_GAIN / ZJ_GATHER_MISSED;
 }
 
 /*
@@ -189,11 +216,13 @@ static void count_turnarounds(struct zj_journal *zj, struct zj_turnarounds *t)
  */
 static u32 best_wait(const struct zj_turnarounds *t)
 {
-	u32 best = 0, most = t->lanes + t->lanes / ZJ_GATHER_GAIN;
-	u32 done = t->lanes, wait;
+	u32 best = 0, most = done_without(t);
+	u32 done = t->lanes * ZJ_GATHER_GAIN, wait;
 
 	for (wait = 1; wait <= t->flush; wait++) {
-		done += t->back[wait - 1];
+		if (!t->back[wait - 1])
+			continue;
+		done += t->back[wait - 1] * ZJ_GATHER_GAIN;
 		if (done * (t->flush + best) > most * (t->flush + wait)) {
 			best = wait;
 			most = done;

@@ -142,6 +142,9 @@ struct zj_lane {
 						 * lane's next call, as it was last: [1] if
 						 * records were written between the two
 						 */
+	bool		missed_one;	/* racy hint; a flush had begun when it called last, so it
+					 * waits for the one after that
+					 */
 	bool		records_follow;	/* racy hint; records follow the flush that it called for
 					 * last
 					 */

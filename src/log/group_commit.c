@@ -17,6 +17,7 @@
  */
 #include "core/abort.h"
 #include "core/flush.h"
+#include "core/gather.h"
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/waits.h"
@@ -222,7 +223,10 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 	smp_mb();
 	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
 		return zj_data_flush(zj, lane, taken(run), log);
-	return log ? zj_dev_flush(zj, lane) : 0;
+	if (log)
+		return zj_dev_flush(zj, lane);
+	zj_flush_not_expected(lane);
+	return 0;
 }
 
 /* ---- after it ---- */

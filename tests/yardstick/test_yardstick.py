@@ -89,6 +89,14 @@ def test_lying_disk_is_noticed(journal, lie, fua):
     assert result["failures"] > 0 and done.returncode == 1
 
 
+@pytest.mark.parametrize("cpus,work", [(4, 140000), (6, 120000), (8, 100000), (12, 60000)])
+def test_waiting_for_lanes_is_no_loss(cpus, work):
+    """Without any wait each lane gets a flush in the time of two, which is 605 us of virtual
+    time. To wait for lanes must not cost more than it gains where that is about the same."""
+    result = run("zj", "--bench", "private-fsync", "--cpus", cpus, "--ms", 100, "--work", work)[0]
+    assert result["handles_per_virtual_s"] > 0.98 * cpus / 605e-6
+
+
 @pytest.mark.parametrize("journal", ["stock", "zj"])
 def test_benchmark(journal):
     """The same seed gives the same simulated figures, and work was done."""

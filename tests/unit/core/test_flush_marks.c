@@ -237,7 +237,22 @@ static void mark_stays_with_an_open_transaction(void)
 	close_journal();
 }
 
+/* With data=journal and FUA a commit calls for no flush at all. */
+static void commit_without_a_flush_takes_its_mark_back(void)
+{
+	OPEN(.lanes = 2, .pipeline = true);
+	fx.journal->j_flags |= ZJ_DATA_JOURNALED;
+	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
+	change(1, BLOCK, 1);
+	zj_flush_expected(lane(1));
+	commit(1);
+	assert_false(lane(1)->flush_expected_since);
+	flush_goes_at_once();
+	close_journal();
+}
+
 CORE_TESTS(flush_marks,
+	CORE_TEST(commit_without_a_flush_takes_its_mark_back),
 	CORE_TEST(mark_stays_with_an_open_transaction),
 	CORE_TEST(mark_is_not_renewed),
 	CORE_TEST(fsync_takes_its_own_mark_back),

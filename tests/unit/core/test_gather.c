@@ -130,6 +130,49 @@ static void slow_lane_is_not_worth_the_time_of_many(void)
 	close_journal();
 }
 
+/* A lane that has waited for the end of a flush does not wait as readily for others. */
+static void lanes_that_missed_a_flush_do_not_wait_for_little(void)
+{
+	for (int missed = 0; missed < 2; missed++) {
+		struct fiber *leader;
+
+		open_lanes();
+		lane(0)->flush_need = 0;
+		lane(1)->flush_need = fx.zj->flush.done + 1;
+		lane(1)->turnaround_ns[0] = U64_MAX;
+		lane(1)->missed_one = missed;
+		was_served(2, FLUSH_MS / 3);
+		leader = lead();
+		assert_int_equal(!!leader, !missed);
+		release();
+		if (leader)
+			join(leader);
+		close_journal();
+	}
+}
+
+static void call_during_a_flush_misses_it(void)
+{
+	struct fiber *first, *second, *third;
+
+	open_lanes();
+	fx.hold_flush = true;
+	first = GO(call_flush);
+	let_run();
+	assert_false(lane(0)->missed_one);
+	second = GO(call_flush, .cpu = 1);
+	let_run();
+	assert_true(lane(1)->missed_one);
+	release();
+	join(first);
+	join(second);
+	third = GO(call_flush, .cpu = 1);
+	let_run();
+	assert_false(lane(1)->missed_one);
+	join(third);
+	close_journal();
+}
+
 /* Between the flushes before and after its records, a lane takes another time than after. */
 static void records_have_a_turnaround_of_their_own(void)
 {
@@ -190,6 +233,8 @@ CORE_TESTS(gather,
 	CORE_TEST(lane_that_stays_away_delays_one_flush),
 	CORE_TEST(lane_that_takes_longer_than_a_flush_is_not_waited_for),
 	CORE_TEST(slow_lane_is_not_worth_the_time_of_many),
+	CORE_TEST(lanes_that_missed_a_flush_do_not_wait_for_little),
+	CORE_TEST(call_during_a_flush_misses_it),
 	CORE_TEST(records_have_a_turnaround_of_their_own),
 	CORE_TEST(turnaround_is_measured),
 	CORE_TEST(commit_tells_which_flush_is_before_its_records),
