@@ -13,7 +13,10 @@ static struct fs fs;
 
 static u64 arrivals(void)
 {
-	return READ_ONCE(to_zj(fs.journal)->comp_stats.arrivals);
+	struct zj_comp_stats sum;
+
+	zj_comp_stats(to_zj(fs.journal), &sum);
+	return sum.arrivals;
 }
 
 static tid_t write_link(u32 i)

@@ -34,8 +34,9 @@ CLASSES = [
                           r"static_assert|BUILD_BUG_ON|sparse_\w+)\b")),
     ("text", re.compile(r"^(zj_(err|warn|info|notice|say|note)|pr_\w+|printk|"
                         r"(\w+ -> )+ops -> msg)\b")),
-    ("stat", re.compile(r"^(zj_count|count_\w+) \(|(\bstats|comp_stats) \. \w+( \[ .* \])? "
-                        r"(\+\+|\+=|--|-=|=)|^st -> |\bstats \. max_\w+")),
+    ("stat", re.compile(r"^(zj_count|count_\w+|zj_comp_count_\w+) \(|"
+                        r"(\bstats \.|zj_comp_stats_of \( .* \) ->) \w+( \[ .* \])? "
+                        r"(\+\+|\+=|--|-=|=)|^(st|sum) -> |\bstats \. max_\w+")),
     ("order", re.compile(r"^(smp_w?r?mb|smp_mb\w*|smp_acquire\w*|barrier|cond_resched|"
                          r"prefetch\w*|cpu_relax|blk_\w+_plug) \(")),
 ]
