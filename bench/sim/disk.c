@@ -27,14 +27,7 @@ struct mem_disk *mem_disk_new(u32 nr, u32 block, u8 *memory)
 	disk->nr = nr;
 	disk->block = block;
 	disk->fua = true;
-	disk->inode.i_sb = &disk->sb;
-	disk->inode.i_mapping = &disk->inode.i_data;
-	disk->inode.i_data.host = &disk->inode;
-	disk->sb.is_bdev = true;
-	disk->sb.s_blocksize = block;
-	disk->bdev.bd_mapping = &disk->inode.i_data;
-	disk->bdev.disk = disk;
-	buf_cache_init(disk);
+	buf_cache_init(disk, block);
 	return mem;
 }
 

@@ -145,10 +145,21 @@ static void lock_at(int *word, const void *site)
 	note_taken(word);
 }
 
-static void unlock_at(int *word, const void *site)
+/* Hands a word over to its first waiter, if there is one. */
+static bool hand_on(const void *word)
 {
 	struct sim_task *t;
 
+	if (!waited_for(word))
+		return false;
+	t = next_waiter(get(word));
+	put(word);
+	hand_over(word, t, released());
+	return true;
+}
+
+static void unlock_at(int *word, const void *site)
+{
 	if (!*word)
 		kl_fail("a lock is released that nobody holds");
 	sim_touch(word, sizeof(*word), true, site);
@@ -156,12 +167,8 @@ static void unlock_at(int *word, const void *site)
 	note_released(word);
 	sim_current->depth--;
 	/* Who comes before this in virtual time has to find it held. */
-	if (waited_for(word)) {
-		t = next_waiter(get(word));
-		put(word);
-		hand_over(word, t, released());
+	if (hand_on(word))
 		return;
-	}
 	*word = 0;
 }
 
@@ -206,16 +213,10 @@ void bit_spin_lock(int bit, unsigned long *word)
 
 void bit_spin_unlock(int bit, unsigned long *word)
 {
-	struct sim_task *t;
-
 	sim_rmw(word, __builtin_return_address(0));
 	sim_current->depth--;
-	if (waited_for(word)) {
-		t = next_waiter(get(word));
-		put(word);
-		hand_over(word, t, released());
+	if (hand_on(word))
 		return;
-	}
 	*word &= ~(1UL << bit);
 }
 

@@ -435,6 +435,21 @@ static inline void atomic_store(const void *p, int order, const void *pc)
 		access_memory((uintptr_t)p, true, pc);
 }
 
+#define COMPARE_EXCHANGE(bits, type, kind)				\
+int __tsan_atomic##bits##_compare_exchange_##kind(volatile type *p, type *old, type v, \
+						  int yes, int no);	\
+int __tsan_atomic##bits##_compare_exchange_##kind(volatile type *p, type *old, type v, \
+						  int yes, int no)	\
+{									\
+	sim_rmw((const void *)p, HERE);					\
+	if (*p != *old) {						\
+		*old = *p;						\
+		return 0;						\
+	}								\
+	*p = v;								\
+	return 1;							\
+}
+
 #define ATOMICS(bits, type)						\
 type __tsan_atomic##bits##_load(const volatile type *p, int order);	\
 type __tsan_atomic##bits##_load(const volatile type *p, int order)	\
@@ -458,32 +473,8 @@ type __tsan_atomic##bits##_exchange(volatile type *p, type v, int order) \
 	*p = v;								\
 	return was;							\
 }									\
-int __tsan_atomic##bits##_compare_exchange_strong(volatile type *p, type *old, type v, \
-						  int yes, int no);	\
-int __tsan_atomic##bits##_compare_exchange_strong(volatile type *p, type *old, type v, \
-						  int yes, int no)	\
-{									\
-	sim_rmw((const void *)p, HERE);					\
-	if (*p != *old) {						\
-		*old = *p;						\
-		return 0;						\
-	}								\
-	*p = v;								\
-	return 1;							\
-}									\
-int __tsan_atomic##bits##_compare_exchange_weak(volatile type *p, type *old, type v, \
-						int yes, int no);	\
-int __tsan_atomic##bits##_compare_exchange_weak(volatile type *p, type *old, type v, \
-						int yes, int no)	\
-{									\
-	sim_rmw((const void *)p, HERE);					\
-	if (*p != *old) {						\
-		*old = *p;						\
-		return 0;						\
-	}								\
-	*p = v;								\
-	return 1;							\
-}									\
+COMPARE_EXCHANGE(bits, type, strong)					\
+COMPARE_EXCHANGE(bits, type, weak)					\
 type __tsan_atomic##bits##_compare_exchange_val(volatile type *p, type old, type v, \
 						int yes, int no);	\
 type __tsan_atomic##bits##_compare_exchange_val(volatile type *p, type old, type v, \

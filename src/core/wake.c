@@ -27,8 +27,8 @@ void zj_progress(struct zj_journal *zj)
  * zj_watch_progress() - have progress counted
  * @zj: the journal
  *
- * Components that are finished after this change zj_progress_seen(); those before are
- * seen as finished. zj_unwatch_progress() ends it.
+ * Components that are finished from now on change zj_journal.progress, and the caller sees
+ * the others as finished. zj_unwatch_progress() ends it.
  */
 void zj_watch_progress(struct zj_journal *zj)
 {

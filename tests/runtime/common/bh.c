@@ -8,8 +8,15 @@
 
 unsigned int kl_isolated_cpu = KL_ANY_CPU;
 
-void buf_cache_init(struct kl_disk *disk)
+void buf_cache_init(struct kl_disk *disk, u32 block)
 {
+	disk->inode.i_sb = &disk->sb;
+	disk->inode.i_mapping = &disk->inode.i_data;
+	disk->inode.i_data.host = &disk->inode;
+	disk->sb.is_bdev = true;
+	disk->sb.s_blocksize = block;
+	disk->bdev.bd_mapping = &disk->inode.i_data;
+	disk->bdev.disk = disk;
 	disk->bufs = calloc(disk->nr, sizeof(*disk->bufs));
 }
 

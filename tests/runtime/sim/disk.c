@@ -50,14 +50,7 @@ struct kl_disk *disk_new(u32 nr, u64 seed)
 	disk->fua = true;
 	for (u32 i = 0; i < nr; i++)
 		disk->seen[i] = zero;
-	disk->inode.i_sb = &disk->sb;
-	disk->inode.i_mapping = &disk->inode.i_data;
-	disk->inode.i_data.host = &disk->inode;
-	disk->sb.is_bdev = true;
-	disk->sb.s_blocksize = DISK_BLOCK;
-	disk->bdev.bd_mapping = &disk->inode.i_data;
-	disk->bdev.disk = disk;
-	buf_cache_init(disk);
+	buf_cache_init(disk, DISK_BLOCK);
 	return disk;
 }
 

@@ -87,7 +87,8 @@ struct sim_buf {
 
 void buf_init(struct sim_buf *buf, struct folio *folio, void *data);
 void buf_free(struct buffer_head *bh);
-void buf_cache_init(struct kl_disk *disk);
+/* Also makes @disk a block device with blocks of so many bytes. */
+void buf_cache_init(struct kl_disk *disk, u32 block);
 /* Forget a clean buffer that is not in use; true if it was there. */
 bool buf_reclaim(struct kl_disk *disk, u32 block);
 /* Start writing a dirty buffer of the device, as the flusher does. */

@@ -39,14 +39,7 @@ struct kl_disk *disk_open(const char *path, u32 nr, u32 block, bool create)
 	disk->block = block;
 	disk->writing = calloc(nr, 1);
 	disk->last = &disk->first;
-	disk->inode.i_sb = &disk->sb;
-	disk->inode.i_mapping = &disk->inode.i_data;
-	disk->inode.i_data.host = &disk->inode;
-	disk->sb.is_bdev = true;
-	disk->sb.s_blocksize = block;
-	disk->bdev.bd_mapping = &disk->inode.i_data;
-	disk->bdev.disk = disk;
-	buf_cache_init(disk);
+	buf_cache_init(disk, block);
 	for (int i = 0; i < DISK_THREADS; i++)
 		disk->thread[i] = thr_spawn(disk_thread, disk, "disk");
 	return disk;

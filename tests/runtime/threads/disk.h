@@ -57,7 +57,8 @@ struct thr_buf {
 struct buffer_head *buf_of_file(struct kl_disk *disk, struct inode *inode,
 				u32 block);
 void buf_free(struct buffer_head *bh);
-void buf_cache_init(struct kl_disk *disk);
+/* Also makes @disk a block device with blocks of so many bytes. */
+void buf_cache_init(struct kl_disk *disk, u32 block);
 /* Frees all; fails if anything is still in use. */
 void buf_cache_exit(struct kl_disk *disk);
 /* Forget a clean buffer that is not in use; true if it was there. */
