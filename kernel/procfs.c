@@ -27,6 +27,7 @@ static const struct {
 	COUNTER(commit_us, 10), COUNTER(conflicts, 6), COUNTER(deferred, 6), COUNTER(locked_us, 10),
 	COUNTER(runs, 8), COUNTER(depth, 8), COUNTER(max_depth, 3),
 	COUNTER(max_copies, 6), COUNTER(fsyncs, 8), COUNTER(fsync_us, 10),
+	COUNTER(file_blocks, 8),
 };
 
 static const char *const kind_names[ZJ_NR_KINDS] = {

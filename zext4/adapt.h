@@ -96,6 +96,24 @@ int ext4_convert_inline_data_to_extent(struct address_space *mapping,
 int zext4_inline_to_block(handle_t *handle, struct inode *inode,
 			  struct folio *folio);
 
+/* File data in the log with data=ordered. */
+struct ext4_extent;
+bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh);
+bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
+			const struct buffer_head *bh);
+bool zext4_may_zero(struct inode *inode, struct ext4_extent *ex);
+int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool nowait);
+int zext4_settle_all(struct super_block *sb);
+int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head *bh,
+		       loff_t from, loff_t length);
+int zext4_logged_revoke_credits(struct inode *inode, int blocks);
+void zext4_evict_logged(struct inode *inode);
+void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t block,
+			 unsigned long count);
+void zext4_log_data(struct inode *inode, loff_t start, loff_t end);
+int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc);
+bool zext4_holds_folio(struct inode *inode, struct folio *folio);
+
 /* fsync and file data. */
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end,
 			 int datasync);

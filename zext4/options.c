@@ -85,9 +85,8 @@ static const struct zext4_option_spec specs[] = {
 		.meaning = "An fsync of a small amount of data (up to four writes of 64 KiB) writes the data with FUA if the device supports it and no older data of the file needs a flush (auto), or without FUA (never)",
 	},
 	[ZEXT4_FSYNC_DATA] = {
-		.name = "fsync_data", .words = WORDS("auto", "before"), .tune = true,
-		.meaning = "With data=ordered, an fsync of a small amount of data writes it at the same time as the log blocks (auto), or before them, into extents that stay marked as unwritten until the data is on the disk (before)",
-		.with = ZEXT4_WITH_STOCK_LOG,
+		.name = "fsync_data", .words = WORDS("auto", "beside", "before"), .tune = true,
+		.meaning = "With data=ordered, an fsync of a small amount of data logs it with the metadata and writes it to its place later (auto); or it writes it in place, with log=jbd2 at the same time as the log blocks (beside), or before them, into extents that stay marked as unwritten until the data is on the disk (before)",
 	},
 	[ZEXT4_LOG_FUA] = {
 		.name = "log_fua", .words = WORDS("auto", "never"), .tune = true,

@@ -7,7 +7,8 @@
  *   buffer lock > journal_head.lock > zj_journal.comp_lock > zj_lane.lock
  *     > zj_journal.pool_lock
  *   jbd2_inode.i_lock > comp_lock
- *   journal_head.lock, comp_lock, revoke bucket lock > zj_txn.list_lock
+ *   journal_head.lock, comp_lock, revoke bucket lock, file block bucket lock
+ *     > zj_txn.list_lock
  *   zj_journal.tenant_lock: no other lock is held with it
  *   zj_waits.lock: innermost of all
  *   mutexes, outside of all these: barrier_lock > ckpt_lock > abort_lock > super_lock
@@ -31,6 +32,7 @@
 
 struct zj_lane;
 struct zj_pass;
+struct zj_file_block_bucket;
 struct zj_revoke_bucket;
 struct zj_seg;
 struct zj_tenant;
@@ -77,6 +79,10 @@ struct zj_journal {
 	struct zj_revoke_bucket *revoke; /* immutable once loaded; hash table with 1 <<
 					 * ZJ_REVOKE_HASH_BITS buckets
 					 */
+	struct zj_file_block_bucket *file_blocks; /* immutable once loaded; hash table with
+					 * 1 << ZJ_FILE_BLOCK_HASH_BITS buckets
+					 */
+	bool		logs_file_blocks; /* no lock, set once; file_blocks is in use */
 	struct kmem_cache *frozen_cache; /* immutable once loaded; one block each for
 					 * frozen copies
 					 */

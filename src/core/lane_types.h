@@ -41,6 +41,7 @@ struct zj_lane_stats {
 	u64	copies;		/* frozen copies made by accessors */
 	u64	ahead;		/* frozen copies made by the lane's thread */
 	u64	wait_log;	/* accesses that waited for log I/O */
+	u64	file_blocks;	/* blocks of file data that handles have logged */
 	u64	united[ZJ_NR_KINDS];	/* unions that handles of this lane asked for, by cause */
 	u64	depends[ZJ_NR_KINDS];	/* dependencies on other lanes' transactions, by cause */
 	u64	wait_locked;	/* handle starts that waited until a locked transaction
@@ -100,6 +101,7 @@ struct zj_lane {
 					 * log yet
 					 */
 	atomic_t	copies;		/* no lock; frozen copies of images of its transactions */
+	atomic_t	file_blocks;	/* no lock; its transactions' entries in zj->file_blocks */
 	u32		ckpt_debt;	/* lane's thread; blocks it has to write home in return for
 					 * what it logged
 					 */

@@ -17,6 +17,7 @@
 #include "mount/lane.h"
 #include "mount/load.h"
 #include "mount/proc.h"
+#include "txn/file_block.h"
 #include "txn/revoke.h"
 #include "txn/tenant.h"
 #include "txn/version.h"
@@ -79,6 +80,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_tenants_exit(zj);
 	zj_checkpoint_exit(zj);
 	zj_space_exit(zj);
+	zj_file_block_exit(zj);
 	zj_revoke_exit(zj);
 	/* An assertion that has failed since the checkpoint's thread looked last. */
 	zj_abort_finish(zj);
@@ -288,6 +290,8 @@ static int start(struct zj_journal *zj)
 
 	zj->frozen_cache = zj_frozen_cache(zj->public.j_blocksize);
 	err = zj_revoke_init(zj);
+	if (!err)
+		err = zj_file_block_init(zj);
 	if (!err)
 		err = zj->log_ops->init(zj);
 	if (!err)

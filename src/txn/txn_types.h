@@ -83,6 +83,7 @@ struct zj_txn {
 					 * the component is committed
 					 */
 	struct list_head revokes;	/* zj_revoke.txn_link */
+	struct list_head file_blocks;	/* zj_file_block.txn_link */
 	struct list_head inodes;	/* zj_inode_entry.txn_link */
 	int		nr_revokes;	/* list_lock to change; length of revokes */
 	bool		jdata;		/* list_lock; has parts of journaled file data */

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Rules: F1, F2, F3, F4.
+//
+// With data=ordered an fsync of little data logs the blocks (log_data.c).  As long as recovery
+// may replay such an image, the block is written in place by the checkpoint only (F1):
+// write-back leaves it dirty and logs it again, a direct read or write first empties the log,
+// and so does what drops pages of blocks that stay allocated.
+//
+// expect: ext4.h: -=1
+// expect: page-io.c: ext4_io_submit_init=1 ext4_bio_write_folio=1
+// expect: inode.c: ext4_writepages=1 __ext4_block_zero_page_range=1 ext4_iomap_begin=1
+// expect: inode.c: ext4_release_folio=1 ext4_change_inode_journal_flag=1
+// expect: inode.c: ext4_iomap_swap_activate=1 ext4_evict_inode=1
+// expect: mballoc.c: ext4_free_blocks=1
+// expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
+// expect: extents.c: ext4_collapse_range=1 ext4_insert_range=1
+// expect: ioctl.c: swap_inode_boot_loader=1
+// expect: migrate.c: ext4_ind_migrate=1
+
+@@
+@@
+struct ext4_io_submit {
+ ...
+ sector_t io_next_block;
++ bool zj_left_logged;
+ ...
+};
+
+@@
+identifier io;
+@@
+ext4_io_submit_init(...)
+{
+ ...
+ io->io_end = NULL;
++ io->zj_left_logged = false;
+ ...
+}
+
+@@
+expression bh;
+@@
+ext4_bio_write_folio(...)
+{
+<...
+ !buffer_dirty(bh) || buffer_delay(bh) || !buffer_mapped(bh) ||
+- buffer_unwritten(bh)
++ zext4_must_leave(io, inode, bh)
+...>
+}
+
+@@
+identifier ret, mpd, wbc, mapping;
+@@
+ext4_writepages(struct address_space *mapping, struct writeback_control *wbc)
+{
+ ...
+ if (!ret && mpd.journalled_more_data)
+	ret = ext4_do_writepages(&mpd);
++ if (!ret && mpd.io_submit.zj_left_logged)
++	ret = zext4_write_logged(mapping, wbc);
+ ...
+}
+
+@@
+expression handle, inode, from, length;
+identifier err;
+@@
+__ext4_block_zero_page_range(...)
+{
+<...
+- err = ext4_jbd2_inode_add_write(handle, inode, from, length);
++ err = zext4_order_zeroed(handle, inode, bh, from, length);
+...>
+}
+
+@@
+identifier ret;
+@@
+ext4_iomap_begin(...)
+{
+ ...
+ if (ret < 0)
+	return ret;
+ out:
++ ret = zext4_settle(inode, &map, flags & IOMAP_NOWAIT);
++ if (ret)
++	return ret;
+ ...
+}
+
+@@
+@@
+ext4_release_folio(struct folio *folio, ...)
+{
+ ...
+ if (folio_test_checked(folio))
+	return false;
++ if (zext4_holds_folio(inode, folio))
++	return false;
+ ...
+}
+
+@@
+identifier err;
+@@
+ext4_change_inode_journal_flag(...)
+{
+<...
+ err = filemap_write_and_wait(inode->i_mapping);
++ if (!err)
++	err = zext4_settle_all(inode->i_sb);
+...>
+}
+
+@@
+@@
+ext4_iomap_swap_activate(struct swap_info_struct *sis, struct file *file, sector_t *span)
+{
++ int err = zext4_settle_all(file_inode(file)->i_sb);
++
++ if (err)
++	return err;
+ return iomap_swapfile_activate(...);
+}
+
+@@
+identifier inode;
+@@
+ext4_evict_inode(struct inode *inode)
+{
+<...
+ if (inode->i_nlink) {
++	zext4_evict_logged(inode);
+	truncate_inode_pages_final(&inode->i_data);
+	...
+ }
+...>
+}
+
+@@
+@@
+ext4_free_blocks(...)
+{
+<...
++ zext4_revoke_logged(handle, inode, block, count);
+ ext4_mb_clear_bb(handle, inode, block, count, flags);
+...>
+}
+
+@@
+@@
+ext4_free_data_revoke_credits(...)
+{
+ ...
+- if (!ext4_should_journal_data(inode))
+-	return 0;
++ if (!ext4_should_journal_data(inode))
++	return zext4_logged_revoke_credits(inode, blocks);
+ ...
+}
+
+@@
+identifier f = {ext4_collapse_range, ext4_insert_range};
+expression start;
+@@
+f(...)
+{
+ ...
++ ret = zext4_settle_all(inode->i_sb);
++ if (ret)
++	return ret;
+ truncate_pagecache(inode, start);
+ ...
+}
+
+@@
+identifier err;
+@@
+swap_inode_boot_loader(...)
+{
+<...
+ err = filemap_write_and_wait(inode_bl->i_mapping);
++ if (!err)
++	err = zext4_settle_all(sb);
+...>
+}
+
+@@
+@@
+ext4_ind_migrate(...)
+{
+ ...
+ if (test_opt(inode->i_sb, DELALLOC))
+	ext4_alloc_da_blocks(inode);
++ ret = zext4_settle_all(inode->i_sb);
++ if (ret)
++	return ret;
+ ...
+}
