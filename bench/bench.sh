@@ -132,8 +132,9 @@ mount_arm() {
 # ---- applications ----
 
 # What has failed must leave neither a server nor a mounted file system on real hardware.
+stop_server() { [ -z "$server" ] || kill "$server"; }
 leave() {
-	[ -z "$server" ] || kill "$server"
+	stop_server
 	umount $fs 2>/dev/null
 }
 
@@ -165,7 +166,7 @@ measure() {
 		load $LOAD -r -H
 		return
 	fi
-	app_run >/tmp/said 2>&1 || die "$LOAD failed on $arm: $(tail -n 15 /tmp/said)"
+	(app_run) >/tmp/said 2>&1 || die "$LOAD failed on $arm: $(tail -n 15 /tmp/said)"
 	begin=$(now)
 	sync -f $fs
 	echo "synced $(now) $begin" | awk '{ printf "app synced %.2f\n", $2 - $3 }'
@@ -175,9 +176,8 @@ measure() {
 # What the application finds after a remount, and what the file system's own check says
 found() {
 	[ -n "$APP" ] || return 0
-	trap leave EXIT
 	mount_arm
-	app_check >/tmp/said 2>&1 || die "$LOAD on $arm, after a remount: $(tail -n 15 /tmp/said)"
+	(trap stop_server EXIT; app_check) >/tmp/said 2>&1 || die "$LOAD on $arm, after a remount: $(tail -n 15 /tmp/said)"
 	sed 's/^/app /' /tmp/said
 	umount $fs || die umount
 	case $fstype in

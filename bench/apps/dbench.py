@@ -20,7 +20,7 @@ def give(at):
 
 def parse(load, text):
     """dbench tells the mean and the longest time of each kind of operation, and no percentiles."""
-    said.one(r"^Throughput [0-9.]+ MB/sec", text)
+    said.one(r"^Throughput ([0-9.]+) MB/sec", text)
     seconds = max((int(s) for s in re.findall(r" execute +(\d+) sec", text)), default=0)
     table = text.partition(" Operation      Count    AvgLat    MaxLat")[2]
     counts = {name: (int(n), float(mean), float(most))

@@ -23,9 +23,9 @@ app_run() {
 
 # All checksums of all files, and all keys
 app_check() {
-	db_bench --db=$fs/app/db --use_existing_db=1 --benchmarks=verify,verifyfilechecksums >/tmp/out 2>&1 ||
+	db_bench --db=$fs/app/db --use_existing_db=1 --benchmarks=verifychecksum >/tmp/out 2>&1 ||
 		die "db_bench found damage: $(tail -c 2000 /tmp/out)"
-	! grep -qi 'corrupt\|failed' /tmp/out || die "db_bench found damage: $(tail -c 2000 /tmp/out)"
+	! grep -qi 'corrupt\|fail\|error' /tmp/out || die "db_bench found damage: $(tail -c 2000 /tmp/out)"
 	echo verified
 	ldb --db=$fs/app/db dump --count_only 2>&1 | grep '^Keys in range' || die "ldb finds no keys"
 }
