@@ -19,7 +19,7 @@ app_prepare() {
 	for w in $(seq 0 $((WORKERS - 1))); do
 		mkdir -p $fs/app/w$w || die mkdir
 		(cd $fs/app/w$w && tar -x -f "$AT/repository.tar" && mkdir -p .git/refs/heads .git/refs/tags &&
-			git checkout -q one) || die "no repository"
+			git checkout -q -f one) || die "no repository"
 	done
 }
 
