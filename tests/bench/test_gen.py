@@ -64,7 +64,8 @@ def test_load(built, tmp_path, name, shared):
     buckets = [line.split() for line in out.splitlines() if line.startswith("hist works")]
     assert sum(int(count) for *_, count in buckets) == works
     own = (tmp_path / "w0").is_dir()
-    assert own == (name in ("DWOL", "DWAL", "DWSL") or name.startswith("MW") and name[-1] == "L" or name == "MWRM" or
+    always = ("DWOL", "DWAL", "DWSL", "MWRM", "shell", "sqlite-wal", "sqlite-delete")
+    assert own == (name in always or name.startswith("MW") and name[-1] == "L" or
                    not shared and name not in ("DWOM", "MWCM", "MWUM", "randsync"))
 
 
