@@ -24,6 +24,7 @@ static void wake_everybody(struct zj_journal *zj)
 	unsigned int i;
 
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		wake_up_all(&zj->lanes[i].wait_space);
 		wake_up_all(&zj->lanes[i].wait_start);
 		wake_up_all(&zj->lanes[i].wait_idle);
 	}
@@ -31,7 +32,6 @@ static void wake_everybody(struct zj_journal *zj)
 	xa_for_each(&zj->tids, tid, txn)
 		wake_up_var(&txn->committed);
 	rcu_read_unlock();
-	wake_up_all(&zj->wait_space);
 	wake_up_all(&zj->wait_submit);
 	wake_up_all(&zj->wait_progress);
 	wake_up_all(&zj->wait_barrier);

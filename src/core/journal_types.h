@@ -173,7 +173,6 @@ struct zj_journal {
 	u64		seg_seq;	/* pool_lock; last tenure given out */
 	struct zj_ring	ring;		/* log=jbd2; each field says its own lock */
 	struct zj_nvm	nvm;		/* journal_nvm=; immutable once loaded */
-	wait_queue_head_t wait_space;	/* handle starts sleep here until log space has come back */
 	atomic_t	space_waiters;	/* handle starts that wait for space and are not away */
 	struct list_head space_queue;	/* pool_lock; zj_space_waiter.link, in the order
 					 * of arrival
@@ -181,6 +180,9 @@ struct zj_journal {
 	struct task_struct *space_first; /* pool_lock to change; task of the first waiter in
 					 * @space_queue that is not away, or NULL
 					 */
+	struct zj_lane	*space_first_lane; /* pool_lock to change; the lane that @space_first
+					    * waits in, or NULL
+					    */
 	struct zj_pass	*pass;		/* pool_lock; the pass whose slices may be taken, or NULL */
 	u32		pass_left;	/* pool_lock to change; buffers of it that no thread has
 					 * taken yet

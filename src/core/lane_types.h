@@ -128,6 +128,9 @@ struct zj_lane {
 					 * credits; 0: unknown
 					 */
 
+	wait_queue_head_t wait_space;	/* handle starts sleep here until the lane or the pool has
+					 * log space for them
+					 */
 	wait_queue_head_t wait_start;	/* woken when the lane's running transaction changes */
 	wait_queue_head_t wait_work;	/* the lane's thread sleeps here */
 	wait_queue_head_t wait_idle;	/* woken when the lane's thread has dealt with a

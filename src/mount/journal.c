@@ -59,7 +59,6 @@ static struct zj_journal *journal_alloc(void)
 	zj->batch_size = ZJ_BATCH_SIZE;
 	init_waitqueue_head(&zj->wait_submit);
 	init_waitqueue_head(&zj->wait_progress);
-	init_waitqueue_head(&zj->wait_space);
 	INIT_LIST_HEAD(&zj->space_queue);
 	init_waitqueue_head(&zj->wait_ckpt);
 	init_waitqueue_head(&zj->wait_barrier);

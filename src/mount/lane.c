@@ -69,6 +69,7 @@ static void lane_init(struct zj_journal *zj, int index)
 	INIT_LIST_HEAD(&lane->rsv_queue);
 	lane->run = 1;
 	lane->logged_at = jiffies;
+	init_waitqueue_head(&lane->wait_space);
 	init_waitqueue_head(&lane->wait_start);
 	init_waitqueue_head(&lane->wait_work);
 	init_waitqueue_head(&lane->wait_idle);
