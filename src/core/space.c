@@ -414,16 +414,16 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 {
 	struct zj_journal *zj = lane->journal;
-	bool room;
+	bool room = false;
 
 	spin_lock(&lane->lock);
-	room = lane->starts_waiting;
 	lane->limit = 0;
 	if (lane->cur && lane->cur_off && lane->cur->max_stamp <= ckpt_stamp) {
 		spin_lock(&zj->pool_lock);
 		lane->cur->seq = ++zj->seg_seq;
 		if (lane->promised || lane->running) {
 			lane->cur_off = 0;
+			room = lane->starts_waiting;
 		} else {
 			list_add(&lane->cur->link, &zj->pool);
 			WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
