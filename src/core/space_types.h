@@ -45,7 +45,7 @@ struct zj_space_waiter {
 	struct task_struct *task;	/* used by this task only; the task, or NULL if it is not
 					 * in the queue
 					 */
-	struct zj_lane	*lane;		/* pool_lock to change; the lane that it waits in */
+	struct zj_lane	*lane;		/* immutable while in the queue; the lane that it waits in */
 	bool		away;		/* pool_lock; it waits for its lane at present */
 };
 
