@@ -59,7 +59,7 @@ _MIXED = ["overwrite-low", "overwrite-medium", "append-low", "create-low", "crea
 
 RUNS = {
     "cjfs-versions": {
-        "driver": "concurrent", "arms": _VERSIONS, "case": "varmail-shared", "clients": [10, 40],
+        "driver": "concurrent", "arms": _VERSIONS, "case": "varmail-shared", "clients": [10, 20, 40],
         "settings": {"MAILS": "8"}, "quick": {"clients": [40], "settings": {"MAILS": "2"}},
     },
     "cjfs-split": {
@@ -68,7 +68,7 @@ RUNS = {
     },
     "cjfs-dbench": {
         "driver": "concurrent", "arms": _CJFS | {OURS: "zext4"}, "case": "dbench", "clients": [10, 40],
-        "settings": {"DBENCH_SECONDS": "8"}, "quick": None,
+        "settings": {"DBENCH_SECONDS": "5"}, "quick": None,
     },
     "cjfs-database": {
         # PostgreSQL in place of MySQL.
@@ -98,7 +98,7 @@ RUNS = {
     },
     "nvm-varmail": {
         "driver": "nvm", "arms": {NONE: "none"} | _NVM, "case": "varmail",
-        "settings": {"MAIL_LOOPS": "100"},
+        "settings": {"MAIL_LOOPS": "200", "PMEM_MB": "20"},
         "variants": {"2400 files": {"MAIL_FILES": "2400"}, "9600 files": {},
                      "9600 files, appends of 16 KiB": {"MAIL_APPEND": "16384"}},
         "full": {"960000 files": {"MAIL_FILES": "960000", "MAIL_LOOPS": "40000"}},
@@ -106,20 +106,20 @@ RUNS = {
     },
     "nvm-fileserver": {
         "driver": "nvm", "arms": {NONE: "none"} | _NVM, "case": "fileserver",
-        "settings": {"DIRTY_MB": "25", "SERVER_LOOPS": "500"},
+        "settings": {"DIRTY_MB": "25", "SERVER_LOOPS": "500", "PMEM_MB": "64"},
         "variants": {"5000 files": {"SERVER_FILES": "5000"}, "20000 files": {"SERVER_FILES": "20000"}},
         "full": {"800000 files": {"SERVER_FILES": "800000", "SERVER_LOOPS": "36000", "DIRTY_MB": "800"}},
         "quick": None,
     },
     "nvm-writesync": {
-        "driver": "nvm", "arms": _NVM, "case": "writesync", "settings": {"SYNC_LOOPS": "200"},
+        "driver": "nvm", "arms": _NVM, "case": "writesync", "settings": {"SYNC_LOOPS": "200", "PMEM_MB": "40"},
         "variants": {"1 GiB, appends of 4 KiB": {"SYNC_FILE_MB": "1024"},
                      "appends of 64 KiB": {"SYNC_APPEND": "65536", "SYNC_LOOPS": "50"}},
         "full": {"1 GiB, appends of 4 KiB": {"SYNC_FILE_MB": "1024", "SYNC_LOOPS": "1000"}},
         "quick": None,
     },
     "nvm-postmark": {
-        "driver": "nvm", "arms": _NVM, "case": "postmark", "settings": {"DIRTY_MB": "25"},
+        "driver": "nvm", "arms": _NVM, "case": "postmark", "settings": {"DIRTY_MB": "25", "PMEM_MB": "64"},
         "variants": {"5000 files": {"MARK_FILES": "5000", "MARK_TRANSACTIONS": "5000"},
                      "20000 files": {"MARK_FILES": "20000", "MARK_TRANSACTIONS": "20000"}},
         "full": {"100000 files": {"MARK_FILES": "100000", "MARK_TRANSACTIONS": "100000", "DIRTY_MB": "800"}},

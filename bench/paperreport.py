@@ -8,6 +8,7 @@
 import html
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -71,13 +72,20 @@ def remarks(figure):
 
 
 def measured(results):
-    """[(name, figure, run)] of the figures that have points"""
-    return [(name, figure, results["runs"][figure["run"]]) for name, figure in FIGURES.items()
-            if results["runs"].get(figure["run"], {}).get("points")]
+    """[(name, figure, run)] of the figures that have something to draw"""
+    there = [(name, figure, results["runs"].get(figure["run"], {"points": []})) for name, figure in FIGURES.items()]
+    return [(name, figure, run) for name, figure, run in there
+            if any(rows(panel, run) for panel in figure["panels"])]
+
+
+def briefly(why):
+    """The line of a failure that says most: the kernel's first complaint, else the last line."""
+    lines = why.strip().splitlines() or ["no reason given"]
+    return next((line for line in lines if re.search(r"BUG|Oops|WARNING|error", line)), lines[-1]).strip()[:300]
 
 
 def failed(results):
-    return [(name, run["failure"]) for name, run in results["runs"].items() if run["failure"]]
+    return [(name, briefly(run["failure"])) for name, run in results["runs"].items() if run["failure"]]
 
 
 # ---- tables ----
@@ -104,7 +112,7 @@ def markdown(results):
     for name, figure, run in measured(results):
         out += section(name, figure, run)
     out += ["", "## Not to be had here", ""] + [f"- {what}: {why}" for what, why in MISSING]
-    out += [f"- {name} failed: {why.strip().splitlines()[-1]}" for name, why in failed(results)]
+    out += [f"- {name} failed: {why}" for name, why in failed(results)]
     return "\n".join(out) + "\n"
 
 
@@ -200,7 +208,7 @@ def page(results):
     out += [html_section(name, figure, run) for name, figure, run in measured(results)]
     out += ["<h2>Not to be had here</h2><ul>",
             *(f"<li>{html.escape(what)}: {html.escape(why)}</li>" for what, why in MISSING),
-            *(f"<li>{html.escape(name)} failed: {html.escape(why[-500:])}</li>" for name, why in failed(results)), "</ul>"]
+            *(f"<li>{html.escape(name)} failed: {html.escape(why)}</li>" for name, why in failed(results)), "</ul>"]
     return "\n".join([*out, "</html>"]) + "\n"
 
 

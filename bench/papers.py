@@ -34,7 +34,6 @@ SETTINGS = {"QUICK": "0", "FIGURES": "", "ROUNDS": "1", "SCALE": "small", "CPUS"
 GUEST_CPUS = "4"        # of the guests of concurrent and nvm
 FULL_GIB = 40           # SCALE=full: 4 GiB each of memory and NVM, and the files
 FULL_GUEST = {"MEMORY": "30G", "PMEM_MB": "4096"}
-SMALL_GUEST = {"MEMORY": "4G", "PMEM_MB": "128"}
 WRITES = 100            # of SysBench until an fsync
 SHARED_BLOCKS = 640     # times WRITES: of the files that it overwrites, simulated
 # Works of 100 writes each. Without fsyncs there are no commits until the log has been filled.
@@ -117,6 +116,12 @@ def said(info, pattern):
     return float(found[1]) if found else None
 
 
+def of_lanes(info, counter):
+    """A counter of each lane."""
+    found = [re.search(rf"(\d+) {counter}( |$)", line) for line in info if line.startswith("lane ")]
+    return [int(one[1]) for one in found if one]
+
+
 def in_flight(run):
     """Commits on their way at the same time in the mean, by Little's law."""
     us = said(run["info"], r"(\d+)us (?:from seal to commit|average transaction commit time)")
@@ -126,7 +131,7 @@ def in_flight(run):
 def conflicts(run):
     """Handles that waited for a block on its way to the log, for each transaction."""
     waits = said(run["info"], r"(\d+) waits for blocks on their way")
-    lanes = [int(n) for n in re.findall(r"(\d+) conflicts(?= )", "\n".join(run["info"]))]
+    lanes = of_lanes(run["info"], "conflicts")
     total = sum(lanes) if lanes else waits
     return total / run["transactions"] if total is not None else None
 
@@ -135,7 +140,7 @@ def most_in_flight(run, fstype):
     """What a lane has counted; jbd2 has one committing transaction. Several lanes: not known."""
     if fstype == "ext4":
         return 1
-    lanes = [int(n) for n in re.findall(r"(\d+) max_depth", "\n".join(run["info"]))]
+    lanes = of_lanes(run["info"], "max_depth")
     return lanes[0] if len(lanes) == 1 else None
 
 
@@ -256,13 +261,14 @@ def by_sim(run, settings):
 
 def by_nvm(run, settings):
     import nvm
-    guest = FULL_GUEST if settings["SCALE"] == "full" else SMALL_GUEST
+    guest = FULL_GUEST if settings["SCALE"] == "full" else {"MEMORY": "4G"}
     types = " ".join(run["arms"].values())
     names = {fstype: arm for arm, fstype in run["arms"].items()}
     points = []
     for label, more in run["variants"].items():
-        given = {"CPUS": GUEST_CPUS, **guest, "TYPES": types, "CASES": run["case"], "ROUNDS": settings["ROUNDS"]}
-        runs, failure = nvm.measure(given | icount(settings) | run["settings"] | more, [run["case"]])
+        given = {"CPUS": GUEST_CPUS, "TYPES": types, "CASES": run["case"], "ROUNDS": settings["ROUNDS"]}
+        given |= icount(settings) | run["settings"] | more | guest
+        runs, failure = nvm.measure(given, [run["case"]])
         if failure:
             raise vm.VMError(failure)
         for fstype, figures in nvm.columns(runs)[run["case"]].items():
@@ -284,7 +290,7 @@ def tried(run, settings):
             why = str(error)
             if why == "terminated":
                 raise
-            print(f"papers.py: {why[-2000:]}", file=sys.stderr, flush=True)
+            print(f"papers.py: {paperreport.briefly(why)}", file=sys.stderr, flush=True)
     return [], why
 
 
