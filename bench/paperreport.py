@@ -19,6 +19,7 @@ from paperfigures import FIGURES, MISSING, PAPERS, STOCK
 COLOURS = {STOCK: "#d1495b", "zext4": "#00798c", "zext4, one lane": "#66a182", "no journal": "#9a9a9a",
            "zext4, lines": "#00798c", "zext4, blocks": "#edae49"}
 SPARE = ["#8d6cab", "#b07d4f", "#2e4057", "#5c8001", "#fb6107", "#444444"]
+AXIS = {"concurrent": "clients", "bench": "CPUs, a worker on each", "sim": "virtual CPUs", "nvm": "sizes of the load"}
 HEAD = ["load", "at", "arm", "measured", "to the base"]
 PAPER_HEAD = ["the paper", "at", "value", "what its text says"]
 UNKNOWN = "–"
@@ -158,6 +159,7 @@ def draw(axes, panel, run):
             axes.plot(*zip(*line), marker="o", markersize=4, color=colour(arm, arms), label=arm)
     draw_paper(axes, panel, place)
     axes.set_xticks(list(place.values()), [str(x) for x in place], rotation=15 if words else 0)
+    axes.set_xlabel(AXIS[run["declared"]["driver"]])
     axes.set_title(heading(panel), loc="left", fontsize=9)
     axes.set_ylabel(f"ratio to {panel['base']}" if panel["base"] else panel["label"])
     drawn = [v for p in points if (v := p[field]) is not None] + [value for _, _, value, _ in panel["paper"]]

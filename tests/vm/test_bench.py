@@ -85,3 +85,15 @@ def test_concurrent(machine):
                                           for fstype in ("ext4", "zext4")]
     # Two fsyncs of each mail, eight clients.
     assert all(run[4] == "48" and float(run[5]) > 0 for run in runs)
+    # loadgen's percentiles, for bench/papers.py.
+    assert out.count("us p99 of an fsync") == 4 and "waits for blocks" not in out
+
+
+def test_conflicts_of_stock_are_counted(machine):
+    """Clients of one directory want its blocks while a commit has them; no probe is left behind."""
+    out = script(machine, "concurrent.sh", CASES="varmail-shared", TYPES="ext4 zext4 ext4", ROUNDS=1, MAILS=3, CLIENTS=6,
+                 LATENCY_MS=5, DISK="zjdisk", SIZE_MB=4096, CONFLICTS=1)
+    assert [line.split()[4] for line in out.splitlines() if line.startswith("run ")] == ["36"] * 3
+    counted = [int(line.split()[1]) for line in out.splitlines() if "waits for blocks on their way to the log" in line]
+    assert len(counted) == 2 and all(counted)
+    assert not machine.sh("grep . /sys/kernel/tracing/events/zj/shadow/trigger | grep hist")
