@@ -8,7 +8,8 @@
 QUICK=0         1: a few minutes, one figure of each kind
 FIGURES=...     of bench/paperfigures.py; all of them by default
 ROUNDS=1        runs of each arm in a guest, of which medians are taken
-SCALE=small     full: the NVM paper's numbers of files, which take 40 GiB of memory and hours
+SCALE=          what the NVM paper's numbers of files are divided by, in place of the smaller ones
+                that are declared: 1 takes 36 GiB of memory and hours, 10 takes 9 GiB
 CPUS="..."      in place of the numbers of CPUs of the simulated figures
 ICOUNT=1        (0 with KVM) the guests' clocks count instructions and skip idle time
 
@@ -30,10 +31,10 @@ import paperreport
 from common import arguments, save, vm
 from paperfigures import FIGURES, RUNS
 
-SETTINGS = {"QUICK": "0", "FIGURES": "", "ROUNDS": "1", "SCALE": "small", "CPUS": "", "ICOUNT": ""}
+SETTINGS = {"QUICK": "0", "FIGURES": "", "ROUNDS": "1", "SCALE": "", "CPUS": "", "ICOUNT": ""}
 GUEST_CPUS = "4"        # of the guests of concurrent and nvm
-FULL_GIB = 40           # SCALE=full: 4 GiB each of memory and NVM, and the files
-FULL_GUEST = {"MEMORY": "30G", "PMEM_MB": "4096"}
+# GiB of a guest of nvm, and what it takes more with SCALE=1: the disk, which is in memory, and NVM
+GUEST_GIB, DISK_GIB, NVM_GIB = 4, 26, 4
 WRITES = 100            # of SysBench until an fsync
 SHARED_BLOCKS = 640     # times WRITES: of the files that it overwrites, simulated
 # Works of 100 writes each. Without fsyncs there are no commits until the log has been filled.
@@ -55,24 +56,38 @@ def settings_of(given):
     if unknown:
         raise Refused(f"no setting {' '.join(sorted(unknown))}; there are {' '.join(SETTINGS)}")
     settings = SETTINGS | given
-    for name, words in (("QUICK", "01"), ("ICOUNT", ["", "0", "1"]), ("SCALE", ["small", "full"])):
+    for name, words in (("QUICK", "01"), ("ICOUNT", ["", "0", "1"])):
         if settings[name] not in words:
             raise Refused(f"{name} is {' or '.join(w for w in words if w)}, not {settings[name]}")
-    if not re.fullmatch("[1-9][0-9]*", settings["ROUNDS"]):
-        raise Refused(f"ROUNDS is a number, not {settings['ROUNDS']}")
+    for name in ("ROUNDS", "SCALE"):
+        if not re.fullmatch("[1-9][0-9]*", settings[name]) and settings[name] != SETTINGS[name]:
+            raise Refused(f"{name} is a number from 1 on, not {settings[name]}")
     wrong = [n for n in settings["CPUS"].split() if not n.isdigit() or not 1 <= int(n) <= 256]
     if wrong:
         raise Refused(f"CPUS are numbers from 1 to 256, not {' '.join(wrong)}")
     wrong = [name for name in settings["FIGURES"].split() if name not in FIGURES]
     if wrong:
         raise Refused(f"no figure {' '.join(wrong)}; there are {' '.join(FIGURES)}")
-    if settings["SCALE"] == "full" and memory_gib() < FULL_GIB:
-        raise Refused(f"SCALE=full needs {FULL_GIB} GiB of memory; this machine has {memory_gib():.0f}")
+    if settings["SCALE"]:
+        needed = guest_gib(settings) + NVM_GIB / int(settings["SCALE"]) + 2
+        if memory_gib() < needed:
+            raise Refused(f"SCALE={settings['SCALE']} needs {needed:.0f} GiB of memory; this machine has {memory_gib():.0f}")
     return settings
 
 
 def memory_gib():
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def guest_gib(settings):
+    """Memory of a guest of nvm."""
+    return GUEST_GIB + (-(-DISK_GIB // int(settings["SCALE"])) if settings["SCALE"] else 0)
+
+
+def scaled(full, scale):
+    """The paper's sizes, divided: {the number of files: settings}"""
+    sizes = {name: max(1, size // scale) for name, size in full.items()}
+    return {f"{next(iter(sizes.values()))} files": {name: str(size) for name, size in sizes.items()}}
 
 
 def merged(run, more):
@@ -91,8 +106,8 @@ def plan(settings):
         if quick and run["quick"] is None and not settings["FIGURES"]:
             continue
         run = merged(run, run["quick"] if quick and run["quick"] else {})
-        if settings["SCALE"] == "full" and "full" in run:
-            run["variants"] = run["full"]
+        if settings["SCALE"] and "full" in run:
+            run["variants"] = scaled(run["full"], int(settings["SCALE"]))
         if settings["CPUS"] and "cpus" in run:
             run["cpus"] = [int(n) for n in settings["CPUS"].split()]
         runs[FIGURES[name]["run"]] = run
@@ -261,13 +276,13 @@ def by_sim(run, settings):
 
 def by_nvm(run, settings):
     import nvm
-    guest = FULL_GUEST if settings["SCALE"] == "full" else {"MEMORY": "4G"}
+    guest = {"CPUS": GUEST_CPUS, "MEMORY": f"{guest_gib(settings)}G"}
     types = " ".join(run["arms"].values())
     names = {fstype: arm for arm, fstype in run["arms"].items()}
     points = []
     for label, more in run["variants"].items():
-        given = {"CPUS": GUEST_CPUS, "TYPES": types, "CASES": run["case"], "ROUNDS": settings["ROUNDS"]}
-        given |= icount(settings) | run["settings"] | more | guest
+        given = guest | {"TYPES": types, "CASES": run["case"], "ROUNDS": settings["ROUNDS"]}
+        given |= icount(settings) | run["settings"] | more
         runs, failure = nvm.measure(given, [run["case"]])
         if failure:
             raise vm.VMError(failure)

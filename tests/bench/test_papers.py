@@ -140,8 +140,9 @@ def test_a_figure_that_was_not_measured_is_left_out_and_a_failure_is_named():
     ({"FIGURE": "cjfs-13"}, "no setting FIGURE; there are QUICK"),
     ({"FIGURES": "cjfs-13 zj-99"}, "no figure zj-99; there are cjfs-13"),
     ({"QUICK": "yes"}, "QUICK is 0 or 1, not yes"),
-    ({"SCALE": "half"}, "SCALE is small or full, not half"),
-    ({"ROUNDS": "0"}, "ROUNDS is a number, not 0"),
+    ({"SCALE": "half"}, "SCALE is a number from 1 on, not half"),
+    ({"ROUNDS": "0"}, "ROUNDS is a number from 1 on, not 0"),
+    ({"ROUNDS": ""}, "ROUNDS is a number from 1 on, not "),
     ({"CPUS": "8 257"}, "CPUS are numbers from 1 to 256, not 257"),
     ({"ICOUNT": "on"}, "ICOUNT is 0 or 1, not on"),
 ])
@@ -153,13 +154,20 @@ def test_a_wrong_setting_is_refused(given, said, monkeypatch):
         papers.main()
 
 
-def test_full_scale_needs_memory(monkeypatch):
+def test_scale_divides_the_papers_sizes_and_needs_memory(monkeypatch):
     monkeypatch.setattr(papers, "memory_gib", lambda: 24.0)
-    with pytest.raises(papers.Refused, match="SCALE=full needs 40 GiB of memory; this machine has 24"):
-        papers.settings_of({"SCALE": "full"})
+    with pytest.raises(papers.Refused, match="SCALE=1 needs 36 GiB of memory; this machine has 24"):
+        papers.settings_of({"SCALE": "1"})
+    settings = papers.settings_of({"SCALE": "10", "FIGURES": "nvm-9 nvm-11"})
+    got = papers.plan(settings)
+    assert got["nvm-varmail"]["variants"] == {
+        "96000 files": {"MAIL_FILES": "96000", "MAIL_LOOPS": "2000", "DIRTY_MB": "80", "PMEM_MB": "409"}}
+    assert papers.guest_gib(settings) == 7
+    # Its file has the paper's size in any case.
+    assert got["nvm-writesync"] == papers.plan(papers.settings_of({}))["nvm-writesync"]
     monkeypatch.setattr(papers, "memory_gib", lambda: 64.0)
-    settings = papers.settings_of({"SCALE": "full", "FIGURES": "nvm-9"})
-    assert list(papers.plan(settings)["nvm-varmail"]["variants"]) == ["960000 files"]
+    full = papers.plan(papers.settings_of({"SCALE": "1", "FIGURES": "nvm-9"}))
+    assert list(full["nvm-varmail"]["variants"]) == ["960000 files"]
 
 
 def test_the_plan():
