@@ -96,4 +96,4 @@ def test_conflicts_of_stock_are_counted(machine):
     assert [line.split()[4] for line in out.splitlines() if line.startswith("run ")] == ["36"] * 3
     counted = [int(line.split()[1]) for line in out.splitlines() if "waits for blocks on their way to the log" in line]
     assert len(counted) == 2 and all(counted)
-    assert not machine.sh("grep . /sys/kernel/tracing/events/zj/shadow/trigger | grep hist")
+    assert not machine.sh("grep . /sys/kernel/tracing/events/zj/shadow/trigger | grep ^hist")
