@@ -263,7 +263,8 @@ FIGURES = {
         "paper": "zj", "figures": "6", "run": "zj-operations", "simulated": True,
         "title": "Operations of FxMark on 80 CPUs, allocation by core or stock's, no journal",
         "plot": "The values without allocation by core are only in the plot.",
-        "how": "Without a journal an operation costs the work beside it, which scales perfectly in the simulation.",
+        "how": "Without a journal an operation costs the work beside it, which scales perfectly in the simulation. "
+               "Overwrites and appends are with data=journal, the others, which have no data or fsync it, with data=ordered.",
         "panels": [
             {"metric": "per_second", "label": f"{load}: operations per second", "base": STOCK,
              "loads": [load], "paper": values}
@@ -312,6 +313,7 @@ FIGURES = {
     },
     "zj-9a": {
         "paper": "zj", "figures": "9 (a)", "run": "zj-filebench", "simulated": True, "title": "File server",
+        "how": "With data=ordered; the paper has data=journal.",
         "panels": [
             {"metric": "per_second", "label": "loops per second", "base": STOCK, "loads": ["fileserver"],
              "paper": [("Z-Journal", None, 4.15, "315 % more; best at 20 cores"),
@@ -320,6 +322,7 @@ FIGURES = {
     },
     "zj-9b": {
         "paper": "zj", "figures": "9 (b)", "run": "zj-filebench", "simulated": True, "title": "Mail server",
+        "how": "With data=ordered; the paper has data=journal.",
         "panels": [
             {"metric": "per_second", "label": "loops per second", "base": STOCK, "loads": ["varmail"],
              "paper": [("Z-Journal", 80, 1.58, "58 % more"),
