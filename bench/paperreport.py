@@ -156,7 +156,7 @@ def draw(axes, panel, run):
     for arm in arms:
         line = sorted((place[p["x"]], p[field]) for p in points if p["arm"] == arm and p[field] is not None)
         if line:
-            axes.plot(*zip(*line), marker="o", markersize=4, color=colour(arm, arms), label=arm)
+            axes.plot(*zip(*line), marker="o", markersize=4, color=colour(arm, list(run["declared"]["arms"])), label=arm)
     draw_paper(axes, panel, place)
     axes.set_xticks(list(place.values()), [str(x) for x in place], rotation=15 if words else 0)
     axes.set_xlabel(AXIS[run["declared"]["driver"]])
