@@ -10,7 +10,7 @@
 #define journal_data_flags(journal) \
 	(zj_journal_wants_fua(journal, 0) ? REQ_FUA : 0)
 
-/* As bench/core's; the log in memory if there is any (disk.c). */
+/* As bench/core's; the log in memory if there is any (disk.c). copy: enum zj_frozen_copy. */
 #undef journal_set_up
 #define journal_set_up(journal, options)				\
 do {									\
@@ -18,8 +18,7 @@ do {									\
 		.lanes = (options)->lanes,				\
 		.log = kl_nvm.base ? ZJ_LOG_NVM : ZJ_LOG_LANES,		\
 		.nvm_path = kl_nvm.base ? "memory" : NULL,		\
-		.live.frozen_copy = (options)->copy ?			\
-			ZJ_FROZEN_COPY_ALWAYS : ZJ_FROZEN_COPY_AUTO,	\
+		.live.frozen_copy = (options)->copy,			\
 	};								\
 									\
 	WARN_ON_ONCE(zj_journal_configure(journal, &wanted));		\

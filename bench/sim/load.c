@@ -8,7 +8,7 @@
 #include "load.h"
 #undef snprintf
 
-#define MAX_REGIONS	64u
+#define MAX_REGIONS	128u
 #define MAX_TIMES	(1u << 21)
 #define WATCH		(60000000000 * PS)	/* a minute */
 
