@@ -33,9 +33,6 @@ static struct kmem_cache *frozen_caches[ZJ_FROZEN_CACHES];
 /* What a frozen copy costs: 4 KiB take 0.1 us from the CPU's caches, and 1 us from memory. */
 #define ZJ_COPY_NS		500
 
-/* The copies of a small transaction cost no more than this part of a wait for its log I/O. */
-#define ZJ_SMALL_PART		16
-
 /**
  * zj_frozen_cache() - returns the cache for frozen copies of a block size
  * @block_size: bytes, a power of two from 1024 to the page size
@@ -268,27 +265,43 @@ void zj_part_make_copy(struct zj_journal *zj, struct zj_part *part, void **copy)
 void zj_jh_conflict(struct journal_head *jh)
 {
 	struct zj_part *owner = jh->newest;
+	struct zj_lane *lane = owner->txn->lane;
 
 	lockdep_assert_held(&jh->lock);
 	/* It counts even if there is a copy: without that the handle would have waited. */
-	if (zj_part_test(owner, ZJ_PART_MODIFIED) &&
-	    !zj_part_test(owner, ZJ_PART_LOGGED))
-		jh->conflicts = ZJ_CONFLICT_NOW;
+	if (!zj_part_test(owner, ZJ_PART_MODIFIED) ||
+	    zj_part_test(owner, ZJ_PART_LOGGED))
+		return;
+	jh->conflicts = ZJ_CONFLICT_NOW;
+	if (READ_ONCE(lane->conflicts) != ZJ_CONFLICT_NOW)
+		WRITE_ONCE(lane->conflicts, ZJ_CONFLICT_NOW);
 }
 
-/**
- * zj_copies_for_wait() - tell how many frozen copies cost as much as one wait for the log
- * @lane: the lane; its flush thread has measured how long it takes to write records
- *
- * Return: at most ZJ_CONFLICT_NOW, as journal_head.conflicts counts them.
- */
-u32 zj_copies_for_wait(const struct zj_lane *lane)
+/* Returns how many frozen copies cost as much as one wait for the lane's log I/O. */
+static u32 copies_for_wait(const struct zj_lane *lane)
 {
 	s64 io_ns = max(READ_ONCE(lane->record_ns[0]), READ_ONCE(lane->record_ns[1]));
 	/* A second costs more copies than are counted. */
 	u32 wait_ns = ZJ_WAKE_UP_NS + min_t(s64, io_ns, 1000 * NSEC_PER_MSEC);
 
 	return min(wait_ns / ZJ_COPY_NS, ZJ_CONFLICT_NOW);
+}
+
+/**
+ * zj_copying_begin() - decide for a transaction which copies its history is worth
+ * @copying: the result
+ * @txn: sealed; its lane's thread is about to look at each part of it
+ */
+void zj_copying_begin(struct zj_copying *copying, struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+	u32 images = max(txn->credits, 0), left;
+
+	copying->copy = NULL;
+	copying->most = copies_for_wait(lane);
+	left = min(READ_ONCE(lane->conflicts), copying->most);
+	copying->all = images <= left;
+	WRITE_ONCE(lane->conflicts, copying->all ? left - images : left);
 }
 
 /* Returns whether the buffer could change or vanish during log I/O from it. */
@@ -300,22 +313,21 @@ static bool must_copy(const struct zj_part *part)
 	       zj_bh_is_super(jh->bh);
 }
 
-/* Notes one more commit of the buffer; returns whether the history asks for a copy. */
-static bool expects_conflict(struct journal_head *jh, u32 copies_for_wait)
+/* Notes one more commit of the buffer; returns whether its history asks for a copy. */
+static bool expects_conflict(struct journal_head *jh, u32 most)
 {
-	u8 left = min_t(u32, jh->conflicts, copies_for_wait);
+	u8 left = min_t(u32, jh->conflicts, most);
 
 	jh->conflicts = left ? left - 1 : 0;
 	return left;
 }
 
-static bool may_copy(const struct zj_part *part, u32 copies_for_wait,
-		     bool conflict)
+static bool may_copy(const struct zj_part *part, bool expected)
 {
-	const struct zj_txn *txn = part->txn;
-	const struct zj_journal *zj = txn_zj(txn);
+	const struct zj_lane *lane = part->txn->lane;
+	const struct zj_journal *zj = lane->journal;
 
-	if (atomic_read(&txn->lane->copies) >= zj->max_copies)
+	if (atomic_read(&lane->copies) >= zj->max_copies)
 		return false;
 	switch (READ_ONCE(zj->options.live.frozen_copy)) {
 	case ZJ_FROZEN_COPY_ALWAYS:
@@ -323,16 +335,14 @@ static bool may_copy(const struct zj_part *part, u32 copies_for_wait,
 	case ZJ_FROZEN_COPY_NEVER:
 		return false;
 	default:
-		return conflict ||
-		       txn->credits <= (int)copies_for_wait / ZJ_SMALL_PART ||
-		       (zj->options.pipeline && zj->log_ops->log_before_data);
+		return expected || (zj->options.pipeline && zj->log_ops->log_before_data);
 	}
 }
 
 /**
  * zj_part_wants_copy() - decide whether to copy an image ahead of the log I/O
  * @part: a part of a sealed transaction, with an image and without a copy
- * @copies_for_wait: zj_copies_for_wait() of its lane
+ * @copying: of its transaction
  *
  * A copy is necessary if the buffer has a newer owner, if it is of a file's folio, which may
  * be truncated during the I/O, or if it is ext4's super block, which user space may write
@@ -341,23 +351,22 @@ static bool may_copy(const struct zj_part *part, u32 copies_for_wait,
  *
  *   - of a buffer that a handle wanted during an earlier commit, until as many copies in a
  *     row were not needed as cost one wait;
- *   - of all buffers of a small transaction, whose copies cost next to nothing beside its
- *     I/O, whatever is known of its buffers;
+ *   - of all buffers of small transactions, if a handle wanted any buffer during an earlier
+ *     commit of the lane, until as many were not needed;
  *   - of all buffers if a pipelined lane sends its log blocks beside the data, as otherwise
  *     its thread would have to wait for the device.
  *
  * Context: part->jh->lock held.
  */
-enum zj_want zj_part_wants_copy(struct zj_part *part, u32 copies_for_wait)
+enum zj_want zj_part_wants_copy(struct zj_part *part, const struct zj_copying *copying)
 {
-	struct journal_head *jh = part->jh;
-	bool conflict;
+	bool expected;
 
-	lockdep_assert_held(&jh->lock);
-	conflict = expects_conflict(jh, copies_for_wait);
+	lockdep_assert_held(&part->jh->lock);
+	expected = expects_conflict(part->jh, copying->most) || copying->all;
 	if (must_copy(part))
 		return ZJ_COPY_MUST;
-	return may_copy(part, copies_for_wait, conflict) ? ZJ_COPY_MAY : ZJ_COPY_NO;
+	return may_copy(part, expected) ? ZJ_COPY_MAY : ZJ_COPY_NO;
 }
 
 /**

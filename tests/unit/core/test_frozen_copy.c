@@ -108,20 +108,19 @@ static void r3_waits_for_log_io_from_the_live_buffer_only(void)
 	handle_t *h;
 
 	OPEN();
-	change(1, BLOCK, 1);
-	/* Its first record: how long that takes is not known, so the image is not copied. */
-	seal_held(1);
+	change(0, BLOCK, 1);
+	seal_held(0);
 	assert_int_equal(nr_held(), 1);
-	h = start(0, 2);
+	h = start(1, 2);
 	f = GO(call_access, .h = h, .block = BLOCK);
 	get_access(h, BLOCK + 1);
 	settle();
 	assert_false(f->done);
-	assert_int_equal(lane(0)->stats.wait_log, 1);
+	assert_int_equal(lane(1)->stats.wait_log, 1);
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(lane(0)->stats.copies, 0);
+	assert_int_equal(lane(1)->stats.copies, 0);
 	assert_int_equal(dirty(h, BLOCK, 2), 0);
 	stop(h);
 	log_read(&log);
@@ -168,7 +167,6 @@ static void conflict_is_remembered_for_as_many_copies_as_cost_a_wait(void)
 
 		change(0, BLOCK, 1);
 		seal(0);
-		/* Too large for a small transaction, of which all is copied. */
 		for (u32 k = 0; k < cases[i].copies; k++) {
 			commit_blocks(1, 16, cases[i].io_ns);
 			assert_int_equal(lane(1)->stats.ahead, before + k + 1);
@@ -193,36 +191,64 @@ static void history_follows_the_device(void)
 	close_journal();
 }
 
-/* Copies that cost at most a sixteenth of a wait are made without any history. */
-static void small_transaction_is_copied_as_a_whole(void)
+/* A handle of the other lane wants a block whose image lane i has not logged yet. */
+static void conflict_in(u32 i)
 {
-	static const struct { s64 io_ns; u32 most; } cases[] = {
-		{ 0, 0 }, { 3000, 0 }, { 4000, 1 }, { 96000, 12 }, { 1LL << 40, 15 },
-	};
+	change(i, BLOCK + 100, 1);
+	seal(i);
+	change(!i, BLOCK + 100, 2);
+	commit(!i);
+}
 
+static u64 copies_of(u32 i, u32 n, s64 io_ns)
+{
+	u64 before = lane(i)->stats.ahead;
+
+	commit_blocks(i, n, io_ns);
+	return lane(i)->stats.ahead - before;
+}
+
+/* Of any buffers, as many as cost one wait; none in a lane where nobody waits. */
+static void small_transactions_are_copied_after_a_conflict_in_the_lane(void)
+{
 	OPEN();
-	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
-		u64 before = lane(1)->stats.ahead;
+	assert_int_equal(copies_of(1, 1, 1LL << 40), 0);
+	conflict_in(1);
+	assert_int_equal(copies_of(1, 9, 0), 0);
+	assert_int_equal(copies_of(1, 3, 0), 3);
+	assert_int_equal(copies_of(1, 3, 0), 3);
+	/* Two of eight are left. */
+	assert_int_equal(copies_of(1, 3, 0), 0);
+	assert_int_equal(copies_of(1, 2, 0), 2);
+	assert_int_equal(copies_of(1, 1, 0), 0);
+	/* The other lane has its own history. */
+	assert_int_equal(copies_of(0, 1, 0), 0);
+	close_journal();
+}
 
-		if (cases[i].most)
-			commit_blocks(1, cases[i].most, cases[i].io_ns);
-		assert_int_equal(lane(1)->stats.ahead, before + cases[i].most);
-		commit_blocks(1, cases[i].most + 1, cases[i].io_ns);
-		assert_int_equal(lane(1)->stats.ahead, before + cases[i].most);
-	}
+static void slower_device_makes_larger_transactions_small(void)
+{
+	OPEN();
+	assert_int_equal(copies_of(1, 1, 1LL << 40), 0);
+	conflict_in(1);
+	assert_int_equal(copies_of(1, 39, 15000), 0);
+	assert_int_equal(copies_of(1, 38, 15000), 38);
+	assert_int_equal(copies_of(1, 1, 15000), 0);
 	close_journal();
 }
 
 static void handle_does_not_wait_for_a_small_transaction(void)
 {
 	OPEN();
+	conflict_in(1);
 	change(1, BLOCK, 1);
-	lane(1)->record_ns[0] = 100000;
 	seal_held(1);
 	assert_int_equal(nr_held(), 1);
+	assert_int_not_equal(lane(1)->conflicts, ZJ_CONFLICT_NOW);
 	change(0, BLOCK, 2);
 	assert_int_equal(lane(0)->stats.wait_log, 0);
-	assert_int_equal(lane(0)->stats.copies, 0);
+	/* The copy was needed. */
+	assert_int_equal(lane(1)->conflicts, ZJ_CONFLICT_NOW);
 	release();
 	commit(0);
 	assert_int_equal(val_after_crash(BLOCK), 2);
@@ -339,7 +365,8 @@ CORE_TESTS(frozen_copy,
 	CORE_TEST(r3_contended_block_is_copied_ahead_next_time),
 	CORE_TEST(conflict_is_remembered_for_as_many_copies_as_cost_a_wait),
 	CORE_TEST(history_follows_the_device),
-	CORE_TEST(small_transaction_is_copied_as_a_whole),
+	CORE_TEST(small_transactions_are_copied_after_a_conflict_in_the_lane),
+	CORE_TEST(slower_device_makes_larger_transactions_small),
 	CORE_TEST(handle_does_not_wait_for_a_small_transaction),
 	CORE_TEST(copy_that_was_used_is_made_again),
 	CORE_TEST(history_outlives_the_head),
