@@ -21,10 +21,10 @@
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 #include <zjournal/jbd2.h>
 #include <zjournal/recovery.h>
 #include "core/flush_types.h"
+#include "core/tids_types.h"
 #include "format/codec.h"
 #include "log/log_types.h"
 #include "txn/component_types.h"
@@ -158,7 +158,7 @@ struct zj_journal {
 	atomic_t	nr_running;	/* running transactions, so also the number of lanes at
 					 * work
 					 */
-	struct xarray	tids;		/* by tid; live transactions; readers use RCU */
+	struct zj_tid_chain tids[ZJ_TID_CHAINS]; /* live transactions, by their tids */
 
 	/* Protects segments that are in no lane's hand, and the queue for space. */
 	spinlock_t	pool_lock ____cacheline_aligned_in_smp;

@@ -8,6 +8,7 @@
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/super.h"
+#include "core/tids.h"
 #include "format/codec.h"
 #include "log/log_lanes.h"
 #include "log/log_jbd2.h"
@@ -28,7 +29,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 
 static struct zj_journal *journal_alloc(void)
 {
@@ -65,7 +65,7 @@ static struct zj_journal *journal_alloc(void)
 	init_waitqueue_head(&zj->wait_barrier);
 	init_waitqueue_head(&zj->flush.wait);
 	init_waitqueue_head(&zj->flush.gather);
-	xa_init(&zj->tids);
+	zj_tids_init(zj);
 	return zj;
 }
 
@@ -84,7 +84,6 @@ static void journal_free(struct zj_journal *zj)
 	zj_abort_finish(zj);
 	kvfree(zj->map);
 	brelse(zj->sb_bh);
-	xa_destroy(&zj->tids);
 	iput(zj->public.j_inode);
 	kfree(zj);
 }
