@@ -7,13 +7,23 @@
 #include "core/tids.h"
 #include "txn/txn_types.h"
 #include <linux/rcupdate.h>
+#include <linux/slab.h>
 
-void zj_tids_init(struct zj_journal *zj)
+int zj_tids_init(struct zj_journal *zj)
 {
 	unsigned int i;
 
+	zj->tids = kvcalloc(ZJ_TID_CHAINS, sizeof(*zj->tids), GFP_KERNEL);
+	if (!zj->tids)
+		return -ENOMEM;
 	for (i = 0; i < ZJ_TID_CHAINS; i++)
 		spin_lock_init(&zj->tids[i].lock);
+	return 0;
+}
+
+void zj_tids_exit(struct zj_journal *zj)
+{
+	kvfree(zj->tids);
 }
 
 static struct zj_tid_chain *chain_of(struct zj_journal *zj, tid_t tid)

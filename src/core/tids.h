@@ -3,8 +3,10 @@
 #define ZJ_TIDS_H
 
 #include "core/journal.h"
+#include "core/tids_types.h"
 
-void zj_tids_init(struct zj_journal *zj);
+int zj_tids_init(struct zj_journal *zj);
+void zj_tids_exit(struct zj_journal *zj);
 void zj_tids_add(struct zj_txn *txn);
 void zj_tids_remove(struct zj_txn *txn);
 struct zj_txn *zj_tids_find(struct zj_journal *zj, tid_t tid);

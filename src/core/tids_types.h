@@ -6,8 +6,11 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 
-/* A power of two. Tids are consecutive, so lanes that work at once use different chains. */
-#define ZJ_TID_CHAINS		128
+/*
+ * A power of two. Tids are consecutive, so with as many chains as there can be lanes those
+ * that work at once rarely meet: what is in a chain is written by its neighbours.
+ */
+#define ZJ_TID_CHAINS		256
 
 /**
  * struct zj_tid_chain - one chain of the table

@@ -34,8 +34,10 @@ static struct zj_journal *journal_alloc(void)
 {
 	struct zj_journal *zj = kzalloc(sizeof(*zj), GFP_KERNEL);
 
-	if (!zj)
+	if (!zj || zj_tids_init(zj)) {
+		kfree(zj);
 		return NULL;
+	}
 	zj_options_default(zj);
 	zj->credit_units = 1;
 	/*
@@ -65,7 +67,6 @@ static struct zj_journal *journal_alloc(void)
 	init_waitqueue_head(&zj->wait_barrier);
 	init_waitqueue_head(&zj->flush.wait);
 	init_waitqueue_head(&zj->flush.gather);
-	zj_tids_init(zj);
 	return zj;
 }
 
@@ -84,6 +85,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_abort_finish(zj);
 	kvfree(zj->map);
 	brelse(zj->sb_bh);
+	zj_tids_exit(zj);
 	iput(zj->public.j_inode);
 	kfree(zj);
 }
