@@ -34,6 +34,24 @@ do {									\
 
 #define journal_lanes(journal)	to_zj(journal)->nr_lanes
 
+/* What lanes count (struct zj_lane_stats) that says where copies and waits come from. */
+#define JOURNAL_COUNTS	"txns", "blocks", "copies", "ahead", "wait_log",
+
+static inline void journal_counts(journal_t *journal, u64 *counts)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	for (unsigned int i = 0; i < zj->nr_lanes; i++) {
+		const struct zj_lane_stats *st = &zj->lanes[i].stats;
+
+		counts[0] += st->txns;
+		counts[1] += st->blocks;
+		counts[2] += st->copies;
+		counts[3] += st->ahead;
+		counts[4] += st->wait_log;
+	}
+}
+
 static inline void journal_mounted(journal_t *journal, bool data_journal)
 {
 	journal->j_flags |= data_journal ? ZJ_DATA_JOURNALED : ZJ_DATA_REPORTED;

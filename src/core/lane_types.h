@@ -100,6 +100,11 @@ struct zj_lane {
 					 * log yet
 					 */
 	atomic_t	copies;		/* no lock; frozen copies of images of its transactions */
+	u32		conflicts;	/* racy hint; ZJ_CONFLICT_NOW if a handle has wanted a
+					 * buffer before its image was logged; else so many
+					 * more copies are made ahead, besides those that the
+					 * buffers' own history asks for
+					 */
 	u32		ckpt_debt;	/* lane's thread; blocks it has to write home in return for
 					 * what it logged
 					 */
