@@ -35,6 +35,7 @@ app_stop() { :; }
 for arg in "$@"; do
 	case $arg in
 	# Before the settings, so that these replace those of the application's script.
+	# shellcheck source=/dev/null
 	APP=?*) . "${0%/*}/apps/${arg#APP=}.sh" ;;
 	esac
 done
