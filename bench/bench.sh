@@ -34,9 +34,11 @@ server=			# process of its server while that runs
 app_stop() { :; }
 for arg in "$@"; do
 	case $arg in
-	# Before the settings, so that these replace those of the application's script.
-	# shellcheck source=/dev/null
-	APP=?*) . "${0%/*}/apps/${arg#APP=}.sh" ;;
+	APP=?*)
+		# Before the settings, so that these replace those of the application's script.
+		# shellcheck source=/dev/null
+		. "${0%/*}/apps/${arg#APP=}.sh"
+		;;
 	esac
 done
 settings "$@"
