@@ -12,7 +12,8 @@
 #                        SEQ3=50000 of three as well, ENGINE=qemu, FSTYPE=ext4, ARGS="--jobs 2 ..."
 #   make lint            style, spelling, sizes, sparse; ARGS="ruff columns" for some of the checks
 #   make bench           zext4 beside other file systems under many loads, with a report; QUICK=1,
-#                        ROUNDS=5, DEV=/dev/X (real hardware; overwrites it, asks first), ARGS=
+#                        ROUNDS=5, DEV=/dev/X (real hardware; overwrites it, asks first), ARGS=;
+#                        with tools/deps bench-apps also MariaDB, RocksDB...: ARGS="LOADS=apps"
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
 #   make bench-bulk      what loads pay that never sync, beside stock ext4; ARGS="LOADS=untar ..."

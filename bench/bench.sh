@@ -33,14 +33,11 @@ AT=			# directory of its files, which bench/apps/APP.py has made
 server=			# process of its server while that runs
 app_stop() { :; }
 for arg in "$@"; do
-	case $arg in
-	APP=?*)
-		# Before the settings, so that these replace those of the application's script.
-		# shellcheck source=/dev/null
-		. "${0%/*}/apps/${arg#APP=}.sh"
-		;;
-	esac
+	[ "${arg#APP=}" = "$arg" ] || APP=${arg#APP=}
 done
+# Before the settings, so that these replace those of the application's script.
+# shellcheck source=bench/apps/fio.sh
+[ -z "$APP" ] || . "${0%/*}/apps/$APP.sh"
 settings "$@"
 fs=/tmp/fs
 seconds=$(((MS + 999) / 1000))	# MS, for programs that take whole ones

@@ -95,6 +95,8 @@ def stage(apps, where):
         paths[-1].mkdir(parents=True, exist_ok=True)
         for path in app.PROGRAMS:
             shutil.copy(path, paths[-1])
+        if hasattr(app, "stage"):
+            app.stage(where / name)
     return paths
 
 

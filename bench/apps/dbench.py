@@ -19,14 +19,18 @@ def give(at):
 
 
 def parse(load, text):
-    """dbench tells the mean and the longest time of each kind of operation, and no percentiles."""
+    """
+    A work is an fsync, as in bench/concurrent.py: of a file, or of a directory after a rename or unlink.
+
+    dbench tells the mean and the longest time of each kind of operation, and no percentiles.
+    """
     said.one(r"^Throughput ([0-9.]+) MB/sec", text)
     seconds = max((int(s) for s in re.findall(r" execute +(\d+) sec", text)), default=0)
     table = text.partition(" Operation      Count    AvgLat    MaxLat")[2]
     counts = {name: (int(n), float(mean), float(most))
               for name, n, mean, most in re.findall(r"^ (\w+) +(\d+) +([0-9.]+) +([0-9.]+)$", table, re.M)}
-    if "Flush" not in counts:
-        raise ValueError("dbench did no fsync; the run was too short")
+    if not {"Flush", "Rename", "Unlink"} <= set(counts):
+        raise ValueError("dbench did not come to all kinds of fsyncs; the run was too short")
     number, mean, most = counts["Flush"]
     fsyncs = said.told("fsyncs", number, mean=1000 * mean, longest=1000 * most)
-    return said.run(sum(n for n, _, _ in counts.values()), seconds, fsyncs=fsyncs, text=text)
+    return said.run(sum(counts[name][0] for name in ("Flush", "Rename", "Unlink")), seconds, fsyncs=fsyncs, text=text)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """PostgreSQL, to which pgbench sends transactions that insert one row each"""
 
+import shutil
+
 import database
 from apps import said, unpacked
 
@@ -13,6 +15,11 @@ PROGRAMS = unpacked("postgresql-15", f"{database.BIN}/postgres", f"{database.BIN
 
 def give(at):
     database.give_database(at)
+
+
+def stage(at):
+    """The server looks beside itself for its libraries and does not start without them."""
+    shutil.copytree(database.POSTGRES / database.BIN.replace("/bin", "/lib"), at / database.BIN.replace("/bin", "/lib"))
 
 
 def parse(load, text):

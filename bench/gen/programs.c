@@ -38,7 +38,8 @@ static bool shell(struct worker *w)
 	if (waitpid(pid, &status, 0) != pid)
 		die("waitpid");
 	if (status) {
-		fprintf(stderr, "loadgen: status %d of: %s\n", status, set.command);
+		fprintf(stderr, "loadgen: status %d of: %s\n",
+			WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), set.command);
 		exit(1);
 	}
 	w->tally->operations++;

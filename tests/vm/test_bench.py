@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The scripts of bench/ that use loadgen, with hardly any work: each arm and load gets through and says what it did."""
 
+import re
 import sys
 
 import pytest
@@ -47,6 +48,28 @@ def test_arms(machine, where):
         assert "DEV" in where or run["fsyncs_p50"] > 5000
     assert about["device"].startswith("vda" if "DEV" in where else "zjd0")
     assert about["write cache"] == "write back" and ("simulated disk" in about) == ("DEV" not in where)
+
+
+def test_an_application(machine):
+    """SQLite needs no package that is not there anyway: its inserts, the check after a remount, and e2fsck."""
+    _, arms = bench.parse(script(machine, "bench.sh", ARMS="ext4 zext4", LOAD="sqlite-wal", APP="sqlite", WORKERS=2, MS=300,
+                                 ROUNDS=1, JOURNAL_MB=32, DEV="/dev/vda"), "sqlite-wal")
+    assert list(arms) == ["ext4", "zext4"]
+    for (run,) in arms.values():
+        assert run["works"] > 0 and run["writes"] > 0 and run["works_p50"] > 0
+
+
+@pytest.mark.parametrize("spoil, says", [
+    ('app_check() { rm $fs/app/w0/rows.db; sqlite3 $fs/app/w0/rows.db "SELECT count(*) FROM line"; }', "after a remount"),
+    ("app_run() { die 'no space'; }", "sqlite-wal failed on ext4: .*no space"),
+    ("e2fsck() { return 4; }", "left damage")], ids=["check", "run", "fsck"])
+def test_an_application_that_fails_shows_no_rate(machine, spoil, says):
+    (machine.share / "spoil").write_text(spoil + "\n")
+    result = machine.sh("mkdir -p /tmp/b/apps; cp /lib/zj/*.sh /tmp/b/; cat /lib/zj/apps/sqlite.sh /share/spoil >/tmp/b/apps/sqlite.sh\n"
+                        "sh /tmp/b/bench.sh DEV=/dev/vda LOAD=sqlite-wal APP=sqlite MS=100 ROUNDS=1 ARMS=ext4 JOURNAL_MB=32")
+    assert result.rc == 1 and re.search(says, result.out.replace("\n", " ")), result.out
+    assert "run ext4" not in result.out
+    assert machine.sh("grep /tmp/fs /proc/mounts").rc == 1, "left mounted"
 
 
 def test_a_load_that_fails_ends_the_bench(machine):
