@@ -20,6 +20,7 @@
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
 #   make bench-nvm       a journal in persistent memory, beside stock's; ARGS="SWEEP=all ..."
 #   make bench-core      the journal's code by the clock, in user space, beside stock jbd2; ARGS=
+#   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
 #
@@ -135,6 +136,15 @@ bench-sim:
 	@+$(MAKE) --no-print-directory -s -C bench/core
 	@+$(MAKE) --no-print-directory -s -C bench/sim
 	@$(PYTHON) bench/sim.py $(if $(QUICK),QUICK=$(QUICK)) $(ARGS)
+
+.PHONY: bench-papers
+bench-papers:
+	@tools/deps bench-papers
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(MAKE) --no-print-directory -s -C bench/core
+	@+$(MAKE) --no-print-directory -s -C bench/sim
+	@$(PYTHON) bench/papers.py $(foreach name,QUICK FIGURES ROUNDS SCALE,$(if $($(name)),$(name)='$($(name))')) \
+		$(ARGS)
 
 ENGINE ?= uml
 SEQ3 ?= 0

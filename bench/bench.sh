@@ -27,6 +27,7 @@ FILES=2000		# of each worker: MWUL, MWUM, MWRM
 MAIL_FILES=1000
 SERVER_FILES=1000
 OVERWRITE_FILES=80 OVERWRITE_SIZE=1048576
+OVERWRITE_EVERY=100	# writes of randsync until an fsync; 0: none
 APP=			# bench/apps/APP.sh
 AT=			# directory of its files, which bench/apps has made
 server=			# process of its server while that runs
@@ -119,7 +120,7 @@ load() {
 	MWUL | MWUM | MWRM) set -- "$@" -f $FILES ;;
 	varmail) set -- "$@" -f $MAIL_FILES -b 16384 -a 8192 -g ;;
 	fileserver) set -- "$@" -f $SERVER_FILES -b 131072 -a 8192 -g ;;
-	randsync) set -- "$@" -f $OVERWRITE_FILES -b $OVERWRITE_SIZE -e 100 ;;
+	randsync) set -- "$@" -f $OVERWRITE_FILES -b $OVERWRITE_SIZE -e $OVERWRITE_EVERY ;;
 	esac
 	loadgen -d $fs -w $WORKERS -t $load -T $MS "$@" || die "$load failed on $arm"
 }
