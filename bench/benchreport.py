@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import apps
-from common import pyplot, vm
+from common import pyplot, vm, write_report
 
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 COLOURS = {"nojournal": "#9a9a9a", "ext4": "#d1495b", "fastcommit": "#edae49", "zext4:lanes=1": "#66a182",
@@ -251,10 +251,7 @@ def page(results):
 
 
 def write(results, directory):
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "bench.md").write_text(markdown(results))
-    (directory / "bench.html").write_text(page(results))
-    print("figures: bench.json, bench.md and bench.html in", directory)
+    write_report("bench", directory, markdown(results), page(results))
 
 
 if __name__ == "__main__":

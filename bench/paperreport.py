@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from benchreport import STYLE, svg, table
-from common import pyplot, vm
+from common import pyplot, vm, write_report
 from paperfigures import FIGURES, MISSING, PAPERS, STOCK
 
 COLOURS = {STOCK: "#d1495b", "zext4": "#00798c", "zext4, one lane": "#66a182", "no journal": "#9a9a9a",
@@ -215,10 +215,7 @@ def page(results):
 
 
 def write(results, directory):
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "papers.md").write_text(markdown(results))
-    (directory / "papers.html").write_text(page(results))
-    print("figures: papers.json, papers.md and papers.html in", directory)
+    write_report("papers", directory, markdown(results), page(results))
 
 
 if __name__ == "__main__":

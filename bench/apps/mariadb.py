@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """MariaDB, to which SysBench's oltp_insert sends transactions that insert one row each"""
 
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from apps import installed, require, said, sysbench, unpacked
-from common import vm
+from common import packed, vm
 
 LOADS = {"mariadb": "MariaDB: single inserts (SysBench's oltp_insert), with the server's own settings",
          "mariadb-binlog": "MariaDB: single inserts, with a binary log that each commit syncs, as for replication"}
@@ -40,13 +39,7 @@ def make(target):
 
 def give(at):
     require("mariadb", LUA)
-    key = hashlib.sha256(f"{LOG_SIZE} {PROGRAMS[0].stat().st_mtime_ns}".encode()).hexdigest()[:16]
-    packed = vm.BUILD / "bench" / f"mariadb-{key}.tar"
-    if not packed.exists():
-        packed.parent.mkdir(parents=True, exist_ok=True)
-        make(packed.with_suffix(".new"))
-        packed.with_suffix(".new").rename(packed)
-    shutil.copy(packed, at / "data.tar")
+    shutil.copy(packed("mariadb", [LOG_SIZE, PROGRAMS[0].stat().st_mtime_ns], make), at / "data.tar")
     for part in ("english", "charsets"):
         shutil.copytree(SHARE / part, at / "share" / part)
     for path in LUA:

@@ -39,7 +39,6 @@ void zj_tids_add(struct zj_txn *txn)
 {
 	struct zj_tid_chain *chain = chain_of(txn_zj(txn), txn->public.t_tid);
 
-	txn->live = true;
 	spin_lock(&chain->lock);
 	hlist_add_head_rcu(&txn->tid_link, &chain->head);
 	spin_unlock(&chain->lock);
@@ -53,12 +52,9 @@ void zj_tids_remove(struct zj_txn *txn)
 {
 	struct zj_tid_chain *chain = chain_of(txn_zj(txn), txn->public.t_tid);
 
-	if (!txn->live)
-		return;
 	spin_lock(&chain->lock);
-	hlist_del_rcu(&txn->tid_link);
+	hlist_del_init_rcu(&txn->tid_link);
 	spin_unlock(&chain->lock);
-	txn->live = false;
 }
 
 /**
