@@ -12,13 +12,15 @@
 #                        SEQ3=50000 of three as well, ENGINE=qemu, FSTYPE=ext4, ARGS="--jobs 2 ..."
 #   make lint            style, spelling, sizes, sparse; ARGS="ruff columns" for some of the checks
 #   make bench           zext4 beside other file systems under many loads, with a report; QUICK=1,
-#                        ROUNDS=5, DEV=/dev/X (real hardware; overwrites it, asks first), ARGS=
+#                        ROUNDS=5, DEV=/dev/X (real hardware; overwrites it, asks first), ARGS=;
+#                        with tools/deps bench-apps also MariaDB, RocksDB...: ARGS="LOADS=apps"
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
 #   make bench-bulk      what loads pay that never sync, beside stock ext4; ARGS="LOADS=untar ..."
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
 #   make bench-nvm       a journal in persistent memory, beside stock's; ARGS="SWEEP=all ..."
 #   make bench-core      the journal's code by the clock, in user space, beside stock jbd2; ARGS=
+#   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
 #
@@ -134,6 +136,15 @@ bench-sim:
 	@+$(MAKE) --no-print-directory -s -C bench/core
 	@+$(MAKE) --no-print-directory -s -C bench/sim
 	@$(PYTHON) bench/sim.py $(if $(QUICK),QUICK=$(QUICK)) $(ARGS)
+
+.PHONY: bench-papers
+bench-papers:
+	@tools/deps bench-papers
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(MAKE) --no-print-directory -s -C bench/core
+	@+$(MAKE) --no-print-directory -s -C bench/sim
+	@$(PYTHON) bench/papers.py $(foreach name,QUICK FIGURES ROUNDS SCALE,$(if $($(name)),$(name)='$($(name))')) \
+		$(ARGS)
 
 ENGINE ?= uml
 SEQ3 ?= 0

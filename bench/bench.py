@@ -4,6 +4,7 @@
 
     build/venv/bin/python bench/bench.py [QUICK=1] [NAME=value of bench.sh ...]
     build/venv/bin/python bench/bench.py LOADS='DWSL varmail' CORES='1 2 4 8' ARMS='ext4 zext4:tune=pipeline:off'
+    build/venv/bin/python bench/bench.py LOADS='mariadb rocksdb fio-randsync'    # bench/apps; LOADS=apps: all
     build/venv/bin/python bench/bench.py DEV=/dev/nvme1n1     # real hardware, no VM; asks first
 
 All arms run in turn in one boot. Without DEV a guest is booted; ICOUNT=1 (0 with KVM): its clock
@@ -15,8 +16,10 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import apps
 import benchreport
 import device
 from common import ROOT, accel, arguments, run_script, save, vm
@@ -25,7 +28,7 @@ ARMS = "nojournal ext4 fastcommit zext4:lanes=1 zext4 zext4:log=jbd2"
 # What only some loads and modes are measured with.
 FSYNC_ARMS = "xfs btrfs"
 FSYNC_LOADS = {"DWSL", "varmail", "varmail-shared", "randsync", "insert", "insert-shared", "fsync-append",
-               "fsync-create", "mail", "writesync"}
+               "fsync-create", "mail", "writesync"} | apps.syncing()
 NO_MODE = {"nojournal", "xfs", "btrfs"}    # file systems without data=
 FULL = {"LOADS": "DWOL DWOM DWAL DWSL MWCL MWCM MWUL MWUM MWRL MWRM varmail varmail-shared fileserver "
                  "fileserver-shared randsync insert insert-shared",
@@ -35,8 +38,12 @@ QUICK = {"LOADS": "DWSL varmail-shared", "MODES": "ordered", "ROUNDS": "3", "MS"
 ORDER = ["LOADS", "MODES", "CORES"]
 
 
-def parse(text):
-    """(machine, {arm: [run]}); a run that was cut short is left out"""
+def parse(text, load=""):
+    """
+    (machine, {arm: [run]}); a run that was cut short is left out.
+
+    A run of an application that did not do what it says raises ValueError.
+    """
     machine, arms, run = {}, {}, None
     for line in text.splitlines():
         words = line.split()
@@ -44,16 +51,47 @@ def parse(text):
             name, _, value = line.removeprefix("machine ").partition(": ")
             machine[name] = value.strip()
         elif words[:1] == ["run"] and len(words) == 5:
-            run = {"writes": int(words[3]), "flushes": int(words[4])}
-            arm = words[1]
+            run = {"writes": int(words[3]), "flushes": int(words[4]), "hist": {"works": [], "fsyncs": []}, "said": []}
+            arms.setdefault(words[1], []).append(run)
         elif run is not None and line.startswith("works="):
             run |= {name: float(value) for name, value in (word.split("=") for word in words)}
-            run |= {"per_second": run["works"] / run["seconds"], "per_second_synced": run["works"] / run["synced"],
-                    "hist": {"works": [], "fsyncs": []}}
-            arms.setdefault(arm, []).append(run)
-        elif run is not None and words[:1] == ["hist"] and "hist" in run and len(words) == 4:
+        elif run is not None and words[:1] == ["hist"] and len(words) == 4:
             run["hist"][words[1]].append([int(words[2]), int(words[3])])
-    return machine, arms
+        elif run is not None and words[:1] == ["app"]:
+            run["said"].append(line.removeprefix("app").removeprefix(" "))
+    return machine, {arm: runs for arm, all_runs in arms.items() if (runs := complete(arm, all_runs, load))}
+
+
+def complete(arm, runs, load):
+    """The runs that have come to their end, with their rates"""
+    for run in runs:
+        said = "\n".join(run.pop("said"))
+        if said:
+            try:
+                run |= apps.parsed(load, said)
+            except ValueError as error:
+                raise ValueError(f"{load} on {arm}: {error}; it has printed:\n{said[-3000:]}") from None
+        if "works" in run:
+            run |= {"per_second": run["works"] / run["seconds"], "per_second_synced": run["works"] / run["synced"]}
+    return [run for run in runs if "works" in run]
+
+
+def loads_of(settings, known):
+    """The names in LOADS, with those of all applications for "apps"; ends everything if one is unknown."""
+    loads = [load for name in settings["LOADS"].split() for load in (apps.all_loads() if name == "apps" else [name])]
+    unknown = [load for load in loads if load.removesuffix("-shared") not in known and load not in apps.all_loads()]
+    if unknown:
+        sys.exit(f"bench.py: no such load: {', '.join(unknown)}; there are {', '.join(known)}, and of applications "
+                 f"{', '.join(apps.all_loads())}")
+    return loads
+
+
+def loadgen_loads():
+    loadgen = vm.BUILD / "guest" / "loadgen"
+    if not loadgen.exists():
+        sys.exit("bench.py: build/guest/loadgen is missing; run make guest-programs")
+    there = subprocess.run([loadgen, "-l"], capture_output=True, text=True, check=True).stdout.split()
+    return [load for load in there if load != "shell"]    # which takes a command
 
 
 def arms_of(settings, load, mode):
@@ -79,12 +117,17 @@ class Guest:
         self.cpus = int(settings.pop("CPUS", 8))
         self.memory = settings.pop("MEMORY", "6G")
         self.settings = settings
-        programs = [vm.BUILD / "guest" / "loadgen"] + [p for p in map(vm.pack.which, ("mkfs.xfs", "mkfs.btrfs")) if p]
+        self.apps = apps.of(settings["LOADS"].split())
+        programs = [vm.BUILD / "guest" / "loadgen", *apps.programs(self.apps)]
+        programs += [p for p in map(vm.pack.which, ("mkfs.xfs", "xfs_repair", "mkfs.btrfs", "btrfs")) if p]
+        # The guest has these anyway.
+        programs = [p for p in programs if p.name not in vm.pack.TOOLS]
         self.vm = vm.VM(cpus=self.cpus, memory=self.memory, programs=programs, accel=accel(settings),
                         stock=["xfs", "btrfs"])
 
     def __enter__(self):
         self.vm.start()
+        apps.give(self.apps, self.vm.share / "apps")
         return self
 
     def __exit__(self, *_):
@@ -97,7 +140,7 @@ class Guest:
         return {"where": f"virtual machine of {self.cpus} CPUs by {how} on {os.cpu_count()} CPUs; {clock}"}
 
     def run(self, settings):
-        return run_script(self.vm, "bench.sh", settings)
+        return run_script(self.vm, "bench.sh", {"AT": f"/share/apps/{settings.get('APP')}", **settings})
 
 
 class Hardware:
@@ -107,6 +150,9 @@ class Hardware:
         self.device = device.give_up(settings["DEV"])
         self.cpus = len(os.sched_getaffinity(0))
         self.ours = any(arm.startswith("zext4") for arm in settings["ARMS"].split())
+        self.apps = apps.of(settings["LOADS"].split())
+        self.stage = tempfile.TemporaryDirectory(prefix="zjbench-")
+        self.path = [vm.BUILD / "guest", *apps.stage(self.apps, Path(self.stage.name))]
 
     def __enter__(self):
         for module in ("ext4", "xfs", "btrfs"):
@@ -125,14 +171,15 @@ class Hardware:
                 subprocess.run(["insmod", path], check=True)
 
     def __exit__(self, *_):
-        pass
+        self.stage.cleanup()
 
     def about(self):
         return {"where": "real hardware"}
 
     def run(self, settings):
+        settings = {"AT": f"{self.stage.name}/{settings.get('APP')}", **settings}
         args = [f"{name}={value}" for name, value in settings.items()]
-        path = f"{vm.BUILD / 'guest'}:{os.environ['PATH']}"
+        path = ":".join([*map(str, self.path), os.environ["PATH"]])
         result = subprocess.run(["sh", ROOT / "bench" / "bench.sh", *args], stdout=subprocess.PIPE, text=True,
                                 env={**os.environ, "PATH": path}, check=False)
         return vm.Result(result.returncode, result.stdout)
@@ -154,14 +201,15 @@ def lines(point):
     for arm, runs in point["arms"].items():
         f = benchreport.figures(runs)
         ratio = f["per_second"] / benchreport.figures(stock)["per_second"]
+        p50, p99 = (benchreport.shown(f, name) for name in ("p50", "p99"))
         print(f"{point['load']:18}{point['mode']:9}{point['workers']:>4} {arm:28}{f['per_second']:12.1f}"
-              f"{f['spread']:7.1%}{ratio:8.2f}{f['latency']['p50'] / 1000:11.2f}{f['latency']['p99'] / 1000:11.2f}"
-              f"{f['flushes']:9.2f}", flush=True)
+              f"{f['spread']:7.1%}{ratio:8.2f}{p50:>11}{p99:>11}{f['flushes']:9.2f}", flush=True)
 
 
 def main():
     settings = defaults(arguments())
-    used = dict(settings)
+    settings["LOADS"] = " ".join(loads_of(settings, loadgen_loads()))
+    used, app_of = dict(settings), apps.all_loads()
     results = {"settings": used, "machine": {}, "points": []}
     failure = ""
     with Hardware(settings) if settings.get("DEV") else Guest(settings) as machine:
@@ -170,8 +218,13 @@ def main():
         used["CORES"] = " ".join(cores(settings, machine.cpus))
         for load, mode, workers in itertools.product(*(used[name].split() for name in ORDER)):
             arms = arms_of(settings, load, mode)
-            result = machine.run({"LOAD": load, "MODE": mode, "WORKERS": workers, **settings, "ARMS": " ".join(arms)})
-            about, got = parse(result.out)
+            result = machine.run({"LOAD": load, "MODE": mode, "WORKERS": workers, **settings, "ARMS": " ".join(arms),
+                                  "APP": app_of.get(load, "")})
+            try:
+                about, got = parse(result.out, load)
+            except ValueError as error:
+                failure = str(error)
+                break
             results["machine"] = machine.about() | about
             results["points"].append({"load": load, "mode": mode, "workers": int(workers), "arms": got})
             lines(results["points"][-1])
@@ -181,7 +234,7 @@ def main():
                 break
     benchreport.write(results, vm.BUILD / "results")
     if failure:
-        said = [line for line in failure.splitlines() if not line.startswith(("hist", "works="))]
+        said = [line for line in failure.splitlines() if not line.startswith(("hist", "works=", "machine ", "app "))]
         print("bench.py: not all was measured:", *said[-10:], sep="\n", file=sys.stderr)
     return 1 if failure else 0
 

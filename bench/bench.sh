@@ -5,10 +5,11 @@
 # new file system. For a guest, or for real hardware with DEV=; as root. Prints
 #   machine NAME VALUE			what it runs on, once
 #   run ARM ROUND WRITES FLUSHES	of the device, from the load's start to its syncfs
-# and after each "run" what loadgen prints (bench/gen/main.c).
+# and after each "run" what loadgen prints (bench/gen/main.c), or, of an application, a line
+# "app SAID" for each line that it and the check after a remount have printed, and "synced SECONDS".
 # ARM: nojournal, fastcommit, xfs, btrfs, or ext4 or zext4 with mount options: zext4:lanes=1.
 # LOAD: a load of loadgen; varmail, fileserver and insert with "-shared" have one directory (or
-# redo log) for all workers.
+# redo log) for all workers. APP: an application (bench/apps) that has this load.
 set -u
 . "${0%/*}/device.sh"
 DEV=			# a block device to use instead of DISK; it is overwritten
@@ -26,8 +27,20 @@ FILES=2000		# of each worker: MWUL, MWUM, MWRM
 MAIL_FILES=1000
 SERVER_FILES=1000
 OVERWRITE_FILES=80 OVERWRITE_SIZE=1048576
+OVERWRITE_EVERY=100	# writes of randsync until an fsync; 0: none
+APP=			# bench/apps/APP.sh
+AT=			# directory of its files, which bench/apps has made
+server=			# process of its server while that runs
+app_stop() { :; }
+for arg in "$@"; do
+	[ "${arg#APP=}" = "$arg" ] || APP=${arg#APP=}
+done
+# Before the settings, so that these replace those of the application's script.
+# shellcheck source=bench/apps/fio.sh
+[ -z "$APP" ] || . "${0%/*}/apps/$APP.sh"
 settings "$@"
 fs=/tmp/fs
+seconds=$(((MS + 999) / 1000))	# MS, for programs that take whole ones
 
 # one FILE: its first line, or nothing
 one() { [ ! -r "$1" ] || head -n 1 "$1"; }
@@ -107,9 +120,72 @@ load() {
 	MWUL | MWUM | MWRM) set -- "$@" -f $FILES ;;
 	varmail) set -- "$@" -f $MAIL_FILES -b 16384 -a 8192 -g ;;
 	fileserver) set -- "$@" -f $SERVER_FILES -b 131072 -a 8192 -g ;;
-	randsync) set -- "$@" -f $OVERWRITE_FILES -b $OVERWRITE_SIZE -e 100 ;;
+	randsync) set -- "$@" -f $OVERWRITE_FILES -b $OVERWRITE_SIZE -e $OVERWRITE_EVERY ;;
 	esac
 	loadgen -d $fs -w $WORKERS -t $load -T $MS "$@" || die "$load failed on $arm"
+}
+
+mount_arm() {
+	mount -t $fstype -o "$options" /dev/$name $fs ||
+		die "mount -t $fstype -o $options: $(dmesg | tail -n 3)"
+}
+
+# ---- applications ----
+
+# What has failed must leave neither a server nor a mounted file system on real hardware.
+stop_server() { [ -z "$server" ] || kill "$server"; }
+leave() {
+	stop_server
+	umount $fs 2>/dev/null
+}
+
+now() { cut -d' ' -f1 /proc/uptime; }
+
+# await TEXT FILE: until the server has written that
+await() {
+	tries=0
+	until grep -q "$1" "$2"; do
+		tries=$((tries + 1))
+		[ $tries -lt 600 ] && [ -d /proc/$server ] ||
+			die "$APP did not start: $(tail -n 5 "$2")"
+		sleep 0.2
+	done
+}
+
+# The clock starts with the application's files on the disk.
+prepare() {
+	if [ -z "$APP" ]; then
+		load $LOAD -p
+	else
+		app_prepare
+		sync -f $fs
+	fi
+}
+
+measure() {
+	if [ -z "$APP" ]; then
+		load $LOAD -r -H
+		return
+	fi
+	(app_run) >/tmp/said 2>&1 || die "$LOAD failed on $arm: $(tail -n 15 /tmp/said)"
+	begin=$(now)
+	sync -f $fs
+	echo "synced $(now) $begin" | awk '{ printf "app synced %.2f\n", $2 - $3 }'
+	sed 's/^/app /' /tmp/said
+}
+
+# What the application finds after a remount, and what the file system's own check says
+found() {
+	[ -n "$APP" ] || return 0
+	mount_arm
+	(trap stop_server EXIT; app_check) >/tmp/said 2>&1 || die "$LOAD on $arm, after a remount: $(tail -n 15 /tmp/said)"
+	sed 's/^/app /' /tmp/said
+	umount $fs || die umount
+	case $fstype in
+	xfs) xfs_repair -n /dev/$name >/tmp/said 2>&1 ;;
+	btrfs) btrfs check /dev/$name >/tmp/said 2>&1 ;;
+	*) e2fsck -fn /dev/$name >/tmp/said 2>&1 ;;
+	esac || die "$LOAD on $arm left damage: $(tail -n 15 /tmp/said)"
 }
 
 # run ARM ROUND
@@ -122,24 +198,31 @@ run() {
 	make_arm "$1" $MODE
 	sync
 	echo 3 >/proc/sys/vm/drop_caches
-	mount -t $fstype -o "$options" /dev/$name $fs ||
-		die "mount -t $fstype -o $options: $(dmesg | tail -n 3)"
+	mount_arm
 	# What the file system's code and the directory's first blocks cost once is not counted.
 	mkdir $fs/warm || die mkdir
 	loadgen -d $fs/warm -t fsync-create -n 3 >/dev/null || die warm-up
-	load $LOAD -p
+	prepare
 	latency $LATENCY_MS
 	before=$(counters)
-	got=$(load $LOAD -r -H) || exit
+	got=$(measure) || exit
 	after=$(counters)
 	latency 0
+	app_stop
 	umount $fs || die umount
+	checked=$(found) || exit
 	echo "$arm $2 $before $after" | awk '{ print "run", $1, $2, $5 - $3, $6 - $4 }'
 	echo "$got"
+	[ -z "$checked" ] || echo "$checked"
 }
 
 told=
 mkdir -p $fs
+[ -z "$APP" ] || trap leave EXIT
+case $AT in
+# With ICOUNT=1 a guest's clock runs ahead while a program waits for a file of the host.
+/share/*) rm -rf /tmp/at && cp -r "$AT" /tmp/at && AT=/tmp/at || die "no memory for $AT" ;;
+esac
 for round in $(seq "$ROUNDS"); do
 	for arm in $ARMS; do
 		run "$arm" "$round"

@@ -12,7 +12,8 @@ import statistics
 import sys
 from pathlib import Path
 
-from common import pyplot, vm
+import apps
+from common import pyplot, vm, write_report
 
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 COLOURS = {"nojournal": "#9a9a9a", "ext4": "#d1495b", "fastcommit": "#edae49", "zext4:lanes=1": "#66a182",
@@ -30,7 +31,7 @@ LOADS = {
     "fileserver": "file server, a tree for each worker", "fileserver-shared": "file server, one tree",
     "randsync": "random overwrites of shared files, an fsync after each 100",
     "insert": "inserts of a database, a redo log for each worker", "insert-shared": "inserts of a database, one redo log",
-}
+} | apps.merged("LOADS")
 # What no bench of this kind can hold still.
 BEYOND = ["heat and the clock rate that it allows", "what else the machine does", "the device's state inside "
           "(wear, garbage collection, its own cache)", "where the file systems' own tools place things"]
@@ -55,8 +56,11 @@ def figures(runs):
     rates = [run["per_second"] for run in runs]
     middle, kind = statistics.median(rates), kind_of(runs)
     count = sum(run[f"{kind}_count"] for run in runs)
-    latency = {name: statistics.median(run[f"{kind}_{name}"] for run in runs) for name in ("mean", *QUANTILES)}
-    latency["longest"] = max(run[f"{kind}_longest"] for run in runs)
+    # An application may not tell all of them.
+    known = {name: [run[f"{kind}_{name}"] for run in runs if run[f"{kind}_{name}"] is not None]
+             for name in ("mean", *QUANTILES, "longest")}
+    latency = {name: statistics.median(values) if values else None for name, values in known.items()}
+    latency["longest"] = max(known["longest"], default=None)
     return {"per_second": middle, "spread": (max(rates) - min(rates)) / middle if middle else 0,
             "per_second_synced": statistics.median(run["per_second_synced"] for run in runs), "kind": kind,
             "samples": count, "latency": latency, "runs": len(runs),
@@ -65,9 +69,10 @@ def figures(runs):
 
 
 def shown(figure, name):
-    """A percentile in ms, if there were enough samples in a run to know it."""
-    needed = 1 / (1 - QUANTILES[name])
-    return f"{figure['latency'][name] / 1000:.2f}" if figure["samples"] / figure["runs"] >= needed else "–"
+    """A percentile (or the longest) in ms, if it was told, and if there were enough samples in a run to know it."""
+    needed = 1 / (1 - QUANTILES.get(name, 0))
+    value = figure["latency"][name]
+    return f"{value / 1000:.2f}" if value is not None and figure["samples"] / figure["runs"] >= needed else "–"
 
 
 def number(value):
@@ -88,7 +93,7 @@ def rows(points):
             yield [NAMES.get(arm, arm), "" if arm in ("nojournal", "xfs", "btrfs") else point["mode"],
                    str(point["workers"]), number(f["per_second"]), f"{f['spread']:.0%}",
                    f"{f['per_second'] / base:.2f}" if base else "", number(f["per_second_synced"]),
-                   *(shown(f, name) for name in QUANTILES), f"{f['latency']['longest'] / 1000:.2f}",
+                   *(shown(f, name) for name in (*QUANTILES, "longest")),
                    f"{f['flushes']:.2f}", f"{f['writes']:.2f}"]
 
 
@@ -101,6 +106,9 @@ def by_load(results):
 
 
 def latency_of(points):
+    waits = {apps.merged("WAITS").get(point["load"]) for point in points}
+    if None not in waits:
+        return " or ".join(sorted(waits))
     kinds = {figures(runs)["kind"] for point in points for runs in point["arms"].values()}
     return "an fsync" if kinds == {"fsyncs"} else "a work"
 
@@ -243,10 +251,7 @@ def page(results):
 
 
 def write(results, directory):
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "bench.md").write_text(markdown(results))
-    (directory / "bench.html").write_text(page(results))
-    print("figures: bench.json, bench.md and bench.html in", directory)
+    write_report("bench", directory, markdown(results), page(results))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the benches that run in a guest share."""
 
+import hashlib
 import json
 import signal
 import statistics
@@ -46,6 +47,24 @@ def run_script(guest, script, settings, timeout=7200):
 
 def median(runs, field):
     return statistics.median(run[field] for run in runs)
+
+
+def packed(name, parts, make):
+    """The file that make(path) packs, anew only if one of these texts has changed"""
+    key = hashlib.sha256("".join(map(str, parts)).encode()).hexdigest()[:16]
+    path = vm.BUILD / "bench" / f"{name}-{key}.tar"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make(path.with_suffix(".new"))
+        path.with_suffix(".new").rename(path)
+    return path
+
+
+def write_report(name, directory, markdown, page):
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{name}.md").write_text(markdown)
+    (directory / f"{name}.html").write_text(page)
+    print(f"figures: {name}.json, {name}.md and {name}.html in", directory)
 
 
 def save(name, figures):

@@ -4,7 +4,8 @@
 # What eight clients that fsync get from each of TYPES in turn, in one boot, on null_blk
 # devices whose requests all take LATENCY_MS.  For a guest, as root.  Prints for each run
 #   run CASE TYPE ROUND  OPERATIONS SECONDS  TRANSACTIONS WRITES FLUSHES
-# and, before that, the lines of the journal's statistics, each after "info".
+# and, before that, the lines of the journal's statistics, each after "info"; with CONFLICTS=1 and
+# stock ext4 also how often a handle waited for a block that was being written to the log.
 # OPERATIONS: fsyncs; with database committed inserts.  TRANSACTIONS: of the journal,
 # during all that the programs did, which is more than SECONDS with dbench.
 # CASE: varmail-shared (one directory), varmail-split (private ones), dbench, database.
@@ -20,21 +21,24 @@ TYPES=			# TYPE:MOUNT_OPTIONS, separated by blanks
 MAILS=16		# of a client; two fsyncs each
 DBENCH_SECONDS=8	# a fifth of it to warm up
 INSERTS=20		# of a client
+CLIENTS=8
+CONFLICTS=0		# 1: count those of stock ext4, whose journal does not
 settings "$@"
-clients=8
 fs=/tmp/fs
+probes=/sys/kernel/tracing
 
 # Fsyncs by mail clients; arguments: where, further arguments of loadgen
 varmail() {
 	where=$1
 	shift
-	loadgen -d "$where" -w $clients -n $MAILS -t mail -r -u "$@" | fsynced >/tmp/out || die "loadgen failed"
+	loadgen -d "$where" -w $CLIENTS -n $MAILS -t mail -r -u "$@" | fsynced >/tmp/out || die "loadgen failed"
+	awk '{ print $3, "us mean,", $4, "us p50,", $5, "us p99 of an fsync" }' /tmp/out >/tmp/latency
 	awk '{ print $1, $2 }' /tmp/out
 }
 
 # Its fsyncs: of files, and of directories after a rename or unlink.
 dbench_fsyncs() {
-	dbench --sync-dir -t "$DBENCH_SECONDS" -D $fs/near -c /tmp/client.txt $clients >/tmp/out 2>&1 ||
+	dbench --sync-dir -t "$DBENCH_SECONDS" -D $fs/near -c /tmp/client.txt $CLIENTS >/tmp/out 2>&1 ||
 		die "dbench failed: $(tail -n 5 /tmp/out)"
 	grep -q ^Throughput /tmp/out || die "dbench did not come to its end: $(tail -n 5 /tmp/out)"
 	awk '/ execute / { for (i = 2; i <= NF; i++) if ($i == "execute") seconds = $(i + 1) }
@@ -66,9 +70,9 @@ database_stop() {
 }
 
 inserts() {
-	as_nobody pgbench -h /tmp -U postgres -n -c $clients -j $clients -t "$INSERTS" -f /share/insert.sql postgres \
+	as_nobody pgbench -h /tmp -U postgres -n -c $CLIENTS -j $CLIENTS -t "$INSERTS" -f /share/insert.sql postgres \
 		>/tmp/out 2>&1 || die "pgbench failed: $(tail -n 5 /tmp/out) $(tail -n 5 /tmp/postgres.log)"
-	awk -F '[ :/]+' -v wanted=$((clients * INSERTS)) '
+	awk -F '[ :/]+' -v wanted=$((CLIENTS * INSERTS)) '
 		/^number of transactions actually/ { done = $(NF - 1) }
 		/^tps/ { tps = $3 }
 		END { if (done != wanted || !tps) exit 1; print done, done / tps }' /tmp/out ||
@@ -84,10 +88,30 @@ counted() {
 	echo "$txns $(counters)"
 }
 
+# A handle of jbd2 that finds the block on its way to the log waits for the block's bit 23 (BH_Shadow).
+conflicts_on() {
+	[ -e $probes/kprobe_events ] || mount -t tracefs none $probes || die "no tracefs"
+	if [ ! -d $probes/events/zj/shadow ]; then
+		echo 'p:zj/shadow out_of_line_wait_on_bit bit=$arg2:s32' >$probes/kprobe_events ||
+			die "no probe of waits"
+	fi
+	echo 'hist:keys=bit if bit == 23' >$probes/events/zj/shadow/trigger || die "no counter of waits"
+}
+
+# Prints how many it has counted.
+conflicts_off() {
+	sed -n 's/^ *Hits: \([0-9]*\)/\1 waits for blocks on their way to the log/p' $probes/events/zj/shadow/hist
+	echo '!hist:keys=bit if bit == 23' >$probes/events/zj/shadow/trigger
+}
+
 # run CASE TYPE ROUND
 run() {
 	fresh "$KIND" "$MODE" "$2"
 	[ "$1" != database ] || database_start
+	rm -f /tmp/latency
+	count=$CONFLICTS
+	[ "${2%%:*}" = ext4 ] || count=0
+	[ $count = 0 ] || conflicts_on
 	before=$(counted) || exit
 	case $1 in
 	varmail-shared) got=$(varmail $fs/near -s) ;;
@@ -98,7 +122,11 @@ run() {
 	*) die "$1 is no case" ;;
 	esac || exit
 	after=$(counted) || exit
-	info | sed 's/^/info /'
+	{
+		info
+		[ $count = 0 ] || conflicts_off
+		[ ! -s /tmp/latency ] || cat /tmp/latency
+	} | sed 's/^/info /'
 	[ "$1" != database ] || database_stop
 	umount $fs || die umount
 	echo "$*" "$got" "$before" "$after" |

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """dbench and PostgreSQL for a guest: Debian's packages as tools/deps unpacks them."""
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -10,7 +9,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from common import vm
+from common import packed, vm
 
 DEBIAN = vm.BUILD / "debian"
 DBENCH = DEBIAN / "dbench" / "usr"
@@ -94,17 +93,19 @@ def make(target):
             tar.add(data, "database", filter=owned)
 
 
-def give(share):
-    """Put what the guest needs beside its programs into the directory that it shares."""
+def give_database(where):
+    """Put the database, what PostgreSQL reads when it starts, and the load's SQL into this directory."""
     stamp = (POSTGRES / BIN / "postgres").stat().st_mtime_ns
-    key = hashlib.sha256(f"{CONFIG}{SCHEMA}{stamp}".encode()).hexdigest()[:16]
-    packed = vm.BUILD / "bench" / f"database-{key}.tar"
-    if not packed.exists():
-        packed.parent.mkdir(parents=True, exist_ok=True)
-        make(packed.with_suffix(".new"))
-        packed.with_suffix(".new").rename(packed)
-    shutil.copy(packed, share / "database.tar")
-    shutil.copy(DBENCH / "share" / "dbench" / "client.txt", share)
+    shutil.copy(packed("database", [CONFIG, SCHEMA, stamp], make), where / "database.tar")
     zones = Path(SHARE) / "timezonesets"
-    shutil.copytree(POSTGRES / zones, share / zones.relative_to("share"))
-    (share / "insert.sql").write_text(INSERT)
+    shutil.copytree(POSTGRES / zones, where / zones)
+    (where / "insert.sql").write_text(INSERT)
+
+
+def give(share):
+    """Put what bench-concurrent's guest needs beside its programs into the directory that it shares."""
+    give_database(share)
+    # concurrent.sh looks there for what lies in /usr/share on Debian.
+    (share / "share" / "postgresql").rename(share / "postgresql")
+    (share / "share").rmdir()
+    shutil.copy(DBENCH / "share" / "dbench" / "client.txt", share)

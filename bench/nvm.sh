@@ -8,7 +8,8 @@
 # a full TxnInfo; "-": not known.  SECONDS count to the end of a syncfs.
 # TYPE: hdd (ext4, journal on a disk of its own), pmem (ext4, journal on the block device
 # pmem0), block and line (zext4, journal_nvm=/dev/pmem0, tune=nvm_unit:), ext4 and zext4 (journal in
-# the file system); each may have mount options: line:tune=txninfo_max:4096.
+# the file system), none (ext4 without a journal); each may have mount options:
+# line:tune=txninfo_max:4096.
 # CASE: varmail, fileserver, writesync, postmark, postmark-all.
 # Disks take one request at a time, DISK_US each and what DISK_MBPS allows.
 set -u
@@ -26,6 +27,7 @@ WORKERS=4
 MAIL_FILES=9600 MAIL_SIZE=12288 MAIL_LOOPS=400 MAIL_APPEND=4096
 SERVER_FILES=8000 SERVER_SIZE=16384 SERVER_LOOPS=1000 SERVER_APPEND=4096
 SYNC_LOOPS=1000 SYNC_APPEND=4096 SYNC_EVERY=32 SYNC_WORKERS=1
+SYNC_FILE_MB=0		# of the file that writesync appends to, before it begins
 MARK_FILES=5000 MARK_TRANSACTIONS=10000 MARK_SIZE=4096
 settings "$@"
 fs=/tmp/fs
@@ -73,6 +75,7 @@ place() {
 	hdd) hdd_on journal $((JOURNAL_MB + 1)); fstype=ext4; outside "$name" ;;
 	pmem) fstype=ext4; outside pmem0 ;;
 	ext4) fstype=ext4; make_fs -J size=$JOURNAL_MB ;;
+	none) fstype=ext4; make_fs -O ^has_journal ;;
 	zext4) make_fs -J size=$JOURNAL_MB ;;
 	block | line)
 		make_fs -J size=$JOURNAL_MB
@@ -103,7 +106,7 @@ counted() {
 		else
 			printf '%s ' -
 		fi
-		cat /proc/fs/jbd2/*/info | awk 'NR == 1 { print $1, "-" }'
+		cat /proc/fs/jbd2/*/info 2>/dev/null | awk 'NR == 1 { txns = $1 } END { print NR ? txns : "-", "-" }'
 		return
 	fi
 	case $options in
@@ -193,11 +196,19 @@ load() {
 	esac
 }
 
+# What writesync appends to has been written before, as in the paper.
+grow() {
+	for file in $fs/load/all/*; do
+		dd if=/dev/zero of="$file" bs=1M count="$SYNC_FILE_MB" 2>/dev/null || die "dd $file"
+	done
+}
+
 # run CASE TYPE ROUND
 run() {
 	place "$2"
 	mkdir $fs/load || die mkdir
 	load "$1" -p
+	[ "$1" != writesync ] || [ "$SYNC_FILE_MB" = 0 ] || grow
 	sync
 	before=$(counted) || exit
 	got=$(load "$1") || exit

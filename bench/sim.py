@@ -13,8 +13,8 @@ SEED=1          of what varies: a transfer of a line by a quarter, work by a ten
 WORK=1          factor of the time that the file system needs beside the journal
 COSTS="line=80" other costs, in nanoseconds (build/zjscale-zj --costs lists them)
 
-build/results/sim.json has everything, sim.md the tables, sim.png the plot. docs/benchmarks.md
-says what is simulated, and what is not.
+build/results/bench-sim.json has everything, bench-sim.md the tables, bench-sim.png the plot.
+docs/benchmarks.md says what is simulated, and what is not.
 """
 
 import json
@@ -354,7 +354,7 @@ def plot(results):
     for axis in axes.flat[len(names):]:
         axis.axis("off")
     figure.tight_layout()
-    save_plot(figure, "sim")
+    save_plot(figure, "bench-sim")
 
 
 def main():
@@ -386,13 +386,13 @@ def main():
         sweep = sweeps(ops, names, costs, work)
     table_of_costs = json.loads(subprocess.run([vm.BUILD / SIDES["zext4"], "--costs"], check=True,
                                                capture_output=True, text=True).stdout)
-    save("sim", {"simulated": True, "settings": settings, "costs": table_of_costs,
+    save("bench-sim", {"simulated": True, "settings": settings, "costs": table_of_costs,
                  "loads": ops["loads"], "calibration": calibration, "results": results,
                  "sweep": sweep, "seconds": round(time.monotonic() - begin),
                  "wanted": [dict(zip(("what", "wanted", "got", "reached"), row))
                             for row in verdicts(ops, results)]})
     text = report(ops, results, sweep, calibration)
-    (vm.BUILD / "results" / "sim.md").write_text(text + "\n")
+    (vm.BUILD / "results" / "bench-sim.md").write_text(text + "\n")
     print(text)
     plot(results)
 

@@ -121,7 +121,7 @@ static const struct zext4_option_spec specs[] = {
 	{
 		/* The words are in the order of enum zj_frozen_copy. */
 		.name = "frozen_copy", .words = WORDS("auto", "always", "never"), .tune = true,
-		.meaning = "Before a commit writes blocks to the log, it copies all of them (always), none (never), or those that another handle wanted to change during one of their last four commits (auto); file data, the superblock and blocks that must be escaped are always copied",
+		.meaning = "Before a commit writes blocks to the log, it copies all of them (always), none (never), or those that another handle is likely to want meanwhile, as earlier commits have shown (auto); file data, the superblock and blocks that must be escaped are always copied",
 		.field = FIELD(live.frozen_copy),
 	},
 	{

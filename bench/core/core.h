@@ -34,7 +34,7 @@ struct core_options {
 	bool	shared;		/* all threads write the same blocks */
 	bool	first;		/* handles: each block once in a transaction */
 	bool	phases;		/* handles: where the time goes */
-	bool	copy;		/* zjournal: all images are copied before log I/O */
+	u32	copy;		/* zjournal: enum zj_frozen_copy */
 };
 
 extern struct core_options core;

@@ -28,7 +28,7 @@
  * @shared:	all workers use one directory
  * @move:	works (of a command: milliseconds) after which a worker goes on to the next CPU;
  *		0: it stays
- * @command:	shell command of the load "command"
+ * @command:	shell command of the loads "command" and "shell"
  * @noise:	"bulk" or "storm": what another process does meanwhile, or NULL
  * @noise_dir:	where it does that
  * @prefix:	of names of files that a worker makes for itself
@@ -117,7 +117,7 @@ struct load {
 	bool (*work)(struct worker *w);
 };
 
-extern const struct load fxmark_loads[], fileset_loads[], write_loads[];
+extern const struct load fxmark_loads[], fileset_loads[], write_loads[], program_loads[];
 
 /* calls.c */
 extern char data[MAX_IO];

@@ -3,9 +3,9 @@
  * Loads on a file system by processes, each on a CPU of its own, and how long each work takes.
  *
  *   loadgen -l
- *	names of the loads, which fxmark.c, fileset.c and writes.c describe
+ *	names of the loads, which fxmark.c, fileset.c, writes.c and programs.c describe
  *   loadgen -t LOAD -d DIR [-w WORKERS] [-n WORKS | -T MS] [-s] [-u] [-p | -r] [-f FILES] [-b SIZE]
- *	   [-a APPEND] [-e EVERY] [-g] [-m MOVE] [-N bulk|storm -D DIR] [-P PREFIX] [-H]
+ *	   [-a APPEND] [-e EVERY] [-g] [-m MOVE] [-N bulk|storm -D DIR] [-P PREFIX] [-H] [COMMAND]
  *	make what the load finds (-p: no more than that; -r: it is there), syncfs, and let each
  *	worker do WORKS works, or works until MS are over; then syncfs. -s: all workers use one
  *	directory. -u: no syncfs at the end, where only fsyncs are to be counted. gen.h has the
@@ -40,8 +40,9 @@ struct settings set = {
 
 enum { MAKE = 1, RUN = 2 };
 
-static const struct load *const tables[] = { fxmark_loads, fileset_loads, write_loads };
-static const struct load *load;
+static const struct load *const tables[] = { fxmark_loads, fileset_loads, write_loads,
+					    program_loads };
+static const struct load *load;		/* NULL: a command for each worker */
 static struct tally *tallies;		/* by worker; shared with them */
 static volatile sig_atomic_t *stop;	/* shared with the workers: the time is over */
 static int phases = MAKE | RUN;
@@ -165,7 +166,7 @@ static void start_clock(void)
 /* Until all workers have ended; commands are moved from CPU to CPU meanwhile. */
 static bool wait_for(const pid_t *pids)
 {
-	bool moving = set.command && set.move, failed = false;
+	bool moving = !load && set.move, failed = false;
 	unsigned int w, left = set.workers, at = 0;
 	int status;
 
@@ -220,7 +221,7 @@ static void report(double loop_seconds, double synced)
 	for (w = 0; w < set.workers; w++) {
 		hist_merge(&works, &tallies[w].works);
 		hist_merge(&fsyncs, &tallies[w].fsyncs);
-		operations += set.command ? set.works : tallies[w].operations;
+		operations += !load ? set.works : tallies[w].operations;
 	}
 	printf("works=%lu operations=%lu seconds=%.6f synced=%.6f", (unsigned long)works.count,
 	       operations, loop_seconds, synced);
@@ -249,13 +250,13 @@ static int fork_workers(struct worker *workers, pid_t *pids)
 		if (pids[w])
 			continue;
 		close(go[1]);
-		if (set.command && read(go[0], &c, 1) == 0)
+		if (!load && read(go[0], &c, 1) == 0)
 			run_command(w);
 		work(&workers[w], ready[1], go[0]);
 	}
 	close(ready[1]);
 	close(go[0]);
-	for (w = 0; !set.command && w < set.workers; w++) {
+	for (w = 0; load && w < set.workers; w++) {
 		if (read(ready[0], &c, 1) != 1) {
 			fprintf(stderr, "loadgen: a worker failed before the start\n");
 			exit(1);
@@ -342,9 +343,11 @@ static bool parse(int opt, char *arg)
 /* Whether the settings make sense together. */
 static bool sound(bool command)
 {
+	bool shell = load && !strcmp(load->name, "shell");
+
 	return (load || command) && set.dir && set.workers && set.workers <= MAX_WORKERS &&
 	       set.ms && set.append && 2 * set.append <= MAX_IO && set.size >= BLOCK &&
-	       set.files && (!set.noise || set.noise_dir) && !(command && !set.command);
+	       set.files && (!set.noise || set.noise_dir) && !((command || shell) && !set.command);
 }
 
 int main(int argc, char **argv)

@@ -10,7 +10,7 @@
 #define journal_data_flags(journal) \
 	(zj_journal_wants_fua(journal, 0) ? REQ_FUA : 0)
 
-/* As bench/core's; the log in memory if there is any (disk.c). */
+/* As bench/core's; the log in memory if there is any (disk.c). copy: enum zj_frozen_copy. */
 #undef journal_set_up
 #define journal_set_up(journal, options)				\
 do {									\
@@ -18,8 +18,7 @@ do {									\
 		.lanes = (options)->lanes,				\
 		.log = kl_nvm.base ? ZJ_LOG_NVM : ZJ_LOG_LANES,		\
 		.nvm_path = kl_nvm.base ? "memory" : NULL,		\
-		.live.frozen_copy = (options)->copy ?			\
-			ZJ_FROZEN_COPY_ALWAYS : ZJ_FROZEN_COPY_AUTO,	\
+		.live.frozen_copy = (options)->copy,			\
 	};								\
 									\
 	WARN_ON_ONCE(zj_journal_configure(journal, &wanted));		\
@@ -34,6 +33,24 @@ do {									\
 } while (0)
 
 #define journal_lanes(journal)	to_zj(journal)->nr_lanes
+
+/* What lanes count (struct zj_lane_stats) that says where copies and waits come from. */
+#define JOURNAL_COUNTS	"txns", "blocks", "copies", "ahead", "wait_log",
+
+static inline void journal_counts(journal_t *journal, u64 *counts)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	for (unsigned int i = 0; i < zj->nr_lanes; i++) {
+		const struct zj_lane_stats *st = &zj->lanes[i].stats;
+
+		counts[0] += st->txns;
+		counts[1] += st->blocks;
+		counts[2] += st->copies;
+		counts[3] += st->ahead;
+		counts[4] += st->wait_log;
+	}
+}
 
 static inline void journal_mounted(journal_t *journal, bool data_journal)
 {

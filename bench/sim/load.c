@@ -8,7 +8,7 @@
 #include "load.h"
 #undef snprintf
 
-#define MAX_REGIONS	64u
+#define MAX_REGIONS	128u
 #define MAX_TIMES	(1u << 21)
 #define WATCH		(60000000000 * PS)	/* a minute */
 
@@ -23,6 +23,8 @@ static u64 done;			/* operations of all */
 static s64 begin;			/* of what is counted; 0: still warming up */
 static s64 *times;			/* of fsyncs */
 static u32 nr_times;
+static const char *const count_names[] = { JOURNAL_COUNTS NULL };
+static u64 counts_before[ARRAY_SIZE(count_names)];	/* when counting began */
 extern bool sim_no_checksums;
 
 /* ---- reading ---- */
@@ -214,6 +216,19 @@ static double us(u32 percent)
 	return nr_times ? times[(u64)(nr_times - 1) * percent / 100] / 1e6 : 0;
 }
 
+/* What the journal itself has counted for an operation. */
+static void print_counts(void)
+{
+	u64 counts[ARRAY_SIZE(count_names)] = { 0 };
+
+	journal_counts(fs.journal, counts);
+	printf("\"counts\": {");
+	for (u32 i = 0; count_names[i]; i++)
+		printf("%s\"%s\": %.4f", i ? ", " : "", count_names[i],
+		       (double)(counts[i] - counts_before[i]) / sim_load.count);
+	printf("}, ");
+}
+
 static __attribute__((__noreturn__)) void report(void)
 {
 	s64 ps = sim_current->clock - begin;
@@ -225,6 +240,7 @@ static __attribute__((__noreturn__)) void report(void)
 	printf("\"ns_per_operation_and_cpu\": %.1f, \"fsyncs\": %u, \"fsync_median_us\": %.2f, \"fsync_p99_us\": %.2f, \"switches\": %llu, ",
 	       ps / 1e3 * sim_load.cpus / sim_load.count, nr_times, us(50), us(99),
 	       (unsigned long long)sim_switches);
+	print_counts();
 	prof_print(ps * sim_load.cpus);
 	printf("}\n");
 	fflush(stdout);
@@ -235,6 +251,7 @@ static void count_one(void)
 {
 	if (++done == sim_load.warm_up) {
 		begin = sim_current->clock;
+		journal_counts(fs.journal, counts_before);
 		prof_reset();
 	}
 	if (done == sim_load.warm_up + sim_load.count)

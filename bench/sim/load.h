@@ -31,7 +31,7 @@ struct step {
 	u32		per;		/* operations of the group for each; 0: any of them */
 };
 
-#define MAX_STEPS	256u
+#define MAX_STEPS	1024u
 
 /**
  * struct sim_load - what is simulated

@@ -24,7 +24,7 @@ static const struct number numbers[] = {
 	{ "journal", &core.journal, 1024, 1 << 20 },
 	{ "warm-up", &warm_up, 1, 1 << 30 },
 	{ "count", &count, 1, 1 << 30 },
-	{ "frozen-copy", &copy, 0, 1 },
+	{ "frozen-copy", &copy, 0, 2 },
 	{ "nvm", &nvm, 0, 2047 },
 	{ "seed", &seed, 0, ~0u },
 };

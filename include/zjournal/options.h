@@ -17,7 +17,7 @@ enum zj_log_format {
 
 /* The buffers that a commit copies before it writes the log, besides those that it must copy. */
 enum zj_frozen_copy {
-	ZJ_FROZEN_COPY_AUTO,	/* buffers that a handle wanted during one of their last commits */
+	ZJ_FROZEN_COPY_AUTO,	/* buffers that handles are likely to want meanwhile */
 	ZJ_FROZEN_COPY_ALWAYS,	/* all buffers: no handle waits for log I/O */
 	ZJ_FROZEN_COPY_NEVER,	/* none: a handle that wants a buffer copies it, or waits */
 };

@@ -9,29 +9,29 @@
 #include "core/abort.h"
 #include "core/journal.h"
 #include "core/super.h"
+#include "core/tids.h"
 #include "core/wake.h"
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/wait.h>
 #include <linux/wait_bit.h>
-#include <linux/xarray.h>
 
 static void wake_everybody(struct zj_journal *zj)
 {
-	unsigned long tid = 0;
+	struct zj_tid_chain *chain;
 	struct zj_txn *txn;
 	unsigned int i;
 
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		wake_up_all(&zj->lanes[i].wait_space);
 		wake_up_all(&zj->lanes[i].wait_start);
 		wake_up_all(&zj->lanes[i].wait_idle);
 	}
 	rcu_read_lock();
-	xa_for_each(&zj->tids, tid, txn)
+	zj_for_each_live(zj, chain, txn)
 		wake_up_var(&txn->committed);
 	rcu_read_unlock();
-	wake_up_all(&zj->wait_space);
 	wake_up_all(&zj->wait_submit);
 	wake_up_all(&zj->wait_progress);
 	wake_up_all(&zj->wait_barrier);

@@ -22,7 +22,6 @@
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 #include <zjournal/jbd2.h>
 #include <zjournal/recovery.h>
 #include "core/flush_types.h"
@@ -36,6 +35,7 @@ struct zj_file_block_bucket;
 struct zj_revoke_bucket;
 struct zj_seg;
 struct zj_tenant;
+struct zj_tid_chain;
 
 /**
  * struct zj_journal - the journal of one file system
@@ -112,6 +112,9 @@ struct zj_journal {
 	u32		credit_units;	/* immutable once loaded; units of log space that one image
 					 * takes
 					 */
+	struct zj_tid_chain *tids;	/* immutable; ZJ_TID_CHAINS chains of live transactions,
+					 * by their tids
+					 */
 
 	/*
 	 * Every handle reads the fields above, so they share no cache line with
@@ -164,7 +167,6 @@ struct zj_journal {
 	atomic_t	nr_running;	/* running transactions, so also the number of lanes at
 					 * work
 					 */
-	struct xarray	tids;		/* by tid; live transactions; readers use RCU */
 
 	/* Protects segments that are in no lane's hand, and the queue for space. */
 	spinlock_t	pool_lock ____cacheline_aligned_in_smp;
@@ -179,7 +181,6 @@ struct zj_journal {
 	u64		seg_seq;	/* pool_lock; last tenure given out */
 	struct zj_ring	ring;		/* log=jbd2; each field says its own lock */
 	struct zj_nvm	nvm;		/* journal_nvm=; immutable once loaded */
-	wait_queue_head_t wait_space;	/* handle starts sleep here until log space has come back */
 	atomic_t	space_waiters;	/* handle starts that wait for space and are not away */
 	struct list_head space_queue;	/* pool_lock; zj_space_waiter.link, in the order
 					 * of arrival
@@ -187,6 +188,9 @@ struct zj_journal {
 	struct task_struct *space_first; /* pool_lock to change; task of the first waiter in
 					 * @space_queue that is not away, or NULL
 					 */
+	struct zj_lane	*space_first_lane; /* pool_lock to change; the lane that @space_first
+					    * waits in, or NULL
+					    */
 	struct zj_pass	*pass;		/* pool_lock; the pass whose slices may be taken, or NULL */
 	u32		pass_left;	/* pool_lock to change; buffers of it that no thread has
 					 * taken yet

@@ -102,6 +102,11 @@ struct zj_lane {
 					 */
 	atomic_t	copies;		/* no lock; frozen copies of images of its transactions */
 	atomic_t	file_blocks;	/* no lock; its transactions' entries in zj->file_blocks */
+	u32		conflicts;	/* racy hint; ZJ_CONFLICT_NOW if a handle has wanted a
+					 * buffer before its image was logged; else so many
+					 * more copies are made ahead, besides those that the
+					 * buffers' own history asks for
+					 */
 	u32		ckpt_debt;	/* lane's thread; blocks it has to write home in return for
 					 * what it logged
 					 */
@@ -130,6 +135,9 @@ struct zj_lane {
 					 * credits; 0: unknown
 					 */
 
+	wait_queue_head_t wait_space;	/* handle starts sleep here until the lane or the pool has
+					 * log space for them
+					 */
 	wait_queue_head_t wait_start;	/* woken when the lane's running transaction changes */
 	wait_queue_head_t wait_work;	/* the lane's thread sleeps here */
 	wait_queue_head_t wait_idle;	/* woken when the lane's thread has dealt with a

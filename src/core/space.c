@@ -100,10 +100,11 @@ static bool my_turn(const struct zj_journal *zj)
 	return !first || first == current;
 }
 
-/* Updates space_first after a change of the queue. Caller holds pool_lock. */
+/* Determines who is first after a change of the queue. Caller holds pool_lock. */
 static void first_changes(struct zj_journal *zj)
 {
 	struct task_struct *first = NULL;
+	struct zj_lane *lane = NULL;
 	struct zj_space_waiter *waiter;
 
 	lockdep_assert_held(&zj->pool_lock);
@@ -111,14 +112,44 @@ static void first_changes(struct zj_journal *zj)
 		if (waiter->away)
 			continue;
 		first = waiter->task;
+		lane = waiter->lane;
 		break;
 	}
 	WRITE_ONCE(zj->space_first, first);
+	WRITE_ONCE(zj->space_first_lane, lane);
 }
 
-static void queue_up(struct zj_journal *zj, struct zj_space_waiter *waiter)
+/*
+ * Wakes the first in the queue, after the pool has grown or another start has
+ * become the first. Both happen under pool_lock, and the lane is read after
+ * that. So a start that becomes the first later finds what the pool has got.
+ */
+static void wake_first(struct zj_journal *zj)
 {
+	struct zj_lane *lane = READ_ONCE(zj->space_first_lane);
+
+	if (lane)
+		wake_up_all(&lane->wait_space);
+}
+
+/*
+ * Wakes those who may go on when a start stands back: the first in the queue,
+ * and the start's own lane, for which it may have taken more than it needs.
+ */
+static void wake_others(struct zj_journal *zj, struct zj_lane *lane)
+{
+	wake_first(zj);
+	/* Pairs with be_hungry(): who is not counted yet sees the lane's room. */
+	if (READ_ONCE(lane->starts_waiting))
+		wake_up_all(&lane->wait_space);
+}
+
+static void queue_up(struct zj_lane *lane, struct zj_space_waiter *waiter)
+{
+	struct zj_journal *zj = lane->journal;
+
 	waiter->task = current;
+	waiter->lane = lane;
 	atomic_inc(&zj->space_waiters);
 	spin_lock(&zj->pool_lock);
 	list_add_tail(&waiter->link, &zj->space_queue);
@@ -147,7 +178,7 @@ void zj_space_away(struct zj_journal *zj, struct zj_space_waiter *waiter, bool a
 	first_changes(zj);
 	spin_unlock(&zj->pool_lock);
 	if (away)
-		wake_up_all(&zj->wait_space);
+		wake_others(zj, waiter->lane);
 }
 
 /**
@@ -157,8 +188,6 @@ void zj_space_away(struct zj_journal *zj, struct zj_space_waiter *waiter, bool a
  */
 void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter)
 {
-	bool others;
-
 	if (!waiter->task)
 		return;
 	ZJ_ASSERT(zj, !waiter->away);
@@ -168,10 +197,8 @@ void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter)
 	spin_lock(&zj->pool_lock);
 	list_del(&waiter->link);
 	first_changes(zj);
-	others = !list_empty(&zj->space_queue);
 	spin_unlock(&zj->pool_lock);
-	if (others)
-		wake_up_all(&zj->wait_space);
+	wake_others(zj, waiter->lane);
 }
 
 /* ---- promises ---- */
@@ -289,8 +316,8 @@ void zj_space_surplus(struct zj_lane *lane)
 		room -= seg_blocks;
 		gave = true;
 	}
-	if (gave && atomic_read(&zj->space_waiters))
-		wake_up_all(&zj->wait_space);
+	if (gave)
+		wake_first(zj);
 }
 
 /**
@@ -368,12 +395,12 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 
 	if (!waiter->task) {
 		zj_count(&lane->stats.wait_space, 1);
-		queue_up(zj, waiter);
+		queue_up(lane, waiter);
 	}
 	zj_checkpoint_kick(zj);
 	be_hungry(lane, 1);
 	zj_wait_begin(&wait, lane, ZJ_WAIT_SPACE, NULL);
-	wait_event(zj->wait_space, pool_may_serve(lane, credits, rsv));
+	wait_event(lane->wait_space, pool_may_serve(lane, credits, rsv));
 	zj_wait_end(&wait);
 	be_hungry(lane, -1);
 	return zj_aborted(zj) ? -EROFS : 0;
@@ -387,6 +414,7 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 {
 	struct zj_journal *zj = lane->journal;
+	bool room = false;
 
 	spin_lock(&lane->lock);
 	lane->limit = 0;
@@ -395,6 +423,7 @@ static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 		lane->cur->seq = ++zj->seg_seq;
 		if (lane->promised || lane->running) {
 			lane->cur_off = 0;
+			room = lane->starts_waiting;
 		} else {
 			list_add(&lane->cur->link, &zj->pool);
 			WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
@@ -410,6 +439,8 @@ static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 		lane->nr_in_hand = 0;
 	}
 	spin_unlock(&lane->lock);
+	if (room)
+		wake_up_all(&lane->wait_space);
 }
 
 /**
@@ -435,7 +466,7 @@ void zj_space_reclaim(struct zj_journal *zj, u64 ckpt_stamp)
 	ZJ_ASSERT(zj, READ_ONCE(zj->nr_pool) <= zj->geo.nr_segs);
 	for (i = 0; i < zj->nr_lanes; i++)
 		ckpt_lane(&zj->lanes[i], ckpt_stamp);
-	wake_up_all(&zj->wait_space);
+	wake_first(zj);
 }
 
 /**

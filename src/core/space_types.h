@@ -7,6 +7,8 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
+struct zj_lane;
+
 /**
  * struct zj_seg - one segment of the log
  *
@@ -43,6 +45,7 @@ struct zj_space_waiter {
 	struct task_struct *task;	/* used by this task only; the task, or NULL if it is not
 					 * in the queue
 					 */
+	struct zj_lane	*lane;		/* immutable while in the queue; the lane that it waits in */
 	bool		away;		/* pool_lock; it waits for its lane at present */
 };
 

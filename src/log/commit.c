@@ -39,11 +39,13 @@
  * part that was never modified is dropped. Without memory for a copy the log is
  * written from the live buffer, and accessors wait.
  */
-static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
+static void copy_part(struct zj_txn *txn, struct zj_part *part,
+		      struct zj_copying *copying)
 {
 	struct journal_head *jh = part->jh;
 	struct zj_journal *zj = txn_zj(txn);
 	enum zj_want want = ZJ_COPY_NO;
+	void **copy = &copying->copy;
 
 	refcount_inc(&jh->refs);
 	if (!*copy)
@@ -52,7 +54,7 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part, void **copy)
 	spin_lock(&jh->lock);
 	if (zj_part_test(part, ZJ_PART_MODIFIED)) {
 		if (!part->frozen_data)
-			want = zj_part_wants_copy(zj, part);
+			want = zj_part_wants_copy(part, copying);
 	} else if (!zj_part_test(part, ZJ_PART_FORGET)) {
 		zj_part_drop(part);
 	}
@@ -84,15 +86,15 @@ static void fix_parts(struct zj_txn *txn)
 
 static void copy_all(struct zj_txn *txn)
 {
-	struct zj_journal *zj = txn_zj(txn);
 	struct zj_part *part, *tmp;
-	void *copy = NULL;
+	struct zj_copying copying;
 
+	zj_copying_begin(&copying, txn);
 	fix_parts(txn);
 	list_for_each_entry_safe(part, tmp, &txn->parts, txn_link)
-		copy_part(txn, part, &copy);
-	if (copy)
-		kmem_cache_free(zj->frozen_cache, copy);
+		copy_part(txn, part, &copying);
+	if (copying.copy)
+		kmem_cache_free(txn_zj(txn)->frozen_cache, copying.copy);
 }
 
 /**

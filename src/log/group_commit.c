@@ -234,6 +234,7 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 static void keep_promise(struct zj_txn *txn)
 {
 	struct zj_lane *lane = txn->lane;
+	bool room;
 
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->depth);
@@ -242,9 +243,10 @@ static void keep_promise(struct zj_txn *txn)
 		  lane->promised >= zj_log_blocks(lane->journal, txn->credits));
 	lane->promised -= zj_log_blocks(lane->journal, txn->credits);
 	zj_space_surplus(lane);
+	room = lane->starts_waiting;
 	spin_unlock(&lane->lock);
-	if (atomic_read(&lane->journal->space_waiters))
-		wake_up_all(&lane->journal->wait_space);
+	if (room)
+		wake_up_all(&lane->wait_space);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/super.h"
+#include "core/tids.h"
 #include "format/codec.h"
 #include "log/log_lanes.h"
 #include "log/log_jbd2.h"
@@ -29,14 +30,15 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 
 static struct zj_journal *journal_alloc(void)
 {
 	struct zj_journal *zj = kzalloc(sizeof(*zj), GFP_KERNEL);
 
-	if (!zj)
+	if (!zj || zj_tids_init(zj)) {
+		kfree(zj);
 		return NULL;
+	}
 	zj_options_default(zj);
 	zj->credit_units = 1;
 	/*
@@ -60,13 +62,11 @@ static struct zj_journal *journal_alloc(void)
 	zj->batch_size = ZJ_BATCH_SIZE;
 	init_waitqueue_head(&zj->wait_submit);
 	init_waitqueue_head(&zj->wait_progress);
-	init_waitqueue_head(&zj->wait_space);
 	INIT_LIST_HEAD(&zj->space_queue);
 	init_waitqueue_head(&zj->wait_ckpt);
 	init_waitqueue_head(&zj->wait_barrier);
 	init_waitqueue_head(&zj->flush.wait);
 	init_waitqueue_head(&zj->flush.gather);
-	xa_init(&zj->tids);
 	return zj;
 }
 
@@ -86,7 +86,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_abort_finish(zj);
 	kvfree(zj->map);
 	brelse(zj->sb_bh);
-	xa_destroy(&zj->tids);
+	zj_tids_exit(zj);
 	iput(zj->public.j_inode);
 	kfree(zj);
 }

@@ -12,6 +12,7 @@
 #include "core/journal.h"
 #include "core/lane_pick.h"
 #include "core/super.h"
+#include "core/tids.h"
 #include "core/waits.h"
 #include "txn/component.h"
 #include "txn/txn.h"
@@ -22,7 +23,6 @@
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 
 /*
  * Tells whether to leave a transaction open, because its lane's thread is busy:
@@ -138,7 +138,7 @@ EXPORT_SYMBOL_GPL(zj_log_wait_commit);
 
 static bool anything_live(struct zj_journal *zj)
 {
-	return !xa_empty(&zj->tids);
+	return !zj_tids_empty(zj);
 }
 
 /**
@@ -214,9 +214,35 @@ EXPORT_SYMBOL_GPL(zj_trans_will_send_data_barrier);
 
 int zj_transaction_committed(journal_t *journal, tid_t tid)
 {
-	return !tid || !xa_load(&to_zj(journal)->tids, tid);
+	bool live;
+
+	if (!tid)
+		return true;
+	rcu_read_lock();
+	live = zj_tids_find(to_zj(journal), tid);
+	rcu_read_unlock();
+	return !live;
 }
 EXPORT_SYMBOL_GPL(zj_transaction_committed);
+
+/*
+ * Returns a live transaction of a chain, with a reference, that is not newer than @last, or
+ * NULL if there is none.
+ */
+static struct zj_txn *live_in(const struct zj_tid_chain *chain, tid_t last,
+			      bool sealed_only)
+{
+	struct zj_txn *txn;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(txn, &chain->head, tid_link)
+		if (!tid_gt(txn->public.t_tid, last) &&
+		    (!sealed_only || zj_txn_state(txn) >= ZJ_C_SEALED) &&
+		    refcount_inc_not_zero(&txn->refs))
+			break;
+	rcu_read_unlock();
+	return txn;
+}
 
 /*
  * Waits for live transactions, with @sealed_only for sealed ones only. Returns
@@ -225,27 +251,22 @@ EXPORT_SYMBOL_GPL(zj_transaction_committed);
 static bool wait_live(struct zj_journal *zj, bool sealed_only, int *err)
 {
 	tid_t last = zj_get_latest_transaction(&zj->public);
-	unsigned long tid = 0;
 	struct zj_txn *txn;
 	bool any = false;
+	unsigned int i;
 
-	rcu_read_lock();
-	xa_for_each(&zj->tids, tid, txn) {
-		if (tid_gt(tid, last) ||
-		    (sealed_only && zj_txn_state(txn) < ZJ_C_SEALED) ||
-		    !refcount_inc_not_zero(&txn->refs))
-			continue;
-		rcu_read_unlock();
-		any = true;
-		if (!sealed_only)
-			zj_commit_request(zj, txn);
-		*err = zj_txn_wait_committed(txn);
-		zj_txn_put(txn);
-		if (*err)
-			return any;
-		rcu_read_lock();
+	for (i = 0; i < ZJ_TID_CHAINS; i++) {
+		/* What is committed has left its chain. */
+		while ((txn = live_in(&zj->tids[i], last, sealed_only))) {
+			any = true;
+			if (!sealed_only)
+				zj_commit_request(zj, txn);
+			*err = zj_txn_wait_committed(txn);
+			zj_txn_put(txn);
+			if (*err)
+				return any;
+		}
 	}
-	rcu_read_unlock();
 	*err = zj_log_flush(zj, &zj->lanes[0]);
 	return any;
 }

@@ -73,9 +73,18 @@ enum zj_comp_state {
  * readers of zj_txn.comp. An aborted journal frees it in zj_drop_everything().
  */
 struct zj_component {
-	struct zj_journal *journal;	/* immutable */
-	enum zj_comp_state state;	/* comp_lock to change; acquire to read */
+	/*
+	 * Commits of other lanes write these links and read the stamp. What comes with
+	 * them in the first cache line does not change after the seal, so that a lane's
+	 * commit does not wait for the rest.
+	 */
+	struct list_head ckpt_link;	/* comp_lock; zj_journal.ckpt_list */
+	struct list_head ready_link;	/* comp_lock in zj_journal.pending while sealed; then
+					 * in the list of the thread that made it committed
+					 */
 	u64		stamp;		/* comp_lock; 0 until the seal point, then constant */
+	enum zj_comp_state state;	/* comp_lock to change; acquire to read */
+	struct zj_journal *journal;	/* immutable */
 	int		nr_members;	/* comp_lock; length of members */
 	int		undrained;	/* comp_lock; while locked: members without zj_txn.drained */
 	u64		tried_at;	/* comp_lock; stamp of the newest committed component that
@@ -110,10 +119,6 @@ struct zj_component {
 	struct list_head deps;		/* comp_lock; zj_dep.comp_link */
 	DECLARE_BITMAP(dep_lanes, ZJ_MAX_LANES); /* comp_lock; zj_dep.lane of deps */
 	struct list_head dependants;	/* comp_lock; zj_dep.on_link */
-	struct list_head ckpt_link;	/* comp_lock; zj_journal.ckpt_list */
-	struct list_head ready_link;	/* comp_lock in zj_journal.pending while sealed; then
-					 * in the list of the thread that made it committed
-					 */
 	tid_t		blocker;	/* ckpt_lock; transaction that is not committed and
 					 * owns one of its blocks, so that this block
 					 * cannot go home; 0: none known

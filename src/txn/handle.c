@@ -444,7 +444,7 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 		zj_txn_put(txn);
 	}
 	if (room)
-		wake_up_all(&zj->wait_space);
+		wake_up_all(&lane->wait_space);
 	if (wake)
 		wake_up_all(&zj->wait_barrier);
 }
@@ -724,20 +724,19 @@ void zj_journal_free_reserved(handle_t *handle)
 {
 	struct zj_journal *zj = to_zj(handle->h_journal);
 	struct zj_lane *lane = &zj->lanes[handle->h_rsv_lane];
-	bool awaited;
+	bool room;
 
 	ZJ_ASSERT(zj, handle->h_reserved);
 	spin_lock(&lane->lock);
 	unreserve(lane, handle->h_total_credits);
-	awaited = zj_space_awaited(zj);
-	if (awaited)
+	room = lane->starts_waiting;
+	if (zj_space_awaited(zj))
 		zj_space_surplus(lane);
 	spin_unlock(&lane->lock);
 	if (READ_ONCE(zj->barrier))
 		wake_up_all(&zj->wait_barrier);
-	/* Even if no segment came free, starts in this lane may find room now. */
-	if (awaited)
-		wake_up_all(&zj->wait_space);
+	if (room)
+		wake_up_all(&lane->wait_space);
 	handle_free(handle);
 }
 EXPORT_SYMBOL_GPL(zj_journal_free_reserved);

@@ -22,7 +22,11 @@ struct kmem_cache *zj_handle_cache;
 
 /* Guards b_private of one buffer; the next bit after those that ext4 uses. */
 #define BH_JHLock	(BH_JBDPrivateStart + 1)
-/* Keeps for the next head of the buffer that the last one had conflicts. */
+/*
+ * Keeps for the next head of the buffer that the last one expected a conflict. The next
+ * head's first commit makes a copy then, and no further one unless that was needed. So a
+ * buffer that has lost its head after each commit is forgotten as well.
+ */
 #define BH_JHContended	(BH_JBDPrivateStart + 2)
 BUFFER_FNS(JHContended, jh_contended)
 
@@ -110,7 +114,7 @@ static struct journal_head *jh_alloc(struct buffer_head *bh)
 	INIT_LIST_HEAD(&jh->parts);
 	jh->newest = NULL;
 	jh->triggers = NULL;
-	jh->conflicts = buffer_jh_contended(bh) ? ZJ_CONFLICT_NOW : 0;
+	jh->conflicts = buffer_jh_contended(bh);
 	jh->first_used = false;
 	return jh;
 }

@@ -24,15 +24,16 @@ struct journal_head {
 	struct list_head parts;		/* zj_part.jh_link, oldest first */
 	struct zj_part	*newest;	/* last of parts, or NULL; RCU to read */
 	struct jbd2_buffer_trigger_type *triggers; /* ext4's, or NULL */
-	u8		conflicts;	/* one bit for each of the buffer's last commits: a
-					 * handle wanted it before its image was logged
+	u8		conflicts;	/* ZJ_CONFLICT_NOW if a handle has wanted the buffer
+					 * since its last commit and before its image was
+					 * logged; else so many more commits copy it ahead
 					 */
 	bool		first_used;	/* @first is in parts */
 	struct zj_part	first;		/* saves an allocation, as most buffers have one part */
 	struct rcu_head	rcu;		/* for lockless readers of b_private */
 };
 
-/* The bit of journal_head.conflicts that stands for the current commit. */
-#define ZJ_CONFLICT_NOW		1U
+/* The greatest value of journal_head.conflicts; the next commit lowers it (version.c). */
+#define ZJ_CONFLICT_NOW		255U
 
 #endif /* ZJ_JHEAD_TYPES_H */

@@ -5,6 +5,7 @@
  */
 #include "core/flush.h"
 #include "core/journal.h"
+#include "core/tids.h"
 #include "core/waits.h"
 #include "txn/component.h"
 #include "txn/txn.h"
@@ -15,7 +16,6 @@
 #include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/wait_bit.h>
-#include <linux/xarray.h>
 
 static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
 {
@@ -57,7 +57,6 @@ struct zj_txn *zj_txn_alloc(struct zj_lane *lane)
 	do {
 		txn->public.t_tid = atomic_inc_return(&zj->next_tid);
 	} while (!txn->public.t_tid);
-	WARN_ON_ONCE(xa_reserve(&zj->tids, txn->public.t_tid, gfp));
 	return txn;
 }
 
@@ -79,8 +78,7 @@ void zj_txn_publish(struct zj_txn *txn)
 	ZJ_ASSERT(lane->journal, txn->comp->state == ZJ_C_RUNNING);
 	txn->expires = jiffies +
 		       READ_ONCE(lane->journal->public.j_commit_interval);
-	/* zj_txn_alloc() has reserved the slot, so this does not allocate. */
-	xa_store(&lane->journal->tids, txn->public.t_tid, txn, GFP_ATOMIC);
+	zj_tids_add(txn);
 	atomic_add(txn->granted, &lane->journal->granted);
 	atomic_inc(&lane->journal->nr_running);
 	/* Pairs with zj_try_seal_lane(), which reads it without lane->lock. */
@@ -113,7 +111,7 @@ struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid)
 	if (!tid)
 		return NULL;
 	rcu_read_lock();
-	txn = xa_load(&zj->tids, tid);
+	txn = zj_tids_find(zj, tid);
 	if (txn && !refcount_inc_not_zero(&txn->refs))
 		txn = NULL;
 	rcu_read_unlock();
@@ -142,7 +140,7 @@ void zj_txn_put(struct zj_txn *txn)
 void zj_txn_set_committed(struct zj_txn *txn)
 {
 	ZJ_ASSERT(txn_zj(txn), !txn->committed);
-	xa_erase(&txn_zj(txn)->tids, txn->public.t_tid);
+	zj_tids_remove(txn);
 	/* Pairs with zj_txn_wait_committed(): a waiter sees all that ext4's callbacks did. */
 	smp_store_release(&txn->committed, true);
 	/* Pairs with the barrier in wait_var_event(): no waiter is missed. */

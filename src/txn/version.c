@@ -13,6 +13,7 @@
 #include "txn/part.h"
 #include "txn/version.h"
 #include <linux/atomic.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -23,7 +24,14 @@
 #define ZJ_MIN_BLOCK_SHIFT	10
 static struct kmem_cache *frozen_caches[ZJ_FROZEN_CACHES];
 
-#define ZJ_CONFLICT_KEPT	0x0fU	/* the current commit and the three before count */
+/*
+ * A handle that waits for the log loses the time of its I/O, and about this for going to
+ * sleep and being woken.
+ */
+#define ZJ_WAKE_UP_NS		4000
+
+/* What a frozen copy costs: 4 KiB take 0.1 us from the CPU's caches, and 1 us from memory. */
+#define ZJ_COPY_NS		500
 
 /**
  * zj_frozen_cache() - returns the cache for frozen copies of a block size
@@ -257,12 +265,43 @@ void zj_part_make_copy(struct zj_journal *zj, struct zj_part *part, void **copy)
 void zj_jh_conflict(struct journal_head *jh)
 {
 	struct zj_part *owner = jh->newest;
+	struct zj_lane *lane = owner->txn->lane;
 
 	lockdep_assert_held(&jh->lock);
 	/* It counts even if there is a copy: without that the handle would have waited. */
-	if (zj_part_test(owner, ZJ_PART_MODIFIED) &&
-	    !zj_part_test(owner, ZJ_PART_LOGGED))
-		jh->conflicts |= ZJ_CONFLICT_NOW;
+	if (!zj_part_test(owner, ZJ_PART_MODIFIED) ||
+	    zj_part_test(owner, ZJ_PART_LOGGED))
+		return;
+	jh->conflicts = ZJ_CONFLICT_NOW;
+	if (READ_ONCE(lane->conflicts) != ZJ_CONFLICT_NOW)
+		WRITE_ONCE(lane->conflicts, ZJ_CONFLICT_NOW);
+}
+
+/* Returns how many frozen copies cost as much as one wait for the lane's log I/O. */
+static u32 copies_for_wait(const struct zj_lane *lane)
+{
+	s64 io_ns = max(READ_ONCE(lane->record_ns[0]), READ_ONCE(lane->record_ns[1]));
+	/* A second costs more copies than are counted. */
+	u32 wait_ns = ZJ_WAKE_UP_NS + min_t(s64, io_ns, 1000 * NSEC_PER_MSEC);
+
+	return min(wait_ns / ZJ_COPY_NS, ZJ_CONFLICT_NOW);
+}
+
+/**
+ * zj_copying_begin() - decide for a transaction which copies its history is worth
+ * @copying: the result
+ * @txn: sealed; its lane's thread is about to look at each part of it
+ */
+void zj_copying_begin(struct zj_copying *copying, struct zj_txn *txn)
+{
+	struct zj_lane *lane = txn->lane;
+	u32 images = max(txn->credits, 0), left;
+
+	copying->copy = NULL;
+	copying->most = copies_for_wait(lane);
+	left = min(READ_ONCE(lane->conflicts), copying->most);
+	copying->all = images <= left;
+	WRITE_ONCE(lane->conflicts, copying->all ? left - images : left);
 }
 
 /* Returns whether the buffer could change or vanish during log I/O from it. */
@@ -274,43 +313,60 @@ static bool must_copy(const struct zj_part *part)
 	       zj_bh_is_super(jh->bh);
 }
 
+/* Notes one more commit of the buffer; returns whether its history asks for a copy. */
+static bool expects_conflict(struct journal_head *jh, u32 most)
+{
+	u8 left = min_t(u32, jh->conflicts, most);
+
+	jh->conflicts = left ? left - 1 : 0;
+	return left;
+}
+
+static bool may_copy(const struct zj_part *part, bool expected)
+{
+	const struct zj_lane *lane = part->txn->lane;
+	const struct zj_journal *zj = lane->journal;
+
+	if (atomic_read(&lane->copies) >= zj->max_copies)
+		return false;
+	switch (READ_ONCE(zj->options.live.frozen_copy)) {
+	case ZJ_FROZEN_COPY_ALWAYS:
+		return true;
+	case ZJ_FROZEN_COPY_NEVER:
+		return false;
+	default:
+		return expected || (zj->options.pipeline && zj->log_ops->log_before_data);
+	}
+}
+
 /**
  * zj_part_wants_copy() - decide whether to copy an image ahead of the log I/O
- * @zj: the journal
  * @part: a part of a sealed transaction, with an image and without a copy
+ * @copying: of its transaction
  *
- * A buffer that a handle wanted during one of its last commits is likely to be wanted
- * again, and waiting for the log costs more than some unneeded copies. A copy is necessary
- * if the buffer has a newer owner, if it is of a file's folio, which may be truncated during
- * the I/O, or if it is ext4's super block, which user space may write to. A pipelined lane
- * copies everything if its log blocks are sent beside the data, as otherwise its thread
- * would have to wait for the device. Beyond max_copies copies in a lane only the
- * necessary ones are made.
+ * A copy is necessary if the buffer has a newer owner, if it is of a file's folio, which may
+ * be truncated during the I/O, or if it is ext4's super block, which user space may write
+ * to. Beyond max_copies copies in a lane only the necessary ones are made. Others are made
+ * to spare handles a wait (docs/decisions/0005):
+ *
+ *   - of a buffer that a handle wanted during an earlier commit, until as many copies in a
+ *     row were not needed as cost one wait;
+ *   - of all buffers of small transactions, if a handle wanted any buffer during an earlier
+ *     commit of the lane, until as many were not needed;
+ *   - of all buffers if a pipelined lane sends its log blocks beside the data, as otherwise
+ *     its thread would have to wait for the device.
  *
  * Context: part->jh->lock held.
  */
-enum zj_want zj_part_wants_copy(struct zj_journal *zj, struct zj_part *part)
+enum zj_want zj_part_wants_copy(struct zj_part *part, const struct zj_copying *copying)
 {
-	struct journal_head *jh = part->jh;
-	u8 before = jh->conflicts;
-	bool may;
+	bool expected;
 
-	lockdep_assert_held(&jh->lock);
-	jh->conflicts = (before << 1) & ZJ_CONFLICT_KEPT;
+	lockdep_assert_held(&part->jh->lock);
+	expected = expects_conflict(part->jh, copying->most) || copying->all;
 	if (must_copy(part))
 		return ZJ_COPY_MUST;
-	switch (READ_ONCE(zj->options.live.frozen_copy)) {
-	case ZJ_FROZEN_COPY_ALWAYS:
-		may = true;
-		break;
-	case ZJ_FROZEN_COPY_NEVER:
-		may = false;
-		break;
-	default:
-		may = before || (zj->options.pipeline && zj->log_ops->log_before_data);
-	}
-	return may && atomic_read(&part->txn->lane->copies) < zj->max_copies ?
-	       ZJ_COPY_MAY : ZJ_COPY_NO;
+	return may_copy(part, expected) ? ZJ_COPY_MAY : ZJ_COPY_NO;
 }
 
 /**

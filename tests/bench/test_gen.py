@@ -3,6 +3,7 @@
 
 import math
 import random
+import sqlite3
 import subprocess
 
 import pytest
@@ -18,6 +19,7 @@ COUNTS = {
     "varmail": (13, 2), "fileserver": (11, 0), "postmark": (None, 0),
     "writesync": (5, 1), "append": (1, 0), "overwrite": (1, 0), "randwrite": (1, 0),
     "randsync": (1, 1 / 4), "insert": (1, 1), "fsync-append": (2, 1), "fsync-create": (4, 1), "mail": (None, 2),
+    "shell": (1, 0), "sqlite-wal": (1, 0), "sqlite-delete": (1, 0),
 }
 
 
@@ -49,9 +51,10 @@ def test_no_load_is_forgotten(built):
 @pytest.mark.parametrize("name", COUNTS)
 def test_load(built, tmp_path, name, shared):
     common = ["-t", name, "-d", tmp_path, "-w", WORKERS, "-f", FILES, "-e", 4, *shared]
-    made = run(built, *common, "-p")
+    command = ["true"] if name == "shell" else []
+    made = run(built, *common, "-p", *command)
     assert "works=" not in made
-    out = run(built, *common, "-r", "-n", WORKS, "-H")
+    out = run(built, *common, "-r", "-n", WORKS, "-H", *command)
     got, works = fields(out), WORKERS * WORKS
     operations, fsyncs = COUNTS[name]
     assert got["works"] == got["works_count"] == works
@@ -61,7 +64,8 @@ def test_load(built, tmp_path, name, shared):
     buckets = [line.split() for line in out.splitlines() if line.startswith("hist works")]
     assert sum(int(count) for *_, count in buckets) == works
     own = (tmp_path / "w0").is_dir()
-    assert own == (name in ("DWOL", "DWAL", "DWSL") or name.startswith("MW") and name[-1] == "L" or name == "MWRM" or
+    always = ("DWOL", "DWAL", "DWSL", "MWRM", "shell", "sqlite-wal", "sqlite-delete")
+    assert own == (name in always or name.startswith("MW") and name[-1] == "L" or
                    not shared and name not in ("DWOM", "MWCM", "MWUM", "randsync"))
 
 
@@ -149,3 +153,23 @@ def test_percentiles(built, values):
 def test_percentiles_of_nothing(built):
     out = subprocess.run([built / "quantiles", "0.5"], input="", capture_output=True, text=True, check=True).stdout
     assert out.split() == ["0", "0", "0", "0.000"]
+
+
+def test_shell_works_in_directories_of_their_own(built, tmp_path):
+    run(built, "-t", "shell", "-d", tmp_path, "-w", 2, "-n", 3, "echo $N >>said")
+    assert [(tmp_path / f"w{w}" / "said").read_text() for w in range(2)] == ["0\n1\n2\n"] * 2
+
+
+def test_shell_ends_when_a_command_fails(built, tmp_path):
+    err = run(built, "-t", "shell", "-d", tmp_path, "-n", 3, "exit 3", fails=True)
+    assert "status 3 of: exit 3" in err
+    run(built, "-t", "shell", "-d", tmp_path, "-n", 3, fails=True)
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_rows_of_sqlite(built, tmp_path, mode):
+    run(built, "-t", f"sqlite-{mode}", "-d", tmp_path, "-w", 2, "-n", 5)
+    for w in range(2):
+        db = sqlite3.connect(tmp_path / f"w{w}" / "rows.db")
+        assert db.execute("SELECT count(*), max(length(text)) FROM line").fetchone() == (5, 68)
+        assert db.execute("PRAGMA journal_mode").fetchone() == (mode,)

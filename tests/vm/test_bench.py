@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The scripts of bench/ that use loadgen, with hardly any work: each arm and load gets through and says what it did."""
 
+import re
 import sys
 
 import pytest
@@ -49,6 +50,28 @@ def test_arms(machine, where):
     assert about["write cache"] == "write back" and ("simulated disk" in about) == ("DEV" not in where)
 
 
+def test_an_application(machine):
+    """SQLite needs no package that is not there anyway: its inserts, the check after a remount, and e2fsck."""
+    _, arms = bench.parse(script(machine, "bench.sh", ARMS="ext4 zext4", LOAD="sqlite-wal", APP="sqlite", WORKERS=2, MS=300,
+                                 ROUNDS=1, JOURNAL_MB=32, DEV="/dev/vda"), "sqlite-wal")
+    assert list(arms) == ["ext4", "zext4"]
+    for (run,) in arms.values():
+        assert run["works"] > 0 and run["writes"] > 0 and run["works_p50"] > 0
+
+
+@pytest.mark.parametrize("spoil, says", [
+    ('app_check() { rm $fs/app/w0/rows.db; sqlite3 $fs/app/w0/rows.db "SELECT count(*) FROM line"; }', "after a remount"),
+    ("app_run() { die 'no space'; }", "sqlite-wal failed on ext4: .*no space"),
+    ("e2fsck() { return 4; }", "left damage")], ids=["check", "run", "fsck"])
+def test_an_application_that_fails_shows_no_rate(machine, spoil, says):
+    (machine.share / "spoil").write_text(spoil + "\n")
+    result = machine.sh("mkdir -p /tmp/b/apps; cp /lib/zj/*.sh /tmp/b/; cat /lib/zj/apps/sqlite.sh /share/spoil >/tmp/b/apps/sqlite.sh\n"
+                        "sh /tmp/b/bench.sh DEV=/dev/vda LOAD=sqlite-wal APP=sqlite MS=100 ROUNDS=1 ARMS=ext4 JOURNAL_MB=32")
+    assert result.rc == 1 and re.search(says, result.out.replace("\n", " ")), result.out
+    assert "run ext4" not in result.out
+    assert machine.sh("grep /tmp/fs /proc/mounts").rc == 1, "left mounted"
+
+
 def test_a_load_that_fails_ends_the_bench(machine):
     result = machine.sh("sh /lib/zj/bench.sh DEV=/dev/vda LOAD=none MS=100 ROUNDS=1 ARMS=ext4 JOURNAL_MB=32; rc=$?; "
                         "umount /tmp/fs; exit $rc")
@@ -74,14 +97,28 @@ def test_bulk(machine, load):
     assert run["operations"] == 2 * works
 
 
-def test_concurrent(machine):
+def concurrent(machine, **settings):
     """The cases that take neither dbench nor a database; the files of these are not looked at."""
     (machine.share / "client.txt").write_text("")
-    (machine.share / "postgresql").mkdir()
-    out = script(machine, "concurrent.sh", CASES="varmail-shared varmail-split", TYPES="ext4 zext4", ROUNDS=1, MAILS=3,
-                 LATENCY_MS=1, DISK="zjdisk", SIZE_MB=4096)
+    (machine.share / "postgresql").mkdir(exist_ok=True)
+    return script(machine, "concurrent.sh", ROUNDS=1, MAILS=3, DISK="zjdisk", SIZE_MB=4096, **settings)
+
+
+def test_concurrent(machine):
+    out = concurrent(machine, CASES="varmail-shared varmail-split", TYPES="ext4 zext4", LATENCY_MS=1)
     runs = [line.split() for line in out.splitlines() if line.startswith("run ")]
     assert [run[1:3] for run in runs] == [[case, fstype] for case in ("varmail-shared", "varmail-split")
                                           for fstype in ("ext4", "zext4")]
     # Two fsyncs of each mail, eight clients.
     assert all(run[4] == "48" and float(run[5]) > 0 for run in runs)
+    # loadgen's percentiles, for bench/papers.py.
+    assert out.count("us p99 of an fsync") == 4 and "waits for blocks" not in out
+
+
+def test_conflicts_of_stock_are_counted(machine):
+    """Clients of one directory want its blocks while a commit has them; no probe is left behind."""
+    out = concurrent(machine, CASES="varmail-shared", TYPES="ext4 zext4 ext4", CLIENTS=6, LATENCY_MS=5, CONFLICTS=1)
+    assert [line.split()[4] for line in out.splitlines() if line.startswith("run ")] == ["36"] * 3
+    counted = [int(line.split()[1]) for line in out.splitlines() if "waits for blocks on their way to the log" in line]
+    assert len(counted) == 2 and all(counted)
+    assert not machine.sh("grep . /sys/kernel/tracing/events/zj/shadow/trigger | grep ^hist")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What bench/nvm.py makes of the guest's lines; the bench itself is "make bench-nvm"."""
+"""What bench/nvm.py makes of the guest's lines, and which lines there are; the bench itself is "make bench-nvm"."""
 
 import sys
 
 import pytest
 
+import conftest
 import vm as vmlib
 
 # At the end: bench/concurrent.py would hide the module of that name.
@@ -55,3 +56,27 @@ def test_a_missing_case_is_reported(monkeypatch):
     monkeypatch.setattr(nvm.vm.pack, "which", lambda name: None)
     with pytest.raises(SystemExit, match="no postmark; run tools/deps bench-nvm"):
         nvm.postmark()
+
+
+@pytest.mark.zext4
+def test_writesync_appends_to_a_file_that_was_written_before():
+    """With a journal on a disk, in memory, and without one, which then has nothing to count."""
+    settings = {"CASES": "writesync", "TYPES": "none hdd line", "SYNC_LOOPS": 3, "SYNC_FILE_MB": 2, "SIZE_MB": 1024,
+                "DISK_US": 100, "JOURNAL_MB": 8}
+
+    def bench(guest, **more):
+        words = " ".join(f"'{name}={value}'" for name, value in (settings | more).items())
+        return guest.sh(f"sh /lib/zj/nvm.sh {words}; rc=$?; umount /tmp/fs 2>/dev/null; exit $rc")
+
+    with conftest.new_vm(cpus=2, memory="2G", pmem=[vmlib.Pmem("16M")]) as guest:
+        assert guest.sh("for m in ext4 zext4; do modprobe $m || exit; done; modprobe null_blk nr_devices=0")
+        result = bench(guest)
+        # Such a file does not fit.
+        too_large = bench(guest, TYPES="none", SYNC_FILE_MB=2048)
+        guest.check_console()
+    assert result, result.out
+    types = nvm.parse(result.out)["writesync"]
+    assert {name: run["operations"] for name, (run,) in types.items()} == dict.fromkeys(("none", "hdd", "line"), 3 * 33.0)
+    assert types["none"][0]["bytes"] is None and types["none"][0]["commits"] is None
+    assert types["hdd"][0]["bytes"] > types["line"][0]["bytes"] > 0
+    assert too_large.rc == 1 and "error: dd /tmp/fs/load/all/f0.0" in too_large.out

@@ -148,8 +148,11 @@ class Job:
 
 
 def guest_scripts():
-    return sorted([*HERE.glob("guest/*.sh"), *HERE.glob("crash/*.sh"), *ROOT.glob("bench/*.sh"),
-                   *ROOT.glob("demo/*.sh")])
+    """Pairs (path in the guest, script)"""
+    found = [("lib/zj", p) for where in (HERE / "guest", HERE / "crash", ROOT / "bench", ROOT / "demo")
+             for p in where.glob("*.sh")]
+    found += [("lib/zj/apps", p) for p in ROOT.glob("bench/apps/*.sh")]
+    return sorted((f"{inside}/{p.name}", p) for inside, p in found)
 
 
 def make_image(path, size):
@@ -278,8 +281,7 @@ class VM:
         self.console = self.dir / "console"
         initrd = pack.build(BUILD / "vm", self.kernel.version, self.kernel.moddir,
                             HERE / "guest" / "init", self.modules, self.programs,
-                            [(f"lib/zj/{p.name}", p) for p in guest_scripts()],
-                            self.stock)
+                            guest_scripts(), self.stock)
         _living.add(self)
         log = open(self.dir / "qemu.log", "wb")
         self.proc = subprocess.Popen(self._command(initrd), stdin=subprocess.DEVNULL, stdout=log,

@@ -6,7 +6,7 @@
 #include "fixture.h"
 #include "wrap.h"
 
-#define MAX_FIBERS	64
+#define MAX_FIBERS	256
 #define MAX_STOPS	8
 #define MAX_HELD	256
 #define DEVICE_NS	1000000		/* a request takes that long */

@@ -485,6 +485,109 @@ static void all_lanes_of_a_committed_component_go_on(void)
 	close_journal();
 }
 
+/* ---- wake-ups after a seal ---- */
+
+static void call_start_stop(struct fiber *f)
+{
+	call_start(f);
+	f->ret = stop(f->h);
+}
+
+/* Changes a block of the component that is being sealed, and has that committed. */
+static void call_change_and_complete(struct fiber *f)
+{
+	tid_t tid;
+
+	call_start(f);
+	tid = f->h->h_transaction->t_tid;
+	put(f->h, BLOCK, 7);
+	stop(f->h);
+	f->ret = zj_complete_transaction(fx.journal, tid);
+}
+
+/* Locks a component of both lanes; returns its last open handle, in lane 0. */
+static handle_t *locked_component(u8 value)
+{
+	handle_t *a = start(0, 1), *b = start(1, 1);
+
+	put(a, BLOCK, value);
+	put(b, BLOCK, value);
+	stop(b);
+	seal(0);
+	return a;
+}
+
+/*
+ * comp_lock is free between the seal and the wake-ups. A wake-up that is lost there is
+ * a deadlock, or is made up for by a timer, which takes seconds.
+ */
+static void whoever_comes_before_the_wake_ups_loses_none(void)
+{
+	void (*const others[])(struct fiber *f) = {
+		call_start_stop, call_change_and_complete,
+	};
+	struct fiber last = { .fn = call_stop };
+	struct fiber other = { .n = 1 };
+	bool more;
+	u32 began;
+	int n;
+
+	OPEN(.lanes = 2);
+	for (u32 i = 0; i < 2 * ARRAY_SIZE(others); i++) {
+		other.fn = others[i / 2];
+		other.cpu = i % 2;
+		n = 1;
+		do {
+			struct zj_txn *txn;
+
+			last.h = locked_component(n);
+			txn = handle_txn(last.h);
+			refcount_inc(&txn->refs);
+			more = preempt_at(n, &last, &other);
+			began = jiffies;
+			assert_int_equal(zj_txn_wait_committed(txn), 0);
+			assert_true(jiffies - began < HZ);
+			zj_txn_put(txn);
+			n++;
+		} while (more);
+		assert_true(n > 10);
+		settle();
+	}
+	close_journal();
+}
+
+static void begin_lane(void)
+{
+	release();
+}
+
+/* The lane's thread seals what has waited for room, and is stopped anywhere there. */
+static void start_meets_the_thread_that_makes_room(void)
+{
+	bool more;
+	int n = 1;
+
+	OPEN(.lanes = 2);
+	do {
+		struct zj_txn *txn;
+
+		fx.hold_lane[0] = true;
+		for (u32 i = 0; i < ZJ_MAX_SEALED; i++) {
+			change(0, BLOCK + i, n);
+			seal(0);
+		}
+		stop(locked_component(n));
+		txn = running(1);
+		assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+		more = preempt_task_at(n++, lane(0)->task, begin_lane,
+				       CALL(call_start_stop, .cpu = 1, .n = 1));
+		assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+		zj_txn_put(txn);
+	} while (more);
+	assert_true(n > 20);
+	close_journal();
+}
+
 CORE_TESTS(component,
 	CORE_TEST(dependency_on_a_large_component_is_logged_once),
 	CORE_TEST(united_components_are_one),
@@ -503,4 +606,6 @@ CORE_TESTS(component,
 	CORE_TEST(reader_of_what_runs_does_not_depend_on_it_as_well),
 	CORE_TEST(empty_transaction_needs_no_share_of_the_log),
 	CORE_TEST(all_lanes_of_a_committed_component_go_on),
+	CORE_TEST(whoever_comes_before_the_wake_ups_loses_none),
+	CORE_TEST(start_meets_the_thread_that_makes_room),
 );

@@ -87,7 +87,7 @@ static void n1_two_first_handles_open_one_transaction(void)
 	stop(h);
 	stop(f->h);
 	commit(0);
-	assert_true(xa_empty(&fx.zj->tids));
+	assert_true(zj_tids_empty(fx.zj));
 	close_journal();
 }
 

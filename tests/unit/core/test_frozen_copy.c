@@ -129,6 +129,19 @@ static void r3_waits_for_log_io_from_the_live_buffer_only(void)
 	close_journal();
 }
 
+/* Changes so many blocks in one transaction, and commits it; writing records has taken so long. */
+static void commit_blocks(u32 i, u32 n, s64 io_ns)
+{
+	handle_t *h = start(i, n);
+
+	for (u32 k = 0; k < n; k++)
+		put(h, BLOCK + k, 1);
+	stop(h);
+	lane(i)->record_ns[0] = 0;
+	lane(i)->record_ns[1] = io_ns;
+	commit(i);
+}
+
 static void r3_contended_block_is_copied_ahead_next_time(void)
 {
 	OPEN();
@@ -136,14 +149,109 @@ static void r3_contended_block_is_copied_ahead_next_time(void)
 	seal(0);
 	change(1, BLOCK, 2);
 	assert_int_equal(lane(1)->stats.ahead, 0);
-	commit(1);
+	commit_blocks(1, 1, 0);
 	assert_int_equal(lane(1)->stats.ahead, 1);
-	/* After three more commits without a handle it is logged from the buffer again. */
-	for (u32 i = 0; i < 6; i++) {
-		change(1, BLOCK, 3 + i);
-		commit(1);
+	close_journal();
+}
+
+/* After a conflict in vain as often as costs one wait: 4 us and the I/O, at 0.5 us each. */
+static void conflict_is_remembered_for_as_many_copies_as_cost_a_wait(void)
+{
+	static const struct { s64 io_ns; u32 copies; } cases[] = {
+		{ 0, 8 }, { 3000, 14 }, { 96000, 200 }, { 1LL << 40, 255 },
+	};
+
+	OPEN();
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		u64 before = lane(1)->stats.ahead;
+
+		change(0, BLOCK, 1);
+		seal(0);
+		for (u32 k = 0; k < cases[i].copies; k++) {
+			commit_blocks(1, 16, cases[i].io_ns);
+			assert_int_equal(lane(1)->stats.ahead, before + k + 1);
+		}
+		commit_blocks(1, 16, cases[i].io_ns);
+		assert_int_equal(lane(1)->stats.ahead, before + cases[i].copies);
 	}
-	assert_int_equal(lane(1)->stats.ahead, 4);
+	close_journal();
+}
+
+/* A device that has become slower or faster counts from the next commit on. */
+static void history_follows_the_device(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	seal(0);
+	commit_blocks(1, 16, 1LL << 40);
+	commit_blocks(1, 16, 1LL << 40);
+	for (u32 k = 0; k < 10; k++)
+		commit_blocks(1, 16, 0);
+	assert_int_equal(lane(1)->stats.ahead, 2 + 8);
+	close_journal();
+}
+
+/* A handle of the other lane wants a block whose image lane i has not logged yet. */
+static void conflict_in(u32 i)
+{
+	change(i, BLOCK + 100, 1);
+	seal(i);
+	change(!i, BLOCK + 100, 2);
+	commit(!i);
+}
+
+static u64 copies_of(u32 i, u32 n, s64 io_ns)
+{
+	u64 before = lane(i)->stats.ahead;
+
+	commit_blocks(i, n, io_ns);
+	return lane(i)->stats.ahead - before;
+}
+
+/* Of any buffers, as many as cost one wait; none in a lane where nobody waits. */
+static void small_transactions_are_copied_after_a_conflict_in_the_lane(void)
+{
+	OPEN();
+	assert_int_equal(copies_of(1, 1, 1LL << 40), 0);
+	conflict_in(1);
+	assert_int_equal(copies_of(1, 9, 0), 0);
+	assert_int_equal(copies_of(1, 3, 0), 3);
+	assert_int_equal(copies_of(1, 3, 0), 3);
+	/* Two of eight are left. */
+	assert_int_equal(copies_of(1, 3, 0), 0);
+	assert_int_equal(copies_of(1, 2, 0), 2);
+	assert_int_equal(copies_of(1, 1, 0), 0);
+	/* The other lane has its own history. */
+	assert_int_equal(copies_of(0, 1, 0), 0);
+	close_journal();
+}
+
+static void slower_device_makes_larger_transactions_small(void)
+{
+	OPEN();
+	assert_int_equal(copies_of(1, 1, 1LL << 40), 0);
+	conflict_in(1);
+	assert_int_equal(copies_of(1, 39, 15000), 0);
+	assert_int_equal(copies_of(1, 38, 15000), 38);
+	assert_int_equal(copies_of(1, 1, 15000), 0);
+	close_journal();
+}
+
+static void handle_does_not_wait_for_a_small_transaction(void)
+{
+	OPEN();
+	conflict_in(1);
+	change(1, BLOCK, 1);
+	seal_held(1);
+	assert_int_equal(nr_held(), 1);
+	assert_int_not_equal(lane(1)->conflicts, ZJ_CONFLICT_NOW);
+	change(0, BLOCK, 2);
+	assert_int_equal(lane(0)->stats.wait_log, 0);
+	/* The copy was needed. */
+	assert_int_equal(lane(1)->conflicts, ZJ_CONFLICT_NOW);
+	release();
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 2);
 	close_journal();
 }
 
@@ -170,33 +278,32 @@ static void copy_that_was_used_is_made_again(void)
 	close_journal();
 }
 
+static void let_go(void)
+{
+	struct buffer_head *bh = buffer(BLOCK);
+
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_false(buffer_jbd(bh));
+	brelse(bh);
+}
+
 /* The head goes with the last owner, what was learned stays with the buffer. */
 static void history_outlives_the_head(void)
 {
-	struct buffer_head *bh;
-
 	OPEN();
-	bh = buffer(BLOCK);
 	change(0, BLOCK, 1);
 	seal(0);
 	change(1, BLOCK, 2);
-	commit(1);
+	commit_blocks(1, 16, 0);
 	assert_int_equal(lane(1)->stats.ahead, 1);
-	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	assert_false(buffer_jbd(bh));
-	change(1, BLOCK, 3);
-	commit(1);
+	let_go();
+	commit_blocks(1, 16, 0);
 	assert_int_equal(lane(1)->stats.ahead, 2);
-	/* It does not stay for ever. */
-	for (u32 i = 0; i < 5; i++) {
-		change(1, BLOCK, 4 + i);
-		commit(1);
-	}
-	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	change(1, BLOCK, 10);
-	commit(1);
-	assert_int_equal(lane(1)->stats.ahead, 5);
-	brelse(bh);
+	/* That copy was not needed, and a buffer without a head remembers no numbers. */
+	commit_blocks(1, 16, 0);
+	let_go();
+	commit_blocks(1, 16, 0);
+	assert_int_equal(lane(1)->stats.ahead, 2);
 	close_journal();
 }
 
@@ -204,15 +311,11 @@ static void copies_can_be_asked_for_always(void)
 {
 	OPEN();
 	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_ALWAYS);
-	change(0, BLOCK, 1);
-	change(0, BLOCK + 1, 1);
-	commit(0);
-	assert_int_equal(lane(0)->stats.ahead, 2);
+	commit_blocks(0, 16, 0);
+	assert_int_equal(lane(0)->stats.ahead, 16);
 	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_AUTO);
-	change(0, BLOCK, 2);
-	commit(0);
-	assert_int_equal(lane(0)->stats.ahead, 2);
-	assert_int_equal(val_after_crash(BLOCK), 2);
+	commit_blocks(0, 16, 0);
+	assert_int_equal(lane(0)->stats.ahead, 16);
 	close_journal();
 }
 
@@ -260,6 +363,11 @@ CORE_TESTS(frozen_copy,
 	CORE_TEST(r3_every_owner_has_a_copy_of_its_own),
 	CORE_TEST(r3_waits_for_log_io_from_the_live_buffer_only),
 	CORE_TEST(r3_contended_block_is_copied_ahead_next_time),
+	CORE_TEST(conflict_is_remembered_for_as_many_copies_as_cost_a_wait),
+	CORE_TEST(history_follows_the_device),
+	CORE_TEST(small_transactions_are_copied_after_a_conflict_in_the_lane),
+	CORE_TEST(slower_device_makes_larger_transactions_small),
+	CORE_TEST(handle_does_not_wait_for_a_small_transaction),
 	CORE_TEST(copy_that_was_used_is_made_again),
 	CORE_TEST(history_outlives_the_head),
 	CORE_TEST(copies_can_be_asked_for_always),

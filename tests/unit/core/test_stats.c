@@ -423,10 +423,9 @@ static void depend(struct zj_txn *txn, struct zj_txn *on)
 static void make_chain(struct zj_txn **txn, int links)
 {
 	for (int i = links - 1; i >= 0; i--) {
-		/* Committed from the newest tid down: the array of tids likes it. */
 		txn[i] = zj_txn_alloc(lane(i % 2));
 		txn[i]->public.t_state = T_COMMIT;
-		xa_store(&fx.zj->tids, txn[i]->public.t_tid, txn[i], GFP_KERNEL);
+		zj_tids_add(txn[i]);
 	}
 	for (int i = 0; i < links; i++) {
 		if (i)
@@ -463,7 +462,7 @@ static int make_chain_committed(int links)
 		zj_component_free(fx.zj, txn[i]->comp);
 	}
 	assert_int_equal(lane(0)->nr_sealed + lane(1)->nr_sealed, 0);
-	assert_true(xa_empty(&fx.zj->tids));
+	assert_true(zj_tids_empty(fx.zj));
 	assert_int_equal(comp_stats()->awaited - was.awaited, links - 1);
 	free(txn);
 	return work;

@@ -208,10 +208,88 @@ static void transaction_begins_with_a_share(void)
 	close_journal();
 }
 
+/* Two transactions whose tids are in the same chain of the table. */
+static void two_in_a_chain(struct zj_txn **txn)
+{
+	change(0, BLOCK, 1);
+	txn[0] = running(0);
+	atomic_add(ZJ_TID_CHAINS - 1, &fx.zj->next_tid);
+	change(1, BLOCK + 1, 1);
+	txn[1] = running(1);
+	assert_int_equal(txn[1]->public.t_tid, txn[0]->public.t_tid + ZJ_TID_CHAINS);
+}
+
+static void tids_of_one_chain_are_told_apart(void)
+{
+	struct zj_txn *txn[2];
+
+	OPEN();
+	two_in_a_chain(txn);
+	for (u32 i = 0; i < 2; i++) {
+		assert_ptr_equal(txn_of(txn[i]->public.t_tid), txn[i]);
+		zj_txn_put(txn[i]);
+		assert_false(zj_transaction_committed(fx.journal, txn[i]->public.t_tid));
+	}
+	commit(0);
+	assert_true(zj_transaction_committed(fx.journal, txn[0]->public.t_tid));
+	assert_false(zj_transaction_committed(fx.journal, txn[1]->public.t_tid));
+	assert_false(zj_tids_empty(fx.zj));
+	commit(1);
+	assert_true(zj_tids_empty(fx.zj));
+	for (u32 i = 0; i < 2; i++)
+		zj_txn_put(txn[i]);
+	close_journal();
+}
+
+static void call_force_commit(struct fiber *f)
+{
+	f->ret = zj_journal_force_commit(fx.journal);
+}
+
+static void all_of_a_chain_are_waited_for(void)
+{
+	for (u32 held = 0; held < 2; held++) {
+		struct zj_txn *txn[2];
+		struct fiber *f;
+
+		OPEN();
+		two_in_a_chain(txn);
+		fx.hold_lane[held] = true;
+		f = GO(call_force_commit);
+		settle();
+		assert_true(txn[!held]->committed);
+		assert_false(f->done);
+		release();
+		join(f);
+		assert_int_equal(f->ret, 0);
+		for (u32 i = 0; i < 2; i++) {
+			assert_true(txn[i]->committed);
+			zj_txn_put(txn[i]);
+		}
+		close_journal();
+	}
+}
+
+/* It was never found, so there is nothing to remove. */
+static void transaction_that_was_not_used_is_in_no_table(void)
+{
+	struct zj_txn *txn;
+
+	OPEN();
+	txn = zj_txn_alloc(lane(0));
+	assert_null(zj_txn_find(fx.zj, txn->public.t_tid));
+	zj_txn_free_unused(txn);
+	assert_true(zj_tids_empty(fx.zj));
+	close_journal();
+}
+
 CORE_TESTS(txn,
 	CORE_TEST(transaction_goes_through_its_states),
 	CORE_TEST(tid_zero_is_nobodys),
 	CORE_TEST(tids_are_unique_over_the_lanes),
+	CORE_TEST(tids_of_one_chain_are_told_apart),
+	CORE_TEST(all_of_a_chain_are_waited_for),
+	CORE_TEST(transaction_that_was_not_used_is_in_no_table),
 	CORE_TEST(tids_compare_over_the_wrap),
 	CORE_TEST(tid_wraps_over_zero),
 	CORE_TEST(what_is_newer_than_the_question_is_not_waited_for),

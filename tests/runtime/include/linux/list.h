@@ -221,6 +221,12 @@ static inline void hlist_del_rcu(struct hlist_node *n)
 	n->pprev = NULL;
 }
 
+static inline void hlist_del_init_rcu(struct hlist_node *n)
+{
+	if (n->pprev)
+		hlist_del_rcu(n);
+}
+
 #define hlist_entry_safe(ptr, type, member)				\
 ({									\
 	struct hlist_node *__n = (ptr);					\

@@ -16,6 +16,7 @@
 #include "core/lane_types.h"
 #include "core/space.h"
 #include "core/super.h"
+#include "core/tids.h"
 #include "core/waits.h"
 #include "core/wake.h"
 #include "format/codec.h"
