@@ -103,7 +103,12 @@ bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 			const struct buffer_head *bh);
 bool zext4_may_zero(struct inode *inode, struct ext4_extent *ex);
 int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool nowait);
+int zext4_settle_range(struct inode *inode, loff_t start, loff_t end);
+int zext4_settle_swap(struct file *file);
 int zext4_settle_all(struct super_block *sb);
+int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
+		     ext4_lblk_t donor_lblk, unsigned int count);
+bool zext4_move_again(struct super_block *sb);
 int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head *bh,
 		       loff_t from, loff_t length);
 int zext4_logged_revoke_credits(struct inode *inode, int blocks);

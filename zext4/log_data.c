@@ -100,6 +100,103 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool no
 }
 
 /**
+ * zext4_settle_range() - empty the log if it holds data of a range of a file
+ * @inode: the file
+ * @start: offset
+ * @end: offset after the range
+ *
+ * For what drops pages whose blocks stay allocated: the device must have what the pages had.
+ *
+ * Context: no handle open; i_rwsem and the mapping's invalidate_lock are held, and the
+ * range has no pages, so that nothing of it is logged meanwhile.
+ * Return: 0 or a negative error.
+ */
+int zext4_settle_range(struct inode *inode, loff_t start, loff_t end)
+{
+	journal_t *journal = ordered_journal(inode);
+	ext4_lblk_t last = (min(end, i_size_read(inode)) - 1) >> inode->i_blkbits;
+	struct ext4_map_blocks map = { .m_lblk = start >> inode->i_blkbits };
+	int err;
+
+	if (!journal || start >= min(end, i_size_read(inode)))
+		return 0;
+	for (; map.m_lblk <= last; map.m_lblk += map.m_len) {
+		if (!zj_journal_all_file_blocks(journal))
+			return 0;
+		map.m_len = last - map.m_lblk + 1;
+		err = ext4_map_blocks(NULL, inode, &map, 0);
+		if (err >= 0)
+			err = zext4_settle(inode, &map, false);
+		if (err)
+			return err;
+		map.m_len = max(map.m_len, 1U);
+	}
+	return 0;
+}
+
+/**
+ * zext4_check_move() - may the blocks of two files be swapped?
+ * @inode: one file
+ * @lblk: its first block
+ * @donor: the other file
+ * @donor_lblk: its first block
+ * @count: number of blocks
+ *
+ * The swap is committed after the data is written to the blocks in place (F1).
+ *
+ * Context: the folios of both ranges are locked, a handle is open.
+ * Return: 0; -EBUSY if recovery may replay an image of one of the blocks, and
+ * zext4_move_again() helps; or a negative error.
+ */
+int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
+		     ext4_lblk_t donor_lblk, unsigned int count)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	struct ext4_map_blocks map;
+	unsigned int i;
+	int n;
+
+	for (i = 0; journal && i < 2 * count; i++) {
+		map.m_lblk = i < count ? lblk + i : donor_lblk + i - count;
+		map.m_len = 1;
+		n = ext4_map_blocks(NULL, i < count ? inode : donor, &map, 0);
+		if (n < 0)
+			return n;
+		if (n && zj_journal_file_blocks_logged(journal, map.m_pblk, 1))
+			return -EBUSY;
+	}
+	return 0;
+}
+
+/**
+ * zext4_move_again() - write home what kept blocks from being swapped
+ * @sb: mounted
+ *
+ * Return: true if another try may succeed.
+ */
+bool zext4_move_again(struct super_block *sb)
+{
+	bool committed = zj_journal_force_commit_nested(EXT4_SB(sb)->s_journal);
+
+	return zj_journal_all_file_blocks(EXT4_SB(sb)->s_journal) ?
+	       !zext4_settle_all(sb) : committed;
+}
+
+/**
+ * zext4_settle_swap() - write home what a file holds that becomes swap space
+ * @file: about to be activated
+ *
+ * From here on nothing may write to its blocks but the swapping. What is dirty would be
+ * logged by the fsync that activation begins with, and would go home later.
+ */
+int zext4_settle_swap(struct file *file)
+{
+	int err = vfs_fsync(file, 1);
+
+	return err ?: zext4_settle_all(file_inode(file)->i_sb);
+}
+
+/**
  * zext4_settle_all() - write home all file data that is in the log
  * @sb: mounted
  *
@@ -543,6 +640,28 @@ static loff_t limit(struct super_block *sb)
 	return 64 * 1024;
 }
 
+/* See zext4_log_data(). The inode keeps its data mode meanwhile. */
+static void log_data(struct inode *inode, loff_t start, loff_t end)
+{
+	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
+	struct log_data log = { .inode = inode };
+	unsigned int n;
+
+	if (!logs_data(inode))
+		return;
+	folio_batch_init(&log.folios);
+	n = filemap_get_folios_tag(inode->i_mapping, &index, last, PAGECACHE_TAG_DIRTY,
+				   &log.folios);
+	if (!n)
+		return;
+	if (n == PAGEVEC_SIZE || (loff_t)n << PAGE_SHIFT > limit(inode->i_sb)) {
+		folio_batch_release(&log.folios);
+		return;
+	}
+	/* An error leaves folios dirty, so that the caller finds it again. */
+	log_batch(&log, may_log_folio);
+}
+
 /**
  * zext4_log_data() - log the dirty data of a range, if it is little
  * @inode: the file that is synced
@@ -556,23 +675,13 @@ static loff_t limit(struct super_block *sb)
  */
 void zext4_log_data(struct inode *inode, loff_t start, loff_t end)
 {
-	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
-	struct log_data log = { .inode = inode };
-	unsigned int n;
+	int context;
 
 	if (!mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) || !logs_data(inode))
 		return;
-	folio_batch_init(&log.folios);
-	n = filemap_get_folios_tag(inode->i_mapping, &index, last, PAGECACHE_TAG_DIRTY,
-				   &log.folios);
-	if (!n)
-		return;
-	if (n == PAGEVEC_SIZE || (loff_t)n << PAGE_SHIFT > limit(inode->i_sb)) {
-		folio_batch_release(&log.folios);
-		return;
-	}
-	/* An error leaves folios dirty, so that the caller finds it again. */
-	log_batch(&log, may_log_folio);
+	context = ext4_writepages_down_read(inode->i_sb);
+	log_data(inode, start, end);
+	ext4_writepages_up_read(inode->i_sb, context);
 }
 
 /* ---- write-back ---- */

@@ -15,7 +15,9 @@
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
 // expect: extents.c: ext4_collapse_range=1 ext4_insert_range=1
 // expect: ioctl.c: swap_inode_boot_loader=1
+// expect: inode.c: ext4_truncate_page_cache_block_range=1
 // expect: migrate.c: ext4_ind_migrate=1
+// expect: move_extent.c: move_extent_per_page=2
 
 @@
 @@
@@ -117,7 +119,7 @@ ext4_change_inode_journal_flag(...)
 @@
 ext4_iomap_swap_activate(struct swap_info_struct *sis, struct file *file, sector_t *span)
 {
-+ int err = zext4_settle_all(file_inode(file)->i_sb);
++ int err = zext4_settle_swap(file);
 +
 + if (err)
 +	return err;
@@ -167,11 +169,45 @@ expression start;
 f(...)
 {
  ...
-+ ret = zext4_settle_all(inode->i_sb);
+- truncate_pagecache(inode, start);
++ truncate_pagecache(inode, start);
++ ret = zext4_settle_range(inode, start, LLONG_MAX);
 + if (ret)
 +	return ret;
- truncate_pagecache(inode, start);
  ...
+}
+
+@@
+expression start, end;
+@@
+ext4_truncate_page_cache_block_range(struct inode *inode, ...)
+{
+ ...
+ truncate_pagecache_range(inode, start, end - 1);
+- return 0;
++ return zext4_settle_range(inode, start, end);
+}
+
+@@
+expression folio, from, to;
+identifier orig_inode, donor_inode, err;
+@@
+move_extent_per_page(struct file *o_filp, struct inode *donor_inode, ..., int *err)
+{
+ ...
+ struct inode *orig_inode = file_inode(o_filp);
+<...
+(
+- *err = mext_page_mkuptodate(folio, from, to);
++ *err = zext4_check_move(orig_inode, orig_blk_offset, donor_inode,
++			  donor_blk_offset, block_len_in_page);
++ if (!*err)
++	*err = mext_page_mkuptodate(folio, from, to);
+|
+- jbd2_journal_force_commit_nested(EXT4_SB(sb)->s_journal)
++ zext4_move_again(sb)
+)
+...>
 }
 
 @@
