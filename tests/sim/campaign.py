@@ -43,6 +43,8 @@ KINDS = [
     ["--focus", "1", "--off", "0"],             # the file of journaled data
     ["--focus", "2", "--off", "0", "--handles", "60"],
     ["--focus", "4", "--cpus", "8", "--tasks", "16", "--journal", "2600", "--grain", "10"],
+    ["--logged", "1", "--off", "0", "--focus", "3"],    # data in the log
+    ["--logged", "1", "--off", "0", "--focus", "2", "--cpus", "4", "--handles", "60"],
     ["--focus", "5", "--off", "0"],             # seals while handles start
     ["--focus", "6", "--cpus", "4", "--journal", "230", "--blocks", "8"],
     ["--slow", "2", "--off", "0"],
@@ -64,6 +66,7 @@ KINDS_JBD2 = [
     ["--cpus", "2", "--blocks", "1", "--states", "8", "--epochs", "3"],
     ["--cache", "1", "--fua", "0", "--journal", "140", "--handles", "200", "--states", "1"],
     ["--journaled", "1"],
+    ["--logged", "1", "--off", "0", "--focus", "3"],
     ["--focus", "1", "--off", "0"],
     ["--focus", "2", "--off", "0", "--handles", "60"],
     ["--focus", "5", "--off", "0"],
@@ -80,6 +83,7 @@ KINDS_NVM = [
     ["--cpus", "4", "--blocks", "8", "--journal", "230"],
     ["--cpus", "8", "--journal", "2560", "--tasks", "16"],
     ["--txninfo", "256"],
+    ["--logged", "1", "--off", "0", "--focus", "3"],
     ["--focus", "1", "--off", "0"],
     ["--focus", "2", "--off", "0", "--handles", "60"],
     ["--focus", "5", "--off", "0"],

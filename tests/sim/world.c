@@ -280,6 +280,7 @@ static void mount_blocks(void)
 		a->object = fixed(w->map_first + i / (SLOTS / 2), i % (SLOTS / 2));
 		a->page.block = a->block;
 		a->page.mem = aligned_alloc(DISK_BLOCK, DISK_BLOCK);
+		mutex_init(&a->page.lock);
 		init_waitqueue_head(&a->page.wait);
 	}
 	init_waitqueue_head(&w->file.wait);

@@ -116,6 +116,7 @@ struct stored {
  * struct page_data - data of a file in the page cache
  */
 struct page_data {
+	struct mutex lock;	/* held while it is sent or logged */
 	void	*mem;
 	u32	block;
 	u32	gen;
@@ -199,6 +200,7 @@ struct params {
 	u32	granularity;
 	u32	slow;		/* one in so many tasks is slow; 0: none */
 	bool	cache, fua;
+	bool	logged;		/* data=ordered: fsync may log data */
 	bool	journaled;	/* data=journal: no ordered data, no flush for it */
 	u32	batch;		/* buffers that a checkpoint sends home together */
 	u32	copy;		/* enum zj_frozen_copy */
