@@ -121,7 +121,7 @@ int zext4_settle_range(struct inode *inode, loff_t start, loff_t end)
 	if (!journal || start >= min(end, i_size_read(inode)))
 		return 0;
 	for (; map.m_lblk <= last; map.m_lblk += map.m_len) {
-		if (!zj_journal_all_file_blocks(journal))
+		if (!zj_journal_max_file_blocks(journal))
 			return 0;
 		map.m_len = last - map.m_lblk + 1;
 		err = ext4_map_blocks(NULL, inode, &map, 0);
@@ -178,7 +178,7 @@ bool zext4_move_again(struct super_block *sb)
 {
 	bool committed = zj_journal_force_commit_nested(EXT4_SB(sb)->s_journal);
 
-	return zj_journal_all_file_blocks(EXT4_SB(sb)->s_journal) ?
+	return zj_journal_max_file_blocks(EXT4_SB(sb)->s_journal) ?
 	       !zext4_settle_all(sb) : committed;
 }
 
@@ -207,7 +207,7 @@ int zext4_settle_all(struct super_block *sb)
 {
 	journal_t *journal = EXT4_SB(sb)->s_journal;
 
-	return journal && zj_journal_all_file_blocks(journal) ? zext4_empty_log(sb) : 0;
+	return journal && zj_journal_max_file_blocks(journal) ? zext4_empty_log(sb) : 0;
 }
 
 /**
@@ -290,7 +290,7 @@ int zext4_logged_revoke_credits(struct inode *inode, int blocks)
 {
 	journal_t *journal = ordered_journal(inode);
 
-	return journal ? min_t(u32, blocks, zj_journal_all_file_blocks(journal)) : 0;
+	return journal ? min_t(u32, blocks, zj_journal_max_file_blocks(journal)) : 0;
 }
 
 /**
@@ -634,32 +634,44 @@ static bool logs_data(struct inode *inode)
 	       !IS_NOQUOTA(inode) && !sb_rdonly(inode->i_sb);
 }
 
-/* Bytes that are logged rather than written in place by an fsync. */
-static loff_t limit(struct super_block *sb)
+/* Counts dirty folios of a range, up to @most and one. */
+static unsigned int count_dirty(struct inode *inode, pgoff_t index, pgoff_t last,
+				unsigned int most)
 {
-	return 64 * 1024;
+	struct folio_batch folios;
+	unsigned int found, n = 0;
+
+	folio_batch_init(&folios);
+	do {
+		found = filemap_get_folios_tag(inode->i_mapping, &index, last,
+					       PAGECACHE_TAG_DIRTY, &folios);
+		n += found;
+		folio_batch_release(&folios);
+	} while (found && n <= most);
+	return n;
 }
 
-/* See zext4_log_data(). The inode keeps its data mode meanwhile. */
+/* Does what zext4_log_data() says. The inode keeps its data mode meanwhile. */
 static void log_data(struct inode *inode, loff_t start, loff_t end)
 {
+	u32 limit = zj_journal_file_data_limit(EXT4_SB(inode->i_sb)->s_journal,
+					       zext4_lane(inode->i_sb, inode));
+	unsigned int most = max(limit >> PAGE_SHIFT, 1U);
 	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
 	struct log_data log = { .inode = inode };
-	unsigned int n;
+	int err = 0;
 
-	if (!logs_data(inode))
+	if (!logs_data(inode) || count_dirty(inode, index, last, most) > most)
 		return;
 	folio_batch_init(&log.folios);
-	n = filemap_get_folios_tag(inode->i_mapping, &index, last, PAGECACHE_TAG_DIRTY,
-				   &log.folios);
-	if (!n)
-		return;
-	if (n == PAGEVEC_SIZE || (loff_t)n << PAGE_SHIFT > limit(inode->i_sb)) {
-		folio_batch_release(&log.folios);
-		return;
-	}
 	/* An error leaves folios dirty, so that the caller finds it again. */
-	log_batch(&log, may_log_folio);
+	while (!err && filemap_get_folios_tag(inode->i_mapping, &index, last,
+					      PAGECACHE_TAG_DIRTY, &log.folios)) {
+		err = log_batch(&log, may_log_folio);
+		folio_batch_init(&log.folios);
+		log.end = 0;
+		log.mapped = false;
+	}
 }
 
 /**

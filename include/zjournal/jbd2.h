@@ -373,10 +373,13 @@ void zj_journal_set_triggers(struct buffer_head *bh,
 			     struct jbd2_buffer_trigger_type *type);
 int zj_journal_forget(handle_t *handle, struct buffer_head *bh);
 
+/* log_io.c */
+u32 zj_journal_file_data_limit(journal_t *journal, int lane);
+
 /* file_block.c */
 int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh);
 u32 zj_journal_file_blocks_logged(journal_t *journal, u64 block, u32 count);
-u32 zj_journal_all_file_blocks(journal_t *journal);
+u32 zj_journal_max_file_blocks(journal_t *journal);
 
 /* invalidate.c */
 bool zj_journal_try_to_free_buffers(journal_t *journal, struct folio *folio);

@@ -82,6 +82,10 @@ struct zj_journal {
 	struct zj_file_block_bucket *file_blocks; /* immutable once loaded; hash table with
 					 * 1 << ZJ_FILE_BLOCK_HASH_BITS buckets
 					 */
+	atomic_t	max_file_blocks; /* no lock; no less than the entries in file_blocks, rises
+					 * by ZJ_FILE_BLOCK_STEP at most once a transaction and
+					 * as many blocks
+					 */
 	bool		logs_file_blocks; /* no lock, set once; file_blocks is in use */
 	struct kmem_cache *frozen_cache; /* immutable once loaded; one block each for
 					 * frozen copies

@@ -63,6 +63,14 @@ struct zj_lane_stats {
 };
 
 /**
+ * struct zj_write_time - running means of what writes of log blocks took
+ */
+struct zj_write_time {
+	s64	ns;		/* from sending them to the end of the last one; 0: none so far */
+	u32	bytes;		/* their size */
+};
+
+/**
  * struct zj_lane - one of several journals of a file system
  *
  * All lanes are allocated as one array by zj_lanes_start(), in
@@ -101,7 +109,6 @@ struct zj_lane {
 					 * log yet
 					 */
 	atomic_t	copies;		/* no lock; frozen copies of images of its transactions */
-	atomic_t	file_blocks;	/* no lock; its transactions' entries in zj->file_blocks */
 	u32		conflicts;	/* racy hint; ZJ_CONFLICT_NOW if a handle has wanted a
 					 * buffer before its image was logged; else so many
 					 * more copies are made ahead, besides those that the
@@ -173,6 +180,7 @@ struct zj_lane {
 	s64		record_ns[2];	/* flush thread, read racily; running means in ns of the
 					 * time to write records: [0] into the cache, [1] with FUA
 					 */
+	struct zj_write_time write_time[2]; /* racy hints; of log writes: small ones, others */
 	int		lone_runs_left;	/* flush thread, read racily; so many more runs have to
 					 * come alone until no follower is expected
 					 */

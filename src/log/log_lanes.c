@@ -253,7 +253,7 @@ static void emit_all(struct zj_lanes_write *log, bool fua)
 
 	if (!fua)
 		zj_flush_expected(log->txn->lane);
-	zj_log_io_begin(&log->io, log->zj, fua ? REQ_FUA : 0);
+	zj_log_io_begin(&log->io, log->txn->lane, fua ? REQ_FUA : 0);
 	list_for_each_entry(plan, &log->chunks, link)
 		emit(log, plan);
 	zj_log_io_send(&log->io);

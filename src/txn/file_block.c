@@ -12,6 +12,7 @@
 #include "core/journal.h"
 #include "txn/file_block.h"
 #include "txn/txn.h"
+#include <linux/atomic.h>
 #include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
@@ -74,7 +75,6 @@ static void unlink_entry(struct zj_file_block *entry)
 	spin_lock(&entry->txn->list_lock);
 	list_del(&entry->txn_link);
 	spin_unlock(&entry->txn->list_lock);
-	atomic_dec(&entry->txn->lane->file_blocks);
 	kfree_rcu(entry, rcu);
 }
 
@@ -110,9 +110,10 @@ static void note(struct zj_txn *txn, u64 block)
 	hlist_add_head_rcu(&entry->hash, &bucket->head);
 	spin_lock(&txn->list_lock);
 	list_add_tail(&entry->txn_link, &txn->file_blocks);
+	if (!(txn->nr_file_blocks++ % ZJ_FILE_BLOCK_STEP))
+		atomic_add(ZJ_FILE_BLOCK_STEP, &zj->max_file_blocks);
 	spin_unlock(&txn->list_lock);
 	spin_unlock(&bucket->lock);
-	atomic_inc(&txn->lane->file_blocks);
 }
 
 /**
@@ -165,24 +166,16 @@ u32 zj_journal_file_blocks_logged(journal_t *journal, u64 block, u32 count)
 EXPORT_SYMBOL_GPL(zj_journal_file_blocks_logged);
 
 /**
- * zj_journal_all_file_blocks() - count the images of file data that recovery may replay
+ * zj_journal_max_file_blocks() - limit how many blocks recovery may replay as file data
  * @journal: loaded
  *
- * Return: their number; a block of which several transactions have images counts as often.
+ * Return: their number, or more; 0 if there is none.
  */
-u32 zj_journal_all_file_blocks(journal_t *journal)
+u32 zj_journal_max_file_blocks(journal_t *journal)
 {
-	struct zj_journal *zj = to_zj(journal);
-	unsigned int i;
-	u32 all = 0;
-
-	if (!READ_ONCE(zj->logs_file_blocks))
-		return 0;
-	for (i = 0; i < zj->nr_lanes; i++)
-		all += atomic_read(&zj->lanes[i].file_blocks);
-	return all;
+	return atomic_read(&to_zj(journal)->max_file_blocks);
 }
-EXPORT_SYMBOL_GPL(zj_journal_all_file_blocks);
+EXPORT_SYMBOL_GPL(zj_journal_max_file_blocks);
 
 /**
  * zj_file_block_revoked() - a revoke of a block is committed
@@ -203,6 +196,7 @@ void zj_file_block_revoked(struct zj_journal *zj, u64 block)
  */
 void zj_file_block_retire(struct zj_txn *txn)
 {
+	struct zj_journal *zj = txn_zj(txn);
 	struct zj_file_block *entry;
 	u64 block = 0;
 
@@ -215,7 +209,9 @@ void zj_file_block_retire(struct zj_txn *txn)
 		spin_unlock(&txn->list_lock);
 		/* A revoke may take the entry off meanwhile, too. */
 		if (!entry)
-			return;
-		drop_entries(txn_zj(txn), block, txn);
+			break;
+		drop_entries(zj, block, txn);
 	}
+	atomic_sub(DIV_ROUND_UP(txn->nr_file_blocks, ZJ_FILE_BLOCK_STEP) * ZJ_FILE_BLOCK_STEP,
+		   &zj->max_file_blocks);
 }

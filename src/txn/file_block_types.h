@@ -10,6 +10,9 @@
 
 struct zj_txn;
 
+/* zj_journal.max_file_blocks rises by so many, so that lanes seldom share its line. */
+#define ZJ_FILE_BLOCK_STEP	16
+
 /* A log of 128 MiB holds at most 32,768 images, so chains have four entries at most. */
 #define ZJ_FILE_BLOCK_HASH_BITS	13
 

@@ -395,7 +395,7 @@ static void flush_all(struct job *job)
 		promised(&p, !dead(job, err));
 	if (!err && to_zj(world->journal)->live)
 		kl_fail("the log is live after a flush");
-	if (!err && zj_journal_all_file_blocks(world->journal))
+	if (!err && zj_journal_max_file_blocks(world->journal))
 		kl_fail("recovery may replay data after a flush");
 }
 
