@@ -97,11 +97,9 @@ int zext4_inline_to_block(handle_t *handle, struct inode *inode,
 			  struct folio *folio);
 
 /* File data in the log with data=ordered. */
-struct ext4_extent;
 bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh);
 bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 			const struct buffer_head *bh);
-bool zext4_may_zero(struct inode *inode, struct ext4_extent *ex);
 int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool nowait);
 int zext4_settle_range(struct inode *inode, loff_t start, loff_t end);
 int zext4_settle_swap(struct file *file);

@@ -63,24 +63,6 @@ bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 }
 
 /**
- * zext4_may_zero() - may the blocks of an unwritten extent be zeroed in place?
- * @inode: the file
- * @ex: the extent
- *
- * Not if recovery would write older images over the zeros (E30, F1).
- */
-bool zext4_may_zero(struct inode *inode, struct ext4_extent *ex)
-{
-	journal_t *journal = ordered_journal(inode);
-
-	if (ext4_should_journal_data(inode))
-		return false;
-	return !journal ||
-	       !zj_journal_file_blocks_logged(journal, ext4_ext_pblock(ex),
-					      ext4_ext_get_actual_len(ex));
-}
-
-/**
  * zext4_settle() - empty the log before a range of a file is read or written directly
  * @inode: the file
  * @map: its blocks
@@ -253,7 +235,7 @@ static int log_block(handle_t *handle, struct inode *inode, struct folio *folio,
 	}
 	unlock_buffer(image);
 	if (!err)
-		err = zj_journal_dirty_file_block(handle, image);
+		err = zj_journal_dirty_file_block(handle, image, known);
 	brelse(image);
 	return err;
 }
@@ -654,9 +636,9 @@ static unsigned int count_dirty(struct inode *inode, pgoff_t index, pgoff_t last
 /* Does what zext4_log_data() says. The inode keeps its data mode meanwhile. */
 static void log_data(struct inode *inode, loff_t start, loff_t end)
 {
-	u32 limit = zj_journal_file_data_limit(EXT4_SB(inode->i_sb)->s_journal,
-					       zext4_lane(inode->i_sb, inode));
-	unsigned int most = max(limit >> PAGE_SHIFT, 1U);
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	int lane = zext4_lane(inode->i_sb, inode);
+	unsigned int most = max(zj_journal_file_data_limit(journal, lane) >> PAGE_SHIFT, 1U);
 	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
 	struct log_data log = { .inode = inode };
 	int err = 0;
@@ -672,6 +654,8 @@ static void log_data(struct inode *inode, loff_t start, loff_t end)
 		log.end = 0;
 		log.mapped = false;
 	}
+	if (!count_dirty(inode, start >> PAGE_SHIFT, last, 0))
+		zj_journal_file_synced(journal, lane);
 }
 
 /**

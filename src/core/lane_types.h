@@ -42,6 +42,8 @@ struct zj_lane_stats {
 	u64	ahead;		/* frozen copies made by the lane's thread */
 	u64	wait_log;	/* accesses that waited for log I/O */
 	u64	file_blocks;	/* blocks of file data that handles have logged */
+	u64	file_merged;	/* of these, with an older image that was not home yet */
+	u64	file_syncs;	/* fsyncs that have logged all their data */
 	u64	united[ZJ_NR_KINDS];	/* unions that handles of this lane asked for, by cause */
 	u64	depends[ZJ_NR_KINDS];	/* dependencies on other lanes' transactions, by cause */
 	u64	wait_locked;	/* handle starts that waited until a locked transaction

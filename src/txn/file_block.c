@@ -120,6 +120,7 @@ static void note(struct zj_txn *txn, u64 block)
  * zj_journal_dirty_file_block() - log a block of file data
  * @handle: a handle that has write access or create access to the buffer
  * @bh: the block device's buffer of the block, with the data
+ * @again: an older image of the block is not home yet, and need not go home any more
  *
  * From here on the block counts as logged (zj_journal_file_blocks_logged()). The caller
  * holds the lock of the file's folio, so that nobody writes the block in place now.
@@ -127,7 +128,7 @@ static void note(struct zj_txn *txn, u64 block)
  * Context: sleeps for memory.
  * Return: the same as zj_journal_dirty_metadata().
  */
-int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh)
+int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool again)
 {
 	struct zj_txn *txn;
 
@@ -136,6 +137,7 @@ int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh)
 	txn = handle_txn(handle);
 	note(txn, bh->b_blocknr);
 	zj_count(&txn->lane->stats.file_blocks, 1);
+	zj_count(&txn->lane->stats.file_merged, again);
 	return zj_journal_dirty_metadata(handle, bh);
 }
 EXPORT_SYMBOL_GPL(zj_journal_dirty_file_block);

@@ -233,7 +233,7 @@ static int log_page(handle_t *handle, struct alloc *a)
 	}
 	unlock_buffer(image);
 	if (!err)
-		err = zj_journal_dirty_file_block(handle, image);
+		err = zj_journal_dirty_file_block(handle, image, known);
 	brelse(image);
 	return err;
 }

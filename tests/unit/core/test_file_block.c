@@ -11,7 +11,7 @@ static void log_block(handle_t *h, u32 block, u8 val)
 	own(h);
 	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
 	memset(bh->b_data, val, DISK_BLOCK);
-	assert_int_equal(zj_journal_dirty_file_block(h, bh), 0);
+	assert_int_equal(zj_journal_dirty_file_block(h, bh, false), 0);
 	brelse(bh);
 	own(NULL);
 }
@@ -270,7 +270,7 @@ static void an_abort_forgets_all_in_the_end(void)
 	h = start(0, 1);
 	zj_journal_abort(fx.journal, -EIO);
 	own(h);
-	assert_int_equal(zj_journal_dirty_file_block(h, NULL), -EROFS);
+	assert_int_equal(zj_journal_dirty_file_block(h, NULL, false), -EROFS);
 	own(NULL);
 	stop(h);
 	/* What is committed is replayed by the next mount. */

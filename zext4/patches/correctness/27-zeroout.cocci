@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Rules: E30, F1.
+// Rules: E30.
 //
-// Stock ext4 may zero the rest of a small unwritten extent in place, past the journal.
-// With data=journal freed blocks are never revoked, so recovery would write their old
-// images over the zeros, and the file would show another file's data. With data=ordered the
-// extent may have blocks whose images are in the log. Such an extent is split instead.
+// data=journal: stock ext4 may zero the rest of a small unwritten extent in place, past
+// the journal.  In this mode freed blocks are never revoked, so recovery would write their
+// old images over the zeros, and the file would show another file's data.  Such an extent is
+// split instead.
 //
 // expect: extents.c: ext4_ext_convert_to_initialized=1 ext4_split_convert_extents=1
 
@@ -12,5 +12,5 @@
 expression inside;
 @@
 - split_flag |= inside ? EXT4_EXT_MAY_ZEROOUT : 0;
-+ split_flag |= inside && zext4_may_zero(inode, ex) ?
++ split_flag |= inside && !ext4_should_journal_data(inode) ?
 +	EXT4_EXT_MAY_ZEROOUT : 0;
