@@ -253,21 +253,28 @@ def test_stock_replays(guest):
 def test_home_write_fails(guest):
     """A later fsync reports it, and the data is there when the device is well again."""
     guest(LIB + """
-        . /lib/zj/dm.sh
-        dm_good
-        mk $DM -J size=16
-        mount -t $FS -o $OPTS,lanes=1 $DM /mnt || die mount
+        modprobe configfs 2>/dev/null; mount -t configfs none /sys/kernel/config 2>/dev/null
+        modprobe null_blk nr_devices=0 || die null_blk
+        mkdir /sys/kernel/config/nullb/n; cd /sys/kernel/config/nullb/n
+        echo 128 >size; echo 1 >memory_backed; echo 1 >power
+        DEV=/dev/nullb$(cat index); [ -b $DEV ] || DEV=/dev/n
+        OPTS=$OPTS,lanes=1
+        begin -J size=4
         sync_put /mnt/f a 3
-        dm_part home error_writes
+        first=$(($(block_of /mnt/f) * 8))
+        echo "+$first-$((first + 7))" >badblocks || die badblocks
         sync_put /mnt/f b 1
+        # So much that the log has to be emptied.
+        mkdir /mnt/d
+        for n in $(seq 3000); do : >/mnt/d/$n || break; done 2>/dev/null
         fsctl syncfs /mnt
-        fsfreeze -f /mnt 2>/dev/null && fsfreeze -u /mnt
-        ! dd if=/dev/zero of=/mnt/f bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die "fsync reports success although writes home fail"
+        ! dd if=/dev/zero of=/mnt/f bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die "fsync reports success although the image cannot go home"
         umount /mnt
-        dm_good
-        mount -t $FS -o $OPTS,lanes=1 $DM /mnt || die "mount after the error"
+        echo "-$first-$((first + 7))" >badblocks || die badblocks
+        mnt $DEV $OPTS
         is /mnt/f b 0 1; is /mnt/f a 1 2
-        umount /mnt; fsck $DM; dmsetup remove faulty
+        end
+        echo 0 >power
     """)
 
 
