@@ -307,6 +307,7 @@ struct log_data {
 	struct folio_batch folios;
 	loff_t		end;		/* end of the last folio that was logged, or 0 */
 	bool		mapped;		/* blocks were allocated, or extents converted */
+	bool		again;		/* only blocks that are in the log already */
 };
 
 /* Bytes of a folio up to the end of the file. */
@@ -325,18 +326,19 @@ static bool needs_mapping(const struct buffer_head *bh)
 /*
  * A direct read could find a block allocated before its data is in the log: see
  * zext4_map_written(). A block that a transaction has allocated whose commit will write
- * it in place must not be logged by a later transaction instead.
+ * it in place must not be logged by a later transaction instead. The commit writes all of
+ * a folio that it has a byte of, and ext4_move_extents() counts on that.
  */
 static bool may_log_block(struct inode *inode, struct folio *folio,
 			  struct buffer_head *bh)
 {
-	loff_t from = folio_pos(folio) + bh_offset(bh);
+	loff_t from = folio_pos(folio);
 
 	if (needs_mapping(bh))
 		return !READ_ONCE(EXT4_I(inode)->i_zj_mapped);
 	return zext4_block_logged(inode, bh) ||
 	       !zj_journal_inode_orders(EXT4_I(inode)->jinode, from,
-					from + bh->b_size);
+					from + folio_size(folio));
 }
 
 /* Can all dirty blocks of a locked folio be logged? */
@@ -451,7 +453,7 @@ static int map_folio(struct log_data *log, unsigned int nr, struct ext4_map_bloc
 	return 0;
 }
 
-/* Logs the dirty blocks of a folio that are mapped. Returns whether any is left. */
+/* Logs the dirty blocks of a folio that it may. Returns whether any is left. */
 static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, int *err)
 {
 	struct buffer_head *bh, *head = folio_buffers(folio);
@@ -466,7 +468,8 @@ static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, in
 		}
 		if (!buffer_dirty(bh))
 			continue;
-		if (needs_mapping(bh) || *err) {
+		if (*err || needs_mapping(bh) ||
+		    (log->again && !zext4_block_logged(log->inode, bh))) {
 			left = true;
 			continue;
 		}
@@ -543,7 +546,7 @@ static int log_folios(struct log_data *log)
 	struct ext4_map_blocks map = { };
 	int err = 0, err2;
 
-	for (i = 0; i < n && !err; i++)
+	for (i = 0; i < n && !err && !log->again; i++)
 		err = map_folio(log, i, &map);
 	for (i = 0; i < n; i++) {
 		err2 = log_folio(log, log->folios.folios[i]);
@@ -707,12 +710,15 @@ static void keep_logged(struct log_data *log, struct folio_batch *found)
  * @mapping: of a file
  * @wbc: what was to be written
  *
+ * Other dirty blocks of the same folios stay for write-back, which knows which of them it
+ * may map and how (F4).
+ *
  * Context: no handle open, no folio locked.
  * Return: 0 or a negative error.
  */
 int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc)
 {
-	struct log_data log = { .inode = mapping->host };
+	struct log_data log = { .inode = mapping->host, .again = true };
 	struct folio_batch found;
 	pgoff_t index = 0, last = ULONG_MAX;
 	int err = 0;

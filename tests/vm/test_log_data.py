@@ -181,6 +181,18 @@ def test_zeroed_tail(run):
     """)
 
 
+def test_magic_number(run):
+    """Data that begins as the log's own blocks do."""
+    run("""
+        begin
+        printf '\\300\\073\\071\\230\\0\\0\\0\\1' >/tmp/magic
+        for n in 1 2 3; do cat /tmp/magic /bin/busybox | head -c 4096 >/mnt/m$n; fsctl fsync /mnt/m$n; done
+        again
+        for n in 1 2 3; do cat /tmp/magic /bin/busybox | head -c 4096 | cmp - /mnt/m$n || die "m$n"; done
+        end
+    """)
+
+
 def test_exchanged_blocks(run):
     """Defragmentation of logged data: the file keeps its data, and the donor's images go to nobody."""
     run("""
@@ -195,6 +207,20 @@ def test_exchanged_blocks(run):
         fsctl swap-boot /mnt/boot || die swap-boot
         again
         is /mnt/boot b 0 3
+        end
+    """)
+
+
+def test_f4_part_of_a_page(run):
+    """A commit is to write one block of a page in place: a block that changed places with the donor's."""
+    run("""
+        begin -b 1024
+        put /mnt/f a 1; put /mnt/donor d 1; fsctl fsync /mnt/f /mnt/donor
+        fsctl move-last /mnt/donor /mnt/f || die move
+        was=$(logged)
+        fsctl fsync /mnt/f
+        [ $(logged) = $was ] || die "$(($(logged) - was)) blocks are logged that a commit was to write in place"
+        again; is /mnt/f a 0 1
         end
     """)
 
