@@ -555,7 +555,7 @@ static int log_folios(struct log_data *log)
 	return err;
 }
 
-/* Sets the size on disk, and has fsync wait for the transaction. */
+/* Sets the size on disk. */
 static int note_inode(struct log_data *log)
 {
 	struct ext4_inode_info *ei = EXT4_I(log->inode);
@@ -572,7 +572,6 @@ static int note_inode(struct log_data *log)
 	}
 	if (dirty)
 		err = ext4_mark_inode_dirty(log->handle, log->inode);
-	ext4_update_inode_fsync_trans(log->handle, log->inode, 1);
 	return err;
 }
 
@@ -596,6 +595,8 @@ static int log_batch(struct log_data *log,
 	}
 	lock_folios(log, wanted);
 	if (folio_batch_count(&log->folios)) {
+		/* Before a folio is clean: an fsync that finds it so has to wait for us. */
+		ext4_update_inode_fsync_trans(log->handle, log->inode, 1);
 		err = log_folios(log);
 		unlock_folios(log);
 		err2 = note_inode(log);

@@ -145,6 +145,22 @@ def test_f2_dropped_pages(run):
     """)
 
 
+def test_two_syncs(run):
+    """Data that another process's fsync has just logged is durable when a sync returns that finds it clean."""
+    run("""
+        begin
+        sync_put /mnt/f z 1
+        for n in $(seq 24); do
+            c=$(echo abcdefgh | cut -c $((n % 8 + 1)))
+            twosyncs /mnt/f $c $n || die twosyncs
+            umount /mnt || die umount
+            mnt $DEV $OPTS
+            is /mnt/f $c 0 1
+        done
+        end
+    """)
+
+
 def test_f3_freed(run):
     """The blocks of a file that was removed get another file's data in place, which stays."""
     run("""
