@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""data=ordered: an fsync of little data logs it (decision 46, rules F1 to F4)."""
+"""data=ordered: an fsync of little data logs it (decision 48, rules F1 to F4)."""
 
 import pytest
-
-import conftest
 
 pytestmark = pytest.mark.zext4
 
