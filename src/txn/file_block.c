@@ -11,6 +11,8 @@
  */
 #include "core/journal.h"
 #include "txn/file_block.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/hash.h>
@@ -116,6 +118,19 @@ static void note(struct zj_txn *txn, u64 block)
 	spin_unlock(&bucket->lock);
 }
 
+/* Tells the part, which is the handle's or its component's, what it is an image of. */
+static void mark_part(struct buffer_head *bh)
+{
+	struct journal_head *jh;
+
+	rcu_read_lock();
+	jh = READ_ONCE(bh->b_private);
+	spin_lock(&jh->lock);
+	zj_part_set(jh->newest, BIT(ZJ_PART_FILE_BLOCK));
+	spin_unlock(&jh->lock);
+	rcu_read_unlock();
+}
+
 /**
  * zj_journal_dirty_file_block() - log a block of file data
  * @handle: a handle that has write access or create access to the buffer
@@ -131,6 +146,7 @@ static void note(struct zj_txn *txn, u64 block)
 int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool again)
 {
 	struct zj_txn *txn;
+	int err;
 
 	if (is_handle_aborted(handle))
 		return -EROFS;
@@ -138,7 +154,10 @@ int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool a
 	note(txn, bh->b_blocknr);
 	zj_count(&txn->lane->stats.file_blocks, 1);
 	zj_count(&txn->lane->stats.file_merged, again);
-	return zj_journal_dirty_metadata(handle, bh);
+	err = zj_journal_dirty_metadata(handle, bh);
+	if (!err)
+		mark_part(bh);
+	return err;
 }
 EXPORT_SYMBOL_GPL(zj_journal_dirty_file_block);
 

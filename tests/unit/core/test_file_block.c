@@ -116,6 +116,23 @@ static void asking_takes_no_lock_if_nothing_was_logged(void)
 	close_journal();
 }
 
+static void f2_image_has_its_journal_head_until_it_is_home(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	log_in_lane(0, BLOCK, 7);
+	bh = buffer(BLOCK);
+	commit(0);
+	assert_true(buffer_jbd(bh));
+	assert_int_equal(home_val(BLOCK), 0);
+	join(GO(call_full_checkpoint));
+	assert_int_equal(home_val(BLOCK), 7);
+	assert_false(buffer_jbd(bh));
+	brelse(bh);
+	close_journal();
+}
+
 static void f3_revoke_ends_it_when_it_is_committed(void)
 {
 	OPEN();
@@ -284,6 +301,7 @@ CORE_TESTS(file_block,
 	CORE_TEST(f1_one_transaction_counts_a_block_once),
 	CORE_TEST(f1_other_blocks_are_not_counted),
 	CORE_TEST(asking_takes_no_lock_if_nothing_was_logged),
+	CORE_TEST(f2_image_has_its_journal_head_until_it_is_home),
 	CORE_TEST(f3_revoke_ends_it_when_it_is_committed),
 	CORE_TEST(f3_revoke_ends_it_for_all_transactions),
 	CORE_TEST(f3_freed_in_the_same_transaction),
