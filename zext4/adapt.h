@@ -115,6 +115,7 @@ void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t blo
 			 unsigned long count);
 void zext4_log_data(struct inode *inode, loff_t start, loff_t end);
 int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc);
+void zext4_give_up(struct inode *inode, struct folio *folio);
 bool zext4_holds_folio(struct inode *inode, struct folio *folio);
 
 /* fsync and file data. */

@@ -766,3 +766,35 @@ bool zext4_holds_folio(struct inode *inode, struct folio *folio)
 	} while (!held && (bh = bh->b_this_page) != head);
 	return held;
 }
+
+/**
+ * zext4_give_up() - drop data for which there is no block
+ * @inode: the file
+ * @folio: a locked folio of it
+ *
+ * A folio that has to stay (F2) shows zeros where there is no block, as the device would.
+ */
+void zext4_give_up(struct inode *inode, struct folio *folio)
+{
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	bool dirty = false;
+
+	if (!zext4_holds_folio(inode, folio)) {
+		block_invalidate_folio(folio, 0, folio_size(folio));
+		folio_clear_uptodate(folio);
+		return;
+	}
+	bh = head;
+	do {
+		if (needs_mapping(bh)) {
+			folio_zero_range(folio, bh_offset(bh), bh->b_size);
+			clear_buffer_dirty(bh);
+			clear_buffer_delay(bh);
+			clear_buffer_unwritten(bh);
+			clear_buffer_mapped(bh);
+		}
+		dirty |= buffer_dirty(bh);
+	} while ((bh = bh->b_this_page) != head);
+	if (!dirty)
+		folio_cancel_dirty(folio);
+}

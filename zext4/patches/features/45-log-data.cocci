@@ -15,7 +15,7 @@
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
 // expect: extents.c: ext4_collapse_range=1 ext4_insert_range=1
 // expect: ioctl.c: swap_inode_boot_loader=1
-// expect: inode.c: ext4_truncate_page_cache_block_range=1
+// expect: inode.c: ext4_truncate_page_cache_block_range=1 mpage_release_unused_pages=1
 // expect: migrate.c: ext4_ind_migrate=1
 // expect: move_extent.c: move_extent_per_page=2
 
@@ -233,4 +233,18 @@ ext4_ind_migrate(...)
 + if (ret)
 +	return ret;
  ...
+}
+
+@@
+identifier folio, inode, mpd;
+@@
+mpage_release_unused_pages(struct mpage_da_data *mpd, ...)
+{
+ ...
+ struct inode *inode = mpd->inode;
+<...
+- block_invalidate_folio(folio, 0, folio_size(folio));
+- folio_clear_uptodate(folio);
++ zext4_give_up(inode, folio);
+...>
 }
