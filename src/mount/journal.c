@@ -206,7 +206,8 @@ journal_t *zj_journal_init_dev(struct block_device *bdev,
 	zj->public.j_blocksize = blocksize;
 	zj->public.j_total_len = max(len, 0);
 	zj->public.j_blk_offset = start;
-	snprintf(zj->public.j_devname, sizeof(zj->public.j_devname), "%pg", bdev);
+	snprintf(zj->public.j_devname, sizeof(zj->public.j_devname), "%pg-%pg",
+		 fs_dev, bdev);
 	err = zj_super_read(zj, start);
 	if (!err)
 		err = map_alloc(zj, start);

@@ -115,18 +115,6 @@ def test_advice_on_descriptor_blocks(zjctl, tmp_path):
     assert "few-descriptor-blocks" not in left
 
 
-def test_advice_external_journal(zjctl, tmp_path):
-    path = mkfs(tmp_path / "a.img")
-    with open(path, "r+b") as f:               # a journal device instead of an inode
-        f.seek(1024 + 0xe0)
-        f.write(bytes(4))
-    got = zjctl("info", "--json", path).json
-    assert got["journal"]["state"] == "external-journal"
-    assert [a["id"] for a in got["advice"]][0] == "external-journal"
-    got = zjctl("recover", path)
-    assert got.returncode == 8 and "make it internal" in got.out
-
-
 # ---- dump ----
 
 def test_dump_committed_records(zjctl, crashed):

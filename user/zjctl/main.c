@@ -61,12 +61,15 @@ int zx_getopt(int argc, char **argv, const char *shorts, const struct option *lo
 			if (set_colour(optarg))
 				return '?';
 			break;
+		case 'E':
+			zx_journal = optarg;
+			break;
 		case 'H':
 			fputs(zx_command->help, stdout);
 			exit(ZX_OK);
 		case '?':
 		case ':':
-			if (optopt > ' ' && optopt < 0x7f && !strchr("JCH", optopt))
+			if (optopt > ' ' && optopt < 0x7f && !strchr("JCEH", optopt))
 				zx_usage("bad option or missing value: -%c", optopt);
 			else
 				zx_usage("bad option or missing value: %s", argv[optind - 1]);
@@ -150,6 +153,7 @@ int main(int argc, char **argv)
 	zx_set_colour(-1);
 	opterr = 0;
 	ext_message = zx_image_message;
+	ext_find_journal = zx_find_journal;
 	/* zjrecover, the older program, returned 0 after a recovery. */
 	if (name && !strcmp(name, "zjrecover"))
 		return run(&cmd_recover, argc, argv) & ~ZX_CORRECTED;

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A journal on a device of its own: found, read, recovered; refused if it is the wrong one or damaged."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import uuid
+
+import pytest
+
+from zjctl_images import Crashed, blocks, fsck, mkfs, sh
+
+pytest_plugins = "zjctl_fixtures"
+
+
+def field(path, name):
+    out = subprocess.run(["dumpe2fs", "-h", path], capture_output=True, text=True).stdout
+    return re.search(rf"^{name}: *(\S+)", out, re.M)[1]
+
+
+def digests(*paths):
+    return [hashlib.sha256(path.read_bytes()).digest() for path in paths]
+
+
+def move_out(path, device):
+    """The journal of a file system, moved to a device of its own as mke2fs -J device= would have made it."""
+    size = int(field(path, "Block size"))
+    log = device.with_suffix(".log")
+    sh("debugfs", "-R", f"dump <8> {log}", path)
+    content = bytearray(log.read_bytes())
+    start = 1024 // size + 1
+    nr = len(content) // size
+    with open(device, "wb") as f:
+        f.truncate((nr + start) * size)
+    sh("mke2fs", "-q", "-F", "-O", "journal_dev", "-b", size, device, nr + start)
+
+    def word(at, value):
+        content[at:at + 4] = value.to_bytes(4, "big")
+
+    word(0x10, nr + start)                      # its blocks, and the first of stock's log
+    word(0x14, 1 + start)
+    if content[0x1c:0x20] != bytes(4):
+        word(0x1c, 1 + start)
+    word(0x28, int.from_bytes(content[0x28:0x2c], "big") & ~0x18)   # no checksum
+    word(0x40, 1)                               # its users
+    content[0x100:0x110] = uuid.UUID(field(path, "Filesystem UUID")).bytes
+    with open(device, "r+b") as f:
+        f.seek(start * size)
+        f.write(content)
+    for what in ("ssv journal_inum 0", f"ssv journal_uuid {field(device, 'Filesystem UUID')}"):
+        sh("debugfs", "-w", "-R", what, path)
+    return device
+
+
+class Apart:
+    """A crashed file system twice: with its journal inside, and on a device of its own."""
+
+    def __init__(self, crashed, where):
+        self.inside = crashed.path
+        self.fs = where / "apart.img"
+        shutil.copy(self.inside, self.fs)
+        self.device = move_out(self.fs, where / "journal.img")
+        self.option = f"--journal={self.device}"
+
+
+@pytest.fixture(params=[1024, 4096])
+def apart(request, tmp_path):
+    mkfs_args = {} if request.param == 1024 else {
+        "size": "64M", "options": "-b 4096 -O metadata_csum,64bit,orphan_file -J size=4"}
+    return Apart(Crashed(tmp_path, **mkfs_args), tmp_path)
+
+
+def test_clean(zjctl, image, tmp_path):
+    device = move_out(image, tmp_path / "journal.img")
+    got = zjctl("info", "--json", f"--journal={device}", image).json
+    assert got["journal"]["state"] == "clean"
+    assert got["journal"]["device"] == str(device)
+    assert "nothing to do" in zjctl("recover", f"--journal={device}", image).out
+    assert zjctl("convert", "--to-ext4", f"--journal={device}", image).returncode == 0
+    got = zjctl("resize-journal", f"--journal={device}", image)
+    assert got.returncode == 8 and "device of its own" in got.out
+
+
+def test_recovered_as_with_a_journal_inside(zjctl, apart):
+    before = digests(apart.fs, apart.device)
+    got = zjctl("info", "--json", apart.option, apart.fs).json
+    assert got["journal"]["state"] == "crashed"
+    inside = zjctl("info", "--json", apart.inside).json
+    assert {**got["log"], "generation": 0} == {**inside["log"], "generation": 0}
+    assert zjctl("check", "--json", apart.option, apart.fs).json["verdict"] == "good"
+    dumps = [zjctl("dump", "--json", *args).json["records"]
+             for args in ((apart.option, apart.fs), (apart.inside,))]
+    assert dumps[0] == dumps[1]
+    got = zjctl("convert", "--check", apart.option, apart.fs)
+    assert got.returncode == 4 and "has crashed" in got.out
+    assert zjctl("recover", "-n", apart.option, apart.fs).returncode == 0
+    assert digests(apart.fs, apart.device) == before
+
+    assert zjctl("recover", "--no-fsck", apart.option, apart.fs).returncode == 1
+    assert zjctl("recover", "--no-fsck", apart.inside).returncode == 1
+    size = int(field(apart.inside, "Block size"))
+    both = [blocks(path, size) for path in (apart.fs, apart.inside)]
+    extents = subprocess.run(["debugfs", "-R", "blocks <8>", apart.inside], capture_output=True, text=True).stdout
+    # The old journal inode is no part of it, nor are the super blocks, which name the journal.
+    skip = {int(b) for b in extents.split()} | {0, 1}
+    differ = [b for b in range(len(both[0])) if both[0][b] != both[1][b] and b not in skip]
+    assert not differ
+    # The log is empty: block 0 is stock's, with nothing to replay.
+    with open(apart.device, "rb") as f:
+        f.seek((1024 // size + 1) * size)
+        word = [int.from_bytes(f.read(4), "big") for _ in range(11)]
+    assert word[7] == 0 and not word[10] & 0x40000000
+    fsck(apart.inside)
+
+
+def refused(zjctl, apart, text, code=8, option=None):
+    before = digests(apart.fs, apart.device)
+    got = zjctl("recover", *([option or apart.option] if option != "" else []), apart.fs)
+    assert got.returncode == code and text in got.out, got.out
+    assert digests(apart.fs, apart.device) == before
+
+
+def test_refusals(zjctl, apart, tmp_path):
+    """Nothing is written, and the message says which device is meant."""
+    wanted = field(apart.device, "Filesystem UUID")
+    size = int(field(apart.fs, "Block size"))
+    at = (1024 // size + 1) * size
+    refused(zjctl, apart, wanted, option="")
+    got = zjctl("info", "--json", apart.fs)
+    assert got.json["journal"]["state"] == "external-journal" and wanted in got.out
+    refused(zjctl, apart, "cannot be opened", option=f"--journal={tmp_path}/none")
+    refused(zjctl, apart, "is no journal device", option=f"--journal={apart.inside}")
+    other = tmp_path / "other.img"
+    other.write_bytes(bytes(8 << 20))
+    sh("mke2fs", "-q", "-F", "-O", "journal_dev", "-b", size, other)
+    refused(zjctl, apart, "that of another file system", option=f"--journal={other}")
+
+    whole = apart.device.read_bytes()
+
+    def damaged(where, data, text, code=8):
+        with open(apart.device, "r+b") as f:
+            f.seek(where)
+            f.write(data)
+        refused(zjctl, apart, text, code)
+        apart.device.write_bytes(whole)
+
+    damaged(1024, bytes(1024), "is it the right device?")
+    damaged(at + 0x40, (2).to_bytes(4, "big"), "is shared")
+    damaged(at + 0x100, bytes(16), "belongs to another file system")
+    damaged(at, bytes(size), "is not a journal superblock", 4)
+    damaged(at + size, bytes(size), "log super block", 4)
+    with open(apart.device, "r+b") as f:
+        f.truncate(len(whole) - 4096)
+    refused(zjctl, apart, "shorter than its superblock says")
+    apart.device.write_bytes(whole)
+    assert zjctl("recover", "--no-fsck", apart.option, apart.fs).returncode == 1
+
+
+def test_no_journal_is_asked_for_inside(zjctl, tmp_path):
+    """--journal means nothing to a file system whose journal is inside."""
+    path = mkfs(tmp_path / "a.img")
+    assert zjctl("info", "--json", "--journal=/nowhere", path).json["journal"]["state"] == "clean"
