@@ -76,6 +76,7 @@ def test_clean(zjctl, image, tmp_path):
     got = zjctl("info", "--json", f"--journal={device}", image).json
     assert got["journal"]["state"] == "clean"
     assert got["journal"]["device"] == str(device)
+    assert f"journal device    {device}" in zjctl("info", f"--journal={device}", image).out
     assert "nothing to do" in zjctl("recover", f"--journal={device}", image).out
     assert zjctl("convert", "--to-ext4", f"--journal={device}", image).returncode == 0
     got = zjctl("resize-journal", f"--journal={device}", image)

@@ -436,6 +436,8 @@ static void text(const struct info *in)
 	printf("  features          %s\n", fs->features);
 	printf("  journal           %s%s%s\n", zx_on(good ? ZX_GREEN : ZX_RED),
 	       state_text(in, state), zx_off());
+	if (in->opened && in->img.log_start)
+		printf("  journal device    %s\n", in->img.log_path);
 	if (in->opened)
 		printf("  journal size      %u blocks, %s: room for %u lanes, one for each of %llu CPUs would be best\n",
 		       in->img.journal_blocks,

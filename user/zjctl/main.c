@@ -25,6 +25,8 @@ static void help(FILE *out)
 	      "Every command accepts:\n"
 	      "  --json           one JSON document on stdout (docs/zjctl-json.md)\n"
 	      "  --color=WHEN     auto (default), always, never; NO_COLOR is heeded\n"
+	      "  --journal=DEV    where the journal is, if it has a device of its own that is\n"
+	      "                   not found by the number or UUID that the superblock names\n"
 	      "  --help           what the command does, with examples\n\n"
 	      "Exit status: 0 good, 1 corrected, 4 damage left, 8 failed or refused,\n"
 	      "16 usage, 32 cancelled.\n\n"
