@@ -216,3 +216,33 @@ def test_power_cut(tmp_path, keeps, options):
         assert result, f"seed {seed}: {result.out}\n{after.console_tail()}"
         print(result.out)
         after.check_console()
+
+
+def test_zjctl_and_fsck_find_the_device(guest):
+    """By number, and by UUID if the number is another device's; --journal where it cannot be found."""
+    guest(TWO + r"""
+        crashed() {
+            two; mnt $F $1; known_tree; fsctl syncfs /mnt; mkdir /mnt/fsynced; fsctl fsync /mnt/fsynced
+            [ -d /proc/fs/zjournal/vdc-vdb ] || die "no statistics: $(ls /proc/fs/zjournal)"
+            zjctl stats --json $F | grep -q '"journals"' || die "zjctl stats"
+            crash
+        }
+        recovered() { mount -t ext4 $F /mnt || die "stock mount"; check_tree; [ -d /mnt/fsynced ] || die "lost"; umount /mnt; fsck $F; }
+        for opts in lanes=2 lanes=1; do
+            crashed $opts
+            zjctl info $F | grep -q "journal device *$J" || die "$(zjctl info $F)"
+            zjctl recover --no-fsck $F; [ $? = 1 ] || die "zjctl recover"
+            recovered
+            crashed $opts
+            command fsck.zext4 -p $F; [ $? -le 1 ] || die "fsck.zext4: $?"
+            recovered
+            crashed $opts
+            command fsck.zext4 -p -j $J $F; [ $? -le 1 ] || die "fsck.zext4 -j: $?"
+            recovered
+        done
+        # mounted, neither of them is written
+        mnt $F lanes=2; zjctl recover $F 2>&1 | grep -q 'is mounted' || die "recovers what is mounted"; unmnt
+        # the number of another device
+        debugfs -w -R 'ssv journal_dev 0xfe00' $F >/dev/null 2>&1; crashed_by_number=$(zjctl info --json $F)
+        case $crashed_by_number in *"\"device\":\"$J\""*) ;; *) die "not found by UUID: $crashed_by_number" ;; esac
+    """, timeout=240)
