@@ -216,16 +216,6 @@ int blkdev_issue_discard(struct block_device *bdev, sector_t sector,
 	return blkdev_issue_zeroout(bdev, sector, nr, gfp, 0);
 }
 
-bool bdev_fua(struct block_device *bdev)
-{
-	return bdev->disk->fua;
-}
-
-loff_t bdev_nr_bytes(struct block_device *bdev)
-{
-	return (loff_t)bdev->disk->nr * bdev->disk->block;
-}
-
 bool bdev_write_cache(struct block_device *bdev)
 {
 	return true;
