@@ -22,7 +22,9 @@ int zext4_check_mount(struct super_block *sb);
 int zext4_set_up_journal(struct super_block *sb, journal_t *journal);
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
 bool zext4_unloaded_is_live(struct super_block *sb);
-bool zext4_one_head(struct super_block *sb);
+bool zext4_journal_dev_is_live(struct super_block *sb);
+void zext4_no_journal_dev(struct super_block *sb, dev_t dev);
+bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits);
 
 /* Options. */
 bool zext4_parse_option(struct fs_parameter *param,

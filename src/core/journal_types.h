@@ -66,6 +66,9 @@ struct zj_journal {
 	u64		*map;		/* immutable once loaded; maps a journal block to its
 					 * device block
 					 */
+	u32		dev_blocks;	/* immutable; blocks of the journal's own device; 0: it has
+					 * none
+					 */
 	struct buffer_head *sb_bh;	/* immutable; buffer of journal block 0 */
 	bool		live;		/* super_lock to change; block 0 says that the log is in
 					 * use
@@ -200,7 +203,11 @@ struct zj_journal {
 					 * taken yet
 					 */
 
+	/* Of the file system's device; also of the log, if that is on the same one. */
 	struct zj_flush	flush ____cacheline_aligned_in_smp;
+
+	/* Of the log's device, if that is another one (zj_log_cache()). */
+	struct zj_flush	log_flush ____cacheline_aligned_in_smp;
 
 	struct mutex	ckpt_lock;	/* held during one pass of a checkpoint, and while the tail
 					 * advances

@@ -238,7 +238,7 @@ static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
 	old_sequence = sb->s_sequence;
 	sb->s_start = cpu_to_be32(tail);
 	sb->s_sequence = cpu_to_be32(sequence);
-	/* The pre-flush of this write makes the home writes durable. */
+	/* Makes the home writes durable first (H4). */
 	err = zj_super_write(zj);
 	if (err) {
 		sb->s_start = old_start;
@@ -509,6 +509,7 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.name		= "jbd2",
 	.log_before_data = true,
 	.obeys_features	= true,
+	.stock_numbers	= true,
 	.max_lanes	= 1,
 	.open		= zj_log_default_open,
 	.release	= zj_log_default_release,

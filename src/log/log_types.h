@@ -39,6 +39,9 @@ struct zj_txn;
  *	larger than what ext4 asks for
  * @obeys_features: the features in block 0 decide how the log is written and
  *	read, so they must not change while the log is live
+ * @stock_numbers: if the journal has a device of its own, its blocks are
+ *	numbered as those of the device, as in stock's log; otherwise from block 0
+ *	on (map_device())
  * @counts_images: zj_txn.used counts what a transaction modifies, and @full is
  *	asked before a handle joins it; otherwise neither happens, so that a
  *	handle start does not pay for it
@@ -86,6 +89,7 @@ struct zj_log_ops {
 	bool logs_lines;
 	bool in_memory;
 	bool obeys_features;
+	bool stock_numbers;
 	bool counts_images;
 	u32 max_lanes;
 	unsigned long max_age;

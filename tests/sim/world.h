@@ -212,6 +212,9 @@ struct params {
 	const char *peer;	/* with jbd2: this program recovers each state as well */
 	u32	nvm;		/* the log in memory: 1: lines, 2: whole blocks */
 	u32	info_max;	/* nvm: bytes of a TxnInfo */
+	u32	external;	/* the journal has a device of its own: 1; without a cache: 2;
+				 * without FUA: 3
+				 */
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	remount;	/* 1: barriers go off and on */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;

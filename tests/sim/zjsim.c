@@ -17,7 +17,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
        OPT_SLOW, OPT_REMOUNT, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
        OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_RECOVER_WITH, OPT_NVM, OPT_INFO_MAX,
-       OPT_LOGGED, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
+       OPT_EXTERNAL, OPT_LOGGED, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -57,6 +57,7 @@ static const struct option options[] = {
 	{ "recover-with", 1, NULL, OPT_RECOVER_WITH },
 	{ "nvm", 1, NULL, OPT_NVM },
 	{ "txninfo", 1, NULL, OPT_INFO_MAX },
+	{ "external", 1, NULL, OPT_EXTERNAL },
 	{ "progress", 0, NULL, OPT_PROGRESS },
 	{ "shrink", 2, NULL, OPT_SHRINK },
 	{ "trace", 0, NULL, OPT_TRACE },
@@ -88,7 +89,7 @@ static void usage(void)
 	      "  [--batch N] [--copy 0..2]\n"
 	      "  [--jbd2 [--recover-with PROGRAM]] [--pipeline 0|1] [--run N]\n"
 	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
-	      "  [--trace]\n"
+	      "  [--external 1..3] [--trace]\n"
 	      "Run N seeds from S on, or for T seconds. The seed determines what the tasks do\n"
 	      "and all options that are not given; --schedule determines the timing and the\n"
 	      "disk.\n"
@@ -108,7 +109,8 @@ static void usage(void)
 	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
 	      "flushes, --versions: copies of a buffer, at most; --coalesce: a commit is\n"
 	      "deferred while there are too many.  --nvm: the log in memory, of lines (1) or of\n"
-	      "whole blocks (2).\n",
+	      "whole blocks (2).  --external: the journal has a device of its own, which has a\n"
+	      "volatile cache and FUA (1), no such cache (2), or no FUA (3).\n",
 	      stderr);
 	exit(2);
 }
@@ -363,6 +365,7 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_PIPELINE] = &p->pipeline, [OPT_RUN] = &p->run,
 		[OPT_VERSIONS] = &p->versions, [OPT_COALESCE] = &p->coalesce,
 		[OPT_NVM] = &p->nvm, [OPT_INFO_MAX] = &p->info_max,
+		[OPT_EXTERNAL] = &p->external,
 	};
 
 	if (opt >= (int)ARRAY_SIZE(field) || !field[opt])
@@ -435,7 +438,7 @@ static void parse(int argc, char **argv, struct command *cmd)
 			parse_number(p, opt, n);
 		}
 	}
-	if (optind < argc || (p->peer && !p->jbd2) || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
+	if (optind < argc || (p->peer && !p->jbd2) || (p->external && (p->nvm || p->peer)) || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
 	    p->lanes > MAX_TASKS)
 		usage();
 }
