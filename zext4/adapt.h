@@ -101,7 +101,7 @@ int zext4_inline_to_block(handle_t *handle, struct inode *inode,
 /* File data in the log with data=ordered. */
 bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh);
 bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
-			const struct buffer_head *bh);
+		      const struct buffer_head *bh);
 int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool nowait);
 int zext4_settle_range(struct inode *inode, loff_t start, loff_t end);
 int zext4_settle_swap(struct file *file);

@@ -207,7 +207,7 @@ static bool data_beside(struct inode *inode)
 
 	return sbi->s_journal && ext4_should_order_data(inode) &&
 	       READ_ONCE(sbi->s_zj.value[ZEXT4_FSYNC_DATA]) !=
-	       ZEXT4_FSYNC_DATA_BEFORE &&
+		       ZEXT4_FSYNC_DATA_BEFORE &&
 	       zj_journal_data_beside(sbi->s_journal);
 }
 

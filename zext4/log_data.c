@@ -52,7 +52,7 @@ bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh)
  * It must if the block is in an unwritten extent or in the log.
  */
 bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
-			const struct buffer_head *bh)
+		      const struct buffer_head *bh)
 {
 	if (buffer_unwritten(bh))
 		return true;
@@ -412,8 +412,9 @@ static int map_run(struct log_data *log, struct ext4_map_blocks *map)
 	if (log->mapped && ext4_journal_extend(log->handle, credits, 0))
 		return -ENOSPC;
 	err = ext4_map_blocks(log->handle, log->inode, map,
-			      EXT4_GET_BLOCKS_CREATE | EXT4_GET_BLOCKS_METADATA_NOFAIL |
-			      EXT4_GET_BLOCKS_IO_SUBMIT);
+			      EXT4_GET_BLOCKS_CREATE |
+				      EXT4_GET_BLOCKS_METADATA_NOFAIL |
+				      EXT4_GET_BLOCKS_IO_SUBMIT);
 	if (err > 0)
 		log->mapped = true;
 	return err > 0 ? 0 : err ?: -EIO;
@@ -543,7 +544,7 @@ static void unlock_folios(struct log_data *log)
 static int log_folios(struct log_data *log)
 {
 	unsigned int i, n = folio_batch_count(&log->folios);
-	struct ext4_map_blocks map = { };
+	struct ext4_map_blocks map = {};
 	int err = 0, err2;
 
 	for (i = 0; i < n && !err && !log->again; i++)
