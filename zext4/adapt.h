@@ -99,6 +99,14 @@ int zext4_inline_to_block(handle_t *handle, struct inode *inode,
 			  struct folio *folio);
 
 /* File data in the log with data=ordered. */
+
+/* Has the block of a dirty buffer to be allocated, or its extent to be converted? */
+static inline bool zext4_needs_mapping(const struct buffer_head *bh)
+{
+	return buffer_delay(bh) || buffer_unwritten(bh) || !buffer_mapped(bh);
+}
+
+journal_t *zext4_ordered_journal(struct inode *inode);
 bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh);
 bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 		      const struct buffer_head *bh);
