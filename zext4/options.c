@@ -133,7 +133,7 @@ static const struct zext4_option_spec specs[] = {
 	{
 		.name = "txninfo_max", .tune = true, .power = true,
 		.min = ZJ_TXNINFO_MAX_MIN, .max = ZJ_TXNINFO_MAX_MAX,
-		.standard = __stringify(ZJ_TXNINFO_MAX_DEFAULT),
+		.standard = "a transaction takes handles regardless, and has several descriptions of at most " __stringify(ZJ_TXNINFO_BYTES) " bytes if need be",
 		.meaning = "The description of a transaction (TxnInfo) takes at most N bytes in persistent memory, 16 for each logged block and 8 for each revoked block; a transaction whose description is full takes no more handles",
 		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
 		.field = FIELD(txninfo_max),

@@ -34,7 +34,7 @@ struct zj_lane_stats {
 	u64	handles;	/* handles in them */
 	u64	blocks;		/* images logged */
 	u64	nvm_bytes;	/* NVM: bytes stored for records and TxnInfos */
-	u64	nvm_full;	/* NVM: transactions closed because their TxnInfo was full */
+	u64	nvm_full;	/* NVM: transactions closed for a full TxnInfo (txninfo_max) */
 	u64	headers;	/* header blocks logged */
 	u64	flushes;	/* cache flushes issued */
 	u64	flush_calls;	/* calls for a cache flush; several may share one flush */

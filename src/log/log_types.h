@@ -141,7 +141,10 @@ struct zj_nvm {
 					 */
 	struct zj_nvm_map map;		/* its address is NULL while the memory is not open */
 	u8		uuid[16];	/* from the memory's super block */
-	u32		info_max;	/* option; bytes that a TxnInfo may have */
+	u32		info_max;	/* bytes that a TxnInfo may have */
+	bool		one_info;	/* option; a transaction whose TxnInfo is full is closed;
+					 * otherwise it gets another one
+					 */
 	bool		blocks;		/* option; log whole blocks instead of lines */
 	bool		check;		/* option; check that declared ranges cover all that
 					 * changed

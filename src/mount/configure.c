@@ -36,11 +36,11 @@ static void keep_options(struct zj_journal *zj, const struct zj_options *options
 	keep_live(&now->live, options->live);
 	if (now->log == ZJ_LOG_JBD2)
 		now->lanes = 1;
-	now->txninfo_max = options->txninfo_max ?: ZJ_TXNINFO_MAX_DEFAULT;
 	zj->log_ops = log_formats[now->log];
 	zj->nvm.path = now->nvm_path;
 	zj->nvm.blocks = now->nvm_blocks;
-	zj->nvm.info_max = now->txninfo_max;
+	zj->nvm.info_max = now->txninfo_max ?: ZJ_TXNINFO_BYTES;
+	zj->nvm.one_info = now->txninfo_max;
 	zj->nvm.check = now->nvm_check;
 }
 
