@@ -127,6 +127,25 @@ static int load_read_home(void *ctx, u64 block, void *buf)
 	return 0;
 }
 
+/*
+ * ext4 reads nothing of the buffer but its contents and its place. The block is
+ * not left in the buffer cache, because the log is written past it.
+ */
+static int load_fast_commit(void *ctx, bool replay, u32 index, void *block,
+			    u32 tid)
+{
+	struct zj_load *load = ctx;
+	journal_t *journal = &load->zj->public;
+	struct buffer_head bh = {
+		.b_data = block,
+		.b_size = journal->j_blocksize,
+	};
+
+	return journal->j_fc_replay_callback(journal, &bh,
+					     replay ? PASS_REPLAY : PASS_SCAN,
+					     index, tid);
+}
+
 static int load_flush_home(void *ctx)
 {
 	struct zj_load *load = ctx;
@@ -168,6 +187,7 @@ static const struct zj_io_ops load_ops = {
 	.flush_home	= load_flush_home,
 	.read_home	= load_read_home,
 	.ahead_home	= load_ahead_home,
+	.fast_commit	= load_fast_commit,
 	.room		= load_room,
 	.msg		= load_msg,
 };
