@@ -24,6 +24,17 @@ bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
 bool zext4_unloaded_is_live(struct super_block *sb);
 bool zext4_one_head(struct super_block *sb);
 
+/* Replay of fast commits (E25). */
+bool zext4_replay_nameless(const u8 *val);
+bool zext4_replay_removed(struct super_block *sb, int ino);
+int zext4_replay_mark_used(struct super_block *sb, int ino,
+			   const struct ext4_inode *raw);
+void zext4_replay_count_blocks(struct inode *inode);
+void zext4_replay_empty_dir(struct inode *inode);
+void zext4_replay_created(struct inode *inode);
+void zext4_replay_linked(struct inode *dir, struct inode *inode);
+void zext4_replay_unlinked(struct inode *dir, struct inode *inode);
+
 /* Options. */
 bool zext4_parse_option(struct fs_parameter *param,
 			struct zext4_options *options, int *err);

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completes ext4's replay of fast commits (E25, decision 46): link counts, blocks and group
+ * statistics of directories, attribute blocks, and inodes without a name.
+ *
+ * ext4 replays before the journal is loaded, so there are no handles: blocks are changed in
+ * the buffer cache, and recovery flushes it before it empties the log.  If recovery is cut
+ * off, the next one replays everything again.  So what is set here does not depend on what
+ * an earlier replay has left: it counts instead of adding.
+ */
+#include "ext4.h"
+#include "ext4_jbd2.h"
+#include "ext4_extents.h"
+
+/**
+ * zext4_replay_nameless() - had the inode no name when the fast commit was written?
+ * @val: value of an inode's tag
+ *
+ * Such a file was open and is deleted by the crash.  Its last name was removed by an
+ * earlier tag, which deleted it, or by a transaction, which put it on the orphan list.
+ * ext4 would fail, because it cannot read such an inode.
+ */
+bool zext4_replay_nameless(const u8 *val)
+{
+	__le16 links;
+
+	val += offsetof(struct ext4_fc_inode, fc_raw_inode) +
+	       offsetof(struct ext4_inode, i_links_count);
+	memcpy(&links, val, sizeof(links));
+	return !links;
+}
+
+/**
+ * zext4_replay_removed() - was a file that gets a name removed again before the crash?
+ * @sb: being mounted
+ * @ino: of the file
+ *
+ * The tag before has put the inode into its place, unless it was without a name when the
+ * fast commit was written.
+ */
+bool zext4_replay_removed(struct super_block *sb, int ino)
+{
+	struct ext4_iloc iloc;
+	bool removed;
+
+	/* The caller meets the same error, and reports it. */
+	if (ext4_get_fc_inode_loc(sb, ino, &iloc))
+		return false;
+	removed = !ext4_raw_inode(&iloc)->i_links_count;
+	brelse(iloc.bh);
+	return removed;
+}
+
+/**
+ * zext4_replay_mark_used() - mark an inode as used, and count it if it is a directory
+ * @sb: being mounted
+ * @ino: the inode
+ * @raw: its contents
+ *
+ * Return: 0 or a negative errno.
+ */
+int zext4_replay_mark_used(struct super_block *sb, int ino,
+			   const struct ext4_inode *raw)
+{
+	ext4_group_t group = (ino - 1) / EXT4_INODES_PER_GROUP(sb);
+	struct ext4_group_desc *gdp;
+	struct buffer_head *bh;
+	u32 nr_free;
+	int err;
+
+	gdp = ext4_get_group_desc(sb, group, &bh);
+	if (!gdp)
+		return -EFSCORRUPTED;
+	nr_free = ext4_free_inodes_count(sb, gdp);
+	err = ext4_mark_inode_used(sb, ino);
+	/* It changes nothing if the inode was in use already. */
+	if (err || nr_free == ext4_free_inodes_count(sb, gdp) ||
+	    !S_ISDIR(le16_to_cpu(raw->i_mode)))
+		return err;
+	ext4_lock_group(sb, group);
+	ext4_used_dirs_set(sb, gdp, ext4_used_dirs_count(sb, gdp) + 1);
+	ext4_group_desc_csum_set(sb, group, gdp);
+	ext4_unlock_group(sb, group);
+	return ext4_handle_dirty_metadata(NULL, NULL, bh);
+}
+
+/**
+ * zext4_replay_count_blocks() - set i_blocks
+ * @inode: was changed by the replay, whose allocations are not counted
+ *
+ * ext4 counts what is in the tree of extents.  The block of attributes is not.
+ */
+void zext4_replay_count_blocks(struct inode *inode)
+{
+	if (!ext4_test_inode_flag(inode, EXT4_INODE_EXTENTS))
+		return;
+	ext4_ext_replay_set_iblocks(inode);
+	if (EXT4_I(inode)->i_file_acl) {
+		inode->i_blocks += i_blocksize(inode) >> SECTOR_SHIFT;
+		ext4_mark_inode_dirty(NULL, inode);
+	}
+}
+
+/**
+ * zext4_replay_empty_dir() - begin a new directory without blocks
+ * @inode: a directory that was created in this fast commit
+ *
+ * All its entries are in the tags that follow.  Its inode may say that it has an index,
+ * which is not there yet, and a replay that was cut off may have left blocks, which are
+ * marked as free already.
+ */
+void zext4_replay_empty_dir(struct inode *inode)
+{
+	if (!ext4_test_inode_flag(inode, EXT4_INODE_EXTENTS))
+		return;
+	ext4_clear_inode_flag(inode, EXT4_INODE_INDEX);
+	inode->i_blocks = 0;
+	ext4_ext_tree_init(NULL, inode);
+}
+
+/**
+ * zext4_replay_created() - set the link count of a file that has its first name
+ * @inode: a file, or a directory that is still empty
+ */
+void zext4_replay_created(struct inode *inode)
+{
+	bool is_dir = S_ISDIR(inode->i_mode);
+
+	set_nlink(inode, is_dir ? 2 : 1);
+	if (is_dir)
+		zext4_replay_count_blocks(inode);
+}
+
+/* Counts the entries of a block that name directories, "." and ".." too. */
+static unsigned int dirs_in_block(struct inode *dir, const struct buffer_head *bh)
+{
+	unsigned int size = i_blocksize(dir), at, len, nr = 0;
+	const struct ext4_dir_entry_2 *de;
+
+	for (at = 0; at + EXT4_BASE_DIR_LEN <= size; at += len) {
+		de = (const void *)bh->b_data + at;
+		len = ext4_rec_len_from_disk(de->rec_len, size);
+		if (len < EXT4_BASE_DIR_LEN)
+			break;
+		nr += de->inode && de->file_type == EXT4_FT_DIR;
+	}
+	return nr;
+}
+
+/*
+ * Each directory entry is a link: the directory's own ".", its subdirectories by their "..",
+ * and ".." stands for the entry in the parent.
+ */
+static int count_links(struct inode *dir, unsigned int *nr)
+{
+	ext4_lblk_t block, end = dir->i_size >> dir->i_blkbits;
+	struct buffer_head *bh;
+
+	*nr = 0;
+	for (block = 0; block < end; block++) {
+		bh = ext4_bread(NULL, dir, block, 0);
+		if (IS_ERR(bh))
+			return PTR_ERR(bh);
+		if (bh)
+			*nr += dirs_in_block(dir, bh);
+		brelse(bh);
+	}
+	return 0;
+}
+
+/*
+ * Without types in the entries, or with entries in the inode, @by is all that is known. A
+ * link count of 1 says that there are too many to count.
+ */
+static void set_links(struct inode *dir, int by)
+{
+	unsigned int nr = dir->i_nlink + by;
+
+	if (dir->i_nlink == 1)
+		return;
+	if (ext4_has_feature_filetype(dir->i_sb) && !ext4_has_inline_data(dir) &&
+	    count_links(dir, &nr))
+		return;
+	set_nlink(dir, nr < EXT4_LINK_MAX ? max(nr, 2U) : 1);
+	ext4_mark_inode_dirty(NULL, dir);
+}
+
+/**
+ * zext4_replay_linked() - correct a directory after a name was added
+ * @dir: may have grown
+ * @inode: what the name stands for
+ */
+void zext4_replay_linked(struct inode *dir, struct inode *inode)
+{
+	if (S_ISDIR(inode->i_mode))
+		set_links(dir, 1);
+	zext4_replay_count_blocks(dir);
+}
+
+/**
+ * zext4_replay_unlinked() - complete the removal of a directory
+ * @dir: the parent, without the name
+ * @inode: what the name stood for
+ *
+ * A directory is removed when it is empty, so its own links are of no account. It is
+ * deleted when the caller releases it.
+ */
+void zext4_replay_unlinked(struct inode *dir, struct inode *inode)
+{
+	if (!S_ISDIR(inode->i_mode))
+		return;
+	clear_nlink(inode);
+	inode->i_size = 0;
+	ext4_mark_inode_dirty(NULL, inode);
+	set_links(dir, -1);
+}
