@@ -34,8 +34,8 @@
  *	false, to find out whether it can replay it, else to replay it. @index counts from
  *	the first block of the area, and @tid is the transaction that fast commits which
  *	count belong to. Return 1 to go on with the next block, 0 if this block and those
- *	after it hold nothing, or a negative errno. NULL for a host that cannot replay
- *	fast commits
+ *	after it hold nothing, -EBADMSG if not even the first fast commit is whole, or
+ *	another negative errno. NULL for a host that cannot replay fast commits
  * @room: return how many bytes copies of images may take; images that find no room are
  *	read again. NULL: none
  * @msg: print one line; @level is 0 for an error, 1 for a notice

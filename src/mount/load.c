@@ -140,10 +140,13 @@ static int load_fast_commit(void *ctx, bool replay, u32 index, void *block,
 		.b_data = block,
 		.b_size = journal->j_blocksize,
 	};
+	int err;
 
-	return journal->j_fc_replay_callback(journal, &bh,
-					     replay ? PASS_REPLAY : PASS_SCAN,
-					     index, tid);
+	err = journal->j_fc_replay_callback(journal, &bh,
+					    replay ? PASS_REPLAY : PASS_SCAN,
+					    index, tid);
+	/* So ext4 calls contents that cannot be, if no whole one precedes them. */
+	return !replay && err == -ECANCELED ? -EBADMSG : err;
 }
 
 static int load_flush_home(void *ctx)
@@ -200,10 +203,13 @@ static int recover_stock(struct zj_load *load, u64 blocks)
 {
 	struct zj_journal *zj = load->zj;
 	struct zj_jbd2_super *sb = zj->public.j_superblock;
+	struct zj_io_ops ops = load_ops;
 	u32 sequence;
 	int err;
 
-	err = zj_recover_jbd2(&load_ops, load, sb, zj->public.j_total_len, blocks,
+	if (!zj->public.j_fc_replay_callback)
+		ops.fast_commit = NULL;
+	err = zj_recover_jbd2(&ops, load, sb, zj->public.j_total_len, blocks,
 			      false, &zj->recovered, &sequence);
 	if (!err) {
 		mutex_lock(&zj->super_lock);

@@ -410,7 +410,7 @@ static int give_fast_commit(struct zj_jbd2_scan *s, u32 index, bool replay)
 	if (err)
 		return err;
 	err = r->ops->fast_commit(r->ctx, replay, index, r->buf, s->sequence);
-	if (err < 0)
+	if (err < 0 && (replay || err != -EBADMSG))
 		r->ops->msg(r->ctx, 0,
 			    "fast commits of transaction %u: error %d when block %u of the journal was %s%s",
 			    s->sequence, err, block, replay ? "replayed" : "read",
@@ -439,11 +439,18 @@ static int check_fast_commits(struct zj_jbd2_scan *s)
 		return err;
 	if (!r->ops->fast_commit) {
 		r->ops->msg(r->ctx, 0,
-			    "the log ends with fast commits of stock ext4, which only a mount or e2fsck can replay; nothing was written: mount the file system, or run e2fsck");
+			    "the log ends with fast commits of stock ext4, which a mount replays; nothing was written: mount it once, as zext4 or ext4, or run e2fsck");
 		return -EOPNOTSUPP;
 	}
-	s->fast = true;
 	err = pass_fast_commits(s, false);
+	if (err == -EBADMSG) {
+		/* It was being written at the crash, so no fsync relies on it. */
+		r->ops->msg(r->ctx, 1,
+			    "transaction %u: the first fast commit is not whole and is left out",
+			    s->sequence);
+		return 0;
+	}
+	s->fast = err >= 0;
 	return min(err, 0);
 }
 
