@@ -8,6 +8,8 @@
  * off, the next one replays everything again.  So what is set here does not depend on what
  * an earlier replay has left: it counts instead of adding.
  */
+#include <linux/sched/signal.h>
+#include <linux/unaligned.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 #include "ext4_extents.h"
@@ -29,6 +31,79 @@ bool zext4_replay_nameless(const u8 *val)
 	memcpy(&links, val, sizeof(links));
 	return !links;
 }
+
+/* ---- orphans ---- */
+
+static bool in_orphan_list(struct super_block *sb, u32 ino)
+{
+	const struct ext4_super_block *es = EXT4_SB(sb)->s_es;
+	u32 next = le32_to_cpu(es->s_last_orphan);
+	u32 left = le32_to_cpu(es->s_inodes_count);
+	struct ext4_iloc iloc;
+
+	while (next && next != ino && left-- && !fatal_signal_pending(current)) {
+		if (ext4_get_fc_inode_loc(sb, next, &iloc))
+			return false;
+		next = le32_to_cpu(ext4_raw_inode(&iloc)->i_dtime);
+		brelse(iloc.bh);
+		cond_resched();
+	}
+	return next == ino;
+}
+
+static bool in_orphan_block(struct inode *file, ext4_lblk_t block, u32 ino)
+{
+	u32 size = i_blocksize(file) - sizeof(struct ext4_orphan_block_tail);
+	struct buffer_head *bh = ext4_bread(NULL, file, block, 0);
+	const __le32 *entry;
+	u32 i;
+
+	if (IS_ERR_OR_NULL(bh))
+		return false;
+	entry = (const void *)bh->b_data;
+	for (i = 0; i < size / sizeof(*entry) && le32_to_cpu(entry[i]) != ino;)
+		i++;
+	brelse(bh);
+	return i < size / sizeof(*entry);
+}
+
+static bool in_orphan_file(struct super_block *sb, u32 ino)
+{
+	struct inode *file;
+	ext4_lblk_t block;
+	bool found = false;
+
+	if (!ext4_has_feature_orphan_present(sb))
+		return false;
+	file = ext4_iget(sb, le32_to_cpu(EXT4_SB(sb)->s_es->s_orphan_file_inum),
+			 EXT4_IGET_SPECIAL);
+	if (IS_ERR(file))
+		return false;
+	for (block = 0; block < file->i_size >> file->i_blkbits && !found; block++)
+		found = in_orphan_block(file, block, ino);
+	iput(file);
+	return found;
+}
+
+/**
+ * zext4_replay_keep_orphan() - leave an inode where it is in the list of orphans, or is not
+ * @sb: being mounted
+ * @ino: of the inode
+ * @raw: its contents before the replay
+ * @wanted: its contents in the fast commit
+ *
+ * The list leads through i_dtime. The fast commit has the place that the inode had in the
+ * list when it was written, but the list on the disk is older.
+ */
+void zext4_replay_keep_orphan(struct super_block *sb, int ino,
+			      const struct ext4_inode *raw,
+			      struct ext4_inode *wanted)
+{
+	put_unaligned(in_orphan_list(sb, ino) ? raw->i_dtime : 0,
+		      &wanted->i_dtime);
+}
+
+/* ---- inodes ---- */
 
 /**
  * zext4_replay_removed() - was a file that gets a name removed again before the crash?
@@ -100,6 +175,8 @@ void zext4_replay_count_blocks(struct inode *inode)
 		ext4_mark_inode_dirty(NULL, inode);
 	}
 }
+
+/* ---- directories ---- */
 
 /**
  * zext4_replay_empty_dir() - begin a new directory without blocks
@@ -197,20 +274,31 @@ void zext4_replay_linked(struct inode *dir, struct inode *inode)
 	zext4_replay_count_blocks(dir);
 }
 
-/**
- * zext4_replay_unlinked() - complete the removal of a directory
- * @dir: the parent, without the name
- * @inode: what the name stood for
- *
- * A directory is removed when it is empty, so its own links are of no account. It is
- * deleted when the caller releases it.
- */
-void zext4_replay_unlinked(struct inode *dir, struct inode *inode)
+static void remove_dir(struct inode *dir, struct inode *inode)
 {
-	if (!S_ISDIR(inode->i_mode))
-		return;
+	/* It is removed when it is empty, so its own links are of no account. */
 	clear_nlink(inode);
 	inode->i_size = 0;
 	ext4_mark_inode_dirty(NULL, inode);
 	set_links(dir, -1);
+}
+
+/**
+ * zext4_replay_unlinked() - complete the removal of a name
+ * @dir: the parent, without the name
+ * @inode: what the name stood for
+ *
+ * A file without names is deleted when the caller releases it. If it is among the orphans
+ * that the mount will look at, it is left to the mount, which would miss it. On the disk it
+ * has no links already; a bad inode is not deleted.
+ */
+void zext4_replay_unlinked(struct inode *dir, struct inode *inode)
+{
+	struct super_block *sb = inode->i_sb;
+
+	if (S_ISDIR(inode->i_mode))
+		remove_dir(dir, inode);
+	if (!inode->i_nlink && (in_orphan_list(sb, inode->i_ino) ||
+				in_orphan_file(sb, inode->i_ino)))
+		make_bad_inode(inode);
 }

@@ -5,7 +5,7 @@
 // e2fsck reports, or fails at them so that nobody can mount the file system (decision 46).
 // zext4/replay.c completes it.
 //
-// expect: fast_commit.c: ext4_fc_replay_unlink=1 ext4_fc_replay_link_internal=1 ext4_fc_replay_inode=3 ext4_fc_replay_create=3
+// expect: fast_commit.c: ext4_fc_replay_unlink=1 ext4_fc_replay_link_internal=1 ext4_fc_replay_inode=4 ext4_fc_replay_create=3
 
 @@
 identifier inode, old_parent;
@@ -40,6 +40,9 @@ ext4_fc_replay_inode(...)
  trace_ext4_fc_replay(sb, ...);
 + if (zext4_replay_nameless(val))
 +	return 0;
+ ...
+ raw_inode = ext4_raw_inode(&iloc);
++ zext4_replay_keep_orphan(sb, ino, raw_inode, raw_fc_inode);
  ...
 - ret = ext4_mark_inode_used(sb, ino);
 + ret = zext4_replay_mark_used(sb, ino, raw_inode);
