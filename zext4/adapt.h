@@ -29,6 +29,7 @@ bool zext4_replay_nameless(const u8 *val);
 bool zext4_replay_removed(struct super_block *sb, int ino);
 int zext4_replay_mark_used(struct super_block *sb, int ino,
 			   const struct ext4_inode *raw);
+void zext4_replay_count_free(struct super_block *sb, ext4_group_t group);
 void zext4_replay_keep_orphan(struct super_block *sb, int ino,
 			      const struct ext4_inode *raw,
 			      struct ext4_inode *wanted);

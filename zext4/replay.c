@@ -126,6 +126,39 @@ bool zext4_replay_removed(struct super_block *sb, int ino)
 	return removed;
 }
 
+/*
+ * After a replay that was cut off the bitmap may be newer than the descriptor, which the log
+ * has brought back. So this counts what the bitmap says.
+ */
+static int describe_inode(struct super_block *sb, ext4_group_t group, u32 bit,
+			  bool is_new_dir)
+{
+	struct buffer_head *desc_bh, *bitmap_bh;
+	struct ext4_group_desc *gdp;
+	u32 nr_free;
+
+	gdp = ext4_get_group_desc(sb, group, &desc_bh);
+	if (!gdp)
+		return -EFSCORRUPTED;
+	/* ext4 has read it, so it comes out of the cache. */
+	bitmap_bh = sb_bread(sb, ext4_inode_bitmap(sb, gdp));
+	if (!bitmap_bh)
+		return -EIO;
+	nr_free = ext4_count_free(bitmap_bh->b_data,
+				  EXT4_INODES_PER_GROUP(sb) / 8);
+	brelse(bitmap_bh);
+	ext4_lock_group(sb, group);
+	ext4_free_inodes_set(sb, gdp, nr_free);
+	if (ext4_has_group_desc_csum(sb) &&
+	    ext4_itable_unused_count(sb, gdp) > EXT4_INODES_PER_GROUP(sb) - 1 - bit)
+		ext4_itable_unused_set(sb, gdp, EXT4_INODES_PER_GROUP(sb) - 1 - bit);
+	if (is_new_dir)
+		ext4_used_dirs_set(sb, gdp, ext4_used_dirs_count(sb, gdp) + 1);
+	ext4_group_desc_csum_set(sb, group, gdp);
+	ext4_unlock_group(sb, group);
+	return ext4_handle_dirty_metadata(NULL, NULL, desc_bh);
+}
+
 /**
  * zext4_replay_mark_used() - mark an inode as used, and count it if it is a directory
  * @sb: being mounted
@@ -138,25 +171,52 @@ int zext4_replay_mark_used(struct super_block *sb, int ino,
 			   const struct ext4_inode *raw)
 {
 	ext4_group_t group = (ino - 1) / EXT4_INODES_PER_GROUP(sb);
-	struct ext4_group_desc *gdp;
-	struct buffer_head *bh;
+	u32 bit = (ino - 1) % EXT4_INODES_PER_GROUP(sb);
+	struct ext4_group_desc *gdp = ext4_get_group_desc(sb, group, NULL);
 	u32 nr_free;
+	bool is_new;
 	int err;
 
-	gdp = ext4_get_group_desc(sb, group, &bh);
 	if (!gdp)
 		return -EFSCORRUPTED;
 	nr_free = ext4_free_inodes_count(sb, gdp);
 	err = ext4_mark_inode_used(sb, ino);
-	/* It changes nothing if the inode was in use already. */
-	if (err || nr_free == ext4_free_inodes_count(sb, gdp) ||
-	    !S_ISDIR(le16_to_cpu(raw->i_mode)))
+	if (err)
 		return err;
-	ext4_lock_group(sb, group);
-	ext4_used_dirs_set(sb, gdp, ext4_used_dirs_count(sb, gdp) + 1);
-	ext4_group_desc_csum_set(sb, group, gdp);
-	ext4_unlock_group(sb, group);
-	return ext4_handle_dirty_metadata(NULL, NULL, bh);
+	is_new = nr_free != ext4_free_inodes_count(sb, gdp);
+	return describe_inode(sb, group, bit,
+			      is_new && S_ISDIR(le16_to_cpu(raw->i_mode)));
+}
+
+/**
+ * zext4_replay_count_free() - set a group's number of free blocks to what its bitmap says
+ * @sb: being mounted
+ * @group: blocks of it were marked
+ */
+void zext4_replay_count_free(struct super_block *sb, ext4_group_t group)
+{
+	struct buffer_head *desc_bh, *bitmap_bh;
+	struct ext4_group_desc *gdp;
+	u32 nr_free;
+
+	/* ext4 has found both, just before. */
+	gdp = ext4_get_group_desc(sb, group, &desc_bh);
+	if (!gdp)
+		return;
+	bitmap_bh = ext4_read_block_bitmap(sb, group);
+	if (IS_ERR(bitmap_bh))
+		return;
+	nr_free = ext4_count_free(bitmap_bh->b_data,
+				  EXT4_CLUSTERS_PER_GROUP(sb) / 8);
+	if (nr_free != ext4_free_group_clusters(sb, gdp)) {
+		ext4_lock_group(sb, group);
+		ext4_free_group_clusters_set(sb, gdp, nr_free);
+		ext4_group_desc_csum_set(sb, group, gdp);
+		ext4_unlock_group(sb, group);
+		/* An error is found when recovery flushes the cache. */
+		ext4_handle_dirty_metadata(NULL, NULL, desc_bh);
+	}
+	brelse(bitmap_bh);
 }
 
 /**

@@ -6,6 +6,7 @@
 // zext4/replay.c completes it.
 //
 // expect: fast_commit.c: ext4_fc_replay_unlink=1 ext4_fc_replay_link_internal=1 ext4_fc_replay_inode=4 ext4_fc_replay_create=3
+// expect: mballoc.c: ext4_mb_mark_bb=1
 
 @@
 identifier inode, old_parent;
@@ -78,4 +79,17 @@ ext4_fc_replay_create(...)
 - set_nlink(inode, 1);
 + zext4_replay_created(inode);
  ...
+}
+
+@@
+identifier sb, group;
+@@
+ext4_mb_mark_bb(...)
+{
+<...
+ err = ext4_mb_mark_context(NULL, sb, state, group, ...);
+ if (err)
+	break;
++ zext4_replay_count_free(sb, group);
+...>
 }
