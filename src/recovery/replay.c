@@ -251,6 +251,7 @@ static int zj_replay_image(struct zj_recovery *r,
 	return err ? zj_write_failed(r, err, "a block home", image->block) : 0;
 }
 
+/* Makes durable what was written home. */
 int zj_flush_home(struct zj_recovery *r)
 {
 	int err = r->ops->flush_home(r->ctx);

@@ -262,26 +262,26 @@ def test_fast_commits_are_left_to_a_mount(zjctl, sanitized, tmp_path):
     assert journal["state"] == "stock-dirty" and journal["fast_commits"] is True
     assert "with fast commits" in zjctl("info", path).out
     # A boot goes on to the mount; with -n it is told what is there.
-    got = fsck(sanitized, "-p", path)
+    got = fsck_zext4(sanitized, "-p", path)
     assert got.returncode == 0 and "next mount must replay fast commits" in got.stdout, got.stdout + got.stderr
-    assert fsck(sanitized, "-n", path).returncode == 4
+    assert fsck_zext4(sanitized, "-n", path).returncode == 4
     assert path.read_bytes() == before
 
 
-def fsck(sanitized, *args):
+def fsck_zext4(sanitized, *args):
     return subprocess.run([ROOT / "user" / "fsck.zext4", *args], capture_output=True, text=True,
                           env={**os.environ, "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
 
 
 def test_fsck_program(sanitized, dirty, tmp_path):
     """fsck.zext4 replays it itself; afterwards e2fsck has nothing to do."""
-    got = fsck(sanitized, "-fp", dirty.path)
+    got = fsck_zext4(sanitized, "-fp", dirty.path)
     assert got.returncode == 0 and "replayed 5 transactions" in got.stdout, got.stdout + got.stderr
     dirty.expect()
 
 
 def test_fsck_program_argument_with_n(sanitized, dirty):
     """The n in -Ejournal_only is not the option -n: e2fsck repairs."""
-    got = fsck(sanitized, "-p", "-Ejournal_only", dirty.path)
+    got = fsck_zext4(sanitized, "-p", "-Ejournal_only", dirty.path)
     assert "replayed 5 transactions" in got.stdout, got.stdout + got.stderr
     dirty.expect()

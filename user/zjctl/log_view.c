@@ -296,6 +296,11 @@ bool log_has_fast_commits(const struct log_official *o)
 	return o->err == -EOPNOTSUPP;
 }
 
+int log_official_code(const struct log_official *o)
+{
+	return o->err == -EUCLEAN || log_has_fast_commits(o) ? ZX_UNCORRECTED : ZX_FAILED;
+}
+
 const char *log_official_verdict(const struct log_official *o)
 {
 	if (!o->err)
