@@ -26,6 +26,21 @@ bool zext4_journal_dev_is_live(struct super_block *sb);
 void zext4_no_journal_dev(struct super_block *sb, dev_t dev);
 bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits);
 
+/* Replay of fast commits (E25). */
+bool zext4_replay_nameless(const u8 *val);
+bool zext4_replay_removed(struct super_block *sb, int ino);
+int zext4_replay_mark_used(struct super_block *sb, int ino,
+			   const struct ext4_inode *raw);
+void zext4_replay_count_free(struct super_block *sb, ext4_group_t group);
+void zext4_replay_keep_orphan(struct super_block *sb, int ino,
+			      const struct ext4_inode *raw,
+			      struct ext4_inode *wanted);
+void zext4_replay_count_blocks(struct inode *inode);
+void zext4_replay_empty_dir(struct inode *inode);
+void zext4_replay_created(struct inode *inode);
+void zext4_replay_linked(struct inode *dir, struct inode *inode);
+void zext4_replay_unlinked(struct inode *dir, struct inode *inode);
+
 /* Options. */
 bool zext4_parse_option(struct fs_parameter *param,
 			struct zext4_options *options, int *err);

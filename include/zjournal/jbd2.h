@@ -235,8 +235,12 @@ struct journal_s {
 	int (*j_bmap)(journal_t *journal, sector_t *block);
 	/* NULL: all blocks are "other". Called with spinlocks held, so it only reads. */
 	enum zj_kind (*j_block_kind)(journal_t *journal, struct buffer_head *bh);
-	/* Fast commit is never on; these are here because ext4 sets them. */
+	/* Fast commits are never written, so this is never called. */
 	void (*j_fc_cleanup_callback)(journal_t *journal, int full, tid_t tid);
+	/*
+	 * Replays a block of the fast commits that stock has left; called while the journal is
+	 * loaded. NULL: a log with fast commits is refused.
+	 */
 	int (*j_fc_replay_callback)(journal_t *journal, struct buffer_head *bh,
 				    enum passtype pass, int off, tid_t tid);
 };

@@ -30,6 +30,12 @@
  * @read_home: read one block of the file system; for logs in memory only
  * @ahead_home: begin to read this block, which @read_home will soon be asked for. NULL for
  *	a host that reads nothing ahead
+ * @fast_commit: give one block of stock's fast commit area to the file system: with @replay
+ *	false, to find out whether it can replay it, else to replay it. @index counts from
+ *	the first block of the area, and @tid is the transaction that fast commits which
+ *	count belong to. Return 1 to go on with the next block, 0 if this block and those
+ *	after it hold nothing, -EBADMSG if not even the first fast commit is whole, or
+ *	another negative errno. NULL for a host that cannot replay fast commits
  * @room: return how many bytes copies of images may take; images that find no room are
  *	read again. NULL: none
  * @msg: print one line; @level is 0 for an error, 1 for a notice
@@ -47,6 +53,7 @@ struct zj_io_ops {
 	int (*flush_home)(void *ctx);
 	int (*read_home)(void *ctx, u64 block, void *buf);
 	void (*ahead_home)(void *ctx, u64 block);
+	int (*fast_commit)(void *ctx, bool replay, u32 index, void *block, u32 tid);
 	u64 (*room)(void *ctx);
 	__printf(3, 4)
 	void (*msg)(void *ctx, int level, const char *fmt, ...);
@@ -84,6 +91,7 @@ struct zj_recovery_stats {
 	u32	images;		/* images in committed components */
 	u32	revoked;	/* images suppressed by a revoke */
 	u32	replayed;	/* blocks to write home; written unless dry_run */
+	u32	fast_blocks;	/* blocks of fast commits that were replayed */
 };
 
 #define ZJ_RECOVER_DRY_RUN	0x1	/* check and count only, write nothing */
@@ -132,12 +140,13 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
  * @sequence: set to the number after the last transaction replayed
  *
  * Call only if block 0 does not carry ZJ_JBD2_INCOMPAT_LANES. On success all images are
- * home, durably. The caller then empties the log with a new block 0, and gives the next
- * transaction a number above @sequence.
+ * home, and fast commits replayed, durably. The caller then empties the log with a new
+ * block 0, and gives the next transaction a number above @sequence.
  *
  * Context: process context, sleeps.
- * Return: 0; -EUCLEAN with a message naming the damage, or fast commits, which
- * only stock can replay; -ENOMEM; or the error of a failed operation.
+ * Return: 0; -EUCLEAN with a message naming the damage; -EOPNOTSUPP with a message if
+ * there are fast commits and the host cannot replay them; -ENOMEM; or the error of a
+ * failed operation.
  */
 int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 		    const struct zj_jbd2_super *sb, u32 journal_blocks,

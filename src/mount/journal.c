@@ -392,8 +392,8 @@ static int start(struct zj_journal *zj)
  *
  * Nothing is written unless a log has to be recovered.
  *
- * Return: 0; -EUCLEAN for a log that is damaged, or that only stock ext4 can
- * replay; -ENOSPC for a journal that is too small; or another error.
+ * Return: 0; -EUCLEAN for a log that is damaged; -ENOSPC for a journal that is
+ * too small; or another error.
  * zj_journal_destroy() cleans up in any case.
  */
 int zj_journal_load(journal_t *journal)

@@ -127,6 +127,28 @@ static int load_read_home(void *ctx, u64 block, void *buf)
 	return 0;
 }
 
+/*
+ * ext4 reads nothing of the buffer but its contents and its place. The block is
+ * not left in the buffer cache, because the log is written past it.
+ */
+static int load_fast_commit(void *ctx, bool replay, u32 index, void *block,
+			    u32 tid)
+{
+	struct zj_load *load = ctx;
+	journal_t *journal = &load->zj->public;
+	struct buffer_head bh = {
+		.b_data = block,
+		.b_size = journal->j_blocksize,
+	};
+	int err;
+
+	err = journal->j_fc_replay_callback(journal, &bh,
+					    replay ? PASS_REPLAY : PASS_SCAN,
+					    index, tid);
+	/* So ext4 calls contents that cannot be, if no whole one precedes them. */
+	return !replay && err == -ECANCELED ? -EBADMSG : err;
+}
+
 static int load_flush_home(void *ctx)
 {
 	struct zj_load *load = ctx;
@@ -167,6 +189,7 @@ static __printf(3, 4) void load_msg(void *ctx, int level, const char *fmt, ...)
 	.flush_home	= load_flush_home,		\
 	.read_home	= load_read_home,		\
 	.ahead_home	= load_ahead_home,		\
+	.fast_commit	= load_fast_commit,		\
 	.room		= load_room,			\
 	.msg		= load_msg
 
@@ -186,10 +209,13 @@ static int recover_stock(struct zj_load *load, u64 blocks)
 {
 	struct zj_journal *zj = load->zj;
 	struct zj_jbd2_super *sb = zj->public.j_superblock;
+	struct zj_io_ops ops = *ops_of(load);
 	u32 sequence;
 	int err;
 
-	err = zj_recover_jbd2(ops_of(load), load, sb, zj->public.j_total_len, blocks,
+	if (!zj->public.j_fc_replay_callback)
+		ops.fast_commit = NULL;
+	err = zj_recover_jbd2(&ops, load, sb, zj->public.j_total_len, blocks,
 			      false, &zj->recovered, &sequence);
 	if (!err) {
 		mutex_lock(&zj->super_lock);

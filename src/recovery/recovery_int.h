@@ -241,6 +241,7 @@ void zj_recovery_end(struct zj_recovery *r);
 int zj_scan(struct zj_recovery *r);
 int zj_graph(struct zj_recovery *r);
 int zj_choose(struct zj_recovery *r);
+int zj_flush_home(struct zj_recovery *r);
 int zj_write_home(struct zj_recovery *r);
 int zj_write_failed(struct zj_recovery *r, int err, const char *what, u64 block);
 int zj_replay(struct zj_recovery *r);

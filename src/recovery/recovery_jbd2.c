@@ -45,12 +45,15 @@ struct zj_jbd2_scan {
 	u32	sequence;	/* number of the current transaction */
 	u64	time;		/* time in the last valid commit block */
 	u32	crc;		/* checksum of the current transaction so far, version 1 */
+	u32	fast_first;	/* first block of the fast commit area */
+	u32	fast_end;	/* the block after it; at most fast_first: no area */
 	bool	async;		/* commit blocks may be in the log before their log blocks */
 	bool	doubtful;	/* a block of the transaction has a wrong checksum */
 	bool	misfit;		/* a revoke block of the transaction claims more than
 				 * fits into it
 				 */
 	bool	broken;		/* the previous transaction was incomplete */
+	bool	fast;		/* fast commits follow the last transaction */
 };
 
 static void begin_txn(struct zj_jbd2_scan *s)
@@ -366,29 +369,104 @@ static int scan_ring(struct zj_jbd2_scan *s)
 	return 0;
 }
 
+/* ---- fast commits ---- */
+
 /*
- * Refuses a log with fast commits after the last transaction, because only
- * stock ext4 can replay them.
+ * Are there fast commits that continue the last transaction? Those of an older
+ * transaction are leftovers. Returns 1, 0 or a negative error.
  */
-static int check_fast_commits(struct zj_jbd2_scan *s, u32 maxlen)
+static int find_fast_commits(struct zj_jbd2_scan *s)
 {
 	const u8 *head = s->r->buf;
 	__le16 tag;
 	__le32 tid;
 	int err;
 
-	if (s->log.last + 1 >= maxlen)
+	if (s->fast_first >= s->fast_end)
 		return 0;
-	err = zj_read_log(s->r, s->log.last + 1, 1, s->r->buf);
+	err = zj_read_log(s->r, s->fast_first, 1, s->r->buf);
 	if (err)
 		return err;
 	memcpy(&tag, head, sizeof(tag));
 	memcpy(&tid, head + EXT4_FC_TID_AT, sizeof(tid));
-	if (le16_to_cpu(tag) != EXT4_FC_HEAD || le32_to_cpu(tid) != s->sequence)
+	return le16_to_cpu(tag) == EXT4_FC_HEAD && le32_to_cpu(tid) == s->sequence;
+}
+
+/*
+ * Gives one block of the area to the host. Fast commits may fill the area up to
+ * its last block, so a block of zeros follows, which shows the host the end.
+ * Returns 1 to go on, 0 at the end, or a negative error.
+ */
+static int give_fast_commit(struct zj_jbd2_scan *s, u32 index, bool replay)
+{
+	struct zj_recovery *r = s->r;
+	u32 block = s->fast_first + index;
+	int err = zj_yield();
+
+	if (!err && block < s->fast_end)
+		err = zj_read_log(r, block, 1, r->buf);
+	else
+		memset(r->buf, 0, r->geo.block_size);
+	if (err)
+		return err;
+	err = r->ops->fast_commit(r->ctx, replay, index, r->buf, s->sequence);
+	if (err < 0 && (replay || err != -EBADMSG))
+		r->ops->msg(r->ctx, 0,
+			    "fast commits of transaction %u: error %d when block %u of the journal was %s%s",
+			    s->sequence, err, block, replay ? "replayed" : "read",
+			    replay ? "" : "; nothing was written");
+	return block < s->fast_end ? err : min(err, 0);
+}
+
+/* Returns how many blocks of the area the host has used, or a negative error. */
+static int pass_fast_commits(struct zj_jbd2_scan *s, bool replay)
+{
+	u32 i = 0;
+	int err;
+
+	while ((err = give_fast_commit(s, i, replay)) > 0)
+		i++;
+	return err ?: i;
+}
+
+/* Before anything is written: finds fast commits, and whether they can be replayed. */
+static int check_fast_commits(struct zj_jbd2_scan *s)
+{
+	struct zj_recovery *r = s->r;
+	int err = find_fast_commits(s);
+
+	if (err <= 0)
+		return err;
+	if (!r->ops->fast_commit) {
+		r->ops->msg(r->ctx, 0,
+			    "the log ends with fast commits of stock ext4, which a mount replays; nothing was written: mount it once, as zext4 or ext4, or run e2fsck");
+		return -EOPNOTSUPP;
+	}
+	err = pass_fast_commits(s, false);
+	if (err == -EBADMSG) {
+		/* It was being written at the crash, so no fsync relies on it. */
+		r->ops->msg(r->ctx, 1,
+			    "transaction %u: the first fast commit is not whole and is left out",
+			    s->sequence);
 		return 0;
-	s->r->ops->msg(s->r->ctx, 0,
-		       "the journal holds fast commits of stock ext4; nothing was written: mount it once as ext4, or run e2fsck, then try again");
-	return -EUCLEAN;
+	}
+	s->fast = err >= 0;
+	return min(err, 0);
+}
+
+/* The images are home. Fast commits change what they have brought there. */
+static int replay_fast_commits(struct zj_jbd2_scan *s)
+{
+	int nr;
+
+	if (!s->fast)
+		return 0;
+	nr = pass_fast_commits(s, true);
+	if (nr < 0)
+		return nr;
+	s->r->stats->fast_blocks = nr;
+	s->r->ops->msg(s->r->ctx, 1, "%u blocks of fast commits replayed", nr);
+	return zj_flush_home(s->r);
 }
 
 static int check_super(struct zj_recovery *r, const struct zj_jbd2_super *sb,
@@ -410,8 +488,7 @@ static int check_super(struct zj_recovery *r, const struct zj_jbd2_super *sb,
 	return 0;
 }
 
-static int run(struct zj_jbd2_scan *s, const struct zj_jbd2_super *sb,
-	       bool dry_run)
+static int run(struct zj_jbd2_scan *s, bool dry_run)
 {
 	struct zj_recovery *r = s->r;
 	u32 piece = max(ZJ_JBD2_PIECE / s->log.block_size, 1U);
@@ -424,16 +501,17 @@ static int run(struct zj_jbd2_scan *s, const struct zj_jbd2_super *sb,
 	 * The log may have ended before the pieces that are being read ahead.
 	 */
 	zj_ahead_stop(r);
-	if (!err && sb->s_feature_incompat &
-		    cpu_to_be32(ZJ_JBD2_INCOMPAT_FAST_COMMIT))
-		err = check_fast_commits(s, be32_to_cpu(sb->s_maxlen));
+	if (!err)
+		err = check_fast_commits(s);
 	if (!err)
 		err = zj_choose(r);
 	if (err)
 		return err;
 	r->ops->msg(r->ctx, 1, "log: %u transactions to replay, %u blocks",
 		    r->stats->transactions, r->stats->replayed);
-	return dry_run ? 0 : zj_write_home(r);
+	if (dry_run)
+		return 0;
+	return zj_write_home(r) ?: replay_fast_commits(s);
 }
 
 /**
@@ -461,12 +539,15 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	zj_jbd2_geo_of(sb, &s.log);
 	s.blocks = s.log.last - s.log.first;
 	s.left = s.blocks;
+	/* Stock leaves one block free between the ring and the area. */
+	s.fast_first = s.log.last + 1;
+	s.fast_end = be32_to_cpu(sb->s_maxlen);
 	/* For messages, the whole log is one segment. */
 	r.geo.block_size = s.log.block_size;
 	r.geo.seg_blocks = journal_blocks;
 	err = check_super(&r, sb, &s.log);
 	if (!err)
-		err = run(&s, sb, dry_run);
+		err = run(&s, dry_run);
 	*sequence = s.sequence;
 	zj_recovery_end(&r);
 	return err;

@@ -251,6 +251,14 @@ static int zj_replay_image(struct zj_recovery *r,
 	return err ? zj_write_failed(r, err, "a block home", image->block) : 0;
 }
 
+/* Makes durable what was written home. */
+int zj_flush_home(struct zj_recovery *r)
+{
+	int err = r->ops->flush_home(r->ctx);
+
+	return err ? zj_write_failed(r, err, "the device's cache back", 0) : 0;
+}
+
 /* Writes the chosen images home durably. The log stays as it is. */
 int zj_write_home(struct zj_recovery *r)
 {
@@ -268,10 +276,7 @@ int zj_write_home(struct zj_recovery *r)
 		if (err)
 			return err;
 	}
-	err = r->ops->flush_home(r->ctx);
-	if (err)
-		return zj_write_failed(r, err, "the device's cache back", 0);
-	return 0;
+	return zj_flush_home(r);
 }
 
 int zj_replay(struct zj_recovery *r)

@@ -48,6 +48,7 @@ struct ref_result {
 	uint32_t entries;	/* dependencies and revokes of @chunks */
 	uint32_t seg_blocks;
 	uint32_t sequence;	/* stock's format: of the transaction after the last */
+	uint32_t fast_blocks;	/* stock's format: of fast commits that jbd2.c's host takes */
 	uint32_t nr_writes;
 	struct ref_write write[REF_MAX_BLOCKS];	/* in block order */
 };

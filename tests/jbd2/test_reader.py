@@ -191,7 +191,7 @@ def test_damaged_image_that_is_revoked(tmp_path, tool):
     assert "revoked=1 " in agree(image, tool)
 
 
-def test_fast_commits_are_refused(tmp_path, tool):
+def test_fast_commits_are_left_to_a_mount(tmp_path, tool):
     rand = random.Random(9)
     image = mkfs(tmp_path, 1024, "metadata_csum,64bit,fast_commit")
     debugfs(image, "jo -c -v 3", *transactions(tmp_path, rand, 1024, 3), "jc", write=True)

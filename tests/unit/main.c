@@ -41,6 +41,7 @@ int main(int argc, char **argv)
 	ADD(damage);
 	ADD(random);
 	ADD(jbd2);
+	ADD(fast_commit);
 	ADD(zjrecover);
 	ADD(pmem);
 	ADD(nvm);

@@ -18,6 +18,7 @@ ZJ_TEST_FILE(schedule);
 ZJ_TEST_FILE(damage);
 ZJ_TEST_FILE(random);
 ZJ_TEST_FILE(jbd2);
+ZJ_TEST_FILE(fast_commit);
 ZJ_TEST_FILE(zjrecover);
 ZJ_TEST_FILE(pmem);
 ZJ_TEST_FILE(nvm);

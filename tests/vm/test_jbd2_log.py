@@ -169,26 +169,3 @@ def test_log_that_stock_left(stock, n):
     image, ways = stock[n]
     # e2fsck 1.47.0 fails where older fast commits are left ("Invalid argument").
     all_agree(image, ways, without="e2fsck" if "fast_commit" in STOCK[n][0] else None)
-
-
-def test_fast_commits_are_refused(tmp):
-    """Changes that only stock ext4 can replay."""
-    image = str(tmp / "disk.img")
-    with conftest.new_vm(disks=[vm.Disk(image, size="128M")]) as machine:
-        result = machine.sh("""
-            mk /dev/vda -J size=8 -O fast_commit; mount -t ext4 /dev/vda /mnt || die mount
-            echo one >/mnt/file; sync
-            for i in 1 2 3; do echo more >>/mnt/file; fsctl fsync /mnt/file; done
-        """)
-        assert result, result.out
-        machine.kill()
-    with conftest.new_vm(disks=[vm.Disk(image)]) as machine:
-        result = machine.sh("""
-            before=$(sha256sum </dev/vda); mark fast
-            no_mnt zext4 /dev/vda; said 'fast commits.*mount it once as ext4'
-            [ "$(sha256sum </dev/vda)" = "$before" ] || die "the refused mount wrote"
-            mount -t ext4 /dev/vda /mnt || die "stock mount"; umount /mnt
-            mnt /dev/vda; [ "$(wc -l </mnt/file)" = 4 ] || die "$(cat /mnt/file)"; unmnt; fsck /dev/vda
-        """)
-        assert result, result.out
-        machine.check_console()

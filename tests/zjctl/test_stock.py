@@ -226,6 +226,7 @@ def test_info(zjctl, dirty):
     assert got["log"]["per_lane"][0]["transactions"] == 5
     ring = got["log"]["ring"]
     assert ring["start"] == 1 and ring["end_block"] == 1 + ring["used_blocks"]
+    assert got["journal"]["fast_commits"] is False
     text = zjctl("info", dirty.path).out
     assert "recovery is due (zjctl recover" in text and "5 transactions to replay" in text
     sh("debugfs", "-w", "-R", "feature -needs_recovery", dirty.path)
@@ -235,7 +236,7 @@ def test_info(zjctl, dirty):
     assert got.returncode == 0 and len(got.json["records"]) == 5
 
 
-def test_fast_commits_are_left_to_stock(zjctl, tmp_path):
+def test_fast_commits_are_left_to_a_mount(zjctl, sanitized, tmp_path):
     path = mkfs(tmp_path / "a.img", "24M", "-b 1024 -O metadata_csum,64bit,fast_commit -J size=2")
     (tmp_path / "data").write_bytes(bytes(range(256)) * 4)
     jbd2_images.debugfs(path, "jo -c -v 3", f"jw -b {FIRST} {tmp_path}/data", "jc", write=True)
@@ -255,24 +256,32 @@ def test_fast_commits_are_left_to_stock(zjctl, tmp_path):
     before = path.read_bytes()
     for command in "recover", "check", "info", "dump":
         got = zjctl(command, path)
-        assert got.returncode == 4 and "fast commits" in got.out and "mount it once as ext4" in got.out
+        assert got.returncode == 4 and "fast commits" in got.out and "mount it once, as zext4 or ext4" in got.out
     assert zjctl("check", "--json", path).json["verdict"] == "stock"
-    assert zjctl("info", "--json", path).json["journal"]["state"] == "stock-dirty"
+    journal = zjctl("info", "--json", path).json["journal"]
+    assert journal["state"] == "stock-dirty" and journal["fast_commits"] is True
+    assert "with fast commits" in zjctl("info", path).out
+    # A boot goes on to the mount; with -n it is told what is there.
+    got = fsck_zext4(sanitized, "-p", path)
+    assert got.returncode == 0 and "next mount must replay fast commits" in got.stdout, got.stdout + got.stderr
+    assert fsck_zext4(sanitized, "-n", path).returncode == 4
     assert path.read_bytes() == before
+
+
+def fsck_zext4(sanitized, *args):
+    return subprocess.run([ROOT / "user" / "fsck.zext4", *args], capture_output=True, text=True,
+                          env={**os.environ, "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
 
 
 def test_fsck_program(sanitized, dirty, tmp_path):
     """fsck.zext4 replays it itself; afterwards e2fsck has nothing to do."""
-    got = subprocess.run([ROOT / "user" / "fsck.zext4", "-fp", dirty.path], capture_output=True, text=True,
-                         env={**os.environ,
-                              "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
+    got = fsck_zext4(sanitized, "-fp", dirty.path)
     assert got.returncode == 0 and "replayed 5 transactions" in got.stdout, got.stdout + got.stderr
     dirty.expect()
 
 
 def test_fsck_program_argument_with_n(sanitized, dirty):
     """The n in -Ejournal_only is not the option -n: e2fsck repairs."""
-    got = subprocess.run([ROOT / "user" / "fsck.zext4", "-p", "-Ejournal_only", dirty.path], capture_output=True,
-                         text=True, env={**os.environ, "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
+    got = fsck_zext4(sanitized, "-p", "-Ejournal_only", dirty.path)
     assert "replayed 5 transactions" in got.stdout, got.stdout + got.stderr
     dirty.expect()

@@ -112,7 +112,7 @@ static int check_log(struct ext_image *img, const struct zj_jbd2_super *block0,
 	else if (!err)
 		text(&log, &official, memory->base ? nvm : NULL);
 	if (official.err)
-		code = zx_fail(official.err == -EUCLEAN ? ZX_UNCORRECTED : ZX_FAILED, "%s: %s",
+		code = zx_fail(log_official_code(&official), "%s: %s",
 			       img->path, official.error);
 	else if (err)
 		code = zx_fail(ZX_FAILED, "%s: the log cannot be listed (%s); try again with more memory",

@@ -95,7 +95,7 @@ static int dump_log(struct ext_image *img, const struct zj_jbd2_super *block0,
 	else if (!err)
 		dump_records(&log, f);
 	if (official.err)
-		code |= zx_fail(official.err == -EUCLEAN ? ZX_UNCORRECTED : ZX_FAILED, "%s: %s",
+		code |= zx_fail(log_official_code(&official), "%s: %s",
 				img->path, official.error);
 	else if (err)
 		code |= zx_fail(ZX_FAILED, "%s: the log cannot be listed (%s); run zjctl check",

@@ -146,7 +146,9 @@ static const char *state_text(const struct info *in, const char *state)
 		{ "external-journal", "on another device, which is not there or not usable" },
 		{ "clean", "clean; a plain ext4 for stock kernels and tools" },
 		{ "stock-live", "in use by stock ext4" },
-		{ "stock-dirty", in->fs.needs_recovery ?
+		{ "stock-dirty", log_has_fast_commits(&in->official) ?
+		  "a log in stock ext4's format, with fast commits: recovery is due (mount as zext4 or ext4, or e2fsck)" :
+		  in->fs.needs_recovery ?
 		  "a log in stock ext4's format: recovery is due (zjctl recover, mount as zext4 or ext4, or e2fsck)" :
 		  "an old log in stock ext4's format, but needs_recovery is not set: a mount discards it" },
 		{ "live", "live: in use by zext4" },
@@ -314,6 +316,7 @@ static void json(const struct info *in)
 	json_filesystem(in);
 	js_object("journal");
 	js_text("state", state_name(in));
+	js_bool("fast_commits", log_has_fast_commits(&in->official));
 	if (in->opened) {
 		if (in->img.log_start)
 			js_text("device", in->img.log_path);

@@ -25,8 +25,9 @@ static const char help[] =
 	"             where the device has lost a part of the log: replay what is older and\n"
 	"             discard the rest; copy the device first, run e2fsck -f afterwards\n"
 	ZX_NVM_HELP "\n"
-	"Exit status: 0 nothing to do, 1 recovered, 4 the log is damaged (nothing was\n"
-	"written), 8 failed or refused (mounted), 16 usage, 32 interrupted.\n\n"
+	"Exit status: 0 nothing to do, 1 recovered, 4 the log is damaged, or ends with fast\n"
+	"commits of stock ext4, which only a mount replays (nothing was written), 8 failed or\n"
+	"refused (mounted), 16 usage, 32 interrupted.\n\n"
 	"Examples:\n"
 	"  zjctl recover -n /dev/sdb1\n"
 	"  zjctl recover /dev/sdb1\n"
@@ -195,7 +196,7 @@ static int replay(struct job *j)
 	if (stopped)
 		return zx_fail(ZX_CANCELLED, "%s: interrupted, the log is kept; run it again to finish",
 			       j->img.path);
-	return err == -EUCLEAN ? ZX_UNCORRECTED : ZX_FAILED;
+	return err == -EUCLEAN || err == -EOPNOTSUPP ? ZX_UNCORRECTED : ZX_FAILED;
 }
 
 static void show(const struct job *j)

@@ -291,14 +291,23 @@ void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
 	zx_progress(NULL, 0, 0);
 }
 
+bool log_has_fast_commits(const struct log_official *o)
+{
+	return o->err == -EOPNOTSUPP;
+}
+
+int log_official_code(const struct log_official *o)
+{
+	return o->err == -EUCLEAN || log_has_fast_commits(o) ? ZX_UNCORRECTED : ZX_FAILED;
+}
+
 const char *log_official_verdict(const struct log_official *o)
 {
 	if (!o->err)
 		return "good";
-	if (o->err != -EUCLEAN)
-		return "unreadable";
-	/* If it is not damaged, it has fast commits. */
-	return strncmp(o->error, "damaged log", 11) ? "stock" : "damaged";
+	if (log_has_fast_commits(o))
+		return "stock";
+	return o->err == -EUCLEAN ? "damaged" : "unreadable";
 }
 
 bool log_agrees(const struct log *log, const struct log_official *o)

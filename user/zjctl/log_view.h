@@ -226,7 +226,11 @@ struct log_official {
 /* Runs recovery without writing; its notes are printed, its error is kept in @o. */
 void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
 		      const struct zx_memory *memory, struct log_official *o);
-/* "good", "damaged", "unreadable", "stock": only stock ext4 can replay it. */
+/* Does it end with fast commits, which only the file system can replay? */
+bool log_has_fast_commits(const struct log_official *o);
+/* The exit status for its error. */
+int log_official_code(const struct log_official *o);
+/* "good", "damaged", "unreadable", "stock": it has fast commits. */
 const char *log_official_verdict(const struct log_official *o);
 /* Do @o and our own judgement agree? False with a message. */
 bool log_agrees(const struct log *log, const struct log_official *o);

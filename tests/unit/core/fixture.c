@@ -340,6 +340,7 @@ int mount_journal(void)
 	/* Nothing expires before the simulator's deadline. */
 	journal->j_commit_interval = 2 * DEADLINE_SECONDS * HZ;
 	kit_call_back(journal);
+	journal->j_fc_replay_callback = fx.fc_replay;
 	err = configure_journal(journal);
 	assert_int_equal(err, 0);
 	err = zj_journal_load(journal);

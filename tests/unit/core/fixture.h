@@ -99,6 +99,9 @@ struct fixture {
 	void		(*on_finish)(void); /* in the finish callback, or NULL */
 	bool		hold_submit;	/* the submit callback does not return */
 	int		submit_err, finish_err; /* what these callbacks return */
+	/* ext4's replay of fast commits, or NULL */
+	int		(*fc_replay)(journal_t *journal, struct buffer_head *bh,
+				     enum passtype pass, int off, tid_t tid);
 	u32		data_block;	/* that submit writes, finish waits for */
 	bool		read_only;	/* the device */
 	char		messages[4096];	/* of the journal */

@@ -253,20 +253,117 @@ static void damaged_log_of_stock_is_refused(void)
 	discard_disk();
 }
 
-static void fast_commits_of_stock_are_refused(void)
+/* Blocks of the area that the replay below has got in its passes. */
+static u32 fast_scanned, fast_replayed;
+static int fast_scan_result, fast_replay_result;
+
+/* A fast commit of one block, which changes another block, without the journal. */
+static int replay_fast_commit(journal_t *journal, struct buffer_head *bh,
+			      enum passtype pass, int off, tid_t tid)
+{
+	struct buffer_head *home;
+
+	assert_ptr_equal(journal, fx.journal);
+	assert_int_equal(bh->b_size, DISK_BLOCK);
+	assert_int_equal(tid, 8);
+	if (pass == PASS_SCAN) {
+		assert_int_equal(off, fast_scanned++);
+		assert_int_equal(fast_replayed, 0);
+		return off ? fast_scan_result : JBD2_FC_REPLAY_CONTINUE;
+	}
+	assert_int_equal(pass, PASS_REPLAY);
+	assert_int_equal(off, fast_replayed++);
+	/* The transaction before it is home. */
+	assert_int_equal(home_val(BLOCK), 5);
+	if (off)
+		return fast_replay_result;
+	assert_int_equal(bh->b_data[DISK_BLOCK - 1], 77);
+	home = buffer(BLOCK + 1);
+	memset(home->b_data, 6, DISK_BLOCK);
+	mark_buffer_dirty(home);
+	brelse(home);
+	return JBD2_FC_REPLAY_CONTINUE;
+}
+
+/* A log of stock's: transaction 7, and after it a fast commit. */
+static void put_fast_commit(void)
 {
 	const struct { __le16 tag, len; __le32 features, tid; } head = {
-		cpu_to_le16(9), cpu_to_le16(8), 0, cpu_to_le32(7),
+		cpu_to_le16(9), cpu_to_le16(8), 0, cpu_to_le32(8),
 	};
 	u8 block[DISK_BLOCK] = { };
 
 	make_disk(&two);
+	put_stock_log(1, 5, true);
 	set_super(1, ZJ_JBD2_INCOMPAT_FAST_COMMIT);
 	memcpy(block, &head, sizeof(head));
+	block[DISK_BLOCK - 1] = 77;
 	disk_set(fx.disk, jblock(two.journal - ZJ_JBD2_FC_BLOCKS + 1), block);
-	assert_int_equal(mount_journal(), -EUCLEAN);
+	fast_scanned = fast_replayed = 0;
+	fast_scan_result = fast_replay_result = JBD2_FC_REPLAY_STOP;
+}
+
+static void fast_commits_of_stock_are_replayed(void)
+{
+	const struct zj_jbd2_super *sb;
+	struct image *image;
+
+	put_fast_commit();
+	fx.fc_replay = replay_fast_commit;
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(fast_scanned, 2);
+	assert_int_equal(fast_replayed, 2);
+	assert_int_equal(fx.zj->recovered.fast_blocks, 1);
+	assert_true(said("1 blocks of fast commits"));
+	/* They are durable before block 0 says that the log is empty. */
+	image = cut_power();
+	assert_false(image_is_live(image));
+	assert_int_equal(image_val(image, BLOCK + 1), 6);
+	assert_true(written(BLOCK + 1, 0) < written(jblock(0), 0));
+	sb = (const void *)image->block[jblock(0)];
+	assert_int_equal(sb->s_start, 0);
+	/* Above the number of the fast commits, which are leftovers now. */
+	assert_true(be32_to_cpu(sb->s_sequence) > 8);
+	image_free(image);
+	close_journal();
+}
+
+static void first_fast_commit_is_not_whole(void)
+{
+	put_fast_commit();
+	fx.fc_replay = replay_fast_commit;
+	fast_scan_result = -ECANCELED;
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(fast_replayed, 0);
+	assert_int_equal(home_val(BLOCK), 5);
+	assert_true(said("first fast commit is not whole"));
+	close_journal();
+}
+
+/* The log stays, so that the next mount can try again. */
+static void fast_commit_that_cannot_be_replayed(void)
+{
+	put_fast_commit();
+	fx.fc_replay = replay_fast_commit;
+	fast_scan_result = -EOPNOTSUPP;
+	assert_int_equal(mount_journal(), -EOPNOTSUPP);
+	assert_int_equal(now(), 0);
+	discard_disk();
+	put_fast_commit();
+	fx.fc_replay = replay_fast_commit;
+	fast_replay_result = -ECANCELED;
+	assert_int_equal(mount_journal(), -ECANCELED);
+	assert_true(said("the log is kept"));
+	assert_int_equal(writes_of(jblock(0), 0), 0);
+	discard_disk();
+}
+
+static void fast_commits_without_ext4_are_refused(void)
+{
+	put_fast_commit();
+	assert_int_equal(mount_journal(), -EOPNOTSUPP);
 	assert_true(said("fast commits"));
-	assert_true(said("mount it once as ext4"));
+	assert_true(said("mount it once"));
 	assert_int_equal(now(), 0);
 	discard_disk();
 }
@@ -532,7 +629,10 @@ CORE_TESTS(load,
 	CORE_TEST(log_of_stock_is_recovered),
 	CORE_TEST(log_of_stock_without_commit_is_empty),
 	CORE_TEST(damaged_log_of_stock_is_refused),
-	CORE_TEST(fast_commits_of_stock_are_refused),
+	CORE_TEST(fast_commits_of_stock_are_replayed),
+	CORE_TEST(first_fast_commit_is_not_whole),
+	CORE_TEST(fast_commit_that_cannot_be_replayed),
+	CORE_TEST(fast_commits_without_ext4_are_refused),
 	CORE_TEST(log_of_stock_is_wiped_when_ext4_says_so),
 	CORE_TEST(live_lanes_are_never_wiped),
 	CORE_TEST(hole_in_the_journal_inode_is_refused),

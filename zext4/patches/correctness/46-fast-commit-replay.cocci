@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Rules: E25.
+//
+// ext4's replay of fast commits leaves directories and inodes without a name in a state that
+// e2fsck reports, or fails at them so that nobody can mount the file system (decision 46).
+// zext4/replay.c completes it.
+//
+// expect: fast_commit.c: ext4_fc_replay_unlink=1 ext4_fc_replay_link_internal=1 ext4_fc_replay_inode=4 ext4_fc_replay_create=3
+// expect: mballoc.c: ext4_mb_mark_bb=1
+
+@@
+identifier inode, old_parent;
+@@
+ext4_fc_replay_unlink(...)
+{
+ ...
+ ret = __ext4_unlink(old_parent, &entry, inode, NULL);
++ if (!ret)
++	zext4_replay_unlinked(old_parent, inode);
+ ...
+}
+
+@@
+identifier dir, inode;
+@@
+ext4_fc_replay_link_internal(...)
+{
+ ...
+ ret = __ext4_link(dir, inode, ...);
+ if (ret && ret != -EEXIST) {...}
++ zext4_replay_linked(dir, inode);
+ ...
+}
+
+@@
+identifier sb, ino;
+@@
+ext4_fc_replay_inode(...)
+{
+ ...
+ trace_ext4_fc_replay(sb, ...);
++ if (zext4_replay_nameless(val))
++	return 0;
+ ...
+ raw_inode = ext4_raw_inode(&iloc);
++ zext4_replay_keep_orphan(sb, ino, raw_inode, raw_fc_inode);
+ ...
+- ret = ext4_mark_inode_used(sb, ino);
++ ret = zext4_replay_mark_used(sb, ino, raw_inode);
+ ...
+}
+
+@@
+identifier inode;
+@@
+ext4_fc_replay_inode(...)
+{
+<...
+- ext4_ext_replay_set_iblocks(inode);
++ zext4_replay_count_blocks(inode);
+...>
+}
+
+@@
+identifier sb, inode, darg;
+@@
+ext4_fc_replay_create(...)
+{
+ ...
++ if (zext4_replay_removed(sb, darg.ino))
++	return 0;
+ ret = ext4_mark_inode_used(sb, darg.ino);
+ ...
+ if (S_ISDIR(inode->i_mode)) {
++	zext4_replay_empty_dir(inode);
+	...
+ }
+ ...
+- set_nlink(inode, 1);
++ zext4_replay_created(inode);
+ ...
+}
+
+@@
+identifier sb, group;
+@@
+ext4_mb_mark_bb(...)
+{
+<...
+ err = ext4_mb_mark_context(NULL, sb, state, group, ...);
+ if (err)
+	break;
++ zext4_replay_count_free(sb, group);
+...>
+}
