@@ -253,6 +253,7 @@ static void walk_deliver(struct walk *walk)
 	at = pass->nr;
 	nr = min(walk->nr, zj->max_found - at);
 	WRITE_ONCE(pass->nr, at + nr);
+	ZJ_ASSERT(zj, pass->nr <= zj->max_found);
 	spin_unlock(&zj->pool_lock);
 	memcpy(pass->bh + at, walk->bh, nr * sizeof(walk->bh[0]));
 	while (walk->nr > nr)
@@ -513,7 +514,6 @@ static void collect_together(struct zj_pass *pass)
 	atomic_set(&pass->walks, 1);
 	init_completion(&pass->all_walked);
 	spin_lock(&zj->pool_lock);
-	ZJ_ASSERT(zj, !zj->walked);
 	WRITE_ONCE(zj->walked, pass);
 	spin_unlock(&zj->pool_lock);
 	wake_helpers(zj, nr - 1);

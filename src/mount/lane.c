@@ -232,7 +232,6 @@ static void check_all_home(struct zj_journal *zj)
 	ZJ_ASSERT(zj, zj->ckpt_stamp == zj->stamp);
 	ZJ_ASSERT(zj, zj->committed_stamp == zj->stamp);
 	ZJ_ASSERT(zj, !zj->pass);
-	ZJ_ASSERT(zj, !zj->walked);
 	ZJ_ASSERT(zj, !zj->pass_left);
 	ZJ_ASSERT(zj, st.awaited == st.resolved);
 }
