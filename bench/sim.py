@@ -64,7 +64,10 @@ def handle_steps(places, side, cpus, credits, blocks, regions):
 def steps(ops, name, side, cpus, work=1):
     """What the program reads: a line for each step of an operation."""
     lines, regions, mutexes = [], {}, {}
-    for word, *rest in ops["operations"][name]["steps"]:
+    operation = ops["operations"][name]
+    if operation.get("mixed"):
+        side = "stock"
+    for word, *rest in operation["steps"]:
         if word == "handle":
             lines += handle_steps(ops["places"], side, cpus, *rest, regions)
         elif word in ("lock", "unlock"):
