@@ -175,6 +175,7 @@ bool zext4_stream_found(struct ext4_allocation_context *ac);
 unsigned int zext4_linear_groups(struct ext4_allocation_context *ac);
 bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group);
 void zext4_placed(struct inode *dir, struct inode *inode);
+void zext4_removing(handle_t *handle, struct inode *dir, struct inode *inode);
 void zext4_spread_dirs(struct inode *dir, umode_t mode, ext4_group_t group,
 		       const struct buffer_head *bitmap, unsigned long *ino);
 

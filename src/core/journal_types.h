@@ -199,6 +199,9 @@ struct zj_journal {
 					    * waits in, or NULL
 					    */
 	struct zj_pass	*pass;		/* pool_lock; the pass whose slices may be taken, or NULL */
+	struct zj_pass	*walked;	/* pool_lock to change; the pass whose members may be
+					 * taken, or NULL
+					 */
 	u32		pass_left;	/* pool_lock to change; buffers of it that no thread has
 					 * taken yet
 					 */
