@@ -121,7 +121,7 @@ static bool zext4_mixed(struct inode *inode)
 static bool zext4_region_for(const struct ext4_allocation_context *ac,
 			     struct zext4_region *region)
 {
-	const struct inode *inode = ac->ac_inode;
+	struct inode *inode = ac->ac_inode;
 
 	return ext4_test_inode_flag(ac->ac_inode, EXT4_INODE_EXTENTS) &&
 	       (S_ISDIR(inode->i_mode) || !zext4_mixed(inode)) &&
