@@ -219,7 +219,7 @@ run() {
 told=
 mkdir -p $fs
 [ -z "$APP" ] || trap leave EXIT
-case $AT in
+case ${APP:+$AT} in
 # With ICOUNT=1 a guest's clock runs ahead while a program waits for a file of the host.
 /share/*) rm -rf /tmp/at && cp -r "$AT" /tmp/at && AT=/tmp/at || die "no memory for $AT" ;;
 esac

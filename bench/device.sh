@@ -96,6 +96,7 @@ fresh() {
 }
 
 # What the block layer (zjdisk: the disk itself) counted: writes and flushes
+sectors() { awk '{ print $7 }' /sys/class/block/$name/stat; }
 counters() {
 	case $name in
 	zjd0) sed -n 's/.* writes=\([0-9]*\) .* flushes=\([0-9]*\) .*/\1 \2/p' /dev/zjdctl ;;

@@ -18,7 +18,7 @@ import sys
 
 from common import accel, arguments, median, run_script, save, vm
 
-FIELDS = ["fsyncs", "seconds", "mean_us", "p50_us", "p99_us", "writes", "flushes"]
+FIELDS = ["fsyncs", "seconds", "mean_us", "p50_us", "p99_us", "writes", "flushes", "bytes"]
 
 
 def parse(text):
@@ -39,18 +39,20 @@ def summary(runs, latency_us):
         "rounds": median(runs, "mean_us") / latency_us,
         "writes_per_fsync": median(runs, "writes") / median(runs, "fsyncs"),
         "flushes_per_fsync": median(runs, "flushes") / median(runs, "fsyncs"),
+        "bytes_per_fsync": median(runs, "bytes") / median(runs, "fsyncs"),
         "p50_us": median(runs, "p50_us"), "p99_us": median(runs, "p99_us"),
         "fsyncs_per_second": median(runs, "fsyncs") / median(runs, "seconds"),
     }
 
 
 def table(results):
-    print(f"{'case':12}{'cache':7}{'data':9}{'rounds':>14}{'flush/fsync':>14}{'p99 ms':>16}{'fsyncs/s':>16}{'ratio':>7}")
+    print(f"{'case':12}{'cache':7}{'data':9}{'rounds':>14}{'flush/fsync':>14}{'KiB/fsync':>14}{'p99 ms':>16}{'fsyncs/s':>16}{'ratio':>7}")
     for r in results:
         a, b = r["ext4"], r["zext4"]
         print(f"{r['case']:12}{r['kind']:7}{r['mode']:9}"
               f"{a['rounds']:7.2f}{b['rounds']:7.2f}"
               f"{a['flushes_per_fsync']:7.2f}{b['flushes_per_fsync']:7.2f}"
+              f"{a['bytes_per_fsync'] / 1024:7.1f}{b['bytes_per_fsync'] / 1024:7.1f}"
               f"{a['p99_us'] / 1000:8.0f}{b['p99_us'] / 1000:8.0f}"
               f"{a['fsyncs_per_second']:8.1f}{b['fsyncs_per_second']:8.1f}{r['ratio']:7.2f}")
 

@@ -4,18 +4,20 @@
 # What an fsync costs, on ext4 and on zext4 (TYPES) in turn, in one boot, on null_blk
 # devices whose requests all take LATENCY_MS.  For a guest, as root.  Prints a
 # line for every run:
-#   CASE KIND MODE TYPE ROUND  FSYNCS SECONDS MEAN_US P50_US P99_US  WRITES FLUSHES
-# CASE: lone, eight (private files), split, shared (create + fsync by eight),
+#   CASE KIND MODE TYPE ROUND  FSYNCS SECONDS MEAN_US P50_US P99_US  WRITES FLUSHES BYTES
+# CASE: lone (appends of 4 KiB), lone-100 (appends of 100 bytes), lone-over4 and lone-over16
+# (overwrites of 4 and 16 KiB), lone-new (a new file with 4 KiB), eight (private files), split, shared (create + fsync by eight),
 # quiet, bulk, storm (50 appends beside a neighbour), the same with -tied on a device
 # whose groups share one descriptor block.  KIND: none, fua, nofua: the device's
-# volatile cache.  WRITES, FLUSHES: what the block layer counted.
+# volatile cache.  WRITES, FLUSHES: what the block layer counted meanwhile; BYTES: written to the end
+# of the unmount.
 set -u
 . "${0%/*}/device.sh"
 ROUNDS=5
 LATENCY_MS=20
 KINDS="none fua nofua"
 MODES="ordered journal"
-CASES="lone eight split shared quiet bulk storm quiet-tied bulk-tied storm-tied"	# on a device with FUA; else the first two
+CASES="lone lone-100 lone-over4 lone-over16 lone-new eight split shared quiet bulk storm quiet-tied bulk-tied storm-tied"	# on a device with FUA; else the first two
 TYPES="ext4 zext4"	# TYPE or TYPE:MOUNT_OPTIONS
 FSYNCS=50
 settings "$@"
@@ -26,6 +28,9 @@ run() {
 	args="-w 1 -n $FSYNCS -t fsync-append" where=/tmp/fs/near
 	case $1 in
 	# Orlov puts directories of the top level far apart.
+	lone-100) args="-w 1 -n $FSYNCS -t writesync -e 1 -a 100" ;;
+	lone-over*) args="-w 1 -n $FSYNCS -t fsync-overwrite -f 20 -a $((${1#lone-over} * 1024))" ;;
+	lone-new) args="-w 1 -n $FSYNCS -t fsync-create" ;;
 	eight) args="-w 8 -n $FSYNCS -t fsync-append" where=/tmp/fs ;;
 	split) args="-w 8 -n $FSYNCS -t fsync-create" where=/tmp/fs ;;
 	shared) args="-w 8 -n $FSYNCS -t fsync-create -s" ;;
@@ -41,19 +46,20 @@ run() {
 	case $1 in
 	bulk* | storm*) args="$args -N ${1%-tied} -D /tmp/fs/far" ;;
 	esac
-	before=$(counters)
+	before=$(counters) begin=$(sectors)
 	got=$(loadgen -d $where $args -r -u | fsynced) || die "$* failed"
 	after=$(counters)
 	umount /tmp/fs || die umount
-	echo "$*" "$got" "$before" "$after" |
-		awk '{ print $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $13 - $11, $14 - $12 }'
+	end=$(sectors)
+	echo "$*" "$got" "$before" "$after" $begin $end |
+		awk '{ print $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $13 - $11, $14 - $12, 512 * ($16 - $15) }'
 }
 
 for kind in $KINDS; do
 	for mode in $MODES; do
 		for case in $CASES; do
 			case $kind-$case in
-			fua-* | *-lone | *-eight) ;;
+			fua-* | *-lone* | *-eight) ;;
 			*) continue ;;
 			esac
 			for round in $(seq $ROUNDS); do

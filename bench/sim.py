@@ -47,23 +47,27 @@ NOISE = 0.02
 def handle_steps(places, side, cpus, credits, blocks, regions):
     """The lines of one handle."""
     lines = [("start", credits, 0, 0, 0, 0)]
-    for name, times in blocks:
+    for name, times, *other in blocks:
         place = places[name]
         share = place[side]
         if share == "all":
             share = 0
         elif str(share).startswith("/"):
             share = -(-cpus // int(share[1:]))
-        span = place["span"] or APPENDED // cpus
+        groups = -(-cpus // share) if share else 1
+        span = place["span"] or max(1, place.get("together", APPENDED) // groups)
         region = regions.setdefault(name, len(regions))
-        lines += [("block", 0, region, share, span, place["per"])] * times
+        lines += [("block", *(other or [0]), region, share, span, place["per"])] * times
     return lines + [("stop", 0, 0, 0, 0, 0)]
 
 
 def steps(ops, name, side, cpus, work=1):
     """What the program reads: a line for each step of an operation."""
     lines, regions, mutexes = [], {}, {}
-    for word, *rest in ops["operations"][name]["steps"]:
+    operation = ops["operations"][name]
+    if operation.get("mixed"):
+        side = "stock"
+    for word, *rest in operation["steps"]:
         if word == "handle":
             lines += handle_steps(ops["places"], side, cpus, *rest, regions)
         elif word in ("lock", "unlock"):

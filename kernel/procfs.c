@@ -27,6 +27,7 @@ static const struct {
 	COUNTER(commit_us, 10), COUNTER(conflicts, 6), COUNTER(deferred, 6), COUNTER(locked_us, 10),
 	COUNTER(runs, 8), COUNTER(depth, 8), COUNTER(max_depth, 3),
 	COUNTER(max_copies, 6), COUNTER(fsyncs, 8), COUNTER(fsync_us, 10),
+	COUNTER(file_blocks, 8), COUNTER(file_merged, 8), COUNTER(file_syncs, 8),
 };
 
 static const char *const kind_names[ZJ_NR_KINDS] = {
@@ -200,6 +201,23 @@ static void show_copies(struct seq_file *seq, const struct zj_journal *zj)
 		   now, zj->max_copies, zj->public.j_blocksize);
 }
 
+/* Each such fsync has saved the round of its data. */
+static void show_file_data(struct seq_file *seq, const struct zj_journal *zj)
+{
+	u64 blocks = 0, merged = 0, syncs = 0;
+	unsigned int i;
+
+	for (i = 0; i < zj->nr_lanes; i++) {
+		const struct zj_lane_stats *st = &zj->lanes[i].stats;
+
+		blocks += st->file_blocks;
+		merged += st->file_merged;
+		syncs += st->file_syncs;
+	}
+	seq_printf(seq, "file data: %llu rounds saved, %llu blocks logged, %llu home writes merged\n",
+		   syncs, blocks, merged);
+}
+
 static void show_total(struct seq_file *seq, const struct zj_journal *zj)
 {
 	u64 txns = 0, handles = 0, blocks = 0, us = 0;
@@ -247,6 +265,7 @@ static int info_show(struct seq_file *seq, void *unused)
 		   READ_ONCE(zj->options.live.no_coalesce) ? "off" : "on");
 	show_copies(seq, zj);
 	show_fsyncs(seq, zj);
+	show_file_data(seq, zj);
 	show_components(seq, zj);
 	show_ties(seq, zj);
 	for (i = 0; i < zj->nr_lanes; i++)

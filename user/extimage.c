@@ -25,7 +25,7 @@ void (*ext_message)(const struct ext_image *img, int level, const char *text) = 
 
 static int complain(const struct ext_image *img, const char *what, long err)
 {
-	char text[512];
+	char text[5120];
 
 	if (err)
 		snprintf(text, sizeof(text), "%s (%s)", what, error_message(err));
@@ -91,7 +91,108 @@ static int bound_journal(struct ext_image *img, ext2_filsys fs, struct ext2_inod
 	return 0;
 }
 
-static int map_journal(struct ext_image *img, ext2_filsys fs)
+/* ---- a journal on a device of its own ---- */
+
+static bool find_no_journal(struct ext_image *img, const u8 *uuid, u32 dev)
+{
+	return false;
+}
+
+bool (*ext_find_journal)(struct ext_image *img, const u8 *uuid, u32 dev) = find_no_journal;
+
+static int complain_of_journal(const struct ext_image *img, const char *what, long err)
+{
+	char text[4608];
+
+	snprintf(text, sizeof(text), "its journal on %s %s", img->log_path, what);
+	return complain(img, text, err);
+}
+
+/* The device's own super block: is it a journal, this one, whole, and how long? */
+static int check_journal_device(struct ext_image *img, ext2_filsys fs, u64 *blocks)
+{
+	blk64_t room;
+	ext2_filsys dev;
+	long err;
+	int ret = 0;
+
+	err = ext2fs_open(img->log_path, EXT2_FLAG_64BITS | EXT2_FLAG_JOURNAL_DEV_OK, 0, 0,
+			  unix_io_manager, &dev);
+	if (err)
+		return complain_of_journal(img, "cannot be read; is it the right device?", err);
+	*blocks = ext2fs_blocks_count(dev->super);
+	if (!ext2fs_has_feature_journal_dev(dev->super))
+		ret = complain_of_journal(img, "is no journal device", 0);
+	else if (memcmp(dev->super->s_uuid, fs->super->s_journal_uuid, sizeof(img->uuid)))
+		ret = complain_of_journal(img, "is that of another file system", 0);
+	else if (dev->blocksize != fs->blocksize)
+		ret = complain_of_journal(img, "has another block size", 0);
+	else if (ext2fs_get_device_size2(img->log_path, fs->blocksize, &room) || room < *blocks)
+		ret = complain_of_journal(img, "is shorter than its superblock says; copy it again if it is a copy", 0);
+	ext2fs_close_free(&dev);
+	return ret;
+}
+
+/* Block 0 comes right behind the block with the device's own super block. */
+static int read_own_block0(struct ext_image *img, u64 blocks)
+{
+	struct zj_jbd2_super sb;
+	int err;
+
+	img->log_start = 1024 / img->block_size + 1;
+	err = read_all(img->log_fd, &sb, sizeof(sb), (off_t)img->log_start * img->block_size);
+	if (err)
+		return complain_of_journal(img, "cannot be read; check the device", -err);
+	img->inode_blocks = blocks < U32_MAX ? blocks : U32_MAX;
+	/* Without a good block 0 there is only that, for the error message. */
+	img->log_blocks = zj_check_jbd2_super(&sb, img->block_size, img->inode_blocks, true) ?
+			  img->log_start + 1 : be32_to_cpu(sb.s_maxlen);
+	if (img->log_blocks > img->log_start + 1 &&
+	    (sb.s_nr_users != cpu_to_be32(1) || memcmp(sb.s_users, img->uuid, sizeof(img->uuid))))
+		return complain_of_journal(img, "is shared, or belongs to another file system (dumpe2fs shows which)", 0);
+	img->map = calloc(img->log_blocks, sizeof(*img->map));
+	if (!img->map)
+		return complain(img, "out of memory", 0);
+	ext_number_blocks(img, true);
+	return 0;
+}
+
+static int open_path(struct ext_image *img, const char *path, bool writable);
+
+static int open_own_journal(struct ext_image *img, ext2_filsys fs, bool writable)
+{
+	u64 blocks = 0;
+
+	if (!ext_find_journal(img, fs->super->s_journal_uuid, fs->super->s_journal_dev)) {
+		char text[192], *at = text;
+
+		at += sprintf(at, "has its journal on another device, which was not found; give its name with --journal=, its UUID is ");
+		for (u32 i = 0; i < sizeof(img->uuid); i++)
+			at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+				      fs->super->s_journal_uuid[i]);
+		return complain(img, text, 0);
+	}
+	img->log_fd = open_path(img, img->log_path, writable);
+	if (img->log_fd < 0 || check_journal_device(img, fs, &blocks))
+		return -1;
+	return read_own_block0(img, blocks);
+}
+
+void ext_number_blocks(struct ext_image *img, bool lanes)
+{
+	u32 start = lanes ? img->log_start : 0;
+
+	if (!img->log_start)
+		return;
+	img->journal_blocks = img->log_blocks - start;
+	for (u32 i = 0; i < img->journal_blocks; i++)
+		img->map[i] = i + start;
+	img->map[0] = img->log_start;
+}
+
+/* ---- */
+
+static int map_journal(struct ext_image *img, ext2_filsys fs, bool writable)
 {
 	ext2_ino_t ino = fs->super->s_journal_inum;
 	struct ext2_inode inode;
@@ -100,7 +201,8 @@ static int map_journal(struct ext_image *img, ext2_filsys fs)
 	if (!ext2fs_has_feature_journal(fs->super))
 		return complain(img, "has no journal; make one: tune2fs -O has_journal", 0);
 	if (!ino)
-		return complain(img, "has its journal on another device, which zjournal does not use; make it internal: tune2fs -O ^has_journal, then tune2fs -O has_journal", 0);
+		return open_own_journal(img, fs, writable);
+	img->log_fd = img->fd;
 	err = ext2fs_read_inode(fs, ino, &inode);
 	if (err)
 		return complain(img, "cannot read the journal inode, run e2fsck", err);
@@ -119,7 +221,7 @@ static int map_journal(struct ext_image *img, ext2_filsys fs)
 	return 0;
 }
 
-static int read_layout(struct ext_image *img)
+static int read_layout(struct ext_image *img, bool writable)
 {
 	blk64_t device_blocks;
 	ext2_filsys fs;
@@ -138,27 +240,36 @@ static int read_layout(struct ext_image *img)
 	err = ext2fs_get_device_size2(img->path, fs->blocksize, &device_blocks);
 	img->device_blocks = device_blocks;
 	ret = err ? complain(img, "cannot determine the device's size", err) :
-		    map_journal(img, fs);
+		    map_journal(img, fs, writable);
 	ext2fs_close_free(&fs);
 	return ret;
 }
 
-/* A writer needs exclusive access: no mount, no volume manager, no second zjctl. */
-static int open_fd(struct ext_image *img, bool writable)
+/*
+ * A writer needs exclusive access: no mount, no volume manager, no second zjctl.
+ * Returns a descriptor, or -1 with a message.
+ */
+static int open_path(struct ext_image *img, const char *path, bool writable)
 {
-	int flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC;
+	int flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC, fd;
 	struct stat st;
+	char what[4400];
 
-	if (writable && !stat(img->path, &st) && S_ISBLK(st.st_mode))
+	if (writable && !stat(path, &st) && S_ISBLK(st.st_mode))
 		flags |= O_EXCL;
-	img->fd = open(img->path, flags);
-	if (img->fd < 0)
-		return complain(img, errno == EBUSY ?
-				"is in use; unmount it, stop what uses it (see lsblk), then try again" :
-				"cannot be opened; check name and permissions", errno);
-	if (writable && flock(img->fd, LOCK_EX | LOCK_NB))
+	fd = open(path, flags);
+	if (fd < 0) {
+		snprintf(what, sizeof(what), "%s%s%s", path == img->path ? "" : "its journal on ",
+			 path == img->path ? "" : path,
+			 errno == EBUSY ? "is in use; unmount it, stop what uses it (see lsblk), then try again" :
+			 "cannot be opened; check name and permissions");
+		return complain(img, what, errno);
+	}
+	if (writable && flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
 		return complain(img, "is locked by another program, perhaps a second zjctl; wait until it ends", 0);
-	return 0;
+	}
+	return fd;
 }
 
 int ext_open(struct ext_image *img, const char *path, bool writable)
@@ -168,11 +279,13 @@ int ext_open(struct ext_image *img, const char *path, bool writable)
 	memset(img, 0, sizeof(*img));
 	img->path = path;
 	img->fd = -1;
+	img->log_fd = -1;
 	if (writable && !ext2fs_check_if_mounted(path, &mounted) &&
 	    (mounted & EXT2_MF_MOUNTED))
 		return complain(img, "is mounted; unmount it first", 0);
 	/* The lock comes first, so that what is read does not change. */
-	if (open_fd(img, writable) || read_layout(img)) {
+	img->fd = open_path(img, path, writable);
+	if (img->fd < 0 || read_layout(img, writable)) {
 		ext_close(img);
 		return -1;
 	}
@@ -181,10 +294,13 @@ int ext_open(struct ext_image *img, const char *path, bool writable)
 
 void ext_close(struct ext_image *img)
 {
+	if (img->log_fd >= 0 && img->log_fd != img->fd)
+		close(img->log_fd);
 	if (img->fd >= 0)
 		close(img->fd);
 	free(img->map);
 	img->fd = -1;
+	img->log_fd = -1;
 	img->map = NULL;
 }
 
@@ -255,7 +371,7 @@ void ext_drop_cached_journal(struct ext_image *img)
 
 	for (u32 i = 0; i < img->journal_blocks; i += n) {
 		n = ext_run_length(img, i, img->journal_blocks - i);
-		posix_fadvise(img->fd, (off_t)img->map[i] * img->block_size,
+		posix_fadvise(img->log_fd, (off_t)img->map[i] * img->block_size,
 			      (off_t)n * img->block_size, POSIX_FADV_DONTNEED);
 	}
 }
@@ -264,7 +380,8 @@ static u64 ext_log_home(void *ctx, u32 block)
 {
 	struct ext_image *img = ctx;
 
-	return img->map[block];
+	/* A journal's own device is no place that an image could go to. */
+	return img->log_start ? ~0ULL : img->map[block];
 }
 
 static int ext_read_log(void *ctx, u32 block, u32 nr, void *buf)
@@ -276,7 +393,8 @@ static int ext_read_log(void *ctx, u32 block, u32 nr, void *buf)
 		u32 n = ext_run_length(img, block, nr);
 		size_t bytes = (size_t)n * img->block_size;
 
-		err = read_all(img->fd, buf, bytes, (off_t)img->map[block] * img->block_size);
+		err = read_all(img->log_fd, buf, bytes,
+			       (off_t)img->map[block] * img->block_size);
 		buf += bytes;
 		block += n;
 		nr -= n;
@@ -289,13 +407,10 @@ int ext_read_home(struct ext_image *img, u64 block, void *buf)
 	return read_all(img->fd, buf, img->block_size, (off_t)block * img->block_size);
 }
 
-int ext_write_run(struct ext_image *img, u64 block, u32 nr, const void *buf)
+static int write_all(int fd, const void *buf, size_t left, off_t at)
 {
-	off_t at = (off_t)block * img->block_size;
-	size_t left = (size_t)nr * img->block_size;
-
 	while (left) {
-		ssize_t n = pwrite(img->fd, buf, left, at);
+		ssize_t n = pwrite(fd, buf, left, at);
 
 		if (n <= 0 && !(n < 0 && errno == EINTR))
 			return n < 0 ? -errno : -EIO;
@@ -306,6 +421,23 @@ int ext_write_run(struct ext_image *img, u64 block, u32 nr, const void *buf)
 		}
 	}
 	return 0;
+}
+
+int ext_write_run(struct ext_image *img, u64 block, u32 nr, const void *buf)
+{
+	return write_all(img->fd, buf, (size_t)nr * img->block_size,
+			 (off_t)block * img->block_size);
+}
+
+int ext_write_journal(struct ext_image *img, u32 block, const void *buf)
+{
+	return write_all(img->log_fd, buf, img->block_size,
+			 (off_t)img->map[block] * img->block_size);
+}
+
+int ext_flush_journal(struct ext_image *img)
+{
+	return fsync(img->log_fd) ? -errno : 0;
 }
 
 static int ext_home(void *ctx, u64 block, void *buf)
@@ -335,10 +467,9 @@ static int ext_flush_home(void *ctx)
 
 static int ext_write_log(void *ctx, u32 block, const void *buf)
 {
-	struct ext_image *img = ctx;
-	int err = ext_write_home(ctx, img->map[block], buf);
+	int err = ext_write_journal(ctx, block, buf);
 
-	return err ? err : ext_flush_home(ctx);
+	return err ? err : ext_flush_journal(ctx);
 }
 
 static void __printf(3, 4) ext_msg(void *ctx, int level, const char *fmt, ...)

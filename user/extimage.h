@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * An ext4 file system on a file or device, not mounted: where its journal is,
- * and recovery's I/O on it.
+ * perhaps on a device of its own, and recovery's I/O on it.
  */
 #ifndef ZJ_EXTIMAGE_H
 #define ZJ_EXTIMAGE_H
@@ -19,10 +19,27 @@ struct ext_image {
 	u8	uuid[16];	/* of the file system */
 	u32	block_size;	/* bytes */
 	u64	device_blocks;	/* that the device has room for */
-	u32	inode_blocks;	/* length of the journal inode */
+	u32	inode_blocks;	/* length of the journal's inode or device */
 	u32	journal_blocks;	/* length of the journal, as its block 0 says */
-	u64	*map;		/* file system block of each journal block */
+	u64	*map;		/* block of each journal block, on the device that it is on */
+	int	log_fd;		/* that device: fd, or the journal's own */
+	u32	log_start;	/* block of it that block 0 is; 0: the journal is in an inode */
+	u32	log_blocks;	/* blocks that block 0 says this device has */
+	char	log_path[4096];	/* the journal's own device, or "" */
 };
+
+/*
+ * Fills in img->log_path: the journal's own device, which has this uuid, and which the file
+ * system last knew by this number. Returns false if there is none. The default knows none.
+ */
+extern bool (*ext_find_journal)(struct ext_image *img, const u8 *uuid, u32 dev);
+
+/* Numbers the blocks of a journal's own device as lanes do, or as stock does. */
+void ext_number_blocks(struct ext_image *img, bool lanes);
+/* Writes a block of the journal; need not be durable. 0 or a negative errno. */
+int ext_write_journal(struct ext_image *img, u32 block, const void *buf);
+/* Makes durable what was written to the journal; same returns. */
+int ext_flush_journal(struct ext_image *img);
 
 /* 0, or -1 with a message. */
 int ext_open(struct ext_image *img, const char *path, bool writable);

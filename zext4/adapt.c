@@ -77,9 +77,10 @@ int zext4_check_mount(struct super_block *sb)
 	has_log = ext4_has_feature_journal(sb) && !test_opt(sb, NOLOAD);
 	if (zext4_check_options(sb, has_log))
 		return -EINVAL;
-	if (has_log && !es->s_journal_inum) {
+	if (has_log && !es->s_journal_inum &&
+	    EXT4_SB(sb)->s_zj.given & BIT(ZEXT4_JOURNAL_NVM)) {
 		ext4_msg(sb, KERN_ERR,
-			 "zext4 does not support external journals; mount it as ext4, or make the journal internal: tune2fs -O ^has_journal, then tune2fs -j");
+			 "journal_nvm= needs a journal in the file system, and this one is on a device of its own; to change that: tune2fs -O ^has_journal, then tune2fs -j");
 		return -EINVAL;
 	}
 	return 0;
@@ -87,17 +88,20 @@ int zext4_check_mount(struct super_block *sb)
 
 /*
  * The number of lanes for lanes=auto: one where commits side by side would only move the
- * disk's head to and fro. With lane_by=cgroup|dir the user wants lanes apart from each
- * other in any case, and a log in memory is not on the disk.
+ * head of the log's disk to and fro. With lane_by=cgroup|dir the user wants lanes apart
+ * from each other in any case, and a log in memory is not on a disk.
  */
-static bool zext4_one_lane_is_best(struct super_block *sb)
+static bool zext4_one_lane_is_best(struct super_block *sb, journal_t *journal)
 {
 	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
+	u64 blocks = journal->j_inode ? ext4_blocks_count(EXT4_SB(sb)->s_es) :
+					journal->j_total_len;
 
 	if (options->value[ZEXT4_LANES] ||
 	    options->value[ZEXT4_LOG] == ZEXT4_LOG_JBD2 ||
 	    options->value[ZEXT4_LANE_BY] != ZEXT4_LANE_BY_CPU ||
-	    options->given & BIT(ZEXT4_JOURNAL_NVM) || !zext4_one_head(sb))
+	    options->given & BIT(ZEXT4_JOURNAL_NVM) ||
+	    !zext4_one_head(journal->j_dev, blocks, sb->s_blocksize_bits))
 		return false;
 	ext4_msg(sb, KERN_INFO,
 		 "using one lane, because the disk has one head; lanes=%u would make one for each CPU",
@@ -142,7 +146,7 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 	zext4_journal_options(sb, &wanted);
 	if (wanted.log == ZJ_LOG_NVM)
 		wanted.nvm_path = options->nvm_path;
-	if (wanted.log == ZJ_LOG_JBD2 || zext4_one_lane_is_best(sb))
+	if (wanted.log == ZJ_LOG_JBD2 || zext4_one_lane_is_best(sb, journal))
 		wanted.lanes = 1;
 	wanted.pipeline = pipeline == ZEXT4_PIPELINE_ON ||
 			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.lanes == 1);
@@ -171,8 +175,10 @@ bool zext4_unloaded_is_live(struct super_block *sb)
 	journal_t *journal;
 	bool live;
 
-	if (!ext4_has_feature_journal(sb) || !ino)
+	if (!ext4_has_feature_journal(sb))
 		return false;
+	if (!ino)
+		return zext4_journal_dev_is_live(sb);
 	inode = ext4_iget(sb, ino, EXT4_IGET_SPECIAL);
 	if (IS_ERR(inode))
 		return false;

@@ -22,7 +22,9 @@ int zext4_check_mount(struct super_block *sb);
 int zext4_set_up_journal(struct super_block *sb, journal_t *journal);
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
 bool zext4_unloaded_is_live(struct super_block *sb);
-bool zext4_one_head(struct super_block *sb);
+bool zext4_journal_dev_is_live(struct super_block *sb);
+void zext4_no_journal_dev(struct super_block *sb, dev_t dev);
+bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits);
 
 /* Replay of fast commits (E25). */
 bool zext4_replay_nameless(const u8 *val);
@@ -111,6 +113,36 @@ int ext4_convert_inline_data_to_extent(struct address_space *mapping,
 int zext4_inline_to_block(handle_t *handle, struct inode *inode,
 			  struct folio *folio);
 
+/* File data in the log with data=ordered. */
+
+/* Has the block of a dirty buffer to be allocated, or its extent to be converted? */
+static inline bool zext4_needs_mapping(const struct buffer_head *bh)
+{
+	return buffer_delay(bh) || buffer_unwritten(bh) || !buffer_mapped(bh);
+}
+
+journal_t *zext4_ordered_journal(struct inode *inode);
+bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh);
+bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
+		      const struct buffer_head *bh);
+int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool nowait);
+int zext4_settle_range(struct inode *inode, loff_t start, loff_t end);
+int zext4_settle_swap(struct file *file);
+int zext4_settle_all(struct super_block *sb);
+int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
+		     ext4_lblk_t donor_lblk, unsigned int count);
+bool zext4_move_again(struct super_block *sb);
+int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head *bh,
+		       loff_t from, loff_t length);
+int zext4_logged_revoke_credits(struct inode *inode, int blocks);
+void zext4_evict_logged(struct inode *inode);
+void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t block,
+			 unsigned long count);
+void zext4_log_data(struct inode *inode, loff_t start, loff_t end);
+int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc);
+void zext4_give_up(struct inode *inode, struct folio *folio);
+bool zext4_holds_folio(struct inode *inode, struct folio *folio);
+
 /* fsync and file data. */
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end,
 			 int datasync);
@@ -143,6 +175,7 @@ bool zext4_stream_found(struct ext4_allocation_context *ac);
 unsigned int zext4_linear_groups(struct ext4_allocation_context *ac);
 bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group);
 void zext4_placed(struct inode *dir, struct inode *inode);
+void zext4_removing(handle_t *handle, struct inode *dir, struct inode *inode);
 void zext4_spread_dirs(struct inode *dir, umode_t mode, ext4_group_t group,
 		       const struct buffer_head *bitmap, unsigned long *ino);
 

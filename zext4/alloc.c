@@ -107,11 +107,24 @@ static bool zext4_my_region(struct inode *inode, struct zext4_region *region)
 	return zext4_region_of(sb, lane, region);
 }
 
+/*
+ * Does @inode belong to no lane, or, if it is a directory, do its files? Lanes that delete
+ * each other's files cannot keep to regions of their own. They work on fewer blocks, and
+ * so log less, if all of them take the same region, which is where stock ext4 looks.
+ */
+static bool zext4_mixed(const struct inode *inode)
+{
+	return READ_ONCE(EXT4_I(inode)->i_zj_mixed);
+}
+
 /* Files without extents cannot use all groups, so stock ext4 chooses theirs. */
 static bool zext4_region_for(const struct ext4_allocation_context *ac,
 			     struct zext4_region *region)
 {
+	const struct inode *inode = ac->ac_inode;
+
 	return ext4_test_inode_flag(ac->ac_inode, EXT4_INODE_EXTENTS) &&
+	       (S_ISDIR(inode->i_mode) || !zext4_mixed(inode)) &&
 	       zext4_my_region(ac->ac_inode, region);
 }
 
@@ -348,6 +361,8 @@ void zext4_placed(struct inode *dir, struct inode *inode)
 	if (S_ISDIR(inode->i_mode)) {
 		WRITE_ONCE(made->i_zj_near, inode->i_ino);
 		WRITE_ONCE(made->i_zj_maker, current->pid);
+	} else {
+		WRITE_ONCE(made->i_zj_mixed, zext4_mixed(dir));
 	}
 	if (!parent->i_zj_maker)
 		return;
@@ -360,13 +375,31 @@ void zext4_placed(struct inode *dir, struct inode *inode)
 }
 
 /**
+ * zext4_removing() - note whether a directory's files are deleted by lanes that made others
+ * @handle: deletes the file
+ * @dir: the directory, locked
+ * @inode: the file, which the handle has not claimed yet
+ *
+ * The last deletion counts. It is not known who has changed a file if it was not in
+ * memory then.
+ */
+void zext4_removing(handle_t *handle, struct inode *dir, struct inode *inode)
+{
+	u16 last = READ_ONCE(EXT4_I(inode)->i_zj_lane);
+	bool mixed = handle->h_transaction && last && last != zj_handle_lane(handle) + 1;
+
+	if (zext4_mixed(dir) != mixed)
+		WRITE_ONCE(EXT4_I(dir)->i_zj_mixed, mixed);
+}
+
+/**
  * zext4_find_group() - the block group for a new inode
  * @dir: its parent
  * @mode: its type
  * @group: set if there is one in the lane's region
  *
- * The inode goes near its parent if that is in the region. Top-level directories are
- * spread over the disk, as in stock ext4.
+ * The inode goes near its parent if that is in the region, or if lanes delete each other's
+ * files there. Top-level directories are spread over the disk, as in stock ext4.
  *
  * Return: false if stock ext4 is to look for a group.
  */
@@ -377,7 +410,8 @@ bool zext4_find_group(struct inode *dir, umode_t mode, ext4_group_t *group)
 	ext4_group_t parent = EXT4_I(dir)->i_block_group;
 	struct zext4_region region;
 
-	if (!zext4_my_region(dir, &region))
+	if (!zext4_my_region(dir, &region) ||
+	    (!S_ISDIR(mode) && zext4_mixed(dir)))
 		return false;
 	if (S_ISDIR(mode) && (dir == d_inode(sb->s_root) ||
 			      ext4_test_inode_flag(dir, EXT4_INODE_TOPDIR)))

@@ -206,8 +206,8 @@ static bool data_beside(struct inode *inode)
 	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
 
 	return sbi->s_journal && ext4_should_order_data(inode) &&
-	       READ_ONCE(sbi->s_zj.value[ZEXT4_FSYNC_DATA]) ==
-	       ZEXT4_FSYNC_DATA_AUTO &&
+	       READ_ONCE(sbi->s_zj.value[ZEXT4_FSYNC_DATA]) !=
+		       ZEXT4_FSYNC_DATA_BEFORE &&
 	       zj_journal_data_beside(sbi->s_journal);
 }
 
@@ -291,6 +291,7 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 	if (ext4_should_journal_data(inode) &&
 	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
 		return 0;
+	zext4_log_data(inode, start, end);
 	if (flush)
 		expected = zj_journal_fsync_begin(journal,
 						  zext4_lane(inode->i_sb, inode));

@@ -85,9 +85,8 @@ static const struct zext4_option_spec specs[] = {
 		.meaning = "An fsync of a small amount of data (up to four writes of 64 KiB) writes the data with FUA if the device supports it and no older data of the file needs a flush (auto), or without FUA (never)",
 	},
 	[ZEXT4_FSYNC_DATA] = {
-		.name = "fsync_data", .words = WORDS("auto", "before"), .tune = true,
-		.meaning = "With data=ordered, an fsync of a small amount of data writes it at the same time as the log blocks (auto), or before them, into extents that stay marked as unwritten until the data is on the disk (before)",
-		.with = ZEXT4_WITH_STOCK_LOG,
+		.name = "fsync_data", .words = WORDS("auto", "beside", "before"), .tune = true,
+		.meaning = "With data=ordered, an fsync of a small amount of data logs it with the metadata and writes it to its place later (auto); or it writes it in place, with log=jbd2 at the same time as the log blocks (beside), or before them, into extents that stay marked as unwritten until the data is on the disk (before)",
 	},
 	[ZEXT4_LOG_FUA] = {
 		.name = "log_fua", .words = WORDS("auto", "never"), .tune = true,
@@ -134,7 +133,7 @@ static const struct zext4_option_spec specs[] = {
 	{
 		.name = "txninfo_max", .tune = true, .power = true,
 		.min = ZJ_TXNINFO_MAX_MIN, .max = ZJ_TXNINFO_MAX_MAX,
-		.standard = __stringify(ZJ_TXNINFO_MAX_DEFAULT),
+		.standard = "a transaction takes handles regardless, and has several descriptions of at most " __stringify(ZJ_TXNINFO_BYTES) " bytes if need be",
 		.meaning = "The description of a transaction (TxnInfo) takes at most N bytes in persistent memory, 16 for each logged block and 8 for each revoked block; a transaction whose description is full takes no more handles",
 		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
 		.field = FIELD(txninfo_max),

@@ -14,6 +14,7 @@
  * round in blocks of 512 bytes, with an fsync; once rows fill a page of 16 KiB, it is appended
  * to the worker's table. -s: one log for all, else each worker has its own.
  * fsync-append: 4 KiB to the worker's own file, an fsync.
+ * fsync-overwrite: overwrite, with an fsync after each write.
  * fsync-create: create a file, write 4 KiB, an fsync.
  * mail: delete a file, create one, write 8 KiB, fsync; open it, read it, append 8 KiB, fsync:
  * varmail without the set of files, so each worker touches only what it has made.
@@ -185,6 +186,13 @@ static bool fsync_append(struct worker *w)
 	return true;
 }
 
+static bool fsync_overwrite(struct worker *w)
+{
+	overwrite(w);
+	sync_it(w, w->fd);
+	return true;
+}
+
 static bool fsync_create(struct worker *w)
 {
 	int fd = open_at(w, w->dir, name_of(w, w->i), O_CREAT | O_EXCL | O_WRONLY);
@@ -224,6 +232,7 @@ const struct load write_loads[] = {
 	{ "insert", EITHER, .make_all = make_shared_log, .make = make_table,
 	  .open = open_table, .work = insert },
 	{ "fsync-append", EITHER, .make = make_own, .open = open_append, .work = fsync_append },
+	{ "fsync-overwrite", EITHER, .make = make_full, .open = open_own, .work = fsync_overwrite },
 	{ "fsync-create", EITHER, .work = fsync_create },
 	{ "mail", EITHER, .work = mail },
 	{ }

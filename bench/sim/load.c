@@ -94,9 +94,11 @@ static u32 mix(u64 n)
 /* The CPUs of a group go through their blocks together. */
 static struct buffer_head *block_of(const struct step *s, u32 cpu, u64 n)
 {
-	u32 group = s->share ? cpu / s->share : 0;
+	u32 any = mix(((u64)s->count << 32) + n * SIM_CPUS + cpu);
+	u32 owner = s->count ? any % sim_load.cpus : cpu;
+	u32 group = s->share ? owner / s->share : 0;
 	u32 size = s->share ? min(s->share, sim_load.cpus) : sim_load.cpus;
-	u32 i = s->per ? n * size / s->per : mix(n * SIM_CPUS + cpu);
+	u32 i = s->per ? n * size / s->per : any;
 
 	return fs.bh[region_at[s->region] + group * s->span + i % s->span];
 }

@@ -24,7 +24,11 @@ enum step_kind {
  */
 struct step {
 	enum step_kind	kind;
-	u32		count;		/* nanoseconds, credits, or blocks of data */
+	/*
+	 * Nanoseconds, credits, or blocks of data. For a block 0, or the number of another CPU's
+	 * that a hash of the operation and of this number chooses.
+	 */
+	u32		count;
 	u32		region;		/* which blocks, or which mutex */
 	u32		share;		/* CPUs that use the same ones; 0: all */
 	u32		span;		/* blocks of each such group of CPUs */

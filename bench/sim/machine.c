@@ -584,7 +584,7 @@ u32 __real_crc32c(u32 crc, const void *p, unsigned int n);
 u32 __wrap_crc32c(u32 crc, const void *p, unsigned int n);
 u32 __wrap_crc32c(u32 crc, const void *p, unsigned int n)
 {
-	sim_spend(cost_of(call) + n * cost_of(copy));
+	sim_spend(cost_of(call) + n * cost_of(crc));
 	sim_touch(p, n, false, HERE);
 	return sim_no_checksums ? crc ^ n : __real_crc32c(crc, p, n);
 }

@@ -377,6 +377,15 @@ void zj_journal_set_triggers(struct buffer_head *bh,
 			     struct jbd2_buffer_trigger_type *type);
 int zj_journal_forget(handle_t *handle, struct buffer_head *bh);
 
+/* log_io.c */
+u32 zj_journal_file_data_limit(journal_t *journal, int lane);
+void zj_journal_file_synced(journal_t *journal, int lane);
+
+/* file_block.c */
+int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool again);
+u32 zj_journal_file_blocks_logged(journal_t *journal, u64 block, u32 count);
+u32 zj_journal_max_file_blocks(journal_t *journal);
+
 /* invalidate.c */
 bool zj_journal_try_to_free_buffers(journal_t *journal, struct folio *folio);
 int zj_journal_invalidate_folio(journal_t *journal, struct folio *folio,
@@ -393,6 +402,7 @@ int zj_journal_inode_ranged_write(handle_t *handle, struct jbd2_inode *jinode,
 				  loff_t start, loff_t length);
 int zj_journal_inode_ranged_wait(handle_t *handle, struct jbd2_inode *jinode,
 				 loff_t start, loff_t length);
+bool zj_journal_inode_orders(struct jbd2_inode *jinode, loff_t start, loff_t end);
 int zj_journal_finish_inode_data(struct jbd2_inode *jinode);
 int zj_journal_begin_ordered_truncate(journal_t *journal,
 				      struct jbd2_inode *jinode, loff_t size);

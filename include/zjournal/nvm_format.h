@@ -140,9 +140,12 @@ struct zj_nvm_record {
 
 static_assert(sizeof(struct zj_nvm_record) == 16);
 
-/* Limits and default of tune=txninfo_max: bytes of a TxnInfo, a power of two. */
+/*
+ * Limits of tune=txninfo_max: bytes of a TxnInfo, a power of two. Without the option a
+ * TxnInfo may have ZJ_TXNINFO_BYTES, and a transaction any number of them.
+ */
 #define ZJ_TXNINFO_MAX_MIN	256U
-#define ZJ_TXNINFO_MAX_DEFAULT	8192U
 #define ZJ_TXNINFO_MAX_MAX	131072U
+#define ZJ_TXNINFO_BYTES	8192U
 
 #endif /* ZJOURNAL_NVM_FORMAT_H */

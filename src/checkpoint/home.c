@@ -36,6 +36,18 @@ struct slice {
 };
 
 /**
+ * struct walk - buffers that one thread has found and not delivered yet; on its stack
+ *
+ * Delivering takes a lock that other threads take as well, and is done for 32 buffers
+ * at a time, which hold 256 bytes of the stack.
+ */
+struct walk {
+	struct zj_pass	*pass;
+	u32		nr;
+	struct buffer_head *bh[32];
+};
+
+/**
  * zj_checkpoint_init() - allocate memory for the buffers that a pass finds
  * @zj: the journal, budget known
  *
@@ -55,6 +67,18 @@ void zj_checkpoint_exit(struct zj_journal *zj)
 {
 	kvfree(zj->found);
 	zj->found = NULL;
+}
+
+/*
+ * Wakes lanes for @nr pieces of work. A busy lane looks for work itself when it has
+ * issued its transaction.
+ */
+static void wake_helpers(struct zj_journal *zj, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < min(nr, zj->nr_lanes); i++)
+		wake_up(&zj->lanes[zj->helper++ % zj->nr_lanes].wait_work);
 }
 
 /* ---- slices ---- */
@@ -139,78 +163,6 @@ static void slice_wait(const struct slice *slice)
 	pass_put(slice->pass);
 }
 
-/**
- * zj_checkpoint_charge() - note what a lane has logged
- * @lane: the lane
- * @blocks: credits of one transaction
- *
- * While handle starts wait for space, a lane has to write home twice what it
- * logs, so that space grows. When nobody waits, its debt is dropped: small
- * transactions, whose fsyncs somebody waits for, should hardly ever have to
- * write anything home.
- *
- * Context: the lane's thread.
- */
-void zj_checkpoint_charge(struct zj_lane *lane, u32 blocks)
-{
-	if (!zj_space_awaited(lane->journal))
-		lane->ckpt_debt = 0;
-	lane->ckpt_debt += 2 * blocks;
-	lane->logged_at = jiffies;
-}
-
-/**
- * zj_checkpoint_offers() - tell whether a lane should take slices of the
- * current pass
- * @lane: the lane
- *
- * Context: the lane's thread.
- */
-bool zj_checkpoint_offers(const struct zj_lane *lane)
-{
-	struct zj_journal *zj = lane->journal;
-
-	if (!READ_ONCE(zj->pass_left) || !zj_space_awaited(zj))
-		return false;
-	return lane->ckpt_debt >= zj->batch_size ||
-	       time_after_eq(jiffies, lane->logged_at + HZ);
-}
-
-/**
- * zj_checkpoint_help() - write slices of the current pass home
- * @lane: the lane
- *
- * One thread cannot write home as fast as all lanes log. So while handle starts
- * wait for space, each lane's thread pays its debt; a lane that has logged
- * nothing for a second helps in any case.
- *
- * Context: the lane's thread between two transactions; sleeps for I/O.
- */
-void zj_checkpoint_help(struct zj_lane *lane)
-{
-	struct zj_journal *zj = lane->journal;
-	struct slice slice;
-
-	while (zj_checkpoint_offers(lane) && slice_take(zj, &slice)) {
-		lane->ckpt_debt -= min(lane->ckpt_debt, slice.nr);
-		slice_submit(&slice);
-		slice_wait(&slice);
-	}
-}
-
-/*
- * Wakes one lane for each slice. A busy lane looks for slices itself when it
- * has issued its transaction.
- */
-static void wake_helpers(struct zj_pass *pass)
-{
-	struct zj_journal *zj = pass->zj;
-	u32 i, nr = DIV_ROUND_UP(pass->nr, zj->batch_size);
-
-	for (i = 0; i < min(nr, zj->nr_lanes); i++)
-		wake_up(&zj->lanes[zj->helper++ % zj->nr_lanes].wait_work);
-}
-
 /*
  * Where only lines are logged, a buffer may have two parts (J2) and be found
  * twice. Its second write would wait for the first, and the rest of the slice
@@ -242,7 +194,7 @@ static void pass_offer(struct zj_pass *pass)
 	WRITE_ONCE(zj->pass_left, pass->nr);
 	spin_unlock(&zj->pool_lock);
 	if (zj_space_awaited(zj))
-		wake_helpers(pass);
+		wake_helpers(zj, DIV_ROUND_UP(pass->nr, zj->batch_size));
 }
 
 /*
@@ -287,13 +239,36 @@ static struct zj_txn *newer_owner(struct journal_head *jh)
 	return txn;
 }
 
+/*
+ * Moves what a walk has found to the array of the pass. What has no room there
+ * is found by the next pass.
+ */
+static void walk_deliver(struct walk *walk)
+{
+	struct zj_pass *pass = walk->pass;
+	struct zj_journal *zj = pass->zj;
+	u32 at, nr;
+
+	spin_lock(&zj->pool_lock);
+	at = pass->nr;
+	nr = min(walk->nr, zj->max_found - at);
+	WRITE_ONCE(pass->nr, at + nr);
+	ZJ_ASSERT(zj, pass->nr <= zj->max_found);
+	spin_unlock(&zj->pool_lock);
+	memcpy(pass->bh + at, walk->bh, nr * sizeof(walk->bh[0]));
+	while (walk->nr > nr)
+		put_bh(walk->bh[--walk->nr]);
+	walk->nr = 0;
+}
+
 static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 {
-	struct zj_pass *pass = arg;
+	struct walk *walk = arg;
+	struct zj_pass *pass = walk->pass;
 	struct buffer_head *bh = NULL;
 	struct zj_txn *newer = NULL;
 
-	if (pass->nr == pass->zj->max_found)
+	if (READ_ONCE(pass->nr) == pass->zj->max_found)
 		return;
 	spin_lock(&jh->lock);
 	if (!zj_part_retire(jh, false)) {
@@ -304,14 +279,135 @@ static void push_head(struct zj_txn *txn, struct journal_head *jh, void *arg)
 		}
 	}
 	spin_unlock(&jh->lock);
-	ZJ_ASSERT(pass->zj, pass->nr < pass->zj->max_found);
 	if (bh)
-		pass->bh[pass->nr++] = bh;
+		walk->bh[walk->nr++] = bh;
+	if (walk->nr == ARRAY_SIZE(walk->bh))
+		walk_deliver(walk);
 	if (newer) {
-		pass->blocker = newer->public.t_tid;
+		WRITE_ONCE(txn->comp->blocker, newer->public.t_tid);
 		if (pass->close)
 			zj_commit_request(txn_zj(txn), newer);
 		zj_txn_put(newer);
+	}
+}
+
+static void walk_member(struct zj_pass *pass, struct zj_txn *txn)
+{
+	struct walk walk = { .pass = pass };
+
+	zj_txn_walk(txn, push_head, &walk);
+	if (walk.nr)
+		walk_deliver(&walk);
+}
+
+/*
+ * The next member of the components that are walked over, or NULL after the
+ * last one. Finished components keep their members, and ckpt_lock keeps the
+ * components before the last one where they are.
+ */
+static struct zj_txn *next_member(struct zj_pass *pass)
+{
+	struct zj_txn *txn = pass->member;
+
+	lockdep_assert_held(&pass->zj->pool_lock);
+	if (!list_is_last(&txn->comp_link, &pass->comp->members))
+		return list_next_entry(txn, comp_link);
+	if (pass->comp == pass->last)
+		return NULL;
+	pass->comp = list_next_entry(pass->comp, ckpt_link);
+	return list_first_entry(&pass->comp->members, struct zj_txn, comp_link);
+}
+
+static void walks_put(struct zj_pass *pass)
+{
+	if (atomic_dec_and_test(&pass->walks))
+		complete(&pass->all_walked);
+}
+
+/* Takes a member of the current pass and walks over it; false: there is none left. */
+static bool member_walk(struct zj_journal *zj)
+{
+	struct zj_txn *txn = NULL;
+	struct zj_pass *pass;
+
+	spin_lock(&zj->pool_lock);
+	pass = zj->walked;
+	if (pass) {
+		txn = pass->member;
+		atomic_inc(&pass->walks);
+		pass->member = next_member(pass);
+		if (!pass->member)
+			WRITE_ONCE(zj->walked, NULL);
+	}
+	spin_unlock(&zj->pool_lock);
+	if (!txn)
+		return false;
+	walk_member(pass, txn);
+	walks_put(pass);
+	return true;
+}
+
+/**
+ * zj_checkpoint_charge() - note what a lane has logged
+ * @lane: the lane
+ * @blocks: credits of one transaction
+ *
+ * While handle starts wait for space, a lane has to write home twice what it
+ * logs, so that space grows. When nobody waits, its debt is dropped: small
+ * transactions, whose fsyncs somebody waits for, should hardly ever have to
+ * write anything home.
+ *
+ * Context: the lane's thread.
+ */
+void zj_checkpoint_charge(struct zj_lane *lane, u32 blocks)
+{
+	if (!zj_space_awaited(lane->journal))
+		lane->ckpt_debt = 0;
+	lane->ckpt_debt += 2 * blocks;
+	lane->logged_at = jiffies;
+}
+
+/**
+ * zj_checkpoint_offers() - tell whether a lane should help with the current
+ * pass
+ * @lane: the lane
+ *
+ * Context: the lane's thread.
+ */
+bool zj_checkpoint_offers(const struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+
+	if ((!READ_ONCE(zj->pass_left) && !READ_ONCE(zj->walked)) || !zj_space_awaited(zj))
+		return false;
+	return lane->ckpt_debt >= zj->batch_size ||
+	       time_after_eq(jiffies, lane->logged_at + HZ);
+}
+
+/**
+ * zj_checkpoint_help() - help with the current pass
+ * @lane: the lane
+ *
+ * One thread cannot find and write home as many blocks as all lanes log. So
+ * while handle starts wait for space, each lane's thread walks over members,
+ * and pays its debt with slices; a lane that has logged nothing for a second
+ * helps in any case.
+ *
+ * Context: the lane's thread between two transactions; sleeps for I/O.
+ */
+void zj_checkpoint_help(struct zj_lane *lane)
+{
+	struct zj_journal *zj = lane->journal;
+	struct slice slice;
+
+	while (zj_checkpoint_offers(lane)) {
+		if (member_walk(zj))
+			continue;
+		if (!slice_take(zj, &slice))
+			break;
+		lane->ckpt_debt -= min(lane->ckpt_debt, slice.nr);
+		slice_submit(&slice);
+		slice_wait(&slice);
 	}
 }
 
@@ -357,25 +453,74 @@ bool zj_comp_blocked(struct zj_journal *zj, const struct zj_component *comp)
 	return true;
 }
 
-/*
- * Collects the buffers of one component. Returns roughly how many log blocks
- * the component takes.
- */
-static u32 pass_walk(struct zj_pass *pass, struct zj_component *comp)
+/* Returns roughly how many log blocks the component takes. */
+static u32 logged_by(const struct zj_component *comp)
 {
-	bool look = pass->close || !zj_comp_blocked(pass->zj, comp);
 	struct zj_txn *txn;
 	u32 logged = 0;
 
-	pass->blocker = 0;
-	list_for_each_entry(txn, &comp->members, comp_link) {
-		if (look)
-			zj_txn_walk(txn, push_head, pass);
+	list_for_each_entry(txn, &comp->members, comp_link)
 		logged += max(txn->credits, 0);
-	}
-	if (look)
-		comp->blocker = pass->blocker;
 	return logged;
+}
+
+/* Collects the buffers of one component. */
+static void pass_walk(struct zj_pass *pass, struct zj_component *comp)
+{
+	struct zj_txn *txn;
+
+	if (!pass->close && zj_comp_blocked(pass->zj, comp))
+		return;
+	comp->blocker = 0;
+	list_for_each_entry(txn, &comp->members, comp_link)
+		walk_member(pass, txn);
+}
+
+static void collect_alone(struct zj_pass *pass, bool all)
+{
+	struct zj_journal *zj = pass->zj;
+	struct zj_component *comp = NULL;
+	u32 logged = 0;
+
+	while (pass->nr < zj->max_found && (all || logged < zj->budget / 2) &&
+	       !zj_aborted(zj) && (comp = zj_comp_next_finished(zj, comp))) {
+		logged += logged_by(comp);
+		pass_walk(pass, comp);
+	}
+}
+
+/*
+ * Handle starts wait for space. A walk reads memory that other CPUs have
+ * written last, so the members are handed out, and the lanes' threads help.
+ */
+static void collect_together(struct zj_pass *pass)
+{
+	struct zj_journal *zj = pass->zj;
+	struct zj_component *comp = NULL;
+	u32 logged = 0, nr = 0;
+
+	while (logged < zj->budget / 2 && !zj_aborted(zj) &&
+	       (comp = zj_comp_next_finished(zj, comp))) {
+		comp->blocker = 0;
+		logged += logged_by(comp);
+		nr += comp->nr_members;
+		if (!pass->comp)
+			pass->comp = comp;
+		pass->last = comp;
+	}
+	if (!pass->comp)
+		return;
+	pass->member = list_first_entry(&pass->comp->members, struct zj_txn, comp_link);
+	atomic_set(&pass->walks, 1);
+	init_completion(&pass->all_walked);
+	spin_lock(&zj->pool_lock);
+	WRITE_ONCE(zj->walked, pass);
+	spin_unlock(&zj->pool_lock);
+	wake_helpers(zj, nr - 1);
+	while (member_walk(zj))
+		;
+	walks_put(pass);
+	wait_for_completion_io(&pass->all_walked);
 }
 
 /*
@@ -386,18 +531,18 @@ static u32 pass_walk(struct zj_pass *pass, struct zj_component *comp)
  */
 void zj_pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
 {
-	struct zj_component *comp = NULL;
-	u32 logged = 0;
+	bool awaited = zj_space_awaited(zj);
 
 	lockdep_assert_held(&zj->ckpt_lock);
 	*pass = (struct zj_pass){
-		.zj = zj, .bh = zj->found, .close = all || zj_space_awaited(zj),
+		.zj = zj, .bh = zj->found, .close = all || awaited,
 	};
 	atomic_set(&pass->flying, 1);
 	init_completion(&pass->done);
-	while (pass->nr < zj->max_found && (all || logged < zj->budget / 2) &&
-	       !zj_aborted(zj) && (comp = zj_comp_next_finished(zj, comp)))
-		logged += pass_walk(pass, comp);
+	if (awaited && !all)
+		collect_together(pass);
+	else
+		collect_alone(pass, all);
 	zj->found_none = !pass->nr;
 	pass_offer(pass);
 }

@@ -7,7 +7,9 @@
 #include <linux/completion.h>
 #include <zjournal/jbd2.h>
 
+struct zj_component;
 struct zj_journal;
+struct zj_txn;
 
 /*
  * Buffers that one thread sends home together, sorted by block. A slice of a
@@ -24,8 +26,10 @@ struct zj_journal;
  *
  * It is on the stack of the thread that runs the checkpoint, which holds
  * ckpt_lock all the time. zj_pass_begin() walks over finished components,
- * oldest first, and collects buffers, sorts them by block and makes the pass
- * known as zj_journal.pass. From then on the checkpoint's thread, and lanes'
+ * oldest first, and collects buffers. If handle starts wait for space, the pass
+ * is known as zj_journal.walked meanwhile, and lanes' threads take members to
+ * walk over. When all have been walked over, it sorts the buffers by block and
+ * makes the pass known as zj_journal.pass. From then on the checkpoint's thread, and lanes'
  * threads that help, take slices of it and write them home. zj_pass_end() waits
  * for the last slice and makes it unknown again; no thread uses the pass after
  * that.
@@ -37,13 +41,19 @@ struct zj_pass {
 	struct buffer_head **bh;	/* buffers found, with a reference each; immutable once
 					 * sorted
 					 */
-	u32		nr;		/* their number; immutable once sorted */
+	u32		nr;		/* pool_lock to change; their number, immutable once
+					 * sorted
+					 */
+	struct zj_component *comp;	/* pool_lock; the component of @member */
+	struct zj_component *last;	/* immutable; the last one that is walked over */
+	struct zj_txn	*member;	/* pool_lock; to be walked over next, NULL: all are taken */
+	atomic_t	walks;		/* walks that have not ended yet, plus one for the
+					 * checkpoint's thread
+					 */
+	struct completion all_walked;	/* completed when the last walk has ended */
 	u32		taken;		/* pool_lock; how many of them threads have taken */
 	bool		close;		/* request the commit of newer owners, so that the
 					 * checkpoint stamp can advance
-					 */
-	tid_t		blocker;	/* tid of a newer owner that keeps a part from going home;
-					 * 0: none
 					 */
 	atomic_t	flying;		/* slices that are not home yet, plus one for the
 					 * checkpoint's thread

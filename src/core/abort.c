@@ -48,7 +48,7 @@ static void record_errno(struct zj_journal *zj)
 	mutex_lock(&zj->super_lock);
 	zj->public.j_superblock->s_errno = cpu_to_be32(err);
 	if (zj_flag(zj, JBD2_LOADED))
-		zj_super_write(zj);
+		zj_super_note_errno(zj);
 	mutex_unlock(&zj->super_lock);
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Shared flushes of the device's cache (C4). One flush serves every lane whose
+ * Shared flushes of a device's cache (C4). One flush serves every lane whose
  * writes had completed before it was issued. A flush that is in flight already
  * may have missed them, so a thread that comes now waits for the next one.
+ *
+ * If the log has a device of its own, each of the two devices has its flushes,
+ * and no flush of one makes anything durable on the other (C6).
  *
  * There is no lock: a thread that finds no flush in flight leads the next one,
  * for all that have come meanwhile, and for those that it waits for (gather.c).
@@ -19,21 +22,34 @@
 #include <linux/wait.h>
 
 /**
+ * zj_flush_init() - set up the flushes of a device
+ * @flush: zeroed, with the journal
+ * @bdev: the device
+ */
+void zj_flush_init(struct zj_flush *flush, struct block_device *bdev)
+{
+	flush->bdev = bdev;
+	init_waitqueue_head(&flush->wait);
+	init_waitqueue_head(&flush->gather);
+}
+
+/**
  * zj_needs_flush() - tell whether completed writes may be lost by a power cut
  * @zj: the journal
+ * @flush: flushes of the device that they went to
  *
  * The answer may change at any time, by a remount or through sysfs, so every
  * commit asks. If barriers are off, this also notes that the caller goes on
  * without a flush: before what it commits counts as committed.
  */
-bool zj_needs_flush(struct zj_journal *zj)
+bool zj_needs_flush(struct zj_journal *zj, const struct zj_flush *flush)
 {
 	if (!zj_flag(zj, JBD2_BARRIER)) {
 		if (!READ_ONCE(zj->unflushed))
 			WRITE_ONCE(zj->unflushed, true);
 		return false;
 	}
-	return bdev_write_cache(zj->public.j_fs_dev);
+	return bdev_write_cache(flush->bdev);
 }
 
 static bool covered(struct zj_flush *flush, u64 need)
@@ -63,22 +79,29 @@ static u64 next_flush(struct zj_flush *flush)
 	return READ_ONCE(flush->issued) + 1;
 }
 
-/**
- * zj_log_unflushed() - note that a write to the journal may not be durable
- * @zj: the journal
- *
- * This is so if barriers are off. When they are switched on again, a record
- * written with FUA would be durable before what it builds on, so a flush has to
- * come first. The caller's write has completed, and nothing builds on it yet.
+/*
+ * Notes that completed writes may not be durable, because barriers are off.
+ * When they are switched on again, a record written with FUA would be durable
+ * before what it builds on, so a flush has to come first. Nothing builds on the
+ * caller's writes yet.
  */
-void zj_log_unflushed(struct zj_journal *zj)
+static void note_missed(struct zj_flush *flush)
 {
 	/*
 	 * Without a volatile cache a completed write is durable, with barriers
 	 * or without.
 	 */
-	if (bdev_write_cache(zj->public.j_fs_dev))
-		raise(&zj->flush.journal, next_flush(&zj->flush));
+	if (bdev_write_cache(flush->bdev))
+		raise(&flush->missed, next_flush(flush));
+}
+
+/**
+ * zj_log_unflushed() - note that a write to the log may not be durable
+ * @zj: the journal
+ */
+void zj_log_unflushed(struct zj_journal *zj)
+{
+	note_missed(zj_log_cache(zj));
 }
 
 /* ---- flushing ---- */
@@ -100,15 +123,16 @@ static void lost_in_cache(struct zj_journal *zj, int err)
 }
 
 /* Issues one flush. Caller has set flying. */
-static void lead(struct zj_journal *zj, struct zj_lane *lane)
+static void lead(struct zj_journal *zj, struct zj_flush *flush,
+		 struct zj_lane *lane)
 {
-	struct zj_flush *flush = &zj->flush;
 	u64 nr = flush->issued + 1, start, took;
 	int err;
 
 	/* C4: one at a time. */
 	ZJ_ASSERT(zj, flush->issued == flush->done);
-	zj_gather(zj, lane);
+	if (flush == &zj->flush)
+		zj_gather(zj, lane);
 	WRITE_ONCE(flush->issued, nr);
 	/*
 	 * Pairs with next_flush() and zj_dev_flush(): a thread that still reads
@@ -117,7 +141,7 @@ static void lead(struct zj_journal *zj, struct zj_lane *lane)
 	smp_mb();
 	zj_count(&lane->stats.flushes, 1);
 	start = ktime_get();
-	err = blkdev_issue_flush(zj->public.j_fs_dev);
+	err = blkdev_issue_flush(flush->bdev);
 	WRITE_ONCE(flush->ended, ktime_get());
 	took = flush->ended - start;
 	WRITE_ONCE(flush->mean_ns, (3 * (flush->mean_ns ?: took) + took) / 4);
@@ -143,33 +167,27 @@ static int outcome(struct zj_flush *flush, u64 need)
 	return need && READ_ONCE(flush->failed) >= need ? READ_ONCE(flush->err) : 0;
 }
 
-/**
- * zj_dev_flush() - make completed writes to the file system's device durable
- * @zj: the journal
- * @lane: the lane whose statistics count it
- *
- * Covers every write whose completion the caller knows of. There is nothing to
- * do without a volatile cache, or with barriers off.
- *
- * Context: sleeps.
- * Return: 0, or the error of the flush that covers the caller's writes, or of a
- * later one; the journal is aborted then.
+/*
+ * Shares the next flush of a device. Lanes are waited for only before one of the
+ * file system's device, which is what their commits share if both devices have a
+ * cache: their data is flushed at the same time, their records follow each when
+ * it is ready.
  */
-int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
+static int flush_cache(struct zj_journal *zj, struct zj_flush *flush,
+		       struct zj_lane *lane)
 {
-	struct zj_flush *flush = &zj->flush;
 	struct zj_wait wait;
 	u64 need;
 
-	zj_flush_not_expected(lane);
-	if (!zj_needs_flush(zj)) {
-		zj_log_unflushed(zj);
+	if (!zj_needs_flush(zj, flush)) {
+		note_missed(flush);
 		return 0;
 	}
 	/* Pairs with lead(): our writes completed before we read the number. */
 	smp_mb();
 	need = READ_ONCE(flush->issued) + 1;
-	zj_gather_join(lane, need);
+	if (flush == &zj->flush)
+		zj_gather_join(lane, need);
 	zj_count(&lane->stats.flush_calls, 1);
 	zj_wait_begin(&wait, lane, ZJ_WAIT_FLUSH, NULL);
 	while (!covered(flush, need)) {
@@ -180,10 +198,10 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 		}
 		ZJ_ASSERT(zj, READ_ONCE(flush->flying));
 		if (!covered(flush, need))
-			lead(zj, lane);
+			lead(zj, flush, lane);
 		/*
 		 * Pairs with the next leader's cmpxchg(): it sees all that we
-		 * have written to zj->flush.
+		 * have written to @flush.
 		 */
 		smp_store_release(&flush->flying, 0);
 		wake_up_all(&flush->wait);
@@ -193,29 +211,93 @@ int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 }
 
 /**
+ * zj_dev_flush() - make completed writes to the file system's device durable
+ * @zj: the journal
+ * @lane: the lane whose statistics count it
+ *
+ * Covers every write whose completion the caller knows of; those to the log only
+ * if it is on this device. There is nothing to do without a volatile cache, or
+ * with barriers off.
+ *
+ * Context: sleeps.
+ * Return: 0, or the error of the flush that covers the caller's writes, or of a
+ * later one; the journal is aborted then.
+ */
+int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
+{
+	zj_flush_not_expected(lane);
+	return flush_cache(zj, &zj->flush, lane);
+}
+
+/**
+ * zj_log_dev_flush() - make completed writes to the log durable
+ * @zj: the journal
+ * @lane: the lane whose statistics count it
+ *
+ * Covers file data and home writes only if the log is on their device.
+ *
+ * Context: sleeps.
+ * Return: as zj_dev_flush().
+ */
+int zj_log_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
+{
+	if (!zj_log_apart(zj))
+		return zj_dev_flush(zj, lane);
+	zj_flush_not_expected(lane);
+	return flush_cache(zj, &zj->log_flush, lane);
+}
+
+/**
+ * zj_home_flush() - make home writes durable before a write to the log that
+ * relies on them
+ * @zj: the journal
+ *
+ * That write has a pre-flush, so there is nothing to do if the log is on the
+ * file system's device. Otherwise the flush is not shared, so that a caller may
+ * hold super_lock, which an abort by the leader of a shared flush would take.
+ *
+ * Context: sleeps.
+ * Return: 0, or the flush's error; the caller then leaves out that write.
+ */
+int zj_home_flush(struct zj_journal *zj)
+{
+	return zj_log_apart(zj) ? blkdev_issue_flush(zj->public.j_fs_dev) : 0;
+}
+
+static int flush_missed(struct zj_journal *zj, struct zj_flush *flush,
+			struct zj_lane *lane)
+{
+	u64 need = READ_ONCE(flush->missed);
+	int err;
+
+	if (!need)
+		return 0;
+	err = covered(flush, need) ? outcome(flush, need) :
+				     flush_cache(zj, flush, lane);
+	/* Later commits need not flush what this flush has covered. */
+	if (!err && covered(flush, need))
+		cmpxchg(&flush->missed, need, 0);
+	return err;
+}
+
+/**
  * zj_log_flush() - make durable what was written while barriers were off
  * @zj: the journal
  * @lane: the lane whose statistics count the flush
  *
- * Does nothing while barriers are off, nor when a flush has covered those
- * writes already.
+ * This is the log, and the file data that its records make reachable. Does
+ * nothing while barriers are off, nor when a flush has covered those writes
+ * already.
  *
  * Context: sleeps.
  * Return: as zj_dev_flush().
  */
 int zj_log_flush(struct zj_journal *zj, struct zj_lane *lane)
 {
-	struct zj_flush *flush = &zj->flush;
-	u64 need = READ_ONCE(flush->journal);
-	int err;
+	int err = flush_missed(zj, &zj->flush, lane);
 
-	if (!need)
-		return 0;
-	err = covered(flush, need) ? outcome(flush, need) :
-				     zj_dev_flush(zj, lane);
-	/* Later commits need not flush what this flush has covered. */
-	if (!err && covered(flush, need))
-		cmpxchg(&flush->journal, need, 0);
+	if (!err && zj_log_apart(zj))
+		err = flush_missed(zj, &zj->log_flush, lane);
 	return err;
 }
 
@@ -273,7 +355,8 @@ EXPORT_SYMBOL_GPL(zj_txn_take_written);
  * @log: the log needs a flush in any case
  *
  * Data written with FUA needs no flush, if the file system reports all other
- * data (ZJ_DATA_REPORTED).
+ * data (ZJ_DATA_REPORTED). A log on a device of its own is flushed after the
+ * data.
  *
  * Context: sleeps.
  * Return: as zj_dev_flush(). Also an error if an older flush has lost that
@@ -282,21 +365,24 @@ EXPORT_SYMBOL_GPL(zj_txn_take_written);
 int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 		  bool log)
 {
+	bool reported = zj_flag(zj, ZJ_DATA_REPORTED);
 	struct zj_flush *flush = &zj->flush;
 	int err = 0;
 	u64 need;
 
-	if (!zj_flag(zj, ZJ_DATA_REPORTED))
-		return zj_dev_flush(zj, lane);
 	/*
 	 * The completion that the caller knows of comes after its report, so
 	 * the numbers include it.
 	 */
 	need = max(READ_ONCE(flush->data), written);
-	if (log || !covered(flush, need))
+	if (!reported || !covered(flush, need) || (log && !zj_log_apart(zj)))
 		err = zj_dev_flush(zj, lane);
 	else
 		zj_flush_not_expected(lane);
+	if (!err && log && zj_log_apart(zj))
+		err = zj_log_dev_flush(zj, lane);
+	if (!reported)
+		return err;
 	return err ?: outcome(flush, written) ?: outcome(flush, need);
 }
 
@@ -341,7 +427,7 @@ EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
  * over an older write of it that is in the device's cache: dm-log-writes, which
  * logs cached writes when they are flushed, would take the older one for the
  * newer. In stock's format FUA only helps if the log blocks are written with
- * it, too.
+ * it, too, or need no flush of the data's device.
  */
 bool zj_journal_wants_fua(journal_t *journal, u64 written)
 {
@@ -349,7 +435,8 @@ bool zj_journal_wants_fua(journal_t *journal, u64 written)
 	struct zj_flush *flush = &zj->flush;
 
 	return zj_flag(zj, ZJ_DATA_REPORTED) &&
-	       (!zj->log_ops->log_before_data || READ_ONCE(zj->options.live.log_fua)) &&
+	       (!zj->log_ops->log_before_data || zj_log_apart(zj) ||
+		READ_ONCE(zj->options.live.log_fua)) &&
 	       covered(flush, max(READ_ONCE(flush->data), written));
 }
 EXPORT_SYMBOL_GPL(zj_journal_wants_fua);

@@ -77,7 +77,7 @@ void zj_flush_expected(struct zj_lane *lane)
 {
 	u64 now = ktime_get();
 
-	if (!is_announced(lane, now) && zj_needs_flush(lane->journal))
+	if (!is_announced(lane, now) && zj_needs_flush(lane->journal, &lane->journal->flush))
 		WRITE_ONCE(lane->flush_expected_since, now | 1);
 }
 

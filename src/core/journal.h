@@ -51,6 +51,12 @@ static inline void zj_count(u64 *counter, u64 n)
 	WRITE_ONCE(*counter, READ_ONCE(*counter) + n);
 }
 
+/* Tells whether the log has a device of its own (C6). */
+static inline bool zj_log_apart(const struct zj_journal *zj)
+{
+	return zj->public.j_dev != zj->public.j_fs_dev;
+}
+
 #define zj_err(zj, fmt, ...) \
 	pr_err("zjournal %s: " fmt, (zj)->public.j_devname, ##__VA_ARGS__)
 #define zj_notice(zj, fmt, ...) \

@@ -7,7 +7,8 @@
  *   buffer lock > journal_head.lock > zj_journal.comp_lock > zj_lane.lock
  *     > zj_journal.pool_lock
  *   jbd2_inode.i_lock > comp_lock
- *   journal_head.lock, comp_lock, revoke bucket lock > zj_txn.list_lock
+ *   journal_head.lock, comp_lock, revoke bucket lock, file block bucket lock
+ *     > zj_txn.list_lock
  *   zj_journal.tenant_lock: no other lock is held with it
  *   zj_waits.lock: innermost of all
  *   mutexes, outside of all these: barrier_lock > ckpt_lock > abort_lock > super_lock
@@ -30,6 +31,7 @@
 
 struct zj_lane;
 struct zj_pass;
+struct zj_file_block_bucket;
 struct zj_revoke_bucket;
 struct zj_seg;
 struct zj_tenant;
@@ -64,6 +66,9 @@ struct zj_journal {
 	u64		*map;		/* immutable once loaded; maps a journal block to its
 					 * device block
 					 */
+	u32		dev_blocks;	/* immutable; blocks of the journal's own device; 0: it has
+					 * none
+					 */
 	struct buffer_head *sb_bh;	/* immutable; buffer of journal block 0 */
 	bool		live;		/* super_lock to change; block 0 says that the log is in
 					 * use
@@ -77,6 +82,14 @@ struct zj_journal {
 	struct zj_revoke_bucket *revoke; /* immutable once loaded; hash table with 1 <<
 					 * ZJ_REVOKE_HASH_BITS buckets
 					 */
+	struct zj_file_block_bucket *file_blocks; /* immutable once loaded; hash table with
+					 * 1 << ZJ_FILE_BLOCK_HASH_BITS buckets
+					 */
+	atomic_t	max_file_blocks; /* no lock; no less than the entries in file_blocks, rises
+					 * by ZJ_FILE_BLOCK_STEP at most once a transaction and
+					 * as many blocks
+					 */
+	bool		logs_file_blocks; /* no lock, set once; file_blocks is in use */
 	struct kmem_cache *frozen_cache; /* immutable once loaded; one block each for
 					 * frozen copies
 					 */
@@ -186,11 +199,18 @@ struct zj_journal {
 					    * waits in, or NULL
 					    */
 	struct zj_pass	*pass;		/* pool_lock; the pass whose slices may be taken, or NULL */
+	struct zj_pass	*walked;	/* pool_lock to change; the pass whose members may be
+					 * taken, or NULL
+					 */
 	u32		pass_left;	/* pool_lock to change; buffers of it that no thread has
 					 * taken yet
 					 */
 
+	/* Of the file system's device; also of the log, if that is on the same one. */
 	struct zj_flush	flush ____cacheline_aligned_in_smp;
+
+	/* Of the log's device, if that is another one (zj_log_cache()). */
+	struct zj_flush	log_flush ____cacheline_aligned_in_smp;
 
 	struct mutex	ckpt_lock;	/* held during one pass of a checkpoint, and while the tail
 					 * advances

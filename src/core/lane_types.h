@@ -34,13 +34,16 @@ struct zj_lane_stats {
 	u64	handles;	/* handles in them */
 	u64	blocks;		/* images logged */
 	u64	nvm_bytes;	/* NVM: bytes stored for records and TxnInfos */
-	u64	nvm_full;	/* NVM: transactions closed because their TxnInfo was full */
+	u64	nvm_full;	/* NVM: transactions closed for a full TxnInfo (txninfo_max) */
 	u64	headers;	/* header blocks logged */
 	u64	flushes;	/* cache flushes issued */
 	u64	flush_calls;	/* calls for a cache flush; several may share one flush */
 	u64	copies;		/* frozen copies made by accessors */
 	u64	ahead;		/* frozen copies made by the lane's thread */
 	u64	wait_log;	/* accesses that waited for log I/O */
+	u64	file_blocks;	/* blocks of file data that handles have logged */
+	u64	file_merged;	/* of these, with an older image that was not home yet */
+	u64	file_syncs;	/* fsyncs that have logged all their data */
 	u64	united[ZJ_NR_KINDS];	/* unions that handles of this lane asked for, by cause */
 	u64	depends[ZJ_NR_KINDS];	/* dependencies on other lanes' transactions, by cause */
 	u64	wait_locked;	/* handle starts that waited until a locked transaction
@@ -59,6 +62,14 @@ struct zj_lane_stats {
 	u64	fsyncs;		/* waits of fsyncs for a transaction */
 	u64	fsync_us;	/* time of these, in microseconds, summed */
 	u64	fsync[ZJ_NR_LATENCIES];	/* number of these, by latency */
+};
+
+/**
+ * struct zj_write_time - running means of what writes of log blocks took
+ */
+struct zj_write_time {
+	s64	ns;		/* from sending them to the end of the last one; 0: none so far */
+	u32	bytes;		/* their size */
 };
 
 /**
@@ -171,6 +182,7 @@ struct zj_lane {
 	s64		record_ns[2];	/* flush thread, read racily; running means in ns of the
 					 * time to write records: [0] into the cache, [1] with FUA
 					 */
+	struct zj_write_time write_time[2]; /* racy hints; of log writes: small ones, others */
 	int		lone_runs_left;	/* flush thread, read racily; so many more runs have to
 					 * come alone until no follower is expected
 					 */

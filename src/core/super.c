@@ -51,10 +51,10 @@ static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
 
 /**
  * zj_super_read() - read and check block 0
- * @zj: the journal; block size and the inode's length are known
+ * @zj: the journal; block size and the length of its inode or device are known
  * @block: device block of block 0
  *
- * Sets the total length to that in block 0, which is at most the inode's.
+ * Sets the total length to that in block 0, which is at most the former.
  *
  * Return: 0, -EIO, or -EINVAL with a message.
  */
@@ -76,25 +76,35 @@ int zj_super_read(struct zj_journal *zj, sector_t block)
 	return 0;
 }
 
-/**
- * zj_super_write() - write block 0, durable on return
- * @zj: the journal
- *
+/*
+ * Returns the flags of a write that is durable, and comes after all earlier
+ * writes to its device; if barriers are off, only with @always.
+ */
+static blk_opf_t write_flags(const struct zj_journal *zj, bool always)
+{
+	return always || zj_flag(zj, JBD2_BARRIER) ?
+	       REQ_OP_WRITE | REQ_PREFLUSH | REQ_FUA : REQ_OP_WRITE;
+}
+
+/*
+ * What is written with a pre-flush relies on home writes. If the log has a
+ * device of its own, the pre-flush does not cover them (C6).
+ */
+static int flush_home(struct zj_journal *zj, blk_opf_t opf)
+{
+	return opf & REQ_PREFLUSH ? zj_home_flush(zj) : 0;
+}
+
+/*
  * The buffer is never marked dirty. If it were, write-back of its folio,
  * because of a dirty neighbour, could write it without flush and FUA, and we
  * would find nothing left to write.
- *
- * Context: caller holds super_lock.
  */
-int zj_super_write(struct zj_journal *zj)
+static int write_super(struct zj_journal *zj, blk_opf_t opf)
 {
 	struct buffer_head *bh = zj->sb_bh;
-	blk_opf_t opf = REQ_OP_WRITE;
 	int err;
 
-	lockdep_assert_held(&zj->super_lock);
-	if (zj_flag(zj, JBD2_BARRIER))
-		opf |= REQ_PREFLUSH | REQ_FUA;
 	lock_buffer(bh);
 	zj_seal_jbd2_super(super_of(zj));
 	err = zj_dev_rw(zj, 0, 1, bh->b_data, opf);
@@ -104,18 +114,40 @@ int zj_super_write(struct zj_journal *zj)
 	return err;
 }
 
-/*
- * Writes a block durably, and after all earlier writes; if barriers are off,
- * only with @always.
+/**
+ * zj_super_write() - write block 0, after all home writes, durable on return
+ * @zj: the journal
+ *
+ * Context: caller holds super_lock.
  */
+int zj_super_write(struct zj_journal *zj)
+{
+	blk_opf_t opf = write_flags(zj, false);
+
+	lockdep_assert_held(&zj->super_lock);
+	return flush_home(zj, opf) ?: write_super(zj, opf);
+}
+
+/**
+ * zj_super_note_errno() - write block 0, in which only the errno has changed
+ * @zj: the journal; perhaps no home write is possible any more
+ *
+ * Context: caller holds super_lock.
+ */
+int zj_super_note_errno(struct zj_journal *zj)
+{
+	return write_super(zj, write_flags(zj, false));
+}
+
+/* Writes a block, after all home writes, as write_flags() says. */
 static int write_block(struct zj_journal *zj, u32 block, const void *data,
 		       bool always)
 {
-	blk_opf_t opf = REQ_OP_WRITE;
-	int err;
+	blk_opf_t opf = write_flags(zj, always);
+	int err = flush_home(zj, opf);
 
-	if (always || zj_flag(zj, JBD2_BARRIER))
-		opf |= REQ_PREFLUSH | REQ_FUA;
+	if (err)
+		return err;
 	err = zj_dev_rw(zj, block, 1, (void *)data, opf);
 	if (!(opf & REQ_FUA))
 		zj_log_unflushed(zj);
@@ -247,7 +279,7 @@ int zj_make_clean(struct zj_journal *zj)
 /**
  * zj_ckpt_write() - make a new checkpoint stamp durable
  * @zj: the journal
- * @ckpt_stamp: the stamp; home writes of everything up to it are durable
+ * @ckpt_stamp: the stamp; home writes of everything up to it have completed
  *
  * Context: caller holds ckpt_lock.
  */
@@ -259,7 +291,7 @@ int zj_ckpt_write(struct zj_journal *zj, u64 ckpt_stamp)
 	 * If barriers are off, the call notes that no committed stamp is known
 	 * to be durable any more.
 	 */
-	bool durable = zj_needs_flush(zj);
+	bool durable = zj_needs_flush(zj, zj_log_cache(zj));
 	u32 slot;
 	int err;
 

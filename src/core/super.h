@@ -6,6 +6,7 @@
 
 int zj_super_read(struct zj_journal *zj, sector_t block);
 int zj_super_write(struct zj_journal *zj);
+int zj_super_note_errno(struct zj_journal *zj);
 int zj_make_live(struct zj_journal *zj);
 int zj_lanes_go_live(struct zj_journal *zj);
 void zj_new_generation(struct zj_journal *zj);

@@ -402,7 +402,7 @@ const char *zj_check_jbd2_super(const struct zj_jbd2_super *sb, u32 block_size,
 	if (be32_to_cpu(sb->s_blocksize) != block_size)
 		return "has a block size that differs from the file system's";
 	if (maxlen > journal_blocks)
-		return "says that the journal is longer than its inode";
+		return "says that the journal is longer than its inode or device";
 	if (!first || first >= maxlen)
 		return "has a bad first block";
 	if (!in_use && zj_has_csum(sb) &&

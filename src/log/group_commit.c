@@ -224,7 +224,7 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
 		return zj_data_flush(zj, lane, taken(run), log);
 	if (log)
-		return zj_dev_flush(zj, lane);
+		return zj_log_dev_flush(zj, lane);
 	zj_flush_not_expected(lane);
 	return 0;
 }
@@ -346,7 +346,7 @@ static void run_recorded(struct zj_run *run)
 
 static bool knows_fua(struct zj_journal *zj)
 {
-	return zj_needs_flush(zj) && bdev_fua(zj->public.j_dev);
+	return zj_needs_flush(zj, zj_log_cache(zj)) && bdev_fua(zj->public.j_dev);
 }
 
 /* Returns by how many ns writing a record takes longer with FUA. */
@@ -374,7 +374,7 @@ bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
 		return false;
 	if (!lane->flusher || !READ_ONCE(lane->lone_runs_left))
 		return true;
-	return fua_price(lane) <= (s64)READ_ONCE(zj->flush.mean_ns) / 2;
+	return fua_price(lane) <= (s64)READ_ONCE(zj_log_cache(zj)->mean_ns) / 2;
 }
 
 /*
@@ -404,7 +404,7 @@ static bool followed(struct zj_lane *lane, bool *cached)
 static bool use_fua(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
-	s64 flush = READ_ONCE(zj->flush.mean_ns);
+	s64 flush = READ_ONCE(zj_log_cache(zj)->mean_ns);
 	bool cached;
 
 	if (!knows_fua(zj))
@@ -459,7 +459,7 @@ static void no_flush_needed(struct zj_journal *zj, struct zj_run *run)
 {
 	struct zj_txn *txn;
 
-	if (zj_needs_flush(zj))
+	if (zj_needs_flush(zj, zj_log_cache(zj)))
 		return;
 	list_for_each_entry(txn, &run->txns, lane_link)
 		txn->cached = false;
@@ -483,7 +483,8 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 		ZJ_ASSERT(zj, txn->flushing);
 		txn->cached = !fua;
 	}
-	if (zj_needs_flush(zj))
+	/* If barriers are off, the first call notes it, and the second does nothing. */
+	if (zj_needs_flush(zj, zj_log_cache(zj)) || zj_log_apart(zj))
 		err = zj_log_flush(zj, lane);
 	begin = ktime_get();
 	txn = list_first_entry(&run->txns, struct zj_txn, lane_link);

@@ -2,7 +2,7 @@
 /*
  * Operations for formats that have no use for them (struct zj_log_ops).
  *
- * Such a format is in the journal inode, writes nothing before the data is
+ * Such a format is in the journal's own blocks, writes nothing before the data is
  * durable, and limits a transaction by its space only.
  */
 #include "core/journal.h"
@@ -11,7 +11,7 @@
 #include "log/group_commit.h"
 
 /**
- * zj_log_default_open() - do nothing, because the journal inode is open
+ * zj_log_default_open() - do nothing, because the journal's blocks are known
  * @zj: the journal; block 0 is known
  *
  * Refuses a log in persistent memory, which cannot be recovered without that

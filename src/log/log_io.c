@@ -7,6 +7,7 @@
  * never sees the log.
  */
 #include "core/journal.h"
+#include "core/lane_pick.h"
 #include "log/log_io.h"
 #include "txn/part.h"
 #include "txn/version.h"
@@ -14,7 +15,19 @@
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/completion.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/module.h>
 #include <linux/slab.h>
+
+/* Log writes up to this size tell the time that any takes, larger ones the price of a byte. */
+#define ZJ_SMALL_WRITE		(16U << 10)
+
+/* An fsync's data may take one part in so many of what a transaction may hold. */
+#define ZJ_FILE_DATA_PART	64
+
+/* With the log on a disk, no more. */
+#define ZJ_FILE_DATA_DISK	(64U << 10)
 
 /* ---- images ---- */
 
@@ -50,10 +63,24 @@ bool zj_settle_images(struct zj_txn *txn)
 
 /* ---- output ---- */
 
+/* Keeps a running mean of each class, from which the price of a byte follows. */
+static void note_time(struct zj_log_io *io)
+{
+	struct zj_write_time *time = &io->lane->write_time[io->bytes > ZJ_SMALL_WRITE];
+	s64 ns = ktime_get() - io->sent;
+
+	if (!io->bytes || io->err)
+		return;
+	WRITE_ONCE(time->bytes, time->bytes ? (3 * (u64)time->bytes + io->bytes) / 4 : io->bytes);
+	WRITE_ONCE(time->ns, time->ns ? (3 * time->ns + ns) / 4 : ns);
+}
+
 static void io_put(struct zj_log_io *io)
 {
-	if (atomic_dec_and_test(&io->pending))
-		complete(&io->done);
+	if (!atomic_dec_and_test(&io->pending))
+		return;
+	note_time(io);
+	complete(&io->done);
 }
 
 static void io_ended(struct bio *bio)
@@ -70,7 +97,7 @@ static void io_submit(struct zj_log_io *io)
 {
 	if (!io->bio)
 		return;
-	ZJ_ASSERT(io->zj, atomic_read(&io->pending) > 0);
+	ZJ_ASSERT(io->lane->journal, atomic_read(&io->pending) > 0);
 	atomic_inc(&io->pending);
 	submit_bio(io->bio);
 	io->bio = NULL;
@@ -79,13 +106,13 @@ static void io_submit(struct zj_log_io *io)
 /**
  * zj_log_io_begin() - prepare for writing to the log
  * @io: the caller's memory; stays until zj_log_io_wait() has returned
- * @zj: the journal
+ * @lane: whose log it is
  * @flags: flags of all requests, such as REQ_FUA
  */
-void zj_log_io_begin(struct zj_log_io *io, struct zj_journal *zj,
-		     blk_opf_t flags)
+void zj_log_io_begin(struct zj_log_io *io, struct zj_lane *lane, blk_opf_t flags)
 {
-	io->zj = zj;
+	io->lane = lane;
+	io->bytes = 0;
 	io->bio = NULL;
 	/*
 	 * With REQ_IDLE the block layer does not throttle these writes with
@@ -107,7 +134,7 @@ void zj_log_io_begin(struct zj_log_io *io, struct zj_journal *zj,
  */
 void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 {
-	struct zj_journal *zj = io->zj;
+	struct zj_journal *zj = io->lane->journal;
 	u32 size = zj->geo.block_size;
 	u64 block;
 
@@ -128,6 +155,7 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 		__bio_add_page(io->bio, virt_to_page(data), size,
 			       offset_in_page(data));
 	}
+	io->bytes += size;
 	io->next = block + 1;
 }
 
@@ -140,7 +168,8 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 void zj_log_io_send(struct zj_log_io *io)
 {
 	io_submit(io);
-	ZJ_ASSERT(io->zj, !io->bio);
+	ZJ_ASSERT(io->lane->journal, !io->bio);
+	io->sent = ktime_get();
 	blk_finish_plug(&io->plug);
 	io_put(io);
 }
@@ -156,3 +185,54 @@ int zj_log_io_wait(struct zj_log_io *io)
 	wait_for_completion_io(&io->done);
 	return io->err;
 }
+
+/* ---- file data in the log ---- */
+
+/**
+ * zj_journal_file_data_limit() - tell how much file data an fsync may log
+ * @journal: loaded
+ * @lane: the lane that logs it, or negative: the current CPU's
+ *
+ * Logging @n bytes saves a write of their own before the record. It makes the record @n
+ * bytes longer, and later they are written once more, home. Both cost bandwidth. From
+ * the times that log writes of different sizes took follows up to which size that is
+ * cheaper. One block always is: as a write of its own it would take no less.
+ *
+ * No fsync may take more than a small part of what a transaction holds. On a disk the
+ * limit is ZJ_FILE_DATA_DISK besides, because many of them could be short of bandwidth
+ * together. To memory the data is only copied.
+ *
+ * Context: any.
+ * Return: bytes.
+ */
+u32 zj_journal_file_data_limit(journal_t *journal, int lane)
+{
+	struct zj_journal *zj = to_zj(journal);
+	const struct zj_write_time *time;
+	u32 size = zj->public.j_blocksize;
+	u32 most = max(zj->max_txn / ZJ_FILE_DATA_PART, 1U) * size;
+	s64 small, ns, bytes;
+
+	if (zj->log_ops->in_memory)
+		return most;
+	most = min_t(u32, most, ZJ_FILE_DATA_DISK);
+	time = zj_lane_at(zj, lane)->write_time;
+	small = READ_ONCE(time[0].ns);
+	ns = READ_ONCE(time[1].ns) - small;
+	bytes = READ_ONCE(time[1].bytes) - READ_ONCE(time[0].bytes);
+	if (small && ns > 0 && bytes > 0)
+		most = min_t(u64, most, div64_u64(small * bytes, 2 * ns));
+	return max(most, size);
+}
+EXPORT_SYMBOL_GPL(zj_journal_file_data_limit);
+
+/**
+ * zj_journal_file_synced() - an fsync has logged all its data, for statistics
+ * @journal: loaded
+ * @lane: the lane that has logged it, or negative: the current CPU's
+ */
+void zj_journal_file_synced(journal_t *journal, int lane)
+{
+	zj_count(&zj_lane_at(to_zj(journal), lane)->stats.file_syncs, 1);
+}
+EXPORT_SYMBOL_GPL(zj_journal_file_synced);

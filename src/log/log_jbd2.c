@@ -238,7 +238,7 @@ static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
 	old_sequence = sb->s_sequence;
 	sb->s_start = cpu_to_be32(tail);
 	sb->s_sequence = cpu_to_be32(sequence);
-	/* The pre-flush of this write makes the home writes durable. */
+	/* Makes the home writes durable first (H4). */
 	err = zj_super_write(zj);
 	if (err) {
 		sb->s_start = old_start;
@@ -414,7 +414,7 @@ static int jbd2_issue(struct zj_txn *txn)
 	live = zj_settle_images(txn);
 	fua = zj_log_wants_fua(txn->lane, nr_own + w->at.nr_images);
 	txn->log_cached = !fua;
-	zj_log_io_begin(&w->io, zj, fua ? REQ_FUA : 0);
+	zj_log_io_begin(&w->io, txn->lane, fua ? REQ_FUA : 0);
 	/*
 	 * From here on the flush thread may take the transaction and wait for
 	 * it.
@@ -453,7 +453,7 @@ static void put_record(struct zj_run *run, blk_opf_t flags)
 	struct zj_txn *last = list_last_entry(&run->txns, struct zj_txn,
 					      lane_link);
 
-	zj_log_io_begin(&run->io, run->lane->journal, flags);
+	zj_log_io_begin(&run->io, run->lane, flags);
 	/*
 	 * Without a block of the ring, which breaks a promise, it would be
 	 * written over block 0.
@@ -509,6 +509,7 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.name		= "jbd2",
 	.log_before_data = true,
 	.obeys_features	= true,
+	.stock_numbers	= true,
 	.max_lanes	= 1,
 	.open		= zj_log_default_open,
 	.release	= zj_log_default_release,

@@ -251,9 +251,10 @@ static void emit_all(struct zj_lanes_write *log, bool fua)
 {
 	struct zj_plan *plan;
 
-	if (!fua)
+	/* A log on a device of its own waits for no other lane's flush. */
+	if (!fua && !zj_log_apart(log->zj))
 		zj_flush_expected(log->txn->lane);
-	zj_log_io_begin(&log->io, log->zj, fua ? REQ_FUA : 0);
+	zj_log_io_begin(&log->io, log->txn->lane, fua ? REQ_FUA : 0);
 	list_for_each_entry(plan, &log->chunks, link)
 		emit(log, plan);
 	zj_log_io_send(&log->io);

@@ -174,15 +174,18 @@ static u32 nvm_blocks(const struct zj_journal *zj, u32 credits)
 }
 
 /*
- * Tells whether the TxnInfo has no room for another record. Credits of open
- * handles do not count, because handles use few of them; what does not fit goes
- * to another TxnInfo.
+ * Tells whether the only TxnInfo that a transaction is to have has no room for
+ * another record. Without tune=txninfo_max only credits limit a transaction, as
+ * with the log on disk. Credits of open handles do not count, because handles
+ * use few of them; what does not fit goes to another TxnInfo.
  */
 static bool nvm_full(const struct zj_txn *txn)
 {
 	u32 records = max(txn->used, 0) + 1;
 
 	lockdep_assert_held(&txn->lane->lock);
+	if (!txn_zj(txn)->nvm.one_info)
+		return false;
 	return sizeof(struct zj_txninfo) + 8 * READ_ONCE(txn->nr_revokes) +
 	       sizeof(struct zj_nvm_record) * records >
 	       txn_zj(txn)->nvm.info_max;

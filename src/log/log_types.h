@@ -39,6 +39,9 @@ struct zj_txn;
  *	larger than what ext4 asks for
  * @obeys_features: the features in block 0 decide how the log is written and
  *	read, so they must not change while the log is live
+ * @stock_numbers: if the journal has a device of its own, its blocks are
+ *	numbered as those of the device, as in stock's log; otherwise from block 0
+ *	on (map_device())
  * @counts_images: zj_txn.used counts what a transaction modifies, and @full is
  *	asked before a handle joins it; otherwise neither happens, so that a
  *	handle start does not pay for it
@@ -86,6 +89,7 @@ struct zj_log_ops {
 	bool logs_lines;
 	bool in_memory;
 	bool obeys_features;
+	bool stock_numbers;
 	bool counts_images;
 	u32 max_lanes;
 	unsigned long max_age;
@@ -137,7 +141,10 @@ struct zj_nvm {
 					 */
 	struct zj_nvm_map map;		/* its address is NULL while the memory is not open */
 	u8		uuid[16];	/* from the memory's super block */
-	u32		info_max;	/* option; bytes that a TxnInfo may have */
+	u32		info_max;	/* bytes that a TxnInfo may have */
+	bool		one_info;	/* option; a transaction whose TxnInfo is full is closed;
+					 * otherwise it gets another one
+					 */
 	bool		blocks;		/* option; log whole blocks instead of lines */
 	bool		check;		/* option; check that declared ranges cover all that
 					 * changed
@@ -153,7 +160,9 @@ struct zj_nvm {
  * free it, or begin again.
  */
 struct zj_log_io {
-	struct zj_journal *zj;		/* immutable */
+	struct zj_lane	*lane;		/* immutable; whose log it is */
+	ktime_t		sent;		/* adding task; when the last bio was submitted */
+	u32		bytes;		/* adding task; that were added */
 	struct bio	*bio;		/* adding task; the bio that blocks are added to, or NULL */
 	u64		next;		/* adding task; device block that would continue @bio */
 	blk_opf_t	opf;		/* adding task; operation and flags of all bios */

@@ -36,11 +36,11 @@ static void keep_options(struct zj_journal *zj, const struct zj_options *options
 	keep_live(&now->live, options->live);
 	if (now->log == ZJ_LOG_JBD2)
 		now->lanes = 1;
-	now->txninfo_max = options->txninfo_max ?: ZJ_TXNINFO_MAX_DEFAULT;
 	zj->log_ops = log_formats[now->log];
 	zj->nvm.path = now->nvm_path;
 	zj->nvm.blocks = now->nvm_blocks;
-	zj->nvm.info_max = now->txninfo_max;
+	zj->nvm.info_max = now->txninfo_max ?: ZJ_TXNINFO_BYTES;
+	zj->nvm.one_info = now->txninfo_max;
 	zj->nvm.check = now->nvm_check;
 }
 
@@ -54,7 +54,8 @@ void zj_options_default(struct zj_journal *zj)
 	keep_options(zj, &(struct zj_options){ 0 });
 }
 
-static const char *what_is_wrong(const struct zj_options *options)
+static const char *what_is_wrong(const struct zj_journal *zj,
+				 const struct zj_options *options)
 {
 	bool memory = options->log == ZJ_LOG_NVM;
 	u32 info_max = options->txninfo_max;
@@ -65,6 +66,8 @@ static const char *what_is_wrong(const struct zj_options *options)
 		return "a log in stock ext4's format can have only one lane";
 	if (memory != !!options->nvm_path)
 		return "a log in persistent memory needs a memory device, and no other log may have one";
+	if (memory && zj_log_apart(zj))
+		return "a log in persistent memory needs a journal in the file system, not on a device of its own";
 	if (!memory && (info_max || options->nvm_blocks || options->nvm_check))
 		return "options for persistent memory are given, but the log is not there";
 	if (info_max && (info_max < ZJ_TXNINFO_MAX_MIN || info_max > ZJ_TXNINFO_MAX_MAX ||
@@ -75,7 +78,7 @@ static const char *what_is_wrong(const struct zj_options *options)
 
 /**
  * zj_journal_configure() - set the options that the file system wants
- * @journal: the journal, from zj_journal_init_inode(), not loaded
+ * @journal: the journal, not loaded
  * @options: copied; a string that it points to must stay as long as the journal
  *	exists
  *
@@ -88,7 +91,7 @@ static const char *what_is_wrong(const struct zj_options *options)
 int zj_journal_configure(journal_t *journal, const struct zj_options *options)
 {
 	struct zj_journal *zj = to_zj(journal);
-	const char *wrong = what_is_wrong(options);
+	const char *wrong = what_is_wrong(zj, options);
 	unsigned long flags = (options->data_reported ? ZJ_DATA_REPORTED : 0) |
 			      (options->data_journaled ? ZJ_DATA_JOURNALED : 0);
 

@@ -5,6 +5,7 @@
 #include "checkpoint/home.h"
 #include "checkpoint/tail.h"
 #include "core/abort.h"
+#include "core/flush.h"
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/super.h"
@@ -18,6 +19,7 @@
 #include "mount/lane.h"
 #include "mount/load.h"
 #include "mount/proc.h"
+#include "txn/file_block.h"
 #include "txn/revoke.h"
 #include "txn/tenant.h"
 #include "txn/version.h"
@@ -64,8 +66,6 @@ static struct zj_journal *journal_alloc(void)
 	INIT_LIST_HEAD(&zj->space_queue);
 	init_waitqueue_head(&zj->wait_ckpt);
 	init_waitqueue_head(&zj->wait_barrier);
-	init_waitqueue_head(&zj->flush.wait);
-	init_waitqueue_head(&zj->flush.gather);
 	return zj;
 }
 
@@ -79,6 +79,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_tenants_exit(zj);
 	zj_checkpoint_exit(zj);
 	zj_space_exit(zj);
+	zj_file_block_exit(zj);
 	zj_revoke_exit(zj);
 	/* An assertion that has failed since the checkpoint's thread looked last. */
 	zj_abort_finish(zj);
@@ -90,6 +91,15 @@ static void journal_free(struct zj_journal *zj)
 }
 
 /* ---- init ---- */
+
+static void set_devices(struct zj_journal *zj, struct block_device *bdev,
+			struct block_device *fs_dev)
+{
+	zj->public.j_dev = bdev;
+	zj->public.j_fs_dev = fs_dev;
+	zj_flush_init(&zj->flush, fs_dev);
+	zj_flush_init(&zj->log_flush, bdev);
+}
 
 /*
  * Block 0 says how many blocks the journal has. A corrupt inode may claim any
@@ -132,8 +142,7 @@ journal_t *zj_journal_init_inode(struct inode *inode)
 	zj = journal_alloc();
 	if (!zj)
 		return ERR_PTR(-ENOMEM);
-	zj->public.j_dev = sb->s_bdev;
-	zj->public.j_fs_dev = sb->s_bdev;
+	set_devices(zj, sb->s_bdev, sb->s_bdev);
 	zj->public.j_blocksize = sb->s_blocksize;
 	zj->public.j_total_len = min_t(u64, inode->i_size >> sb->s_blocksize_bits,
 				       U32_MAX);
@@ -154,22 +163,93 @@ out_free:
 }
 EXPORT_SYMBOL_GPL(zj_journal_init_inode);
 
+/*
+ * A journal device belongs to one file system, whose uuid seeds the checksums of
+ * a log of lanes. ext4 refuses shared ones as well, but only when this has
+ * returned.
+ */
+static int take_user(struct zj_journal *zj)
+{
+	const struct zj_jbd2_super *sb = zj->public.j_superblock;
+	u32 users = be32_to_cpu(sb->s_nr_users);
+
+	if (users != 1) {
+		zj_err(zj, "the journal device has %u file systems in its list of users, and zext4 supports only one\n",
+		       users);
+		return -EINVAL;
+	}
+	memcpy(zj->geo.uuid, sb->s_users, sizeof(zj->geo.uuid));
+	return 0;
+}
+
+/**
+ * zj_journal_init_dev() - allocate a journal that has a device of its own
+ * @bdev: the journal's device, with the file system's block size; belongs to the
+ *	caller, who closes it after zj_journal_destroy()
+ * @fs_dev: the file system's device
+ * @start: the block of @bdev that block 0 of the journal is
+ * @len: the blocks of @bdev that its own super block claims
+ * @blocksize: bytes
+ *
+ * Reads and checks block 0 only.
+ *
+ * Return: the journal, or ERR_PTR.
+ */
 journal_t *zj_journal_init_dev(struct block_device *bdev,
 			       struct block_device *fs_dev,
 			       unsigned long long start, int len, int blocksize)
 {
-	pr_err("zjournal: external journal %pg is not supported; make it internal: tune2fs -O ^has_journal, then tune2fs -j\n",
-	       bdev);
-	return ERR_PTR(-EOPNOTSUPP);
+	struct zj_journal *zj = journal_alloc();
+	int err;
+
+	if (!zj)
+		return ERR_PTR(-ENOMEM);
+	set_devices(zj, bdev, fs_dev);
+	zj->public.j_blocksize = blocksize;
+	zj->public.j_total_len = max(len, 0);
+	zj->public.j_blk_offset = start;
+	snprintf(zj->public.j_devname, sizeof(zj->public.j_devname), "%pg-%pg",
+		 fs_dev, bdev);
+	err = zj_super_read(zj, start);
+	if (!err)
+		err = map_alloc(zj, start);
+	if (!err)
+		err = take_user(zj);
+	if (!err && zj->public.j_total_len <= start)
+		err = -EUCLEAN;
+	if (err) {
+		journal_free(zj);
+		return ERR_PTR(err);
+	}
+	zj->dev_blocks = zj->public.j_total_len;
+	return &zj->public;
 }
 EXPORT_SYMBOL_GPL(zj_journal_init_dev);
 
 /* ---- load ---- */
 
+/*
+ * Maps a journal on a device of its own. Stock numbers the blocks of its log as
+ * the device does, though only block 0 lies before the log. A log of lanes has
+ * its blocks behind block 0 in their order.
+ */
+static void map_device(struct zj_journal *zj, bool lanes)
+{
+	u32 start = zj->public.j_blk_offset, i;
+
+	zj->public.j_total_len = zj->dev_blocks - (lanes ? start : 0);
+	for (i = 0; i < zj->public.j_total_len; i++)
+		zj->map[i] = i + (lanes ? start : 0);
+	zj->map[0] = start;
+}
+
 static int map_journal(struct zj_journal *zj)
 {
 	u32 i;
 
+	/* Done already. */
+	if (zj_log_apart(zj))
+		return 0;
 	for (i = 0; i < zj->public.j_total_len; i++) {
 		sector_t block = i;
 		int err;
@@ -276,7 +356,12 @@ static int recover(struct zj_journal *zj)
 	 */
 	if (!zj_journal_is_live(&zj->public) && !zj->public.j_superblock->s_start)
 		return 0;
+	/* As the log was written, whatever comes next. */
+	if (zj_log_apart(zj))
+		map_device(zj, zj_journal_is_live(&zj->public));
 	err = zj_recover_device(zj);
+	if (zj_log_apart(zj))
+		map_device(zj, !zj->log_ops->stock_numbers);
 	if (err)
 		return err;
 	return zj_make_clean(zj);
@@ -288,6 +373,8 @@ static int start(struct zj_journal *zj)
 
 	zj->frozen_cache = zj_frozen_cache(zj->public.j_blocksize);
 	err = zj_revoke_init(zj);
+	if (!err)
+		err = zj_file_block_init(zj);
 	if (!err)
 		err = zj->log_ops->init(zj);
 	if (!err)
@@ -301,7 +388,7 @@ static int start(struct zj_journal *zj)
 
 /**
  * zj_journal_load() - recover if need be, then open the journal for handles
- * @journal: the journal, from zj_journal_init_inode()
+ * @journal: the journal, from zj_journal_init_inode() or zj_journal_init_dev()
  *
  * Nothing is written unless a log has to be recovered.
  *
@@ -314,6 +401,8 @@ int zj_journal_load(journal_t *journal)
 	struct zj_journal *zj = to_zj(journal);
 	int err;
 
+	if (zj_log_apart(zj))
+		map_device(zj, !zj->log_ops->stock_numbers);
 	err = zj->log_ops->open(zj);
 	if (!err)
 		err = choose_geometry(zj);

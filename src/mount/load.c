@@ -180,20 +180,26 @@ static __printf(3, 4) void load_msg(void *ctx, int level, const char *fmt, ...)
 	va_end(args);
 }
 
-static const struct zj_io_ops load_ops = {
-	.log_home	= load_log_home,
-	.read_log	= load_read_log,
-	.start_read	= load_start_read,
-	.end_read	= load_end_read,
-	.write_log	= load_write_log,
-	.write_home	= load_write_home,
-	.flush_home	= load_flush_home,
-	.read_home	= load_read_home,
-	.ahead_home	= load_ahead_home,
-	.fast_commit	= load_fast_commit,
-	.room		= load_room,
-	.msg		= load_msg,
-};
+#define LOAD_OPS					\
+	.read_log	= load_read_log,		\
+	.start_read	= load_start_read,		\
+	.end_read	= load_end_read,		\
+	.write_log	= load_write_log,		\
+	.write_home	= load_write_home,		\
+	.flush_home	= load_flush_home,		\
+	.read_home	= load_read_home,		\
+	.ahead_home	= load_ahead_home,		\
+	.fast_commit	= load_fast_commit,		\
+	.room		= load_room,			\
+	.msg		= load_msg
+
+static const struct zj_io_ops load_ops = { LOAD_OPS, .log_home = load_log_home };
+static const struct zj_io_ops load_ops_apart = { LOAD_OPS };
+
+static const struct zj_io_ops *ops_of(const struct zj_load *load)
+{
+	return zj_log_apart(load->zj) ? &load_ops_apart : &load_ops;
+}
 
 /*
  * Replays stock's log. The next transaction gets a sequence number that is not
@@ -203,7 +209,7 @@ static int recover_stock(struct zj_load *load, u64 blocks)
 {
 	struct zj_journal *zj = load->zj;
 	struct zj_jbd2_super *sb = zj->public.j_superblock;
-	struct zj_io_ops ops = load_ops;
+	struct zj_io_ops ops = *ops_of(load);
 	u32 sequence;
 	int err;
 
@@ -237,7 +243,7 @@ static int recover_nvm(struct zj_load *load, u64 blocks)
 	err = zj_nvm_begin(&zj->nvm.map, &id);
 	if (err)
 		return err;
-	err = zj_recover_nvm(&load_ops, load, &area, zj->public.j_blocksize,
+	err = zj_recover_nvm(ops_of(load), load, &area, zj->public.j_blocksize,
 			     zj->public.j_total_len, blocks, false,
 			     &zj->recovered);
 	zj_nvm_end(id);
@@ -257,7 +263,7 @@ static int recover(struct zj_journal *zj, u64 blocks)
 	if (zj_is_nvm_log(zj->public.j_superblock))
 		err = recover_nvm(load, blocks);
 	else if (zj_journal_is_live(&zj->public))
-		err = zj_recover(&load_ops, load, zj->geo.uuid,
+		err = zj_recover(ops_of(load), load, zj->geo.uuid,
 				 zj->public.j_blocksize, zj->public.j_total_len,
 				 blocks, false, &zj->recovered);
 	else
@@ -282,7 +288,7 @@ int zj_recover_device(struct zj_journal *zj)
 	ktime_t start = ktime_get();
 	int err;
 
-	if (bdev_read_only(fs)) {
+	if (bdev_read_only(fs) || bdev_read_only(zj->public.j_dev)) {
 		zj_err(zj, "the log must be recovered, but the device is read-only; make it writable and mount again\n");
 		return -EROFS;
 	}

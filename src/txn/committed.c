@@ -179,7 +179,7 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 	if (zj_part_test(part, ZJ_PART_ELSEWHERE))
 		return;
 	if (jh->newest == part) {
-		mark_buffer_dirty(bh);
+		zj_part_make_dirty(part);
 		clear_buffer_jbddirty(bh);
 		return;
 	}

@@ -17,6 +17,7 @@
 #include "core/journal.h"
 #include "core/space.h"
 #include "txn/component.h"
+#include "txn/file_block.h"
 #include "txn/jhead.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
@@ -786,7 +787,9 @@ void zj_component_free(struct zj_journal *zj, struct zj_component *comp)
 		WRITE_ONCE(txn->comp, &reclaimed_component);
 	}
 	spin_unlock(&zj->comp_lock);
-	list_for_each_entry_safe(txn, next, &comp->members, comp_link)
+	list_for_each_entry_safe(txn, next, &comp->members, comp_link) {
+		zj_file_block_retire(txn);
 		zj_txn_put(txn);
+	}
 	kfree_rcu(comp, rcu);
 }

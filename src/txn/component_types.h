@@ -119,7 +119,8 @@ struct zj_component {
 	struct list_head deps;		/* comp_lock; zj_dep.comp_link */
 	DECLARE_BITMAP(dep_lanes, ZJ_MAX_LANES); /* comp_lock; zj_dep.lane of deps */
 	struct list_head dependants;	/* comp_lock; zj_dep.on_link */
-	tid_t		blocker;	/* ckpt_lock; transaction that is not committed and
+	tid_t		blocker;	/* ckpt_lock, held by the thread of the pass for which
+					 * it is set; transaction that is not committed and
 					 * owns one of its blocks, so that this block
 					 * cannot go home; 0: none known
 					 */

@@ -335,6 +335,31 @@ int zj_journal_finish_inode_data(struct jbd2_inode *jinode)
 EXPORT_SYMBOL_GPL(zj_journal_finish_inode_data);
 
 /**
+ * zj_journal_inode_orders() - will a commit write a range of a file in place?
+ * @jinode: the inode, or NULL if it has never had ordered data
+ * @start: offset in the file
+ * @end: offset after the range
+ *
+ * Return: true if a transaction that is not committed yet has ordered data that may
+ * overlap the range, and has not waited for it yet.
+ */
+bool zj_journal_inode_orders(struct jbd2_inode *jinode, loff_t start, loff_t end)
+{
+	struct zj_inode_entry *entry;
+	bool found = false;
+
+	if (!jinode)
+		return false;
+	spin_lock(&jinode->i_lock);
+	list_for_each_entry(entry, &jinode->i_entries, inode_link)
+		found |= entry->write && start <= entry->proxy.i_dirty_end &&
+			 end > entry->proxy.i_dirty_start;
+	spin_unlock(&jinode->i_lock);
+	return found;
+}
+EXPORT_SYMBOL_GPL(zj_journal_inode_orders);
+
+/**
  * zj_journal_begin_ordered_truncate() - write ordered data before its pages are dropped
  * @journal: the journal
  * @jinode: the inode

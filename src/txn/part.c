@@ -208,6 +208,24 @@ static void inherit_dirty(struct zj_part *newer)
 }
 
 /**
+ * zj_part_make_dirty() - have a committed image written home
+ * @part: the newest of its buffer
+ *
+ * The kernel's write-back may write metadata home at any time, and counts it as dirty
+ * memory. File data would be written with every sync of the file system, although it is
+ * safe in the log, and whoever dirties pages would wait for that. So only the buffer is
+ * dirty then, not its folio: the checkpoint finds it, write-back does not.
+ */
+void zj_part_make_dirty(struct zj_part *part)
+{
+	lockdep_assert_held(&part->jh->lock);
+	if (zj_part_test(part, ZJ_PART_FILE_BLOCK))
+		set_buffer_dirty(part->jh->bh);
+	else
+		mark_buffer_dirty(part->jh->bh);
+}
+
+/**
  * zj_part_drop() - take a part off its buffer and its transaction, and free it
  * @part: the part
  *
@@ -236,12 +254,13 @@ void zj_part_drop(struct zj_part *part)
 		older = list_last_entry(&jh->parts, struct zj_part, jh_link);
 	if (jh->newest == part) {
 		WRITE_ONCE(jh->newest, older);
-		if (older && zj_part_test(older, ZJ_PART_NEEDS_DIRTY)) {
-			zj_part_clear(older, BIT(ZJ_PART_NEEDS_DIRTY));
-			dirty = true;
-		}
 		if (dirty)
 			mark_buffer_dirty(jh->bh);
+		if (older && zj_part_test(older, ZJ_PART_NEEDS_DIRTY)) {
+			zj_part_clear(older, BIT(ZJ_PART_NEEDS_DIRTY));
+			zj_part_make_dirty(older);
+			dirty = true;
+		}
 		if (dirty || !older)
 			clear_buffer_jbddirty(jh->bh);
 	}

@@ -33,6 +33,7 @@ void zj_part_file(struct zj_part *part, struct journal_head *jh,
 bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 		       struct zj_txn *txn);
 void zj_part_move(struct zj_part *part, struct zj_txn *txn);
+void zj_part_make_dirty(struct zj_part *part);
 void zj_part_drop(struct zj_part *part);
 bool zj_part_retire(struct journal_head *jh, bool locked);
 void zj_txn_walk(struct zj_txn *txn,

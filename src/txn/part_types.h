@@ -22,6 +22,9 @@ enum zj_part_bits {
 	ZJ_PART_NEEDS_DIRTY,	/* not home, and a newer part has cleared the buffer's
 				 * dirty bit: set it again if that part is dropped
 				 */
+	ZJ_PART_FILE_BLOCK,	/* the image is file data of data=ordered: only the checkpoint
+				 * writes it home (zj_part_make_dirty())
+				 */
 	ZJ_PART_ELSEWHERE,	/* the buffer gets a new mapping, so this image must not be
 				 * written home from it
 				 */

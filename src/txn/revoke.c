@@ -12,6 +12,7 @@
  */
 #include "core/journal.h"
 #include "txn/component.h"
+#include "txn/file_block.h"
 #include "txn/revoke.h"
 #include "txn/txn.h"
 #include <linux/hash.h>
@@ -142,6 +143,7 @@ void zj_revoke_retire(struct zj_txn *txn)
 		spin_unlock(&txn->list_lock);
 		if (!rev)
 			return;
+		zj_file_block_revoked(zj, rev->block);
 		/* It stays, as only this thread takes revokes of a sealed transaction off. */
 		bucket = bucket_of(zj, rev->block);
 		spin_lock(&bucket->lock);

@@ -31,6 +31,7 @@ static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
 	INIT_LIST_HEAD(&txn->parts);
 	INIT_LIST_HEAD(&txn->late);
 	INIT_LIST_HEAD(&txn->revokes);
+	INIT_LIST_HEAD(&txn->file_blocks);
 	INIT_LIST_HEAD(&txn->inodes);
 	INIT_LIST_HEAD(&txn->prev_dep.comp_link);
 	txn->prev_dep.embedded = true;

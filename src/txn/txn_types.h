@@ -86,8 +86,10 @@ struct zj_txn {
 					 * the component is committed
 					 */
 	struct list_head revokes;	/* zj_revoke.txn_link */
+	struct list_head file_blocks;	/* zj_file_block.txn_link */
 	struct list_head inodes;	/* zj_inode_entry.txn_link */
 	int		nr_revokes;	/* list_lock to change; length of revokes */
+	u32		nr_file_blocks;	/* list_lock; how many ever were in file_blocks */
 	bool		jdata;		/* list_lock; has parts of journaled file data */
 	bool		parts_fixed;	/* list_lock; the lane's thread has begun to copy the
 					 * images, new parts go to late

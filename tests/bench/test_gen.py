@@ -18,7 +18,8 @@ COUNTS = {
     "MWUL": (1, 0), "MWUM": (1, 0), "MWRL": (1, 0), "MWRM": (1, 0),
     "varmail": (13, 2), "fileserver": (11, 0), "postmark": (None, 0),
     "writesync": (5, 1), "append": (1, 0), "overwrite": (1, 0), "randwrite": (1, 0),
-    "randsync": (1, 1 / 4), "insert": (1, 1), "fsync-append": (2, 1), "fsync-create": (4, 1), "mail": (None, 2),
+    "randsync": (1, 1 / 4), "insert": (1, 1), "fsync-append": (2, 1), "fsync-overwrite": (2, 1),
+    "fsync-create": (4, 1), "mail": (None, 2),
     "shell": (1, 0), "sqlite-wal": (1, 0), "sqlite-delete": (1, 0),
 }
 

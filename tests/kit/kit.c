@@ -16,12 +16,19 @@
 
 u64 kit_place(const struct kit *kit, u64 block)
 {
+	if (kit->stock_numbers && block)
+		block -= KIT_START;
 	return kit->first + block + (kit->piece ? block / kit->piece : 0);
+}
+
+u32 kit_log_blocks(const struct kit *kit)
+{
+	return kit->blocks + (kit->stock_numbers ? KIT_START : 0);
 }
 
 u32 kit_disk_blocks(const struct kit *kit)
 {
-	return kit_place(kit, kit->blocks);
+	return kit_place(kit, kit_log_blocks(kit));
 }
 
 static u64 map_journal(const struct inode *inode, u64 block)
@@ -55,16 +62,20 @@ static void put32(u8 *sb, u32 at, u32 value)
 /* By its bytes, since the yardstick's stock journal has none of our structures. */
 void kit_make_journal(const struct kit *kit, struct kl_disk *disk, u32 sequence, u32 features)
 {
+	u32 start = kit->dev ? KIT_START : 0;
 	u8 *sb = calloc(1, kit->sb.s_blocksize);
 
 	put32(sb, 0x00, 0xc03b3998);	/* magic */
 	put32(sb, 0x04, 4);		/* super block, version 2 */
 	put32(sb, 0x0c, kit->sb.s_blocksize);
-	put32(sb, 0x10, kit->blocks);
-	put32(sb, 0x14, 1);		/* first block of the log */
+	put32(sb, 0x10, kit->blocks + start);
+	put32(sb, 0x14, 1 + start);	/* first block of the log */
 	put32(sb, 0x18, sequence);
 	put32(sb, 0x28, features);
+	put32(sb, 0x40, kit->dev ? 1 : 0);	/* file systems that use it */
 	sb[0x50] = 4;			/* crc32c */
+	if (kit->dev)
+		memcpy(sb + 0x100, kit->sb.s_uuid.b, sizeof(kit->sb.s_uuid.b));
 	put32(sb, 0xfc, crc32c(~0u, sb, SUPER_BYTES));
 	disk_set(disk, kit_place(kit, 0), sb);
 	free(sb);
@@ -79,7 +90,10 @@ void kit_inode(struct kit *kit, struct inode *inode, unsigned long number)
 
 journal_t *kit_open(struct kit *kit)
 {
-	journal_t *journal = jbd2_journal_init_inode(&kit->journal);
+	journal_t *journal = kit->dev ?
+		jbd2_journal_init_dev(kit->dev, kit->sb.s_bdev, KIT_START,
+				      kit->blocks + KIT_START, kit->sb.s_blocksize) :
+		jbd2_journal_init_inode(&kit->journal);
 
 	if (!IS_ERR(journal))
 		journal->j_flags |= JBD2_BARRIER;

@@ -24,12 +24,19 @@ struct kit {
 	u32		first;		/* disk block that the journal's block 0 is */
 	u32		blocks;		/* of the journal */
 	u32		piece;		/* blocks of it in one piece, then comes another's; 0: all */
+	struct block_device *dev;	/* of the journal's own; NULL: it is in an inode */
+	bool		stock_numbers;	/* its blocks are numbered as those of the device */
 	struct super_block sb;
 	struct inode	journal;	/* the journal's inode; tests may change its map */
 };
 
+/* The block of a journal's own device that its block 0 is, with blocks of 1 KiB. */
+#define KIT_START	2u
+
 /* The disk block that a block of the journal is. */
 u64 kit_place(const struct kit *kit, u64 block);
+/* Blocks of the journal, as recovery counts them. */
+u32 kit_log_blocks(const struct kit *kit);
 /* Blocks of a disk whose last one is a journal's. */
 u32 kit_disk_blocks(const struct kit *kit);
 /* Super block and the journal's inode; first, blocks and piece are set. @uuid: 16 characters. */

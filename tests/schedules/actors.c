@@ -609,10 +609,16 @@ int __wrap_zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 }
 
 /* Calls within flush.c are not wrapped. */
-int __wrap_zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written)
+int __wrap_zj_log_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 {
 	gate(GATE_FLUSH);
-	return __real_zj_data_flush(zj, lane, written);
+	return __real_zj_log_dev_flush(zj, lane);
+}
+
+int __wrap_zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written, bool log)
+{
+	gate(GATE_FLUSH);
+	return __real_zj_data_flush(zj, lane, written, log);
 }
 
 int __wrap_blkdev_issue_flush(struct block_device *bdev)

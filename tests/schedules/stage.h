@@ -192,7 +192,8 @@ void __real_kl_switch(void);
 void __real_submit_bio(struct bio *bio);
 int __real_blkdev_issue_flush(struct block_device *bdev);
 int __real_zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
-int __real_zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written);
+int __real_zj_log_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
+int __real_zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written, bool log);
 void __real_zj_member_durable(struct zj_txn *txn);
 u64 __real_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
 

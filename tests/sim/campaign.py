@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Many runs of zjsim with mixed options; adds up in build/results/sim.json.
 
-python3 tests/sim/campaign.py [--seconds T] [--states N] [--jbd2 | --nvm]
+python3 tests/sim/campaign.py [--seconds T] [--states N]
+            [--jbd2 | --nvm | --external]
 
 Runs for T seconds (60), or until N crash states have been checked in all, the file's
 included.  The file counts for one state of src/: another one begins it again.  Exits
@@ -14,6 +15,7 @@ blocks.
 
 --nvm: the log in memory, whose lines a crash leaves as the memory model allows; in
 build/results/sim-nvm.json.
+--external: the journal on a device of its own; in build/results/sim-external.json.
 """
 import argparse
 import hashlib
@@ -28,6 +30,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = TOP / "build/results/sim.json"
 RESULTS_JBD2 = TOP / "build/results/sim-jbd2.json"
 RESULTS_NVM = TOP / "build/results/sim-nvm.json"
+RESULTS_EXTERNAL = TOP / "build/results/sim-external.json"
 # A copy, because a build in the meantime would change what is counted.
 ZJSIM = TOP / "build/tests/sim/zjsim-campaign"
 STOCK = TOP / "build/tests/sim/zjyard-stock-campaign"
@@ -43,6 +46,8 @@ KINDS = [
     ["--focus", "1", "--off", "0"],             # the file of journaled data
     ["--focus", "2", "--off", "0", "--handles", "60"],
     ["--focus", "4", "--cpus", "8", "--tasks", "16", "--journal", "2600", "--grain", "10"],
+    ["--logged", "1", "--off", "0", "--focus", "3"],    # data in the log
+    ["--logged", "1", "--off", "0", "--focus", "2", "--cpus", "4", "--handles", "60"],
     ["--focus", "5", "--off", "0"],             # seals while handles start
     ["--focus", "6", "--cpus", "4", "--journal", "230", "--blocks", "8"],
     ["--slow", "2", "--off", "0"],
@@ -64,6 +69,7 @@ KINDS_JBD2 = [
     ["--cpus", "2", "--blocks", "1", "--states", "8", "--epochs", "3"],
     ["--cache", "1", "--fua", "0", "--journal", "140", "--handles", "200", "--states", "1"],
     ["--journaled", "1"],
+    ["--logged", "1", "--off", "0", "--focus", "3"],
     ["--focus", "1", "--off", "0"],
     ["--focus", "2", "--off", "0", "--handles", "60"],
     ["--focus", "5", "--off", "0"],
@@ -80,6 +86,7 @@ KINDS_NVM = [
     ["--cpus", "4", "--blocks", "8", "--journal", "230"],
     ["--cpus", "8", "--journal", "2560", "--tasks", "16"],
     ["--txninfo", "256"],
+    ["--logged", "1", "--off", "0", "--focus", "3"],
     ["--focus", "1", "--off", "0"],
     ["--focus", "2", "--off", "0", "--handles", "60"],
     ["--focus", "5", "--off", "0"],
@@ -87,6 +94,23 @@ KINDS_NVM = [
     ["--cpus", "1", "--lanes", "1"],
     ["--pipeline", "1", "--versions", "1"],
     ["--nvm", "2", "--off", "0"],
+]
+# Caches and FUA of both devices; lanes and stock's format; remounts, errors.
+KINDS_EXTERNAL = [
+    ["--external", "1"],
+    ["--external", "1", "--cache", "1", *SMALL],
+    ["--external", "3", "--cache", "1", "--off", "0", "--grain", "1"],
+    ["--external", "1", "--cache", "1", "--jbd2"],
+    ["--external", "3", "--cache", "1", "--jbd2", "--journal", "140", "--handles", "200", "--states", "1"],
+    ["--external", "2", "--cache", "1"],
+    ["--external", "3", "--cache", "0"],
+    ["--external", "1", "--cache", "1", "--remount", "1"],
+    ["--external", "3", "--cache", "1", "--jbd2", "--remount", "1"],
+    ["--external", "3", "--pipeline", "1", "--versions", "1"],
+    ["--external", "1", "--cache", "1", "--cpus", "8", "--journal", "2560", "--tasks", "16"],
+    ["--external", "1", "--cache", "1", "--journaled", "1"],
+    ["--external", "1", "--cache", "1", "--focus", "2", "--off", "0", "--handles", "60"],
+    ["--external", "3", "--cache", "1", "--epochs", "4"],
 ]
 CHUNK = 20      # seconds of one kind
 
@@ -146,6 +170,7 @@ def main():
     log = parser.add_mutually_exclusive_group()
     log.add_argument("--jbd2", action="store_true")
     log.add_argument("--nvm", action="store_true")
+    log.add_argument("--external", action="store_true")
     args = parser.parse_args()
     results, kinds, more, wanted = RESULTS, KINDS, [], "crash_states"
     end = time.monotonic() + (args.seconds or 60 if not args.states else 1e9)
@@ -160,6 +185,8 @@ def main():
     if args.nvm:
         results, more = RESULTS_NVM, ["--nvm", "1"]
         kinds = [kind if "--nvm" in kind else more + kind for kind in KINDS_NVM]
+    if args.external:
+        results, kinds, more = RESULTS_EXTERNAL, KINDS_EXTERNAL, ["--external", "1"]
     total = load(results, wanted)
     # The rate that the issue asks for: small runs, of one core.
     first = json.loads(zjsim("--seed", 1, "--seconds", 5, *SMALL, *more).stdout)

@@ -226,20 +226,22 @@ static void check_units(const struct cut *c)
  * struct doubt - is what was promised there at the place that the walk has come to?
  *
  * Not from when barriers went off until a flush has ended that began after they were
- * on again.
+ * on again; of two devices, on each.
  */
 struct doubt {
 	u32	next;	/* index of the next remount */
 	bool	doubtful;
-	u64	flush;	/* that will end it; 0: it has not begun */
+	u32	caches;		/* bits of the devices that may still hold something */
+	u64	flush[2];	/* that will empty this device's; 0: it has not begun */
 };
 
 /* Remounts up to this place. */
 static void doubt_remounts(struct doubt *d, u32 at)
 {
 	for (; d->next < world->nr_remounts && world->remounts[d->next] <= at; d->next++) {
-		d->doubtful = world->p.cache;
-		d->flush = 0;
+		d->caches = world->p.cache | (world->disk->cache2 ? 2 : 0);
+		d->doubtful = d->caches;
+		memset(d->flush, 0, sizeof(d->flush));
 	}
 }
 
@@ -248,10 +250,11 @@ static void doubt_step(struct doubt *d, const struct disk_event *e)
 {
 	if (!d->doubtful || d->next & 1)
 		return;
-	if (e->what == DISK_FLUSH && !d->flush)
-		d->flush = e->request;
-	else if (e->what == DISK_FLUSHED && e->request == d->flush)
-		d->doubtful = false;
+	if (e->what == DISK_FLUSH && !d->flush[e->block])
+		d->flush[e->block] = e->request;
+	else if (e->what == DISK_FLUSHED && e->request == d->flush[e->block])
+		d->caches &= ~(1U << e->block);
+	d->doubtful = d->caches;
 }
 
 /* ---- one state ---- */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a handle changes: metadata, inodes, allocation, ordered data. */
+/* What a handle changes: metadata, inodes, allocation. */
 #include "work.h"
 
 /* ---- changes ---- */
@@ -142,8 +142,7 @@ static void step_hot(struct job *job)
 
 /* ---- inodes ---- */
 
-/* An inode in core for the rest of the handle; NULL while it is evicted. */
-static struct toy_inode *use_inode(struct job *job, u32 i)
+struct toy_inode *use_inode(struct job *job, u32 i)
 {
 	struct toy_inode *ino = &world->inode[i];
 
@@ -423,179 +422,7 @@ static void step_free_meta(struct job *job)
 	a->use = USE_FREEING;
 }
 
-/* ---- data ---- */
-
-/* Half of it, as an fsync's is. Generations of data are odd: each life takes two. */
-static bool by_fua(const struct page_data *page)
-{
-	return world->disk->fua && page->gen & 2;
-}
-
-/* Usually noted in the inode; sometimes for the whole journal, like zeroed blocks. */
-static void note_written(const struct alloc *a)
-{
-	if (a->page.gen % 16 == 5)
-		zj_journal_data_written(world->journal);
-	else
-		zj_journal_inode_written(world->journal,
-					 &world->inode[a->inode].written);
-}
-
-static void page_end_io(struct bio *bio)
-{
-	struct page_data *page = bio->bi_private;
-
-	if (!(bio->bi_opf & REQ_FUA))
-		note_written(container_of(page, struct alloc, page));
-	if (bio->bi_status)
-		page->lost = page->gen;
-	page->writing = false;
-	wake_up(&page->wait);
-	bio_put(bio);
-}
-
-void write_data(struct alloc *a)
-{
-	struct page_data *page = &a->page;
-	struct bio *bio;
-
-	if (!page->dirty || page->writing)
-		return;
-	page->writing = true;
-	page->dirty = false;
-	bio = bio_alloc(&world->disk->bdev, 1,
-			REQ_OP_WRITE | (by_fua(page) ? REQ_FUA : 0), GFP_NOFS);
-	bio->bi_private = page;
-	bio->bi_end_io = page_end_io;
-	kit_write(&world->kit, bio, page->block, page->mem);
-}
-
-void wait_data(struct alloc *a)
-{
-	wait_event(a->page.wait, !READ_ONCE(a->page.writing));
-}
-
-/* The place of a block's data in its inode. */
-static loff_t offset_of(const struct alloc *a)
-{
-	return (loff_t)a->block * DISK_BLOCK;
-}
-
-static bool in_range(const struct alloc *a, const struct jbd2_inode *range)
-{
-	return a->use >= USE_META && a->page.gen &&
-	       &world->inode[a->inode].vfs == range->i_vfs_inode &&
-	       offset_of(a) <= range->i_dirty_end &&
-	       offset_of(a) + DISK_BLOCK > range->i_dirty_start;
-}
-
-int submit_data(struct jbd2_inode *range)
-{
-	if (range->i_vfs_inode == &file_inode()->vfs) {
-		file_protect(range);
-		return 0;
-	}
-	for (u32 i = 0; i < world->nr_alloc; i++)
-		if (in_range(&world->alloc[i], range))
-			write_data(&world->alloc[i]);
-	return 0;
-}
-
-int finish_data(struct jbd2_inode *range)
-{
-	int err = 0;
-
-	for (u32 i = 0; i < world->nr_alloc; i++) {
-		struct page_data *page = &world->alloc[i].page;
-
-		u32 gen = page->gen;
-
-		if (!in_range(&world->alloc[i], range))
-			continue;
-		wait_data(&world->alloc[i]);
-		/* The block may have been freed while this task waited. */
-		if (page->lost == gen)
-			err = -EIO;
-	}
-	return err;
-}
-
-static void fill_page(struct alloc *a, u32 inode, u32 gen)
-{
-	life_begin(a, gen, KIND_DATA);
-	block_init(a->page.mem, a->block, gen, KIND_DATA);
-	a->inode = inode;
-	a->page.gen = gen;
-	a->page.dirty = true;
-}
-
-/* Data in flight already, as of a direct write, is only waited for. */
-static int order_data(struct job *job, struct alloc *a, struct jbd2_inode *jinode)
-{
-	if (sim_one_in(&job->rand, 3))
-		write_data(a);
-	if (a->page.dirty)
-		return zj_journal_inode_ranged_write(job->handle, jinode,
-						     offset_of(a), DISK_BLOCK);
-	return zj_journal_inode_ranged_wait(job->handle, jinode, offset_of(a),
-					    DISK_BLOCK);
-}
-
-static void step_alloc_data(struct job *job)
-{
-	struct alloc *a = pick_alloc(job, USE_FREE);
-	/* With one inode, lanes meet more often. */
-	u32 nr = world->p.focus == FOCUS_ALLOC ? 1 : world->nr_inodes - 1;
-	u32 i = sim_below(&job->rand, nr);
-	u32 gen;
-
-	if (!a || !use_inode(job, i))
-		return;
-	a->use = USE_BUSY;
-	gen = world->objects[a->object].ver + 1;
-	fill_page(a, i, gen);
-	if (sim_one_in(&job->rand, 2)) {
-		/* Like an unwritten extent: data is written before metadata. */
-		write_data(a);
-		wait_data(a);
-		if (a->page.lost == gen) {
-			a->use = USE_FREE;
-			return;
-		}
-		/* The handle that converts it comes after the data. */
-		zj_journal_take_written(job->handle, &world->inode[i].written);
-	} else if (dead(job, order_data(job, a, &world->inode[i].jinode))) {
-		return;
-	}
-	if (write_map(job, a))
-		a->use = USE_DATA;
-}
-
-static void step_free_data(struct job *job)
-{
-	struct alloc *a = pick_alloc(job, USE_DATA);
-
-	if (!a)
-		return;
-	a->use = USE_BUSY;
-	a->freed_by = job->handle->h_transaction->t_tid;
-	trace("unit %u frees data block %u", job->unit, a->block);
-	if (write_map(job, a)) {
-		a->page.gen = 0;
-		a->use = USE_FREEING;
-	}
-}
-
-/* Overwrites data in place, without a handle. */
-void overwrite_data(struct job *job)
-{
-	struct alloc *a = pick_alloc(job, USE_DATA);
-
-	if (!a || world->p.off & OFF_DATA)
-		return;
-	((struct half *)a->page.mem)->stored = ++world->last_stored;
-	a->page.dirty = true;
-}
+/* ---- commits ---- */
 
 /* Phase two of commit: freed blocks may be used again. */
 void commit_callback(journal_t *journal, transaction_t *txn)
@@ -649,13 +476,14 @@ void step(struct job *job)
 #define FIRST_FILE	0
 		{ step_file, OFF_FILE }, { step_file, OFF_FILE },
 #define FIRST_ALLOC	2
-#define NR_ALLOC	6
+#define NR_ALLOC	7
 		{ step_alloc_meta, OFF_ALLOC }, { step_write_meta, OFF_ALLOC },
 		{ step_write_meta, OFF_ALLOC }, { step_free_meta, OFF_ALLOC },
 		{ step_alloc_data, OFF_DATA }, { step_free_data, OFF_DATA },
+		{ step_zero_data, OFF_DATA },
 		{ step_meta }, { step_meta }, { step_meta },
 		{ step_read, OFF_READ },
-#define FIRST_INODE	12
+#define FIRST_INODE	13
 		{ step_inode, OFF_INODE }, { step_inode, OFF_INODE },
 		{ step_nested },
 	};

@@ -77,8 +77,19 @@ static void promised(struct promise *p, bool kept)
 
 /* ---- syncs ---- */
 
+/* Logs a block or writes it in place; another task may have logged it meanwhile. */
+static void sync_block_data(struct job *job, struct alloc *a, u32 gen)
+{
+	if (sim_one_in(&job->rand, 2))
+		log_data(job, a);
+	do {
+		write_back_data(job, a);
+		wait_data(a);
+	} while (!job->dead && a->use == USE_DATA && a->page.gen == gen && a->page.dirty);
+}
+
 /* The inode's data goes out; false if some was lost. */
-static bool sync_data(struct promise *p, u32 inode)
+static bool sync_data(struct job *job, struct promise *p, u32 inode)
 {
 	bool ok = true;
 
@@ -92,8 +103,7 @@ static bool sync_data(struct promise *p, u32 inode)
 		wait_data(a);
 		if (a->use == USE_DATA && a->page.gen == gen)
 			note_data(p, i);
-		write_data(a);
-		wait_data(a);
+		sync_block_data(job, a, gen);
 		ok &= a->page.lost != gen;
 	}
 	return ok;
@@ -154,7 +164,7 @@ static void sync_inode(struct job *job, u32 i)
 	if (ino == file_inode())
 		sync_file(&p);
 	else
-		kept = sync_data(&p, i);
+		kept = sync_data(job, &p, i);
 	tid = READ_ONCE(ino->sync_tid);
 	zj_journal_fsync_written(world->journal, lane, tid);
 	trace("fsync of inode %u: tid %u", i, tid);
@@ -311,13 +321,14 @@ static void flush_something(struct job *job)
 		reclaim(block);
 		break;
 	case 1:
-		write_data(&world->alloc[block % world->nr_alloc]);
+		write_back_data(job, &world->alloc[block % world->nr_alloc]);
 		break;
 	case 2:
 		file_write_back(block % FILE_PAGES);
 		break;
 	case 3:
 		file_reclaim(block % FILE_PAGES);
+		reclaim_data(&world->alloc[block % world->nr_alloc]);
 		break;
 	default:
 		buf_write_back(world->disk, block);
@@ -384,6 +395,8 @@ static void flush_all(struct job *job)
 		promised(&p, !dead(job, err));
 	if (!err && to_zj(world->journal)->live)
 		kl_fail("the log is live after a flush");
+	if (!err && zj_journal_max_file_blocks(world->journal))
+		kl_fail("recovery may replay data after a flush");
 }
 
 /*

@@ -93,6 +93,20 @@ def test_log_in_memory_io_errors():
         run("--nvm", 1, "--seed", 4000 + nth, "--seeds", 4, "--fail-flush", nth // 4 + 1)
 
 
+@pytest.mark.parametrize("journal", [1, 2, 3])
+@pytest.mark.parametrize("args", [(), ("--cache", 1, "--fua", 0), ("--cache", 0), ("--jbd2", "--cache", 1),
+                                  ("--cache", 1, "--remount", 1), ("--pipeline", 1, "--cache", 1)])
+def test_two_devices(journal, args):
+    """A journal on a device of its own: with cache and FUA, without cache, without FUA."""
+    assert run("--external", journal, "--seed", 100, "--seeds", 8, *args)["live_states"] > 1000
+
+
+def test_two_devices_io_errors():
+    for nth in range(5, 65, 10):
+        run("--external", 3, "--seed", 3000 + nth, "--seeds", 6, "--fail-write", nth)
+        run("--external", 3, "--cache", 1, "--seed", 4000 + nth, "--seeds", 4, "--fail-flush", nth // 4 + 1)
+
+
 def test_claims_of_three_lanes():
     """A claim that others see before it is tied to its predecessor."""
     run("--seed", 55, "--seeds", 10, "--focus", 4, "--cpus", 8, "--tasks", 16,

@@ -3,6 +3,7 @@
  * What the tasks of a run do.
  *
  *   work.c   handles and the tasks that open them    steps.c  what a handle changes
+ *   data.c   ordered data, in place or in the log
  *   file.c   journaled data: writes, mappings, truncation
  *   sync.c   syncs, and tasks in the background
  *
@@ -69,11 +70,24 @@ void evict(struct job *job);
 struct alloc *pick_alloc(struct job *job, enum use use);
 bool write_map(struct job *job, struct alloc *a);
 void commit_callback(journal_t *journal, transaction_t *txn);
-int submit_data(struct jbd2_inode *jinode);
-int finish_data(struct jbd2_inode *jinode);
+/* The inode in core for the rest of the handle; NULL while it is evicted. */
+struct toy_inode *use_inode(struct job *job, u32 i);
+
+/* ---- data.c ---- */
+void step_alloc_data(struct job *job);
+void step_free_data(struct job *job);
+void step_zero_data(struct job *job);
+void overwrite_data(struct job *job);
+/* Sends it in place, unless it is clean, on its way, or in the log. */
 void write_data(struct alloc *a);
 void wait_data(struct alloc *a);
-void overwrite_data(struct job *job);
+/* Logs it instead, if it is dirty and no commit will write it. Without a handle. */
+void log_data(struct job *job, struct alloc *a);
+void write_back_data(struct job *job, struct alloc *a);
+void reclaim_data(const struct alloc *a);
+/* The journal's callbacks. */
+int submit_data(struct jbd2_inode *jinode);
+int finish_data(struct jbd2_inode *jinode);
 
 /* ---- file.c ---- */
 void step_file(struct job *job);

@@ -162,10 +162,15 @@ static void lay_out(void)
 	at += DIV_ROUND_UP(w->nr_alloc, SLOTS / 2);
 	w->alloc_first = at;
 	at += w->nr_alloc;
-	if (at > HOME_BLOCKS)
+	/* The second device begins KIT_START blocks before the journal. */
+	if (at > HOME_BLOCKS - KIT_START)
 		kl_fail("too many blocks");
 	/* The journal is in several pieces, so that bios have to be split. */
 	w->kit = (struct kit){ .first = HOME_BLOCKS, .blocks = w->p.journal, .piece = 50 };
+	if (w->p.external) {
+		w->kit.piece = 0;
+		w->kit.stock_numbers = w->p.jbd2;
+	}
 	w->fixed_objects = 0;
 }
 
@@ -191,6 +196,12 @@ void world_make(const struct params *p, const struct left *before)
 	lay_out();
 	w->disk = disk_new(kit_disk_blocks(&w->kit), p->schedule * 31337 + 5);
 	kit_init(&w->kit, &w->disk->bdev, DISK_BLOCK, "zjsim-file-syste");
+	if (p->external) {
+		disk_split(w->disk, HOME_BLOCKS - KIT_START);
+		w->kit.dev = &w->disk->bdev2;
+		w->disk->cache2 = p->external != 2;
+		w->disk->fua2 = p->external != 3;
+	}
 	w->disk->cache = p->cache;
 	w->disk->fua = p->fua;
 	w->disk->fail_write = p->fail_write;
@@ -280,6 +291,7 @@ static void mount_blocks(void)
 		a->object = fixed(w->map_first + i / (SLOTS / 2), i % (SLOTS / 2));
 		a->page.block = a->block;
 		a->page.mem = aligned_alloc(DISK_BLOCK, DISK_BLOCK);
+		mutex_init(&a->page.lock);
 		init_waitqueue_head(&a->page.wait);
 	}
 	init_waitqueue_head(&w->file.wait);
@@ -410,6 +422,9 @@ static journal_t *init_journal(void)
 	to_zj(journal)->batch_size = clamp(w->p.batch, 1U, (u32)ZJ_BATCH_SIZE);
 	if (configure(journal))
 		kl_fail("its options contradict each other");
+	/* Transactions that stay open then have many TxnInfos, although few blocks. */
+	if (w->p.seed / 8 % 2)
+		to_zj(journal)->nvm.one_info = false;
 	kl_buffer_read = w->p.seed % 3 ? zj_journal_buffer_read : NULL;
 	return journal;
 }

@@ -116,6 +116,7 @@ struct stored {
  * struct page_data - data of a file in the page cache
  */
 struct page_data {
+	struct mutex lock;	/* held while it is sent or logged */
 	void	*mem;
 	u32	block;
 	u32	gen;
@@ -199,6 +200,7 @@ struct params {
 	u32	granularity;
 	u32	slow;		/* one in so many tasks is slow; 0: none */
 	bool	cache, fua;
+	bool	logged;		/* data=ordered: fsync may log data */
 	bool	journaled;	/* data=journal: no ordered data, no flush for it */
 	u32	batch;		/* buffers that a checkpoint sends home together */
 	u32	copy;		/* enum zj_frozen_copy */
@@ -210,6 +212,9 @@ struct params {
 	const char *peer;	/* with jbd2: this program recovers each state as well */
 	u32	nvm;		/* the log in memory: 1: lines, 2: whole blocks */
 	u32	info_max;	/* nvm: bytes of a TxnInfo */
+	u32	external;	/* the journal has a device of its own: 1; without a cache: 2;
+				 * without FUA: 3
+				 */
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	remount;	/* 1: barriers go off and on */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;

@@ -17,7 +17,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
        OPT_SLOW, OPT_REMOUNT, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
        OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_RECOVER_WITH, OPT_NVM, OPT_INFO_MAX,
-       OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
+       OPT_EXTERNAL, OPT_LOGGED, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -33,6 +33,7 @@ static const struct option options[] = {
 	{ "grain", 1, NULL, OPT_GRAIN },
 	{ "slow", 1, NULL, OPT_SLOW },
 	{ "journaled", 1, NULL, OPT_JOURNALED },
+	{ "logged", 1, NULL, OPT_LOGGED },
 	{ "remount", 1, NULL, OPT_REMOUNT },
 	{ "batch", 1, NULL, OPT_BATCH },
 	{ "copy", 1, NULL, OPT_COPY },
@@ -56,6 +57,7 @@ static const struct option options[] = {
 	{ "recover-with", 1, NULL, OPT_RECOVER_WITH },
 	{ "nvm", 1, NULL, OPT_NVM },
 	{ "txninfo", 1, NULL, OPT_INFO_MAX },
+	{ "external", 1, NULL, OPT_EXTERNAL },
 	{ "progress", 0, NULL, OPT_PROGRESS },
 	{ "shrink", 2, NULL, OPT_SHRINK },
 	{ "trace", 0, NULL, OPT_TRACE },
@@ -83,10 +85,11 @@ static void usage(void)
 	      "  [--journal BLOCKS] [--grain G] [--slow N] [--cache 0|1] [--fua 0|1]\n"
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
-	      "  [--skip LIST] [--remount 0|1] [--journaled 0|1] [--batch N] [--copy 0..2]\n"
+	      "  [--skip LIST] [--remount 0|1] [--journaled 0|1] [--logged 0|1]\n"
+	      "  [--batch N] [--copy 0..2]\n"
 	      "  [--jbd2 [--recover-with PROGRAM]] [--pipeline 0|1] [--run N]\n"
 	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
-	      "  [--trace]\n"
+	      "  [--external 1..3] [--trace]\n"
 	      "Run N seeds from S on, or for T seconds. The seed determines what the tasks do\n"
 	      "and all options that are not given; --schedule determines the timing and the\n"
 	      "disk.\n"
@@ -98,7 +101,7 @@ static void usage(void)
 	      "on the disk that a crash of the previous one has left.  --fail-*: the N-th one\n"
 	      "fails; --fail-read in a mount, and --fail-alloc again later.  --focus: the\n"
 	      "frequent operations; --off, --skip: omitted ones (world.h).  --journaled: all data\n"
-	      "is in the log.  --batch: blocks that a checkpoint writes home together; a\n"
+	      "is in the log.  --logged: an fsync may log ordered data.  --batch: blocks that a checkpoint writes home together; a\n"
 	      "lane's thread may take a full batch.  --copy: frozen_copy auto, always, never.\n"
 	      "--jbd2: one lane, and a log in stock's format.  --recover-with: a yardstick program,\n"
 	      "zjyard-stock, also recovers every crash state and must produce the same blocks.\n"
@@ -106,7 +109,8 @@ static void usage(void)
 	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
 	      "flushes, --versions: copies of a buffer, at most; --coalesce: a commit is\n"
 	      "deferred while there are too many.  --nvm: the log in memory, of lines (1) or of\n"
-	      "whole blocks (2).\n",
+	      "whole blocks (2).  --external: the journal has a device of its own, which has a\n"
+	      "volatile cache and FUA (1), no such cache (2), or no FUA (3).\n",
 	      stderr);
 	exit(2);
 }
@@ -174,6 +178,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 	CHOOSE(OPT_VERSIONS, versions, 1 + sim_below(&r, 5));
 	CHOOSE(OPT_COALESCE, coalesce, !sim_one_in(&r, 4));
 	CHOOSE(OPT_INFO_MAX, info_max, 256U << (sim_below(&r, 3) * 2));
+	CHOOSE(OPT_LOGGED, logged, sim_one_in(&r, 2));
 	if (p.journaled)
 		p.off |= OFF_DATA;
 	return p;
@@ -360,6 +365,7 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_PIPELINE] = &p->pipeline, [OPT_RUN] = &p->run,
 		[OPT_VERSIONS] = &p->versions, [OPT_COALESCE] = &p->coalesce,
 		[OPT_NVM] = &p->nvm, [OPT_INFO_MAX] = &p->info_max,
+		[OPT_EXTERNAL] = &p->external,
 	};
 
 	if (opt >= (int)ARRAY_SIZE(field) || !field[opt])
@@ -400,6 +406,9 @@ static void parse(int argc, char **argv, struct command *cmd)
 		case OPT_JOURNALED:
 			p->journaled = n;
 			break;
+		case OPT_LOGGED:
+			p->logged = n;
+			break;
 		case OPT_DATA_ERR:
 			p->data_err = n;
 			break;
@@ -429,7 +438,7 @@ static void parse(int argc, char **argv, struct command *cmd)
 			parse_number(p, opt, n);
 		}
 	}
-	if (optind < argc || (p->peer && !p->jbd2) || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
+	if (optind < argc || (p->peer && !p->jbd2) || (p->external && (p->nvm || p->peer)) || p->tasks > MAX_TASKS || p->cpus > MAX_TASKS ||
 	    p->lanes > MAX_TASKS)
 		usage();
 }

@@ -524,7 +524,7 @@ static void jbd2_super_is_checked(void **state)
 	CHECK_JBD2("is not of version 2", false, sb.s_blocktype = cpu_to_be32(3));
 	CHECK_JBD2("has a block size that differs from the file system's", false,
 		   sb.s_blocksize = cpu_to_be32(1024));
-	CHECK_JBD2("says that the journal is longer than its inode", false,
+	CHECK_JBD2("says that the journal is longer than its inode or device", false,
 		   sb.s_maxlen = cpu_to_be32(1025));
 	CHECK_JBD2(NULL, false, sb.s_maxlen = cpu_to_be32(2));
 	CHECK_JBD2("has a bad first block", false, sb.s_maxlen = cpu_to_be32(1));

@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/quota.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXT4_IOC_SHUTDOWN	_IOR('X', 125, uint32_t)
@@ -212,12 +213,15 @@ static int preallocate(const char *path)
 	return rc;
 }
 
-/* The first block of a file changes places with the donor's, as e4defrag has it. */
-static int move_first(const char *donor, const char *path)
+/* One block of a file changes places with the donor's, as e4defrag has it. */
+static int move_block(const char *donor, const char *path, bool last)
 {
 	struct move_extent arg = { .len = 1 };
 	int fd = open(path, O_RDWR);
+	struct stat st;
 
+	if (last && !fstat(fd, &st))
+		arg.orig_start = arg.donor_start = (st.st_size - 1) / st.st_blksize;
 	arg.donor = open(donor, O_RDWR);
 	return ioctl(fd, EXT4_IOC_MOVE_EXT, &arg) || arg.moved != 1 ? -1 : 0;
 }
@@ -252,7 +256,9 @@ static int run_special(const char *command, const char *one, const char *other)
 	if (!strcmp(command, "exchange"))
 		return exchange(one, other);
 	if (!strcmp(command, "move-first"))
-		return move_first(one, other);
+		return move_block(one, other, false);
+	if (!strcmp(command, "move-last"))
+		return move_block(one, other, true);
 	if (!strcmp(command, "quota-on"))
 		return quota_on(one, other);
 	if (!strcmp(command, "usage"))
@@ -311,7 +317,7 @@ int main(int argc, char **argv)
 			"       write-back FILE... | begin-write-back FILE... | store FILE... |\n"
 			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | swap-boot FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
-			"       exchange PATH PATH | move-first DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
+			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
 			"       preallocate FILE |\n"
 			"       quota-on DEV FILE | quota-off DEV | usage DEV USER\n");
 		return 2;

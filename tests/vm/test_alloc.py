@@ -87,6 +87,29 @@ def test_directories_of_a_copied_tree_share_blocks(machine):
     assert len(table_block["made"]) == 12
 
 
+def test_files_that_lanes_delete_for_each_other_lie_together(machine):
+    """Each file is made by one lane and deleted by the next; in another directory, by its own."""
+    out = run(machine, f"""
+        big; mnt $dev noinit_itable,alloc=core
+        mkdir /mnt/mixed /mnt/own
+        on() {{ w=$1; shift; taskset $((1 << w % {LANES})) "$@" || die "$@"; }}
+        for i in $(seq 0 {LANES - 1}); do on $i touch /mnt/mixed/a$i /mnt/own/a$i; done
+        for i in $(seq 0 {LANES - 1}); do
+            on $((i + 1)) rm /mnt/mixed/a$i
+            on $i rm /mnt/own/a$i
+            on $i touch /mnt/mixed/b$i /mnt/own/b$i
+            on $i dd if=/dev/zero of=/mnt/mixed/b$i bs=4k count=64 conv=fsync 2>/dev/null
+        done
+        for d in mixed own; do
+            for i in $(seq 0 {LANES - 1}); do echo $d $(($(stat -c %i /mnt/$d/b$i) / 8192)); done
+        done
+        unmnt; fsck $dev
+    """)
+    groups = {name: set(re.findall(rf"^{name} (\d+)$", out, re.M)) for name in ("mixed", "own")}
+    assert len(groups["mixed"]) == 1
+    assert len(groups["own"]) == LANES
+
+
 def test_auto_asks_the_device(machine):
     out = run(machine, """
         big

@@ -23,6 +23,11 @@ BATTERIES = {
     "jbd2-journal-no-fua": dict(cuts=4, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 OTHERS=1"),
     # Files' contents at the marks of their fsyncs.
     "fsx": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0"),
+    # Pages with several blocks, which are not all logged; and so little log that home writes race.
+    "fsx-1k": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 'MKFS_OPTS=-b 1024 -J size=4'"),
+    "fsx-disturbed": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 DISTURB=1 MOUNT_OPTS=lanes=4 'MKFS_OPTS=-b 1024 -J size=4'"),
+    "fsx-mixed": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 MIXED=1 MOUNT_OPTS=lanes=4 'MKFS_OPTS=-b 1024 -J size=4'"),
+    "fsx-frozen": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 DISTURB=freeze"),
     "small-journal": dict(cuts=6, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
 }
 if conftest.FSTYPE == "zext4":

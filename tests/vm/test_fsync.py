@@ -78,7 +78,7 @@ def test_data_without_fua_is_flushed(machine, what):
     """A flush follows tune=data_fua:never, an fsync of much data, and direct I/O."""
     size = "512k" if what == "much" else "4k"
     flags = "oflag=direct" if what == "direct" else ""
-    option = ",tune=data_fua:never" if what == "never" else ""
+    option = ",tune=data_fua:never+fsync_data:before" if what == "never" else ""
     _, used = counted(machine, setup(1, 1, "ordered" + option) + f"""
         count
         for n in $(seq {FSYNCS}); do

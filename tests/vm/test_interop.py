@@ -107,19 +107,6 @@ def test_some_leave_their_mark(guest, tool):
     """ + RECOVERS.replace("unmnt; fsck /dev/vdc", "unmnt; e2fsck -fp /dev/vdc; fsck /dev/vdc"))
 
 
-def test_external_journal_is_refused_by_name(guest):
-    guest("""
-        mke2fs -q -F -O journal_dev -b 4096 /dev/vdb || die "journal device"
-        mk /dev/vdc -J device=/dev/vdb
-        before=$(sha256sum </dev/vdc); mark external
-        no_mnt $FS /dev/vdc
-        said 'external journal.*tune2fs'
-        [ "$(sha256sum </dev/vdc)" = "$before" ] || die "the refused mount wrote to the disk"
-        mount -t ext4 /dev/vdc /mnt || die "stock mount"
-        umount /mnt
-    """)
-
-
 BOOT = """
     modprobe zext4
     echo "/dev/vda /data zext4 defaults 0 2" >/etc/fstab

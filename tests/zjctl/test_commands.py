@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from zjctl_images import ROOT, TABLES, fsck, mkfs, sh, validate
+from zjctl_images import ROOT, TABLES, fsck, mkfs, move_out, sh, validate
 from nvmlog import CrashedNvm
 from zjlog import Log
 
@@ -113,18 +113,6 @@ def test_advice_on_descriptor_blocks(zjctl, tmp_path):
     sh(*advice["few-descriptor-blocks"].replace("mke2fs", "mke2fs -q -F").split())
     left = {a["id"] for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"]}
     assert "few-descriptor-blocks" not in left
-
-
-def test_advice_external_journal(zjctl, tmp_path):
-    path = mkfs(tmp_path / "a.img")
-    with open(path, "r+b") as f:               # a journal device instead of an inode
-        f.seek(1024 + 0xe0)
-        f.write(bytes(4))
-    got = zjctl("info", "--json", path).json
-    assert got["journal"]["state"] == "external-journal"
-    assert [a["id"] for a in got["advice"]][0] == "external-journal"
-    got = zjctl("recover", path)
-    assert got.returncode == 8 and "make it internal" in got.out
 
 
 # ---- dump ----
@@ -513,6 +501,8 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     sh("debugfs", "-w", "-R", "feature +needs_recovery", image)
     ring = tmp_path / "ring.img"
     ring.write_bytes(lzma.decompress((ROOT / "tests/images/stock-log.img.xz").read_bytes()))
+    apart = mkfs(tmp_path / "apart.img")
+    journal = f"--journal={move_out(apart, tmp_path / 'journal.img')}"
     memory = tmp_path / "memory"
     memory.write_bytes(bytes(16 << 20))
     (tmp_path / "nvm").mkdir()
@@ -520,7 +510,7 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     nvm = f"--nvm={c.log.memory}"
     bad = c.copy(tmp_path)
     bad.log.store(bad.log.tails[0][1] * 64 - 8, b"X")
-    for args in (["nvm-format", memory, image], ["info", ring], ["dump", ring], ["info", copy], ["dump", copy], ["dump", "--block", 15000, copy],
+    for args in (["nvm-format", memory, image], ["info", ring], ["info", journal, apart], ["dump", ring], ["info", copy], ["dump", copy], ["dump", "--block", 15000, copy],
                  ["dump", "--block", 15001, copy], ["dump", "--inode", 2, copy], ["check", copy],
                  ["convert", "--check", copy], ["recover", copy], ["recover", image],
                  ["resize-journal", "-n", copy], ["stats", "--from", tmp_path / "info"], ["stalls", "--from", tmp_path / "waits"],

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import uuid
 from pathlib import Path
 
 from zjlog import Log
@@ -96,6 +97,41 @@ class Crashed:
         shutil.copy(self.path, new.path)
         new.log.path = str(new.path)
         return new
+
+
+def field(path, name):
+    out = subprocess.run(["dumpe2fs", "-h", path], capture_output=True, text=True).stdout
+    return re.search(rf"^{name}: *(\S+)", out, re.M)[1]
+
+
+def move_out(path, device):
+    """The journal of a file system, moved to a device of its own as mke2fs -J device= would have made it."""
+    size = int(field(path, "Block size"))
+    log = device.with_suffix(".log")
+    sh("debugfs", "-R", f"dump <8> {log}", path)
+    content = bytearray(log.read_bytes())
+    start = 1024 // size + 1
+    nr = len(content) // size
+    with open(device, "wb") as f:
+        f.truncate((nr + start) * size)
+    sh("mke2fs", "-q", "-F", "-O", "journal_dev", "-b", size, device, nr + start)
+
+    def word(at, value):
+        content[at:at + 4] = value.to_bytes(4, "big")
+
+    word(0x10, nr + start)                      # its blocks, and the first of stock's log
+    word(0x14, 1 + start)
+    if content[0x1c:0x20] != bytes(4):
+        word(0x1c, 1 + start)
+    word(0x28, int.from_bytes(content[0x28:0x2c], "big") & ~0x18)   # no checksum
+    word(0x40, 1)                               # its users
+    content[0x100:0x110] = uuid.UUID(field(path, "Filesystem UUID")).bytes
+    with open(device, "r+b") as f:
+        f.seek(start * size)
+        f.write(content)
+    for what in ("ssv journal_inum 0", f"ssv journal_uuid {field(device, 'Filesystem UUID')}"):
+        sh("debugfs", "-w", "-R", what, path)
+    return device
 
 
 def fsck(path):

@@ -63,10 +63,10 @@ static int marks(struct ext_image *img, bool wipe)
 			continue;
 		found++;
 		if (wipe)
-			err = ext_ops.write_home(img, img->map[i], zero);
+			err = ext_write_journal(img, i, zero);
 	}
 	if (!err && wipe && found)
-		err = ext_ops.flush_home(img);
+		err = ext_flush_journal(img);
 	zx_progress(NULL, 0, 0);
 	free(block);
 	free(zero);

@@ -53,10 +53,8 @@ static const char *state_name(const struct info *in)
 {
 	if (!in->fs.has_journal)
 		return "no-journal";
-	if (!in->fs.journal_inode)
-		return "external-journal";
 	if (!in->block0)
-		return "damaged";
+		return in->opened || in->fs.journal_inode ? "damaged" : "external-journal";
 	if (in->target.mounted_at[0])
 		return in->state == ZX_LANES || !strcmp(in->target.mount_type, "zext4") ?
 		       "live" : "stock-live";
@@ -116,7 +114,7 @@ static void gather(struct info *in)
 		snprintf(file, sizeof(file), STATS_ROOT "/%s/info", in->target.proc_name);
 		in->has_live = stats_read(file, in->target.proc_name, &in->live);
 	}
-	if (!in->fs.has_journal || !in->fs.journal_inode)
+	if (!in->fs.has_journal)
 		return;
 	in->code = zx_open(&in->img, &in->target, false);
 	if (in->code)
@@ -145,7 +143,7 @@ static const char *state_text(const struct info *in, const char *state)
 		const char *state, *text;
 	} texts[] = {
 		{ "no-journal", "there is none" },
-		{ "external-journal", "on another device, which zext4 does not support" },
+		{ "external-journal", "on another device, which is not there or not usable" },
 		{ "clean", "clean; a plain ext4 for stock kernels and tools" },
 		{ "stock-live", "in use by stock ext4" },
 		{ "stock-dirty", log_has_fast_commits(&in->official) ?
@@ -320,6 +318,8 @@ static void json(const struct info *in)
 	js_text("state", state_name(in));
 	js_bool("fast_commits", log_has_fast_commits(&in->official));
 	if (in->opened) {
+		if (in->img.log_start)
+			js_text("device", in->img.log_path);
 		js_u64("blocks", in->img.journal_blocks);
 		js_u64("bytes", (u64)in->img.journal_blocks * in->img.block_size);
 		js_u64("lanes_that_fit", zx_lanes_that_fit(in->img.journal_blocks,
@@ -439,6 +439,8 @@ static void text(const struct info *in)
 	printf("  features          %s\n", fs->features);
 	printf("  journal           %s%s%s\n", zx_on(good ? ZX_GREEN : ZX_RED),
 	       state_text(in, state), zx_off());
+	if (in->opened && in->img.log_start)
+		printf("  journal device    %s\n", in->img.log_path);
 	if (in->opened)
 		printf("  journal size      %u blocks, %s: room for %u lanes, one for each of %llu CPUs would be best\n",
 		       in->img.journal_blocks,

@@ -259,6 +259,9 @@ static int finish(struct ext_image *img, void *block0, enum zx_state state)
 /* Runs e2fsck in a child and returns its exit status. Its output goes to stderr. */
 static int run_e2fsck(const char *options, const char *path)
 {
+	/* The journal is empty, and e2fsck would look for it all the same. */
+	const char *journal = zx_journal ? "-j" : path;
+	const char *last = zx_journal ? path : NULL;
 	int status;
 	pid_t pid;
 
@@ -266,9 +269,9 @@ static int run_e2fsck(const char *options, const char *path)
 	pid = fork();
 	if (!pid) {
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-		execlp("e2fsck", "e2fsck", options, path, NULL);
-		execl("/usr/sbin/e2fsck", "e2fsck", options, path, NULL);
-		execl("/sbin/e2fsck", "e2fsck", options, path, NULL);
+		execlp("e2fsck", "e2fsck", options, journal, zx_journal, last, NULL);
+		execl("/usr/sbin/e2fsck", "e2fsck", options, journal, zx_journal, last, NULL);
+		execl("/sbin/e2fsck", "e2fsck", options, journal, zx_journal, last, NULL);
 		_exit(127);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))

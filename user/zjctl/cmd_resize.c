@@ -206,6 +206,9 @@ static int plan_and_resize(const struct zx_target *t, struct plan *p)
 	int code;
 
 	code = fs_read_info(t->path, &fs);
+	if (!code && fs.has_journal && !fs.journal_inode)
+		code = zx_fail(ZX_FAILED, "%s: has its journal on a device of its own, which is as long as that: tune2fs -O ^has_journal, mke2fs -O journal_dev on a larger one, tune2fs -J device=",
+			       t->path);
 	if (!code)
 		code = refuse(t, &fs, p);
 	if (!code)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Finds the device that the user names, and whether it is mounted. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include <et/com_err.h>
 #include <ext2fs/ext2_fs.h>
 #include <ext2fs/ext2fs.h>
-#include "zjctl.h"
+#include "stats.h"
 
 /**
  * struct mount - one line of /proc/self/mountinfo
@@ -75,20 +76,38 @@ static void copy(char *to, size_t room, const char *from)
 	snprintf(to, room, "%s", from);
 }
 
-/* The name under which the module shows its statistics. */
-static void find_proc_name(struct zx_target *t, dev_t dev)
+/* The kernel's name of a block device; false if there is none of this number. */
+static bool kernel_name(dev_t dev, char *to, size_t room)
 {
 	char link[64], name[256];
-	const char *base;
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(dev), minor(dev));
 	n = readlink(link, name, sizeof(name) - 1);
 	if (n <= 0)
-		return;
+		return false;
 	name[n] = 0;
-	base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-	snprintf(t->proc_name, sizeof(t->proc_name), "%.50s-%u", base, EXT2_JOURNAL_INO);
+	snprintf(to, room, "%s", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
+	return true;
+}
+
+/*
+ * The name under which the module shows its statistics: the device, and the journal's
+ * inode or its own device.
+ */
+static void find_proc_name(struct zx_target *t, dev_t dev)
+{
+	DIR *dir = opendir(STATS_ROOT);
+	struct dirent *e;
+	char name[51];
+
+	if (kernel_name(dev, name, sizeof(name)))
+		snprintf(t->proc_name, sizeof(t->proc_name), "%s-%u", name, EXT2_JOURNAL_INO);
+	while (dir && t->proc_name[0] && (e = readdir(dir)))
+		if (!strncmp(e->d_name, name, strlen(name)) && e->d_name[strlen(name)] == '-')
+			snprintf(t->proc_name, sizeof(t->proc_name), "%.63s", e->d_name);
+	if (dir)
+		closedir(dir);
 }
 
 static void note_mount(struct zx_target *t, const struct mount *m)
@@ -144,6 +163,48 @@ int zx_find(const char *name, struct zx_target *t)
 	}
 	js_device(t->path);
 	return 0;
+}
+
+/* ---- a journal on a device of its own ---- */
+
+const char *zx_journal;
+
+/* The uuid in the super block of a file system or journal device. */
+static bool has_uuid(const char *path, const u8 *uuid)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct ext2_super_block sb;
+	bool same;
+
+	if (fd < 0)
+		return false;
+	same = pread(fd, &sb, sizeof(sb), SUPERBLOCK_OFFSET) == sizeof(sb) &&
+	       sb.s_magic == EXT2_SUPER_MAGIC && !memcmp(sb.s_uuid, uuid, sizeof(sb.s_uuid));
+	close(fd);
+	return same;
+}
+
+/* As stock ext4, the number that the super block names; else, as e2fsck, the uuid. */
+bool zx_find_journal(struct ext_image *img, const u8 *uuid, u32 dev)
+{
+	/* As the kernel's new_decode_dev(). */
+	dev_t number = makedev(dev >> 8 & 0xfff, (dev & 0xff) | (dev >> 12 & 0xfff00));
+	char name[256], *found;
+
+	if (zx_journal) {
+		copy(img->log_path, sizeof(img->log_path), zx_journal);
+		return true;
+	}
+	if (dev && kernel_name(number, name, sizeof(name))) {
+		snprintf(img->log_path, sizeof(img->log_path), "/dev/%s", name);
+		if (has_uuid(img->log_path, uuid))
+			return true;
+	}
+	zx_uuid_text(uuid, name);
+	found = blkid_evaluate_tag("UUID", name, NULL);
+	copy(img->log_path, sizeof(img->log_path), found ? found : "");
+	free(found);
+	return img->log_path[0];
 }
 
 int zx_refuse_mounted(const struct zx_target *t)

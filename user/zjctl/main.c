@@ -25,6 +25,8 @@ static void help(FILE *out)
 	      "Every command accepts:\n"
 	      "  --json           one JSON document on stdout (docs/zjctl-json.md)\n"
 	      "  --color=WHEN     auto (default), always, never; NO_COLOR is heeded\n"
+	      "  --journal=DEV    where the journal is, if it has a device of its own that is\n"
+	      "                   not found by the number or UUID that the superblock names\n"
 	      "  --help           what the command does, with examples\n\n"
 	      "Exit status: 0 good, 1 corrected, 4 damage left, 8 failed or refused,\n"
 	      "16 usage, 32 cancelled.\n\n"
@@ -61,12 +63,15 @@ int zx_getopt(int argc, char **argv, const char *shorts, const struct option *lo
 			if (set_colour(optarg))
 				return '?';
 			break;
+		case 'E':
+			zx_journal = optarg;
+			break;
 		case 'H':
 			fputs(zx_command->help, stdout);
 			exit(ZX_OK);
 		case '?':
 		case ':':
-			if (optopt > ' ' && optopt < 0x7f && !strchr("JCH", optopt))
+			if (optopt > ' ' && optopt < 0x7f && !strchr("JCEH", optopt))
 				zx_usage("bad option or missing value: -%c", optopt);
 			else
 				zx_usage("bad option or missing value: %s", argv[optind - 1]);
@@ -150,6 +155,7 @@ int main(int argc, char **argv)
 	zx_set_colour(-1);
 	opterr = 0;
 	ext_message = zx_image_message;
+	ext_find_journal = zx_find_journal;
 	/* zjrecover, the older program, returned 0 after a recovery. */
 	if (name && !strcmp(name, "zjrecover"))
 		return run(&cmd_recover, argc, argv) & ~ZX_CORRECTED;

@@ -204,7 +204,7 @@ void rio_start(struct ext_image *img)
 {
 	memset(&io, 0, sizeof(io));
 	io.img = img;
-	io.fd = open(img->path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	io.fd = open(img->log_start ? img->log_path : img->path, O_RDONLY | O_DIRECT | O_CLOEXEC);
 	for (u32 i = 0; i < READS; i++)
 		put_read(&io.read[i]);
 	if (syscall(SYS_io_setup, READS, &io.aio))

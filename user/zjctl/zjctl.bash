@@ -16,7 +16,7 @@ _zjctl_options() {
 	stalls) own="-n --count --from" ;;
 	top) own="-d --delay -n --count --from" ;;
 	esac
-	printf '%s\n' "$own --json --color --help"
+	printf '%s\n' "$own --json --color --journal --help"
 }
 
 _zjctl() {
@@ -33,7 +33,7 @@ _zjctl() {
 		return ;;
 	--cpus|--lane|--tid|--block|--inode|--lanes|--size|-d|--delay|--count)
 		return ;;
-	--from|--nvm)
+	--from|--nvm|--journal)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 		return ;;
 	esac

@@ -45,6 +45,7 @@ extern const struct zx_command *zx_command;	/* the one that runs */
 #define ZX_OPTIONS							\
 	{ "json", no_argument, NULL, 'J' },				\
 	{ "color", required_argument, NULL, 'C' },			\
+	{ "journal", required_argument, NULL, 'E' },			\
 	{ "help", no_argument, NULL, 'H' }
 
 /* getopt_long() that deals with ZX_OPTIONS itself; '?' is a usage error. */
@@ -109,6 +110,10 @@ struct zx_target {
 
 /* DEV, MOUNTPOINT, UUID=..., LABEL=...; 0 or an exit code with a message. */
 int zx_find(const char *name, struct zx_target *target);
+/* --journal, or NULL: the device of a journal that has one of its own. */
+extern const char *zx_journal;
+/* ext_find_journal() for zjctl: zx_journal, or the device that the file system names. */
+bool zx_find_journal(struct ext_image *img, const u8 *uuid, u32 dev);
 /* 0, or an exit code with a message that says how to unmount. */
 int zx_refuse_mounted(const struct zx_target *target);
 /* Is there a complete ext4 on it? Returns 0, or an exit code with a message. */

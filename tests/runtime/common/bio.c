@@ -64,17 +64,18 @@ int blkdev_issue_flush(struct block_device *bdev)
 	return err;
 }
 
-bool bdev_fua(struct block_device *bdev)
-{
-	return bdev->disk->fua;
-}
-
 bool bdev_read_only(struct block_device *bdev)
 {
 	return false;
 }
 
-loff_t bdev_nr_bytes(struct block_device *bdev)
+/* The simulator's disk may be two devices, and has its own. */
+__attribute__((weak)) bool bdev_fua(struct block_device *bdev)
+{
+	return bdev->disk->fua;
+}
+
+__attribute__((weak)) loff_t bdev_nr_bytes(struct block_device *bdev)
 {
 	return (loff_t)bdev->disk->nr * bdev->disk->sb.s_blocksize;
 }

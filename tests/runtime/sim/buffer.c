@@ -17,14 +17,15 @@ void buf_init(struct sim_buf *buf, struct folio *folio, void *data)
 	init_waitqueue_head(&bh->wait);
 }
 
-static struct buffer_head *new_buf(struct kl_disk *disk, u32 block)
+static struct buffer_head *new_buf(struct block_device *bdev, u32 block)
 {
+	struct kl_disk *disk = bdev->disk;
 	struct sim_buf *buf = kzalloc(sizeof(*buf), GFP_NOFS | __GFP_NOFAIL);
 	struct buffer_head *bh = &buf->bh;
 
 	buf_init(buf, &buf->folio, aligned_alloc(DISK_BLOCK, DISK_BLOCK));
 	bh->b_blocknr = block;
-	bh->b_bdev = &disk->bdev;
+	bh->b_bdev = bdev;
 	bh->b_state = 1UL << BH_Mapped;
 	memset(bh->b_data, 0xdb, DISK_BLOCK);
 	init_waitqueue_head(&buf->folio.wait);
@@ -63,6 +64,7 @@ struct buffer_head *__find_get_block(struct block_device *bdev, sector_t block,
 	struct sim_buf *buf;
 
 	might_sleep();
+	block += bdev->first;
 	if (block >= bdev->disk->nr)
 		kl_fail("buffer of block %llu, beyond the disk", block);
 	buf = bdev->disk->bufs[block];
@@ -79,13 +81,13 @@ struct buffer_head *__getblk(struct block_device *bdev, sector_t block,
 
 	if (bh)
 		return bh;
-	new = new_buf(bdev->disk, block);
+	new = new_buf(bdev, block);
 	bh = __find_get_block(bdev, block, size);
 	if (bh) {
 		buf_free(new);
 		return bh;
 	}
-	bdev->disk->bufs[block] = (struct sim_buf *)new;
+	bdev->disk->bufs[bdev->first + block] = (struct sim_buf *)new;
 	new->b_count.counter++;
 	return new;
 }
@@ -141,10 +143,12 @@ int sync_blockdev(struct block_device *bdev)
 	struct kl_disk *disk = bdev->disk;
 	errseq_t before = bdev->bd_mapping->wb_err;
 
-	for (u32 i = 0; i < disk->nr; i++)
+	u32 nr = disk->split ?: disk->nr;	/* the second device has no dirty buffers */
+
+	for (u32 i = 0; i < nr; i++)
 		if (disk->bufs[i])
 			buf_write_back(disk, i);
-	for (u32 i = 0; i < disk->nr; i++) {
+	for (u32 i = 0; i < nr; i++) {
 		struct buffer_head *bh;
 
 		if (!disk->bufs[i])

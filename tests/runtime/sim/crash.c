@@ -81,9 +81,15 @@ static bool of_request(const struct disk_pending *p, u64 number)
 	return p->request == number;
 }
 
+/* A flush of the other device has another number, which may be higher. */
 static bool covered(const struct disk_pending *p, u64 number)
 {
-	return p->flush && p->flush <= number;
+	return !p->unit && p->flush && p->flush <= number;
+}
+
+static bool covered2(const struct disk_pending *p, u64 number)
+{
+	return p->unit && p->flush && p->flush <= number;
 }
 
 void walk_step(struct disk_walk *w)
@@ -95,7 +101,8 @@ void walk_step(struct disk_walk *w)
 		if (w->nr == WALK_PENDING)
 			kl_fail("too many writes without a flush");
 		w->pending[w->nr++] = (struct disk_pending){
-			.block = e->block, .data = e->data, .request = e->request };
+			.block = e->block, .data = e->data, .request = e->request,
+			.unit = disk_unit(w->disk, e->block) };
 		break;
 	case DISK_DONE:
 		for (u32 i = 0; i < w->nr; i++)
@@ -107,11 +114,12 @@ void walk_step(struct disk_walk *w)
 		break;
 	case DISK_FLUSH:
 		for (u32 i = 0; i < w->nr; i++)
-			if (w->pending[i].done && !w->pending[i].flush)
+			if (w->pending[i].done && !w->pending[i].flush &&
+			    w->pending[i].unit == e->block)
 				w->pending[i].flush = e->request;
 		break;
 	case DISK_FLUSHED:
-		harden(w, covered, e->request);
+		harden(w, e->block ? covered2 : covered, e->request);
 		break;
 	case DISK_PMEM:
 		pmem_walk_step(&w->pmem);
@@ -151,10 +159,15 @@ static const u8 *merge(const u8 *old, const u8 *new, u32 sectors)
 	return torn;
 }
 
+/*
+ * Each of two devices has a fate of its own, so that often one loses its cache and the other
+ * does not.
+ */
 void walk_crash(const struct disk_walk *w, struct sim_rand *rand,
 		struct disk_image *image)
 {
 	u32 mode = sim_below(rand, 7);
+	u32 mode2 = w->disk->split ? sim_below(rand, 7) : mode;
 	u32 chosen = sim_below(rand, w->nr ? w->nr : 1);
 
 	memcpy(image->block, w->durable, image->nr * sizeof(*image->block));
@@ -162,7 +175,7 @@ void walk_crash(const struct disk_walk *w, struct sim_rand *rand,
 		const struct disk_pending *p = &w->pending[i];
 
 		image->block[p->block] = merge(image->block[p->block], p->data,
-					       fate(rand, mode, chosen, i));
+					       fate(rand, p->unit ? mode2 : mode, chosen, i));
 	}
 	if (!w->disk->pmem || !image->pmem)
 		return;

@@ -54,6 +54,15 @@ struct kl_disk *disk_new(u32 nr, u64 seed)
 	return disk;
 }
 
+void disk_split(struct kl_disk *disk, u32 block)
+{
+	disk->split = block;
+	disk->cache2 = true;
+	disk->fua2 = true;
+	disk->bdev2 = disk->bdev;
+	disk->bdev2.first = block;
+}
+
 void disk_free(struct kl_disk *disk)
 {
 	free(disk->bufs);
@@ -149,7 +158,30 @@ struct request {
 
 static u32 block_of(const struct bio *bio, u32 i)
 {
-	return bio->bi_iter.bi_sector / (DISK_BLOCK / DISK_SECTOR) + i;
+	return bio->bi_bdev->first + bio->bi_iter.bi_sector / (DISK_BLOCK / DISK_SECTOR) + i;
+}
+
+static u32 unit_of(const struct bio *bio)
+{
+	return bio->bi_bdev == &bio->bi_bdev->disk->bdev2;
+}
+
+bool bdev_write_cache(struct block_device *bdev)
+{
+	return bdev == &bdev->disk->bdev2 ? bdev->disk->cache2 : bdev->disk->cache;
+}
+
+bool bdev_fua(struct block_device *bdev)
+{
+	return bdev == &bdev->disk->bdev2 ? bdev->disk->fua2 : bdev->disk->fua;
+}
+
+loff_t bdev_nr_bytes(struct block_device *bdev)
+{
+	u32 end = bdev->disk->split && bdev == &bdev->disk->bdev ?
+		  bdev->disk->split : bdev->disk->nr;
+
+	return (loff_t)(end - bdev->first) * DISK_BLOCK;
 }
 
 static void finish(struct request *rq, int err)
@@ -165,7 +197,7 @@ static void post_flushed(void *arg, u64 number)
 {
 	struct request *rq = arg;
 
-	note(rq->disk, DISK_FLUSHED, 0, NULL, rq->flush);
+	note(rq->disk, DISK_FLUSHED, unit_of(rq->bio), NULL, rq->flush);
 	finish(rq, 0);
 }
 
@@ -174,8 +206,8 @@ static void start_flush(struct request *rq, void (*then)(void *, u64))
 	struct kl_disk *disk = rq->disk;
 
 	rq->flush = ++disk->last_request;
-	note(disk, DISK_FLUSH, 0, NULL, rq->flush);
-	sim_event(disk->cache ? latency(disk) : 0, then, rq);
+	note(disk, DISK_FLUSH, unit_of(rq->bio), NULL, rq->flush);
+	sim_event(bdev_write_cache(rq->bio->bi_bdev) ? latency(disk) : 0, then, rq);
 }
 
 static void settle(struct request *rq, u32 i)
@@ -195,6 +227,8 @@ static void written(void *arg, u64 number)
 {
 	struct request *rq = arg;
 	struct kl_disk *disk = rq->disk;
+	bool cache = bdev_write_cache(rq->bio->bi_bdev);
+	bool knows_fua = bdev_fua(rq->bio->bi_bdev);
 	bool fua = rq->bio->bi_opf & REQ_FUA;
 
 	for (u32 i = 0; i < rq->bio->nr; i++)
@@ -208,9 +242,9 @@ static void written(void *arg, u64 number)
 		finish(rq, -EIO);
 		return;
 	}
-	note(disk, !disk->cache || (fua && disk->fua) ? DISK_DONE_FUA : DISK_DONE,
+	note(disk, !cache || (fua && knows_fua) ? DISK_DONE_FUA : DISK_DONE,
 	     0, NULL, rq->number);
-	if (fua && !disk->fua && disk->cache)
+	if (fua && !knows_fua && cache)
 		start_flush(rq, post_flushed);
 	else
 		finish(rq, 0);
@@ -227,7 +261,7 @@ static void start_write(struct request *rq)
 	for (u32 i = 0; i < bio->nr; i++) {
 		u32 block = block_of(bio, i);
 
-		if (block >= disk->nr)
+		if (block >= disk->nr || disk_unit(disk, block) != unit_of(bio))
 			kl_fail("write of block %u, beyond the disk", block);
 		if (disk->writing[block])
 			kl_fail("two writes of block %u at once", block);
@@ -243,11 +277,12 @@ static void pre_flushed(void *arg, u64 number)
 	struct request *rq = arg;
 	struct kl_disk *disk = rq->disk;
 
+	disk->flushes_of[unit_of(rq->bio)]++;
 	if (++disk->flushes == disk->fail_flush) {
 		finish(rq, -EIO);
 		return;
 	}
-	note(disk, DISK_FLUSHED, 0, NULL, rq->flush);
+	note(disk, DISK_FLUSHED, unit_of(rq->bio), NULL, rq->flush);
 	if (rq->bio->nr)
 		start_write(rq);
 	else
@@ -334,9 +369,4 @@ int blkdev_issue_discard(struct block_device *bdev, sector_t sector,
 	if (sim_one_in(&bdev->disk->rand, 2))
 		return sim_alloc_fails(gfp) ? -ENOMEM : 0;
 	return blkdev_issue_zeroout(bdev, sector, nr, gfp, 0);
-}
-
-bool bdev_write_cache(struct block_device *bdev)
-{
-	return bdev->disk->cache;
 }

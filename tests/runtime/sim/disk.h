@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A disk with a volatile cache, its buffers, and the disk after a power cut.
+ *
+ * Its last blocks may be a second device, with a cache of its own: flushes of one make
+ * nothing durable on the other. Both have one log, so that a power cut cuts both at the same
+ * moment.
  */
 #ifndef ZJ_SIM_DISK_H
 #define ZJ_SIM_DISK_H
@@ -21,7 +25,7 @@ enum disk_what { DISK_WRITE, DISK_DONE, DISK_DONE_FUA, DISK_FLUSH, DISK_FLUSHED,
  */
 struct disk_event {
 	enum disk_what	what;
-	u32		block;	/* DISK_WRITE */
+	u32		block;	/* DISK_WRITE; of flushes, which device: 0 or 1 */
 	const u8	*data;	/* DISK_WRITE; the disk's own copy */
 	u64		request; /* which request or flush; of memory, which event */
 };
@@ -33,8 +37,10 @@ struct kl_disk {
 	u32		nr;		/* blocks */
 	const u8	**seen;		/* what a read gets */
 	u8		*writing;	/* blocks with a write in flight */
+	u32		split;		/* first block of the second device; 0: there is none */
 	bool		cache;		/* it has a volatile cache */
 	bool		fua;		/* it knows FUA */
+	bool		cache2, fua2;	/* the same of the second device */
 	s64		io_ns;		/* no request takes longer; 0: a long tail */
 	struct sim_rand	rand;		/* latencies, outcome of failed writes */
 	struct disk_event *log;		/* everything that happened */
@@ -43,7 +49,8 @@ struct kl_disk {
 	u64		last_request;
 	u32		writes;		/* write requests so far */
 	u32		fail_write;	/* this one fails; 0: none */
-	u32		flushes;	/* flushes so far */
+	u32		flushes;	/* flushes so far, of both devices */
+	u32		flushes_of[2];	/* of each */
 	u32		fail_flush;	/* this one fails; 0: none */
 	u32		reads;		/* read requests so far */
 	u32		fail_read;	/* this one fails; 0: none */
@@ -54,9 +61,17 @@ struct kl_disk {
 	struct inode	inode;		/* the device's */
 	struct super_block sb;		/* of devices */
 	struct block_device bdev;
+	struct block_device bdev2;	/* the second device */
 };
 
 struct kl_disk *disk_new(u32 nr, u64 seed);
+/* Makes the blocks from @block on a second device; it has a cache and FUA, too. */
+void disk_split(struct kl_disk *disk, u32 block);
+static inline u32 disk_unit(const struct kl_disk *disk, u32 block)
+{
+	return disk->split && block >= disk->split;
+}
+
 void disk_free(struct kl_disk *disk);
 /* Contents before the first request; copied. */
 void disk_set(struct kl_disk *disk, u32 block, const void *data);
@@ -138,6 +153,7 @@ struct disk_pending {
 	const u8	*data;
 	u64		request;
 	u64		flush;		/* first flush that covers it; 0: none */
+	u32		unit;		/* its device: 0 or 1 */
 	bool		done;		/* the device has said so */
 };
 

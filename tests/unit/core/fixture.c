@@ -134,7 +134,7 @@ static u64 map_with_a_hole(const struct inode *inode, u64 block)
 
 u32 jblock(u32 b)
 {
-	return HOME_BLOCKS + b;
+	return kit_place(&fx.kit, b);
 }
 
 u32 seg_block(u32 seg, u32 b)
@@ -225,7 +225,8 @@ int finish_data(struct jbd2_inode *jinode)
 static void new_disk(const struct setup *setup)
 {
 	fx = (struct fixture){ .setup = *setup };
-	fx.kit = (struct kit){ .first = HOME_BLOCKS, .blocks = setup->journal };
+	fx.kit = (struct kit){ .first = HOME_BLOCKS, .blocks = setup->journal,
+			       .stock_numbers = setup->external && setup->jbd2 };
 	kl_nr_cpus = setup->cpus ?: max_t(u32, setup->lanes, 1);
 	sim_current->cpu = 0;
 	fx.disk = disk_new(kit_disk_blocks(&fx.kit), 1);
@@ -236,6 +237,12 @@ static void new_disk(const struct setup *setup)
 	kit_init(&fx.kit, &fx.disk->bdev, DISK_BLOCK, "zj-unit-file-sys");
 	if (setup->hole)
 		fx.kit.journal.map = map_with_a_hole;
+	if (!setup->external)
+		return;
+	disk_split(fx.disk, HOME_BLOCKS - KIT_START);
+	fx.disk->cache2 = !setup->ext_no_cache;
+	fx.disk->fua2 = !setup->ext_no_fua;
+	fx.kit.dev = &fx.disk->bdev2;
 }
 
 static void keep_initial(void)

@@ -53,6 +53,9 @@ struct setup {
 	bool	no_fua;		/* the device does not know FUA */
 	bool	unpinned;	/* lanes are not of CPUs */
 	bool	jbd2;		/* a log in stock's format */
+	bool	external;	/* the journal has a device of its own, with a cache and FUA */
+	bool	ext_no_cache;	/* but without a cache */
+	bool	ext_no_fua;	/* but without FUA */
 	bool	pipeline;	/* lanes have flush threads */
 	u32	versions;	/* 0: the default */
 	bool	no_coalesce;
@@ -304,6 +307,9 @@ int written(u32 block, u32 from);
 int record_written(u32 from);
 /* A flush that began and ended between these places. */
 bool flushed_between(u32 from, u32 to);
+/* The same of one of two devices. */
+enum unit { FS_DEVICE, LOG_DEVICE };
+bool unit_flushed_between(enum unit unit, u32 from, u32 to);
 /* Writes of a block from @from on. */
 int writes_of(u32 block, u32 from);
 u8 home_val(u32 block);
@@ -312,10 +318,16 @@ static inline u32 now(void)
 	return fx.disk->nr_log;
 }
 
-/* How many the device has had so far. */
+/* How many the device has had so far; of two, both together. */
 static inline u32 flushes(void)
 {
 	return fx.disk->flushes;
+}
+
+/* The same of one of two devices. */
+static inline u32 flushes_of(enum unit unit)
+{
+	return fx.disk->flushes_of[unit];
 }
 
 /* ---- what a power cut leaves ---- */

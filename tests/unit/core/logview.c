@@ -162,7 +162,7 @@ int recover_image(struct image *image)
 	if (!image_is_live(image))
 		return 0;
 	if (fx.setup.jbd2)
-		return zj_recover_jbd2(&image_ops, image, sb, fx.setup.journal,
+		return zj_recover_jbd2(&image_ops, image, sb, kit_log_blocks(&fx.kit),
 				       HOME_BLOCKS, false, &image->stats,
 				       &sequence);
 	if (fx.setup.nvm)

@@ -480,16 +480,37 @@ static int end_of_flush(u64 request, u32 from)
 	return -1;
 }
 
-bool flushed_between(u32 from, u32 to)
+static bool flush_between(u32 from, u32 to, bool (*of)(const struct disk_event *e, u32 unit),
+			  u32 unit)
 {
 	for (u32 i = from; i < to; i++) {
 		const struct disk_event *e = &fx.disk->log[i];
 		int end = e->what == DISK_FLUSH ? end_of_flush(e->request, i) : -1;
 
-		if (end >= 0 && (u32)end < to)
+		if (end >= 0 && (u32)end < to && of(e, unit))
 			return true;
 	}
 	return false;
+}
+
+static bool of_any(const struct disk_event *e, u32 unit)
+{
+	return true;
+}
+
+static bool of_unit(const struct disk_event *e, u32 unit)
+{
+	return e->block == unit;
+}
+
+bool flushed_between(u32 from, u32 to)
+{
+	return flush_between(from, to, of_any, 0);
+}
+
+bool unit_flushed_between(enum unit unit, u32 from, u32 to)
+{
+	return flush_between(from, to, of_unit, unit);
 }
 
 void call_checkpoint(struct fiber *f)

@@ -105,6 +105,64 @@ static void small_transactions_bring_nothing_home(void)
 	close_journal();
 }
 
+/* The buffers are sorted and written home when all of them have been found. */
+static void pass_waits_for_members_that_lanes_walk_over(void)
+{
+	struct task_struct *lanes;
+	struct buffer_head *bh[2];
+	struct fiber *f;
+
+	OPEN(.lanes = 2);
+	fx.zj->batch_size = 1;
+	for (u32 i = 0; i < 2; i++) {
+		change(i, BLOCK + i, 7);
+		commit(i);
+		bh[i] = buffer(BLOCK + i);
+	}
+	atomic_inc(&fx.zj->space_waiters);
+	f = GO(call_checkpoint);
+	lanes = lane(fx.zj->helper)->task;
+	stop_before(&f->task->task, &bh2jh(bh[0])->lock, 1);
+	stop_before(lanes, &bh2jh(bh[1])->lock, 1);
+	settle();
+	assert_true(stopped(&f->task->task));
+	assert_true(stopped(lanes));
+	assert_null(fx.zj->walked);
+	go_on(&f->task->task);
+	settle();
+	assert_false(f->done);
+	assert_int_equal(home_val(BLOCK), 0);
+	go_on(lanes);
+	join(f);
+	atomic_dec(&fx.zj->space_waiters);
+	for (u32 i = 0; i < 2; i++) {
+		assert_int_equal(home_val(BLOCK + i), 7);
+		brelse(bh[i]);
+	}
+	assert_int_equal(fx.zj->ckpt_stamp, 3);
+	close_journal();
+}
+
+/* One member after the other, over the end of a component and of the pass. */
+static void members_of_all_components_go_home_while_space_is_short(void)
+{
+	OPEN(.lanes = 3);
+	change(0, BLOCK, 1);
+	change(1, BLOCK, 2);
+	change(1, BLOCK + 1, 2);
+	commit(0);
+	change(2, BLOCK + 2, 3);
+	commit(2);
+	atomic_inc(&fx.zj->space_waiters);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	atomic_dec(&fx.zj->space_waiters);
+	assert_int_equal(fx.zj->ckpt_stamp, 3);
+	assert_int_equal(home_val(BLOCK), 2);
+	assert_int_equal(home_val(BLOCK + 1), 2);
+	assert_int_equal(home_val(BLOCK + 2), 3);
+	close_journal();
+}
+
 static void write_that_fails_in_a_lanes_batch_aborts(void)
 {
 	handle_t *h;
@@ -397,6 +455,8 @@ CORE_TESTS(checkpoint_thread,
 	CORE_TEST(lanes_help_while_space_is_short),
 	CORE_TEST(lanes_do_not_help_while_there_is_space),
 	CORE_TEST(small_transactions_bring_nothing_home),
+	CORE_TEST(pass_waits_for_members_that_lanes_walk_over),
+	CORE_TEST(members_of_all_components_go_home_while_space_is_short),
 	CORE_TEST(write_that_fails_in_a_lanes_batch_aborts),
 	CORE_TEST(start_without_space_closes_what_keeps_the_stamp_back),
 	CORE_TEST(two_thirds_of_a_log_start_the_background_thread),

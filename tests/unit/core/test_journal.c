@@ -311,6 +311,30 @@ static void options_are_kept_with_their_defaults(void)
 	discard_disk();
 }
 
+/* Only a size that was asked for bounds a transaction. */
+static void a_size_of_txninfo_is_a_limit(void)
+{
+	struct zj_options options = {
+		.log = ZJ_LOG_NVM, .nvm_path = "memory", .txninfo_max = ZJ_TXNINFO_BYTES,
+	};
+	journal_t *journal;
+	struct zj_nvm *nvm;
+
+	make_disk(&(struct setup){ .lanes = 2, .journal = 2048 });
+	journal = zj_journal_init_inode(&fx.kit.journal);
+	assert_false(IS_ERR(journal));
+	nvm = &to_zj(journal)->nvm;
+	assert_int_equal(zj_journal_configure(journal, &options), 0);
+	assert_int_equal(nvm->info_max, ZJ_TXNINFO_BYTES);
+	assert_true(nvm->one_info);
+	options.txninfo_max = 0;
+	assert_int_equal(zj_journal_configure(journal, &options), 0);
+	assert_int_equal(nvm->info_max, ZJ_TXNINFO_BYTES);
+	assert_false(nvm->one_info);
+	assert_int_equal(zj_journal_destroy(journal), 0);
+	discard_disk();
+}
+
 /* ---- what follows from the log's size (docs/decisions 0041) ---- */
 
 static void limits_of_a_log(void)
@@ -401,6 +425,7 @@ CORE_TESTS(journal,
 	CORE_TEST(defaults),
 	CORE_TEST(options_that_contradict_each_other_are_refused),
 	CORE_TEST(options_are_kept_with_their_defaults),
+	CORE_TEST(a_size_of_txninfo_is_a_limit),
 	CORE_TEST(limits_of_a_log),
 	CORE_TEST(what_runs_fits_in_memory),
 	CORE_TEST(a_log_that_is_too_small_is_refused),

@@ -454,16 +454,6 @@ static void journal_inode_without_blocks_is_refused(void)
 	discard_disk();
 }
 
-static void external_journal_is_refused(void)
-{
-	make_disk(&two);
-	assert_int_equal(PTR_ERR(zj_journal_init_dev(&fx.disk->bdev,
-						     &fx.disk->bdev, 0, 100,
-						     1024)), -EOPNOTSUPP);
-	assert_true(said("tune2fs"));
-	discard_disk();
-}
-
 /* Lets each allocation fail in turn; nothing may be left behind. */
 static void out_of_memory(const struct setup *setup)
 {
@@ -493,6 +483,7 @@ static void load_without_memory_fails_cleanly(void)
 	out_of_memory(&(const struct setup){ .lanes = 1, .journal = 2048, .jbd2 = true,
 					     .pipeline = true });
 	out_of_memory(&(const struct setup){ .lanes = 2, .journal = 400, .nvm = 1 << 20 });
+	out_of_memory(&(const struct setup){ .lanes = 2, .journal = 2048, .external = true });
 }
 
 /* The journal never logs itself: replay would write over what it reads. */
@@ -647,7 +638,6 @@ CORE_TESTS(load,
 	CORE_TEST(hole_in_the_journal_inode_is_refused),
 	CORE_TEST(error_of_the_mapping_is_passed_on),
 	CORE_TEST(journal_inode_without_blocks_is_refused),
-	CORE_TEST(external_journal_is_refused),
 	CORE_TEST(load_without_memory_fails_cleanly),
 	CORE_TEST(error_of_a_read_is_reported_once),
 );

@@ -253,7 +253,39 @@ static void many_records_fill_many_txninfos(void)
 	close_journal();
 }
 
-/* A full TxnInfo closes the transaction. */
+/* Without the option a full TxnInfo is no reason to log blocks twice. */
+static void full_txninfos_leave_a_transaction_open(void)
+{
+	const u32 per_info = (ZJ_TXNINFO_BYTES - sizeof(struct zj_txninfo)) /
+			     sizeof(struct zj_nvm_record);
+	const u32 nr = 2 * per_info + 1;
+	struct image *image;
+	struct zj_txn *txn;
+	handle_t *h;
+
+	NVM(.lanes = 1, .cpus = 1, .nvm = 8 << 20);
+	h = start(0, 1);
+	txn = running(0);
+	stop(h);
+	for (u32 i = 0; i < nr; i++) {
+		h = start(0, 2);
+		assert_ptr_equal(h->h_transaction, &txn->public);
+		put(h, BLOCK + i, i);
+		stop(h);
+	}
+	commit(0);
+	assert_in_range(txn->nr_chunks, 3, 4);
+	assert_int_equal(lane(0)->stats.nvm_full, 0);
+	zj_txn_put(txn);
+	image = cut_power();
+	assert_int_equal(recover_image(image), 0);
+	for (u32 i = 0; i < nr; i++)
+		assert_int_equal(image_val(image, BLOCK + i), i % 256);
+	image_free(image);
+	close_journal();
+}
+
+/* With the option it closes the transaction. */
 static void txninfo_max_bounds_a_transaction(void)
 {
 	handle_t *h;
@@ -555,6 +587,7 @@ CORE_TESTS(nvm,
 	CORE_TEST(a_buffer_that_was_read_is_known),
 	CORE_TEST(lines_over_a_sealed_image),
 	CORE_TEST(many_records_fill_many_txninfos),
+	CORE_TEST(full_txninfos_leave_a_transaction_open),
 	CORE_TEST(txninfo_max_bounds_a_transaction),
 	CORE_TEST(revokes_fill_a_txninfo_too),
 	CORE_TEST(entries_that_fill_a_txninfo),

@@ -12,6 +12,8 @@ SETUP=			# a command that prepares the load's new directory, such as chattr +F
 OTHERS=		# not empty: each cut is also recovered by e2fsck, by zjctl and by a stock
 			# mount, and right after the replay all must be the same, byte by byte; needs CACHE=1
 RECOVER=		# a command that recovers instead of the mount; then it is mounted as ext4
+DISTURB=		# not empty: beside the load, files are synced, read, dropped; freeze: and frozen
+MIXED=			# not empty: beside the load, mixed has processes change the same files
 UNLOCK=			# a command that is given every mount point, such as fsctl add-key
 WORKERS=4		# processes of the load
 TIME=10			# seconds of load
@@ -86,6 +88,7 @@ same() {
 
 # verify DIRECTORY CUT: is it what the load's log promises?
 verify() {
+	[ -z "$MIXED" ] || "$BIN/mixed" verify "$1" || return 1
 	case $LOAD in
 	names) "$BIN/zjverify" "$1" "$WORK/log" "$WORKERS" "$2" "$DATA" ;;
 	fsx) "$BIN/fsxmarks" verify "$1" "$WORK/log" "$WORKERS" "$2" ;;
@@ -273,8 +276,19 @@ load() {
 	echo 50 > /proc/sys/vm/dirty_expire_centisecs
 	zjd 0 latency $LATENCY
 	zjd 0 record on || die "cannot record"
+	disturbed='' mixed=''
+	if [ -n "$DISTURB" ]; then
+		"$BIN/disturb" "$WORK/mnt0$TOP" "$TIME" "$SEED" ${DISTURB#1} &
+		disturbed=$!
+	fi
+	if [ -n "$MIXED" ]; then
+		"$BIN/mixed" run "$WORK/mnt0$TOP" "$TIME" "$SEED" &
+		mixed=$!
+	fi
 	"$LOADER" run "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" "$TIME" "$SEED" 0
 	rc=$?
+	[ -z "$disturbed" ] || wait "$disturbed" || rc=1
+	[ -z "$mixed" ] || wait "$mixed" || rc=1
 	zjd 0 record off
 	zjd 0 latency 0 0 0
 	echo 500 > /proc/sys/vm/dirty_writeback_centisecs

@@ -7,7 +7,7 @@
  *	fsxmarks cuts LOGDIR WORKERS LAST COUNT SEED
  *	fsxmarks verify MNT LOGDIR WORKERS CUT [exactly]
  *
- * Worker k changes the file "w<k>" at random and keeps a copy of what it has to hold. When
+ * Worker k changes the file "w<k>" at random (with "d<k>" it exchanges blocks) and keeps a copy of what it has to hold. When
  * an fsync of it has returned, the worker places a mark in the recording of zjdisk number
  * DISK (and in the log of the dm-log-writes device DM, by the same number) and notes what
  * the file holds. It changes nothing before it has placed a second mark: a cut in between
@@ -65,7 +65,7 @@ static char have[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
 static char buf[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
 static uint64_t size, rnd_state;
 static uint32_t worker, op_nr, nr_notes;
-static int fd, direct_fd, note_fd, ctl_fd, disk;
+static int fd, direct_fd, donor_fd, note_fd, ctl_fd, disk;
 static const char *dm;
 static struct note note;
 
@@ -313,11 +313,36 @@ static void do_copy(void)
 	changed(to - len, len);
 }
 
+/* As defragmentation does: blocks change places with those of a file that was synced, too. */
+static void do_move(void)
+{
+	struct move_extent {
+		uint32_t reserved, donor;
+		uint64_t from, donor_from, blocks, moved;
+	} move = { .donor = donor_fd };
+	uint64_t len;
+
+	if (size < BLOCK)
+		return;
+	move.from = rnd(size / BLOCK);
+	move.donor_from = move.from;
+	move.blocks = 1 + rnd(size / BLOCK - move.from);
+	len = move.blocks * BLOCK;
+	must(!fallocate(donor_fd, 0, 0, FILE_MAX), "fallocate of the donor");
+	memset(buf, op_nr, len);
+	must(!rnd(2) || (pwrite(donor_fd, buf, len, move.from * BLOCK) == (ssize_t)len &&
+			 !fdatasync(donor_fd)), "write of the donor");
+	/* There may be holes, or data=journal. */
+	must(!ioctl(fd, _IOWR('f', 15, struct move_extent), &move) ||
+	     errno == ENODATA || errno == EOPNOTSUPP || errno == EBUSY, "move");
+}
+
+/* Directly, or through the page cache. */
 static void check_live(void)
 {
 	uint64_t i;
 
-	must(pread(fd, buf, FILE_MAX + BLOCK, 0) == (ssize_t)size, "size");
+	must(pread(rnd(4) ? fd : direct_fd, buf, FILE_MAX + BLOCK, 0) == (ssize_t)size, "size");
 	for (i = 0; i < size; i++) {
 		if (buf[i] == have[i])
 			continue;
@@ -345,7 +370,7 @@ static void do_write_back(void)
 
 static void change(void)
 {
-	switch (rnd(24)) {
+	switch (rnd(25)) {
 	case 0 ... 6: do_write(0); break;
 	case 7: do_write(RWF_DSYNC); break;
 	case 8: do_direct(); break;
@@ -359,6 +384,7 @@ static void change(void)
 	case 18: do_collapse(); break;
 	case 19: do_insert(); break;
 	case 20: do_copy(); break;
+	case 21: do_move(); break;
 	default: do_write_back();
 	}
 }
@@ -384,6 +410,9 @@ static void open_all(const char *mnt, const char *logdir)
 	must(fd >= 0, path);
 	direct_fd = open(path, O_RDWR | O_DIRECT);
 	must(direct_fd >= 0, path);
+	snprintf(path, sizeof(path), "%s/d%u", mnt, worker);
+	donor_fd = open(path, O_RDWR | O_CREAT, 0644);
+	must(donor_fd >= 0, path);
 	note_fd = open(notes, O_RDWR | O_CREAT | O_TRUNC, 0644);
 	must(note_fd >= 0, notes);
 	ctl_fd = open("/dev/zjdctl", O_RDWR);

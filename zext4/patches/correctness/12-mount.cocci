@@ -6,7 +6,11 @@
 // name. A dirty stock journal (-EUCLEAN from the journal) fails the mount without
 // any write.
 //
+// A journal on a device of its own that cannot be used is refused with the UUID that was
+// expected.
+//
 // expect: super.c: __ext4_fill_super=3 ext4_load_journal=4 __ext4_remount=1
+// expect: super.c: ext4_open_dev_journal=2
 
 @@
 @@
@@ -91,5 +95,19 @@ __ext4_remount(...)
 +	goto restore_opts;
 + }
  err = ext4_setup_super(sb, es, 0);
+...>
+}
+
+@@
+identifier dev, file;
+@@
+ext4_open_dev_journal(..., dev_t dev)
+{
+<...
+- if (IS_ERR(file))
++ if (IS_ERR(file)) {
++	zext4_no_journal_dev(sb, dev);
+	return ERR_CAST(file);
++ }
 ...>
 }

@@ -2,9 +2,9 @@
 // Fields that the other patches use.  These fields of an inode start as 0: its claim (R10),
 // the transaction that wrote it to its block last (zext4_show_claim()), the note of data that
 // was written (zj_journal_inode_written()), its top-level directory and last lane
-// (lane_by=), and of a directory the task that made it, whether that has made a file in it, and
-// its last subdirectory (alloc=core); 0 means unknown.  The lists of freed extents become 64,
-// by tid (E7).
+// (lane_by=), of a directory the task that made it, whether that has made a file in it, its last
+// subdirectory, and whether lanes delete each other's files in it, or did when this file
+// was made (alloc=core); 0 means unknown.  The lists of freed extents become 64, by tid (E7).
 //
 // expect: ext4.h: -=3
 // expect: super.c: ext4_alloc_inode=1 -=1
@@ -24,6 +24,7 @@ struct ext4_inode_info {
 + bool i_zj_pinned;
 + bool i_zj_mapped;
 + bool i_zj_filled;
++ bool i_zj_mixed;
  ...
 };
 
@@ -77,5 +78,6 @@ ext4_alloc_inode(...)
 + ei->i_zj_pinned = false;
 + ei->i_zj_mapped = false;
 + ei->i_zj_filled = false;
++ ei->i_zj_mixed = false;
  ...
 }

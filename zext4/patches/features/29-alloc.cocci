@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // alloc=core (zext4/alloc.c): searches for inodes and blocks begin in the region of the
 // handle's lane. Small files take the blocks that were preallocated for the lane, large ones go
-// on where the lane's last large allocation ended.
+// on where the lane's last large allocation ended. In directories where lanes delete each other's
+// files, searches begin where those of stock ext4 do.
 //
 // expect: mballoc.c: ext4_mb_initialize_context=1 ext4_mb_group_or_file=1
 // expect: mballoc.c: ext4_mb_regular_allocator=1 ext4_mb_use_best_found=1 ext4_mb_scan_groups=3
 // expect: ialloc.c: __ext4_new_inode=3
+// expect: namei.c: __ext4_unlink=1
 
 @@
 identifier ac, ar;
@@ -112,5 +114,16 @@ __ext4_new_inode(...)
 <...
  simple_inode_init_ts(inode);
 + zext4_placed(dir, inode);
+...>
+}
+
+@@
+@@
+__ext4_unlink(...)
+{
+<...
++ zext4_removing(handle, dir, inode);
+ if (IS_DIRSYNC(dir))
+	ext4_handle_sync(handle);
 ...>
 }

@@ -25,6 +25,7 @@ typedef u32 blk_opf_t;
 struct block_device {
 	struct address_space *bd_mapping;
 	struct kl_disk	*disk;		/* what is on it */
+	u32		first;		/* the disk's block that is its block 0 */
 };
 
 struct bio;

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * File data in the log with data=ordered (rules F1 and F2).
+ *
+ * An fsync of little data logs the blocks together with the metadata (zext4/log_data.c).
+ * Such an image is one of the block device's buffer, like that of metadata, so the
+ * checkpoint writes it home and recovery replays it as any other. But the file's other
+ * blocks are written in place, and recovery would put the image over what was
+ * written in place later. Therefore this index knows each block that recovery may
+ * replay an image of; zext4 writes none of them in place.
+ */
+#include "core/journal.h"
+#include "txn/file_block.h"
+#include "txn/jhead.h"
+#include "txn/part.h"
+#include "txn/txn.h"
+#include <linux/atomic.h>
+#include <linux/hash.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+static struct zj_file_block_bucket *bucket_of(struct zj_journal *zj, u64 block)
+{
+	return &zj->file_blocks[hash_64(block, ZJ_FILE_BLOCK_HASH_BITS)];
+}
+
+int zj_file_block_init(struct zj_journal *zj)
+{
+	const unsigned int n = 1U << ZJ_FILE_BLOCK_HASH_BITS;
+	unsigned int i;
+
+	zj->file_blocks = kvcalloc(n, sizeof(*zj->file_blocks), GFP_KERNEL);
+	if (!zj->file_blocks)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		spin_lock_init(&zj->file_blocks[i].lock);
+	return 0;
+}
+
+void zj_file_block_exit(struct zj_journal *zj)
+{
+	kvfree(zj->file_blocks);
+	zj->file_blocks = NULL;
+}
+
+/* Finds an entry of the block, of any transaction if @txn is NULL. */
+static struct zj_file_block *chain_find(struct zj_file_block_bucket *bucket,
+					u64 block, const struct zj_txn *txn)
+{
+	struct zj_file_block *entry;
+
+	hlist_for_each_entry_rcu(entry, &bucket->head, hash,
+				 lockdep_is_held(&bucket->lock))
+		if (entry->block == block && (!txn || entry->txn == txn))
+			return entry;
+	return NULL;
+}
+
+static bool chain_holds(struct zj_file_block_bucket *bucket, u64 block,
+			const struct zj_txn *txn)
+{
+	bool found;
+
+	if (hlist_empty(&bucket->head))
+		return false;
+	rcu_read_lock();
+	found = chain_find(bucket, block, txn);
+	rcu_read_unlock();
+	return found;
+}
+
+/* Takes an entry off both its lists and frees it. Caller holds the bucket lock. */
+static void unlink_entry(struct zj_file_block *entry)
+{
+	hlist_del_rcu(&entry->hash);
+	spin_lock(&entry->txn->list_lock);
+	list_del(&entry->txn_link);
+	spin_unlock(&entry->txn->list_lock);
+	kfree_rcu(entry, rcu);
+}
+
+/* Takes off the entries of a block: that of @txn, or all if that is NULL. */
+static void drop_entries(struct zj_journal *zj, u64 block, const struct zj_txn *txn)
+{
+	struct zj_file_block_bucket *bucket = bucket_of(zj, block);
+	struct zj_file_block *entry;
+
+	if (hlist_empty(&bucket->head))
+		return;
+	spin_lock(&bucket->lock);
+	while ((entry = chain_find(bucket, block, txn)))
+		unlink_entry(entry);
+	spin_unlock(&bucket->lock);
+}
+
+/* Notes the block before its image can get into the log. */
+static void note(struct zj_txn *txn, u64 block)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_file_block_bucket *bucket = bucket_of(zj, block);
+	struct zj_file_block *entry;
+
+	if (chain_holds(bucket, block, txn))
+		return;
+	entry = kzalloc(sizeof(*entry), GFP_NOFS | __GFP_NOFAIL);
+	entry->block = block;
+	entry->txn = txn;
+	if (!READ_ONCE(zj->logs_file_blocks))
+		WRITE_ONCE(zj->logs_file_blocks, true);
+	spin_lock(&bucket->lock);
+	hlist_add_head_rcu(&entry->hash, &bucket->head);
+	spin_lock(&txn->list_lock);
+	list_add_tail(&entry->txn_link, &txn->file_blocks);
+	if (!(txn->nr_file_blocks++ % ZJ_FILE_BLOCK_STEP))
+		atomic_add(ZJ_FILE_BLOCK_STEP, &zj->max_file_blocks);
+	spin_unlock(&txn->list_lock);
+	spin_unlock(&bucket->lock);
+}
+
+/* Tells the part, which is the handle's or its component's, what it is an image of. */
+static void mark_part(struct buffer_head *bh)
+{
+	struct journal_head *jh;
+
+	rcu_read_lock();
+	jh = READ_ONCE(bh->b_private);
+	spin_lock(&jh->lock);
+	zj_part_set(jh->newest, BIT(ZJ_PART_FILE_BLOCK));
+	spin_unlock(&jh->lock);
+	rcu_read_unlock();
+}
+
+/**
+ * zj_journal_dirty_file_block() - log a block of file data
+ * @handle: a handle that has write access or create access to the buffer
+ * @bh: the block device's buffer of the block, with the data
+ * @again: an older image of the block is not home yet, and need not go home any more
+ *
+ * From here on the block counts as logged (zj_journal_file_blocks_logged()). The caller
+ * holds the lock of the file's folio, so that nobody writes the block in place now.
+ *
+ * Context: sleeps for memory.
+ * Return: the same as zj_journal_dirty_metadata().
+ */
+int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool again)
+{
+	struct zj_txn *txn;
+	int err;
+
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	txn = handle_txn(handle);
+	note(txn, bh->b_blocknr);
+	zj_count(&txn->lane->stats.file_blocks, 1);
+	zj_count(&txn->lane->stats.file_merged, again);
+	err = zj_journal_dirty_metadata(handle, bh);
+	if (!err)
+		mark_part(bh);
+	return err;
+}
+EXPORT_SYMBOL_GPL(zj_journal_dirty_file_block);
+
+/**
+ * zj_journal_file_blocks_logged() - count blocks that recovery may replay as file data
+ * @journal: loaded
+ * @block: the first block
+ * @count: number of blocks
+ *
+ * As long as no handle has logged file data this reads one word that hardly ever changes.
+ *
+ * Context: any but interrupts.
+ * Return: how many of the blocks have an image in the log, or will have it when a
+ * running transaction is committed. None of them may be written in place (F1).
+ */
+u32 zj_journal_file_blocks_logged(journal_t *journal, u64 block, u32 count)
+{
+	struct zj_journal *zj = to_zj(journal);
+	u32 logged = 0;
+
+	if (!READ_ONCE(zj->logs_file_blocks))
+		return 0;
+	for (; count; count--, block++)
+		logged += chain_holds(bucket_of(zj, block), block, NULL);
+	return logged;
+}
+EXPORT_SYMBOL_GPL(zj_journal_file_blocks_logged);
+
+/**
+ * zj_journal_max_file_blocks() - limit how many blocks recovery may replay as file data
+ * @journal: loaded
+ *
+ * Return: their number, or more; 0 if there is none.
+ */
+u32 zj_journal_max_file_blocks(journal_t *journal)
+{
+	return atomic_read(&to_zj(journal)->max_file_blocks);
+}
+EXPORT_SYMBOL_GPL(zj_journal_max_file_blocks);
+
+/**
+ * zj_file_block_revoked() - a revoke of a block is committed
+ * @zj: the journal
+ * @block: the block
+ *
+ * Nothing has journaled the block since the revoke, because it cannot be allocated before
+ * ext4's callback of the transaction that freed it, which comes after this.
+ */
+void zj_file_block_revoked(struct zj_journal *zj, u64 block)
+{
+	drop_entries(zj, block, NULL);
+}
+
+/**
+ * zj_file_block_retire() - forget the file blocks of a transaction
+ * @txn: the tail has passed it, or it is dropped
+ */
+void zj_file_block_retire(struct zj_txn *txn)
+{
+	struct zj_journal *zj = txn_zj(txn);
+	struct zj_file_block *entry;
+	u64 block = 0;
+
+	for (;;) {
+		spin_lock(&txn->list_lock);
+		entry = list_first_entry_or_null(&txn->file_blocks,
+						 struct zj_file_block, txn_link);
+		if (entry)
+			block = entry->block;
+		spin_unlock(&txn->list_lock);
+		/* A revoke may take the entry off meanwhile, too. */
+		if (!entry)
+			break;
+		drop_entries(zj, block, txn);
+	}
+	atomic_sub(DIV_ROUND_UP(txn->nr_file_blocks, ZJ_FILE_BLOCK_STEP) * ZJ_FILE_BLOCK_STEP,
+		   &zj->max_file_blocks);
+}

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""data=ordered: an fsync of little data logs it (decision 48, rules F1 to F4)."""
+
+import pytest
+
+pytestmark = pytest.mark.zext4
+
+# Write-back by time is off, so that only what a test does writes data.
+LIB = """
+    echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+    # begin [mke2fs options]: a new file system
+    OPTS=noatime,commit=300
+    DEV=/dev/vda
+    begin() { mk $DEV "$@"; mnt $DEV $OPTS; }
+    # again: what a power cut would leave, mounted
+    again() { crash; mnt $DEV $OPTS; }
+    end() { unmnt; fsck $DEV; }
+    # A disk that soon is full.
+    small() { modprobe zjdisk ndev=1 size_mb=16 || die zjdisk; DEV=/dev/zjd0; }
+    # put FILE CHARACTER BLOCKS [FIRST [dd options]]: overwrites without truncating
+    put() {
+        _f=$1 _c=$2 _n=$3 _at=${4:-0}; shift 3; [ $# = 0 ] || shift
+        tr '\\0' $_c </dev/zero | dd of=$_f bs=4k count=$_n seek=$_at iflag=fullblock conv=notrunc$CONV "$@" 2>/tmp/dd.out || die "write of $_f: $(cat /tmp/dd.out)"
+    }
+    sync_put() { CONV=,fsync; put "$@"; CONV=; }
+    # is FILE CHARACTER FIRST BLOCKS: all bytes of the blocks are this
+    is() {
+        _got=$(dd if=$1 bs=4k skip=$3 count=$4 $5 2>/dev/null | tr -d $2 | wc -c)
+        _len=$(dd if=$1 bs=4k skip=$3 count=$4 2>/dev/null | wc -c)
+        [ $_got = 0 ] && [ $_len -gt 0 ] || die "$1: $_got of $_len bytes are not $2 (from block $3): $(dd if=$1 bs=4k skip=$3 count=$4 2>/dev/null | tr -d $2 | head -c 40 | od -c | head -n 2)"
+    }
+    logged() { sed -n 's/^file data:.* \\([0-9]*\\) blocks logged.*/\\1/p' /proc/fs/zjournal/vda*/info; }
+    saved() { sed -n 's/^file data: \\([0-9]*\\) rounds.*/\\1/p' /proc/fs/zjournal/vda*/info; }
+    merged() { sed -n 's/^file data:.* \\([0-9]*\\) home writes.*/\\1/p' /proc/fs/zjournal/vda*/info; }
+    block_of() { filefrag -b4096 -v $1 | awk '$1 == "0:" { print $4 + 0 }'; }
+"""
+
+LOGS = ["lanes=2", "lanes=1,log=jbd2"]
+
+
+@pytest.fixture(name="run", params=LOGS)
+def run_fixture(guest, request):
+    """Runs a script with each format of the log."""
+    return lambda script, **more: guest(LIB + f"OPTS=$OPTS,{request.param}\n" + script, **more)
+
+
+def test_what_is_logged(run):
+    """New files, appends, overwrites, holes, mappings, synchronous files: yes; much data, or fsync_data:before: no."""
+    run("""
+        begin
+        expect() { [ $(($(logged) - was)) = $1 ] && [ $(($(saved) - saves)) = $2 ] || die "$3: $(($(logged) - was)) blocks, $(($(saved) - saves)) rounds"; was=$(logged) saves=$(saved); }
+        was=$(logged) saves=$(saved)
+        sync_put /mnt/f a 1; expect 1 1 "new file"
+        sync_put /mnt/f b 1 1; expect 1 1 append
+        sync_put /mnt/f c 1; expect 1 1 overwrite
+        [ $(merged) -ge 1 ] || die "no home write is merged"
+        sync_put /mnt/f d 1 100; expect 1 1 "behind a hole"
+        sync_put /mnt/f e 1 50; expect 1 1 "into a hole"
+        fallocate -l 65536 /mnt/g; fsctl fsync /mnt/g; was=$(logged) saves=$(saved)
+        sync_put /mnt/g f 1 3; expect 1 1 "unwritten extent"
+        chattr +S /mnt/f; put /mnt/f h 1 7; chattr -S /mnt/f; expect 1 1 "synchronous file"
+        printf x >>/mnt/f; fsctl fdatasync /mnt/f; expect 1 1 fdatasync
+        sync_put /mnt/h i 100; expect 0 0 "much data"
+        put /mnt/f j 1 8 oflag=direct; expect 0 0 O_DIRECT
+        mount -o remount,tune=fsync_data:before /mnt || die remount
+        sync_put /mnt/i k 1; expect 0 0 before
+        # Its older image is in the log, so it cannot be written in place.
+        sync_put /mnt/f l 1; expect 1 0 "in the log already"
+        is /mnt/i k 0 1; is /mnt/f l 0 1; is /mnt/f b 1 1; is /mnt/f e 50 1; is /mnt/f d 100 1; is /mnt/g f 3 1
+        again
+        is /mnt/i k 0 1; is /mnt/f l 0 1; is /mnt/f b 1 1; is /mnt/f h 7 1; is /mnt/f j 8 1; is /mnt/f e 50 1; is /mnt/f d 100 1; is /mnt/g f 3 1; is /mnt/h i 0 100
+        end
+    """)
+
+
+def test_not_logged(guest):
+    """Files for which a copy in the log would be wrong or unreadable."""
+    guest(LIB + """
+        begin -O encrypt,inline_data -I 256
+        mkdir /mnt/secret; fsctl encrypt /mnt/secret || die encrypt
+        was=$(logged)
+        sync_put /mnt/secret/f a 1
+        printf x >/mnt/inline; fsctl fsync /mnt/inline
+        [ $(logged) = $was ] || die "encrypted or inline data is logged"
+        again
+        fsctl add-key /mnt || die add-key
+        is /mnt/secret/f a 0 1
+        end
+        mk $DEV; mnt $DEV data=writeback
+        sync_put /mnt/f a 1
+        [ $(logged) = 0 ] || die "logged with data=writeback"
+        end
+        begin -O bigalloc
+        sync_put /mnt/f a 1
+        [ $(logged) = 0 ] || die "logged with bigalloc"
+        again; is /mnt/f a 0 1
+        end
+    """)
+
+
+def test_f1_written_back_in_place(run):
+    """What is written back later, as bulk, is not undone by the replay of the older image."""
+    run("""
+        begin
+        sync_put /mnt/f a 4
+        sync_put /mnt/f b 100
+        sync_put /mnt/g a 4
+        put /mnt/g b 4; fsctl write-back /mnt/g; fsctl fsync /mnt/g
+        again
+        is /mnt/f b 0 100; is /mnt/g b 0 4
+        end
+    """)
+
+
+def test_f1_direct(run):
+    """Direct writes are not undone, direct reads find the newest data."""
+    run("""
+        begin
+        sync_put /mnt/f a 8
+        is /mnt/f a 0 8 iflag=direct
+        put /mnt/f b 4 2 oflag=direct; fsctl fdatasync /mnt/f
+        sync_put /mnt/f c 1
+        is /mnt/f c 0 1 iflag=direct; is /mnt/f b 2 4 iflag=direct
+        again
+        is /mnt/f c 0 1; is /mnt/f a 1 1; is /mnt/f b 2 4; is /mnt/f a 6 2
+        end
+    """)
+
+
+def test_f2_dropped_pages(run):
+    """The page cache is emptied while images are not home: reads find what was synced."""
+    run("""
+        begin
+        for n in 1 2 3 4; do
+            sync_put /mnt/f a 3; echo 3 >/proc/sys/vm/drop_caches; is /mnt/f a 0 3
+            sync_put /mnt/f b 3; echo 3 >/proc/sys/vm/drop_caches; is /mnt/f b 0 3
+        done
+        fsctl syncfs /mnt; mount -o remount,ro /mnt; echo 3 >/proc/sys/vm/drop_caches
+        is /mnt/f b 0 3; is /mnt/f b 0 3 iflag=direct
+        mount -o remount,rw /mnt
+        end
+        [ "$(debugfs -R 'cat /f' /dev/vda 2>/dev/null | tr -d b | wc -c)" = 0 ] || die "not home after the unmount"
+    """)
+
+
+def test_two_syncs(run):
+    """Data that another process's fsync has just logged is durable when a sync returns that finds it clean."""
+    run("""
+        begin
+        sync_put /mnt/f z 1
+        for n in $(seq 24); do
+            c=$(echo abcdefgh | cut -c $((n % 8 + 1)))
+            twosyncs /mnt/f $c $n || die twosyncs
+            umount /mnt || die umount
+            mnt $DEV $OPTS
+            is /mnt/f $c 0 1
+        done
+        end
+    """)
+
+
+def test_f3_freed(run):
+    """The blocks of a file that was removed get another file's data in place, which stays."""
+    run("""
+        small; begin -m 0 -J size=4
+        put /mnt/f a 4; fsctl fsync /mnt/f
+        at=$(block_of /mnt/f)
+        rm /mnt/f; fsctl syncfs /mnt
+        tr '\\0' b </dev/zero | dd of=/mnt/g bs=64k 2>/dev/null
+        fsctl fsync /mnt/g || die fsync
+        filefrag -b4096 -v /mnt/g | awk -v at=$at '$1 ~ /^[0-9]+:$/ && $4 + 0 <= at && at <= $5 + 0 { found = 1 } END { exit !found }' || die "block $at is in no extent of g"
+        size=$(stat -c %s /mnt/g)
+        again
+        [ $(stat -c %s /mnt/g) = $size ] || die size
+        is /mnt/g b 0 $((size / 4096))
+        end
+    """)
+
+
+def test_zeroed_tail(run):
+    """A file that was shortened within a logged block and is extended again shows zeros."""
+    run("""
+        begin
+        sync_put /mnt/f a 1
+        truncate -s 1000 /mnt/f; : >/mnt/other; fsctl fsync /mnt/other; fsctl fsync /mnt/f
+        again
+        truncate -s 4096 /mnt/f
+        [ "$(tr -d '\\0' </mnt/f | wc -c)" = 1000 ] || die "old data is back: $(tr -d '\\0' </mnt/f | wc -c)"
+        sync_put /mnt/h a 3;
+        fsctl punch /mnt/h || die punch
+        fsctl fsync /mnt/h
+        again
+        [ "$(tr -d '\\0' </mnt/h | wc -c)" -lt 12288 ] || die "the hole is filled again"
+        end
+    """)
+
+
+def test_magic_number(run):
+    """Data that begins as the log's own blocks do."""
+    run("""
+        begin
+        printf '\\300\\073\\071\\230\\0\\0\\0\\1' >/tmp/magic
+        for n in 1 2 3; do cat /tmp/magic /bin/busybox | head -c 4096 >/mnt/m$n; fsctl fsync /mnt/m$n; done
+        again
+        for n in 1 2 3; do cat /tmp/magic /bin/busybox | head -c 4096 | cmp - /mnt/m$n || die "m$n"; done
+        end
+    """)
+
+
+def test_exchanged_blocks(run):
+    """Defragmentation of logged data: the file keeps its data, and the donor's images go to nobody."""
+    run("""
+        begin
+        sync_put /mnt/f a 1; sync_put /mnt/donor d 1
+        fsctl move-first /mnt/donor /mnt/f || die "move"
+        : >/mnt/other; fsctl fsync /mnt/other
+        again
+        is /mnt/f a 0 1
+        sync_put /mnt/boot b 3
+        fsctl swap-boot /mnt/boot || die swap-boot
+        fsctl swap-boot /mnt/boot || die swap-boot
+        again
+        is /mnt/boot b 0 3
+        end
+    """)
+
+
+def test_f4_part_of_a_page(run):
+    """A commit is to write one block of a page in place: a block that changed places with the donor's."""
+    run("""
+        begin -b 1024
+        put /mnt/f a 1; put /mnt/donor d 1; fsctl fsync /mnt/f /mnt/donor
+        fsctl move-last /mnt/donor /mnt/f || die move
+        was=$(logged)
+        fsctl fsync /mnt/f
+        [ $(logged) = $was ] || die "$(($(logged) - was)) blocks are logged that a commit was to write in place"
+        again; is /mnt/f a 0 1
+        end
+    """)
+
+
+def test_swap_file(guest):
+    """Nothing is written to a swap file's blocks once it is swap space."""
+    guest(LIB + """
+        begin
+        modprobe -q zram 2>/dev/null
+        sync_put /mnt/swap 0 64
+        mkswap /mnt/swap >/dev/null 2>&1 || exit 0
+        sync_put /mnt/swap s 1 9
+        at=$(block_of /mnt/swap)
+        swapon /mnt/swap || die swapon
+        tr '\\0' w </dev/zero | dd of=/dev/vda bs=4k seek=$((at + 9)) count=1 iflag=fullblock oflag=direct 2>/dev/null
+        fsctl syncfs /mnt; mount -o remount,commit=5 /mnt; sleep 1
+        swapoff /mnt/swap || die swapoff
+        unmnt
+        [ "$(dd if=/dev/vda bs=4k skip=$((at + 9)) count=1 iflag=direct 2>/dev/null | tr -d w | wc -c)" = 0 ] || die "something was written over swapped pages"
+    """)
+
+
+def test_journaled_later(run):
+    """chattr +j, and back."""
+    run("""
+        begin
+        sync_put /mnt/f a 3
+        chattr +j /mnt/f || die "chattr +j"
+        sync_put /mnt/f b 1
+        again; is /mnt/f b 0 1; is /mnt/f a 1 2
+        chattr -j /mnt/f || die "chattr -j"
+        sync_put /mnt/f c 1 1
+        again; is /mnt/f b 0 1; is /mnt/f c 1 1; is /mnt/f a 2 1
+        end
+    """)
+
+
+def test_stock_replays(guest):
+    """log=jbd2: the images are blocks like others to e2fsck and to stock ext4."""
+    guest(LIB + """
+        OPTS=$OPTS,lanes=1,log=jbd2
+        for by in e2fsck ext4; do
+            begin
+            sync_put /mnt/f a 3; sync_put /mnt/f b 1 1; sync_put /mnt/gone c 2; rm /mnt/gone; fsctl fsync /mnt
+            crash
+            case $by in
+            e2fsck) e2fsck -fy /dev/vda >/tmp/out 2>&1; [ $? -le 1 ] || die "e2fsck: $(cat /tmp/out)" ;;
+            esac
+            mount -t ext4 /dev/vda /mnt || die "mount as ext4"
+            is /mnt/f a 0 1; is /mnt/f b 1 1; is /mnt/f a 2 1
+            end
+        done
+    """)
+
+
+def test_home_write_fails(guest):
+    """A later fsync reports it, and the data is there when the device is well again."""
+    guest(LIB + """
+        modprobe configfs 2>/dev/null; mount -t configfs none /sys/kernel/config 2>/dev/null
+        modprobe null_blk nr_devices=0 || die null_blk
+        mkdir /sys/kernel/config/nullb/n; cd /sys/kernel/config/nullb/n
+        echo 128 >size; echo 1 >memory_backed; echo 1 >power
+        DEV=/dev/nullb$(cat index); [ -b $DEV ] || DEV=/dev/n
+        OPTS=$OPTS,lanes=1
+        begin -J size=4
+        sync_put /mnt/f a 3
+        first=$(($(block_of /mnt/f) * 8))
+        echo "+$first-$((first + 7))" >badblocks || die badblocks
+        sync_put /mnt/f b 1
+        # A direct read has the log emptied.
+        ! dd if=/mnt/f of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null || die "a direct read finds older data"
+        ! dd if=/dev/zero of=/mnt/f bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die "fsync reports success although the image cannot go home"
+        umount /mnt
+        echo "-$first-$((first + 7))" >badblocks || die badblocks
+        mnt $DEV $OPTS
+        is /mnt/f b 0 1; is /mnt/f a 1 2
+        end
+        echo 0 >power
+    """)
+
+
+def test_full(run):
+    """ENOSPC and EDQUOT reach the fsync as ever, and what was synced before stays."""
+    run("""
+        small; begin -m 0 -J size=4
+        sync_put /mnt/f a 3
+        tr '\\0' b </dev/zero | dd of=/mnt/g bs=64k 2>/dev/null
+        fsctl syncfs /mnt
+        if CONV=,fsync; ! tr '\\0' c </dev/zero | dd of=/mnt/h bs=4k count=4 iflag=fullblock conv=fsync 2>/dev/null; then :; else die "no space, but fsync is content"; fi
+        sync_put /mnt/f d 1
+        again
+        is /mnt/f d 0 1; is /mnt/f a 1 2
+        end
+    """)

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Small synchronous writes with data=ordered: file data in the log (rules F1 to F4).
+ *
+ * An fsync that finds little dirty data logs it together with the metadata, so that it
+ * waits for one write to the device instead of two. The image is one of the block
+ * device's buffer, which gets a copy of the block. To the journal it is metadata: the
+ * checkpoint writes it home, and recovery replays it. The folio of the file is clean then,
+ * but it is kept in the page cache until the block is home, because a read from the device
+ * would find older contents.
+ *
+ * As long as recovery may replay the image, nothing else writes the block in place. So
+ * write-back logs it again if it is dirty, a direct write and other uses of the device
+ * empty the log first, and freeing the block revokes it.
+ */
+#include <linux/pagemap.h>
+#include <linux/pagevec.h>
+#include "ext4.h"
+#include "ext4_jbd2.h"
+#include "ext4_extents.h"
+
+/* ---- one block ---- */
+
+/*
+ * Logs the block of a folio's buffer. The folio is locked and write-protected. An image
+ * that is still on its way home keeps its journal head, so its buffer holds what recovery
+ * knows of the block. Otherwise the buffer may have contents that are older than the block.
+ */
+static int log_block(handle_t *handle, struct inode *inode, struct folio *folio,
+		     struct buffer_head *bh)
+{
+	struct super_block *sb = inode->i_sb;
+	struct buffer_head *image = sb_getblk(sb, bh->b_blocknr);
+	bool known;
+	int err = 0;
+
+	if (!image)
+		return -ENOMEM;
+	known = buffer_jbd(image) && buffer_uptodate(image);
+	if (known)
+		err = ext4_journal_get_write_access(handle, sb, image, EXT4_JTR_NONE);
+	lock_buffer(image);
+	if (!known)
+		err = ext4_journal_get_create_access(handle, sb, image, EXT4_JTR_NONE);
+	if (!err) {
+		memcpy_from_folio(image->b_data, folio, bh_offset(bh), bh->b_size);
+		set_buffer_uptodate(image);
+	}
+	unlock_buffer(image);
+	if (!err)
+		err = zj_journal_dirty_file_block(handle, image, known);
+	brelse(image);
+	return err;
+}
+
+/**
+ * zext4_order_zeroed() - order a part of a block that was zeroed in the page cache
+ * @handle: the handle that truncates the file or makes a hole
+ * @inode: the file
+ * @bh: the buffer of the block; its folio is locked
+ * @from: offset in the file
+ * @length: bytes
+ *
+ * The commit would write the block in place, so a block that is in the log is logged again.
+ *
+ * Return: 0 or a negative error.
+ */
+int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head *bh,
+		       loff_t from, loff_t length)
+{
+	if (!zext4_block_logged(inode, bh))
+		return ext4_jbd2_inode_add_write(handle, inode, from, length);
+	if (ext4_handle_valid(handle) && !is_handle_aborted(handle) &&
+	    zj_handle_buffer_credits(handle) < 1)
+		ext4_journal_extend(handle, 1, 0);
+	return log_block(handle, inode, bh->b_folio, bh);
+}
+
+/* ---- folios ---- */
+
+/* What one call logs: folios that it has locked, and the handle. */
+struct log_data {
+	struct inode	*inode;
+	handle_t	*handle;
+	struct folio_batch folios;
+	loff_t		end;		/* end of the last folio that was logged, or 0 */
+	bool		mapped;		/* blocks were allocated, or extents converted */
+	bool		again;		/* only blocks that are in the log already */
+};
+
+/* Bytes of a folio up to the end of the file. */
+static size_t bytes_in_file(struct inode *inode, struct folio *folio)
+{
+	loff_t size = i_size_read(inode), pos = folio_pos(folio);
+
+	return size <= pos ? 0 : min_t(loff_t, size - pos, folio_size(folio));
+}
+
+/*
+ * A direct read could find a block allocated before its data is in the log: see
+ * zext4_map_written(). A block that a transaction has allocated whose commit will write
+ * it in place must not be logged by a later transaction instead. The commit writes all of
+ * a folio that it has a byte of, and ext4_move_extents() counts on that.
+ */
+static bool may_log_block(struct inode *inode, struct folio *folio,
+			  struct buffer_head *bh)
+{
+	loff_t from = folio_pos(folio);
+
+	if (zext4_needs_mapping(bh))
+		return !READ_ONCE(EXT4_I(inode)->i_zj_mapped);
+	return zext4_block_logged(inode, bh) ||
+	       !zj_journal_inode_orders(EXT4_I(inode)->jinode, from,
+					from + folio_size(folio));
+}
+
+/* Can all dirty blocks of a locked folio be logged? */
+static bool may_log_folio(struct inode *inode, struct folio *folio)
+{
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	size_t len = bytes_in_file(inode, folio);
+
+	if (folio->mapping != inode->i_mapping || !folio_test_dirty(folio) ||
+	    !head || !len)
+		return false;
+	bh = head;
+	do {
+		if (bh_offset(bh) < len && buffer_dirty(bh) &&
+		    !may_log_block(inode, folio, bh))
+			return false;
+	} while ((bh = bh->b_this_page) != head);
+	return true;
+}
+
+/* Has write-back left a dirty block of the folio because it is in the log? */
+static bool holds_logged(struct inode *inode, struct folio *folio)
+{
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	size_t len = bytes_in_file(inode, folio);
+
+	if (folio->mapping != inode->i_mapping || !folio_test_dirty(folio) || !head)
+		return false;
+	bh = head;
+	do {
+		if (bh_offset(bh) < len && buffer_dirty(bh) && !zext4_needs_mapping(bh) &&
+		    zext4_block_logged(inode, bh))
+			return true;
+	} while ((bh = bh->b_this_page) != head);
+	return false;
+}
+
+/* The number of blocks from this one on that are next to each other and need mapping. */
+static unsigned int run_length(struct log_data *log, unsigned int nr,
+			       struct buffer_head *bh)
+{
+	pgoff_t index = log->folios.folios[nr]->index;
+	unsigned int run = 0;
+
+	for (; nr < folio_batch_count(&log->folios); nr++, index++) {
+		struct folio *folio = log->folios.folios[nr];
+		size_t len = bytes_in_file(log->inode, folio);
+		struct buffer_head *head = folio_buffers(folio);
+
+		if (folio->index != index)
+			break;
+		if (!bh)
+			bh = head;
+		do {
+			if (bh_offset(bh) >= len || !buffer_dirty(bh) ||
+			    !zext4_needs_mapping(bh))
+				return run;
+			run++;
+		} while ((bh = bh->b_this_page) != head);
+		bh = NULL;
+	}
+	return run;
+}
+
+/* Allocates blocks, which delayed allocation has reserved, or converts unwritten ones. */
+static int map_run(struct log_data *log, struct ext4_map_blocks *map)
+{
+	int credits = ext4_chunk_trans_blocks(log->inode, map->m_len);
+	int err;
+
+	if (log->mapped && ext4_journal_extend(log->handle, credits, 0))
+		return -ENOSPC;
+	err = ext4_map_blocks(log->handle, log->inode, map,
+			      EXT4_GET_BLOCKS_CREATE |
+				      EXT4_GET_BLOCKS_METADATA_NOFAIL |
+				      EXT4_GET_BLOCKS_IO_SUBMIT);
+	if (err > 0)
+		log->mapped = true;
+	return err > 0 ? 0 : err ?: -EIO;
+}
+
+/* Maps all dirty blocks of a folio; @map is what was mapped last. */
+static int map_folio(struct log_data *log, unsigned int nr, struct ext4_map_blocks *map)
+{
+	struct folio *folio = log->folios.folios[nr];
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	size_t len = bytes_in_file(log->inode, folio);
+	ext4_lblk_t lblk;
+	int err;
+
+	bh = head;
+	lblk = folio_pos(folio) >> log->inode->i_blkbits;
+	for (; bh_offset(bh) < len; lblk++) {
+		if (buffer_dirty(bh) && zext4_needs_mapping(bh)) {
+			if (lblk - map->m_lblk >= map->m_len) {
+				map->m_lblk = lblk;
+				map->m_len = run_length(log, nr, bh);
+				map->m_flags = 0;
+				err = map_run(log, map);
+				if (err) {
+					map->m_len = 0;
+					return err;
+				}
+			}
+			clear_buffer_delay(bh);
+			clear_buffer_unwritten(bh);
+			map_bh(bh, log->inode->i_sb, map->m_pblk + lblk - map->m_lblk);
+		}
+		bh = bh->b_this_page;
+		if (bh == head)
+			break;
+	}
+	return 0;
+}
+
+/* Logs the dirty blocks of a folio that it may. Returns whether any is left. */
+static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, int *err)
+{
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	bool left = false;
+
+	bh = head;
+	do {
+		if (bh_offset(bh) >= len) {
+			clear_buffer_dirty(bh);
+			set_buffer_uptodate(bh);
+			continue;
+		}
+		if (!buffer_dirty(bh))
+			continue;
+		if (*err || zext4_needs_mapping(bh) ||
+		    (log->again && !zext4_block_logged(log->inode, bh))) {
+			left = true;
+			continue;
+		}
+		*err = log_block(log->handle, log->inode, folio, bh);
+		left |= *err != 0;
+		if (!*err) {
+			clear_buffer_new(bh);
+			clear_buffer_dirty(bh);
+		}
+	} while ((bh = bh->b_this_page) != head);
+	return left;
+}
+
+/* Logs a folio, which is clean then. */
+static int log_folio(struct log_data *log, struct folio *folio)
+{
+	size_t len = bytes_in_file(log->inode, folio);
+	bool left;
+	int err = 0;
+
+	/* This write-protects the folio in its mappings, so the next store faults. */
+	folio_clear_dirty_for_io(folio);
+	if (len < folio_size(folio))
+		folio_zero_segment(folio, len, folio_size(folio));
+	left = log_blocks(log, folio, len, &err);
+	if (left)
+		filemap_dirty_folio(folio->mapping, folio);
+	else
+		log->end = folio_pos(folio) + len;
+	/* Passes the folio through write-back, which updates the mapping's tags. */
+	__folio_start_writeback(folio, left);
+	folio_end_writeback(folio);
+	return err;
+}
+
+/* Locks the folios, and drops those from the batch that are not wanted. */
+static void lock_folios(struct log_data *log,
+			bool (*wanted)(struct inode *inode, struct folio *folio))
+{
+	unsigned int i, n = folio_batch_count(&log->folios);
+
+	folio_batch_reinit(&log->folios);
+	for (i = 0; i < n; i++) {
+		struct folio *folio = log->folios.folios[i];
+
+		folio_lock(folio);
+		folio_wait_writeback(folio);
+		if (wanted(log->inode, folio)) {
+			folio_batch_add(&log->folios, folio);
+			continue;
+		}
+		folio_unlock(folio);
+		folio_put(folio);
+	}
+}
+
+static void unlock_folios(struct log_data *log)
+{
+	unsigned int i;
+
+	for (i = 0; i < folio_batch_count(&log->folios); i++)
+		folio_unlock(log->folios.folios[i]);
+	folio_batch_release(&log->folios);
+}
+
+/*
+ * Blocks are allocated for all folios at first, so that they are next to each other. If that
+ * fails, the blocks that are mapped are logged nevertheless: they would hold somebody's
+ * old data otherwise.
+ */
+static int log_folios(struct log_data *log)
+{
+	unsigned int i, n = folio_batch_count(&log->folios);
+	struct ext4_map_blocks map = {};
+	int err = 0, err2;
+
+	for (i = 0; i < n && !err && !log->again; i++)
+		err = map_folio(log, i, &map);
+	for (i = 0; i < n; i++) {
+		err2 = log_folio(log, log->folios.folios[i]);
+		err = err ?: err2;
+	}
+	return err;
+}
+
+/* Sets the size on disk. */
+static int note_inode(struct log_data *log)
+{
+	struct ext4_inode_info *ei = EXT4_I(log->inode);
+	bool dirty = log->mapped;
+	int err = 0;
+
+	if (log->end > READ_ONCE(ei->i_disksize)) {
+		down_write(&ei->i_data_sem);
+		log->end = min(log->end, i_size_read(log->inode));
+		if (log->end > ei->i_disksize)
+			ei->i_disksize = log->end;
+		up_write(&ei->i_data_sem);
+		dirty = true;
+	}
+	if (dirty)
+		err = ext4_mark_inode_dirty(log->handle, log->inode);
+	return err;
+}
+
+static unsigned int blocks_of(struct log_data *log)
+{
+	return folio_batch_count(&log->folios) << (PAGE_SHIFT - log->inode->i_blkbits);
+}
+
+/* Logs the folios of a batch, whose references it drops, if @wanted is true of them. */
+static int log_batch(struct log_data *log,
+		     bool (*wanted)(struct inode *inode, struct folio *folio))
+{
+	unsigned int blocks = blocks_of(log);
+	int err = 0, err2;
+
+	log->handle = ext4_journal_start(log->inode, EXT4_HT_WRITE_PAGE, blocks + 1 +
+					 ext4_chunk_trans_blocks(log->inode, blocks));
+	if (IS_ERR(log->handle)) {
+		folio_batch_release(&log->folios);
+		return PTR_ERR(log->handle);
+	}
+	lock_folios(log, wanted);
+	if (folio_batch_count(&log->folios)) {
+		/* Before a folio is clean: an fsync that finds it so has to wait for us. */
+		ext4_update_inode_fsync_trans(log->handle, log->inode, 1);
+		err = log_folios(log);
+		unlock_folios(log);
+		err2 = note_inode(log);
+		err = err ?: err2;
+	}
+	err2 = ext4_journal_stop(log->handle);
+	return err ?: err2;
+}
+
+/* ---- fsync ---- */
+
+static bool logs_data(struct inode *inode)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
+
+	return zext4_ordered_journal(inode) && !journal_current_handle() &&
+	       READ_ONCE(sbi->s_zj.value[ZEXT4_FSYNC_DATA]) == ZEXT4_FSYNC_DATA_AUTO &&
+	       ext4_test_inode_flag(inode, EXT4_INODE_EXTENTS) &&
+	       sbi->s_cluster_ratio == 1 && !ext4_has_inline_data(inode) &&
+	       !IS_ENCRYPTED(inode) && !IS_DAX(inode) && !IS_SWAPFILE(inode) &&
+	       !IS_NOQUOTA(inode) && !sb_rdonly(inode->i_sb);
+}
+
+/* Counts dirty folios of a range, up to @most and one. */
+static unsigned int count_dirty(struct inode *inode, pgoff_t index, pgoff_t last,
+				unsigned int most)
+{
+	struct folio_batch folios;
+	unsigned int found, n = 0;
+
+	folio_batch_init(&folios);
+	do {
+		found = filemap_get_folios_tag(inode->i_mapping, &index, last,
+					       PAGECACHE_TAG_DIRTY, &folios);
+		n += found;
+		folio_batch_release(&folios);
+	} while (found && n <= most);
+	return n;
+}
+
+/* Does what zext4_log_data() says. The inode keeps its data mode meanwhile. */
+static void log_data(struct inode *inode, loff_t start, loff_t end)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	int lane = zext4_lane(inode->i_sb, inode);
+	unsigned int most = max(zj_journal_file_data_limit(journal, lane) >> PAGE_SHIFT, 1U);
+	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
+	struct log_data log = { .inode = inode };
+	int err = 0;
+
+	if (!logs_data(inode) || count_dirty(inode, index, last, most) > most)
+		return;
+	folio_batch_init(&log.folios);
+	/* An error leaves folios dirty, so that the caller finds it again. */
+	while (!err && filemap_get_folios_tag(inode->i_mapping, &index, last,
+					      PAGECACHE_TAG_DIRTY, &log.folios)) {
+		err = log_batch(&log, may_log_folio);
+		folio_batch_init(&log.folios);
+		log.end = 0;
+		log.mapped = false;
+	}
+	if (!count_dirty(inode, start >> PAGE_SHIFT, last, 0))
+		zj_journal_file_synced(journal, lane);
+}
+
+/**
+ * zext4_log_data() - log the dirty data of a range, if it is little
+ * @inode: the file that is synced
+ * @start: offset
+ * @end: offset of the last byte
+ *
+ * If there is more, or if it cannot be logged, it stays dirty, and the caller writes it in
+ * place.
+ *
+ * Context: no handle open, no folio locked.
+ */
+void zext4_log_data(struct inode *inode, loff_t start, loff_t end)
+{
+	int context;
+
+	if (!mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) || !logs_data(inode))
+		return;
+	context = ext4_writepages_down_read(inode->i_sb);
+	log_data(inode, start, end);
+	ext4_writepages_up_read(inode->i_sb, context);
+}
+
+/* ---- write-back ---- */
+
+/* Keeps the folios of a batch that hold a dirty block that is in the log. */
+static void keep_logged(struct log_data *log, struct folio_batch *found)
+{
+	unsigned int i;
+
+	for (i = 0; i < folio_batch_count(found); i++) {
+		struct folio *folio = found->folios[i];
+		bool keep;
+
+		folio_lock(folio);
+		keep = holds_logged(log->inode, folio);
+		folio_unlock(folio);
+		if (keep) {
+			folio_get(folio);
+			folio_batch_add(&log->folios, folio);
+		}
+	}
+	folio_batch_release(found);
+}
+
+/**
+ * zext4_write_logged() - log blocks that write-back has left because they are in the log
+ * @mapping: of a file
+ * @wbc: what was to be written
+ *
+ * Other dirty blocks of the same folios stay for write-back, which knows which of them it
+ * may map and how (F4).
+ *
+ * Context: no handle open, no folio locked.
+ * Return: 0 or a negative error.
+ */
+int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc)
+{
+	struct log_data log = { .inode = mapping->host, .again = true };
+	struct folio_batch found;
+	pgoff_t index = 0, last = ULONG_MAX;
+	int err = 0;
+
+	if (!wbc->range_cyclic) {
+		index = wbc->range_start >> PAGE_SHIFT;
+		last = wbc->range_end >> PAGE_SHIFT;
+	}
+	folio_batch_init(&found);
+	while (!err && filemap_get_folios_tag(mapping, &index, last,
+					      PAGECACHE_TAG_DIRTY, &found)) {
+		folio_batch_init(&log.folios);
+		keep_logged(&log, &found);
+		if (folio_batch_count(&log.folios))
+			err = log_batch(&log, holds_logged);
+		cond_resched();
+	}
+	return err;
+}

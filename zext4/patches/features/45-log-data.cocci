@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Rules: F1, F2, F3, F4.
+//
+// With data=ordered an fsync of little data logs the blocks (log_data.c).  As long as recovery
+// may replay such an image, the block is written in place by the checkpoint only (F1):
+// write-back leaves it dirty and logs it again, a direct read or write first empties the log,
+// and so does what drops pages of blocks that stay allocated.
+//
+// expect: ext4.h: -=1
+// expect: page-io.c: ext4_io_submit_init=1 ext4_bio_write_folio=1
+// expect: inode.c: ext4_writepages=1 __ext4_block_zero_page_range=1 ext4_iomap_begin=1
+// expect: inode.c: ext4_release_folio=1 ext4_change_inode_journal_flag=1
+// expect: inode.c: ext4_iomap_swap_activate=1 ext4_evict_inode=1
+// expect: mballoc.c: ext4_free_blocks=1
+// expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
+// expect: extents.c: ext4_collapse_range=1 ext4_insert_range=1
+// expect: ioctl.c: swap_inode_boot_loader=1
+// expect: inode.c: ext4_truncate_page_cache_block_range=1 mpage_release_unused_pages=1
+// expect: migrate.c: ext4_ind_migrate=1
+// expect: move_extent.c: move_extent_per_page=2
+
+@@
+@@
+struct ext4_io_submit {
+ ...
+ sector_t io_next_block;
++ bool zj_left_logged;
+ ...
+};
+
+@@
+identifier io;
+@@
+ext4_io_submit_init(...)
+{
+ ...
+ io->io_end = NULL;
++ io->zj_left_logged = false;
+ ...
+}
+
+@@
+expression bh;
+@@
+ext4_bio_write_folio(...)
+{
+<...
+ !buffer_dirty(bh) || buffer_delay(bh) || !buffer_mapped(bh) ||
+- buffer_unwritten(bh)
++ zext4_must_leave(io, inode, bh)
+...>
+}
+
+@@
+identifier ret, mpd, wbc, mapping;
+@@
+ext4_writepages(struct address_space *mapping, struct writeback_control *wbc)
+{
+ ...
+ if (!ret && mpd.journalled_more_data)
+	ret = ext4_do_writepages(&mpd);
++ if (!ret && mpd.io_submit.zj_left_logged)
++	ret = zext4_write_logged(mapping, wbc);
+ ...
+}
+
+@@
+expression handle, inode, from, length;
+identifier err;
+@@
+__ext4_block_zero_page_range(...)
+{
+<...
+- err = ext4_jbd2_inode_add_write(handle, inode, from, length);
++ err = zext4_order_zeroed(handle, inode, bh, from, length);
+...>
+}
+
+@@
+identifier ret;
+@@
+ext4_iomap_begin(...)
+{
+ ...
+ if (ret < 0)
+	return ret;
+ out:
++ ret = zext4_settle(inode, &map, flags & IOMAP_NOWAIT);
++ if (ret)
++	return ret;
+ ...
+}
+
+@@
+@@
+ext4_release_folio(struct folio *folio, ...)
+{
+ ...
+ if (folio_test_checked(folio))
+	return false;
++ if (zext4_holds_folio(inode, folio))
++	return false;
+ ...
+}
+
+@@
+identifier err;
+@@
+ext4_change_inode_journal_flag(...)
+{
+<...
+ err = filemap_write_and_wait(inode->i_mapping);
++ if (!err)
++	err = zext4_settle_all(inode->i_sb);
+...>
+}
+
+@@
+@@
+ext4_iomap_swap_activate(struct swap_info_struct *sis, struct file *file, sector_t *span)
+{
++ int err = zext4_settle_swap(file);
++
++ if (err)
++	return err;
+ return iomap_swapfile_activate(...);
+}
+
+@@
+identifier inode;
+@@
+ext4_evict_inode(struct inode *inode)
+{
+<...
+ if (inode->i_nlink) {
++	zext4_evict_logged(inode);
+	truncate_inode_pages_final(&inode->i_data);
+	...
+ }
+...>
+}
+
+@@
+@@
+ext4_free_blocks(...)
+{
+<...
++ zext4_revoke_logged(handle, inode, block, count);
+ ext4_mb_clear_bb(handle, inode, block, count, flags);
+...>
+}
+
+@@
+@@
+ext4_free_data_revoke_credits(...)
+{
+ ...
+- if (!ext4_should_journal_data(inode))
+-	return 0;
++ if (!ext4_should_journal_data(inode))
++	return zext4_logged_revoke_credits(inode, blocks);
+ ...
+}
+
+@@
+identifier f = {ext4_collapse_range, ext4_insert_range};
+expression start;
+@@
+f(...)
+{
+ ...
+- truncate_pagecache(inode, start);
++ truncate_pagecache(inode, start);
++ ret = zext4_settle_range(inode, start, LLONG_MAX);
++ if (ret)
++	return ret;
+ ...
+}
+
+@@
+expression start, end;
+@@
+ext4_truncate_page_cache_block_range(struct inode *inode, ...)
+{
+ ...
+ truncate_pagecache_range(inode, start, end - 1);
+- return 0;
++ return zext4_settle_range(inode, start, end);
+}
+
+@@
+expression folio, from, to;
+identifier orig_inode, donor_inode, err;
+@@
+move_extent_per_page(struct file *o_filp, struct inode *donor_inode, ..., int *err)
+{
+ ...
+ struct inode *orig_inode = file_inode(o_filp);
+<...
+(
+- *err = mext_page_mkuptodate(folio, from, to);
++ *err = zext4_check_move(orig_inode, orig_blk_offset, donor_inode,
++			  donor_blk_offset, block_len_in_page);
++ if (!*err)
++	*err = mext_page_mkuptodate(folio, from, to);
+|
+- jbd2_journal_force_commit_nested(EXT4_SB(sb)->s_journal)
++ zext4_move_again(sb)
+)
+...>
+}
+
+@@
+identifier err;
+@@
+swap_inode_boot_loader(...)
+{
+<...
+ err = filemap_write_and_wait(inode_bl->i_mapping);
++ if (!err)
++	err = zext4_settle_all(sb);
+...>
+}
+
+@@
+@@
+ext4_ind_migrate(...)
+{
+ ...
+ if (test_opt(inode->i_sb, DELALLOC))
+	ext4_alloc_da_blocks(inode);
++ ret = zext4_settle_all(inode->i_sb);
++ if (ret)
++	return ret;
+ ...
+}
+
+@@
+identifier folio, inode, mpd;
+@@
+mpage_release_unused_pages(struct mpage_da_data *mpd, ...)
+{
+ ...
+ struct inode *inode = mpd->inode;
+<...
+- block_invalidate_folio(folio, 0, folio_size(folio));
+- folio_clear_uptodate(folio);
++ zext4_give_up(inode, folio);
+...>
+}
