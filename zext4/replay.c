@@ -6,7 +6,7 @@
  * ext4 replays before the journal is loaded, so there are no handles: blocks are changed in
  * the buffer cache, and recovery flushes it before it empties the log.  If recovery is cut
  * off, the next one replays everything again.  So what is set here does not depend on what
- * an earlier replay has left: it counts instead of adding.
+ * an earlier replay has left: it counts instead of adding, but for the directories of a group.
  */
 #include <linux/sched/signal.h>
 #include <linux/unaligned.h>
