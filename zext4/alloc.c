@@ -112,7 +112,7 @@ static bool zext4_my_region(struct inode *inode, struct zext4_region *region)
  * each other's files cannot keep to regions of their own. They work on fewer blocks, and
  * so log less, if all of them take the same region, which is where stock ext4 looks.
  */
-static bool zext4_mixed(const struct inode *inode)
+static bool zext4_mixed(struct inode *inode)
 {
 	return READ_ONCE(EXT4_I(inode)->i_zj_mixed);
 }
@@ -121,7 +121,7 @@ static bool zext4_mixed(const struct inode *inode)
 static bool zext4_region_for(const struct ext4_allocation_context *ac,
 			     struct zext4_region *region)
 {
-	const struct inode *inode = ac->ac_inode;
+	struct inode *inode = ac->ac_inode;
 
 	return ext4_test_inode_flag(ac->ac_inode, EXT4_INODE_EXTENTS) &&
 	       (S_ISDIR(inode->i_mode) || !zext4_mixed(inode)) &&
