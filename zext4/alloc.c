@@ -376,7 +376,7 @@ void zext4_placed(struct inode *dir, struct inode *inode)
 
 /**
  * zext4_removing() - note whether a directory's files are deleted by lanes that made others
- * @handle: deletes the file
+ * @handle: deletes the file; without a journal, and in the replay of fast commits, it is none
  * @dir: the directory, locked
  * @inode: the file, which the handle has not claimed yet
  *
@@ -386,7 +386,8 @@ void zext4_placed(struct inode *dir, struct inode *inode)
 void zext4_removing(handle_t *handle, struct inode *dir, struct inode *inode)
 {
 	u16 last = READ_ONCE(EXT4_I(inode)->i_zj_lane);
-	bool mixed = handle->h_transaction && last && last != zj_handle_lane(handle) + 1;
+	bool mixed = ext4_handle_valid(handle) && handle->h_transaction && last &&
+		     last != zj_handle_lane(handle) + 1;
 
 	if (zext4_mixed(dir) != mixed)
 		WRITE_ONCE(EXT4_I(dir)->i_zj_mixed, mixed);
