@@ -67,12 +67,13 @@ bool zj_settle_images(struct zj_txn *txn)
 static void note_time(struct zj_log_io *io)
 {
 	struct zj_write_time *time = &io->lane->write_time[io->bytes > ZJ_SMALL_WRITE];
-	s64 ns = ktime_get() - io->sent;
+	s64 ns = ktime_get() - io->sent, old_ns = READ_ONCE(time->ns);
+	u64 old_bytes = READ_ONCE(time->bytes);
 
 	if (!io->bytes || io->err)
 		return;
-	WRITE_ONCE(time->bytes, time->bytes ? (3 * (u64)time->bytes + io->bytes) / 4 : io->bytes);
-	WRITE_ONCE(time->ns, time->ns ? (3 * time->ns + ns) / 4 : ns);
+	WRITE_ONCE(time->bytes, old_bytes ? (3 * old_bytes + io->bytes) / 4 : io->bytes);
+	WRITE_ONCE(time->ns, old_ns ? (3 * old_ns + ns) / 4 : ns);
 }
 
 static void io_put(struct zj_log_io *io)

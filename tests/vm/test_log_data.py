@@ -174,6 +174,7 @@ def test_f3_freed(run):
         [ $(stat -c %s /mnt/g) = $size ] || die size
         is /mnt/g b 0 $((size / 4096))
         end
+        rmmod zjdisk
     """)
 
 
@@ -312,7 +313,8 @@ def test_home_write_fails(guest):
         mnt $DEV $OPTS
         is /mnt/f b 0 1; is /mnt/f a 1 2
         end
-        echo 0 >power
+        cd /; echo 0 >/sys/kernel/config/nullb/n/power
+        rmdir /sys/kernel/config/nullb/n; rmmod null_blk
     """)
 
 
@@ -328,4 +330,5 @@ def test_full(run):
         again
         is /mnt/f d 0 1; is /mnt/f a 1 2
         end
+        rmmod zjdisk
     """)

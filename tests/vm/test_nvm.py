@@ -88,8 +88,11 @@ def test_fsync_of_metadata_leaves_the_disk_alone(guest):
         done
         after=$(disk_io)
         [ "$before" = "$after" ] || die "requests to the disk: $before, then $after"
-        # File data is written, and flushed.
+        # Little file data is logged, too; otherwise it is written, and flushed.
         echo data >/mnt/a/file; fsctl fsync /mnt/a/file || die fsync
+        [ "$(disk_io)" = "$after" ] || die "data that was logged was written as well"
+        mount -o remount,tune=fsync_data:before /mnt || die remount
+        echo data >/mnt/a/other; fsctl fsync /mnt/a/other || die fsync
         [ "$(disk_io)" -gt "$after" ] || die "no data was written"
         echo 500 >/proc/sys/vm/dirty_writeback_centisecs
         crash; mnt /dev/vda "$NVM"
