@@ -19,7 +19,7 @@ def test_new_groups_have_their_bitmaps(guest):
         before=$(stat -f -c %b /mnt)
         echo 0 latency 0 0 1500000 >/dev/zjdctl
         taskset 1 resize2fs /dev/zjd0 >/tmp/resize 2>&1 & task=$!
-        until tr '\\n' ' ' </proc/$task/stack | grep -q 'zj_dev_flush.*ext4_resize_fs'; do
+        until tr '\\n' ' ' </proc/$task/stack | grep -q '_flush.*ext4_resize_fs'; do
             kill -0 $task || die "no flush: $(cat /tmp/resize)"
         done
         taskset -p 2 $task >/dev/null || die taskset
