@@ -377,6 +377,25 @@ static void pass_goes_on_where_the_last_one_had_no_room(void)
 	close_journal();
 }
 
+/* A walk may find more than the array has room for; nothing of it stays in use. */
+static void pass_leaves_what_has_no_room(void)
+{
+	const u32 room = 5;
+
+	OPEN(.lanes = 1);
+	fx.zj->max_found = room;
+	change_blocks(0, BLOCK, PER_TXN, 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	for (u32 i = 0; i < PER_TXN; i++)
+		assert_int_equal(home_val(BLOCK + i), i < room);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	for (u32 i = 0; i < PER_TXN; i++)
+		assert_int_equal(home_val(BLOCK + i), 1);
+	close_journal();
+}
+
 /* The pass was on the checkpoint's stack. */
 static void pass_that_has_ended_is_nobodys(void)
 {
@@ -464,6 +483,7 @@ CORE_TESTS(checkpoint_thread,
 	CORE_TEST(stamp_does_not_wait_for_the_next_pass),
 	CORE_TEST(thread_works_until_enough_is_free),
 	CORE_TEST(pass_goes_on_where_the_last_one_had_no_room),
+	CORE_TEST(pass_leaves_what_has_no_room),
 	CORE_TEST(pass_that_has_ended_is_nobodys),
 	CORE_TEST(kick_is_seen_by_who_wakes_at_once),
 	CORE_TEST(error_of_advancing_the_tail_is_reported_as_it_is),
