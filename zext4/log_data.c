@@ -68,11 +68,14 @@ static int log_block(handle_t *handle, struct inode *inode, struct folio *folio,
 int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head *bh,
 		       loff_t from, loff_t length)
 {
+	int err = 0;
+
 	if (!zext4_block_logged(inode, bh))
 		return ext4_jbd2_inode_add_write(handle, inode, from, length);
-	if (ext4_handle_valid(handle) && !is_handle_aborted(handle) &&
-	    zj_handle_buffer_credits(handle) < 1)
-		ext4_journal_extend(handle, 1, 0);
+	if (!is_handle_aborted(handle) && zj_handle_buffer_credits(handle) < 1)
+		err = ext4_journal_extend(handle, 1, 0);
+	if (err)
+		return err < 0 ? err : -ENOSPC;
 	return log_block(handle, inode, bh->b_folio, bh);
 }
 

@@ -229,7 +229,7 @@ void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t blo
 	journal_t *journal = zext4_ordered_journal(inode);
 	int err = 0;
 
-	if (!journal || !zj_journal_file_blocks_logged(journal, block, count))
+	if (!journal || !zj_journal_max_file_blocks(journal))
 		return;
 	for (; count && !err; count--, block++)
 		if (zj_journal_file_blocks_logged(journal, block, 1))

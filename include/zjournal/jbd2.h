@@ -379,12 +379,12 @@ int zj_journal_forget(handle_t *handle, struct buffer_head *bh);
 
 /* log_io.c */
 u32 zj_journal_file_data_limit(journal_t *journal, int lane);
-void zj_journal_file_synced(journal_t *journal, int lane);
 
 /* file_block.c */
 int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool again);
 u32 zj_journal_file_blocks_logged(journal_t *journal, u64 block, u32 count);
 u32 zj_journal_max_file_blocks(journal_t *journal);
+void zj_journal_file_synced(journal_t *journal, int lane);
 
 /* invalidate.c */
 bool zj_journal_try_to_free_buffers(journal_t *journal, struct folio *folio);

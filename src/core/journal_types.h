@@ -85,10 +85,6 @@ struct zj_journal {
 	struct zj_file_block_bucket *file_blocks; /* immutable once loaded; hash table with
 					 * 1 << ZJ_FILE_BLOCK_HASH_BITS buckets
 					 */
-	atomic_t	max_file_blocks; /* no lock; no less than the entries in file_blocks, rises
-					 * by ZJ_FILE_BLOCK_STEP at most once a transaction and
-					 * as many blocks
-					 */
 	bool		logs_file_blocks; /* no lock, set once; file_blocks is in use */
 	struct kmem_cache *frozen_cache; /* immutable once loaded; one block each for
 					 * frozen copies
@@ -173,6 +169,10 @@ struct zj_journal {
 					 */
 	atomic_t	nr_running;	/* running transactions, so also the number of lanes at
 					 * work
+					 */
+	atomic_t	max_file_blocks; /* no less than the entries in file_blocks; changed by
+					 * ZJ_FILE_BLOCK_STEP for as many blocks of a
+					 * transaction, and when it is forgotten
 					 */
 
 	/* Protects segments that are in no lane's hand, and the queue for space. */

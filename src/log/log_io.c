@@ -226,14 +226,3 @@ u32 zj_journal_file_data_limit(journal_t *journal, int lane)
 	return max(most, size);
 }
 EXPORT_SYMBOL_GPL(zj_journal_file_data_limit);
-
-/**
- * zj_journal_file_synced() - an fsync has logged all its data, for statistics
- * @journal: loaded
- * @lane: the lane that has logged it, or negative: the current CPU's
- */
-void zj_journal_file_synced(journal_t *journal, int lane)
-{
-	zj_count(&zj_lane_at(to_zj(journal), lane)->stats.file_syncs, 1);
-}
-EXPORT_SYMBOL_GPL(zj_journal_file_synced);

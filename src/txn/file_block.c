@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * File data in the log with data=ordered (rules F1 and F2).
+ * File data in the log with data=ordered (rules F1 to F4).
  *
  * An fsync of little data logs the blocks together with the metadata (zext4/log_data.c).
  * Such an image is one of the block device's buffer, like that of metadata, so the
@@ -10,6 +10,7 @@
  * replay an image of; zext4 writes none of them in place.
  */
 #include "core/journal.h"
+#include "core/lane_pick.h"
 #include "txn/file_block.h"
 #include "txn/jhead.h"
 #include "txn/part.h"
@@ -94,7 +95,7 @@ static void drop_entries(struct zj_journal *zj, u64 block, const struct zj_txn *
 	spin_unlock(&bucket->lock);
 }
 
-/* Notes the block before its image can get into the log. */
+/* Enters a block into the index, once for each transaction. */
 static void note(struct zj_txn *txn, u64 block)
 {
 	struct zj_journal *zj = txn_zj(txn);
@@ -197,6 +198,17 @@ u32 zj_journal_max_file_blocks(journal_t *journal)
 	return atomic_read(&to_zj(journal)->max_file_blocks);
 }
 EXPORT_SYMBOL_GPL(zj_journal_max_file_blocks);
+
+/**
+ * zj_journal_file_synced() - an fsync has logged all its data, for statistics
+ * @journal: loaded
+ * @lane: the lane that has logged it, or negative: the current CPU's
+ */
+void zj_journal_file_synced(journal_t *journal, int lane)
+{
+	zj_count(&zj_lane_at(to_zj(journal), lane)->stats.file_syncs, 1);
+}
+EXPORT_SYMBOL_GPL(zj_journal_file_synced);
 
 /**
  * zj_file_block_revoked() - a revoke of a block is committed
