@@ -23,14 +23,16 @@
 #   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
+#   make deb             Debian packages in build/deb
+#   make test-packages   install them in a Debian 12 of its own, boot that, upgrade, purge
 #
-# KVER=<release>     kernel to build for; default: the newest installed 6.12
+# KVER=<release>     kernel to build for; default: the running one, else the newest installed 6.12
 # FSTYPE=ext4        run the VM tests on stock ext4, to try the tests themselves
 # TESTS=<paths>      what pytest runs; default: tests model
 # PYTEST_ARGS=...    for pytest
 
 BUILD := build
-KVER ?= $(notdir $(patsubst %/build,%,$(lastword $(shell ls -dv /lib/modules/6.12.*-amd64/build 2>/dev/null))))
+KVER ?= $(shell tools/kver)
 PYTHON := $(BUILD)/venv/bin/python
 TESTS ?= tests model
 FSTYPE ?= zext4
@@ -158,6 +160,15 @@ ace:
 debug-kernel: deps
 	@tools/deps debug-kernel
 	@+tools/run-debug-kernel
+
+.PHONY: deb test-packages
+deb:
+	@tools/deps deb
+	@packaging/make-deb
+
+test-packages: deb
+	@tools/deps test-packages
+	@ZJ_PACKAGES=1 $(PYTHON) -m pytest -q tests/packages
 
 clean:
 	rm -rf $(BUILD)/kmod-* $(BUILD)/guest $(BUILD)/vm $(BUILD)/tests $(BUILD)/bench $(BUILD)/results
