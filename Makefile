@@ -171,4 +171,5 @@ test-packages: deb
 	@ZJ_PACKAGES=1 $(PYTHON) -m pytest -q tests/packages
 
 clean:
-	rm -rf $(BUILD)/kmod-* $(BUILD)/guest $(BUILD)/vm $(BUILD)/tests $(BUILD)/bench $(BUILD)/results
+	rm -rf $(BUILD)/kmod-* $(BUILD)/guest $(BUILD)/vm $(BUILD)/tests $(BUILD)/bench $(BUILD)/results \
+		$(BUILD)/deb $(BUILD)/packages
