@@ -130,6 +130,15 @@ def test_reasons(machine):
     assert "apt-get install linux-source-6.12" in machine.source("6.12.117+deb12-amd64")
 
 
+def test_build_without_packages_refuses_another_release(machine):
+    machine.package("6.12.117")
+    package, out = machine.folder / "packages/linux-source-6.12.tar.xz", machine.folder / "out"
+    done = machine.run("zext4/extract", package, "6.12.115+deb12-amd64", out)
+    assert done.returncode == 1 and "is Linux 6.12.117, the kernel is 6.12.115+deb12-amd64" in done.stderr
+    assert machine.run("zext4/extract", package, "6.12.117+deb12-amd64", out).returncode == 0
+    assert (out / "release").read_text() == "6.12.117\n"
+
+
 # ---- the modules ----
 
 def test_each_kernel_that_can_be_served(machine):
