@@ -60,7 +60,7 @@ systemctl show -p Result systemd-fsck@dev-vdb.service
 journalctl -b -o cat -u systemd-fsck@dev-vdb.service
 umount /srv
 fsck -t zext4 -A -p
-modprobe -r zext4
+rmmod zext4 zjournal
 ! grep zjournal /proc/modules
 dmesg | grep -E 'BUG:|WARNING:|Oops' && exit 1
 true
