@@ -12,6 +12,7 @@
  */
 struct orphan_walk {
 	ext2_filsys fs;
+	u32	blocks;		/* of the orphan file */
 	u32	found;
 	u32	harmed;		/* linked ones with an attribute block */
 	bool	failed;		/* something could not be read */
@@ -56,6 +57,7 @@ static int walk_block(ext2_filsys fs, blk64_t *block, e2_blkcnt_t nr,
 		walk->failed = true;
 		return BLOCK_ABORT;
 	}
+	walk->blocks++;
 	entry = malloc(fs->blocksize);
 	if (nr >= 0 && entry && !io_channel_read_blk64(fs->io, *block, 1, entry)) {
 		while (n--)
@@ -72,7 +74,7 @@ static void walk_file(struct orphan_walk *walk)
 {
 	if (ext2fs_block_iterate3(walk->fs, walk->fs->super->s_orphan_file_inum,
 				  BLOCK_FLAG_READ_ONLY | BLOCK_FLAG_DATA_ONLY,
-				  NULL, walk_block, walk))
+				  NULL, walk_block, walk) || !walk->blocks)
 		walk->failed = true;
 }
 
