@@ -32,3 +32,23 @@ def test_shutdown_is_not_called_an_error(guest):
         ! dmesg | grep "aborted: error" || die "a shutdown is reported as an error"
         mnt /dev/vda; unmnt; fsck /dev/vda
     """)
+
+
+@pytest.mark.parametrize("held", ["", "exec 9</mnt/f; rm /mnt/f"], ids=["no orphan", "an orphan"])
+def test_boot_after_a_crash_checks_everything_only_for_orphans(guest, held):
+    """A mount marks the orphan file as in use, which makes e2fsck check the whole file system."""
+    guest(f"""
+        mk /dev/vda -O orphan_file; mnt /dev/vda
+        echo text >/mnt/f; mkdir /mnt/kept; {held}
+        fsctl syncfs /mnt || die "syncfs"
+        mkdir /mnt/lost; fsctl shutdown 2 /mnt || die "shutdown ioctl"
+        exec 9<&-; unmnt
+        dumpe2fs -h /dev/vda 2>/dev/null | grep -q orphan_present || die "not as after a crash"
+        fsck.zext4 -a /dev/vda >/tmp/out 2>&1; [ $? -le 1 ] || die "fsck.zext4: $(cat /tmp/out)"
+        grep -q replayed /tmp/out || die "no log: $(cat /tmp/out)"
+        [ "{'yes' if held else 'no'}" = "$(grep -q 'e2fsck -fp finishes' /tmp/out && echo yes || echo no)" ] ||
+            die "$(cat /tmp/out)"
+        fsck /dev/vda
+        mnt /dev/vda; [ -d /mnt/kept ] || die "what was synced is gone"; unmnt
+        mount -t ext4 /dev/vda /mnt && umount /mnt || die "stock mount"
+    """)
