@@ -571,7 +571,7 @@ def test_help_manual_and_completion_agree(zjctl):
     assert sh("bash", "-c", script).stdout.split() == ["recover", "resize-journal"]
 
 
-@pytest.mark.parametrize("page", ["zjctl.8", "zjournal.5", "zjournal.7"])
+@pytest.mark.parametrize("page", ["as-ext4.8", "fsck.zext4.8", "zjctl.8", "zjournal.5", "zjournal.7"])
 def test_manual_pages(page):
     path = ROOT / "man" / page
     assert shutil.which("mandoc"), "mandoc is missing: apt-get install mandoc"

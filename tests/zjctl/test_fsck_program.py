@@ -79,6 +79,23 @@ def test_backup_of_a_file_system_whose_superblock_is_lost(program, tmp_path):
     fsck(path)
 
 
+def test_lost_superblock_with_a_log_of_lanes(program, crashed):
+    """e2fsck refuses the log, zjctl the superblock; fsck.zext4(8) says how to go on."""
+    lost = crashed.path.read_bytes()
+    with open(crashed.path, "r+b") as f:
+        f.seek(1024)
+        f.write(bytes(1024))
+    assert program("-fy", crashed.path).returncode == 8
+    assert program("-fy", "-b", 8193, crashed.path).returncode & ~3
+    with open(crashed.path, "r+b") as f:            # once more as it was, e2fsck has set flags
+        f.write(lost[:1024] + bytes(1024) + lost[2048:])
+    sh("dd", f"if={crashed.path}", f"of={crashed.path}", "bs=1024", "skip=8193", "seek=1", "count=1", "conv=notrunc")
+    got = program("-fy", crashed.path)
+    assert got.returncode in (0, 1) and "replayed 15 transactions" in got.stdout, got.stdout + got.stderr
+    assert "directory" in sh("debugfs", "-R", "stat step5", crashed.path).stdout
+    fsck(crashed.path)
+
+
 # ---- the orphan file ----
 
 def orphan_file(path, inode=0):
