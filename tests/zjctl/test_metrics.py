@@ -85,6 +85,9 @@ def test_every_counter_of_the_module_is_explained(metrics):
     names = re.findall(r"COUNTER\((\w+),", (ROOT / "kernel/procfs.c").read_text())
     names = [name for name in names if name != "field"]
     assert len(names) > 20 and all(f" {name}" in LANE for name in names)
+    page = (ROOT / "man/zjournal.7").read_text().split(".Sh STATISTICS")[1].split(".Sh ")[0]
+    named = {word for line in re.findall(r"(?m)^\.It Cm (.*)", page) for word in line.split()}
+    assert set(names) <= named, "zjournal(7) explains each"
     source = (ROOT / "user/zjctl/prometheus.c").read_text()
     assert [name for name in names if f'{{ "{name}",' not in source] == []
 
