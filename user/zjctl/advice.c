@@ -115,7 +115,7 @@ void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_
 		snprintf(cmd, sizeof(cmd), "tune2fs -O %s^quota %s",
 			 fs->project ? "^project," : "", t->path);
 		advise("quota", cmd,
-		       "Journaled quota is on: all lanes must commit together, which is no faster than a single journal. Turn it off if you do not need it.");
+		       "Journaled quota is on: lanes that charge the same user, group or project must commit together. Turn it off if you do not need it.");
 	}
 	advise_descriptors(t->path, fs, cpus);
 	advise_inodes(t->path, fs);
