@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The sets of features that test_feature_sets.py makes, and what it does with each.
+
+docs/features.md has a row for each; tools/features-doc writes it from what the test ran.
+"""
+
+from dataclasses import dataclass, field
+
+# What mke2fs.conf of the distributions has, written out: the host's own file does not count.
+BASE = "sparse_super,large_file,filetype,resize_inode,dir_index,ext_attr"
+EXT3 = f"{BASE},has_journal"
+EXT4 = f"{EXT3},extent,huge_file,flex_bg,metadata_csum,64bit,dir_nlink,extra_isize"
+NEWEST = f"{EXT4},metadata_csum_seed,orphan_file"
+QUOTA = "-E quotatype=usrquota:grpquota:prjquota"
+LIMITS = "usrquota,grpquota,prjquota"
+JOURNAL = "-J size=16"
+
+STEPS = ("create", "mount", "load", "cut", "recover", "zjctl", "stock", "again")
+
+
+@dataclass
+class Row:
+    """A file system.
+
+    features: the list of -O, complete
+    options: more options of mke2fs
+    block: bytes
+    mount: mount options
+    uses: what the load does beside its files; functions use_NAME of guest/features.sh
+    refused: what the kernel says when stock ext4 and zext4 refuse it alike
+    journal: it has one
+    quick: make test runs it; the others are run with ZJ_FEATURE_SETS=all
+    ties: what the set ties together, for the table
+    """
+    features: str = EXT4
+    options: str = ""
+    block: int = 4096
+    mount: str = ""
+    uses: tuple = ()
+    refused: str = ""
+    journal: bool = True
+    quick: bool = True
+    ties: str = ""
+
+    @property
+    def mkfs(self):
+        journal = JOURNAL if self.journal else ""
+        return " ".join(f"-b {self.block} -O none,{self.features} {self.options} {journal}".split())
+
+
+# The defaults of the distributions, for large file systems and for those of less than 512 MiB.
+DISTRIBUTIONS = {
+    "ext4 of Debian 11, 12 and Ubuntu 20.04 to 24.04": Row(uses=("orphans",)),
+    "ext4 of Debian 13 and Ubuntu 26.04": Row(NEWEST, uses=("orphans",)),
+    "small, Debian 12 and Ubuntu 22.04, 24.04": Row(block=1024, options="-i 4096", uses=("orphans",)),
+    "small, Debian 13 and Ubuntu 26.04": Row(NEWEST, block=1024, options="-i 4096", uses=("orphans",)),
+    "small, Debian 11 and Ubuntu 20.04": Row(block=1024, options="-I 128 -i 4096", uses=("orphans",)),
+    "news": Row(options="-i 4096"),
+    "largefile4": Row(options="-i 4194304"),
+    "hurd": Row(options="-I 128"),
+    "ext3": Row(EXT3, uses=("orphans",)),
+    "ext2": Row(BASE, journal=False),
+}
+
+VERITY = ("verity",)
+UTF8 = "-E encoding=utf8"
+
+# Each feature alone, beside what ext4 has by default.
+ALONE = {
+    "bigalloc": Row(f"{EXT4},bigalloc", "-C 16384"),
+    "casefold": Row(f"{EXT4},casefold", UTF8, uses=("casefold",)),
+    "encrypt": Row(f"{EXT4},encrypt", uses=("encrypt",)),
+    "verity": Row(f"{EXT4},verity", uses=VERITY),
+    "ea_inode": Row(f"{EXT4},ea_inode", uses=("ea_inode",)),
+    "large_dir": Row(f"{EXT4},large_dir", uses=("directory",)),
+    "inline_data": Row(f"{EXT4},inline_data", "-I 512", uses=("inline",)),
+    "metadata_csum_seed": Row(f"{EXT4},metadata_csum_seed"),
+    "orphan_file": Row(f"{EXT4},orphan_file", uses=("orphans",)),
+    "stable_inodes": Row(f"{EXT4},stable_inodes,encrypt", uses=("encrypt",)),
+    "mmp": Row(f"{EXT4},mmp", "-E mmp_update_interval=1"),
+    "quota": Row(f"{EXT4},quota", "-E quotatype=usrquota:grpquota", mount="usrquota,grpquota"),
+    "project": Row(f"{EXT4},project", uses=("project",)),
+    "quota,project": Row(f"{EXT4},quota,project", QUOTA, mount=LIMITS, uses=("project", "limit")),
+    "sparse_super2": Row(EXT4.replace("sparse_super,", "").replace("resize_inode,", "") + ",sparse_super2"),
+    "meta_bg": Row(EXT4.replace("resize_inode,", "") + ",meta_bg"),
+    "fast_commit": Row(f"{EXT4},fast_commit"),
+    "uninit_bg": Row(EXT4.replace("metadata_csum", "uninit_bg")),
+    "without metadata_csum": Row(EXT4.replace(",metadata_csum", "")),
+    "without 64bit": Row(EXT4.replace(",64bit", "")),
+    "without flex_bg": Row(EXT4.replace(",flex_bg", "")),
+    "without extent": Row(EXT4.replace(",extent", "").replace(",64bit", "")),
+    "without dir_index": Row(EXT4.replace("dir_index,", ""), uses=("directory",)),
+    "without dir_nlink, extra_isize, huge_file": Row(
+        EXT4.replace(",dir_nlink,extra_isize", "").replace(",huge_file", "")),
+    "without has_journal": Row(EXT4.replace(",has_journal", ""), journal=False),
+    "2k blocks": Row(block=2048),
+    "64k blocks": Row(block=65536, refused="bad block size 65536"),
+    "every feature": Row(
+        f"{NEWEST},casefold,encrypt,verity,ea_inode,large_dir,inline_data,quota,project,stable_inodes",
+        f"{UTF8},quotatype=usrquota:grpquota:prjquota -I 512", mount=LIMITS,
+        uses=("casefold", "encrypt", "verity", "ea_inode", "directory", "inline", "project", "limit",
+              "orphans")),
+}
+
+
+def with_features(row, more, options="", **changes):
+    """The same row with more features and options."""
+    merged = dict(vars(row), features=f"{row.features},{more}" if more else row.features, quick=False)
+    if options:
+        if "-E " in row.options:
+            merged["options"] = row.options.replace("-E ", f"-E {options.removeprefix('-E ')},")
+        else:
+            merged["options"] = f"{row.options} {options}"
+    return Row(**{**merged, **changes})
+
+
+def product():
+    """Each feature with quota and project, and each with blocks of 1 and 2 KiB."""
+    found = {}
+    for name, row in ALONE.items():
+        if row.refused or not row.journal:
+            continue
+        if "quota" not in row.features:
+            more = ",".join(f for f in ("quota", "project") if f not in row.features.split(","))
+            uses = tuple(dict.fromkeys((*row.uses, "project", "limit")))
+            found[f"{name}, quota and project"] = with_features(row, more, QUOTA, mount=LIMITS, uses=uses)
+        if row.block != 4096:
+            continue
+        for block in (1024, 2048):
+            found[f"{name}, {block // 1024}k blocks"] = with_features(row, "", block=block)
+    return found
+
+
+ROWS = {**DISTRIBUTIONS, **ALONE, **product()}

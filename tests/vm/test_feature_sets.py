@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every set of features: made, mounted, loaded, cut, recovered, checked, mounted by stock ext4 again.
+
+The cut is zjdisk's: unflushed writes are lost at random.  feature_sets.py has the rows, and
+guest/features.sh what is done with one.  ZJ_FEATURE_SETS=all runs the whole product.
+What was run is in build/results/features.json, from which tools/features-doc writes a table.
+"""
+
+import json
+import os
+import re
+import time
+
+import pytest
+
+import conftest
+import vm
+from feature_sets import ROWS, STEPS
+
+pytestmark = pytest.mark.zext4
+
+ALL = os.environ.get("ZJ_FEATURE_SETS") == "all"
+CHOSEN = [name for name, row in ROWS.items() if ALL or row.quick]
+RESULTS = vm.BUILD / "results" / "features.json"
+
+
+@pytest.fixture(name="machine", scope="module")
+def machine_fixture():
+    guest = conftest.Guest(cpus=4, memory="3G")
+    yield guest
+    guest.close()
+
+
+def script(row, seed):
+    what = f"refused '{row.refused}'" if row.refused else "with_journal" if row.journal else "without_journal"
+    return f"""
+        for m in cts xts quota_v2; do modprobe $m; done
+        modprobe zjdisk ndev=3 || die zjdisk
+        MKFS='{row.mkfs}' MOUNT='{row.mount}' USES='{" ".join(row.uses)}' LANES=4 SEED={seed}
+        WHAT="{what}"
+        . /lib/zj/features.sh
+        rmmod zjdisk || die "rmmod zjdisk"
+    """
+
+
+def note(name, steps, seed):
+    """Keep what a row has passed, beside the rows of other runs."""
+    found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    found[name] = {"steps": steps, "seed": seed}
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def expected(row):
+    if row.refused:
+        return ["create"]
+    return [s for s in STEPS if row.journal or s not in ("cut", "recover", "zjctl")]
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_set(name, machine):
+    row = ROWS[name]
+    guest = machine.ensure()
+    guest.checked = len(guest.console_text())
+    seed = int(time.time())
+    try:
+        result = guest.sh(script(row, seed), timeout=240)
+        guest.check_console()
+        if result.rc:
+            machine.stop()
+    except BaseException:
+        machine.stop()
+        raise
+    steps = dict(re.findall(r"^step (\w+) ok ?(.*)", result.out, re.M))
+    note(name, steps, seed)
+    assert result.rc == 0, f"seed {seed}:\n{result.out[-4000:]}"
+    assert list(steps) == expected(row)
