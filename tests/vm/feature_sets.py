@@ -13,7 +13,6 @@ EXT4 = f"{EXT3},extent,huge_file,flex_bg,metadata_csum,64bit,dir_nlink,extra_isi
 NEWEST = f"{EXT4},metadata_csum_seed,orphan_file"
 QUOTA = "-E quotatype=usrquota:grpquota:prjquota"
 LIMITS = "usrquota,grpquota,prjquota"
-JOURNAL = "-J size=16"
 
 STEPS = ("create", "mount", "load", "cut", "recover", "zjctl", "stock", "again")
 
@@ -44,7 +43,8 @@ class Row:
 
     @property
     def mkfs(self):
-        journal = JOURNAL if self.journal else ""
+        # At least 1024 blocks.
+        journal = f"-J size={max(16, self.block // 1024)}" if self.journal else ""
         return " ".join(f"-b {self.block} -O none,{self.features} {self.options} {journal}".split())
 
 
@@ -56,7 +56,6 @@ DISTRIBUTIONS = {
     "small, Debian 13 and Ubuntu 26.04": Row(NEWEST, block=1024, options="-i 4096", uses=("orphans",)),
     "small, Debian 11 and Ubuntu 20.04": Row(block=1024, options="-I 128 -i 4096", uses=("orphans",)),
     "news": Row(options="-i 4096"),
-    "largefile4": Row(options="-i 4194304"),
     "hurd": Row(options="-I 128"),
     "ext3": Row(EXT3, uses=("orphans",)),
     "ext2": Row(BASE, journal=False),

@@ -32,12 +32,12 @@ def machine_fixture():
 
 
 def script(row, seed):
-    what = f"refused '{row.refused}'" if row.refused else "with_journal" if row.journal else "without_journal"
+    what = "refused" if row.refused else "with_journal" if row.journal else "without_journal"
     return f"""
         for m in cts xts quota_v2; do modprobe $m; done
-        modprobe zjdisk ndev=3 || die zjdisk
+        modprobe zjdisk ndev=3 size_mb=256 || die zjdisk
         MKFS='{row.mkfs}' MOUNT='{row.mount}' USES='{" ".join(row.uses)}' LANES=4 SEED={seed}
-        WHAT="{what}"
+        WHAT={what} REFUSED='{row.refused}'
         . /lib/zj/features.sh
         rmmod zjdisk || die "rmmod zjdisk"
     """

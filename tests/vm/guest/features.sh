@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # One set of features from mke2fs to the next mount, for test_feature_sets.py.  It is sourced
-# behind lib.sh with MKFS, MOUNT, USES, LANES and SEED set, and zjdisk loaded with three disks:
+# behind lib.sh with MKFS, MOUNT, USES, LANES, SEED, REFUSED and
+# WHAT (one of the last three functions) set, and zjdisk loaded with three disks:
 # zjd0 has the load, zjd1 and zjd2 show the same power cut of it, recovered in two ways.
 # Each step that is passed is a line "step NAME ok"; the first that is not ends the script.
 
@@ -96,7 +97,10 @@ check_project() {
 }
 
 LIMIT=1048576
-as_user() { setuidgid nobody sh -c "$1"; }
+as_user() {
+	grep -q ^user: /etc/passwd || echo "user:x:1000:1000::/:/bin/sh" >>/etc/passwd
+	su -s /bin/sh user -c "$1"
+}
 make_limit() {
 	limit "$DEV" $PROJECT $LIMIT && fsctl syncfs /mnt || return 1
 	as_user "head -c 3000000 /dev/zero >/mnt/project/full" 2>/dev/null && return 1
@@ -146,12 +150,17 @@ make_fs() {
 	step create
 }
 
+# load: when it ends, everything before $synced was durable; $KEPT.* has the files of stress
 load() {
 	mkdir /mnt/load
+	rm -f $LOG.* $KEPT.*
 	stress -p 3 -t 3 -s "$SEED" -l $LOG /mnt/load >/tmp/stress.out 2>&1 & _load=$!
 	each_use make
 	echo marker >/mnt/marker && fsctl fsync /mnt/marker || die "fsync of the marker"
-	for _n in 0 1 2; do cp $LOG.$_n $KEPT.$_n || die "nothing was fsynced"; done
+	for _n in 0 1 2; do
+		until [ -s $LOG.$_n ]; do kill -0 $_load || die "stress fsynced nothing"; sleep 0.1; done
+		cp $LOG.$_n $KEPT.$_n
+	done
 	synced=$(zjd_seq)
 	each_use more
 	wait $_load || die "stress: $(cat /tmp/stress.out)"
@@ -209,7 +218,6 @@ without_journal() {
 	mnt $DEV "$MOUNT"
 	step mount
 	load
-	cp $LOG.? /tmp/
 	unmnt
 	fsck $DEV
 	step load
@@ -219,14 +227,14 @@ without_journal() {
 	step again
 }
 
-# refused TEXT: neither type mounts it, and the kernel says the same
+# refused: neither type mounts it, and the kernel says $REFUSED
 refused() {
 	DEV=/dev/zjd0
 	make_fs
 	for _type in ext4 "$FS"; do
 		mark "$_type"
 		no_mnt "$_type" $DEV
-		said "$1"
+		said "$REFUSED"
 	done
 }
 
