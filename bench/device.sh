@@ -9,6 +9,7 @@
 DISK=null_blk
 SIZE_MB=1048576		# sparse: neighbours in different groups
 JOURNAL_MB=128
+MKFS=			# more options of mke2fs
 conf=/sys/kernel/config/nullb/fs
 
 die() { echo "${0##*/}: error: $*" >&2; exit 1; }
@@ -75,8 +76,9 @@ device_on() {
 # fresh_on MODE TYPE[:MOUNT_OPTIONS]: a new file system on /tmp/fs, its code run once;
 # directories near and far
 fresh_on() {
+	# shellcheck disable=SC2086
 	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J size=$JOURNAL_MB \
-		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard /dev/$name || die mkfs
+		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard $MKFS /dev/$name || die mkfs
 	options=noatime,noinit_itable,data=$1
 	case $2 in
 	*:*) options=$options,${2#*:} ;;

@@ -4,7 +4,7 @@
 docs/features.md has a row for each; tools/features-doc writes it from what the test ran.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # What mke2fs.conf of the distributions has, written out: the host's own file does not count.
 BASE = "sparse_super,large_file,filetype,resize_inode,dir_index,ext_attr"
@@ -45,60 +45,105 @@ class Row:
     def mkfs(self):
         # At least 1024 blocks.
         journal = f"-J size={max(16, self.block // 1024)}" if self.journal else ""
-        return " ".join(f"-b {self.block} -O none,{self.features} {self.options} {journal}".split())
+        inodes = [f"{option} {value}" for option, value in (("-I", 256), ("-i", 16384))
+                  if f"{option} " not in self.options]
+        return " ".join(f"-b {self.block} -O none,{self.features} {self.options} {' '.join(inodes)} {journal}".split())
+
+    @property
+    def steps(self):
+        """What is to be passed."""
+        if self.refused:
+            return ["create"]
+        return [s for s in STEPS if self.journal or s not in ("cut", "recover", "zjctl")]
 
 
 # The defaults of the distributions, for large file systems and for those of less than 512 MiB.
 DISTRIBUTIONS = {
-    "ext4 of Debian 11, 12 and Ubuntu 20.04 to 24.04": Row(uses=("orphans",)),
-    "ext4 of Debian 13 and Ubuntu 26.04": Row(NEWEST, uses=("orphans",)),
-    "small, Debian 12 and Ubuntu 22.04, 24.04": Row(block=1024, options="-i 4096", uses=("orphans",)),
-    "small, Debian 13 and Ubuntu 26.04": Row(NEWEST, block=1024, options="-i 4096", uses=("orphans",)),
-    "small, Debian 11 and Ubuntu 20.04": Row(block=1024, options="-I 128 -i 4096", uses=("orphans",)),
-    "news": Row(options="-i 4096"),
-    "hurd": Row(options="-I 128"),
-    "ext3": Row(EXT3, uses=("orphans",)),
-    "ext2": Row(BASE, journal=False),
+    "ext4 of Debian 11, 12 and Ubuntu 20.04 to 24.04": Row(uses=("orphans",),
+        ties="the super block, at each last unlink and truncation"),
+    "ext4 of Debian 13 and Ubuntu 26.04": Row(NEWEST, uses=("orphans",),
+        ties="nothing more"),
+    "small, Debian 12 and Ubuntu 22.04, 24.04": Row(block=1024, options="-i 4096", uses=("orphans",),
+        ties="the super block, as above; of the inode table 4 inodes share a block, not 16"),
+    "small, Debian 13 and Ubuntu 26.04": Row(NEWEST, block=1024, options="-i 4096", uses=("orphans",),
+        ties="nothing more; of the inode table 4 inodes share a block, not 16"),
+    "small, Debian 11 and Ubuntu 20.04": Row(block=1024, options="-I 128 -i 4096", uses=("orphans",),
+        ties="the super block; of the inode table 8 inodes share a block"),
+    "news": Row(options="-i 4096",
+        ties="the super block"),
+    "hurd": Row(options="-I 128",
+        ties="the super block; of the inode table 32 inodes share a block"),
+    "ext3": Row(EXT3, uses=("orphans",),
+        ties="the super block, indirect blocks of one file"),
+    "ext2": Row(BASE, journal=False,
+        ties="nothing: there is no journal"),
 }
 
-VERITY = ("verity",)
 UTF8 = "-E encoding=utf8"
 
 # Each feature alone, beside what ext4 has by default.
 ALONE = {
-    "bigalloc": Row(f"{EXT4},bigalloc", "-C 16384"),
-    "casefold": Row(f"{EXT4},casefold", UTF8, uses=("casefold",)),
-    "encrypt": Row(f"{EXT4},encrypt", uses=("encrypt",)),
-    "verity": Row(f"{EXT4},verity", uses=VERITY),
-    "ea_inode": Row(f"{EXT4},ea_inode", uses=("ea_inode",)),
-    "large_dir": Row(f"{EXT4},large_dir", uses=("directory",)),
-    "inline_data": Row(f"{EXT4},inline_data", "-I 512", uses=("inline",)),
-    "metadata_csum_seed": Row(f"{EXT4},metadata_csum_seed"),
-    "orphan_file": Row(f"{EXT4},orphan_file", uses=("orphans",)),
-    "stable_inodes": Row(f"{EXT4},stable_inodes,encrypt", uses=("encrypt",)),
-    "mmp": Row(f"{EXT4},mmp", "-E mmp_update_interval=1"),
-    "quota": Row(f"{EXT4},quota", "-E quotatype=usrquota:grpquota", mount="usrquota,grpquota"),
-    "project": Row(f"{EXT4},project", uses=("project",)),
-    "quota,project": Row(f"{EXT4},quota,project", QUOTA, mount=LIMITS, uses=("project", "limit")),
-    "sparse_super2": Row(EXT4.replace("sparse_super,", "").replace("resize_inode,", "") + ",sparse_super2"),
-    "meta_bg": Row(EXT4.replace("resize_inode,", "") + ",meta_bg"),
-    "fast_commit": Row(f"{EXT4},fast_commit"),
-    "uninit_bg": Row(EXT4.replace("metadata_csum", "uninit_bg")),
-    "without metadata_csum": Row(EXT4.replace(",metadata_csum", "")),
-    "without 64bit": Row(EXT4.replace(",64bit", "")),
-    "without flex_bg": Row(EXT4.replace(",flex_bg", "")),
-    "without extent": Row(EXT4.replace(",extent", "").replace(",64bit", "")),
-    "without dir_index": Row(EXT4.replace("dir_index,", ""), uses=("directory",)),
+    "bigalloc": Row(f"{EXT4},bigalloc", "-C 16384",
+        ties="a bitmap's block speaks for 4 times as many blocks"),
+    "casefold": Row(f"{EXT4},casefold", UTF8, uses=("casefold",),
+        ties="nothing more"),
+    "encrypt": Row(f"{EXT4},encrypt", uses=("encrypt",),
+        ties="nothing more"),
+    "verity": Row(f"{EXT4},verity", uses=("verity",),
+        ties="nothing more"),
+    "ea_inode": Row(f"{EXT4},ea_inode", uses=("ea_inode",),
+        ties="files with the same large value share its inode"),
+    "large_dir": Row(f"{EXT4},large_dir", uses=("directory",),
+        ties="nothing more"),
+    "inline_data": Row(f"{EXT4},inline_data", "-I 512", uses=("inline",),
+        ties="data in the block of the inode table"),
+    "metadata_csum_seed": Row(f"{EXT4},metadata_csum_seed",
+        ties="nothing more"),
+    "orphan_file": Row(f"{EXT4},orphan_file", uses=("orphans",),
+        ties="frees unlinks and truncations of the super block"),
+    "stable_inodes": Row(f"{EXT4},stable_inodes,encrypt", uses=("encrypt",),
+        ties="nothing more"),
+    "mmp": Row(f"{EXT4},mmp", "-E mmp_update_interval=1",
+        ties="nothing: its block is not journaled"),
+    "quota": Row(f"{EXT4},quota", "-E quotatype=usrquota:grpquota", mount="usrquota,grpquota",
+        ties="everything: each handle claims the quota"),
+    "project": Row(f"{EXT4},project", uses=("project",),
+        ties="nothing more"),
+    "quota,project": Row(f"{EXT4},quota,project", QUOTA, mount=LIMITS, uses=("project", "limit"),
+        ties="everything: each handle claims the quota"),
+    "sparse_super2": Row(EXT4.replace("sparse_super,", "").replace("resize_inode,", "") + ",sparse_super2",
+        ties="nothing more"),
+    "meta_bg": Row(EXT4.replace("resize_inode,", "") + ",meta_bg",
+        ties="nothing more"),
+    "fast_commit": Row(f"{EXT4},fast_commit",
+        ties="nothing: it is switched off"),
+    "uninit_bg": Row(EXT4.replace("metadata_csum", "uninit_bg"),
+        ties="nothing more"),
+    "without metadata_csum": Row(EXT4.replace(",metadata_csum", ""),
+        ties="nothing more"),
+    "without 64bit": Row(EXT4.replace(",64bit", ""),
+        ties="a block has 128 descriptors of groups, not 64"),
+    "without flex_bg": Row(EXT4.replace(",flex_bg", ""),
+        ties="nothing more"),
+    "without extent": Row(EXT4.replace(",extent", "").replace(",64bit", ""),
+        ties="indirect blocks of one file"),
+    "without dir_index": Row(EXT4.replace("dir_index,", ""), uses=("directory",),
+        ties="nothing more"),
     "without dir_nlink, extra_isize, huge_file": Row(
-        EXT4.replace(",dir_nlink,extra_isize", "").replace(",huge_file", "")),
-    "without has_journal": Row(EXT4.replace(",has_journal", ""), journal=False),
-    "2k blocks": Row(block=2048),
-    "64k blocks": Row(block=65536, refused="bad block size 65536"),
+        EXT4.replace(",dir_nlink,extra_isize", "").replace(",huge_file", ""),
+        ties="nothing more"),
+    "without has_journal": Row(EXT4.replace(",has_journal", ""), journal=False,
+        ties="nothing: there is no journal"),
+    "2k blocks": Row(block=2048,
+        ties="of the inode table 8 inodes share a block, not 16"),
+    "64k blocks": Row(block=65536, refused="bad block size 65536",
+        ties="not mounted"),
     "every feature": Row(
         f"{NEWEST},casefold,encrypt,verity,ea_inode,large_dir,inline_data,quota,project,stable_inodes",
         f"{UTF8},quotatype=usrquota:grpquota:prjquota -I 512", mount=LIMITS,
         uses=("casefold", "encrypt", "verity", "ea_inode", "directory", "inline", "project", "limit",
-              "orphans")),
+              "orphans"),
+        ties="everything: each handle claims the quota"),
 }
 
 
@@ -113,6 +158,13 @@ def with_features(row, more, options="", **changes):
     return Row(**{**merged, **changes})
 
 
+VARIANTS = ("quota and project", "1k blocks", "2k blocks")
+
+
+def variant(name, what):
+    return f"{name}, {what}"
+
+
 def product():
     """Each feature with quota and project, and each with blocks of 1 and 2 KiB."""
     found = {}
@@ -122,11 +174,10 @@ def product():
         if "quota" not in row.features:
             more = ",".join(f for f in ("quota", "project") if f not in row.features.split(","))
             uses = tuple(dict.fromkeys((*row.uses, "project", "limit")))
-            found[f"{name}, quota and project"] = with_features(row, more, QUOTA, mount=LIMITS, uses=uses)
-        if row.block != 4096:
-            continue
-        for block in (1024, 2048):
-            found[f"{name}, {block // 1024}k blocks"] = with_features(row, "", block=block)
+            found[variant(name, VARIANTS[0])] = with_features(row, more, QUOTA, mount=LIMITS, uses=uses)
+        if row.block == 4096:
+            found[variant(name, VARIANTS[1])] = with_features(row, "", block=1024)
+            found[variant(name, VARIANTS[2])] = with_features(row, "", block=2048)
     return found
 
 
