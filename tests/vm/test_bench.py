@@ -16,6 +16,7 @@ sys.path.append(str(vmlib.ROOT / "bench"))
 import bench    # noqa: E402
 import bulk     # noqa: E402
 import fsync    # noqa: E402
+import ties     # noqa: E402
 
 ARMS = ["nojournal", "ext4", "fastcommit", "zext4:lanes=1", "zext4"]
 
@@ -84,6 +85,19 @@ def test_fsync(machine):
     for case, fsyncs in (("lone", 5), ("shared", 40)):
         types = rows[case, "fua", "ordered"]
         assert [types[name][0]["fsyncs"] for name in ("ext4", "zext4")] == [fsyncs, fsyncs]
+
+
+def test_ties(machine):
+    """With quota all lanes are one component; what says so is parsed."""
+    rows = ties.parse(script(machine, "ties.sh", LAYOUTS="orphan-file quota", LOADS="append mail", LATENCY_MS=2,
+                             TIMES=5, WORKERS=2, DISK="zjdisk", LARGE_MB=4096))
+    assert set(rows) == {(layout, load) for layout in ("orphan-file", "quota") for load in ("append", "mail")}
+    for (layout, load), types in rows.items():
+        assert [types[name][0]["fsyncs"] for name in ("ext4", "zext4")] == [{"append": 10, "mail": 20}[load]] * 2
+        assert types["ext4"][0]["components"] == 0 and types["ext4"][0]["cause"] == "none"
+        assert types["zext4"][0]["members"] >= types["zext4"][0]["components"] > 0
+    summary = ties.summary(rows["quota", "append"]["zext4"])
+    assert summary["members"] > 1 and summary["cause"] == "quota"
 
 
 @pytest.mark.parametrize("load", ["varmail", "fileserver", "randwrite", "untar"])

@@ -17,13 +17,13 @@ LAYOUTS="orphan-list orphan-file quota quota-project descriptors-4 small"
 LOADS="append mail"
 TYPES="ext4 zext4"	# TYPE or TYPE:MOUNT_OPTIONS
 WORKERS=8
+LARGE_MB=1048576	# the file systems that are not small; sparse
 TIMES=40		# fsyncs of a worker in append, twice in mail
 settings "$@"
-large=$SIZE_MB
 
 # layout NAME: sets MKFS and SIZE_MB
 layout() {
-	SIZE_MB=$large MKFS=
+	SIZE_MB=$LARGE_MB MKFS=
 	case $1 in
 	orphan-list) MKFS="-O ^orphan_file" ;;
 	orphan-file) MKFS="-O orphan_file" ;;
@@ -58,7 +58,7 @@ most() {
 run() {
 	case $2 in
 	append) args="-w $WORKERS -n $TIMES -t fsync-append" ;;
-	mail) args="-w $WORKERS -n $TIMES -t varmail -f 80 -b 4096 -a 4096" ;;
+	mail) args="-w $WORKERS -n $TIMES -t mail" ;;
 	*) die "no load named $2" ;;
 	esac
 	layout "$1"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What features of the file system cost in ties between lanes ("make bench-features").
+"""What features of the file system cost in ties between lanes ("make bench-ties").
 
-    build/venv/bin/python bench/features.py [NAME=value of features.sh ...]
+    build/venv/bin/python bench/ties.py [NAME=value of ties.sh ...]
 
 The table has fsyncs per second of stock ext4 and of zext4, the transactions in a component of
-zext4, and the cause of most unions.  Medians of the runs; build/results/bench-features.json has all.
+zext4, and the cause of most unions.  Medians of the runs; build/results/bench-ties.json has all.
 """
 
 import sys
@@ -51,12 +51,12 @@ def main():
     programs = [vm.BUILD / "guest" / "loadgen"]
     with vm.VM(cpus=8, memory="6G", programs=programs, accel=accel(settings), stock=["quota_v2"]) as guest:
         guest.sh("modprobe quota_v2")
-        result = run_script(guest, "features.sh", settings)
+        result = run_script(guest, "ties.sh", settings)
     results = [{"layout": layout, "load": load, "runs": types,
                 "types": {fstype: summary(runs) for fstype, runs in types.items()}}
                for (layout, load), types in parse(result.out).items()]
     table(results)
-    save("bench-features", {"settings": settings, "results": results})
+    save("bench-ties", {"settings": settings, "results": results})
     if not result:
         print(result.out[-2000:])
     return result.rc
