@@ -15,7 +15,7 @@ ROUNDS=1
 LATENCY_MS=20
 LAYOUTS="orphan-list orphan-file quota quota-project descriptors-4 small"
 LOADS="append mail"
-TYPES="ext4 zext4"	# TYPE or TYPE:MOUNT_OPTIONS
+TYPES="ext4 zext4:lanes=1 zext4"	# TYPE or TYPE:MOUNT_OPTIONS
 WORKERS=8
 LARGE_MB=1048576	# the file systems that are not small; sparse
 TIMES=40		# fsyncs of a worker in append, twice in mail

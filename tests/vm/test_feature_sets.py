@@ -31,12 +31,13 @@ def machine_fixture():
     guest.close()
 
 
-def script(row, seed):
+def script(row, seed, **settings):
     what = "refused" if row.refused else "with_journal" if row.journal else "without_journal"
     return f"""
         for m in cts xts quota_v2; do modprobe $m; done
         modprobe zjdisk ndev=3 size_mb=256 || die zjdisk
         MKFS='{row.mkfs}' MOUNT='{row.mount}' USES='{" ".join(row.uses)}' LANES=4 SEED={seed}
+        {" ".join(f"{key}={value}" for key, value in settings.items())}
         WHAT={what} REFUSED='{row.refused}'
         . /lib/zj/features.sh
         rmmod zjdisk || die "rmmod zjdisk"
@@ -51,21 +52,32 @@ def note(name, steps, seed):
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 
-@pytest.mark.parametrize("name", CHOSEN)
-def test_set(name, machine):
-    row = ROWS[name]
+def run(machine, row, seed, **settings):
+    """The steps that a set passes, and the script's result"""
     guest = machine.ensure()
     guest.checked = len(guest.console_text())
-    seed = int(time.time())
     try:
-        result = guest.sh(script(row, seed), timeout=240)
+        result = guest.sh(script(row, seed, **settings), timeout=240)
         guest.check_console()
         if result.rc:
             machine.stop()
     except BaseException:
         machine.stop()
         raise
-    steps = re.findall(r"^step (\w+) ok$", result.out, re.M)
+    return re.findall(r"^step (\w+) ok$", result.out, re.M), result
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_set(name, machine):
+    row, seed = ROWS[name], int(time.time())
+    steps, result = run(machine, row, seed)
     note(name, steps, seed)
     assert result.rc == 0, f"seed {seed}:\n{result.out[-4000:]}"
     assert steps == row.steps
+
+
+def test_disk_that_lies_is_noticed(machine):
+    """A cut of a disk that has ignored flushes and FUA loses what was fsynced."""
+    steps, result = run(machine, ROWS["ext3"], int(time.time()), LIE=7)
+    assert result.rc == 1 and steps[-1] in ("load", "cut")
+    assert re.search("FAILED: .*(are gone|is gone|log is empty|mount)", result.out), result.out

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # One set of features from mke2fs to the next mount, for test_feature_sets.py.  It is sourced
 # behind lib.sh with MKFS, MOUNT, USES, LANES, SEED, REFUSED and WHAT (one of the last three
-# functions) set, and zjdisk loaded with three disks: zjd0 has the load, zjd1 and zjd2 show the
+# functions) set, perhaps LIE, and zjdisk loaded with three disks: zjd0 has the load, zjd1 and zjd2 show the
 # same power cut of it, recovered in two ways.
 # Each step that is passed is a line "step NAME ok"; the first that is not ends the script.
 
@@ -154,7 +154,7 @@ make_fs() {
 load() {
 	mkdir /mnt/load
 	rm -f $LOG.* $KEPT.*
-	stress -p 3 -t 3 -s "$SEED" -l $LOG /mnt/load >/tmp/stress.out 2>&1 & _load=$!
+	stress -p 3 -t 2 -s "$SEED" -l $LOG /mnt/load >/tmp/stress.out 2>&1 & _load=$!
 	each_use make
 	echo marker >/mnt/marker && fsctl fsync /mnt/marker || die "fsync of the marker"
 	for _n in 0 1 2; do
@@ -177,8 +177,8 @@ load_and_cut() {
 	fsck "$DEV"
 	step load
 	cut=$((synced + SEED % ($(zjd_seq) - synced + 1)))
-	zjd 1 rebuild 0 $cut "$SEED" 0 8
-	zjd 2 rebuild 0 $cut "$SEED" 0 8
+	zjd 1 rebuild 0 $cut "$SEED" "${LIE:-0}" 8
+	zjd 2 rebuild 0 $cut "$SEED" "${LIE:-0}" 8
 	zjd 0 record clear
 	zjctl info /dev/zjd1 | grep -q 'recovery is due' || die "the log is empty after cut=$cut"
 	step cut
