@@ -8,13 +8,14 @@
 #   LAYOUT LOAD TYPE ROUND  FSYNCS SECONDS MEAN_US P50_US P99_US  COMPONENTS MEMBERS CAUSE COUNT
 # COMPONENTS, MEMBERS: sealed meanwhile, and the transactions in them, CAUSE: what united most
 # of them (0 and none on ext4).  LOAD: append (each task appends to its own file and fsyncs),
-# mail (create, fsync, append, fsync, delete in a directory of its own).
+# mail (delete, create, fsync, append, fsync in a directory of its own), beside (one task of mail
+# while another one makes and deletes files without an fsync).
 set -u
 . "${0%/*}/device.sh"
 ROUNDS=1
 LATENCY_MS=20
 LAYOUTS="orphan-list orphan-file quota quota-project descriptors-4 small"
-LOADS="append mail"
+LOADS="append mail beside"
 TYPES="ext4 zext4:lanes=1 zext4"	# TYPE or TYPE:MOUNT_OPTIONS
 WORKERS=8
 LARGE_MB=1048576	# the file systems that are not small; sparse
@@ -57,6 +58,7 @@ most() {
 # run LAYOUT LOAD TYPE ROUND
 run() {
 	case $2 in
+	beside) args="-w 1 -n $TIMES -t mail" ;;
 	append) args="-w $WORKERS -n $TIMES -t fsync-append" ;;
 	mail) args="-w $WORKERS -n $TIMES -t mail" ;;
 	*) die "no load named $2" ;;
@@ -67,6 +69,7 @@ run() {
 	loadgen -d /tmp/fs $args -n 3 -P warm >/dev/null || die "$* failed"
 	loadgen -d /tmp/fs $args -p || die "$* failed"
 	sync
+	[ "$2" != beside ] || args="$args -N storm -D /tmp/fs/far"
 	before=$(tied)
 	causes >/tmp/causes
 	got=$(loadgen -d /tmp/fs $args -r -u | fsynced) || die "$* failed"
