@@ -24,6 +24,7 @@
 #define EXT4_LABEL_SIZE		16
 #define UUID_BYTES		16
 #define KEY_SIZE		64
+#define PAGE			4096
 
 struct move_extent {
 	uint32_t reserved;
@@ -242,6 +243,25 @@ static int swap_boot(const char *path)
 	return rc;
 }
 
+/* Fills pages with the letter w, has them swapped out, and runs a command meanwhile. */
+static int swapped_run(const char *count, const char *command)
+{
+	size_t bytes = (size_t)atoi(count) * PAGE;
+	char *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (mem == MAP_FAILED)
+		return -1;
+	memset(mem, 'w', bytes);
+	/* At first the pages may be on no list that the kernel takes them from. */
+	for (int tries = 0; tries < 10; tries++) {
+		if (madvise(mem, bytes, MADV_PAGEOUT))
+			return -1;
+		usleep(50000);
+	}
+	return system(command) ? -1 : 0;
+}
+
 /* Commands whose arguments are not so many paths to open; 1: it is none of them. */
 static int run_special(const char *command, const char *one, const char *other)
 {
@@ -263,6 +283,8 @@ static int run_special(const char *command, const char *one, const char *other)
 		return move_block(one, other, false);
 	if (!strcmp(command, "move-last"))
 		return move_block(one, other, true);
+	if (!strcmp(command, "swapped-run"))
+		return swapped_run(one, other);
 	if (!strcmp(command, "quota-on"))
 		return quota_on(one, other);
 	if (!strcmp(command, "usage"))
@@ -322,7 +344,7 @@ int main(int argc, char **argv)
 			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | swap-boot FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
-			"       preallocate FILE |\n"
+			"       preallocate FILE | swapped-run PAGES COMMAND |\n"
 			"       quota-on DEV FILE | quota-off DEV | usage DEV USER\n");
 		return 2;
 	}

@@ -45,7 +45,7 @@ def test_private_work_is_not_tied(machine, mode, alloc):
     # The linked list of orphans begins in the super block; write-back has a CPU of its own.
     out = run(machine, f"""
         big -O orphan_file; mnt $dev noinit_itable,data={mode},commit=300,alloc={alloc}
-        echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+        echo 360000 >/proc/sys/vm/dirty_writeback_centisecs
         mkdir /mnt/users
         for w in $(seq 0 {LANES - 1}); do mkdir /mnt/users/$w || die mkdir; done
         # The first file opened since the mount has the mount point noted in the super block.

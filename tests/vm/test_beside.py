@@ -23,7 +23,7 @@ def appends(machine, options, fua=1):
     out = machine.sh(f"""
         echo 0 cache 1 {fua} >/dev/zjdctl || die cache
         # Write-back has a clock of its own.
-        echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+        echo 360000 >/proc/sys/vm/dirty_writeback_centisecs
         mk /dev/zjd0
         mnt /dev/zjd0 data=ordered,commit=300,lanes=1,log=jbd2{options}
         touch /mnt/file; fsctl syncfs /mnt || die syncfs

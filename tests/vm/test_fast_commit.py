@@ -106,7 +106,7 @@ def crashed_fixture(tmp_path_factory):
     images = {name: where / f"{name}.img" for name in LOADS}
     with conftest.new_vm(disks=[vm.Disk(str(image), size="64M") for image in images.values()]) as machine:
         # What is written home is not missing in the end.
-        machine.sh("echo 0 >/proc/sys/vm/dirty_writeback_centisecs")
+        machine.sh("echo 360000 >/proc/sys/vm/dirty_writeback_centisecs")
         for n, load in enumerate(LOADS.values()):
             dev = device(n)
             steps = "".join(f"{step}\ntree /mnt; echo ==\n" for step in load.steps)

@@ -43,7 +43,7 @@ def setup(cache, fua, mode):
     return f"""
         echo 0 cache {cache} {fua} >/dev/zjdctl || die cache
         # Write-back has a clock of its own.
-        echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+        echo 360000 >/proc/sys/vm/dirty_writeback_centisecs
         mk /dev/zjd0
         mnt /dev/zjd0 data={mode},commit=300
         touch /mnt/file; fsctl syncfs /mnt || die syncfs

@@ -81,7 +81,7 @@ def crash(where, cases):
     images = [str(where / f"{n}.img") for n in range(len(cases))]
     with conftest.new_vm(disks=[vm.Disk(image, size="128M") for image in images]) as machine:
         # What is written home is not missing in the end.
-        machine.sh("echo 0 >/proc/sys/vm/dirty_writeback_centisecs")
+        machine.sh("echo 360000 >/proc/sys/vm/dirty_writeback_centisecs")
         for n, (fs, mkfs, options, load) in enumerate(cases):
             result = machine.sh(f"""
                 mk {device(n)} {mkfs}; mount -t {fs} -o {options} {device(n)} /mnt || die mount

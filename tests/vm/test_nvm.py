@@ -79,7 +79,7 @@ def test_fsync_of_metadata_leaves_the_disk_alone(guest):
     guest(FORMAT + """
         mnt /dev/vda "$NVM"
         # No write-back of what is committed meanwhile.
-        echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+        echo 360000 >/proc/sys/vm/dirty_writeback_centisecs
         mkdir /mnt/a; fsctl fsync /mnt/a || die fsync
         before=$(disk_io)
         for n in 1 2 3 4 5 6 7 8; do

@@ -271,6 +271,7 @@ load() {
 			mkdir "$WORK/mnt0$TOP/lost+found" || die "$SETUP failed"
 	fi
 	"$LOADER" setup "$WORK/mnt0$TOP" "$WORKERS" || die "setup failed"
+	: > "$WORK/errors"
 	# Much goes home between two flushes: early and in any order.
 	echo 20 > /proc/sys/vm/dirty_writeback_centisecs
 	echo 50 > /proc/sys/vm/dirty_expire_centisecs
@@ -278,14 +279,14 @@ load() {
 	zjd 0 record on || die "cannot record"
 	disturbed='' mixed=''
 	if [ -n "$DISTURB" ]; then
-		"$BIN/disturb" "$WORK/mnt0$TOP" "$TIME" "$SEED" ${DISTURB#1} &
+		"$BIN/disturb" "$WORK/mnt0$TOP" "$TIME" "$SEED" ${DISTURB#1} 2>> "$WORK/errors" &
 		disturbed=$!
 	fi
 	if [ -n "$MIXED" ]; then
-		"$BIN/mixed" run "$WORK/mnt0$TOP" "$TIME" "$SEED" &
+		"$BIN/mixed" run "$WORK/mnt0$TOP" "$TIME" "$SEED" 2>> "$WORK/errors" &
 		mixed=$!
 	fi
-	"$LOADER" run "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" "$TIME" "$SEED" 0
+	"$LOADER" run "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" "$TIME" "$SEED" 0 2>> "$WORK/errors"
 	rc=$?
 	[ -z "$disturbed" ] || wait "$disturbed" || rc=1
 	[ -z "$mixed" ] || wait "$mixed" || rc=1
@@ -302,7 +303,7 @@ load() {
 		echo "ok load without a cut: $(sed -n 's/^digest=[0-9a-f]* //p' "$WORK/out.live")"
 	else
 		echo "not ok load without a cut (load $rc)"
-		sed 's/^/# /' "$WORK/out.live"
+		sed 's/^/# /' "$WORK/errors" "$WORK/out.live"
 	fi
 }
 
