@@ -92,7 +92,7 @@ def test_ties(machine):
     rows = ties.parse(script(machine, "ties.sh", LAYOUTS="orphan-file quota", LOADS="append mail", LATENCY_MS=2,
                              TIMES=5, WORKERS=2, DISK="zjdisk", LARGE_MB=4096))
     assert set(rows) == {(layout, load) for layout in ("orphan-file", "quota") for load in ("append", "mail")}
-    for (layout, load), types in rows.items():
+    for (_, load), types in rows.items():
         assert [types[name][0]["fsyncs"] for name in ("ext4", "zext4")] == [{"append": 10, "mail": 20}[load]] * 2
         assert types["ext4"][0]["components"] == 0 and types["ext4"][0]["cause"] == "none"
         assert types["zext4"][0]["members"] >= types["zext4"][0]["components"] > 0

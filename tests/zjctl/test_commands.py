@@ -141,6 +141,7 @@ def measured():
     ("quota", "-O orphan_file,quota", "orphan_file, quota"),
     ("quota", "-O orphan_file,quota,project", "orphan_file, quota, project"),
     ("small", "-b 4096 -O orphan_file", "orphan_file, 2 GiB: one block of group descriptors"),
+    ("few-descriptor-blocks", "-b 1024 -O orphan_file", "orphan_file, 32 GiB: 4 blocks of group descriptors"),
 ])
 def test_advice_has_the_figures_of_the_documents(zjctl, tmp_path, what, options, layout):
     """The largest loss among the loads of the table."""

@@ -10,7 +10,7 @@
 #define ORPHAN_LIST_COST	22
 #define QUOTA_COST		22
 #define PROJECT_COST		32
-#define SMALL_COST		13
+#define DESCRIPTORS_COST	19
 
 #define COMMAND	(2 * 4096 + 128)	/* room for two paths */
 
@@ -90,13 +90,13 @@ static void advise_descriptors(const char *path, const struct fs_info *fs, u32 c
 	if (per_group < 2048) {
 		advise("small", NULL,
 		       "The file system is small: all group descriptors are in %u block(s) for %u CPUs, so lanes that allocate at the same time must commit together. Tasks that fsync were up to %d %% slower. Only a larger file system changes that.",
-		       fs->desc_blocks, cpus, SMALL_COST);
+		       fs->desc_blocks, cpus, DESCRIPTORS_COST);
 		return;
 	}
 	snprintf(cmd, sizeof(cmd), "mke2fs -t ext4 -g %llu %s", per_group, path);
 	advise("few-descriptor-blocks", cmd,
-	       "All group descriptors are in %u block(s) for %u CPUs: every allocation changes one of them, so lanes that allocate at the same time must commit together. Only a new file system with smaller groups changes that, and making one LOSES ALL DATA: copy it away first.",
-	       fs->desc_blocks, cpus);
+	       "All group descriptors are in %u block(s) for %u CPUs: every allocation changes one of them, so lanes that allocate at the same time must commit together. Tasks that fsync were up to %d %% slower. Only a new file system with smaller groups changes that, and making one LOSES ALL DATA: copy it away first.",
+	       fs->desc_blocks, cpus, DESCRIPTORS_COST);
 }
 
 static void advise_inodes(const char *path, const struct fs_info *fs)
