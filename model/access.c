@@ -106,7 +106,7 @@ void change(struct state *s, int h, int block, int what)
 		b->free = B_REBORN;
 		b->live = 0;
 	}
-	handle->after |= b->live & ~BIT(h);
+	handle->after |= b->live & C_HANDLES & ~BIT(h);
 	handle->writes |= BIT(block);
 	pay(s, handle->txn, block);
 	b->live |= what;

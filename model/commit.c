@@ -25,6 +25,8 @@ bool move_data(struct state *s, u8 t, u8 unused)
 	for (int h = 0; h < cfg->handles; h++)
 		if (s->handle[h].data == 1 && s->handle[h].data_txn == t)
 			s->handle[h].data = 2;
+	if (cfg->file)
+		write_ordered(s);
 	txn->entry = 0;
 	txn->record = REC_DATA;
 	say("%s: ordered data is written", tname(t));
@@ -39,6 +41,8 @@ bool move_preflush(struct state *s, u8 t, u8 unused)
 	for (int h = 0; h < cfg->handles; h++)
 		if (s->handle[h].data == 2)
 			s->handle[h].data = 3;
+	if (cfg->file)
+		flush_ordered(s);
 	s->txn[t].record = REC_FLUSHED;
 	say("%s: the device is flushed", tname(t));
 	return true;

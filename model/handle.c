@@ -128,7 +128,7 @@ static bool may_begin(const struct state *s, const struct handle *handle, int i)
 		return false;
 	/* A handle that changes nothing cannot be seen. */
 	if (nr == cfg->max_ops - 1 && !handle->writes &&
-	    kind != OP_WRITE && kind != OP_OUT)
+	    kind != OP_WRITE && kind != OP_OUT && kind != OP_LOG)
 		return false;
 	switch (kind) {
 	case OP_WRITE:
@@ -144,6 +144,10 @@ static bool may_begin(const struct state *s, const struct handle *handle, int i)
 	case OP_READ:
 		return s->block[block].live & ~BIT(handle - s->handle) &&
 		       s->block[block].free == B_USED;
+	case OP_LOG:
+		return may_log(s);
+	case OP_DATA:
+		return !cfg->file || (s->store == S_NONE && may_store(s));
 	default:
 		return true;
 	}
@@ -173,6 +177,8 @@ static bool step_of(struct state *s, int h, bool *done)
 		*done = true;
 		return free_block(s, h, block);
 	case OP_DATA:
+		if (cfg->file)
+			return order_step(s, h, done);
 		*done = true;
 		file_data(s, h);
 		return true;
@@ -184,6 +190,8 @@ static bool step_of(struct state *s, int h, bool *done)
 		return move_dir_step(s, h);
 	case OP_OUT:
 		return out_step(s, h, block);
+	case OP_LOG:
+		return log_step(s, h);
 	}
 	return false;
 }

@@ -40,7 +40,8 @@ typedef uint64_t u64;
 	X(TAIL_ORDER) X(TAIL_GLOBAL) X(TAIL_FLUSH) X(REUSE_LATE) \
 	X(REC_DEPS) X(REC_ORDER) X(REC_REVOKES) X(REC_FLUSH) X(REC_RESET) \
 	X(REC_GENERATION) X(TAIL_GENERATION) \
-	X(PASS_LOCK) X(GATE) X(RETRY_SEAL) X(PUSH)
+	X(PASS_LOCK) X(GATE) X(RETRY_SEAL) X(PUSH) \
+	X(F1) X(F1_TAIL) X(F1_ZEROED) X(F2) X(F3) X(F4)
 
 enum rule {
 #define X(name) name,
@@ -70,6 +71,7 @@ enum op {
 	OP_CORE,	/* change an in-core inode (R10) */
 	OP_OUT,		/* write the whole in-core inode out to its block */
 	OP_MOVE,	/* move a directory; valid only after all earlier moves (R11) */
+	OP_LOG,		/* log the block of file data (F1-F4) */
 };
 
 #define OP(kind, block)		((kind) << 4 | (block))
@@ -95,6 +97,7 @@ struct config {
 	bool	live;		/* images may be logged from the buffer itself */
 	bool	no_fua;		/* records need a flush */
 	bool	crash;		/* the run continues after one crash */
+	bool	file;		/* FILE_BLOCK is data of a file that fsyncs may log */
 };
 
 extern const struct config *cfg;
@@ -120,7 +123,15 @@ enum free_state { B_USED, B_FREED, B_REUSABLE, B_DATA, B_REBORN };
 /* Contents of a home block that are no set of handles. */
 #define C_NONE		0xff	/* nothing there */
 #define C_DATA		0x40	/* reused as file data */
+#define C_STORE		0x10	/* of FILE_BLOCK: what the application has stored */
 #define C_TORN		0x80	/* half written */
+
+#define C_HANDLES	(BIT(MAX_HANDLES) - 1)
+
+/* The block of file data where the configuration has .file */
+#define FILE_BLOCK	1
+
+enum store_state { S_NONE, S_DIRTY, S_WRITTEN, S_SYNCED, S_LOGGED };
 
 /**
  * struct part - what a transaction has of a block
@@ -214,6 +225,9 @@ struct state {
 	u8	delayed;	/* a start has put off a requested commit */
 	u8	moves;		/* claim of the tree: txn plus 1 */
 	u8	moved;		/* handles that have moved a directory */
+	u8	folio;		/* contents of FILE_BLOCK in the page cache */
+	u8	store;		/* store_state of C_STORE in it */
+	u8	stale;		/* a read has found older contents than the page cache had */
 	/* Used by configurations with .crash only. */
 	u8	old_reclaimed;
 	u8	pad2[7];
@@ -226,7 +240,7 @@ enum move_kind {
 	M_START, M_COUNT_UP, M_OP, M_STEP, M_STOP, M_REQUEST, M_TRY, M_SEAL_HELD,
 	M_DATA, M_PREFLUSH, M_SEND, M_COMPLETE, M_FLUSH, M_FLUSH_DONE, M_FINISH,
 	M_HOME, M_HOME_DONE, M_CKPT, M_CKPT_DONE, M_LANE_CKPT, M_REUSE, M_FSYNC,
-	M_FSYNC_DONE, M_CRASH, NR_MOVES
+	M_FSYNC_DONE, M_CRASH, M_STORE, M_IN_PLACE, M_DROP, NR_MOVES
 };
 
 /**
@@ -291,6 +305,16 @@ bool move_dir_step(struct state *s, int handle);
 bool sync_step(struct state *s, int handle);
 void file_data(struct state *s, int handle);
 move_fn move_fsync, move_fsync_done;
+
+/* file.c */
+bool may_store(const struct state *s);
+bool may_log(const struct state *s);
+bool log_step(struct state *s, int handle);
+bool order_step(struct state *s, int handle, bool *done);
+void write_ordered(struct state *s);
+void flush_ordered(struct state *s);
+const char *judge_file(const struct state *s, const u8 *out);
+move_fn move_store, move_in_place, move_drop;
 
 /* commit.c */
 move_fn move_data, move_preflush, move_send, move_complete, move_flush,

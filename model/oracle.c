@@ -34,10 +34,10 @@ int present_handles(const struct state *s, const u8 *out)
 
 	for (int b = 0; b < cfg->blocks; b++)
 		if (is_content(out[b]))
-			present |= out[b];
+			present |= out[b] & C_HANDLES;
 	/* The contents of a freed block are not a change of any handle. */
 	for (int b = 0; b < cfg->blocks; b++) {
-		int stale = is_content(out[b]) ? out[b] : 0, others = 0;
+		int stale = is_content(out[b]) ? out[b] & C_HANDLES : 0, others = 0;
 
 		if (!is_dead(s, b, present))
 			continue;
@@ -72,6 +72,14 @@ static int blocks_showing(const u8 *out, int h, int due)
 	return shown;
 }
 
+/* With .file the data of a handle may be in the block by a write in place or by an image. */
+static bool data_is_there(const struct handle *handle, const u8 *out)
+{
+	if (!cfg->file)
+		return handle->data == 3;
+	return is_content(out[FILE_BLOCK]) && out[FILE_BLOCK] & C_STORE;
+}
+
 static const char *judge_handle(const struct state *s, const u8 *out, int h,
 				int present)
 {
@@ -89,7 +97,7 @@ static const char *judge_handle(const struct state *s, const u8 *out, int h,
 		return "an unfinished handle is there";
 	if (shown != due)
 		return "half of a handle is there";
-	if (handle->data && handle->data != 3)
+	if (handle->data && !data_is_there(handle, out))
 		return "metadata points at data that is not there";
 	for (int g = 0; g < cfg->handles; g++)
 		if (handle->after & BIT(g) && !(present & BIT(g)) &&
@@ -116,7 +124,7 @@ const char *judge(const struct state *s, const u8 *out)
 		if (bad)
 			return bad;
 	}
-	return NULL;
+	return cfg->file ? judge_file(s, out) : NULL;
 }
 
 /* ---- crashes ---- */
@@ -258,6 +266,9 @@ void crash_key(const struct state *s, struct state *key)
 	key->moves = key->moved = 0;
 	key->synced = key->fsync = key->fsync_txn = key->fsync_for = 0;
 	key->flush = key->flush_covers = 0;
+	key->folio = key->stale = 0;
+	if (s->store != S_SYNCED)
+		key->store = S_NONE;
 }
 
 /* Return: what some crash in this state breaks, or NULL. */
@@ -320,6 +331,8 @@ static bool one_image(const struct state *s)
 /* Return: what is wrong with the last step or the state itself, or NULL. */
 const char *check_step(const struct state *s)
 {
+	if (s->stale)
+		return "a read finds older file data than was there";
 	if (s->delayed)
 		return "a requested commit waits for a handle that started later";
 	/* These hold only if no rule is left out. */

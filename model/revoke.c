@@ -73,12 +73,27 @@ static bool forget_touch(struct state *s, int h, int block)
 	return ok;
 }
 
+static void give_back(struct state *s, int h, int block)
+{
+	struct block *b = &s->block[block];
+
+	b->free = B_FREED;
+	b->freer = h;
+	for (int g = 0; g < cfg->handles; g++)
+		if (s->handle[g].writes & BIT(block))
+			b->before |= BIT(g);
+}
+
 bool free_block(struct state *s, int h, int block)
 {
 	struct handle *handle = &s->handle[h];
-	struct block *b = &s->block[block];
 
 	say("frees b%d: ", block);
+	if (cfg->file && !on(F3)) {
+		say("not revoked");
+		give_back(s, h, block);
+		return true;
+	}
 	if ((!on(R5) || !on(FOREIGN_REVOKE)) && foreign(s, handle->txn, block)) {
 		say("revoked in its own transaction only");
 	} else {
@@ -87,12 +102,8 @@ bool free_block(struct state *s, int h, int block)
 		forget(s, handle->txn, block);
 	}
 	s->txn[handle->txn].revokes |= BIT(block);
-	handle->after |= b->live & ~BIT(h);
-	b->free = B_FREED;
-	b->freer = h;
-	for (int g = 0; g < cfg->handles; g++)
-		if (s->handle[g].writes & BIT(block))
-			b->before |= BIT(g);
+	handle->after |= s->block[block].live & C_HANDLES & ~BIT(h);
+	give_back(s, h, block);
 	return true;
 }
 

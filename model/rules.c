@@ -117,17 +117,30 @@ const struct rule_info rule_info[NR_RULES] = {
 	  "N7: a component that waited for room is sealed when there is room"),
 	R(PUSH, "push-dependants", NULL, "core",
 	  "V1: a commit is passed on to the dependants"),
+	R(F1, "F1", NULL, "file",
+	  "file data is not written in place while recovery may replay it"),
+	R(F1_TAIL, "file-until-tail", "file-block-until-commit", "file",
+	  "F1: until the tail has passed the image, not only until it is home"),
+	R(F1_ZEROED, "file-zeroed", NULL, "file-ordered",
+	  "F1: what a handle stores to a block that is in the log is logged"),
+	R(F2, "F2", NULL, "file",
+	  "the page cache keeps file data until its image is home"),
+	R(F3, "F3", NULL, "file-freed",
+	  "freeing a block of file data revokes its image"),
+	R(F4, "F4", "ordered-data-untold", "file-ordered",
+	  "data that a commit is to write in place is not logged by a later handle"),
 };
 
 #define W(b)	OP(OP_WRITE, b)
 #define A(b)	OP(OP_ACCESS, b)
 #define RD(b)	OP(OP_READ, b)
 #define F(b)	OP(OP_FREE, b)
-#define DATA	OP(OP_DATA, 0)
+#define DATA	OP(OP_DATA, FILE_BLOCK)
 #define SYNC	OP(OP_SYNC, 0)
 #define CORE	OP(OP_CORE, 0)
 #define OUT	OP(OP_OUT, 0)
 #define MOVE	OP(OP_MOVE, 0)
+#define LOG	OP(OP_LOG, FILE_BLOCK)
 #define OPS(...) .ops = { __VA_ARGS__ }, \
 	.nr_ops = sizeof((u8[]){ __VA_ARGS__ })
 
@@ -179,6 +192,15 @@ const struct config configs[] = {
 	  .lanes = 2, .txns = 1, .blocks = 1, .handles = 3, .same = 1,
 	  .min_ops = 1, .max_ops = 1, .sealed = 1, .crash = true,
 	  OPS(W(0)) },
+	{ .name = "file", .what = "file data is logged, or written in place",
+	  .lanes = 2, .txns = 2, .blocks = 2, .handles = 2, .file = true,
+	  .min_ops = 1, .max_ops = 2, .sealed = 2, OPS(W(0), LOG) },
+	{ .name = "file-freed", .what = "logged file data is freed, its block reused",
+	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 3, .file = true,
+	  .min_ops = 1, .max_ops = 2, .sealed = 2, OPS(W(0), LOG, F(1)) },
+	{ .name = "file-ordered", .what = "ordered data of a block that may be logged, too",
+	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 2, .file = true,
+	  .min_ops = 1, .max_ops = 2, .sealed = 2, OPS(W(0), LOG, DATA) },
 
 	/* The large configurations. */
 	{ .name = "core-4", .what = "four handles", .full = true,
@@ -234,6 +256,15 @@ const struct config configs[] = {
 	  .lanes = 2, .txns = 2, .blocks = 2, .handles = 3, .same = 2,
 	  .min_ops = 1, .max_ops = 2, .sealed = 2, .no_fua = true,
 	  .pipeline = true, OPS(W(0), W(1)) },
+	{ .name = "file-3", .what = "logged file data, three handles", .full = true,
+	  .lanes = 2, .txns = 2, .blocks = 2, .handles = 3, .file = true,
+	  .min_ops = 1, .max_ops = 2, .sealed = 2, OPS(W(0), LOG) },
+	{ .name = "file-3-lanes", .what = "logged file data, three lanes", .full = true,
+	  .lanes = 3, .txns = 1, .blocks = 2, .handles = 3, .file = true,
+	  .min_ops = 1, .max_ops = 2, .sealed = 1, OPS(W(0), LOG, F(1)) },
+	{ .name = "file-ordered-3", .what = "ordered data and logged data, three handles",
+	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3, .file = true,
+	  .min_ops = 1, .max_ops = 2, .sealed = 2, OPS(W(0), LOG, DATA) },
 	{ .name = "after-crash-2", .what = "a crash, two blocks, two transactions in each lane",
 	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3, .same = 2,
 	  .min_ops = 1, .max_ops = 1, .sealed = 2, .crash = true,

@@ -40,6 +40,9 @@ static struct {
 	[M_FSYNC] = { move_fsync, false },
 	[M_FSYNC_DONE] = { move_fsync_done, true },
 	[M_CRASH] = { move_crash, false },
+	[M_STORE] = { move_store, false },
+	[M_IN_PLACE] = { move_in_place, false },
+	[M_DROP] = { move_drop, false },
 };
 
 u64 taken[NR_MOVES];
@@ -54,6 +57,7 @@ static int range_a(int kind)
 		return cfg->blocks;
 	case M_FLUSH: case M_FLUSH_DONE: case M_CKPT: case M_CKPT_DONE:
 	case M_FSYNC: case M_FSYNC_DONE:
+	case M_STORE: case M_IN_PLACE: case M_DROP:
 		return 1;
 	case M_CRASH:
 		return cfg->crash ? 1 << nr_txns() : 0;
