@@ -95,6 +95,8 @@ ALONE = {
         ties="files with the same large value share its inode"),
     "large_dir": Row(f"{EXT4},large_dir", uses=("directory",),
         ties="nothing more"),
+    "large_dir, three levels": Row(f"{EXT4},large_dir", "-i 4096", block=1024, uses=("levels",), quick=False,
+        ties="nothing more"),
     "inline_data": Row(f"{EXT4},inline_data", "-I 512", uses=("inline",),
         ties="data in the block of the inode table"),
     "metadata_csum_seed": Row(f"{EXT4},metadata_csum_seed",
@@ -169,7 +171,7 @@ def product():
     """Each feature with quota and project, and each with blocks of 1 and 2 KiB."""
     found = {}
     for name, row in ALONE.items():
-        if row.refused or not row.journal:
+        if row.refused or not row.journal or not row.quick:
             continue
         if "quota" not in row.features:
             more = ",".join(f for f in ("quota", "project") if f not in row.features.split(","))

@@ -71,6 +71,18 @@ check_directory() {
 	done
 }
 
+DEEP=36000	# names of 250 characters, for which two levels of blocks of 1 KiB have no room
+deep() {
+	_n=$1 _long=$(letters 244 n)
+	while [ $((_n += 1)) -le "$2" ]; do : >"/mnt/deep/$_long-$_n" || return 1; done
+}
+make_levels() { mkdir /mnt/deep && deep 0 $DEEP && fsctl fsync /mnt/deep; }
+more_levels() { deep $DEEP $((DEEP + 100)); }
+check_levels() {
+	[ "$(find /mnt/deep | wc -l)" -ge $DEEP ] || return 1
+	debugfs -c -R "htree_dump /deep" "$DEV" 2>/dev/null | grep -q "Indirect levels: 2$"
+}
+
 make_inline() {
 	mkdir /mnt/inline || return 1
 	for _n in 1 2 3 4 5 6; do
