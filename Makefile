@@ -30,6 +30,7 @@
 # FSTYPE=ext4        run the VM tests on stock ext4, to try the tests themselves
 # TESTS=<paths>      what pytest runs; default: tests model
 # PYTEST_ARGS=...    for pytest
+$(if $(word 2,$(CURDIR)),$(error make cannot work in a folder with a space in its path: $(CURDIR)))
 
 BUILD := build
 KVER ?= $(notdir $(patsubst %/build,%,$(lastword $(shell ls -dv /lib/modules/6.12.*-amd64/build 2>/dev/null))))

@@ -10,10 +10,12 @@ DISK=null_blk
 SIZE_MB=1048576		# sparse: neighbours in different groups
 JOURNAL_MB=128
 MKFS=			# more options of mke2fs
-conf=/sys/kernel/config/nullb/fs
+LOG_MS=			# the time of each request of a journal device (null_blk); empty: the journal is inside
+nullb=/sys/kernel/config/nullb
+log=			# the journal device, if there is one
 
 die() { echo "${0##*/}: error: $*" >&2; exit 1; }
-put() { echo "$2" >$conf/$1 || die "null_blk does not accept $1=$2"; }
+put() { echo "$2" >$nullb/$disk/$1 || die "null_blk does not accept $1=$2"; }
 
 # settings NAME=value...: what the command line says over the script's defaults
 settings() {
@@ -29,9 +31,11 @@ zjd() { echo "$*" >/dev/zjdctl || die "zjdisk refuses $*"; }
 
 device_off() {
 	rmmod zjdisk 2>/dev/null
-	[ -d $conf ] || return 0
-	echo 0 >$conf/power
-	rmdir $conf
+	for disk in fs log; do
+		[ -d $nullb/$disk ] || continue
+		put power 0
+		rmdir $nullb/$disk
+	done
 }
 
 # zjdisk_on KIND
@@ -48,36 +52,52 @@ zjdisk_on() {
 	name=zjd0
 }
 
-# device_on KIND: none, fua, nofua: its volatile cache; sets $name
-device_on() {
-	device_off
-	case $DISK in
-	null_blk) ;;
-	zjdisk) zjdisk_on "$1"; return ;;
-	*) die "DISK is null_blk or zjdisk" ;;
-	esac
-	[ -d /sys/kernel/config/nullb ] || mount -t configfs none /sys/kernel/config || die "no configfs"
-	mkdir $conf || die "no configfs for null_blk"
-	put size $SIZE_MB; put blocksize 512; put memory_backed 1
+# null_blk_on DISK MIB MS KIND: sets $made
+null_blk_on() {
+	disk=$1
+	[ -d $nullb ] || mount -t configfs none /sys/kernel/config || die "no configfs"
+	mkdir $nullb/$disk || die "no configfs for null_blk"
+	put size "$2"; put blocksize 512; put memory_backed 1
 	put queue_mode 2; put submit_queues 8; put hw_queue_depth 128
-	put irqmode 2; put completion_nsec $((LATENCY_MS * 1000000))
-	case $1 in
+	put irqmode 2; put completion_nsec $(($3 * 1000000))
+	case $4 in
 	none) put cache_size 0 ;;
 	fua) put cache_size 1024; put fua 1 ;;
 	nofua) put cache_size 1024; put fua 0 ;;
-	*) die "$1 is no kind of cache" ;;
+	*) die "$4 is no kind of cache" ;;
 	esac
 	put power 1
-	name=nullb$(cat $conf/index)
-	[ -b /dev/$name ] || name=fs
-	[ -b /dev/$name ] || die "null_blk made no device"
+	made=nullb$(cat $nullb/$disk/index)
+	[ -b /dev/$made ] || made=$disk
+	[ -b /dev/$made ] || die "null_blk made no device"
+}
+
+# device_on KIND: none, fua, nofua: its volatile cache; sets $name, $log and $journal (for mkfs.ext4 -J)
+device_on() {
+	device_off
+	journal=size=$JOURNAL_MB
+	case $DISK in
+	null_blk) ;;
+	zjdisk)
+		[ -z "$LOG_MS" ] || die "LOG_MS needs DISK=null_blk"
+		zjdisk_on "$1"
+		return ;;
+	*) die "DISK is null_blk or zjdisk" ;;
+	esac
+	null_blk_on fs $SIZE_MB "$LATENCY_MS" "$1"
+	name=$made
+	[ -n "$LOG_MS" ] || return 0
+	null_blk_on log $((JOURNAL_MB + 1)) "$LOG_MS" "$1"
+	log=$made
+	mke2fs -q -F -b 4096 -O journal_dev /dev/$log $((JOURNAL_MB * 256)) || die "mke2fs of the journal"
+	journal=device=/dev/$log
 }
 
 # fresh_on MODE TYPE[:MOUNT_OPTIONS]: a new file system on /tmp/fs, its code run once;
 # directories near and far
 fresh_on() {
 	# shellcheck disable=SC2086
-	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J size=$JOURNAL_MB \
+	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J $journal \
 		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard $MKFS /dev/$name || die mkfs
 	options=noatime,noinit_itable,data=$1
 	case $2 in
@@ -98,11 +118,11 @@ fresh() {
 }
 
 # What the block layer (zjdisk: the disk itself) counted: writes and flushes
-sectors() { awk '{ print $7 }' /sys/class/block/$name/stat; }
+sectors() { awk '{ s += $7 } END { print s }' /sys/class/block/$name/stat ${log:+/sys/class/block/$log/stat}; }
 counters() {
 	case $name in
 	zjd0) sed -n 's/.* writes=\([0-9]*\) .* flushes=\([0-9]*\) .*/\1 \2/p' /dev/zjdctl ;;
-	*) awk '{ print $5, $16 }' /sys/class/block/$name/stat ;;
+	*) awk '{ w += $5; f += $16 } END { print w, f }' /sys/class/block/$name/stat ${log:+/sys/class/block/$log/stat} ;;
 	esac
 }
 

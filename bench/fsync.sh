@@ -9,8 +9,8 @@
 # (overwrites of 4 and 16 KiB), lone-new (a new file with 4 KiB), eight (private files), split, shared (create + fsync by eight),
 # quiet, bulk, storm (50 appends beside a neighbour), the same with -tied on a device
 # whose groups share one descriptor block.  KIND: none, fua, nofua: the device's
-# volatile cache.  WRITES, FLUSHES: what the block layer counted meanwhile; BYTES: written to the end
-# of the unmount.
+# volatile cache.  LOG_MS=2: the journal is on a second device, whose requests take 2 ms.
+# WRITES, FLUSHES: what the block layer counted meanwhile; BYTES: written to the end of the unmount.
 set -u
 . "${0%/*}/device.sh"
 ROUNDS=5

@@ -278,8 +278,9 @@ void zj_proc_add(struct zj_journal *zj)
 	if (!proc_root)
 		return;
 	zj->proc = proc_mkdir(zj->public.j_devname, proc_root);
+	/* It tells a tenant of a machine what the others do (decision 53). */
 	if (zj->proc)
-		proc_create_single_data("info", 0444, zj->proc, info_show, zj);
+		proc_create_single_data("info", 0400, zj->proc, info_show, zj);
 	zj_debugfs_add(zj);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <asm/byteorder.h>
 #include "format/codec.h"
@@ -245,6 +246,18 @@ static int read_layout(struct ext_image *img, bool writable)
 	return ret;
 }
 
+bool ext_lock(int fd)
+{
+	const struct timespec pause = { .tv_nsec = 100000000 };
+
+	for (u32 tries = 0; flock(fd, LOCK_EX | LOCK_NB); tries++) {
+		if (errno != EINTR && (errno != EWOULDBLOCK || tries == 50))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 /*
  * A writer needs exclusive access: no mount, no volume manager, no second zjctl.
  * Returns a descriptor, or -1 with a message.
@@ -265,7 +278,7 @@ static int open_path(struct ext_image *img, const char *path, bool writable)
 			 "cannot be opened; check name and permissions");
 		return complain(img, what, errno);
 	}
-	if (writable && flock(fd, LOCK_EX | LOCK_NB)) {
+	if (writable && !ext_lock(fd)) {
 		close(fd);
 		return complain(img, "is locked by another program, perhaps a second zjctl; wait until it ends", 0);
 	}

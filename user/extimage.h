@@ -41,6 +41,12 @@ int ext_write_journal(struct ext_image *img, u32 block, const void *buf);
 /* Makes durable what was written to the journal; same returns. */
 int ext_flush_journal(struct ext_image *img);
 
+/*
+ * Excludes other programs that lock the device. udev holds its shared lock for a moment
+ * whenever a device appears, so a lock that is held is tried again for five seconds.
+ */
+bool ext_lock(int fd);
+
 /* 0, or -1 with a message. */
 int ext_open(struct ext_image *img, const char *path, bool writable);
 void ext_close(struct ext_image *img);

@@ -103,6 +103,16 @@ void zj_abort_finish(struct zj_journal *zj)
 	mutex_unlock(&zj->abort_lock);
 }
 
+/* Only the first abort says it; what failed has been said before. */
+static void say_why(struct zj_journal *zj, int err)
+{
+	if (err == -ESHUTDOWN)
+		zj_err(zj, "stopped, because the file system was shut down on request; unmount it and mount it again\n");
+	else
+		zj_err(zj, "aborted: error %d; nothing more is committed: see the messages before this one, unmount the file system, and run fsck.zext4 -f before the next mount\n",
+		       err);
+}
+
 /**
  * zj_journal_abort() - stop journaling for good
  * @journal: the journal
@@ -136,7 +146,7 @@ void zj_journal_abort(journal_t *journal, int err)
 	WRITE_ONCE(zj->errno_owed, false);
 	write_unlock(&journal->j_state_lock);
 	if (first) {
-		zj_err(zj, "aborted: error %d\n", err);
+		say_why(zj, err);
 		/*
 		 * Pairs with the conditions that sleepers check: a task that
 		 * does not see the flag is woken.

@@ -59,6 +59,9 @@ static inline bool zj_log_apart(const struct zj_journal *zj)
 
 #define zj_err(zj, fmt, ...) \
 	pr_err("zjournal %s: " fmt, (zj)->public.j_devname, ##__VA_ARGS__)
+/* For what may happen again and again: ten times in five seconds at most. */
+#define zj_err_ratelimited(zj, fmt, ...) \
+	pr_err_ratelimited("zjournal %s: " fmt, (zj)->public.j_devname, ##__VA_ARGS__)
 #define zj_notice(zj, fmt, ...) \
 	pr_notice("zjournal %s: " fmt, (zj)->public.j_devname, ##__VA_ARGS__)
 

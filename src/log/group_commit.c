@@ -157,7 +157,8 @@ static int wait_data(struct zj_txn *txn)
 	zj_ordered_drop(txn);
 	if (!err)
 		return 0;
-	zj_err(zj, "error %d while writing file data (data=ordered)\n", err);
+	zj_err_ratelimited(zj, "error %d while writing file data (data=ordered), which may be lost; see the device's messages\n",
+			   err);
 	return zj_flag(zj, JBD2_ABORT_ON_SYNCDATA_ERR) ? err : 0;
 }
 

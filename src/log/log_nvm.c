@@ -591,9 +591,12 @@ static void memory_lost(struct zj_nvm_map *map, bool gone)
 {
 	struct zj_journal *zj = container_of(map, struct zj_journal, nvm.map);
 
-	zj_err(zj, "journal_nvm=%s %s\n", zj->nvm.path, gone ?
-	       "is being removed: unmount the file system, and mount it again when the memory is back" :
-	       "has an uncorrectable error: unmount the file system and mount it again; recovery fails if it needs the lost part");
+	if (gone)
+		zj_err(zj, "journal_nvm=%s is being removed: unmount the file system, and mount it again when the memory is back\n",
+		       zj->nvm.path);
+	else
+		zj_err(zj, "journal_nvm=%s has an uncorrectable error: unmount the file system and mount it again; recovery fails if it needs the lost part\n",
+		       zj->nvm.path);
 	zj_abort(zj, -EIO);
 }
 

@@ -35,7 +35,7 @@ static int check_wb_err(struct zj_journal *zj)
 
 	if (likely(!errseq_check(&mapping->wb_err, READ_ONCE(zj->wb_err))))
 		return 0;
-	zj_err(zj, "a block could not be written to its place on the device: the journal is aborted\n");
+	zj_err_ratelimited(zj, "a block could not be written to its place on the device: the journal is aborted\n");
 	zj_abort(zj, -EIO);
 	return -EIO;
 }

@@ -116,7 +116,7 @@ def test_statistics(guest):
         for n in $(seq 100); do echo >/mnt/d/$n; done
         fsctl syncfs /mnt || die syncfs
         [ $(counter nvm_full) -gt 0 ] || die "no TxnInfo was full: $(info)"
-        zjctl stats /dev/vda | grep -q nvm_full || die "not shown: $(zjctl stats /dev/vda)"
+        zjctl stats --all /dev/vda | grep -q nvm_full || die "not shown: $(zjctl stats /dev/vda)"
         unmnt
         # Without memory it says nothing of it.
         mnt /dev/vda; info | grep nvm && die "nvm counters of a log on disk"; unmnt

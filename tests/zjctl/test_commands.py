@@ -333,7 +333,7 @@ def test_stats(zjctl, tmp_path):
         {"inode_table": 1, "directory": 1}, {"inode_table": 1}]
     assert [lane["depends"] for lane in got["lanes"]] == [{"inode": 4}, {}]
     text = zjctl("stats", "--from", copy).out
-    assert "wait_locked" in text and "834 us" in text
+    assert "wait_locked" in zjctl("stats", "--all", "--from", copy).out and "834 us" in text
     assert "lanes united: 2 at inode_table, 1 at directory\n" in text
     assert "lanes depending: 4 at inode\n" in text
 
@@ -363,6 +363,24 @@ def test_top(zjctl, tmp_path):
     assert [r["lane"] for r in rates] == [0, 1]
     assert rates[0]["per_second"]["handles"] == 0.0
     assert "per second" in zjctl("top", "-d", 0.05, "-n", 1, "--from", copy).out
+
+
+def test_top_writes_one_object_for_each_refresh(zjctl, image):
+    """Also where the device is known before the first one."""
+    got = zjctl("top", "--json", image)
+    assert got.returncode == 8 and got.json["device"] == str(image)
+    assert len(got.stdout.splitlines()) == 1
+
+
+def test_options_before_the_command(zjctl, image):
+    got = zjctl("--json", "--color=never", "info", image)
+    assert got.returncode == 0 and got.json["command"] == "info"
+    assert zjctl("--json", "nonsense").returncode == 16
+
+
+def test_graph_as_json_is_the_records(zjctl, crashed):
+    got = zjctl("dump", "--graph", "--json", crashed.path)
+    assert got.returncode == 0 and got.json["records"] == zjctl("dump", "--json", crashed.path).json["records"]
 
 
 def test_stats_wants_a_mounted_zext4(zjctl, image):
@@ -413,7 +431,7 @@ def test_stalls_wants_a_mounted_zext4(zjctl, image):
 # ---- around ----
 
 USAGE = [[], ["nonsense"], ["info"], ["info", "a", "b"], ["dump", "--lane", "x", "a"],
-         ["dump", "--block", "1", "--inode", "2", "a"], ["dump", "--graph", "--json", "a"],
+         ["dump", "--block", "1", "--inode", "2", "a"], ["dump", "--graph", "--block", "1", "a"],
          ["convert", "a"], ["convert", "--check", "--to-ext4", "a"], ["recover", "--bad", "a"],
          ["resize-journal", "--lanes", "0", "a"], ["top", "-d", "x"], ["top", "-n"],
          ["check", "--color", "blue", "a"], ["stats", "--from"],
@@ -590,7 +608,7 @@ def test_help_manual_and_completion_agree(zjctl):
     assert sh("bash", "-c", script).stdout.split() == ["recover", "resize-journal"]
 
 
-@pytest.mark.parametrize("page", ["zjctl.8", "zjournal.5", "zjournal.7"])
+@pytest.mark.parametrize("page", ["as-ext4.8", "fsck.zext4.8", "zjctl.8", "zjournal.5", "zjournal.7"])
 def test_manual_pages(page):
     path = ROOT / "man" / page
     assert shutil.which("mandoc"), "mandoc is missing: apt-get install mandoc"

@@ -44,6 +44,10 @@ def test_clean(zjctl, image, tmp_path):
     assert zjctl("convert", "--to-ext4", f"--journal={device}", image).returncode == 0
     got = zjctl("resize-journal", f"--journal={device}", image)
     assert got.returncode == 8 and "device of its own" in got.out
+    memory = tmp_path / "memory"
+    memory.write_bytes(bytes(64 << 20))
+    got = zjctl("nvm-format", memory, image)
+    assert got.returncode == 8 and "device of its own" in got.out and not any(memory.read_bytes())
 
 
 def test_recovered_as_with_a_journal_inside(zjctl, apart):

@@ -4,6 +4,7 @@
  * space, with the command that corrects it.
  */
 #include <stdarg.h>
+#include <string.h>
 #include "fsinfo.h"
 
 /* Percent of fsyncs per second that were lost: the largest figures of docs/features.md. */
@@ -40,7 +41,9 @@ static void __printf(3, 4) advise(const char *id, const char *command, const cha
 		return;
 	}
 	printf("%s", any ? "\n" : "\nAdvice\n");
-	printf("  %s%s%s\n    to fix it: %s%s%s\n", zx_on(ZX_YELLOW), text, zx_off(),
+	printf("  %s%s%s\n    %s%s%s%s\n", zx_on(ZX_YELLOW), text, zx_off(),
+	       strncmp(command, "mke2fs", 6) ? "to fix it: " :
+	       "a new file system, in place of this one and all that it holds: ",
 	       zx_on(ZX_BOLD), command, zx_off());
 	any = true;
 }

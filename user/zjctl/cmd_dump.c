@@ -18,7 +18,8 @@ static const char help[] =
 	"               which one recovery uses\n"
 	"  --inode N    the same for the inode table block that holds inode N, with the\n"
 	"               inode as each image has it\n"
-	"  --graph      dependencies between components, for Graphviz\n"
+	"  --graph      dependencies between components, for Graphviz; with --json, the\n"
+	"               document is the same as without, and has them as depends_on\n"
 	ZX_NVM_HELP "\n"
 	"Examples:\n"
 	"  zjctl dump /dev/sdb1 | less\n"
@@ -70,8 +71,11 @@ static bool parse(int argc, char **argv, struct dump_filter *f, bool *graph)
 	}
 	if (good && f->by_block && f->inode)
 		return zx_usage("--block and --inode cannot be combined"), false;
-	if (good && *graph && (zx_json || f->by_block || f->inode))
+	if (good && *graph && (f->by_block || f->inode))
 		return zx_usage("--graph can be combined only with --lane and --tid"), false;
+	/* The records of the JSON document name their dependencies. */
+	if (zx_json)
+		*graph = false;
 	return good;
 }
 

@@ -463,7 +463,7 @@ static void text(const struct info *in)
 	if (in->has_live) {
 		printf("\nLive\n");
 		stats_text(&in->live);
-		stats_table(&in->live, NULL, 0);
+		stats_table(&in->live, NULL, 0, 0);
 	}
 }
 

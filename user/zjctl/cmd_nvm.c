@@ -13,6 +13,7 @@
 #include <blkid/blkid.h>
 #include <zjournal/nvm_format.h>
 #include "format/codec_nvm.h"
+#include "fsinfo.h"
 #include "zjctl.h"
 
 static const char help[] =
@@ -161,12 +162,26 @@ static int write_super(struct memory *m, const u8 *fs_uuid)
 	return 0;
 }
 
+/* Block 0 of the journal names the memory; with a third device it would be worth nothing. */
+static int check_journal_inside(const char *path)
+{
+	struct fs_info fs;
+	int code = fs_read_info(path, &fs);
+
+	if (!code && fs.has_journal && !fs.journal_inode)
+		code = zx_fail(ZX_FAILED, "%s: has its journal on a device of its own, which journal_nvm= does not go with; first: tune2fs -O ^has_journal, then tune2fs -j",
+			       path);
+	return code;
+}
+
 static int format(struct memory *m, const char *dev, bool force)
 {
 	struct zx_target target;
 	struct ext_image img;
 	int code = zx_find(dev, &target);
 
+	if (!code)
+		code = check_journal_inside(target.path);
 	if (!code)
 		code = zx_open(&img, &target, false);
 	if (code)

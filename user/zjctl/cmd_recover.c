@@ -294,7 +294,7 @@ static int finish_orphans(const char *path)
 		return ZX_FAILED;
 	js_bool("orphans", fs.orphan_list || fs.orphans_in_file);
 	if (!fs.orphan_list && !fs.orphans_in_file)
-		return 0;
+		return fs.orphan_present ? orphans_file_is_empty(path) : 0;
 	harmed = orphans_harmed(path);
 	if (harmed) {
 		zx_say(ZX_WARNING, "%s: files that were being truncated are left to the next mount, as zext4 or ext4, because e2fsck would remove the attributes of %u of them",

@@ -48,7 +48,8 @@ static void fill_info(ext2_filsys e2, struct fs_info *fs)
 	fs->needs_recovery = ext2fs_has_feature_journal_needs_recovery(sb);
 	fs->orphan_file = ext2fs_has_feature_orphan_file(sb);
 	fs->orphan_list = sb->s_last_orphan;
-	fs->orphans_in_file = ext2fs_has_feature_orphan_present(sb);
+	fs->orphan_present = ext2fs_has_feature_orphan_present(sb);
+	fs->orphans_in_file = fs->orphan_present && orphans_in_file(e2);
 	fs->quota = ext2fs_has_feature_quota(sb);
 	fs->project = ext2fs_has_feature_project(sb);
 	fs->flex_bg = ext2fs_has_feature_flex_bg(sb);

@@ -5,6 +5,8 @@
 
 #include "zjctl.h"
 
+struct struct_ext2_filsys;
+
 /**
  * struct fs_info - what the ext4 superblock says
  */
@@ -23,7 +25,8 @@ struct fs_info {
 	bool	needs_recovery;
 	bool	orphan_file;
 	bool	orphan_list;	/* partly deleted or truncated files, in a list */
-	bool	orphans_in_file; /* the same, in the orphan file */
+	bool	orphan_present;	/* the orphan file was in use, and may hold some */
+	bool	orphans_in_file; /* the orphan file holds some, or cannot be read */
 	bool	quota;
 	bool	project;
 	bool	flex_bg;
@@ -39,5 +42,8 @@ void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_
 	       u32 cpus);
 
 u32 orphans_harmed(const char *path);
+/* Does the orphan file hold any? True as well if it cannot be read. @fs: an ext2_filsys. */
+bool orphans_in_file(struct struct_ext2_filsys *fs);
+int orphans_file_is_empty(const char *path);
 
 #endif /* ZJCTL_FSINFO_H */

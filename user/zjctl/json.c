@@ -15,6 +15,8 @@ static char closing[DEPTH];	/* of what is open: '}' or ']' */
 static int depth;
 static bool first;		/* nothing written yet in the innermost */
 
+static char device[4096];	/* of each document that is to come */
+
 static struct {
 	enum zx_level level;
 	char	*text;
@@ -143,11 +145,16 @@ void js_start(const char *command)
 	js_text("schema", "zjctl");
 	js_u64("version", SCHEMA_VERSION);
 	js_text("command", command);
+	if (device[0])
+		js_text("device", device);
 }
 
 void js_device(const char *path)
 {
-	js_text("device", path);
+	if (depth)
+		js_text("device", path);
+	else
+		snprintf(device, sizeof(device), "%s", path);
 }
 
 void js_finish(int code)

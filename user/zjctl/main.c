@@ -148,6 +148,23 @@ static int run(const struct zx_command *command, int argc, char **argv)
 	return code;
 }
 
+/* Moves options that stand before the command behind it: zjctl --json info DEV. */
+static void command_first(int argc, char **argv)
+{
+	char *command;
+	int at = 1;
+
+	while (at < argc - 1 && (!strcmp(argv[at], "--json") ||
+				 !strncmp(argv[at], "--color=", 8) ||
+				 !strncmp(argv[at], "--journal=", 10)))
+		at++;
+	if (at == 1 || at >= argc)
+		return;
+	command = argv[at];
+	memmove(&argv[2], &argv[1], (at - 1) * sizeof(*argv));
+	argv[1] = command;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argv[0] && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
@@ -163,6 +180,7 @@ int main(int argc, char **argv)
 		help(stderr);
 		return ZX_USAGE;
 	}
+	command_first(argc, argv);
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		help(stdout);
 		return ZX_OK;

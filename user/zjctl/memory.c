@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -64,7 +63,7 @@ static int open_fd(struct zx_memory *m, bool claim)
 	if (m->fd < 0)
 		return zx_fail(ZX_FAILED, "%s: cannot be opened (%s)%s", m->path, strerror(errno),
 			       errno == EBUSY ? "; unmount the file system that has its log there" : "");
-	if (claim && flock(m->fd, LOCK_EX | LOCK_NB))
+	if (claim && !ext_lock(m->fd))
 		return zx_fail(ZX_FAILED, "%s: is locked by another program, perhaps a second zjctl; wait until it ends",
 			       m->path);
 	m->bytes = st.st_size;

@@ -3,6 +3,7 @@
  * Orphans that e2fsck would damage: it removes the attribute block of a file that was only
  * to be truncated (seen with 1.47.0). A mount finishes them correctly.
  */
+#include <et/com_err.h>
 #include <ext2fs/ext2fs.h>
 #include "fsinfo.h"
 
@@ -11,6 +12,8 @@
  */
 struct orphan_walk {
 	ext2_filsys fs;
+	u32	blocks;		/* of the orphan file */
+	u32	found;
 	u32	harmed;		/* linked ones with an attribute block */
 	bool	failed;		/* something could not be read */
 };
@@ -19,6 +22,7 @@ static ext2_ino_t look_at(struct orphan_walk *walk, ext2_ino_t ino)
 {
 	struct ext2_inode inode;
 
+	walk->found++;
 	if (ino < EXT2_FIRST_INODE(walk->fs->super) ||
 	    ino > walk->fs->super->s_inodes_count ||
 	    ext2fs_read_inode(walk->fs, ino, &inode)) {
@@ -40,13 +44,21 @@ static void walk_list(struct orphan_walk *walk)
 		ino = look_at(walk, ino);
 }
 
+#define MAX_BLOCKS	512	/* of an orphan file that a kernel accepts */
+
 static int walk_block(ext2_filsys fs, blk64_t *block, e2_blkcnt_t nr,
 		      blk64_t ref, int offset, void *arg)
 {
 	struct orphan_walk *walk = arg;
 	u32 n = ext2fs_inodes_per_orphan_block(fs);
-	__le32 *entry = malloc(fs->blocksize);
+	__le32 *entry;
 
+	if (nr >= MAX_BLOCKS) {
+		walk->failed = true;
+		return BLOCK_ABORT;
+	}
+	walk->blocks++;
+	entry = malloc(fs->blocksize);
 	if (nr >= 0 && entry && !io_channel_read_blk64(fs->io, *block, 1, entry)) {
 		while (n--)
 			if (entry[n])
@@ -56,6 +68,49 @@ static int walk_block(ext2_filsys fs, blk64_t *block, e2_blkcnt_t nr,
 	}
 	free(entry);
 	return 0;
+}
+
+static void walk_file(struct orphan_walk *walk)
+{
+	if (ext2fs_block_iterate3(walk->fs, walk->fs->super->s_orphan_file_inum,
+				  BLOCK_FLAG_READ_ONLY | BLOCK_FLAG_DATA_ONLY,
+				  NULL, walk_block, walk) || !walk->blocks)
+		walk->failed = true;
+}
+
+bool orphans_in_file(ext2_filsys fs)
+{
+	struct orphan_walk walk = { .fs = fs };
+
+	walk_file(&walk);
+	return walk.found || walk.failed;
+}
+
+/**
+ * orphans_file_is_empty() - say in the super block that the orphan file holds none
+ * @path: an unmounted file system without a log to replay, whose orphan file is empty
+ *
+ * A mount sets orphan_present for as long as it lasts, and e2fsck checks a whole file system
+ * that has it.
+ *
+ * Return: ZX_CORRECTED, or ZX_UNCORRECTED with a message.
+ */
+int orphans_file_is_empty(const char *path)
+{
+	ext2_filsys fs;
+	long err;
+
+	err = ext2fs_open(path, EXT2_FLAG_RW | EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &fs);
+	if (!err) {
+		ext2fs_clear_feature_orphan_present(fs->super);
+		fs->flags |= EXT2_FLAG_SUPER_ONLY | EXT2_FLAG_MASTER_SB_ONLY;
+		ext2fs_mark_super_dirty(fs);
+		err = ext2fs_close_free(&fs);
+	}
+	if (!err)
+		return ZX_CORRECTED;
+	return zx_fail(ZX_UNCORRECTED, "%s: is recovered, but orphan_present cannot be cleared (%s); run e2fsck -fp %s",
+		       path, error_message(err), path);
 }
 
 /**
@@ -71,11 +126,8 @@ u32 orphans_harmed(const char *path)
 	if (ext2fs_open(path, EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &walk.fs))
 		return 1;
 	walk_list(&walk);
-	if (ext2fs_has_feature_orphan_file(walk.fs->super) &&
-	    ext2fs_block_iterate3(walk.fs, walk.fs->super->s_orphan_file_inum,
-				  BLOCK_FLAG_READ_ONLY | BLOCK_FLAG_DATA_ONLY,
-				  NULL, walk_block, &walk))
-		walk.failed = true;
+	if (ext2fs_has_feature_orphan_file(walk.fs->super))
+		walk_file(&walk);
 	ext2fs_close_free(&walk.fs);
 	return walk.failed && !walk.harmed ? 1 : walk.harmed;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Parse and print the module's statistics. */
+/* Parse the module's statistics, and print them but for the tables of lanes. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "stats.h"
@@ -162,6 +163,7 @@ static bool parse_line(struct stats *s, const char *line)
 bool stats_read(const char *file, const char *name, struct stats *s)
 {
 	FILE *f = fopen(file, "r");
+	int err = f ? 0 : errno;
 	bool good = f;
 	char *line = NULL;
 	size_t room = 0;
@@ -176,6 +178,7 @@ bool stats_read(const char *file, const char *name, struct stats *s)
 	if (good && s->nr_lanes && s->state[0])
 		return true;
 	stats_free(s);
+	errno = err;
 	return false;
 }
 
@@ -290,33 +293,4 @@ void stats_text(const struct stats *s)
 	}
 	ties_text("lanes united:", &s->united);
 	ties_text("lanes depending:", &s->depends);
-}
-
-void stats_table(const struct stats *now, const struct stats *before, double seconds)
-{
-	const struct stats_lane *lane = now->lane;
-	const struct stats_counters *all = &lane->all;
-
-	printf("  %4s", "lane");
-	for (u32 k = 0; k < all->nr; k++)
-		printf(" %*s", (int)max_t(size_t, 9, strlen(all->counter[k].name)),
-		       all->counter[k].name);
-	printf("%s\n", before ? "   (per second)" : "");
-	for (u32 i = 0; i < now->nr_lanes; i++, lane++) {
-		printf("  %4u", lane->lane);
-		all = &lane->all;
-		for (u32 k = 0; k < all->nr; k++) {
-			const char *name = all->counter[k].name;
-			int width = max_t(size_t, 9, strlen(name));
-			u64 value = all->counter[k].value;
-
-			if (before)
-				printf(" %*.1f", width, i < before->nr_lanes ?
-				       (value - stats_counter(&before->lane[i], name)) / seconds :
-				       0.0);
-			else
-				printf(" %*llu", width, value);
-		}
-		putchar('\n');
-	}
 }

@@ -74,7 +74,7 @@ struct stats {
 
 #define STATS_ROOT	"/proc/fs/zjournal"
 
-/* Parse a file in the module's format; false if it is none or unreadable. */
+/* Parse a file in the module's format; false, with errno, if it is none (0) or unreadable. */
 bool stats_read(const char *file, const char *name, struct stats *s);
 void stats_free(struct stats *s);
 /* 0 if the lane has no such counter. */
@@ -82,7 +82,24 @@ u64 stats_counter(const struct stats_lane *lane, const char *name);
 void stats_json(const struct stats *s);
 /* The first lines of the text: state, segments, stamps, and what ties lanes. */
 void stats_text(const struct stats *s);
-/* The table of lanes; with @before and @seconds, rates. */
-void stats_table(const struct stats *now, const struct stats *before, double seconds);
+
+/* ---- stats_table.c ---- */
+
+/*
+ * The table of lanes: counts since the mount, or with @before rates over @seconds, of at most
+ * @most lanes (0: all), those that commit most.
+ */
+void stats_table(const struct stats *now, const struct stats *before, double seconds, u32 most);
+/* What the columns mean. */
+void stats_legend(bool rates);
+/* Every counter by the module's name: the sum and each lane's. */
+void stats_all(const struct stats *s);
+/* How much of the log is in use, in percent. */
+u32 stats_log_percent(const struct stats *s);
+
+/* ---- prometheus.c ---- */
+
+/* All of @nr journals in Prometheus' text format. */
+void stats_prometheus(const struct stats *s, u32 nr);
 
 #endif /* ZJCTL_STATS_H */

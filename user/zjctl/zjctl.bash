@@ -11,7 +11,7 @@ _zjctl_options() {
 	recover) own="-n --dry-run --no-fsck --drop-damaged --nvm" ;;
 	convert) own="--check --to-ext4" ;;
 	resize-journal) own="-n --dry-run --lanes --size" ;;
-	stats) own="--from" ;;
+	stats) own="--all --prometheus --from" ;;
 	nvm-format) own="--force" ;;
 	stalls) own="-n --count --from" ;;
 	top) own="-d --delay -n --count --from" ;;

@@ -27,6 +27,7 @@ void kl_printk(int level, const char *fmt, ...);
 
 #define snprintf		kl_snprintf
 #define pr_err(fmt, ...)	kl_printk(3, fmt, ##__VA_ARGS__)
+#define pr_err_ratelimited	pr_err
 #define pr_notice(fmt, ...)	kl_printk(5, fmt, ##__VA_ARGS__)
 #define no_printk(fmt, ...)	do { } while (0)
 

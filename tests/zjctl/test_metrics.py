@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""zjctl stats --prometheus, what monitoring/ makes of it, and the tables for people."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+from test_commands import INFO
+from zjctl_images import ROOT
+
+pytest_plugins = "zjctl_fixtures"
+
+SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\]|\\.)*",?)+)\} ([0-9.]+)')
+# As a module of today prints it.
+LANE = " ".join(f"{n + 1} {name}" for n, name in enumerate(
+    "txns handles blocks headers flushes flush_calls copies ahead wait_log wait_locked wait_space wait_reserved "
+    "commit_us conflicts deferred locked_us runs depth max_depth max_copies fsyncs fsync_us file_blocks "
+    "file_merged file_syncs united depends".split()))
+FULL = re.sub(r"lane   ([01]):.*", rf"lane   \1: {LANE}", INFO)
+
+
+@pytest.fixture
+def metrics(zjctl, tmp_path):
+    """{metric: {labels: value}}, after a check of the text's form."""
+    def read(text):
+        copy = tmp_path / "info"
+        copy.write_text(text)
+        got = zjctl("stats", "--prometheus", "--from", copy)
+        assert got.returncode == 0 and not got.stderr
+        return parse(got.stdout)
+    return read
+
+
+def parse(text):
+    found, kinds, family = {}, {}, None
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            family = line.split()[2]
+            assert family not in kinds and len(line.split()) > 3, "a family is whole, once, and explained"
+        elif line.startswith("# TYPE "):
+            _, _, name, kinds[family] = line.split()
+            assert name == family and kinds[name] in ("counter", "gauge", "histogram")
+        else:
+            name, labels, value = SAMPLE.fullmatch(line).groups()
+            base = re.sub("_(bucket|sum|count)$", "", name) if kinds[family] == "histogram" else name
+            assert base == family
+            assert (kinds[family] == "counter") == name.endswith("_total")
+            assert labels not in found.setdefault(name, {}), line
+            found[name][labels] = float(value)
+    return found
+
+
+def test_values(metrics):
+    got = metrics(FULL)
+    assert got["zjournal_up"] == {'journal="file"': 1}
+    assert got["zjournal_segments_free"]['journal="file"'] == 60
+    assert got["zjournal_lane_txns_total"] == {'journal="file",lane="0"': 1, 'journal="file",lane="1"': 1}
+    assert got["zjournal_lane_commit_seconds_total"]['journal="file",lane="1"'] == 13e-6
+    assert got["zjournal_lane_max_depth"]['journal="file",lane="0"'] == 19
+    assert got["zjournal_united_by_cause_total"] == {'journal="file",cause="inode_table"': 2,
+                                                     'journal="file",cause="directory"': 1}
+
+
+def test_aborted(metrics):
+    assert metrics(INFO.replace("state: live", "state: aborted"))["zjournal_up"] == {'journal="file"': 0}
+
+
+def test_histogram_of_fsyncs(metrics):
+    got = metrics(FULL)
+    buckets = {re.search('le="(.*)"', labels)[1]: value
+               for labels, value in got["zjournal_fsync_seconds_bucket"].items()}
+    assert list(buckets.values()) == sorted(buckets.values()) and list(buckets)[-1] == "+Inf"
+    assert buckets["0.000128"] == 0 and buckets["0.000256"] == 12 and buckets["+Inf"] == 13
+    assert got["zjournal_fsync_seconds_count"] == {'journal="file"': 13}
+    assert got["zjournal_fsync_seconds_sum"] == {'journal="file"': 44e-6}
+
+
+def test_every_counter_of_the_module_is_explained(metrics):
+    """kernel/procfs.c's counters have a text of their own, and the test's sample has them all."""
+    names = re.findall(r"COUNTER\((\w+),", (ROOT / "kernel/procfs.c").read_text())
+    names = [name for name in names if name != "field"]
+    assert len(names) > 20 and all(f" {name}" in LANE for name in names)
+    page = (ROOT / "man/zjournal.7").read_text().split(".Sh STATISTICS")[1].split(".Sh ")[0]
+    named = {word for line in re.findall(r"(?m)^\.It Cm (.*)", page) for word in line.split()}
+    assert set(names) <= named, "zjournal(7) explains each"
+    source = (ROOT / "user/zjctl/prometheus.c").read_text()
+    assert [name for name in names if f'{{ "{name}",' not in source] == []
+
+
+def test_nothing_is_mounted(zjctl):
+    """Who collects metrics does so also on a machine that mounts zext4 at times."""
+    got = zjctl("stats", "--prometheus")
+    assert got.returncode == 0 and "zjournal_up{" not in got.stdout and not got.stderr
+
+
+@pytest.mark.parametrize("name", ["grafana.json", "alerts.yml"])
+def test_monitoring_asks_for_metrics_that_exist(metrics, name):
+    text = (ROOT / "monitoring" / name).read_text()
+    asked = set(re.findall(r"zjournal_\w+", text))
+    assert len(asked) > 2 and asked <= set(metrics(FULL))
+    if name.endswith("json"):
+        panels = json.loads(text)["panels"]
+        assert len({panel["id"] for panel in panels}) == len(panels)
+        assert all(panel["description"] for panel in panels)
+
+
+# ---- for people ----
+
+def test_table(zjctl, tmp_path):
+    copy = tmp_path / "info"
+    copy.write_text(FULL)
+    lines = zjctl("stats", "--from", copy).stdout.splitlines()
+    table = lines[next(n for n, line in enumerate(lines) if line.startswith(" lane")):]
+    assert all(len(line) <= 80 for line in table)
+    # Means are per event: 13 us of commits in 1 transaction, 22 us of 21 fsyncs.
+    assert table[1].split() == ["0", "1", "0.01", "2", "3", "21", "0.00", "5", "42", "53"]
+    assert table[3].split()[:2] == ["all", "2"]
+    assert "fsync ms  mean time of these" in "\n".join(table)
+
+
+def test_all_counters(zjctl, tmp_path):
+    copy = tmp_path / "info"
+    copy.write_text(FULL)
+    rows = {line.split()[0]: line.split()[1:] for line in zjctl("stats", "--all", "--from", copy).stdout.splitlines()
+            if line.startswith("  ")}
+    assert rows["wait_space"] == ["22", "11", "11"]
+    assert rows["max_depth"] == ["19", "19", "19"], "a maximum of all is no sum"
+
+
+def test_top_shows_as_many_lanes_as_fit(plain, tmp_path):
+    """On a terminal of 24 lines; of 64 lanes those are shown that commit most."""
+    copy = tmp_path / "info"
+    lanes = "".join(f"lane {n:3d}: {100 + n * 37 % 64} txns 1 handles\n" for n in range(64))
+    copy.write_text(re.sub(r"(?m)^lane .*\n", "", INFO) + lanes)
+    master, slave = pty.openpty()
+    program = subprocess.Popen([plain, "top", "-n", "1", "-d", "0.05", "--color=never", "--from", copy],
+                               stdout=slave, env={**os.environ, "TERM": "xterm"})
+    os.close(slave)
+    text = b""
+    try:
+        while chunk := os.read(master, 4096):
+            text += chunk
+    except OSError:                             # the other end is closed
+        pass
+    assert program.wait() == 0
+    assert b"\x1b[2J" in text and b"busiest of 64 lanes" in text
+    shown = re.findall(rb"(?m)^ +(\d+) +0\.0 ", text)
+    assert 0 < len(shown) < 10 and len(text.splitlines()) <= 28
+
+
+@pytest.mark.parametrize("args", [("stats", "--prometheus", "--json"), ("stats", "--prometheus", "--all"),
+                                  ("top", "--all"), ("top", "--prometheus")])
+def test_usage(zjctl, args):
+    assert zjctl(*args).returncode == 16
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_other_users_are_told_why(plain, tmp_path):
+    """The file of the statistics is root's."""
+    copy = tmp_path / "info"
+    copy.write_text(INFO)
+    copy.chmod(0o400)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(folder.stat().st_mode | 0o011)
+    got = subprocess.run([plain, "stats", "--from", copy], capture_output=True, text=True, user=65534, group=65534,
+                         extra_groups=[])
+    assert got.returncode == 8 and "only root may read the statistics" in got.stderr
