@@ -109,14 +109,16 @@ static bool zext4_one_lane_is_best(struct super_block *sb, journal_t *journal)
 	return true;
 }
 
-/* Is the log in stock's format: by log=jbd2, or by log=auto with lanes=1? */
+/* Is the log in stock's format: by log=jbd2, or by log=auto with lanes=1 or as ext4? */
 static enum zj_log_format log_format(const struct zext4_options *options)
 {
 	if (options->given & BIT(ZEXT4_JOURNAL_NVM))
 		return ZJ_LOG_NVM;
-	if (options->value[ZEXT4_LOG] == ZEXT4_LOG_JBD2 ||
-	    (options->value[ZEXT4_LOG] == ZEXT4_LOG_AUTO &&
-	     options->value[ZEXT4_LANES] == 1))
+	if (options->value[ZEXT4_LOG] == ZEXT4_LOG_JBD2)
+		return ZJ_LOG_JBD2;
+	if (options->value[ZEXT4_LOG] == ZEXT4_LOG_AUTO &&
+	    (options->value[ZEXT4_LANES] == 1 ||
+	     (zext4_serves_ext4() && !options->value[ZEXT4_LANES])))
 		return ZJ_LOG_JBD2;
 	return ZJ_LOG_LANES;
 }

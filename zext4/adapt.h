@@ -41,6 +41,12 @@ void zext4_replay_created(struct inode *inode);
 void zext4_replay_linked(struct inode *dir, struct inode *inode);
 void zext4_replay_unlinked(struct inode *dir, struct inode *inode);
 
+/* The name of the type. */
+const char *zext4_type_name(void);
+const char *zext4_proc_dir(void);
+bool zext4_serves_ext4(void);
+int zext4_name_type(struct file_system_type *type);
+
 /* Options. */
 bool zext4_parse_option(struct fs_parameter *param,
 			struct zext4_options *options, int *err);

@@ -62,7 +62,7 @@ static const struct zext4_option_spec specs[] = {
 	},
 	[ZEXT4_LOG] = {
 		.name = "log", .words = WORDS("auto", "zj", "jbd2"),
-		.meaning = "The log is written in zext4's own format, which supports any number of lanes (zj), or in the format of stock ext4, which can then recover it after a crash (jbd2); auto means jbd2 if lanes=1 is given, and zj otherwise",
+		.meaning = "The log is written in zext4's own format, which supports any number of lanes (zj), or in the format of stock ext4, which can then recover it after a crash (jbd2); auto means jbd2 if lanes=1 is given, or if zext4 is registered as ext4 and lanes= is not given, and zj otherwise",
 		.fixed = true, .of_log = true,
 		.implies = { ZEXT4_LOG_JBD2, ZEXT4_LANES, 1 },
 	},

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""register_as=ext4: zext4 serves the type ext4 where stock ext4 is not loaded."""
+
+import pytest
+
+pytestmark = pytest.mark.zext4
+
+
+def test_serves_ext4(guest):
+    """Stock's names, and a log that stock's tools recover, unless lanes are asked for."""
+    guest("""
+        rmmod zext4 2>/dev/null; modprobe -r ext4 2>/dev/null; dmesg -c >/dev/null
+        grep -qw ext4 /proc/filesystems && die "ext4 is there already"
+        modprobe zext4 register_as=ext4 || die "modprobe: $(dmesg)"
+        grep -qw ext4 /proc/filesystems && ! grep -q zext4 /proc/filesystems || die names
+        mk /dev/vda
+        mount -t ext4 /dev/vda /mnt || die mount
+        [ -d /sys/fs/ext4/vda ] && [ -d /proc/fs/ext4/vda ] || die "sysfs or procfs"
+        [ ! -e /sys/fs/zext4 ] && [ ! -e /proc/fs/zext4 ] || die "the other name is there, too"
+        grep -q '^log: jbd2' /proc/fs/zjournal/*/info || die "$(cat /proc/fs/zjournal/*/info)"
+        echo a >/mnt/a; fsctl fsync /mnt/a
+        fsctl shutdown 2 /mnt; umount /mnt
+        e2fsck -fy /dev/vda >/tmp/out 2>&1; [ $? -le 1 ] || die "e2fsck: $(cat /tmp/out)"
+        mount -t ext4 -o lanes=2 /dev/vda /mnt || die "mount with lanes"
+        grep -q '^log: jbd2' /proc/fs/zjournal/*/info && die "lanes=2 is ignored"
+        [ "$(cat /mnt/a)" = a ] || die "a is lost"
+        umount /mnt
+        # Stock ext4, after it again.
+        rmmod zext4 || die rmmod
+        [ ! -e /sys/fs/ext4 ] && [ ! -e /proc/fs/ext4 ] || die "something is left"
+        modprobe ext4; mount -t ext4 /dev/vda /mnt || die "mount by stock"
+        [ "$(cat /mnt/a)" = a ] || die "a is lost on stock"
+        umount /mnt; fsck /dev/vda
+        modprobe zext4 || die "zext4 beside ext4"
+    """)
+
+
+def test_refusals(guest):
+    """Beside stock ext4, or with another name: refused with the remedy, and nothing is left."""
+    guest("""
+        rmmod zext4 2>/dev/null; modprobe ext4; dmesg -c >/dev/null
+        ! modprobe zext4 register_as=ext4 2>/dev/null || die "a second ext4"
+        dmesg | grep -q 'register_as=ext4: a file system of this name is loaded already; unmount what uses it and run rmmod ext4 first' || die "$(dmesg)"
+        ! modprobe zext4 register_as=xfs 2>/dev/null || die "another name"
+        dmesg | grep -q 'register_as=xfs is not supported; it is zext4 or ext4' || die "$(dmesg)"
+        modprobe zext4 || die "zext4 does not load any more"
+        [ -d /sys/fs/zext4 ] || die "no directory in sysfs"
+    """)
