@@ -10,6 +10,7 @@ DISK=null_blk
 SIZE_MB=1048576		# sparse: neighbours in different groups
 JOURNAL_MB=128
 MKFS=			# more options of mke2fs
+EXTENDED=		# more extended options of it
 LOG_MS=			# the time of each request of a journal device (null_blk); empty: the journal is inside
 nullb=/sys/kernel/config/nullb
 log=			# the journal device, if there is one
@@ -97,8 +98,8 @@ device_on() {
 # directories near and far
 fresh_on() {
 	# shellcheck disable=SC2086
-	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J $journal \
-		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard $MKFS /dev/$name || die mkfs
+	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J $journal $MKFS \
+		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard${EXTENDED:+,$EXTENDED} /dev/$name || die mkfs
 	options=noatime,noinit_itable,data=$1
 	case $2 in
 	*:*) options=$options,${2#*:} ;;

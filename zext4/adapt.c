@@ -128,7 +128,7 @@ static enum zj_log_format log_format(const struct zext4_options *options)
  * @sb: being mounted, its options checked
  * @journal: not loaded
  *
- * Return: as zj_journal_configure().
+ * Return: as zj_journal_configure(), or -ENOMEM.
  */
 int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 {
@@ -154,7 +154,9 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.lanes == 1);
 	/* A remount must not change whether a file's data is journaled (E29). */
 	EXT4_SB(sb)->s_zj_delalloc = test_opt(sb, DELALLOC);
-	err = zj_journal_configure(journal, &wanted);
+	err = zext4_quota_init(sb);
+	if (!err)
+		err = zj_journal_configure(journal, &wanted);
 	if (!err)
 		zext4_note_idle_options(sb, journal, options->given);
 	return err;
@@ -282,62 +284,14 @@ void zext4_claim(handle_t *handle, struct inode *inode)
 	claim(handle, inode);
 }
 
-static inline void claim_keep(handle_t *handle, struct inode *inode)
-{
-	claim(handle, inode);
-	zj_journal_keep_claim(handle, &EXT4_I(inode)->i_zj_claim,
-			      inode_kind(inode));
-}
-
+/* Claims, and claims again when the handle is restarted. */
 void zext4_claim_keep(handle_t *handle, struct inode *inode)
 {
 	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
 		return;
-	claim_keep(handle, inode);
-}
-
-/*
- * The kernel changes journaled quota in core, on behalf of any inode, before ext4 hears of
- * it. So every handle claims the quota, which makes all open handles one component (E26).
- * On a file system that is mounted for quota, handles claim it even while it is off:
- * when it is switched on, no handle may be open that has not claimed it.
- */
-static void claim_quota(handle_t *handle, struct super_block *sb)
-{
-#ifdef CONFIG_QUOTA
-	if (ext4_is_quota_journalled(sb) && !is_handle_aborted(handle))
-		zj_journal_claim(handle, &EXT4_SB(sb)->s_zj_quota_claim,
-				 ZJ_KIND_QUOTA);
-#endif
-}
-
-/* Makes the claims of an outermost handle, which a restart renews. */
-void zext4_started(handle_t *handle, struct inode *inode,
-		   struct super_block *sb)
-{
-	if (inode)
-		claim_keep(handle, inode);
-	claim_quota(handle, sb);
-}
-
-/**
- * zext4_restart() - restart a handle, with the claims of a handle that starts
- * @handle: valid
- * @blocks: images of the next change
- * @revokes: revokes of the next change
- *
- * A remount may have given the file system quota files since the handle was started.
- * Q_QUOTAON syncs before it switches, and so waits for the handle's end or restart.
- *
- * Return: as zj_journal_restart().
- */
-int zext4_restart(handle_t *handle, int blocks, int revokes)
-{
-	int err = zj_journal_restart(handle, blocks, revokes, GFP_NOFS);
-
-	if (!err && !is_handle_aborted(handle))
-		claim_quota(handle, handle->h_transaction->t_journal->j_private);
-	return err;
+	claim(handle, inode);
+	zj_journal_keep_claim(handle, &EXT4_I(inode)->i_zj_claim,
+			      inode_kind(inode));
 }
 
 /*

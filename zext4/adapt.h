@@ -75,15 +75,30 @@ void zext4_looked_up(struct inode *dir, struct inode *inode);
 #define ZEXT4_HT_TMPFILE	32
 
 /* Handles and inodes in core (R10). */
-void zext4_started(handle_t *handle, struct inode *inode,
-		   struct super_block *sb);
-int zext4_restart(handle_t *handle, int blocks, int revokes);
 void zext4_claim(handle_t *handle, struct inode *inode);
 void zext4_claim_keep(handle_t *handle, struct inode *inode);
 bool zext4_claim_late(handle_t *handle, struct inode *inode);
 int zext4_show_claim(handle_t *handle, struct inode *inode);
 void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc);
 void zext4_claim_move(handle_t *handle, struct super_block *sb);
+
+/* Journaled quota (R12). */
+#ifdef CONFIG_QUOTA
+int zext4_quota_init(struct super_block *sb);
+void zext4_quota_exit(struct ext4_sb_info *sbi);
+struct inode *zext4_charge(struct inode *inode);
+int zext4_dquot_transfer(struct mnt_idmap *idmap, struct inode *inode,
+			 struct iattr *attr);
+int zext4_project_transfer(struct inode *inode, struct dquot **to);
+void zext4_claim_charged(handle_t *handle, struct dquot *dquot);
+void zext4_claim_dquot(handle_t *handle, struct dquot *dquot);
+void zext4_claim_tree(handle_t *handle, struct super_block *sb, int type);
+#else
+static inline int zext4_quota_init(struct super_block *sb) { return 0; }
+static inline void zext4_quota_exit(struct ext4_sb_info *sbi) {}
+static inline struct inode *zext4_charge(struct inode *inode) { return inode; }
+#define zext4_dquot_transfer		dquot_transfer
+#endif
 void zext4_claim_resize(handle_t *handle, struct super_block *sb);
 void zext4_inherited(handle_t *handle, struct inode *dir);
 
@@ -258,12 +273,12 @@ static inline handle_t *zext4_start(struct inode *inode, struct super_block *sb,
 				     type, line);
 	if (IS_ERR(handle))
 		return handle;
-	if (type == ZEXT4_HT_TMPFILE)
-		inode = NULL;
-	if (!nested)
-		zext4_started(handle, inode, sb);
-	else if (inode)
+	if (!inode || type == ZEXT4_HT_TMPFILE)
+		return handle;
+	if (nested)
 		zext4_claim(handle, inode);
+	else
+		zext4_claim_keep(handle, inode);
 	return handle;
 }
 

@@ -108,11 +108,11 @@ ALONE = {
     "mmp": Row(f"{EXT4},mmp", "-E mmp_update_interval=1",
         ties="nothing: its block is not journaled"),
     "quota": Row(f"{EXT4},quota", "-E quotatype=usrquota:grpquota", mount="usrquota,grpquota",
-        ties="everything: each handle claims the quota"),
+        ties="lanes that charge the same user, group or project"),
     "project": Row(f"{EXT4},project", uses=("project",),
         ties="nothing more"),
     "quota,project": Row(f"{EXT4},quota,project", QUOTA, mount=LIMITS, uses=("project", "limit"),
-        ties="everything: each handle claims the quota"),
+        ties="lanes that charge the same user, group or project"),
     "sparse_super2": Row(EXT4.replace("sparse_super,", "").replace("resize_inode,", "") + ",sparse_super2",
         ties="nothing more"),
     "meta_bg": Row(EXT4.replace("resize_inode,", "") + ",meta_bg",
@@ -145,7 +145,7 @@ ALONE = {
         f"{UTF8},quotatype=usrquota:grpquota:prjquota -I 512", mount=LIMITS,
         uses=("casefold", "encrypt", "verity", "ea_inode", "directory", "inline", "project", "limit",
               "orphans"),
-        ties="everything: each handle claims the quota"),
+        ties="lanes that charge the same user, group or project"),
 }
 
 

@@ -183,11 +183,15 @@ static int quota_on(const char *dev, const char *file)
 	return quotactl(QCMD(Q_QUOTAON, USRQUOTA), dev, QFMT_VFS_V1, (void *)file);
 }
 
-/* The bytes that a user is charged for. */
-static int usage(const char *dev, const char *user)
+#define PRJQUOTA 2
+
+/* The bytes that a user is charged for, or, if the number follows a "p", a project. */
+static int usage(const char *dev, const char *owner)
 {
+	bool project = *owner == 'p';
+	int type = project ? PRJQUOTA : USRQUOTA;
 	struct dqblk block;
-	int rc = quotactl(QCMD(Q_GETQUOTA, USRQUOTA), dev, atoi(user), (void *)&block);
+	int rc = quotactl(QCMD(Q_GETQUOTA, type), dev, atoi(owner + project), (void *)&block);
 
 	if (!rc)
 		printf("%llu\n", (unsigned long long)block.dqb_curspace);
@@ -345,7 +349,7 @@ int main(int argc, char **argv)
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
 			"       preallocate FILE | swapped-run PAGES COMMAND |\n"
-			"       quota-on DEV FILE | quota-off DEV | usage DEV USER\n");
+			"       quota-on DEV FILE | quota-off DEV | usage DEV USER|pPROJECT\n");
 		return 2;
 	}
 	rc = run_special(argv[1], argv[2], argv[3]);

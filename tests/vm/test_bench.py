@@ -16,6 +16,7 @@ sys.path.append(str(vmlib.ROOT / "bench"))
 import bench    # noqa: E402
 import bulk     # noqa: E402
 import fsync    # noqa: E402
+import quota    # noqa: E402
 import ties     # noqa: E402
 
 ARMS = ["nojournal", "ext4", "fastcommit", "zext4:lanes=1", "zext4"]
@@ -98,6 +99,14 @@ def test_ties(machine):
         assert types["zext4"][0]["members"] >= types["zext4"][0]["components"] > 0
     summary = ties.summary(rows["quota", "append"]["zext4"])
     assert summary["members"] > 1 and summary["cause"] == "quota"
+def test_quota(machine):
+    """Writers of different projects share nothing, on a disk whose groups have descriptors of their own."""
+    runs = quota.parse(script(machine, "quota.sh", CASES="off projects project", ROUNDS=1, LATENCY_MS=2, FSYNCS=5,
+                              CLIENTS=2, TYPES="ext4 zext4:lanes=2"))
+    for case in ("off", "projects", "project"):
+        assert [runs[case, name][0]["fsyncs"] for name in ("ext4", "zext4:lanes=2")] == [10, 10]
+    [united] = [line for line in runs["projects", "zext4:lanes=2"][0]["info"] if line.startswith("united")]
+    assert " at quota" not in united
 
 
 @pytest.mark.parametrize("load", ["varmail", "fileserver", "randwrite", "untar"])

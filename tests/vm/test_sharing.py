@@ -114,7 +114,7 @@ def test_truncation(guest, mkfs, known):
 
 @pytest.mark.zext4
 def test_quota_has_a_name(guest):
-    ties, _ = counted(guest, 'both "chmod 600 /mnt/f\\$((1 + 38 * n))"', mkfs="-O quota",
+    ties, _ = counted(guest, 'both "chown 1000 /mnt/f\\$((1 + 38 * n))"', mkfs="-O quota",
                       setup="for n in $(seq 40); do echo >/mnt/f$n; done")
     assert ties == {"quota": 1}
 

@@ -139,7 +139,7 @@ void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_
 		snprintf(cmd, sizeof(cmd), "tune2fs -O %s^quota %s",
 			 fs->project ? "^project," : "", t->path);
 		advise("quota", cmd,
-		       "Journaled quota is on: all lanes that work at the same time must commit together. Tasks that fsync were up to %d %% slower. Turn it off if you do not need it.",
+		       "Journaled quota is on: lanes that charge the same user, group or project must commit together. Tasks of one user that fsync were up to %d %% slower. Turn it off if you do not need it.",
 		       fs->project ? PROJECT_COST : QUOTA_COST);
 	}
 	advise_descriptors(t->path, fs, cpus);

@@ -9,6 +9,7 @@ DATA=ordered		# ordered, journal or writeback
 MOUNT_OPTS=		# more options, for example lanes=4
 MKFS_OPTS="-b 4096 -J size=16"
 SETUP=			# a command that prepares the load's new directory, such as chattr +F
+AFTER=			# a command that is given the directory that the load has prepared
 OTHERS=		# not empty: each cut is also recovered by e2fsck, by zjctl and by a stock
 			# mount, and right after the replay all must be the same, byte by byte; needs CACHE=1
 RECOVER=		# a command that recovers instead of the mount; then it is mounted as ext4
@@ -271,6 +272,7 @@ load() {
 			mkdir "$WORK/mnt0$TOP/lost+found" || die "$SETUP failed"
 	fi
 	"$LOADER" setup "$WORK/mnt0$TOP" "$WORKERS" || die "setup failed"
+	${AFTER:-:} "$WORK/mnt0$TOP" || die "$AFTER failed"
 	: > "$WORK/errors"
 	# Much goes home between two flushes: early and in any order.
 	echo 20 > /proc/sys/vm/dirty_writeback_centisecs

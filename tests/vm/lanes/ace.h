@@ -66,8 +66,8 @@ struct dent {
 	char name[NAME];
 };
 
-/* Limits; usage is always counted if the file system has quota. */
-enum { NO_QUOTA, QUOTA_IS_OFF, QUOTA_IS_ON };
+/* Limits of users; usage is always counted if the file system has quota. */
+enum { NO_QUOTA, PROJECT_QUOTA, QUOTA_IS_OFF, QUOTA_IS_ON };
 
 /**
  * struct tree - a whole file system

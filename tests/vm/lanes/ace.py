@@ -35,7 +35,7 @@ RESULTS = BUILD / "results/ace.json"
 MKFS = ("-b {} -g 256 -G {} -N 2048 -J size={} "
         "-O encrypt,verity,ea_inode,metadata_csum_seed,project,^resize_inode{} "
         "-E lazy_itable_init=0,lazy_journal_init=0,nodiscard,"
-        "hash_seed=12345678-1234-1234-1234-123456789abc /dev/zjd0 {}")
+        "hash_seed=12345678-1234-1234-1234-123456789abc{} /dev/zjd0 {}")
 # noauto_da_alloc: a rename over a file must not write data for the test.
 OPTIONS = "noauto_da_alloc,commit=300"
 
@@ -48,6 +48,7 @@ class Profile(NamedTuple):
     """
     features: str = ",orphan_file"
     options: str = ""
+    extended: str = ""
     block: int = 1024
     blocks: int = 63 * 256 + 1
     flex: int = 16              # groups
@@ -56,13 +57,15 @@ class Profile(NamedTuple):
 
     def base(self):
         """The command that makes the tree that workloads begin with."""
-        return f'zjace base "{MKFS.format(self.block, self.flex, self.journal, self.features, self.blocks)}"'
+        mkfs = MKFS.format(self.block, self.flex, self.journal, self.features, self.extended, self.blocks)
+        return f'zjace base "{mkfs}"'
 
 
 PROFILES = {
     "default": Profile(),
     "orphan-list": Profile(",^orphan_file"),
     "quota": Profile(",orphan_file,quota"),
+    "project-quota": Profile(",orphan_file,quota", extended=",quotatype=prjquota"),
     "no-csum": Profile(",orphan_file,^metadata_csum,^metadata_csum_seed"),
     "journal": Profile(options=",data=journal"),
     "journal-all": Profile(",orphan_file,^encrypt", ",data=journal"),

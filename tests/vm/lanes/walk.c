@@ -241,7 +241,7 @@ static uint16_t le16(const uint8_t *p)
 enum { S_INODES = 0, S_BLOCKS = 4, S_FIRST_BLOCK = 20, S_LOG_BLOCK = 24, S_PER_GROUP = 32,
 	S_IPG = 40, S_FIRST_INO = 84, S_INODE_SIZE = 88, S_INCOMPAT = 96, S_RO_COMPAT = 100, S_UUID = 104,
 	S_LABEL = 120,
-	S_DESC_SIZE = 254, S_SALT = 0x258, S_PRJ_QUOTA = 0x26c, S_ORPHAN_FILE = 0x280 };
+	S_DESC_SIZE = 254, S_USR_QUOTA = 0x240, S_SALT = 0x258, S_PRJ_QUOTA = 0x26c, S_ORPHAN_FILE = 0x280 };
 
 /* Descriptors in a block. */
 uint32_t descs_per_block(const uint8_t *sb)
@@ -275,7 +275,9 @@ bool read_super(const char *dev, struct tree *t)
 	t->has_csum = le32(sb + S_RO_COMPAT) & 0x400;
 	t->has_encrypt = le32(sb + S_INCOMPAT) & 0x10000;
 	t->has_seed = le32(sb + S_INCOMPAT) & 0x2000;
-	t->quota = le32(sb + S_RO_COMPAT) & 0x100 ? QUOTA_IS_OFF : NO_QUOTA;
+	t->quota = NO_QUOTA;
+	if (le32(sb + S_RO_COMPAT) & 0x100)
+		t->quota = le32(sb + S_USR_QUOTA) ? QUOTA_IS_OFF : PROJECT_QUOTA;
 	memcpy(t->label, sb + S_LABEL, NAME);
 	memcpy(&t->uuid, sb + S_UUID, sizeof(t->uuid));
 	memcpy(&t->salt, sb + S_SALT, sizeof(t->salt));

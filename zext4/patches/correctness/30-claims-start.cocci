@@ -64,7 +64,7 @@ ext4_convert_unwritten_io_end_vec(...)
  handle = ext4_journal_start_reserved(...);
  if (IS_ERR(handle))
 	return PTR_ERR(handle);
-+ zext4_started(handle, io_end->inode, io_end->inode->i_sb);
++ zext4_claim_keep(handle, io_end->inode);
 ...>
 }
 

@@ -3,7 +3,7 @@
 //
 // R9: where ext4 skips a write because another handle has made it already, the handle is
 // tied to that one. This concerns feature bits of the super block (large_file, ext_attr) and
-// backup copies made by a resize.  (zext4_start() does it for shared dquots.)
+// backup copies made by a resize.  (Claims do it for shared dquots.)
 // A resize error must not dirty the super block without the journal.
 //
 // expect: inode.c: ext4_do_update_inode=2

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Journaled quota: who shares a dquot is tied, others are not, and no power cut makes usage wrong."""
+
+import os
+import re
+
+import pytest
+
+import conftest
+from test_sharing import counted
+
+CUTS = int(os.environ.get("ZJ_CUTS", "8"))
+PROJECTS = "-O quota,project -E quotatype=prjquota"
+
+# Two files in different blocks of the inode table; four projects have an entry in the quota file.
+FILES = """
+    modprobe -q quota_v2
+    for n in $(seq 40); do echo $n >/mnt/f$n; done
+    for n in 10 11 20 21; do : >/mnt/of$n; chattr -p $n /mnt/of$n || die chattr; done
+    chattr -p 10 /mnt/f1; chattr -p 11 /mnt/f39
+"""
+
+
+@pytest.mark.zext4
+def test_projects_are_not_tied(guest):
+    """Usage moves from one project to another, in each lane between its own two."""
+    ties, _ = counted(guest, 'both "chattr -p 2\\$n /mnt/f\\$((1 + 38 * n))"', setup=FILES, mkfs=PROJECTS)
+    assert ties == {}
+
+
+@pytest.mark.zext4
+def test_one_project_ties(guest):
+    ties, _ = counted(guest, 'both "chattr -p 20 /mnt/f\\$((1 + 38 * n))"', setup=FILES, mkfs=PROJECTS)
+    assert ties == {"quota": 1}
+
+
+@pytest.mark.zext4
+def test_what_charges_nothing_is_not_tied(guest):
+    """All files are the same user's."""
+    ties, _ = counted(guest, 'both "chmod 600 /mnt/f\\$((1 + 38 * n))"', setup=FILES, mkfs="-O quota,project")
+    assert ties == {}
+
+
+def test_charge_that_is_half_done(guest):
+    """A file's project is charged in core, while its user's entry is still to be read; another user's file of the
+    project is fsynced meanwhile, with the entry of the project.
+    """
+    guest("""
+        modprobe -q quota_v2
+        modprobe zjdisk ndev=1 || die zjdisk
+        mk /dev/zjd0 -O quota,project -E quotatype=usrquota:prjquota -J size=8
+        mnt /dev/zjd0 noatime,commit=300
+        for n in $(seq 40); do : >/mnt/f$n; done
+        for n in 1 39; do chattr -p 10 /mnt/f$n && chown $((1000 + n)) /mnt/f$n || die chown; done
+        umount /mnt; mnt /dev/zjd0 noatime,commit=300
+        exec 3>>/mnt/f1
+        echo 1 >/proc/sys/vm/drop_caches
+        touch /mnt/f1
+        fallocate -l 4096 /mnt/f39 || die fallocate
+        fsctl syncfs /mnt || die syncfs
+
+        echo 0 latency 3000000 0 0 >/dev/zjdctl
+        taskset 1 fallocate -l 65536 /mnt/f1 & first=$!
+        until grep -q dquot_commit /proc/$first/stack; do kill -0 $first || die "the entry is in core"; done
+        echo 0 latency 0 0 0 >/dev/zjdctl
+        taskset 2 fallocate -l 65536 /mnt/f39 || die fallocate
+        fsctl fsync /mnt/f39 || die fsync
+        fsctl shutdown 2 /mnt || die shutdown
+        wait $first; exec 3>&-
+        umount /mnt || die umount
+        mnt /dev/zjd0
+        unmnt; fsck /dev/zjd0; rmmod zjdisk
+    """)
+
+
+def test_usage_that_was_read(guest):
+    """Nothing else ties the reader to the lane that has moved a file to another project."""
+    guest(f"""
+        mk /dev/vda {PROJECTS}
+        mnt /dev/vda noatime,commit=300
+        {FILES}
+        dd if=/dev/zero of=/mnt/f1 bs=64k count=1 2>/dev/null; : >/mnt/other
+        fsctl syncfs /mnt || die syncfs
+        taskset 1 chattr -p 20 /mnt/f1 || die chattr
+        seen=$(taskset 2 fsctl usage /dev/vda p20) || die usage
+        [ $seen -ge 65536 ] || die "a file of 64 KiB is not counted: $seen"
+        taskset 2 dd if=/dev/zero of=/mnt/other bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die fsync
+        crash
+        mnt /dev/vda
+        [ $(fsctl usage /dev/vda p20) = $seen ] || die "usage was $seen, and is $(fsctl usage /dev/vda p20)"
+        unmnt; fsck /dev/vda
+    """)
+
+
+def test_file_that_was_shared_with_stock(guest):
+    """Entries that each of both has inserted and removed are in a tree that the other and e2fsck can use."""
+    guest(f"""
+        mk /dev/vda {PROJECTS}
+        for type in $FS ext4 $FS ext4; do
+            modprobe -q quota_v2
+            mount -t $type -o prjquota /dev/vda /mnt || die "mount -t $type"
+            for n in $(seq 40); do
+                : >/mnt/$n; chattr -p $((1000 * n)) /mnt/$n || die chattr
+                fallocate -l 8192 /mnt/$n || die fallocate
+            done
+            fsctl syncfs /mnt || die syncfs
+            rm /mnt/*[13579] || die rm
+            for n in $(seq 2 2 40); do
+                [ $(fsctl usage /dev/vda p${{n}}000) = 8192 ] || die "$type: $n has $(fsctl usage /dev/vda p${{n}}000)"
+            done
+            unmnt; fsck /dev/vda
+        done
+    """)
+
+
+# What is done with the load's directory before and beside it.
+BESIDE = {
+    "names": "",
+    "fsx": "'AFTER=sh /lib/zj/projects.sh'",
+    "grow": "'AFTER=sh /lib/zj/projects.sh grow'",
+}
+
+
+@pytest.mark.parametrize("how", BESIDE)
+def test_power_cuts(how):
+    """e2fsck compares the usage after each cut with the files.
+
+    With fsx each file that is changed has its own project; with grow entries are inserted and removed beside it.
+    """
+    load = "names" if how == "names" else "fsx"
+    with conftest.new_vm(cpus=4, memory="4G", modules=[] if conftest.FSTYPE == "ext4" else None) as machine:
+        result = machine.sh(f"""
+            for m in quota_v2 $FS "zjdisk ndev=5"; do modprobe $m || die $m; done
+            sh /lib/zj/crash.sh FSTYPE=$FS LOAD={load} CUTS={CUTS} JOBS=2 NESTED=4 SEED=$(date +%s) TIME=3 \\
+                BIN=/usr/bin 'MKFS_OPTS=-b 4096 -J size=16 {PROJECTS}' {BESIDE[how]}
+        """, timeout=300)
+        machine.check_console()
+    cuts = re.findall(r"^ok cut=", result.out, re.M)
+    assert result.rc == 0 and len(cuts) >= CUTS, result.out[-4000:]
