@@ -30,13 +30,17 @@ settings() {
 
 zjd() { echo "$*" >/dev/zjdctl || die "zjdisk refuses $*"; }
 
+null_blk_off() {
+	conf=$nullb/$1
+	[ -d "$conf" ] || return 0
+	put power 0
+	rmdir "$conf"
+}
+
 device_off() {
 	rmmod zjdisk 2>/dev/null
-	for conf in $nullb/fs $nullb/log; do
-		[ -d $conf ] || continue
-		put power 0
-		rmdir $conf
-	done
+	null_blk_off fs
+	null_blk_off log
 }
 
 # zjdisk_on KIND
