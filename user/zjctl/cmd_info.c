@@ -442,7 +442,7 @@ static void text(const struct info *in)
 	if (in->opened && in->img.log_start)
 		printf("  journal device    %s\n", in->img.log_path);
 	if (in->opened)
-		printf("  journal size      %u blocks, %s: room for %u lanes, one for each of %llu CPUs would be best\n",
+		printf("  journal size      %u blocks, %s: room for %u lanes; best is one lane for each of %llu CPUs\n",
 		       in->img.journal_blocks,
 		       zx_size((u64)in->img.journal_blocks * in->img.block_size),
 		       zx_lanes_that_fit(in->img.journal_blocks, in->img.block_size, in->cpus),
