@@ -234,7 +234,7 @@ static int find(const char *operand, struct zx_target *target)
 {
 	int code = zx_find(operand, target);
 
-	if (code || (!strcmp(target->mount_type, "zext4") && target->proc_name[0]))
+	if (code || (target->zext4 && target->proc_name[0]))
 		return code;
 	return zx_fail(ZX_FAILED, "%s: is not mounted as zext4; waits are recorded only while it is mounted",
 		       target->path);
