@@ -421,6 +421,9 @@ def test_stalls_of_nobody(zjctl, tmp_path):
     assert "no waits recorded" in zjctl("stalls", "--from", copy).out
     got = zjctl("stalls", "--json", "--from", tmp_path / "none")
     assert got.returncode == 8 and "cannot be read" in got.json["messages"][0]["text"]
+    copy.write_text("components 5 closed\n")
+    got = zjctl("stalls", "--json", "--from", copy)
+    assert got.returncode == 8 and "needs a copy made with cat" in got.json["messages"][0]["text"]
 
 
 def test_stalls_wants_a_mounted_zext4(zjctl, image):
@@ -622,3 +625,7 @@ def test_install(sanitized, tmp_path):
     for name in ("sbin/zjctl", "share/man/man8/zjctl.8", "share/man/man5/zjournal.5",
                  "share/man/man7/zjournal.7", "share/bash-completion/completions/zjctl"):
         assert (tmp_path / "usr" / name).is_file()
+    # The pages name the folders in which things are.
+    page = (tmp_path / "usr/share/man/man7/zjournal.7").read_text()
+    assert "/usr/share/zjournal" in page and (tmp_path / "usr/share/zjournal/zext4.cil").is_file()
+    assert not [page for page in tmp_path.rglob("*.[578]") if "/usr/local/" in page.read_text()]
