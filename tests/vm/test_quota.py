@@ -92,6 +92,77 @@ def test_usage_that_was_read(guest):
     """)
 
 
+def test_entry_that_is_not_listed(guest):
+    """A project whose last file is gone has no entry in a list of all, nor has it after a crash."""
+    guest(f"""
+        mk /dev/vda {PROJECTS}
+        mnt /dev/vda noatime,commit=300
+        {FILES}
+        chattr -p 30 /mnt/f20; : >/mnt/other
+        fsctl syncfs /mnt || die syncfs
+        listed() {{ taskset 2 fsctl usages /dev/vda >/tmp/usages || die usages; grep -q "^$1 " /tmp/usages; }}
+        listed 30 || die "project 30 is not listed"
+        taskset 1 rm /mnt/f20 || die rm
+        while listed 30; do :; done
+        taskset 2 dd if=/dev/zero of=/mnt/other bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die fsync
+        crash
+        mnt /dev/vda
+        ! listed 30 || die "project 30 is listed again"
+        unmnt; fsck /dev/vda
+    """)
+
+
+@pytest.mark.zext4
+def test_usage_that_is_committed(guest):
+    """Reading it costs no flush of the disk."""
+    guest(f"""
+        mk /dev/vda {PROJECTS}
+        mnt /dev/vda noatime,commit=300
+        {FILES}
+        for n in $(seq 40); do chattr -p $((100 + n)) /mnt/f$n || die chattr; done
+        fsctl syncfs /mnt || die syncfs
+        flushes() {{ set -- $(cat /sys/block/vda/stat); echo ${{16}}; }}
+        before=$(flushes)
+        for n in $(seq 40); do fsctl usage /dev/vda p$((100 + n)) >/dev/null || die usage; done
+        [ $(($(flushes) - before)) -lt 5 ] || die "$(($(flushes) - before)) flushes"
+        unmnt
+    """)
+
+
+def test_memory_of_unmounted(guest):
+    """Mounts leave nothing behind. The slabs of 16 KiB have our largest allocation."""
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda {PROJECTS}
+        slabs() {{ awk '$1 == "kmalloc-16k" {{ print $2 }}' /proc/slabinfo; }}
+        for n in 1 2 3; do mnt /dev/vda; unmnt; done
+        before=$(slabs)
+        for n in $(seq 40); do mnt /dev/vda; unmnt; done
+        [ $(($(slabs) - before)) -lt 20 ] || die "$before objects before, $(slabs) after"
+    """)
+
+
+def test_entry_on_a_full_disk(guest):
+    """An entry of a new project fits in a block that others have, where no block is free."""
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda {PROJECTS} -O ^extents,^64bit -m 0
+        mnt /dev/vda
+        for n in $(seq 5); do : >/mnt/f$n; done
+        chattr -p 10 /mnt/f1 || die chattr
+        dd if=/dev/zero of=/mnt/fill bs=1M 2>/dev/null
+        dd if=/dev/zero of=/mnt/fill2 bs=4k 2>/dev/null
+        fsctl syncfs /mnt || die syncfs
+        dd if=/dev/zero of=/mnt/fill3 bs=4k 2>/dev/null
+        mark
+        for n in 2 3 4 5; do
+            chattr -p $((10 + n)) /mnt/f$n || die "chattr: $(df /mnt | tail -n 1; dmesg | tail -n 3)"
+            [ "$(fsctl usage /dev/vda p$((10 + n)))" = 0 ] || die usage
+        done
+        unmnt; fsck /dev/vda
+    """)
+
+
 def test_file_that_was_shared_with_stock(guest):
     """Entries that each of both has inserted and removed are in a tree that the other and e2fsck can use."""
     guest(f"""
