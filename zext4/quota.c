@@ -315,17 +315,15 @@ void zext4_claim_dquot(handle_t *handle, struct dquot *dquot)
 
 /* ---- values that user space can see ---- */
 
-/* Waits for the last claimer. There is no data to flush, so a committed one costs nothing. */
+/* Waits until the last claimer is committed. */
 static int wait_claimer(struct super_block *sb, const tid_t *claim)
 {
 	journal_t *journal = EXT4_SB(sb)->s_journal;
 	tid_t tid = READ_ONCE(*claim);
 
-	if (!tid || !ext4_is_quota_journalled(sb))
+	if (!journal || !ext4_is_quota_journalled(sb))
 		return 0;
-	if (zj_transaction_committed(journal, tid))
-		return is_journal_aborted(journal) ? -EIO : 0;
-	return zj_complete_transaction(journal, tid);
+	return tid ? zj_complete_transaction(journal, tid) : 0;
 }
 
 /* Waits until all that has been charged to a dquot so far is committed (E28). */
