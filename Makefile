@@ -15,6 +15,8 @@
 #                        ROUNDS=5, DEV=/dev/X (real hardware; overwrites it, asks first), ARGS=;
 #                        with tools/deps bench-apps also MariaDB, RocksDB...: ARGS="LOADS=apps"
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
+#   make bench-ties      what features of the file system cost in ties between lanes; ARGS=
+#   make features-table  all sets of features, and bench-ties: fills the tables of docs/features.md
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
 #   make bench-bulk      what loads pay that never sync, beside stock ext4; ARGS="LOADS=untar ..."
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
@@ -23,15 +25,17 @@
 #   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
+#   make deb             Debian packages in build/deb
+#   make test-packages   install them in a Debian 12 of its own, boot that, upgrade, purge
 #
-# KVER=<release>     kernel to build for; default: the newest installed 6.12
+# KVER=<release>     kernel to build for; default: the running one, else the newest installed 6.12
 # FSTYPE=ext4        run the VM tests on stock ext4, to try the tests themselves
 # TESTS=<paths>      what pytest runs; default: tests model
 # PYTEST_ARGS=...    for pytest
 $(if $(word 2,$(CURDIR)),$(error make cannot work in a folder with a space in its path: $(CURDIR)))
 
 BUILD := build
-KVER ?= $(notdir $(patsubst %/build,%,$(lastword $(shell ls -dv /lib/modules/6.12.*-amd64/build 2>/dev/null))))
+KVER ?= $(shell tools/kver)
 PYTHON := $(BUILD)/venv/bin/python
 TESTS ?= tests model
 FSTYPE ?= zext4
@@ -104,6 +108,16 @@ bench-fsync: deps
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) bench/fsync.py $(ARGS)
 
+# What lanes pay for features of the file system, and what was tried with each (docs/features.md).
+.PHONY: bench-ties features-table
+bench-ties: deps
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@$(PYTHON) bench/ties.py $(ARGS)
+
+features-table: bench-ties
+	@ZJ_FEATURE_SETS=all $(PYTHON) -m pytest -q tests/vm/test_feature_sets.py
+	@tools/features-doc --write
+
 bench-concurrent:
 	@tools/deps bench-concurrent
 	@+$(MAKE) --no-print-directory modules guest-programs
@@ -160,5 +174,15 @@ debug-kernel: deps
 	@tools/deps debug-kernel
 	@+tools/run-debug-kernel
 
+.PHONY: deb test-packages
+deb:
+	@tools/deps deb
+	@packaging/make-deb
+
+test-packages: deb
+	@tools/deps test-packages
+	@ZJ_PACKAGES=1 $(PYTHON) -m pytest -q tests/packages
+
 clean:
-	rm -rf $(BUILD)/kmod-* $(BUILD)/guest $(BUILD)/vm $(BUILD)/tests $(BUILD)/bench $(BUILD)/results
+	rm -rf $(BUILD)/kmod-* $(BUILD)/guest $(BUILD)/vm $(BUILD)/tests $(BUILD)/bench $(BUILD)/results \
+		$(BUILD)/deb $(BUILD)/packages

@@ -79,7 +79,6 @@ disk_on() {
 		return
 	fi
 	[ -b "$DEV" ] || die "$DEV is no block device"
-	journal=size=$JOURNAL_MB
 	name=$(basename "$(readlink -f "$DEV")")
 }
 
@@ -94,8 +93,8 @@ make_arm() {
 	fstype=ext4 options=noatime
 	case $1 in
 	nojournal) ext -O ^has_journal ;;
-	fastcommit) ext -O fast_commit -J $journal ;;
-	ext4 | zext4 | ext4:* | zext4:*) ext -J $journal; fstype=${1%%:*} ;;
+	fastcommit) ext -O fast_commit -J "$(journal_option)" ;;
+	ext4 | zext4 | ext4:* | zext4:*) ext -J "$(journal_option)"; fstype=${1%%:*} ;;
 	xfs | btrfs) fstype=$1; mkfs.$1 -q -f /dev/$name || die "mkfs.$1" ;;
 	*) die "$1 is no arm" ;;
 	esac

@@ -13,10 +13,10 @@ MKFS=			# more options of mke2fs
 EXTENDED=		# more extended options of it
 LOG_MS=			# the time of each request of a journal device (null_blk); empty: the journal is inside
 nullb=/sys/kernel/config/nullb
-log=			# the journal device, if there is one
+journal_dev=		# its name, if there is one
 
 die() { echo "${0##*/}: error: $*" >&2; exit 1; }
-put() { echo "$2" >$nullb/$disk/$1 || die "null_blk does not accept $1=$2"; }
+put() { echo "$2" >"$conf/$1" || die "null_blk does not accept $1=$2"; }
 
 # settings NAME=value...: what the command line says over the script's defaults
 settings() {
@@ -30,13 +30,17 @@ settings() {
 
 zjd() { echo "$*" >/dev/zjdctl || die "zjdisk refuses $*"; }
 
+null_blk_off() {
+	conf=$nullb/$1
+	[ -d "$conf" ] || return 0
+	put power 0
+	rmdir "$conf"
+}
+
 device_off() {
 	rmmod zjdisk 2>/dev/null
-	for disk in fs log; do
-		[ -d $nullb/$disk ] || continue
-		put power 0
-		rmdir $nullb/$disk
-	done
+	null_blk_off fs
+	null_blk_off log
 }
 
 # zjdisk_on KIND
@@ -55,9 +59,9 @@ zjdisk_on() {
 
 # null_blk_on DISK MIB MS KIND: sets $made
 null_blk_on() {
-	disk=$1
+	conf=$nullb/$1
 	[ -d $nullb ] || mount -t configfs none /sys/kernel/config || die "no configfs"
-	mkdir $nullb/$disk || die "no configfs for null_blk"
+	mkdir $conf || die "no configfs for null_blk"
 	put size "$2"; put blocksize 512; put memory_backed 1
 	put queue_mode 2; put submit_queues 8; put hw_queue_depth 128
 	put irqmode 2; put completion_nsec $(($3 * 1000000))
@@ -68,15 +72,14 @@ null_blk_on() {
 	*) die "$4 is no kind of cache" ;;
 	esac
 	put power 1
-	made=nullb$(cat $nullb/$disk/index)
-	[ -b /dev/$made ] || made=$disk
+	made=nullb$(cat $conf/index)
+	[ -b /dev/$made ] || made=$1
 	[ -b /dev/$made ] || die "null_blk made no device"
 }
 
-# device_on KIND: none, fua, nofua: its volatile cache; sets $name, $log and $journal (for mkfs.ext4 -J)
+# device_on KIND: none, fua, nofua: its volatile cache; sets $name and $journal_dev
 device_on() {
 	device_off
-	journal=size=$JOURNAL_MB
 	case $DISK in
 	null_blk) ;;
 	zjdisk)
@@ -89,16 +92,18 @@ device_on() {
 	name=$made
 	[ -n "$LOG_MS" ] || return 0
 	null_blk_on log $((JOURNAL_MB + 1)) "$LOG_MS" "$1"
-	log=$made
-	mke2fs -q -F -b 4096 -O journal_dev /dev/$log $((JOURNAL_MB * 256)) || die "mke2fs of the journal"
-	journal=device=/dev/$log
+	journal_dev=$made
+	mke2fs -q -F -b 4096 -O journal_dev /dev/$journal_dev $((JOURNAL_MB * 256)) || die "mke2fs of the journal"
 }
+
+# For mkfs.ext4 -J
+journal_option() { echo "${journal_dev:+device=/dev/}${journal_dev:-size=$JOURNAL_MB}"; }
 
 # fresh_on MODE TYPE[:MOUNT_OPTIONS]: a new file system on /tmp/fs, its code run once;
 # directories near and far
 fresh_on() {
 	# shellcheck disable=SC2086
-	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J $journal $MKFS \
+	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J "$(journal_option)" $MKFS \
 		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard${EXTENDED:+,$EXTENDED} /dev/$name || die mkfs
 	options=noatime,noinit_itable,data=$1
 	case $2 in
@@ -119,11 +124,11 @@ fresh() {
 }
 
 # What the block layer (zjdisk: the disk itself) counted: writes and flushes
-sectors() { awk '{ s += $7 } END { print s }' /sys/class/block/$name/stat ${log:+/sys/class/block/$log/stat}; }
+sectors() { awk '{ s += $7 } END { print s }' /sys/class/block/$name/stat ${journal_dev:+/sys/class/block/$journal_dev/stat}; }
 counters() {
 	case $name in
 	zjd0) sed -n 's/.* writes=\([0-9]*\) .* flushes=\([0-9]*\) .*/\1 \2/p' /dev/zjdctl ;;
-	*) awk '{ w += $5; f += $16 } END { print w, f }' /sys/class/block/$name/stat ${log:+/sys/class/block/$log/stat} ;;
+	*) awk '{ w += $5; f += $16 } END { print w, f }' /sys/class/block/$name/stat ${journal_dev:+/sys/class/block/$journal_dev/stat} ;;
 	esac
 }
 

@@ -34,8 +34,7 @@ fs=/tmp/fs
 
 # hdd_on NAME MIB: a disk; sets $name
 hdd_on() {
-	conf=/sys/kernel/config/nullb/$1
-	device_off
+	null_blk_off "$1"
 	mkdir "$conf" || die "no configfs for null_blk"
 	put size "$2"; put blocksize 512; put memory_backed 1; put cache_size 0
 	put queue_mode 2; put submit_queues 1; put hw_queue_depth 1
@@ -48,9 +47,8 @@ hdd_on() {
 }
 
 hdds_off() {
-	for conf in /sys/kernel/config/nullb/home /sys/kernel/config/nullb/journal; do
-		device_off
-	done
+	null_blk_off home
+	null_blk_off journal
 }
 
 # make_fs [mke2fs options]: on $home
@@ -224,7 +222,7 @@ run() {
 }
 
 mkdir -p $fs
-[ -d /sys/kernel/config/nullb ] || mount -t configfs none /sys/kernel/config || die "no configfs"
+[ -d $nullb ] || mount -t configfs none /sys/kernel/config || die "no configfs"
 [ -b /dev/pmem0 ] || die "no /dev/pmem0"
 echo $((DIRTY_MB << 20)) >/proc/sys/vm/dirty_bytes
 echo $((DIRTY_MB << 19)) >/proc/sys/vm/dirty_background_bytes

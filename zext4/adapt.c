@@ -6,6 +6,12 @@
 #include <linux/rmap.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
+#include "source_release.h"
+#include "zjournal/version.h"
+
+MODULE_VERSION(ZJ_VERSION);
+/* The kernel release whose ext4 this is; kernel/Makefile writes source_release.h. */
+MODULE_INFO(ext4_source, ZEXT4_SOURCE);
 
 /* ---- mount ---- */
 

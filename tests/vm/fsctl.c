@@ -80,9 +80,13 @@ static int enable_verity(int fd)
 	struct fsverity_enable_arg arg = {
 		.version = 1,
 		.hash_algorithm = FS_VERITY_HASH_ALG_SHA256,
-		.block_size = 4096,
 	};
+	struct stat st;
 
+	/* Blocks of the tree of hashes may not be larger than those of the file system. */
+	if (fstat(fd, &st))
+		return -1;
+	arg.block_size = st.st_blksize;
 	return ioctl(fd, FS_IOC_ENABLE_VERITY, &arg);
 }
 

@@ -17,6 +17,7 @@ import bench    # noqa: E402
 import bulk     # noqa: E402
 import fsync    # noqa: E402
 import quota    # noqa: E402
+import ties     # noqa: E402
 
 ARMS = ["nojournal", "ext4", "fastcommit", "zext4:lanes=1", "zext4"]
 
@@ -87,6 +88,17 @@ def test_fsync(machine):
         assert [types[name][0]["fsyncs"] for name in ("ext4", "zext4")] == [fsyncs, fsyncs]
 
 
+def test_ties(machine):
+    """With quota all lanes are one component; what says so is parsed."""
+    rows = ties.parse(script(machine, "ties.sh", LAYOUTS="orphan-file quota", LOADS="append mail", LATENCY_MS=2,
+                             TIMES=5, WORKERS=2, DISK="zjdisk", LARGE_MB=4096))
+    assert set(rows) == {(layout, load) for layout in ("orphan-file", "quota") for load in ("append", "mail")}
+    for (_, load), types in rows.items():
+        assert [types[name][0]["fsyncs"] for name in ("ext4", "zext4")] == [{"append": 10, "mail": 20}[load]] * 2
+        assert types["ext4"][0]["components"] == 0 and types["ext4"][0]["cause"] == "none"
+        assert types["zext4"][0]["members"] >= types["zext4"][0]["components"] > 0
+    summary = ties.summary(rows["quota", "append"]["zext4"])
+    assert summary["members"] > 1 and summary["cause"] == "quota"
 def test_quota(machine):
     """Writers of different projects share nothing, on a disk whose groups have descriptors of their own."""
     runs = quota.parse(script(machine, "quota.sh", CASES="off projects project", ROUNDS=1, LATENCY_MS=2, FSYNCS=5,

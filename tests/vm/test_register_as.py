@@ -18,6 +18,7 @@ def test_serves_ext4(guest):
         [ -d /sys/fs/ext4/vda ] && [ -d /proc/fs/ext4/vda ] || die "sysfs or procfs"
         [ ! -e /sys/fs/zext4 ] && [ ! -e /proc/fs/zext4 ] || die "the other name is there, too"
         grep -q '^log: jbd2' /proc/fs/zjournal/*/info || die "$(cat /proc/fs/zjournal/*/info)"
+        zjctl stats --all /dev/vda >/tmp/out 2>&1 || die "zjctl stats: $(cat /tmp/out)"
         echo a >/mnt/a; fsctl fsync /mnt/a
         fsctl shutdown 2 /mnt; umount /mnt
         e2fsck -fy /dev/vda >/tmp/out 2>&1; [ $? -le 1 ] || die "e2fsck: $(cat /tmp/out)"

@@ -66,14 +66,12 @@ class Kernel:
 
     @staticmethod
     def find():
-        """The kernel named by ZJ_KVER (and ZJ_KIMAGE, ZJ_MODDIR), else the newest 6.12 with headers."""
+        """The kernel named by ZJ_KVER (and ZJ_KIMAGE, ZJ_MODDIR), else that of "make modules"."""
         version = os.environ.get("ZJ_KVER")
         if not version:
-            found = [p.name for p in Path("/lib/modules").glob("6.12*")
-                     if (p / "build").exists() and Path(f"/boot/vmlinuz-{p.name}").exists()]
-            if not found:
-                raise VMError("no 6.12 kernel with headers in /boot and /lib/modules; run tools/deps")
-            version = max(found, key=lambda v: [int(n) for n in re.findall(r"\d+", v)])
+            version = subprocess.run([ROOT / "tools/kver"], check=True, capture_output=True, text=True).stdout.strip()
+            if not version:
+                raise VMError("no 6.12 kernel with headers in /lib/modules; run tools/deps")
         image = Path(os.environ.get("ZJ_KIMAGE", f"/boot/vmlinuz-{version}"))
         return Kernel(version, image, Path(os.environ.get("ZJ_MODDIR", f"/lib/modules/{version}")))
 

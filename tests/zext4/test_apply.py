@@ -38,5 +38,15 @@ def test_a_number_is_given_once(apply, tmp_path):
         apply.load(tmp_path)
 
 
+def test_without_a_home_directory(apply, tmp_path, monkeypatch):
+    """An unattended upgrade, which lets DKMS build, has no HOME."""
+    monkeypatch.delenv("HOME")
+    (tmp_path / "10-one.cocci").write_text("// expect: a.c: f=1\n@@ @@\n- old();\n+ new();\n")
+    source = tmp_path / "a.c"
+    source.write_text("void f(void)\n{\n\told();\n}\n")
+    apply.Cocci(tmp_path / "10-one.cocci").apply("a.c", str(source), False)
+    assert "new();" in source.read_text()
+
+
 def test_each_patch_is_in_a_folder_that_the_build_watches(apply):
     assert {p.path.parent.name for p in apply.load(ZEXT4 / "patches")} == {"names", "correctness", "features"}

@@ -94,7 +94,7 @@ ADVICE = {
 def test_advice_and_its_remedy(zjctl, tmp_path, what):
     options, cpus, command = ADVICE[what]
     path = mkfs(tmp_path / "a.img", "64M", options)
-    advice = {a["id"]: a["command"] for a in zjctl("info", "--json", "--cpus", cpus, path).json["advice"]}
+    advice = {a["id"]: a.get("command") for a in zjctl("info", "--json", "--cpus", cpus, path).json["advice"]}
     assert advice[what] == f"{command} {path}"
     assert f"to fix it: {command} {path}" in zjctl("info", "--cpus", cpus, path).out
     # The command fixes it.
@@ -113,6 +113,43 @@ def test_advice_on_descriptor_blocks(zjctl, tmp_path):
     sh(*advice["few-descriptor-blocks"].replace("mke2fs", "mke2fs -q -F").split())
     left = {a["id"] for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"]}
     assert "few-descriptor-blocks" not in left
+
+
+def test_advice_on_a_small_file_system(zjctl, tmp_path):
+    """No command corrects it, so none is shown; a larger one is told something else."""
+    path = mkfs(tmp_path / "a.img", "64M", "-b 4096 -O orphan_file")
+    (advice,) = [a for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"] if a["id"] == "small"]
+    assert "command" not in advice
+    out = zjctl("info", "--cpus", 2, path).out
+    assert advice["text"] in out and "to fix it" not in out.split(advice["text"])[1].split("\n\n")[0]
+    assert not [a for a in zjctl("info", "--json", "--cpus", 1, path).json["advice"] if a["id"] == "small"]
+
+
+def measured():
+    """{file system: {load: fsyncs per second of 8 lanes}} of the table of costs"""
+    text = (ROOT / "docs/features.md").read_text()
+    table = text.split("tools/features-doc: costs -->")[1].split("<!-- end -->")[0]
+    found = {}
+    for row in table.strip().splitlines()[2:]:
+        name, load, _, _, ours, *_ = [cell.strip() for cell in row.strip("|").split("|")]
+        found.setdefault(name, {})[load] = float(ours)
+    return found
+
+
+@pytest.mark.parametrize("what,options,layout", [
+    ("no-orphan-file", "-O ^orphan_file", "default of Debian 12, no orphan_file"),
+    ("quota", "-O orphan_file,quota", "orphan_file, quota"),
+    ("quota", "-O orphan_file,quota,project", "orphan_file, quota, project"),
+    ("small", "-b 4096 -O orphan_file", "orphan_file, 2 GiB: one block of group descriptors"),
+    ("few-descriptor-blocks", "-b 1024 -O orphan_file", "orphan_file, 32 GiB: 4 blocks of group descriptors"),
+])
+def test_advice_has_the_figures_of_the_documents(zjctl, tmp_path, what, options, layout):
+    """The largest loss among the loads of the table."""
+    path = mkfs(tmp_path / "a.img", "64M", options)
+    (advice,) = [a["text"] for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"] if a["id"] == what]
+    slow, fast = measured()[layout], measured()["orphan_file (Debian 13)"]
+    assert set(slow) == set(fast) == {"append", "mail", "beside"}
+    assert f"up to {max(round(100 * (1 - slow[load] / fast[load])) for load in slow)} % slower" in advice
 
 
 # ---- dump ----
@@ -384,6 +421,9 @@ def test_stalls_of_nobody(zjctl, tmp_path):
     assert "no waits recorded" in zjctl("stalls", "--from", copy).out
     got = zjctl("stalls", "--json", "--from", tmp_path / "none")
     assert got.returncode == 8 and "cannot be read" in got.json["messages"][0]["text"]
+    copy.write_text("components 5 closed\n")
+    got = zjctl("stalls", "--json", "--from", copy)
+    assert got.returncode == 8 and "needs a copy made with cat" in got.json["messages"][0]["text"]
 
 
 def test_stalls_wants_a_mounted_zext4(zjctl, image):
@@ -585,3 +625,7 @@ def test_install(sanitized, tmp_path):
     for name in ("sbin/zjctl", "share/man/man8/zjctl.8", "share/man/man5/zjournal.5",
                  "share/man/man7/zjournal.7", "share/bash-completion/completions/zjctl"):
         assert (tmp_path / "usr" / name).is_file()
+    # The pages name the folders in which things are.
+    page = (tmp_path / "usr/share/man/man7/zjournal.7").read_text()
+    assert "/usr/share/zjournal" in page and (tmp_path / "usr/share/zjournal/zext4.cil").is_file()
+    assert not [page for page in tmp_path.rglob("*.[578]") if "/usr/local/" in page.read_text()]

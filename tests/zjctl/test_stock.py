@@ -280,6 +280,14 @@ def test_fsck_program(sanitized, dirty, tmp_path):
     dirty.expect()
 
 
+def test_fsck_program_that_only_looks(sanitized, dirty):
+    """e2fsck -n would leave the log out, and call clean what it has not seen."""
+    before = dirty.path.read_bytes()
+    got = fsck_zext4(sanitized, "-n", dirty.path)
+    assert got.returncode == 4 and "the log must be replayed first" in got.stderr, got.stdout + got.stderr
+    assert dirty.path.read_bytes() == before
+
+
 def test_fsck_program_argument_with_n(sanitized, dirty):
     """The n in -Ejournal_only is not the option -n: e2fsck repairs."""
     got = fsck_zext4(sanitized, "-p", "-Ejournal_only", dirty.path)

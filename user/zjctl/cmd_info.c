@@ -56,7 +56,7 @@ static const char *state_name(const struct info *in)
 	if (!in->block0)
 		return in->opened || in->fs.journal_inode ? "damaged" : "external-journal";
 	if (in->target.mounted_at[0])
-		return in->state == ZX_LANES || !strcmp(in->target.mount_type, "zext4") ?
+		return in->state == ZX_LANES || in->target.zext4 ?
 		       "live" : "stock-live";
 	if (in->state == ZX_CLEAN)
 		return "clean";
@@ -110,7 +110,7 @@ static void gather(struct info *in)
 {
 	char file[256];
 
-	if (in->target.proc_name[0] && !strcmp(in->target.mount_type, "zext4")) {
+	if (in->target.proc_name[0] && in->target.zext4) {
 		snprintf(file, sizeof(file), STATS_ROOT "/%s/info", in->target.proc_name);
 		in->has_live = stats_read(file, in->target.proc_name, &in->live);
 	}
@@ -442,7 +442,7 @@ static void text(const struct info *in)
 	if (in->opened && in->img.log_start)
 		printf("  journal device    %s\n", in->img.log_path);
 	if (in->opened)
-		printf("  journal size      %u blocks, %s: room for %u lanes, one for each of %llu CPUs would be best\n",
+		printf("  journal size      %u blocks, %s: room for %u lanes; best is one lane for each of %llu CPUs\n",
 		       in->img.journal_blocks,
 		       zx_size((u64)in->img.journal_blocks * in->img.block_size),
 		       zx_lanes_that_fit(in->img.journal_blocks, in->img.block_size, in->cpus),

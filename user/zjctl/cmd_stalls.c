@@ -106,9 +106,11 @@ static int by_time(const void *a, const void *b)
 	return x->us < y->us ? 1 : x->us > y->us ? -1 : 0;
 }
 
+/* Fails with EINVAL if the file holds something, and none of it is a wait. */
 static bool read_stalls(const char *file, struct stalls *s)
 {
 	FILE *f = fopen(file, "r");
+	bool empty = true;
 	char line[512];
 
 	memset(s, 0, sizeof(*s));
@@ -120,13 +122,15 @@ static bool read_stalls(const char *file, struct stalls *s)
 		if (!grown)
 			break;
 		s->stall = grown;
+		empty = false;
 		s->more |= !strncmp(line, "more ", 5);
 		s->nr += parse(&s->stall[s->nr], line);
 	}
 	fclose(f);
 	if (s->nr)
 		qsort(s->stall, s->nr, sizeof(*s->stall), by_time);
-	return true;
+	errno = EINVAL;
+	return empty || s->more || s->nr;
 }
 
 static const char *reason_text(const char *name)
@@ -192,8 +196,10 @@ static bool show_file(const char *file, const char *name, u32 count)
 {
 	struct stalls s;
 
-	if (!read_stalls(file, &s))
+	if (!read_stalls(file, &s)) {
+		free(s.stall);
 		return false;
+	}
 	show(&s, name, count);
 	free(s.stall);
 	return true;
@@ -228,7 +234,7 @@ static int find(const char *operand, struct zx_target *target)
 {
 	int code = zx_find(operand, target);
 
-	if (code || (!strcmp(target->mount_type, "zext4") && target->proc_name[0]))
+	if (code || (target->zext4 && target->proc_name[0]))
 		return code;
 	return zx_fail(ZX_FAILED, "%s: is not mounted as zext4; waits are recorded only while it is mounted",
 		       target->path);

@@ -153,7 +153,7 @@ static int find_source(int argc, char **argv, struct source *from)
 	code = zx_find(argv[optind], &target);
 	if (code)
 		return code;
-	if (strcmp(target.mount_type, "zext4") || !target.proc_name[0])
+	if (!target.zext4 || !target.proc_name[0])
 		return zx_fail(ZX_FAILED, "%s: is not mounted as zext4; only mounted journals have statistics (zjctl info shows what is on the device)",
 			       target.path);
 	snprintf(from->name, sizeof(from->name), "%s", target.proc_name);

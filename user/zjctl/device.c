@@ -112,9 +112,13 @@ static void find_proc_name(struct zx_target *t, dev_t dev)
 
 static void note_mount(struct zx_target *t, const struct mount *m)
 {
+	char stats[128];
+
 	copy(t->mounted_at, sizeof(t->mounted_at), m->at);
 	copy(t->mount_type, sizeof(t->mount_type), m->type);
 	find_proc_name(t, m->dev);
+	snprintf(stats, sizeof(stats), STATS_ROOT "/%s/info", t->proc_name);
+	t->zext4 = !strcmp(m->type, "zext4") || (t->proc_name[0] && !access(stats, F_OK));
 }
 
 /* An image file may be mounted through a loop device: libext2fs knows. */

@@ -105,6 +105,7 @@ struct zx_target {
 	char path[4096];	/* device or image file */
 	char mounted_at[4096];	/* "" if not mounted */
 	char mount_type[64];	/* file system type of the mount */
+	bool zext4;		/* zext4 has mounted it, whatever it calls itself (register_as=) */
 	char proc_name[64];	/* e.g. "sda1-8", of /proc/fs/zjournal; or "" */
 };
 
