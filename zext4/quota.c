@@ -24,6 +24,7 @@
  * struct zext4_quota - journaled quota of a mounted file system
  * @claims: of dquots, by type and the hash of the id; exchanged without a lock. They outlive
  *	the dquots: one that is released and read in again is still claimed
+ * @removed: claim of the last handle that removed an entry, by type; within layout
  * @layout: held while an entry is inserted or removed; within dq_lock, around dqio_sem
  * @ops: the format's methods with two of ours; written while quota is switched on
  * @format: the format's own methods; written while quota is switched on
@@ -31,6 +32,7 @@
  */
 struct zext4_quota {
 	tid_t claims[EXT4_MAXQUOTAS][1 << CLAIM_BITS];
+	tid_t removed[EXT4_MAXQUOTAS];
 	struct mutex layout;
 	struct quota_format_ops ops[EXT4_MAXQUOTAS];
 	const struct quota_format_ops *format[EXT4_MAXQUOTAS];
@@ -239,9 +241,8 @@ static int commit_dqblk(struct dquot *dquot)
 	if (dquot->dq_off)
 		return format->commit_dqblk(dquot);
 	mutex_lock(&quota->layout);
-	if (is_small(sb, tree_of(sb, type)))
-		err = insert_apart(dquot, format);
-	else
+	err = is_small(sb, tree_of(sb, type)) ? insert_apart(dquot, format) : -ENOSPC;
+	if (err == -ENOSPC) /* a block that has other entries may have room */
 		err = format->commit_dqblk(dquot);
 	mutex_unlock(&quota->layout);
 	return err;
@@ -258,6 +259,7 @@ static int release_dqblk(struct dquot *dquot)
 	int type = dquot->dq_id.type;
 	struct zext4_quota *quota = EXT4_SB(sb)->s_zj_quota;
 	struct qtree_mem_dqinfo *tree = tree_of(sb, type);
+	handle_t *handle = ext4_journal_current_handle();
 	unsigned int block, head;
 	int err;
 
@@ -265,6 +267,8 @@ static int release_dqblk(struct dquot *dquot)
 	head = tree->dqi_free_entry;
 	block = dquot->dq_off >> tree->dqi_blocksize_bits;
 	err = quota->format[type]->release_dqblk(dquot);
+	if (!dquot->dq_off && has_claims(handle, sb))
+		zj_journal_claim(handle, &quota->removed[type], ZJ_KIND_QUOTA);
 	if (head && head != block && !tree->dqi_free_entry) {
 		tree->dqi_free_entry = head;
 		mark_info_dirty(sb, type);
@@ -311,16 +315,34 @@ void zext4_claim_dquot(handle_t *handle, struct dquot *dquot)
 
 /* ---- values that user space can see ---- */
 
-/* Waits until all that has been charged to a dquot so far is committed (E28). */
-static int wait_charged(struct super_block *sb, struct kqid id)
+/* Waits until the last claimer is committed. */
+static int wait_claimer(struct super_block *sb, const tid_t *claim)
 {
 	journal_t *journal = EXT4_SB(sb)->s_journal;
-	tid_t tid;
+	tid_t tid = READ_ONCE(*claim);
 
 	if (!journal || !ext4_is_quota_journalled(sb))
 		return 0;
-	tid = READ_ONCE(*claim_of(sb, id));
 	return tid ? zj_complete_transaction(journal, tid) : 0;
+}
+
+/* Waits until all that has been charged to a dquot so far is committed (E28). */
+static int wait_charged(struct super_block *sb, struct kqid id)
+{
+	return wait_claimer(sb, claim_of(sb, id));
+}
+
+/*
+ * Waits until all entries that have been removed so far are gone for good: an id that is not
+ * listed has no usage. A removal that was seen in the tree ends before the lock is free.
+ */
+static int wait_removed(struct super_block *sb, int type)
+{
+	struct zext4_quota *quota = EXT4_SB(sb)->s_zj_quota;
+
+	mutex_lock(&quota->layout);
+	mutex_unlock(&quota->layout);
+	return wait_claimer(sb, &quota->removed[type]);
 }
 
 static int get_dqblk(struct super_block *sb, struct kqid id,
@@ -334,9 +356,15 @@ static int get_dqblk(struct super_block *sb, struct kqid id,
 static int get_next_dqblk(struct super_block *sb, struct kqid *id,
 			  struct qc_dqblk *block)
 {
+	int type = id->type;
 	int err = dquot_get_next_dqblk(sb, id, block);
+	int waited = 0;
 
-	return err ? err : wait_charged(sb, *id);
+	if (!err || err == -ENOENT)
+		waited = wait_removed(sb, type);
+	if (!err && !waited)
+		waited = wait_charged(sb, *id);
+	return waited ? waited : err;
 }
 
 /* ---- mount ---- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Makes system calls for which there is no tool; see usage(). */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/fscrypt.h>
@@ -198,6 +199,29 @@ static int usage(const char *dev, const char *owner)
 	return rc;
 }
 
+/* What Q_GETNEXTQUOTA returns; the C library has no declaration of either. */
+#define Q_GETNEXTQUOTA 0x800009
+
+struct next_dqblk {
+	uint64_t bhardlimit, bsoftlimit, curspace, ihardlimit, isoftlimit, curinodes;
+	uint64_t btime, itime;
+	uint32_t valid;
+	uint32_t id;
+};
+
+/* The bytes that each project is charged for, one project a line. */
+static int usages(const char *dev)
+{
+	struct next_dqblk next = { 0 };
+	uint32_t id = 0;
+
+	while (!quotactl(QCMD(Q_GETNEXTQUOTA, PRJQUOTA), dev, id, (void *)&next)) {
+		printf("%u %llu\n", next.id, (unsigned long long)next.curspace);
+		id = next.id + 1;
+	}
+	return errno == ENOENT ? 0 : -1;
+}
+
 /* All of a file becomes a hole. */
 static int punch(const char *path)
 {
@@ -277,6 +301,8 @@ static int run_special(const char *command, const char *one, const char *other)
 		return preallocate(one);
 	if (!strcmp(command, "swap-boot"))
 		return swap_boot(one);
+	if (!strcmp(command, "usages"))
+		return usages(one);
 	if (!strcmp(command, "quota-off"))
 		return quotactl(QCMD(Q_QUOTAOFF, USRQUOTA), one, 0, NULL);
 	if (!other)
@@ -349,7 +375,8 @@ int main(int argc, char **argv)
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
 			"       preallocate FILE | swapped-run PAGES COMMAND |\n"
-			"       quota-on DEV FILE | quota-off DEV | usage DEV USER|pPROJECT\n");
+			"       quota-on DEV FILE | quota-off DEV | usage DEV USER|pPROJECT |\n"
+			"       usages DEV\n");
 		return 2;
 	}
 	rc = run_special(argv[1], argv[2], argv[3]);

@@ -92,6 +92,64 @@ def test_usage_that_was_read(guest):
     """)
 
 
+def test_entry_that_is_not_listed(guest):
+    """A project whose last file is gone has no entry in a list of all, nor has it after a crash.
+
+    The entry is removed in the lane that has inserted it, and the reader is in the other one.
+    """
+    guest(f"""
+        mk /dev/vda {PROJECTS}
+        mnt /dev/vda noatime,commit=300
+        {FILES}
+        taskset 1 chattr -p 30 /mnt/f20; dd if=/dev/zero of=/mnt/other bs=4k count=1 2>/dev/null
+        listed() {{ taskset 2 fsctl usages /dev/vda >/tmp/usages || die usages; grep -q "^$1 " /tmp/usages; }}
+        listed 30 || die "project 30 is not listed"
+        fsctl syncfs /mnt || die syncfs
+        taskset 1 rm /mnt/f20 || die rm
+        while listed 30; do :; done
+        taskset 2 dd if=/dev/zero of=/mnt/other bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die fsync
+        crash
+        mnt /dev/vda
+        ! listed 30 || die "project 30 is listed again"
+        unmnt; fsck /dev/vda
+    """)
+
+
+def test_memory_of_unmounted(guest):
+    """Mounts leave nothing behind. What is allocated for quota has four pages."""
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda {PROJECTS}
+        pages() {{ awk '$1 == "nr_slab_unreclaimable" {{ print $2 }}' /proc/vmstat; }}
+        for n in $(seq 10); do mnt /dev/vda; unmnt; done
+        before=$(pages)
+        for n in $(seq 100); do mnt /dev/vda; unmnt; done
+        echo "$before pages before, $(pages) after"
+        [ $(($(pages) - before)) -lt 200 ] || die "pages were not freed"
+    """)
+
+
+def test_entry_on_a_full_disk(guest):
+    """An entry of a new project fits in a block that others have, where no block is free."""
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda {PROJECTS} -O ^extents,^64bit -m 0
+        mnt /dev/vda
+        for n in $(seq 5); do : >/mnt/f$n; done
+        chattr -p 10 /mnt/f1 || die chattr
+        dd if=/dev/zero of=/mnt/fill bs=1M 2>/dev/null
+        dd if=/dev/zero of=/mnt/fill2 bs=4k 2>/dev/null
+        fsctl syncfs /mnt || die syncfs
+        dd if=/dev/zero of=/mnt/fill3 bs=4k 2>/dev/null
+        mark
+        for n in 2 3 4 5; do
+            chattr -p $((10 + n)) /mnt/f$n || die "chattr: $(df /mnt | tail -n 1; dmesg | tail -n 3)"
+            [ "$(fsctl usage /dev/vda p$((10 + n)))" = 0 ] || die usage
+        done
+        unmnt; fsck /dev/vda
+    """)
+
+
 def test_file_that_was_shared_with_stock(guest):
     """Entries that each of both has inserted and removed are in a tree that the other and e2fsck can use."""
     guest(f"""

@@ -13,7 +13,7 @@
 // expect: inode.c: ext4_da_update_reserve_space=1 ext4_setattr=1
 // expect: ioctl.c: ext4_ioctl_setproject=1 swap_inode_boot_loader=2
 // expect: mballoc.c: ext4_mb_clear_bb=1 ext4_mb_new_blocks=3
-// expect: super.c: ext4_acquire_dquot=1 ext4_free_sbi=1 ext4_quota_off=1 ext4_release_dquot=1 ext4_write_dquot=2 ext4_write_info=1
+// expect: super.c: ext4_acquire_dquot=1 ext4_free_sbi=1 ext4_put_super=1 ext4_quota_off=1 ext4_release_dquot=1 ext4_write_dquot=2 ext4_write_info=1
 // expect: xattr.c: ext4_xattr_block_set=3 ext4_xattr_inode_alloc_quota=3 ext4_xattr_inode_create=1 ext4_xattr_inode_free_quota=1 ext4_xattr_release_block=1
 
 @@
@@ -106,9 +106,10 @@ ext4_write_info(struct super_block *sb, int type)
 }
 
 @@
-identifier sbi;
+identifier f = {ext4_free_sbi, ext4_put_super};
+expression sbi;
 @@
-ext4_free_sbi(struct ext4_sb_info *sbi)
+f(...)
 {
  ...
 + zext4_quota_exit(sbi);
