@@ -50,7 +50,7 @@ causes() {
 
 # most BEFORE AFTER: the cause that has grown most
 most() {
-	awk 'NR == FNR { before[$1] = $2; next }
+	awk 'FILENAME == ARGV[1] { before[$1] = $2; next }
 		$2 - before[$1] > n { n = $2 - before[$1]; cause = $1 }
 		END { print cause ? cause : "none", n + 0 }' "$1" "$2"
 }
