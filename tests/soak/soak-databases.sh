@@ -38,7 +38,7 @@ as_nobody() {
 
 postgresql_files() {
 	[ -d /usr/share/postgresql ] || {
-		mkdir -p /usr/share && cp -r /share/postgresql/share/postgresql /usr/share/ || die "no files of PostgreSQL"
+		mkdir -p /usr/share /usr/lib && cp -r /share/postgresql/share/postgresql /usr/share/ || die "no files of PostgreSQL"
 	}
 }
 

@@ -10,7 +10,7 @@ CG=/sys/fs/cgroup
 
 soak_boot() {
 	echo 240 >/proc/sys/kernel/hung_task_timeout_secs
-	mount -t cgroup2 none $CG 2>/dev/null || mkdir -p $CG && mount -t cgroup2 none $CG
+	mkdir -p $CG && mount -t cgroup2 none $CG || die "no cgroups"
 	! grep -q memory $CG/cgroup.controllers || echo +memory >$CG/cgroup.subtree_control
 	grep -q ^nobody: /etc/passwd || echo nobody:x:65534:65534:nobody:/tmp:/bin/sh >>/etc/passwd
 	chmod 1777 /tmp

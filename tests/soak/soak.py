@@ -20,6 +20,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(ROOT / "bench"), str(ROOT / "tests" / "vm")]
 
+import nbd         # noqa: E402
 import soakgive    # noqa: E402
 import soakplan    # noqa: E402
 import soakrun     # noqa: E402
@@ -100,7 +101,8 @@ class Soak:
         failed = self.out / f"failed-{self.chosen['SEED']}-{plan.number}"
         shutil.rmtree(failed, ignore_errors=True)
         life.stop()
-        shutil.copytree(work, failed, ignore=lambda _, names: [n for n in names if n.startswith("sock")])
+        shutil.copytree(work, failed, copy_function=nbd.sparse_copy,
+                        ignore=lambda _, names: [n for n in names if n.startswith("sock")])
         (failed / "error").write_text(f"{error}\n\n{''.join(traceback.format_exception(error))}")
         self.summary.add("failures")
         self.summary.save()

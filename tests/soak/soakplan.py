@@ -45,6 +45,7 @@ class Life:
     size_mib: int
     features: list
     cycles: list = field(default_factory=list)
+    cpus: int = CPUS
 
 
 def chosen(rng, weights):
