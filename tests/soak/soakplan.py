@@ -124,7 +124,7 @@ def plan_cycle(rng, number, life, seconds, apps):
     return Cycle(number=number, options=options, apps=sorted(rng.sample(apps, min(len(apps), rng.randrange(2, 5)))),
                  events=events(rng, seconds, options, "quota" in life.features), end=chosen(rng, ENDS),
                  keep=rng.choice(KEEPS), cut_after=rng.choice([0, 1, 5, 30, 200]), recover=rng.choice(ways),
-                 recovery_cut=rng.choice([0, 0, 0, 1, 4, 20]), seed=rng.randrange(1 << 30))
+                 recovery_cut=rng.choice([0, 0, 0, 0, 0, 0, 1, 4, 20]), seed=rng.randrange(1 << 30))
 
 
 def plan_life(seed, number, seconds, apps=tuple(APPS)):

@@ -74,10 +74,15 @@ class Running:
     def collect(self):
         """What the guest has noted, without a last line that is not whole"""
         self.sum_up()
+        before = self.noted()
         shutil.rmtree(self.acks)
         shutil.copytree(self.guest.share / "ack", self.acks)
         for path in self.acks.iterdir():
             path.write_bytes(whole_lines(path.read_bytes()))
+        self.summary.add("noted as durable", self.noted() - before)
+
+    def noted(self):
+        return sum(path.read_bytes().count(b"\n") for path in self.acks.iterdir())
 
     def sum_up(self):
         for name in ("writes", "flushes", "trims", "bytes"):
