@@ -10,7 +10,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import conftest
 import database
 import vm as vmlib
 from apps import mariadb
@@ -41,7 +40,7 @@ def programs(apps):
     for path in wanted:
         if not path.exists():
             sys.exit(f"soak.py: {path.name} is missing; {REMEDY}")
-    return [*conftest.PROGRAMS, *wanted]
+    return [*sorted((vmlib.BUILD / "guest").glob("*")), *wanted]
 
 
 def tree(share):
