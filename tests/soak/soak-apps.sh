@@ -20,7 +20,7 @@ git_prepare() {
 
 git_run() {
 	cd /mnt/git || die "no repository"
-	find . -name '*.lock' -delete
+	find . -name '*.lock' | xargs rm -f
 	n=0
 	while n=$((n + 1)); do
 		seq $n $((n + 100)) >file$((n % 20)) && echo "$CYCLE $n" >>log
@@ -37,7 +37,7 @@ git_clean() {
 
 git_check() {
 	cd /mnt/git || die "no repository"
-	find . -name '*.lock' -delete
+	find . -name '*.lock' | xargs rm -f
 	if [ -s $ACK/git ]; then
 		last=$(tail -n 1 $ACK/git)
 		git rev-list --objects "$last" | cut -d' ' -f1 | git cat-file --batch-check >/tmp/git.objects ||
