@@ -31,15 +31,15 @@ event_remount() {
 	mount -o "remount,$1" /mnt
 }
 
-# Take so much percent of what is free; in /tmp it cannot be swapped out.
+# Take so much percent of what is free; a tmpfs keeps it in memory.
 event_pressure() {
 	hog=$(awk -v p="$1" '/^MemFree|^Cached/ { n += $2 } END { print int(n * p / 100 / 1024) }' /proc/meminfo)
 	free=$(awk '/^MemAvailable/ { print int($2 / 1024) - 48 }' /proc/meminfo)
 	[ "$hog" -lt "$free" ] || hog=$free
 	[ "$hog" -gt 0 ] || return 1
-	dd if=/dev/zero of=/tmp/hog bs=1M count="$hog" 2>/dev/null
+	dd if=/dev/zero of=/hog/file bs=1M count="$hog" 2>/dev/null
 	sleep 1
-	rm -f /tmp/hog
+	rm -f /hog/file
 }
 
 # The groups of all applications may not hold more than so much percent of their memory for a while.

@@ -14,6 +14,8 @@ soak_boot() {
 	! grep -q memory $CG/cgroup.controllers || echo +memory >$CG/cgroup.subtree_control
 	grep -q ^nobody: /etc/passwd || echo nobody:x:65534:65534:nobody:/tmp:/bin/sh >>/etc/passwd
 	chmod 1777 /tmp
+	# Memory that is taken away, without filling /tmp, which applications use
+	mkdir -p /hog && mount -t tmpfs -o size=90% hog /hog || die "no memory to take"
 	cat >/tmp/gitconfig <<-END
 	[user]
 		name = soak

@@ -87,10 +87,15 @@ class Running:
     def sum_up(self):
         for name in ("writes", "flushes", "trims", "bytes"):
             self.summary.add(f"disk {name}", sum(getattr(disk, name) for disk in self.disks))
+            for disk in self.disks:
+                setattr(disk, name, 0)
         for name in soakplan.counted(self.text_of("events").splitlines()):
             self.summary.add(f"events {name}")
         for name, count in soakplan.lane_sums(self.text_of("info")).items():
             self.summary.add(f"journal {name}", count)
+        # The same guest may go on with the next cycle.
+        for name in ("events", "info", "events-done"):
+            (self.guest.share / name).unlink(missing_ok=True)
 
     def text_of(self, name):
         path = self.guest.share / name
@@ -172,23 +177,24 @@ class Running:
                 for app in cycle.apps}
         events = "\n".join(f"at {when} {name} {argument}" for when, name, argument in cycle.events)
         jobs["events"] = self.guest.spawn(f". /share/soak/soak-guest.sh\n{events}\ntouch /share/events-done")
-        step = 5
+        step, killed = 5, set()
         for _ in range(max(1, int(self.seconds / step))):
             self.guest.idle(step)
             self.guest.check_console()
-            self.ended_early(jobs)
+            self.ended_early(jobs, killed)
             self.summary.add("seconds of load", step)
         for app in cycle.apps:
             self.summary.add(f"runs {app}")
+        self.summary.add("runs without-memory", len(killed))
 
-    def ended_early(self, jobs):
+    def ended_early(self, jobs, killed):
         """An application that ended by itself has met an error, unless memory was short."""
         for app, job in jobs.items():
             rc = self.guest.finished.get(job.name)
-            if rc is None or (app == "events" and rc == 0):
+            if rc is None or app in killed or (app == "events" and rc == 0):
                 continue
             if re.search(r"Out of memory: Killed|Memory cgroup out of memory", self.guest.console_text()):
-                self.summary.add("events out-of-memory")
+                killed.add(app)
                 continue
             raise Failure(f"{app} ended with {rc}: {job.output()[-2000:]}\n{self.guest.console_tail(30)}")
 
