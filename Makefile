@@ -183,7 +183,7 @@ soak:
 	@$(if $(DEBUG_KERNEL),tools/deps debug-kernel)
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@+$(if $(DEBUG_KERNEL),tools/run-debug-kernel) $(PYTHON) tests/soak/soak.py \
-		$(foreach name,HOURS SEED CYCLE_S CYCLES LIFE APPS OUT,$(if $($(name)),$(name)='$($(name))'))
+		$(foreach name,HOURS SEED CYCLE_S CYCLES LIFE APPS LIE OUT,$(if $($(name)),$(name)='$($(name))'))
 
 .PHONY: deb test-packages
 deb:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make soak: applications on a file system that is disturbed, cut off and checked, for hours.
 
-    soak.py HOURS=1 [SEED=n] [CYCLE_S=60] [LIFE=n] [CYCLES=n] [APPS="git trees"] [OUT=DIR]
+    soak.py HOURS=1 [SEED=n] [CYCLE_S=60] [LIFE=n] [CYCLES=n] [APPS="git trees"] [LIE=1]
+            [OUT=DIR]
 
 Ends at the first failure; OUT/failed then has the disks as they were before the recovery, what
 was noted as durable, the console and the plan. LIFE=n with the same SEED and CYCLE_S repeats the
-choices of one life; the times at which tasks run are never the same.
+choices of one life; the times at which tasks run are never the same. With LIE=1 the disks flush
+nothing: that must fail at the first power cut.
 """
 
 import random
@@ -25,7 +27,7 @@ import soakgive    # noqa: E402
 import soakplan    # noqa: E402
 import soakrun     # noqa: E402
 
-KNOWN = {"HOURS": "1", "SEED": "", "CYCLE_S": "60", "LIFE": "", "CYCLES": "", "APPS": " ".join(soakplan.APPS),
+KNOWN = {"HOURS": "1", "SEED": "", "CYCLE_S": "60", "LIFE": "", "CYCLES": "", "LIE": "", "APPS": " ".join(soakplan.APPS),
          "OUT": str(ROOT / "build" / "soak")}
 
 
@@ -77,6 +79,8 @@ class Soak:
         work.mkdir()
         (work / "plan.json").write_text(soakplan.as_json(plan) + "\n")
         life = soakrun.Running(plan, work, gifts, self.summary, float(self.chosen["CYCLE_S"]))
+        if self.chosen["LIE"]:
+            life.disk_class = soakrun.LyingDisk
         try:
             for cycle in plan.cycles:
                 if self.over():
