@@ -8,7 +8,7 @@ import nbd
 import soakplan
 import vm as vmlib
 
-BOOT_S = 240
+BOOT_S = 600
 CHECK_S = 900
 STEP_S = 600
 MEMORY = "1536M"
