@@ -10,7 +10,7 @@ import vm as vmlib
 
 BOOT_S = 600
 CHECK_S = 900
-STEP_S = 600
+STEP_S = 1800
 MEMORY = "1536M"
 NVM_SIZE = "34M"
 # A kernel that is emulated on a busy host misjudges the speed of its TSC, and would take seconds
