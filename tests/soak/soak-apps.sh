@@ -36,6 +36,7 @@ git_clean() {
 }
 
 git_check() {
+	last=
 	cd /mnt/git || die "no repository"
 	find . -name '*.lock' | xargs rm -f
 	if [ -s $ACK/git ]; then
@@ -51,14 +52,14 @@ git_check() {
 		# whose objects are not there, unless each sync makes all that is older durable, too.
 		[ -z "$STRICT" ] || die "git fsck: $(cat /tmp/git.out)"
 		echo "git: back to what was noted: $(head -n 3 /tmp/git.out)"
-		rm -rf .git/logs .git/index
-		git update-ref --no-deref HEAD "$last" 2>/dev/null || echo "$last" >.git/refs/heads/main
-		echo "$last" >.git/refs/heads/main && git reset -q || die "git reset"
+		rm -rf .git/logs .git/index .git/ORIG_HEAD .git/refs/heads/main
+		[ -z "$last" ] || { echo "$last" >.git/refs/heads/main && git read-tree "$last"; } || die "git read-tree"
 		git_clean || die "git fsck: $(cat /tmp/git.out)"
 		echo "count git resets"
 	fi
+	[ -n "$last" ] || return 0
 	git rev-list HEAD >/tmp/git.known || die "git: no branch"
-	[ ! -s $ACK/git ] || grep -qxF "$last" /tmp/git.known || die "git: $last is not on the branch"
+	grep -qxF "$last" /tmp/git.known || die "git: $last is not on the branch"
 	echo "checked commits $(acked git | wc -l)"
 }
 

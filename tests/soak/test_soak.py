@@ -118,8 +118,9 @@ def test_a_trim_is_lost_with_the_power(tmp_path):
 
 
 def guest_function(call, files):
-    """A function of the guest's scripts, here"""
+    """A function of the guest's scripts, here, where files has notes and what is mounted"""
     text = "\n".join((HERE / name).read_text() for name in ("soak-apps.sh", "soak-databases.sh"))
+    text = text.replace("/tmp/", f"{files}/out-").replace("/mnt/", f"{files}/")
     return subprocess.run(["sh", "-c", f"die() {{ echo FAILED: $*; exit 1; }}\nACK={files}\n{text}\n{call}"],
                           capture_output=True, text=True, check=False)
 
@@ -135,6 +136,71 @@ def test_a_lost_row_is_noticed(tmp_path, found, rc):
     (tmp_path / "found").write_text(found)
     done = guest_function(f"missing {tmp_path}/noted {tmp_path}/found DB", tmp_path)
     assert done.returncode == rc and ("rows are lost" in done.stdout) == bool(rc)
+
+
+def git(tmp_path, *words):
+    return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-C", tmp_path / "git", *words],
+                          check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(name="commits")
+def commits_fixture(tmp_path):
+    """Three commits, of which two are noted"""
+    (tmp_path / "git").mkdir()
+    git(tmp_path, "init", "-q", "-b", "main")
+    found = []
+    for n in range(3):
+        (tmp_path / "git" / "file").write_text(f"{n}\n")
+        git(tmp_path, "add", "file")
+        git(tmp_path, "commit", "-q", "-m", str(n))
+        found.append(git(tmp_path, "rev-parse", "HEAD"))
+    (tmp_path / "ack").mkdir()
+    (tmp_path / "ack" / "git").write_text("".join(f"{commit}\n" for commit in found[:2]))
+    return found
+
+
+def check_git(tmp_path, strict=""):
+    return guest_function(f"ACK={tmp_path}/ack STRICT={strict}\ngit_check", tmp_path)
+
+
+def lose(tmp_path, name):
+    (tmp_path / "git" / ".git" / "objects" / name[:2] / name[2:]).unlink()
+
+
+@pytest.mark.parametrize("strict", ["", "1"])
+def test_commits_that_are_there(tmp_path, commits, strict):
+    done = check_git(tmp_path, strict)
+    assert done.returncode == 0 and done.stdout == "checked commits 2\n"
+    assert git(tmp_path, "rev-parse", "HEAD") == commits[2]
+
+
+def test_a_newer_commit_may_be_half_there_without_one_order(tmp_path, commits):
+    lose(tmp_path, commits[2])
+    strict = check_git(tmp_path, "1")
+    assert strict.returncode == 1 and "FAILED: git fsck" in strict.stdout
+    done = check_git(tmp_path)
+    assert done.returncode == 0 and "count git resets" in done.stdout
+    assert git(tmp_path, "rev-parse", "HEAD") == commits[1] and git(tmp_path, "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_before_the_first_note_all_may_be_half_there(tmp_path, commits):
+    (tmp_path / "ack" / "git").write_text("")
+    lose(tmp_path, commits[0])
+    assert check_git(tmp_path, "1").returncode == 1
+    done = check_git(tmp_path)
+    assert done.returncode == 0 and "count git resets" in done.stdout
+
+
+@pytest.mark.parametrize("what", ["{0}", "{1}", "{1}^{{tree}}", "{0}:file"])
+def test_nothing_of_a_noted_commit_may_be_missing(tmp_path, commits, what):
+    lose(tmp_path, git(tmp_path, "rev-parse", what.format(*commits)))
+    done = check_git(tmp_path)
+    assert done.returncode == 1 and "FAILED: git" in done.stdout
+
+
+def test_a_noted_commit_that_the_branch_has_lost(tmp_path, commits):
+    git(tmp_path, "update-ref", "refs/heads/main", commits[0])
+    assert "is not on the branch" in check_git(tmp_path).stdout
 
 
 def small_life():
