@@ -125,20 +125,13 @@ class Running:
             some, gone = disk.power_cut(seed + n, keep)
             seen, lost = seen + some, lost + gone
         self.disks = []
-        complaint = None
-        try:
-            self.guest.check_console()
-        except vmlib.ConsoleError as error:
-            complaint = error
-        self.collect_after_kill()
-        if complaint:
-            raise complaint
         self.summary.add("sectors unflushed", seen)
         self.summary.add("sectors lost", lost)
-
-    def collect_after_kill(self):
-        self.guest.cleanup()
-        self.guest = None
+        try:
+            self.guest.check_console()
+        finally:
+            self.guest.cleanup()
+            self.guest = None
 
     def save_console(self):
         if self.guest and self.guest.dir and self.guest.dir.exists():
