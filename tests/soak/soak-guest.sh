@@ -4,7 +4,7 @@
 # Sourced by every script of a soak in the guest, after lib.sh. Notes of what is durable lie
 # in $ACK, on the host. Settings: CYCLE (a number of its own for each cycle), DEV, STRICT
 # (whatever is older than a surviving change must be there).
-ACK=/share/ack
+ACK=${ACK:-/share/ack}
 SOAK=/share/soak
 CG=/sys/fs/cgroup
 

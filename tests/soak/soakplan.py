@@ -35,6 +35,7 @@ class Cycle:
     recover: str                # mount, zjctl or stock
     recovery_cut: int           # writes after which recovery is cut once more; 0: never
     seed: int
+    snapshots: list             # (share of the time, chance of a sector that was not flushed)
 
 
 @dataclass
@@ -121,10 +122,12 @@ def events(rng, seconds, options, quota):
 def plan_cycle(rng, number, life, seconds, apps):
     options = mount_options(rng, life.journal)
     ways = ["mount", "mount", "zjctl"] + ["stock"] * stock_log(options, life.journal)
+    snapshots = sorted((rng.uniform(0.1, 1), rng.choice(KEEPS)) for _ in range(rng.choice([1, 2, 3])))
     return Cycle(number=number, options=options, apps=sorted(rng.sample(apps, min(len(apps), rng.randrange(2, 5)))),
                  events=events(rng, seconds, options, "quota" in life.features), end=chosen(rng, ENDS),
                  keep=rng.choice(KEEPS), cut_after=rng.choice([0, 1, 5, 30, 200]), recover=rng.choice(ways),
-                 recovery_cut=rng.choice([0, 0, 0, 0, 0, 0, 1, 4, 20]), seed=rng.randrange(1 << 30))
+                 recovery_cut=rng.choice([0, 0, 0, 0, 0, 0, 1, 4, 20]), seed=rng.randrange(1 << 30),
+                 snapshots=snapshots if life.journal == "internal" else [])
 
 
 def plan_life(seed, number, seconds, apps=tuple(APPS)):

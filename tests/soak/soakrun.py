@@ -9,7 +9,7 @@ import soakplan
 import vm as vmlib
 
 BOOT_S = 600
-CHECK_S = 900
+CHECK_S = 1800
 STEP_S = 1800
 MEMORY = "1536M"
 NVM_SIZE = "34M"
@@ -51,6 +51,10 @@ class Running:
         if plan.journal == "external":
             self.images.append(work / "journal")
             vmlib.make_image(self.images[1], "64M")
+        elif plan.journal == "internal":
+            # Snapshots are put into this one to be checked.
+            self.images.append(work / "other")
+            vmlib.make_image(self.images[1], f"{soakplan.DEVICE_MIB}M")
         self.acks = work / "ack"
         self.acks.mkdir()
         self.disks, self.guest = [], None
@@ -91,10 +95,13 @@ class Running:
         self.sum_up()
         before = self.noted()
         shutil.rmtree(self.acks)
-        shutil.copytree(self.guest.share / "ack", self.acks)
-        for path in self.acks.iterdir():
-            path.write_bytes(whole_lines(path.read_bytes()))
+        self.copy_notes(self.acks)
         self.summary.add("noted as durable", self.noted() - before)
+
+    def copy_notes(self, target):
+        shutil.copytree(self.guest.share / "ack", target)
+        for path in target.iterdir():
+            path.write_bytes(whole_lines(path.read_bytes()))
 
     def noted(self):
         return sum(path.read_bytes().count(b"\n") for path in self.acks.iterdir())
@@ -188,14 +195,27 @@ class Running:
         events = "\n".join(f"at {when} {name} {argument}" for when, name, argument in cycle.events)
         jobs["events"] = self.guest.spawn(f". /share/soak/soak-guest.sh\n{events}\ntouch /share/events-done")
         step, killed = 5, set()
-        for _ in range(max(1, int(self.seconds / step))):
+        snapshots = list(enumerate(cycle.snapshots))
+        for done in range(step, max(step, int(self.seconds)) + 1, step):
             self.guest.idle(step)
+            while snapshots and snapshots[0][1][0] * self.seconds <= done:
+                self.snapshot(cycle, *snapshots.pop(0))
             self.guest.check_console()
             self.ended_early(jobs, killed)
             self.summary.add("seconds of load", step)
         for app in cycle.apps:
             self.summary.add(f"runs {app}")
         self.summary.add("runs without-memory", len(killed))
+
+    def snapshot(self, cycle, n, chosen):
+        """What a power cut now would leave, with the notes of before; the guest goes on."""
+        where = self.work / f"snap{n}"
+        where.mkdir()
+        self.copy_notes(where / "ack")
+        seen, lost = self.disks[0].snapshot(where / "disk", cycle.seed + n, chosen[1])
+        self.summary.add("ends snapshot")
+        self.summary.add("sectors unflushed", seen)
+        self.summary.add("sectors lost", lost)
 
     def ended_early(self, jobs, killed):
         """An application that ended by itself has met an error, unless memory was short."""
@@ -228,7 +248,8 @@ class Running:
         self.collect()
         self.off(cycle.seed, keep)
         for image in self.images:
-            nbd.sparse_copy(image, image.with_suffix(".cut"))
+            if image.name != "other":
+                nbd.sparse_copy(image, image.with_suffix(".cut"))
         if self.plan.journal == "nvm":
             nbd.sparse_copy(self.work / "nvm", self.work / "nvm.cut")
 
@@ -238,9 +259,19 @@ class Running:
             self.boot()
             if cycle.recovery_cut:
                 self.cut_recovery(cycle)
-        self.recover(cycle)
+        self.check_disk(cycle, "vda", "ack", "" if cycle.end == "umount" else cycle.recover)
+        for where in sorted(self.work.glob("snap*")):
+            self.disks[1].insert(where / "disk")
+            shutil.copytree(where / "ack", self.guest.share / where.name, dirs_exist_ok=True)
+            self.check_disk(cycle, "vdb", where.name, cycle.recover)
+            shutil.rmtree(self.guest.share / where.name)
+            shutil.rmtree(where)
+
+    def check_disk(self, cycle, disk, notes, way):
+        self.guest.prelude = (f"FS=zext4\nDEV=/dev/{disk}\nCYCLE={self.cycles} ACK=/share/{notes} "
+                              f"STRICT={'1' if self.strict else ''}\n")
+        self.recover(cycle, way)
         checks = "\n".join(f"({app}_check) || exit 1" for app in sorted(self.prepared))
-        self.guest.prelude = (f"FS=zext4\nDEV=/dev/vda\nCYCLE={self.cycles} STRICT={'1' if self.strict else ''}\n")
         said = self.script(f"{checks}\nsoak_umount\nsoak_fsck", timeout=CHECK_S)
         for count, what in soakplan.checked(said):
             self.summary.add(f"checked {what}", count)
@@ -258,16 +289,13 @@ class Running:
         self.summary.add("ends recovery-cut")
         self.boot()
 
-    def recover(self, cycle):
-        """By a mount, or by another program before it"""
-        if cycle.end == "umount":
-            way = "mount"
-        else:
-            way = cycle.recover
+    def recover(self, cycle, way):
+        """By a mount, or by another program before it; after an unmount, nothing is to be recovered"""
+        if way:
             self.summary.add(f"recovered by-{way}")
         nvm = " --nvm=/dev/pmem0" if self.plan.journal == "nvm" else ""
-        before = {"mount": "", "zjctl": f"""zjctl recover --no-fsck{nvm} /dev/vda >/tmp/recover.out 2>&1
+        before = {"": "", "mount": "", "zjctl": f"""zjctl recover --no-fsck{nvm} $DEV >/tmp/recover.out 2>&1
                       [ $? -le 1 ] || die "zjctl recover: $(cat /tmp/recover.out)" """,
-                  "stock": 'mount -t ext4 /dev/vda /mnt || die "stock mount: $(dmesg | tail -n 5)"\numount /mnt || die umount',
+                  "stock": 'mount -t ext4 $DEV /mnt || die "stock mount: $(dmesg | tail -n 5)"\numount /mnt || die umount',
                   }[way]
-        self.script(f'{before}\nmnt /dev/vda "{cycle.options}"', timeout=CHECK_S)
+        self.script(f'{before}\nmnt $DEV "{cycle.options}"', timeout=CHECK_S)

@@ -117,6 +117,17 @@ def test_a_trim_is_lost_with_the_power(tmp_path):
     assert data[:4096] == b"x" * 4096 and data[4096 + (2 << 20):] == b"x" * (len(data) - 4096 - (2 << 20))
 
 
+def test_another_image_is_put_in(tmp_path):
+    for name, letter in (("one", b"1"), ("two", b"2")):
+        (tmp_path / name).write_bytes(letter * 4096)
+    disk = nbd.VolatileDisk(tmp_path / "one", tmp_path / "sock")
+    disk._write(0, b"x" * 512, False)    # pylint: disable=protected-access
+    disk.insert(tmp_path / "two")
+    assert disk.live[:4096] == b"2" * 4096
+    disk.power_cut(seed=1, keep=1)
+    assert (tmp_path / "one").read_bytes() == b"2" * 4096
+
+
 def guest_function(call, files):
     """A function of the guest's scripts, here, where files has notes and what is mounted"""
     text = "\n".join((HERE / name).read_text() for name in ("soak-apps.sh", "soak-databases.sh"))
@@ -210,7 +221,7 @@ def small_life():
     events = [(0, "freeze", "0"), (0, "grow", "24"), (1, "trim", ""), (1, "hotplug", "1 1"), (2, "remount", "fsync=all"),
               (3, "quota", ""), (3, "drop", "")]
     life.cycles.append(soakplan.Cycle(0, "data=ordered,lanes=4,fsync=own,discard", ["sqlite", "stress"], events, "cut", 0.5,
-                                      5, "mount", 0, 1))
+                                      5, "mount", 0, 1, [(0.9, 0.2)]))
     return life
 
 
@@ -222,11 +233,12 @@ def test_a_small_soak(tmp_path):
         running = soakrun.Running(life, tmp_path, gifts, sums, 5)
         try:
             running.cycle(life.cycles[0])
-            assert sums.sums["ends cut"] == 1 and sums.sums["checked rows"] > 0 and sums.sums["journal fsyncs"] > 0
+            assert sums.sums["ends cut"] == sums.sums["ends snapshot"] == 1
+            assert sums.sums["checked rows"] > 0 and sums.sums["journal fsyncs"] > 0
             assert {name for name in sums.sums if name.startswith("events ")} >= {"events freeze", "events grow"}
             (running.guest.share / "ack" / "rows.1.wal").open("a").write("1000000\n")
             with pytest.raises(soakrun.Failure, match="SQLite, 1.wal"):
-                running.script('mnt /dev/vda\nsqlite_check')
+                running.check_disk(life.cycles[0], "vda", "ack", "")
         finally:
             running.stop()
 

@@ -180,6 +180,13 @@ class VolatileDisk:
             with open(path, "r+b", buffering=0) as image:
                 return self._lose(image.fileno(), seed, keep)
 
+    def insert(self, path):
+        """Put in another image of the same size, while nobody uses the disk; all of it is durable."""
+        with self.lock:
+            self.pending.clear()
+            for name in (self.image, self.live_path):
+                sparse_fill(path, name)
+
     def _lose(self, fd, seed, keep):
         """Write the surviving pending writes to the file; the lock is held."""
         rng = random.Random(seed)
@@ -218,9 +225,16 @@ def sparse_copy(source, target):
     """A sparse copy."""
     if os.path.exists(target):
         os.unlink(target)
-    with open(source, "rb") as src, open(target, "wb") as dst:
-        size = os.path.getsize(source)
-        dst.truncate(size)
+    open(target, "wb").close()
+    sparse_fill(source, target)
+
+
+def sparse_fill(source, target):
+    """Give an existing file the contents of another one; it stays the same file."""
+    size = os.path.getsize(source)
+    os.truncate(target, 0)
+    os.truncate(target, size)
+    with open(source, "rb") as src, open(target, "r+b") as dst:
         at = 0
         while at < size:
             try:
