@@ -231,6 +231,7 @@ def test_a_small_soak(tmp_path):
     with soakgive.given(["sqlite", "stress"]) as gifts:
         life = small_life()
         running = soakrun.Running(life, tmp_path, gifts, sums, 5)
+        running.patient = True
         try:
             running.cycle(life.cycles[0])
             assert sums.sums["ends cut"] == sums.sums["ends snapshot"] == 1
