@@ -44,7 +44,8 @@ postgresql_files() {
 
 postgresql_start() {
 	postgresql_files
-	rm -f /mnt/postgresql/database/postmaster.pid
+	# Of a server that was killed in this boot
+	rm -f /mnt/postgresql/database/postmaster.pid /tmp/.s.PGSQL.*
 	: >/tmp/postgres.log
 	as_nobody postgres -D /mnt/postgresql/database >/tmp/postgres.log 2>&1 &
 	server=$!
