@@ -95,6 +95,7 @@ class Soak:
             return False
         finally:
             life.stop()
+            self.summary.save()
         self.summary.add("lives")
         self.summary.save()
         return True
