@@ -32,7 +32,7 @@ typedef uint64_t u64;
 	X(LIST_AT_SEAL) \
 	X(R4) X(COMP_COMMITTED) X(R5) X(FOREIGN_REVOKE) X(OWNED_REVOKE) \
 	X(REVOKE_CANCEL) X(R6) X(ORDERED_FLUSH) X(R7) X(HOLE) X(R8) X(R8_XCHG) \
-	X(R9) X(R9_RUNNING) X(R10) X(R11) X(WRITE_OUT) \
+	X(R9) X(R9_RUNNING) X(R10) X(R11) X(R12) X(WRITE_OUT) \
 	X(CLOSE_JOINTLY) X(SEAL_ONCE) X(SEAL_STARTS) X(SEAL_UNITES) \
 	X(SEAL_DRAINED) X(STAMP_AT_SEAL) X(MEMBER_DEPS) \
 	X(MEMBER_COUNT) X(WHOLE_COMMITTED) X(WAIT_COMMITTED) X(OWN_FLUSH) \
@@ -72,6 +72,9 @@ enum op {
 	OP_OUT,		/* write the whole in-core inode out to its block */
 	OP_MOVE,	/* move a directory; valid only after all earlier moves (R11) */
 	OP_LOG,		/* log the block of file data (F1-F4) */
+	OP_CHARGE,	/* charge the dquot in core, if its limit allows it (R12) */
+	OP_GIVE,	/* give back what is charged to the dquot in core (R12) */
+	OP_ENTRY,	/* write the dquot to its entry, if it is dirty */
 };
 
 #define OP(kind, block)		((kind) << 4 | (block))
@@ -227,6 +230,10 @@ struct state {
 	u8	moved;		/* handles that have moved a directory */
 	u8	folio;		/* contents of FILE_BLOCK in the page cache */
 	u8	store;		/* store_state of C_STORE in it */
+	u8	dquot_claim;	/* claim of the dquot: txn plus 1 */
+	u8	charged;	/* handles whose charge is in the dquot in core */
+	u8	given;		/* handles that have given back, in core */
+	u8	dirty;		/* the dquot is to be written to its entry */
 	u8	stale;		/* a read has found older contents than the page cache had */
 	/* Used by configurations with .crash only. */
 	u8	old_reclaimed;
@@ -305,6 +312,10 @@ bool move_dir_step(struct state *s, int handle);
 bool sync_step(struct state *s, int handle);
 void file_data(struct state *s, int handle);
 move_fn move_fsync, move_fsync_done;
+
+/* quota.c */
+bool dquot_step(struct state *s, int handle, bool charges);
+bool entry_step(struct state *s, int handle, bool *done);
 
 /* file.c */
 bool may_store(const struct state *s);

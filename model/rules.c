@@ -53,6 +53,8 @@ const struct rule_info rule_info[NR_RULES] = {
 	  "an inode is claimed before its first change in core"),
 	R(R11, "R11", NULL, "tree",
 	  "a handle that moves a directory is tied to all earlier moves"),
+	R(R12, "R12", NULL, "quota",
+	  "a handle that charges a dquot is tied to all that charged it before"),
 	R(WRITE_OUT, "write-out-inode", "stop-before-write-out", "inode",
 	  "N3: the inode's change is in its buffer before the handle stops"),
 	R(CLOSE_JOINTLY, "close-jointly", "seal-singly", "core",
@@ -140,6 +142,9 @@ const struct rule_info rule_info[NR_RULES] = {
 #define CORE	OP(OP_CORE, 0)
 #define OUT	OP(OP_OUT, 0)
 #define MOVE	OP(OP_MOVE, 0)
+#define CHARGE	OP(OP_CHARGE, 0)
+#define GIVE	OP(OP_GIVE, 0)
+#define ENTRY	OP(OP_ENTRY, 0)
 #define LOG	OP(OP_LOG, FILE_BLOCK)
 #define OPS(...) .ops = { __VA_ARGS__ }, \
 	.nr_ops = sizeof((u8[]){ __VA_ARGS__ })
@@ -169,6 +174,9 @@ const struct config configs[] = {
 	{ .name = "tree", .what = "moves of directories that share no block",
 	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 3, .same = 2,
 	  .min_ops = 2, .max_ops = 2, .sealed = 2, OPS(W(0), W(1), MOVE) },
+	{ .name = "quota", .what = "a dquot with a limit; block 0 has its entry",
+	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 2,
+	  .min_ops = 1, .max_ops = 3, .sealed = 2, OPS(W(1), CHARGE, GIVE, ENTRY) },
 	{ .name = "ordered", .what = "ordered data of one inode",
 	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 2,
 	  .min_ops = 2, .max_ops = 2, .sealed = 2, OPS(W(0), W(1), DATA) },
@@ -241,6 +249,9 @@ const struct config configs[] = {
 	{ .name = "tree-2", .what = "moves of directories, two transactions in each lane",
 	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3, .same = 2,
 	  .min_ops = 2, .max_ops = 2, .sealed = 2, OPS(W(0), W(1), MOVE) },
+	{ .name = "quota-2", .what = "a dquot with a limit, two transactions in each lane",
+	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3,
+	  .min_ops = 1, .max_ops = 3, .sealed = 2, OPS(W(1), CHARGE, GIVE, ENTRY) },
 	{ .name = "ordered-3", .what = "ordered data, two transactions in each lane",
 	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3,
 	  .min_ops = 2, .max_ops = 2, .sealed = 2, OPS(W(0), W(1), DATA) },
