@@ -41,7 +41,7 @@ typedef uint64_t u64;
 	X(REC_DEPS) X(REC_ORDER) X(REC_REVOKES) X(REC_FLUSH) X(REC_RESET) \
 	X(REC_GENERATION) X(TAIL_GENERATION) \
 	X(PASS_LOCK) X(GATE) X(RETRY_SEAL) X(PUSH) \
-	X(F1) X(F1_TAIL) X(F1_ZEROED) X(F2) X(F3) X(F4)
+	X(F1) X(F1_TAIL) X(F1_ZEROED) X(F1_LEFT) X(F2) X(F3) X(F4)
 
 enum rule {
 #define X(name) name,
@@ -230,6 +230,7 @@ struct state {
 	u8	moved;		/* handles that have moved a directory */
 	u8	folio;		/* contents of FILE_BLOCK in the page cache */
 	u8	store;		/* store_state of C_STORE in it */
+	u8	left;		/* write-back: 1 has left FILE_BLOCK to the log, 2 is over */
 	u8	dquot_claim;	/* claim of the dquot: txn plus 1 */
 	u8	charged;	/* handles whose charge is in the dquot in core */
 	u8	given;		/* handles that have given back, in core */
@@ -247,7 +248,7 @@ enum move_kind {
 	M_START, M_COUNT_UP, M_OP, M_STEP, M_STOP, M_REQUEST, M_TRY, M_SEAL_HELD,
 	M_DATA, M_PREFLUSH, M_SEND, M_COMPLETE, M_FLUSH, M_FLUSH_DONE, M_FINISH,
 	M_HOME, M_HOME_DONE, M_CKPT, M_CKPT_DONE, M_LANE_CKPT, M_REUSE, M_FSYNC,
-	M_FSYNC_DONE, M_CRASH, M_STORE, M_IN_PLACE, M_DROP, NR_MOVES
+	M_FSYNC_DONE, M_CRASH, M_STORE, M_IN_PLACE, M_DROP, M_LEAVE, M_LEFT, NR_MOVES
 };
 
 /**
@@ -325,7 +326,7 @@ bool order_step(struct state *s, int handle, bool *done);
 void write_ordered(struct state *s);
 void flush_ordered(struct state *s);
 const char *judge_file(const struct state *s, const u8 *out);
-move_fn move_store, move_in_place, move_drop;
+move_fn move_store, move_in_place, move_drop, move_leave, move_left;
 
 /* commit.c */
 move_fn move_data, move_preflush, move_send, move_complete, move_flush,

@@ -125,6 +125,8 @@ const struct rule_info rule_info[NR_RULES] = {
 	  "F1: until the tail has passed the image, not only until it is home"),
 	R(F1_ZEROED, "file-zeroed", NULL, "file-ordered",
 	  "F1: what a handle stores to a block that is in the log is logged"),
+	R(F1_LEFT, "file-left", NULL, "file",
+	  "F1: what write-back has left is written if its image has gone home"),
 	R(F2, "F2", NULL, "file",
 	  "the page cache keeps file data until its image is home"),
 	R(F3, "F3", NULL, "file-freed",
