@@ -43,6 +43,8 @@ ls /usr/lib/modprobe.d
 def machine_fixture():
     machine = debian_machine.new_machine("root", ["zjournal-dkms", "zjournal-tools", "zjournal-root"])
     machine.put("etc/systemd/system/zj.service", debian_machine.UNIT)
+    # What the hook for fsck finds out on a machine that has this disk.
+    machine.put("etc/initramfs-tools/conf.d/root", "FSTYPE=ext4\n")
     machine.put("etc/fstab", "/dev/vda / ext4 defaults,lanes=2 0 1\n")
     for name, script in ("boot", BOOT), ("work", WORK), ("remove", REMOVE):
         machine.put(f"zj-{name}", script)
@@ -62,7 +64,7 @@ def test_install(machine):
     said = machine.run("dpkg -i /root/*.deb")
     assert "from the next boot on" in said
     inside = machine.run(f"lsinitramfs /boot/initrd.img-{machine.older}")
-    for name in ("zext4.ko", "zjournal.ko", "ext4/ext4.ko", "fsck.zext4", "zjctl", "zext4-root.conf"):
+    for name in ("zext4.ko", "zjournal.ko", "ext4/ext4.ko", "sbin/fsck", "fsck.zext4", "zjctl", "zext4-root.conf"):
         assert name in inside, name
     machine.image()
     machine.take_kernel(machine.older)
