@@ -126,6 +126,35 @@ bool move_in_place(struct state *s, u8 unused, u8 unused2)
 	return true;
 }
 
+/* Write-back by somebody who waits for it finds the block in the log, and leaves it dirty. */
+bool move_leave(struct state *s, u8 unused, u8 unused2)
+{
+	(void)unused;
+	(void)unused2;
+	if (!cfg->file || s->left || s->store != S_DIRTY || !is_indexed(s) ||
+	    !may_store(s))
+		return false;
+	s->left = 1;
+	say("write-back leaves the file's data, whose block is in the log");
+	return true;
+}
+
+/* Then it logs the block (LOG), or writes it if its image has gone home meanwhile. */
+bool move_left(struct state *s, u8 unused, u8 unused2)
+{
+	(void)unused;
+	(void)unused2;
+	if (s->left != 1 || (s->store == S_DIRTY && is_indexed(s)) || !may_store(s))
+		return false;
+	s->left = 2;
+	if (s->store == S_DIRTY && on(F1_LEFT))
+		write_in_place(s);
+	if (s->store == S_DIRTY)
+		s->store = S_SYNCED;
+	say("write-back is over");
+	return true;
+}
+
 /* Dropping the folio changes nothing, unless the device has older contents. */
 bool move_drop(struct state *s, u8 unused, u8 unused2)
 {

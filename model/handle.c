@@ -118,6 +118,16 @@ bool in_use(const struct state *s, int block)
 	return false;
 }
 
+static int kinds_done(const struct handle *handle)
+{
+	int kinds = 0;
+
+	for (int i = 0; i < cfg->nr_ops; i++)
+		if (handle->done & BIT(i))
+			kinds |= BIT(OP_KIND(cfg->ops[i]));
+	return kinds;
+}
+
 static bool may_begin(const struct state *s, const struct handle *handle, int i)
 {
 	int op = cfg->ops[i], kind = OP_KIND(op), block = OP_BLOCK(op);
@@ -136,8 +146,11 @@ static bool may_begin(const struct state *s, const struct handle *handle, int i)
 		       !(s->block[block].freer != NOBODY &&
 			 handle == &s->handle[s->block[block].freer]);
 	case OP_CORE:
-		/* The inode must be written to its block after that. */
-		return nr + 2 <= cfg->max_ops;
+	case OP_CHARGE:
+	case OP_GIVE:
+		/* The inode, or the dquot, must be written to its block after that, once. */
+		return nr + 2 <= cfg->max_ops &&
+		       !(kinds_done(handle) & BIT(OP_ENTRY));
 	case OP_FREE:
 		return s->block[block].live && s->block[block].free == B_USED &&
 		       !(handle->writes & BIT(block)) && !in_use(s, block);
@@ -192,6 +205,11 @@ static bool step_of(struct state *s, int h, bool *done)
 		return out_step(s, h, block);
 	case OP_LOG:
 		return log_step(s, h);
+	case OP_CHARGE:
+	case OP_GIVE:
+		return dquot_step(s, h, OP_KIND(op) == OP_CHARGE);
+	case OP_ENTRY:
+		return entry_step(s, h, done);
 	}
 	return false;
 }
@@ -213,16 +231,6 @@ static bool advance(struct state *s, int h)
 	return true;
 }
 
-static int kinds_done(const struct handle *handle)
-{
-	int kinds = 0;
-
-	for (int i = 0; i < cfg->nr_ops; i++)
-		if (handle->done & BIT(i))
-			kinds |= BIT(OP_KIND(cfg->ops[i]));
-	return kinds;
-}
-
 bool move_op(struct state *s, u8 h, u8 i)
 {
 	struct handle *handle = &s->handle[h];
@@ -231,8 +239,11 @@ bool move_op(struct state *s, u8 h, u8 i)
 
 	if (handle->state != H_OPEN || handle->op || !may_begin(s, handle, i))
 		return false;
-	/* After a change in core, writing the inode to its block comes next (N3). */
+	/* After a change in core, writing it to its block comes next (N3, R12). */
 	if ((kind == OP_OUT) != (kinds & BIT(OP_CORE) && !(kinds & BIT(OP_OUT))))
+		return false;
+	if ((kind == OP_ENTRY) != (kinds & (BIT(OP_CHARGE) | BIT(OP_GIVE)) &&
+				   !(kinds & BIT(OP_ENTRY))))
 		return false;
 	handle->op = i + 1;
 	say("h%d in %s ", h, tname(handle->txn));
@@ -258,6 +269,8 @@ bool move_stop(struct state *s, u8 h, u8 unused)
 	    __builtin_popcount(handle->done) < cfg->min_ops)
 		return false;
 	if (kinds & BIT(OP_CORE) && !(kinds & BIT(OP_OUT)) && on(WRITE_OUT))
+		return false;
+	if (kinds & (BIT(OP_CHARGE) | BIT(OP_GIVE)) && !(kinds & BIT(OP_ENTRY)))
 		return false;
 	say("h%d stops", h);
 	handle->state = H_STOPPED;

@@ -32,7 +32,7 @@ typedef uint64_t u64;
 	X(LIST_AT_SEAL) \
 	X(R4) X(COMP_COMMITTED) X(R5) X(FOREIGN_REVOKE) X(OWNED_REVOKE) \
 	X(REVOKE_CANCEL) X(R6) X(ORDERED_FLUSH) X(R7) X(HOLE) X(R8) X(R8_XCHG) \
-	X(R9) X(R9_RUNNING) X(R10) X(R11) X(WRITE_OUT) \
+	X(R9) X(R9_RUNNING) X(R10) X(R11) X(R12) X(WRITE_OUT) \
 	X(CLOSE_JOINTLY) X(SEAL_ONCE) X(SEAL_STARTS) X(SEAL_UNITES) \
 	X(SEAL_DRAINED) X(STAMP_AT_SEAL) X(MEMBER_DEPS) \
 	X(MEMBER_COUNT) X(WHOLE_COMMITTED) X(WAIT_COMMITTED) X(OWN_FLUSH) \
@@ -41,7 +41,7 @@ typedef uint64_t u64;
 	X(REC_DEPS) X(REC_ORDER) X(REC_REVOKES) X(REC_FLUSH) X(REC_RESET) \
 	X(REC_GENERATION) X(TAIL_GENERATION) \
 	X(PASS_LOCK) X(GATE) X(RETRY_SEAL) X(PUSH) \
-	X(F1) X(F1_TAIL) X(F1_ZEROED) X(F2) X(F3) X(F4)
+	X(F1) X(F1_TAIL) X(F1_ZEROED) X(F1_LEFT) X(F2) X(F3) X(F4)
 
 enum rule {
 #define X(name) name,
@@ -72,6 +72,9 @@ enum op {
 	OP_OUT,		/* write the whole in-core inode out to its block */
 	OP_MOVE,	/* move a directory; valid only after all earlier moves (R11) */
 	OP_LOG,		/* log the block of file data (F1-F4) */
+	OP_CHARGE,	/* charge the dquot in core, if its limit allows it (R12) */
+	OP_GIVE,	/* give back what is charged to the dquot in core (R12) */
+	OP_ENTRY,	/* write the dquot to its entry, if it is dirty */
 };
 
 #define OP(kind, block)		((kind) << 4 | (block))
@@ -227,6 +230,11 @@ struct state {
 	u8	moved;		/* handles that have moved a directory */
 	u8	folio;		/* contents of FILE_BLOCK in the page cache */
 	u8	store;		/* store_state of C_STORE in it */
+	u8	left;		/* write-back: 1 has left FILE_BLOCK to the log, 2 is over */
+	u8	dquot_claim;	/* claim of the dquot: txn plus 1 */
+	u8	charged;	/* handles whose charge is in the dquot in core */
+	u8	given;		/* handles that have given back, in core */
+	u8	dirty;		/* the dquot is to be written to its entry */
 	u8	stale;		/* a read has found older contents than the page cache had */
 	/* Used by configurations with .crash only. */
 	u8	old_reclaimed;
@@ -240,7 +248,7 @@ enum move_kind {
 	M_START, M_COUNT_UP, M_OP, M_STEP, M_STOP, M_REQUEST, M_TRY, M_SEAL_HELD,
 	M_DATA, M_PREFLUSH, M_SEND, M_COMPLETE, M_FLUSH, M_FLUSH_DONE, M_FINISH,
 	M_HOME, M_HOME_DONE, M_CKPT, M_CKPT_DONE, M_LANE_CKPT, M_REUSE, M_FSYNC,
-	M_FSYNC_DONE, M_CRASH, M_STORE, M_IN_PLACE, M_DROP, NR_MOVES
+	M_FSYNC_DONE, M_CRASH, M_STORE, M_IN_PLACE, M_DROP, M_LEAVE, M_LEFT, NR_MOVES
 };
 
 /**
@@ -306,6 +314,10 @@ bool sync_step(struct state *s, int handle);
 void file_data(struct state *s, int handle);
 move_fn move_fsync, move_fsync_done;
 
+/* quota.c */
+bool dquot_step(struct state *s, int handle, bool charges);
+bool entry_step(struct state *s, int handle, bool *done);
+
 /* file.c */
 bool may_store(const struct state *s);
 bool may_log(const struct state *s);
@@ -314,7 +326,7 @@ bool order_step(struct state *s, int handle, bool *done);
 void write_ordered(struct state *s);
 void flush_ordered(struct state *s);
 const char *judge_file(const struct state *s, const u8 *out);
-move_fn move_store, move_in_place, move_drop;
+move_fn move_store, move_in_place, move_drop, move_leave, move_left;
 
 /* commit.c */
 move_fn move_data, move_preflush, move_send, move_complete, move_flush,

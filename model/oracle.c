@@ -264,9 +264,10 @@ void crash_key(const struct state *s, struct state *key)
 	}
 	key->stamp = key->seals = key->slot = key->claim = key->core = 0;
 	key->moves = key->moved = 0;
+	key->dquot_claim = key->charged = key->given = key->dirty = 0;
 	key->synced = key->fsync = key->fsync_txn = key->fsync_for = 0;
 	key->flush = key->flush_covers = 0;
-	key->folio = key->stale = 0;
+	key->folio = key->stale = key->left = 0;
 	if (s->store != S_SYNCED)
 		key->store = S_NONE;
 }

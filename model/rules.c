@@ -53,6 +53,8 @@ const struct rule_info rule_info[NR_RULES] = {
 	  "an inode is claimed before its first change in core"),
 	R(R11, "R11", NULL, "tree",
 	  "a handle that moves a directory is tied to all earlier moves"),
+	R(R12, "R12", NULL, "quota",
+	  "a handle that charges a dquot is tied to all that charged it before"),
 	R(WRITE_OUT, "write-out-inode", "stop-before-write-out", "inode",
 	  "N3: the inode's change is in its buffer before the handle stops"),
 	R(CLOSE_JOINTLY, "close-jointly", "seal-singly", "core",
@@ -123,6 +125,8 @@ const struct rule_info rule_info[NR_RULES] = {
 	  "F1: until the tail has passed the image, not only until it is home"),
 	R(F1_ZEROED, "file-zeroed", NULL, "file-ordered",
 	  "F1: what a handle stores to a block that is in the log is logged"),
+	R(F1_LEFT, "file-left", NULL, "file",
+	  "F1: what write-back has left is written if its image has gone home"),
 	R(F2, "F2", NULL, "file",
 	  "the page cache keeps file data until its image is home"),
 	R(F3, "F3", NULL, "file-freed",
@@ -140,6 +144,9 @@ const struct rule_info rule_info[NR_RULES] = {
 #define CORE	OP(OP_CORE, 0)
 #define OUT	OP(OP_OUT, 0)
 #define MOVE	OP(OP_MOVE, 0)
+#define CHARGE	OP(OP_CHARGE, 0)
+#define GIVE	OP(OP_GIVE, 0)
+#define ENTRY	OP(OP_ENTRY, 0)
 #define LOG	OP(OP_LOG, FILE_BLOCK)
 #define OPS(...) .ops = { __VA_ARGS__ }, \
 	.nr_ops = sizeof((u8[]){ __VA_ARGS__ })
@@ -169,6 +176,9 @@ const struct config configs[] = {
 	{ .name = "tree", .what = "moves of directories that share no block",
 	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 3, .same = 2,
 	  .min_ops = 2, .max_ops = 2, .sealed = 2, OPS(W(0), W(1), MOVE) },
+	{ .name = "quota", .what = "a dquot with a limit; block 0 has its entry",
+	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 2,
+	  .min_ops = 1, .max_ops = 3, .sealed = 2, OPS(W(1), CHARGE, GIVE, ENTRY) },
 	{ .name = "ordered", .what = "ordered data of one inode",
 	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 2,
 	  .min_ops = 2, .max_ops = 2, .sealed = 2, OPS(W(0), W(1), DATA) },
@@ -241,6 +251,9 @@ const struct config configs[] = {
 	{ .name = "tree-2", .what = "moves of directories, two transactions in each lane",
 	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3, .same = 2,
 	  .min_ops = 2, .max_ops = 2, .sealed = 2, OPS(W(0), W(1), MOVE) },
+	{ .name = "quota-2", .what = "a dquot with a limit, two transactions in each lane",
+	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3,
+	  .min_ops = 1, .max_ops = 3, .sealed = 2, OPS(W(1), CHARGE, GIVE, ENTRY) },
 	{ .name = "ordered-3", .what = "ordered data, two transactions in each lane",
 	  .full = true, .lanes = 2, .txns = 2, .blocks = 2, .handles = 3,
 	  .min_ops = 2, .max_ops = 2, .sealed = 2, OPS(W(0), W(1), DATA) },

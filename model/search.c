@@ -43,6 +43,8 @@ static struct {
 	[M_STORE] = { move_store, false },
 	[M_IN_PLACE] = { move_in_place, false },
 	[M_DROP] = { move_drop, false },
+	[M_LEAVE] = { move_leave, false },
+	[M_LEFT] = { move_left, true },
 };
 
 u64 taken[NR_MOVES];
@@ -58,6 +60,7 @@ static int range_a(int kind)
 	case M_FLUSH: case M_FLUSH_DONE: case M_CKPT: case M_CKPT_DONE:
 	case M_FSYNC: case M_FSYNC_DONE:
 	case M_STORE: case M_IN_PLACE: case M_DROP:
+	case M_LEAVE: case M_LEFT:
 		return 1;
 	case M_CRASH:
 		return cfg->crash ? 1 << nr_txns() : 0;

@@ -118,7 +118,7 @@ int progress_of(const struct state *s)
 	}
 	for (int b = 0; b < cfg->blocks; b++)
 		n += 4 * s->block[b].free + s->block[b].home_io;
-	return n + 4 * s->fsync + s->store + s->stale;
+	return n + 4 * s->fsync + s->store + s->stale + s->left;
 }
 
 void state_init(struct state *s)

@@ -51,8 +51,7 @@ int zext4_name_type(struct file_system_type *type);
 bool zext4_parse_option(struct fs_parameter *param,
 			struct zext4_options *options, int *err);
 int zext4_check_options(struct super_block *sb, bool has_log);
-int zext4_check_remount(struct super_block *sb,
-			const struct zext4_options *options);
+int zext4_check_remount(struct fs_context *fc, struct zext4_options *options);
 void zext4_journal_options(struct super_block *sb, struct zj_options *wanted);
 void zext4_note_idle_options(struct super_block *sb, journal_t *journal, u32 given);
 void zext4_apply_options(struct super_block *sb,

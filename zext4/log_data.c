@@ -489,7 +489,9 @@ static void keep_logged(struct log_data *log, struct folio_batch *found)
  * @wbc: what was to be written
  *
  * Other dirty blocks of the same folios stay for write-back, which knows which of them it
- * may map and how (F4).
+ * may map and how (F4). So does a block that write-back has left and whose image has gone
+ * home before this call. Hence who waits for the data lets write-back try once more. What it
+ * leaves then was logged in between, with all that the first try has seen of it.
  *
  * Context: no handle open, no folio locked.
  * Return: 0 or a negative error.

@@ -336,18 +336,31 @@ static bool is_changed(const struct zext4_options *now,
 }
 
 /**
- * zext4_check_remount() - refuse options that a remount cannot change
- * @sb: mounted
+ * zext4_check_remount() - refuse or drop options that a remount cannot change
+ * @fc: the remount
  * @options: those of the remount
+ *
+ * A boot mounts the root read-only without the options of /etc/fstab, and gives these when
+ * it makes the root writable. To refuse that remount would end the boot, so it goes on
+ * without such an option.
+ *
+ * Return: 0; -EINVAL if an option is refused.
  */
-int zext4_check_remount(struct super_block *sb,
-			const struct zext4_options *options)
+int zext4_check_remount(struct fs_context *fc, struct zext4_options *options)
 {
+	struct super_block *sb = fc->root->d_sb;
+	bool becomes_writable = sb_rdonly(sb) && !(fc->sb_flags & SB_RDONLY);
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(specs); i++) {
 		if (!specs[i].fixed || !is_changed(&EXT4_SB(sb)->s_zj, options, i))
 			continue;
+		if (becomes_writable) {
+			ext4_msg(sb, KERN_WARNING, "%s is ignored: only the first mount decides on it; for the root, name it in rootflags= of the kernel's command line",
+				 specs[i].name);
+			options->given &= ~BIT(i);
+			continue;
+		}
 		ext4_msg(sb, KERN_ERR, "%s cannot be changed by a remount; unmount the file system and mount it with the new value",
 			 specs[i].name);
 		return -EINVAL;

@@ -6,34 +6,16 @@ Debian (600 MB) and compiles the modules twice.  Needs root.  The tests are the 
 each goes on where the one before ended.
 """
 import os
-import pathlib
 import re
-import shutil
-import subprocess
-import time
 
+import debian_machine
 import pytest
 import vm as vmlib
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
-TREE = TOP / "build/packages/tree"
 pytestmark = pytest.mark.skipif(not os.environ.get("ZJ_PACKAGES"),
                                 reason="downloads a Debian and compiles for minutes: make test-packages")
 
-# An overlay over the tree, in a mount namespace that ends with the command.
-INSIDE = """
-root=$1/root
-mount -t overlay overlay -o "lowerdir=$0,upperdir=$1/upper,workdir=$1/work" "$root"
-"""
-# The first boot and the second, and the unit that runs them.
-UNIT = """[Unit]
-After=local-fs.target systemd-user-sessions.service
-[Service]
-Type=oneshot
-ExecStart=/bin/bash /zj-boot
-[Install]
-WantedBy=multi-user.target
-"""
+# The first boot and the second.
 BOOT = """exec >/dev/ttyS1 2>&1
 step=/zj-first
 [ ! -e /zj-booted ] || step=/zj-second
@@ -67,88 +49,9 @@ true
 """
 
 
-class Machine:
-    """The tree with what has been changed in it."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        for name in ("upper", "work", "root"):
-            (folder / name).mkdir()
-        self.older = (TREE / "root/older-release").read_text().strip()
-        self.newer = (TREE / "root/newer-release").read_text().strip()
-
-    def run(self, command, rc=0):
-        """Runs a command in the tree."""
-        script = INSIDE + """
-mount -t proc proc "$root/proc"
-mount --bind /dev "$root/dev"
-exec chroot "$root" /bin/sh -c "$2"
-"""
-        done = subprocess.run(["unshare", "-m", "sh", "-euc", script, str(TREE), str(self.folder), command],
-                              capture_output=True, text=True, check=False,
-                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
-                                   "DEBIAN_FRONTEND": "noninteractive"})
-        assert done.returncode == rc, done.stdout[-2000:] + done.stderr[-4000:]
-        return done.stdout + done.stderr
-
-    def files(self):
-        """All files, without those that any package changes."""
-        found = self.run("find / -xdev \\( -path /proc -o -path /dev -o -path /var/lib/dpkg -o -path /var/cache"
-                         " -o -path /var/log -o -path /tmp -o -path /root \\) -prune -o -printf '%p %y %m %l\\n'")
-        return set(found.splitlines())
-
-    def put(self, name, text, mode=0o644):
-        path = self.folder / "upper" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        path.chmod(mode)
-
-    def image(self):
-        """The machine as a disk that can be booted."""
-        disk = self.folder / "disk"
-        vmlib.make_image(disk, "6G")
-        subprocess.run(["unshare", "-m", "sh", "-euc", INSIDE + 'mke2fs -q -F -t ext4 -d "$root" "$2"',
-                        str(TREE), str(self.folder), str(disk)], check=True)
-        boot = self.folder / "boot"
-        boot.mkdir()
-        for name in ("vmlinuz", "initrd.img"):
-            file = f"{name}-{self.newer}"
-            where = self.folder / "upper/boot" / file
-            shutil.copy(where, boot / name)
-        return disk
-
-    def boot(self):
-        """Boots, and cuts the power when the step has ended; returns what the step has said."""
-        said = self.folder / "said"
-        said.write_text("")
-        command = ["timeout", "-k", "5", "1800", "qemu-system-x86_64", "-nodefaults", "-display", "none", "-no-reboot", "-machine", "q35",
-                   "-m", "1G", "-smp", "2", *vmlib.accel(),
-                   "-kernel", str(self.folder / "boot/vmlinuz"), "-initrd", str(self.folder / "boot/initrd.img"),
-                   "-append", "root=/dev/vda rw console=ttyS0 panic=-1 mitigations=off no_timer_check quiet",
-                   "-serial", f"file:{self.folder}/console", "-serial", f"file:{said}"]
-        for name in ("disk", "data"):
-            command += ["-drive", f"if=virtio,format=raw,cache=unsafe,file={self.folder / name}"]
-        with subprocess.Popen(command) as qemu:
-            try:
-                while "step ended" not in said.read_text(errors="replace") and qemu.poll() is None:
-                    time.sleep(1)
-            finally:
-                qemu.terminate()
-        return said.read_text(errors="replace").replace("\r", "")
-
-
 @pytest.fixture(scope="module", name="machine")
 def machine_fixture():
-    subprocess.run([TOP / "tests/packages/make-machine", TREE], check=True)
-    folder = TOP / "build/packages/run"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    machine = Machine(folder)
-    debs = sorted((TOP / "build/deb").glob("*.deb"))
-    assert len(debs) == 2, "build the packages first: make deb"
-    for deb in debs:
-        (folder / "upper/root").mkdir(exist_ok=True)
-        shutil.copy(deb, folder / "upper/root")
+    machine = debian_machine.new_machine("run", ["zjournal-dkms", "zjournal-tools"])
     machine.before = machine.files()
     return machine
 
@@ -176,15 +79,16 @@ def test_another_kernel(machine):
 
 
 def test_boots(machine):
-    machine.put("etc/systemd/system/zj.service", UNIT)
+    machine.put("etc/systemd/system/zj.service", debian_machine.UNIT)
     for name, script in ("boot", BOOT), ("first", FIRST), ("second", SECOND):
         machine.put(f"zj-{name}", script)
     machine.run("systemctl enable zj.service")
     machine.image()
+    machine.take_kernel(machine.newer)
     vmlib.make_image(machine.folder / "data", "256M")
-    said = machine.boot()
+    said = machine.boot(disks=("disk", "data"))
     assert "step ended: 0" in said, said
-    said = machine.boot()
+    said = machine.boot(disks=("disk", "data"))
     assert "step ended: 0" in said, said
     assert re.search(r"(?m)^zext4 +/srv", said) and "\nkept" in said, said
     assert "Result=success" in said, said

@@ -369,3 +369,13 @@ def test_full(run):
         end
         rmmod zjdisk
     """)
+
+
+@pytest.mark.parametrize("rounds", [400])
+def test_image_that_goes_home_meanwhile(run, rounds):
+    """Write-back leaves a dirty block whose image is in the log, and finds that it is not there any more."""
+    run(f"""
+        begin -J size=4
+        writelogged /mnt/f {rounds} || die "writelogged"
+        end
+    """)

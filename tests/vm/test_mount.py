@@ -169,6 +169,11 @@ def test_option_is_shown_and_changed(guest, option):
         shown += f"""
             ! mount -o remount,{option.given(option.values()[-1])} /mnt || die "it was changed"
             said "{option.name} cannot be changed by a remount"
+            mount -o remount,ro /mnt || die "remount ro"; before=$(grep ' /mnt ' /proc/mounts)
+            mark writable
+            mount -o remount,rw,{option.given(option.values()[-1])} /mnt || die "as a boot makes its root writable"
+            said "{option.name} is ignored"
+            [ "$(grep ' /mnt ' /proc/mounts | sed 's/ rw,/ ro,/')" = "$before" ] || die "another option is shown"
         """
     shown += "unmnt\n"
     for value in option.values() if mounted else ():

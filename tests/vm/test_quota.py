@@ -171,6 +171,95 @@ def test_file_that_was_shared_with_stock(guest):
     """)
 
 
+# A quota that limits a user who may write to the files.
+LIMITED = f"""
+    mk /dev/vda {PROJECTS}
+    mnt /dev/vda noatime,commit=300,prjquota
+    {FILES}
+    chmod 666 /mnt/f*
+"""
+
+
+@pytest.mark.parametrize("freed", ["rm", "truncate"])
+def test_space_that_was_given_back(guest, freed):
+    """One lane gives back what another one needs below the limit; what was fsynced there keeps to the limit."""
+    give = {"rm": "rm /mnt/f1", "truncate": "truncate -s 0 /mnt/f1"}[freed]
+    guest(f"""
+        {LIMITED}
+        limit /dev/vda 10 131072 || die limit
+        as_user "dd if=/dev/zero of=/mnt/f1 bs=64k count=2" 2>/dev/null || die "below the limit"
+        chattr -p 10 /mnt/f39; fsctl syncfs /mnt || die syncfs
+        ! as_user "dd if=/dev/zero of=/mnt/f39 bs=8k count=1 conv=notrunc,fsync" 2>/dev/null || die "above the limit"
+        taskset 1 {give} || die give
+        as_user "taskset 2 dd if=/dev/zero of=/mnt/f39 bs=64k count=2 conv=fsync" 2>/dev/null ||
+            die "below the limit again"
+        crash
+        mnt /dev/vda prjquota
+        set -- $(limit /dev/vda 10)
+        [ "$1 $2" = "131072 131072" ] || die "$1 of $2 bytes in use"
+        [ "$(stat -c %s /mnt/f39)" = 131072 ] && [ ! -s /mnt/f1 ] || die "the files: $(ls -l /mnt/f1 /mnt/f39)"
+        unmnt; fsck /dev/vda
+    """)
+
+
+def test_limit_in_all_lanes(guest):
+    """Four writers of one project, in two lanes, fill it to its limit, no further, and stock has the same usage."""
+    guest(f"""
+        {LIMITED}
+        limit /dev/vda 10 4194304 || die limit
+        for n in 2 3 4 5; do chattr -p 10 /mnt/f$n; done
+        for n in 0 1 2 3; do
+            as_user "while taskset $((1 + n % 2)) dd if=/dev/zero of=/mnt/f$((n + 2)) bs=16k count=4 \\
+                oflag=append conv=notrunc,fsync; do :; done" 2>/tmp/said$n &
+        done
+        wait
+        for n in 0 1 2 3; do
+            grep -qi "quota exceeded" /tmp/said$n || die "writer $n ended with: $(cat /tmp/said$n)"
+        done
+        fsctl syncfs /mnt || die syncfs
+        set -- $(limit /dev/vda 10)
+        [ $1 -le 4194304 ] && [ $1 -gt $((4194304 - 4096)) ] || die "$1 bytes in use"
+        crash
+        mnt /dev/vda prjquota
+        [ "$(limit /dev/vda 10)" = "$*" ] || die "was $*, and is $(limit /dev/vda 10)"
+        unmnt; fsck /dev/vda
+        mount -t ext4 -o prjquota /dev/vda /mnt || die "stock ext4"
+        [ "$(limit /dev/vda 10)" = "$*" ] || die "was $*, and is $(limit /dev/vda 10) on stock ext4"
+        umount /mnt
+    """)
+
+
+def test_time_of_grace(guest):
+    """It begins above the soft limit, survives a crash, ends writes when it is over, and is gone below the limit."""
+    guest(f"""
+        {LIMITED}
+        limit /dev/vda 10 1048576 65536 || die limit
+        chattr -p 10 /mnt/f39; fsctl syncfs /mnt || die syncfs
+        grace() {{ set -- $(limit /dev/vda 10); echo $4; }}
+        [ $(grace) = 0 ] || die "a time of grace below the limit: $(grace)"
+        as_user "taskset 1 dd if=/dev/zero of=/mnt/f1 bs=64k count=2 conv=fsync" 2>/dev/null ||
+            die "below the hard limit"
+        until=$(grace)
+        [ $until -gt $(date +%s) ] || die "no time of grace: $until"
+        crash
+        mnt /dev/vda prjquota
+        [ $(grace) = $until ] || die "the time of grace was $until, and is $(grace)"
+        limit /dev/vda 10 grace 1 || die "set the time"
+        ! as_user "taskset 2 dd if=/dev/zero of=/mnt/f39 bs=4k seek=3 count=1 conv=notrunc,fsync" 2>/tmp/said ||
+            die "a write after the time of grace"
+        grep -qi "quota exceeded" /tmp/said || die "$(cat /tmp/said)"
+        taskset 1 truncate -s 4096 /mnt/f1 || die truncate
+        as_user "taskset 2 dd if=/dev/zero of=/mnt/f39 bs=4k seek=3 count=1 conv=notrunc,fsync" 2>/tmp/said ||
+            die "$(cat /tmp/said)"
+        [ $(grace) = 0 ] || die "a time of grace below the limit: $(grace)"
+        crash
+        mnt /dev/vda prjquota
+        [ $(grace) = 0 ] && [ ! -s /mnt/f1 -o "$(stat -c %s /mnt/f1)" = 4096 ] ||
+            die "after the crash: $(limit /dev/vda 10) $(ls -l /mnt/f1)"
+        unmnt; fsck /dev/vda
+    """)
+
+
 # What is done with the load's directory before and beside it.
 BESIDE = {
     "names": "",

@@ -26,6 +26,16 @@ def test_serves_ext4(guest):
         grep -q '^log: jbd2' /proc/fs/zjournal/*/info && die "lanes=2 is ignored"
         [ "$(cat /mnt/a)" = a ] || die "a is lost"
         umount /mnt
+        # Debian's stock ext4 serves these types, too, and a /boot is often an ext2.
+        for type in ext2 ext3; do
+            mke2fs -q -F -t $type /dev/vda || die "mke2fs -t $type"
+            mount -t $type /dev/vda /mnt || die "mount -t $type: $(dmesg | tail -n 3)"
+            echo $type >/mnt/a; fsctl fsync /mnt/a; umount /mnt; fsck /dev/vda
+            mount -t $type /dev/vda /mnt && [ "$(cat /mnt/a)" = $type ] || die "$type: a is lost"
+            umount /mnt
+        done
+        mk /dev/vda; mount -t ext4 /dev/vda /mnt || die mount
+        echo a >/mnt/a; umount /mnt
         # Stock ext4, after it again.
         rmmod zext4 || die rmmod
         [ ! -e /sys/fs/ext4 ] && [ ! -e /proc/fs/ext4 ] || die "something is left"

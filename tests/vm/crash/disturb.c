@@ -3,8 +3,9 @@
  * disturb DIR SECONDS SEED [freeze]: what may happen to files beside a load.
  *
  * Processes do at random what changes no file's content, to the regular files in DIR: syncs,
- * write-back, reads of all kinds, dropping of pages, queries of blocks. With "freeze" the file
- * system is frozen now and then, and remounted with other settings. Exit 0: all succeeded.
+ * write-back, reads of all kinds, dropping of pages, queries of blocks, emptying of the log.
+ * With "freeze" the file system is frozen now and then, and remounted with other settings.
+ * Exit 0: all succeeded.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -28,6 +29,7 @@
 #define BLOCKS		64u
 #define MAX_FILES	64
 #define PROCESSES	3
+#define CHECKPOINT	_IOW('f', 43, uint32_t)	/* EXT4_IOC_CHECKPOINT */
 
 static int fd[MAX_FILES], direct_fd[MAX_FILES], nr_files;
 static char buf[BLOCK * BLOCKS] __attribute__((aligned(BLOCK)));
@@ -128,6 +130,10 @@ static void disturb(void)
 	case 13:
 		if (!rnd(8))
 			put("/proc/sys/vm/drop_caches", "3");
+		break;
+	case 14:
+		if (!rnd(2))
+			must(!ioctl(fd[n], CHECKPOINT, &(uint32_t){ 0 }), "checkpoint");
 		break;
 	default:
 		usleep(rnd(3000));

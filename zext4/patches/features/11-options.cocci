@@ -28,7 +28,7 @@ ext4_check_opt_consistency(...)
  if (err)
 	return err;
 + if (is_remount) {
-+	err = zext4_check_remount(sb, &ctx->zj);
++	err = zext4_check_remount(fc, &ctx->zj);
 +	if (err)
 +		return err;
 + }

@@ -3,8 +3,9 @@
 //
 // With data=ordered an fsync of little data logs the blocks (log_data.c).  As long as recovery
 // may replay such an image, the block is written in place by the checkpoint only (F1):
-// write-back leaves it dirty and logs it again, a direct read or write first empties the log,
-// and so does what drops pages of blocks that stay allocated.
+// write-back leaves it dirty and logs it again, or writes it if it has gone home meanwhile.  A
+// direct read or write first empties the log, and so does what drops pages of blocks that stay
+// allocated.
 //
 // expect: ext4.h: -=1
 // expect: page-io.c: ext4_io_submit_init=1 ext4_bio_write_folio=1
@@ -59,8 +60,11 @@ ext4_writepages(struct address_space *mapping, struct writeback_control *wbc)
  ...
  if (!ret && mpd.journalled_more_data)
 	ret = ext4_do_writepages(&mpd);
-+ if (!ret && mpd.io_submit.zj_left_logged)
++ if (!ret && mpd.io_submit.zj_left_logged) {
 +	ret = zext4_write_logged(mapping, wbc);
++	if (!ret && wbc->sync_mode == WB_SYNC_ALL)
++		ret = ext4_do_writepages(&mpd);
++ }
  ...
 }
 

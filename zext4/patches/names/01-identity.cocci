@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Identity: zext4 registers only its own file system type (never ext2 or ext3), and has a
+// Identity: zext4 registers ext2 and ext3 only where it is ext4 (register_as=ext4), and has a
 // sysfs directory of its own.  Without this patch it does not load beside stock ext4.
 //
 // expect: super.c: ext4_init_fs=2 ext4_exit_fs=1
@@ -12,13 +12,17 @@ ext4_init_fs(...)
 {
 <...
 (
-- register_as_ext3();
++ if (zext4_serves_ext4())
+ register_as_ext3();
 |
-- register_as_ext2();
++ if (zext4_serves_ext4())
+ register_as_ext2();
 |
-- unregister_as_ext3();
++ if (zext4_serves_ext4())
+ unregister_as_ext3();
 |
-- unregister_as_ext2();
++ if (zext4_serves_ext4())
+ unregister_as_ext2();
 )
 ...>
 }
@@ -29,9 +33,11 @@ ext4_exit_fs(...)
 {
 <...
 (
-- unregister_as_ext3();
++ if (zext4_serves_ext4())
+ unregister_as_ext3();
 |
-- unregister_as_ext2();
++ if (zext4_serves_ext4())
+ unregister_as_ext2();
 )
 ...>
 }

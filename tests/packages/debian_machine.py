@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A Debian 12 of its own, in a tree that make-machine makes, for tests that change and boot it."""
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+import vm as vmlib
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+TREE = TOP / "build/packages/tree"
+# An overlay over the tree, in a mount namespace that ends with the command.
+INSIDE = """
+root=$1/root
+mount -t overlay overlay -o "lowerdir=$0,upperdir=$1/upper,workdir=$1/work" "$root"
+"""
+# Runs a step of the test in a machine that has booted.
+UNIT = """[Unit]
+After=local-fs.target systemd-user-sessions.service
+[Service]
+Type=oneshot
+ExecStart=/bin/bash /zj-boot
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def text_of(file):
+    return file.read_text(errors="replace").replace("\r", "")
+
+
+class Machine:
+    """The tree with what has been changed in it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        for name in ("upper", "work", "root"):
+            (folder / name).mkdir()
+        self.older = (TREE / "root/older-release").read_text().strip()
+        self.newer = (TREE / "root/newer-release").read_text().strip()
+
+    def run(self, command, rc=0):
+        """Runs a command in the tree."""
+        script = INSIDE + """
+mount -t proc proc "$root/proc"
+mount --bind /dev "$root/dev"
+exec chroot "$root" /bin/sh -c "$2"
+"""
+        done = subprocess.run(["unshare", "-m", "sh", "-euc", script, str(TREE), str(self.folder), command],
+                              capture_output=True, text=True, check=False,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
+                                   "DEBIAN_FRONTEND": "noninteractive"})
+        assert done.returncode == rc, done.stdout[-2000:] + done.stderr[-4000:]
+        return done.stdout + done.stderr
+
+    def files(self):
+        """All files, without those that any package changes."""
+        found = self.run("find / -xdev \\( -path /proc -o -path /dev -o -path /var/lib/dpkg -o -path /var/cache"
+                         " -o -path /var/log -o -path /tmp -o -path /root \\) -prune -o -printf '%p %y %m %l\\n'")
+        return set(found.splitlines())
+
+    def put(self, name, text, mode=0o644):
+        path = self.folder / "upper" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+
+    def image(self):
+        """The machine as a disk that can be booted."""
+        disk = self.folder / "disk"
+        vmlib.make_image(disk, "6G")
+        subprocess.run(["unshare", "-m", "sh", "-euc", INSIDE + 'mke2fs -q -F -t ext4 -d "$root" "$2"',
+                        str(TREE), str(self.folder), str(disk)], check=True)
+        return disk
+
+    def take_kernel(self, kver):
+        """What a boot loader reads from the disk, which is not mounted."""
+        for name in ("vmlinuz", "initrd.img"):
+            subprocess.run(["debugfs", "-R", f"dump /boot/{name}-{kver} {self.folder / name}", self.folder / "disk"],
+                           check=True, capture_output=True)
+            assert (self.folder / name).stat().st_size
+
+    def boot(self, options="rw", until="step ended", disks=("disk",)):
+        """Boots, and cuts the power when this was said, by the step or on the console; returns what the step has said.
+
+        The disk keeps all that was written before; so the cut loses only what was in memory.
+        """
+        said, console = self.folder / "said", self.folder / "console"
+        for file in said, console:
+            file.write_text("")
+        command = ["timeout", "-k", "5", "1800", "qemu-system-x86_64", "-nodefaults", "-display", "none",
+                   "-no-reboot", "-machine", "q35", "-m", "1G", "-smp", "2", *vmlib.accel(),
+                   "-kernel", str(self.folder / "vmlinuz"), "-initrd", str(self.folder / "initrd.img"),
+                   "-append", f"root=/dev/vda {options} console=ttyS0 panic=-1 mitigations=off no_timer_check",
+                   "-serial", f"file:{console}", "-serial", f"file:{said}"]
+        for name in disks:
+            command += ["-drive", f"if=virtio,format=raw,cache=unsafe,file={self.folder / name}"]
+        with subprocess.Popen(command) as qemu:
+            try:
+                while not re.search(until, text_of(console) + text_of(said)) and qemu.poll() is None:
+                    time.sleep(0.5)
+            finally:
+                qemu.terminate()
+        self.console = text_of(console)
+        return text_of(said)
+
+
+def new_machine(name, packages):
+    """A Machine in a folder of this name, with the packages of ours that it can install in /root."""
+    subprocess.run([TOP / "tests/packages/make-machine", TREE], check=True)
+    folder = TOP / "build/packages" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    machine = Machine(folder)
+    (folder / "upper/root").mkdir()
+    for package in packages:
+        found = list((TOP / "build/deb").glob(f"{package}_*.deb"))
+        assert len(found) == 1, "build the packages first: make deb"
+        shutil.copy(found[0], folder / "upper/root")
+    return machine
