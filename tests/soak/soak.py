@@ -20,7 +20,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path[:0] = [str(HERE), str(ROOT / "bench"), str(ROOT / "tests" / "vm")]
+# At the end: bench/concurrent.py must not be taken for the package of Python.
+sys.path += [str(HERE), str(ROOT / "tests" / "vm"), str(ROOT / "bench")]
 
 import nbd         # noqa: E402
 import soakgive    # noqa: E402
