@@ -25,7 +25,10 @@
 #   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
+#   make soak            applications on a file system that is disturbed and cut off, HOURS=1; SEED=
+#                        CYCLE_S=60 CYCLES= LIFE= APPS="git trees", DEBUG_KERNEL=1
 #   make deb             Debian packages in build/deb
+#   make release         VERSION=0.1: packages, sources and checksums in build/release; nothing is pushed
 #   make test-packages   install them in a Debian 12 of its own, boot that, upgrade, purge
 #
 # KVER=<release>     kernel to build for; default: the running one, else the newest installed 6.12
@@ -174,6 +177,14 @@ debug-kernel: deps
 	@tools/deps debug-kernel
 	@+tools/run-debug-kernel
 
+.PHONY: soak
+soak:
+	@tools/deps soak
+	@$(if $(DEBUG_KERNEL),tools/deps debug-kernel)
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(if $(DEBUG_KERNEL),tools/run-debug-kernel) $(PYTHON) tests/soak/soak.py \
+		$(foreach name,HOURS SEED CYCLE_S CYCLES LIFE APPS LIE OUT,$(if $($(name)),$(name)='$($(name))'))
+
 .PHONY: deb test-packages
 deb:
 	@tools/deps deb
@@ -183,6 +194,10 @@ test-packages: deb
 	@tools/deps test-packages
 	@ZJ_PACKAGES=1 $(PYTHON) -m pytest -q tests/packages
 
+.PHONY: release
+release:
+	@tools/release '$(VERSION)'
+
 clean:
 	rm -rf $(BUILD)/kmod-* $(BUILD)/guest $(BUILD)/vm $(BUILD)/tests $(BUILD)/bench $(BUILD)/results \
-		$(BUILD)/deb $(BUILD)/packages
+		$(BUILD)/deb $(BUILD)/packages $(BUILD)/release

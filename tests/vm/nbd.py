@@ -8,6 +8,8 @@
 A flush makes everything that was written before it durable; a FUA write only
 itself.  Of the rest each sector survives or not, by chance; only what holds the ext4
 super block stays whole: no ext4 can be mounted if that is torn, stock's neither.
+With trim=True the disk can be told what is not needed: that reads as zeros, and a trim is
+lost by a power cut as writes are.
 """
 
 import mmap
@@ -22,19 +24,22 @@ SUPER = range(1024, 2048)
 
 _OPT_EXPORT_NAME, _OPT_ABORT, _OPT_INFO, _OPT_GO = 1, 2, 6, 7
 _REP_ACK, _REP_INFO, _REP_ERR_UNSUP = 1, 3, 0x80000001
-_CMD_READ, _CMD_WRITE, _CMD_DISC, _CMD_FLUSH = 0, 1, 2, 3
+_CMD_READ, _CMD_WRITE, _CMD_DISC, _CMD_FLUSH, _CMD_TRIM = 0, 1, 2, 3, 4
 _FLAG_FUA = 1
 _EXPORT_FLAGS = 1 | 4 | 8    # has flags, flush, FUA
+_EXPORT_TRIM = 32
 _EINVAL = 22
+_ZEROS = bytes(1 << 20)
 
 
 class VolatileDisk:
-    def __init__(self, image, sock_path):
+    def __init__(self, image, sock_path, trim=False):
+        self.export_flags = _EXPORT_FLAGS | (_EXPORT_TRIM if trim else 0)
         self.image = str(image)
         self.sock_path = str(sock_path)
         self.live_path = self.image + ".live"
         self.pending = []    # (offset, data, fua) in the order of arrival since the last flush
-        self.writes = self.flushes = 0
+        self.writes = self.flushes = self.trims = self.bytes = 0
         self.stop_at = None              # stop answering after this many writes
         self.stopped = threading.Event()
         self.switched_off = threading.Event()
@@ -90,10 +95,10 @@ class VolatileDisk:
                 conn.sendall(struct.pack(">QIII", 0x3e889045565a9, option, kind, len(data)) + data)
 
             if option == _OPT_EXPORT_NAME:
-                conn.sendall(struct.pack(">QH", self.size, _EXPORT_FLAGS))
+                conn.sendall(struct.pack(">QH", self.size, self.export_flags))
                 return True
             if option in (_OPT_GO, _OPT_INFO):
-                reply(_REP_INFO, struct.pack(">HQH", 0, self.size, _EXPORT_FLAGS))
+                reply(_REP_INFO, struct.pack(">HQH", 0, self.size, self.export_flags))
                 reply(_REP_ACK)
                 if option == _OPT_GO:
                     return True
@@ -118,6 +123,8 @@ class VolatileDisk:
                 data = self.live[offset:offset + length]
             elif kind == _CMD_FLUSH:
                 self._flush()
+            elif kind == _CMD_TRIM:
+                self._trim(offset, length)
             else:
                 error = _EINVAL
             conn.sendall(struct.pack(">IIQ", 0x67446698, error, handle) + data)
@@ -129,8 +136,17 @@ class VolatileDisk:
             self.live[offset:offset + len(data)] = data
             self.pending.append((offset, data, fua))
             self.writes += 1
+            self.bytes += len(data)
             if self.stop_at and self.writes >= self.stop_at:
                 self.stopped.set()
+
+    def _trim(self, offset, length):
+        with self.lock:
+            self.trims += 1
+            for at in range(offset, offset + length, len(_ZEROS)):
+                data = _ZEROS[:min(len(_ZEROS), offset + length - at)]
+                self.live[at:at + len(data)] = data
+                self.pending.append((at, data, False))
 
     def stop_after(self, writes):
         """Stop answering after so many further writes: wait for .stopped, then kill."""
@@ -163,6 +179,13 @@ class VolatileDisk:
             sparse_copy(self.image, path)
             with open(path, "r+b", buffering=0) as image:
                 return self._lose(image.fileno(), seed, keep)
+
+    def insert(self, path):
+        """Put in another image of the same size, while nobody uses the disk; all of it is durable."""
+        with self.lock:
+            self.pending.clear()
+            for name in (self.image, self.live_path):
+                sparse_fill(path, name)
 
     def _lose(self, fd, seed, keep):
         """Write the surviving pending writes to the file; the lock is held."""
@@ -202,9 +225,16 @@ def sparse_copy(source, target):
     """A sparse copy."""
     if os.path.exists(target):
         os.unlink(target)
-    with open(source, "rb") as src, open(target, "wb") as dst:
-        size = os.path.getsize(source)
-        dst.truncate(size)
+    open(target, "wb").close()
+    sparse_fill(source, target)
+
+
+def sparse_fill(source, target):
+    """Give an existing file the contents of another one; it stays the same file."""
+    size = os.path.getsize(source)
+    os.truncate(target, 0)
+    os.truncate(target, size)
+    with open(source, "rb") as src, open(target, "r+b") as dst:
         at = 0
         while at < size:
             try:
