@@ -379,3 +379,24 @@ def test_image_that_goes_home_meanwhile(run, rounds):
         writelogged /mnt/f {rounds} || die "writelogged"
         end
     """)
+
+
+def test_unwritten_neighbour_under_write_back(run):
+    """A block of a preallocated file is logged while one near it is on its way to the disk."""
+    run("""
+        modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
+        DEV=/dev/zjd0; begin -J size=8
+        fallocate -l 16k /mnt/f; fsctl fsync /mnt/f
+        echo 0 latency 2000000 0 0 >/dev/zjdctl
+        put /mnt/f c 1 3; fsctl begin-write-back /mnt/f
+        # The new blocks make one unwritten extent of all that are unwritten yet.
+        fallocate -o 16k -l 8k /mnt/f || die fallocate
+        put /mnt/f a 1; was=$(logged)
+        fsctl fsync /mnt/f || die fsync
+        echo 0 latency 0 0 0 >/dev/zjdctl
+        [ $(logged) = $((was + 1)) ] || die "$(($(logged) - was)) blocks are logged"
+        again
+        is /mnt/f a 0 1; is /mnt/f c 3 1
+        end
+        rmmod zjdisk
+    """)

@@ -7,6 +7,10 @@
 // direct read or write first empties the log, and so does what drops pages of blocks that stay
 // allocated.
 //
+// Logging a block of an unwritten extent makes it a written one at once, and stock ext4 may then
+// zero the rest of a small extent in place.  With dioread_nolock blocks of it may be under
+// write-back, whose data the zeros would replace.  So the extent is split.
+//
 // expect: ext4.h: -=1
 // expect: page-io.c: ext4_io_submit_init=1 ext4_bio_write_folio=1
 // expect: inode.c: ext4_writepages=1 __ext4_block_zero_page_range=1 ext4_iomap_begin=1
@@ -14,7 +18,7 @@
 // expect: inode.c: ext4_iomap_swap_activate=1 ext4_evict_inode=1
 // expect: mballoc.c: ext4_free_blocks=1
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
-// expect: extents.c: ext4_collapse_range=1 ext4_insert_range=1
+// expect: extents.c: ext4_collapse_range=1 ext4_insert_range=1 ext4_ext_convert_to_initialized=1
 // expect: ioctl.c: swap_inode_boot_loader=1
 // expect: inode.c: ext4_truncate_page_cache_block_range=1 mpage_release_unused_pages=1
 // expect: migrate.c: ext4_ind_migrate=1
@@ -250,5 +254,17 @@ mpage_release_unused_pages(struct mpage_da_data *mpd, ...)
 - block_invalidate_folio(folio, 0, folio_size(folio));
 - folio_clear_uptodate(folio);
 + zext4_give_up(inode, folio);
+...>
+}
+
+@@
+expression inside;
+@@
+ext4_ext_convert_to_initialized(...)
+{
+<...
+- split_flag |= inside ? EXT4_EXT_MAY_ZEROOUT : 0;
++ split_flag |= inside && !ext4_should_dioread_nolock(inode) ?
++	EXT4_EXT_MAY_ZEROOUT : 0;
 ...>
 }
