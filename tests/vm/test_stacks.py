@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """zext4 on layers of block devices that change or fail under it while it is busy."""
 
+import os
+
 import pytest
 
 import conftest
 
 pytestmark = pytest.mark.zext4
+
+everything = pytest.mark.skipif(os.environ.get("ZJ_STACKS") != "all", reason="only with ZJ_STACKS=all")
 
 STOCK = ["dm_snapshot", "dm_raid", "raid1", "raid456", "dm_crypt", "scsi_debug", "sd_mod"]
 
@@ -18,6 +22,9 @@ def shared_guest_fixture():
     machine.close()
 
 
+END = """
+    for d in $(dmsetup ls | awk '/^(raid|snap|volume)/ { print $1 }'); do dmsetup remove $d || die "remove $d"; done
+"""
 BEGIN = ". /lib/zj/stacks.sh\n"
 
 
@@ -53,24 +60,41 @@ def test_snapshot_while_busy(guest, how):
 
 
 REMOVE = """
-    mnt $SCSI lanes=2{options}
+    mnt $DEV lanes=2
     start_load 20
     echo 1 >$SCSI_DEVICE/delete
     load_fails
     keep
     read_only
     unmnt
-    echo '- - -' >/sys/class/scsi_host/host${{SCSI_DEVICE##*/}}/scan 2>/dev/null ||
-        for h in /sys/class/scsi_host/*; do echo '- - -' >$h/scan; done
-    scsi_found
-    mark again; mnt $SCSI; said 'recovered [0-9]* transactions'; kept /mnt; unmnt
-    well $SCSI
+    scsi_again
+    {after}
+    mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt
+    well $DEV
     scsi_end
 """
 
 
 def test_removed_under_load(guest):
-    guest(BEGIN + "scsi_debug; mk $SCSI\n" + REMOVE.format(options=""))
+    guest(BEGIN + "scsi_debug; DEV=$SCSI; mk $DEV\n" + REMOVE.format(after="DEV=$SCSI"))
+
+
+@everything
+def test_external_journal_is_removed(guest):
+    """Without its journal the file system stops, and its own device is left as it is."""
+    guest(BEGIN + """
+        scsi_debug; DEV=/dev/vda
+        mke2fs -q -F -O journal_dev -b 4096 $SCSI 8192 && mk $DEV -J device=$SCSI
+    """ + REMOVE.format(after=""))
+
+
+@everything
+def test_device_of_external_journal_remains(guest):
+    """The file system is removed, its journal stays."""
+    guest(BEGIN + """
+        scsi_debug; DEV=$SCSI
+        mke2fs -q -F -O journal_dev -b 4096 /dev/vdb 8192 && mk $DEV -J device=/dev/vdb
+    """ + REMOVE.format(after="DEV=$SCSI"))
 
 
 def test_flush_fails(guest):
@@ -89,3 +113,123 @@ def test_flush_fails(guest):
         well $SCSI
         scsi_end
     """)
+
+
+@everything
+def test_large_sectors(guest):
+    """A disk that can write 4096 bytes or nothing; smaller blocks are refused, as by stock ext4."""
+    guest(BEGIN + """
+        scsi_debug sector_size=4096; DEV=$SCSI
+        [ "$(queue $DEV logical_block_size)" = 4096 ] || die "sectors of $(queue $DEV logical_block_size)"
+        mk $DEV; mnt $DEV lanes=2; start_load 3; end_load; keep; crash
+        mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt; well $DEV
+        mnt $DEV lanes=1; start_load 3; end_load; keep; crash
+        e2fsck -E journal_only -fy $DEV >/dev/null || [ $? = 1 ] || die "e2fsck"
+        well $DEV
+        mnt $DEV lanes=2; start_load 3; end_load; keep; crash
+        zjctl recover --no-fsck $DEV >/dev/null || [ $? = 1 ] || die "zjctl recover"
+        well $DEV
+        dd if=/dev/zero of=/tmp/small bs=1M count=32 2>/dev/null
+        mke2fs -q -F -t ext4 -b 1024 /tmp/small && dd if=/tmp/small of=$DEV bs=1M conv=fsync 2>/dev/null
+        no_mnt ext4 $DEV; no_mnt $FS $DEV
+        rm /tmp/small; scsi_end
+    """)
+
+
+@everything
+def test_read_only_device(guest):
+    """A clean one is mounted, for reading; one with a log to be recovered is refused, and not written."""
+    guest(BEGIN + """
+        DEV=/dev/vdc; mk $DEV; mnt $DEV lanes=2; mkdir /mnt/load; start_load 1; end_load; keep; unmnt
+        blockdev --setro $DEV; sum=$(sha256sum <$DEV)
+        mnt $DEV; kept /mnt; ! touch /mnt/x 2>/dev/null || die "written"
+        ! mount -o remount,rw /mnt 2>/dev/null || die "remounted rw"
+        unmnt; mnt $DEV ro; kept /mnt; unmnt
+        [ "$(sha256sum <$DEV)" = "$sum" ] || die "the device is changed"
+        blockdev --setrw $DEV; mnt $DEV lanes=2; start_load 1; end_load; keep; crash
+        blockdev --setro $DEV; sum=$(sha256sum <$DEV)
+        no_mnt $FS $DEV; no_mnt $FS $DEV ro
+        zjctl recover $DEV >/dev/null 2>&1; [ $? -ge 4 ] || die "zjctl recover: $?"
+        [ "$(sha256sum <$DEV)" = "$sum" ] || die "the device is changed"
+        blockdev --setrw $DEV; well $DEV
+    """)
+
+
+@everything
+def test_discard(guest):
+    """Freed blocks are given back to the disk, which then reads as zeros there; nothing else is."""
+    guest(BEGIN + """
+        scsi_debug lbpu=1 lbprz=1; DEV=$SCSI
+        discards() { set -- $(cat /sys/block/${SCSI##*/}/stat); echo ${12}; }
+        mk $DEV; mnt $DEV lanes=2,discard
+        head -c 20M /dev/urandom >/mnt/big; fsctl fsync /mnt/big; fsctl syncfs /mnt
+        before=$(discards); rm /mnt/big; fsctl syncfs /mnt; sleep 1
+        start_load 3; end_load; keep
+        [ "$(discards)" -gt "$before" ] || die "no discards"
+        crash; mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt
+        mnt $DEV lanes=2; before=$(discards)
+        start_load 5; fstrim /mnt || die "fstrim"; end_load; keep
+        [ "$(discards)" -gt "$before" ] || die "no discards"
+        crash; well $DEV
+        scsi_end
+    """)
+
+
+RAID = """
+    # legs DEVICE@SECTOR...: each is a device meta-N and a device leg-N behind it
+    legs() {
+        devs=; count=0
+        for place; do
+            linear meta-$count ${place%@*} 8192 ${place#*@}
+            linear leg-$count ${place%@*} 196608 $((${place#*@} + 8192))
+            dd if=/dev/zero of=/dev/mapper/meta-$count bs=4k count=1 conv=fsync 2>/dev/null
+            devs="$devs /dev/mapper/meta-$count /dev/mapper/leg-$count"; count=$((count + 1))
+        done
+    }
+    # until_health TEXT: what the array says of its legs, when it has nothing more to do
+    until_health() {
+        _try=0
+        until dmsetup status raid | awk -v h=$1 '{ split($7, a, "/"); exit !($6 == h && a[1] == a[2] && $8 == "idle") }'; do
+            _try=$((_try + 1)); [ $_try -lt 300 ] || die "not $1: $(dmsetup status raid)"; sleep 0.2
+        done
+    }
+    fail() { broken meta-$1; broken leg-$1; }
+    # revive N DEVICE@SECTOR: the leg works again, with what it had when it failed
+    revive() {
+        linear meta-$1 ${2%@*} 8192 ${2#*@}; linear leg-$1 ${2%@*} 196608 $((${2#*@} + 8192))
+        dmsetup suspend --nolockfs raid && dmsetup resume raid || die "revive"
+    }
+    bad() { dmsetup status raid | awk '{ print $6 }' | grep -q D || die "no leg has failed: $(dmsetup status raid)"; }
+"""
+
+
+def test_raid1_leg_fails_under_load(guest):
+    """One leg fails, comes back and is brought up to date; then the other one fails: nobody notices."""
+    guest(BEGIN + RAID + """
+        modprobe dm_raid; modprobe raid1
+        legs /dev/vda@0 /dev/vdb@0
+        dm raid "0 196608 raid raid1 3 0 region_size 1024 2 $devs"; until_health AA
+        DEV=/dev/mapper/raid; mk $DEV; mnt $DEV lanes=2
+        start_load 6; fail 1; end_load; keep; bad
+        revive 1 /dev/vdb@0; until_health AA
+        start_load 2; fail 0; end_load; keep; bad
+        start_load 1; end_load; keep; crash
+        mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt
+        well $DEV
+    """ + END)
+
+
+@everything
+def test_raid5_leg_fails_under_load(guest):
+    """Without one leg everything is still there; without two the file system stops."""
+    guest(BEGIN + RAID + """
+        modprobe dm_raid; modprobe raid456
+        legs /dev/vda@0 /dev/vdb@0 /dev/vda@262144
+        dm raid "0 393216 raid raid5_ls 3 128 region_size 1024 3 $devs"; until_health AAA
+        DEV=/dev/mapper/raid; mk $DEV; mnt $DEV lanes=2
+        start_load 8; fail 1; end_load; keep; bad
+        revive 1 /dev/vdb@0; until_health AAA
+        start_load 3; fail 2; end_load; keep; bad; crash
+        mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt; well $DEV
+        mnt $DEV lanes=2; start_load 30; fail 0; load_fails; read_only; unmnt
+    """ + END)

@@ -70,4 +70,9 @@ scsi_found() {
 	until [ -b "$SCSI" ]; do sleep 0.1; done
 	SCSI_DEVICE=$(readlink -f "/sys/block/$(basename "$SCSI")/device")
 }
+# scsi_again: the disk that was removed comes back
+scsi_again() {
+	for _host in /sys/class/scsi_host/*; do echo '- - -' >"$_host/scan"; done
+	scsi_found
+}
 scsi_end() { rmmod scsi_debug || die "rmmod scsi_debug"; }
