@@ -5,6 +5,9 @@
     ... QEMU runs on Disk("/tmp/sock", nbd=True) and is killed ...
     lost = disk.power_cut(seed=7)                    # disk.img is what survived
 
+With trim=True it takes TRIM, after which zeros are read: until the next flush, a power cut may
+undo that, sector by sector.
+
 A flush makes everything that was written before it durable; a FUA write only
 itself.  Of the rest each sector survives or not, by chance; only what holds the ext4
 super block stays whole: no ext4 can be mounted if that is torn, stock's neither.
@@ -22,19 +25,21 @@ SUPER = range(1024, 2048)
 
 _OPT_EXPORT_NAME, _OPT_ABORT, _OPT_INFO, _OPT_GO = 1, 2, 6, 7
 _REP_ACK, _REP_INFO, _REP_ERR_UNSUP = 1, 3, 0x80000001
-_CMD_READ, _CMD_WRITE, _CMD_DISC, _CMD_FLUSH = 0, 1, 2, 3
+_CMD_READ, _CMD_WRITE, _CMD_DISC, _CMD_FLUSH, _CMD_TRIM = 0, 1, 2, 3, 4
 _FLAG_FUA = 1
 _EXPORT_FLAGS = 1 | 4 | 8    # has flags, flush, FUA
+_EXPORT_TRIM = 32
 _EINVAL = 22
 
 
 class VolatileDisk:
-    def __init__(self, image, sock_path):
+    def __init__(self, image, sock_path, trim=False):
         self.image = str(image)
         self.sock_path = str(sock_path)
         self.live_path = self.image + ".live"
         self.pending = []    # (offset, data, fua) in the order of arrival since the last flush
-        self.writes = self.flushes = 0
+        self.writes = self.flushes = self.fua_writes = self.trims = 0
+        self.flags = _EXPORT_FLAGS | (_EXPORT_TRIM if trim else 0)
         self.stop_at = None              # stop answering after this many writes
         self.stopped = threading.Event()
         self.switched_off = threading.Event()
@@ -90,10 +95,10 @@ class VolatileDisk:
                 conn.sendall(struct.pack(">QIII", 0x3e889045565a9, option, kind, len(data)) + data)
 
             if option == _OPT_EXPORT_NAME:
-                conn.sendall(struct.pack(">QH", self.size, _EXPORT_FLAGS))
+                conn.sendall(struct.pack(">QH", self.size, self.flags))
                 return True
             if option in (_OPT_GO, _OPT_INFO):
-                reply(_REP_INFO, struct.pack(">HQH", 0, self.size, _EXPORT_FLAGS))
+                reply(_REP_INFO, struct.pack(">HQH", 0, self.size, self.flags))
                 reply(_REP_ACK)
                 if option == _OPT_GO:
                     return True
@@ -118,6 +123,9 @@ class VolatileDisk:
                 data = self.live[offset:offset + length]
             elif kind == _CMD_FLUSH:
                 self._flush()
+            elif kind == _CMD_TRIM and self.flags & _EXPORT_TRIM:
+                self.trims += 1
+                self._write(offset, bytes(length), bool(flags & _FLAG_FUA))
             else:
                 error = _EINVAL
             conn.sendall(struct.pack(">IIQ", 0x67446698, error, handle) + data)
@@ -129,6 +137,7 @@ class VolatileDisk:
             self.live[offset:offset + len(data)] = data
             self.pending.append((offset, data, fua))
             self.writes += 1
+            self.fua_writes += fua
             if self.stop_at and self.writes >= self.stop_at:
                 self.stopped.set()
 

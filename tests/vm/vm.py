@@ -98,7 +98,7 @@ class Disk:
     def args(self, n):
         if self.nbd:
             drive = ["-blockdev", f"driver=nbd,node-name=disk{n},server.type=unix,"
-                                  f"server.path={self.path},export=d,cache.direct=on"]
+                                  f"server.path={self.path},export=d,cache.direct=on,discard=unmap"]
         else:
             if self.size:
                 make_image(self.path, self.size)
