@@ -6,7 +6,8 @@
     lost = disk.power_cut(seed=7)                    # disk.img is what survived
 
 With trim=True it takes TRIM, after which zeros are read: until the next flush, a power cut may
-undo that, sector by sector.
+undo that, sector by sector.  With lie=True it ignores flushes and FUA, to see a test fail.
+Without a path of a socket it listens on the TCP port .port of 127.0.0.1.
 
 A flush makes everything that was written before it durable; a FUA write only
 itself.  Of the rest each sector survives or not, by chance; only what holds the ext4
@@ -33,9 +34,10 @@ _EINVAL = 22
 
 
 class VolatileDisk:
-    def __init__(self, image, sock_path, trim=False):
+    def __init__(self, image, sock_path=None, trim=False, lie=False):
         self.image = str(image)
-        self.sock_path = str(sock_path)
+        self.sock_path = str(sock_path or "")
+        self.lie = lie
         self.live_path = self.image + ".live"
         self.pending = []    # (offset, data, fua) in the order of arrival since the last flush
         self.writes = self.flushes = self.fua_writes = self.trims = 0
@@ -49,8 +51,9 @@ class VolatileDisk:
         self.stable = open(self.image, "r+b", buffering=0)
         with open(self.live_path, "r+b") as live:
             self.live = mmap.mmap(live.fileno(), self.size)
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.sock_path)
+        self.listener = socket.socket(socket.AF_UNIX if sock_path else socket.AF_INET)
+        self.listener.bind(self.sock_path or ("127.0.0.1", 0))
+        self.port = None if sock_path else self.listener.getsockname()[1]
         self.listener.listen(4)
         self.clients = []
         self.threads = []
@@ -118,7 +121,7 @@ class VolatileDisk:
                 return
             error, data = 0, b""
             if kind == _CMD_WRITE:
-                self._write(offset, _read(stream, length), bool(flags & _FLAG_FUA))
+                self._write(offset, _read(stream, length), bool(flags & _FLAG_FUA) and not self.lie)
             elif kind == _CMD_READ:
                 data = self.live[offset:offset + length]
             elif kind == _CMD_FLUSH:
@@ -147,10 +150,12 @@ class VolatileDisk:
 
     def _flush(self):
         with self.lock:
+            self.flushes += 1
+            if self.lie:
+                return
             for offset, data, _ in self.pending:
                 os.pwrite(self.stable.fileno(), data, offset)
             self.pending.clear()
-            self.flushes += 1
 
     def _stop(self):
         self.switched_off.set()
@@ -163,7 +168,7 @@ class VolatileDisk:
         for t in self.threads[1:]:
             t.join(10)
         for path in (self.sock_path, self.live_path):
-            if os.path.exists(path):
+            if path and os.path.exists(path):
                 os.unlink(path)
 
     def snapshot(self, path, seed, keep=0.5):
@@ -203,6 +208,7 @@ class VolatileDisk:
     def close(self):
         """Stop as a device that is switched off after a flush."""
         self._stop()
+        self.lie = False
         self._flush()
         self.stable.close()
 

@@ -11,7 +11,7 @@ class Stack:
     """A file system on layers over disks that lose what they have not flushed.
 
     disks: how many
-    iface: what the guest takes them for
+    iface: what the guest takes them for; nbd: it is the client itself
     options: of QEMU's device
     make: shell script that makes the layers of $D0, $D1, ... and sets DEV
     open: the same after the cut; what make does if it is empty
@@ -56,7 +56,14 @@ STACKS = {
     "SCSI, no cache": Stack(iface="scsi", **NO_CACHE),
     "SCSI, FUA, sectors of 4096 bytes": Stack(
         iface="scsi", options="dpofua=on,logical_block_size=4096,physical_block_size=4096", fua="1"),
-    "NVMe": Stack(iface="nvme", fua="1"),
+    # The NVMe of QEMU 7.2 ignores FUA; a target of the kernel keeps it.
+    "NVMe, FUA": Stack(
+        modules=("nvme_loop",), make="nvme_target $D0; [ $(queue $DEV fua) = 1 ] || die 'no FUA'", open="DEV=$D0"),
+    "NVMe, no cache": Stack(
+        iface="nvme", **NO_CACHE, make="echo 'write through' >/sys/block/nvme0n1/queue/write_cache; DEV=$D0"),
+    "NBD, a client in the guest": Stack(
+        iface="nbd", fua="1", modules=("nbd", "virtio_net"),
+        make="nbd-client -nonetlink -N d 10.0.2.2 $PORT $D0 || die nbd-client; DEV=$D0", open="DEV=/dev/vda"),
     "loop, a file on zext4": Stack(
         make="mk $D0; mkdir -p /mnt2; mount -t $FS -o lanes=2 $D0 /mnt2 || die outer; truncate -s 200M /mnt2/image; "
              "modprobe loop; losetup /dev/loop0 /mnt2/image || die losetup; DEV=/dev/loop0",

@@ -6,6 +6,7 @@ import os
 import pytest
 
 import conftest
+import vm as vmlib
 
 pytestmark = pytest.mark.zext4
 
@@ -233,3 +234,24 @@ def test_raid5_leg_fails_under_load(guest):
         mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt; well $DEV
         mnt $DEV lanes=2; start_load 30; fail 0; load_fails; read_only; unmnt
     """ + END)
+
+
+@everything
+@pytest.mark.parametrize("iface,name,card", [
+    ("virtio", "vda", "device/.."), ("nvme", "nvme0n1", "device/device"), ("scsi", "sda", "device/../../../..")])
+def test_pci_card_is_removed(tmp_path, iface, name, card):
+    """The disk goes with its card, under load, and comes back."""
+    disk = vmlib.Disk(str(tmp_path / "disk"), size="128M", iface=iface)
+    with conftest.new_vm(disks=[disk], stock=["virtio_scsi", "sd_mod"]) as machine:
+        result = machine.sh(BEGIN + f"""
+            modprobe nvme; modprobe virtio_scsi; modprobe sd_mod
+            there() {{ until [ -b /dev/{name} ]; do sleep 0.1; done; }}
+            DEV=/dev/{name}; there; mk $DEV; mnt $DEV lanes=2
+            card=$(readlink -f /sys/block/{name}/{card}); [ -e $card/vendor ] || die "no card: $card"
+            start_load 30; echo 1 >$card/remove; load_fails; keep; read_only; unmnt
+            [ ! -e /sys/block/{name} ] || die "still there"
+            echo 1 >/sys/bus/pci/rescan; there
+            mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt; well $DEV
+        """, timeout=240)
+        assert result, f"{result.out}\n{machine.console_tail()}"
+        machine.check_console()

@@ -6,7 +6,9 @@ the layers are put together again, zext4 recovers, and all that was fsynced is t
 """
 
 import json
+import os
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,17 +19,21 @@ import vm as vmlib
 from stack_sets import MIB, STACKS
 
 pytestmark = [pytest.mark.zext4,
-              pytest.mark.skipif(vmlib.os.environ.get("ZJ_STACKS") != "all", reason="only with ZJ_STACKS=all")]
+              pytest.mark.skipif(os.environ.get("ZJ_STACKS") != "all", reason="only with ZJ_STACKS=all")]
 
 RESULTS = vmlib.BUILD / "results" / "stacks.json"
 # Unpacked by tools/deps stacks: their packages would start services here.
-PROGRAMS = ["mdadm/sbin/mdadm", "cryptsetup-bin/sbin/cryptsetup"]
+PROGRAMS = ["mdadm/sbin/mdadm", "cryptsetup-bin/sbin/cryptsetup", "nbd-client/sbin/nbd-client"]
 
-NAMES = {"virtio": "/dev/vd{letter}", "scsi": "/dev/sd{letter}", "nvme": "/dev/nvme{n}n1"}
+NAMES = {"virtio": "/dev/vd{letter}", "scsi": "/dev/sd{letter}", "nvme": "/dev/nvme{n}n1", "nbd": "/dev/nbd{n}"}
 
 BEGIN = """
 . /lib/zj/stacks.sh
 modprobe virtio_scsi 2>/dev/null; modprobe sd_mod 2>/dev/null; modprobe nvme
+if [ -n "$PORT" ]; then
+    modprobe nbd; modprobe virtio_net; until [ -e /sys/class/net/eth0 ]; do sleep 0.1; done
+    ip addr add 10.0.2.15/24 dev eth0; ip link set eth0 up
+fi
 until [ -b $LAST ]; do sleep 0.1; done
 modprobe dm_mod
 # Nobody runs udev here.
@@ -40,6 +46,20 @@ stress_on() { stress -p 4 -t 300 -s $SEED -l /share/noted $1; }
 # Copies of what is noted by now: the snapshot has to have it.
 note() { for n in 0 1 2 3; do until [ -s /share/noted.$n ]; do sleep 0.1; done; cp /share/noted.$n /share/before.$n; done; }
 verify() { stress -v $1 $2 || die "fsynced data is lost: $1 $2"; }
+
+# nvme_target DISK: the disk becomes an NVMe drive, which knows FUA
+nvme_target() {
+    modprobe nvme-loop || die "nvme-loop"
+    mount -t configfs config /sys/kernel/config 2>/dev/null
+    t=/sys/kernel/config/nvmet
+    mkdir $t/subsystems/zj && echo 1 >$t/subsystems/zj/attr_allow_any_host &&
+        mkdir $t/subsystems/zj/namespaces/1 && echo -n $1 >$t/subsystems/zj/namespaces/1/device_path &&
+        echo 1 >$t/subsystems/zj/namespaces/1/enable && mkdir $t/ports/1 && echo loop >$t/ports/1/addr_trtype &&
+        ln -s $t/subsystems/zj $t/ports/1/subsystems/zj && echo transport=loop,nqn=zj >/dev/nvme-fabrics ||
+        die "nvme_target $1"
+    DEV=/dev/nvme0n1
+    until [ -b $DEV ]; do sleep 0.1; done
+}
 
 load_stress() { stress_on /mnt; }
 check_stress() { verify /share/noted /mnt; }
@@ -98,10 +118,10 @@ unmnt; fsck $DEV
 """
 
 
-def script(stack, layers, rest, seed):
+def script(stack, layers, rest, seed, port=""):
     paths = [NAMES[stack.iface].format(n=n, letter="abc"[n]) for n in range(stack.disks)]
     names = " ".join(f"D{n}={path}" for n, path in enumerate(paths))
-    return f"""{names} DISKS="{' '.join(paths)}" LAST={paths[-1]} SEED={seed}
+    return f"""{names} DISKS="{' '.join(paths)}" LAST={paths[-1]} SEED={seed} PORT={port}
         MOUNT={stack.mount} CACHE='{stack.cache}' FUA={stack.fua} LOAD={stack.load}
         {BEGIN}
         {layers}
@@ -125,25 +145,25 @@ def note_result(name, row):
     RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 
-@pytest.mark.parametrize("name", STACKS)
-def test_power_cut(tmp_path, name):
-    stack, seed = STACKS[name], random.randrange(1 << 30)
-    print(f"seed {seed}")
+def load_and_cut(tmp_path, stack, seed, lie=False):
+    """The images after the cut, what was noted before it, and what each disk has counted"""
     images = [tmp_path / f"disk{n}.img" for n in range(stack.disks)]
-    socks = [tmp_path / f"s{n}" for n in range(stack.disks)]
     for image in images:
         vmlib.make_image(image, f"{MIB}M")
-    disks = [nbd.VolatileDisk(image, sock, trim=stack.trim) for image, sock in zip(images, socks)]
-    machine = new_vm(stack, [vmlib.Disk(str(s), nbd=True, iface=stack.iface, options=stack.options) for s in socks],
-                     cpus=3)
+    over_tcp = stack.iface == "nbd"
+    disks = [nbd.VolatileDisk(image, None if over_tcp else image.with_suffix(".sock"), trim=stack.trim, lie=lie)
+             for image in images]
+    machine = new_vm(
+        stack, [] if over_tcp else [vmlib.Disk(d.sock_path, nbd=True, iface=stack.iface, options=stack.options)
+                                    for d in disks],
+        cpus=3, qemu_args=["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net"] if over_tcp else [])
     try:
         machine.start()
-        job = machine.spawn(script(stack, stack.make, LOAD, seed))
+        job = machine.spawn(script(stack, stack.make, LOAD, seed, disks[0].port or ""))
         for file in ("mounted", *(["snapshot"] if "snapshot" in stack.load else [])):
             machine._wait(lambda file=file: (machine.share / file).exists() or job.name in machine.finished, 90, file)
             assert job.name not in machine.finished, f"{job.output()}\n{machine.console_tail()}"
         machine.idle(3)
-        before = [(d.writes, d.flushes, d.fua_writes) for d in disks]
         # Any of the disks may be the first that does not answer.
         first = seed % len(disks)
         disks[first].stop_after(1 + seed % 300)
@@ -154,25 +174,45 @@ def test_power_cut(tmp_path, name):
     finally:
         machine.kill()
         lost = [disk.power_cut(seed) for disk in disks]
-    for disk, (seen, gone) in zip(disks, lost):
-        print(f"{disk.writes} writes, {disk.fua_writes} FUA, {disk.flushes} flushes, {disk.trims} trims; "
-              f"{gone} of {seen} unflushed sectors lost")
+    counted = [dict(writes=d.writes, flushes=d.flushes, fua=d.fua_writes, trims=d.trims, unflushed=seen, lost=gone)
+               for d, (seen, gone) in zip(disks, lost)]
+    print(*counted, sep="\n")
     kept = {p.name: p.read_bytes() for p in machine.share.iterdir() if p.name.split(".")[0] in ("noted", "before")}
     machine.cleanup()
-    assert kept and before
-    if stack.cache == "write back":
-        assert min(disk.flushes for disk in disks) > 3
-    else:
-        assert disks[0].fua_writes == disks[0].writes, "a disk without a cache has got a write that it may lose"
-    if stack.trim:
-        assert disks[0].trims > 3
-    with new_vm(stack, [vmlib.Disk(str(i), iface=stack.iface, options=stack.options) for i in images]) as after:
+    assert kept and all(kept.values())
+    return images, kept, counted
+
+
+def recover(stack, images, kept, seed):
+    iface = "virtio" if stack.iface == "nbd" else stack.iface
+    after = replace(stack, iface=iface)
+    with new_vm(after, [vmlib.Disk(str(i), iface=iface, options=stack.options) for i in images]) as machine:
         for file, data in kept.items():
-            (after.share / file).write_bytes(data[:data.rfind(b"\n") + 1])
-        result = after.sh(script(stack, stack.open or stack.make, CHECK, seed), timeout=240)
-        assert result, f"seed {seed}: {result.out}\n{after.console_tail()}"
+            (machine.share / file).write_bytes(data[:data.rfind(b"\n") + 1])
+        result = machine.sh(script(after, stack.open or stack.make, CHECK, seed), timeout=240)
         print(result.out)
-        after.check_console()
-    note_result(name, {"seed": seed, "disks": [
-        dict(writes=d.writes, flushes=d.flushes, fua=d.fua_writes, trims=d.trims, lost=gone)
-        for d, (_, gone) in zip(disks, lost)]})
+        machine.check_console()
+        return result, machine.console_tail()
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_power_cut(tmp_path, name):
+    stack, seed = STACKS[name], random.randrange(1 << 30)
+    print(f"seed {seed}")
+    images, kept, counted = load_and_cut(tmp_path, stack, seed)
+    if stack.cache == "write back":
+        assert min(disk["flushes"] for disk in counted) > 3
+    else:
+        assert counted[0]["fua"] == counted[0]["writes"], "a disk without a cache has got a write that it may lose"
+    assert not stack.trim or counted[0]["trims"] > 3
+    result, console = recover(stack, images, kept, seed)
+    assert result, f"seed {seed}: {result.out}\n{console}"
+    note_result(name, {"seed": seed, "disks": counted})
+
+
+def test_disk_that_lies_is_noticed(tmp_path):
+    """A disk that has flushed nothing loses what was fsynced, or more: the check says so."""
+    stack, seed = STACKS["virtio"], random.randrange(1 << 30)
+    images, kept, _ = load_and_cut(tmp_path, stack, seed, lie=True)
+    result, _ = recover(stack, images, kept, seed)
+    assert result.rc == 1 and "FAILED" in result.out, f"seed {seed}: {result.out}"

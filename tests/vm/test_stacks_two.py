@@ -164,7 +164,6 @@ serve() {
     echo "-2 -3 +4 +4.2" >/proc/fs/nfsd/versions
     echo "tcp 2049" >/proc/fs/nfsd/portlist || die "portlist"
     echo 4 >/proc/fs/nfsd/threads || die "threads"
-    echo Y >/proc/fs/nfsd/v4_end_grace
 }
 """
 
