@@ -36,7 +36,7 @@ class Stack:
 
 LVM = """
     vg() { lvm pvcreate -q $D0 $D1 && lvm vgcreate -q vg $D0 $D1 || die "vgcreate"; }
-    volume() { lvm lvcreate -q -Zn -Wn -n lv "$@" || die "lvcreate"; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv; }
+    volume() { lvm lvcreate -q -Zn -Wn -n lv "$@" vg || die "lvcreate"; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv; }
     again() { lvm vgchange -q -ay vg || die "vgchange"; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv; }
 """
 NO_CACHE = dict(options="write-cache=off", cache="write through")

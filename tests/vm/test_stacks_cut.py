@@ -36,6 +36,7 @@ if [ -n "$PORT" ]; then
 fi
 until [ -b $LAST ]; do sleep 0.1; done
 modprobe dm_mod
+mkdir -p /sbin; ln -sf /bin/modprobe /sbin/modprobe    # where LVM looks for it
 # Nobody runs udev here.
 lvm() {
     command lvm "$@" --config 'activation { udev_sync=0 udev_rules=0 monitoring=0 verify_udev_operations=1 }
@@ -164,10 +165,11 @@ def load_and_cut(tmp_path, stack, seed, lie=False):
             machine._wait(lambda file=file: (machine.share / file).exists() or job.name in machine.finished, 90, file)
             assert job.name not in machine.finished, f"{job.output()}\n{machine.console_tail()}"
         machine.idle(3)
-        # Any of the disks may be the first that does not answer.
-        first = seed % len(disks)
-        disks[first].stop_after(1 + seed % 300)
-        assert disks[first].stopped.wait(60), "the load does not write"
+        # Any of the disks that are busy may be the first that does not answer.
+        busy = [disk for disk in disks if 4 * disk.writes > max(d.writes for d in disks)]
+        first = busy[seed % len(busy)]
+        first.stop_after(1 + seed % 300)
+        assert first.stopped.wait(60), "the load does not write"
         for disk in disks:
             disk.stopped.set()
         machine.check_console()
@@ -201,7 +203,7 @@ def test_power_cut(tmp_path, name):
     print(f"seed {seed}")
     images, kept, counted = load_and_cut(tmp_path, stack, seed)
     if stack.cache == "write back":
-        assert min(disk["flushes"] for disk in counted) > 3
+        assert all(disk["flushes"] > 3 for disk in counted if 4 * disk["writes"] > counted[0]["writes"])
     else:
         assert counted[0]["fua"] == counted[0]["writes"], "a disk without a cache has got a write that it may lose"
     assert not stack.trim or counted[0]["trims"] > 3
