@@ -36,7 +36,7 @@ class Stack:
 
 LVM = """
     vg() { lvm pvcreate -q $D0 $D1 && lvm vgcreate -q vg $D0 $D1 || die "vgcreate"; }
-    volume() { lvm lvcreate -q -Zn -Wn -n lv "$@" vg || die "lvcreate"; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv; }
+    volume() { lvm lvcreate -q -Zn -Wn -n lv "$@" vg $PLACE || die "lvcreate"; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv; }
     again() { lvm vgchange -q -ay vg || die "vgchange"; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv; }
 """
 NO_CACHE = dict(options="write-cache=off", cache="write through")
@@ -60,7 +60,7 @@ STACKS = {
     "NVMe, FUA": Stack(
         modules=("nvme_loop",), make="nvme_target $D0; [ $(queue $DEV fua) = 1 ] || die 'no FUA'", open="DEV=$D0"),
     "NVMe, no cache": Stack(
-        iface="nvme", **NO_CACHE, make="echo 'write through' >/sys/block/nvme0n1/queue/write_cache; DEV=$D0"),
+        iface="nvme", **NO_CACHE, fua="1", make="echo 'write through' >/sys/block/nvme0n1/queue/write_cache; DEV=$D0"),
     "NBD, a client in the guest": Stack(
         iface="nbd", fua="1", modules=("nbd", "virtio_net"),
         make="nbd-client -nonetlink -N d 10.0.2.2 $PORT $D0 || die nbd-client; DEV=$D0", open="DEV=/dev/vda"),
@@ -99,8 +99,11 @@ STACKS = {
     "LVM, snapshot while busy": Stack(
         disks=2, modules=("dm_snapshot",), load="snapshot",
         make=LVM + "vg; volume -L 160M", open=LVM + "again"),
+    "LVM, moved to another disk while busy": Stack(
+        disks=2, modules=("dm_mirror",), load="moved",
+        make=LVM + "vg; PLACE=$D0; volume -L 100M", open=LVM + "again"),
     "LVM, thin pool": Stack(
-        disks=2, modules=("dm_thin_pool",), load="thin_snapshot",
+        disks=2, modules=("dm_thin_pool", "dm_snapshot"), load="thin_snapshot",
         make=LVM + "vg; lvm lvcreate -q -Zn --type thin-pool -L 200M -n pool vg || die pool; "
                    "lvm lvcreate -q -V 300M --thinpool pool -n lv vg || die lvcreate; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv",
         open=LVM + "again"),
