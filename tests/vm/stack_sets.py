@@ -36,8 +36,8 @@ class Stack:
 
 LVM = """
     vg() { lvm pvcreate -q $D0 $D1 && lvm vgcreate -q vg $D0 $D1 || die "vgcreate"; }
-    volume() { lvm lvcreate -q -Zn -Wn -n lv "$@" vg $PLACE || die "lvcreate"; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv; }
-    again() { lvm vgchange -q -ay vg || die "vgchange"; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv; }
+    volume() { lvm lvcreate -q -Zn -Wn -n lv "$@" vg $PLACE || die "lvcreate"; dmsetup mknodes; DEV=/dev/mapper/vg-lv; }
+    again() { lvm vgchange -q -ay vg || die "vgchange"; dmsetup mknodes; DEV=/dev/mapper/vg-lv; }
 """
 NO_CACHE = dict(options="write-cache=off", cache="write through")
 MD = "--run --metadata=1.2 --assume-clean --bitmap=internal"
@@ -63,7 +63,7 @@ STACKS = {
         iface="nvme", **NO_CACHE, fua="1", make="echo 'write through' >/sys/block/nvme0n1/queue/write_cache; DEV=$D0"),
     "NBD, a client in the guest": Stack(
         iface="nbd", fua="1", modules=("nbd", "virtio_net"),
-        make="nbd-client -nonetlink -N d 10.0.2.2 $PORT $D0 || die nbd-client; DEV=$D0", open="DEV=/dev/vda"),
+        open="DEV=/dev/vda"),
     "loop, a file on zext4": Stack(
         make="mk $D0; mkdir -p /mnt2; mount -t $FS -o lanes=2 $D0 /mnt2 || die outer; truncate -s 200M /mnt2/image; "
              "modprobe loop; losetup /dev/loop0 /mnt2/image || die losetup; DEV=/dev/loop0",
@@ -102,9 +102,12 @@ STACKS = {
     "LVM, moved to another disk while busy": Stack(
         disks=2, modules=("dm_mirror",), load="moved",
         make=LVM + "vg; PLACE=$D0; volume -L 100M", open=LVM + "again"),
+    "LVM, moved to an NBD with FUA while busy": Stack(
+        disks=2, iface="nbd", fua="1", modules=("dm_mirror", "nbd", "virtio_net"), load="moved",
+        make=LVM + "vg; PLACE=$D0; volume -L 100M", open=LVM + "again"),
     "LVM, thin pool": Stack(
         disks=2, modules=("dm_thin_pool", "dm_snapshot"), load="thin_snapshot",
         make=LVM + "vg; lvm lvcreate -q -Zn --type thin-pool -L 200M -n pool vg || die pool; "
-                   "lvm lvcreate -q -V 300M --thinpool pool -n lv vg || die lvcreate; lvm vgmknodes -q; DEV=/dev/mapper/vg-lv",
+                   "lvm lvcreate -q -V 300M --thinpool pool -n lv vg || die lvcreate; dmsetup mknodes; DEV=/dev/mapper/vg-lv",
         open=LVM + "again"),
 }

@@ -29,7 +29,7 @@ END = """
 BEGIN = ". /lib/zj/stacks.sh\n"
 
 
-@pytest.mark.parametrize("how", ["frozen", "not-frozen"])
+@pytest.mark.parametrize("how", [pytest.param("frozen", marks=everything), "not-frozen"])
 def test_snapshot_while_busy(guest, how):
     """What LVM does for a snapshot: frozen first, as it does by default, or as after a power cut."""
     guest(BEGIN + f"""
@@ -37,14 +37,13 @@ def test_snapshot_while_busy(guest, how):
         linear real /dev/vda
         linear volume /dev/mapper/real
         mk /dev/mapper/volume; mnt /dev/mapper/volume lanes=2
-        start_load 8
+        start_load 100
         dmsetup suspend {'--nolockfs' if how == 'not-frozen' else ''} volume || die suspend
         keep
         echo "0 $(sectors /dev/vda) snapshot-origin /dev/mapper/real" | dmsetup load volume || die load
         dd if=/dev/zero of=/dev/vdb bs=4k count=1 conv=fsync 2>/dev/null    # no older snapshot
         dm snap "0 $(sectors /dev/vda) snapshot /dev/mapper/real /dev/vdb P 8"
         dmsetup resume volume || die resume
-        kill -0 $load || die "the load has ended"
         mkdir -p /mnt2
         {"! dumpe2fs -h /dev/mapper/snap 2>/dev/null | grep -q needs_recovery || die 'a log'" if how == 'frozen' else ''}
         mark snapshot
@@ -54,16 +53,15 @@ def test_snapshot_while_busy(guest, how):
         command fsck.zext4 -f -p /dev/mapper/snap || die "fsck.zext4: $?"
         mount -t ext4 /dev/mapper/snap /mnt2 || die "stock mount of the snapshot"
         kept /mnt2; umount /mnt2
-        end_load; keep
+        stop_load
         unmnt; well /dev/mapper/volume
-        dmsetup status snap
         for d in snap volume real; do dmsetup remove $d || die "remove $d"; done
     """)
 
 
 REMOVE = """
     mnt $DEV lanes=2
-    start_load 20
+    start_load 100
     echo 1 >$SCSI_DEVICE/delete
     load_fails
     keep
@@ -99,19 +97,23 @@ def test_device_of_external_journal_remains(guest):
     """ + REMOVE.format(after="DEV=$SCSI"))
 
 
-def test_flush_fails(guest):
-    """A SCSI disk refuses to write its cache out: that may have lost anything, so the journal is aborted."""
-    guest(BEGIN + """
+@pytest.mark.parametrize("options", [
+    "lanes=2", pytest.param("lanes=1", marks=everything), pytest.param("lanes=2,data=journal", marks=everything)])
+def test_flush_fails_once(guest, options):
+    """A SCSI disk fails to write its cache out: that may have lost anything, so the journal is aborted."""
+    guest(BEGIN + f"""
         scsi_debug; mk $SCSI
         [ "$(queue $SCSI write_cache)" = "write back" ] || die "no cache"
-        mnt $SCSI lanes=2
-        start_load 20
+        mnt $SCSI {options}
+        start_load 100
+        ERRORS=/sys/kernel/debug/scsi_debug/$(basename $SCSI_DEVICE)/error
         for op in 0x35 0x91; do
-            echo "2 -1 $op 0 0 2 4 0x44 0" >/sys/kernel/debug/scsi_debug/${SCSI_DEVICE##*/}/error || die inject
+            # once: hardware error, internal target failure
+            echo "2 -1 $op 0 0 2 4 0x44 0" >$ERRORS || die inject
         done
         load_fails; keep
         read_only; unmnt
-        for op in 0x35 0x91; do echo "- 2 $op" >/sys/kernel/debug/scsi_debug/${SCSI_DEVICE##*/}/error || die clear; done
+        for op in 0x35 0x91; do echo "- 2 $op" >$ERRORS || die clear; done
         well $SCSI
         scsi_end
     """)
@@ -195,16 +197,23 @@ RAID = """
             _try=$((_try + 1)); [ $_try -lt 300 ] || die "not $1: $(dmsetup status raid)"; sleep 0.2
         done
     }
-    fail() { broken meta-$1; broken leg-$1; }
+    # fail N: under load; returns when the array has noticed it and gone on for a while
+    fail() {
+        broken meta-$1; broken leg-$1
+        until dmsetup status raid | awk '{ print $6 }' | grep -q D; do
+            kill -0 $load || die "no leg has failed: $(dmsetup status raid)"; sleep 0.2
+        done
+        sleep 1
+    }
     # revive N DEVICE@SECTOR: the leg works again, with what it had when it failed
     revive() {
         linear meta-$1 ${2%@*} 8192 ${2#*@}; linear leg-$1 ${2%@*} 196608 $((${2#*@} + 8192))
         dmsetup suspend --nolockfs raid && dmsetup resume raid || die "revive"
     }
-    bad() { dmsetup status raid | awk '{ print $6 }' | grep -q D || die "no leg has failed: $(dmsetup status raid)"; }
 """
 
 
+@everything
 def test_raid1_leg_fails_under_load(guest):
     """One leg fails, comes back and is brought up to date; then the other one fails: nobody notices."""
     guest(BEGIN + RAID + """
@@ -212,10 +221,9 @@ def test_raid1_leg_fails_under_load(guest):
         legs /dev/vda@0 /dev/vdb@0
         dm raid "0 196608 raid raid1 3 0 region_size 1024 2 $devs"; until_health AA
         DEV=/dev/mapper/raid; mk $DEV; mnt $DEV lanes=2
-        start_load 6; fail 1; end_load; keep; bad
+        start_load 100; fail 1; stop_load
         revive 1 /dev/vdb@0; until_health AA
-        start_load 2; fail 0; end_load; keep; bad
-        start_load 1; end_load; keep; crash
+        start_load 100; fail 0; stop_load; crash
         mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt
         well $DEV
     """ + END)
@@ -229,11 +237,11 @@ def test_raid5_leg_fails_under_load(guest):
         legs /dev/vda@0 /dev/vdb@0 /dev/vda@262144
         dm raid "0 393216 raid raid5_ls 3 128 region_size 1024 3 $devs"; until_health AAA
         DEV=/dev/mapper/raid; mk $DEV; mnt $DEV lanes=2
-        start_load 8; fail 1; end_load; keep; bad
+        start_load 100; fail 1; stop_load
         revive 1 /dev/vdb@0; until_health AAA
-        start_load 3; fail 2; end_load; keep; bad; crash
+        start_load 100; fail 2; stop_load; crash
         mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt; well $DEV
-        mnt $DEV lanes=2; start_load 30; fail 0; load_fails; read_only; unmnt
+        mnt $DEV lanes=2; start_load 100; broken meta-0; broken leg-0; load_fails; read_only; unmnt
     """ + END)
 
 
@@ -274,7 +282,7 @@ def test_pci_card_is_removed(tmp_path, iface, name, card):
             there() {{ until [ -b /dev/{name} ]; do sleep 0.1; done; }}
             DEV=/dev/{name}; there; mk $DEV; mnt $DEV lanes=2
             card=$(readlink -f /sys/block/{name}/{card}); [ -e $card/vendor ] || die "no card: $card"
-            start_load 30; echo 1 >$card/remove; load_fails; keep; read_only; unmnt
+            start_load 100; echo 1 >$card/remove; load_fails; keep; read_only; unmnt
             [ ! -e /sys/block/{name} ] || die "still there"
             echo 1 >/sys/bus/pci/rescan; there
             mark again; mnt $DEV; said 'recovered [0-9]* transactions'; kept /mnt; unmnt; well $DEV

@@ -30,9 +30,13 @@ NAMES = {"virtio": "/dev/vd{letter}", "scsi": "/dev/sd{letter}", "nvme": "/dev/n
 BEGIN = """
 . /lib/zj/stacks.sh
 modprobe virtio_scsi 2>/dev/null; modprobe sd_mod 2>/dev/null; modprobe nvme
-if [ -n "$PORT" ]; then
+if [ -n "$PORTS" ]; then
     modprobe nbd; modprobe virtio_net; until [ -e /sys/class/net/eth0 ]; do sleep 0.1; done
     ip addr add 10.0.2.15/24 dev eth0; ip link set eth0 up
+    n=0
+    for port in $PORTS; do
+        nbd-client -nonetlink -N d 10.0.2.2 $port /dev/nbd$n || die "nbd-client $port"; n=$((n + 1))
+    done
 fi
 until [ -b $LAST ]; do sleep 0.1; done
 modprobe dm_mod
@@ -126,10 +130,10 @@ unmnt; fsck $DEV
 """
 
 
-def script(stack, layers, rest, seed, port=""):
+def script(stack, layers, rest, seed, ports=""):
     paths = [NAMES[stack.iface].format(n=n, letter="abc"[n]) for n in range(stack.disks)]
     names = " ".join(f"D{n}={path}" for n, path in enumerate(paths))
-    return f"""{names} DISKS="{' '.join(paths)}" LAST={paths[-1]} SEED={seed} PORT={port}
+    return f"""{names} DISKS="{' '.join(paths)}" LAST={paths[-1]} SEED={seed} PORTS="{ports}"
         MOUNT={stack.mount} CACHE='{stack.cache}' FUA={stack.fua} LOAD={stack.load}
         {BEGIN}
         {layers}
@@ -167,7 +171,7 @@ def load_and_cut(tmp_path, stack, seed, lie=False):
         cpus=3, qemu_args=["-netdev", "user,id=net", "-device", "virtio-net-pci,netdev=net"] if over_tcp else [])
     try:
         machine.start()
-        job = machine.spawn(script(stack, stack.make, LOAD, seed, disks[0].port or ""))
+        job = machine.spawn(script(stack, stack.make, LOAD, seed, " ".join(str(d.port) for d in disks if d.port)))
         steps = {"snapshot": ["snapshot"], "thin_snapshot": ["snapshot"], "moved": ["moved"]}
         for file in ("mounted", *steps.get(stack.load, ())):
             machine._wait(lambda file=file: (machine.share / file).exists() or job.name in machine.finished, 150, file)

@@ -33,7 +33,15 @@ keep() {
 	for _n in 0 1 2; do awk 'NR > 1 { print last } { last = $0 }' $LOG.$_n >$KEPT.$_n; done
 }
 end_load() { wait $load || die "stress: $(cat /tmp/stress.out)"; }
-# fails: the load ends with an error before its time is over
+# stop_load: before its time is over
+stop_load() {
+	kill -0 $load || die "the load has ended: $(cat /tmp/stress.out)"
+	pkill -P $load
+	kill $load 2>/dev/null
+	wait $load 2>/dev/null
+	keep
+}
+# load_fails: the load ends with an error before its time is over
 load_fails() { ! wait $load || die "the load has seen no error"; }
 # kept DIR: what was remembered is there
 kept() { stress -v $KEPT "$1/load" || die "fsynced data is lost in $1"; }
