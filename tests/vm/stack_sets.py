@@ -98,7 +98,7 @@ STACKS = {
         disks=2, make=LVM + "vg; volume -L 160M -i 2 -I 64", open=LVM + "again"),
     "LVM, snapshot while busy": Stack(
         disks=2, modules=("dm_snapshot",), load="snapshot",
-        make=LVM + "vg; volume -L 160M", open=LVM + "again"),
+        make=LVM + "vg; PLACE=$D0; volume -L 160M", open=LVM + "again"),
     "LVM, moved to another disk while busy": Stack(
         disks=2, modules=("dm_mirror",), load="moved",
         make=LVM + "vg; PLACE=$D0; volume -L 100M", open=LVM + "again"),

@@ -37,7 +37,7 @@ def test_snapshot_while_busy(guest, how):
         linear real /dev/vda
         linear volume /dev/mapper/real
         mk /dev/mapper/volume; mnt /dev/mapper/volume lanes=2
-        start_load 100
+        start_load 100; sleep 1
         dmsetup suspend {'--nolockfs' if how == 'not-frozen' else ''} volume || die suspend
         keep
         echo "0 $(sectors /dev/vda) snapshot-origin /dev/mapper/real" | dmsetup load volume || die load
@@ -49,12 +49,14 @@ def test_snapshot_while_busy(guest, how):
         mark snapshot
         mount -t $FS /dev/mapper/snap /mnt2 || die "mount of the snapshot"
         {"said 'recovered [0-9]* transactions'" if how == 'not-frozen' else ''}
-        kept /mnt2; umount /mnt2; fsck /dev/mapper/snap
+        kept /mnt2; umount /mnt2
+        mkdir /tmp/first; mv $KEPT.* /tmp/first; stop_load; mkdir /tmp/last; mv $KEPT.* /tmp/last; mv /tmp/first/* /tmp
+        fsck /dev/mapper/snap
         command fsck.zext4 -f -p /dev/mapper/snap || die "fsck.zext4: $?"
         mount -t ext4 /dev/mapper/snap /mnt2 || die "stock mount of the snapshot"
         kept /mnt2; umount /mnt2
-        stop_load
-        unmnt; well /dev/mapper/volume
+        mv /tmp/last/* /tmp; unmnt; well /dev/mapper/volume
+        rmdir /tmp/first /tmp/last
         for d in snap volume real; do dmsetup remove $d || die "remove $d"; done
     """)
 

@@ -89,7 +89,7 @@ check_unlink() {
 
 load_snapshot() {
     stress_on /mnt & load=$!
-    note; lvm lvcreate -q -s -L 80M -n snap vg/lv || die "snapshot"
+    note; lvm lvcreate -q -s -L 80M -n snap vg/lv $D1 || die "snapshot"
     touch /share/snapshot; wait $load
 }
 check_snapshot() {
@@ -116,6 +116,7 @@ LOAD = """
 mk $DEV; mnt $DEV $MOUNT; sync
 [ "$(queue $D0 write_cache)" = "$CACHE" ] || die "the disk has: $(queue $D0 write_cache)"
 [ "$(queue $D0 fua)" = $FUA ] || die "FUA: $(queue $D0 fua)"
+for d in $DISKS; do fsctl fsync $d || die "flush of $d"; done
 touch /share/mounted
 load_$LOAD
 """

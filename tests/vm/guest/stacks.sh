@@ -36,9 +36,8 @@ end_load() { wait $load || die "stress: $(cat /tmp/stress.out)"; }
 # stop_load: before its time is over
 stop_load() {
 	kill -0 $load || die "the load has ended: $(cat /tmp/stress.out)"
-	pkill -P $load
-	kill $load 2>/dev/null
-	wait $load 2>/dev/null
+	kill $(cat /proc/$load/task/$load/children) || die "the load has no processes"
+	wait $load	# it waits for them
 	keep
 }
 # load_fails: the load ends with an error before its time is over
