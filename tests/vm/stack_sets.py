@@ -13,7 +13,7 @@ class Stack:
     disks: how many
     iface: what the guest takes them for; nbd: it is the client itself
     options: of QEMU's device
-    make: shell script that makes the layers of $D0, $D1, ... and sets DEV
+    make: shell script that makes the layers of $DISK0, $DISK1, ... and sets DEV
     open: the same after the cut; what make does if it is empty
     cache, fua: what the disks say of themselves, so that the row is what it says
     mount: options
@@ -24,7 +24,7 @@ class Stack:
     disks: int = 1
     iface: str = "virtio"
     options: str = ""
-    make: str = "DEV=$D0"
+    make: str = "DEV=$DISK0"
     open: str = ""
     cache: str = "write back"
     fua: str = "0"
@@ -35,7 +35,7 @@ class Stack:
 
 
 LVM = """
-    vg() { lvm pvcreate -q $D0 $D1 && lvm vgcreate -q vg $D0 $D1 || die "vgcreate"; }
+    vg() { lvm pvcreate -q $DISK0 $DISK1 && lvm vgcreate -q vg $DISK0 $DISK1 || die "vgcreate"; }
     volume() { lvm lvcreate -q -Zn -Wn -n lv "$@" vg $PLACE || die "lvcreate"; dmsetup mknodes; DEV=/dev/mapper/vg-lv; }
     again() { lvm vgchange -q -ay vg || die "vgchange"; dmsetup mknodes; DEV=/dev/mapper/vg-lv; }
 """
@@ -58,32 +58,32 @@ STACKS = {
         iface="scsi", options="dpofua=on,logical_block_size=4096,physical_block_size=4096", fua="1"),
     # The NVMe of QEMU 7.2 ignores FUA; a target of the kernel keeps it.
     "NVMe, FUA": Stack(
-        modules=("nvme_loop",), make="nvme_target $D0; [ $(queue $DEV fua) = 1 ] || die 'no FUA'", open="DEV=$D0"),
+        modules=("nvme_loop",), make="nvme_target $DISK0; [ $(queue $DEV fua) = 1 ] || die 'no FUA'", open="DEV=$DISK0"),
     "NVMe, no cache": Stack(
-        iface="nvme", **NO_CACHE, fua="1", make="echo 'write through' >/sys/block/nvme0n1/queue/write_cache; DEV=$D0"),
+        iface="nvme", **NO_CACHE, fua="1", make="echo 'write through' >/sys/block/nvme0n1/queue/write_cache; DEV=$DISK0"),
     "NBD, a client in the guest": Stack(
         iface="nbd", fua="1", modules=("nbd", "virtio_net"),
         open="DEV=/dev/vda"),
     "loop, a file on zext4": Stack(
-        make="mk $D0; mkdir -p /mnt2; mount -t $FS -o lanes=2 $D0 /mnt2 || die outer; truncate -s 200M /mnt2/image; "
+        make="mk $DISK0; mkdir -p /mnt2; mount -t $FS -o lanes=2 $DISK0 /mnt2 || die outer; truncate -s 200M /mnt2/image; "
              "modprobe loop; losetup /dev/loop0 /mnt2/image || die losetup; DEV=/dev/loop0",
-        open="mkdir -p /mnt2; mount -t $FS $D0 /mnt2 || die outer; modprobe loop; "
+        open="mkdir -p /mnt2; mount -t $FS $DISK0 /mnt2 || die outer; modprobe loop; "
              "losetup /dev/loop0 /mnt2/image || die losetup; DEV=/dev/loop0"),
     "loop, a file on ext4": Stack(
-        make="mk $D0; mkdir -p /mnt2; mount -t ext4 $D0 /mnt2 || die outer; truncate -s 200M /mnt2/image; "
+        make="mk $DISK0; mkdir -p /mnt2; mount -t ext4 $DISK0 /mnt2 || die outer; truncate -s 200M /mnt2/image; "
              "modprobe loop; losetup /dev/loop0 /mnt2/image || die losetup; DEV=/dev/loop0",
-        open="mkdir -p /mnt2; mount -t ext4 $D0 /mnt2 || die outer; modprobe loop; "
+        open="mkdir -p /mnt2; mount -t ext4 $DISK0 /mnt2 || die outer; modprobe loop; "
              "losetup /dev/loop0 /mnt2/image || die losetup; DEV=/dev/loop0"),
     "dm-linear, two disks": Stack(
         disks=2,
-        make="echo \"0 262144 linear $D0 0\n262144 262144 linear $D1 0\" >/tmp/table; "
+        make="echo \"0 262144 linear $DISK0 0\n262144 262144 linear $DISK1 0\" >/tmp/table; "
              "dmsetup create volume </tmp/table || die dmsetup; dmsetup mknodes; DEV=/dev/mapper/volume"),
     "dm-crypt (LUKS) on SCSI with FUA": Stack(
         iface="scsi", options="dpofua=on", fua="1", modules=MODULES_CRYPT,
         make=f"{KEY}; modprobe dm_crypt; cryptsetup -q luksFormat --pbkdf pbkdf2 --pbkdf-force-iterations 1000 "
-             "--disable-keyring $D0 /tmp/key && cryptsetup open --disable-keyring --key-file /tmp/key $D0 secret "
+             "--disable-keyring $DISK0 /tmp/key && cryptsetup open --disable-keyring --key-file /tmp/key $DISK0 secret "
              "|| die cryptsetup; dmsetup mknodes; DEV=/dev/mapper/secret",
-        open=f"{KEY}; modprobe dm_crypt; cryptsetup open --disable-keyring --key-file /tmp/key $D0 secret "
+        open=f"{KEY}; modprobe dm_crypt; cryptsetup open --disable-keyring --key-file /tmp/key $DISK0 secret "
              "|| die cryptsetup; dmsetup mknodes; DEV=/dev/mapper/secret"),
     "md RAID1": Stack(
         disks=2, modules=MODULES_MD, make=f"mdadm --create /dev/md0 {MD} --level=1 --raid-devices=2 $DISKS || die mdadm; "
@@ -98,13 +98,13 @@ STACKS = {
         disks=2, make=LVM + "vg; volume -L 160M -i 2 -I 64", open=LVM + "again"),
     "LVM, snapshot while busy": Stack(
         disks=2, modules=("dm_snapshot",), load="snapshot",
-        make=LVM + "vg; PLACE=$D0; volume -L 160M", open=LVM + "again"),
+        make=LVM + "vg; PLACE=$DISK0; volume -L 160M", open=LVM + "again"),
     "LVM, moved to another disk while busy": Stack(
         disks=2, modules=("dm_mirror",), load="moved",
-        make=LVM + "vg; PLACE=$D0; volume -L 100M", open=LVM + "again"),
+        make=LVM + "vg; PLACE=$DISK0; volume -L 100M", open=LVM + "again"),
     "LVM, moved to an NBD with FUA while busy": Stack(
         disks=2, iface="nbd", fua="1", modules=("dm_mirror", "nbd", "virtio_net"), load="moved",
-        make=LVM + "vg; PLACE=$D0; volume -L 100M", open=LVM + "again"),
+        make=LVM + "vg; PLACE=$DISK0; volume -L 100M", open=LVM + "again"),
     "LVM, thin pool": Stack(
         disks=2, modules=("dm_thin_pool", "dm_snapshot"), load="thin_snapshot",
         make=LVM + "vg; lvm lvcreate -q -Zn --type thin-pool -L 200M -n pool vg || die pool; "

@@ -89,7 +89,7 @@ check_unlink() {
 
 load_snapshot() {
     stress_on /mnt & load=$!
-    note; lvm lvcreate -q -s -L 80M -n snap vg/lv $D1 || die "snapshot"
+    note; lvm lvcreate -q -s -L 80M -n snap vg/lv $DISK1 || die "snapshot"
     touch /share/snapshot; wait $load
 }
 check_snapshot() {
@@ -99,8 +99,8 @@ check_snapshot() {
 }
 load_moved() {
     stress_on /mnt & load=$!
-    note; lvm pvmove -q -i 1 $D0 $D1 || die "pvmove"
-    lvm pvs --noheadings -o pv_used $D0 | grep -q '^ *0 *$' || die "not moved: $(lvm pvs)"
+    note; lvm pvmove -q -i 1 $DISK0 $DISK1 || die "pvmove"
+    lvm pvs --noheadings -o pv_used $DISK0 | grep -q '^ *0 *$' || die "not moved: $(lvm pvs)"
     touch /share/moved; wait $load
 }
 check_moved() { check_stress; }
@@ -114,8 +114,8 @@ check_thin_snapshot() { check_snapshot; }
 
 LOAD = """
 mk $DEV; mnt $DEV $MOUNT; sync
-[ "$(queue $D0 write_cache)" = "$CACHE" ] || die "the disk has: $(queue $D0 write_cache)"
-[ "$(queue $D0 fua)" = $FUA ] || die "FUA: $(queue $D0 fua)"
+[ "$(queue $DISK0 write_cache)" = "$CACHE" ] || die "the disk has: $(queue $DISK0 write_cache)"
+[ "$(queue $DISK0 fua)" = $FUA ] || die "FUA: $(queue $DISK0 fua)"
 for d in $DISKS; do fsctl fsync $d || die "flush of $d"; done
 touch /share/mounted
 load_$LOAD
@@ -133,7 +133,7 @@ unmnt; fsck $DEV
 
 def script(stack, layers, rest, seed, ports=""):
     paths = [NAMES[stack.iface].format(n=n, letter="abc"[n]) for n in range(stack.disks)]
-    names = " ".join(f"D{n}={path}" for n, path in enumerate(paths))
+    names = " ".join(f"DISK{n}={path}" for n, path in enumerate(paths))
     return f"""{names} DISKS="{' '.join(paths)}" LAST={paths[-1]} SEED={seed} PORTS="{ports}"
         MOUNT={stack.mount} CACHE='{stack.cache}' FUA={stack.fua} LOAD={stack.load}
         {BEGIN}
