@@ -80,8 +80,7 @@ class Soak:
         work.mkdir()
         (work / "plan.json").write_text(soakplan.as_json(plan) + "\n")
         life = soakrun.Running(plan, work, gifts, self.summary, float(self.chosen["CYCLE_S"]))
-        if self.chosen["LIE"]:
-            life.disk_class = soakrun.LyingDisk
+        life.lies = bool(self.chosen["LIE"])
         try:
             for cycle in plan.cycles:
                 if self.over():

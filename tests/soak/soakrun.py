@@ -26,23 +26,10 @@ def whole_lines(data):
     return data[:data.rfind(b"\n") + 1]
 
 
-class LyingDisk(nbd.VolatileDisk):
-    """Says from some moment on that it has flushed, and has not: a soak on it must fail."""
-
-    lying = False
-
-    def _flush(self):
-        if not self.lying:
-            super()._flush()
-
-    def _write(self, offset, data, fua):
-        super()._write(offset, data, fua and not self.lying)
-
-
 class Running:
     """A file system, from mke2fs to its end"""
 
-    disk_class = nbd.VolatileDisk
+    lies = False       # the disk flushes nothing when the load has begun: a soak on it must fail
     patient = False    # the load lasts until all events are over, and each application has noted something
 
     def __init__(self, plan, work, gifts, summary, seconds):
@@ -70,7 +57,7 @@ class Running:
         """A guest with the disks as they are; what is not flushed is lost with it."""
         self.booted += 1
         sockets = [self.work / f"sock{n}" for n in range(len(self.images))]
-        self.disks = [self.disk_class(image, path, trim=True) for image, path in zip(self.images, sockets)]
+        self.disks = [nbd.VolatileDisk(image, path, trim=True) for image, path in zip(self.images, sockets)]
         pmem = [vmlib.Pmem(NVM_SIZE, path=str(self.work / "nvm"))] if self.plan.journal == "nvm" else []
         self.guest = vmlib.VM(programs=self.gifts.programs, cpus=self.plan.cpus, memory=MEMORY, stock=["overlay"],
                               disks=[vmlib.Disk(str(path), nbd=True) for path in sockets], pmem=pmem,
@@ -190,7 +177,7 @@ class Running:
                 self.script(f"{app}_prepare")
                 self.prepared.add(app)
         for disk in self.disks:
-            disk.lying = True
+            disk.lie = self.lies
         jobs = {app: self.guest.spawn(f". /share/soak/soak-guest.sh\nin_group app-{app}\n{app}_run")
                 for app in cycle.apps}
         events = "\n".join(f"at {when} {name} {argument}" for when, name, argument in cycle.events)

@@ -250,10 +250,10 @@ def test_a_small_soak(tmp_path):
 def test_a_disk_that_lies_loses_what_was_flushed(tmp_path):
     image = tmp_path / "disk"
     image.write_bytes(bytes(4 << 20))
-    disk = soakrun.LyingDisk(image, tmp_path / "sock")
+    disk = nbd.VolatileDisk(image, tmp_path / "sock")
     disk._write(0, b"a" * 512, False)       # pylint: disable=protected-access
     disk._flush()                           # pylint: disable=protected-access
-    disk.lying = True
+    disk.lie = True
     disk._write(4096, b"b" * 512, True)     # pylint: disable=protected-access
     disk._write(8192, b"c" * 512, False)    # pylint: disable=protected-access
     disk._flush()                           # pylint: disable=protected-access

@@ -9,7 +9,8 @@ A flush makes everything that was written before it durable; a FUA write only
 itself.  Of the rest each sector survives or not, by chance; only what holds the ext4
 super block stays whole: no ext4 can be mounted if that is torn, stock's neither.
 With trim=True the disk can be told what is not needed: that reads as zeros, and a trim is
-lost by a power cut as writes are.
+lost by a power cut as writes are. With lie=True it ignores flushes and FUA, to see a test
+fail. Without a path of a socket it listens on the TCP port .port of 127.0.0.1.
 """
 
 import mmap
@@ -33,13 +34,14 @@ _ZEROS = bytes(1 << 20)
 
 
 class VolatileDisk:
-    def __init__(self, image, sock_path, trim=False):
+    def __init__(self, image, sock_path=None, trim=False, lie=False):
         self.export_flags = _EXPORT_FLAGS | (_EXPORT_TRIM if trim else 0)
         self.image = str(image)
-        self.sock_path = str(sock_path)
+        self.sock_path = str(sock_path or "")
+        self.lie = lie
         self.live_path = self.image + ".live"
         self.pending = []    # (offset, data, fua) in the order of arrival since the last flush
-        self.writes = self.flushes = self.trims = self.bytes = 0
+        self.writes = self.flushes = self.fua_writes = self.trims = self.bytes = 0
         self.stop_at = None              # stop answering after this many writes
         self.stopped = threading.Event()
         self.switched_off = threading.Event()
@@ -49,8 +51,9 @@ class VolatileDisk:
         self.stable = open(self.image, "r+b", buffering=0)
         with open(self.live_path, "r+b") as live:
             self.live = mmap.mmap(live.fileno(), self.size)
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.sock_path)
+        self.listener = socket.socket(socket.AF_UNIX if sock_path else socket.AF_INET)
+        self.listener.bind(self.sock_path or ("127.0.0.1", 0))
+        self.port = None if sock_path else self.listener.getsockname()[1]
         self.listener.listen(4)
         self.clients = []
         self.threads = []
@@ -123,7 +126,7 @@ class VolatileDisk:
                 data = self.live[offset:offset + length]
             elif kind == _CMD_FLUSH:
                 self._flush()
-            elif kind == _CMD_TRIM:
+            elif kind == _CMD_TRIM and self.export_flags & _EXPORT_TRIM:
                 self._trim(offset, length)
             else:
                 error = _EINVAL
@@ -133,9 +136,11 @@ class VolatileDisk:
 
     def _write(self, offset, data, fua):
         with self.lock:
+            fua = fua and not self.lie
             self.live[offset:offset + len(data)] = data
             self.pending.append((offset, data, fua))
             self.writes += 1
+            self.fua_writes += fua
             self.bytes += len(data)
             if self.stop_at and self.writes >= self.stop_at:
                 self.stopped.set()
@@ -154,10 +159,12 @@ class VolatileDisk:
 
     def _flush(self):
         with self.lock:
+            self.flushes += 1
+            if self.lie:
+                return
             for offset, data, _ in self.pending:
                 os.pwrite(self.stable.fileno(), data, offset)
             self.pending.clear()
-            self.flushes += 1
 
     def _stop(self):
         self.switched_off.set()
@@ -170,7 +177,7 @@ class VolatileDisk:
         for t in self.threads[1:]:
             t.join(10)
         for path in (self.sock_path, self.live_path):
-            if os.path.exists(path):
+            if path and os.path.exists(path):
                 os.unlink(path)
 
     def snapshot(self, path, seed, keep=0.5):
@@ -217,6 +224,7 @@ class VolatileDisk:
     def close(self):
         """Stop as a device that is switched off after a flush."""
         self._stop()
+        self.lie = False
         self._flush()
         self.stable.close()
 

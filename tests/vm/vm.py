@@ -81,17 +81,19 @@ class Kernel:
 
 @dataclass
 class Disk:
-    """A disk of the guest; vda, vdb, ... and nvme0n1, ... in the order given.
+    """A disk of the guest; vda, vdb, ... and nvme0n1, ... and sda, ... in the order given.
 
     path: image file, made sparse if size is given; or an NBD server's unix socket
-    iface: virtio or nvme
+    iface: virtio, nvme or scsi
     cache: QEMU's cache mode; unsafe shows the guest a volatile cache and syncs nothing here
+    options: properties of QEMU's device, such as write-cache=off
     """
     path: str
     size: str = ""
     iface: str = "virtio"
     cache: str = "unsafe"
     nbd: bool = False
+    options: str = ""
 
     def args(self, n):
         if self.nbd:
@@ -101,10 +103,11 @@ class Disk:
             if self.size:
                 make_image(self.path, self.size)
             drive = ["-drive", f"if=none,id=disk{n},format=raw,file={self.path},cache={self.cache}"]
-        if self.iface == "nvme":
-            return drive + ["-device", f"nvme,drive=disk{n},serial=disk{n}"]
-        extra = ",write-cache=on" if self.nbd else ""
-        return drive + ["-device", f"virtio-blk-pci,drive=disk{n},serial=disk{n}{extra}"]
+        device = {"nvme": "nvme", "scsi": "scsi-hd,bus=scsi.0", "virtio": "virtio-blk-pci"}[self.iface]
+        more = [self.options] if self.options else []
+        if self.nbd and self.iface != "nvme" and "write-cache=" not in self.options:
+            more.append("write-cache=on")
+        return drive + ["-device", ",".join([f"{device},drive=disk{n},serial=disk{n}", *more])]
 
 
 @dataclass
@@ -304,6 +307,8 @@ class VM:
                "-serial", "chardev:agent",
                "-virtfs", f"local,path={self.share},mount_tag=share,security_model=none,"
                           "multidevs=forbid"]
+        if any(disk.iface == "scsi" for disk in self.disks):
+            cmd += ["-device", "virtio-scsi-pci,id=scsi"]
         for n, disk in enumerate(self.disks):
             cmd += disk.args(n)
         return cmd + self.qemu_args
