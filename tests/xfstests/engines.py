@@ -13,6 +13,16 @@ TOP = HERE.parent.parent
 BUILD = TOP / "build"
 
 
+def descendants(pid):
+    """The children of a process, their children, ..."""
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], check=True, capture_output=True, text=True).stdout
+    parents = dict(map(int, line.split()) for line in listed.splitlines())
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
+
+
 class Guest:
     """A guest that runs; what it prints goes to the file out."""
 
@@ -27,11 +37,12 @@ class Guest:
         return self.proc.poll() is None
 
     def kill(self):
-        """Ends the guest with all its processes."""
-        try:
-            os.killpg(self.proc.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        """Ends the guest with all its processes, which may have sessions of their own."""
+        for pid in [self.proc.pid, *descendants(self.proc.pid)]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         self.proc.wait()
 
 
@@ -54,7 +65,9 @@ class Uml:
         return "modprobe zext4 register_as=ext4"
 
     def start(self, checkout, results, out):
-        return Guest([self.uml / "linux-um", f"mem={self.memory}", "rootfstype=hostfs", "rootflags=/", "ro",
+        # At each system call it changes from one process to another, which is cheapest on one CPU.
+        return Guest(["taskset", "-c", str(max(os.sched_getaffinity(0))),
+                      self.uml / "linux-um", f"mem={self.memory}", "rootfstype=hostfs", "rootflags=/", "ro",
                       f"init={HERE}/uml-init", "con=null", "ssl=null", "con0=fd:0,fd:1", "quiet", "loglevel=1",
                       f"XFS_MODULES={self.uml}/modules", f"XFS_CHECKOUT={checkout}", f"XFS_RESULTS={results}",
                       f"XFS_GUEST={HERE}/guest.sh"], out)

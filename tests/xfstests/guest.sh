@@ -15,8 +15,6 @@ say() { echo "xfstests-guest: $*"; }
 die() { say "$*"; exit 1; }
 
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb
-# Without udevd, libdevmapper makes the nodes.
-[ -S /run/udev/control ] || export DM_DISABLE_UDEV=1
 cd / && umask 022
 for d in /tmp /var/tmp /var/log; do
 	mountpoint -q $d || mount -t tmpfs tmp $d
@@ -31,6 +29,13 @@ for n in 0:stdin 1:stdout 2:stderr; do
 	[ -e /dev/${n#*:} ] || ln -s /proc/self/fd/${n%:*} /dev/${n#*:}
 done
 [ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
+# Without udevd, libdevmapper makes the nodes, and "udevadm wait" would never return.
+if [ ! -S /run/udev/control ]; then
+	export DM_DISABLE_UDEV=1
+	printf '#!/bin/sh\n' >/run/xfs/udevadm
+	chmod 755 /run/xfs/udevadm
+	! real=$(type -P udevadm) || mount --bind /run/xfs/udevadm "$(realpath "$real")"
+fi
 echo "|/bin/false" >/proc/sys/kernel/core_pattern
 
 # The users that tests want, in copies of the host's files.
