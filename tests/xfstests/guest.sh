@@ -39,14 +39,15 @@ fi
 echo "|/bin/false" >/proc/sys/kernel/core_pattern
 
 # The users that tests want, in copies of the host's files.
-cp /etc/passwd /etc/group /run/xfs/
+cp /etc/passwd /etc/group /etc/shadow /run/xfs/
 id=31000
 for user in fsgqa 123456-fsgqa fsgqa2; do
 	grep -q "^$user:" /run/xfs/passwd || echo "$user:x:$id:$id::/run/xfs/home:/bin/bash" >>/run/xfs/passwd
 	grep -q "^$user:" /run/xfs/group || echo "$user:x:$id:" >>/run/xfs/group
+	grep -q "^$user:" /run/xfs/shadow || echo "$user:*:20000:0:99999:7:::" >>/run/xfs/shadow
 	id=$((id + 1))
 done
-for f in passwd group; do
+for f in passwd group shadow; do
 	mount --bind /run/xfs/$f /etc/$f
 done
 chmod 777 /run/xfs/home

@@ -25,12 +25,13 @@ class Result:
 
 def judge(rest):
     """The result that the text after a test's name says."""
-    first = rest.split("\n", 1)[0]
     passed = re.fullmatch(r"\s*(?:\d+s \.\.\.\s*)?(\d+)s\s*", rest)
     if passed:
         return Result(PASS, int(passed[1]))
-    if "[not run]" in first:
-        return Result(NOTRUN, why=rest.split("[not run]", 1)[1].strip())
+    # What programs write to the console may come before it.
+    reason = re.search(r"^(?:\S.*|\s*)\[not run\] *(.*)", rest, re.M)
+    if reason:
+        return Result(NOTRUN, why=reason[1].strip())
     text = re.sub(r"^\s*\d+s \.\.\. ", "", rest).strip()
     # Paths of the results' folder only lengthen it.
     return Result(FAIL, why=re.sub(r" ?\(see [^)]*\)", "", text)[:2000])

@@ -33,6 +33,7 @@ from results import DIED, HANG, Result
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parent.parent
+BOOT = 240          # seconds until the first test, and between two
 GROUPS = "auto log shutdown recoveryloop quota -dangerous"
 
 
@@ -96,7 +97,7 @@ class Runner:
         module = "ext4" if self.type == "ext4" else self.engine.load(self.engine.modules)
         (self.folder / "env").write_text(
             f"MODULE={shlex.quote(module)}\nMKFS={shlex.quote(self.args.mkfs)}\nOPTIONS={shlex.quote(options)}\n"
-            f"EXTERNAL={int(self.args.external)}\nTEST_MB=3072\nSCRATCH_MB=5120\n")
+            f"EXTERNAL={int(self.args.external)}\nTEST_MB=2048\nSCRATCH_MB=3072\n")
         (self.folder / "tests").write_text("\n".join(tests) + "\n")
         self.boots += 1
         out = self.folder / f"out-{time.strftime('%m%d-%H%M%S')}"
@@ -140,7 +141,7 @@ class Runner:
                     running, since = now, time.monotonic()
                 if not left or not lives:
                     break
-                if time.monotonic() - since > limit:
+                if time.monotonic() - since > (limit if running else max(limit, BOOT)):
                     if running in left:
                         self.note(running, Result(HANG, limit, f"no end within {limit} s"), again)
                         left.remove(running)

@@ -56,6 +56,8 @@ def test_results_of_a_run():
 @pytest.mark.parametrize("tail, verdict, running", [
     ("4s\n", "pass", None),
     ("[not run] no device\n", "not run", None),
+    ("unix_chkpwd[8]: no user\n[not run] no user\n", "not run", None),
+    ("- output mismatch\n    +a [not run] b\nRan: generic/008\n", "fail", None),
     ("- output mismatch (see x)\n    +3s\n", None, "generic/008"),
     ("[failed, exit status 1]", None, "generic/008"),
     ("- output mismatch\n    +3\nRan: ext4/001\nFailures: generic/008\n", "fail", None),
