@@ -24,6 +24,9 @@
 #   make bench-core      the journal's code by the clock, in user space, beside stock jbd2; ARGS=
 #   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
+#   make xfstests        XFSTESTS_DIR=a built checkout: xfstests on stock ext4 and on zext4, and where
+#                        they differ; XFSTESTS_TESTS="quick generic/001 -stress", ENGINE=qemu,
+#                        TYPES="ext4 zext4 lanes", MKFS="-O bigalloc", MOUNT=data=journal, ARGS=
 #   make debug-kernel    run the VM tests on a kernel with lockdep and KASAN
 #   make soak            applications on a file system that is disturbed and cut off, HOURS=1; SEED=
 #                        CYCLE_S=60 CYCLES= LIFE= APPS="git trees", DEBUG_KERNEL=1
@@ -172,6 +175,15 @@ ace:
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@+$(if $(filter uml,$(ENGINE)),tools/build-uml)
 	@$(PYTHON) tests/vm/lanes/ace.py --engine $(ENGINE) --fstype $(FSTYPE) --seq3 $(SEQ3) $(ARGS)
+
+.PHONY: xfstests
+xfstests:
+	@[ -n "$(XFSTESTS_DIR)" ] || { echo "make xfstests: XFSTESTS_DIR= has to name a built checkout of xfstests"; exit 2; }
+	@tools/deps xfstests
+	@+$(if $(filter uml,$(ENGINE)),tests/xfstests/build-uml,$(MAKE) --no-print-directory modules)
+	@$(PYTHON) tests/xfstests/run.py "$(XFSTESTS_DIR)" --engine $(ENGINE) \
+		$(if $(XFSTESTS_TESTS),--tests="$(XFSTESTS_TESTS)") $(if $(TYPES),--types="$(TYPES)") \
+		$(if $(MKFS),--mkfs="$(MKFS)") $(if $(MOUNT),--mount="$(MOUNT)") $(ARGS)
 
 debug-kernel: deps
 	@tools/deps debug-kernel
