@@ -45,7 +45,7 @@ def machine_fixture():
     machine.put("etc/systemd/system/zj.service", debian_machine.UNIT)
     # What the hook for fsck finds out on a machine that has this disk.
     machine.put("etc/initramfs-tools/conf.d/root", "FSTYPE=ext4\nMODULES=list\n")
-    machine.put("etc/initramfs-tools/modules", "virtio_pci\nvirtio_blk\n")
+    machine.put("etc/initramfs-tools/modules", "virtio_pci\nvirtio_blk\next4\n")
     machine.put("etc/fstab", "/dev/vda / ext4 defaults,lanes=2 0 1\n")
     for name, script in ("boot", BOOT), ("work", WORK), ("remove", REMOVE):
         machine.put(f"zj-{name}", script)
