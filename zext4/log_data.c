@@ -377,6 +377,9 @@ static int log_batch(struct log_data *log,
 		err = log_folios(log);
 		unlock_folios(log);
 		err2 = note_inode(log);
+		/* The folios are clean, so write-back would not find this error again. */
+		if (err2)
+			mapping_set_error(log->inode->i_mapping, err2);
 		err = err ?: err2;
 	}
 	err2 = ext4_journal_stop(log->handle);
