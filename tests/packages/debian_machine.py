@@ -86,6 +86,14 @@ exec chroot "$root" /bin/sh -c "$2"
 
         The disk keeps all that was written before; so the cut loses only what was in memory.
         """
+        # The emulator sometimes breaks a kernel before it has come to the initramfs.
+        for _ in range(3):
+            said = self._boot(options, until, disks)
+            if "Run /init as init process" in self.console:
+                break
+        return said
+
+    def _boot(self, options, until, disks):
         said, console = self.folder / "said", self.folder / "console"
         for file in said, console:
             file.write_text("")
