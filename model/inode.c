@@ -44,13 +44,14 @@ void file_data(struct state *s, int h)
 
 /* ---- R8: one file ---- */
 
-static void take_over(struct state *s, int h, u8 *slot)
+/* The handle takes the place of the last one that did so (sync tid, claim). */
+void take_over(struct state *s, int h, u8 *slot)
 {
 	s->handle[h].old = *slot;
 	*slot = s->handle[h].txn + 1;
 }
 
-static void tie_old(struct state *s, int h)
+void tie_old(struct state *s, int h)
 {
 	struct handle *handle = &s->handle[h];
 

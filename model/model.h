@@ -307,6 +307,8 @@ void call_back(struct state *s, int handles);
 move_fn move_reuse;
 
 /* inode.c */
+void take_over(struct state *s, int handle, u8 *slot);
+void tie_old(struct state *s, int handle);
 bool core_step(struct state *s, int handle);
 bool out_step(struct state *s, int handle, int block);
 bool move_dir_step(struct state *s, int handle);

@@ -41,14 +41,11 @@ static void give_back(struct state *s, int h)
 /* The dquot is found by its id, so its claim is never lost. */
 bool dquot_step(struct state *s, int h, bool charges)
 {
-	struct handle *handle = &s->handle[h];
-
-	if (!handle->step) {
+	if (!s->handle[h].step) {
 		say("claims the dquot");
-		handle->old = s->dquot_claim;
-		s->dquot_claim = handle->txn + 1;
-		if (handle->old && on(R12))
-			tie(s, handle->txn, handle->old - 1);
+		take_over(s, h, &s->dquot_claim);
+		if (on(R12))
+			tie_old(s, h);
 		return true;
 	}
 	if (charges)

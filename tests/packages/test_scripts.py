@@ -214,3 +214,16 @@ def test_one_version(machine):
         found = subprocess.run(["/sbin/modinfo", "-F", "version", folder / f"{name}.ko"],
                                capture_output=True, text=True, check=True).stdout
         assert found.strip() == version
+
+
+@pytest.mark.parametrize("line,warned", [("/dev/sda1 /srv zext4 defaults 0 2", True), ("/dev/sda1 / ext4 lanes=2 0 1", False),
+                                         ("# /dev/sda1 /srv zext4 defaults 0 2", False)])
+def test_types_that_the_next_boot_would_miss(tmp_path, line, warned):
+    """With zjournal-root there is no type zext4, and a boot stops at a line of fstab that names it."""
+    (tmp_path / "fstab").write_text(line + "\n")
+    (tmp_path / "update-initramfs").write_text("#!/bin/sh\n")
+    (tmp_path / "update-initramfs").chmod(0o755)
+    script = (TOP / "packaging/debian/zjournal-root.postinst").read_text().replace("/etc/fstab", str(tmp_path / "fstab"))
+    done = subprocess.run(["sh", "-c", script, "postinst", "configure"], check=True, capture_output=True, text=True,
+                          env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert ("BEFORE YOU REBOOT" in done.stderr and line in done.stderr) == warned, done.stderr
