@@ -115,6 +115,56 @@ def test_entry_that_is_not_listed(guest):
     """)
 
 
+# An empty file of user quota in the older of the two formats that stock ext4 journals.
+OLDER = r"""
+    printf '\021\037\300\331\000\0\0\0\200\072\011\0\200\072\011\0\0\0\0\0\002\0\0\0' >/mnt/aquota.user
+    dd if=/dev/zero of=/mnt/aquota.user bs=1 seek=2047 count=1 conv=notrunc 2>/dev/null
+    fsctl quota-on /dev/vda /mnt/aquota.user || die quota-on
+"""
+
+
+def test_entry_that_is_not_listed_in_the_older_format(guest):
+    """As above. Quota is switched on anew after the crash, as at a boot."""
+    options = "noatime,commit=300,usrjquota=aquota.user,jqfmt=vfsv0"
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda
+        mnt /dev/vda {options}
+        {OLDER}
+        for n in $(seq 40); do echo $n >/mnt/f$n; done; : >/mnt/other
+        taskset 1 chown 30 /mnt/f20; dd if=/dev/zero of=/mnt/other bs=4k count=1 2>/dev/null
+        listed() {{ taskset 2 fsctl usages /dev/vda u >/tmp/usages || die usages; grep -q "^$1 " /tmp/usages; }}
+        listed 30 || die "user 30 is not listed"
+        fsctl syncfs /mnt || die syncfs
+        taskset 1 rm /mnt/f20 || die rm
+        while listed 30; do :; done
+        taskset 2 dd if=/dev/zero of=/mnt/other bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die fsync
+        crash
+        mnt /dev/vda {options}
+        fsctl quota-on /dev/vda /mnt/aquota.user || die quota-on
+        ! listed 30 || die "user 30 is listed again"
+        fsctl quota-off /dev/vda || die quota-off
+        unmnt; fsck /dev/vda
+    """)
+
+
+@pytest.mark.zext4
+def test_list_of_usage_that_nobody_changes(guest):
+    """It waits for no commits: each would be one that the reader has caused itself."""
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda {PROJECTS}
+        mnt /dev/vda noatime,commit=300
+        for n in $(seq 20); do : >/mnt/$n; chattr -p $((1000 * n)) /mnt/$n || die chattr; done
+        unmnt; mnt /dev/vda noatime,commit=300
+        sealed() {{ sed -n 's/^components: \\([0-9]*\\) closed.*/\\1/p' /proc/fs/zjournal/*/info; }}
+        before=$(sealed)
+        [ $(fsctl usages /dev/vda | wc -l) = 21 ] || die usages
+        [ $(($(sealed) - before)) -le 2 ] || die "$(($(sealed) - before)) components for 21 entries"
+        unmnt
+    """)
+
+
 def test_memory_of_unmounted(guest):
     """Mounts leave nothing behind. What is allocated for quota has four pages."""
     guest(f"""
@@ -284,3 +334,37 @@ def test_power_cuts(how):
         machine.check_console()
     cuts = re.findall(r"^ok cut=", result.out, re.M)
     assert result.rc == 0 and len(cuts) >= CUTS, result.out[-4000:]
+
+
+IDS = os.environ.get("ZJ_IDS")
+ALL_TYPES = "-O quota,project -E quotatype=usrquota:grpquota:prjquota"
+
+# A disk of 128 MiB, whose quota files are packed at once; several kinds of logs, and who recovers them.
+MANY = {
+    "lanes": "MOUNT_OPTS=usrquota,grpquota,prjquota NESTED=4",
+    "blocks-1k": "MOUNT_OPTS=usrquota,grpquota,prjquota NESTED=4 'MKFS_OPTS=-b 1024 -J size=16 {types}'",
+    "apart": "NESTED=0 'MKFS_OPTS=-b 4096 -J size=16 {types}'",
+    "fsck": "NESTED=0 'RECOVER=fsck.zext4 -p'",
+    "jbd2": "MOUNT_OPTS=lanes=1,log=jbd2 OTHERS=1 NESTED=0",
+}
+
+
+@pytest.mark.parametrize("how", list(MANY) if IDS else ["lanes"])
+def test_many_ids(how):
+    """Users, groups and projects come and go in all lanes; after a cut the quota is what the files take.
+
+    ZJ_IDS=2000 has so many of them, and every way to recover; then stock ext4 or zext4 charges on.
+    """
+    cuts = CUTS if IDS else 3
+    with conftest.new_vm(cpus=4, memory="4G", modules=[] if conftest.FSTYPE == "ext4" else None) as machine:
+        result = machine.sh(f"""
+            for m in quota_v2 $FS "zjdisk ndev=9 size_mb=128"; do modprobe $m || die $m; done
+            sh /lib/zj/crash.sh FSTYPE=$FS LOAD=ids IDS={IDS or 150} CUTS={cuts} JOBS=2 SEED=$(date +%s) \\
+                TIME={10 if IDS else 2} BIN=/usr/bin 'MKFS_OPTS=-b 4096 -J size=16 {ALL_TYPES}' \\
+                {MANY[how].format(types=ALL_TYPES)}
+        """, timeout=1200 if IDS else 120)
+        machine.check_console()
+    print(result.out)
+    found = [int(n) for n in re.findall(r"^ok cut=.* ids=(\d+)", result.out, re.M)]
+    assert result.rc == 0 and len(found) >= cuts, result.out[-4000:]
+    assert min(found) >= int(IDS or 150) // 2, "what was synced before the load is gone"
