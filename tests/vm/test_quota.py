@@ -151,39 +151,67 @@ def test_entry_that_is_not_listed_in_the_older_format(guest):
     """)
 
 
-@pytest.mark.parametrize("older", [False, True])
-def test_switched_off_and_on_under_load(guest, older):
-    """Two lanes charge users whose entries come and go, whether quota is on or off at the moment."""
-    options = f"noatime,commit=300{LANES},usrjquota=aquota.user,jqfmt=vfsv{0 if older else 1}"
-    guest(f"""
-        modprobe -q quota_v2
-        mk /dev/vda
-        mnt /dev/vda {options}
-        {OLDER if older else NEWER}
+def load(give):
+    """A shell's text: two lanes charge owners whose entries come and go, until stop."""
+    return f"""
         rm -f /tmp/stop; load=
         for lane in 1 2; do
             n=0
             while [ ! -e /tmp/stop ]; do
                 n=$((n + 1)); file=/mnt/f$lane.$((n % 5))
                 taskset $lane dd if=/dev/zero of=$file bs=4k count=2 2>/dev/null || die "write $file"
-                taskset $lane chown $((1000 + n % 7)) $file || die "chown $file"
+                taskset $lane {give} $((1000 + n % 7)) $file || die "{give} $file"
                 [ $((n % 3)) != 0 ] || taskset $lane rm $file || die "rm $file"
             done & load="$load $!"
         done
+        stop() {{
+            : >/tmp/stop
+            for task in $load; do wait $task || die "the load in a lane"; done
+            fsctl syncfs /mnt || die syncfs
+        }}
+    """
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_switched_off_and_on_under_load(guest, older):
+    options = f"noatime,commit=300{LANES},usrjquota=aquota.user,jqfmt=vfsv{0 if older else 1}"
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda
+        mnt /dev/vda {options}
+        {OLDER if older else NEWER}
+        {load("chown")}
         for n in 1 2 3 4 5; do
             fsctl usages /dev/vda u >/dev/null || die "usages while it is on"
             fsctl quota-off /dev/vda || die quota-off
             fsctl quota-on /dev/vda /mnt/aquota.user || die quota-on
         done
-        : >/tmp/stop
-        for task in $load; do wait $task || die "the load in a lane"; done
-        fsctl syncfs /mnt || die syncfs
+        stop
         fsctl usages /dev/vda u >/tmp/before || die "usages in the end"
         crash
         mnt /dev/vda {options}
         fsctl quota-on /dev/vda /mnt/aquota.user || die "quota-on after the crash"
         fsctl usages /dev/vda u >/tmp/after || die "usages after the crash"
         cmp /tmp/before /tmp/after || die "before: $(cat /tmp/before); after: $(cat /tmp/after)"
+        unmnt; fsck /dev/vda
+    """)
+
+
+def test_grown_under_load(guest):
+    """The quota file is packed as long as the disk is small, and blocks of 1 KiB have one block of it each."""
+    guest(f"""
+        modprobe -q quota_v2
+        mke2fs -q -F -t ext4 -b 1024 -J size=8 {PROJECTS} /dev/vda 65536k || die mke2fs
+        mnt /dev/vda noatime,commit=300{LANES}
+        {load("chattr -p")}
+        for size in 96 144 256; do grow_mounted /dev/vda ${{size}}M; done
+        stop
+        fsctl usages /dev/vda >/tmp/before || die "usages in the end"
+        crash
+        mnt /dev/vda
+        fsctl usages /dev/vda >/tmp/after || die "usages after the crash"
+        cmp /tmp/before /tmp/after || die "before: $(cat /tmp/before); after: $(cat /tmp/after)"
+        [ $(wc -l </tmp/after) -gt 1 ] || die "nothing was charged: $(cat /tmp/after)"
         unmnt; fsck /dev/vda
     """)
 
