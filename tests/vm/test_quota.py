@@ -393,7 +393,7 @@ def test_power_cuts(how):
     With fsx each file that is changed has its own project; with grow entries are inserted and removed beside it.
     """
     load = "names" if how == "names" else "fsx"
-    with conftest.new_vm(cpus=4, memory="4G", modules=[] if conftest.FSTYPE == "ext4" else None) as machine:
+    with conftest.new_vm(cpus=4, memory="4G") as machine:
         result = machine.sh(f"""
             for m in quota_v2 $FS "zjdisk ndev=5"; do modprobe $m || die $m; done
             sh /lib/zj/crash.sh FSTYPE=$FS LOAD={load} CUTS={CUTS} JOBS=2 NESTED=4 SEED=$(date +%s) TIME=3 \\
@@ -424,7 +424,7 @@ def test_many_ids(how):
     ZJ_IDS=2000 has so many of them, and every way to recover; then stock ext4 or zext4 charges on.
     """
     cuts = CUTS if IDS else 3
-    with conftest.new_vm(cpus=4, memory="4G", modules=[] if conftest.FSTYPE == "ext4" else None) as machine:
+    with conftest.new_vm(cpus=4, memory="4G") as machine:
         result = machine.sh(f"""
             for m in quota_v2 $FS "zjdisk ndev=9 size_mb=128"; do modprobe $m || die $m; done
             sh /lib/zj/crash.sh FSTYPE=$FS LOAD=ids IDS={IDS or 150} CUTS={cuts} JOBS=2 SEED=$(date +%s) \\
