@@ -190,6 +190,16 @@ int zj_log_io_wait(struct zj_log_io *io)
 /* ---- file data in the log ---- */
 
 /**
+ * zj_journal_log_in_memory() - does a commit need no I/O, because the log is in memory?
+ * @journal: loaded
+ */
+bool zj_journal_log_in_memory(journal_t *journal)
+{
+	return to_zj(journal)->log_ops->in_memory;
+}
+EXPORT_SYMBOL_GPL(zj_journal_log_in_memory);
+
+/**
  * zj_journal_file_data_limit() - tell how much file data an fsync may log
  * @journal: loaded
  * @lane: the lane that logs it, or negative: the current CPU's

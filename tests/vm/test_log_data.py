@@ -83,6 +83,28 @@ def test_what_is_logged(run):
     """)
 
 
+def test_overwrites_in_place(run):
+    """What has no commit to wait for is written in place in one request, and so is what rarely has one."""
+    run("""
+        begin
+        expect() { [ $(($(logged) - was)) = $1 ] || die "$2: $(($(logged) - was)) blocks"; was=$(logged); }
+        for f in f g h; do put /mnt/$f a 16; done; sync; was=$(logged)
+        put /mnt/f b 2 3; fsctl fdatasync /mnt/f; expect 0 "fdatasync of neighbours"
+        put /mnt/f c 1 8; put /mnt/f c 1 12; fsctl fdatasync /mnt/f; expect 2 "fdatasync of blocks apart"
+        put /mnt/f d 1 8; fsctl fdatasync /mnt/f; expect 1 "in the log already"
+        sync_put /mnt/g e 1; expect 1 "fsync with a commit"
+        # Four times there is nothing to commit, so the next one that has writes in place; the one after it does not.
+        for n in 4 5 6 7; do put /mnt/h f 1 $n; fsctl fdatasync /mnt/h; done; expect 0 "fdatasync"
+        sync_put /mnt/h g 1 9; expect 0 "an fsync that rarely has a commit"
+        sync_put /mnt/h h 1 10; expect 1 "an fsync that often has one"
+        put /mnt/h i 1 20; fsctl fdatasync /mnt/h; expect 1 "fdatasync of a new size"
+        again
+        is /mnt/f b 3 2; is /mnt/f d 8 1; is /mnt/f c 12 1; is /mnt/g e 0 1; is /mnt/h f 4 4; is /mnt/h g 9 1
+        is /mnt/h h 10 1; is /mnt/h i 20 1; is /mnt/h a 0 4
+        end
+    """)
+
+
 def test_not_logged(guest):
     """Files for which a copy in the log would be wrong or unreadable."""
     guest(LIB + """
