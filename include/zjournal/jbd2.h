@@ -379,7 +379,7 @@ int zj_journal_forget(handle_t *handle, struct buffer_head *bh);
 
 /* log_io.c */
 u32 zj_journal_file_data_limit(journal_t *journal, int lane);
-bool zj_journal_log_in_memory(journal_t *journal);
+u64 zj_journal_log_write_ns(journal_t *journal, int lane);
 
 /* file_block.c */
 int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool again);
