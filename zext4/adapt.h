@@ -158,7 +158,7 @@ int zext4_logged_revoke_credits(struct inode *inode, int blocks);
 void zext4_evict_logged(struct inode *inode);
 void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t block,
 			 unsigned long count);
-void zext4_log_data(struct inode *inode, loff_t start, loff_t end);
+void zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync);
 int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc);
 void zext4_give_up(struct inode *inode, struct folio *folio);
 bool zext4_holds_folio(struct inode *inode, struct folio *folio);
@@ -170,6 +170,7 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end,
 bool zext4_map_written(const struct ext4_io_submit *io,
 		       const struct ext4_map_blocks *map);
 void zext4_page_mkwrite(struct inode *inode);
+tid_t zext4_fsync_tid(struct inode *inode, bool datasync);
 int zext4_fsync_commit(struct inode *inode, tid_t tid);
 bool zext4_commit_flushes(struct inode *inode, tid_t tid);
 int zext4_flush_file(struct inode *inode);

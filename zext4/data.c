@@ -245,7 +245,7 @@ void zext4_page_mkwrite(struct inode *inode)
 }
 
 /* Returns the transaction that an fsync commits, chosen as in ext4_fsync_journal(). */
-static tid_t fsync_tid(struct inode *inode, bool datasync)
+tid_t zext4_fsync_tid(struct inode *inode, bool datasync)
 {
 	struct ext4_inode_info *ei = EXT4_I(inode);
 
@@ -265,7 +265,7 @@ static int write_and_commit(struct file *file, loff_t start, loff_t end,
 	/* If extents are to be converted after the write, this needs another transaction. */
 	if (!err && !atomic_read(&ei->i_unwritten))
 		zj_journal_commit_early(EXT4_SB(inode->i_sb)->s_journal,
-					fsync_tid(inode, datasync));
+					zext4_fsync_tid(inode, datasync));
 	if (err == -EIO)
 		err2 = file_check_and_advance_wb_err(file);
 	else
@@ -291,7 +291,7 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 	if (ext4_should_journal_data(inode) &&
 	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
 		return 0;
-	zext4_log_data(inode, start, end);
+	zext4_log_data(inode, start, end, datasync);
 	if (flush)
 		expected = zj_journal_fsync_begin(journal,
 						  zext4_lane(inode->i_sb, inode));
@@ -301,7 +301,7 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 		err = file_write_and_wait_range(file, start, end);
 	if (flush)
 		zj_journal_fsync_written(journal, expected,
-					 err ? 0 : fsync_tid(inode, datasync));
+					 err ? 0 : zext4_fsync_tid(inode, datasync));
 	return err;
 }
 

@@ -86,7 +86,7 @@ static const struct zext4_option_spec specs[] = {
 	},
 	[ZEXT4_FSYNC_DATA] = {
 		.name = "fsync_data", .words = WORDS("auto", "beside", "before"), .tune = true,
-		.meaning = "With data=ordered, an fsync of a small amount of data logs it with the metadata and writes it to its place later (auto); or it writes it in place, with log=jbd2 at the same time as the log blocks (beside), or before them, into extents that stay marked as unwritten until the data is on the disk (before)",
+		.meaning = "With data=ordered, an fsync of a small amount of data logs it with the metadata and writes it to its place later, if there is metadata to commit (auto); or it writes it in place, with log=jbd2 at the same time as the log blocks (beside), or before them, into extents that stay marked as unwritten until the data is on the disk (before)",
 	},
 	[ZEXT4_LOG_FUA] = {
 		.name = "log_fua", .words = WORDS("auto", "never"), .tune = true,

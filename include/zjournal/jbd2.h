@@ -379,6 +379,7 @@ int zj_journal_forget(handle_t *handle, struct buffer_head *bh);
 
 /* log_io.c */
 u32 zj_journal_file_data_limit(journal_t *journal, int lane);
+u64 zj_journal_log_write_ns(journal_t *journal, int lane);
 
 /* home.c */
 bool zj_journal_bring_home(struct buffer_head *bh, bool wait);

@@ -190,6 +190,23 @@ int zj_log_io_wait(struct zj_log_io *io)
 /* ---- file data in the log ---- */
 
 /**
+ * zj_journal_log_write_ns() - tell how long a small write to the log takes
+ * @journal: loaded
+ * @lane: the lane that writes it, or negative: the current CPU's
+ *
+ * Context: any.
+ * Return: the running mean in ns; 0 if the log is in memory; U64_MAX if it is not known yet.
+ */
+u64 zj_journal_log_write_ns(journal_t *journal, int lane)
+{
+	struct zj_journal *zj = to_zj(journal);
+	u64 ns = READ_ONCE(zj_lane_at(zj, lane)->write_time[0].ns);
+
+	return zj->log_ops->in_memory ? 0 : ns ?: U64_MAX;
+}
+EXPORT_SYMBOL_GPL(zj_journal_log_write_ns);
+
+/**
  * zj_journal_file_data_limit() - tell how much file data an fsync may log
  * @journal: loaded
  * @lane: the lane that logs it, or negative: the current CPU's

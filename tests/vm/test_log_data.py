@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """data=ordered: an fsync of little data logs it (decision 48, rules F1 to F4)."""
 
+import conftest
 import pytest
 
 pytestmark = pytest.mark.zext4
@@ -81,6 +82,43 @@ def test_what_is_logged(run):
         is /mnt/i k 0 1; is /mnt/f l 0 1; is /mnt/f b 1 1; is /mnt/f h 7 1; is /mnt/f j 8 1; is /mnt/f e 50 1; is /mnt/f d 100 1; is /mnt/g f 3 1; is /mnt/h i 0 100
         end
     """)
+
+
+def test_overwrites_in_place(run):
+    """What has no commit to wait for, and is one request, is written in place."""
+    run("""
+        begin
+        expect() { [ $(($(logged) - was)) = $1 ] || die "$2: $(($(logged) - was)) blocks"; was=$(logged); }
+        for f in f g h; do put /mnt/$f a 16; done; sync; was=$(logged)
+        put /mnt/f b 2 3; fsctl fdatasync /mnt/f; expect 0 "fdatasync of neighbours"
+        put /mnt/f c 1 8; put /mnt/f c 1 12; fsctl fdatasync /mnt/f; expect 2 "fdatasync of blocks apart"
+        put /mnt/f d 1 8; fsctl fdatasync /mnt/f; expect 1 "in the log already"
+        sync_put /mnt/g e 1; expect 1 "fsync with a commit"
+        put /mnt/h i 1 20; fsctl fdatasync /mnt/h; expect 1 "fdatasync of a new size"
+        again
+        is /mnt/f b 3 2; is /mnt/f d 8 1; is /mnt/f c 12 1; is /mnt/g e 0 1; is /mnt/h i 20 1; is /mnt/h a 0 4
+        end
+    """)
+
+
+def test_overwrites_on_a_fast_disk():
+    """On a disk as fast as the CPU, few fsyncs of a file have anything to commit, and it leaves the log.
+
+    The guest's clock counts instructions, so that it does not depend on the host how fast the disk is.
+    """
+    icount = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off", "-cpu", "max"]
+    with conftest.new_vm(cpus=1, accel=icount) as machine:
+        result = machine.sh(LIB + """
+            modprobe zext4; modprobe zjdisk ndev=1 size_mb=256 || die zjdisk
+            DEV=/dev/zjd0; begin; mkdir /mnt/d
+            sync_put /mnt/d/created a 1; [ $(logged) = 1 ] || die "a new file: $(logged) blocks are logged"
+            loadgen -t DWSL -w 1 -n 2000 -d /mnt/d || die loadgen
+            [ $(logged) -gt 1 ] || die "the first fsyncs are not logged"
+            [ $(logged) -lt 1000 ] || die "$(logged) blocks of 2000 are logged"
+            end
+        """, timeout=300)
+        assert result, result.out
+        machine.check_console()
 
 
 def test_not_logged(guest):

@@ -4,7 +4,7 @@
 // was written (zj_journal_inode_written()), its top-level directory and last lane
 // (lane_by=), of a directory the task that made it, whether that has made a file in it, its last
 // subdirectory, and whether lanes delete each other's files in it, or did when this file
-// was made (alloc=core); 0 means unknown.  The lists of freed extents become 64, by tid (E7).
+// was made (alloc=core); 0 means unknown; and fsyncs with nothing to commit (log_data.c).  The lists of freed extents become 64, by tid (E7).
 //
 // expect: ext4.h: -=3
 // expect: super.c: ext4_alloc_inode=1 -=1
@@ -25,6 +25,7 @@ struct ext4_inode_info {
 + bool i_zj_mapped;
 + bool i_zj_filled;
 + bool i_zj_mixed;
++ u8 i_zj_spared;
  ...
 };
 
@@ -79,5 +80,6 @@ ext4_alloc_inode(...)
 + ei->i_zj_mapped = false;
 + ei->i_zj_filled = false;
 + ei->i_zj_mixed = false;
++ ei->i_zj_spared = 0;
  ...
 }
