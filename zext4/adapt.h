@@ -159,6 +159,9 @@ void zext4_evict_logged(struct inode *inode);
 void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t block,
 			 unsigned long count);
 void zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync);
+bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, int lane,
+			    int datasync);
+void zext4_leave_log(struct inode *inode, pgoff_t index, pgoff_t last);
 int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc);
 void zext4_give_up(struct inode *inode, struct folio *folio);
 bool zext4_holds_folio(struct inode *inode, struct folio *folio);

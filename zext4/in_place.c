@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Overwrites that an fsync writes in place, although it logs other data (log_data.c), because
+ * that is cheaper.
+ */
+#include <linux/pagemap.h>
+#include <linux/pagevec.h>
+#include "ext4.h"
+#include "ext4_jbd2.h"
+
+/*
+ * A log write that is faster than this is a small matter: see zext4_cheaper_in_place(). A commit
+ * costs some 15 us of CPU time, and there is one more in the 4 ms of a tick; the gain, a write
+ * once a tick, equals the cost at the root of the product.
+ */
+#define ZEXT4_FAST_NS		250000
+
+/*
+ * As many commits cost as much as emptying the log, which takes a few milliseconds and stops
+ * other tasks.
+ */
+#define ZEXT4_MAX_SPARED	200
+
+/*
+ * Does a folio only overwrite blocks that are next to each other, after block @last if that is
+ * not 0? Sets @logged if one of them is in the log.
+ */
+static bool folio_overwrites(struct inode *inode, struct folio *folio, sector_t *last,
+			     bool *logged)
+{
+	struct buffer_head *bh, *head = folio_buffers(folio);
+
+	if (folio->mapping != inode->i_mapping || !head)
+		return false;
+	bh = head;
+	do {
+		if (!buffer_dirty(bh))
+			continue;
+		if (zext4_needs_mapping(bh) || (*last && bh->b_blocknr != *last + 1))
+			return false;
+		*logged |= zext4_block_logged(inode, bh);
+		*last = bh->b_blocknr;
+	} while ((bh = bh->b_this_page) != head);
+	return true;
+}
+
+/* The same for the dirty folios of a range, which are few. Does not lock them all at once. */
+static bool range_overwrites(struct inode *inode, pgoff_t index, pgoff_t last,
+			     bool *logged)
+{
+	struct folio_batch folios;
+	sector_t block = 0;
+	bool only = i_size_read(inode) <= READ_ONCE(EXT4_I(inode)->i_disksize);
+	unsigned int i;
+
+	folio_batch_init(&folios);
+	while (only && filemap_get_folios_tag(inode->i_mapping, &index, last,
+					      PAGECACHE_TAG_DIRTY, &folios)) {
+		for (i = 0; i < folio_batch_count(&folios) && only; i++) {
+			folio_lock(folios.folios[i]);
+			only = folio_overwrites(inode, folios.folios[i], &block,
+						logged);
+			folio_unlock(folios.folios[i]);
+		}
+		folio_batch_release(&folios);
+	}
+	return only;
+}
+
+/*
+ * Counts fsyncs of a file that have nothing to commit but data, one up, against those that have,
+ * two down. Returns whether this one has a commit to wait for. Tasks that count at once may lose
+ * a count.
+ */
+static bool note_commit(struct inode *inode, int datasync)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
+	bool commits = sbi->s_zj.value[ZEXT4_FSYNC] == ZEXT4_FSYNC_ALL ||
+		       !zj_transaction_committed(sbi->s_journal,
+						 zext4_fsync_tid(inode, datasync));
+	u8 *spared = &EXT4_I(inode)->i_zj_spared;
+	int n = READ_ONCE(*spared);
+
+	WRITE_ONCE(*spared, commits ? max(n, 2) - 2 : min(n + 1, ZEXT4_MAX_SPARED));
+	return commits;
+}
+
+/**
+ * zext4_cheaper_in_place() - is what an fsync has found an overwrite that is cheaper in place?
+ * @inode: the file
+ * @index: first page of the range, which has few dirty ones
+ * @last: its last page
+ * @lane: the lane that would log it
+ * @datasync: whether times may stay uncommitted
+ *
+ * Logging it saves a write only if the fsync waits for a
+ * commit anyway, and that an fdatasync never does. An fsync does once per tick of the clock,
+ * because of the time of modification: on a slow device each one, but hardly one on a device
+ * that is much faster than the tick. There the first one that is logged would keep all that
+ * follow in the log (F1), each with a commit of its own. So on such a device one that has
+ * something to commit writes the data first, if that is rare.
+ *
+ * To a log in memory nothing is written at all, so there it is never cheaper.
+ *
+ * The answer is a hint: both ways are safe. Context: no folio locked.
+ */
+bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, int lane,
+			    int datasync)
+{
+	u64 ns = zj_journal_log_write_ns(EXT4_SB(inode->i_sb)->s_journal, lane);
+	bool rare = ns < ZEXT4_FAST_NS && READ_ONCE(EXT4_I(inode)->i_zj_spared) >= 2;
+	bool logged = false;
+
+	return (!note_commit(inode, datasync) || rare) && ns &&
+	       range_overwrites(inode, index, last, &logged) && !logged;
+}
+
+/**
+ * zext4_leave_log() - empty the log for a file that is only overwritten, again and again
+ * @inode: the file
+ * @index: first page of the range that an fsync is about to log
+ * @last: its last page
+ *
+ * From then on it is written in place.
+ *
+ * Context: no handle open, no folio locked.
+ */
+void zext4_leave_log(struct inode *inode, pgoff_t index, pgoff_t last)
+{
+	int lane = zext4_lane(inode->i_sb, inode);
+	bool logged = false;
+
+	if (READ_ONCE(EXT4_I(inode)->i_zj_spared) < ZEXT4_MAX_SPARED ||
+	    zj_journal_log_write_ns(EXT4_SB(inode->i_sb)->s_journal, lane) - 1 >=
+		    ZEXT4_FAST_NS ||
+	    !range_overwrites(inode, index, last, &logged) || !logged)
+		return;
+	WRITE_ONCE(EXT4_I(inode)->i_zj_spared, 2);
+	zext4_settle_all(inode->i_sb);
+}
