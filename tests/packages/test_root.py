@@ -35,13 +35,13 @@ sync /var/tmp/1
 REMOVE = """
 dpkg --purge zjournal-root
 sed -i s/,lanes=2// /etc/fstab
-ls /usr/lib/modprobe.d
+lsinitramfs /boot/initrd.img-$(uname -r) | grep zext4 || true
 """
 
 
 @pytest.fixture(scope="module", name="machine")
 def machine_fixture():
-    machine = debian_machine.new_machine("root", ["zjournal-dkms", "zjournal-tools", "zjournal-root"])
+    machine = debian_machine.machine_with_modules("root")
     machine.put("etc/systemd/system/zj.service", debian_machine.UNIT)
     # What the hook for fsck finds out on a machine that has this disk.
     machine.put("etc/initramfs-tools/conf.d/root", "FSTYPE=ext4\nMODULES=list\n")

@@ -35,7 +35,13 @@ def test_serves_ext4(guest):
             umount /mnt
         done
         mk /dev/vda; mount -t ext4 /dev/vda /mnt || die mount
-        echo a >/mnt/a; umount /mnt
+        echo a >/mnt/a
+        # Stock ext4, beside it: no second directory in /sys, and a program that only makes sure of the type goes on.
+        modprobe ext4 || die "modprobe ext4 where the type is there"
+        ! grep -q '^ext4 ' /proc/modules || die "both are loaded"
+        dmesg | grep -q 'the module ext4 is not loaded, because zext4 serves the type ext4' || die "$(dmesg)"
+        ! dmesg | grep -q duplicate || die "$(dmesg)"
+        umount /mnt
         # Stock ext4, after it again.
         rmmod zext4 || die rmmod
         [ ! -e /sys/fs/ext4 ] && [ ! -e /proc/fs/ext4 ] || die "something is left"
