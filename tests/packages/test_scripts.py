@@ -227,3 +227,16 @@ def test_types_that_the_next_boot_would_miss(tmp_path, line, warned):
     done = subprocess.run(["sh", "-c", script, "postinst", "configure"], check=True, capture_output=True, text=True,
                           env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert ("BEFORE YOU REBOOT" in done.stderr and line in done.stderr) == warned, done.stderr
+
+
+def test_what_packages_are_built_with(tmp_path):
+    """A bare Debian has no compiler, and dpkg-buildpackage asks for build-essential, which no package names."""
+    control = (TOP / "packaging/debian/control").read_text()
+    needed = set(re.findall(r"[a-z][a-z0-9-]+", re.search(r"(?m)^Build-Depends: (.*)", control)[1])) - {"debhelper-compat"}
+    for name, text in ("dpkg-query", "exit 1"), ("apt-get", f'echo "$@" >>{tmp_path}/asked'), ("sudo", '"$@"'):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    subprocess.run([TOP / "tools/deps", "deb"], check=False, capture_output=True,
+                   env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    asked = set((tmp_path / "asked").read_text().split())
+    assert needed | {"build-essential", "debhelper", "lintian"} <= asked
