@@ -322,3 +322,10 @@ def test_what_packages_are_built_with(tmp_path):
                    env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
     asked = set((tmp_path / "asked").read_text().split())
     assert needed | {"build-essential", "debhelper", "lintian"} <= asked
+    # Each header of zjctl is in one of them, in libext2fs-dev's own dependency, or in build-essential.
+    included = {name for source in (*TOP.glob("user/**/*.[ch]"), *TOP.glob("src/recovery/*.[ch]"))
+                for name in re.findall(r"(?m)^#include <(.*)>", source.read_text())}
+    paths = [f"/usr/include/{name}" for name in sorted(included) if pathlib.Path("/usr/include", name).exists()]
+    owners = subprocess.run(["dpkg-query", "-S", *paths], capture_output=True, text=True, check=False).stdout
+    found = set(re.findall(r"(?m)^([a-z0-9.+-]+)(?::\w+)?: ", owners))
+    assert {"libext2fs-dev", "libxxhash-dev"} <= found <= needed | {"comerr-dev", "libc6-dev", "linux-libc-dev"}
