@@ -2,8 +2,8 @@
 """The packages in a Debian 12 of their own: install, upgrade of the kernel, boots, purge.
 
 "make test-packages" runs this. It is no part of "make test", because it downloads a
-Debian (600 MB) and compiles the modules three times, with test_root.py.  Needs root.  The tests are the steps of one story:
-each goes on where the one before ended.
+Debian (600 MB) and compiles the modules, three times together with test_root.py.  Needs
+root.  The tests are the steps of one story: each goes on where the one before ended.
 """
 import os
 import re
