@@ -101,7 +101,8 @@ exec chroot "$root" /bin/sh -c "$2"
         command = ["timeout", "-k", "5", "1800", "qemu-system-x86_64", "-nodefaults", "-display", "none",
                    "-no-reboot", "-machine", "q35", "-m", "1G", "-smp", "2", *vmlib.accel(),
                    "-kernel", str(self.folder / "vmlinuz"), "-initrd", str(self.folder / "initrd.img"),
-                   "-append", f"root=/dev/vda {options} console=ttyS0 panic=-1 mitigations=off no_timer_check",
+                   "-append", f"root=/dev/vda {options} console=ttyS0 panic=-1 mitigations=off no_timer_check"
+                              " watchdog_thresh=60",
                    "-serial", f"file:{console}", "-serial", f"file:{said}"]
         for name in disks:
             command += ["-drive", f"if=virtio,format=raw,cache=unsafe,file={self.folder / name}"]

@@ -17,7 +17,7 @@ BOOT = r"""exec >/dev/ttyS1 2>&1
 findmnt -rn -o FSTYPE,OPTIONS /
 grep -oE '^(zext4|ext4) ' /proc/modules
 grep '^log' /proc/fs/zjournal/*/info
-dmesg | grep -E 'BUG:|WARNING:|Oops' && exit 1
+! dmesg | grep -E 'BUG:|WARNING:|Oops' || { echo "step ended: complaints"; exit 1; }
 step=$(sed -n 's/.*zj-step=\([a-z]*\).*/\1/p' /proc/cmdline)
 bash -eu /zj-$step
 rc=$?

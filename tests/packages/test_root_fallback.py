@@ -24,8 +24,9 @@ BOOT = r"""exec >/dev/ttyS1 2>&1
 findmnt -rn -o TARGET,FSTYPE,OPTIONS -t ext4,ext3,ext2
 grep -oE '^(zext4|ext4) ' /proc/modules
 grep -E '^log' /proc/fs/zjournal/*/info
-systemctl list-units --plain --no-legend --state=failed | sed 's/^/failed: /'
-dmesg | grep -E 'BUG:|WARNING:|Oops' && exit 1
+# A system without dbus has no terminals but the first.
+systemctl list-units --plain --no-legend --state=failed | grep -v getty-static | sed 's/^/failed: /'
+! dmesg | grep -E 'BUG:|WARNING:|Oops' || { echo "step ended: complaints"; exit 1; }
 step=$(sed -n 's/.*zj-step=\([a-z]*\).*/\1/p' /proc/cmdline)
 bash -eux /zj-$step
 rc=$?
@@ -113,8 +114,8 @@ def boot(machine, kver, options):
     machine.take_kernel(kver)
     said = machine.boot(f"ro {options}", disks=("disk", *DISKS))
     assert "step ended: 0" in said and "\nfailed: " not in said, said + machine.console
-    assert [line.split()[:2] for line in said.splitlines()[:4]] == [
-        ["/", "ext4"], ["/srv", "ext4"], ["/old", "ext3"], ["/older", "ext2"]], said
+    assert sorted(line.split()[:2] for line in said.splitlines()[:4]) == [
+        ["/", "ext4"], ["/old", "ext3"], ["/older", "ext2"], ["/srv", "ext4"]], said
     return said
 
 
