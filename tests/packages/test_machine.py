@@ -43,7 +43,7 @@ journalctl -b -o cat -u systemd-fsck@dev-vdb.service
 umount /srv
 fsck -t zext4 -A -p
 rmmod zext4 zjournal
-! grep zjournal /proc/modules
+grep zjournal /proc/modules && exit 1
 dmesg | grep -E 'BUG:|WARNING:|Oops' && exit 1
 true
 """

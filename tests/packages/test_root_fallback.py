@@ -45,8 +45,8 @@ sync /var/tmp/1 /srv/1
 """
 NAMES = """
 modprobe ext4
-! grep '^ext4 ' /proc/modules
-! dmesg | grep duplicate
+grep '^ext4 ' /proc/modules && exit 1
+dmesg | grep duplicate && exit 1
 dmesg | grep 'the module ext4 is not loaded'
 umount /srv
 [ "$(blkid -s TYPE -o value /dev/vdb)" = ext4 ]
@@ -65,13 +65,14 @@ mkdir /tmp/boot
 cp -a /boot/. /tmp/boot
 mount -t tmpfs -o size=$(( $(du -sk /boot | cut -f 1) + 2000 ))k none /boot
 cp -a /tmp/boot/. /boot
-! dpkg --purge zjournal-root
+dpkg --purge zjournal-root && exit 1
 sha256sum /boot/initrd.img-* | sed 's/^/after: /'
 ls /boot | sed 's/^/there: /'
 sha256sum /tmp/boot/initrd.img-* | sed 's/^/before: /'
 umount /boot
 dpkg --purge zjournal-root
-! dpkg -l zjournal-root
+dpkg -l zjournal-root && exit 1
+true
 """
 
 
