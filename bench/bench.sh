@@ -70,7 +70,9 @@ machine() {
 
 # The file system is made and filled on a fast disk; only the load meets its latency.
 latency() {
-	[ "$name" != zjd0 ] || zjd 0 latency $(($1 * 1000)) 0 $(($1 * 1000))
+	[ "$name" = zjd0 ] || return 0
+	latency=$(us "$1") || exit 1
+	zjd 0 latency $latency 0 $latency
 }
 
 disk_on() {

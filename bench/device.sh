@@ -28,6 +28,12 @@ settings() {
 	done
 }
 
+# us MS: as microseconds; fractions of a millisecond are a fast drive's
+us() {
+	awk -v ms="$1" 'BEGIN { if (ms !~ /^[0-9]+([.][0-9]+)?$/) exit 1; printf "%d", ms * 1000 }' ||
+		die "$1 is no number of milliseconds"
+}
+
 zjd() { echo "$*" >/dev/zjdctl || die "zjdisk refuses $*"; }
 
 null_blk_off() {
@@ -52,8 +58,8 @@ zjdisk_on() {
 	nofua) zjd 0 cache 1 0 ;;
 	*) die "$1 is no kind of cache" ;;
 	esac
-	us=$((LATENCY_MS * 1000))
-	zjd 0 latency $us 0 $us
+	latency=$(us "$LATENCY_MS") || exit 1
+	zjd 0 latency $latency 0 $latency
 	name=zjd0
 }
 
@@ -64,7 +70,8 @@ null_blk_on() {
 	mkdir $conf || die "no configfs for null_blk"
 	put size "$2"; put blocksize 512; put memory_backed 1
 	put queue_mode 2; put submit_queues 8; put hw_queue_depth 128
-	put irqmode 2; put completion_nsec $(($3 * 1000000))
+	latency=$(us "$3") || exit 1
+	put irqmode 2; put completion_nsec $((latency * 1000))
 	case $4 in
 	none) put cache_size 0 ;;
 	fua) put cache_size 1024; put fua 1 ;;

@@ -164,6 +164,7 @@ void zext4_log_data(struct inode *inode, loff_t start, loff_t end);
 int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc);
 void zext4_give_up(struct inode *inode, struct folio *folio);
 bool zext4_holds_folio(struct inode *inode, struct folio *folio);
+bool zext4_may_release(struct inode *inode, struct folio *folio, gfp_t gfp);
 
 /* fsync and file data. */
 int zext4_write_and_wait(struct file *file, loff_t start, loff_t end,

@@ -5,6 +5,7 @@
  * folio stays in the page cache until the block is home (F2), and freeing it revokes it (F3).
  */
 #include <linux/pagemap.h>
+#include <linux/swap.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 #include "ext4_extents.h"
@@ -264,6 +265,46 @@ bool zext4_holds_folio(struct inode *inode, struct folio *folio)
 		brelse(image);
 	} while (!held && (bh = bh->b_this_page) != head);
 	return held;
+}
+
+/* Has the image of a block gone home? If not, it is sent on its way. */
+static bool image_home(struct super_block *sb, sector_t block, bool wait)
+{
+	struct buffer_head *image = sb_find_get_block(sb, block);
+	bool home = !image || !buffer_jbd(image) || zj_journal_bring_home(image, wait);
+
+	brelse(image);
+	return home;
+}
+
+/**
+ * zext4_may_release() - may memory reclaim have a folio?
+ * @inode: the file
+ * @folio: a locked folio of it, clean
+ * @gfp: what reclaim may do
+ *
+ * What keeps the folio (F2) is in no account of dirty memory, so nobody who writes is
+ * stopped in time, and write-back does not know of it. Hence reclaim has to write it home:
+ * a cgroup whose limit is smaller than the log would find no memory otherwise.
+ *
+ * Return: false if a block of it is not home yet. It is on its way then, if it is committed.
+ */
+bool zext4_may_release(struct inode *inode, struct folio *folio, gfp_t gfp)
+{
+	bool wait = gfpflags_allow_blocking(gfp) && !current_is_kswapd();
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	bool may = true;
+
+	if (!zext4_holds_folio(inode, folio))
+		return true;
+	if (!(gfp & __GFP_IO))
+		return false;
+	bh = head;
+	do {
+		if (buffer_mapped(bh))
+			may &= image_home(inode->i_sb, bh->b_blocknr, wait);
+	} while ((bh = bh->b_this_page) != head);
+	return may;
 }
 
 /**

@@ -229,6 +229,15 @@ static int insert_apart(struct dquot *dquot,
 	return err;
 }
 
+/* Claims a dquot whose entry is inserted or removed; dq_lock is held. */
+static void claim_changed(struct dquot *dquot)
+{
+	handle_t *handle = ext4_journal_current_handle();
+
+	if (has_claims(handle, dquot->dq_sb))
+		claim(handle, dquot->dq_sb, dquot->dq_id);
+}
+
 /* The format's commit_dqblk(); dq_lock is held, and a handle that has claimed the file. */
 static int commit_dqblk(struct dquot *dquot)
 {
@@ -240,6 +249,7 @@ static int commit_dqblk(struct dquot *dquot)
 
 	if (dquot->dq_off)
 		return format->commit_dqblk(dquot);
+	claim_changed(dquot);
 	mutex_lock(&quota->layout);
 	err = is_small(sb, tree_of(sb, type)) ? insert_apart(dquot, format) : -ENOSPC;
 	if (err == -ENOSPC) /* a block that has other entries may have room */
@@ -267,8 +277,10 @@ static int release_dqblk(struct dquot *dquot)
 	head = tree->dqi_free_entry;
 	block = dquot->dq_off >> tree->dqi_blocksize_bits;
 	err = quota->format[type]->release_dqblk(dquot);
-	if (!dquot->dq_off && has_claims(handle, sb))
+	if (!dquot->dq_off && has_claims(handle, sb)) {
+		claim_changed(dquot);
 		zj_journal_claim(handle, &quota->removed[type], ZJ_KIND_QUOTA);
+	}
 	if (head && head != block && !tree->dqi_free_entry) {
 		tree->dqi_free_entry = head;
 		mark_info_dirty(sb, type);
@@ -277,16 +289,20 @@ static int release_dqblk(struct dquot *dquot)
 	return err;
 }
 
-/* Puts our two methods in front of the format's. Each time that quota is on, stock is back. */
-static void take_layout(struct super_block *sb, int type)
+/*
+ * Puts our two methods in front of the format's. Each time that quota is on, stock is back.
+ * False: the format has no tree, so neither do entries come and go in one.
+ */
+static bool take_layout(struct super_block *sb, int type)
 {
 	struct zext4_quota *quota = EXT4_SB(sb)->s_zj_quota;
 	const struct quota_format_ops **now = &sb_dqopt(sb)->ops[type];
 	struct quota_format_ops *ours = &quota->ops[type];
 
-	if (READ_ONCE(*now) == ours ||
-	    sb_dqinfo(sb, type)->dqi_fmt_id != QFMT_VFS_V1)
-		return;
+	if (READ_ONCE(*now) == ours)
+		return true;
+	if (sb_dqinfo(sb, type)->dqi_fmt_id == QFMT_VFS_OLD)
+		return false;
 	mutex_lock(&quota->layout);
 	if (*now != ours) {
 		quota->format[type] = *now;
@@ -296,21 +312,23 @@ static void take_layout(struct super_block *sb, int type)
 		smp_store_release(now, ours); /* after what it points to */
 	}
 	mutex_unlock(&quota->layout);
+	return true;
 }
 
 /**
- * zext4_claim_dquot() - claim a dquot whose entry may be inserted or removed
+ * zext4_claim_dquot() - see to it that a dquot is claimed if its entry is inserted or removed
  * @handle: open; has claimed the quota file when it was started
  * @dquot: being acquired or released
+ *
+ * An entry that is only read is not claimed: who lists all usage would otherwise wait for a
+ * commit of its own handle at every entry (E28).
  */
 void zext4_claim_dquot(handle_t *handle, struct dquot *dquot)
 {
 	struct super_block *sb = dquot->dq_sb;
 
-	if (!has_claims(handle, sb))
-		return;
-	claim(handle, sb, dquot->dq_id);
-	take_layout(sb, dquot->dq_id.type);
+	if (has_claims(handle, sb) && !take_layout(sb, dquot->dq_id.type))
+		claim(handle, sb, dquot->dq_id);
 }
 
 /* ---- values that user space can see ---- */

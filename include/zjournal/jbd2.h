@@ -380,6 +380,9 @@ int zj_journal_forget(handle_t *handle, struct buffer_head *bh);
 /* log_io.c */
 u32 zj_journal_file_data_limit(journal_t *journal, int lane);
 
+/* home.c */
+bool zj_journal_bring_home(struct buffer_head *bh, bool wait);
+
 /* file_block.c */
 int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool again);
 u32 zj_journal_file_blocks_logged(journal_t *journal, u64 block, u32 count);

@@ -20,6 +20,7 @@
 #include <linux/atomic.h>
 #include <linux/blkdev.h>
 #include <linux/completion.h>
+#include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
@@ -238,6 +239,48 @@ static struct zj_txn *newer_owner(struct journal_head *jh)
 	refcount_inc(&txn->refs);
 	return txn;
 }
+
+/**
+ * zj_journal_bring_home() - write a block home before its turn, because memory is needed
+ * @bh: the block device's buffer of a block that may be in the log
+ * @wait: for a write of the buffer that is on its way already
+ *
+ * Does what the kernel's write-back does for metadata. A write that this call sends is not
+ * waited for, so that a caller with many buffers has all of them on their way. What is not
+ * committed yet will be soon.
+ *
+ * Context: any in which memory may be freed by I/O: it waits for no lock but the buffer's,
+ * and for no handle or commit.
+ * Return: true if the journal does not need the buffer any more.
+ */
+bool zj_journal_bring_home(struct buffer_head *bh, bool wait)
+{
+	struct zj_txn *newer = NULL;
+	struct journal_head *jh;
+	bool home;
+
+	if (buffer_dirty(bh) && !buffer_locked(bh)) {
+		write_dirty_buffer(bh, 0);
+		return false;
+	}
+	if (wait)
+		wait_on_buffer(bh);
+	jh = zj_jh_get(bh);
+	if (!jh)
+		return true;
+	spin_lock(&jh->lock);
+	home = zj_part_retire(jh, false);
+	if (!home)
+		newer = newer_owner(jh);
+	spin_unlock(&jh->lock);
+	if (newer) {
+		zj_commit_request(txn_zj(newer), newer);
+		zj_txn_put(newer);
+	}
+	zj_jh_put(jh);
+	return home;
+}
+EXPORT_SYMBOL_GPL(zj_journal_bring_home);
 
 /*
  * Moves what a walk has found to the array of the pass. What has no room there

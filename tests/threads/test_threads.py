@@ -47,7 +47,7 @@ def run(variant, *args):
 @pytest.mark.parametrize("variant", PROGRAMS)
 @pytest.mark.parametrize("args", [
     ("--threads", 12),
-    ("--threads", 24, "--pause", 20, "--handles", 120),
+    ("--threads", 24, "--pause", 20, "--handles", 60, "--rounds", 1),
     ("--block", 1024, "--journal", 2500, "--fua", 0, "--pause", 0),
     ("--lanes", 2, "--cpus", 5, "--handles", 120),
     ("--lanes", 2, "--pipeline", 1, "--handles", 120),

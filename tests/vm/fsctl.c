@@ -176,12 +176,20 @@ static int tmpfile_in(const char *dir, const char *name)
 	return rc;
 }
 
+#define QFMT_VFS_V0 2
 #define QFMT_VFS_V1 4
 
-/* User quota, of the format that ext4 has: the file on the mounted device. */
+/* User quota: the file, on the mounted device, says of which of ext4's formats it is. */
 static int quota_on(const char *dev, const char *file)
 {
-	return quotactl(QCMD(Q_QUOTAON, USRQUOTA), dev, QFMT_VFS_V1, (void *)file);
+	uint32_t head[2];	/* magic, version */
+	int fd = open(file, O_RDONLY);
+
+	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head))
+		return -1;
+	close(fd);
+	return quotactl(QCMD(Q_QUOTAON, USRQUOTA), dev, head[1] ? QFMT_VFS_V1 : QFMT_VFS_V0,
+			(void *)file);
 }
 
 #define PRJQUOTA 2
@@ -209,13 +217,14 @@ struct next_dqblk {
 	uint32_t id;
 };
 
-/* The bytes that each project is charged for, one project a line. */
-static int usages(const char *dev)
+/* The bytes that each project (or, of type "u", each user) is charged for, one a line. */
+static int usages(const char *dev, const char *kind)
 {
+	int type = kind && *kind == 'u' ? USRQUOTA : PRJQUOTA;
 	struct next_dqblk next = { 0 };
 	uint32_t id = 0;
 
-	while (!quotactl(QCMD(Q_GETNEXTQUOTA, PRJQUOTA), dev, id, (void *)&next)) {
+	while (!quotactl(QCMD(Q_GETNEXTQUOTA, type), dev, id, (void *)&next)) {
 		printf("%u %llu\n", next.id, (unsigned long long)next.curspace);
 		id = next.id + 1;
 	}
@@ -302,7 +311,7 @@ static int run_special(const char *command, const char *one, const char *other)
 	if (!strcmp(command, "swap-boot"))
 		return swap_boot(one);
 	if (!strcmp(command, "usages"))
-		return usages(one);
+		return usages(one, other);
 	if (!strcmp(command, "quota-off"))
 		return quotactl(QCMD(Q_QUOTAOFF, USRQUOTA), one, 0, NULL);
 	if (!other)
@@ -376,7 +385,7 @@ int main(int argc, char **argv)
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
 			"       preallocate FILE | swapped-run PAGES COMMAND |\n"
 			"       quota-on DEV FILE | quota-off DEV | usage DEV USER|pPROJECT |\n"
-			"       usages DEV\n");
+			"       usages DEV [u]\n");
 		return 2;
 	}
 	rc = run_special(argv[1], argv[2], argv[3]);

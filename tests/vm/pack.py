@@ -24,7 +24,7 @@ STOCK_MODULES = """
 # Programs that the guest scripts call, beside what busybox has.
 TOOLS = """
     mke2fs e2fsck tune2fs resize2fs debugfs dumpe2fs e2image chattr lsattr
-    filefrag fsck dash dmsetup sqlite3 git setfattr getfattr
+    filefrag fsck dash dmsetup sqlite3 git setfattr getfattr xxhsum
 """.split()
 
 OPTIONAL_TOOLS = {"setfattr", "getfattr", "e2image"}

@@ -89,8 +89,8 @@ def test_recovery_fails(guest, part):
 
 def test_recovery_from_read_only_device(guest):
     guest("BACK=/dev/vdc\n" + LIVE_LOG + """
-        before=$(sha256sum <$BACK)
+        before=$(digest $BACK)
         dm_set "0 $(dm_size) flakey $BACK 0 0 600 1 error_writes"
         no_mnt $FS $DM ro
-        [ "$(sha256sum <$BACK)" = "$before" ] || die "something was written"
+        [ "$(digest $BACK)" = "$before" ] || die "something was written"
     """ + ALL_BACK)

@@ -18,7 +18,7 @@ TWO = """
     # journal DEV [mke2fs options]: an empty journal device
     journal() { _j=$1; shift; mke2fs -q -F -O journal_dev -b 4096 "$@" $_j 8192 || die "journal device"; }
     two() { journal $J; mk $F -J device=$J; }
-    sums() { head -c 33M /dev/vda | sha256sum; head -c 33M $J | sha256sum; sha256sum <$F; }
+    sums() { head -c 33M /dev/vda | digest; head -c 33M $J | digest; digest $F; }
     # refused TEXT [options]: the mount fails, says this, and has written to neither device
     refused() {
         _text=$1; _opts=$2; _sums=$(sums); mark refused

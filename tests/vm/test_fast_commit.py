@@ -291,7 +291,7 @@ def test_programs(crashed):
     image = copy(crashed["directories"], "programs")
     with conftest.new_vm(disks=[vm.Disk(str(image))]) as machine:
         result = machine.sh("""
-            before=$(sha256sum </dev/vda)
+            before=$(digest /dev/vda)
             zjctl recover /dev/vda >/tmp/out 2>&1; rc=$?
             [ $rc = 4 ] && grep -q 'fast commits.*mount it once' /tmp/out || die "zjctl recover: $rc $(cat /tmp/out)"
             zjctl info --json /dev/vda 2>/dev/null | grep -q '"fast_commits": *true' || die "zjctl info"
@@ -299,7 +299,7 @@ def test_programs(crashed):
             grep -q 'next mount must replay fast commits' /tmp/out || die "$(cat /tmp/out)"
             fsck.zext4 -n /dev/vda >/tmp/out 2>&1; rc=$?
             [ $rc = 4 ] || die "fsck.zext4 -n: $rc $(cat /tmp/out)"
-            [ "$(sha256sum </dev/vda)" = "$before" ] || die "it was written"
+            [ "$(digest /dev/vda)" = "$before" ] || die "it was written"
             mnt /dev/vda; unmnt
             zjctl info --json /dev/vda | grep -q '"fast_commits": *false' || die "zjctl info afterwards"
             fsck.zext4 -p /dev/vda || die "fsck.zext4 afterwards"

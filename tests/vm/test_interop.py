@@ -13,7 +13,7 @@ CRASHED = """
     mnt /dev/vdc; known_tree; sync
     mkdir /mnt/fsynced && fsctl fsync /mnt/fsynced || die "fsync"
     crash
-    before=$(sha256sum </dev/vdc)
+    before=$(digest /dev/vdc)
 """
 
 # A file system smaller than its disk.
@@ -89,7 +89,7 @@ def test_crashed_is_refused(guest, tool):
     """A log that only zjournal can read: the tool fails and changes no byte."""
     guest(CRASHED + f"""
         {tool} >/tmp/out 2>&1 && die "succeeded on a crashed zext4: $(cat /tmp/out)"
-        [ "$(sha256sum </dev/vdc)" = "$before" ] || die "it wrote: $(cat /tmp/out)"
+        [ "$(digest /dev/vdc)" = "$before" ] || die "it wrote: $(cat /tmp/out)"
     """ + RECOVERS)
 
 

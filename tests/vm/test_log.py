@@ -25,8 +25,8 @@ unmnt; fsck /dev/vdc
 
 def test_stock_tools_refuse_a_crashed_zext4(guest):
     guest(CRASHED + """
-        before=$(sha256sum </dev/vdc)
-        same() { [ "$(sha256sum </dev/vdc)" = "$before" ] || die "$1 wrote to the disk"; }
+        before=$(digest /dev/vdc)
+        same() { [ "$(digest /dev/vdc)" = "$before" ] || die "$1 wrote to the disk"; }
         modprobe ext4
         no_mnt ext4 /dev/vdc; same "mount -t ext4"
         no_mnt ext4 /dev/vdc ro; same "mount -t ext4 -o ro"
@@ -35,9 +35,9 @@ def test_stock_tools_refuse_a_crashed_zext4(guest):
             same "e2fsck $o"
         done
         # Whatever stops e2fsck -p, it leaves a mark in the super block (block 0); nothing else.
-        rest=$(dd if=/dev/vdc bs=4k skip=1 2>/dev/null | sha256sum)
+        rest=$(dd if=/dev/vdc bs=4k skip=1 2>/dev/null | digest)
         e2fsck -p /dev/vdc </dev/null && die "e2fsck -p found nothing wrong"
-        [ "$(dd if=/dev/vdc bs=4k skip=1 2>/dev/null | sha256sum)" = "$rest" ] || die "e2fsck -p wrote"
+        [ "$(dd if=/dev/vdc bs=4k skip=1 2>/dev/null | digest)" = "$rest" ] || die "e2fsck -p wrote"
     """ + CHECK)
 
 
@@ -52,9 +52,9 @@ def test_read_only_mount_recovers(guest):
 
 def test_noload_is_refused_or_harmless(guest):
     guest(CRASHED + """
-        before=$(sha256sum </dev/vdc)
+        before=$(digest /dev/vdc)
         if mount -t zext4 -o ro,noload /dev/vdc /mnt 2>/dev/null; then umount /mnt; fi
-        [ "$(sha256sum </dev/vdc)" = "$before" ] || die "noload wrote to the disk"
+        [ "$(digest /dev/vdc)" = "$before" ] || die "noload wrote to the disk"
     """ + CHECK)
 
 
@@ -128,11 +128,11 @@ def test_damaged_log_super_block(guest, what):
         journal.seal(bad)
     journal.write(1, bad)
     guest("""
-        before=$(sha256sum </dev/vdc)
+        before=$(digest /dev/vdc)
         mark damaged
         no_mnt zext4 /dev/vdc
         said 'zjournal|zext4'; said 'log|journal'
-        [ "$(sha256sum </dev/vdc)" = "$before" ] || die "the refused mount wrote to the disk"
+        [ "$(digest /dev/vdc)" = "$before" ] || die "the refused mount wrote to the disk"
     """)
     journal.write(1, good)
     guest(CHECK)
@@ -150,9 +150,9 @@ def test_unknown_journal_feature(guest):
         bad[0xfc:0x100] = struct.pack(">I", crc32c(bad))
     journal.write(0, bad)
     guest("""
-        before=$(sha256sum </dev/vdc)
+        before=$(digest /dev/vdc)
         no_mnt zext4 /dev/vdc
-        [ "$(sha256sum </dev/vdc)" = "$before" ] || die "the refused mount wrote to the disk"
+        [ "$(digest /dev/vdc)" = "$before" ] || die "the refused mount wrote to the disk"
     """)
     journal.write(0, good)
     guest(CHECK)

@@ -153,6 +153,27 @@ def test_f2_dropped_pages(run):
     """)
 
 
+def test_f2_memory_limit(run):
+    """A cgroup whose limit is far below the size of the log: reclaim has images written home."""
+    run("""
+        begin -J size=64
+        mkdir -p /cg; grep -q ' /cg ' /proc/mounts || mount -t cgroup2 none /cg || die "no cgroup2"
+        echo +memory >/cg/cgroup.subtree_control || die "no memory controller"
+        mkdir /cg/small; echo 5M >/cg/small/memory.max
+        : >/mnt/f; chattr +S /mnt/f; was=$(logged)
+        # 4 MiB, which the file and the images in the log both keep in memory.
+        sh -c 'echo $$ >/cg/small/cgroup.procs && tr "\\0" m </dev/zero | dd of=/mnt/f bs=4k count=1000 iflag=fullblock conv=notrunc' 2>/dev/null
+        killed=$(sed -n 's/^oom_kill //p' /cg/small/memory.events)
+        rmdir /cg/small
+        [ $killed = 0 ] || die "$killed tasks were killed, after $(stat -c %s /mnt/f) bytes"
+        [ $(logged) -ge $((was + 1000)) ] || die "$(($(logged) - was)) blocks are logged"
+        is /mnt/f m 0 1000
+        again
+        is /mnt/f m 0 1000
+        end
+    """, timeout=240)
+
+
 def test_two_syncs(run):
     """Data that another process's fsync has just logged is durable when a sync returns that finds it clean."""
     run("""

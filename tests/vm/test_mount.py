@@ -114,9 +114,9 @@ def test_block_sizes_and_cpus(cpus):
 
 
 REFUSED = """
-    before=$(sha256sum <$DEV)
+    before=$(digest $DEV)
     TRIES
-    [ "$(sha256sum <$DEV)" = "$before" ] || die "the refused mount wrote to the disk"
+    [ "$(digest $DEV)" = "$before" ] || die "the refused mount wrote to the disk"
 """
 
 
@@ -248,13 +248,13 @@ def test_journal_too_small(guest):
     guest("""
         mk /dev/vdc -b 1024 -J size=1
         mark small
-        before=$(sha256sum </dev/vdc)
+        before=$(digest /dev/vdc)
         if mount -t zext4 -o lanes=64 /dev/vdc /mnt 2>/dev/null; then
             said 'lanes'
             stress -p 2 -n 200 /mnt; unmnt; fsck /dev/vdc
         else
             said 'tune2fs'
-            [ "$(sha256sum </dev/vdc)" = "$before" ] || die "the refused mount wrote to the disk"
+            [ "$(digest /dev/vdc)" = "$before" ] || die "the refused mount wrote to the disk"
         fi
     """)
 

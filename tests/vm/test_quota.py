@@ -11,6 +11,8 @@ from test_sharing import counted
 
 CUTS = int(os.environ.get("ZJ_CUTS", "8"))
 PROJECTS = "-O quota,project -E quotatype=prjquota"
+# A disk of a busy host is as slow as one with a head, which would get one lane.
+LANES = "" if conftest.FSTYPE == "ext4" else ",lanes=2"
 
 # Two files in different blocks of the inode table; four projects have an entry in the quota file.
 FILES = """
@@ -77,7 +79,7 @@ def test_usage_that_was_read(guest):
     """Nothing else ties the reader to the lane that has moved a file to another project."""
     guest(f"""
         mk /dev/vda {PROJECTS}
-        mnt /dev/vda noatime,commit=300
+        mnt /dev/vda noatime,commit=300{LANES}
         {FILES}
         dd if=/dev/zero of=/mnt/f1 bs=64k count=1 2>/dev/null; : >/mnt/other
         fsctl syncfs /mnt || die syncfs
@@ -99,7 +101,7 @@ def test_entry_that_is_not_listed(guest):
     """
     guest(f"""
         mk /dev/vda {PROJECTS}
-        mnt /dev/vda noatime,commit=300
+        mnt /dev/vda noatime,commit=300{LANES}
         {FILES}
         taskset 1 chattr -p 30 /mnt/f20; dd if=/dev/zero of=/mnt/other bs=4k count=1 2>/dev/null
         listed() {{ taskset 2 fsctl usages /dev/vda >/tmp/usages || die usages; grep -q "^$1 " /tmp/usages; }}
@@ -112,6 +114,122 @@ def test_entry_that_is_not_listed(guest):
         mnt /dev/vda
         ! listed 30 || die "project 30 is listed again"
         unmnt; fsck /dev/vda
+    """)
+
+
+# Empty files of user quota in the two formats that stock ext4 journals.
+OLDER = r"""
+    printf '\021\037\300\331\000\0\0\0\200\072\011\0\200\072\011\0\0\0\0\0\002\0\0\0' >/mnt/aquota.user
+    dd if=/dev/zero of=/mnt/aquota.user bs=1 seek=2047 count=1 conv=notrunc 2>/dev/null
+    fsctl quota-on /dev/vda /mnt/aquota.user || die quota-on
+"""
+NEWER = OLDER.replace(r"\331\000", r"\331\001")
+
+
+def test_entry_that_is_not_listed_in_the_older_format(guest):
+    """As above. Quota is switched on anew after the crash, as at a boot."""
+    options = f"noatime,commit=300{LANES},usrjquota=aquota.user,jqfmt=vfsv0"
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda
+        mnt /dev/vda {options}
+        {OLDER}
+        for n in $(seq 40); do echo $n >/mnt/f$n; done; : >/mnt/other
+        taskset 1 chown 30 /mnt/f20; dd if=/dev/zero of=/mnt/other bs=4k count=1 2>/dev/null
+        listed() {{ taskset 2 fsctl usages /dev/vda u >/tmp/usages || die usages; grep -q "^$1 " /tmp/usages; }}
+        listed 30 || die "user 30 is not listed"
+        fsctl syncfs /mnt || die syncfs
+        taskset 1 rm /mnt/f20 || die rm
+        while listed 30; do :; done
+        taskset 2 dd if=/dev/zero of=/mnt/other bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die fsync
+        crash
+        mnt /dev/vda {options}
+        fsctl quota-on /dev/vda /mnt/aquota.user || die quota-on
+        ! listed 30 || die "user 30 is listed again"
+        fsctl quota-off /dev/vda || die quota-off
+        unmnt; fsck /dev/vda
+    """)
+
+
+def load(give):
+    """A shell's text: two lanes charge owners whose entries come and go, until stop."""
+    return f"""
+        rm -f /tmp/stop; load=
+        for lane in 1 2; do
+            n=0
+            while [ ! -e /tmp/stop ]; do
+                n=$((n + 1)); file=/mnt/f$lane.$((n % 5))
+                taskset $lane dd if=/dev/zero of=$file bs=4k count=2 2>/dev/null || die "write $file"
+                taskset $lane {give} $((1000 + n % 7)) $file || die "{give} $file"
+                [ $((n % 3)) != 0 ] || taskset $lane rm $file || die "rm $file"
+            done & load="$load $!"
+        done
+        stop() {{
+            : >/tmp/stop
+            for task in $load; do wait $task || die "the load in a lane"; done
+            fsctl syncfs /mnt || die syncfs
+        }}
+    """
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_switched_off_and_on_under_load(guest, older):
+    options = f"noatime,commit=300{LANES},usrjquota=aquota.user,jqfmt=vfsv{0 if older else 1}"
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda
+        mnt /dev/vda {options}
+        {OLDER if older else NEWER}
+        {load("chown")}
+        for n in 1 2 3 4 5; do
+            fsctl usages /dev/vda u >/dev/null || die "usages while it is on"
+            fsctl quota-off /dev/vda || die quota-off
+            fsctl quota-on /dev/vda /mnt/aquota.user || die quota-on
+        done
+        stop
+        fsctl usages /dev/vda u >/tmp/before || die "usages in the end"
+        crash
+        mnt /dev/vda {options}
+        fsctl quota-on /dev/vda /mnt/aquota.user || die "quota-on after the crash"
+        fsctl usages /dev/vda u >/tmp/after || die "usages after the crash"
+        cmp /tmp/before /tmp/after || die "before: $(cat /tmp/before); after: $(cat /tmp/after)"
+        unmnt; fsck /dev/vda
+    """)
+
+
+def test_grown_under_load(guest):
+    """The quota file is packed as long as the disk is small, and blocks of 1 KiB have one block of it each."""
+    guest(f"""
+        modprobe -q quota_v2
+        mke2fs -q -F -t ext4 -b 1024 -J size=8 {PROJECTS} /dev/vda 65536k || die mke2fs
+        mnt /dev/vda noatime,commit=300{LANES}
+        {load("chattr -p")}
+        for size in 96 144 256; do grow_mounted /dev/vda ${{size}}M; done
+        stop
+        fsctl usages /dev/vda >/tmp/before || die "usages in the end"
+        crash
+        mnt /dev/vda
+        fsctl usages /dev/vda >/tmp/after || die "usages after the crash"
+        cmp /tmp/before /tmp/after || die "before: $(cat /tmp/before); after: $(cat /tmp/after)"
+        [ $(wc -l </tmp/after) -gt 1 ] || die "nothing was charged: $(cat /tmp/after)"
+        unmnt; fsck /dev/vda
+    """)
+
+
+@pytest.mark.zext4
+def test_list_of_usage_that_nobody_changes(guest):
+    """It waits for no commits: each would be one that the reader has caused itself."""
+    guest(f"""
+        modprobe -q quota_v2
+        mk /dev/vda {PROJECTS}
+        mnt /dev/vda noatime,commit=300{LANES}
+        for n in $(seq 20); do : >/mnt/$n; chattr -p $((1000 * n)) /mnt/$n || die chattr; done
+        unmnt; mnt /dev/vda noatime,commit=300{LANES}
+        sealed() {{ sed -n 's/^components: \\([0-9]*\\) closed.*/\\1/p' /proc/fs/zjournal/*/info; }}
+        before=$(sealed)
+        [ $(fsctl usages /dev/vda | wc -l) = 21 ] || die usages
+        [ $(($(sealed) - before)) -le 2 ] || die "$(($(sealed) - before)) components for 21 entries"
+        unmnt
     """)
 
 
@@ -174,7 +292,7 @@ def test_file_that_was_shared_with_stock(guest):
 # A quota that limits a user who may write to the files.
 LIMITED = f"""
     mk /dev/vda {PROJECTS}
-    mnt /dev/vda noatime,commit=300,prjquota
+    mnt /dev/vda noatime,commit=300,prjquota{LANES}
     {FILES}
     chmod 666 /mnt/f*
 """
@@ -275,7 +393,7 @@ def test_power_cuts(how):
     With fsx each file that is changed has its own project; with grow entries are inserted and removed beside it.
     """
     load = "names" if how == "names" else "fsx"
-    with conftest.new_vm(cpus=4, memory="4G", modules=[] if conftest.FSTYPE == "ext4" else None) as machine:
+    with conftest.new_vm(cpus=4, memory="4G") as machine:
         result = machine.sh(f"""
             for m in quota_v2 $FS "zjdisk ndev=5"; do modprobe $m || die $m; done
             sh /lib/zj/crash.sh FSTYPE=$FS LOAD={load} CUTS={CUTS} JOBS=2 NESTED=4 SEED=$(date +%s) TIME=3 \\
@@ -284,3 +402,37 @@ def test_power_cuts(how):
         machine.check_console()
     cuts = re.findall(r"^ok cut=", result.out, re.M)
     assert result.rc == 0 and len(cuts) >= CUTS, result.out[-4000:]
+
+
+IDS = os.environ.get("ZJ_IDS")
+ALL_TYPES = "-O quota,project -E quotatype=usrquota:grpquota:prjquota"
+
+# A disk of 128 MiB, whose quota files are packed at once; several kinds of logs, and who recovers them.
+MANY = {
+    "lanes": "MOUNT_OPTS=usrquota,grpquota,prjquota NESTED=4",
+    "blocks-1k": "MOUNT_OPTS=usrquota,grpquota,prjquota NESTED=4 'MKFS_OPTS=-b 1024 -J size=16 {types}'",
+    "apart": "NESTED=0 'MKFS_OPTS=-b 4096 -J size=16 {types}'",
+    "fsck": "NESTED=0 'RECOVER=fsck.zext4 -p'",
+    "jbd2": "MOUNT_OPTS=lanes=1,log=jbd2 OTHERS=1 NESTED=0",
+}
+
+
+@pytest.mark.parametrize("how", list(MANY) if IDS else ["lanes"])
+def test_many_ids(how):
+    """Users, groups and projects come and go in all lanes; after a cut the quota is what the files take.
+
+    ZJ_IDS=2000 has so many of them, and every way to recover; then stock ext4 or zext4 charges on.
+    """
+    cuts = CUTS if IDS else 3
+    with conftest.new_vm(cpus=4, memory="4G") as machine:
+        result = machine.sh(f"""
+            for m in quota_v2 $FS "zjdisk ndev=9 size_mb=128"; do modprobe $m || die $m; done
+            sh /lib/zj/crash.sh FSTYPE=$FS LOAD=ids IDS={IDS or 150} CUTS={cuts} JOBS=2 SEED=$(date +%s) \\
+                TIME={10 if IDS else 2} BIN=/usr/bin 'MKFS_OPTS=-b 4096 -J size=16 {ALL_TYPES}' \\
+                {MANY[how].format(types=ALL_TYPES)}
+        """, timeout=1200 if IDS else 120)
+        machine.check_console()
+    print(result.out)
+    found = [int(n) for n in re.findall(r"^ok cut=.* ids=(\d+)", result.out, re.M)]
+    assert result.rc == 0 and len(found) >= cuts, result.out[-4000:]
+    assert min(found) >= int(IDS or 150) // 2, "what was synced before the load is gone"

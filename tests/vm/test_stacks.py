@@ -147,16 +147,16 @@ def test_read_only_device(guest):
     """A clean one is mounted, for reading; one with a log to be recovered is refused, and not written."""
     guest(BEGIN + """
         DEV=/dev/vdc; mk $DEV; mnt $DEV lanes=2; mkdir /mnt/load; start_load 1; end_load; keep; unmnt
-        blockdev --setro $DEV; sum=$(sha256sum <$DEV)
+        blockdev --setro $DEV; sum=$(digest $DEV)
         mnt $DEV; kept /mnt; ! touch /mnt/x 2>/dev/null || die "written"
         ! mount -o remount,rw /mnt 2>/dev/null || die "remounted rw"
         unmnt; mnt $DEV ro; kept /mnt; unmnt
-        [ "$(sha256sum <$DEV)" = "$sum" ] || die "the device is changed"
+        [ "$(digest $DEV)" = "$sum" ] || die "the device is changed"
         blockdev --setrw $DEV; mnt $DEV lanes=2; start_load 1; end_load; keep; crash
-        blockdev --setro $DEV; sum=$(sha256sum <$DEV)
+        blockdev --setro $DEV; sum=$(digest $DEV)
         no_mnt $FS $DEV; no_mnt $FS $DEV ro
         zjctl recover $DEV >/dev/null 2>&1; [ $? -ge 4 ] || die "zjctl recover: $?"
-        [ "$(sha256sum <$DEV)" = "$sum" ] || die "the device is changed"
+        [ "$(digest $DEV)" = "$sum" ] || die "the device is changed"
         blockdev --setrw $DEV; well $DEV
     """)
 

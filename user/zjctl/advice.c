@@ -8,10 +8,11 @@
 #include "fsinfo.h"
 
 /* Percent of fsyncs per second that were lost: the largest figures of docs/features.md. */
-#define ORPHAN_LIST_COST	22
-#define QUOTA_COST		22
-#define PROJECT_COST		32
-#define DESCRIPTORS_COST	19
+#define ORPHAN_LIST_COST	2
+#define QUOTA_COST		23
+#define PROJECT_COST		20
+#define DESCRIPTORS_COST	10
+#define SMALL_COST		12
 
 #define COMMAND	(2 * 4096 + 128)	/* room for two paths */
 
@@ -97,7 +98,7 @@ static void advise_descriptors(const char *path, const struct fs_info *fs, u32 c
 	if (per_group < 2048) {
 		advise("small", NULL,
 		       "The file system is small: all group descriptors are in %u block(s) for %u CPUs, so lanes that allocate at the same time must commit together. Tasks that fsync were up to %d %% slower. Only a larger file system changes that.",
-		       fs->desc_blocks, cpus, DESCRIPTORS_COST);
+		       fs->desc_blocks, cpus, SMALL_COST);
 		return;
 	}
 	snprintf(cmd, sizeof(cmd), "mke2fs -t ext4 -g %llu %s", per_group, path);

@@ -133,6 +133,49 @@ static void f2_image_has_its_journal_head_until_it_is_home(void)
 	close_journal();
 }
 
+static void f2_image_is_brought_home_before_its_turn(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	log_in_lane(0, BLOCK, 7);
+	bh = buffer(BLOCK);
+	commit(0);
+	/* The first call sends it, the second one waits for it. */
+	assert_false(zj_journal_bring_home(bh, true));
+	assert_true(zj_journal_bring_home(bh, true));
+	assert_int_equal(home_val(BLOCK), 7);
+	assert_false(buffer_jbd(bh));
+	/* The log has it all the same, until the tail passes. */
+	assert_int_equal(logged(BLOCK, 1), 1);
+	assert_true(zj_journal_bring_home(bh, true));
+	brelse(bh);
+	close_journal();
+}
+
+static void f2_image_is_committed_before_it_is_brought_home(void)
+{
+	struct buffer_head *bh;
+	struct zj_txn *txn;
+
+	OPEN();
+	log_in_lane(0, BLOCK, 7);
+	commit(0);
+	log_in_lane(1, BLOCK, 8);
+	txn = running(1);
+	bh = buffer(BLOCK);
+	assert_false(zj_journal_bring_home(bh, true));
+	assert_int_equal(home_val(BLOCK), 0);
+	/* Nobody else asks for the commit. */
+	assert_int_equal(zj_txn_wait_committed(txn), 0);
+	zj_txn_put(txn);
+	assert_false(zj_journal_bring_home(bh, false));
+	assert_true(zj_journal_bring_home(bh, true));
+	assert_int_equal(home_val(BLOCK), 8);
+	brelse(bh);
+	close_journal();
+}
+
 static void f3_revoke_ends_it_when_it_is_committed(void)
 {
 	OPEN();
@@ -302,6 +345,8 @@ CORE_TESTS(file_block,
 	CORE_TEST(f1_other_blocks_are_not_counted),
 	CORE_TEST(asking_takes_no_lock_if_nothing_was_logged),
 	CORE_TEST(f2_image_has_its_journal_head_until_it_is_home),
+	CORE_TEST(f2_image_is_brought_home_before_its_turn),
+	CORE_TEST(f2_image_is_committed_before_it_is_brought_home),
 	CORE_TEST(f3_revoke_ends_it_when_it_is_committed),
 	CORE_TEST(f3_revoke_ends_it_for_all_transactions),
 	CORE_TEST(f3_freed_in_the_same_transaction),

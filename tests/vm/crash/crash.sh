@@ -4,7 +4,8 @@
 # power cuts rebuilt from the recording, each recovered and checked.  Settings
 # come as NAME=value arguments:
 FSTYPE=ext4		# ext4 or zext4
-LOAD=names		# names: zjload's files and directories; fsx: fsxmarks' changes of a file's content
+LOAD=names		# names: zjload's files and directories; fsx: fsxmarks' changes of a file's content; ids: idload's
+			# files of IDS users, groups and projects
 DATA=ordered		# ordered, journal or writeback
 MOUNT_OPTS=		# more options, for example lanes=4
 MKFS_OPTS="-b 4096 -J size=16"
@@ -46,6 +47,7 @@ TOP=${SETUP:+/top}
 case $LOAD in
 names) LOADER="$BIN/zjload" CHOOSE="$BIN/zjcuts" ;;
 fsx) LOADER="$BIN/fsxmarks" CHOOSE="$BIN/fsxmarks cuts" ;;
+ids) LOADER="$BIN/idload" CHOOSE="$BIN/idload cuts" ;;
 *) echo "crash.sh: no load named $LOAD" >&2; exit 2 ;;
 esac
 
@@ -93,6 +95,7 @@ verify() {
 	case $LOAD in
 	names) "$BIN/zjverify" "$1" "$WORK/log" "$WORKERS" "$2" "$DATA" ;;
 	fsx) "$BIN/fsxmarks" verify "$1" "$WORK/log" "$WORKERS" "$2" ;;
+ids) "$BIN/idload" verify "$1" "$WORK/log" "$WORKERS" "$2" ;;
 	esac
 }
 

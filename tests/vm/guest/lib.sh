@@ -31,6 +31,13 @@ unmnt() {
 	umount /mnt || die "umount: $(grep /mnt /proc/mounts)"
 }
 
+# digest [FILE]: of its contents, or of standard input; SHA-256 takes seconds for a disk under emulation
+digest() {
+	# Two digests that could not be made must differ.
+	_digest=$(xxhsum -q -H1 ${1:+"$1"}) || _digest=$(cat /proc/sys/kernel/random/uuid)
+	echo "${_digest%% *}"
+}
+
 # fsck DEV: nothing to repair
 fsck() {
 	e2fsck -fn "$1" >/tmp/fsck.out 2>&1 || die "e2fsck -fn $1: $(cat /tmp/fsck.out)"

@@ -100,13 +100,14 @@ ext4_iomap_begin(...)
 }
 
 @@
+identifier wait;
 @@
-ext4_release_folio(struct folio *folio, ...)
+ext4_release_folio(struct folio *folio, gfp_t wait)
 {
  ...
  if (folio_test_checked(folio))
 	return false;
-+ if (zext4_holds_folio(inode, folio))
++ if (!zext4_may_release(inode, folio, wait))
 +	return false;
  ...
 }
