@@ -15,9 +15,9 @@ pytestmark = pytest.mark.skipif(not os.environ.get("ZJ_PACKAGES"),
 
 # The device's timeout is for emulators: udev has to find four disks first.
 FSTAB = """/dev/vda / ext4 errors=remount-ro 0 1
-LABEL=srv /srv ext4 defaults,x-systemd.device-timeout=900 0 2
-LABEL=old /old ext3 defaults,x-systemd.device-timeout=900 0 2
-LABEL=older /older ext2 defaults,x-systemd.device-timeout=900 0 2
+LABEL=srv /srv ext4 defaults,x-systemd.device-timeout=900,x-systemd.mount-timeout=900 0 2
+LABEL=old /old ext3 defaults,x-systemd.device-timeout=900,x-systemd.mount-timeout=900 0 2
+LABEL=older /older ext2 defaults,x-systemd.device-timeout=900,x-systemd.mount-timeout=900 0 2
 """
 DISKS = {"srv": "ext4", "old": "ext3", "older": "ext2"}
 BOOT = r"""exec >/dev/ttyS1 2>&1
