@@ -13,7 +13,7 @@ import vm as vmlib
 pytestmark = pytest.mark.skipif(not os.environ.get("ZJ_PACKAGES"),
                                 reason="downloads a Debian and compiles for minutes: make test-packages")
 
-# The device's timeout is for emulators: udev has to find four disks first.
+# The timeouts are for emulators: udev has to find four disks first.
 FSTAB = """/dev/vda / ext4 errors=remount-ro 0 1
 LABEL=srv /srv ext4 defaults,x-systemd.device-timeout=900,x-systemd.mount-timeout=900 0 2
 LABEL=old /old ext3 defaults,x-systemd.device-timeout=900,x-systemd.mount-timeout=900 0 2
