@@ -46,6 +46,8 @@ const char *zext4_type_name(void);
 const char *zext4_proc_dir(void);
 bool zext4_serves_ext4(void);
 int zext4_name_type(struct file_system_type *type);
+void zext4_hold_name(void);
+void zext4_release_name(void);
 
 /* Options. */
 bool zext4_parse_option(struct fs_parameter *param,

@@ -5,6 +5,7 @@
  */
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/notifier.h>
 #include "ext4.h"
 
 static char *register_as = "zext4";
@@ -69,4 +70,42 @@ int zext4_name_type(struct file_system_type *type)
 	}
 	type->name = register_as;
 	return 0;
+}
+
+/*
+ * Stock ext4 that is loaded after us would find its directory in /sys taken, which the
+ * kernel reports with a call trace, and fail for want of memory. -EEXIST is what modprobe
+ * takes for "it is there already", and the type ext4 is.
+ */
+static int refuse_stock(struct notifier_block *block, unsigned long state,
+			void *data)
+{
+	struct module *module = data;
+
+	if (state != MODULE_STATE_COMING || strcmp(module->name, "ext4"))
+		return NOTIFY_DONE;
+	pr_warn("zext4: the module ext4 is not loaded, because zext4 serves the type ext4 (register_as=ext4)\n");
+	return notifier_from_errno(-EEXIST);
+}
+
+static struct notifier_block stock_notifier = {
+	.notifier_call = refuse_stock,
+};
+
+/**
+ * zext4_hold_name() - keep stock ext4 out as long as this module has its name
+ */
+void zext4_hold_name(void)
+{
+	if (zext4_serves_ext4())
+		register_module_notifier(&stock_notifier);
+}
+
+/**
+ * zext4_release_name() - the module is being removed
+ */
+void zext4_release_name(void)
+{
+	if (zext4_serves_ext4())
+		unregister_module_notifier(&stock_notifier);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A Debian 12 of its own, in a tree that make-machine makes, for tests that change and boot it."""
+import hashlib
 import pathlib
 import re
 import shutil
@@ -100,7 +101,8 @@ exec chroot "$root" /bin/sh -c "$2"
         command = ["timeout", "-k", "5", "1800", "qemu-system-x86_64", "-nodefaults", "-display", "none",
                    "-no-reboot", "-machine", "q35", "-m", "1G", "-smp", "2", *vmlib.accel(),
                    "-kernel", str(self.folder / "vmlinuz"), "-initrd", str(self.folder / "initrd.img"),
-                   "-append", f"root=/dev/vda {options} console=ttyS0 panic=-1 mitigations=off no_timer_check",
+                   "-append", f"root=/dev/vda {options} console=ttyS0 panic=-1 mitigations=off no_timer_check"
+                              " watchdog_thresh=60",
                    "-serial", f"file:{console}", "-serial", f"file:{said}"]
         for name in disks:
             command += ["-drive", f"if=virtio,format=raw,cache=unsafe,file={self.folder / name}"]
@@ -126,4 +128,20 @@ def new_machine(name, packages):
         found = list((TOP / "build/deb").glob(f"{package}_*.deb"))
         assert len(found) == 1, "build the packages first: make deb"
         shutil.copy(found[0], folder / "upper/root")
+    return machine
+
+
+def machine_with_modules(name):
+    """A Machine that has zjournal-dkms and zjournal-tools, and zjournal-root in /root.
+
+    All tests that begin so share one build of the modules, which takes minutes.
+    """
+    base = TOP / "build/packages/installed"
+    stamp = hashlib.sha256(b"".join(deb.read_bytes() for deb in sorted((TOP / "build/deb").glob("*.deb")))).hexdigest()
+    done = base / "done"
+    if not done.exists() or done.read_text() != stamp:
+        new_machine(base.name, ["zjournal-dkms", "zjournal-tools"]).run("dpkg -i /root/*.deb; rm /root/*.deb")
+        done.write_text(stamp)
+    machine = new_machine(name, ["zjournal-root"])
+    subprocess.run(["cp", "-a", f"{base}/upper/.", f"{machine.folder}/upper"], check=True)
     return machine

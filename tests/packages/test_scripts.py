@@ -216,14 +216,116 @@ def test_one_version(machine):
         assert found.strip() == version
 
 
-@pytest.mark.parametrize("line,warned", [("/dev/sda1 /srv zext4 defaults 0 2", True), ("/dev/sda1 / ext4 lanes=2 0 1", False),
-                                         ("# /dev/sda1 /srv zext4 defaults 0 2", False)])
-def test_types_that_the_next_boot_would_miss(tmp_path, line, warned):
-    """With zjournal-root there is no type zext4, and a boot stops at a line of fstab that names it."""
+# ---- the type ext4 ----
+
+@pytest.mark.parametrize("has_zext4", [True, False])
+def test_aliases_of_the_manual_page(tmp_path, has_zext4):
+    """update-initramfs copies them to where only stock ext4 is; a boot must find that."""
+    kver = max(TOP.glob("build/kmod-6.12*")).name.removeprefix("kmod-")
+    folder = tmp_path / "lib/modules" / kver
+    (folder / "kernel").mkdir(parents=True)
+    for name in ("zext4", "zjournal") if has_zext4 else ():
+        shutil.copy(TOP / f"build/kmod-{kver}/{name}.ko", folder / "kernel")
+    for name in "ext4", "jbd2", "mbcache", "crc16", "crc32c_generic", "libcrc32c":
+        shutil.copy(next(pathlib.Path("/lib/modules", kver).rglob(f"{name}.ko*")), folder / "kernel")
+    for name in "modules.builtin", "modules.order":
+        shutil.copy(pathlib.Path("/lib/modules", kver, name), folder)
+    subprocess.run(["/sbin/depmod", "-b", tmp_path, kver], check=True)
+    page = (TOP / "man/zjournal.7").read_text()
+    (tmp_path / "zext4.conf").write_text(re.search(r"(?s)(# /etc/modprobe.d/zext4.conf\n.*?)\.Ed", page)[1])
+    said = subprocess.run(["/sbin/modprobe", "-d", tmp_path, "-S", kver, "-C", tmp_path / "zext4.conf", "-n", "-v",
+                           "fs-ext4"], check=True, capture_output=True, text=True).stdout
+    loaded = re.findall(r"/(z?ext4)\.ko\S*(.*)", said)
+    # What is refused after zext4 is the only choice without it.
+    assert [name for name, _ in loaded] == (["zext4", "ext4"] if has_zext4 else ["ext4"]), said
+    assert not has_zext4 or "register_as=ext4" in loaded[0][1]
+
+
+# ---- zjournal-root ----
+
+WARNINGS = {
+    "/dev/sda1 /srv zext4 defaults 0 2": ["BEFORE YOU REBOOT"],
+    "/dev/sda1 / ext4 errors=remount-ro 0 1": [],
+    "/dev/sda1 / ext4 noatime,lanes=2 0 1": ["tune2fs -E mount_opts="],
+    "/dev/sda1 /srv zext4 lane_by=dir 0 2": ["BEFORE YOU REBOOT", "tune2fs -E mount_opts="],
+    "# /dev/sda1 /srv zext4 lanes=2 0 2": [],
+}
+
+
+@pytest.mark.parametrize("line", WARNINGS)
+def test_lines_at_which_a_boot_would_stop(tmp_path, line):
+    """There is no type zext4 then, and a kernel without zext4 refuses its options."""
     (tmp_path / "fstab").write_text(line + "\n")
     (tmp_path / "update-initramfs").write_text("#!/bin/sh\n")
     (tmp_path / "update-initramfs").chmod(0o755)
     script = (TOP / "packaging/debian/zjournal-root.postinst").read_text().replace("/etc/fstab", str(tmp_path / "fstab"))
     done = subprocess.run(["sh", "-c", script, "postinst", "configure"], check=True, capture_output=True, text=True,
                           env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
-    assert ("BEFORE YOU REBOOT" in done.stderr and line in done.stderr) == warned, done.stderr
+    assert [text for text in ("BEFORE YOU REBOOT", "tune2fs -E mount_opts=") if text in done.stderr] == WARNINGS[line]
+    assert (line in done.stderr) == bool(WARNINGS[line])
+
+
+def test_dracut_is_left_alone(tmp_path):
+    """A machine whose initramfs dracut makes keeps it."""
+    script = (TOP / "packaging/debian/zjournal-root.preinst").read_text()
+
+    def install():
+        return subprocess.run(["/bin/sh", "-c", script, "preinst", "install"], check=False, capture_output=True,
+                              text=True, env={"PATH": str(tmp_path)})
+    assert install().returncode == 0
+    (tmp_path / "dracut").write_text("#!/bin/sh\n")
+    (tmp_path / "dracut").chmod(0o755)
+    done = install()
+    assert done.returncode == 1 and "nothing was changed" in done.stderr
+
+
+FUNCTIONS = """
+force_load() { printf '%s\\n' "$@" >>"$DESTDIR/conf/modules"; manual_add_modules "$@"; }
+manual_add_modules() { printf '%s\\n' "$@" >>"$DESTDIR/added"; }
+copy_exec() { mkdir -p "$DESTDIR$(dirname "$1")"; : >"$DESTDIR$1"; }
+modinfo() { [ "$HAS_ZEXT4" = yes ]; }
+"""
+
+
+@pytest.mark.parametrize("has_zext4", [True, False])
+def test_initramfs(tmp_path, has_zext4):
+    """A kernel without zext4 can replay a log of lanes, too; one with it loads zext4 before any other."""
+    functions, root = tmp_path / "functions", tmp_path / "root"
+    functions.write_text(FUNCTIONS)
+    (root / "conf").mkdir(parents=True)
+    (root / "sbin").mkdir()
+    (root / "sbin/fsck.ext4").symlink_to("e2fsck")
+    listed = "virtio_blk\next4\n ext4 dyndbg=+p\next4_other\n"
+    (root / "conf/modules").write_text(listed)
+    script = (TOP / "packaging/root/initramfs-hook").read_text().replace(
+        "/usr/share/initramfs-tools/hook-functions", str(functions))
+    subprocess.run(["sh", "-euc", script], check=True, capture_output=True,
+                   env={**os.environ, "DESTDIR": str(root), "version": "6.12", "HAS_ZEXT4": "yes" if has_zext4 else ""})
+    assert "fsck.zext4" in (root / "sbin/fsck.ext4").read_text() and not (root / "sbin/fsck.ext4").is_symlink()
+    for name in "usr/sbin/zjctl", "usr/sbin/fsck.zext4", "sbin/e2fsck":
+        assert (root / name).exists()
+    assert (root / "etc/modprobe.d/zext4-root.conf").exists() == has_zext4
+    if has_zext4:
+        assert (root / "conf/modules").read_text() == "zext4\nvirtio_blk\next4_other\n"
+        assert (root / "added").read_text().split() == ["zext4", "ext4"]
+    else:
+        assert (root / "conf/modules").read_text() == listed
+
+def test_what_packages_are_built_with(tmp_path):
+    """A bare Debian has no compiler, and dpkg-buildpackage asks for build-essential, which no package names."""
+    control = (TOP / "packaging/debian/control").read_text()
+    needed = set(re.findall(r"[a-z][a-z0-9-]+", re.search(r"(?m)^Build-Depends: (.*)", control)[1])) - {"debhelper-compat"}
+    for name, text in ("dpkg-query", "exit 1"), ("apt-get", f'echo "$@" >>{tmp_path}/asked'), ("sudo", '"$@"'):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    subprocess.run([TOP / "tools/deps", "deb"], check=False, capture_output=True,
+                   env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    asked = set((tmp_path / "asked").read_text().split())
+    assert needed | {"build-essential", "debhelper", "lintian"} <= asked
+    # Each header of zjctl is in one of them, in libext2fs-dev's own dependency, or in build-essential.
+    included = {name for source in (*TOP.glob("user/**/*.[ch]"), *TOP.glob("src/recovery/*.[ch]"))
+                for name in re.findall(r"(?m)^#include <(.*)>", source.read_text())}
+    paths = [f"/usr/include/{name}" for name in sorted(included) if pathlib.Path("/usr/include", name).exists()]
+    owners = subprocess.run(["dpkg-query", "-S", *paths], capture_output=True, text=True, check=False).stdout
+    found = set(re.findall(r"(?m)^([a-z0-9.+-]+)(?::\w+)?: ", owners))
+    assert {"libext2fs-dev", "libxxhash-dev"} <= found <= needed | {"comerr-dev", "libc6-dev", "linux-libc-dev"}

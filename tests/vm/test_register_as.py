@@ -35,12 +35,38 @@ def test_serves_ext4(guest):
             umount /mnt
         done
         mk /dev/vda; mount -t ext4 /dev/vda /mnt || die mount
-        echo a >/mnt/a; umount /mnt
+        echo a >/mnt/a
+        # Stock ext4, beside it: no second directory in /sys, and a program that only makes sure of the type goes on.
+        modprobe ext4 || die "modprobe ext4 where the type is there"
+        ! grep -q '^ext4 ' /proc/modules || die "both are loaded"
+        dmesg | grep -q 'the module ext4 is not loaded, because zext4 serves the type ext4' || die "$(dmesg)"
+        ! dmesg | grep -q duplicate || die "$(dmesg)"
+        umount /mnt
         # Stock ext4, after it again.
         rmmod zext4 || die rmmod
         [ ! -e /sys/fs/ext4 ] && [ ! -e /proc/fs/ext4 ] || die "something is left"
         modprobe ext4; mount -t ext4 /dev/vda /mnt || die "mount by stock"
         [ "$(cat /mnt/a)" = a ] || die "a is lost on stock"
+        umount /mnt; fsck /dev/vda
+        modprobe zext4 || die "zext4 beside ext4"
+    """)
+
+
+def test_kernel_without_zext4(guest):
+    """Lanes that are stored in the file system: stock ext4 overlooks them, and mounts it when the log is replayed."""
+    guest("""
+        rmmod zext4 2>/dev/null; modprobe -r ext4 2>/dev/null; dmesg -c >/dev/null
+        modprobe zext4 register_as=ext4 || die "modprobe: $(dmesg)"
+        mk /dev/vda; tune2fs -E mount_opts=lanes=2 /dev/vda >/dev/null || die tune2fs
+        mount -t ext4 /dev/vda /mnt || die mount
+        grep -q '^log: zj' /proc/fs/zjournal/*/info || die "$(cat /proc/fs/zjournal/*/info)"
+        echo a >/mnt/a; fsctl fsync /mnt/a; fsctl shutdown 2 /mnt; umount /mnt
+        rmmod zext4; modprobe ext4
+        ! mount -t ext4 /dev/vda /mnt 2>/dev/null || die "stock ext4 takes a log of lanes"
+        zjctl recover /dev/vda >/tmp/out 2>&1; [ $? -eq 1 ] || die "$(cat /tmp/out)"
+        mount -t ext4 /dev/vda /mnt || die "mount by stock: $(dmesg | tail -n 3)"
+        dmesg | grep -q 'failed to parse options in superblock' || die "$(dmesg)"
+        [ "$(cat /mnt/a)" = a ] || die "a is lost"
         umount /mnt; fsck /dev/vda
         modprobe zext4 || die "zext4 beside ext4"
     """)

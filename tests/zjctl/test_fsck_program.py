@@ -57,6 +57,22 @@ def test_without_a_journal_it_is_e2fsck(program, tmp_path, option):
     assert re.search(r"clean, 11/|11/\d+ files", got.stdout)
 
 
+def test_before_systemd_fsck(sanitized, crashed, tmp_path):
+    """A line of fstab that says ext4 runs e2fsck, which refuses a log of lanes; any other file system is left alone."""
+    def replay(path):
+        return subprocess.run([ROOT / "packaging/root/replay-lanes", path], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PATH": f"{sanitized.parent}:{os.environ['PATH']}"})
+    assert subprocess.run(["e2fsck", "-p", crashed.path], capture_output=True, check=False).returncode >= 4
+    got = replay(crashed.path)
+    assert got.returncode == 1 and "replayed 15 transactions" in got.stdout, got.stdout + got.stderr
+    fsck(crashed.path)
+    other = tmp_path / "other.img"
+    other.write_bytes(bytes(1 << 20))
+    for path in crashed.path, mkfs(tmp_path / "a.img"), other:
+        got = replay(path)
+        assert got.returncode == 0 and not got.stdout + got.stderr, path
+
+
 # ---- a backup of the superblock ----
 
 def test_backup_is_not_used_before_the_log_is_replayed(program, crashed):

@@ -103,10 +103,22 @@ def test_monitoring_asks_for_metrics_that_exist(metrics, name):
     text = (ROOT / "monitoring" / name).read_text()
     asked = set(re.findall(r"zjournal_\w+", text))
     assert len(asked) > 2 and asked <= set(metrics(FULL))
-    if name.endswith("json"):
-        panels = json.loads(text)["panels"]
-        assert len({panel["id"] for panel in panels}) == len(panels)
-        assert all(panel["description"] for panel in panels)
+
+
+def test_dashboard():
+    """Each curve names its machine and its journal; panels lie side by side on Grafana's grid of 24 columns."""
+    panels = json.loads((ROOT / "monitoring/grafana.json").read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) and all(panel["description"] for panel in panels)
+    taken = set()
+    for panel in panels:
+        at = panel["gridPos"]
+        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+        assert at["x"] + at["w"] <= 24 and not cells & taken, panel["title"]
+        taken |= cells
+        for target in panel["targets"]:
+            assert target["legendFormat"].startswith("{{instance}} {{journal}}"), panel["title"]
+            assert '{journal=~"$journal",instance=~"$instance"}' in target["expr"], panel["title"]
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"]), panel["title"]
 
 
 # ---- for people ----

@@ -68,7 +68,11 @@ static void advise_journal(const char *path, const struct fs_info *fs, u32 journ
 	if (!bytes || bytes >> 20 >= zx_journal_mib(cpus, fs->blocks * fs->block_size,
 						   fs->block_size))
 		return;
-	snprintf(cmd, sizeof(cmd), "zjctl resize-journal %s", path);
+	/* Without a number it would be for this machine's CPUs. */
+	if (cpus == zx_cpus())
+		snprintf(cmd, sizeof(cmd), "zjctl resize-journal %s", path);
+	else
+		snprintf(cmd, sizeof(cmd), "zjctl resize-journal --lanes %u %s", cpus, path);
 	lanes = zx_lanes_that_fit(journal_blocks, fs->block_size, cpus);
 	if (lanes < cpus)
 		advise("journal-small", cmd,

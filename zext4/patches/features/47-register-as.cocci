@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // register_as=ext4: the type, and its directories in /sys and /proc, have stock ext4's names
-// (zext4/register_as.c).
+// (zext4/register_as.c), and stock ext4 cannot be loaded after it.
 //
-// expect: super.c: ext4_init_fs=1
+// expect: super.c: ext4_init_fs=2 ext4_exit_fs=1
 // expect: sysfs.c: ext4_init_sysfs=2 ext4_exit_sysfs=1
 
 @@
@@ -13,6 +13,25 @@ ext4_init_fs(...)
  ...
 - err = ext4_init_es();
 + err = zext4_name_type(&ext4_fs_type) ?: ext4_init_es();
+ ...
+}
+
+@@
+@@
+ext4_init_fs(...)
+{
+ ...
++ zext4_hold_name();
+ return 0;
+ ...
+}
+
+@@
+@@
+ext4_exit_fs(...)
+{
++ zext4_release_name();
+ ext4_destroy_lazyinit_thread();
  ...
 }
 
