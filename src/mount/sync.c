@@ -366,7 +366,7 @@ static int erase_log(struct zj_journal *zj, unsigned int flags)
 	u32 i, n, len = zj->public.j_total_len;
 	int err = 0;
 
-	for (i = ZJ_LOG_FIRST; i < len && !err; i += n) {
+	for (i = zj->geo.log_first; i < len && !err; i += n) {
 		for (n = 1; i + n < len; n++)
 			if (zj->map[i + n] != zj->map[i] + n)
 				break;

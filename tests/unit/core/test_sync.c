@@ -359,6 +359,22 @@ static void flush_erases_the_log_if_asked(void)
 	close_journal();
 }
 
+static void flush_erases_a_log_in_stock_format(void)
+{
+	OPEN(.jbd2 = true, .lanes = 1);
+	change(0, BLOCK, 1);
+	commit(0);
+	/* It begins behind the super block. */
+	assert_int_not_equal(((u8 *)fx.disk->seen[jblock(1)])[0], 0);
+	assert_int_equal(flush_journal(JBD2_JOURNAL_FLUSH_ZEROOUT), 0);
+	for (u32 b = 1; b < fx.setup.journal; b++)
+		assert_int_equal(home_val(jblock(b)), 0);
+	change(0, BLOCK, 2);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 2);
+	close_journal();
+}
+
 /* The journal's inode in pieces: what is not the journal's stays. */
 static u64 map_in_pieces(const struct inode *inode, u64 block)
 {
@@ -671,6 +687,7 @@ CORE_TESTS(sync,
 	CORE_TEST(data_barrier_is_promised_until_its_flush),
 	CORE_TEST(flush_brings_all_home_and_marks_the_log_empty),
 	CORE_TEST(flush_erases_the_log_if_asked),
+	CORE_TEST(flush_erases_a_log_in_stock_format),
 	CORE_TEST(flush_erases_a_journal_in_pieces),
 	CORE_TEST(flush_with_wrong_flags_is_refused),
 	CORE_TEST(fsync_calls_for_a_flush_when_its_lane_is_idle),
