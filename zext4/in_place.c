@@ -93,16 +93,17 @@ static bool note_commit(struct inode *inode, int datasync)
  * @lane: the lane that would log it
  * @datasync: whether times may stay uncommitted
  *
- * Logging it saves a write only if the fsync waits for a
- * commit anyway, and that an fdatasync never does. An fsync does once per tick of the clock,
- * because of the time of modification: on a slow device each one, but hardly one on a device
- * that is much faster than the tick. There the first one that is logged would keep all that
- * follow in the log (F1), each with a commit of its own. So on such a device one that has
- * something to commit writes the data first, if that is rare.
+ * Logging it saves a write only if the fsync waits for a commit anyway, and that an fdatasync
+ * never does. An fsync does once per tick of the clock, because of the time of modification:
+ * on a slow device each one, but hardly one on a device that is much faster than the tick.
+ * There the first one that is logged would keep all that follow in the log (F1), each with a
+ * commit of its own. So on such a device one that has something to commit writes the data
+ * first, if that is rare.
  *
  * To a log in memory nothing is written at all, so there it is never cheaper.
  *
- * The answer is a hint: both ways are safe. Context: no folio locked.
+ * Context: no folio locked.
+ * Return: a hint. Both ways are safe, also if the file changes meanwhile.
  */
 bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, int lane,
 			    int datasync)
