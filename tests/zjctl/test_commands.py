@@ -67,6 +67,15 @@ def test_info_crashed(zjctl, crashed):
     assert "crashed: recovery is due" in zjctl("info", crashed.path).out
 
 
+def test_advice_on_a_crashed_file_system(zjctl, crashed):
+    """tune2fs refuses it before it is recovered, which the advice says."""
+    first = f"(recover first: zjctl recover {crashed.path})"
+    assert first in zjctl("info", "--cpus", 2, crashed.path).out
+    assert zjctl("recover", crashed.path).returncode == 1
+    out = zjctl("info", "--cpus", 2, crashed.path).out
+    assert first not in out and "to fix it: tune2fs -O orphan_file" in out
+
+
 def test_info_stock_dirty(zjctl, crashed):
     crashed.log.patch(0, 0x28, bytes(4))
     assert zjctl("info", "--json", crashed.path).json["journal"]["state"] == "stock-dirty"

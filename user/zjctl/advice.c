@@ -150,6 +150,10 @@ void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_
 	advise_descriptors(t->path, fs, cpus);
 	advise_inodes(t->path, fs);
 	js_end();
-	if (any && !zx_json && t->mounted_at[0])
+	if (!any || zx_json)
+		return;
+	if (t->mounted_at[0])
 		printf("\n  (unmount first: umount %s)\n", t->mounted_at);
+	else if (fs->needs_recovery)
+		printf("\n  (recover first: zjctl recover %s)\n", t->path);
 }
