@@ -68,12 +68,12 @@ def test_info_crashed(zjctl, crashed):
 
 
 def test_advice_on_a_crashed_file_system(zjctl, crashed):
-    """tune2fs refuses it before it is recovered, which the advice says."""
+    """e2fsprogs refuse it before it is recovered, which the advice says where it has a command."""
     first = f"(recover first: zjctl recover {crashed.path})"
-    assert first in zjctl("info", "--cpus", 2, crashed.path).out
+    assert first in zjctl("info", "--cpus", 64, crashed.path).out
     assert zjctl("recover", crashed.path).returncode == 1
-    out = zjctl("info", "--cpus", 2, crashed.path).out
-    assert first not in out and "to fix it: tune2fs -O orphan_file" in out
+    out = zjctl("info", "--cpus", 64, crashed.path).out
+    assert first not in out and "to fix it: zjctl resize-journal" in out
 
 
 def test_info_stock_dirty(zjctl, crashed):
