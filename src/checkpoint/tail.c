@@ -23,6 +23,12 @@
 #include <linux/wait.h>
 #include <trace/events/zjournal.h>
 
+/* As long as the kernel leaves what is dirty in memory (vm.dirty_expire_centisecs). */
+#define ZJ_FILE_DATA_AGE	(30UL * HZ)
+
+/* A pass takes half a budget, which is a third of the log, so these take all of it. */
+#define ZJ_AGED_PASSES		6
+
 /* ---- progress ---- */
 
 static int progress(struct zj_journal *zj)
@@ -314,15 +320,35 @@ static void retire_home(struct zj_journal *zj)
 	mutex_unlock(&zj->ckpt_lock);
 }
 
+static unsigned long max_age(struct zj_journal *zj)
+{
+	if (zj->log_ops->max_age)
+		return zj->log_ops->max_age;
+	return atomic_read(&zj->max_file_blocks) ? ZJ_FILE_DATA_AGE : 0;
+}
+
 /*
- * Limits how long recovery takes, for blocks that nobody writes back for long.
+ * Brings home what nobody else writes back. A log in memory limits how long recovery takes. File
+ * data must not stay away for long, because a boot loader looks only there, and finds the file's
+ * metadata, which the kernel has written back. Blocks that are being logged again may stay.
  */
 static void checkpoint_aged(struct zj_journal *zj, unsigned long *last)
 {
-	if (!zj->log_ops->max_age || !time_after_eq(jiffies, *last + zj->log_ops->max_age))
+	unsigned long most = max_age(zj);
+	u64 stamp = READ_ONCE(zj->stamp);
+	bool moved = true;
+	int n;
+
+	if (!most)
+		*last = jiffies;
+	if (!most || !time_after_eq(jiffies, *last + most))
 		return;
 	*last = jiffies;
-	zj_checkpoint(zj, false);
+	mutex_lock(&zj->ckpt_lock);
+	for (n = 0; n < ZJ_AGED_PASSES && moved && zj->ckpt_stamp < stamp; n++)
+		if (one_pass(zj, false, &moved))
+			break;
+	mutex_unlock(&zj->ckpt_lock);
 }
 
 /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* file_block.c: F1, F3, F4, blocks of file data that recovery may replay. */
 #include "fixture.h"
+#include "core/wake.h"
 #include "txn/file_block.h"
 
 /* Logs a block as an fsync does: the device's buffer gets the data. */
@@ -133,6 +134,36 @@ static void f2_image_has_its_journal_head_until_it_is_home(void)
 	/* From now on the file may be written past the buffer. */
 	assert_false(buffer_uptodate(bh));
 	brelse(bh);
+	close_journal();
+}
+
+static void checkpoint_thread_wakes_after(u32 seconds)
+{
+	sleep_ms(seconds * 1000);
+	zj_checkpoint_kick(fx.zj);
+	settle();
+}
+
+static void logged_data_goes_home_when_it_is_old(void)
+{
+	OPEN();
+	log_in_lane(0, BLOCK, 7);
+	commit(0);
+	checkpoint_thread_wakes_after(20);
+	assert_int_equal(home_val(BLOCK), 0);
+	checkpoint_thread_wakes_after(20);
+	assert_int_equal(home_val(BLOCK), 7);
+	assert_int_equal(logged(BLOCK, 1), 0);
+	close_journal();
+}
+
+static void metadata_alone_is_left_to_the_kernel(void)
+{
+	OPEN();
+	change(0, BLOCK, 7);
+	commit(0);
+	checkpoint_thread_wakes_after(80);
+	assert_int_equal(home_val(BLOCK), 0);
 	close_journal();
 }
 
@@ -348,6 +379,8 @@ CORE_TESTS(file_block,
 	CORE_TEST(f1_other_blocks_are_not_counted),
 	CORE_TEST(asking_takes_no_lock_if_nothing_was_logged),
 	CORE_TEST(f2_image_has_its_journal_head_until_it_is_home),
+	CORE_TEST(logged_data_goes_home_when_it_is_old),
+	CORE_TEST(metadata_alone_is_left_to_the_kernel),
 	CORE_TEST(f2_image_is_brought_home_before_its_turn),
 	CORE_TEST(f2_image_is_committed_before_it_is_brought_home),
 	CORE_TEST(f3_revoke_ends_it_when_it_is_committed),
