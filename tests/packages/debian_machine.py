@@ -50,7 +50,7 @@ exec chroot "$root" /bin/sh -c "$2"
 """
         done = subprocess.run(["unshare", "-m", "sh", "-euc", script, str(TREE), str(self.folder), command],
                               capture_output=True, text=True, check=False,
-                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
+                              env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
                                    "DEBIAN_FRONTEND": "noninteractive"})
         assert done.returncode == rc, done.stdout[-2000:] + done.stderr[-4000:]
         return done.stdout + done.stderr
@@ -131,8 +131,8 @@ def new_machine(name, packages):
     return machine
 
 
-def machine_with_modules(name):
-    """A Machine that has zjournal-dkms and zjournal-tools, and zjournal-root in /root.
+def machine_with_modules(name, packages=("zjournal-root",)):
+    """A Machine that has zjournal-dkms and zjournal-tools, and these packages in /root.
 
     All tests that begin so share one build of the modules, which takes minutes.
     """
@@ -142,6 +142,6 @@ def machine_with_modules(name):
     if not done.exists() or done.read_text() != stamp:
         new_machine(base.name, ["zjournal-dkms", "zjournal-tools"]).run("dpkg -i /root/*.deb; rm /root/*.deb")
         done.write_text(stamp)
-    machine = new_machine(name, ["zjournal-root"])
+    machine = new_machine(name, packages)
     subprocess.run(["cp", "-a", f"{base}/upper/.", f"{machine.folder}/upper"], check=True)
     return machine
