@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """An installation of the packages that is killed, or that cannot build: what dpkg does then, and what it says.
 
-Part of "make test-packages", without a boot.  The modules are compiled once, before; here a stand-in for make copies
-them.  DKMS, dpkg, and all else are Debian's.
+Part of "make test-packages", without a boot.  The modules have been compiled before, and a stand-in for
+make copies them.  DKMS, dpkg, and all else are Debian's.
 """
 import os
 import re
@@ -13,24 +13,7 @@ import pytest
 pytestmark = pytest.mark.skipif(not os.environ.get("ZJ_PACKAGES"),
                                 reason="downloads a Debian and compiles for minutes: make test-packages")
 
-# Each stand-in stops where the test wants it: it says so by a file, and waits until that file is gone.
-STAND_IN = """#!/bin/sh
-if [ -e /tmp/stop-at-{name} ]; then
-	mv /tmp/stop-at-{name} /tmp/stopped
-	while [ -e /tmp/stopped ]; do sleep 0.1; done
-fi
-{then}
-"""
-MAKE = """case "$*" in
-*packaging/dkms.mk*)
-	[ ! -e /tmp/no-space ] || { echo 'fatal error: No space left on device' >&2; exit 1; }
-	kver=$(echo "$*" | sed 's/.*KVER=\\([^ ]*\\).*/\\1/')
-	mkdir -p build/kmod-$kver
-	exec cp /root/built/zjournal.ko /root/built/zext4.ko build/kmod-$kver
-	;;
-esac
-exec /usr/bin/make "$@\""""
-STAND_INS = {"make": MAKE, "strip": 'exec /usr/bin/strip "$@"', "depmod": 'exec /sbin/depmod "$@"'}
+STAND_INS = {"make": debian_machine.MAKE, "strip": 'exec /usr/bin/strip "$@"', "depmod": 'exec /sbin/depmod "$@"'}
 # All that dpkg has started is killed with it, as by a loss of power.
 KILL = """
 touch /tmp/stop-at-{name}
@@ -64,10 +47,8 @@ WHAT_IS_LEFT = (r"find / -xdev \( -path /proc -o -path /tmp -o -path /root \) -p
 @pytest.fixture(scope="module", name="machine")
 def machine_fixture():
     machine = debian_machine.machine_with_modules("interrupted", ["zjournal-dkms"])
-    machine.run("set -eu; mkdir /root/built; cp /lib/modules/*/updates/dkms/z*.ko.xz /root/built; unxz /root/built/*;"
-                " cp -a /var/lib/zjournal /root/kept; dpkg --purge zjournal-dkms zjournal-tools")
-    for name, then in STAND_INS.items():
-        machine.put(f"usr/local/sbin/{name}", STAND_IN.format(name=name, then=then), 0o755)
+    machine.stand_ins(STAND_INS)
+    machine.run("dpkg --purge zjournal-dkms zjournal-tools")
     return machine
 
 
