@@ -6,6 +6,7 @@ in the emulator: a stand-in for make has them.
 """
 import os
 import re
+import shutil
 import subprocess
 
 import debian_machine
@@ -45,20 +46,31 @@ def versions_fixture():
     return old, f"{first}.{(int(last) + 1) % 10}"
 
 
-@pytest.fixture(scope="module", name="machine")
-def machine_fixture(versions, tmp_path_factory):
-    machine = debian_machine.machine_with_modules("upgrade")
-    machine.put("etc/systemd/system/zj.service", debian_machine.UNIT)
+@pytest.fixture(scope="module", name="debs")
+def debs_fixture(versions, tmp_path_factory):
+    return debian_machine.packages_of_version(versions[1], tmp_path_factory.mktemp("new"))
+
+
+def machine_of_the_old_version(name, debs):
+    machine = debian_machine.machine_with_modules(name)
     machine.put("etc/initramfs-tools/conf.d/root", "FSTYPE=ext4\nMODULES=list\n")
-    machine.put("etc/initramfs-tools/modules", "virtio_pci\nvirtio_blk\n")
+    machine.put("etc/initramfs-tools/modules", "virtio_pci\nvirtio_blk\next4\n")
     machine.put("etc/fstab", "/dev/vda / ext4 errors=remount-ro 0 1\n")
-    for name, script in ("boot", BOOT), ("upgrade", "dpkg -i /root/new/*.deb"), ("go", GO_ON), ("look", "true"):
-        machine.put(f"zj-{name}", script)
-    machine.run("systemctl enable zj.service; dpkg -i /root/*.deb")
+    machine.run("dpkg -i /root/*.deb")
     machine.stand_ins({"make": debian_machine.MAKE})
     (machine.folder / "upper/root/new").mkdir()
-    for deb in debian_machine.packages_of_version(versions[1], tmp_path_factory.mktemp("new")):
-        deb.rename(machine.folder / "upper/root/new" / deb.name)
+    for deb in debs:
+        shutil.copy(deb, machine.folder / "upper/root/new")
+    return machine
+
+
+@pytest.fixture(scope="module", name="machine")
+def machine_fixture(debs):
+    machine = machine_of_the_old_version("upgrade", debs)
+    machine.put("etc/systemd/system/zj.service", debian_machine.UNIT)
+    for name, script in ("boot", BOOT), ("upgrade", "dpkg -i /root/new/*.deb"), ("go", GO_ON), ("look", "true"):
+        machine.put(f"zj-{name}", script)
+    machine.run("systemctl enable zj.service")
     machine.image()
     machine.take_kernel(machine.older)
     return machine
@@ -89,3 +101,18 @@ def test_next_boot_has_the_new_version(machine, versions):
     said = boot(machine, "look", versions[1])
     assert "step ended: 0" in said, said
 
+
+def test_build_that_fails(debs):
+    """The upgrade ends, and says that stock ext4 mounts the root at the next boot; the initramfs has what that needs."""
+    machine = machine_of_the_old_version("failing-upgrade", debs)
+    inside = f"lsinitramfs /boot/initrd.img-{machine.older}"
+    assert "zext4.ko" in machine.run(inside)
+    said = machine.run("touch /tmp/no-space; dpkg -i /root/new/*.deb")
+    assert f"{machine.older}: NOT BUILT" in said, said
+    assert f"{machine.older} has no module zext4; with this kernel stock ext4 mounts the root" in said, said
+    found = machine.run(inside)
+    assert "/ext4.ko" in found and "fsck.zext4" in found, found
+    assert "zext4.ko" not in found and "zext4-root.conf" not in found, found
+    remedy = re.search(r": (/\S+/build-modules \S+)\n", said)[1]
+    machine.run(f"rm /tmp/no-space; {remedy}")
+    assert "zext4-root.conf" in machine.run(inside)
