@@ -330,7 +330,7 @@ def test_what_packages_are_built_with(tmp_path):
     subprocess.run([TOP / "tools/deps", "deb"], check=False, capture_output=True,
                    env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
     asked = set((tmp_path / "asked").read_text().split())
-    assert needed | {"build-essential", "debhelper", "lintian"} <= asked
+    assert needed | {"build-essential", "debhelper"} <= asked and "lintian" not in asked
     # Each header of zjctl is in one of them, in libext2fs-dev's own dependency, or in build-essential.
     included = {name for source in (*TOP.glob("user/**/*.[ch]"), *TOP.glob("src/recovery/*.[ch]"))
                 for name in re.findall(r"(?m)^#include <(.*)>", source.read_text())}
