@@ -110,7 +110,8 @@ bench:
 	@$(PYTHON) bench/bench.py $(foreach name,QUICK ROUNDS DEV,$(if $($(name)),$(name)=$($(name)))) \
 		$(ARGS)
 
-bench-fsync: deps
+bench-fsync:
+	@tools/deps bench
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) bench/fsync.py $(ARGS)
 
@@ -193,8 +194,9 @@ debug-kernel: deps
 soak:
 	@tools/deps soak
 	@$(if $(DEBUG_KERNEL),tools/deps debug-kernel)
-	@+$(MAKE) --no-print-directory modules guest-programs
-	@+$(if $(DEBUG_KERNEL),tools/run-debug-kernel) $(PYTHON) tests/soak/soak.py \
+	@# Without its variables: OUT means something else to others.
+	@+MAKEFLAGS= $(MAKE) --no-print-directory modules guest-programs
+	@+$(if $(DEBUG_KERNEL),MAKEFLAGS= tools/run-debug-kernel) $(PYTHON) tests/soak/soak.py \
 		$(foreach name,HOURS SEED CYCLE_S CYCLES LIFE APPS LIE OUT,$(if $($(name)),$(name)='$($(name))'))
 
 .PHONY: deb test-packages

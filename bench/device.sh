@@ -106,16 +106,27 @@ device_on() {
 # For mkfs.ext4 -J
 journal_option() { echo "${journal_dev:+device=/dev/}${journal_dev:-size=$JOURNAL_MB}"; }
 
-# fresh_on MODE TYPE[:MOUNT_OPTIONS]: a new file system on /tmp/fs, its code run once;
-# directories near and far
-fresh_on() {
-	# shellcheck disable=SC2086
-	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J "$(journal_option)" $MKFS \
-		-E lazy_itable_init=1,lazy_journal_init=1,nodiscard${EXTENDED:+,$EXTENDED} /dev/$name || die mkfs
-	options=noatime,noinit_itable,data=$1
+# make_fs MODE TYPE[:MOUNT_OPTIONS]: the file system; sets $options
+make_fs() {
+	options=noatime
+	case ${2%%:*} in
+	xfs) mkfs.xfs -q -f -K -l size=${JOURNAL_MB}m /dev/$name || die mkfs.xfs ;;
+	btrfs) mkfs.btrfs -q -f -K /dev/$name || die mkfs.btrfs ;;
+	*)
+		# shellcheck disable=SC2086
+		mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J "$(journal_option)" $MKFS \
+			-E lazy_itable_init=1,lazy_journal_init=1,nodiscard${EXTENDED:+,$EXTENDED} /dev/$name || die mkfs
+		options=$options,noinit_itable,data=$1 ;;
+	esac
 	case $2 in
 	*:*) options=$options,${2#*:} ;;
 	esac
+}
+
+# fresh_on MODE TYPE[:MOUNT_OPTIONS]: a new file system on /tmp/fs, its code run once;
+# directories near and far
+fresh_on() {
+	make_fs "$1" "$2"
 	mkdir -p /tmp/fs
 	mount -t "${2%%:*}" -o "$options" /dev/$name /tmp/fs ||
 		die "mount -t ${2%%:*} -o $options: $(dmesg | tail -n 3)"

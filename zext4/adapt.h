@@ -165,6 +165,7 @@ bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, in
 			    int datasync);
 void zext4_leave_log(struct inode *inode, pgoff_t index, pgoff_t last);
 int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc);
+int zext4_error_remove_folio(struct address_space *mapping, struct folio *folio);
 void zext4_give_up(struct inode *inode, struct folio *folio);
 bool zext4_holds_folio(struct inode *inode, struct folio *folio);
 bool zext4_may_release(struct inode *inode, struct folio *folio, gfp_t gfp);

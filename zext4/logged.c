@@ -308,6 +308,29 @@ bool zext4_may_release(struct inode *inode, struct folio *folio, gfp_t gfp)
 }
 
 /**
+ * zext4_error_remove_folio() - drop a folio whose memory has failed
+ * @mapping: of the file
+ * @folio: a locked folio of it
+ *
+ * The image in the block device's buffer is in other memory, so it still can go home, where
+ * reads of the file look from now on (F2). If it is not committed yet, no sync has returned
+ * for the data, which is lost like that of a dirty folio.
+ *
+ * Context: process; the folio is mapped nowhere.
+ * Return: 0 or a negative error.
+ */
+int zext4_error_remove_folio(struct address_space *mapping, struct folio *folio)
+{
+	struct inode *inode = mapping->host;
+
+	/* The second call waits for what the first one has sent. */
+	if (!zext4_may_release(inode, folio, GFP_KERNEL) &&
+	    !zext4_may_release(inode, folio, GFP_KERNEL))
+		mapping_set_error(mapping, -EIO);
+	return generic_error_remove_folio(mapping, folio);
+}
+
+/**
  * zext4_give_up() - drop data for which there is no block
  * @inode: the file
  * @folio: a locked folio of it

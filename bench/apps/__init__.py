@@ -25,7 +25,7 @@ from pathlib import Path
 
 from common import ROOT, vm
 
-NAMES = ["fio", "sysbench", "mariadb", "dbench", "postmark", "postgresql", "rocksdb", "sqlite", "git"]
+NAMES = ["fio", "sysbench", "mariadb", "dbench", "postmark", "postgresql", "rocksdb", "sqlite", "git", "dpkg"]
 REMEDY = "run tools/deps bench-apps, or leave its loads out of LOADS"
 
 

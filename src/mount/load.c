@@ -298,6 +298,8 @@ int zj_recover_device(struct zj_journal *zj)
 		       err);
 		return err;
 	}
+	/* File data is written past the cache, which would still show what was replayed. */
+	invalidate_bdev(fs);
 	zj_notice(zj, "recovered %u transactions in %u components, %u blocks written home, %u revoked, %u transactions incomplete and discarded, in %lld ms\n",
 		  st->transactions, st->committed_components, st->replayed,
 		  st->revoked, st->discarded,

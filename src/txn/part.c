@@ -225,6 +225,20 @@ void zj_part_make_dirty(struct zj_part *part)
 		mark_buffer_dirty(part->jh->bh);
 }
 
+/*
+ * The last part of a block of file data leaves its buffer, which the block's home now equals, or
+ * which is of no use because the block was freed. From here on the block may be written in place,
+ * past the buffer. So who reads the block device must not find the old contents in it, and nor
+ * may zext4 take them for what recovery knows of the block.
+ */
+static void outdate(struct zj_part *last)
+{
+	struct buffer_head *bh = last->jh->bh;
+
+	if (zj_part_test(last, ZJ_PART_FILE_BLOCK) && !buffer_dirty(bh))
+		clear_buffer_uptodate(bh);
+}
+
 /**
  * zj_part_drop() - take a part off its buffer and its transaction, and free it
  * @part: the part
@@ -249,6 +263,9 @@ void zj_part_drop(struct zj_part *part)
 	spin_unlock(&part->txn->list_lock);
 	if (dirty && jh->newest != part)
 		inherit_dirty(list_next_entry(part, jh_link));
+	/* A forgotten block's part has the last word on it, so it has to know what the block was. */
+	if (jh->newest != part && zj_part_test(part, ZJ_PART_FILE_BLOCK))
+		zj_part_set(list_next_entry(part, jh_link), BIT(ZJ_PART_FILE_BLOCK));
 	list_del(&part->jh_link);
 	if (!list_empty(&jh->parts))
 		older = list_last_entry(&jh->parts, struct zj_part, jh_link);
@@ -263,6 +280,8 @@ void zj_part_drop(struct zj_part *part)
 		}
 		if (dirty || !older)
 			clear_buffer_jbddirty(jh->bh);
+		if (!older)
+			outdate(part);
 	}
 	ZJ_ASSERT(txn_zj(part->txn), !part->frozen_data);
 	if (part->base)

@@ -41,6 +41,7 @@ FOUND = {
     "sqlite-delete": (14, 0.1134, 13434.9, 23987.6),
     "git-commit": (4, 0.1563, 69730.3, 86528.2),
     "git-checkout": (2, 0.1793, 177209.3, 179237.5),
+    "dpkg": (4, 1.6828, 809500.7, 875406.4),
 }
 
 # How the output of a load looks that has lost something: a pattern and what takes its place.
@@ -61,6 +62,8 @@ LOST = {
     "sqlite-delete": [(r"^rows \d+", "rows 0")],
     "git-commit": [(r"^commits \d+", "commits 1"), (r"^fsck clean", "fsck error"), (r"^changed 0", "changed 1")],
     "git-checkout": [(r"^changed 0", "changed 1"), (r"^works=.*", "")],
+    "dpkg": [(r"^found installed", "found half-installed"), (r" 0 files changed", " 1 files changed"),
+             (r"^installations 3", "installations 2")],
 }
 
 

@@ -299,6 +299,17 @@ static int swapped_run(const char *count, const char *command)
 	return system(command) ? -1 : 0;
 }
 
+/* The memory that holds the first page of a file fails, as the hardware would report it. */
+static int fail_memory(int fd)
+{
+	volatile char *data = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (data == MAP_FAILED)
+		return -1;
+	(void)data[0];
+	return madvise((void *)data, PAGE, MADV_HWPOISON);
+}
+
 /* Commands whose arguments are not so many paths to open; 1: it is none of them. */
 static int run_special(const char *command, const char *one, const char *other)
 {
@@ -353,6 +364,8 @@ static int run(char **argv, const char *path)
 		rc = sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	else if (!strcmp(argv[1], "store"))
 		rc = store(path);
+	else if (!strcmp(argv[1], "fail-memory"))
+		rc = fail_memory(fd);
 	else if (!strcmp(argv[1], "add-key"))
 		rc = add_key(fd, &id);
 	else if (!strcmp(argv[1], "encrypt"))
@@ -380,6 +393,7 @@ int main(int argc, char **argv)
 	if (argc < 3) {
 		fprintf(stderr, "usage: fsctl shutdown FLAG DIR | fsync PATH... | fdatasync PATH... | syncfs DIR... |\n"
 			"       write-back FILE... | begin-write-back FILE... | store FILE... |\n"
+			"       fail-memory FILE... |\n"
 			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | swap-boot FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"

@@ -214,6 +214,52 @@ def test_f2_memory_limit(run):
     """, timeout=240)
 
 
+def test_f2_failed_memory(run):
+    """The memory of a page fails whose blocks are not home yet: what was synced is read from the device."""
+    run("""
+        begin
+        put /mnt/f o 3; fsctl syncfs /mnt
+        log_put /mnt/f a 3
+        fsctl fail-memory /mnt/f || die "memory does not fail"
+        is /mnt/f a 0 3
+        fsctl fsync /mnt/f || die "an error although nothing is lost"
+        end
+    """)
+
+
+def test_device_does_not_show_old_images(run):
+    """Who reads the block device, for a backup of a frozen file system, finds what was written in place."""
+    run("""
+        small; begin -m 0 -J size=4
+        log_put /mnt/f a 3; log_put /mnt/gone a 4
+        f=$(block_of /mnt/f) gone=$(block_of /mnt/gone)
+        rm /mnt/gone; fsctl syncfs /mnt
+        # A direct read has the log emptied.
+        is /mnt/f a 0 3 iflag=direct
+        mount -o remount,tune=fsync_data:before /mnt || die remount
+        was=$(logged)
+        put /mnt/f b 3; fsctl fsync /mnt/f || die fsync
+        tr '\\0' b </dev/zero | dd of=/mnt/g bs=64k 2>/dev/null
+        fsctl fsync /mnt/g
+        [ $(logged) = $was ] || die "$(($(logged) - was)) blocks were not written in place"
+        fsfreeze --freeze /mnt || die freeze
+        for at in $f $gone; do (is $DEV b $at 1) || bad=1; done
+        fsfreeze --unfreeze /mnt || die unfreeze
+        [ -z "$bad" ] || die "the block device has old data"
+        # What recovery has written through the device's cache.
+        mount -o remount,tune=fsync_data:auto /mnt || die remount
+        log_put /mnt/f c 3; again
+        mount -o remount,tune=fsync_data:before /mnt || die remount
+        put /mnt/f d 3; fsctl fsync /mnt/f || die fsync
+        fsfreeze --freeze /mnt || die freeze
+        (is $DEV d $f 1) || bad=1
+        fsfreeze --unfreeze /mnt || die unfreeze
+        [ -z "$bad" ] || die "the block device has what recovery has written"
+        end
+        rmmod zjdisk
+    """)
+
+
 def test_two_syncs(run):
     """Data that another process's fsync has just logged is durable when a sync returns that finds it clean."""
     run("""

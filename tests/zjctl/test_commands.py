@@ -67,6 +67,15 @@ def test_info_crashed(zjctl, crashed):
     assert "crashed: recovery is due" in zjctl("info", crashed.path).out
 
 
+def test_advice_on_a_crashed_file_system(zjctl, crashed):
+    """e2fsprogs refuse it before it is recovered, which the advice says where it has a command."""
+    first = f"(recover first: zjctl recover {crashed.path})"
+    assert first in zjctl("info", "--cpus", 64, crashed.path).out
+    assert zjctl("recover", crashed.path).returncode == 1
+    out = zjctl("info", "--cpus", 64, crashed.path).out
+    assert first not in out and "to fix it: zjctl resize-journal" in out
+
+
 def test_info_stock_dirty(zjctl, crashed):
     crashed.log.patch(0, 0x28, bytes(4))
     assert zjctl("info", "--json", crashed.path).json["journal"]["state"] == "stock-dirty"

@@ -16,7 +16,7 @@
 
 #define COMMAND	(2 * 4096 + 128)	/* room for two paths */
 
-static bool any;
+static bool any, any_command;
 
 /* @command is NULL where there is none that would help. */
 static void __printf(3, 4) advise(const char *id, const char *command, const char *fmt, ...)
@@ -35,18 +35,14 @@ static void __printf(3, 4) advise(const char *id, const char *command, const cha
 	js_end();
 	if (zx_json)
 		return;
-	if (!command) {
-		printf("%s  %s%s%s\n", any ? "\n" : "\nAdvice\n", zx_on(ZX_YELLOW), text,
-		       zx_off());
-		any = true;
+	printf("%s  %s%s%s\n", any ? "\n" : "\nAdvice\n", zx_on(ZX_YELLOW), text, zx_off());
+	any = true;
+	if (!command)
 		return;
-	}
-	printf("%s", any ? "\n" : "\nAdvice\n");
-	printf("  %s%s%s\n    %s%s%s%s\n", zx_on(ZX_YELLOW), text, zx_off(),
-	       strncmp(command, "mke2fs", 6) ? "to fix it: " :
+	any_command = true;
+	printf("    %s%s%s%s\n", strncmp(command, "mke2fs", 6) ? "to fix it: " :
 	       "a new file system, in place of this one and all that it holds: ",
 	       zx_on(ZX_BOLD), command, zx_off());
-	any = true;
 }
 
 static void advise_journal(const char *path, const struct fs_info *fs, u32 journal_blocks,
@@ -150,6 +146,10 @@ void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_
 	advise_descriptors(t->path, fs, cpus);
 	advise_inodes(t->path, fs);
 	js_end();
-	if (any && !zx_json && t->mounted_at[0])
+	if (!any_command || zx_json)
+		return;
+	if (t->mounted_at[0])
 		printf("\n  (unmount first: umount %s)\n", t->mounted_at);
+	else if (fs->needs_recovery)
+		printf("\n  (recover first: zjctl recover %s)\n", t->path);
 }

@@ -125,10 +125,13 @@ static void f2_image_has_its_journal_head_until_it_is_home(void)
 	bh = buffer(BLOCK);
 	commit(0);
 	assert_true(buffer_jbd(bh));
+	assert_true(buffer_uptodate(bh));
 	assert_int_equal(home_val(BLOCK), 0);
 	join(GO(call_full_checkpoint));
 	assert_int_equal(home_val(BLOCK), 7);
 	assert_false(buffer_jbd(bh));
+	/* From now on the file may be written past the buffer. */
+	assert_false(buffer_uptodate(bh));
 	brelse(bh);
 	close_journal();
 }

@@ -23,6 +23,7 @@
 // expect: inode.c: ext4_truncate_page_cache_block_range=1 mpage_release_unused_pages=1
 // expect: migrate.c: ext4_ind_migrate=1
 // expect: move_extent.c: move_extent_per_page=2
+// expect: inode.c: -=2
 
 @@
 @@
@@ -111,6 +112,14 @@ ext4_release_folio(struct folio *folio, gfp_t wait)
 +	return false;
  ...
 }
+
+@@
+identifier ops = {ext4_aops, ext4_da_aops};
+@@
+ const struct address_space_operations ops = {
+- .error_remove_folio = generic_error_remove_folio,
++ .error_remove_folio = zext4_error_remove_folio,
+ };
 
 @@
 identifier err;

@@ -88,6 +88,11 @@ static inline int sync_blockdev_nowait(struct block_device *bdev)
 	return 0;
 }
 
+/* Every block may be in use. */
+static inline void invalidate_bdev(struct block_device *bdev)
+{
+}
+
 bool bdev_write_cache(struct block_device *bdev);
 bool bdev_fua(struct block_device *bdev);
 bool bdev_read_only(struct block_device *bdev);
