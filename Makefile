@@ -204,7 +204,9 @@ deb:
 	@tools/deps deb
 	@packaging/make-deb
 
-test-packages: deb
+test-packages:
+	@tools/deps lintian
+	@packaging/make-deb
 	@tools/deps test-packages
 	@ZJ_PACKAGES=1 $(PYTHON) -m pytest -q tests/packages
 

@@ -25,6 +25,33 @@ ExecStart=/bin/bash /zj-boot
 [Install]
 WantedBy=multi-user.target
 """
+# Stands in for make where DKMS calls it: the modules that were compiled before, with the version of the package.
+# It stops where a test wants it to: it says so by a file, and waits until that is gone.
+STAND_IN = """#!/bin/sh
+if [ -e /tmp/stop-at-{name} ]; then
+	mv /tmp/stop-at-{name} /tmp/stopped
+	while [ -e /tmp/stopped ]; do sleep 0.1; done
+fi
+{then}
+"""
+MAKE = r"""case "$*" in
+*packaging/dkms.mk*)
+	[ ! -e /tmp/no-space ] || { echo 'fatal error: No space left on device' >&2; exit 1; }
+	folder=build/kmod-$(echo "$*" | sed 's/.*KVER=\([^ ]*\).*/\1/')
+	mkdir -p "$folder"
+	# It must be as long as the old one.
+	sed -i "s/\(version\)=[0-9]\.[0-9]\.[0-9]/\1=$(tools/version)/" /root/built/zjournal.ko /root/built/zext4.ko
+	exec cp /root/built/zjournal.ko /root/built/zext4.ko "$folder"
+	;;
+esac
+exec /usr/bin/make "$@"
+"""
+KEEP = """set -eu
+mkdir /root/built
+cp /lib/modules/*/updates/dkms/z*.ko.xz /root/built
+unxz /root/built/*
+cp -a /var/lib/zjournal /root/kept
+"""
 
 
 def text_of(file):
@@ -50,10 +77,16 @@ exec chroot "$root" /bin/sh -c "$2"
 """
         done = subprocess.run(["unshare", "-m", "sh", "-euc", script, str(TREE), str(self.folder), command],
                               capture_output=True, text=True, check=False,
-                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
+                              env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C",
                                    "DEBIAN_FRONTEND": "noninteractive"})
         assert done.returncode == rc, done.stdout[-2000:] + done.stderr[-4000:]
         return done.stdout + done.stderr
+
+    def stand_ins(self, programs):
+        """From now on DKMS's builds take the modules that are installed; these programs have stand-ins."""
+        self.run(KEEP)
+        for name, then in programs.items():
+            self.put(f"usr/local/sbin/{name}", STAND_IN.format(name=name, then=then), 0o755)
 
     def files(self):
         """All files, without those that any package changes."""
@@ -74,6 +107,12 @@ exec chroot "$root" /bin/sh -c "$2"
         subprocess.run(["unshare", "-m", "sh", "-euc", INSIDE + 'mke2fs -q -F -t ext4 -d "$root" "$2"',
                         str(TREE), str(self.folder), str(disk)], check=True)
         return disk
+
+    def check_disk(self):
+        """Stock's e2fsck knows the log and finds nothing, whatever a cut has left."""
+        subprocess.run(["e2fsck", "-p", self.folder / "disk"], check=False)
+        done = subprocess.run(["e2fsck", "-f", "-n", self.folder / "disk"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def take_kernel(self, kver):
         """What a boot loader reads from the disk, which is not mounted."""
@@ -131,8 +170,8 @@ def new_machine(name, packages):
     return machine
 
 
-def machine_with_modules(name):
-    """A Machine that has zjournal-dkms and zjournal-tools, and zjournal-root in /root.
+def machine_with_modules(name, packages=("zjournal-root",)):
+    """A Machine that has zjournal-dkms and zjournal-tools, and these packages in /root.
 
     All tests that begin so share one build of the modules, which takes minutes.
     """
@@ -142,6 +181,18 @@ def machine_with_modules(name):
     if not done.exists() or done.read_text() != stamp:
         new_machine(base.name, ["zjournal-dkms", "zjournal-tools"]).run("dpkg -i /root/*.deb; rm /root/*.deb")
         done.write_text(stamp)
-    machine = new_machine(name, ["zjournal-root"])
+    machine = new_machine(name, packages)
     subprocess.run(["cp", "-a", f"{base}/upper/.", f"{machine.folder}/upper"], check=True)
     return machine
+
+
+def packages_of_version(version, folder):
+    """The packages that this tree will make when it has that version."""
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, check=True, capture_output=True).stdout
+    subprocess.run(["xargs", "-0", "cp", "--parents", "-t", folder], cwd=TOP, input=files, check=True)
+    header = folder / "include/zjournal/version.h"
+    header.write_text(re.sub('(?m)^(#define ZJ_VERSION) ".*"', rf'\1 "{version}"', header.read_text()))
+    for command in ["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "tree"]:
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *command], cwd=folder, check=True)
+    subprocess.run(["packaging/make-deb"], cwd=folder, check=True, capture_output=True)
+    return list((folder / "build/deb").glob("*.deb"))

@@ -4,7 +4,6 @@
 Part of "make test-packages", like test_machine.py.  The tests are the steps of one story.
 """
 import os
-import subprocess
 
 import debian_machine
 import pytest
@@ -53,14 +52,6 @@ def machine_fixture():
     return machine
 
 
-def check_disk(machine):
-    """Stock's e2fsck knows the log and finds nothing, whatever a cut has left."""
-    disk = machine.folder / "disk"
-    subprocess.run(["e2fsck", "-p", disk], check=False)
-    done = subprocess.run(["e2fsck", "-f", "-n", disk], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_install(machine):
     said = machine.run("dpkg -i /root/*.deb")
     assert "from the next boot on" in said
@@ -77,7 +68,7 @@ def test_boots(machine):
     assert "step ended: 0" in said, said + machine.console
     assert said.startswith("ext4 rw") and "\nzext4 " in said and "\next4 " not in said, said
     assert "lanes is ignored: only the first mount decides on it" in machine.console
-    check_disk(machine)
+    machine.check_disk()
 
 
 @pytest.mark.parametrize("until", ["Begin: Running /scripts/local-bottom", "systemd.1.: .*Detected", "Mounted|Started"])
@@ -85,7 +76,7 @@ def test_cut_in_a_boot(machine, until):
     machine.boot("ro zj-step=work", until=until)
     said = machine.boot("ro zj-step=work")
     assert "step ended: 0" in said and "\nkept 0\n" in said, said + machine.console
-    check_disk(machine)
+    machine.check_disk()
 
 
 def test_several_lanes(machine):
@@ -97,15 +88,15 @@ def test_several_lanes(machine):
     # A boot that mounts with stock's log needs a log that is empty: the clean way from lanes to it.
     said = machine.boot("ro zj-step=work")
     assert "step ended: 0" in said and "lanes=2" not in said.splitlines()[0], said + machine.console
-    check_disk(machine)
+    machine.check_disk()
 
 
 def test_back_to_stock(machine):
     said = machine.boot("ro zj-step=remove")
     assert "step ended: 0" in said and "zext4-root.conf" not in said, said + machine.console
-    check_disk(machine)
+    machine.check_disk()
     machine.take_kernel(machine.older)
     said = machine.boot("ro zj-step=work")
     assert "\next4 " in said and "\nzext4 " not in said, said + machine.console
     assert "step ended: 0" in said and said.startswith("ext4 rw"), said + machine.console
-    check_disk(machine)
+    machine.check_disk()

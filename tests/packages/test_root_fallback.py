@@ -50,7 +50,7 @@ dmesg | grep duplicate && exit 1
 dmesg | grep 'the module ext4 is not loaded'
 umount /srv
 [ "$(blkid -s TYPE -o value /dev/vdb)" = ext4 ]
-fsck -A -p -T
+fsck -A -R -M -p -T
 mount -t auto /dev/vdb /mnt
 [ "$(findmnt -n -o FSTYPE /mnt)" = ext4 ]
 umount /mnt
