@@ -335,9 +335,8 @@ static unsigned long max_age(struct zj_journal *zj)
 static void checkpoint_aged(struct zj_journal *zj, unsigned long *last)
 {
 	unsigned long most = max_age(zj);
-	u64 stamp = READ_ONCE(zj->stamp);
+	int passes = ZJ_AGED_PASSES;
 	bool moved = true;
-	int n;
 
 	if (!most)
 		*last = jiffies;
@@ -345,9 +344,8 @@ static void checkpoint_aged(struct zj_journal *zj, unsigned long *last)
 		return;
 	*last = jiffies;
 	mutex_lock(&zj->ckpt_lock);
-	for (n = 0; n < ZJ_AGED_PASSES && moved && zj->ckpt_stamp < stamp; n++)
-		if (one_pass(zj, false, &moved))
-			break;
+	while (moved && passes--)
+		one_pass(zj, false, &moved);
 	mutex_unlock(&zj->ckpt_lock);
 }
 

@@ -157,6 +157,26 @@ static void logged_data_goes_home_when_it_is_old(void)
 	close_journal();
 }
 
+/* More than one pass takes. */
+static void all_old_logged_data_goes_home_at_once(void)
+{
+	u32 n;
+
+	OPEN(.journal = 400);
+	n = fx.zj->budget * 3 / 4 / 8 * 8;
+	for (u32 i = 0; i < n; i++) {
+		log_in_lane(0, BLOCK + i, 7);
+		if (i % 8 == 7)
+			commit(0);
+	}
+	assert_int_equal(home_val(BLOCK + n - 1), 0);
+	checkpoint_thread_wakes_after(40);
+	assert_int_equal(home_val(BLOCK), 7);
+	assert_int_equal(home_val(BLOCK + n - 1), 7);
+	assert_int_equal(most_logged(), 0);
+	close_journal();
+}
+
 static void metadata_alone_is_left_to_the_kernel(void)
 {
 	OPEN();
@@ -164,6 +184,11 @@ static void metadata_alone_is_left_to_the_kernel(void)
 	commit(0);
 	checkpoint_thread_wakes_after(80);
 	assert_int_equal(home_val(BLOCK), 0);
+	/* The age of file data counts from when there was some. */
+	log_in_lane(0, BLOCK + 1, 8);
+	commit(0);
+	checkpoint_thread_wakes_after(10);
+	assert_int_equal(home_val(BLOCK + 1), 0);
 	close_journal();
 }
 
@@ -380,6 +405,7 @@ CORE_TESTS(file_block,
 	CORE_TEST(asking_takes_no_lock_if_nothing_was_logged),
 	CORE_TEST(f2_image_has_its_journal_head_until_it_is_home),
 	CORE_TEST(logged_data_goes_home_when_it_is_old),
+	CORE_TEST(all_old_logged_data_goes_home_at_once),
 	CORE_TEST(metadata_alone_is_left_to_the_kernel),
 	CORE_TEST(f2_image_is_brought_home_before_its_turn),
 	CORE_TEST(f2_image_is_committed_before_it_is_brought_home),
