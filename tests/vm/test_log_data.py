@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """data=ordered: an fsync of little data logs it (decision 48, rules F1 to F4)."""
 
-import conftest
 import os
 
+import conftest
 import pytest
 
 pytestmark = pytest.mark.zext4
