@@ -26,7 +26,7 @@
 /* As long as the kernel leaves what is dirty in memory (vm.dirty_expire_centisecs). */
 #define ZJ_FILE_DATA_AGE	(30UL * HZ)
 
-/* A pass takes half a budget, which is a third of the log, so these take all of it. */
+/* A pass takes half a budget, and a budget is a third of the log at most: these take all of it. */
 #define ZJ_AGED_PASSES		6
 
 /* ---- progress ---- */

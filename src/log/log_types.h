@@ -47,7 +47,7 @@ struct zj_txn;
  *	handle start does not pay for it
  * @max_lanes: the most lanes that it can have, whatever the option says
  * @max_age: in jiffies; a checkpoint runs at least so often, even if space is
- *	not short; 0: only when space is short
+ *	not short; 0: only when space is short, or while file data is in the log
  *
  * @open: opens what the log is in, or refuses with a message if a live log is
  *	out of reach; called at load, when block 0 is known and nothing has been

@@ -263,8 +263,12 @@ void zj_part_drop(struct zj_part *part)
 	spin_unlock(&part->txn->list_lock);
 	if (dirty && jh->newest != part)
 		inherit_dirty(list_next_entry(part, jh_link));
-	/* A forgotten block's part has the last word on it, so it has to know what the block was. */
-	if (jh->newest != part && zj_part_test(part, ZJ_PART_FILE_BLOCK))
+	/*
+	 * A forgotten block's part has the last word on it, so it has to know what the block was.
+	 * One that makes it metadata has not.
+	 */
+	if (jh->newest != part && zj_part_test(part, ZJ_PART_FILE_BLOCK) &&
+	    zj_part_test(list_next_entry(part, jh_link), ZJ_PART_FORGET))
 		zj_part_set(list_next_entry(part, jh_link), BIT(ZJ_PART_FILE_BLOCK));
 	list_del(&part->jh_link);
 	if (!list_empty(&jh->parts))
