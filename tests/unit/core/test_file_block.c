@@ -137,26 +137,6 @@ static void f2_image_has_its_journal_head_until_it_is_home(void)
 	close_journal();
 }
 
-/* Freed and used again, before anything is home: the metadata's buffer stays as it is. */
-static void metadata_in_a_block_that_was_logged_as_data(void)
-{
-	struct buffer_head *bh;
-
-	OPEN();
-	log_in_lane(0, BLOCK, 7);
-	bh = buffer(BLOCK);
-	commit(0);
-	free_logged(0, BLOCK);
-	commit(0);
-	change(0, BLOCK, 9);
-	commit(0);
-	join(GO(call_full_checkpoint));
-	assert_int_equal(home_val(BLOCK), 9);
-	assert_true(buffer_uptodate(bh));
-	brelse(bh);
-	close_journal();
-}
-
 static void checkpoint_thread_wakes_after(u32 seconds)
 {
 	sleep_ms(seconds * 1000);
@@ -424,7 +404,6 @@ CORE_TESTS(file_block,
 	CORE_TEST(f1_other_blocks_are_not_counted),
 	CORE_TEST(asking_takes_no_lock_if_nothing_was_logged),
 	CORE_TEST(f2_image_has_its_journal_head_until_it_is_home),
-	CORE_TEST(metadata_in_a_block_that_was_logged_as_data),
 	CORE_TEST(logged_data_goes_home_when_it_is_old),
 	CORE_TEST(all_old_logged_data_goes_home_at_once),
 	CORE_TEST(metadata_alone_is_left_to_the_kernel),
