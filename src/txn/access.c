@@ -119,9 +119,14 @@ static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 		return TOUCH_MEMORY;
 	/* From here on write-back must not see it as dirty (J1). */
 	dirty = buffer_dirty(bh) && test_clear_buffer_dirty(bh);
-	/* A failed home write leaves the buffer clean, but the image still has to go home. */
+	/*
+	 * A failed home write leaves the buffer clean, but the image still has to go home. It also
+	 * leaves it not up to date, and without the error bit whoever reads the block would fetch
+	 * its older contents from the device, over a change.
+	 */
 	if (buffer_write_io_error(bh)) {
 		dirty |= older != NULL;
+		set_buffer_uptodate(bh);
 		clear_buffer_write_io_error(bh);
 	}
 	if (dirty) {

@@ -220,6 +220,24 @@ static void write_that_fails_is_made_good_by_a_new_image(void)
 	close_journal();
 }
 
+/* Nobody changes the buffer here; whoever reads the block must find it nevertheless. */
+static void access_after_a_failed_write_keeps_the_contents(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	set_buffer_write_io_error(bh);
+	clear_buffer_uptodate(bh);
+	h = start(0, 1);
+	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
+	assert_true(buffer_uptodate(bh));
+	brelse(bh);
+	stop(h);
+	close_journal();
+}
+
 static void what_write_back_brought_home_is_let_go(void)
 {
 	struct buffer_head *bh;
@@ -636,6 +654,7 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(failed_write_back_of_the_kernels_is_noticed_by_write_access),
 	CORE_TEST(error_of_before_the_mount_is_not_ours),
 	CORE_TEST(write_that_fails_is_made_good_by_a_new_image),
+		CORE_TEST(access_after_a_failed_write_keeps_the_contents),
 	CORE_TEST(what_write_back_brought_home_is_let_go),
 	CORE_TEST(more_than_a_batch_goes_home),
 	CORE_TEST(home_writes_of_a_block_follow_one_another),
