@@ -327,17 +327,24 @@ void step_zero_data(struct job *job)
 	a->use = USE_DATA;
 }
 
-/* Not while an image of the block has to be written home (F2). */
-void reclaim_data(const struct alloc *a)
+/* Does an image of the block have to be written home? */
+bool data_is_held(const struct alloc *a)
 {
-	const struct page_data *page = &a->page;
 	struct buffer_head *image;
 	bool held = is_logged(a);
 
 	image = held ? __find_get_block(&world->disk->bdev, a->block, DISK_BLOCK) : NULL;
 	held = image && buffer_jbd(image);
 	brelse(image);
-	if (held || a->use != USE_DATA || page->dirty || page->writing ||
+	return held;
+}
+
+/* F2 */
+void reclaim_data(const struct alloc *a)
+{
+	const struct page_data *page = &a->page;
+
+	if (data_is_held(a) || a->use != USE_DATA || page->dirty || page->writing ||
 	    page->lost == page->gen || world->p.fail_write)
 		return;
 	if (memcmp(page->mem, world->disk->seen[a->block], DISK_BLOCK))

@@ -4,9 +4,21 @@
 
 /* ---- changes ---- */
 
+/*
+ * As in ext4, a block whose write has failed is not read again: the buffer is newer. Such a
+ * write may also come between the end of a read and this task; then ext4 would say EIO.
+ */
 struct buffer_head *read_block(u32 block)
 {
-	return __bread(&world->disk->bdev, block, DISK_BLOCK);
+	struct buffer_head *bh = __getblk(&world->disk->bdev, block, DISK_BLOCK), *found;
+
+	do {
+		if (buffer_write_io_error(bh))
+			set_buffer_uptodate(bh);
+		found = __bread(&world->disk->bdev, block, DISK_BLOCK);
+	} while (!found);
+	brelse(bh);
+	return found;
 }
 
 /* A new version of an object in a block that the handle has access to. */
@@ -176,6 +188,16 @@ void release_inode(struct toy_inode *ino)
 	zj_journal_release_jinode(world->journal, &ino->jinode);
 }
 
+/* Is data of the inode not home yet? Then its pages stay (F2), and with them the inode. */
+static bool holds_pages(const struct toy_inode *ino)
+{
+	for (u32 i = 0; i < world->nr_alloc; i++)
+		if (world->alloc[i].use == USE_DATA && &world->inode[world->alloc[i].inode] == ino &&
+		    data_is_held(&world->alloc[i]))
+			return true;
+	return false;
+}
+
 /* Out of core and in again, as ext4_evict_inode() and ext4_iget() do. */
 void evict(struct job *job)
 {
@@ -184,7 +206,7 @@ void evict(struct job *job)
 							world->nr_inodes - 1)];
 	struct buffer_head *bh;
 
-	if (ino->users || ino->evicting)
+	if (ino->users || ino->evicting || holds_pages(ino))
 		return;
 	ino->evicting = true;
 	zj_journal_begin_ordered_truncate(world->journal, &ino->jinode, 0);

@@ -84,6 +84,7 @@ void wait_data(struct alloc *a);
 /* Logs it instead, if it is dirty and no commit will write it. Without a handle. */
 void log_data(struct job *job, struct alloc *a);
 void write_back_data(struct job *job, struct alloc *a);
+bool data_is_held(const struct alloc *a);
 void reclaim_data(const struct alloc *a);
 /* The journal's callbacks. */
 int submit_data(struct jbd2_inode *jinode);

@@ -451,6 +451,8 @@ void world_mount(void)
 	struct world *w = world;
 	int err;
 
+	/* The last run's. */
+	kl_buffer_read = NULL;
 	w->disk->fail_read = w->p.fail_read;
 	sim_fail_allocations(w->p.fail_alloc);
 	while ((err = try_mount()))
