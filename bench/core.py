@@ -8,7 +8,6 @@ ROUNDS=5        runs of each row; sides take turns, each round in the other orde
 TESTS=...       of handles phases commits memory recovery chain; all of them by default
 THREADS="1 2"   numbers of threads; by default 1, 2, 4 and so on, and one for each CPU
 MS=1000         milliseconds of a run
-FLUSH_US=0      what a flush of the device takes, in microseconds
 
 build/results/core.json has all runs, core.png the plot. bench/README.md says how to read them.
 """
@@ -51,14 +50,13 @@ def sides(threads):
 def cases(tests, threads, settings):
     """[(test, case, threads, [side])]"""
     time = ["--ms", settings["MS"]]
-    flush = ["--flush-us", settings["FLUSH_US"]]
     rows = []
     for n in threads:
         for case, flags in (("again, private", []), ("again, shared", ["--shared"]),
                             ("first, private", ["--first"])):
             if n > 1 or "shared" not in case:
                 rows.append(("handles", case, n, [(*side, flags + time) for side in sides(n)]))
-        rows.append(("commits", "private", n, [(*side, flush + time) for side in sides(n)]))
+        rows.append(("commits", "private", n, [(*side, time) for side in sides(n)]))
     for case, flags in (("again", []), ("first", ["--first"])):
         rows.append(("phases", case, 1, [(*side, ["--phases"] + flags + time)
                                          for side in sides(1)]))
@@ -191,7 +189,7 @@ def plot(rows):
 
 
 def main():
-    settings = {"ROUNDS": "5", "MS": "1000", "FLUSH_US": "0", "TESTS": " ".join(FIGURES),
+    settings = {"ROUNDS": "5", "MS": "1000", "TESTS": " ".join(FIGURES),
                 "THREADS": " ".join(map(str, counts(os.cpu_count()))), **arguments()}
     unknown = set(settings["TESTS"].split()) - set(FIGURES)
     if unknown:

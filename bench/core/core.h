@@ -29,7 +29,6 @@ struct core_options {
 	u32	blocks;		/* that a handle writes */
 	u32	journal;	/* blocks of the log */
 	u32	length;		/* chain: transactions */
-	u32	flush_us;	/* what a flush and FUA take */
 	bool	jbd2;		/* zjournal: the log in stock's format */
 	bool	shared;		/* all threads write the same blocks */
 	bool	first;		/* handles: each block once in a transaction */

@@ -29,7 +29,6 @@ static void make(struct fs *fs, u32 home, u8 *contents)
 	kit_init(&fs->kit, &fs->disk->disk.bdev, CORE_BLOCK, "core-file-system");
 	if (!contents)
 		kit_make_journal(&fs->kit, &fs->disk->disk, 1, KIT_CSUM_V3);
-	fs->disk->flush_ns = core.flush_us * 1000LL;
 }
 
 static s64 load(struct fs *fs)

@@ -25,7 +25,6 @@ static const struct number numbers[] = {
 	{ "blocks", &core.blocks, 1, 64 },
 	{ "journal", &core.journal, 1024, 1 << 20 },
 	{ "length", &core.length, 1, 256 },
-	{ "flush-us", &core.flush_us, 0, 1000000 },
 };
 
 /**

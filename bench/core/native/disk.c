@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A device in memory.  A request is done when submit_bio() returns, as with the kernel's
- * brd and pmem; what a flush takes passes in the thread that submits it.
+ * brd and pmem.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -80,8 +80,6 @@ void submit_bio(struct bio *bio)
 
 	if (__atomic_load_n(&mem->hold, __ATOMIC_RELAXED) && keep(mem, bio))
 		return;
-	if (mem->flush_ns && bio->bi_opf & (REQ_PREFLUSH | REQ_FUA))
-		thr_sleep_ns(mem->flush_ns);
 	finish(bio);
 }
 

@@ -37,7 +37,6 @@ extern __thread struct thread_mem *mem_mine;
 struct mem_disk {
 	struct kl_disk	disk;		/* what the layer sees */
 	u8		*memory;	/* its blocks */
-	s64		flush_ns;	/* what a flush takes, and FUA; 0: nothing takes time */
 	bool		hold;		/* keep the next write; atomic */
 	struct bio	*held;		/* which has been kept; atomic */
 };
