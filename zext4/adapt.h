@@ -149,6 +149,8 @@ bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 		      const struct buffer_head *bh);
 int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool nowait);
 int zext4_settle_range(struct inode *inode, loff_t start, loff_t end);
+int zext4_settle_fiemap(struct inode *inode, const struct fiemap_extent_info *info, u64 start,
+			u64 len);
 int zext4_settle_swap(struct file *file);
 int zext4_settle_all(struct super_block *sb);
 int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,

@@ -4,6 +4,7 @@
  * long as recovery may replay an image, nothing else writes the block in place (F1), the
  * folio stays in the page cache until the block is home (F2), and freeing it revokes it (F3).
  */
+#include <linux/fiemap.h>
 #include <linux/pagemap.h>
 #include <linux/swap.h>
 #include "ext4.h"
@@ -86,7 +87,7 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool no
  *
  * For what drops pages whose blocks stay allocated: the device must have what the pages had.
  *
- * Context: no handle open; i_rwsem and the mapping's invalidate_lock are held, and the
+ * Context: no handle open. Such a caller holds i_rwsem and the mapping's invalidate_lock, and the
  * range has no pages, so that nothing of it is logged meanwhile.
  * Return: 0 or a negative error.
  */
@@ -111,6 +112,29 @@ int zext4_settle_range(struct inode *inode, loff_t start, loff_t end)
 		map.m_len = max(map.m_len, 1U);
 	}
 	return 0;
+}
+
+/**
+ * zext4_settle_fiemap() - write home the data whose place on the device is asked for
+ * @inode: the file
+ * @info: the request
+ * @start: offset
+ * @len: bytes
+ *
+ * With FIEMAP_FLAG_SYNC the caller may go on to read the device, as boot loaders do.
+ *
+ * Context: no handle open.
+ * Return: 0 or a negative error.
+ */
+int zext4_settle_fiemap(struct inode *inode, const struct fiemap_extent_info *info, u64 start,
+			u64 len)
+{
+	int err;
+
+	if (!(info->fi_flags & FIEMAP_FLAG_SYNC))
+		return 0;
+	err = filemap_write_and_wait_range(inode->i_mapping, start, start + len - 1);
+	return err ?: zext4_settle_range(inode, start, start + len);
 }
 
 /**

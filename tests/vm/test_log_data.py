@@ -230,6 +230,22 @@ def test_f2_failed_memory(run):
     """)
 
 
+def test_who_asks_for_the_place_finds_the_data(run):
+    """FIEMAP with a sync: what the device has at that place is what the file has, as a boot loader expects."""
+    run("""
+        begin
+        log_put /mnt/f a 1; log_put /mnt/g a 1
+        # A direct read has the log emptied.
+        is /mnt/f a 0 1 iflag=direct
+        log_put /mnt/f b 1; log_put /mnt/g b 1
+        put /mnt/g c 1
+        (is $DEV a $(block_of /mnt/f) 1 iflag=direct) || die "it has gone home by itself"
+        filefrag -s /mnt/f /mnt/g || die filefrag
+        is $DEV b $(block_of /mnt/f) 1 iflag=direct; is $DEV c $(block_of /mnt/g) 1 iflag=direct
+        end
+    """)
+
+
 def test_device_does_not_show_old_images(run):
     """Who reads the block device, for a backup of a frozen file system, finds what was written in place."""
     run("""

@@ -5,7 +5,7 @@
 // may replay such an image, the block is written in place by the checkpoint only (F1):
 // write-back leaves it dirty and logs it again, or writes it if it has gone home meanwhile.  A
 // direct read or write first empties the log, and so does what drops pages of blocks that stay
-// allocated.
+// allocated, and who asks where the data of a file is and has it synced.
 //
 // Logging a block of an unwritten extent makes it a written one at once, and stock ext4 may then
 // zero the rest of a small extent in place.  With dioread_nolock blocks of it may be under
@@ -19,6 +19,7 @@
 // expect: mballoc.c: ext4_free_blocks=1
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
 // expect: extents.c: ext4_collapse_range=1 ext4_insert_range=1 ext4_ext_convert_to_initialized=1
+// expect: extents.c: ext4_fiemap=1
 // expect: ioctl.c: swap_inode_boot_loader=1
 // expect: inode.c: ext4_truncate_page_cache_block_range=1 mpage_release_unused_pages=1
 // expect: migrate.c: ext4_ind_migrate=1
@@ -276,5 +277,17 @@ ext4_ext_convert_to_initialized(...)
 - split_flag |= inside ? EXT4_EXT_MAY_ZEROOUT : 0;
 + split_flag |= inside && !ext4_should_dioread_nolock(inode) ?
 +	EXT4_EXT_MAY_ZEROOUT : 0;
+...>
+}
+
+@@
+identifier inode, info, start, len, error;
+@@
+ext4_fiemap(struct inode *inode, struct fiemap_extent_info *info, u64 start, u64 len)
+{
+<...
+ error = ext4_fiemap_check_ranges(inode, start, &len);
++ if (!error)
++	error = zext4_settle_fiemap(inode, info, start, len);
 ...>
 }
