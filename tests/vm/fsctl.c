@@ -243,6 +243,18 @@ static int punch(const char *path)
 	return rc;
 }
 
+/* The first page of a file is zeroed, taken out, or moved by a new one. */
+static int change_first(const char *path, int mode)
+{
+	int fd = open(path, O_RDWR), rc;
+
+	if (fd < 0)
+		return -1;
+	rc = fallocate(fd, mode, 0, PAGE);
+	close(fd);
+	return rc;
+}
+
 /* Blocks beyond its end. */
 static int preallocate(const char *path)
 {
@@ -317,6 +329,12 @@ static int run_special(const char *command, const char *one, const char *other)
 		return tmpfile_in(one, other);
 	if (!strcmp(command, "punch"))
 		return punch(one);
+	if (!strcmp(command, "zero-first"))
+		return change_first(one, FALLOC_FL_ZERO_RANGE);
+	if (!strcmp(command, "collapse-first"))
+		return change_first(one, FALLOC_FL_COLLAPSE_RANGE);
+	if (!strcmp(command, "insert-first"))
+		return change_first(one, FALLOC_FL_INSERT_RANGE);
 	if (!strcmp(command, "preallocate"))
 		return preallocate(one);
 	if (!strcmp(command, "swap-boot"))
@@ -397,6 +415,7 @@ int main(int argc, char **argv)
 			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | swap-boot FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
+			"       zero-first FILE | collapse-first FILE | insert-first FILE |\n"
 			"       preallocate FILE | swapped-run PAGES COMMAND |\n"
 			"       quota-on DEV FILE | quota-off DEV | usage DEV USER|pPROJECT |\n"
 			"       usages DEV [u]\n");

@@ -188,6 +188,10 @@ f(...)
 {
  ...
 - truncate_pagecache(inode, start);
++ /* If the log cannot be emptied, the pages must stay. */
++ ret = zext4_settle_range(inode, start, LLONG_MAX);
++ if (ret)
++	return ret;
 + truncate_pagecache(inode, start);
 + ret = zext4_settle_range(inode, start, LLONG_MAX);
 + if (ret)
@@ -197,12 +201,20 @@ f(...)
 
 @@
 expression start, end;
+identifier ret;
 @@
 ext4_truncate_page_cache_block_range(struct inode *inode, ...)
 {
  ...
- truncate_pagecache_range(inode, start, end - 1);
+ int ret;
+ ...
+- truncate_pagecache_range(inode, start, end - 1);
 - return 0;
++ /* If the log cannot be emptied, the pages must stay. */
++ ret = zext4_settle_range(inode, start, end);
++ if (ret)
++	return ret;
++ truncate_pagecache_range(inode, start, end - 1);
 + return zext4_settle_range(inode, start, end);
 }
 
