@@ -18,9 +18,9 @@
 // expect: inode.c: ext4_iomap_swap_activate=1 ext4_evict_inode=1
 // expect: mballoc.c: ext4_free_blocks=1
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
-// expect: extents.c: ext4_collapse_range=1 ext4_insert_range=1 ext4_ext_convert_to_initialized=1
+// expect: extents.c: ext4_collapse_range=2 ext4_insert_range=2 ext4_ext_convert_to_initialized=1
 // expect: ioctl.c: swap_inode_boot_loader=1
-// expect: inode.c: ext4_truncate_page_cache_block_range=1 mpage_release_unused_pages=1
+// expect: inode.c: ext4_truncate_page_cache_block_range=2 mpage_release_unused_pages=1
 // expect: migrate.c: ext4_ind_migrate=1
 // expect: move_extent.c: move_extent_per_page=2
 // expect: inode.c: -=2
