@@ -322,6 +322,18 @@ static int fail_memory(int fd)
 	return madvise((void *)data, PAGE, MADV_HWPOISON);
 }
 
+/* Runs a command, and prints the first byte that a mapping of a file shows then. */
+static int mapped_run(const char *path, const char *command)
+{
+	int fd = open(path, O_RDONLY);
+	volatile char *data = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (data == MAP_FAILED || system(command) < 0)
+		return -1;
+	printf("%c\n", data[0]);
+	return 0;
+}
+
 /* Commands whose arguments are not so many paths to open; 1: it is none of them. */
 static int run_special(const char *command, const char *one, const char *other)
 {
@@ -353,6 +365,8 @@ static int run_special(const char *command, const char *one, const char *other)
 		return move_block(one, other, true);
 	if (!strcmp(command, "swapped-run"))
 		return swapped_run(one, other);
+	if (!strcmp(command, "mapped-run"))
+		return mapped_run(one, other);
 	if (!strcmp(command, "quota-on"))
 		return quota_on(one, other);
 	if (!strcmp(command, "usage"))
@@ -416,7 +430,7 @@ int main(int argc, char **argv)
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
 			"       zero-first FILE | collapse-first FILE | insert-first FILE |\n"
-			"       preallocate FILE | swapped-run PAGES COMMAND |\n"
+			"       preallocate FILE | swapped-run PAGES COMMAND | mapped-run FILE COMMAND |\n"
 			"       quota-on DEV FILE | quota-off DEV | usage DEV USER|pPROJECT |\n"
 			"       usages DEV [u]\n");
 		return 2;
