@@ -27,6 +27,13 @@ static void drop_parts(struct zj_journal *zj, struct zj_txn *txn)
 		 * buffer must not become dirty.
 		 */
 		zj_part_clear(part, BIT(ZJ_PART_WAS_DIRTY));
+		/*
+		 * Write-back does not see a block of file data (zj_part_make_dirty()). It would
+		 * keep its folio in the cache, with changes of the blocks beside it that no
+		 * recovery undoes there.
+		 */
+		if (zj_part_test(part, ZJ_PART_FILE_BLOCK))
+			clear_buffer_dirty(jh->bh);
 		if (!list_is_first(&part->jh_link, &jh->parts))
 			zj_part_clear(list_prev_entry(part, jh_link),
 				      BIT(ZJ_PART_NEEDS_DIRTY));

@@ -7,6 +7,7 @@
  * lost (V2).
  */
 #include "checkpoint/tail.h"
+#include "core/abort.h"
 #include "core/flush.h"
 #include "core/gather.h"
 #include "core/journal.h"
@@ -382,6 +383,22 @@ static int erase_log(struct zj_journal *zj, unsigned int flags)
 	return err;
 }
 
+/*
+ * The write begins with a flush of the device. If that fails, whatever was in the cache
+ * may be lost, data of other tasks included, and no later flush tells of it (C4).
+ */
+static int mark_clean(struct zj_journal *zj)
+{
+	int err = zj_make_clean(zj);
+
+	if (!err)
+		return 0;
+	zj_err(zj, "error %d marking the log as empty, so writes that the device had reported as complete may be lost\n",
+	       err);
+	zj_abort(zj, err);
+	return err;
+}
+
 /**
  * zj_journal_flush() - write everything home, and mark the log as empty
  * @journal: the journal, under the barrier
@@ -401,7 +418,7 @@ int zj_journal_flush(journal_t *journal, unsigned int flags)
 	if (!err)
 		err = zj_checkpoint(zj, true);
 	if (!err)
-		err = zj_make_clean(zj);
+		err = mark_clean(zj);
 	if (!err && flags)
 		err = erase_log(zj, flags);
 	return err;

@@ -243,6 +243,18 @@ static int punch(const char *path)
 	return rc;
 }
 
+/* The first page of a file is zeroed, taken out, or moved by a new one. */
+static int change_first(const char *path, int mode)
+{
+	int fd = open(path, O_RDWR), rc;
+
+	if (fd < 0)
+		return -1;
+	rc = fallocate(fd, mode, 0, PAGE);
+	close(fd);
+	return rc;
+}
+
 /* Blocks beyond its end. */
 static int preallocate(const char *path)
 {
@@ -310,6 +322,18 @@ static int fail_memory(int fd)
 	return madvise((void *)data, PAGE, MADV_HWPOISON);
 }
 
+/* Runs a command, and prints the first byte that a mapping of a file shows then. */
+static int mapped_run(const char *path, const char *command)
+{
+	int fd = open(path, O_RDONLY);
+	volatile char *data = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (data == MAP_FAILED || system(command) < 0)
+		return -1;
+	printf("%c\n", data[0]);
+	return 0;
+}
+
 /* Commands whose arguments are not so many paths to open; 1: it is none of them. */
 static int run_special(const char *command, const char *one, const char *other)
 {
@@ -317,6 +341,12 @@ static int run_special(const char *command, const char *one, const char *other)
 		return tmpfile_in(one, other);
 	if (!strcmp(command, "punch"))
 		return punch(one);
+	if (!strcmp(command, "zero-first"))
+		return change_first(one, FALLOC_FL_ZERO_RANGE);
+	if (!strcmp(command, "collapse-first"))
+		return change_first(one, FALLOC_FL_COLLAPSE_RANGE);
+	if (!strcmp(command, "insert-first"))
+		return change_first(one, FALLOC_FL_INSERT_RANGE);
 	if (!strcmp(command, "preallocate"))
 		return preallocate(one);
 	if (!strcmp(command, "swap-boot"))
@@ -335,6 +365,8 @@ static int run_special(const char *command, const char *one, const char *other)
 		return move_block(one, other, true);
 	if (!strcmp(command, "swapped-run"))
 		return swapped_run(one, other);
+	if (!strcmp(command, "mapped-run"))
+		return mapped_run(one, other);
 	if (!strcmp(command, "quota-on"))
 		return quota_on(one, other);
 	if (!strcmp(command, "usage"))
@@ -397,7 +429,8 @@ int main(int argc, char **argv)
 			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | swap-boot FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
-			"       preallocate FILE | swapped-run PAGES COMMAND |\n"
+			"       zero-first FILE | collapse-first FILE | insert-first FILE |\n"
+			"       preallocate FILE | swapped-run PAGES COMMAND | mapped-run FILE COMMAND |\n"
 			"       quota-on DEV FILE | quota-off DEV | usage DEV USER|pPROJECT |\n"
 			"       usages DEV [u]\n");
 		return 2;

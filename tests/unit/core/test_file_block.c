@@ -397,6 +397,28 @@ static void an_abort_forgets_all_in_the_end(void)
 	close_aborted();
 }
 
+/*
+ * Recovery writes through the same buffer if somebody keeps the device open until then: if it
+ * were dirty already, nobody would write it, and what is in its folio would stay in the cache.
+ */
+static void an_abort_leaves_no_image_in_the_cache(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	log_in_lane(0, BLOCK, 1);
+	commit(0);
+	bh = buffer(BLOCK);
+	assert_true(buffer_dirty(bh));
+	zj_journal_abort(fx.journal, -ESHUTDOWN);
+	settle();
+	assert_int_equal(unmount_journal(), -EIO);
+	assert_false(buffer_dirty(bh));
+	assert_false(buffer_uptodate(bh));
+	brelse(bh);
+	discard_disk();
+}
+
 CORE_TESTS(file_block,
 	CORE_TEST(f1_block_is_known_until_the_tail_has_passed),
 	CORE_TEST(f1_each_transaction_with_an_image_counts),
@@ -417,4 +439,5 @@ CORE_TESTS(file_block,
 	CORE_TEST(limit_follows_from_the_price_of_a_byte),
 	CORE_TEST(limit_is_of_the_transaction_with_a_log_in_memory),
 	CORE_TEST(log_writes_are_timed_by_size),
-	CORE_TEST(an_abort_forgets_all_in_the_end));
+	CORE_TEST(an_abort_forgets_all_in_the_end),
+	CORE_TEST(an_abort_leaves_no_image_in_the_cache));

@@ -156,6 +156,36 @@ static void commit_that_flushes_its_log_fails_for_lost_data_as_well(void)
 	close_aborted();
 }
 
+/*
+ * So does the flush that marking the log as empty begins with: a freeze or a direct read asks
+ * for that, and whoever syncs data of another file later must learn that it is lost.
+ */
+static void flush_before_the_log_is_marked_as_empty_loses_data_of_others(bool external)
+{
+	u64 written = 0;
+	tid_t tid;
+
+	OPEN(.external = external);
+	tid = change(0, BLOCK, 1);
+	commit(0);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	zj_journal_inode_written(fx.journal, &written);
+	fail_next_flush();
+	zj_journal_lock_updates(fx.journal);
+	assert_int_equal(zj_journal_flush(fx.journal, 0), -EIO);
+	zj_journal_unlock_updates(fx.journal);
+	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
+	assert_true(complained("marking the log as empty"));
+	assert_true(zj_journal_is_live(fx.journal));
+	close_aborted();
+}
+
+static void data_that_marking_the_log_as_empty_has_lost_stays_lost(void)
+{
+	flush_before_the_log_is_marked_as_empty_loses_data_of_others(false);
+	flush_before_the_log_is_marked_as_empty_loses_data_of_others(true);
+}
+
 CORE_TESTS(lost_writes,
 	CORE_TEST(lost_data_of_an_inode_stays_lost),
 	CORE_TEST(lost_reported_data_is_everybodys),
@@ -163,5 +193,6 @@ CORE_TESTS(lost_writes,
 	CORE_TEST(log_blocks_that_a_flush_has_lost_are_not_committed),
 	CORE_TEST(home_writes_that_a_flush_has_lost_are_not_reclaimed),
 	CORE_TEST(lost_by_a_flush_in_flight),
+	CORE_TEST(data_that_marking_the_log_as_empty_has_lost_stays_lost),
 	CORE_TEST(commit_that_flushes_its_log_fails_for_lost_data_as_well),
 );

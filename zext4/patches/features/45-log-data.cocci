@@ -18,10 +18,10 @@
 // expect: inode.c: ext4_iomap_swap_activate=1 ext4_evict_inode=1
 // expect: mballoc.c: ext4_free_blocks=1
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
-// expect: extents.c: ext4_collapse_range=1 ext4_insert_range=1 ext4_ext_convert_to_initialized=1
+// expect: extents.c: ext4_collapse_range=2 ext4_insert_range=2 ext4_ext_convert_to_initialized=1
 // expect: extents.c: ext4_fiemap=1
 // expect: ioctl.c: swap_inode_boot_loader=1
-// expect: inode.c: ext4_truncate_page_cache_block_range=1 mpage_release_unused_pages=1
+// expect: inode.c: ext4_truncate_page_cache_block_range=2 mpage_release_unused_pages=1
 // expect: migrate.c: ext4_ind_migrate=1
 // expect: move_extent.c: move_extent_per_page=2
 // expect: inode.c: -=2
@@ -189,6 +189,10 @@ f(...)
 {
  ...
 - truncate_pagecache(inode, start);
++ /* If the log cannot be emptied, the pages must stay. */
++ ret = zext4_settle_range(inode, start, LLONG_MAX);
++ if (ret)
++	return ret;
 + truncate_pagecache(inode, start);
 + ret = zext4_settle_range(inode, start, LLONG_MAX);
 + if (ret)
@@ -198,12 +202,20 @@ f(...)
 
 @@
 expression start, end;
+identifier ret;
 @@
 ext4_truncate_page_cache_block_range(struct inode *inode, ...)
 {
  ...
- truncate_pagecache_range(inode, start, end - 1);
+ int ret;
+ ...
+- truncate_pagecache_range(inode, start, end - 1);
 - return 0;
++ /* If the log cannot be emptied, the pages must stay. */
++ ret = zext4_settle_range(inode, start, end);
++ if (ret)
++	return ret;
++ truncate_pagecache_range(inode, start, end - 1);
 + return zext4_settle_range(inode, start, end);
 }
 
