@@ -132,8 +132,8 @@ def test_build_that_fails(debs):
     assert "/ext4.ko" in found and "fsck.zext4" in found, found
     assert "zext4.ko" not in found and "zext4-root.conf" not in found, found
     on_disk(machine)
-    said = machine.boot("ro zj-step=look")
-    assert "root: ext4 by ext4" in said and "step ended: 0" in said, said + machine.console
+    booted = machine.boot("ro zj-step=look")
+    assert "root: ext4 by ext4" in booted and "step ended: 0" in booted, booted + machine.console
     machine.check_disk()
     remedy = re.search(r": (/\S+/build-modules \S+)\n", said)[1]
     machine.run(f"rm /tmp/no-space; {remedy}")
