@@ -85,10 +85,11 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool no
  * @start: offset
  * @end: offset after the range
  *
- * For what drops pages whose blocks stay allocated: the device must have what the pages had.
+ * For what drops pages whose blocks stay allocated: the device must have what the pages had. A
+ * page that is there may be logged again meanwhile. So such a caller asks once before it drops the
+ * pages, which stay if this fails, and once after that.
  *
- * Context: no handle open. Such a caller holds i_rwsem and the mapping's invalidate_lock, and the
- * range has no pages, so that nothing of it is logged meanwhile.
+ * Context: no handle open. Who drops pages holds i_rwsem and the mapping's invalidate_lock.
  * Return: 0 or a negative error.
  */
 int zext4_settle_range(struct inode *inode, loff_t start, loff_t end)
