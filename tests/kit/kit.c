@@ -107,6 +107,24 @@ void kit_call_back(journal_t *journal)
 	journal->j_finish_inode_data_buffers = finish_data;
 }
 
+/*
+ * As in ext4, a block whose write has failed is not read again: the buffer is newer. Such a
+ * write may also come between the end of a read and this task; then ext4 would say EIO.
+ */
+struct buffer_head *kit_read(const struct kit *kit, u32 block)
+{
+	const struct super_block *sb = &kit->sb;
+	struct buffer_head *bh = __getblk(sb->s_bdev, block, sb->s_blocksize), *found;
+
+	do {
+		if (buffer_write_io_error(bh))
+			set_buffer_uptodate(bh);
+		found = __bread(sb->s_bdev, block, sb->s_blocksize);
+	} while (!found);
+	brelse(bh);
+	return found;
+}
+
 void kit_write(const struct kit *kit, struct bio *bio, u32 block, void *data)
 {
 	bio->bi_iter.bi_sector = block * (kit->sb.s_blocksize / SECTOR);

@@ -54,6 +54,8 @@ void kit_inode(struct kit *kit, struct inode *inode, unsigned long number);
 journal_t *kit_open(struct kit *kit);
 /* It calls what is declared below. */
 void kit_call_back(journal_t *journal);
+/* A buffer of the file system, up to date; sleeps. */
+struct buffer_head *kit_read(const struct kit *kit, u32 block);
 /* Data of one block, past the journal; bi_end_io is set. */
 void kit_write(const struct kit *kit, struct bio *bio, u32 block, void *data);
 

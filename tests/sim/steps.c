@@ -4,21 +4,9 @@
 
 /* ---- changes ---- */
 
-/*
- * As in ext4, a block whose write has failed is not read again: the buffer is newer. Such a
- * write may also come between the end of a read and this task; then ext4 would say EIO.
- */
 struct buffer_head *read_block(u32 block)
 {
-	struct buffer_head *bh = __getblk(&world->disk->bdev, block, DISK_BLOCK), *found;
-
-	do {
-		if (buffer_write_io_error(bh))
-			set_buffer_uptodate(bh);
-		found = __bread(&world->disk->bdev, block, DISK_BLOCK);
-	} while (!found);
-	brelse(bh);
-	return found;
+	return kit_read(&world->kit, block);
 }
 
 /* A new version of an object in a block that the handle has access to. */

@@ -68,21 +68,9 @@ static void end_unit(struct job *job)
 
 /* ---- changes ---- */
 
-/*
- * As in ext4, a block whose write has failed is not read again: the buffer is newer. Such a
- * write may also come between the end of a read and this task; then ext4 would say EIO.
- */
 static struct buffer_head *read_block(u32 block)
 {
-	struct buffer_head *bh = __getblk(&fs.disk->bdev, block, fs.p.block), *found;
-
-	do {
-		if (buffer_write_io_error(bh))
-			set_buffer_uptodate(bh);
-		found = __bread(&fs.disk->bdev, block, fs.p.block);
-	} while (!found);
-	brelse(bh);
-	return found;
+	return kit_read(&fs.kit, block);
 }
 
 static bool access_block(struct job *job, struct buffer_head *bh)
