@@ -10,6 +10,7 @@
 /* What a switch may be about, and how to get it. */
 enum zext4_with { ZEXT4_WITH_ANY, ZEXT4_WITH_PIPELINE, ZEXT4_WITH_STOCK_LOG };
 static const char *const with_names[] = {
+	[ZEXT4_WITH_ANY]	= NULL,
 	[ZEXT4_WITH_PIPELINE]	= "pipelined lanes (tune=pipeline:on)",
 	[ZEXT4_WITH_STOCK_LOG]	= "a log in stock's format (log=jbd2)",
 };

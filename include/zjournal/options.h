@@ -13,6 +13,7 @@ enum zj_log_format {
 	ZJ_LOG_LANES,		/* our own, in the journal inode */
 	ZJ_LOG_JBD2,		/* stock's, one lane: stock ext4 and e2fsck replay it */
 	ZJ_LOG_NVM,		/* our own, in byte-addressable memory */
+	ZJ_NR_LOG_FORMATS
 };
 
 /* The buffers that a commit copies before it writes the log, besides those that it must copy. */

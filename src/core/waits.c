@@ -36,7 +36,7 @@ const char *const zj_wait_names[ZJ_NR_WAITS] = {
 	[ZJ_WAIT_PROGRESS] = "progress",
 };
 
-const char *const zj_comp_state_names[] = {
+const char *const zj_comp_state_names[ZJ_NR_COMP_STATES] = {
 	[ZJ_C_RUNNING] = "running",
 	[ZJ_C_LOCKED] = "locked",
 	[ZJ_C_SEALED] = "sealed",

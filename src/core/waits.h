@@ -13,7 +13,7 @@
 #define ZJ_TEXT_MOST		32
 
 extern const char *const zj_wait_names[ZJ_NR_WAITS];
-extern const char *const zj_comp_state_names[];
+extern const char *const zj_comp_state_names[ZJ_NR_COMP_STATES];
 
 void zj_waits_init(struct zj_waits *waits);
 void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,

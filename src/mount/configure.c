@@ -9,7 +9,7 @@
 #include <linux/log2.h>
 #include <linux/module.h>
 
-static const struct zj_log_ops *const log_formats[] = {
+static const struct zj_log_ops *const log_formats[ZJ_NR_LOG_FORMATS] = {
 	[ZJ_LOG_LANES] = &zj_log_lanes,
 	[ZJ_LOG_JBD2] = &zj_log_jbd2,
 	[ZJ_LOG_NVM] = &zj_log_nvm,
@@ -60,7 +60,7 @@ static const char *what_is_wrong(const struct zj_journal *zj,
 	bool memory = options->log == ZJ_LOG_NVM;
 	u32 info_max = options->txninfo_max;
 
-	if (options->log >= ARRAY_SIZE(log_formats))
+	if (options->log >= ZJ_NR_LOG_FORMATS)
 		return "unknown log format";
 	if (options->log == ZJ_LOG_JBD2 && options->lanes > 1)
 		return "a log in stock ext4's format can have only one lane";

@@ -51,6 +51,7 @@ enum zj_comp_state {
 	ZJ_C_LOCKED,	/* takes no new handles; waits for those that are open */
 	ZJ_C_SEALED,	/* stamp, members and dependencies are fixed */
 	ZJ_C_COMMITTED,	/* recovery is certain to replay it */
+	ZJ_NR_COMP_STATES
 };
 
 /**

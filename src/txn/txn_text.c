@@ -14,13 +14,14 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 
-static const char *const part_flags[] = {
+static const char *const part_flags[ZJ_NR_PART_BITS] = {
 	[ZJ_PART_MODIFIED] = "modified",
 	[ZJ_PART_LIVE] = "live",
 	[ZJ_PART_LOGGED] = "logged",
 	[ZJ_PART_FORGET] = "forget",
 	[ZJ_PART_HOMEWARD] = "homeward",
 	[ZJ_PART_NEEDS_DIRTY] = "needs_dirty",
+	[ZJ_PART_FILE_BLOCK] = "file_block",
 	[ZJ_PART_ELSEWHERE] = "elsewhere",
 	[ZJ_PART_WAS_DIRTY] = "was_dirty",
 	[ZJ_PART_LINES] = "lines",
@@ -43,7 +44,7 @@ void zj_part_to_text(struct seq_buf *out, const struct zj_part *part)
 	int i;
 
 	seq_buf_printf(out, "    block %llu:", (u64)part->jh->bh->b_blocknr);
-	for (i = 0; i < ARRAY_SIZE(part_flags); i++)
+	for (i = 0; i < ZJ_NR_PART_BITS; i++)
 		if (flags & BIT(i))
 			seq_buf_printf(out, " %s", part_flags[i]);
 	seq_buf_printf(out, "%s\n", READ_ONCE(part->frozen_data) ? " copied" : "");

@@ -159,7 +159,11 @@ void js_device(const char *path)
 
 void js_finish(int code)
 {
-	static const char * const names[] = { "error", "warning", "note" };
+	static const char * const names[] = {
+		[ZX_ERROR] = "error",
+		[ZX_WARNING] = "warning",
+		[ZX_NOTE] = "note",
+	};
 
 	if (!zx_json)
 		return;

@@ -358,7 +358,12 @@ const char *log_verdict_name(enum log_verdict verdict)
 
 const char *log_state_name(enum log_record_state state)
 {
-	static const char * const names[] = { "good", "torn", "hidden", "uncommitted" };
+	static const char * const names[] = {
+		[LOG_GOOD] = "good",
+		[LOG_TORN] = "torn",
+		[LOG_HIDDEN] = "hidden",
+		[LOG_UNCOMMITTED] = "uncommitted",
+	};
 
 	return names[state];
 }
