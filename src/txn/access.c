@@ -372,12 +372,16 @@ int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh)
 }
 EXPORT_SYMBOL_GPL(zj_journal_get_create_access);
 
-/* Gives the part an image, for which the handle pays, as its component has none yet. */
+/*
+ * Gives the part an image, for which the handle pays, as its component has none yet. Blocks that
+ * were asked for revokes are not for images: the revokes come later, and take log space in any
+ * case (N6).
+ */
 static int pay(handle_t *handle, struct zj_part *part)
 {
 	struct zj_txn *txn = handle_txn(handle);
 
-	if (WARN_ON_ONCE(handle->h_total_credits <= 0))
+	if (WARN_ON_ONCE(zj_handle_buffer_credits(handle) <= 0))
 		return -ENOSPC;
 	handle->h_total_credits--;
 	if (part->txn != txn)

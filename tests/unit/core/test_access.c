@@ -102,10 +102,30 @@ static void dirty_without_credits_is_refused(void)
 	h = start(0, 1);
 	put(h, BLOCK, 1);
 	get_access(h, BLOCK + 1);
-	expect_warning("h_total_credits <= 0");
+	expect_warning("zj_handle_buffer_credits(handle) <= 0");
 	assert_int_equal(dirty(h, BLOCK + 1, 1), -ENOSPC);
 	warned();
 	assert_false(zj_part_test(newest_part(BLOCK + 1), ZJ_PART_MODIFIED));
+	stop(h);
+	close_journal();
+}
+
+/* The log space is promised for one image and one block of revokes (N6). */
+static void images_do_not_take_the_credits_of_revokes(void)
+{
+	handle_t *h;
+
+	OPEN(.journal = 200, .lanes = 1, .jbd2 = true);
+	h = start_more(0, 1, 0, 1);
+	put(h, BLOCK, 1);
+	own(h);
+	assert_int_equal(zj_handle_buffer_credits(h), 0);
+	own(NULL);
+	get_access(h, BLOCK + 1);
+	expect_warning("zj_handle_buffer_credits(handle) <= 0");
+	assert_int_equal(dirty(h, BLOCK + 1, 2), -ENOSPC);
+	warned();
+	assert_int_equal(revoke_block(h, BLOCK + 100), 0);
 	stop(h);
 	close_journal();
 }
@@ -319,6 +339,7 @@ CORE_TESTS(access,
 	CORE_TEST(dirty_without_access_is_refused),
 	CORE_TEST(refused_when_aborted),
 	CORE_TEST(dirty_without_credits_is_refused),
+	CORE_TEST(images_do_not_take_the_credits_of_revokes),
 	CORE_TEST(create_access_forgets_the_former_life),
 	CORE_TEST(create_access_unites_too),
 	CORE_TEST(who_dirties_what_another_has_access_to_is_united),
