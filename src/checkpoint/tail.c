@@ -320,11 +320,12 @@ static void retire_home(struct zj_journal *zj)
 	mutex_unlock(&zj->ckpt_lock);
 }
 
+/* Returns the shortest time that something in the log may stay there; 0: none is limited. */
 static unsigned long max_age(struct zj_journal *zj)
 {
-	if (zj->log_ops->max_age)
-		return zj->log_ops->max_age;
-	return atomic_read(&zj->max_file_blocks) ? ZJ_FILE_DATA_AGE : 0;
+	unsigned long file_data = atomic_read(&zj->max_file_blocks) ? ZJ_FILE_DATA_AGE : 0;
+
+	return min_not_zero(zj->log_ops->max_age, file_data);
 }
 
 /*
@@ -349,6 +350,22 @@ static void checkpoint_aged(struct zj_journal *zj, unsigned long *last)
 	mutex_unlock(&zj->ckpt_lock);
 }
 
+/*
+ * Returns how long to sleep. An age that is due wakes the thread, whatever the commit interval,
+ * which laptops set to many minutes. The first block of file data may be logged while the thread
+ * sleeps, so it never sleeps for longer than such a block may stay. Nor does it look less often
+ * for what write-back has brought home: that was dirty for as long, so its journal heads are kept
+ * for at most twice the time.
+ */
+static unsigned long until_next_look(struct zj_journal *zj, unsigned long last)
+{
+	unsigned long most = max_age(zj) ?: ZJ_FILE_DATA_AGE;
+	long left = last + most - jiffies;
+
+	return min3(READ_ONCE(zj->public.j_commit_interval), ZJ_FILE_DATA_AGE,
+		    (unsigned long)max(left, 1L));
+}
+
 /**
  * zj_checkpoint_thread() - keep log space ahead of demand
  * @arg: the journal
@@ -363,7 +380,7 @@ int zj_checkpoint_thread(void *arg)
 		wait_event_interruptible_timeout(zj->wait_ckpt,
 				READ_ONCE(zj->ckpt_wanted) ||
 				kthread_should_stop(),
-				READ_ONCE(zj->public.j_commit_interval));
+				until_next_look(zj, last));
 		WRITE_ONCE(zj->ckpt_wanted, false);
 		if (zj_aborted(zj)) {
 			zj_abort_finish(zj);

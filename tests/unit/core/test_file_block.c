@@ -144,6 +144,26 @@ static void checkpoint_thread_wakes_after(u32 seconds)
 	settle();
 }
 
+/* Nobody kicks the thread, as nobody waits for space. */
+static void logged_data_is_home_in_time_whatever_the_commit_interval(void)
+{
+	static const u32 seconds[] = { 1, 20, 600 };
+
+	for (u32 i = 0; i < 2 * ARRAY_SIZE(seconds); i++) {
+		OPEN(.nvm = i % 2 << 20, .journal = 400);
+		fx.journal->j_commit_interval = seconds[i / 2] * HZ;
+		/* The thread sees the new interval when it sleeps again. */
+		checkpoint_thread_wakes_after(0);
+		log_in_lane(0, BLOCK, 7);
+		commit(0);
+		sleep_ms(5 * 1000);
+		assert_int_equal(home_val(BLOCK), 0);
+		sleep_ms(26 * 1000);
+		assert_int_equal(home_val(BLOCK), 7);
+		close_journal();
+	}
+}
+
 static void logged_data_goes_home_when_it_is_old(void)
 {
 	OPEN();
@@ -426,6 +446,7 @@ CORE_TESTS(file_block,
 	CORE_TEST(f1_other_blocks_are_not_counted),
 	CORE_TEST(asking_takes_no_lock_if_nothing_was_logged),
 	CORE_TEST(f2_image_has_its_journal_head_until_it_is_home),
+	CORE_TEST(logged_data_is_home_in_time_whatever_the_commit_interval),
 	CORE_TEST(logged_data_goes_home_when_it_is_old),
 	CORE_TEST(all_old_logged_data_goes_home_at_once),
 	CORE_TEST(metadata_alone_is_left_to_the_kernel),

@@ -148,6 +148,43 @@ static void what_is_old_goes_home(void)
 	}
 }
 
+/* Nobody kicks the thread; with commit=3600 it would sleep for an hour. */
+static void what_is_old_goes_home_whatever_the_commit_interval(void)
+{
+	OPEN(.nvm = 1 << 20, .journal = 400);
+	fx.journal->j_commit_interval = 3600 * HZ;
+	kick_after(0);
+	change(0, BLOCK, 1);
+	commit(0);
+	sleep_ms(595 * 1000);
+	assert_int_equal(fx.zj->ckpt_stamp, 1);
+	sleep_ms(10 * 1000);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
+	close_journal();
+}
+
+/* What write-back has brought home gives its journal head back, and its log space. */
+static void what_is_home_is_let_go_whatever_the_commit_interval(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	fx.journal->j_commit_interval = 600 * HZ;
+	kick_after(0);
+	change(0, BLOCK, 1);
+	commit(0);
+	bh = buffer(BLOCK);
+	write_dirty_buffer(bh, 0);
+	wait_on_buffer(bh);
+	assert_int_equal(home_val(BLOCK), 1);
+	assert_true(buffer_jbd(bh));
+	sleep_ms(31 * 1000);
+	assert_false(buffer_jbd(bh));
+	assert_int_equal(fx.zj->ckpt_stamp, fx.zj->stamp);
+	brelse(bh);
+	close_journal();
+}
+
 /* ---- space ---- */
 
 static void round_and_round(void)
@@ -348,6 +385,8 @@ CORE_TESTS(nvm_space,
 	CORE_TEST(a_hot_block_does_not_keep_the_stamp_back),
 	CORE_TEST(only_what_is_old_is_logged_whole_for_the_checkpoint),
 	CORE_TEST(what_is_old_goes_home),
+	CORE_TEST(what_is_old_goes_home_whatever_the_commit_interval),
+	CORE_TEST(what_is_home_is_let_go_whatever_the_commit_interval),
 	CORE_TEST(round_and_round),
 	CORE_TEST(a_lane_rests_for_very_long),
 	CORE_TEST(checkpoint_leaves_a_newer_tail),
