@@ -182,9 +182,6 @@ struct zj_journal {
 	u32		nr_pool;	/* pool_lock to change; length of @pool; log=jbd2: free
 					 * blocks of the ring
 					 */
-	struct list_head full;		/* pool_lock; zj_seg.link; filled segments,
-					 * until reclaimed
-					 */
 	u64		seg_seq;	/* pool_lock; last tenure given out */
 	struct zj_ring	ring;		/* log=jbd2; each field says its own lock */
 	struct zj_nvm	nvm;		/* journal_nvm=; immutable once loaded */

@@ -82,8 +82,8 @@ struct zj_write_time {
  * and with zj_run_join() it comes to @flight. The flush thread (or the lane's,
  * if there is no other) takes whole runs from @flight, writes their records and
  * makes them durable. Segments come to @in_hand from the journal's pool, become
- * @cur when the lane's thread needs one, and go to zj_journal.full when they
- * are filled. zj_lanes_stop() stops the threads, and zj_lanes_free() frees all
+ * @cur when the lane's thread needs one, and go to @full when they are
+ * filled. zj_lanes_stop() stops the threads, and zj_lanes_free() frees all
  * lanes.
  *
  * In the comments below "lane's thread" and "flush thread" mean that only this
@@ -130,6 +130,9 @@ struct zj_lane {
 	u32		cur_off;	/* blocks used in @cur */
 	struct list_head in_hand;	/* zj_seg.link; empty segments */
 	u32		nr_in_hand;	/* length of @in_hand */
+	struct list_head full;		/* pool_lock; zj_seg.link; filled segments until they are
+					 * reclaimed, oldest first
+					 */
 	u32		promised;	/* log blocks promised to sealed transactions and to
 					 * reserved handles
 					 */

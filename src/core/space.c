@@ -15,6 +15,9 @@
 #include <linux/slab.h>
 #include <linux/wait.h>
 
+/* Segments that are taken back at a time: under pool_lock for a few microseconds. */
+#define ZJ_RECLAIM_BATCH	64
+
 /**
  * zj_log_blocks() - return the log blocks that a transaction takes at worst
  * @zj: the journal
@@ -340,8 +343,13 @@ bool zj_space_next(struct zj_lane *lane)
 	ZJ_ASSERT(zj, lane->nr_in_hand);
 	lane->nr_in_hand--;
 	spin_lock(&zj->pool_lock);
-	if (lane->cur)
-		list_add_tail(&lane->cur->link, &zj->full);
+	if (lane->cur) {
+		/* H2: reclaim_some() ends with the first one that stays. */
+		ZJ_ASSERT(zj, list_empty(&lane->full) ||
+			      list_last_entry(&lane->full, struct zj_seg, link)->max_stamp <=
+				      lane->cur->max_stamp);
+		list_add_tail(&lane->cur->link, &lane->full);
+	}
 	seg->seq = ++zj->seg_seq;
 	ZJ_ASSERT(zj, !lane->cur || lane->cur->index != seg->index);
 	spin_unlock(&zj->pool_lock);
@@ -407,6 +415,31 @@ int zj_space_wait(struct zj_lane *lane, int credits, int rsv,
 }
 
 /*
+ * Takes back the lane's oldest full segments. A lane fills its segments in the order of stamps, so
+ * none behind the first one that stays is looked at. They may be many after a large pass, and
+ * starts of all lanes want the lock, so it is dropped now and then. Returns true if there may be
+ * more of them.
+ */
+static bool reclaim_some(struct zj_lane *lane, u64 ckpt_stamp)
+{
+	struct zj_journal *zj = lane->journal;
+	struct zj_seg *seg;
+	u32 nr = 0;
+
+	spin_lock(&zj->pool_lock);
+	while (nr < ZJ_RECLAIM_BATCH) {
+		seg = list_first_entry_or_null(&lane->full, struct zj_seg, link);
+		if (!seg || seg->max_stamp > ckpt_stamp)
+			break;
+		list_move_tail(&seg->link, &zj->pool);
+		nr++;
+	}
+	WRITE_ONCE(zj->nr_pool, zj->nr_pool + nr);
+	spin_unlock(&zj->pool_lock);
+	return nr == ZJ_RECLAIM_BATCH;
+}
+
+/*
  * Reuses a lane's current segment if all in it is reclaimed, and takes an idle
  * lane's empty segments back. Otherwise idle lanes could hold all segments, and
  * others would wait for ever.
@@ -450,22 +483,16 @@ static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
  */
 void zj_space_reclaim(struct zj_journal *zj, u64 ckpt_stamp)
 {
-	struct zj_seg *seg, *tmp;
 	unsigned int i;
 
 	/* H4 */
 	ZJ_ASSERT(zj, ckpt_stamp <= READ_ONCE(zj->ckpt_stamp));
-	spin_lock(&zj->pool_lock);
-	list_for_each_entry_safe(seg, tmp, &zj->full, link) {
-		if (seg->max_stamp > ckpt_stamp)
-			continue;
-		list_move_tail(&seg->link, &zj->pool);
-		WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
-	}
-	spin_unlock(&zj->pool_lock);
-	ZJ_ASSERT(zj, READ_ONCE(zj->nr_pool) <= zj->geo.nr_segs);
-	for (i = 0; i < zj->nr_lanes; i++)
+	for (i = 0; i < zj->nr_lanes; i++) {
+		while (reclaim_some(&zj->lanes[i], ckpt_stamp))
+			;
 		ckpt_lane(&zj->lanes[i], ckpt_stamp);
+	}
+	ZJ_ASSERT(zj, READ_ONCE(zj->nr_pool) <= zj->geo.nr_segs);
 	wake_first(zj);
 }
 
@@ -508,7 +535,6 @@ void zj_space_exit(struct zj_journal *zj)
 	ZJ_ASSERT(zj, zj_aborted(zj) || !atomic_read(&zj->nr_running));
 	ZJ_ASSERT(zj, !atomic_read(&zj->space_waiters));
 	ZJ_ASSERT(zj, list_empty(&zj->space_queue));
-	ZJ_ASSERT(zj, zj_aborted(zj) || list_empty(&zj->full));
 	kvfree(zj->segs);
 	zj->segs = NULL;
 }

@@ -8,12 +8,12 @@
 #include <linux/string.h>
 
 /* Caller holds pool_lock. */
-static void full_to_text(struct seq_buf *out, struct zj_journal *zj)
+static void full_to_text(struct seq_buf *out, const struct zj_lane *lane)
 {
 	const struct zj_seg *seg;
 	int left = ZJ_TEXT_MOST;
 
-	list_for_each_entry(seg, &zj->full, link) {
+	list_for_each_entry(seg, &lane->full, link) {
 		if (!left--) {
 			seq_buf_printf(out, "  more\n");
 			break;
@@ -39,6 +39,9 @@ static void lane_space_to_text(struct seq_buf *out, struct zj_lane *lane)
 	list_for_each_entry(seg, &lane->in_hand, link)
 		if (left-- > 0)
 			seq_buf_printf(out, "  segment %u: empty\n", seg->index);
+	spin_lock(&lane->journal->pool_lock);
+	full_to_text(out, lane);
+	spin_unlock(&lane->journal->pool_lock);
 	spin_unlock(&lane->lock);
 }
 
@@ -50,7 +53,7 @@ static void lane_space_to_text(struct seq_buf *out, struct zj_lane *lane)
  *
  * A log in stock's format has no segments, because it is a ring.
  *
- * Context: takes the locks of lanes, and pool_lock, one after the other.
+ * Context: takes the locks of lanes, one after the other, and pool_lock inside.
  */
 void zj_log_map_to_text(struct seq_buf *out, struct zj_journal *zj)
 {
@@ -66,6 +69,5 @@ void zj_log_map_to_text(struct seq_buf *out, struct zj_journal *zj)
 		       atomic_read(&zj->space_waiters));
 	if (!strcmp(zj->log_ops->name, "jbd2"))
 		seq_buf_printf(out, "ring: next block %u\n", zj->ring.head);
-	full_to_text(out, zj);
 	spin_unlock(&zj->pool_lock);
 }

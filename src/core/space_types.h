@@ -16,7 +16,7 @@ struct zj_lane;
  * zj_journal.pool. A lane takes empty ones to zj_lane.in_hand, and gives back
  * those that it does not need. When its thread begins to fill one, the segment
  * gets the number of a new tenure and is in no list (zj_lane.cur). When it is
- * full, it goes to zj_journal.full. It returns to the pool when the checkpoint
+ * full, it goes to zj_lane.full. It returns to the pool when the checkpoint
  * stamp has reached its @max_stamp. zj_space_exit() frees the array.
  */
 struct zj_seg {

@@ -59,7 +59,6 @@ static struct zj_journal *journal_alloc(void)
 	INIT_LIST_HEAD(&zj->pending);
 	INIT_LIST_HEAD(&zj->finishing);
 	INIT_LIST_HEAD(&zj->pool);
-	INIT_LIST_HEAD(&zj->full);
 	zj->batch_size = ZJ_BATCH_SIZE;
 	init_waitqueue_head(&zj->wait_submit);
 	init_waitqueue_head(&zj->wait_progress);

@@ -66,6 +66,7 @@ static void lane_init(struct zj_journal *zj, int index)
 	INIT_LIST_HEAD(&lane->to_issue);
 	INIT_LIST_HEAD(&lane->flight);
 	INIT_LIST_HEAD(&lane->in_hand);
+	INIT_LIST_HEAD(&lane->full);
 	INIT_LIST_HEAD(&lane->rsv_queue);
 	lane->run = 1;
 	lane->logged_at = jiffies;
@@ -211,6 +212,7 @@ static void check_idle(struct zj_lane *lane)
 	ZJ_ASSERT(zj, !lane->unwritten && list_empty(&lane->to_issue));
 	ZJ_ASSERT(zj, list_empty(&lane->flight) && !lane->run_len);
 	ZJ_ASSERT(zj, list_empty(&lane->rsv_queue));
+	ZJ_ASSERT(zj, list_empty(&lane->full));
 	ZJ_ASSERT(zj, list_empty(&lane->waits.now));
 	ZJ_ASSERT(zj, !lane->depth);
 	ZJ_ASSERT(zj, !atomic_read(&lane->copies));

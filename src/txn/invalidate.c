@@ -68,7 +68,9 @@ static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
 
 /*
  * Drops the image of an unsealed transaction, or returns UNMAP_BUSY. As no handle of the
- * caller keeps the transaction unsealed, comp_lock does so while the part is changed.
+ * caller keeps the transaction unsealed, comp_lock does so while the part is changed. A part
+ * that is dropped here is not crowded, or zj_part_drop() would take comp_lock again: no older
+ * image is on its way to the log.
  */
 static enum unmap drop_unsealed(struct zj_journal *zj, struct journal_head *jh)
 {
@@ -82,6 +84,7 @@ static enum unmap drop_unsealed(struct zj_journal *zj, struct journal_head *jh)
 		zj_part_clear(part, BIT(ZJ_PART_MODIFIED) |
 				    BIT(ZJ_PART_WAS_DIRTY));
 		if (list_is_first(&part->jh_link, &jh->parts)) {
+			ZJ_ASSERT(zj, !zj_part_test(part, ZJ_PART_CROWDED));
 			zj_part_drop(part);
 			how = UNMAP_FREE;
 		} else {

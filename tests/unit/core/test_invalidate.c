@@ -64,6 +64,30 @@ static void part_of_a_folio_being_committed_is_busy(void)
 	close_file();
 }
 
+/*
+ * The older part has no image, so its commit drops it, and the part that a truncation drops then is
+ * the only one. It has never been crowded.
+ */
+static void part_over_one_without_an_image_is_dropped(void)
+{
+	handle_t *h;
+
+	OPEN(.pipeline = true, .lanes = 1, .versions = 1);
+	open_file();
+	h = start(0, 1);
+	own(h);
+	assert_int_equal(zj_journal_get_write_access(h, page_bh(&file, 0)), 0);
+	own(NULL);
+	stop(h);
+	seal(0);
+	change_file(0, 2);
+	settle();
+	assert_int_equal(invalidate_all(0), 0);
+	assert_null(file.page->folio.private);
+	page_buffers(file.page);
+	close_file();
+}
+
 static void part_of_a_running_folio_goes_the_rest_stays(void)
 {
 	struct log log;
@@ -273,5 +297,6 @@ CORE_TESTS(invalidate,
 	CORE_TEST(folio_of_a_running_transaction_is_dropped),
 	CORE_TEST(folio_being_committed_is_unfiled_once_committed),
 	CORE_TEST(part_of_a_folio_being_committed_is_busy),
+	CORE_TEST(part_over_one_without_an_image_is_dropped),
 	CORE_TEST(part_of_a_running_folio_goes_the_rest_stays),
 );

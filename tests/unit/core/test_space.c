@@ -69,14 +69,78 @@ static void segments_with_living_stamps_stay(void)
 	OPEN(SMALL, .lanes = 1);
 	change_many(0, 20, 1);
 	commit(0);
-	assert_false(list_empty(&fx.zj->full));
+	assert_false(list_empty(&lane(0)->full));
 	before = free_segs();
 	zj_space_reclaim(fx.zj, fx.zj->ckpt_stamp);
-	assert_false(list_empty(&fx.zj->full));
+	assert_false(list_empty(&lane(0)->full));
 	assert_true(free_segs() <= before + 1);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	assert_true(list_empty(&fx.zj->full));
+	assert_true(list_empty(&lane(0)->full));
 	assert_int_equal(free_segs(), fx.zj->geo.nr_segs);
+	close_journal();
+}
+
+static u32 nr_full(u32 l)
+{
+	struct zj_seg *seg;
+	u32 nr = 0;
+
+	list_for_each_entry(seg, &lane(l)->full, link)
+		nr++;
+	return nr;
+}
+
+/*
+ * A large log has 160,000 segments, and each advance of the tail gives a few of them back. One
+ * step for each of these, and one for each lane: what comes behind the first that stays is not
+ * looked at, which a segment there shows that could go.
+ */
+static void reclaim_looks_at_no_segment_behind_one_that_stays(void)
+{
+	u32 full, before;
+
+	OPEN(SMALL, .lanes = 1);
+	mutex_lock(&fx.zj->ckpt_lock);
+	for (u32 i = 0; i < 6; i++) {
+		change_many(0, 6, i);
+		commit(0);
+	}
+	full = nr_full(0);
+	assert_true(full >= 4);
+	list_last_entry(&lane(0)->full, struct zj_seg, link)->max_stamp = 1;
+	/* What the lane has in hand. */
+	zj_space_reclaim(fx.zj, 0);
+	before = free_segs();
+	zj_space_reclaim(fx.zj, fx.zj->ckpt_stamp);
+	assert_int_equal(nr_full(0), full);
+	assert_int_equal(free_segs(), before);
+	list_last_entry(&lane(0)->full, struct zj_seg, link)->max_stamp = fx.zj->stamp;
+	mutex_unlock(&fx.zj->ckpt_lock);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(nr_full(0), 0);
+	close_journal();
+}
+
+/* Starts of all lanes take segments from the pool, and do not wait until all are back. */
+static void reclaim_lets_go_of_the_pool_now_and_then(void)
+{
+	const u32 n = 120;
+	u64 few;
+	u32 i;
+
+	OPEN(.journal = 8192, .lanes = 32, .cpus = 2);
+	assert_true(free_segs() > n);
+	count_lock(&fx.zj->pool_lock);
+	zj_space_reclaim(fx.zj, fx.zj->ckpt_stamp);
+	few = lock_count();
+	/* As if one lane had filled them long ago. */
+	for (i = 0; i < n; i++)
+		list_move_tail(fx.zj->pool.next, &lane(1)->full);
+	fx.zj->nr_pool -= n;
+	count_lock(&fx.zj->pool_lock);
+	zj_space_reclaim(fx.zj, fx.zj->ckpt_stamp);
+	assert_int_equal(lock_count() - few, n / 64);
+	assert_int_equal(nr_full(1), 0);
 	close_journal();
 }
 
@@ -288,6 +352,8 @@ CORE_TESTS(space,
 	CORE_TEST(two_lanes_go_round_a_small_log),
 	CORE_TEST(idle_lanes_segments_come_back),
 	CORE_TEST(segments_with_living_stamps_stay),
+	CORE_TEST(reclaim_looks_at_no_segment_behind_one_that_stays),
+	CORE_TEST(reclaim_lets_go_of_the_pool_now_and_then),
 	CORE_TEST(blocked_checkpoint_does_not_look_again_with_each_commit),
 	CORE_TEST(what_runs_is_closed_for_who_waits_beside_fsyncs),
 	CORE_TEST(lane_that_works_alone_gets_more_of_the_log),
