@@ -147,7 +147,6 @@ static void lead(struct zj_journal *zj, struct zj_flush *flush,
 	WRITE_ONCE(flush->mean_ns, (3 * (flush->mean_ns ?: took) + took) / 4);
 	if (err) {
 		WRITE_ONCE(flush->err, err);
-		WRITE_ONCE(flush->failed, nr);
 		lost_in_cache(zj, err);
 	}
 	/*
@@ -158,13 +157,13 @@ static void lead(struct zj_journal *zj, struct zj_flush *flush,
 }
 
 /*
- * A failed flush may have lost the caller's writes, and a later one does not
- * bring them back, so the error counts for all numbers up to that of the failed
- * flush.
+ * A failed flush may have lost the caller's writes even if these need a later
+ * one, since a thread that comes while a flush is in flight needs the next. No
+ * later flush brings anything back, so the error is everybody's from then on.
  */
-static int outcome(struct zj_flush *flush, u64 need)
+static int outcome(const struct zj_flush *flush)
 {
-	return need && READ_ONCE(flush->failed) >= need ? READ_ONCE(flush->err) : 0;
+	return READ_ONCE(flush->err);
 }
 
 /*
@@ -207,7 +206,7 @@ static int flush_cache(struct zj_journal *zj, struct zj_flush *flush,
 		wake_up_all(&flush->wait);
 	}
 	zj_wait_end(&wait);
-	return outcome(flush, need);
+	return outcome(flush);
 }
 
 /**
@@ -220,8 +219,8 @@ static int flush_cache(struct zj_journal *zj, struct zj_flush *flush,
  * with barriers off.
  *
  * Context: sleeps.
- * Return: 0, or the error of the flush that covers the caller's writes, or of a
- * later one; the journal is aborted then.
+ * Return: 0, or the error of any flush of that device so far; the journal is
+ * aborted then.
  */
 int zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
 {
@@ -272,7 +271,7 @@ static int flush_missed(struct zj_journal *zj, struct zj_flush *flush,
 
 	if (!need)
 		return 0;
-	err = covered(flush, need) ? outcome(flush, need) :
+	err = covered(flush, need) ? outcome(flush) :
 				     flush_cache(zj, flush, lane);
 	/* Later commits need not flush what this flush has covered. */
 	if (!err && covered(flush, need))
@@ -326,11 +325,6 @@ void zj_journal_written_by_all(journal_t *journal, u64 written)
 	struct zj_flush *flush = &to_zj(journal)->flush;
 
 	written = min(written, READ_ONCE(flush->inodes));
-	/*
-	 * If that flush has ended but failed, raising @data is not needed:
-	 * zj_data_flush() returns the error to all callers whose data is not
-	 * newer.
-	 */
 	if (!covered(flush, written))
 		raise(&flush->data, written);
 }
@@ -359,13 +353,11 @@ EXPORT_SYMBOL_GPL(zj_txn_take_written);
  * data.
  *
  * Context: sleeps.
- * Return: as zj_dev_flush(). Also an error if an older flush has lost that
- * data, because the next one does not bring it back.
+ * Return: as zj_dev_flush(), also if no flush is needed any more.
  */
 int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 		  bool log)
 {
-	bool reported = zj_flag(zj, ZJ_DATA_REPORTED);
 	struct zj_flush *flush = &zj->flush;
 	int err = 0;
 	u64 need;
@@ -375,15 +367,14 @@ int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 	 * the numbers include it.
 	 */
 	need = max(READ_ONCE(flush->data), written);
-	if (!reported || !covered(flush, need) || (log && !zj_log_apart(zj)))
+	if (!zj_flag(zj, ZJ_DATA_REPORTED) || !covered(flush, need) ||
+	    (log && !zj_log_apart(zj)))
 		err = zj_dev_flush(zj, lane);
 	else
 		zj_flush_not_expected(lane);
 	if (!err && log && zj_log_apart(zj))
 		err = zj_log_dev_flush(zj, lane);
-	if (!reported)
-		return err;
-	return err ?: outcome(flush, written) ?: outcome(flush, need);
+	return err ?: outcome(flush);
 }
 
 /**

@@ -21,8 +21,7 @@ struct zj_flush {
 	u32		flying;		/* cmpxchg; 1: a thread leads a flush */
 	u64		issued;		/* leader; number of the last flush begun */
 	u64		done;		/* leader; number of the last flush that ended */
-	u64		failed;		/* leader; number of the last flush that failed */
-	int		err;		/* leader; its error */
+	int		err;		/* leader; the last error of a flush; it stays */
 	u64		mean_ns;	/* leader, read racily; running mean of the time of a
 					 * flush, in ns
 					 */

@@ -59,6 +59,8 @@ KINDS = [
     ["--nvm", "1"],
     ["--nvm", "1", "--cpus", "4", "--blocks", "8", "--journal", "230"],
     ["--nvm", "2", "--off", "0"],
+    ["--abort", "400", "--look", "1"],
+    ["--abort", "20", "--cpus", "16", "--tasks", "32", "--journal", "2600"],
     ["--progress"],
 ]
 # There is one lane, so CPUs vary little; these vary what is in the log instead.
@@ -76,6 +78,7 @@ KINDS_JBD2 = [
     ["--slow", "2", "--off", "0"],
     ["--cache", "1", "--fua", "1", "--epochs", "4"],
     ["--cache", "0"],
+    ["--abort", "400", "--look", "1"],
 ]
 # The log holds lines; in the last kind it holds whole blocks.
 KINDS_NVM = [
@@ -94,6 +97,7 @@ KINDS_NVM = [
     ["--cpus", "1", "--lanes", "1"],
     ["--pipeline", "1", "--versions", "1"],
     ["--nvm", "2", "--off", "0"],
+    ["--abort", "100", "--look", "1"],
 ]
 # Caches and FUA of both devices; lanes and stock's format; remounts, errors.
 KINDS_EXTERNAL = [
@@ -111,6 +115,7 @@ KINDS_EXTERNAL = [
     ["--external", "1", "--cache", "1", "--journaled", "1"],
     ["--external", "1", "--cache", "1", "--focus", "2", "--off", "0", "--handles", "60"],
     ["--external", "3", "--cache", "1", "--epochs", "4"],
+    ["--external", "1", "--cache", "1", "--abort", "400", "--look", "1"],
 ]
 CHUNK = 20      # seconds of one kind
 

@@ -524,7 +524,7 @@ void file_reclaim(u32 i)
 		return;
 	if (page == f->page[i] && !page->writable && page->folio.private &&
 	    zj_journal_try_to_free_buffers(world->journal, &page->folio)) {
-		if (!world->p.fail_write && !is_home(page, i))
+		if (clean_is_home() && !is_home(page, i))
 			kl_fail("page %u is clean, but its contents are not home", i);
 		if (page->users == 1) {
 			f->page[i] = NULL;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Syncs, each with what it promises, and tasks in the background. */
+#include <linux/seq_buf.h>
 #include <stdlib.h>
+#include "core/assert.h"
+#include "mount/journal_text.h"
 #include "work.h"
 
 /**
@@ -285,7 +288,7 @@ static bool home_differs(u32 block)
 {
 	const struct sim_buf *buf = world->disk->bufs[block];
 
-	return block < world->alloc_first && buf && !world->p.fail_write &&
+	return block < world->alloc_first && buf && clean_is_home() &&
 	       memcmp(buf->bh.b_data, world->disk->seen[block], DISK_BLOCK);
 }
 
@@ -388,7 +391,7 @@ static void flush_all(struct job *job)
 
 	trace("flush with flags %u: %d", flags, err);
 	/* A failed write of block 0 or of the erasure need not abort. */
-	if (err && (world->p.fail_write || world->p.fail_flush ||
+	if (err && (world->p.fail_write || world->p.fail_flush || world->p.abort ||
 		    (err == -ENOMEM && flags && world->p.fail_alloc)))
 		promised(&p, false);
 	else
@@ -443,6 +446,65 @@ int remount_task(void *arg)
 		world_set_barriers(barriers_are_off());
 	}
 	world_set_barriers(true);
+	return 0;
+}
+
+/* Somebody else aborts, at any moment; or an assertion fails under a lock. */
+int abort_task(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 293 + 7 };
+	struct zj_journal *zj = to_zj(world->journal);
+
+	schedule_timeout_uninterruptible(sim_below(&job.rand, world->p.abort));
+	for (u32 i = sim_below(&job.rand, 3000); i; i--)
+		cond_resched();
+	trace("abort");
+	switch (sim_below(&job.rand, 3)) {
+	case 0:
+		zj_journal_abort(world->journal, -ESHUTDOWN);
+		break;
+	case 1:
+		zj_journal_abort(world->journal, -EIO);
+		break;
+	default:
+		spin_lock(&zj->comp_lock);
+		zj_assertion_failed(zj);
+		spin_unlock(&zj->comp_lock);
+	}
+	return 0;
+}
+
+/* Reads the debug files. */
+int look_task(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 307 + 5 };
+	static char text[1 << 18];
+	struct seq_buf out;
+
+	while (!READ_ONCE(world->stop)) {
+		schedule_timeout_uninterruptible(1 + sim_below(&job.rand, 20));
+		seq_buf_init(&out, text, sizeof(text));
+		zj_journal_to_text(&out, to_zj(world->journal));
+	}
+	return 0;
+}
+
+/* Has blocks written home before their turn. */
+int home_task(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 311 + 5 };
+	struct buffer_head *bh;
+	u32 block;
+
+	while (!READ_ONCE(world->stop)) {
+		schedule_timeout_uninterruptible(1 + sim_below(&job.rand, 10));
+		block = sim_below(&job.rand, HOME_BLOCKS);
+		bh = __find_get_block(&world->disk->bdev, block, DISK_BLOCK);
+		if (!bh)
+			continue;
+		zj_journal_bring_home(bh, sim_one_in(&job.rand, 2));
+		brelse(bh);
+	}
 	return 0;
 }
 

@@ -48,6 +48,13 @@ def test_remounts():
     run("--seed", 2200, "--seeds", 10, "--cache", 1, "--remount", 1)
 
 
+@pytest.mark.parametrize("args", [(), ("--jbd2",), ("--pipeline", 1, "--focus", 5)])
+def test_abort(args):
+    """By somebody else, at any moment, while the debug files are read."""
+    for within in (3, 100, 1500):
+        run("--seed", 2300, "--seeds", 10, "--abort", within, "--look", 1, *args)
+
+
 @pytest.mark.parametrize("focus", [1, 2, 3, 4, 5, 6])
 def test_focus(focus):
     """enum focus in world.h."""

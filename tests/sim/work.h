@@ -104,6 +104,12 @@ void file_reclaim(u32 page);
 void file_unmount(void);
 
 /* ---- sync.c ---- */
+/* What write-back has written is home, unless a write may fail; an abort leaves dirty bits out. */
+static inline bool clean_is_home(void)
+{
+	return !world->p.fail_write && !is_journal_aborted(world->journal);
+}
+
 void sync_something(struct job *job);
 /* Within a handle: what is sealed becomes committed. */
 void sync_sealed(struct job *job);
@@ -113,6 +119,9 @@ int flusher(void *arg);
 int mapper(void *arg);
 int barrier_task(void *arg);
 int remount_task(void *arg);
+int abort_task(void *arg);
+int look_task(void *arg);
+int home_task(void *arg);
 int closer(void *arg);
 int checkpoint_task(void *arg);
 

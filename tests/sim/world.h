@@ -218,6 +218,8 @@ struct params {
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	remount;	/* 1: barriers go off and on */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;
+	u32	abort;		/* aborted at a random moment within so many jiffies; 0: never */
+	u32	look;		/* 1: a task prints all debug files, one brings blocks home */
 	u32	states;		/* crash states for each place in the log */
 	u32	every;		/* crash at one in so many places only, by chance */
 	u32	epochs;		/* runs, each on a disk that the last crash left */

@@ -17,7 +17,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
        OPT_SLOW, OPT_REMOUNT, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
        OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_RECOVER_WITH, OPT_NVM, OPT_INFO_MAX,
-       OPT_EXTERNAL, OPT_LOGGED, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
+       OPT_EXTERNAL, OPT_LOGGED, OPT_ABORT, OPT_LOOK, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -59,6 +59,8 @@ static const struct option options[] = {
 	{ "txninfo", 1, NULL, OPT_INFO_MAX },
 	{ "external", 1, NULL, OPT_EXTERNAL },
 	{ "progress", 0, NULL, OPT_PROGRESS },
+	{ "abort", 1, NULL, OPT_ABORT },
+	{ "look", 1, NULL, OPT_LOOK },
 	{ "shrink", 2, NULL, OPT_SHRINK },
 	{ "trace", 0, NULL, OPT_TRACE },
 	{ "verbose", 0, NULL, OPT_VERBOSE },
@@ -89,7 +91,7 @@ static void usage(void)
 	      "  [--batch N] [--copy 0..2]\n"
 	      "  [--jbd2 [--recover-with PROGRAM]] [--pipeline 0|1] [--run N]\n"
 	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
-	      "  [--external 1..3] [--trace]\n"
+	      "  [--external 1..3] [--abort N] [--look 0|1] [--trace]\n"
 	      "Run N seeds from S on, or for T seconds. The seed determines what the tasks do\n"
 	      "and all options that are not given; --schedule determines the timing and the\n"
 	      "disk.\n"
@@ -110,7 +112,9 @@ static void usage(void)
 	      "flushes, --versions: copies of a buffer, at most; --coalesce: a commit is\n"
 	      "deferred while there are too many.  --nvm: the log in memory, of lines (1) or of\n"
 	      "whole blocks (2).  --external: the journal has a device of its own, which has a\n"
-	      "volatile cache and FUA (1), no such cache (2), or no FUA (3).\n",
+	      "volatile cache and FUA (1), no such cache (2), or no FUA (3).  --abort: somebody\n"
+	      "aborts the journal at a random moment within N jiffies.  --look 1: the debug\n"
+	      "files are read, and single blocks are brought home.\n",
 	      stderr);
 	exit(2);
 }
@@ -215,7 +219,7 @@ static struct params choose_progress(const struct command *cmd, u64 seed)
 
 static void run_tasks(void)
 {
-	struct sim_task *tasks[MAX_TASKS + 4];
+	struct sim_task *tasks[MAX_TASKS + 8];
 	u32 n = 0, i;
 
 	world->workers = world->p.tasks;
@@ -236,6 +240,12 @@ static void run_tasks(void)
 		tasks[n++] = sim_spawn(barrier_task, NULL, "barrier", 0);
 	if (world->p.remount)
 		tasks[n++] = sim_spawn(remount_task, NULL, "remount", 0);
+	if (world->p.abort)
+		tasks[n++] = sim_spawn(abort_task, NULL, "abort", 0);
+	if (world->p.look) {
+		tasks[n++] = sim_spawn(look_task, NULL, "look", kl_nr_cpus - 1);
+		tasks[n++] = sim_spawn(home_task, NULL, "home", 0);
+	}
 	if (!(world->p.off & OFF_CHECKPOINT))
 		tasks[n++] = sim_spawn(checkpoint_task, NULL, "checkpoint", 0);
 	for (i = 0; i < world->p.tasks; i++)
@@ -266,7 +276,7 @@ static void finish(void)
 	if (!aborted)
 		progress_check();
 	err = world_unmount();
-	if ((aborted || err) && !p->fail_write && !p->fail_flush)
+	if ((aborted || err) && !p->fail_write && !p->fail_flush && !p->abort)
 		kl_fail("aborted without an I/O error: unmount gives %d", err);
 	for (u32 i = 0; i < world->nr_units && !err; i++)
 		if (world->units[i].acked)
@@ -322,7 +332,7 @@ void run(const struct params *p, struct tally *tally)
 		free(before.pmem);
 		before = left;
 		/* What was lost by an error does not come back. */
-		if (p->fail_write || p->fail_flush)
+		if (p->fail_write || p->fail_flush || p->abort)
 			break;
 	}
 	free(before.image);
@@ -365,7 +375,7 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_PIPELINE] = &p->pipeline, [OPT_RUN] = &p->run,
 		[OPT_VERSIONS] = &p->versions, [OPT_COALESCE] = &p->coalesce,
 		[OPT_NVM] = &p->nvm, [OPT_INFO_MAX] = &p->info_max,
-		[OPT_EXTERNAL] = &p->external,
+		[OPT_EXTERNAL] = &p->external, [OPT_ABORT] = &p->abort, [OPT_LOOK] = &p->look,
 	};
 
 	if (opt >= (int)ARRAY_SIZE(field) || !field[opt])

@@ -469,7 +469,26 @@ static void passes_follow_each_other_while_they_move_something(void)
 	close_journal();
 }
 
+/* Nobody is short of space, and no pass has anything to do. */
+static void tail_advances_over_what_write_back_has_brought_home(void)
+{
+	OPEN();
+	fx.journal->j_commit_interval = 5 * HZ;
+	/* The thread sees the new interval when it sleeps again. */
+	zj_checkpoint_kick(fx.zj);
+	change(0, BLOCK, 1);
+	commit(0);
+	buf_write_back(fx.disk, BLOCK);
+	settle();
+	assert_int_equal(home_val(BLOCK), 1);
+	sleep_ms(12000);
+	assert_int_equal(fx.zj->ckpt_stamp, fx.zj->stamp);
+	assert_int_equal(stamp_on_disk(), fx.zj->stamp);
+	close_journal();
+}
+
 CORE_TESTS(checkpoint_thread,
+	CORE_TEST(tail_advances_over_what_write_back_has_brought_home),
 	CORE_TEST(kick_is_never_lost),
 	CORE_TEST(lanes_help_while_space_is_short),
 	CORE_TEST(lanes_do_not_help_while_there_is_space),

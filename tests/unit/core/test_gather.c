@@ -151,6 +151,67 @@ static void lanes_that_missed_a_flush_do_not_wait_for_little(void)
 	}
 }
 
+/* What it missed before counts no more: it was served by the last flush. */
+static void lane_that_was_served_has_missed_nothing(void)
+{
+	struct fiber *leader;
+
+	open_lanes();
+	lane(0)->flush_need = 0;
+	lane(1)->flush_need = fx.zj->flush.done;
+	lane(1)->turnaround_ns[0] = U64_MAX;
+	lane(1)->missed_one = true;
+	was_served(2, FLUSH_MS / 3);
+	leader = lead();
+	assert_non_null(leader);
+	release();
+	join(leader);
+	close_journal();
+}
+
+/* All lanes come back just in time, and some of them stay away this time. */
+static void leader_waits_no_longer_than_a_flush_takes(void)
+{
+	struct fiber *leader;
+	s64 begin;
+
+	open_lanes();
+	for (int n = 1; n < 4; n++)
+		was_served(n, FLUSH_MS - 3);
+	/* The leader, too: its records follow. */
+	lane(0)->records_follow = false;
+	lane(0)->records_next = true;
+	lane(0)->turnaround_ns[1] = (FLUSH_MS - 3) * NSEC_PER_MSEC;
+	begin = sim_now;
+	leader = lead();
+	assert_non_null(leader);
+	while (!nr_held())
+		sleep_ms(1);
+	assert_in_range(sim_now - begin, (FLUSH_MS - 3) * NSEC_PER_MSEC,
+			(FLUSH_MS + 3) * NSEC_PER_MSEC);
+	release();
+	join(leader);
+	close_journal();
+}
+
+/* Lanes are waited for before a flush of the file system's device only. */
+static void flush_of_the_logs_own_device_is_no_return(void)
+{
+	u64 turnaround, need;
+
+	OPEN(.external = true);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(zj_dev_flush(fx.zj, lane(0)), 0);
+	turnaround = lane(0)->turnaround_ns[0];
+	need = lane(0)->flush_need;
+	sleep_ms(3);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(zj_log_dev_flush(fx.zj, lane(0)), 0);
+	assert_int_equal(lane(0)->turnaround_ns[0], turnaround);
+	assert_int_equal(lane(0)->flush_need, need);
+	close_journal();
+}
+
 static void call_during_a_flush_misses_it(void)
 {
 	struct fiber *first, *second, *third;
@@ -234,6 +295,9 @@ CORE_TESTS(gather,
 	CORE_TEST(lane_that_takes_longer_than_a_flush_is_not_waited_for),
 	CORE_TEST(slow_lane_is_not_worth_the_time_of_many),
 	CORE_TEST(lanes_that_missed_a_flush_do_not_wait_for_little),
+	CORE_TEST(lane_that_was_served_has_missed_nothing),
+	CORE_TEST(leader_waits_no_longer_than_a_flush_takes),
+	CORE_TEST(flush_of_the_logs_own_device_is_no_return),
 	CORE_TEST(call_during_a_flush_misses_it),
 	CORE_TEST(records_have_a_turnaround_of_their_own),
 	CORE_TEST(turnaround_is_measured),

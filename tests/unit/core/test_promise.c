@@ -396,6 +396,56 @@ static void extension_without_space_is_refused(void)
 	close_journal();
 }
 
+/* ---- a checkpoint beside a reservation ---- */
+
+static u32 room_in_hand(const struct zj_lane *l)
+{
+	u32 seg = fx.zj->geo.seg_blocks;
+
+	return l->nr_in_hand * seg + (l->cur ? seg - l->cur_off : 0);
+}
+
+/* All that is not promised goes to others. */
+static void take_the_rest(void)
+{
+	while (fx.zj->nr_pool > 1) {
+		change_many(1, 6, 1);
+		commit(1);
+	}
+}
+
+/* A checkpoint takes back only what is promised to nobody. */
+static void checkpoint_leaves_a_reservation_its_space(void)
+{
+	handle_t *h, *rsv;
+
+	for (u32 k = 1; k <= 20; k++) {
+		OPEN(SMALL, .lanes = 2);
+		change(0, BLOCK, 1);
+		commit(0);
+		h = start_more(0, 1, k, 0);
+		rsv = h->h_rsv_handle;
+		h->h_rsv_handle = NULL;
+		put(h, BLOCK, 2);
+		stop(h);
+		commit(0);
+		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+		assert_null(lane(0)->running);
+		assert_int_equal(lane(0)->promised, zj_log_blocks(fx.zj, k));
+		assert_true(room_in_hand(lane(0)) >= lane(0)->promised);
+		mutex_lock(&fx.zj->ckpt_lock);
+		take_the_rest();
+		call_reserved(&(struct fiber){ .h = rsv });
+		for (u32 b = 0; b < k; b++)
+			put(rsv, BLOCK + 100 + b, 3);
+		stop(rsv);
+		commit(0);
+		assert_int_equal(val_after_crash(BLOCK + 100), 3);
+		mutex_unlock(&fx.zj->ckpt_lock);
+		close_journal();
+	}
+}
+
 /* ---- the lane's limit ---- */
 
 /* A start within the known limit takes no shared lock; using room makes the limit unknown. */
@@ -485,6 +535,7 @@ static void extended_handles_find_their_space_at_the_commit(void)
 }
 
 CORE_TESTS(promise,
+	CORE_TEST(checkpoint_leaves_a_reservation_its_space),
 	CORE_TEST(extended_handles_find_their_space_at_the_commit),
 	CORE_TEST(extension_without_space_is_refused),
 	CORE_TEST(limit_of_what_fits),

@@ -615,6 +615,42 @@ static void force_commit_waits_for_all_at_once(void)
 	close_journal();
 }
 
+static bool others_stop;
+static u32 changes;
+
+static void call_change_on(struct fiber *f)
+{
+	while (!others_stop && changes < 3000) {
+		handle_t *h = zj_journal_start_in(fx.journal, f->n, 1, 0, 0, 0, 0, 0);
+
+		zj_journal_stop(h);
+		changes++;
+		schedule_timeout_uninterruptible(1);
+	}
+}
+
+/* A sync waits for what was there when it began, and not for what others begin meanwhile. */
+static void sync_ends_while_others_go_on(void)
+{
+	struct fiber *other[4], *sync;
+
+	OPEN(.lanes = 4, .cpus = 4);
+	for (u32 i = 0; i < 4; i++)
+		other[i] = GO(call_change_on, .cpu = i, .n = i);
+	sleep_ms(50);
+	changes = 0;
+	sync = GO(call_force_commit);
+	while (!sync->done && changes < 3000)
+		sleep_ms(1);
+	assert_true(changes < 100);
+	others_stop = true;
+	for (u32 i = 0; i < 4; i++)
+		join(other[i]);
+	join(sync);
+	assert_int_equal(sync->ret, 0);
+	close_journal();
+}
+
 static void call_change(struct fiber *f)
 {
 	change(1, BLOCK + 1, f->n);
@@ -664,6 +700,7 @@ static void fsync_calls_for_a_flush_when_its_lane_is_idle(void)
 }
 
 CORE_TESTS(sync,
+	CORE_TEST(sync_ends_while_others_go_on),
 	CORE_TEST(tid_is_dead_before_anybody_is_answered),
 	CORE_TEST(force_commit_waits_for_all_at_once),
 	CORE_TEST(force_commit_leaves_nothing_to_a_timer),
