@@ -6,6 +6,7 @@
 #include <linux/blkdev.h>
 #include <linux/dax.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/pfn_t.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
@@ -22,14 +23,23 @@ struct zj_nvm_host {
 					 */
 };
 
+/*
+ * A device that is released has no holder any more, but does not wait for a call of
+ * notify_failure() that has begun. Protects a map that such a call has found.
+ */
+static DEFINE_MUTEX(holder_lock);
+
 /* The driver is being unbound, or the kernel has found an uncorrectable error. */
 static int notify_failure(struct dax_device *dax, u64 offset, u64 len, int flags)
 {
-	struct zj_nvm_map *map = dax_holder(dax);
 	bool gone = flags & MF_MEM_PRE_REMOVE;
+	struct zj_nvm_map *map;
 
+	mutex_lock(&holder_lock);
+	map = dax_holder(dax);
 	if (map)
 		map->lost(map, gone);
+	mutex_unlock(&holder_lock);
 	/* After an error, -EOPNOTSUPP makes the kernel handle it as well. */
 	return gone ? 0 : -EOPNOTSUPP;
 }
@@ -130,8 +140,11 @@ void zj_nvm_close(struct zj_nvm_map *map)
 		return;
 	/* Programs that read the device meanwhile must see our stores from now on. */
 	invalidate_bdev(file_bdev(host->file));
-	if (host->dax)
+	if (host->dax) {
+		mutex_lock(&holder_lock);
 		fs_put_dax(host->dax, host->holder);
+		mutex_unlock(&holder_lock);
+	}
 	bdev_fput(host->file);
 	kfree(host);
 }

@@ -12,6 +12,7 @@
 #include <asm/byteorder.h>
 #include "format/codec.h"
 #include "extimage.h"
+#include "mmp.h"
 
 #include <et/com_err.h>
 #include <ext2fs/ext2_fs.h>
@@ -296,9 +297,9 @@ int ext_open(struct ext_image *img, const char *path, bool writable)
 	if (writable && !ext2fs_check_if_mounted(path, &mounted) &&
 	    (mounted & EXT2_MF_MOUNTED))
 		return complain(img, "is mounted; unmount it first", 0);
-	/* The lock comes first, so that what is read does not change. */
+	/* Others are kept away first, so that what is read does not change. */
 	img->fd = open_path(img, path, writable);
-	if (img->fd < 0 || read_layout(img, writable)) {
+	if (img->fd < 0 || (writable && mmp_announce(img)) || read_layout(img, writable)) {
 		ext_close(img);
 		return -1;
 	}
@@ -307,6 +308,7 @@ int ext_open(struct ext_image *img, const char *path, bool writable)
 
 void ext_close(struct ext_image *img)
 {
+	mmp_release();
 	if (img->log_fd >= 0 && img->log_fd != img->fd)
 		close(img->log_fd);
 	if (img->fd >= 0)
@@ -323,7 +325,7 @@ static int change_super(struct ext_image *img, const char *failure,
 	ext2_filsys fs;
 	long err;
 
-	/* Other users of this file system were excluded when it was opened. */
+	/* Other users, also on other hosts, were kept away when it was opened. */
 	err = ext2fs_open(img->path, EXT2_FLAG_RW | EXT2_FLAG_64BITS | EXT2_FLAG_SKIP_MMP,
 			  0, 0, unix_io_manager, &fs);
 	if (err)

@@ -28,6 +28,9 @@ struct ext_image {
 	char	log_path[4096];	/* the journal's own device, or "" */
 };
 
+/* May be closed. */
+#define EXT_CLOSED	{ .fd = -1, .log_fd = -1 }
+
 /*
  * Fills in img->log_path: the journal's own device, which has this uuid, and which the file
  * system last knew by this number. Returns false if there is none. The default knows none.
@@ -47,7 +50,7 @@ int ext_flush_journal(struct ext_image *img);
  */
 bool ext_lock(int fd);
 
-/* 0, or -1 with a message. */
+/* A writer excludes all others, on other hosts too (mmp.h). 0, or -1 with a message. */
 int ext_open(struct ext_image *img, const char *path, bool writable);
 void ext_close(struct ext_image *img);
 /* Clear needs_recovery in the primary superblock, durably; same returns. */

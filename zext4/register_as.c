@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
+#include <linux/sysfs.h>
 #include "ext4.h"
 
 static char *register_as = "zext4";
@@ -39,15 +40,17 @@ bool zext4_serves_ext4(void)
 	return !strcmp(register_as, "ext4");
 }
 
-/* Stock ext4's directories in /sys and /proc are there if its type is. */
+/*
+ * Has another module this directory in /sys/fs? It is there as long as the type is, and to look
+ * for it shows nobody anything: a type that were registered to try the name could be mounted.
+ */
 static bool is_taken(const char *name)
 {
-	struct file_system_type type = { .name = name };
+	struct kernfs_node *dir = sysfs_get_dirent(fs_kobj->sd, name);
 
-	if (register_filesystem(&type))
-		return true;
-	unregister_filesystem(&type);
-	return false;
+	if (dir)
+		sysfs_put(dir);
+	return dir;
 }
 
 /**

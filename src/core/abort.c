@@ -19,14 +19,16 @@
 
 static void wake_everybody(struct zj_journal *zj)
 {
+	/* Pairs with zj_lanes_start(). */
+	struct zj_lane *lanes = smp_load_acquire(&zj->lanes);
 	struct zj_tid_chain *chain;
 	struct zj_txn *txn;
 	unsigned int i;
 
-	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
-		wake_up_all(&zj->lanes[i].wait_space);
-		wake_up_all(&zj->lanes[i].wait_start);
-		wake_up_all(&zj->lanes[i].wait_idle);
+	for (i = 0; lanes && i < zj->nr_lanes; i++) {
+		wake_up_all(&lanes[i].wait_space);
+		wake_up_all(&lanes[i].wait_start);
+		wake_up_all(&lanes[i].wait_idle);
 	}
 	rcu_read_lock();
 	zj_for_each_live(zj, chain, txn)

@@ -56,10 +56,8 @@ static void lane_timer(struct timer_list *timer)
 	wake_up(&lane->wait_work);
 }
 
-static void lane_init(struct zj_journal *zj, int index)
+static void lane_init(struct zj_lane *lane, struct zj_journal *zj, int index)
 {
-	struct zj_lane *lane = &zj->lanes[index];
-
 	lane->journal = zj;
 	lane->index = index;
 	spin_lock_init(&lane->lock);
@@ -151,14 +149,17 @@ static int lane_start(struct zj_lane *lane)
  */
 int zj_lanes_start(struct zj_journal *zj)
 {
+	struct zj_lane *lanes;
 	unsigned int i;
 	int err;
 
-	zj->lanes = kvcalloc(zj->nr_lanes, sizeof(*zj->lanes), GFP_KERNEL);
-	if (!zj->lanes)
+	lanes = kvcalloc(zj->nr_lanes, sizeof(*lanes), GFP_KERNEL);
+	if (!lanes)
 		return -ENOMEM;
 	for (i = 0; i < zj->nr_lanes; i++)
-		lane_init(zj, i);
+		lane_init(&lanes[i], zj, i);
+	/* An abort, which lost memory may cause at any time, wakes who waits in them. */
+	smp_store_release(&zj->lanes, lanes);
 	for (i = 0; i < zj->nr_lanes; i++) {
 		err = lane_start(&zj->lanes[i]);
 		if (err)
@@ -247,8 +248,7 @@ void zj_lanes_free(struct zj_journal *zj)
 	 * checks would fail.
 	 */
 	for (i = 0; zj->lanes && i < zj->nr_lanes && !zj_aborted(zj); i++)
-		if (zj->lanes[i].journal)
-			check_idle(&zj->lanes[i]);
+		check_idle(&zj->lanes[i]);
 	if (!zj_aborted(zj))
 		check_all_home(zj);
 	kvfree(zj->lanes);

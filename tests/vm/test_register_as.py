@@ -73,13 +73,21 @@ def test_kernel_without_zext4(guest):
 
 
 def test_refusals(guest):
-    """Beside stock ext4, or with another name: refused with the remedy, and nothing is left."""
+    """Beside stock ext4, or with another name: refused with the remedy, and nothing is left or was seen."""
     guest("""
         rmmod zext4 2>/dev/null; modprobe ext4; dmesg -c >/dev/null
+        [ -e /tmp/tracing/trace ] || { mkdir /tmp/tracing; mount -t tracefs tracefs /tmp/tracing || die tracefs; }
+        registered() { grep -c 'shown: (register_filesystem' /tmp/tracing/trace; }
+        echo 'p:shown register_filesystem' >/tmp/tracing/kprobe_events || die kprobe
+        echo 1 >/tmp/tracing/events/kprobes/shown/enable
         ! modprobe zext4 register_as=ext4 2>/dev/null || die "a second ext4"
         dmesg | grep -q 'register_as=ext4: a file system of this name is loaded already; unmount what uses it and run rmmod ext4 first' || die "$(dmesg)"
         ! modprobe zext4 register_as=xfs 2>/dev/null || die "another name"
         dmesg | grep -q 'register_as=xfs is not supported; it is zext4 or ext4' || die "$(dmesg)"
+        # A type that is there to try the name alone could be mounted.
+        [ $(registered) = 0 ] || die "a type was registered: $(cat /tmp/tracing/trace)"
         modprobe zext4 || die "zext4 does not load any more"
+        [ $(registered) = 1 ] || die "types were registered: $(cat /tmp/tracing/trace)"
+        echo 0 >/tmp/tracing/events/kprobes/shown/enable; echo >/tmp/tracing/kprobe_events
         [ -d /sys/fs/zext4 ] || die "no directory in sysfs"
     """)

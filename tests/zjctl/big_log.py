@@ -37,6 +37,7 @@ def build():
     BUILD.mkdir(parents=True, exist_ok=True)
     sh("make", "-s", "-j2", "-C", ROOT / "user", f"O={BUILD}/plain")
     sources = [ROOT / "tests/zjctl/biglog.c", ROOT / "user/extimage.c",
+               ROOT / "user/mmp.c",
                *sorted((ROOT / "src/format").glob("*.c")),
                *sorted((ROOT / "user/lib").glob("*.c"))]
     sh("gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror",

@@ -251,16 +251,6 @@ def test_locked_by_another(zjctl, crashed):
         assert crashed.path.read_bytes() == before
 
 
-def test_mmp_of_a_running_e2fsck(zjctl, tmp_path):
-    path = mkfs(tmp_path / "a.img", options="-b 1024 -O mmp,^metadata_csum -J size=1")
-    block = int(sh("dumpe2fs", "-h", path).stdout.split("MMP block number:")[1].split()[0])
-    with open(path, "r+b") as f:
-        f.seek(block * 1024 + 4)
-        f.write(struct.pack("<I", 0xe24d4d50))      # "e2fsck is at work"
-    got = zjctl("recover", path)
-    assert got.returncode == 8 and "e2fsck is running on it" in got.out
-
-
 def mounted(path, where):
     where.mkdir()
     if os.geteuid() or sh("mount", "-o", "loop", path, where, check=False).returncode:

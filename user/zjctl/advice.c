@@ -35,14 +35,15 @@ static void __printf(3, 4) advise(const char *id, const char *command, const cha
 	js_end();
 	if (zx_json)
 		return;
-	printf("%s  %s%s%s\n", any ? "\n" : "\nAdvice\n", zx_on(ZX_YELLOW), text, zx_off());
+	printf("%s  %s%s%s\n", any ? "\n" : "\nAdvice\n", zx_on(ZX_YELLOW),
+	       zx_text(text), zx_off());
 	any = true;
 	if (!command)
 		return;
 	any_command = true;
 	printf("    %s%s%s%s\n", strncmp(command, "mke2fs", 6) ? "to fix it: " :
 	       "a new file system, in place of this one and all that it holds: ",
-	       zx_on(ZX_BOLD), command, zx_off());
+	       zx_on(ZX_BOLD), zx_text(command), zx_off());
 }
 
 static void advise_journal(const char *path, const struct fs_info *fs, u32 journal_blocks,
@@ -149,7 +150,7 @@ void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_
 	if (!any_command || zx_json)
 		return;
 	if (t->mounted_at[0])
-		printf("\n  (unmount first: umount %s)\n", t->mounted_at);
+		printf("\n  (unmount first: umount %s)\n", zx_text(t->mounted_at));
 	else if (fs->needs_recovery)
-		printf("\n  (recover first: zjctl recover %s)\n", t->path);
+		printf("\n  (recover first: zjctl recover %s)\n", zx_text(t->path));
 }

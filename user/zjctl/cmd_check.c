@@ -94,7 +94,7 @@ static void text(const struct log *log, const struct log_official *o, const char
 		printf("it would discard %u transactions that were incomplete when the system crashed (%u torn records); this is normal\n",
 		       s->discarded, s->torn_chunks);
 	printf("%sthe log is good%s; to recover: zjctl recover %s%s%s%s\n", zx_on(ZX_GREEN),
-	       zx_off(), nvm ? "--nvm=" : "", nvm ? nvm : "", nvm ? " " : "", log->img->path);
+	       zx_off(), nvm ? "--nvm=" : "", nvm ? zx_text(nvm) : "", nvm ? " " : "", zx_text(log->img->path));
 }
 
 static int check_log(struct ext_image *img, const struct zj_jbd2_super *block0,
@@ -128,7 +128,7 @@ static void not_due(const struct ext_image *img, enum zx_state state)
 	js_text("verdict", state == ZX_CLEAN ? "clean" : "stock");
 	if (zx_json)
 		return;
-	printf("%s: %s\n", img->path, state == ZX_STOCK_LOG ?
+	printf("%s: %s\n", zx_text(img->path), state == ZX_STOCK_LOG ?
 	       "the journal holds an old log, but needs_recovery is not set: a mount discards it" :
 	       img->needs_recovery ?
 	       "the log is empty, nothing to replay, but needs_recovery is set: zjctl recover clears it" :

@@ -38,7 +38,8 @@ static void finding(const char *id, bool obstacle, const char *text)
 	js_text("text", text);
 	js_end();
 	if (!zx_json)
-		printf("  %s%s%s\n", zx_on(obstacle ? ZX_RED : ZX_YELLOW), text, zx_off());
+		printf("  %s%s%s\n", zx_on(obstacle ? ZX_RED : ZX_YELLOW), zx_text(text),
+		       zx_off());
 }
 
 /* Stock ext4 ignores our records in the empty journal, so they do no harm. */
@@ -164,7 +165,7 @@ static int open_and_convert(const struct zx_target *t, bool write)
 	ext_close(&img);
 	js_bool("plain_ext4", !(code & ~ZX_CORRECTED));
 	if (!(code & ~ZX_CORRECTED) && !zx_json)
-		printf("%s: %sa plain ext4 for stock kernels and tools%s\n", t->path,
+		printf("%s: %sa plain ext4 for stock kernels and tools%s\n", zx_text(t->path),
 		       zx_on(ZX_GREEN), zx_off());
 	return code;
 }

@@ -366,7 +366,7 @@ static void text_memory(const struct info *in)
 	const struct zx_memory *m = &in->memory;
 	char uuid[37];
 
-	printf("\nMemory %s\n", m->path);
+	printf("\nMemory %s\n", zx_text(m->path));
 	zx_uuid_text(m->sb.uuid, uuid);
 	printf("  uuid              %s\n", uuid);
 	zx_uuid_text(m->sb.fs_uuid, uuid);
@@ -427,12 +427,12 @@ static void text(const struct info *in)
 	int error = in->block0 ? (int)be32_to_cpu(in->block0->s_errno) : 0;
 	char uuid[37];
 
-	printf("%s%s%s\n", zx_on(ZX_BOLD), in->target.path, zx_off());
+	printf("%s%s%s\n", zx_on(ZX_BOLD), zx_text(in->target.path), zx_off());
 	printf("  file system       %s, uuid %s%s%s\n", zx_size(fs->blocks * fs->block_size),
-	       fs->uuid, fs->label[0] ? ", label " : "", fs->label);
+	       fs->uuid, fs->label[0] ? ", label " : "", zx_text(fs->label));
 	if (in->target.mounted_at[0])
-		printf("  mounted           at %s as %s\n", in->target.mounted_at,
-		       in->target.mount_type);
+		printf("  mounted           at %s as %s\n", zx_text(in->target.mounted_at),
+		       zx_text(in->target.mount_type));
 	printf("  blocks            %llu of %u bytes, %u groups, %u descriptor blocks\n",
 	       fs->blocks, fs->block_size, fs->groups, fs->desc_blocks);
 	printf("  inodes            of %u bytes\n", fs->inode_size);
@@ -440,7 +440,7 @@ static void text(const struct info *in)
 	printf("  journal           %s%s%s\n", zx_on(good ? ZX_GREEN : ZX_RED),
 	       state_text(in, state), zx_off());
 	if (in->opened && in->img.log_start)
-		printf("  journal device    %s\n", in->img.log_path);
+		printf("  journal device    %s\n", zx_text(in->img.log_path));
 	if (in->opened)
 		printf("  journal size      %u blocks, %s: room for %u lanes; best is one lane for each of %llu CPUs\n",
 		       in->img.journal_blocks,

@@ -199,7 +199,8 @@ static int format(struct memory *m, const char *dev, bool force)
 	js_u64("bytes", m->size);
 	if (!zx_json)
 		printf("%s: %s for the journal of %s; mount -t zext4 -o journal_nvm=%s %s\n",
-		       m->path, zx_size(m->size), target.path, m->path, target.path);
+		       zx_text(m->path), zx_size(m->size), zx_text(target.path), zx_text(m->path),
+		       zx_text(target.path));
 	return 0;
 }
 

@@ -221,15 +221,15 @@ static void show(const struct job *j)
 		return;
 	if (j->state == ZX_LANES)
 		snprintf(in, sizeof(in), " in %u components", s->committed_components);
-	printf("%s: %s%u transactions%s, %u blocks %s home\n", img->path,
+	printf("%s: %s%u transactions%s, %u blocks %s home\n", zx_text(img->path),
 	       dry_run ? "would replay " : "replayed ", s->transactions, in, s->replayed,
 	       dry_run ? "to write" : "written");
 	if (s->lost_stamp)
 		printf("%s: discarded: stamp %llu, which the device has lost, and all newer ones: %u transactions, %u torn records\n",
-		       img->path, s->lost_stamp, s->discarded, s->torn_chunks);
+		       zx_text(img->path), s->lost_stamp, s->discarded, s->torn_chunks);
 	else if (s->discarded || s->torn_chunks)
 		printf("%s: discarded because they were incomplete when the system crashed: %u transactions, %u torn records\n",
-		       img->path, s->discarded, s->torn_chunks);
+		       zx_text(img->path), s->discarded, s->torn_chunks);
 }
 
 /* ---- afterwards ---- */
@@ -294,7 +294,7 @@ static int finish_orphans(const char *path)
 		return ZX_FAILED;
 	js_bool("orphans", fs.orphan_list || fs.orphans_in_file);
 	if (!fs.orphan_list && !fs.orphans_in_file)
-		return fs.orphan_present ? orphans_file_is_empty(path) : 0;
+		return 0;
 	harmed = orphans_harmed(path);
 	if (harmed) {
 		zx_say(ZX_WARNING, "%s: files that were being truncated are left to the next mount, as zext4 or ext4, because e2fsck would remove the attributes of %u of them",
@@ -303,7 +303,7 @@ static int finish_orphans(const char *path)
 	}
 	options = fs.orphans_in_file ? "-fp" : "-p";
 	if (!zx_json)
-		printf("%s: e2fsck %s finishes files that were being deleted or truncated\n", path,
+		printf("%s: e2fsck %s finishes files that were being deleted or truncated\n", zx_text(path),
 		       options);
 	rc = run_e2fsck(options, path);
 	if (rc == 127)
@@ -344,7 +344,7 @@ static int clear_flag(struct ext_image *img, bool dry_run)
 {
 	js_bool("needs_recovery_cleared", !dry_run);
 	if (!zx_json)
-		printf("%s: the log is empty, but needs_recovery is set: %s\n", img->path,
+		printf("%s: the log is empty, but needs_recovery is set: %s\n", zx_text(img->path),
 		       dry_run ? "would clear it" : "cleared");
 	if (dry_run)
 		return 0;
@@ -354,7 +354,7 @@ static int clear_flag(struct ext_image *img, bool dry_run)
 static int nothing_to_do(const struct ext_image *img, enum zx_state state)
 {
 	if (!zx_json)
-		printf("%s: nothing to do: %s\n", img->path, state == ZX_CLEAN ?
+		printf("%s: nothing to do: %s\n", zx_text(img->path), state == ZX_CLEAN ?
 		       "the log is empty" :
 		       "the journal holds an old log, but needs_recovery is not set: a mount discards it");
 	return 0;
@@ -371,33 +371,74 @@ static int recover_by_state(struct job *j)
 	return nothing_to_do(&j->img, j->state);
 }
 
-static int recover(const struct zx_target *t, struct job *j)
+/* A mount that ended in a crash has set it, and e2fsck checks a whole file system that has it. */
+static bool orphan_present_is_idle(const char *path)
 {
-	int code = zx_open(&j->img, t, !j->dry_run);
+	struct fs_info fs;
+
+	return !fs_read_info(path, &fs) && fs.orphan_present && !fs.orphan_list &&
+	       !fs.orphans_in_file;
+}
+
+static bool has_work(const struct job *j)
+{
+	return zx_is_due(&j->img, j->state) ||
+	       (j->state == ZX_CLEAN &&
+		(j->img.needs_recovery || (j->fsck && orphan_present_is_idle(j->img.path))));
+}
+
+static int open_log(struct job *j, const struct zx_target *t, bool writable)
+{
+	int code = zx_open(&j->img, t, writable);
 
 	if (code)
 		return code;
 	j->block0 = malloc(j->img.block_size);
-	code = j->block0 ? zx_read_block0(&j->img, j->block0, false, &j->state) :
+	return j->block0 ? zx_read_block0(&j->img, j->block0, false, &j->state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
+}
+
+static void close_log(struct job *j)
+{
+	free(j->block0);
+	j->block0 = NULL;
+	ext_close(&j->img);
+}
+
+/* A writer may have to wait for other hosts (mmp), which is not worth it for nothing. */
+static int open_for_work(struct job *j, const struct zx_target *t)
+{
+	int code = open_log(j, t, false);
+
+	if (code || j->dry_run || !has_work(j))
+		return code;
+	close_log(j);
+	return open_log(j, t, true);
+}
+
+static int recover(const struct zx_target *t, struct job *j)
+{
+	bool to_the_end;
+	int code = open_for_work(j, t);
+
 	if (!code)
 		code = zx_open_memory(&j->memory, j->nvm, &j->img, j->block0, !j->dry_run);
 	if (!code)
 		code = recover_by_state(j);
 	zx_close_memory(&j->memory);
-	free(j->block0);
-	/* e2fsck needs exclusive access to the device. */
-	ext_close(&j->img);
 	/* Also for a clean log, because an earlier recovery may have been interrupted here. */
-	if (!(code & ~ZX_CORRECTED) && (code || j->state != ZX_STOCK_LOG) && j->fsck &&
-	    !j->dry_run)
-		code |= finish_orphans(t->path);
-	return code;
+	to_the_end = !(code & ~ZX_CORRECTED) && (code || j->state != ZX_STOCK_LOG) && j->fsck &&
+		     !j->dry_run;
+	if (to_the_end && orphan_present_is_idle(t->path))
+		code |= orphans_file_is_empty(t->path);
+	/* e2fsck needs exclusive access to the device. */
+	close_log(j);
+	return to_the_end ? code | finish_orphans(t->path) : code;
 }
 
 static int run(int argc, char **argv)
 {
-	struct job job = { .fsck = true, .memory = ZX_NO_MEMORY };
+	struct job job = { .fsck = true, .memory = ZX_NO_MEMORY, .img = EXT_CLOSED };
 	struct zx_target target;
 	const char *name;
 	int c;

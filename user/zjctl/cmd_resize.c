@@ -102,7 +102,9 @@ static int resize(const struct zx_target *t, const struct plan *p)
 	int code = 0;
 	long err;
 
-	err = ext2fs_open(t->path, EXT2_FLAG_RW | EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &fs);
+	/* open_and_resize() keeps others away. */
+	err = ext2fs_open(t->path, EXT2_FLAG_RW | EXT2_FLAG_64BITS | EXT2_FLAG_SKIP_MMP, 0, 0,
+			  unix_io_manager, &fs);
 	if (err)
 		return zx_fail(ZX_FAILED, "%s: cannot be opened (%s); run e2fsck -f", t->path,
 			       error_message(err));
@@ -135,30 +137,21 @@ static int refuse_log(const struct zx_target *t, const struct fs_info *fs,
 }
 
 /* Returns 0 if the file system is clean, or an exit code with a message that says what to do. */
-static int refuse(const struct zx_target *t, const struct fs_info *fs, struct plan *p)
+static int refuse(struct ext_image *img, const struct zx_target *t, const struct fs_info *fs)
 {
 	enum zx_state state = ZX_CLEAN;
-	struct ext_image img;
-	void *block0;
+	void *block0 = malloc(img->block_size);
 	int code;
 
-	code = zx_open(&img, t, !p->dry_run);
-	if (code)
-		return code;
-	p->old_blocks = img.journal_blocks;
-	block0 = malloc(img.block_size);
-	code = block0 ? zx_read_block0(&img, block0, false, &state) :
+	code = block0 ? zx_read_block0(img, block0, false, &state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
 	if (!code)
 		code = refuse_log(t, fs, block0, state);
 	free(block0);
-	ext_close(&img);
-	if (code)
-		return code;
-	if (fs->errors || fs->orphan_list || fs->orphans_in_file)
-		return zx_fail(ZX_UNCORRECTED, "%s: has %s; first: e2fsck -f %s", t->path,
+	if (!code && (fs->errors || fs->orphan_list || fs->orphans_in_file))
+		code = zx_fail(ZX_UNCORRECTED, "%s: has %s; first: e2fsck -f %s", t->path,
 			       fs->errors ? "errors" : "partly deleted files", t->path);
-	return 0;
+	return code;
 }
 
 static int choose_size(const struct zx_target *t, const struct fs_info *fs, struct plan *p)
@@ -191,7 +184,7 @@ static void show(const struct zx_target *t, const struct fs_info *fs, const stru
 	js_bool("changed", !same && !p->dry_run);
 	if (zx_json)
 		return;
-	printf("%s: journal of %s (room for %u lanes) %s %s for %u lanes (room for %u)\n", t->path,
+	printf("%s: journal of %s (room for %u lanes) %s %s for %u lanes (room for %u)\n", zx_text(t->path),
 	       zx_size((u64)p->old_blocks * fs->block_size),
 	       zx_lanes_that_fit(p->old_blocks, fs->block_size, lanes),
 	       same ? "stays as it is:" : p->dry_run ? "would become" : "becomes",
@@ -199,18 +192,28 @@ static void show(const struct zx_target *t, const struct fs_info *fs, const stru
 	       zx_lanes_that_fit(p->blocks, fs->block_size, lanes));
 }
 
-static int plan_and_resize(const struct zx_target *t, struct plan *p)
+static int refuse_own_device(const struct zx_target *t)
+{
+	struct fs_info fs;
+	int code = fs_read_info(t->path, &fs);
+
+	if (!code && fs.has_journal && !fs.journal_inode)
+		code = zx_fail(ZX_FAILED, "%s: has its journal on a device of its own, which is as long as that: tune2fs -O ^has_journal, mke2fs -O journal_dev on a larger one, tune2fs -J device=",
+			       t->path);
+	return code;
+}
+
+/* Nobody else uses the file system meanwhile. */
+static int plan_and_resize(struct ext_image *img, const struct zx_target *t, struct plan *p)
 {
 	struct fs_info fs;
 	bool same;
 	int code;
 
+	p->old_blocks = img->journal_blocks;
 	code = fs_read_info(t->path, &fs);
-	if (!code && fs.has_journal && !fs.journal_inode)
-		code = zx_fail(ZX_FAILED, "%s: has its journal on a device of its own, which is as long as that: tune2fs -O ^has_journal, mke2fs -O journal_dev on a larger one, tune2fs -J device=",
-			       t->path);
 	if (!code)
-		code = refuse(t, &fs, p);
+		code = refuse(img, t, &fs);
 	if (!code)
 		code = choose_size(t, &fs, p);
 	if (code)
@@ -222,6 +225,20 @@ static int plan_and_resize(const struct zx_target *t, struct plan *p)
 		return code;
 	show(t, &fs, p, same);
 	return same || p->dry_run ? 0 : ZX_CORRECTED;
+}
+
+static int open_and_resize(const struct zx_target *t, struct plan *p)
+{
+	struct ext_image img;
+	int code = refuse_own_device(t);
+
+	if (!code)
+		code = zx_open(&img, t, !p->dry_run);
+	if (code)
+		return code;
+	code = plan_and_resize(&img, t, p);
+	ext_close(&img);
+	return code;
 }
 
 static int run(int argc, char **argv)
@@ -247,7 +264,7 @@ static int run(int argc, char **argv)
 	c = zx_find(name, &target);
 	if (!c)
 		c = zx_refuse_mounted(&target);
-	return c ? c : plan_and_resize(&target, &p);
+	return c ? c : open_and_resize(&target, &p);
 }
 
 const struct zx_command cmd_resize_journal = {

@@ -162,11 +162,11 @@ static void stall_text(const struct stall *s)
 {
 	printf("  %s%-5s%s %10.3f ms  lane %-3u %s", s->now ? zx_on(ZX_RED) : "",
 	       s->now ? "now" : "past", s->now ? zx_off() : "", s->us / 1000.0, s->lane,
-	       reason_text(s->reason));
+	       zx_text(reason_text(s->reason)));
 	if (s->tid)
 		printf("; transaction %u of lane %u, %s when it began", s->tid, s->tid_lane,
-		       s->phase);
-	printf(" [%s %d]\n", s->comm, s->pid);
+		       zx_text(s->phase));
+	printf(" [%s %d]\n", zx_text(s->comm), s->pid);
 }
 
 static void show(const struct stalls *s, const char *name, u32 count)
@@ -175,7 +175,7 @@ static void show(const struct stalls *s, const char *name, u32 count)
 	js_text("name", name);
 	js_array("waits");
 	if (!zx_json)
-		printf("%s%s%s\n", zx_on(ZX_BOLD), name, zx_off());
+		printf("%s%s%s\n", zx_on(ZX_BOLD), zx_text(name), zx_off());
 	for (u32 i = 0; i < s->nr; i++) {
 		if (!s->stall[i].now && !count--)
 			break;

@@ -138,9 +138,15 @@ static void find_loop_mount(struct zx_target *t)
 		copy(t->mounted_at, sizeof(t->mounted_at), at[0] ? at : "somewhere");
 }
 
+/* A tag, such as UUID=..., has no slash before the equals sign; a path may have both. */
+static char *find_device(const char *name)
+{
+	return name[strcspn(name, "/=")] == '/' ? strdup(name) : blkid_evaluate_spec(name, NULL);
+}
+
 int zx_find(const char *name, struct zx_target *t)
 {
-	char *device = blkid_evaluate_spec(name, NULL);
+	char *device = find_device(name);
 	struct mount m;
 	struct stat st;
 
@@ -288,54 +294,12 @@ int zx_check_device(const char *path)
 	return code;
 }
 
-/*
- * Another host may have it mounted.  A living one changes the sequence of the
- * MMP block at least every s_mmp_update_interval seconds.
- */
-static int refuse_other_host(const char *path)
-{
-	struct mmp_struct *mmp;
-	ext2_filsys fs;
-	int code = 0;
-	u32 seq;
-
-	if (ext2fs_open(path, EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS, 0, 0,
-			unix_io_manager, &fs))
-		return 0;	/* ext_open() will say it */
-	if (!ext2fs_has_feature_mmp(fs->super))
-		goto out;
-	if (ext2fs_mmp_read(fs, fs->super->s_mmp_block, NULL)) {
-		code = zx_fail(ZX_FAILED, "%s: the multi-mount protection block cannot be read; if no other host uses the device: tune2fs -E clear_mmp -f %s",
-			       path, path);
-		goto out;
-	}
-	mmp = fs->mmp_cmp;
-	seq = mmp->mmp_seq;
-	if (seq != EXT4_MMP_SEQ_CLEAN && seq != EXT4_MMP_SEQ_FSCK) {
-		u32 wait = max_t(u32, mmp->mmp_check_interval, 5) * 2 + 1;
-
-		zx_say(ZX_NOTE, "%s: waiting %u s to see whether another host uses it", path, wait);
-		sleep(wait);
-		if (ext2fs_mmp_read(fs, fs->super->s_mmp_block, NULL) || mmp->mmp_seq != seq)
-			code = zx_fail(ZX_FAILED, "%s: is in use on host %.64s (device %.32s); unmount it there",
-				       path, mmp->mmp_nodename, mmp->mmp_bdevname);
-	} else if (seq == EXT4_MMP_SEQ_FSCK) {
-		code = zx_fail(ZX_FAILED, "%s: e2fsck is running on it on host %.64s; if it is not: tune2fs -E clear_mmp -f %s",
-			       path, mmp->mmp_nodename, path);
-	}
-out:
-	ext2fs_close_free(&fs);
-	return code;
-}
-
 int zx_open(struct ext_image *img, const struct zx_target *t, bool writable)
 {
 	int code = zx_check_device(t->path);
 
 	if (!code && writable)
 		code = zx_refuse_mounted(t);
-	if (!code && writable)
-		code = refuse_other_host(t->path);
 	if (code)
 		return code;
 	if (ext_open(img, t->path, writable))

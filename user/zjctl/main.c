@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* zjctl: inspect, check and recover a log of zjournal. */
 #include <errno.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,7 @@ int main(int argc, char **argv)
 {
 	const char *name = argv[0] && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
 
+	setlocale(LC_CTYPE, "");
 	zx_set_colour(-1);
 	opterr = 0;
 	ext_message = zx_image_message;

@@ -88,10 +88,7 @@ bool orphans_in_file(ext2_filsys fs)
 
 /**
  * orphans_file_is_empty() - say in the super block that the orphan file holds none
- * @path: an unmounted file system without a log to replay, whose orphan file is empty
- *
- * A mount sets orphan_present for as long as it lasts, and e2fsck checks a whole file system
- * that has it.
+ * @path: a file system without a log to replay, whose orphan file is empty; open for writing
  *
  * Return: ZX_CORRECTED, or ZX_UNCORRECTED with a message.
  */
@@ -100,7 +97,8 @@ int orphans_file_is_empty(const char *path)
 	ext2_filsys fs;
 	long err;
 
-	err = ext2fs_open(path, EXT2_FLAG_RW | EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &fs);
+	err = ext2fs_open(path, EXT2_FLAG_RW | EXT2_FLAG_64BITS | EXT2_FLAG_SKIP_MMP, 0, 0,
+			  unix_io_manager, &fs);
 	if (!err) {
 		ext2fs_clear_feature_orphan_present(fs->super);
 		fs->flags |= EXT2_FLAG_SUPER_ONLY | EXT2_FLAG_MASTER_SB_ONLY;

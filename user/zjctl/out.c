@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Messages, colours, sizes, progress. */
+/* Messages, colours, sizes, progress, and texts of others. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
+#include <wctype.h>
 #include "zjctl.h"
 
 bool zx_json;
@@ -39,6 +41,36 @@ const char *zx_off(void)
 	return colours ? "\033[0m" : "";
 }
 
+/* Not those that turn the direction of writing, either: they let a line show another order. */
+static bool is_printable(wchar_t c)
+{
+	return iswprint(c) && !(c >= 0x202a && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069);
+}
+
+const char *zx_text(const char *s)
+{
+	enum { NR = 4, ROOM = 4 * 4096 };	/* four calls may be in one printf */
+	static char texts[NR][ROOM + 5];
+	static u32 turn;
+	char *text = texts[turn++ % NR], *to = text;
+	size_t left = strlen(s), n;
+	mbstate_t state = { 0 };
+	wchar_t c;
+
+	for (; left && to - text < ROOM; s += n, left -= n) {
+		n = mbrtowc(&c, s, left, &state);
+		if (n <= left && n && is_printable(c)) {
+			to = mempcpy(to, s, n);
+			continue;
+		}
+		n = 1;
+		memset(&state, 0, sizeof(state));
+		to += sprintf(to, "\\%03o", (unsigned char)*s);
+	}
+	*to = 0;
+	return text;
+}
+
 static void clear_progress(void);
 
 static void say(enum zx_level level, const char *fmt, va_list ap)
@@ -51,7 +83,8 @@ static void say(enum zx_level level, const char *fmt, va_list ap)
 	if (zx_json)
 		return;
 	fflush(stdout);
-	fprintf(stderr, "zjctl: %s%s\n", level == ZX_WARNING ? "warning: " : "", text);
+	fprintf(stderr, "zjctl: %s%s\n", level == ZX_WARNING ? "warning: " : "",
+		zx_text(text));
 }
 
 void zx_say(enum zx_level level, const char *fmt, ...)

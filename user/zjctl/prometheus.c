@@ -41,13 +41,12 @@ static const struct {
 	{ "depends", "dependencies on another lane's transaction" },
 };
 
-/* A name or a label comes from the kernel, but --from may name any file. */
 static void label(const char *value)
 {
-	for (; *value; value++) {
+	for (value = zx_text(value); *value; value++) {
 		if (*value == '"' || *value == '\\')
 			putchar('\\');
-		putchar((unsigned char)*value < 0x20 ? '?' : *value);
+		putchar(*value);
 	}
 }
 

@@ -5,9 +5,12 @@
 #include <string.h>
 #include "stats.h"
 
+/* The kernel's names have no others, but --from may name any file. */
+#define NAME_CHARS	"abcdefghijklmnopqrstuvwxyz0123456789_"
+
 static void add_counter(struct stats_counters *c, const char *name, u64 value)
 {
-	if (c->nr == STATS_COUNTERS)
+	if (c->nr == STATS_COUNTERS || name[strspn(name, NAME_CHARS)])
 		return;
 	snprintf(c->counter[c->nr].name, sizeof(c->counter[0].name), "%s", name);
 	c->counter[c->nr++].value = value;
@@ -275,8 +278,8 @@ void stats_text(const struct stats *s)
 	const struct stats_components *c = &s->components;
 
 	printf("%s%s%s: %s%s%s, %u lanes, %llu transactions, %llu us from seal to commit on average\n",
-	       zx_on(ZX_BOLD), s->name, zx_off(),
-	       zx_on(strcmp(s->state, "aborted") ? ZX_GREEN : ZX_RED), s->state, zx_off(),
+	       zx_on(ZX_BOLD), zx_text(s->name), zx_off(),
+	       zx_on(strcmp(s->state, "aborted") ? ZX_GREEN : ZX_RED), zx_text(s->state), zx_off(),
 	       s->nr_lanes, s->transactions, s->commit_us);
 	printf("  segments: %u of %u blocks, %u free; stamps: %llu newest, %llu reclaimed; recovered at mount: %u transactions\n",
 	       s->segments, s->segment_blocks, s->segments_free, s->newest_stamp,

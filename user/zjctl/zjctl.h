@@ -75,6 +75,11 @@ void zx_say(enum zx_level level, const char *fmt, ...) __printf(2, 3);
 int zx_fail(int code, const char *fmt, ...) __printf(2, 3);
 /* Route a message of extimage.c to zx_say(). */
 void zx_image_message(const struct ext_image *img, int level, const char *text);
+/*
+ * Text that may come from a file system or from a user, for a terminal: what would control
+ * that is shown in octal, as ls -b does. Static buffers, four calls may be in one printf.
+ */
+const char *zx_text(const char *s);
 /* "12.5 MiB"; the buffer is static, two calls may be in one printf. */
 const char *zx_size(u64 bytes);
 

@@ -2,7 +2,7 @@
 // Identity: zext4 registers ext2 and ext3 only where it is ext4 (register_as=ext4), and has a
 // sysfs directory of its own.  Without this patch it does not load beside stock ext4.
 //
-// expect: super.c: ext4_init_fs=2 ext4_exit_fs=1
+// expect: super.c: ext4_init_fs=3 ext4_exit_fs=1
 // expect: sysfs.c: ext4_init_sysfs=1
 // expect: mballoc.c: ext4_groupinfo_create_slab=1
 
@@ -12,19 +12,29 @@ ext4_init_fs(...)
 {
 <...
 (
-+ if (zext4_serves_ext4())
- register_as_ext3();
+- register_as_ext3();
 |
-+ if (zext4_serves_ext4())
- register_as_ext2();
+- register_as_ext2();
 |
-+ if (zext4_serves_ext4())
- unregister_as_ext3();
+- unregister_as_ext3();
 |
-+ if (zext4_serves_ext4())
- unregister_as_ext2();
+- unregister_as_ext2();
 )
 ...>
+}
+
+// As the last step, so that nothing fails when a type can be mounted.
+@@
+@@
+ext4_init_fs(...)
+{
+ ...
++ if (zext4_serves_ext4()) {
++	register_as_ext3();
++	register_as_ext2();
++ }
+ return 0;
+ ...
 }
 
 @@
