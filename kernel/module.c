@@ -7,6 +7,7 @@
 #include "core/abort.h"
 #include "mount/proc.h"
 #include "txn/jhead.h"
+#include "pm.h"
 
 static int __init zj_init(void)
 {
@@ -16,12 +17,21 @@ static int __init zj_init(void)
 		return err;
 	err = zj_proc_init();
 	if (err)
-		zj_caches_exit();
+		goto caches;
+	err = zj_pm_init();
+	if (err)
+		goto proc;
+	return 0;
+proc:
+	zj_proc_exit();
+caches:
+	zj_caches_exit();
 	return err;
 }
 
 static void __exit zj_exit(void)
 {
+	zj_pm_exit();
 	zj_proc_exit();
 	zj_caches_exit();
 }

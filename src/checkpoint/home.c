@@ -10,6 +10,7 @@
  */
 #include "checkpoint/home.h"
 #include "core/abort.h"
+#include "core/hold.h"
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/waits.h"
@@ -145,6 +146,7 @@ static void slice_submit(const struct slice *slice)
 	struct blk_plug plug;
 	u32 i;
 
+	zj_writes_wait();
 	blk_start_plug(&plug);
 	for (i = 0; i < slice->nr; i++)
 		write_dirty_buffer(slice->bh[i], REQ_SYNC);

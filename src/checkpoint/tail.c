@@ -369,6 +369,8 @@ static unsigned long until_next_look(struct zj_journal *zj, unsigned long last)
 /**
  * zj_checkpoint_thread() - keep log space ahead of demand
  * @arg: the journal
+ *
+ * It is not freezable, as zj_lane_thread() is not.
  */
 int zj_checkpoint_thread(void *arg)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads and writes of journal blocks past the buffer cache. */
 #include "core/dev_io.h"
+#include "core/hold.h"
 #include "core/journal.h"
 #include <linux/atomic.h>
 #include <linux/bio.h>
@@ -52,6 +53,8 @@ int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
 	while (nr && !err) {
 		struct bio *bio = dev_bio(zj, &block, &nr, &buf, opf);
 
+		if (op_is_write(opf))
+			zj_writes_wait();
 		err = submit_bio_wait(bio);
 		bio_put(bio);
 	}

@@ -280,8 +280,8 @@ static bool lane_has_work(struct zj_lane *lane)
  * expire
  * @arg: the lane
  *
- * It is not freezable: other lanes may wait for it, so it must go on during a
- * suspend.
+ * It is not freezable (E24): whatever is to be frozen may wait for a commit. A
+ * hibernation holds its writes instead (L3).
  */
 int zj_lane_thread(void *arg)
 {

@@ -568,7 +568,7 @@ bool zj_flush_run(struct zj_lane *lane)
  * @arg: the lane
  *
  * It is stopped after the lane's thread, and then waits for all that is in
- * flight. It is not freezable, because others wait for it during a suspend.
+ * flight. It is not freezable, as zj_lane_thread() is not.
  */
 int zj_flush_thread(void *arg)
 {

@@ -6,6 +6,7 @@
  * once, and are waited for at the end. Writes bypass the buffer cache, which
  * never sees the log.
  */
+#include "core/hold.h"
 #include "core/journal.h"
 #include "core/lane_pick.h"
 #include "log/log_io.h"
@@ -100,6 +101,7 @@ static void io_submit(struct zj_log_io *io)
 		return;
 	ZJ_ASSERT(io->lane->journal, atomic_read(&io->pending) > 0);
 	atomic_inc(&io->pending);
+	zj_writes_wait();
 	submit_bio(io->bio);
 	io->bio = NULL;
 }

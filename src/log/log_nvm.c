@@ -18,6 +18,7 @@
  */
 #include "core/abort.h"
 #include "core/flush.h"
+#include "core/hold.h"
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/super.h"
@@ -210,6 +211,7 @@ static int new_log(struct zj_journal *zj)
 	int id, err;
 	u32 i;
 
+	zj_writes_wait();
 	err = zj_nvm_begin(&zj->nvm.map, &id);
 	if (err)
 		return err;
@@ -264,6 +266,7 @@ static int nvm_advance_tail(struct zj_journal *zj, const struct zj_component *la
 	int err = zj_dev_flush(zj, &zj->lanes[0]), id;
 
 	lockdep_assert_held(&zj->ckpt_lock);
+	zj_writes_wait();
 	if (!err)
 		err = zj_nvm_begin(&zj->nvm.map, &id);
 	if (err)
@@ -540,15 +543,19 @@ static int write_member(struct zj_txn *txn)
 		return err;
 	/* Everything has to be durable before the tail word shows it. */
 	err = make_durable(zj);
+	/* The record is complete, so that it is the same one that the resumed system shows. */
+	zj_writes_wait();
 	return err ?: show_tail(lane);
 }
 
 static int nvm_record(struct zj_run *run, bool fua)
 {
-	int id, gone = zj_nvm_begin(&run->lane->journal->nvm.map, &id);
 	struct zj_txn *txn;
-	int err = gone;
+	int id, gone, err;
 
+	zj_writes_wait();
+	gone = zj_nvm_begin(&run->lane->journal->nvm.map, &id);
+	err = gone;
 	list_for_each_entry(txn, &run->txns, lane_link) {
 		if (!err)
 			err = write_member(txn);

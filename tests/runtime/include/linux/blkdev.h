@@ -16,6 +16,11 @@ typedef u32 blk_opf_t;
 #define REQ_FUA		0x800u
 #define REQ_IDLE	0x1000u
 
+static inline bool op_is_write(blk_opf_t opf)
+{
+	return opf & REQ_OP_WRITE;
+}
+
 #define SECTOR_SHIFT	9
 #define BIO_MAX_VECS	256u
 

@@ -30,6 +30,10 @@ static inline void init_waitqueue_head(wait_queue_head_t *wq)
 	wq->sleepers = 0;
 }
 
+/* In either runtime all zero is a free lock. */
+#define DECLARE_WAIT_QUEUE_HEAD(name)					\
+	wait_queue_head_t name = { LIST_HEAD_INIT(name.head), 0, 0 }
+
 extern wait_queue_head_t kl_var_queue;
 
 /* Joins the queue; any wake-up from now on makes kl_wait_sleep() return. */
@@ -72,6 +76,7 @@ static inline bool wq_has_sleeper(wait_queue_head_t *wq)
 
 #define wait_event(wq, cond) \
 	((void)kl_wait_event(&(wq), cond, NULL, KL_FOREVER))
+#define wait_event_idle(wq, cond)	wait_event(wq, cond)
 #define wait_event_interruptible(wq, cond) \
 	((void)kl_wait_event(&(wq), cond, NULL, KL_FOREVER))
 #define wait_event_timeout(wq, cond, timeout) \
