@@ -80,7 +80,7 @@ struct zj_log_geometry {
 struct zj_recovery_stats {
 	u64	ckpt_stamp;	/* components up to this stamp are home */
 	u64	committed_stamp;	/* all up to this one were committed; 0: not known */
-	u64	lost_stamp;	/* the first of these that is damaged or missing; 0: none */
+	u64	lost_stamp;	/* the first that the device has lost, or may have lost; 0: none */
 	u64	newest_stamp;	/* highest stamp of a committed component; 0: none */
 	u32	chunks;		/* good chunks above the checkpoint stamp */
 	u32	torn_chunks;	/* headers good, an image's checksum bad */
@@ -92,13 +92,15 @@ struct zj_recovery_stats {
 	u32	revoked;	/* images suppressed by a revoke */
 	u32	replayed;	/* blocks to write home; written unless dry_run */
 	u32	fast_blocks;	/* blocks of fast commits that were replayed */
+	u32	unread_blocks;	/* blocks of the log that cannot be read */
 };
 
 #define ZJ_RECOVER_DRY_RUN	0x1	/* check and count only, write nothing */
 /*
- * If the log is damaged below its committed stamp, replay the components that are older
- * than the damage and give up the rest. Afterwards the file system needs a full e2fsck,
- * as some blocks of the components that were given up may be home already.
+ * If the log is damaged below its committed stamp, or a block that cannot be read may hold
+ * what was durable, replay the components that are older and give up the rest. If there is
+ * a lost_stamp afterwards, the file system needs a full e2fsck, as some blocks of the
+ * components that were given up may be home already.
  */
 #define ZJ_RECOVER_DROP_DAMAGED	0x2
 
@@ -135,7 +137,7 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
  * @sb: block 0 of the journal, checked, s_start not 0
  * @journal_blocks: length of the journal
  * @fs_blocks: blocks that the device has room for
- * @dry_run: check and count only, write nothing
+ * @flags: ZJ_RECOVER_*
  * @stats: filled in, also on error as far as known
  * @sequence: set to the number after the last transaction replayed
  *
@@ -150,7 +152,7 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
  */
 int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 		    const struct zj_jbd2_super *sb, u32 journal_blocks,
-		    u64 fs_blocks, bool dry_run,
+		    u64 fs_blocks, unsigned int flags,
 		    struct zj_recovery_stats *stats, u32 *sequence);
 
 /**

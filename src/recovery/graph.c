@@ -6,8 +6,10 @@
  *
  * A component that is not committed was cut off by the crash if its stamp is
  * above the log's committed stamp. Otherwise it was committed once, and the
- * device has lost it.
+ * device has lost it. One with an image that cannot be read, behind a good header,
+ * is lost in any case: it may have been durable.
  */
+#include <linux/minmax.h>
 #include "recovery/recovery_int.h"
 
 static int zj_cmp_chunk(const void *pa, const void *pb)
@@ -148,18 +150,20 @@ static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
 /*
  * Returns the first stamp above the checkpoint stamp whose component was
  * committed before the crash and is not found to be so now; 0: none. Each stamp
- * was given to one component, so none may be missing.
+ * was given to one component, so none may be missing. If a record cannot be
+ * read, it may be of any stamp that is missing, and have been durable.
  */
 static u64 zj_first_lost(const struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
+	u64 durable = r->doubt ? U64_MAX : r->committed_stamp;
 	u64 stamp = r->ckpt_stamp;
 	u32 i;
 
-	for (i = 0; i < r->components.nr && stamp < r->committed_stamp; i++)
+	for (i = 0; i < r->components.nr && stamp < durable; i++)
 		if (comp[i].stamp != ++stamp || !comp[i].committed)
 			return stamp;
-	return stamp < r->committed_stamp ? stamp + 1 : 0;
+	return stamp < durable ? stamp + 1 : 0;
 }
 
 /*
@@ -187,18 +191,28 @@ static void zj_drop_from(struct zj_recovery *r, u64 lost)
 
 static int zj_report_lost(struct zj_recovery *r, u64 lost)
 {
+	if (r->unread_stamp == lost)
+		return zj_corrupt(r, "stamp %llu: journal block %u cannot be read, which holds an image of it; " ZJ_HOW_TO_DROP,
+				  lost, r->unread_image);
+	if (lost > r->committed_stamp)
+		return zj_corrupt(r, "journal block %u cannot be read, and a record that was durable may begin there; " ZJ_HOW_TO_DROP,
+				  r->doubt);
 	if (r->torn_stamp == lost)
 		return zj_corrupt(r, "stamp %llu: a block of segment %u block %u has a wrong checksum, though all up to stamp %llu was durable; " ZJ_HOW_TO_DROP,
 				  lost, zj_seg_of(r, r->torn_block),
 				  zj_seg_block_of(r, r->torn_block),
 				  r->committed_stamp);
+	if (r->unread_first)
+		return zj_corrupt(r, "stamp %llu is not in the log, or in part only, though all up to stamp %llu was durable, and %u blocks of the log cannot be read, the first is journal block %u; " ZJ_HOW_TO_DROP,
+				  lost, r->committed_stamp,
+				  r->stats->unread_blocks, r->unread_first);
 	return zj_corrupt(r, "stamp %llu is not in the log, or in part only, though all up to stamp %llu was durable; " ZJ_HOW_TO_DROP,
 			  lost, r->committed_stamp);
 }
 
 static int zj_check_durable(struct zj_recovery *r)
 {
-	u64 lost = zj_first_lost(r);
+	u64 lost = min_not_zero(zj_first_lost(r), r->unread_stamp);
 
 	r->stats->lost_stamp = lost;
 	if (!lost)

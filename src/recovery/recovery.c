@@ -128,15 +128,71 @@ void zj_table_free(struct zj_table *t)
 
 /* ---- the log's fixed blocks ---- */
 
+static int zj_read_failed(struct zj_recovery *r, int err, u32 block, u32 nr)
+{
+	r->ops->msg(r->ctx, 0,
+		    "error %d reading the log at journal block %u (%u blocks); nothing is lost yet: check the device, copy it, try again",
+		    err, block, nr);
+	return err;
+}
+
 int zj_read_log(struct zj_recovery *r, u32 block, u32 nr, void *buf)
 {
 	int err = r->ops->read_log(r->ctx, block, nr, buf);
 
-	if (err)
-		r->ops->msg(r->ctx, 0,
-			    "error %d reading the log at journal block %u (%u blocks); nothing is lost yet: check the device, copy it, try again",
-			    err, block, nr);
-	return err;
+	return err ? zj_read_failed(r, err, block, nr) : 0;
+}
+
+/* Is it the block that cannot be read, and not the host that is short of something? */
+static bool zj_unreadable(int err)
+{
+	return err && err != -EINTR && err != -ENOMEM;
+}
+
+static void zj_note_unread(struct zj_recovery *r, u32 block, u32 at)
+{
+	r->unread[at / 64] |= 1ULL << at % 64;
+	if (!r->stats->unread_blocks++)
+		r->unread_first = block;
+}
+
+static int zj_read_one(struct zj_recovery *r, u32 block, u32 at, void *buf)
+{
+	int err = r->ops->read_log(r->ctx, block, 1, buf);
+
+	if (!zj_unreadable(err))
+		return err ? zj_read_failed(r, err, block, 1) : 0;
+	memset(buf, 0, r->geo.block_size);
+	zj_note_unread(r, block, at);
+	return 0;
+}
+
+/**
+ * zj_read_blocks() - read blocks of a piece, and go on behind those that cannot be read
+ * @r: the recovery
+ * @block: first journal block
+ * @nr: number of blocks
+ * @at: place of the first one in the piece
+ * @buf: memory for them
+ *
+ * A block that cannot be read is noted in @r->unread, and is all zeros in
+ * memory. So it is no header, and an image in it is torn.
+ *
+ * Return: 0, or an error of the host, which was reported.
+ */
+int zj_read_blocks(struct zj_recovery *r, u32 block, u32 nr, u32 at, void *buf)
+{
+	int err = r->ops->read_log(r->ctx, block, nr, buf);
+	u32 i;
+
+	if (!zj_unreadable(err))
+		return err ? zj_read_failed(r, err, block, nr) : 0;
+	for (i = 0; i < nr; i++, buf += r->geo.block_size) {
+		err = zj_yield() ?: zj_read_one(r, block + i, at + i, buf);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int zj_no_memory(struct zj_recovery *r)
@@ -200,7 +256,9 @@ static bool zj_ckpt_strange(const struct zj_recovery *r, u32 i, u64 seq)
 
 /*
  * The slot with the higher number holds the checkpoint stamp. The slots are
- * written in turn, so a crash leaves at most one of them damaged.
+ * written in turn, so a crash leaves at most one of them damaged. One that cannot
+ * be read is damaged. If it was the newer one, components whose space was used
+ * again seem to be missing (D5).
  */
 static int zj_read_ckpt(struct zj_recovery *r)
 {
@@ -210,17 +268,17 @@ static int zj_read_ckpt(struct zj_recovery *r)
 	int err;
 
 	for (i = 0; i < ZJ_CKPT_SLOTS; i++) {
-		err = zj_read_log(r, ZJ_BLOCK_CKPT + i, 1, r->buf);
+		err = zj_read_blocks(r, ZJ_BLOCK_CKPT + i, 1, i, r->buf);
 		if (err)
 			return err;
 		good[i] = zj_decode_ckpt(&r->geo, r->buf, &seq[i], &stamp[i]);
-		bad += !good[i] && zj_claims_ckpt(r);
+		bad += zj_is_unread(r, i) || (!good[i] && zj_claims_ckpt(r));
 		if (good[i] && zj_ckpt_strange(r, i, seq[i]))
 			return zj_corrupt(r, "the checkpoint slot (journal block %u) has a correct checksum, but belongs in the other slot or has unknown fields",
 					  ZJ_BLOCK_CKPT + i);
 	}
 	if (bad == ZJ_CKPT_SLOTS)
-		return zj_corrupt(r, "both checkpoint slots (journal blocks %u and %u) have a wrong checksum",
+		return zj_corrupt(r, "both checkpoint slots (journal blocks %u and %u) have a wrong checksum or cannot be read",
 				  ZJ_BLOCK_CKPT, ZJ_BLOCK_CKPT + 1);
 	r->ckpt_stamp = r->geo.ckpt_stamp;
 	if (good[0] && good[1]) {
@@ -260,6 +318,15 @@ static int zj_open_log(struct zj_recovery *r, const u8 *uuid, u32 block_size,
 	return zj_ahead_begin(r, r->geo.seg_blocks, r->geo.nr_segs);
 }
 
+/* Tells of blocks that cannot be read, when recovery has found out that it can do without. */
+void zj_report_unread(struct zj_recovery *r)
+{
+	if (r->stats->unread_blocks)
+		r->ops->msg(r->ctx, 1,
+			    "log: %u blocks cannot be read, the first is journal block %u; they hold nothing that is replayed",
+			    r->stats->unread_blocks, r->unread_first);
+}
+
 static void zj_summary(struct zj_recovery *r)
 {
 	struct zj_recovery_stats *s = r->stats;
@@ -268,6 +335,7 @@ static void zj_summary(struct zj_recovery *r)
 		    "log: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions, %u torn chunks",
 		    s->transactions, s->committed_components, s->replayed,
 		    s->discarded, s->torn_chunks);
+	zj_report_unread(r);
 }
 
 void zj_recovery_begin(struct zj_recovery *r, const struct zj_io_ops *ops,

@@ -24,6 +24,8 @@
 #include <zjournal/recovery.h>
 #include "format/codec.h"
 
+#define ZJ_PIECE_MAX	1024	/* blocks of a piece: of the largest segment */
+
 /**
  * struct zj_vec - an array that grows
  */
@@ -102,10 +104,11 @@ struct zj_rec_image {
 				 * counts
 				 */
 	u16	flags;		/* ZJ_TAG_* */
-	bool	committed;	/* its component is committed */
-	bool	bad;		/* JBD2: wrong checksum, so recovery fails unless the image is
+	bool	committed:1;	/* its component is committed */
+	bool	bad:1;		/* JBD2: wrong checksum, so recovery fails unless the image is
 				 * revoked
 				 */
+	bool	unread:1;	/* JBD2: the same, because its block cannot be read */
 };
 
 /**
@@ -138,6 +141,17 @@ struct zj_recovery {
 	u64		committed_stamp;	/* the highest committed stamp that a chunk names */
 	u64		torn_stamp;	/* lowest stamp of a torn chunk; 0: none */
 	u32		torn_block;	/* journal block of that chunk's header */
+	u64		unread_stamp;	/* lowest stamp of a chunk with an image that cannot be read;
+					 * 0: none
+					 */
+	u32		unread_image;	/* journal block of that image */
+	u32		unread_first;	/* first journal block that cannot be read; 0: none */
+	u32		doubt;		/* first journal block that cannot be read, and may hold
+					 * the beginning of what is durable; 0: none
+					 */
+	u64		unread[ZJ_PIECE_MAX / 64]; /* bitmap of the current piece: blocks that
+						    * cannot be read
+						    */
 	unsigned int	flags;		/* ZJ_RECOVER_* */
 	u32		seed;		/* all checksums of this generation start with it */
 	u64		whole;		/* NVM: zj_rec_image.lines of a whole block; else 0 */
@@ -187,13 +201,21 @@ static inline const char *zj_and_memory(const struct zj_recovery *r)
 })
 
 int zj_read_log(struct zj_recovery *r, u32 block, u32 nr, void *buf);
+int zj_read_blocks(struct zj_recovery *r, u32 block, u32 nr, u32 at, void *buf);
 int zj_no_memory(struct zj_recovery *r);
+void zj_report_unread(struct zj_recovery *r);
 int zj_ahead_begin(struct zj_recovery *r, u32 piece, u32 nr);
 void zj_ahead_ask(struct zj_recovery *r, u32 slot, u32 block, u32 nr);
 u32 zj_ahead_end(struct zj_recovery *r, u32 slot);
 void zj_ahead_stop(struct zj_recovery *r);
 void *zj_keep_image(struct zj_recovery *r, const void *image);
 int zj_read_images(struct zj_recovery *r, u32 first, u32 *nr);
+
+/* Tells whether block @at of the current piece could not be read. */
+static inline bool zj_is_unread(const struct zj_recovery *r, u32 at)
+{
+	return r->unread[at / 64] >> at % 64 & 1;
+}
 
 /* Returns the memory of the piece that @slot stands for. */
 static inline void *zj_piece(const struct zj_recovery *r, u32 slot)

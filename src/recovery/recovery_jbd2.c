@@ -37,6 +37,7 @@ struct zj_jbd2_scan {
 	u32	blocks;		/* blocks of the ring */
 	u32	start;		/* ring block at which the log starts */
 	u32	pos;		/* next ring block to be read */
+	u32	at;		/* place in its piece of what was read last */
 	u32	next;		/* next piece of the ring to be read ahead */
 	u32	have;		/* blocks of the current piece that are in memory; 0: read them
 				 * directly
@@ -45,6 +46,9 @@ struct zj_jbd2_scan {
 	u32	sequence;	/* number of the current transaction */
 	u64	time;		/* time in the last valid commit block */
 	u32	crc;		/* checksum of the current transaction so far, version 1 */
+	u32	unread;		/* block of an image of the transaction that cannot be read; 0:
+				 * none
+				 */
 	u32	fast_first;	/* first block of the fast commit area */
 	u32	fast_end;	/* the block after it; at most fast_first: no area */
 	bool	async;		/* commit blocks may be in the log before their log blocks */
@@ -68,6 +72,7 @@ static void begin_txn(struct zj_jbd2_scan *s)
 	s->crc = ~0U;
 	s->doubtful = false;
 	s->misfit = false;
+	s->unread = 0;
 }
 
 static void drop_txn(struct zj_jbd2_scan *s)
@@ -114,23 +119,44 @@ static int read_ring(struct zj_jbd2_scan *s, u32 *nr, const void **data)
 		    (size_t)at * r->geo.block_size;
 	int err = 0;
 
-	if (!at)
+	if (!at) {
 		get_piece(s, done / r->piece);
+		memset(r->unread, 0, sizeof(r->unread));
+	}
 	*nr = min3(*nr, r->piece - at, s->log.last - s->pos);
 	*data = buf;
+	s->at = at;
 	if (!s->have)
-		err = zj_read_log(r, s->pos, *nr, buf);
+		err = zj_read_blocks(r, s->pos, *nr, at, buf);
 	s->pos = zj_jbd2_step(&s->log, s->pos, *nr);
 	return err;
+}
+
+/*
+ * A block that cannot be read, and without which nobody knows where the log
+ * ends. Returns 0 to let it end there, or -EUCLEAN.
+ */
+static int unread_block(struct zj_jbd2_scan *s, u32 block, const char *what)
+{
+	struct zj_recovery *r = s->r;
+
+	if (!(r->flags & ZJ_RECOVER_DROP_DAMAGED))
+		return zj_corrupt(r, "transaction %u: journal block %u cannot be read, %s; "
+				  ZJ_HOW_TO_DROP, s->sequence, block, what);
+	r->stats->lost_stamp = s->txn.stamp;
+	return 0;
 }
 
 /* ---- descriptor blocks and their images ---- */
 
 static void look_at_image(struct zj_jbd2_scan *s, struct zj_rec_image *image,
-			  const void *data)
+			  const void *data, bool unread)
 {
 	u32 size = s->log.block_size;
 
+	image->unread = unread;
+	if (unread && !s->unread)
+		s->unread = image->log_block;
 	image->bad = s->log.tail_bytes &&
 		     zj_jbd2_image_csum(&s->log, s->sequence, data) != image->csum;
 	if (s->log.csum1)
@@ -160,7 +186,8 @@ static int read_images(struct zj_jbd2_scan *s, u32 i)
 		for (k = 0; k < n; k++) {
 			image[i + k].log_block = pos + k;
 			look_at_image(s, &image[i + k],
-				      data + (size_t)k * s->log.block_size);
+				      data + (size_t)k * s->log.block_size,
+				      zj_is_unread(r, s->at + k));
 		}
 		err = zj_yield();
 		if (err)
@@ -299,6 +326,9 @@ static int scan_commit(struct zj_jbd2_scan *s)
 	if (s->broken)
 		return zj_corrupt(s->r, "transaction %u is damaged, but one after it is not",
 				  s->sequence - 1);
+	/* Without the image version 1's checksum of the transaction cannot be computed. */
+	if (s->unread && (s->log.csum1 || s->r->flags & ZJ_RECOVER_DROP_DAMAGED))
+		return unread_block(s, s->unread, "which holds an image of it");
 	if (!commit_good(s)) {
 		if (!s->async || time < s->time)
 			return stale_or_damaged(s, time, "commit block");
@@ -326,7 +356,7 @@ static int scan_commit(struct zj_jbd2_scan *s)
 /* Returns 1 to go on, 0 at the end of the log, or a negative error. */
 static int scan_block(struct zj_jbd2_scan *s)
 {
-	u32 one = 1;
+	u32 one = 1, pos = s->pos;
 	int err;
 
 	if (!s->left)
@@ -335,6 +365,8 @@ static int scan_block(struct zj_jbd2_scan *s)
 	if (err)
 		return err;
 	s->left--;
+	if (zj_is_unread(s->r, s->at))
+		return unread_block(s, pos, "where the log goes on or ends");
 	switch (zj_jbd2_type(s->block, s->sequence)) {
 	case ZJ_JBD2_DESCRIPTOR:
 		return scan_descriptor(s);
@@ -384,9 +416,12 @@ static int find_fast_commits(struct zj_jbd2_scan *s)
 
 	if (s->fast_first >= s->fast_end)
 		return 0;
-	err = zj_read_log(s->r, s->fast_first, 1, s->r->buf);
+	memset(s->r->unread, 0, sizeof(s->r->unread));
+	err = zj_read_blocks(s->r, s->fast_first, 1, 0, s->r->buf);
 	if (err)
 		return err;
+	if (zj_is_unread(s->r, 0))
+		return unread_block(s, s->fast_first, "where fast commits of stock ext4 may begin");
 	memcpy(&tag, head, sizeof(tag));
 	memcpy(&tid, head + EXT4_FC_TID_AT, sizeof(tid));
 	return le16_to_cpu(tag) == EXT4_FC_HEAD && le32_to_cpu(tid) == s->sequence;
@@ -488,7 +523,7 @@ static int check_super(struct zj_recovery *r, const struct zj_jbd2_super *sb,
 	return 0;
 }
 
-static int run(struct zj_jbd2_scan *s, bool dry_run)
+static int run(struct zj_jbd2_scan *s)
 {
 	struct zj_recovery *r = s->r;
 	u32 piece = max(ZJ_JBD2_PIECE / s->log.block_size, 1U);
@@ -509,7 +544,8 @@ static int run(struct zj_jbd2_scan *s, bool dry_run)
 		return err;
 	r->ops->msg(r->ctx, 1, "log: %u transactions to replay, %u blocks",
 		    r->stats->transactions, r->stats->replayed);
-	if (dry_run)
+	zj_report_unread(r);
+	if (r->flags & ZJ_RECOVER_DRY_RUN)
 		return 0;
 	return zj_write_home(r) ?: replay_fast_commits(s);
 }
@@ -519,7 +555,7 @@ static int run(struct zj_jbd2_scan *s, bool dry_run)
  */
 int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 		    const struct zj_jbd2_super *sb, u32 journal_blocks,
-		    u64 fs_blocks, bool dry_run,
+		    u64 fs_blocks, unsigned int flags,
 		    struct zj_recovery_stats *stats, u32 *sequence)
 {
 	struct zj_recovery r;
@@ -536,6 +572,7 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	zj_recovery_begin(&r, ops, ctx, stats);
 	r.journal_blocks = journal_blocks;
 	r.home_blocks = fs_blocks;
+	r.flags = flags;
 	zj_jbd2_geo_of(sb, &s.log);
 	s.blocks = s.log.last - s.log.first;
 	s.left = s.blocks;
@@ -547,7 +584,7 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	r.geo.seg_blocks = journal_blocks;
 	err = check_super(&r, sb, &s.log);
 	if (!err)
-		err = run(&s, dry_run);
+		err = run(&s);
 	*sequence = s.sequence;
 	zj_recovery_end(&r);
 	return err;

@@ -168,6 +168,10 @@ static int zj_keep_newest(struct zj_recovery *r)
 		for (; first <= i; first++) {
 			if (image[first].stamp <= newest->revoked)
 				r->stats->revoked++;
+			else if (image[first].unread)
+				return zj_corrupt(r, "image of block %llu: journal block %u cannot be read; " ZJ_HOW_TO_DROP,
+						  image[first].block,
+						  image[first].log_block);
 			else if (image[first].bad)
 				return zj_corrupt(r, "image of block %llu in journal block %u: wrong checksum",
 						  image[first].block,

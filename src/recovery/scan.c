@@ -8,9 +8,13 @@
  * them off as well, or they depend on a component that is lost. The committed
  * stamp is taken from every valid header all the same, because it tells whether
  * the crash or the device has lost something.
+ *
+ * A block that cannot be read is what a torn one is, but where it may hold what
+ * was durable, and no other block could tell, recovery does not go past it by itself (D5).
  */
 #include <linux/minmax.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 #include <asm/byteorder.h>
 #include "recovery/recovery_int.h"
 
@@ -40,6 +44,15 @@ static void zj_note_durable(struct zj_recovery *r, const struct zj_chunk *chunk)
 }
 
 /*
+ * The block may be the header of the newest chunk, of which nothing else tells.
+ */
+static void zj_note_doubt(struct zj_recovery *r, u32 log_block)
+{
+	if (!r->doubt)
+		r->doubt = log_block;
+}
+
+/*
  * Returns 1 for a header of this tenure, 0 at the segment's end, or -EUCLEAN.
  */
 static int zj_scan_header(struct zj_recovery *r, struct zj_scan_position *cur)
@@ -47,6 +60,10 @@ static int zj_scan_header(struct zj_recovery *r, struct zj_scan_position *cur)
 	u32 seg_block = zj_seg_block_of(r, cur->log_block);
 	struct zj_chunk *chunk = &cur->chunk;
 
+	if (zj_is_unread(r, seg_block)) {
+		zj_note_doubt(r, cur->log_block);
+		return 0;
+	}
 	if (!zj_decode_chunk(&r->geo, r->seed, zj_seg_of(r, cur->log_block),
 			     seg_block, cur->block, chunk)) {
 		if (zj_chunk_sealed(&r->geo, r->seed, cur->block))
@@ -212,8 +229,27 @@ static int zj_keep_chunk(struct zj_recovery *r, const struct zj_scan_position *c
 	return err ? err : zj_keep_images(r, cur);
 }
 
+/*
+ * A chunk with an image that cannot be read is torn, too. But the crash need not
+ * have torn it, as its header is good.
+ */
+static void zj_note_unread_image(struct zj_recovery *r, const struct zj_scan_position *cur)
+{
+	u32 first = zj_seg_block_of(r, cur->log_block) + 1, i;
+
+	if (r->unread_stamp && r->unread_stamp <= cur->chunk.stamp)
+		return;
+	for (i = 0; i < cur->chunk.nr_tags; i++)
+		if (zj_is_unread(r, first + i)) {
+			r->unread_stamp = cur->chunk.stamp;
+			r->unread_image = cur->log_block + 1 + i;
+			return;
+		}
+}
+
 static void zj_note_torn(struct zj_recovery *r, const struct zj_scan_position *cur)
 {
+	zj_note_unread_image(r, cur);
 	r->stats->torn_chunks++;
 	if (!r->torn_stamp || cur->chunk.stamp < r->torn_stamp) {
 		r->torn_stamp = cur->chunk.stamp;
@@ -309,20 +345,22 @@ static void zj_look_ahead(struct zj_recovery *r, u32 seg, u32 used)
 }
 
 /*
- * Returns 1 with the segment in memory, 0 if it is free or stale, or an error.
+ * Returns 1 with the segment in memory, 0 if it is free or stale, or an error. If
+ * its first block cannot be read, the others may tell what is durable.
  */
 static int zj_read_segment(struct zj_recovery *r, u32 seg, void *buf)
 {
 	u32 first = zj_seg_first(r, seg), have = zj_ahead_end(r, seg % r->depth);
 	int err = 0;
 
+	memset(r->unread, 0, sizeof(r->unread));
 	if (!have)
-		err = zj_read_log(r, first, 1, buf);
-	if (err || !zj_claims_chunk(r, buf))
+		err = zj_read_blocks(r, first, 1, 0, buf);
+	if (err || (!zj_claims_chunk(r, buf) && !zj_is_unread(r, 0)))
 		return err;
 	if (have < r->geo.seg_blocks)
-		err = zj_read_log(r, first + 1, r->geo.seg_blocks - 1,
-				  buf + r->geo.block_size);
+		err = zj_read_blocks(r, first + 1, r->geo.seg_blocks - 1, 1,
+				     buf + r->geo.block_size);
 	return err ?: 1;
 }
 

@@ -35,6 +35,7 @@ int main(int argc, char **argv)
 	ADD(recovery);
 	ADD(recovery_errors);
 	ADD(recovery_durable);
+	ADD(recovery_unread);
 	ADD(recovery_cost);
 	ADD(readahead);
 	ADD(schedule);

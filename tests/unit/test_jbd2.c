@@ -110,7 +110,10 @@ static void log_longer_than_what_is_read_ahead(void **state)
 	}
 }
 
-/* Once everything is checked a read may fail for the second time: try again. */
+/*
+ * A read that fails once is tried again in the scan. One that fails when an image is read for
+ * the second time ends the recovery: try again.
+ */
 static void failed_reads_are_survived(void **state)
 {
 	struct zj_recovery_stats s;
@@ -120,7 +123,7 @@ static void failed_reads_are_survived(void **state)
 	for (u32 seed = 1; seed < 500; seed++) {
 		ring_new(&r, seed, ZJ_JBD2_INCOMPAT_CSUM_V3);
 		ring_fill(&r);
-		r.d->read_error_at = ring_below(&r, 60);
+		r.d->read_error_at = ring_below(&r, 90);
 		if (recover(&r, r.d, &s, &sequence)) {
 			failed++;
 			assert_non_null(strstr(r.d->error, "try again"));
@@ -131,7 +134,8 @@ static void failed_reads_are_survived(void **state)
 		judge(&r, r.d);
 		ml_free(r.d);
 	}
-	assert_true(failed > 100);
+	print_message("%u failed\n", failed);
+	assert_true(failed > 50);
 }
 
 /* While it reads, while it writes; then once more. */
@@ -188,8 +192,8 @@ static void bad_block_behind_the_ring_s_log(void **state)
 		r.d->ahead = true;
 		ring_fill(&r);
 		r.d->bad_block = be32_to_cpu(r.sb->s_start);
-		assert_int_equal(recover(&r, r.d, &s, &sequence), -EIO);
-		assert_non_null(strstr(r.d->error, "error -5 reading"));
+		assert_int_equal(recover(&r, r.d, &s, &sequence), -EUCLEAN);
+		assert_non_null(strstr(r.d->error, "cannot be read, where the log goes on or ends"));
 		assert_int_equal(r.d->writes, 0);
 		ml_free(r.d);
 	}

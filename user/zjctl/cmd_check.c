@@ -31,6 +31,7 @@ static void json(const struct log *log, const struct log_official *o)
 		js_u64("committed_stamp", s->committed_stamp);
 		js_u64("lost_stamp", s->lost_stamp);
 	}
+	js_u64("unread_blocks", s->unread_blocks);
 	js_u64("newest_committed_stamp", s->newest_stamp);
 	js_u64("components", s->components);
 	js_u64("committed_components", s->committed_components);

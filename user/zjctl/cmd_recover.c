@@ -22,8 +22,9 @@ static const char help[] =
 	"  --no-fsck  leave files that were half deleted or truncated to the next mount;\n"
 	"             without it, e2fsck finishes them if there are any\n"
 	"  --drop-damaged\n"
-	"             where the device has lost a part of the log: replay what is older and\n"
-	"             discard the rest; copy the device first, run e2fsck -f afterwards\n"
+	"             where the device has lost a part of the log, or cannot read it: replay\n"
+	"             what is older and discard the rest; copy the device first, run\n"
+	"             e2fsck -f afterwards\n"
 	ZX_NVM_HELP "\n"
 	"Exit status: 0 nothing to do, 1 recovered, 4 the log is damaged, or ends with fast\n"
 	"commits of stock ext4, which only a mount replays (nothing was written), 8 failed or\n"
@@ -141,7 +142,7 @@ static void __printf(3, 4) message(void *ctx, int level, const char *fmt, ...)
 		zx_say(ZX_NOTE, "%s: %s", img->path, text);
 }
 
-static unsigned int lanes_flags(const struct job *j)
+static unsigned int flags_of(const struct job *j)
 {
 	return (j->dry_run ? ZJ_RECOVER_DRY_RUN : 0) |
 	       (j->drop ? ZJ_RECOVER_DROP_DAMAGED : 0);
@@ -160,9 +161,11 @@ static int run_recovery(const struct zj_io_ops *ops, struct job *j)
 				      &j->stats);
 	if (j->state == ZX_LANES)
 		return zj_recover(ops, img, img->uuid, img->block_size, img->journal_blocks,
-				  img->device_blocks, lanes_flags(j), &j->stats);
+				  img->device_blocks, flags_of(j), &j->stats);
 	err = zj_recover_jbd2(ops, img, j->block0, img->journal_blocks, img->device_blocks,
-			      j->dry_run, &j->stats, &sequence);
+			      flags_of(j), &j->stats, &sequence);
+	if (!err && !j->dry_run && j->stats.lost_stamp && ext_mark_errors(img))
+		err = -EIO;
 	if (!err)
 		j->block0->s_sequence = cpu_to_be32(sequence);
 	return err;
@@ -214,6 +217,7 @@ static void show(const struct job *j)
 	js_u64("torn_records", s->torn_chunks);
 	if (j->state == ZX_LANES && !j->memory.base)
 		js_u64("lost_stamp", s->lost_stamp);
+	js_u64("unread_blocks", s->unread_blocks);
 	js_u64("revoked_images", s->revoked);
 	js_u64("blocks_written", dry_run ? 0 : s->replayed);
 	js_u64("blocks_to_write", s->replayed);
@@ -224,8 +228,10 @@ static void show(const struct job *j)
 	printf("%s: %s%u transactions%s, %u blocks %s home\n", zx_text(img->path),
 	       dry_run ? "would replay " : "replayed ", s->transactions, in, s->replayed,
 	       dry_run ? "to write" : "written");
-	if (s->lost_stamp)
-		printf("%s: discarded: stamp %llu, which the device has lost, and all newer ones: %u transactions, %u torn records\n",
+	if (s->lost_stamp && j->state == ZX_STOCK_LOG)
+		printf("%s: discarded: what may follow where the log cannot be read\n", zx_text(img->path));
+	else if (s->lost_stamp)
+		printf("%s: discarded: stamp %llu, which the device has lost or cannot read, and all newer ones: %u transactions, %u torn records\n",
 		       zx_text(img->path), s->lost_stamp, s->discarded, s->torn_chunks);
 	else if (s->discarded || s->torn_chunks)
 		printf("%s: discarded because they were incomplete when the system crashed: %u transactions, %u torn records\n",

@@ -377,6 +377,7 @@ const char *log_end_name(enum log_end end)
 		[LOG_OLD_TENURE] = "old-tenure",
 		[LOG_TORN_HEADER] = "torn-header",
 		[LOG_BAD_HEADER] = "bad-header",
+		[LOG_UNREADABLE] = "unreadable",
 	};
 
 	return names[end];

@@ -87,6 +87,8 @@ static enum log_end why_ended(const struct log *log, u32 pos, bool decoded)
 
 	if (pos == log->geo.seg_blocks)
 		return LOG_FULL;
+	if (log->unread[pos])
+		return LOG_UNREADABLE;
 	h = block_at(log, pos);
 	if (decoded)
 		return LOG_OLD_TENURE;
@@ -116,19 +118,28 @@ static int keep_hidden(struct log *log, u32 seg, u32 pos)
 	return err;
 }
 
+void log_read_blocks(struct log *log, u32 block, u32 nr, u8 *buf, bool *unread)
+{
+	u32 size = log->geo.block_size;
+	int err = ext_ops.read_log(log->img, block, nr, buf);
+
+	for (u32 i = 0; i < nr; i++) {
+		unread[i] = err && ext_ops.read_log(log->img, block + i, 1,
+						    buf + (size_t)i * size);
+		if (unread[i])
+			memset(buf + (size_t)i * size, 0, size);
+	}
+}
+
 static int read_segment(struct log *log, u32 seg)
 {
 	struct log_segment *s = &log->segs[seg];
 	struct zj_chunk c;
 	bool decoded = false;
 	u32 pos = 0;
-	int err;
+	int err = 0;
 
-	err = ext_ops.read_log(log->img, seg_first(log, seg), log->geo.seg_blocks, log->buf);
-	if (err)
-		return zx_fail(err, "%s: segment %u (journal blocks %u to %u) cannot be read (%s); check the device, copy it, and try again on the copy",
-			       log->img->path, seg, seg_first(log, seg),
-			       seg_first(log, seg + 1) - 1, strerror(-err));
+	log_read_blocks(log, seg_first(log, seg), log->geo.seg_blocks, log->buf, log->unread);
 	while (!err && pos < log->geo.seg_blocks) {
 		decoded = zj_decode_chunk(&log->geo, log->seed, seg, pos, block_at(log, pos), &c);
 		if (!decoded || (pos && c.seg_seq != s->seg_seq))
@@ -146,17 +157,14 @@ static int read_segment(struct log *log, u32 seg)
 }
 
 /* Recovery refuses a damaged pair of slots; here the better one is used. */
-static int read_ckpt(struct log *log)
+static void read_ckpt(struct log *log)
 {
 	u64 best = 0;
-	int err;
 
 	log->ckpt_stamp = log->geo.ckpt_stamp;
 
 	for (u32 i = 0; i < ZJ_CKPT_SLOTS; i++) {
-		err = ext_ops.read_log(log->img, ZJ_BLOCK_CKPT + i, 1, log->buf);
-		if (err)
-			return err;
+		log_read_blocks(log, ZJ_BLOCK_CKPT + i, 1, log->buf, log->unread);
 		log->slot_good[i] = zj_decode_ckpt(&log->geo, log->buf, &log->slot_seq[i],
 						   &log->slot_stamp[i]);
 		if (log->slot_good[i] && log->slot_seq[i] >= best) {
@@ -164,7 +172,6 @@ static int read_ckpt(struct log *log)
 			log->ckpt_stamp = max(log->geo.ckpt_stamp, log->slot_stamp[i]);
 		}
 	}
-	return 0;
 }
 
 static int open_log(struct log *log)
@@ -184,7 +191,8 @@ static int open_log(struct log *log)
 	log->seed = zj_seed(log->geo.uuid, log->geo.generation);
 	log->buf = malloc((size_t)log->geo.seg_blocks * log->geo.block_size);
 	log->segs = calloc(log->geo.nr_segs, sizeof(*log->segs));
-	return log->buf && log->segs ? 0 : -ENOMEM;
+	log->unread = calloc(log->geo.seg_blocks, sizeof(*log->unread));
+	return log->buf && log->segs && log->unread ? 0 : -ENOMEM;
 }
 
 static int read_lanes(struct log *log)
@@ -192,7 +200,7 @@ static int read_lanes(struct log *log)
 	int err = open_log(log);
 
 	if (!err)
-		err = read_ckpt(log);
+		read_ckpt(log);
 	for (u32 seg = 0; !err && seg < log->geo.nr_segs; seg++) {
 		err = read_segment(log, seg);
 		zx_progress("reading the log", seg, log->geo.nr_segs);
@@ -227,6 +235,7 @@ void log_free(struct log *log)
 {
 	free(log->buf);
 	free(log->segs);
+	free(log->unread);
 	free(log->tails);
 	free(log->records.items);
 	free(log->images.items);

@@ -21,6 +21,7 @@ enum log_end {
 	LOG_OLD_TENURE,	/* at a header of an earlier use of the segment */
 	LOG_TORN_HEADER, /* at a header of this generation with a wrong checksum */
 	LOG_BAD_HEADER,	/* at a header with a correct checksum and impossible contents */
+	LOG_UNREADABLE,	/* at a block that cannot be read */
 };
 
 /**
@@ -141,6 +142,7 @@ struct log {
 	u64	newest_committed;	/* highest stamp of a committed component; 0: none */
 	u32	taken;		/* blocks that recovery writes home */
 	u8	*buf;		/* one segment; NULL in memory */
+	bool	*unread;	/* its blocks that cannot be read */
 	struct log_segment *segs;
 	struct zj_vec records;	/* struct log_record; by stamp, lane, chunk */
 	struct zj_vec images;	/* struct log_image */
@@ -186,6 +188,9 @@ static inline const u64 *log_revokes(const struct log *log, const struct log_rec
 {
 	return log_deps(log, r) + r->chunk.nr_deps;
 }
+
+/* Reads blocks of the log; those that cannot be read are zeros, and true in @unread. */
+void log_read_blocks(struct log *log, u32 block, u32 nr, u8 *buf, bool *unread);
 
 /* The component of @stamp, or NULL. */
 struct log_component *log_find(const struct log *log, u64 stamp);

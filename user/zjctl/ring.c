@@ -64,25 +64,23 @@ static int end_here(struct ring_walk *w, enum log_end why)
 	return 0;
 }
 
-static int read_block(struct ring_walk *w, void *buf)
+/* Returns whether it could be read. */
+static bool read_block(struct ring_walk *w, void *buf)
 {
-	int err = ext_ops.read_log(w->log->img, w->pos, 1, buf);
+	bool unread;
 
-	if (err)
-		return zx_fail(err, "%s: journal block %u cannot be read (%s); check the device, copy it, and try again on the copy",
-			       w->log->img->path, w->pos, strerror(-err));
+	log_read_blocks(w->log, w->pos, 1, buf, &unread);
 	w->left--;
 	w->pos = zj_jbd2_step(&w->log->ring.how, w->pos, 1);
 	zx_progress("reading the log", w->log->ring.how.last - w->left,
 		    w->log->ring.how.last);
-	return 0;
+	return !unread;
 }
 
 static int keep_image(struct ring_walk *w, const struct zj_jbd2_image *tag)
 {
 	const struct zj_jbd2_geo *how = &w->log->ring.how;
 	struct log_image *image = zj_vec_add(&w->log->images);
-	int err;
 
 	if (!image)
 		return -ENOMEM;
@@ -91,11 +89,9 @@ static int keep_image(struct ring_walk *w, const struct zj_jbd2_image *tag)
 		.log_block = w->pos,
 		.flags = tag->flags & ZJ_JBD2_TAG_ESCAPED ? ZJ_TAG_ESC_JBD2 : 0,
 	};
-	err = read_block(w, w->image);
-	if (err)
-		return err;
-	image->good = !how->tail_bytes ||
-		      zj_jbd2_image_csum(how, w->sequence, w->image) == tag->csum;
+	image->good = read_block(w, w->image) &&
+		      (!how->tail_bytes ||
+		       zj_jbd2_image_csum(how, w->sequence, w->image) == tag->csum);
 	w->txn.bad_images += !image->good;
 	if (how->csum1)
 		w->crc = crc32_be(w->crc, w->image, how->block_size);
@@ -181,14 +177,12 @@ static int walk_commit(struct ring_walk *w)
 static int walk_block(struct ring_walk *w)
 {
 	const struct zj_jbd2_header *h = (void *)w->block;
-	int err;
 
 	w->log->ring.end = w->pos;
 	if (!w->left)
 		return end_here(w, LOG_FULL);
-	err = read_block(w, w->block);
-	if (err)
-		return err;
+	if (!read_block(w, w->block))
+		return end_here(w, LOG_UNREADABLE);
 	switch (zj_jbd2_type(w->block, w->sequence)) {
 	case ZJ_JBD2_DESCRIPTOR:
 		return walk_descriptor(w);

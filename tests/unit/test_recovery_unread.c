@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Blocks of the log that cannot be read: each one of a log, in turn. */
+#include <stdio.h>
+#include "memlog.h"
+#include "ringlog.h"
+#include "tests.h"
+
+#define SEGS	6
+#define HOMES	32
+
+/* What recovery does without one block. */
+enum need {
+	NOTHING,	/* it is not missed */
+	DOUBT,		/* the newest record may begin there */
+	IMAGE,		/* it holds an image of a record */
+	MISSED,		/* without it, a stamp up to the committed stamp is not there */
+	SUPER,		/* without it there is no log */
+};
+
+/*
+ * Segment 0 has stamps 1 to 3, of which the first is reclaimed, segment 2 stamp 4,
+ * segment 3 what is older than the checkpoint; the others are free.
+ */
+static struct memdev *log_in_use(bool ahead)
+{
+	struct memdev *d = ml_new(SEGS, 16, HOMES);
+
+	PUT(d, 0, .stamp = 1, .members = 2, .img = { { 4, 'a' } });
+	PUT(d, 0, .stamp = 2, .durable = 1, .img = { { 5, 'b' }, { 6, 'b' } });
+	PUT(d, 0, .stamp = 3, .durable = 2, .img = { { 6, 'c' } });
+	PUT(d, 2, .stamp = 4, .lane = 1, .durable = 2, .img = { { 7, 'd' } });
+	PUT(d, 3, .stamp = 1, .members = 2, .lane = 2, .img = { { 9, 'x' } });
+	ml_ckpt(d, 1, 0);
+	ml_ckpt(d, 2, 1);
+	d->ahead = ahead;
+	d->room = ahead ? 1 << 20 : 0;
+	return d;
+}
+
+static enum need need_of(const struct memdev *d, u32 block)
+{
+	u32 seg, at;
+
+	if (block == ZJ_BLOCK_LOG_SUPER)
+		return SUPER;
+	if (block < ZJ_LOG_FIRST)
+		return NOTHING;
+	seg = (block - ZJ_LOG_FIRST) / d->geo.seg_blocks;
+	at = (block - ZJ_LOG_FIRST) % d->geo.seg_blocks;
+	if (seg == 0)	/* headers at 0, 2, 5, the end at 7 */
+		return at == 0 || at == 2 ? MISSED : at == 5 || at == 7 ? DOUBT :
+		       at == 1 || at > 7 ? NOTHING : IMAGE;
+	if (seg == 2)
+		return at == 1 ? IMAGE : at == 0 || at == 2 ? DOUBT : NOTHING;
+	if (seg == 3)
+		return at == 0 || at == 2 ? DOUBT : NOTHING;
+	return at ? NOTHING : DOUBT;
+}
+
+static void expect_all(struct memdev *d)
+{
+	ml_expect(d, 5, 'b');
+	ml_expect(d, 6, 'c');
+	ml_expect(d, 7, 'd');
+}
+
+static void refused(struct memdev *d, u32 block, const char *text)
+{
+	char place[40];
+
+	snprintf(place, sizeof(place), "journal block %u", block);
+	ml_recover_refused(d, text);
+	assert_non_null(strstr(d->error, place));
+	assert_non_null(strstr(d->error, "--drop-damaged"));
+}
+
+/* What is replayed are all stamps up to a certain one. */
+static void dropped(struct memdev *d)
+{
+	struct zj_recovery_stats s;
+
+	assert_int_equal(ml_recover_dropping(d, &s), 0);
+	assert_int_equal(s.unread_blocks, 1);
+	assert_int_equal(s.lost_stamp, s.newest_stamp ? s.newest_stamp + 1 : 2);
+	d->bad_block = ML_NEVER;
+	ml_recover_ok(d, &s);
+	assert_int_equal(s.components, 0);
+}
+
+static void each_block_of_a_log(void **state)
+{
+	u32 total = ZJ_LOG_FIRST + SEGS * 16, nr[SUPER + 1] = { 0 };
+	struct zj_recovery_stats s;
+
+	for (u32 i = 0; i < 2 * total; i++) {
+		u32 block = i / 2;
+		struct memdev *d = log_in_use(i % 2);
+		enum need need = need_of(d, block);
+
+		nr[need]++;
+		d->bad_block = block;
+		switch (need) {
+		case NOTHING:
+			assert_int_equal(ml_recover(d, false, &s), 0);
+			/* The older slot brings back the first stamp, which is home. */
+			assert_int_equal(s.transactions, block == ZJ_BLOCK_CKPT ? 5 : 3);
+			expect_all(d);
+			break;
+		case DOUBT:
+			refused(d, block, "a record that was durable may begin there");
+			dropped(d);
+			break;
+		case IMAGE:
+			refused(d, block, "cannot be read, which holds an image of it");
+			dropped(d);
+			break;
+		case MISSED:
+			refused(d, block, "is not in the log, or in part only");
+			dropped(d);
+			break;
+		case SUPER:
+			assert_int_equal(ml_recover(d, false, &s), -EIO);
+			assert_non_null(strstr(d->error, "journal block 1 "));
+			assert_int_equal(d->writes, 0);
+			break;
+		}
+		ml_free(d);
+	}
+	assert_true(nr[NOTHING] > 10 * nr[DOUBT] / 2 && nr[DOUBT] && nr[IMAGE] && nr[MISSED]);
+}
+
+/* One slot cannot be read, the other one is good, damaged, or of an older log. */
+static void checkpoint_slots(void **state)
+{
+	struct zj_recovery_stats s;
+
+	for (u32 slot = 0; slot < ZJ_CKPT_SLOTS; slot++) {
+		struct memdev *d = log_in_use(false);
+
+		d->bad_block = ZJ_BLOCK_CKPT + slot;
+		assert_int_equal(ml_recover(d, true, &s), 0);
+		/* The newer one is in slot 0. */
+		assert_int_equal(s.ckpt_stamp, slot);
+		((u8 *)ml_block(d, ZJ_BLOCK_CKPT + !slot))[0x100] ^= 1;
+		ml_recover_refused(d, "both checkpoint slots");
+		memset(ml_block(d, ZJ_BLOCK_CKPT + !slot), 0, 1024);
+		assert_int_equal(ml_recover(d, true, &s), 0);
+		assert_int_equal(s.ckpt_stamp, 0);
+		ml_free(d);
+	}
+	/* Without the newer one, what was reclaimed and overwritten is missed. */
+	for (u32 again = 0; again < 2; again++) {
+		struct memdev *d = log_in_use(false);
+
+		d->bad_block = ZJ_BLOCK_CKPT;
+		if (again) {
+			ml_tenure(d, 0, 900);
+			memset(ml_block(d, ml_seg_block(d, 0, 0)), 0, 16 * 1024);
+			PUT(d, 0, .stamp = 5, .durable = 4, .img = { { 5, 'e' } });
+			ml_recover_refused(d, "stamp 1 is not in the log");
+		} else {
+			assert_int_equal(ml_recover(d, false, &s), 0);
+			assert_int_equal(s.transactions, 5);
+			ml_expect(d, 6, 'c');
+			ml_expect(d, 9, 'x');
+		}
+		ml_free(d);
+	}
+}
+
+/* A device that is gone, and memory that is short, are no torn blocks. */
+static u32 reads_left;
+static int error_then;
+
+static int failing_read(void *ctx, u32 block, u32 nr, void *buf)
+{
+	return reads_left-- ? mem_ops.read_log(ctx, block, nr, buf) : (reads_left = 0, error_then);
+}
+
+static void errors_of_the_host_end_it(void **state)
+{
+	static const int errors[] = { -EINTR, -ENOMEM, -EIO };
+	struct zj_io_ops ops = mem_ops;
+	struct zj_recovery_stats s;
+
+	ops.read_log = failing_read;
+	for (u32 i = 0; i < 3 * 12; i++) {
+		struct memdev *d = log_in_use(false);
+		int err;
+
+		error_then = errors[i % 3];
+		reads_left = i / 3;
+		err = zj_recover(&ops, d, mem_uuid, 1024, d->geo.total_blocks, HOMES, 0, &s);
+		if (error_then == -EIO && i / 3)
+			assert_int_equal(err, -EUCLEAN);
+		else
+			assert_int_equal(err, error_then);
+		assert_int_equal(d->writes, 0);
+		ml_free(d);
+	}
+}
+
+/* ---- stock's format ---- */
+
+static int recover_ring(struct ring *r, unsigned int flags, struct zj_recovery_stats *s)
+{
+	u32 sequence;
+
+	return zj_recover_jbd2(ml_ops(r->d), r->d, ml_block(r->d, 0), r->d->geo.total_blocks,
+			       RING_HOMES, flags, s, &sequence);
+}
+
+/* Of random logs: what is taken is whole, what is refused is named, and can be gone past. */
+static void each_block_of_a_ring(void **state)
+{
+	u32 taken = 0, refused = 0, sequence;
+	struct zj_recovery_stats s, all;
+	struct memdev *whole;
+	char place[40];
+	struct ring r;
+
+	for (u32 seed = 1; seed < 40; seed++) {
+		ring_new(&r, seed, ring_kinds[seed % RING_KINDS]);
+		r.d->ahead = seed % 2;
+		ring_fill(&r);
+		whole = ml_clone(r.d);
+		assert_int_equal(recover_ring(&r, 0, &all), 0);
+		for (u32 block = 1; block < r.d->geo.total_blocks; block++) {
+			struct memdev *c = ml_clone(whole), *good = r.d;
+
+			r.d = c;
+			c->bad_block = block;
+			if (!recover_ring(&r, 0, &s)) {
+				taken++;
+				assert_int_equal(s.transactions, all.transactions);
+				assert_int_equal(s.replayed, all.replayed);
+				assert_memory_equal(c->home, good->home, RING_HOMES * 1024);
+			} else {
+				refused++;
+				snprintf(place, sizeof(place), "journal block %u", block);
+				assert_non_null(strstr(c->error, place));
+				assert_int_equal(c->writes, 0);
+				assert_int_equal(zj_recover_jbd2(ml_ops(c), c, ml_block(c, 0),
+						 c->geo.total_blocks, RING_HOMES,
+						 ZJ_RECOVER_DROP_DAMAGED, &s, &sequence), 0);
+				assert_int_equal(s.lost_stamp, s.transactions + 1);
+				assert_true(s.transactions <= all.transactions);
+			}
+			r.d = good;
+			ml_free(c);
+		}
+		ml_free(whole);
+		ml_free(r.d);
+	}
+	print_message("%u blocks not missed, %u refused\n", taken, refused);
+	assert_true(taken > 200 && refused > 200);
+}
+
+const struct CMUnitTest recovery_unread_tests[] = {
+	cmocka_unit_test(each_block_of_a_log),
+	cmocka_unit_test(checkpoint_slots),
+	cmocka_unit_test(errors_of_the_host_end_it),
+	cmocka_unit_test(each_block_of_a_ring),
+};
+
+const size_t nr_recovery_unread_tests = ARRAY_SIZE(recovery_unread_tests);
