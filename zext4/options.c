@@ -237,8 +237,8 @@ static int parse_tune(char *list, struct zext4_options *options)
 			continue;
 		}
 		ext4_msg(NULL, KERN_ERR,
-			 "tune= must be NAME:VALUE, or several of these joined by +; \"%s\" is not such an option",
-			 name);
+			 "tune= must be NAME:VALUE, or several of these joined by +; \"%*pE\" is not such an option",
+			 (int)strlen(name), name);
 		err = -EINVAL;
 	}
 	return err;
@@ -383,8 +383,8 @@ int zext4_check_image_options(struct super_block *sb,
 	if (!(options->given & BIT(ZEXT4_JOURNAL_NVM)))
 		return 0;
 	ext4_msg(sb, KERN_ERR,
-		 "the mount options stored in the superblock name a device (journal_nvm=%s), which is not allowed there; clear them (tune2fs -E mount_opts=) and pass journal_nvm= to mount instead",
-		 options->nvm_path);
+		 "the mount options stored in the superblock name a device (journal_nvm=%*pE), which is not allowed there; clear them (tune2fs -E mount_opts=) and pass journal_nvm= to mount instead",
+		 (int)strlen(options->nvm_path), options->nvm_path);
 	return -EINVAL;
 }
 

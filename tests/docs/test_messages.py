@@ -32,7 +32,7 @@ def messages(names, files):
             for call in re.finditer(CALL.format(names=names), text):
                 parts = re.findall(STRING, call[2])
                 message = BEFORE.get(call[1], "") + "".join(part[1:-1] for part in parts).replace(r"\n", "").replace(r'\"', '"')
-                message = re.sub(r"%(?:[-#.*0-9]*(?:ll|l|h)?[a-zA-Z][UgVe]?)", "...", message)
+                message = re.sub(r"%(?:[-#.*0-9]*(?:ll|l|h)?[a-zA-Z][UgVeE]?)", "...", message)
                 found[re.sub(r"\s+", " ", message).strip()] = path.name
     return found
 

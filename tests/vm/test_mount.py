@@ -291,6 +291,29 @@ def test_image_names_no_device(guest):
     """)
 
 
+@zext4
+def test_texts_of_an_image_in_messages(guest):
+    r"""A serial console would obey a control character; dmesg shows one that is logged raw as \x1b."""
+    guest(r"""
+        evil=$(printf 'a\033[2J')
+        mk /dev/vdc; mark evil
+        tune2fs -E mount_opts="$evil" /dev/vdc >/dev/null || die tune2fs
+        mnt /dev/vdc; unmnt
+        tune2fs -E mount_opts="tune=$evil" /dev/vdc >/dev/null; mnt /dev/vdc; unmnt
+        # An MMP block says that e2fsck runs on a host of that name.
+        mk /dev/vdc -b 4096 -O mmp,^metadata_csum
+        mmp=$(dumpe2fs -h /dev/vdc 2>/dev/null | sed -n 's/^MMP block number: *//p')
+        put() { printf "$2" | dd of=/dev/vdc bs=1 seek=$((mmp * 4096 + $1)) conv=notrunc 2>/dev/null; }
+        put 4 '\120\115\115\342'; put 16 "$evil\000"; put 80 "$evil\000"
+        ! mount -t $FS /dev/vdc /mnt 2>/dev/null || die "mounted beside e2fsck"
+        dmesg | sed -n "/$_mark/,\$p" >/tmp/out
+        for text in 'superblock: a\e[2J' '"a\e[2J" is not such' 'node: a\e[2J, last update device: a\e[2J'; do
+            grep -qF "$text" /tmp/out || die "no '$text': $(cat /tmp/out)"
+        done
+        ! grep -F '\x1b' /tmp/out || die "raw"
+    """)
+
+
 @pytest.mark.parametrize("size,options", [(4096, "data=ordered"), (1024, "data=journal")])
 def test_smallest_journal(guest, size, options):
     """A journal of 1,024 blocks, the smallest that mke2fs makes, serves the largest handles of ext4."""
