@@ -6,9 +6,6 @@
 		     (void)(&_a == &_b); _a < _b ? _a : _b; })
 #define max(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); \
 		     (void)(&_a == &_b); _a > _b ? _a : _b; })
-#define min_not_zero(x, y) ({			\
-	typeof(x) _nx = (x), _ny = (y);		\
-	!_nx ? _ny : !_ny ? _nx : min(_nx, _ny); })
 #define min3(a, b, c)		min(min(a, b), c)
 #define min_not_zero(a, b)						\
 ({									\
