@@ -480,8 +480,8 @@ static void call_abort(struct fiber *f)
 	zj_journal_abort(fx.journal, -EIO);
 }
 
-enum sleeper { SLEEP_LOCKED, SLEEP_COMMITTED, SLEEP_IDLE, SLEEP_BARRIER, SLEEP_SPACE,
-	       NR_SLEEPERS };
+enum sleeper { SLEEP_LOCKED, SLEEP_RESTART, SLEEP_COMMITTED, SLEEP_IDLE, SLEEP_BARRIER,
+	       SLEEP_SPACE, NR_SLEEPERS };
 
 static struct fiber sleeper;
 static handle_t *sleeper_open;
@@ -504,6 +504,10 @@ static void make_sleeper(enum sleeper what)
 	if (what == SLEEP_LOCKED) {
 		sleeper_open = start(0, 1);
 		seal(0);
+	} else if (what == SLEEP_RESTART) {
+		sleeper_open = start(0, 1);
+		sleeper.fn = call_restart;
+		sleeper.h = start_more(0, 1, 2, 0);
 	} else if (what == SLEEP_BARRIER) {
 		zj_journal_lock_updates(fx.journal);
 	} else if (what == SLEEP_SPACE) {
@@ -529,10 +533,14 @@ static void call_sleeper(struct fiber *f)
 {
 	f->n = sleeper.n;
 	f->tid = sleeper.tid;
+	f->h = sleeper.h;
 	sleeper.fn(f);
 	sleeper_ret = f->ret;
 	if (sleeper.fn == call_start && !f->ret)
 		stop(f->h);
+	/* A restart of an aborted handle does nothing; what counts is that it ends. */
+	if (sleeper.fn == call_restart)
+		sleeper_ret = stop(f->h);
 }
 
 static bool abort_meets(enum sleeper what, int n, bool abort_first)
@@ -555,16 +563,27 @@ static bool abort_meets(enum sleeper what, int n, bool abort_first)
 }
 
 /* A task that misses the wake-up sees the abort before it sleeps, at any place. */
+static void not_slept_through(enum sleeper what)
+{
+	for (int first = 0; first < 2; first++) {
+		int n = 1;
+
+		while (abort_meets(what, n, first))
+			n++;
+		assert_true(n > 5);
+	}
+}
+
 static void nobody_sleeps_through_an_abort(void)
 {
 	for (enum sleeper what = 0; what < NR_SLEEPERS; what++)
-		for (int first = 0; first < 2; first++) {
-			int n = 1;
+		if (what != SLEEP_RESTART)
+			not_slept_through(what);
+}
 
-			while (abort_meets(what, n, first))
-				n++;
-			assert_true(n > 5);
-		}
+static void no_restart_sleeps_through_an_abort(void)
+{
+	not_slept_through(SLEEP_RESTART);
 }
 
 static void call_checkpoint_all(struct fiber *f)
@@ -614,6 +633,7 @@ CORE_TESTS(abort,
 	CORE_TEST(error_of_an_earlier_life_is_replaced),
 	CORE_TEST(fsync_of_a_busy_lane_ends_with_an_abort),
 	CORE_TEST(nobody_sleeps_through_an_abort),
+	CORE_TEST(no_restart_sleeps_through_an_abort),
 	CORE_TEST(failed_record_aborts),
 	CORE_TEST(failed_flush_aborts),
 	CORE_TEST(failed_flush_after_the_record_aborts),

@@ -493,6 +493,13 @@ static void call_start_stop(struct fiber *f)
 	f->ret = stop(f->h);
 }
 
+/* The last handle leaves its transaction, and goes on in the next. */
+static void call_restart_and_stop(struct fiber *f)
+{
+	call_restart(f);
+	stop(f->h);
+}
+
 /* Changes a block of the component that is being sealed, and has that committed. */
 static void call_change_and_complete(struct fiber *f)
 {
@@ -521,38 +528,42 @@ static handle_t *locked_component(u8 value)
  * comp_lock is free between the seal and the wake-ups. A wake-up that is lost there is
  * a deadlock, or is made up for by a timer, which takes seconds.
  */
+static void comes_before_the_wake_ups(struct fiber *last, struct fiber *other)
+{
+	bool more;
+	u32 began;
+	int n = 1;
+
+	do {
+		struct zj_txn *txn;
+
+		last->h = locked_component(n);
+		txn = handle_txn(last->h);
+		refcount_inc(&txn->refs);
+		more = preempt_at(n, last, other);
+		began = jiffies;
+		assert_int_equal(zj_txn_wait_committed(txn), 0);
+		assert_true(jiffies - began < HZ);
+		zj_txn_put(txn);
+		n++;
+	} while (more);
+	assert_true(n > 10);
+	settle();
+}
+
 static void whoever_comes_before_the_wake_ups_loses_none(void)
 {
 	void (*const others[])(struct fiber *f) = {
 		call_start_stop, call_change_and_complete,
 	};
-	struct fiber last = { .fn = call_stop };
-	struct fiber other = { .n = 1 };
-	bool more;
-	u32 began;
-	int n;
+	void (*const lasts[])(struct fiber *f) = { call_stop, call_restart_and_stop };
 
 	OPEN(.lanes = 2);
-	for (u32 i = 0; i < 2 * ARRAY_SIZE(others); i++) {
-		other.fn = others[i / 2];
-		other.cpu = i % 2;
-		n = 1;
-		do {
-			struct zj_txn *txn;
-
-			last.h = locked_component(n);
-			txn = handle_txn(last.h);
-			refcount_inc(&txn->refs);
-			more = preempt_at(n, &last, &other);
-			began = jiffies;
-			assert_int_equal(zj_txn_wait_committed(txn), 0);
-			assert_true(jiffies - began < HZ);
-			zj_txn_put(txn);
-			n++;
-		} while (more);
-		assert_true(n > 10);
-		settle();
-	}
+	for (u32 l = 0; l < ARRAY_SIZE(lasts); l++)
+		for (u32 i = 0; i < 2 * ARRAY_SIZE(others); i++)
+			comes_before_the_wake_ups(&(struct fiber){ .fn = lasts[l], .n = 1 },
+						  &(struct fiber){ .fn = others[i / 2],
+								   .cpu = i % 2, .n = 1 });
 	close_journal();
 }
 
