@@ -64,7 +64,9 @@ BLOCK0 = {
     "length": (0x10, struct.pack(">I", 5000), "longer than its inode"),
     "first": (0x14, struct.pack(">I", 0), "bad first block"),
     "feature": (0x28, struct.pack(">I", 0x50000000), "unknown features (incompat 0x10000000"),
-    "checksum": (0x28, struct.pack(">I", 0x40000010), "wrong checksum"),
+    "checksum": (0x28, struct.pack(">I36xB", 0x40000010, 4), "wrong checksum"),
+    "kind of checksum": (0x28, struct.pack(">I", 0x40000010), "an unknown kind of checksums"),
+    "two kinds": (0x28, struct.pack(">I36xB", 0x40000018, 4), "two kinds of checksums"),
 }
 
 
