@@ -20,7 +20,7 @@ bad() { # OPTIONS JOURNALBLOCK
     journal_range
     at=$((JFIRST + $2 * 8))
     dm_set "$(dm_piece good 0 $at)
-$(dm_piece error $at 8)
+$at 8 flakey $BACK $at 0 600 1 error_reads
 $(dm_piece good $((at + 8)) $(($(dm_size) - at - 8)))"
 }
 all_there() { [ "$(cat /mnt/f?)" = "$(seq 5)" ] || die "$(cat /mnt/f?)"; }
@@ -37,7 +37,8 @@ def test_unreadable_block_that_holds_nothing(guest, options, block):
         zjctl recover -n $DM >/tmp/o 2>&1 || die "recover -n: $(cat /tmp/o)"
         mark unread
         mnt $DM {options}; all_there; unmnt
-        said "blocks cannot be read, the first is journal block {block}" || [ {options} = lanes=1 ]
+        # Of a ring, nothing behind its end is read.
+        [ {options} = lanes=1 ] || said "blocks of the log cannot be read, the first is journal block {block}"
         fsck /dev/vda
     """)
 
@@ -68,7 +69,10 @@ echo 360000 >/proc/sys/vm/dirty_writeback_centisecs
 modprobe ext4
 mk $dev -J size=8,fast_commit_size=1024 -O fast_commit,large_dir,orphan_file
 mount -t ext4 $dev /mnt || die mount
-mkdir /mnt/d /mnt/e; echo 1 >/mnt/e/file; : >/mnt/e/f1; echo 2 >/mnt/other; sync; umount /mnt
+# So the inodes are in blocks of the table of their own, and the log brings none of them back.
+pad() { i=0; while [ $((i += 1)) -le 40 ]; do : >/mnt/pad$1$i; done; }
+pad a; mkdir /mnt/d; pad b; mkdir /mnt/e; echo 1 >/mnt/e/file; : >/mnt/e/f1; pad c; echo 2 >/mnt/other
+sync; umount /mnt
 mount -t ext4 -o commit=600,noatime $dev /mnt || die mount
 echo more >>/mnt/other; fsctl syncfs /mnt
 """
@@ -83,8 +87,9 @@ def test_fast_commits_and_a_claimed_size(guest, what):
         "directory": ("mkdir /mnt/d/x; echo y >/mnt/d/x/f; sync_file /mnt/d/x/f", "$d"),
     }[what]
     end = {
-        "orphan file": """[ $rc != 0 ] || die "mounted"; said "orphan file claims" """,
-        "directory": """[ $rc = 0 ] || die "mount: $rc: $(dmesg | tail -3)"; cat /mnt/d/x/f; umount /mnt""",
+        "orphan file": """[ $rc != 0 ] || die "mounted"; said "the orphan file claims" """,
+        "directory": """[ $rc = 0 ] || die "mount: $rc: $(dmesg | tail -3)"; said "fast commits replayed"
+            [ $(cat /mnt/d/x/f) = y ] || die lost; umount /mnt""",
     }[what]
     guest(f"""
         dev=/dev/vda
@@ -195,13 +200,13 @@ modprobe ext4
 dev=/dev/vdc
 word() { printf "\\$(printf %o $(($1>>24&255)))\\$(printf %o $(($1>>16&255)))\\$(printf %o $(($1>>8&255)))\\$(printf %o $(($1&255)))"; }
 swab() { echo $((($1&255)<<24 | ($1>>8&255)<<16 | ($1>>16&255)<<8 | $1>>24&255)); }
-mke2fs -q -F -t ext4 -b 1024 -O ^metadata_csum,^64bit,^resize_inode -J size=4 -E lazy_itable_init=0 $dev 8M || die mke2fs
+mke2fs -q -F -t ext4 -b 1024 -O ^metadata_csum,^64bit,^resize_inode -J size=4 -E lazy_itable_init=0 $dev 16M || die mke2fs
 block=$(debugfs -c -R 'bmap <8> 0' $dev 2>/dev/null)
-dd if=$dev of=/tmp/walk.img bs=1M count=8 2>/dev/null
+dd if=$dev of=/tmp/walk.img bs=1M count=16 2>/dev/null
 put() { word $2 | dd of=$dev bs=1 seek=$1 conv=notrunc 2>/dev/null; }
 fresh() { dd if=/tmp/walk.img of=$dev bs=1M 2>/dev/null; }
 try() { # NAME VALUE: the device is as it shall be tried; saved, because a mount changes it
-    dd if=$dev of=/tmp/tried.img bs=1M count=8 2>/dev/null
+    dd if=$dev of=/tmp/tried.img bs=1M count=16 2>/dev/null
     for type in ext4 zext4; do
         [ $type = ext4 ] || dd if=/tmp/tried.img of=$dev bs=1M 2>/dev/null
         if mount -t $type $dev /mnt 2>/dev/null; then
