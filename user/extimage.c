@@ -56,16 +56,20 @@ static int add_block(ext2_filsys fs, blk64_t *block, e2_blkcnt_t index,
 {
 	struct ext_image *img = priv;
 
-	if (index >= img->journal_blocks)
+	if (index < 0)
+		return 0;
+	/* Behind a hole the rest does not matter. */
+	if (index >= img->journal_blocks || index != img->map.blocks ||
+	    *block >= img->device_blocks)
 		return BLOCK_ABORT;
-	if (index >= 0)
-		img->map[index] = *block;
-	return 0;
+	img->map_err = zj_map_add(&img->map, *block, 1);
+	return img->map_err ? BLOCK_ABORT : 0;
 }
 
 /*
  * An inode may claim any size at no cost, so the map gets as long as the journal's
- * own superblock says. Without a good one it has only block 0, for the error message.
+ * own superblock says, and as what is there. Without a good one it has only block 0, for the
+ * error message.
  */
 static int bound_journal(struct ext_image *img, ext2_filsys fs, struct ext2_inode *inode)
 {
@@ -152,11 +156,7 @@ static int read_own_block0(struct ext_image *img, u64 blocks)
 	if (img->log_blocks > img->log_start + 1 &&
 	    (sb.s_nr_users != cpu_to_be32(1) || memcmp(sb.s_users, img->uuid, sizeof(img->uuid))))
 		return complain_of_journal(img, "is shared, or belongs to another file system (dumpe2fs shows which)", 0);
-	img->map = calloc(img->log_blocks, sizeof(*img->map));
-	if (!img->map)
-		return complain(img, "out of memory", 0);
-	ext_number_blocks(img, true);
-	return 0;
+	return ext_number_blocks(img, true);
 }
 
 static int open_path(struct ext_image *img, const char *path, bool writable);
@@ -180,16 +180,19 @@ static int open_own_journal(struct ext_image *img, ext2_filsys fs, bool writable
 	return read_own_block0(img, blocks);
 }
 
-void ext_number_blocks(struct ext_image *img, bool lanes)
+int ext_number_blocks(struct ext_image *img, bool lanes)
 {
 	u32 start = lanes ? img->log_start : 0;
 
 	if (!img->log_start)
-		return;
+		return 0;
 	img->journal_blocks = img->log_blocks - start;
-	for (u32 i = 0; i < img->journal_blocks; i++)
-		img->map[i] = i + start;
-	img->map[0] = img->log_start;
+	zj_map_clear(&img->map);
+	if (zj_map_add(&img->map, img->log_start, 1) ||
+	    (img->journal_blocks > 1 &&
+	     zj_map_add(&img->map, start + 1, img->journal_blocks - 1)))
+		return complain(img, "out of memory", 0);
+	return 0;
 }
 
 /* ---- */
@@ -210,16 +213,16 @@ static int map_journal(struct ext_image *img, ext2_filsys fs, bool writable)
 		return complain(img, "cannot read the journal inode, run e2fsck", err);
 	if (bound_journal(img, fs, &inode))
 		return -1;
-	img->map = calloc(img->journal_blocks, sizeof(*img->map));
-	if (!img->map)
-		return complain(img, "out of memory", 0);
 	err = ext2fs_block_iterate3(fs, ino, BLOCK_FLAG_READ_ONLY | BLOCK_FLAG_DATA_ONLY,
 				    NULL, add_block, img);
 	if (err)
 		return complain(img, "cannot read the journal's block map, run e2fsck", err);
-	for (u32 i = 0; i < img->journal_blocks; i++)
-		if (!img->map[i] || img->map[i] >= ext2fs_blocks_count(fs->super))
-			return complain(img, "the journal has holes, run e2fsck", 0);
+	if (img->map_err == -EFBIG)
+		return complain(img, "the journal is in too many pieces; make a new one: zjctl resize-journal", 0);
+	if (img->map_err)
+		return complain(img, "out of memory", 0);
+	if (img->map.blocks < img->journal_blocks)
+		return complain(img, "the journal has holes, run e2fsck", 0);
 	return 0;
 }
 
@@ -313,10 +316,9 @@ void ext_close(struct ext_image *img)
 		close(img->log_fd);
 	if (img->fd >= 0)
 		close(img->fd);
-	free(img->map);
+	zj_map_clear(&img->map);
 	img->fd = -1;
 	img->log_fd = -1;
-	img->map = NULL;
 }
 
 static int change_super(struct ext_image *img, const char *failure,
@@ -371,22 +373,14 @@ int ext_mark_errors(struct ext_image *img)
 	return change_super(img, "cannot be marked for e2fsck; the log is kept", set_error);
 }
 
-u32 ext_run_length(const struct ext_image *img, u32 block, u32 nr)
-{
-	u32 n = 1;
-
-	while (n < nr && img->map[block + n] == img->map[block] + n)
-		n++;
-	return n;
-}
-
 void ext_drop_cached_journal(struct ext_image *img)
 {
+	u64 at;
 	u32 n;
 
 	for (u32 i = 0; i < img->journal_blocks; i += n) {
-		n = ext_run_length(img, i, img->journal_blocks - i);
-		posix_fadvise(img->log_fd, (off_t)img->map[i] * img->block_size,
+		n = zj_map_look(&img->map, i, img->journal_blocks - i, &at);
+		posix_fadvise(img->log_fd, (off_t)at * img->block_size,
 			      (off_t)n * img->block_size, POSIX_FADV_DONTNEED);
 	}
 }
@@ -396,20 +390,20 @@ static u64 ext_log_home(void *ctx, u32 block)
 	struct ext_image *img = ctx;
 
 	/* A journal's own device is no place that an image could go to. */
-	return img->log_start ? ~0ULL : img->map[block];
+	return img->log_start ? ~0ULL : zj_map_block(&img->map, block);
 }
 
 static int ext_read_log(void *ctx, u32 block, u32 nr, void *buf)
 {
 	struct ext_image *img = ctx;
 	int err = 0;
+	u64 at;
 
 	while (nr && !err) {
-		u32 n = ext_run_length(img, block, nr);
+		u32 n = zj_map_look(&img->map, block, nr, &at);
 		size_t bytes = (size_t)n * img->block_size;
 
-		err = read_all(img->log_fd, buf, bytes,
-			       (off_t)img->map[block] * img->block_size);
+		err = read_all(img->log_fd, buf, bytes, (off_t)at * img->block_size);
 		buf += bytes;
 		block += n;
 		nr -= n;
@@ -447,7 +441,7 @@ int ext_write_run(struct ext_image *img, u64 block, u32 nr, const void *buf)
 int ext_write_journal(struct ext_image *img, u32 block, const void *buf)
 {
 	return write_all(img->log_fd, buf, img->block_size,
-			 (off_t)img->map[block] * img->block_size);
+			 (off_t)zj_map_block(&img->map, block) * img->block_size);
 }
 
 int ext_flush_journal(struct ext_image *img)

@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 #include <zjournal/recovery.h>
+#include "format/journal_map.h"
 
 /**
  * struct ext_image - an open file system
@@ -21,7 +22,8 @@ struct ext_image {
 	u64	device_blocks;	/* that the device has room for */
 	u32	inode_blocks;	/* length of the journal's inode or device */
 	u32	journal_blocks;	/* length of the journal, as its block 0 says */
-	u64	*map;		/* block of each journal block, on the device that it is on */
+	struct zj_map map;	/* of the journal's blocks, on the device that it is on */
+	int	map_err;	/* why the map ends before the journal, or 0 */
 	int	log_fd;		/* that device: fd, or the journal's own */
 	u32	log_start;	/* block of it that block 0 is; 0: the journal is in an inode */
 	u32	log_blocks;	/* blocks that block 0 says this device has */
@@ -37,8 +39,11 @@ struct ext_image {
  */
 extern bool (*ext_find_journal)(struct ext_image *img, const u8 *uuid, u32 dev);
 
-/* Numbers the blocks of a journal's own device as lanes do, or as stock does. */
-void ext_number_blocks(struct ext_image *img, bool lanes);
+/*
+ * Numbers the blocks of a journal's own device as lanes do, or as stock does. 0, or -1 with a
+ * message.
+ */
+int ext_number_blocks(struct ext_image *img, bool lanes);
 /* Writes a block of the journal; need not be durable. 0 or a negative errno. */
 int ext_write_journal(struct ext_image *img, u32 block, const void *buf);
 /* Makes durable what was written to the journal; same returns. */
@@ -65,8 +70,6 @@ int ext_read_home(struct ext_image *img, u64 block, void *buf);
 
 /* Adjacent blocks, in one write; 0 or a negative errno. */
 int ext_write_run(struct ext_image *img, u64 block, u32 nr, const void *buf);
-/* The number of adjacent journal blocks from @block on, @nr at most. */
-u32 ext_run_length(const struct ext_image *img, u32 block, u32 nr);
 
 /* Recovery's operations; the context is a struct ext_image. */
 extern const struct zj_io_ops ext_ops;

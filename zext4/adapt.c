@@ -134,7 +134,7 @@ static enum zj_log_format log_format(const struct zext4_options *options)
  * @sb: being mounted, its options checked
  * @journal: not loaded
  *
- * Return: as zj_journal_configure(), or -ENOMEM.
+ * Return: as zj_journal_configure(), -EINVAL for a journal that is too short, or -ENOMEM.
  */
 int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 {
@@ -151,6 +151,12 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 	};
 	int err;
 
+	if (zj_journal_too_short(journal)) {
+		ext4_msg(sb, KERN_ERR,
+			 "the journal claims %u blocks, fewer than any ext4 can use; nothing was written: run e2fsck -f",
+			 journal->j_total_len);
+		return -EINVAL;
+	}
 	zext4_journal_options(sb, &wanted);
 	if (wanted.log == ZJ_LOG_NVM)
 		wanted.nvm_path = options->nvm_path;
@@ -177,30 +183,52 @@ bool zext4_needs_recovery(struct super_block *sb, journal_t *journal)
 		ext4_has_feature_journal_needs_recovery(sb);
 }
 
-/* The same for a mount that does not load the journal (noload). */
-bool zext4_unloaded_is_live(struct super_block *sb)
+/* Block 0 of the journal in the file system; true if it is not known to be without lanes. */
+static bool inode_may_be_live(struct super_block *sb, u32 ino)
 {
-	u32 ino = le32_to_cpu(EXT4_SB(sb)->s_es->s_journal_inum);
-	struct inode *inode;
+	struct inode *inode = ext4_iget(sb, ino, EXT4_IGET_SPECIAL);
 	journal_t *journal;
 	bool live;
 
-	if (!ext4_has_feature_journal(sb))
-		return false;
-	if (!ino)
-		return zext4_journal_dev_is_live(sb);
-	inode = ext4_iget(sb, ino, EXT4_IGET_SPECIAL);
 	if (IS_ERR(inode))
-		return false;
+		return true;
 	journal = zj_journal_init_inode(inode);
 	if (IS_ERR(journal)) {
 		iput(inode);
-		return false;
+		return true;
 	}
 	journal->j_private = sb;
 	live = zj_journal_is_live(journal);
 	zj_journal_destroy(journal);
 	return live;
+}
+
+/**
+ * zext4_must_recover() - must the log be recovered before the file system is changed?
+ * @sb: mounted, or being mounted, without its journal (noload)
+ *
+ * The next recovery would replay the log over later changes. A journal that cannot be looked
+ * at may hold one. Stock ext4 looks at the flag alone, and at a remount not even at that.
+ *
+ * Context: sleeps.
+ * Return: true after a message.
+ */
+bool zext4_must_recover(struct super_block *sb)
+{
+	u32 ino = le32_to_cpu(EXT4_SB(sb)->s_es->s_journal_inum);
+	bool due;
+
+	if (!ext4_has_feature_journal(sb))
+		return false;
+	due = ext4_has_feature_journal_needs_recovery(sb);
+	if (!due && !ino)
+		return zext4_journal_dev_is_live(sb);
+	if (!due)
+		due = inode_may_be_live(sb, ino);
+	if (due)
+		ext4_msg(sb, KERN_ERR,
+			 "the journal must be recovered, or cannot be read: mount without noload; if it is the root, boot without noload in rootflags=");
+	return due;
 }
 
 /* ---- journaled data ---- */

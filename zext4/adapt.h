@@ -21,7 +21,7 @@
 int zext4_check_mount(struct super_block *sb);
 int zext4_set_up_journal(struct super_block *sb, journal_t *journal);
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
-bool zext4_unloaded_is_live(struct super_block *sb);
+bool zext4_must_recover(struct super_block *sb);
 bool zext4_journal_dev_is_live(struct super_block *sb);
 void zext4_no_journal_dev(struct super_block *sb, dev_t dev);
 bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits);
@@ -32,14 +32,14 @@ bool zext4_replay_removed(struct super_block *sb, int ino);
 int zext4_replay_mark_used(struct super_block *sb, int ino,
 			   const struct ext4_inode *raw);
 void zext4_replay_count_free(struct super_block *sb, ext4_group_t group);
-void zext4_replay_keep_orphan(struct super_block *sb, int ino,
-			      const struct ext4_inode *raw,
-			      struct ext4_inode *wanted);
+int zext4_replay_keep_orphan(struct super_block *sb, int ino,
+			     const struct ext4_inode *raw,
+			     struct ext4_inode *wanted);
 void zext4_replay_count_blocks(struct inode *inode);
 void zext4_replay_empty_dir(struct inode *inode);
 void zext4_replay_created(struct inode *inode);
-void zext4_replay_linked(struct inode *dir, struct inode *inode);
-void zext4_replay_unlinked(struct inode *dir, struct inode *inode);
+int zext4_replay_linked(struct inode *dir, struct inode *inode);
+int zext4_replay_unlinked(struct inode *dir, struct inode *inode);
 
 /* The name of the type. */
 const char *zext4_type_name(void);

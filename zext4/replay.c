@@ -34,24 +34,59 @@ bool zext4_replay_nameless(const u8 *val)
 
 /* ---- orphans ---- */
 
-static bool in_orphan_list(struct super_block *sb, u32 ino)
-{
-	const struct ext4_super_block *es = EXT4_SB(sb)->s_es;
-	u32 next = le32_to_cpu(es->s_last_orphan);
-	u32 left = le32_to_cpu(es->s_inodes_count);
-	struct ext4_iloc iloc;
+/* As ext4's own limit, beyond which it does not mount. */
+#define ZEXT4_MAX_ORPHAN_BLOCKS	512
 
-	while (next && next != ino && left-- && !fatal_signal_pending(current)) {
-		if (ext4_get_fc_inode_loc(sb, next, &iloc))
-			return false;
-		next = le32_to_cpu(ext4_raw_inode(&iloc)->i_dtime);
-		brelse(iloc.bh);
-		cond_resched();
+/* For loops over what an image claims: lets others run, and ends when the mount is killed. */
+static int replay_yield(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/*
+ * Finds the inode behind @ino in the list. Like the mount itself, it takes a number that no
+ * inode has for the list's end.
+ */
+static int next_orphan(struct super_block *sb, u32 *ino)
+{
+	struct ext4_iloc iloc;
+	int err = replay_yield() ?: ext4_get_fc_inode_loc(sb, *ino, &iloc);
+
+	if (err == -EFSCORRUPTED)
+		*ino = 0;
+	if (err)
+		return err == -EFSCORRUPTED ? 0 : err;
+	*ino = le32_to_cpu(ext4_raw_inode(&iloc)->i_dtime);
+	brelse(iloc.bh);
+	return 0;
+}
+
+/*
+ * Returns 1, 0 or a negative errno. The walk stops at every inode whose number in the list
+ * is a power of two, and compares the following ones with it: so it ends in a list that is
+ * a ring, however long.
+ */
+static int in_orphan_list(struct super_block *sb, u32 ino)
+{
+	u32 next = le32_to_cpu(EXT4_SB(sb)->s_es->s_last_orphan);
+	u32 seen = 0, span = 1, left = 1;
+	int err;
+
+	while (next && next != ino && next != seen) {
+		if (!--left) {
+			seen = next;
+			span *= 2;
+			left = span;
+		}
+		err = next_orphan(sb, &next);
+		if (err)
+			return err;
 	}
 	return next == ino;
 }
 
-static bool in_orphan_block(struct inode *file, ext4_lblk_t block, u32 ino)
+static int in_orphan_block(struct inode *file, ext4_lblk_t block, u32 ino)
 {
 	u32 size = i_blocksize(file) - sizeof(struct ext4_orphan_block_tail);
 	struct buffer_head *bh = ext4_bread(NULL, file, block, 0);
@@ -59,7 +94,7 @@ static bool in_orphan_block(struct inode *file, ext4_lblk_t block, u32 ino)
 	u32 i;
 
 	if (IS_ERR_OR_NULL(bh))
-		return false;
+		return PTR_ERR_OR_ZERO(bh);
 	entry = (const void *)bh->b_data;
 	for (i = 0; i < size / sizeof(*entry) && le32_to_cpu(entry[i]) != ino;)
 		i++;
@@ -67,20 +102,27 @@ static bool in_orphan_block(struct inode *file, ext4_lblk_t block, u32 ino)
 	return i < size / sizeof(*entry);
 }
 
-static bool in_orphan_file(struct super_block *sb, u32 ino)
+/* Returns 1, 0 or a negative errno. */
+static int in_orphan_file(struct super_block *sb, u32 ino)
 {
 	struct inode *file;
 	ext4_lblk_t block;
-	bool found = false;
+	int found = 0;
 
 	if (!ext4_has_feature_orphan_present(sb))
-		return false;
+		return 0;
 	file = ext4_iget(sb, le32_to_cpu(EXT4_SB(sb)->s_es->s_orphan_file_inum),
 			 EXT4_IGET_SPECIAL);
 	if (IS_ERR(file))
-		return false;
+		return PTR_ERR(file);
+	if (file->i_size >> file->i_blkbits > ZEXT4_MAX_ORPHAN_BLOCKS) {
+		ext4_msg(sb, KERN_ERR,
+			 "the orphan file claims %lld bytes, more than it can have; run e2fsck -f",
+			 file->i_size);
+		found = -EFSCORRUPTED;
+	}
 	for (block = 0; block < file->i_size >> file->i_blkbits && !found; block++)
-		found = in_orphan_block(file, block, ino);
+		found = replay_yield() ?: in_orphan_block(file, block, ino);
 	iput(file);
 	return found;
 }
@@ -94,13 +136,19 @@ static bool in_orphan_file(struct super_block *sb, u32 ino)
  *
  * The list leads through i_dtime. The fast commit has the place that the inode had in the
  * list when it was written, but the list on the disk is older.
+ *
+ * Return: 0 or a negative errno: then nothing must be changed, as it could cut the list.
  */
-void zext4_replay_keep_orphan(struct super_block *sb, int ino,
-			      const struct ext4_inode *raw,
-			      struct ext4_inode *wanted)
+int zext4_replay_keep_orphan(struct super_block *sb, int ino,
+			     const struct ext4_inode *raw,
+			     struct ext4_inode *wanted)
 {
-	put_unaligned(in_orphan_list(sb, ino) ? raw->i_dtime : 0,
-		      &wanted->i_dtime);
+	int listed = in_orphan_list(sb, ino);
+
+	if (listed < 0)
+		return listed;
+	put_unaligned(listed ? raw->i_dtime : 0, &wanted->i_dtime);
+	return 0;
 }
 
 /* ---- inodes ---- */
@@ -268,79 +316,110 @@ void zext4_replay_created(struct inode *inode)
 		zext4_replay_count_blocks(inode);
 }
 
-/* Counts the entries of a block that name directories, "." and ".." too. */
-static unsigned int dirs_in_block(struct inode *dir, const struct buffer_head *bh)
+/*
+ * Blocks of directories that one replay counts links in. They are in memory after the first
+ * time, so these are seconds. Beyond it links are added, which is wrong only if an earlier
+ * replay was cut off.
+ */
+#define ZEXT4_REPLAY_BLOCKS	(1U << 20)
+
+/*
+ * Adds to @nr the entries of a block that name directories, "." and ".." too. Returns false
+ * for a block that ext4 cannot have written.
+ */
+static bool dirs_in_block(struct inode *dir, const struct buffer_head *bh,
+			  unsigned int *nr)
 {
-	unsigned int size = i_blocksize(dir), at, len, nr = 0;
+	unsigned int size = i_blocksize(dir), at, len;
 	const struct ext4_dir_entry_2 *de;
 
 	for (at = 0; at + EXT4_BASE_DIR_LEN <= size; at += len) {
 		de = (const void *)bh->b_data + at;
 		len = ext4_rec_len_from_disk(de->rec_len, size);
 		if (len < EXT4_BASE_DIR_LEN)
-			break;
-		nr += de->inode && de->file_type == EXT4_FT_DIR;
+			return false;
+		*nr += de->inode && de->file_type == EXT4_FT_DIR;
 	}
-	return nr;
+	return at == size;
 }
 
 /*
  * Each directory entry is a link: the directory's own ".", its subdirectories by their "..",
- * and ".." stands for the entry in the parent.
+ * and ".." stands for the entry in the parent. Returns 1; 0 if the directory cannot be
+ * counted, because it has a hole, is damaged, or is too large; or a negative errno.
  */
 static int count_links(struct inode *dir, unsigned int *nr)
 {
+	u32 *seen = &EXT4_SB(dir->i_sb)->s_zj_replay_blocks;
 	ext4_lblk_t block, end = dir->i_size >> dir->i_blkbits;
 	struct buffer_head *bh;
+	bool sound;
+	int err;
 
 	*nr = 0;
 	for (block = 0; block < end; block++) {
+		err = replay_yield();
+		if (err)
+			return err;
+		if (++*seen > ZEXT4_REPLAY_BLOCKS)
+			return 0;
 		bh = ext4_bread(NULL, dir, block, 0);
 		if (IS_ERR(bh))
 			return PTR_ERR(bh);
-		if (bh)
-			*nr += dirs_in_block(dir, bh);
+		sound = bh && dirs_in_block(dir, bh, nr);
 		brelse(bh);
+		if (!sound)
+			return 0;
 	}
-	return 0;
+	return 1;
 }
 
 /*
  * Without types in the entries, or with entries in the inode, @by is all that is known. A
  * link count of 1 says that there are too many to count.
  */
-static void set_links(struct inode *dir, int by)
+static int set_links(struct inode *dir, int by)
 {
-	unsigned int nr = dir->i_nlink + by;
+	unsigned int nr;
+	int counted = 0;
 
 	if (dir->i_nlink == 1)
-		return;
-	if (ext4_has_feature_filetype(dir->i_sb) && !ext4_has_inline_data(dir) &&
-	    count_links(dir, &nr))
-		return;
+		return 0;
+	if (ext4_has_feature_filetype(dir->i_sb) && !ext4_has_inline_data(dir))
+		counted = count_links(dir, &nr);
+	if (counted < 0)
+		return counted;
+	if (!counted)
+		nr = dir->i_nlink + by;
 	set_nlink(dir, nr < EXT4_LINK_MAX ? max(nr, 2U) : 1);
 	ext4_mark_inode_dirty(NULL, dir);
+	return 0;
 }
 
 /**
  * zext4_replay_linked() - correct a directory after a name was added
  * @dir: may have grown
  * @inode: what the name stands for
+ *
+ * Return: 0 or a negative errno.
  */
-void zext4_replay_linked(struct inode *dir, struct inode *inode)
+int zext4_replay_linked(struct inode *dir, struct inode *inode)
 {
+	int err = 0;
+
 	if (S_ISDIR(inode->i_mode))
-		set_links(dir, 1);
+		err = set_links(dir, 1);
 	zext4_replay_count_blocks(dir);
+	return err;
 }
 
-static void remove_dir(struct inode *dir, struct inode *inode)
+static int remove_dir(struct inode *dir, struct inode *inode)
 {
 	/* It is removed when it is empty, so its own links are of no account. */
 	clear_nlink(inode);
 	inode->i_size = 0;
 	ext4_mark_inode_dirty(NULL, inode);
-	set_links(dir, -1);
+	return set_links(dir, -1);
 }
 
 /**
@@ -351,14 +430,21 @@ static void remove_dir(struct inode *dir, struct inode *inode)
  * A file without names is deleted when the caller releases it. If it is among the orphans
  * that the mount will look at, it is left to the mount, which would miss it. On the disk it
  * has no links already; a bad inode is not deleted.
+ *
+ * Return: 0 or a negative errno.
  */
-void zext4_replay_unlinked(struct inode *dir, struct inode *inode)
+int zext4_replay_unlinked(struct inode *dir, struct inode *inode)
 {
 	struct super_block *sb = inode->i_sb;
+	int orphan = 0;
 
 	if (S_ISDIR(inode->i_mode))
-		remove_dir(dir, inode);
-	if (!inode->i_nlink && (in_orphan_list(sb, inode->i_ino) ||
-				in_orphan_file(sb, inode->i_ino)))
+		orphan = remove_dir(dir, inode);
+	if (!orphan && !inode->i_nlink)
+		orphan = in_orphan_list(sb, inode->i_ino) ?:
+			 in_orphan_file(sb, inode->i_ino);
+	/* Nor is it deleted if nobody knows. */
+	if (orphan)
 		make_bad_inode(inode);
+	return min(orphan, 0);
 }

@@ -532,6 +532,13 @@ void zj_journal_written_by_all(journal_t *journal, u64 written);
  * Return: true if block 0 says that lanes were live at the crash.
  */
 bool zj_journal_is_live(journal_t *journal);
+/**
+ * zj_journal_too_short() - is the journal shorter than ext4 can do with?
+ * @journal: the journal, from zj_journal_init_inode() or zj_journal_init_dev()
+ *
+ * No ext4 makes such a journal. It could be loaded, but ext4's handles would not fit.
+ */
+bool zj_journal_too_short(journal_t *journal);
 
 /**
  * zj_journal_read_dependency() - the handle acts on what it has read (R9)

@@ -22,13 +22,13 @@ static struct bio *dev_bio(struct zj_journal *zj, u32 *block, u32 *nr,
 {
 	u32 size = zj->public.j_blocksize, n;
 	struct bio *bio;
+	u64 at;
 
-	bio = bio_alloc(zj->public.j_dev, min_t(u32, *nr, BIO_MAX_VECS),
+	n = zj_map_look(&zj->map, *block, *nr, &at);
+	bio = bio_alloc(zj->public.j_dev, min_t(u32, n, BIO_MAX_VECS),
 			opf | REQ_SYNC | REQ_META, GFP_NOFS);
-	bio->bi_iter.bi_sector = zj->map[*block] * (size >> SECTOR_SHIFT);
-	for (n = 0; *nr; n++, ++*block, --*nr, *buf += size) {
-		if (n && zj->map[*block] != zj->map[*block - 1] + 1)
-			break;
+	bio->bi_iter.bi_sector = at * (size >> SECTOR_SHIFT);
+	for (; n; n--, ++*block, --*nr, *buf += size) {
 		if (!bio_add_page(bio, page_of(*buf), size, offset_in_page(*buf)))
 			break;
 	}

@@ -26,6 +26,7 @@
 #include <zjournal/recovery.h>
 #include "core/flush_types.h"
 #include "format/codec.h"
+#include "format/journal_map.h"
 #include "log/log_types.h"
 #include "txn/component_types.h"
 
@@ -63,9 +64,7 @@ struct zj_journal {
 					 * block
 					 */
 	u32		seed;		/* super_lock to change; of this generation's checksums */
-	u64		*map;		/* immutable once loaded; maps a journal block to its
-					 * device block
-					 */
+	struct zj_map	map;		/* immutable once loaded; where the journal is */
 	u32		dev_blocks;	/* immutable; blocks of the journal's own device; 0: it has
 					 * none
 					 */

@@ -23,18 +23,21 @@ static struct zj_jbd2_super *super_of(struct zj_journal *zj)
 	return zj->public.j_superblock;
 }
 
-static int check_super(struct zj_journal *zj, const struct zj_jbd2_super *sb)
+static int check_super(struct zj_journal *zj, struct zj_jbd2_super *sb)
 {
-	u32 incompat = be32_to_cpu(sb->s_feature_incompat);
-	u32 unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
 	const char *wrong = zj_check_jbd2_super(sb, zj->public.j_blocksize,
 						zj->public.j_total_len, false);
+	u32 incompat, unknown;
 
 	if (wrong) {
 		zj_err(zj, "journal block 0 %s; nothing was written: copy the device, then run e2fsck -f, which empties the journal\n",
 		       wrong);
 		return -EINVAL;
 	}
+	/* Nothing else needs to know of version 1: the next write makes it version 2. */
+	zj_upgrade_jbd2_super(sb);
+	incompat = be32_to_cpu(sb->s_feature_incompat);
+	unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
 	/*
 	 * This feature says where the log of lanes is, and has no meaning
 	 * without lanes.
@@ -64,8 +67,11 @@ int zj_super_read(struct zj_journal *zj, sector_t block)
 	int err;
 
 	bh = __bread(zj->public.j_dev, block, zj->public.j_blocksize);
-	if (!bh)
+	if (!bh) {
+		zj_err(zj, "journal block 0 (block %llu of the device) cannot be read, and has no copy; copy the device, or run e2fsck -f, which can make a new one\n",
+		       (u64)block);
 		return -EIO;
+	}
 	zj->sb_bh = bh;
 	zj->public.j_superblock = (void *)bh->b_data;
 	err = check_super(zj, super_of(zj));
@@ -320,3 +326,9 @@ bool zj_journal_is_live(journal_t *journal)
 	       cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES);
 }
 EXPORT_SYMBOL_GPL(zj_journal_is_live);
+
+bool zj_journal_too_short(journal_t *journal)
+{
+	return zj_jbd2_too_short(journal->j_superblock);
+}
+EXPORT_SYMBOL_GPL(zj_journal_too_short);

@@ -9,6 +9,7 @@
 #include <linux/xxhash.h>
 #include <asm/byteorder.h>
 #include "format/codec.h"
+#include "format/codec_jbd2.h"
 #include "format/codec_nvm.h"
 
 #define ZJ_MIN_BLOCK_SIZE	1024
@@ -390,25 +391,63 @@ void zj_seal_jbd2_super(struct zj_jbd2_super *sb)
 		sb->s_checksum = zj_jbd2_super_csum(sb);
 }
 
+/* Only one kind of checksums is possible, and those of versions 2 and 3 are crc32c. */
+static const char *check_csum(const struct zj_jbd2_super *sb, bool in_use)
+{
+	const __be32 both = cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3);
+
+	if (!zj_has_csum(sb))
+		return NULL;
+	if ((sb->s_feature_incompat & both) == both ||
+	    sb->s_feature_compat & cpu_to_be32(ZJ_JBD2_COMPAT_CHECKSUM))
+		return "asks for two kinds of checksums";
+	if (sb->s_checksum_type != ZJ_JBD2_CRC32C)
+		return "asks for an unknown kind of checksums";
+	if (!in_use && sb->s_checksum != zj_jbd2_super_csum(sb))
+		return "has a wrong checksum";
+	return NULL;
+}
+
 const char *zj_check_jbd2_super(const struct zj_jbd2_super *sb, u32 block_size,
 				u32 journal_blocks, bool in_use)
 {
 	u32 maxlen = be32_to_cpu(sb->s_maxlen), first = be32_to_cpu(sb->s_first);
+	bool old = sb->s_blocktype == cpu_to_be32(ZJ_JBD2_SUPERBLOCK_V1);
 
 	if (be32_to_cpu(sb->s_magic) != ZJ_JBD2_MAGIC)
 		return "is not a journal superblock";
-	if (be32_to_cpu(sb->s_blocktype) != ZJ_JBD2_SUPERBLOCK_V2)
-		return "is not of version 2";
+	if (!old && be32_to_cpu(sb->s_blocktype) != ZJ_JBD2_SUPERBLOCK_V2)
+		return "is not of version 1 or 2";
 	if (be32_to_cpu(sb->s_blocksize) != block_size)
 		return "has a block size that differs from the file system's";
 	if (maxlen > journal_blocks)
 		return "says that the journal is longer than its inode or device";
 	if (!first || first >= maxlen)
 		return "has a bad first block";
-	if (!in_use && zj_has_csum(sb) &&
-	    sb->s_checksum != zj_jbd2_super_csum(sb))
-		return "has a wrong checksum";
-	return NULL;
+	return old ? NULL : check_csum(sb, in_use);
+}
+
+bool zj_jbd2_too_short(const struct zj_jbd2_super *sb)
+{
+	u32 maxlen = be32_to_cpu(sb->s_maxlen);
+	u32 fast = be32_to_cpu(sb->s_num_fc_blks) ?: ZJ_JBD2_FC_BLOCKS;
+
+	if (!(sb->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_FAST_COMMIT)))
+		fast = 0;
+	return maxlen < ZJ_STOCK_MIN_BLOCKS || maxlen - ZJ_STOCK_MIN_BLOCKS < fast ||
+	       (u64)be32_to_cpu(sb->s_first) + ZJ_STOCK_MIN_BLOCKS > maxlen + 1ULL;
+}
+
+void zj_upgrade_jbd2_super(struct zj_jbd2_super *sb)
+{
+	if (sb->s_blocktype != cpu_to_be32(ZJ_JBD2_SUPERBLOCK_V1))
+		return;
+	sb->s_blocktype = cpu_to_be32(ZJ_JBD2_SUPERBLOCK_V2);
+	sb->s_feature_compat = 0;
+	sb->s_feature_incompat = 0;
+	sb->s_feature_ro_compat = 0;
+	memset(&sb->s_dynsuper, 0, offsetof(struct zj_jbd2_super, s_users) -
+	       offsetof(struct zj_jbd2_super, s_dynsuper));
 }
 
 void zj_clean_jbd2_super(struct zj_jbd2_super *sb)

@@ -131,6 +131,16 @@ void zj_seal_jbd2_super(struct zj_jbd2_super *sb);
  */
 const char *zj_check_jbd2_super(const struct zj_jbd2_super *sb, u32 block_size,
 				u32 journal_blocks, bool in_use);
+/*
+ * Returns whether the journal has fewer blocks than stock makes do with; ext4's handles
+ * would not fit in its transactions.
+ */
+bool zj_jbd2_too_short(const struct zj_jbd2_super *sb);
+/*
+ * Makes a valid block 0 of version 1 one of version 2, in memory. Version 1 has no
+ * features, whatever is in their place.
+ */
+void zj_upgrade_jbd2_super(struct zj_jbd2_super *sb);
 /* Makes it a stock super block with an empty log. The caller has to seal it. */
 void zj_clean_jbd2_super(struct zj_jbd2_super *sb);
 

@@ -143,7 +143,7 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 
 	if (!ZJ_ASSERT(zj, log_block >= zj->geo.log_first && log_block < zj->public.j_total_len))
 		return;
-	block = zj->map[log_block];
+	block = zj_map_block(&zj->map, log_block);
 
 	if (io->bio && (block != io->next ||
 			!bio_add_page(io->bio, virt_to_page(data), size,

@@ -82,7 +82,7 @@ static void journal_free(struct zj_journal *zj)
 	zj_revoke_exit(zj);
 	/* An assertion that has failed since the checkpoint's thread looked last. */
 	zj_abort_finish(zj);
-	kvfree(zj->map);
+	zj_map_clear(&zj->map);
 	brelse(zj->sb_bh);
 	zj_tids_exit(zj);
 	iput(zj->public.j_inode);
@@ -102,9 +102,9 @@ static void set_devices(struct zj_journal *zj, struct block_device *bdev,
 
 /*
  * Block 0 says how many blocks the journal has. A corrupt inode may claim any
- * size, so the device limits what is allocated for the map.
+ * size, but not more than the device has.
  */
-static int map_alloc(struct zj_journal *zj, sector_t first)
+static int map_first(struct zj_journal *zj, sector_t first)
 {
 	u32 blocks = zj->public.j_total_len;
 
@@ -113,11 +113,7 @@ static int map_alloc(struct zj_journal *zj, sector_t first)
 		       blocks);
 		return -EUCLEAN;
 	}
-	zj->map = kvcalloc(blocks, sizeof(*zj->map), GFP_KERNEL);
-	if (!zj->map)
-		return -ENOMEM;
-	zj->map[0] = first;
-	return 0;
+	return zj_map_add(&zj->map, first, 1);
 }
 
 /**
@@ -150,7 +146,7 @@ journal_t *zj_journal_init_inode(struct inode *inode)
 	memcpy(zj->geo.uuid, &sb->s_uuid, sizeof(zj->geo.uuid));
 	err = zj_super_read(zj, block);
 	if (!err)
-		err = map_alloc(zj, block);
+		err = map_first(zj, block);
 	if (err)
 		goto out_free;
 	zj->public.j_inode = inode;
@@ -211,7 +207,7 @@ journal_t *zj_journal_init_dev(struct block_device *bdev,
 		 fs_dev, bdev);
 	err = zj_super_read(zj, start);
 	if (!err)
-		err = map_alloc(zj, start);
+		err = map_first(zj, start);
 	if (!err)
 		err = take_user(zj);
 	if (!err && zj->public.j_total_len <= start)
@@ -232,14 +228,29 @@ EXPORT_SYMBOL_GPL(zj_journal_init_dev);
  * the device does, though only block 0 lies before the log. A log of lanes has
  * its blocks behind block 0 in their order.
  */
-static void map_device(struct zj_journal *zj, bool lanes)
+static int map_device(struct zj_journal *zj, bool lanes)
 {
-	u32 start = zj->public.j_blk_offset, i;
+	u32 start = zj->public.j_blk_offset;
+	u32 len = zj->dev_blocks - (lanes ? start : 0);
 
-	zj->public.j_total_len = zj->dev_blocks - (lanes ? start : 0);
-	for (i = 0; i < zj->public.j_total_len; i++)
-		zj->map[i] = i + (lanes ? start : 0);
-	zj->map[0] = start;
+	zj->public.j_total_len = len;
+	zj_map_clear(&zj->map);
+	return zj_map_add(&zj->map, start, 1) ?:
+	       zj_map_add(&zj->map, lanes ? start + 1 : 1, len - 1);
+}
+
+/* The same if it is on such a device; one in an inode has its own numbers. */
+static int map_for(struct zj_journal *zj, bool lanes)
+{
+	return zj_log_apart(zj) ? map_device(zj, lanes) : 0;
+}
+
+static int map_failed(struct zj_journal *zj, int err)
+{
+	if (err == -EFBIG)
+		zj_err(zj, "the journal is in more than %u pieces; make a new one: zjctl resize-journal\n",
+		       ZJ_MAP_RUNS);
+	return err;
 }
 
 static int map_journal(struct zj_journal *zj)
@@ -249,6 +260,7 @@ static int map_journal(struct zj_journal *zj)
 	/* Done already. */
 	if (zj_log_apart(zj))
 		return 0;
+	zj_map_clear(&zj->map);
 	for (i = 0; i < zj->public.j_total_len; i++) {
 		sector_t block = i;
 		int err;
@@ -271,7 +283,9 @@ static int map_journal(struct zj_journal *zj)
 			       i);
 			return -EUCLEAN;
 		}
-		zj->map[i] = block;
+		err = zj_map_add(&zj->map, block, 1);
+		if (err)
+			return map_failed(zj, err);
 	}
 	return 0;
 }
@@ -356,14 +370,10 @@ static int recover(struct zj_journal *zj)
 	if (!zj_journal_is_live(&zj->public) && !zj->public.j_superblock->s_start)
 		return 0;
 	/* As the log was written, whatever comes next. */
-	if (zj_log_apart(zj))
-		map_device(zj, zj_journal_is_live(&zj->public));
-	err = zj_recover_device(zj);
-	if (zj_log_apart(zj))
-		map_device(zj, !zj->log_ops->stock_numbers);
-	if (err)
-		return err;
-	return zj_make_clean(zj);
+	err = map_for(zj, zj_journal_is_live(&zj->public)) ?: zj_recover_device(zj);
+	if (!err)
+		err = map_for(zj, !zj->log_ops->stock_numbers);
+	return err ?: zj_make_clean(zj);
 }
 
 static int start(struct zj_journal *zj)
@@ -400,9 +410,7 @@ int zj_journal_load(journal_t *journal)
 	struct zj_journal *zj = to_zj(journal);
 	int err;
 
-	if (zj_log_apart(zj))
-		map_device(zj, !zj->log_ops->stock_numbers);
-	err = zj->log_ops->open(zj);
+	err = map_for(zj, !zj->log_ops->stock_numbers) ?: zj->log_ops->open(zj);
 	if (!err)
 		err = choose_geometry(zj);
 	if (!err)
@@ -439,13 +447,22 @@ EXPORT_SYMBOL_GPL(zj_journal_load);
  * @write: false on a read-only device
  *
  * A stock log is dropped, as stock does; a live log of lanes never is.
+ *
+ * Return: 0; -EUCLEAN if block 0 is damaged; or the error of a write.
  */
 int zj_journal_wipe(journal_t *journal, int write)
 {
 	struct zj_journal *zj = to_zj(journal);
 
-	if (zj_journal_is_live(journal) || !journal->j_superblock->s_start)
+	u32 start = be32_to_cpu(journal->j_superblock->s_start);
+
+	if (zj_journal_is_live(journal) || !start)
 		return 0;
+	if (start >= journal->j_total_len) {
+		zj_err(zj, "journal block 0 says that the log starts at block %u, which is not one of the %u that it has; nothing was written: run e2fsck -f\n",
+		       start, journal->j_total_len);
+		return -EUCLEAN;
+	}
 	zj_notice(zj, "ignoring the stock journal's log: the file system is clean\n");
 	if (!write) {
 		zj_clean_jbd2_super(journal->j_superblock);

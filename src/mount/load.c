@@ -33,7 +33,7 @@ static u64 load_log_home(void *ctx, u32 block)
 {
 	struct zj_load *load = ctx;
 
-	return load->zj->map[block];
+	return zj_map_block(&load->zj->map, block);
 }
 
 static int load_read_log(void *ctx, u32 block, u32 nr, void *buf)

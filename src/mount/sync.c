@@ -366,17 +366,16 @@ static int erase_log(struct zj_journal *zj, unsigned int flags)
 	u32 sectors = zj->public.j_blocksize >> SECTOR_SHIFT;
 	u32 i, n, len = zj->public.j_total_len;
 	int err = 0;
+	u64 block;
 
 	for (i = zj->geo.log_first; i < len && !err; i += n) {
-		for (n = 1; i + n < len; n++)
-			if (zj->map[i + n] != zj->map[i] + n)
-				break;
+		n = zj_map_look(&zj->map, i, len - i, &block);
 		if (flags & JBD2_JOURNAL_FLUSH_DISCARD)
-			err = blkdev_issue_discard(bdev, zj->map[i] * sectors,
+			err = blkdev_issue_discard(bdev, block * sectors,
 						   (sector_t)n * sectors,
 						   GFP_KERNEL);
 		else
-			err = blkdev_issue_zeroout(bdev, zj->map[i] * sectors,
+			err = blkdev_issue_zeroout(bdev, block * sectors,
 						   (sector_t)n * sectors,
 						   GFP_KERNEL, 0);
 	}

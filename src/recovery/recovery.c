@@ -323,7 +323,7 @@ void zj_report_unread(struct zj_recovery *r)
 {
 	if (r->stats->unread_blocks)
 		r->ops->msg(r->ctx, 1,
-			    "log: %u blocks cannot be read, the first is journal block %u; they hold nothing that is replayed",
+			    "%u blocks of the log cannot be read, the first is journal block %u; they hold nothing that is replayed",
 			    r->stats->unread_blocks, r->unread_first);
 }
 

@@ -337,10 +337,11 @@ static inline bool too_big(const struct zj_journal *zj, int credits, int rsv)
 	return credits + rsv > zj->max_credits || rsv > zj->max_credits / 2;
 }
 
+/* No warning of a bug: an image can have a journal for which ext4's handles are too large. */
 static noinline int refuse(const struct zj_journal *zj, int credits, int rsv)
 {
-	WARN_ONCE(1, "zjournal: a handle asks for %d+%d blocks, but at most %u fit in a transaction\n",
-		  credits, rsv, zj->max_credits);
+	zj_err_ratelimited(zj, "a handle asks for %d+%d blocks, but at most %u fit in a transaction\n",
+			   credits, rsv, zj->max_credits);
 	return -ENOSPC;
 }
 

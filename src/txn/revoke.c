@@ -183,7 +183,9 @@ static int revoke_add(handle_t *handle, u64 block)
 	if (old && old->txn == txn) {
 		spin_unlock(&bucket->lock);
 		kfree(rev);
-		WARN_ONCE(1, "zjournal: block %llu revoked twice\n", block);
+		/* A damaged file system may have it in two places. */
+		zj_err_ratelimited(txn_zj(txn), "block %llu is freed twice in one transaction; run e2fsck -f\n",
+				   block);
 		return -EIO;
 	}
 	revoke_insert(txn, rev, bucket);

@@ -27,6 +27,7 @@ static void make_ring(struct ring *r, u32 seed, u32 features, struct memdev *d)
 	r->sb->s_maxlen = cpu_to_be32(r->d->geo.total_blocks);
 	r->sb->s_first = cpu_to_be32(1);
 	r->sb->s_feature_incompat = cpu_to_be32(features);
+	r->sb->s_checksum_type = ZJ_JBD2_CRC32C;
 	r->sb->s_sequence = cpu_to_be32(RING_SEQUENCE);
 	memcpy(r->sb->s_uuid, mem_uuid, 16);
 	zj_jbd2_geo_of(r->sb, &r->log);

@@ -521,7 +521,9 @@ static void jbd2_super_is_checked(void **state)
 
 	CHECK_JBD2(NULL, false, );
 	CHECK_JBD2("is not a journal superblock", false, sb.s_magic ^= 1);
-	CHECK_JBD2("is not of version 2", false, sb.s_blocktype = cpu_to_be32(3));
+	CHECK_JBD2(NULL, false, sb.s_blocktype = cpu_to_be32(3));
+	CHECK_JBD2("is not of version 1 or 2", false, sb.s_blocktype = cpu_to_be32(2));
+	CHECK_JBD2("is not of version 1 or 2", false, sb.s_blocktype = cpu_to_be32(5));
 	CHECK_JBD2("has a block size that differs from the file system's", false,
 		   sb.s_blocksize = cpu_to_be32(1024));
 	CHECK_JBD2("says that the journal is longer than its inode or device", false,
@@ -535,10 +537,18 @@ static void jbd2_super_is_checked(void **state)
 	CHECK_JBD2(NULL, false, sb.s_checksum = 1);
 	for (u32 kind = ZJ_JBD2_INCOMPAT_CSUM_V2; ; kind = ZJ_JBD2_INCOMPAT_CSUM_V3) {
 		CHECK_JBD2("has a wrong checksum", false,
+			   sb.s_feature_incompat = cpu_to_be32(kind);
+			   sb.s_checksum_type = ZJ_JBD2_CRC32C);
+		CHECK_JBD2("asks for an unknown kind of checksums", false,
 			   sb.s_feature_incompat = cpu_to_be32(kind));
+		CHECK_JBD2("asks for two kinds of checksums", false,
+			   sb.s_feature_incompat = cpu_to_be32(kind);
+			   sb.s_feature_compat = cpu_to_be32(ZJ_JBD2_COMPAT_CHECKSUM));
 		/* e2fsck may have changed s_errno of a log in use. */
-		CHECK_JBD2(NULL, true, sb.s_feature_incompat = cpu_to_be32(kind));
+		CHECK_JBD2(NULL, true, sb.s_feature_incompat = cpu_to_be32(kind);
+			   sb.s_checksum_type = ZJ_JBD2_CRC32C);
 		CHECK_JBD2(NULL, false, sb.s_feature_incompat = cpu_to_be32(kind);
+			   sb.s_checksum_type = ZJ_JBD2_CRC32C;
 			   zj_seal_jbd2_super(&sb));
 		if (kind == ZJ_JBD2_INCOMPAT_CSUM_V3)
 			break;

@@ -52,7 +52,7 @@ static void flush_segment(u32 lane)
 	u32 first = geo.log_first + lanes[lane].seg * geo.seg_blocks;
 
 	for (u32 i = 0; i < lanes[lane].pos; i++)
-		if (ext_ops.write_home(&img, img.map[first + i],
+		if (ext_ops.write_home(&img, zj_map_block(&img.map, first + i),
 				       lanes[lane].buf + (size_t)i * geo.block_size))
 			die("write");
 }

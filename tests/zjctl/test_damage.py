@@ -59,12 +59,14 @@ def test_damage_is_named_and_left(zjctl, crashed, what):
 
 BLOCK0 = {
     "magic": (0, b"XXXX", "is not a journal superblock"),
-    "type": (4, struct.pack(">I", 3), "not of version 2"),
+    "type": (4, struct.pack(">I", 5), "not of version 1 or 2"),
     "block size": (0xc, struct.pack(">I", 4096), "a block size that differs"),
     "length": (0x10, struct.pack(">I", 5000), "longer than its inode"),
     "first": (0x14, struct.pack(">I", 0), "bad first block"),
     "feature": (0x28, struct.pack(">I", 0x50000000), "unknown features (incompat 0x10000000"),
-    "checksum": (0x28, struct.pack(">I", 0x40000010), "wrong checksum"),
+    "checksum": (0x28, struct.pack(">I36xB", 0x40000010, 4), "wrong checksum"),
+    "kind of checksum": (0x28, struct.pack(">I", 0x40000010), "an unknown kind of checksums"),
+    "two kinds": (0x28, struct.pack(">I36xB", 0x40000018, 4), "two kinds of checksums"),
 }
 
 

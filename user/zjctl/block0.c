@@ -27,8 +27,9 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 	wrong = zj_check_jbd2_super(sb, img->block_size, img->inode_blocks, in_use);
 	if (wrong)
 		return zx_fail(ZX_UNCORRECTED, "%s: journal block 0 (block %llu of %s) %s; nothing was written: copy the device, then run e2fsck -f, which can make a new superblock for the journal",
-			       img->path, (unsigned long long)img->map[0],
+			       img->path, (unsigned long long)zj_map_block(&img->map, 0),
 			       img->log_start ? img->log_path : "the device", wrong);
+	zj_upgrade_jbd2_super(sb);
 	incompat = be32_to_cpu(sb->s_feature_incompat);
 	unknown = incompat & ~(ZJ_JBD2_INCOMPAT_STOCK | ZJ_JBD2_INCOMPAT_LANES);
 	if (incompat & ZJ_JBD2_INCOMPAT_LANES)
@@ -38,7 +39,8 @@ int zx_read_block0(struct ext_image *img, void *block, bool in_use, enum zx_stat
 			       img->path, unknown, be32_to_cpu(sb->s_feature_ro_compat));
 	*state = incompat & ZJ_JBD2_INCOMPAT_LANES ? ZX_LANES :
 		 sb->s_start ? ZX_STOCK_LOG : ZX_CLEAN;
-	ext_number_blocks(img, *state != ZX_STOCK_LOG);
+	if (ext_number_blocks(img, *state != ZX_STOCK_LOG))
+		return ZX_FAILED;
 	/* On a mounted file system it may have changed since the map was made. */
 	img->journal_blocks = min(img->journal_blocks, be32_to_cpu(sb->s_maxlen));
 	return 0;

@@ -91,6 +91,9 @@ static void text(const struct log *log, const struct log_official *o, const char
 	else
 		printf("recovery would replay %u transactions in %u components and write %u blocks home\n",
 		       s->transactions, s->committed_components, s->replayed);
+	if (s->unread_blocks)
+		printf("%u blocks of the log cannot be read; recovery does not need them\n",
+		       s->unread_blocks);
 	if (s->discarded || s->torn_chunks)
 		printf("it would discard %u transactions that were incomplete when the system crashed (%u torn records); this is normal\n",
 		       s->discarded, s->torn_chunks);

@@ -34,14 +34,23 @@ static ext2_ino_t look_at(struct orphan_walk *walk, ext2_ino_t ino)
 	return inode.i_dtime;
 }
 
-/* The list goes on in what is else the time of deletion. */
+/*
+ * The list goes on in what is else the time of deletion. Every inode whose number in it is a
+ * power of two is compared with the following ones, so that a ring ends the walk.
+ */
 static void walk_list(struct orphan_walk *walk)
 {
-	ext2_ino_t ino = walk->fs->super->s_last_orphan;
-	u32 left = walk->fs->super->s_inodes_count;
+	ext2_ino_t ino = walk->fs->super->s_last_orphan, seen = 0;
+	u32 span = 1, left = 1;
 
-	while (ino && left--)
+	while (ino && ino != seen) {
+		if (!--left) {
+			seen = ino;
+			span *= 2;
+			left = span;
+		}
 		ino = look_at(walk, ino);
+	}
 }
 
 #define MAX_BLOCKS	512	/* of an orphan file that a kernel accepts */

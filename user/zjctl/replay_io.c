@@ -90,7 +90,7 @@ static void wait_for_some(void)
 		end_aio();
 }
 
-static void begin(u32 slot, u32 block, u32 nr, void *buf)
+static void begin(u32 slot, u64 at, u32 nr, void *buf)
 {
 	struct read *r;
 	struct iocb *cb;
@@ -111,7 +111,7 @@ static void begin(u32 slot, u32 block, u32 nr, void *buf)
 		.aio_fildes = io.fd,
 		.aio_buf = (uintptr_t)buf,
 		.aio_nbytes = (u64)nr * io.img->block_size,
-		.aio_offset = io.img->map[block] * io.img->block_size,
+		.aio_offset = at * io.img->block_size,
 	};
 	if (syscall(SYS_io_submit, io.aio, 1, &cb) == 1) {
 		io.in_flight[slot]++;
@@ -124,10 +124,11 @@ static void begin(u32 slot, u32 block, u32 nr, void *buf)
 void rio_start_read(u32 slot, u32 block, u32 nr, void *buf)
 {
 	u32 size = io.img->block_size, n;
+	u64 at;
 
 	for (; nr; nr -= n, block += n, buf += (size_t)n * size) {
-		n = ext_run_length(io.img, block, min(nr, PIECE_BYTES / size));
-		begin(slot, block, n, buf);
+		n = zj_map_look(&io.img->map, block, min(nr, PIECE_BYTES / size), &at);
+		begin(slot, at, n, buf);
 	}
 }
 

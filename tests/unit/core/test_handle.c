@@ -121,14 +121,12 @@ static void too_large_a_handle_is_refused(void)
 	OPEN();
 	max = fx.zj->max_credits;
 	own(NULL);
-	expect_warning("at most");
+	/* An image can bring it about, so it is no warning, which may be a panic. */
 	h = zj_journal_start(fx.journal, max + 1, 0, 0, 0, 0, 0);
 	assert_int_equal(PTR_ERR(h), -ENOSPC);
-	warned();
-	expect_warning("at most");
+	assert_true(complained("at most"));
 	h = zj_journal_start(fx.journal, 1, max / 2 + 1, 0, 0, 0, 0);
 	assert_int_equal(PTR_ERR(h), -ENOSPC);
-	warned();
 	assert_null(lane(0)->running);
 	h = start(0, max);
 	stop(h);
@@ -256,10 +254,9 @@ static void restart_beyond_the_largest_leaves_no_transaction(void)
 	OPEN();
 	h = start_more(0, 3, 4, 0);
 	own(h);
-	expect_warning("at most");
 	assert_int_equal(zj_journal_restart(h, fx.zj->max_credits, 0, 0),
 			 -ENOSPC);
-	warned();
+	assert_true(complained("at most"));
 	own(NULL);
 	assert_null(h->h_transaction);
 	assert_null(h->h_rsv_handle);

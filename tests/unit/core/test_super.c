@@ -38,8 +38,8 @@ static void refused(u32 offset, u32 val, const char *text)
 static void bad_super_blocks_are_refused_and_nothing_is_written(void)
 {
 	REFUSED(s_magic, 0x12345678, "not a journal superblock");
-	REFUSED(s_blocktype, ZJ_JBD2_SUPERBLOCK_V1, "not of version 2");
-	REFUSED(s_blocktype, 1, "not of version 2");
+	REFUSED(s_blocktype, 2, "not of version 1 or 2");
+	REFUSED(s_blocktype, 5, "not of version 1 or 2");
 	REFUSED(s_blocksize, 4096, "a block size that differs");
 	REFUSED(s_blocksize, 0, "a block size that differs");
 	REFUSED(s_feature_incompat, 0x80000000, "unknown features");
@@ -75,6 +75,77 @@ static void super_block_without_checksums_is_fine(void)
 	change(0, BLOCK, 1);
 	commit(0);
 	close_journal();
+}
+
+/* Features in a block 0 of version 1 mean nothing. What we write is version 2. */
+static void version_1_is_taken_and_becomes_version_2(void)
+{
+	struct zj_jbd2_super sb;
+
+	for (u32 stock = 0; stock < 2; stock++) {
+		make_disk(&(const struct setup){ .lanes = 1, .journal = 1024, .new = true,
+						 .jbd2 = stock });
+		set_word(offsetof(struct zj_jbd2_super, s_blocktype), ZJ_JBD2_SUPERBLOCK_V1);
+		set_word(offsetof(struct zj_jbd2_super, s_feature_incompat), 0xffffffff);
+		set_word(offsetof(struct zj_jbd2_super, s_feature_ro_compat), 0xffffffff);
+		set_word(offsetof(struct zj_jbd2_super, s_num_fc_blks), 0xffffffff);
+		set_word(offsetof(struct zj_jbd2_super, s_checksum), 0x5555);
+		assert_int_equal(mount_journal(), 0);
+		change(0, BLOCK, 1);
+		commit(0);
+		sb = super_on_disk();
+		assert_int_equal(be32_to_cpu(sb.s_blocktype), ZJ_JBD2_SUPERBLOCK_V2);
+		assert_int_equal(sb.s_feature_incompat,
+				 cpu_to_be32(stock ? ZJ_JBD2_INCOMPAT_REVOKE :
+					     ZJ_JBD2_INCOMPAT_LANES));
+		assert_int_equal(sb.s_feature_ro_compat, 0);
+		assert_int_equal(sb.s_num_fc_blks, 0);
+		close_journal();
+	}
+}
+
+/* needs_recovery is not set, so the log would be dropped, but there cannot be one there. */
+static void start_outside_the_journal_is_refused(void)
+{
+	for (u32 beyond = 0; beyond < 2; beyond++) {
+		make_disk(&fresh);
+		set_word(offsetof(struct zj_jbd2_super, s_start), 1023 + beyond);
+		fx.journal = kit_open(&fx.kit);
+		assert_false(IS_ERR(fx.journal));
+		assert_int_equal(zj_journal_wipe(fx.journal, 1), beyond ? -EUCLEAN : 0);
+		assert_int_equal(complained("is not one of the 1024"), beyond);
+		fx.zj = to_zj(fx.journal);
+		assert_int_equal(unmount_journal(), 0);
+		discard_disk();
+	}
+}
+
+/* What stock makes do with, to the block. */
+static void too_short_a_journal_is_told(void)
+{
+	static const struct {
+		u32	maxlen, first, incompat, fast;
+		bool	too_short;
+	} cases[] = {
+		{ 1024, 1, 0, 0, false }, { 1023, 1, 0, 0, true }, { 100, 1, 0, 0, true },
+		{ 1024, 2, 0, 0, true }, { 2048, 1025, 0, 0, false }, { 2048, 1026, 0, 0, true },
+		{ 1280, 1, ZJ_JBD2_INCOMPAT_FAST_COMMIT, 0, false },
+		{ 1279, 1, ZJ_JBD2_INCOMPAT_FAST_COMMIT, 0, true },
+		{ 1279, 1, ZJ_JBD2_INCOMPAT_FAST_COMMIT, 255, false },
+		{ 1279, 1, ZJ_JBD2_INCOMPAT_FAST_COMMIT, U32_MAX, true },
+		{ 1279, 1, 0, U32_MAX, false },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct zj_jbd2_super sb = {
+			.s_maxlen = cpu_to_be32(cases[i].maxlen),
+			.s_first = cpu_to_be32(cases[i].first),
+			.s_feature_incompat = cpu_to_be32(cases[i].incompat),
+			.s_num_fc_blks = cpu_to_be32(cases[i].fast),
+		};
+
+		assert_int_equal(zj_jbd2_too_short(&sb), cases[i].too_short);
+	}
 }
 
 static void shorter_journal_than_its_inode_is_taken_as_it_says(void)
@@ -592,6 +663,9 @@ CORE_TESTS(super,
 	CORE_TEST(bad_super_blocks_are_refused_and_nothing_is_written),
 	CORE_TEST(wrong_checksum_is_refused),
 	CORE_TEST(super_block_without_checksums_is_fine),
+	CORE_TEST(version_1_is_taken_and_becomes_version_2),
+	CORE_TEST(start_outside_the_journal_is_refused),
+	CORE_TEST(too_short_a_journal_is_told),
 	CORE_TEST(shorter_journal_than_its_inode_is_taken_as_it_says),
 	CORE_TEST(inode_may_claim_any_size),
 	CORE_TEST(journal_longer_than_the_device_is_refused),

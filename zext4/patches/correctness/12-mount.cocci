@@ -44,7 +44,7 @@ __ext4_fill_super(...)
 <...
  test_opt(sb, NOLOAD) && !sb_rdonly(sb) &&
 - ext4_has_feature_journal_needs_recovery(sb)
-+ (ext4_has_feature_journal_needs_recovery(sb) || zext4_unloaded_is_live(sb))
++ zext4_must_recover(sb)
 ...>
 }
 
@@ -81,16 +81,15 @@ ext4_load_journal(...)
 ...>
 }
 
-// After a mount with ro,noload a remount to rw is refused if the log is live: the next
-// recovery would replay it over later writes.
+// After a mount with ro,noload a remount to rw is refused if the log must be recovered: the
+// next recovery would replay it over later writes.
 @@
 identifier err;
 @@
 __ext4_remount(...)
 {
 <...
-+ if (!sbi->s_journal && zext4_unloaded_is_live(sb)) {
-+	ext4_msg(sb, KERN_ERR, "the journal must be recovered: unmount, then mount without noload");
++ if (!sbi->s_journal && zext4_must_recover(sb)) {
 +	err = -EROFS;
 +	goto restore_opts;
 + }

@@ -16,7 +16,7 @@ ext4_fc_replay_unlink(...)
  ...
  ret = __ext4_unlink(old_parent, &entry, inode, NULL);
 + if (!ret)
-+	zext4_replay_unlinked(old_parent, inode);
++	ret = zext4_replay_unlinked(old_parent, inode);
  ...
 }
 
@@ -28,7 +28,8 @@ ext4_fc_replay_link_internal(...)
  ...
  ret = __ext4_link(dir, inode, ...);
  if (ret && ret != -EEXIST) {...}
-+ zext4_replay_linked(dir, inode);
+- ret = 0;
++ ret = zext4_replay_linked(dir, inode);
  ...
 }
 
@@ -43,7 +44,9 @@ ext4_fc_replay_inode(...)
 +	return 0;
  ...
  raw_inode = ext4_raw_inode(&iloc);
-+ zext4_replay_keep_orphan(sb, ino, raw_inode, raw_fc_inode);
++ ret = zext4_replay_keep_orphan(sb, ino, raw_inode, raw_fc_inode);
++ if (ret)
++	goto out_brelse;
  ...
 - ret = ext4_mark_inode_used(sb, ino);
 + ret = zext4_replay_mark_used(sb, ino, raw_inode);

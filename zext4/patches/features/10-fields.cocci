@@ -47,6 +47,7 @@ struct ext4_sb_info {
 + struct zext4_options s_zj;
 + bool s_zj_was_live;
 + bool s_zj_delalloc;
++ u32 s_zj_replay_blocks;
 + struct zext4_quota *s_zj_quota;
 + tid_t s_zj_move_claim;
 + tid_t s_zj_resize_claim;
