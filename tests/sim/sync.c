@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Syncs, each with what it promises, and tasks in the background. */
 #include <stdlib.h>
+#include "core/hold.h"
 #include "work.h"
 
 /**
@@ -443,6 +444,22 @@ int remount_task(void *arg)
 		world_set_barriers(barriers_are_off());
 	}
 	world_set_barriers(true);
+	return 0;
+}
+
+/* Nothing is frozen here, so that writes are held wherever tasks and threads happen to be. */
+int hold_task(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 293 + 7 };
+
+	while (!READ_ONCE(world->stop)) {
+		schedule_timeout_uninterruptible(sim_below(&job.rand, 20));
+		for (u32 i = sim_below(&job.rand, 20); i; i--)
+			cond_resched();
+		zj_writes_hold();
+		schedule_timeout_uninterruptible(sim_below(&job.rand, 20));
+		zj_writes_release();
+	}
 	return 0;
 }
 

@@ -113,6 +113,7 @@ int flusher(void *arg);
 int mapper(void *arg);
 int barrier_task(void *arg);
 int remount_task(void *arg);
+int hold_task(void *arg);
 int closer(void *arg);
 int checkpoint_task(void *arg);
 
