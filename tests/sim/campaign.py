@@ -52,6 +52,7 @@ KINDS = [
     ["--focus", "6", "--cpus", "4", "--journal", "230", "--blocks", "8"],
     ["--slow", "2", "--off", "0"],
     ["--remount", "1", "--cache", "1"],
+    ["--hold", "1", "--cache", "1"],
     ["--cache", "1", "--fua", "1", "--epochs", "4"],
     ["--cpus", "1", "--lanes", "1"],
     ["--pipeline", "1", "--jbd2"],

@@ -3,6 +3,7 @@
 #include <linux/seq_buf.h>
 #include <stdlib.h>
 #include "core/assert.h"
+#include "core/hold.h"
 #include "mount/journal_text.h"
 #include "work.h"
 
@@ -504,6 +505,22 @@ int home_task(void *arg)
 			continue;
 		zj_journal_bring_home(bh, sim_one_in(&job.rand, 2));
 		brelse(bh);
+	}
+	return 0;
+}
+
+/* Nothing is frozen here, so that writes are held wherever tasks and threads happen to be. */
+int hold_task(void *arg)
+{
+	struct job job = { .rand.state = world->p.seed * 293 + 7 };
+
+	while (!READ_ONCE(world->stop)) {
+		schedule_timeout_uninterruptible(sim_below(&job.rand, 20));
+		for (u32 i = sim_below(&job.rand, 20); i; i--)
+			cond_resched();
+		zj_writes_hold();
+		schedule_timeout_uninterruptible(sim_below(&job.rand, 20));
+		zj_writes_release();
 	}
 	return 0;
 }

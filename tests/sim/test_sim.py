@@ -43,6 +43,11 @@ def test_kinds_of_cache(cache, fua):
     run("--seed", 2000, "--seeds", 10, "--cache", cache, "--fua", fua)
 
 
+def test_held_writes():
+    """A hibernation may begin and end at any moment."""
+    run("--seed", 2300, "--seeds", 10, "--hold", 1)
+
+
 def test_remounts():
     """Barriers go off and on."""
     run("--seed", 2200, "--seeds", 10, "--cache", 1, "--remount", 1)

@@ -122,6 +122,7 @@ int remount_task(void *arg);
 int abort_task(void *arg);
 int look_task(void *arg);
 int home_task(void *arg);
+int hold_task(void *arg);
 int closer(void *arg);
 int checkpoint_task(void *arg);
 

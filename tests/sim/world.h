@@ -217,6 +217,7 @@ struct params {
 				 */
 	bool	data_err;	/* an error of ordered data aborts */
 	u32	remount;	/* 1: barriers go off and on */
+	u32	hold;		/* 1: writes are held and released */
 	u32	fail_write, fail_flush, fail_read, fail_alloc;
 	u32	abort;		/* aborted at a random moment within so many jiffies; 0: never */
 	u32	look;		/* 1: a task prints all debug files, one brings blocks home */

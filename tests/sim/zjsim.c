@@ -17,7 +17,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
        OPT_SLOW, OPT_REMOUNT, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
        OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_RECOVER_WITH, OPT_NVM, OPT_INFO_MAX,
-       OPT_EXTERNAL, OPT_LOGGED, OPT_ABORT, OPT_LOOK, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
+       OPT_EXTERNAL, OPT_LOGGED, OPT_HOLD, OPT_ABORT, OPT_LOOK, OPT_SHRINK, OPT_TRACE, OPT_VERBOSE };
 
 static const struct option options[] = {
 	{ "seed", 1, NULL, OPT_SEED },
@@ -35,6 +35,7 @@ static const struct option options[] = {
 	{ "journaled", 1, NULL, OPT_JOURNALED },
 	{ "logged", 1, NULL, OPT_LOGGED },
 	{ "remount", 1, NULL, OPT_REMOUNT },
+	{ "hold", 1, NULL, OPT_HOLD },
 	{ "batch", 1, NULL, OPT_BATCH },
 	{ "copy", 1, NULL, OPT_COPY },
 	{ "pipeline", 1, NULL, OPT_PIPELINE },
@@ -87,7 +88,7 @@ static void usage(void)
 	      "  [--journal BLOCKS] [--grain G] [--slow N] [--cache 0|1] [--fua 0|1]\n"
 	      "  [--data-err 0|1] [--fail-write N] [--fail-flush N] [--fail-read N]\n"
 	      "  [--fail-alloc N] [--states N] [--epochs N] [--focus F] [--off MASK]\n"
-	      "  [--skip LIST] [--remount 0|1] [--journaled 0|1] [--logged 0|1]\n"
+	      "  [--skip LIST] [--remount 0|1] [--hold 0|1] [--journaled 0|1] [--logged 0|1]\n"
 	      "  [--batch N] [--copy 0..2]\n"
 	      "  [--jbd2 [--recover-with PROGRAM]] [--pipeline 0|1] [--run N]\n"
 	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
@@ -108,6 +109,7 @@ static void usage(void)
 	      "--jbd2: one lane, and a log in stock's format.  --recover-with: a yardstick program,\n"
 	      "zjyard-stock, also recovers every crash state and must produce the same blocks.\n"
 	      "--remount 1: barriers are switched off and on.\n"
+	      "--hold 1: hibernations hold all writes and release them.\n"
 	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
 	      "flushes, --versions: copies of a buffer, at most; --coalesce: a commit is\n"
 	      "deferred while there are too many.  --nvm: the log in memory, of lines (1) or of\n"
@@ -219,7 +221,7 @@ static struct params choose_progress(const struct command *cmd, u64 seed)
 
 static void run_tasks(void)
 {
-	struct sim_task *tasks[MAX_TASKS + 8];
+	struct sim_task *tasks[MAX_TASKS + 9];
 	u32 n = 0, i;
 
 	world->workers = world->p.tasks;
@@ -246,6 +248,8 @@ static void run_tasks(void)
 		tasks[n++] = sim_spawn(look_task, NULL, "look", kl_nr_cpus - 1);
 		tasks[n++] = sim_spawn(home_task, NULL, "home", 0);
 	}
+	if (world->p.hold)
+		tasks[n++] = sim_spawn(hold_task, NULL, "hold", 0);
 	if (!(world->p.off & OFF_CHECKPOINT))
 		tasks[n++] = sim_spawn(checkpoint_task, NULL, "checkpoint", 0);
 	for (i = 0; i < world->p.tasks; i++)
@@ -376,6 +380,7 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_VERSIONS] = &p->versions, [OPT_COALESCE] = &p->coalesce,
 		[OPT_NVM] = &p->nvm, [OPT_INFO_MAX] = &p->info_max,
 		[OPT_EXTERNAL] = &p->external, [OPT_ABORT] = &p->abort, [OPT_LOOK] = &p->look,
+		[OPT_HOLD] = &p->hold,
 	};
 
 	if (opt >= (int)ARRAY_SIZE(field) || !field[opt])

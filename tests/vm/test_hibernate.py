@@ -69,6 +69,29 @@ load="$load $!"
 sleep 1
 """
 
+# As of a root file system: programs run from it, and the copy of the memory goes to a file of it.
+ROOT = """
+mkdir -p /mnt/root/bin
+cp /bin/busybox /usr/bin/fsctl /mnt/root/bin
+swapoff /dev/vdb
+fallocate -l 200M /mnt/swap
+mkswap /mnt/swap >/dev/null
+swapon /mnt/swap || die "no swap file"
+fsctl syncfs /mnt
+echo 3 >/proc/sys/vm/drop_caches
+chroot /mnt/root /bin/busybox sh -c 'n=0
+while n=$((n + 1)); do
+	echo $n >/f$((n % 50))
+	/bin/fsctl fsync /f$((n % 50)) || exit 1
+done' &
+load="$load $!"
+sleep 1
+"""
+ROOT_AFTER = """
+echo 3 >/proc/sys/vm/drop_caches
+chroot /mnt/root /bin/fsctl fsync /f1 || die "a program does not run any more"
+"""
+
 # Tasks are frozen and thawed again. What is waited for after that is not of interest.
 FREEZE = """
 echo 0 >/sys/module/suspend/parameters/pm_test_delay
@@ -80,6 +103,13 @@ while [ $((n += 1)) -le {times} ]; do
 	[ {pause} = 0 ] || sleep 0.$((n % 10))
 done
 echo none >/sys/power/pm_test
+"""
+
+# The memory is copied, but the copy is not needed: the system goes on.
+GIVE_UP = """
+swapoff /dev/vdb
+echo disk >/sys/power/state && die "hibernated without swap space"
+swapon /dev/vdb
 """
 
 # The size that the kernel aims at is none at which it would have to free memory first.
@@ -127,13 +157,10 @@ def begin(guest, *steps, **values):
     assert guest.sh("cp /share/run /tmp/run; cd /tmp; setsid dash /tmp/run </dev/null >/dev/null 2>&1 3>&- &")
 
 
-def await_text(guest, text, timeout=150):
-    """Waits until the guest says it; returns all that it has said."""
+def await_text(guest, text, times=1, timeout=150):
+    """Waits until the guest has said it so many times."""
     end = time.monotonic() + timeout * vmlib.SLOW
-    while True:
-        said = guest.console_text()
-        if text in said:
-            return said
+    while (said := guest.console_text()).count(text) < times:
         failed = [w for w in ("FAILED: ", "refusing to freeze", "Kernel panic") if w in said]
         assert not failed and guest.running and time.monotonic() < end, \
             f"waiting for {text!r}: {failed}\n{guest.console_tail(60)}"
@@ -182,9 +209,9 @@ def copy_and_load(tmp_path, fs, options, freezes, writeback):
     """A hibernation whose copy is loaded at once; the changes while it existed."""
     guest, disk = machine_of(tmp_path, fs, "96M")
     with guest:
-        begin(guest, PREPARE, FREEZE, HIBERNATE, AFTER, fs=fs, options=options, times=freezes,
+        begin(guest, PREPARE, FREEZE, GIVE_UP, HIBERNATE, AFTER, fs=fs, options=options, times=freezes,
               pause=0, how="test_resume", writeback=writeback)
-        await_text(guest, "Image created")
+        await_text(guest, "Image created", times=2)
         snapshot(guest, disk, tmp_path / "before")
         await_text(guest, "Image loading done")
         snapshot(guest, disk, tmp_path / "after")
@@ -222,24 +249,40 @@ def test_copy_beside_write_back(tmp_path, fs, options, n):
     print(f"{len(blocks)} blocks changed: {blocks[:20]}")
 
 
+def place_of_swap_file(fs, disk, folder):
+    """In pages, as /sys/power/resume_offset wants it."""
+    recovered = folder / "recovered.img"
+    shutil.copy(disk, recovered)
+    if fs == "zext4":
+        subprocess.run([vmlib.BUILD / "zjctl", "recover", "--no-fsck", recovered], check=True, capture_output=True)
+    else:
+        subprocess.run(["/usr/sbin/e2fsck", "-fy", recovered], capture_output=True)
+    blocks = subprocess.run(["/usr/sbin/debugfs", "-R", "blocks /swap", recovered], check=True,
+                            capture_output=True, text=True).stdout
+    return int(blocks.split()[0])
+
+
 @longer
 @pytest.mark.parametrize("n", range(ROUNDS))
+@pytest.mark.parametrize("root", [False, True])
 @pytest.mark.parametrize("fs,options", CASES)
-def test_power_off_and_resume(tmp_path, fs, options, n):
-    guest, disk = machine_of(tmp_path, fs, "96M")
+def test_power_off_and_resume(tmp_path, fs, options, root, n):
+    guest, disk = machine_of(tmp_path, fs, "400M" if root else "96M")
     with guest:
-        begin(guest, PREPARE, HIBERNATE, AFTER, fs=fs, options=f"{options},commit=1",
-              how="shutdown", writeback=50)
+        begin(guest, PREPARE, ROOT if root else "", HIBERNATE, ROOT_AFTER if root else "", AFTER, fs=fs,
+              options=f"{options},commit=1", how="shutdown", writeback=50)
         await_text(guest, "Image created")
         end = time.monotonic() + 120 * vmlib.SLOW
         while guest.running:
             assert time.monotonic() < end, guest.console_tail()
             time.sleep(0.1)
         no_failed_freeze(guest)
+    resume = "254:0" if root else "254:16"
+    offset = place_of_swap_file(fs, disk, tmp_path) if root else 0
     again = vm_of(fs, disk, tmp_path / "swap.img")
     with again:
         with contextlib.suppress(vmlib.VMError):
-            again.spawn("umount -l /share; echo 254:16 >/sys/power/resume")
+            again.spawn(f"umount -l /share; echo {offset} >/sys/power/resume_offset; echo {resume} >/sys/power/resume")
         await_text(again, "READY-TO-CUT")
         again.kill()
         again.check_console()
