@@ -325,6 +325,8 @@ void zj_journal_written_by_all(journal_t *journal, u64 written)
 {
 	struct zj_flush *flush = &to_zj(journal)->flush;
 
+	/* Pairs with raise(), as in zj_data_flush(). */
+	smp_rmb();
 	written = min(written, READ_ONCE(flush->inodes));
 	/*
 	 * If that flush has ended but failed, raising @data is not needed:
@@ -372,8 +374,10 @@ int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 
 	/*
 	 * The completion that the caller knows of comes after its report, so
-	 * the numbers include it.
+	 * the numbers include it. Pairs with raise(): a wait may have ended with
+	 * a plain read of a folio's flag.
 	 */
+	smp_rmb();
 	need = max(READ_ONCE(flush->data), written);
 	if (!reported || !covered(flush, need) || (log && !zj_log_apart(zj)))
 		err = zj_dev_flush(zj, lane);
