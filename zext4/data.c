@@ -101,7 +101,7 @@ void zext4_inode_written(struct inode *inode, const struct bio *bio)
 void zext4_forget_inode(struct inode *inode)
 {
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	u64 written = READ_ONCE(EXT4_I(inode)->i_zj_written);
+	u64 written = zj_written(&EXT4_I(inode)->i_zj_written);
 
 	if (journal && written)
 		zj_journal_written_by_all(journal, written);
@@ -299,6 +299,11 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 		err = write_and_commit(file, start, end, datasync);
 	else
 		err = file_write_and_wait_range(file, start, end);
+	/*
+	 * Before the caller reads the inode's sync tids: pairs with the handle that has converted
+	 * the extents, and has stored its tid before it has ended the folios' write-back.
+	 */
+	smp_rmb();
 	if (flush)
 		zj_journal_fsync_written(journal, expected,
 					 err ? 0 : zext4_fsync_tid(inode, datasync));
@@ -309,7 +314,7 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 bool zext4_commit_flushes(struct inode *inode, tid_t tid)
 {
 	return zj_trans_takes_written(EXT4_SB(inode->i_sb)->s_journal, tid,
-				      READ_ONCE(EXT4_I(inode)->i_zj_written));
+				      zj_written(&EXT4_I(inode)->i_zj_written));
 }
 
 /* Commits for an fsync.  This replaces the fast commit of stock ext4, which is never on. */
@@ -329,7 +334,7 @@ int zext4_flush_file(struct inode *inode)
 
 	if (EXT4_SB(sb)->s_journal)
 		return zj_journal_flush_reported(EXT4_SB(sb)->s_journal,
-				READ_ONCE(EXT4_I(inode)->i_zj_written));
+				zj_written(&EXT4_I(inode)->i_zj_written));
 	return blkdev_issue_flush(sb->s_bdev);
 }
 

@@ -299,7 +299,8 @@ static bool take_layout(struct super_block *sb, int type)
 	const struct quota_format_ops **now = &sb_dqopt(sb)->ops[type];
 	struct quota_format_ops *ours = &quota->ops[type];
 
-	if (READ_ONCE(*now) == ours)
+	/* Pairs with the store below: the format's own methods are seen, too. */
+	if (smp_load_acquire(now) == ours)
 		return true;
 	if (sb_dqinfo(sb, type)->dqi_fmt_id == QFMT_VFS_OLD)
 		return false;
@@ -309,7 +310,8 @@ static bool take_layout(struct super_block *sb, int type)
 		*ours = **now;
 		ours->commit_dqblk = commit_dqblk;
 		ours->release_dqblk = release_dqblk;
-		smp_store_release(now, ours); /* after what it points to */
+		/* Pairs with the load above: after what it points to. */
+		smp_store_release(now, ours);
 	}
 	mutex_unlock(&quota->layout);
 	return true;

@@ -627,6 +627,22 @@ void zj_journal_read_claimed(handle_t *handle, const tid_t *claim,
 void zj_txn_take_written(transaction_t *txn, u64 written);
 
 /**
+ * zj_written() - the word of an inode, as noted by zj_journal_inode_written()
+ * @written: the word
+ *
+ * Who has seen that a write has ended has it in the number. The waits of the page cache and of
+ * direct I/O may end with a plain read, which orders nothing.
+ *
+ * Context: any.
+ */
+static inline u64 zj_written(const u64 *written)
+{
+	/* Pairs with the exchange in zj_journal_inode_written(). */
+	smp_rmb();
+	return READ_ONCE(*written);
+}
+
+/**
  * zj_journal_take_written() - the handle's commit covers the inode's data, too
  * @handle: an open handle
  * @written: the inode's word, as noted by zj_journal_inode_written()
@@ -639,9 +655,10 @@ void zj_txn_take_written(transaction_t *txn, u64 written);
 static inline void zj_journal_take_written(handle_t *handle, const u64 *written)
 {
 	transaction_t *txn = handle->h_transaction;
+	u64 number = zj_written(written);
 
-	if (txn && unlikely(READ_ONCE(*written) > READ_ONCE(txn->t_written)))
-		zj_txn_take_written(txn, READ_ONCE(*written));
+	if (txn && unlikely(number > READ_ONCE(txn->t_written)))
+		zj_txn_take_written(txn, number);
 }
 
 /**

@@ -103,6 +103,8 @@ static bool buffer_home(struct buffer_head *bh)
 	wait_on_buffer(bh);
 	if (zj_bh_is_file(bh))
 		folio_wait_writeback(bh->b_folio);
+	/* Pairs with the end of write-back, as in is_written(). */
+	smp_rmb();
 	ok = !buffer_write_io_error(bh);
 	jh = zj_jh_get(bh);
 	if (jh) {

@@ -324,6 +324,8 @@ void zj_journal_written_by_all(journal_t *journal, u64 written)
 {
 	struct zj_flush *flush = &to_zj(journal)->flush;
 
+	/* Pairs with raise(), as in zj_data_flush(). */
+	smp_rmb();
 	written = min(written, READ_ONCE(flush->inodes));
 	if (!covered(flush, written))
 		raise(&flush->data, written);
@@ -364,8 +366,10 @@ int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 
 	/*
 	 * The completion that the caller knows of comes after its report, so
-	 * the numbers include it.
+	 * the numbers include it. Pairs with raise(): a wait may have ended with
+	 * a plain read of a folio's flag.
 	 */
+	smp_rmb();
 	need = max(READ_ONCE(flush->data), written);
 	if (!zj_flag(zj, ZJ_DATA_REPORTED) || !covered(flush, need) ||
 	    (log && !zj_log_apart(zj)))

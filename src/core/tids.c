@@ -53,6 +53,8 @@ void zj_tids_remove(struct zj_txn *txn)
 	struct zj_tid_chain *chain = chain_of(txn_zj(txn), txn->public.t_tid);
 
 	spin_lock(&chain->lock);
+	/* Pairs with zj_tids_find(): who does not find it sees what its commit has done. */
+	smp_wmb();
 	hlist_del_init_rcu(&txn->tid_link);
 	spin_unlock(&chain->lock);
 }
@@ -73,6 +75,8 @@ struct zj_txn *zj_tids_find(struct zj_journal *zj, tid_t tid)
 	hlist_for_each_entry_rcu(txn, &chain->head, tid_link)
 		if (txn->public.t_tid == tid)
 			return txn;
+	/* Pairs with zj_tids_remove(). */
+	smp_rmb();
 	return NULL;
 }
 

@@ -74,7 +74,7 @@ static __always_inline bool owned(struct buffer_head *bh,
 	bool ret = false;
 
 	rcu_read_lock_sched();
-	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
+	jh = zj_jh_peek(bh);
 	/* Pairs with zj_part_file(): the contents of the part follow. */
 	part = jh ? smp_load_acquire(&jh->newest) : NULL;
 	if (part) {
@@ -407,7 +407,7 @@ static __always_inline int dirty_lines(handle_t *handle,
 		return 0;
 	/* RCU keeps the head, even if the caller has failed to get write access. */
 	rcu_read_lock();
-	jh = buffer_jbd(bh) ? READ_ONCE(bh->b_private) : NULL;
+	jh = zj_jh_peek(bh);
 	if (jh) {
 		spin_lock(&jh->lock);
 		part = jh->newest;

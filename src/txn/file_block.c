@@ -125,7 +125,7 @@ static void mark_part(struct buffer_head *bh)
 	struct journal_head *jh;
 
 	rcu_read_lock();
-	jh = READ_ONCE(bh->b_private);
+	jh = zj_jh_peek(bh);
 	spin_lock(&jh->lock);
 	zj_part_set(jh->newest, BIT(ZJ_PART_FILE_BLOCK));
 	spin_unlock(&jh->lock);

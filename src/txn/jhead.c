@@ -141,9 +141,9 @@ struct journal_head *zj_jh_attach(struct buffer_head *bh)
 		jh = new;
 		new = NULL;
 		get_bh(bh);
-		/* Lockless readers that see the pointer also see the head's fields. */
+		/* A reader that follows the pointer sees the head's fields. */
 		smp_store_release(&bh->b_private, jh);
-		/* Lockless readers that see the bit also see the pointer. */
+		/* Pairs with zj_jh_peek(): a reader that sees the bit also sees the pointer. */
 		smp_wmb();
 		set_buffer_jbd(bh);
 	}

@@ -19,6 +19,15 @@ static inline bool zj_bh_is_super(const struct buffer_head *bh)
 extern struct kmem_cache *zj_handle_cache;
 extern struct kmem_cache *zj_part_cache;
 
+/* Returns the head of a buffer, or NULL, in an RCU read section; it may be leaving the buffer. */
+static inline struct journal_head *zj_jh_peek(const struct buffer_head *bh)
+{
+	/* Pairs with zj_jh_attach(): the pointer is not older than the bit. */
+	if (!(smp_load_acquire(&bh->b_state) & BIT(BH_JBD)))
+		return NULL;
+	return READ_ONCE(bh->b_private);
+}
+
 bool zj_bh_is_file(const struct buffer_head *bh);
 int zj_caches_init(void);
 void zj_caches_exit(void);

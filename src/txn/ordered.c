@@ -250,7 +250,7 @@ static int wait_one(journal_t *journal, struct zj_inode_entry *entry)
 	 * eviction of the inode waits while the entry is busy.
 	 */
 	if (written)
-		zj_txn_take_written(&entry->txn->public, READ_ONCE(*written));
+		zj_txn_take_written(&entry->txn->public, zj_written(written));
 	return err;
 }
 

@@ -142,7 +142,7 @@ static void what_is_old_goes_home(void)
 		assert_int_equal(fx.zj->ckpt_stamp, 1 + nvm);
 		change(0, BLOCK + 1, 2);
 		commit(0);
-		kick_after(590);
+		kick_after(580);
 		assert_int_equal(fx.zj->ckpt_stamp, 1 + nvm);
 		close_journal();
 	}
