@@ -10,6 +10,7 @@
 #   make model           the protocol as a state machine, each rule left out once
 #   make ace             the causality oracle: all sets of two operations over lanes, power cuts;
 #                        SEQ3=50000 of three as well, ENGINE=qemu, FSTYPE=ext4, ARGS="--jobs 2 ..."
+#   make ties            zext4 without one tie between lanes at a time: the oracle must notice
 #   make lint            style, spelling, sizes, sparse; ARGS="ruff columns" for some of the checks
 #   make bench           zext4 beside other file systems under many loads, with a report; QUICK=1,
 #                        ROUNDS=5, DEV=/dev/X (real hardware; overwrites it, asks first), ARGS=;
@@ -176,6 +177,13 @@ ace:
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@+$(if $(filter uml,$(ENGINE)),tools/build-uml)
 	@$(PYTHON) tests/vm/lanes/ace.py --engine $(ENGINE) --fstype $(FSTYPE) --seq3 $(SEQ3) $(ARGS)
+
+.PHONY: ties
+ties:
+	@tools/deps debug-kernel
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@+tools/build-uml
+	@$(PYTHON) tests/vm/lanes/ties.py $(ARGS)
 
 .PHONY: xfstests
 xfstests:

@@ -13,27 +13,22 @@ import vm as vmlib
 sys.path.insert(0, str(vmlib.HERE / "lanes"))
 import ace  # noqa: E402 pylint: disable=wrong-import-position
 
-# Losses of the past: tests/vm/lanes/removed-fixes/run shows that each fails without its fix.
-FOUND = {
-    "a directory below itself": "mv-c-q@0 mv-a-k@1 /q/c/k@1",
-    "the same by an exchange": "exchange-dirs@0 mv-a-v@1 /p/b/v/k@1",
-    "a salt that was returned": "salt@0 salt-kept@1 /q/g@1",
-}
-PROFILE = ace.PROFILES["default"]
+# Profiles of file systems; lanes/ties.py shows that each named workload finds its tie taken out.
+PROFILES = sorted({tie.profile for tie in ace.all_ties()})
 SAMPLE = 16
 SEED = 1
 
 
-def in_guest(guest, command, rc=0):
+def in_guest(guest, command, rc=0, profile=ace.PROFILES["default"]):
     """zjace in the guest, on recording disks of its own."""
     return guest(f"""
         [ $FS = ext4 ] || modprobe ext4
         modprobe $FS
-        modprobe zjdisk ndev=3 size_mb={PROFILE.disk} || die zjdisk
+        modprobe zjdisk ndev=3 size_mb={profile.disk} || die zjdisk
         echo 1 >/sys/kernel/rcu_expedited
         # Each workload is stopped by a shutdown, which the kernel tells.
         dmesg -n 2
-        {PROFILE.base()} || die base
+        {profile.base()} || die base
         {command}
         rc=$?
         echo 0 >/sys/kernel/rcu_expedited
@@ -46,10 +41,14 @@ def in_guest(guest, command, rc=0):
 OPTIONS = ace.options(conftest.FSTYPE, "qemu")
 
 
-def test_what_was_lost_once(guest):
-    out = in_guest(guest, "".join(f'\n zjace one $FS {OPTIONS} "{text}" || rc1=1' for text in FOUND.values()) +
-                   "\n [ -z $rc1 ]")
-    assert len(re.findall(rf"^{conftest.FSTYPE}: [1-9]\d* cuts, 0 failed", out, re.M)) == len(FOUND), out
+@pytest.mark.parametrize("profile", PROFILES)
+def test_named_workloads(guest, profile):
+    """For each tie, those that show it missing."""
+    named = ace.named(profile)
+    options = ace.options(conftest.FSTYPE, "qemu", profile)
+    out = in_guest(guest, "".join(f'\n zjace one $FS {options} "{text}" || rc1=1' for text in named) +
+                   "\n [ -z $rc1 ]", profile=ace.PROFILES[profile])
+    assert len(re.findall(rf"^{conftest.FSTYPE}: [1-9]\d* cuts, 0 failed", out, re.M)) == len(named), out
 
 
 def test_sample(guest):

@@ -78,6 +78,7 @@ enum { NO_QUOTA, PROJECT_QUOTA, QUOTA_IS_OFF, QUOTA_IS_ON };
  * @salt: of the super block; 0: not made yet
  * @blocks: size of the file system
  * @room: the size up to which its blocks of descriptors suffice
+ * @has_xattr: it has the feature ext_attr
  * @has_csum: it has the feature metadata_csum
  * @has_encrypt: it has the feature encrypt
  * @has_seed: its checksums do not depend on the UUID
@@ -93,6 +94,7 @@ struct tree {
 	uint64_t salt;
 	uint32_t blocks;
 	uint32_t room;
+	bool has_xattr;
 	bool has_csum;
 	bool has_encrypt;
 	bool has_seed;
@@ -109,6 +111,17 @@ enum kind {
 	QUOTA_ON, QUOTA_OFF, FSYNC, FDATASYNC, CHECKPOINT, EVICT,
 };
 
+/* What may tie an operation to others with which it shares no block. */
+enum {
+	MOVES = 1,	/* a directory gets another parent (R11) */
+	INHERITS = 2,	/* a new inode takes what its directory has (R9) */
+	FIRST_XATTR = 4, /* a feature bit that the first one sets (R9) */
+	TELLS = 8,	/* a value that user space is told (E28) */
+	AGAIN = 16,	/* an inode leaves core and is read in again (R8, R10) */
+};
+
+#define TIES		5	/* kinds of them */
+
 /**
  * struct op - one operation
  * @name: what it is called in reports, and by --one
@@ -118,6 +131,7 @@ enum kind {
  * @x: first argument: mode, offset, ...
  * @y: second argument: length, ...
  * @flags: of renameat2() or fallocate()
+ * @ties: what ties it to others beside blocks, one bit each; a sample looks at these more often
  */
 struct op {
 	const char *name;
@@ -127,6 +141,7 @@ struct op {
 	uint32_t x;
 	uint32_t y;
 	uint32_t flags;
+	uint32_t ties;
 };
 
 /**

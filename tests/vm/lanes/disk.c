@@ -143,6 +143,7 @@ static const struct object {
 	{ "/p/b" }, { "/p/a/x/c/k" }, { "/p/b/v" },
 	{ "/p/f", 8192, 'f' }, { "/q/g", 4096, 'g' }, { "/p/a/h", 4096, 'h' },
 	{ "/r/x", 4096, 'x' }, { "/r/donor", 8192, 'd' }, { "/r/ind", 4096, 'i' },
+	{ "/p/deep", 16384, 'e' },
 };
 
 #define OBJECTS (sizeof(objects) / sizeof(objects[0]))
@@ -218,10 +219,18 @@ static int take_place(struct places *p, int group)
 	exit(2);
 }
 
+/* Attributes that the base tree has would set the feature. */
+static bool has_xattr(void)
+{
+	struct tree t;
+
+	return read_super(disk_path(0), &t) && t.has_xattr;
+}
+
 /* Mounted again for each file, as no block reserved for the file before is then used for it. */
 static void make_file(const struct object *o, const char *path)
 {
-	uint8_t buf[8192];
+	uint8_t buf[16384];
 	int fd, flags;
 
 	must(disk_umount(0) && disk_mount(0, "ext4", NULL, false), "mounting again");
@@ -233,7 +242,11 @@ static void make_file(const struct object *o, const char *path)
 		flags &= ~FS_EXTENT_FL;
 		must(!ioctl(fd, FS_IOC_SETFLAGS, &flags), "an indirect file");
 	}
-	if (o->letter == 'x')
+	/* More extents than the inode has room for. */
+	for (uint32_t at = 1024; o->letter == 'e' && at < o->size; at += 2048)
+		must(!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, 1024),
+		     "holes in %s", path);
+	if (o->letter == 'x' && has_xattr())
 		for (int x = 1; x < XATTRS; x++) {
 			memset(buf, '1' + x, xattr_size[x]);
 			must(!fsetxattr(fd, xattr_name[x], buf, xattr_size[x], 0), "%s",

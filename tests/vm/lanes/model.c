@@ -86,10 +86,11 @@ static void drop_dent(struct doing *d, int dir, const char *name)
 		memset(&d->t->node[node], 0, sizeof(struct node));
 }
 
-static bool make_node(struct doing *d, int dir, const char *name, uint16_t mode)
+/* It gets a name in @dir, and inherits from @from. */
+static bool make_node(struct doing *d, int dir, int from, const char *name, uint16_t mode)
 {
 	int node = NEW_NODE + 2 * d->step->pos;
-	struct node *n = &d->t->node[node], *parent = &d->t->node[dir];
+	struct node *n = &d->t->node[node], *parent = &d->t->node[from];
 
 	/* The second node of an operation: a whiteout. */
 	if (n->mode)
@@ -111,7 +112,7 @@ static bool make(struct doing *d, uint16_t mode)
 {
 	if (d->a >= 0 || !takes_names(d, d->dir))
 		return false;
-	return make_node(d, d->dir, d->name, mode);
+	return make_node(d, d->dir, d->dir, d->name, mode);
 }
 
 static bool do_mknod(struct doing *d)
@@ -200,14 +201,14 @@ static bool do_rename(struct doing *d)
 	touch(d, d->a);
 	if (!add_dent(d->t, d->dir2, d->name2, d->a))
 		return false;
-	return !(d->op->flags & RENAME_WHITEOUT) || make_node(d, d->dir, d->name, S_IFCHR);
+	return !(d->op->flags & RENAME_WHITEOUT) || make_node(d, d->dir, d->dir, d->name, S_IFCHR);
 }
 
 static bool do_tmpfile(struct doing *d)
 {
-	if (!takes_names(d, d->dir2) || d->b >= 0)
+	if (!takes_names(d, d->a) || !takes_names(d, d->dir2) || d->b >= 0)
 		return false;
-	return make_node(d, d->dir2, d->name2, S_IFREG | 0644);
+	return make_node(d, d->dir2, d->a, d->name2, S_IFREG | 0644);
 }
 
 /* ---- data ---- */

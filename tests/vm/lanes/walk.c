@@ -239,7 +239,8 @@ static uint16_t le16(const uint8_t *p)
 
 /* Offsets of ext4_super_block. */
 enum { S_INODES = 0, S_BLOCKS = 4, S_FIRST_BLOCK = 20, S_LOG_BLOCK = 24, S_PER_GROUP = 32,
-	S_IPG = 40, S_FIRST_INO = 84, S_INODE_SIZE = 88, S_INCOMPAT = 96, S_RO_COMPAT = 100, S_UUID = 104,
+	S_IPG = 40, S_FIRST_INO = 84, S_INODE_SIZE = 88, S_COMPAT = 92,
+	S_INCOMPAT = 96, S_RO_COMPAT = 100, S_UUID = 104,
 	S_LABEL = 120,
 	S_DESC_SIZE = 254, S_USR_QUOTA = 0x240, S_SALT = 0x258, S_PRJ_QUOTA = 0x26c, S_ORPHAN_FILE = 0x280 };
 
@@ -272,6 +273,7 @@ bool read_super(const char *dev, struct tree *t)
 		return false;
 	t->blocks = le32(sb + S_BLOCKS);
 	t->room = room_of(sb);
+	t->has_xattr = le32(sb + S_COMPAT) & 8;
 	t->has_csum = le32(sb + S_RO_COMPAT) & 0x400;
 	t->has_encrypt = le32(sb + S_INCOMPAT) & 0x10000;
 	t->has_seed = le32(sb + S_INCOMPAT) & 0x2000;
