@@ -395,7 +395,7 @@ static void text_log(const struct log *log)
 	use = count_lanes(log);
 	printf("\nLog\n");
 	printf("  format            version %u, generation %llu%s\n",
-	       log->area ? ZJ_NVM_VERSION : ZJ_FORMAT_VERSION, log->geo.generation,
+	       log->area ? ZJ_NVM_VERSION : log->geo.version, log->geo.generation,
 	       log->area ? ", in memory" : "");
 	printf("  lanes             %u\n", log->geo.nr_lanes);
 	printf("  segments          %u of %s, %u free\n", log->geo.nr_segs,
