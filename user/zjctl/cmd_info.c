@@ -116,7 +116,7 @@ static void gather(struct info *in)
 	}
 	if (!in->fs.has_journal)
 		return;
-	in->code = zx_open(&in->img, &in->target, false);
+	in->code = zx_open(&in->img, &in->target, EXT_READ);
 	if (in->code)
 		return;
 	in->opened = true;
