@@ -4,7 +4,7 @@
 #   make test            install what is missing, build, run all tests
 #   make demo            install what is missing, build, show a power cut survived
 #   make sim             the journal's sources in the simulator, for a minute
-#   make fuzz            recovery under libFuzzer, for SECONDS=60
+#   make fuzz            recovery under libFuzzer, then zjctl, for SECONDS=60 each
 #   make mutants-auto    src/ mutated by machine: what no test notices; SAMPLE=2000 SEED=1
 #                        FILE=src/core/flush.c SECONDS=600 ARGS="--only ID"
 #   make model           the protocol as a state machine, each rule left out once
@@ -96,6 +96,7 @@ mutants-auto:
 
 fuzz:
 	@+$(MAKE) --no-print-directory -C tests/fuzz run
+	@build/venv/bin/python tests/zjctl/fuzz.py --seconds $(or $(SECONDS),60)
 
 model:
 	@+$(MAKE) --no-print-directory -C model check

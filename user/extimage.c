@@ -289,8 +289,9 @@ static int open_path(struct ext_image *img, const char *path, bool writable)
 	return fd;
 }
 
-int ext_open(struct ext_image *img, const char *path, bool writable)
+int ext_open(struct ext_image *img, const char *path, enum ext_how how)
 {
+	bool writable = how != EXT_READ;
 	int mounted = 0;
 
 	memset(img, 0, sizeof(*img));
@@ -302,7 +303,7 @@ int ext_open(struct ext_image *img, const char *path, bool writable)
 		return complain(img, "is mounted; unmount it first", 0);
 	/* Others are kept away first, so that what is read does not change. */
 	img->fd = open_path(img, path, writable);
-	if (img->fd < 0 || (writable && mmp_announce(img)) || read_layout(img, writable)) {
+	if (img->fd < 0 || (how == EXT_WRITE && mmp_announce(img)) || read_layout(img, writable)) {
 		ext_close(img);
 		return -1;
 	}

@@ -55,8 +55,15 @@ int ext_flush_journal(struct ext_image *img);
  */
 bool ext_lock(int fd);
 
-/* A writer excludes all others, on other hosts too (mmp.h). 0, or -1 with a message. */
-int ext_open(struct ext_image *img, const char *path, bool writable);
+/* What others may do meanwhile. */
+enum ext_how {
+	EXT_READ,	/* anything */
+	EXT_WRITE,	/* nothing, on other hosts neither (mmp.h) */
+	EXT_LOCK,	/* nothing on this host: to see whether there is something to write */
+};
+
+/* 0, or -1 with a message. */
+int ext_open(struct ext_image *img, const char *path, enum ext_how how);
 void ext_close(struct ext_image *img);
 /* Clear needs_recovery in the primary superblock, durably; same returns. */
 int ext_clear_needs_recovery(struct ext_image *img);

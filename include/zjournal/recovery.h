@@ -65,6 +65,7 @@ struct zj_io_ops {
 struct zj_log_geometry {
 	u8	uuid[16];	/* of the file system; seeds all checksums */
 	u64	generation;	/* of the records that count */
+	u32	version;	/* of the format, as it was read */
 	u32	block_size;	/* bytes */
 	u32	total_blocks;	/* journal blocks */
 	u32	log_first;	/* journal block of segment 0 */

@@ -113,6 +113,7 @@ const char *zj_decode_log_super(const void *block, struct zj_log_geometry *geo)
 
 	memcpy(geo->uuid, sb->uuid, sizeof(geo->uuid));
 	geo->generation = le64_to_cpu(sb->generation);
+	geo->version = le32_to_cpu(sb->version);
 	geo->block_size = le32_to_cpu(sb->block_size);
 	geo->total_blocks = le32_to_cpu(sb->total_blocks);
 	geo->log_first = le32_to_cpu(sb->log_first);
@@ -142,6 +143,7 @@ int zj_make_geometry(struct zj_log_geometry *geo, u32 journal_blocks,
 	while (seg > ZJ_SEG_BLOCKS_TINY && room / seg < ZJ_MIN_SEGS)
 		seg /= 2;
 
+	geo->version = ZJ_FORMAT_VERSION;
 	geo->block_size = block_size;
 	geo->total_blocks = journal_blocks;
 	geo->log_first = ZJ_LOG_FIRST;

@@ -15,7 +15,7 @@ int main(int argc, char **argv)
 	u32 sequence;
 	int err;
 
-	if (argc != 2 || ext_open(&img, argv[1], true))
+	if (argc != 2 || ext_open(&img, argv[1], EXT_WRITE))
 		return 2;
 	sb = calloc(1, img.block_size);
 	if (ext_ops.read_log(&img, 0, 1, sb))

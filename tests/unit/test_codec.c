@@ -126,6 +126,7 @@ static void log_super_at_its_bounds(void **state)
 	struct zj_log_super *sb;
 	u8 block[65536];
 
+	geo.version = ZJ_FORMAT_VERSION;
 	geo.ckpt_stamp = 0x123456789abcdefULL;
 	for (u32 size = 1024; size <= 65536; size *= 2) {
 		geo.block_size = size;

@@ -105,7 +105,7 @@ static void make_crashed(void)
 	must("cp " IMAGE " " CHANGED);
 	must(ROOT "debugfs -w -R 'mkdir lost-in-the-log' " CHANGED QUIET);
 
-	assert_int_equal(ext_open(&img, IMAGE, true), 0);
+	assert_int_equal(ext_open(&img, IMAGE, EXT_WRITE), 0);
 	assert_true(img.needs_recovery);
 	assert_int_equal(img.block_size, 1024);
 	assert_int_equal(img.device_blocks, 16384);
@@ -152,7 +152,7 @@ static void zjrecover_refuses_damage(void **state)
 	u8 block[1024];
 
 	make_crashed();
-	assert_int_equal(ext_open(&img, IMAGE, true), 0);
+	assert_int_equal(ext_open(&img, IMAGE, EXT_WRITE), 0);
 	assert_int_equal(ext_ops.read_log(&img, 1, 1, block), 0);
 	block[0x20] ^= 1;
 	assert_int_equal(ext_ops.write_log(&img, 1, block), 0);

@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 	ext2_filsys fs;
 	u8 *seen;
 
-	if (!nr || !nr_lanes || nr_lanes > ZJ_MAX_LANES || !run || ext_open(&img, argv[1], true))
+	if (!nr || !nr_lanes || nr_lanes > ZJ_MAX_LANES || !run || ext_open(&img, argv[1], EXT_WRITE))
 		die("usage: biglog IMAGE TRANSACTIONS LANES RUN [KIND]");
 	if (ext2fs_open(argv[1], EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &fs) ||
 	    ext2fs_read_bitmaps(fs) ||

@@ -64,7 +64,8 @@ def test_info_crashed(zjctl, crashed):
     assert (log["checkpoint_stamp"], log["newest_stamp"], log["newest_committed_stamp"]) == (2, 5, 5)
     assert log["segments_free"] == 12
     assert [lane["transactions"] for lane in log["per_lane"]] == [3, 3, 3, 0]
-    assert "crashed: recovery is due" in zjctl("info", crashed.path).out
+    out = zjctl("info", crashed.path).out
+    assert "crashed: recovery is due" in out and "  format            version 1, generation" in out
 
 
 def test_advice_on_a_crashed_file_system(zjctl, crashed):

@@ -147,7 +147,7 @@ static int check(const struct zx_target *t, const char *nvm)
 	void *block0;
 	int code;
 
-	code = zx_open(&img, t, false);
+	code = zx_open(&img, t, EXT_READ);
 	if (code)
 		return code;
 	block0 = malloc(img.block_size);

@@ -147,7 +147,7 @@ static int open_and_convert(const struct zx_target *t, bool write)
 	void *block0;
 	int code;
 
-	code = zx_open(&img, t, write);
+	code = zx_open(&img, t, write ? EXT_WRITE : EXT_READ);
 	if (code)
 		return code;
 	js_array("findings");

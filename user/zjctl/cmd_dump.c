@@ -118,7 +118,7 @@ static int dump(const struct zx_target *t, struct dump_filter *f, bool graph)
 	void *block0;
 	int code;
 
-	code = zx_open(&img, t, false);
+	code = zx_open(&img, t, EXT_READ);
 	if (code)
 		return code;
 	block0 = malloc(img.block_size);

@@ -116,7 +116,7 @@ static void gather(struct info *in)
 	}
 	if (!in->fs.has_journal)
 		return;
-	in->code = zx_open(&in->img, &in->target, false);
+	in->code = zx_open(&in->img, &in->target, EXT_READ);
 	if (in->code)
 		return;
 	in->opened = true;
@@ -395,7 +395,7 @@ static void text_log(const struct log *log)
 	use = count_lanes(log);
 	printf("\nLog\n");
 	printf("  format            version %u, generation %llu%s\n",
-	       log->area ? ZJ_NVM_VERSION : ZJ_FORMAT_VERSION, log->geo.generation,
+	       log->area ? ZJ_NVM_VERSION : log->geo.version, log->geo.generation,
 	       log->area ? ", in memory" : "");
 	printf("  lanes             %u\n", log->geo.nr_lanes);
 	printf("  segments          %u of %s, %u free\n", log->geo.nr_segs,

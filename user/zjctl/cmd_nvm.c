@@ -183,7 +183,7 @@ static int format(struct memory *m, const char *dev, bool force)
 	if (!code)
 		code = check_journal_inside(target.path);
 	if (!code)
-		code = zx_open(&img, &target, false);
+		code = zx_open(&img, &target, EXT_READ);
 	if (code)
 		return code;
 	code = open_memory(m);

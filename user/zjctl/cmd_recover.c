@@ -393,9 +393,9 @@ static bool has_work(const struct job *j)
 		(j->img.needs_recovery || (j->fsck && orphan_present_is_idle(j->img.path))));
 }
 
-static int open_log(struct job *j, const struct zx_target *t, bool writable)
+static int open_log(struct job *j, const struct zx_target *t, enum ext_how how)
 {
-	int code = zx_open(&j->img, t, writable);
+	int code = zx_open(&j->img, t, how);
 
 	if (code)
 		return code;
@@ -414,12 +414,12 @@ static void close_log(struct job *j)
 /* A writer may have to wait for other hosts (mmp), which is not worth it for nothing. */
 static int open_for_work(struct job *j, const struct zx_target *t)
 {
-	int code = open_log(j, t, false);
+	int code = open_log(j, t, j->dry_run ? EXT_READ : EXT_LOCK);
 
 	if (code || j->dry_run || !has_work(j))
 		return code;
 	close_log(j);
-	return open_log(j, t, true);
+	return open_log(j, t, EXT_WRITE);
 }
 
 static int recover(const struct zx_target *t, struct job *j)

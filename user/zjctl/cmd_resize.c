@@ -233,7 +233,7 @@ static int open_and_resize(const struct zx_target *t, struct plan *p)
 	int code = refuse_own_device(t);
 
 	if (!code)
-		code = zx_open(&img, t, !p->dry_run);
+		code = zx_open(&img, t, p->dry_run ? EXT_READ : EXT_WRITE);
 	if (code)
 		return code;
 	code = plan_and_resize(&img, t, p);

@@ -294,15 +294,15 @@ int zx_check_device(const char *path)
 	return code;
 }
 
-int zx_open(struct ext_image *img, const struct zx_target *t, bool writable)
+int zx_open(struct ext_image *img, const struct zx_target *t, enum ext_how how)
 {
 	int code = zx_check_device(t->path);
 
-	if (!code && writable)
+	if (!code && how != EXT_READ)
 		code = zx_refuse_mounted(t);
 	if (code)
 		return code;
-	if (ext_open(img, t->path, writable))
+	if (ext_open(img, t->path, how))
 		return ZX_FAILED;
 	if (t->mounted_at[0])
 		ext_drop_cached_journal(img);

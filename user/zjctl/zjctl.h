@@ -125,7 +125,7 @@ int zx_refuse_mounted(const struct zx_target *target);
 /* Is there a complete ext4 on it? Returns 0, or an exit code with a message. */
 int zx_check_device(const char *path);
 /* Open for recovery's I/O; 0 or an exit code with a message. */
-int zx_open(struct ext_image *img, const struct zx_target *target, bool writable);
+int zx_open(struct ext_image *img, const struct zx_target *target, enum ext_how how);
 
 /* ---- block0.c: the stock superblock in journal block 0 ---- */
 
