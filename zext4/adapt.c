@@ -606,6 +606,25 @@ int zext4_wait_exposed(struct super_block *sb)
 	return err;
 }
 
+/* ---- extents ---- */
+
+/**
+ * zext4_forget_extents() - forget what is known of a file's extents but not in its tree
+ * @inode: the file
+ * @from: first block; all behind it is looked up in the tree again
+ *
+ * ext4 does so before it changes the tree. A change that needs several handles lets go of
+ * i_data_sem between them, and others take in what is not changed yet: blocks that are freed then
+ * (E33). With file data in the log most truncations of synced files need several, because each
+ * extent may need revokes.
+ *
+ * Context: i_rwsem and i_data_sem held for writing, the tree has its final form.
+ */
+void zext4_forget_extents(struct inode *inode, ext4_lblk_t from)
+{
+	ext4_es_remove_extent(inode, from, EXT_MAX_BLOCKS - from);
+}
+
 /* ---- waiting for the owner of one buffer ---- */
 
 /* Returns the first journaled buffer at or after @offset of a locked folio, referenced. */

@@ -193,6 +193,7 @@ void zext4_sync_data(struct super_block *sb);
 struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset);
 int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh);
 void zext4_lock_super(struct super_block *sb);
+void zext4_forget_extents(struct inode *inode, ext4_lblk_t from);
 
 /* Regions in which a lane looks for blocks and inodes (alloc=core). */
 struct ext4_allocation_context;

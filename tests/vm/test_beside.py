@@ -87,6 +87,21 @@ def test_direct_read_finds_no_stale_block(guest, how):
 
 
 @pytest.mark.zext4
+@pytest.mark.parametrize("how", ["truncate", "collapse", "read"])
+def test_what_was_given_back_stays_unmapped(guest, how):
+    """A truncation that has to restart beside FIEMAP and an fsync; a readahead while the file gets shorter."""
+    guest(f"""
+        modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
+        mk /dev/zjd0 -b 1024 -J size=4
+        # The bitmap is not in memory.
+        mnt /dev/zjd0; stalemap prepare /mnt/file /mnt/other 1024 || die prepare; unmnt
+        mnt /dev/zjd0 lanes=1,log=zj,no_prefetch_block_bitmaps
+        stalemap {how} /mnt/file /mnt/other 1024 || die "{how}: stale"
+        unmnt; fsck /dev/zjd0; rmmod zjdisk
+    """)
+
+
+@pytest.mark.zext4
 def test_data_error_reaches_fsync(guest):
     """The log blocks are written, but the data that is written in parallel is not."""
     guest("""

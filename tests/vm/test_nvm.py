@@ -275,8 +275,19 @@ def test_unbound_while_idle(guest):
 
 # In each mode; ZJ_CUTS=20 makes so many.
 CUTS = int(os.environ.get("ZJ_CUTS", "2"))
-MODES = ["", ",data=journal,lanes=1,tune=txninfo_max:1024"]
 WORKERS = 4
+# Mount options, and what is checked: files that were fsynced (stress), or what they hold (fsxmarks).
+MODES = [("", "stress"), (",data=journal,lanes=1,tune=txninfo_max:1024", "stress")]
+if "ZJ_CUTS" in os.environ:
+    MODES.insert(0, (",lanes=4", "fsx"))
+RUN = {"stress": "setsid stress -p {workers} -t 3600 -s {seed} -l /share/noted /mnt >/dev/null 2>&1 &",
+       "fsx": "fsxmarks setup /mnt {workers} || die setup\n"
+              "setsid fsxmarks run /mnt /share {workers} 3600 {seed} - &"}
+
+# Of a moment at which no file was at rest nothing is known.
+CHECK = {"stress": "stress -v {logs}/noted /mnt",
+         "fsx": "{{ fsxmarks verify /mnt {logs} {workers} 0 >/tmp/fsx || grep 'BAD: no file' /tmp/fsx ||"
+                " {{ cat /tmp/fsx; false; }}; }}"}
 
 
 @dataclass
@@ -284,13 +295,18 @@ class Cut:
     """The state of one moment: files of disk and memory, and what was fsynced."""
     name: str
     mode: str
+    load: str
     disk: Path
     dimm: Path
     notes: dict = None
 
     def take_notes(self, machine):
-        self.notes = {p.name: whole_lines(p.read_bytes()) for p in machine.share.glob("noted.*")}
-        noted = sum(n.count(b"\n") for n in self.notes.values())
+        if self.load == "fsx":
+            self.notes = {p.name: p.read_bytes() for p in machine.share.glob("*.marks")}
+            noted = sum(len(n) for n in self.notes.values())
+        else:
+            self.notes = {p.name: whole_lines(p.read_bytes()) for p in machine.share.glob("noted.*")}
+            noted = sum(n.count(b"\n") for n in self.notes.values())
         print(f"cut {self.name}: {noted} notes")
         assert noted, "nothing was fsynced"
 
@@ -310,25 +326,25 @@ def snapshot(machine, disk, dimm, cut, seed):
 def take_cuts(machine, disk, dimm, seed):
     """Cuts in each mode under load; the last one kills the VM."""
     cuts = []
-    for mode in MODES:
+    for mode, how in MODES:
         for old in machine.share.glob("noted.*"):
             old.unlink()
         load(machine, FORMAT + f"""
             mnt /dev/vda "$NVM{mode}"
-            setsid stress -p {WORKERS} -t 3600 -s {seed} -l /share/noted /mnt >/dev/null 2>&1 &
+            {RUN[how].format(workers=WORKERS, seed=seed)}
             echo $! >/tmp/stress.pid
         """)
         for n in range(CUTS):
             machine.idle(1 + (seed + n) % 3)
             name = str(len(cuts))
-            cuts.append(Cut(name, mode, dimm.with_name(f"disk.{name}"), dimm.with_name(f"dimm.{name}")))
+            cuts.append(Cut(name, mode, how, dimm.with_name(f"disk.{name}"), dimm.with_name(f"dimm.{name}")))
             snapshot(machine, disk, dimm, cuts[-1], seed + n)
-        if mode == MODES[-1]:
+        if (mode, how) == MODES[-1]:
             break
         load(machine, "kill -9 -$(cat /tmp/stress.pid); while ! umount /mnt; do sleep 0.1; done; fsck /dev/vda")
     machine.check_console()
     machine.kill()
-    cuts.append(Cut("kill", mode, dimm.with_name("disk"), dimm))
+    cuts.append(Cut("kill", mode, how, dimm.with_name("disk"), dimm))
     cuts[-1].take_notes(machine)
     return cuts
 
@@ -353,7 +369,7 @@ def recover(machine, cut, number):
         fi
         mark cut
         mnt $disk "journal_nvm=$memory{cut.mode}"; said "$found"
-        stress -v /share/{cut.name}/noted /mnt || die "cut {cut.name}: fsynced data is lost"
+        {CHECK[cut.load].format(logs=f"/share/{cut.name}", workers=WORKERS)} || die "cut {cut.name}: fsynced data is lost"
         unmnt; fsck $disk
     """)
 

@@ -14,6 +14,13 @@ AFTER=			# a command that is given the directory that the load has prepared
 OTHERS=		# not empty: each cut is also recovered by e2fsck, by zjctl and by a stock
 			# mount, and right after the replay all must be the same, byte by byte; needs CACHE=1
 RECOVER=		# a command that recovers instead of the mount; then it is mounted as ext4
+BESIDE=			# aio or uring, for LOAD=fsx: many changes are direct writes in flight
+DIRS=			# not empty, for LOAD=fsx: each process works in a directory of its own
+UNIT=			# bytes of a cluster, for LOAD=fsx with bigalloc
+MEMORY=			# limit of the memory of the load's cgroup, such as 6M; must be met
+TRIM=			# not empty: beside the load, free blocks are discarded
+GROW=			# FROM TO, in MiB: beside the load, the file system grows in steps
+SNAPSHOTS=		# not empty: beside the load, snapshots of the disk are taken and checked
 DISTURB=		# not empty: beside the load, files are synced, read, dropped; freeze: and frozen
 MIXED=			# not empty: beside the load, mixed has processes change the same files
 UNLOCK=			# a command that is given every mount point, such as fsctl add-key
@@ -41,6 +48,7 @@ for arg in "$@"; do
 	esac
 done
 CTL=/dev/zjdctl
+DEVICE=/dev/zjd0	# which the load uses
 REF=			# number of a disk, see recovered_by_others()
 OPTS="data=$DATA${MOUNT_OPTS:+,$MOUNT_OPTS}"
 TOP=${SETUP:+/top}
@@ -241,6 +249,72 @@ one() {
 	report $rc $d2 "$log" "cut=$3 seed=$4 in-recovery=$cut2/$seq" "$d" $cut2 "$4" $LIE 8
 }
 
+# The device that is behind NAME, of the device mapper: a line of its table.
+table() {
+	dmsetup create "$1" --table "$2" || die "dmsetup create $1"
+	[ -e "/dev/mapper/$1" ] || dmsetup mknodes "$1"
+}
+
+# ---- beside the load, until it has ended ----
+
+loading() { [ -e "$WORK/loading" ]; }
+
+trim_beside() {
+	while loading; do
+		fstrim "$1" || return 1
+		n=$((n + 1)); sleep 0.2
+	done
+}
+
+# resize2fs before 1.47.1 reads the super block while the kernel changes it.
+grow_beside() {
+	size=${GROW% *}
+	while loading && [ "$size" -lt "${GROW#* }" ]; do
+		size=$((size + 2))
+		until resize2fs "$DEVICE" "${size}M" > "$WORK/resized" 2>&1; do
+			grep -q "checksum does not match" "$WORK/resized" || { cat "$WORK/resized"; return 1; }
+		done
+		n=$((n + 1)); sleep 0.1
+	done
+}
+
+# Each of them is a file system that was frozen: nothing to repair, nothing to replay.
+snapshots_beside() {
+	while loading; do
+		dd if=/dev/zero of=/dev/zjd1 bs=4k count=1 2> /dev/null
+		dmsetup suspend origin && table snapshot "0 $SECTORS snapshot /dev/zjd0 /dev/zjd1 N 8" &&
+			dmsetup resume origin || return 1
+		e2fsck -fn /dev/mapper/snapshot > "$WORK/snapshot" 2>&1 || { cat "$WORK/snapshot"; return 1; }
+		dmsetup suspend origin && dmsetup remove snapshot && dmsetup resume origin || return 1
+		n=$((n + 1)); sleep 0.2
+	done
+}
+
+# beside COMMAND: begins it; that it did nothing is an error.
+beside() {
+	touch "$WORK/loading"
+	( n=0; "$@"; rc=$?
+	[ $rc = 0 ] && [ $n -gt 0 ] || { echo "$1: ended with $rc after $n rounds"; exit 1; }
+	) >> "$WORK/errors" 2>&1 &
+	others="$others $!"
+}
+
+# limited COMMAND: the load, in a cgroup whose memory is limited.
+limited() {
+	[ -n "$MEMORY" ] || { "$@"; return; }
+	mkdir -p /cg
+	grep -q ' /cg ' /proc/mounts || mount -t cgroup2 none /cg || die "no cgroup2"
+	echo +memory > /cg/cgroup.subtree_control || die "no memory controller"
+	mkdir -p /cg/load && echo "$MEMORY" > /cg/load/memory.max || die "no memory.max"
+	met=$(sed -n 's/^max //p' /cg/load/memory.events)
+	# shellcheck disable=SC2016
+	sh -c 'echo $$ > /cg/load/cgroup.procs && exec "$@"' sh "$@"
+	rc=$?
+	[ "$(sed -n 's/^max //p' /cg/load/memory.events)" -gt "$met" ] || {
+		echo "the load did not need $MEMORY" >> "$WORK/errors"; rc=1; }
+	return $rc
+}
+
 prepare() {
 	[ -w $CTL ] || die "no $CTL: load zjdisk.ko with ndev=$((1 + 2 * JOBS)) first"
 	each=2
@@ -260,15 +334,20 @@ prepare() {
 	done
 	# "ZJPOISON" all over: what no file may ever show.
 	zjd 0 fill 0x4e4f53494f504a5a || die "cannot fill zjd0"
-	mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 $MKFS_OPTS /dev/zjd0 ||
-		die "mkfs.ext4 failed"
+	mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 $MKFS_OPTS /dev/zjd0 \
+		${GROW:+"${GROW% *}M"} || die "mkfs.ext4 failed"
 	# Four jobs at once would not wait for each other to load it.
 	[ -z "$OTHERS$RECOVER" ] || modprobe ext4
 	[ -z "$OTHERS" ] || debugfs -R "blocks <8>" /dev/zjd0 > "$WORK/journal" 2> /dev/null
 }
 
 load() {
-	mount -t "$FSTYPE" -o "$OPTS" /dev/zjd0 "$WORK/mnt0" || die "cannot mount $FSTYPE with $OPTS"
+	if [ -n "$SNAPSHOTS" ]; then
+		SECTORS=$(blockdev --getsz /dev/zjd0)
+		table origin "0 $SECTORS snapshot-origin /dev/zjd0"
+		DEVICE=/dev/mapper/origin
+	fi
+	mount -t "$FSTYPE" -o "$OPTS" $DEVICE "$WORK/mnt0" || die "cannot mount $FSTYPE with $OPTS"
 	if [ -n "$SETUP" ]; then
 		# The check expects what a root directory has.
 		mkdir "$WORK/mnt0$TOP" && $SETUP "$WORK/mnt0$TOP" &&
@@ -282,6 +361,10 @@ load() {
 	echo 50 > /proc/sys/vm/dirty_expire_centisecs
 	zjd 0 latency $LATENCY
 	zjd 0 record on || die "cannot record"
+	others=
+	[ -z "$TRIM" ] || beside trim_beside "$WORK/mnt0"
+	[ -z "$GROW" ] || beside grow_beside
+	[ -z "$SNAPSHOTS" ] || beside snapshots_beside
 	disturbed='' mixed=''
 	if [ -n "$DISTURB" ]; then
 		"$BIN/disturb" "$WORK/mnt0$TOP" "$TIME" "$SEED" ${DISTURB#1} 2>> "$WORK/errors" &
@@ -291,8 +374,10 @@ load() {
 		"$BIN/mixed" run "$WORK/mnt0$TOP" "$TIME" "$SEED" 2>> "$WORK/errors" &
 		mixed=$!
 	fi
-	"$LOADER" run "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" "$TIME" "$SEED" 0 2>> "$WORK/errors"
+	limited "$LOADER" run "$WORK/mnt0$TOP" "$WORK/log" "$WORKERS" "$TIME" "$SEED" 0 2>> "$WORK/errors"
 	rc=$?
+	rm -f "$WORK/loading"
+	for other in $others; do wait "$other" || rc=1; done
 	[ -z "$disturbed" ] || wait "$disturbed" || rc=1
 	[ -z "$mixed" ] || wait "$mixed" || rc=1
 	zjd 0 record off
@@ -302,6 +387,7 @@ load() {
 	[ -z "$STATS" ] || cat "$STATS"
 	verify "$WORK/mnt0$TOP" 0 > "$WORK/out.live" 2>&1 || rc=1
 	umount "$WORK/mnt0" || rc=1
+	[ -z "$SNAPSHOTS" ] || dmsetup remove origin || rc=1
 	e2fsck -fn /dev/zjd0 >> "$WORK/out.live" 2>&1 || rc=1
 	sed -n 's/^zjd0 /# zjd0 /p' $CTL
 	if [ $rc = 0 ]; then

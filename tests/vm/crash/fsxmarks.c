@@ -3,7 +3,7 @@
  * fsxmarks: a file after a power cut must be what it was when its fsync returned.
  *
  *	fsxmarks setup MNT WORKERS
- *	fsxmarks run MNT LOGDIR WORKERS SECONDS SEED DISK [DM]
+ *	fsxmarks run MNT LOGDIR WORKERS SECONDS SEED DISK|- [DM]
  *	fsxmarks cuts LOGDIR WORKERS LAST COUNT SEED
  *	fsxmarks verify MNT LOGDIR WORKERS CUT [exactly]
  *
@@ -11,7 +11,14 @@
  * an fsync of it has returned, the worker places a mark in the recording of zjdisk number
  * DISK (and in the log of the dm-log-writes device DM, by the same number) and notes what
  * the file holds. It changes nothing before it has placed a second mark: a cut in between
- * must leave exactly that content. LOGDIR/w<k>.marks has one struct note per fsync.
+ * must leave exactly that content. LOGDIR/w<k>.marks has one struct note per fsync. With DISK
+ * "-" nothing is recorded: it only compares what it reads with what it has written.
+ *
+ * From the environment:
+ *	BESIDE=aio|uring	many changes are direct writes in flight (by libaio's system calls or
+ *				by io_uring) beside writes, stores, reads and syncs of other pages
+ *	DIRS=1			each worker's files are in a directory of its own, "k"
+ *	UNIT=BYTES		collapse and insert ranges are multiples of this (clusters)
  *
  * "cuts" prints COUNT lines "CUT SEED", each right after a fsync or before the next change
  * of that file. "verify" compares every file that was at rest at CUT; 0: after all that
@@ -21,8 +28,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <linux/io_uring.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -32,6 +41,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -44,6 +54,7 @@
 #define FILE_MAX	(BLOCKS * BLOCK)
 #define MAX_WORKERS	64
 #define WORD		sizeof(uint64_t)
+#define HISTORY		48	/* operations that a complaint lists */
 
 /**
  * struct note - a file after an fsync
@@ -63,10 +74,13 @@ struct note {
 
 static char have[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
 static char buf[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
-static uint64_t size, rnd_state;
-static uint32_t worker, op_nr, nr_notes;
+static char direct_buf[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
+static char history[HISTORY][100];
+static uint64_t size, rnd_state, unit = BLOCK;
+static uint32_t worker, op_nr, nr_notes, nr_history;
 static int fd, direct_fd, donor_fd, note_fd, ctl_fd, disk;
-static const char *dm;
+static const char *dm, *dirs;
+static enum { ALONE, AIO, URING } beside;
 static struct note note;
 
 static uint64_t rnd(uint64_t below)
@@ -89,6 +103,26 @@ static void must(int ok, const char *what)
 {
 	if (!ok)
 		die(what);
+}
+
+/* For the complaint, if what is read is wrong later. */
+static void remember(const char *format, ...)
+{
+	char *line = history[nr_history++ % HISTORY];
+	va_list args;
+	int n = snprintf(line, sizeof(history[0]), "operation %u: ", op_nr);
+
+	va_start(args, format);
+	vsnprintf(line + n, sizeof(history[0]) - n, format, args);
+	va_end(args);
+}
+
+static void path_of(char path[4096], const char *mnt, char kind, uint32_t w)
+{
+	if (dirs)
+		snprintf(path, 4096, "%s/%u/%c%u", mnt, w, kind, w);
+	else
+		snprintf(path, 4096, "%s/%c%u", mnt, kind, w);
 }
 
 /* ---- what a file holds ---- */
@@ -135,7 +169,10 @@ static void describe(struct note *n, const char *data, uint64_t bytes)
 static uint64_t mark(void)
 {
 	struct zjd_mark m = { .dev = disk };
+	static uint64_t nr;
 
+	if (disk < 0)
+		return ++nr;
 	if (!ioctl(ctl_fd, ZJD_IOC_MARK, &m))
 		return m.seq;
 	if (errno == ENOSPC || errno == ENODATA)
@@ -199,6 +236,7 @@ static void fill(uint64_t at, uint64_t len)
 {
 	uint64_t word, i;
 
+	remember("%#llx bytes at %#llx", (unsigned long long)len, (unsigned long long)at);
 	for (i = at; i < at + len; i++) {
 		word = (uint64_t)(worker + 1) << 56 | (uint64_t)op_nr << 32 | i / WORD;
 		buf[i - at] = word >> i % WORD * 8;
@@ -233,6 +271,7 @@ static void do_direct(void)
 
 static void set_size(uint64_t bytes)
 {
+	remember("size from %#llx to %#llx", (unsigned long long)size, (unsigned long long)bytes);
 	must(!ftruncate(fd, bytes), "truncate");
 	if (bytes < size)
 		memset(have + bytes, 0, size - bytes);
@@ -261,6 +300,8 @@ static void do_fallocate(int mode)
 {
 	uint64_t at = rnd(FILE_MAX - 1), len = some_length(FILE_MAX - at), end = at + len;
 
+	remember("fallocate, mode %#x, %#llx bytes at %#llx", mode, (unsigned long long)len,
+		 (unsigned long long)at);
 	must(!fallocate(fd, mode, at, len), "fallocate");
 	if (mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE) && at < size)
 		memset(have + at, 0, (end < size ? end : size) - at);
@@ -272,10 +313,11 @@ static void do_collapse(void)
 {
 	uint64_t at, len;
 
-	if (size < 2 * BLOCK)
+	if (size < 2 * unit)
 		return;
-	at = down(rnd(size - BLOCK));
-	len = BLOCK * (1 + rnd((size - at - 1) / BLOCK));
+	at = rnd(size - unit) / unit * unit;
+	len = unit * (1 + rnd((size - at - 1) / unit));
+	remember("collapse %#llx bytes at %#llx", (unsigned long long)len, (unsigned long long)at);
 	must(!fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, at, len), "collapse");
 	memmove(have + at, have + at + len, size - at - len);
 	memset(have + size - len, 0, len);
@@ -286,10 +328,11 @@ static void do_insert(void)
 {
 	uint64_t at, len;
 
-	if (!size || FILE_MAX - size < BLOCK)
+	if (!size || FILE_MAX - size < unit)
 		return;
-	at = down(rnd(size));
-	len = BLOCK * (1 + rnd((FILE_MAX - size) / BLOCK));
+	at = rnd(size) / unit * unit;
+	len = unit * (1 + rnd((FILE_MAX - size) / unit));
+	remember("insert %#llx bytes at %#llx", (unsigned long long)len, (unsigned long long)at);
 	must(!fallocate(fd, FALLOC_FL_INSERT_RANGE, at, len), "insert");
 	memmove(have + at + len, have + at, size - at);
 	memset(have + at, 0, len);
@@ -309,6 +352,8 @@ static void do_copy(void)
 	if (from < (off_t)(to + len) && to < (off_t)(from + len))
 		return;
 	memcpy(buf, have + from, len);
+	remember("copy %#llx bytes from %#llx to %#llx", (unsigned long long)len,
+		 (unsigned long long)from, (unsigned long long)to);
 	must(copy_file_range(fd, &from, fd, &to, len, 0) == (ssize_t)len, "copy");
 	changed(to - len, len);
 }
@@ -330,6 +375,8 @@ static void do_move(void)
 	len = move.blocks * BLOCK;
 	must(!fallocate(donor_fd, 0, 0, FILE_MAX), "fallocate of the donor");
 	memset(buf, op_nr, len);
+	remember("exchange of %llu blocks at %llu", (unsigned long long)move.blocks,
+		 (unsigned long long)move.from);
 	must(!rnd(2) || (pwrite(donor_fd, buf, len, move.from * BLOCK) == (ssize_t)len &&
 			 !fdatasync(donor_fd)), "write of the donor");
 	/* There may be holes, or data=journal. */
@@ -337,23 +384,246 @@ static void do_move(void)
 	     errno == ENODATA || errno == EOPNOTSUPP || errno == EBUSY, "move");
 }
 
+/* ---- direct writes in flight ---- */
+
+static uint64_t whole_pages(uint64_t most)
+{
+	uint64_t n = 1 + rnd(1u << rnd(7));
+
+	return n < most ? n : most;
+}
+
+/* Two ranges of whole pages that do not overlap. */
+static void two_ranges(uint64_t *a, uint64_t *a_len, uint64_t *b, uint64_t *b_len)
+{
+	uint64_t cut = 1 + rnd(BLOCKS - 1), low_len = whole_pages(cut);
+	uint64_t high_len = whole_pages(BLOCKS - cut), low = rnd(cut - low_len + 1);
+	uint64_t high = cut + rnd(BLOCKS - cut - high_len + 1);
+	int swap = rnd(2);
+
+	*a = BLOCK * (swap ? high : low);
+	*a_len = BLOCK * (swap ? high_len : low_len);
+	*b = BLOCK * (swap ? low : high);
+	*b_len = BLOCK * (swap ? low_len : high_len);
+}
+
+/* A write() waits for direct writes in flight, a store does not. */
+static void store(uint64_t at, uint64_t len)
+{
+	char *map = mmap(NULL, FILE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	must(map != MAP_FAILED, "mmap");
+	memcpy(map + at, buf, len);
+	must(!munmap(map, FILE_MAX), "munmap");
+}
+
+/* What happens while a direct write of @a_len bytes at @a is in flight, from direct_buf. */
+static void do_beside(uint64_t a, uint64_t b, uint64_t b_len)
+{
+	uint64_t from = rnd(b_len), len = some_length(b_len - from);
+
+	switch (rnd(4)) {
+	case 0:		/* Pages of the range come back, with what they had before. */
+		must(pread(fd, have + FILE_MAX, BLOCK, a) >= 0, "read beside");
+		memset(have + FILE_MAX, 0, BLOCK);
+		break;
+	case 1:
+		break;
+	default:
+		fill(b + from, len);
+		if (b + from + len <= size && rnd(2))
+			store(b + from, len);
+		else
+			must(pwrite(fd, buf, len, b + from) == (ssize_t)len, "write beside");
+		changed(b + from, len);
+	}
+	if (rnd(4))
+		must(!fdatasync(fd), "fdatasync beside");
+}
+
+static void written_directly(uint64_t at, uint64_t len, int64_t res)
+{
+	if (res != (int64_t)len) {
+		errno = res < 0 ? -res : EINVAL;
+		die("direct write in flight");
+	}
+	memcpy(have + at, direct_buf, len);
+	if (size < at + len)
+		size = at + len;
+}
+
+static void do_aio(void)
+{
+	static aio_context_t context;
+	uint64_t a, len, b, b_len;
+	struct iocb request = { .aio_lio_opcode = IOCB_CMD_PWRITE }, *list = &request;
+	struct io_event event;
+
+	must(context || !syscall(SYS_io_setup, 8, &context), "io_setup");
+	two_ranges(&a, &len, &b, &b_len);
+	fill(a, len);
+	memcpy(direct_buf, buf, len);
+	request.aio_fildes = direct_fd;
+	request.aio_buf = (uintptr_t)direct_buf;
+	request.aio_nbytes = len;
+	request.aio_offset = a;
+	must(syscall(SYS_io_submit, context, 1, &list) == 1, "io_submit");
+	do_beside(a, b, b_len);
+	must(syscall(SYS_io_getevents, context, 1, 1, &event, NULL) == 1, "io_getevents");
+	written_directly(a, len, event.res);
+}
+
+/**
+ * struct ring - io_uring, one request at a time
+ * @fd: file descriptor
+ * @params: where what is
+ * @sq: the kernel's and our places in the submission queue
+ * @cq: the completion queue
+ * @entries: requests
+ */
+static struct ring {
+	int fd;
+	struct io_uring_params params;
+	char *sq;
+	char *cq;
+	struct io_uring_sqe *entries;
+} ring;
+
+static void *ring_part(size_t bytes, off_t at)
+{
+	void *part = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring.fd, at);
+
+	must(part != MAP_FAILED, "mmap of io_uring");
+	return part;
+}
+
+static void ring_begin(void)
+{
+	struct io_uring_params *p = &ring.params;
+
+	if (ring.sq)
+		return;
+	ring.fd = syscall(SYS_io_uring_setup, 8, p);
+	must(ring.fd >= 0, "io_uring_setup");
+	ring.sq = ring_part(p->sq_off.array + p->sq_entries * sizeof(uint32_t),
+			    IORING_OFF_SQ_RING);
+	ring.cq = ring_part(p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe),
+			    IORING_OFF_CQ_RING);
+	ring.entries = ring_part(p->sq_entries * sizeof(*ring.entries), IORING_OFF_SQES);
+}
+
+/* Puts a request into the queue, which the kernel has emptied of all before it. */
+static void ring_put(const struct io_uring_sqe *request)
+{
+	uint32_t *tail = (uint32_t *)(ring.sq + ring.params.sq_off.tail);
+	uint32_t at = *tail & (ring.params.sq_entries - 1);
+
+	ring.entries[at] = *request;
+	((uint32_t *)(ring.sq + ring.params.sq_off.array))[at] = at;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+}
+
+/* Returns the result of the request that has ended first, and whose it is. */
+static int64_t ring_get(uint64_t *whose)
+{
+	uint32_t *head = (uint32_t *)(ring.cq + ring.params.cq_off.head);
+	uint32_t *tail = (uint32_t *)(ring.cq + ring.params.cq_off.tail);
+	const struct io_uring_cqe *ended = (const struct io_uring_cqe *)(ring.cq + ring.params.cq_off.cqes);
+	int64_t res;
+
+	while (*head == __atomic_load_n(tail, __ATOMIC_ACQUIRE))
+		must(syscall(SYS_io_uring_enter, ring.fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) >= 0,
+		     "io_uring_enter");
+	ended += *head & (ring.params.cq_entries - 1);
+	*whose = ended->user_data;
+	res = ended->res;
+	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+	return res;
+}
+
+/* A direct write in flight, beside a buffered one with an fsync linked to it. */
+static void do_uring(void)
+{
+	uint64_t a, len, b, b_len, whose;
+	struct io_uring_sqe request = { .opcode = IORING_OP_WRITE };
+	int64_t res;
+	int i;
+
+	ring_begin();
+	two_ranges(&a, &len, &b, &b_len);
+	fill(a, len);
+	memcpy(direct_buf, buf, len);
+	request.fd = direct_fd;
+	request.addr = (uintptr_t)direct_buf;
+	request.len = len;
+	request.off = a;
+	request.user_data = len;
+	ring_put(&request);
+	fill(b, b_len);
+	request.fd = fd;
+	request.addr = (uintptr_t)buf;
+	request.len = b_len;
+	request.off = b;
+	request.flags = IOSQE_IO_LINK;
+	request.user_data = b_len;
+	ring_put(&request);
+	request = (struct io_uring_sqe){ .opcode = IORING_OP_FSYNC, .fd = fd };
+	request.fsync_flags = rnd(2) ? IORING_FSYNC_DATASYNC : 0;
+	ring_put(&request);
+	must(syscall(SYS_io_uring_enter, ring.fd, 3, 0, 0, NULL, 0) == 3, "io_uring_enter");
+	for (i = 0; i < 3; i++) {
+		res = ring_get(&whose);
+		errno = res < 0 ? -res : EINVAL;
+		must(res == (int64_t)whose, "io_uring");
+	}
+	changed(b, b_len);
+	written_directly(a, len, len);
+}
+
+/* ---- what is read ---- */
+
+static void complain(uint64_t at, int direct)
+{
+	uint64_t i, n = 0, last = at;
+
+	for (i = at; i < size; i++) {
+		if (buf[i] == have[i])
+			continue;
+		n++;
+		last = i;
+	}
+	fprintf(stderr, "w%u, read %s: %llu bytes wrong, from %#llx to %#llx of %#llx, the first %02x instead of %02x\n",
+		worker, direct ? "directly" : "through the cache", (unsigned long long)n,
+		(unsigned long long)at, (unsigned long long)last, (unsigned long long)size,
+		(unsigned char)buf[at], (unsigned char)have[at]);
+	for (i = 0; i < 4; i++) {
+		ssize_t got = pread(i % 2 ? direct_fd : fd, direct_buf, FILE_MAX + BLOCK, 0);
+
+		fprintf(stderr, "again %s: %zd bytes, this one %02x\n",
+			i % 2 ? "directly" : "through the cache", got, (unsigned char)direct_buf[at]);
+	}
+	for (i = nr_history > HISTORY ? nr_history - HISTORY : 0; i < nr_history; i++)
+		fprintf(stderr, "%s\n", history[i % HISTORY]);
+}
+
 /* Directly, or through the page cache. */
 static void check_live(void)
 {
+	int direct = !rnd(4);
 	uint64_t i;
 
-	must(pread(rnd(4) ? fd : direct_fd, buf, FILE_MAX + BLOCK, 0) == (ssize_t)size, "size");
+	must(pread(direct ? direct_fd : fd, buf, FILE_MAX + BLOCK, 0) == (ssize_t)size, "size");
 	for (i = 0; i < size; i++) {
 		if (buf[i] == have[i])
 			continue;
-		fprintf(stderr, "byte %llu of %llu is wrong\n", (unsigned long long)i,
-			(unsigned long long)size);
+		complain(i, direct);
 		die("read");
 	}
 }
 
 static void do_fsync(void)
 {
+	remember("fsync");
 	must(!(rnd(2) ? fsync(fd) : fdatasync(fd)), "fsync");
 	at_rest();
 	check_live();
@@ -365,11 +635,17 @@ static void do_fsync(void)
 /* Begins to write without FUA, as write-back does at any time. */
 static void do_write_back(void)
 {
+	remember("write-back");
 	must(!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE), "sync_file_range");
 }
 
 static void change(void)
 {
+	if (beside && !rnd(3)) {
+		remember(beside == AIO ? "libaio" : "io_uring");
+		beside == AIO ? do_aio() : do_uring();
+		return;
+	}
 	switch (rnd(25)) {
 	case 0 ... 6: do_write(0); break;
 	case 7: do_write(RWF_DSYNC); break;
@@ -404,17 +680,19 @@ static void open_all(const char *mnt, const char *logdir)
 {
 	char path[4096], notes[4096];
 
-	snprintf(path, sizeof(path), "%s/w%u", mnt, worker);
+	path_of(path, mnt, 'w', worker);
 	snprintf(notes, sizeof(notes), "%s/w%u.marks", logdir, worker);
 	fd = open(path, O_RDWR);
 	must(fd >= 0, path);
 	direct_fd = open(path, O_RDWR | O_DIRECT);
 	must(direct_fd >= 0, path);
-	snprintf(path, sizeof(path), "%s/d%u", mnt, worker);
+	path_of(path, mnt, 'd', worker);
 	donor_fd = open(path, O_RDWR | O_CREAT, 0644);
 	must(donor_fd >= 0, path);
 	note_fd = open(notes, O_RDWR | O_CREAT | O_TRUNC, 0644);
 	must(note_fd >= 0, notes);
+	if (disk < 0)
+		return;
 	ctl_fd = open("/dev/zjdctl", O_RDWR);
 	must(ctl_fd >= 0, "/dev/zjdctl");
 }
@@ -443,7 +721,7 @@ static int run(int argc, char **arg)
 	time_t until = time(NULL) + atoi(arg[3]);
 	int status, err = 0;
 
-	disk = atoi(arg[5]);
+	disk = strcmp(arg[5], "-") ? atoi(arg[5]) : -1;
 	dm = argc > 6 ? arg[6] : NULL;
 	for (worker = 0; worker < workers; worker++) {
 		if (fork())
@@ -464,7 +742,9 @@ static int setup(char **arg)
 	char path[4096];
 
 	for (w = 0; w < workers; w++) {
-		snprintf(path, sizeof(path), "%s/w%u", arg[0], w);
+		snprintf(path, sizeof(path), "%s/%u", arg[0], w);
+		must(!dirs || !mkdir(path, 0755), path);
+		path_of(path, arg[0], 'w', w);
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
 		must(fd >= 0 && !fsync(fd) && !close(fd), path);
 	}
@@ -583,7 +863,7 @@ static void read_file(const char *mnt, uint32_t w, struct note *found)
 	char path[4096];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%s/w%u", mnt, w);
+	path_of(path, mnt, 'w', w);
 	fd = open(path, O_RDONLY);
 	must(fd >= 0, path);
 	n = pread(fd, buf, sizeof(buf), 0);
@@ -618,6 +898,19 @@ static int verify(int argc, char **arg)
 	return bad || !files;
 }
 
+static void environment(void)
+{
+	const char *how = getenv("BESIDE"), *bytes = getenv("UNIT");
+
+	dirs = getenv("DIRS");
+	if (how && *how)
+		beside = !strcmp(how, "uring") ? URING : AIO;
+	if (bytes && *bytes)
+		unit = strtoull(bytes, NULL, 0);
+	if (dirs && !*dirs)
+		dirs = NULL;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -626,6 +919,7 @@ int main(int argc, char **argv)
 	} commands[] = { { "setup", 2, 2 }, { "run", 6, 7 }, { "cuts", 5, 5 }, { "verify", 4, 5 } };
 	size_t i;
 
+	environment();
 	argc -= 2;
 	argv += 2;
 	for (i = 0; argc > 0 && i < sizeof(commands) / sizeof(*commands); i++) {
@@ -640,7 +934,7 @@ int main(int argc, char **argv)
 		}
 	}
 	fprintf(stderr, "usage: fsxmarks setup MNT WORKERS\n"
-		"       fsxmarks run MNT LOGDIR WORKERS SECONDS SEED DISK [DM]\n"
+		"       fsxmarks run MNT LOGDIR WORKERS SECONDS SEED DISK|- [DM]\n"
 		"       fsxmarks cuts LOGDIR WORKERS LAST COUNT SEED\n"
 		"       fsxmarks verify MNT LOGDIR WORKERS CUT [exactly]\n");
 	return 2;

@@ -297,6 +297,7 @@ static int zjd_ctl_show(struct seq_file *m, void *v)
 			   !dev->dead, dev->recording, dev->full);
 		seq_printf(m, " seq=%llu rec_mb=%llu reads=%llu writes=%llu fua_writes=%llu",
 			   dev->seq, dev->rec_bytes >> 20, s->reads, s->writes, s->fua);
+		seq_printf(m, " discards=%llu", s->discards);
 		seq_printf(m, " flushes=%llu failed=%llu changed=%llu changed_meta=%llu %s\n",
 			   s->flushes, s->failed, s->changed, s->changed_meta, dev->rebuilt);
 		spin_unlock_bh(&dev->lock);
@@ -474,8 +475,8 @@ static int zjd_log_show(struct seq_file *m, void *v)
 		return 0;
 	}
 	w = list_entry(v, struct zjd_write, node);
-	seq_printf(m, "write %llu %llu %llu sector=%llu n=%u%s%s %s\n", w->submit,
-		   w->data, w->done, w->sector, w->nsect, w->fua ? " fua" : "",
+	seq_printf(m, "%s %llu %llu %llu sector=%llu n=%u%s%s %s\n",
+		   w->discard ? "discard" : "write", w->submit, w->data, w->done, w->sector, w->nsect, w->fua ? " fua" : "",
 		   w->op & (__force u32)REQ_META ? " meta" : "", fate[w->fate]);
 	return 0;
 }

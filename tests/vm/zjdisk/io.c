@@ -48,6 +48,22 @@ void zjd_put_write(struct zjd_write *w)
 	kvfree(w);
 }
 
+/* What a discarded range has, which no file may ever show: a page, shared where it is whole. */
+static struct page *zjd_page_of_discard(const struct zjd_write *w, u32 i)
+{
+	bool head = !i && w->sector % ZJD_PAGE_SECTORS;
+	bool tail = i == w->npages - 1 && (w->sector + w->nsect) % ZJD_PAGE_SECTORS;
+	struct page *page;
+
+	if (!head && !tail) {
+		get_page(zjd_discarded);
+		return zjd_discarded;
+	}
+	page = alloc_page(GFP_NOIO | __GFP_NOFAIL);
+	memcpy(page_address(page), page_address(zjd_discarded), PAGE_SIZE);
+	return page;
+}
+
 static struct zjd_write *zjd_new_write(struct bio *bio, bool fua)
 {
 	const gfp_t gfp = GFP_NOIO | __GFP_NOFAIL;
@@ -63,8 +79,9 @@ static struct zjd_write *zjd_new_write(struct bio *bio, bool fua)
 	w->nsect = nsect;
 	w->op = (__force u32)bio->bi_opf;
 	w->fua = fua;
+	w->discard = bio_op(bio) == REQ_OP_DISCARD;
 	while (n--)
-		w->pages[n] = alloc_page(gfp);
+		w->pages[n] = w->discard ? zjd_page_of_discard(w, n) : alloc_page(gfp);
 	return w;
 }
 
@@ -77,6 +94,8 @@ static bool zjd_walk(struct zjd_req *rq, bool compare)
 	struct bio_vec bv;
 	bool same = true;
 
+	if (w->discard)
+		return true;
 	bio_for_each_segment(bv, rq->bio, iter) {
 		char *from = bvec_kmap_local(&bv);
 		size_t off = 0;
@@ -123,7 +142,7 @@ static void zjd_fill_edges(struct zjd_dev *dev, struct zjd_write *w)
 
 static void zjd_record_write(struct zjd_dev *dev, struct zjd_write *w)
 {
-	u64 bytes = (u64)w->npages * PAGE_SIZE;
+	u64 bytes = w->discard ? 0 : (u64)w->npages * PAGE_SIZE;
 
 	if (!dev->recording)
 		return;
@@ -462,6 +481,8 @@ static void zjd_count(struct zjd_dev *dev, struct bio *bio)
 	spin_lock_bh(&dev->lock);
 	if (!op_is_write(bio_op(bio)))
 		dev->stats.reads++;
+	else if (bio_op(bio) == REQ_OP_DISCARD)
+		dev->stats.discards++;
 	else if (bio_sectors(bio))
 		dev->stats.writes++;
 	if (bio->bi_opf & REQ_FUA)
@@ -474,7 +495,8 @@ static void zjd_submit_bio(struct bio *bio)
 	struct zjd_dev *dev = bio->bi_bdev->bd_disk->private_data;
 	struct zjd_req *rq;
 
-	if (bio_op(bio) != REQ_OP_READ && bio_op(bio) != REQ_OP_WRITE) {
+	if (bio_op(bio) != REQ_OP_READ && bio_op(bio) != REQ_OP_WRITE &&
+	    bio_op(bio) != REQ_OP_DISCARD) {
 		bio->bi_status = BLK_STS_NOTSUPP;
 		bio_endio(bio);
 		return;
@@ -493,7 +515,7 @@ static void zjd_submit_bio(struct bio *bio)
 	}
 	hrtimer_init(&rq->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	rq->timer.function = zjd_timer;
-	if (bio_op(bio) == REQ_OP_WRITE && bio_sectors(bio))
+	if (op_is_write(bio_op(bio)) && bio_sectors(bio))
 		rq->w = zjd_new_write(bio, bio->bi_opf & REQ_FUA && dev->fua);
 	if (bio->bi_opf & REQ_PREFLUSH)
 		rq->stage = ZJD_PREFLUSH;

@@ -6,6 +6,7 @@
 #include "zjdisk.h"
 
 struct zjd_dev *zjd_devs;
+struct page *zjd_discarded;
 
 int zjd_ndev = 3;
 module_param_named(ndev, zjd_ndev, int, 0444);
@@ -13,6 +14,9 @@ MODULE_PARM_DESC(ndev, "number of disks");
 
 /* The table of pages has 2 KiB for each; kvmalloc() gives less than 2 GiB. */
 #define ZJD_MAX_MB	(512U << 10)
+
+/* Sectors: one discard has a pointer for each page. */
+#define ZJD_MAX_DISCARD	(8U << 11)
 
 static unsigned int size_mb = 128;
 module_param(size_mb, uint, 0444);
@@ -69,6 +73,8 @@ static int zjd_add(struct zjd_dev *dev, int nr)
 		.physical_block_size = PAGE_SIZE,
 		.features = (cache ? BLK_FEAT_WRITE_CACHE : 0) |
 			    (cache && fua ? BLK_FEAT_FUA : 0),
+		.max_hw_discard_sectors = ZJD_MAX_DISCARD,
+		.discard_granularity = SECTOR_SIZE,
 	};
 	struct gendisk *disk;
 	int err;
@@ -120,6 +126,7 @@ static void zjd_remove_all(void)
 		}
 	}
 	kvfree(zjd_devs);
+	put_page(zjd_discarded);
 }
 
 static int __init zjd_init(void)
@@ -131,9 +138,15 @@ static int __init zjd_init(void)
 		       ZJD_MAX_MB);
 		return -EINVAL;
 	}
-	zjd_devs = kvcalloc(zjd_ndev, sizeof(*zjd_devs), GFP_KERNEL);
-	if (!zjd_devs)
+	zjd_discarded = alloc_page(GFP_KERNEL);
+	if (!zjd_discarded)
 		return -ENOMEM;
+	memset(page_address(zjd_discarded), 0xdd, PAGE_SIZE);
+	zjd_devs = kvcalloc(zjd_ndev, sizeof(*zjd_devs), GFP_KERNEL);
+	if (!zjd_devs) {
+		put_page(zjd_discarded);
+		return -ENOMEM;
+	}
 	for (i = 0; i < zjd_ndev && !err; i++)
 		err = zjd_add(&zjd_devs[i], i);
 	if (!err)

@@ -35,6 +35,7 @@ enum zjd_fate { ZJD_UNSEEN, ZJD_DURABLE, ZJD_KEPT, ZJD_TORN, ZJD_LOST };
  * @nsect: number of sectors
  * @op: its REQ_* flags
  * @fua: durable once completed
+ * @discard: a discard: its pages have what reads find in a discarded range
  * @fate: enum zjd_fate
  * @npages: number of @pages
  * @pages: the data, placed as in the disk's pages
@@ -49,6 +50,7 @@ struct zjd_write {
 	u32 nsect;
 	u32 op;
 	bool fua;
+	bool discard;
 	u8 fate;
 	u32 npages;
 	struct page *pages[] __counted_by(npages);
@@ -89,6 +91,7 @@ struct zjd_fault {
  * @reads: read requests
  * @writes: write requests with data
  * @fua: of those, with FUA
+ * @discards: discards
  * @flushes: cache flushes carried out
  * @failed: requests failed on purpose
  * @changed: writes whose data the submitter changed before completion
@@ -98,6 +101,7 @@ struct zjd_stats {
 	u64 reads;
 	u64 writes;
 	u64 fua;
+	u64 discards;
 	u64 flushes;
 	u64 failed;
 	u64 changed;
@@ -194,6 +198,7 @@ struct zjd_cut {
 extern struct zjd_dev *zjd_devs;
 extern int zjd_ndev;
 extern unsigned int zjd_max_rec_mb;
+extern struct page *zjd_discarded;
 
 /* main.c */
 struct page **zjd_alloc_table(u64 npages);
