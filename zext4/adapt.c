@@ -263,11 +263,10 @@ void zext4_quieten(struct folio *folio)
  * zext4_empty_log() - empty the log, so that recovery writes none of its images again
  * @sb: mounted
  *
- * This is for blocks that were journaled as metadata and are file data from now on, and for those
- * that hold older data than the log. Nobody may read these if the log cannot be emptied, so ext4
- * learns of the abort at once, and not when it starts its next handle.
+ * This is for blocks that were journaled as metadata and are file data from now on.
  *
- * Context: sleeps until all components are home; no handle open.
+ * Context: sleeps until all components are home; no handle open. Others wait at the barrier for
+ * what is changed during the home writes, not for these.
  * Return: 0, or a negative error.
  */
 int zext4_empty_log(struct super_block *sb)
@@ -277,11 +276,10 @@ int zext4_empty_log(struct super_block *sb)
 
 	if (!journal)
 		return 0;
+	zj_journal_write_home(journal);
 	zj_journal_lock_updates(journal);
 	err = zj_journal_flush(journal, 0);
 	zj_journal_unlock_updates(journal);
-	if (err && is_journal_aborted(journal))
-		ext4_abort(sb, -err, "Detected aborted journal");
 	return err;
 }
 

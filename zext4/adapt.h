@@ -147,19 +147,26 @@ journal_t *zext4_ordered_journal(struct inode *inode);
 bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh);
 bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 		      const struct buffer_head *bh);
-int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool nowait);
-int zext4_settle_range(struct inode *inode, loff_t start, loff_t end);
+int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigned int flags);
+int zext4_settle_overwrite(struct inode *inode, const struct iomap *iomap, unsigned int flags,
+			   int err);
+ssize_t zext4_read_cached(struct kiocb *iocb, struct iov_iter *to, ssize_t read);
+int zext4_settle_read(struct inode *inode, loff_t start, loff_t end);
+int zext4_settle_dropped(struct inode *inode, loff_t start, loff_t end);
+int zext4_settle_write(struct inode *inode, loff_t start, loff_t end);
 int zext4_settle_fiemap(struct inode *inode, const struct fiemap_extent_info *info, u64 start,
 			u64 len);
 int zext4_settle_swap(struct file *file);
-int zext4_settle_all(struct super_block *sb);
+int zext4_settle_open(struct inode *inode);
 int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
 		     ext4_lblk_t donor_lblk, unsigned int count);
-bool zext4_move_again(struct super_block *sb);
+bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
+		      pgoff_t donor_index);
+void zext4_moved(struct folio *folio);
+void zext4_keep_cached(struct inode *inode);
 int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head *bh,
 		       loff_t from, loff_t length);
 int zext4_logged_revoke_credits(struct inode *inode, int blocks);
-void zext4_evict_logged(struct inode *inode);
 void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t block,
 			 unsigned long count);
 void zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync);

@@ -16,8 +16,8 @@
 #define ZEXT4_FAST_NS		250000
 
 /*
- * As many commits cost as much as emptying the log, which takes a few milliseconds and stops
- * other tasks.
+ * As many commits cost as much as taking a file out of the log, which takes a home write for each
+ * of its blocks there, a flush and a commit.
  */
 #define ZEXT4_MAX_SPARED	200
 
@@ -117,7 +117,7 @@ bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, in
 }
 
 /**
- * zext4_leave_log() - empty the log for a file that is only overwritten, again and again
+ * zext4_leave_log() - take a file out of the log that is only overwritten, again and again
  * @inode: the file
  * @index: first page of the range that an fsync is about to log
  * @last: its last page
@@ -137,5 +137,5 @@ void zext4_leave_log(struct inode *inode, pgoff_t index, pgoff_t last)
 	    !range_overwrites(inode, index, last, &logged) || !logged)
 		return;
 	WRITE_ONCE(EXT4_I(inode)->i_zj_spared, 2);
-	zext4_settle_all(inode->i_sb);
+	zext4_settle_write(inode, 0, LLONG_MAX);
 }

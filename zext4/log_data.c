@@ -10,8 +10,8 @@
  * would find older contents.
  *
  * As long as recovery may replay the image, nothing else writes the block in place. So
- * write-back logs it again if it is dirty, a direct write and other uses of the device
- * empty the log first, and freeing the block revokes it.
+ * write-back logs it again if it is dirty, who writes it past the page cache has it go home and
+ * be revoked first, and freeing the block revokes it.
  */
 #include <linux/pagemap.h>
 #include <linux/pagevec.h>

@@ -5,7 +5,10 @@
  * folio stays in the page cache until the block is home (F2), and freeing it revokes it (F3).
  */
 #include <linux/fiemap.h>
+#include <linux/iomap.h>
+#include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/sched/signal.h>
 #include <linux/swap.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
@@ -60,59 +63,319 @@ bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 	return true;
 }
 
-/**
- * zext4_settle() - empty the log before a range of a file is read or written directly
- * @inode: the file
- * @map: its blocks
- * @nowait: do not sleep
- *
- * Context: no handle open.
- * Return: 0, -EAGAIN if it would have to wait, or a negative error.
+/* ---- blocks that are about to be read or written on the device ---- */
+
+/* Found at a time. They are on the stack, beneath a direct write. */
+#define SETTLE_BATCH		32
+
+/*
+ * A settled block is logged again at most once where the caller keeps others from storing to it.
+ * Who does not is served by the second try as a rule, and else told to go through the page cache.
  */
-int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, bool nowait)
+#define SETTLE_TRIES		3
+
+/* What becomes of the blocks of a range that are in the log. */
+enum settle {
+	SETTLE_READ,		/* their place on the device is read: home (F2) */
+	SETTLE_DROPPED,		/* the same, when their pages are gone, so that it must not fail */
+	SETTLE_WRITE,		/* they are written in place: home, and revoked (F1) */
+};
+
+/*
+ * If an image cannot go home, nobody may read the device in its place. ext4 learns of that at
+ * once, and not when it starts its next handle.
+ */
+static int settle_failed(struct super_block *sb, int err)
+{
+	journal_t *journal = EXT4_SB(sb)->s_journal;
+
+	if (err != -EIO)
+		return err;
+	zj_journal_abort(journal, err);
+	ext4_abort(sb, -err, "Data in the log cannot be written home");
+	return err;
+}
+
+static int bring_home(struct super_block *sb, const u64 *blocks, u32 n, bool killable)
+{
+	struct buffer_head *image;
+	int err = 0;
+	u32 i;
+
+	/* All of them are on their way before the first one is waited for. */
+	for (i = 0; i < 2 * n && !err; i++) {
+		image = sb_getblk(sb, blocks[i % n]);
+		if (!image)
+			return -ENOMEM;
+		if (i < n)
+			zj_journal_bring_home(image, false);
+		else
+			err = zj_journal_wait_home(image, killable);
+		brelse(image);
+	}
+	return settle_failed(sb, err);
+}
+
+/* Revokes blocks that have just gone home. What is logged again meanwhile is left to the caller. */
+static int revoke_home(struct inode *inode, const u64 *blocks, u32 n, tid_t *tid)
+{
+	struct buffer_head *image;
+	handle_t *handle;
+	int err = 0, err2;
+	u32 i;
+
+	handle = ext4_journal_start_with_revoke(inode, EXT4_HT_MISC, 0, n);
+	if (IS_ERR(handle))
+		return PTR_ERR(handle);
+	for (i = 0; i < n && !err; i++) {
+		image = sb_getblk(inode->i_sb, blocks[i]);
+		err = image ? zj_journal_revoke_home(handle, image) : -ENOMEM;
+		if (err == -EBUSY)
+			err = 0;
+		brelse(image);
+	}
+	if (!is_handle_aborted(handle))
+		*tid = handle->h_transaction->t_tid;
+	err2 = ext4_journal_stop(handle);
+	return err ?: err2;
+}
+
+/*
+ * Does with blocks that are next to each other what @how says. If they are revoked, *@tid is the
+ * transaction to wait for. The handles of a call claim the same inode, so that the last one's
+ * transaction is not committed before the others'.
+ */
+static int settle_blocks(struct inode *inode, ext4_fsblk_t block, u32 count, enum settle how,
+			 tid_t *tid)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	u64 found[SETTLE_BATCH];
+	u32 n, done;
+	int err;
+
+	while (count) {
+		n = zj_journal_find_file_blocks(journal, block, count, found, SETTLE_BATCH);
+		if (!n)
+			break;
+		err = bring_home(inode->i_sb, found, n, how != SETTLE_DROPPED);
+		if (!err && how == SETTLE_WRITE)
+			err = revoke_home(inode, found, n, tid);
+		if (err)
+			return err;
+		done = found[n - 1] + 1 - block;
+		block += done;
+		count -= done;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int settle_mapped(struct inode *inode, loff_t start, loff_t end, enum settle how,
+			 tid_t *tid)
+{
+	ext4_lblk_t last = (end - 1) >> inode->i_blkbits;
+	struct ext4_map_blocks map = { .m_lblk = start >> inode->i_blkbits };
+	int err;
+
+	for (; map.m_lblk <= last; map.m_lblk += max(map.m_len, 1U)) {
+		map.m_len = last - map.m_lblk + 1;
+		map.m_flags = 0;
+		err = ext4_map_blocks(NULL, inode, &map, 0);
+		if (err >= 0 && map.m_flags & EXT4_MAP_MAPPED)
+			err = settle_blocks(inode, map.m_pblk, map.m_len, how, tid);
+		if (err < 0)
+			return err;
+		if (how != SETTLE_DROPPED && fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+/* Does the log hold data of a range of a file? */
+static bool range_logged(struct inode *inode, loff_t start, loff_t end)
 {
 	journal_t *journal = zext4_ordered_journal(inode);
 
-	if (!journal || !(map->m_flags & EXT4_MAP_MAPPED) ||
-	    !zj_journal_file_blocks_logged(journal, map->m_pblk, map->m_len))
-		return 0;
-	return nowait ? -EAGAIN : zext4_empty_log(inode->i_sb);
+	return journal && !IS_ENCRYPTED(inode) && zj_journal_max_file_blocks(journal) &&
+	       start < end;
+}
+
+/* For a direct write, whose range is no longer in the page cache. */
+static int settle_write(struct inode *inode, ext4_fsblk_t block, u32 count, bool nowait)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	int tries, err;
+	tid_t tid;
+
+	for (tries = 0; tries < SETTLE_TRIES; tries++) {
+		if (!zj_journal_file_blocks_logged(journal, block, count))
+			return 0;
+		if (nowait)
+			return -EAGAIN;
+		tid = 0;
+		err = settle_blocks(inode, block, count, SETTLE_WRITE, &tid);
+		if (!err)
+			err = zj_complete_transaction(journal, tid);
+		if (err)
+			return settle_failed(inode->i_sb, err);
+	}
+	return -ENOTBLK;
+}
+
+/* Has the device older contents of one of these blocks? */
+static bool any_held(struct inode *inode, const struct ext4_map_blocks *map, bool nowait)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	ext4_fsblk_t block = map->m_pblk, end = block + map->m_len;
+	struct buffer_head *image;
+	bool held = nowait;
+	u64 found;
+
+	while (!held && zj_journal_find_file_blocks(journal, block, end - block, &found, 1)) {
+		image = sb_find_get_block_nonatomic(inode->i_sb, found);
+		held = image && buffer_jbd(image);
+		brelse(image);
+		block = found + 1;
+	}
+	return held;
+}
+
+static int settle(struct inode *inode, loff_t start, loff_t end, enum settle how)
+{
+	int tries = 0, err = 0;
+	tid_t tid;
+
+	end = min(end, i_size_read(inode));
+	if (WARN_ON_ONCE(journal_current_handle()))
+		return -EDEADLK;
+	while (range_logged(inode, start, end)) {
+		tid = 0;
+		err = settle_mapped(inode, start, end, how, &tid);
+		if (err || !tid)
+			break;
+		/* The revokes count when they are committed; then nothing is found any more. */
+		err = zj_complete_transaction(EXT4_SB(inode->i_sb)->s_journal, tid);
+		if (err)
+			return settle_failed(inode->i_sb, err);
+		if (++tries == SETTLE_TRIES)
+			return -EBUSY;
+	}
+	return err;
 }
 
 /**
- * zext4_settle_range() - empty the log if it holds data of a range of a file
+ * zext4_settle() - prepare blocks of a file for what is done with them on the device
+ * @inode: the file
+ * @map: its blocks
+ * @flags: IOMAP_ flags
+ *
+ * A direct read waits for nothing: if an image is not home yet, the data is in the page cache
+ * (F2), and is read there (zext4_read_cached()).
+ *
+ * Context: no handle open. For a write, i_rwsem is held and the pages are dropped.
+ * Return: 0; -ENOTBLK if the page cache is to be used; -EAGAIN if a write would have to wait with
+ * IOMAP_NOWAIT; or a negative error.
+ */
+int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigned int flags)
+{
+	journal_t *journal = zext4_ordered_journal(inode);
+	tid_t tid;
+
+	if (!journal || !(map->m_flags & EXT4_MAP_MAPPED) || IS_DAX(inode) ||
+	    !zj_journal_file_blocks_logged(journal, map->m_pblk, map->m_len))
+		return 0;
+	if (flags & IOMAP_WRITE)
+		return settle_write(inode, map->m_pblk, map->m_len, flags & IOMAP_NOWAIT);
+	if (flags & IOMAP_DIRECT)
+		return any_held(inode, map, flags & IOMAP_NOWAIT) ? -ENOTBLK : 0;
+	/* FIBMAP. */
+	return settle_blocks(inode, map->m_pblk, map->m_len, SETTLE_READ, &tid);
+}
+
+/**
+ * zext4_settle_overwrite() - the same for a direct write to blocks that are all written
+ * @inode: the file
+ * @iomap: its blocks, as for a read
+ * @flags: IOMAP_ flags
+ * @err: what zext4_settle() has said of a read
+ */
+int zext4_settle_overwrite(struct inode *inode, const struct iomap *iomap, unsigned int flags,
+			   int err)
+{
+	u8 bits = inode->i_blkbits;
+
+	if (err == -ENOTBLK && flags & IOMAP_NOWAIT)
+		return -EAGAIN;
+	if (err || iomap->type != IOMAP_MAPPED || !zext4_ordered_journal(inode) || IS_DAX(inode))
+		return err;
+	return settle_write(inode, iomap->addr >> bits,
+			    DIV_ROUND_UP_ULL(iomap->length, 1U << bits), flags & IOMAP_NOWAIT);
+}
+
+/**
+ * zext4_read_cached() - read from the page cache what a direct read has left there
+ * @iocb: the read, whose position is after what was read
+ * @to: what is left to be read
+ * @read: bytes that were read, or a negative error
+ *
+ * Context: no lock held.
+ * Return: bytes, or a negative error.
+ */
+ssize_t zext4_read_cached(struct kiocb *iocb, struct iov_iter *to, ssize_t read)
+{
+	if (read < 0 || !iov_iter_count(to) ||
+	    iocb->ki_pos >= i_size_read(file_inode(iocb->ki_filp)))
+		return read;
+	iocb->ki_flags &= ~IOCB_DIRECT;
+	return filemap_read(iocb, to, read);
+}
+
+/**
+ * zext4_settle_read() - write home what the log holds of a range of a file
  * @inode: the file
  * @start: offset
  * @end: offset after the range
  *
- * For what drops pages whose blocks stay allocated: the device must have what the pages had. A
- * page that is there may be logged again meanwhile. So such a caller asks once before it drops the
- * pages, which stay if this fails, and once after that.
+ * For who reads the device, and for what drops pages whose blocks stay allocated.
  *
  * Context: no handle open. Who drops pages holds i_rwsem and the mapping's invalidate_lock.
+ * Return: 0; -EINTR; or a negative error, after which the pages must stay.
+ */
+int zext4_settle_read(struct inode *inode, loff_t start, loff_t end)
+{
+	return settle(inode, start, end, SETTLE_READ);
+}
+
+/**
+ * zext4_settle_dropped() - the same after the pages were dropped
+ * @inode: the file
+ * @start: offset
+ * @end: offset after the range
+ *
+ * A page may have been logged again since zext4_settle_read().
+ *
+ * Context: as for that.
  * Return: 0 or a negative error.
  */
-int zext4_settle_range(struct inode *inode, loff_t start, loff_t end)
+int zext4_settle_dropped(struct inode *inode, loff_t start, loff_t end)
 {
-	journal_t *journal = zext4_ordered_journal(inode);
-	ext4_lblk_t last = (min(end, i_size_read(inode)) - 1) >> inode->i_blkbits;
-	struct ext4_map_blocks map = { .m_lblk = start >> inode->i_blkbits };
-	int err;
+	return settle(inode, start, end, SETTLE_DROPPED);
+}
 
-	if (!journal || start >= min(end, i_size_read(inode)))
-		return 0;
-	for (; map.m_lblk <= last; map.m_lblk += map.m_len) {
-		if (!zj_journal_max_file_blocks(journal))
-			return 0;
-		map.m_len = last - map.m_lblk + 1;
-		err = ext4_map_blocks(NULL, inode, &map, 0);
-		if (err >= 0)
-			err = zext4_settle(inode, &map, false);
-		if (err)
-			return err;
-		map.m_len = max(map.m_len, 1U);
-	}
-	return 0;
+/**
+ * zext4_settle_write() - see to it that recovery replays no data of a range of a file (F1)
+ * @inode: the file
+ * @start: offset
+ * @end: offset after the range
+ *
+ * Its blocks may be written in place then, unless somebody stores to the pages and syncs them.
+ *
+ * Context: no handle open.
+ * Return: 0; -EINTR; -EBUSY if they were logged again and again; or a negative error.
+ */
+int zext4_settle_write(struct inode *inode, loff_t start, loff_t end)
+{
+	return settle(inode, start, end, SETTLE_WRITE);
 }
 
 /**
@@ -135,55 +398,7 @@ int zext4_settle_fiemap(struct inode *inode, const struct fiemap_extent_info *in
 	if (!(info->fi_flags & FIEMAP_FLAG_SYNC))
 		return 0;
 	err = filemap_write_and_wait_range(inode->i_mapping, start, start + len - 1);
-	return err ?: zext4_settle_range(inode, start, start + len);
-}
-
-/**
- * zext4_check_move() - may the blocks of two files be swapped?
- * @inode: one file
- * @lblk: its first block
- * @donor: the other file
- * @donor_lblk: its first block
- * @count: number of blocks
- *
- * The swap is committed after the data is written to the blocks in place (F1).
- *
- * Context: the folios of both ranges are locked, a handle is open.
- * Return: 0; -EBUSY if recovery may replay an image of one of the blocks, and
- * zext4_move_again() helps; or a negative error.
- */
-int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
-		     ext4_lblk_t donor_lblk, unsigned int count)
-{
-	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	struct ext4_map_blocks map;
-	unsigned int i;
-	int n;
-
-	for (i = 0; journal && i < 2 * count; i++) {
-		map.m_lblk = i < count ? lblk + i : donor_lblk + i - count;
-		map.m_len = 1;
-		n = ext4_map_blocks(NULL, i < count ? inode : donor, &map, 0);
-		if (n < 0)
-			return n;
-		if (n && zj_journal_file_blocks_logged(journal, map.m_pblk, 1))
-			return -EBUSY;
-	}
-	return 0;
-}
-
-/**
- * zext4_move_again() - write home what kept blocks from being swapped
- * @sb: mounted
- *
- * Return: true if another try may succeed.
- */
-bool zext4_move_again(struct super_block *sb)
-{
-	bool committed = zj_journal_force_commit_nested(EXT4_SB(sb)->s_journal);
-
-	return zj_journal_max_file_blocks(EXT4_SB(sb)->s_journal) ?
-	       !zext4_settle_all(sb) : committed;
+	return err ?: zext4_settle_read(inode, start, start + len);
 }
 
 /**
@@ -197,35 +412,120 @@ int zext4_settle_swap(struct file *file)
 {
 	int err = vfs_fsync(file, 1);
 
-	return err ?: zext4_settle_all(file_inode(file)->i_sb);
+	return err ?: zext4_settle_write(file_inode(file), 0, LLONG_MAX);
 }
 
 /**
- * zext4_settle_all() - write home all file data that is in the log
- * @sb: mounted
+ * zext4_settle_open() - a file is opened that is not cached any more
+ * @inode: the file
  *
- * Context: no handle open. Nothing dirties the pages in question meanwhile.
+ * Its data may be in the log since it was cached (chattr +x), and from now on stores to its
+ * mappings change the device, with a handle open at the first one.
+ *
  * Return: 0 or a negative error.
  */
-int zext4_settle_all(struct super_block *sb)
+int zext4_settle_open(struct inode *inode)
 {
-	journal_t *journal = EXT4_SB(sb)->s_journal;
+	return IS_DAX(inode) ? zext4_settle_write(inode, 0, LLONG_MAX) : 0;
+}
 
-	return journal && zj_journal_max_file_blocks(journal) ? zext4_empty_log(sb) : 0;
+/* ---- blocks that change places ---- */
+
+static int check_unlogged(struct inode *inode, ext4_lblk_t lblk, unsigned int count)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	struct ext4_map_blocks map = { .m_lblk = lblk };
+	int n;
+
+	for (; count; count -= map.m_len, map.m_lblk += map.m_len) {
+		map.m_len = count;
+		n = ext4_map_blocks(NULL, inode, &map, 0);
+		if (n < 0)
+			return n;
+		if (n && zj_journal_file_blocks_logged(journal, map.m_pblk, map.m_len))
+			return -EBUSY;
+		map.m_len = clamp(map.m_len, 1U, count);
+	}
+	return 0;
 }
 
 /**
- * zext4_evict_logged() - write home the data of an inode that is evicted with its pages
- * @inode: with links
+ * zext4_check_move() - may the blocks of two files be swapped?
+ * @inode: one file
+ * @lblk: its first block
+ * @donor: the other file
+ * @donor_lblk: its first block
+ * @count: number of blocks
  *
- * Memory reclaim evicts no inode that has pages, and an unmount empties the log before
- * anybody reads the file again. So this is for an inode that is not to be cached.
+ * The swap is committed after the data is written to the donor's blocks in place; the donor's
+ * extent becomes an unwritten one, whose next data is written in place as well (F1).
+ *
+ * Context: the folios of both ranges are locked, a handle is open.
+ * Return: 0; -EBUSY if recovery may replay an image of one of the blocks, and
+ * zext4_move_again() helps; or a negative error.
  */
-void zext4_evict_logged(struct inode *inode)
+int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
+		     ext4_lblk_t donor_lblk, unsigned int count)
 {
-	if (inode->i_data.nrpages && inode->i_sb->s_flags & SB_ACTIVE &&
-	    zext4_ordered_journal(inode) && !WARN_ON_ONCE(journal_current_handle()))
-		zext4_settle_all(inode->i_sb);
+	if (!EXT4_SB(inode->i_sb)->s_journal)
+		return 0;
+	return check_unlogged(inode, lblk, count) ?: check_unlogged(donor, donor_lblk, count);
+}
+
+/**
+ * zext4_move_again() - settle what kept blocks from being swapped
+ * @inode: one file
+ * @index: its page
+ * @donor: the other file
+ * @donor_index: its page
+ *
+ * Context: no handle open, no folio locked.
+ * Return: true if another try may succeed.
+ */
+bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
+		      pgoff_t donor_index)
+{
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
+	loff_t from = (loff_t)index << PAGE_SHIFT, donor_from = (loff_t)donor_index << PAGE_SHIFT;
+
+	if (!zj_journal_max_file_blocks(journal))
+		return zj_journal_force_commit_nested(journal);
+	return !zext4_settle_write(inode, from, from + PAGE_SIZE) &&
+	       !zext4_settle_write(donor, donor_from, donor_from + PAGE_SIZE);
+}
+
+/**
+ * zext4_moved() - blocks of a page have changed places with another file's
+ * @folio: a locked folio of the donor
+ *
+ * If it has no buffers any more, it is home and clean, and may have other contents than the blocks
+ * that are the file's now. So the next read or store fetches these.
+ */
+void zext4_moved(struct folio *folio)
+{
+	if (folio_buffers(folio) || folio_test_dirty(folio))
+		return;
+	folio_clear_uptodate(folio);
+	unmap_mapping_pages(folio->mapping, folio->index, folio_nr_pages(folio), false);
+}
+
+/* ---- inodes that leave the cache ---- */
+
+/**
+ * zext4_keep_cached() - keep an inode whose pages may hold what is not home (F2)
+ * @inode: about to be evicted with its pages, because it is not to be cached (chattr +x)
+ *
+ * Memory reclaim may evict it while its caller holds a folio lock that a handle waits for, so
+ * nothing can be waited for here. In the cache it is an inode as any other, which reclaim takes
+ * when it has no pages.
+ *
+ * Context: i_lock held.
+ */
+void zext4_keep_cached(struct inode *inode)
+{
+	if (inode->i_data.nrpages && inode->i_sb->s_flags & SB_ACTIVE && !IS_DAX(inode) &&
+	    range_logged(inode, 0, LLONG_MAX))
+		inode->i_state &= ~I_DONTCACHE;
 }
 
 /* ---- freed blocks ---- */

@@ -383,9 +383,12 @@ u64 zj_journal_log_write_ns(journal_t *journal, int lane);
 
 /* home.c */
 bool zj_journal_bring_home(struct buffer_head *bh, bool wait);
+int zj_journal_wait_home(struct buffer_head *bh, bool killable);
 
 /* file_block.c */
 int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool again);
+u32 zj_journal_find_file_blocks(journal_t *journal, u64 block, u32 count, u64 *found,
+				u32 most);
 u32 zj_journal_file_blocks_logged(journal_t *journal, u64 block, u32 count);
 u32 zj_journal_max_file_blocks(journal_t *journal);
 void zj_journal_file_synced(journal_t *journal, int lane);
@@ -398,6 +401,7 @@ int zj_journal_invalidate_folio(journal_t *journal, struct folio *folio,
 /* revoke.c */
 int zj_journal_revoke(handle_t *handle, unsigned long long block,
 		      struct buffer_head *bh);
+int zj_journal_revoke_home(handle_t *handle, struct buffer_head *bh);
 
 /* ordered.c */
 void zj_journal_init_jinode(struct jbd2_inode *jinode, struct inode *inode);
@@ -424,6 +428,7 @@ int zj_journal_force_commit(journal_t *journal);
 int zj_journal_force_commit_nested(journal_t *journal);
 void zj_journal_lock_updates(journal_t *journal);
 void zj_journal_unlock_updates(journal_t *journal);
+void zj_journal_write_home(journal_t *journal);
 int zj_journal_flush(journal_t *journal, unsigned int flags);
 
 /* flush.c */

@@ -24,6 +24,7 @@
 #include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/refcount.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/wait.h>
@@ -285,6 +286,56 @@ bool zj_journal_bring_home(struct buffer_head *bh, bool wait)
 	return home;
 }
 EXPORT_SYMBOL_GPL(zj_journal_bring_home);
+
+/* Waits for the commit of the newest transaction that covers a buffer, if that is not finished. */
+static int wait_newer(struct buffer_head *bh)
+{
+	struct journal_head *jh = zj_jh_get(bh);
+	struct zj_txn *newer = NULL;
+	int err = 0;
+
+	if (!jh)
+		return 0;
+	spin_lock(&jh->lock);
+	if (jh->newest)
+		newer = newer_owner(jh);
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	if (newer) {
+		zj_commit_request(txn_zj(newer), newer);
+		err = zj_txn_wait_committed(newer);
+		zj_txn_put(newer);
+	}
+	return err;
+}
+
+/**
+ * zj_journal_wait_home() - commit a block and write it home, and wait for both
+ * @bh: the block device's buffer of a block that may be in the log
+ * @killable: let a signal that kills the task end this
+ *
+ * Who logs the block again meanwhile is waited for as well. So a caller either keeps others from
+ * doing that more than once, or can be killed.
+ *
+ * Context: sleeps for a commit and I/O; no handle open, no folio lock.
+ * Return: 0; -EINTR; or a negative error, after which the device may have older contents.
+ */
+int zj_journal_wait_home(struct buffer_head *bh, bool killable)
+{
+	int err;
+
+	while (!zj_journal_bring_home(bh, true)) {
+		err = wait_newer(bh);
+		if (err)
+			return err;
+		if (buffer_write_io_error(bh) && !buffer_dirty(bh))
+			return -EIO;
+		if (killable && fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_wait_home);
 
 /*
  * Moves what a walk has found to the array of the pass. What has no room there

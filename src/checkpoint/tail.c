@@ -229,6 +229,27 @@ int zj_checkpoint(struct zj_journal *zj, bool all)
 	return err;
 }
 
+/**
+ * zj_checkpoint_up_to() - write home what is committed, as far as that is possible now
+ * @zj: the journal
+ * @stamp: go on up to this one
+ *
+ * Blocks that newer transactions are changing stay; nobody is made to commit them.
+ *
+ * Context: sleeps; no handle open.
+ */
+void zj_checkpoint_up_to(struct zj_journal *zj, u64 stamp)
+{
+	bool moved = true;
+	int err = 0;
+
+	while (!err && moved && READ_ONCE(zj->ckpt_stamp) < stamp) {
+		mutex_lock(&zj->ckpt_lock);
+		err = one_pass(zj, false, &moved);
+		mutex_unlock(&zj->ckpt_lock);
+	}
+}
+
 /*
  * Tells whether a pass is of use. While the oldest component is blocked, the
  * checkpoint stamp cannot advance. If the last pass has found nothing, another

@@ -6,5 +6,6 @@
 
 int zj_checkpoint_thread(void *arg);
 int zj_checkpoint(struct zj_journal *zj, bool all);
+void zj_checkpoint_up_to(struct zj_journal *zj, u64 stamp);
 
 #endif /* ZJ_TAIL_H */

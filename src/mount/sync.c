@@ -399,6 +399,24 @@ static int mark_clean(struct zj_journal *zj)
 }
 
 /**
+ * zj_journal_write_home() - commit what has been changed so far, and write it home
+ * @journal: the journal
+ *
+ * Who then takes the barrier for zj_journal_flush() finds little left to do under it. Errors
+ * abort the journal, or are found by that function.
+ *
+ * Context: sleeps; no handle open.
+ */
+void zj_journal_write_home(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	if (!zj_journal_force_commit(journal))
+		zj_checkpoint_up_to(zj, READ_ONCE(zj->stamp));
+}
+EXPORT_SYMBOL_GPL(zj_journal_write_home);
+
+/**
  * zj_journal_flush() - write everything home, and mark the log as empty
  * @journal: the journal, under the barrier
  * @flags: JBD2_JOURNAL_FLUSH_DISCARD or _ZEROOUT: erase the log as well

@@ -228,7 +228,7 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_journal *zj = txn_zj(txn);
-	bool ours = !locked && !READ_ONCE(jh->newest);
+	bool ours = !locked && !READ_ONCE(jh->newest), looked = false;
 	enum touch how;
 
 	zj_revoke_touch(handle, jh->bh->b_blocknr);
@@ -238,9 +238,15 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 	for (;;) {
 		spin_lock(&jh->lock);
 		how = touch(txn, jh, spare, locked || ours);
-		if (how == TOUCH_DONE)
+		/* A block without an owner may have been revoked meanwhile; from now on it cannot. */
+		if (how == TOUCH_DONE &&
+		    (looked || !zj_revoke_pending(zj, jh->bh->b_blocknr)))
 			break;
 		spin_unlock(&jh->lock);
+		if (how == TOUCH_DONE) {
+			zj_revoke_touch(handle, jh->bh->b_blocknr);
+			looked = true;
+		}
 		if (how == TOUCH_MEMORY)
 			zj_spare_fill(zj, spare, spare->part);
 		if (how == TOUCH_WAIT_LOG) {

@@ -23,7 +23,7 @@
 
 static struct zj_file_block_bucket *bucket_of(struct zj_journal *zj, u64 block)
 {
-	return &zj->file_blocks[hash_64(block, ZJ_FILE_BLOCK_HASH_BITS)];
+	return &zj->file_blocks[hash_64(block >> ZJ_FILE_BLOCK_RUN_BITS, ZJ_FILE_BLOCK_HASH_BITS)];
 }
 
 int zj_file_block_init(struct zj_journal *zj)
@@ -43,6 +43,17 @@ void zj_file_block_exit(struct zj_journal *zj)
 {
 	kvfree(zj->file_blocks);
 	zj->file_blocks = NULL;
+}
+
+/* Does recovery, which finds a revoke of this stamp, skip the image of a transaction? */
+static bool ends(u64 stamp, const struct zj_txn *txn)
+{
+	bool older;
+
+	rcu_read_lock();
+	older = zj_txn_state(txn) >= ZJ_C_SEALED && READ_ONCE(txn->comp)->stamp <= stamp;
+	rcu_read_unlock();
+	return older;
 }
 
 /* Finds an entry of the block, of any transaction if @txn is NULL. */
@@ -81,8 +92,22 @@ static void unlink_entry(struct zj_file_block *entry)
 	kfree_rcu(entry, rcu);
 }
 
-/* Takes off the entries of a block: that of @txn, or all if that is NULL. */
-static void drop_entries(struct zj_journal *zj, u64 block, const struct zj_txn *txn)
+/* Finds an entry of the block that is to be taken off: see drop_entries(). */
+static struct zj_file_block *chain_find_old(struct zj_file_block_bucket *bucket, u64 block,
+					    const struct zj_txn *txn, u64 stamp)
+{
+	struct zj_file_block *entry;
+
+	hlist_for_each_entry_rcu(entry, &bucket->head, hash,
+				 lockdep_is_held(&bucket->lock))
+		if (entry->block == block &&
+		    (txn ? entry->txn == txn : ends(stamp, entry->txn)))
+			return entry;
+	return NULL;
+}
+
+/* Takes off the entries of a block: that of @txn, or, if that is NULL, all up to @stamp. */
+static void drop_entries(struct zj_journal *zj, u64 block, const struct zj_txn *txn, u64 stamp)
 {
 	struct zj_file_block_bucket *bucket = bucket_of(zj, block);
 	struct zj_file_block *entry;
@@ -90,7 +115,7 @@ static void drop_entries(struct zj_journal *zj, u64 block, const struct zj_txn *
 	if (hlist_empty(&bucket->head))
 		return;
 	spin_lock(&bucket->lock);
-	while ((entry = chain_find(bucket, block, txn)))
+	while ((entry = chain_find_old(bucket, block, txn, stamp)))
 		unlink_entry(entry);
 	spin_unlock(&bucket->lock);
 }
@@ -162,27 +187,69 @@ int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool a
 }
 EXPORT_SYMBOL_GPL(zj_journal_dirty_file_block);
 
+/* Finds the first block of a range that is in the index; returns @end if there is none. */
+static u64 next_logged(struct zj_journal *zj, u64 block, u64 end)
+{
+	while (block < end) {
+		struct zj_file_block_bucket *bucket = bucket_of(zj, block);
+
+		if (hlist_empty(&bucket->head))
+			block = (block | ((1U << ZJ_FILE_BLOCK_RUN_BITS) - 1)) + 1;
+		else if (chain_holds(bucket, block, NULL))
+			return block;
+		else
+			block++;
+	}
+	return end;
+}
+
+/**
+ * zj_journal_find_file_blocks() - find blocks that recovery may replay as file data
+ * @journal: loaded
+ * @block: the first block
+ * @count: number of blocks
+ * @found: gets the blocks that have an image in the log, or will have it when a running
+ *	transaction is committed, in ascending order
+ * @most: room in @found
+ *
+ * As long as no handle has logged file data this reads one word that hardly ever changes.
+ *
+ * Context: any but interrupts.
+ * Return: how many it has found. None of them may be written in place (F1).
+ */
+u32 zj_journal_find_file_blocks(journal_t *journal, u64 block, u32 count, u64 *found, u32 most)
+{
+	struct zj_journal *zj = to_zj(journal);
+	u64 end = block + count;
+	u32 n = 0;
+
+	if (!READ_ONCE(zj->logs_file_blocks))
+		return 0;
+	while (n < most && (block = next_logged(zj, block, end)) < end)
+		found[n++] = block++;
+	return n;
+}
+EXPORT_SYMBOL_GPL(zj_journal_find_file_blocks);
+
 /**
  * zj_journal_file_blocks_logged() - count blocks that recovery may replay as file data
  * @journal: loaded
  * @block: the first block
  * @count: number of blocks
  *
- * As long as no handle has logged file data this reads one word that hardly ever changes.
- *
  * Context: any but interrupts.
- * Return: how many of the blocks have an image in the log, or will have it when a
- * running transaction is committed. None of them may be written in place (F1).
+ * Return: what zj_journal_find_file_blocks() would find.
  */
 u32 zj_journal_file_blocks_logged(journal_t *journal, u64 block, u32 count)
 {
 	struct zj_journal *zj = to_zj(journal);
+	u64 end = block + count;
 	u32 logged = 0;
 
 	if (!READ_ONCE(zj->logs_file_blocks))
 		return 0;
-	for (; count; count--, block++)
-		logged += chain_holds(bucket_of(zj, block), block, NULL);
+	for (; (block = next_logged(zj, block, end)) < end; block++)
+		logged++;
 	return logged;
 }
 EXPORT_SYMBOL_GPL(zj_journal_file_blocks_logged);
@@ -212,15 +279,16 @@ EXPORT_SYMBOL_GPL(zj_journal_file_synced);
 
 /**
  * zj_file_block_revoked() - a revoke of a block is committed
- * @zj: the journal
+ * @by: the transaction that revokes it
  * @block: the block
  *
- * Nothing has journaled the block since the revoke, because it cannot be allocated before
- * ext4's callback of the transaction that freed it, which comes after this.
+ * A block that was freed cannot have been journaled again, because ext4's callback of the
+ * transaction that freed it comes after this. One that stays in use (zj_journal_revoke_home())
+ * can, by a transaction with a later stamp, which recovery replays.
  */
-void zj_file_block_revoked(struct zj_journal *zj, u64 block)
+void zj_file_block_revoked(struct zj_txn *by, u64 block)
 {
-	drop_entries(zj, block, NULL);
+	drop_entries(txn_zj(by), block, NULL, by->comp->stamp);
 }
 
 /**
@@ -243,7 +311,7 @@ void zj_file_block_retire(struct zj_txn *txn)
 		/* A revoke may take the entry off meanwhile, too. */
 		if (!entry)
 			break;
-		drop_entries(zj, block, txn);
+		drop_entries(zj, block, txn, 0);
 	}
 	atomic_sub(DIV_ROUND_UP(txn->nr_file_blocks, ZJ_FILE_BLOCK_STEP) * ZJ_FILE_BLOCK_STEP,
 		   &zj->max_file_blocks);

@@ -7,7 +7,7 @@
 
 int zj_file_block_init(struct zj_journal *zj);
 void zj_file_block_exit(struct zj_journal *zj);
-void zj_file_block_revoked(struct zj_journal *zj, u64 block);
+void zj_file_block_revoked(struct zj_txn *by, u64 block);
 void zj_file_block_retire(struct zj_txn *txn);
 
 #endif /* ZJ_FILE_BLOCK_H */

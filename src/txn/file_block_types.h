@@ -16,6 +16,12 @@ struct zj_txn;
 /* A log of 128 MiB holds at most 32,768 images, so chains have four entries at most. */
 #define ZJ_FILE_BLOCK_HASH_BITS	13
 
+/*
+ * So many neighbours (16) share a chain, so that a range with nothing in it is looked up in a
+ * sixteenth of the steps. A chain has up to 16 entries more then.
+ */
+#define ZJ_FILE_BLOCK_RUN_BITS	4
+
 /**
  * struct zj_file_block - one transaction may have an image of a block of file data
  *

@@ -10,9 +10,13 @@
  * Recovery lets the revoke win at equal stamps, so journaling the block again cancels
  * the revoke.
  */
+#include "core/flush.h"
 #include "core/journal.h"
 #include "txn/component.h"
 #include "txn/file_block.h"
+#include "txn/jhead.h"
+#include "txn/lines.h"
+#include "txn/part.h"
 #include "txn/revoke.h"
 #include "txn/txn.h"
 #include <linux/hash.h>
@@ -56,8 +60,16 @@ static struct zj_revoke *chain_find(struct zj_revoke_bucket *bucket, u64 block)
 	return NULL;
 }
 
-static bool chain_holds(struct zj_revoke_bucket *bucket, u64 block)
+/**
+ * zj_revoke_pending() - is a block revoked by a transaction that is not committed?
+ * @zj: the journal
+ * @block: the block
+ *
+ * Context: any but interrupts.
+ */
+bool zj_revoke_pending(struct zj_journal *zj, u64 block)
 {
+	struct zj_revoke_bucket *bucket = bucket_of(zj, block);
 	bool found;
 
 	if (hlist_empty(&bucket->head))
@@ -98,7 +110,7 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 	struct zj_revoke *rev;
 	bool unsealed;
 
-	if (likely(!chain_holds(bucket, block)))
+	if (likely(!zj_revoke_pending(txn_zj(txn), block)))
 		return;
 	spin_lock(&bucket->lock);
 	rev = chain_find(bucket, block);
@@ -143,7 +155,7 @@ void zj_revoke_retire(struct zj_txn *txn)
 		spin_unlock(&txn->list_lock);
 		if (!rev)
 			return;
-		zj_file_block_revoked(zj, rev->block);
+		zj_file_block_revoked(txn, rev->block);
 		/* It stays, as only this thread takes revokes of a sealed transaction off. */
 		bucket = bucket_of(zj, rev->block);
 		spin_lock(&bucket->lock);
@@ -223,3 +235,82 @@ int zj_journal_revoke(handle_t *handle, unsigned long long block,
 	return err ?: err2;
 }
 EXPORT_SYMBOL_GPL(zj_journal_revoke);
+
+/* ---- blocks that stay in use ---- */
+
+/*
+ * Files the revoke of a block that has no owner. A later touch of the block either finds the
+ * revoke or is an owner that we find here, because it files its part under the same lock.
+ */
+static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj_revoke *rev)
+{
+	struct zj_revoke_bucket *bucket = bucket_of(txn_zj(txn), rev->block);
+	struct zj_revoke *old;
+	int err = 0;
+
+	spin_lock(&jh->lock);
+	if (!zj_part_retire(jh, false)) {
+		spin_unlock(&jh->lock);
+		return -EBUSY;
+	}
+	spin_lock(&bucket->lock);
+	old = chain_find(bucket, rev->block);
+	rcu_read_lock();
+	/* A touch ties itself to the newest revoke only, so an open one must not be older. */
+	if (old && zj_txn_state(old->txn) < ZJ_C_SEALED)
+		err = -EAGAIN;
+	rcu_read_unlock();
+	if (!err) {
+		zj_jh_unknown(txn_zj(txn), jh);
+		revoke_insert(txn, rev, bucket);
+	}
+	spin_unlock(&bucket->lock);
+	spin_unlock(&jh->lock);
+	return err;
+}
+
+/**
+ * zj_journal_revoke_home() - revoke a block of file data that is to be written in place (F1)
+ * @handle: an open handle with a revoke credit
+ * @bh: the block device's buffer of the block, not locked
+ *
+ * The block stays in use. When the handle's transaction is committed, recovery replays no image
+ * of it that is in the log now; the commit makes durable what has gone home before. If the block
+ * is logged again before the transaction is sealed, that cancels the revoke (R5), and the block
+ * goes on to be known (zj_journal_find_file_blocks()).
+ *
+ * Context: sleeps for memory, never for I/O or another handle.
+ * Return: 0; -EBUSY if an image of the block is not home; -EROFS if aborted; -EIO without
+ * revoke credits.
+ */
+int zj_journal_revoke_home(handle_t *handle, struct buffer_head *bh)
+{
+	struct journal_head *jh;
+	struct zj_revoke *rev;
+	u64 written = 0;
+	int err;
+
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	if (WARN_ON_ONCE(handle->h_revoke_credits <= 0))
+		return -EIO;
+	rev = kzalloc(sizeof(*rev), GFP_NOFS | __GFP_NOFAIL);
+	rev->block = bh->b_blocknr;
+	jh = zj_jh_attach(bh);
+	do {
+		/* This ties us to a transaction that revokes it, or cancels our own's revoke. */
+		zj_revoke_touch(handle, rev->block);
+		err = revoke_unowned(handle_txn(handle), jh, rev);
+	} while (err == -EAGAIN);
+	zj_jh_put(jh);
+	if (err) {
+		kfree(rev);
+		return err;
+	}
+	handle->h_revoke_credits--;
+	/* The home write may still be in the device's cache. */
+	zj_journal_inode_written(handle->h_transaction->t_journal, &written);
+	zj_txn_take_written(handle->h_transaction, written);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(zj_journal_revoke_home);

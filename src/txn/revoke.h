@@ -7,6 +7,7 @@
 
 int zj_revoke_init(struct zj_journal *zj);
 void zj_revoke_exit(struct zj_journal *zj);
+bool zj_revoke_pending(struct zj_journal *zj, u64 block);
 void zj_revoke_touch(handle_t *handle, u64 block);
 void zj_revoke_retire(struct zj_txn *txn);
 

@@ -190,7 +190,8 @@ void step_free_data(struct job *job)
 	struct alloc *a = pick_alloc(job, USE_DATA);
 	bool map_first = sim_one_in(&job->rand, 2);
 
-	if (!a || job->handle->h_revoke_credits < 1)
+	/* Who writes past the page cache keeps a truncation away. */
+	if (!a || a->settling || job->handle->h_revoke_credits < 1)
 		return;
 	a->use = USE_BUSY;
 	drop_page(a);
@@ -249,9 +250,9 @@ static bool may_log(const struct alloc *a, u32 gen)
 					 offset_of(a) + DISK_BLOCK));
 }
 
-static handle_t *begin_log(struct job *job)
+static handle_t *begin_log(struct job *job, int blocks, int revokes)
 {
-	handle_t *handle = zj_journal_start(world->journal, 1, 0, 0, GFP_NOFS, 0, 0);
+	handle_t *handle = zj_journal_start(world->journal, blocks, 0, revokes, GFP_NOFS, 0, 0);
 
 	if (IS_ERR(handle)) {
 		dead(job, PTR_ERR(handle));
@@ -274,7 +275,7 @@ void log_data(struct job *job, struct alloc *a)
 	if (!world->p.logged || ino->evicting)
 		return;
 	ino->users++;
-	handle = begin_log(job);
+	handle = begin_log(job, 1, 0);
 	if (handle) {
 		mutex_lock(&a->page.lock);
 		wait_data(a);
@@ -291,11 +292,50 @@ void log_data(struct job *job, struct alloc *a)
 	ino->users--;
 }
 
-/* What is in the log is logged again, the rest is written in place (F1). */
+/* A block that is home is revoked, and may be written in place then (F1). */
+static void revoke_home(struct job *job, struct buffer_head *image)
+{
+	handle_t *handle = begin_log(job, 0, 1);
+	tid_t tid;
+	int err;
+
+	if (!handle)
+		return;
+	tid = handle->h_transaction->t_tid;
+	err = zj_journal_revoke_home(handle, image);
+	trace("block %llu is revoked in use: tid %u: %d", image->b_blocknr, tid, err);
+	world->open_handles--;
+	if (!dead(job, zj_journal_stop(handle) ?: err == -EBUSY ? 0 : err))
+		dead(job, zj_complete_transaction(world->journal, tid));
+}
+
+/* As a direct write: others may log the block again meanwhile. */
+static void settle_data(struct job *job, struct alloc *a)
+{
+	struct buffer_head *image = __getblk(&world->disk->bdev, a->block, DISK_BLOCK);
+	struct toy_inode *ino = &world->inode[a->inode];
+
+	ino->users++;
+	a->settling++;
+	if (!zj_journal_wait_home(image, true))
+		revoke_home(job, image);
+	a->settling--;
+	ino->users--;
+	brelse(image);
+	write_data(a);
+}
+
+/* What is in the log is logged again or revoked, the rest is written in place (F1). */
 void write_back_data(struct job *job, struct alloc *a)
 {
+	bool settle = world->p.logged && sim_one_in(&job->rand, 4);
+
 	write_data(a);
-	if (a->page.dirty && a->use == USE_DATA && is_logged(a))
+	if (!a->page.dirty || a->use != USE_DATA || !is_logged(a))
+		return;
+	if (settle && !world->inode[a->inode].evicting)
+		settle_data(job, a);
+	else
 		log_data(job, a);
 }
 

@@ -139,6 +139,7 @@ struct alloc {
 	u32	inode;		/* owner of data */
 	tid_t	freed_by;	/* while USE_FREEING */
 	struct page_data page;
+	int	settling;	/* tasks that keep it from being freed */
 };
 
 /**

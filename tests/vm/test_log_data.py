@@ -45,6 +45,10 @@ LIB = """
     logged() { sed -n 's/^file data:.* \\([0-9]*\\) blocks logged.*/\\1/p' /proc/fs/zjournal/*/info; }
     saved() { sed -n 's/^file data: \\([0-9]*\\) rounds.*/\\1/p' /proc/fs/zjournal/*/info; }
     merged() { sed -n 's/^file data:.* \\([0-9]*\\) home writes.*/\\1/p' /proc/fs/zjournal/*/info; }
+    # empty: all that is in the log goes home
+    empty() { fsfreeze --freeze /mnt && fsfreeze --unfreeze /mnt || die fsfreeze; }
+    # home FILE CHARACTER: the file's first block has gone home
+    home() { (is $DEV $2 $(block_of $1) 1 iflag=direct) >/dev/null 2>&1; }
     block_of() { filefrag -b4096 -v $1 | awk '$1 == "0:" { print $4 + 0 }'; }
 """
 
@@ -180,6 +184,74 @@ def test_f1_direct(run):
     """)
 
 
+def test_f1_direct_in_one_request(run):
+    """A direct read or write of many blocks, some of which are in the log."""
+    run("""
+        begin
+        sync_put /mnt/f a 64; log_put /mnt/f b 2 20; log_put /mnt/f b 1 63
+        [ "$(dd if=/mnt/f bs=256k count=1 iflag=direct 2>/dev/null | tr -d a | wc -c)" = 12288 ] || die "a direct read finds older data"
+        was=$(logged)
+        tr '\\0' c </dev/zero | dd of=/mnt/f bs=128k count=1 seek=1 iflag=fullblock oflag=direct conv=notrunc 2>/dev/null || die write
+        log_put /mnt/f d 1 40; put /mnt/f e 1 40 oflag=direct; put /mnt/f e 1 40 oflag=direct
+        fsctl fdatasync /mnt/f
+        is /mnt/f a 0 20; is /mnt/f b 20 2; is /mnt/f c 32 8; is /mnt/f e 40 1; is /mnt/f c 41 23
+        again
+        is /mnt/f a 0 20; is /mnt/f b 20 2; is /mnt/f c 32 8; is /mnt/f e 40 1; is /mnt/f c 41 23
+        end
+    """)
+
+
+def test_what_settles_a_file_leaves_others_alone(run):
+    """The blocks of one file go home, or leave the log; the data of others stays there, and so nobody waits for it."""
+    run("""
+        # Nothing there looks as if it had gone home.
+        dd if=/dev/zero of=$DEV bs=1M count=64 oflag=direct 2>/dev/null
+        begin
+        log_put /mnt/read R 3; log_put /mnt/fiemap F 3; log_put /mnt/other O 1
+        for f in write punch zero collapse insert moved donor later evicted; do log_put /mnt/$f a 3; done
+        alone() { ! home /mnt/other O || die "$1 has the log emptied"; }
+        is /mnt/read R 0 3 iflag=direct; alone "a direct read"
+        ! home /mnt/read R || die "a direct read waits"
+        filefrag -s /mnt/fiemap >/dev/null || die filefrag
+        alone FIEMAP; home /mnt/fiemap F || die "FIEMAP does not write home"
+        put /mnt/write b 1 0 oflag=direct; put /mnt/write b 1 0 oflag=direct; alone "a direct write"
+        fsctl punch /mnt/punch || die punch; alone punch
+        fsctl zero-first /mnt/zero || die zero; put /mnt/zero z 1; fsctl write-back /mnt/zero; alone zero
+        fsctl collapse-first /mnt/collapse || die collapse; alone collapse
+        fsctl insert-first /mnt/insert || die insert; alone insert
+        log_put /mnt/donor d 1; fsctl move-first /mnt/donor /mnt/moved || die move; alone "an exchange"
+        chattr +j /mnt/later || die "chattr +j"; log_put /mnt/later j 1; alone "chattr +j"
+        chattr +x /mnt/evicted || die "chattr +x"; is /mnt/evicted a 0 3; alone "an inode that leaves the cache"
+        fsctl fsync /mnt/write /mnt/zero /mnt/collapse /mnt/insert /mnt/moved /mnt/donor /mnt
+        alone fsync
+        again
+        is /mnt/other O 0 1; is /mnt/fiemap F 0 3; is /mnt/read R 0 3; is /mnt/write b 0 1; is /mnt/write a 1 2; is /mnt/zero z 0 1; is /mnt/zero a 1 2
+        is /mnt/collapse a 0 2; is /mnt/insert a 1 3; is /mnt/moved a 0 3; is /mnt/later j 0 1; is /mnt/later a 1 2; is /mnt/evicted a 0 3
+        end
+    """)
+
+
+def test_donor_shows_what_it_got(run):
+    """An exchange leaves the donor an unwritten extent, and its pages do not go on to show what the file had before."""
+    run("""
+        begin
+        log_put /mnt/f a 3
+        zeros() { [ "$(dd if=/mnt/donor bs=4k count=1 2>/dev/null | tr -d '\\0' | wc -c)" = 0 ] || die "$how: the donor has old data $1"; is /mnt/donor d 1 2; is /mnt/f a 0 3; }
+        for how in logged home; do
+            put /mnt/donor d 3; fsctl fsync /mnt/donor
+            [ $how = logged ] || empty
+            seen=$(fsctl mapped-run /mnt/donor 'fsctl move-first /mnt/donor /mnt/f || echo failed')
+            [ "$seen" = 0 ] || die "$how: the donor's mapping shows $seen"
+            zeros "in the cache"
+            echo 3 >/proc/sys/vm/drop_caches
+            zeros "on the disk"
+        done
+        put /mnt/donor e 1; fsctl fsync /mnt/f /mnt/donor
+        again; is /mnt/donor e 0 1; is /mnt/f a 0 3
+        end
+    """)
+
+
 def test_f2_dropped_pages(run):
     """The page cache is emptied while images are not home: reads find what was synced."""
     run("""
@@ -235,8 +307,7 @@ def test_who_asks_for_the_place_finds_the_data(run):
     run("""
         begin
         log_put /mnt/f a 1; log_put /mnt/g a 1
-        # A direct read has the log emptied.
-        is /mnt/f a 0 1 iflag=direct
+        empty
         log_put /mnt/f b 1; log_put /mnt/g b 1
         put /mnt/g c 1
         (is $DEV a $(block_of /mnt/f) 1 iflag=direct) || die "it has gone home by itself"
@@ -253,8 +324,7 @@ def test_device_does_not_show_old_images(run):
         log_put /mnt/f a 3; log_put /mnt/gone a 4
         f=$(block_of /mnt/f) gone=$(block_of /mnt/gone)
         rm /mnt/gone; fsctl syncfs /mnt
-        # A direct read has the log emptied.
-        is /mnt/f a 0 3 iflag=direct
+        empty
         mount -o remount,tune=fsync_data:before /mnt || die remount
         was=$(logged)
         put /mnt/f b 3; fsctl fsync /mnt/f || die fsync
@@ -394,12 +464,11 @@ def test_swap_file(guest):
         log_put /mnt/f a 1
         at=$(block_of /mnt/swap)
         swapon /mnt/swap || die swapon
-        # The direct read of a logged block empties the log.
         at=$at fsctl swapped-run 60 '
             swapped() { dd if=/dev/vda bs=4k skip=$at count=64 iflag=direct 2>/dev/null | tr -d -c w | wc -c; }
             for tries in $(seq 100); do [ $(swapped) -ge 245760 ] && break; sleep 0.1; done
             was=$(swapped)
-            dd if=/mnt/f of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null || exit 1
+            fsfreeze --freeze /mnt && fsfreeze --unfreeze /mnt || exit 1
             echo "$was bytes are swapped out, then $(swapped)"
             [ $was -ge 245760 ] && [ $(swapped) = $was ]
         ' || die "swapped pages were overwritten"
@@ -468,8 +537,8 @@ def test_home_write_fails(guest):
         first=$(($(block_of /mnt/f) * 8))
         echo "+$first-$((first + 7))" >badblocks || die badblocks
         log_put /mnt/f b 1
-        # A direct read has the log emptied.
-        ! dd if=/mnt/f of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null || die "a direct read finds older data"
+        is /mnt/f b 0 1 iflag=direct
+        ! filefrag -s /mnt/f >/dev/null 2>&1 || die "it says where the data is, but there is older data"
         ! dd if=/dev/zero of=/mnt/f bs=4k count=1 conv=notrunc,fsync 2>/dev/null || die "fsync reports success although the image cannot go home"
         umount /mnt
         echo "-$first-$((first + 7))" >badblocks || die badblocks

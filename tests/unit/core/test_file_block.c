@@ -4,6 +4,19 @@
 #include "core/wake.h"
 #include "txn/file_block.h"
 
+/* Writes a block in place, as an application does past the page cache and with a flush. */
+static void write_in_place(u32 block, u8 val)
+{
+	struct sim_buf *buf = (struct sim_buf *)buffer(block);
+
+	lock_buffer(&buf->bh);
+	memset(buf->bh.b_data, val, DISK_BLOCK);
+	assert_int_equal(buf_write_locked(&buf->bh), 0);
+	clear_buffer_uptodate(&buf->bh);
+	brelse(&buf->bh);
+	join(GO(call_flush));
+}
+
 /* Logs a block as an fsync does: the device's buffer gets the data. */
 static void log_block(handle_t *h, u32 block, u8 val)
 {
@@ -255,6 +268,320 @@ static void f2_image_is_committed_before_it_is_brought_home(void)
 	close_journal();
 }
 
+/* ---- blocks that are to be written in place (F1) ---- */
+
+static int revoke_home(handle_t *h, u32 block)
+{
+	/* It need not be read. */
+	struct buffer_head *bh = __getblk(fx.journal->j_fs_dev, block, DISK_BLOCK);
+	int err;
+
+	own(h);
+	err = zj_journal_revoke_home(h, bh);
+	own(NULL);
+	brelse(bh);
+	return err;
+}
+
+static int settle_in_lane(u32 lane, u32 block)
+{
+	handle_t *h = start_more(lane, 0, 0, 1);
+	int err = revoke_home(h, block);
+
+	stop(h);
+	return err;
+}
+
+static void call_home(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	f->ret = zj_journal_wait_home(bh, true);
+	brelse(bh);
+}
+
+static void call_commit(struct fiber *f)
+{
+	f->ret = zj_journal_force_commit(fx.journal);
+}
+
+static void commit_all(void)
+{
+	join(GO(call_commit));
+}
+
+static void bring_home(u32 block)
+{
+	struct fiber *f = GO(call_home, .block = block);
+
+	join(f);
+	assert_int_equal(f->ret, 0);
+}
+
+static void log_home(u32 lane, u32 block, u8 val)
+{
+	log_in_lane(lane, block, val);
+	bring_home(block);
+}
+
+static void found_in_order(void)
+{
+	const u32 at[] = { 3, 4, 15, 16, 40, 60 };
+	u64 found[8];
+
+	OPEN();
+	assert_int_equal(zj_journal_find_file_blocks(fx.journal, BLOCK, 100, found, 8), 0);
+	for (u32 i = 0; i < ARRAY_SIZE(at); i++)
+		log_in_lane(i % 2, BLOCK + at[i], i);
+	log_in_lane(1, BLOCK + 4, 9);
+	assert_int_equal(zj_journal_find_file_blocks(fx.journal, BLOCK, 100, found, 8), 6);
+	for (u32 i = 0; i < ARRAY_SIZE(at); i++)
+		assert_int_equal(found[i], BLOCK + at[i]);
+	/* The range ends before the last one, and there is room for two. */
+	assert_int_equal(zj_journal_find_file_blocks(fx.journal, BLOCK + 4, 56, found, 2), 2);
+	assert_int_equal(found[1], BLOCK + 15);
+	assert_int_equal(zj_journal_find_file_blocks(fx.journal, BLOCK + 16, 44, found, 8), 2);
+	assert_int_equal(logged(BLOCK, 60), 5);
+	assert_int_equal(logged(BLOCK, 61), 6);
+	close_journal();
+}
+
+static void f2_home_is_waited_for(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	/* Committed, then running, then nothing to wait for. */
+	log_in_lane(0, BLOCK, 7);
+	commit(0);
+	bring_home(BLOCK);
+	assert_int_equal(home_val(BLOCK), 7);
+	log_in_lane(1, BLOCK, 8);
+	bring_home(BLOCK);
+	assert_int_equal(home_val(BLOCK), 8);
+	assert_null(newest_part(BLOCK));
+	f = GO(call_home, .block = BLOCK);
+	let_run();
+	assert_true(f->done);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	/* Metadata of others stays where it is: that is not what was asked for. */
+	change(0, BLOCK + 1, 5);
+	log_in_lane(0, BLOCK, 9);
+	bring_home(BLOCK);
+	assert_int_equal(home_val(BLOCK), 9);
+	assert_int_equal(home_val(BLOCK + 1), 0);
+	close_journal();
+}
+
+static void f2_block_that_cannot_go_home_is_told(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	log_in_lane(0, BLOCK, 7);
+	commit(0);
+	fx.disk->fail_write = fx.disk->writes + 1;
+	f = GO(call_home, .block = BLOCK);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	assert_true(logged(BLOCK, 1));
+	zj_journal_abort(fx.journal, -EIO);
+	close_aborted();
+}
+
+static void f1_revoked_block_may_be_written_in_place(void)
+{
+	OPEN();
+	log_home(0, BLOCK, 7);
+	assert_int_equal(settle_in_lane(1, BLOCK), 0);
+	/* A power cut now would bring the image back. */
+	assert_int_equal(logged(BLOCK, 1), 1);
+	commit(1);
+	assert_int_equal(logged(BLOCK, 1), 0);
+	write_in_place(BLOCK, 9);
+	assert_int_equal(val_after_crash(BLOCK), 9);
+	/* It may be logged again later. */
+	log_in_lane(0, BLOCK, 3);
+	assert_int_equal(logged(BLOCK, 1), 1);
+	commit(0);
+	assert_int_equal(val_after_crash(BLOCK), 3);
+	close_journal();
+}
+
+/* The home write is in the device's cache, and the record of the revoke would be made with FUA. */
+static void f1_what_went_home_is_durable_when_the_revoke_is(void)
+{
+	OPEN();
+	/* Otherwise each commit flushes. */
+	report_data();
+	log_home(0, BLOCK, 7);
+	assert_int_equal(settle_in_lane(1, BLOCK), 0);
+	commit(1);
+	assert_int_equal(logged(BLOCK, 1), 0);
+	assert_int_equal(val_after_crash(BLOCK), 7);
+	close_journal();
+}
+
+static void f1_image_that_is_not_home_is_not_revoked(void)
+{
+	OPEN();
+	log_in_lane(0, BLOCK, 7);
+	assert_int_equal(settle_in_lane(1, BLOCK), -EBUSY);
+	assert_int_equal(settle_in_lane(0, BLOCK), -EBUSY);
+	commit(0);
+	assert_int_equal(settle_in_lane(1, BLOCK), -EBUSY);
+	commit_all();
+	assert_int_equal(logged(BLOCK, 1), 1);
+	assert_int_equal(val_after_crash(BLOCK), 7);
+	close_journal();
+}
+
+static void f1_block_logged_before_the_revoke_is_sealed(void)
+{
+	OPEN();
+	log_home(0, BLOCK, 7);
+	assert_int_equal(settle_in_lane(1, BLOCK), 0);
+	log_in_lane(0, BLOCK, 8);
+	commit_all();
+	assert_int_equal(logged(BLOCK, 1), 1);
+	assert_int_equal(val_after_crash(BLOCK), 8);
+	close_journal();
+}
+
+static void f1_block_logged_after_the_revoke_is_sealed(void)
+{
+	OPEN();
+	log_home(0, BLOCK, 7);
+	assert_int_equal(settle_in_lane(1, BLOCK), 0);
+	seal_held(1);
+	log_in_lane(0, BLOCK, 8);
+	release();
+	settle();
+	/* The revoke has ended the first image only. */
+	assert_int_equal(logged(BLOCK, 1), 1);
+	commit(0);
+	assert_int_equal(logged(BLOCK, 1), 1);
+	assert_int_equal(val_after_crash(BLOCK), 8);
+	bring_home(BLOCK);
+	assert_int_equal(home_val(BLOCK), 8);
+	close_journal();
+}
+
+/* It has looked for a revoke already, and waits for the buffer, when the block is revoked. */
+static void f1_block_logged_while_it_is_revoked(void)
+{
+	struct buffer_head *bh;
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	log_home(0, BLOCK, 7);
+	h = start(0, 1);
+	bh = buffer(BLOCK);
+	lock_buffer(bh);
+	f = GO(call_access, .h = h, .block = BLOCK);
+	let_run();
+	assert_false(f->done);
+	assert_int_equal(settle_in_lane(1, BLOCK), 0);
+	unlock_buffer(bh);
+	brelse(bh);
+	join(f);
+	log_block(h, BLOCK, 8);
+	stop(h);
+	/* Two transactions that did not know of each other would be sealed in this order. */
+	commit(0);
+	commit_all();
+	assert_int_equal(logged(BLOCK, 1), 1);
+	assert_int_equal(val_after_crash(BLOCK), 8);
+	close_journal();
+}
+
+static void f1_block_revoked_in_two_lanes(void)
+{
+	OPEN(.lanes = 3);
+	log_home(0, BLOCK, 7);
+	assert_int_equal(settle_in_lane(0, BLOCK), 0);
+	assert_int_equal(settle_in_lane(1, BLOCK), 0);
+	/* Neither revoke may come after the image. */
+	log_in_lane(2, BLOCK, 8);
+	commit(2);
+	commit_all();
+	assert_int_equal(logged(BLOCK, 1), 1);
+	assert_int_equal(val_after_crash(BLOCK), 8);
+	close_journal();
+}
+
+static void call_revoke_home(struct fiber *f)
+{
+	f->ret = revoke_home(f->h, f->block);
+}
+
+static void call_log(struct fiber *f)
+{
+	log_block(f->h, f->block, 8);
+}
+
+/* One handle revokes a block; at each place in turn another one does what @other says. */
+static void at_any_place(void (*other)(struct fiber *f))
+{
+	handle_t *a, *b;
+	bool more = true;
+
+	for (int nth = 1; more; nth++) {
+		OPEN(.lanes = 3);
+		log_home(0, BLOCK, 7);
+		a = start_more(1, 0, 0, 1);
+		b = start_more(2, 1, 0, 1);
+		more = preempt_at(nth, CALL(call_revoke_home, .h = a, .block = BLOCK),
+				  CALL(other, .h = b, .block = BLOCK));
+		stop(a);
+		stop(b);
+		if (other != call_log)
+			log_in_lane(0, BLOCK, 8);
+		/* What did not know of the others would be sealed last. */
+		commit(other == call_log ? 2 : 0);
+		commit_all();
+		assert_int_equal(logged(BLOCK, 1), 1);
+		assert_int_equal(val_after_crash(BLOCK), 8);
+		close_journal();
+	}
+}
+
+static void f1_block_logged_at_any_place_of_the_revoke(void)
+{
+	at_any_place(call_log);
+}
+
+static void f1_block_revoked_at_any_place_of_the_revoke(void)
+{
+	at_any_place(call_revoke_home);
+}
+
+static void f1_block_freed_after_it_was_revoked(void)
+{
+	OPEN();
+	log_home(0, BLOCK, 7);
+	assert_int_equal(settle_in_lane(0, BLOCK), 0);
+	free_logged(1, BLOCK);
+	commit_all();
+	assert_int_equal(logged(BLOCK, 1), 0);
+	close_journal();
+}
+
+static void f1_revoke_of_an_aborted_handle(void)
+{
+	handle_t *h;
+
+	OPEN();
+	log_home(0, BLOCK, 7);
+	h = start_more(0, 0, 0, 1);
+	zj_journal_abort(fx.journal, -EIO);
+	assert_int_equal(revoke_home(h, BLOCK), -EROFS);
+	stop(h);
+	close_aborted();
+}
+
 static void f3_revoke_ends_it_when_it_is_committed(void)
 {
 	OPEN();
@@ -452,6 +779,20 @@ CORE_TESTS(file_block,
 	CORE_TEST(metadata_alone_is_left_to_the_kernel),
 	CORE_TEST(f2_image_is_brought_home_before_its_turn),
 	CORE_TEST(f2_image_is_committed_before_it_is_brought_home),
+	CORE_TEST(found_in_order),
+	CORE_TEST(f2_home_is_waited_for),
+	CORE_TEST(f2_block_that_cannot_go_home_is_told),
+	CORE_TEST(f1_revoked_block_may_be_written_in_place),
+	CORE_TEST(f1_what_went_home_is_durable_when_the_revoke_is),
+	CORE_TEST(f1_image_that_is_not_home_is_not_revoked),
+	CORE_TEST(f1_block_logged_before_the_revoke_is_sealed),
+	CORE_TEST(f1_block_logged_after_the_revoke_is_sealed),
+	CORE_TEST(f1_block_logged_while_it_is_revoked),
+	CORE_TEST(f1_block_revoked_in_two_lanes),
+	CORE_TEST(f1_block_logged_at_any_place_of_the_revoke),
+	CORE_TEST(f1_block_revoked_at_any_place_of_the_revoke),
+	CORE_TEST(f1_block_freed_after_it_was_revoked),
+	CORE_TEST(f1_revoke_of_an_aborted_handle),
 	CORE_TEST(f3_revoke_ends_it_when_it_is_committed),
 	CORE_TEST(f3_revoke_ends_it_for_all_transactions),
 	CORE_TEST(f3_freed_in_the_same_transaction),

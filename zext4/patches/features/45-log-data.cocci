@@ -3,9 +3,13 @@
 //
 // With data=ordered an fsync of little data logs the blocks (log_data.c).  As long as recovery
 // may replay such an image, the block is written in place by the checkpoint only (F1):
-// write-back leaves it dirty and logs it again, or writes it if it has gone home meanwhile.  A
-// direct read or write first empties the log, and so does what drops pages of blocks that stay
-// allocated, and who asks where the data of a file is and has it synced.
+// write-back leaves it dirty and logs it again, or writes it if it has gone home meanwhile.  What
+// writes it past the page cache first has it go home and be revoked.  What drops pages of blocks
+// that stay allocated, and who asks where the data of a file is and has it synced, first has it go
+// home; a direct read finds it in the page cache until then.
+//
+// The donor of an exchange of blocks loses its pages, which would go on to show what the file
+// had before, as with stock ext4.
 //
 // Logging a block of an unwritten extent makes it a written one at once, and stock ext4 may then
 // zero the rest of a small extent in place.  With dioread_nolock blocks of it may be under
@@ -14,16 +18,20 @@
 // expect: ext4.h: -=1
 // expect: page-io.c: ext4_io_submit_init=1 ext4_bio_write_folio=1
 // expect: inode.c: ext4_writepages=1 __ext4_block_zero_page_range=1 ext4_iomap_begin=1
-// expect: inode.c: ext4_release_folio=1 ext4_change_inode_journal_flag=1
-// expect: inode.c: ext4_iomap_swap_activate=1 ext4_evict_inode=1
+// expect: inode.c: ext4_iomap_overwrite_begin=1
+// expect: inode.c: ext4_release_folio=1 ext4_change_inode_journal_flag=2
+// expect: inode.c: ext4_iomap_swap_activate=1
 // expect: mballoc.c: ext4_free_blocks=1
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
 // expect: extents.c: ext4_collapse_range=2 ext4_insert_range=2 ext4_ext_convert_to_initialized=1
-// expect: extents.c: ext4_fiemap=1
-// expect: ioctl.c: swap_inode_boot_loader=1
+// expect: extents.c: ext4_fiemap=1 ext4_zero_range=1
+// expect: ioctl.c: swap_inode_boot_loader=1 ext4_ioctl_checkpoint=1
+// expect: ioctl.c: ext4_ioctl_group_add=1 __ext4_ioctl=2
+// expect: file.c: ext4_dio_read_iter=1 ext4_file_open=1
+// expect: super.c: ext4_drop_inode=1
 // expect: inode.c: ext4_truncate_page_cache_block_range=2 mpage_release_unused_pages=1
 // expect: migrate.c: ext4_ind_migrate=1
-// expect: move_extent.c: move_extent_per_page=2
+// expect: move_extent.c: move_extent_per_page=6
 // expect: inode.c: -=2
 
 @@
@@ -95,10 +103,85 @@ ext4_iomap_begin(...)
  if (ret < 0)
 	return ret;
  out:
-+ ret = zext4_settle(inode, &map, flags & IOMAP_NOWAIT);
++ ret = zext4_settle(inode, &map, flags);
 + if (ret)
 +	return ret;
  ...
+}
+
+@@
+identifier ret, iomap;
+@@
+ext4_iomap_overwrite_begin(struct inode *inode, loff_t offset, loff_t length, unsigned flags, struct iomap *iomap, struct iomap *srcmap)
+{
+ ...
+ ret = ext4_iomap_begin(...);
++ ret = zext4_settle_overwrite(inode, iomap, flags, ret);
+ ...
+}
+
+@@
+identifier iocb, to, ret;
+@@
+ext4_dio_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+ ...
+ ret = iomap_dio_rw(...);
+ inode_unlock_shared(inode);
++ ret = zext4_read_cached(iocb, to, ret);
+ ...
+}
+
+@@
+identifier inode, filp, ret;
+@@
+ext4_file_open(struct inode *inode, struct file *filp)
+{
+ ...
+ ret = fsverity_file_open(inode, filp);
+ if (ret)
+	return ret;
++ ret = zext4_settle_open(inode);
++ if (ret)
++	return ret;
+ ...
+}
+
+@@
+identifier inode, drop;
+@@
+ext4_drop_inode(struct inode *inode)
+{
+ ...
+ if (!drop)
+	drop = fscrypt_drop_inode(inode);
++ if (!drop)
++	zext4_keep_cached(inode);
+ ...
+}
+
+@@
+expression journal;
+@@
+ext4_change_inode_journal_flag(struct inode *inode, int val)
+{
+<...
++ if (!val)
++	zj_journal_write_home(journal);
+ jbd2_journal_lock_updates(journal);
+...>
+}
+
+@@
+expression journal;
+identifier f = {ext4_ioctl_checkpoint, ext4_ioctl_group_add, __ext4_ioctl};
+@@
+f(...)
+{
+<...
++ zj_journal_write_home(journal);
+ jbd2_journal_lock_updates(journal);
+...>
 }
 
 @@
@@ -130,7 +213,7 @@ ext4_change_inode_journal_flag(...)
 <...
  err = filemap_write_and_wait(inode->i_mapping);
 + if (!err)
-+	err = zext4_settle_all(inode->i_sb);
++	err = zext4_settle_write(inode, 0, LLONG_MAX);
 ...>
 }
 
@@ -143,20 +226,6 @@ ext4_iomap_swap_activate(struct swap_info_struct *sis, struct file *file, sector
 + if (err)
 +	return err;
  return iomap_swapfile_activate(...);
-}
-
-@@
-identifier inode;
-@@
-ext4_evict_inode(struct inode *inode)
-{
-<...
- if (inode->i_nlink) {
-+	zext4_evict_logged(inode);
-	truncate_inode_pages_final(&inode->i_data);
-	...
- }
-...>
 }
 
 @@
@@ -189,12 +258,12 @@ f(...)
 {
  ...
 - truncate_pagecache(inode, start);
-+ /* If the log cannot be emptied, the pages must stay. */
-+ ret = zext4_settle_range(inode, start, LLONG_MAX);
++ /* If what is in the log cannot go home, the pages must stay. */
++ ret = zext4_settle_read(inode, start, LLONG_MAX);
 + if (ret)
 +	return ret;
 + truncate_pagecache(inode, start);
-+ ret = zext4_settle_range(inode, start, LLONG_MAX);
++ ret = zext4_settle_dropped(inode, start, LLONG_MAX);
 + if (ret)
 +	return ret;
  ...
@@ -211,19 +280,32 @@ ext4_truncate_page_cache_block_range(struct inode *inode, ...)
  ...
 - truncate_pagecache_range(inode, start, end - 1);
 - return 0;
-+ /* If the log cannot be emptied, the pages must stay. */
-+ ret = zext4_settle_range(inode, start, end);
++ /* If what is in the log cannot go home, the pages must stay. */
++ ret = zext4_settle_read(inode, start, end);
 + if (ret)
 +	return ret;
 + truncate_pagecache_range(inode, start, end - 1);
-+ return zext4_settle_range(inode, start, end);
++ return zext4_settle_dropped(inode, start, end);
+}
+
+@@
+expression offset, end;
+identifier ret;
+@@
+ext4_zero_range(...)
+{
+<...
+ ret = ext4_truncate_page_cache_block_range(inode, offset, end);
++ if (!ret)
++	ret = zext4_settle_write(inode, offset, end);
+...>
 }
 
 @@
 expression folio, from, to;
 identifier orig_inode, donor_inode, err;
 @@
-move_extent_per_page(struct file *o_filp, struct inode *donor_inode, ..., int *err)
+move_extent_per_page(struct file *o_filp, struct inode *donor_inode, pgoff_t orig_page_offset, pgoff_t donor_page_offset, ..., int *err)
 {
  ...
  struct inode *orig_inode = file_inode(o_filp);
@@ -236,8 +318,21 @@ move_extent_per_page(struct file *o_filp, struct inode *donor_inode, ..., int *e
 +	*err = mext_page_mkuptodate(folio, from, to);
 |
 - jbd2_journal_force_commit_nested(EXT4_SB(sb)->s_journal)
-+ zext4_move_again(sb)
++ zext4_move_again(orig_inode, orig_page_offset, donor_inode, donor_page_offset)
 )
+...>
+}
+
+@@
+identifier folio;
+@@
+move_extent_per_page(...)
+{
+ ...
+ struct folio *folio[2] = {NULL, NULL};
+<...
+ ext4_double_up_write_data_sem(...);
++ zext4_moved(folio[1]);
 ...>
 }
 
@@ -249,7 +344,9 @@ swap_inode_boot_loader(...)
 <...
  err = filemap_write_and_wait(inode_bl->i_mapping);
 + if (!err)
-+	err = zext4_settle_all(sb);
++	err = zext4_settle_write(inode, 0, LLONG_MAX);
++ if (!err)
++	err = zext4_settle_write(inode_bl, 0, LLONG_MAX);
 ...>
 }
 
@@ -260,7 +357,7 @@ ext4_ind_migrate(...)
  ...
  if (test_opt(inode->i_sb, DELALLOC))
 	ext4_alloc_da_blocks(inode);
-+ ret = zext4_settle_all(inode->i_sb);
++ ret = zext4_settle_write(inode, 0, LLONG_MAX);
 + if (ret)
 +	return ret;
  ...
