@@ -52,11 +52,15 @@ bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh)
 bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 		      const struct buffer_head *bh)
 {
+	pgoff_t index;
+
 	if (buffer_unwritten(bh))
 		return true;
 	if (!zext4_block_logged(inode, bh))
 		return false;
-	io->zj_left_logged = true;
+	index = bh->b_folio->index;
+	io->zj_left_first = min(io->zj_left_first, index);
+	io->zj_left_end = max(io->zj_left_end, index + 1);
 	return true;
 }
 

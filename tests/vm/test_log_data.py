@@ -526,3 +526,96 @@ def test_unwritten_neighbour_under_write_back(run):
         end
         rmmod zjdisk
     """)
+
+
+# A disk that keeps writes of a block back until it is told to let them go.
+HOLD = """
+    # One CPU and its lane.
+    taskset -p 1 $$ >/dev/null || die taskset
+    modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
+    DEV=/dev/zjd0
+    die() { echo 0 release >/dev/zjdctl; echo "FAILED: $*"; exit 1; }
+    say() { echo "0 $*" >/dev/zjdctl || die "$*"; }
+    # wait_until COMMAND: for up to 20 seconds; what happens meanwhile decides, not how long it takes
+    wait_until() {
+        _tries=200
+        until eval "$1"; do
+            _tries=$((_tries - 1))
+            [ $_tries -gt 0 ] || die "never: $1"
+            sleep 0.1
+        done
+    }
+    held() { [ $(sed -n 's/.* held=\\([0-9]*\\).*/\\1/p' /dev/zjdctl) = $1 ]; }
+    # hold FILE BLOCK SIZE: the block, and nothing else
+    hold() { _s=$(($3 / 512 * ($(filefrag -b$3 -v $1 | awk '$1 == "0:" { print $4 + 0 }') + $2))); say hold $_s $((_s + $3 / 512 - 1)); }
+    sleeps() { grep -q '^State:.D' /proc/$1/status; }
+    ended() { ! kill -0 $1 2>/dev/null; }
+"""
+
+
+def test_n10_fsync_waits_without_a_handle(run):
+    """An fsync of a page that is under write-back holds up nobody else."""
+    run(HOLD + """
+        begin -J size=8
+        put /mnt/f a 1; fsctl syncfs /mnt
+        hold /mnt/f 0 4096; put /mnt/f b 1; fsctl begin-write-back /mnt/f; wait_until "held 1"
+        put /mnt/f c 1; was=$(logged)
+        fsctl fsync /mnt/f & sync=$!
+        wait_until "sleeps $sync"
+        { echo other >/mnt/other && fsctl fsync /mnt/other && mkdir /mnt/d && fsctl fsync /mnt/d; } & others=$!
+        wait_until "ended $others"; wait $others || die "another task's fsync or mkdir"
+        [ -d /mnt/d ] && held 1 && ! ended $sync || die "the write was not held back until now"
+        others=$(($(logged) - was))
+        put /mnt/f d 100 1
+        say release
+        wait $sync || die fsync
+        [ $(logged) = $((was + others + 1)) ] || die "$(($(logged) - was - others)) blocks are logged, and one was dirty"
+        fsctl fsync /mnt/f
+        again
+        is /mnt/f c 0 1; is /mnt/f d 1 100
+        end
+        rmmod zjdisk
+    """)
+
+
+def test_n10_write_back_waits_without_a_handle(guest):
+    """The same for write-back that logs again the block of a page whose other block is on its way to the disk."""
+    guest(LIB + HOLD + """
+        begin -b 1024 -J size=8
+        byte() { printf $1 | dd of=/mnt/f bs=1 seek=$(($2 * 4096 + ${4:-0})) conv=notrunc$3 2>/dev/null; }
+        put /mnt/f a 20; truncate -s 256k /mnt/f; fsctl syncfs /mnt
+        # More than write-back looks at in one step.
+        for n in 0 $(seq 20 51); do byte b $n ,fsync; done
+        hold /mnt/f 3 1024; was=$(logged)
+        for n in 0 $(seq 20 51); do byte c $n; done; byte c 0 "" 4095
+        fsctl write-back /mnt/f & back=$!
+        wait_until "held 1"; wait_until "sleeps $back"
+        # These are dirty and in the log, too, but write-back has not seen them.
+        for n in 55 56 57 58; do
+            chattr +S /mnt/f; byte d $n & wait_until "ended $!"
+            chattr -S /mnt/f; byte e $n
+        done
+        others=$(($(logged) - was))
+        [ $others = 4 ] && held 1 || die "$others blocks are logged meanwhile"
+        say release
+        wait $back || die "write-back"
+        [ $(logged) = $((was + others + 33)) ] || die "of 33 blocks that write-back has left, $(($(logged) - was - others)) are logged"
+        fsctl fsync /mnt/f
+        again
+        [ "$(tr -dc c </mnt/f | wc -c)" = 34 ] && [ "$(tr -dc e </mnt/f)" = eeee ] || die contents
+        end
+        rmmod zjdisk
+    """)
+
+
+def test_store_behind_the_old_end(guest):
+    """A file grows while the page of its end is synced, and a store through a mapping follows."""
+    guest(LIB + """
+        begin
+        ulimit -l unlimited 2>/dev/null
+        tailstore /mnt/f 3 || die tailstore
+        fsctl fsync /mnt/f
+        again
+        [ "$(tail -c +6097 /mnt/f | head -c 1)" = X ] || die "the store is not on the disk"
+        end
+    """)
