@@ -13,13 +13,52 @@
  * write-back logs it again if it is dirty, a direct write and other uses of the device
  * empty the log first, and freeing the block revokes it.
  */
+#include <linux/memcontrol.h>
 #include <linux/pagemap.h>
 #include <linux/pagevec.h>
+#include <linux/sched/mm.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 #include "ext4_extents.h"
 
 /* ---- one block ---- */
+
+/*
+ * Drops the page of a block from the device's page cache if it counts as the memory of another
+ * cgroup than @owner, which the block's former user was in. A page in use stays.
+ */
+static void drop_foreign(struct super_block *sb, sector_t block, struct mem_cgroup *owner)
+{
+	struct address_space *mapping = sb->s_bdev->bd_mapping;
+	pgoff_t index = block >> (PAGE_SHIFT - sb->s_blocksize_bits);
+	struct folio *folio = filemap_get_folio(mapping, index);
+	struct mem_cgroup *holder;
+
+	if (IS_ERR(folio))
+		return;
+	holder = folio_memcg(folio);
+	folio_put(folio);
+	if (holder && holder != owner)
+		invalidate_mapping_pages(mapping, index, index);
+}
+
+/*
+ * Gets the buffer for the image of a block. It counts as memory of the cgroup that has the file's
+ * folio, whoever syncs it: the release of that folio brings the image home, and nothing else does.
+ * The folio is locked, so it stays in its cgroup.
+ */
+static struct buffer_head *get_image(struct super_block *sb, struct folio *folio, sector_t block)
+{
+	struct mem_cgroup *owner = folio_memcg(folio), *old;
+	struct buffer_head *image;
+
+	if (owner)
+		drop_foreign(sb, block, owner);
+	old = set_active_memcg(owner);
+	image = sb_getblk(sb, block);
+	set_active_memcg(old);
+	return image;
+}
 
 /*
  * Logs the block of a folio's buffer. The folio is locked and write-protected. An image
@@ -30,7 +69,7 @@ static int log_block(handle_t *handle, struct inode *inode, struct folio *folio,
 		     struct buffer_head *bh)
 {
 	struct super_block *sb = inode->i_sb;
-	struct buffer_head *image = sb_getblk(sb, bh->b_blocknr);
+	struct buffer_head *image = get_image(sb, folio, bh->b_blocknr);
 	bool known;
 	int err = 0;
 
@@ -106,18 +145,22 @@ static size_t bytes_in_file(loff_t size, struct folio *folio)
  * A direct read could find a block allocated before its data is in the log: see
  * zext4_map_written(). A block that a transaction has allocated whose commit will write
  * it in place must not be logged by a later transaction instead. The commit writes all of
- * a folio that it has a byte of, and ext4_move_extents() counts on that.
+ * a folio that it has a byte of, and ext4_move_extents() counts on that. Of a page that is
+ * locked in memory reclaim could not bring an image home.
  */
 static bool may_log_block(struct inode *inode, struct folio *folio,
 			  struct buffer_head *bh)
 {
 	loff_t from = folio_pos(folio);
+	bool new = zext4_needs_mapping(bh);
 
-	if (zext4_needs_mapping(bh))
-		return !READ_ONCE(EXT4_I(inode)->i_zj_mapped);
-	return zext4_block_logged(inode, bh) ||
-	       !zj_journal_inode_orders(EXT4_I(inode)->jinode, from,
-					from + folio_size(folio));
+	if (!new && zext4_block_logged(inode, bh))
+		return true;
+	if (folio_test_mlocked(folio) || folio_test_unevictable(folio))
+		return false;
+	return new ? !READ_ONCE(EXT4_I(inode)->i_zj_mapped) :
+		     !zj_journal_inode_orders(EXT4_I(inode)->jinode, from,
+					      from + folio_size(folio));
 }
 
 /* Can all dirty blocks of a folio be logged? */

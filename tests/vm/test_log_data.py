@@ -196,25 +196,80 @@ def test_f2_dropped_pages(run):
     """)
 
 
+# cgroup NAME MAX: a new one of the memory controller
+CGROUPS = """
+    mkdir -p /cg; grep -q ' /cg ' /proc/mounts || mount -t cgroup2 none /cg || die "no cgroup2"
+    echo +memory >/cg/cgroup.subtree_control || die "no memory controller"
+    cgroup() { mkdir /cg/$1; echo $2 >/cg/$1/memory.max; }
+    nobody_killed() { [ "$(sed -n 's/^oom_kill //p' /cg/$1/memory.events)" = 0 ] || die "killed: $(cat /cg/$1/memory.stat)"; }
+"""
+
+
 def test_f2_memory_limit(run):
     """A cgroup whose limit is far below the size of the log: reclaim has images written home."""
-    run("""
+    run(CGROUPS + """
         begin -J size=64
-        mkdir -p /cg; grep -q ' /cg ' /proc/mounts || mount -t cgroup2 none /cg || die "no cgroup2"
-        echo +memory >/cg/cgroup.subtree_control || die "no memory controller"
-        mkdir /cg/small; echo 5M >/cg/small/memory.max
+        cgroup small 5M
         : >/mnt/f; chattr +S /mnt/f; was=$(logged)
         # 4 MiB, which the file and the images in the log both keep in memory.
         sh -c 'echo $$ >/cg/small/cgroup.procs && tr "\\0" m </dev/zero | dd of=/mnt/f bs=4k count=1000 iflag=fullblock conv=notrunc' 2>/dev/null
-        killed=$(sed -n 's/^oom_kill //p' /cg/small/memory.events)
-        rmdir /cg/small
-        [ $killed = 0 ] || die "$killed tasks were killed, after $(stat -c %s /mnt/f) bytes"
+        nobody_killed small; rmdir /cg/small
         [ $(logged) -ge $((was + 1000)) ] || die "$(($(logged) - was)) blocks are logged"
         is /mnt/f m 0 1000
         again
         is /mnt/f m 0 1000
         end
     """, timeout=240)
+
+
+# On a disk as slow as this, overwrites are always logged.
+SLOW = CGROUPS + """
+    modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
+    DEV=/dev/zjd0; begin -J size=16
+    echo 0 latency 5000 0 0 >/dev/zjdctl
+"""
+
+
+def test_f2_memory_of_the_file(guest):
+    """An image is memory of the cgroup that has the file's page, which can have it written home, not of who syncs."""
+    guest(LIB + CGROUPS + """
+        begin -J size=64
+        cgroup syncs 2M; was=$(logged)
+        othersync others /cg/syncs /mnt/f 600 || die "$(cat /cg/syncs/memory.events)"
+        nobody_killed syncs; rmdir /cg/syncs
+        [ $(logged) -ge $((was + 600)) ] || die "$(($(logged) - was)) blocks are logged"
+        again; is /mnt/f o 0 600
+        end
+    """, timeout=240)
+
+
+def test_f2_memory_of_a_former_user(guest):
+    """The device's cache still has pages that count as memory of somebody else, who needs it for other things."""
+    guest(LIB + SLOW + """
+        cgroup former max; was=$(logged)
+        othersync former /cg/former /mnt/f 300 || die othersync
+        [ $(logged) = $((was + 600)) ] || die "$(($(logged) - was)) blocks are logged"
+        echo 64M >/cg/former/memory.reclaim 2>/dev/null
+        left=$(sed -n 's/^file //p' /cg/former/memory.stat)
+        [ $left -lt 600000 ] || die "$left bytes of 300 pages cannot be had back"
+        rmdir /cg/former; again; is /mnt/f f 0 300
+        end
+        rmmod zjdisk
+    """)
+
+
+def test_f2_locked_pages(guest):
+    """Reclaim does not look at pages that are locked in memory, so their images could not be brought home."""
+    guest(LIB + SLOW + """
+        # Enough for 300 pages, but not twice.
+        cgroup small 2M; was=$(logged)
+        othersync locked /cg/small /mnt/f 300 || die "$(cat /cg/small/memory.events)"
+        nobody_killed small; rmdir /cg/small
+        [ $(logged) = $was ] || die "$(($(logged) - was)) blocks are logged"
+        again; is /mnt/f b 0 300
+        end
+        rmmod zjdisk
+    """)
 
 
 def test_f2_failed_memory(run):
