@@ -591,9 +591,9 @@ HOLD = """
     DEV=/dev/zjd0
     die() { echo 0 release >/dev/zjdctl; echo "FAILED: $*"; exit 1; }
     say() { echo "0 $*" >/dev/zjdctl || die "$*"; }
-    # wait_until COMMAND: for up to 20 seconds; what happens meanwhile decides, not how long it takes
+    # wait_until COMMAND: for up to a minute; what happens meanwhile decides, not how long it takes
     wait_until() {
-        _tries=200
+        _tries=600
         until eval "$1"; do
             _tries=$((_tries - 1))
             [ $_tries -gt 0 ] || die "never: $1"
