@@ -135,6 +135,12 @@ int ext4_convert_inline_data_to_extent(struct address_space *mapping,
 int zext4_inline_to_block(handle_t *handle, struct inode *inode,
 			  struct folio *folio);
 
+/* Before a wait for I/O that may not be the journal's own: that is not done under a handle (N10). */
+static inline void zext4_may_wait(void)
+{
+	WARN_ON_ONCE(journal_current_handle());
+}
+
 /* File data in the log with data=ordered. */
 
 /* Has the block of a dirty buffer to be allocated, or its extent to be converted? */
@@ -173,7 +179,8 @@ void zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync)
 bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, int lane,
 			    int datasync);
 void zext4_leave_log(struct inode *inode, pgoff_t index, pgoff_t last);
-int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc);
+int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc,
+		       const struct ext4_io_submit *io);
 int zext4_error_remove_folio(struct address_space *mapping, struct folio *folio);
 void zext4_give_up(struct inode *inode, struct folio *folio);
 bool zext4_holds_folio(struct inode *inode, struct folio *folio);

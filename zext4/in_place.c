@@ -44,9 +44,9 @@ static bool folio_overwrites(struct inode *inode, struct folio *folio, sector_t 
 	return true;
 }
 
-/* The same for the dirty folios of a range, which are few. Does not lock them all at once. */
+/* The same for the dirty folios of a range, up to @most. Does not lock them all at once. */
 static bool range_overwrites(struct inode *inode, pgoff_t index, pgoff_t last,
-			     bool *logged)
+			     unsigned int most, bool *logged)
 {
 	struct folio_batch folios;
 	sector_t block = 0;
@@ -58,8 +58,8 @@ static bool range_overwrites(struct inode *inode, pgoff_t index, pgoff_t last,
 					      PAGECACHE_TAG_DIRTY, &folios)) {
 		for (i = 0; i < folio_batch_count(&folios) && only; i++) {
 			folio_lock(folios.folios[i]);
-			only = folio_overwrites(inode, folios.folios[i], &block,
-						logged);
+			only = most-- && folio_overwrites(inode, folios.folios[i],
+							  &block, logged);
 			folio_unlock(folios.folios[i]);
 		}
 		folio_batch_release(&folios);
@@ -113,7 +113,7 @@ bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, in
 	bool logged = false;
 
 	return (!note_commit(inode, datasync) || rare) && ns &&
-	       range_overwrites(inode, index, last, &logged) && !logged;
+	       range_overwrites(inode, index, last, UINT_MAX, &logged) && !logged;
 }
 
 /**
@@ -128,13 +128,14 @@ bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, in
  */
 void zext4_leave_log(struct inode *inode, pgoff_t index, pgoff_t last)
 {
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
 	int lane = zext4_lane(inode->i_sb, inode);
+	unsigned int most = zj_journal_file_data_limit(journal, lane) >> PAGE_SHIFT;
 	bool logged = false;
 
 	if (READ_ONCE(EXT4_I(inode)->i_zj_spared) < ZEXT4_MAX_SPARED ||
-	    zj_journal_log_write_ns(EXT4_SB(inode->i_sb)->s_journal, lane) - 1 >=
-		    ZEXT4_FAST_NS ||
-	    !range_overwrites(inode, index, last, &logged) || !logged)
+	    zj_journal_log_write_ns(journal, lane) - 1 >= ZEXT4_FAST_NS ||
+	    !range_overwrites(inode, index, last, max(most, 1U), &logged) || !logged)
 		return;
 	WRITE_ONCE(EXT4_I(inode)->i_zj_spared, 2);
 	zext4_settle_write(inode, 0, LLONG_MAX);

@@ -13,13 +13,52 @@
  * write-back logs it again if it is dirty, who writes it past the page cache has it go home and
  * be revoked first, and freeing the block revokes it.
  */
+#include <linux/memcontrol.h>
 #include <linux/pagemap.h>
 #include <linux/pagevec.h>
+#include <linux/sched/mm.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 #include "ext4_extents.h"
 
 /* ---- one block ---- */
+
+/*
+ * Drops the page of a block from the device's page cache if it counts as the memory of another
+ * cgroup than @owner, which the block's former user was in. A page in use stays.
+ */
+static void drop_foreign(struct super_block *sb, sector_t block, struct mem_cgroup *owner)
+{
+	struct address_space *mapping = sb->s_bdev->bd_mapping;
+	pgoff_t index = block >> (PAGE_SHIFT - sb->s_blocksize_bits);
+	struct folio *folio = filemap_get_folio(mapping, index);
+	struct mem_cgroup *holder;
+
+	if (IS_ERR(folio))
+		return;
+	holder = folio_memcg(folio);
+	folio_put(folio);
+	if (holder && holder != owner)
+		invalidate_mapping_pages(mapping, index, index);
+}
+
+/*
+ * Gets the buffer for the image of a block. It counts as memory of the cgroup that has the file's
+ * folio, whoever syncs it: the release of that folio brings the image home, and nothing else does.
+ * The folio is locked, so it stays in its cgroup.
+ */
+static struct buffer_head *get_image(struct super_block *sb, struct folio *folio, sector_t block)
+{
+	struct mem_cgroup *owner = folio_memcg(folio), *old;
+	struct buffer_head *image;
+
+	if (owner)
+		drop_foreign(sb, block, owner);
+	old = set_active_memcg(owner);
+	image = sb_getblk(sb, block);
+	set_active_memcg(old);
+	return image;
+}
 
 /*
  * Logs the block of a folio's buffer. The folio is locked and write-protected. An image
@@ -30,7 +69,7 @@ static int log_block(handle_t *handle, struct inode *inode, struct folio *folio,
 		     struct buffer_head *bh)
 {
 	struct super_block *sb = inode->i_sb;
-	struct buffer_head *image = sb_getblk(sb, bh->b_blocknr);
+	struct buffer_head *image = get_image(sb, folio, bh->b_blocknr);
 	bool known;
 	int err = 0;
 
@@ -81,20 +120,23 @@ int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head
 
 /* ---- folios ---- */
 
-/* What one call logs: folios that it has locked, and the handle. */
+/* What one call logs: folios, which it locks once it has the handle. */
 struct log_data {
 	struct inode	*inode;
 	handle_t	*handle;
 	struct folio_batch folios;
+	loff_t		size;		/* of the file, when the folios were looked at */
 	loff_t		end;		/* end of the last folio that was logged, or 0 */
 	bool		mapped;		/* blocks were allocated, or extents converted */
 	bool		again;		/* only blocks that are in the log already */
+	bool		waits;		/* for folios that are under write-back */
+	bool		left_out;	/* a folio was busy again after that */
 };
 
-/* Bytes of a folio up to the end of the file. */
-static size_t bytes_in_file(struct inode *inode, struct folio *folio)
+/* Bytes of a folio up to the end of a file of this size. */
+static size_t bytes_in_file(loff_t size, struct folio *folio)
 {
-	loff_t size = i_size_read(inode), pos = folio_pos(folio);
+	loff_t pos = folio_pos(folio);
 
 	return size <= pos ? 0 : min_t(loff_t, size - pos, folio_size(folio));
 }
@@ -103,29 +145,29 @@ static size_t bytes_in_file(struct inode *inode, struct folio *folio)
  * A direct read could find a block allocated before its data is in the log: see
  * zext4_map_written(). A block that a transaction has allocated whose commit will write
  * it in place must not be logged by a later transaction instead. The commit writes all of
- * a folio that it has a byte of, and ext4_move_extents() counts on that.
+ * a folio that it has a byte of, and ext4_move_extents() counts on that. Of a page that is
+ * locked in memory reclaim could not bring an image home.
  */
 static bool may_log_block(struct inode *inode, struct folio *folio,
 			  struct buffer_head *bh)
 {
 	loff_t from = folio_pos(folio);
+	bool new = zext4_needs_mapping(bh);
 
-	if (zext4_needs_mapping(bh))
-		return !READ_ONCE(EXT4_I(inode)->i_zj_mapped);
-	return zext4_block_logged(inode, bh) ||
-	       !zj_journal_inode_orders(EXT4_I(inode)->jinode, from,
-					from + folio_size(folio));
+	if (!new && zext4_block_logged(inode, bh))
+		return true;
+	if (folio_test_mlocked(folio) || folio_test_unevictable(folio))
+		return false;
+	return new ? !READ_ONCE(EXT4_I(inode)->i_zj_mapped) :
+		     !zj_journal_inode_orders(EXT4_I(inode)->jinode, from,
+					      from + folio_size(folio));
 }
 
-/* Can all dirty blocks of a locked folio be logged? */
-static bool may_log_folio(struct inode *inode, struct folio *folio)
+/* Can all dirty blocks of a folio be logged? */
+static bool may_log_folio(struct inode *inode, struct folio *folio, size_t len)
 {
 	struct buffer_head *bh, *head = folio_buffers(folio);
-	size_t len = bytes_in_file(inode, folio);
 
-	if (folio->mapping != inode->i_mapping || !folio_test_dirty(folio) ||
-	    !head || !len)
-		return false;
 	bh = head;
 	do {
 		if (bh_offset(bh) < len && buffer_dirty(bh) &&
@@ -136,13 +178,10 @@ static bool may_log_folio(struct inode *inode, struct folio *folio)
 }
 
 /* Has write-back left a dirty block of the folio because it is in the log? */
-static bool holds_logged(struct inode *inode, struct folio *folio)
+static bool holds_logged(struct inode *inode, struct folio *folio, size_t len)
 {
 	struct buffer_head *bh, *head = folio_buffers(folio);
-	size_t len = bytes_in_file(inode, folio);
 
-	if (folio->mapping != inode->i_mapping || !folio_test_dirty(folio) || !head)
-		return false;
 	bh = head;
 	do {
 		if (bh_offset(bh) < len && buffer_dirty(bh) && !zext4_needs_mapping(bh) &&
@@ -150,6 +189,19 @@ static bool holds_logged(struct inode *inode, struct folio *folio)
 			return true;
 	} while ((bh = bh->b_this_page) != head);
 	return false;
+}
+
+/* Is a locked folio one of those that are to be logged? */
+static bool wanted(struct log_data *log, struct folio *folio)
+{
+	struct inode *inode = log->inode;
+	size_t len = bytes_in_file(log->size, folio);
+
+	if (folio->mapping != inode->i_mapping || !folio_test_dirty(folio) ||
+	    !folio_buffers(folio) || !len)
+		return false;
+	return log->again ? holds_logged(inode, folio, len) :
+			    may_log_folio(inode, folio, len);
 }
 
 /* The number of blocks from this one on that are next to each other and need mapping. */
@@ -161,7 +213,7 @@ static unsigned int run_length(struct log_data *log, unsigned int nr,
 
 	for (; nr < folio_batch_count(&log->folios); nr++, index++) {
 		struct folio *folio = log->folios.folios[nr];
-		size_t len = bytes_in_file(log->inode, folio);
+		size_t len = bytes_in_file(log->size, folio);
 		struct buffer_head *head = folio_buffers(folio);
 
 		if (folio->index != index)
@@ -201,7 +253,7 @@ static int map_folio(struct log_data *log, unsigned int nr, struct ext4_map_bloc
 {
 	struct folio *folio = log->folios.folios[nr];
 	struct buffer_head *bh, *head = folio_buffers(folio);
-	size_t len = bytes_in_file(log->inode, folio);
+	size_t len = bytes_in_file(log->size, folio);
 	ext4_lblk_t lblk;
 	int err;
 
@@ -230,10 +282,14 @@ static int map_folio(struct log_data *log, unsigned int nr, struct ext4_map_bloc
 	return 0;
 }
 
-/* Logs the dirty blocks of a folio that it may. Returns whether any is left. */
+/*
+ * Logs the dirty blocks of a folio that it may. Returns whether any is left. @len: the bytes
+ * that the file has by now; blocks that it did not have before are for the next call.
+ */
 static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, int *err)
 {
 	struct buffer_head *bh, *head = folio_buffers(folio);
+	size_t looked_at = bytes_in_file(log->size, folio);
 	bool left = false;
 
 	bh = head;
@@ -245,7 +301,7 @@ static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, in
 		}
 		if (!buffer_dirty(bh))
 			continue;
-		if (*err || zext4_needs_mapping(bh) ||
+		if (*err || zext4_needs_mapping(bh) || bh_offset(bh) >= looked_at ||
 		    (log->again && !zext4_block_logged(log->inode, bh))) {
 			left = true;
 			continue;
@@ -263,12 +319,16 @@ static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, in
 /* Logs a folio, which is clean then. */
 static int log_folio(struct log_data *log, struct folio *folio)
 {
-	size_t len = bytes_in_file(log->inode, folio);
+	size_t len;
 	bool left;
 	int err = 0;
 
-	/* This write-protects the folio in its mappings, so the next store faults. */
+	/*
+	 * This write-protects the folio in its mappings, so the next store faults. Up to here
+	 * one may have come that lies within the file because that has just grown.
+	 */
 	folio_clear_dirty_for_io(folio);
+	len = bytes_in_file(i_size_read(log->inode), folio);
 	if (len < folio_size(folio))
 		folio_zero_segment(folio, len, folio_size(folio));
 	left = log_blocks(log, folio, len, &err);
@@ -282,9 +342,9 @@ static int log_folio(struct log_data *log, struct folio *folio)
 	return err;
 }
 
-/* Locks the folios, and drops those from the batch that are not wanted. */
-static void lock_folios(struct log_data *log,
-			bool (*wanted)(struct inode *inode, struct folio *folio))
+/* Keeps those folios in the batch for which @keeps is true, and puts the others. */
+static void filter_folios(struct log_data *log,
+			  bool (*keeps)(struct log_data *log, struct folio *folio))
 {
 	unsigned int i, n = folio_batch_count(&log->folios);
 
@@ -292,15 +352,55 @@ static void lock_folios(struct log_data *log,
 	for (i = 0; i < n; i++) {
 		struct folio *folio = log->folios.folios[i];
 
-		folio_lock(folio);
-		folio_wait_writeback(folio);
-		if (wanted(log->inode, folio)) {
+		if (keeps(log, folio))
 			folio_batch_add(&log->folios, folio);
-			continue;
-		}
-		folio_unlock(folio);
-		folio_put(folio);
+		else
+			folio_put(folio);
 	}
+}
+
+/* Waits until a folio is neither locked nor on its way to the disk: so not under a handle (N10). */
+static bool wait_for_folio(struct log_data *log, struct folio *folio)
+{
+	bool keep;
+
+	zext4_may_wait();
+	folio_lock(folio);
+	if (log->waits)
+		folio_wait_writeback(folio);
+	log->size = i_size_read(log->inode);
+	keep = !folio_test_writeback(folio) && wanted(log, folio);
+	folio_unlock(folio);
+	return keep;
+}
+
+/* Who has the lock may wait for the disk. */
+static bool lock_idle(struct log_data *log, struct folio *folio)
+{
+	if (folio_trylock(folio)) {
+		if (!folio_test_writeback(folio))
+			return true;
+		folio_unlock(folio);
+	}
+	log->left_out = true;
+	return false;
+}
+
+static bool keep_wanted(struct log_data *log, struct folio *folio)
+{
+	bool keep = wanted(log, folio);
+
+	if (!keep)
+		folio_unlock(folio);
+	return keep;
+}
+
+/* Locks the folios that are to be logged, and drops the others from the batch. */
+static void lock_folios(struct log_data *log)
+{
+	filter_folios(log, lock_idle);
+	log->size = i_size_read(log->inode);
+	filter_folios(log, keep_wanted);
 }
 
 static void unlock_folios(struct log_data *log)
@@ -357,20 +457,25 @@ static unsigned int blocks_of(struct log_data *log)
 	return folio_batch_count(&log->folios) << (PAGE_SHIFT - log->inode->i_blkbits);
 }
 
-/* Logs the folios of a batch, whose references it drops, if @wanted is true of them. */
-static int log_batch(struct log_data *log,
-		     bool (*wanted)(struct inode *inode, struct folio *folio))
+/* Logs those folios of a batch that it may, and drops the references of all. */
+static int log_batch(struct log_data *log)
 {
-	unsigned int blocks = blocks_of(log);
+	unsigned int blocks;
 	int err = 0, err2;
 
+	log->end = 0;
+	log->mapped = false;
+	filter_folios(log, wait_for_folio);
+	blocks = blocks_of(log);
+	if (!blocks)
+		return 0;
 	log->handle = ext4_journal_start(log->inode, EXT4_HT_WRITE_PAGE, blocks + 1 +
 					 ext4_chunk_trans_blocks(log->inode, blocks));
 	if (IS_ERR(log->handle)) {
 		folio_batch_release(&log->folios);
 		return PTR_ERR(log->handle);
 	}
-	lock_folios(log, wanted);
+	lock_folios(log);
 	if (folio_batch_count(&log->folios)) {
 		/* Before a folio is clean: an fsync that finds it so has to wait for us. */
 		ext4_update_inode_fsync_trans(log->handle, log->inode, 1);
@@ -400,46 +505,69 @@ static bool logs_data(struct inode *inode)
 	       !IS_NOQUOTA(inode) && !sb_rdonly(inode->i_sb);
 }
 
-/* Counts dirty folios of a range, up to @most and one. */
-static unsigned int count_dirty(struct inode *inode, pgoff_t index, pgoff_t last,
+/*
+ * Counts dirty folios of a range, up to more than @most. Sets @last to that of the last one, as
+ * somebody may go on to write.
+ */
+static unsigned int count_dirty(struct inode *inode, pgoff_t index, pgoff_t *last,
 				unsigned int most)
 {
 	struct folio_batch folios;
 	unsigned int found, n = 0;
+	pgoff_t end = *last;
 
 	folio_batch_init(&folios);
 	do {
-		found = filemap_get_folios_tag(inode->i_mapping, &index, last,
+		found = filemap_get_folios_tag(inode->i_mapping, &index, end,
 					       PAGECACHE_TAG_DIRTY, &folios);
 		n += found;
+		if (found)
+			*last = folios.folios[found - 1]->index;
 		folio_batch_release(&folios);
 	} while (found && n <= most);
 	return n;
 }
 
-/* Does what zext4_log_data() says. The inode keeps its data mode meanwhile. */
+/* Finds dirty folios of a range, but not more than @most. */
+static unsigned int find_dirty(struct log_data *log, pgoff_t *index, pgoff_t last,
+			       unsigned int most)
+{
+	struct folio_batch *folios = &log->folios;
+
+	folio_batch_init(folios);
+	if (most)
+		filemap_get_folios_tag(log->inode->i_mapping, index, last,
+				       PAGECACHE_TAG_DIRTY, folios);
+	while (folio_batch_count(folios) > most)
+		folio_put(folios->folios[--folios->nr]);
+	return folio_batch_count(folios);
+}
+
+/*
+ * Does what zext4_log_data() says. The inode keeps its data mode meanwhile. A folio that is
+ * busy when its turn comes is left to the caller, which waits for it without a handle.
+ */
 static void log_data(struct inode *inode, loff_t start, loff_t end, int datasync)
 {
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
 	int lane = zext4_lane(inode->i_sb, inode);
 	unsigned int most = max(zj_journal_file_data_limit(journal, lane) >> PAGE_SHIFT, 1U);
 	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
-	struct log_data log = { .inode = inode };
+	struct log_data log = { .inode = inode, .waits = true };
+	unsigned int n;
 	int err = 0;
 
-	if (!logs_data(inode) || count_dirty(inode, index, last, most) > most ||
+	if (!logs_data(inode) || count_dirty(inode, index, &last, most) > most ||
 	    zext4_cheaper_in_place(inode, index, last, lane, datasync))
 		return;
-	folio_batch_init(&log.folios);
 	/* An error leaves folios dirty, so that the caller finds it again. */
-	while (!err && filemap_get_folios_tag(inode->i_mapping, &index, last,
-					      PAGECACHE_TAG_DIRTY, &log.folios)) {
-		err = log_batch(&log, may_log_folio);
-		folio_batch_init(&log.folios);
-		log.end = 0;
-		log.mapped = false;
-	}
-	if (!count_dirty(inode, start >> PAGE_SHIFT, last, 0))
+	do {
+		n = find_dirty(&log, &index, last, most);
+		most -= n;
+		if (n)
+			err = log_batch(&log);
+	} while (n && !err);
+	if (!count_dirty(inode, start >> PAGE_SHIFT, &last, 0))
 		zj_journal_file_synced(journal, lane);
 }
 
@@ -469,58 +597,62 @@ void zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync)
 
 /* ---- write-back ---- */
 
-/* Keeps the folios of a batch that hold a dirty block that is in the log. */
-static void keep_logged(struct log_data *log, struct folio_batch *found)
+/*
+ * A page that is busy whenever its turn comes is sent again and again, and each time this waits
+ * for one write. To have its blocks go home and be revoked takes some six writes and flushes, one
+ * after the other. So after as many tries that is not the dearer way.
+ */
+#define ZEXT4_LOG_TRIES		6
+
+/* Logs what @io has left. */
+static int log_left(struct log_data *log, const struct ext4_io_submit *io)
 {
-	unsigned int i;
+	pgoff_t index = io->zj_left_first;
+	int err = 0;
 
-	for (i = 0; i < folio_batch_count(found); i++) {
-		struct folio *folio = found->folios[i];
-		bool keep;
-
-		folio_lock(folio);
-		keep = holds_logged(log->inode, folio);
-		folio_unlock(folio);
-		if (keep) {
-			folio_get(folio);
-			folio_batch_add(&log->folios, folio);
-		}
+	log->left_out = false;
+	while (!err && find_dirty(log, &index, io->zj_left_end - 1, UINT_MAX)) {
+		err = log_batch(log);
+		cond_resched();
 	}
-	folio_batch_release(found);
+	return err;
 }
 
 /**
  * zext4_write_logged() - log blocks that write-back has left because they are in the log
  * @mapping: of a file
  * @wbc: what was to be written
+ * @io: which pages of it have such blocks
  *
  * Other dirty blocks of the same folios stay for write-back, which knows which of them it
  * may map and how (F4). So does a block that write-back has left and whose image has gone
  * home before this call. Hence who waits for the data lets write-back try once more. What it
  * leaves then was logged in between, with all that the first try has seen of it.
  *
+ * Who does not wait for the data leaves a busy folio for the next time, as write-back does.
+ * Where folios stay busy, their blocks leave the log instead, and the second try writes them.
+ * If even then somebody logs one of them again and again, only an empty log helps.
+ *
  * Context: no handle open, no folio locked.
  * Return: 0 or a negative error.
  */
-int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc)
+int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc,
+		       const struct ext4_io_submit *io)
 {
-	struct log_data log = { .inode = mapping->host, .again = true };
-	struct folio_batch found;
-	pgoff_t index = 0, last = ULONG_MAX;
-	int err = 0;
+	struct log_data log = {
+		.inode = mapping->host,
+		.again = true,
+		.waits = wbc->sync_mode == WB_SYNC_ALL,
+	};
+	unsigned int tries = 0;
+	int err;
 
-	if (!wbc->range_cyclic) {
-		index = wbc->range_start >> PAGE_SHIFT;
-		last = wbc->range_end >> PAGE_SHIFT;
-	}
-	folio_batch_init(&found);
-	while (!err && filemap_get_folios_tag(mapping, &index, last,
-					      PAGECACHE_TAG_DIRTY, &found)) {
-		folio_batch_init(&log.folios);
-		keep_logged(&log, &found);
-		if (folio_batch_count(&log.folios))
-			err = log_batch(&log, holds_logged);
-		cond_resched();
-	}
-	return err;
+	do {
+		err = log_left(&log, io);
+		if (err || !log.left_out || !log.waits)
+			return err;
+	} while (++tries < ZEXT4_LOG_TRIES);
+	err = zext4_settle_write(mapping->host, (loff_t)io->zj_left_first << PAGE_SHIFT,
+				 (loff_t)io->zj_left_end << PAGE_SHIFT);
+	return err == -EBUSY ? zext4_empty_log(mapping->host->i_sb) : err;
 }

@@ -55,11 +55,15 @@ bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh)
 bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 		      const struct buffer_head *bh)
 {
+	pgoff_t index;
+
 	if (buffer_unwritten(bh))
 		return true;
 	if (!zext4_block_logged(inode, bh))
 		return false;
-	io->zj_left_logged = true;
+	index = bh->b_folio->index;
+	io->zj_left_first = min(io->zj_left_first, index);
+	io->zj_left_end = max(io->zj_left_end, index + 1);
 	return true;
 }
 
@@ -567,6 +571,31 @@ void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t blo
 
 /* ---- the page cache ---- */
 
+/* Has the device's page cache a page with buffers where this block is? */
+static bool has_buffers(struct super_block *sb, sector_t block)
+{
+	pgoff_t index = block >> (PAGE_SHIFT - sb->s_blocksize_bits);
+	struct folio *folio = filemap_get_folio(sb->s_bdev->bd_mapping, index);
+	bool has;
+
+	if (IS_ERR(folio))
+		return false;
+	has = folio_buffers(folio);
+	folio_put(folio);
+	return has;
+}
+
+/*
+ * May the buffer of a block that the index knows hold an image that is not home? An image has a
+ * journal head until then, and keeps its page in the cache. The search may miss the buffer while
+ * the page is looked at for migration; one that waits for that would need the lock of the page,
+ * which whoever is reclaiming memory may hold.
+ */
+static bool is_image(struct super_block *sb, sector_t block, struct buffer_head *bh)
+{
+	return bh ? buffer_jbd(bh) : has_buffers(sb, block);
+}
+
 /**
  * zext4_holds_folio() - is a block of the folio not home yet?
  * @inode: the file
@@ -586,7 +615,7 @@ bool zext4_holds_folio(struct inode *inode, struct folio *folio)
 		if (!buffer_mapped(bh) || !zext4_block_logged(inode, bh))
 			continue;
 		image = sb_find_get_block(inode->i_sb, bh->b_blocknr);
-		held = image && buffer_jbd(image);
+		held = is_image(inode->i_sb, bh->b_blocknr, image);
 		brelse(image);
 	} while (!held && (bh = bh->b_this_page) != head);
 	return held;
@@ -596,8 +625,10 @@ bool zext4_holds_folio(struct inode *inode, struct folio *folio)
 static bool image_home(struct super_block *sb, sector_t block, bool wait)
 {
 	struct buffer_head *image = sb_find_get_block(sb, block);
-	bool home = !image || !buffer_jbd(image) || zj_journal_bring_home(image, wait);
+	bool home = !is_image(sb, block, image);
 
+	if (!home && image)
+		home = zj_journal_bring_home(image, wait);
 	brelse(image);
 	return home;
 }

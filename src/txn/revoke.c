@@ -227,8 +227,8 @@ int zj_journal_revoke(handle_t *handle, unsigned long long block,
 	}
 	journal = handle->h_transaction->t_journal;
 	if (!bh)
-		bh = __find_get_block(journal->j_fs_dev, block,
-				      journal->j_blocksize);
+		bh = __find_get_block_nonatomic(journal->j_fs_dev, block,
+						journal->j_blocksize);
 	/* Forget the image first, because that touches the block and would cancel the revoke. */
 	err = bh ? zj_journal_forget(handle, bh) : 0;
 	err2 = revoke_add(handle, block);

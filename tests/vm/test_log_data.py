@@ -268,25 +268,80 @@ def test_f2_dropped_pages(run):
     """)
 
 
+# cgroup NAME MAX: a new one of the memory controller
+CGROUPS = """
+    mkdir -p /cg; grep -q ' /cg ' /proc/mounts || mount -t cgroup2 none /cg || die "no cgroup2"
+    echo +memory >/cg/cgroup.subtree_control || die "no memory controller"
+    cgroup() { mkdir /cg/$1; echo $2 >/cg/$1/memory.max; }
+    nobody_killed() { [ "$(sed -n 's/^oom_kill //p' /cg/$1/memory.events)" = 0 ] || die "killed: $(cat /cg/$1/memory.stat)"; }
+"""
+
+
 def test_f2_memory_limit(run):
     """A cgroup whose limit is far below the size of the log: reclaim has images written home."""
-    run("""
+    run(CGROUPS + """
         begin -J size=64
-        mkdir -p /cg; grep -q ' /cg ' /proc/mounts || mount -t cgroup2 none /cg || die "no cgroup2"
-        echo +memory >/cg/cgroup.subtree_control || die "no memory controller"
-        mkdir /cg/small; echo 5M >/cg/small/memory.max
+        cgroup small 5M
         : >/mnt/f; chattr +S /mnt/f; was=$(logged)
         # 4 MiB, which the file and the images in the log both keep in memory.
         sh -c 'echo $$ >/cg/small/cgroup.procs && tr "\\0" m </dev/zero | dd of=/mnt/f bs=4k count=1000 iflag=fullblock conv=notrunc' 2>/dev/null
-        killed=$(sed -n 's/^oom_kill //p' /cg/small/memory.events)
-        rmdir /cg/small
-        [ $killed = 0 ] || die "$killed tasks were killed, after $(stat -c %s /mnt/f) bytes"
+        nobody_killed small; rmdir /cg/small
         [ $(logged) -ge $((was + 1000)) ] || die "$(($(logged) - was)) blocks are logged"
         is /mnt/f m 0 1000
         again
         is /mnt/f m 0 1000
         end
     """, timeout=240)
+
+
+# On a disk as slow as this, overwrites are always logged.
+SLOW = CGROUPS + """
+    modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
+    DEV=/dev/zjd0; begin -J size=16
+    echo 0 latency 5000 0 0 >/dev/zjdctl
+"""
+
+
+def test_f2_memory_of_the_file(guest):
+    """An image is memory of the cgroup that has the file's page, which can have it written home, not of who syncs."""
+    guest(LIB + CGROUPS + """
+        begin -J size=64
+        cgroup syncs 2M; was=$(logged)
+        othersync others /cg/syncs /mnt/f 600 || die "$(cat /cg/syncs/memory.events)"
+        nobody_killed syncs; rmdir /cg/syncs
+        [ $(logged) -ge $((was + 600)) ] || die "$(($(logged) - was)) blocks are logged"
+        again; is /mnt/f o 0 600
+        end
+    """, timeout=240)
+
+
+def test_f2_memory_of_a_former_user(guest):
+    """The device's cache still has pages that count as memory of somebody else, who needs it for other things."""
+    guest(LIB + SLOW + """
+        cgroup former max; was=$(logged)
+        othersync former /cg/former /mnt/f 300 || die othersync
+        [ $(logged) = $((was + 600)) ] || die "$(($(logged) - was)) blocks are logged"
+        echo 64M >/cg/former/memory.reclaim 2>/dev/null
+        left=$(sed -n 's/^file //p' /cg/former/memory.stat)
+        [ $left -lt 600000 ] || die "$left bytes of 300 pages cannot be had back"
+        rmdir /cg/former; again; is /mnt/f f 0 300
+        end
+        rmmod zjdisk
+    """)
+
+
+def test_f2_locked_pages(guest):
+    """Reclaim does not look at pages that are locked in memory, so their images could not be brought home."""
+    guest(LIB + SLOW + """
+        # Enough for 300 pages, but not twice.
+        cgroup small 2M; was=$(logged)
+        othersync locked /cg/small /mnt/f 300 || die "$(cat /cg/small/memory.events)"
+        nobody_killed small; rmdir /cg/small
+        [ $(logged) = $was ] || die "$(($(logged) - was)) blocks are logged"
+        again; is /mnt/f b 0 300
+        end
+        rmmod zjdisk
+    """)
 
 
 def test_f2_failed_memory(run):
@@ -594,4 +649,97 @@ def test_unwritten_neighbour_under_write_back(run):
         is /mnt/f a 0 1; is /mnt/f c 3 1
         end
         rmmod zjdisk
+    """)
+
+
+# A disk that keeps writes of a block back until it is told to let them go.
+HOLD = """
+    # One CPU and its lane.
+    taskset -p 1 $$ >/dev/null || die taskset
+    modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
+    DEV=/dev/zjd0
+    die() { echo 0 release >/dev/zjdctl; echo "FAILED: $*"; exit 1; }
+    say() { echo "0 $*" >/dev/zjdctl || die "$*"; }
+    # wait_until COMMAND: for up to a minute; what happens meanwhile decides, not how long it takes
+    wait_until() {
+        _tries=600
+        until eval "$1"; do
+            _tries=$((_tries - 1))
+            [ $_tries -gt 0 ] || die "never: $1"
+            sleep 0.1
+        done
+    }
+    held() { [ $(sed -n 's/.* held=\\([0-9]*\\).*/\\1/p' /dev/zjdctl) = $1 ]; }
+    # hold FILE BLOCK SIZE: the block, and nothing else
+    hold() { _s=$(($3 / 512 * ($(filefrag -b$3 -v $1 | awk '$1 == "0:" { print $4 + 0 }') + $2))); say hold $_s $((_s + $3 / 512 - 1)); }
+    sleeps() { grep -q '^State:.D' /proc/$1/status; }
+    ended() { ! kill -0 $1 2>/dev/null; }
+"""
+
+
+def test_n10_fsync_waits_without_a_handle(run):
+    """An fsync of a page that is under write-back holds up nobody else."""
+    run(HOLD + """
+        begin -J size=8
+        put /mnt/f a 1; fsctl syncfs /mnt
+        hold /mnt/f 0 4096; put /mnt/f b 1; fsctl begin-write-back /mnt/f; wait_until "held 1"
+        put /mnt/f c 1; was=$(logged)
+        fsctl fsync /mnt/f & sync=$!
+        wait_until "sleeps $sync"
+        { echo other >/mnt/other && fsctl fsync /mnt/other && mkdir /mnt/d && fsctl fsync /mnt/d; } & others=$!
+        wait_until "ended $others"; wait $others || die "another task's fsync or mkdir"
+        [ -d /mnt/d ] && held 1 && ! ended $sync || die "the write was not held back until now"
+        others=$(($(logged) - was))
+        put /mnt/f d 100 1
+        say release
+        wait $sync || die fsync
+        [ $(logged) = $((was + others + 1)) ] || die "$(($(logged) - was - others)) blocks are logged, and one was dirty"
+        fsctl fsync /mnt/f
+        again
+        is /mnt/f c 0 1; is /mnt/f d 1 100
+        end
+        rmmod zjdisk
+    """)
+
+
+def test_n10_write_back_waits_without_a_handle(guest):
+    """The same for write-back that logs again the block of a page whose other block is on its way to the disk."""
+    guest(LIB + HOLD + """
+        begin -b 1024 -J size=8
+        byte() { printf $1 | dd of=/mnt/f bs=1 seek=$(($2 * 4096 + ${4:-0})) conv=notrunc$3 2>/dev/null; }
+        put /mnt/f a 20; truncate -s 256k /mnt/f; fsctl syncfs /mnt
+        # More than write-back looks at in one step.
+        for n in 0 $(seq 20 51); do byte b $n ,fsync; done
+        hold /mnt/f 3 1024; was=$(logged)
+        for n in 0 $(seq 20 51); do byte c $n; done; byte c 0 "" 4095
+        fsctl write-back /mnt/f & back=$!
+        wait_until "held 1"; wait_until "sleeps $back"
+        # These are dirty and in the log, too, but write-back has not seen them.
+        for n in 55 56 57 58; do
+            chattr +S /mnt/f; byte d $n & wait_until "ended $!"
+            chattr -S /mnt/f; byte e $n
+        done
+        others=$(($(logged) - was))
+        [ $others = 4 ] && held 1 || die "$others blocks are logged meanwhile"
+        say release
+        wait $back || die "write-back"
+        [ $(logged) = $((was + others + 33)) ] || die "of 33 blocks that write-back has left, $(($(logged) - was - others)) are logged"
+        fsctl fsync /mnt/f
+        again
+        [ "$(tr -dc c </mnt/f | wc -c)" = 34 ] && [ "$(tr -dc e </mnt/f)" = eeee ] || die contents
+        end
+        rmmod zjdisk
+    """)
+
+
+def test_store_behind_the_old_end(guest):
+    """A file grows while the page of its end is synced, and a store through a mapping follows."""
+    guest(LIB + """
+        begin
+        ulimit -l unlimited 2>/dev/null
+        tailstore /mnt/f 3 || die tailstore
+        fsctl fsync /mnt/f
+        again
+        [ "$(tail -c +6097 /mnt/f | head -c 1)" = X ] || die "the store is not on the disk"
+        end
     """)

@@ -11,6 +11,7 @@ import pytest
 import conftest
 import nbd
 import pack
+import test_log_data
 import vm as vmlib
 
 modules = pack.ModuleTree(vmlib.Kernel.find().moddir)
@@ -99,6 +100,28 @@ def test_fsync_of_metadata_leaves_the_disk_alone(guest):
         [ "$(cat /mnt/a/file)" = data ] || die "lost the file"
         [ -d /mnt/a/d8 ] || die "lost a directory"
         unmnt; fsck /dev/vda
+    """)
+
+
+def test_fsync_does_not_follow_a_writer(guest):
+    """It logs what was dirty when it began, though it goes on in steps and more is written meanwhile."""
+    guest(test_log_data.LIB + test_log_data.HOLD + """
+        mk $DEV -J size=8; zjctl nvm-format --force /dev/pmem0 $DEV || die nvm-format
+        mnt $DEV "$NVM,lanes=1"
+        put /mnt/f a 1; fsctl syncfs /mnt
+        hold /mnt/f 0 4096; put /mnt/f b 1; fsctl begin-write-back /mnt/f; wait_until "held 1"
+        # A step takes 31 pages.
+        put /mnt/f c 35; was=$(logged)
+        fsctl fsync /mnt/f & sync=$!
+        wait_until "sleeps $sync"
+        put /mnt/f d 100 35; held 1 || die "the write was not held back until now"
+        say release
+        wait $sync || die fsync
+        [ $(logged) = $((was + 35)) ] || die "$(($(logged) - was)) blocks are logged, and 35 were dirty"
+        crash; mnt $DEV "$NVM"
+        is /mnt/f c 0 35; is /mnt/f d 35 100
+        unmnt; fsck $DEV; rmmod zjdisk
+        echo 500 >/proc/sys/vm/dirty_writeback_centisecs
     """)
 
 

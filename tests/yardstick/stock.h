@@ -245,8 +245,6 @@ static inline int percpu_counter_init(struct percpu_counter *c, s64 n, gfp_t gfp
 typedef void bh_end_io_t(struct buffer_head *bh, int uptodate);
 
 #define getblk_unmovable(bdev, block, size)	__getblk(bdev, block, size)
-#define __find_get_block_nonatomic(bdev, block, size) \
-	__find_get_block(bdev, block, size)
 #define __bforget(bh)		bforget(bh)
 #define trylock_buffer(bh)	(!test_set_buffer_locked(bh))
 

@@ -12,6 +12,8 @@
  *	N latency US JITTER_US FLUSH_US	JITTER_US also reorders
  *	N head SEEK_US MIB_S [DEPTH]	one head, which reads and writes so many MiB/s; 0 0: many;
  *		DEPTH: the nearest ahead of so many is next, and no more are taken
+ *	N hold FIRST LAST	writes of these sectors wait, before the disk has their data
+ *	N release		until now
  *	N cache 0|1 FUA		volatile cache and FUA, 0|1 each
  *	N fill PATTERN		the whole disk, with a 64-bit pattern (0x...)
  *	N stats			sets the counters to 0
@@ -204,6 +206,26 @@ static int zjd_cmd_head(struct zjd_dev *dev, const char *args)
 	return err;
 }
 
+static int zjd_cmd_hold(struct zjd_dev *dev, const char *args)
+{
+	u64 first, last;
+
+	if (sscanf(args, "%llu %llu", &first, &last) != 2)
+		return -EINVAL;
+	spin_lock_bh(&dev->lock);
+	dev->holding = true;
+	dev->hold_first = first;
+	dev->hold_last = last;
+	spin_unlock_bh(&dev->lock);
+	return 0;
+}
+
+static int zjd_cmd_release(struct zjd_dev *dev, const char *args)
+{
+	zjd_release(dev);
+	return 0;
+}
+
 static int zjd_cmd_cache(struct zjd_dev *dev, const char *args)
 {
 	struct request_queue *q = dev->disk->queue;
@@ -254,7 +276,8 @@ static const struct {
 	{ "copy", zjd_cmd_copy },	{ "fill", zjd_cmd_fill },
 	{ "fail", zjd_cmd_fail },	{ "power", zjd_cmd_power },
 	{ "latency", zjd_cmd_latency },	{ "cache", zjd_cmd_cache },
-	{ "head", zjd_cmd_head },
+	{ "head", zjd_cmd_head },	{ "hold", zjd_cmd_hold },
+	{ "release", zjd_cmd_release },
 	{ "stats", zjd_cmd_stats },
 };
 
@@ -298,8 +321,9 @@ static int zjd_ctl_show(struct seq_file *m, void *v)
 		seq_printf(m, " seq=%llu rec_mb=%llu reads=%llu writes=%llu fua_writes=%llu",
 			   dev->seq, dev->rec_bytes >> 20, s->reads, s->writes, s->fua);
 		seq_printf(m, " discards=%llu", s->discards);
-		seq_printf(m, " flushes=%llu failed=%llu changed=%llu changed_meta=%llu %s\n",
-			   s->flushes, s->failed, s->changed, s->changed_meta, dev->rebuilt);
+		seq_printf(m, " flushes=%llu failed=%llu changed=%llu changed_meta=%llu held=%u %s\n",
+			   s->flushes, s->failed, s->changed, s->changed_meta, dev->nr_held,
+			   dev->rebuilt);
 		spin_unlock_bh(&dev->lock);
 	}
 	return 0;

@@ -21,7 +21,7 @@ enum zjd_stage { ZJD_READ, ZJD_PREFLUSH, ZJD_WRITE, ZJD_POSTFLUSH, ZJD_END };
  * @taken: the disk has the data of @w
  * @room: has one of the places of a disk that sorts
  * @served: has the head, of such a disk
- * @waiting: in zjd_dev.waiting
+ * @waiting: in zjd_dev.waiting or zjd_dev.held
  */
 struct zjd_req {
 	struct hrtimer timer;
@@ -445,6 +445,47 @@ static enum hrtimer_restart zjd_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/* Keeps a write until zjd_release(), if it is one of those that are held. */
+static bool zjd_hold(struct zjd_req *rq)
+{
+	struct zjd_dev *dev = rq->dev;
+	bool hold;
+
+	if (!rq->w)
+		return false;
+	spin_lock_bh(&dev->lock);
+	hold = dev->holding && rq->w->sector <= dev->hold_last &&
+	       rq->w->sector + rq->w->nsect > dev->hold_first;
+	if (hold) {
+		list_add_tail(&rq->waiting, &dev->held);
+		dev->nr_held++;
+	}
+	spin_unlock_bh(&dev->lock);
+	return hold;
+}
+
+static void zjd_begin(struct zjd_req *rq)
+{
+	zjd_stage_begin(rq);
+	if (!zjd_wait(rq))
+		zjd_advance(rq);
+}
+
+/* Lets all writes go on that are held. */
+void zjd_release(struct zjd_dev *dev)
+{
+	struct zjd_req *rq, *next;
+	LIST_HEAD(held);
+
+	spin_lock_bh(&dev->lock);
+	dev->holding = false;
+	dev->nr_held = 0;
+	list_splice_init(&dev->held, &held);
+	spin_unlock_bh(&dev->lock);
+	list_for_each_entry_safe(rq, next, &held, waiting)
+		zjd_begin(rq);
+}
+
 static bool zjd_fault_hits(struct zjd_dev *dev, struct bio *bio)
 {
 	u64 first = bio->bi_iter.bi_sector, last = bio_end_sector(bio) - 1;
@@ -523,9 +564,8 @@ static void zjd_submit_bio(struct bio *bio)
 		rq->stage = ZJD_WRITE;
 	else
 		rq->stage = ZJD_READ;
-	zjd_stage_begin(rq);
-	if (!zjd_wait(rq))
-		zjd_advance(rq);
+	if (!zjd_hold(rq))
+		zjd_begin(rq);
 }
 
 const struct block_device_operations zjd_fops = {

@@ -88,6 +88,7 @@ static int zjd_add(struct zjd_dev *dev, int nr)
 	INIT_LIST_HEAD(&dev->writes);
 	INIT_LIST_HEAD(&dev->flushes);
 	INIT_LIST_HEAD(&dev->waiting);
+	INIT_LIST_HEAD(&dev->held);
 	dev->pages = zjd_alloc_table(dev->npages);
 	if (!dev->pages)
 		return -ENOMEM;

@@ -39,7 +39,8 @@
 struct ext4_io_submit {
  ...
  sector_t io_next_block;
-+ bool zj_left_logged;
++ pgoff_t zj_left_first;
++ pgoff_t zj_left_end;
  ...
 };
 
@@ -50,7 +51,8 @@ ext4_io_submit_init(...)
 {
  ...
  io->io_end = NULL;
-+ io->zj_left_logged = false;
++ io->zj_left_first = ULONG_MAX;
++ io->zj_left_end = 0;
  ...
 }
 
@@ -74,8 +76,8 @@ ext4_writepages(struct address_space *mapping, struct writeback_control *wbc)
  ...
  if (!ret && mpd.journalled_more_data)
 	ret = ext4_do_writepages(&mpd);
-+ if (!ret && mpd.io_submit.zj_left_logged) {
-+	ret = zext4_write_logged(mapping, wbc);
++ if (!ret && mpd.io_submit.zj_left_end) {
++	ret = zext4_write_logged(mapping, wbc, &mpd.io_submit);
 +	if (!ret && wbc->sync_mode == WB_SYNC_ALL)
 +		ret = ext4_do_writepages(&mpd);
 + }

@@ -119,6 +119,13 @@ int __sync_dirty_buffer(struct buffer_head *bh, blk_opf_t opf);
 
 struct buffer_head *__find_get_block(struct block_device *bdev, sector_t block,
 				     unsigned int size);
+/* The same: no page of these buffers is ever migrated, which is all that the two differ in. */
+static inline struct buffer_head *
+__find_get_block_nonatomic(struct block_device *bdev, sector_t block, unsigned int size)
+{
+	return __find_get_block(bdev, block, size);
+}
+
 struct buffer_head *__getblk(struct block_device *bdev, sector_t block,
 			     unsigned int size);
 struct buffer_head *__bread(struct block_device *bdev, sector_t block,
