@@ -234,6 +234,9 @@ struct zj_journal {
 	struct mutex	barrier_lock;	/* held from zj_journal_lock_updates() to
 					 * zj_journal_unlock_updates()
 					 */
+	atomic_t	held_up;	/* handle starts that a barrier has held up, and that have not
+					 * joined a transaction yet
+					 */
 	wait_queue_head_t wait_barrier;	/* starts wait here for the barrier's end, the barrier for
 					 * open handles
 					 */

@@ -137,8 +137,14 @@ struct zj_lane {
 					 * reserved handles
 					 */
 	int		rsv_credits;	/* credits of reserved handles that have not started */
-	struct list_head rsv_queue;	/* handle starts that wait until @rsv_credits gets
-					 * smaller, first come first
+	struct list_head rsv_queue;	/* zj_start_place.reserve; handle starts that wait until
+					 * @rsv_credits gets smaller, first come first
+					 */
+	struct list_head start_queue;	/* zj_start_place.link; handle starts that no other start of
+					 * the lane may pass, first come first
+					 */
+	u32		opened;		/* how often a locked transaction has been sealed, or opened
+					 * again; read racily
 					 */
 	int		starts_waiting;	/* handle starts that wait for space; credits that a handle
 					 * gives back may suffice for them

@@ -66,6 +66,7 @@ static void lane_init(struct zj_lane *lane, struct zj_journal *zj, int index)
 	INIT_LIST_HEAD(&lane->in_hand);
 	INIT_LIST_HEAD(&lane->full);
 	INIT_LIST_HEAD(&lane->rsv_queue);
+	INIT_LIST_HEAD(&lane->start_queue);
 	lane->run = 1;
 	lane->logged_at = jiffies;
 	init_waitqueue_head(&lane->wait_space);
@@ -213,6 +214,7 @@ static void check_idle(struct zj_lane *lane)
 	ZJ_ASSERT(zj, !lane->unwritten && list_empty(&lane->to_issue));
 	ZJ_ASSERT(zj, list_empty(&lane->flight) && !lane->run_len);
 	ZJ_ASSERT(zj, list_empty(&lane->rsv_queue));
+	ZJ_ASSERT(zj, list_empty(&lane->start_queue));
 	ZJ_ASSERT(zj, list_empty(&lane->full));
 	ZJ_ASSERT(zj, list_empty(&lane->waits.now));
 	ZJ_ASSERT(zj, !lane->depth);

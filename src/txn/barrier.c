@@ -24,7 +24,8 @@ static bool lane_drained(struct zj_lane *lane)
  * @journal: the journal
  *
  * Reserved handles may still start, and the barrier waits until they have stopped. Only
- * one thread at a time can hold the barrier.
+ * one thread at a time can hold the barrier. Handle starts that it has held up are served before
+ * the next one begins (N11).
  *
  * Context: sleeps; the caller has no handle open.
  */
@@ -35,6 +36,10 @@ void zj_journal_lock_updates(journal_t *journal)
 	unsigned int i;
 
 	mutex_lock(&zj->barrier_lock);
+	/* Otherwise starts would wait as long as one barrier follows another. */
+	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_DRAIN, NULL);
+	wait_event(zj->wait_barrier, !atomic_read(&zj->held_up));
+	zj_wait_end(&wait);
 	ZJ_ASSERT(zj, !zj->barrier);
 	WRITE_ONCE(zj->barrier, 1);
 	for (i = 0; i < zj->nr_lanes; i++) {
@@ -52,7 +57,8 @@ void zj_journal_unlock_updates(journal_t *journal)
 	struct zj_journal *zj = to_zj(journal);
 
 	ZJ_ASSERT(zj, zj->barrier);
-	WRITE_ONCE(zj->barrier, 0);
+	/* Pairs with join_locked(): a handle sees what was changed under the barrier. */
+	smp_store_release(&zj->barrier, 0);
 	mutex_unlock(&zj->barrier_lock);
 	wake_up_all(&zj->wait_barrier);
 }

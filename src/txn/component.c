@@ -267,6 +267,7 @@ static void unlock_members(struct zj_component *comp)
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		spin_lock(&txn->lane->lock);
 		txn->locked = false;
+		WRITE_ONCE(txn->lane->opened, txn->lane->opened + 1);
 		spin_unlock(&txn->lane->lock);
 		wake_up_all(&txn->lane->wait_start);
 	}
@@ -490,6 +491,7 @@ static void seal_member(struct zj_txn *txn, struct zj_sealed *sealed)
 	ZJ_ASSERT(lane->journal, txn->sealing);
 	ZJ_ASSERT(lane->journal, !txn->updates);
 	WRITE_ONCE(lane->running, NULL);
+	WRITE_ONCE(lane->opened, lane->opened + 1);
 	zj_space_sealed(txn);
 	zj_space_surplus(lane);
 	list_add_tail(&txn->lane_link, &lane->to_issue);
@@ -784,7 +786,8 @@ void zj_component_free(struct zj_journal *zj, struct zj_component *comp)
 		ZJ_ASSERT(zj, txn->committed);
 		if (txn->lane->last_sealed == comp)
 			txn->lane->last_sealed = NULL;
-		WRITE_ONCE(txn->comp, &reclaimed_component);
+		/* Pairs with zj_txn_state(): who sees it sees what came before the commit, too. */
+		smp_store_release(&txn->comp, &reclaimed_component);
 	}
 	spin_unlock(&zj->comp_lock);
 	list_for_each_entry_safe(txn, next, &comp->members, comp_link) {

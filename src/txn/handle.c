@@ -5,7 +5,7 @@
  * A start picks the lane that the caller names, or that of the CPU it runs on, and
  * is counted in the lane's running transaction under the lane's own lock. Only a start
  * waits: until a locked transaction of the lane is sealed, for log space, for other
- * reservations to end, or for the barrier. A reserved handle waits for none of these.
+ * reservations to end, or for the barrier (N11). A reserved handle waits for none of these.
  */
 #include "core/journal.h"
 #include "core/lane_pick.h"
@@ -13,6 +13,7 @@
 #include "core/waits.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
+#include "txn/start_place.h"
 #include "txn/txn.h"
 #include <linux/list.h>
 #include <linux/module.h>
@@ -61,25 +62,14 @@ static void handle_free(handle_t *handle)
 enum join { JOINED, JOIN_NEED_TXN, JOIN_LOCKED, JOIN_SPACE, JOIN_TOO_BIG,
 	    JOIN_BARRIER, JOIN_RESERVED, JOIN_SEALING, JOIN_ABORTED };
 
-/**
- * struct rsv_waiter - a start that waits for reservations to end; on its stack
- *
- * All zero until it has to wait. From then on it has a place in the queue until it has
- * joined a transaction or given up.
- */
-struct rsv_waiter {
-	struct list_head link;		/* lane->lock; in lane->rsv_queue */
-	struct task_struct *task;	/* who starts; NULL: not in the queue */
-};
-
 /*
- * Starts that reserve little would otherwise take each credit that comes back before
- * one that reserves much has enough of them.
+ * Starts that reserve little would otherwise take each credit that comes back before one that
+ * reserves much has enough of them. Who has the lane waits for nobody, since nobody can pass.
  */
 static bool others_came_first(const struct zj_lane *lane)
 {
-	return !list_empty(&lane->rsv_queue) &&
-	       list_first_entry(&lane->rsv_queue, struct rsv_waiter, link)->task != current;
+	return !list_empty(&lane->rsv_queue) && !zj_lane_is_mine(lane) &&
+	       list_first_entry(&lane->rsv_queue, struct zj_start_place, reserve)->task != current;
 }
 
 /*
@@ -120,9 +110,10 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 
 	if (zj_aborted(zj) || READ_ONCE(zj->public.j_errno))
 		return JOIN_ABORTED;
-	if (READ_ONCE(zj->barrier))
+	/* Pairs with zj_journal_unlock_updates(): what was changed under the barrier is seen. */
+	if (smp_load_acquire(&zj->barrier))
 		return JOIN_BARRIER;
-	if (txn && txn->locked)
+	if ((txn && txn->locked) || unlikely(zj_lane_is_kept(lane)))
 		return JOIN_LOCKED;
 	if (too_much_reserved(lane, rsv))
 		return JOIN_RESERVED;
@@ -154,14 +145,15 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 	return JOINED;
 }
 
-static bool lane_is_open(struct zj_lane *lane)
+/* Returns true also if the waiter has to take a place, or to find out that all is aborted. */
+static bool lane_is_open(struct zj_lane *lane, const struct zj_start_place *place)
 {
 	bool open;
 
 	spin_lock(&lane->lock);
-	open = !lane->running || !lane->running->locked;
+	open = !(lane->running && lane->running->locked) && !zj_lane_is_kept(lane);
 	spin_unlock(&lane->lock);
-	return open || zj_aborted(lane->journal);
+	return open || zj_place_has_lost(lane, place) || zj_aborted(lane->journal);
 }
 
 /* Returns true also if the journal is aborted, as the waiter has to find out. */
@@ -175,15 +167,15 @@ static bool may_reserve(struct zj_lane *lane, int rsv)
 	return may || zj_aborted(lane->journal);
 }
 
-static void wait_reserved(struct zj_lane *lane, int rsv, struct rsv_waiter *place)
+static void wait_reserved(struct zj_lane *lane, int rsv, struct zj_start_place *place)
 {
 	struct zj_wait wait;
 
 	spin_lock(&lane->lock);
-	if (!place->task) {
+	if (!place->reserves) {
 		zj_count(&lane->stats.wait_reserved, 1);
-		place->task = current;
-		list_add_tail(&place->link, &lane->rsv_queue);
+		place->reserves = true;
+		list_add_tail(&place->reserve, &lane->rsv_queue);
 	}
 	zj_wait_begin(&wait, lane, ZJ_WAIT_RESERVED, lane->running);
 	spin_unlock(&lane->lock);
@@ -191,36 +183,32 @@ static void wait_reserved(struct zj_lane *lane, int rsv, struct rsv_waiter *plac
 	zj_wait_end(&wait);
 }
 
-/* The next one may go on now, if there is room for it. */
-static void leave_rsv_queue(struct zj_lane *lane, struct rsv_waiter *place)
-{
-	if (!place->task)
-		return;
-	spin_lock(&lane->lock);
-	list_del(&place->link);
-	if (!list_empty(&lane->rsv_queue))
-		wake_up_all(&lane->wait_start);
-	spin_unlock(&lane->lock);
-}
-
-static void wait_barrier(struct zj_lane *lane)
+/* The next barrier waits until it has gone on; otherwise barriers in a row would starve it. */
+static void wait_barrier(struct zj_lane *lane, struct zj_start_place *place)
 {
 	struct zj_journal *zj = lane->journal;
 	struct zj_wait wait;
+
+	if (!place->held_up)
+		atomic_inc(&zj->held_up);
+	place->held_up = true;
 
 	zj_wait_begin(&wait, lane, ZJ_WAIT_BARRIER, NULL);
 	wait_event(zj->wait_barrier, !READ_ONCE(zj->barrier) || zj_aborted(zj));
 	zj_wait_end(&wait);
 }
 
-static void wait_open(struct zj_lane *lane)
+static void wait_open(struct zj_lane *lane, struct zj_start_place *place)
 {
 	struct zj_wait wait;
 
 	spin_lock(&lane->lock);
+	if (!place->waits)
+		place->since = lane->opened;
+	place->waits = true;
 	zj_wait_begin(&wait, lane, ZJ_WAIT_LOCKED, lane->running);
 	spin_unlock(&lane->lock);
-	wait_event(lane->wait_start, lane_is_open(lane));
+	wait_event(lane->wait_start, lane_is_open(lane, place));
 	zj_wait_end(&wait);
 }
 
@@ -230,19 +218,22 @@ static void wait_open(struct zj_lane *lane)
  */
 static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 		      int credits, int rsv, struct zj_space_waiter *waiter,
-		      struct rsv_waiter *place)
+		      struct zj_start_place *place)
 {
 	struct zj_journal *zj = lane->journal;
 
 	switch (why) {
 	case JOIN_TOO_BIG:
+		zj_place_take(lane, place);
 		zj_commit_now(zj, txn);
 		zj_txn_put(txn);
 		fallthrough;
 	case JOIN_LOCKED:
+		if (zj_place_has_lost(lane, place))
+			zj_place_take(lane, place);
 		zj_count(&lane->stats.wait_locked, 1);
 		zj_space_away(zj, waiter, true);
-		wait_open(lane);
+		wait_open(lane, place);
 		zj_space_away(zj, waiter, false);
 		return true;
 	case JOIN_RESERVED:
@@ -255,11 +246,18 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 	case JOIN_BARRIER:
 		/* A barrier may last, so no space should be freed for us meanwhile. */
 		zj_space_leave(zj, waiter);
-		wait_barrier(lane);
+		wait_barrier(lane, place);
 		return true;
 	default:
 		return false;
 	}
+}
+
+static bool takes_place(const struct zj_lane *lane, enum join how,
+			const struct zj_start_place *place)
+{
+	return how == JOIN_SPACE || how == JOIN_TOO_BIG ||
+	       (how == JOIN_LOCKED && zj_place_has_lost(lane, place));
 }
 
 static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
@@ -267,15 +265,15 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 					   struct zj_txn *txn)
 {
 	struct zj_space_waiter waiter = { };
-	struct rsv_waiter place = { };
+	struct zj_start_place place = { .task = current };
 	struct zj_txn *spare = NULL;
 
 	while (how != JOINED) {
 		/*
-		 * Allocate before queueing for space, as other starts have to wait for
-		 * the first one in the queue.
+		 * Allocate before queueing, as other starts have to wait for the first one in
+		 * the queue.
 		 */
-		if (how == JOIN_NEED_TXN || (how == JOIN_SPACE && !spare))
+		if (how == JOIN_NEED_TXN || (!spare && takes_place(lane, how, &place)))
 			spare = zj_txn_alloc(lane);
 		if (how != JOIN_NEED_TXN &&
 		    !join_wait(lane, how, txn, credits, rsv, &waiter, &place))
@@ -286,7 +284,7 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 		spin_unlock(&lane->lock);
 	}
 	zj_space_leave(lane->journal, &waiter);
-	leave_rsv_queue(lane, &place);
+	zj_place_leave(lane, &place);
 	if (spare)
 		zj_txn_free_unused(spare);
 	return how == JOINED ? txn : NULL;
