@@ -153,7 +153,7 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 
 	if (zj_journal_too_short(journal)) {
 		ext4_msg(sb, KERN_ERR,
-			 "the journal claims %u blocks, fewer than any ext4 can use; nothing was written: run e2fsck -f",
+			 "the journal claims %u blocks, fewer than any ext4 can use; nothing was written: make a new one, tune2fs -O ^has_journal and tune2fs -j",
 			 journal->j_total_len);
 		return -EINVAL;
 	}

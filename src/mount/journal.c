@@ -459,7 +459,7 @@ int zj_journal_wipe(journal_t *journal, int write)
 	if (zj_journal_is_live(journal) || !start)
 		return 0;
 	if (start >= journal->j_total_len) {
-		zj_err(zj, "journal block 0 says that the log starts at block %u, which is not one of the %u that it has; nothing was written: run e2fsck -f\n",
+		zj_err(zj, "journal block 0 says that the log starts at block %u, which is not one of the %u that it has; nothing was written: make a new journal, tune2fs -O ^has_journal and tune2fs -j\n",
 		       start, journal->j_total_len);
 		return -EUCLEAN;
 	}

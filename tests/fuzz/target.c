@@ -206,8 +206,12 @@ static void run_with_failure(const struct input *in, int clean_err,
 	if (!want)
 		return;
 	err = recover(&other, false, &s);
-	/* A block that cannot be read may be one that recovery does not need. */
-	if (err != want && !(kind == FAIL_POISON && err == clean_err))
+	/*
+	 * A block that cannot be read may be one that recovery does not need, and a read that
+	 * has failed is tried again.
+	 */
+	if (err != want &&
+	    !((kind == FAIL_POISON || kind == FAIL_READ) && err == clean_err))
 		dev_wrong("failure %d gives error %d", kind, err);
 	if (kind == FAIL_ALLOC)
 		check_refusal(&other, err);
