@@ -22,6 +22,13 @@ int zext4_check_mount(struct super_block *sb);
 int zext4_set_up_journal(struct super_block *sb, journal_t *journal);
 bool zext4_needs_recovery(struct super_block *sb, journal_t *journal);
 bool zext4_must_recover(struct super_block *sb);
+
+/* A remount by force leaves them there (E34), a mount does not. */
+static inline bool zext4_orphans_may_stay(struct super_block *sb)
+{
+	return sb->s_flags & SB_BORN;
+}
+
 bool zext4_journal_dev_is_live(struct super_block *sb);
 void zext4_no_journal_dev(struct super_block *sb, dev_t dev);
 bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits);

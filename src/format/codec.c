@@ -448,8 +448,8 @@ void zj_upgrade_jbd2_super(struct zj_jbd2_super *sb)
 	sb->s_feature_compat = 0;
 	sb->s_feature_incompat = 0;
 	sb->s_feature_ro_compat = 0;
-	memset(&sb->s_dynsuper, 0, offsetof(struct zj_jbd2_super, s_users) -
-	       offsetof(struct zj_jbd2_super, s_dynsuper));
+	memset((u8 *)sb + offsetof(struct zj_jbd2_super, s_dynsuper), 0,
+	       offsetof(struct zj_jbd2_super, s_users) - offsetof(struct zj_jbd2_super, s_dynsuper));
 }
 
 void zj_clean_jbd2_super(struct zj_jbd2_super *sb)

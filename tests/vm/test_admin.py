@@ -52,3 +52,109 @@ def test_boot_after_a_crash_checks_everything_only_for_orphans(guest, held):
         mnt /dev/vda; [ -d /mnt/kept ] || die "what was synced is gone"; unmnt
         mount -t ext4 /dev/vda /mnt && umount /mnt || die "stock mount"
     """)
+
+
+@pytest.mark.parametrize("feature", ["orphan_file", "^orphan_file"])
+def test_sysrq_with_a_deleted_file_open(guest, feature):
+    """SysRq s, u, and a reset: what is deleted stays an orphan, and nothing is called an error."""
+    guest(f"""
+        mkdir -p /mnt2; mke2fs -q -F -t ext4 -b 4096 -O {feature} /dev/vda 60M || die mke2fs; mnt /dev/vda
+        dd if=/dev/zero of=/mnt/open bs=64k count=20 2>/dev/null; sync
+        exec 9</mnt/open; rm /mnt/open; echo new >/mnt/new
+        echo s >/proc/sysrq-trigger; sleep 1; echo u >/proc/sysrq-trigger
+        n=0; until grep -q ' /mnt .* ro' /proc/mounts; do
+            sleep 0.2; n=$((n + 1)); [ $n -lt 100 ] || die "still read-write"
+        done
+        state() {{ dumpe2fs -h $1 2>/dev/null | grep -E '^Filesystem state|^FS Error|^Filesystem features'; }}
+        whole() {{
+            [ "$(cat /mnt/new)" = new ] && [ ! -e /mnt/open ] || die "$(ls -l /mnt)"
+        }}
+        # What a reset leaves, for each that may come next.
+        for next in $FS ext4 fsck.zext4; do
+            dd if=/dev/vda of=/dev/vdc bs=1M count=60 2>/dev/null
+            state /dev/vdc >/tmp/out
+            grep -q 'state: *clean$' /tmp/out && ! grep -q 'FS Error' /tmp/out && ! grep -q needs_recovery /tmp/out ||
+                die "$(cat /tmp/out)"
+            case $next in
+            # Not e2fsck -p, which up to 1.47.0 leaves the entry of an orphan that it has finished.
+            fsck.zext4) fsck.zext4 -p /dev/vdc >/tmp/out 2>&1; [ $? -le 1 ] || die "fsck.zext4 -p: $(cat /tmp/out)" ;;
+            *) mount -t $next /dev/vdc /mnt2 || die "mount -t $next"; umount /mnt2 || die umount ;;
+            esac
+            fsck /dev/vdc
+            ! state /dev/vdc | grep -q 'FS Error' || die "an error was recorded"
+        done
+        # It goes on: the last close, an unmount, a mount.
+        exec 9<&-
+        unmnt; mnt /dev/vda; whole; echo more >/mnt/more; unmnt; fsck /dev/vda
+    """)
+
+
+def test_clone_beside_the_original(guest):
+    """The same UUID twice, one of them as a crash would have left it: nothing of one is the other's."""
+    guest("""
+        mkdir -p /mnt2
+        mke2fs -q -F -t ext4 -b 4096 /dev/vda 60M || die mke2fs
+        mnt /dev/vda lanes=2; echo one >/mnt/f; fsctl fsync /mnt/f || die fsync
+        dd if=/dev/vda of=/dev/vdc bs=1M count=60 2>/dev/null
+        mount -t $FS -o lanes=2 /dev/vdc /mnt2 || die "the clone: $(dmesg | tail -n 3)"
+        [ "$(cat /mnt2/f)" = one ] || die "the clone lacks what was synced"
+        for dir in /proc/fs/zjournal /sys/kernel/debug/zjournal; do
+            [ $dir = /proc/fs/zjournal ] || grep -q debugfs /proc/mounts || mount -t debugfs debugfs /sys/kernel/debug
+            [ "$(ls $dir | tr '\\n' ' ')" = "vda-8 vdc-8 " ] || die "$dir: $(ls $dir)"
+        done
+        echo two >/mnt/f; echo three >/mnt2/f; fsctl fsync /mnt/f /mnt2/f || die fsync
+        zjctl info /mnt2 | grep -q '^/dev/vdc' || die "zjctl info of the clone: $(zjctl info /mnt2)"
+        fsctl shutdown 2 /mnt; fsctl shutdown 2 /mnt2; umount /mnt /mnt2 || die umount
+        zjctl recover /dev/vdc >/tmp/out 2>&1; [ $? -le 1 ] || die "zjctl recover: $(cat /tmp/out)"
+        mnt /dev/vda lanes=2; mount -t $FS /dev/vdc /mnt2 || die "the clone again"
+        [ "$(cat /mnt/f) $(cat /mnt2/f)" = "two three" ] || die "$(cat /mnt/f /mnt2/f)"
+        umount /mnt /mnt2; fsck /dev/vda; fsck /dev/vdc
+    """)
+
+
+def test_clone_of_one_with_a_journal_of_its_own(guest):
+    """Both name the same journal, which has one user only; it is refused to the clone, and the original goes on."""
+    guest("""
+        mke2fs -q -F -O journal_dev -b 4096 /dev/vdb 16M || die mke2fs
+        mke2fs -q -F -t ext4 -b 4096 -J device=/dev/vdb /dev/vda 60M || die mke2fs
+        mnt /dev/vda lanes=2; echo one >/mnt/f; fsctl fsync /mnt/f || die fsync
+        dd if=/dev/vda of=/dev/vdc bs=1M count=60 2>/dev/null
+        mkdir -p /mnt2
+        ! mount -t $FS /dev/vdc /mnt2 2>/dev/null || die "two file systems use one journal"
+        zjctl recover /dev/vdc >/tmp/out 2>&1; [ $? = 8 ] || die "zjctl recover: $(cat /tmp/out)"
+        echo two >/mnt/f; fsctl fsync /mnt/f || die fsync
+        fsctl shutdown 2 /mnt; unmnt; mnt /dev/vda
+        [ "$(cat /mnt/f)" = two ] || die "$(cat /mnt/f)"
+        unmnt; fsck /dev/vda
+    """)
+
+
+def test_zjctl_beside_a_mount(guest):
+    """Whoever comes first has the device; the other one is refused, and neither harms the other."""
+    guest("""
+        mke2fs -q -F -t ext4 -b 4096 /dev/vdc 60M || die mke2fs
+        rm -f /tmp/stop; mounts=0; writes=0
+        while [ ! -e /tmp/stop ]; do
+            for words in "recover" "convert --to-ext4" "resize-journal --size 5" "resize-journal --size 6"; do
+                zjctl $words /dev/vdc >/tmp/said 2>&1; rc=$?
+                case $rc in
+                0 | 1) writes=$((writes + 1)) ;;
+                4 | 8) grep -Eq 'mounted|in use|needs_recovery|not empty|crashed|not clean|partly deleted' /tmp/said ||
+                    { echo "$words: $rc $(cat /tmp/said)" >>/tmp/wrong; } ;;
+                *) echo "$words: $rc $(cat /tmp/said)" >>/tmp/wrong ;;
+                esac
+            done
+        done & tool=$!
+        rm -f /tmp/wrong
+        for n in $(seq 15); do
+            mount -t $FS /dev/vdc /mnt 2>/dev/null || continue
+            mounts=$((mounts + 1)); echo $n >>/mnt/f; fsctl fsync /mnt/f || die fsync
+            [ $((n % 3)) != 0 ] || fsctl shutdown 2 /mnt
+            umount /mnt || die umount
+        done
+        : >/tmp/stop; wait $tool
+        [ ! -e /tmp/wrong ] || die "$(cat /tmp/wrong)"
+        [ $mounts -gt 0 ] || die "no mount"
+        zjctl recover /dev/vdc >/tmp/said 2>&1; [ $? -le 1 ] || die "$(cat /tmp/said)"
+        mnt /dev/vdc; [ $(wc -l </mnt/f) = $mounts ] || die "$mounts mounts: $(cat /mnt/f)"; unmnt; fsck /dev/vdc
+    """, timeout=300)

@@ -11,7 +11,7 @@ pytest_plugins = "zjctl_fixtures"
 
 def test_fuzz(sanitized, tmp_path):
     """A finding is kept in build/tests/zjctl/findings; fuzz.py --seed SEED --runs 1 repeats it."""
-    seconds = float(os.environ.get("FUZZ_SECONDS", 6))
+    seconds = float(os.environ.get("FUZZ_SECONDS", 4))
     done, statuses = fuzz.fuzz(sanitized, tmp_path, random.randrange(10 ** 9) * 1000, seconds)
     assert done and sum(statuses.values()) >= done
 
