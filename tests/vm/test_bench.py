@@ -17,6 +17,7 @@ import bench    # noqa: E402
 import bulk     # noqa: E402
 import fsync    # noqa: E402
 import quota    # noqa: E402
+import settle   # noqa: E402
 import ties     # noqa: E402
 
 ARMS = ["nojournal", "ext4", "fastcommit", "zext4:lanes=1", "zext4"]
@@ -110,6 +111,15 @@ def test_quota(machine):
         assert [runs[case, name][0]["fsyncs"] for name in ("ext4", "zext4:lanes=2")] == [10, 10]
     [united] = [line for line in runs["projects", "zext4:lanes=2"][0]["info"] if line.startswith("united")]
     assert " at quota" not in united
+
+
+def test_settle(machine):
+    """Each call gets through, beside a neighbour that gets on."""
+    calls = "fsync read write fiemap punch zero collapse insert move"
+    runs = settle.parse(script(machine, "settle.sh", CASES=calls, LATENCY_MS=1, SECONDS_EACH=0.2, DIRS=20, TYPES="zext4"))
+    for call in calls.split():
+        [run] = runs[call, "zext4"]
+        assert run["rounds"] and run["creates"]
 
 
 @pytest.mark.parametrize("load", ["varmail", "fileserver", "randwrite", "untar"])

@@ -135,12 +135,12 @@ ext4_dio_read_iter(struct kiocb *iocb, struct iov_iter *to)
 }
 
 @@
-identifier inode, filp, ret;
+identifier inode, opened, ret;
 @@
-ext4_file_open(struct inode *inode, struct file *filp)
+ext4_file_open(struct inode *inode, struct file *opened)
 {
  ...
- ret = fsverity_file_open(inode, filp);
+ ret = fsverity_file_open(inode, opened);
  if (ret)
 	return ret;
 + ret = zext4_settle_open(inode);
