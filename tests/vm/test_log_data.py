@@ -197,6 +197,14 @@ def test_f1_direct_in_one_request(run):
         is /mnt/f a 0 20; is /mnt/f b 20 2; is /mnt/f c 32 8; is /mnt/f e 40 1; is /mnt/f c 41 23
         again
         is /mnt/f a 0 20; is /mnt/f b 20 2; is /mnt/f c 32 8; is /mnt/f e 40 1; is /mnt/f c 41 23
+        # Beside a page that is not home it goes through the page cache. When that is gone, the blocks leave the log.
+        log_put /mnt/f g 2 20; filefrag -s /mnt/f >/dev/null || die filefrag
+        echo 3 >/proc/sys/vm/drop_caches
+        put /mnt/f h 2 20 oflag=direct
+        was=$(logged); put /mnt/f i 1 20; fsctl fdatasync /mnt/f
+        [ $(logged) = $was ] || die "a block that was written directly is still in the log"
+        again
+        is /mnt/f i 20 1; is /mnt/f h 21 1
         end
     """)
 
