@@ -207,6 +207,28 @@ static void log_without_barriers_is_not_refused_in_any_life(void)
 	in_each_life(3, log_without_barriers_is_not_refused);
 }
 
+/* No record of this life names a stamp, so the checkpoint stamp need not be durable. */
+static void checkpoint_does_not_flush(void)
+{
+	u32 before;
+
+	barriers(false);
+	change_and_commit(0, BLOCK, 1);
+	before = flushes();
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(flushes(), before);
+	barriers(true);
+	close_journal();
+}
+
+static void stamps_of_an_earlier_life_cost_no_flush(void)
+{
+	for (enum life life = EMPTIED; life < NR_LIVES; life++) {
+		begin_life(&formats[0], life);
+		checkpoint_does_not_flush();
+	}
+}
+
 /* ---- the flush that makes up for those that were left out ---- */
 
 static void wait_flushes(void)
@@ -271,6 +293,7 @@ CORE_TESTS(lives,
 	CORE_TEST(lost_record_is_missed_in_each_life),
 	CORE_TEST(committed_stamp_is_named_again_in_a_new_generation),
 	CORE_TEST(log_without_barriers_is_not_refused_in_any_life),
+	CORE_TEST(stamps_of_an_earlier_life_cost_no_flush),
 	CORE_TEST(who_waits_for_a_commit_flushes_what_it_has_left_out),
 	CORE_TEST(waiter_that_wakes_with_barriers_flushes),
 );
