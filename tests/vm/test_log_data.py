@@ -328,10 +328,11 @@ def test_f2_memory_of_a_former_user(guest):
     guest(LIB + SLOW + """
         cgroup former max; was=$(logged)
         othersync former /cg/former /mnt/f 300 || die othersync
-        [ $(logged) = $((was + 600)) ] || die "$(($(logged) - was)) blocks are logged"
+        # Where the host is slow, an overwrite may fall into the tick of the one before, and goes in place.
+        [ $(logged) -ge $((was + 450)) ] || die "$(($(logged) - was)) blocks are logged"
         echo 64M >/cg/former/memory.reclaim 2>/dev/null
         left=$(sed -n 's/^file //p' /cg/former/memory.stat)
-        [ $left -lt 600000 ] || die "$left bytes of 300 pages cannot be had back"
+        [ $left -lt 300000 ] || die "$left bytes of 300 pages cannot be had back"
         rmdir /cg/former; again; is /mnt/f f 0 300
         end
         rmmod zjdisk
