@@ -21,12 +21,12 @@ BATTERIES = {
     # Each cut by zext4, by e2fsck, by zjctl and by a stock mount.
     "jbd2": dict(cuts=7, args="DATA=ordered MOUNT_OPTS=lanes=1,log=jbd2 OTHERS=1 'MKFS_OPTS=-b 4096 -J size=4'"),
     "jbd2-journal-no-fua": dict(cuts=4, args="DATA=journal FUA=0 MOUNT_OPTS=lanes=1,log=jbd2 OTHERS=1"),
-    # Files' contents at the marks of their fsyncs; some have conditions of ALONE beside.
-    "fsx": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 BESIDE=uring"),
+    # Files' contents at the marks of their fsyncs.
+    "fsx": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0"),
     # Pages with several blocks, which are not all logged; and so little log that home writes race.
     "fsx-1k": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 'MKFS_OPTS=-b 1024 -J size=4'"),
-    "fsx-disturbed": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 DISTURB=1 BESIDE=aio TRIM=1 MOUNT_OPTS=lanes=4,discard 'MKFS_OPTS=-b 1024 -J size=4'"),
-    "fsx-mixed": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 MIXED=1 'GROW=100 120' MOUNT_OPTS=lanes=4 'MKFS_OPTS=-b 1024 -J size=4'"),
+    "fsx-disturbed": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 DISTURB=1 MOUNT_OPTS=lanes=4 'MKFS_OPTS=-b 1024 -J size=4'"),
+    "fsx-mixed": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 MIXED=1 MOUNT_OPTS=lanes=4 'MKFS_OPTS=-b 1024 -J size=4'"),
     "fsx-frozen": dict(cuts=6, args="LOAD=fsx DATA=ordered NESTED=0 DISTURB=freeze"),
     "small-journal": dict(cuts=6, args="DATA=ordered 'MKFS_OPTS=-b 4096 -J size=4'"),
 }
@@ -35,7 +35,7 @@ if conftest.FSTYPE == "zext4":
     BATTERIES["pipeline"] = dict(cuts=6, args=f"DATA=journal MOUNT_OPTS=lanes=4,tune=pipeline:on+versions:2,{REGIONS}")
 JOBS = 4
 CUTS = int(os.environ.get("ZJ_CUTS", "0"))
-# One condition each for file data in the log; only with ZJ_CUTS. Without it some of them are in batteries above.
+# One condition each for file data in the log; only with ZJ_CUTS.
 FSX = "LOAD=fsx DATA=ordered NESTED=0"
 ALONE = {
     "fsx-aio": f"{FSX} BESIDE=aio DISTURB=1 'MKFS_OPTS=-b 1024 -J size=4' MOUNT_OPTS=dioread_lock",

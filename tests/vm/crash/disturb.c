@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rnd.h"
+
 #define BLOCK		4096u
 #define BLOCKS		64u
 #define MAX_FILES	64
@@ -33,16 +35,6 @@
 
 static int fd[MAX_FILES], direct_fd[MAX_FILES], nr_files;
 static char buf[BLOCK * BLOCKS] __attribute__((aligned(BLOCK)));
-static uint64_t rnd_state;
-
-static uint64_t rnd(uint64_t below)
-{
-	uint64_t x = rnd_state += 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	return (x ^ (x >> 31)) % below;
-}
 
 static void must(int ok, const char *what)
 {

@@ -7,16 +7,13 @@
  *	fsxmarks cuts LOGDIR WORKERS LAST COUNT SEED
  *	fsxmarks verify MNT LOGDIR WORKERS CUT [exactly]
  *
- * Worker k changes the file "w<k>" at random (with "d<k>" it exchanges blocks) and keeps a copy of what it has to hold. When
- * an fsync of it has returned, the worker places a mark in the recording of zjdisk number
- * DISK (and in the log of the dm-log-writes device DM, by the same number) and notes what
- * the file holds. It changes nothing before it has placed a second mark: a cut in between
- * must leave exactly that content. LOGDIR/w<k>.marks has one struct note per fsync. With DISK
- * "-" nothing is recorded: it only compares what it reads with what it has written.
- *
- * From the environment:
- *	BESIDE=aio|uring	many changes are direct writes in flight (by libaio's system calls or
- *				by io_uring) beside writes, stores, reads and syncs of other pages
+ * Worker k changes the file "w<k>" at random (with "d<k>" it exchanges blocks) and keeps a copy
+ * of what it has to hold. When an fsync of it has returned, the worker places a mark in the
+ * recording of zjdisk number DISK (and in the log of the dm-log-writes device DM) and notes what
+ * the file holds. It changes nothing before it has placed a second mark: a cut in between must
+ * leave exactly that content. LOGDIR/w<k>.marks has one struct note per fsync. DISK "-": no
+ * recording, it only compares what it reads with what it has written. From the environment:
+ *	BESIDE=aio|uring	many changes are direct writes in flight beside others
  *	DIRS=1			each worker's files are in a directory of its own, "k"
  *	UNIT=BYTES		collapse and insert ranges are multiples of this (clusters)
  *
@@ -28,12 +25,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/aio_abi.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
-#include <linux/io_uring.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,20 +35,21 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../zjdisk/zjdisk_ioctl.h"
+#include "history.h"
+#include "inflight.h"
+#include "rnd.h"
 
 #define BLOCK		4096u
 #define BLOCKS		64u
 #define FILE_MAX	(BLOCKS * BLOCK)
 #define MAX_WORKERS	64
 #define WORD		sizeof(uint64_t)
-#define HISTORY		48	/* operations that a complaint lists */
 
 /**
  * struct note - a file after an fsync
@@ -75,22 +70,12 @@ struct note {
 static char have[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
 static char buf[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
 static char direct_buf[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
-static char history[HISTORY][100];
-static uint64_t size, rnd_state, unit = BLOCK;
-static uint32_t worker, op_nr, nr_notes, nr_history;
+static uint64_t size, unit = BLOCK;
+static uint32_t worker, op_nr, nr_notes;
 static int fd, direct_fd, donor_fd, note_fd, ctl_fd, disk;
 static const char *dm, *dirs;
 static enum { ALONE, AIO, URING } beside;
 static struct note note;
-
-static uint64_t rnd(uint64_t below)
-{
-	uint64_t x = rnd_state += 0x9e3779b97f4a7c15ull;
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
-	return (x ^ (x >> 31)) % below;
-}
 
 static void die(const char *what)
 {
@@ -103,18 +88,6 @@ static void must(int ok, const char *what)
 {
 	if (!ok)
 		die(what);
-}
-
-/* For the complaint, if what is read is wrong later. */
-static void remember(const char *format, ...)
-{
-	char *line = history[nr_history++ % HISTORY];
-	va_list args;
-	int n = snprintf(line, sizeof(history[0]), "operation %u: ", op_nr);
-
-	va_start(args, format);
-	vsnprintf(line + n, sizeof(history[0]) - n, format, args);
-	va_end(args);
 }
 
 static void path_of(char path[4096], const char *mnt, char kind, uint32_t w)
@@ -278,20 +251,25 @@ static void set_size(uint64_t bytes)
 	size = bytes;
 }
 
-static void do_mapped(void)
+static void store(uint64_t at, uint64_t len)
 {
-	uint64_t at = rnd(FILE_MAX - 1), len = some_length(FILE_MAX - at);
-	char *map;
+	char *map = mmap(NULL, FILE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	if (size < at + len)
-		set_size(at + len);
-	map = mmap(NULL, FILE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(map != MAP_FAILED, "mmap");
-	fill(at, len);
 	memcpy(map + at, buf, len);
 	if (!rnd(4))
 		must(!msync(map + down(at), at - down(at) + len, MS_SYNC), "msync");
 	must(!munmap(map, FILE_MAX), "munmap");
+}
+
+static void do_mapped(void)
+{
+	uint64_t at = rnd(FILE_MAX - 1), len = some_length(FILE_MAX - at);
+
+	if (size < at + len)
+		set_size(at + len);
+	fill(at, len);
+	store(at, len);
 	changed(at, len);
 }
 
@@ -407,17 +385,7 @@ static void two_ranges(uint64_t *a, uint64_t *a_len, uint64_t *b, uint64_t *b_le
 	*b_len = BLOCK * (swap ? low_len : high_len);
 }
 
-/* A write() waits for direct writes in flight, a store does not. */
-static void store(uint64_t at, uint64_t len)
-{
-	char *map = mmap(NULL, FILE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	must(map != MAP_FAILED, "mmap");
-	memcpy(map + at, buf, len);
-	must(!munmap(map, FILE_MAX), "munmap");
-}
-
-/* What happens while a direct write of @a_len bytes at @a is in flight, from direct_buf. */
+/* While a direct write at @a is in flight. A write() waits for it, a store does not. */
 static void do_beside(uint64_t a, uint64_t b, uint64_t b_len)
 {
 	uint64_t from = rnd(b_len), len = some_length(b_len - from);
@@ -454,128 +422,27 @@ static void written_directly(uint64_t at, uint64_t len, int64_t res)
 
 static void do_aio(void)
 {
-	static aio_context_t context;
 	uint64_t a, len, b, b_len;
-	struct iocb request = { .aio_lio_opcode = IOCB_CMD_PWRITE }, *list = &request;
-	struct io_event event;
 
-	must(context || !syscall(SYS_io_setup, 8, &context), "io_setup");
 	two_ranges(&a, &len, &b, &b_len);
 	fill(a, len);
 	memcpy(direct_buf, buf, len);
-	request.aio_fildes = direct_fd;
-	request.aio_buf = (uintptr_t)direct_buf;
-	request.aio_nbytes = len;
-	request.aio_offset = a;
-	must(syscall(SYS_io_submit, context, 1, &list) == 1, "io_submit");
+	must(!aio_begin(direct_fd, direct_buf, len, a), "libaio");
 	do_beside(a, b, b_len);
-	must(syscall(SYS_io_getevents, context, 1, 1, &event, NULL) == 1, "io_getevents");
-	written_directly(a, len, event.res);
-}
-
-/**
- * struct ring - io_uring, one request at a time
- * @fd: file descriptor
- * @params: where what is
- * @sq: the kernel's and our places in the submission queue
- * @cq: the completion queue
- * @entries: requests
- */
-static struct ring {
-	int fd;
-	struct io_uring_params params;
-	char *sq;
-	char *cq;
-	struct io_uring_sqe *entries;
-} ring;
-
-static void *ring_part(size_t bytes, off_t at)
-{
-	void *part = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring.fd, at);
-
-	must(part != MAP_FAILED, "mmap of io_uring");
-	return part;
-}
-
-static void ring_begin(void)
-{
-	struct io_uring_params *p = &ring.params;
-
-	if (ring.sq)
-		return;
-	ring.fd = syscall(SYS_io_uring_setup, 8, p);
-	must(ring.fd >= 0, "io_uring_setup");
-	ring.sq = ring_part(p->sq_off.array + p->sq_entries * sizeof(uint32_t),
-			    IORING_OFF_SQ_RING);
-	ring.cq = ring_part(p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe),
-			    IORING_OFF_CQ_RING);
-	ring.entries = ring_part(p->sq_entries * sizeof(*ring.entries), IORING_OFF_SQES);
-}
-
-/* Puts a request into the queue, which the kernel has emptied of all before it. */
-static void ring_put(const struct io_uring_sqe *request)
-{
-	uint32_t *tail = (uint32_t *)(ring.sq + ring.params.sq_off.tail);
-	uint32_t at = *tail & (ring.params.sq_entries - 1);
-
-	ring.entries[at] = *request;
-	((uint32_t *)(ring.sq + ring.params.sq_off.array))[at] = at;
-	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-}
-
-/* Returns the result of the request that has ended first, and whose it is. */
-static int64_t ring_get(uint64_t *whose)
-{
-	uint32_t *head = (uint32_t *)(ring.cq + ring.params.cq_off.head);
-	uint32_t *tail = (uint32_t *)(ring.cq + ring.params.cq_off.tail);
-	const struct io_uring_cqe *ended = (const struct io_uring_cqe *)(ring.cq + ring.params.cq_off.cqes);
-	int64_t res;
-
-	while (*head == __atomic_load_n(tail, __ATOMIC_ACQUIRE))
-		must(syscall(SYS_io_uring_enter, ring.fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) >= 0,
-		     "io_uring_enter");
-	ended += *head & (ring.params.cq_entries - 1);
-	*whose = ended->user_data;
-	res = ended->res;
-	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
-	return res;
+	written_directly(a, len, aio_end());
 }
 
 /* A direct write in flight, beside a buffered one with an fsync linked to it. */
 static void do_uring(void)
 {
-	uint64_t a, len, b, b_len, whose;
-	struct io_uring_sqe request = { .opcode = IORING_OP_WRITE };
-	int64_t res;
-	int i;
+	uint64_t a, len, b, b_len;
 
-	ring_begin();
 	two_ranges(&a, &len, &b, &b_len);
 	fill(a, len);
 	memcpy(direct_buf, buf, len);
-	request.fd = direct_fd;
-	request.addr = (uintptr_t)direct_buf;
-	request.len = len;
-	request.off = a;
-	request.user_data = len;
-	ring_put(&request);
 	fill(b, b_len);
-	request.fd = fd;
-	request.addr = (uintptr_t)buf;
-	request.len = b_len;
-	request.off = b;
-	request.flags = IOSQE_IO_LINK;
-	request.user_data = b_len;
-	ring_put(&request);
-	request = (struct io_uring_sqe){ .opcode = IORING_OP_FSYNC, .fd = fd };
-	request.fsync_flags = rnd(2) ? IORING_FSYNC_DATASYNC : 0;
-	ring_put(&request);
-	must(syscall(SYS_io_uring_enter, ring.fd, 3, 0, 0, NULL, 0) == 3, "io_uring_enter");
-	for (i = 0; i < 3; i++) {
-		res = ring_get(&whose);
-		errno = res < 0 ? -res : EINVAL;
-		must(res == (int64_t)whose, "io_uring");
-	}
+	must(!uring_write_beside((struct piece){ direct_fd, direct_buf, len, a },
+				 (struct piece){ fd, buf, b_len, b }, rnd(2)), "io_uring");
 	changed(b, b_len);
 	written_directly(a, len, len);
 }
@@ -584,26 +451,18 @@ static void do_uring(void)
 
 static void complain(uint64_t at, int direct)
 {
-	uint64_t i, n = 0, last = at;
+	int i;
 
-	for (i = at; i < size; i++) {
-		if (buf[i] == have[i])
-			continue;
-		n++;
-		last = i;
-	}
-	fprintf(stderr, "w%u, read %s: %llu bytes wrong, from %#llx to %#llx of %#llx, the first %02x instead of %02x\n",
-		worker, direct ? "directly" : "through the cache", (unsigned long long)n,
-		(unsigned long long)at, (unsigned long long)last, (unsigned long long)size,
-		(unsigned char)buf[at], (unsigned char)have[at]);
+	fprintf(stderr, "w%u, read %s: byte %#llx of %#llx is %02x instead of %02x\n", worker,
+		direct ? "directly" : "through the cache", (unsigned long long)at,
+		(unsigned long long)size, (unsigned char)buf[at], (unsigned char)have[at]);
 	for (i = 0; i < 4; i++) {
 		ssize_t got = pread(i % 2 ? direct_fd : fd, direct_buf, FILE_MAX + BLOCK, 0);
 
 		fprintf(stderr, "again %s: %zd bytes, this one %02x\n",
 			i % 2 ? "directly" : "through the cache", got, (unsigned char)direct_buf[at]);
 	}
-	for (i = nr_history > HISTORY ? nr_history - HISTORY : 0; i < nr_history; i++)
-		fprintf(stderr, "%s\n", history[i % HISTORY]);
+	say_history();
 }
 
 /* Directly, or through the page cache. */
@@ -702,6 +561,7 @@ static void work(time_t until)
 	run_on_cpu(worker);
 	while (time(NULL) < until) {
 		op_nr++;
+		remember("operation %u", op_nr);
 		if (!rnd(64))
 			run_on_cpu(rnd(MAX_WORKERS));
 		if (!rnd(4) && !note.from) {
@@ -898,17 +758,11 @@ static int verify(int argc, char **arg)
 	return bad || !files;
 }
 
-static void environment(void)
+static const char *variable(const char *name)
 {
-	const char *how = getenv("BESIDE"), *bytes = getenv("UNIT");
+	const char *value = getenv(name);
 
-	dirs = getenv("DIRS");
-	if (how && *how)
-		beside = !strcmp(how, "uring") ? URING : AIO;
-	if (bytes && *bytes)
-		unit = strtoull(bytes, NULL, 0);
-	if (dirs && !*dirs)
-		dirs = NULL;
+	return value && *value ? value : NULL;
 }
 
 int main(int argc, char **argv)
@@ -919,7 +773,11 @@ int main(int argc, char **argv)
 	} commands[] = { { "setup", 2, 2 }, { "run", 6, 7 }, { "cuts", 5, 5 }, { "verify", 4, 5 } };
 	size_t i;
 
-	environment();
+	dirs = variable("DIRS");
+	if (variable("BESIDE"))
+		beside = strcmp(variable("BESIDE"), "uring") ? AIO : URING;
+	if (variable("UNIT"))
+		unit = strtoull(variable("UNIT"), NULL, 0);
 	argc -= 2;
 	argv += 2;
 	for (i = 0; argc > 0 && i < sizeof(commands) / sizeof(*commands); i++) {
