@@ -193,12 +193,11 @@ static u64 next_logged(struct zj_journal *zj, u64 block, u64 end)
 	while (block < end) {
 		struct zj_file_block_bucket *bucket = bucket_of(zj, block);
 
-		if (hlist_empty(&bucket->head))
-			block = (block | ((1U << ZJ_FILE_BLOCK_RUN_BITS) - 1)) + 1;
-		else if (chain_holds(bucket, block, NULL))
+		if (chain_holds(bucket, block, NULL))
 			return block;
-		else
-			block++;
+		if (hlist_empty(&bucket->head))
+			block |= (1U << ZJ_FILE_BLOCK_RUN_BITS) - 1;
+		block++;
 	}
 	return end;
 }
