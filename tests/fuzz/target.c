@@ -217,6 +217,11 @@ static void run_with_failure(const struct input *in, int clean_err,
 		check_refusal(&other, err);
 	if (err && kind != FAIL_KILLED && !other.error[0])
 		dev_wrong("error %d without a message", err);
+	/* Not interrupted: a second recovery would find an empty log. */
+	if (!err && kind == FAIL_READ) {
+		check_home(&other);
+		return;
+	}
 	tally.interrupted++;
 	dev_power_cut(&other, in->when);
 	clear_failure(&other);
