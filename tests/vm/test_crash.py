@@ -40,7 +40,7 @@ FSX = "LOAD=fsx DATA=ordered NESTED=0"
 ALONE = {
     "fsx-aio": f"{FSX} BESIDE=aio DISTURB=1 'MKFS_OPTS=-b 1024 -J size=4' MOUNT_OPTS=dioread_lock",
     "fsx-uring": f"{FSX} BESIDE=uring DISTURB=1",
-    "fsx-memory": f"{FSX} MEMORY=6M DISTURB=1 'MKFS_OPTS=-b 4096 -J size=64'",
+    "fsx-memory": f"{FSX} MEMORY=4M DISTURB=1 'MKFS_OPTS=-b 4096 -J size=32'",
     "fsx-log-1m": f"{FSX} 'MKFS_OPTS=-b 1024 -J size=1'",
     "fsx-log-4m": f"{FSX} 'MKFS_OPTS=-b 4096 -J size=4'",
     "fsx-bigalloc": f"{FSX} UNIT=16384 'MKFS_OPTS=-b 4096 -J size=8 -O bigalloc -C 16384'",
