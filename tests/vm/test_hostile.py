@@ -200,8 +200,6 @@ DIFFERENT = {
 
 # Where e2fsck -fn is content though a mount is refused, or complains though it is not.
 FSCK_DIFFERENT = {
-    # It would write version 2.
-    ("journal", "s_blocktype", 3),
     # A mount takes the error over into the file system's superblock.
     ("journal", "s_errno", 1), ("journal", "s_errno", MAX - 4), ("journal", "s_errno", MAX),
     # A journal in an inode has no list of users.
