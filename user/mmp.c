@@ -146,15 +146,32 @@ static int take_mark(const struct ext_image *img, ext2_filsys fs)
 	return 0;
 }
 
+#define OPEN_FLAGS (EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS | EXT2_FLAG_SKIP_MMP)
+
+/* The library writes to no file system with a feature that it does not know. */
+static int refuse_unknown(const struct ext_image *img, long err)
+{
+	ext2_filsys fs;
+	int ret = 0;
+
+	if (ext2fs_open(img->path, OPEN_FLAGS, 0, 0, unix_io_manager, &fs))
+		return 0;	/* read_layout() will say it */
+	if (ext2fs_has_feature_mmp(fs->super))
+		ret = refuse(img, NULL, err);
+	ext2fs_free(fs);
+	return ret;
+}
+
 int mmp_announce(const struct ext_image *img)
 {
 	ext2_filsys fs;
+	long err;
 	int ret;
 
 	initialize_ext2_error_table();
-	if (ext2fs_open(img->path, EXT2_FLAG_RW | EXT2_FLAG_64BITS | EXT2_FLAG_IGNORE_CSUM_ERRORS |
-			EXT2_FLAG_SKIP_MMP, 0, 0, unix_io_manager, &fs))
-		return 0;	/* read_layout() will say it */
+	err = ext2fs_open(img->path, EXT2_FLAG_RW | OPEN_FLAGS, 0, 0, unix_io_manager, &fs);
+	if (err)
+		return refuse_unknown(img, err);
 	fs->flags &= ~EXT2_FLAG_SKIP_MMP;
 	ret = take_mark(img, fs);
 	/* Not ext2fs_close(): it takes the mark back, and writes the super block. */

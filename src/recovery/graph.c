@@ -151,12 +151,13 @@ static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
  * Returns the first stamp above the checkpoint stamp whose component was
  * committed before the crash and is not found to be so now; 0: none. Each stamp
  * was given to one component, so none may be missing. If a record cannot be
- * read, it may be of any stamp that is missing, and have been durable.
+ * read, it may be of any stamp that is missing, and have been durable. So may one
+ * that was overwritten, if only a checkpoint slot that cannot be read could tell.
  */
 static u64 zj_first_lost(const struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
-	u64 durable = r->doubt ? U64_MAX : r->committed_stamp;
+	u64 durable = r->doubt || r->overwritten ? U64_MAX : r->committed_stamp;
 	u64 stamp = r->ckpt_stamp;
 	u32 i;
 
@@ -194,6 +195,9 @@ static int zj_report_lost(struct zj_recovery *r, u64 lost)
 	if (r->unread_stamp == lost)
 		return zj_corrupt(r, "stamp %llu: journal block %u cannot be read, which holds an image of it; " ZJ_HOW_TO_DROP,
 				  lost, r->unread_image);
+	if (lost > r->committed_stamp && !r->doubt)
+		return zj_corrupt(r, "checkpoint slot (journal block %u) cannot be read, and the torn header in journal block %u may have taken the place of a record that was home; " ZJ_HOW_TO_DROP,
+				  r->unread_slot, r->overwritten);
 	if (lost > r->committed_stamp)
 		return zj_corrupt(r, "journal block %u cannot be read, and a record that was durable may begin there; " ZJ_HOW_TO_DROP,
 				  r->doubt);

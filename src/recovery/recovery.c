@@ -258,7 +258,8 @@ static bool zj_ckpt_strange(const struct zj_recovery *r, u32 i, u64 seq)
  * The slot with the higher number holds the checkpoint stamp. The slots are
  * written in turn, so a crash leaves at most one of them damaged. One that cannot
  * be read is damaged. If it was the newer one, components whose space was used
- * again seem to be missing (D5).
+ * again seem to be missing (D5): what is there now names them as committed, unless
+ * its header is torn.
  */
 static int zj_read_ckpt(struct zj_recovery *r)
 {
@@ -271,6 +272,8 @@ static int zj_read_ckpt(struct zj_recovery *r)
 		err = zj_read_blocks(r, ZJ_BLOCK_CKPT + i, 1, i, r->buf);
 		if (err)
 			return err;
+		if (zj_is_unread(r, i))
+			r->unread_slot = ZJ_BLOCK_CKPT + i;
 		good[i] = zj_decode_ckpt(&r->geo, r->buf, &seq[i], &stamp[i]);
 		bad += zj_is_unread(r, i) || (!good[i] && zj_claims_ckpt(r));
 		if (good[i] && zj_ckpt_strange(r, i, seq[i]))

@@ -149,6 +149,10 @@ struct zj_recovery {
 	u32		doubt;		/* first journal block that cannot be read, and may hold
 					 * the beginning of what is durable; 0: none
 					 */
+	u32		unread_slot;	/* checkpoint slot that cannot be read; 0: none */
+	u32		overwritten;	/* then: torn header of a segment, which may have taken the
+					 * place of what was reclaimed; 0: none
+					 */
 	u64		unread[ZJ_PIECE_MAX / 64]; /* bitmap of the current piece: blocks that
 						    * cannot be read
 						    */

@@ -468,8 +468,12 @@ static int pass_fast_commits(struct zj_jbd2_scan *s, bool replay)
 static int check_fast_commits(struct zj_jbd2_scan *s)
 {
 	struct zj_recovery *r = s->r;
-	int err = find_fast_commits(s);
+	int err;
 
+	/* They are discarded with the rest: no mount would come as far as they are. */
+	if (r->stats->lost_stamp)
+		return 0;
+	err = find_fast_commits(s);
 	if (err <= 0)
 		return err;
 	if (!r->ops->fast_commit) {
@@ -586,6 +590,9 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	if (!err)
 		err = run(&s);
 	*sequence = s.sequence;
+	/* What was dropped is whole, and must not seem to follow what is written next. */
+	if (stats->lost_stamp)
+		*sequence += s.blocks;
 	zj_recovery_end(&r);
 	return err;
 }

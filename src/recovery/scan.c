@@ -68,6 +68,8 @@ static int zj_scan_header(struct zj_recovery *r, struct zj_scan_position *cur)
 			     seg_block, cur->block, chunk)) {
 		if (zj_chunk_sealed(&r->geo, r->seed, cur->block))
 			return zj_corrupt_at(r, cur, "chunk header with a correct checksum, but for another place or with impossible counts");
+		if (r->unread_slot && !seg_block)
+			r->overwritten = cur->log_block;
 		return 0;
 	}
 	if (!seg_block) {

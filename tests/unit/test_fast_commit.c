@@ -264,6 +264,22 @@ static void area_that_cannot_be_read(void **state)
 	}
 }
 
+/* zjctl cannot replay them. They go with what is dropped, as no mount takes such a log. */
+static void dropped_with_the_rest(void **state)
+{
+	struct zj_recovery_stats s;
+	struct ring r;
+	u32 sequence;
+
+	log_with_area(&r, AREA, 9, RING_SEQUENCE);
+	r.d->bad_block = 2;
+	assert_int_equal(zj_recover_jbd2(&mem_ops, r.d, ml_block(r.d, 0), r.d->geo.total_blocks,
+					 RING_HOMES, ZJ_RECOVER_DROP_DAMAGED, &s, &sequence), 0);
+	assert_int_equal(s.lost_stamp, 1);
+	assert_int_equal(s.transactions, 0);
+	ml_free(r.d);
+}
+
 static void looking_replays_nothing(void **state)
 {
 	struct zj_recovery_stats s;
@@ -286,6 +302,7 @@ const struct CMUnitTest fast_commit_tests[] = {
 	cmocka_unit_test(host_that_refuses),
 	cmocka_unit_test(host_that_fails),
 	cmocka_unit_test(area_that_cannot_be_read),
+	cmocka_unit_test(dropped_with_the_rest),
 	cmocka_unit_test(looking_replays_nothing),
 };
 

@@ -168,6 +168,29 @@ static void checkpoint_slots(void **state)
 	}
 }
 
+/*
+ * The newer slot cannot be read, and the newest of what it says is home was overwritten by a
+ * record that the crash has torn: nothing names it, and what is left is older than the device.
+ */
+static void slot_and_what_it_freed(void **state)
+{
+	struct memdev *d = ml_new(SEGS, 16, HOMES);
+	struct zj_recovery_stats s;
+
+	PUT(d, 0, .stamp = 1, .img = { { 6, 'a' } });
+	PUT(d, 1, .stamp = 2, .durable = 1, .lane = 1, .img = { { 6, 'b' } });
+	ml_ckpt(d, 1, 0);
+	ml_ckpt(d, 2, 2);
+	ml_tenure(d, 1, 900);
+	PUT(d, 1, .stamp = 3, .durable = 2, .lane = 1, .img = { { 7, 'c' } });
+	((u8 *)ml_block(d, ml_seg_block(d, 1, 0)))[0x200] ^= 1;
+	assert_int_equal(ml_recover(d, true, &s), 0);
+	assert_int_equal(s.replayed, 0);
+	d->bad_block = ZJ_BLOCK_CKPT;
+	refused(d, ml_seg_block(d, 1, 0), "journal block 2) cannot be read");
+	ml_free(d);
+}
+
 /* A device that is gone, and memory that is short, are no torn blocks. */
 static u32 reads_left;
 static int error_then;
@@ -245,6 +268,8 @@ static void each_block_of_a_ring(void **state)
 						 ZJ_RECOVER_DROP_DAMAGED, &s, &sequence), 0);
 				assert_int_equal(s.lost_stamp, s.transactions + 1);
 				assert_true(s.transactions <= all.transactions);
+				/* What was dropped must not follow on the next transaction. */
+				assert_true((s32)(sequence - r.sequence) >= 0);
 			}
 			r.d = good;
 			ml_free(c);
@@ -258,6 +283,7 @@ static void each_block_of_a_ring(void **state)
 
 const struct CMUnitTest recovery_unread_tests[] = {
 	cmocka_unit_test(each_block_of_a_log),
+	cmocka_unit_test(slot_and_what_it_freed),
 	cmocka_unit_test(checkpoint_slots),
 	cmocka_unit_test(errors_of_the_host_end_it),
 	cmocka_unit_test(each_block_of_a_ring),

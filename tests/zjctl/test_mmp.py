@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import pathlib
 import shutil
 import signal
 import struct
@@ -211,3 +212,13 @@ def test_of_another_host(plain, preload, tmp_path, alive):
     else:
         assert got.returncode == 1 and "waiting 22 s" in got.stderr, got
         assert host.seq() == CLEAN
+
+
+def test_unknown_feature(plain, preload, sample, tmp_path):
+    """The library would not take the mark, and nothing is written without it."""
+    host = Host(plain, preload, shutil.copy(sample.path, tmp_path / "a.img"))
+    sh("debugfs", "-w", "-R", "set_super_value feature_ro_compat 0x40000000", host.path)
+    before = pathlib.Path(host.path).read_bytes()
+    got = host.run("recover")
+    assert got[0] == 8 and "multi-mount protection" in got[1], got
+    assert pathlib.Path(host.path).read_bytes() == before
