@@ -66,6 +66,12 @@ def sample(no_wait, tmp_path_factory):
     return Crashed(tmp_path_factory.mktemp("mmp"), options=OPTIONS)
 
 
+def heed_signals():
+    """A job in the background inherits that it ignores some, and zjctl then goes on."""
+    for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(sig, signal.SIG_DFL)
+
+
 class Host:
     """zjctl on an image, stopped by a signal before one of its writes."""
 
@@ -77,7 +83,8 @@ class Host:
     def start(self, *args, sig=signal.SIGSTOP, at=0):
         env = {**self.env, "SIGNAL": str(int(sig)), "AT": str(at)}
         run = subprocess.Popen([self.plain, *args, self.path], env=env, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               preexec_fn=heed_signals)
         if sig == signal.SIGSTOP:
             assert os.WIFSTOPPED(os.waitpid(run.pid, os.WUNTRACED)[1]), run.communicate()[0]
         return run
