@@ -20,7 +20,8 @@ static bool hibernating;	/* written by notifiers, which the PM core calls one by
  */
 static int prepare(struct device *dev)
 {
-	if (hibernating)
+	/* Not for a suspend to RAM that comes while a program has /dev/snapshot open. */
+	if (hibernating && pm_suspend_target_state == PM_SUSPEND_ON)
 		zj_writes_hold();
 	return 0;
 }

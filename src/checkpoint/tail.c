@@ -407,6 +407,8 @@ int zj_checkpoint_thread(void *arg)
 		WRITE_ONCE(zj->ckpt_wanted, false);
 		if (zj_aborted(zj)) {
 			zj_abort_finish(zj);
+			/* Nothing will be due, so until_next_look() is to find no age. */
+			last = jiffies;
 			continue;
 		}
 		/*

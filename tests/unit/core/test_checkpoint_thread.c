@@ -487,7 +487,37 @@ static void tail_advances_over_what_write_back_has_brought_home(void)
 	close_journal();
 }
 
+static void nothing(void *arg, u64 number)
+{
+}
+
+/* Alarms of sleepers are events. */
+static u64 events(void)
+{
+	return sim_event(0, nothing, NULL);
+}
+
+/* It does not look for what is old, but that is no reason to look without a pause. */
+static void thread_of_an_aborted_journal_rests(void)
+{
+	u64 before;
+
+	for (u32 nvm = 0; nvm < 2; nvm++) {
+		OPEN(.nvm = nvm << 20, .journal = 400);
+		fx.journal->j_commit_interval = 3600 * HZ;
+		zj_checkpoint_kick(fx.zj);
+		settle();
+		zj_journal_abort(fx.journal, -EIO);
+		sleep_ms(1000 * 1000);
+		before = events();
+		sleep_ms(600 * 1000);
+		assert_true(events() - before < 100);
+		close_aborted();
+	}
+}
+
 CORE_TESTS(checkpoint_thread,
+	CORE_TEST(thread_of_an_aborted_journal_rests),
 	CORE_TEST(tail_advances_over_what_write_back_has_brought_home),
 	CORE_TEST(kick_is_never_lost),
 	CORE_TEST(lanes_help_while_space_is_short),
