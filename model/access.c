@@ -59,14 +59,11 @@ static bool touch_sealed(struct state *s, int txn, int owner, int block)
 	return true;
 }
 
-/* Makes the handle's component the newest owner. Returns false if it must wait for I/O. */
-bool touch(struct state *s, int h, int block)
+/* Makes the component the newest owner. Returns false if it must wait for I/O. */
+bool own(struct state *s, int txn, int block)
 {
-	int txn = s->handle[h].txn, owner;
+	int owner = newest_owner(s, block);
 
-	say("takes access to b%d", block);
-	revoke_touch(s, txn, block);
-	owner = newest_owner(s, block);
 	if (owner < 0 || counts_as_committed(s, owner))
 		return touch_free(s, txn, block);
 	if (!is_open(s, owner))
@@ -77,6 +74,13 @@ bool touch(struct state *s, int h, int block)
 	if ((s->txn[owner].part[block].bits & PART_KIND) == PART_FORGET)
 		file(s, owner, block);
 	return true;
+}
+
+bool touch(struct state *s, int h, int block)
+{
+	say("takes access to b%d", block);
+	revoke_touch(s, s->handle[h].txn, block);
+	return own(s, s->handle[h].txn, block);
 }
 
 /* The handle that first dirties a block logs its image (decision 2). */

@@ -112,6 +112,16 @@ static void reuse_log(struct state *s, int stamp)
 			s->txn[t].record = REC_GONE;
 }
 
+/* What has gone home becomes durable. */
+void flush_homes(struct state *s)
+{
+	for (int b = 0; b < cfg->blocks; b++)
+		if (s->block[b].cached != C_NONE) {
+			s->block[b].home = s->block[b].cached;
+			s->block[b].cached = C_NONE;
+		}
+}
+
 /* The checkpoint stamp is written after a flush of the home writes. */
 bool move_ckpt(struct state *s, u8 unused, u8 unused2)
 {
@@ -121,11 +131,8 @@ bool move_ckpt(struct state *s, u8 unused, u8 unused2)
 	(void)unused2;
 	if (s->reclaiming || stamp <= s->reclaimed || !on(TAIL_GLOBAL))
 		return false;
-	for (int b = 0; b < cfg->blocks && on(TAIL_FLUSH); b++)
-		if (s->block[b].cached != C_NONE) {
-			s->block[b].home = s->block[b].cached;
-			s->block[b].cached = C_NONE;
-		}
+	if (on(TAIL_FLUSH))
+		flush_homes(s);
 	s->reclaiming = stamp;
 	say("home writes are flushed, checkpoint stamp %d is being written", stamp);
 	if (!on(REUSE_LATE)) {
@@ -171,11 +178,7 @@ bool move_lane_ckpt(struct state *s, u8 t, u8 unused)
 		return false;
 	if (index_of(t) && s->txn[t - 1].record != REC_GONE)
 		return false;
-	for (int b = 0; b < cfg->blocks; b++)
-		if (s->block[b].cached != C_NONE) {
-			s->block[b].home = s->block[b].cached;
-			s->block[b].cached = C_NONE;
-		}
+	flush_homes(s);
 	s->txn[t].record = REC_GONE;
 	s->txn[t].state = T_RECLAIMED;
 	say("lane %d reclaims %s", lane_of(t), tname(t));

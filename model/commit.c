@@ -33,17 +33,24 @@ bool move_data(struct state *s, u8 t, u8 unused)
 	return true;
 }
 
+/* Before the record can be sent: for ordered data, and for what a revoke takes for home. */
 bool move_preflush(struct state *s, u8 t, u8 unused)
 {
+	struct txn *txn = &s->txn[t];
+
 	(void)unused;
-	if (s->txn[t].record != REC_DATA || s->txn[t].state != T_SEALED)
+	if (txn->state != T_SEALED || !its_turn(s, t) || txn->entry)
 		return false;
+	if (txn->record != REC_DATA && (txn->record != REC_NONE || !settles(s, t)))
+		return false;
+	if (settles(s, t))
+		flush_homes(s);
 	for (int h = 0; h < cfg->handles; h++)
 		if (s->handle[h].data == 2)
 			s->handle[h].data = 3;
 	if (cfg->file)
 		flush_ordered(s);
-	s->txn[t].record = REC_FLUSHED;
+	txn->record = REC_FLUSHED;
 	say("%s: the device is flushed", tname(t));
 	return true;
 }
@@ -54,6 +61,8 @@ static bool may_send(const struct state *s, int t)
 
 	if (txn->state != T_SEALED || !its_turn(s, t))
 		return false;
+	if (settles(s, t) && on(F1_FLUSH))
+		return txn->record == REC_FLUSHED;
 	if (txn->record == REC_DATA)
 		return !on(ORDERED_FLUSH);
 	return txn->record == REC_FLUSHED ||
@@ -262,6 +271,8 @@ bool move_finish(struct state *s, u8 t, u8 unused)
 		if (mask & BIT(m)) {
 			finish_forgets(s, m);
 			finish_images(s, m);
+			if (settles(s, m))
+				finish_settled(s, m);
 			s->txn[m].state = T_FINISHED;
 		}
 	call_back(s, handles_of(s, mask));

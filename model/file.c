@@ -13,6 +13,8 @@ static bool is_indexed(const struct state *s)
 		const struct txn *txn = &s->txn[t];
 		int bits = txn->part[FILE_BLOCK].bits;
 
+		if (bits & PART_ENDED)
+			continue;
 		if ((bits & PART_KIND) == PART_DIRTY)
 			return true;
 		if (on(F1_TAIL) && bits & PART_IMAGE && txn->state != T_RECLAIMED)
@@ -57,11 +59,45 @@ bool may_log(const struct state *s)
 	return true;
 }
 
-bool log_step(struct state *s, int h)
+static bool has_op(int kind)
 {
-	if (!s->handle[h].step)
-		return touch(s, h, FILE_BLOCK);
+	for (int i = 0; i < cfg->nr_ops; i++)
+		if (OP_KIND(cfg->ops[i]) == kind)
+			return true;
+	return false;
+}
+
+/* A revoke may come between the look for one and becoming the owner; after that it cannot. */
+static bool touch_in_steps(struct state *s, int h)
+{
+	int txn = s->handle[h].txn;
+
+	if (!s->handle[h].step) {
+		say("looks for a revoke of b%d", FILE_BLOCK);
+		revoke_touch(s, txn, FILE_BLOCK);
+		return true;
+	}
+	say("takes access to b%d", FILE_BLOCK);
+	if (!own(s, txn, FILE_BLOCK))
+		return false;
+	if (on(F1_LOOK_AGAIN))
+		revoke_touch(s, txn, FILE_BLOCK);
+	return true;
+}
+
+bool log_step(struct state *s, int h, bool *done)
+{
+	int step = s->handle[h].step, txn = s->handle[h].txn;
+	bool steps = has_op(OP_SETTLE);
+
+	*done = step == 1 + steps;
+	if (!*done)
+		return steps ? touch_in_steps(s, h) : touch(s, h, FILE_BLOCK);
 	say("(file data) ");
+	/* It is in the index again. */
+	for (int t = 0; t < nr_txns(); t++)
+		if (s->txn[txn].comp & BIT(t))
+			s->txn[t].part[FILE_BLOCK].bits &= ~PART_ENDED;
 	s->folio |= BIT(h);
 	if (s->store == S_DIRTY)
 		s->store = S_LOGGED;
@@ -84,28 +120,67 @@ bool order_step(struct state *s, int h, bool *done)
 		store_data(s);
 		return true;
 	}
-	*done = s->handle[h].step == 1;
-	if (*done)
+	if (s->handle[h].step == 1)
 		store_data(s);
-	return log_step(s, h);
+	return log_step(s, h, done);
+}
+
+/* ---- a revoke of the block, which is to be written in place ---- */
+
+/* Does the transaction revoke the block, which stays in use? */
+bool settles(const struct state *s, int txn)
+{
+	return s->txn[txn].revokes & BIT(FILE_BLOCK) && has_op(OP_SETTLE);
+}
+
+/* The index lets go of the images that the revoke ends; it would need no others. */
+void finish_settled(struct state *s, int txn)
+{
+	for (int t = 0; t < nr_txns(); t++)
+		if (!on(F1_STAMP) || (s->txn[t].sealed && s->txn[t].stamp <= s->txn[txn].stamp))
+			s->txn[t].part[FILE_BLOCK].bits |= PART_ENDED;
+}
+
+/*
+ * Whether the log holds an image does not matter, as the tail may have passed it since
+ * somebody looked. A block that has an owner is not revoked.
+ */
+bool settle_step(struct state *s, int h, bool *done)
+{
+	int txn = s->handle[h].txn, holder = holder_of(s, FILE_BLOCK);
+
+	if (!s->handle[h].step) {
+		say("looks for a revoke of b%d", FILE_BLOCK);
+		revoke_touch(s, txn, FILE_BLOCK);
+		return true;
+	}
+	*done = true;
+	if (on(F1_UNOWNED) && newest_owner(s, FILE_BLOCK) >= 0) {
+		say("does not revoke b%d, which has an owner", FILE_BLOCK);
+		return true;
+	}
+	if (on(F1_NEWEST) && holder >= 0 && is_open(s, holder)) {
+		say("looks again for a revoke of b%d", FILE_BLOCK);
+		revoke_touch(s, txn, FILE_BLOCK);
+		*done = false;
+		return true;
+	}
+	say("revokes b%d, which stays in use", FILE_BLOCK);
+	s->txn[txn].revokes |= BIT(FILE_BLOCK);
+	if (!on(F1_COMMITTED))
+		for (int t = 0; t < nr_txns(); t++)
+			s->txn[t].part[FILE_BLOCK].bits |= PART_ENDED;
+	return true;
 }
 
 /* ---- the application, write-back and the page cache ---- */
-
-static bool has_ordered_data(void)
-{
-	for (int i = 0; i < cfg->nr_ops; i++)
-		if (OP_KIND(cfg->ops[i]) == OP_DATA)
-			return true;
-	return false;
-}
 
 /* With ordered data it is the handle that allocates the block. */
 bool move_store(struct state *s, u8 unused, u8 unused2)
 {
 	(void)unused;
 	(void)unused2;
-	if (!cfg->file || has_ordered_data() || s->store != S_NONE || !may_store(s))
+	if (!cfg->file || has_op(OP_DATA) || s->store != S_NONE || !may_store(s))
 		return false;
 	store_data(s);
 	say("the application stores to the file");

@@ -138,7 +138,7 @@ static bool may_begin(const struct state *s, const struct handle *handle, int i)
 		return false;
 	/* A handle that changes nothing cannot be seen. */
 	if (nr == cfg->max_ops - 1 && !handle->writes &&
-	    kind != OP_WRITE && kind != OP_OUT && kind != OP_LOG)
+	    kind != OP_WRITE && kind != OP_OUT && kind != OP_LOG && kind != OP_SETTLE)
 		return false;
 	switch (kind) {
 	case OP_WRITE:
@@ -204,7 +204,9 @@ static bool step_of(struct state *s, int h, bool *done)
 	case OP_OUT:
 		return out_step(s, h, block);
 	case OP_LOG:
-		return log_step(s, h);
+		return log_step(s, h, done);
+	case OP_SETTLE:
+		return settle_step(s, h, done);
 	case OP_CHARGE:
 	case OP_GIVE:
 		return dquot_step(s, h, OP_KIND(op) == OP_CHARGE);
@@ -265,7 +267,8 @@ bool move_stop(struct state *s, u8 h, u8 unused)
 	int kinds = kinds_done(handle);
 
 	(void)unused;
-	if (handle->state != H_OPEN || handle->op || !handle->writes ||
+	if (handle->state != H_OPEN || handle->op ||
+	    (!handle->writes && !(kinds & BIT(OP_SETTLE))) ||
 	    __builtin_popcount(handle->done) < cfg->min_ops)
 		return false;
 	if (kinds & BIT(OP_CORE) && !(kinds & BIT(OP_OUT)) && on(WRITE_OUT))

@@ -41,7 +41,8 @@ typedef uint64_t u64;
 	X(REC_DEPS) X(REC_ORDER) X(REC_REVOKES) X(REC_FLUSH) X(REC_RESET) \
 	X(REC_GENERATION) X(TAIL_GENERATION) \
 	X(PASS_LOCK) X(GATE) X(RETRY_SEAL) X(PUSH) \
-	X(F1) X(F1_TAIL) X(F1_ZEROED) X(F1_LEFT) X(F2) X(F3) X(F4)
+	X(F1) X(F1_TAIL) X(F1_ZEROED) X(F1_LEFT) X(F1_COMMITTED) X(F1_FLUSH) X(F1_UNOWNED) \
+	X(F1_NEWEST) X(F1_LOOK_AGAIN) X(F1_STAMP) X(F2) X(F3) X(F4)
 
 enum rule {
 #define X(name) name,
@@ -72,6 +73,7 @@ enum op {
 	OP_OUT,		/* write the whole in-core inode out to its block */
 	OP_MOVE,	/* move a directory; valid only after all earlier moves (R11) */
 	OP_LOG,		/* log the block of file data (F1-F4) */
+	OP_SETTLE,	/* revoke the block of file data, which stays in use (F1) */
 	OP_CHARGE,	/* charge the dquot in core, if its limit allows it (R12) */
 	OP_GIVE,	/* give back what is charged to the dquot in core (R12) */
 	OP_ENTRY,	/* write the dquot to its entry, if it is dirty */
@@ -122,6 +124,7 @@ enum free_state { B_USED, B_FREED, B_REUSABLE, B_DATA, B_REBORN };
 #define PART_IMAGE	4	/* the image is settled; outlives the part */
 #define PART_HOME	8	/* committed: may go home */
 #define PART_LIVE	16	/* the log is being written from the buffer */
+#define PART_ENDED	32	/* of FILE_BLOCK: the index has let go of the image */
 
 /* Contents of a home block that are no set of handles. */
 #define C_NONE		0xff	/* nothing there */
@@ -297,10 +300,12 @@ move_fn move_start, move_count_up, move_op, move_step, move_stop;
 
 /* access.c */
 bool touch(struct state *s, int handle, int block);
+bool own(struct state *s, int txn, int block);
 void change(struct state *s, int handle, int block, int what);
 void read_block(struct state *s, int handle, int block);
 
 /* revoke.c */
+int holder_of(const struct state *s, int block);
 void revoke_touch(struct state *s, int txn, int block);
 bool free_block(struct state *s, int handle, int block);
 void call_back(struct state *s, int handles);
@@ -323,7 +328,10 @@ bool entry_step(struct state *s, int handle, bool *done);
 /* file.c */
 bool may_store(const struct state *s);
 bool may_log(const struct state *s);
-bool log_step(struct state *s, int handle);
+bool log_step(struct state *s, int handle, bool *done);
+bool settle_step(struct state *s, int handle, bool *done);
+bool settles(const struct state *s, int txn);
+void finish_settled(struct state *s, int txn);
 bool order_step(struct state *s, int handle, bool *done);
 void write_ordered(struct state *s);
 void flush_ordered(struct state *s);
@@ -336,6 +344,7 @@ move_fn move_data, move_preflush, move_send, move_complete, move_flush,
 
 /* checkpoint.c */
 void drop_parts(struct state *s, int block, int below);
+void flush_homes(struct state *s);
 move_fn move_home, move_home_done, move_ckpt, move_ckpt_done, move_lane_ckpt;
 
 /* recovery.c */

@@ -5,14 +5,24 @@
  */
 #include "model.h"
 
-/* A revoke is in the index until its owner's commit has been processed. */
-static int holder_of(const struct state *s, int block)
+/*
+ * A revoke is in the index until its owner's commit has been processed. A touch finds the
+ * newest one.
+ */
+int holder_of(const struct state *s, int block)
 {
-	for (int t = nr_txns() - 1; t >= 0; t--)
+	int best = -1, at = 0;
+
+	for (int t = 0; t < nr_txns(); t++) {
+		int order = s->txn[t].sealed ?: 99;
+
 		if (s->txn[t].revokes & BIT(block) && s->txn[t].state < T_FINISHED &&
-		    s->txn[t].state != T_NONE)
-			return t;
-	return -1;
+		    s->txn[t].state != T_NONE && order >= at) {
+			best = t;
+			at = order;
+		}
+	}
+	return best;
 }
 
 /* The transaction with a block's revoke owns it; journaling the block again cancels the revoke. */

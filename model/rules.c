@@ -127,6 +127,18 @@ const struct rule_info rule_info[NR_RULES] = {
 	  "F1: what a handle stores to a block that is in the log is logged"),
 	R(F1_LEFT, "file-left", NULL, "file",
 	  "F1: what write-back has left is written if its image has gone home"),
+	R(F1_COMMITTED, "home-revoke-committed", NULL, "file-settled",
+	  "F1: a block is written in place when its revoke is committed, not only filed"),
+	R(F1_FLUSH, "home-revoke-flush", "home-revoke-unflushed", "file-settled",
+	  "F1: what has gone home is flushed before the revoke's record is sent"),
+	R(F1_UNOWNED, "home-revoke-unowned", "home-revoke-not-home", "file-settled",
+	  "F1: a block that stays in use is revoked only while it has no owner"),
+	R(F1_NEWEST, "home-revoke-newest", "home-revoke-over-open", "file-settled",
+	  "F1: only the newest revoke of a block may be one that is not sealed"),
+	R(F1_LOOK_AGAIN, "home-revoke-look-again", "home-revoke-missed", "file-settled",
+	  "F1: a touch looks for revokes again when it has become the owner"),
+	R(F1_STAMP, "home-revoke-stamp", "home-revoke-ends-newer", "file-settled",
+	  "F1: a revoke ends images up to its stamp only"),
 	R(F2, "F2", NULL, "file",
 	  "the page cache keeps file data until its image is home"),
 	R(F3, "F3", NULL, "file-freed",
@@ -148,6 +160,8 @@ const struct rule_info rule_info[NR_RULES] = {
 #define GIVE	OP(OP_GIVE, 0)
 #define ENTRY	OP(OP_ENTRY, 0)
 #define LOG	OP(OP_LOG, FILE_BLOCK)
+/* It does not count as use of the block: others may log it meanwhile. */
+#define SETTLE	OP(OP_SETTLE, 0)
 #define OPS(...) .ops = { __VA_ARGS__ }, \
 	.nr_ops = sizeof((u8[]){ __VA_ARGS__ })
 
@@ -211,6 +225,9 @@ const struct config configs[] = {
 	{ .name = "file-ordered", .what = "ordered data of a block that may be logged, too",
 	  .lanes = 2, .txns = 1, .blocks = 2, .handles = 2, .file = true,
 	  .min_ops = 1, .max_ops = 2, .sealed = 2, OPS(W(0), LOG, DATA) },
+	{ .name = "file-settled", .what = "file data in the log is revoked and written in place",
+	  .lanes = 2, .txns = 2, .blocks = 2, .handles = 3, .file = true,
+	  .min_ops = 1, .max_ops = 1, .sealed = 2, OPS(LOG, SETTLE) },
 
 	/* The large configurations. */
 	{ .name = "core-4", .what = "four handles", .full = true,

@@ -239,6 +239,12 @@ EXPORT_SYMBOL_GPL(zj_journal_revoke);
 /* ---- blocks that stay in use ---- */
 
 /*
+ * Each further try means that another handle has revoked the block since we looked. It is the
+ * caller's to try anew, after it has waited for that one's commit.
+ */
+#define ZJ_REVOKE_TRIES		3
+
+/*
  * Files the revoke of a block that has no owner. A later touch of the block either finds the
  * revoke or is an owner that we find here, because it files its part under the same lock.
  */
@@ -280,15 +286,15 @@ static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj
  * goes on to be known (zj_journal_find_file_blocks()).
  *
  * Context: sleeps for memory, never for I/O or another handle.
- * Return: 0; -EBUSY if an image of the block is not home; -EROFS if aborted; -EIO without
- * revoke credits.
+ * Return: 0; -EBUSY if an image of the block is not home, or others revoke it all the time;
+ * -EROFS if aborted; -EIO without revoke credits.
  */
 int zj_journal_revoke_home(handle_t *handle, struct buffer_head *bh)
 {
 	struct journal_head *jh;
 	struct zj_revoke *rev;
+	int err, tries = 0;
 	u64 written = 0;
-	int err;
 
 	if (is_handle_aborted(handle))
 		return -EROFS;
@@ -301,11 +307,11 @@ int zj_journal_revoke_home(handle_t *handle, struct buffer_head *bh)
 		/* This ties us to a transaction that revokes it, or cancels our own's revoke. */
 		zj_revoke_touch(handle, rev->block);
 		err = revoke_unowned(handle_txn(handle), jh, rev);
-	} while (err == -EAGAIN);
+	} while (err == -EAGAIN && ++tries < ZJ_REVOKE_TRIES);
 	zj_jh_put(jh);
 	if (err) {
 		kfree(rev);
-		return err;
+		return -EBUSY;
 	}
 	handle->h_revoke_credits--;
 	/* The home write may still be in the device's cache. */

@@ -34,6 +34,7 @@ static const char *const op_names[] = {
 	"write-out of X", "sync tid", "start of a reserved handle", "start with a reservation",
 	"sync", "sync of X", "lock", "checkpoint", "whole handle",
 	"claim on X", "restart", "forced commit", "barrier", "end of the barrier",
+	"log of file data", "revoke of file data", "write in place",
 };
 
 /* ---- units ---- */
@@ -219,6 +220,39 @@ static void do_data(struct actor *a)
 	do_write(a, b0);
 }
 
+/* ---- file data that an fsync logs (F1) ---- */
+
+static void do_log_data(struct actor *a, u32 block)
+{
+	struct buffer_head *bh = read_home(block);
+	struct content *c = (void *)bh->b_data;
+
+	do_access(a, block);
+	add_deed(a->unit, block);
+	c->mark[a->unit]++;
+	seal(c);
+	check(zj_journal_dirty_file_block(a->handle, bh, false), a);
+	brelse(bh);
+}
+
+/* What is not home, or is logged meanwhile, is not revoked. */
+static void do_settle(struct actor *a, u32 block)
+{
+	struct buffer_head *bh = __getblk(&play.disk->bdev, FIRST_HOME + block, DISK_BLOCK);
+	int err = zj_journal_revoke_home(a->handle, bh);
+
+	if (err != -EBUSY)
+		check(err, a);
+	brelse(bh);
+}
+
+/* As write-back or a direct write, which leave out what is in the log. */
+static void do_in_place(u32 block)
+{
+	if (!zj_journal_file_blocks_logged(play.journal_public, FIRST_HOME + block, 1))
+		data_new(block);
+}
+
 /* ---- inode X ---- */
 
 static void do_change_inode(struct actor *a)
@@ -342,6 +376,12 @@ static void do_step(struct actor *a)
 		return zj_journal_lock_updates(play.journal_public);
 	case OP_UNLOCK_UPDATES:
 		return zj_journal_unlock_updates(play.journal_public);
+	case OP_LOG_DATA:
+		return do_log_data(a, a->arg);
+	case OP_SETTLE:
+		return do_settle(a, a->arg);
+	case OP_IN_PLACE:
+		return do_in_place(a->arg);
 	case OP_NONE:
 		return;
 	}

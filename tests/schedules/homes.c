@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Between the log and the disk: home writes, the tail, flushes, recovery. */
+#include <klayer/bug.h>
 #include "verbs.h"
 
 /*
@@ -237,6 +238,58 @@ static void tid_reuse(void)
 	crash();
 }
 
+/* b3 is in the log until its revoke is committed; before that, its home write is flushed. */
+static void home_revoke(void)
+{
+	/* Otherwise each commit flushes. */
+	play.journal_public->j_flags |= ZJ_DATA_REPORTED;
+	start(3, 2); write(3, b8); stop(3);
+	lock(2);
+	start(0, 0); log_data(0, b3); write(0, b0); stop(0);
+	lock(0);
+	home(b3);
+	start(1, 1); settle_data(1, b3); stop(1);
+	write_in_place(b3);
+	if (play.block[b3].page)
+		kl_fail("b3 is written in place before its revoke is committed");
+	lock(1);
+	crash();
+	write_in_place(b3);
+	disk_flush();
+	play.block[b3].data_must = now();
+	crash();
+}
+
+static void home_revoke_not_home(void)
+{
+	start(0, 0); log_data(0, b3); write(0, b0); stop(0);
+	lock(0);
+	start(1, 1); settle_data(1, b3); stop(1);
+	lock(1);
+	sync_of(0);
+	crash();
+}
+
+/* h2 logs b3 when the revoke is sealed, which ends h0's image only. */
+static void home_revoke_newer(void)
+{
+	start(0, 0); log_data(0, b3); stop(0);
+	lock(0);
+	home(b3);
+	start(1, 1); settle_data(1, b3); stop(1);
+	hold(1, GATE_FLUSH);
+	lock(1);
+	start(2, 0); log_data(2, b3); stop(2);
+	lock(0);
+	release(1);
+	sync_of(2);
+	write_in_place(b3);
+	disk_flush();
+	if (play.block[b3].page)
+		play.block[b3].data_must = now();
+	crash();
+}
+
 const struct schedule homes[] = {
 	{ "per-lane-tail", per_lane_tail },
 	{ "tail-over-uncommitted", tail_over_uncommitted },
@@ -251,5 +304,8 @@ const struct schedule homes[] = {
 	{ "joined-flush", joined_flush, .no_fua = true },
 	{ "reset-one-by-one", reset_one_by_one },
 	{ "tid-reuse", tid_reuse },
+	{ "home-revoke", home_revoke },
+	{ "home-revoke-not-home", home_revoke_not_home },
+	{ "home-revoke-newer", home_revoke_newer },
 	{ },
 };

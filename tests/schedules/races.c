@@ -102,6 +102,30 @@ static void copy_race(void)
 	crash();
 }
 
+/* h1 logs b3 while h2 revokes it, as it has gone home. */
+static void home_revoke_race(void)
+{
+	start(0, 2); log_data(0, b3); stop(0);
+	lock(2);
+	home(b3);
+	skip_to_here();
+	start(1, 0);
+	start(2, 1);
+	slowly(1, OP_LOG_DATA, b3);
+	begin(2, OP_SETTLE, b3);
+	resume(1);
+	finish(1); finish(2);
+	/* Transactions that did not know of each other would be sealed in this order. */
+	stop(1);
+	lock(0);
+	stop(2);
+	lock(1);
+	sync_of(1);
+	write_in_place(b3);
+	disk_flush();
+	crash();
+}
+
 const struct schedule races[] = {
 	{ "start-race", start_race, .points = true },
 	{ "seal-race", seal_race, .points = true },
@@ -109,5 +133,6 @@ const struct schedule races[] = {
 	{ "drain-race", drain_race, .points = true },
 	{ "seal-in-steps", seal_in_steps, .points = true },
 	{ "copy-race", copy_race, .points = true },
+	{ "home-revoke-race", home_revoke_race, .points = true },
 	{ },
 };

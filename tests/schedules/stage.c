@@ -102,14 +102,12 @@ int finish_data(struct jbd2_inode *range)
 	return 0;
 }
 
-/* The free is real, says the journal: the block gets data at once. */
-static void reuse(u32 block)
+/* The block gets new data, in place. */
+void data_new(u32 block)
 {
 	struct block *b = &play.block[block];
 	struct content *c = b->page ?: aligned_alloc(DISK_BLOCK, DISK_BLOCK);
 
-	unit_must(b->freed_by);
-	b->reuse = false;
 	b->kind = KIND_DATA;
 	b->page = c;
 	b->page_dirty = true;
@@ -119,6 +117,16 @@ static void reuse(u32 block)
 	c->gen = ++b->gen;
 	c->sum = content_sum(c);
 	page_write(block);
+}
+
+/* The free is real, says the journal: the block is used again at once. */
+static void reuse(u32 block)
+{
+	struct block *b = &play.block[block];
+
+	unit_must(b->freed_by);
+	b->reuse = false;
+	data_new(block);
 }
 
 void commit_callback(journal_t *journal, transaction_t *txn)

@@ -133,6 +133,7 @@ void stage_unmount(void);
 void stage_free(void);
 u32 content_sum(const struct content *c);
 void page_write(u32 block);
+void data_new(u32 block);
 struct buffer_head *read_home(u32 block);
 
 /* ---- actors.c ---- */
@@ -150,7 +151,7 @@ enum op { OP_NONE, OP_START, OP_STOP, OP_ACCESS, OP_MODIFY, OP_WRITE, OP_READ,
 	  OP_WRITE_INODE, OP_TAKE_TID, OP_USE_RESERVED, OP_RESERVE, OP_SYNC,
 	  OP_SYNC_INODE, OP_LOCK, OP_CHECKPOINT, OP_WHOLE,
 	  OP_CLAIM_KEEP, OP_RESTART, OP_FORCE_NESTED, OP_LOCK_UPDATES,
-	  OP_UNLOCK_UPDATES };
+	  OP_UNLOCK_UPDATES, OP_LOG_DATA, OP_SETTLE, OP_IN_PLACE };
 
 /* The argument of OP_WHOLE: start in a lane, write two blocks, stop. */
 #define WHOLE(lane, x, y)	((lane) | (x) << 8 | (y) << 16)

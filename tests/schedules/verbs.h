@@ -23,6 +23,10 @@
 #define create(h, b)		step(h, OP_CREATE, b)
 /* Ordered data in block b, metadata that points at it in b0. */
 #define write_data(h, b)	step(h, OP_DATA, b)
+/* An fsync logs block b of a file; it is revoked, but stays in use; its new data is written. */
+#define log_data(h, b)		step(h, OP_LOG_DATA, b)
+#define settle_data(h, b)	step(h, OP_SETTLE, b)
+#define write_in_place(b)	step(CLOSER, OP_IN_PLACE, b)
 /* Claim X and change it in core; write the whole of X out. */
 #define change_inode(h)		step(h, OP_CHANGE_INODE, 0)
 #define write_inode(h)		step(h, OP_WRITE_INODE, 0)

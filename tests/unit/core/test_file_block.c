@@ -558,6 +558,44 @@ static void f1_block_revoked_at_any_place_of_the_revoke(void)
 	at_any_place(call_revoke_home);
 }
 
+/*
+ * A touch that has looked already finds one revoke when it looks again. So there must not be
+ * two that may be sealed after it.
+ */
+static void f1_block_logged_while_two_revoke_it(void)
+{
+	handle_t *h, *a, *b;
+	struct buffer_head *bh;
+	struct fiber *f;
+	bool more = true;
+
+	for (int nth = 1; more; nth++) {
+		OPEN(.lanes = 3);
+		log_home(0, BLOCK, 7);
+		h = start(0, 1);
+		a = start_more(1, 0, 0, 1);
+		b = start_more(2, 1, 0, 1);
+		bh = buffer(BLOCK);
+		lock_buffer(bh);
+		f = GO(call_access, .h = h, .block = BLOCK);
+		let_run();
+		more = preempt_at(nth, CALL(call_revoke_home, .h = a, .block = BLOCK),
+				  CALL(call_revoke_home, .h = b, .block = BLOCK));
+		unlock_buffer(bh);
+		brelse(bh);
+		join(f);
+		log_block(h, BLOCK, 8);
+		stop(h);
+		stop(a);
+		stop(b);
+		commit(0);
+		commit_all();
+		assert_int_equal(logged(BLOCK, 1), 1);
+		assert_int_equal(val_after_crash(BLOCK), 8);
+		close_journal();
+	}
+}
+
 static void f1_block_freed_after_it_was_revoked(void)
 {
 	OPEN();
@@ -730,6 +768,7 @@ CORE_TESTS(file_block,
 	CORE_TEST(f1_block_revoked_in_two_lanes),
 	CORE_TEST(f1_block_logged_at_any_place_of_the_revoke),
 	CORE_TEST(f1_block_revoked_at_any_place_of_the_revoke),
+	CORE_TEST(f1_block_logged_while_two_revoke_it),
 	CORE_TEST(f1_block_freed_after_it_was_revoked),
 	CORE_TEST(f1_revoke_of_an_aborted_handle),
 	CORE_TEST(f3_revoke_ends_it_when_it_is_committed),
