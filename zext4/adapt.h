@@ -163,6 +163,7 @@ bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigned int flags);
 int zext4_settle_overwrite(struct inode *inode, const struct iomap *iomap, unsigned int flags,
 			   int err);
+void zext4_wont_poll(struct kiocb *iocb);
 ssize_t zext4_read_cached(struct kiocb *iocb, struct iov_iter *to, ssize_t read);
 int zext4_settle_read(struct inode *inode, loff_t start, loff_t end);
 int zext4_settle_dropped(struct inode *inode, loff_t start, loff_t end);

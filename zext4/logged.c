@@ -317,10 +317,31 @@ int zext4_settle_overwrite(struct inode *inode, const struct iomap *iomap, unsig
 }
 
 /**
+ * zext4_wont_poll() - have a direct read or write completed by interrupts
+ * @iocb: about to be sent
+ *
+ * When a later part of it has to go through the page cache, the kernel waits for the first part,
+ * which is on its way by then. Nobody would poll for that one meanwhile (IORING_SETUP_IOPOLL).
+ */
+void zext4_wont_poll(struct kiocb *iocb)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
+	journal_t *journal = zext4_ordered_journal(inode);
+
+	if (journal && (READ_ONCE(sbi->s_zj.value[ZEXT4_FSYNC_DATA]) == ZEXT4_FSYNC_DATA_AUTO ||
+			zj_journal_max_file_blocks(journal)))
+		iocb->ki_flags &= ~IOCB_HIPRI;
+}
+
+/**
  * zext4_read_cached() - read from the page cache what a direct read has left there
  * @iocb: the read, whose position is after what was read
  * @to: what is left to be read
  * @read: bytes that were read, or a negative error
+ *
+ * The read stays a direct one for io_uring, which would let one that is not wait for pages by a
+ * callback. If it must not wait, it is sent anew from a task that may.
  *
  * Context: no lock held.
  * Return: bytes, or a negative error.
@@ -330,7 +351,6 @@ ssize_t zext4_read_cached(struct kiocb *iocb, struct iov_iter *to, ssize_t read)
 	if (read < 0 || !iov_iter_count(to) ||
 	    iocb->ki_pos >= i_size_read(file_inode(iocb->ki_filp)))
 		return read;
-	iocb->ki_flags &= ~IOCB_DIRECT;
 	return filemap_read(iocb, to, read);
 }
 

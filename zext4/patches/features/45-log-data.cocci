@@ -27,7 +27,7 @@
 // expect: extents.c: ext4_fiemap=1 ext4_zero_range=1
 // expect: ioctl.c: swap_inode_boot_loader=1 ext4_ioctl_checkpoint=1
 // expect: ioctl.c: ext4_ioctl_group_add=1 __ext4_ioctl=2
-// expect: file.c: ext4_dio_read_iter=1 ext4_file_open=1
+// expect: file.c: ext4_dio_read_iter=2 ext4_dio_write_iter=1 ext4_file_open=1
 // expect: super.c: ext4_drop_inode=1
 // expect: inode.c: ext4_truncate_page_cache_block_range=2 mpage_release_unused_pages=1
 // expect: migrate.c: ext4_ind_migrate=1
@@ -128,9 +128,21 @@ identifier iocb, to, ret;
 ext4_dio_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
  ...
++ zext4_wont_poll(iocb);
  ret = iomap_dio_rw(...);
  inode_unlock_shared(inode);
 + ret = zext4_read_cached(iocb, to, ret);
+ ...
+}
+
+@@
+identifier iocb, from, ret;
+@@
+ext4_dio_write_iter(struct kiocb *iocb, struct iov_iter *from)
+{
+ ...
++ zext4_wont_poll(iocb);
+ ret = iomap_dio_rw(...);
  ...
 }
 
