@@ -67,6 +67,8 @@ ext4_load_journal(...)
 + err = zext4_set_up_journal(sb, journal);
 + if (!err)
 +	err = jbd2_journal_load(journal);
++ if (err)
++	ext4_fc_replay_cleanup(sb);
 ...>
 }
 

@@ -5,7 +5,11 @@
 // e2fsck reports, or fails at them so that nobody can mount the file system (decision 46).
 // zext4/replay.c completes it.
 //
+// As long as the state of a replay lasts, ext4 forgets no extents of an inode that leaves memory.  So
+// a replay that fails has to end that state as well (12-mount), which may then end twice.
+//
 // expect: fast_commit.c: ext4_fc_replay_unlink=1 ext4_fc_replay_link_internal=1 ext4_fc_replay_inode=4 ext4_fc_replay_create=3
+// expect: fast_commit.c: ext4_fc_replay_cleanup=1
 // expect: mballoc.c: ext4_mb_mark_bb=1
 
 @@
@@ -95,4 +99,15 @@ ext4_mb_mark_bb(...)
 	break;
 + zext4_replay_count_free(sb, group);
 ...>
+}
+
+@@
+identifier sbi;
+@@
+ext4_fc_replay_cleanup(...)
+{
+ ...
+ kfree(sbi->s_fc_replay_state.fc_modified_inodes);
++ sbi->s_fc_replay_state.fc_regions = NULL;
++ sbi->s_fc_replay_state.fc_modified_inodes = NULL;
 }
