@@ -17,7 +17,7 @@
 #                        with tools/deps bench-apps also MariaDB, RocksDB...: ARGS="LOADS=apps"
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make bench-ties      what features of the file system cost in ties between lanes; ARGS=
-#   make features-table  all sets of features, and bench-ties: fills the tables of docs/features.md
+#   make features-table  all sets of features, and bench-ties: fills the tables of docs/compatibility.md
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
 #   make bench-bulk      what loads pay that never sync, beside stock ext4; ARGS="LOADS=untar ..."
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
@@ -117,7 +117,7 @@ bench-fsync:
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) bench/fsync.py $(ARGS)
 
-# What lanes pay for features of the file system, and what was tried with each (docs/features.md).
+# What lanes pay for features of the file system, and what was tried with each (docs/compatibility.md).
 .PHONY: bench-ties features-table
 bench-ties: deps
 	@+$(MAKE) --no-print-directory modules guest-programs

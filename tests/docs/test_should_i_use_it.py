@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Figures and commands of docs/should-i-use-it.md are those of the pages of the benches."""
+"""Figures and commands of docs/limits.md are those of the pages of the benches."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ SOURCE = re.sub(r"\s*\\\n\s*", " ", "\n".join(SOURCES))
 def rows():
     """(workload, figures, command) of each row that has figures."""
     found, command = [], None
-    for line in (ROOT / "docs/should-i-use-it.md").read_text().splitlines():
+    for line in (ROOT / "docs/limits.md").read_text().splitlines():
         if not line.startswith("| ") or line.startswith("| workload"):
             continue
         workload, ratio, _, how = (cell.strip() for cell in line.strip("|").split("|"))
