@@ -25,6 +25,7 @@
 #   make bench-core      the journal's code by the clock, in user space, beside stock jbd2; ARGS=
 #   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
+#   make diagrams      draws docs/img/*.dot anew (the package graphviz)
 #   make xfstests        XFSTESTS_DIR=a built checkout: xfstests on stock ext4 and on zext4, and where
 #                        they differ; XFSTESTS_TESTS="quick generic/001 -stress", ENGINE=qemu,
 #                        TYPES="ext4 zext4 lanes", MKFS="-O bigalloc", MOUNT=data=journal, ARGS=
@@ -207,6 +208,10 @@ soak:
 	@+MAKEFLAGS= $(MAKE) --no-print-directory modules guest-programs
 	@+$(if $(DEBUG_KERNEL),MAKEFLAGS= tools/run-debug-kernel) $(PYTHON) tests/soak/soak.py \
 		$(foreach name,HOURS SEED CYCLE_S CYCLES LIFE APPS LIE OUT,$(if $($(name)),$(name)='$($(name))'))
+
+.PHONY: diagrams
+diagrams:
+	@tools/diagrams --write
 
 .PHONY: deb test-packages
 deb:
