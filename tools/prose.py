@@ -3,7 +3,7 @@
 import re
 
 # Tables that programs make are no text that somebody reads or keeps up to date.
-MADE = re.compile(r"(?s)<!-- made by.*?<!-- end -->")
+MADE = re.compile(r"""(?s)<!-- made by.*?<!-- end -->|\.\\" made by.*?\.\\" end\n""")
 # What stands for a word in a sentence's length: a command, a path or a link's target is one.
 CODE = re.compile(r"(?s)``.*?``|`[^`]*`")
 LINK = re.compile(r"!?\[([^][]*)\]\([^()]*\)")
