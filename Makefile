@@ -17,7 +17,7 @@
 #                        with tools/deps bench-apps also MariaDB, RocksDB...: ARGS="LOADS=apps"
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make bench-ties      what features of the file system cost in ties between lanes; ARGS=
-#   make features-table  all sets of features, and bench-ties: fills the tables of docs/features.md
+#   make features-table  all sets of features, and bench-ties: fills the tables of docs/compatibility.md
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
 #   make bench-bulk      what loads pay that never sync, beside stock ext4; ARGS="LOADS=untar ..."
 #   make bench-aging     fragmentation after an aging run, beside stock ext4
@@ -25,6 +25,7 @@
 #   make bench-core      the journal's code by the clock, in user space, beside stock jbd2; ARGS=
 #   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
+#   make diagrams      draws docs/img/*.dot anew (the package graphviz)
 #   make xfstests        XFSTESTS_DIR=a built checkout: xfstests on stock ext4 and on zext4, and where
 #                        they differ; XFSTESTS_TESTS="quick generic/001 -stress", ENGINE=qemu,
 #                        TYPES="ext4 zext4 lanes", MKFS="-O bigalloc", MOUNT=data=journal, ARGS=
@@ -117,7 +118,7 @@ bench-fsync:
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) bench/fsync.py $(ARGS)
 
-# What lanes pay for features of the file system, and what was tried with each (docs/features.md).
+# What lanes pay for features of the file system, and what was tried with each (docs/compatibility.md).
 .PHONY: bench-ties features-table
 bench-ties: deps
 	@+$(MAKE) --no-print-directory modules guest-programs
@@ -207,6 +208,10 @@ soak:
 	@+MAKEFLAGS= $(MAKE) --no-print-directory modules guest-programs
 	@+$(if $(DEBUG_KERNEL),MAKEFLAGS= tools/run-debug-kernel) $(PYTHON) tests/soak/soak.py \
 		$(foreach name,HOURS SEED CYCLE_S CYCLES LIFE APPS LIE OUT,$(if $($(name)),$(name)='$($(name))'))
+
+.PHONY: diagrams
+diagrams:
+	@tools/diagrams --write
 
 .PHONY: deb test-packages
 deb:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /sys/kernel/debug/zjournal/<dev>/: the journal's objects as text, to find out why a
- * journal is slow or hangs. docs/looking-inside.md describes the files.
+ * journal is slow or hangs. docs/operations.md describes the files.
  *
  * Without debugfs there are no such files, and nothing else is different. An unmount waits
  * for reads that have begun, which never sleep; later reads of an open file fail.

@@ -18,8 +18,8 @@ static const char *const with_names[] = {
 /**
  * struct zext4_option_spec - the specification of one option
  *
- * tools/option-doc reads the table, too. It makes the lists in README.md and in
- * man/zjournal.7 from it, and the tests of refused options.
+ * tools/option-doc reads the table, too. It makes the lists in man/zext4.5 from it, and
+ * the tests of refused options.
  */
 struct zext4_option_spec {
 	const char	*name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The on-disk format of the segmented log, layout only: no functions, no
- * in-memory state.  docs/format.md describes every field in words.
+ * in-memory state.  docs/internals/format.md describes every field in words.
  *
  * Everything of ours is little-endian.  Block 0 of the journal stays a stock
  * JBD2 superblock, which is big-endian.

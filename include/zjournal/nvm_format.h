@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The format of a log in byte-addressable memory, layout only; docs/format.md
+ * The format of a log in byte-addressable memory, layout only; docs/internals/format.md
  * describes every field in words.  Everything is little-endian.  Places and
  * lengths in the log are counted in lines of 64 bytes.
  *
@@ -116,7 +116,7 @@ struct zj_txninfo {
 	__le32	nr_deps;	/* 0x34 */
 	__le32	nr_revokes;	/* 0x38 */
 	__le32	data_lines;	/* 0x3c lines of records */
-	__le64	data_hash;	/* 0x40 of these, see docs/format.md */
+	__le64	data_hash;	/* 0x40 of these, see docs/internals/format.md */
 	__le64	commit_sec;	/* 0x48 wall clock, seconds */
 	__u8	reserved[28];	/* 0x50 zero */
 	__le32	csum;		/* 0x6c crc32c of the whole TxnInfo, this field 0 */

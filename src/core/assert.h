@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Assertions: conditions that hold as long as the journal has no bug
- * (docs/rules.md, and counters).
+ * (docs/internals/rules.md, and counters).
  *
  * A journal that is wrong must not go on writing, but must not bring the
  * machine down either. So a condition that does not hold warns once and aborts

@@ -2,7 +2,7 @@
 /*
  * The journal, and the lock that protects each of its fields.
  *
- * Lock order, outermost first (docs/architecture.md explains it):
+ * Lock order, outermost first (docs/internals/architecture.md explains it):
  *
  *   buffer lock > journal_head.lock > zj_journal.comp_lock > zj_lane.lock
  *     > zj_journal.pool_lock

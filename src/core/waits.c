@@ -14,7 +14,7 @@
 #include <linux/string.h>
 #include <trace/events/zjournal.h>
 
-/* Users and zjctl read these names (docs/looking-inside.md). */
+/* Users and zjctl read these names (docs/operations.md). */
 const char *const zj_wait_names[ZJ_NR_WAITS] = {
 	[ZJ_WAIT_SPACE] = "space",
 	[ZJ_WAIT_LOCKED] = "locked",

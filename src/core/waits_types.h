@@ -15,7 +15,7 @@ struct zj_lane;
 /**
  * enum zj_wait_reason - reasons why a task waits
  *
- * zj_wait_names[] has the names that users see; docs/looking-inside.md explains
+ * zj_wait_names[] has the names that users see; docs/operations.md explains
  * them.
  */
 enum zj_wait_reason {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Access to buffers: the rules R1-R4 (docs/rules.md).
+ * Access to buffers: the rules R1-R4 (docs/internals/rules.md).
  *
  * Write access never waits for another handle, because ext4 asks for it while it holds
  * s_orphan_lock, i_data_sem and folio locks. It waits only for memory and for I/O of the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""docs/features.md has a row for each set of features that the VM test makes (tools/features-doc)."""
+"""docs/compatibility.md has a row for each set of features that the VM test makes (tools/features-doc)."""
 import importlib.machinery
 import importlib.util
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""docs/glossary.md: each term has a path that exists, and each name is defined where its row says.
+"""docs/internals/glossary.md: each term has a path that exists, and each name is defined where its row says.
 
 `NAME`, `PATH` in the last column: the name is defined in that file or folder. Behind a
 semicolon another pair follows, or another path.
@@ -10,7 +10,7 @@ import re
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-GLOSSARY = TOP / "docs/glossary.md"
+GLOSSARY = TOP / "docs/internals/glossary.md"
 PATH = re.compile(r"(?:src|docs|include|tests|zext4|kernel|user)/[\w./-]*")
 # A function; a struct; a field, behind the struct that it is in; a constant or a type.
 NAME = re.compile(r"(?:struct )?\w+(?:\.\w+)?(?:\(\))?")

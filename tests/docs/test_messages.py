@@ -91,5 +91,5 @@ def test_every_message_has_an_entry(sources, page, sections, least):
     "JBD2: Unrecognised features on journal", "Could not load journal inode",
     "Journal superblock has an unknown incompatible feature flag set", "Please run e2fsck -fy"])
 def test_messages_of_stock_tools_are_quoted_where_people_search(text):
-    for page in "README.md", "man/zjournal.7":
+    for page in "docs/recovery.md", "man/zjournal.7":
         assert text in (ROOT / page).read_text(), page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tree cites of docs/rules.md and docs/ext4.md is there (tools/check-rules)."""
+"""What the tree cites of docs/internals/rules.md and docs/internals/ext4.md is there (tools/check-rules)."""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -18,10 +18,10 @@ def check_fixture(tmp_path, monkeypatch):
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_rules", loader))
     loader.exec_module(module)
     monkeypatch.setattr(module, "TOP", tmp_path)
-    for folder in ("docs", "src", "tests/mutants"):
+    for folder in ("docs/internals", "src", "tests/mutants"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "docs/ext4.md").write_text("### E1 One\nRule R1.\n")
-    (tmp_path / "docs/rules.md").write_text(
+    (tmp_path / "docs/internals/ext4.md").write_text("### E1 One\nRule R1.\n")
+    (tmp_path / "docs/internals/rules.md").write_text(
         "### R1 One\nKept by `keep()`. Watched by `no-R1`.\n")
     (tmp_path / "src/keep.c").write_text("/* R1: this keeps it. */\nvoid keep(void)\n{\n\tu32 R9;\n}\n")
     (tmp_path / "tests/mutants/no-R1.patch").write_text("# R1: dropped\n--- a/keep.c\n+R8\n")
@@ -47,7 +47,7 @@ def test_nothing_is_found_where_all_is_right(check):
 def test_unit_test_may_watch(check):
     (check.tree / "tests/unit").mkdir()
     (check.tree / "tests/unit/test_keep.c").write_text("\tCORE_TEST(keeps_it),\n")
-    (check.tree / "docs/rules.md").write_text("### R1 One\nKept by `keep()`. Watched by `keeps_it`.\n")
+    (check.tree / "docs/internals/rules.md").write_text("### R1 One\nKept by `keep()`. Watched by `keeps_it`.\n")
     assert check() == []
 
 
@@ -57,17 +57,17 @@ def test_unit_test_may_watch(check):
     ("docs/a.md", "See hazard 9.", "in no document"),
     ("zext4/a.cocci", "// E30: this.", "cites E30"),
     ("tests/mutants/a.patch", "# N4: dropped", "cites N4"),
-    ("docs/ext4.md", "### E1 One\n### E1 Two\n", "defined twice"),
-    ("docs/rules.md", "### R1 One\nKept by `lose()`. Watched by `no-R1`.\n", "no function lose()"),
-    ("docs/rules.md", "### R1 One\nKept by `keep()`. Watched by `no-R2`.\n", "no-R2 watches"),
-    ("docs/rules.md", "### R1 One\nKept by `keep()`. Watched\nby `no-R2`.\n", "no-R2 watches"),
-    ("docs/rules.md", "### R1 One\nKept by `keep()`.\n", "nothing watches"),
-    ("docs/rules.md", "### R1 One\nKept by `keep()`. Watched by `no-R1`, `keeps_not`.\n", "keeps_not watches"),
-    ("docs/ext4.md", "### E1 One\nTests: `test_gone`, `tests/gone.py`.\n", "no test_gone"),
-    ("docs/ext4.md", "### E1 One\n[decision](decisions/0001.md)\n", "no docs/decisions/0001.md"),
+    ("docs/internals/ext4.md", "### E1 One\n### E1 Two\n", "defined twice"),
+    ("docs/internals/rules.md", "### R1 One\nKept by `lose()`. Watched by `no-R1`.\n", "no function lose()"),
+    ("docs/internals/rules.md", "### R1 One\nKept by `keep()`. Watched by `no-R2`.\n", "no-R2 watches"),
+    ("docs/internals/rules.md", "### R1 One\nKept by `keep()`. Watched\nby `no-R2`.\n", "no-R2 watches"),
+    ("docs/internals/rules.md", "### R1 One\nKept by `keep()`.\n", "nothing watches"),
+    ("docs/internals/rules.md", "### R1 One\nKept by `keep()`. Watched by `no-R1`, `keeps_not`.\n", "keeps_not watches"),
+    ("docs/internals/ext4.md", "### E1 One\nTests: `test_gone`, `tests/gone.py`.\n", "no test_gone"),
+    ("docs/internals/ext4.md", "### E1 One\n[decision](decisions/0001.md)\n", "no docs/internals/decisions/0001.md"),
     ("zext4/patches/correctness/a.cocci", "// SPDX\n// Why.\n", "second line is not"),
     ("zext4/patches/correctness/a.cocci", "// SPDX\n// Rules: R1, X1.\n", "second line is not"),
-    ("docs/ext4.md", "### E1 One\nMutants no-R1 and no-R2.\n", "no-R2 watches"),
+    ("docs/internals/ext4.md", "### E1 One\nMutants no-R1 and no-R2.\n", "no-R2 watches"),
 ])
 def test_what_is_wrong_is_reported(check, path, text, what):
     place = check.tree / path

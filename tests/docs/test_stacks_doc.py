@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""docs/stacks.md has a row for each stack that the VM test cuts, and no other."""
+"""docs/compatibility.md has a row for each stack that the VM test cuts, and no other."""
 
 import re
 import sys
@@ -19,5 +19,5 @@ def rows(text):
 
 
 def test_rows():
-    found = [row for row in rows((TOP / "docs/stacks.md").read_text()) if not row.startswith("---")]
+    found = [row for row in rows((TOP / "docs/compatibility.md").read_text()) if not row.startswith("---")]
     assert found == list(STACKS)

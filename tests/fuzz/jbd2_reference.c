@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The reference reader of "A log in stock's format" in docs/format.md, and that format's blocks. */
+/* The reference reader of "A log in stock's format" in docs/internals/format.md, and that format's blocks. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The reference reader of "A log in memory" in docs/format.md. */
+/* The reference reader of "A log in memory" in docs/internals/format.md. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

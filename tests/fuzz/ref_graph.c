@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Numbers in comments are the steps of "Recovery" in docs/format.md. */
+/* Numbers in comments are the steps of "Recovery" in docs/internals/format.md. */
 #include "ref_graph.h"
 
 uint32_t ref_crc(uint32_t seed, const uint8_t *p, uint32_t len)

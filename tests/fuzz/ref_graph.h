@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Steps 3 to 5 of "Recovery" in docs/format.md, the same for two of the formats. */
+/* Steps 3 to 5 of "Recovery" in docs/internals/format.md, the same for two of the formats. */
 #ifndef ZJ_FUZZ_REF_GRAPH_H
 #define ZJ_FUZZ_REF_GRAPH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A second reader of each format's logs, written from docs/format.md alone: slow,
+ * A second reader of each format's logs, written from docs/internals/format.md alone: slow,
  * simple, and sharing nothing with src/. A program has that of its format.
  */
 #ifndef ZJ_FUZZ_REFERENCE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Numbers in comments are the steps of "Recovery" in docs/format.md. */
+/* Numbers in comments are the steps of "Recovery" in docs/internals/format.md. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Writes logs as docs/format.md describes them; shares no code with src/."""
+"""Writes logs as docs/internals/format.md describes them; shares no code with src/."""
 
 import struct
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Prints which tasks wait for what when a test fails or hangs, with the printers that debugfs
- * uses (docs/looking-inside.md).
+ * uses (docs/operations.md).
  */
 #include <stdio.h>
 #include <linux/seq_buf.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Compare the tables of docs/format.md with include/zjournal/format.h and nvm_format.h."""
+"""Compare the tables of docs/internals/format.md with include/zjournal/format.h and nvm_format.h."""
 import pathlib
 import re
 import sys
@@ -42,7 +42,7 @@ def doc_structs(text):
 def main():
     header = "".join((TOP / "include/zjournal" / name).read_text()
                      for name in ("format.h", "nvm_format.h"))
-    doc = (TOP / "docs/format.md").read_text()
+    doc = (TOP / "docs/internals/format.md").read_text()
     want, have = header_structs(header), doc_structs(doc)
     wrong = [f"struct {n}: header {want.get(n)}, page {have.get(n)}"
              for n in sorted(want.keys() | have.keys()) if want.get(n) != have.get(n)]
@@ -52,8 +52,8 @@ def main():
     wrong += [f"{n}: header {defined.get(n)}, page {v}"
               for n, v in stated if defined.get(n) != int(v, 0)]
     if wrong or not want or not stated:
-        sys.exit("docs/format.md does not agree with format.h:\n" + "\n".join(wrong))
-    print(f"docs/format.md: {len(want)} structures, {len(stated)} constants agree")
+        sys.exit("docs/internals/format.md does not agree with format.h:\n" + "\n".join(wrong))
+    print(f"docs/internals/format.md: {len(want)} structures, {len(stated)} constants agree")
 
 
 if __name__ == "__main__":

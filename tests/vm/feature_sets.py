@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The sets of features that test_feature_sets.py makes, and what it does with each.
 
-docs/features.md has a row for each; tools/features-doc writes it from what the test ran.
+docs/compatibility.md has a row for each; tools/features-doc writes it from what the test ran.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The stacks of block devices that test_stacks_cut.py cuts, for docs/stacks.md, too."""
+"""The stacks of block devices that test_stacks_cut.py cuts, for docs/compatibility.md, too."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Values that user space has read are the same after a crash (docs/exposed-values.md)."""
+"""Values that user space has read are the same after a crash (docs/internals/exposed-values.md)."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Under dm-log-writes, whose log is not in the order of completion (docs/testing.md)."""
+"""Under dm-log-writes, whose log is not in the order of completion (tests/README.md)."""
 
 import re
 

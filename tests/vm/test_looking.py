@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Looking into a mounted journal: debugfs, zjctl stalls, tracepoints (docs/looking-inside.md)."""
+"""Looking into a mounted journal: debugfs, zjctl stalls, tracepoints (docs/operations.md)."""
 
 import json
 import re

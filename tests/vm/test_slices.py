@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""lane_by=cgroup under systemd, with the units of docs/stacks.md."""
+"""lane_by=cgroup under systemd, with the units of docs/compatibility.md."""
 
 import os
 import re
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.zext4,
               pytest.mark.skipif(os.environ.get("ZJ_STACKS") != "all", reason="only with ZJ_STACKS=all")]
 
 SYSTEMD = [Path("/usr/lib/systemd/systemd"), Path("/usr/bin/systemctl"), Path("/usr/bin/systemd-run")]
-DOC = vmlib.ROOT / "docs/stacks.md"
+DOC = vmlib.ROOT / "docs/compatibility.md"
 
 # A service manager that is not the first process; what it starts has a cgroup of its own, as always.
 MANAGER = """

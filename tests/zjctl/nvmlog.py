@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Writes logs in persistent memory, from docs/format.md ("A log in memory") alone."""
+"""Writes logs in persistent memory, from docs/internals/format.md ("A log in memory") alone."""
 
 import shutil
 import struct

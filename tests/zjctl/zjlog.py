@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Writes zjournal logs into ext4 images, from docs/format.md alone."""
+"""Writes zjournal logs into ext4 images, from docs/internals/format.md alone."""
 
 import struct
 import subprocess

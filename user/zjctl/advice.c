@@ -7,7 +7,7 @@
 #include <string.h>
 #include "fsinfo.h"
 
-/* Percent of fsyncs per second that were lost: the largest figures of docs/features.md. */
+/* Percent of fsyncs per second that were lost: the largest figures of docs/compatibility.md. */
 #define ORPHAN_LIST_COST	2
 #define QUOTA_COST		23
 #define PROJECT_COST		20

@@ -26,7 +26,7 @@ static const struct option options[] = {
 	{ 0 }
 };
 
-/* The module's name of each reason, and its description: docs/looking-inside.md. */
+/* The module's name of each reason, and its description: docs/operations.md. */
 static const struct {
 	const char *name;
 	const char *text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What recovery does with each record, and why.  This follows docs/format.md
+ * What recovery does with each record, and why.  This follows docs/internals/format.md
  * ("Recovery") step by step, and is compared with recovery's own counts.
  */
 #include <stdarg.h>

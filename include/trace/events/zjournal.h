@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tracepoints of the journal: what happens to handles, transactions and components, in the
- * order in which it happens. Their names and fields stay; docs/looking-inside.md explains
+ * order in which it happens. Their names and fields stay; docs/operations.md explains
  * them. They take pointers to what the caller has at hand, so that one that is off costs a
  * branch that is not taken. Programs in user space compile them to nothing: they have a
  * header of this name of their own.

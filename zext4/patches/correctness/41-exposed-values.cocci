@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rules: E28.
 //
-// Values of the super block that user space can see (docs/exposed-values.md): a program may
+// Values of the super block that user space can see (docs/internals/exposed-values.md): a program may
 // use such a value for other things that it makes durable, in lanes that do not share the
 // super block. So the value is committed before user space can see it.  The salt is made once,
 // when it is asked for first.
