@@ -24,6 +24,8 @@
 #   make bench-nvm       a journal in persistent memory, beside stock's; ARGS="SWEEP=all ..."
 #   make bench-core      the journal's code by the clock, in user space, beside stock jbd2; ARGS=
 #   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
+#   make figures         the figures of README and docs/performance.md, measured again (an hour);
+#                        FIGURES="programs beside"; make plots: only drawn again
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
 #   make diagrams      draws docs/img/*.dot anew (the package graphviz)
 #   make xfstests        XFSTESTS_DIR=a built checkout: xfstests on stock ext4 and on zext4, and where
@@ -161,6 +163,20 @@ bench-sim:
 	@+$(MAKE) --no-print-directory -s -C bench/core
 	@+$(MAKE) --no-print-directory -s -C bench/sim
 	@$(PYTHON) bench/sim.py $(if $(QUICK),QUICK=$(QUICK)) $(ARGS)
+
+# Figures of the documents (bench/figures.json).
+.PHONY: figures plots
+figures:
+	@tools/deps bench-apps
+	@tools/deps bench-sim
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(MAKE) --no-print-directory -s -C bench/core
+	@+$(MAKE) --no-print-directory -s -C bench/sim
+	@$(PYTHON) bench/figures.py $(FIGURES)
+	@tools/figures --write
+
+plots:
+	@tools/figures --write
 
 .PHONY: bench-papers
 bench-papers:

@@ -9,7 +9,7 @@ TESTS=...       of handles phases commits memory recovery chain; all of them by 
 THREADS="1 2"   numbers of threads; by default 1, 2, 4 and so on, and one for each CPU
 MS=1000         milliseconds of a run
 
-build/results/core.json has all runs, core.png the plot. bench/README.md says how to read them.
+build/results/core.json has all runs, core.png the plot. bench/core/README.md says how to read them.
 """
 
 import json

@@ -106,15 +106,18 @@ device_on() {
 # For mkfs.ext4 -J
 journal_option() { echo "${journal_dev:+device=/dev/}${journal_dev:-size=$JOURNAL_MB}"; }
 
-# make_fs MODE TYPE[:MOUNT_OPTIONS]: the file system; sets $options
+# make_fs MODE TYPE[:MOUNT_OPTIONS]: the file system; sets $options and $fstype; fastcommit is ext4
+# made with that feature
 make_fs() {
-	options=noatime
+	options=noatime fstype=${2%%:*}
+	[ "$fstype" != fastcommit ] || fstype=ext4
 	case ${2%%:*} in
 	xfs) mkfs.xfs -q -f -K -l size=${JOURNAL_MB}m /dev/$name || die mkfs.xfs ;;
 	btrfs) mkfs.btrfs -q -f -K /dev/$name || die mkfs.btrfs ;;
 	*)
+		[ "${2%%:*}" != fastcommit ] || set -- "$1" "$2" "-O fast_commit"
 		# shellcheck disable=SC2086
-		mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J "$(journal_option)" $MKFS \
+		mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -J "$(journal_option)" $MKFS ${3:-} \
 			-E lazy_itable_init=1,lazy_journal_init=1,nodiscard${EXTENDED:+,$EXTENDED} /dev/$name || die mkfs
 		options=$options,noinit_itable,data=$1 ;;
 	esac
@@ -128,8 +131,8 @@ make_fs() {
 fresh_on() {
 	make_fs "$1" "$2"
 	mkdir -p /tmp/fs
-	mount -t "${2%%:*}" -o "$options" /dev/$name /tmp/fs ||
-		die "mount -t ${2%%:*} -o $options: $(dmesg | tail -n 3)"
+	mount -t $fstype -o "$options" /dev/$name /tmp/fs ||
+		die "mount -t $fstype -o $options: $(dmesg | tail -n 3)"
 	mkdir /tmp/fs/warm /tmp/fs/near /tmp/fs/far || die mkdir
 	loadgen -d /tmp/fs/warm -t fsync-append -n 3 >/dev/null || die warm-up
 	sync

@@ -32,10 +32,12 @@ def parse(text):
     runs = {}
     for line in text.splitlines():
         words = line.split()
+        if words[:1] == ["hist"] and len(words) == 8:
+            runs[tuple(words[1:4])][words[4]][-1]["hist"].append([int(words[6]), int(words[7])])
         if not LINE.fullmatch(line):
             continue
         case, kind, mode, fstype, _ = words[:5]
-        run = dict(zip(FIELDS, map(float, words[5:])))
+        run = dict(zip(FIELDS, map(float, words[5:]))) | {"hist": []}
         runs.setdefault((case, kind, mode), {}).setdefault(fstype, []).append(run)
     return runs
 

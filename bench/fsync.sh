@@ -3,8 +3,9 @@
 #
 # What an fsync costs, on file systems (TYPES) in turn, in one boot, on null_blk
 # devices whose requests all take LATENCY_MS.  For a guest, as root.  Prints a
-# line for every run:
+# line for every run, and one for each bucket of its fsyncs' latencies:
 #   CASE KIND MODE TYPE ROUND  FSYNCS SECONDS MEAN_US P50_US P99_US  WRITES FLUSHES BYTES
+#   hist CASE KIND MODE TYPE ROUND  LOWER_END_NS COUNT
 # CASE: lone (appends of 4 KiB), lone-100 (appends of 100 bytes), lone-over4 and lone-over16
 # (overwrites of 4 and 16 KiB), lone-new (a new file with 4 KiB), eight (private files), split, shared (create + fsync by eight),
 # quiet, bulk, storm (50 appends beside a neighbour), the same with -tied on a device
@@ -18,7 +19,7 @@ LATENCY_MS=20
 KINDS="none fua nofua"
 MODES="ordered journal"
 CASES="lone lone-100 lone-over4 lone-over16 lone-new eight split shared quiet bulk storm quiet-tied bulk-tied storm-tied"	# on a device with FUA; else the first two
-TYPES="ext4 zext4"	# TYPE or TYPE:MOUNT_OPTIONS; xfs and btrfs in the first mode only
+TYPES="ext4 zext4"	# TYPE or TYPE:MOUNT_OPTIONS; fastcommit: ext4 with it; xfs and btrfs in the first mode only
 FSYNCS=50
 settings "$@"
 large=$SIZE_MB
@@ -47,12 +48,14 @@ run() {
 	bulk* | storm*) args="$args -N ${1%-tied} -D /tmp/fs/far" ;;
 	esac
 	before=$(counters) begin=$(sectors)
-	got=$(loadgen -d $where $args -r -u | fsynced) || die "$* failed"
+	loadgen -d $where $args -r -u -H >/tmp/said || die "$* failed"
+	got=$(fsynced </tmp/said) || die "$* has no fsyncs"
 	after=$(counters)
 	umount /tmp/fs || die umount
 	end=$(sectors)
 	echo "$*" "$got" "$before" "$after" $begin $end |
 		awk '{ print $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $13 - $11, $14 - $12, 512 * ($16 - $15) }'
+	sed -n "s/^hist fsyncs/hist $1 $2 $3 $4 $5/p" /tmp/said
 }
 
 # has_mode MODE TYPE

@@ -14,7 +14,7 @@ WORK=1          factor of the time that the file system needs beside the journal
 COSTS="line=80" other costs, in nanoseconds (build/zjscale-zj --costs lists them)
 
 build/results/bench-sim.json has everything, bench-sim.md the tables, bench-sim.png the plot.
-docs/performance.md says what is simulated, and what is not.
+bench/sim/README.md says what is simulated, and what is not.
 """
 
 import json
@@ -328,7 +328,7 @@ def calibration_table(rows):
 
 def report(ops, results, sweep, calibration):
     lines = ["# Simulated: stock jbd2 and zjournal on virtual CPUs", "",
-             "Operations a second. Everything here is simulated: docs/performance.md.", ""]
+             "Operations a second. Everything here is simulated: bench/sim/README.md.", ""]
     lines += rates(results) + latencies(results)
     lines += ["## Wanted", ""] + table(
         ["what", "wanted", "got, simulated", ""],

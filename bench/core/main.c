@@ -70,7 +70,7 @@ static __attribute__((__noreturn__)) void usage(void)
 	fputs("\nflags:", stderr);
 	for (u32 i = 0; i < ARRAY_SIZE(flags); i++)
 		fprintf(stderr, " --%s", flags[i].name);
-	fputs("\nbench/README.md says what each is.\n", stderr);
+	fputs("\nbench/core/README.md says what each is.\n", stderr);
 	exit(2);
 }
 

@@ -38,7 +38,7 @@ static __attribute__((__noreturn__)) void usage(void)
 	      stderr);
 	for (u32 i = 0; i < ARRAY_SIZE(numbers); i++)
 		fprintf(stderr, " --%s", numbers[i].name);
-	fputs("\nbench/README.md says what each is, --costs prints the costs.\n", stderr);
+	fputs("\nbench/sim/README.md says what each is, --costs prints the costs.\n", stderr);
 	exit(2);
 }
 

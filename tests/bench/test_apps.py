@@ -94,7 +94,7 @@ def test_a_load_that_lost_something_shows_no_rate(load, pattern, instead):
 def test_no_load_is_forgotten():
     assert LOADS == list(FOUND) == list(LOST) == list(apps.merged("WAITS")) == list(apps.merged("LOADS"))
     assert apps.syncing() < set(LOADS)
-    documented = (vmlib.ROOT / "docs" / "performance.md").read_text()
+    documented = (vmlib.ROOT / "bench" / "apps" / "README.md").read_text()
     assert [load for load in LOADS if f"| {load} |" not in documented] == []
     for name in apps.NAMES:
         script = (SCRIPTS / f"{name}.sh").read_text()

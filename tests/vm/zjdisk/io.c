@@ -536,6 +536,10 @@ static void zjd_submit_bio(struct bio *bio)
 	struct zjd_dev *dev = bio->bi_bdev->bd_disk->private_data;
 	struct zjd_req *rq;
 
+	/* Nobody else divides a large discard for a driver that takes bios. */
+	bio = bio_split_to_limits(bio);
+	if (!bio)
+		return;
 	if (bio_op(bio) != REQ_OP_READ && bio_op(bio) != REQ_OP_WRITE &&
 	    bio_op(bio) != REQ_OP_DISCARD) {
 		bio->bi_status = BLK_STS_NOTSUPP;
