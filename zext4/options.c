@@ -63,7 +63,7 @@ static const struct zext4_option_spec specs[] = {
 	},
 	[ZEXT4_LOG] = {
 		.name = "log", .words = WORDS("auto", "zj", "jbd2"),
-		.meaning = "The log is written in zext4's own format, which supports any number of lanes (zj), or in the format of stock ext4, which can then recover it after a crash (jbd2); auto means jbd2 if lanes=1 is given, or if zext4 is registered as ext4 and lanes= is not given, and zj otherwise",
+		.meaning = "The log is in zext4's own format, for any number of lanes (zj), or in that of stock ext4, which then recovers it after a crash (jbd2); auto means jbd2 with lanes=1, or if zext4 is registered as ext4 and lanes= is not given",
 		.fixed = true, .of_log = true,
 		.implies = { ZEXT4_LOG_JBD2, ZEXT4_LANES, 1 },
 	},
@@ -87,7 +87,7 @@ static const struct zext4_option_spec specs[] = {
 	},
 	[ZEXT4_FSYNC_DATA] = {
 		.name = "fsync_data", .words = WORDS("auto", "beside", "before"), .tune = true,
-		.meaning = "With data=ordered, an fsync of a small amount of data logs it with the metadata and writes it to its place later, if there is metadata to commit (auto); or it writes it in place, with log=jbd2 at the same time as the log blocks (beside), or before them, into extents that stay marked as unwritten until the data is on the disk (before)",
+		.meaning = "With data=ordered, an fsync of little data logs it with the metadata, if there is any to commit (auto), or writes it in place, with log=jbd2 at the same time as the log blocks (beside), or before them (before)",
 	},
 	[ZEXT4_LOG_FUA] = {
 		.name = "log_fua", .words = WORDS("auto", "never"), .tune = true,

@@ -181,7 +181,7 @@ struct zj_recovery {
 	struct zj_table	by_block;	/* block to index in @images of its newest image */
 };
 
-#define ZJ_GO_ON "docs/internals/format.md (\"Damaged logs\") says what to do then"
+#define ZJ_GO_ON "zjournal(7) (\"Damaged logs\") says what to do then"
 #define ZJ_NOTHING_WRITTEN \
 	"; nothing was written: copy the device%s before you try anything else, " ZJ_GO_ON
 

@@ -24,6 +24,7 @@ def lint_fixture(tmp_path, monkeypatch):
     def check(name, files, excepted=""):
         (tmp_path / "tools/lint-exceptions").write_text(excepted)
         for path, text in files.items():
+            (tmp_path / path).parent.mkdir(exist_ok=True)
             (tmp_path / path).write_text(text)
         return list(module.CHECKS[name]())
     return check
@@ -36,6 +37,11 @@ def lint_fixture(tmp_path, monkeypatch):
     ("functions", {"a.py": "def f():\n" + "    g()\n" * 70}, "a.py:f()"),
     ("functions", {"tool": "#!/usr/bin/env python3\ndef f():\n" + "    g()\n" * 70}, "tool:f()"),
     ("files", {"a.h": "\n" * 801}, "a.h"),
+    ("prose", {"a.md": "A b.\nWord " + "word " * 46 + "\n"}, "a.md:2"),
+    ("prose", {"a.md": "- A lane of its\n  own.\n"}, "a.md:1"),
+    ("prose", {"a.md": "Lanes help. Who syncs, waits.\n"}, "a.md:1"),
+    ("prose", {"man/a.7": ".Pp\nThe\n.Cm lane\nof\n.Em its\nown.\n"}, "man/a.7:2"),
+    ("words", {"a.md": "word " * 70001}, "documents"),
 ])
 def test_what_is_too_large_is_reported(lint, name, files, place):
     assert lint(name, files)[0].startswith(f"{place}: ")
@@ -45,6 +51,10 @@ def test_what_is_too_large_is_reported(lint, name, files, place):
     ("columns", {"a.md": "x" * 100 + "\n|" + "x" * 200}),
     ("functions", {"a.c": LONG.replace("\tfoo();\n", "", 1)}),
     ("files", {"a.h": "\n" * 800, "a.txt": "\n" * 900}),
+    ("prose", {"a.md": "word " * 40 + "end. Next " + "word " * 40}),
+    ("prose", {"a.md": "Who waits? `Who syncs, waits.`\n```\nof its own\n```\n| of its own |\n"}),
+    ("prose", {"man/a.7": ".Bd -literal\nof its own\n.Ed\n" + "word\n" * 40 + "end.\n" + "word\n" * 40}),
+    ("words", {"a.md": "<!-- made by x -->\n" + "word " * 70001 + "\n<!-- end -->\n"}),
 ])
 def test_what_is_not_too_large_passes(lint, name, files):
     assert lint(name, files) == []

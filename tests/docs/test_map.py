@@ -30,7 +30,12 @@ def test_ten_questions_have_answers():
     # test_links.py finds that each place is there.
     rows = re.findall(r"(?m)^\| ([^|]*\?) \| (.*) \|$", MAP)
     assert len(rows) == 10 and all("](" in answer for _, answer in rows)
-    assert "docs/README.md" in (ROOT / "README.md").read_text()
+    # One click from README: its own links lead to the page that answers, the first one of each row.
+    readme = (ROOT / "README.md").read_text()
+    linked = {(ROOT / link.partition("#")[0]).resolve() for link in re.findall(r"\]\(([^)]+)\)", readme)}
+    far = [question for question, answer in rows
+           if (ROOT / "docs" / re.search(r"\]\(([^)#]+)", answer)[1]).resolve() not in linked]
+    assert not far and ROOT / "docs/README.md" in linked
 
 
 @pytest.mark.parametrize("name", DECISIONS)

@@ -163,7 +163,7 @@ static void zjrecover_refuses_damage(void **state)
 	must("cmp " IMAGE " " SAVED);
 }
 
-/* What docs/internals/format.md advises the owner of a damaged log to do. */
+/* What docs/recovery.md advises the owner of a damaged log to do. */
 static void giving_up_a_damaged_log(void **state)
 {
 	make_crashed();
