@@ -8,7 +8,8 @@
 #   hist CASE KIND MODE TYPE ROUND  LOWER_END_NS COUNT
 # CASE: lone (appends of 4 KiB), lone-100 (appends of 100 bytes), lone-over4 and lone-over16
 # (overwrites of 4 and 16 KiB), lone-new (a new file with 4 KiB), eight (private files), split, shared (create + fsync by eight),
-# quiet, bulk, storm (50 appends beside a neighbour), the same with -tied on a device
+# quiet, bulk, storm, rewrite, reread, limited (50 appends beside a neighbour of gen/noise.c;
+# limited: one that appends in a cgroup with MEMORY bytes), the same with -tied on a device
 # whose groups share one descriptor block.  KIND: none, fua, nofua: the device's
 # volatile cache.  LOG_MS=2: the journal is on a second device, whose requests take 2 ms.
 # WRITES, FLUSHES: what the block layer counted meanwhile; BYTES: written to the end of the unmount.
@@ -21,6 +22,8 @@ MODES="ordered journal"
 CASES="lone lone-100 lone-over4 lone-over16 lone-new eight split shared quiet bulk storm quiet-tied bulk-tied storm-tied"	# on a device with FUA; else the first two
 TYPES="ext4 zext4"	# TYPE or TYPE:MOUNT_OPTIONS; fastcommit: ext4 with it; xfs and btrfs in the first mode only
 FSYNCS=50
+MEMORY=6M
+group=/cg/limited
 settings "$@"
 large=$SIZE_MB
 
@@ -45,7 +48,8 @@ run() {
 	loadgen -d $where $args -n 3 -P warm >/dev/null || die "$* failed"
 	loadgen -d $where $args -p || die "$* failed"
 	case $1 in
-	bulk* | storm*) args="$args -N ${1%-tied} -D /tmp/fs/far" ;;
+	bulk* | storm* | rewrite* | reread*) args="$args -N ${1%-tied} -D /tmp/fs/far" ;;
+	limited*) args="$args -N append -D /tmp/fs/far -G $group" ;;
 	esac
 	before=$(counters) begin=$(sectors)
 	loadgen -d $where $args -r -u -H >/tmp/said || die "$* failed"
@@ -65,6 +69,16 @@ has_mode() {
 	esac
 }
 
+# A cgroup with little memory for the pages that its processes write.
+limited_group() {
+	grep -q ' /cg ' /proc/mounts || { mkdir -p /cg && mount -t cgroup2 none /cg; } || die "no cgroup2"
+	echo +memory >/cg/cgroup.subtree_control && mkdir -p $group && echo "$MEMORY" >$group/memory.max ||
+		die "no limit of memory"
+}
+
+case $CASES in
+*limited*) limited_group ;;
+esac
 for kind in $KINDS; do
 	for mode in $MODES; do
 		for case in $CASES; do

@@ -29,8 +29,9 @@
  * @move:	works (of a command: milliseconds) after which a worker goes on to the next CPU;
  *		0: it stays
  * @command:	shell command of the loads "command" and "shell"
- * @noise:	"bulk" or "storm": what another process does meanwhile, or NULL
+ * @noise:	what another process does meanwhile (noise.c), or NULL
  * @noise_dir:	where it does that
+ * @noise_cgroup: directory of a cgroup that this process joins, or NULL
  * @prefix:	of names of files that a worker makes for itself
  *
  * Not changed once the workers run.
@@ -50,6 +51,7 @@ struct settings {
 	const char *command;
 	const char *noise;
 	const char *noise_dir;
+	const char *noise_cgroup;
 	const char *prefix;
 };
 
@@ -139,6 +141,7 @@ void fileset_map(unsigned long files_of_dir);
 void fileset_there(void);
 
 /* noise.c */
+bool noise_known(const char *name);
 pid_t noise_start(int go);
 void noise_end(pid_t pid);
 

@@ -5,7 +5,7 @@
  *   loadgen -l
  *	names of the loads, which fxmark.c, fileset.c, writes.c and programs.c describe
  *   loadgen -t LOAD -d DIR [-w WORKERS] [-n WORKS | -T MS] [-s] [-u] [-p | -r] [-f FILES] [-b SIZE]
- *	   [-a APPEND] [-e EVERY] [-g] [-m MOVE] [-N bulk|storm -D DIR] [-P PREFIX] [-H] [COMMAND]
+ *	   [-a APPEND] [-e EVERY] [-g] [-m MOVE] [-N NEIGHBOUR -D DIR [-G CGROUP]] [-P PREFIX] [-H] [COMMAND]
  *	make what the load finds (-p: no more than that; -r: it is there), syncfs, and let each
  *	worker do WORKS works, or works until MS are over; then syncfs. -s: all workers use one
  *	directory. -u: no syncfs at the end, where only fsyncs are to be counted. gen.h has the
@@ -332,6 +332,7 @@ static bool parse(int opt, char *arg)
 	case 'r': phases = RUN; break;
 	case 'N': set.noise = arg; break;
 	case 'D': set.noise_dir = arg; break;
+	case 'G': set.noise_cgroup = arg; break;
 	case 'u': unsynced = true; break;
 	case 'P': set.prefix = arg; break;
 	case 'H': histograms = true; break;
@@ -347,7 +348,8 @@ static bool sound(bool command)
 
 	return (load || command) && set.dir && set.workers && set.workers <= MAX_WORKERS &&
 	       set.ms && set.append && 2 * set.append <= MAX_IO && set.size >= BLOCK &&
-	       set.files && (!set.noise || set.noise_dir) && !((command || shell) && !set.command);
+	       set.files && (!set.noise || (noise_known(set.noise) && set.noise_dir)) &&
+	       !((command || shell) && !set.command);
 }
 
 int main(int argc, char **argv)
@@ -355,7 +357,7 @@ int main(int argc, char **argv)
 	const char *name = "";
 	int opt, root;
 
-	while ((opt = getopt(argc, argv, "lt:d:w:n:T:suprf:b:a:e:gm:N:D:P:H")) != -1) {
+	while ((opt = getopt(argc, argv, "lt:d:w:n:T:suprf:b:a:e:gm:N:D:G:P:H")) != -1) {
 		if (opt == 'l')
 			return list();
 		if (opt == 't')

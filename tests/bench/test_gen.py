@@ -113,7 +113,7 @@ def test_command(built, tmp_path):
 
 
 def test_noise(built, tmp_path):
-    for noise in ("bulk", "storm"):
+    for noise in ("bulk", "storm", "rewrite", "reread", "append"):
         (tmp_path / noise).mkdir()
         got = fields(run(built, "-t", "fsync-append", "-d", tmp_path, "-n", 5, "-N", noise, "-D", tmp_path / noise))
         assert got["fsyncs_count"] == 5
@@ -128,7 +128,8 @@ def test_a_worker_that_fails_is_told(built, tmp_path):
 
 
 @pytest.mark.parametrize("args", [["-t", "none", "-d", "/tmp"], ["-t", "DWOL"], ["-t", "DWOL", "-d", "/tmp", "-w", 0],
-                                  ["-t", "DWOL", "-d", "/tmp", "-N", "bulk"], ["-t", "command", "-d", "/tmp"]])
+                                  ["-t", "DWOL", "-d", "/tmp", "-N", "bulk"],
+                                  ["-t", "DWOL", "-d", "/tmp", "-N", "none", "-D", "/tmp"], ["-t", "command", "-d", "/tmp"]])
 def test_wrong_arguments(built, args):
     assert "usage" in run(built, *args, fails=True)
 

@@ -146,3 +146,18 @@ def test_battery_finds_loss():
             """, timeout=300)
             assert result.rc == 1, result.out[-3000:]
             assert "not ok cut=" in result.out
+
+
+@pytest.mark.skipif(not CUTS, reason="only with ZJ_CUTS=, like the batteries of these conditions")
+@pytest.mark.parametrize("name", ALONE)
+def test_condition_finds_loss(name):
+    """Each condition under which file data was tried notices a disk that ignores flushes and FUA."""
+    with conftest.new_vm(cpus=4, memory="4G", stock=["dm_snapshot"]) as machine:
+        machine.allow = (".*",)
+        result = machine.sh(f"""
+            modprobe zjdisk ndev={1 + 3 * JOBS} && modprobe $FS || die "no disk"
+            sh /lib/zj/crash.sh FSTYPE=$FS {ALONE[name]} LIE=3 TIME=4 CUTS=24 JOBS={JOBS} \\
+                SEED=$(date +%s) BIN=/usr/bin
+        """, timeout=570)
+        assert result.rc == 1, result.out[-3000:]
+        assert "not ok cut=" in result.out
