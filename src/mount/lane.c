@@ -214,6 +214,7 @@ static void check_idle(struct zj_lane *lane)
 	ZJ_ASSERT(zj, !lane->unwritten && list_empty(&lane->to_issue));
 	ZJ_ASSERT(zj, list_empty(&lane->flight) && !lane->run_len);
 	ZJ_ASSERT(zj, list_empty(&lane->rsv_queue));
+	ZJ_ASSERT(zj, list_empty(&lane->start_queue));
 	ZJ_ASSERT(zj, list_empty(&lane->full));
 	ZJ_ASSERT(zj, list_empty(&lane->waits.now));
 	ZJ_ASSERT(zj, !lane->depth);

@@ -152,12 +152,14 @@ static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
  * committed before the crash and is not found to be so now; 0: none. Each stamp
  * was given to one component, so none may be missing. If a record cannot be
  * read, it may be of any stamp that is missing, and have been durable. So may one
- * that was overwritten, if only a checkpoint slot that cannot be read could tell.
+ * that was overwritten, if only a checkpoint slot that cannot be read could tell:
+ * by what is torn, or was written without barriers and so names no committed stamp.
  */
 static u64 zj_first_lost(const struct zj_recovery *r)
 {
 	const struct zj_rec_component *comp = r->components.items;
-	u64 durable = r->doubt || r->overwritten ? U64_MAX : r->committed_stamp;
+	u64 durable = r->doubt || r->overwritten ? U64_MAX :
+						   max(r->committed_stamp, r->nameless);
 	u64 stamp = r->ckpt_stamp;
 	u32 i;
 
@@ -195,6 +197,9 @@ static int zj_report_lost(struct zj_recovery *r, u64 lost)
 	if (r->unread_stamp == lost)
 		return zj_corrupt(r, "stamp %llu: journal block %u cannot be read, which holds an image of it; " ZJ_HOW_TO_DROP,
 				  lost, r->unread_image);
+	if (lost > r->committed_stamp && !r->doubt && !r->overwritten)
+		return zj_corrupt(r, "checkpoint slot (journal block %u) cannot be read, and stamp %llu, which is not in the log, may have been home: what was written without barriers does not tell; " ZJ_HOW_TO_DROP,
+				  r->unread_slot, lost);
 	if (lost > r->committed_stamp && !r->doubt)
 		return zj_corrupt(r, "checkpoint slot (journal block %u) cannot be read, and the torn header in journal block %u may have taken the place of a record that was home; " ZJ_HOW_TO_DROP,
 				  r->unread_slot, r->overwritten);

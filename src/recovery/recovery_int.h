@@ -153,6 +153,9 @@ struct zj_recovery {
 	u32		overwritten;	/* then: torn header of a segment, which may have taken the
 					 * place of what was reclaimed; 0: none
 					 */
+	u64		nameless;	/* then: newest stamp of a header that names no committed
+					 * stamp; 0: none
+					 */
 	u64		unread[ZJ_PIECE_MAX / 64]; /* bitmap of the current piece: blocks that
 						    * cannot be read
 						    */

@@ -224,13 +224,10 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 
 	switch (why) {
 	case JOIN_TOO_BIG:
-		zj_place_take(lane, place);
 		zj_commit_now(zj, txn);
 		zj_txn_put(txn);
 		fallthrough;
 	case JOIN_LOCKED:
-		if (zj_place_has_lost(lane, place))
-			zj_place_take(lane, place);
 		zj_count(&lane->stats.wait_locked, 1);
 		zj_space_away(zj, waiter, true);
 		wait_open(lane, place);
@@ -253,11 +250,11 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 	}
 }
 
+/* Asked once a round: a later answer may be another one, as the lane goes on meanwhile. */
 static bool takes_place(const struct zj_lane *lane, enum join how,
 			const struct zj_start_place *place)
 {
-	return how == JOIN_SPACE || how == JOIN_TOO_BIG ||
-	       (how == JOIN_LOCKED && zj_place_has_lost(lane, place));
+	return how == JOIN_TOO_BIG || (how == JOIN_LOCKED && zj_place_has_lost(lane, place));
 }
 
 static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
@@ -267,14 +264,21 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 	struct zj_space_waiter waiter = { };
 	struct zj_start_place place = { .task = current };
 	struct zj_txn *spare = NULL;
+	bool takes;
 
 	while (how != JOINED) {
+		takes = takes_place(lane, how, &place);
 		/*
 		 * Allocate before queueing, as other starts have to wait for the first one in
 		 * the queue.
 		 */
-		if (how == JOIN_NEED_TXN || (!spare && takes_place(lane, how, &place)))
+		if (how == JOIN_NEED_TXN ||
+		    (!spare && (takes || how == JOIN_SPACE || how == JOIN_RESERVED))) {
+			ZJ_ASSERT(lane->journal, !place.queued && !place.reserves);
 			spare = zj_txn_alloc(lane);
+		}
+		if (takes)
+			zj_place_take(lane, &place);
 		if (how != JOIN_NEED_TXN &&
 		    !join_wait(lane, how, txn, credits, rsv, &waiter, &place))
 			break;

@@ -191,6 +191,25 @@ static void slot_and_what_it_freed(void **state)
 	ml_free(d);
 }
 
+/* The same without barriers: the record is whole, but names no committed stamp. */
+static void slot_and_what_it_freed_without_barriers(void **state)
+{
+	struct memdev *d = ml_new(SEGS, 16, HOMES);
+	struct zj_recovery_stats s;
+
+	PUT(d, 0, .stamp = 1, .img = { { 6, 'a' } });
+	PUT(d, 1, .stamp = 2, .lane = 1, .img = { { 6, 'b' } });
+	ml_ckpt(d, 1, 0);
+	ml_ckpt(d, 2, 2);
+	ml_tenure(d, 1, 900);
+	PUT(d, 1, .stamp = 3, .lane = 1, .img = { { 7, 'c' } });
+	assert_int_equal(ml_recover(d, true, &s), 0);
+	assert_int_equal(s.replayed, 1);
+	d->bad_block = ZJ_BLOCK_CKPT;
+	refused(d, 2, "stamp 2");
+	ml_free(d);
+}
+
 /* A device that is gone, and memory that is short, are no torn blocks. */
 static u32 reads_left;
 static int error_then;
@@ -284,6 +303,7 @@ static void each_block_of_a_ring(void **state)
 const struct CMUnitTest recovery_unread_tests[] = {
 	cmocka_unit_test(each_block_of_a_log),
 	cmocka_unit_test(slot_and_what_it_freed),
+	cmocka_unit_test(slot_and_what_it_freed_without_barriers),
 	cmocka_unit_test(checkpoint_slots),
 	cmocka_unit_test(errors_of_the_host_end_it),
 	cmocka_unit_test(each_block_of_a_ring),

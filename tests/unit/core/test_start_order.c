@@ -2,6 +2,7 @@
 /* handle.c, barrier.c: N11, the order in which handle starts are served that wait for their lane. */
 #include "fixture.h"
 #include "txn/component.h"
+#include "wrap.h"
 
 /* The most handles of others that may start before one that waits; each ends a task's turn. */
 #define MANY	200
@@ -192,6 +193,51 @@ static void start_that_finds_the_lane_closed_again_has_its_turn(void)
 	close_journal();
 }
 
+/* Called after each answer; what it changes another CPU has changed at that moment. */
+static void (*after_look)(void);
+
+bool __wrap_zj_place_has_lost(const struct zj_lane *lane, const struct zj_start_place *place)
+{
+	bool lost = __real_zj_place_has_lost(lane, place);
+
+	if (after_look)
+		after_look();
+	return lost;
+}
+
+static void lane_opens_often(void)
+{
+	lane(0)->opened += 100;
+}
+
+/* The lane opens once more between two looks: it must not take a place with no transaction. */
+static void start_decides_once_whether_it_takes_a_place(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN(.lanes = 1);
+	h = start(0, 1);
+	seal(0);
+	f = GO(call_start, .n = 1);
+	let_run();
+	/* It sees the lane open, and then finds it closed again. */
+	stop_before(&f->task->task, &lane(0)->lock, 2);
+	stop(h);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	h = start(0, 1);
+	seal(0);
+	after_look = lane_opens_often;
+	go_on(&f->task->task);
+	let_run();
+	after_look = NULL;
+	stop(h);
+	join(f);
+	stop(f->h);
+	close_journal();
+}
+
 /*
  * One has waited longest to reserve, the other one for the lane. The first one may not go on
  * before the second one, which therefore must not wait for it.
@@ -272,6 +318,7 @@ CORE_TESTS(start_order,
 	CORE_TEST(large_starts_do_not_starve_each_other),
 	CORE_TEST(start_that_has_the_lane_and_gives_up_lets_others_go),
 	CORE_TEST(start_that_finds_the_lane_closed_again_has_its_turn),
+	CORE_TEST(start_decides_once_whether_it_takes_a_place),
 	CORE_TEST(start_that_has_the_lane_reserves_before_others),
 	CORE_TEST(start_between_barriers_goes_on),
 );

@@ -4,6 +4,7 @@
 #define ZJ_UNIT_WRAP_H
 
 #include "fixture.h"
+#include "txn/start_place.h"
 
 void __wrap_kl_printk(int level, const char *fmt, ...);
 #define SELDOM	(1 << 29)	/* points between two switches: there are none */
@@ -18,6 +19,9 @@ void __wrap_kl_switch(void);
 
 void __real_kl_spin_lock(struct kl_lock *l);
 void __wrap_kl_spin_lock(struct kl_lock *l);
+
+bool __real_zj_place_has_lost(const struct zj_lane *lane, const struct zj_start_place *place);
+bool __wrap_zj_place_has_lost(const struct zj_lane *lane, const struct zj_start_place *place);
 
 u64 __real_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
 u64 __wrap_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
