@@ -12,6 +12,7 @@ for other work on the host.
 """
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -59,3 +60,29 @@ def until(done, patience, pause):
             return done()
         pause()
     return True
+
+
+def tree(pid):
+    """A process and all that it, and they, have started"""
+    parents = {}
+    for path in PROC.glob("[0-9]*/stat"):
+        try:
+            # The name, in parentheses, may hold anything.
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+        except (OSError, IndexError):
+            pass
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found
+
+
+def communicate(proc, seconds):
+    """Popen.communicate(); None if it has not ended after so many seconds of the processes' own time"""
+    patience = Patience(seconds, lambda: tree(proc.pid))
+    while True:
+        try:
+            return proc.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            if patience.over():
+                return None

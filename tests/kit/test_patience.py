@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Waits end when a machine gets nowhere, and not because the host is busy.  Time is made here."""
+"""Waits end when a machine gets nowhere, and not because the host is busy.  Time is made here, but for communicate()."""
+
+import subprocess
+import sys
 
 import pytest
 
@@ -84,3 +87,17 @@ def test_until(host):
     assert patience.until(lambda: len(calls) == 2, p, pause)
     assert not patience.until(lambda: False, patient(), pause)
     assert len(calls) == 5
+
+
+def test_a_process_that_ends_and_one_that_does_not():
+    def start(program):
+        return subprocess.Popen(["sh", "-c", f"{sys.executable} -c '{program}'; true"], stdout=subprocess.PIPE, text=True)
+    with start("print(7)") as proc:
+        assert patience.communicate(proc, 60)[0] == "7\n"
+    with start("import time; print(8, flush=True); time.sleep(1000)") as proc:
+        assert patience.communicate(proc, 1) is None
+        family = patience.tree(proc.pid)
+        assert len(family) == 2
+        for pid in family:
+            patience.os.kill(pid, 9)
+        assert proc.communicate()[0] == "8\n", "what it had said is not lost"
