@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """zjctl stats --prometheus, what monitoring/ makes of it, and the tables for people."""
 
+import fcntl
 import json
 import os
 import pty
 import re
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -144,25 +147,88 @@ def test_all_counters(zjctl, tmp_path):
     assert rows["max_depth"] == ["19", "19", "19"], "a maximum of all is no sum"
 
 
-def test_top_shows_as_many_lanes_as_fit(plain, tmp_path):
-    """On a terminal of 24 lines; of 64 lanes those are shown that commit most."""
+LANES = "".join(f"lane {n:3d}: {100 + n * 37 % 64} txns 1 handles\n" for n in range(64))
+MANY = re.sub(r"(?m)^lane .*\n", "", INFO) + LANES
+
+
+class Screen:
+    """zjctl top on a terminal of its own, which is written to and read."""
+
+    def __init__(self, plain, copy, rows=24, columns=80):
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.program = subprocess.Popen([plain, "top", "-d", "0.1", "--from", copy], stdin=slave, stdout=slave,
+                                        stderr=slave, env={**os.environ, "TERM": "vt100", "LC_ALL": "C"})
+        os.close(slave)
+        self.text = b""
+
+    def read_until(self, what):
+        """Everything up to there; fails if the program ends before."""
+        begin = len(self.text)
+        while not re.search(what, self.text[begin:]):
+            self.text += os.read(self.master, 4096)
+        return self.text[begin:]
+
+    def press(self, keys):
+        os.write(self.master, keys)
+
+    def end(self):
+        self.press(b"q")
+        try:
+            while chunk := os.read(self.master, 4096):
+                self.text += chunk
+        except OSError:                         # the other end is closed
+            pass
+        assert self.program.wait() == 0
+
+
+@pytest.mark.parametrize("rows,columns", [(24, 80), (24, 60), (50, 132), (10, 40)])
+def test_top_fits_the_terminal(plain, tmp_path, rows, columns):
+    """It takes keys; as many lanes and columns are shown as fit, and all of a column or nothing of it."""
     copy = tmp_path / "info"
-    lanes = "".join(f"lane {n:3d}: {100 + n * 37 % 64} txns 1 handles\n" for n in range(64))
-    copy.write_text(re.sub(r"(?m)^lane .*\n", "", INFO) + lanes)
-    master, slave = pty.openpty()
-    program = subprocess.Popen([plain, "top", "-n", "1", "-d", "0.05", "--color=never", "--from", copy],
-                               stdout=slave, env={**os.environ, "TERM": "xterm"})
-    os.close(slave)
-    text = b""
-    try:
-        while chunk := os.read(master, 4096):
-            text += chunk
-    except OSError:                             # the other end is closed
-        pass
-    assert program.wait() == 0
-    assert b"\x1b[2J" in text and b"busiest of 64 lanes" in text
-    shown = re.findall(rb"(?m)^ +(\d+) +0\.0 ", text)
-    assert 0 < len(shown) < 10 and len(text.splitlines()) <= 28
+    copy.write_text(MANY)
+    screen = Screen(plain, copy, rows, columns)
+    first = screen.read_until(rb" all ").decode("latin-1")
+    lines = re.sub(r"\x1b\[[0-9;]*m|[\x0f\x00]", "", first)
+    # No line goes below the last one, or beyond the right edge.
+    places = [(int(r), int(c)) for r, c in re.findall(r"\x1b\[(\d+);(\d+)H", lines)]
+    assert places and max(r for r, _ in places) <= rows and max(c for _, c in places) <= columns
+    title = next(line for line in re.split(r"\x1b\[[0-9;]*[A-Za-z]|\r?\n", lines) if "lane" in line and "commits" in line)
+    assert len(title.rstrip()) <= columns
+    assert ("shared" in title) == (columns >= 80)
+    screen.press(b"h")
+    screen.read_until(rb"transactions that")
+    screen.press(b"hs")
+    screen.read_until(rb"commit ms")
+    screen.end()
+
+
+def test_top_without_a_terminal_is_plain(zjctl, tmp_path):
+    """No escape sequences, sorted as asked for; the same file twice: nothing has happened."""
+    copy = tmp_path / "info"
+    copy.write_text(MANY)
+    text = zjctl("top", "-n", 1, "-d", 0.05, "--sort", "lane", "--from", copy).stdout
+    assert "\x1b" not in text and all(len(line) <= 80 for line in text.splitlines())
+    assert re.findall(r"(?m)^ +(\d+) +0\.0 ", text) == [str(n) for n in range(64)]
+    assert "fsyncs 0.0/s" in text and "transactions that" not in text
+    assert zjctl("top", "--sort", "nonsense", "--from", copy).returncode == 16
+    assert zjctl("top", "-s", "fsync ms", "-n", 1, "-d", 0.05, "--from", copy).returncode == 0
+
+
+def test_top_shows_what_has_happened_since(zjctl, plain, tmp_path):
+    """Rates and times of an interval, not since the mount: a FIFO gives one state, then another."""
+    copy = tmp_path / "info"
+    old = FULL.replace("  12 below 256us\n  1 longer\n", "  12 below 256us\n")
+    new = old.replace("  12 below 256us\n", "  12 below 256us\n  100 below 4096us\n")
+    os.mkfifo(copy)
+    program = subprocess.Popen([plain, "top", "-n", "1", "-d", "0.05", "--json", "--from", copy],
+                               stdout=subprocess.PIPE, text=True)
+    for state in (old, new):
+        copy.open("w").write(state)
+    (journal,) = json.loads(program.communicate()[0])["journals"]
+    # All 100 are in the bucket from 2048 to 4096: the half of them ends in its middle.
+    assert journal["fsync_us"] == {"p50": 3072.0, "p90": 2048 + 0.9 * 2048, "p99": 2048 + 0.99 * 2048}
+    assert journal["rates"][0]["per_second"]["txns"] == 0
 
 
 @pytest.mark.parametrize("args", [("stats", "--prometheus", "--json"), ("stats", "--prometheus", "--all"),
