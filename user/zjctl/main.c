@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "zjournal/version.h"
 #include "zjctl.h"
 
 static const struct zx_command * const commands[] = {
@@ -189,7 +188,7 @@ int main(int argc, char **argv)
 		return ZX_OK;
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
-		printf("zjctl of zjournal " ZJ_VERSION ", log format %u\n", ZJ_FORMAT_VERSION);
+		printf("zjctl of zjournal " ZJ_BUILD_VERSION ", log format %u\n", ZJ_FORMAT_VERSION);
 		return ZX_OK;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
