@@ -4,7 +4,6 @@
 Part of "make test-packages", like test_root.py.  The tests are the steps of one story.
 """
 import os
-import re
 import subprocess
 
 import debian_machine
@@ -16,7 +15,6 @@ pytestmark = pytest.mark.skipif(not os.environ.get("ZJ_PACKAGES"),
 
 BOOT = r"""exec >/dev/ttyS1 2>&1
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
-systemctl --wait is-system-running
 step=$(sed -n 's/.*zj-step=\([a-z]*\).*/\1/p' /proc/cmdline)
 bash -eux /zj-$step
 rc=$?
@@ -32,7 +30,7 @@ depmod
 sync -f /
 for folder in /srv /checked; do
 	for n in 1 2 3 4; do echo $n >$folder/kept$n; done
-	sync $folder/kept4
+	sync $folder/kept?
 done
 """
 # Nothing was typed: the boot has done it, for the file system with fsck and for the one without.
@@ -43,8 +41,9 @@ for folder in /srv /checked; do
 	grep "$folder is mounted as ext4, not zext4" /run/motd.d/zext4-*
 done
 if findmnt -n -o OPTIONS /srv | grep lanes; then exit 1; fi
-journalctl -b -o cat -t kernel | grep '^mount.zext4: .* its log is recovered'
-journalctl -b -o cat -t kernel | grep '^mount.zext4: /srv is mounted as ext4, not zext4'
+journalctl -b -o cat -t mount.zext4 | grep '/dev/vdb: its log is recovered'
+journalctl -b -o cat -t mount.zext4 | grep '/srv is mounted as ext4, not zext4'
+dmesg | grep 'mount.zext4: /srv is mounted as ext4, not zext4'
 systemctl start zjournal-check
 journalctl -b -o cat -u zjournal-check | grep '/srv is mounted as ext4'
 [ $(systemctl is-active zjournal-check.timer) = active ]
@@ -69,10 +68,9 @@ depmod
 umount /checked
 mount /checked
 mount /srv
-for folder in /srv /checked; do [ $(findmnt -n -o FSTYPE $folder) = zext4 ]; done
-if ls /run/motd.d/zext4-*; then exit 1; fi
 mount -t zext4 -o loop,lanes=1 /image /looped
-[ $(findmnt -n -o FSTYPE /looped) = zext4 ]
+for folder in /srv /checked /looped; do [ $(findmnt -n -o FSTYPE $folder) = zext4 ]; done
+if ls /run/motd.d/zext4-*; then exit 1; fi
 umount /looped
 [ -z "$(losetup -a)" ]
 if mount -t zext4 -o lanes=bogus /image /looped; then exit 1; fi
@@ -88,7 +86,7 @@ DISKS = ("disk", "data", "data2")
 @pytest.fixture(scope="module", name="machine")
 def machine_fixture():
     machine = debian_machine.machine_with_modules("missing", ())
-    machine.put("etc/systemd/system/zj.service", debian_machine.UNIT.replace("ExecStart", "TimeoutStartSec=1500\nExecStart"))
+    machine.put("etc/systemd/system/zj.service", debian_machine.UNIT)
     machine.put("etc/initramfs-tools/conf.d/root", "FSTYPE=ext4\nMODULES=list\n")
     machine.put("etc/initramfs-tools/modules", "virtio_pci\nvirtio_blk\next4\n")
     machine.put("etc/fstab", FSTAB)
@@ -120,7 +118,7 @@ def test_boots_without_the_module(machine):
 
 def test_newest_kernel_is_not_served(machine):
     """Without its headers no modules can be built; the next boot has it, so apt's output says what to do."""
-    said = machine.run(f"dpkg -i /root/newer/linux-image-{re.escape(machine.newer)}*.deb")
+    said = machine.run(f"dpkg -i /root/newer/linux-image-{machine.newer}_*.deb")
     assert f"{machine.newer}: skipped: its headers are not installed" in said, said
     assert f"WARNING: {machine.newer}, the newest kernel" in said and f"to keep zext4, boot {machine.older}" in said, said
     assert "/etc/fstab: /dev/vdb on /srv" in said, said
