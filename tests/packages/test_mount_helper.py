@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What mount.zext4 does with and without zext4; mount, modprobe and zjctl are imitated (test_missing_module.py boots)."""
+import lzma
 import os
 import pathlib
 import shlex
@@ -161,6 +162,39 @@ def test_fake(kernel):
 def test_a_user_gets_what_fstab_says(kernel):
     kernel.program("id", "echo 1000")
     assert kernel.mount("user,lanes=2") == ["mount -i -- /srv"]
+
+
+# Mounts for real, where only this namespace sees it, and prints the type.
+FOR_REAL = """
+mount --make-rprivate /
+sh "$0/mount.zext4" "$0/image" "$0/folder" -o rw,lanes=2 || exit
+findmnt -n -o FSTYPE "$0/folder"
+umount "$0/folder"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not pathlib.Path("/dev/loop-control").exists() or
+                    "\tzext4\n" in pathlib.Path("/proc/filesystems").read_text(),
+                    reason="needs root and loop devices, and a kernel without zext4")
+@pytest.mark.parametrize("image,status", [("clean", 0), ("dependent-components", 0), ("bad-checksum-in-the-middle", 32)])
+def test_by_this_kernel(tmp_path, image, status):
+    """Its ext4 mounts what zjctl has recovered, and e2fsck finds nothing; a damaged log is left as it is."""
+    packed = TOP / f"tests/images/{image}.img.xz"
+    (tmp_path / "image").write_bytes(lzma.decompress(packed.read_bytes()))
+    (tmp_path / "folder").mkdir()
+    # This machine may have the packages.
+    (tmp_path / "modprobe").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "modprobe").chmod(0o755)
+    script = (TOP / "user/mount.zext4").read_text().replace("PATH=/usr/sbin:", f"PATH={tmp_path}:{TOP}/build:/usr/sbin:")
+    (tmp_path / "mount.zext4").write_text(script.replace("/run/motd.d", f"{tmp_path}/motd.d").replace("/dev/kmsg", "/dev/null"))
+    done = subprocess.run(["unshare", "-m", "sh", "-c", FOR_REAL, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    if status:
+        assert (tmp_path / "image").read_bytes() == lzma.decompress(packed.read_bytes())
+    else:
+        assert done.stdout == "ext4\n"
+        assert ("its log is recovered" in done.stderr) == (image != "clean")
+        subprocess.run(["e2fsck", "-fp", tmp_path / "image"], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("words", [[], ["/dev/sdb"], ["/dev/sdb", "/srv", "-x"], ["/dev/sdb", "/srv", "more"]])

@@ -7,7 +7,6 @@ in the emulator: a stand-in for make has them.
 import os
 import re
 import shutil
-import subprocess
 
 import debian_machine
 import pytest
