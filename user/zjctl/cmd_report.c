@@ -283,7 +283,7 @@ static void versions(void)
 	struct utsname uts;
 
 	title("versions");
-	fprintf(out, "zjctl of zjournal " ZJ_VERSION "\n");
+	fprintf(out, "zjctl of zjournal " ZJ_BUILD_VERSION "\n");
 	if (!uname(&uts))
 		fprintf(out, "Linux %s %s, %ld CPUs\n", uts.release, uts.machine,
 			sysconf(_SC_NPROCESSORS_ONLN));
