@@ -3,8 +3,8 @@
 // lanes do not support, is switched off, no matter how it was asked for (E25). A remount that
 // fails restores the options. Options in an image cannot name a device.
 //
-// expect: super.c: -=1 ext4_parse_param=1 ext4_check_opt_consistency=1 ext4_apply_options=1 _ext4_show_options=1
-// expect: super.c: __ext4_remount=2 parse_apply_sb_mount_options=1
+// expect: super.c: -=1 ext4_parse_param=2 ext4_check_opt_consistency=4 ext4_apply_options=1 _ext4_show_options=1
+// expect: super.c: __ext4_remount=2 parse_apply_sb_mount_options=3
 
 @@
 identifier token;
