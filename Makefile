@@ -38,9 +38,12 @@
 #   make deb             Debian packages in build/deb
 #   make release         VERSION=0.1 KEY=ID: packages, sources, checksums, and a repository for apt that gpg
 #                        signs with this key, in build/release; nothing is pushed
+#   make kernels         which kernels of Debian's archive are served, and what differs in the others;
+#                        ARGS=--diff shows the differences
 #   make test-packages   install them in a Debian 12 of its own, boot that, upgrade, purge
 #
-# KVER=<release>     kernel to build for; default: the running one, else the newest installed 6.12
+# KVER=<release>     kernel to build for and to test with; default: the running one, else the newest
+#                    installed 6.12. One of another Debian: tools/debian-kernel trixie brings it
 # FSTYPE=ext4        run the VM tests on stock ext4, to try the tests themselves
 # TESTS=<paths>      what pytest runs; default: tests model
 # PYTEST_ARGS=...    for pytest
@@ -48,6 +51,9 @@ $(if $(word 2,$(CURDIR)),$(error make cannot work in a folder with a space in it
 
 BUILD := build
 KVER ?= $(shell tools/kver)
+ifeq ($(origin KVER),command line)
+export ZJ_KVER := $(KVER)
+endif
 PYTHON := $(BUILD)/venv/bin/python
 TESTS ?= tests model
 FSTYPE ?= zext4
@@ -61,17 +67,17 @@ all: modules
 
 # KVER is found only after deps has installed a kernel: hence the new make.
 modules:
-	@+$(MAKE) --no-print-directory -f kernel/Makefile modules
+	@+tools/for-kernel '$(ZJ_KVER)' $(MAKE) --no-print-directory -f kernel/Makefile modules
 
 deps:
 	@tools/deps
 
 guest-programs: $(guest_programs)
-	@+$(MAKE) --no-print-directory -C tests/vm/zjdisk KVER=$(KVER)
+	@+tools/for-kernel '$(KVER)' $(MAKE) --no-print-directory -C tests/vm/zjdisk KVER=$(KVER)
 	@+$(MAKE) --no-print-directory -C tests/vm/crash OUT=$(CURDIR)/$(BUILD)/guest
 	@+$(MAKE) --no-print-directory -C tests/vm/lanes OUT=$(CURDIR)/$(BUILD)/guest
 	@+$(MAKE) --no-print-directory -C bench OUT=$(CURDIR)/$(BUILD)/guest
-	@+$(MAKE) --no-print-directory -C bench/zjmeter KVER=$(KVER)
+	@+tools/for-kernel '$(KVER)' $(MAKE) --no-print-directory -C bench/zjmeter KVER=$(KVER)
 	@+$(MAKE) --no-print-directory -s -C user
 	@cp -u $(BUILD)/zjctl user/fsck.zext4 $(BUILD)/guest/
 
@@ -244,9 +250,15 @@ deb:
 
 test-packages:
 	@tools/deps lintian
+	@packaging/fetch-ext4 bookworm-security
 	@packaging/make-deb
 	@tools/deps test-packages
 	@ZJ_PACKAGES=1 $(PYTHON) -m pytest -q tests/packages
+
+.PHONY: kernels
+kernels:
+	@packaging/fetch-ext4
+	@tools/kernels $(ARGS)
 
 .PHONY: release
 release:

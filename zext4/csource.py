@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernel-style C as text: which function a line belongs to, and what a text is without its layout."""
 
+import difflib
 import re
 
 
@@ -33,11 +34,10 @@ def normalised(text):
     return " ".join(text.split())
 
 
-def function_texts(text):
-    """{name: head and body} of the functions; two bodies of one name (#ifdef) are joined."""
+def spans(text):
+    """(name, first line, line behind it) of each function, with its head; lines count from 0."""
     lines = text.splitlines()
     where = functions(text)
-    found = {}
     start = 0
     for number, line in enumerate(lines):
         if line == "{" and where[number + 1] != "-":
@@ -45,8 +45,73 @@ def function_texts(text):
             while start and not re.search(r"^\s*$|^[#}]|;$|\*/$", lines[start - 1]):
                 start -= 1
         elif line.startswith("}") and where[number + 1] != "-":
-            name = where[number + 1]
-            found[name] = found.get(name, "") + "\n".join(lines[start:number + 1]) + "\n"
+            yield where[number + 1], start, number + 1
+
+
+def function_texts(text):
+    """{name: head and body} of the functions; two bodies of one name (#ifdef) are joined."""
+    lines = text.splitlines()
+    found = {}
+    for name, start, end in spans(text):
+        found[name] = found.get(name, "") + "\n".join(lines[start:end]) + "\n"
+    return found
+
+
+def outside(text):
+    """What lies outside functions."""
+    lines = text.splitlines()
+    for _, start, end in spans(text):
+        lines[start:end] = [""] * (end - start)
+    return "\n".join(lines)
+
+
+def statements(text):
+    """The statements and directives of a text, without comments, layout and braces.
+
+    The head of a condition or a loop is a statement of its own.
+    What two versions of a tool print for one change differs in layout, and in braces around a
+    single statement; the list is the same.
+    """
+    token = (r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*|" r'"(?:\\.|[^"\\])*"|' r"'(?:\\.|[^'\\])*'|\w+|[^\s\w]")
+    comment = r'("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')|/\*.*?\*/|//[^\n]*'
+    text = re.sub(comment, lambda m: m[1] or " ", text, flags=re.S)
+    found, words, depth = [], [], 0
+
+    def end():
+        if words:
+            found.append(" ".join(words))
+            words.clear()
+
+    for word in (match[0] for match in re.finditer(token, text, flags=re.M)):
+        if word.lstrip().startswith("#"):
+            end()
+            words.append(word.strip())
+            end()
+        elif word not in "{}":
+            depth += (word == "(") - (word == ")")
+            words.append(word)
+            head = words[0] in ("if", "for", "while", "switch") and word == ")"
+            if depth <= 0 and (head or word in (";", "else", "do")):
+                end()
+    end()
+    return found
+
+
+def changed_statements(old, new):
+    """{name: number} of the functions that differ, and of '-', and how many statements of each do."""
+    before, after = function_texts(old), function_texts(new)
+    before["-"] = outside(old)
+    # A function that a patch adds.
+    after["-"] = "\n".join([outside(new), *(after[name] for name in after if name not in before)])
+    found = {}
+    for name, text in before.items():
+        if text == after.get(name):
+            continue
+        lists = statements(text), statements(after.get(name, ""))
+        steps = difflib.SequenceMatcher(None, *lists, autojunk=False).get_opcodes()
+        number = sum(max(i2 - i1, j2 - j1) for step, i1, i2, j1, j2 in steps if step != "equal")
+        if number:
+            found[name] = number
     return found
 
 
@@ -55,3 +120,13 @@ def table_texts(text):
     pattern = r"^(?:static )?(?:const )?struct (\w+) (\w+)(\[\])? = \{\n.*?^\};"
     return {match[2]: match[0] for match in re.finditer(pattern, text, flags=re.M | re.S)
             if re.search(r"(?:operations|ops|handler)$", match[1]) or match[3]}
+
+
+def type_texts(text):
+    """{name: text} of the structs, unions, enumerations and macros; several of one name (#ifdef) are joined."""
+    found = {}
+    for pattern in (r"^(?:struct|union|enum) (\w+) \{\n(?:[^}\n][^\n]*\n|\n)*\}[^\n]*",
+                    r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n]*\\\n)*[^\n]*"):
+        for match in re.finditer(pattern, text, flags=re.M):
+            found[match[1]] = found.get(match[1], "") + match[0] + "\n"
+    return found

@@ -12,6 +12,8 @@ import subprocess
 
 import pytest
 
+import vm as vmlib
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = "kernelversion:\n\t@echo {release}\n"
 TREE = {"Makefile": "VERSION = {0}\nPATCHLEVEL = {1}\nSUBLEVEL = {2}\n",
@@ -44,6 +46,7 @@ class Machine:
         self.script("bin/modinfo", MODINFO)
         self.script("bin/apt-cache", "#!/bin/sh\n")
         self.reviewed(True)
+        self.adaptable("")
 
     def script(self, path, text):
         (self.folder / path).write_text(text)
@@ -52,6 +55,9 @@ class Machine:
     def reviewed(self, yes):
         answer = "exit 0" if yes else "echo 'fs/ext4/a.c: a() has changed since it was reviewed'; exit 1"
         self.script("top/zext4/review", f"#!/bin/sh\n{answer}\n")
+
+    def adaptable(self, why_not):
+        self.script("top/zext4/apply", f"#!/bin/sh\necho 'zext4: {why_not}' >&2\n{'exit 1' if why_not else ''}\n")
 
     def kernel(self, kver, release=None):
         (self.folder / "modules" / kver / "kernel").mkdir(parents=True)
@@ -173,11 +179,24 @@ def test_unreviewed_source(machine):
     assert not machine.installs()
 
 
+def test_neither_a_recorded_result_nor_coccinelle(machine):
+    machine.kernel("6.12.117+deb12-amd64", "6.12.117")
+    machine.package("6.12.117")
+    machine.adaptable("a.c has no recorded result")
+    assert "zext4: 6.12.117+deb12-amd64: skipped: a.c has no recorded result\n" in machine.build()
+    assert not machine.installs()
+
+
 def test_failure_does_not_stop_the_installation_of_a_kernel(machine):
     machine.kernel("6.12.117+deb12-amd64", "6.12.117")
     machine.package("6.12.117")
     (machine.state / "fails").touch()
-    assert "NOT BUILT" in machine.build()
+    log = machine.folder / "dkms/zjournal" / machine.run("tools/version").stdout.strip() / "build/make.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("make: a line\nzext4: 11-a.cocci does not fit super.c:\n    f: expected 2, made 0\nmake: *** Error 1\n")
+    said = machine.build()
+    assert "NOT BUILT" in said and "a line" not in said and "Error 1" not in said
+    assert "zext4: 11-a.cocci does not fit super.c:\n    f: expected 2, made 0\n" in said
     assert machine.installs()
 
 
@@ -432,7 +451,7 @@ def test_one_version():
     number = subprocess.run([TOP / "tools/version", "--release"], capture_output=True, text=True, check=True).stdout.strip()
     kind = re.escape(number) + r"(\+git\d{8}\.\d{6}\.[0-9a-f]{12}(\.dirty)?)?"
     assert re.match(f"zjctl of zjournal {kind},", version)
-    folder = max(TOP.glob("build/kmod-6.12*"))
+    folder = TOP / f"build/kmod-{vmlib.Kernel.find().version}"
     for name in ("zjournal", "zext4"):
         found = subprocess.run(["/sbin/modinfo", "-F", "version", folder / f"{name}.ko"],
                                capture_output=True, text=True, check=True).stdout
@@ -524,15 +543,16 @@ def test_packages_are_made_without_git(tmp_path):
 @pytest.mark.parametrize("has_zext4", [True, False])
 def test_aliases_of_the_manual_page(tmp_path, has_zext4):
     """update-initramfs copies them to where only stock ext4 is; a boot must find that."""
-    kver = max(TOP.glob("build/kmod-6.12*")).name.removeprefix("kmod-")
+    kernel = vmlib.Kernel.find()
+    kver = kernel.version
     folder = tmp_path / "lib/modules" / kver
     (folder / "kernel").mkdir(parents=True)
     for name in ("zext4", "zjournal") if has_zext4 else ():
         shutil.copy(TOP / f"build/kmod-{kver}/{name}.ko", folder / "kernel")
     for name in "ext4", "jbd2", "mbcache", "crc16", "crc32c_generic", "libcrc32c":
-        shutil.copy(next(pathlib.Path("/lib/modules", kver).rglob(f"{name}.ko*")), folder / "kernel")
+        shutil.copy(next(kernel.moddir.rglob(f"{name}.ko*")), folder / "kernel")
     for name in "modules.builtin", "modules.order":
-        shutil.copy(pathlib.Path("/lib/modules", kver, name), folder)
+        shutil.copy(kernel.moddir / name, folder)
     subprocess.run(["/sbin/depmod", "-b", tmp_path, kver], check=True)
     page = (TOP / "man/zjournal.7").read_text()
     (tmp_path / "zext4.conf").write_text(re.search(r"(?s)(# /etc/modprobe.d/zext4.conf\n.*?)\.Ed", page)[1])

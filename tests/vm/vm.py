@@ -77,8 +77,10 @@ class Kernel:
             version = subprocess.run([ROOT / "tools/kver"], check=True, capture_output=True, text=True).stdout.strip()
             if not version:
                 raise VMError("no 6.12 kernel with headers in /lib/modules; run tools/deps")
-        image = Path(os.environ.get("ZJ_KIMAGE", f"/boot/vmlinuz-{version}"))
-        return Kernel(version, image, Path(os.environ.get("ZJ_MODDIR", f"/lib/modules/{version}")))
+        # Not installed: one that tools/debian-kernel has brought.
+        root = Path("/") if Path(f"/lib/modules/{version}/modules.dep").exists() else BUILD / "kernels" / version
+        image = Path(os.environ.get("ZJ_KIMAGE", root / f"boot/vmlinuz-{version}"))
+        return Kernel(version, image, Path(os.environ.get("ZJ_MODDIR", root / f"lib/modules/{version}")))
 
     def own_modules(self):
         return pack.own_modules(BUILD / f"kmod-{self.version}")

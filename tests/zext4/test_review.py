@@ -78,6 +78,42 @@ def test_changed_place(tree, name, old, new, function):
     assert_stops(review(tree), f"{name}: ", f"{function} has changed")
 
 
+def test_function_that_only_a_patch_touches(tree):
+    edit(tree, "fsync.c", "trace_ext4_sync_file_enter(file, datasync);",
+         "trace_ext4_sync_file_enter(file, datasync);\n\tif (datasync)\n\t\treturn 0;")
+    assert_stops(review(tree), "fsync.c: ext4_sync_file() has changed", "a patch changes it")
+
+
+@pytest.mark.parametrize("name, old, new, place", [
+    ("mballoc.h", "\text4_group_t\t\t\tefd_group;", "\tu64 efd_group;", "ext4_free_data"),
+    ("ext4.h", "#define EXT4_GET_BLOCKS_IO_SUBMIT\t\t0x0400", "#define EXT4_GET_BLOCKS_IO_SUBMIT\t\t0x4000",
+     "EXT4_GET_BLOCKS_IO_SUBMIT"),
+])
+def test_type_that_our_code_uses(tree, name, old, new, place):
+    edit(tree, name, old, new)
+    assert_stops(review(tree), f"{name}: {place}() has changed", "zext4's own code or an inserted line uses it")
+
+
+def test_each_function_that_is_patched_or_called(tree, monkeypatch):
+    """A statement more in any of them is seen."""
+    monkeypatch.syspath_prepend(str(TOP / "zext4"))
+    import csource
+    lines = [line.split() for line in (TOP / "zext4/reviewed").read_text().splitlines() if line[0] != "#"]
+    wanted = {(file, name) for file, name, kinds, _ in lines if {"patched", "called"} & set(kinds.split(","))}
+    done = set()
+    for path in (tree / "source/fs/ext4").glob("*.[ch]"):
+        text = path.read_text().splitlines()
+        for name, start, end in csource.spans(path.read_text()):
+            if (path.name, name) in wanted:
+                at = text.index("{", start, end)
+                text[at] = "{ return;"
+                done.add((path.name, name))
+        path.write_text("\n".join(text).replace("\n{ return;", "\n{\n\treturn;") + "\n")
+    assert len(done) > 150
+    run = review(tree)
+    assert_stops(run, *(f"fs/ext4/{file}: {name}() has changed" for file, name in done))
+
+
 def test_place_that_is_gone(tree):
     edit(tree, "ioctl.c", "static int ext4_ioctl_getlabel(", "static int ext4_ioctl_tell_label(")
     assert_stops(review(tree), "ext4_ioctl_getlabel() is gone", "ext4_ioctl_tell_label() is new")

@@ -16,7 +16,6 @@
 })
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
-#define clamp(v, lo, hi)	min(max(v, lo), hi)
 #define clamp_t(type, v, lo, hi) \
 	min_t(type, max_t(type, v, lo), hi)
 

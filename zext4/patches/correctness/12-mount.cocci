@@ -9,8 +9,8 @@
 // A journal on a device of its own that cannot be used is refused with the UUID that was
 // expected.
 //
-// expect: super.c: __ext4_fill_super=3 ext4_load_journal=4 __ext4_remount=1
-// expect: super.c: ext4_open_dev_journal=2
+// expect: super.c: __ext4_fill_super=6 ext4_load_journal=7 __ext4_remount=3
+// expect: super.c: ext4_open_dev_journal=1
 
 @@
 @@

@@ -5,7 +5,7 @@
 // It is never on (11-options), so this code is never reached; the patch makes it
 // compile.
 //
-// expect: fast_commit.c: ext4_fc_mark_ineligible=1 ext4_fc_write_tail=1 ext4_fc_perform_commit=1 ext4_fc_commit=1
+// expect: fast_commit.c: ext4_fc_mark_ineligible=2 ext4_fc_write_tail=1 ext4_fc_perform_commit=1 ext4_fc_commit=1
 
 @@
 expression J;

@@ -7,10 +7,10 @@
 // size: data in the inode, and extents that change places (stock ext4 misses these).
 //
 // expect: ext4_jbd2.h: ext4_update_inode_fsync_trans=2
-// expect: extents.c: ext4_swap_extents=1
+// expect: extents.c: ext4_swap_extents=2
 // expect: inline.c: ext4_write_inline_data_end=1
-// expect: ioctl.c: swap_inode_boot_loader=1
-// expect: inode.c: ext4_journalled_write_end=1 ext4_journal_folio_buffers=1 __ext4_iget=2
+// expect: ioctl.c: swap_inode_boot_loader=2
+// expect: inode.c: ext4_journalled_write_end=1 ext4_journal_folio_buffers=1 __ext4_iget=13
 
 @@
 expression ei;

@@ -5,7 +5,7 @@
 // waits for all of them, not for one transaction.  Data that is noted in an inode is flushed
 // only by commits that change the inode, so before that it is made to count for every commit.
 //
-// expect: super.c: ext4_sync_fs=2
+// expect: super.c: ext4_sync_fs=5
 
 @@
 expression J;

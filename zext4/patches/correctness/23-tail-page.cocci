@@ -4,7 +4,7 @@
 // A truncation with data=journal waits for the transaction that owns the buffer, not for
 // "the" committing one (E12), and stops waiting when the journal is aborted.
 //
-// expect: inode.c: ext4_wait_for_tail_page_commit=4
+// expect: inode.c: ext4_wait_for_tail_page_commit=11
 
 @@
 identifier commit_tid, has_transaction, ret;

@@ -6,7 +6,7 @@
 // never committed (after an abort) are dropped at unmount.  Without this patch blocks are
 // used again whose free a crash undoes.
 //
-// expect: mballoc.c: ext4_mb_init=1 ext4_process_freed_data=2 -=1 ext4_mb_free_metadata=1 ext4_mb_release=1
+// expect: mballoc.c: ext4_mb_init=2 ext4_process_freed_data=4 -=10 ext4_mb_free_metadata=1 ext4_mb_release=1
 
 @@
 expression sbi;

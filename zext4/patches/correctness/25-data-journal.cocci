@@ -12,7 +12,7 @@
 // the bio before it journals a folio again, or restarts its handle.
 //
 // expect: inode.c: do_journal_get_write_access=1 __ext4_block_zero_page_range=1
-// expect: inode.c: mpage_prepare_extent_to_map=2
+// expect: inode.c: mpage_prepare_extent_to_map=3
 //
 // The options at the mount decide whether chattr +j has an effect (E29).
 //

@@ -11,10 +11,10 @@
 //
 // expect: ext4_jbd2.c: __ext4_journal_start_sb=1
 // expect: ialloc.c: __ext4_new_inode=1
-// expect: extents.c: ext4_convert_unwritten_io_end_vec=1 __ext4_ext_dirty=1
-// expect: inode.c: ext4_reserve_inode_write=3
-// expect: namei.c: ext4_tmpfile=2
-// expect: orphan.c: ext4_orphan_file_del=1
+// expect: extents.c: ext4_convert_unwritten_io_end_vec=1 __ext4_ext_dirty=2
+// expect: inode.c: ext4_reserve_inode_write=5
+// expect: namei.c: ext4_tmpfile=3
+// expect: orphan.c: ext4_orphan_file_del=2
 
 @@
 expression journal, blocks, rsv, revoke, type, line;

@@ -6,7 +6,7 @@
 // both inodes for long, the claim is kept over restarts.  R11: a handle that gives a directory
 // another parent claims the tree of directories, too (decision 22).
 //
-// expect: namei.c: ext4_rmdir=1 __ext4_unlink=1 __ext4_link=1 ext4_rename=1 ext4_cross_rename=1
+// expect: namei.c: ext4_rmdir=1 __ext4_unlink=1 __ext4_link=1 ext4_rename=6 ext4_cross_rename=6
 // expect: ioctl.c: swap_inode_boot_loader=1
 // expect: move_extent.c: move_extent_per_page=1
 // expect: migrate.c: ext4_ext_migrate=1

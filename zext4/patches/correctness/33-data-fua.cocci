@@ -8,9 +8,9 @@
 // expect: ext4.h: -=1
 // expect: file.c: ext4_dio_write_end_io=1
 // expect: ialloc.c: ext4_init_inode_table=1
-// expect: inode.c: ext4_issue_zeroout=2 ext4_inode_attach_jinode=1
-// expect: page-io.c: ext4_end_bio=1 ext4_io_submit=1 ext4_io_submit_init=1
-// expect: super.c: ext4_clear_inode=1
+// expect: inode.c: ext4_issue_zeroout=4 ext4_inode_attach_jinode=1
+// expect: page-io.c: ext4_end_bio=1 ext4_io_submit=2 ext4_io_submit_init=1
+// expect: super.c: ext4_clear_inode=2
 
 @@
 @@

@@ -10,8 +10,8 @@
 // log. If no block can be had, the data goes back into the inode. The inode's checksum is made
 // after that, as it covers the data and nothing else marks the inode dirty.
 //
-// expect: inline.c: -=1 ext4_inline_data_truncate=1 ext4_restore_inline_data=1 ext4_convert_inline_data_to_extent=6 ext4_convert_inline_data=1
-// expect: inode.c: ext4_do_writepages=2
+// expect: inline.c: -=1 ext4_inline_data_truncate=1 ext4_restore_inline_data=1 ext4_convert_inline_data_to_extent=20 ext4_convert_inline_data=2
+// expect: inode.c: ext4_do_writepages=7
 
 @@
 identifier mapping, inode;

@@ -9,7 +9,7 @@
 //
 // expect: ext4_jbd2.c: __ext4_forget=1
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
-// expect: crypto.c: ext4_set_context=1
+// expect: crypto.c: ext4_set_context=3
 
 @@
 identifier f = {__ext4_forget, ext4_free_data_revoke_credits};

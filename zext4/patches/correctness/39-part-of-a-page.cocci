@@ -8,7 +8,7 @@
 // done after any error: even if the page is dropped, its first blocks must not keep
 // their old contents.
 //
-// expect: inode.c: -=1 mpage_map_and_submit_extent=2 mpage_release_unused_pages=1 mpage_prepare_extent_to_map=1
+// expect: inode.c: -=1 mpage_map_and_submit_extent=9 mpage_release_unused_pages=1 mpage_prepare_extent_to_map=1
 
 @@
 typedef pgoff_t;

@@ -6,7 +6,7 @@
 // backup copies made by a resize.  (Claims do it for shared dquots.)
 // A resize error must not dirty the super block without the journal.
 //
-// expect: inode.c: ext4_do_update_inode=2
+// expect: inode.c: ext4_do_update_inode=4
 // expect: xattr.c: ext4_xattr_update_super_block=3
 // expect: resize.c: update_backups=2
 

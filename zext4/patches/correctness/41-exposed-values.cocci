@@ -6,8 +6,8 @@
 // super block. So the value is committed before user space can see it.  The salt is made once,
 // when it is asked for first.
 //
-// expect: crypto.c: ext4_ioctl_get_encryption_pwsalt=3
-// expect: ioctl.c: ext4_update_primary_sb=1 ext4_ioctl_setlabel=1 ext4_ioctl_getlabel=1 ext4_ioctl_getuuid=1 ext4_ioctl_setuuid=1
+// expect: crypto.c: ext4_ioctl_get_encryption_pwsalt=6
+// expect: ioctl.c: ext4_update_primary_sb=1 ext4_ioctl_setlabel=1 ext4_ioctl_getlabel=2 ext4_ioctl_getuuid=2 ext4_ioctl_setuuid=1
 
 @@
 expression sbi;

@@ -13,8 +13,8 @@
 // expect: inode.c: ext4_da_update_reserve_space=1 ext4_setattr=1
 // expect: ioctl.c: ext4_ioctl_setproject=1 swap_inode_boot_loader=2
 // expect: mballoc.c: ext4_mb_clear_bb=1 ext4_mb_new_blocks=3
-// expect: super.c: ext4_acquire_dquot=1 ext4_free_sbi=1 ext4_put_super=1 ext4_quota_off=1 ext4_release_dquot=1 ext4_write_dquot=2 ext4_write_info=1
-// expect: xattr.c: ext4_xattr_block_set=3 ext4_xattr_inode_alloc_quota=3 ext4_xattr_inode_create=1 ext4_xattr_inode_free_quota=1 ext4_xattr_release_block=1
+// expect: super.c: ext4_acquire_dquot=1 ext4_free_sbi=1 ext4_put_super=1 ext4_quota_off=3 ext4_release_dquot=1 ext4_write_dquot=4 ext4_write_info=1
+// expect: xattr.c: ext4_xattr_block_set=3 ext4_xattr_inode_alloc_quota=3 ext4_xattr_inode_create=1 ext4_xattr_inode_free_quota=2 ext4_xattr_release_block=1
 
 @@
 identifier charge = {dquot_alloc_block, dquot_alloc_block_nofail, dquot_free_block, dquot_claim_block, dquot_reclaim_block, dquot_alloc_space, dquot_alloc_space_nodirty, dquot_free_space, dquot_free_space_nodirty};

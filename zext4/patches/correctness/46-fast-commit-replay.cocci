@@ -8,8 +8,8 @@
 // As long as the state of a replay lasts, ext4 forgets no extents of an inode that leaves memory.  So
 // a replay that fails has to end that state as well (12-mount), which may then end twice.
 //
-// expect: fast_commit.c: ext4_fc_replay_unlink=1 ext4_fc_replay_link_internal=1 ext4_fc_replay_inode=4 ext4_fc_replay_create=3
-// expect: fast_commit.c: ext4_fc_replay_cleanup=1
+// expect: fast_commit.c: ext4_fc_replay_unlink=2 ext4_fc_replay_link_internal=1 ext4_fc_replay_inode=7 ext4_fc_replay_create=4
+// expect: fast_commit.c: ext4_fc_replay_cleanup=2
 // expect: mballoc.c: ext4_mb_mark_bb=1
 
 @@

@@ -10,7 +10,7 @@
 //
 // expect: extents.c: ext4_collapse_range=3 ext4_insert_range=1
 // expect: inode.c: ext4_truncate=1
-// expect: readpage.c: ext4_mpage_readpages=1
+// expect: readpage.c: ext4_mpage_readpages=2
 
 @@
 @@

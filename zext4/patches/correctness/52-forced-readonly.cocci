@@ -6,7 +6,7 @@
 // unless the mount itself has left it there. Its last close changes nothing any more.
 //
 // expect: super.c: ext4_mark_recovery_complete=2
-// expect: inode.c: ext4_evict_inode=1
+// expect: inode.c: ext4_evict_inode=3
 
 @@
 @@

@@ -4,8 +4,8 @@
 // fails restores the options. Options in an image cannot name a device. A mount says what is in
 // force.
 //
-// expect: super.c: -=1 ext4_parse_param=1 ext4_check_opt_consistency=1 ext4_apply_options=1 _ext4_show_options=1
-// expect: super.c: __ext4_remount=2 parse_apply_sb_mount_options=1 ext4_fill_super=1
+// expect: super.c: -=1 ext4_parse_param=2 ext4_check_opt_consistency=4 ext4_apply_options=1 _ext4_show_options=1
+// expect: super.c: __ext4_remount=2 parse_apply_sb_mount_options=3 ext4_fill_super=1
 
 @@
 identifier token;

@@ -6,10 +6,10 @@
 // so with that feature commits flush the data that was reported.  Flushes are shared with those
 // of the journal.
 //
-// expect: fsync.c: ext4_fsync_journal=3 ext4_sync_file=2
-// expect: inode.c: ext4_journalled_dirty_folio=2
+// expect: fsync.c: ext4_fsync_journal=5 ext4_sync_file=2
+// expect: inode.c: ext4_journalled_dirty_folio=1
 // expect: ialloc.c: ext4_init_inode_table=1
-// expect: resize.c: ext4_flex_group_add=1
+// expect: resize.c: ext4_flex_group_add=2
 
 @@
 expression sync_tid, datasync_tid;

@@ -6,7 +6,7 @@
 //
 // expect: mballoc.c: ext4_mb_initialize_context=1 ext4_mb_group_or_file=1
 // expect: mballoc.c: ext4_mb_regular_allocator=1 ext4_mb_use_best_found=1 ext4_mb_scan_groups=3
-// expect: ialloc.c: __ext4_new_inode=3
+// expect: ialloc.c: __ext4_new_inode=5
 // expect: namei.c: __ext4_unlink=1
 
 @@

@@ -3,7 +3,7 @@
 // looked up, and renamed.
 //
 // expect: ialloc.c: __ext4_new_inode=1
-// expect: namei.c: ext4_lookup=1 ext4_rename=1 ext4_cross_rename=1
+// expect: namei.c: ext4_lookup=1 ext4_rename=1 ext4_cross_rename=2
 
 @@
 expression inode;

@@ -4,7 +4,7 @@
 // writes the times of its neighbours, too. After any other access nothing is declared, and the
 // block is compared or logged as a whole.
 //
-// expect: inode.c: ext4_reserve_inode_write=1 ext4_do_update_inode=4
+// expect: inode.c: ext4_reserve_inode_write=1 ext4_do_update_inode=3
 
 @@
 expression err, handle, inode, iloc;

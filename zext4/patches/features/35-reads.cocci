@@ -2,7 +2,7 @@
 // This tells the journal which buffers were read from the device: a log of lines then need
 // not log a whole image of them first. Buffers that ext4 fills in memory are not reported.
 //
-// expect: ialloc.c: ext4_end_bitmap_read=1
+// expect: ialloc.c: ext4_end_bitmap_read=2
 // expect: super.c: __ext4_read_bh=1
 
 @@

@@ -15,23 +15,23 @@
 // zero the rest of a small extent in place.  With dioread_nolock blocks of it may be under
 // write-back, whose data the zeros would replace.  So the extent is split.
 //
-// expect: ext4.h: -=1
-// expect: page-io.c: ext4_io_submit_init=1 ext4_bio_write_folio=1
-// expect: inode.c: ext4_writepages=1 __ext4_block_zero_page_range=1 ext4_iomap_begin=1
+// expect: ext4.h: -=2
+// expect: page-io.c: ext4_io_submit_init=2 ext4_bio_write_folio=1
+// expect: inode.c: ext4_writepages=4 __ext4_block_zero_page_range=1 ext4_iomap_begin=4
 // expect: inode.c: ext4_iomap_overwrite_begin=1
-// expect: inode.c: ext4_release_folio=1 ext4_change_inode_journal_flag=2
-// expect: inode.c: ext4_iomap_swap_activate=1
+// expect: inode.c: ext4_release_folio=2 ext4_change_inode_journal_flag=4
+// expect: inode.c: ext4_iomap_swap_activate=4
 // expect: mballoc.c: ext4_free_blocks=1
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
-// expect: extents.c: ext4_collapse_range=2 ext4_insert_range=2 ext4_ext_convert_to_initialized=1
-// expect: extents.c: ext4_fiemap=1 ext4_zero_range=1
-// expect: ioctl.c: swap_inode_boot_loader=1 ext4_ioctl_checkpoint=1
+// expect: extents.c: ext4_collapse_range=6 ext4_insert_range=6 ext4_ext_convert_to_initialized=1
+// expect: extents.c: ext4_fiemap=2 ext4_zero_range=2
+// expect: ioctl.c: swap_inode_boot_loader=4 ext4_ioctl_checkpoint=1
 // expect: ioctl.c: ext4_ioctl_group_add=1 __ext4_ioctl=2
-// expect: file.c: ext4_dio_read_iter=2 ext4_dio_write_iter=1 ext4_file_open=1
-// expect: super.c: ext4_drop_inode=1
-// expect: inode.c: ext4_truncate_page_cache_block_range=2 mpage_release_unused_pages=1
-// expect: migrate.c: ext4_ind_migrate=1
-// expect: move_extent.c: move_extent_per_page=6
+// expect: file.c: ext4_dio_read_iter=2 ext4_dio_write_iter=1 ext4_file_open=3
+// expect: super.c: ext4_drop_inode=2
+// expect: inode.c: ext4_truncate_page_cache_block_range=5 mpage_release_unused_pages=2
+// expect: migrate.c: ext4_ind_migrate=3
+// expect: move_extent.c: move_extent_per_page=8
 // expect: inode.c: -=2
 
 @@

@@ -2,7 +2,7 @@
 // register_as=ext4: the type, and its directories in /sys and /proc, have stock ext4's names
 // (zext4/register_as.c), and stock ext4 cannot be loaded after it.
 //
-// expect: super.c: ext4_init_fs=2 ext4_exit_fs=1
+// expect: super.c: ext4_init_fs=2 ext4_exit_fs=2
 // expect: sysfs.c: ext4_init_sysfs=2 ext4_exit_sysfs=1
 
 @@

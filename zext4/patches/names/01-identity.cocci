@@ -2,7 +2,7 @@
 // Identity: zext4 registers ext2 and ext3 only where it is ext4 (register_as=ext4), and has a
 // sysfs directory of its own.  Without this patch it does not load beside stock ext4.
 //
-// expect: super.c: ext4_init_fs=3 ext4_exit_fs=1
+// expect: super.c: ext4_init_fs=8 ext4_exit_fs=2
 // expect: sysfs.c: ext4_init_sysfs=1
 // expect: mballoc.c: ext4_groupinfo_create_slab=1
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two versions of Coccinelle make the same of ext4 but for layout: this Debian's, and that of each tools/debian-kernel.
+
+It takes some minutes of CPU time and is part of what is run before a release.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+TREES = [tree for tree in sorted(TOP.glob("build/kernels/*")) if (tree / "usr/bin/spatch").exists()]
+SOURCES = sorted(TOP.glob("build/ext4/linux-*")) or sorted(TOP.glob("build/kmod-*/ext4-source"))
+TOKEN = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|[^\s\w]'
+SINGLE = re.compile(r"(?:(?<=\) )|(?<=else ))\{ ((?!(?:if|for|while|do|switch) )[^{};]*;) \}")
+
+
+def plain(text):
+    """The text without comments and layout, and without braces around one plain statement."""
+    text = " ".join(word for word in re.findall(TOKEN, text, re.S) if word[:2] not in ("/*", "//"))
+    return SINGLE.sub(r"\1", text).replace(" ; ", " ;\n")
+
+
+def test_braces_of_one_statement():
+    assert plain("if (a) {\n\tb(); /* c */\n}") == plain("if (a)\n\tb();")
+    assert plain("if (a) { b(); c(); }") != plain("if (a) b(); c();")
+    assert plain("if (a) { if (b) c(); } else d();") != plain("if (a) if (b) c(); else d();")
+
+
+@pytest.mark.skipif("ZJ_VERSIONS" not in os.environ, reason="set ZJ_VERSIONS=1; tools/debian-kernel makes a tree")
+@pytest.mark.parametrize("tree", TREES or [None], ids=str)
+@pytest.mark.parametrize("source", SOURCES[-1:], ids=lambda path: path.name)
+def test_same_results(tree, source):
+    assert tree, "tools/debian-kernel trixie"
+    out = TOP / "build/results/versions"
+    shutil.rmtree(out, ignore_errors=True)
+    for name, prefix in ("here", []), ("there", [TOP / "tools/in-tree", tree]):
+        done = subprocess.run([*prefix, TOP / "zext4/apply", TOP / "zext4/patches", source, out / name],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for path in (out / "here").rglob("*.[ch]"):
+        assert plain((out / "there" / path.relative_to(out / "here")).read_text()) == plain(path.read_text()), path.name
