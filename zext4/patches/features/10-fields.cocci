@@ -7,7 +7,7 @@
 // was made (alloc=core); 0 means unknown; and fsyncs with nothing to commit (in_place.c).  The
 // lists of freed extents become 64, by tid (E7).
 //
-// expect: ext4.h: -=22
+// expect: ext4.h: -=23
 // expect: super.c: ext4_alloc_inode=12 -=1
 
 @@
