@@ -37,7 +37,7 @@ class Guest:
         self.stop()
         disks = [vmlib.Disk(f"{self.disks.name}/{n}.img", size=s)
                  for n, s in enumerate(("256M", "256M", "64M"))]
-        modules = [] if FSTYPE == "ext4" else None
+        modules = [m for m in vmlib.Kernel.find().own_modules() if m.stem == "zjdisk"] if FSTYPE == "ext4" else None
         self.vm = new_vm(disks=disks, modules=modules, **self.options)
         self.vm.start()
         return self.vm
