@@ -99,6 +99,8 @@ def statements(text):
 
 def changed_statements(old, new):
     """{name: number} of the functions that differ, and of '-', and how many statements of each do."""
+    # Coccinelle 1.3 leaves a space before the head of a function that it has moved down.
+    old, new = (re.sub(r"(?m)^ (?=\w)", "", text) for text in (old, new))
     before, after = function_texts(old), function_texts(new)
     before["-"] = outside(old)
     # A function that a patch adds.

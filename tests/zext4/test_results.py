@@ -143,6 +143,7 @@ def test_layout_and_braces_do_not_count(monkeypatch):
     one = "void f(void)\n{\n\tif (a)\n\t\tb(\"{ /* ; */\");\n\telse\n\t\tc(';');\n\tfor (i = 0; i < 3; i++)\n\t\td();\n}\n"
     other = one.replace("(a)\n\t\t", "(a) {\n\n\t\t").replace("\telse\n", "\t} else /* c */\n")
     assert csource.changed_statements(one, other) == {}
+    assert csource.changed_statements(one, " " + one) == {}
     assert csource.changed_statements(one, other.replace("d();", "e();")) == {"f": 1}
     assert csource.changed_statements(one, one.replace("{ /*", "{ //")) == {"f": 1}
     assert csource.changed_statements(one, "#define X 1\n" + one) == {"-": 1}
