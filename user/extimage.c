@@ -323,7 +323,7 @@ void ext_close(struct ext_image *img)
 }
 
 static int change_super(struct ext_image *img, const char *failure,
-			bool (*change)(struct ext2_super_block *sb))
+			bool (*change)(ext2_filsys fs))
 {
 	ext2_filsys fs;
 	long err;
@@ -333,7 +333,7 @@ static int change_super(struct ext_image *img, const char *failure,
 			  0, 0, unix_io_manager, &fs);
 	if (err)
 		return complain(img, failure, err);
-	if (change(fs->super)) {
+	if (change(fs)) {
 		fs->flags |= EXT2_FLAG_SUPER_ONLY | EXT2_FLAG_MASTER_SB_ONLY;
 		ext2fs_mark_super_dirty(fs);
 	}
@@ -343,18 +343,41 @@ static int change_super(struct ext_image *img, const char *failure,
 	return err ? complain(img, failure, err) : 0;
 }
 
-/* Recovery may have written an image in which it is set. */
-static bool clear_flag(struct ext2_super_block *sb)
+/*
+ * ext4 logs the counts of the groups, and adds them up at each mount; those of the superblock
+ * are from the last clean unmount, which e2fsck -n calls wrong. Left alone where a group's
+ * count cannot be trusted.
+ */
+static void add_up_groups(ext2_filsys fs)
 {
-	if (!ext2fs_has_feature_journal_needs_recovery(sb))
+	u64 clusters = 0, inodes = 0, blocks;
+
+	for (u32 i = 0; i < fs->group_desc_count; i++) {
+		if (!ext2fs_group_desc_csum_verify(fs, i))
+			return;
+		clusters += ext2fs_bg_free_blocks_count(fs, i);
+		inodes += ext2fs_bg_free_inodes_count(fs, i);
+	}
+	blocks = EXT2FS_C2B(fs, clusters);
+	if (blocks > ext2fs_blocks_count(fs->super) || inodes > fs->super->s_inodes_count)
+		return;
+	ext2fs_free_blocks_count_set(fs->super, blocks);
+	fs->super->s_free_inodes_count = inodes;
+}
+
+/* Recovery may have written an image in which it is set. */
+static bool clear_flag(ext2_filsys fs)
+{
+	if (!ext2fs_has_feature_journal_needs_recovery(fs->super))
 		return false;
-	ext2fs_clear_feature_journal_needs_recovery(sb);
+	ext2fs_clear_feature_journal_needs_recovery(fs->super);
+	add_up_groups(fs);
 	return true;
 }
 
-static bool set_error(struct ext2_super_block *sb)
+static bool set_error(ext2_filsys fs)
 {
-	sb->s_state |= EXT2_ERROR_FS;
+	fs->super->s_state |= EXT2_ERROR_FS;
 	return true;
 }
 

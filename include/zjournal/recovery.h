@@ -38,6 +38,8 @@
  *	another negative errno. NULL for a host that cannot replay fast commits
  * @room: return how many bytes copies of images may take; images that find no room are
  *	read again. NULL: none
+ * @progress: @done of @total parts of what takes long, @what, are done. Called often, so that
+ *	the host decides when to tell. NULL for a host that tells nothing
  * @msg: print one line; @level is 0 for an error, 1 for a notice
  *
  * Operations that return int return 0 or a negative errno, and may sleep.  Recovery passes
@@ -55,6 +57,7 @@ struct zj_io_ops {
 	void (*ahead_home)(void *ctx, u64 block);
 	int (*fast_commit)(void *ctx, bool replay, u32 index, void *block, u32 tid);
 	u64 (*room)(void *ctx);
+	void (*progress)(void *ctx, const char *what, u32 done, u32 total);
 	__printf(3, 4)
 	void (*msg)(void *ctx, int level, const char *fmt, ...);
 };

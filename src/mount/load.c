@@ -26,6 +26,7 @@ struct zj_load {
 	struct zj_journal *zj;
 	struct zj_dev_reads reads[ZJ_READ_SLOTS]; /* reads of the log in flight */
 	u32	dirty;		/* bytes written home since write-back was last started */
+	ktime_t	told;		/* when progress was last told, or recovery began */
 	errseq_t wb_err;	/* of the file system's device, before anything was written */
 };
 
@@ -163,6 +164,21 @@ static int load_flush_home(void *ctx)
 	return err ?: blkdev_issue_flush(fs);
 }
 
+/* So often a mount that takes long says what it does. */
+#define LOAD_TELL_MS	5000
+
+static void load_progress(void *ctx, const char *what, u32 done, u32 total)
+{
+	struct zj_load *load = ctx;
+	ktime_t now = ktime_get();
+
+	if (ktime_ms_delta(now, load->told) < LOAD_TELL_MS)
+		return;
+	load->told = now;
+	zj_notice(load->zj, "recovery: %s, %llu %% done\n", what,
+		  div_u64(100ULL * done, total));
+}
+
 static __printf(3, 4) void load_msg(void *ctx, int level, const char *fmt, ...)
 {
 	struct zj_load *load = ctx;
@@ -191,6 +207,7 @@ static __printf(3, 4) void load_msg(void *ctx, int level, const char *fmt, ...)
 	.ahead_home	= load_ahead_home,		\
 	.fast_commit	= load_fast_commit,		\
 	.room		= load_room,			\
+	.progress	= load_progress,		\
 	.msg		= load_msg
 
 static const struct zj_io_ops load_ops = { LOAD_OPS, .log_home = load_log_home };
@@ -258,6 +275,7 @@ static int recover(struct zj_journal *zj, u64 blocks)
 	if (!load)
 		return -ENOMEM;
 	load->zj = zj;
+	load->told = ktime_get();
 	errseq_check_and_advance(&zj->public.j_fs_dev->bd_mapping->wb_err,
 				 &load->wb_err);
 	if (zj_is_nvm_log(zj->public.j_superblock))

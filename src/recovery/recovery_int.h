@@ -24,6 +24,10 @@
 #include <zjournal/recovery.h>
 #include "format/codec.h"
 
+/* What recovery does for long, as struct zj_io_ops' progress() says it. */
+#define ZJ_READING_LOG	"reading the log"
+#define ZJ_WRITING_HOME	"writing blocks home"
+
 #define ZJ_PIECE_MAX	1024	/* blocks of a piece: of the largest segment */
 
 /**
@@ -181,7 +185,7 @@ struct zj_recovery {
 	struct zj_table	by_block;	/* block to index in @images of its newest image */
 };
 
-#define ZJ_GO_ON "zjournal(7) (\"Damaged logs\") says what to do then"
+#define ZJ_GO_ON "zjournal-messages(7), \"A damaged log\", says what to do then"
 #define ZJ_NOTHING_WRITTEN \
 	"; nothing was written: copy the device%s before you try anything else, " ZJ_GO_ON
 
@@ -254,6 +258,13 @@ static inline int zj_yield(void)
 {
 	cond_resched();
 	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+static inline void zj_progress(struct zj_recovery *r, const char *what, u32 done,
+			       u32 total)
+{
+	if (r->ops->progress)
+		r->ops->progress(r->ctx, what, done, total);
 }
 
 static inline int zj_cmp(u64 a, u64 b)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Advice where the layout of the file system ties lanes together or gives them too little
- * space, with the command that corrects it.
+ * space, with the command that corrects it. A command that loses data is never printed: it
+ * would be one paste away from being run.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -35,15 +36,15 @@ static void __printf(3, 4) advise(const char *id, const char *command, const cha
 	js_end();
 	if (zx_json)
 		return;
-	printf("%s  %s%s%s\n", any ? "\n" : "\nAdvice\n", zx_on(ZX_YELLOW),
-	       zx_text(text), zx_off());
+	printf("%s%s", any ? "\n" : "\nAdvice\n", zx_on(ZX_YELLOW));
+	zx_line(2, "%s", zx_text(text));
+	fputs(zx_off(), stdout);
 	any = true;
 	if (!command)
 		return;
 	any_command = true;
-	printf("    %s%s%s%s\n", strncmp(command, "mke2fs", 6) ? "to fix it: " :
-	       "a new file system, in place of this one and all that it holds: ",
-	       zx_on(ZX_BOLD), zx_text(command), zx_off());
+	/* Never wrapped: a command is copied as it stands. */
+	printf("    to fix it: %s%s%s\n", zx_on(ZX_BOLD), zx_text(command), zx_off());
 }
 
 static void advise_journal(const char *path, const struct fs_info *fs, u32 journal_blocks,
@@ -73,35 +74,33 @@ static void advise_journal(const char *path, const struct fs_info *fs, u32 journ
 	lanes = zx_lanes_that_fit(journal_blocks, fs->block_size, cpus);
 	if (lanes < cpus)
 		advise("journal-small", cmd,
-		       "The journal is small: %s has room for %u lanes, not for one for each of %u CPUs; CPUs will share lanes.",
-		       zx_size(bytes), lanes, cpus);
+		       "The journal is small: %s has room for %s, not for one for each of %u CPUs; CPUs will share lanes.",
+		       zx_size(bytes), zx_count(lanes, "lane"), cpus);
 	else if (bytes >> 20 < 4ULL * cpus)
 		advise("journal-small", cmd,
-		       "The journal is small: %s for %u CPUs, less than 4 MiB for each lane; writers will often wait for space.",
-		       zx_size(bytes), cpus);
+		       "The journal is small: %s for %s, less than 4 MiB for each lane; writers will often wait for space.",
+		       zx_size(bytes), zx_count(cpus, "CPU"));
 }
 
 /*
  * All group descriptors of a small file system are in one or two blocks. Groups of less than
  * 2048 blocks would spread them, and be too small themselves.
  */
-static void advise_descriptors(const char *path, const struct fs_info *fs, u32 cpus)
+static void advise_descriptors(const struct fs_info *fs, u32 cpus)
 {
 	u64 per_group = fs->blocks / ((u64)fs->descs_per_block * cpus) & ~7ULL;
-	char cmd[COMMAND];
 
 	if (fs->desc_blocks >= cpus)
 		return;
 	if (per_group < 2048) {
 		advise("small", NULL,
-		       "The file system is small: all group descriptors are in %u block(s) for %u CPUs, so lanes that allocate at the same time must commit together. Tasks that fsync were up to %d %% slower. Only a larger file system changes that.",
-		       fs->desc_blocks, cpus, SMALL_COST);
+		       "The file system is small: all group descriptors are in %s for %u CPUs, so lanes that allocate at the same time must commit together. Tasks that fsync were up to %d %% slower. Only a larger file system changes that.",
+		       zx_count(fs->desc_blocks, "block"), cpus, SMALL_COST);
 		return;
 	}
-	snprintf(cmd, sizeof(cmd), "mke2fs -t ext4 -g %llu %s", per_group, path);
-	advise("few-descriptor-blocks", cmd,
-	       "All group descriptors are in %u block(s) for %u CPUs: every allocation changes one of them, so lanes that allocate at the same time must commit together. Tasks that fsync were up to %d %% slower. Only a new file system with smaller groups changes that, and making one LOSES ALL DATA: copy it away first.",
-	       fs->desc_blocks, cpus, DESCRIPTORS_COST);
+	advise("few-descriptor-blocks", NULL,
+	       "All group descriptors are in %s for %u CPUs: every allocation changes one of them, so lanes that allocate at the same time must commit together. Tasks that fsync were up to %d %% slower. Only a file system that is made anew with smaller groups (option -g %llu of mke2fs) changes that.",
+	       zx_count(fs->desc_blocks, "block"), cpus, DESCRIPTORS_COST, per_group);
 }
 
 static void advise_inodes(const char *path, const struct fs_info *fs)
@@ -110,14 +109,19 @@ static void advise_inodes(const char *path, const struct fs_info *fs)
 
 	if (fs->inode_size > 128)
 		return;
-	if (fs->flex_bg)
-		snprintf(cmd, sizeof(cmd), "mke2fs -t ext4 -I 256 %s", path);
-	else
-		snprintf(cmd, sizeof(cmd), "tune2fs -I 256 %s", path);
-	advise("small-inodes", cmd,
+	snprintf(cmd, sizeof(cmd), "tune2fs -I 256 %s", path);
+	advise("small-inodes", fs->flex_bg ? NULL : cmd,
 	       "Inodes of 128 bytes: %u of them share a block, twice as many as with 256 bytes, and lanes that change inodes in the same block must commit together.%s",
 	       fs->block_size / 128,
-	       fs->flex_bg ? " With flex_bg only a new file system changes that, and making one LOSES ALL DATA: copy it away first." : "");
+	       fs->flex_bg ? " With flex_bg only a file system that is made anew (option -I 256 of mke2fs) changes that." : "");
+}
+
+void fs_advise_damaged(void)
+{
+	js_array("advice");
+	advise("damaged", NULL,
+	       "The log is damaged, and holds changes that are nowhere else. Copy the whole device (and the memory, if the log is in memory) before anything writes to it, then run zjctl recover on the copy. zjournal-messages(7), \"A damaged log\", says what else there is.");
+	js_end();
 }
 
 void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_blocks,
@@ -144,7 +148,7 @@ void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_
 		       "Journaled quota is on: lanes that charge the same user, group or project must commit together. Tasks of one user that fsync were up to %d %% slower. Turn it off if you do not need it.",
 		       fs->project ? PROJECT_COST : QUOTA_COST);
 	}
-	advise_descriptors(t->path, fs, cpus);
+	advise_descriptors(fs, cpus);
 	advise_inodes(t->path, fs);
 	js_end();
 	if (!any_command || zx_json)

@@ -8,10 +8,11 @@
 static const char help[] =
 	"usage: zjctl check [--nvm=NVM] [--json] DEV\n\n"
 	"Read the whole log, verify every checksum and rule of the format, and say what\n"
-	"recovery would do and what it would discard. Nothing is written.\n\n"
+	"recovery would do and what it would discard. Nothing is written. The log of a mounted\n"
+	"file system changes meanwhile: this is told, and what was read is of some moment.\n\n"
 	ZX_NVM_HELP "\n"
 	"Exit status: 0 the log is good (whether recovery is due or not), 4 it is\n"
-	"damaged, 8 it cannot be checked (mounted, read error), 16 usage.\n\n"
+	"damaged, 8 it cannot be checked (read error, in use and changing), 16 usage.\n\n"
 	"Examples:\n"
 	"  zjctl check /dev/sdb1\n"
 	"  zjctl check --json image.img\n"
@@ -58,18 +59,50 @@ static void json(const struct log *log, const struct log_official *o)
 	js_end();
 }
 
-static void text(const struct log *log, const struct log_official *o, const char *nvm)
+/* What counts: is it good, what would be done, how. Of a damaged one the error says it. */
+static void verdict(const struct log *log, const struct log_official *o, const char *nvm,
+		    bool mounted)
+{
+	const struct zj_recovery_stats *s = &o->stats;
+	char in[64] = "";
+
+	if (!log->ring.used)
+		snprintf(in, sizeof(in), " in %s", zx_count(s->committed_components, "component"));
+	printf("%sthe log is good%s", zx_on(ZX_GREEN), zx_off());
+	if (mounted)
+		printf("; after a crash now, recovery would replay %s%s\n",
+		       zx_count(s->transactions, "transaction"), in);
+	else
+		printf("; to recover: zjctl recover %s%s%s%s\n", nvm ? "--nvm=" : "",
+		       nvm ? zx_text(nvm) : "", nvm ? " " : "", zx_text(log->img->path));
+	if (!mounted)
+		zx_line(0, "recovery would replay %s%s and write %s home",
+			zx_count(s->transactions, "transaction"), in, zx_count(s->replayed, "block"));
+	if (s->unread_blocks)
+		zx_line(0, "%s cannot be read; recovery does not need %s",
+			zx_count(s->unread_blocks, "block of the log"),
+			s->unread_blocks == 1 ? "it" : "them");
+	if (s->discarded || s->torn_chunks)
+		zx_line(0, "it would discard %s that had not ended when the system crashed (%s); this is normal",
+			zx_count(s->discarded, "transaction"), zx_count(s->torn_chunks, "torn record"));
+}
+
+static void text(const struct log *log, const struct log_official *o, const char *nvm,
+		 bool mounted)
 {
 	const struct zj_recovery_stats *s = &o->stats;
 	char why[1024], name[64];
 
+	if (!o->err)
+		verdict(log, o, nvm, mounted);
+	printf("details:\n");
 	if (log->ring.used)
-		printf("log in stock's format, %u transactions\n", log->records.nr);
+		printf("  log in stock's format, %s\n", zx_count(log->records.nr, "transaction"));
 	else
-		printf("checkpoint stamp %llu, newest committed stamp %llu\n", s->ckpt_stamp,
+		printf("  checkpoint stamp %llu, newest committed stamp %llu\n", s->ckpt_stamp,
 		       s->newest_stamp);
 	if (!log->ring.used && !log->area)
-		printf("committed stamp %llu\n", s->committed_stamp);
+		printf("  committed stamp %llu\n", s->committed_stamp);
 	for (u32 i = 0; i < log->components.nr; i++) {
 		const struct log_component *c = log_component(log, i);
 
@@ -80,48 +113,56 @@ static void text(const struct log *log, const struct log_official *o, const char
 			log_record_name(log, log_record(log, c->first), name, sizeof(name));
 		else
 			snprintf(name, sizeof(name), "stamp %llu", c->stamp);
-		printf("  %s is %s%s%s: %s\n", name, zx_on(ZX_YELLOW),
-		       log_verdict_name(c->verdict), zx_off(), why);
+		zx_line(2, "%s is %s%s%s: %s", name, zx_on(ZX_YELLOW),
+			log_verdict_name(c->verdict), zx_off(), why);
 	}
-	if (o->err)
-		return;
-	if (log->ring.used)
-		printf("recovery would replay %u transactions and write %u blocks home\n",
-		       s->transactions, s->replayed);
-	else
-		printf("recovery would replay %u transactions in %u components and write %u blocks home\n",
-		       s->transactions, s->committed_components, s->replayed);
-	if (s->unread_blocks)
-		printf("%u blocks of the log cannot be read; recovery does not need them\n",
-		       s->unread_blocks);
-	if (s->discarded || s->torn_chunks)
-		printf("it would discard %u transactions that were incomplete when the system crashed (%u torn records); this is normal\n",
-		       s->discarded, s->torn_chunks);
-	printf("%sthe log is good%s; to recover: zjctl recover %s%s%s%s\n", zx_on(ZX_GREEN),
-	       zx_off(), nvm ? "--nvm=" : "", nvm ? zx_text(nvm) : "", nvm ? " " : "", zx_text(log->img->path));
 }
 
-static int check_log(struct ext_image *img, const struct zj_jbd2_super *block0,
-		     const struct zx_memory *memory, const char *nvm)
+/*
+ * A log in use changes while it is read. What is good was good at some time; what is not may
+ * be a change under way, so it is read again, and never called damaged.
+ */
+static void ask(struct ext_image *img, struct zj_jbd2_super *block0,
+		const struct zx_memory *memory, bool mounted, struct log_official *official)
+{
+	enum { TRIES = 5 };
+	enum zx_state state;
+
+	log_ask_recovery(img, block0, memory, official);
+	for (u32 i = 1; mounted && official->err && i < TRIES; i++) {
+		ext_drop_cached_journal(img);
+		if (zx_read_block0(img, block0, true, &state))
+			break;
+		log_ask_recovery(img, block0, memory, official);
+	}
+}
+
+static int check_log(struct ext_image *img, struct zj_jbd2_super *block0,
+		     const struct zx_memory *memory, const char *nvm, bool mounted)
 {
 	struct log_official official;
 	struct log log = { 0 };
 	int code = 0, err;
 
-	log_ask_recovery(img, block0, memory, &official);
+	ask(img, block0, memory, mounted, &official);
+	if (mounted && official.err) {
+		js_text("verdict", "busy");
+		return zx_fail(ZX_FAILED, "%s: changes too fast to be judged while it is mounted; unmount it, or check a snapshot",
+			       img->path);
+	}
 	err = log_read(&log, img, block0, memory);
 	js_text("verdict", log_official_verdict(&official));
 	if (!err && zx_json)
 		json(&log, &official);
 	else if (!err)
-		text(&log, &official, memory->base ? nvm : NULL);
+		text(&log, &official, memory->base ? nvm : NULL, mounted);
 	if (official.err)
 		code = zx_fail(log_official_code(&official), "%s: %s",
 			       img->path, official.error);
 	else if (err)
 		code = zx_fail(ZX_FAILED, "%s: the log cannot be listed (%s); try again with more memory",
 			       img->path, strerror(-err));
-	else if (!log_agrees(&log, &official))
+	else if (!mounted && !log_agrees(&log, &official))
 		code = ZX_FAILED;
 	log_free(&log);
 	return code;
@@ -141,6 +182,7 @@ static void not_due(const struct ext_image *img, enum zx_state state)
 
 static int check(const struct zx_target *t, const char *nvm)
 {
+	bool mounted = t->mounted_at[0];
 	enum zx_state state = ZX_CLEAN;
 	struct zx_memory memory = ZX_NO_MEMORY;
 	struct ext_image img;
@@ -151,14 +193,17 @@ static int check(const struct zx_target *t, const char *nvm)
 	if (code)
 		return code;
 	block0 = malloc(img.block_size);
-	code = block0 ? zx_read_block0(&img, block0, false, &state) :
+	code = block0 ? zx_read_block0(&img, block0, mounted, &state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
 	if (!code)
 		code = zx_open_memory(&memory, nvm, &img, block0, false);
 	if (code == ZX_UNCORRECTED)
 		js_text("verdict", "damaged");
+	if (!code && mounted)
+		zx_say(ZX_WARNING, "%s: is mounted at %s: the log changes while it is read, and this is what it was at some moment",
+		       t->path, t->mounted_at);
 	if (!code && zx_is_due(&img, state))
-		code = check_log(&img, block0, &memory, nvm);
+		code = check_log(&img, block0, &memory, nvm, mounted);
 	else if (!code)
 		not_due(&img, state);
 	zx_close_memory(&memory);
@@ -173,7 +218,7 @@ static int run(int argc, char **argv)
 	const char *name, *nvm = NULL;
 	int code;
 
-	while ((code = zx_getopt(argc, argv, "", options)) != -1) {
+	while ((code = zx_getopt(argc, argv)) != -1) {
 		if (code != 'M')
 			return ZX_USAGE;
 		nvm = optarg;
@@ -182,8 +227,6 @@ static int run(int argc, char **argv)
 	if (!name)
 		return ZX_USAGE;
 	code = zx_find(name, &target);
-	if (!code)
-		code = zx_refuse_mounted(&target);
 	return code ? code : check(&target, nvm);
 }
 
@@ -191,5 +234,8 @@ const struct zx_command cmd_check = {
 	.name = "check",
 	.brief = "verify the whole log; what recovery would do",
 	.help = help,
+	.shorts = "",
+	.options = options,
+	.operand = "device",
 	.run = run,
 };

@@ -8,6 +8,7 @@
 #include <blkid/blkid.h>
 #include "format/codec.h"
 #include "fsinfo.h"
+#include "log_view.h"
 
 static const char help[] =
 	"usage: zjctl convert --check [--json] DEV\n"
@@ -16,6 +17,8 @@ static const char help[] =
 	"kernels and tools would not accept; --to-ext4 corrects it and wipes what zjournal\n"
 	"has left in the empty log. The opposite direction needs no conversion: mount -t\n"
 	"zext4 accepts any clean ext4.\n\n"
+	"  --check      report what would have to be corrected, write nothing\n"
+	"  --to-ext4    correct what is found, wipe what is left in the empty log\n\n"
 	"Exit status: 0 nothing to correct, 1 corrected, 4 something must be corrected,\n"
 	"8 failed or refused (mounted), 16 usage.\n\n"
 	"Examples:\n"
@@ -98,13 +101,12 @@ static void check_fstab(const struct zx_target *t)
 }
 
 /* Refuses what only recovery, stock's or ours, may correct. */
-static int refuse_unclean(const struct ext_image *img, struct zj_jbd2_super *block0,
+static int refuse_unclean(struct ext_image *img, struct zj_jbd2_super *block0,
 			  enum zx_state state)
 {
 	if (state == ZX_LANES) {
 		finding("live-lanes", true, "the journal holds lanes: the file system has crashed");
-		return zx_fail(ZX_UNCORRECTED, "%s: is not clean; first: %s", img->path,
-			       zx_how_to_recover(block0, img->path));
+		return log_refuse_due(img, block0);
 	}
 	if (state == ZX_STOCK_LOG) {
 		finding("stock-log", true, "the journal holds a log in stock ext4's format");
@@ -177,7 +179,7 @@ static int run(int argc, char **argv)
 	const char *name;
 	int c;
 
-	while ((c = zx_getopt(argc, argv, "", options)) != -1) {
+	while ((c = zx_getopt(argc, argv)) != -1) {
 		if (c == 'w')
 			write = true;
 		else if (c == 'c')
@@ -200,5 +202,8 @@ const struct zx_command cmd_convert = {
 	.name = "convert",
 	.brief = "make sure that stock ext4 accepts the file system",
 	.help = help,
+	.shorts = "",
+	.options = options,
+	.operand = "device",
 	.run = run,
 };

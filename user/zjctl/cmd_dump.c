@@ -42,7 +42,7 @@ static bool parse(int argc, char **argv, struct dump_filter *f, bool *graph)
 	bool good = true;
 	int c;
 
-	while (good && (c = zx_getopt(argc, argv, "", options)) != -1) {
+	while (good && (c = zx_getopt(argc, argv)) != -1) {
 		switch (c) {
 		case 'l':
 			f->by_lane = true;
@@ -170,5 +170,8 @@ const struct zx_command cmd_dump = {
 	.name = "dump",
 	.brief = "the log, record by record; one block's history; the graph",
 	.help = help,
+	.shorts = "",
+	.options = options,
+	.operand = "device",
 	.run = run,
 };

@@ -114,6 +114,8 @@ static void gather(struct info *in)
 		snprintf(file, sizeof(file), STATS_ROOT "/%s/info", in->target.proc_name);
 		in->has_live = stats_read(file, in->target.proc_name, &in->live);
 	}
+	if (!in->fs.has_journal && zx_journal)
+		in->code = zx_refuse_journal_option(in->target.path);
 	if (!in->fs.has_journal)
 		return;
 	in->code = zx_open(&in->img, &in->target, EXT_READ);
@@ -309,6 +311,12 @@ static void json_log(const struct log *log)
 	free(use);
 }
 
+/* As many as a mount would start if it were asked for the most, whatever this machine is. */
+static u32 room_for_lanes(const struct info *in)
+{
+	return zx_lanes_that_fit(in->img.journal_blocks, in->img.block_size, ZJ_MAX_LANES);
+}
+
 static void json(const struct info *in)
 {
 	char uuid[37];
@@ -324,6 +332,7 @@ static void json(const struct info *in)
 		js_u64("bytes", (u64)in->img.journal_blocks * in->img.block_size);
 		js_u64("lanes_that_fit", zx_lanes_that_fit(in->img.journal_blocks,
 							   in->img.block_size, in->cpus));
+		js_u64("room_for_lanes", room_for_lanes(in));
 	}
 	if (in->block0)
 		js_u64("error", (u32)-(int)be32_to_cpu(in->block0->s_errno));
@@ -347,6 +356,8 @@ static void json(const struct info *in)
 
 /* ---- text ---- */
 
+#define COLUMN	20		/* in which values begin */
+
 static void text_ring(const struct log *log)
 {
 	const struct log_ring *ring = &log->ring;
@@ -358,7 +369,7 @@ static void text_ring(const struct log *log)
 	       ring->how.last - 1, ring->blocks, room);
 	printf("  oldest            transaction %u in journal block %u\n", ring->sequence,
 	       ring->start);
-	printf("  whole             %llu transactions to replay\n", log->newest_committed);
+	printf("  whole             %s to replay\n", zx_count(log->newest_committed, "transaction"));
 }
 
 static void text_memory(const struct info *in)
@@ -383,7 +394,8 @@ static void text_log_memory(const struct log *log)
 	printf("\n  lane segments    lines  records   transactions   newest stamp  tail line\n");
 }
 
-static void text_log(const struct log *log)
+/* @live: the log changes, and the statistics say better what is free. */
+static void text_log(const struct log *log, bool live)
 {
 	u32 seg_unit = log->area ? ZJ_NVM_LINE : log->geo.block_size;
 	struct lane_use *use;
@@ -398,11 +410,12 @@ static void text_log(const struct log *log)
 	       log->area ? ZJ_NVM_VERSION : log->geo.version, log->geo.generation,
 	       log->area ? ", in memory" : "");
 	printf("  lanes             %u\n", log->geo.nr_lanes);
-	printf("  segments          %u of %s, %u free\n", log->geo.nr_segs,
-	       zx_size((u64)log->geo.seg_blocks * seg_unit), free_segments(log));
-	printf("  checkpoint stamp        %llu: everything up to it is in its place\n", log->ckpt_stamp);
+	printf("  segments          %u of %s", log->geo.nr_segs,
+	       zx_size((u64)log->geo.seg_blocks * seg_unit));
+	printf(live ? "\n" : ", %u free\n", free_segments(log));
+	printf("  checkpoint stamp  %llu: everything up to it is in its place\n", log->ckpt_stamp);
 	if (!log->area)
-		printf("  committed stamp     %llu: everything up to it was complete on the device\n",
+		printf("  committed stamp   %llu: everything up to it was complete on the device\n",
 		       log->committed_stamp);
 	printf("  newest stamp      %llu, newest committed %llu\n", log->newest, log->newest_committed);
 	if (log->area)
@@ -424,6 +437,7 @@ static void text(const struct info *in)
 	const struct fs_info *fs = &in->fs;
 	const char *state = state_name(in);
 	bool good = !strcmp(state, "clean") || !strcmp(state, "live");
+	bool damaged = !strcmp(state, "damaged");
 	int error = in->block0 ? (int)be32_to_cpu(in->block0->s_errno) : 0;
 	char uuid[37];
 
@@ -433,38 +447,50 @@ static void text(const struct info *in)
 	if (in->target.mounted_at[0])
 		printf("  mounted           at %s as %s\n", zx_text(in->target.mounted_at),
 		       zx_text(in->target.mount_type));
-	printf("  blocks            %llu of %u bytes, %u groups, %u descriptor blocks\n",
-	       fs->blocks, fs->block_size, fs->groups, fs->desc_blocks);
+	printf("  blocks            %llu of %u bytes, %s, %s\n", fs->blocks, fs->block_size,
+	       zx_count(fs->groups, "group"), zx_count(fs->desc_blocks, "descriptor block"));
 	printf("  inodes            of %u bytes\n", fs->inode_size);
-	printf("  features          %s\n", fs->features);
-	printf("  journal           %s%s%s\n", zx_on(good ? ZX_GREEN : ZX_RED),
-	       state_text(in, state), zx_off());
+	printf("  features          ");
+	zx_wrap(stdout, COLUMN, COLUMN, fs->features);
+	printf("  journal           %s", zx_on(good ? ZX_GREEN : ZX_RED));
+	zx_wrap(stdout, COLUMN, COLUMN, state_text(in, state));
+	fputs(zx_off(), stdout);
 	if (in->opened && in->img.log_start)
 		printf("  journal device    %s\n", zx_text(in->img.log_path));
 	if (in->opened)
-		printf("  journal size      %u blocks, %s: room for %u lanes; best is one lane for each of %llu CPUs\n",
-		       in->img.journal_blocks,
+		printf("  journal size      %s, %s: room for %s (the default with %s: %u)\n",
+		       zx_count(in->img.journal_blocks, "block"),
 		       zx_size((u64)in->img.journal_blocks * in->img.block_size),
-		       zx_lanes_that_fit(in->img.journal_blocks, in->img.block_size, in->cpus),
-		       in->cpus);
+		       zx_count(room_for_lanes(in), "lane"), zx_count(in->cpus, "CPU"),
+		       zx_lanes_that_fit(in->img.journal_blocks, in->img.block_size, in->cpus));
 	if (in_memory(in)) {
 		zx_uuid_text(zj_nvm_mark_of(in->block0)->uuid, uuid);
 		printf("  log               in the persistent memory %s\n", uuid);
 	}
 	if (error)
-		printf("  journal error     %d: recorded when the journal was aborted; run e2fsck -f\n",
-		       error);
+		printf("  journal error     %d: recorded when the journal was aborted%s\n", error,
+		       damaged ? "" : "; run e2fsck -f");
 	if (fs->orphan_list || fs->orphans_in_file)
-		printf("  orphans           some files are partly deleted or truncated; a mount or e2fsck finishes this\n");
+		printf("  orphans           some files are partly deleted or truncated%s\n",
+		       damaged ? "" : ";\n                    a mount or e2fsck finishes this");
 	if (in->memory.base)
 		text_memory(in);
 	if (in->has_log)
-		text_log(&in->log);
+		text_log(&in->log, in->has_live);
 	if (in->has_live) {
 		printf("\nLive\n");
 		stats_text(&in->live);
-		stats_table(&in->live, NULL, 0, 0);
+		stats_table(&in->live, NULL, 0, -1, false);
 	}
+}
+
+static void advise(const struct info *in)
+{
+	if (!strcmp(state_name(in), "damaged"))
+		fs_advise_damaged();
+	else
+		fs_advise(&in->target, &in->fs,
+			  in->opened && !in_memory(in) ? in->img.journal_blocks : 0, in->cpus);
 }
 
 static int run(int argc, char **argv)
@@ -474,7 +500,7 @@ static int run(int argc, char **argv)
 	u64 cpus = zx_cpus();
 	int code;
 
-	while ((code = zx_getopt(argc, argv, "", options)) != -1) {
+	while ((code = zx_getopt(argc, argv)) != -1) {
 		if (code == 'M')
 			nvm = optarg;
 		else if (code != 'c' || !zx_number(optarg, "--cpus", 1, ZJ_MAX_LANES, &cpus))
@@ -498,9 +524,7 @@ static int run(int argc, char **argv)
 			json(in);
 		else
 			text(in);
-		fs_advise(&in->target, &in->fs,
-			  in->opened && !in_memory(in) ? in->img.journal_blocks : 0,
-			  in->cpus);
+		advise(in);
 	}
 	code = in->code;
 	stats_free(&in->live);
@@ -517,5 +541,8 @@ const struct zx_command cmd_info = {
 	.name = "info",
 	.brief = "state of the journal, use of the log, advice on the layout",
 	.help = help,
+	.shorts = "",
+	.options = options,
+	.operand = "device",
 	.run = run,
 };

@@ -30,7 +30,7 @@ static const char help[] =
 
 static const struct option options[] = {
 	{ "force", no_argument, NULL, 'f' },
-	ZX_OPTIONS,
+	ZX_PLAIN_OPTIONS,
 	{ 0 }
 };
 
@@ -210,7 +210,7 @@ static int run(int argc, char **argv)
 	bool force = false;
 	int c, code;
 
-	while ((c = zx_getopt(argc, argv, ":f", options)) != -1) {
+	while ((c = zx_getopt(argc, argv)) != -1) {
 		if (c != 'f')
 			return ZX_USAGE;
 		force = true;
@@ -229,5 +229,8 @@ const struct zx_command cmd_nvm_format = {
 	.name = "nvm-format",
 	.brief = "make persistent memory the journal of a file system",
 	.help = help,
+	.shorts = ":f",
+	.options = options,
+	.operand = "memory",
 	.run = run,
 };

@@ -61,8 +61,7 @@ struct job {
 /* ---- recovery's I/O, with progress and a way out ---- */
 
 static volatile sig_atomic_t stopped;
-static const struct zj_recovery_stats *progress;
-static u32 written;
+static const struct zj_recovery_stats *counts;
 
 static void stop(int sig)
 {
@@ -71,21 +70,13 @@ static void stop(int sig)
 
 static int read_log(void *ctx, u32 block, u32 nr, void *buf)
 {
-	const struct ext_image *img = ctx;
-
 	if (stopped)
 		return -EINTR;
-	if (!written)
-		zx_progress("reading the log", block, img->journal_blocks);
 	return ext_ops.read_log(ctx, block, nr, buf);
 }
 
 static void start_read(void *ctx, u32 slot, u32 block, u32 nr, void *buf)
 {
-	const struct ext_image *img = ctx;
-
-	if (!written)
-		zx_progress("reading the log", block, img->journal_blocks);
 	rio_start_read(slot, block, nr, buf);
 }
 
@@ -101,7 +92,6 @@ static int write_home(void *ctx, u64 block, const void *buf)
 {
 	if (stopped)
 		return -EINTR;
-	zx_progress("writing blocks home", ++written, progress->replayed + 1);
 	return rio_write_home(block, buf);
 }
 
@@ -116,9 +106,14 @@ static int flush_home(void *ctx)
  */
 static int write_log(void *ctx, u32 block, const void *buf)
 {
-	if (progress->lost_stamp && ext_mark_errors(ctx))
+	if (counts->lost_stamp && ext_mark_errors(ctx))
 		return -EIO;
 	return ext_ops.write_log(ctx, block, buf);
+}
+
+static void show_progress(void *ctx, const char *what, u32 done, u32 total)
+{
+	zx_progress(what, done, total);
 }
 
 static u64 room(void *ctx)
@@ -184,8 +179,9 @@ static int replay(struct job *j)
 	ops.start_read = start_read;
 	ops.end_read = end_read;
 	ops.room = j->dry_run ? NULL : room;
+	ops.progress = show_progress;
 	ops.msg = message;
-	progress = &j->stats;
+	counts = &j->stats;
 	sigaction(SIGINT, &act, &old_int);
 	sigaction(SIGTERM, &act, &old_term);
 	rio_start(&j->img);
@@ -207,7 +203,7 @@ static void show(const struct job *j)
 	const struct zj_recovery_stats *s = &j->stats;
 	const struct ext_image *img = &j->img;
 	bool dry_run = j->dry_run;
-	char in[32] = "";
+	char in[64] = "";
 
 	js_bool("dry_run", dry_run);
 	js_u64("components", s->components);
@@ -224,18 +220,20 @@ static void show(const struct job *j)
 	if (zx_json)
 		return;
 	if (j->state == ZX_LANES)
-		snprintf(in, sizeof(in), " in %u components", s->committed_components);
-	printf("%s: %s%u transactions%s, %u blocks %s home\n", zx_text(img->path),
-	       dry_run ? "would replay " : "replayed ", s->transactions, in, s->replayed,
-	       dry_run ? "to write" : "written");
+		snprintf(in, sizeof(in), " in %s", zx_count(s->committed_components, "component"));
+	zx_line(0, "%s: %s %s%s, %s %s home", zx_text(img->path),
+		dry_run ? "would replay" : "replayed", zx_count(s->transactions, "transaction"), in,
+		zx_count(s->replayed, "block"), dry_run ? "to write" : "written");
 	if (s->lost_stamp && j->state == ZX_STOCK_LOG)
 		printf("%s: discarded: what may follow where the log cannot be read\n", zx_text(img->path));
 	else if (s->lost_stamp)
-		printf("%s: discarded: stamp %llu, which the device has lost or cannot read, and all newer ones: %u transactions, %u torn records\n",
-		       zx_text(img->path), s->lost_stamp, s->discarded, s->torn_chunks);
+		zx_line(0, "%s: discarded: stamp %llu, which the device has lost or cannot read, and all newer ones: %s, %s",
+			zx_text(img->path), s->lost_stamp, zx_count(s->discarded, "transaction"),
+			zx_count(s->torn_chunks, "torn record"));
 	else if (s->discarded || s->torn_chunks)
-		printf("%s: discarded because they were incomplete when the system crashed: %u transactions, %u torn records\n",
-		       zx_text(img->path), s->discarded, s->torn_chunks);
+		zx_line(0, "%s: discarded as incomplete when the system crashed: %s, %s",
+			zx_text(img->path), zx_count(s->discarded, "transaction"),
+			zx_count(s->torn_chunks, "torn record"));
 }
 
 /* ---- afterwards ---- */
@@ -449,7 +447,7 @@ static int run(int argc, char **argv)
 	const char *name;
 	int c;
 
-	while ((c = zx_getopt(argc, argv, "n", options)) != -1) {
+	while ((c = zx_getopt(argc, argv)) != -1) {
 		if (c == 'n')
 			job.dry_run = true;
 		else if (c == 'F')
@@ -474,5 +472,8 @@ const struct zx_command cmd_recover = {
 	.name = "recover",
 	.brief = "replay the log of a crashed file system without a mount",
 	.help = help,
+	.shorts = "n",
+	.options = options,
+	.operand = "device",
 	.run = run,
 };

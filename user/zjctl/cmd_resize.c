@@ -7,6 +7,7 @@
 #include <ext2fs/ext2_fs.h>
 #include <ext2fs/ext2fs.h>
 #include "fsinfo.h"
+#include "log_view.h"
 
 static const char help[] =
 	"usage: zjctl resize-journal [-n] [--lanes N] [--size MIB] [--json] DEV\n\n"
@@ -56,6 +57,49 @@ static int remove_journal(ext2_filsys fs)
 	ext2fs_clear_feature_journal(fs->super);
 	ext2fs_mark_super_dirty(fs);
 	return ext2fs_write_inode(fs, ino, &inode);
+}
+
+/* ---- progress: the blocks of the new journal are zeroed through these ---- */
+
+static u64 zeroed, to_zero;
+
+static errcode_t zero_in_steps(io_channel io, unsigned long long block, unsigned long long count)
+{
+	const unsigned long long most = (16ULL << 20) / io->block_size;
+	errcode_t err = 0;
+
+	while (count && !err) {
+		unsigned long long n = count < most ? count : most;
+
+		zx_progress("making the journal", zeroed, to_zero);
+		err = unix_io_manager->zeroout(io, block, n);
+		zeroed += n;
+		block += n;
+		count -= n;
+	}
+	return err;
+}
+
+static errcode_t write_and_count(io_channel io, unsigned long long block, int count,
+				 const void *data)
+{
+	zx_progress("making the journal", zeroed, to_zero);
+	zeroed += count > 0 ? count : 0;
+	return unix_io_manager->write_blk64(io, block, count, data);
+}
+
+/* Between the file system and its device. */
+static void watch_writes(ext2_filsys fs, u32 blocks)
+{
+	static struct struct_io_manager manager;
+
+	manager = *unix_io_manager;
+	if (manager.zeroout)
+		manager.zeroout = zero_in_steps;
+	manager.write_blk64 = write_and_count;
+	fs->io->manager = &manager;
+	zeroed = 0;
+	to_zero = blocks;
 }
 
 /*
@@ -115,7 +159,9 @@ static int resize(const struct zx_target *t, const struct plan *p)
 		ext2fs_free(fs);
 		return code;
 	}
+	watch_writes(fs, p->blocks);
 	err = replace_journal(fs, p->blocks);
+	zx_progress(NULL, 0, 0);
 	if (err)
 		code = zx_fail(ZX_FAILED, "%s: making the journal failed (%s); run e2fsck -f %s, then tune2fs -O has_journal %s",
 			       t->path, error_message(err), t->path, t->path);
@@ -124,12 +170,12 @@ static int resize(const struct zx_target *t, const struct plan *p)
 	return code;
 }
 
-static int refuse_log(const struct zx_target *t, const struct fs_info *fs,
-		      struct zj_jbd2_super *block0, enum zx_state state)
+static int refuse_log(struct ext_image *img, const struct zx_target *t,
+		      const struct fs_info *fs, struct zj_jbd2_super *block0,
+		      enum zx_state state)
 {
 	if (state == ZX_LANES)
-		return zx_fail(ZX_UNCORRECTED, "%s: has crashed; first: %s", t->path,
-			       zx_how_to_recover(block0, t->path));
+		return log_refuse_due(img, block0);
 	if (state == ZX_STOCK_LOG || fs->needs_recovery)
 		return zx_fail(ZX_UNCORRECTED, "%s: stock ext4's journal is not empty; first: %s %s",
 			       t->path, fs->needs_recovery ? "zjctl recover" : "e2fsck", t->path);
@@ -146,7 +192,7 @@ static int refuse(struct ext_image *img, const struct zx_target *t, const struct
 	code = block0 ? zx_read_block0(img, block0, false, &state) :
 	       zx_fail(ZX_FAILED, "out of memory; try again with more");
 	if (!code)
-		code = refuse_log(t, fs, block0, state);
+		code = refuse_log(img, t, fs, block0, state);
 	free(block0);
 	if (!code && (fs->errors || fs->orphan_list || fs->orphans_in_file))
 		code = zx_fail(ZX_UNCORRECTED, "%s: has %s; first: e2fsck -f %s", t->path,
@@ -172,24 +218,50 @@ static int choose_size(const struct zx_target *t, const struct fs_info *fs, stru
 	return 0;
 }
 
+/* As zjctl info says it, and a mount that asks for the most lanes. */
+static u32 room_for(u32 blocks, const struct fs_info *fs)
+{
+	return zx_lanes_that_fit(blocks, fs->block_size, ZJ_MAX_LANES);
+}
+
+static void warn(const struct zx_target *t, const struct fs_info *fs, const struct plan *p)
+{
+	u32 lanes = p->lanes ? p->lanes : zx_cpus();
+	u32 fit = zx_lanes_that_fit(p->blocks, fs->block_size, lanes);
+
+	if (fit < lanes)
+		zx_say(ZX_WARNING, "%s: a journal of %s has room for only %u of %s", t->path,
+		       zx_size((u64)p->blocks * fs->block_size), fit, zx_count(lanes, "lane"));
+	if (p->blocks < p->old_blocks)
+		zx_say(ZX_WARNING, "%s: this makes the journal smaller: writers will wait for space in it more often",
+		       t->path);
+}
+
 static void show(const struct zx_target *t, const struct fs_info *fs, const struct plan *p,
 		 bool same)
 {
 	u32 lanes = p->lanes ? p->lanes : zx_cpus();
+	u32 fit = zx_lanes_that_fit(p->blocks, fs->block_size, lanes);
 
 	js_u64("lanes_wanted", lanes);
 	js_u64("old_blocks", p->old_blocks);
 	js_u64("new_blocks", p->blocks);
-	js_u64("lanes_that_fit", zx_lanes_that_fit(p->blocks, fs->block_size, lanes));
+	js_u64("lanes_that_fit", fit);
+	js_u64("room_for_lanes", room_for(p->blocks, fs));
 	js_bool("changed", !same && !p->dry_run);
 	if (zx_json)
 		return;
-	printf("%s: journal of %s (room for %u lanes) %s %s for %u lanes (room for %u)\n", zx_text(t->path),
-	       zx_size((u64)p->old_blocks * fs->block_size),
-	       zx_lanes_that_fit(p->old_blocks, fs->block_size, lanes),
-	       same ? "stays as it is:" : p->dry_run ? "would become" : "becomes",
-	       zx_size((u64)p->blocks * fs->block_size), lanes,
-	       zx_lanes_that_fit(p->blocks, fs->block_size, lanes));
+	if (same)
+		zx_line(0, "%s: the journal of %s (room for %s) stays as it is: %s wanted",
+			zx_text(t->path), zx_size((u64)p->old_blocks * fs->block_size),
+			zx_count(room_for(p->old_blocks, fs), "lane"), zx_count(lanes, "lane"));
+	else
+		zx_line(0, "%s: the journal of %s (room for %s) %s %s (room for %s): %s wanted",
+			zx_text(t->path), zx_size((u64)p->old_blocks * fs->block_size),
+			zx_count(room_for(p->old_blocks, fs), "lane"),
+			p->dry_run ? "would become" : "has become",
+			zx_size((u64)p->blocks * fs->block_size),
+			zx_count(room_for(p->blocks, fs), "lane"), zx_count(lanes, "lane"));
 }
 
 static int refuse_own_device(const struct zx_target *t)
@@ -219,6 +291,8 @@ static int plan_and_resize(struct ext_image *img, const struct zx_target *t, str
 	if (code)
 		return code;
 	same = p->blocks == p->old_blocks;
+	if (!same)
+		warn(t, &fs, p);
 	if (!same && !p->dry_run)
 		code = resize(t, p);
 	if (code)
@@ -248,7 +322,7 @@ static int run(int argc, char **argv)
 	const char *name;
 	int c;
 
-	while ((c = zx_getopt(argc, argv, "n", options)) != -1) {
+	while ((c = zx_getopt(argc, argv)) != -1) {
 		if (c == 'n')
 			p.dry_run = true;
 		else if (c == 'l' && zx_number(optarg, "--lanes", 1, ZJ_MAX_LANES, &p.lanes))
@@ -271,5 +345,8 @@ const struct zx_command cmd_resize_journal = {
 	.name = "resize-journal",
 	.brief = "a journal with room for a lane per CPU",
 	.help = help,
+	.shorts = "n",
+	.options = options,
+	.operand = "device",
 	.run = run,
 };

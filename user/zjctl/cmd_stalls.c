@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "zjctl.h"
+#include <unistd.h>
+#include "stats.h"
 
 #define DEBUG_ROOT	"/sys/kernel/debug/zjournal"
 
@@ -22,7 +23,7 @@ static const char help[] =
 static const struct option options[] = {
 	{ "count", required_argument, NULL, 'n' },
 	{ "from", required_argument, NULL, 'f' },
-	ZX_OPTIONS,
+	ZX_PLAIN_OPTIONS,
 	{ 0 }
 };
 
@@ -233,9 +234,13 @@ static int show_all(u32 count)
 static int find(const char *operand, struct zx_target *target)
 {
 	int code = zx_find(operand, target);
+	char info[128];
 
-	if (code || (target->zext4 && target->proc_name[0]))
+	if (code)
 		return code;
+	snprintf(info, sizeof(info), STATS_ROOT "/%s/info", target->proc_name);
+	if (target->zext4 && target->proc_name[0])
+		return access(info, F_OK) ? sample_refuse_missing(target->proc_name, info) : 0;
 	return zx_fail(ZX_FAILED, "%s: is not mounted as zext4; waits are recorded only while it is mounted",
 		       target->path);
 }
@@ -265,7 +270,7 @@ static int run_stalls(int argc, char **argv)
 	u64 count = 20;
 	int c;
 
-	while ((c = zx_getopt(argc, argv, "n:", options)) != -1) {
+	while ((c = zx_getopt(argc, argv)) != -1) {
 		if (c == 'f')
 			from = optarg;
 		else if (c != 'n' || !zx_number(optarg, "-n", 0, U32_MAX, &count))
@@ -286,5 +291,8 @@ const struct zx_command cmd_stalls = {
 	.name = "stalls",
 	.brief = "tasks that wait, for what, and the longest waits",
 	.help = help,
+	.shorts = "n:",
+	.options = options,
+	.operand = "mounted",
 	.run = run_stalls,
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Finds the device that the user names, and whether it is mounted. */
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,113 +11,18 @@
 #include <et/com_err.h>
 #include <ext2fs/ext2_fs.h>
 #include <ext2fs/ext2fs.h>
-#include "stats.h"
-
-/**
- * struct mount - one line of /proc/self/mountinfo
- */
-struct mount {
-	dev_t	dev;
-	char	at[4096];
-	char	type[64];
-	char	source[4096];
-};
-
-/* The kernel writes blanks and backslashes in octal. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++) {
-		if (s[0] == '\\' && s[1] && s[2] && s[3]) {
-			*to++ = (s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0');
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = 0;
-}
-
-static bool parse_mount(const char *line, struct mount *m)
-{
-	const char *rest = strstr(line, " - ");
-	unsigned int major, minor;
-
-	if (!rest ||
-	    sscanf(line, "%*u %*u %u:%u %*s %4095s", &major, &minor, m->at) != 3 ||
-	    sscanf(rest, " - %63s %4095s", m->type, m->source) != 2)
-		return false;
-	m->dev = makedev(major, minor);
-	unescape(m->at);
-	unescape(m->source);
-	return true;
-}
-
-/* The mount of @dev, or (for a directory) that of the file system it is in. */
-static bool find_mount(dev_t dev, struct mount *m)
-{
-	FILE *f = fopen("/proc/self/mountinfo", "r");
-	bool found = false;
-	char *line = NULL;
-	size_t room = 0;
-
-	while (f && !found && getline(&line, &room, f) > 0)
-		found = parse_mount(line, m) && m->dev == dev;
-	free(line);
-	if (f)
-		fclose(f);
-	return found;
-}
+#include "mounts.h"
 
 static void copy(char *to, size_t room, const char *from)
 {
 	snprintf(to, room, "%s", from);
 }
 
-/* The kernel's name of a block device; false if there is none of this number. */
-static bool kernel_name(dev_t dev, char *to, size_t room)
+static void note_mount(struct zx_target *t, const struct zx_mount *m)
 {
-	char link[64], name[256];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(dev), minor(dev));
-	n = readlink(link, name, sizeof(name) - 1);
-	if (n <= 0)
-		return false;
-	name[n] = 0;
-	snprintf(to, room, "%s", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
-	return true;
-}
-
-/*
- * The name under which the module shows its statistics: the device, and the journal's
- * inode or its own device.
- */
-static void find_proc_name(struct zx_target *t, dev_t dev)
-{
-	DIR *dir = opendir(STATS_ROOT);
-	struct dirent *e;
-	char name[51];
-
-	if (kernel_name(dev, name, sizeof(name)))
-		snprintf(t->proc_name, sizeof(t->proc_name), "%s-%u", name, EXT2_JOURNAL_INO);
-	while (dir && t->proc_name[0] && (e = readdir(dir)))
-		if (!strncmp(e->d_name, name, strlen(name)) && e->d_name[strlen(name)] == '-')
-			snprintf(t->proc_name, sizeof(t->proc_name), "%.63s", e->d_name);
-	if (dir)
-		closedir(dir);
-}
-
-static void note_mount(struct zx_target *t, const struct mount *m)
-{
-	char stats[128];
-
 	copy(t->mounted_at, sizeof(t->mounted_at), m->at);
 	copy(t->mount_type, sizeof(t->mount_type), m->type);
-	find_proc_name(t, m->dev);
-	snprintf(stats, sizeof(stats), STATS_ROOT "/%s/info", t->proc_name);
-	t->zext4 = !strcmp(m->type, "zext4") || (t->proc_name[0] && !access(stats, F_OK));
+	t->zext4 = zx_is_zext4(m, t->proc_name, sizeof(t->proc_name));
 }
 
 /* An image file may be mounted through a loop device: libext2fs knows. */
@@ -126,13 +30,13 @@ static void find_loop_mount(struct zx_target *t)
 {
 	char at[4096] = "";
 	struct stat st;
-	struct mount m;
+	struct zx_mount m;
 	int flags = 0;
 
 	if (ext2fs_check_mount_point(t->path, &flags, at, sizeof(at)) ||
 	    !(flags & EXT2_MF_MOUNTED))
 		return;
-	if (at[0] && !stat(at, &st) && find_mount(st.st_dev, &m))
+	if (at[0] && !stat(at, &st) && zx_find_mount(st.st_dev, &m))
 		note_mount(t, &m);
 	else
 		copy(t->mounted_at, sizeof(t->mounted_at), at[0] ? at : "somewhere");
@@ -144,10 +48,20 @@ static char *find_device(const char *name)
 	return name[strcspn(name, "/=")] == '/' ? strdup(name) : blkid_evaluate_spec(name, NULL);
 }
 
+/* Who names any directory means its file system, unless a device is needed. */
+static void note_directory(struct zx_target *t, const struct zx_mount *m)
+{
+	char *path = realpath(t->path, NULL);
+
+	if (path && strcmp(path, m->at))
+		copy(t->directory, sizeof(t->directory), path);
+	free(path);
+}
+
 int zx_find(const char *name, struct zx_target *t)
 {
 	char *device = find_device(name);
-	struct mount m;
+	struct zx_mount m;
 	struct stat st;
 
 	memset(t, 0, sizeof(*t));
@@ -159,12 +73,13 @@ int zx_find(const char *name, struct zx_target *t)
 		return zx_fail(ZX_FAILED, "%s: %s; see lsblk -f for names, labels and UUIDs",
 			       t->path, strerror(errno));
 	if (S_ISDIR(st.st_mode)) {
-		if (!find_mount(st.st_dev, &m) || m.source[0] != '/')
+		if (!zx_find_mount(st.st_dev, &m) || m.source[0] != '/')
 			return zx_fail(ZX_FAILED, "%s: is not on a block device; name the device", t->path);
+		note_directory(t, &m);
 		copy(t->path, sizeof(t->path), m.source);
 		note_mount(t, &m);
 	} else if (S_ISBLK(st.st_mode)) {
-		if (find_mount(st.st_rdev, &m))
+		if (zx_find_mount(st.st_rdev, &m))
 			note_mount(t, &m);
 	} else if (S_ISREG(st.st_mode)) {
 		find_loop_mount(t);
@@ -205,7 +120,7 @@ bool zx_find_journal(struct ext_image *img, const u8 *uuid, u32 dev)
 		copy(img->log_path, sizeof(img->log_path), zx_journal);
 		return true;
 	}
-	if (dev && kernel_name(number, name, sizeof(name))) {
+	if (dev && zx_kernel_name(number, name, sizeof(name))) {
 		snprintf(img->log_path, sizeof(img->log_path), "/dev/%s", name);
 		if (has_uuid(img->log_path, uuid))
 			return true;
@@ -221,6 +136,9 @@ int zx_refuse_mounted(const struct zx_target *t)
 {
 	if (!t->mounted_at[0])
 		return 0;
+	if (t->directory[0])
+		return zx_fail(ZX_FAILED, "%s: is a directory in the file system that is mounted at %s; name a device, or an image file",
+			       t->directory, t->mounted_at);
 	return zx_fail(ZX_FAILED, "%s: is mounted at %s; first: umount %s",
 		       t->path, t->mounted_at, t->mounted_at);
 }
@@ -294,6 +212,12 @@ int zx_check_device(const char *path)
 	return code;
 }
 
+int zx_refuse_journal_option(const char *path)
+{
+	return zx_fail(ZX_FAILED, "%s: has no journal on another device; leave out --journal=%s",
+		       path, zx_journal);
+}
+
 int zx_open(struct ext_image *img, const struct zx_target *t, enum ext_how how)
 {
 	int code = zx_check_device(t->path);
@@ -304,6 +228,10 @@ int zx_open(struct ext_image *img, const struct zx_target *t, enum ext_how how)
 		return code;
 	if (ext_open(img, t->path, how))
 		return ZX_FAILED;
+	if (zx_journal && !img->log_start) {
+		ext_close(img);
+		return zx_refuse_journal_option(t->path);
+	}
 	if (t->mounted_at[0])
 		ext_drop_cached_journal(img);
 	return 0;

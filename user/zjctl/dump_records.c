@@ -262,12 +262,24 @@ static void text_tails(const struct log *log, const struct dump_filter *f)
 	}
 }
 
+/* What a person in an emergency wants to know first. */
+static void text_summary(const struct log *log)
+{
+	u32 used = 0;
+
+	for (u32 i = 0; i < log->records.nr; i++)
+		used += log_component(log, log_record(log, i)->component)->verdict ==
+			LOG_COMMITTED;
+	printf("%s in the log; recovery uses %u\n", zx_count(log->records.nr, "record"), used);
+}
+
 void dump_records(const struct log *log, const struct dump_filter *f)
 {
 	if (zx_json) {
 		json(log, f);
 		return;
 	}
+	text_summary(log);
 	if (log->ring.used)
 		printf("log in stock's format, from transaction %u in journal block %u\n",
 		       log->ring.sequence, log->ring.start);

@@ -41,6 +41,9 @@ int fs_read_info(const char *path, struct fs_info *fs);
 void fs_advise(const struct zx_target *t, const struct fs_info *fs, u32 journal_blocks,
 	       u32 cpus);
 
+/* Of a damaged log: copy it. All other advice would change the device. */
+void fs_advise_damaged(void);
+
 u32 orphans_harmed(const char *path);
 /* Does the orphan file hold any? True as well if it cannot be read. @fs: an ext2_filsys. */
 bool orphans_in_file(struct struct_ext2_filsys *fs);

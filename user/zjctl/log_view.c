@@ -268,12 +268,9 @@ static void keep_error(const struct ext_image *img, int level, const char *text)
 		snprintf(asking->error, sizeof(asking->error), "%s", text);
 }
 
-static int read_with_progress(void *ctx, u32 block, u32 nr, void *buf)
+static void show_progress(void *ctx, const char *what, u32 done, u32 total)
 {
-	struct ext_image *img = ctx;
-
-	zx_progress("checking the log", block, img->journal_blocks);
-	return ext_ops.read_log(ctx, block, nr, buf);
+	zx_progress("checking the log", done, total);
 }
 
 void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
@@ -283,7 +280,7 @@ void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
 	u32 sequence;
 
 	memset(o, 0, sizeof(*o));
-	ops.read_log = read_with_progress;
+	ops.progress = show_progress;
 	asking = o;
 	ext_message = keep_error;
 	if (zj_is_nvm_log(block0))
@@ -298,6 +295,25 @@ void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
 					 img->device_blocks, true, &o->stats, &sequence);
 	ext_message = zx_image_message;
 	zx_progress(NULL, 0, 0);
+}
+
+int log_refuse_due(struct ext_image *img, struct zj_jbd2_super *block0)
+{
+	struct log_official *o = calloc(1, sizeof(*o));
+	int code = ZX_UNCORRECTED;
+
+	if (!o)
+		return zx_fail(ZX_FAILED, "out of memory; try again with more");
+	/* What is in memory only recovery looks for. */
+	if (!zj_is_nvm_log(block0))
+		log_ask_recovery(img, block0, NULL, o);
+	if (o->err == -EUCLEAN)
+		zx_fail(code, "%s: %s", img->path, o->error);
+	else
+		zx_fail(code, "%s: is not clean; first: %s", img->path,
+			zx_how_to_recover(block0, img->path));
+	free(o);
+	return code;
 }
 
 bool log_has_fast_commits(const struct log_official *o)

@@ -231,6 +231,11 @@ struct log_official {
 /* Runs recovery without writing; its notes are printed, its error is kept in @o. */
 void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
 		      const struct zx_memory *memory, struct log_official *o);
+/*
+ * Of a log that must be replayed: an exit code with a message that says how, or, if it is
+ * damaged, that the device must be copied.
+ */
+int log_refuse_due(struct ext_image *img, struct zj_jbd2_super *block0);
 /* Does it end with fast commits, which only the file system can replay? */
 bool log_has_fast_commits(const struct log_official *o);
 /* The exit status for its error. */

@@ -9,9 +9,9 @@
 #include "zjctl.h"
 
 static const struct zx_command * const commands[] = {
-	&cmd_info, &cmd_dump, &cmd_check, &cmd_recover, &cmd_convert,
-	&cmd_resize_journal, &cmd_stats, &cmd_top, &cmd_stalls,
-	&cmd_nvm_format,
+	&cmd_status, &cmd_top, &cmd_stats, &cmd_stalls, &cmd_info, &cmd_check, &cmd_dump,
+	&cmd_recover, &cmd_convert, &cmd_resize_journal, &cmd_nvm_format, &cmd_kernels,
+	&cmd_report,
 };
 
 const struct zx_command *zx_command;
@@ -25,18 +25,62 @@ static void help(FILE *out)
 		fprintf(out, "  %-15s %s\n", commands[i]->name, commands[i]->brief);
 	fputs("\nDEV is a device, an image file, UUID=..., LABEL=... or a mount point.\n\n"
 	      "Every command accepts:\n"
-	      "  --json           one JSON document on stdout (docs/zjctl-json.md)\n"
+	      "  --json           one JSON document on stdout\n"
 	      "  --color=WHEN     auto (default), always, never; NO_COLOR is heeded\n"
+	      "  --help           what the command does, with examples (also: zjctl help COMMAND)\n\n"
+	      "Those that open a device accept:\n"
 	      "  --journal=DEV    where the journal is, if it has a device of its own that is\n"
-	      "                   not found by the number or UUID that the superblock names\n"
-	      "  --help           what the command does, with examples\n\n"
+	      "                   not found by the number or UUID that the superblock names\n\n"
 	      "Exit status: 0 good, 1 corrected, 4 damage left, 8 failed or refused,\n"
-	      "16 usage, 32 cancelled.\n\n"
+	      "16 usage, 32 cancelled. zjctl(8) says more, and zjournal-messages(7) explains\n"
+	      "messages.\n\n"
 	      "Examples:\n"
+	      "  zjctl status\n"
 	      "  zjctl info /dev/sdb1\n"
 	      "  zjctl check /dev/sdb1 && zjctl recover /dev/sdb1\n"
-	      "  zjctl dump --block 1234 /dev/sdb1\n"
 	      "  zjctl top /srv\n", out);
+}
+
+static const struct zx_command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(name, commands[i]->name))
+			return commands[i];
+	return NULL;
+}
+
+/*
+ * For tools/completion, which is why no help names it: a line for each command (its operand
+ * and brief), followed by one for each of its options (long, short, whether it has a value).
+ */
+static void list_options(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		const struct zx_command *c = commands[i];
+
+		printf("command\t%s\t%s\t%s\n", c->name, c->operand, c->brief);
+		for (const struct option *o = c->options; o->name; o++)
+			printf("option\t%s\t%.*s\t%d\n", o->name, !!strchr(c->shorts, o->val),
+			       (const char *)&(char){ o->val }, o->has_arg);
+	}
+}
+
+/* zjctl help [COMMAND]; 0 or an exit code. */
+static int run_help(int argc, char **argv)
+{
+	const struct zx_command *command = argc == 3 ? find_command(argv[2]) : NULL;
+
+	if (argc > 3)
+		return zx_usage("help explains one command at a time");
+	if (argc < 3)
+		help(stdout);
+	else if (!strcmp(argv[2], "--table"))
+		list_options();
+	else if (command)
+		fputs(command->help, stdout);
+	else
+		return zx_usage("unknown command \"%s\"", argv[2]);
+	return 0;
 }
 
 static int set_colour(const char *when)
@@ -52,12 +96,12 @@ static int set_colour(const char *when)
 	return 0;
 }
 
-int zx_getopt(int argc, char **argv, const char *shorts, const struct option *longs)
+int zx_getopt(int argc, char **argv)
 {
 	int c;
 
 	for (;;) {
-		c = getopt_long(argc, argv, shorts, longs, NULL);
+		c = getopt_long(argc, argv, zx_command->shorts, zx_command->options, NULL);
 		switch (c) {
 		case 'J':
 			break;		/* main() has seen it */
@@ -170,6 +214,7 @@ static void command_first(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const char *name = argv[0] && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : argv[0];
+	const struct zx_command *command;
 
 	setlocale(LC_CTYPE, "");
 	zx_set_colour(-1);
@@ -184,17 +229,16 @@ int main(int argc, char **argv)
 		return ZX_USAGE;
 	}
 	command_first(argc, argv);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		help(stdout);
-		return ZX_OK;
-	}
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+		return run_help(argc, argv);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V") ||
+	    !strcmp(argv[1], "version")) {
 		printf("zjctl of zjournal " ZJ_VERSION ", log format %u\n", ZJ_FORMAT_VERSION);
 		return ZX_OK;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (!strcmp(argv[1], commands[i]->name))
-			return run(commands[i], argc - 1, argv + 1);
+	command = find_command(argv[1]);
+	if (command)
+		return run(command, argc - 1, argv + 1);
 	zx_json = wants_json(argc, argv);
 	js_start("");
 	zx_usage("unknown command \"%s\"", argv[1]);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include <wchar.h>
@@ -71,7 +72,94 @@ const char *zx_text(const char *s)
 	return text;
 }
 
+/* ---- lines ---- */
+
+u32 zx_width(FILE *to)
+{
+	struct winsize size;
+
+	if (!ioctl(fileno(to), TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return 80;
+}
+
+/* Columns of a text: bytes that go on with a character of UTF-8 take none. */
+static u32 columns_of(const char *s, size_t length)
+{
+	u32 columns = 0;
+
+	while (length--)
+		columns += (*s++ & 0xc0) != 0x80;
+	return columns;
+}
+
+void zx_wrap(FILE *to, u32 column, u32 indent, const char *text)
+{
+	u32 width = max_t(u32, zx_width(to), indent + 20);
+	bool first = true;
+
+	while (*text) {
+		u32 blanks = strspn(text, " ");
+		size_t length = strcspn(text + blanks, " ");
+		u32 columns = columns_of(text += blanks, length);
+
+		if (!first && length && column + blanks + columns > width) {
+			fprintf(to, "\n%*s", indent, "");
+			column = indent;
+		} else if (length) {
+			fprintf(to, "%*s", blanks, "");
+			column += blanks;
+		}
+		fprintf(to, "%.*s", (int)length, text);
+		column += columns;
+		text += length;
+		first = false;
+	}
+	fputc('\n', to);
+}
+
+void zx_line(u32 indent, const char *fmt, ...)
+{
+	char text[4 * 4096];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	printf("%*s", indent, "");
+	zx_wrap(stdout, indent, indent, text);
+}
+
+const char *zx_count(u64 n, const char *what)
+{
+	enum { NR = 8 };		/* calls that may be in one printf */
+	static char texts[NR][96];
+	static u32 turn;
+	char *text = texts[turn++ % NR];
+	int one;
+
+	/* The last word takes the s; in "block of the log" the one before "of". */
+	one = strstr(what, " of ") ? strstr(what, " of ") - what : strlen(what);
+	snprintf(text, sizeof(texts[0]), "%llu %.*s%s%s", n, one, what, n == 1 ? "" : "s",
+		 what + one);
+	return text;
+}
+
 static void clear_progress(void);
+
+void (*zx_before_message)(void);
+
+/* Wrapped on a terminal; elsewhere a message is one line, for who searches or stores it. */
+static void print_message(enum zx_level level, const char *text)
+{
+	const char *what = level == ZX_WARNING ? "zjctl: warning: " : "zjctl: ";
+
+	fputs(what, stderr);
+	if (isatty(STDERR_FILENO))
+		zx_wrap(stderr, strlen(what), 7, text);
+	else
+		fprintf(stderr, "%s\n", text);
+}
 
 static void say(enum zx_level level, const char *fmt, va_list ap)
 {
@@ -82,9 +170,10 @@ static void say(enum zx_level level, const char *fmt, va_list ap)
 	js_message(level, text);
 	if (zx_json)
 		return;
+	if (zx_before_message)
+		zx_before_message();
 	fflush(stdout);
-	fprintf(stderr, "zjctl: %s%s\n", level == ZX_WARNING ? "warning: " : "",
-		zx_text(text));
+	print_message(level, zx_text(text));
 }
 
 void zx_say(enum zx_level level, const char *fmt, ...)

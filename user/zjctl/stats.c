@@ -157,6 +157,7 @@ static bool parse_line(struct stats *s, const char *line)
 	} else if (parse_fsyncs(&s->fsyncs, line)) {
 		return true;
 	} else if (sscanf(line, "state: %15s", s->state) != 1 &&
+		   sscanf(line, "log: %15s", s->format) != 1 &&
 		   !parse_components(&s->components, line)) {
 		return parse_lane(s, line);
 	}
@@ -202,6 +203,54 @@ u64 stats_counter(const struct stats_lane *lane, const char *name)
 	return 0;
 }
 
+/* ---- how long fsyncs take ---- */
+
+/* The upper end of a bucket by its name, in us; 0: there is none, or it is no bucket. */
+static u64 bucket_end(const char *name)
+{
+	u32 us;
+
+	return sscanf(name, "below_%uus", &us) == 1 ? us : 0;
+}
+
+static u64 value_in(const struct stats_counters *c, const char *name)
+{
+	for (u32 i = 0; i < c->nr; i++)
+		if (!strcmp(c->counter[i].name, name))
+			return c->counter[i].value;
+	return 0;
+}
+
+static double since(const struct stats_counters *c, const struct stats *before, u32 i)
+{
+	return (double)c->counter[i].value -
+	       (double)value_in(&before->fsyncs, c->counter[i].name);
+}
+
+double stats_quantile(const struct stats *now, const struct stats *before, double share)
+{
+	const struct stats_counters *c = &now->fsyncs;
+	double all = 0, below = 0, end = 0;
+
+	for (u32 i = 0; i < c->nr; i++)
+		all += since(c, before, i);
+	if (all <= 0)
+		return 0;
+	for (u32 i = 0; i < c->nr; i++) {
+		double here = since(c, before, i);
+
+		/* Of those that took longest only the beginning of the bucket is known. */
+		if (!bucket_end(c->counter[i].name))
+			break;
+		end = bucket_end(c->counter[i].name);
+		/* A bucket begins at half of its end; the first one, of 64 us, at 0. */
+		if (below + here >= share * all && here > 0)
+			return end / 2 + end / 2 * (share * all - below) / here;
+		below += here;
+	}
+	return end;
+}
+
 static void counters_json(const char *name, const struct stats_counters *c)
 {
 	js_object(name);
@@ -237,6 +286,8 @@ void stats_json(const struct stats *s)
 {
 	js_text("name", s->name);
 	js_text("state", s->state);
+	if (s->format[0])
+		js_text("format", s->format);
 	js_u64("transactions", s->transactions);
 	js_u64("max_credits", s->max_credits);
 	js_u64("commit_us", s->commit_us);
@@ -263,37 +314,36 @@ void stats_json(const struct stats *s)
 	js_end();
 }
 
-static void ties_text(const char *what, const struct stats_counters *c)
+/* "fsyncs: 12 below_256us, 1 longer" */
+static void counters_text(const char *what, const char *at, const struct stats_counters *c)
 {
+	char text[STATS_COUNTERS * 50];
+	size_t used = 0;
+
 	if (!c->nr)
 		return;
-	printf("  %s", what);
-	for (u32 i = 0; i < c->nr; i++)
-		printf("%s %llu at %s", i ? "," : "", c->counter[i].value, c->counter[i].name);
-	putchar('\n');
+	for (u32 i = 0; i < c->nr && used < sizeof(text); i++)
+		used += snprintf(text + used, sizeof(text) - used, "%s %llu %s%s", i ? "," : "",
+				 c->counter[i].value, at, c->counter[i].name);
+	zx_line(2, "%s%s", what, text);
 }
 
 void stats_text(const struct stats *s)
 {
 	const struct stats_components *c = &s->components;
 
-	printf("%s%s%s: %s%s%s, %u lanes, %llu transactions, %llu us from seal to commit on average\n",
+	printf("%s%s%s: %s%s%s, %s, %s, %llu us from seal to commit\n",
 	       zx_on(ZX_BOLD), zx_text(s->name), zx_off(),
 	       zx_on(strcmp(s->state, "aborted") ? ZX_GREEN : ZX_RED), zx_text(s->state), zx_off(),
-	       s->nr_lanes, s->transactions, s->commit_us);
-	printf("  segments: %u of %u blocks, %u free; stamps: %llu newest, %llu reclaimed; recovered at mount: %u transactions\n",
-	       s->segments, s->segment_blocks, s->segments_free, s->newest_stamp,
-	       s->ckpt_stamp, s->recovered_transactions);
+	       zx_count(s->nr_lanes, "lane"), zx_count(s->transactions, "transaction"), s->commit_us);
+	zx_line(2, "segments: %u of %s, %u free; stamps: %llu newest, %llu reclaimed; recovered at mount: %s",
+		s->segments, zx_count(s->segment_blocks, "block"), s->segments_free, s->newest_stamp,
+		s->ckpt_stamp, zx_count(s->recovered_transactions, "transaction"));
 	if (c->closed)
-		printf("  components: %llu of %llu transactions, the largest of %u; %llu dependencies, %u of one at most\n",
-		       c->closed, c->members, c->max_members, c->deps, c->max_deps);
-	if (s->fsyncs.nr) {
-		printf("  fsyncs:");
-		for (u32 i = 0; i < s->fsyncs.nr; i++)
-			printf("%s %llu %s", i ? "," : "", s->fsyncs.counter[i].value,
-			       s->fsyncs.counter[i].name);
-		putchar('\n');
-	}
-	ties_text("lanes united:", &s->united);
-	ties_text("lanes depending:", &s->depends);
+		zx_line(2, "components: %llu of %s, the largest of %u; %llu dependencies, %u of one at most",
+			c->closed, zx_count(c->members, "transaction"), c->max_members, c->deps,
+			c->max_deps);
+	counters_text("fsyncs:", "", &s->fsyncs);
+	counters_text("lanes united:", "at ", &s->united);
+	counters_text("lanes depending:", "at ", &s->depends);
 }

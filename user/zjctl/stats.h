@@ -3,7 +3,8 @@
 #ifndef ZJCTL_STATS_H
 #define ZJCTL_STATS_H
 
-#include "zjctl.h"
+#include <time.h>
+#include "mounts.h"
 
 #define STATS_COUNTERS	40
 #define STATS_SIZES	16
@@ -54,6 +55,7 @@ struct stats_components {
 struct stats {
 	char	name[80];	/* e.g. "sda1-8" */
 	char	state[16];	/* live, clean, aborted */
+	char	format[16];	/* of the log: zj, jbd2, nvm; "" if the module is older */
 	u64	transactions;
 	u32	max_credits;	/* of one transaction */
 	u64	commit_us;	/* average, seal to commit */
@@ -72,8 +74,6 @@ struct stats {
 	struct stats_lane *lane;
 };
 
-#define STATS_ROOT	"/proc/fs/zjournal"
-
 /* Parse a file in the module's format; false, with errno, if it is none (0) or unreadable. */
 bool stats_read(const char *file, const char *name, struct stats *s);
 void stats_free(struct stats *s);
@@ -85,17 +85,83 @@ void stats_text(const struct stats *s);
 
 /* ---- stats_table.c ---- */
 
-/*
- * The table of lanes: counts since the mount, or with @before rates over @seconds, of at most
- * @most lanes (0: all), those that commit most.
+#define STATS_COLUMNS	9
+
+/**
+ * struct stats_row - a line of the table of lanes
  */
-void stats_table(const struct stats *now, const struct stats *before, double seconds, u32 most);
+struct stats_row {
+	u32	lane;
+	struct stats_cell {
+		u64	value;
+		u64	events;		/* that it is divided by, in columns that are means */
+	} cell[STATS_COLUMNS];
+};
+
+/* A row for each lane and one for their sum, to be freed: all since the mount, or since @before. */
+struct stats_row *stats_rows(const struct stats *now, const struct stats *before);
+/* Sorts lanes by a column, the largest first; -1: by lane. */
+void stats_sort(struct stats_row *row, u32 nr, int column, bool reverse);
+const char *stats_column_name(int column);
+/* STATS_COLUMNS if there is none of this name. */
+int stats_find_column(const char *name);
+/* The table's lines without an end, of the columns that have room in @width. */
+void stats_title_text(char *to, size_t room, u32 width);
+void stats_row_text(const struct stats_row *row, bool all, double seconds, char *to, size_t room,
+		    u32 width);
+/* What a column means, from -1 on; false: there are no more. */
+bool stats_legend_text(int column, char *to, size_t room);
+/* The whole table on stdout: counts since the mount, or with @before rates over @seconds. */
+void stats_table(const struct stats *now, const struct stats *before, double seconds, int column,
+		 bool reverse);
 /* What the columns mean. */
-void stats_legend(bool rates);
+void stats_legend(void);
 /* Every counter by the module's name: the sum and each lane's. */
 void stats_all(const struct stats *s);
 /* How much of the log is in use, in percent. */
 u32 stats_log_percent(const struct stats *s);
+
+/*
+ * How long a fsync took that is the slowest but @share of them, in us, as Prometheus'
+ * histogram_quantile() would say from the same buckets; 0: there was none.
+ */
+double stats_quantile(const struct stats *now, const struct stats *before, double share);
+
+/* ---- sample.c: all journals that the user asks for, at one time ---- */
+
+#define MAX_JOURNALS	64
+
+/**
+ * struct sample - the statistics of all of them
+ */
+struct sample {
+	u32	nr;
+	bool	forbidden;	/* there is one that this user may not read */
+	struct timespec time;
+	struct stats journal[MAX_JOURNALS];
+};
+
+/**
+ * struct source - where the statistics come from
+ */
+struct source {
+	const char *file;	/* --from */
+	char	name[80];	/* one journal; "" for all */
+};
+
+/* The operand of a command, or all. 0, or an exit code with a message. */
+int sample_source(int argc, char **argv, struct source *from);
+int sample_take(struct sample *s, const struct source *from);
+/* As many as there are, which may be none. */
+void sample_take_all(struct sample *s);
+void sample_free(struct sample *s);
+/* A message for who may not read @file. */
+int sample_refuse_user(const char *file);
+/*
+ * The same where the statistics of journal @name are not there: there is no journal, or it
+ * was unmounted meanwhile.
+ */
+int sample_refuse_missing(const char *name, const char *file);
 
 /* ---- prometheus.c ---- */
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The lanes' counters as tables for people: the few that matter most, or all. */
+#include <stdlib.h>
 #include <string.h>
 #include "stats.h"
 
@@ -10,7 +11,7 @@ static const struct column {
 	const char *of[5];	/* counters, added up */
 	const char *by;		/* the mean of this counter's events, from us to ms; or NULL */
 	const char *what;	/* for the legend */
-} columns[] = {
+} columns[STATS_COLUMNS] = {
 	{ "commits", 8, { "txns" }, NULL, "transactions that became durable" },
 	{ "commit ms", 9, { "commit_us" }, "txns", "mean time from the end of its changes to its commit" },
 	{ "handles", 8, { "handles" }, NULL, "changes that these transactions hold" },
@@ -38,15 +39,7 @@ static u64 by_count(const struct stats_lane *lane, const struct column *c)
 	return c->by ? stats_counter(lane, c->by) : 0;
 }
 
-/**
- * struct cell - what a column adds up to, over one lane or several
- */
-struct cell {
-	u64	value;
-	u64	events;		/* that it is divided by */
-};
-
-static void add_cells(struct cell *cells, const struct stats_lane *now,
+static void add_cells(struct stats_cell *cells, const struct stats_lane *now,
 		      const struct stats_lane *before)
 {
 	for (u32 i = 0; i < ARRAY_SIZE(columns); i++) {
@@ -59,83 +52,170 @@ static void add_cells(struct cell *cells, const struct stats_lane *now,
 	}
 }
 
-static void print_cells(const struct cell *cells, double seconds)
+static const struct stats_lane *same_lane(const struct stats *before, u32 lane)
 {
-	for (u32 i = 0; i < ARRAY_SIZE(columns); i++) {
-		int width = columns[i].width;
+	for (u32 i = 0; before && i < before->nr_lanes; i++)
+		if (before->lane[i].lane == lane)
+			return &before->lane[i];
+	return NULL;
+}
 
-		if (columns[i].by && !cells[i].events)
-			printf(" %*s", width, "-");
+struct stats_row *stats_rows(const struct stats *now, const struct stats *before)
+{
+	struct stats_row *row = calloc(now->nr_lanes + 1, sizeof(*row));
+
+	for (u32 i = 0; row && i < now->nr_lanes; i++) {
+		const struct stats_lane *old = same_lane(before, now->lane[i].lane);
+
+		/* It was mounted anew meanwhile. */
+		if (old && stats_counter(old, "txns") > stats_counter(&now->lane[i], "txns"))
+			old = NULL;
+		row[i].lane = now->lane[i].lane;
+		add_cells(row[i].cell, &now->lane[i], old);
+		add_cells(row[now->nr_lanes].cell, &now->lane[i], old);
+	}
+	return row;
+}
+
+/* ---- the order of the lanes ---- */
+
+static double value_of(const struct stats_row *row, u32 column)
+{
+	const struct stats_cell *cell = &row->cell[column];
+
+	if (!columns[column].by)
+		return cell->value;
+	return cell->events ? (double)cell->value / cell->events : -1;
+}
+
+static int by_lane(const void *a, const void *b)
+{
+	const struct stats_row *x = a, *y = b;
+
+	return (x->lane > y->lane) - (x->lane < y->lane);
+}
+
+static int by_column(const void *a, const void *b, void *column)
+{
+	double x = value_of(a, *(int *)column), y = value_of(b, *(int *)column);
+
+	/* The largest first; of equals the lower lane. */
+	return x < y ? 1 : x > y ? -1 : by_lane(a, b);
+}
+
+void stats_sort(struct stats_row *row, u32 nr, int column, bool reverse)
+{
+	if (column < 0)
+		qsort(row, nr, sizeof(*row), by_lane);
+	else
+		qsort_r(row, nr, sizeof(*row), by_column, &column);
+	for (u32 i = 0; reverse && i < nr / 2; i++) {
+		struct stats_row other = row[i];
+
+		row[i] = row[nr - 1 - i];
+		row[nr - 1 - i] = other;
+	}
+}
+
+const char *stats_column_name(int column)
+{
+	return column < 0 ? "lane" : columns[column].name;
+}
+
+int stats_find_column(const char *name)
+{
+	for (int i = -1; i < STATS_COLUMNS; i++)
+		if (!strcmp(stats_column_name(i), name))
+			return i;
+	return STATS_COLUMNS;
+}
+
+/* ---- text ---- */
+
+/* How many columns have room in a line of @width. */
+static u32 columns_in(u32 width)
+{
+	u32 used = 5, n = 0;
+
+	while (n < ARRAY_SIZE(columns) && used + 1 + columns[n].width <= width)
+		used += 1 + columns[n++].width;
+	return n;
+}
+
+void stats_title_text(char *to, size_t room, u32 width)
+{
+	size_t used = snprintf(to, room, " %4s", "lane");
+
+	for (u32 i = 0; i < columns_in(width) && used < room; i++)
+		used += snprintf(to + used, room - used, " %*s", columns[i].width, columns[i].name);
+}
+
+void stats_row_text(const struct stats_row *row, bool all, double seconds, char *to, size_t room,
+		    u32 width)
+{
+	size_t used = all ? snprintf(to, room, " %4s", "all") :
+		      snprintf(to, room, " %4u", row->lane);
+
+	for (u32 i = 0; i < columns_in(width) && used < room; i++) {
+		const struct stats_cell *cell = &row->cell[i];
+		int w = columns[i].width;
+		char text[32];
+
+		if (columns[i].by && !cell->events)
+			strcpy(text, "-");
 		else if (columns[i].by)
-			printf(" %*.2f", width, cells[i].value / 1e3 / cells[i].events);
+			snprintf(text, sizeof(text), "%.2f", cell->value / 1e3 / cell->events);
 		else if (seconds)
-			printf(" %*.1f", width, cells[i].value / seconds);
+			snprintf(text, sizeof(text), "%.1f", cell->value / seconds);
 		else
-			printf(" %*llu", width, cells[i].value);
+			snprintf(text, sizeof(text), "%llu", cell->value);
+		used += snprintf(to + used, room - used, " %*s", w, text);
 	}
-	putchar('\n');
 }
 
-static const struct stats_lane *same_lane(const struct stats *before, u32 i)
+static void print_row(const struct stats_row *row, bool all, double seconds)
 {
-	return before && i < before->nr_lanes ? &before->lane[i] : NULL;
+	char line[256];
+
+	stats_row_text(row, all, seconds, line, sizeof(line), zx_width(stdout));
+	puts(line);
 }
 
-/* How many transactions lane @i has committed between the two. */
-static u64 commits(const struct stats *now, const struct stats *before, u32 i)
+void stats_table(const struct stats *now, const struct stats *before, double seconds, int column,
+		 bool reverse)
 {
-	const struct stats_lane *old = same_lane(before, i);
+	struct stats_row *row = stats_rows(now, before);
+	char line[256];
 
-	return stats_counter(&now->lane[i], "txns") - (old ? stats_counter(old, "txns") : 0);
-}
-
-/* Is the lane among the @most that have committed most? The first of equals are. */
-static bool is_busy(const struct stats *now, const struct stats *before, u32 i, u32 most)
-{
-	u64 mine = commits(now, before, i);
-	u32 more = 0;
-
-	for (u32 k = 0; k < now->nr_lanes; k++) {
-		u64 other = commits(now, before, k);
-
-		more += other > mine || (other == mine && k < i);
-	}
-	return more < most;
-}
-
-void stats_table(const struct stats *now, const struct stats *before, double seconds, u32 most)
-{
-	struct cell all[ARRAY_SIZE(columns)] = { };
-
-	if (!most || most > now->nr_lanes)
-		most = now->nr_lanes;
-	printf(" %4s", "lane");
-	for (u32 i = 0; i < ARRAY_SIZE(columns); i++)
-		printf(" %*s", columns[i].width, columns[i].name);
-	putchar('\n');
-	for (u32 i = 0; i < now->nr_lanes; i++) {
-		struct cell cells[ARRAY_SIZE(columns)] = { };
-
-		add_cells(all, &now->lane[i], same_lane(before, i));
-		add_cells(cells, &now->lane[i], same_lane(before, i));
-		if (!is_busy(now, before, i, most))
-			continue;
-		printf(" %4u", now->lane[i].lane);
-		print_cells(cells, seconds);
-	}
-	printf(" %s%4s", zx_on(ZX_BOLD), "all");
-	print_cells(all, seconds);
+	if (!row)
+		return;
+	stats_sort(row, now->nr_lanes, column, reverse);
+	stats_title_text(line, sizeof(line), zx_width(stdout));
+	puts(line);
+	for (u32 i = 0; i < now->nr_lanes; i++)
+		print_row(&row[i], false, seconds);
+	fputs(zx_on(ZX_BOLD), stdout);
+	print_row(&row[now->nr_lanes], true, seconds);
 	fputs(zx_off(), stdout);
-	if (most < now->nr_lanes)
-		printf("  (the %u busiest of %u lanes)\n", most, now->nr_lanes);
+	free(row);
 }
 
-void stats_legend(bool rates)
+bool stats_legend_text(int column, char *to, size_t room)
 {
-	printf("\n  %s\n", rates ? "Everything is per second, except times." :
-	       "Everything is since the mount.");
-	for (u32 i = 0; i < ARRAY_SIZE(columns); i++)
-		printf("  %-9s %s\n", columns[i].name, columns[i].what);
+	if (column >= STATS_COLUMNS)
+		return false;
+	snprintf(to, room, "%-9s %s", stats_column_name(column), column < 0 ?
+		 "the lane; \"all\" is their sum" : columns[column].what);
+	return true;
+}
+
+void stats_legend(void)
+{
+	char line[128];
+
+	printf("\n  Everything is since the mount.\n");
+	for (int i = 0; stats_legend_text(i, line, sizeof(line)); i++)
+		printf("  %s\n", line);
 }
 
 void stats_all(const struct stats *s)

@@ -30,27 +30,32 @@ struct zx_command {
 	const char *name;
 	const char *brief;	/* one line for the list of commands */
 	const char *help;	/* usage, options, examples */
+	const char *shorts;	/* options, as for getopt_long() */
+	const struct option *options;	/* the same */
+	const char *operand;	/* "device", "mounted", "memory" or "": for completion */
 	int (*run)(int argc, char **argv);
 	bool many_documents;	/* writes its own JSON documents */
 };
 
-extern const struct zx_command cmd_info, cmd_dump, cmd_check, cmd_recover,
-	cmd_convert, cmd_resize_journal, cmd_stats, cmd_top, cmd_stalls,
-	cmd_nvm_format;
+extern const struct zx_command cmd_status, cmd_info, cmd_dump, cmd_check, cmd_recover,
+	cmd_convert, cmd_resize_journal, cmd_stats, cmd_top, cmd_stalls, cmd_nvm_format,
+	cmd_kernels, cmd_report;
 
 /* ---- main.c ---- */
 
 extern const struct zx_command *zx_command;	/* the one that runs */
 
-#define ZX_OPTIONS							\
+#define ZX_PLAIN_OPTIONS						\
 	{ "json", no_argument, NULL, 'J' },				\
 	{ "color", required_argument, NULL, 'C' },			\
-	{ "journal", required_argument, NULL, 'E' },			\
 	{ "help", no_argument, NULL, 'H' }
+/* Of commands that open a journal on a device. */
+#define ZX_OPTIONS							\
+	ZX_PLAIN_OPTIONS,						\
+	{ "journal", required_argument, NULL, 'E' }
 
-/* getopt_long() that deals with ZX_OPTIONS itself; '?' is a usage error. */
-int zx_getopt(int argc, char **argv, const char *shorts,
-	      const struct option *longs);
+/* getopt_long() with the command's options, which deals with ZX_OPTIONS; '?' is an error. */
+int zx_getopt(int argc, char **argv);
 /* The one operand of a command; NULL with a message. */
 const char *zx_operand(int argc, char **argv, const char *what);
 /* A whole number from @min to @max; false with a message naming @option. */
@@ -69,6 +74,8 @@ void zx_set_colour(int when);
 /* Escape sequences, or "" without colours. */
 const char *zx_on(enum zx_colour colour);
 const char *zx_off(void);
+/* NULL, or what gives the terminal back before a message is printed. */
+extern void (*zx_before_message)(void);
 /* To stderr, and into the JSON document's messages. */
 void zx_say(enum zx_level level, const char *fmt, ...) __printf(2, 3);
 /* An error; returns @code. */
@@ -80,6 +87,17 @@ void zx_image_message(const struct ext_image *img, int level, const char *text);
  * that is shown in octal, as ls -b does. Static buffers, four calls may be in one printf.
  */
 const char *zx_text(const char *s);
+/* Columns of the terminal that @to is, 80 if it is none. */
+u32 zx_width(FILE *to);
+/*
+ * Text that begins in @column, wrapped at the width of @to and ended; its further lines
+ * begin in column @indent.
+ */
+void zx_wrap(FILE *to, u32 column, u32 indent, const char *text);
+/* A line of stdout, wrapped, all lines indented by @indent. */
+void zx_line(u32 indent, const char *fmt, ...) __printf(2, 3);
+/* "1 lane", "2 lanes", "3 blocks of the log"; eight calls may be in one printf. */
+const char *zx_count(u64 n, const char *what);
 /* "12.5 MiB"; the buffer is static, two calls may be in one printf. */
 const char *zx_size(u64 bytes);
 
@@ -109,6 +127,7 @@ void js_message(enum zx_level level, const char *text);
 struct zx_target {
 	char path[4096];	/* device or image file */
 	char mounted_at[4096];	/* "" if not mounted */
+	char directory[4096];	/* that was named, if it is not the mount point; or "" */
 	char mount_type[64];	/* file system type of the mount */
 	bool zext4;		/* zext4 has mounted it, whatever it calls itself (register_as=) */
 	char proc_name[64];	/* e.g. "sda1-8", of /proc/fs/zjournal; or "" */
@@ -120,6 +139,8 @@ int zx_find(const char *name, struct zx_target *target);
 extern const char *zx_journal;
 /* ext_find_journal() for zjctl: zx_journal, or the device that the file system names. */
 bool zx_find_journal(struct ext_image *img, const u8 *uuid, u32 dev);
+/* --journal= was given for a file system whose journal is inside, or that has none. */
+int zx_refuse_journal_option(const char *path);
 /* 0, or an exit code with a message that says how to unmount. */
 int zx_refuse_mounted(const struct zx_target *target);
 /* Is there a complete ext4 on it? Returns 0, or an exit code with a message. */

@@ -40,6 +40,7 @@ static void mount_recovers(void)
 	assert_true(said("recovered 1 transactions"));
 	assert_true(said("recovery: log: 1 transactions"));
 	assert_false(complained("recovery"));
+	assert_false(said("% done"));
 	assert_int_not_equal(((const struct zj_log_super *)
 			      fx.disk->seen[jblock(1)])->generation, generation);
 	/* One write empties the log: the checkpoint stamp is left alone. */
@@ -56,6 +57,32 @@ static void mount_recovers(void)
 	change(0, BLOCK, 6);
 	commit(0);
 	assert_int_equal(val_after_crash(BLOCK), 6);
+	close_journal();
+}
+
+static void six_seconds(struct buffer_head *bh)
+{
+	schedule_timeout_uninterruptible(6 * HZ);
+}
+
+static void recovery_that_takes_long_says_how_far_it_is(void)
+{
+	struct image *image;
+
+	OPEN();
+	change(0, BLOCK, 5);
+	change(1, BLOCK + 1, 6);
+	commit(0);
+	commit(1);
+	image = cut_power();
+	close_journal();
+	make_disk_of(&two, image);
+	fx.on_dirty = six_seconds;
+	assert_int_equal(mount_journal(), 0);
+	fx.on_dirty = NULL;
+	assert_true(said("recovery: writing blocks home, 50 % done"));
+	assert_false(said("recovery: reading the log"));
+	image_free(image);
 	close_journal();
 }
 
@@ -621,6 +648,7 @@ CORE_TESTS(load,
 	CORE_TEST(image_of_the_journal_itself_is_refused),
 	CORE_TEST(journal_blocks_are_read_together),
 	CORE_TEST(mount_recovers),
+	CORE_TEST(recovery_that_takes_long_says_how_far_it_is),
 	CORE_TEST(damaged_log_is_refused_and_nothing_is_written),
 	CORE_TEST(recovery_on_a_read_only_device_is_refused),
 	CORE_TEST(recovery_that_cannot_write_keeps_the_log),
