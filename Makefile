@@ -35,7 +35,8 @@
 #   make soak            applications on a file system that is disturbed and cut off, HOURS=1; SEED=
 #                        CYCLE_S=60 CYCLES= LIFE= APPS="git trees", DEBUG_KERNEL=1
 #   make deb             Debian packages in build/deb
-#   make release         VERSION=0.1: packages, sources and checksums in build/release; nothing is pushed
+#   make release         VERSION=0.1 KEY=ID: packages, sources, checksums, and a repository for apt that gpg
+#                        signs with this key, in build/release; nothing is pushed
 #   make test-packages   install them in a Debian 12 of its own, boot that, upgrade, purge
 #
 # KVER=<release>     kernel to build for; default: the running one, else the newest installed 6.12
@@ -242,7 +243,7 @@ test-packages:
 
 .PHONY: release
 release:
-	@tools/release '$(VERSION)'
+	@KEY='$(KEY)' tools/release '$(VERSION)'
 
 clean:
 	rm -rf $(BUILD)/kmod-* $(BUILD)/guest $(BUILD)/vm $(BUILD)/tests $(BUILD)/bench $(BUILD)/results \

@@ -3,7 +3,6 @@
  * Init and exit of the module zjournal.ko.
  */
 #include <linux/module.h>
-#include "zjournal/version.h"
 #include "core/abort.h"
 #include "mount/proc.h"
 #include "txn/jhead.h"
@@ -45,5 +44,5 @@ module_exit(zj_exit);
 
 MODULE_DESCRIPTION("Scalable journal for ext4: per-core, concurrent commit");
 MODULE_AUTHOR("the zjournal authors");
-MODULE_VERSION(ZJ_VERSION);
+MODULE_VERSION(ZJ_BUILD_VERSION);
 MODULE_LICENSE("GPL");

@@ -7,10 +7,10 @@
 #include "ext4.h"
 #include "ext4_jbd2.h"
 #include "source_release.h"
-#include "zjournal/version.h"
 
-MODULE_VERSION(ZJ_VERSION);
-/* The kernel release whose ext4 this is; kernel/Makefile writes source_release.h. */
+/* kernel/Makefile writes source_release.h. */
+MODULE_VERSION(ZEXT4_VERSION);
+/* The kernel release whose ext4 this is. */
 MODULE_INFO(ext4_source, ZEXT4_SOURCE);
 
 /* ---- mount ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The version of everything that is made of this tree: modules, zjctl, manual pages and
- * packages. tools/version prints it for Makefiles and scripts.
+ * The number of the release that this tree is, or that it follows. Modules, zjctl, manual pages
+ * and packages have the version that tools/version makes of it, with the commit behind it.
  */
 #ifndef ZJ_VERSION_H
 #define ZJ_VERSION_H

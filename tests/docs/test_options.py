@@ -10,7 +10,8 @@ TOOL = TOP / "tools/option-doc"
 
 def copy(tmp_path):
     """A tree with all files that the tool reads."""
-    for name in ("tools/option-doc", "zext4/options.c", "zext4/options.h", "man/zext4.5",
+    for name in ("tools/option-doc", "zext4/options.c", "zext4/options.h", "man/zext4.5", "user/mount.zext4",
+                 "packaging/debian/zjournal-root.postinst",
                  *(str(path.relative_to(TOP)) for path in TOP.glob("include/zjournal/*.h"))):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((TOP / name).read_bytes())
@@ -42,6 +43,17 @@ def test_an_edited_list_is_noticed(tmp_path):
     tree = copy(tmp_path)
     change(tree / "man/zext4.5", "The default is cpu", "The default is dir")
     assert subprocess.run([tree / "tools/option-doc"], stdout=subprocess.DEVNULL, check=False).returncode == 1
+
+
+def test_a_new_name_reaches_the_scripts(tmp_path):
+    """What mount.zext4 does not know, it would hand over to stock ext4, which refuses it: a boot would stop."""
+    tree = copy(tmp_path)
+    change(tree / "zext4/options.c", r'\.name = "fsync",', '.name = "sync_of",')
+    run = subprocess.run([tree / "tools/option-doc"], stdout=subprocess.PIPE, text=True, check=False)
+    assert run.returncode == 1 and "mount.zext4 is not" in run.stdout and "postinst is not" in run.stdout
+    subprocess.run([tree / "tools/option-doc", "--write"], check=True)
+    assert " sync_of " in (tree / "user/mount.zext4").read_text()
+    assert "|sync_of|" in (tree / "packaging/debian/zjournal-root.postinst").read_text()
 
 
 def test_what_an_option_has_no_effect_without_comes_from_the_table(tmp_path):

@@ -2,6 +2,7 @@
 """What tools/release refuses, and what it leaves. The tree is small, and making its package is imitated."""
 
 import hashlib
+import os
 import pathlib
 import shutil
 import subprocess
@@ -13,11 +14,26 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 MAKE_DEB = "#!/bin/sh\nmkdir -p build/deb && echo package >build/deb/zjournal-tools_1.2.0_amd64.deb\n"
 
 
+GPG = """#!/bin/sh
+case "$*" in
+*--list-secret-keys*) [ "$2" = 1234ABCD ] ;;
+*--output*) for word; do [ "$last" != --output ] || out=$word; last=$word; done; echo signed >"$out" ;;
+esac
+"""
+
+
+def bin_of(top):
+    folder = top.parent / "bin"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 class Tree:
     """A clone with version 1.2.0, in which all is ready for the release"""
 
     def __init__(self, top):
         self.top = top
+        (top / "tools").mkdir(parents=True)
         self.write("include/zjournal/version.h", '#define ZJ_VERSION "1.2.0"\n')
         self.write("NEWS.md", "# Releases\n\n## 1.2.0\n\nText.\n")
         self.write(".gitignore", "/build/\n")
@@ -25,6 +41,10 @@ class Tree:
         self.write("tools/deps", "#!/bin/sh\n")
         for name in ("release", "version"):
             shutil.copy(TOP / "tools" / name, top / "tools" / name)
+        # No release is signed here, and apt does not read the list: test_repository.py does both.
+        for name, text in ("gpg", GPG), ("apt-ftparchive", "#!/bin/sh\necho $1\n"):
+            (bin_of(top) / name).write_text(text)
+            (bin_of(top) / name).chmod(0o755)
         for name in ("packaging/make-deb", "tools/deps"):
             (top / name).chmod(0o755)
         self.git("init", "-q")
@@ -42,19 +62,32 @@ class Tree:
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", "step")
 
-    def release(self, *version):
-        return subprocess.run([self.top / "tools/release", *version], cwd="/", capture_output=True, text=True, check=False)
+    def release(self, *version, key="1234ABCD"):
+        return subprocess.run([self.top / "tools/release", *version], cwd="/", capture_output=True, text=True, check=False,
+                              env={**os.environ, "PATH": f"{bin_of(self.top)}:{os.environ['PATH']}", "KEY": key})
 
 
 @pytest.fixture(name="tree")
 def tree_fixture(tmp_path):
-    return Tree(tmp_path)
+    return Tree(tmp_path / "tree")
 
 
 def refused(tree, text, *version):
     done = tree.release(*version)
     assert done.returncode == 1 and text in done.stderr
     assert not (tree.top / "build").exists()
+
+
+def test_a_key_must_be_given(tree):
+    for key, text in ("", "which key signs"), ("4321", "gpg has no secret key 4321"):
+        done = tree.release("1.2", key=key)
+        assert done.returncode == 1 and text in done.stderr
+
+
+def test_a_number_that_builds_before_it_had_is_refused(tree):
+    """They call themselves 1.2.0+git..., which dpkg takes for newer than 1.2.0."""
+    tree.commit()
+    refused(tree, "raise the version", "1.2")
 
 
 def test_a_version_must_be_given(tree):
@@ -106,5 +139,5 @@ def test_the_same_commit_gives_the_same_sources(tree):
 
 
 def test_there_are_notes_for_the_version_of_this_tree():
-    version = subprocess.run([TOP / "tools/version"], capture_output=True, text=True, check=True).stdout.strip()
+    version = subprocess.run([TOP / "tools/version", "--release"], capture_output=True, text=True, check=True).stdout.strip()
     assert f"\n## {version}\n" in (TOP / "NEWS.md").read_text()

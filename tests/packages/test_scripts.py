@@ -35,12 +35,14 @@ class Machine:
         self.folder = folder
         self.top = folder / "top"
         self.state = folder / "state"
+        self.running = "6.1.0-47-amd64"
         for name in ("modules", "packages", "state", "bin", "dkms"):
             (folder / name).mkdir()
         for name in ("zext4", "packaging", "tools", "include"):
             shutil.copytree(TOP / name, self.top / name, ignore=shutil.ignore_patterns("__pycache__"))
         self.script("bin/dkms", DKMS)
         self.script("bin/modinfo", MODINFO)
+        self.script("bin/apt-cache", "#!/bin/sh\n")
         self.reviewed(True)
 
     def script(self, path, text):
@@ -69,7 +71,8 @@ class Machine:
 
     def run(self, program, *arguments):
         env = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "STATE": str(self.state),
-               "ZJ_MODULES": str(self.folder / "modules"), "ZJ_PACKAGES": str(self.folder / "packages"),
+               "ZJ_RUNNING": os.environ.get("ZJ_RUNNING", self.running), "ZJ_FSTAB": str(self.folder / "fstab"),
+               "ZJ_MOUNTS": str(self.folder / "mounts"), "ZJ_BUILD_VERSION": "0.1.0", "ZJ_MODULES": str(self.folder / "modules"), "ZJ_PACKAGES": str(self.folder / "packages"),
                "ZJ_SOURCES": str(self.folder / "kept"), "ZJ_DKMS": str(self.folder / "dkms")}
         return subprocess.run([self.top / program, *arguments], env=env, capture_output=True, text=True,
                               check=False)
@@ -211,18 +214,309 @@ def test_default_kernel(machine, monkeypatch, running, kernels, expected):
     assert machine.run("tools/kver", machine.folder / "modules").stdout.strip() == expected
 
 
+# ---- what is said when all is done ----
+
+@pytest.mark.parametrize("running,says", [
+    ("6.12.117+deb12-amd64", "next: mount -t zext4 DEVICE FOLDER"),
+    ("6.1.0-47-amd64", "next: reboot into 6.12.117+deb12-amd64 (this is 6.1.0-47-amd64, which has no zext4)")])
+def test_next_step(machine, running, says):
+    machine.kernel("6.1.0-47-amd64", "6.1.176")
+    machine.kernel("6.12.117+deb12-amd64", "6.12.117")
+    machine.package("6.12.117")
+    machine.running = running
+    said = machine.build()
+    assert says in said and "WARNING" not in said
+    assert "6.12.117+deb12-amd64 (2 of 2 kernels): building the modules" in said and "build/make.log" in said
+    assert "next:" not in machine.build()
+
+
+def test_no_kernel_at_all(machine):
+    machine.kernel("6.1.0-47-amd64", "6.1.176")
+    said = machine.build()
+    assert "apt-get install linux-image-6.12-amd64" in said
+
+
+FSTAB = "# /dev/sda1 /old zext4\n/dev/sda2 / ext4 defaults 0 1\n/dev/sdb1 /srv zext4 defaults,nofail 0 2\n"
+
+
+@pytest.mark.parametrize("fstab", [FSTAB, FSTAB.splitlines()[1] + "\n"])
+def test_newest_kernel_without_zext4(machine, fstab):
+    """It will boot next, so now is the time to say it, if something needs zext4."""
+    (machine.folder / "fstab").write_text(fstab)
+    machine.kernel("6.12.117+deb12-amd64", "6.12.117")
+    machine.kernel("6.12.118+deb12-amd64", "6.12.118")
+    machine.package("6.12.117")
+    said = machine.build()
+    needed = "zext4" in fstab
+    assert ("WARNING: 6.12.118+deb12-amd64, the newest kernel" in said) == needed
+    assert ("to keep zext4, boot 6.12.117+deb12-amd64" in said and "/etc/fstab: /dev/sdb1 on /srv" in said) == needed
+    assert "/old" not in said and "/dev/sda2" not in said
+
+
+@pytest.mark.parametrize("package,says", [("zjournal-dkms", "no kernel has zext4"),
+                                          ("zjournal-tools", "a kernel without zext4 stops the boot")])
+@pytest.mark.parametrize("needing", ["  /etc/fstab: /dev/sdb1 on /srv", ""])
+def test_removal(tmp_path, package, says, needing):
+    """What to do is said before the packages go, and not at an upgrade."""
+    (tmp_path / "dependents").write_text(f"#!/bin/sh\nprintf '{needing}'\n")
+    (tmp_path / "dependents").chmod(0o755)
+    (tmp_path / "dkms").write_text("#!/bin/sh\n")
+    (tmp_path / "dkms").chmod(0o755)
+    script = (TOP / f"packaging/debian/{package}.prerm").read_text()
+    script = re.sub(r"/usr/lib/zjournal/(source/packaging/)?dependents", f"{tmp_path}/dependents", script)
+    script = script.replace("/usr/lib/zjournal/source/tools/version", "echo 0").replace("/var/lib/dkms", f"{tmp_path}/var")
+    script = script.replace("/lib/modules", f"{tmp_path}/modules")
+
+    def prerm(action):
+        return subprocess.run(["sh", "-c", script, "prerm", action], check=True, capture_output=True, text=True,
+                              env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}).stderr
+    said = prerm("remove")
+    assert [text in said for text in (says, "BEFORE YOU REBOOT", "/dev/sdb1 on /srv")] == [bool(needing)] * 3, said
+    assert not prerm("upgrade")
+
+
+# ---- reports ----
+
+class Watched:
+    """A machine that zjournal-check looks at"""
+
+    def __init__(self, folder):
+        self.folder = folder
+        for name in "bin", "modules", "proc", "notes", "state":
+            (folder / name).mkdir()
+        for name in "user/zjournal-check", "packaging/dependents":
+            shutil.copy(TOP / name, folder / "bin")
+        for name, text in {"sendmail": 'cat >>"$MAIL"', "zjctl": 'cat "$JSON"', "mountpoint": "exit 1"}.items():
+            (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+            (folder / "bin" / name).chmod(0o755)
+        self.json = folder / "json"
+        self.json.write_text('{"journal":{"state":"clean"')
+        (folder / "fstab").write_text("")
+
+    def kernel(self, kver, zext4):
+        folder = self.folder / "modules" / kver
+        (folder / "kernel").mkdir(parents=True)
+        (folder / "updates/dkms").mkdir(parents=True)
+        if zext4:
+            (folder / "updates/dkms/zext4.ko.xz").touch()
+
+    def look(self):
+        """What is printed and, the same, mailed."""
+        mail = self.folder / "mail"
+        mail.unlink(missing_ok=True)
+        names = {"ZJ_MODULES": "modules", "ZJ_PROC": "proc", "ZJ_NOTES": "notes", "STATE_DIRECTORY": "state",
+                 "ZJ_FSTAB": "fstab", "ZJ_MOUNTS": "none", "ZJ_HOOK": "hook", "MAIL": "mail", "JSON": "json"}
+        done = subprocess.run([self.folder / "bin/zjournal-check"], capture_output=True, text=True, check=True,
+                              env={"PATH": f"{self.folder}/bin:/usr/bin:/bin", **{k: str(self.folder / v) for k, v in names.items()}})
+        assert not done.stderr
+        said = done.stdout.replace("<3>", "")
+        if said:
+            assert mail.read_text().startswith("To: root\nSubject: ") and mail.read_text().endswith("\n\n" + said)
+        else:
+            assert not mail.exists()
+        return said
+
+
+@pytest.fixture(name="watched")
+def watched_fixture(tmp_path):
+    return Watched(tmp_path)
+
+
+def test_nothing_to_report(watched):
+    watched.kernel("6.12.117+deb12-amd64", True)
+    watched.kernel("6.12.118+deb12-amd64", False)
+    assert watched.look() == ""
+    (watched.folder / "fstab").write_text("/dev/sdb1 /srv zext4 defaults 0 2\n")
+    watched.kernel("6.12.119+deb12-amd64", True)
+    assert watched.look() == ""
+
+
+def test_each_thing_is_reported_once(watched):
+    watched.kernel("6.12.117+deb12-amd64", True)
+    watched.kernel("6.12.118+deb12-amd64", False)
+    (watched.folder / "fstab").write_text("/dev/sdb1 /srv zext4 defaults 0 2\n")
+    said = watched.look()
+    assert said.startswith("6.12.118+deb12-amd64, the newest kernel, has no zext4") and "/dev/sdb1 on /srv" in said
+    assert watched.look() == ""
+    (watched.folder / "proc/sdb1-8").mkdir()
+    (watched.folder / "proc/sdb1-8/info").write_text("log: zj\nstate: aborted\n")
+    assert watched.look().startswith("the journal of sdb1 has failed")
+    watched.json.write_text('{"journal":{"state":"damaged"')
+    assert watched.look().startswith("the log of /dev/sdb1 (/srv) is damaged")
+    assert watched.look() == ""
+    # What went away and comes back is new.
+    (watched.folder / "proc/sdb1-8/info").write_text("log: zj\nstate: running\n")
+    assert watched.look() == ""
+    (watched.folder / "proc/sdb1-8/info").write_text("log: zj\nstate: aborted\n")
+    assert "sdb1 has failed" in watched.look()
+    (watched.folder / "notes/zext4-srv").write_text("/srv is mounted as ext4, not zext4: ...\n")
+    assert watched.look().startswith("/srv is mounted as ext4")
+
+
+def test_the_root_needs_the_newest_kernel(watched):
+    watched.kernel("6.12.118+deb12-amd64", False)
+    (watched.folder / "hook").touch()
+    assert "the root (zjournal-root)" in watched.look()
+
+
+# ---- apt ----
+
+@pytest.mark.parametrize("release,line", [
+    ("ID=debian\nVERSION_CODENAME=bookworm", "deb http://security.debian.org/debian-security bookworm-security main"),
+    ("ID=debian\nVERSION_CODENAME=trixie", "deb http://deb.debian.org/debian trixie main"),
+    ("ID=other\nPRETTY_NAME=Other", "Other is no Debian")])
+@pytest.mark.parametrize("candidate", ["(none)", "6.12.117-1"])
+def test_sources_that_lack_the_kernel(tmp_path, release, line, candidate):
+    (tmp_path / "apt-cache").write_text(f"#!/bin/sh\necho 'linux-source-6.12:'; echo '  Candidate: {candidate}'\n")
+    (tmp_path / "apt-cache").chmod(0o755)
+    (tmp_path / "os-release").write_text(release + "\n")
+    done = subprocess.run([TOP / "packaging/kernel-sources"], check=True, capture_output=True, text=True,
+                          env={"PATH": f"{tmp_path}:/usr/bin:/bin", "ZJ_OS_RELEASE": str(tmp_path / "os-release")})
+    assert (line in done.stdout) == (candidate == "(none)") == bool(done.stdout)
+
+
+APT = r"""#!/bin/sh
+echo "$*" >>"$STATE/asked"
+if [ "$(wc -l <"$STATE/asked")" -le "$LOCKED" ]; then
+	echo 'E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (unattended-upgr)' >&2
+	exit 100
+fi
+[ -z "$REASON" ] || { echo "E: $REASON" >&2; exit 100; }
+"""
+
+
+@pytest.mark.parametrize("locked,reason", [(2, ""), (0, "Unable to locate package linux-source-6.12"), (0, "Failed to fetch it")])
+def test_apt_that_is_locked_or_fails(tmp_path, locked, reason):
+    """Another apt is waited for, and the reason of a failure is the one that apt gives."""
+    for name, text in (("apt-get", APT), ("dpkg-query", "#!/bin/sh\nexit 1\n"), ("sleep", "#!/bin/sh\n"), ("sudo", '#!/bin/sh\n"$@"\n'),
+                       ("apt-cache", "#!/bin/sh\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    for name in "tools/deps", "packaging/kernel-sources", "zext4/series":
+        (tmp_path / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(TOP / name, tmp_path / "tree" / name)
+    done = subprocess.run([tmp_path / "tree/tools/deps", "deb"], check=False, capture_output=True, text=True,
+                          env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "STATE": str(tmp_path),
+                               "LOCKED": str(locked), "REASON": reason})
+    assert (done.returncode == 0) == (not reason), done.stderr
+    assert done.stdout.count("another apt is running, waiting for it to end") == locked
+    assert not locked or "held by process 7 (unattended-upgr)" in done.stdout
+    if reason:
+        assert reason in done.stderr
+
+
+# ---- mkfs.zext4 ----
+
+@pytest.mark.parametrize("size,cpus,options", [
+    ("64M", 1, []), ("2G", 4, ["-b", "1024"]), ("20G", 8, ["-O", "quota", "-L", "name"]), ("400G", 64, ["-O^64bit"])])
+def test_mkfs_leaves_no_advice(tmp_path, size, cpus, options):
+    """What zjctl info would advise afterwards has been done; a choice of the caller stays."""
+    disk = tmp_path / "disk"
+    subprocess.run(["truncate", "-s", size, disk], check=True)
+
+    def ids():
+        done = subprocess.run([TOP / "build/zjctl", "info", "--json", "--cpus", str(cpus), disk], check=True,
+                              capture_output=True, text=True)
+        return set(re.findall(r'"id":"([^"]*)"', done.stdout)) - {"quota", "small"}
+    subprocess.run([TOP / "build/mkfs.zext4", f"--cpus={cpus}", "-q", "-F", *options, disk], check=True, capture_output=True)
+    assert not ids()
+    subprocess.run([TOP / "build/mkfs.zext4", f"--cpus={cpus}", "-q", "-F", "-O", "^orphan_file", "-g8192", disk], check=True,
+                   capture_output=True)
+    assert "no-orphan-file" in ids()
+
+
 # ---- the version ----
 
-def test_one_version(machine):
-    version = machine.run("tools/version").stdout.strip()
-    assert re.fullmatch(r"\d+\.\d+\.\d+", version)
-    said = subprocess.run([TOP / "build/zjctl", "--version"], capture_output=True, text=True, check=True).stdout
-    assert f"zjournal {version}," in said
+def test_one_version():
+    version = subprocess.run([TOP / "build/zjctl", "--version"], capture_output=True, text=True, check=True).stdout
+    number = subprocess.run([TOP / "tools/version", "--release"], capture_output=True, text=True, check=True).stdout.strip()
+    kind = re.escape(number) + r"(\+git\d{8}\.\d{6}\.[0-9a-f]{12}(\.dirty)?)?"
+    assert re.match(f"zjctl of zjournal {kind},", version)
     folder = max(TOP.glob("build/kmod-6.12*"))
     for name in ("zjournal", "zext4"):
         found = subprocess.run(["/sbin/modinfo", "-F", "version", folder / f"{name}.ko"],
                                capture_output=True, text=True, check=True).stdout
-        assert found.strip() == version
+        assert re.fullmatch(kind, found.strip())
+
+
+class Clone:
+    """A repository of the files that make the version"""
+
+    def __init__(self, folder):
+        self.folder = folder
+        for name in "tools/version", "tools/commit", ".gitattributes", "include/zjournal/version.h":
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(TOP / name, folder / name)
+        self.git("init", "-q")
+
+    def git(self, *words, date="0"):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *words], cwd=self.folder, check=True,
+                       capture_output=True, env={**os.environ, "GIT_COMMITTER_DATE": date, "GIT_AUTHOR_DATE": date})
+
+    def commit(self, date):
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", "step", date=date)
+        return self.version()
+
+    def version(self, folder=None):
+        return subprocess.run([(folder or self.folder) / "tools/version"], capture_output=True, text=True, check=True,
+                              cwd="/").stdout.strip()
+
+    def archive(self, out):
+        out.mkdir()
+        subprocess.run(f"git archive HEAD | tar x -C {out}", cwd=self.folder, shell=True, check=True)
+        return self.version(out)
+
+
+def newer(one, other):
+    return not subprocess.run(["dpkg", "--compare-versions", one, "gt", other], check=False).returncode
+
+
+def test_a_newer_build_upgrades_an_older_one(tmp_path):
+    """Commits of the same day, too; and each upgrades the release that it follows, and is upgraded by the next one."""
+    clone = Clone(tmp_path / "clone")
+    versions = [clone.commit(date) for date in ("2026-11-26T09:59:59Z", "2026-11-26T10:00:00Z", "2026-11-27T01:00:00Z")]
+    assert versions[0].startswith("0.1.0+git20261126.095959.")
+    ordered = ["0.1.0", *versions, "0.1.1", "0.2.0"]
+    assert all(newer(b, a) for a, b in zip(ordered, ordered[1:]))
+    # The release is the tag, and in an archive the version is the same.
+    assert clone.archive(tmp_path / "one") == versions[-1]
+    clone.git("tag", "v0.1.0")
+    assert clone.version() == clone.archive(tmp_path / "two") == "0.1.0"
+    (clone.folder / "tools/commit").write_text("changed\n")
+    assert re.fullmatch(r"0\.1\.0\+git20261127\.010000\.[0-9a-f]{12}\.dirty", clone.version())
+
+
+def test_archive_inside_another_repository(tmp_path):
+    """That one's commit is not ours."""
+    clone = Clone(tmp_path / "clone")
+    version = clone.commit("2026-11-26T09:59:59Z")
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    assert clone.archive(tmp_path / "out") == version
+
+
+def test_packages_are_made_without_git(tmp_path):
+    """In an unpacked archive; what dpkg-buildpackage gets is the same tree."""
+    stub = "#!/bin/sh\nfind . -type f | sort >{}/files\ncp debian/changelog .version {}\n"
+    found = []
+    for name, of in ("clone", None), ("archive", "clone"):
+        top, out = tmp_path / name, tmp_path / f"{name}.out"
+        out.mkdir()
+        if of:
+            top.mkdir()
+            subprocess.run(f"git archive HEAD | tar x -C {top}", cwd=tmp_path / of, shell=True, check=True)
+        else:
+            subprocess.run(["git", "clone", "-q", "--no-hardlinks", "--depth=1", f"file://{TOP}", top], check=True)
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        for program, text in ("dpkg-buildpackage", stub.format(out, out)), ("lintian", "#!/bin/sh\n"):
+            (tmp_path / "bin" / program).write_text(text)
+            (tmp_path / "bin" / program).chmod(0o755)
+        done = subprocess.run([top / "packaging/make-deb"], check=True, capture_output=True, text=True,
+                              env={**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"})
+        version = (out / ".version").read_text().strip()
+        assert f"sudo apt-get install ./build/deb/zjournal-dkms_{version}_all.deb" in done.stdout
+        found.append((version, (out / "files").read_text(), (out / "changelog").read_text().splitlines()[0]))
+    assert found[0] == found[1] and f"zjournal ({found[0][0]})" in found[0][2]
 
 
 # ---- the type ext4 ----
@@ -253,25 +547,44 @@ def test_aliases_of_the_manual_page(tmp_path, has_zext4):
 # ---- zjournal-root ----
 
 WARNINGS = {
-    "/dev/sda1 /srv zext4 defaults 0 2": ["BEFORE YOU REBOOT"],
-    "/dev/sda1 / ext4 errors=remount-ro 0 1": [],
-    "/dev/sda1 / ext4 noatime,lanes=2 0 1": ["tune2fs -E mount_opts="],
-    "/dev/sda1 /srv zext4 lane_by=dir 0 2": ["BEFORE YOU REBOOT", "tune2fs -E mount_opts="],
-    "# /dev/sda1 /srv zext4 lanes=2 0 2": [],
+    "/dev/sda1 /srv zext4 defaults,lanes=2 0 2": False,
+    "/dev/sda1 / ext4 errors=remount-ro 0 1": False,
+    "/dev/sda1 / ext4 noatime,lanes=2 0 1": True,
+    "# /dev/sda1 /srv ext4 lanes=2 0 2": False,
 }
 
 
 @pytest.mark.parametrize("line", WARNINGS)
 def test_lines_at_which_a_boot_would_stop(tmp_path, line):
-    """There is no type zext4 then, and a kernel without zext4 refuses its options."""
-    (tmp_path / "fstab").write_text(line + "\n")
-    (tmp_path / "update-initramfs").write_text("#!/bin/sh\n")
-    (tmp_path / "update-initramfs").chmod(0o755)
-    script = (TOP / "packaging/debian/zjournal-root.postinst").read_text().replace("/etc/fstab", str(tmp_path / "fstab"))
-    done = subprocess.run(["sh", "-c", script, "postinst", "configure"], check=True, capture_output=True, text=True,
-                          env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
-    assert [text for text in ("BEFORE YOU REBOOT", "tune2fs -E mount_opts=") if text in done.stderr] == WARNINGS[line]
-    assert (line in done.stderr) == bool(WARNINGS[line])
+    """A kernel without zext4 refuses its options for the type ext4; for zext4 there is mount.zext4."""
+    said = root_postinst(tmp_path, fstab=line)
+    assert ("move them into the file system, as in tune2fs -E mount_opts=" in said) == (line in said) == WARNINGS[line]
+
+
+def root_postinst(folder, fstab="", cpus=1, answer="false", stored=""):
+    """What it says, for a root with these stored options and a machine with so many CPUs."""
+    (folder / "fstab").write_text(fstab + "\n")
+    (folder / "confmodule").write_text(f"db_get() {{ RET={answer}; }}\n")
+    for name, text in {"update-initramfs": "", "nproc": f"echo {cpus}", "findmnt": "echo /dev/root",
+                       "dumpe2fs": f"echo 'Mount options:   {stored}'", "tune2fs": 'echo "asked tune2fs $*"'}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    script = (TOP / "packaging/debian/zjournal-root.postinst").read_text().replace("/etc/fstab", str(folder / "fstab"))
+    script = script.replace("/usr/share/debconf/confmodule", f"{folder}/confmodule").replace('[ -b "$root" ] &&', "")
+    return subprocess.run(["sh", "-c", script, "postinst", "configure"], check=True, capture_output=True, text=True,
+                          env={"PATH": f"{folder}:/usr/bin:/bin"}).stderr
+
+
+@pytest.mark.parametrize("cpus,answer,stored,says,done", [
+    (1, "true", "", "", False),
+    (16, "false", "", "ONE lane, for all 16 CPUs", False),
+    (16, "false", "noatime", "tune2fs -E mount_opts=noatime,lanes=16 /dev/root", False),
+    (16, "true", "noatime", "from the next boot on the root has 16 lanes", True),
+    (16, "true", "lanes=4", "", False)])
+def test_never_one_lane_without_a_word(tmp_path, cpus, answer, stored, says, done):
+    said = root_postinst(tmp_path, cpus=cpus, answer=answer, stored=stored)
+    assert says in said and bool(says) == ("lane" in said)
+    assert ("asked tune2fs -E mount_opts=" + (stored + "," if stored else "") + f"lanes={cpus} " in said) == done
 
 
 def test_dracut_is_left_alone(tmp_path):

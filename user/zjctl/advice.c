@@ -82,17 +82,14 @@ static void advise_journal(const char *path, const struct fs_info *fs, u32 journ
 		       zx_size(bytes), zx_count(cpus, "CPU"));
 }
 
-/*
- * All group descriptors of a small file system are in one or two blocks. Groups of less than
- * 2048 blocks would spread them, and be too small themselves.
- */
+/* All group descriptors of a small file system are in one or two blocks. */
 static void advise_descriptors(const struct fs_info *fs, u32 cpus)
 {
-	u64 per_group = fs->blocks / ((u64)fs->descs_per_block * cpus) & ~7ULL;
+	u64 per_group = zx_group_blocks(fs->blocks, fs->descs_per_block, cpus);
 
 	if (fs->desc_blocks >= cpus)
 		return;
-	if (per_group < 2048) {
+	if (!per_group) {
 		advise("small", NULL,
 		       "The file system is small: all group descriptors are in %s for %u CPUs, so lanes that allocate at the same time must commit together. Tasks that fsync were up to %d %% slower. Only a larger file system changes that.",
 		       zx_count(fs->desc_blocks, "block"), cpus, SMALL_COST);

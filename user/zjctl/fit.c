@@ -15,6 +15,14 @@ u32 zx_lanes_that_fit(u32 journal_blocks, u32 block_size, u32 wanted)
 			    min_t(u32, wanted, ZJ_MAX_LANES));
 }
 
+/* Groups of less than 2048 blocks would spread the descriptors, and be too small themselves. */
+u64 zx_group_blocks(u64 blocks, u32 descs_per_block, u32 cpus)
+{
+	u64 per_group = blocks / ((u64)descs_per_block * cpus) & ~7ULL;
+
+	return per_group < 2048 ? 0 : per_group;
+}
+
 u32 zx_cpus(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include "zjournal/version.h"
 #include "zjctl.h"
 
 static const struct zx_command * const commands[] = {
@@ -233,7 +232,7 @@ int main(int argc, char **argv)
 		return run_help(argc, argv);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V") ||
 	    !strcmp(argv[1], "version")) {
-		printf("zjctl of zjournal " ZJ_VERSION ", log format %u\n", ZJ_FORMAT_VERSION);
+		printf("zjctl of zjournal " ZJ_BUILD_VERSION ", log format %u\n", ZJ_FORMAT_VERSION);
 		return ZX_OK;
 	}
 	command = find_command(argv[1]);

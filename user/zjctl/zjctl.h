@@ -184,5 +184,7 @@ u32 zx_lanes_that_fit(u32 journal_blocks, u32 block_size, u32 wanted);
 /* Journal size in MiB for @lanes on a file system of @fs_bytes. */
 u32 zx_journal_mib(u32 lanes, u64 fs_bytes, u32 block_size);
 u32 zx_cpus(void);
+/* How many blocks the groups should have, so that descriptors are in a block for each CPU; 0: the file system is too small. */
+u64 zx_group_blocks(u64 blocks, u32 descs_per_block, u32 cpus);
 
 #endif /* ZJCTL_H */
