@@ -105,7 +105,8 @@ fuzz:
 model:
 	@+$(MAKE) --no-print-directory -C model check
 
-demo: deps
+demo:
+	@tools/deps demo
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) demo/demo.py
 

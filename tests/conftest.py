@@ -4,7 +4,8 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent / "vm"))
+for folder in "kit", "vm":
+    sys.path.insert(0, str(Path(__file__).resolve().parent / folder))
 
 
 def pytest_configure(config):

@@ -103,16 +103,12 @@ static bool zext4_one_lane_is_best(struct super_block *sb, journal_t *journal)
 	u64 blocks = journal->j_inode ? ext4_blocks_count(EXT4_SB(sb)->s_es) :
 					journal->j_total_len;
 
-	if (options->value[ZEXT4_LANES] ||
-	    options->value[ZEXT4_LOG] == ZEXT4_LOG_JBD2 ||
-	    options->value[ZEXT4_LANE_BY] != ZEXT4_LANE_BY_CPU ||
-	    options->given & BIT(ZEXT4_JOURNAL_NVM) ||
-	    !zext4_one_head(journal->j_dev, blocks, sb->s_blocksize_bits))
-		return false;
-	ext4_msg(sb, KERN_INFO,
-		 "using one lane, because the disk has one head; lanes=%u would make one for each CPU",
-		 num_online_cpus());
-	return true;
+	return !options->value[ZEXT4_LANES] &&
+	       options->value[ZEXT4_LOG] != ZEXT4_LOG_JBD2 &&
+	       options->value[ZEXT4_LANE_BY] == ZEXT4_LANE_BY_CPU &&
+	       !(options->given & BIT(ZEXT4_JOURNAL_NVM)) &&
+	       zext4_one_head(journal->j_dev, blocks, sb->s_blocksize_bits,
+			      &EXT4_SB(sb)->s_zj_reads);
 }
 
 /* Is the log in stock's format: by log=jbd2, or by log=auto with lanes=1 or as ext4? */

@@ -31,7 +31,8 @@ static inline bool zext4_orphans_may_stay(struct super_block *sb)
 
 bool zext4_journal_dev_is_live(struct super_block *sb);
 void zext4_no_journal_dev(struct super_block *sb, dev_t dev);
-bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits);
+bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits,
+		    struct zext4_reads *took);
 
 /* Replay of fast commits (E25). */
 bool zext4_replay_nameless(const u8 *val);
@@ -70,6 +71,11 @@ void zext4_restore_options(struct super_block *sb,
 int zext4_check_image_options(struct super_block *sb,
 			      const struct zext4_options *options);
 void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb);
+
+/* What is in force. */
+u32 zext4_in_force(struct super_block *sb, int option);
+bool zext4_always_shown(struct super_block *sb, int option);
+void zext4_say_in_force(struct super_block *sb);
 
 /* The lane of a handle (lane_by=). */
 #define ZEXT4_BY_CPU	(-1)
@@ -219,6 +225,7 @@ void zext4_forget_extents(struct inode *inode, ext4_lblk_t from);
 
 /* Regions in which a lane looks for blocks and inodes (alloc=core). */
 struct ext4_allocation_context;
+bool zext4_core_wanted(struct super_block *sb);
 struct ext4_locality_group;
 void zext4_place(struct ext4_allocation_context *ac,
 		 const struct ext4_allocation_request *ar);

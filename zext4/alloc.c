@@ -30,7 +30,7 @@ struct zext4_region {
 
 /* ---- regions ---- */
 
-static bool zext4_core_wanted(struct super_block *sb)
+bool zext4_core_wanted(struct super_block *sb)
 {
 	struct ext4_sb_info *sbi = EXT4_SB(sb);
 

@@ -327,13 +327,15 @@ int zext4_check_options(struct super_block *sb, bool has_log)
 	return 0;
 }
 
-static bool is_changed(const struct zext4_options *now,
-		       const struct zext4_options *options, int i)
+/* What was asked for, as in /etc/fstab, and what is shown, as in /proc/mounts, change nothing. */
+static bool is_changed(struct super_block *sb, const struct zext4_options *options, int i)
 {
-	if (!(options->given & BIT(i)))
-		return false;
-	return options->value[i] != now->value[i] ||
-	       (i == ZEXT4_JOURNAL_NVM && strcmp(options->nvm_path, now->nvm_path));
+	const struct zext4_options *now = &EXT4_SB(sb)->s_zj;
+
+	if (i == ZEXT4_JOURNAL_NVM && strcmp(options->nvm_path, now->nvm_path))
+		return true;
+	return options->value[i] != now->value[i] &&
+	       options->value[i] != zext4_in_force(sb, i);
 }
 
 /**
@@ -354,17 +356,19 @@ int zext4_check_remount(struct fs_context *fc, struct zext4_options *options)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(specs); i++) {
-		if (!specs[i].fixed || !is_changed(&EXT4_SB(sb)->s_zj, options, i))
+		if (!specs[i].fixed || !(options->given & BIT(i)))
 			continue;
-		if (becomes_writable) {
-			ext4_msg(sb, KERN_WARNING, "%s is ignored: only the first mount decides on it; for the root, name it in rootflags= of the kernel's command line",
+		if (!is_changed(sb, options, i)) {
+			options->given &= ~BIT(i);
+		} else if (becomes_writable) {
+			ext4_msg(sb, KERN_WARNING, "%s is ignored: only the first mount decides on it; for the root, store it in the file system (tune2fs -E mount_opts=)",
 				 specs[i].name);
 			options->given &= ~BIT(i);
-			continue;
+		} else {
+			ext4_msg(sb, KERN_ERR, "%s cannot be changed by a remount; unmount the file system and mount it with the new value",
+				 specs[i].name);
+			return -EINVAL;
 		}
-		ext4_msg(sb, KERN_ERR, "%s cannot be changed by a remount; unmount the file system and mount it with the new value",
-			 specs[i].name);
-		return -EINVAL;
 	}
 	return 0;
 }
@@ -493,14 +497,14 @@ void zext4_restore_options(struct super_block *sb,
 	follow_remount(sb, 0);
 }
 
-static void show_value(struct seq_file *seq, const struct zext4_options *now, int i)
+static void show_value(struct seq_file *seq, struct super_block *sb, int i)
 {
-	u32 value = now->value[i];
+	u32 value = zext4_in_force(sb, i);
 
 	if (specs[i].words)
 		seq_puts(seq, specs[i].words[value]);
 	else if (!specs[i].max)
-		seq_escape(seq, now->nvm_path, " \t\n\\,#");
+		seq_escape(seq, EXT4_SB(sb)->s_zj.nvm_path, " \t\n\\,#");
 	else if (value)
 		seq_printf(seq, "%u", value);
 	else
@@ -512,6 +516,9 @@ static void show_value(struct seq_file *seq, const struct zext4_options *now, in
  * @seq: the file to print to
  * @sep: character to print before each option
  * @sb: mounted
+ *
+ * Of what was asked for this shows what is in force.  A mount with the options shown does the
+ * same, and a remount with them, as mount(8) makes it, changes nothing.
  */
 void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb)
 {
@@ -520,7 +527,7 @@ void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(specs); i++) {
-		if (!(now->given & BIT(i)))
+		if (!(now->given & BIT(i)) && !zext4_always_shown(sb, i))
 			continue;
 		if (!specs[i].tune)
 			seq_printf(seq, "%c%s=", sep, specs[i].name);
@@ -529,6 +536,6 @@ void zext4_show_options(struct seq_file *seq, char sep, struct super_block *sb)
 		else
 			seq_printf(seq, "%ctune=%s:", sep, specs[i].name);
 		tuned |= specs[i].tune;
-		show_value(seq, now, i);
+		show_value(seq, sb, i);
 	}
 }

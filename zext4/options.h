@@ -55,4 +55,14 @@ struct zext4_options {
 	char	nvm_path[ZEXT4_PATH_MAX];	/* of journal_nvm= */
 };
 
+/**
+ * struct zext4_reads - what the disk was seen to do (zext4_one_head())
+ *
+ * Set before the journal is loaded, and only read afterwards.
+ */
+struct zext4_reads {
+	u64	in_turn;	/* time of four reads one after the other, in ns; 0: not measured */
+	u64	together;	/* of four reads at once */
+};
+
 #endif /* ZEXT4_OPTIONS_H */

@@ -87,6 +87,38 @@ def test_every_message_has_an_entry(sources, page, sections, least):
     assert not stale, f"{page} explains what nobody says: {stale}"
 
 
+# What a person types or looks at: commands, mount options, files.
+COMMAND = r"\b(?:zjctl [a-z-]+|(?:tune2fs|e2fsck|fsck\.zext4|resize2fs|mke2fs|dumpe2fs|debugfs|modprobe)(?: -[A-Za-z]+)?)"
+ADVICE = re.compile(rf"{COMMAND}|\b[a-z_]+=(?![=.0-9])|\b[a-z_]+=(?=\.\.\.)|\bnoload\b|(?<![\w.])/(?:sys|proc|etc|dev)/[\w/]+")
+
+
+def plain(text):
+    """Of a manual page, without its macros."""
+    text = re.sub(r"(?m)^\.[A-Z][a-z] |\b(?:Ar|Cm|Dq|Fl|Li|Nm|Ns|Pa|Pq|Sq|Xr) ", " ", text)
+    return re.sub(r"\s+", " ", text.replace("Fl ", "-"))
+
+
+def named(advice, text):
+    """Does it name the command, with its first option or word, the option or the file?"""
+    words = advice.split()
+    return all(re.search(rf"(?<![\w.]){re.escape(word.lstrip('-'))}", text) for word in words)
+
+
+@pytest.mark.parametrize("sources,page,sections,least", [
+    (KERNEL, "zjournal.7", ["Messages of the kernel"], 15), (RECOVERY, "zjournal.7", ["Messages of recovery"], 2)],
+                         ids=["kernel", "recovery"])
+def test_what_a_message_advises_stands_in_its_entry(sources, page, sections, least):
+    """So that whoever changes the advice of one of the two reads the other."""
+    known, advised, missing = entries(page, *sections), 0, []
+    for message, file in messages(*sources).items():
+        entry = " ".join(plain(f"{head} {body}") for head, body in known.items() if explains(head, message))
+        found = set(ADVICE.findall(message))
+        advised += bool(found)
+        missing += [f"{file}: {advice!r} of: {message}" for advice in sorted(found) if not named(advice, entry)]
+    assert advised >= least, "the pattern no longer finds what messages advise"
+    assert not missing, f"{page} advises something else than:\n" + "\n".join(missing)
+
+
 @pytest.mark.parametrize("text", [
     "JBD2: Unrecognised features on journal", "Could not load journal inode",
     "Journal superblock has an unknown incompatible feature flag set", "Please run e2fsck -fy"])

@@ -10,15 +10,19 @@ itself.  Of the rest each sector survives or not, by chance; only what holds the
 super block stays whole: no ext4 can be mounted if that is torn, stock's neither.
 With trim=True the disk can be told what is not needed: that reads as zeros, and a trim is
 lost by a power cut as writes are. With lie=True it ignores flushes and FUA, to see a test
-fail. Without a path of a socket it listens on the TCP port .port of 127.0.0.1.
+fail. Without a path of a socket it listens on the TCP port .port of 127.0.0.1. A read takes
+read_s seconds; several take as long at once, as in a network, or with one_head=True one after
+the other.
 """
 
+import contextlib
 import mmap
 import os
 import random
 import socket
 import struct
 import threading
+import time
 
 SECTOR = 512
 SUPER = range(1024, 2048)
@@ -34,11 +38,12 @@ _ZEROS = bytes(1 << 20)
 
 
 class VolatileDisk:
-    def __init__(self, image, sock_path=None, trim=False, lie=False):
+    def __init__(self, image, sock_path=None, trim=False, lie=False, read_s=0, one_head=False):
         self.export_flags = _EXPORT_FLAGS | (_EXPORT_TRIM if trim else 0)
         self.image = str(image)
         self.sock_path = str(sock_path or "")
         self.lie = lie
+        self.read_s, self.one_head = read_s, one_head
         self.live_path = self.image + ".live"
         self.pending = []    # (offset, data, fua) in the order of arrival since the last flush
         self.writes = self.flushes = self.fua_writes = self.trims = self.bytes = 0
@@ -46,6 +51,7 @@ class VolatileDisk:
         self.stopped = threading.Event()
         self.switched_off = threading.Event()
         self.lock = threading.Lock()
+        self.sending = threading.Lock()
         sparse_copy(self.image, self.live_path)
         self.size = os.path.getsize(self.image)
         self.stable = open(self.image, "r+b", buffering=0)
@@ -130,7 +136,26 @@ class VolatileDisk:
                 self._trim(offset, length)
             else:
                 error = _EINVAL
-            conn.sendall(struct.pack(">IIQ", 0x67446698, error, handle) + data)
+            answer = struct.pack(">IIQ", 0x67446698, error, handle) + data
+            if kind == _CMD_READ and self.read_s:
+                self._later(conn, answer)
+            else:
+                self._answer(conn, answer)
+
+    def _answer(self, conn, answer):
+        with self.sending:
+            conn.sendall(answer)
+
+    def _later(self, conn, answer):
+        def send():
+            with contextlib.suppress(OSError):    # the guest may be gone by then
+                self._answer(conn, answer)
+
+        if self.one_head:
+            time.sleep(self.read_s)
+            send()
+        else:
+            threading.Timer(self.read_s, send).start()
 
     # ---- the cache ----
 

@@ -19,6 +19,14 @@ def test_dead_machine_is_a_vm_error():
             machine.sh("true")
 
 
+def test_a_script_is_waited_for_as_long_as_it_gets_on():
+    """Longer than its limit, which holds from one sign to the next."""
+    with conftest.new_vm(modules=[], memory="512M") as machine:
+        assert machine.sh("for n in $(seq 15); do echo $n; sleep 0.4; done", timeout=5)
+        with pytest.raises(vm.VMError, match="nothing new for .* s of the machine's own time"):
+            machine.sh("sleep 1000", timeout=5)
+
+
 @pytest.mark.parametrize("death", [vm.VMError, vm.ConsoleError])
 def test_boot_that_breaks_is_tried_again(monkeypatch, death):
     boots = []

@@ -164,12 +164,15 @@ def begin(guest, *steps, **values):
 
 def await_text(guest, text, times=1, timeout=150):
     """Waits until the guest has said it so many times."""
-    end = time.monotonic() + timeout * vmlib.SLOW
-    while (said := guest.console_text()).count(text) < times:
-        failed = [w for w in ("FAILED: ", "refusing to freeze", "Kernel panic") if w in said]
-        assert not failed and guest.running and time.monotonic() < end, \
-            f"waiting for {text!r}: {failed}\n{guest.console_tail(60)}"
-        time.sleep(0.05)
+    def said():
+        all_said = guest.console_text()
+        failed = [w for w in ("FAILED: ", "refusing to freeze", "Kernel panic") if w in all_said]
+        assert not failed and guest.running, f"waiting for {text!r}: {failed}\n{guest.console_tail(60)}"
+        return all_said.count(text) >= times
+
+    patience = vmlib.Patience(timeout * vmlib.SLOW, lambda: [guest.proc.pid], lambda: len(guest.console_text()))
+    assert vmlib.until(said, patience, lambda: time.sleep(0.05)), \
+        f"waiting for {text!r}: nothing new {patience}\n{guest.console_tail(60)}"
 
 
 def changed(before, after):

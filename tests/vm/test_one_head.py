@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""lanes=auto: one lane on a disk with one head, which says that it rotates and takes seeks."""
+"""lanes=auto: one lane on a disk that says that it rotates and serves one request after the other."""
 
 import pytest
 
 import conftest
+import nbd
+import vm as vmlib
 
 pytestmark = pytest.mark.zext4
 
@@ -20,16 +22,39 @@ disk() {
 lanes() {
     mark; mnt $dev ${2:-lanes=auto}
     n=$(grep -c '^lane ' /proc/fs/zjournal/*/info)
-    [ $n = $1 ] || die "$n lanes with ${2:-lanes=auto}, not $1"
+    said "in force: lanes=$n "
+    [ $n = $1 ] || die "$n lanes with ${2:-lanes=auto}, not $1: $(dmesg | grep 'in force' | tail -n 1)"
 }
+# at_load COMMAND: twice as the machine is, and then with all CPUs busy
+at_load() {
+    "$@"; "$@"
+    loads=
+    for cpu in $(seq $CPUS); do
+        sh -c 'while :; do :; done' &
+        loads="$loads $!"
+    done
+    "$@"; "$@"; "$@"
+    kill $loads; wait $loads
+}
+# chosen N: at a mount that asks for nothing
+chosen() { lanes $1; unmnt; }
 """
 
 
 @pytest.fixture(scope="module", name="machine")
-def machine_fixture():
-    with conftest.new_vm(cpus=CPUS, memory="1G") as vm:
-        assert vm.sh("modprobe zjdisk ndev=1 size_mb=256 && modprobe zext4")
+def machine_fixture(tmp_path_factory):
+    """vda is far away, and vdb is served one request after the other; both say that they rotate."""
+    where, disks = tmp_path_factory.mktemp("disks"), []
+    for name, how in ("far", {"read_s": 0.010}), ("head", {"read_s": 0.008, "one_head": True}):
+        vmlib.make_image(where / name, "128M")
+        disks.append(nbd.VolatileDisk(where / name, where / f"{name}.sock", **how))
+    with conftest.new_vm(cpus=CPUS, memory="1G",
+                         disks=[vmlib.Disk(disk.sock_path, nbd=True) for disk in disks]) as vm:
+        vm.prelude += f"CPUS={CPUS}\n"
+        assert vm.sh("modprobe zjdisk ndev=1 size_mb=256 && modprobe zext4 && modprobe dm_delay")
         yield vm
+    for disk in disks:
+        disk.close()
 
 
 def run(machine, script):
@@ -40,11 +65,22 @@ def run(machine, script):
 
 def test_one_lane_on_one_head(machine):
     run(machine, f"""
-        disk 4000 1; lanes 1; said 'the disk has one head'
+        disk 4000 1; lanes 1; said 'the disk has one head: four reads took .* ms in turn, .* ms together'
+        grep ' /mnt .*lanes=1,log=zj' /proc/mounts || die "not shown"
         known_tree; check_tree; unmnt; fsck $dev
         lanes {CPUS} lanes={CPUS}; check_tree; unmnt
         lanes {CPUS} lane_by=dir; check_tree; unmnt
         lanes 1; check_tree; unmnt; fsck $dev
+    """)
+
+
+def test_the_same_at_each_mount(machine):
+    """One head, in the order of the requests or sorted (four places known), whatever the CPUs do."""
+    run(machine, """
+        disk 4000 1; at_load chosen 1
+        echo 0 head 4000 150 4 >/dev/zjdctl || die "a head that sorts"
+        at_load chosen 1
+        echo 0 head 4000 150 0 >/dev/zjdctl || die "a head that does not"
     """)
 
 
@@ -54,6 +90,30 @@ def test_a_lane_for_each_cpu(machine, seek, rotates):
     run(machine, f"""
         disk {seek} {rotates}; lanes {CPUS}
         known_tree; check_tree; unmnt; fsck $dev
+    """)
+
+
+@pytest.mark.parametrize("ms", [1, 5, 20])
+def test_a_delay_is_no_seek(machine, ms):
+    """A volume that is far away: each request takes long, several take no longer."""
+    run(machine, f"""
+        disk 0 1
+        echo "0 $(blockdev --getsz $dev) delay $dev 0 {ms}" | dmsetup create far || die dmsetup
+        [ -e /dev/mapper/far ] || dmsetup mknodes far
+        dev=/dev/mapper/far
+        [ "$(cat /sys/block/dm-*/queue/rotational)" = 1 ] || die "it does not say that it rotates"
+        at_load chosen {CPUS}
+        dmsetup remove far || die "dmsetup remove"
+    """)
+
+
+@pytest.mark.parametrize("disk, lanes", [("vda", CPUS), ("vdb", 1)])
+def test_a_server_of_requests(machine, disk, lanes):
+    """A virtio disk says that it rotates, whatever serves it."""
+    run(machine, f"""
+        dev=/dev/{disk}; mk $dev -J size=16
+        [ "$(cat /sys/block/{disk}/queue/rotational)" = 1 ] || die "it does not say that it rotates"
+        at_load chosen {lanes}
     """)
 
 

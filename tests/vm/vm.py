@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -24,6 +25,10 @@ from pathlib import Path
 import pack
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "kit"))
+
+from patience import Patience, until    # noqa: E402  pylint: disable=wrong-import-position
+
 ROOT = HERE.parent.parent
 BUILD = ROOT / "build"
 
@@ -35,7 +40,7 @@ COMPLAINTS = [
     r"possible recursive locking", r"circular locking", r"inconsistent lock state",
 ]
 
-# Time limits are multiplied by this: debug kernels are slow.
+# Limits of patience (tests/kit/patience.py) are multiplied by this: debug kernels are slow.
 SLOW = float(os.environ.get("ZJ_SLOW", "1"))
 
 _living = set()
@@ -143,6 +148,7 @@ class Job:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def wait(self, timeout=120):
+        """timeout: seconds of the guest's own time without anything new (tests/kit/patience.py)"""
         self.vm._wait(lambda: self.name in self.vm.finished, timeout, f"script {self.name}")
         self.rc = self.vm.finished[self.name]
         return Result(self.rc, self.output())
@@ -288,7 +294,7 @@ class VM:
         self.proc = subprocess.Popen(self._command(initrd), stdin=subprocess.DEVNULL, stdout=log,
                                      stderr=log, start_new_session=True)
         log.close()
-        self._connect(time.monotonic() + 20)
+        self._connect()
         self._wait(lambda: "ready" in self.finished, timeout, "boot")
 
     def _command(self, initrd):
@@ -313,19 +319,20 @@ class VM:
             cmd += disk.args(n)
         return cmd + self.qemu_args
 
-    def _connect(self, deadline):
-        while True:
+    def _connect(self):
+        def connected():
             try:
                 self.sock = socket.socket(socket.AF_UNIX)
                 self.sock.connect(str(self.dir / "agent"))
                 self.sock.settimeout(0.2)
-                return
+                return True
             except OSError:
                 self.sock.close()
                 self._alive("QEMU did not start")
-                if time.monotonic() > deadline:
-                    raise VMError("QEMU did not open its socket") from None
-                time.sleep(0.05)
+                return False
+
+        if not until(connected, self._patience(20), lambda: time.sleep(0.05)):
+            raise VMError("QEMU did not open its socket")
 
     def _alive(self, what):
         if self.proc.poll() is not None:
@@ -333,36 +340,48 @@ class VM:
             raise VMError(f"{what}: QEMU ended with status {self.proc.returncode}\n{qemu}"
                           f"{self.console_tail()}")
 
+    def _patience(self, timeout):
+        return Patience(timeout * SLOW, lambda: [self.proc.pid], self._progress)
+
+    def _progress(self):
+        """What differs when the guest has said, written or finished something."""
+        files = [self.console, *self.share.iterdir()]
+        sizes = []
+        for path in files:
+            with contextlib.suppress(OSError):
+                sizes.append((path.name, path.stat().st_size))
+        return len(self.finished), sizes
+
     def _wait(self, done, timeout, what):
-        timeout *= SLOW
-        deadline = time.monotonic() + timeout
-        while not done():
-            if time.monotonic() > self._next_peek:
-                self._peek_console()
-            try:
-                data = self.sock.recv(4096)
-            except TimeoutError:
-                data = None
-            except ConnectionError:      # QEMU died with something of ours unread
-                data = b""
-            if data == b"":
-                self._wait_for_end()
-            if not data:
-                self._alive(what)
-                if time.monotonic() > deadline:
-                    self._show_blocked_tasks()
-                    raise VMError(f"{what}: no end within {timeout:.0f} s\n{self.console_tail(200)}")
-                continue
-            self._buffer += data
-            *lines, self._buffer = self._buffer.split(b"\n")
-            for line in lines:
-                self._line(line.decode(errors="replace").split())
+        """Until done(), however long that takes while the guest gets on."""
+        patience = self._patience(timeout)
+        if not until(done, patience, lambda: self._receive(what)):
+            self._show_blocked_tasks()
+            raise VMError(f"{what}: nothing new {patience}\n{self.console_tail(200)}")
+
+    def _receive(self, what):
+        """Takes what the guest's agent says, and waits a moment for it."""
+        if time.monotonic() > self._next_peek:
+            self._peek_console()
+        try:
+            data = self.sock.recv(4096)
+        except TimeoutError:
+            data = None
+        except ConnectionError:      # QEMU died with something of ours unread
+            data = b""
+        if data == b"":
+            self._wait_for_end()
+        if not data:
+            self._alive(what)
+            return
+        self._buffer += data
+        *lines, self._buffer = self._buffer.split(b"\n")
+        for line in lines:
+            self._line(line.decode(errors="replace").split())
 
     def _wait_for_end(self):
-        try:
-            self.proc.wait(10)
-        except subprocess.TimeoutExpired:
-            raise VMError(f"QEMU closed its socket but lives on\n{self.console_tail()}") from None
+        if not until(lambda: not self.running, self._patience(10), lambda: time.sleep(0.1)):
+            raise VMError(f"QEMU closed its socket but lives on\n{self.console_tail()}")
 
     def _peek_console(self):
         """Raise at the first complaint instead of waiting for the time limit."""
@@ -432,7 +451,7 @@ class VM:
         return Job(self, name)
 
     def sh(self, script, timeout=120):
-        """Run a shell script in the guest to its end."""
+        """Run a shell script in the guest to its end; timeout as of Job.wait()."""
         return self.spawn(script).wait(timeout)
 
     def wait_file(self, name, timeout=60):

@@ -30,6 +30,10 @@ from typing import NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[2]
+sys.path.insert(0, str(TOP / "tests/kit"))
+
+import patience    # noqa: E402  pylint: disable=wrong-import-position
+
 BUILD = TOP / "build"
 RESULTS = BUILD / "results/ace.json"
 MKFS = ("-b {} -g 256 -G {} -N 2048 -J size={} "
@@ -153,12 +157,11 @@ class Uml:
                    f"ZJ_DISK_MB={self.disk}", f"ZJ_SCRIPT={f.name}"]
             proc = subprocess.Popen([str(c) for c in cmd], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
-            try:
-                out, _ = proc.communicate(timeout=timeout)
-            except subprocess.TimeoutExpired:
-                os.killpg(proc.pid, signal.SIGKILL)
-                out = proc.communicate()[0] + "\nFAIL the guest did not end in time\n"
-        return out
+            said = patience.communicate(proc, timeout)
+            if said:
+                return said[0]
+            os.killpg(proc.pid, signal.SIGKILL)
+            return proc.communicate()[0] + "\nFAIL the guest did not end in time\n"
 
 
 class Qemu:

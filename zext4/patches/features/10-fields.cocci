@@ -45,6 +45,7 @@ struct ext4_sb_info {
  ...
  struct journal_s *s_journal;
 + struct zext4_options s_zj;
++ struct zext4_reads s_zj_reads;
 + bool s_zj_was_live;
 + bool s_zj_delalloc;
 + u32 s_zj_replay_blocks;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // zext4's own mount options (zext4/options.c) are parsed, kept and shown. fast_commit, which
 // lanes do not support, is switched off, no matter how it was asked for (E25). A remount that
-// fails restores the options. Options in an image cannot name a device.
+// fails restores the options. Options in an image cannot name a device. A mount says what is in
+// force.
 //
 // expect: super.c: -=1 ext4_parse_param=1 ext4_check_opt_consistency=1 ext4_apply_options=1 _ext4_show_options=1
-// expect: super.c: __ext4_remount=2 parse_apply_sb_mount_options=1
+// expect: super.c: __ext4_remount=2 parse_apply_sb_mount_options=1 ext4_fill_super=1
 
 @@
 identifier token;
@@ -97,5 +98,15 @@ parse_apply_sb_mount_options(...)
 +	goto out_free;
  if (ctx->spec & EXT4_SPEC_JOURNAL_DEV)
 	m_ctx->journal_devnum = ctx->journal_devnum;
+...>
+}
+
+@@
+@@
+ext4_fill_super(...)
+{
+<...
++ zext4_say_in_force(sb);
+ ext4_update_overhead(sb, false);
 ...>
 }

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Waits end when a machine gets nowhere, and not because the host is busy.  Time is made here, but for communicate()."""
+
+import subprocess
+import sys
+
+import pytest
+
+import patience
+
+
+class Host:
+    """A clock, and a thread that waits for a CPU."""
+
+    def __init__(self, monkeypatch, tmp_path):
+        self.now, self.thread = 1000.0, tmp_path / "7/task/8/schedstat"
+        self.thread.parent.mkdir(parents=True)
+        self.starve(0)
+        self.starved = 0.0
+        monkeypatch.setattr(patience, "PROC", tmp_path)
+        monkeypatch.setattr(patience.time, "monotonic", lambda: self.now)
+
+    def starve(self, seconds):
+        self.starved = seconds
+        self.thread.write_text(f"123 {int(seconds * 1e9)} 4\n")
+
+    def goes_on(self, seconds, starved=0):
+        self.now += seconds
+        self.starve(self.starved + starved)
+
+
+@pytest.fixture(name="host")
+def host_fixture(monkeypatch, tmp_path):
+    return Host(monkeypatch, tmp_path)
+
+
+def patient(**more):
+    return patience.Patience(60, pids=lambda: [7], **more)
+
+
+def test_a_machine_that_gets_nowhere_is_given_up(host):
+    p = patient()
+    host.goes_on(59)
+    assert not p.over()
+    host.goes_on(2)
+    assert p.over()
+
+
+def test_a_host_that_runs_something_else_is_waited_for(host):
+    p = patient()
+    for _ in range(1000):
+        host.goes_on(1, starved=0.98)
+        assert p.quiet <= 21 and not p.over()
+    host.goes_on(100, starved=1)
+    assert p.over()
+
+
+def test_progress_makes_patience_new(host):
+    seen = []
+    p = patient(signs=lambda: len(seen))
+    for _ in range(100):
+        host.goes_on(50)
+        assert not p.over()
+        seen.append("more")
+        host.goes_on(50)
+        assert not p.over()
+
+
+def test_threads_come_and_go(host):
+    p = patient()
+    late = host.thread.parent.parent / "9/schedstat"
+    late.parent.mkdir()
+    late.write_text("5 999000000000 1\n")    # it has waited before anybody looked
+    host.goes_on(61)
+    assert p.over()
+    host.thread.unlink()
+    host.goes_on(1)
+    assert p.over()
+
+
+def test_until(host):
+    p, calls = patient(), []
+
+    def pause():
+        calls.append(host.now)
+        host.goes_on(30)
+    assert patience.until(lambda: len(calls) == 2, p, pause)
+    assert not patience.until(lambda: False, patient(), pause)
+    assert len(calls) == 5
+
+
+def test_a_process_that_ends_and_one_that_does_not():
+    def start(program):
+        return subprocess.Popen(["sh", "-c", f"{sys.executable} -c '{program}'; true"], stdout=subprocess.PIPE, text=True)
+    with start("print(7)") as proc:
+        assert patience.communicate(proc, 60)[0] == "7\n"
+    with start("import time; print(8, flush=True); time.sleep(1000)") as proc:
+        assert patience.communicate(proc, 1) is None
+        family = patience.tree(proc.pid)
+        assert len(family) == 2
+        for pid in family:
+            patience.os.kill(pid, 9)
+        assert proc.communicate()[0] == "8\n", "what it had said is not lost"
