@@ -12,6 +12,7 @@
 #include "mount/load.h"
 #include <linux/blkdev.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -176,7 +177,7 @@ static void load_progress(void *ctx, const char *what, u32 done, u32 total)
 		return;
 	load->told = now;
 	zj_notice(load->zj, "recovery: %s, %llu %% done\n", what,
-		  div_u64(100ULL * done, total));
+		  div64_u64(100ULL * done, total));
 }
 
 static __printf(3, 4) void load_msg(void *ctx, int level, const char *fmt, ...)

@@ -260,8 +260,8 @@ static inline int zj_yield(void)
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-static inline void zj_progress(struct zj_recovery *r, const char *what, u32 done,
-			       u32 total)
+static inline void zj_tell(struct zj_recovery *r, const char *what, u32 done,
+			   u32 total)
 {
 	if (r->ops->progress)
 		r->ops->progress(r->ctx, what, done, total);

@@ -384,7 +384,7 @@ static int scan_ring(struct zj_jbd2_scan *s)
 
 	begin_txn(s);
 	do {
-		zj_progress(s->r, ZJ_READING_LOG, s->blocks - s->left, s->blocks);
+		zj_tell(s->r, ZJ_READING_LOG, s->blocks - s->left, s->blocks);
 		err = zj_yield() ?: scan_block(s);
 	} while (err > 0);
 	if (err)

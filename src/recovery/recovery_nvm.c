@@ -418,7 +418,7 @@ static int write_all(struct zj_recovery *r, const struct zj_nvm_area *area)
 
 	for (i = 0; i < r->images.nr; i += nr) {
 		look_ahead(r, &next, i + ZJ_NVM_AHEAD);
-		zj_progress(r, ZJ_WRITING_HOME, i, r->images.nr);
+		zj_tell(r, ZJ_WRITING_HOME, i, r->images.nr);
 		err = write_block(r, area, i, &nr) ?: zj_yield();
 		if (err)
 			return err;

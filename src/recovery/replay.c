@@ -276,7 +276,7 @@ int zj_write_home(struct zj_recovery *r)
 			if (err)
 				return err;
 		}
-		zj_progress(r, ZJ_WRITING_HOME, i, r->images.nr);
+		zj_tell(r, ZJ_WRITING_HOME, i, r->images.nr);
 		err = zj_replay_image(r, &image[i]) ?: zj_yield();
 		if (err)
 			return err;

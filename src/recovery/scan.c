@@ -374,7 +374,7 @@ int zj_scan(struct zj_recovery *r)
 	for (seg = 0; seg < r->geo.nr_segs; seg++) {
 		void *buf = zj_piece(r, seg % r->depth);
 
-		zj_progress(r, ZJ_READING_LOG, seg, r->geo.nr_segs);
+		zj_tell(r, ZJ_READING_LOG, seg, r->geo.nr_segs);
 		zj_look_ahead(r, seg, used);
 		err = zj_read_segment(r, seg, buf);
 		/*

@@ -13,11 +13,13 @@ import pytest
 
 from zjctl_images import ROOT, TABLES, fsck, mkfs, move_out, sh, validate
 from nvmlog import CrashedNvm
+from zjctl_machine import machine
 from zjlog import Log
 
 pytest_plugins = "zjctl_fixtures"
 
 INFO = """12 transactions in 2 lanes, 3584 credits each at most
+log: zj
 average:
   834us from seal to commit
   5 handles per transaction
@@ -118,9 +120,13 @@ def test_advice_and_its_remedy(zjctl, tmp_path, what):
 
 
 def test_advice_on_descriptor_blocks(zjctl, tmp_path):
+    """There is no command to paste, because it would lose all data; the option that is named does it."""
     path = mkfs(tmp_path / "a.img", "1G", "-b 4096")
-    advice = {a["id"]: a["command"] for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"]}
-    sh(*advice["few-descriptor-blocks"].replace("mke2fs", "mke2fs -q -F").split())
+    (advice,) = [a for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"]
+                 if a["id"] == "few-descriptor-blocks"]
+    assert "command" not in advice
+    option = re.search(r"\(option (-g \d+) of mke2fs\)", advice["text"])[1]
+    sh("mke2fs", "-q", "-F", "-t", "ext4", *option.split(), path)
     left = {a["id"] for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"]}
     assert "few-descriptor-blocks" not in left
 
@@ -131,7 +137,7 @@ def test_advice_on_a_small_file_system(zjctl, tmp_path):
     (advice,) = [a for a in zjctl("info", "--json", "--cpus", 2, path).json["advice"] if a["id"] == "small"]
     assert "command" not in advice
     out = zjctl("info", "--cpus", 2, path).out
-    assert advice["text"] in out and "to fix it" not in out.split(advice["text"])[1].split("\n\n")[0]
+    assert advice["text"] in " ".join(out.split()) and "to fix it" not in out.split("file system is small")[1].split("\n\n")[0]
     assert not [a for a in zjctl("info", "--json", "--cpus", 1, path).json["advice"] if a["id"] == "small"]
 
 
@@ -564,6 +570,7 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
     log.put(6, 3, images=[(15000, b"x" * 1024)], revokes=[15001])
     log.put(9, 3, deps=[8])
     seen = {name: set() for name in TABLES}
+    machine(tmp_path / "root")
     copy = tmp_path / "copy.img"
     shutil.copy(crashed.path, copy)
     sh("debugfs", "-w", "-R", "feature +needs_recovery", image)
@@ -586,7 +593,11 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
                  ["dump", f"--nvm={bad.log.memory}", bad.path], ["top", "-n", 1, "-d", 0.05, "--from", tmp_path / "info"]):
         got = zjctl(args[0], "--json", *args[1:]).json
         seen[args[0]] |= validate(got)
-    mounted = {"filesystem.mounted_at", "filesystem.mount_type", "live.*"}
+    for args in (["status", "--root", tmp_path / "root"], ["kernels", "--root", tmp_path / "root"]):
+        seen[args[0]] |= validate(zjctl(args[0], "--json", *args[1:]).json)
+    # Only of what is mounted now.
+    mounted = {"filesystem.mounted_at", "filesystem.mount_type", "live.*", "journals[].device",
+               "journals[].directory", "mounts[].fsyncs_per_second"}
     for name in set(TABLES) - {"Every document", ""}:
         for path in set(TABLES[name]) - mounted:
             pattern = re.compile(re.escape(path).replace(r"\*", ".*") + "$")
@@ -598,17 +609,17 @@ def test_every_documented_field_occurs(zjctl, crashed, image, tmp_path):
 def helps(zjctl):
     out = zjctl("--help").out
     commands = re.findall(r"^  ([a-z][a-z-]+)  +\S", out.split("DEV is")[0], re.M)
-    assert len(commands) == 10
+    assert len(commands) == 13
     for command in commands:
         text = zjctl(command, "--help").out
         assert "Examples:" in text and text.startswith(f"usage: zjctl {command}")
         options = set(re.findall(r"(?<![\w-])(--?[a-z][a-z0-9-]*)", text.split("Examples:")[0]))
-        yield command, options - {"-p", "-f", "-t"}      # of other programs
+        yield command, options - {"-p", "-f", "-t", "-"}      # of other programs, and a key of top
 
 
 def test_help_manual_and_completion_agree(zjctl):
     manual = (ROOT / "man" / "zjctl.8").read_text()
-    completion = ROOT / "user" / "zjctl" / "zjctl.bash"
+    completion = ROOT / "user" / "completion" / "zjctl.bash"
     for command, options in helps(zjctl):
         section = manual.split(f".Ss {command}", 1)[1].split(".Ss ")[0]
         for option in options - {"--json"}:
@@ -616,9 +627,9 @@ def test_help_manual_and_completion_agree(zjctl):
         script = f'. {completion}; COMP_WORDS=(zjctl {command} -); COMP_CWORD=2; _zjctl; printf "%s\\n" "${{COMPREPLY[@]}}"'
         offered = sh("bash", "-c", script).stdout.split()
         assert options <= set(offered), f"completion: {command} {options - set(offered)}"
-        assert "--help" in offered and "--json" in offered
+        assert "--help" in offered and ("--json" in offered) == (command != "report")
     script = f'. {completion}; COMP_WORDS=(zjctl re); COMP_CWORD=1; _zjctl; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    assert sh("bash", "-c", script).stdout.split() == ["recover", "resize-journal"]
+    assert sh("bash", "-c", script).stdout.split() == ["recover", "resize-journal", "report"]
 
 
 @pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "man").iterdir()))
@@ -633,7 +644,9 @@ def test_install(sanitized, tmp_path):
     sh("make", "-s", "-C", ROOT / "user", "install", f"O={sanitized.parent}", f"DESTDIR={tmp_path}",
        "PREFIX=/usr", "CFLAGS=-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all")
     for name in ("sbin/zjctl", "share/man/man8/zjctl.8", "share/man/man5/zext4.5",
-                 "share/man/man5/zjournal-format.5", "share/man/man7/zjournal.7", "share/bash-completion/completions/zjctl"):
+                 "share/man/man5/zjournal-format.5", "share/man/man7/zjournal.7",
+                 "share/bash-completion/completions/zjctl", "share/zsh/vendor-completions/_zjctl",
+                 "share/fish/vendor_completions.d/zjctl.fish"):
         assert (tmp_path / "usr" / name).is_file()
     # The pages name the folders in which things are.
     page = (tmp_path / "usr/share/man/man7/zjournal.7").read_text()
