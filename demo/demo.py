@@ -102,12 +102,12 @@ def per_lane(share):
 
 
 def show_load(machine, samples):
-    say(f"1. LOAD   {FS}, a lane a CPU, on a disk of 512 MiB with a volatile cache")
     files = sum(lines(WORK / f"tree{n}.md5") for n in range(4))
-    say(f"          4 CPUs have unpacked {files} files of Linux, and go on with")
+    lanes = "" if FS == "ext4" else ", a lane a CPU"
+    say(f"1. LOAD   {FS}{lanes}; 4 CPUs unpack {files} files of Linux, and go on with")
     last = [*samples[-1][1:], *[None] * 4]
     for cpu, (what, name) in enumerate(WORK_OF_CPU):
-        lane = f"  lane {cpu}: {last[cpu]:5} transactions" if last[cpu] is not None else ""
+        lane = f"; lane {cpu}: {last[cpu]:5} commits" if last[cpu] is not None else ""
         say(f"          CPU {cpu}: {what:33} {lines(machine.share / name):5} noted{lane}")
 
 
@@ -132,8 +132,8 @@ def load_until_power_cut(image, seed):
         seen, lost = disk.power_cut(seed)
     samples = per_lane(machine.share)
     show_load(machine, samples)
-    say(f"2. CUT    the power, after {disk.writes} writes and {disk.flushes} flushes: "
-        f"{lost} of {seen} sectors\n          that were not flushed are lost")
+    say(f"2. CUT    after {disk.writes} writes and {disk.flushes} flushes; "
+        f"{lost} of {seen} sectors in the cache are lost")
     noted = {}
     for name in [*NOTES, *(f"tree{n}.md5" for n in range(4))]:
         data = (machine.share / name).read_bytes()
@@ -165,12 +165,11 @@ def recover_and_check(image, noted):
 
 
 def show_check(said):
+    mounted = f"3. AFTER  {FS} mounts the disk"
     if "stock" in said:
-        say(f"3. AFTER  stock ext4 refuses the disk ({said['stock'][:60]})")
-        say(f"          {FS} mounts it: recovered {said['recovered']}")
-    else:
-        say(f"3. AFTER  {FS} mounts the disk")
-    say(f"          {'':38}{'noted':>7}{'there':>7}{'lost':>7}")
+        say(f"3. AFTER  stock ext4 refuses the disk ({said['stock'][:32]})")
+        mounted = f"          {FS} recovers {said['recovered'].split(' in ')[0]}"
+    say(f"{mounted:48}{'noted':>7}{'there':>7}{'lost':>7}")
     for name, what in [("trees", "files of Linux"), *((name, what) for what, name in WORK_OF_CPU)]:
         noted, lost = said["there"][name]
         say(f"          {what:38}{noted:7}{noted - lost:7}{lost:7}")
@@ -193,11 +192,10 @@ def speed():
 
 
 def show_speed(types):
-    say(f"4. SPEED  8 programs append 4 KiB and fsync, in turns; each request of the disk takes {LATENCY_MS} ms")
+    say(f"4. SPEED  8 programs append and fsync; a request takes {LATENCY_MS} ms (simulated time)")
     say(f"          {'':12}{'fsyncs a second':>17}{'ms each':>10}{'flushes each':>14}")
     for fstype, f in types.items():
         say(f"          {fstype:12}{f['fsyncs_per_second']:17.0f}{f['p50_us'] / 1000:10.0f}{f['flushes_per_fsync']:14.2f}")
-    say("          (time is counted in instructions: no other work on this machine shows)")
 
 
 # ---- all of it ----
@@ -207,9 +205,9 @@ def summary(said, types):
     faster = ""
     if types and FS in types and FS != "ext4":
         ratio = types[FS]["fsyncs_per_second"] / types["ext4"]["fsyncs_per_second"]
-        faster = f" Eight programs that\nsync got {ratio:.1f} times as many fsyncs through as on stock ext4."
-    return (f"demo: a power cut in the midst of four CPUs' work, and {FS} has lost none of the "
-            f"{promised} files,\nrows and commits that programs were told are durable.{faster}")
+        faster = f"\nEight programs that sync got {ratio:.1f} times as much done as on stock ext4."
+    return (f"demo: a power cut in the midst of four CPUs' work, and {FS} has lost none of\n"
+            f"the {promised} files, rows and commits that programs were told are durable.{faster}")
 
 
 def main():
@@ -221,7 +219,7 @@ def main():
     image.unlink(missing_ok=True)
     kernel = vmlib.Kernel.find().version
     how = "emulated" if "tcg" in vmlib.accel()[1] else "KVM"
-    say(f"A power cut, in a virtual machine with Linux {kernel} ({how}); SEED={seed}\n")
+    say(f"A virtual machine with Linux {kernel} ({how}); SEED={seed}")
     noted, samples = load_until_power_cut(image, seed)
     said = recover_and_check(image, noted)
     show_check(said)
@@ -235,7 +233,7 @@ def main():
     result = {"seed": seed, "kernel": kernel, "lanes": samples, "check": said, "speed": types}
     (RESULTS / "demo.json").write_text(json.dumps(result, indent=1) + "\n")
     picture.draw(RESULTS / "demo.svg", FS, samples, said["there"], types)
-    say(f"\n{summary(said, types)}\nFigures: {(RESULTS / 'demo.json').relative_to(ROOT)}, demo.svg")
+    say(f"\n{summary(said, types)}\nThe picture: {(RESULTS / 'demo.svg').relative_to(ROOT)}; all figures: demo.json beside it")
 
 
 if __name__ == "__main__":

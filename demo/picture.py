@@ -8,9 +8,9 @@ def of_lanes(ax, samples):
     seconds = [row[0] for row in samples]
     for lane in range(len(samples[0]) - 1):
         ax.plot(seconds, [row[lane + 1] for row in samples], label=f"lane {lane}")
-    ax.axvline(seconds[-1], color="tab:red")
+    ax.axvline(seconds[-1], color="k", linestyle="--")
     ax.annotate("power cut", (seconds[-1], 0), xytext=(-6, 8), textcoords="offset points", rotation=90,
-                ha="right", color="tab:red")
+                ha="right")
     ax.set_xlabel("seconds since the mount")
     ax.set_ylabel("committed transactions")
     if ax.get_legend_handles_labels()[0]:
