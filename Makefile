@@ -26,6 +26,7 @@
 #   make bench-papers    the figures of the papers that zjournal's ideas come from; QUICK=1
 #   make figures         the figures of README and docs/performance.md, measured again (an hour);
 #                        FIGURES="programs beside"; make plots: only drawn again
+#   make dashboard       what monitoring/grafana.json shows, by Prometheus, as docs/img/dashboard.svg
 #   make bench-sim       SIMULATED: both journals' sources on 1 to 256 virtual CPUs, QUICK=1; ARGS=
 #   make diagrams      draws docs/img/*.dot anew (the package graphviz)
 #   make xfstests        XFSTESTS_DIR=a built checkout: xfstests on stock ext4 and on zext4, and where
@@ -167,7 +168,7 @@ bench-sim:
 	@$(PYTHON) bench/sim.py $(if $(QUICK),QUICK=$(QUICK)) $(ARGS)
 
 # Figures of the documents (bench/figures.json).
-.PHONY: figures plots
+.PHONY: figures plots dashboard
 figures:
 	@tools/deps bench-apps
 	@tools/deps bench-sim
@@ -179,6 +180,11 @@ figures:
 
 plots:
 	@tools/figures --write
+
+# Needs the package prometheus.
+dashboard:
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@$(PYTHON) bench/dashboard.py
 
 .PHONY: bench-papers
 bench-papers:
