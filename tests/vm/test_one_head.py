@@ -25,15 +25,15 @@ lanes() {
     said "in force: lanes=$n "
     [ $n = $1 ] || die "$n lanes with ${2:-lanes=auto}, not $1: $(dmesg | grep 'in force' | tail -n 1)"
 }
-# at_load COMMAND: twice as the machine is, and then with all CPUs busy
+# at_load COMMAND: once as the machine is, and then with all CPUs busy
 at_load() {
-    "$@"; "$@"
+    "$@"
     loads=
     for cpu in $(seq $CPUS); do
         sh -c 'while :; do :; done' &
         loads="$loads $!"
     done
-    "$@"; "$@"; "$@"
+    "$@"; "$@"
     kill $loads; wait $loads || :    # the status is that of the signal
 }
 # chosen N: at a mount that asks for nothing
