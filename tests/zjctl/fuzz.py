@@ -37,6 +37,7 @@ import zjctl_images  # noqa: E402
 from nvmlog import CrashedNvm  # noqa: E402
 from test_commands import INFO  # noqa: E402
 from test_stock import Dirty  # noqa: E402
+from zjctl_machine import machine  # noqa: E402
 from zjlog import crc32c  # noqa: E402
 
 FINDINGS = zjctl_images.BUILD / "findings"
@@ -250,10 +251,24 @@ class Runs:
     def on_text(self, rnd):
         file = self.where / "text"
         for words, text in ((["stats"], INFO), (["stats", "--all"], INFO), (["stats", "--prometheus"], INFO),
-                            (["stalls"], WAITS)):
+                            (["top", "-n", "1", "-d", "0.05"], INFO),
+                            (["top", "-n", "1", "-d", "0.05", "-s", "fsync ms"], INFO), (["stalls"], WAITS)):
             file.write_bytes(mutate_text(rnd, text))
             as_json = "--prometheus" not in words and rnd.random() < 0.5
             self.statuses[call(self.zjctl, [*words, "--from", file], as_json)] += 1
+
+    def on_machine(self, rnd):
+        """zjctl status and kernels on a machine of which one file is not as it should be."""
+        root = self.where / "machine"
+        if root.exists():
+            shutil.rmtree(root)
+        files = sorted(path for path in machine(root).rglob("*") if path.is_file())
+        file = rnd.choice(files)
+        if file.stat().st_size:
+            file.write_bytes(mutate_text(rnd, file.read_text()))
+        for words in (["status", "--root", root], ["kernels", "--root", root]):
+            self.statuses[call(self.zjctl, words, rnd.random() < 0.5)] += 1
+        self.what = f"machine: {file.relative_to(root)}"
 
     def on_image(self, rnd):
         base = rnd.choice(self.bases)
@@ -280,6 +295,9 @@ class Runs:
             run(words)
             if digest() != before:
                 raise Finding(f"{words} has written")
+        # It takes a second, and is made of the others.
+        if rnd.random() < 0.02:
+            self.statuses[call(self.zjctl, ["report", path], False)] += 1
         run(rnd.choice(WRITERS))
         if base.memory and rnd.random() < 0.3:
             self.statuses[call(self.zjctl, ["nvm-format", "--force", nvm, path], False)] += 1
@@ -289,8 +307,11 @@ class Runs:
         rnd = random.Random(seed)
         self.what = "text"
         try:
-            if rnd.random() < 0.1:
+            kind = rnd.random()
+            if kind < 0.1:
                 self.on_text(rnd)
+            elif kind < 0.15:
+                self.on_machine(rnd)
             else:
                 self.on_image(rnd)
         except Finding as finding:
@@ -299,6 +320,8 @@ class Runs:
             for name in ("image", "memory", "device", "text"):
                 if (self.where / name).exists():
                     shutil.copy(self.where / name, kept)
+            if (self.where / "machine").exists():
+                shutil.copytree(self.where / "machine", kept / "machine", symlinks=True, dirs_exist_ok=True)
             raise Finding(f"seed {seed}, {self.what} (kept in {kept}): {finding}") from finding
 
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from zjctl_images import mkfs
+from zjctl_images import mkfs, sh
 from zjctl_machine import INFO, MOUNTS, machine
 
 pytest_plugins = "zjctl_fixtures"
@@ -90,7 +90,7 @@ def test_report_has_no_names(zjctl, crashed, tmp_path):
     folder.mkdir()
     image = folder / f"{SECRET}.img"
     shutil.copy(crashed.path, image)
-    subprocess.run(["tune2fs", "-f", "-L", f"x{SECRET[:9]}", image], check=True, capture_output=True)
+    sh("debugfs", "-w", "-R", f"ssv volume_name x{SECRET[:9]}", image)
     out = tmp_path / "report.txt"
     got = zjctl("report", "-o", out, image)
     text = out.read_text()
@@ -113,4 +113,4 @@ def test_report_of_a_damaged_log(zjctl, crashed):
 
 def test_report_of_nothing(zjctl, tmp_path):
     got = zjctl("report", mkfs(tmp_path / "a.img"), tmp_path / "none")
-    assert got.returncode == 0 and "no such device" in got.stdout.lower()
+    assert got.returncode == 0 and "No such file" in got.stdout

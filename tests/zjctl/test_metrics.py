@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """zjctl stats --prometheus, what monitoring/ makes of it, and the tables for people."""
 
+import fcntl
 import json
 import os
 import pty
 import re
+import select
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -144,25 +148,135 @@ def test_all_counters(zjctl, tmp_path):
     assert rows["max_depth"] == ["19", "19", "19"], "a maximum of all is no sum"
 
 
-def test_top_shows_as_many_lanes_as_fit(plain, tmp_path):
-    """On a terminal of 24 lines; of 64 lanes those are shown that commit most."""
+LANES = "".join(f"lane {n:3d}: {100 + n * 37 % 64} txns 1 handles\n" for n in range(64))
+MANY = re.sub(r"(?m)^lane .*\n", "", INFO) + LANES
+
+
+class Screen:
+    """zjctl top on a terminal of its own: keys go in, and what it draws is kept as lines."""
+
+    TOKEN = re.compile(rb"\x1b\[([0-9;?]*)([A-Za-z])|\x1b[()][0-9A-Z]|\x1b[=>78]|[\x00-\x1f]|[^\x00-\x1f\x1b]")
+
+    def __init__(self, plain, copy, rows=24, columns=80):
+        self.rows, self.columns, self.at, self.rest = rows, columns, [0, 0], b""
+        self.lines = [[" "] * columns for _ in range(rows)]
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.program = subprocess.Popen([plain, "top", "-d", "0.1", "--from", copy], stdin=slave, stdout=slave,
+                                        stderr=slave, env={**os.environ, "TERM": "vt100", "LC_ALL": "C"})
+        os.close(slave)
+
+    def text(self):
+        return "\n".join("".join(line).rstrip() for line in self.lines)
+
+    def put(self, char):
+        row, column = self.at
+        assert row < self.rows and column < self.columns, f"beyond the edge: {self.at}"
+        self.lines[row][column] = char
+        self.at[1] += 1
+
+    def control(self, char):
+        if char in b"\r\b\t":
+            self.at[1] = {13: 0, 8: max(self.at[1] - 1, 0), 9: (self.at[1] // 8 + 1) * 8}[char[0]]
+        elif char == b"\n":
+            self.at[0] += 1
+
+    def sequence(self, args, what):
+        numbers = [int(n) if n.isdigit() else 1 for n in args.split(b";")]
+        row, column = self.at
+        if what == b"H":
+            self.at = [numbers[0] - 1, numbers[1] - 1] if len(numbers) > 1 else [0, 0]
+        elif what in b"ABCD":
+            self.at[what in b"CD"] += numbers[0] * (1 if what in b"BC" else -1)
+        elif what == b"K":
+            begin, end = (0, column + 1) if args == b"1" else (column, self.columns)
+            self.lines[row][begin:end] = [" "] * (end - begin)
+        elif what == b"J":
+            self.lines[row][column:] = [" "] * (self.columns - column)
+            for line in self.lines[row + 1:]:
+                line[:] = [" "] * self.columns
+        else:
+            assert what in b"mhlr", what
+
+    def read_until(self, what):
+        """Until the screen shows it; fails if the program ends before, and after half a minute."""
+        while not re.search(what, self.text()):
+            assert select.select([self.master], [], [], 30)[0], f"no {what}:\n{self.text()}"
+            data = self.rest + os.read(self.master, 4096)
+            end = 0
+            while match := self.TOKEN.match(data, end):
+                end = match.end()
+                if match[2]:
+                    self.sequence(match[1], match[2])
+                elif data[match.start()] < 0x20:
+                    self.control(match[0])
+                else:
+                    self.put(match[0].decode())
+            self.rest = data[end:]
+        return self.text()
+
+    def press(self, keys):
+        os.write(self.master, keys)
+
+    def end(self):
+        self.press(b"q")
+        assert self.program.wait(30) == 0
+        os.close(self.master)
+
+
+@pytest.mark.parametrize("rows,columns", [(24, 80), (24, 60), (50, 132), (10, 40)])
+def test_top_fits_the_terminal(plain, tmp_path, rows, columns):
+    """As many lanes and columns as fit, all of a column or nothing of it, and the sum; it takes keys."""
     copy = tmp_path / "info"
-    lanes = "".join(f"lane {n:3d}: {100 + n * 37 % 64} txns 1 handles\n" for n in range(64))
-    copy.write_text(re.sub(r"(?m)^lane .*\n", "", INFO) + lanes)
-    master, slave = pty.openpty()
-    program = subprocess.Popen([plain, "top", "-n", "1", "-d", "0.05", "--color=never", "--from", copy],
-                               stdout=slave, env={**os.environ, "TERM": "xterm"})
-    os.close(slave)
-    text = b""
-    try:
-        while chunk := os.read(master, 4096):
-            text += chunk
-    except OSError:                             # the other end is closed
-        pass
-    assert program.wait() == 0
-    assert b"\x1b[2J" in text and b"busiest of 64 lanes" in text
-    shown = re.findall(rb"(?m)^ +(\d+) +0\.0 ", text)
-    assert 0 < len(shown) < 10 and len(text.splitlines()) <= 28
+    copy.write_text(MANY)
+    screen = Screen(plain, copy, rows, columns)
+    lines = screen.read_until(r"(?m)^ +all +\S").splitlines()
+    title = next(n for n, line in enumerate(lines) if "lane" in line and "commits" in line and "2 lanes" not in line)
+    last = next(n for n, line in enumerate(lines) if line.split()[:1] == ["all"])
+    shown = lines[title].split("lane ")[1]
+    assert ("shared" in shown) == (columns >= 80) and shown.rstrip().endswith(
+        {80: "shared", 60: "fsync ms", 132: "shared", 40: "handles"}[columns])
+    # Of 64 lanes; the sum is the last line, and none of the terminal's is left over.
+    assert last - title - 1 == min(64, rows - 6) and "h help" in lines[0] or columns < 60
+    screen.press(b"h")
+    screen.read_until("changes that these" if columns >= 40 else "handles")
+    screen.press(b"hs")
+    screen.read_until("by commit ms")
+    screen.press(b"r")
+    screen.read_until("reversed")
+    screen.end()
+
+
+def test_top_without_a_terminal_is_plain(zjctl, tmp_path):
+    """No escape sequences, sorted as asked for; the same file twice: nothing has happened."""
+    copy = tmp_path / "info"
+    copy.write_text(MANY)
+    text = zjctl("top", "-n", 1, "-d", 0.05, "--sort", "lane", "--from", copy).stdout
+    assert "\x1b" not in text and all(len(line) <= 80 for line in text.splitlines())
+    assert re.findall(r"(?m)^ +(\d+) +0\.0 ", text) == [str(n) for n in range(64)]
+    assert "fsyncs 0.0/s" in text and "transactions that" not in text
+    assert zjctl("top", "--sort", "nonsense", "--from", copy).returncode == 16
+    assert zjctl("top", "-s", "fsync ms", "-n", 1, "-d", 0.05, "--from", copy).returncode == 0
+
+
+def test_top_shows_what_has_happened_since(zjctl, plain, tmp_path):
+    """Rates and times of an interval, not since the mount: a FIFO gives one state, then another."""
+    copy = tmp_path / "info"
+    old = FULL.replace("  12 below 256us\n  1 longer\n", "  12 below 256us\n")
+    new = old.replace("  12 below 256us\n", "  12 below 256us\n  100 below 4096us\n")
+    os.mkfifo(copy)
+    program = subprocess.Popen([plain, "top", "-n", "1", "-d", "0.05", "--json", "--from", copy],
+                               stdout=subprocess.PIPE, text=True)
+    for state in (old, new):
+        # Open once the program reads; its next reading finds another FIFO.
+        with copy.open("w") as pipe:
+            os.mkfifo(tmp_path / "next")
+            (tmp_path / "next").rename(copy)
+            pipe.write(state)
+    (journal,) = json.loads(program.communicate()[0])["journals"]
+    # All 100 are in the bucket from 2048 to 4096: the half of them ends in its middle.
+    assert journal["fsync_us"] == {"p50": 3072.0, "p90": 2048 + 0.9 * 2048, "p99": 2048 + 0.99 * 2048}
+    assert journal["rates"][0]["per_second"]["txns"] == 0
 
 
 @pytest.mark.parametrize("args", [("stats", "--prometheus", "--json"), ("stats", "--prometheus", "--all"),

@@ -57,11 +57,14 @@ static struct names names;
 /* The longest first, so that none is cut short by a part of it. */
 static void hide(const char *text, const char *instead)
 {
-	void *more = realloc(names.name, (names.nr + 1) * sizeof(*names.name));
 	u32 at = names.nr;
+	void *more;
 
 	/* "/" is everywhere, and says nothing. */
-	if (!more || strlen(text) < 2)
+	if (strlen(text) < 2)
+		return;
+	more = realloc(names.name, (names.nr + 1) * sizeof(*names.name));
+	if (!more)
 		return;
 	names.name = more;
 	for (; at && strlen(names.name[at - 1].text) < strlen(text); at--)
