@@ -26,7 +26,6 @@ USE = """
 [ $(findmnt -n -o FSTYPE /srv) = zext4 ]
 [ $(findmnt -n -o FSTYPE /checked) = zext4 ]
 mv /lib/modules/$(uname -r)/updates /away
-depmod
 sync -f /
 for folder in /srv /checked; do
 	for n in 1 2 3 4; do echo $n >$folder/kept$n; done
@@ -61,10 +60,9 @@ mount -t zext4 -o loop,lanes=1 /image /looped
 umount /looped
 [ -z "$(losetup -a)" ]
 """
-# As it was built again: the next mount is one of zext4, and no login says anything.
+# As if it was built again: the next mount is one of zext4, and no login says anything.
 AGAIN = """
 mv /away /lib/modules/$(uname -r)/updates
-depmod
 umount /checked
 mount /checked
 mount /srv
