@@ -10,8 +10,8 @@ TOOL = TOP / "tools/option-doc"
 
 def copy(tmp_path):
     """A tree with all files that the tool reads."""
-    for name in ("tools/option-doc", "zext4/options.c", "zext4/options.h", "man/zext4.5",
-                 "user/mount.zext4", "packaging/debian/zjournal-root.postinst",
+    for name in ("tools/option-doc", "zext4/options.c", "zext4/options.h", "man/zext4.5", "user/mount.zext4",
+                 "packaging/debian/zjournal-root.postinst",
                  *(str(path.relative_to(TOP)) for path in TOP.glob("include/zjournal/*.h"))):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((TOP / name).read_bytes())

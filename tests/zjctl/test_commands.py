@@ -644,8 +644,9 @@ def test_install(sanitized, tmp_path):
     sh("make", "-s", "-C", ROOT / "user", "install", f"O={sanitized.parent}", f"DESTDIR={tmp_path}",
        "PREFIX=/usr", "CFLAGS=-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all")
     for name in ("sbin/zjctl", "share/man/man8/zjctl.8", "share/man/man5/zext4.5",
-                 "share/man/man5/zjournal-format.5", "share/man/man7/zjournal.7", "share/bash-completion/completions/zjctl",
-                 "share/zsh/vendor-completions/_zjctl", "share/fish/vendor_completions.d/zjctl.fish"):
+                 "share/man/man5/zjournal-format.5", "share/man/man7/zjournal.7",
+                 "share/bash-completion/completions/zjctl", "share/zsh/vendor-completions/_zjctl",
+                 "share/fish/vendor_completions.d/zjctl.fish"):
         assert (tmp_path / "usr" / name).is_file()
     # The pages name the folders in which things are.
     page = (tmp_path / "usr/share/man/man7/zjournal.7").read_text()
