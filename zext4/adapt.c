@@ -273,6 +273,7 @@ int zext4_empty_log(struct super_block *sb)
 
 	if (!journal)
 		return 0;
+	zext4_may_wait();
 	zj_journal_write_home(journal);
 	zj_journal_lock_updates(journal);
 	err = zj_journal_flush(journal, 0);
@@ -594,6 +595,7 @@ int zext4_wait_exposed(struct super_block *sb)
 
 	if (!tid || !sbi->s_journal)
 		return 0;
+	zext4_may_wait();
 	err = zj_complete_transaction(sbi->s_journal, tid);
 	/* A committed value stays committed, even if the journal is aborted. */
 	if (!err)
@@ -647,6 +649,7 @@ int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh)
 
 	if (!bh)
 		return 0;
+	zext4_may_wait();
 	ret = zj_journal_wait_buffer(journal, bh);
 	put_bh(bh);
 	return ret;

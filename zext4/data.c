@@ -291,6 +291,7 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 	if (ext4_should_journal_data(inode) &&
 	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
 		return 0;
+	zext4_may_wait();
 	zext4_log_data(inode, start, end, datasync);
 	if (flush)
 		expected = zj_journal_fsync_begin(journal,
@@ -322,6 +323,7 @@ int zext4_fsync_commit(struct inode *inode, tid_t tid)
 {
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
 
+	zext4_may_wait();
 	if (EXT4_SB(inode->i_sb)->s_zj.value[ZEXT4_FSYNC] == ZEXT4_FSYNC_ALL)
 		return ext4_force_commit(inode->i_sb);
 	return zj_complete_transaction(journal, tid);

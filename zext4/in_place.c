@@ -53,6 +53,7 @@ static bool range_overwrites(struct inode *inode, pgoff_t index, pgoff_t last,
 	bool only = i_size_read(inode) <= READ_ONCE(EXT4_I(inode)->i_disksize);
 	unsigned int i;
 
+	zext4_may_wait();
 	folio_batch_init(&folios);
 	while (only && filemap_get_folios_tag(inode->i_mapping, &index, last,
 					      PAGECACHE_TAG_DIRTY, &folios)) {

@@ -106,6 +106,7 @@ static int bring_home(struct super_block *sb, const u64 *blocks, u32 n, bool kil
 	int err = 0;
 	u32 i;
 
+	zext4_may_wait();
 	/* All of them are on their way before the first one is waited for. */
 	for (i = 0; i < 2 * n && !err; i++) {
 		image = sb_getblk(sb, blocks[i % n]);
@@ -216,6 +217,7 @@ static int settle_write(struct inode *inode, ext4_fsblk_t block, u32 count, bool
 			return 0;
 		if (nowait)
 			return -EAGAIN;
+		zext4_may_wait();
 		tid = 0;
 		err = settle_blocks(inode, block, count, SETTLE_WRITE, &tid);
 		if (!err)
@@ -421,6 +423,7 @@ int zext4_settle_fiemap(struct inode *inode, const struct fiemap_extent_info *in
 
 	if (!(info->fi_flags & FIEMAP_FLAG_SYNC))
 		return 0;
+	zext4_may_wait();
 	err = filemap_write_and_wait_range(inode->i_mapping, start, start + len - 1);
 	return err ?: zext4_settle_read(inode, start, start + len);
 }
@@ -434,8 +437,10 @@ int zext4_settle_fiemap(struct inode *inode, const struct fiemap_extent_info *in
  */
 int zext4_settle_swap(struct file *file)
 {
-	int err = vfs_fsync(file, 1);
+	int err;
 
+	zext4_may_wait();
+	err = vfs_fsync(file, 1);
 	return err ?: zext4_settle_write(file_inode(file), 0, LLONG_MAX);
 }
 
@@ -512,6 +517,7 @@ bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
 	loff_t from = (loff_t)index << PAGE_SHIFT, donor_from = (loff_t)donor_index << PAGE_SHIFT;
 
+	zext4_may_wait();
 	if (!zj_journal_max_file_blocks(journal))
 		return zj_journal_force_commit_nested(journal);
 	return !zext4_settle_write(inode, from, from + PAGE_SIZE) &&

@@ -343,6 +343,7 @@ static int wait_claimer(struct super_block *sb, const tid_t *claim)
 
 	if (!journal || !ext4_is_quota_journalled(sb))
 		return 0;
+	zext4_may_wait();
 	return tid ? zj_complete_transaction(journal, tid) : 0;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/fscrypt.h>
 #include <linux/fsverity.h>
+#include <linux/suspend_ioctls.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -335,6 +336,28 @@ static int mapped_run(const char *path, const char *command)
 	return 0;
 }
 
+/*
+ * What a program does that hibernates: everything is frozen, the memory is copied, and for some
+ * seconds the copy could be written. Then it is given up, and the other command runs while the
+ * device is still open; the first one ran after that was opened.
+ */
+static int snapshot(const char *before, const char *after)
+{
+	int fd = open("/dev/snapshot", O_RDONLY), copied = 0;
+
+	if (fd < 0 || system(before) || ioctl(fd, SNAPSHOT_FREEZE) ||
+	    ioctl(fd, SNAPSHOT_CREATE_IMAGE, &copied) || !copied)
+		return -1;
+	puts("copied");
+	fflush(stdout);
+	sleep(5);
+	puts("given up");
+	fflush(stdout);
+	if (ioctl(fd, SNAPSHOT_FREE) || ioctl(fd, SNAPSHOT_UNFREEZE) || system(after))
+		return -1;
+	return close(fd);
+}
+
 /* Commands whose arguments are not so many paths to open; 1: it is none of them. */
 static int run_special(const char *command, const char *one, const char *other)
 {
@@ -372,6 +395,8 @@ static int run_special(const char *command, const char *one, const char *other)
 		return quota_on(one, other);
 	if (!strcmp(command, "usage"))
 		return usage(one, other);
+	if (!strcmp(command, "snapshot"))
+		return snapshot(one, other);
 	return 1;
 }
 
@@ -432,6 +457,7 @@ int main(int argc, char **argv)
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
 			"       zero-first FILE | collapse-first FILE | insert-first FILE |\n"
 			"       preallocate FILE | swapped-run PAGES COMMAND | mapped-run FILE COMMAND |\n"
+			"       snapshot COMMAND COMMAND |\n"
 			"       quota-on DEV FILE | quota-off DEV | usage DEV USER|pPROJECT |\n"
 			"       usages DEV [u]\n");
 		return 2;

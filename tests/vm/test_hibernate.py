@@ -32,6 +32,7 @@ umount -l /share
 rmmod 9p 9pnet_virtio
 mkswap /dev/vdb >/dev/null
 swapon /dev/vdb || die "no swap"
+{first}
 modprobe {fs}
 mount -t {fs} -o {options},noatime /dev/vda /mnt || die "mount"
 echo {writeback} | tee /proc/sys/vm/dirty_expire_centisecs >/proc/sys/vm/dirty_writeback_centisecs
@@ -110,6 +111,25 @@ done
 echo none >/sys/power/pm_test
 """
 
+# A program that hibernates through /dev/snapshot, which has opened it before the module was loaded.
+USER_OPENS = """
+fsctl snapshot 'until [ -e /tmp/go ]; do sleep 0.1; done' 'sh /tmp/goes-on' &
+user=$!
+until [ -e /proc/$user/fd/3 ]; do sleep 0.1; done
+"""
+
+# A suspend to RAM while it has it open, and what it does after it has given up its copy, hold up
+# nobody.
+USER = """
+echo 'fsctl fsync /mnt/0/f1 || exit 1; echo "synced by the program"' >/tmp/goes-on
+echo devices >/sys/power/pm_test
+echo mem >/sys/power/state || die "suspend with /dev/snapshot open"
+echo none >/sys/power/pm_test
+fsctl fsync /mnt/0/f1 && echo "synced after a suspend"
+: >/tmp/go
+wait $user || die "/dev/snapshot"
+"""
+
 # The memory is copied, but the copy is not needed: the system goes on.
 GIVE_UP = """
 swapoff /dev/vdb
@@ -158,7 +178,7 @@ def vm_of(fs, disk, swap):
 
 def begin(guest, *steps, **values):
     """Runs the steps in a session that needs nothing of the host."""
-    (guest.share / "run").write_text("\n".join(s.format(**values) for s in steps))
+    (guest.share / "run").write_text("\n".join(s.format(**{"first": ""} | values) for s in steps))
     assert guest.sh("cp /share/run /tmp/run; cd /tmp; setsid dash /tmp/run </dev/null >/dev/null 2>&1 3>&- &")
 
 
@@ -213,28 +233,39 @@ def snapshot(guest, disk, path):
         shutil.copy(disk, path)
 
 
-def copy_and_load(tmp_path, fs, options, freezes, writeback):
-    """A hibernation whose copy is loaded at once; the changes while it existed."""
+def copy_and_load(tmp_path, fs, options, freezes, writeback, user=False):
+    """A hibernation whose copy is loaded at once; the changes while it existed.
+
+    Before that a program makes a copy of its own, and gives it up, if it is to.
+    """
     guest, disk = machine_of(tmp_path, fs, "96M")
-    with guest:
-        begin(guest, PREPARE, FREEZE, GIVE_UP, HIBERNATE, AFTER, fs=fs, options=options, times=freezes,
-              pause=0, how="test_resume", writeback=writeback)
-        await_text(guest, "Image created", times=2)
+    blocks = []
+
+    def copy_exists(first, last, times=1):
+        await_text(guest, first, times)
         snapshot(guest, disk, tmp_path / "before")
-        await_text(guest, "Image loading done")
+        await_text(guest, last)
         snapshot(guest, disk, tmp_path / "after")
+        blocks.extend(changed(tmp_path / "before", tmp_path / "after"))
+
+    with guest:
+        begin(guest, PREPARE, FREEZE, USER if user else "", GIVE_UP, HIBERNATE, AFTER, fs=fs, options=options,
+              times=freezes, pause=0, how="test_resume", writeback=writeback, first=USER_OPENS if user else "")
+        if user:
+            copy_exists("\ncopied\n", "\ngiven up\n")
+        copy_exists("Image created", "Image loading done", times=3 if user else 2)
         await_text(guest, "READY-TO-CUT")
         guest.kill()
         no_failed_freeze(guest)
         guest.check_console()
     check_after_cut(fs, disk)
-    return changed(tmp_path / "before", tmp_path / "after")
+    return blocks
 
 
 @pytest.mark.zext4
 def test_copy_that_is_loaded_at_once(tmp_path):
-    """The commit timer expires while the copy is written."""
-    assert copy_and_load(tmp_path, "zext4", "lanes=2,commit=1", 5, 0) == []
+    """The commit timer expires while the copy is written, or kept by a program."""
+    assert copy_and_load(tmp_path, "zext4", "lanes=2,commit=1", 5, 0, user=True) == []
 
 
 CASES = [("zext4", "lanes=1"), ("zext4", "lanes=4"), ("zext4", "log=jbd2"),
