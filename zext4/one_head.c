@@ -23,8 +23,8 @@
 #define SEEK_NS		(2 * NSEC_PER_MSEC)
 
 /*
- * Whatever else the machine or the disk is doing can only make reads slower, so the best of
- * three rounds counts.  Disks with a head need about 0.1 s for a round.  On what is slower
+ * Whatever else the machine or the disk is doing can only make reads slower, so of each read
+ * the best of three rounds counts.  Disks with a head need about 0.1 s for a round.  On what is slower
  * than any disk, no round begins after a second: that is little beside what the rest of such
  * a mount takes.
  */
@@ -45,6 +45,7 @@ struct probe {
 	u64		eighth;		/* blocks */
 	unsigned int	bits;		/* binary logarithm of the size of a block */
 	struct page	*pages[READS];
+	u64		shortest[READS];	/* times of the reads in turn, in ns */
 	atomic_t	left;		/* reads that have not ended */
 	ktime_t		end;		/* of the last one */
 	bool		failed;		/* a read has; set by any of them */
@@ -89,52 +90,56 @@ static u64 reads_take(struct probe *probe, const u8 *where, int nr)
 	return ktime_to_ns(ktime_sub(probe->end, start));
 }
 
-/* Reads from places in turn, and returns how long that took; 0 if one needed no seek. */
-static u64 in_turn_take(struct probe *probe)
+/*
+ * Reads from places in turn, and keeps the shortest time of each read.  Returns false if one
+ * needed no seek.
+ */
+static bool read_in_turn(struct probe *probe)
 {
-	u64 sum = 0;
 	int i;
 
 	for (i = 0; i < READS; i++) {
 		u64 ns = reads_take(probe, &eighths[i], 1);
 
 		if (ns < SEEK_NS)
-			return 0;
-		sum += ns;
+			return false;
+		probe->shortest[i] = min(probe->shortest[i], ns);
 	}
-	return sum;
+	return true;
 }
 
 /* Fills in what has been seen.  Returns whether all of it was slow enough for seeks. */
 static bool measure(struct probe *probe, struct zext4_reads *took)
 {
 	ktime_t start = ktime_get();
-	int round;
+	u64 together = U64_MAX;
+	int round, i;
 
+	for (i = 0; i < READS; i++)
+		probe->shortest[i] = U64_MAX;
 	for (round = 0; round < ROUNDS; round++) {
-		u64 in_turn = in_turn_take(probe), together;
-
-		if (!in_turn)
+		if (!read_in_turn(probe))
 			return false;
-		together = reads_take(probe, &eighths[READS], READS);
-		took->in_turn = round ? min(took->in_turn, in_turn) : in_turn;
-		took->together = round ? min(took->together, together) : together;
+		together = min(together, reads_take(probe, &eighths[READS], READS));
 		if (together < READS * SEEK_NS || probe->failed)
 			return false;
 		if (ktime_to_ns(ktime_sub(ktime_get(), start)) > LONGEST_NS)
 			break;
 	}
+	for (i = 0; i < READS; i++)
+		took->in_turn += probe->shortest[i];
+	took->together = together;
 	return true;
 }
 
 /*
- * One head saves a part of the way if it knows all places, and two heads of a mirror, which must
- * write everything, halve it.  Storage that serves requests side by side needs a quarter, or a
- * third if each takes another time.
+ * One head saves a part of the way if it knows all places, and the two heads of a mirror, which
+ * must write everything, nearly halve it.  Storage that serves requests side by side needs a
+ * quarter, or a third if each takes another time.
  */
 static bool one_after_the_other(const struct zext4_reads *took)
 {
-	return 5 * took->together > 2 * took->in_turn;
+	return 2 * took->together > took->in_turn;
 }
 
 /**
