@@ -458,10 +458,10 @@ static void text(const struct info *in)
 	if (in->opened && in->img.log_start)
 		printf("  journal device    %s\n", zx_text(in->img.log_path));
 	if (in->opened)
-		printf("  journal size      %s, %s: room for %s (the default with %s: %u)\n",
+		printf("  journal size      %s, %s: room for %s (default: %u)\n",
 		       zx_count(in->img.journal_blocks, "block"),
 		       zx_size((u64)in->img.journal_blocks * in->img.block_size),
-		       zx_count(room_for_lanes(in), "lane"), zx_count(in->cpus, "CPU"),
+		       zx_count(room_for_lanes(in), "lane"),
 		       zx_lanes_that_fit(in->img.journal_blocks, in->img.block_size, in->cpus));
 	if (in_memory(in)) {
 		zx_uuid_text(zj_nvm_mark_of(in->block0)->uuid, uuid);
