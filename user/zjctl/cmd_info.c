@@ -114,8 +114,6 @@ static void gather(struct info *in)
 		snprintf(file, sizeof(file), STATS_ROOT "/%s/info", in->target.proc_name);
 		in->has_live = stats_read(file, in->target.proc_name, &in->live);
 	}
-	if (!in->fs.has_journal && zx_journal)
-		in->code = zx_refuse_journal_option(in->target.path);
 	if (!in->fs.has_journal)
 		return;
 	in->code = zx_open(&in->img, &in->target, EXT_READ);
@@ -518,6 +516,8 @@ static int run(int argc, char **argv)
 	in->code = zx_find(name, &in->target);
 	if (!in->code)
 		in->code = fs_read_info(in->target.path, &in->fs);
+	if (!in->code && zx_journal && (!in->fs.has_journal || in->fs.journal_inode))
+		in->code = zx_refuse_journal_option(in->target.path);
 	if (!in->code) {
 		gather(in);
 		if (zx_json)
