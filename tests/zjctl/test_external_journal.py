@@ -125,7 +125,7 @@ def test_refusals(zjctl, apart, tmp_path):
     assert zjctl("recover", "--no-fsck", apart.option, apart.fs).returncode == 1
 
 
-def test_no_journal_is_asked_for_inside(zjctl, tmp_path):
-    """--journal means nothing to a file system whose journal is inside."""
-    path = mkfs(tmp_path / "a.img")
-    assert zjctl("info", "--json", "--journal=/nowhere", path).json["journal"]["state"] == "clean"
+def test_journal_option_of_a_journal_inside_is_refused(zjctl, tmp_path):
+    """It would have no effect; nothing is said of the journal, which is not damaged."""
+    got = zjctl("info", "--json", "--journal=/nowhere", mkfs(tmp_path / "a.img"))
+    assert got.returncode == 8 and "journal" not in got.json and "advice" not in got.json

@@ -109,6 +109,23 @@ def test_monitoring_asks_for_metrics_that_exist(metrics, name):
     assert len(asked) > 2 and asked <= set(metrics(FULL))
 
 
+def test_queries_are_whole():
+    """Of the dashboard and the alerts: each query asks for labels that its metric has, and rates are of counters."""
+    panels = json.loads((ROOT / "monitoring/grafana.json").read_text())["panels"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    queries += re.findall(r"(?m)^    expr: (.*)$", (ROOT / "monitoring/alerts.yml").read_text())
+    assert len(queries) > 15
+    for query in queries:
+        assert query.count("(") == query.count(")") and query.count("{") == query.count("}"), query
+        by = {label for found in re.findall(r"by \(([^)]*)\)", query) for label in found.split(", ")}
+        known = {"instance", "journal", *["le"] * ("_bucket" in query), *["cause"] * ("_by_cause_" in query)}
+        assert by <= known, query
+        for metric in re.findall(r"rate\((\w+)", query):
+            assert re.search("_(total|bucket)$", metric), query
+        if "quantile" in query:
+            assert "le" in by, query
+
+
 def test_dashboard():
     """Each curve names its machine and its journal; panels lie side by side on Grafana's grid of 24 columns."""
     panels = json.loads((ROOT / "monitoring/grafana.json").read_text())["panels"]

@@ -114,8 +114,6 @@ static void gather(struct info *in)
 		snprintf(file, sizeof(file), STATS_ROOT "/%s/info", in->target.proc_name);
 		in->has_live = stats_read(file, in->target.proc_name, &in->live);
 	}
-	if (!in->fs.has_journal && zx_journal)
-		in->code = zx_refuse_journal_option(in->target.path);
 	if (!in->fs.has_journal)
 		return;
 	in->code = zx_open(&in->img, &in->target, EXT_READ);
@@ -458,10 +456,10 @@ static void text(const struct info *in)
 	if (in->opened && in->img.log_start)
 		printf("  journal device    %s\n", zx_text(in->img.log_path));
 	if (in->opened)
-		printf("  journal size      %s, %s: room for %s (the default with %s: %u)\n",
+		printf("  journal size      %s, %s: room for %s (default: %u)\n",
 		       zx_count(in->img.journal_blocks, "block"),
 		       zx_size((u64)in->img.journal_blocks * in->img.block_size),
-		       zx_count(room_for_lanes(in), "lane"), zx_count(in->cpus, "CPU"),
+		       zx_count(room_for_lanes(in), "lane"),
 		       zx_lanes_that_fit(in->img.journal_blocks, in->img.block_size, in->cpus));
 	if (in_memory(in)) {
 		zx_uuid_text(zj_nvm_mark_of(in->block0)->uuid, uuid);
@@ -518,6 +516,8 @@ static int run(int argc, char **argv)
 	in->code = zx_find(name, &in->target);
 	if (!in->code)
 		in->code = fs_read_info(in->target.path, &in->fs);
+	if (!in->code && zx_journal && (!in->fs.has_journal || in->fs.journal_inode))
+		in->code = zx_refuse_journal_option(in->target.path);
 	if (!in->code) {
 		gather(in);
 		if (zx_json)
