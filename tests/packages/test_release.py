@@ -23,9 +23,10 @@ class Tree:
         self.write(".gitignore", "/build/\n")
         self.write("packaging/make-deb", MAKE_DEB)
         self.write("tools/deps", "#!/bin/sh\n")
+        self.write("packaging/fetch-ext4", "#!/bin/sh\n")
         for name in ("release", "version"):
             shutil.copy(TOP / "tools" / name, top / "tools" / name)
-        for name in ("packaging/make-deb", "tools/deps"):
+        for name in ("packaging/make-deb", "packaging/fetch-ext4", "tools/deps"):
             (top / name).chmod(0o755)
         self.git("init", "-q")
         self.commit()
