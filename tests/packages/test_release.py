@@ -39,13 +39,15 @@ class Tree:
         self.write(".gitignore", "/build/\n")
         self.write("packaging/make-deb", MAKE_DEB)
         self.write("tools/deps", "#!/bin/sh\n")
+        for name in ("packaging/fetch-ext4", "tools/figures"):
+            self.write(name, "#!/bin/sh\n")
         for name in ("release", "version"):
             shutil.copy(TOP / "tools" / name, top / "tools" / name)
         # No release is signed here, and apt does not read the list: test_repository.py does both.
         for name, text in ("gpg", GPG), ("apt-ftparchive", "#!/bin/sh\necho $1\n"):
             (bin_of(top) / name).write_text(text)
             (bin_of(top) / name).chmod(0o755)
-        for name in ("packaging/make-deb", "tools/deps"):
+        for name in ("packaging/make-deb", "packaging/fetch-ext4", "tools/deps", "tools/figures"):
             (top / name).chmod(0o755)
         self.git("init", "-q")
         self.commit()

@@ -2,6 +2,7 @@
 """user/ compiles with the headers of a newer e2fsprogs, whose macros meet those of user/include."""
 import pathlib
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -22,7 +23,7 @@ def test_names_of_a_newer_header(tmp_path, path):
     # As user/Makefile compiles it, but with warnings as errors.
     said = subprocess.run(["make", "-n", "-B", "-C", TOP / "user", f"O={tmp_path}", f"{tmp_path}/zjctl.o/{path.stem}.o"],
                           check=True, capture_output=True, text=True).stdout
-    flags = re.search(r"(?m)^\S+ (-.*) -c ", said)[1].split()
+    flags = shlex.split(re.search(r"(?m)^\S+ (-.*) -c ", said)[1])
     done = subprocess.run(["gcc", "-isystem", tmp_path, *flags, "-Werror", "-fsyntax-only", path],
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
