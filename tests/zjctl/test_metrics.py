@@ -178,15 +178,20 @@ class Screen:
         self.rows, self.columns, self.at, self.rest = rows, columns, [0, 0], b""
         self.lines = [[" "] * columns for _ in range(rows)]
         self.master, slave = pty.openpty()
+        # curses believes these two rather than the terminal, and test runners set them.
+        env = {k: v for k, v in os.environ.items() if k not in ("LINES", "COLUMNS")} | {"TERM": "vt100", "LC_ALL": "C"}
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.program = subprocess.Popen([plain, "top", "-d", "0.1", "--from", copy], stdin=slave, stdout=slave,
-                                        stderr=slave, env={**os.environ, "TERM": "vt100", "LC_ALL": "C"})
+                                        stderr=slave, env=env)
         os.close(slave)
 
     def text(self):
         return "\n".join("".join(line).rstrip() for line in self.lines)
 
     def put(self, char):
+        # A line that is full goes on in the next one, as curses knows of a vt100.
+        if self.at[1] == self.columns:
+            self.at = [self.at[0] + 1, 0]
         row, column = self.at
         assert row < self.rows and column < self.columns, f"beyond the edge: {self.at}"
         self.lines[row][column] = char
