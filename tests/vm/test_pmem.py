@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Persistent memory in the VM: it is there, DAX works, it outlives the VM, stock ext4 can log to it."""
 
+import os
+
 import pytest
 
 import conftest
@@ -80,6 +82,40 @@ def test_external_journal(tmp_path):
             seq 1000 | cmp - /mnt/numbers || die "an fsynced file is lost"
             umount /mnt
             fsck /dev/vda""")
+
+
+@pytest.mark.skipif(os.environ.get("ZJ_STACKS") != "all", reason="only with ZJ_STACKS=all")
+@pytest.mark.parametrize("fs,options", [("ext4", "defaults"), ("zext4", "lanes=1"), ("zext4", "lanes=2")])
+def test_files_in_memory(tmp_path, fs, options):
+    """The file system on pmem with DAX, which zext4 takes and refuses as stock ext4 does."""
+    dimm = vmlib.Pmem("66M", path=str(tmp_path / "dimm"))
+    with conftest.new_vm(modules=None if fs == "zext4" else [], memory="512M", pmem=[dimm], stock=["ext4"]) as guest:
+        run(guest, f"""
+            modprobe {fs}; FS={fs}
+            mk /dev/pmem0
+            no_mnt {fs} /dev/pmem0 {options},dax=always,data=journal
+            mnt /dev/pmem0 {options},dax=inode
+            # It is logged by its fsync, and has to be out of the log when it is mapped from the memory.
+            mkdir /mnt/d; seq 500 >/mnt/d/file; fsctl fsync /mnt/d/file; seq 501 1000 >>/mnt/d/file; fsctl fsync /mnt/d/file
+            chattr +x /mnt/d /mnt/d/file || die chattr
+            pmemstore store /mnt/d/stored 1000 3 && pmemstore check /mnt/d/stored 1000 3 || die "store and check"
+            unmnt
+            mnt /dev/pmem0 {options},dax=always
+            seq 1000 | cmp - /mnt/d/file || die "a file that was in the log"
+            pmemstore store /mnt/other 10000 5
+            for n in $(seq 50); do echo $n >/mnt/f$n; done
+            fsctl fsync /mnt/other /mnt/f50 || die fsync
+            fsctl syncfs /mnt
+            pmemstore store /mnt/other 10000 6""")
+        guest.kill()
+    with conftest.new_vm(modules=None if fs == "zext4" else [], memory="512M", pmem=[dimm], stock=["ext4"]) as guest:
+        run(guest, f"""
+            modprobe {fs}; FS={fs}
+            mnt /dev/pmem0 {options},dax=always
+            pmemstore check /mnt/other 10000 6 || die "stored data is lost"
+            pmemstore check /mnt/d/stored 1000 3 || die "stored data is lost"
+            [ "$(cat /mnt/f50)" = 50 ] || die "a synced file is lost"
+            unmnt; fsck /dev/pmem0""")
 
 
 def test_sizes():
