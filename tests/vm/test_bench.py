@@ -83,10 +83,12 @@ def test_a_load_that_fails_ends_the_bench(machine):
 
 def test_fsync(machine):
     rows = fsync.parse(script(machine, "fsync.sh", CASES="lone shared", KINDS="fua", MODES="ordered", ROUNDS=1,
-                              LATENCY_MS=2, FSYNCS=5, DISK="zjdisk", SIZE_MB=4096))
+                              LATENCY_MS=2, FSYNCS=5, DISK="zjdisk", SIZE_MB=4096, TYPES="ext4 fastcommit zext4"))
     for case, fsyncs in (("lone", 5), ("shared", 40)):
         types = rows[case, "fua", "ordered"]
-        assert [types[name][0]["fsyncs"] for name in ("ext4", "zext4")] == [fsyncs, fsyncs]
+        assert {name: [run["fsyncs"] for run in runs] for name, runs in types.items()} == dict.fromkeys(
+            ("ext4", "fastcommit", "zext4"), [fsyncs])
+        assert all(sum(count for _, count in runs[0]["hist"]) == fsyncs for runs in types.values())
 
 
 def test_ties(machine):

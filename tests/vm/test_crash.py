@@ -131,7 +131,11 @@ def test_recording_disk():
             assert not machine.sh(f"dmesg -c >/dev/null; modprobe zjdisk {option}")
             assert "size_mb 1 to 524288" in machine.sh("dmesg | grep zjdisk:").out
         result = machine.sh("modprobe zjdisk ndev=2 || die zjdisk\nzjdisk-test", timeout=120)
-    assert result, result.out
+        assert result, result.out
+        # mke2fs discards 2 GiB at a time, of which the disk makes requests of 8 MiB.
+        large = machine.sh("rmmod zjdisk; modprobe zjdisk ndev=1 size_mb=4096 && mke2fs -q -F -E discard /dev/zjd0 && "
+                           "cat /dev/zjdctl")
+        assert large and int(re.search(r" discards=(\d+)", large.out)[1]) >= 4096 / 8, large.out
 
 
 def test_battery_finds_loss():
