@@ -121,13 +121,15 @@ until [ -e /proc/$user/fd/3 ]; do sleep 0.1; done
 # A suspend to RAM while it has it open, and what it does after it has given up its copy, hold up
 # nobody.
 USER = """
-echo 'fsctl fsync /mnt/0/f1 || exit 1; echo "synced by the program"' >/tmp/goes-on
+echo 1000000000 >/sys/power/image_size
+echo 'echo 1 >/mnt/new; fsctl fsync /mnt/new || exit 1; rm /mnt/new; echo "synced by the program"' >/tmp/goes-on
 echo devices >/sys/power/pm_test
 echo mem >/sys/power/state || die "suspend with /dev/snapshot open"
 echo none >/sys/power/pm_test
-fsctl fsync /mnt/0/f1 && echo "synced after a suspend"
+sh /tmp/goes-on || die "fsync after a suspend"
 : >/tmp/go
 wait $user || die "/dev/snapshot"
+fsctl snapshot : 'sh /tmp/goes-on' || die "/dev/snapshot, opened after the module was loaded"
 """
 
 # The memory is copied, but the copy is not needed: the system goes on.
@@ -247,13 +249,14 @@ def copy_and_load(tmp_path, fs, options, freezes, writeback, user=False):
         await_text(guest, last)
         snapshot(guest, disk, tmp_path / "after")
         blocks.extend(changed(tmp_path / "before", tmp_path / "after"))
+        print(f"until {last!r}: {blocks}")
 
     with guest:
         begin(guest, PREPARE, FREEZE, USER if user else "", GIVE_UP, HIBERNATE, AFTER, fs=fs, options=options,
               times=freezes, pause=0, how="test_resume", writeback=writeback, first=USER_OPENS if user else "")
         if user:
             copy_exists("\ncopied\n", "\ngiven up\n")
-        copy_exists("Image created", "Image loading done", times=3 if user else 2)
+        copy_exists("Image created", "Image loading done", times=4 if user else 2)
         await_text(guest, "READY-TO-CUT")
         guest.kill()
         no_failed_freeze(guest)
