@@ -130,7 +130,7 @@ static void zjrecover_recovers(void **state)
 	assert_int_not_equal(system(ROOT "e2fsck -fy " IMAGE QUIET), 0);
 	must("cmp " IMAGE " " SAVED);
 	must(BUILD_DIR "/zjrecover -n " IMAGE QUIET);
-	assert_true(printed("2 transactions in 1 components"));
+	assert_true(printed("2 transactions in 1 component"));
 	must("cmp " IMAGE " " SAVED);
 
 	must(BUILD_DIR "/zjrecover " IMAGE QUIET);
