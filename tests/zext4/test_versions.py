@@ -14,20 +14,36 @@ import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TREES = [tree for tree in sorted(TOP.glob("build/kernels/*")) if (tree / "usr/bin/spatch").exists()]
-SOURCES = sorted(TOP.glob("build/ext4/linux-*")) or sorted(TOP.glob("build/kmod-*/ext4-source"))
+SOURCES = sorted(TOP.glob("build/ext4/linux-*"), key=lambda path: [int(n) for n in path.name[6:].split(".")]) or \
+    sorted(TOP.glob("build/kmod-*/ext4-source"))
 TOKEN = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|[^\s\w]'
 SINGLE = re.compile(r"(?:(?<=\) )|(?<=else ))\{ ((?!(?:if|for|while|do|switch) )[^{};]*;) \}")
 
 
+def single_blocks(words):
+    """The words without the braces of a block that holds nothing but a block."""
+    starts, ends = [], {}
+    for at, word in enumerate(words):
+        if word == "{":
+            starts.append(at)
+        elif word == "}" and starts:
+            ends[starts.pop()] = at
+    outer = {at for at, end in ends.items() if ends.get(at + 1) == end - 1}
+    gone = outer | {ends[at] for at in outer}
+    return [word for at, word in enumerate(words) if at not in gone]
+
+
 def plain(text):
-    """The text without comments and layout, and without braces around one plain statement."""
-    text = " ".join(word for word in re.findall(TOKEN, text, re.S) if word[:2] not in ("/*", "//"))
-    return SINGLE.sub(r"\1", text).replace(" ; ", " ;\n")
+    """The text without comments and layout, and without braces around one plain statement or one block."""
+    words = [word for word in re.findall(TOKEN, text, re.S) if word[:2] not in ("/*", "//")]
+    return SINGLE.sub(r"\1", " ".join(single_blocks(words))).replace(" ; ", " ;\n")
 
 
 def test_braces_of_one_statement():
     assert plain("if (a) {\n\tb(); /* c */\n}") == plain("if (a)\n\tb();")
     assert plain("if (a) { b(); c(); }") != plain("if (a) b(); c();")
+    assert plain("if (a) { { int b; c(b); } }") == plain("if (a) { int b; c(b); }")
+    assert plain("if (a) { { int b; c(b); } d(); }") != plain("if (a) { int b; c(b); d(); }")
     assert plain("if (a) { if (b) c(); } else d();") != plain("if (a) if (b) c(); else d();")
 
 
