@@ -17,7 +17,7 @@ MIRROR = "http://deb.debian.org/debian"
 MOUNTS = """
 mount -t overlay overlay -o "lowerdir=$1/tree,upperdir=$2/upper,workdir=$2/work" "$2/root"
 mount -t proc proc "$2/root/proc"
-mount --bind /dev "$2/root/dev"
+mount --rbind /dev "$2/root/dev"
 mount --bind "$1/archives" "$2/root/var/cache/apt/archives"
 echo mounted
 read -r end
@@ -53,6 +53,7 @@ class Debian:
         shutil.rmtree(self.folder, ignore_errors=True)
         for part in ("upper", "work", "root"):
             (self.folder / part).mkdir(parents=True)
+        self.times = []
         # Held until the end of the case.
         self.shell = subprocess.Popen(  # pylint: disable=consider-using-with
             ["unshare", "-m", "sh", "-euc", MOUNTS, "sh", base, self.folder], stdin=subprocess.PIPE,
@@ -60,7 +61,6 @@ class Debian:
         assert self.shell.stdout.readline() == "mounted\n"
         self.put("etc/apt/apt.conf.d/90newcomer", APT)
         self.put("etc/resolv.conf", pathlib.Path("/etc/resolv.conf").read_text())
-        self.times = []
 
     def close(self):
         self.shell.communicate("end\n")
