@@ -33,8 +33,10 @@ def installed():
 
 
 PROGRAMS = installed()
-COMMANDS = set(re.findall(r"(?m)^\.It Cm (\w[\w-]*)|^\.Ss (\w[\w-]*)", (TOP / "man/zjctl.8").read_text()))
-COMMANDS = {name for pair in COMMANDS for name in pair if name}
+MANUAL = (TOP / "man/zjctl.8").read_text()
+COMMANDS = set(re.findall(r"(?m)^\.Ss ([a-z][\w-]*)", MANUAL)) | {"help", "version"}
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md", "bench/README.md",
+             *(f"docs/{path.name}" for path in sorted((TOP / "docs").glob("*.md")))]
 
 
 def wrong_option(option):
@@ -114,6 +116,30 @@ def test_text(name):
     assert wrong_in_text(name) == []
 
 
+def wrong_option_of_zjctl(word):
+    name = re.match("--([a-z0-9-]+)", word).group(1)
+    return [] if re.search(rf"Fl -{name}\b", MANUAL) or name in ("help", "version") else [f"option {word}"]
+
+
+def wrong_of_document(text):
+    """Commands and options of zjctl, and targets of make, wherever a document names them."""
+    found = []
+    for line in readme_blocks.in_text(text) + [line for block in readme_blocks.blocks(text=text) for line in block.splitlines()]:
+        program, _, rest = re.sub(r"^sudo |\s+#.*", "", line).partition(" ")
+        words = re.sub(r"""'[^']*'|"[^"]*"|\\$""", "", rest).split()
+        if program == "zjctl" and words:
+            found += [] if words[0] in COMMANDS or words[0].startswith("-") else [f"zjctl {words[0]}"]
+            found += [text for word in words if word.startswith("--") for text in wrong_option_of_zjctl(word)]
+        elif program == "make" and words and words[0] not in ("-C", "-f"):
+            found += wrong_make(word for word in words if re.fullmatch(r"[a-z][\w-]*|[A-Z_]+=\S*", word))
+    return found
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_document(name):
+    assert wrong_of_document((TOP / name).read_text()) == []
+
+
 def test_line_of_fstab():
     device, folder, kind, options, dump, order = readme_blocks.line_of("Use it", "/dev/sdX1 /mnt").split()
     assert PLACES.fullmatch(device) and PLACES.fullmatch(folder) and kind == "zext4" and dump + order == "02"
@@ -139,4 +165,5 @@ def test_what_is_wrong_is_seen():
                            "program apt-gt", "program mkfs.zext5", "word zext5", "word /dev/sdX", "make DIV=/dev/sdX1",
                            "zjctl ['recovr']", "package makee"]
     assert wrong_in_text("lane=1") + wrong_in_text("/etc/fstap") == ["option lane=1", "file /etc/fstap"]
+    assert wrong_of_document("`zjctl inof x` `zjctl info --nvn=x` `make demmo`") == ["zjctl inof", "option --nvn=x", "make demmo"]
     assert readme_blocks.commands(text="```\nsudo a b   # c\nd\n```\n```\ndeb x\n```\n") == ["sudo a b", "d"]
