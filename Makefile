@@ -41,6 +41,7 @@
 #   make kernels         which kernels of Debian's archive are served, and what differs in the others;
 #                        ARGS=--diff shows the differences
 #   make test-packages   install them in a Debian 12 of its own, boot that, upgrade, purge
+#   make newcomer        README's commands, typed in a bare Debian 12 and a bare Debian 13 (root; half an hour)
 #
 # KVER=<release>     kernel to build for and to test with; default: the running one, else the newest
 #                    installed 6.12. One of another Debian: tools/debian-kernel trixie brings it
@@ -255,6 +256,11 @@ test-packages:
 	@tools/deps test-packages
 	@ZJ_PACKAGES=1 $(PYTHON) -m pytest -q tests/packages
 
+.PHONY: newcomer
+newcomer:
+	@tools/deps newcomer
+	@ZJ_NEWCOMER=1 $(PYTHON) -m pytest -q tests/newcomer
+
 .PHONY: kernels
 kernels:
 	@packaging/fetch-ext4
@@ -266,4 +272,4 @@ release:
 
 clean:
 	rm -rf $(BUILD)/kmod-* $(BUILD)/guest $(BUILD)/vm $(BUILD)/tests $(BUILD)/bench $(BUILD)/results \
-		$(BUILD)/deb $(BUILD)/packages $(BUILD)/release
+		$(BUILD)/deb $(BUILD)/packages $(BUILD)/newcomer $(BUILD)/release
