@@ -198,7 +198,7 @@ static int zj_report_lost(struct zj_recovery *r, u64 lost)
 		return zj_corrupt(r, "stamp %llu: journal block %u cannot be read, which holds an image of it; " ZJ_HOW_TO_DROP,
 				  lost, r->unread_image);
 	if (lost > r->committed_stamp && !r->doubt && !r->overwritten)
-		return zj_corrupt(r, "checkpoint slot (journal block %u) cannot be read, and stamp %llu, which is not in the log, may have been home: what was written without barriers does not tell; " ZJ_HOW_TO_DROP,
+		return zj_corrupt(r, "checkpoint slot (journal block %u) cannot be read, and stamp %llu, which is not in the log, or in part only, may have been home: what was written without barriers does not tell; " ZJ_HOW_TO_DROP,
 				  r->unread_slot, lost);
 	if (lost > r->committed_stamp && !r->doubt)
 		return zj_corrupt(r, "checkpoint slot (journal block %u) cannot be read, and the torn header in journal block %u may have taken the place of a record that was home; " ZJ_HOW_TO_DROP,

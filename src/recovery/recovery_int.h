@@ -157,8 +157,8 @@ struct zj_recovery {
 	u32		overwritten;	/* then: torn header of a segment, which may have taken the
 					 * place of what was reclaimed; 0: none
 					 */
-	u64		nameless;	/* then: newest stamp of a header that names no committed
-					 * stamp; 0: none
+	u64		nameless;	/* then: newest stamp that may have been overwritten by what
+					 * names no committed stamp; 0: none
 					 */
 	u64		unread[ZJ_PIECE_MAX / 64]; /* bitmap of the current piece: blocks that
 						    * cannot be read

@@ -41,8 +41,9 @@ static void zj_note_durable(struct zj_recovery *r, const struct zj_chunk *chunk)
 {
 	r->committed_stamp = max(r->committed_stamp, chunk->committed_stamp);
 	r->stats->committed_stamp = r->committed_stamp;
+	/* What it has overwritten was older. */
 	if (r->unread_slot && !chunk->committed_stamp)
-		r->nameless = max(r->nameless, chunk->stamp);
+		r->nameless = max(r->nameless, chunk->stamp - 1);
 }
 
 /*

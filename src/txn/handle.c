@@ -250,6 +250,12 @@ static bool join_wait(struct zj_lane *lane, enum join why, struct zj_txn *txn,
 	}
 }
 
+/* Do others wait from now on until this start has joined: of its lane, or a barrier? */
+static bool holds_up(enum join how, bool takes)
+{
+	return takes || how == JOIN_SPACE || how == JOIN_RESERVED || how == JOIN_BARRIER;
+}
+
 /* Asked once a round: a later answer may be another one, as the lane goes on meanwhile. */
 static bool takes_place(const struct zj_lane *lane, enum join how,
 			const struct zj_start_place *place)
@@ -268,13 +274,10 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 
 	while (how != JOINED) {
 		takes = takes_place(lane, how, &place);
-		/*
-		 * Allocate before queueing, as other starts have to wait for the first one in
-		 * the queue.
-		 */
-		if (how == JOIN_NEED_TXN ||
-		    (!spare && (takes || how == JOIN_SPACE || how == JOIN_RESERVED))) {
-			ZJ_ASSERT(lane->journal, !place.queued && !place.reserves);
+		/* E17: whoever waits for it must not wait for memory, too. */
+		if (how == JOIN_NEED_TXN || (!spare && holds_up(how, takes))) {
+			ZJ_ASSERT(lane->journal,
+				  !place.queued && !place.reserves && !place.held_up);
 			spare = zj_txn_alloc(lane);
 		}
 		if (takes)

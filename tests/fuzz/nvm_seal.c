@@ -16,7 +16,7 @@ void nvm_unpack(struct nvm_memory *m, const struct input *in)
 {
 	static u8 buffer[NVM_MAX_BYTES];
 
-	m->bytes = clamp(in->journal_blocks * UNIT, (u32)ZJ_NVM_MIN_SIZE, NVM_MAX_BYTES);
+	m->bytes = clamp_t(u32, in->journal_blocks * UNIT, ZJ_NVM_MIN_SIZE, NVM_MAX_BYTES);
 	m->at = buffer + sizeof(buffer) - m->bytes;
 	m->block_size = 1024U << in->extra % 4;
 	m->home_blocks = max(in->home_blocks, 1U);
@@ -390,7 +390,7 @@ static void heal_members(struct healing *h)
 			if (h->info[k]->lane == h->info[i]->lane)
 				h->info[k]->tid = h->info[i]->tid;
 		}
-		members = clamp(members, 1U, h->geo.nr_lanes);
+		members = clamp_t(u32, members, 1, h->geo.nr_lanes);
 		for (u32 k = 0; k <= i; k++)
 			if (h->info[k]->stamp == h->info[i]->stamp)
 				h->info[k]->nr_members = cpu_to_le32(members);

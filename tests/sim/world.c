@@ -419,7 +419,7 @@ static journal_t *init_journal(void)
 	journal->j_commit_interval = w->p.progress ? HZ / 10 :
 				     1 + sim_below(&w->rand, HZ / 8);
 	kit_call_back(journal);
-	to_zj(journal)->batch_size = clamp(w->p.batch, 1U, (u32)ZJ_BATCH_SIZE);
+	to_zj(journal)->batch_size = clamp_t(u32, w->p.batch, 1, ZJ_BATCH_SIZE);
 	if (configure(journal))
 		kl_fail("its options contradict each other");
 	/* Transactions that stay open then have many TxnInfos, although few blocks. */

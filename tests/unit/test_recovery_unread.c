@@ -210,6 +210,29 @@ static void slot_and_what_it_freed_without_barriers(void **state)
 	ml_free(d);
 }
 
+/*
+ * The crash has torn the newest record. It cannot have been home and overwritten: whatever had
+ * overwritten it would be newer. An older one that is torn as well may have been.
+ */
+static void slot_and_a_torn_end_without_barriers(void **state)
+{
+	struct memdev *d = ml_new(SEGS, 16, HOMES);
+	struct zj_recovery_stats s;
+
+	PUT(d, 0, .stamp = 1, .img = { { 6, 'a' } });
+	PUT(d, 1, .stamp = 2, .lane = 1, .img = { { 7, 'b' } });
+	PUT(d, 0, .stamp = 3, .img = { { 8, 'c' } });
+	ml_ckpt(d, 1, 0);
+	ml_pattern(d, ml_block(d, ml_seg_block(d, 0, 3)), 8, 'x');
+	d->bad_block = ZJ_BLOCK_CKPT;
+	assert_int_equal(ml_recover(d, true, &s), 0);
+	assert_int_equal(s.newest_stamp, 2);
+	assert_int_equal(s.torn_chunks, 1);
+	ml_pattern(d, ml_block(d, ml_seg_block(d, 1, 1)), 7, 'x');
+	refused(d, ZJ_BLOCK_CKPT, "stamp 2");
+	ml_free(d);
+}
+
 /* A device that is gone, and memory that is short, are no torn blocks. */
 static u32 reads_left;
 static int error_then;
@@ -304,6 +327,7 @@ const struct CMUnitTest recovery_unread_tests[] = {
 	cmocka_unit_test(each_block_of_a_log),
 	cmocka_unit_test(slot_and_what_it_freed),
 	cmocka_unit_test(slot_and_what_it_freed_without_barriers),
+	cmocka_unit_test(slot_and_a_torn_end_without_barriers),
 	cmocka_unit_test(checkpoint_slots),
 	cmocka_unit_test(errors_of_the_host_end_it),
 	cmocka_unit_test(each_block_of_a_ring),

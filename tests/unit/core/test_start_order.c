@@ -312,6 +312,37 @@ static void start_between_barriers_goes_on(void)
 	close_journal();
 }
 
+static u32 reclaims;
+
+/* Memory reclaim may wait for write-back, and that for the locks of who wants a barrier. */
+static void no_barrier_waits(void)
+{
+	assert_int_equal(atomic_read(&fx.zj->held_up), 0);
+	reclaims++;
+}
+
+/* The lane has no transaction, so a start needs one once the barrier has ended. */
+static void start_allocates_before_a_barrier_holds_it_up(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_null(lane(0)->running);
+	zj_journal_lock_updates(fx.journal);
+	sim_reclaim = no_barrier_waits;
+	f = GO(call_start, .n = 1);
+	let_run();
+	assert_int_equal(atomic_read(&fx.zj->held_up), 1);
+	zj_journal_unlock_updates(fx.journal);
+	join(f);
+	sim_reclaim = NULL;
+	assert_true(reclaims > 1);
+	stop(f->h);
+	close_journal();
+}
+
 CORE_TESTS(start_order,
 	CORE_TEST(start_that_was_too_large_gets_the_next_transaction),
 	CORE_TEST(start_that_was_too_large_may_reserve),
@@ -321,4 +352,5 @@ CORE_TESTS(start_order,
 	CORE_TEST(start_decides_once_whether_it_takes_a_place),
 	CORE_TEST(start_that_has_the_lane_reserves_before_others),
 	CORE_TEST(start_between_barriers_goes_on),
+	CORE_TEST(start_allocates_before_a_barrier_holds_it_up),
 );
