@@ -2,6 +2,7 @@
 """docs/README.md leads to every document and answers ten questions; the index of decisions lists each."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -42,6 +43,21 @@ def test_ten_questions_have_answers():
 def test_decision_is_listed_under_its_title(name):
     number, _, title = (ROOT / "docs/decisions" / name).read_text().partition("\n")[0].removeprefix("# ").partition(". ")
     assert INDEX.count(f"| {number} | [{title}]({name}) |\n") == 1
+
+
+def test_titles_are_brought_into_the_index_by_a_tool(tmp_path):
+    """Each table is marked as made, and the tool finds a title that has changed."""
+    assert INDEX.count("<!-- made by tools/decisions -->\n| | |\n") == INDEX.count("\n## ") == INDEX.count("<!-- end -->\n")
+    tool = tmp_path / "tools/decisions"
+    shutil.copytree(ROOT / "docs/decisions", tmp_path / "docs/decisions")
+    tool.parent.mkdir()
+    shutil.copy(ROOT / "tools/decisions", tool)
+    assert subprocess.run([tool]).returncode == 0
+    changed = tmp_path / "docs/decisions" / DECISIONS[0]
+    changed.write_text(changed.read_text().replace("\n", " of today\n", 1))
+    assert subprocess.run([tool]).returncode == 1
+    subprocess.run([tool, "--write"], check=True)
+    assert " of today](" in (tmp_path / "docs/decisions/README.md").read_text()
 
 
 def test_no_decision_is_listed_that_is_gone():
