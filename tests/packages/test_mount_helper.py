@@ -16,8 +16,9 @@ PROGRAMS = {
     "findmnt": 'cat "$STATE/mounted"',
     "zjctl": """echo zjctl "$*" >>"$STATE/calls"
 case $1 in
-info) [ "$2" != --json ] || printf '{"filesystem":{"label":"\\\\"journal\\\\":{"},"journal":{"state":"%s"}}' "$(cat "$STATE/state")" ;;
-recover) exit $(cat "$STATE/recover" 2>/dev/null || echo 1) ;;
+info) [ "$2" = --json ] || { cat "$STATE/reason" >&2; exit 8; }
+	printf '{"filesystem":{"label":"\\\\"journal\\\\":{"},"journal":{"state":"%s"}}' "$(cat "$STATE/state")" ;;
+recover) cat "$STATE/reason" >&2; exit $(cat "$STATE/recover" 2>/dev/null || echo 1) ;;
 esac""",
 }
 
@@ -33,6 +34,8 @@ class Kernel:
         self.put("filesystems", "nodev\tsysfs\n\text4\n")
         self.put("kmsg", "")
         self.put("state", "clean")
+        self.put("mounted", "ext4\n")
+        self.put("reason", "zjctl: waiting 11 s\nzjctl: this is why\n")
         script = (TOP / "user/mount.zext4").read_text()
         for old, new in (("PATH=/usr/sbin:", f"PATH={folder}/bin:/usr/sbin:"), ("/proc/filesystems", f"{folder}/filesystems"),
                          ("/run/motd.d", f"{folder}/motd.d"), (">/dev/kmsg", f">>{folder}/kmsg"),
@@ -48,11 +51,11 @@ class Kernel:
     def put(self, name, text):
         (self.folder / name).write_text(text)
 
-    def mount(self, options="", status=0, extra=""):
+    def mount(self, options="", status=0, extra="", folder="/srv"):
         """The calls of mount, modprobe and zjctl."""
         (self.folder / "calls").write_text("")
         words = shlex.split(extra) + (["-o", options] if options else [])
-        done = subprocess.run(["sh", self.folder / "mount.zext4", "/dev/sdb", "/srv", *words], capture_output=True,
+        done = subprocess.run(["sh", self.folder / "mount.zext4", "/dev/sdb", folder, *words], capture_output=True,
                               text=True, check=False, env={**os.environ, "STATE": str(self.folder)})
         assert done.returncode == status, done.stderr
         self.said = done.stderr
@@ -106,6 +109,10 @@ def test_without_zext4(kernel, options, left):
     assert not [call for call in calls if "recover" in call]
     for where in kernel.said, kernel.read("kmsg"), kernel.read("motd.d/zext4-*"):
         assert "/srv is mounted as ext4, not zext4" in where
+    # What the administrator asked for and does not get.
+    gone = [word for word in options.split(",") if word and word not in left.split(",")]
+    assert all(f"zext4, without {','.join(gone)}." in where if gone else "without" not in where
+               for where in (kernel.said, kernel.read("kmsg")))
     assert kernel.read("kmsg").startswith("<3>")
     # As soon as it is mounted as zext4 again, no login says so any more.
     has_zext4(kernel)
@@ -125,7 +132,8 @@ def test_log_that_cannot_be_recovered(kernel, status):
     kernel.put("state", "crashed")
     kernel.put("recover", str(status))
     assert not [call for call in kernel.mount(status=32) if call.startswith("mount")]
-    assert "is not mounted: its log could not be recovered" in kernel.read("kmsg")
+    assert "is not mounted: its log could not be recovered (zjctl: this is why)" in kernel.read("kmsg")
+    assert "waiting 11 s" in kernel.said
     assert not list(kernel.folder.glob("motd.d/*"))
 
 
@@ -133,7 +141,32 @@ def test_damaged_log(kernel):
     kernel.put("state", "damaged")
     calls = kernel.mount(status=32)
     assert not [call for call in calls if "mount" in call or "recover" in call]
-    assert "Copy the device before anything else" in kernel.said
+    # zjctl's reason says what to do: with a log of a newer format nothing may be dropped.
+    for where in kernel.said, kernel.read("kmsg"):
+        assert "Copy the device before anything else (zjctl: this is why)" in where
+
+
+def test_no_device_and_nofail(kernel):
+    """mount(8) ends with 0 then."""
+    kernel.put("mounted", "")
+    assert kernel.mount("nofail,lanes=2")[-1] == "mount -i -t ext4 -o nofail -- /dev/sdb /srv"
+    assert "is mounted as ext4" not in kernel.said + kernel.read("kmsg") and not list(kernel.folder.glob("motd.d/*"))
+
+
+def test_each_folder_has_its_note(kernel):
+    """Whatever its name is; a backslash is one."""
+    folders = ["/srv/a", "/srv-a", r"/srv\na", r"/srv\ca", "/" + 100 * "long/"]
+    for folder in folders:
+        kernel.mount(folder=folder)
+    notes = [path.read_text() for path in kernel.folder.glob("motd.d/*")]
+    assert sorted(notes) == sorted({note for note in notes for folder in folders if note.startswith(f"{folder} is mounted")})
+    assert len(notes) == len(folders)
+    logged = kernel.read("kmsg").splitlines()
+    assert len(logged) == 2 * len(folders) and all(line.startswith("<3>mount.zext4: ") for line in logged)
+    has_zext4(kernel)
+    kernel.mount(folder="/srv-a")
+    assert not [path for path in kernel.folder.glob("motd.d/*") if path.read_text().startswith("/srv-a ")]
+    assert len(list(kernel.folder.glob("motd.d/*"))) == len(folders) - 1
 
 
 @pytest.mark.parametrize("options", ["ro,noload", "norecovery,ro"])

@@ -305,7 +305,8 @@ class Watched:
             (folder / name).mkdir()
         for name in "user/zjournal-check", "packaging/dependents":
             shutil.copy(TOP / name, folder / "bin")
-        for name, text in {"sendmail": 'cat >>"$MAIL"', "zjctl": 'cat "$JSON"', "mountpoint": "exit 1"}.items():
+        for name, text in {"sendmail": 'cat >>"$MAIL"', "zjctl": '[ "$2" = --json ] || echo "zjctl: this is why" >&2; cat "$JSON"',
+                           "mountpoint": "exit 1"}.items():
             (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
             (folder / "bin" / name).chmod(0o755)
         self.json = folder / "json"
@@ -361,7 +362,8 @@ def test_each_thing_is_reported_once(watched):
     (watched.folder / "proc/sdb1-8/info").write_text("log: zj\nstate: aborted\n")
     assert watched.look().startswith("the journal of sdb1 has failed")
     watched.json.write_text('{"journal":{"state":"damaged"')
-    assert watched.look().startswith("the log of /dev/sdb1 (/srv) is damaged")
+    assert watched.look() == ("the log of /dev/sdb1 (/srv) cannot be used. Copy the device before anything else"
+                              " (zjctl: this is why)\n")
     assert watched.look() == ""
     # What went away and comes back is new.
     (watched.folder / "proc/sdb1-8/info").write_text("log: zj\nstate: running\n")
