@@ -18,8 +18,8 @@ static const char help[] =
 	"(ext4 has found damage: e2fsck); no journal; not mounted; as ext4 (mount.zext4 found no\n"
 	"zext4); unknown (you are not root).\n\n"
 	"Exit status: 0 all are well, or none is mounted and none should be; 1 at least one\n"
-	"needs attention (aborted, errors, not mounted, as ext4); 4 the state of at least one is unknown;\n"
-	"5 both; 16 usage.\n\n"
+	"needs attention (aborted, errors, not mounted, as ext4); 4 the state of at least one is\n"
+	"unknown; 5 both; 16 usage.\n\n"
 	"Examples:\n"
 	"  zjctl status\n"
 	"  zjctl status -d 0 >/dev/null || echo \"look at the file systems\"\n";
