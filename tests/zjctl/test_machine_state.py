@@ -32,6 +32,17 @@ def test_status(zjctl, tmp_path):
     assert any("/etc/fstab has it as zext4, and it is not mounted" in line for line in lines)
 
 
+def test_what_mount_zext4_has_mounted_as_ext4(zjctl, tmp_path):
+    """It is mounted, and needs attention; a zext4 that is mounted over it does not."""
+    root = machine(tmp_path / "root", [("8:1", "/srv", "ext4", "/dev/sda1", None, 0)], "")
+    got = zjctl("status", "--json", "--root", root)
+    assert rows(got)["/srv"]["state"] == "as ext4" and got.returncode == 1
+    text = zjctl("status", "--root", root).out
+    assert "it is mounted as ext4" in text and "not mounted" not in text
+    root = machine(tmp_path / "over", [("8:2", "/srv", "ext4", "/dev/sda2", None, 0), MOUNTS[0]], "")
+    assert zjctl("status", "--root", root).returncode == 0
+
+
 @pytest.mark.parametrize("what,mounts,code,state", [
     ("well", MOUNTS[:1], 0, "well"),
     ("none", [], 0, None),
@@ -103,6 +114,18 @@ def test_report_has_no_names(zjctl, crashed, tmp_path):
     assert SECRET in zjctl("report", "--with-names", image).stdout
     # An older report is not overwritten.
     assert zjctl("report", "-o", out).returncode == 8 and out.read_text() == text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts, in a namespace of its own")
+def test_report_has_no_names_of_the_machine(plain, tmp_path):
+    """Those of what is not mounted, and of the root on the kernel's command line."""
+    (tmp_path / "cmdline").write_text(f"root=LABEL={SECRET} ro zext4.lanes=2\n")
+    (tmp_path / "fstab").write_text(f"LABEL={SECRET}1 /{SECRET}\\0402 zext4 nofail 0 2\n"
+                                    f"PARTLABEL={SECRET} /var/lib/dkms/{SECRET} zext4 nofail 0 2\n")
+    mount = "mount --bind $0/cmdline /proc/cmdline && mount --bind $0/fstab /etc/fstab && $1 report"
+    text = subprocess.run(["unshare", "-m", "sh", "-c", mount, tmp_path, plain], capture_output=True, text=True, check=True).stdout
+    assert "root=LABEL=(name)\nzext4.lanes=2\n" in text and "not mounted" in text
+    assert SECRET not in text and "2  " not in text.split("== zjctl status")[1].split("not mounted")[0]
 
 
 def test_report_of_a_damaged_log(zjctl, crashed):

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mntent.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,7 @@ static void hide(const char *text, const char *instead)
 static void find_names(char **devices)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "r");
+	struct mntent *entry;
 	struct zx_mount m;
 	struct utsname uts;
 
@@ -85,6 +87,12 @@ static void find_names(char **devices)
 			hide(m.at, "(directory)");
 	if (f)
 		fclose(f);
+	/* zjctl status names what is not mounted, too. */
+	f = setmntent("/etc/fstab", "r");
+	while (f && (entry = getmntent(f)))
+		hide(entry->mnt_dir, "(directory)");
+	if (f)
+		endmntent(f);
 	for (; *devices; devices++)
 		if (strncmp(*devices, "/dev/", 5) && strncmp(*devices, "UUID=", 5))
 			hide(*devices, "(device)");
@@ -116,7 +124,8 @@ static const char *match(const char *line, const char *at, u32 *which)
 /* How many bytes at @at announce a name that others have chosen. */
 static size_t announces(const char *at)
 {
-	static const char * const words[] = { "comm=", "comm ", "path=", "path ", "label ", "node: " };
+	static const char * const words[] = { "comm=", "comm ", "path=", "path ", "label ", "node: ",
+					      "LABEL=", "PARTLABEL=" };
 
 	for (u32 i = 0; i < ARRAY_SIZE(words); i++)
 		if (!strncmp(at, words[i], strlen(words[i])))
@@ -156,7 +165,7 @@ static void put_line(const char *line)
 			fprintf(out, "%.*s(name)", (int)n, at);
 			at += n;
 			/* A task's name may have blanks; the rest of the line goes with it. */
-			at += strcspn(at, ",:\n");
+			at += strcspn(at, at[-1] == '=' && at[-2] == 'L' ? " ,\n" : ",:\n");
 			continue;
 		}
 		next = match(line, at, &which);

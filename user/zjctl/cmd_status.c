@@ -15,10 +15,11 @@ static const char help[] =
 	"  -d SECONDS   count fsyncs for so long (default 1; 0: do not)\n"
 	"  --root DIR   read /proc, /sys and /etc below DIR, such as a saved copy\n\n"
 	"States: well; aborted (the journal has failed, nothing is written any more); errors\n"
-	"(ext4 has found damage: e2fsck); no journal; not mounted; unknown (you are not root).\n\n"
+	"(ext4 has found damage: e2fsck); no journal; not mounted; as ext4 (mount.zext4 found no\n"
+	"zext4); unknown (you are not root).\n\n"
 	"Exit status: 0 all are well, or none is mounted and none should be; 1 at least one\n"
-	"needs attention (aborted, errors, not mounted); 4 the state of at least one is unknown;\n"
-	"5 both; 16 usage.\n\n"
+	"needs attention (aborted, errors, not mounted, as ext4); 4 the state of at least one is\n"
+	"unknown; 5 both; 16 usage.\n\n"
 	"Examples:\n"
 	"  zjctl status\n"
 	"  zjctl status -d 0 >/dev/null || echo \"look at the file systems\"\n";
@@ -152,6 +153,21 @@ static bool is_mounted_at(const struct rows *rows, const char *at)
 	return false;
 }
 
+/* Of several mounts on one directory the last is seen. */
+static bool is_ext4_at(const char *at)
+{
+	FILE *f = fopen(zx_below("/proc/self/mountinfo"), "r");
+	bool found = false;
+	struct zx_mount m;
+
+	while (f && zx_next_mount(f, &m))
+		if (!strcmp(m.at, at))
+			found = !strcmp(m.type, "ext4");
+	if (f)
+		fclose(f);
+	return found;
+}
+
 /* A boot that could not mount it goes on where fstab says nofail, and nobody hears of it. */
 static void find_missing(struct rows *rows)
 {
@@ -166,7 +182,7 @@ static void find_missing(struct rows *rows)
 		row = add(rows, m->mnt_fsname, m->mnt_dir);
 		if (!row)
 			break;
-		row->state = "not mounted";
+		row->state = is_ext4_at(m->mnt_dir) ? "as ext4" : "not mounted";
 		row->attention = true;
 	}
 	if (f)
@@ -267,6 +283,9 @@ static void advise(const struct rows *rows)
 		else if (!strcmp(row->state, "not mounted"))
 			zx_say(ZX_WARNING, "%s: /etc/fstab has it as zext4, and it is not mounted: mount %s says why; zjctl kernels shows whether the running kernel has zext4",
 			       row->at, row->at);
+		else if (!strcmp(row->state, "as ext4"))
+			zx_say(ZX_WARNING, "%s: /etc/fstab has it as zext4, and it is mounted as ext4: zjctl kernels shows whether the running kernel has zext4, and why not; then unmount it and mount it again",
+			       row->at);
 		else if (!strcmp(row->state, "unknown"))
 			zx_say(ZX_WARNING, "%s: only root may read the statistics: use sudo", row->at);
 	}
