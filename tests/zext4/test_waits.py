@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every wait in zext4/*.c: none of them is for I/O that is not the journal's own, with a handle open (N10)."""
+"""Every wait in zext4/*.[ch]: none of them is for I/O that is not the journal's own, with a handle open (N10)."""
 import pathlib
 import re
 
@@ -50,7 +50,7 @@ def functions(path):
 
 def test_no_wait_under_a_handle():
     unasked, seen = [], set()
-    for path in sorted((TOP / "zext4").glob("*.c")):
+    for path in sorted((TOP / "zext4").glob("*.[ch]")):
         for name, body in functions(path):
             wait = WAITS.search(body)
             if not wait:
