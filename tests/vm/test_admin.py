@@ -158,3 +158,38 @@ def test_zjctl_beside_a_mount(guest):
         zjctl recover /dev/vdc >/tmp/said 2>&1; [ $? -le 1 ] || die "$(cat /tmp/said)"
         mnt /dev/vdc; [ $(wc -l </mnt/f) = $mounts ] || die "$mounts mounts: $(cat /mnt/f)"; unmnt; fsck /dev/vdc
     """, timeout=300)
+
+
+def test_zjctl_looks_at_mounts(guest):
+    """status, report and top of what is really mounted: well, aborted, without a journal, and with a stock log."""
+    said = guest("""
+        mkdir -p /mnt2 /mnt3
+        mk /dev/vda; mnt /dev/vda lanes=2
+        mke2fs -q -F -t ext4 -O ^has_journal /dev/vdc 60M || die mke2fs
+        mount -t $FS /dev/vdc /mnt2 || die "no journal"
+        mke2fs -q -F -t ext4 -L topsecret /dev/vdb 60M || die mke2fs
+        mount -t $FS -o log=jbd2 /dev/vdb /mnt3 || die "stock log"
+        mkdir /mnt/folder-topsecret; echo contents-topsecret >/mnt/folder-topsecret/f
+        fsctl fsync /mnt/folder-topsecret/f || die fsync
+        row() { zjctl status -d 0 >/tmp/out 2>/tmp/err; echo "status $?: $(grep "^/dev/$1 " /tmp/out | tr -s ' ')"; }
+        row vda; row vdb; row vdc
+        zjctl report /dev/vda /dev/vdb >/tmp/report || die "report: $?"
+        ! grep -a topsecret /tmp/report || die "a name, a label or contents"
+        for part in status mounts "kernel log" "zjctl info /dev/vda" "zjctl check /dev/vdb"; do
+            grep -q "^== .*$part" /tmp/report || die "no $part: $(grep ^== /tmp/report)"
+        done
+        zjctl top -n 1 -d 0.2 >/tmp/out || die "top: $?"
+        tr -s ' ' </tmp/out | sed 's/^/top: /'
+        zjctl top -n 1 -d 0.2 /mnt2 >/tmp/out 2>&1; echo "top $?: $(cat /tmp/out)"
+        fsctl shutdown 2 /mnt || die "shutdown ioctl"
+        row vda; cat /tmp/err
+        umount /mnt /mnt2 /mnt3 || die umount
+        zjctl status; echo "status $?"
+    """)
+    for line in (
+            "status 0: /dev/vda /mnt 2 zj well nothing -", "status 0: /dev/vdb /mnt3 1 jbd2 well nothing -",
+            "status 0: /dev/vdc /mnt2 - - no journal - -", "status 1: /dev/vda /mnt 2 zj aborted nothing -",
+            "top: /dev/vda on /mnt: live, 2 lanes, log=zj", "top: /dev/vdb on /mnt3: live, 1 lane, log=jbd2",
+            "top 8: zjctl: /mnt2: has no journal", "zjctl: warning: /mnt: the journal is aborted",
+            "no zext4 is mounted, and /etc/fstab names none\nstatus 0"):
+        assert f"\n{line}" in f"\n{said}", said
