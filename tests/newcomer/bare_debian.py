@@ -3,6 +3,7 @@
 
 Packages that were downloaded are kept in build/newcomer/SUITE/archives for the next run. The mirror is deb.debian.org.
 """
+import json
 import os
 import pathlib
 import resource
@@ -53,7 +54,7 @@ class Debian:
         shutil.rmtree(self.folder, ignore_errors=True)
         for part in ("upper", "work", "root"):
             (self.folder / part).mkdir(parents=True)
-        self.times = []
+        self.times, self.commit = [], None
         # Held until the end of the case.
         self.shell = subprocess.Popen(  # pylint: disable=consider-using-with
             ["unshare", "-m", "sh", "-euc", MOUNTS, "sh", base, self.folder], stdin=subprocess.PIPE,
@@ -104,8 +105,17 @@ class Debian:
     def clone(self, folder="/root/zjournal"):
         """This commit, as git clone leaves it."""
         to = self.folder / "clone"
+        self.commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=TOP, check=True, capture_output=True,
+                                     text=True).stdout.strip()
         subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{TOP}", to], check=True)
         self.take(to, folder)
+
+    def report(self, suite):
+        """What README's commands took, for the record."""
+        path = TOP / f"build/results/newcomer-{suite}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"commit": self.commit, "date": time.strftime("%Y-%m-%d"), "cpus": os.cpu_count(),
+                                    "load": os.getloadavg()[0], "commands": self.times}, indent=1) + "\n")
 
     def archive(self, folder="/root/zjournal"):
         """This commit, as the archive of a release has it."""
@@ -137,13 +147,3 @@ class OtherApt:
 
     def end(self):
         assert self.process.wait() == 0
-
-
-def report(suite, times):
-    """What README's commands took, for the record."""
-    import json  # pylint: disable=import-outside-toplevel
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=TOP, check=True, capture_output=True, text=True)
-    path = TOP / f"build/results/newcomer-{suite}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"commit": commit.stdout.strip(), "date": time.strftime("%Y-%m-%d"),
-                                "cpus": os.cpu_count(), "load": os.getloadavg()[0], "commands": times}, indent=1) + "\n")
