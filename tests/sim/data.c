@@ -384,8 +384,9 @@ void reclaim_data(const struct alloc *a)
 {
 	const struct page_data *page = &a->page;
 
-	if (data_is_held(a) || a->use != USE_DATA || page->dirty || page->writing ||
-	    page->lost == page->gen || !clean_is_home())
+	/* Other tasks may run during the first two. */
+	if (!clean_is_home() || data_is_held(a) || a->use != USE_DATA || page->dirty ||
+	    page->writing || page->lost == page->gen)
 		return;
 	if (memcmp(page->mem, world->disk->seen[a->block], DISK_BLOCK))
 		kl_fail("data block %u is clean, but its contents are not home", a->block);

@@ -285,21 +285,20 @@ void sync_something(struct job *job)
 
 /* ---- background ---- */
 
-static bool home_differs(u32 block)
+static bool home_differs(u32 block, const struct sim_buf *buf)
 {
-	const struct sim_buf *buf = world->disk->bufs[block];
-
-	return block < world->alloc_first && buf && clean_is_home() &&
-	       memcmp(buf->bh.b_data, world->disk->seen[block], DISK_BLOCK);
+	return memcmp(buf->bh.b_data, world->disk->seen[block], DISK_BLOCK);
 }
 
 static void reclaim(u32 block)
 {
+	/* Other tasks may run meanwhile and free the buffer, so it is looked at afterwards. */
+	bool home = block < world->alloc_first && clean_is_home();
 	struct sim_buf *buf = world->disk->bufs[block];
 
-	if (buf && !buf->bh.b_count.counter && !buf->bh.b_private &&
+	if (home && buf && !buf->bh.b_count.counter && !buf->bh.b_private &&
 	    !(buf->bh.b_state & (1UL << BH_Dirty | 1UL << BH_Lock)) &&
-	    buf->bh.b_state & (1UL << BH_Uptodate) && home_differs(block))
+	    buf->bh.b_state & (1UL << BH_Uptodate) && home_differs(block, buf))
 		kl_fail("block %u is clean, but its contents are not home", block);
 	buf_reclaim(world->disk, block);
 }
