@@ -246,6 +246,22 @@ static bool any_held(struct inode *inode, const struct ext4_map_blocks *map, boo
 	return held;
 }
 
+/*
+ * Is a block perhaps mapped, but not in the index yet?  An fsync that logs new blocks has their
+ * folios locked, and dirty in the tags of the mapping, from before it maps them until all of
+ * them are in the index.
+ */
+static bool being_logged(struct inode *inode, const struct ext4_map_blocks *map)
+{
+	loff_t start = (loff_t)map->m_lblk << inode->i_blkbits;
+	loff_t end = start + ((loff_t)map->m_len << inode->i_blkbits) - 1;
+	bool dirty = filemap_range_needs_writeback(inode->i_mapping, start, end);
+
+	/* The index is looked at after the folios: what has left them is there. */
+	smp_rmb();
+	return dirty;
+}
+
 static int settle(struct inode *inode, loff_t start, loff_t end, enum settle how)
 {
 	int tries = 0, err = 0;
@@ -287,8 +303,11 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigne
 	journal_t *journal = zext4_ordered_journal(inode);
 	tid_t tid;
 
-	if (!journal || !(map->m_flags & EXT4_MAP_MAPPED) || IS_DAX(inode) ||
-	    !zj_journal_file_blocks_logged(journal, map->m_pblk, map->m_len))
+	if (!journal || !(map->m_flags & EXT4_MAP_MAPPED) || IS_DAX(inode))
+		return 0;
+	if ((flags & (IOMAP_DIRECT | IOMAP_WRITE)) == IOMAP_DIRECT && being_logged(inode, map))
+		return -ENOTBLK;
+	if (!zj_journal_file_blocks_logged(journal, map->m_pblk, map->m_len))
 		return 0;
 	if (flags & IOMAP_WRITE)
 		return settle_write(inode, map->m_pblk, map->m_len, flags & IOMAP_NOWAIT);

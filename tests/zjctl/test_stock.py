@@ -227,7 +227,7 @@ def test_info(zjctl, dirty):
     ring = got["log"]["ring"]
     assert ring["start"] == 1 and ring["end_block"] == 1 + ring["used_blocks"]
     assert got["journal"]["fast_commits"] is False
-    text = zjctl("info", dirty.path).out
+    text = " ".join(zjctl("info", dirty.path).out.split())
     assert "recovery is due (zjctl recover" in text and "5 transactions to replay" in text
     sh("debugfs", "-w", "-R", "feature -needs_recovery", dirty.path)
     assert "a mount discards it" in zjctl("info", dirty.path).out

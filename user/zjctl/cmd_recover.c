@@ -221,19 +221,20 @@ static void show(const struct job *j)
 		return;
 	if (j->state == ZX_LANES)
 		snprintf(in, sizeof(in), " in %s", zx_count(s->committed_components, "component"));
-	zx_line(0, "%s: %s %s%s, %s %s home", zx_text(img->path),
-		dry_run ? "would replay" : "replayed", zx_count(s->transactions, "transaction"), in,
-		zx_count(s->replayed, "block"), dry_run ? "to write" : "written");
+	/* A line each, for whoever looks for them in the log of a boot. */
+	printf("%s: %s %s%s, %s %s home\n", zx_text(img->path),
+	       dry_run ? "would replay" : "replayed", zx_count(s->transactions, "transaction"), in,
+	       zx_count(s->replayed, "block"), dry_run ? "to write" : "written");
 	if (s->lost_stamp && j->state == ZX_STOCK_LOG)
 		printf("%s: discarded: what may follow where the log cannot be read\n", zx_text(img->path));
 	else if (s->lost_stamp)
-		zx_line(0, "%s: discarded: stamp %llu, which the device has lost or cannot read, and all newer ones: %s, %s",
-			zx_text(img->path), s->lost_stamp, zx_count(s->discarded, "transaction"),
-			zx_count(s->torn_chunks, "torn record"));
+		printf("%s: discarded: stamp %llu, which the device has lost or cannot read, and all newer ones: %s, %s\n",
+		       zx_text(img->path), s->lost_stamp, zx_count(s->discarded, "transaction"),
+		       zx_count(s->torn_chunks, "torn record"));
 	else if (s->discarded || s->torn_chunks)
-		zx_line(0, "%s: discarded as incomplete when the system crashed: %s, %s",
-			zx_text(img->path), zx_count(s->discarded, "transaction"),
-			zx_count(s->torn_chunks, "torn record"));
+		printf("%s: discarded as incomplete when the system crashed: %s, %s\n",
+		       zx_text(img->path), zx_count(s->discarded, "transaction"),
+		       zx_count(s->torn_chunks, "torn record"));
 }
 
 /* ---- afterwards ---- */
