@@ -23,7 +23,7 @@
 #define BLOCKS	256
 #define MINE	'm'
 
-static char mine[BLK], none[BLK];
+static char mine[BLK];
 static int mapped;
 
 static void die(const char *what)
@@ -32,9 +32,14 @@ static void die(const char *what)
 	exit(1);
 }
 
-static int is(const char *block, const char *like)
+/* Is a byte neither ours nor nothing? A read may meet a write that has come half way. */
+static int is_stale(const char *block)
 {
-	return !memcmp(block, like, BLK);
+	int i;
+
+	for (i = 0; i < BLK && (!block[i] || block[i] == MINE); i++)
+		;
+	return i < BLK;
 }
 
 /* Until it is killed. */
@@ -55,7 +60,7 @@ static void read_on(const char *path)
 			die("read");
 		}
 		for (i = 0; i < BLOCKS; i++) {
-			if (is(all + i * BLK, mine) || is(all + i * BLK, none))
+			if (!is_stale(all + i * BLK))
 				continue;
 			fprintf(stderr, "staleread: block %d is stale\n", i);
 			exit(3);
