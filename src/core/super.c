@@ -82,6 +82,28 @@ int zj_super_read(struct zj_journal *zj, sector_t block)
 	return 0;
 }
 
+/**
+ * zj_super_put() - release block 0
+ * @zj: the journal; zj_super_read() may have failed, or not been called
+ *
+ * What has changed in memory and could not be written, or was not worth a
+ * write, is replaced by what the device has: the buffer outlives the mount
+ * while another program has the device open, and the next mount would find
+ * features that nobody wrote, or a checksum of something else.
+ */
+void zj_super_put(struct zj_journal *zj)
+{
+	struct buffer_head *bh = zj->sb_bh;
+
+	if (!bh)
+		return;
+	lock_buffer(bh);
+	clear_buffer_uptodate(bh);
+	unlock_buffer(bh);
+	brelse(__bread(zj->public.j_dev, bh->b_blocknr, zj->public.j_blocksize));
+	brelse(bh);
+}
+
 /*
  * Returns the flags of a write that is durable, and comes after all earlier
  * writes to its device; if barriers are off, only with @always.

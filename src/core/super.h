@@ -5,6 +5,7 @@
 #include "core/journal.h"
 
 int zj_super_read(struct zj_journal *zj, sector_t block);
+void zj_super_put(struct zj_journal *zj);
 int zj_super_write(struct zj_journal *zj);
 int zj_super_note_errno(struct zj_journal *zj);
 int zj_make_live(struct zj_journal *zj);

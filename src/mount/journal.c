@@ -83,7 +83,7 @@ static void journal_free(struct zj_journal *zj)
 	/* An assertion that has failed since the checkpoint's thread looked last. */
 	zj_abort_finish(zj);
 	zj_map_clear(&zj->map);
-	brelse(zj->sb_bh);
+	zj_super_put(zj);
 	zj_tids_exit(zj);
 	iput(zj->public.j_inode);
 	kfree(zj);

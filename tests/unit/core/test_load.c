@@ -60,6 +60,45 @@ static void mount_recovers(void)
 	close_journal();
 }
 
+/*
+ * Also when it is the last step that had no memory: block 0, which is not written then, is
+ * still in memory, as while another program has the device open.
+ */
+static void a_mount_without_memory_can_be_tried_again(void)
+{
+	static const struct setup logs[] = {
+		{ .lanes = 2, .journal = 2048 },
+		{ .lanes = 1, .journal = 2048, .jbd2 = true },
+		{ .lanes = 1, .journal = 2048, .jbd2 = true, .external = true },
+	};
+
+	for (u32 i = 0; i < ARRAY_SIZE(logs); i++) {
+		struct setup again = logs[i];
+		struct image *image;
+		int nr = 0, failed = 0;
+
+		open_journal(&logs[i]);
+		change(0, BLOCK, 5);
+		commit(0);
+		image = cut_power();
+		close_journal();
+		again.new = true;
+		do {
+			make_disk_of(&again, image);
+			zj_fail_alloc = ++nr;
+			failed += !!mount_journal();
+			if (!fx.journal)
+				assert_int_equal(mount_journal(), 0);
+			assert_int_equal(home_val(BLOCK), 5);
+			assert_int_equal(unmount_journal(), 0);
+			discard_disk();
+		} while (!zj_fail_alloc);
+		zj_fail_alloc = 0;
+		assert_true(failed > 0);
+		image_free(image);
+	}
+}
+
 static void six_seconds(struct buffer_head *bh)
 {
 	schedule_timeout_uninterruptible(6 * HZ);
@@ -648,6 +687,7 @@ CORE_TESTS(load,
 	CORE_TEST(image_of_the_journal_itself_is_refused),
 	CORE_TEST(journal_blocks_are_read_together),
 	CORE_TEST(mount_recovers),
+	CORE_TEST(a_mount_without_memory_can_be_tried_again),
 	CORE_TEST(recovery_that_takes_long_says_how_far_it_is),
 	CORE_TEST(damaged_log_is_refused_and_nothing_is_written),
 	CORE_TEST(recovery_on_a_read_only_device_is_refused),

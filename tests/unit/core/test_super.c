@@ -338,6 +338,19 @@ static void clean_that_cannot_be_written_stays_live(void)
 	close_journal();
 }
 
+/* The device's buffers stay, as while another program has it open. */
+static void next_mount_reads_what_the_device_has(void)
+{
+	make_disk(&fresh);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0, ZJ_JBD2_INCOMPAT_64BIT), 1);
+	assert_int_equal(unmount_journal(), 0);
+	assert_int_equal(now(), 0);
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(unmount_journal(), 0);
+	discard_disk();
+}
+
 /* Whichever write on the way fails: no fsync returns without its record and all before it. */
 static void every_write_of_the_first_commit_may_fail(void)
 {
@@ -677,6 +690,7 @@ CORE_TESTS(super,
 	CORE_TEST(every_mount_has_another_generation),
 	CORE_TEST(generation_grows_when_it_is_live_again),
 	CORE_TEST(clean_that_cannot_be_written_stays_live),
+	CORE_TEST(next_mount_reads_what_the_device_has),
 	CORE_TEST(every_write_of_the_first_commit_may_fail),
 	CORE_TEST(commit_that_cannot_make_it_live_aborts),
 	CORE_TEST(checkpoint_slots_are_written_in_turns),
