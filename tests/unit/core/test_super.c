@@ -343,7 +343,8 @@ static void next_mount_reads_what_the_device_has(void)
 {
 	make_disk(&fresh);
 	assert_int_equal(mount_journal(), 0);
-	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0, ZJ_JBD2_INCOMPAT_64BIT), 1);
+	assert_int_equal(zj_journal_set_features(fx.journal, 0, 0,
+						 ZJ_JBD2_INCOMPAT_64BIT), 1);
 	assert_int_equal(unmount_journal(), 0);
 	assert_int_equal(now(), 0);
 	assert_int_equal(mount_journal(), 0);
