@@ -360,10 +360,10 @@ class VM:
 
     def _wait(self, done, timeout, what):
         """Until done(), however long that takes while the guest gets on."""
-        patience = self._patience(timeout)
-        if not until(done, patience, lambda: self._receive(what)):
+        wait = self._patience(timeout)
+        if not until(done, wait, lambda: self._receive(what)):
             self._show_blocked_tasks()
-            raise VMError(f"{what}: {patience.why()}\n{self.console_tail(200)}")
+            raise VMError(f"{what}: {wait.why()}\n{self.console_tail(200)}")
 
     def _receive(self, what):
         """Takes what the guest's agent says, and waits a moment for it."""
