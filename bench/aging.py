@@ -14,12 +14,8 @@ import json
 import re
 import statistics
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "vm"))
-
-import vm    # noqa: E402
+from common import SILENCE, vm
 
 ONE = """
 mkdir -p /sys/kernel/config /tmp/fs
@@ -44,7 +40,7 @@ def run(guest, settings, fstype, seed):
     part = size * 7 // 10
     result = guest.sh(ONE.format(size=size, fstype=fstype, options=options, seed=seed, workers=settings["WORKERS"],
                                  live=settings.get("LIVE_MB", part), churn=settings.get("CHURN_MB", part)),
-                      timeout=3000)
+                      timeout=SILENCE)
     guest.check_console()
     if not result:
         sys.exit(result.out)

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "vm"))
 
 import vm    # noqa: E402
+import patience    # noqa: E402
 
 # The guest's clock counts executed instructions and skips idle time; one CPU at a time.
 ICOUNT = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off", "-cpu", "max"]
@@ -34,7 +35,12 @@ def accel(settings):
     return ICOUNT if settings["ICOUNT"] == "1" else None
 
 
-def run_script(guest, script, settings, timeout=7200):
+# Seconds of the guest's own time without anything new: the scripts say something of each run, and the longest
+# silence is that of a large file system or database that is made for an emulated CPU.
+SILENCE = 1800
+
+
+def run_script(guest, script, settings, timeout=SILENCE):
     """A script of bench/ in the guest; modules of both file systems and null_blk are loaded before."""
     args = " ".join(f"'{name}={value}'" for name, value in settings.items())
     result = guest.sh(f"""
@@ -43,6 +49,14 @@ def run_script(guest, script, settings, timeout=7200):
         sh /lib/zj/{script} {args}""", timeout=timeout)
     guest.check_console()
     return result
+
+
+def json_of(command, seconds):
+    """The JSON that a command prints, or the end of everything; it takes at most so many seconds of its own time."""
+    status, out, err = patience.output(command, seconds)
+    if status:
+        sys.exit(f"{' '.join(map(str, command))} fails:\n{err[-2000:]}")
+    return json.loads(out)
 
 
 def median(runs, field):

@@ -12,13 +12,11 @@ MS=1000         milliseconds of a run
 build/results/core.json has all runs, core.png the plot. bench/core/README.md says how to read them.
 """
 
-import json
 import os
 import statistics
-import subprocess
 import sys
 
-from common import arguments, pyplot, save, save_plot, vm
+from common import arguments, json_of, pyplot, save, save_plot, vm
 
 # What of a test's runs is compared: field, unit, and whether more is better.
 FIGURES = {
@@ -72,11 +70,7 @@ def run(test, threads, side):
     _, program, options, more = side
     name = "handles" if test == "phases" else test
     command = [vm.BUILD / f"zjcore-{program}", name, "--threads", str(threads), *options, *more]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          timeout=300, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} fails:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout)
+    return json_of(command, 300)
 
 
 def measure(rows, rounds):

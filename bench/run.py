@@ -11,14 +11,9 @@ worth).  The figures go to build/results/ab.json.
 import os
 import shlex
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "vm"))
+from common import ICOUNT, ROOT, SILENCE, vm
 
-import vm    # noqa: E402
-
-ICOUNT = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off", "-cpu", "max"]
 GUEST = """
 for m in null_blk ext4 zext4; do modprobe $m $([ $m = null_blk ] && echo nr_devices=0); done
 sh /lib/zj/ab.sh -d /usr/bin -o /share/ab.json """
@@ -30,7 +25,7 @@ def main():
     args = [a for a in args if a != "--icount"]
     programs = [vm.BUILD / "guest" / p for p in ("ab", "report")]
     with vm.VM(cpus=4, memory="3G", programs=programs, accel=ICOUNT if icount else None) as guest:
-        result = guest.sh(GUEST + shlex.join(args), timeout=3000)
+        result = guest.sh(GUEST + shlex.join(args), timeout=SILENCE)
         guest.check_console()
         print(result.out, end="")
         if result:

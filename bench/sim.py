@@ -26,7 +26,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import arguments, pyplot, save, save_plot, vm
+from common import arguments, json_of, pyplot, save, save_plot, vm
 
 HERE = Path(__file__).resolve().parent / "sim"
 SIDES = {"stock": "zjscale-stock", "zext4": "zjscale-zj"}
@@ -86,11 +86,8 @@ def run(side, text, *options):
         file.flush()
         command = [vm.BUILD / SIDES[side], "--load", file.name, *options]
         begin = time.monotonic()
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                              timeout=600, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} fails:\n{done.stderr[-2000:]}")
-    return {**json.loads(done.stdout), "real_s": round(time.monotonic() - begin, 2)}
+        found = json_of(command, 600)
+    return {**found, "real_s": round(time.monotonic() - begin, 2)}
 
 
 def options(load, operation, cpus, quick, costs):
@@ -220,9 +217,7 @@ def core(program, *words):
     """A figure of bench/core by the clock, the median of three runs; None: none undisturbed."""
     got = []
     for _ in range(3):
-        done = subprocess.run([vm.BUILD / f"zjcore-{program}", *map(str, words)], text=True,
-                              capture_output=True, timeout=300, check=True)
-        result = json.loads(done.stdout)
+        result = json_of([vm.BUILD / f"zjcore-{program}", *words], 300)
         if result.get("ns"):
             got.append(result["ns"])
     return statistics.median(got) if got else None

@@ -93,22 +93,38 @@ int zext4_check_mount(struct super_block *sb)
 }
 
 /*
- * The number of lanes for lanes=auto: one where commits side by side would only move the
- * head of the log's disk to and fro. With lane_by=cgroup|dir the user wants lanes apart
- * from each other in any case, and a log in memory is not on a disk.
+ * Does the log's disk decide on the number of lanes? With lane_by=cgroup|dir the user wants
+ * lanes apart from each other in any case, and a log in memory is not on a disk.
  */
-static bool zext4_one_lane_is_best(struct super_block *sb, journal_t *journal)
+static bool zext4_log_disk_decides(const struct zext4_options *options)
 {
-	const struct zext4_options *options = &EXT4_SB(sb)->s_zj;
-	u64 blocks = journal->j_inode ? ext4_blocks_count(EXT4_SB(sb)->s_es) :
-					journal->j_total_len;
-
 	return !options->value[ZEXT4_LANES] &&
 	       options->value[ZEXT4_LOG] != ZEXT4_LOG_JBD2 &&
 	       options->value[ZEXT4_LANE_BY] == ZEXT4_LANE_BY_CPU &&
-	       !(options->given & BIT(ZEXT4_JOURNAL_NVM)) &&
-	       zext4_one_head(journal->j_dev, blocks, sb->s_blocksize_bits,
-			      &EXT4_SB(sb)->s_zj_reads);
+	       !(options->given & BIT(ZEXT4_JOURNAL_NVM));
+}
+
+/*
+ * One lane is best where commits side by side would only move the head of the log's disk to and
+ * fro. Where there are several lanes, alloc=auto asks the same of the file system's disk, at each
+ * mount, because a remount may choose it.
+ */
+static void zext4_ask_disks(struct super_block *sb, journal_t *journal, struct zj_options *wanted)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(sb);
+	u64 blocks = ext4_blocks_count(sbi->s_es);
+	struct zext4_reads took;
+	bool known = false;
+
+	if (zext4_log_disk_decides(&sbi->s_zj)) {
+		known = journal->j_inode;
+		if (zext4_one_head(journal->j_dev, known ? blocks : journal->j_total_len,
+				   sb->s_blocksize_bits, &sbi->s_zj_reads))
+			wanted->lanes = 1;
+	}
+	if (wanted->lanes != 1 && !known)
+		sbi->s_zj_one_head = zext4_one_head(sb->s_bdev, blocks, sb->s_blocksize_bits,
+						    &took);
 }
 
 /* Is the log in stock's format: by log=jbd2, or by log=auto with lanes=1 or as ext4? */
@@ -156,8 +172,9 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 	zext4_journal_options(sb, &wanted);
 	if (wanted.log == ZJ_LOG_NVM)
 		wanted.nvm_path = options->nvm_path;
-	if (wanted.log == ZJ_LOG_JBD2 || zext4_one_lane_is_best(sb, journal))
+	if (wanted.log == ZJ_LOG_JBD2)
 		wanted.lanes = 1;
+	zext4_ask_disks(sb, journal, &wanted);
 	wanted.pipeline = pipeline == ZEXT4_PIPELINE_ON ||
 			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.lanes == 1);
 	/* A remount must not change whether a file's data is journaled (E29). */

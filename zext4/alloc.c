@@ -42,7 +42,7 @@ bool zext4_core_wanted(struct super_block *sb)
 	case ZEXT4_ALLOC_STOCK:
 		return false;
 	}
-	return bdev_nonrot(sb->s_bdev);
+	return !EXT4_SB(sb)->s_zj_one_head;
 }
 
 /* A region begins with a new descriptor block, if there are enough of these. */

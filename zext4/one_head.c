@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Does the disk have one head?  Then writes that lanes send side by side are done one
- * after the other, with a seek in between, and one lane is faster.
+ * after the other, with a seek in between, and one lane is faster; and so are files beside
+ * each other, not in regions of their lanes.
  *
  * The block layer's rotational flag is not enough, because virtual disks have it, whatever
  * they are stored on.  So a disk with this flag is measured: with one head, reads of distant
@@ -144,7 +145,7 @@ static bool one_after_the_other(const struct zext4_reads *took)
 
 /**
  * zext4_one_head() - does the disk take a seek for each distant access?
- * @bdev: the disk that the log is on
+ * @bdev: the disk that the log, or the file system, is on
  * @blocks: its blocks
  * @bits: binary logarithm of the size of a block
  * @took: gets the times of four reads in ns; zeroes if the disk does not say that it

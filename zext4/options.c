@@ -79,7 +79,7 @@ static const struct zext4_option_spec specs[] = {
 	},
 	[ZEXT4_ALLOC] = {
 		.name = "alloc", .words = WORDS("auto", "core", "stock"),
-		.meaning = "The search for free inodes and blocks begins in a region of the disk that belongs to the lane (core), so that lanes that work on separate files share no bitmaps, or where stock ext4 begins it (stock); auto means core unless the disk rotates",
+		.meaning = "The search for free inodes and blocks begins in a region of the disk that belongs to the lane (core), so that lanes with separate files share no bitmaps, or where stock ext4 begins it (stock); auto means core unless the disk has one head",
 	},
 	[ZEXT4_DATA_FUA] = {
 		.name = "data_fua", .words = WORDS("auto", "never"), .tune = true,

@@ -56,7 +56,7 @@ struct zext4_options {
 };
 
 /**
- * struct zext4_reads - what the disk was seen to do (zext4_one_head())
+ * struct zext4_reads - what the log's disk was seen to do (zext4_one_head())
  *
  * Set before the journal is loaded, and only read afterwards.
  */

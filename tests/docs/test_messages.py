@@ -123,5 +123,5 @@ def test_what_a_message_advises_stands_in_its_entry(sources, page, sections, lea
     "JBD2: Unrecognised features on journal", "Could not load journal inode",
     "Journal superblock has an unknown incompatible feature flag set", "Please run e2fsck -fy"])
 def test_messages_of_stock_tools_are_quoted_where_people_search(text):
-    for page in "docs/recovery.md", "man/zjournal.7":
-        assert text in (ROOT / page).read_text(), page
+    assert text in (ROOT / "docs/recovery.md").read_text()
+    assert "recovery.md" in (ROOT / "man/zjournal.7").read_text()

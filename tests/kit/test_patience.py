@@ -55,15 +55,32 @@ def test_a_host_that_runs_something_else_is_waited_for(host):
     assert p.over()
 
 
+def talk(host, p, seen, seconds):
+    """Something new twice a minute for so many seconds, or until patience is over; returns how long that took."""
+    begun = host.now
+    while host.now - begun < seconds and not p.over():
+        seen.append("more")
+        host.goes_on(30)
+    return host.now - begun
+
+
 def test_progress_makes_patience_new(host):
     seen = []
     p = patient(signs=lambda: len(seen))
-    for _ in range(100):
-        host.goes_on(50)
-        assert not p.over()
-        seen.append("more")
-        host.goes_on(50)
-        assert not p.over()
+    assert talk(host, p, seen, 1000) >= 1000
+    assert not p.over()
+    host.goes_on(61)
+    assert p.over() and p.why().startswith("nothing new for 60 s ")
+
+
+def test_what_talks_for_ever_is_given_up(host):
+    """A script in a loop that prints; on a busy host, too, but for no longer than it is allowed by itself."""
+    seen = []
+    p = patient(signs=lambda: len(seen))
+    host.goes_on(5000, starved=5000)
+    assert not p.over()
+    assert 1200 <= talk(host, p, seen, 10000) <= 1230
+    assert p.over() and p.why().startswith("no end within 1200 s ")
 
 
 def test_threads_come_and_go(host):
@@ -96,8 +113,12 @@ def test_a_process_that_ends_and_one_that_does_not():
         assert patience.communicate(proc, 60)[0] == "7\n"
     with start("import time; print(8, flush=True); time.sleep(1000)") as proc:
         assert patience.communicate(proc, 1) is None
-        family = patience.tree(proc.pid)
-        assert len(family) == 2
-        for pid in family:
-            patience.os.kill(pid, 9)
+        assert len(patience.tree(proc.pid)) == 2
+        patience.kill(proc.pid)
         assert proc.communicate()[0] == "8\n", "what it had said is not lost"
+
+
+def test_the_output_of_a_command():
+    assert patience.output(["sh", "-c", "echo 7; echo 8 >&2; exit 9"], 60) == (9, "7\n", "8\n")
+    with pytest.raises(SystemExit, match="sleep 1000: no end within 1 s"):
+        patience.output(["sleep", 1000], 1)

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 
+import patience
 import vm as vmlib
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -138,7 +139,7 @@ exec chroot "$root" /bin/sh -c "$2"
         said, console = self.folder / "said", self.folder / "console"
         for file in said, console:
             file.write_text("")
-        command = ["timeout", "-k", "5", "1800", "qemu-system-x86_64", "-nodefaults", "-display", "none",
+        command = ["qemu-system-x86_64", "-nodefaults", "-display", "none",
                    "-no-reboot", "-machine", "q35", "-m", "1G", "-smp", "2", *vmlib.accel(),
                    "-kernel", str(self.folder / "vmlinuz"), "-initrd", str(self.folder / "initrd.img"),
                    "-append", f"root=/dev/vda {options} console=ttyS0 panic=-1 mitigations=off no_timer_check"
@@ -147,12 +148,15 @@ exec chroot "$root" /bin/sh -c "$2"
         for name in disks:
             command += ["-drive", f"if=virtio,format=raw,cache=unsafe,file={self.folder / name}"]
         with subprocess.Popen(command) as qemu:
+            # Nothing new for so long: twice what a unit waits for a disk that is not there (test_root_fallback).
+            wait = patience.Patience(1800, lambda: [qemu.pid], lambda: [file.stat().st_size for file in (said, console)])
             try:
-                while not re.search(until, text_of(console) + text_of(said)) and qemu.poll() is None:
-                    time.sleep(0.5)
+                ended = patience.until(lambda: re.search(until, text_of(console) + text_of(said)) or qemu.poll() is not None,
+                                       wait, lambda: time.sleep(0.5))
             finally:
                 qemu.terminate()
         self.console = text_of(console)
+        assert ended, f"waiting for {until!r}: {wait.why()}\n{self.console[-3000:]}"
         return text_of(said)
 
 

@@ -6,15 +6,22 @@ import signal
 import pytest
 
 import conftest
+import patience
 import vm
 
 
-def test_a_machine_that_gets_nowhere_or_is_dead_is_a_vm_error():
+def test_a_machine_that_gets_nowhere_or_is_dead_is_a_vm_error(monkeypatch):
     with conftest.new_vm(modules=[], memory="512M") as machine:
         # Longer than its limit, which holds from one sign of progress to the next.
         assert machine.sh("for n in $(seq 15); do echo $n; sleep 0.4; done", timeout=5)
         with pytest.raises(vm.VMError, match="nothing new for .* s of the machine's own time"):
             machine.sh("sleep 1000", timeout=5)
+        with monkeypatch.context() as patch, pytest.raises(vm.VMError, match="no end within .* though it gets on"):
+            patch.setattr(patience, "ROUNDS", 2)
+            machine.sh("for n in $(seq 600); do echo $n; sleep 0.1; done", timeout=5)
+        with monkeypatch.context() as patch, pytest.raises(vm.VMError, match="said more than 1 MiB"):
+            patch.setattr(vm, "SAID_MOST", 1 << 20)
+            machine.sh("yes")
         job = machine.spawn("sleep 1000")
         machine.proc.send_signal(signal.SIGKILL)
         with pytest.raises(vm.VMError, match="QEMU ended with status -9"):

@@ -194,7 +194,7 @@ def await_text(guest, text, times=1, timeout=150):
 
     patience = vmlib.Patience(timeout * vmlib.SLOW, lambda: [guest.proc.pid], lambda: len(guest.console_text()))
     assert vmlib.until(said, patience, lambda: time.sleep(0.05)), \
-        f"waiting for {text!r}: nothing new {patience}\n{guest.console_tail(60)}"
+        f"waiting for {text!r}: {patience.why()}\n{guest.console_tail(60)}"
 
 
 def changed(before, after):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""lanes=auto: one lane on a disk that says that it rotates and serves one request after the other."""
+"""lanes=auto and alloc=auto: what a disk gets that says that it rotates and serves one request after the other."""
 
 import pytest
 
@@ -70,8 +70,11 @@ def test_one_lane_on_one_head(machine):
         disk 8000 1; lanes 1; said 'the disk has one head: four reads took .* ms in turn, .* ms together'
         grep ' /mnt .*lanes=1,log=zj' /proc/mounts || die "not shown"
         known_tree; check_tree; unmnt; fsck $dev
-        lanes {CPUS} lanes={CPUS}; check_tree; unmnt
-        lanes {CPUS} lane_by=dir; check_tree; unmnt
+        lanes {CPUS} lanes={CPUS}; said 'in force: lanes={CPUS} .*alloc=stock'; check_tree; unmnt
+        lanes {CPUS} lane_by=dir,alloc=core; said 'in force: .*alloc=core'
+        mount -o remount,alloc=auto /mnt || die remount
+        grep ' /mnt .*alloc=stock' /proc/mounts || die "alloc=auto is not asked of the disk"
+        check_tree; unmnt
         lanes 1; check_tree; unmnt; fsck $dev
     """)
 
@@ -90,7 +93,8 @@ def test_the_same_at_each_mount(machine):
 def test_a_lane_for_each_cpu(machine, seek, rotates):
     """A virtual disk that only says that it rotates, and a slow one that does not say so."""
     run(machine, f"""
-        disk {seek} {rotates}; lanes {CPUS}
+        disk {seek} {rotates}; lanes {CPUS}; said 'in force: .*alloc=core'
+        unmnt; lanes {CPUS} lanes={CPUS}; said 'in force: .*alloc=core'
         known_tree; check_tree; unmnt; fsck $dev
     """)
 

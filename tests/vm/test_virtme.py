@@ -3,7 +3,6 @@
 
 import os
 import shlex
-import signal
 import subprocess
 
 import conftest
@@ -66,8 +65,7 @@ def test_whole_user_land(tmp_path):
                           env={**os.environ, "PATH": f"{vmlib.BUILD}/venv/bin:{os.environ['PATH']}"}) as run:
         said = patience.communicate(run, 240)
         if said is None:
-            for pid in reversed(patience.tree(run.pid)):
-                os.kill(pid, signal.SIGKILL)
+            patience.kill(run.pid)
             said = run.communicate()
     assert "virtme-all-well" in said[0], said[0][-6000:]
     subprocess.run(["/usr/sbin/e2fsck", "-fn", str(image)], check=True, capture_output=True)

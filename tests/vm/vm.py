@@ -40,6 +40,8 @@ COMPLAINTS = [
     r"possible recursive locking", r"circular locking", r"inconsistent lock state",
 ]
 
+# What consoles and scripts say is read as a whole, and kept in memory; the most of any test is a hundredth.
+SAID_MOST = 256 << 20
 # Limits of patience (tests/kit/patience.py) are multiplied by this: debug kernels are slow.
 SLOW = float(os.environ.get("ZJ_SLOW", "1"))
 
@@ -352,14 +354,16 @@ class VM:
         for path in files:
             with contextlib.suppress(OSError):
                 sizes.append((path.name, path.stat().st_size))
+        if sum(size for name, size in sizes if name == "console" or name.endswith(".out")) > SAID_MOST:
+            raise VMError(f"the guest has said more than {SAID_MOST >> 20} MiB\n{self.console_tail(20)}")
         return len(self.finished), sizes
 
     def _wait(self, done, timeout, what):
         """Until done(), however long that takes while the guest gets on."""
-        patience = self._patience(timeout)
-        if not until(done, patience, lambda: self._receive(what)):
+        wait = self._patience(timeout)
+        if not until(done, wait, lambda: self._receive(what)):
             self._show_blocked_tasks()
-            raise VMError(f"{what}: nothing new {patience}\n{self.console_tail(200)}")
+            raise VMError(f"{what}: {wait.why()}\n{self.console_tail(200)}")
 
     def _receive(self, what):
         """Takes what the guest's agent says, and waits a moment for it."""

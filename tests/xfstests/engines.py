@@ -3,7 +3,6 @@
 
 import os
 import shlex
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,16 +10,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 BUILD = TOP / "build"
+sys.path.insert(0, str(TOP / "tests/kit"))
 
-
-def descendants(pid):
-    """The children of a process, their children, ..."""
-    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], check=True, capture_output=True, text=True).stdout
-    parents = dict(map(int, line.split()) for line in listed.splitlines())
-    found = [pid]
-    for one in found:
-        found += [child for child, parent in parents.items() if parent == one]
-    return found[1:]
+import patience    # noqa: E402  pylint: disable=wrong-import-position
 
 
 class Guest:
@@ -38,11 +30,7 @@ class Guest:
 
     def kill(self):
         """Ends the guest with all its processes, which may have sessions of their own."""
-        for pid in [self.proc.pid, *descendants(self.proc.pid)]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        patience.kill(self.proc.pid)
         self.proc.wait()
 
 

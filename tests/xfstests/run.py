@@ -29,6 +29,7 @@ from pathlib import Path
 
 import engines
 import results as kept
+from engines import patience
 from results import DIED, HANG, Result
 
 HERE = Path(__file__).resolve().parent
@@ -122,11 +123,17 @@ class Runner:
             if barren == 2:
                 sys.exit("xfstests: the guest runs no test; see the newest out-* in " + str(self.folder))
 
+    @staticmethod
+    def patience(guest, limit):
+        """With one test, or until the next one begins; a busy host does not count."""
+        return patience.Patience(limit, lambda: patience.tree(guest.proc.pid))
+
     def one_guest(self, tests, again):
         """Runs tests in one guest until they are done, one hangs, or the guest dies; what is left."""
         guest, out = self.boot(tests)
         left, running, since = list(tests), None, time.monotonic()
         limit = self.args.limit * self.engine.slow
+        wait = self.patience(guest, max(limit, BOOT))
         try:
             while True:
                 lives = guest.lives
@@ -139,11 +146,12 @@ class Runner:
                     since = time.monotonic()
                 if now != running:
                     running, since = now, time.monotonic()
+                    wait = self.patience(guest, limit if running else max(limit, BOOT))
                 if not left or not lives:
                     break
-                if time.monotonic() - since > (limit if running else max(limit, BOOT)):
+                if wait.over():
                     if running in left:
-                        self.note(running, Result(HANG, limit, f"no end within {limit} s"), again)
+                        self.note(running, Result(HANG, limit, f"no end within {limit} s of the guest's own time"), again)
                         left.remove(running)
                     return left
                 time.sleep(0.5)

@@ -27,7 +27,7 @@ def test_kill_reaches_other_sessions(tmp_path):
     while not out.read_text():
         time.sleep(0.05)
     child = int(out.read_text())
-    assert guest.lives and child in engines.descendants(guest.proc.pid)
+    assert guest.lives and child in engines.patience.tree(guest.proc.pid)
     guest.kill()
     assert not guest.lives
     # A zombie is left where the first process of a container does not wait for its children.

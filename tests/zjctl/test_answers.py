@@ -117,6 +117,14 @@ def test_completion_in_bash():
     assert "UUID=" in complete("zjctl", "info", "UU")
     assert complete("zjctl", "top", "-d", "") == []
     assert "-n" in complete("fsck.zext4", "-")
+    assert complete("mkfs.zext4", "--c") == ["--cpus="]
+
+
+def test_mount_options_in_bash():
+    assert complete("mount.zext4", "/dev/sda1", "/mnt", "-o", "la") == ["lanes=", "lane_by="]
+    assert complete("mount.zext4", "-o", "lanes", "=", "4,al") == ["4,alloc="]
+    assert complete("mount.zext4", "-o", "lanes", "=", "4,alloc", "=") == ["auto", "core", "stock"]
+    assert complete("mount.zext4", "-o", "ro,dat") == ["ro,data="]
 
 
 @pytest.mark.parametrize("shell,options,name", [("zsh", ["-n"], "_zjctl"), ("fish", ["-n"], "zjctl.fish")])
@@ -126,3 +134,14 @@ def test_completion_is_of_its_shell(shell, options, name):
     assert path.stat().st_size > 1000
     if shutil.which(shell):
         subprocess.run([shell, *options, path], check=True)
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
+def test_zsh_knows_the_program_at_each_call():
+    """The file is read once, for whichever program comes first."""
+    script = f"""
+        _arguments() {{ print -r -- "$service" "$@" }}
+        service=fsck.zext4; . {ROOT}/user/completion/_zjctl
+        for service in mkfs.zext4 mount.zext4 fsck.zext4; do _zjctl; done"""
+    first, mkfs, mount, fsck = sh("zsh", "-fc", script).stdout.splitlines()
+    assert first == fsck and "--cpus=" in mkfs and "_zext4_options" in mount

@@ -646,7 +646,8 @@ def test_install(sanitized, tmp_path):
     for name in ("sbin/zjctl", "share/man/man8/zjctl.8", "share/man/man5/zext4.5",
                  "share/man/man5/zjournal-format.5", "share/man/man7/zjournal.7",
                  "share/bash-completion/completions/zjctl", "share/zsh/vendor-completions/_zjctl",
-                 "share/fish/vendor_completions.d/zjctl.fish"):
+                 "share/fish/vendor_completions.d/zjctl.fish", "share/bash-completion/completions/mount.zext4",
+                 "share/fish/vendor_completions.d/mkfs.zext4.fish"):
         assert (tmp_path / "usr" / name).is_file()
     # The pages name the folders in which things are.
     page = (tmp_path / "usr/share/man/man7/zjournal.7").read_text()

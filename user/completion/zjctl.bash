@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Made by tools/completion: do not edit.
-# Bash completion for zjctl and fsck.zext4.
+# Bash completion for zjctl, fsck.zext4, mkfs.zext4 and mount.zext4.
 
 _zjctl_options() {
 	case $1 in
@@ -151,9 +151,53 @@ _fsck_zext4() {
 
 	COMPREPLY=()
 	case $cur in
-	-*) mapfile -t COMPREPLY < <(compgen -W "-a -p -n -y -f -c -v -j -b -C -V --help" -- "$cur") ;;
+	-*) mapfile -t COMPREPLY < <(compgen -W "-a -p -n -y -f -c -v -j -b -C -V --version --help" -- "$cur") ;;
 	*) _zjctl_complete check ;;
+	esac
+}
+
+_mkfs_zext4() {
+	local cur=${COMP_WORDS[COMP_CWORD]}
+
+	COMPREPLY=()
+	case $cur in
+	-*) mapfile -t COMPREPLY < <(compgen -W "--cpus= -L -U -b -O -E -J -T -N -i -m -n -F -c -q -v -V --version --help" -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -W "$(lsblk -rpno NAME 2>/dev/null)" -- "$cur") ;;
+	esac
+	case ${COMPREPLY[*]} in
+	*=) compopt -o nospace 2>/dev/null ;;
+	esac
+}
+
+# Mount options, behind a comma, too. The shell takes the word apart at "=" and ":".
+_mount_zext4() {
+	local i=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} word=${COMP_WORDS[COMP_CWORD]} item known
+
+	COMPREPLY=()
+	while ((i > 1)) && [[ ${COMP_WORDS[i]} == [=:] || ${COMP_WORDS[i - 1]} == [=:] ]]; do
+		i=$((i - 1))
+		word=${COMP_WORDS[i]}$word
+	done
+	[[ $cur != [=:] ]] || cur=
+	if [[ ${COMP_WORDS[i - 1]} == -o ]]; then
+		item=${word##*,}
+		known="lanes= lane_by= log= journal_nvm= fsync= alloc= tune= ro noatime discard noload data= errors= commit="
+		[[ $item != *=* ]] || known="lanes=auto lane_by=cpu lane_by=cgroup lane_by=dir log=auto log=zj log=jbd2 fsync=own fsync=all alloc=auto alloc=core alloc=stock data=ordered data=journal data=writeback errors=remount-ro errors=continue errors=panic"
+		mapfile -t COMPREPLY < <(compgen -W "$known" -- "$item")
+		# What stands before it is part of the reply only as far as the shell replaces it.
+		for i in "${!COMPREPLY[@]}"; do
+			item=${word%"${word##*,}"}${COMPREPLY[i]}
+			COMPREPLY[i]=${item#"${word%"$cur"}"}
+		done
+		compopt -o nospace 2>/dev/null
+		return
+	fi
+	case $cur in
+	-*) mapfile -t COMPREPLY < <(compgen -W "-o -f -n -s -v -N --version --help" -- "$cur") ;;
+	*) mapfile -t COMPREPLY < <(compgen -W "$(lsblk -rpno NAME 2>/dev/null)" -- "$cur") ;;
 	esac
 }
 complete -o filenames -F _zjctl zjctl
 complete -o filenames -F _fsck_zext4 fsck.zext4
+complete -o default -F _mkfs_zext4 mkfs.zext4
+complete -o default -F _mount_zext4 mount.zext4

@@ -7,7 +7,7 @@
 // was made (alloc=core); 0 means unknown; and fsyncs with nothing to commit (in_place.c).  The
 // lists of freed extents become 64, by tid (E7).
 //
-// expect: ext4.h: -=23
+// expect: ext4.h: -=24
 // expect: super.c: ext4_alloc_inode=12 -=1
 
 @@
@@ -46,6 +46,7 @@ struct ext4_sb_info {
  struct journal_s *s_journal;
 + struct zext4_options s_zj;
 + struct zext4_reads s_zj_reads;
++ bool s_zj_one_head;
 + bool s_zj_was_live;
 + bool s_zj_delalloc;
 + u32 s_zj_replay_blocks;
