@@ -287,6 +287,19 @@ def test_top_follows_the_terminal(plain, tmp_path):
     screen.end()
 
 
+def test_top_ends_with_its_terminal(plain, tmp_path):
+    """This one does not control the session, so no signal comes."""
+    copy = tmp_path / "info"
+    copy.write_text(MANY)
+    screen = Screen(plain, copy)
+    screen.read_until(r"(?m)^ +all +\S")
+    os.close(screen.master)
+    try:
+        assert screen.program.wait(30) == 0
+    finally:
+        screen.program.kill()
+
+
 def test_top_without_a_terminal_is_plain(zjctl, tmp_path):
     """No escape sequences, sorted as asked for; the same file twice: nothing has happened."""
     copy = tmp_path / "info"
