@@ -38,7 +38,7 @@ class Kernel:
         self.put("reason", "zjctl: waiting 11 s\nzjctl: this is why\n")
         script = (TOP / "user/mount.zext4").read_text()
         for old, new in (("PATH=/usr/sbin:", f"PATH={folder}/bin:/usr/sbin:"), ("/proc/filesystems", f"{folder}/filesystems"),
-                         ("/run/motd.d", f"{folder}/motd.d"), (">/dev/kmsg", f">>{folder}/kmsg"),
+                         ("/run/", f"{folder}/"), (">/dev/kmsg", f">>{folder}/kmsg"),
                          ("/sys/module/zext4/parameters/register_as", f"{folder}/register_as")):
             assert old in script
             script = script.replace(old, new)
@@ -127,6 +127,30 @@ def test_log_is_recovered_first(kernel):
                          "mount -i -t ext4 -o ro,journal_path=/dev/sdc -- /dev/sdb /srv"]
 
 
+# Like zjctl, it wants the device for itself. It goes on some time after the other mount has begun.
+RECOVERS_ALONE = """case $1 in
+info) printf '"journal":{"state":"%s"' "$(cat "$STATE/state")" ;;
+recover)
+	mkdir "$STATE/in-use" 2>/dev/null || { echo 'is in use' >&2; exit 8; }
+	until [ "$(grep -c 'has no zext4' "$STATE/kmsg")" = 2 ]; do sleep 0.1; done
+	sleep 1
+	echo clean >"$STATE/state"
+	rmdir "$STATE/in-use"
+	exit 1 ;;
+esac"""
+
+
+def test_two_mounts_of_a_device(kernel):
+    """The second one waits for the recovery, and finds a log that is clean."""
+    kernel.put("state", "crashed")
+    kernel.program("zjctl", RECOVERS_ALONE)
+    command = ["sh", kernel.folder / "mount.zext4", "/dev/sdb"]
+    with subprocess.Popen([*command, "/srv"], env={**os.environ, "STATE": str(kernel.folder)}) as first:
+        kernel.mount(folder="/copy")
+    assert first.returncode == 0
+    assert kernel.read("kmsg").count("its log is recovered") == 1
+
+
 @pytest.mark.parametrize("status", [4, 8, 12])
 def test_log_that_cannot_be_recovered(kernel, status):
     kernel.put("state", "crashed")
@@ -197,12 +221,19 @@ def test_a_user_gets_what_fstab_says(kernel):
     assert kernel.mount("user,lanes=2") == ["mount -i -- /srv"]
 
 
-# Mounts for real, where only this namespace sees it, and prints the type.
+# Mounts for real, where only this namespace sees it, two at a time, and prints the types.
 FOR_REAL = """
 mount --make-rprivate /
-sh "$0/mount.zext4" "$0/image" "$0/folder" -o rw,lanes=2 || exit
-findmnt -n -o FSTYPE "$0/folder"
-umount "$0/folder"
+disk=$(losetup -f --show "$0/image")
+trap 'losetup -d "$disk"' EXIT
+sh "$0/mount.zext4" "$disk" "$0/one" -o rw,lanes=2 &
+sh "$0/mount.zext4" "$disk" "$0/two" -o rw,lanes=2
+status=$?
+wait $! || exit
+[ $status = 0 ] || exit $status
+findmnt -n -o FSTYPE "$0/one"
+findmnt -n -o FSTYPE "$0/two"
+umount "$0/one" "$0/two"
 """
 
 
@@ -214,19 +245,20 @@ def test_by_this_kernel(tmp_path, image, status):
     """Its ext4 mounts what zjctl has recovered, and e2fsck finds nothing; a damaged log is left as it is."""
     packed = TOP / f"tests/images/{image}.img.xz"
     (tmp_path / "image").write_bytes(lzma.decompress(packed.read_bytes()))
-    (tmp_path / "folder").mkdir()
+    for name in "one", "two":
+        (tmp_path / name).mkdir()
     # This machine may have the packages.
     (tmp_path / "modprobe").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "modprobe").chmod(0o755)
     script = (TOP / "user/mount.zext4").read_text().replace("PATH=/usr/sbin:", f"PATH={tmp_path}:{TOP}/build:/usr/sbin:")
-    (tmp_path / "mount.zext4").write_text(script.replace("/run/motd.d", f"{tmp_path}/motd.d").replace("/dev/kmsg", "/dev/null"))
+    (tmp_path / "mount.zext4").write_text(script.replace("/run/", f"{tmp_path}/").replace("/dev/kmsg", "/dev/null"))
     done = subprocess.run(["unshare", "-m", "sh", "-c", FOR_REAL, tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == status, done.stderr
     if status:
         assert (tmp_path / "image").read_bytes() == lzma.decompress(packed.read_bytes())
     else:
-        assert done.stdout == "ext4\n"
-        assert ("its log is recovered" in done.stderr) == (image != "clean")
+        assert done.stdout == "ext4\next4\n"
+        assert done.stderr.count("its log is recovered") == (image != "clean")
         subprocess.run(["e2fsck", "-fp", tmp_path / "image"], check=True, capture_output=True)
 
 

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import termios
@@ -175,15 +176,19 @@ class Screen:
     TOKEN = re.compile(rb"\x1b\[([0-9;?]*)([A-Za-z])|\x1b[()][0-9A-Z]|\x1b[=>78]|[\x00-\x1f]|[^\x00-\x1f\x1b]")
 
     def __init__(self, plain, copy, rows=24, columns=80):
-        self.rows, self.columns, self.at, self.rest = rows, columns, [0, 0], b""
-        self.lines = [[" "] * columns for _ in range(rows)]
+        self.at, self.rest = [0, 0], b""
         self.master, slave = pty.openpty()
+        self.resize(rows, columns)
         # curses believes these two rather than the terminal, and test runners set them.
         env = {k: v for k, v in os.environ.items() if k not in ("LINES", "COLUMNS")} | {"TERM": "vt100", "LC_ALL": "C"}
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.program = subprocess.Popen([plain, "top", "-d", "0.1", "--from", copy], stdin=slave, stdout=slave,
                                         stderr=slave, env=env)
         os.close(slave)
+
+    def resize(self, rows, columns):
+        self.rows, self.columns = rows, columns
+        self.lines = [[" "] * columns for _ in range(rows)]
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def text(self):
         return "\n".join("".join(line).rstrip() for line in self.lines)
@@ -267,6 +272,32 @@ def test_top_fits_the_terminal(plain, tmp_path, rows, columns):
     screen.press(b"r")
     screen.read_until("reversed")
     screen.end()
+
+
+def test_top_follows_the_terminal(plain, tmp_path):
+    """A window that is made larger shows more lanes, and the sum below them."""
+    copy = tmp_path / "info"
+    copy.write_text(MANY)
+    screen = Screen(plain, copy)
+    screen.read_until(r"(?m)^ +all +\S")
+    screen.resize(40, 132)
+    screen.program.send_signal(signal.SIGWINCH)
+    # The head has no lane of its number, which is the first column.
+    assert len(re.findall(r"(?m)^ +\d+ ", screen.read_until(r"(?s)(\n +\d+ [^\n]*){34}\n +all +\S"))) == 34
+    screen.end()
+
+
+def test_top_ends_with_its_terminal(plain, tmp_path):
+    """This one does not control the session, so no signal comes."""
+    copy = tmp_path / "info"
+    copy.write_text(MANY)
+    screen = Screen(plain, copy)
+    screen.read_until(r"(?m)^ +all +\S")
+    os.close(screen.master)
+    try:
+        assert screen.program.wait(30) == 0
+    finally:
+        screen.program.kill()
 
 
 def test_top_without_a_terminal_is_plain(zjctl, tmp_path):

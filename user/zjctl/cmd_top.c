@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* zjctl top: what mounted journals do now, on a terminal or as lines. */
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,6 +326,14 @@ static double now_seconds(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
+/* Its terminal is gone. SIGHUP comes only from the one that controls the session. */
+static bool hung_up(void)
+{
+	struct pollfd terminal = { .fd = STDIN_FILENO };
+
+	return poll(&terminal, 1, 0) > 0 && terminal.revents & (POLLHUP | POLLERR | POLLNVAL);
+}
+
 /* Draws at once what a key has changed. False: the end. */
 static bool keys_until(struct view *v, double next)
 {
@@ -335,6 +344,8 @@ static bool keys_until(struct view *v, double next)
 
 		timeout(v->stopped ? 250 : (int)fmin(left * 1000 + 1, 250));
 		c = getch();
+		if (c == ERR && hung_up())
+			return false;
 		if (c == ERR)
 			continue;
 		if (!key(v, c))
