@@ -8,6 +8,7 @@
 #   make mutants-auto    src/ mutated by machine: what no test notices; SAMPLE=2000 SEED=1
 #                        FILE=src/core/flush.c SECONDS=600 ARGS="--only ID"
 #   make model           the protocol as a state machine, each rule left out once
+#   make litmus          orders between threads without a lock, in the kernel's memory model
 #   make ace             the causality oracle: all sets of two operations over lanes, power cuts;
 #                        SEQ3=50000 of three as well, ENGINE=qemu, FSTYPE=ext4, ARGS="--jobs 2 ..."
 #   make ties            zext4 without one tie between lanes at a time: the oracle must notice
@@ -112,6 +113,11 @@ fuzz:
 
 model:
 	@+$(MAKE) --no-print-directory -C model check
+
+.PHONY: litmus
+litmus:
+	@tools/check-barriers
+	@$(PYTHON) -m pytest -q tests/litmus
 
 demo:
 	@tools/deps demo

@@ -5,11 +5,15 @@ import difflib
 import re
 
 
+# What sparse is told about locks stands between the head of a function and its body.
+LOCKS = r"__(?:acquires|releases|must_hold)\b"
+
+
 def functions(text):
     """Name of the enclosing function (or '-') for each line of kernel-style C, 1-based."""
     where = ["-"]
     current = "-"
-    head = ""
+    head, ended = "", False
     for line in text.splitlines():
         if line == "{" and head:
             names = re.findall(r"(\w+)\s*\(", head)
@@ -18,8 +22,16 @@ def functions(text):
         if line.startswith("}"):
             current, head = "-", ""
         elif current == "-":
-            if re.match(r"[#/}]|\s*$", line) or line.endswith(";"):
+            if ended and line.strip():
                 head = ""
+            # A blank line may stand between the head and the body.
+            ended = not line.strip()
+            if ended:
+                continue
+            if re.match(r"[#/}]", line) or line.endswith(";"):
+                head = ""
+            elif re.match(LOCKS, line):
+                head += line
             elif re.match(r"\w", line):
                 head = line if "(" in line or not head else head + line
             elif head:
@@ -42,6 +54,8 @@ def spans(text):
     for number, line in enumerate(lines):
         if line == "{" and where[number + 1] != "-":
             start = number
+            if start and not lines[start - 1].strip():
+                start -= 1
             while start and not re.search(r"^\s*$|^[#}]|;$|\*/$", lines[start - 1]):
                 start -= 1
         elif line.startswith("}") and where[number + 1] != "-":
@@ -127,8 +141,9 @@ def table_texts(text):
 def type_texts(text):
     """{name: text} of the structs, unions, enumerations and macros; several of one name (#ifdef) are joined."""
     found = {}
-    for pattern in (r"^(?:struct|union|enum) (\w+) \{\n(?:[^}\n][^\n]*\n|\n)*\}[^\n]*",
+    for pattern in (r"^(?:typedef )?(?:struct|union|enum) (\w+) \{\n(?:[^}\n][^\n]*\n|\n)*\}[^\n]*",
                     r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n]*\\\n)*[^\n]*"):
         for match in re.finditer(pattern, text, flags=re.M):
-            found[match[1]] = found.get(match[1], "") + match[0] + "\n"
+            name = re.search(r"\} ?(\w+);$", match[0])[1] if match[0].startswith("typedef") else match[1]
+            found[name] = found.get(name, "") + match[0] + "\n"
     return found
