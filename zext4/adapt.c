@@ -276,8 +276,7 @@ void zext4_quieten(struct folio *folio)
  * zext4_empty_log() - empty the log, so that recovery writes none of its images again
  * @sb: mounted
  *
- * This is for blocks that were journaled as metadata and are file data from now on, and the last
- * resort of zext4_write_logged().
+ * This is for blocks that were journaled as metadata and are file data from now on.
  *
  * Context: sleeps until all components are home; no handle open. Others wait at the barrier for
  * what is changed during the home writes, not for these.

@@ -631,7 +631,7 @@ static int log_left(struct log_data *log, const struct ext4_io_submit *io)
  *
  * Who does not wait for the data leaves a busy folio for the next time, as write-back does.
  * Where folios stay busy, their blocks leave the log instead, and the second try writes them.
- * If even then somebody logs one of them again and again, only an empty log helps.
+ * One that is logged again meanwhile is in the log with all that the first try has seen of it.
  *
  * Context: no handle open, no folio locked.
  * Return: 0 or a negative error.
@@ -654,5 +654,5 @@ int zext4_write_logged(struct address_space *mapping, struct writeback_control *
 	} while (++tries < ZEXT4_LOG_TRIES);
 	err = zext4_settle_write(mapping->host, (loff_t)io->zj_left_first << PAGE_SHIFT,
 				 (loff_t)io->zj_left_end << PAGE_SHIFT);
-	return err == -EBUSY ? zext4_empty_log(mapping->host->i_sb) : err;
+	return err == -EBUSY ? 0 : err;
 }

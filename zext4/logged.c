@@ -246,22 +246,6 @@ static bool any_held(struct inode *inode, const struct ext4_map_blocks *map, boo
 	return held;
 }
 
-/*
- * Is a block perhaps mapped, but not in the index yet?  An fsync that logs new blocks has their
- * folios locked, and dirty in the tags of the mapping, from before it maps them until all of
- * them are in the index.
- */
-static bool being_logged(struct inode *inode, const struct ext4_map_blocks *map)
-{
-	loff_t start = (loff_t)map->m_lblk << inode->i_blkbits;
-	loff_t end = start + ((loff_t)map->m_len << inode->i_blkbits) - 1;
-	bool dirty = filemap_range_needs_writeback(inode->i_mapping, start, end);
-
-	/* The index is looked at after the folios: what has left them is there. */
-	smp_rmb();
-	return dirty;
-}
-
 static int settle(struct inode *inode, loff_t start, loff_t end, enum settle how)
 {
 	int tries = 0, err = 0;
@@ -291,10 +275,12 @@ static int settle(struct inode *inode, loff_t start, loff_t end, enum settle how
  * @map: its blocks
  * @flags: IOMAP_ flags
  *
- * A direct read waits for nothing: if an image is not home yet, the data is in the page cache
- * (F2), and is read there (zext4_read_cached()).
+ * A direct read waits for no image: if one is not home yet, the data is in the page cache (F2),
+ * and is read there (zext4_read_cached()). It meets no new block that is mapped, but not in the
+ * index yet: it has waited for the dirty pages of its range, whose lock the fsync that logs them
+ * holds, and what became dirty since was stored through a mapping (may_log_block()).
  *
- * Context: no handle open. For a write, i_rwsem is held and the pages are dropped.
+ * Context: no handle open, i_rwsem held by direct I/O. For a write, the pages are dropped.
  * Return: 0; -ENOTBLK if the page cache is to be used; -EAGAIN if a write would have to wait with
  * IOMAP_NOWAIT; or a negative error.
  */
@@ -305,8 +291,8 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigne
 
 	if (!journal || !(map->m_flags & EXT4_MAP_MAPPED) || IS_DAX(inode))
 		return 0;
-	if ((flags & (IOMAP_DIRECT | IOMAP_WRITE)) == IOMAP_DIRECT && being_logged(inode, map))
-		return -ENOTBLK;
+	/* What has left the file's dirty pages, for which a direct read has waited, is in the index. */
+	smp_rmb();
 	if (!zj_journal_file_blocks_logged(journal, map->m_pblk, map->m_len))
 		return 0;
 	if (flags & IOMAP_WRITE)
@@ -364,7 +350,8 @@ void zext4_wont_poll(struct kiocb *iocb)
  * The read stays a direct one for io_uring, which would let one that is not wait for pages by a
  * callback. If it must not wait, it is sent anew from a task that may.
  *
- * Context: no lock held.
+ * Context: i_rwsem held shared since before the direct read, so that all of what is read is from
+ * before a write() or all of it from after, as with stock ext4.
  * Return: bytes, or a negative error.
  */
 ssize_t zext4_read_cached(struct kiocb *iocb, struct iov_iter *to, ssize_t read)

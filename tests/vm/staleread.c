@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checks whether direct reads see the old contents of a file's new blocks.
+ * Checks whether direct reads see the old contents of a file's new blocks, or a half of a write().
  *
  *   staleread [-m] [-r rounds] DIR
  *
  * One process writes the holes of a file one by one, -m: through a mapping, and
  * fsyncs each; another one reads all of it past the page cache meanwhile. The file
- * has many extents, so that such a read takes long. Each round has a new file.
+ * has many extents, so that such a read takes long. Each round has a new file. Without -m,
+ * all blocks are then overwritten by one write() again and again, and read.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,6 +23,7 @@
 #define BLK	4096
 #define BLOCKS	256
 #define MINE	'm'
+#define WRITES	20
 
 static char mine[BLK];
 static int mapped;
@@ -32,17 +34,43 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Is a byte neither ours nor nothing? A read may meet a write that has come half way. */
+/* Are all bytes the same? */
+static int is_one(const char *data, int len)
+{
+	return !memcmp(data, data + 1, len - 1);
+}
+
+/* Is a byte neither ours nor nothing? A read may meet a store to a mapping that has come half way. */
 static int is_stale(const char *block)
 {
 	int i;
 
 	for (i = 0; i < BLK && (!block[i] || block[i] == MINE); i++)
 		;
-	return i < BLK;
+	return i < BLK || !(mapped || is_one(block, BLK));
 }
 
-/* Until it is killed. */
+/* Begins a process that runs this, until it is killed. */
+static pid_t begin(void (*reader)(const char *), const char *path)
+{
+	pid_t pid = fork();
+
+	if (pid < 0)
+		die("fork");
+	if (!pid)
+		reader(path);
+	return pid;
+}
+
+static void end(pid_t reader)
+{
+	int status;
+
+	kill(reader, SIGKILL);
+	if (waitpid(reader, &status, 0) != reader || !WIFSIGNALED(status))
+		exit(3);
+}
+
 static void read_on(const char *path)
 {
 	char *all;
@@ -68,6 +96,39 @@ static void read_on(const char *path)
 	}
 }
 
+static void read_whole(const char *path)
+{
+	char *all;
+	int fd;
+
+	fd = open(path, O_RDONLY | O_DIRECT);
+	if (fd < 0 || posix_memalign((void **)&all, BLK, BLOCKS * BLK))
+		die(path);
+	do {
+		if (pread(fd, all, BLOCKS * BLK, 0) != BLOCKS * BLK)
+			die("read");
+	} while (is_one(all, BLOCKS * BLK));
+	fprintf(stderr, "staleread: a read has seen a part of a write()\n");
+	exit(3);
+}
+
+/* A direct read has all of a write() or nothing of it. */
+static void write_whole(int fd, const char *path)
+{
+	static char all[BLOCKS * BLK];
+	pid_t reader = 0;
+	int i;
+
+	for (i = 0; i < WRITES; i++) {
+		memset(all, 'a' + i % 26, sizeof(all));
+		if (pwrite(fd, all, sizeof(all), 0) != sizeof(all) || fsync(fd))
+			die("write");
+		if (!i)
+			reader = begin(read_whole, path);
+	}
+	end(reader);
+}
+
 static void put(int fd, char *map, int i)
 {
 	if (map)
@@ -79,8 +140,8 @@ static void put(int fd, char *map, int i)
 static void one_round(const char *dir, int n)
 {
 	char path[4096], *map = NULL;
-	int fd, i, status;
 	pid_t reader;
+	int fd, i;
 
 	snprintf(path, sizeof(path), "%s/stale%d", dir, n);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
@@ -94,17 +155,15 @@ static void one_round(const char *dir, int n)
 		map = mmap(NULL, BLOCKS * BLK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		die("mmap");
-	reader = fork();
-	if (!reader)
-		read_on(path);
+	reader = begin(read_on, path);
 	for (i = 1; i < BLOCKS; i += 2) {
 		put(fd, map, i);
 		if (fsync(fd))
 			die("fsync");
 	}
-	kill(reader, SIGKILL);
-	if (waitpid(reader, &status, 0) != reader || !WIFSIGNALED(status))
-		exit(3);
+	end(reader);
+	if (!mapped)
+		write_whole(fd, path);
 	close(fd);
 }
 

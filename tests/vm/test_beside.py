@@ -69,7 +69,7 @@ def test_no_fua(machine):
 
 @pytest.mark.parametrize("how", ["", "-m"])
 def test_direct_read_finds_no_stale_block(guest, how):
-    """New blocks on a slow disk that is full of x, written by write() or through a mapping."""
+    """New blocks on a slow disk that is full of x, written by write() or through a mapping; and a write() is one step."""
     guest(f"""
         tr '\\0' x </dev/zero | dd of=/dev/vdc bs=1M iflag=fullblock 2>/dev/null
         mk /dev/vdc -E lazy_itable_init=0,lazy_journal_init=0,nodiscard
@@ -84,6 +84,28 @@ def test_direct_read_finds_no_stale_block(guest, how):
         unmnt; fsck /dev/mapper/slow
         dmsetup remove slow
     """, timeout=300)
+
+
+@pytest.mark.parametrize("options", ["lanes=2", "lanes=1,log=jbd2"])
+def test_polled_io_of_blocks_in_the_log(guest, options):
+    """Nobody polls for the part of a request that is on its way while another part has to go through the page cache."""
+    guest(f"""
+        modprobe configfs 2>/dev/null; mount -t configfs none /sys/kernel/config 2>/dev/null
+        modprobe null_blk nr_devices=0 || die null_blk
+        mkdir /sys/kernel/config/nullb/n; cd /sys/kernel/config/nullb/n
+        echo 128 >size; echo 1 >memory_backed; echo 1 >poll_queues; echo 1 >power
+        DEV=/dev/nullb$(cat index); [ -b $DEV ] || DEV=/dev/n
+        [ "$(cat /sys/block/${{DEV#/dev/}}/queue/io_poll)" = 1 ] || die "the device does not poll"
+        mk $DEV -J size=16
+        case $FS in
+        zext4) mnt $DEV {options} ;;
+        *) mnt $DEV ;;
+        esac
+        polled /mnt/f 10 || die polled
+        unmnt; fsck $DEV
+        cd /; echo 0 >/sys/kernel/config/nullb/n/power
+        rmdir /sys/kernel/config/nullb/n; rmmod null_blk
+    """)
 
 
 @pytest.mark.zext4

@@ -741,6 +741,23 @@ def test_n10_write_back_waits_without_a_handle(guest):
     """)
 
 
+def test_page_that_stays_busy(run):
+    """A block that is in the log, of a page that is under write-back whenever its turn comes, leaves the log."""
+    run("""
+        modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
+        DEV=/dev/zjd0; begin -b 1024 -J size=8
+        echo 0 latency 2000 0 0 >/dev/zjdctl
+        busypage /mnt 8 || die busypage
+        echo 0 latency 0 0 0 >/dev/zjdctl
+        umount /mnt || die umount; mnt $DEV $OPTS
+        for n in $(seq 0 7); do
+            [ "$(head -c 1024 /mnt/busy$n | tr -d c | wc -c)" = 0 ] || die "busy$n: what was synced is lost"
+        done
+        end
+        rmmod zjdisk
+    """)
+
+
 def test_store_behind_the_old_end(guest):
     """A file grows while the page of its end is synced, and a store through a mapping follows."""
     guest(LIB + """

@@ -388,7 +388,7 @@ def test_time_of_grace(guest):
 BESIDE = {
     "names": "",
     "fsx": "'AFTER=sh /lib/zj/projects.sh'",
-    "grow": "'AFTER=sh /lib/zj/projects.sh grow'",
+    "grow": "'AFTER=sh /lib/zj/projects.sh' 'WITH=sh /lib/zj/projects.sh grow'",
 }
 
 

@@ -11,6 +11,8 @@ MOUNT_OPTS=		# more options, for example lanes=4
 MKFS_OPTS="-b 4096 -J size=16"
 SETUP=			# a command that prepares the load's new directory, such as chattr +F
 AFTER=			# a command that is given the directory that the load has prepared
+WITH=			# a command that runs beside the load; it is given the load's directory, and a
+			# file that is there until it has to end
 OTHERS=		# not empty: each cut is also recovered by e2fsck, by zjctl and by a stock
 			# mount, and right after the replay all must be the same, byte by byte; needs CACHE=1
 RECOVER=		# a command that recovers instead of the mount; then it is mounted as ext4
@@ -290,6 +292,8 @@ snapshots_beside() {
 	done
 }
 
+with_beside() { $WITH "$1" "$WORK/loading" && n=1; }
+
 # beside COMMAND: begins it; that it did nothing is an error.
 beside() {
 	touch "$WORK/loading"
@@ -364,6 +368,7 @@ load() {
 	others=
 	[ -z "$TRIM" ] || beside trim_beside "$WORK/mnt0"
 	[ -z "$GROW" ] || beside grow_beside
+	[ -z "$WITH" ] || beside with_beside "$WORK/mnt0$TOP"
 	[ -z "$SNAPSHOTS" ] || beside snapshots_beside
 	disturbed='' mixed=''
 	if [ -n "$DISTURB" ]; then

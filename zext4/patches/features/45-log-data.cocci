@@ -130,8 +130,8 @@ ext4_dio_read_iter(struct kiocb *iocb, struct iov_iter *to)
  ...
 + zext4_wont_poll(iocb);
  ret = iomap_dio_rw(...);
- inode_unlock_shared(inode);
 + ret = zext4_read_cached(iocb, to, ret);
+ inode_unlock_shared(inode);
  ...
 }
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Direct I/O whose completion is polled for (IORING_SETUP_IOPOLL), beside fsyncs of the same file.
+ *
+ *   polled FILE ROUNDS
+ *
+ * In each round every other block is overwritten through the page cache and synced, so that it
+ * is in the log where small data goes there. Then all blocks are read, overwritten and read by
+ * requests that are in flight at once, of two blocks each: a part of each is in the log. The
+ * device must poll.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BLK	4096
+#define EACH	(2 * BLK)	/* bytes of a request */
+#define DEPTH	8		/* requests in flight */
+#define ALL	(DEPTH * EACH)
+
+/**
+ * struct ring - its memory
+ * @fd: file descriptor
+ * @params: where what is
+ * @sq: submission queue
+ * @cq: completion queue
+ * @entries: requests
+ */
+static struct ring {
+	int fd;
+	struct io_uring_params params;
+	char *sq;
+	char *cq;
+	struct io_uring_sqe *entries;
+} ring;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "polled: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void *ring_part(size_t bytes, off_t at)
+{
+	void *part = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+			  ring.fd, at);
+
+	if (part == MAP_FAILED)
+		die("mmap");
+	return part;
+}
+
+static void begin(void)
+{
+	struct io_uring_params *p = &ring.params;
+
+	p->flags = IORING_SETUP_IOPOLL;
+	ring.fd = syscall(SYS_io_uring_setup, DEPTH, p);
+	if (ring.fd < 0)
+		die("io_uring_setup");
+	ring.sq = ring_part(p->sq_off.array + p->sq_entries * sizeof(uint32_t),
+			    IORING_OFF_SQ_RING);
+	ring.cq = ring_part(p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe),
+			    IORING_OFF_CQ_RING);
+	ring.entries = ring_part(p->sq_entries * sizeof(*ring.entries), IORING_OFF_SQES);
+}
+
+static void put(int opcode, int fd, char *data, off_t at)
+{
+	uint32_t *tail = (uint32_t *)(ring.sq + ring.params.sq_off.tail);
+	uint32_t slot = *tail & (ring.params.sq_entries - 1);
+	struct io_uring_sqe *request = &ring.entries[slot];
+
+	memset(request, 0, sizeof(*request));
+	request->opcode = opcode;
+	request->fd = fd;
+	request->addr = (uintptr_t)data;
+	request->len = EACH;
+	request->off = at;
+	((uint32_t *)(ring.sq + ring.params.sq_off.array))[slot] = slot;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+}
+
+/* Polls for one request, which must have done all. */
+static void get(void)
+{
+	uint32_t *head = (uint32_t *)(ring.cq + ring.params.cq_off.head);
+	uint32_t *tail = (uint32_t *)(ring.cq + ring.params.cq_off.tail);
+	const struct io_uring_cqe *ended = (void *)(ring.cq + ring.params.cq_off.cqes);
+
+	while (*head == __atomic_load_n(tail, __ATOMIC_ACQUIRE))
+		if (syscall(SYS_io_uring_enter, ring.fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
+			die("io_uring_enter");
+	ended += *head & (ring.params.cq_entries - 1);
+	if (ended->res != EACH) {
+		errno = ended->res < 0 ? -ended->res : 0;
+		fprintf(stderr, "polled: %d instead of %d: %s\n", ended->res, EACH, strerror(errno));
+		exit(1);
+	}
+	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+}
+
+/* Reads or writes all blocks. */
+static void transfer(int opcode, int fd, char *data)
+{
+	int i;
+
+	for (i = 0; i < DEPTH; i++)
+		put(opcode, fd, data + i * EACH, i * EACH);
+	if (syscall(SYS_io_uring_enter, ring.fd, DEPTH, 0, 0, NULL, 0) != DEPTH)
+		die("io_uring_enter");
+	for (i = 0; i < DEPTH; i++)
+		get();
+}
+
+static void must_be(const char *data, char even, char odd, const char *when)
+{
+	int i;
+
+	for (i = 0; i < ALL; i++) {
+		if (data[i] == (i / BLK % 2 ? odd : even))
+			continue;
+		fprintf(stderr, "polled: block %d %s is %c\n", i / BLK, when, data[i]);
+		exit(1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int rounds = argc == 3 ? atoi(argv[2]) : 0, fd, direct, i, at;
+	char was = 'a', synced, *data;
+
+	if (!rounds) {
+		fprintf(stderr, "usage: polled FILE ROUNDS\n");
+		return 2;
+	}
+	fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+	direct = open(argv[1], O_RDWR | O_DIRECT);
+	if (fd < 0 || direct < 0)
+		die(argv[1]);
+	if (posix_memalign((void **)&data, BLK, ALL))
+		die("memory");
+	begin();
+	memset(data, was, ALL);
+	if (pwrite(fd, data, ALL, 0) != ALL || fsync(fd))
+		die("write");
+	for (i = 0; i < rounds; i++) {
+		synced = 'A' + i % 26;
+		memset(data, synced, BLK);
+		for (at = BLK; at < ALL; at += 2 * BLK)
+			if (pwrite(fd, data, BLK, at) != BLK || fsync(fd))
+				die("write");
+		transfer(IORING_OP_READ, direct, data);
+		must_be(data, was, synced, "after the fsyncs");
+		was = 'a' + (i + 1) % 26;
+		memset(data, was, ALL);
+		transfer(IORING_OP_WRITE, direct, data);
+		memset(data, 0, ALL);
+		transfer(IORING_OP_READ, direct, data);
+		must_be(data, was, was, "after the writes");
+	}
+	return 0;
+}
