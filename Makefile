@@ -63,6 +63,9 @@ FSTYPE ?= zext4
 guest_programs := $(patsubst tests/vm/%.c,$(BUILD)/guest/%,$(wildcard tests/vm/*.c)) \
 	$(BUILD)/guest/sqlload
 
+# What a virtual machine needs, by all CPUs: for somebody who waits for the demo.
+build-all = $(MAKE) --no-print-directory -j$(shell nproc) modules guest-programs
+
 .PHONY: all modules deps guest-programs test lint sim mutants-auto fuzz model demo bench-fsync bench-concurrent bench-aging debug-kernel clean
 
 all: modules
@@ -121,25 +124,25 @@ litmus:
 
 demo:
 	@tools/deps demo
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@$(PYTHON) demo/demo.py
 
 .PHONY: bench
 bench:
 	@tools/deps bench
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@$(PYTHON) bench/bench.py $(foreach name,QUICK ROUNDS DEV,$(if $($(name)),$(name)=$($(name)))) \
 		$(ARGS)
 
 bench-fsync:
 	@tools/deps bench
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@$(PYTHON) bench/fsync.py $(ARGS)
 
 # What lanes pay for features of the file system, and what was tried with each (docs/compatibility.md).
 .PHONY: bench-ties features-table
 bench-ties: deps
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@$(PYTHON) bench/ties.py $(ARGS)
 
 features-table: bench-ties
@@ -148,23 +151,23 @@ features-table: bench-ties
 
 bench-concurrent:
 	@tools/deps bench-concurrent
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@$(PYTHON) bench/concurrent.py $(ARGS)
 
 bench-aging: deps
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@$(PYTHON) bench/aging.py $(ARGS)
 
 .PHONY: bench-nvm
 bench-nvm:
 	@tools/deps bench-nvm
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@$(PYTHON) bench/nvm.py $(ARGS)
 
 .PHONY: bench-bulk
 bench-bulk:
 	@tools/deps bench-bulk
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@$(PYTHON) bench/bulk.py $(ARGS)
 
 .PHONY: bench-core
@@ -185,7 +188,7 @@ bench-sim:
 figures:
 	@tools/deps bench-apps
 	@tools/deps bench-sim
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@+$(MAKE) --no-print-directory -s -C bench/core
 	@+$(MAKE) --no-print-directory -s -C bench/sim
 	@$(PYTHON) bench/figures.py $(FIGURES)
@@ -196,13 +199,13 @@ plots:
 
 # Needs the package prometheus.
 dashboard:
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@$(PYTHON) bench/dashboard.py
 
 .PHONY: bench-papers
 bench-papers:
 	@tools/deps bench-papers
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@+$(MAKE) --no-print-directory -s -C bench/core
 	@+$(MAKE) --no-print-directory -s -C bench/sim
 	@$(PYTHON) bench/papers.py $(foreach name,QUICK FIGURES ROUNDS SCALE,$(if $($(name)),$(name)='$($(name))')) \
@@ -213,14 +216,14 @@ SEQ3 ?= 0
 .PHONY: ace
 ace:
 	@tools/deps $(if $(filter uml,$(ENGINE)),debug-kernel)
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@+$(if $(filter uml,$(ENGINE)),tools/build-uml)
 	@$(PYTHON) tests/vm/lanes/ace.py --engine $(ENGINE) --fstype $(FSTYPE) --seq3 $(SEQ3) $(ARGS)
 
 .PHONY: ties
 ties:
 	@tools/deps debug-kernel
-	@+$(MAKE) --no-print-directory modules guest-programs
+	@+$(build-all)
 	@+tools/build-uml
 	@$(PYTHON) tests/vm/lanes/ties.py $(ARGS)
 
@@ -242,7 +245,7 @@ soak:
 	@tools/deps soak
 	@$(if $(DEBUG_KERNEL),tools/deps debug-kernel)
 	@# Without its variables: OUT means something else to others.
-	@+MAKEFLAGS= $(MAKE) --no-print-directory modules guest-programs
+	@+MAKEFLAGS= $(build-all)
 	@+$(if $(DEBUG_KERNEL),MAKEFLAGS= tools/run-debug-kernel) $(PYTHON) tests/soak/soak.py \
 		$(foreach name,HOURS SEED CYCLE_S CYCLES LIFE APPS LIE OUT,$(if $($(name)),$(name)='$($(name))'))
 

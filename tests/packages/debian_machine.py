@@ -9,7 +9,11 @@ import subprocess
 import time
 
 import patience
+import pytest
 import vm as vmlib
+
+on_demand = pytest.mark.skipif(not os.environ.get("ZJ_PACKAGES"),
+                               reason="downloads a Debian and compiles for minutes: make test-packages")
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TREE = TOP / "build/packages/tree"
@@ -26,6 +30,18 @@ Type=oneshot
 ExecStart=/bin/bash /zj-boot
 [Install]
 WantedBy=multi-user.target
+"""
+# Runs the step that the kernel's command line names.
+BOOT = r"""exec >/dev/ttyS1 2>&1
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
+{before}
+step=$(sed -n 's/.*zj-step=\([a-z]*\).*/\1/p' /proc/cmdline)
+bash -eux /zj-$step
+rc=$?
+{after}
+! dmesg | grep -E 'BUG:|WARNING:|Oops|I/O error' || rc=complaints
+sync -f /
+echo "step ended: $rc"
 """
 # Stands in for make where DKMS calls it: the modules that were compiled before, with the version of the package.
 # It stops where a test wants it to: it says so by a file, and waits until that is gone.
@@ -67,6 +83,7 @@ class Machine:
         self.folder = folder
         for name in ("upper", "work", "root"):
             (folder / name).mkdir()
+        self.accel = vmlib.accel()
         self.older = (TREE / "root/older-release").read_text().strip()
         self.newer = (TREE / "root/newer-release").read_text().strip()
 
@@ -102,6 +119,26 @@ exec chroot "$root" /bin/sh -c "$2"
         path.write_text(text)
         path.chmod(mode)
 
+    def boots_into(self, steps, before="", after=""):
+        """A boot runs one of these scripts ({name: text}), between the other two."""
+        self.put("etc/systemd/system/zj.service", UNIT)
+        self.put("zj-boot", BOOT.format(before=before, after=after))
+        for name, text in steps.items():
+            self.put(f"zj-{name}", text)
+        self.run("systemctl enable zj.service")
+
+    def finds_root(self, modules="ext4", fstab="/dev/vda / ext4 errors=remount-ro 0 1\n"):
+        """What the hooks of the initramfs find out on a machine that has the disk."""
+        self.put("etc/initramfs-tools/conf.d/root", "FSTYPE=ext4\nMODULES=list\n")
+        self.put("etc/initramfs-tools/modules", f"virtio_pci\nvirtio_blk\n{modules}\n")
+        self.put("etc/fstab", fstab)
+
+    def on_disk(self):
+        """The tree as a disk, with what boots it."""
+        disk = self.image()
+        self.take_kernel(self.older)
+        return disk
+
     def image(self):
         """The machine as a disk that can be booted."""
         disk = self.folder / "disk"
@@ -123,7 +160,13 @@ exec chroot "$root" /bin/sh -c "$2"
                            check=True, capture_output=True)
             assert (self.folder / name).stat().st_size
 
-    def boot(self, options="rw", until="step ended", disks=("disk",)):
+    def step(self, name, options="ro", disks=("disk",)):
+        """Boots into a step, which must end well; returns what it has said."""
+        said = self.boot(f"{options} zj-step={name}", disks=disks)
+        assert "step ended: 0" in said, said + self.console
+        return said
+
+    def boot(self, options="ro", until="step ended", disks=("disk",)):
         """Boots, and cuts the power when this was said, by the step or on the console; returns what the step has said.
 
         The disk keeps all that was written before; so the cut loses only what was in memory.
@@ -140,7 +183,7 @@ exec chroot "$root" /bin/sh -c "$2"
         for file in said, console:
             file.write_text("")
         command = ["qemu-system-x86_64", "-nodefaults", "-display", "none",
-                   "-no-reboot", "-machine", "q35", "-m", "1G", "-smp", "2", *vmlib.accel(),
+                   "-no-reboot", "-machine", "q35", "-m", "1G", "-smp", "2", *self.accel,
                    "-kernel", str(self.folder / "vmlinuz"), "-initrd", str(self.folder / "initrd.img"),
                    "-append", f"root=/dev/vda {options} console=ttyS0 panic=-1 mitigations=off no_timer_check"
                               " watchdog_thresh=60",

@@ -4,14 +4,12 @@
 Part of "make test-packages", without a boot.  The modules have been compiled before, and a stand-in for
 make copies them.  DKMS, dpkg, and all else are Debian's.
 """
-import os
 import re
 
 import debian_machine
 import pytest
 
-pytestmark = pytest.mark.skipif(not os.environ.get("ZJ_PACKAGES"),
-                                reason="downloads a Debian and compiles for minutes: make test-packages")
+pytestmark = debian_machine.on_demand
 
 STAND_INS = {"make": debian_machine.MAKE, "strip": 'exec /usr/bin/strip "$@"', "depmod": 'exec /sbin/depmod "$@"'}
 # All that dpkg has started is killed with it, as by a loss of power.

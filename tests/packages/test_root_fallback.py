@@ -3,15 +3,13 @@
 
 Part of "make test-packages", like test_root.py.  The tests are the steps of one story.
 """
-import os
 import subprocess
 
 import debian_machine
 import pytest
 import vm as vmlib
 
-pytestmark = pytest.mark.skipif(not os.environ.get("ZJ_PACKAGES"),
-                                reason="downloads a Debian and compiles for minutes: make test-packages")
+pytestmark = debian_machine.on_demand
 
 # The timeouts are for emulators: udev has to find four disks first.
 FSTAB = """/dev/vda / ext4 errors=remount-ro 0 1
@@ -20,18 +18,12 @@ LABEL=old /old ext3 defaults,x-systemd.device-timeout=900,x-systemd.mount-timeou
 LABEL=older /older ext2 defaults,x-systemd.device-timeout=900,x-systemd.mount-timeout=900 0 2
 """
 DISKS = {"srv": "ext4", "old": "ext3", "older": "ext2"}
-BOOT = r"""exec >/dev/ttyS1 2>&1
+BEFORE = r"""
 findmnt -rn -o TARGET,FSTYPE,OPTIONS -t ext4,ext3,ext2
 grep -oE '^(zext4|ext4) ' /proc/modules
 grep -E '^log' /proc/fs/zjournal/*/info
 # A system without dbus has no terminals but the first.
 systemctl list-units --plain --no-legend --state=failed | grep -v getty-static | sed 's/^/failed: /'
-! dmesg | grep -E 'BUG:|WARNING:|Oops' || { echo "step ended: complaints"; exit 1; }
-step=$(sed -n 's/.*zj-step=\([a-z]*\).*/\1/p' /proc/cmdline)
-bash -eux /zj-$step
-rc=$?
-sync -f /
-echo "step ended: $rc"
 """
 # Each boot shows what the ones before have synced, and leaves the logs full of what is not.
 WORK = """set +x
@@ -79,16 +71,11 @@ true
 @pytest.fixture(scope="module", name="machine")
 def machine_fixture():
     machine = debian_machine.machine_with_modules("fallback")
-    machine.put("etc/systemd/system/zj.service", debian_machine.UNIT)
-    machine.put("etc/initramfs-tools/conf.d/root", "FSTYPE=ext4\nMODULES=list\n")
     # One that is listed with an option of its own must not come before zext4.
-    machine.put("etc/initramfs-tools/modules", "virtio_pci\nvirtio_blk\next4 dyndbg=+p\n")
-    machine.put("etc/fstab", FSTAB)
+    machine.finds_root("ext4 dyndbg=+p", FSTAB)
     for folder in "old", "older":
         machine.put(f"{folder}/mount-point", "")
-    for name, script in ("boot", BOOT), ("work", WORK), ("names", NAMES):
-        machine.put(f"zj-{name}", script)
-    machine.run("systemctl enable zj.service")
+    machine.boots_into({"work": WORK, "names": NAMES}, BEFORE)
     return machine
 
 
@@ -111,23 +98,23 @@ def test_install(machine):
         subprocess.run(["tune2fs", "-E", "mount_opts=lanes=2", path], check=True, capture_output=True)
 
 
-def boot(machine, kver, options):
+def boot(machine, kver, step, options=""):
     machine.take_kernel(kver)
-    said = machine.boot(f"ro {options}", disks=("disk", *DISKS))
-    assert "step ended: 0" in said and "\nfailed: " not in said, said + machine.console
+    said = machine.step(step, f"ro {options}", ("disk", *DISKS))
+    assert "\nfailed: " not in said, said + machine.console
     assert sorted(line.split()[:2] for line in said.splitlines()[:4]) == [
         ["/", "ext4"], ["/old", "ext3"], ["/older", "ext2"], ["/srv", "ext4"]], said
     return said
 
 
 def test_lanes_of_the_file_system(machine):
-    said = boot(machine, machine.older, "zj-step=work")
+    said = boot(machine, machine.older, "work")
     assert "\nzext4 " in said and "\next4 " not in said and said.count("log: zj") == 2, said
 
 
 def test_kernel_without_zext4(machine):
     """Logs of lanes, which stock ext4 and e2fsck refuse, have been replayed before."""
-    said = boot(machine, machine.newer, "zj-step=work")
+    said = boot(machine, machine.newer, "work")
     assert "\next4 " in said and "\nzext4 " not in said, said
     for folder in "/", "/srv", "/old", "/older":
         assert f"\nkept {folder} 0\n" in said, said
@@ -135,7 +122,7 @@ def test_kernel_without_zext4(machine):
 
 def test_names(machine):
     """And the way back, with a full check; stock ext4, which a program asks for by name, is not needed."""
-    said = boot(machine, machine.older, "fsck.mode=force zj-step=names")
+    said = boot(machine, machine.older, "names", "fsck.mode=force")
     assert "\nzext4 " in said and "\nkept /srv 1\n" in said, said
 
 

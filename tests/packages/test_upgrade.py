@@ -4,33 +4,26 @@
 Part of "make test-packages", like test_root.py.  The tests are the steps of one story.  The modules are not compiled
 in the emulator: a stand-in for make has them.
 """
-import os
 import re
 import shutil
 
 import debian_machine
 import pytest
 
-pytestmark = pytest.mark.skipif(not os.environ.get("ZJ_PACKAGES"),
-                                reason="downloads a Debian and compiles for minutes: make test-packages")
+pytestmark = debian_machine.on_demand
 
 # The root is written all the time, and after the step what was written is as it should be.
-BOOT = r"""exec >/dev/ttyS1 2>&1
+BEFORE = """
 echo "root: $(findmnt -rn -o FSTYPE /) by $(grep -oE '^(zext4|ext4) ' /proc/modules)"
 echo "options: $(findmnt -rn -o OPTIONS /)"
 echo "version: $(cat /sys/module/zext4/version)"
-step=$(sed -n 's/.*zj-step=\([a-z]*\).*/\1/p' /proc/cmdline)
 (n=0; while [ ! -e /run/zj-end ]; do n=$((n + 1)); echo $n >>/var/tmp/busy; sync /var/tmp/busy; sleep 0.2; done) &
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
-bash -eu /zj-$step
-rc=$?
+"""
+AFTER = """
 touch /run/zj-end
 wait
 echo "busy: $(sort -n -u /var/tmp/busy | wc -l) $(tail -n 1 /var/tmp/busy)"
 rm /var/tmp/busy
-! dmesg | grep -E 'BUG:|WARNING:|Oops|I/O error' || rc=complaints
-sync -f /
-echo "step ended: $rc"
 """
 GO_ON = """
 dpkg --configure -a
@@ -56,9 +49,7 @@ def debs_fixture(versions, tmp_path_factory):
 
 def machine_of_the_old_version(name, debs):
     machine = debian_machine.machine_with_modules(name)
-    machine.put("etc/initramfs-tools/conf.d/root", "FSTYPE=ext4\nMODULES=list\n")
-    machine.put("etc/initramfs-tools/modules", "virtio_pci\nvirtio_blk\next4\n")
-    machine.put("etc/fstab", "/dev/vda / ext4 errors=remount-ro 0 1\n")
+    machine.finds_root()
     machine.run("dpkg -i /root/*.deb")
     machine.stand_ins({"make": debian_machine.MAKE})
     (machine.folder / "upper/root/new").mkdir()
@@ -68,22 +59,14 @@ def machine_of_the_old_version(name, debs):
 
 
 def with_steps(machine):
-    machine.put("etc/systemd/system/zj.service", debian_machine.UNIT)
-    for name, script in ("boot", BOOT), ("upgrade", "dpkg -i /root/new/*.deb"), ("go", GO_ON), ("look", "true"):
-        machine.put(f"zj-{name}", script)
-    machine.run("systemctl enable zj.service")
-
-
-def on_disk(machine):
-    machine.image()
-    machine.take_kernel(machine.older)
+    machine.boots_into({"upgrade": "dpkg -i /root/new/*.deb", "go": GO_ON, "look": "true"}, BEFORE, AFTER)
 
 
 @pytest.fixture(scope="module", name="machine", params=["", "rootflags=lanes=2"], ids=["stock-log", "lanes"])
 def machine_fixture(debs, request):
     machine = machine_of_the_old_version("upgrade", debs)
     with_steps(machine)
-    on_disk(machine)
+    machine.on_disk()
     machine.flags = request.param
     return machine
 
@@ -131,9 +114,8 @@ def test_build_that_fails(debs):
     found = machine.run(inside)
     assert "/ext4.ko" in found and "fsck.zext4" in found, found
     assert "zext4.ko" not in found and "zext4-root.conf" not in found, found
-    on_disk(machine)
-    booted = machine.boot("ro zj-step=look")
-    assert "root: ext4 by ext4" in booted and "step ended: 0" in booted, booted + machine.console
+    machine.on_disk()
+    assert "root: ext4 by ext4" in machine.step("look")
     machine.check_disk()
     remedy = re.search(r": (/\S+/build-modules \S+)\n", said)[1]
     machine.run(f"rm /tmp/no-space; {remedy}")

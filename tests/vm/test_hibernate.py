@@ -171,9 +171,7 @@ def vm_of(fs, disk, swap):
     """The disk is /dev/vda, the swap space /dev/vdb."""
     slow = ["-drive", f"if=none,id=swap,format=raw,file={swap},cache=unsafe,throttling.bps-write={SWAP_BPS}",
             "-device", "virtio-blk-pci,drive=swap"]
-    # Freezing patches the kernel's text, which QEMU 7.2's emulation survives on one thread only.
-    accel = [a.replace("thread=multi", "thread=single") for a in vmlib.accel()]
-    return vmlib.VM(memory=MEMORY, accel=accel, disks=[vmlib.Disk(str(disk))], qemu_args=slow, programs=PROGRAMS,
+    return vmlib.VM(memory=MEMORY, accel=vmlib.accel("single"), disks=[vmlib.Disk(str(disk))], qemu_args=slow, programs=PROGRAMS,
                     stock=["ext4", "loop"], modules=[] if fs == "ext4" else None,
                     cmdline="hibernate=nocompress no_console_suspend")
 

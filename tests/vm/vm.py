@@ -201,12 +201,15 @@ def pmem_args(memory, pmem):
     return args, " ".join(append)
 
 
-def accel():
-    """QEMU's accelerator arguments: KVM if a short trial boots, otherwise software emulation."""
+def accel(threads="multi"):
+    """QEMU's accelerator arguments: KVM if a short trial boots, otherwise software emulation.
+
+    A guest that hibernates patches the kernel's text, which QEMU 7.2's emulation survives on a single thread only.
+    """
     choice = os.environ.get("ZJ_ACCEL") or _kvm_trial()
     if choice == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    return ["-accel", f"tcg,thread={threads}", "-cpu", "max"]
 
 
 def _kvm_trial():
