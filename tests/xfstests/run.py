@@ -51,7 +51,7 @@ def arguments():
     parser.add_argument("--mkfs", default="", help="options of mke2fs, such as '-O bigalloc'")
     parser.add_argument("--mount", default="", help="mount options for all types")
     parser.add_argument("--external", action="store_true", help="the journal has a device of its own")
-    parser.add_argument("--limit", type=int, default=300, help="seconds for a test; 12 times as many under emulation")
+    parser.add_argument("--limit", type=int, default=300, help="seconds of the guest's own time for a test; 12 times as many under emulation")
     parser.add_argument("--repeat", type=int, default=1, help="how often a test that differs is run again")
     parser.add_argument("--turn", type=int, default=40, help="tests on one type before it is the next one's turn")
     parser.add_argument("--memory", default="6G", help="of the guest, which holds the disks, too")
