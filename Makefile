@@ -39,8 +39,8 @@
 #   make deb             Debian packages in build/deb
 #   make release         VERSION=0.1 KEY=ID: packages, sources, checksums, and a repository for apt that gpg
 #                        signs with this key, in build/release; nothing is pushed
-#   make kernels         which kernels of Debian's archive are served, and what differs in the others;
-#                        ARGS=--diff shows the differences
+#   make kernels         which kernels of Debian's archive are served, and what differs in the others,
+#                        in docs/install.md; ARGS=--diff shows the differences
 #   make test-packages   install them in a Debian 12 of its own, boot that, upgrade, purge
 #   make newcomer        README's commands, typed in a bare Debian 12 and a bare Debian 13 (root; half an hour)
 #
@@ -272,8 +272,8 @@ newcomer:
 
 .PHONY: kernels
 kernels:
-	@packaging/fetch-ext4
-	@tools/kernels $(ARGS)
+	@packaging/fetch-ext4 --others
+	@tools/kernels --write $(ARGS)
 
 .PHONY: release
 release:

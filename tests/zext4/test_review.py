@@ -219,10 +219,33 @@ def test_what_is_relied_on_is_said_once():
     """Each place that a patch changes or our code uses has one line in "relies", and each line has a place."""
     review = load_review()
     places, relies = review.places(SOURCES[-1]), review.read_relies()
-    wanted = [place for place, (kinds, _, _) in places.items() if {"patched", "called", "type"} & set(kinds.split(","))]
+    wanted = [place for place, (kinds, _, _) in places.items()
+              if {"patched", "called", "type", "outside"} & set(kinds.split(","))]
     assert [place for place in wanted if len(review.relied_on(place, relies)) != 1] == []
     assert [(file, name) for file, names, _ in relies for name in names
             if not any(place[0] == file and fnmatch.fnmatchcase(place[1], name) for place in wanted)] == []
+
+
+@pytest.mark.parametrize("path, old, new, function", [
+    ("fs/buffer.c", "\tset_buffer_uptodate(bh);", "\t;", "end_buffer_write_sync"),
+    ("mm/rmap.c", "int folio_mkclean(struct folio *folio)\n{", "int folio_mkclean(struct folio *folio)\n{\n\tcond_resched();",
+     "folio_mkclean"),
+])
+def test_function_outside_ext4(tree, path, old, new, function):
+    text = (tree / "source" / path).read_text()
+    at = text.index(function + "(")
+    (tree / "source" / path).write_text(text[:at] + text[at:].replace(old, new, 1) if old in text[at:] else
+                                        text.replace(old, new, 1))
+    assert_stops(review(tree), f"zext4: {path}: {function}() has changed", "our code leans on it", "relied on: ")
+
+
+def test_kept_source_without_the_files_outside(tree):
+    """A package before this check has kept ext4 alone."""
+    for name in ("fs/buffer.c", "mm", "block"):
+        path = tree / "source" / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    run = review(tree)
+    assert run.returncode == 0, run.stderr
 
 
 def test_what_is_relied_on_is_shown(tree):
