@@ -158,8 +158,9 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 		wanted.nvm_path = options->nvm_path;
 	if (wanted.log == ZJ_LOG_JBD2 || zext4_one_lane_is_best(sb, journal))
 		wanted.lanes = 1;
+	/* Only in stock's format has a commit anything to wait for between two writes. */
 	wanted.pipeline = pipeline == ZEXT4_PIPELINE_ON ||
-			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.lanes == 1);
+			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.log == ZJ_LOG_JBD2);
 	/* A remount must not change whether a file's data is journaled (E29). */
 	EXT4_SB(sb)->s_zj_delalloc = test_opt(sb, DELALLOC);
 	err = zext4_quota_init(sb);
