@@ -17,6 +17,7 @@
 #                        ROUNDS=5, DEV=/dev/X (real hardware; overwrites it, asks first), ARGS=;
 #                        with tools/deps bench-apps also MariaDB, RocksDB...: ARGS="LOADS=apps"
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
+#   make bench-fast      fsyncs on drives of 0, 15, 100 and 1000 us, beside other file systems; ARGS=
 #   make bench-ties      what features of the file system cost in ties between lanes; ARGS=
 #   make features-table  all sets of features, and bench-ties: fills the tables of docs/compatibility.md
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
@@ -133,6 +134,12 @@ bench:
 	@+$(build-all)
 	@$(PYTHON) bench/bench.py $(foreach name,QUICK ROUNDS DEV,$(if $($(name)),$(name)=$($(name)))) \
 		$(ARGS)
+
+.PHONY: bench-fast
+bench-fast:
+	@tools/deps bench
+	@+$(MAKE) --no-print-directory modules guest-programs
+	@$(PYTHON) bench/fast.py $(ARGS)
 
 bench-fsync:
 	@tools/deps bench

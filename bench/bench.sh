@@ -9,7 +9,8 @@
 # "app SAID" for each line that it and the check after a remount have printed, and "synced SECONDS".
 # ARM: nojournal, fastcommit, xfs, btrfs, or ext4 or zext4 with mount options: zext4:lanes=1.
 # LOAD: a load of loadgen; varmail, fileserver and insert with "-shared" have one directory (or
-# redo log) for all workers. APP: an application (bench/apps) that has this load.
+# redo log) for all workers; over-N: each worker overwrites a block of its file N times, with an fsync.
+# APP: an application (bench/apps) that has this load.
 set -u
 . "${0%/*}/device.sh"
 DEV=			# a block device to use instead of DISK; it is overwritten
@@ -117,14 +118,16 @@ load() {
 	case $load in
 	*-shared) set -- "$@" -s ;;
 	esac
-	load=${load%-shared}
+	load=${load%-shared} limit="-T $MS"
 	case $load in
+	over-*) set -- "$@" -f 1 -a 4096; limit="-n ${load#over-}" load=fsync-overwrite ;;
 	MWUL | MWUM | MWRM) set -- "$@" -f $FILES ;;
 	varmail) set -- "$@" -f $MAIL_FILES -b 16384 -a 8192 -g ;;
 	fileserver) set -- "$@" -f $SERVER_FILES -b 131072 -a 8192 -g ;;
 	randsync) set -- "$@" -f $OVERWRITE_FILES -b $OVERWRITE_SIZE -e $OVERWRITE_EVERY ;;
 	esac
-	loadgen -d $fs -w $WORKERS -t $load -T $MS "$@" || die "$load failed on $arm"
+	# shellcheck disable=SC2086
+	loadgen -d $fs -w $WORKERS -t $load $limit "$@" || die "$load failed on $arm"
 }
 
 mount_arm() {

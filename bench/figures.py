@@ -45,6 +45,13 @@ def of_bench(table):
         yield row, [benchreport.figures(points[row][arm])["per_second"] for arm in table["columns"]]
 
 
+def of_fast(table):
+    """Rows are LOAD.WORKERS.DEVICE"""
+    found = {f"{point['load']}.{point['workers']}.{point['us']}": point["arms"] for point in results("fast")["points"]}
+    for row in table["rows"]:
+        yield row, [benchreport.figures(found[row][arm])["per_second"] for arm in table["columns"]]
+
+
 def of_fsync(table):
     """Rows are CASE.KIND.FIELD"""
     found = {(each["case"], each["kind"]): each for each in results("fsync")["results"]}
@@ -86,7 +93,7 @@ def of_handles(table):
         yield row, [found[column] for column in table["columns"]]
 
 
-READERS = {"programs": of_bench, "fast": of_bench, "rounds": of_fsync, "beside": of_beside, "neighbours": of_fsync, "simulated": of_sim,
+READERS = {"programs": of_bench, "fast": of_fast, "rounds": of_fsync, "beside": of_beside, "neighbours": of_fsync, "simulated": of_sim,
            "cores-simulated": of_handles}
 
 

@@ -175,8 +175,9 @@ int zext4_set_up_journal(struct super_block *sb, journal_t *journal)
 	if (wanted.log == ZJ_LOG_JBD2)
 		wanted.lanes = 1;
 	zext4_ask_disks(sb, journal, &wanted);
+	/* Only in stock's format has a commit anything to wait for between two writes. */
 	wanted.pipeline = pipeline == ZEXT4_PIPELINE_ON ||
-			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.lanes == 1);
+			  (pipeline == ZEXT4_PIPELINE_AUTO && wanted.log == ZJ_LOG_JBD2);
 	/* A remount must not change whether a file's data is journaled (E29). */
 	EXT4_SB(sb)->s_zj_delalloc = test_opt(sb, DELALLOC);
 	err = zext4_quota_init(sb);

@@ -189,10 +189,17 @@ int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head
 int zext4_logged_revoke_credits(struct inode *inode, int blocks);
 void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t block,
 			 unsigned long count);
-void zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync);
-bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, int lane,
+/* An fsync with a commit counts as so many without, in i_zj_spared, which begins with that. */
+#define ZEXT4_COMMIT_COUNTS	2
+
+enum zext4_way { ZEXT4_WAY_IN_PLACE, ZEXT4_WAY_LOG, ZEXT4_WAY_LEAVE };
+
+bool zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync);
+enum zext4_way zext4_way_of(struct inode *inode, struct folio_batch *folios, int lane,
 			    int datasync);
-void zext4_leave_log(struct inode *inode, pgoff_t index, pgoff_t last);
+bool zext4_is_overwritten(struct inode *inode, int lane, int datasync);
+void zext4_not_overwritten(struct inode *inode);
+void zext4_note_overwritten(struct inode *inode, int datasync);
 int zext4_write_logged(struct address_space *mapping, struct writeback_control *wbc,
 		       const struct ext4_io_submit *io);
 int zext4_error_remove_folio(struct address_space *mapping, struct folio *folio);

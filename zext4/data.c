@@ -285,14 +285,14 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 {
 	struct inode *inode = file->f_mapping->host;
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	bool flush = journal && !uses_fua(inode);
+	bool overwritten, flush = journal && !uses_fua(inode);
 	int expected = 0, err;
 
 	if (ext4_should_journal_data(inode) &&
 	    !READ_ONCE(EXT4_I(inode)->i_zj_pinned))
 		return 0;
 	zext4_may_wait();
-	zext4_log_data(inode, start, end, datasync);
+	overwritten = zext4_log_data(inode, start, end, datasync);
 	if (flush)
 		expected = zj_journal_fsync_begin(journal,
 						  zext4_lane(inode->i_sb, inode));
@@ -300,6 +300,8 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 		err = write_and_commit(file, start, end, datasync);
 	else
 		err = file_write_and_wait_range(file, start, end);
+	if (overwritten)
+		zext4_note_overwritten(inode, datasync);
 	/*
 	 * Before the caller reads the inode's sync tids: pairs with the handle that has converted
 	 * the extents, and has stored its tid before it has ended the folios' write-back.

@@ -8,18 +8,33 @@
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
+/* CPU time of a commit, about. */
+#define ZEXT4_COMMIT_NS		15000
+
 /*
- * A log write that is faster than this is a small matter: see zext4_cheaper_in_place(). A commit
- * costs some 15 us of CPU time, and there is one more in the 4 ms of a tick; the gain, a write
- * once a tick, equals the cost at the root of the product.
+ * A log write that is faster than this is a small matter: see zext4_way_of(). There is one more
+ * commit in the 4 ms of a tick; the gain, a write once a tick, equals the cost at the root of the
+ * product.
  */
 #define ZEXT4_FAST_NS		250000
 
 /*
- * As many commits cost as much as emptying the log, by which a file left it before decision 55.
- * To take only its own blocks out is cheaper, so a smaller number may do; that was not measured.
+ * A file that has this many fsyncs more with nothing to commit than with a commit, each of these
+ * counted ZEXT4_COMMIT_COUNTS times, is taken for one that is only overwritten. If its blocks are
+ * in the log, they have cost a commit for each of these fsyncs by then, which is about what it
+ * costs to take them out: a revoke's commit, home writes, and perhaps a flush. So who turns out to
+ * be overwritten no longer has paid twice what was necessary, and not more.
  */
-#define ZEXT4_MAX_SPARED	200
+#define ZEXT4_OVERWRITTEN	16
+
+/* Two commits that follow each other closely do not change what a file is taken for. */
+#define ZEXT4_MAX_SPARED	(ZEXT4_OVERWRITTEN + 2 * ZEXT4_COMMIT_COUNTS)
+
+/*
+ * What is logged of a file that is overwritten costs ZEXT4_OVERWRITTEN commits, and as much again to
+ * leave the log. If a log write takes less, the first fsync of a file writes in place.
+ */
+#define ZEXT4_FIRST_NS		(2 * ZEXT4_OVERWRITTEN * ZEXT4_COMMIT_NS)
 
 /*
  * Does a folio only overwrite blocks that are next to each other, after block @last if that is
@@ -44,34 +59,53 @@ static bool folio_overwrites(struct inode *inode, struct folio *folio, sector_t 
 	return true;
 }
 
-/* The same for the dirty folios of a range, up to @most. Does not lock them all at once. */
-static bool range_overwrites(struct inode *inode, pgoff_t index, pgoff_t last,
-			     unsigned int most, bool *logged)
+/* The same for some dirty folios of the file. Does not lock them all at once. */
+static bool batch_overwrites(struct inode *inode, struct folio_batch *folios, bool *logged)
 {
-	struct folio_batch folios;
-	sector_t block = 0;
 	bool only = i_size_read(inode) <= READ_ONCE(EXT4_I(inode)->i_disksize);
+	sector_t block = 0;
 	unsigned int i;
 
 	zext4_may_wait();
-	folio_batch_init(&folios);
-	while (only && filemap_get_folios_tag(inode->i_mapping, &index, last,
-					      PAGECACHE_TAG_DIRTY, &folios)) {
-		for (i = 0; i < folio_batch_count(&folios) && only; i++) {
-			folio_lock(folios.folios[i]);
-			only = most-- && folio_overwrites(inode, folios.folios[i],
-							  &block, logged);
-			folio_unlock(folios.folios[i]);
-		}
-		folio_batch_release(&folios);
+	for (i = 0; i < folio_batch_count(folios) && only; i++) {
+		folio_lock(folios->folios[i]);
+		only = folio_overwrites(inode, folios->folios[i], &block, logged);
+		folio_unlock(folios->folios[i]);
 	}
 	return only;
 }
 
+/* May the file be about to get blocks, as far as one sees without a look at its pages? */
+static bool grows(struct inode *inode)
+{
+	struct ext4_inode_info *ei = EXT4_I(inode);
+
+	return READ_ONCE(ei->i_reserved_data_blocks) ||
+	       i_size_read(inode) > READ_ONCE(ei->i_disksize);
+}
+
+static u64 log_write_ns(struct inode *inode, int lane)
+{
+	return zj_journal_log_write_ns(EXT4_SB(inode->i_sb)->s_journal, lane);
+}
+
 /*
- * Counts fsyncs of a file that have nothing to commit but data, one up, against those that have,
- * two down. Returns whether this one has a commit to wait for. Tasks that count at once may lose
- * a count.
+ * Is an fsync with something to commit, of a file whose fsyncs rarely have that, to write in place? A
+ * file that was not synced before counts as one. Where log writes were not timed yet, this is the
+ * way to have one timed that costs least if they turn out to be fast.
+ */
+static bool rare_commit(struct inode *inode, u64 ns)
+{
+	u8 spared = READ_ONCE(EXT4_I(inode)->i_zj_spared);
+
+	if (spared == ZEXT4_COMMIT_COUNTS && (ns == U64_MAX || ns < ZEXT4_FIRST_NS))
+		return true;
+	return spared >= ZEXT4_COMMIT_COUNTS && ns < ZEXT4_FAST_NS;
+}
+
+/*
+ * Counts fsyncs of overwrites that have nothing to commit but data, one up, against those that have,
+ * down. Returns whether this one has a commit to wait for. Tasks that count at once may lose a count.
  */
 static bool note_commit(struct inode *inode, int datasync)
 {
@@ -82,62 +116,93 @@ static bool note_commit(struct inode *inode, int datasync)
 	u8 *spared = &EXT4_I(inode)->i_zj_spared;
 	int n = READ_ONCE(*spared);
 
-	WRITE_ONCE(*spared, commits ? max(n, 2) - 2 : min(n + 1, ZEXT4_MAX_SPARED));
+	WRITE_ONCE(*spared, commits ? max(n, ZEXT4_COMMIT_COUNTS) - ZEXT4_COMMIT_COUNTS :
+				      min(n + 1, ZEXT4_MAX_SPARED));
 	return commits;
 }
 
 /**
- * zext4_cheaper_in_place() - is what an fsync has found an overwrite that is cheaper in place?
+ * zext4_is_overwritten() - is a file one of those that are only overwritten, again and again?
  * @inode: the file
- * @index: first page of the range, which has few dirty ones
- * @last: its last page
- * @lane: the lane that would log it
+ * @lane: the lane that would log its data
  * @datasync: whether times may stay uncommitted
  *
- * Logging it saves a write only if the fsync waits for a commit anyway, and that an fdatasync
- * never does. An fsync does once per tick of the clock, because of the time of modification:
- * on a slow device each one, but hardly one on a device that is much faster than the tick.
- * There the first one that is logged would keep all that follow in the log (F1), each with a
- * commit of its own. So on such a device one that has something to commit writes the data
- * first, if that is rare.
+ * Then its data is written in place without a look at its pages, since write-back has one in any
+ * case. Blocks that are in the log it logs again (F1).
+ *
+ * Context: any.
+ * Return: a hint. If it is wrong, the fsync only takes longer, and zext4_note_overwritten() or
+ * write-back takes it back.
+ */
+bool zext4_is_overwritten(struct inode *inode, int lane, int datasync)
+{
+	return READ_ONCE(EXT4_I(inode)->i_zj_spared) >= ZEXT4_OVERWRITTEN && !grows(inode) &&
+	       (datasync || log_write_ns(inode, lane) < ZEXT4_FAST_NS);
+}
+
+/* A file is not what zext4_is_overwritten() takes it for. */
+void zext4_not_overwritten(struct inode *inode)
+{
+	if (READ_ONCE(EXT4_I(inode)->i_zj_spared))
+		WRITE_ONCE(EXT4_I(inode)->i_zj_spared, 0);
+}
+
+/**
+ * zext4_note_overwritten() - count an fsync of what zext4_is_overwritten() has said yes of
+ * @inode: the file, whose data is written
+ * @datasync: whether times may stay uncommitted
+ *
+ * Data in blocks that are new to the file, or become written ones, has something to commit now,
+ * and an overwrite has at most a time.
+ *
+ * Context: any.
+ */
+void zext4_note_overwritten(struct inode *inode, int datasync)
+{
+	if (zj_transaction_committed(EXT4_SB(inode->i_sb)->s_journal,
+				     EXT4_I(inode)->i_datasync_tid))
+		note_commit(inode, datasync);
+	else
+		zext4_not_overwritten(inode);
+}
+
+/**
+ * zext4_way_of() - choose what to do with the data that an fsync has found
+ * @inode: the file
+ * @folios: its dirty folios, which are few
+ * @lane: the lane that would log them
+ * @datasync: whether times may stay uncommitted
+ *
+ * Logging an overwrite saves a write only if the fsync waits for a commit anyway, and that an
+ * fdatasync never does. An fsync does once per tick of the clock, because of the time of
+ * modification: on a slow device each one, but hardly one on a device that is much faster than the
+ * tick. There the first one that is logged would keep all that follow in the log (F1), each with a
+ * commit of its own. So on such a device one that has something to commit writes the data first,
+ * if that is rare, as it is taken to be of a file that was not synced before. One whose blocks are
+ * in the log already leaves it when that has cost enough.
  *
  * To a log in memory nothing is written at all, so there it is never cheaper.
  *
  * Context: no folio locked.
- * Return: a hint. Both ways are safe, also if the file changes meanwhile.
+ * Return: a hint. All ways are safe, also if the file changes meanwhile.
  */
-bool zext4_cheaper_in_place(struct inode *inode, pgoff_t index, pgoff_t last, int lane,
+enum zext4_way zext4_way_of(struct inode *inode, struct folio_batch *folios, int lane,
 			    int datasync)
 {
-	u64 ns = zj_journal_log_write_ns(EXT4_SB(inode->i_sb)->s_journal, lane);
-	bool rare = ns < ZEXT4_FAST_NS && READ_ONCE(EXT4_I(inode)->i_zj_spared) >= 2;
-	bool logged = false;
+	u64 ns = log_write_ns(inode, lane);
+	bool rare, commits, logged = false;
 
-	return (!note_commit(inode, datasync) || rare) && ns &&
-	       range_overwrites(inode, index, last, UINT_MAX, &logged) && !logged;
-}
-
-/**
- * zext4_leave_log() - take a file out of the log that is only overwritten, again and again
- * @inode: the file
- * @index: first page of the range that an fsync is about to log
- * @last: its last page
- *
- * From then on it is written in place.
- *
- * Context: no handle open, no folio locked.
- */
-void zext4_leave_log(struct inode *inode, pgoff_t index, pgoff_t last)
-{
-	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	int lane = zext4_lane(inode->i_sb, inode);
-	unsigned int most = zj_journal_file_data_limit(journal, lane) >> PAGE_SHIFT;
-	bool logged = false;
-
-	if (READ_ONCE(EXT4_I(inode)->i_zj_spared) < ZEXT4_MAX_SPARED ||
-	    zj_journal_log_write_ns(journal, lane) - 1 >= ZEXT4_FAST_NS ||
-	    !range_overwrites(inode, index, last, max(most, 1U), &logged) || !logged)
-		return;
-	WRITE_ONCE(EXT4_I(inode)->i_zj_spared, 2);
-	zext4_settle_write(inode, 0, LLONG_MAX);
+	if (!ns)
+		return ZEXT4_WAY_LOG;
+	if (!batch_overwrites(inode, folios, &logged)) {
+		if (!grows(inode))
+			zext4_not_overwritten(inode);
+		return ZEXT4_WAY_LOG;
+	}
+	rare = rare_commit(inode, ns);
+	commits = note_commit(inode, datasync);
+	if (!logged)
+		return !commits || rare ? ZEXT4_WAY_IN_PLACE : ZEXT4_WAY_LOG;
+	return READ_ONCE(EXT4_I(inode)->i_zj_spared) >= ZEXT4_OVERWRITTEN && ns < ZEXT4_FAST_NS ?
+		       ZEXT4_WAY_LEAVE : ZEXT4_WAY_LOG;
 }

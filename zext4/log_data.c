@@ -544,31 +544,60 @@ static unsigned int find_dirty(struct log_data *log, pgoff_t *index, pgoff_t las
 }
 
 /*
+ * Finds the first dirty folios of a range, or none if there are more than @most in all. Those behind
+ * a full batch are only counted; no log on a disk takes so many. Sets @last as count_dirty() does.
+ */
+static bool find_few(struct log_data *log, pgoff_t *index, pgoff_t *last, unsigned int most)
+{
+	unsigned int n = find_dirty(log, index, *last, UINT_MAX);
+
+	if (n == PAGEVEC_SIZE && n <= most)
+		n += count_dirty(log->inode, *index, last, most - n);
+	else if (n)
+		*last = log->folios.folios[n - 1]->index;
+	if (n > most)
+		folio_batch_release(&log->folios);
+	return folio_batch_count(&log->folios);
+}
+
+/* Logs the folios of the batch, and those that are behind it. */
+static void log_range(struct log_data *log, pgoff_t start, pgoff_t index, pgoff_t last,
+		      unsigned int most, int lane)
+{
+	unsigned int n = folio_batch_count(&log->folios);
+	int err = 0;
+
+	/* An error leaves folios dirty, so that the caller finds it again. */
+	while (n && !err) {
+		most -= n;
+		err = log_batch(log);
+		n = err ? 0 : find_dirty(log, &index, last, most);
+	}
+	if (!count_dirty(log->inode, start, &last, 0))
+		zj_journal_file_synced(EXT4_SB(log->inode->i_sb)->s_journal, lane);
+}
+
+/*
  * Does what zext4_log_data() says. The inode keeps its data mode meanwhile. A folio that is
  * busy when its turn comes is left to the caller, which waits for it without a handle.
  */
-static void log_data(struct inode *inode, loff_t start, loff_t end, int datasync)
+static enum zext4_way log_data(struct inode *inode, loff_t start, loff_t end, int lane,
+			       int datasync)
 {
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	int lane = zext4_lane(inode->i_sb, inode);
 	unsigned int most = max(zj_journal_file_data_limit(journal, lane) >> PAGE_SHIFT, 1U);
 	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
 	struct log_data log = { .inode = inode, .waits = true };
-	unsigned int n;
-	int err = 0;
+	enum zext4_way way;
 
-	if (!logs_data(inode) || count_dirty(inode, index, &last, most) > most ||
-	    zext4_cheaper_in_place(inode, index, last, lane, datasync))
-		return;
-	/* An error leaves folios dirty, so that the caller finds it again. */
-	do {
-		n = find_dirty(&log, &index, last, most);
-		most -= n;
-		if (n)
-			err = log_batch(&log);
-	} while (n && !err);
-	if (!count_dirty(inode, start >> PAGE_SHIFT, &last, 0))
-		zj_journal_file_synced(journal, lane);
+	if (!logs_data(inode) || !find_few(&log, &index, &last, most))
+		return ZEXT4_WAY_IN_PLACE;
+	way = zext4_way_of(inode, &log.folios, lane, datasync);
+	if (way == ZEXT4_WAY_LOG)
+		log_range(&log, start >> PAGE_SHIFT, index, last, most, lane);
+	else
+		folio_batch_release(&log.folios);
+	return way;
 }
 
 /**
@@ -582,17 +611,24 @@ static void log_data(struct inode *inode, loff_t start, loff_t end, int datasync
  * writes it in place.
  *
  * Context: no handle open, no folio locked.
+ * Return: whether nothing was looked at, because of what earlier fsyncs have found. Then the
+ * caller has this one counted when the data is written.
  */
-void zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync)
+bool zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync)
 {
-	int context;
+	int context, lane = zext4_lane(inode->i_sb, inode);
+	enum zext4_way way;
 
 	if (!mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) || !logs_data(inode))
-		return;
-	zext4_leave_log(inode, start >> PAGE_SHIFT, end >> PAGE_SHIFT);
+		return false;
+	if (zext4_is_overwritten(inode, lane, datasync))
+		return true;
 	context = ext4_writepages_down_read(inode->i_sb);
-	log_data(inode, start, end, datasync);
+	way = log_data(inode, start, end, lane, datasync);
 	ext4_writepages_up_read(inode->i_sb, context);
+	if (way == ZEXT4_WAY_LEAVE)
+		zext4_settle_write(inode, 0, LLONG_MAX);
+	return false;
 }
 
 /* ---- write-back ---- */
@@ -629,6 +665,8 @@ static int log_left(struct log_data *log, const struct ext4_io_submit *io)
  * home before this call. Hence who waits for the data lets write-back try once more. What it
  * leaves then was logged in between, with all that the first try has seen of it.
  *
+ * An fsync that took the file for one that is only overwritten was wrong.
+ *
  * Who does not wait for the data leaves a busy folio for the next time, as write-back does.
  * Where folios stay busy, their blocks leave the log instead, and the second try writes them.
  * One that is logged again meanwhile is in the log with all that the first try has seen of it.
@@ -647,6 +685,7 @@ int zext4_write_logged(struct address_space *mapping, struct writeback_control *
 	unsigned int tries = 0;
 	int err;
 
+	zext4_not_overwritten(mapping->host);
 	do {
 		err = log_left(&log, io);
 		if (err || !log.left_out || !log.waits)

@@ -96,7 +96,7 @@ static const struct zext4_option_spec specs[] = {
 	},
 	[ZEXT4_PIPELINE] = {
 		.name = "pipeline", .words = WORDS("auto", "on", "off"), .tune = true,
-		.meaning = "A lane starts to write a transaction to the log while it is still writing others, and transactions that wait together share their flushes (on), or it writes them one after the other (off); auto means on with one lane",
+		.meaning = "A lane starts to write a transaction to the log while it is still writing others, and transactions that wait together share their flushes (on), or it writes them one after the other (off); auto means on with log=jbd2",
 		.fixed = true,
 	},
 	{

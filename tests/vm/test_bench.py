@@ -53,6 +53,12 @@ def test_arms(machine, where):
     assert about["write cache"] == "write back" and ("simulated disk" in about) == ("DEV" not in where)
 
 
+def test_a_number_of_overwrites(machine):
+    _, arms = bench.parse(script(machine, "bench.sh", ARMS="zext4", LOAD="over-20", WORKERS=2, ROUNDS=1, JOURNAL_MB=32,
+                                 DEV="/dev/vda"))
+    assert [run["works"] for run in arms["zext4"]] == [40]
+
+
 def test_an_application(machine):
     """SQLite needs no package that is not there anyway: its inserts, the check after a remount, and e2fsck."""
     _, arms = bench.parse(script(machine, "bench.sh", ARMS="ext4 zext4", LOAD="sqlite-wal", APP="sqlite", WORKERS=2, MS=300,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A slab allocator: each thread has some free objects of each cache at hand, as each CPU
- * has in the kernel, and gets more from a slab that is its own for a while.  Slabs are aligned, so
- * that kfree() finds an object's cache, and stay until the end, so that an object's memory
- * is always one of its cache (SLAB_TYPESAFE_BY_RCU).
+ * has in the kernel, and gets more from a slab of its own, or as a batch that a thread had too
+ * many of.  A batch is an array, so nobody reads objects that another thread wrote last while he
+ * holds a lock.  Slabs are aligned, so that kfree() finds an object's cache, and stay until the end,
+ * so that an object's memory is always one of its cache (SLAB_TYPESAFE_BY_RCU).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +23,23 @@
 #define MAX_KEPT	16u	/* large objects of up to so many slabs are kept when freed */
 
 /**
+ * struct batch - BATCH free objects of a cache, or room for them
+ */
+struct batch {
+	struct batch	*next;		/* in cache->full or cache->empty */
+	void		*object[BATCH];
+};
+
+/**
  * struct kmem_cache - objects of one size
  */
 struct kmem_cache {
 	u32		id;		/* of its objects at hand */
 	u32		size;		/* bytes of an object */
 	u32		align;
-	spinlock_t	lock;		/* of what follows, and of its slabs */
-	struct slab	*partial;	/* a list of slabs with free objects that no thread has */
+	spinlock_t	lock;		/* of what follows */
+	struct batch	*full;
+	struct batch	*empty;
 };
 
 /**
@@ -38,9 +48,7 @@ struct kmem_cache {
 struct slab {
 	struct kmem_cache *cache;	/* NULL: a large object */
 	size_t		size;		/* bytes of the large object */
-	struct slab	*next;		/* of cache->partial; of free large objects */
-	void		*free;		/* objects, through their first word */
-	bool		taken;		/* it is a thread's, or in cache->partial */
+	struct slab	*next;		/* of free large objects */
 };
 
 /**
@@ -58,7 +66,9 @@ struct kept {
  */
 struct at_hand {
 	u32		nr;
-	struct slab	*slab;		/* where it gets more, as no other thread does */
+	u32		left;		/* bytes of its slab that are no objects yet */
+	char		*slab;		/* the end of the slab where it gets more, as nobody else does */
+	struct batch	*spare;		/* an empty one, or NULL */
 	s64		live;		/* allocated less freed by this thread; may be negative */
 	void		*object[AT_HAND];
 };
@@ -128,78 +138,92 @@ static inline struct thread_mem *my_mem(void)
 	return likely(mem_mine) ? mem_mine : new_thread();
 }
 
-static struct slab *new_slab(struct kmem_cache *cache)
-{
-	u32 at = (sizeof(struct slab) + cache->align - 1) / cache->align * cache->align;
-	struct slab *slab = aligned_alloc(SLAB_BYTES, SLAB_BYTES);
-
-	if (!slab)
-		kl_fail("out of memory");
-	*slab = (struct slab){ .cache = cache };
-	for (; at + cache->size <= SLAB_BYTES; at += cache->size) {
-		void **p = (void **)((char *)slab + at);
-
-		*p = slab->free;
-		slab->free = p;
-	}
-	return slab;
-}
-
 static struct slab *slab_of(const void *p)
 {
 	return (struct slab *)((uintptr_t)p & ~((uintptr_t)SLAB_BYTES - 1));
 }
 
-/* A slab that no thread has; it is this one's from now on. Caller holds cache->lock. */
-static struct slab *take_slab(struct kmem_cache *cache)
+static void new_slab(struct kmem_cache *cache, struct at_hand *hand)
 {
-	struct slab *slab = cache->partial;
+	u32 head = (sizeof(struct slab) + cache->align - 1) / cache->align * cache->align;
+	struct slab *slab = aligned_alloc(SLAB_BYTES, SLAB_BYTES);
 
-	if (slab)
-		cache->partial = slab->next;
-	else
-		slab = new_slab(cache);
-	slab->taken = true;
-	return slab;
+	if (!slab)
+		kl_fail("out of memory");
+	*slab = (struct slab){ .cache = cache };
+	hand->slab = (char *)slab + SLAB_BYTES;
+	hand->left = SLAB_BYTES - head;
 }
 
-/*
- * From one slab at a time, so that objects side by side are one thread's, as they are one
- * CPU's in the kernel.
- */
+/* New objects are side by side, as those of one CPU are in the kernel. */
+static void carve(struct kmem_cache *cache, struct at_hand *hand)
+{
+	while (hand->nr < BATCH) {
+		if (hand->left < cache->size)
+			new_slab(cache, hand);
+		hand->object[hand->nr++] = hand->slab - hand->left;
+		hand->left -= cache->size;
+	}
+}
+
+static struct batch *pop(struct batch **list)
+{
+	struct batch *batch = *list;
+
+	if (batch)
+		*list = batch->next;
+	return batch;
+}
+
+static void push(struct batch **list, struct batch *batch)
+{
+	batch->next = *list;
+	*list = batch;
+}
+
 static noinline void refill(struct kmem_cache *cache, struct at_hand *hand)
 {
-	spin_lock(&cache->lock);
-	while (hand->nr < BATCH) {
-		void **p = hand->slab ? hand->slab->free : NULL;
+	struct batch *batch;
 
-		if (!p) {
-			if (hand->slab)
-				hand->slab->taken = false;
-			hand->slab = take_slab(cache);
-			continue;
-		}
-		hand->slab->free = *p;
-		hand->object[hand->nr++] = p;
-	}
+	spin_lock(&cache->lock);
+	batch = pop(&cache->full);
+	if (batch && hand->spare)
+		push(&cache->empty, hand->spare);
 	spin_unlock(&cache->lock);
+	if (!batch) {
+		carve(cache, hand);
+		return;
+	}
+	memcpy(hand->object, batch->object, sizeof(batch->object));
+	hand->nr = BATCH;
+	hand->spare = batch;
+}
+
+static struct batch *empty_batch(struct kmem_cache *cache, struct at_hand *hand)
+{
+	struct batch *batch = hand->spare;
+
+	hand->spare = NULL;
+	if (batch)
+		return batch;
+	spin_lock(&cache->lock);
+	batch = pop(&cache->empty);
+	spin_unlock(&cache->lock);
+	if (!batch)
+		batch = malloc(sizeof(*batch));
+	if (!batch)
+		kl_fail("out of memory");
+	return batch;
 }
 
 static noinline void give_back(struct kmem_cache *cache, struct at_hand *hand)
 {
-	spin_lock(&cache->lock);
-	while (hand->nr > AT_HAND - BATCH) {
-		void **p = hand->object[--hand->nr];
-		struct slab *slab = slab_of(p);
+	struct batch *batch = empty_batch(cache, hand);
 
-		*p = slab->free;
-		slab->free = p;
-		if (slab->taken)
-			continue;
-		slab->taken = true;
-		slab->next = cache->partial;
-		cache->partial = slab;
-	}
+	hand->nr -= BATCH;
+	memcpy(batch->object, &hand->object[hand->nr], sizeof(batch->object));
+	spin_lock(&cache->lock);
+	push(&cache->full, batch);
 	spin_unlock(&cache->lock);
 }
 

@@ -43,29 +43,11 @@
 #include "../zjdisk/zjdisk_ioctl.h"
 #include "history.h"
 #include "inflight.h"
+#include "note.h"
 #include "rnd.h"
 
-#define BLOCK		4096u
-#define BLOCKS		64u
 #define FILE_MAX	(BLOCKS * BLOCK)
 #define MAX_WORKERS	64
-#define WORD		sizeof(uint64_t)
-
-/**
- * struct note - a file after an fsync
- * @from: mark placed when the fsync had returned
- * @until: mark placed before the next change; 0: there was none
- * @size: size of the file
- * @sum: checksum of each block up to @size; the last one may be short
- * @word: first bytes of each block, which say what wrote them
- */
-struct note {
-	uint64_t from;
-	uint64_t until;
-	uint64_t size;
-	uint64_t sum[BLOCKS];
-	uint64_t word[BLOCKS];
-};
 
 static char have[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
 static char buf[FILE_MAX + BLOCK] __attribute__((aligned(4096)));
@@ -96,44 +78,6 @@ static void path_of(char path[4096], const char *mnt, char kind, uint32_t w)
 		snprintf(path, 4096, "%s/%u/%c%u", mnt, w, kind, w);
 	else
 		snprintf(path, 4096, "%s/%c%u", mnt, kind, w);
-}
-
-/* ---- what a file holds ---- */
-
-static uint32_t blocks_of(uint64_t bytes)
-{
-	return (bytes + BLOCK - 1) / BLOCK;
-}
-
-static uint64_t sum_of(const char *data, size_t n)
-{
-	uint64_t sum = n;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		sum = (sum ^ (unsigned char)data[i]) * 0x100000001b3ull;
-	return sum;
-}
-
-static size_t in_block(uint64_t bytes, uint32_t block)
-{
-	uint64_t left = bytes - (uint64_t)block * BLOCK;
-
-	return left < BLOCK ? left : BLOCK;
-}
-
-static void describe(struct note *n, const char *data, uint64_t bytes)
-{
-	uint32_t b;
-
-	memset(n, 0, sizeof(*n));
-	n->size = bytes;
-	for (b = 0; b < blocks_of(bytes); b++) {
-		size_t len = in_block(bytes, b);
-
-		n->sum[b] = sum_of(data + b * BLOCK, len);
-		memcpy(&n->word[b], data + b * BLOCK, len < WORD ? len : WORD);
-	}
 }
 
 /* ---- marks ---- */
@@ -498,6 +442,23 @@ static void do_write_back(void)
 	must(!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE), "sync_file_range");
 }
 
+/* Then zext4 takes the file for one that is only overwritten (in_place.c), and what follows is not. */
+static void do_overwrites(void)
+{
+	uint64_t at = rnd(FILE_MAX - BLOCK), len = some_length(BLOCK);
+	uint32_t n = at + len <= size ? rnd(32) : 0;
+
+	for (; n; n--, op_nr++) {
+		fill(at, len);
+		must(pwrite(fd, buf, len, at) == (ssize_t)len && !fdatasync(fd), "overwrite");
+		changed(at, len);
+	}
+	if (!rnd(3))
+		do_fallocate(0);
+	do_write(rnd(2) ? RWF_DSYNC : 0);
+	do_fsync();
+}
+
 static void change(void)
 {
 	if (beside && !rnd(3)) {
@@ -505,7 +466,7 @@ static void change(void)
 		beside == AIO ? do_aio() : do_uring();
 		return;
 	}
-	switch (rnd(25)) {
+	switch (rnd(26)) {
 	case 0 ... 6: do_write(0); break;
 	case 7: do_write(RWF_DSYNC); break;
 	case 8: do_direct(); break;
@@ -520,6 +481,7 @@ static void change(void)
 	case 19: do_insert(); break;
 	case 20: do_copy(); break;
 	case 21: do_move(); break;
+	case 22: do_overwrites(); break;
 	default: do_write_back();
 	}
 }

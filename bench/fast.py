@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""fsyncs on drives that are fast, and what other file systems make of them ("make bench-fast").
+
+    build/venv/bin/python bench/fast.py [NAME=value of bench.sh ...]
+    build/venv/bin/python bench/fast.py "DEVICES=0 15" "LOADS=over-800 mail" "ARMS=ext4 zext4" CORES=1
+
+DEVICES are times of a request in us, on drives without a cache, for a CPU that is ten times as fast as
+the guest's: its clock counts instructions of 2 ns. So a request takes ten times as long there. All
+runs are in one boot; build/results/fast.json has them. A disk that takes no time has its own
+work done by the CPU under test, by the block.
+"""
+import itertools
+import sys
+
+import bench
+import benchreport
+from common import arguments, save
+
+SLOWER = 10
+DEFAULTS = {"LOADS": "fsync-append fsync-create mail over-800 over-6000", "CORES": "1 4", "DEVICES": "0 15 100 1000",
+            "ARMS": "ext4 fastcommit xfs zext4 nojournal", "ROUNDS": "1", "MS": "200", "CPUS": "4", "KIND": "none",
+            "MODE": "ordered", "SIZE_MB": "4096"}
+
+
+def rate(runs):
+    return benchreport.figures(runs)["per_second"]
+
+
+def main():
+    settings = DEFAULTS | arguments()
+    arms = settings["ARMS"].split()
+    points, devices = [], settings.pop("DEVICES").split()
+    print(f"{'load':14}{'tasks':>6}{'us':>6}" + "".join(f"{arm:>16}" for arm in arms))
+    with bench.Guest(settings) as machine:
+        for load, workers, us in itertools.product(settings["LOADS"].split(), settings["CORES"].split(), devices):
+            result = machine.run(settings | {"LOAD": load, "WORKERS": workers, "LATENCY_MS": float(us) * SLOWER / 1000})
+            found = bench.parse(result.out)[1]
+            if not result or set(arms) - set(found):
+                sys.exit(f"fast.py: {load} was not measured: {result.out[-2000:]}")
+            points.append({"load": load, "workers": int(workers), "us": us, "arms": found})
+            first = rate(found[arms[0]])
+            print(f"{load:14}{workers:>6}{us:>6}" +
+                  "".join(f"{rate(found[arm]):9.0f} {rate(found[arm]) / first:6.2f}" for arm in arms), flush=True)
+            save("fast", {"settings": settings, "points": points})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
