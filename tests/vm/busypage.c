@@ -4,14 +4,16 @@
  *
  *   busypage DIR FILES
  *
- * The blocks have 1 KiB. Of a page, one block is logged and changed again; another
- * process goes on to write the next one in place, and waits for nothing, so that the
- * page is hardly ever idle. Then the file is synced. In the end the file system is shut
- * down; what was synced is 'c'.
+ * The blocks have 1 KiB, and a write takes 2 ms. Of a page, one block is logged and changed
+ * again, and the file is synced; another process goes on to write the page's next block in
+ * place. It has the same CPU and goes first, so whenever a write ends and the sync lets go
+ * of the page, it has begun the next write before the sync goes on. In the end the file
+ * system is shut down; what was synced is 'c'.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -50,10 +52,15 @@ static void sync_it(int fd)
 /* Until it is killed. */
 static void keep_busy(int fd)
 {
+	struct sched_param first = { .sched_priority = 1 };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		die("sched_setscheduler");
 	for (;;) {
 		put(fd, 'n', BLK, BLK);
 		if (sync_file_range(fd, 0, PAGE, SYNC_FILE_RANGE_WRITE))
 			die("sync_file_range");
+		usleep(200);
 	}
 }
 
@@ -62,8 +69,13 @@ int main(int argc, char **argv)
 	int files = argc == 3 ? atoi(argv[2]) : 0, fd[64], i, status;
 	uint32_t how = NO_LOG_FLUSH;
 	char path[4096];
+	cpu_set_t cpu;
 	pid_t other;
 
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	if (sched_setaffinity(0, sizeof(cpu), &cpu))
+		die("sched_setaffinity");
 	if (files < 1 || files > 64) {
 		fprintf(stderr, "usage: busypage DIR FILES\n");
 		return 2;

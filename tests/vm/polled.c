@@ -4,10 +4,10 @@
  *
  *   polled FILE ROUNDS
  *
- * In each round every other block is overwritten through the page cache and synced, so that it
- * is in the log where small data goes there. Then all blocks are read, overwritten and read by
- * requests that are in flight at once, of two blocks each: a part of each is in the log. The
- * device must poll.
+ * Each block is an extent. In each round every other one is overwritten through the page cache and
+ * synced, so that it is in the log where small data goes there. Then all blocks are read,
+ * overwritten and read by requests that are in flight at once, of two blocks each: the second one
+ * is in the log when the first one is on its way. The device must poll.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,6 +26,14 @@
 #define EACH	(2 * BLK)	/* bytes of a request */
 #define DEPTH	8		/* requests in flight */
 #define ALL	(DEPTH * EACH)
+
+/* The argument of EXT4_IOC_MOVE_EXT. */
+struct move {
+	uint32_t reserved, donor;
+	uint64_t start, donor_start, len, moved;
+};
+
+#define MOVE	_IOWR('f', 15, struct move)
 
 /**
  * struct ring - its memory
@@ -133,6 +142,31 @@ static void must_be(const char *data, char even, char odd, const char *when)
 	}
 }
 
+static int create(const char *path, char *data)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+
+	if (fd < 0 || pwrite(fd, data, ALL, 0) != ALL || fsync(fd))
+		die(path);
+	return fd;
+}
+
+/* Every other block changes places with another file's. */
+static void scatter(int fd, const char *path, char *data)
+{
+	struct move move = { .len = 1 };
+	char name[4096];
+
+	snprintf(name, sizeof(name), "%s.donor", path);
+	move.donor = create(name, data);
+	for (move.start = 0; move.start < ALL / BLK; move.start += 2) {
+		move.donor_start = move.start;
+		if (ioctl(fd, MOVE, &move))
+			die("move");
+	}
+	close(move.donor);
+}
+
 int main(int argc, char **argv)
 {
 	int rounds = argc == 3 ? atoi(argv[2]) : 0, fd, direct, i, at;
@@ -142,16 +176,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: polled FILE ROUNDS\n");
 		return 2;
 	}
-	fd = open(argv[1], O_RDWR | O_CREAT, 0600);
-	direct = open(argv[1], O_RDWR | O_DIRECT);
-	if (fd < 0 || direct < 0)
-		die(argv[1]);
 	if (posix_memalign((void **)&data, BLK, ALL))
 		die("memory");
-	begin();
 	memset(data, was, ALL);
-	if (pwrite(fd, data, ALL, 0) != ALL || fsync(fd))
-		die("write");
+	fd = create(argv[1], data);
+	scatter(fd, argv[1], data);
+	direct = open(argv[1], O_RDWR | O_DIRECT);
+	if (direct < 0)
+		die(argv[1]);
+	begin();
 	for (i = 0; i < rounds; i++) {
 		synced = 'A' + i % 26;
 		memset(data, synced, BLK);
