@@ -672,6 +672,27 @@ int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh)
 	return ret;
 }
 
+/**
+ * zext4_put_off_super() - leave a direct write of the super block to the worker
+ * @sb: mounted
+ *
+ * The write waits for the transactions that have changed the super block (E22), and with a handle
+ * open one of these may wait for the caller. After an error ext4 comes here with one. It has aborted
+ * the journal by then, which ends all waits, but not if the file system has become read-only since
+ * the handle was started. Stock ext4 waits for nothing.
+ *
+ * Return: true if the worker will write it.
+ */
+bool zext4_put_off_super(struct super_block *sb)
+{
+	struct ext4_sb_info *sbi = EXT4_SB(sb);
+
+	if (!sbi->s_journal || !journal_current_handle() || is_journal_aborted(sbi->s_journal))
+		return false;
+	schedule_work(&sbi->s_sb_upd_work);
+	return true;
+}
+
 /*
  * Locks the super block before it is written outside the journal.  In the last commit of
  * an unmount the caller may be a lane's thread, which must not wait for itself.
@@ -680,6 +701,8 @@ void zext4_lock_super(struct super_block *sb)
 {
 	struct ext4_sb_info *sbi = EXT4_SB(sb);
 
+	if (sbi->s_journal && !is_journal_aborted(sbi->s_journal))
+		zext4_may_wait();
 	if (sbi->s_journal && !ext4_test_mount_flag(sb, EXT4_MF_JOURNAL_DESTROY))
 		zj_journal_lock_committed_buffer(sbi->s_journal, sbi->s_sbh);
 	else

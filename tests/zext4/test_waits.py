@@ -9,7 +9,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 WAITS = re.compile(r"\b(zj_complete_transaction|zj_journal_(wait|flush|lock|force_commit|write_home|bring_home)\w*|"
                    r"ext4_force_commit|\w+_and_wait\w*|\w+_fdata(wait|write)\w*|vfs_fsync\w*|filemap_read|folio_lock|"
                    r"folio_wait_\w+|lock_buffer|wait_(on|event|for_completion)\w*|submit_bio_wait|\w*sb_bread\w*|blkdev_issue_flush|"
-                   r"mutex_lock\w*|down_\w+|ext4_writepages_down_\w+|msleep|schedule\w*)\(")
+                   r"mutex_lock\w*|down_\w+|ext4_writepages_down_\w+|msleep|schedule(?!_work)\w*)\(")
 
 # Functions that wait and do not ask, and why they need not.
 MOUNT = "at mount, when there is no journal yet"
@@ -25,7 +25,6 @@ ALLOWED = {
     "image_home": OWN + ", which memory reclaim waits for",
     "zext4_flush_file": "a flush, by an fsync, which has no handle",
     "zext4_flush_data": "the same",
-    "zext4_lock_super": OWN + "; with a handle open ext4 gets here only after an abort, which ends the waits",
     "zext4_salt_is_unset": STOCK,
     "zext4_quieten": "data=journal: as do_get_write_access() of stock; the pages go home by a checkpoint",
     "note_inode": STOCK,
