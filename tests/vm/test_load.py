@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+import conftest
+
 # 1000 is the number to reach; software emulation makes that too slow for every run.
 CYCLES = int(os.environ.get("ZJ_CYCLES", "100"))
 
@@ -101,3 +103,30 @@ def test_mount_cycles(guest):
         fi
     """, timeout=120 + 3 * CYCLES)
     print(out)
+
+
+HUNG = os.environ.get("ZJ_HUNG")
+
+
+@pytest.mark.skipif(not HUNG, reason="only with ZJ_HUNG=SECONDS")
+def test_nobody_is_reported_as_hung():
+    """The smallest log, a slow disk, many writers in four lanes, and the kernel's detector set to ZJ_HUNG seconds.
+
+    The machine's time is counted in instructions, so it does not matter how busy the host is.
+    """
+    counted = ["-accel", "tcg,thread=single", "-cpu", "max", "-icount", "shift=3,sleep=off"]
+    with conftest.new_vm(cpus=2, accel=counted) as machine:
+        out = machine.sh(f"""
+            cd /proc/sys/kernel
+            echo -1 >hung_task_warnings; echo 1 >hung_task_check_interval_secs; echo {HUNG} >hung_task_timeout_secs
+            modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
+            mk /dev/zjd0 -b 1024 -J size=1
+            case $FS in zext4) mnt /dev/zjd0 lanes=4 ;; *) mnt /dev/zjd0 ;; esac
+            echo 0 latency 20000 10000 40000 >/dev/zjdctl
+            stress -p 16 -t 60 /mnt || die stress
+            unmnt; fsck /dev/zjd0
+            echo "$(cut -d ' ' -f 1 /proc/uptime) seconds"
+        """, timeout=300)
+        machine.check_console()
+    print(out.out)
+    assert out, out.out
