@@ -366,8 +366,7 @@ def test_f2_memory_of_a_former_user(guest):
         left=$(sed -n 's/^file //p' /cg/former/memory.stat)
         [ $left -lt 300000 ] || die "$left bytes of 300 pages cannot be had back"
         rmdir /cg/former; again; is /mnt/f f 0 300
-        end
-        rmmod zjdisk
+        end; rmmod zjdisk
     """)
 
 
@@ -380,8 +379,7 @@ def test_f2_locked_pages(guest):
         nobody_killed small; rmdir /cg/small
         [ $(logged) = $was ] || die "$(($(logged) - was)) blocks are logged"
         again; is /mnt/f b 0 300
-        end
-        rmmod zjdisk
+        end; rmmod zjdisk
     """)
 
 
@@ -440,8 +438,7 @@ def test_device_does_not_show_old_images(run):
         (is $DEV d $f 1) || bad=1
         fsfreeze --unfreeze /mnt || die unfreeze
         [ -z "$bad" ] || die "the block device has what recovery has written"
-        end
-        rmmod zjdisk
+        end; rmmod zjdisk
     """)
 
 
@@ -480,8 +477,7 @@ def test_f3_freed(run):
         again
         [ $(stat -c %s /mnt/g) = $size ] || die size
         is /mnt/g b 0 $((size / 4096))
-        end
-        rmmod zjdisk
+        end; rmmod zjdisk
     """)
 
 
@@ -657,8 +653,7 @@ def test_full(run):
         sync_put /mnt/f d 1
         again
         is /mnt/f d 0 1; is /mnt/f a 1 2
-        end
-        rmmod zjdisk
+        end; rmmod zjdisk
     """)
 
 
@@ -688,8 +683,7 @@ def test_unwritten_neighbour_under_write_back(run):
         [ $(logged) = $((was + 1)) ] || die "$(($(logged) - was)) blocks are logged"
         again
         is /mnt/f a 0 1; is /mnt/f c 3 1
-        end
-        rmmod zjdisk
+        end; rmmod zjdisk
     """)
 
 
@@ -738,8 +732,7 @@ def test_n10_fsync_waits_without_a_handle(run):
         fsctl fsync /mnt/f
         again
         is /mnt/f c 0 1; is /mnt/f d 1 100
-        end
-        rmmod zjdisk
+        end; rmmod zjdisk
     """)
 
 
@@ -768,8 +761,7 @@ def test_n10_write_back_waits_without_a_handle(guest):
         fsctl fsync /mnt/f
         again
         [ "$(tr -dc c </mnt/f | wc -c)" = 34 ] && [ "$(tr -dc e </mnt/f)" = eeee ] || die contents
-        end
-        rmmod zjdisk
+        end; rmmod zjdisk
     """)
 
 
@@ -785,8 +777,7 @@ def test_page_that_stays_busy(run):
         for n in $(seq 0 7); do
             [ "$(head -c 1024 /mnt/busy$n | tr -d c | wc -c)" = 0 ] || die "busy$n: what was synced is lost"
         done
-        end
-        rmmod zjdisk
+        end; rmmod zjdisk
     """)
 
 
