@@ -164,7 +164,10 @@ def test_parser_finds_each_function_of_the_objects():
     built = SOURCES[-1].parent / "zext4"
     theirs = [path for path in built.glob("*.o") if (SOURCES[-1] / "fs/ext4" / f"{path.stem}.c").exists()
               and not (TOP / "zext4" / f"{path.stem}.c").exists()]
-    missing = {name for name in built_symbols(theirs, "tT") - texts if re.match(r"_*(ext4|mb|mext|mpage|zext4)_", name)}
+    made = [name for path in (SOURCES[-1] / "fs/ext4").glob("*.h") for macro in csource.type_texts(path.read_text()).values()
+            for name in load_review().joins(macro)]
+    missing = {name for name in built_symbols(theirs, "tT") - texts
+               if re.match(r"_*(ext4|mb|mext|mpage|zext4)_", name) and not any(re.fullmatch(one, name) for one in made)}
     assert {name for name in missing if not re.match(r"_*(zext4|bpf_trace|probestub|traceiter)_", name)} == set()
     assert {"finish_range", "ext4_trim_extent", "ext4_fc_commit_dentry_updates"} <= texts
 
