@@ -92,6 +92,13 @@ def test_devices_cut_at_two_moments(fs, options, seed):
     assert fs == "ext4" or found["same"]["unsound"] + found["same"]["refused"] == 0
 
 
+@pytest.mark.skipif("ZJ_STRESS_NG" not in os.environ, reason="ZJ_STRESS_NG=DIR has stress-ng")
+@each()
+def test_stress_ng(fs, options, seed):
+    found = run("stress_ng", fs, options, seed, os.environ.get("ZJ_STRESS_NG"), disk=96)
+    assert found["loads"] > 60 and (fs == "ext4" or found["unsound"] == 0)
+
+
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 @pytest.mark.parametrize("kind", ["plain", "htree", "inline", "encrypted", "casefold"])
 @pytest.mark.parametrize("fs,options", OURS)
