@@ -155,7 +155,7 @@ def test_options_without_journal(guest):
 
 
 # With auto, what is shown is what that has become; and what is not in force with the defaults.
-CHOSEN = {"lanes": "2", "log": "zj", "alloc": "stock", "pipeline": "off"}
+CHOSEN = {"lanes": "2", "log": "zj", "alloc": "core", "pipeline": "off"}
 NOT_IN_FORCE = {"pipeline": "on"}
 
 
