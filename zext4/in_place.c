@@ -8,13 +8,10 @@
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
-/* CPU time of a commit, about. */
-#define ZEXT4_COMMIT_NS		15000
-
 /*
- * A log write that is faster than this is a small matter: see zext4_way_of(). There is one more
- * commit in the 4 ms of a tick; the gain, a write once a tick, equals the cost at the root of the
- * product.
+ * A log write that is faster than this is a small matter: see zext4_way_of(). A commit takes about
+ * 15 us of CPU time, and there is one more in the 4 ms of a tick; the gain, a write once a tick,
+ * equals the cost at the root of the product.
  */
 #define ZEXT4_FAST_NS		250000
 
@@ -29,12 +26,6 @@
 
 /* Two commits that follow each other closely do not change what a file is taken for. */
 #define ZEXT4_MAX_SPARED	(ZEXT4_OVERWRITTEN + 2 * ZEXT4_COMMIT_COUNTS)
-
-/*
- * What is logged of a file that is overwritten costs ZEXT4_OVERWRITTEN commits, and as much again to
- * leave the log. If a log write takes less, the first fsync of a file writes in place.
- */
-#define ZEXT4_FIRST_NS		(2 * ZEXT4_OVERWRITTEN * ZEXT4_COMMIT_NS)
 
 /*
  * Does a folio only overwrite blocks that are next to each other, after block @last if that is
@@ -87,20 +78,6 @@ static bool grows(struct inode *inode)
 static u64 log_write_ns(struct inode *inode, int lane)
 {
 	return zj_journal_log_write_ns(EXT4_SB(inode->i_sb)->s_journal, lane);
-}
-
-/*
- * Is an fsync with something to commit, of a file whose fsyncs rarely have that, to write in place? A
- * file that was not synced before counts as one. Where log writes were not timed yet, this is the
- * way to have one timed that costs least if they turn out to be fast.
- */
-static bool rare_commit(struct inode *inode, u64 ns)
-{
-	u8 spared = READ_ONCE(EXT4_I(inode)->i_zj_spared);
-
-	if (spared == ZEXT4_COMMIT_COUNTS && (ns == U64_MAX || ns < ZEXT4_FIRST_NS))
-		return true;
-	return spared >= ZEXT4_COMMIT_COUNTS && ns < ZEXT4_FAST_NS;
 }
 
 /*
@@ -178,8 +155,7 @@ void zext4_note_overwritten(struct inode *inode, int datasync)
  * modification: on a slow device each one, but hardly one on a device that is much faster than the
  * tick. There the first one that is logged would keep all that follow in the log (F1), each with a
  * commit of its own. So on such a device one that has something to commit writes the data first,
- * if that is rare, as it is taken to be of a file that was not synced before. One whose blocks are
- * in the log already leaves it when that has cost enough.
+ * if that is rare. One whose blocks are in the log already leaves it when that has cost enough.
  *
  * To a log in memory nothing is written at all, so there it is never cheaper.
  *
@@ -199,7 +175,7 @@ enum zext4_way zext4_way_of(struct inode *inode, struct folio_batch *folios, int
 			zext4_not_overwritten(inode);
 		return ZEXT4_WAY_LOG;
 	}
-	rare = rare_commit(inode, ns);
+	rare = ns < ZEXT4_FAST_NS && READ_ONCE(EXT4_I(inode)->i_zj_spared) >= ZEXT4_COMMIT_COUNTS;
 	commits = note_commit(inode, datasync);
 	if (!logged)
 		return !commits || rare ? ZEXT4_WAY_IN_PLACE : ZEXT4_WAY_LOG;

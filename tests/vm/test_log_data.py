@@ -27,14 +27,12 @@ LIB = """
         tr '\\0' $_c </dev/zero | dd of=$_f bs=4k count=$_n seek=$_at iflag=fullblock conv=notrunc$CONV "$@" 2>/tmp/dd.out || die "write of $_f: $(cat /tmp/dd.out)"
     }
     sync_put() { CONV=,fsync; put "$@"; CONV=; }
-    # log_put FILE CHARACTER BLOCKS [FIRST]: a sync for each block, which is logged: one always is, but
-    # for the first overwrite of a file, which may go in place on a disk that is fast or not known yet
+    # log_put FILE CHARACTER BLOCKS [FIRST]: a sync for each block, which is logged: one always is
     log_put() {
         _first=${4:-0} _left=$3
         while [ $_left -gt 0 ]; do
             _left=$((_left - 1)) _was=$(logged)
             sync_put $1 $2 1 $((_first + _left))
-            [ $(logged) != $_was ] || sync_put $1 $2 1 $((_first + _left))
             [ $(logged) = $((_was + 1)) ] || die "block $((_first + _left)) of $1 is not logged: $_was, $(logged)"
         done
     }
@@ -139,7 +137,7 @@ def test_files_that_are_overwritten(run):
 
 @pytest.mark.skipif("ZJ_KIMAGE" in os.environ, reason="a debug kernel's log writes take longer than those of a fast disk")
 def test_overwrites_on_a_fast_disk():
-    """On a disk as fast as the CPU, few fsyncs of a file have anything to commit, so it is not logged, or leaves the log.
+    """On a disk as fast as the CPU, few fsyncs of a file have anything to commit, and it leaves the log.
 
     The guest's clock counts instructions, so that it does not depend on the host how fast the disk is.
     """
@@ -151,7 +149,7 @@ def test_overwrites_on_a_fast_disk():
             sync_put /mnt/d/created a 1; [ $(logged) = 1 ] || die "a new file: $(logged) blocks are logged"
             overwrite() { loadgen -t fsync-overwrite -f 1 -a 4096 -w 1 -d $1 $2 || die loadgen; }
             overwrite /mnt/d -p; sync; overwrite /mnt/d "-r -n 1000"
-            [ $(logged) = 1 ] || die "$(logged) blocks of a file are logged that was in no log"
+            [ $(logged) -gt 1 ] && [ $(logged) -lt 40 ] || die "$(logged) blocks of a file are logged that was in no log"
             overwrite /mnt/e -p; file=$(find /mnt/e -type f); was=$(logged)
             truncate -s 0 $file; sync_put $file a 1
             overwrite /mnt/e "-r -n 1000"; was=$(($(logged) - was))

@@ -84,6 +84,6 @@ ext4_alloc_inode(...)
 + ei->i_zj_mapped = false;
 + ei->i_zj_filled = false;
 + ei->i_zj_mixed = false;
-+ ei->i_zj_spared = ZEXT4_COMMIT_COUNTS;
++ ei->i_zj_spared = 0;
  ...
 }
