@@ -210,8 +210,7 @@ def test_page_of_which_a_part_is_given_up(guest):
         # What is free, but one block, is in a group whose bitmap is damaged.
         bitmap=$(debugfs -R stats /dev/vdc 2>/dev/null | sed -n 's/^ *Group *7: block bitmap at \\([0-9]*\\).*/\\1/p')
         dd if=/dev/zero of=/dev/vdc bs=1k count=1 seek=${bitmap:?} conv=notrunc 2>/dev/null
-        # Nobody finds that out before the fsync does.
-        mnt /dev/vdc noatime,errors=continue,no_prefetch_block_bitmaps
+        mnt /dev/vdc noatime,errors=continue
         echo 0 >/sys/fs/$FS/vdc/reserved_clusters || die reserved
         # It is lost; whether fsync says so is the error's business.
         tr '\\0' n </dev/zero | dd of=/mnt/file bs=4k count=1 conv=notrunc,fsync iflag=fullblock 2>/dev/null
