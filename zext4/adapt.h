@@ -189,9 +189,6 @@ int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head
 int zext4_logged_revoke_credits(struct inode *inode, int blocks);
 void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t block,
 			 unsigned long count);
-/* An fsync with a commit counts as so many without, in i_zj_spared. */
-#define ZEXT4_COMMIT_COUNTS	2
-
 enum zext4_way { ZEXT4_WAY_IN_PLACE, ZEXT4_WAY_LOG, ZEXT4_WAY_LEAVE };
 
 bool zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync);

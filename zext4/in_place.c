@@ -24,6 +24,9 @@
  */
 #define ZEXT4_OVERWRITTEN	16
 
+/* An fsync with a commit counts as so many without. */
+#define ZEXT4_COMMIT_COUNTS	2
+
 /* Two commits that follow each other closely do not change what a file is taken for. */
 #define ZEXT4_MAX_SPARED	(ZEXT4_OVERWRITTEN + 2 * ZEXT4_COMMIT_COUNTS)
 

@@ -4,8 +4,8 @@
 // was written (zj_journal_inode_written()), its top-level directory and last lane
 // (lane_by=), of a directory the task that made it, whether that has made a file in it, its last
 // subdirectory, and whether lanes delete each other's files in it, or did when this file
-// was made (alloc=core); 0 means unknown.  So does the count of fsyncs with nothing to commit
-// (in_place.c), but not with 0.  The lists of freed extents become 64, by tid (E7).
+// was made (alloc=core); 0 means unknown; and fsyncs with nothing to commit (in_place.c).  The
+// lists of freed extents become 64, by tid (E7).
 //
 // expect: ext4.h: -=24
 // expect: super.c: ext4_alloc_inode=12 -=1
