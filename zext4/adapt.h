@@ -6,6 +6,7 @@
 #define ZEXT4_ADAPT_H
 
 #include <linux/fs_parser.h>
+#include <zjournal/compat.h>
 #include <zjournal/jbd2.h>
 
 /*

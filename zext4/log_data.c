@@ -15,7 +15,6 @@
  */
 #include <linux/memcontrol.h>
 #include <linux/pagemap.h>
-#include <linux/pagevec.h>
 #include <linux/sched/mm.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"

@@ -29,7 +29,11 @@ ext4_io_submit(...)
 - if (io->io_wbc->sync_mode == WB_SYNC_ALL)
 -	io->io_bio->bi_opf |= REQ_SYNC;
 + io->io_bio->bi_opf |= zext4_data_flags(io);
+(
  submit_bio(...);
+|
+ blk_crypto_submit_bio(...);
+)
 ...>
 }
 

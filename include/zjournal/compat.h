@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What differs between the kernels that zjournal and zext4 are built for, 6.12 to 7.3, and is
+ * neither in ext4's source nor in what user space imitates. The code is written for the newest
+ * one; here the older ones get what they lack.
+ */
+#ifndef ZJOURNAL_COMPAT_H
+#define ZJOURNAL_COMPAT_H
+
+#include <linux/iomap.h>
+#include <linux/timer.h>
+#include <linux/version.h>
+
+#if __has_include(<linux/folio_batch.h>)
+#include <linux/folio_batch.h>
+#else
+#include <linux/pagevec.h>
+#endif
+
+#ifndef timer_container_of
+#define timer_container_of from_timer
+#endif
+
+#ifndef IOMAP_ATOMIC
+#define IOMAP_ATOMIC 0
+#endif
+
+#endif /* ZJOURNAL_COMPAT_H */
