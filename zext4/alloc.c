@@ -42,7 +42,7 @@ bool zext4_core_wanted(struct super_block *sb)
 	case ZEXT4_ALLOC_STOCK:
 		return false;
 	}
-	return bdev_nonrot(sb->s_bdev);
+	return !bdev_rot(sb->s_bdev);
 }
 
 /* A region begins with a new descriptor block, if there are enough of these. */

@@ -43,14 +43,14 @@ static bool folio_overwrites(struct inode *inode, struct folio *folio, sector_t 
 	return true;
 }
 
-/* The same for the dirty folios of a range, up to @most. Does not lock them all at once. */
+/* The same for the dirty pages of a range, up to @most. Does not lock them all at once. */
 static bool range_overwrites(struct inode *inode, pgoff_t index, pgoff_t last,
 			     unsigned int most, bool *logged)
 {
 	struct folio_batch folios;
 	sector_t block = 0;
 	bool only = i_size_read(inode) <= READ_ONCE(EXT4_I(inode)->i_disksize);
-	unsigned int i;
+	unsigned int i, pages;
 
 	zext4_may_wait();
 	folio_batch_init(&folios);
@@ -58,8 +58,10 @@ static bool range_overwrites(struct inode *inode, pgoff_t index, pgoff_t last,
 					      PAGECACHE_TAG_DIRTY, &folios)) {
 		for (i = 0; i < folio_batch_count(&folios) && only; i++) {
 			folio_lock(folios.folios[i]);
-			only = most-- && folio_overwrites(inode, folios.folios[i],
-							  &block, logged);
+			pages = zext4_dirty_pages(inode, folios.folios[i]);
+			only = pages <= most && folio_overwrites(inode, folios.folios[i],
+								 &block, logged);
+			most -= min(most, pages);
 			folio_unlock(folios.folios[i]);
 		}
 		folio_batch_release(&folios);

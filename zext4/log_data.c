@@ -117,6 +117,41 @@ int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head
 	return log_block(handle, inode, bh->b_folio, bh);
 }
 
+/**
+ * zext4_order_tail() - order the zeroed end of a block, for who has let go of its folio
+ * @handle: the handle that will make the bytes reachable
+ * @inode: the file
+ * @from: offset in the file
+ * @length: bytes, up to the end of the block
+ *
+ * Context: no folio locked.
+ * Return: 0 or a negative error.
+ */
+int zext4_order_tail(handle_t *handle, struct inode *inode, loff_t from, loff_t length)
+{
+	struct buffer_head *bh = NULL;
+	struct folio *folio;
+	int err;
+
+	if (!zext4_ordered_journal(inode))
+		return ext4_jbd2_inode_add_write(handle, inode, from, length);
+	folio = filemap_lock_folio(inode->i_mapping, from >> PAGE_SHIFT);
+	/* What has left the page cache is home (F2). */
+	if (IS_ERR(folio))
+		return ext4_jbd2_inode_add_write(handle, inode, from, length);
+	if (folio_buffers(folio))
+		bh = get_nth_bh(folio_buffers(folio),
+				offset_in_folio(folio, from) >> inode->i_blkbits);
+	if (bh && !zext4_needs_mapping(bh))
+		err = zext4_order_zeroed(handle, inode, bh, from, length);
+	else
+		err = ext4_jbd2_inode_add_write(handle, inode, from, length);
+	brelse(bh);
+	folio_unlock(folio);
+	folio_put(folio);
+	return err;
+}
+
 /* ---- folios ---- */
 
 /* What one call logs: folios, which it locks once it has the handle. */
@@ -124,6 +159,9 @@ struct log_data {
 	struct inode	*inode;
 	handle_t	*handle;
 	struct folio_batch folios;
+	unsigned int	room;		/* blocks that may still be logged */
+	unsigned int	credits;	/* blocks that the handle has credits for */
+	unsigned int	counted;	/* blocks of the folios that are locked for the handle */
 	loff_t		size;		/* of the file, when the folios were looked at */
 	loff_t		end;		/* end of the last folio that was logged, or 0 */
 	bool		mapped;		/* blocks were allocated, or extents converted */
@@ -210,13 +248,14 @@ static unsigned int run_length(struct log_data *log, unsigned int nr,
 	pgoff_t index = log->folios.folios[nr]->index;
 	unsigned int run = 0;
 
-	for (; nr < folio_batch_count(&log->folios); nr++, index++) {
+	for (; nr < folio_batch_count(&log->folios); nr++) {
 		struct folio *folio = log->folios.folios[nr];
 		size_t len = bytes_in_file(log->size, folio);
 		struct buffer_head *head = folio_buffers(folio);
 
 		if (folio->index != index)
 			break;
+		index = folio_next_index(folio);
 		if (!bh)
 			bh = head;
 		do {
@@ -241,10 +280,94 @@ static int map_run(struct log_data *log, struct ext4_map_blocks *map)
 	err = ext4_map_blocks(log->handle, log->inode, map,
 			      EXT4_GET_BLOCKS_CREATE |
 				      EXT4_GET_BLOCKS_METADATA_NOFAIL |
-				      EXT4_GET_BLOCKS_IO_SUBMIT);
+				      ZEXT4_GET_BLOCKS_SUBMIT);
 	if (err > 0)
 		log->mapped = true;
 	return err > 0 ? 0 : err ?: -EIO;
+}
+
+/* ---- how much ---- */
+
+static unsigned int blocks_per_page(struct inode *inode)
+{
+	return 1U << (PAGE_SHIFT - inode->i_blkbits);
+}
+
+/* Is a dirty block one of those that the call is about? */
+static bool concerns(struct log_data *log, const struct buffer_head *bh)
+{
+	return !log->again || (!zext4_needs_mapping(bh) && zext4_block_logged(log->inode, bh));
+}
+
+/*
+ * How many blocks of a locked folio may have to be logged? Of a page all count, as they always
+ * fit. A large folio may be much larger than what is logged of it; but while it is mapped, a store
+ * to it may make all of its blocks dirty without its lock.
+ */
+static unsigned int blocks_of(struct log_data *log, struct folio *folio)
+{
+	size_t len = bytes_in_file(log->size, folio);
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	unsigned int n = 0;
+
+	if (!folio_test_large(folio) || folio_mapped(folio))
+		return folio_nr_pages(folio) * blocks_per_page(log->inode);
+	bh = head;
+	do {
+		n += bh_offset(bh) < len && buffer_dirty(bh) && concerns(log, bh);
+	} while ((bh = bh->b_this_page) != head);
+	return n;
+}
+
+/**
+ * zext4_dirty_pages() - how many pages is what is dirty of a folio?
+ * @inode: the file
+ * @folio: a folio of it, in no lock but perhaps this one's
+ *
+ * Return: 1 for a page; for a large folio, the size of its dirty blocks in pages.
+ */
+unsigned int zext4_dirty_pages(struct inode *inode, struct folio *folio)
+{
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	unsigned int n = 0;
+
+	if (!folio_test_large(folio) || !head)
+		return 1;
+	bh = head;
+	do {
+		n += buffer_dirty(bh);
+	} while ((bh = bh->b_this_page) != head);
+	return max(DIV_ROUND_UP(n, blocks_per_page(inode)), 1U);
+}
+
+/*
+ * Takes the room for a locked folio. Blocks that are to be mapped are logged with the others or
+ * not at all; of blocks that are in the log already, as many as there is room for.
+ */
+static bool take_room(struct log_data *log, struct folio *folio)
+{
+	unsigned int n = blocks_of(log, folio);
+
+	if (n > log->room) {
+		log->left_out = true;
+		n = log->again ? log->room : 0;
+	}
+	log->room -= n;
+	log->credits += n;
+	return n;
+}
+
+/* The same for what has become dirty since then: are there credits? */
+static bool still_fits(struct log_data *log, struct folio *folio)
+{
+	unsigned int n = blocks_of(log, folio);
+
+	if (!log->again && n > log->credits - log->counted) {
+		log->left_out = true;
+		return false;
+	}
+	log->counted += log->again ? 0 : n;
+	return true;
 }
 
 /* Maps all dirty blocks of a folio; @map is what was mapped last. */
@@ -301,10 +424,16 @@ static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, in
 		if (!buffer_dirty(bh))
 			continue;
 		if (*err || zext4_needs_mapping(bh) || bh_offset(bh) >= looked_at ||
-		    (log->again && !zext4_block_logged(log->inode, bh))) {
+		    !concerns(log, bh)) {
 			left = true;
 			continue;
 		}
+		if (!log->credits) {
+			log->left_out = true;
+			left = true;
+			continue;
+		}
+		log->credits--;
 		*err = log_block(log->handle, log->inode, folio, bh);
 		left |= *err != 0;
 		if (!*err) {
@@ -368,7 +497,7 @@ static bool wait_for_folio(struct log_data *log, struct folio *folio)
 	if (log->waits)
 		folio_wait_writeback(folio);
 	log->size = i_size_read(log->inode);
-	keep = !folio_test_writeback(folio) && wanted(log, folio);
+	keep = !folio_test_writeback(folio) && wanted(log, folio) && take_room(log, folio);
 	folio_unlock(folio);
 	return keep;
 }
@@ -387,7 +516,7 @@ static bool lock_idle(struct log_data *log, struct folio *folio)
 
 static bool keep_wanted(struct log_data *log, struct folio *folio)
 {
-	bool keep = wanted(log, folio);
+	bool keep = wanted(log, folio) && still_fits(log, folio);
 
 	if (!keep)
 		folio_unlock(folio);
@@ -451,25 +580,20 @@ static int note_inode(struct log_data *log)
 	return err;
 }
 
-static unsigned int blocks_of(struct log_data *log)
-{
-	return folio_batch_count(&log->folios) << (PAGE_SHIFT - log->inode->i_blkbits);
-}
-
 /* Logs those folios of a batch that it may, and drops the references of all. */
 static int log_batch(struct log_data *log)
 {
-	unsigned int blocks;
 	int err = 0, err2;
 
 	log->end = 0;
 	log->mapped = false;
+	log->credits = 0;
+	log->counted = 0;
 	filter_folios(log, wait_for_folio);
-	blocks = blocks_of(log);
-	if (!blocks)
+	if (!log->credits)
 		return 0;
-	log->handle = ext4_journal_start(log->inode, EXT4_HT_WRITE_PAGE, blocks + 1 +
-					 ext4_chunk_trans_blocks(log->inode, blocks));
+	log->handle = ext4_journal_start(log->inode, EXT4_HT_WRITE_PAGE, log->credits + 1 +
+					 ext4_chunk_trans_blocks(log->inode, log->credits));
 	if (IS_ERR(log->handle)) {
 		folio_batch_release(&log->folios);
 		return PTR_ERR(log->handle);
@@ -504,24 +628,38 @@ static bool logs_data(struct inode *inode)
 	       !IS_NOQUOTA(inode) && !sb_rdonly(inode->i_sb);
 }
 
+static unsigned int locked_dirty_pages(struct inode *inode, struct folio *folio)
+{
+	unsigned int n;
+
+	if (!folio_test_large(folio))
+		return 1;
+	zext4_may_wait();
+	folio_lock(folio);
+	n = zext4_dirty_pages(inode, folio);
+	folio_unlock(folio);
+	return n;
+}
+
 /*
- * Counts dirty folios of a range, up to more than @most. Sets @last to that of the last one, as
- * somebody may go on to write.
+ * Counts dirty pages of a range, up to more than @most. Sets @last to the last one, as somebody may
+ * go on to write. A large folio is locked for that, because its buffers have to be looked at.
  */
 static unsigned int count_dirty(struct inode *inode, pgoff_t index, pgoff_t *last,
 				unsigned int most)
 {
 	struct folio_batch folios;
-	unsigned int found, n = 0;
+	unsigned int found, i, n = 0;
 	pgoff_t end = *last;
 
 	folio_batch_init(&folios);
 	do {
 		found = filemap_get_folios_tag(inode->i_mapping, &index, end,
 					       PAGECACHE_TAG_DIRTY, &folios);
-		n += found;
+		for (i = 0; i < found && n <= most; i++)
+			n += locked_dirty_pages(inode, folios.folios[i]);
 		if (found)
-			*last = folios.folios[found - 1]->index;
+			*last = min(end, folio_next_index(folios.folios[found - 1]) - 1);
 		folio_batch_release(&folios);
 	} while (found && n <= most);
 	return n;
@@ -552,7 +690,11 @@ static void log_data(struct inode *inode, loff_t start, loff_t end, int datasync
 	int lane = zext4_lane(inode->i_sb, inode);
 	unsigned int most = max(zj_journal_file_data_limit(journal, lane) >> PAGE_SHIFT, 1U);
 	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
-	struct log_data log = { .inode = inode, .waits = true };
+	struct log_data log = {
+		.inode = inode,
+		.room = most * blocks_per_page(inode),
+		.waits = true,
+	};
 	unsigned int n;
 	int err = 0;
 
@@ -611,6 +753,8 @@ static int log_left(struct log_data *log, const struct ext4_io_submit *io)
 
 	log->left_out = false;
 	while (!err && find_dirty(log, &index, io->zj_left_end - 1, UINT_MAX)) {
+		/* As much as if all folios were pages. */
+		log->room = ARRAY_SIZE(log->folios.folios) * blocks_per_page(log->inode);
 		err = log_batch(log);
 		cond_resched();
 	}

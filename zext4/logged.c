@@ -61,7 +61,7 @@ bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 		return true;
 	if (!zext4_block_logged(inode, bh))
 		return false;
-	index = bh->b_folio->index;
+	index = (folio_pos(bh->b_folio) + bh_offset(bh)) >> PAGE_SHIFT;
 	io->zj_left_first = min(io->zj_left_first, index);
 	io->zj_left_end = max(io->zj_left_end, index + 1);
 	return true;
@@ -302,6 +302,7 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigne
 {
 	journal_t *journal = zext4_ordered_journal(inode);
 	tid_t tid;
+	int err;
 
 	if (!journal || !(map->m_flags & EXT4_MAP_MAPPED) || IS_DAX(inode))
 		return 0;
@@ -309,8 +310,11 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigne
 		return -ENOTBLK;
 	if (!zj_journal_file_blocks_logged(journal, map->m_pblk, map->m_len))
 		return 0;
-	if (flags & IOMAP_WRITE)
-		return settle_write(inode, map->m_pblk, map->m_len, flags & IOMAP_NOWAIT);
+	if (flags & IOMAP_WRITE) {
+		err = settle_write(inode, map->m_pblk, map->m_len, flags & IOMAP_NOWAIT);
+		/* Through the page cache no write is atomic. */
+		return err == -ENOTBLK && flags & IOMAP_ATOMIC ? -EAGAIN : err;
+	}
 	if (flags & IOMAP_DIRECT)
 		return any_held(inode, map, flags & IOMAP_NOWAIT) ? -ENOTBLK : 0;
 	/* FIBMAP. */
@@ -521,26 +525,34 @@ int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
 }
 
 /**
- * zext4_move_again() - settle what kept blocks from being swapped
+ * zext4_move_again_at() - settle what kept blocks from being swapped
  * @inode: one file
- * @index: its page
+ * @from: offset in it
  * @donor: the other file
- * @donor_index: its page
+ * @donor_from: offset in that
+ * @bytes: how much is to be swapped
  *
  * Context: no handle open, no folio locked.
  * Return: true if another try may succeed.
  */
-bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
-		      pgoff_t donor_index)
+bool zext4_move_again_at(struct inode *inode, loff_t from, struct inode *donor,
+			 loff_t donor_from, loff_t bytes)
 {
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	loff_t from = (loff_t)index << PAGE_SHIFT, donor_from = (loff_t)donor_index << PAGE_SHIFT;
 
 	zext4_may_wait();
 	if (!zj_journal_max_file_blocks(journal))
 		return zj_journal_force_commit_nested(journal);
-	return !zext4_settle_write(inode, from, from + PAGE_SIZE) &&
-	       !zext4_settle_write(donor, donor_from, donor_from + PAGE_SIZE);
+	return !zext4_settle_write(inode, from, from + bytes) &&
+	       !zext4_settle_write(donor, donor_from, donor_from + bytes);
+}
+
+/* The same for a page. */
+bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
+		      pgoff_t donor_index)
+{
+	return zext4_move_again_at(inode, (loff_t)index << PAGE_SHIFT, donor,
+				   (loff_t)donor_index << PAGE_SHIFT, PAGE_SIZE);
 }
 
 /**

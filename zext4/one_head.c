@@ -163,7 +163,7 @@ bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits,
 	int i;
 
 	memset(took, 0, sizeof(*took));
-	if (bdev_nonrot(bdev))
+	if (!bdev_rot(bdev))
 		return false;
 	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
 	if (!probe)

@@ -17,6 +17,17 @@
 #include <linux/pagevec.h>
 #endif
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
+
+#include <linux/blkdev.h>
+
+static inline bool bdev_rot(struct block_device *bdev)
+{
+	return !bdev_nonrot(bdev);
+}
+
+#endif
+
 #ifndef timer_container_of
 #define timer_container_of from_timer
 #endif

@@ -409,7 +409,9 @@ ext4_move_extents(...)
 {
 <...
 - jbd2_journal_force_commit_nested(sbi->s_journal)
-+ zext4_move_again(orig_inode, orig_blk, donor_inode, donor_blk, mext.orig_map.m_len)
++ zext4_move_again_at(orig_inode, EXT4_LBLK_TO_B(orig_inode, orig_blk), donor_inode,
++		       EXT4_LBLK_TO_B(donor_inode, donor_blk),
++		       EXT4_LBLK_TO_B(orig_inode, mext.orig_map.m_len))
 ...>
 }
 
