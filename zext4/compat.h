@@ -11,10 +11,11 @@
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
 
 /*
- * Who maps blocks to write them back holds neither the inode nor its mapping, and so must not
- * cache extents around them.
+ * Who maps blocks to write them back, or to settle them, may hold neither the inode nor its
+ * mapping, and so must not cache extents around them.
  */
 #define ZEXT4_GET_BLOCKS_SUBMIT	(EXT4_GET_BLOCKS_IO_SUBMIT | EXT4_EX_NOCACHE)
+#define ZEXT4_GET_BLOCKS_FIND	ZEXT4_GET_BLOCKS_SUBMIT
 
 /* Ends whose extents are still to be converted; counted by patch 33. */
 #define zext4_converts(ei)	atomic_read(&(ei)->i_zj_unwritten)
@@ -32,6 +33,7 @@ static inline void zext4_end_read(struct bio *bio)
 #else
 
 #define ZEXT4_GET_BLOCKS_SUBMIT	EXT4_GET_BLOCKS_IO_SUBMIT
+#define ZEXT4_GET_BLOCKS_FIND	0
 #define zext4_converts(ei)	atomic_read(&(ei)->i_unwritten)
 
 /* Replaces end_buffer_read_sync(), and reports the buffer to the journal. */

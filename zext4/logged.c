@@ -185,7 +185,7 @@ static int settle_mapped(struct inode *inode, loff_t start, loff_t end, enum set
 	for (; map.m_lblk <= last; map.m_lblk += max(map.m_len, 1U)) {
 		map.m_len = last - map.m_lblk + 1;
 		map.m_flags = 0;
-		err = ext4_map_blocks(NULL, inode, &map, 0);
+		err = ext4_map_blocks(NULL, inode, &map, ZEXT4_GET_BLOCKS_FIND);
 		if (err >= 0 && map.m_flags & EXT4_MAP_MAPPED)
 			err = settle_blocks(inode, map.m_pblk, map.m_len, how, tid);
 		if (err < 0)
@@ -586,7 +586,7 @@ void zext4_keep_cached(struct inode *inode)
 {
 	if (inode->i_data.nrpages && inode->i_sb->s_flags & SB_ACTIVE && !IS_DAX(inode) &&
 	    range_logged(inode, 0, LLONG_MAX))
-		inode->i_state &= ~I_DONTCACHE;
+		inode_state_clear(inode, I_DONTCACHE);
 }
 
 /* ---- freed blocks ---- */

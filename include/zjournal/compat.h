@@ -7,6 +7,8 @@
 #ifndef ZJOURNAL_COMPAT_H
 #define ZJOURNAL_COMPAT_H
 
+#include <linux/blkdev.h>
+#include <linux/fs.h>
 #include <linux/iomap.h>
 #include <linux/timer.h>
 #include <linux/version.h>
@@ -19,11 +21,17 @@
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
 
-#include <linux/blkdev.h>
-
 static inline bool bdev_rot(struct block_device *bdev)
 {
 	return !bdev_nonrot(bdev);
+}
+
+#define alloc_pages_bulk alloc_pages_bulk_array
+
+/* The caller holds i_lock. */
+static inline void inode_state_clear(struct inode *inode, unsigned long flags)
+{
+	inode->i_state &= ~flags;
 }
 
 #endif
