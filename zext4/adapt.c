@@ -6,9 +6,9 @@
 #include <linux/rmap.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
-#include "source_release.h"
+#include "ext4_release.h"
 
-/* kernel/Makefile writes source_release.h. */
+/* kernel/Makefile writes ext4_release.h. */
 MODULE_VERSION(ZEXT4_VERSION);
 /* The kernel release whose ext4 this is. */
 MODULE_INFO(ext4_source, ZEXT4_SOURCE);
