@@ -9,6 +9,7 @@
 
 #include <linux/blkdev.h>
 #include <linux/fs.h>
+#include <linux/hrtimer.h>
 #include <linux/iomap.h>
 #include <linux/timer.h>
 #include <linux/version.h>
@@ -27,6 +28,14 @@ static inline bool bdev_rot(struct block_device *bdev)
 }
 
 #define alloc_pages_bulk alloc_pages_bulk_array
+
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *timer),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
 
 /* The caller holds i_lock. */
 static inline void inode_state_clear(struct inode *inode, unsigned long flags)
