@@ -203,6 +203,7 @@ int zext4_write_logged(struct address_space *mapping, struct writeback_control *
 int zext4_error_remove_folio(struct address_space *mapping, struct folio *folio);
 void zext4_give_up(struct inode *inode, struct folio *folio);
 bool zext4_holds_folio(struct inode *inode, struct folio *folio);
+void zext4_keep_rest(struct folio *folio, size_t length);
 bool zext4_may_release(struct inode *inode, struct folio *folio, gfp_t gfp);
 
 /* fsync and file data. */

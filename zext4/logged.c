@@ -678,6 +678,20 @@ bool zext4_holds_folio(struct inode *inode, struct folio *folio)
 	return held;
 }
 
+/**
+ * zext4_keep_rest() - keep a folio of which a part is dropped (F2)
+ * @folio: a locked folio, whose buffers of that part are invalid now
+ * @length: the part's bytes
+ *
+ * Who truncates a part of a large folio splits it, and if that fails, drops all of it unless it is
+ * dirty. It does fail while a block is not home, because the buffers stay then.
+ */
+void zext4_keep_rest(struct folio *folio, size_t length)
+{
+	if (length < folio_size(folio) && zext4_holds_folio(folio->mapping->host, folio))
+		filemap_dirty_folio(folio->mapping, folio);
+}
+
 /* Has the image of a block gone home? If not, it is sent on its way. */
 static bool image_home(struct super_block *sb, sector_t block, bool wait)
 {

@@ -18,7 +18,7 @@
 // expect: ext4.h: -=2
 // expect: page-io.c: ext4_io_submit_init=2 ext4_bio_write_folio=1
 // expect: inode.c: ext4_writepages=4 ext4_iomap_begin=4
-// expect: inode.c: __ext4_block_zero_page_range=1 ext4_iomap_overwrite_begin=1 | ext4_block_zero_eof=1
+// expect: inode.c: __ext4_block_zero_page_range=1 ext4_iomap_overwrite_begin=1 | ext4_block_zero_eof=1 ext4_invalidate_folio=1
 // expect: inode.c: ext4_release_folio=2 ext4_change_inode_journal_flag=4
 // expect: inode.c: ext4_iomap_swap_activate=4
 // expect: mballoc.c: ext4_free_blocks=1
@@ -107,6 +107,23 @@ ext4_block_zero_eof(...)
 - err = ext4_jbd2_inode_add_write(handle, inode, from, length);
 + err = zext4_order_tail(handle, inode, from, length);
 ...>
+}
+
+// A large folio of which a part is dropped.
+@large@
+identifier inode;
+@@
+ext4_set_inode_mapping_order(struct inode *inode)
+{ ... }
+
+@depends on large@
+expression folio, offset, length;
+@@
+ext4_invalidate_folio(...)
+{
+ ...
+ block_invalidate_folio(folio, offset, length);
++ zext4_keep_rest(folio, length);
 }
 
 @@
