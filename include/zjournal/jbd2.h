@@ -21,6 +21,7 @@
 #include <linux/spinlock.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include <zjournal/format.h>
 #include <zjournal/nvm_format.h>
 #include <zjournal/options.h>

@@ -2,7 +2,8 @@
 """What others have reported of file systems, in User Mode Linux, on zext4 and on stock ext4.
 
 ZJ_UML_LOADS=N runs each load with N seeds; ZJ_SECONDS (3) and ZJ_CUTS (15) make them longer. It needs
-tools/build-uml and make guest-programs. ZJ_UML=7.3 takes Linux 7.3 with two CPUs, of tools/build-uml 7.3. Stock's results are printed (pytest -rP), not judged.
+tools/build-uml and make guest-programs; ZJ_UML=7.3 takes the kernel of tools/build-uml 7.3, with two CPUs. Stock's
+results are printed (pytest -rP), not judged.
 """
 import json
 import os
