@@ -98,6 +98,13 @@ def test_sizes_of_folios(fs, options, seed):
     assert fs == "ext4" or (found["lost"], found["unsound"]) == (0, 0)
 
 
+@pytest.mark.skipif(BUILT == "uml", reason="Linux 6.12 has no such ioctl")
+@each()
+def test_what_is_tuned_while_mounted(fs, options, seed):
+    found = run("tune_mounted", fs, options, seed, disk=64)
+    assert fs == "ext4" or [found[x] for x in ("refused", "told", "lost", "unsound")] == [2, 0, 0, 0]
+
+
 @each()
 def test_devices_cut_at_two_moments(fs, options, seed):
     """Nothing can tell that the file system's device is older than the journal's: as with stock, e2fsck has to."""
