@@ -20,6 +20,27 @@
  */
 #define ZEXT4_MAX_SPARED	200
 
+/**
+ * zext4_dirty_pages() - how many pages is what is dirty of a folio?
+ * @inode: the file
+ * @folio: a folio of it, locked if it is large
+ *
+ * Return: 1 for a page; for a large folio, the size of its dirty blocks in pages.
+ */
+unsigned int zext4_dirty_pages(struct inode *inode, struct folio *folio)
+{
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	unsigned int n = 0;
+
+	if (!folio_test_large(folio) || !head)
+		return 1;
+	bh = head;
+	do {
+		n += buffer_dirty(bh);
+	} while ((bh = bh->b_this_page) != head);
+	return max(DIV_ROUND_UP(n, 1U << (PAGE_SHIFT - inode->i_blkbits)), 1U);
+}
+
 /*
  * Does a folio only overwrite blocks that are next to each other, after block @last if that is
  * not 0? Sets @logged if one of them is in the log.

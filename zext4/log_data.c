@@ -319,27 +319,6 @@ static unsigned int blocks_of(struct log_data *log, struct folio *folio)
 	return n;
 }
 
-/**
- * zext4_dirty_pages() - how many pages is what is dirty of a folio?
- * @inode: the file
- * @folio: a folio of it, in no lock but perhaps this one's
- *
- * Return: 1 for a page; for a large folio, the size of its dirty blocks in pages.
- */
-unsigned int zext4_dirty_pages(struct inode *inode, struct folio *folio)
-{
-	struct buffer_head *bh, *head = folio_buffers(folio);
-	unsigned int n = 0;
-
-	if (!folio_test_large(folio) || !head)
-		return 1;
-	bh = head;
-	do {
-		n += buffer_dirty(bh);
-	} while ((bh = bh->b_this_page) != head);
-	return max(DIV_ROUND_UP(n, blocks_per_page(inode)), 1U);
-}
-
 /*
  * Takes the room for a locked folio. Blocks that are to be mapped are logged with the others or
  * not at all; of blocks that are in the log already, as many as there is room for.
