@@ -76,7 +76,9 @@ int zext4_check_mount(struct super_block *sb)
 
 	/* The journal copies blocks of up to a page. */
 	if (sb->s_blocksize > PAGE_SIZE) {
-		ext4_msg(sb, KERN_ERR, "zext4 does not support blocks larger than a page; mount it as ext4");
+		ext4_msg(sb, KERN_ERR,
+			 "zext4 does not support the file system's blocks of %lu bytes; mount it as ext4",
+			 sb->s_blocksize);
 		return -EINVAL;
 	}
 	if (zext4_check_bits(sb, "compat", es->s_feature_compat, ZEXT4_COMPAT) ||
