@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = sorted(TOP.glob("build/kmod-*/ext4-source"))
+SOURCES = sorted(TOP.glob("build/kmod-6.12*/ext4-source"))
 
 NEW_FUNCTION = """
 static int ext4_brand_new(struct inode *inode)
