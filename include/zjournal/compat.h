@@ -14,13 +14,9 @@
 #include <linux/timer.h>
 #include <linux/version.h>
 
-#if __has_include(<linux/folio_batch.h>)
-#include <linux/folio_batch.h>
-#else
-#include <linux/pagevec.h>
-#endif
-
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 3, 0)
+
+#include <linux/pagevec.h>
 
 static inline bool bdev_rot(struct block_device *bdev)
 {
