@@ -7,7 +7,6 @@
 #include <linux/dax.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/pfn_t.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 #include <zjournal/nvm_dev.h>

@@ -6,9 +6,9 @@
 #include <linux/rmap.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
-#include "source_release.h"
+#include "ext4_release.h"
 
-/* kernel/Makefile writes source_release.h. */
+/* kernel/Makefile writes ext4_release.h. */
 MODULE_VERSION(ZEXT4_VERSION);
 /* The kernel release whose ext4 this is. */
 MODULE_INFO(ext4_source, ZEXT4_SOURCE);
@@ -74,6 +74,13 @@ int zext4_check_mount(struct super_block *sb)
 	struct ext4_super_block *es = sbi->s_es;
 	bool has_log;
 
+	/* The journal copies blocks of up to a page. */
+	if (sb->s_blocksize > PAGE_SIZE) {
+		ext4_msg(sb, KERN_ERR,
+			 "zext4 does not support the file system's blocks of %lu bytes; mount it as ext4",
+			 sb->s_blocksize);
+		return -EINVAL;
+	}
 	if (zext4_check_bits(sb, "compat", es->s_feature_compat, ZEXT4_COMPAT) ||
 	    zext4_check_bits(sb, "incompat", es->s_feature_incompat,
 			     ZEXT4_INCOMPAT) ||
@@ -449,18 +456,8 @@ void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc)
 		  ei->i_dtime != le32_to_cpu(raw->i_dtime) ||
 		  (mapped && memcmp(ei->i_data, raw->i_block,
 				    sizeof(ei->i_data))),
-		  "zext4: inode %lu was changed before a handle claimed it",
-		  inode->i_ino);
-}
-
-/* ---- reads ---- */
-
-/* Replaces end_buffer_read_sync(), and reports the buffer to the journal. */
-void zext4_end_read(struct buffer_head *bh, int uptodate)
-{
-	if (uptodate)
-		zj_journal_buffer_read(bh);
-	end_buffer_read_sync(bh, uptodate);
+		  "zext4: inode %llu was changed before a handle claimed it",
+		  (unsigned long long)inode->i_ino);
 }
 
 /* ---- ranges of inode table blocks ---- */

@@ -6,7 +6,9 @@
 #define ZEXT4_ADAPT_H
 
 #include <linux/fs_parser.h>
+#include <zjournal/compat.h>
 #include <zjournal/jbd2.h>
+#include "compat.h"
 
 /*
  * Stock ext4 has caches of the same structs, so ours need other names. They are not
@@ -123,9 +125,6 @@ int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 		      struct ext4_iloc *iloc, bool others);
 
-/* Metadata was read from the device. */
-void zext4_end_read(struct buffer_head *bh, int uptodate);
-
 /* Reads that a handle relies on (R9). */
 void zext4_feature_set(handle_t *handle, struct super_block *sb);
 void zext4_feature_relied_on(handle_t *handle, struct super_block *sb);
@@ -180,10 +179,15 @@ int zext4_settle_swap(struct file *file);
 int zext4_settle_open(struct inode *inode);
 int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
 		     ext4_lblk_t donor_lblk, unsigned int count);
+bool zext4_move_again_at(struct inode *inode, loff_t from, struct inode *donor,
+			 loff_t donor_from, loff_t bytes);
 bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
 		      pgoff_t donor_index);
 void zext4_moved(struct folio *folio);
 void zext4_keep_cached(struct inode *inode);
+int zext4_log_block(handle_t *handle, struct inode *inode, struct folio *folio,
+		    struct buffer_head *bh);
+int zext4_order_tail(handle_t *handle, struct inode *inode, loff_t from, loff_t length);
 int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head *bh,
 		       loff_t from, loff_t length);
 int zext4_logged_revoke_credits(struct inode *inode, int blocks);
@@ -202,6 +206,7 @@ int zext4_write_logged(struct address_space *mapping, struct writeback_control *
 int zext4_error_remove_folio(struct address_space *mapping, struct folio *folio);
 void zext4_give_up(struct inode *inode, struct folio *folio);
 bool zext4_holds_folio(struct inode *inode, struct folio *folio);
+void zext4_keep_rest(struct folio *folio, size_t length);
 bool zext4_may_release(struct inode *inode, struct folio *folio, gfp_t gfp);
 
 /* fsync and file data. */

@@ -263,7 +263,7 @@ static int write_and_commit(struct file *file, loff_t start, loff_t end,
 
 	err = filemap_fdatawrite_range(file->f_mapping, start, end);
 	/* If extents are to be converted after the write, this needs another transaction. */
-	if (!err && !atomic_read(&ei->i_unwritten))
+	if (!err && !zext4_converts(ei))
 		zj_journal_commit_early(EXT4_SB(inode->i_sb)->s_journal,
 					zext4_fsync_tid(inode, datasync));
 	if (err == -EIO)

@@ -4,7 +4,6 @@
  * that is cheaper.
  */
 #include <linux/pagemap.h>
-#include <linux/pagevec.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 

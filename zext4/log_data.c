@@ -13,110 +13,10 @@
  * write-back logs it again if it is dirty, who writes it past the page cache has it go home and
  * be revoked first, and freeing the block revokes it.
  */
-#include <linux/memcontrol.h>
 #include <linux/pagemap.h>
-#include <linux/pagevec.h>
-#include <linux/sched/mm.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 #include "ext4_extents.h"
-
-/* ---- one block ---- */
-
-/*
- * Drops the page of a block from the device's page cache if it counts as the memory of another
- * cgroup than @owner, which the block's former user was in. A page in use stays.
- */
-static void drop_foreign(struct super_block *sb, sector_t block, struct mem_cgroup *owner)
-{
-	struct address_space *mapping = sb->s_bdev->bd_mapping;
-	pgoff_t index = block >> (PAGE_SHIFT - sb->s_blocksize_bits);
-	struct folio *folio = filemap_get_folio(mapping, index);
-	struct mem_cgroup *holder;
-
-	if (IS_ERR(folio))
-		return;
-	holder = folio_memcg(folio);
-	folio_put(folio);
-	if (holder && holder != owner)
-		invalidate_mapping_pages(mapping, index, index);
-}
-
-/*
- * Gets the buffer for the image of a block. It counts as memory of the cgroup that has the file's
- * folio, whoever syncs it: the release of that folio brings the image home, and nothing else does.
- * The folio is locked, so it stays in its cgroup.
- */
-static struct buffer_head *get_image(struct super_block *sb, struct folio *folio, sector_t block)
-{
-	struct mem_cgroup *owner = folio_memcg(folio), *old;
-	struct buffer_head *image;
-
-	if (owner)
-		drop_foreign(sb, block, owner);
-	old = set_active_memcg(owner);
-	image = sb_getblk(sb, block);
-	set_active_memcg(old);
-	return image;
-}
-
-/*
- * Logs the block of a folio's buffer. The folio is locked and write-protected. An image
- * that is still on its way home keeps its journal head, so its buffer holds what recovery
- * knows of the block. Otherwise the buffer may have contents that are older than the block.
- */
-static int log_block(handle_t *handle, struct inode *inode, struct folio *folio,
-		     struct buffer_head *bh)
-{
-	struct super_block *sb = inode->i_sb;
-	struct buffer_head *image = get_image(sb, folio, bh->b_blocknr);
-	bool known;
-	int err = 0;
-
-	if (!image)
-		return -ENOMEM;
-	known = buffer_jbd(image) && buffer_uptodate(image);
-	if (known)
-		err = ext4_journal_get_write_access(handle, sb, image, EXT4_JTR_NONE);
-	lock_buffer(image);
-	if (!known)
-		err = ext4_journal_get_create_access(handle, sb, image, EXT4_JTR_NONE);
-	if (!err) {
-		memcpy_from_folio(image->b_data, folio, bh_offset(bh), bh->b_size);
-		set_buffer_uptodate(image);
-	}
-	unlock_buffer(image);
-	if (!err)
-		err = zj_journal_dirty_file_block(handle, image, known);
-	brelse(image);
-	return err;
-}
-
-/**
- * zext4_order_zeroed() - order a part of a block that was zeroed in the page cache
- * @handle: the handle that truncates the file or makes a hole
- * @inode: the file
- * @bh: the buffer of the block; its folio is locked
- * @from: offset in the file
- * @length: bytes
- *
- * The commit would write the block in place, so a block that is in the log is logged again.
- *
- * Return: 0 or a negative error.
- */
-int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head *bh,
-		       loff_t from, loff_t length)
-{
-	int err = 0;
-
-	if (!zext4_block_logged(inode, bh))
-		return ext4_jbd2_inode_add_write(handle, inode, from, length);
-	if (!is_handle_aborted(handle) && zj_handle_buffer_credits(handle) < 1)
-		err = ext4_journal_extend(handle, 1, 0);
-	if (err)
-		return err < 0 ? err : -ENOSPC;
-	return log_block(handle, inode, bh->b_folio, bh);
-}
 
 /* ---- folios ---- */
 
@@ -125,6 +25,9 @@ struct log_data {
 	struct inode	*inode;
 	handle_t	*handle;
 	struct folio_batch folios;
+	unsigned int	room;		/* blocks that may still be logged */
+	unsigned int	credits;	/* blocks that the handle has credits for */
+	unsigned int	counted;	/* blocks of the folios that are locked for the handle */
 	loff_t		size;		/* of the file, when the folios were looked at */
 	loff_t		end;		/* end of the last folio that was logged, or 0 */
 	bool		mapped;		/* blocks were allocated, or extents converted */
@@ -211,13 +114,14 @@ static unsigned int run_length(struct log_data *log, unsigned int nr,
 	pgoff_t index = log->folios.folios[nr]->index;
 	unsigned int run = 0;
 
-	for (; nr < folio_batch_count(&log->folios); nr++, index++) {
+	for (; nr < folio_batch_count(&log->folios); nr++) {
 		struct folio *folio = log->folios.folios[nr];
 		size_t len = bytes_in_file(log->size, folio);
 		struct buffer_head *head = folio_buffers(folio);
 
 		if (folio->index != index)
 			break;
+		index = folio_next_index(folio);
 		if (!bh)
 			bh = head;
 		do {
@@ -242,10 +146,73 @@ static int map_run(struct log_data *log, struct ext4_map_blocks *map)
 	err = ext4_map_blocks(log->handle, log->inode, map,
 			      EXT4_GET_BLOCKS_CREATE |
 				      EXT4_GET_BLOCKS_METADATA_NOFAIL |
-				      EXT4_GET_BLOCKS_IO_SUBMIT);
+				      ZEXT4_GET_BLOCKS_SUBMIT);
 	if (err > 0)
 		log->mapped = true;
 	return err > 0 ? 0 : err ?: -EIO;
+}
+
+/* ---- how much ---- */
+
+static unsigned int blocks_per_page(struct inode *inode)
+{
+	return 1U << (PAGE_SHIFT - inode->i_blkbits);
+}
+
+/* Is a dirty block one of those that the call is about? */
+static bool concerns(struct log_data *log, const struct buffer_head *bh)
+{
+	return !log->again || (!zext4_needs_mapping(bh) && zext4_block_logged(log->inode, bh));
+}
+
+/*
+ * How many blocks of a locked folio may have to be logged? Of a page all count, as they always
+ * fit. A large folio may be much larger than what is logged of it; but while it is mapped, a store
+ * to it may make all of its blocks dirty without its lock.
+ */
+static unsigned int blocks_of(struct log_data *log, struct folio *folio)
+{
+	size_t len = bytes_in_file(log->size, folio);
+	struct buffer_head *bh, *head = folio_buffers(folio);
+	unsigned int n = 0;
+
+	if (!folio_test_large(folio) || folio_mapped(folio))
+		return folio_nr_pages(folio) * blocks_per_page(log->inode);
+	bh = head;
+	do {
+		n += bh_offset(bh) < len && buffer_dirty(bh) && concerns(log, bh);
+	} while ((bh = bh->b_this_page) != head);
+	return n;
+}
+
+/*
+ * Takes the room for a locked folio. Blocks that are to be mapped are logged with the others or
+ * not at all; of blocks that are in the log already, as many as there is room for.
+ */
+static bool take_room(struct log_data *log, struct folio *folio)
+{
+	unsigned int n = blocks_of(log, folio);
+
+	if (n > log->room) {
+		log->left_out = true;
+		n = log->again ? log->room : 0;
+	}
+	log->room -= n;
+	log->credits += n;
+	return n;
+}
+
+/* The same for what has become dirty since then: are there credits? */
+static bool still_fits(struct log_data *log, struct folio *folio)
+{
+	unsigned int n = blocks_of(log, folio);
+
+	if (!log->again && n > log->credits - log->counted) {
+		log->left_out = true;
+		return false;
+	}
+	log->counted += log->again ? 0 : n;
+	return true;
 }
 
 /* Maps all dirty blocks of a folio; @map is what was mapped last. */
@@ -302,11 +269,17 @@ static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, in
 		if (!buffer_dirty(bh))
 			continue;
 		if (*err || zext4_needs_mapping(bh) || bh_offset(bh) >= looked_at ||
-		    (log->again && !zext4_block_logged(log->inode, bh))) {
+		    !concerns(log, bh)) {
 			left = true;
 			continue;
 		}
-		*err = log_block(log->handle, log->inode, folio, bh);
+		if (!log->credits) {
+			log->left_out = true;
+			left = true;
+			continue;
+		}
+		log->credits--;
+		*err = zext4_log_block(log->handle, log->inode, folio, bh);
 		left |= *err != 0;
 		if (!*err) {
 			clear_buffer_new(bh);
@@ -369,7 +342,7 @@ static bool wait_for_folio(struct log_data *log, struct folio *folio)
 	if (log->waits)
 		folio_wait_writeback(folio);
 	log->size = i_size_read(log->inode);
-	keep = !folio_test_writeback(folio) && wanted(log, folio);
+	keep = !folio_test_writeback(folio) && wanted(log, folio) && take_room(log, folio);
 	folio_unlock(folio);
 	return keep;
 }
@@ -388,7 +361,7 @@ static bool lock_idle(struct log_data *log, struct folio *folio)
 
 static bool keep_wanted(struct log_data *log, struct folio *folio)
 {
-	bool keep = wanted(log, folio);
+	bool keep = wanted(log, folio) && still_fits(log, folio);
 
 	if (!keep)
 		folio_unlock(folio);
@@ -452,25 +425,20 @@ static int note_inode(struct log_data *log)
 	return err;
 }
 
-static unsigned int blocks_of(struct log_data *log)
-{
-	return folio_batch_count(&log->folios) << (PAGE_SHIFT - log->inode->i_blkbits);
-}
-
 /* Logs those folios of a batch that it may, and drops the references of all. */
 static int log_batch(struct log_data *log)
 {
-	unsigned int blocks;
 	int err = 0, err2;
 
 	log->end = 0;
 	log->mapped = false;
+	log->credits = 0;
+	log->counted = 0;
 	filter_folios(log, wait_for_folio);
-	blocks = blocks_of(log);
-	if (!blocks)
+	if (!log->credits)
 		return 0;
-	log->handle = ext4_journal_start(log->inode, EXT4_HT_WRITE_PAGE, blocks + 1 +
-					 ext4_chunk_trans_blocks(log->inode, blocks));
+	log->handle = ext4_journal_start(log->inode, EXT4_HT_WRITE_PAGE, log->credits + 1 +
+					 ext4_chunk_trans_blocks(log->inode, log->credits));
 	if (IS_ERR(log->handle)) {
 		folio_batch_release(&log->folios);
 		return PTR_ERR(log->handle);
@@ -506,8 +474,47 @@ static bool logs_data(struct inode *inode)
 }
 
 /*
- * Counts dirty folios of a range, up to more than @most. Sets @last to that of the last one, as
- * somebody may go on to write.
+ * How many pages is what is dirty of a folio? 1 for a page; of a large folio, the size of its dirty
+ * blocks. That is locked meanwhile, because its buffers have to be looked at.
+ */
+static unsigned int dirty_pages(struct inode *inode, struct folio *folio)
+{
+	struct buffer_head *bh, *head;
+	unsigned int n = 0;
+
+	if (!folio_test_large(folio))
+		return 1;
+	zext4_may_wait();
+	folio_lock(folio);
+	head = folio_buffers(folio);
+	bh = head;
+	while (bh) {
+		n += buffer_dirty(bh);
+		bh = bh->b_this_page == head ? NULL : bh->b_this_page;
+	}
+	folio_unlock(folio);
+	return max(DIV_ROUND_UP(n, blocks_per_page(inode)), 1U);
+}
+
+/* The same for the folios of a batch, up to more than @most. */
+static unsigned int batch_dirty(struct inode *inode, struct folio_batch *folios, unsigned int most)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < folio_batch_count(folios) && n <= most; i++)
+		n += dirty_pages(inode, folios->folios[i]);
+	return n;
+}
+
+/* The last page of a folio, but not behind @end. */
+static pgoff_t last_page(struct folio *folio, pgoff_t end)
+{
+	return min(end, folio_next_index(folio) - 1);
+}
+
+/*
+ * Counts dirty pages of a range, up to more than @most. Sets @last to the last one, as somebody may
+ * go on to write.
  */
 static unsigned int count_dirty(struct inode *inode, pgoff_t index, pgoff_t *last,
 				unsigned int most)
@@ -520,9 +527,9 @@ static unsigned int count_dirty(struct inode *inode, pgoff_t index, pgoff_t *las
 	do {
 		found = filemap_get_folios_tag(inode->i_mapping, &index, end,
 					       PAGECACHE_TAG_DIRTY, &folios);
-		n += found;
+		n += batch_dirty(inode, &folios, most - n);
 		if (found)
-			*last = folios.folios[found - 1]->index;
+			*last = last_page(folios.folios[found - 1], end);
 		folio_batch_release(&folios);
 	} while (found && n <= most);
 	return n;
@@ -544,20 +551,23 @@ static unsigned int find_dirty(struct log_data *log, pgoff_t *index, pgoff_t las
 }
 
 /*
- * Finds the first dirty folios of a range, or none if there are more than @most in all. Those behind
- * a full batch are only counted; no log on a disk takes so many. Sets @last as count_dirty() does.
+ * Finds the first dirty folios of a range, or none if more than @most pages are dirty in all. Those
+ * behind a full batch are only counted; no log on a disk takes so many. Sets @last as count_dirty()
+ * does.
  */
 static bool find_few(struct log_data *log, pgoff_t *index, pgoff_t *last, unsigned int most)
 {
-	unsigned int n = find_dirty(log, index, *last, UINT_MAX);
+	struct folio_batch *folios = &log->folios;
+	unsigned int found = find_dirty(log, index, *last, UINT_MAX);
+	unsigned int n = batch_dirty(log->inode, folios, most);
 
-	if (n == PAGEVEC_SIZE && n <= most)
+	if (found == ARRAY_SIZE(folios->folios) && n <= most)
 		n += count_dirty(log->inode, *index, last, most - n);
-	else if (n)
-		*last = log->folios.folios[n - 1]->index;
+	else if (found)
+		*last = last_page(folios->folios[found - 1], *last);
 	if (n > most)
-		folio_batch_release(&log->folios);
-	return folio_batch_count(&log->folios);
+		folio_batch_release(folios);
+	return folio_batch_count(folios);
 }
 
 /* Logs the folios of the batch, and those that are behind it. */
@@ -587,7 +597,11 @@ static enum zext4_way log_data(struct inode *inode, loff_t start, loff_t end, in
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
 	unsigned int most = max(zj_journal_file_data_limit(journal, lane) >> PAGE_SHIFT, 1U);
 	pgoff_t index = start >> PAGE_SHIFT, last = end >> PAGE_SHIFT;
-	struct log_data log = { .inode = inode, .waits = true };
+	struct log_data log = {
+		.inode = inode,
+		.room = most * blocks_per_page(inode),
+		.waits = true,
+	};
 	enum zext4_way way;
 
 	if (!logs_data(inode) || !find_few(&log, &index, &last, most))
@@ -648,6 +662,8 @@ static int log_left(struct log_data *log, const struct ext4_io_submit *io)
 
 	log->left_out = false;
 	while (!err && find_dirty(log, &index, io->zj_left_end - 1, UINT_MAX)) {
+		/* As much as if all folios were pages. */
+		log->room = ARRAY_SIZE(log->folios.folios) * blocks_per_page(log->inode);
 		err = log_batch(log);
 		cond_resched();
 	}

@@ -61,7 +61,7 @@ bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 		return true;
 	if (!zext4_block_logged(inode, bh))
 		return false;
-	index = bh->b_folio->index;
+	index = (folio_pos(bh->b_folio) + bh_offset(bh)) >> PAGE_SHIFT;
 	io->zj_left_first = min(io->zj_left_first, index);
 	io->zj_left_end = max(io->zj_left_end, index + 1);
 	return true;
@@ -185,7 +185,7 @@ static int settle_mapped(struct inode *inode, loff_t start, loff_t end, enum set
 	for (; map.m_lblk <= last; map.m_lblk += max(map.m_len, 1U)) {
 		map.m_len = last - map.m_lblk + 1;
 		map.m_flags = 0;
-		err = ext4_map_blocks(NULL, inode, &map, 0);
+		err = ext4_map_blocks(NULL, inode, &map, ZEXT4_GET_BLOCKS_FIND);
 		if (err >= 0 && map.m_flags & EXT4_MAP_MAPPED)
 			err = settle_blocks(inode, map.m_pblk, map.m_len, how, tid);
 		if (err < 0)
@@ -288,6 +288,7 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigne
 {
 	journal_t *journal = zext4_ordered_journal(inode);
 	tid_t tid;
+	int err;
 
 	if (!journal || !(map->m_flags & EXT4_MAP_MAPPED) || IS_DAX(inode))
 		return 0;
@@ -295,8 +296,11 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigne
 	smp_rmb();
 	if (!zj_journal_file_blocks_logged(journal, map->m_pblk, map->m_len))
 		return 0;
-	if (flags & IOMAP_WRITE)
-		return settle_write(inode, map->m_pblk, map->m_len, flags & IOMAP_NOWAIT);
+	if (flags & IOMAP_WRITE) {
+		err = settle_write(inode, map->m_pblk, map->m_len, flags & IOMAP_NOWAIT);
+		/* Through the page cache no write is atomic. */
+		return err == -ENOTBLK && flags & IOMAP_ATOMIC ? -EAGAIN : err;
+	}
 	if (flags & IOMAP_DIRECT)
 		return any_held(inode, map, flags & IOMAP_NOWAIT) ? -ENOTBLK : 0;
 	/* FIBMAP. */
@@ -508,26 +512,34 @@ int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
 }
 
 /**
- * zext4_move_again() - settle what kept blocks from being swapped
+ * zext4_move_again_at() - settle what kept blocks from being swapped
  * @inode: one file
- * @index: its page
+ * @from: offset in it
  * @donor: the other file
- * @donor_index: its page
+ * @donor_from: offset in that
+ * @bytes: how much is to be swapped
  *
  * Context: no handle open, no folio locked.
  * Return: true if another try may succeed.
  */
-bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
-		      pgoff_t donor_index)
+bool zext4_move_again_at(struct inode *inode, loff_t from, struct inode *donor,
+			 loff_t donor_from, loff_t bytes)
 {
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	loff_t from = (loff_t)index << PAGE_SHIFT, donor_from = (loff_t)donor_index << PAGE_SHIFT;
 
 	zext4_may_wait();
 	if (!zj_journal_max_file_blocks(journal))
 		return zj_journal_force_commit_nested(journal);
-	return !zext4_settle_write(inode, from, from + PAGE_SIZE) &&
-	       !zext4_settle_write(donor, donor_from, donor_from + PAGE_SIZE);
+	return !zext4_settle_write(inode, from, from + bytes) &&
+	       !zext4_settle_write(donor, donor_from, donor_from + bytes);
+}
+
+/* The same for a page. */
+bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
+		      pgoff_t donor_index)
+{
+	return zext4_move_again_at(inode, (loff_t)index << PAGE_SHIFT, donor,
+				   (loff_t)donor_index << PAGE_SHIFT, PAGE_SIZE);
 }
 
 /**
@@ -561,7 +573,7 @@ void zext4_keep_cached(struct inode *inode)
 {
 	if (inode->i_data.nrpages && inode->i_sb->s_flags & SB_ACTIVE && !IS_DAX(inode) &&
 	    range_logged(inode, 0, LLONG_MAX))
-		inode->i_state &= ~I_DONTCACHE;
+		inode_state_clear(inode, I_DONTCACHE);
 }
 
 /* ---- freed blocks ---- */
@@ -651,6 +663,20 @@ bool zext4_holds_folio(struct inode *inode, struct folio *folio)
 		brelse(image);
 	} while (!held && (bh = bh->b_this_page) != head);
 	return held;
+}
+
+/**
+ * zext4_keep_rest() - keep a folio of which a part is dropped (F2)
+ * @folio: a locked folio, whose buffers of that part are invalid now
+ * @length: the part's bytes
+ *
+ * Who truncates a part of a large folio splits it, and if that fails, drops all of it unless it is
+ * dirty. It does fail while a block is not home, because the buffers stay then.
+ */
+void zext4_keep_rest(struct folio *folio, size_t length)
+{
+	if (length < folio_size(folio) && zext4_holds_folio(folio->mapping->host, folio))
+		filemap_dirty_folio(folio->mapping, folio);
 }
 
 /* Has the image of a block gone home? If not, it is sent on its way. */

@@ -164,7 +164,7 @@ bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits,
 	int i;
 
 	memset(took, 0, sizeof(*took));
-	if (bdev_nonrot(bdev))
+	if (!bdev_rot(bdev))
 		return false;
 	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
 	if (!probe)
@@ -173,7 +173,7 @@ bool zext4_one_head(struct block_device *bdev, u64 blocks, unsigned int bits,
 	probe->eighth = blocks / ARRAY_SIZE(eighths);
 	probe->bits = bits;
 	init_completion(&probe->done);
-	if (alloc_pages_bulk_array(GFP_KERNEL, READS, probe->pages) == READS)
+	if (alloc_pages_bulk(GFP_KERNEL, READS, probe->pages) == READS)
 		one = measure(probe, took) && one_after_the_other(took);
 	for (i = 0; i < READS && probe->pages[i]; i++)
 		__free_page(probe->pages[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The jbd2 interface as ext4 6.12 uses it, implemented by zjournal.
+ * The jbd2 interface as ext4 uses it, of 6.12 to 7.3, implemented by zjournal.
  *
  * The build includes this header before every zext4 source, so that it takes the place
  * of <linux/jbd2.h>.  The names that ext4 uses stay the same in the source, but the
@@ -21,6 +21,7 @@
 #include <linux/spinlock.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include <zjournal/format.h>
 #include <zjournal/nvm_format.h>
 #include <zjournal/options.h>
@@ -51,7 +52,7 @@ struct journal_head;	/* private to the journal */
 #define JBD2_ABORT			0x002	/* no more commits */
 #define JBD2_LOADED			0x010	/* load has succeeded */
 #define JBD2_BARRIER			0x020	/* the devices' caches are flushed */
-#define JBD2_ABORT_ON_SYNCDATA_ERR	0x040	/* data_err=abort */
+#define JBD2_ABORT_ON_SYNCDATA_ERR	0x040	/* data_err=abort; newer ext4 aborts itself */
 #define JBD2_CYCLE_RECORD		0x080	/* accepted, without effect */
 #define JBD2_FAST_COMMIT_ONGOING	0x100	/* never set */
 #define JBD2_FULL_COMMIT_ONGOING	0x200	/* never set */
@@ -196,6 +197,7 @@ struct zj_handle {
 	unsigned int	h_sync:1;	/* stop waits for commit */
 	unsigned int	h_reserved:1;	/* a reservation, not started */
 	unsigned int	h_aborted:1;
+	unsigned int	h_invalid:1;	/* newer ext4's handle of a file system without a journal */
 	u8		h_type;		/* given by ext4, for statistics */
 	u16		h_line_no;	/* given by ext4, for statistics */
 	unsigned long	h_start_jiffies;
@@ -262,6 +264,26 @@ static inline int is_handle_aborted(handle_t *handle)
 	return is_journal_aborted(handle->h_transaction->t_journal);
 }
 
+/* A handle of a file system without a journal, of which only ext4 knows. */
+static inline handle_t *jbd2_alloc_handle(gfp_t gfp)
+{
+	return kzalloc(sizeof(handle_t), gfp);
+}
+
+static inline void jbd2_free_handle(handle_t *handle)
+{
+	kfree(handle);
+}
+
+/* For a callback, which gets a proxy. */
+static inline bool jbd2_jinode_get_dirty_range(const struct jbd2_inode *jinode, loff_t *start,
+					       loff_t *end)
+{
+	*start = jinode->i_dirty_start;
+	*end = jinode->i_dirty_end;
+	return *start <= *end;
+}
+
 static inline void jbd2_journal_abort_handle(handle_t *handle)
 {
 	handle->h_aborted = 1;
@@ -281,6 +303,10 @@ static inline unsigned int zj_blocks_per_folio_page(struct inode *inode)
 {
 	return 1U << (PAGE_SHIFT - inode->i_sb->s_blocksize_bits);
 }
+
+/* Expanded in newer ext4 only: the largest folio that a file may have. */
+#define jbd2_journal_blocks_per_folio(inode)				\
+	(zj_blocks_per_folio_page(inode) << mapping_max_folio_order((inode)->i_mapping))
 
 /* The stock names, over our symbols. */
 #define jbd2__journal_start			zj_journal_start

@@ -141,8 +141,8 @@ journal_t *zj_journal_init_inode(struct inode *inode)
 	zj->public.j_blocksize = sb->s_blocksize;
 	zj->public.j_total_len = min_t(u64, inode->i_size >> sb->s_blocksize_bits,
 				       U32_MAX);
-	snprintf(zj->public.j_devname, sizeof(zj->public.j_devname), "%pg-%lu",
-		 sb->s_bdev, inode->i_ino);
+	snprintf(zj->public.j_devname, sizeof(zj->public.j_devname), "%pg-%llu",
+		 sb->s_bdev, (unsigned long long)inode->i_ino);
 	memcpy(zj->geo.uuid, &sb->s_uuid, sizeof(zj->geo.uuid));
 	err = zj_super_read(zj, block);
 	if (!err)

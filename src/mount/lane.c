@@ -51,7 +51,7 @@ EXPORT_SYMBOL_GPL(zj_journal_lane_hints);
 
 static void lane_timer(struct timer_list *timer)
 {
-	struct zj_lane *lane = from_timer(lane, timer, timer);
+	struct zj_lane *lane = timer_container_of(lane, timer, timer);
 
 	wake_up(&lane->wait_work);
 }

@@ -2,7 +2,8 @@
 """What others have reported of file systems, in User Mode Linux, on zext4 and on stock ext4.
 
 ZJ_UML_LOADS=N runs each load with N seeds; ZJ_SECONDS (3) and ZJ_CUTS (15) make them longer. It needs
-tools/build-uml and make guest-programs. Stock's results are printed (pytest -rP), not judged.
+tools/build-uml and make guest-programs; ZJ_UML=7.3 takes the kernel of tools/build-uml 7.3, with two CPUs. Stock's
+results are printed (pytest -rP), not judged.
 """
 import json
 import os
@@ -17,6 +18,9 @@ sys.path.insert(0, str(TOP / "tests/vm/lanes"))
 import ace  # noqa: E402 pylint: disable=wrong-import-position
 
 SEEDS = int(os.environ.get("ZJ_UML_LOADS", "0"))
+# What the kernel is given that tools/build-uml SERIES makes.
+ARGS = {"uml": (), "uml-7.3": ("ncpus=2", "seccomp=on")}
+BUILT = "uml" + ("-" + os.environ["ZJ_UML"] if "ZJ_UML" in os.environ else "")
 pytestmark = pytest.mark.skipif(not SEEDS, reason="only with ZJ_UML_LOADS=N")
 
 # Mount options; with lane_by=cgroup the tasks of a load are in two lanes.
@@ -28,7 +32,7 @@ def run(load, fs, options, seed, kind="", disk=64):
     seconds, cuts = os.environ.get("ZJ_SECONDS", "3"), os.environ.get("ZJ_CUTS", "15")
     script = (f"export FS={fs} OPTS={options} SECONDS={seconds} CUTS={cuts} SEED={seed} KIND='{kind}'\n"
               f"PYTHONPATH={LOADS} PYTHONDONTWRITEBYTECODE=1 python3 -u {LOADS}/{load}.py\n")
-    out = ace.Uml(disk, None).sh(script, 60 + 20 * float(seconds) + 10 * int(cuts))
+    out = ace.Uml(disk, None, BUILT, ARGS[BUILT]).sh(script, 60 + 20 * float(seconds) + 10 * int(cuts))
     print(out)
     found = [json.loads(line[len("RESULT "):]) for line in out.splitlines() if line.startswith("RESULT ")]
     assert len(found) == 1 and "FAILED" not in out, out
@@ -83,6 +87,22 @@ def test_limits_in_a_storm_of_transfers(fs, options, seed):
     found = run("quota_storm", fs, options, seed, disk=32)
     assert all(kept and refused for kept, refused in found["kept_and_refused"])
     assert fs == "ext4" or (found["over_limit"], found["unsound"]) == (0, 0)
+
+
+@each()
+def test_sizes_of_folios(fs, options, seed):
+    """With Linux 7.3 the folios are as large as the files, up to 1 MiB."""
+    found = run("folio_sizes", fs, options, seed, disk=64)
+    assert found["cpus"] == (1 if BUILT == "uml" else 2)
+    assert found["wrong"] == 0
+    assert fs == "ext4" or (found["lost"], found["unsound"]) == (0, 0)
+
+
+@pytest.mark.skipif(BUILT == "uml", reason="Linux 6.12 has no such ioctl")
+@each()
+def test_what_is_tuned_while_mounted(fs, options, seed):
+    found = run("tune_mounted", fs, options, seed, disk=64)
+    assert fs == "ext4" or [found[x] for x in ("refused", "told", "lost", "unsound")] == [2, 0, 0, 0]
 
 
 @each()

@@ -15,7 +15,7 @@ import pytest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TREES = [tree for tree in sorted(TOP.glob("build/kernels/*")) if (tree / "usr/bin/spatch").exists()]
 SOURCES = sorted(TOP.glob("build/ext4/linux-*"), key=lambda path: [int(n) for n in path.name[6:].split(".")]) or \
-    sorted(TOP.glob("build/kmod-*/ext4-source"))
+    sorted(TOP.glob("build/kmod-6.12*/ext4-source"))
 TOKEN = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|\w+|[^\s\w]'
 SINGLE = re.compile(r"(?:(?<=\) )|(?<=else ))\{ ((?!(?:if|for|while|do|switch) )[^{};]*;) \}")
 

@@ -21,7 +21,7 @@ ALLOWED = {
     "reads_take": MOUNT,
     "describe_inode": MOUNT,
     "settle": "it refuses, with a warning, if a handle is open",
-    "log_block": OWN + ": a home write of the block has the buffer's lock",
+    "zext4_log_block": OWN + ": a home write of the block has the buffer's lock",
     "image_home": OWN + ", which memory reclaim waits for",
     "zext4_flush_file": "a flush, by an fsync, which has no handle",
     "zext4_flush_data": "the same",

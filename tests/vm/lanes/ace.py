@@ -140,18 +140,20 @@ def sources():
 class Uml:
     """Boots User Mode Linux once for each script."""
 
-    def __init__(self, disk, modules):
+    def __init__(self, disk, modules, built="uml", args=()):
         self.disk = disk
-        self.linux = BUILD / "uml/linux-um"
-        self.modules = modules or BUILD / "uml/modules"
+        self.built = BUILD / built
+        self.linux = self.built / "linux-um"
+        self.args = args
+        self.modules = modules or self.built / "modules"
         if not self.linux.exists() or not self.modules.exists():
-            sys.exit("ace: no User Mode Linux in build/uml; tools/build-uml makes it")
+            sys.exit(f"ace: no User Mode Linux in build/{built}; tools/build-uml makes it")
 
     def sh(self, script, timeout):
-        with tempfile.NamedTemporaryFile("w", dir=BUILD / "uml", suffix=".sh") as f:
+        with tempfile.NamedTemporaryFile("w", dir=self.built, suffix=".sh") as f:
             f.write(script)
             f.flush()
-            cmd = [self.linux, "mem=384M", "rootfstype=hostfs", "rootflags=/", "ro", f"init={HERE}/uml-init",
+            cmd = [self.linux, "mem=384M", *self.args, "rootfstype=hostfs", "rootflags=/", "ro", f"init={HERE}/uml-init",
                    "con=null", "ssl=null", "con0=fd:0,fd:1", "quiet", "loglevel=1",
                    f"ZJ_MODULES={self.modules}", f"ZJ_GUEST={BUILD}/guest",
                    f"ZJ_DISK_MB={self.disk}", f"ZJ_SCRIPT={f.name}"]

@@ -558,8 +558,7 @@ static void zjd_submit_bio(struct bio *bio)
 		rq->room = true;
 		down(&dev->room);
 	}
-	hrtimer_init(&rq->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	rq->timer.function = zjd_timer;
+	hrtimer_setup(&rq->timer, zjd_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	if (op_is_write(bio_op(bio)) && bio_sectors(bio))
 		rq->w = zjd_new_write(bio, bio->bi_opf & REQ_FUA && dev->fua);
 	if (bio->bi_opf & REQ_PREFLUSH)

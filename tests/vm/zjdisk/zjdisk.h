@@ -17,6 +17,7 @@
 #include <linux/rwsem.h>
 #include <linux/semaphore.h>
 #include <linux/spinlock.h>
+#include "compat.h"
 
 #define ZJD_PAGE_SECTORS	(PAGE_SIZE / SECTOR_SIZE)
 #define ZJD_FAULTS		4

@@ -6,12 +6,13 @@
 // zext4_before_access() waits for a home write of the page in flight, which would write
 // the change home uncommitted (H1), and write-protects the page in its mappings.
 //
-// expect: super.c: ext4_journalled_writepage_callback=1
+// expect: super.c: ext4_journalled_writepage_callback=1 | ext4_journalled_writepage_needs_redirty=1
 //
 // The task must not wait for a bio of its own that it has not sent yet: write-back sends
 // the bio before it journals a folio again, or restarts its handle.
 //
-// expect: inode.c: do_journal_get_write_access=1 __ext4_block_zero_page_range=1
+// expect: inode.c: do_journal_get_write_access=1
+// expect: inode.c: __ext4_block_zero_page_range=1 | ext4_block_journalled_zero_range=1
 // expect: inode.c: mpage_prepare_extent_to_map=3
 //
 // The options at the mount decide whether chattr +j has an effect (E29).
@@ -19,9 +20,10 @@
 // expect: ext4_jbd2.c: ext4_inode_journal_mode=1
 
 @@
+identifier f = {ext4_journalled_writepage_callback, ext4_journalled_writepage_needs_redirty};
 identifier jh, transaction;
 @@
-ext4_journalled_writepage_callback(...)
+f(...)
 {
 <...
  jh &&
@@ -52,6 +54,17 @@ __ext4_block_zero_page_range(...)
  err = ext4_journal_get_write_access(...);
  ...
  }
+...>
+}
+
+@@
+identifier err;
+@@
+ext4_block_journalled_zero_range(...)
+{
+<...
++ zext4_before_access(folio);
+ err = ext4_journal_get_write_access(...);
 ...>
 }
 

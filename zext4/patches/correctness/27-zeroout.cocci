@@ -6,7 +6,8 @@
 // old images over the zeros, and the file would show another file's data.  Such an extent is
 // split instead.
 //
-// expect: extents.c: ext4_ext_convert_to_initialized=1 ext4_split_convert_extents=1
+// expect: extents.c: ext4_split_convert_extents=1
+// expect: extents.c: ext4_ext_convert_to_initialized=1
 
 @@
 expression inside;
@@ -14,3 +15,18 @@ expression inside;
 - split_flag |= inside ? EXT4_EXT_MAY_ZEROOUT : 0;
 + split_flag |= inside && !ext4_should_journal_data(inode) ?
 +	EXT4_EXT_MAY_ZEROOUT : 0;
+
+@@
+expression end, eof, most;
+identifier max_zeroout;
+@@
+ext4_ext_convert_to_initialized(...)
+{
+ ...
+ unsigned int max_zeroout = 0;
+<...
+- if (end <= eof)
++ if (end <= eof && !ext4_should_journal_data(inode))
+	max_zeroout = most;
+...>
+}

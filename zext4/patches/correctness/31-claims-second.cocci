@@ -8,7 +8,7 @@
 //
 // expect: namei.c: ext4_rmdir=1 __ext4_unlink=1 __ext4_link=1 ext4_rename=6 ext4_cross_rename=6
 // expect: ioctl.c: swap_inode_boot_loader=1
-// expect: move_extent.c: move_extent_per_page=1
+// expect: move_extent.c: move_extent_per_page=1 | mext_move_extent=1
 // expect: migrate.c: ext4_ext_migrate=1
 
 @@
@@ -65,8 +65,9 @@ swap_inode_boot_loader(...)
 }
 
 @@
+identifier f = {move_extent_per_page, mext_move_extent};
 @@
-move_extent_per_page(...)
+f(...)
 {
 <...
  handle = ext4_journal_start(orig_inode, ...);

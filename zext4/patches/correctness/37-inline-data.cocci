@@ -10,7 +10,8 @@
 // log. If no block can be had, the data goes back into the inode. The inode's checksum is made
 // after that, as it covers the data and nothing else marks the inode dirty.
 //
-// expect: inline.c: -=1 ext4_inline_data_truncate=1 ext4_restore_inline_data=1 ext4_convert_inline_data_to_extent=20 ext4_convert_inline_data=2
+// expect: inline.c: -=1 ext4_inline_data_truncate=1 ext4_restore_inline_data=1 ext4_convert_inline_data=2
+// expect: inline.c: ext4_convert_inline_data_to_extent=20
 // expect: inode.c: ext4_do_writepages=7
 
 @@
@@ -29,12 +30,13 @@ int ext4_convert_inline_data_to_extent(struct address_space *mapping,
 }
 
 @@
+identifier credits = {ext4_writepage_trans_blocks, ext4_chunk_trans_extent};
 identifier inode, needed_blocks, ret, iloc;
 @@
 + ret = ext4_inode_attach_jinode(inode);
 + if (ret)
 +	return ret;
- needed_blocks = ext4_writepage_trans_blocks(inode);
+ needed_blocks = credits(inode, ...);
  ret = ext4_get_inode_loc(inode, &iloc);
 
 @@
@@ -70,12 +72,13 @@ identifier inode, folio, handle, from, to, no_expand, sem_held, ret;
  }
 
 @@
-expression folio, from, to;
+expression folio, where, from, to;
 @@
 - if (folio)
--	block_commit_write(&folio->page, from, to);
+-	block_commit_write(where, from, to);
 
 @@
+identifier credits = {ext4_writepage_trans_blocks, ext4_chunk_trans_extent};
 identifier inode, needed_blocks;
 @@
 ext4_convert_inline_data(struct inode *inode)
@@ -83,7 +86,7 @@ ext4_convert_inline_data(struct inode *inode)
  ... when any
 + if (S_ISREG(inode->i_mode))
 +	return ext4_convert_inline_data_to_extent(inode->i_mapping, inode);
- needed_blocks = ext4_writepage_trans_blocks(inode);
+ needed_blocks = credits(inode, ...);
  ... when any
 }
 

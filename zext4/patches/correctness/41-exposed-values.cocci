@@ -8,6 +8,11 @@
 //
 // expect: crypto.c: ext4_ioctl_get_encryption_pwsalt=6
 // expect: ioctl.c: ext4_update_primary_sb=1 ext4_ioctl_setlabel=1 ext4_ioctl_getlabel=2 ext4_ioctl_getuuid=2 ext4_ioctl_setuuid=1
+//
+// Newer kernels let tune2fs change values of a mounted file system, which is the same. But it must
+// not change features: a handle in another lane could rely on one that is not committed (R9).
+//
+// expect: ioctl.c: | ext4_ioctl_set_tune_sb=2 ext4_ioctl_get_tune_sb=3
 
 @@
 expression sbi;
@@ -57,6 +62,42 @@ f(...)
  mnt_drop_write_file(...);
 - return ret;
 + return ret ? ret : zext4_wait_exposed(sb);
+}
+
+@@
+identifier f = {ext4_ioctl_set_tune_sb, ext4_ioctl_get_tune_sb};
+@@
+f(...)
+{
+<...
+- TUNE_OPS_SUPPORTED
++ (TUNE_OPS_SUPPORTED & ~(EXT4_TUNE_FL_FEATURES | EXT4_TUNE_FL_EDIT_FEATURES))
+...>
+}
+
+@@
+identifier ret;
+@@
+ext4_ioctl_set_tune_sb(...)
+{
+ ...
+ mnt_drop_write_file(...);
+ ...
+- return ret;
++ return ret ? ret : zext4_wait_exposed(sb);
+}
+
+@@
+identifier sbi;
+@@
+ext4_ioctl_get_tune_sb(struct ext4_sb_info *sbi, ...)
+{
+ ...
++ if (zext4_wait_exposed(sbi->s_sb))
++	return -EIO;
+ if (copy_to_user(...))
+	return -EFAULT;
+ ...
 }
 
 @@

@@ -17,13 +17,14 @@
 //
 // expect: ext4.h: -=2
 // expect: page-io.c: ext4_io_submit_init=2 ext4_bio_write_folio=1
-// expect: inode.c: ext4_writepages=4 __ext4_block_zero_page_range=1 ext4_iomap_begin=4
-// expect: inode.c: ext4_iomap_overwrite_begin=1
+// expect: inode.c: ext4_writepages=4 ext4_iomap_begin=4
+// expect: inode.c: __ext4_block_zero_page_range=1 ext4_iomap_overwrite_begin=1 | ext4_block_zero_eof=1 ext4_invalidate_folio=1
 // expect: inode.c: ext4_release_folio=2 ext4_change_inode_journal_flag=4
 // expect: inode.c: ext4_iomap_swap_activate=4
 // expect: mballoc.c: ext4_free_blocks=1
 // expect: ext4_jbd2.h: ext4_free_data_revoke_credits=1
-// expect: extents.c: ext4_collapse_range=6 ext4_insert_range=6 ext4_ext_convert_to_initialized=1
+// expect: extents.c: ext4_collapse_range=6 ext4_insert_range=6
+// expect: extents.c: ext4_ext_convert_to_initialized=1 | ext4_ext_convert_to_initialized=1 ext4_split_convert_extents=1
 // expect: extents.c: ext4_fiemap=2 ext4_zero_range=2
 // expect: ioctl.c: swap_inode_boot_loader=4 ext4_ioctl_checkpoint=1
 // expect: ioctl.c: ext4_ioctl_group_add=1 __ext4_ioctl=2
@@ -31,7 +32,7 @@
 // expect: super.c: ext4_drop_inode=2
 // expect: inode.c: ext4_truncate_page_cache_block_range=5 mpage_release_unused_pages=2
 // expect: migrate.c: ext4_ind_migrate=3
-// expect: move_extent.c: move_extent_per_page=8
+// expect: move_extent.c: move_extent_per_page=8 | mext_move_extent=4 ext4_move_extents=1
 // expect: inode.c: -=2
 
 @@
@@ -97,6 +98,35 @@ __ext4_block_zero_page_range(...)
 }
 
 @@
+expression handle, inode, from, length;
+identifier err;
+@@
+ext4_block_zero_eof(...)
+{
+<...
+- err = ext4_jbd2_inode_add_write(handle, inode, from, length);
++ err = zext4_order_tail(handle, inode, from, length);
+...>
+}
+
+// A large folio of which a part is dropped.
+@large@
+identifier inode;
+@@
+ext4_set_inode_mapping_order(struct inode *inode)
+{ ... }
+
+@depends on large@
+expression folio, offset, length;
+@@
+ext4_invalidate_folio(...)
+{
+ ...
+ block_invalidate_folio(folio, offset, length);
++ zext4_keep_rest(folio, length);
+}
+
+@@
 identifier ret;
 @@
 ext4_iomap_begin(...)
@@ -132,6 +162,21 @@ ext4_dio_read_iter(struct kiocb *iocb, struct iov_iter *to)
  ret = iomap_dio_rw(...);
 + ret = zext4_read_cached(iocb, to, ret);
  inode_unlock_shared(inode);
+ ...
+}
+
+@@
+identifier iocb, to, ret;
+@@
+ext4_dio_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+ ...
++ zext4_wont_poll(iocb);
+ ret = iomap_dio_read_simple(...);
+ if (ret == -ENOTBLK)
+	ret = iomap_dio_rw(...);
+ inode_unlock_shared(inode);
++ ret = zext4_read_cached(iocb, to, ret);
  ...
 }
 
@@ -351,6 +396,43 @@ move_extent_per_page(...)
 }
 
 @@
+identifier ret, from, length, move_type, handle;
+@@
+mext_move_extent(struct mext_data *mext, u64 *m_len)
+{
+ ...
+ struct folio *folio[2] = {NULL, NULL};
+ ...
+ if (move_type == MEXT_COPY_DATA) {
+	...
+-	ret = mext_folio_mkuptodate(folio[0], from, from + length);
++	ret = zext4_check_move(orig_inode, orig_map->m_lblk, donor_inode,
++			       mext->donor_lblk, orig_map->m_len);
++	if (!ret)
++		ret = mext_folio_mkuptodate(folio[0], from, from + length);
+	if (ret)
+		goto unlock;
+ }
+<...
+ ext4_double_up_write_data_sem(...);
++ zext4_moved(folio[1]);
+...>
+}
+
+@@
+identifier sbi;
+@@
+ext4_move_extents(...)
+{
+<...
+- jbd2_journal_force_commit_nested(sbi->s_journal)
++ zext4_move_again_at(orig_inode, EXT4_LBLK_TO_B(orig_inode, orig_blk), donor_inode,
++		       EXT4_LBLK_TO_B(donor_inode, donor_blk),
++		       EXT4_LBLK_TO_B(orig_inode, mext.orig_map.m_len))
+...>
+}
+
+@@
 identifier err;
 @@
 swap_inode_boot_loader(...)
@@ -399,6 +481,39 @@ ext4_ext_convert_to_initialized(...)
 <...
 - split_flag |= inside ? EXT4_EXT_MAY_ZEROOUT : 0;
 + split_flag |= inside && !ext4_should_dioread_nolock(inode) ?
++	EXT4_EXT_MAY_ZEROOUT : 0;
+...>
+}
+
+@@
+expression end, eof, most;
+identifier max_zeroout;
+@@
+ext4_ext_convert_to_initialized(...)
+{
+ ...
+ unsigned int max_zeroout = 0;
+<...
+- if (end <= eof && !ext4_should_journal_data(inode))
++ if (end <= eof && !ext4_should_journal_data(inode) &&
++     !ext4_should_dioread_nolock(inode))
+	max_zeroout = most;
+...>
+}
+
+// There it calls this one, which also converts what was written as an unwritten extent.
+@@
+expression inside;
+identifier flags;
+@@
+ext4_split_convert_extents(..., int flags, ...)
+{
+ ...
+ bool did_zeroout = false;
+<...
+- split_flag |= inside ? EXT4_EXT_MAY_ZEROOUT : 0;
++ split_flag |= inside && (flags & EXT4_GET_BLOCKS_UNWRIT_EXT ||
++			  !ext4_should_dioread_nolock(inode)) ?
 +	EXT4_EXT_MAY_ZEROOUT : 0;
 ...>
 }

@@ -11,7 +11,7 @@ struct timer_list {
 	unsigned long expires;	/* jiffies; of add_timer(), by its caller */
 };
 
-#define from_timer(var, timer, field) \
+#define timer_container_of(var, timer, field) \
 	container_of(timer, __typeof__(*(var)), field)
 
 void timer_setup(struct timer_list *timer,
