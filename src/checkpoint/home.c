@@ -144,6 +144,47 @@ static bool slice_take(struct zj_journal *zj, struct slice *slice)
 	return slice->nr;
 }
 
+/*
+ * Sends a block home before its turn if it is due, so that it needs no request of its own later: it
+ * is dirty, so its newest image is committed (J1). It is not waited for, as in write-back.
+ */
+static bool send_neighbour(struct block_device *bdev, sector_t block, unsigned int size)
+{
+	struct buffer_head *bh = __find_get_block(bdev, block, size);
+	bool due;
+
+	if (!bh)
+		return false;
+	due = buffer_dirty(bh) && !buffer_locked(bh);
+	if (due)
+		write_dirty_buffer(bh, REQ_SYNC);
+	put_bh(bh);
+	return due;
+}
+
+/* Sends a block home, and with it those that are due on either side of it. */
+static void send_home(struct buffer_head *bh)
+{
+	struct block_device *bdev = bh->b_bdev;
+	sector_t block = bh->b_blocknr;
+	u32 i;
+
+	if (zj_bh_is_file(bh)) {
+		write_dirty_buffer(bh, REQ_SYNC);
+		return;
+	}
+	/* If a neighbour has taken it along, who waits for it finds that out. */
+	if (!buffer_dirty(bh))
+		return;
+	for (i = 1; i <= ZJ_NEIGHBOURS && i <= block; i++)
+		if (!send_neighbour(bdev, block - i, bh->b_size))
+			break;
+	write_dirty_buffer(bh, REQ_SYNC);
+	for (i = 1; i <= ZJ_NEIGHBOURS; i++)
+		if (!send_neighbour(bdev, block + i, bh->b_size))
+			break;
+}
+
 static void slice_submit(const struct slice *slice)
 {
 	struct blk_plug plug;
@@ -152,7 +193,7 @@ static void slice_submit(const struct slice *slice)
 	zj_writes_wait();
 	blk_start_plug(&plug);
 	for (i = 0; i < slice->nr; i++)
-		write_dirty_buffer(slice->bh[i], REQ_SYNC);
+		send_home(slice->bh[i]);
 	blk_finish_plug(&plug);
 }
 

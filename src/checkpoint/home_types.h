@@ -20,6 +20,11 @@ struct zj_txn;
  * Buffers that a pass finds at most; limits its array to 128 KiB of pointers.
  */
 #define ZJ_MAX_PASS		16384
+/*
+ * Neighbours that go home with a block, on either side of it. A disk's head takes 17 blocks home in
+ * hardly more time than one; with 64 on either side no fewer requests were counted.
+ */
+#define ZJ_NEIGHBOURS		8
 
 /**
  * struct zj_pass - one round of a checkpoint
