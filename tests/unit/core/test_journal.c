@@ -412,6 +412,32 @@ static void inode_is_let_go_once(void)
 	discard_disk();
 }
 
+static bool others_ran;
+
+static void others_run(void)
+{
+	others_ran = true;
+}
+
+static u64 map_beside_others(const struct inode *inode, u64 block)
+{
+	if (block == 100)
+		at_point(1, others_run);
+	if (block == 101)
+		assert_true(others_ran);
+	return kit_place(&fx.kit, block);
+}
+
+/* A CPU that is not preempted would otherwise be taken for one that hangs. */
+static void others_run_while_a_journal_is_mapped(void)
+{
+	make_disk(&(const struct setup){ .lanes = 1, .journal = 1024 });
+	fx.kit.journal.map = map_beside_others;
+	assert_int_equal(mount_journal(), 0);
+	assert_true(others_ran);
+	close_journal();
+}
+
 /* The format allows one lane, and no option has asked for more. */
 static void log_of_stock_wants_one_lane(void)
 {
@@ -438,5 +464,6 @@ CORE_TESTS(journal,
 	CORE_TEST(stamps_go_in_the_order_of_sealing),
 	CORE_TEST(unmount_leaves_an_empty_log_and_no_memory),
 	CORE_TEST(inode_is_let_go_once),
+	CORE_TEST(others_run_while_a_journal_is_mapped),
 	CORE_TEST(log_of_stock_wants_one_lane),
 );
