@@ -25,9 +25,17 @@ static struct record *record_of(const struct zj_wait *wait)
 	kl_fail(wait ? "a record of a wait ends that was not filed" : "too many waits");
 }
 
+/* Who waits for a transaction of others has no reference to it, so a lock keeps it meanwhile. */
+static bool is_of_others(enum zj_wait_reason why)
+{
+	return why == ZJ_WAIT_LOCKED || why == ZJ_WAIT_RESERVED || why == ZJ_WAIT_IMAGE;
+}
+
 void __wrap_zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane, enum zj_wait_reason why,
 			  const struct zj_txn *txn)
 {
+	if (txn && is_of_others(why) && !sim_current->spin_depth)
+		kl_fail("%s files a wait for a transaction that may go", current->comm);
 	*record_of(NULL) = (struct record){ wait, current };
 	__real_zj_wait_begin(wait, lane, why, txn);
 }
