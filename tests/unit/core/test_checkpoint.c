@@ -585,6 +585,45 @@ static void wait_for_home_ends_when_the_task_is_killed(void)
 	close_journal();
 }
 
+static void wait_for_home_ends_with_an_abort(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	change(0, BLOCK, 1);
+	f = GO(call_home, .block = BLOCK);
+	settle();
+	assert_false(f->done);
+	zj_journal_abort(fx.journal, -EIO);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	close_aborted();
+}
+
+static void call_home_that_succeeds(struct fiber *f)
+{
+	call_home(f);
+	assert_int_equal(f->ret, 0);
+}
+
+/* A checkpoint may write it home, and let its head go, at any place. */
+static void block_that_others_write_home_is_home(void)
+{
+	bool more = true;
+
+	OPEN();
+	for (int n = 1; more; n++) {
+		change(0, BLOCK, n);
+		commit(0);
+		more = preempt_at(n, CALL(call_home_that_succeeds, .block = BLOCK),
+				  CALL(call_full_checkpoint));
+		assert_int_equal(home_val(BLOCK), (u8)n);
+		assert_true(more || n > 20);
+	}
+	close_journal();
+}
+
 /* ---- memory ---- */
 
 /* It is copied on its way to the log, where it would pass for a header. */
@@ -690,6 +729,8 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(buffer_that_is_found_twice_holds_nobody_up),
 	CORE_TEST(block_logged_again_is_committed_at_once),
 	CORE_TEST(wait_for_home_ends_when_the_task_is_killed),
+	CORE_TEST(wait_for_home_ends_with_an_abort),
+	CORE_TEST(block_that_others_write_home_is_home),
 	CORE_TEST(checkpoint_waits_for_what_is_not_finished),
 	CORE_TEST(memory_that_may_be_refused_is_not_needed),
 	CORE_TEST(dead_components_are_looked_for_without_comp_lock),

@@ -411,6 +411,7 @@ static void log_keeps_to_its_place(const struct setup *setup, u32 blocks)
 	small.journal = blocks;
 	make_disk(&small);
 	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(fx.zj->map.blocks, fx.journal->j_total_len);
 	for (u32 i = 0; i < 4 * blocks; i++)
 		change(0, BLOCK + i % 50, i);
 	for (u32 i = 0; i < 2 * blocks / 20; i++) {
@@ -495,6 +496,9 @@ static void device_that_ends_before_its_journal_is_refused(void)
 		else
 			assert_ptr_equal(journal, ERR_PTR(-EUCLEAN));
 	}
+	/* Where there is no block 0, that is what is wrong. */
+	assert_ptr_equal(zj_journal_init_dev(fx.kit.dev, fx.kit.sb.s_bdev, len + 2, len,
+					     DISK_BLOCK), ERR_PTR(-EINVAL));
 	discard_disk();
 }
 
