@@ -236,6 +236,21 @@ static void barrier_shows_the_lane_that_it_waits_for(void)
 	close_journal();
 }
 
+static void barrier_shows_that_it_waits_for_another(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	zj_journal_lock_updates(fx.journal);
+	f = GO(call_barrier, .n = 1);
+	let_run();
+	PRINT(zj_waits_to_text, lane(0));
+	assert_says("now lane=0 reason=drain");
+	zj_journal_unlock_updates(fx.journal);
+	join(f);
+	close_journal();
+}
+
 /* Any task may set its own name, even with a newline in it. */
 static void name_of_a_task_makes_no_line(void)
 {
@@ -392,6 +407,7 @@ CORE_TESTS(text,
 	CORE_TEST(fsync_shows_for_which_transaction_it_waits),
 	CORE_TEST(start_in_a_closing_lane_shows_who_keeps_it_closed),
 	CORE_TEST(barrier_shows_the_lane_that_it_waits_for),
+	CORE_TEST(barrier_shows_that_it_waits_for_another),
 	CORE_TEST(commit_shows_that_it_waits_for_the_device),
 	CORE_TEST(checkpoint_shows_that_it_waits_for_the_device),
 	CORE_TEST(checkpoint_shows_that_it_waits_for_helpers),
