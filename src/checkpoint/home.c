@@ -280,6 +280,7 @@ static struct zj_txn *newer_owner(struct journal_head *jh)
 {
 	struct zj_txn *txn = jh->newest->txn;
 
+	lockdep_assert_held(&jh->lock);
 	if (zj_part_test(jh->newest, ZJ_PART_HOMEWARD))
 		return NULL;
 	refcount_inc(&txn->refs);

@@ -25,8 +25,8 @@ enum zj_wait_reason {
 				 * used
 				 */
 	ZJ_WAIT_BARRIER,	/* a handle start: until the barrier ends */
-	ZJ_WAIT_DRAIN,		/* a barrier: until open handles have stopped, and those have
-				 * started that the last barrier has held up
+	ZJ_WAIT_DRAIN,		/* a barrier: until the last barrier has ended, those handles
+				 * have started that it has held up, and open ones have stopped
 				 */
 	ZJ_WAIT_IMAGE,		/* write access: until a block's image has been written
 				 * to the log

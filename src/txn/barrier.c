@@ -35,9 +35,9 @@ void zj_journal_lock_updates(journal_t *journal)
 	struct zj_wait wait;
 	unsigned int i;
 
+	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_DRAIN, NULL);
 	mutex_lock(&zj->barrier_lock);
 	/* Otherwise starts would wait as long as one barrier follows another. */
-	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_DRAIN, NULL);
 	wait_event(zj->wait_barrier, !atomic_read(&zj->held_up));
 	zj_wait_end(&wait);
 	ZJ_ASSERT(zj, !zj->barrier);

@@ -167,16 +167,22 @@ static bool may_reserve(struct zj_lane *lane, int rsv)
 	return may || zj_aborted(lane->journal);
 }
 
+static void queue_reserve(struct zj_lane *lane, struct zj_start_place *place)
+{
+	lockdep_assert_held(&lane->lock);
+	if (place->reserves)
+		return;
+	zj_count(&lane->stats.wait_reserved, 1);
+	place->reserves = true;
+	list_add_tail(&place->reserve, &lane->rsv_queue);
+}
+
 static void wait_reserved(struct zj_lane *lane, int rsv, struct zj_start_place *place)
 {
 	struct zj_wait wait;
 
 	spin_lock(&lane->lock);
-	if (!place->reserves) {
-		zj_count(&lane->stats.wait_reserved, 1);
-		place->reserves = true;
-		list_add_tail(&place->reserve, &lane->rsv_queue);
-	}
+	queue_reserve(lane, place);
 	zj_wait_begin(&wait, lane, ZJ_WAIT_RESERVED, lane->running);
 	spin_unlock(&lane->lock);
 	wait_event(lane->wait_start, may_reserve(lane, rsv));

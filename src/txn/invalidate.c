@@ -67,10 +67,29 @@ static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
 }
 
 /*
+ * A part that is dropped here is not crowded, or zj_part_drop() would take comp_lock again: no
+ * older image is on its way to the log.
+ */
+static enum unmap drop_image(struct zj_journal *zj, struct journal_head *jh,
+			     struct zj_part *part)
+{
+	lockdep_assert_held(&zj->comp_lock);
+	clear_buffer_dirty(jh->bh);
+	clear_buffer_jbddirty(jh->bh);
+	zj_part_clear(part, BIT(ZJ_PART_MODIFIED) | BIT(ZJ_PART_WAS_DIRTY));
+	if (list_is_first(&part->jh_link, &jh->parts)) {
+		ZJ_ASSERT(zj, !zj_part_test(part, ZJ_PART_CROWDED));
+		zj_part_drop(part);
+		return UNMAP_FREE;
+	}
+	zj_part_set(part, BIT(ZJ_PART_FORGET));
+	set_buffer_freed(jh->bh);
+	return UNMAP_KEEP;
+}
+
+/*
  * Drops the image of an unsealed transaction, or returns UNMAP_BUSY. As no handle of the
- * caller keeps the transaction unsealed, comp_lock does so while the part is changed. A part
- * that is dropped here is not crowded, or zj_part_drop() would take comp_lock again: no older
- * image is on its way to the log.
+ * caller keeps the transaction unsealed, comp_lock does so while the part is changed.
  */
 static enum unmap drop_unsealed(struct zj_journal *zj, struct journal_head *jh)
 {
@@ -78,21 +97,8 @@ static enum unmap drop_unsealed(struct zj_journal *zj, struct journal_head *jh)
 	enum unmap how = UNMAP_BUSY;
 
 	spin_lock(&zj->comp_lock);
-	if (part->txn->comp->state < ZJ_C_SEALED) {
-		clear_buffer_dirty(jh->bh);
-		clear_buffer_jbddirty(jh->bh);
-		zj_part_clear(part, BIT(ZJ_PART_MODIFIED) |
-				    BIT(ZJ_PART_WAS_DIRTY));
-		if (list_is_first(&part->jh_link, &jh->parts)) {
-			ZJ_ASSERT(zj, !zj_part_test(part, ZJ_PART_CROWDED));
-			zj_part_drop(part);
-			how = UNMAP_FREE;
-		} else {
-			zj_part_set(part, BIT(ZJ_PART_FORGET));
-			set_buffer_freed(jh->bh);
-			how = UNMAP_KEEP;
-		}
-	}
+	if (part->txn->comp->state < ZJ_C_SEALED)
+		how = drop_image(zj, jh, part);
 	spin_unlock(&zj->comp_lock);
 	return how;
 }

@@ -174,40 +174,45 @@ static void checkpoint_slots(void **state)
  */
 static void slot_and_what_it_freed(void **state)
 {
-	struct memdev *d = ml_new(SEGS, 16, HOMES);
-	struct zj_recovery_stats s;
+	for (u32 slot = 0; slot < ZJ_CKPT_SLOTS; slot++) {
+		struct memdev *d = ml_new(SEGS, 16, HOMES);
+		struct zj_recovery_stats s;
 
-	PUT(d, 0, .stamp = 1, .img = { { 6, 'a' } });
-	PUT(d, 1, .stamp = 2, .durable = 1, .lane = 1, .img = { { 6, 'b' } });
-	ml_ckpt(d, 1, 0);
-	ml_ckpt(d, 2, 2);
-	ml_tenure(d, 1, 900);
-	PUT(d, 1, .stamp = 3, .durable = 2, .lane = 1, .img = { { 7, 'c' } });
-	((u8 *)ml_block(d, ml_seg_block(d, 1, 0)))[0x200] ^= 1;
-	assert_int_equal(ml_recover(d, true, &s), 0);
-	assert_int_equal(s.replayed, 0);
-	d->bad_block = ZJ_BLOCK_CKPT;
-	refused(d, ml_seg_block(d, 1, 0), "journal block 2) cannot be read");
-	ml_free(d);
+		PUT(d, 0, .stamp = 1, .img = { { 6, 'a' } });
+		PUT(d, 1, .stamp = 2, .durable = 1, .lane = 1, .img = { { 6, 'b' } });
+		ml_ckpt(d, 1 + slot, 0);
+		ml_ckpt(d, 2 + slot, 2);
+		ml_tenure(d, 1, 900);
+		PUT(d, 1, .stamp = 3, .durable = 2, .lane = 1, .img = { { 7, 'c' } });
+		((u8 *)ml_block(d, ml_seg_block(d, 1, 0)))[0x200] ^= 1;
+		assert_int_equal(ml_recover(d, true, &s), 0);
+		assert_int_equal(s.replayed, 0);
+		d->bad_block = ZJ_BLOCK_CKPT + slot;
+		refused(d, ml_seg_block(d, 1, 0), slot ? "journal block 3) cannot be read" :
+			"journal block 2) cannot be read");
+		ml_free(d);
+	}
 }
 
 /* The same without barriers: the record is whole, but names no committed stamp. */
 static void slot_and_what_it_freed_without_barriers(void **state)
 {
-	struct memdev *d = ml_new(SEGS, 16, HOMES);
-	struct zj_recovery_stats s;
+	for (u32 slot = 0; slot < ZJ_CKPT_SLOTS; slot++) {
+		struct memdev *d = ml_new(SEGS, 16, HOMES);
+		struct zj_recovery_stats s;
 
-	PUT(d, 0, .stamp = 1, .img = { { 6, 'a' } });
-	PUT(d, 1, .stamp = 2, .lane = 1, .img = { { 6, 'b' } });
-	ml_ckpt(d, 1, 0);
-	ml_ckpt(d, 2, 2);
-	ml_tenure(d, 1, 900);
-	PUT(d, 1, .stamp = 3, .lane = 1, .img = { { 7, 'c' } });
-	assert_int_equal(ml_recover(d, true, &s), 0);
-	assert_int_equal(s.replayed, 1);
-	d->bad_block = ZJ_BLOCK_CKPT;
-	refused(d, 2, "stamp 2");
-	ml_free(d);
+		PUT(d, 0, .stamp = 1, .img = { { 6, 'a' } });
+		PUT(d, 1, .stamp = 2, .lane = 1, .img = { { 6, 'b' } });
+		ml_ckpt(d, 1 + slot, 0);
+		ml_ckpt(d, 2 + slot, 2);
+		ml_tenure(d, 1, 900);
+		PUT(d, 1, .stamp = 3, .lane = 1, .img = { { 7, 'c' } });
+		assert_int_equal(ml_recover(d, true, &s), 0);
+		assert_int_equal(s.replayed, 1);
+		d->bad_block = ZJ_BLOCK_CKPT + slot;
+		refused(d, ZJ_BLOCK_CKPT + slot, "stamp 2");
+		ml_free(d);
+	}
 }
 
 /*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* home.c, tail.c: home writes, their order, what keeps the checkpoint stamp back. */
 #include "fixture.h"
+#include <linux/sched/signal.h>
 
 static void committed_images_go_home_then_the_stamp_moves(void)
 {
@@ -622,6 +623,96 @@ static void buffer_that_is_found_twice_holds_nobody_up(void)
 	close_journal();
 }
 
+/* ---- one block, on demand ---- */
+
+static void call_home(struct fiber *f)
+{
+	struct buffer_head *bh = buffer(f->block);
+
+	f->ret = zj_journal_wait_home(bh, f->n);
+	brelse(bh);
+}
+
+/*
+ * Another handle logs it again while the older image is on its way. Nobody else closes the
+ * transaction of that one.
+ */
+static void block_logged_again_is_committed_at_once(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	f = GO(call_home, .block = BLOCK);
+	stop_before(&f->task->task, &newest_part(BLOCK)->jh->lock, 1);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	change(1, BLOCK, 2);
+	go_on(&f->task->task);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(home_val(BLOCK), 2);
+	close_journal();
+}
+
+/* It need not be home then, but for a caller that cannot give up. */
+static void wait_for_home_ends_when_the_task_is_killed(void)
+{
+	OPEN();
+	for (u32 killable = 0; killable <= 1; killable++) {
+		struct fiber *f;
+
+		change(0, BLOCK, 1 + killable);
+		kl_killed_in = 1;
+		f = GO(call_home, .block = BLOCK, .n = killable);
+		join(f);
+		kl_killed_in = 0;
+		assert_int_equal(f->ret, killable ? -EINTR : 0);
+		assert_int_equal(home_val(BLOCK), 1);
+	}
+	close_journal();
+}
+
+static void wait_for_home_ends_with_an_abort(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	fx.hold_lane[0] = true;
+	change(0, BLOCK, 1);
+	f = GO(call_home, .block = BLOCK);
+	settle();
+	assert_false(f->done);
+	zj_journal_abort(fx.journal, -EIO);
+	join(f);
+	assert_int_equal(f->ret, -EIO);
+	close_aborted();
+}
+
+static void call_home_that_succeeds(struct fiber *f)
+{
+	call_home(f);
+	assert_int_equal(f->ret, 0);
+}
+
+/* A checkpoint may write it home, and let its head go, at any place. */
+static void block_that_others_write_home_is_home(void)
+{
+	bool more = true;
+
+	OPEN();
+	for (int n = 1; more; n++) {
+		change(0, BLOCK, n);
+		commit(0);
+		more = preempt_at(n, CALL(call_home_that_succeeds, .block = BLOCK),
+				  CALL(call_full_checkpoint));
+		assert_int_equal(home_val(BLOCK), (u8)n);
+		assert_true(more || n > 20);
+	}
+	close_journal();
+}
+
 /* ---- memory ---- */
 
 /* It is copied on its way to the log, where it would pass for a header. */
@@ -729,6 +820,10 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(first_block_has_one_neighbour),
 	CORE_TEST(neighbour_that_fails_stays_in_the_log),
 	CORE_TEST(buffer_that_is_found_twice_holds_nobody_up),
+	CORE_TEST(block_logged_again_is_committed_at_once),
+	CORE_TEST(wait_for_home_ends_when_the_task_is_killed),
+	CORE_TEST(wait_for_home_ends_with_an_abort),
+	CORE_TEST(block_that_others_write_home_is_home),
 	CORE_TEST(checkpoint_waits_for_what_is_not_finished),
 	CORE_TEST(memory_that_may_be_refused_is_not_needed),
 	CORE_TEST(dead_components_are_looked_for_without_comp_lock),

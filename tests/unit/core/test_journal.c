@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The checkpoint stamp over the whole journal: order (H3) and durability (H4). */
 #include "fixture.h"
+#include <linux/sched/signal.h>
 #include <linux/mm.h>
 
 static u64 stamp_in(const struct image *image)
@@ -412,6 +413,41 @@ static void inode_is_let_go_once(void)
 	discard_disk();
 }
 
+static bool others_ran;
+
+static void others_run(void)
+{
+	others_ran = true;
+}
+
+static u64 map_beside_others(const struct inode *inode, u64 block)
+{
+	if (block == 100)
+		at_point(1, others_run);
+	if (block == 101)
+		assert_true(others_ran);
+	return kit_place(&fx.kit, block);
+}
+
+/* A CPU that is not preempted would otherwise be taken for one that hangs. */
+static void others_run_while_a_journal_is_mapped(void)
+{
+	make_disk(&(const struct setup){ .lanes = 1, .journal = 1024 });
+	fx.kit.journal.map = map_beside_others;
+	assert_int_equal(mount_journal(), 0);
+	assert_true(others_ran);
+	close_journal();
+}
+
+static void mount_of_a_killed_task_ends_while_it_maps(void)
+{
+	make_disk(&(const struct setup){ .lanes = 1, .journal = 1024 });
+	kl_killed_in = 100;
+	assert_int_equal(mount_journal(), -EINTR);
+	kl_killed_in = 0;
+	discard_disk();
+}
+
 /* The format allows one lane, and no option has asked for more. */
 static void log_of_stock_wants_one_lane(void)
 {
@@ -438,5 +474,7 @@ CORE_TESTS(journal,
 	CORE_TEST(stamps_go_in_the_order_of_sealing),
 	CORE_TEST(unmount_leaves_an_empty_log_and_no_memory),
 	CORE_TEST(inode_is_let_go_once),
+	CORE_TEST(others_run_while_a_journal_is_mapped),
+	CORE_TEST(mount_of_a_killed_task_ends_while_it_maps),
 	CORE_TEST(log_of_stock_wants_one_lane),
 );

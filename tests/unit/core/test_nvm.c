@@ -498,11 +498,11 @@ static void chains_begin_anew(void)
 
 /* ---- the device is left alone ---- */
 
-static void an_fsync_does_no_device_io(void)
+static void fsyncs_do_no_device_io(bool no_fua)
 {
 	u32 before;
 
-	NVM(.lanes = 2);
+	NVM(.lanes = 2, .no_fua = no_fua);
 	report_data();
 	/* The first commit after a mount flushes, as earlier writes are unknown. */
 	change(0, BLOCK, 7);
@@ -521,6 +521,12 @@ static void an_fsync_does_no_device_io(void)
 	commit(0);
 	assert_true(flushed_between(before, now()));
 	close_journal();
+}
+
+static void an_fsync_does_no_device_io(void)
+{
+	fsyncs_do_no_device_io(false);
+	fsyncs_do_no_device_io(true);
 }
 
 /* ---- runs, and the super block ---- */
@@ -575,6 +581,32 @@ static void super_block_is_logged_with_what_others_have_changed(void)
 	close_journal();
 }
 
+/* ---- memory that a write needs ---- */
+
+static int reclaims;
+
+static void block_may_be_changed(void)
+{
+	struct zj_part *part = newest_part(BLOCK);
+
+	reclaims++;
+	assert_false(part && zj_part_test(part, ZJ_PART_LIVE));
+}
+
+/* Handles wait for what is logged from the buffer, and must not wait for memory with it (E17). */
+static void a_lanes_first_write_allocates_before_handles_wait(void)
+{
+	NVM(.lanes = 2);
+	change(1, BLOCK, 7);
+	assert_null(lane(1)->info);
+	sim_reclaim = block_may_be_changed;
+	commit(1);
+	sim_reclaim = NULL;
+	assert_non_null(lane(1)->info);
+	assert_true(reclaims > 0);
+	close_journal();
+}
+
 CORE_TESTS(nvm,
 	CORE_TEST(a_transaction_byte_by_byte),
 	CORE_TEST(only_changed_lines_are_logged),
@@ -599,4 +631,5 @@ CORE_TESTS(nvm,
 	CORE_TEST(an_fsync_does_no_device_io),
 	CORE_TEST(all_of_a_run_is_written),
 	CORE_TEST(super_block_is_logged_with_what_others_have_changed),
+	CORE_TEST(a_lanes_first_write_allocates_before_handles_wait),
 );

@@ -62,8 +62,11 @@ static void image_over_an_older_committed_one_leaves_a_mark(void)
 
 	bh = open_committed_file();
 	tid = change_file(0, 2);
+	assert_true(buffer_jbddirty(bh));
 	assert_int_equal(invalidate_all(tid), 0);
 	assert_true(zj_part_test(bh2jh(bh)->newest, ZJ_PART_FORGET));
+	/* The folio has nothing any more that is to be written (E13). */
+	assert_false(buffer_jbddirty(bh));
 	assert_int_equal(val_after_crash(DATA), 1);
 	commit(0);
 	log_read(&log);

@@ -193,6 +193,26 @@ static void start_that_finds_the_lane_closed_again_has_its_turn(void)
 	close_journal();
 }
 
+/* A place keeps all others out of the lane, so to come too late once is no reason for one. */
+static void start_that_waits_for_the_first_time_takes_no_place(void)
+{
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN(.lanes = 1);
+	h = start(0, 1);
+	lane(0)->opened += 100;
+	seal(0);
+	f = GO(call_start, .n = 1);
+	let_run();
+	assert_false(f->done);
+	assert_true(list_empty(&lane(0)->start_queue));
+	stop(h);
+	join(f);
+	stop(f->h);
+	close_journal();
+}
+
 /* Called after each answer; what it changes another CPU has changed at that moment. */
 static void (*after_look)(void);
 
@@ -349,6 +369,7 @@ CORE_TESTS(start_order,
 	CORE_TEST(large_starts_do_not_starve_each_other),
 	CORE_TEST(start_that_has_the_lane_and_gives_up_lets_others_go),
 	CORE_TEST(start_that_finds_the_lane_closed_again_has_its_turn),
+	CORE_TEST(start_that_waits_for_the_first_time_takes_no_place),
 	CORE_TEST(start_decides_once_whether_it_takes_a_place),
 	CORE_TEST(start_that_has_the_lane_reserves_before_others),
 	CORE_TEST(start_between_barriers_goes_on),

@@ -236,6 +236,21 @@ static void barrier_shows_the_lane_that_it_waits_for(void)
 	close_journal();
 }
 
+static void barrier_shows_that_it_waits_for_another(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	zj_journal_lock_updates(fx.journal);
+	f = GO(call_barrier, .n = 1);
+	let_run();
+	PRINT(zj_waits_to_text, lane(0));
+	assert_says("now lane=0 reason=drain");
+	zj_journal_unlock_updates(fx.journal);
+	join(f);
+	close_journal();
+}
+
 /* Any task may set its own name, even with a newline in it. */
 static void name_of_a_task_makes_no_line(void)
 {
@@ -268,6 +283,84 @@ static void longest_waits_are_kept_and_shorter_ones_are_not(void)
 	assert_true(max(kept[0].took, kept[1].took) >= 40 * NSEC_PER_MSEC);
 	assert_in_range(min(kept[0].took, kept[1].took), 20 * NSEC_PER_MSEC,
 			30 * NSEC_PER_MSEC);
+	close_journal();
+}
+
+static void shown_as(const char *reason)
+{
+	sleep_ms(5);
+	PRINT(zj_waits_to_text, lane(0));
+	assert_says("now lane=0 reason=%s", reason);
+}
+
+static void commit_shows_that_it_waits_for_the_device(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN(.lanes = 1);
+	file_init(&file);
+	fx.hold_submit = true;
+	fx.hold_block = fx.data_block = 500;
+	h = start(0, 1);
+	put(h, BLOCK, 1);
+	zj_journal_inode_ranged_write(h, &file.jinode, 0, DISK_BLOCK);
+	stop(h);
+	seal(0);
+	shown_as("submit");
+	fx.hold_submit = false;
+	shown_as("data");
+	release();
+	settle();
+	close_journal();
+	/* In stock's format log blocks come before the record. */
+	OPEN(.lanes = 1, .jbd2 = true);
+	fx.hold_block = jblock(fx.zj->ring.head);
+	change(0, BLOCK, 1);
+	seal(0);
+	shown_as("log");
+	close_journal();
+}
+
+static void checkpoint_shows_that_it_waits_for_the_device(void)
+{
+	struct fiber *f;
+
+	OPEN(.lanes = 1);
+	change(0, BLOCK, 1);
+	commit(0);
+	fx.hold_block = BLOCK;
+	f = GO(call_full_checkpoint);
+	shown_as("home");
+	release();
+	fx.hold_block = jblock(ZJ_BLOCK_CKPT + (fx.zj->ckpt_seq + 1) % ZJ_CKPT_SLOTS);
+	shown_as("checkpoint");
+	release();
+	join(f);
+	close_journal();
+}
+
+/* Three batches, of which a lane's thread takes one. */
+static void checkpoint_shows_that_it_waits_for_helpers(void)
+{
+	OPEN();
+	atomic_inc(&fx.zj->space_waiters);
+	fx.zj->batch_size = 4;
+	for (u32 stuck = 0; stuck < 12; stuck += 4) {
+		handle_t *h = start(0, 12);
+		struct fiber *f;
+
+		for (u32 i = 0; i < 12; i++)
+			put(h, BLOCK + i, stuck + 1);
+		stop(h);
+		fx.hold_block = BLOCK + stuck;
+		commit(0);
+		f = GO(call_checkpoint);
+		shown_as("home");
+		release();
+		join(f);
+	}
+	atomic_dec(&fx.zj->space_waiters);
 	close_journal();
 }
 
@@ -314,6 +407,10 @@ CORE_TESTS(text,
 	CORE_TEST(fsync_shows_for_which_transaction_it_waits),
 	CORE_TEST(start_in_a_closing_lane_shows_who_keeps_it_closed),
 	CORE_TEST(barrier_shows_the_lane_that_it_waits_for),
+	CORE_TEST(barrier_shows_that_it_waits_for_another),
+	CORE_TEST(commit_shows_that_it_waits_for_the_device),
+	CORE_TEST(checkpoint_shows_that_it_waits_for_the_device),
+	CORE_TEST(checkpoint_shows_that_it_waits_for_helpers),
 	CORE_TEST(name_of_a_task_makes_no_line),
 	CORE_TEST(longest_waits_are_kept_and_shorter_ones_are_not),
 	CORE_TEST(phases_of_an_fsync_add_up_to_its_time));

@@ -188,6 +188,19 @@ static void a_failed_flush_of_either_device_aborts(void)
 	}
 }
 
+/* The data is lost: what the log has of it need not be durable, and that device may be slow. */
+static void a_log_is_not_flushed_when_the_data_was_not(void)
+{
+	u64 log;
+
+	TWO(.ext_no_fua = true);
+	log = fx.zj->log_flush.issued;
+	fail_next_flush();
+	assert_int_equal(zj_data_flush(fx.zj, lane(0), 0, true), -EIO);
+	assert_int_equal(fx.zj->log_flush.issued, log);
+	close_aborted();
+}
+
 /* ---- the tail and block 0 ---- */
 
 static void home_writes_are_flushed_before(u32 block, u32 before)
@@ -398,6 +411,7 @@ static void log_keeps_to_its_place(const struct setup *setup, u32 blocks)
 	small.journal = blocks;
 	make_disk(&small);
 	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(fx.zj->map.blocks, fx.journal->j_total_len);
 	for (u32 i = 0; i < 4 * blocks; i++)
 		change(0, BLOCK + i % 50, i);
 	for (u32 i = 0; i < 2 * blocks / 20; i++) {
@@ -463,6 +477,31 @@ static void shorter_device_is_refused(void)
 	discard_disk();
 }
 
+/* Block 0 would lie behind the end of the device that it tells of itself. */
+static void device_that_ends_before_its_journal_is_refused(void)
+{
+	u32 len = HOME_BLOCKS / 2;
+
+	make_disk(&lanes);
+	set_word(offsetof(struct zj_jbd2_super, s_maxlen), len);
+	/* What stands there is block 0, which is read as a buffer. */
+	fx.disk->log_blocks = 0;
+	for (u32 start = len - 1; start <= len + 1; start++) {
+		journal_t *journal;
+
+		disk_set(fx.disk, jblock(start - KIT_START), fx.disk->seen[jblock(0)]);
+		journal = zj_journal_init_dev(fx.kit.dev, fx.kit.sb.s_bdev, start, len, DISK_BLOCK);
+		if (start < len)
+			assert_int_equal(zj_journal_destroy(journal), 0);
+		else
+			assert_ptr_equal(journal, ERR_PTR(-EUCLEAN));
+	}
+	/* Where there is no block 0, that is what is wrong. */
+	assert_ptr_equal(zj_journal_init_dev(fx.kit.dev, fx.kit.sb.s_bdev, len + 2, len,
+					     DISK_BLOCK), ERR_PTR(-EINVAL));
+	discard_disk();
+}
+
 static void memory_and_a_device_exclude_each_other(void)
 {
 	struct zj_options options = { .lanes = 2, .log = ZJ_LOG_NVM, .nvm_path = "memory" };
@@ -495,6 +534,7 @@ CORE_TESTS(two_devices,
 	CORE_TEST(stocks_commit_block_waits_for_both),
 	CORE_TEST(fua_of_data_pays_in_any_case),
 	CORE_TEST(a_failed_flush_of_either_device_aborts),
+	CORE_TEST(a_log_is_not_flushed_when_the_data_was_not),
 	CORE_TEST(checkpoint_stamp_waits_for_home_writes),
 	CORE_TEST(stocks_tail_waits_for_home_writes),
 	CORE_TEST(a_tail_whose_home_flush_fails_aborts),
@@ -505,6 +545,7 @@ CORE_TESTS(two_devices,
 	CORE_TEST(logs_keep_to_their_place),
 	CORE_TEST(journal_devices_that_do_not_fit_are_refused),
 	CORE_TEST(shorter_device_is_refused),
+	CORE_TEST(device_that_ends_before_its_journal_is_refused),
 	CORE_TEST(memory_and_a_device_exclude_each_other),
 	CORE_TEST(either_device_may_be_read_only),
 );

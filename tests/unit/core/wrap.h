@@ -3,6 +3,7 @@
 #ifndef ZJ_UNIT_WRAP_H
 #define ZJ_UNIT_WRAP_H
 
+#include "core/waits.h"
 #include "fixture.h"
 #include "txn/start_place.h"
 
@@ -22,6 +23,17 @@ void __wrap_kl_spin_lock(struct kl_lock *l);
 
 bool __real_zj_place_has_lost(const struct zj_lane *lane, const struct zj_start_place *place);
 bool __wrap_zj_place_has_lost(const struct zj_lane *lane, const struct zj_start_place *place);
+
+void __real_kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key);
+void __wrap_kl_wait_prepare(wait_queue_head_t *wq, struct kl_wait *wait, void *key);
+
+void __real_zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane, enum zj_wait_reason why,
+			  const struct zj_txn *txn);
+void __wrap_zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane, enum zj_wait_reason why,
+			  const struct zj_txn *txn);
+
+void __real_zj_wait_end(struct zj_wait *wait);
+void __wrap_zj_wait_end(struct zj_wait *wait);
 
 u64 __real_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
 u64 __wrap_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg);
