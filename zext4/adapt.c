@@ -670,24 +670,26 @@ int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh)
 }
 
 /**
- * zext4_put_off_super() - leave a direct write of the super block to the worker
+ * zext4_put_off_super() - should the worker write the super block after an error?
  * @sb: mounted
+ * @continue_fs: whether it goes on to be used, which is stock ext4's reason
  *
- * The write waits for the transactions that have changed the super block (E22), and with a handle
- * open one of these may wait for the caller. After an error ext4 comes here with one. It has aborted
- * the journal by then, which ends all waits, but not if the file system has become read-only since
- * the handle was started. Stock ext4 waits for nothing.
+ * A direct write waits for the transactions that have changed the super block (E22). One of these
+ * may wait for the caller, who may have a handle open, or a lock that a handle waits for, or be a
+ * lane's thread. ext4 has aborted the journal before it asks, which ends all waits, but not if the
+ * file system is read-only, as it may have become while handles were open.
  *
- * Return: true if the worker will write it.
+ * No worker runs after a panic, so then there must be nothing to wait for.
  */
-bool zext4_put_off_super(struct super_block *sb)
+bool zext4_put_off_super(struct super_block *sb, bool continue_fs)
 {
-	struct ext4_sb_info *sbi = EXT4_SB(sb);
+	journal_t *journal = EXT4_SB(sb)->s_journal;
 
-	if (!sbi->s_journal || !journal_current_handle() || is_journal_aborted(sbi->s_journal))
-		return false;
-	schedule_work(&sbi->s_sb_upd_work);
-	return true;
+	if (!journal || continue_fs)
+		return journal;
+	if (test_opt(sb, ERRORS_PANIC))
+		zj_journal_abort(journal, -EIO);
+	return !is_journal_aborted(journal);
 }
 
 /*

@@ -229,7 +229,7 @@ void zext4_sync_data(struct super_block *sb);
 /* Waiting for the owner of one buffer. */
 struct buffer_head *zext4_tail_buffer(struct folio *folio, size_t offset);
 int zext4_wait_buffer(journal_t *journal, struct buffer_head *bh);
-bool zext4_put_off_super(struct super_block *sb);
+bool zext4_put_off_super(struct super_block *sb, bool continue_fs);
 void zext4_lock_super(struct super_block *sb);
 void zext4_forget_extents(struct inode *inode, ext4_lblk_t from);
 

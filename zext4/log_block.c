@@ -55,6 +55,9 @@ static struct buffer_head *get_image(struct super_block *sb, struct folio *folio
  * An image that is still on its way home keeps its journal head, so its buffer holds what recovery
  * knows of the block. Otherwise the buffer may have contents that are older than the block.
  *
+ * A sync that finds the folio clean, or the block in the log, and leaves it there, waits for the
+ * transaction in the inode's sync tids. So this is ours before.
+ *
  * Return: 0 or a negative error.
  */
 int zext4_log_block(handle_t *handle, struct inode *inode, struct folio *folio,
@@ -67,6 +70,7 @@ int zext4_log_block(handle_t *handle, struct inode *inode, struct folio *folio,
 
 	if (!image)
 		return -ENOMEM;
+	ext4_update_inode_fsync_trans(handle, inode, 1);
 	known = buffer_jbd(image) && buffer_uptodate(image);
 	if (known)
 		err = ext4_journal_get_write_access(handle, sb, image, EXT4_JTR_NONE);

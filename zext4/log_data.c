@@ -445,8 +445,6 @@ static int log_batch(struct log_data *log)
 	}
 	lock_folios(log);
 	if (folio_batch_count(&log->folios)) {
-		/* Before a folio is clean: an fsync that finds it so has to wait for us. */
-		ext4_update_inode_fsync_trans(log->handle, log->inode, 1);
 		err = log_folios(log);
 		unlock_folios(log);
 		err2 = note_inode(log);
@@ -686,6 +684,14 @@ static int log_left(struct log_data *log, const struct ext4_io_submit *io)
  * Who does not wait for the data leaves a busy folio for the next time, as write-back does.
  * Where folios stay busy, their blocks leave the log instead, and the second try writes them.
  * One that is logged again meanwhile is in the log with all that the first try has seen of it.
+ *
+ * So a folio may stay dirty, if it was stored to since then, or has been zeroed in part. What was
+ * dirty is in place, or in a transaction that the inode's sync tids know (zext4_log_block()). An
+ * fsync waits for that one, a sync for all, and sync_file_range() has never promised a commit. A
+ * direct read finds the folio (F2); a direct write cannot drop it, and goes through the page cache.
+ * Who drops folios, or has no writers left (a collapsed range, a change of the data mode, a freeze,
+ * a remount, an unmount), has locked stores out before the first try write-protects the folio, so
+ * it is clean in the end.
  *
  * Context: no handle open, no folio locked.
  * Return: 0 or a negative error.

@@ -94,3 +94,64 @@ def test_recovery_from_read_only_device(guest):
         no_mnt $FS $DM ro
         [ "$(digest $BACK)" = "$before" ] || die "something was written"
     """ + ALL_BACK)
+
+
+@pytest.mark.zext4
+@pytest.mark.parametrize("errors", ["remount-ro", "continue"])
+def test_error_while_it_becomes_read_only(guest, errors):
+    """Errors of a read and of a handle, both from before SB_RDONLY was set: nobody hangs, and they are recorded."""
+    guest(f"ERRORS={errors}\n" + r"""
+        modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
+        DEV=/dev/zjd0 OPTS=lanes=1,commit=300
+        say() { echo "0 $*" >/dev/zjdctl || die "$*"; }
+        # wait_until COMMAND: for up to a minute; what happens meanwhile decides, not how long it takes
+        wait_until() {
+            n=0
+            until eval "$1"; do n=$((n + 1)); [ $n -lt 600 ] || die "never: $1"; sleep 0.1; done
+        }
+        held() { grep -q " $1 " /dev/zjdctl; }
+        at() { grep -qs $1 /proc/[0-9]*/stack; }
+        gone() { ! grep -qs '^State:.[^Z]' /proc/$1/status; }
+        errors() { dumpe2fs -h $DEV 2>/dev/null | sed -n 's/^FS Error count: *//p'; }
+
+        mke2fs -q -F -t ext4 -b 1024 -O ^orphan_file $DEV || die mke2fs
+        mnt $DEV $OPTS; touch /mnt/a; mkdir /mnt/d; echo b >/mnt/d/b
+        fsctl syncfs /mnt || die syncfs
+        group=$(($(filefrag -b1024 -v /mnt/d/b | awk '$1 == "0:" { print $4 - 1 }') / 8192))
+        [ $group -gt 0 ] || die "all is in the first group"
+        unmnt
+        bitmap=$(debugfs -R stats $DEV 2>/dev/null | sed -n "s/^ *Group *$group: block bitmap at \([0-9]*\).*/\1/p")
+        root=$(debugfs -R 'bmap <2> 0' $DEV 2>/dev/null)
+        dd if=/dev/zero of=$DEV bs=1k count=1 seek=${bitmap:?} conv=notrunc 2>/dev/null
+
+        mnt $DEV $OPTS,errors=$ERRORS,no_prefetch_block_bitmaps
+        sleep 10000 8</mnt/a & a=$!
+        sleep 10000 9</mnt/d/b & b=$!
+        rm /mnt/d/b /mnt/a || die rm
+        # The remount, which goes on with deleted files open, has committed, and waits for the root directory's block.
+        # On a slow host they are held for so long that the kernel would call them hung.
+        patience=/proc/sys/kernel/hung_task_timeout_secs; was=$(cat $patience); echo 0 >$patience
+        say hold $((2 * root)) $((2 * root + 1))
+        dmesg -c >/dev/null; echo u >/proc/sysrq-trigger
+        wait_until "held held=1 && at filemap_write_and_wait_range"
+        # An uncommitted change of the super block, which has the list of orphans.
+        kill $a; wait_until "gone $a"
+        # A read of the bitmap holds a lock, which a handle waits for.
+        say hold-read $((2 * bitmap)) $((2 * bitmap + 1))
+        cat /proc/fs/$FS/zjd0/mb_groups >/tmp/groups & groups=$!
+        wait_until "held held_reads=1"
+        kill $b; wait_until "grep -q evict_inode /proc/$b/stack && grep -q '^State:.D' /proc/$b/status"
+        say release
+        wait_until "grep -q ' /mnt .* ro,' /proc/mounts"
+        ! gone $b && ! gone $groups || die "they did not wait"
+        say release-read
+        wait_until "gone $groups"; wait_until "gone $b"; wait_until "dmesg | grep -q 'Emergency Remount complete'"
+        echo $was >$patience
+        said=$(dmesg | grep -c 'fs error (')
+        [ $said -ge 2 ] || die "$(dmesg | tail)"
+        wait_until '[ "$(errors)" = $said ]'
+        umount /mnt || die umount
+        [ "$(errors)" = $said ] || die "errors: $said were said, recorded $(errors)"
+        dumpe2fs -h $DEV 2>/dev/null | grep -q 'state: *clean with errors' || die "$(dumpe2fs -h $DEV)"
+        e2fsck -fy $DEV >/tmp/out 2>&1; fsck $DEV; rmmod zjdisk
+    """)

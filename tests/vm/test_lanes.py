@@ -3,6 +3,7 @@
 that was synced is there.  make ace runs all of it; tests/vm/lanes/zjace.c says what is done."""
 
 import re
+import subprocess
 import sys
 
 import pytest
@@ -39,6 +40,14 @@ def in_guest(guest, command, rc=0, profile=ace.PROFILES["default"]):
 
 
 OPTIONS = ace.options(conftest.FSTYPE, "qemu")
+
+
+@pytest.mark.parametrize("tie", [tie.name for tie in ace.all_ties()])
+def test_tie_can_be_taken_out(tie):
+    """The patch of removed-fixes fits the sources; make ties builds and runs it."""
+    done = subprocess.run(["patch", "--dry-run", "--fuzz=0", "-f", "-p1", "-d", ace.TOP, "-i", ace.FIXES / f"{tie}.patch"],
+                          capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stdout
 
 
 @pytest.mark.parametrize("profile", PROFILES)

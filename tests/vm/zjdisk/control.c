@@ -14,6 +14,7 @@
  *		DEPTH: the nearest ahead of so many is next, and no more are taken
  *	N hold FIRST LAST	writes of these sectors wait, before the disk has their data
  *	N release		until now
+ *	N hold-read FIRST LAST, N release-read	the same for reads
  *	N cache 0|1 FUA		volatile cache and FUA, 0|1 each
  *	N fill PATTERN		the whole disk, with a 64-bit pattern (0x...)
  *	N stats			sets the counters to 0
@@ -206,23 +207,39 @@ static int zjd_cmd_head(struct zjd_dev *dev, const char *args)
 	return err;
 }
 
-static int zjd_cmd_hold(struct zjd_dev *dev, const char *args)
+static int zjd_set_hold(struct zjd_dev *dev, struct zjd_hold *hold, const char *args)
 {
 	u64 first, last;
 
 	if (sscanf(args, "%llu %llu", &first, &last) != 2)
 		return -EINVAL;
 	spin_lock_bh(&dev->lock);
-	dev->holding = true;
-	dev->hold_first = first;
-	dev->hold_last = last;
+	hold->on = true;
+	hold->first = first;
+	hold->last = last;
 	spin_unlock_bh(&dev->lock);
 	return 0;
 }
 
+static int zjd_cmd_hold(struct zjd_dev *dev, const char *args)
+{
+	return zjd_set_hold(dev, &dev->holds[WRITE], args);
+}
+
+static int zjd_cmd_hold_read(struct zjd_dev *dev, const char *args)
+{
+	return zjd_set_hold(dev, &dev->holds[READ], args);
+}
+
 static int zjd_cmd_release(struct zjd_dev *dev, const char *args)
 {
-	zjd_release(dev);
+	zjd_release(dev, WRITE);
+	return 0;
+}
+
+static int zjd_cmd_release_read(struct zjd_dev *dev, const char *args)
+{
+	zjd_release(dev, READ);
 	return 0;
 }
 
@@ -277,7 +294,8 @@ static const struct {
 	{ "fail", zjd_cmd_fail },	{ "power", zjd_cmd_power },
 	{ "latency", zjd_cmd_latency },	{ "cache", zjd_cmd_cache },
 	{ "head", zjd_cmd_head },	{ "hold", zjd_cmd_hold },
-	{ "release", zjd_cmd_release },
+	{ "release", zjd_cmd_release },	{ "hold-read", zjd_cmd_hold_read },
+	{ "release-read", zjd_cmd_release_read },
 	{ "stats", zjd_cmd_stats },
 };
 
@@ -321,9 +339,10 @@ static int zjd_ctl_show(struct seq_file *m, void *v)
 		seq_printf(m, " seq=%llu rec_mb=%llu reads=%llu writes=%llu fua_writes=%llu",
 			   dev->seq, dev->rec_bytes >> 20, s->reads, s->writes, s->fua);
 		seq_printf(m, " discards=%llu", s->discards);
-		seq_printf(m, " flushes=%llu failed=%llu changed=%llu changed_meta=%llu held=%u %s\n",
-			   s->flushes, s->failed, s->changed, s->changed_meta, dev->nr_held,
-			   dev->rebuilt);
+		seq_printf(m, " flushes=%llu failed=%llu changed=%llu changed_meta=%llu",
+			   s->flushes, s->failed, s->changed, s->changed_meta);
+		seq_printf(m, " held=%u held_reads=%u %s\n", dev->holds[WRITE].nr,
+			   dev->holds[READ].nr, dev->rebuilt);
 		spin_unlock_bh(&dev->lock);
 	}
 	return 0;

@@ -21,7 +21,7 @@ enum zjd_stage { ZJD_READ, ZJD_PREFLUSH, ZJD_WRITE, ZJD_POSTFLUSH, ZJD_END };
  * @taken: the disk has the data of @w
  * @room: has one of the places of a disk that sorts
  * @served: has the head, of such a disk
- * @waiting: in zjd_dev.waiting or zjd_dev.held
+ * @waiting: in zjd_dev.waiting or zjd_hold.held
  */
 struct zjd_req {
 	struct hrtimer timer;
@@ -445,23 +445,23 @@ static enum hrtimer_restart zjd_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Keeps a write until zjd_release(), if it is one of those that are held. */
+/* Keeps a request until zjd_release(), if it is one of those that are held. */
 static bool zjd_hold(struct zjd_req *rq)
 {
-	struct zjd_dev *dev = rq->dev;
-	bool hold;
+	struct zjd_hold *hold = &rq->dev->holds[op_is_write(bio_op(rq->bio)) ? WRITE : READ];
+	bool held;
 
-	if (!rq->w)
+	if (!bio_sectors(rq->bio))
 		return false;
-	spin_lock_bh(&dev->lock);
-	hold = dev->holding && rq->w->sector <= dev->hold_last &&
-	       rq->w->sector + rq->w->nsect > dev->hold_first;
-	if (hold) {
-		list_add_tail(&rq->waiting, &dev->held);
-		dev->nr_held++;
+	spin_lock_bh(&rq->dev->lock);
+	held = hold->on && rq->bio->bi_iter.bi_sector <= hold->last &&
+	       bio_end_sector(rq->bio) > hold->first;
+	if (held) {
+		list_add_tail(&rq->waiting, &hold->held);
+		hold->nr++;
 	}
-	spin_unlock_bh(&dev->lock);
-	return hold;
+	spin_unlock_bh(&rq->dev->lock);
+	return held;
 }
 
 static void zjd_begin(struct zjd_req *rq)
@@ -471,16 +471,16 @@ static void zjd_begin(struct zjd_req *rq)
 		zjd_advance(rq);
 }
 
-/* Lets all writes go on that are held. */
-void zjd_release(struct zjd_dev *dev)
+/* Lets all requests go on that are held: writes (WRITE), or reads (READ). */
+void zjd_release(struct zjd_dev *dev, int op)
 {
 	struct zjd_req *rq, *next;
 	LIST_HEAD(held);
 
 	spin_lock_bh(&dev->lock);
-	dev->holding = false;
-	dev->nr_held = 0;
-	list_splice_init(&dev->held, &held);
+	dev->holds[op].on = false;
+	dev->holds[op].nr = 0;
+	list_splice_init(&dev->holds[op].held, &held);
 	spin_unlock_bh(&dev->lock);
 	list_for_each_entry_safe(rq, next, &held, waiting)
 		zjd_begin(rq);

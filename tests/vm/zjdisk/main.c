@@ -88,7 +88,8 @@ static int zjd_add(struct zjd_dev *dev, int nr)
 	INIT_LIST_HEAD(&dev->writes);
 	INIT_LIST_HEAD(&dev->flushes);
 	INIT_LIST_HEAD(&dev->waiting);
-	INIT_LIST_HEAD(&dev->held);
+	INIT_LIST_HEAD(&dev->holds[READ].held);
+	INIT_LIST_HEAD(&dev->holds[WRITE].held);
 	dev->pages = zjd_alloc_table(dev->npages);
 	if (!dev->pages)
 		return -ENOMEM;

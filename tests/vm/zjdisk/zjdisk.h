@@ -110,6 +110,22 @@ struct zjd_stats {
 };
 
 /**
+ * struct zjd_hold - which writes, or reads, are held
+ * @on: those that touch the sectors from @first to @last are
+ * @first: first sector
+ * @last: last sector
+ * @held: they wait here
+ * @nr: their number
+ */
+struct zjd_hold {
+	bool on;
+	u64 first;
+	u64 last;
+	struct list_head held;
+	u32 nr;
+};
+
+/**
  * struct zjd_dev - one disk
  * @nr: its number
  * @disk: its gendisk
@@ -139,11 +155,7 @@ struct zjd_stats {
  * @room: the places for them: a task that finds none free sleeps
  * @waiting: those that wait for the head
  * @busy: the one that has it
- * @holding: writes that touch the sectors from @hold_first to @hold_last wait in @held
- * @hold_first: first sector
- * @hold_last: last sector
- * @held: those that wait for the command "release"
- * @nr_held: their number
+ * @holds: [READ] and [WRITE]: what waits for a command
  * @faults: error injection
  * @stats: counters
  * @rebuilt: text about the last rebuild into this disk
@@ -176,11 +188,7 @@ struct zjd_dev {
 	struct semaphore room;
 	struct list_head waiting;
 	struct zjd_req *busy;
-	bool holding;
-	u64 hold_first;
-	u64 hold_last;
-	struct list_head held;
-	u32 nr_held;
+	struct zjd_hold holds[2];
 	struct zjd_fault faults[ZJD_FAULTS];
 	struct zjd_stats stats;
 	char rebuilt[160];
@@ -219,7 +227,7 @@ struct page **zjd_copy_table(struct page **from, u64 npages);
 /* io.c */
 extern const struct block_device_operations zjd_fops;
 void zjd_put_write(struct zjd_write *w);
-void zjd_release(struct zjd_dev *dev);
+void zjd_release(struct zjd_dev *dev, int op);
 
 /* control.c */
 int zjd_control_init(void);

@@ -2,21 +2,21 @@
 // Rules: E22.
 //
 // E22: the super block is written directly, from the live buffer, outside the journal. So
-// this must wait until the buffer holds only committed changes; with a handle open, which these may
-// wait for, a worker does it.  And when the last flush at unmount fails, the log stays live, so
-// needs_recovery must stay set.
+// this must wait until the buffer holds only committed changes; who meets an error may be what
+// these wait for, so a worker writes it.  And when the last flush at unmount fails, the log stays
+// live, so needs_recovery must stay set.
 //
-// expect: super.c: ext4_commit_super=3 ext4_put_super=1
+// expect: super.c: ext4_handle_error=1 ext4_commit_super=1 ext4_put_super=1
 
 @@
+identifier sb, journal, continue_fs;
 @@
-ext4_commit_super(...)
+ext4_handle_error(struct super_block *sb, ...)
 {
- ...
-+ if (zext4_put_off_super(sb))
-+	return 0;
- ext4_update_super(sb);
- ...
+<...
+- continue_fs && journal
++ zext4_put_off_super(sb, continue_fs)
+...>
 }
 
 @@
