@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 
+import debian_machine
 import pytest
 
 import vm as vmlib
@@ -520,9 +521,6 @@ def test_packages_are_made_without_git(tmp_path):
     """In an unpacked archive; what dpkg-buildpackage gets is the same tree."""
     stub = "#!/bin/sh\nfind . -type f | sort >{}/files\ncp debian/changelog .version {}\n"
     found = []
-    # Results of the patches are known by what they are made of.  To make them takes a minute.
-    recorded = TOP / "build/recorded"
-    recorded.mkdir(parents=True, exist_ok=True)
     for name, of in ("clone", None), ("archive", "clone"):
         top, out = tmp_path / name, tmp_path / f"{name}.out"
         out.mkdir()
@@ -531,8 +529,7 @@ def test_packages_are_made_without_git(tmp_path):
             subprocess.run(f"git archive HEAD | tar x -C {top}", cwd=tmp_path / of, shell=True, check=True)
         else:
             subprocess.run(["git", "clone", "-q", "--no-hardlinks", "--depth=1", f"file://{TOP}", top], check=True)
-        (top / "build").mkdir()
-        (top / "build/recorded").symlink_to(recorded)
+        debian_machine.share_results(top)
         (tmp_path / "bin").mkdir(exist_ok=True)
         for program, text in ("dpkg-buildpackage", stub.format(out, out)), ("lintian", "#!/bin/sh\n"):
             (tmp_path / "bin" / program).write_text(text)
