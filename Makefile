@@ -91,6 +91,8 @@ $(BUILD)/guest/%: tests/vm/%.c
 	@mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -Werror -static -o $@ $<
 
+$(BUILD)/guest/polled: tests/vm/uring.h
+
 $(BUILD)/guest/sqlload: demo/sqlload.c
 	@mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -Werror -o $@ $< -lsqlite3

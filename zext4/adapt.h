@@ -235,7 +235,7 @@ void zext4_forget_extents(struct inode *inode, ext4_lblk_t from);
 
 /* Regions in which a lane looks for blocks and inodes (alloc=core). */
 struct ext4_allocation_context;
-bool zext4_core_wanted(struct super_block *sb);
+bool zext4_has_regions(struct super_block *sb);
 struct ext4_locality_group;
 void zext4_place(struct ext4_allocation_context *ac,
 		 const struct ext4_allocation_request *ar);

@@ -30,11 +30,18 @@ struct zext4_region {
 
 /* ---- regions ---- */
 
-bool zext4_core_wanted(struct super_block *sb)
+/**
+ * zext4_has_regions() - does each lane search in a region of its own?
+ * @sb: mounted, or being mounted
+ *
+ * Without several lanes, and a group for each, there is nothing to divide, whatever alloc= says.
+ */
+bool zext4_has_regions(struct super_block *sb)
 {
 	struct ext4_sb_info *sbi = EXT4_SB(sb);
+	unsigned int lanes = sbi->s_journal ? zj_journal_lanes(sbi->s_journal) : 0;
 
-	if (!sbi->s_journal)
+	if (lanes < 2 || ext4_get_groups_count(sb) < lanes)
 		return false;
 	switch (READ_ONCE(sbi->s_zj.value[ZEXT4_ALLOC])) {
 	case ZEXT4_ALLOC_CORE:
@@ -42,7 +49,7 @@ bool zext4_core_wanted(struct super_block *sb)
 	case ZEXT4_ALLOC_STOCK:
 		return false;
 	}
-	return !EXT4_SB(sb)->s_zj_one_head;
+	return !sbi->s_zj_one_head;
 }
 
 /* A region begins with a new descriptor block, if there are enough of these. */
@@ -70,16 +77,13 @@ static ext4_group_t zext4_begin(struct super_block *sb,
 	return region->first + region->lane % places * flex;
 }
 
-static bool zext4_region_of(struct super_block *sb, unsigned int lane,
+static void zext4_region_of(struct super_block *sb, unsigned int lane,
 			    struct zext4_region *region)
 {
 	unsigned int lanes = zj_journal_lanes(EXT4_SB(sb)->s_journal);
 	ext4_group_t groups = ext4_get_groups_count(sb);
-	ext4_group_t share = groups / lanes, stride;
+	ext4_group_t stride = zext4_stride(sb, groups / lanes);
 
-	if (lanes < 2 || !share)
-		return false;
-	stride = zext4_stride(sb, share);
 	region->lane = lane;
 	region->first = div_u64((u64)groups * lane, lanes);
 	region->first -= region->first % stride;
@@ -87,7 +91,6 @@ static bool zext4_region_of(struct super_block *sb, unsigned int lane,
 	if (lane + 1 < lanes)
 		region->end -= region->end % stride;
 	region->begin = zext4_begin(sb, region);
-	return true;
 }
 
 /* Finds the region of the open handle's lane, or of the lane that a new one would get. */
@@ -97,14 +100,15 @@ static bool zext4_my_region(struct inode *inode, struct zext4_region *region)
 	struct super_block *sb = inode->i_sb;
 	int lane;
 
-	if (!zext4_core_wanted(sb))
+	if (!zext4_has_regions(sb))
 		return false;
 	if (handle && handle->h_transaction)
 		lane = zj_handle_lane(handle);
 	else
 		lane = zj_journal_lane_at(EXT4_SB(sb)->s_journal,
 					  zext4_lane(sb, inode));
-	return zext4_region_of(sb, lane, region);
+	zext4_region_of(sb, lane, region);
+	return true;
 }
 
 /*

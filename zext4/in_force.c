@@ -29,7 +29,7 @@ u32 zext4_in_force(struct super_block *sb, int option)
 		return zj_journal_options(journal)->log == ZJ_LOG_JBD2 ?
 			ZEXT4_LOG_JBD2 : ZEXT4_LOG_ZJ;
 	case ZEXT4_ALLOC:
-		return zext4_core_wanted(sb) ? ZEXT4_ALLOC_CORE : ZEXT4_ALLOC_STOCK;
+		return zext4_has_regions(sb) ? ZEXT4_ALLOC_CORE : ZEXT4_ALLOC_STOCK;
 	case ZEXT4_PIPELINE:
 		return zj_journal_options(journal)->pipeline ?
 			ZEXT4_PIPELINE_ON : ZEXT4_PIPELINE_OFF;
@@ -126,6 +126,6 @@ void zext4_say_in_force(struct super_block *sb)
 			 journal->j_total_len >> (20 - sb->s_blocksize_bits));
 	ext4_msg(sb, KERN_INFO, "in force: lanes=%u (%s), %s%s, alloc=%s, fsync=%s",
 		 zj_journal_lanes(journal), why, who_recovers(log), size,
-		 zext4_core_wanted(sb) ? "core" : "stock",
+		 zext4_has_regions(sb) ? "core" : "stock",
 		 EXT4_SB(sb)->s_zj.value[ZEXT4_FSYNC] == ZEXT4_FSYNC_ALL ? "all" : "own");
 }

@@ -9,7 +9,10 @@ import pathlib
 import resource
 import shutil
 import subprocess
+import tempfile
 import time
+
+import patience
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 BUILD = TOP / "build/newcomer"
@@ -30,6 +33,22 @@ APT::Sandbox::User "root";
 """
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
                "DEBIAN_FRONTEND": "noninteractive"}
+# Seconds without a new word. The longest silence is a compilation of the modules: 200 s on one core.
+QUIET = 900
+
+
+def end_of(process, path, seen=lambda text: None):
+    """Waits for a process that writes to a file, and returns its status; seen() gets what it has said so far."""
+    wait = patience.Patience(QUIET, lambda: patience.tree(process.pid), lambda: path.stat().st_size)
+    while True:
+        try:
+            return process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            seen(path.read_text(errors="replace"))
+        if wait.over():
+            patience.kill(process.pid)
+            process.wait()
+            raise AssertionError(f"{wait.why()}:\n{path.read_text(errors='replace')[-6000:]}")
 
 
 def make_tree(suite):
@@ -38,8 +57,11 @@ def make_tree(suite):
     if not (folder / "done").exists():
         shutil.rmtree(folder / "tree", ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["debootstrap", "--variant=minbase", "--include=sudo", suite, folder / "tree", MIRROR], check=True,
-                       stdout=subprocess.DEVNULL)
+        path = folder / "said"
+        with open(path, "w", encoding="utf-8") as file, \
+             subprocess.Popen(["debootstrap", "--variant=minbase", "--include=sudo", suite, folder / "tree", MIRROR],
+                              stdout=file, stderr=subprocess.STDOUT) as process:
+            assert end_of(process, path) == 0, path.read_text()
         (folder / "done").touch()
     (folder / "archives/partial").mkdir(parents=True, exist_ok=True)
     return folder
@@ -54,7 +76,7 @@ class Debian:
         shutil.rmtree(self.folder, ignore_errors=True)
         for part in ("upper", "work", "root"):
             (self.folder / part).mkdir(parents=True)
-        self.times, self.commit = [], None
+        self.times, self.commit, self.started = [], None, []
         # Held until the end of the case.
         self.shell = subprocess.Popen(  # pylint: disable=consider-using-with
             ["unshare", "-m", "sh", "-euc", MOUNTS, "sh", base, self.folder], stdin=subprocess.PIPE,
@@ -66,6 +88,10 @@ class Debian:
         self.put("etc/resolv.conf", pathlib.Path("/etc/resolv.conf").read_text())
 
     def close(self):
+        for process in self.started:
+            if process.poll() is None:
+                patience.kill(process.pid)
+                process.wait()
         self.shell.communicate("end\n")
         shutil.rmtree(self.folder)
 
@@ -81,25 +107,29 @@ class Debian:
         if text is not None:
             process.stdin.write(text)
         process.stdin.close()
+        self.started.append(process)
         return process
 
     def run(self, command, folder="/root", rc=0, text=None, at=None):
         """Runs a command to its end and returns what it said. AT is a text and what is done when it has been said."""
         before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        path = self.folder / "said"
-        with open(path, "w", encoding="utf-8") as file:
+        at = [at] if at else []
+
+        def seen(text):
+            if at and at[0][0] in text:
+                at.pop()[1]()
+
+        # What is done meanwhile may run a command, too.
+        with tempfile.NamedTemporaryFile("w", dir=self.folder, prefix="said-") as file:
+            path = pathlib.Path(file.name)
             process = self.start(command, folder, file, text)
-            while process.poll() is None:
-                time.sleep(0.1)
-                if at and at[0] in path.read_text(errors="replace"):
-                    at[1]()
-                    at = None
+            end_of(process, path, seen)
+            said = path.read_text(errors="replace")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        said = path.read_text(errors="replace")
         self.times.append({"command": command, "wall_s": round(time.monotonic() - begun, 1),
                            "cpu_s": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1)})
         assert rc is None or process.returncode == rc, f"{command}: {process.returncode}\n{said[-6000:]}"
-        assert at is None, f"{command} has not said {at[0]!r}:\n{said[-6000:]}"
+        assert not at, f"{command} has not said {at[0][0]!r}:\n{said[-6000:]}"
         return said
 
     def clone(self, folder="/root/zjournal"):
@@ -138,7 +168,9 @@ class OtherApt:
         debian.run("apt-get -q update && apt-get -q install -y --download-only --reinstall hostname")
         debian.run("touch /tmp/hold")
         hook = "touch /tmp/held; while [ -e /tmp/hold ]; do sleep 0.2; done"
-        self.process = debian.start(f"apt-get install -y --reinstall -o DPkg::Pre-Invoke::='{hook}' hostname")
+        self.path = debian.folder / "other-apt"
+        with open(self.path, "w", encoding="utf-8") as file:
+            self.process = debian.start(f"apt-get install -y --reinstall -o DPkg::Pre-Invoke::='{hook}' hostname", said=file)
         debian.run("while [ ! -e /tmp/held ]; do sleep 0.2; done")
 
     def let_go(self):
@@ -146,4 +178,4 @@ class OtherApt:
         self.debian.run("rm /tmp/hold /tmp/held")
 
     def end(self):
-        assert self.process.wait() == 0
+        assert end_of(self.process, self.path) == 0, self.path.read_text()

@@ -2,7 +2,7 @@
 """What README.md says under "Use it" and "Go back", typed as it stands there, on a bare Debian 12 and a bare Debian 13.
 
 The commands are taken from README. What a chroot cannot do, a reboot and a mount of zext4, tests/packages does in machines
-that it boots. The host may be under any load: nothing here has a limit of time.
+that it boots. The host may be under any load: a command is given up when it says nothing new (tests/kit/patience.py).
 """
 import os
 import re

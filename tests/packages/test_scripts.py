@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 
+import debian_machine
 import pytest
 
 import vm as vmlib
@@ -528,6 +529,7 @@ def test_packages_are_made_without_git(tmp_path):
             subprocess.run(f"git archive HEAD | tar x -C {top}", cwd=tmp_path / of, shell=True, check=True)
         else:
             subprocess.run(["git", "clone", "-q", "--no-hardlinks", "--depth=1", f"file://{TOP}", top], check=True)
+        debian_machine.share_results(top)
         (tmp_path / "bin").mkdir(exist_ok=True)
         for program, text in ("dpkg-buildpackage", stub.format(out, out)), ("lintian", "#!/bin/sh\n"):
             (tmp_path / "bin" / program).write_text(text)

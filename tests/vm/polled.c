@@ -12,15 +12,14 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "uring.h"
 
 #define BLK	4096
 #define EACH	(2 * BLK)	/* bytes of a request */
@@ -35,21 +34,7 @@ struct move {
 
 #define MOVE	_IOWR('f', 15, struct move)
 
-/**
- * struct ring - its memory
- * @fd: file descriptor
- * @params: where what is
- * @sq: submission queue
- * @cq: completion queue
- * @entries: requests
- */
-static struct ring {
-	int fd;
-	struct io_uring_params params;
-	char *sq;
-	char *cq;
-	struct io_uring_sqe *entries;
-} ring;
+static struct uring ring;
 
 static void die(const char *what)
 {
@@ -57,77 +42,28 @@ static void die(const char *what)
 	exit(1);
 }
 
-static void *ring_part(size_t bytes, off_t at)
-{
-	void *part = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-			  ring.fd, at);
-
-	if (part == MAP_FAILED)
-		die("mmap");
-	return part;
-}
-
-static void begin(void)
-{
-	struct io_uring_params *p = &ring.params;
-
-	p->flags = IORING_SETUP_IOPOLL;
-	ring.fd = syscall(SYS_io_uring_setup, DEPTH, p);
-	if (ring.fd < 0)
-		die("io_uring_setup");
-	ring.sq = ring_part(p->sq_off.array + p->sq_entries * sizeof(uint32_t),
-			    IORING_OFF_SQ_RING);
-	ring.cq = ring_part(p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe),
-			    IORING_OFF_CQ_RING);
-	ring.entries = ring_part(p->sq_entries * sizeof(*ring.entries), IORING_OFF_SQES);
-}
-
-static void put(int opcode, int fd, char *data, off_t at)
-{
-	uint32_t *tail = (uint32_t *)(ring.sq + ring.params.sq_off.tail);
-	uint32_t slot = *tail & (ring.params.sq_entries - 1);
-	struct io_uring_sqe *request = &ring.entries[slot];
-
-	memset(request, 0, sizeof(*request));
-	request->opcode = opcode;
-	request->fd = fd;
-	request->addr = (uintptr_t)data;
-	request->len = EACH;
-	request->off = at;
-	((uint32_t *)(ring.sq + ring.params.sq_off.array))[slot] = slot;
-	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-}
-
-/* Polls for one request, which must have done all. */
-static void get(void)
-{
-	uint32_t *head = (uint32_t *)(ring.cq + ring.params.cq_off.head);
-	uint32_t *tail = (uint32_t *)(ring.cq + ring.params.cq_off.tail);
-	const struct io_uring_cqe *ended = (void *)(ring.cq + ring.params.cq_off.cqes);
-
-	while (*head == __atomic_load_n(tail, __ATOMIC_ACQUIRE))
-		if (syscall(SYS_io_uring_enter, ring.fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
-			die("io_uring_enter");
-	ended += *head & (ring.params.cq_entries - 1);
-	if (ended->res != EACH) {
-		errno = ended->res < 0 ? -ended->res : 0;
-		fprintf(stderr, "polled: %d instead of %d: %s\n", ended->res, EACH, strerror(errno));
-		exit(1);
-	}
-	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
-}
-
 /* Reads or writes all blocks. */
 static void transfer(int opcode, int fd, char *data)
 {
 	int i;
 
-	for (i = 0; i < DEPTH; i++)
-		put(opcode, fd, data + i * EACH, i * EACH);
-	if (syscall(SYS_io_uring_enter, ring.fd, DEPTH, 0, 0, NULL, 0) != DEPTH)
+	for (i = 0; i < DEPTH; i++) {
+		struct io_uring_sqe request = {
+			.opcode = opcode,
+			.fd = fd,
+			.addr = (uintptr_t)(data + i * EACH),
+			.len = EACH,
+			.off = i * EACH,
+			.user_data = EACH,
+		};
+
+		uring_put(&ring, &request);
+	}
+	if (uring_submit(&ring, DEPTH))
 		die("io_uring_enter");
 	for (i = 0; i < DEPTH; i++)
-		get();
+		if (uring_get(&ring))
+			die("a request has not done all");
 }
 
 static void must_be(const char *data, char even, char odd, const char *when)
@@ -184,7 +120,8 @@ int main(int argc, char **argv)
 	direct = open(argv[1], O_RDWR | O_DIRECT);
 	if (direct < 0)
 		die(argv[1]);
-	begin();
+	if (uring_begin(&ring, DEPTH, IORING_SETUP_IOPOLL))
+		die("io_uring_setup");
 	for (i = 0; i < rounds; i++) {
 		synced = 'A' + i % 26;
 		memset(data, synced, BLK);

@@ -144,7 +144,8 @@ def test_remount_changes_it(machine):
 def test_whole_disk_is_used(machine):
     """One lane fills the disk, far beyond its region; then inodes run out."""
     run(machine, """
-        mk $dev -N 500 -J size=8; mnt $dev alloc=core
+        mk $dev -N 500 -J size=8 -g 4096; mnt $dev alloc=core
+        grep -q alloc=core /proc/mounts || die "no regions"
         for n in $(seq 40); do
             taskset 4 dd if=/dev/zero of=/mnt/big$n bs=1M count=16 2>/dev/null || break
         done

@@ -88,20 +88,26 @@ def test_shown_options_can_be_given_again(guest):
             mnt /dev/vdc $before; [ "$(shown)" = "$before" ] || die "it was $before, and is $(shown)"; unmnt
         }
         # A new module has not yet said so often what it mounts that it says it no more.
-        rmmod $FS && modprobe $FS || die "module"
+        modprobe $FS && rmmod $FS && modprobe $FS || die "module"
         mk /dev/vdc -b 1024 -J size=1
         mark small; mnt /dev/vdc lanes=256; said 'room for only'
         n=$(grep -c '^lane ' /proc/fs/zjournal/*/info)
         [ $n -lt 256 ] || die "room for all"
-        said "in force: lanes=$n .the journal is too small for 256., log=zj .after a crash only zext4 and zjctl recover it., journal of 1 MiB, alloc=(core|stock), fsync=own"
+        said "in force: lanes=$n .the journal is too small for 256., log=zj .after a crash only zext4 and zjctl recover it., journal of 1 MiB, alloc=stock, fsync=own"
         again $n zj lanes=256
         mk /dev/vdc
         mark plain; mnt /dev/vdc; said 'in force: lanes=2 .one for each CPU'; again 2 zj fsync=own
         mnt /dev/vdc lanes=1; said 'in force: lanes=1 .all that stock.s format has., log=jbd2 .after a crash stock ext4 recovers'
         again 1 jbd2 lanes=1
-        mnt /dev/vdc lanes=1,log=zj,alloc=auto,fsync=all; said 'lanes=1 .as given., log=zj .*fsync=all'
-        case $(shown) in *alloc=auto*) die "alloc=auto is not in force" ;; esac
+        mnt /dev/vdc lanes=1,log=zj,alloc=auto,fsync=all; said 'lanes=1 .as given., log=zj .*alloc=stock, fsync=all'
+        case $(shown) in *alloc=stock*) ;; *) die "one lane has no region: $(shown)" ;; esac
         again 1 zj lanes=1,log=zj,alloc=auto
+        mk /dev/vdc -g 8192; mnt /dev/vdc lanes=2,alloc=core
+        case $(shown) in *alloc=core*) ;; *) die "each lane has a region: $(shown)" ;; esac
+        again 2 zj lanes=2,alloc=core
+        mk /dev/vdc; mnt /dev/vdc lanes=2,alloc=core
+        case $(shown) in *alloc=stock*) ;; *) die "one group is no two regions: $(shown)" ;; esac
+        again 2 zj lanes=2,alloc=core
         mark none; mk /dev/vdc -O ^has_journal; mnt /dev/vdc
         ! shown | grep -E 'lanes|log=' || die "lanes without a journal"; unmnt
         ! dmesg | sed -n "/$_mark/,\\$p" | grep 'in force' || die "said without a journal"

@@ -14,7 +14,7 @@ GUEST = """
 dev=/dev/zjd0
 # disk SEEK_US ROTATES: made again
 disk() {
-    mk $dev
+    mk $dev -g 8192    # a group for each lane
     echo 0 head $1 $(($1 ? 150 : 0)) >/dev/zjdctl || die head
     echo $2 >/sys/block/zjd0/queue/rotational || die rotational
 }
@@ -68,6 +68,7 @@ def run(machine, script):
 def test_one_lane_on_one_head(machine):
     run(machine, f"""
         disk 8000 1; lanes 1; said 'the disk has one head: four reads took .* ms in turn, .* ms together'
+        said 'in force: .*alloc=stock'
         grep ' /mnt .*lanes=1,log=zj' /proc/mounts || die "not shown"
         known_tree; check_tree; unmnt; fsck $dev
         lanes {CPUS} lanes={CPUS}; said 'in force: lanes={CPUS} .*alloc=stock'; check_tree; unmnt
