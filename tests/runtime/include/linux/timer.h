@@ -13,6 +13,8 @@ struct timer_list {
 
 #define timer_container_of(var, timer, field) \
 	container_of(timer, __typeof__(*(var)), field)
+/* Its name in older kernels, which stock jbd2 uses. */
+#define from_timer(var, timer, field)	timer_container_of(var, timer, field)
 
 void timer_setup(struct timer_list *timer,
 		 void (*function)(struct timer_list *), unsigned int flags);
