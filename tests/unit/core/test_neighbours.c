@@ -84,6 +84,9 @@ static void neighbour_that_fails_stays_in_the_log(void)
 	fx.zj->max_found = 1;
 	zj_checkpoint(fx.zj, false);
 	fx.zj->max_found = 100;
+	/* The write that failed was the neighbour's. */
+	assert_int_equal(home_val(BLOCK), 0);
+	assert_int_equal(home_val(BLOCK + 1), 1);
 	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
 	assert_true(is_journal_aborted(fx.journal));
 	assert_int_equal(val_after_crash(BLOCK), 2);
