@@ -37,7 +37,9 @@
  * @txn: sealed
  *
  * From here on accessors of live images wait, so the caller must do nothing but
- * the log I/O until zj_txn_logged().
+ * the log I/O until zj_txn_logged(). Only a second image that has to be escaped makes
+ * this allocate memory beside live images: such blocks are rare, and what frees memory
+ * for it waits for devices, not for handles.
  *
  * Context: the thread that writes the transaction.
  * Return: true if there are live images.
