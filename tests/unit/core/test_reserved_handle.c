@@ -162,6 +162,41 @@ static void lanes_that_run_share_what_may_be_reserved(void)
 }
 
 /*
+ * What one may reserve is there, and then less, as another lane runs meanwhile. It keeps its
+ * place in the queue, and takes no second one.
+ */
+static void reservation_that_finds_less_than_it_saw_waits_on(void)
+{
+	handle_t *other, *rsv[2];
+	struct fiber *f;
+	int quarter;
+
+	OPEN();
+	quarter = fx.zj->budget / 4;
+	rsv[0] = take_reserved(start_more(0, 1, quarter, 0));
+	rsv[1] = take_reserved(start_more(0, 1, quarter, 0));
+	f = GO(call_start_reserving, .n = quarter);
+	let_run();
+	assert_false(f->done);
+	stop_before(&f->task->task, &lane(0)->lock, 2);
+	zj_journal_free_reserved(rsv[0]);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	other = start(1, 1);
+	go_on(&f->task->task);
+	let_run();
+	assert_false(f->done);
+	assert_int_equal(lane(0)->stats.wait_reserved, 1);
+	assert_ptr_equal(lane(0)->rsv_queue.next, lane(0)->rsv_queue.prev);
+	stop(other);
+	zj_journal_free_reserved(rsv[1]);
+	join(f);
+	assert_true(list_empty(&lane(0)->rsv_queue));
+	zj_journal_free_reserved(take_reserved(f->h));
+	close_journal();
+}
+
+/*
  * Small reservations keep coming as fast as others end. A large one that came before
  * them has its turn: what ends is not for those that came later.
  */
@@ -302,6 +337,7 @@ CORE_TESTS(reserved_handle,
 	CORE_TEST(reservations_wait_for_each_other),
 	CORE_TEST(large_reservation_is_not_starved_by_small_ones),
 	CORE_TEST(lanes_that_run_share_what_may_be_reserved),
+	CORE_TEST(reservation_that_finds_less_than_it_saw_waits_on),
 	CORE_TEST(reservations_that_wait_go_on_together),
 	CORE_TEST(barrier_passes_reservations_that_wait),
 	CORE_TEST(reservation_waits_until_one_is_used),
