@@ -2,6 +2,8 @@
 /* home.c: what goes home with a block. */
 #include "fixture.h"
 
+#define FAR	(BLOCK + 400)
+
 /* One pass over @nr buffers of the oldest components. */
 static void small_pass(u32 nr)
 {
@@ -10,6 +12,17 @@ static void small_pass(u32 nr)
 	fx.zj->max_found = nr;
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	fx.zj->max_found = room;
+}
+
+/* Commits as many components as were committed since the journal was opened. */
+static void age(void)
+{
+	u64 nr = fx.zj->stamp - 1;
+
+	while (nr--) {
+		change(1, FAR, nr);
+		commit(1);
+	}
 }
 
 /* What is due on either side of a block needs no request of its own later. */
@@ -24,6 +37,7 @@ static void block_takes_its_neighbours_home(void)
 		if (i != most + 2)
 			change(1, BLOCK + i, 2);
 	commit(1);
+	age();
 	small_pass(1);
 	for (u32 i = 0; i < nr; i++)
 		assert_int_equal(home_val(BLOCK + i),
@@ -32,7 +46,7 @@ static void block_takes_its_neighbours_home(void)
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
 	for (u32 i = 0; i < nr; i++)
 		assert_int_equal(writes_of(BLOCK + i, 0), 1);
-	assert_int_equal(fx.zj->ckpt_stamp, 3);
+	assert_int_equal(fx.zj->ckpt_stamp, 5);
 	close_journal();
 }
 
@@ -48,7 +62,8 @@ static void neighbours_end_at_one_that_is_not_due(void)
 	change(1, BLOCK + 7, 2);
 	commit(1);
 	/* H1: the newest image of one is not committed. */
-	change(1, BLOCK + 3, 3);
+	change(0, BLOCK + 3, 3);
+	age();
 	small_pass(1);
 	assert_int_equal(home_val(BLOCK + 1), 0);
 	assert_int_equal(writes_of(BLOCK + 3, 0), 0);
@@ -66,6 +81,7 @@ static void first_block_has_one_neighbour(void)
 	commit(0);
 	change(1, 1, 2);
 	commit(1);
+	age();
 	small_pass(1);
 	assert_int_equal(home_val(0), 1);
 	assert_int_equal(home_val(1), 2);
@@ -80,6 +96,7 @@ static void neighbour_that_fails_stays_in_the_log(void)
 	commit(0);
 	change(1, BLOCK, 2);
 	commit(1);
+	age();
 	fail_next_write();
 	fx.zj->max_found = 1;
 	zj_checkpoint(fx.zj, false);
@@ -94,9 +111,182 @@ static void neighbour_that_fails_stays_in_the_log(void)
 	close_aborted();
 }
 
+/* One pass over the oldest component only. */
+static void oldest_goes_home(void)
+{
+	u32 budget = fx.zj->budget;
+
+	fx.zj->budget = 2;
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	fx.zj->budget = budget;
+}
+
+/* Otherwise each block beside it that goes home would take it along, and who wants it would wait. */
+static void block_that_is_logged_often_stays(void)
+{
+	const u32 often = BLOCK + ZJ_NEIGHBOURS, window = 8;
+
+	OPEN();
+	for (u32 i = 0; i < 8 * ZJ_NEIGHBOURS; i++) {
+		u32 away = ZJ_NEIGHBOURS - i % ZJ_NEIGHBOURS;
+
+		change(0, i / ZJ_NEIGHBOURS % 2 ? often - away : often + away, 1);
+		change(0, often, i);
+		commit(0);
+		while (fx.zj->stamp - fx.zj->ckpt_stamp > window)
+			oldest_goes_home();
+	}
+	assert_int_equal(writes_of(often, 0), 0);
+	assert_int_not_equal(writes_of(often + 1, 0), 0);
+	assert_int_not_equal(writes_of(often - 1, 0), 0);
+	close_journal();
+}
+
+static u32 next_random(u32 *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return *seed >> 16;
+}
+
+/*
+ * A table whose blocks are logged at random, each three times on average while a component stays in
+ * the log. Of those that have to go home some go twice, not all that are beside them each time.
+ */
+static void table_goes_home_hardly_more_often(void)
+{
+	enum { NR = 64, EACH = 8, WINDOW = 24, ROUNDS = 200 };
+	u32 last[NR] = { }, due = 0, sent = 0, seed = 1;
+
+	OPEN();
+	for (u32 i = 1; i <= ROUNDS; i++) {
+		for (u32 j = 0; j < EACH; j++) {
+			u32 n = next_random(&seed) % NR;
+
+			change(0, BLOCK + n, i);
+			last[n] = i;
+		}
+		commit(0);
+		for (u32 n = 0; i > WINDOW && n < NR; n++)
+			due += last[n] == i - WINDOW;
+		while (fx.zj->stamp - fx.zj->ckpt_stamp > WINDOW)
+			oldest_goes_home();
+	}
+	for (u32 n = 0; n < NR; n++)
+		sent += writes_of(BLOCK + n, 0);
+	assert_true(due > 50);
+	assert_true(sent < 2 * due);
+	close_journal();
+}
+
+/* What a lane's thread has sent is paid, and not to be sent by anybody later. */
+static void neighbours_count_in_a_lanes_debt(void)
+{
+	OPEN();
+	fx.zj->batch_size = 1;
+	for (u32 i = 0; i < 3; i++)
+		change(0, BLOCK + 100 * i, 1);
+	commit(0);
+	for (u32 i = 1; i < 5; i++)
+		change(1, BLOCK + 200 + i, 2);
+	commit(1);
+	age();
+	fx.zj->max_found = 3;
+	lane(0)->ckpt_debt = 7;
+	lane(1)->ckpt_debt = 7;
+	lane(0)->logged_at = lane(1)->logged_at = jiffies;
+	atomic_inc(&fx.zj->space_waiters);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	atomic_dec(&fx.zj->space_waiters);
+	fx.zj->max_found = 100;
+	assert_int_equal(home_val(BLOCK + 204), 2);
+	assert_int_equal(lane(0)->ckpt_debt + lane(1)->ckpt_debt, 2 * 7 - 5);
+	close_journal();
+}
+
+/*
+ * User space may dirty any block through the device. One that the journal does not know is none of
+ * its business, and the newest image of one that a running transaction has is not committed (J1).
+ */
+static void what_is_dirty_without_the_journal_stays(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	change(1, BLOCK - 1, 2);
+	for (u32 block = BLOCK - 1; block <= BLOCK + 1; block += 2) {
+		struct buffer_head *bh = buffer(block);
+
+		mark_buffer_dirty(bh);
+		brelse(bh);
+	}
+	small_pass(1);
+	assert_int_equal(home_val(BLOCK), 1);
+	assert_int_equal(writes_of(BLOCK - 1, 0), 0);
+	assert_int_equal(writes_of(BLOCK + 1, 0), 0);
+	close_journal();
+}
+
+/*
+ * Nobody has waited for its write. If that ended after the unmount, it could end after one of the
+ * next mount, which knows nothing of it.
+ */
+static void unmount_waits_for_a_neighbour_on_its_way(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	change(0, BLOCK + 1, 1);
+	commit(0);
+	change(1, BLOCK, 2);
+	commit(1);
+	age();
+	fx.hold_block = BLOCK;
+	small_pass(1);
+	assert_int_equal(nr_held(), 1);
+	zj_journal_abort(fx.journal, -EIO);
+	f = GO(call_unmount);
+	settle();
+	assert_false(f->done);
+	release();
+	join(f);
+	assert_int_equal(home_val(BLOCK), 2);
+	discard_disk();
+}
+
+/* Its own pass sends it no second time, and the tail stays where it is until it is home. */
+static void neighbour_on_its_way_is_waited_for_by_its_own_pass(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	change(0, BLOCK + 1, 1);
+	commit(0);
+	change(1, BLOCK, 2);
+	commit(1);
+	age();
+	fx.hold_block = BLOCK;
+	small_pass(1);
+	assert_int_equal(fx.zj->ckpt_stamp, 2);
+	f = GO(call_checkpoint);
+	settle();
+	assert_false(f->done);
+	assert_int_equal(stamp_on_disk(), 2);
+	release();
+	join(f);
+	assert_int_equal(writes_of(BLOCK, 0), 1);
+	assert_int_equal(fx.zj->ckpt_stamp, fx.zj->stamp);
+	close_journal();
+}
+
 CORE_TESTS(neighbours,
 	CORE_TEST(block_takes_its_neighbours_home),
 	CORE_TEST(neighbours_end_at_one_that_is_not_due),
 	CORE_TEST(first_block_has_one_neighbour),
 	CORE_TEST(neighbour_that_fails_stays_in_the_log),
+	CORE_TEST(block_that_is_logged_often_stays),
+	CORE_TEST(table_goes_home_hardly_more_often),
+	CORE_TEST(neighbours_count_in_a_lanes_debt),
+	CORE_TEST(what_is_dirty_without_the_journal_stays),
+	CORE_TEST(unmount_waits_for_a_neighbour_on_its_way),
+	CORE_TEST(neighbour_on_its_way_is_waited_for_by_its_own_pass),
 );
