@@ -146,9 +146,10 @@ static bool slice_take(struct zj_journal *zj, struct slice *slice)
 }
 
 /*
- * Tells whether a block's newest image is among the older half of what is in the log. A block that
- * is logged more often than that never is, so it does not go home each time that one beside it
- * does, and handles that want it need not wait for the device (decision 63).
+ * Tells whether a block's newest image is committed and, if the disk has more than one head, among
+ * the older half of what is in the log. A block that is logged more often than that never is, so it
+ * does not go home each time that one beside it does, and handles that want it need not wait for
+ * the device (decision 63).
  */
 static bool is_old(const struct zj_pass *pass, struct buffer_head *bh)
 {
@@ -704,7 +705,8 @@ void zj_pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
 	lockdep_assert_held(&zj->ckpt_lock);
 	*pass = (struct zj_pass){
 		.zj = zj, .bh = zj->found, .close = all || awaited,
-		.old_stamp = (zj->ckpt_stamp + READ_ONCE(zj->committed_stamp)) / 2,
+		.old_stamp = zj->options.one_head ? U64_MAX :
+			     (zj->ckpt_stamp + READ_ONCE(zj->committed_stamp)) / 2,
 	};
 	atomic_set(&pass->flying, 1);
 	init_completion(&pass->done);
