@@ -114,7 +114,8 @@ static bool zext4_log_disk_decides(const struct zext4_options *options)
 /*
  * One lane is best where commits side by side would only move the head of the log's disk to and
  * fro. Where there are several lanes, alloc=auto asks the same of the file system's disk, at each
- * mount, because a remount may choose it.
+ * mount, because a remount may choose it. For home writes alone it is not asked; what it says of
+ * itself then counts.
  */
 static void zext4_ask_disks(struct super_block *sb, journal_t *journal, struct zj_options *wanted)
 {
@@ -123,15 +124,20 @@ static void zext4_ask_disks(struct super_block *sb, journal_t *journal, struct z
 	struct zext4_reads took;
 	bool known = false;
 
+	wanted->one_head = bdev_rot(sb->s_bdev);
 	if (zext4_log_disk_decides(&sbi->s_zj)) {
 		known = journal->j_inode;
 		if (zext4_one_head(journal->j_dev, known ? blocks : journal->j_total_len,
 				   sb->s_blocksize_bits, &sbi->s_zj_reads))
 			wanted->lanes = 1;
+		if (known)
+			wanted->one_head = wanted->lanes == 1;
 	}
-	if (wanted->lanes != 1 && !known)
+	if (wanted->lanes != 1 && !known) {
 		sbi->s_zj_one_head = zext4_one_head(sb->s_bdev, blocks, sb->s_blocksize_bits,
 						    &took);
+		wanted->one_head = sbi->s_zj_one_head;
+	}
 }
 
 /* Is the log in stock's format: by log=jbd2, or by log=auto with lanes=1 or as ext4? */

@@ -74,6 +74,9 @@ struct zj_options {
 				 * record. If the file system zeroes blocks in place, it has to
 				 * flush them itself before a handle makes use of them
 				 */
+	u32	one_head;	/* 1: the file system's disk needs a seek for each request, so
+				 * home writes are to be few requests rather than few blocks
+				 */
 
 	/* With ZJ_LOG_NVM only. */
 	const char *nvm_path;	/* of the device; the caller keeps it while the journal exists */

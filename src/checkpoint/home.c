@@ -36,6 +36,7 @@ struct slice {
 	struct zj_pass	*pass;
 	struct buffer_head **bh;
 	u32		nr;
+	u32		neighbours;	/* sent beside them */
 };
 
 /**
@@ -145,47 +146,75 @@ static bool slice_take(struct zj_journal *zj, struct slice *slice)
 }
 
 /*
- * Sends a block home before its turn if it is due, so that it needs no request of its own later: it
- * is dirty, so its newest image is committed (J1). It is not waited for, as in write-back.
+ * Tells whether a block's newest image is committed and, if the disk has more than one head, among
+ * the older half of what is in the log. A block that is logged more often than that never is, so it
+ * does not go home each time that one beside it does, and handles that want it need not wait for
+ * the device (decision 63).
  */
-static bool send_neighbour(struct block_device *bdev, sector_t block, unsigned int size)
+static bool is_old(const struct zj_pass *pass, struct buffer_head *bh)
+{
+	struct journal_head *jh = zj_jh_get(bh);
+	bool old = false;
+
+	if (!jh)
+		return false;
+	spin_lock(&jh->lock);
+	/* A part that is still filed keeps its transaction's component. */
+	if (jh->newest && zj_part_test(jh->newest, ZJ_PART_HOMEWARD))
+		old = jh->newest->txn->comp->stamp <= pass->old_stamp;
+	spin_unlock(&jh->lock);
+	zj_jh_put(jh);
+	return old;
+}
+
+/*
+ * Sends a block home before its turn if it is due, so that it needs no request of its own later: it
+ * is dirty, so its newest image is committed (J1). It is not waited for, as in write-back. What is
+ * dirty without the journal is left to those who made it so.
+ */
+static bool send_neighbour(const struct zj_pass *pass, struct block_device *bdev, sector_t block,
+			   unsigned int size)
 {
 	struct buffer_head *bh = __find_get_block(bdev, block, size);
 	bool due;
 
 	if (!bh)
 		return false;
-	due = buffer_dirty(bh) && !buffer_locked(bh);
+	due = buffer_dirty(bh) && !buffer_locked(bh) && is_old(pass, bh);
 	if (due)
 		write_dirty_buffer(bh, REQ_SYNC);
 	put_bh(bh);
 	return due;
 }
 
-/* Sends a block home, and with it those that are due on either side of it. */
-static void send_home(struct buffer_head *bh)
+/*
+ * Sends a block home, and with it those that are due on either side of it. Returns how many these
+ * are.
+ */
+static u32 send_home(const struct zj_pass *pass, struct buffer_head *bh)
 {
 	struct block_device *bdev = bh->b_bdev;
 	sector_t block = bh->b_blocknr;
-	u32 i;
+	u32 before, after;
 
 	if (zj_bh_is_file(bh)) {
 		write_dirty_buffer(bh, REQ_SYNC);
-		return;
+		return 0;
 	}
 	/* If a neighbour has taken it along, who waits for it finds that out. */
 	if (!buffer_dirty(bh))
-		return;
-	for (i = 1; i <= ZJ_NEIGHBOURS && i <= block; i++)
-		if (!send_neighbour(bdev, block - i, bh->b_size))
+		return 0;
+	for (before = 0; before < ZJ_NEIGHBOURS && before < block; before++)
+		if (!send_neighbour(pass, bdev, block - before - 1, bh->b_size))
 			break;
 	write_dirty_buffer(bh, REQ_SYNC);
-	for (i = 1; i <= ZJ_NEIGHBOURS; i++)
-		if (!send_neighbour(bdev, block + i, bh->b_size))
+	for (after = 0; after < ZJ_NEIGHBOURS; after++)
+		if (!send_neighbour(pass, bdev, block + after + 1, bh->b_size))
 			break;
+	return before + after;
 }
 
-static void slice_submit(const struct slice *slice)
+static void slice_submit(struct slice *slice)
 {
 	struct blk_plug plug;
 	u32 i;
@@ -193,7 +222,7 @@ static void slice_submit(const struct slice *slice)
 	zj_writes_wait();
 	blk_start_plug(&plug);
 	for (i = 0; i < slice->nr; i++)
-		send_home(slice->bh[i]);
+		slice->neighbours += send_home(slice->pass, slice->bh[i]);
 	blk_finish_plug(&plug);
 }
 
@@ -545,8 +574,8 @@ void zj_checkpoint_help(struct zj_lane *lane)
 			continue;
 		if (!slice_take(zj, &slice))
 			break;
-		lane->ckpt_debt -= min(lane->ckpt_debt, slice.nr);
 		slice_submit(&slice);
+		lane->ckpt_debt -= min(lane->ckpt_debt, slice.nr + slice.neighbours);
 		slice_wait(&slice);
 	}
 }
@@ -676,6 +705,8 @@ void zj_pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all)
 	lockdep_assert_held(&zj->ckpt_lock);
 	*pass = (struct zj_pass){
 		.zj = zj, .bh = zj->found, .close = all || awaited,
+		.old_stamp = zj->options.one_head ? U64_MAX :
+			     (zj->ckpt_stamp + READ_ONCE(zj->committed_stamp)) / 2,
 	};
 	atomic_set(&pass->flying, 1);
 	init_completion(&pass->done);

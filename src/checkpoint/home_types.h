@@ -52,6 +52,7 @@ struct zj_pass {
 	struct zj_component *comp;	/* pool_lock; the component of @member */
 	struct zj_component *last;	/* immutable; the last one that is walked over */
 	struct zj_txn	*member;	/* pool_lock; to be walked over next, NULL: all are taken */
+	u64		old_stamp;	/* immutable; what was logged later goes home on its own */
 	atomic_t	walks;		/* walks that have not ended yet, plus one for the
 					 * checkpoint's thread
 					 */

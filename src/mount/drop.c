@@ -21,6 +21,11 @@ static void drop_parts(struct zj_journal *zj, struct zj_txn *txn)
 
 		zj_part_logged(zj, part);
 		refcount_inc(&jh->refs);
+		/*
+		 * Not every home write has somebody who waits for it. One that ended after the
+		 * unmount could end after what the next mount writes to this block.
+		 */
+		wait_on_buffer(jh->bh);
 		spin_lock(&jh->lock);
 		/*
 		 * Only recovery may write committed images home now, so the

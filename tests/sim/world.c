@@ -395,6 +395,7 @@ static int configure(journal_t *journal)
 		.pipeline = p->pipeline,
 		.data_reported = p->seed % 4,
 		.data_journaled = p->journaled,
+		.one_head = p->seed / 8 % 2,
 		.live = world_live_options(p->seed / 4 % 2),
 	};
 

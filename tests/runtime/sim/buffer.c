@@ -64,10 +64,9 @@ struct buffer_head *__find_get_block(struct block_device *bdev, sector_t block,
 	struct sim_buf *buf;
 
 	might_sleep();
-	block += bdev->first;
-	if (block >= bdev->disk->nr)
-		kl_fail("buffer of block %llu, beyond the disk", block);
-	buf = bdev->disk->bufs[block];
+	if (block >= bdev_nr_bytes(bdev) / DISK_BLOCK)
+		return NULL;
+	buf = bdev->disk->bufs[bdev->first + block];
 	if (!buf)
 		return NULL;
 	buf->bh.b_count.counter++;
@@ -81,6 +80,8 @@ struct buffer_head *__getblk(struct block_device *bdev, sector_t block,
 
 	if (bh)
 		return bh;
+	if (block >= bdev_nr_bytes(bdev) / DISK_BLOCK)
+		kl_fail("buffer of block %llu, beyond the device", block);
 	new = new_buf(bdev, block);
 	bh = __find_get_block(bdev, block, size);
 	if (bh) {

@@ -303,6 +303,7 @@ static int configure_journal(journal_t *journal)
 	struct zj_options options = {
 		.lanes = fx.setup.jbd2 ? 1 : fx.setup.lanes,
 		.pipeline = fx.setup.pipeline,
+		.one_head = fx.setup.one_head,
 		.live.unpinned = fx.setup.unpinned,
 		.live.versions = fx.setup.versions,
 		.live.no_coalesce = fx.setup.no_coalesce,

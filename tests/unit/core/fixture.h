@@ -51,6 +51,7 @@ struct setup {
 	u32	hole;		/* journal block that the inode lacks; 0: none */
 	bool	no_cache;	/* the device has no volatile cache */
 	bool	no_fua;		/* the device does not know FUA */
+	bool	one_head;	/* the disk needs a seek for each request */
 	bool	unpinned;	/* lanes are not of CPUs */
 	bool	jbd2;		/* a log in stock's format */
 	bool	external;	/* the journal has a device of its own, with a cache and FUA */
