@@ -15,6 +15,7 @@ a limit of ROUNDS times the first one ends that.
 """
 
 import contextlib
+import glob
 import os
 import signal
 import subprocess
@@ -30,9 +31,10 @@ def waited(pids):
     """{thread: seconds that it has waited for a CPU so far}"""
     found = {}
     for pid in pids:
-        for path in PROC.glob(f"{pid}/task/*/schedstat"):
+        # Not Path.glob(), which fails if a process ends meanwhile.
+        for path in glob.iglob(f"{PROC}/{pid}/task/*/schedstat"):
             try:
-                found[path] = int(path.read_text().split()[1]) / 1e9
+                found[path] = int(Path(path).read_text().split()[1]) / 1e9
             except (OSError, IndexError):    # it has ended
                 pass
     return found

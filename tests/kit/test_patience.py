@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Waits end when a machine gets nowhere, and not because the host is busy.  Time is made here, but for communicate()."""
 
+import os
 import subprocess
 import sys
 
@@ -104,6 +105,19 @@ def test_until(host):
     assert patience.until(lambda: len(calls) == 2, p, pause)
     assert not patience.until(lambda: False, patient(), pause)
     assert len(calls) == 5
+
+
+@pytest.mark.usefixtures("host")
+def test_a_process_that_ends_while_it_is_looked_at(monkeypatch):
+    scandir = os.scandir
+
+    def gone(path="."):
+        if str(path).endswith("7/task"):
+            raise FileNotFoundError(path)
+        return scandir(path)
+    assert patience.waited([7])
+    monkeypatch.setattr(os, "scandir", gone)
+    assert not patience.waited([7])
 
 
 def test_a_process_that_ends_and_one_that_does_not():
