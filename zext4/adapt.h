@@ -169,6 +169,7 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigne
 int zext4_settle_overwrite(struct inode *inode, const struct iomap *iomap, unsigned int flags,
 			   int err);
 void zext4_wont_poll(struct kiocb *iocb);
+void zext4_before_direct_write(struct kiocb *iocb, const struct iov_iter *from);
 ssize_t zext4_read_cached(struct kiocb *iocb, struct iov_iter *to, ssize_t read);
 int zext4_settle_read(struct inode *inode, loff_t start, loff_t end);
 int zext4_settle_dropped(struct inode *inode, loff_t start, loff_t end);
@@ -185,9 +186,17 @@ bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
 		      pgoff_t donor_index);
 void zext4_moved(struct folio *folio);
 void zext4_keep_cached(struct inode *inode);
+
+/*
+ * A page that is busy whenever its turn comes is sent again and again, and each time this waits
+ * for one write. To have its blocks go home and be revoked takes some six writes and flushes, one
+ * after the other. So after as many tries that is not the dearer way.
+ */
+#define ZEXT4_LOG_TRIES		6
+
 int zext4_log_block(handle_t *handle, struct inode *inode, struct folio *folio,
 		    struct buffer_head *bh);
-int zext4_order_tail(handle_t *handle, struct inode *inode, loff_t from, loff_t length);
+int zext4_order_tail(struct inode *inode, loff_t from, loff_t length);
 int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head *bh,
 		       loff_t from, loff_t length);
 int zext4_logged_revoke_credits(struct inode *inode, int blocks);

@@ -273,6 +273,71 @@ static int write_and_commit(struct file *file, loff_t start, loff_t end,
 	return err ?: err2;
 }
 
+/* ---- direct reads and writes ---- */
+
+/**
+ * zext4_wont_poll() - have a direct read or write completed by interrupts
+ * @iocb: about to be sent
+ *
+ * When a later part of it has to go through the page cache, the kernel waits for the first part,
+ * which is on its way by then. Nobody would poll for that one meanwhile (IORING_SETUP_IOPOLL).
+ */
+void zext4_wont_poll(struct kiocb *iocb)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
+	journal_t *journal = zext4_ordered_journal(inode);
+
+	if (journal && (READ_ONCE(sbi->s_zj.value[ZEXT4_FSYNC_DATA]) == ZEXT4_FSYNC_DATA_AUTO ||
+			zj_journal_max_file_blocks(journal)))
+		iocb->ki_flags &= ~IOCB_HIPRI;
+}
+
+/**
+ * zext4_before_direct_write() - prepare the file for a direct write
+ * @iocb: the write, about to be sent
+ * @from: what is written
+ *
+ * An atomic write cannot go through the page cache, so it fails as long as a page of its range
+ * stays there (F2), and the caller would have to try for seconds.
+ *
+ * Context: no handle open, i_rwsem held.
+ */
+void zext4_before_direct_write(struct kiocb *iocb, const struct iov_iter *from)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	loff_t start = iocb->ki_pos, end = start + iov_iter_count(from);
+
+	zext4_wont_poll(iocb);
+	if (!(iocb->ki_flags & IOCB_ATOMIC) || iocb->ki_flags & IOCB_NOWAIT)
+		return;
+	zext4_may_wait();
+	/* If one of them fails, so does the write. */
+	if (!filemap_write_and_wait_range(inode->i_mapping, start, end - 1))
+		zext4_settle_write(inode, start, end);
+}
+
+/**
+ * zext4_read_cached() - read from the page cache what a direct read has left there
+ * @iocb: the read, whose position is after what was read
+ * @to: what is left to be read
+ * @read: bytes that were read, or a negative error
+ *
+ * The read stays a direct one for io_uring, which would let one that is not wait for pages by a
+ * callback. If it must not wait, it is sent anew from a task that may.
+ *
+ * Context: i_rwsem held shared since before the direct read, so that all of what is read is from
+ * before a write() or all of it from after, as with stock ext4.
+ * Return: bytes, or a negative error.
+ */
+ssize_t zext4_read_cached(struct kiocb *iocb, struct iov_iter *to, ssize_t read)
+{
+	if (read < 0 || !iov_iter_count(to) ||
+	    iocb->ki_pos >= i_size_read(file_inode(iocb->ki_filp)))
+		return read;
+	return filemap_read(iocb, to, read);
+}
+
 /* ---- fsync ---- */
 
 /*

@@ -8,33 +8,55 @@
 #include "ext4.h"
 #include "ext4_jbd2.h"
 
+/* The cgroup that a locked folio counts as memory of, with a reference: cgroups are removed. */
+static struct mem_cgroup *memcg_of(struct folio *folio)
+{
+	struct mem_cgroup *memcg;
+
+	rcu_read_lock();
+	do {
+		memcg = folio_memcg(folio);
+	} while (memcg && !css_tryget(&memcg->css));
+	rcu_read_unlock();
+	return memcg;
+}
+
+static bool belongs_to_another(struct folio *folio, const struct mem_cgroup *owner)
+{
+	const struct mem_cgroup *holder;
+
+	rcu_read_lock();
+	holder = folio_memcg(folio);
+	rcu_read_unlock();
+	return holder && holder != owner;
+}
+
 /*
  * Drops the page of a block from the device's page cache if it counts as the memory of another
  * cgroup than @owner, which the block's former user was in. A page in use stays.
  */
-static void drop_foreign(struct super_block *sb, sector_t block, struct mem_cgroup *owner)
+static void drop_foreign(struct super_block *sb, sector_t block, const struct mem_cgroup *owner)
 {
 	struct address_space *mapping = sb->s_bdev->bd_mapping;
 	pgoff_t index = block >> (PAGE_SHIFT - sb->s_blocksize_bits);
 	struct folio *folio = filemap_get_folio(mapping, index);
-	struct mem_cgroup *holder;
+	bool foreign;
 
 	if (IS_ERR(folio))
 		return;
-	holder = folio_memcg(folio);
+	foreign = belongs_to_another(folio, owner);
 	folio_put(folio);
-	if (holder && holder != owner)
+	if (foreign)
 		invalidate_mapping_pages(mapping, index, index);
 }
 
 /*
  * Gets the buffer for the image of a block. It counts as memory of the cgroup that has the file's
  * folio, whoever syncs it: the release of that folio brings the image home, and nothing else does.
- * The folio is locked, so it stays in its cgroup.
  */
 static struct buffer_head *get_image(struct super_block *sb, struct folio *folio, sector_t block)
 {
-	struct mem_cgroup *owner = folio_memcg(folio), *old;
+	struct mem_cgroup *owner = memcg_of(folio), *old;
 	struct buffer_head *image;
 
 	if (owner)
@@ -42,6 +64,7 @@ static struct buffer_head *get_image(struct super_block *sb, struct folio *folio
 	old = set_active_memcg(owner);
 	image = sb_getblk(sb, block);
 	set_active_memcg(old);
+	mem_cgroup_put(owner);
 	return image;
 }
 
@@ -114,25 +137,16 @@ int zext4_order_zeroed(handle_t *handle, struct inode *inode, struct buffer_head
 	return zext4_log_block(handle, inode, bh->b_folio, bh);
 }
 
-/**
- * zext4_order_tail() - order the zeroed end of a block, for who has let go of its folio
- * @handle: the handle that will make the bytes reachable
- * @inode: the file
- * @from: offset in the file
- * @length: bytes, up to the end of the block
- *
- * Context: no folio locked.
- * Return: 0 or a negative error.
- */
-int zext4_order_tail(handle_t *handle, struct inode *inode, loff_t from, loff_t length)
+/* Fails with -EAGAIN if somebody has the folio's lock, and perhaps waits for the disk (N10). */
+static int order_tail(handle_t *handle, struct inode *inode, loff_t from, loff_t length)
 {
 	struct buffer_head *bh = NULL;
 	struct folio *folio;
 	int err;
 
-	if (!zext4_ordered_journal(inode))
-		return ext4_jbd2_inode_add_write(handle, inode, from, length);
-	folio = filemap_lock_folio(inode->i_mapping, from >> PAGE_SHIFT);
+	folio = __filemap_get_folio(inode->i_mapping, from >> PAGE_SHIFT, FGP_LOCK | FGP_NOWAIT, 0);
+	if (folio == ERR_PTR(-EAGAIN))
+		return -EAGAIN;
 	/* What has left the page cache is home (F2). */
 	if (IS_ERR(folio))
 		return ext4_jbd2_inode_add_write(handle, inode, from, length);
@@ -147,4 +161,50 @@ int zext4_order_tail(handle_t *handle, struct inode *inode, loff_t from, loff_t 
 	folio_unlock(folio);
 	folio_put(folio);
 	return err;
+}
+
+/* Waits until a folio is not locked. */
+static void wait_for_tail(struct inode *inode, loff_t from)
+{
+	struct folio *folio;
+
+	zext4_may_wait();
+	folio = filemap_lock_folio(inode->i_mapping, from >> PAGE_SHIFT);
+	if (IS_ERR(folio))
+		return;
+	folio_unlock(folio);
+	folio_put(folio);
+}
+
+/**
+ * zext4_order_tail() - order the zeroed end of a block, for who has let go of its folio
+ * @inode: the file
+ * @from: offset in the file
+ * @length: bytes, up to the end of the block
+ *
+ * The handle claims the inode, so the next one that changes its size is tied to it (R10). If the
+ * folio is busy each time, its data is written first: then that one finds it in place, or in the
+ * log, in a transaction that the inode's sync tids know.
+ *
+ * Context: no handle open, no folio locked.
+ * Return: 0 or a negative error.
+ */
+int zext4_order_tail(struct inode *inode, loff_t from, loff_t length)
+{
+	unsigned int tries;
+	handle_t *handle;
+	int err;
+
+	for (tries = 0; tries < ZEXT4_LOG_TRIES; tries++) {
+		handle = ext4_journal_start(inode, EXT4_HT_MISC, 1);
+		if (IS_ERR(handle))
+			return PTR_ERR(handle);
+		err = order_tail(handle, inode, from, length);
+		ext4_journal_stop(handle);
+		if (err != -EAGAIN)
+			return err;
+		wait_for_tail(inode, from);
+	}
+	zext4_may_wait();
+	return filemap_write_and_wait_range(inode->i_mapping, from, from + length - 1);
 }

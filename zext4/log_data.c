@@ -645,13 +645,6 @@ bool zext4_log_data(struct inode *inode, loff_t start, loff_t end, int datasync)
 
 /* ---- write-back ---- */
 
-/*
- * A page that is busy whenever its turn comes is sent again and again, and each time this waits
- * for one write. To have its blocks go home and be revoked takes some six writes and flushes, one
- * after the other. So after as many tries that is not the dearer way.
- */
-#define ZEXT4_LOG_TRIES		6
-
 /* Logs what @io has left. */
 static int log_left(struct log_data *log, const struct ext4_io_submit *io)
 {

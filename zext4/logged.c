@@ -328,45 +328,6 @@ int zext4_settle_overwrite(struct inode *inode, const struct iomap *iomap, unsig
 }
 
 /**
- * zext4_wont_poll() - have a direct read or write completed by interrupts
- * @iocb: about to be sent
- *
- * When a later part of it has to go through the page cache, the kernel waits for the first part,
- * which is on its way by then. Nobody would poll for that one meanwhile (IORING_SETUP_IOPOLL).
- */
-void zext4_wont_poll(struct kiocb *iocb)
-{
-	struct inode *inode = file_inode(iocb->ki_filp);
-	struct ext4_sb_info *sbi = EXT4_SB(inode->i_sb);
-	journal_t *journal = zext4_ordered_journal(inode);
-
-	if (journal && (READ_ONCE(sbi->s_zj.value[ZEXT4_FSYNC_DATA]) == ZEXT4_FSYNC_DATA_AUTO ||
-			zj_journal_max_file_blocks(journal)))
-		iocb->ki_flags &= ~IOCB_HIPRI;
-}
-
-/**
- * zext4_read_cached() - read from the page cache what a direct read has left there
- * @iocb: the read, whose position is after what was read
- * @to: what is left to be read
- * @read: bytes that were read, or a negative error
- *
- * The read stays a direct one for io_uring, which would let one that is not wait for pages by a
- * callback. If it must not wait, it is sent anew from a task that may.
- *
- * Context: i_rwsem held shared since before the direct read, so that all of what is read is from
- * before a write() or all of it from after, as with stock ext4.
- * Return: bytes, or a negative error.
- */
-ssize_t zext4_read_cached(struct kiocb *iocb, struct iov_iter *to, ssize_t read)
-{
-	if (read < 0 || !iov_iter_count(to) ||
-	    iocb->ki_pos >= i_size_read(file_inode(iocb->ki_filp)))
-		return read;
-	return filemap_read(iocb, to, read);
-}
-
-/**
  * zext4_settle_read() - write home what the log holds of a range of a file
  * @inode: the file
  * @start: offset
@@ -511,13 +472,27 @@ int zext4_check_move(struct inode *inode, ext4_lblk_t lblk, struct inode *donor,
 	return check_unlogged(inode, lblk, count) ?: check_unlogged(donor, donor_lblk, count);
 }
 
+/* A folio is released as a whole, and may hold more than what is swapped. */
+static int settle_folio(struct inode *inode, loff_t from)
+{
+	struct folio *folio = filemap_get_folio(inode->i_mapping, from >> PAGE_SHIFT);
+	loff_t start, end;
+
+	if (IS_ERR(folio))
+		return 0;
+	start = folio_pos(folio);
+	end = start + folio_size(folio);
+	folio_put(folio);
+	return zext4_settle_read(inode, start, end);
+}
+
 /**
  * zext4_move_again_at() - settle what kept blocks from being swapped
  * @inode: one file
  * @from: offset in it
  * @donor: the other file
  * @donor_from: offset in that
- * @bytes: how much is to be swapped
+ * @bytes: how much is to be swapped, of one folio of each
  *
  * Context: no handle open, no folio locked.
  * Return: true if another try may succeed.
@@ -531,7 +506,8 @@ bool zext4_move_again_at(struct inode *inode, loff_t from, struct inode *donor,
 	if (!zj_journal_max_file_blocks(journal))
 		return zj_journal_force_commit_nested(journal);
 	return !zext4_settle_write(inode, from, from + bytes) &&
-	       !zext4_settle_write(donor, donor_from, donor_from + bytes);
+	       !zext4_settle_write(donor, donor_from, donor_from + bytes) &&
+	       !settle_folio(inode, from) && !settle_folio(donor, donor_from);
 }
 
 /* The same for a page. */

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import uml
 import vm as vmlib
 
 FSTYPE = os.environ.get("FSTYPE", "zext4")
@@ -55,7 +56,8 @@ class Guest:
 
 def new_vm(**options):
     """A VM with our programs; the variable FS is set in every script."""
-    machine = vmlib.VM(programs=PROGRAMS, **options)
+    kind = uml.UmlVM if uml.wanted(vmlib.Kernel.find()) else vmlib.VM
+    machine = kind(programs=PROGRAMS, **options)
     machine.prelude = f"FS={FSTYPE}\n"
     return machine
 

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/quota.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define EXT4_IOC_SHUTDOWN	_IOR('X', 125, uint32_t)
@@ -27,6 +28,10 @@
 #define UUID_BYTES		16
 #define KEY_SIZE		64
 #define PAGE			4096
+/* Of newer kernels. */
+#define FALLOC_FL_WRITE_ZEROES	0x80
+#define RWF_ATOMIC		0x40
+#define RWF_DONTCACHE		0x80
 
 struct move_extent {
 	uint32_t reserved;
@@ -256,6 +261,24 @@ static int change_first(const char *path, int mode)
 	return rc;
 }
 
+/* Writes the first bytes of a file with these flags, one letter everywhere, and syncs it. */
+static int write_first(const char *path, char letter, size_t bytes, int open_flags, int flags)
+{
+	char *data = aligned_alloc(PAGE, bytes), *back = aligned_alloc(PAGE, bytes);
+	struct iovec to = { data, bytes }, from = { back, bytes };
+	int fd = open(path, O_RDWR | open_flags);
+
+	memset(data, letter, bytes);
+	if (fd < 0 || pwritev2(fd, &to, 1, 0, flags) != (ssize_t)bytes || fsync(fd))
+		return -1;
+	if (flags & RWF_DONTCACHE && (preadv2(fd, &from, 1, 0, flags) != (ssize_t)bytes ||
+				      memcmp(data, back, bytes)))
+		return -1;
+	free(data);
+	free(back);
+	return close(fd);
+}
+
 /* Blocks beyond its end. */
 static int preallocate(const char *path)
 {
@@ -371,6 +394,8 @@ static int run_special(const char *command, const char *one, const char *other)
 		return change_first(one, FALLOC_FL_COLLAPSE_RANGE);
 	if (!strcmp(command, "insert-first"))
 		return change_first(one, FALLOC_FL_INSERT_RANGE);
+	if (!strcmp(command, "write-zeroes"))
+		return change_first(one, FALLOC_FL_WRITE_ZEROES);
 	if (!strcmp(command, "preallocate"))
 		return preallocate(one);
 	if (!strcmp(command, "swap-boot"))
@@ -387,6 +412,12 @@ static int run_special(const char *command, const char *one, const char *other)
 		return move_block(one, other, false);
 	if (!strcmp(command, "move-last"))
 		return move_block(one, other, true);
+	if (!strcmp(command, "uncached"))
+		return write_first(one, *other, PAGE, 0, RWF_DONTCACHE);
+	if (!strcmp(command, "atomic"))
+		return write_first(one, *other, PAGE, O_DIRECT, RWF_ATOMIC);
+	if (!strcmp(command, "atomic-4"))
+		return write_first(one, *other, 4 * PAGE, O_DIRECT, RWF_ATOMIC);
 	if (!strcmp(command, "swapped-run"))
 		return swapped_run(one, other);
 	if (!strcmp(command, "mapped-run"))
@@ -455,7 +486,8 @@ int main(int argc, char **argv)
 			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | swap-boot FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"
-			"       zero-first FILE | collapse-first FILE | insert-first FILE |\n"
+			"       zero-first FILE | collapse-first FILE | insert-first FILE | write-zeroes FILE |\n"
+			"       uncached FILE LETTER | atomic FILE LETTER | atomic-4 FILE LETTER |\n"
 			"       preallocate FILE | swapped-run PAGES COMMAND | mapped-run FILE COMMAND |\n"
 			"       snapshot COMMAND COMMAND |\n"
 			"       quota-on DEV FILE | quota-off DEV | usage DEV USER|pPROJECT |\n"

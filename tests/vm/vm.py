@@ -297,10 +297,8 @@ class VM:
                             HERE / "guest" / "init", self.modules, self.programs,
                             guest_scripts(), self.stock)
         _living.add(self)
-        log = open(self.dir / "qemu.log", "wb")
-        self.proc = subprocess.Popen(self._command(initrd), stdin=subprocess.DEVNULL, stdout=log,
-                                     stderr=log, start_new_session=True)
-        log.close()
+        with open(self.dir / "qemu.log", "wb") as log:
+            self.proc = self._launch(self._command(initrd), log)
         self._connect()
         self._wait(lambda: "ready" in self.finished, timeout, "boot")
 
@@ -325,6 +323,9 @@ class VM:
         for n, disk in enumerate(self.disks):
             cmd += disk.args(n)
         return cmd + self.qemu_args
+
+    def _launch(self, command, log):
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
     def _connect(self):
         def connected():
@@ -421,7 +422,7 @@ class VM:
     def kill(self):
         """Kills the VM with SIGKILL at this moment."""
         if self.running:
-            self.proc.send_signal(signal.SIGKILL)
+            os.killpg(self.proc.pid, signal.SIGKILL)
         if self.proc:
             self.proc.wait()
         if self.sock:

@@ -7,7 +7,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 
 # What may sleep until some I/O, a commit or another task has come to its end.
 WAITS = re.compile(r"\b(zj_complete_transaction|zj_journal_(wait|flush|lock|force_commit|write_home|bring_home)\w*|"
-                   r"ext4_force_commit|\w+_and_wait\w*|\w+_fdata(wait|write)\w*|vfs_fsync\w*|filemap_read|folio_lock|"
+                   r"ext4_force_commit|\w+_and_wait\w*|\w+_fdata(wait|write)\w*|vfs_fsync\w*|filemap_read|filemap_lock_folio|folio_lock|"
                    r"folio_wait_\w+|lock_buffer|wait_(on|event|for_completion)\w*|submit_bio_wait|\w*sb_bread\w*|blkdev_issue_flush|"
                    r"mutex_lock\w*|down_\w+|ext4_writepages_down_\w+|msleep|schedule(?!_work)\w*)\(")
 

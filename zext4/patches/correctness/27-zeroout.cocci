@@ -8,6 +8,11 @@
 //
 // expect: extents.c: ext4_split_convert_extents=1
 // expect: extents.c: ext4_ext_convert_to_initialized=1
+//
+// Newer kernels zero whole ranges so on request (FALLOC_FL_WRITE_ZEROES), blocks that the log holds
+// included. Whoever is refused writes zeros.
+//
+// expect: extents.c: | ext4_zero_range=2
 
 @@
 expression inside;
@@ -29,4 +34,25 @@ ext4_ext_convert_to_initialized(...)
 + if (end <= eof && !ext4_should_journal_data(inode))
 	max_zeroout = most;
 ...>
+}
+
+@asked@
+@@
+ext4_fallocate(...)
+{
+ <+...
+ FALLOC_FL_WRITE_ZEROES
+ ...+>
+}
+
+@depends on asked@
+@@
+ext4_zero_range(..., int mode)
+{
+ ...
+ if (!(ext4_test_inode_flag(inode, EXT4_INODE_EXTENTS)))
+	return -EOPNOTSUPP;
++ if (mode & FALLOC_FL_WRITE_ZEROES && ext4_should_journal_data(inode))
++	return -EOPNOTSUPP;
+ ...
 }

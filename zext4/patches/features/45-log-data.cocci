@@ -18,7 +18,7 @@
 // expect: ext4.h: -=2
 // expect: page-io.c: ext4_io_submit_init=2 ext4_bio_write_folio=1
 // expect: inode.c: ext4_writepages=4 ext4_iomap_begin=4
-// expect: inode.c: __ext4_block_zero_page_range=1 ext4_iomap_overwrite_begin=1 | ext4_block_zero_eof=1 ext4_invalidate_folio=1
+// expect: inode.c: __ext4_block_zero_page_range=1 ext4_iomap_overwrite_begin=1 | ext4_block_zero_eof=6 ext4_invalidate_folio=1
 // expect: inode.c: ext4_release_folio=2 ext4_change_inode_journal_flag=4
 // expect: inode.c: ext4_iomap_swap_activate=4
 // expect: mballoc.c: ext4_free_blocks=1
@@ -97,15 +97,22 @@ __ext4_block_zero_page_range(...)
 ...>
 }
 
+// Here the handle comes after the folio was let go, whose lock nobody must wait for then (N10).
 @@
-expression handle, inode, from, length;
-identifier err;
+identifier handle, inode, from, length, err;
 @@
 ext4_block_zero_eof(...)
 {
 <...
-- err = ext4_jbd2_inode_add_write(handle, inode, from, length);
-+ err = zext4_order_tail(handle, inode, from, length);
+-	handle_t *handle;
+-	handle = ext4_journal_start(inode, EXT4_HT_MISC, 1);
+-	if (IS_ERR(handle))
+-		return PTR_ERR(handle);
+-	err = ext4_jbd2_inode_add_write(handle, inode, from, length);
+-	ext4_journal_stop(handle);
++	err = zext4_order_tail(inode, from, length);
+	if (err)
+		return err;
 ...>
 }
 
@@ -175,8 +182,8 @@ ext4_dio_read_iter(struct kiocb *iocb, struct iov_iter *to)
  ret = iomap_dio_read_simple(...);
  if (ret == -ENOTBLK)
 	ret = iomap_dio_rw(...);
- inode_unlock_shared(inode);
 + ret = zext4_read_cached(iocb, to, ret);
+ inode_unlock_shared(inode);
  ...
 }
 
@@ -186,7 +193,7 @@ identifier iocb, from, ret;
 ext4_dio_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
  ...
-+ zext4_wont_poll(iocb);
++ zext4_before_direct_write(iocb, from);
  ret = iomap_dio_rw(...);
  ...
 }
