@@ -16,7 +16,7 @@ static struct mem_cgroup *memcg_of(struct folio *folio)
 	rcu_read_lock();
 	do {
 		memcg = folio_memcg(folio);
-	} while (memcg && !css_tryget(&memcg->css));
+	} while (!mem_cgroup_tryget(memcg));
 	rcu_read_unlock();
 	return memcg;
 }
