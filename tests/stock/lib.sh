@@ -26,11 +26,6 @@ complaints() {
 		sed 's/ *Fix? no//; s/ *Clear? no//; s/ *Connect to.*//' | grep -v '^$' | tr -s '\n' ';' | cut -c1-160
 }
 
-# blocks FILE...: of each extent, its first block on the device and their number
-blocks() {
-	filefrag -v -b4096 "$@" | awk '/^ *[0-9]+:/ { sub("[.][.].*", "", $4); print $4, $6 + 0 }'
-}
-
 # fill_up: preallocated files have all that is free
 fill_up() {
 	for size in 1048576 65536 4096 1024; do
