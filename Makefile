@@ -43,6 +43,8 @@
 #   make kernels         which kernels of Debian's archive are served, and what differs in the others,
 #                        in docs/install.md; ARGS=--diff shows the differences
 #   make test-packages   install them in a Debian 12 of its own, boot that, upgrade, purge
+#   make stock-faults    faults of stock ext4 that this project found, each shown on it; FAULTS="fdatasync ...",
+#                        FSTYPE=zext4 for the same on zext4
 #   make newcomer        README's commands, typed in a bare Debian 12 and a bare Debian 13 (root; half an hour)
 #
 # KVER=<release>     kernel to build for and to test with; default: the running one, else the newest
@@ -278,6 +280,12 @@ test-packages:
 newcomer:
 	@tools/deps newcomer
 	@ZJ_NEWCOMER=1 $(PYTHON) -m pytest -q tests/newcomer
+
+.PHONY: stock-faults
+stock-faults: FSTYPE := ext4
+stock-faults:
+	@+$(build-all)
+	@FSTYPE=$(FSTYPE) $(PYTHON) tests/stock/stock_faults.py $(FAULTS)
 
 .PHONY: kernels
 kernels:

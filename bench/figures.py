@@ -93,7 +93,7 @@ def of_handles(table):
         yield row, [found[column] for column in table["columns"]]
 
 
-READERS = {"programs": of_bench, "fast": of_fast, "rounds": of_fsync, "beside": of_beside, "neighbours": of_fsync, "simulated": of_sim,
+READERS = {"programs": of_bench, "fast": of_fast, "rounds": of_fsync, "steps": of_fsync, "beside": of_beside, "neighbours": of_fsync, "simulated": of_sim,
            "cores-simulated": of_handles}
 
 
