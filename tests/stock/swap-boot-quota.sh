@@ -3,7 +3,7 @@
 # hit: quota
 # since: not known
 # right: credits for what the handle changes
-# patch: none
+# patch: 44-quota
 modprobe -q quota_v2
 mk /dev/vda -O quota,project -E quotatype=usrquota:grpquota:prjquota -J size=8
 mnt /dev/vda

@@ -43,6 +43,22 @@ def test_what_charges_nothing_is_not_tied(guest):
     assert ties == {}
 
 
+@pytest.mark.zext4
+def test_boot_loaders_file_is_swapped(guest):
+    """One handle has two inodes, and charges the file's three users. Stock's is too small: tests/stock."""
+    guest("""
+        modprobe -q quota_v2
+        mk /dev/vda -O quota,project -E quotatype=usrquota:grpquota:prjquota -J size=8
+        mnt /dev/vda
+        seq 3000 >/mnt/f; chown 1000:1001 /mnt/f; chattr -p 7 /mnt/f; sync
+        fsctl swap-boot /mnt/f || die swap
+        seq 9000 >/mnt/f; sync
+        fsctl swap-boot /mnt/f || die "swap back"
+        umount /mnt
+        e2fsck -fn /dev/vda || die e2fsck
+    """)
+
+
 def test_charge_that_is_half_done(guest):
     """A file's project is charged in core, while its user's entry is still to be read; another user's file of the
     project is fsynced meanwhile, with the entry of the project.

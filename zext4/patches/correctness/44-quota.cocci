@@ -11,7 +11,7 @@
 // expect: extents.c: ext4_rereserve_cluster=1
 // expect: ialloc.c: __ext4_new_inode=2 ext4_free_inode=1
 // expect: inode.c: ext4_da_update_reserve_space=1 ext4_setattr=1
-// expect: ioctl.c: ext4_ioctl_setproject=1 swap_inode_boot_loader=2
+// expect: ioctl.c: ext4_ioctl_setproject=1 swap_inode_boot_loader=3
 // expect: mballoc.c: ext4_mb_clear_bb=1 ext4_mb_new_blocks=3
 // expect: super.c: ext4_acquire_dquot=1 ext4_free_sbi=1 ext4_put_super=1 ext4_quota_off=3 ext4_release_dquot=1 ext4_write_dquot=4 ext4_write_info=1
 // expect: xattr.c: ext4_xattr_block_set=3 ext4_xattr_inode_alloc_quota=3 ext4_xattr_inode_create=1 ext4_xattr_inode_free_quota=2 ext4_xattr_release_block=1
@@ -49,6 +49,19 @@ ext4_ioctl_setproject(...)
 - __dquot_transfer
 + zext4_project_transfer
   (...)
+...>
+}
+
+// Its handle has credits for the two inodes only, and then charges the file's users.
+@@
+expression inode, type;
+identifier sb;
+@@
+swap_inode_boot_loader(struct super_block *sb, ...)
+{
+<...
+- ext4_journal_start(inode, type, 2)
++ ext4_journal_start(inode, type, 2 + EXT4_MAXQUOTAS_TRANS_BLOCKS(sb))
 ...>
 }
 
