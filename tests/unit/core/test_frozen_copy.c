@@ -129,7 +129,10 @@ static void r3_waits_for_log_io_from_the_live_buffer_only(void)
 	close_journal();
 }
 
-/* Changes so many blocks in one transaction, and commits it; writing records has taken so long. */
+/*
+ * Changes so many blocks in one transaction, and commits it; writing records of one kind, odd or
+ * even numbers in turn, has taken so long.
+ */
 static void commit_blocks(u32 i, u32 n, s64 io_ns)
 {
 	handle_t *h = start(i, n);
@@ -137,8 +140,8 @@ static void commit_blocks(u32 i, u32 n, s64 io_ns)
 	for (u32 k = 0; k < n; k++)
 		put(h, BLOCK + k, 1);
 	stop(h);
-	lane(i)->record_ns[0] = 0;
-	lane(i)->record_ns[1] = io_ns;
+	lane(i)->record_ns[n % 2] = 0;
+	lane(i)->record_ns[(n + 1) % 2] = io_ns;
 	commit(i);
 }
 
@@ -168,7 +171,7 @@ static void conflict_is_remembered_for_as_many_copies_as_cost_a_wait(void)
 		change(0, BLOCK, 1);
 		seal(0);
 		for (u32 k = 0; k < cases[i].copies; k++) {
-			commit_blocks(1, 16, cases[i].io_ns);
+			commit_blocks(1, 16 + k % 2, cases[i].io_ns);
 			assert_int_equal(lane(1)->stats.ahead, before + k + 1);
 		}
 		commit_blocks(1, 16, cases[i].io_ns);

@@ -334,6 +334,28 @@ static void revokes_fill_a_txninfo_too(void)
 	close_journal();
 }
 
+/* It is full with one revoke more than there is room for, beside the next image. */
+static void last_revoke_of_a_txninfo(void)
+{
+	const u32 most = (256 - sizeof(struct zj_txninfo) - 2 * sizeof(struct zj_nvm_record)) / 8;
+	handle_t *h;
+	tid_t tid;
+
+	for (u32 nr = most; nr <= most + 1; nr++) {
+		NVM(.info_max = 256);
+		h = start_more(0, 4, 0, nr);
+		tid = h->h_transaction->t_tid;
+		for (u32 i = 0; i < nr; i++)
+			assert_int_equal(revoke_block(h, BLOCK + i), 0);
+		put(h, BLOCK + nr, 1);
+		stop(h);
+		h = start(0, 1);
+		assert_int_equal(h->h_transaction->t_tid != tid, nr > most);
+		stop(h);
+		close_journal();
+	}
+}
+
 /* Entries up to the last byte of a TxnInfo are one chunk, one more makes it two. */
 static void entries_that_fill_a_txninfo(void)
 {
@@ -622,6 +644,7 @@ CORE_TESTS(nvm,
 	CORE_TEST(full_txninfos_leave_a_transaction_open),
 	CORE_TEST(txninfo_max_bounds_a_transaction),
 	CORE_TEST(revokes_fill_a_txninfo_too),
+	CORE_TEST(last_revoke_of_a_txninfo),
 	CORE_TEST(entries_that_fill_a_txninfo),
 	CORE_TEST(entries_of_all_kinds_in_one_txninfo),
 	CORE_TEST(promises_do_not_fill_a_txninfo),

@@ -15,6 +15,15 @@ static void full_log_makes_start_wait_and_go_on(void)
 	close_journal();
 }
 
+/* Starts after the first one need not look at the log again. */
+static void lane_knows_what_its_next_starts_may_take(void)
+{
+	OPEN(.lanes = 1);
+	stop(start(0, 1));
+	assert_in_range(lane(0)->limit, 10, fx.zj->budget);
+	close_journal();
+}
+
 /* Each change has its time; the background checkpoint keeps ahead. */
 static void steady_load_never_waits_for_space(void)
 {
@@ -348,6 +357,7 @@ static void space_is_low_in_the_last_third(void)
 CORE_TESTS(space,
 	CORE_TEST(space_is_low_in_the_last_third),
 	CORE_TEST(full_log_makes_start_wait_and_go_on),
+	CORE_TEST(lane_knows_what_its_next_starts_may_take),
 	CORE_TEST(steady_load_never_waits_for_space),
 	CORE_TEST(two_lanes_go_round_a_small_log),
 	CORE_TEST(idle_lanes_segments_come_back),
