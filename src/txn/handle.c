@@ -20,6 +20,7 @@
 #include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/wait.h>
 #include <trace/events/zjournal.h>
 
@@ -33,22 +34,18 @@ static int revoke_blocks(const struct zj_journal *zj, int revokes)
 	return DIV_ROUND_UP(revokes, zj->revokes_per_block);
 }
 
-/* Clears field by field, because a third of a handle is room for claims that are rare. */
+/*
+ * Clears all but the room for claims, which are rare. ext4 has fields of its own there (h_invalid),
+ * so none may keep what the memory's former user has left.
+ */
 static handle_t *handle_alloc(int credits)
 {
 	handle_t *handle = kmem_cache_alloc(zj_handle_cache,
 					    GFP_NOFS | __GFP_NOFAIL);
 
-	handle->h_rsv_handle = NULL;
+	memset(handle, 0, offsetof(handle_t, h_claims));
 	handle->h_total_credits = credits;
-	handle->h_revoke_credits = 0;
-	handle->h_revoke_credits_requested = 0;
 	handle->h_ref = 1;
-	handle->h_err = 0;
-	handle->h_sync = 0;
-	handle->h_reserved = 0;
-	handle->h_aborted = 0;
-	handle->h_nr_claims = 0;
 	return handle;
 }
 

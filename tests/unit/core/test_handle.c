@@ -443,6 +443,27 @@ static void stop_frees_an_unused_reservation(void)
 	close_journal();
 }
 
+/* The memory holds garbage before; with h_invalid ext4 neither stops the handle nor logs its changes. */
+static void assert_unmarked(const handle_t *h)
+{
+	assert_false(h->h_invalid);
+	assert_false(h->h_aborted);
+	assert_false(h->h_sync);
+	assert_int_equal(h->h_err, 0);
+}
+
+static void what_ext4_reads_of_a_new_handle_is_set(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start_more(0, 1, 4, 0);
+	assert_unmarked(h);
+	assert_unmarked(h->h_rsv_handle);
+	stop(h);
+	close_journal();
+}
+
 static void call_start_and_stop(struct fiber *f)
 {
 	call_start(f);
@@ -624,6 +645,7 @@ CORE_TESTS(handle,
 	CORE_TEST(sync_handle_waits_for_commit),
 	CORE_TEST(sync_handle_of_reclaim_does_not_wait),
 	CORE_TEST(stop_after_expiry_requests_the_commit),
+	CORE_TEST(what_ext4_reads_of_a_new_handle_is_set),
 	CORE_TEST(stop_frees_an_unused_reservation),
 	CORE_TEST(task_may_reclaim_again_once_its_handle_is_closed),
 	CORE_TEST(transaction_is_there_until_its_last_handle_has_left),
