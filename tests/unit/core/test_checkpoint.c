@@ -723,6 +723,31 @@ static void buffer_that_is_locked_again_is_not_home(void)
 	close_journal();
 }
 
+/* Who waits for space waits for half a budget, not for the whole log. */
+static void pass_for_waiting_starts_takes_half_a_budget(void)
+{
+	struct zj_pass pass;
+	u32 budget;
+
+	OPEN(.lanes = 1);
+	for (u32 i = 0; i < 2; i++) {
+		change(0, BLOCK + 40 * i, 1);
+		commit(0);
+	}
+	budget = fx.zj->budget;
+	fx.zj->budget = 2;
+	atomic_inc(&fx.zj->space_waiters);
+	mutex_lock(&fx.zj->ckpt_lock);
+	zj_pass_begin(&pass, fx.zj, false);
+	zj_pass_end(&pass);
+	mutex_unlock(&fx.zj->ckpt_lock);
+	atomic_dec(&fx.zj->space_waiters);
+	fx.zj->budget = budget;
+	assert_int_equal(home_val(BLOCK), 1);
+	assert_int_equal(writes_of(BLOCK + 40, 0), 0);
+	close_journal();
+}
+
 CORE_TESTS(checkpoint,
 	CORE_TEST(head_of_a_locked_buffer_is_not_let_go),
 	CORE_TEST(home_writes_go_up),
@@ -754,4 +779,5 @@ CORE_TESTS(checkpoint,
 	CORE_TEST(more_than_a_batch_goes_home),
 	CORE_TEST(home_writes_of_a_block_follow_one_another),
 	CORE_TEST(buffer_that_is_locked_again_is_not_home),
+	CORE_TEST(pass_for_waiting_starts_takes_half_a_budget),
 );

@@ -154,6 +154,19 @@ static void log_map_names_the_segment_that_a_lane_fills(void)
 	close_journal();
 }
 
+static void log_map_names_full_segments(void)
+{
+	OPEN(.lanes = 1);
+	while (list_empty(&lane(0)->full)) {
+		change(0, BLOCK, 1);
+		commit(0);
+	}
+	PRINT(zj_log_map_to_text, fx.zj);
+	assert_says("segment %u: full, tenure",
+		    list_first_entry(&lane(0)->full, struct zj_seg, link)->index);
+	close_journal();
+}
+
 static void text_that_does_not_fit_is_cut_off(void)
 {
 	struct seq_buf out;
@@ -403,6 +416,7 @@ CORE_TESTS(text,
 	CORE_TEST(part_shows_its_block_and_its_flags_by_name),
 	CORE_TEST(every_flag_of_a_part_has_a_name_of_its_own),
 	CORE_TEST(log_map_names_the_segment_that_a_lane_fills),
+	CORE_TEST(log_map_names_full_segments),
 	CORE_TEST(text_that_does_not_fit_is_cut_off),
 	CORE_TEST(fsync_shows_for_which_transaction_it_waits),
 	CORE_TEST(start_in_a_closing_lane_shows_who_keeps_it_closed),
