@@ -316,6 +316,17 @@ static void __printf(3, 4) mem_msg(void *ctx, int level, const char *fmt, ...)
 		strcpy(d->error, line);
 }
 
+static void mem_progress(void *ctx, const char *what, u32 done, u32 total)
+{
+	struct memdev *d = ctx;
+
+	assert_true(done <= total);
+	if (strstr(what, "home"))
+		d->told_home++;
+	else
+		d->told_log++;
+}
+
 const struct zj_io_ops mem_ops = {
 	.log_home = mem_log_home,
 	.read_log = mem_read_log,
@@ -323,6 +334,7 @@ const struct zj_io_ops mem_ops = {
 	.write_home = mem_write_home,
 	.flush_home = mem_flush_home,
 	.msg = mem_msg,
+	.progress = mem_progress,
 };
 
 static const struct zj_io_ops ahead_ops = {
@@ -335,6 +347,7 @@ static const struct zj_io_ops ahead_ops = {
 	.write_home = mem_write_home,
 	.flush_home = mem_flush_home,
 	.msg = mem_msg,
+	.progress = mem_progress,
 };
 
 const struct zj_io_ops *ml_ops(const struct memdev *d)
@@ -398,7 +411,11 @@ void ml_recover_ok(struct memdev *d, struct zj_recovery_stats *stats)
 
 	d->writes = 0;
 	d->notices = 0;
+	d->told_log = 0;
+	d->told_home = 0;
 	assert_int_equal(ml_recover(d, false, &wet), 0);
+	assert_true(d->told_log);
+	assert_int_equal(!!d->told_home, !!wet.replayed);
 	assert_memory_equal(&dry, &wet, sizeof(dry));
 	assert_int_equal(d->notices, 1);
 	assert_int_equal(d->error[0], 0);

@@ -46,6 +46,7 @@ struct memdev {
 	u32	most_in_flight;
 	struct ml_read *begun;	/* what they were asked for */
 	u32	rand;		/* state of the power cut's dice */
+	u32	told_log, told_home;	/* calls of progress: the log is read; blocks go home */
 	u32	notices;
 	char	error[1024];	/* last message of level 0 */
 };

@@ -169,7 +169,9 @@ struct zj_recovery_stats accepted(void)
 	assert_int_equal(recover(true, &dry), 0);
 	assert_int_equal(nv.dev->writes, 0);
 	assert_int_equal(nv.dev->notices, 1);
+	nv.dev->told_home = 0;
 	assert_int_equal(recover(false, &wet), 0);
+	assert_int_equal(!!nv.dev->told_home, !!wet.replayed);
 	assert_memory_equal(&dry, &wet, sizeof(dry));
 	writes = nv.dev->writes;
 	assert_int_equal(writes, wet.replayed + 1);
