@@ -68,6 +68,16 @@ static bool is_home(struct zj_component *comp)
 }
 
 /*
+ * Tells whether a component's images leave the log with it. In stock's format a run of transactions
+ * stays there until its last member can go, and what recovery may replay stays known (F1).
+ */
+static bool leaves_log(const struct zj_journal *zj, const struct zj_component *comp)
+{
+	return zj->options.log != ZJ_LOG_JBD2 ||
+	       list_first_entry(&comp->members, struct zj_txn, comp_link)->record_at;
+}
+
+/*
  * Takes all components that are home off the list, from the oldest on, and
  * returns the stamp of the newest; 0: there are none. They may be many, so
  * comp_lock is not held during the search.
@@ -78,7 +88,8 @@ static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 
 	while ((comp = zj_comp_next_finished(zj, comp)) && is_home(comp)) {
 		ZJ_ASSERT(zj, comp->finished);
-		last = comp;
+		if (leaves_log(zj, comp))
+			last = comp;
 		cond_resched();
 	}
 	if (!last)
