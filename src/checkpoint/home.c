@@ -622,14 +622,17 @@ bool zj_comp_blocked(struct zj_journal *zj, const struct zj_component *comp)
 	return true;
 }
 
-/* Returns roughly how many log blocks the component takes. */
+/* Returns roughly how many log blocks have to go home; the lists are looked at without their locks. */
 static u32 logged_by(const struct zj_component *comp)
 {
 	struct zj_txn *txn;
 	u32 logged = 0;
 
-	list_for_each_entry(txn, &comp->members, comp_link)
-		logged += max(txn->credits, 0);
+	list_for_each_entry(txn, &comp->members, comp_link) {
+		/* What is home may stay for the rest of its run (F1), and must not end each pass. */
+		if (!list_empty(&txn->parts))
+			logged += max(txn->credits, 0);
+	}
 	return logged;
 }
 
