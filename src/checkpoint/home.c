@@ -622,17 +622,19 @@ bool zj_comp_blocked(struct zj_journal *zj, const struct zj_component *comp)
 	return true;
 }
 
-/* Returns roughly how many log blocks have to go home; the lists are looked at without their locks. */
+/*
+ * Returns roughly how many log blocks have to go home. What is home and stays for the rest of its run
+ * does not count: it would end each pass before that rest.
+ */
 static u32 logged_by(const struct zj_component *comp)
 {
 	struct zj_txn *txn;
 	u32 logged = 0;
 
-	list_for_each_entry(txn, &comp->members, comp_link) {
-		/* What is home may stay for the rest of its run (F1), and must not end each pass. */
-		if (!list_empty(&txn->parts))
-			logged += max(txn->credits, 0);
-	}
+	if (comp->home)
+		return 0;
+	list_for_each_entry(txn, &comp->members, comp_link)
+		logged += max(txn->credits, 0);
 	return logged;
 }
 

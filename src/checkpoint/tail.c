@@ -68,19 +68,10 @@ static bool is_home(struct zj_component *comp)
 }
 
 /*
- * Tells whether a component's images leave the log with it. In stock's format a run of transactions
- * stays there until its last member can go, and what recovery may replay stays known (F1).
- */
-static bool leaves_log(const struct zj_journal *zj, const struct zj_component *comp)
-{
-	return zj->options.log != ZJ_LOG_JBD2 ||
-	       list_first_entry(&comp->members, struct zj_txn, comp_link)->record_at;
-}
-
-/*
- * Takes all components that are home off the list, from the oldest on, and
- * returns the stamp of the newest; 0: there are none. They may be many, so
- * comp_lock is not held during the search.
+ * Takes the components that are home and can leave the log off the list, from the
+ * oldest on, and returns the stamp of the newest; 0: there are none. What recovery
+ * may replay stays known (F1). They may be many, so comp_lock is not held during
+ * the search.
  */
 static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 {
@@ -88,7 +79,8 @@ static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 
 	while ((comp = zj_comp_next_finished(zj, comp)) && is_home(comp)) {
 		ZJ_ASSERT(zj, comp->finished);
-		if (leaves_log(zj, comp))
+		comp->home = true;
+		if (zj->log_ops->can_leave(comp))
 			last = comp;
 		cond_resched();
 	}
@@ -262,19 +254,21 @@ void zj_checkpoint_up_to(struct zj_journal *zj, u64 stamp)
 }
 
 /*
- * Tells whether a pass is of use. While the oldest component is blocked, the
+ * Tells whether a pass is of use. While the oldest component that is not home is blocked, the
  * checkpoint stamp cannot advance. If the last pass has found nothing, another
  * one would only look at the same components again, at each commit.
  */
 static bool may_work(struct zj_journal *zj)
 {
-	struct zj_component *oldest;
+	struct zj_component *oldest = NULL;
 
 	if (zj_aborted(zj) || !zj_space_low(zj))
 		return false;
 	if (!zj->found_none || zj_space_awaited(zj))
 		return true;
-	oldest = zj_comp_next_finished(zj, NULL);
+	do
+		oldest = zj_comp_next_finished(zj, oldest);
+	while (oldest && oldest->home);
 	return oldest && !zj_comp_blocked(zj, oldest);
 }
 

@@ -92,6 +92,17 @@ int zj_log_default_begun(struct zj_run *run)
 }
 
 /**
+ * zj_log_default_can_leave() - the images of a component that is home are not needed
+ * @comp: home, as are all older ones
+ *
+ * Return: true
+ */
+bool zj_log_default_can_leave(const struct zj_component *comp)
+{
+	return true;
+}
+
+/**
  * zj_log_default_full() - never full, because only credits limit a transaction
  * @txn: running
  *

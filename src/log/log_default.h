@@ -11,6 +11,7 @@ int zj_log_default_written(struct zj_txn *txn);
 void zj_log_default_close(struct zj_lane *lane);
 void zj_log_default_begin(struct zj_run *run);
 int zj_log_default_begun(struct zj_run *run);
+bool zj_log_default_can_leave(const struct zj_component *comp);
 bool zj_log_default_full(const struct zj_txn *txn);
 
 #endif /* ZJ_LOG_DEFAULT_H */

@@ -129,7 +129,6 @@ static int ring_init(struct zj_journal *zj)
 	mutex_unlock(&zj->super_lock);
 	zj->ring.sequence = be32_to_cpu(sb->s_sequence);
 	zj->ring.head = zj->geo.log_first;
-	zj->ring.run_at = zj->geo.log_first;
 	zj->ring.tail = zj->geo.log_first;
 	zj->ring.tail_run = 1;
 	/* Head and tail are equal only when the ring is empty. */
@@ -176,7 +175,6 @@ static int claim(struct zj_jbd2_write *w, u32 blocks)
 	if (!err) {
 		ring->run_revokes = w->at.nr_revokes;
 		w->sequence = sequence_of(w->zj, lane->run);
-		w->txn->run_at = ring->run_at;
 		w->txn->out = w;
 		zj_run_join(w->txn);
 	}
@@ -195,7 +193,6 @@ static void jbd2_close(struct zj_lane *lane)
 	struct zj_journal *zj = lane->journal;
 
 	WARN_ON_ONCE(take(zj, 1, &last->record_at));
-	zj->ring.run_at = zj->ring.head;
 	zj->ring.run_revokes = false;
 }
 
@@ -220,6 +217,12 @@ static int ring_go_live(struct zj_journal *zj)
 	sb->s_start = cpu_to_be32(zj->ring.tail);
 	sb->s_sequence = cpu_to_be32(sequence_of(zj, zj->ring.tail_run));
 	return zj_super_write(zj);
+}
+
+/* The log has one lane, so a component has one member. */
+static struct zj_txn *only_txn(const struct zj_component *comp)
+{
+	return list_first_entry(&comp->members, struct zj_txn, comp_link);
 }
 
 static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
@@ -248,18 +251,22 @@ static int write_tail(struct zj_journal *zj, u32 tail, u32 sequence)
 	return err;
 }
 
+/* Recovery replays a whole run, so that its members leave together. */
+static bool ring_can_leave(const struct zj_component *comp)
+{
+	return only_txn(comp)->record_at;
+}
+
 static int ring_advance_tail(struct zj_journal *zj, const struct zj_component *last)
 {
-	struct zj_txn *txn = list_first_entry(&last->members, struct zj_txn,
-					      comp_link);
+	struct zj_txn *txn = only_txn(last);
 	struct zj_ring *ring = &zj->ring;
-	/* A run stays in the log until its last member can go. */
-	u32 tail = txn->record_at ? zj_jbd2_step(&ring->geo, txn->record_at, 1) :
-		   txn->run_at;
-	u32 run = txn->run + !!txn->record_at, freed;
+	u32 tail = zj_jbd2_step(&ring->geo, txn->record_at, 1);
+	u32 run = txn->run + 1, freed;
 	int err;
 
 	lockdep_assert_held(&zj->ckpt_lock);
+	ZJ_ASSERT(zj, txn->record_at);
 	ZJ_ASSERT(zj, (s32)(run - ring->tail_run) >= 0);
 	ZJ_ASSERT(zj, tail >= zj->geo.log_first && tail < zj->geo.total_blocks);
 	err = write_tail(zj, tail, sequence_of(zj, run));
@@ -518,6 +525,7 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.room		= ring_room,
 	.init		= ring_init,
 	.go_live	= ring_go_live,
+	.can_leave	= ring_can_leave,
 	.advance_tail	= ring_advance_tail,
 	.issue		= jbd2_issue,
 	.written	= jbd2_written,

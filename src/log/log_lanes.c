@@ -386,6 +386,7 @@ const struct zj_log_ops zj_log_lanes = {
 	.room		= zj_seg_room,
 	.init		= zj_seg_init,
 	.go_live	= zj_lanes_go_live,
+	.can_leave	= zj_log_default_can_leave,
 	.advance_tail	= lanes_advance_tail,
 	.issue		= zj_log_default_issue,
 	.written	= zj_log_default_written,

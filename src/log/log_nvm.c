@@ -683,6 +683,7 @@ const struct zj_log_ops zj_log_nvm = {
 	.room		= zj_seg_room,
 	.init		= zj_seg_init,
 	.go_live	= nvm_go_live,
+	.can_leave	= zj_log_default_can_leave,
 	.advance_tail	= nvm_advance_tail,
 	.issue		= zj_log_default_issue,
 	.written	= zj_log_default_written,

@@ -65,8 +65,11 @@ struct zj_txn;
  * @init: sets up the space, all of it free
  * @go_live: makes block 0, and what else there is, say durably that the log is
  *	in use. Caller holds super_lock
- * @advance_tail: records durably that everything up to component @last is home.
- *	Caller holds ckpt_lock
+ * @can_leave: tells whether the log can be without the images of a component that
+ *	is home, as are all older ones; otherwise they stay until a younger one can
+ *	leave. Caller holds ckpt_lock
+ * @advance_tail: records durably that everything up to component @last is home,
+ *	and @can_leave. Caller holds ckpt_lock
  * @issue: makes a sealed member join a run (zj_run_join()), and sends out what
  *	may be written of it before its data is durable; called by its lane's
  *	thread
@@ -101,6 +104,7 @@ struct zj_log_ops {
 	u32 (*room)(struct zj_lane *lane, u32 need);
 	int (*init)(struct zj_journal *zj);
 	int (*go_live)(struct zj_journal *zj);
+	bool (*can_leave)(const struct zj_component *comp);
 	int (*advance_tail)(struct zj_journal *zj, const struct zj_component *last);
 	int (*issue)(struct zj_txn *txn);
 	int (*written)(struct zj_txn *txn);
@@ -123,7 +127,6 @@ struct zj_ring {
 					 * @sequence + N; block 0 said at load that run 1 comes next
 					 */
 	u32		head;		/* pool_lock; next block that is free */
-	u32		run_at;		/* lane's lock; first block of the open run */
 	bool		run_revokes;	/* lane's lock; the newest member of the open run has
 					 * revokes, so no other may join it
 					 */

@@ -110,9 +110,9 @@ struct zj_txn {
 	void		*out;		/* thread that writes it; private to the log format,
 					 * NULL once the log blocks are written
 					 */
-	u32		run_at;		/* lane->lock, log=jbd2; first block of its run */
-	u32		record_at;	/* lane->lock, log=jbd2; commit block of its run if it
-					 * is the last transaction of the run, else 0
+	u32		record_at;	/* lane->lock, constant once committed; log=jbd2: commit
+					 * block of its run if it is the last transaction of
+					 * the run, else 0
 					 */
 	ktime_t		sealed_at;	/* comp_lock to change, constant once sealed */
 	ktime_t		issued_at;	/* lane's thread; when it joined its run */

@@ -43,9 +43,13 @@ chosen() { lanes $1; unmnt; }
 
 @pytest.fixture(scope="module", name="machine")
 def machine_fixture(tmp_path_factory):
-    """vda is far away, and vdb is served one request after the other; both say that they rotate."""
+    """
+    vda is far away, and vdb is served one request after the other; both say that they rotate.
+
+    vda takes several times as long as a CPU that is emulated on a busy host may take to answer.
+    """
     where, disks = tmp_path_factory.mktemp("disks"), []
-    for name, how in ("far", {"read_s": 0.010}), ("head", {"read_s": 0.010, "one_head": True}):
+    for name, how in ("far", {"read_s": 0.040}), ("head", {"read_s": 0.010, "one_head": True}):
         vmlib.make_image(where / name, "128M")
         disks.append(nbd.VolatileDisk(where / name, where / f"{name}.sock", **how))
     with conftest.new_vm(cpus=CPUS, memory="1G",

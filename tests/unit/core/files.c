@@ -35,6 +35,18 @@ void put_page_block(handle_t *h, struct file *file, u32 i, u8 val)
 	own(NULL);
 }
 
+void log_block(handle_t *h, u32 block, u8 val)
+{
+	struct buffer_head *bh = buffer(block);
+
+	own(h);
+	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
+	memset(bh->b_data, val, DISK_BLOCK);
+	assert_int_equal(zj_journal_dirty_file_block(h, bh, false), 0);
+	brelse(bh);
+	own(NULL);
+}
+
 void file_exit(struct file *file)
 {
 	struct folio *folio = &file->page->folio;

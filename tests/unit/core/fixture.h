@@ -218,6 +218,8 @@ struct buffer_head *page_bh(struct file *file, u32 i);
 /* Access, contents, dirty. */
 void put_page_block(handle_t *h, struct file *file, u32 i, u8 val);
 /* Frees the file; fails if its buffers are still in use. */
+/* Logs a block as an fsync does: the device's buffer gets the data. */
+void log_block(handle_t *h, u32 block, u8 val);
 void file_exit(struct file *file);
 
 /* ---- fibers ---- */

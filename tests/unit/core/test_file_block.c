@@ -17,19 +17,6 @@ static void write_in_place(u32 block, u8 val)
 	join(GO(call_flush));
 }
 
-/* Logs a block as an fsync does: the device's buffer gets the data. */
-static void log_block(handle_t *h, u32 block, u8 val)
-{
-	struct buffer_head *bh = buffer(block);
-
-	own(h);
-	assert_int_equal(zj_journal_get_write_access(h, bh), 0);
-	memset(bh->b_data, val, DISK_BLOCK);
-	assert_int_equal(zj_journal_dirty_file_block(h, bh, false), 0);
-	brelse(bh);
-	own(NULL);
-}
-
 static void log_in_lane(u32 lane, u32 block, u8 val)
 {
 	handle_t *h = start(lane, 1);

@@ -2,6 +2,14 @@
 /* log_jbd2.c: the ring that stock's log is: its start, its room, what is promised of it. */
 #include "jbd2view.h"
 
+/* The first block that is in use, and how many are. */
+static u32 ring_used(void)
+{
+	u32 head = fx.zj->ring.head, tail = fx.zj->ring.tail;
+
+	return head >= tail ? head - tail : head + fx.zj->geo.nr_segs - tail;
+}
+
 static void tail_moves_the_start(void)
 {
 	u32 at, seq, before;
@@ -131,15 +139,91 @@ static void late_checkpoint_leaves_it_empty(void)
 	close_journal();
 }
 
-/* ---- what is promised of the ring ---- */
+/* ---- runs of several transactions ---- */
 
-/* The first block that is in use, and how many are. */
-static u32 ring_used(void)
+#define RUN	3	/* members */
+
+static u32 logged(u32 block)
 {
-	u32 head = fx.zj->ring.head, tail = fx.zj->ring.tail;
-
-	return head >= tail ? head - tail : head + fx.zj->geo.nr_segs - tail;
+	return zj_journal_file_blocks_logged(fx.journal, block, 1);
 }
+
+static struct fiber *fsync_of_file(u32 first, u32 nr)
+{
+	handle_t *h = start(0, nr);
+	struct fiber *f;
+	tid_t tid = h->h_transaction->t_tid;
+
+	for (u32 i = 0; i < nr; i++)
+		log_block(h, first + i, 1);
+	stop(h);
+	f = GO(call_complete, .tid = tid);
+	settle();
+	return f;
+}
+
+/* Commits one block, and then a run of members with @each blocks, which has gathered meanwhile. */
+static void commit_a_run(u32 each)
+{
+	struct fiber *f[RUN + 1];
+
+	fx.hold_flush = true;
+	f[RUN] = fsync_of_file(BLOCK + RUN * each, 1);
+	for (u32 i = 0; i < RUN; i++)
+		f[i] = fsync_of_file(BLOCK + i * each, each);
+	release();
+	for (u32 i = 0; i <= RUN; i++)
+		join(f[i]);
+}
+
+/*
+ * All of a run but one block is home: recovery would replay the run, so that nothing of it may be
+ * written in place.
+ */
+static void members_leave_the_log_with_their_run(void)
+{
+	handle_t *h;
+	u32 at;
+
+	for (u32 late = 0; late < RUN; late++) {
+		OPEN(.jbd2 = true, .pipeline = true, .lanes = 1);
+		at = super_start();
+		commit_a_run(1);
+		/* One block of the run cannot go home, as a running transaction changes it. */
+		h = start(0, 1);
+		log_block(h, BLOCK + late, 2);
+		stop(h);
+		join(GO(call_checkpoint));
+		assert_int_equal(super_start(), step(at, 3));
+		for (u32 i = 0; i < RUN; i++) {
+			assert_int_equal(home_val(BLOCK + i), i != late);
+			assert_int_equal(logged(BLOCK + i), 1);
+		}
+		assert_int_equal(logged(BLOCK + RUN), 0);
+		commit(0);
+		join(GO(call_checkpoint));
+		for (u32 i = 0; i < RUN; i++)
+			assert_int_equal(logged(BLOCK + i), 0);
+		assert_int_equal(super_start(), step(at, 3 + RUN * 2 + 1 + 3));
+		assert_int_equal(ring_used(), 0);
+		close_journal();
+	}
+}
+
+/* Each pass walks over one member that is not home, whatever older members are. */
+static void passes_reach_the_end_of_a_large_run(void)
+{
+	OPEN(.jbd2 = true, .pipeline = true, .lanes = 1, .journal = 256);
+	commit_a_run(fx.zj->budget / 2);
+	for (u32 i = 0; i <= RUN; i++) {
+		assert_true(ring_used());
+		join(GO(call_checkpoint));
+	}
+	assert_int_equal(ring_used(), 0);
+	close_journal();
+}
+
+/* ---- what is promised of the ring ---- */
 
 /* All blocks are accounted for, at each place, whole and in part. */
 static void ring_loses_and_gains_no_block(void)
@@ -364,4 +448,6 @@ CORE_TESTS(ring,
 	CORE_TEST(clean_is_stocks_clean),
 	CORE_TEST(flush_empties_it),
 	CORE_TEST(late_checkpoint_leaves_it_empty),
+	CORE_TEST(passes_reach_the_end_of_a_large_run),
+	CORE_TEST(members_leave_the_log_with_their_run),
 );
