@@ -18,6 +18,7 @@
 #                        with tools/deps bench-apps also MariaDB, RocksDB...: ARGS="LOADS=apps"
 #   make bench-fsync     what an fsync costs, beside stock ext4; ARGS="ROUNDS=1 ..."
 #   make bench-fast      fsyncs on drives of 0, 15, 100 and 1000 us, beside other file systems; ARGS=
+#   make bench-clock     the same by the clock, in User Mode Linux of 7.3 with two CPUs; ARGS=
 #   make bench-ties      what features of the file system cost in ties between lanes; ARGS=
 #   make features-table  all sets of features, and bench-ties: fills the tables of docs/compatibility.md
 #   make bench-concurrent  fsyncs of eight clients, one lane and several, beside stock ext4; ARGS=
@@ -144,6 +145,12 @@ bench-fast:
 	@tools/deps bench
 	@+$(MAKE) --no-print-directory modules guest-programs
 	@$(PYTHON) bench/fast.py $(ARGS)
+
+.PHONY: bench-clock
+bench-clock:
+	@tools/deps bench
+	@tools/deps debug-kernel
+	@+SERIES=7.3 tools/run-uml $(PYTHON) bench/fast.py $(ARGS)
 
 bench-fsync:
 	@tools/deps bench

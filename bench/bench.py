@@ -22,7 +22,7 @@ from pathlib import Path
 import apps
 import benchreport
 import device
-from common import ROOT, accel, arguments, run_script, save, vm
+from common import ROOT, accel, arguments, run_script, save, uml, vm
 
 ARMS = "nojournal ext4 fastcommit zext4:lanes=1 zext4 zext4:log=jbd2"
 # What only some loads and modes are measured with.
@@ -122,8 +122,8 @@ class Guest:
         programs += [p for p in map(vm.pack.which, ("mkfs.xfs", "xfs_repair", "mkfs.btrfs", "btrfs")) if p]
         # The guest has these anyway.
         programs = [p for p in programs if p.name not in vm.pack.TOOLS]
-        self.vm = vm.VM(cpus=self.cpus, memory=self.memory, programs=programs, accel=accel(settings),
-                        stock=["xfs", "btrfs"])
+        self.vm = uml.machine(cpus=self.cpus, memory=self.memory, programs=programs, accel=accel(settings),
+                              stock=["xfs", "btrfs"])
 
     def __enter__(self):
         self.vm.start()
@@ -135,6 +135,8 @@ class Guest:
         self.vm.cleanup()
 
     def about(self):
+        if isinstance(self.vm, uml.UmlVM):
+            return {"where": f"User Mode Linux of {self.cpus} CPUs on {os.cpu_count()} CPUs, by the host's clock"}
         how = "software emulation" if "tcg" in str(self.vm.accel or vm.accel()) else "KVM"
         clock = "its clock counts instructions" if self.settings["ICOUNT"] == "1" else "its clock is the host's"
         return {"where": f"virtual machine of {self.cpus} CPUs by {how} on {os.cpu_count()} CPUs; {clock}"}

@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "vm"))
 
+import uml    # noqa: E402
 import vm    # noqa: E402
 import patience    # noqa: E402
 
@@ -30,7 +31,9 @@ def arguments():
 
 
 def accel(settings):
-    """QEMU's accelerator by ICOUNT, which is 1 by default but with KVM."""
+    """QEMU's accelerator by ICOUNT, which is 1 by default where the guest is emulated."""
+    if uml.wanted(vm.Kernel.find()):
+        settings["ICOUNT"] = "0"
     settings.setdefault("ICOUNT", "0" if "kvm" in vm.accel() else "1")
     return ICOUNT if settings["ICOUNT"] == "1" else None
 

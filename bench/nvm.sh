@@ -102,7 +102,11 @@ counted() {
 		if [ -n "$journal" ]; then
 			awk '{ printf "%d ", $7 * 512 }' "/sys/block/$journal/stat"
 		else
-			printf '%s ' -
+			# A mean in whole blocks.
+			cat /proc/fs/jbd2/*/info 2>/dev/null | awk '
+				NR == 1 { txns = $1 }
+				/ logged blocks per/ { bytes = txns * $1 * 4096 }
+				END { printf "%s ", NR ? bytes : "-" }'
 		fi
 		cat /proc/fs/jbd2/*/info 2>/dev/null | awk 'NR == 1 { txns = $1 } END { print NR ? txns : "-", "-" }'
 		return

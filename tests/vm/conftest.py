@@ -56,8 +56,7 @@ class Guest:
 
 def new_vm(**options):
     """A VM with our programs; the variable FS is set in every script."""
-    kind = uml.UmlVM if uml.wanted(vmlib.Kernel.find()) else vmlib.VM
-    machine = kind(programs=PROGRAMS, **options)
+    machine = uml.machine(programs=PROGRAMS, **options)
     machine.prelude = f"FS={FSTYPE}\n"
     return machine
 

@@ -12,6 +12,11 @@ def wanted(kernel):
     return kernel.image.name == "linux-um"
 
 
+def machine(**options):
+    """A guest of the kernel that is to be booted."""
+    return (UmlVM if wanted(vm.Kernel.find()) else vm.VM)(**options)
+
+
 class UmlVM(vm.VM):
     """A guest with disks that are files, vda and so on; it has no other hardware."""
 
