@@ -120,6 +120,11 @@ static const struct zext4_option_spec specs[] = {
 		.field = FIELD(live.no_coalesce),
 	},
 	{
+		.name = "commit_by", .words = WORDS("task", "thread"), .tune = true,
+		.meaning = "An fsync that finds its lane idle commits its transaction itself (task), or the lane's thread does (thread); with pipelined lanes it always does",
+		.field = FIELD(live.by_thread),
+	},
+	{
 		/* The words are in the order of enum zj_frozen_copy. */
 		.name = "frozen_copy", .words = WORDS("auto", "always", "never"), .tune = true,
 		.meaning = "Before a commit writes blocks to the log, it copies all of them (always), none (never), or those that another handle is likely to want meanwhile, as earlier commits have shown (auto); file data, the superblock and blocks that must be escaped are always copied",

@@ -49,6 +49,9 @@ struct zj_live_options {
 				 * default; 1: a buffer is not committed again before its
 				 * image is in the log
 				 */
+	u32	by_thread;	/* 1: only lanes' threads commit; 0: a task that syncs does, if its
+				 * lane is idle
+				 */
 	u32	no_coalesce;	/* 1: a transaction whose commit must wait takes no more handles */
 };
 

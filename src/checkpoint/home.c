@@ -526,14 +526,14 @@ static bool member_walk(struct zj_journal *zj)
  * transactions, whose fsyncs somebody waits for, should hardly ever have to
  * write anything home.
  *
- * Context: the lane's thread.
+ * Context: who commits in the lane.
  */
 void zj_checkpoint_charge(struct zj_lane *lane, u32 blocks)
 {
-	if (!zj_space_awaited(lane->journal))
-		lane->ckpt_debt = 0;
-	lane->ckpt_debt += 2 * blocks;
-	lane->logged_at = jiffies;
+	u32 debt = zj_space_awaited(lane->journal) ? READ_ONCE(lane->ckpt_debt) : 0;
+
+	WRITE_ONCE(lane->ckpt_debt, debt + 2 * blocks);
+	WRITE_ONCE(lane->logged_at, jiffies);
 }
 
 /**
@@ -549,8 +549,8 @@ bool zj_checkpoint_offers(const struct zj_lane *lane)
 
 	if ((!READ_ONCE(zj->pass_left) && !READ_ONCE(zj->walked)) || !zj_space_awaited(zj))
 		return false;
-	return lane->ckpt_debt >= zj->batch_size ||
-	       time_after_eq(jiffies, lane->logged_at + HZ);
+	return READ_ONCE(lane->ckpt_debt) >= zj->batch_size ||
+	       time_after_eq(jiffies, READ_ONCE(lane->logged_at) + HZ);
 }
 
 /**
@@ -568,6 +568,7 @@ void zj_checkpoint_help(struct zj_lane *lane)
 {
 	struct zj_journal *zj = lane->journal;
 	struct slice slice;
+	u32 debt;
 
 	while (zj_checkpoint_offers(lane)) {
 		if (member_walk(zj))
@@ -575,7 +576,8 @@ void zj_checkpoint_help(struct zj_lane *lane)
 		if (!slice_take(zj, &slice))
 			break;
 		slice_submit(&slice);
-		lane->ckpt_debt -= min(lane->ckpt_debt, slice.nr + slice.neighbours);
+		debt = READ_ONCE(lane->ckpt_debt);
+		WRITE_ONCE(lane->ckpt_debt, debt - min(debt, slice.nr + slice.neighbours));
 		slice_wait(&slice);
 	}
 }

@@ -114,6 +114,7 @@ struct zj_journal {
 	u32		credit_units;	/* immutable once loaded; units of log space that one image
 					 * takes
 					 */
+	int		log_ioprio;	/* racy; I/O priority of log writes */
 	struct zj_tid_chain *tids;	/* immutable; ZJ_TID_CHAINS chains of live transactions,
 					 * by their tids
 					 */

@@ -87,7 +87,7 @@ struct zj_write_time {
  * lanes.
  *
  * In the comments below "lane's thread" and "flush thread" mean that only this
- * thread uses the field.
+ * thread uses the field, or the task that commits in the lane (@committing).
  */
 struct zj_lane {
 	struct zj_journal *journal;	/* immutable */
@@ -97,8 +97,11 @@ struct zj_lane {
 	struct list_head to_issue;	/* zj_txn.lane_link; sealed, the lane's thread has not
 					 * taken them yet
 					 */
-	int		unwritten;	/* length of @to_issue, plus the transaction that the
-					 * thread works on
+	int		unwritten;	/* length of @to_issue, plus the transaction that is being
+					 * committed
+					 */
+	bool		committing;	/* the lane's thread commits a transaction, or a task that
+					 * syncs does; nobody else takes one meanwhile
 					 */
 	struct list_head flight;	/* zj_txn.lane_link; joined a run that the flush thread has
 					 * not taken; in seal order
@@ -116,10 +119,10 @@ struct zj_lane {
 					 * more copies are made ahead, besides those that the
 					 * buffers' own history asks for
 					 */
-	u32		ckpt_debt;	/* lane's thread; blocks it has to write home in return for
-					 * what it logged
+	u32		ckpt_debt;	/* racy hint; blocks that the lane's thread has to write
+					 * home in return for what was logged
 					 */
-	unsigned long	logged_at;	/* lane's thread; in jiffies: when it logged last */
+	unsigned long	logged_at;	/* racy hint; in jiffies: when the lane logged last */
 	int		nr_sealed;	/* comp_lock; transactions that are sealed and not
 					 * committed
 					 */

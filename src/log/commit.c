@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The first half of a commit: what a lane's thread does with a sealed
- * transaction (C1-C5).
+ * The first half of a commit: what is done with a sealed transaction (C1-C5), by
+ * its lane's thread, or by a task that syncs and finds the lane idle.
  *
  *   ordered data sent -> all members' data sent -> copies -> issued: group_commit.c
  *
@@ -28,6 +28,8 @@
 #include <linux/atomic.h>
 #include <linux/kthread.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 
@@ -191,21 +193,28 @@ static int commit(struct zj_txn *txn)
 
 /*
  * Wakes waiters even if the lane has more to do, because it may have dealt with
- * the transaction that they wait for.
+ * the transaction that they wait for. Returns whether there is more.
  */
-static void written(struct zj_lane *lane)
+static bool written(struct zj_lane *lane)
 {
+	bool more;
+
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->unwritten > 0);
+	ZJ_ASSERT(lane->journal, lane->committing);
 	lane->unwritten--;
+	lane->committing = false;
+	more = !list_empty(&lane->to_issue);
 	spin_unlock(&lane->lock);
 	/* If there is a flush thread, that will still call for a flush. */
 	if (!lane->flusher)
 		zj_flush_not_expected(lane);
 	wake_up_all(&lane->wait_idle);
+	return more;
 }
 
-static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
+/* Returns whether the lane has more to commit. */
+static bool commit_next(struct zj_lane *lane, struct zj_txn *txn)
 {
 	struct zj_journal *zj = lane->journal;
 	tid_t tid = txn->public.t_tid;
@@ -223,23 +232,74 @@ static void commit_next(struct zj_lane *lane, struct zj_txn *txn)
 	else
 		while (zj_flush_run(lane))
 			;
-	written(lane);
+	return written(lane);
 }
 
-/* ---- the thread ---- */
+/* ---- who commits ---- */
 
+static bool may_commit(const struct zj_lane *lane)
+{
+	lockdep_assert_held(&lane->lock);
+	return !lane->committing && !list_empty(&lane->to_issue) && !zj_aborted(lane->journal);
+}
+
+/* Takes the lane's oldest sealed transaction; NULL: there is none, or somebody else commits. */
 static struct zj_txn *next_sealed(struct zj_lane *lane)
 {
 	struct zj_txn *txn = NULL;
 
 	spin_lock(&lane->lock);
-	if (!list_empty(&lane->to_issue) && !zj_aborted(lane->journal)) {
+	if (may_commit(lane)) {
 		txn = list_first_entry(&lane->to_issue, struct zj_txn, lane_link);
 		list_del_init(&txn->lane_link);
+		lane->committing = true;
 	}
 	spin_unlock(&lane->lock);
 	return txn;
 }
+
+/**
+ * zj_commits_here() - tell whether the current task may commit in place of a lane's thread
+ * @lane: the lane
+ *
+ * That saves two changes of task for an fsync. All that comes after its transaction in the lane
+ * waits for the task then. So it must not have a lower priority than the thread, which would be
+ * waited for as well, and must not be one that frees memory. With a flush thread, commits overlap.
+ */
+bool zj_commits_here(const struct zj_lane *lane)
+{
+	return !lane->flusher && !READ_ONCE(lane->journal->options.live.by_thread) &&
+	       !(current->flags & PF_MEMALLOC) && current->policy != SCHED_IDLE &&
+	       task_nice(current) <= 0;
+}
+
+/**
+ * zj_commit_here() - commit a transaction in place of its lane's thread
+ * @txn: sealed by zj_commit_request_here(); the caller holds a reference
+ *
+ * What was sealed before it in the lane is committed first. If somebody else commits in the lane,
+ * they go on with it.
+ *
+ * Context: sleeps for I/O; no handle open, no folio lock.
+ */
+void zj_commit_here(const struct zj_txn *txn)
+{
+	unsigned int nofs = memalloc_nofs_save();
+	struct zj_lane *lane = txn->lane;
+	struct zj_txn *next;
+	bool more = false;
+
+	do {
+		next = next_sealed(lane);
+		if (next)
+			more = commit_next(lane, next);
+	} while (next && next != txn);
+	memalloc_nofs_restore(nofs);
+	if (more)
+		wake_up(&lane->wait_work);
+}
+
+/* ---- the thread ---- */
 
 /* N8: the timer belongs to the transaction, not to the lane. */
 static void close_expired(struct zj_lane *lane)
@@ -267,7 +327,7 @@ static bool lane_has_work(struct zj_lane *lane)
 	if (kthread_should_stop() || zj_checkpoint_offers(lane))
 		return true;
 	spin_lock(&lane->lock);
-	work = !list_empty(&lane->to_issue) && !zj_aborted(lane->journal);
+	work = may_commit(lane);
 	if (lane->running && !lane->running->locked)
 		work |= time_after_eq(jiffies,
 				      READ_ONCE(lane->running->expires));

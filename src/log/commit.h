@@ -5,6 +5,8 @@
 #include "core/journal.h"
 
 int zj_lane_thread(void *arg);
+bool zj_commits_here(const struct zj_lane *lane);
+void zj_commit_here(const struct zj_txn *txn);
 void zj_txn_logged(struct zj_txn *txn);
 
 #endif /* ZJ_COMMIT_H */

@@ -282,6 +282,7 @@ void zj_journal_set_ioprio(journal_t *journal, int ioprio)
 	struct zj_journal *zj = to_zj(journal);
 	unsigned int i;
 
+	WRITE_ONCE(zj->log_ioprio, ioprio);
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
 		if (zj->lanes[i].task)
 			set_task_ioprio(zj->lanes[i].task, ioprio);

@@ -15,6 +15,7 @@
 #include "core/super.h"
 #include "core/tids.h"
 #include "core/waits.h"
+#include "log/commit.h"
 #include "txn/component.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
@@ -26,7 +27,7 @@
 #include <linux/wait.h>
 
 /*
- * Tells whether to leave a transaction open, because its lane's thread is busy:
+ * Tells whether to leave a transaction open, because its lane is busy:
  * closing it now would not get it written earlier, and other handles could not
  * join it.
  */
@@ -72,8 +73,8 @@ static void wait_turn(struct zj_txn *txn)
  * @tid: as handed over by zj_journal_sync_tid(); the transaction may be gone
  *
  * Closes the transaction's component and nothing else, because everything that
- * this depends on is already sealed. While the lane's thread is busy the
- * component stays open, so that other handles can share its commit.
+ * this depends on is already sealed. While the lane is busy the component stays open,
+ * so that other handles can share its commit. Else the caller's task commits.
  *
  * Context: sleeps; no handle open, no folio lock.
  * Return: 0, or -EIO if the journal was aborted before.
@@ -90,7 +91,10 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 	wait_turn(txn);
 	turn = ktime_get();
 	zj_txn_expects_flush(txn);
-	zj_commit_request(zj, txn);
+	if (!zj_commits_here(txn->lane))
+		zj_commit_request(zj, txn);
+	else if (zj_commit_request_here(zj, txn))
+		zj_commit_here(txn);
 	err = zj_txn_wait_committed(txn);
 	count_fsync(txn->lane, ktime_us_delta(ktime_get(), begin));
 	if (!err)

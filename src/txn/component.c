@@ -516,7 +516,8 @@ void zj_wake_sealed(struct zj_journal *zj, const struct zj_sealed *sealed)
 	unsigned int i;
 
 	for_each_set_bit(i, sealed->lanes, zj->nr_lanes) {
-		wake_up(&zj->lanes[i].wait_work);
+		if (&zj->lanes[i] != sealed->here)
+			wake_up(&zj->lanes[i].wait_work);
 		/* It has a barrier: a start that waits has not seen the lane empty. */
 		if (wq_has_sleeper(&zj->lanes[i].wait_start))
 			wake_up_all(&zj->lanes[i].wait_start);
@@ -706,9 +707,9 @@ void zj_try_seal_lane(struct zj_lane *lane, u64 stamp, struct zj_sealed *sealed)
 	go_on(lane->journal, txn->comp, sealed);
 }
 
-static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
+static void request(struct zj_journal *zj, struct zj_txn *txn, bool now,
+		    struct zj_sealed *sealed)
 {
-	struct zj_sealed sealed = {};
 	struct zj_component *comp;
 
 	spin_lock(&zj->comp_lock);
@@ -723,10 +724,10 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
 		if (!comp->no_delay && may_defer(zj, comp))
 			defer(comp);
 		else
-			lock_component(zj, comp, &sealed);
+			lock_component(zj, comp, sealed);
 	}
 	spin_unlock(&zj->comp_lock);
-	zj_wake_sealed(zj, &sealed);
+	zj_wake_sealed(zj, sealed);
 }
 
 /**
@@ -740,7 +741,25 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now)
  */
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
 {
-	request(zj, txn, false);
+	struct zj_sealed sealed = {};
+
+	request(zj, txn, false, &sealed);
+}
+
+/**
+ * zj_commit_request_here() - as zj_commit_request(), for a task that commits in the lane itself
+ * @zj: the journal
+ * @txn: a transaction in any state; the caller holds a reference
+ *
+ * Return: true if this call has sealed the transaction. Its lane's thread was not woken then, and
+ * the caller goes on with zj_commit_here().
+ */
+bool zj_commit_request_here(struct zj_journal *zj, struct zj_txn *txn)
+{
+	struct zj_sealed sealed = { .here = txn->lane };
+
+	request(zj, txn, false, &sealed);
+	return test_bit(txn->lane->index, sealed.lanes);
 }
 
 /**
@@ -748,7 +767,9 @@ void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
  */
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
 {
-	request(zj, txn, true);
+	struct zj_sealed sealed = {};
+
+	request(zj, txn, true, &sealed);
 }
 
 static bool is_on_no_list(struct zj_journal *zj, struct zj_component *comp)

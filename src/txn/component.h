@@ -22,6 +22,7 @@ bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
 	       struct zj_dep **spare);
 void zj_tie(struct zj_txn *txn, struct zj_txn *other, enum zj_kind kind);
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn);
+bool zj_commit_request_here(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn);
 void zj_commit_again(struct zj_txn *txn);
 void zj_try_seal(struct zj_journal *zj, struct zj_txn *txn);

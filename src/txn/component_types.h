@@ -132,12 +132,14 @@ struct zj_component {
 /**
  * struct zj_sealed - lanes in which something was sealed
  * @lanes: by their index
+ * @here: the caller commits in this lane what it seals, so its thread need not be woken; or NULL
  *
  * It lives on the stack of a thread that holds comp_lock. When that has released the
  * lock it calls zj_wake_sealed().
  */
 struct zj_sealed {
 	DECLARE_BITMAP(lanes, ZJ_MAX_LANES);
+	const struct zj_lane *here;
 };
 
 /**

@@ -383,6 +383,7 @@ struct zj_live_options world_live_options(bool log_fua)
 		.flush_batch = max(p->run, 1U),
 		.versions = max(p->versions, 1U),
 		.no_coalesce = !p->coalesce,
+		.by_thread = p->seed / 16 % 2,
 	};
 }
 

@@ -307,6 +307,7 @@ static int configure_journal(journal_t *journal)
 		.live.unpinned = fx.setup.unpinned,
 		.live.versions = fx.setup.versions,
 		.live.no_coalesce = fx.setup.no_coalesce,
+		.live.by_thread = !fx.setup.by_task,
 	};
 
 	if (fx.setup.jbd2)

@@ -59,6 +59,7 @@ struct setup {
 	bool	ext_no_fua;	/* but without FUA */
 	bool	pipeline;	/* lanes have flush threads */
 	u32	versions;	/* 0: the default */
+	bool	by_task;	/* a task that syncs commits in an idle lane */
 	bool	no_coalesce;
 	u32	nvm;		/* a log in so many bytes of memory; 0: none */
 	bool	nvm_blocks;	/* it logs whole blocks */

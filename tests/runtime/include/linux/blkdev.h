@@ -42,6 +42,7 @@ typedef void bio_end_io_t(struct bio *bio);
 struct bio {
 	struct block_device *bi_bdev;
 	blk_opf_t	bi_opf;
+	unsigned short	bi_ioprio;
 	struct {
 		sector_t bi_sector;
 	} bi_iter;
