@@ -274,29 +274,21 @@ bool zj_commits_here(const struct zj_lane *lane)
 }
 
 /**
- * zj_commit_here() - commit a transaction in place of its lane's thread
- * @txn: sealed by zj_commit_request_here(); the caller holds a reference
+ * zj_commit_here() - commit a lane's oldest sealed transaction in place of its thread
+ * @lane: the lane, in which zj_commit_request_here() has sealed one
  *
- * What was sealed before it in the lane is committed first. If somebody else commits in the lane,
- * they go on with it.
+ * What is left after it is for the thread. If somebody else commits in the lane, they see to it.
  *
  * Context: sleeps for I/O; no handle open, no folio lock.
  */
-void zj_commit_here(const struct zj_txn *txn)
+void zj_commit_here(struct zj_lane *lane)
 {
 	unsigned int nofs = memalloc_nofs_save();
-	struct zj_lane *lane = txn->lane;
-	struct zj_txn *next;
-	bool more = false;
+	struct zj_txn *txn = next_sealed(lane);
 
-	do {
-		next = next_sealed(lane);
-		if (next)
-			more = commit_next(lane, next);
-	} while (next && next != txn);
-	memalloc_nofs_restore(nofs);
-	if (more)
+	if (txn && commit_next(lane, txn))
 		wake_up(&lane->wait_work);
+	memalloc_nofs_restore(nofs);
 }
 
 /* ---- the thread ---- */

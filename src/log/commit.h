@@ -6,7 +6,7 @@
 
 int zj_lane_thread(void *arg);
 bool zj_commits_here(const struct zj_lane *lane);
-void zj_commit_here(const struct zj_txn *txn);
+void zj_commit_here(struct zj_lane *lane);
 void zj_txn_logged(struct zj_txn *txn);
 
 #endif /* ZJ_COMMIT_H */

@@ -94,7 +94,7 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 	if (!zj_commits_here(txn->lane))
 		zj_commit_request(zj, txn);
 	else if (zj_commit_request_here(zj, txn))
-		zj_commit_here(txn);
+		zj_commit_here(txn->lane);
 	err = zj_txn_wait_committed(txn);
 	count_fsync(txn->lane, ktime_us_delta(ktime_get(), begin));
 	if (!err)

@@ -502,28 +502,6 @@ static void seal_member(struct zj_txn *txn, struct zj_sealed *sealed)
 	__set_bit(lane->index, sealed->lanes);
 }
 
-/**
- * zj_wake_sealed() - wake the threads of lanes in which something was sealed
- * @zj: the journal
- * @sealed: these lanes
- *
- * Handle starts that wait there are woken, too.
- *
- * Context: comp_lock not held, since a wake-up takes longer than all else that a seal does.
- */
-void zj_wake_sealed(struct zj_journal *zj, const struct zj_sealed *sealed)
-{
-	unsigned int i;
-
-	for_each_set_bit(i, sealed->lanes, zj->nr_lanes) {
-		if (&zj->lanes[i] != sealed->here)
-			wake_up(&zj->lanes[i].wait_work);
-		/* It has a barrier: a start that waits has not seen the lane empty. */
-		if (wq_has_sleeper(&zj->lanes[i].wait_start))
-			wake_up_all(&zj->lanes[i].wait_start);
-	}
-}
-
 /*
  * Seals a component. Its members and dependencies are fixed and it gets its stamp at one
  * point for all members (N1), which is why all of this is one section of comp_lock.
@@ -707,9 +685,11 @@ void zj_try_seal_lane(struct zj_lane *lane, u64 stamp, struct zj_sealed *sealed)
 	go_on(lane->journal, txn->comp, sealed);
 }
 
-static void request(struct zj_journal *zj, struct zj_txn *txn, bool now,
-		    struct zj_sealed *sealed)
+/* Returns true if this call has sealed the transaction. */
+static bool request(struct zj_journal *zj, struct zj_txn *txn, bool now,
+		    const struct zj_lane *here)
 {
+	struct zj_sealed sealed = { .here = here };
 	struct zj_component *comp;
 
 	spin_lock(&zj->comp_lock);
@@ -724,10 +704,11 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now,
 		if (!comp->no_delay && may_defer(zj, comp))
 			defer(comp);
 		else
-			lock_component(zj, comp, sealed);
+			lock_component(zj, comp, &sealed);
 	}
 	spin_unlock(&zj->comp_lock);
-	zj_wake_sealed(zj, sealed);
+	zj_wake_sealed(zj, &sealed);
+	return test_bit(txn->lane->index, sealed.lanes);
 }
 
 /**
@@ -741,9 +722,7 @@ static void request(struct zj_journal *zj, struct zj_txn *txn, bool now,
  */
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
 {
-	struct zj_sealed sealed = {};
-
-	request(zj, txn, false, &sealed);
+	request(zj, txn, false, NULL);
 }
 
 /**
@@ -756,10 +735,7 @@ void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
  */
 bool zj_commit_request_here(struct zj_journal *zj, struct zj_txn *txn)
 {
-	struct zj_sealed sealed = { .here = txn->lane };
-
-	request(zj, txn, false, &sealed);
-	return test_bit(txn->lane->index, sealed.lanes);
+	return request(zj, txn, false, txn->lane);
 }
 
 /**
@@ -767,9 +743,7 @@ bool zj_commit_request_here(struct zj_journal *zj, struct zj_txn *txn)
  */
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
 {
-	struct zj_sealed sealed = {};
-
-	request(zj, txn, true, &sealed);
+	request(zj, txn, true, NULL);
 }
 
 static bool is_on_no_list(struct zj_journal *zj, struct zj_component *comp)

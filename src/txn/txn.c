@@ -180,6 +180,28 @@ void zj_commit_request_all(struct zj_journal *zj)
 }
 
 /**
+ * zj_wake_sealed() - wake the threads of lanes in which something was sealed
+ * @zj: the journal
+ * @sealed: these lanes
+ *
+ * Handle starts that wait there are woken, too.
+ *
+ * Context: comp_lock not held, since a wake-up takes longer than all else that a seal does.
+ */
+void zj_wake_sealed(struct zj_journal *zj, const struct zj_sealed *sealed)
+{
+	unsigned int i;
+
+	for_each_set_bit(i, sealed->lanes, zj->nr_lanes) {
+		if (&zj->lanes[i] != sealed->here)
+			wake_up(&zj->lanes[i].wait_work);
+		/* It has a barrier: a start that waits has not seen the lane empty. */
+		if (wq_has_sleeper(&zj->lanes[i].wait_start))
+			wake_up_all(&zj->lanes[i].wait_start);
+	}
+}
+
+/**
  * zj_txn_wait_committed() - wait until a transaction is committed (V2)
  * @txn: sealed, or its commit was requested; the caller holds a reference
  *

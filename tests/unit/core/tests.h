@@ -6,7 +6,7 @@
 #define FOR_EACH_FILE(DO) \
 	DO(handle) DO(start_order) DO(reserved_handle) DO(access) DO(rules) DO(frozen_copy) DO(forget) DO(revoke) DO(file_block) \
 	DO(data_limit) \
-	DO(component) DO(union) DO(seal_races) DO(txn) DO(commit) DO(write_order) DO(committed) \
+	DO(component) DO(union) DO(seal_races) DO(txn) DO(commit) DO(commit_here) DO(write_order) DO(committed) \
 	DO(flush) DO(lives) DO(flush_marks) DO(gather) DO(lost_writes) DO(sticky) DO(checkpoint) DO(neighbours) DO(checkpoint_thread) \
 	DO(space) DO(promise) DO(space_queue) DO(space_wake) DO(ordered) \
 	DO(invalidate) DO(older_image) DO(file_writeback) DO(sync) DO(barrier) \
