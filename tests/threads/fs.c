@@ -51,7 +51,7 @@ static void load_journal(void)
 		.data_reported = fs.p.seed % 4,
 		.pipeline = fs.p.pipeline,
 		.live.versions = fs.p.pipeline ? 2 : 0,
-		.live.by_thread = fs.p.seed / 4 % 2,
+		.live.by_thread = fs.p.seed % 2,
 	};
 	int err;
 
