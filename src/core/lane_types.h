@@ -204,6 +204,9 @@ struct zj_lane {
 					 */
 	u64		hints[ZJ_LANE_HINTS]; /* racy; the file system's, for its allocator */
 
+	void		*spare;		/* lane's thread; memory for the next copy of an image, or
+					 * NULL
+					 */
 	void		*info;		/* lane's thread, NVM; memory where it builds a TxnInfo */
 	u32		nvm_end;	/* lane's thread, NVM; number of the line behind its newest
 					 * chunk

@@ -42,12 +42,12 @@
  * written from the live buffer, and accessors wait.
  */
 static void copy_part(struct zj_txn *txn, struct zj_part *part,
-		      struct zj_copying *copying)
+		      const struct zj_copying *copying)
 {
 	struct journal_head *jh = part->jh;
 	struct zj_journal *zj = txn_zj(txn);
 	enum zj_want want = ZJ_COPY_NO;
-	void **copy = &copying->copy;
+	void **copy = &txn->lane->spare;
 
 	refcount_inc(&jh->refs);
 	if (!*copy)
@@ -95,8 +95,6 @@ static void copy_all(struct zj_txn *txn)
 	fix_parts(txn);
 	list_for_each_entry_safe(part, tmp, &txn->parts, txn_link)
 		copy_part(txn, part, &copying);
-	if (copying.copy)
-		kmem_cache_free(txn_zj(txn)->frozen_cache, copying.copy);
 }
 
 /**

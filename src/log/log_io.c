@@ -48,20 +48,18 @@
 bool zj_settle_images(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
+	void **copy = &txn->lane->spare;
 	struct zj_part *part;
 	bool live = false;
-	void *copy = NULL;
 
 	list_for_each_entry(part, &txn->parts, txn_link) {
 		if (!zj_part_test(part, ZJ_PART_MODIFIED))
 			continue;
-		if (!copy)
-			copy = kmem_cache_alloc(zj->frozen_cache,
-						GFP_NOFS | __GFP_NOFAIL);
-		live |= zj_part_image(zj, part, &copy);
+		if (!*copy)
+			*copy = kmem_cache_alloc(zj->frozen_cache,
+						 GFP_NOFS | __GFP_NOFAIL);
+		live |= zj_part_image(zj, part, copy);
 	}
-	if (copy)
-		kmem_cache_free(zj->frozen_cache, copy);
 	return live;
 }
 

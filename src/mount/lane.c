@@ -253,6 +253,9 @@ void zj_lanes_free(struct zj_journal *zj)
 		check_idle(&zj->lanes[i]);
 	if (!zj_aborted(zj))
 		check_all_home(zj);
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++)
+		if (zj->lanes[i].spare)
+			kmem_cache_free(zj->frozen_cache, zj->lanes[i].spare);
 	kvfree(zj->lanes);
 	zj->lanes = NULL;
 }

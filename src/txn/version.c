@@ -297,7 +297,6 @@ void zj_copying_begin(struct zj_copying *copying, struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 	u32 images = max(txn->credits, 0), left;
 
-	copying->copy = NULL;
 	copying->most = copies_for_wait(lane);
 	left = min(READ_ONCE(lane->conflicts), copying->most);
 	copying->all = images <= left;

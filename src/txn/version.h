@@ -17,7 +17,6 @@ enum zj_want { ZJ_COPY_NO, ZJ_COPY_MAY, ZJ_COPY_MUST };
  * It lives on the stack of the lane's thread while that looks at the parts one by one.
  */
 struct zj_copying {
-	void	*copy;		/* memory for the next copy, or NULL */
 	u32	most;		/* so many copies cost as much as one wait for the log */
 	bool	all;		/* the lane's history asks for copies of all images */
 };
