@@ -340,6 +340,12 @@ ssize_t zext4_read_cached(struct kiocb *iocb, struct iov_iter *to, ssize_t read)
 
 /* ---- fsync ---- */
 
+/* May a commit flush a device? */
+static bool flushes(const journal_t *journal)
+{
+	return bdev_write_cache(journal->j_fs_dev) || bdev_write_cache(journal->j_dev);
+}
+
 /*
  * Journaled data reaches the log with the transaction that fsync waits for. This holds
  * for stores through a mapping, too, as the page was journaled when it became writable
@@ -350,7 +356,7 @@ int zext4_write_and_wait(struct file *file, loff_t start, loff_t end, int datasy
 {
 	struct inode *inode = file->f_mapping->host;
 	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
-	bool overwritten, flush = journal && !uses_fua(inode);
+	bool overwritten, flush = journal && flushes(journal) && !uses_fua(inode);
 	int expected = 0, err;
 
 	if (ext4_should_journal_data(inode) &&
