@@ -261,6 +261,22 @@ def test_place_that_is_gone(tree):
     assert_stops(review(tree), "ext4_ioctl_getlabel() is gone", "ext4_ioctl_tell_label() is new")
 
 
+def test_place_that_only_one_of_two_kernels_has(tree):
+    old = tree / "old"
+    shutil.copytree(tree / "source", old)
+    edit(tree, "ioctl.c", "static int ext4_ioctl_getlabel(", "static int ext4_ioctl_tell_label(")
+    assert review(tree, "--add", "--renew", "ext4_ioctl_getlabel", "ext4_ioctl_tell_label").returncode == 0
+    assert review(tree).returncode == 0
+    in_old = [tree / "zext4/review", old]
+    run = subprocess.run(in_old, capture_output=True, text=True, check=False)
+    assert_stops(run, "ext4_ioctl_tell_label() is gone")
+    assert "getlabel" not in run.stderr
+    subprocess.run([*in_old, "--add", "--renew", "ext4_ioctl_tell_label"], check=True)
+    subprocess.run(in_old, check=True)
+    edit(tree, "ioctl.c", "ext4_ioctl_tell_label(", "ext4_ioctl_say_label(")
+    assert_stops(review(tree), "ext4_ioctl_say_label() is new")
+
+
 def test_renewed_line_passes_and_the_old_source_with_add(tree):
     shutil.copytree(tree / "source", tree / "old")
     edit(tree, "ioctl.c", "case EXT4_IOC_GETVERSION:", "case EXT4_IOC_GETVERSION + 1:")
