@@ -64,6 +64,15 @@ def test_checkpoint_fails(guest):
     """ + WELL_AGAIN, timeout=240)
 
 
+@pytest.mark.parametrize("option", ["abort", "ignore"])
+def test_data_err_abort(guest, option):
+    """File data cannot be written: with data_err=abort the file system stops, else only the file has an error."""
+    guest(START.replace("mnt $DM", f"mnt $DM data_err={option},nodioread_nolock") + """
+        dm_part home error_writes
+        dd if=/dev/zero of=/mnt/large bs=1M count=4 conv=fsync 2>/dev/null && die "fsync reported success"
+    """ + (READ_ONLY if option == "abort" else "touch /mnt/tree/x || die 'stopped'\n") + "umount /mnt" + WELL_AGAIN)
+
+
 LIVE_LOG = START + """
     mkdir /mnt/dir
     for n in 1 2 3 4 5 6 7 8; do
