@@ -159,6 +159,24 @@ static int leave_block(struct inode *inode, struct buffer_head *bh, int err)
 	return err;
 }
 
+/*
+ * Gives a file its first block. Write-back comes here without the inode's lock, so nothing around
+ * that block may be cached.
+ */
+static int map_first_block(handle_t *handle, struct inode *inode, struct buffer_head *bh)
+{
+	struct ext4_map_blocks map = { .m_len = 1 };
+	int err = ext4_map_blocks(handle, inode, &map,
+				  EXT4_GET_BLOCKS_CREATE | ZEXT4_GET_BLOCKS_SUBMIT);
+
+	if (err <= 0)
+		return err ?: -EIO;
+	map_bh(bh, inode->i_sb, map.m_pblk);
+	clear_buffer_delay(bh);
+	clean_bdev_bh_alias(bh);
+	return 0;
+}
+
 /**
  * zext4_inline_to_block() - give a file a first block for the data that was in its inode
  * @handle: the handle that has taken the data out of the inode
@@ -179,14 +197,9 @@ int zext4_inline_to_block(handle_t *handle, struct inode *inode,
 
 	if (!bh)
 		bh = create_empty_buffers(folio, i_blocksize(inode), 0);
-	err = ext4_get_block(inode, 0, bh, 1);
+	err = map_first_block(handle, inode, bh);
 	if (err)
 		return err;
-	clear_buffer_delay(bh);
-	if (buffer_new(bh)) {
-		clear_buffer_new(bh);
-		clean_bdev_bh_alias(bh);
-	}
 	set_buffer_uptodate(bh);
 	if (ext4_should_journal_data(inode)) {
 		err = journal_block(handle, inode, bh);

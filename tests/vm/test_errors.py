@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """I/O errors from the device: abort, no more writes, and nothing lost once the device is well again."""
 
+import re
+
 import pytest
+import vm as vmlib
+
+VERSION = [int(n) for n in re.match(r"(\d+)\.(\d+)", vmlib.Kernel.find().version).groups()]
 
 START = """
 . /lib/zj/dm.sh
@@ -62,6 +67,34 @@ def test_checkpoint_fails(guest):
         for n in $(seq $last); do [ -d /mnt/dir/$n ] || die "lost directory $n of $last"; done
         unmnt; fsck $DM
     """ + WELL_AGAIN, timeout=240)
+
+
+@pytest.mark.zext4
+@pytest.mark.skipif(VERSION < [7, 3], reason="the journal's commit does it there")
+@pytest.mark.parametrize("option", ["abort", "ignore"])
+def test_data_err_abort(guest, option):
+    """File data cannot be written: with data_err=abort the file system stops, else only the file has an error."""
+    guest(START.replace("mnt $DM", f"mnt $DM data_err={option}") + f"""
+        dm_part home error_writes
+        dd if=/dev/zero of=/mnt/large bs=1M count=4 conv=fsync 2>/dev/null && die "fsync reported success"
+        touch /mnt/tree/x 2>/dev/null && goes_on=ignore || goes_on=abort
+        [ $goes_on = {option} ] || die "as with $goes_on"
+        umount /mnt
+    """ + WELL_AGAIN)
+
+
+@pytest.mark.zext4
+def test_error_without_a_number(guest):
+    """ext4 finds something wrong, and has no number for it: the journal says and records one all the same."""
+    guest("""
+        mk /dev/vdc
+        mnt /dev/vdc errors=remount-ro
+        dmesg -c >/dev/null
+        echo test >$(echo /sys/fs/$FS/*/trigger_fs_error) || die trigger
+        dmesg | grep -q "aborted: error -[1-9]" || die "$(dmesg)"
+        umount /mnt || die umount
+        mnt /dev/vdc; unmnt
+    """)
 
 
 LIVE_LOG = START + """

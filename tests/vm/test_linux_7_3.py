@@ -15,6 +15,12 @@ tools/run-uml runs them. What 7.3 has changed without the compiler's notice, and
   ranges are zeroed in place on request                  test_ranges_of_zeros
   written folios are dropped at once (RWF_DONTCACHE)     test_uncached_writes
   tune2fs on a mounted file system                       tests/uml test_what_is_tuned_while_mounted
+  who maps blocks holds i_rwsem or invalidate_lock       test_features inline data, by the kernel's warning
+  data_err=abort is what the end of a write does         test_errors test_data_err_abort
+  a part of a journaled block is zeroed in a handle of its own (patch 21)  none: only an error shows it
+  an inode may be read in again while it is evicted (remove_inode_hash)  none: what counts is taken before
+  inodes of attributes are evicted by a worker           test_feature_sets ea_inode
+  overwrites past the cache may end in an interrupt      none: what zext4 does there was always called from one
   blocks larger than a page                              test_blocks_larger_than_a_page; User Mode Linux skips it
   a bit marks handles without a journal (h_invalid)      tests/unit/core what_ext4_reads_of_a_new_handle_is_set
   ranges of ordered data, handles without a journal, the order of an fsync, EMERGENCY_RO: the VM tests as a whole

@@ -221,9 +221,11 @@ def test_one_statement_of_any_function(tmp_path):
 def test_what_is_relied_on_is_said_once():
     """Each place that a patch changes or our code uses has one line in "relies", and each line has a place."""
     review = load_review()
-    places, relies = review.places(SOURCES[-1]), review.read_relies()
-    wanted = [place for place, (kinds, _, _) in places.items()
-              if {"patched", "called", "type", "outside"} & set(kinds.split(","))]
+    relies = review.read_relies()
+    # Those of other kernels, too.
+    kinds = {place: ",".join(versions.values()) for place, versions in review.read_reviewed().items()}
+    kinds |= {place: now for place, (now, _, _) in review.places(SOURCES[-1]).items()}
+    wanted = [place for place, has in kinds.items() if {"patched", "called", "type", "outside"} & set(has.split(","))]
     assert [place for place in wanted if len(review.relied_on(place, relies)) != 1] == []
     assert [(file, name) for file, names, _ in relies for name in names
             if not any(place[0] == file and fnmatch.fnmatchcase(place[1], name) for place in wanted)] == []
@@ -259,6 +261,22 @@ def test_what_is_relied_on_is_shown(tree):
 def test_place_that_is_gone(tree):
     edit(tree, "ioctl.c", "static int ext4_ioctl_getlabel(", "static int ext4_ioctl_tell_label(")
     assert_stops(review(tree), "ext4_ioctl_getlabel() is gone", "ext4_ioctl_tell_label() is new")
+
+
+def test_place_that_only_one_of_two_kernels_has(tree):
+    old = tree / "old"
+    shutil.copytree(tree / "source", old)
+    edit(tree, "ioctl.c", "static int ext4_ioctl_getlabel(", "static int ext4_ioctl_tell_label(")
+    assert review(tree, "--add", "--renew", "ext4_ioctl_getlabel", "ext4_ioctl_tell_label").returncode == 0
+    assert review(tree).returncode == 0
+    in_old = [tree / "zext4/review", old]
+    run = subprocess.run(in_old, capture_output=True, text=True, check=False)
+    assert_stops(run, "ext4_ioctl_tell_label() is gone")
+    assert "getlabel" not in run.stderr
+    subprocess.run([*in_old, "--add", "--renew", "ext4_ioctl_tell_label"], check=True)
+    subprocess.run(in_old, check=True)
+    edit(tree, "ioctl.c", "ext4_ioctl_tell_label(", "ext4_ioctl_say_label(")
+    assert_stops(review(tree), "ext4_ioctl_say_label() is new")
 
 
 def test_renewed_line_passes_and_the_old_source_with_add(tree):

@@ -11,6 +11,11 @@
 // expect: inline.c: ext4_write_inline_data_end=1
 // expect: ioctl.c: swap_inode_boot_loader=2
 // expect: inode.c: ext4_journalled_write_end=1 ext4_journal_folio_buffers=1 __ext4_iget=13
+//
+// Newer kernels zero a part of a block in a handle of its own, before the one that hands over. If that
+// one fails, the file shows the zeros all the same.
+//
+// expect: inode.c: | ext4_block_journalled_zero_range=1
 
 @@
 expression ei;
@@ -33,6 +38,21 @@ expression inode, h;
 @@
 - EXT4_I(inode)->i_datasync_tid = h->h_transaction->t_tid;
 + ext4_update_inode_fsync_trans(h, inode, 1);
+
+@@
+identifier handle, inode, err;
+@@
+ext4_block_journalled_zero_range(struct inode *inode, ...)
+{
+ ...
+ handle_t *handle;
+ ...
+ err = ext4_dirty_journalled_data(...);
+ if (err)
+	goto out;
++ ext4_update_inode_fsync_trans(handle, inode, 1);
+ ...
+}
 
 @@
 identifier transaction, tid;

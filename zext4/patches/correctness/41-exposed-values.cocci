@@ -12,7 +12,7 @@
 // Newer kernels let tune2fs change values of a mounted file system, which is the same. But it must
 // not change features: a handle in another lane could rely on one that is not committed (R9).
 //
-// expect: ioctl.c: | ext4_ioctl_set_tune_sb=2 ext4_ioctl_get_tune_sb=3
+// expect: ioctl.c: | ext4_ioctl_set_tune_sb=2 ext4_ioctl_get_tune_sb=5
 
 @@
 expression sbi;
@@ -93,6 +93,10 @@ identifier sbi;
 ext4_ioctl_get_tune_sb(struct ext4_sb_info *sbi, ...)
 {
  ...
+ memset(...);
++ lock_buffer(sbi->s_sbh);
+ ...
++ unlock_buffer(sbi->s_sbh);
 + if (zext4_wait_exposed(sbi->s_sb))
 +	return -EIO;
  if (copy_to_user(...))
