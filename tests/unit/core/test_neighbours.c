@@ -230,6 +230,18 @@ static void what_is_dirty_without_the_journal_stays(void)
 	close_journal();
 }
 
+/* A pass has written the older of two blocks home, and the write of the other is on its way. */
+static void neighbour_is_on_its_way(void)
+{
+	OPEN(.one_head = true);
+	change(0, BLOCK + 1, 1);
+	commit(0);
+	change(1, BLOCK, 2);
+	commit(1);
+	fx.hold_block = BLOCK;
+	small_pass(1);
+}
+
 /*
  * Nobody has waited for its write. If that ended after the unmount, it could end after one of the
  * next mount, which knows nothing of it.
@@ -238,13 +250,7 @@ static void unmount_waits_for_a_neighbour_on_its_way(void)
 {
 	struct fiber *f;
 
-	OPEN(.one_head = true);
-	change(0, BLOCK + 1, 1);
-	commit(0);
-	change(1, BLOCK, 2);
-	commit(1);
-	fx.hold_block = BLOCK;
-	small_pass(1);
+	neighbour_is_on_its_way();
 	assert_int_equal(nr_held(), 1);
 	zj_journal_abort(fx.journal, -EIO);
 	f = GO(call_unmount);
@@ -261,13 +267,7 @@ static void neighbour_on_its_way_is_waited_for_by_its_own_pass(void)
 {
 	struct fiber *f;
 
-	OPEN(.one_head = true);
-	change(0, BLOCK + 1, 1);
-	commit(0);
-	change(1, BLOCK, 2);
-	commit(1);
-	fx.hold_block = BLOCK;
-	small_pass(1);
+	neighbour_is_on_its_way();
 	assert_int_equal(fx.zj->ckpt_stamp, 2);
 	f = GO(call_checkpoint);
 	settle();
