@@ -350,12 +350,11 @@ int zj_ckpt_write(struct zj_journal *zj, u64 ckpt_stamp)
 	opf = write_flags(zj, durable);
 	err = write_slot(zj, ckpt_stamp, opf);
 	/*
-	 * Blocks of file data may be written in place now. If this slot could not be read
-	 * after a crash, an older stamp would have recovery put images over them (F1).
+	 * From now on space is used again, and blocks of file data are written in place. If
+	 * one slot could not be read after a crash, an older stamp in the other would have
+	 * recovery put old images over newer contents (H4, F1).
 	 */
-	if (!err && atomic_read(&zj->max_file_blocks))
-		err = write_slot(zj, ckpt_stamp, opf & ~REQ_PREFLUSH);
-	return err;
+	return err ?: write_slot(zj, ckpt_stamp, opf & ~REQ_PREFLUSH);
 }
 
 bool zj_journal_is_live(journal_t *journal)
