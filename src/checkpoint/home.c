@@ -625,15 +625,15 @@ bool zj_comp_blocked(struct zj_journal *zj, const struct zj_component *comp)
 }
 
 /*
- * Returns roughly how many log blocks have to go home. What is home and stays for the rest of its run
- * does not count: it would end each pass before that rest.
+ * Returns roughly how many log blocks have to go home. What is home and stays for the
+ * rest of its run does not count: it would end each pass before that rest.
  */
 static u32 logged_by(const struct zj_component *comp)
 {
 	struct zj_txn *txn;
 	u32 logged = 0;
 
-	if (comp->home)
+	if (comp->stamp <= comp->journal->home_stamp)
 		return 0;
 	list_for_each_entry(txn, &comp->members, comp_link)
 		logged += max(txn->credits, 0);

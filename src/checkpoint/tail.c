@@ -76,14 +76,17 @@ static bool is_home(struct zj_component *comp)
 static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 {
 	struct zj_component *comp = NULL, *last = NULL;
+	u64 home = zj->home_stamp;
 
 	while ((comp = zj_comp_next_finished(zj, comp)) && is_home(comp)) {
 		ZJ_ASSERT(zj, comp->finished);
-		comp->home = true;
+		home = comp->stamp;
 		if (zj->log_ops->can_leave(comp))
 			last = comp;
 		cond_resched();
 	}
+	ZJ_ASSERT(zj, home >= zj->home_stamp);
+	WRITE_ONCE(zj->home_stamp, home);
 	if (!last)
 		return 0;
 	spin_lock(&zj->comp_lock);
@@ -164,19 +167,19 @@ static int advance_tail(struct zj_journal *zj)
 /* ---- checkpoint ---- */
 
 /*
- * Runs one pass. Sets @moved if it has written anything home, or the checkpoint
- * stamp has advanced.
+ * Runs one pass. Sets @moved if it has written anything home, or has found that
+ * more is home: the next pass goes further then, even if the tail has to stay.
  */
 static int one_pass(struct zj_journal *zj, bool all, bool *moved)
 {
-	u64 reclaimed = zj->ckpt_stamp;
+	u64 home = zj->home_stamp;
 	struct zj_pass pass;
 	int err;
 
 	zj_pass_begin(&pass, zj, all);
 	zj_pass_end(&pass);
 	err = advance_tail(zj);
-	*moved = pass.nr || zj->ckpt_stamp != reclaimed;
+	*moved = pass.nr || zj->home_stamp != home;
 	return err;
 }
 
@@ -253,22 +256,31 @@ void zj_checkpoint_up_to(struct zj_journal *zj, u64 stamp)
 	}
 }
 
+/* Returns the oldest finished component that is not known to be home, or NULL. */
+static struct zj_component *oldest_away(struct zj_journal *zj)
+{
+	struct zj_component *comp = NULL;
+
+	do
+		comp = zj_comp_next_finished(zj, comp);
+	while (comp && comp->stamp <= zj->home_stamp);
+	return comp;
+}
+
 /*
- * Tells whether a pass is of use. While the oldest component that is not home is blocked, the
- * checkpoint stamp cannot advance. If the last pass has found nothing, another
- * one would only look at the same components again, at each commit.
+ * Tells whether a pass is of use. While the oldest component that is not home is
+ * blocked, the checkpoint stamp cannot advance. If the last pass has found nothing,
+ * another one would only look at the same components again, at each commit.
  */
 static bool may_work(struct zj_journal *zj)
 {
-	struct zj_component *oldest = NULL;
+	struct zj_component *oldest;
 
 	if (zj_aborted(zj) || !zj_space_low(zj))
 		return false;
 	if (!zj->found_none || zj_space_awaited(zj))
 		return true;
-	do
-		oldest = zj_comp_next_finished(zj, oldest);
-	while (oldest && oldest->home);
+	oldest = oldest_away(zj);
 	return oldest && !zj_comp_blocked(zj, oldest);
 }
 
@@ -280,15 +292,15 @@ static bool may_work(struct zj_journal *zj)
 static void work_ahead(struct zj_journal *zj)
 {
 	struct zj_pass pass;
-	u64 reclaimed;
+	u64 home;
 
 	mutex_lock(&zj->ckpt_lock);
 	while (may_work(zj)) {
 		zj_pass_begin(&pass, zj, false);
-		reclaimed = zj->ckpt_stamp;
+		home = zj->home_stamp;
 		advance_tail(zj);
 		zj_pass_end(&pass);
-		if (!pass.nr && zj->ckpt_stamp == reclaimed)
+		if (!pass.nr && zj->home_stamp == home)
 			break;
 	}
 	advance_tail(zj);

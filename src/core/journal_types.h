@@ -221,6 +221,9 @@ struct zj_journal {
 	u64		ckpt_stamp;	/* ckpt_lock to change; checkpoint stamp that is durable in
 					 * the log
 					 */
+	u64		home_stamp;	/* ckpt_lock to change; all up to it is known to be home, but
+					 * may have to stay in the log (zj_log_ops.can_leave)
+					 */
 	u64		ckpt_seq;	/* ckpt_lock; sequence number of the checkpoint slot that
 					 * was written last
 					 */

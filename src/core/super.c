@@ -167,11 +167,10 @@ int zj_super_note_errno(struct zj_journal *zj)
 	return write_super(zj, write_flags(zj, false));
 }
 
-/* Writes a block, after all home writes, as write_flags() says. */
+/* Writes a block; with a pre-flush, after all home writes. */
 static int write_block(struct zj_journal *zj, u32 block, const void *data,
-		       bool always)
+		       blk_opf_t opf)
 {
-	blk_opf_t opf = write_flags(zj, always);
 	int err = flush_home(zj, opf);
 
 	if (err)
@@ -213,7 +212,7 @@ static int format_log(struct zj_journal *zj)
 	 * If block 0 were durable and this block not, the file system could not
 	 * be mounted.
 	 */
-	err = write_block(zj, ZJ_BLOCK_LOG_SUPER, block, true);
+	err = write_block(zj, ZJ_BLOCK_LOG_SUPER, block, write_flags(zj, true));
 	WRITE_ONCE(zj->stamped, false);
 	kmem_cache_free(zj->frozen_cache, block);
 	return err;
@@ -304,6 +303,23 @@ int zj_make_clean(struct zj_journal *zj)
 	return err;
 }
 
+/* Writes the checkpoint slots in turn. */
+static int write_slot(struct zj_journal *zj, u64 ckpt_stamp, blk_opf_t opf)
+{
+	void *block = kmem_cache_zalloc(zj->frozen_cache,
+					GFP_NOFS | __GFP_NOFAIL);
+	u32 slot;
+	int err;
+
+	lockdep_assert_held(&zj->ckpt_lock);
+	zj->ckpt_seq++;
+	slot = zj->ckpt_seq % ZJ_CKPT_SLOTS;
+	zj_encode_ckpt(&zj->geo, zj->ckpt_seq, ckpt_stamp, block);
+	err = write_block(zj, ZJ_BLOCK_CKPT + slot, block, opf);
+	kmem_cache_free(zj->frozen_cache, block);
+	return err;
+}
+
 /**
  * zj_ckpt_write() - make a new checkpoint stamp durable
  * @zj: the journal
@@ -313,20 +329,14 @@ int zj_make_clean(struct zj_journal *zj)
  */
 int zj_ckpt_write(struct zj_journal *zj, u64 ckpt_stamp)
 {
-	void *block = kmem_cache_zalloc(zj->frozen_cache,
-					GFP_NOFS | __GFP_NOFAIL);
 	/*
 	 * If barriers are off, the call notes that no committed stamp is known
 	 * to be durable any more.
 	 */
 	bool durable = zj_needs_flush(zj, zj_log_cache(zj));
-	u32 slot;
+	blk_opf_t opf;
 	int err;
 
-	lockdep_assert_held(&zj->ckpt_lock);
-	zj->ckpt_seq++;
-	slot = zj->ckpt_seq % ZJ_CKPT_SLOTS;
-	zj_encode_ckpt(&zj->geo, zj->ckpt_seq, ckpt_stamp, block);
 	/*
 	 * Records may name a committed stamp. Recovery takes components up to
 	 * it for lost if the log does not hold them, so their space may be used
@@ -337,9 +347,14 @@ int zj_ckpt_write(struct zj_journal *zj, u64 ckpt_stamp)
 	 */
 	smp_mb();
 	durable |= READ_ONCE(zj->stamped);
-	err = write_block(zj, ZJ_BLOCK_CKPT + slot, block, durable);
-	kmem_cache_free(zj->frozen_cache, block);
-	return err;
+	opf = write_flags(zj, durable);
+	err = write_slot(zj, ckpt_stamp, opf);
+	/*
+	 * From now on space is used again, and blocks of file data are written in place. If
+	 * one slot could not be read after a crash, an older stamp in the other would have
+	 * recovery put old images over newer contents (H4, F1).
+	 */
+	return err ?: write_slot(zj, ckpt_stamp, opf & ~REQ_PREFLUSH);
 }
 
 bool zj_journal_is_live(journal_t *journal)

@@ -69,10 +69,15 @@ static void oldest_to_text(struct seq_buf *out, struct zj_journal *zj)
 	const struct zj_component *comp;
 
 	spin_lock(&zj->comp_lock);
-	comp = list_first_entry_or_null(&zj->ckpt_list, struct zj_component, ckpt_link);
-	if (comp && comp->state == ZJ_C_COMMITTED) {
-		seq_buf_printf(out, "oldest in the log:\n");
-		zj_component_to_text(out, comp);
+	list_for_each_entry(comp, &zj->ckpt_list, ckpt_link) {
+		/* It stays for one that is not home. */
+		if (comp->stamp <= READ_ONCE(zj->home_stamp))
+			continue;
+		if (comp->state == ZJ_C_COMMITTED) {
+			seq_buf_printf(out, "oldest in the log:\n");
+			zj_component_to_text(out, comp);
+		}
+		break;
 	}
 	spin_unlock(&zj->comp_lock);
 }

@@ -125,7 +125,6 @@ struct zj_component {
 					 * owns one of its blocks, so that this block
 					 * cannot go home; 0: none known
 					 */
-	bool		home;		/* ckpt_lock; it and all older ones were home */
 	struct rcu_head	rcu;		/* for readers of zj_txn.comp */
 };
 

@@ -269,7 +269,10 @@ static void judge_state(struct cut *c, struct cut *begin, struct cut *other)
 		tally->live++;
 		if (world->p.peer)
 			cut_ask(c);
-		cut_recover(c, begin, other);
+		if (!cut_recover(c, begin, other)) {
+			scratch_reset();
+			return;
+		}
 		if (world->p.peer)
 			cut_compare(c);
 	}
@@ -408,6 +411,7 @@ struct left judge_run(struct tally *t)
 				left.pmem = memcpy(malloc(world->pmem->size),
 						   cut.image.pmem,
 						   world->pmem->size);
+			cut.kept = keep;
 			judge_state(&cut, &begin, &other);
 			if (keep)
 				left.home = save(&cut.image, HOME_BLOCKS);

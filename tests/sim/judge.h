@@ -18,6 +18,8 @@ struct cut {
 	int		power;		/* writes until the power fails again; -1 */
 	u32		writes;		/* of this recovery so far */
 	u32		reads_left;	/* until a read fails; 0: none does */
+	u32		unread;		/* journal block that cannot be read; 0: none */
+	bool		kept;		/* the next epoch's mount recovers it as well */
 	struct sim_rand	rand;
 	char		msg[512];	/* recovery's last error */
 };
@@ -41,9 +43,10 @@ bool cut_is_live(const struct cut *c);
 void cut_accept(struct cut *c);
 /*
  * Recover, now and then in other ways that must have the same result; @begin and
- * @other are memory for them.
+ * @other are memory for them. Now and then a checkpoint slot cannot be read. False if
+ * the log is refused then.
  */
-void cut_recover(struct cut *c, struct cut *begin, struct cut *other);
+bool cut_recover(struct cut *c, struct cut *begin, struct cut *other);
 /* The other program recovers it meanwhile, and must come to the same blocks. */
 void cut_ask(const struct cut *c);
 void cut_compare(const struct cut *c);

@@ -24,6 +24,8 @@ static int cut_read_log(void *ctx, u32 block, u32 nr, void *buf)
 
 	if (c->reads_left && !--c->reads_left)
 		return -EIO;
+	if (c->unread >= block && c->unread < block + nr)
+		return -EIO;
 	for (u32 i = 0; i < nr; i++)
 		memcpy(buf + i * DISK_BLOCK, journal_block(c, block + i),
 		       DISK_BLOCK);
@@ -410,11 +412,27 @@ void cut_accept(struct cut *c)
 		bad(c, "a log without barriers is refused: error %d: %s", err, c->msg);
 }
 
-void cut_recover(struct cut *c, struct cut *begin, struct cut *other)
+/* What the other slot and the log say must be enough, or recovery must refuse. */
+static bool recover_without_slot(struct cut *c, u32 slot)
+{
+	int err;
+
+	c->unread = ZJ_BLOCK_CKPT + slot;
+	err = recover(c);
+	c->unread = 0;
+	c->tally->unread++;
+	if (err && err != -EUCLEAN)
+		bad(c, "recovery without checkpoint slot %u: error %d: %s", slot, err, c->msg);
+	return !err;
+}
+
+bool cut_recover(struct cut *c, struct cut *begin, struct cut *other)
 {
 	u32 way = sim_below(&c->rand, 64);
 	int err;
 
+	if (way >= 28 && way < 32 && !c->kept && !world->p.jbd2 && !world->p.nvm)
+		return recover_without_slot(c, way % ZJ_CKPT_SLOTS);
 	if (way < 24 || way >= 56)
 		cut_copy(begin, c);
 	err = recover(c);
@@ -434,6 +452,7 @@ void cut_recover(struct cut *c, struct cut *begin, struct cut *other)
 	} else if (way >= 56 && !world->p.jbd2 && !world->p.nvm) {
 		rot(begin, other);
 	}
+	return true;
 }
 
 /* ---- the other program ---- */

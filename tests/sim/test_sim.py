@@ -140,7 +140,9 @@ def test_refused_memory_and_reads():
 
 def test_durable_stamp():
     """A changed block below the committed stamp is damage: never a crash's, never overlooked."""
-    assert run("--seed", 7000, "--seeds", 4, "--cpus", 4)["rotten"] > 1000
+    result = run("--seed", 7000, "--seeds", 4, "--cpus", 4)
+    # Recovery without one of the checkpoint slots does as well.
+    assert result["rotten"] > 1000 and result["unread"] > 300
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 16, 64])

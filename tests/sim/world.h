@@ -367,6 +367,7 @@ struct tally {
 	u64	recrashes;	/* crashes of recovery itself */
 	u64	refused;	/* recoveries refused memory or a read */
 	u64	rotten;		/* recoveries that had to find a changed block */
+	u64	unread;		/* recoveries without a checkpoint slot */
 	u64	live;		/* states with a log to recover */
 	u64	asked;		/* of these, recovered by the other program as well */
 	s64	slowest;	/* commit, ns from the request to commit */

@@ -473,9 +473,9 @@ static void report(const struct command *cmd, const struct tally *t, u64 seeds,
 	/* CPU seconds, so that the result does not depend on other load. */
 	double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 
-	printf("{\"seeds\": %llu, \"first_seed\": %llu, \"crash_states\": %llu, \"live_states\": %llu, \"recoveries\": %llu, \"recovery_crashes\": %llu, \"recoveries_refused\": %llu, \"rotten\": %llu, \"failures\": 0, \"seconds\": %.1f, \"cpu_seconds\": %.1f, \"per_second\": %.0f",
+	printf("{\"seeds\": %llu, \"first_seed\": %llu, \"crash_states\": %llu, \"live_states\": %llu, \"recoveries\": %llu, \"recovery_crashes\": %llu, \"recoveries_refused\": %llu, \"rotten\": %llu, \"unread\": %llu, \"failures\": 0, \"seconds\": %.1f, \"cpu_seconds\": %.1f, \"per_second\": %.0f",
 	       seeds, cmd->params.seed, t->states, t->live, t->recoveries,
-	       t->recrashes, t->refused, t->rotten, took, cpu, t->states / cpu);
+	       t->recrashes, t->refused, t->rotten, t->unread, took, cpu, t->states / cpu);
 	if (cmd->params.peer)
 		printf(", \"peer_recoveries\": %llu", t->asked);
 	if (cmd->params.progress)

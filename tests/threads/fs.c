@@ -47,7 +47,8 @@ void fs_make(void)
 static void load_journal(void)
 {
 	struct zj_options options = {
-		.lanes = fs.p.lanes,
+		.lanes = fs.p.jbd2 ? 1 : fs.p.lanes,
+		.log = fs.p.jbd2 ? ZJ_LOG_JBD2 : ZJ_LOG_LANES,
 		.data_reported = fs.p.seed % 4,
 		.pipeline = fs.p.pipeline,
 		.live.versions = fs.p.pipeline ? 2 : 0,

@@ -123,6 +123,7 @@ struct params {
 	u32	pause;		/* mean points between two pauses; 0: none */
 	bool	fua;
 	bool	pipeline;	/* lanes have flush threads, buffers two versions */
+	bool	jbd2;		/* one lane, and a log in stock's format */
 	u32	fail_write;	/* the n-th write fails; 0: none */
 	const char *file;	/* the disk */
 };

@@ -51,7 +51,8 @@ def run(variant, *args):
     ("--block", 1024, "--journal", 2500, "--fua", 0, "--pause", 0),
     ("--lanes", 2, "--cpus", 5, "--handles", 120),
     ("--lanes", 2, "--pipeline", 1, "--handles", 120),
-], ids=["usual", "crowded", "small-blocks", "two-lanes", "pipelined"])
+    ("--jbd2", "--pipeline", 1, "--handles", 120),
+], ids=["usual", "crowded", "small-blocks", "two-lanes", "pipelined", "stock-format"])
 def test_last_versions_are_home(variant, args):
     """Every block holds its last version after a clean unmount."""
     result = run(variant, "--seed", 100, "--rounds", 2, *args)

@@ -18,7 +18,7 @@
 
 enum { OPT_SEED = 1, OPT_MODE, OPT_ROUNDS, OPT_THREADS, OPT_LANES, OPT_CPUS,
        OPT_HANDLES, OPT_BLOCK, OPT_JOURNAL, OPT_PAUSE, OPT_FUA, OPT_PIPELINE,
-       OPT_FAIL_WRITE,
+       OPT_JBD2, OPT_FAIL_WRITE,
        OPT_FILE, OPT_VERBOSE };
 
 static const struct option options[] = {
@@ -34,6 +34,7 @@ static const struct option options[] = {
 	{ "pause", 1, NULL, OPT_PAUSE },
 	{ "fua", 1, NULL, OPT_FUA },
 	{ "pipeline", 1, NULL, OPT_PIPELINE },
+	{ "jbd2", 0, NULL, OPT_JBD2 },
 	{ "fail-write", 1, NULL, OPT_FAIL_WRITE },
 	{ "file", 1, NULL, OPT_FILE },
 	{ "verbose", 0, NULL, OPT_VERBOSE },
@@ -48,10 +49,11 @@ static void usage(void)
 	fputs("usage: zjstress --file DISK [--mode unmount|kill|abort] [--rounds N]\n"
 	      "  [--seed S] [--threads N] [--lanes N] [--cpus N] [--handles N]\n"
 	      "  [--block 1024|2048|4096] [--journal BLOCKS] [--pause N] [--fua 0|1]\n"
-	      "  [--pipeline 0|1] [--fail-write N] [--verbose]\n"
+	      "  [--pipeline 0|1] [--jbd2] [--fail-write N] [--verbose]\n"
 	      "DISK is overwritten. --handles: for each thread and round. --cpus: virtual\n"
 	      "ones. --pause: mean number of points between two where a thread gives the\n"
-	      "processor away; 0: never. Each round goes on where the last one ended.\n",
+	      "processor away; 0: never. --jbd2: one lane, and a log in stock's format. Each\n"
+	      "round goes on where the last one ended.\n",
 	      stderr);
 	exit(2);
 }
@@ -100,6 +102,9 @@ static void parse(int argc, char **argv)
 			break;
 		case OPT_PIPELINE:
 			p->pipeline = n;
+			break;
+		case OPT_JBD2:
+			p->jbd2 = true;
 			break;
 		case OPT_FAIL_WRITE:
 			p->fail_write = n;

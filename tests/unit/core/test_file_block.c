@@ -60,6 +60,32 @@ static void f1_block_is_known_until_the_tail_has_passed(void)
 	close_journal();
 }
 
+/*
+ * The tail has passed an image, but the log still has it. Recovery must not replay it over what was
+ * written in place since, even if one checkpoint slot cannot be read any more.
+ */
+static void f1_holds_without_one_of_the_checkpoint_slots(void)
+{
+	for (u32 slot = 0; slot < ZJ_CKPT_SLOTS; slot++) {
+		static const u8 rotten[DISK_BLOCK];
+		struct image *image;
+
+		OPEN();
+		log_in_lane(0, BLOCK, 7);
+		commit(0);
+		join(GO(call_full_checkpoint));
+		assert_int_equal(logged(BLOCK, 1), 0);
+		write_in_place(BLOCK, 9);
+		image = cut_power();
+		image->block[jblock(ZJ_BLOCK_CKPT + slot)] = rotten;
+		image->quiet = true;
+		assert_int_equal(recover_image(image), 0);
+		assert_int_equal(image_val(image, BLOCK), 9);
+		image_free(image);
+		close_journal();
+	}
+}
+
 static void f1_each_transaction_with_an_image_counts(void)
 {
 	OPEN();
@@ -732,6 +758,7 @@ static void an_abort_leaves_no_image_in_the_cache(void)
 
 CORE_TESTS(file_block,
 	CORE_TEST(f1_block_is_known_until_the_tail_has_passed),
+	CORE_TEST(f1_holds_without_one_of_the_checkpoint_slots),
 	CORE_TEST(f1_each_transaction_with_an_image_counts),
 	CORE_TEST(f1_one_transaction_counts_a_block_once),
 	CORE_TEST(f1_other_blocks_are_not_counted),

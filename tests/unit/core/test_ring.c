@@ -223,6 +223,61 @@ static void passes_reach_the_end_of_a_large_run(void)
 	close_journal();
 }
 
+static void call_write_home(struct fiber *f)
+{
+	zj_journal_write_home(fx.journal);
+}
+
+/* What the checkpoint thread does when space gets low. */
+static void call_work_ahead(struct fiber *f)
+{
+	fx.zj->low_pool = fx.zj->geo.nr_segs;
+	zj_checkpoint_kick(fx.zj);
+}
+
+/* A pass that finds only what the kernel has written home is not the last one in a large run. */
+static void passes_go_on_behind_what_was_written_back(void)
+{
+	void (*const call[])(struct fiber *f) = { call_write_home, call_work_ahead };
+
+	for (u32 n = 0; n < ARRAY_SIZE(call); n++) {
+		OPEN(.jbd2 = true, .pipeline = true, .lanes = 1, .journal = 256);
+		commit_a_run(fx.zj->budget / 2);
+		for (u32 i = 0; i <= RUN * (fx.zj->budget / 2); i++) {
+			struct buffer_head *bh = buffer(BLOCK + i);
+
+			write_dirty_buffer(bh, 0);
+			wait_on_buffer(bh);
+			brelse(bh);
+		}
+		assert_true(ring_used());
+		join(GO(call[n]));
+		settle();
+		assert_int_equal(ring_used(), 0);
+		close_journal();
+	}
+}
+
+/* It is not the one that is home, and only has to stay for it. */
+static void what_holds_the_tail_is_shown(void)
+{
+	static char text[64 * 1024], what[64];
+	struct seq_buf out;
+	handle_t *h;
+
+	OPEN(.jbd2 = true, .pipeline = true, .lanes = 1);
+	commit_a_run(1);
+	h = start(0, 1);
+	log_block(h, BLOCK + RUN - 1, 2);
+	stop(h);
+	join(GO(call_checkpoint));
+	seq_buf_init(&out, text, sizeof(text));
+	zj_components_to_text(&out, fx.zj);
+	snprintf(what, sizeof(what), "oldest in the log:\ncomponent %llu:", fx.zj->stamp);
+	assert_non_null(strstr(text, what));
+	close_journal();
+}
+
 /* ---- what is promised of the ring ---- */
 
 /* All blocks are accounted for, at each place, whole and in part. */
@@ -449,5 +504,7 @@ CORE_TESTS(ring,
 	CORE_TEST(flush_empties_it),
 	CORE_TEST(late_checkpoint_leaves_it_empty),
 	CORE_TEST(passes_reach_the_end_of_a_large_run),
+	CORE_TEST(passes_go_on_behind_what_was_written_back),
+	CORE_TEST(what_holds_the_tail_is_shown),
 	CORE_TEST(members_leave_the_log_with_their_run),
 );
