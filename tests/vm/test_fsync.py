@@ -213,6 +213,7 @@ def test_who_commits(machine, by, nice):
 def test_commit_is_no_io_of_the_tasks_cgroup(machine):
     """Other lanes wait for the log and for the flush, so the limits of one task's cgroup must not hold them back."""
     out = machine.sh("""
+        echo 0 cache 1 0 >/dev/zjdctl || die cache
         mk /dev/zjd0
         mnt /dev/zjd0 commit=300
         echo >/mnt/file; fsctl syncfs /mnt || die syncfs
@@ -226,6 +227,7 @@ def test_commit_is_no_io_of_the_tasks_cgroup(machine):
         sed 's/^/stat /' /cg/limited/io.stat
         rmdir /cg/limited; echo -io >/cg/cgroup.subtree_control
         unmnt; fsck /dev/zjd0
+        echo 0 cache 1 1 >/dev/zjdctl
     """, timeout=120)
     machine.check_console()
     assert out, out.out
