@@ -5,8 +5,44 @@
 #include "core/journal.h"
 #include <linux/atomic.h>
 #include <linux/bio.h>
+#include <linux/blk-cgroup.h>
 #include <linux/blkdev.h>
 #include <linux/completion.h>
+
+/**
+ * zj_bio_of_all() - have a request sent in the same way whichever task sends it
+ * @zj: the journal
+ * @bio: complete but for that
+ *
+ * Other lanes wait for it, too, so neither the I/O priority nor a limit of the task's cgroup
+ * may hold it back.
+ */
+void zj_bio_of_all(struct zj_journal *zj, struct bio *bio)
+{
+	bio->bi_ioprio = READ_ONCE(zj->log_ioprio);
+	bio_associate_blkg_from_css(bio, blkcg_root_css);
+}
+
+/**
+ * zj_issue_flush() - flush a device's cache, and wait
+ * @zj: the journal
+ * @bdev: the device
+ *
+ * As blkdev_issue_flush(), but whichever task calls it (zj_bio_of_all()).
+ *
+ * Return: 0, or the device's error.
+ */
+int zj_issue_flush(struct zj_journal *zj, struct block_device *bdev)
+{
+	struct bio bio;
+	int err;
+
+	bio_init(&bio, bdev, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH);
+	zj_bio_of_all(zj, &bio);
+	err = submit_bio_wait(&bio);
+	bio_uninit(&bio);
+	return err;
+}
 
 static struct page *page_of(void *buf)
 {
@@ -27,6 +63,7 @@ static struct bio *dev_bio(struct zj_journal *zj, u32 *block, u32 *nr,
 	n = zj_map_look(&zj->map, *block, *nr, &at);
 	bio = bio_alloc(zj->public.j_dev, min_t(u32, n, BIO_MAX_VECS),
 			opf | REQ_SYNC | REQ_META, GFP_NOFS);
+	zj_bio_of_all(zj, bio);
 	bio->bi_iter.bi_sector = at * (size >> SECTOR_SHIFT);
 	for (; n; n--, ++*block, --*nr, *buf += size) {
 		if (!bio_add_page(bio, page_of(*buf), size, offset_in_page(*buf)))

@@ -11,6 +11,7 @@
  * for all that have come meanwhile, and for those that it waits for (gather.c).
  */
 #include "core/abort.h"
+#include "core/dev_io.h"
 #include "core/flush.h"
 #include "core/gather.h"
 #include "core/journal.h"
@@ -141,7 +142,7 @@ static void lead(struct zj_journal *zj, struct zj_flush *flush,
 	smp_mb();
 	zj_count(&lane->stats.flushes, 1);
 	start = ktime_get();
-	err = blkdev_issue_flush(flush->bdev);
+	err = zj_issue_flush(zj, flush->bdev);
 	WRITE_ONCE(flush->ended, ktime_get());
 	took = flush->ended - start;
 	WRITE_ONCE(flush->mean_ns, (3 * (flush->mean_ns ?: took) + took) / 4);
@@ -260,7 +261,7 @@ int zj_log_dev_flush(struct zj_journal *zj, struct zj_lane *lane)
  */
 int zj_home_flush(struct zj_journal *zj)
 {
-	return zj_log_apart(zj) ? blkdev_issue_flush(zj->public.j_fs_dev) : 0;
+	return zj_log_apart(zj) ? zj_issue_flush(zj, zj->public.j_fs_dev) : 0;
 }
 
 static int flush_missed(struct zj_journal *zj, struct zj_flush *flush,

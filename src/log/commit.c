@@ -241,13 +241,27 @@ static bool may_commit(const struct zj_lane *lane)
 	return !lane->committing && !list_empty(&lane->to_issue) && !zj_aborted(lane->journal);
 }
 
-/* Takes the lane's oldest sealed transaction; NULL: there is none, or somebody else commits. */
-static struct zj_txn *next_sealed(struct zj_lane *lane)
+/*
+ * Tells whether the next commit sends file data. In a task that would have the I/O priority and
+ * the cgroup of the task, and zext4 would take it for what an fsync writes, and use FUA.
+ */
+static bool sends_data(const struct zj_lane *lane)
+{
+	lockdep_assert_held(&lane->lock);
+	return !zj_flag(lane->journal, ZJ_DATA_JOURNALED) &&
+	       READ_ONCE(list_first_entry(&lane->to_issue, struct zj_txn, lane_link)->sends_data);
+}
+
+/*
+ * Takes the lane's oldest sealed transaction. NULL: there is none, or somebody else commits, or
+ * it is not for a task, which is @here.
+ */
+static struct zj_txn *next_sealed(struct zj_lane *lane, bool here)
 {
 	struct zj_txn *txn = NULL;
 
 	spin_lock(&lane->lock);
-	if (may_commit(lane)) {
+	if (may_commit(lane) && !(here && sends_data(lane))) {
 		txn = list_first_entry(&lane->to_issue, struct zj_txn, lane_link);
 		list_del_init(&txn->lane_link);
 		lane->committing = true;
@@ -275,16 +289,17 @@ bool zj_commits_here(const struct zj_lane *lane)
  * zj_commit_here() - commit a lane's oldest sealed transaction in place of its thread
  * @lane: the lane, in which zj_commit_request_here() has sealed one
  *
- * What is left after it is for the thread. If somebody else commits in the lane, they see to it.
+ * What is left after it is for the thread, and so are transactions with file data to send, and
+ * home writes, in which a lane takes part after each commit.
  *
  * Context: sleeps for I/O; no handle open, no folio lock.
  */
 void zj_commit_here(struct zj_lane *lane)
 {
 	unsigned int nofs = memalloc_nofs_save();
-	struct zj_txn *txn = next_sealed(lane);
+	struct zj_txn *txn = next_sealed(lane, true);
 
-	if (txn && commit_next(lane, txn))
+	if (!txn || commit_next(lane, txn) || zj_checkpoint_offers(lane))
 		wake_up(&lane->wait_work);
 	memalloc_nofs_restore(nofs);
 }
@@ -347,7 +362,7 @@ int zj_lane_thread(void *arg)
 		 * so that it writes home in proportion to what it logs.
 		 */
 		do {
-			txn = next_sealed(lane);
+			txn = next_sealed(lane, false);
 			if (txn)
 				commit_next(lane, txn);
 			zj_checkpoint_help(lane);

@@ -6,6 +6,7 @@
  * once, and are waited for at the end. Writes bypass the buffer cache, which
  * never sees the log.
  */
+#include "core/dev_io.h"
 #include "core/hold.h"
 #include "core/journal.h"
 #include "core/lane_pick.h"
@@ -14,7 +15,6 @@
 #include "txn/version.h"
 #include <linux/atomic.h>
 #include <linux/bio.h>
-#include <linux/blk-cgroup.h>
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/ktime.h>
@@ -153,12 +153,7 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 	if (!io->bio) {
 		io->bio = bio_alloc(zj->public.j_dev, BIO_MAX_VECS, io->opf,
 				    GFP_NOFS);
-		/*
-		 * Others wait for it as well, whatever cgroup and priority the task has that
-		 * commits here.
-		 */
-		io->bio->bi_ioprio = READ_ONCE(zj->log_ioprio);
-		bio_associate_blkg_from_css(io->bio, blkcg_root_css);
+		zj_bio_of_all(zj, io->bio);
 		io->bio->bi_iter.bi_sector = block * (size >> SECTOR_SHIFT);
 		io->bio->bi_private = io;
 		io->bio->bi_end_io = io_ended;

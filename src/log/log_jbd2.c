@@ -21,6 +21,7 @@
  *
  * The ring's tail is in block 0. It advances over a run when that is home.
  */
+#include "core/dev_io.h"
 #include "core/journal.h"
 #include "core/super.h"
 #include "format/codec_jbd2.h"
@@ -209,7 +210,7 @@ static int ring_go_live(struct zj_journal *zj)
 	 * still say that lanes use the log, and the ring must not overwrite
 	 * their super block before block 0 says something else.
 	 */
-	err = blkdev_issue_flush(zj->public.j_dev);
+	err = zj_issue_flush(zj, zj->public.j_dev);
 	if (err)
 		return err;
 	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_REVOKE);

@@ -17,6 +17,7 @@
  * Chen et al., Fine-grained Metadata Journaling on NVM, III-B and III-C.
  */
 #include "core/abort.h"
+#include "core/dev_io.h"
 #include "core/flush.h"
 #include "core/hold.h"
 #include "core/journal.h"
@@ -246,7 +247,7 @@ static int nvm_go_live(struct zj_journal *zj)
 	 * This flush is needed even without barriers: block 0 on the device may
 	 * still say that the old log is in use.
 	 */
-	err = blkdev_issue_flush(zj->public.j_dev);
+	err = zj_issue_flush(zj, zj->public.j_dev);
 	if (!err)
 		err = new_log(zj);
 	if (err)

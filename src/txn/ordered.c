@@ -129,8 +129,10 @@ static int file_entry(handle_t *handle, struct jbd2_inode *jinode,
 		how = entry_locked(txn, jinode, &spare, &entry, &dep);
 		if (how == ENTRY_FILED) {
 			extend_range(entry, start, start + length - 1);
-			if (write)
+			if (write) {
 				entry->write = true;
+				WRITE_ONCE(entry->txn->sends_data, true);
+			}
 		}
 		spin_unlock(&jinode->i_lock);
 		if (how == ENTRY_MEMORY && !spare)

@@ -88,6 +88,7 @@ struct zj_txn {
 	struct list_head revokes;	/* zj_revoke.txn_link */
 	struct list_head file_blocks;	/* zj_file_block.txn_link */
 	struct list_head inodes;	/* zj_inode_entry.txn_link */
+	bool		sends_data;	/* set by open handles; the commit sends data of @inodes */
 	int		nr_revokes;	/* list_lock to change; length of revokes */
 	u32		nr_file_blocks;	/* list_lock; how many ever were in file_blocks */
 	bool		jdata;		/* list_lock; has parts of journaled file data */

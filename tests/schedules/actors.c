@@ -661,9 +661,9 @@ int __wrap_zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 writte
 	return __real_zj_data_flush(zj, lane, written, log);
 }
 
-int __wrap_blkdev_issue_flush(struct block_device *bdev)
+int __wrap_zj_issue_flush(struct zj_journal *zj, struct block_device *bdev)
 {
-	int err = __real_blkdev_issue_flush(bdev);
+	int err = __real_zj_issue_flush(zj, bdev);
 
 	gate(GATE_FLUSHED);
 	return err;

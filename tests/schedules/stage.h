@@ -191,7 +191,7 @@ void unit_must(u32 unit);
 /* What the linker calls the functions that a gate stands before. */
 void __real_kl_switch(void);
 void __real_submit_bio(struct bio *bio);
-int __real_blkdev_issue_flush(struct block_device *bdev);
+int __real_zj_issue_flush(struct zj_journal *zj, struct block_device *bdev);
 int __real_zj_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
 int __real_zj_log_dev_flush(struct zj_journal *zj, struct zj_lane *lane);
 int __real_zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written, bool log);

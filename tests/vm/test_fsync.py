@@ -210,6 +210,32 @@ def test_who_commits(machine, by, nice):
 
 
 @pytest.mark.zext4
+def test_commit_is_no_io_of_the_tasks_cgroup(machine):
+    """Other lanes wait for the log and for the flush, so the limits of one task's cgroup must not hold them back."""
+    out = machine.sh("""
+        echo 0 cache 1 0 >/dev/zjdctl || die cache
+        mk /dev/zjd0
+        mnt /dev/zjd0 commit=300
+        echo >/mnt/file; fsctl syncfs /mnt || die syncfs
+        mkdir -p /cg
+        grep -q ' /cg ' /proc/mounts || mount -t cgroup2 none /cg || die cgroup2
+        echo +io >/cg/cgroup.subtree_control || die io
+        mkdir /cg/limited
+        sh -c 'echo $$ >/cg/limited/cgroup.procs
+            for n in 1 2 3 4 5; do chmod 60$n /mnt/file; fsctl fsync /mnt/file || exit 1; done
+            dd if=/mnt/file of=/dev/null iflag=direct bs=4k 2>/dev/null' || die fsync
+        sed 's/^/stat /' /cg/limited/io.stat
+        rmdir /cg/limited; echo -io >/cg/cgroup.subtree_control
+        unmnt; fsck /dev/zjd0
+        echo 0 cache 1 1 >/dev/zjdctl
+    """, timeout=120)
+    machine.check_console()
+    assert out, out.out
+    assert re.search(r"stat .* rios=[1-9]", out.out), out.out
+    assert not re.search(r"stat .* wios=[1-9]", out.out), out.out
+
+
+@pytest.mark.zext4
 def test_wrong_fsync_option_is_refused(machine):
     out = machine.sh("mk /dev/zjd0; mark; no_mnt zext4 /dev/zjd0 fsync=some; said 'fsync= must be own'")
     assert out, out.out

@@ -128,6 +128,68 @@ static void thread_goes_on_with_what_comes_meanwhile(void)
 	close_journal();
 }
 
+/* It would have the task's I/O priority and cgroup. What is on its way already has those that it has. */
+static void thread_commits_what_has_file_data_to_send(void)
+{
+	int (*const add[])(handle_t *handle, struct jbd2_inode *jinode, loff_t start, loff_t len) = {
+		zj_journal_inode_ranged_wait, zj_journal_inode_ranged_write,
+	};
+
+	for (int write = 0; write < 2; write++) {
+		struct file file;
+		struct fiber *f;
+		handle_t *h;
+		tid_t tid;
+
+		HERE(.lanes = 1);
+		file_init(&file);
+		h = start(0, 1);
+		tid = h->h_transaction->t_tid;
+		put(h, BLOCK, 1);
+		assert_int_equal(add[write](h, &file.jinode, 0, 10), 0);
+		stop(h);
+		catch_thread(0);
+		f = GO(call_complete, .tid = tid);
+		settle();
+		assert_int_equal(caught(0), write);
+		assert_int_equal(f->done, !write);
+		if (write)
+			go_on(lane(0)->task);
+		else
+			stop_nowhere(lane(0)->task);
+		join(f);
+		assert_idle(0);
+		assert_int_equal(val_after_crash(BLOCK), 1);
+		close_journal();
+	}
+}
+
+/* What was logged has to be written home, and tasks wait for the space. */
+static void thread_writes_home_after_a_task_has_committed(void)
+{
+	struct fiber *f;
+	tid_t tid;
+
+	HERE(.lanes = 1);
+	tid = change(0, BLOCK, 1);
+	catch_thread(0);
+	/* It would begin another pass, and call for help. */
+	stop_before(fx.zj->ckpt_task, &fx.zj->pool_lock, 1);
+	fx.zj->batch_size = 1;
+	atomic_inc(&fx.zj->space_waiters);
+	fx.zj->pass_left = 1;
+	f = GO(call_complete, .tid = tid);
+	settle();
+	assert_true(f->done);
+	assert_true(caught(0));
+	fx.zj->pass_left = 0;
+	atomic_dec(&fx.zj->space_waiters);
+	go_on(lane(0)->task);
+	go_on(fx.zj->ckpt_task);
+	join(f);
+	close_journal();
+}
+
 /* The other member's lane has a thread of its own. */
 static void members_in_other_lanes_are_committed_by_their_threads(void)
 {
@@ -254,6 +316,8 @@ CORE_TESTS(commit_here,
 	CORE_TEST(thread_commits_for_tasks_that_others_should_not_wait_for),
 	CORE_TEST(thread_commits_if_commits_overlap_or_if_it_is_to),
 	CORE_TEST(thread_goes_on_with_what_comes_meanwhile),
+	CORE_TEST(thread_commits_what_has_file_data_to_send),
+	CORE_TEST(thread_writes_home_after_a_task_has_committed),
 	CORE_TEST(members_in_other_lanes_are_committed_by_their_threads),
 	CORE_TEST(next_task_waits_for_its_turn_and_commits),
 	CORE_TEST(abort_ends_all_that_wait_for_the_task),

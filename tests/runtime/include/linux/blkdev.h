@@ -72,6 +72,12 @@ static inline void blk_finish_plug(struct blk_plug *plug) { }
 
 struct bio *bio_alloc(struct block_device *bdev, unsigned short nr,
 		      blk_opf_t opf, gfp_t gfp);
+static inline void bio_init(struct bio *bio, struct block_device *bdev, void *vec,
+			    unsigned short nr, blk_opf_t opf)
+{
+	*bio = (struct bio){ .bi_bdev = bdev, .bi_opf = opf };
+}
+static inline void bio_uninit(struct bio *bio) { }
 int bio_add_page(struct bio *bio, struct page *page, unsigned int len,
 		 unsigned int off);
 #define __bio_add_page(bio, page, len, off) \
