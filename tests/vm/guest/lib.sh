@@ -7,13 +7,13 @@ die() {
 	exit 1
 }
 
-# needs PATH WHAT: without this file the kernel lacks something, and the test is skipped
-needs() {
-	[ -e "$1" ] || {
-		echo "the kernel has no $2"
-		exit 77
-	}
+# lacks WHAT: the kernel has none, so the test is skipped
+lacks() {
+	echo "the kernel has no $1"
+	exit 77
 }
+# In User Mode Linux they are empty.
+needs_stacks() { grep -q . /proc/1/stack || lacks "stacks of tasks"; }
 
 # mk DEV [mke2fs options]: a new ext4, as the stock tool makes it
 mk() {
