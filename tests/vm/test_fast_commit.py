@@ -117,7 +117,7 @@ def crashed_fixture(tmp_path_factory):
                 mount -t ext4 -o commit=600 $dev /mnt || die mount
                 {load.before}
                 fsctl syncfs /mnt
-                commits() {{ sed -n 's/ commits$//p' /proc/fs/ext4/${{dev#/dev/}}/fc_info; }}
+                commits() {{ sed -n 's/ commits$//p' /proc/fs/ext4/$(kernel_name $dev)/fc_info; }}
                 {steps}
                 [ "$(commits)" -gt 0 ] || die "no fast commits: $(cat /proc/fs/ext4/*/fc_info)"
                 mkdir -p /left/{n}; mount -o move /mnt /left/{n} || die "mount -o move"
