@@ -8,6 +8,8 @@ import pytest
 
 import vm
 
+DISKS = 16    # at most
+
 
 def wanted(kernel):
     """Is the kernel a program?"""
