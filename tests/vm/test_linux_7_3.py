@@ -17,6 +17,7 @@ tools/run-uml runs them. What 7.3 has changed without the compiler's notice, and
   tune2fs on a mounted file system                       tests/uml test_what_is_tuned_while_mounted
   blocks larger than a page                              test_blocks_larger_than_a_page; User Mode Linux skips it
   a bit marks handles without a journal (h_invalid)      tests/unit/core what_ext4_reads_of_a_new_handle_is_set
+  threads are placed again at their first wake-up        test_lane_by test_threads_run_on_the_cpus_of_their_lanes
   ranges of ordered data, handles without a journal, the order of an fsync, EMERGENCY_RO: the VM tests as a whole
 """
 
