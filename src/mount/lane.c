@@ -91,15 +91,23 @@ static bool cpu_is_ours(unsigned int cpu)
 /*
  * Binding is only a preference: if the CPU is unplugged, the scheduler moves
  * the thread.
+ *
+ * The caller and another one, which has changed the option in between, may come
+ * here at the same time. set_cpus_allowed_ptr() lets one after the other, so
+ * that who comes last finds the option of the other if it looks again.
  */
 static void thread_place(const struct zj_lane *lane, struct task_struct *task)
 {
 	const struct zj_journal *zj = lane->journal;
 	unsigned int cpu = lane->index % nr_cpu_ids;
-	bool own = !zj->options.live.unpinned && zj->nr_lanes > 1 && cpu_is_ours(cpu);
+	bool unpinned, own;
 
-	set_cpus_allowed_ptr(task, own ? cpumask_of(cpu) :
-				   housekeeping_cpumask(HK_TYPE_KTHREAD));
+	do {
+		unpinned = READ_ONCE(zj->options.live.unpinned);
+		own = !unpinned && zj->nr_lanes > 1 && cpu_is_ours(cpu);
+		set_cpus_allowed_ptr(task, own ? cpumask_of(cpu) :
+						 housekeeping_cpumask(HK_TYPE_KTHREAD));
+	} while (unpinned != READ_ONCE(zj->options.live.unpinned));
 }
 
 static void lane_place(struct zj_lane *lane)
@@ -107,6 +115,22 @@ static void lane_place(struct zj_lane *lane)
 	thread_place(lane, lane->task);
 	if (lane->flusher)
 		thread_place(lane, lane->flusher);
+}
+
+/*
+ * The threads place themselves: newer kernels let a thread run anywhere at its
+ * first wake-up, whatever was set before.
+ */
+static int lane_main(void *lane)
+{
+	thread_place(lane, current);
+	return zj_lane_thread(lane);
+}
+
+static int flusher_main(void *lane)
+{
+	thread_place(lane, current);
+	return zj_flush_thread(lane);
 }
 
 static int thread_start(struct task_struct **to, struct task_struct *task)
@@ -124,17 +148,16 @@ static int lane_start(struct zj_lane *lane)
 	int err;
 
 	err = thread_start(&lane->task,
-			   kthread_create(zj_lane_thread, lane, "zj/%s:%d",
+			   kthread_create(lane_main, lane, "zj/%s:%d",
 					  zj->public.j_devname, lane->index));
 	if (!err && zj->options.pipeline)
 		err = thread_start(&lane->flusher,
-				   kthread_create(zj_flush_thread, lane,
+				   kthread_create(flusher_main, lane,
 						  "zj/%s:%df",
 						  zj->public.j_devname,
 						  lane->index));
 	if (err)
 		return err;
-	lane_place(lane);
 	wake_up_process(lane->task);
 	if (lane->flusher)
 		wake_up_process(lane->flusher);

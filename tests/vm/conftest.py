@@ -91,6 +91,8 @@ class Runner:
 
     def __call__(self, script, timeout=120, rc=0):
         result = self.vm.sh(script, timeout=timeout)
+        if result.rc == 77:    # lib.sh: lacks
+            pytest.skip(result.out.splitlines()[-1])
         tail = "\n".join(self.vm.console_text().splitlines()[-25:])
         assert result.rc == rc, f"exit status {result.rc}:\n{result.out}\nconsole:\n{tail}"
         return result.out

@@ -12,7 +12,7 @@ def test_statistics_are_roots(guest):
         mk /dev/vda; mnt /dev/vda
         info=$(echo /proc/fs/zjournal/*/info)
         [ "$(stat -c %a:%u $info)" = 400:0 ] || die "$(ls -l $info)"
-        zjctl stats --prometheus | grep -q '^zjournal_up{journal="vda-8"} 1$' || die "no metrics"
+        zjctl stats --prometheus | grep -qx "zjournal_up{journal=\\"$(kernel_name /dev/vda)-8\\"} 1" || die "no metrics"
         chmod 440 $info && chgrp 1234 $info || die "chmod or chgrp"
         [ "$(stat -c %a:%g $info)" = 440:1234 ] || die "$(ls -l $info)"
         unmnt; mnt /dev/vda
@@ -100,7 +100,7 @@ def test_clone_beside_the_original(guest):
         [ "$(cat /mnt2/f)" = one ] || die "the clone lacks what was synced"
         for dir in /proc/fs/zjournal /sys/kernel/debug/zjournal; do
             [ $dir = /proc/fs/zjournal ] || grep -q debugfs /proc/mounts || mount -t debugfs debugfs /sys/kernel/debug
-            [ "$(ls $dir | tr '\\n' ' ')" = "vda-8 vdc-8 " ] || die "$dir: $(ls $dir)"
+            [ "$(ls $dir | tr '\\n' ' ')" = "$(kernel_name /dev/vda)-8 $(kernel_name /dev/vdc)-8 " ] || die "$dir: $(ls $dir)"
         done
         echo two >/mnt/f; echo three >/mnt2/f; fsctl fsync /mnt/f /mnt2/f || die fsync
         zjctl info /mnt2 | grep -q '^/dev/vdc' || die "zjctl info of the clone: $(zjctl info /mnt2)"

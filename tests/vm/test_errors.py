@@ -134,6 +134,7 @@ def test_recovery_from_read_only_device(guest):
 def test_error_while_it_becomes_read_only(guest, errors):
     """Errors of a read and of a handle, both from before SB_RDONLY was set: nobody hangs, and they are recorded."""
     guest(f"ERRORS={errors}\n" + r"""
+        needs_stacks
         modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
         DEV=/dev/zjd0 OPTS=lanes=1,commit=300
         say() { echo "0 $*" >/dev/zjdctl || die "$*"; }

@@ -2,15 +2,10 @@
 """Errors and aborts while file data is in the log (data=ordered): it stays what was synced last."""
 
 import pytest
-from test_log_data import LIB, LOGS
+from log_data import LIB, with_each_log
 
 pytestmark = pytest.mark.zext4
-
-
-@pytest.fixture(name="run", params=LOGS)
-def run_fixture(guest, request):
-    """Runs a script with each format of the log."""
-    return lambda script, **more: guest(LIB + f"OPTS=$OPTS,{request.param}\n" + script, **more)
+run_fixture = with_each_log(LIB)
 
 
 @pytest.mark.parametrize("call", ["punch", "zero-first", "collapse-first", "insert-first"])

@@ -89,6 +89,7 @@ def test_usage_of_a_handle_from_before(guest):
     """
     cold = f"noatime,commit=300,no_prefetch_block_bitmaps,{JOURNALED}"
     guest(LIB + f"""
+        needs_stacks
         modprobe -q quota_v2
         modprobe zjdisk ndev=1 || die zjdisk
         mk /dev/zjd0 -J size=8

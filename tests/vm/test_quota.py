@@ -64,6 +64,7 @@ def test_charge_that_is_half_done(guest):
     project is fsynced meanwhile, with the entry of the project.
     """
     guest("""
+        needs_stacks
         modprobe -q quota_v2
         modprobe zjdisk ndev=1 || die zjdisk
         mk /dev/zjd0 -O quota,project -E quotatype=usrquota:prjquota -J size=8

@@ -15,7 +15,7 @@ def test_serves_ext4(guest):
         grep -qw ext4 /proc/filesystems && ! grep -q zext4 /proc/filesystems || die names
         mk /dev/vda
         mount -t ext4 /dev/vda /mnt || die mount
-        [ -d /sys/fs/ext4/vda ] && [ -d /proc/fs/ext4/vda ] || die "sysfs or procfs"
+        [ -d /sys/fs/ext4/$(kernel_name /dev/vda) ] && [ -d /proc/fs/ext4/$(kernel_name /dev/vda) ] || die "sysfs or procfs"
         [ ! -e /sys/fs/zext4 ] && [ ! -e /proc/fs/zext4 ] || die "the other name is there, too"
         grep -q '^log: jbd2' /proc/fs/zjournal/*/info || die "$(cat /proc/fs/zjournal/*/info)"
         zjctl stats --all /dev/vda >/tmp/out 2>&1 || die "zjctl stats: $(cat /tmp/out)"

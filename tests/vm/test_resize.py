@@ -12,6 +12,7 @@ def test_new_groups_have_their_bitmaps(guest):
     None of the new groups has a backup of the super block or of descriptors, so that the two steps share no block.
     """
     guest("""
+        needs_stacks
         modprobe zjdisk ndev=1 size_mb=208 || die zjdisk
         mke2fs -q -F -t ext4 -b 1024 -G 4 -J size=8 /dev/zjd0 98305k || die mke2fs
         mnt /dev/zjd0 noatime,commit=300

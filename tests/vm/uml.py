@@ -4,7 +4,11 @@
 import socket
 import subprocess
 
+import pytest
+
 import vm
+
+DISKS = 16    # at most
 
 
 def wanted(kernel):
@@ -22,7 +26,7 @@ class UmlVM(vm.VM):
 
     def start(self, timeout=90):
         if self.pmem or self.qemu_args or any(d.nbd or d.iface != "virtio" or d.options for d in self.disks):
-            raise vm.VMError("User Mode Linux has disks that are files, and no other hardware")
+            pytest.skip("User Mode Linux has disks that are files, and no other hardware")
         return self._boot(timeout)
 
     def _command(self, initrd):

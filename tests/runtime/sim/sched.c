@@ -161,6 +161,7 @@ static void task_main(void)
 	__sanitizer_finish_switch_fiber(NULL, NULL, NULL);
 #endif
 	t = sim_current;
+	t->allowed = KL_ANY_CPU;
 	t->ret = t->fn(t->arg);
 	t = sim_current;
 	if (t->nr_held || t->rcu_nest)

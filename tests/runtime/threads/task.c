@@ -51,6 +51,7 @@ static void *task_main(void *arg)
 	kl_current = &t->task;
 	while (!__atomic_load_n(&t->started, __ATOMIC_ACQUIRE))
 		thr_futex_wait(&t->asleep, 0, 10000000);
+	__atomic_store_n(&t->pinned, false, __ATOMIC_RELAXED);
 	t->ret = t->fn(t->arg);
 	if (t->nr_held || t->rcu_nest)
 		kl_fail("%s ends with a lock held", t->task.comm);

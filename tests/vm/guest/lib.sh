@@ -7,6 +7,14 @@ die() {
 	exit 1
 }
 
+# lacks WHAT: the kernel has none, so the test is skipped
+lacks() {
+	echo "the kernel has no $1"
+	exit 77
+}
+# In User Mode Linux they are empty.
+needs_stacks() { grep -q . /proc/1/stack || lacks "stacks of tasks"; }
+
 # mk DEV [mke2fs options]: a new ext4, as the stock tool makes it
 mk() {
 	_dev=$1
@@ -25,6 +33,12 @@ no_mnt() {
 		umount /mnt
 		die "mount -t $1 ${3:+-o $3} $2 succeeded"
 	fi
+}
+
+# kernel_name DEV: what the kernel calls it, which is another name in User Mode Linux
+kernel_name() {
+	# shellcheck disable=SC2046 # two numbers
+	basename "$(readlink -f "/sys/dev/block/$(printf '%d:%d' $(stat -c '0x%t 0x%T' "$1"))")"
 }
 
 unmnt() {
