@@ -117,7 +117,8 @@ static void member_counts_contradict(void **state)
 	d = good_log();
 	PUT(d, 1, .stamp = 2, .lane = 1, .members = 1);
 	PUT(d, 2, .stamp = 2, .lane = 2, .members = 1);
-	refused(d, "stamp 2 has 2 members, but segment 1 block 0 names only 1");
+	PUT(d, 3, .stamp = 2, .lane = 3, .members = 1);
+	refused(d, "stamp 2 has 3 members, but segment 1 block 0 names only 1");
 }
 
 static void members_contradict(void **state)
@@ -166,6 +167,9 @@ static void home_block_beyond(void **state)
 
 	PUT(d, 1, .stamp = 2, .lane = 1, .img = { { 31, 'x' }, { 32, 'x' } });
 	refused(d, "segment 1 block 0: image of block 32, but the device has 32");
+	d = good_log();
+	PUT(d, 1, .stamp = 2, .lane = 1, .img = { { 33, 'x' } });
+	refused(d, "image of block 33, but the device has 32 blocks");
 	d = good_log();
 	PUT(d, 1, .stamp = 2, .lane = 1, .revokes = { 31, 32 });
 	refused(d, "revoke of block 32, but the device has 32");

@@ -4,6 +4,7 @@
 #include <asm/byteorder.h>
 #include "format/codec_jbd2.h"
 #include "ringlog.h"
+#include <stdio.h>
 #include "tests.h"
 
 #define AREA		8	/* blocks that block 0 gives to fast commits */
@@ -209,13 +210,16 @@ static void first_one_is_not_whole(void **state)
 static void host_that_refuses(void **state)
 {
 	struct zj_recovery_stats s;
+	char says[100];
 	struct ring r;
 
 	log_with_area(&r, AREA, 9, RING_SEQUENCE + 1);
 	host.scan_result = -EINVAL;
 	assert_int_equal(recover_as(&r, false, &s), -EINVAL);
 	assert_int_equal(r.d->writes, 0);
-	assert_non_null(strstr(r.d->error, "nothing was written"));
+	snprintf(says, sizeof(says), "error %d when block %u of the journal was read; nothing was written",
+		 -EINVAL, be32_to_cpu(r.sb->s_maxlen) - AREA + 1);
+	assert_non_null(strstr(r.d->error, says));
 	ml_free(r.d);
 }
 

@@ -323,6 +323,19 @@ static void copies_can_be_asked_for_always(void)
 }
 
 /* Without copies in advance a handle waits for the log I/O; the superblock is still copied. */
+static void most_copies_at_a_time_are_counted(void)
+{
+	OPEN(.lanes = 1);
+	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_ALWAYS);
+	commit_blocks(0, 1, 0);
+	assert_int_equal(lane(0)->stats.max_copies, 1);
+	commit_blocks(0, 3, 0);
+	assert_int_equal(lane(0)->stats.max_copies, 3);
+	commit_blocks(0, 2, 0);
+	assert_int_equal(lane(0)->stats.max_copies, 3);
+	close_journal();
+}
+
 static void copies_can_be_forbidden(void)
 {
 	struct fiber *f;
@@ -374,6 +387,7 @@ CORE_TESTS(frozen_copy,
 	CORE_TEST(copy_that_was_used_is_made_again),
 	CORE_TEST(history_outlives_the_head),
 	CORE_TEST(copies_can_be_asked_for_always),
+	CORE_TEST(most_copies_at_a_time_are_counted),
 	CORE_TEST(copies_can_be_forbidden),
 	CORE_TEST(r3_super_block_is_always_copied),
 );

@@ -73,10 +73,57 @@ static void component_shows_its_members_and_what_it_waits_for(void)
 	assert_says("transaction %u: lane 1", b->h_transaction->t_tid);
 	assert_says("waits for stamp %llu through lane 2", fx.zj->stamp);
 	assert_says("component %llu: sealed, 1 members", fx.zj->stamp);
+	assert_says("component 0: running, 2 members, 1 missing");
 	stop(a);
 	stop(b);
 	release();
 	commit(0);
+	PRINT(zj_components_to_text, fx.zj);
+	assert_false(says("missing"));
+	close_journal();
+}
+
+static void component_shows_all_that_it_waits_for(void)
+{
+	handle_t *h;
+
+	OPEN(.lanes = 3);
+	fx.hold_lane[1] = true;
+	fx.hold_lane[2] = true;
+	for (u32 i = 1; i <= 2; i++) {
+		change(i, BLOCK + i, 1);
+		seal(i);
+	}
+	h = start(0, 2);
+	put(h, BLOCK + 1, 2);
+	put(h, BLOCK + 2, 2);
+	PRINT(zj_components_to_text, fx.zj);
+	assert_says("through lane 1");
+	assert_says("through lane 2");
+	stop(h);
+	release();
+	commit(0);
+	close_journal();
+}
+
+static void journal_shows_all_of_it(void)
+{
+	struct fiber *f;
+
+	OPEN();
+	change(0, BLOCK + 1, 1);
+	commit(0);
+	fx.hold_lane[0] = true;
+	f = GO(call_complete, .tid = change(0, BLOCK, 1));
+	settle();
+	PRINT(zj_journal_to_text, fx.zj);
+	assert_says("lane 0: 1 not written yet");
+	assert_says("component %llu: sealed", fx.zj->stamp);
+	assert_says("now lane=0 reason=committed");
+	assert_says("segment ");
+	assert_says("sum lane=0 fsyncs=");
+	release();
+	join(f);
 	close_journal();
 }
 
@@ -409,7 +456,69 @@ static void phases_of_an_fsync_add_up_to_its_time(void)
 	close_journal();
 }
 
+static s64 sum_of(enum zj_fsync_phase phase)
+{
+	return lane(0)->waits.phase_ns[phase];
+}
+
+static void second_fsync_waits_for_its_turn(void)
+{
+	struct fiber *first, *second;
+	u64 before;
+
+	OPEN(.lanes = 1);
+	before = lane(0)->waits.fsyncs;
+	fx.hold_lane[0] = true;
+	first = GO(call_complete, .tid = change(0, BLOCK, 1));
+	settle();
+	second = GO(call_complete, .tid = change(0, BLOCK + 1, 1));
+	sleep_ms(30);
+	assert_true(sum_of(ZJ_FSYNC_TURN) < NSEC_PER_MSEC);
+	release();
+	join(first);
+	join(second);
+	assert_true(sum_of(ZJ_FSYNC_TURN) >= 29 * NSEC_PER_MSEC);
+	assert_int_equal(lane(0)->waits.fsyncs, before + 2);
+	close_journal();
+}
+
+static bool is_kept(tid_t tid)
+{
+	bool kept = false;
+
+	for (u32 i = 0; i < ZJ_KEPT_WAITS; i++)
+		kept |= lane(0)->waits.slowest[i].tid == tid;
+	return kept;
+}
+
+/* One more than are kept; the shortest one goes, wherever it is. */
+static void slowest_fsyncs_are_kept(void)
+{
+	tid_t tid[ZJ_KEPT_WAITS + 1];
+
+	for (u32 shortest = 0; shortest <= ZJ_KEPT_WAITS; shortest++) {
+		OPEN(.lanes = 1);
+		for (u32 i = 0; i <= ZJ_KEPT_WAITS; i++) {
+			struct fiber *f;
+
+			tid[i] = change(0, BLOCK, i);
+			fx.hold_lane[0] = true;
+			f = GO(call_complete, .tid = tid[i]);
+			sleep_ms(i == shortest ? 5 : 20 + i);
+			release();
+			join(f);
+		}
+		for (u32 i = 0; i <= ZJ_KEPT_WAITS; i++)
+			assert_int_equal(is_kept(tid[i]), i != shortest);
+		close_journal();
+	}
+}
+
 CORE_TESTS(text,
+	CORE_TEST(component_shows_all_that_it_waits_for),
+	CORE_TEST(journal_shows_all_of_it),
+	CORE_TEST(second_fsync_waits_for_its_turn),
+	CORE_TEST(slowest_fsyncs_are_kept),
 	CORE_TEST(lane_shows_what_it_runs_and_what_it_has_sealed),
 	CORE_TEST(component_shows_its_members_and_what_it_waits_for),
 	CORE_TEST(oldest_component_in_the_log_comes_last),
