@@ -13,7 +13,7 @@ tools/run-uml runs them. What 7.3 has changed without the compiler's notice, and
   atomic writes never go through the page cache          test_atomic_writes
   the zeroed tail is ordered by a handle of its own      test_log_data test_zeroed_tail; tests/zext4/test_waits.py
   ranges are zeroed in place on request                  test_ranges_of_zeros
-  written folios are dropped at once (RWF_DONTCACHE)     test_uncached_writes
+  written folios are dropped at once (RWF_DONTCACHE)     test_log_data test_f2_dropped_pages
   tune2fs on a mounted file system                       tests/uml test_what_is_tuned_while_mounted
   who maps blocks holds i_rwsem or invalidate_lock       test_features inline data, by the kernel's warning
   data_err=abort is what the end of a write does         test_errors test_data_err_abort
@@ -74,7 +74,7 @@ def test_a_part_of_a_large_folio_is_moved(run):
 
 
 def test_uncached_writes(run):
-    """A folio that is to be dropped when it is written stays while a block of it is not home (F2)."""
+    """What is written so goes through the log, and is read by all (that folios stay is test_f2_dropped_pages)."""
     run("""
         begin
         large /mnt/f a 256
