@@ -204,8 +204,8 @@ struct zj_lane {
 					 */
 	u64		hints[ZJ_LANE_HINTS]; /* racy; the file system's, for its allocator */
 
-	void		*spare;		/* lane's thread; memory for the next copy of an image, or
-					 * NULL
+	void		*spare[2];	/* memory for the next copy of an image, or NULL: [0] lane's
+					 * thread; [1] the thread that writes its records
 					 */
 	void		*info;		/* lane's thread, NVM; memory where it builds a TxnInfo */
 	u32		nvm_end;	/* lane's thread, NVM; number of the line behind its newest

@@ -47,7 +47,7 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part,
 	struct journal_head *jh = part->jh;
 	struct zj_journal *zj = txn_zj(txn);
 	enum zj_want want = ZJ_COPY_NO;
-	void **copy = &txn->lane->spare;
+	void **copy = &txn->lane->spare[0];
 
 	refcount_inc(&jh->refs);
 	if (!*copy)

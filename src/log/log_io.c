@@ -48,7 +48,7 @@
 bool zj_settle_images(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
-	void **copy = &txn->lane->spare;
+	void **copy = &txn->lane->spare[1];
 	struct zj_part *part;
 	bool live = false;
 

@@ -250,6 +250,15 @@ static void check_idle(struct zj_lane *lane)
 	ZJ_ASSERT(zj, !lane->starts_waiting);
 }
 
+static void free_spares(struct zj_lane *lane)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(lane->spare); i++)
+		if (lane->spare[i])
+			kmem_cache_free(lane->journal->frozen_cache, lane->spare[i]);
+}
+
 static void check_all_home(struct zj_journal *zj)
 {
 	struct zj_comp_stats st;
@@ -277,8 +286,7 @@ void zj_lanes_free(struct zj_journal *zj)
 	if (!zj_aborted(zj))
 		check_all_home(zj);
 	for (i = 0; zj->lanes && i < zj->nr_lanes; i++)
-		if (zj->lanes[i].spare)
-			kmem_cache_free(zj->frozen_cache, zj->lanes[i].spare);
+		free_spares(&zj->lanes[i]);
 	kvfree(zj->lanes);
 	zj->lanes = NULL;
 }

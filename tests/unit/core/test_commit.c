@@ -550,9 +550,9 @@ static void last_member_to_submit_meets_who_waits_anywhere(void)
 /* The lane has memory for one copy at hand, and loses it. */
 static void fail_next_copy(void)
 {
-	if (lane(0)->spare)
-		kmem_cache_free(fx.zj->frozen_cache, lane(0)->spare);
-	lane(0)->spare = NULL;
+	if (lane(0)->spare[0])
+		kmem_cache_free(fx.zj->frozen_cache, lane(0)->spare[0]);
+	lane(0)->spare[0] = NULL;
 	zj_fail_alloc = 1;
 }
 
