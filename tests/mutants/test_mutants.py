@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every mutant still fits and compiles; a few are run.  run.py runs all."""
+"""Every mutant still fits and compiles; one is run, as each program takes a build.  run.py runs all."""
 import subprocess
 import sys
 
@@ -7,8 +7,7 @@ import pytest
 
 import run
 
-# One for the simulator, one for a schedule, one for a unit test.
-SAMPLE = ["no-R3", "sync-tid-not-tied", "full-closes-next"]
+SAMPLE = "no-R3"
 
 
 @pytest.fixture(scope="module")
@@ -43,4 +42,4 @@ def test_each_schedule_has_its_mutant():
 
 
 def test_sample():
-    subprocess.run([sys.executable, run.HERE / "run.py", *SAMPLE], check=True)
+    subprocess.run([sys.executable, run.HERE / "run.py", SAMPLE], check=True)
