@@ -131,10 +131,10 @@ static const struct zext4_option_spec specs[] = {
 		.field = FIELD(live.frozen_copy),
 	},
 	{
-		.name = "nvm_unit", .words = WORDS("line", "block"), .tune = true,
+		.name = "log_unit", .words = WORDS("line", "block"), .tune = true,
 		.meaning = "The log in persistent memory records only the lines of 64 bytes that have changed (line), or whole blocks (block)",
 		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
-		.field = FIELD(nvm_blocks),
+		.field = FIELD(log_blocks),
 	},
 	{
 		.name = "txninfo_max", .tune = true, .power = true,
@@ -146,7 +146,7 @@ static const struct zext4_option_spec specs[] = {
 	},
 	{
 		.name = "nvm_check", .words = WORDS("off", "on"), .tune = true,
-		.meaning = "Each logged inode table block, of which ext4 declares the ranges that it changes, is compared with a copy of the block, and the journal is aborted if an undeclared line has changed (on), or no comparison is made (off, and always with nvm_unit:block)",
+		.meaning = "Each logged inode table block, of which ext4 declares the ranges that it changes, is compared with a copy of the block, and the journal is aborted if an undeclared line has changed (on), or no comparison is made (off, and always with log_unit:block)",
 		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
 		.field = FIELD(nvm_check),
 	},

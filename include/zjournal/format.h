@@ -83,8 +83,8 @@ static_assert(sizeof(struct zj_jbd2_super) == 1024);
 #define ZJ_CKPT_MAGIC		0x52544a5aU	/* "ZJTR" */
 #define ZJ_CHUNK_MAGIC		0x48434a5aU	/* "ZJCH" */
 
-#define ZJ_FORMAT_VERSION	2
-#define ZJ_FORMAT_OLDEST	1	/* read alike: fields new in version 2 are zero */
+#define ZJ_FORMAT_VERSION	3
+#define ZJ_FORMAT_OLDEST	1	/* read alike: fields that later versions have are zero */
 
 #define ZJ_BLOCK_JBD2_SUPER	0
 #define ZJ_BLOCK_LOG_SUPER	1
@@ -147,8 +147,11 @@ static_assert(sizeof(struct zj_ckpt_slot) == ZJ_SECTOR);
  * A member of a component (one transaction of one lane) is @nr_chunks chunks
  * with the same lane, tid and stamp.  After the header follow, without gaps and
  * each starting at a multiple of 8: nr_deps dependency stamps (__le64),
- * nr_revokes block numbers (__le64), nr_tags tags (struct zj_tag).  Images
- * follow in the blocks after the header block, one for every tag.
+ * nr_revokes block numbers (__le64), nr_tags tags (struct zj_tag).  Whole
+ * images follow in the blocks after the header block, in the order of their
+ * tags.  The lines of a tag that has only some are in the header block itself:
+ * those of the first such tag end with the block, those of each further one
+ * end where the last ones begin.
  */
 struct zj_chunk_header {
 	__le32	magic;		/* 0x00 ZJ_CHUNK_MAGIC */
@@ -165,10 +168,10 @@ struct zj_chunk_header {
 	__le32	nr_chunks;	/* 0x38 chunks of this member */
 	__le32	nr_deps;	/* 0x3c dependency stamps in this chunk */
 	__le32	nr_revokes;	/* 0x40 revoked blocks in this chunk */
-	__le32	nr_tags;	/* 0x44 images in this chunk */
+	__le32	nr_tags;	/* 0x44 blocks of which this chunk has the image or some lines */
 	__le64	commit_sec;	/* 0x48 wall clock at seal, seconds */
 	__le32	flags;		/* 0x50 zero */
-	__le32	reserved0;	/* 0x54 zero */
+	__le32	nr_parts;	/* 0x54 tags that have only some lines of their blocks */
 	__le64	committed_stamp;	/* 0x58 all up to this one were committed; 0: unknown */
 	__u8	reserved[32];	/* 0x60 zero */
 };
@@ -187,12 +190,12 @@ static_assert(sizeof(struct zj_chunk_header) == 128);
 #define ZJ_TAG_ALL_LINES	(~0ULL)
 
 /**
- * struct zj_tag - one image of one block
+ * struct zj_tag - one image of one block, or some lines of it
  */
 struct zj_tag {
 	__le64	block;		/* 0x00 home block */
-	__le64	lines;		/* 0x08 which 1/64ths the image holds; all ones now */
-	__le32	csum;		/* 0x10 of the image as logged: low half of XXH64 */
+	__le64	lines;		/* 0x08 its lines; all ones: a whole image */
+	__le32	csum;		/* 0x10 of a whole image as logged: low half of XXH64; else 0 */
 	__le16	flags;		/* 0x14 ZJ_TAG_* */
 	__le16	reserved;	/* 0x16 zero */
 };

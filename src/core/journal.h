@@ -30,11 +30,11 @@ static inline bool zj_flag(const struct zj_journal *zj, unsigned long flag)
 
 /*
  * The log takes only the lines of a block that changed, as its format can and
- * tune=nvm_unit says.
+ * tune=log_unit says.
  */
 static inline bool zj_logs_lines(const struct zj_journal *zj)
 {
-	return zj->log_ops->logs_lines && !zj->nvm.blocks;
+	return zj->log_ops->logs_lines && !zj->options.log_blocks;
 }
 
 static inline bool zj_aborted(const struct zj_journal *zj)

@@ -270,6 +270,7 @@ void zj_encode_chunk(const struct zj_log_geometry *geo, u32 seed,
 	h->nr_deps = cpu_to_le32(chunk->nr_deps);
 	h->nr_revokes = cpu_to_le32(chunk->nr_revokes);
 	h->nr_tags = cpu_to_le32(chunk->nr_tags);
+	h->nr_parts = cpu_to_le32(chunk->nr_parts);
 	h->commit_sec = cpu_to_le64(chunk->commit_sec);
 	h->committed_stamp = cpu_to_le64(chunk->committed_stamp);
 	h->csum = cpu_to_le32(zj_chunk_csum(seed, block, geo->block_size));
@@ -286,6 +287,51 @@ bool zj_chunk_sealed(const struct zj_log_geometry *geo, u32 seed,
 			zj_chunk_csum(seed, block, geo->block_size);
 }
 
+void zj_tag_walk_begin(struct zj_tag_walk *walk, const struct zj_log_geometry *geo,
+		       const struct zj_chunk *chunk, const void *block)
+{
+	*walk = (struct zj_tag_walk) {
+		.tag = zj_chunk_tags((void *)block, chunk->nr_deps, chunk->nr_revokes) - 1,
+		.left = chunk->nr_tags,
+		.data = geo->block_size,
+		.unit = zj_nvm_unit(geo->block_size),
+	};
+}
+
+bool zj_tag_walk_next(struct zj_tag_walk *walk)
+{
+	if (!walk->left)
+		return false;
+	walk->left--;
+	walk->tag++;
+	if (zj_tag_is_part(walk->tag))
+		walk->data -= hweight64(le64_to_cpu(walk->tag->lines)) * walk->unit;
+	else
+		walk->image++;
+	return true;
+}
+
+/* Returns false if no writer can have written tags with such lines. */
+static bool zj_parts_sane(const struct zj_log_geometry *geo, const struct zj_chunk *c,
+			  const void *block)
+{
+	u32 room = zj_part_max(geo->block_size), data, parts = 0;
+	u64 lines, all = zj_nvm_all(geo->block_size);
+	struct zj_tag_walk walk;
+
+	zj_tag_walk_begin(&walk, geo, c, block);
+	for (data = walk.data; zj_tag_walk_next(&walk); data = walk.data) {
+		if (!zj_tag_is_part(walk.tag))
+			continue;
+		lines = le64_to_cpu(walk.tag->lines);
+		if (!lines || lines & ~all || data - walk.data > room ||
+		    walk.data < (const void *)(walk.tag + walk.left + 1) - block)
+			return false;
+		parts++;
+	}
+	return parts == c->nr_parts;
+}
+
 /* Returns false if no writer of this log can have written such numbers. */
 static bool zj_chunk_sane(const struct zj_log_geometry *geo,
 			  const struct zj_chunk *c)
@@ -296,7 +342,8 @@ static bool zj_chunk_sane(const struct zj_log_geometry *geo,
 	return c->stamp > c->committed_stamp && c->nr_deps <= geo->nr_lanes &&
 	       entries <= zj_chunk_room(geo->block_size) &&
 	       c->seg_block < geo->seg_blocks &&
-	       c->nr_tags < geo->seg_blocks - c->seg_block &&
+	       c->nr_parts <= c->nr_tags &&
+	       zj_chunk_images(c) < geo->seg_blocks - c->seg_block &&
 	       c->lane < geo->nr_lanes && c->nr_members &&
 	       c->nr_members <= geo->nr_lanes && c->chunk_index < c->nr_chunks;
 }
@@ -320,12 +367,13 @@ bool zj_decode_chunk(const struct zj_log_geometry *geo, u32 seed, u32 seg_index,
 	chunk->nr_deps = le32_to_cpu(h->nr_deps);
 	chunk->nr_revokes = le32_to_cpu(h->nr_revokes);
 	chunk->nr_tags = le32_to_cpu(h->nr_tags);
+	chunk->nr_parts = le32_to_cpu(h->nr_parts);
 	chunk->commit_sec = le64_to_cpu(h->commit_sec);
 	chunk->committed_stamp = le64_to_cpu(h->committed_stamp);
 	return chunk->seg_index == seg_index && chunk->seg_block == seg_block &&
-	       !h->flags && !h->reserved0 &&
+	       !h->flags &&
 	       !memchr_inv(h->reserved, 0, sizeof(h->reserved)) &&
-	       zj_chunk_sane(geo, chunk);
+	       zj_chunk_sane(geo, chunk) && zj_parts_sane(geo, chunk, block);
 }
 
 /*

@@ -7,6 +7,7 @@
 #define ZJ_CODEC_H
 
 #include <linux/types.h>
+#include <asm/byteorder.h>
 #include <zjournal/format.h>
 #include <zjournal/recovery.h>
 
@@ -25,7 +26,8 @@ struct zj_chunk {
 	u32	nr_chunks;	/* chunks of this member */
 	u32	nr_deps;	/* dependency stamps in this chunk */
 	u32	nr_revokes;	/* revokes in this chunk */
-	u32	nr_tags;	/* images in this chunk */
+	u32	nr_tags;	/* blocks of which this chunk has the image or some lines */
+	u32	nr_parts;	/* of these, how many have only some lines */
 	u64	commit_sec;	/* wall clock in seconds */
 	u64	committed_stamp;	/* everything up to it was committed; 0: unknown */
 };
@@ -81,6 +83,21 @@ static inline u32 zj_chunk_room(u32 block_size)
 	return block_size - sizeof(struct zj_chunk_header);
 }
 
+/* Returns the number of images that follow the header block. */
+static inline u32 zj_chunk_images(const struct zj_chunk *chunk)
+{
+	return chunk->nr_tags - chunk->nr_parts;
+}
+
+/*
+ * Returns the most bytes of lines that a tag may have. Two tags with their lines fit into a
+ * header, so that lines never take more blocks than images would.
+ */
+static inline u32 zj_part_max(u32 block_size)
+{
+	return zj_chunk_room(block_size) / 2 - sizeof(struct zj_tag);
+}
+
 static inline __le64 *zj_chunk_deps(void *block)
 {
 	return block + sizeof(struct zj_chunk_header);
@@ -96,6 +113,33 @@ static inline struct zj_tag *zj_chunk_tags(void *block, u32 nr_deps,
 {
 	return (void *)(zj_chunk_revokes(block, nr_deps) + nr_revokes);
 }
+
+static inline bool zj_tag_is_part(const struct zj_tag *tag)
+{
+	return tag->lines != cpu_to_le64(ZJ_TAG_ALL_LINES);
+}
+
+/**
+ * struct zj_tag_walk - goes over the tags of a chunk
+ *
+ * zj_tag_walk_begin() sets it, and zj_tag_walk_next() goes to the first tag, or to the next.
+ */
+struct zj_tag_walk {
+	const struct zj_tag *tag;	/* the current tag */
+	u32	left;			/* tags behind it */
+	u32	image;			/* whole images so far; if the tag has one, it is in that
+					 * block behind the header block
+					 */
+	u32	data;			/* where the last lines begin in the header block; if the tag
+					 * is a part, its own
+					 */
+	u32	unit;			/* bytes of a line */
+};
+
+void zj_tag_walk_begin(struct zj_tag_walk *walk, const struct zj_log_geometry *geo,
+		       const struct zj_chunk *chunk, const void *block);
+/* Returns false if there is no tag left. */
+bool zj_tag_walk_next(struct zj_tag_walk *walk);
 
 /*
  * Fills in the header and its checksum. The entries must be in the block already, and the

@@ -53,7 +53,8 @@ bool zj_settle_images(struct zj_txn *txn)
 	bool live = false;
 
 	list_for_each_entry(part, &txn->parts, txn_link) {
-		if (!zj_part_test(part, ZJ_PART_MODIFIED))
+		if (!zj_part_test(part, ZJ_PART_MODIFIED) ||
+		    zj_part_test(part, ZJ_PART_LOGGED))
 			continue;
 		if (!*copy)
 			*copy = kmem_cache_alloc(zj->frozen_cache,

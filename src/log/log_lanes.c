@@ -13,25 +13,34 @@
 #include "core/space.h"
 #include "core/super.h"
 #include "format/codec.h"
+#include "format/codec_nvm.h"
 #include "log/commit.h"
 #include "log/cursor.h"
 #include "log/log_lanes.h"
 #include "log/log_default.h"
 #include "log/log_io.h"
+#include "txn/lines.h"
 #include "txn/part.h"
+#include "txn/version.h"
+#include <linux/bitops.h>
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 /**
  * struct zj_plan - one chunk to be written
  *
- * plan_all() allocates it, and log_free() frees it when the member has been
+ * new_plan() allocates it, and log_free() frees it when the member has been
  * written.
  */
 struct zj_plan {
 	struct list_head link;	/* in zj_lanes_write.chunks */
 	struct zj_chunk	chunk;	/* the header's fields */
 	void		*block;	/* the header block */
+	u32		used;	/* bytes of it that are in use, from its beginning */
+	u32		data;	/* where its lines begin, which end with it */
+	u32		images;	/* that are to be written behind it */
 };
 
 /**
@@ -48,47 +57,169 @@ struct zj_lanes_write {
 	struct zj_log_io io;		/* its output */
 };
 
-/* ---- planning ---- */
+/* ---- entries ---- */
 
-static u32 place(u32 *left, u32 size, u32 wanted)
+static struct zj_plan *new_plan(struct zj_lanes_write *log)
 {
-	u32 n = min(wanted, *left / size);
+	const gfp_t gfp = GFP_NOFS | __GFP_NOFAIL;
+	struct zj_plan *plan = kzalloc(sizeof(*plan), gfp);
 
-	*left -= n * size;
-	return n;
+	plan->block = kmem_cache_zalloc(log->zj->frozen_cache, gfp);
+	plan->used = sizeof(struct zj_chunk_header);
+	plan->data = log->zj->geo.block_size;
+	list_add_tail(&plan->link, &log->chunks);
+	return plan;
+}
+
+static struct zj_plan *last_plan(const struct zj_lanes_write *log)
+{
+	return list_last_entry(&log->chunks, struct zj_plan, link);
+}
+
+static bool has_room(const struct zj_plan *plan, u32 bytes)
+{
+	return plan->data - plan->used >= bytes;
+}
+
+/* Returns the newest plan if it has room for so many bytes, or else a new one. */
+static struct zj_plan *plan_with_room(struct zj_lanes_write *log, u32 bytes)
+{
+	struct zj_plan *plan = last_plan(log);
+
+	return has_room(plan, bytes) ? plan : new_plan(log);
+}
+
+/* Returns a place of so many bytes behind a header's last entry. */
+static void *put_entry(struct zj_plan *plan, u32 bytes)
+{
+	void *entry = plan->block + plan->used;
+
+	plan->used += bytes;
+	return entry;
+}
+
+static void put_deps(struct zj_lanes_write *log)
+{
+	struct zj_plan *plan;
+	u64 stamp;
+
+	while (log->at.nr_deps) {
+		stamp = zj_cursor_dep(&log->at);
+		ZJ_ASSERT(log->zj, stamp < log->txn->comp->stamp);
+		plan = plan_with_room(log, sizeof(__le64));
+		*(__le64 *)put_entry(plan, sizeof(__le64)) = cpu_to_le64(stamp);
+		plan->chunk.nr_deps++;
+	}
+}
+
+static void put_revokes(struct zj_lanes_write *log)
+{
+	struct zj_plan *plan;
+
+	while (log->at.nr_revokes) {
+		plan = plan_with_room(log, sizeof(__le64));
+		*(__le64 *)put_entry(plan, sizeof(__le64)) =
+			cpu_to_le64(zj_cursor_revoke(&log->at));
+		plan->chunk.nr_revokes++;
+	}
+}
+
+static struct zj_tag *put_tag(struct zj_plan *plan, const struct zj_part *part, u64 lines)
+{
+	struct zj_tag *tag = put_entry(plan, sizeof(*tag));
+
+	tag->block = cpu_to_le64(part->jh->bh->b_blocknr);
+	tag->lines = cpu_to_le64(lines);
+	plan->chunk.nr_tags++;
+	return tag;
+}
+
+/* ---- lines ---- */
+
+static void put_lines(struct zj_plan *plan, const struct zj_part *part, u64 lines, u32 unit)
+{
+	u32 first, nr;
+	void *to;
+
+	put_tag(plan, part, lines);
+	plan->chunk.nr_parts++;
+	plan->data -= hweight64(lines) * unit;
+	to = plan->block + plan->data;
+	while ((nr = zj_nvm_run(&lines, &first))) {
+		memcpy(to, part->image + first * unit, nr * unit);
+		to += nr * unit;
+	}
 }
 
 /*
- * Plans one chunk at the lane's position. Returns false if the lane has no
- * segment left.
+ * Puts what has changed of a block into a header if it is little, and lets
+ * accessors of the buffer go on. Otherwise the part gets a whole image later.
+ * Memory is allocated before, as accessors of a live image have to wait.
  */
-static bool plan_chunk(struct zj_lanes_write *log, struct zj_plan *plan,
-		       const struct zj_cursor *rest)
+static bool try_lines(struct zj_lanes_write *log, struct zj_part *part)
+{
+	u32 size = log->zj->geo.block_size, unit = zj_nvm_unit(size);
+	u32 most = zj_part_max(size);
+	struct zj_plan *plan = plan_with_room(log, most + sizeof(struct zj_tag));
+	u64 lines;
+	bool few;
+
+	zj_part_image(log->zj, part, &log->txn->lane->spare[1]);
+	lines = zj_part_lines(part);
+	few = hweight64(lines) * unit <= most;
+	if (few && lines)
+		put_lines(plan, part, lines, unit);
+	if (few)
+		zj_part_logged(log->zj, part);
+	else
+		zj_part_unsettle(log->zj, part);
+	return few;
+}
+
+static void put_parts(struct zj_lanes_write *log)
+{
+	struct zj_lane *lane = log->txn->lane;
+	struct zj_part *part;
+
+	list_for_each_entry(part, &log->txn->parts, txn_link) {
+		if (!zj_part_has_lines(part))
+			continue;
+		if (!lane->spare[1])
+			lane->spare[1] = kmem_cache_alloc(log->zj->frozen_cache,
+							  GFP_NOFS | __GFP_NOFAIL);
+		if (try_lines(log, part))
+			log->at.nr_images--;
+	}
+}
+
+/* ---- places ---- */
+
+/*
+ * Gives a chunk its place in the lane's segment, with as many of the images that
+ * are left as there is room for. Returns false if the lane has no segment left.
+ */
+static bool place_chunk(struct zj_lanes_write *log, struct zj_plan *plan, u32 images)
 {
 	struct zj_lane *lane = log->txn->lane;
 	u32 seg_blocks = log->zj->geo.seg_blocks;
-	u32 left = zj_chunk_room(log->zj->geo.block_size);
 	struct zj_chunk *chunk = &plan->chunk;
-	bool ok = true;
+	bool ok = true, needs_image = images && plan->used == sizeof(struct zj_chunk_header);
 
-	chunk->nr_deps = place(&left, sizeof(__le64), rest->nr_deps);
-	chunk->nr_revokes = place(&left, sizeof(__le64), rest->nr_revokes);
 	spin_lock(&lane->lock);
 	lane->limit = 0;
 	/*
-	 * A last block that has room for a header but not for an image is left
-	 * unused.
+	 * A last block that has room for a header but not for its only image is
+	 * left unused.
 	 */
-	if (!lane->cur || lane->cur_off + !!rest->nr_images >= seg_blocks)
+	if (!lane->cur || lane->cur_off + needs_image >= seg_blocks)
 		ok = zj_space_next(lane);
 	if (ok) {
-		chunk->nr_tags = min(place(&left, sizeof(struct zj_tag),
-					   rest->nr_images),
-				     seg_blocks - lane->cur_off - 1);
+		plan->images = min3(images, (plan->data - plan->used) / (u32)sizeof(struct zj_tag),
+				    seg_blocks - lane->cur_off - 1);
 		chunk->seg_index = lane->cur->index;
 		chunk->seg_seq = lane->cur->seq;
 		chunk->seg_block = lane->cur_off;
-		lane->cur_off += 1 + chunk->nr_tags;
+		lane->cur_off += 1 + plan->images;
 		ZJ_ASSERT(log->zj, lane->cur_off <= seg_blocks);
 		/* A lane's records are in the order of stamps (R7). */
 		ZJ_ASSERT(log->zj, lane->cur->max_stamp <= log->txn->comp->stamp);
@@ -96,59 +227,6 @@ static bool plan_chunk(struct zj_lanes_write *log, struct zj_plan *plan,
 	}
 	spin_unlock(&lane->lock);
 	return ok;
-}
-
-static void fill_deps(struct zj_lanes_write *log, struct zj_plan *plan)
-{
-	__le64 *to = zj_chunk_deps(plan->block);
-	u32 i;
-
-	/* With more the cursor would run beyond its list. */
-	if (!ZJ_ASSERT(log->zj, log->at.nr_deps >= plan->chunk.nr_deps))
-		return;
-	for (i = 0; i < plan->chunk.nr_deps; i++) {
-		u64 stamp = zj_cursor_dep(&log->at);
-
-		ZJ_ASSERT(log->zj, stamp < log->txn->comp->stamp);
-		to[i] = cpu_to_le64(stamp);
-	}
-}
-
-static void fill_revokes(struct zj_lanes_write *log, struct zj_plan *plan)
-{
-	__le64 *to = zj_chunk_revokes(plan->block, plan->chunk.nr_deps);
-	u32 i;
-
-	if (!ZJ_ASSERT(log->zj, log->at.nr_revokes >= plan->chunk.nr_revokes))
-		return;
-	for (i = 0; i < plan->chunk.nr_revokes; i++)
-		to[i] = cpu_to_le64(zj_cursor_revoke(&log->at));
-}
-
-static void fill_tags(struct zj_lanes_write *log, struct zj_plan *plan)
-{
-	struct zj_tag *tag = zj_chunk_tags(plan->block, plan->chunk.nr_deps,
-					   plan->chunk.nr_revokes);
-	u32 i;
-
-	for (i = 0; i < plan->chunk.nr_tags; i++, tag++) {
-		struct zj_part *part = zj_cursor_image(&log->at);
-		u16 flags = 0;
-
-		/*
-		 * A live image need not be escaped, and must not be changed
-		 * here, because the buffer is not ours.
-		 */
-		if (part->frozen_data)
-			flags = zj_escape(part->frozen_data);
-
-		tag->block = cpu_to_le64(part->jh->bh->b_blocknr);
-		tag->lines = cpu_to_le64(ZJ_TAG_ALL_LINES);
-		tag->csum = cpu_to_le32(zj_image_csum(log->zj->seed,
-						      part->image,
-						      log->zj->geo.block_size));
-		tag->flags = cpu_to_le16(flags);
-	}
 }
 
 /*
@@ -192,42 +270,51 @@ static void fill_header(struct zj_lanes_write *log, struct zj_plan *plan, u32 in
 	chunk->committed_stamp = committed_stamp(log->zj);
 }
 
-static struct zj_plan *plan_alloc(struct zj_journal *zj)
-{
-	const gfp_t gfp = GFP_NOFS | __GFP_NOFAIL;
-	struct zj_plan *plan = kzalloc(sizeof(*plan), gfp);
-
-	plan->block = kmem_cache_zalloc(zj->frozen_cache, gfp);
-	return plan;
-}
-
 /*
  * Plans all chunks and allocates their headers, so that nothing has to wait for
- * memory later.
+ * memory later. Only the last ones can have images.
  */
 static int plan_all(struct zj_lanes_write *log)
 {
-	struct zj_cursor rest = log->at;	/* has no place in the lists yet; only
-						 * counted down
-						 */
-	u32 index = 0;
+	struct zj_plan *plan = new_plan(log);
+	u32 index = 0, images;
 
-	do {
-		struct zj_plan *plan = plan_alloc(log->zj);
+	put_deps(log);
+	put_revokes(log);
+	put_parts(log);
+	images = log->at.nr_images;
+	list_for_each_entry(plan, &log->chunks, link) {
+		bool last = plan == last_plan(log);
 
-		list_add_tail(&plan->link, &log->chunks);
-		if (!plan_chunk(log, plan, &rest))
+		if (!place_chunk(log, plan, last ? images : 0))
 			return -ENOSPC;
 		fill_header(log, plan, index++);
-		rest.nr_deps -= plan->chunk.nr_deps;
-		rest.nr_revokes -= plan->chunk.nr_revokes;
-		rest.nr_images -= plan->chunk.nr_tags;
-	} while (rest.nr_images || rest.nr_deps || rest.nr_revokes);
+		images -= plan->images;
+		if (last && images)
+			new_plan(log);
+	}
 	log->txn->nr_chunks = index;
 	return 0;
 }
 
 /* ---- output ---- */
+
+static void put_image(struct zj_lanes_write *log, struct zj_plan *plan, struct zj_part *part)
+{
+	u16 flags = 0;
+	struct zj_tag *tag;
+
+	/*
+	 * A live image need not be escaped, and must not be changed here, because
+	 * the buffer is not ours.
+	 */
+	if (part->frozen_data)
+		flags = zj_escape(part->frozen_data);
+	tag = put_tag(plan, part, ZJ_TAG_ALL_LINES);
+	tag->csum = cpu_to_le32(zj_image_csum(log->zj->seed, part->image,
+					      log->zj->geo.block_size));
+	tag->flags = cpu_to_le16(flags);
+}
 
 static void emit(struct zj_lanes_write *log, struct zj_plan *plan)
 {
@@ -238,12 +325,11 @@ static void emit(struct zj_lanes_write *log, struct zj_plan *plan)
 	u32 i;
 
 	plan->chunk.nr_chunks = log->txn->nr_chunks;
-	fill_deps(log, plan);
-	fill_revokes(log, plan);
-	fill_tags(log, plan);
+	for (i = 0; i < plan->images; i++)
+		put_image(log, plan, zj_cursor_image(&log->at));
 	zj_encode_chunk(geo, log->zj->seed, &plan->chunk, plan->block);
 	zj_log_io_add(&log->io, block++, plan->block);
-	for (i = 0; i < plan->chunk.nr_tags; i++)
+	for (i = 0; i < plan->images; i++)
 		zj_log_io_add(&log->io, block++, zj_cursor_image(&images)->image);
 }
 
@@ -378,6 +464,7 @@ static int lanes_advance_tail(struct zj_journal *zj, const struct zj_component *
 
 const struct zj_log_ops zj_log_lanes = {
 	.name		= "zj",
+	.logs_lines	= true,
 	.max_lanes	= ZJ_MAX_LANES,
 	.open		= zj_log_default_open,
 	.release	= zj_log_default_release,

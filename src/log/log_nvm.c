@@ -30,6 +30,7 @@
 #include "log/log_io.h"
 #include "log/log_nvm.h"
 #include "txn/jhead.h"
+#include "txn/lines.h"
 #include "txn/part.h"
 #include <linux/blkdev.h>
 #include <linux/ktime.h>
@@ -335,12 +336,8 @@ static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part
 {
 	u32 size = zj->geo.block_size;
 
-	if (zj_part_test(part, ZJ_PART_DECLARED))
-		return part->lines;
-	if (part->base)
-		return zj_nvm_diff(part->base, part->image, size);
 	return zj_logs_lines(zj) && zj_bh_is_super(part->jh->bh) ?
-		super_lines(size) : zj_nvm_all(size);
+		super_lines(size) : zj_part_lines(part);
 }
 
 static void copy_lines(struct zj_nvm_write *w, const void *image, u64 lines)

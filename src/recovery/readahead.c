@@ -153,6 +153,16 @@ static int zj_read_together(struct zj_recovery *r, u32 nr)
 	return r->ops->end_read(r->ctx, 0);
 }
 
+static bool zj_reads_alike(const struct zj_recovery *r, const struct zj_rec_image *image)
+{
+	const struct zj_chunk_header *header = image->kept;
+
+	if (!image->data)
+		return zj_image_csum(r->seed, image->kept, r->geo.block_size) == image->csum;
+	return zj_chunk_sealed(&r->geo, r->seed, header) &&
+	       le32_to_cpu(header->csum) == image->csum;
+}
+
 static int zj_read_again(struct zj_recovery *r, u32 nr)
 {
 	struct zj_rec_image **image = r->again;
@@ -170,7 +180,7 @@ static int zj_read_again(struct zj_recovery *r, u32 nr)
 		}
 	}
 	for (i = 0; i < nr; i++)
-		if (zj_image_csum(r->seed, image[i]->kept, size) != image[i]->csum) {
+		if (!zj_reads_alike(r, image[i])) {
 			r->ops->msg(r->ctx, 0,
 				    "journal block %u reads differently the second time; the log is kept: check the device, then mount or recover again",
 				    image[i]->log_block);

@@ -317,7 +317,10 @@ static int zj_open_log(struct zj_recovery *r, const u8 *uuid, u32 block_size,
 		err = zj_read_ckpt(r);
 	if (err)
 		return err;
-
+	r->whole = ZJ_TAG_ALL_LINES;
+	r->built = kvmalloc(block_size, GFP_KERNEL);
+	if (!r->built)
+		return zj_no_memory(r);
 	return zj_ahead_begin(r, r->geo.seg_blocks, r->geo.nr_segs);
 }
 
@@ -367,6 +370,7 @@ void zj_recovery_end(struct zj_recovery *r)
 	kvfree(r->kept.items);
 	kvfree(r->again);
 	kvfree(r->buf);
+	kvfree(r->built);
 	kvfree(r->info);
 	kvfree(r->chunks.items);
 	kvfree(r->images.items);

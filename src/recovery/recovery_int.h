@@ -96,14 +96,19 @@ struct zj_rec_chunk {
  */
 struct zj_rec_image {
 	u64	block;		/* home block */
-	u64	lines;		/* NVM: bitmap of the block's lines that it contains; else 0 */
+	u64	lines;		/* bitmap of the block's lines that it contains; JBD2: 0 */
 	u64	stamp;		/* of its component */
 	u64	revoked;	/* highest stamp of a committed revoke of @block; set for a block's
 				 * newest image only
 				 */
-	void	*kept;		/* a copy in memory; NULL: it has to be read again */
-	u32	log_block;	/* journal block of the image; NVM: its first line */
-	u32	csum;		/* of the image as logged */
+	void	*kept;		/* a copy in memory of the journal block that has it; NULL: that
+				 * has to be read again
+				 */
+	u32	log_block;	/* journal block of the image, or of the header that has its
+				 * lines; NVM: its first line
+				 */
+	u32	csum;		/* of the image as logged, or of that header */
+	u32	data;		/* where in that block its lines begin; 0: it is a whole image */
 	u32	order;		/* JBD2: of images with one stamp the one with the highest order
 				 * counts
 				 */
@@ -165,10 +170,12 @@ struct zj_recovery {
 						    */
 	unsigned int	flags;		/* ZJ_RECOVER_* */
 	u32		seed;		/* all checksums of this generation start with it */
-	u64		whole;		/* NVM: zj_rec_image.lines of a whole block; else 0 */
+	u64		whole;		/* zj_rec_image.lines of a whole block; JBD2: 0 */
+	bool		memory;		/* the log is in memory */
 	void		*buf;		/* @depth pieces; NVM: room for a block, and for a record's
 					 * lines
 					 */
+	void		*built;		/* log=zj: a block that is put together from its images */
 	u32		piece;		/* blocks that are read at a time: a segment, or less of a
 					 * ring
 					 */
@@ -200,7 +207,7 @@ struct zj_recovery {
  */
 static inline const char *zj_and_memory(const struct zj_recovery *r)
 {
-	return r->whole ? " and the memory" : "";
+	return r->memory ? " and the memory" : "";
 }
 
 /* Reports damage that no crash can cause; evaluates to -EUCLEAN. */

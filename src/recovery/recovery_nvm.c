@@ -332,6 +332,7 @@ static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
 	int err = fetch(r, area, ZJ_NVM_HEAD_AT, &head, sizeof(head));
 
 	r->whole = zj_nvm_all(block_size);
+	r->memory = true;
 	if (err)
 		return err;
 	wrong = zj_decode_nvm_head(&head, area->size, &r->geo);

@@ -4,6 +4,8 @@
  * revoked, write these home in the order of blocks, then empty the log.
  */
 #include <linux/sched.h>
+#include <linux/string.h>
+#include "format/codec_nvm.h"
 #include "recovery/recovery_int.h"
 
 static int zj_cmp_image(const void *pa, const void *pb)
@@ -147,8 +149,32 @@ static u32 zj_first_needed(const struct zj_recovery *r, u32 first, u32 last)
 }
 
 /*
+ * Drops of a block's images, @first to @last, those of which newer ones have all lines.
+ * Returns the number of the others, which are moved to @to.
+ */
+static u32 zj_keep_lines(struct zj_recovery *r, u32 first, u32 last, u32 to)
+{
+	struct zj_rec_image *image = r->images.items;
+	u64 newer = 0, lines;
+	u32 i, nr = 0;
+
+	for (i = last + 1; i-- > first;) {
+		lines = image[i].lines;
+		if (i < last && lines != r->whole && !(lines & ~newer))
+			image[i].lines = 0;
+		newer |= lines;
+	}
+	for (i = first; i <= last; i++)
+		if (image[i].lines || !r->whole)
+			image[to + nr++] = image[i];
+	return nr;
+}
+
+/*
  * Keeps for each block the images to be written: the newest one, unless it is
- * revoked, and if it is a part of the block also those that it is built on.
+ * revoked, and if it is a part of the block also those that it is built on. If the log
+ * on a disk has lines of a block without the image that they are put over, the block is
+ * home, as the image stays in the log until then (J2).
  */
 static int zj_keep_newest(struct zj_recovery *r)
 {
@@ -182,9 +208,10 @@ static int zj_keep_newest(struct zj_recovery *r)
 		if (newest->revoked && image[from].lines != r->whole)
 			return zj_corrupt(r, "stamp %llu: lines of block %llu, which was revoked before",
 					  image[from].stamp, image[from].block);
+		if (!r->memory && image[from].lines != r->whole)
+			continue;
 		r->stats->replayed++;
-		while (from <= i)
-			image[kept++] = image[from++];
+		kept += zj_keep_lines(r, from, i, kept);
 	}
 	r->images.nr = kept;
 	return 0;
@@ -245,13 +272,29 @@ int zj_write_failed(struct zj_recovery *r, int err, const char *what,
 	return err;
 }
 
-static int zj_replay_image(struct zj_recovery *r,
-			   const struct zj_rec_image *image)
+/*
+ * Puts an image over the older ones of its block, and writes the block if there is no newer one.
+ */
+static int zj_replay_image(struct zj_recovery *r, u32 i)
 {
+	const struct zj_rec_image *image = (struct zj_rec_image *)r->images.items + i;
+	bool newer = i + 1 < r->images.nr && image[1].block == image->block;
+	void *block = r->built;
 	int err;
 
-	zj_unescape(image->kept, image->flags);
-	err = r->ops->write_home(r->ctx, image->block, image->kept);
+	if (image->data) {
+		zj_nvm_apply(block, image->kept + image->data, image->lines,
+			     zj_nvm_unit(r->geo.block_size));
+	} else {
+		zj_unescape(image->kept, image->flags);
+		if (newer)
+			memcpy(block, image->kept, r->geo.block_size);
+		else
+			block = image->kept;
+	}
+	if (newer)
+		return 0;
+	err = r->ops->write_home(r->ctx, image->block, block);
 	return err ? zj_write_failed(r, err, "a block home", image->block) : 0;
 }
 
@@ -266,7 +309,6 @@ int zj_flush_home(struct zj_recovery *r)
 /* Writes the chosen images home durably. The log stays as it is. */
 int zj_write_home(struct zj_recovery *r)
 {
-	const struct zj_rec_image *image = r->images.items;
 	u32 i, end = 0;
 	int err;
 
@@ -277,7 +319,7 @@ int zj_write_home(struct zj_recovery *r)
 				return err;
 		}
 		zj_tell(r, ZJ_WRITING_HOME, i, r->images.nr);
-		err = zj_replay_image(r, &image[i]) ?: zj_yield();
+		err = zj_replay_image(r, i) ?: zj_yield();
 		if (err)
 			return err;
 	}

@@ -101,10 +101,8 @@ static int zj_check_tag(struct zj_recovery *r, const struct zj_scan_position *cu
 	if (block >= r->home_blocks)
 		return zj_corrupt_at(r, cur, "image of block %llu, but the device has %llu blocks",
 				     block, r->home_blocks);
-	if (le64_to_cpu(tag->lines) != ZJ_TAG_ALL_LINES)
-		return zj_corrupt_at(r, cur, "image of a part of block %llu",
-				     block);
-	if ((flags & ~ZJ_TAG_FLAGS) || flags == ZJ_TAG_FLAGS || tag->reserved)
+	if ((flags & ~ZJ_TAG_FLAGS) || flags == ZJ_TAG_FLAGS || tag->reserved ||
+	    (zj_tag_is_part(tag) && (flags || tag->csum)))
 		return zj_corrupt_at(r, cur, "image of block %llu with unknown flags %#x",
 				     block, flags);
 	return 0;
@@ -147,20 +145,20 @@ static int zj_check_entries(struct zj_recovery *r, const struct zj_scan_position
  */
 static int zj_check_images(struct zj_recovery *r, const struct zj_scan_position *cur)
 {
-	const struct zj_chunk *chunk = &cur->chunk;
-	const struct zj_tag *tag = zj_chunk_tags(cur->block, chunk->nr_deps,
-						 chunk->nr_revokes);
-	const void *image = cur->block;
-	u32 i;
+	struct zj_tag_walk walk;
+	const void *image;
 
-	for (i = 0; i < chunk->nr_tags; i++, tag++) {
-		image += r->geo.block_size;
+	zj_tag_walk_begin(&walk, &r->geo, &cur->chunk, cur->block);
+	while (zj_tag_walk_next(&walk)) {
+		if (zj_tag_is_part(walk.tag))
+			continue;
+		image = cur->block + (size_t)walk.image * r->geo.block_size;
 		if (zj_image_csum(r->seed, image, r->geo.block_size) !=
-		    le32_to_cpu(tag->csum))
+		    le32_to_cpu(walk.tag->csum))
 			return 0;
-		if (tag->flags && *(const __le32 *)image)
+		if (walk.tag->flags && *(const __le32 *)image)
 			return zj_corrupt_at(r, cur, "image of block %llu is marked as escaped, but is not",
-					     le64_to_cpu(tag->block));
+					     le64_to_cpu(walk.tag->block));
 	}
 	return 1;
 }
@@ -182,23 +180,29 @@ static int zj_keep_entries(struct zj_recovery *r, const __le64 *from, u32 nr)
 static int zj_keep_images(struct zj_recovery *r, const struct zj_scan_position *cur)
 {
 	const struct zj_chunk *chunk = &cur->chunk;
-	const struct zj_tag *tags = zj_chunk_tags(cur->block, chunk->nr_deps,
-						  chunk->nr_revokes);
+	const struct zj_chunk_header *header = cur->block;
+	void *parts = chunk->nr_parts ? zj_keep_image(r, cur->block) : NULL;
 	struct zj_rec_image *image;
-	u32 i;
+	struct zj_tag_walk walk;
 
-	for (i = 0; i < chunk->nr_tags; i++) {
+	zj_tag_walk_begin(&walk, &r->geo, chunk, cur->block);
+	while (zj_tag_walk_next(&walk)) {
+		bool part = zj_tag_is_part(walk.tag);
+
 		image = zj_vec_add(&r->images);
 		if (!image)
 			return zj_no_memory(r);
 		*image = (struct zj_rec_image) {
-			.block = le64_to_cpu(tags[i].block),
+			.block = le64_to_cpu(walk.tag->block),
+			.lines = le64_to_cpu(walk.tag->lines),
 			.stamp = chunk->stamp,
-			.kept = zj_keep_image(r, cur->block + (size_t)(1 + i) *
+			.kept = part ? parts :
+				zj_keep_image(r, cur->block + (size_t)walk.image *
 						 r->geo.block_size),
-			.log_block = cur->log_block + 1 + i,
-			.csum = le32_to_cpu(tags[i].csum),
-			.flags = le16_to_cpu(tags[i].flags),
+			.log_block = cur->log_block + (part ? 0 : walk.image),
+			.csum = le32_to_cpu(part ? header->csum : walk.tag->csum),
+			.data = part ? walk.data : 0,
+			.flags = le16_to_cpu(walk.tag->flags),
 		};
 	}
 	return 0;
@@ -244,7 +248,7 @@ static void zj_note_unread_image(struct zj_recovery *r, const struct zj_scan_pos
 
 	if (r->unread_stamp && r->unread_stamp <= cur->chunk.stamp)
 		return;
-	for (i = 0; i < cur->chunk.nr_tags; i++)
+	for (i = 0; i < zj_chunk_images(&cur->chunk); i++)
 		if (zj_is_unread(r, first + i)) {
 			r->unread_stamp = cur->chunk.stamp;
 			r->unread_image = cur->log_block + 1 + i;
@@ -310,7 +314,7 @@ static int zj_scan_blocks(struct zj_recovery *r, u32 seg, void *buf)
 		err = zj_scan_chunk(r, &cur);
 		if (err)
 			return err;
-		pos += 1 + cur.chunk.nr_tags;
+		pos += 1 + zj_chunk_images(&cur.chunk);
 	}
 	zj_scan_rest(r, seg, buf, pos);
 	return 0;

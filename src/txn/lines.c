@@ -9,6 +9,7 @@
  */
 #include "core/journal.h"
 #include "core/space.h"
+#include "format/codec_nvm.h"
 #include "txn/jhead.h"
 #include "txn/lines.h"
 #include "txn/part.h"
@@ -48,6 +49,23 @@ static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
 	return stamp <= reclaimed + (READ_ONCE(zj->stamp) - reclaimed) / 2;
 }
 
+/* Tells whether the newest owner has an image, or lines of one, for the log. */
+static bool owner_logs(const struct journal_head *jh)
+{
+	return jh->newest && zj_part_test(jh->newest, ZJ_PART_MODIFIED) &&
+	       !zj_part_test(jh->newest, ZJ_PART_FORGET);
+}
+
+/*
+ * Tells whether the newest owner's image may have been written home. Then the log may lose it,
+ * and the block must not rely on its home, which a later write that a power cut interrupts may
+ * leave unreadable.
+ */
+static bool may_be_home(const struct journal_head *jh)
+{
+	return zj_part_test(jh->newest, ZJ_PART_HOMEWARD) && !buffer_dirty(jh->bh);
+}
+
 /**
  * zj_jh_wants_base() - decide whether a new owner will log only lines of a buffer
  * @zj: the journal
@@ -63,15 +81,12 @@ static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
  */
 bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 {
-	struct zj_part *owner = jh->newest;
-
 	lockdep_assert_held(&jh->lock);
 	if (!zj_logs_lines(zj) || changes_unseen(jh->bh) || holds_back(zj, jh))
 		return false;
-	if (buffer_jh_known(jh->bh))
+	if (zj->log_ops->in_memory && buffer_jh_known(jh->bh))
 		return buffer_uptodate(jh->bh);
-	return owner && zj_part_test(owner, ZJ_PART_MODIFIED) &&
-	       !zj_part_test(owner, ZJ_PART_FORGET);
+	return owner_logs(jh) && (zj->log_ops->in_memory || !may_be_home(jh));
 }
 
 /* A caller that declares its changes needs a base only for tune=nvm_check:on. */
@@ -99,6 +114,23 @@ void zj_part_set_base(struct zj_part *part, struct zj_spare *spare)
 	memcpy(spare->base, bh->b_data, bh->b_size);
 	part->base = spare->base;
 	spare->base = NULL;
+}
+
+/* Tells whether a part with an image may get away with its lines. */
+bool zj_part_has_lines(const struct zj_part *part)
+{
+	return zj_part_test(part, ZJ_PART_MODIFIED) &&
+	       (part->base || zj_part_test(part, ZJ_PART_DECLARED));
+}
+
+/* Returns the lines that have changed of a settled image; all if that is not known. */
+u64 zj_part_lines(const struct zj_part *part)
+{
+	u32 size = part->jh->bh->b_size;
+
+	if (zj_part_test(part, ZJ_PART_DECLARED))
+		return part->lines;
+	return part->base ? zj_nvm_diff(part->base, part->image, size) : zj_nvm_all(size);
 }
 
 /**
@@ -140,7 +172,7 @@ void zj_part_note_known(struct zj_journal *zj, struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
 
-	if (!zj_logs_lines(zj) || !part->image || jh->newest != part ||
+	if (!zj_logs_lines(zj) || !zj->log_ops->in_memory || !part->image || jh->newest != part ||
 	    zj_part_test(part, ZJ_PART_FORGET))
 		return;
 	if (!buffer_jh_known(jh->bh))

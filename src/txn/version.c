@@ -134,6 +134,17 @@ static void uncrowd(struct journal_head *jh)
 
 /* ---- images ---- */
 
+/* Lets handles that wait for an image go on, after ZJ_PART_LIVE was cleared. */
+static void wake_live(struct journal_head *jh)
+{
+	/*
+	 * Pairs with the barrier in wait_var_event(): either this sees the
+	 * waiter, or the waiter sees ZJ_PART_LIVE cleared.
+	 */
+	smp_mb();
+	wake_up_var(jh);
+}
+
 /**
  * zj_part_logged() - note that an image is in the log, and let waiting handles go on
  * @zj: the journal
@@ -162,18 +173,32 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 	if (frozen_data)
 		atomic_dec(&part->txn->lane->copies);
 	spin_unlock(&jh->lock);
-	if (live) {
-		/*
-		 * Pairs with the barrier in wait_var_event(): either this sees the
-		 * waiter, or the waiter sees ZJ_PART_LIVE cleared.
-		 */
-		smp_mb();
-		wake_up_var(jh);
-	}
+	if (live)
+		wake_live(jh);
 	if (frozen_data)
 		kmem_cache_free(zj->frozen_cache, frozen_data);
 	if (base)
 		kmem_cache_free(zj->frozen_cache, base);
+}
+
+/**
+ * zj_part_unsettle() - take back what the log is to be written from
+ * @zj: the journal
+ * @part: settled; all of its block will be logged
+ */
+void zj_part_unsettle(struct zj_journal *zj, struct zj_part *part)
+{
+	struct journal_head *jh = part->jh;
+	bool live;
+
+	spin_lock(&jh->lock);
+	live = zj_part_test(part, ZJ_PART_LIVE);
+	zj_part_clear(part, BIT(ZJ_PART_LIVE));
+	part->image = NULL;
+	zj_part_no_base(zj, part);
+	spin_unlock(&jh->lock);
+	if (live)
+		wake_live(jh);
 }
 
 static bool is_live(struct journal_head *jh)

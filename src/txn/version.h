@@ -25,6 +25,7 @@ bool zj_frozen_caches_init(void);
 void zj_frozen_caches_exit(void);
 struct kmem_cache *zj_frozen_cache(u32 block_size);
 void zj_part_logged(struct zj_journal *zj, struct zj_part *part);
+void zj_part_unsettle(struct zj_journal *zj, struct zj_part *part);
 void zj_part_make_copy(struct zj_journal *zj, struct zj_part *part, void **copy);
 void zj_part_crowd(struct zj_part *part);
 void zj_part_uncrowd(struct zj_part *part);

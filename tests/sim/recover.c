@@ -359,7 +359,7 @@ static u32 durable_header(struct cut *c, const struct zj_log_geometry *geo,
 		    chunk.stamp > st->ckpt_stamp &&
 		    chunk.stamp <= st->committed_stamp)
 			return geo->log_first + at +
-			       sim_below(&c->rand, 1 + chunk.nr_tags);
+			       sim_below(&c->rand, 1 + zj_chunk_images(&chunk));
 	}
 	return 0;
 }

@@ -142,12 +142,12 @@ static void print(const struct params *p)
 {
 	const char *comma = "";
 
-	fprintf(stderr, "zjsim --seed %llu --schedule %llu --cpus %u --lanes %u --handles %u --tasks %u --blocks %u --journal %u --grain %u --slow %u --cache %d --fua %d --journaled %d --data-err %d --fail-write %u --fail-flush %u --fail-read %u --fail-alloc %u --states %u --epochs %u --off %u --focus %u --batch %u --copy %u --pipeline %u --run %u --versions %u --coalesce %u --nvm %u --txninfo %u --external %u --logged %d --remount %u --abort %u --look %u%s%s%s%s",
+	fprintf(stderr, "zjsim --seed %llu --schedule %llu --cpus %u --lanes %u --handles %u --tasks %u --blocks %u --journal %u --grain %u --slow %u --cache %d --fua %d --journaled %d --data-err %d --fail-write %u --fail-flush %u --fail-read %u --fail-alloc %u --states %u --epochs %u --off %u --focus %u --batch %u --copy %u --pipeline %u --run %u --versions %u --coalesce %u --images %u --nvm %u --txninfo %u --external %u --logged %d --remount %u --abort %u --look %u%s%s%s%s",
 		p->seed, p->schedule, p->cpus, p->lanes, p->handles, p->tasks,
 		p->blocks, p->journal, p->granularity, p->slow, p->cache, p->fua,
 		p->journaled, p->data_err, p->fail_write, p->fail_flush, p->fail_read,
 		p->fail_alloc, p->states, p->epochs, p->off, p->focus, p->batch, p->copy,
-		p->pipeline, p->run, p->versions, p->coalesce, p->nvm, p->info_max, p->external,
+		p->pipeline, p->run, p->versions, p->coalesce, p->images, p->nvm, p->info_max, p->external,
 		p->logged, p->remount, p->abort, p->look,
 		p->jbd2 ? " --jbd2" : "",
 		p->peer ? " --recover-with " : "", p->peer ?: "",

@@ -29,10 +29,15 @@ static void take_note(struct buffer_head *bh, u32 block)
 	mutex_unlock(&world->content[block]);
 }
 
+static bool lines_are_logged(void)
+{
+	return !world->p.jbd2 && world->p.nvm != 2 && !world->p.images;
+}
+
 /* With a log of lines, the changes of most blocks are nearly always declared. */
 static bool tells(struct job *job, u32 block)
 {
-	return world->p.nvm == 1 && block % 4 && !sim_one_in(&job->rand, 32);
+	return lines_are_logged() && block % 4 && !sim_one_in(&job->rand, 32);
 }
 
 static int get_access(struct job *job, struct buffer_head *bh, bool declared)
@@ -67,7 +72,7 @@ bool write_in(struct job *job, struct buffer_head *bh, u32 object, u32 times)
 {
 	u32 block = world->objects[object].block;
 	bool trigger = has_trigger(block), declared = tells(job, block);
-	bool note = world->p.nvm == 1 && sim_one_in(&job->rand, declared ? 8 : 2);
+	bool note = lines_are_logged() && sim_one_in(&job->rand, declared ? 8 : 2);
 
 	if (dead(job, get_access(job, bh, declared)))
 		return false;

@@ -400,9 +400,10 @@ static int configure(journal_t *journal)
 		.live = world_live_options(p->seed / 4 % 2),
 	};
 
+	options.log_blocks = p->images;
 	if (p->nvm) {
 		options.nvm_path = "memory";
-		options.nvm_blocks = p->nvm == 2;
+		options.log_blocks = p->nvm == 2;
 		options.txninfo_max = p->info_max;
 		options.nvm_check = p->seed % 2;
 	}

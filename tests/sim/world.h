@@ -47,7 +47,7 @@ struct half {
 	u32	trigger;	/* made by the frozen trigger from sum; or 0 */
 	u32	sum;		/* of what is above trigger */
 	u32	fill[108];
-	u32	note;		/* a line that not every change changes (nvm) */
+	u32	note;		/* a line that not every change changes, in a log of lines */
 	u32	stored;		/* of the first half: written without a handle */
 };
 
@@ -211,6 +211,7 @@ struct params {
 	u32	coalesce;	/* 1: a transaction goes on while there are too many */
 	bool	jbd2;		/* one lane, a log in stock's format */
 	const char *peer;	/* with jbd2: this program recovers each state as well */
+	u32	images;		/* 1: the log on disk has whole blocks only */
 	u32	nvm;		/* the log in memory: 1: lines, 2: whole blocks */
 	u32	info_max;	/* nvm: bytes of a TxnInfo */
 	u32	external;	/* the journal has a device of its own: 1; without a cache: 2;

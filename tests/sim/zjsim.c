@@ -16,7 +16,7 @@ enum { OPT_SEED = 1, OPT_SEEDS, OPT_SECONDS, OPT_SCHEDULE, OPT_CPUS, OPT_LANES,
        OPT_FUA, OPT_DATA_ERR, OPT_FAIL_WRITE, OPT_FAIL_FLUSH, OPT_FAIL_READ,
        OPT_FAIL_ALLOC, OPT_STATES, OPT_EPOCHS, OPT_OFF, OPT_FOCUS, OPT_SKIP, OPT_PROGRESS,
        OPT_SLOW, OPT_REMOUNT, OPT_JOURNALED, OPT_BATCH, OPT_COPY, OPT_PIPELINE,
-       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_RECOVER_WITH, OPT_NVM, OPT_INFO_MAX,
+       OPT_RUN, OPT_VERSIONS, OPT_COALESCE, OPT_JBD2, OPT_RECOVER_WITH, OPT_NVM, OPT_IMAGES, OPT_INFO_MAX,
        OPT_EXTERNAL, OPT_LOGGED, OPT_HOLD, OPT_ABORT, OPT_LOOK, OPT_SHRINK, OPT_TRACE,
        OPT_VERBOSE };
 
@@ -57,6 +57,7 @@ static const struct option options[] = {
 	{ "skip", 1, NULL, OPT_SKIP },
 	{ "jbd2", 0, NULL, OPT_JBD2 },
 	{ "recover-with", 1, NULL, OPT_RECOVER_WITH },
+	{ "images", 1, NULL, OPT_IMAGES },
 	{ "nvm", 1, NULL, OPT_NVM },
 	{ "txninfo", 1, NULL, OPT_INFO_MAX },
 	{ "external", 1, NULL, OPT_EXTERNAL },
@@ -92,7 +93,7 @@ static void usage(void)
 	      "  [--skip LIST] [--remount 0|1] [--hold 0|1] [--journaled 0|1] [--logged 0|1]\n"
 	      "  [--batch N] [--copy 0..2]\n"
 	      "  [--jbd2 [--recover-with PROGRAM]] [--pipeline 0|1] [--run N]\n"
-	      "  [--versions N] [--coalesce 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
+	      "  [--versions N] [--coalesce 0|1] [--images 0|1] [--nvm 1|2] [--txninfo BYTES]\n"
 	      "  [--external 1..3] [--abort N] [--look 0|1] [--trace]\n"
 	      "Run N seeds from S on, or for T seconds. The seed determines what the tasks do\n"
 	      "and all options that are not given; --schedule determines the timing and the\n"
@@ -113,7 +114,8 @@ static void usage(void)
 	      "--hold 1: hibernations hold all writes and release them.\n"
 	      "--pipeline: lanes with flush threads; --run: transactions that share their\n"
 	      "flushes, --versions: copies of a buffer, at most; --coalesce: a commit is\n"
-	      "deferred while there are too many.  --nvm: the log in memory, of lines (1) or of\n"
+	      "deferred while there are too many.  --images 1: the log on disk has whole blocks, and\n"
+	      "no lines of them.  --nvm: the log in memory, of lines (1) or of\n"
 	      "whole blocks (2).  --external: the journal has a device of its own, which has a\n"
 	      "volatile cache and FUA (1), no such cache (2), or no FUA (3).  --abort: somebody\n"
 	      "aborts the journal at a random moment within N jiffies.  --look 1: the debug\n"
@@ -186,6 +188,7 @@ static struct params choose(const struct command *cmd, u64 seed)
 	CHOOSE(OPT_COALESCE, coalesce, !sim_one_in(&r, 4));
 	CHOOSE(OPT_INFO_MAX, info_max, 256U << (sim_below(&r, 3) * 2));
 	CHOOSE(OPT_LOGGED, logged, sim_one_in(&r, 2));
+	CHOOSE(OPT_IMAGES, images, sim_one_in(&r, 4));
 	if (p.journaled)
 		p.off |= OFF_DATA;
 	return p;
@@ -379,7 +382,7 @@ static void parse_number(struct params *p, int opt, u32 n)
 		[OPT_REMOUNT] = &p->remount, [OPT_BATCH] = &p->batch, [OPT_COPY] = &p->copy,
 		[OPT_PIPELINE] = &p->pipeline, [OPT_RUN] = &p->run,
 		[OPT_VERSIONS] = &p->versions, [OPT_COALESCE] = &p->coalesce,
-		[OPT_NVM] = &p->nvm, [OPT_INFO_MAX] = &p->info_max,
+		[OPT_NVM] = &p->nvm, [OPT_IMAGES] = &p->images, [OPT_INFO_MAX] = &p->info_max,
 		[OPT_EXTERNAL] = &p->external, [OPT_ABORT] = &p->abort, [OPT_LOOK] = &p->look,
 		[OPT_HOLD] = &p->hold,
 	};

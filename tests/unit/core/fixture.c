@@ -302,6 +302,7 @@ static int configure_journal(journal_t *journal)
 {
 	struct zj_options options = {
 		.lanes = fx.setup.jbd2 ? 1 : fx.setup.lanes,
+		.log_blocks = fx.setup.log_blocks,
 		.pipeline = fx.setup.pipeline,
 		.one_head = fx.setup.one_head,
 		.live.unpinned = fx.setup.unpinned,
@@ -315,7 +316,6 @@ static int configure_journal(journal_t *journal)
 	if (fx.setup.nvm) {
 		options.log = ZJ_LOG_NVM;
 		options.nvm_path = "memory";
-		options.nvm_blocks = fx.setup.nvm_blocks;
 		options.txninfo_max = fx.setup.info_max;
 		options.nvm_check = fx.setup.nvm_check;
 	}

@@ -62,7 +62,7 @@ struct setup {
 	bool	by_task;	/* a task that syncs commits in an idle lane */
 	bool	no_coalesce;
 	u32	nvm;		/* a log in so many bytes of memory; 0: none */
-	bool	nvm_blocks;	/* it logs whole blocks */
+	bool	log_blocks;	/* it logs whole blocks */
 	bool	nvm_queues;	/* the memory has queues that must be flushed */
 	u32	info_max;	/* bytes of a TxnInfo; 0: the default */
 	bool	nvm_check;	/* it checks the ranges that are declared */

@@ -70,7 +70,7 @@ static void only_changed_lines_are_logged(void)
 
 static void whole_blocks_if_asked(void)
 {
-	NVM(.nvm_blocks = true);
+	NVM(.log_blocks = true);
 	change(0, BLOCK, 7);
 	commit(0);
 	change_line(0, BLOCK, 3, 8);

@@ -78,7 +78,7 @@ static void crash_at_every_event(bool blocks, u32 info_max)
 	struct disk_walk *walk = malloc(sizeof(*walk));
 	struct disk_image crash = { };
 
-	OPEN(.journal = 400, .nvm = 256 << 10, .nvm_blocks = blocks, .info_max = info_max, .lanes = 2,
+	OPEN(.journal = 400, .nvm = 256 << 10, .log_blocks = blocks, .info_max = info_max, .lanes = 2,
 	     .nvm_queues = queues, .new = true);
 	for (u32 i = 1; i <= TXNS; i++) {
 		begun[i] = now();

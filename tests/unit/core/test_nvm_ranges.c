@@ -328,7 +328,7 @@ static void other_logs_take_ranges_for_blocks(void)
 	assert_int_equal(image->block[BLOCK][900], 1);
 	image_free(image);
 	close_journal();
-	NVM(.nvm_blocks = true, .nvm_check = true);
+	NVM(.log_blocks = true, .nvm_check = true);
 	make_known(BLOCK, 7);
 	declare_range(0, BLOCK, 0, 1, 8);
 	assert_int_equal(logged(0, BLOCK), ALL);
