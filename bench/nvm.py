@@ -29,8 +29,8 @@ LARGE = SMALL | {"MEMORY": "8G", "PMEM_MB": "512", "DIRTY_MB": "100", "SERVER_FI
                  "MARK_FILES": "100000", "MARK_TRANSACTIONS": "100000"}
 LARGE_CASES = {"fileserver", "postmark", "postmark-all"}
 FIELDS = ["operations", "seconds", "bytes", "commits", "full"]
-NAMES = {"hdd": "ext4, journal on disk", "pmem": "ext4, journal on pmem", "block": "zext4 tune=nvm_unit:block",
-         "line": "zext4 tune=nvm_unit:line", "ext4": "ext4, journal inside",
+NAMES = {"hdd": "ext4, journal on disk", "pmem": "ext4, journal on pmem", "block": "zext4 tune=log_unit:block",
+         "line": "zext4 tune=log_unit:line", "ext4": "ext4, journal inside",
          "zext4": "zext4, journal inside"}
 
 # What the paper says of its own prototype and machine: speed of fine-grained journaling

@@ -7,7 +7,7 @@
 # JOURNAL_BYTES: written to the journal; COMMITS: transactions; FULL: of these, closed for
 # a full TxnInfo; "-": not known.  SECONDS count to the end of a syncfs.
 # TYPE: hdd (ext4, journal on a disk of its own), pmem (ext4, journal on the block device
-# pmem0), block and line (zext4, journal_nvm=/dev/pmem0, tune=nvm_unit:), ext4 and zext4 (journal in
+# pmem0), block and line (zext4, journal_nvm=/dev/pmem0, tune=log_unit:), ext4 and zext4 (journal in
 # the file system), none (ext4 without a journal); each may have mount options:
 # line:tune=txninfo_max:4096.
 # CASE: varmail, fileserver, writesync, postmark, postmark-all.
@@ -79,7 +79,7 @@ place() {
 		make_fs -J size=$JOURNAL_MB
 		zjctl nvm-format --force /dev/pmem0 "/dev/$home" >/tmp/out 2>&1 ||
 			die "type $1: no journal in NVM: zjctl nvm-format: $(tail -n 2 /tmp/out)"
-		options=$options,journal_nvm=/dev/pmem0,tune=nvm_unit:${1%%:*} ;;
+		options=$options,journal_nvm=/dev/pmem0,tune=log_unit:${1%%:*} ;;
 	*) die "$1 is no type" ;;
 	esac
 	case $1 in

@@ -56,16 +56,6 @@ static bool owner_logs(const struct journal_head *jh)
 	       !zj_part_test(jh->newest, ZJ_PART_FORGET);
 }
 
-/*
- * Tells whether the newest owner's image may have been written home. Then the log may lose it,
- * and the block must not rely on its home, which a later write that a power cut interrupts may
- * leave unreadable.
- */
-static bool may_be_home(const struct journal_head *jh)
-{
-	return zj_part_test(jh->newest, ZJ_PART_HOMEWARD) && !buffer_dirty(jh->bh);
-}
-
 /**
  * zj_jh_wants_base() - decide whether a new owner will log only lines of a buffer
  * @zj: the journal
@@ -86,7 +76,7 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 		return false;
 	if (zj->log_ops->in_memory && buffer_jh_known(jh->bh))
 		return buffer_uptodate(jh->bh);
-	return owner_logs(jh) && (zj->log_ops->in_memory || !may_be_home(jh));
+	return owner_logs(jh);
 }
 
 /* A caller that declares its changes needs a base only for tune=nvm_check:on. */

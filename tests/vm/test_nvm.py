@@ -52,7 +52,7 @@ def guest(machine):
     return run
 
 
-@pytest.mark.parametrize("options", ["", ",tune=nvm_check:on", ",tune=nvm_unit:block",
+@pytest.mark.parametrize("options", ["", ",tune=nvm_check:on", ",tune=log_unit:block",
                                      ",lanes=1,tune=txninfo_max:256,data=journal"])
 def test_crash_and_recovery(guest, options):
     guest(FORMAT + f"""

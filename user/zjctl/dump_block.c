@@ -113,7 +113,9 @@ static bool read_image(struct history *h, const struct log_record *r,
 
 static void text_place(const struct history *h, const struct log_image *image)
 {
-	if (!h->log->area)
+	if (image->data)
+		printf("lines %#llx of it in journal block %u", image->lines, image->log_block);
+	else if (!h->log->area)
 		printf("image in journal block %u", image->log_block);
 	else if (log_is_part(h->log, image))
 		printf("lines %#llx of it from line %u on", image->lines, image->log_block);
@@ -125,6 +127,8 @@ static void json_place(const struct history *h, const struct log_image *image)
 {
 	if (!h->log->area) {
 		js_u64("journal_block", image->log_block);
+		if (log_is_part(h->log, image))
+			dump_lines(image);
 		return;
 	}
 	js_u64("first_line", image->log_block);

@@ -71,9 +71,9 @@ static void json_record(const struct log *log, const struct log_record *r)
 		js_object(NULL);
 		js_u64("block", image->block);
 		js_bool("checksum_ok", image->good);
-		if (log->area)
+		if (log->area || log_is_part(log, image))
 			dump_lines(image);
-		else
+		if (!log->area)
 			js_bool("escaped", image->flags);
 		js_bool("taken", image->taken);
 		js_end();

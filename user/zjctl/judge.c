@@ -198,18 +198,24 @@ static bool add_events(const struct log *log, struct zj_vec *events)
 	return true;
 }
 
-/* The newest image of a block and, if it has only some lines, those that it is applied to. */
+/*
+ * The newest image of a block and, if it has only some lines, those that it is applied to. On a
+ * disk, lines without an image are home.
+ */
 static bool take(const struct log *log, const struct event *from, const struct event *end)
 {
 	const struct event *e = end;
 
 	while (e > from && e[-1].image) {
 		e--;
-		e->image->taken = true;
 		if (!log_is_part(log, e->image))
 			break;
 	}
-	return e < end;
+	if (e == end || (!log->area && log_is_part(log, e->image)))
+		return false;
+	for (; e < end; e++)
+		e->image->taken = true;
+	return true;
 }
 
 int log_judge(struct log *log)

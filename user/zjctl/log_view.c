@@ -34,20 +34,26 @@ static int keep_entries(struct log *log, const struct zj_chunk *c, void *header)
 /* Returns the number of images with a wrong checksum, or -ENOMEM. */
 static int keep_images(struct log *log, u32 seg, u32 pos, const struct zj_chunk *c)
 {
-	const struct zj_tag *tag = zj_chunk_tags(block_at(log, pos), c->nr_deps, c->nr_revokes);
+	struct zj_tag_walk walk;
 	int bad = 0;
 
-	for (u32 i = 0; i < c->nr_tags; i++, tag++) {
+	zj_tag_walk_begin(&walk, &log->geo, c, block_at(log, pos));
+	while (zj_tag_walk_next(&walk)) {
 		struct log_image *image = zj_vec_add(&log->images);
+		bool part = zj_tag_is_part(walk.tag);
+		u32 at = part ? pos : pos + walk.image;
 
 		if (!image)
 			return -ENOMEM;
 		*image = (struct log_image) {
-			.block = le64_to_cpu(tag->block),
-			.log_block = seg_first(log, seg) + pos + 1 + i,
-			.flags = le16_to_cpu(tag->flags),
-			.good = zj_image_csum(log->seed, block_at(log, pos + 1 + i),
-					      log->geo.block_size) == le32_to_cpu(tag->csum),
+			.block = le64_to_cpu(walk.tag->block),
+			.lines = le64_to_cpu(walk.tag->lines),
+			.log_block = seg_first(log, seg) + at,
+			.data = part ? walk.data : 0,
+			.flags = le16_to_cpu(walk.tag->flags),
+			.good = part || zj_image_csum(log->seed, block_at(log, at),
+						      log->geo.block_size) ==
+				le32_to_cpu(walk.tag->csum),
 		};
 		bad += !image->good;
 	}
@@ -113,7 +119,7 @@ static int keep_hidden(struct log *log, u32 seg, u32 pos)
 			continue;
 		}
 		err = keep_record(log, seg, pos, &c, true);
-		pos += 1 + c.nr_tags;
+		pos += 1 + zj_chunk_images(&c);
 	}
 	return err;
 }
@@ -149,7 +155,7 @@ static int read_segment(struct log *log, u32 seg)
 		s->newest = c.stamp;
 		s->records++;
 		err = keep_record(log, seg, pos, &c, false);
-		pos += 1 + c.nr_tags;
+		pos += 1 + zj_chunk_images(&c);
 	}
 	s->used = pos;
 	s->end = why_ended(log, pos, decoded);
@@ -189,6 +195,7 @@ static int open_log(struct log *log)
 	if (err)
 		return err;
 	log->seed = zj_seed(log->geo.uuid, log->geo.generation);
+	log->whole = ZJ_TAG_ALL_LINES;
 	log->buf = malloc((size_t)log->geo.seg_blocks * log->geo.block_size);
 	log->segs = calloc(log->geo.nr_segs, sizeof(*log->segs));
 	log->unread = calloc(log->geo.seg_blocks, sizeof(*log->unread));
@@ -243,6 +250,18 @@ void log_free(struct log *log)
 	free(log->components.items);
 }
 
+static int read_lines(struct log *log, const struct log_image *image, void *buf)
+{
+	u8 *header = malloc(log->geo.block_size);
+	int err = header ? ext_ops.read_log(log->img, image->log_block, 1, header) : -EIO;
+
+	if (!err)
+		zj_nvm_apply(buf, header + image->data, image->lines,
+			     zj_nvm_unit(log->geo.block_size));
+	free(header);
+	return err;
+}
+
 int log_read_image(struct log *log, const struct log_image *image, void *buf)
 {
 	int err;
@@ -252,6 +271,8 @@ int log_read_image(struct log *log, const struct log_image *image, void *buf)
 			     image->lines, zj_nvm_unit(log->geo.block_size));
 		return 0;
 	}
+	if (image->data)
+		return read_lines(log, image, buf);
 	err = ext_ops.read_log(log->img, image->log_block, 1, buf);
 	if (!err)
 		zj_unescape(buf, image->flags);

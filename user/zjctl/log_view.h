@@ -62,8 +62,9 @@ struct log_record {
  */
 struct log_image {
 	u64	block;		/* home block */
-	u64	lines;		/* memory: which lines of the block; else 0 */
+	u64	lines;		/* which lines of the block; log=jbd2: 0 */
 	u32	log_block;	/* journal block; memory: first line */
+	u32	data;		/* where in this block its lines begin; 0: a whole image */
 	u16	flags;		/* ZJ_TAG_* */
 	bool	good;		/* checksum as the tag says */
 	bool	taken;		/* recovery writes it home */

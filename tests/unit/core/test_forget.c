@@ -242,7 +242,7 @@ static void trigger_runs_when_an_accessor_copies(void)
 	struct log log;
 	handle_t *h;
 
-	OPEN();
+	OPEN(.log_blocks = true);
 	h = start(0, 1);
 	put(h, BLOCK, 1);
 	set_marker(BLOCK);

@@ -316,7 +316,7 @@ static void other_logs_take_ranges_for_blocks(void)
 	struct image *image;
 	handle_t *h;
 
-	OPEN(.lanes = 2);
+	OPEN(.jbd2 = true);
 	h = start_known();
 	write_byte(BLOCK, 900, 1);
 	change_range(h, BLOCK, 0, 1, 8);

@@ -339,7 +339,7 @@ static void no_transaction_takes_more_than_its_promise(void)
 {
 	u64 at, used, most = 0;
 
-	OPEN(SMALL, .lanes = 1);
+	OPEN(SMALL, .lanes = 1, .log_blocks = true);
 	for (u32 n = 1; n <= fx.zj->max_credits; n++)
 		for (u32 off = 0; off < fx.zj->geo.seg_blocks; off++) {
 			go_to(off);

@@ -304,7 +304,7 @@ static void who_leaves_the_queue_wakes_the_next(void)
 {
 	struct fiber *much, *little;
 
-	OPEN(.lanes = 2, .journal = 230);
+	OPEN(.lanes = 2, .journal = 230, .log_blocks = true);
 	mutex_lock(&fx.zj->ckpt_lock);
 	while (fx.zj->nr_pool > 2) {
 		change_many(0, 6, 1);
