@@ -466,7 +466,43 @@ void zext4_check_unclaimed(struct inode *inode, struct ext4_iloc *iloc)
 		  (unsigned long long)inode->i_ino);
 }
 
-/* ---- ranges of inode table blocks ---- */
+/* ---- ranges ---- */
+
+/* Takes write access for a part of a block, which the handle declares when it has changed it. */
+int zext4_get_part_access(handle_t *handle, struct super_block *sb, struct buffer_head *bh)
+{
+	if (ext4_handle_valid(handle) && !zj_journal_get_range_access(handle, bh))
+		return 0;
+	/* ext4 reports the error. */
+	return ext4_journal_get_write_access(handle, sb, bh, EXT4_JTR_NONE);
+}
+
+static int dirty_part(handle_t *handle, struct buffer_head *bh, u32 offset, u32 len)
+{
+	if (ext4_handle_valid(handle)) {
+		set_buffer_meta(bh);
+		set_buffer_prio(bh);
+		set_buffer_uptodate(bh);
+		if (!zj_journal_dirty_range(handle, bh, offset, len))
+			return 0;
+	}
+	return ext4_handle_dirty_metadata(handle, NULL, bh);
+}
+
+/* Declares that so many bits of a bitmap were changed. */
+int zext4_dirty_bits(handle_t *handle, struct buffer_head *bh, u32 first, u32 nr)
+{
+	u32 offset = first / 8;
+
+	return dirty_part(handle, bh, offset, (first + nr - 1) / 8 - offset + 1);
+}
+
+/* Declares that a group descriptor was changed. */
+int zext4_dirty_desc(handle_t *handle, struct super_block *sb, struct buffer_head *bh,
+		     const struct ext4_group_desc *gdp)
+{
+	return dirty_part(handle, bh, (const char *)gdp - bh->b_data, EXT4_DESC_SIZE(sb));
+}
 
 /*
  * Takes write access for one inode of a block. With lazytime the times of other inodes
@@ -477,10 +513,8 @@ int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 {
 	struct super_block *sb = inode->i_sb;
 
-	if (ext4_handle_valid(handle) && !(sb->s_flags & SB_LAZYTIME) &&
-	    !zj_journal_get_range_access(handle, bh))
-		return 0;
-	/* ext4 reports the error. */
+	if (!(sb->s_flags & SB_LAZYTIME))
+		return zext4_get_part_access(handle, sb, bh);
 	return ext4_journal_get_write_access(handle, sb, bh, EXT4_JTR_NONE);
 }
 
@@ -491,19 +525,11 @@ int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 		      struct ext4_iloc *iloc, bool others)
 {
-	struct buffer_head *bh = iloc->bh;
-
 	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
 		EXT4_I(inode)->i_zj_shown = handle->h_transaction->t_tid;
-	if (!others && ext4_handle_valid(handle)) {
-		set_buffer_meta(bh);
-		set_buffer_prio(bh);
-		set_buffer_uptodate(bh);
-		if (!zj_journal_dirty_range(handle, bh, iloc->offset,
-					    EXT4_INODE_SIZE(inode->i_sb)))
-			return 0;
-	}
-	return ext4_handle_dirty_metadata(handle, NULL, bh);
+	if (others)
+		return ext4_handle_dirty_metadata(handle, NULL, iloc->bh);
+	return dirty_part(handle, iloc->bh, iloc->offset, EXT4_INODE_SIZE(inode->i_sb));
 }
 
 /* ---- reads that a handle relies on ---- */

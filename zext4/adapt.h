@@ -120,6 +120,10 @@ void zext4_inherited(handle_t *handle, struct inode *dir);
 
 /* Changes of one inode in a block of the inode table. */
 struct ext4_iloc;
+int zext4_get_part_access(handle_t *handle, struct super_block *sb, struct buffer_head *bh);
+int zext4_dirty_bits(handle_t *handle, struct buffer_head *bh, u32 first, u32 nr);
+int zext4_dirty_desc(handle_t *handle, struct super_block *sb, struct buffer_head *bh,
+		     const struct ext4_group_desc *gdp);
 int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 			   struct buffer_head *bh);
 int zext4_dirty_inode(handle_t *handle, struct inode *inode,

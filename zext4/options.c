@@ -133,7 +133,7 @@ static const struct zext4_option_spec specs[] = {
 	{
 		.name = "log_unit", .words = WORDS("line", "block"), .tune = true,
 		.meaning = "The log in persistent memory records only the lines of 64 bytes that have changed (line), or whole blocks (block)",
-		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
+		.fixed = true,
 		.field = FIELD(log_blocks),
 	},
 	{

@@ -11,6 +11,7 @@
 #include "format/codec.h"
 #include "format/codec_jbd2.h"
 #include "format/codec_nvm.h"
+#include "format/line_set.h"
 
 #define ZJ_MIN_BLOCK_SIZE	1024
 #define ZJ_MAX_BLOCK_SIZE	65536
@@ -294,7 +295,7 @@ void zj_tag_walk_begin(struct zj_tag_walk *walk, const struct zj_log_geometry *g
 		.tag = zj_chunk_tags((void *)block, chunk->nr_deps, chunk->nr_revokes) - 1,
 		.left = chunk->nr_tags,
 		.data = geo->block_size,
-		.unit = zj_nvm_unit(geo->block_size),
+		.block_size = geo->block_size,
 	};
 }
 
@@ -305,7 +306,8 @@ bool zj_tag_walk_next(struct zj_tag_walk *walk)
 	walk->left--;
 	walk->tag++;
 	if (zj_tag_is_part(walk->tag))
-		walk->data -= hweight64(le64_to_cpu(walk->tag->lines)) * walk->unit;
+		walk->data -= zj_lines_bytes(le64_to_cpu(walk->tag->lines),
+					     walk->block_size);
 	else
 		walk->image++;
 	return true;
@@ -316,7 +318,7 @@ static bool zj_parts_sane(const struct zj_log_geometry *geo, const struct zj_chu
 			  const void *block)
 {
 	u32 room = zj_part_max(geo->block_size), data, parts = 0;
-	u64 lines, all = zj_nvm_all(geo->block_size);
+	u64 lines, all = zj_lines_all(geo->block_size);
 	struct zj_tag_walk walk;
 
 	zj_tag_walk_begin(&walk, geo, c, block);

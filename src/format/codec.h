@@ -133,7 +133,7 @@ struct zj_tag_walk {
 	u32	data;			/* where the last lines begin in the header block; if the tag
 					 * is a part, its own
 					 */
-	u32	unit;			/* bytes of a line */
+	u32	block_size;
 };
 
 void zj_tag_walk_begin(struct zj_tag_walk *walk, const struct zj_log_geometry *geo,

@@ -10,17 +10,6 @@
 
 /* ---- records ---- */
 
-u64 zj_nvm_diff(const void *old, const void *new, u32 block_size)
-{
-	u32 unit = zj_nvm_unit(block_size), i;
-	u64 lines = 0;
-
-	for (i = 0; i < block_size / unit; i++, old += unit, new += unit)
-		if (memcmp(old, new, unit))
-			lines |= 1ULL << i;
-	return lines;
-}
-
 u64 zj_nvm_hash(u64 hash, const void *run, u32 len)
 {
 	return xxh64(run, len, hash);
@@ -30,21 +19,11 @@ u64 zj_nvm_hash_record(u64 hash, const void *data, u64 lines, u32 unit)
 {
 	u32 first, nr;
 
-	while ((nr = zj_nvm_run(&lines, &first))) {
+	while ((nr = zj_lines_run(&lines, &first))) {
 		hash = zj_nvm_hash(hash, data, nr * unit);
 		data += nr * unit;
 	}
 	return hash;
-}
-
-void zj_nvm_apply(void *block, const void *data, u64 lines, u32 unit)
-{
-	u32 first, nr;
-
-	while ((nr = zj_nvm_run(&lines, &first))) {
-		memcpy(block + first * unit, data, nr * unit);
-		data += nr * unit;
-	}
 }
 
 /* ---- the memory's super block ---- */

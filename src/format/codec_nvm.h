@@ -10,6 +10,7 @@
 #include <linux/types.h>
 #include <asm/byteorder.h>
 #include <zjournal/nvm_format.h>
+#include "format/line_set.h"
 #include <zjournal/recovery.h>
 
 /**
@@ -54,59 +55,10 @@ static inline struct zj_nvm_record *zj_nvm_records(void *info, u32 nr_deps,
 	return (void *)(zj_nvm_revokes(info, nr_deps) + nr_revokes);
 }
 
-/*
- * Returns the bytes that one bit of a record stands for: a line, or a 64th of the block if
- * that has more than 64 lines.
- */
-static inline u32 zj_nvm_unit(u32 block_size)
-{
-	return block_size > 64 * ZJ_NVM_LINE ? block_size / 64 : ZJ_NVM_LINE;
-}
-
-/* Returns the bits of a whole block. */
-static inline u64 zj_nvm_all(u32 block_size)
-{
-	return ~0ULL >> (64 - block_size / zj_nvm_unit(block_size));
-}
-
-/* Returns the bits of a range, which must have at least one byte. */
-static inline u64 zj_nvm_lines(u32 offset, u32 len, u32 block_size)
-{
-	u32 unit = zj_nvm_unit(block_size);
-	u32 first = offset / unit, last = (offset + len - 1) / unit;
-
-	return (~0ULL << first) & (~0ULL >> (63 - last));
-}
-
-/**
- * zj_nvm_run() - take the first run of neighbouring lines out of a set
- * @lines: the set; the run is removed from it
- * @first: gets the first bit of the run
- *
- * Return: length of the run; 0 if the set is empty.
- */
-static inline u32 zj_nvm_run(u64 *lines, u32 *first)
-{
-	u64 rest;
-	u32 nr;
-
-	if (!*lines)
-		return 0;
-	*first = __ffs64(*lines);
-	rest = ~(*lines >> *first);
-	nr = rest ? __ffs64(rest) : 64;
-	*lines &= nr == 64 ? 0 : ~(((1ULL << nr) - 1) << *first);
-	return nr;
-}
-
-/* Returns the lines in which two images differ. */
-u64 zj_nvm_diff(const void *old, const void *new, u32 block_size);
 /* Continues @hash, which begins with the log's seed, with one run of lines. */
 u64 zj_nvm_hash(u64 hash, const void *run, u32 len);
 /* Continues @hash with a whole record as it lies in the log. */
 u64 zj_nvm_hash_record(u64 hash, const void *data, u64 lines, u32 unit);
-/* Copies a record's lines to their places in the block. */
-void zj_nvm_apply(void *block, const void *data, u64 lines, u32 unit);
 
 void zj_encode_nvm_super(const u8 *uuid, const u8 *fs_uuid, u64 size,
 			 struct zj_nvm_super *sb);

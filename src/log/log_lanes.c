@@ -13,7 +13,7 @@
 #include "core/space.h"
 #include "core/super.h"
 #include "format/codec.h"
-#include "format/codec_nvm.h"
+#include "format/line_set.h"
 #include "log/commit.h"
 #include "log/cursor.h"
 #include "log/log_lanes.h"
@@ -22,11 +22,9 @@
 #include "txn/lines.h"
 #include "txn/part.h"
 #include "txn/version.h"
-#include <linux/bitops.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 
 /**
  * struct zj_plan - one chunk to be written
@@ -136,19 +134,12 @@ static struct zj_tag *put_tag(struct zj_plan *plan, const struct zj_part *part, 
 
 /* ---- lines ---- */
 
-static void put_lines(struct zj_plan *plan, const struct zj_part *part, u64 lines, u32 unit)
+static void put_lines(struct zj_plan *plan, const struct zj_part *part, u64 lines, u32 size)
 {
-	u32 first, nr;
-	void *to;
-
 	put_tag(plan, part, lines);
 	plan->chunk.nr_parts++;
-	plan->data -= hweight64(lines) * unit;
-	to = plan->block + plan->data;
-	while ((nr = zj_nvm_run(&lines, &first))) {
-		memcpy(to, part->image + first * unit, nr * unit);
-		to += nr * unit;
-	}
+	plan->data -= zj_lines_bytes(lines, size);
+	zj_lines_gather(part->image, plan->block + plan->data, lines, size);
 }
 
 /*
@@ -158,17 +149,16 @@ static void put_lines(struct zj_plan *plan, const struct zj_part *part, u64 line
  */
 static bool try_lines(struct zj_lanes_write *log, struct zj_part *part)
 {
-	u32 size = log->zj->geo.block_size, unit = zj_nvm_unit(size);
-	u32 most = zj_part_max(size);
+	u32 size = log->zj->geo.block_size, most = zj_part_max(size);
 	struct zj_plan *plan = plan_with_room(log, most + sizeof(struct zj_tag));
 	u64 lines;
 	bool few;
 
 	zj_part_image(log->zj, part, &log->txn->lane->spare[1]);
 	lines = zj_part_lines(part);
-	few = hweight64(lines) * unit <= most;
+	few = zj_lines_bytes(lines, size) <= most;
 	if (few && lines)
-		put_lines(plan, part, lines, unit);
+		put_lines(plan, part, lines, size);
 	if (few)
 		zj_part_logged(log->zj, part);
 	else

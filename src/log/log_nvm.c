@@ -325,7 +325,7 @@ static void put_revokes(struct zj_nvm_write *w)
  */
 static u64 super_lines(u32 size)
 {
-	return zj_nvm_lines(ZJ_SUPER_OFFSET % size, ZJ_SUPER_SIZE, size);
+	return zj_lines_of(ZJ_SUPER_OFFSET % size, ZJ_SUPER_SIZE, size);
 }
 
 /*
@@ -342,10 +342,10 @@ static u64 changed_lines(const struct zj_journal *zj, const struct zj_part *part
 
 static void copy_lines(struct zj_nvm_write *w, const void *image, u64 lines)
 {
-	u32 unit = zj_nvm_unit(w->zj->geo.block_size), first, nr;
+	u32 unit = zj_lines_unit(w->zj->geo.block_size), first, nr;
 	struct zj_nvm_chunk *c = &w->chunk;
 
-	while ((nr = zj_nvm_run(&lines, &first))) {
+	while ((nr = zj_lines_run(&lines, &first))) {
 		const void *run = image + first * unit;
 
 		memcpy_flushcache(line_at(w->zj, c->start + c->data_lines), run,
@@ -357,7 +357,7 @@ static void copy_lines(struct zj_nvm_write *w, const void *image, u64 lines)
 
 static void put_records(struct zj_nvm_write *w)
 {
-	u32 unit_lines = zj_nvm_unit(w->zj->geo.block_size) / ZJ_NVM_LINE;
+	u32 unit_lines = zj_lines_unit(w->zj->geo.block_size) / ZJ_NVM_LINE;
 	struct zj_nvm_record *to;
 
 	to = zj_nvm_records(w->txn->lane->info, w->chunk.nr_deps,
@@ -500,7 +500,7 @@ static int check_declared(struct zj_journal *zj, struct zj_cursor at)
 
 		if (!zj_part_test(part, ZJ_PART_DECLARED) || !part->base)
 			continue;
-		stray = zj_nvm_diff(part->base, part->image,
+		stray = zj_lines_diff(part->base, part->image,
 				    zj->geo.block_size) & ~part->lines;
 		if (!stray)
 			continue;

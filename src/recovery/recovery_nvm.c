@@ -140,7 +140,7 @@ static int check_records(struct zj_nvm_scan *s)
 	const struct zj_nvm_chunk *c = &s->chunk;
 	const struct zj_nvm_record *rec = zj_nvm_records(s->r->info, c->nr_deps,
 							 c->nr_revokes);
-	u32 unit = zj_nvm_unit(s->r->geo.block_size), at = c->start, i;
+	u32 unit = zj_lines_unit(s->r->geo.block_size), at = c->start, i;
 	u64 hash = s->r->seed, left = c->data_lines, lines, size;
 	void *data;
 	int err;
@@ -209,7 +209,7 @@ static int keep_records(struct zj_nvm_scan *s)
 	const struct zj_nvm_chunk *c = &s->chunk;
 	const struct zj_nvm_record *rec = zj_nvm_records(s->r->info, c->nr_deps,
 							 c->nr_revokes);
-	u32 unit = zj_nvm_unit(s->r->geo.block_size), at = c->start, i;
+	u32 unit = zj_lines_unit(s->r->geo.block_size), at = c->start, i;
 
 	for (i = 0; i < c->count; i++, rec++) {
 		struct zj_rec_image *image = zj_vec_add(&s->r->images);
@@ -331,7 +331,7 @@ static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
 	const char *wrong;
 	int err = fetch(r, area, ZJ_NVM_HEAD_AT, &head, sizeof(head));
 
-	r->whole = zj_nvm_all(block_size);
+	r->whole = zj_lines_all(block_size);
 	r->memory = true;
 	if (err)
 		return err;
@@ -371,7 +371,7 @@ static int write_block(struct zj_recovery *r, const struct zj_nvm_area *area,
 		       u32 first, u32 *nr)
 {
 	const struct zj_rec_image *image = r->images.items;
-	u32 unit = zj_nvm_unit(r->geo.block_size), i = first;
+	u32 unit = zj_lines_unit(r->geo.block_size), i = first;
 	u64 block = image[first].block;
 	void *data;
 	int err;
@@ -386,7 +386,8 @@ static int write_block(struct zj_recovery *r, const struct zj_nvm_area *area,
 				   unit, &data);
 		if (err)
 			return err;
-		zj_nvm_apply(r->buf, data, image[i].lines, unit);
+		zj_lines_apply(r->buf, data, image[i].lines,
+			       r->geo.block_size);
 	}
 	*nr = i - first;
 	err = r->ops->write_home(r->ctx, block, r->buf);

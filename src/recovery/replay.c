@@ -5,7 +5,7 @@
  */
 #include <linux/sched.h>
 #include <linux/string.h>
-#include "format/codec_nvm.h"
+#include "format/line_set.h"
 #include "recovery/recovery_int.h"
 
 static int zj_cmp_image(const void *pa, const void *pb)
@@ -283,8 +283,8 @@ static int zj_replay_image(struct zj_recovery *r, u32 i)
 	int err;
 
 	if (image->data) {
-		zj_nvm_apply(block, image->kept + image->data, image->lines,
-			     zj_nvm_unit(r->geo.block_size));
+		zj_lines_apply(block, image->kept + image->data, image->lines,
+			       r->geo.block_size);
 	} else {
 		zj_unescape(image->kept, image->flags);
 		if (newer)

@@ -459,7 +459,7 @@ EXPORT_SYMBOL_GPL(zj_journal_dirty_metadata);
 int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
 			   u32 offset, u32 len)
 {
-	return dirty_lines(handle, bh, zj_nvm_lines(offset, len, bh->b_size));
+	return dirty_lines(handle, bh, zj_lines_of(offset, len, bh->b_size));
 }
 EXPORT_SYMBOL_GPL(zj_journal_dirty_range);
 

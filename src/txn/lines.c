@@ -9,7 +9,7 @@
  */
 #include "core/journal.h"
 #include "core/space.h"
-#include "format/codec_nvm.h"
+#include "format/line_set.h"
 #include "txn/jhead.h"
 #include "txn/lines.h"
 #include "txn/part.h"
@@ -120,7 +120,7 @@ u64 zj_part_lines(const struct zj_part *part)
 
 	if (zj_part_test(part, ZJ_PART_DECLARED))
 		return part->lines;
-	return part->base ? zj_nvm_diff(part->base, part->image, size) : zj_nvm_all(size);
+	return part->base ? zj_lines_diff(part->base, part->image, size) : zj_lines_all(size);
 }
 
 /**

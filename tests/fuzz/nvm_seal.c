@@ -100,7 +100,7 @@ __le64 *nvm_tail(const struct nvm_memory *m, u32 lane)
 
 static void seal_data(const struct nvm_memory *m, struct zj_txninfo *t, u32 seed)
 {
-	u32 nr_deps = le32_to_cpu(t->nr_deps), unit = zj_nvm_unit(m->block_size);
+	u32 nr_deps = le32_to_cpu(t->nr_deps), unit = zj_lines_unit(m->block_size);
 	u32 end = ((u8 *)(t + 1) - m->at) / ZJ_NVM_LINE;
 	u32 left = le32_to_cpu(t->data_lines), size;
 	u64 hash = seed, lines;
@@ -239,7 +239,7 @@ static bool record_is_there(struct healing *h, u64 stamp, u64 block)
 
 static void heal_record(struct healing *h, u64 stamp, struct zj_nvm_record *rec)
 {
-	u64 whole = zj_nvm_all(h->geo.block_size), lines = le64_to_cpu(rec->lines) & whole;
+	u64 whole = zj_lines_all(h->geo.block_size), lines = le64_to_cpu(rec->lines) & whole;
 	u32 home = h->m->home_blocks / 4;
 	u64 block = le64_to_cpu(rec->block) % home;
 
@@ -258,7 +258,7 @@ static void heal_record(struct healing *h, u64 stamp, struct zj_nvm_record *rec)
 /* Limits the records to those for which there is room before the TxnInfo. */
 static void heal_records(struct healing *h, struct zj_txninfo *t, u32 room)
 {
-	u32 unit = zj_nvm_unit(h->geo.block_size), left = room, i, size;
+	u32 unit = zj_lines_unit(h->geo.block_size), left = room, i, size;
 	struct zj_nvm_record *rec;
 
 	rec = zj_nvm_records(nvm_entries(h->m, t), le32_to_cpu(t->nr_deps),

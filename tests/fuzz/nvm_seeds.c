@@ -60,8 +60,8 @@ struct plan {
 
 static void plan_records(struct writer *w, struct plan *p, u32 of, u32 nr)
 {
-	u32 unit = zj_nvm_unit(w->geo.block_size), size;
-	u64 all = zj_nvm_all(w->geo.block_size), lines;
+	u32 unit = zj_lines_unit(w->geo.block_size), size;
+	u64 all = zj_lines_all(w->geo.block_size), lines;
 
 	/* Members and chunks of one component have blocks of their own. */
 	for (u32 b = of; b < HOT_BLOCKS && p->c.count < nr; b += 3) {
@@ -89,7 +89,7 @@ static void plan_entries(struct writer *w, struct plan *p, u32 of)
 
 static void put(struct writer *w, struct plan *p)
 {
-	u32 unit = zj_nvm_unit(w->geo.block_size), lane = p->c.lane;
+	u32 unit = zj_lines_unit(w->geo.block_size), lane = p->c.lane;
 	u32 bytes = zj_nvm_info_bytes(p->c.nr_deps, p->c.nr_revokes, p->c.count);
 	u32 entries = p->c.nr_deps + p->c.nr_revokes;
 	u8 *at, *info;
@@ -169,7 +169,7 @@ static void pile_up(struct writer *w)
 		rec = (void *)(w->m.at + (end - bytes / ZJ_NVM_LINE) * ZJ_NVM_LINE);
 		for (u32 i = 0; i < nr; i++) {
 			rec[i].block = cpu_to_le64(i);
-			rec[i].lines = cpu_to_le64(zj_nvm_all(w->geo.block_size));
+			rec[i].lines = cpu_to_le64(zj_lines_all(w->geo.block_size));
 		}
 		zj_seal_txninfo(&w->geo, w->seed, &c, rec);
 	}

@@ -203,9 +203,9 @@ static void promises_in_numbers(void **state)
 static void units_of_large_blocks(void **state)
 {
 	for (u32 size = 1024; size <= 4096; size *= 2)
-		assert_int_equal(zj_nvm_unit(size), ZJ_NVM_LINE);
+		assert_int_equal(zj_lines_unit(size), ZJ_NVM_LINE);
 	for (u32 size = 8192; size <= 65536; size *= 2)
-		assert_int_equal(zj_nvm_unit(size), size / 64);
+		assert_int_equal(zj_lines_unit(size), size / 64);
 }
 
 const struct CMUnitTest nvm_tests[] = {

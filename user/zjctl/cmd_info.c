@@ -283,7 +283,7 @@ static void json_log(const struct log *log)
 	js_u64("lanes", log->geo.nr_lanes);
 	js_u64("segments", log->geo.nr_segs);
 	if (log->area)
-		js_u64("unit_bytes", zj_nvm_unit(log->geo.block_size));
+		js_u64("unit_bytes", zj_lines_unit(log->geo.block_size));
 	js_u64(log->area ? "segment_lines" : "segment_blocks", log->geo.seg_blocks);
 	js_u64("segments_free", free_segments(log));
 	js_u64("checkpoint_stamp", log->ckpt_stamp);
@@ -388,7 +388,7 @@ static void text_memory(const struct info *in)
 
 static void text_log_memory(const struct log *log)
 {
-	printf("  unit              %u bytes of a block\n", zj_nvm_unit(log->geo.block_size));
+	printf("  unit              %u bytes of a block\n", zj_lines_unit(log->geo.block_size));
 	printf("\n  lane segments    lines  records   transactions   newest stamp  tail line\n");
 }
 

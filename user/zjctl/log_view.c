@@ -256,8 +256,7 @@ static int read_lines(struct log *log, const struct log_image *image, void *buf)
 	int err = header ? ext_ops.read_log(log->img, image->log_block, 1, header) : -EIO;
 
 	if (!err)
-		zj_nvm_apply(buf, header + image->data, image->lines,
-			     zj_nvm_unit(log->geo.block_size));
+		zj_lines_apply(buf, header + image->data, image->lines, log->geo.block_size);
 	free(header);
 	return err;
 }
@@ -267,8 +266,8 @@ int log_read_image(struct log *log, const struct log_image *image, void *buf)
 	int err;
 
 	if (log->area) {
-		zj_nvm_apply(buf, log->area->base + (u64)image->log_block * ZJ_NVM_LINE,
-			     image->lines, zj_nvm_unit(log->geo.block_size));
+		zj_lines_apply(buf, log->area->base + (u64)image->log_block * ZJ_NVM_LINE,
+			       image->lines, log->geo.block_size);
 		return 0;
 	}
 	if (image->data)

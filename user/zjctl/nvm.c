@@ -50,7 +50,7 @@ static int keep_entries(struct log *log, const struct zj_nvm_chunk *c, const __l
 static int keep_images(struct log *log, const struct zj_nvm_chunk *c,
 		       const struct zj_nvm_record *rec, bool *good)
 {
-	u32 unit = zj_nvm_unit(log->geo.block_size), at = c->start, first = log->images.nr;
+	u32 unit = zj_lines_unit(log->geo.block_size), at = c->start, first = log->images.nr;
 	u64 hash = log->seed, left = c->data_lines;
 
 	for (u32 i = 0; i < c->count; i++, rec++) {
@@ -195,7 +195,7 @@ static int open_log(struct log *log)
 	    log->geo.block_size != log->img->block_size)
 		return -EUCLEAN;
 	log->seed = zj_seed(log->geo.uuid, log->geo.generation);
-	log->whole = zj_nvm_all(log->geo.block_size);
+	log->whole = zj_lines_all(log->geo.block_size);
 	log->ckpt_stamp = le64_to_cpup(log->area->base + ZJ_NVM_CKPT_AT);
 	log->segs = calloc(log->geo.nr_segs, sizeof(*log->segs));
 	log->tails = calloc(log->geo.nr_lanes, sizeof(*log->tails));

@@ -14,17 +14,17 @@ static void write_byte(u32 block, u32 at, u8 val)
 
 static void lines_of_a_range(void)
 {
-	assert_int_equal(zj_nvm_lines(0, 1, 4096), 1);
-	assert_int_equal(zj_nvm_lines(63, 1, 4096), 1);
-	assert_int_equal(zj_nvm_lines(63, 2, 4096), 3);
-	assert_int_equal(zj_nvm_lines(256, 256, 4096), 0xf0);
-	assert_int_equal(zj_nvm_lines(256, 257, 4096), 0x1f0);
-	assert_true(zj_nvm_lines(4095, 1, 4096) == 1ULL << 63);
-	assert_true(zj_nvm_lines(0, 4096, 4096) == ~0ULL);
-	assert_int_equal(zj_nvm_lines(0, 1024, 1024), 0xffff);
+	assert_int_equal(zj_lines_of(0, 1, 4096), 1);
+	assert_int_equal(zj_lines_of(63, 1, 4096), 1);
+	assert_int_equal(zj_lines_of(63, 2, 4096), 3);
+	assert_int_equal(zj_lines_of(256, 256, 4096), 0xf0);
+	assert_int_equal(zj_lines_of(256, 257, 4096), 0x1f0);
+	assert_true(zj_lines_of(4095, 1, 4096) == 1ULL << 63);
+	assert_true(zj_lines_of(0, 4096, 4096) == ~0ULL);
+	assert_int_equal(zj_lines_of(0, 1024, 1024), 0xffff);
 	/* In larger blocks a bit stands for more than one line. */
-	assert_int_equal(zj_nvm_lines(1023, 2, 65536), 3);
-	assert_int_equal(zj_nvm_lines(1023, 2, 16384), 0x18);
+	assert_int_equal(zj_lines_of(1023, 2, 65536), 3);
+	assert_int_equal(zj_lines_of(1023, 2, 16384), 0x18);
 }
 
 static void declared_lines_are_logged_without_a_copy(void)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// This declares to the journal which part of a block of the inode table was changed, so that
-// a log of lines needs no copy of the block. The part is one inode, except with lazytime, which
-// writes the times of its neighbours, too. After any other access nothing is declared, and the
-// block is compared or logged as a whole.
+// This declares to the journal which part of a block was changed, so that a log of lines needs
+// no copy of the block: of the inode table one inode, except with lazytime, which writes the times
+// of its neighbours, too; of a bitmap the bits, and of the group descriptors one. After any other
+// access nothing is declared, and the block is compared or logged as a whole.
 //
 // expect: inode.c: ext4_reserve_inode_write=1 ext4_do_update_inode=3
+// expect: mballoc.c: ext4_mb_mark_context=4
+// expect: ialloc.c: ext4_free_inode=4 __ext4_new_inode=4
 
 @@
 expression err, handle, inode, iloc;
@@ -36,4 +38,80 @@ ext4_do_update_inode(...)
 - err = ext4_handle_dirty_metadata(handle, NULL, bh);
 + err = zext4_dirty_inode(handle, inode, iloc, others);
  ...
+}
+
+@@
+expression err, handle, sb, bh;
+@@
+ext4_mb_mark_context(...)
+{
+<...
+- err = ext4_journal_get_write_access(handle, sb, bh, EXT4_JTR_NONE);
++ err = zext4_get_part_access(handle, sb, bh);
+...>
+}
+
+@@
+symbol err, handle, sb, bitmap_bh, gdp_bh, gdp, blkoff, len;
+@@
+ext4_mb_mark_context(...)
+{
+<...
+(
+- err = ext4_handle_dirty_metadata(handle, NULL, bitmap_bh);
++ err = zext4_dirty_bits(handle, bitmap_bh, blkoff, len);
+|
+- err = ext4_handle_dirty_metadata(handle, NULL, gdp_bh);
++ err = zext4_dirty_desc(handle, sb, gdp_bh, gdp);
+)
+...>
+}
+
+@@
+expression err, handle, sb, bh;
+@@
+ext4_free_inode(...)
+{
+<...
+- err = ext4_journal_get_write_access(handle, sb, bh, EXT4_JTR_NONE);
++ err = zext4_get_part_access(handle, sb, bh);
+...>
+}
+
+@@
+symbol err, fatal, handle, sb, bitmap_bh, bh2, gdp, bit;
+@@
+ext4_free_inode(...)
+{
+<...
+(
+- err = ext4_handle_dirty_metadata(handle, NULL, bitmap_bh);
++ err = zext4_dirty_bits(handle, bitmap_bh, bit, 1);
+|
+- fatal = ext4_handle_dirty_metadata(handle, NULL, bh2);
++ fatal = zext4_dirty_desc(handle, sb, bh2, gdp);
+)
+...>
+}
+
+@@
+symbol err, handle, sb, inode_bitmap_bh, group_desc_bh, gdp, ino;
+@@
+__ext4_new_inode(...)
+{
+<...
+(
+- err = ext4_journal_get_write_access(handle, sb, inode_bitmap_bh, EXT4_JTR_NONE);
++ err = zext4_get_part_access(handle, sb, inode_bitmap_bh);
+|
+- err = ext4_journal_get_write_access(handle, sb, group_desc_bh, EXT4_JTR_NONE);
++ err = zext4_get_part_access(handle, sb, group_desc_bh);
+|
+- err = ext4_handle_dirty_metadata(handle, NULL, inode_bitmap_bh);
++ err = zext4_dirty_bits(handle, inode_bitmap_bh, ino - 1, 1);
+|
+- err = ext4_handle_dirty_metadata(handle, NULL, group_desc_bh);
++ err = zext4_dirty_desc(handle, sb, group_desc_bh, gdp);
+)
+...>
 }
