@@ -32,8 +32,8 @@ struct ref_log {
  */
 struct ref_write {
 	uint64_t block;		/* home block */
-	uint32_t log_block;	/* journal block of the image; in memory: of the first part */
-	uint32_t flags;		/* of its tag; in memory: number of parts */
+	uint32_t log_block;	/* journal block of the image; with lines: the first of its images */
+	uint32_t flags;		/* of its tag; with lines: number of images */
 };
 
 /**

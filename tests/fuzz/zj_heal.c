@@ -2,6 +2,7 @@
 #include <string.h>
 #include <linux/minmax.h>
 #include "format/codec.h"
+#include "format/line_set.h"
 #include "device.h"
 #include "zj_heal.h"
 #include "zj_seal.h"
@@ -84,7 +85,7 @@ static void clamp32(__le32 *field, u32 low, u32 high)
 
 static void heal_counts(struct healing *h, struct zj_chunk_header *c, u32 pos)
 {
-	clamp32(&c->nr_tags, 0, h->geo.seg_blocks - pos - 1);
+	clamp32(&c->nr_tags, 0, h->geo.seg_blocks - pos - 1 + 8);
 	clamp32(&c->nr_deps, 0, min_t(u32, 8, h->geo.nr_lanes));
 	clamp32(&c->nr_revokes, 0, 8);
 	if (!seal_counts_fit(h->in, c))
@@ -99,6 +100,25 @@ static bool image_is_there(struct healing *h, __le64 stamp, u64 block)
 	return false;
 }
 
+/* The tag stays a part if its lines fit into what is @left of the header's end. */
+static bool heal_lines(const struct healing *h, struct zj_tag *tag, u32 *left)
+{
+	u32 size = h->geo.block_size;
+	u64 lines = le64_to_cpu(tag->lines) & zj_lines_all(size);
+
+	if (!zj_tag_is_part(tag) || !lines)
+		return false;
+	while (zj_lines_bytes(lines, size) > zj_part_max(size))
+		lines &= lines - 1;
+	if (zj_lines_bytes(lines, size) > *left)
+		return false;
+	*left -= zj_lines_bytes(lines, size);
+	tag->lines = cpu_to_le64(lines);
+	tag->flags = 0;
+	return true;
+}
+
+/* @image is the tag's image; NULL: it is a part */
 static void heal_tag(struct healing *h, const struct zj_chunk_header *c,
 		     struct zj_tag *tag, u8 *image)
 {
@@ -113,8 +133,10 @@ static void heal_tag(struct healing *h, const struct zj_chunk_header *c,
 	h->image[h->nr_images].stamp = c->stamp;
 	h->image[h->nr_images++].block = block;
 	tag->block = cpu_to_le64(block);
-	tag->lines = cpu_to_le64(ZJ_TAG_ALL_LINES);
 	tag->reserved = 0;
+	if (!image)
+		return;
+	tag->lines = cpu_to_le64(ZJ_TAG_ALL_LINES);
 	tag->flags = cpu_to_le16(zj_escape(image));
 }
 
@@ -126,6 +148,8 @@ static void heal_entries(struct healing *h, struct zj_chunk_header *c, u32 at)
 	__le64 *deps = zj_chunk_deps(c);
 	__le64 *revokes = zj_chunk_revokes(c, nr_deps);
 	struct zj_tag *tag = zj_chunk_tags(c, nr_deps, nr_revokes);
+	u32 pos = le32_to_cpu(c->seg_block), parts = 0, i;
+	u32 left = h->geo.block_size - ((u8 *)(tag + le32_to_cpu(c->nr_tags)) - (u8 *)c);
 	u64 stamp = le64_to_cpu(c->stamp);
 
 	for (u32 i = 0; i < nr_deps; i++)
@@ -134,8 +158,18 @@ static void heal_entries(struct healing *h, struct zj_chunk_header *c, u32 at)
 	for (u32 i = 0; i < nr_revokes; i++)
 		if (le64_to_cpu(revokes[i]) >= device)
 			revokes[i] = cpu_to_le64(le64_to_cpu(revokes[i]) % device);
-	for (u32 i = 0; i < le32_to_cpu(c->nr_tags); i++)
-		heal_tag(h, c, &tag[i], in_block(h->in, at + 1 + i));
+	for (i = 0; i < le32_to_cpu(c->nr_tags); i++) {
+		if (heal_lines(h, &tag[i], &left)) {
+			heal_tag(h, c, &tag[i], NULL);
+			parts++;
+		} else if (pos + 1 + i - parts < h->geo.seg_blocks) {
+			heal_tag(h, c, &tag[i], in_block(h->in, at + 1 + i - parts));
+		} else {
+			break;
+		}
+	}
+	c->nr_tags = cpu_to_le32(i);
+	c->nr_parts = cpu_to_le32(parts);
 }
 
 /* All chunks of a tenure belong to the lane of the first one, in stamp order. */
@@ -153,7 +187,6 @@ static void heal_header(struct healing *h, struct zj_chunk_header *c, u32 at,
 		c->stamp = cpu_to_le64(1);
 	*stamp = le64_to_cpu(c->stamp);
 	c->flags = 0;
-	c->reserved0 = 0;
 	memset(c->reserved, 0, sizeof(c->reserved));
 	/*
 	 * Otherwise most logs would be refused, as some component below that stamp is usually
@@ -181,7 +214,7 @@ static void heal_segment(struct healing *h, u32 seg)
 		heal_header(h, c, at, first, &stamp);
 		if (c->seg_seq != first->seg_seq)
 			break;
-		at += 1 + le32_to_cpu(c->nr_tags);
+		at += 1 + seal_images(c);
 	}
 }
 

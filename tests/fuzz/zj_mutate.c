@@ -6,6 +6,7 @@
  */
 #include <string.h>
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <asm/byteorder.h>
 #include <linux/crc32c.h>
 #include "format/codec.h"
@@ -246,6 +247,46 @@ static void change_tag(struct mutation *m)
 	}
 }
 
+/* The blocks behind @at in its segment move one place ahead. */
+static void close_gap(struct mutation *m, u32 at)
+{
+	struct zj_log_geometry geo = seal_geometry(&m->in);
+	u32 end = geo.seg_blocks ? at + geo.seg_blocks - (at - geo.log_first) % geo.seg_blocks : 0;
+
+	for (; at + 1 < min(end, m->in.journal_blocks); at++) {
+		m->in.block[at] = m->in.block[at + 1];
+		m->in.block[at + 1] = NULL;
+		if (m->in.block[at] && seal_is_header(&m->in, at))
+			seal_place(&m->in, at);
+	}
+}
+
+/* Makes an image a part of its block, or of a block that is in another chunk. */
+static void make_part(struct mutation *m)
+{
+	u32 at = m->header[below(m, m->nr)], i, k, image = at;
+	struct zj_chunk_header *h = (void *)m->in.block[at], *other = pick_header(m);
+	struct zj_tag *tag = zj_chunk_tags(h, le32_to_cpu(h->nr_deps), le32_to_cpu(h->nr_revokes));
+
+	if (!seal_counts_fit(&m->in, h) || !h->nr_tags)
+		return;
+	i = below(m, le32_to_cpu(h->nr_tags));
+	for (k = 0; k <= i; k++)
+		image += !zj_tag_is_part(&tag[k]);
+	if (zj_tag_is_part(&tag[i]))
+		return;
+	if (one_in(m, 2) && seal_counts_fit(&m->in, other) && other->nr_tags)
+		tag[i].block = zj_chunk_tags(other, le32_to_cpu(other->nr_deps),
+					     le32_to_cpu(other->nr_revokes))->block;
+	tag[i].lines = cpu_to_le64(1ULL << below(m, 16) | 1ULL << below(m, 16) |
+				   1ULL << below(m, one_in(m, 8) ? 64 : 4));
+	le32_add(&h->nr_parts, 1);
+	for (k = 0; k < 8; k++)
+		((u8 *)h)[m->in.block_size - 1 - below(m, 256)] = below(m, 256);
+	if (image < m->in.journal_blocks)
+		close_gap(m, image);
+}
+
 /* ---- blocks and chunks ---- */
 
 /* Gives an image a special first word, escaped as a writer does it, or not. */
@@ -314,15 +355,14 @@ static u32 pick_place(struct mutation *m)
 		return ZJ_LOG_FIRST + below(m, m->in.journal_blocks);
 	if (one_in(m, 4))
 		return seal_segment_start(&m->in, below(m, 64));
-	return at + 1 + le32_to_cpu(((struct zj_chunk_header *)
-				     m->in.block[at])->nr_tags);
+	return at + 1 + seal_images((struct zj_chunk_header *)m->in.block[at]);
 }
 
 /* A chunk elsewhere, with something of its own. */
 static void splice(struct mutation *m, const struct input *source, u32 from)
 {
 	const struct zj_chunk_header *h = (const void *)in_peek(source, from);
-	u32 to = pick_place(m), nr = 1 + le32_to_cpu(h->nr_tags);
+	u32 to = pick_place(m), nr = 1 + seal_images(h);
 	struct zj_chunk_header *new;
 	u32 i;
 
@@ -383,7 +423,7 @@ static void (*const mutations[])(struct mutation *m) = {
 	change_header, change_header, change_header, change_super, change_slot,
 	change_ckpt,
 	add_dependency, add_revoke, drop_entry, change_entry, change_entry,
-	change_tag, change_tag, change_image, damage_block, splice_own,
+	change_tag, change_tag, make_part, make_part, change_image, damage_block, splice_own,
 	splice_own, unite, change_head,
 };
 

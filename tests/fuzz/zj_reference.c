@@ -15,9 +15,14 @@
 #define FLAG_JBD2	1
 #define FLAG_CHUNK	2
 
+#define LINE		64
+#define WHOLE		(~0ULL)
+#define MAX_IMAGES	(64 * REF_MAX_BLOCKS)
+
 struct image {
-	uint64_t block, stamp;
+	uint64_t block, stamp, lines;
 	uint32_t at, flags;
+	uint32_t data;		/* of a part: where its lines begin in the header block */
 };
 
 struct state {
@@ -28,8 +33,10 @@ struct state {
 	uint32_t first, segs, lanes;
 	struct ref_graph graph;
 	uint32_t nr_images;	/* of committed components */
-	struct image image[REF_MAX_BLOCKS];
+	struct image image[MAX_IMAGES];
 };
+
+static struct state s;
 
 /* The checksum at byte 4 of what it covers. */
 static bool sealed(uint32_t seed, const uint8_t *p, uint32_t len)
@@ -63,7 +70,7 @@ static bool read_super(struct state *s)
 	s->lanes = le32(b + 0x38);
 	if (max_seg < 64)
 		max_seg = 64;
-	if (!le32(b + 8) || le32(b + 8) > 2 || le32(b + 0xc) != size ||
+	if (!le32(b + 8) || le32(b + 8) > 3 || le32(b + 0xc) != size ||
 	    le32(b + 0x3c) || !all_zero(b + 0x48, SECTOR - 0x48) || s->first < 4 ||
 	    s->res->seg_blocks < 2 || s->res->seg_blocks > max_seg ||
 	    !s->segs || !s->lanes || s->lanes > 256 ||
@@ -120,6 +127,44 @@ static const uint8_t *tag(const struct ref_chunk *c, uint32_t i)
 	return c->block + HEADER + 8 * (c->deps + c->revokes) + TAG * i;
 }
 
+static uint32_t unit(const struct state *s)
+{
+	return s->log->block_size > 64 * LINE ? s->log->block_size / 64 : LINE;
+}
+
+static uint32_t bytes_of(const struct state *s, uint64_t lines)
+{
+	return __builtin_popcountll(lines) * unit(s);
+}
+
+static uint32_t parts(const struct ref_chunk *c)
+{
+	return le32(c->block + 0x54);
+}
+
+/* There are as many parts as the header says, with lines that a block has and that fit. */
+static bool parts_sane(const struct state *s, const struct ref_chunk *c)
+{
+	uint32_t size = s->log->block_size, nr = 0, left = size, entries;
+
+	entries = HEADER + 8 * (c->deps + c->revokes) + TAG * c->tags;
+	for (uint32_t i = 0; i < c->tags; i++) {
+		uint64_t lines = le64(tag(c, i) + 8);
+
+		if (lines == WHOLE)
+			continue;
+		nr++;
+		if (!lines || bytes_of(s, lines) > (size - HEADER) / 2 - TAG ||
+		    bytes_of(s, lines) > left - entries)
+			return false;
+		for (uint32_t bit = size / unit(s); bit < 64; bit++)
+			if (lines >> bit & 1)
+				return false;
+		left -= bytes_of(s, lines);
+	}
+	return nr == parts(c);
+}
+
 static bool header_sane(struct state *s, const struct ref_chunk *c, uint32_t seg,
 			uint32_t pos)
 {
@@ -128,13 +173,13 @@ static bool header_sane(struct state *s, const struct ref_chunk *c, uint32_t seg
 			   (uint64_t)TAG * c->tags;
 
 	return le32(b + 0x18) == seg && le32(b + 0x1c) == pos &&
-	       !le64(b + 0x50) && all_zero(b + 0x60, HEADER - 0x60) &&
+	       !le32(b + 0x50) && all_zero(b + 0x60, HEADER - 0x60) &&
 	       c->stamp > le64(b + 0x58) &&
 	       c->lane < s->lanes && c->members && c->members <= s->lanes &&
 	       c->deps <= s->lanes &&
 	       c->index < c->chunks &&
-	       HEADER + entries <= s->log->block_size &&
-	       pos + 1ULL + c->tags <= s->res->seg_blocks;
+	       HEADER + entries <= s->log->block_size && parts(c) <= c->tags &&
+	       pos + 1ULL + c->tags - parts(c) <= s->res->seg_blocks && parts_sane(s, c);
 }
 
 static bool entries_sane(struct state *s, const struct ref_chunk *c)
@@ -149,7 +194,8 @@ static bool entries_sane(struct state *s, const struct ref_chunk *c)
 		const uint8_t *t = tag(c, i);
 		uint32_t flags = le(t + 0x14, 2);
 
-		if (le64(t) >= s->log->device_blocks || ~le64(t + 8) ||
+		if (le64(t) >= s->log->device_blocks ||
+		    (le64(t + 8) != WHOLE && (flags || le32(t + 0x10))) ||
 		    flags > FLAG_CHUNK || le(t + 0x16, 2))
 			return damage(s, "tag");
 	}
@@ -160,10 +206,14 @@ static bool entries_sane(struct state *s, const struct ref_chunk *c)
 static bool images_good(struct state *s, const struct ref_chunk *c)
 {
 	bool torn = false, escape_bad = false;
+	uint32_t at = c->at;
 
 	for (uint32_t i = 0; i < c->tags; i++) {
-		const uint8_t *t = tag(c, i), *image = block(s, c->at + 1 + i);
+		const uint8_t *t = tag(c, i), *image;
 
+		if (le64(t + 8) != WHOLE)
+			continue;
+		image = block(s, ++at);
 		if ((uint32_t)XXH64(image, s->log->block_size, s->seed) !=
 		    le32(t + 0x10))
 			torn = true;
@@ -246,7 +296,7 @@ static bool scan_segment(struct state *s, uint32_t seg)
 			return damage(s, "tenure");
 		stamp = c.stamp;
 		raise_to(&s->res->committed_stamp, le64(c.block + 0x58));
-		pos += 1 + c.tags;
+		pos += 1 + c.tags - parts(&c);
 		if (stamp <= s->res->ckpt_stamp)
 			continue;
 		if (!entries_sane(s, &c))
@@ -276,14 +326,24 @@ static bool collect(struct state *s)
 {
 	for (uint32_t i = 0; i < s->graph.nr; i++) {
 		const struct ref_chunk *c = &s->graph.chunk[i];
+		uint32_t at = c->at, data = s->log->block_size;
 
-		for (uint32_t k = 0; c->committed && k < c->tags; k++)
+		for (uint32_t k = 0; c->committed && k < c->tags; k++) {
+			uint64_t lines = le64(tag(c, k) + 8);
+			bool whole = lines == WHOLE;
+
+			if (s->nr_images == MAX_IMAGES)
+				abort();
+			data -= whole ? 0 : bytes_of(s, lines);
 			s->image[s->nr_images++] = (struct image) {
 				.block = le64(tag(c, k)),
 				.stamp = c->stamp,
-				.at = c->at + 1 + k,
+				.lines = lines,
+				.at = whole ? ++at : c->at,
 				.flags = le(tag(c, k) + 0x14, 2),
+				.data = whole ? 0 : data,
 			};
+		}
 	}
 	qsort(s->image, s->nr_images, sizeof(s->image[0]), compare_images);
 	for (uint32_t i = 0; i < s->nr_images; i++) {
@@ -296,27 +356,40 @@ static bool collect(struct state *s)
 	return true;
 }
 
-/* 5 */
-static void choose(struct state *s)
+/* 5: one block, of which there are images or parts @first to @last */
+static bool choose(struct state *s, uint32_t first, uint32_t last)
 {
-	for (uint32_t i = 0; i < s->nr_images; i++) {
-		const struct image *image = &s->image[i];
-		bool newest = i + 1 == s->nr_images ||
-			      image[1].block != image->block;
+	uint64_t block = s->image[first].block, revoked = ref_revoked(&s->graph, block);
+	uint32_t from;
 
-		if (ref_revoked(&s->graph, image->block) >= image->stamp)
-			s->res->revoked++;
-		else if (newest)
-			s->res->write[s->res->nr_writes++] = (struct ref_write) {
-				image->block, image->at, image->flags,
-			};
-	}
+	for (; first <= last && s->image[first].stamp <= revoked; first++)
+		s->res->revoked++;
+	if (first > last)
+		return true;
+	for (from = last; from > first && s->image[from].data; from--)
+		;
+	if (s->image[from].data)
+		return !revoked || damage(s, "a part after a revoke");
+	s->res->write[s->res->nr_writes++] = (struct ref_write) {
+		block, from, last - from + 1,
+	};
+	return true;
+}
+
+static void choose_all(struct state *s)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 0; i < s->nr_images; i++)
+		if (i + 1 == s->nr_images || s->image[i + 1].block != s->image[i].block) {
+			if (!choose(s, first, i))
+				return;
+			first = i + 1;
+		}
 }
 
 void ref_read(const struct ref_log *log, struct ref_result *res)
 {
-	static struct state s;
-
 	s.nr_images = 0;
 	s.graph.nr = 0;
 	s.graph.res = res;
@@ -338,12 +411,25 @@ void ref_read(const struct ref_log *log, struct ref_result *res)
 			return;
 		}
 	if (collect(&s))
-		choose(&s);
+		choose_all(&s);
 }
 
+/* 5: an image, and parts over it */
 void ref_image(const struct ref_log *log, const struct ref_write *w, uint8_t *image)
 {
-	memcpy(image, log->block(log->ctx, w->log_block), log->block_size);
-	if (w->flags)
-		memcpy(image, w->flags == FLAG_JBD2 ? "\xc0\x3b\x39\x98" : "ZJCH", 4);
+	const struct image *from = &s.image[w->log_block];
+
+	memcpy(image, log->block(log->ctx, from->at), log->block_size);
+	if (from->flags)
+		memcpy(image, from->flags == FLAG_JBD2 ? "\xc0\x3b\x39\x98" : "ZJCH", 4);
+	for (uint32_t n = 1; n < w->flags; n++) {
+		const uint8_t *data = (const uint8_t *)log->block(log->ctx, from[n].at) + from[n].data;
+
+		for (uint32_t bit = 0; bit < 64; bit++) {
+			if (!(from[n].lines >> bit & 1))
+				continue;
+			memcpy(image + bit * unit(&s), data, unit(&s));
+			data += unit(&s);
+		}
+	}
 }

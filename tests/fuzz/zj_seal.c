@@ -50,6 +50,11 @@ u32 seal_segment_start(const struct input *in, u32 seg)
 	return geo.log_first + seg * geo.seg_blocks;
 }
 
+u32 seal_images(const struct zj_chunk_header *h)
+{
+	return le32_to_cpu(h->nr_tags) - le32_to_cpu(h->nr_parts);
+}
+
 void seal_place(struct input *in, u32 at)
 {
 	struct zj_chunk_header *h = (void *)in_block(in, at);
@@ -78,9 +83,11 @@ static void seal_tags(struct input *in, u32 at, u32 seed)
 	tag = zj_chunk_tags(h, le32_to_cpu(h->nr_deps),
 			    le32_to_cpu(h->nr_revokes));
 	for (u32 i = 0; i < le32_to_cpu(h->nr_tags); i++)
-		if (at + 1 + i < in->journal_blocks)
-			tag[i].csum = cpu_to_le32(zj_image_csum(seed,
-					in_peek(in, at + 1 + i), in->block_size));
+		if (zj_tag_is_part(&tag[i]))
+			tag[i].csum = 0;
+		else if (++at < in->journal_blocks)
+			tag[i].csum = cpu_to_le32(zj_image_csum(seed, in_peek(in, at),
+								in->block_size));
 }
 
 static void seal_headers(struct input *in, u32 what)

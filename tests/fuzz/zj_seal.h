@@ -19,6 +19,8 @@ struct zj_log_geometry seal_geometry(const struct input *in);
 bool seal_is_header(const struct input *in, u32 at);
 /* All entries are within the header block. */
 bool seal_counts_fit(const struct input *in, const struct zj_chunk_header *h);
+/* The images that follow the header, if its counts are right. */
+u32 seal_images(const struct zj_chunk_header *h);
 /* First block of segment @seg, modulo the number of segments. */
 u32 seal_segment_start(const struct input *in, u32 seg);
 /* Write its place into the header in block @at. */
