@@ -49,7 +49,9 @@ class Log:
         self.next = {}                       # segment: its next free block
         self.tenure = {}                     # segment: seg_seq
         self.last_tenure = 100
-        self.version = 1                     # of most kept images; 2 has durable stamps
+        self.version = 1                     # of most kept images; 2 has durable stamps, 3 lines
+        self.parts = 0                       # blocks of which only lines were written
+        self.imaged = set()
         self.set_generation(generation)
 
     def set_generation(self, generation):
@@ -97,28 +99,58 @@ class Log:
         return seg, block
 
     def chunk(self, stamp, lane, images, tid=None, members=1, index=0, chunks=1, deps=(),
-              revokes=(), durable=0):
-        """Append one chunk; images are (home block, contents). Returns its header's block."""
-        seg, block = self._place(lane, 1 + len(images))
+              revokes=(), durable=0, before=None):
+        """Append one chunk; images are (home block, contents). Returns its header's block.
+
+        With the device's contents before, little changes of blocks that have an image are lines.
+        """
+        room = self.block_size - 128 - 8 * (len(deps) + len(revokes)) - 24 * len(images)
+        parts = {}
+        for home, data in images:
+            lines = self._lines(home, data, before)
+            if lines and 64 * len(lines) <= room:
+                parts[home] = lines
+                room -= 64 * len(lines)
+        self.imaged |= {home for home, _ in images}
+        self.parts += len(parts)
+        seg, block = self._place(lane, 1 + len(images) - len(parts))
         at = LOG_FIRST + seg * self.seg_blocks + block
         entries = struct.pack(f"<{len(deps) + len(revokes)}Q", *deps, *revokes)
-        for n, (home, data) in enumerate(images):
+        n, tail = 0, b""
+        for home, data in images:
+            if home in parts:
+                mask = sum(1 << line for line in parts[home])
+                entries += struct.pack("<QQIHH", home, mask, 0, 0, 0)
+                tail = b"".join(data[line * 64:line * 64 + 64] for line in sorted(parts[home])) + tail
+                continue
             data = bytearray(data)
             flags = ESCAPES.get(bytes(data[:4]), 0)
             if flags:
                 data[:4] = bytes(4)
-            self.blocks[at + 1 + n] = data
+            n += 1
+            self.blocks[at + n] = data
             csum = xxhash.xxh64_intdigest(data, self.seed) & 0xffffffff
             entries += struct.pack("<QQIHH", home, 2**64 - 1, csum, flags, 0)
-        header = struct.pack("<4sIQQIIQIIIIIIIIQ8xQ", b"ZJCH", 0, self.generation,
+        header = struct.pack("<4sIQQIIQIIIIIIIIQ4xIQ", b"ZJCH", 0, self.generation,
                              self.tenure[seg], seg, block, stamp,
                              (100 + stamp if tid is None else tid) & 0xffffffff, lane, members,
-                             index, chunks, len(deps), len(revokes), len(images), 1700000000, durable)
-        self.blocks[at] = bytearray((header.ljust(128, b"\0") + entries).ljust(self.block_size, b"\0"))
+                             index, chunks, len(deps), len(revokes), len(images), 1700000000,
+                             len(parts), durable)
+        used = (header.ljust(128, b"\0") + entries).ljust(self.block_size - len(tail), b"\0")
+        self.blocks[at] = bytearray(used + tail)
         seal(self.blocks[at], self.seed, self.block_size)
         return at
 
-    def component(self, stamp, images, lanes=(0,), deps=(), revokes=(), tids=None, durable=0):
+    def _lines(self, home, data, before):
+        """The lines of 64 bytes that have changed, if they are few and the block has an image."""
+        if before is None or home not in self.imaged:
+            return []
+        at = home * self.block_size
+        old = before[at:at + self.block_size]
+        lines = [i for i in range(self.block_size // 64) if old[i * 64:i * 64 + 64] != data[i * 64:i * 64 + 64]]
+        return lines if len(lines) * 64 <= (self.block_size - 128) // 2 - 24 else []
+
+    def component(self, stamp, images, lanes=(0,), deps=(), revokes=(), tids=None, durable=0, before=None):
         """One chunk for each lane, the images dealt out among them. Returns the headers' blocks.
 
         Dependencies and revokes are all in the first lane's record.
@@ -126,5 +158,6 @@ class Log:
         dealt = sorted(images.items())
         return [self.chunk(stamp, lane, dealt[n::len(lanes)], members=len(lanes),
                            tid=tids[n] if tids else None,
-                           deps=deps if not n else (), revokes=revokes if not n else (), durable=durable)
+                           deps=deps if not n else (), revokes=revokes if not n else (), durable=durable,
+                           before=before)
                 for n, lane in enumerate(lanes)]

@@ -382,9 +382,9 @@ def misplaced_chunk():
 
 @image
 def newer_version():
-    """Format version 3, which only a later program can read."""
+    """Format version 1000, which only a later program can read."""
     fs, _, log = damaged()
-    log.write_super(version=3)
+    log.write_super(version=1000)
     return refused(fs.image(log), "unknown format version")
 
 
@@ -498,6 +498,20 @@ def cut_off():
         at = log.component(n + 1, step, deps=[n] if n else (), durable=n)[0]
     log.blocks[at + 2][100] ^= 1
     return recovered(fs, fs.image(log), 2, transactions=2, components=2, discarded=0, torn=1)
+
+
+@image
+def lines():
+    """Version 3: of blocks that are in the log already, two records have only the lines that changed."""
+    fs, steps = three_steps()
+    log = fs.log(lanes=2)
+    log.version = 3
+    log.write_super()
+    log.component(1, steps[0], lanes=[0])
+    log.component(2, steps[1], lanes=[1], deps=[1], before=fs.states[1])
+    log.component(3, steps[2], lanes=[0], deps=[2], before=fs.states[2])
+    assert log.parts > 4
+    return recovered(fs, fs.image(log), 3, transactions=3, components=3)
 
 
 # ---- a log in stock's format ----
