@@ -8,11 +8,12 @@
 #include "ext4_jbd2.h"
 
 /* What a switch may be about, and how to get it. */
-enum zext4_with { ZEXT4_WITH_ANY, ZEXT4_WITH_PIPELINE, ZEXT4_WITH_STOCK_LOG };
+enum zext4_with { ZEXT4_WITH_ANY, ZEXT4_WITH_PIPELINE, ZEXT4_WITH_STOCK_LOG, ZEXT4_WITH_LINES };
 static const char *const with_names[] = {
 	[ZEXT4_WITH_ANY]	= NULL,
 	[ZEXT4_WITH_PIPELINE]	= "pipelined lanes (tune=pipeline:on)",
 	[ZEXT4_WITH_STOCK_LOG]	= "a log in stock's format (log=jbd2)",
+	[ZEXT4_WITH_LINES]	= "a log in a format of ours (log=zj or journal_nvm=)",
 };
 
 /**
@@ -132,8 +133,8 @@ static const struct zext4_option_spec specs[] = {
 	},
 	{
 		.name = "log_unit", .words = WORDS("line", "block"), .tune = true,
-		.meaning = "The log in persistent memory records only the lines of 64 bytes that have changed (line), or whole blocks (block)",
-		.fixed = true,
+		.meaning = "The log records only the lines of 64 bytes that have changed of a block that it has already (line), or whole blocks (block)",
+		.fixed = true, .with = ZEXT4_WITH_LINES,
 		.field = FIELD(log_blocks),
 	},
 	{
@@ -145,10 +146,10 @@ static const struct zext4_option_spec specs[] = {
 		.field = FIELD(txninfo_max),
 	},
 	{
-		.name = "nvm_check", .words = WORDS("off", "on"), .tune = true,
-		.meaning = "Each logged inode table block, of which ext4 declares the ranges that it changes, is compared with a copy of the block, and the journal is aborted if an undeclared line has changed (on), or no comparison is made (off, and always with log_unit:block)",
-		.fixed = true, .needs = BIT(ZEXT4_JOURNAL_NVM),
-		.field = FIELD(nvm_check),
+		.name = "log_check", .words = WORDS("off", "on"), .tune = true,
+		.meaning = "Each logged block of which ext4 declares the ranges that it changes (inodes, bitmaps, group descriptors) is compared with a copy of the block, and the journal is aborted if an undeclared line has changed (on), or no comparison is made (off, and always with log_unit:block)",
+		.fixed = true, .with = ZEXT4_WITH_LINES,
+		.field = FIELD(log_check),
 	},
 };
 
@@ -425,6 +426,8 @@ static bool has_effect(const struct zext4_option_spec *spec,
 		return in_force->pipeline;
 	case ZEXT4_WITH_STOCK_LOG:
 		return in_force->log == ZJ_LOG_JBD2;
+	case ZEXT4_WITH_LINES:
+		return in_force->log != ZJ_LOG_JBD2;
 	default:
 		return true;
 	}

@@ -84,14 +84,14 @@ struct zj_options {
 	u32	log_blocks;	/* 1: log whole blocks; 0: the lines that have changed, unless the
 				 * format is stock's
 				 */
+	u32	log_check;	/* 1: compare declared ranges with a copy of the block, and abort
+				 * if something else has changed, too
+				 */
 
 	/* With ZJ_LOG_NVM only. */
 	const char *nvm_path;	/* of the device; the caller keeps it while the journal exists */
 	u32	txninfo_max;	/* bytes of a TxnInfo, a power of two; one that is full closes
 				 * its transaction. 0: a transaction may have any number of them
-				 */
-	u32	nvm_check;	/* 1: compare declared ranges with a copy of the block, and abort
-				 * if something else has changed, too
 				 */
 
 	struct zj_live_options live;

@@ -147,29 +147,32 @@ static void put_lines(struct zj_plan *plan, const struct zj_part *part, u64 line
  * accessors of the buffer go on. Otherwise the part gets a whole image later.
  * Memory is allocated before, as accessors of a live image have to wait.
  */
-static bool try_lines(struct zj_lanes_write *log, struct zj_part *part)
+static int try_lines(struct zj_lanes_write *log, struct zj_part *part)
 {
 	u32 size = log->zj->geo.block_size, most = zj_part_max(size);
 	struct zj_plan *plan = plan_with_room(log, most + sizeof(struct zj_tag));
 	u64 lines;
-	bool few;
+	int err;
 
 	zj_part_image(log->zj, part, &log->txn->lane->spare[1]);
+	err = zj_part_check(log->zj, part);
 	lines = zj_part_lines(part);
-	few = zj_lines_bytes(lines, size) <= most;
-	if (few && lines)
-		put_lines(plan, part, lines, size);
-	if (few)
-		zj_part_logged(log->zj, part);
-	else
+	if (err || zj_lines_bytes(lines, size) > most) {
 		zj_part_unsettle(log->zj, part);
-	return few;
+		return err;
+	}
+	if (lines)
+		put_lines(plan, part, lines, size);
+	zj_part_logged(log->zj, part);
+	log->at.nr_images--;
+	return 0;
 }
 
-static void put_parts(struct zj_lanes_write *log)
+static int put_parts(struct zj_lanes_write *log)
 {
 	struct zj_lane *lane = log->txn->lane;
 	struct zj_part *part;
+	int err;
 
 	list_for_each_entry(part, &log->txn->parts, txn_link) {
 		if (!zj_part_has_lines(part))
@@ -177,9 +180,11 @@ static void put_parts(struct zj_lanes_write *log)
 		if (!lane->spare[1])
 			lane->spare[1] = kmem_cache_alloc(log->zj->frozen_cache,
 							  GFP_NOFS | __GFP_NOFAIL);
-		if (try_lines(log, part))
-			log->at.nr_images--;
+		err = try_lines(log, part);
+		if (err)
+			return err;
 	}
+	return 0;
 }
 
 /* ---- places ---- */
@@ -268,10 +273,13 @@ static int plan_all(struct zj_lanes_write *log)
 {
 	struct zj_plan *plan = new_plan(log);
 	u32 index = 0, images;
+	int err;
 
 	put_deps(log);
 	put_revokes(log);
-	put_parts(log);
+	err = put_parts(log);
+	if (err)
+		return err;
 	images = log->at.nr_images;
 	list_for_each_entry(plan, &log->chunks, link) {
 		bool last = plan == last_plan(log);
@@ -351,8 +359,8 @@ static void plan_free(struct zj_lanes_write *log)
 /* ---- a run ---- */
 
 /*
- * Returns 0, or -ENOSPC if the log space promised to the transaction is not
- * there.
+ * Returns 0; -ENOSPC if the log space promised to the transaction is not there; or
+ * -EUCLEAN if tune=log_check:on has found something.
  */
 static int log_prepare(struct zj_txn *txn)
 {
@@ -407,7 +415,7 @@ static void log_unprepare(struct zj_run *run)
  * side by side, because recovery goes by their dependencies. Memory is
  * allocated before accessors have to wait.
  *
- * Return: 0; -ENOSPC if promised log space is not there; an I/O error.
+ * Return: 0; an error of log_prepare(), or of the I/O.
  */
 static int lanes_record(struct zj_run *run, bool fua)
 {

@@ -490,25 +490,13 @@ static int write_chunks(struct zj_nvm_write *w)
 	return 0;
 }
 
-/* For tune=nvm_check:on: a line that was changed but not declared would be lost. */
 static int check_declared(struct zj_journal *zj, struct zj_cursor at)
 {
-	u64 stray;
+	int err = 0;
 
-	while (at.nr_images) {
-		const struct zj_part *part = zj_cursor_image(&at);
-
-		if (!zj_part_test(part, ZJ_PART_DECLARED) || !part->base)
-			continue;
-		stray = zj_lines_diff(part->base, part->image,
-				    zj->geo.block_size) & ~part->lines;
-		if (!stray)
-			continue;
-		zj_err(zj, "nvm_check: block %llu was changed in lines %#llx, but only %#llx were declared\n",
-		       (u64)part->jh->bh->b_blocknr, stray, part->lines);
-		return -EUCLEAN;
-	}
-	return 0;
+	while (at.nr_images && !err)
+		err = zj_part_check(zj, zj_cursor_image(&at));
+	return err;
 }
 
 /**
@@ -517,7 +505,7 @@ static int check_declared(struct zj_journal *zj, struct zj_cursor at)
  *
  * Context: the thread that writes the run.
  * Return: 0; -ENOSPC if promised log space is not there; -EUCLEAN if
- * tune=nvm_check:on has found something; or the error of a flush.
+ * tune=log_check:on has found something; or the error of a flush.
  */
 static int write_member(struct zj_txn *txn)
 {
@@ -529,7 +517,7 @@ static int write_member(struct zj_txn *txn)
 	need_info(lane);
 	zj_settle_images(txn);
 	zj_cursor_init(&w.at, txn);
-	if (zj->nvm.check) {
+	if (zj->options.log_check) {
 		err = check_declared(zj, w.at);
 		if (err)
 			return err;

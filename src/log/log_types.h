@@ -148,9 +148,6 @@ struct zj_nvm {
 	bool		one_info;	/* option; a transaction whose TxnInfo is full is closed;
 					 * otherwise it gets another one
 					 */
-	bool		check;		/* option; check that declared ranges cover all that
-					 * changed
-					 */
 };
 
 /**

@@ -40,7 +40,6 @@ static void keep_options(struct zj_journal *zj, const struct zj_options *options
 	zj->nvm.path = now->nvm_path;
 	zj->nvm.info_max = now->txninfo_max ?: ZJ_TXNINFO_BYTES;
 	zj->nvm.one_info = now->txninfo_max;
-	zj->nvm.check = now->nvm_check;
 }
 
 /**
@@ -67,7 +66,7 @@ static const char *what_is_wrong(const struct zj_journal *zj,
 		return "a log in persistent memory needs a memory device, and no other log may have one";
 	if (memory && zj_log_apart(zj))
 		return "a log in persistent memory needs a journal in the file system, not on a device of its own";
-	if (!memory && (info_max || options->nvm_check))
+	if (!memory && info_max)
 		return "options for persistent memory are given, but the log is not there";
 	if (info_max && (info_max < ZJ_TXNINFO_MAX_MIN || info_max > ZJ_TXNINFO_MAX_MAX ||
 			 !is_power_of_2(info_max)))

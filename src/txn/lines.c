@@ -79,10 +79,10 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 	return owner_logs(jh);
 }
 
-/* A caller that declares its changes needs a base only for tune=nvm_check:on. */
+/* A caller that declares its changes needs a base only for tune=log_check:on. */
 bool zj_spare_lacks_base(struct zj_journal *zj, const struct zj_spare *spare)
 {
-	return !spare->base && (!spare->declared || zj->nvm.check);
+	return !spare->base && (!spare->declared || zj->options.log_check);
 }
 
 /**
@@ -121,6 +121,27 @@ u64 zj_part_lines(const struct zj_part *part)
 	if (zj_part_test(part, ZJ_PART_DECLARED))
 		return part->lines;
 	return part->base ? zj_lines_diff(part->base, part->image, size) : zj_lines_all(size);
+}
+
+/**
+ * zj_part_check() - for tune=log_check:on, find lines that were changed but not declared
+ * @zj: the journal
+ * @part: a part whose image is settled
+ *
+ * Return: 0; or -EUCLEAN after a message, as the log would lose the change.
+ */
+int zj_part_check(struct zj_journal *zj, const struct zj_part *part)
+{
+	u64 stray;
+
+	if (!zj_part_test(part, ZJ_PART_DECLARED) || !part->base)
+		return 0;
+	stray = zj_lines_diff(part->base, part->image, zj->geo.block_size) & ~part->lines;
+	if (!stray)
+		return 0;
+	zj_err(zj, "log_check: block %llu was changed in lines %#llx, but only %#llx were declared\n",
+	       (u64)part->jh->bh->b_blocknr, stray, part->lines);
+	return -EUCLEAN;
 }
 
 /**

@@ -11,6 +11,7 @@ bool zj_spare_lacks_base(struct zj_journal *zj, const struct zj_spare *spare);
 void zj_part_set_base(struct zj_part *part, struct zj_spare *spare);
 bool zj_part_has_lines(const struct zj_part *part);
 u64 zj_part_lines(const struct zj_part *part);
+int zj_part_check(struct zj_journal *zj, const struct zj_part *part);
 void zj_part_no_base(struct zj_journal *zj, struct zj_part *part);
 void zj_part_note_known(struct zj_journal *zj, struct zj_part *part);
 void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh);

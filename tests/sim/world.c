@@ -401,11 +401,11 @@ static int configure(journal_t *journal)
 	};
 
 	options.log_blocks = p->images;
+	options.log_check = p->seed % 2;
 	if (p->nvm) {
 		options.nvm_path = "memory";
 		options.log_blocks = p->nvm == 2;
 		options.txninfo_max = p->info_max;
-		options.nvm_check = p->seed % 2;
 	}
 	return zj_journal_configure(journal, &options);
 }

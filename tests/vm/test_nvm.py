@@ -52,7 +52,7 @@ def guest(machine):
     return run
 
 
-@pytest.mark.parametrize("options", ["", ",tune=nvm_check:on", ",tune=log_unit:block",
+@pytest.mark.parametrize("options", ["", ",tune=log_check:on", ",tune=log_unit:block",
                                      ",lanes=1,tune=txninfo_max:256,data=journal"])
 def test_crash_and_recovery(guest, options):
     guest(FORMAT + f"""
@@ -149,12 +149,12 @@ def test_statistics(guest):
 # What a file system has in the inode table decides on what ext4 does there.
 @pytest.mark.parametrize("features", ["-I 256", "-I 128", "-I 512 -O inline_data", "-O ^metadata_csum,^flex_bg -b 1024"])
 def test_ranges_that_ext4_tells(guest, features):
-    """tune=nvm_check:on aborts if an undeclared line has changed; lanes share inode table blocks."""
+    """tune=log_check:on aborts if an undeclared line has changed; lanes share inode table blocks."""
     guest(f"""
         mk /dev/vda -J size=8 {features}
         zjctl nvm-format --force /dev/pmem0 /dev/vda || die nvm-format
-        mnt /dev/vda "$NVM,tune=nvm_check:on,lanes=4"
-        grep -q tune=nvm_check:on /proc/mounts || die "not shown: $(cat /proc/mounts)"
+        mnt /dev/vda "$NVM,tune=log_check:on,lanes=4"
+        grep -q tune=log_check:on /proc/mounts || die "not shown: $(cat /proc/mounts)"
         change() {{
             mkdir /mnt/$1; cd /mnt/$1
             for n in 1 2 3 4 5 6 7 8 9; do
@@ -175,10 +175,10 @@ def test_ranges_that_ext4_tells(guest, features):
         touch /mnt/a/f4; cat /mnt/a/* >/dev/null 2>&1; change b; fsctl syncfs /mnt || die syncfs
         mount -o remount,nolazytime /mnt || die nolazytime
         change c; fsctl syncfs /mnt || die syncfs
-        dmesg | grep nvm_check: && die "a change was not declared"
+        dmesg | grep log_check: && die "a change was not declared"
         info | grep -q "^state: live" || die "$(info)"
         crash
-        mnt /dev/vda "$NVM,tune=nvm_check:on"
+        mnt /dev/vda "$NVM,tune=log_check:on"
         [ "$(wc -c </mnt/c/f6)" = 18432 ] || die "$(ls -l /mnt/c)"
         unmnt
         fsck /dev/vda

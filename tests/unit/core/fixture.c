@@ -303,6 +303,7 @@ static int configure_journal(journal_t *journal)
 	struct zj_options options = {
 		.lanes = fx.setup.jbd2 ? 1 : fx.setup.lanes,
 		.log_blocks = fx.setup.log_blocks,
+		.log_check = fx.setup.log_check,
 		.pipeline = fx.setup.pipeline,
 		.one_head = fx.setup.one_head,
 		.live.unpinned = fx.setup.unpinned,
@@ -317,7 +318,6 @@ static int configure_journal(journal_t *journal)
 		options.log = ZJ_LOG_NVM;
 		options.nvm_path = "memory";
 		options.txninfo_max = fx.setup.info_max;
-		options.nvm_check = fx.setup.nvm_check;
 	}
 	return zj_journal_configure(journal, &options);
 }

@@ -65,7 +65,7 @@ struct setup {
 	bool	log_blocks;	/* it logs whole blocks */
 	bool	nvm_queues;	/* the memory has queues that must be flushed */
 	u32	info_max;	/* bytes of a TxnInfo; 0: the default */
-	bool	nvm_check;	/* it checks the ranges that are declared */
+	bool	log_check;	/* it checks the ranges that are declared */
 	u32	features;	/* incompatible ones of the journal; 0: checksum 3 */
 	bool	new;		/* leave it as mounted: nothing committed yet */
 };

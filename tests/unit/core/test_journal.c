@@ -260,7 +260,6 @@ static void options_that_contradict_each_other_are_refused(void)
 		{ .log = ZJ_LOG_NVM },
 		{ .log = ZJ_LOG_JBD2, .nvm_path = "memory" },
 		{ .nvm_path = "memory" },
-		{ .nvm_check = 1 },
 		{ .txninfo_max = 512 },
 		{ .log = ZJ_LOG_NVM, .nvm_path = "memory", .txninfo_max = 128 },
 		{ .log = ZJ_LOG_NVM, .nvm_path = "memory", .txninfo_max = 300 },

@@ -111,7 +111,7 @@ static void plain_among_declared(enum plain when, bool check, u32 ln, u64 lines)
 {
 	handle_t *h, *other;
 
-	NVM(.lanes = 2, .nvm_check = check);
+	NVM(.lanes = 2, .log_check = check);
 	make_known(BLOCK, 7);
 	h = start(0, 2);
 	other = start(ln, 1);
@@ -165,7 +165,7 @@ static void declared_lines_over_a_sealed_image(void)
 	handle_t *h;
 
 	for (u32 check = 0; check < 2; check++) {
-		NVM(.nvm_check = check);
+		NVM(.log_check = check);
 		make_known(BLOCK, 6);
 		change(0, BLOCK, 7);
 		seal(0);
@@ -271,7 +271,7 @@ static void a_trigger_does_not_tell(void)
 	handle_t *h;
 
 	for (u32 check = 0; check < 2; check++) {
-		NVM(.nvm_check = check);
+		NVM(.log_check = check);
 		h = start_known();
 		bh = buffer(BLOCK);
 		zj_journal_set_triggers(bh, &type);
@@ -289,7 +289,7 @@ static void the_check_finds_what_was_not_declared(void)
 	struct image *image;
 	handle_t *h;
 
-	NVM(.nvm_check = true);
+	NVM(.log_check = true);
 	make_known(BLOCK, 7);
 	declare_range(0, BLOCK, 0, 64, 8);
 	assert_int_equal(logged(0, BLOCK), 1);
@@ -328,7 +328,7 @@ static void other_logs_take_ranges_for_blocks(void)
 	assert_int_equal(image->block[BLOCK][900], 1);
 	image_free(image);
 	close_journal();
-	NVM(.log_blocks = true, .nvm_check = true);
+	NVM(.log_blocks = true, .log_check = true);
 	make_known(BLOCK, 7);
 	declare_range(0, BLOCK, 0, 1, 8);
 	assert_int_equal(logged(0, BLOCK), ALL);
