@@ -29,7 +29,7 @@
 /**
  * struct zj_plan - one chunk to be written
  *
- * new_plan() allocates it, and log_free() frees it when the member has been
+ * spare_fill() allocates it, and log_free() frees it when the member has been
  * written.
  */
 struct zj_plan {
@@ -51,20 +51,34 @@ struct zj_lanes_write {
 	struct zj_txn	*txn;
 	struct zj_journal *zj;
 	struct list_head chunks;	/* zj_plan.link */
+	struct zj_plan	*spare;		/* for when no memory can be allocated, or NULL */
 	struct zj_cursor at;		/* what is written next */
 	struct zj_log_io io;		/* its output */
 };
 
 /* ---- entries ---- */
 
-static struct zj_plan *new_plan(struct zj_lanes_write *log)
+static void spare_fill(struct zj_lanes_write *log)
 {
 	const gfp_t gfp = GFP_NOFS | __GFP_NOFAIL;
-	struct zj_plan *plan = kzalloc(sizeof(*plan), gfp);
+	struct zj_plan *plan;
 
+	if (log->spare)
+		return;
+	plan = kzalloc(sizeof(*plan), gfp);
 	plan->block = kmem_cache_zalloc(log->zj->frozen_cache, gfp);
 	plan->used = sizeof(struct zj_chunk_header);
 	plan->data = log->zj->geo.block_size;
+	log->spare = plan;
+}
+
+static struct zj_plan *new_plan(struct zj_lanes_write *log)
+{
+	struct zj_plan *plan;
+
+	spare_fill(log);
+	plan = log->spare;
+	log->spare = NULL;
 	list_add_tail(&plan->link, &log->chunks);
 	return plan;
 }
@@ -134,11 +148,14 @@ static struct zj_tag *put_tag(struct zj_plan *plan, const struct zj_part *part, 
 
 /* ---- lines ---- */
 
-static void put_lines(struct zj_plan *plan, const struct zj_part *part, u64 lines, u32 size)
+static void put_lines(struct zj_lanes_write *log, const struct zj_part *part, u64 lines)
 {
+	u32 size = log->zj->geo.block_size, bytes = zj_lines_bytes(lines, size);
+	struct zj_plan *plan = plan_with_room(log, bytes + sizeof(struct zj_tag));
+
 	put_tag(plan, part, lines);
 	plan->chunk.nr_parts++;
-	plan->data -= zj_lines_bytes(lines, size);
+	plan->data -= bytes;
 	zj_lines_gather(part->image, plan->block + plan->data, lines, size);
 }
 
@@ -149,20 +166,19 @@ static void put_lines(struct zj_plan *plan, const struct zj_part *part, u64 line
  */
 static int try_lines(struct zj_lanes_write *log, struct zj_part *part)
 {
-	u32 size = log->zj->geo.block_size, most = zj_part_max(size);
-	struct zj_plan *plan = plan_with_room(log, most + sizeof(struct zj_tag));
+	u32 size = log->zj->geo.block_size;
 	u64 lines;
 	int err;
 
 	zj_part_image(log->zj, part, &log->txn->lane->spare[1]);
 	err = zj_part_check(log->zj, part);
 	lines = zj_part_lines(part);
-	if (err || zj_lines_bytes(lines, size) > most) {
+	if (err || zj_lines_bytes(lines, size) > zj_part_max(size)) {
 		zj_part_unsettle(log->zj, part);
 		return err;
 	}
 	if (lines)
-		put_lines(plan, part, lines, size);
+		put_lines(log, part, lines);
 	zj_part_logged(log->zj, part);
 	log->at.nr_images--;
 	return 0;
@@ -170,6 +186,7 @@ static int try_lines(struct zj_lanes_write *log, struct zj_part *part)
 
 static int put_parts(struct zj_lanes_write *log)
 {
+	u32 most = zj_part_max(log->zj->geo.block_size);
 	struct zj_lane *lane = log->txn->lane;
 	struct zj_part *part;
 	int err;
@@ -180,6 +197,8 @@ static int put_parts(struct zj_lanes_write *log)
 		if (!lane->spare[1])
 			lane->spare[1] = kmem_cache_alloc(log->zj->frozen_cache,
 							  GFP_NOFS | __GFP_NOFAIL);
+		if (!has_room(last_plan(log), most + sizeof(struct zj_tag)))
+			spare_fill(log);
 		err = try_lines(log, part);
 		if (err)
 			return err;
@@ -350,6 +369,8 @@ static void plan_free(struct zj_lanes_write *log)
 {
 	struct zj_plan *plan, *tmp;
 
+	if (log->spare)
+		list_add(&log->spare->link, &log->chunks);
 	list_for_each_entry_safe(plan, tmp, &log->chunks, link) {
 		kmem_cache_free(log->zj->frozen_cache, plan->block);
 		kfree(plan);

@@ -120,9 +120,10 @@ static struct zj_part *part_of(struct journal_head *jh, struct zj_txn *txn)
 
 /*
  * A committed part makes the older ones superfluous, whether they are home or not. If only
- * lines of it were logged, the oldest part stays, because recovery puts the lines over
- * its image (J2). The checkpoint stamp cannot pass the oldest part before the block is
- * home, so the transactions between the two stay in the log as well.
+ * lines of it were logged, the oldest image stays, because recovery puts the lines over
+ * it (J2). The checkpoint stamp cannot pass the oldest image before the block is
+ * home, so the transactions between the two stay in the log as well. A part that is older
+ * still, of a forgotten block, would not stay: the thread that finishes it may come later.
  */
 static void drop_older(struct journal_head *jh, struct zj_part *part)
 {
@@ -132,7 +133,9 @@ static void drop_older(struct journal_head *jh, struct zj_part *part)
 	list_for_each_entry_safe(older, tmp, &jh->parts, jh_link) {
 		if (older == part)
 			return;
-		if (!keep || !list_is_first(&older->jh_link, &jh->parts))
+		if (keep && !zj_part_test(older, ZJ_PART_FORGET))
+			keep = false;
+		else
 			zj_part_drop(older);
 	}
 }
