@@ -74,8 +74,10 @@ def test_fsync_of_preallocated_blocks(machine):
     """Their extents are converted once the data is written, so nothing is committed before that: one commit is enough."""
     out = machine.sh(f"""
         mk /dev/zjd0
-        mnt /dev/zjd0 data=ordered,commit=300,lanes=1,log=jbd2
+        mnt /dev/zjd0 data=ordered,commit=300,lanes=1,log=jbd2,tune=fsync_data:beside
         fallocate -l {FSYNCS * 8192} /mnt/file; fsctl syncfs /mnt || die syncfs
+        # A commit would begin, and be past new handles, long before the data is there.
+        echo 0 latency 10000 0 0 >/dev/zjdctl || die latency
         commits() {{ sed -n 's/^lane .* \\([0-9]*\\) txns.*/commits \\1/p' /proc/fs/zjournal/*/info; }}
         commits
         for n in $(seq {FSYNCS}); do
@@ -84,6 +86,7 @@ def test_fsync_of_preallocated_blocks(machine):
             dd if=/dev/zero of=/mnt/file bs=4k count=1 seek=$((n * 2 - 1)) conv=notrunc,fsync 2>/dev/null || die "write $n"
         done
         commits
+        echo 0 latency 0 0 0 >/dev/zjdctl
         unmnt; fsck /dev/zjd0
     """)
     machine.check_console()
