@@ -6,9 +6,9 @@
  *   shortcopy [-n rounds] FILE
  *
  * Another thread takes the source of a write away now and then: if that is between the
- * look at it and the copy, the file system has asked for a block that does not change
- * then. After write-back, the block before it is collapsed away: the block must hold
- * what was fsynced. Prints how many writes failed.
+ * look at it and the copy (newer kernels look after the copy), the file system has asked
+ * for a block that does not change then. After write-back, the block before it is
+ * collapsed away: the block must hold what was fsynced. Prints how many writes failed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,19 +36,20 @@ static void must(long ret, const char *what)
 	exit(1);
 }
 
-static char *map(int flags, int from, off_t at)
+static char *map(void *where, int prot, int flags, int from, off_t at)
 {
-	char *p = mmap(NULL, BLK, PROT_READ, flags, from, at);
+	char *p = mmap(where, BLK, prot, flags, from, at);
 
 	must(p == MAP_FAILED ? -1 : 0, "mmap");
 	return p;
 }
 
+/* By another mapping: a kernel under User Mode Linux reads pages that only mprotect() forbids. */
 static void *take_away(void *arg)
 {
 	for (;;) {
-		mprotect(source, BLK, PROT_NONE);
-		mprotect(source, BLK, PROT_READ);
+		map(source, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		map(source, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	}
 	return arg;
 }
@@ -64,7 +65,7 @@ static void fill(char with, int first, int last)
 /* The other thread shall be anywhere. */
 static void drift(void)
 {
-	volatile char *p = map(MAP_SHARED, fd, BLK);
+	volatile char *p = map(NULL, PROT_READ, MAP_SHARED, fd, BLK);
 
 	(void)*p;
 	munmap((void *)p, BLK);
@@ -100,7 +101,7 @@ int main(int argc, char **argv)
 		rounds = atoi(argv[2]);
 	fd = open(argv[argc - 1], O_RDWR | O_CREAT | O_TRUNC, 0600);
 	must(fd, "open");
-	source = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	source = map(NULL, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	must(-pthread_create(&thread, NULL, take_away, NULL), "pthread_create");
 	while (rounds--)
 		failed += failed_copy();

@@ -69,6 +69,32 @@ def test_no_fua(machine):
     assert FSYNCS <= flushes <= 2 * FSYNCS + BESIDE
 
 
+@pytest.mark.zext4
+def test_fsync_of_preallocated_blocks(machine):
+    """Their extents are converted once the data is written, so nothing is committed before that: one commit is enough."""
+    out = machine.sh(f"""
+        mk /dev/zjd0
+        mnt /dev/zjd0 data=ordered,commit=300,lanes=1,log=jbd2,tune=fsync_data:beside
+        fallocate -l {FSYNCS * 8192} /mnt/file; fsctl syncfs /mnt || die syncfs
+        # A commit would begin, and be past new handles, long before the data is there.
+        echo 0 latency 10000 0 0 >/dev/zjdctl || die latency
+        commits() {{ sed -n 's/^lane .* \\([0-9]*\\) txns.*/commits \\1/p' /proc/fs/zjournal/*/info; }}
+        commits
+        for n in $(seq {FSYNCS}); do
+            # The write itself has to change the inode, by its time.
+            sleep 0.01
+            dd if=/dev/zero of=/mnt/file bs=4k count=1 seek=$((n * 2 - 1)) conv=notrunc,fsync 2>/dev/null || die "write $n"
+        done
+        commits
+        echo 0 latency 0 0 0 >/dev/zjdctl
+        unmnt; fsck /dev/zjd0
+    """)
+    machine.check_console()
+    assert out, out.out
+    before, after = map(int, re.findall(r"^commits (\d+)$", out.out, re.M))
+    assert FSYNCS <= after - before <= FSYNCS + BESIDE
+
+
 @pytest.mark.parametrize("how", ["", "-m"])
 def test_direct_read_finds_no_stale_block(guest, how):
     """New blocks on a slow disk that is full of x, written by write() or through a mapping; and a write() is one step."""
@@ -191,7 +217,7 @@ def test_page_of_which_a_part_is_given_up(guest):
     guest("""
         mk /dev/vdc -b 1024 -m 0 -J size=4 -E lazy_itable_init=0,lazy_journal_init=0,nodiscard
         mnt /dev/vdc noatime
-        echo 0 >/sys/fs/$FS/vdc/reserved_clusters || die reserved
+        echo 0 >/sys/fs/$FS/$(kernel_name /dev/vdc)/reserved_clusters || die reserved
         truncate -s 8192 /mnt/file
         tr '\\0' x </dev/zero | head -c 1024 >/mnt/one
         fsctl syncfs /mnt || die syncfs
@@ -214,9 +240,9 @@ def test_page_of_which_a_part_is_given_up(guest):
         dd if=/dev/zero of=/dev/vdc bs=1k count=1 seek=${bitmap:?} conv=notrunc 2>/dev/null
         # That is found out between the write and the fsync, when all bitmaps are read.
         mnt /dev/vdc noatime,errors=continue,no_prefetch_block_bitmaps
-        echo 0 >/sys/fs/$FS/vdc/reserved_clusters || die reserved
+        echo 0 >/sys/fs/$FS/$(kernel_name /dev/vdc)/reserved_clusters || die reserved
         tr '\\0' n </dev/zero | dd of=/mnt/file bs=4k count=1 conv=notrunc iflag=fullblock 2>/dev/null || die "the write"
-        cat /proc/fs/$FS/vdc/mb_groups >/dev/null || die mb_groups
+        cat /proc/fs/$FS/$(kernel_name /dev/vdc)/mb_groups >/dev/null || die mb_groups
         # It is lost; whether fsync says so is the error's business.
         fsctl fsync /mnt/file 2>/dev/null
         dmesg | grep -q "Data will be lost" || die "there was a block for all: $(filefrag -v /mnt/file)"

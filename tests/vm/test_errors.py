@@ -133,7 +133,9 @@ def test_recovery_from_read_only_device(guest):
 @pytest.mark.parametrize("errors", ["remount-ro", "continue"])
 def test_error_while_it_becomes_read_only(guest, errors):
     """Errors of a read and of a handle, both from before SB_RDONLY was set: nobody hangs, and they are recorded."""
-    guest(f"ERRORS={errors}\n" + r"""
+    # Newer kernels neither say nor record what comes after the first one, unless they continue.
+    least = 1 if VERSION >= [7, 3] and errors == "remount-ro" else 2
+    guest(f"ERRORS={errors} LEAST={least}\n" + r"""
         needs_stacks
         modprobe zjdisk ndev=1 size_mb=64 || die zjdisk
         DEV=/dev/zjd0 OPTS=lanes=1,commit=300
@@ -182,7 +184,7 @@ def test_error_while_it_becomes_read_only(guest, errors):
         wait_until "gone $groups"; wait_until "gone $b"; wait_until "dmesg | grep -q 'Emergency Remount complete'"
         echo $was >$patience
         said=$(dmesg | grep -c 'fs error (')
-        [ $said -ge 2 ] || die "$(dmesg | tail)"
+        [ $said -ge $LEAST ] || die "$(dmesg | tail)"
         wait_until '[ "$(errors)" = $said ]'
         umount /mnt || die umount
         [ "$(errors)" = $said ] || die "errors: $said were said, recorded $(errors)"

@@ -60,12 +60,15 @@ LOADS = {
         mv /mnt/b /mnt/d/moved; rm /mnt/c; mv /mnt/d/moved /mnt/e; sync_file /mnt/a
         chmod 600 /mnt/d/new; rm /mnt/a; sync_file /mnt/d/new
     """], blocks=3),
-    "extents": Load("put /mnt/big 0 200; put /mnt/holes 99 1", ["""
-        truncate -s 10000 /mnt/big; sync_file /mnt/big
+    "extents": Load("put /mnt/holes 99 1", ["""
         for i in $(seq 0 2 40); do put /mnt/holes $i 1; sync_file /mnt/holes; done
-        put /mnt/big 7 9; sync_file /mnt/big
         fallocate -o 409600 -l 400000 /mnt/holes; sync_file /mnt/holes
     """], blocks=20),
+    # The truncation is no fast commit on newer kernels. e2fsck 1.47.0 replays the others as if it had not been.
+    "truncated": Load("put /mnt/big 0 200", ["""
+        truncate -s 10000 /mnt/big; sync_file /mnt/big
+        put /mnt/big 7 9; sync_file /mnt/big
+    """]),
     # Link counts, blocks, the number of directories in the group.
     "directories": Load("mkdir -p /mnt/old/gone /mnt/old/stays", ["""
         mkdir /mnt/d; echo x >/mnt/d/x; sync_file /mnt/d/x
@@ -196,7 +199,7 @@ def visit_some(ways, go_on):
 
 # Mounts in other ways, of these loads; what stock ext4 and e2fsck make of those that they can replay.
 OTHERS = [("names", "zext4 -o lanes=1"), ("extents", "zext4 -o ro"), ("directories", "zext4 -o data=journal,lanes=3"),
-          *((load, "ext4") for load in ("append", "names", "extents"))]
+          *((load, "ext4") for load in ("append", "names", "extents", "truncated"))]
 
 
 @pytest.fixture(scope="module", name="visited")
@@ -243,7 +246,7 @@ def test_replayed_by_other_mounts(visited, name, how):
     assert blocks_replayed(seen[1])
 
 
-@pytest.mark.parametrize("name,how", [("append", "ext4"), ("names", "ext4"), ("extents", "ext4"),
+@pytest.mark.parametrize("name,how", [("append", "ext4"), ("names", "ext4"), ("extents", "ext4"), ("truncated", "ext4"),
                                       ("append", "e2fsck"), ("extents", "e2fsck")])
 def test_others_see_the_same(visited, name, how):
     """The expected trees are no invention of ours: stock ext4 and e2fsck, where they can, come to the same."""
