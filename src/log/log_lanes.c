@@ -395,9 +395,9 @@ static int log_prepare(struct zj_txn *txn)
 	log->zj = txn_zj(txn);
 	INIT_LIST_HEAD(&log->chunks);
 	zj_cursor_init(&log->at, txn);
-	st->blocks += log->at.nr_images;
 	err = plan_all(log);
 	st->headers += txn->nr_chunks;
+	st->blocks += log->at.nr_images;
 	return err;
 }
 

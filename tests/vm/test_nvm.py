@@ -147,13 +147,15 @@ def test_statistics(guest):
 
 
 # What a file system has in the inode table decides on what ext4 does there.
-@pytest.mark.parametrize("features", ["-I 256", "-I 128", "-I 512 -O inline_data", "-O ^metadata_csum,^flex_bg -b 1024"])
-def test_ranges_that_ext4_tells(guest, features):
-    """tune=log_check:on aborts if an undeclared line has changed; lanes share inode table blocks."""
+@pytest.mark.parametrize("features, where", [("-I 256", "$NVM,"), ("-I 128", "$NVM,"), ("-I 512 -O inline_data", "$NVM,"),
+                                             ("-O ^metadata_csum,^flex_bg -b 1024", "$NVM,"), ("-I 256", "")])
+def test_ranges_that_ext4_tells(guest, features, where):
+    """tune=log_check:on aborts if an undeclared line has changed; lanes share blocks."""
     guest(f"""
         mk /dev/vda -J size=8 {features}
         zjctl nvm-format --force /dev/pmem0 /dev/vda || die nvm-format
-        mnt /dev/vda "$NVM,tune=log_check:on,lanes=4"
+        OPTIONS="{where}tune=log_check:on"
+        mnt /dev/vda "$OPTIONS,lanes=4"
         grep -q tune=log_check:on /proc/mounts || die "not shown: $(cat /proc/mounts)"
         change() {{
             mkdir /mnt/$1; cd /mnt/$1
@@ -178,7 +180,7 @@ def test_ranges_that_ext4_tells(guest, features):
         dmesg | grep log_check: && die "a change was not declared"
         info | grep -q "^state: live" || die "$(info)"
         crash
-        mnt /dev/vda "$NVM,tune=log_check:on"
+        mnt /dev/vda "$OPTIONS"
         [ "$(wc -c </mnt/c/f6)" = 18432 ] || die "$(ls -l /mnt/c)"
         unmnt
         fsck /dev/vda
