@@ -313,22 +313,33 @@ bool zj_tag_walk_next(struct zj_tag_walk *walk)
 	return true;
 }
 
-/* Returns false if no writer can have written tags with such lines. */
+static u64 zj_entry_bytes(const struct zj_chunk *c)
+{
+	return 8ULL * c->nr_deps + 8ULL * c->nr_revokes +
+	       (u64)sizeof(struct zj_tag) * c->nr_tags;
+}
+
+/*
+ * Returns false if no writer can have written tags with such lines. The entries fit into the
+ * header.
+ */
 static bool zj_parts_sane(const struct zj_log_geometry *geo, const struct zj_chunk *c,
 			  const void *block)
 {
-	u32 room = zj_part_max(geo->block_size), data, parts = 0;
+	u32 room = zj_chunk_room(geo->block_size) - zj_entry_bytes(c);
+	u32 most = zj_part_max(geo->block_size), bytes, parts = 0;
 	u64 lines, all = zj_lines_all(geo->block_size);
 	struct zj_tag_walk walk;
 
 	zj_tag_walk_begin(&walk, geo, c, block);
-	for (data = walk.data; zj_tag_walk_next(&walk); data = walk.data) {
+	while (zj_tag_walk_next(&walk)) {
 		if (!zj_tag_is_part(walk.tag))
 			continue;
 		lines = le64_to_cpu(walk.tag->lines);
-		if (!lines || lines & ~all || data - walk.data > room ||
-		    walk.data < (const void *)(walk.tag + walk.left + 1) - block)
+		bytes = zj_lines_bytes(lines, geo->block_size);
+		if (!lines || lines & ~all || bytes > min(most, room))
 			return false;
+		room -= bytes;
 		parts++;
 	}
 	return parts == c->nr_parts;
@@ -338,11 +349,8 @@ static bool zj_parts_sane(const struct zj_log_geometry *geo, const struct zj_chu
 static bool zj_chunk_sane(const struct zj_log_geometry *geo,
 			  const struct zj_chunk *c)
 {
-	u64 entries = 8ULL * c->nr_deps + 8ULL * c->nr_revokes +
-		      (u64)sizeof(struct zj_tag) * c->nr_tags;
-
 	return c->stamp > c->committed_stamp && c->nr_deps <= geo->nr_lanes &&
-	       entries <= zj_chunk_room(geo->block_size) &&
+	       zj_entry_bytes(c) <= zj_chunk_room(geo->block_size) &&
 	       c->seg_block < geo->seg_blocks &&
 	       c->nr_parts <= c->nr_tags &&
 	       zj_chunk_images(c) < geo->seg_blocks - c->seg_block &&

@@ -34,6 +34,7 @@ int main(int argc, char **argv)
 	ADD(codec_jbd2);
 	ADD(recovery);
 	ADD(recovery_errors);
+	ADD(recovery_lines);
 	ADD(journal_map);
 	ADD(recovery_durable);
 	ADD(recovery_unread);

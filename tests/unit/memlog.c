@@ -5,6 +5,7 @@
 #include <linux/minmax.h>
 #include <asm/byteorder.h>
 #include "memlog.h"
+#include "format/line_set.h"
 
 const u8 mem_uuid[16] = "unit-test-uuid!";
 
@@ -157,6 +158,7 @@ u32 ml_put(struct memdev *d, u32 seg, const struct rec *rec)
 		.nr_chunks = rec->chunks ? rec->chunks : 1,
 		.committed_stamp = rec->durable,
 	};
+	u32 data = d->geo.block_size, bytes, i;
 	u8 *header = ml_block(d, at);
 	struct zj_tag *tag;
 
@@ -169,17 +171,24 @@ u32 ml_put(struct memdev *d, u32 seg, const struct rec *rec)
 		zj_chunk_revokes(header, c.nr_deps)[c.nr_revokes] =
 			cpu_to_le64(rec->revokes[c.nr_revokes]);
 	tag = zj_chunk_tags(header, c.nr_deps, c.nr_revokes);
-	for (; c.nr_tags < ML_ENTRIES && rec->img[c.nr_tags].val; c.nr_tags++) {
-		u8 *image = ml_block(d, at + 1 + c.nr_tags);
-
-		ml_pattern(d, image, rec->img[c.nr_tags].block,
-			   rec->img[c.nr_tags].val);
-		tag[c.nr_tags].block = cpu_to_le64(rec->img[c.nr_tags].block);
-		tag[c.nr_tags].lines = cpu_to_le64(ZJ_TAG_ALL_LINES);
-		tag[c.nr_tags].csum = cpu_to_le32(zj_image_csum(d->seed, image,
-								d->geo.block_size));
+	for (i = 0; i < ML_ENTRIES && rec->part[i].val; i++, tag++) {
+		bytes = zj_lines_bytes(rec->part[i].lines, d->geo.block_size);
+		data -= bytes;
+		memset(header + data, rec->part[i].val, bytes);
+		tag->block = cpu_to_le64(rec->part[i].block);
+		tag->lines = cpu_to_le64(rec->part[i].lines);
 	}
-	d->next[seg] += 1 + c.nr_tags;
+	c.nr_parts = i;
+	for (i = 0; i < ML_ENTRIES && rec->img[i].val; i++, tag++) {
+		u8 *image = ml_block(d, at + 1 + i);
+
+		ml_pattern(d, image, rec->img[i].block, rec->img[i].val);
+		tag->block = cpu_to_le64(rec->img[i].block);
+		tag->lines = cpu_to_le64(ZJ_TAG_ALL_LINES);
+		tag->csum = cpu_to_le32(zj_image_csum(d->seed, image, d->geo.block_size));
+	}
+	c.nr_tags = c.nr_parts + i;
+	d->next[seg] += 1 + i;
 	assert_true(d->next[seg] <= d->geo.seg_blocks);
 	zj_encode_chunk(&d->geo, d->seed, &c, header);
 	return at;
@@ -464,10 +473,19 @@ void ml_recover_refused(struct memdev *d, const char *text)
 
 void ml_expect(struct memdev *d, u64 block, u8 val)
 {
+	ml_expect_lines(d, block, val, "");
+}
+
+void ml_expect_lines(struct memdev *d, u64 block, u8 val, const char *lines)
+{
 	u8 want[65536] = { 0 };
 
 	if (val)
 		ml_pattern(d, want, block, val);
+	for (u32 i = 0; lines[i]; i++)
+		if (lines[i] != ' ')
+			memset(want + i * zj_lines_unit(d->geo.block_size), lines[i],
+			       zj_lines_unit(d->geo.block_size));
 	assert_memory_equal(d->home + block * d->geo.block_size, want,
 			    d->geo.block_size);
 }

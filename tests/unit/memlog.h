@@ -68,6 +68,11 @@ struct rec {
 		u64	block;
 		u8	val;		/* the pattern */
 	} img[ML_ENTRIES];		/* up to the first val 0 */
+	struct {
+		u64	block;
+		u64	lines;
+		u8	val;		/* each of their bytes */
+	} part[ML_ENTRIES];		/* before the images; up to the first val 0 */
 };
 
 extern const struct zj_io_ops mem_ops;
@@ -106,6 +111,8 @@ int ml_recover_dropping(struct memdev *d, struct zj_recovery_stats *stats);
 void ml_recover_refused(struct memdev *d, const char *text);
 /* The block holds this pattern; val 0: it was never written. */
 void ml_expect(struct memdev *d, u64 block, u8 val);
+/* The same, but for lines that hold what the string says, where that is not a blank. */
+void ml_expect_lines(struct memdev *d, u64 block, u8 val, const char *lines);
 
 u32 ml_rand(u32 *state);
 

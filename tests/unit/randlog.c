@@ -21,9 +21,20 @@ static void plan_chunk(struct randlog *l, u32 *rnd, struct rec *rec,
 		rec->img[i].block = block;
 		rec->img[i].val = 1 + ml_rand(rnd) % 255;
 	}
+	n = ml_rand(rnd) % 4;
+	for (i = 0; i < n; i++) {
+		u64 block = RL_NOT_REVOKED + ml_rand(rnd) % (RL_HOME - RL_NOT_REVOKED);
+
+		if (used[block])
+			break;
+		used[block] = true;
+		rec->part[i].block = block;
+		rec->part[i].lines = 1 << ml_rand(rnd) % RL_LINES | 1 << ml_rand(rnd) % RL_LINES;
+		rec->part[i].val = '!' + ml_rand(rnd) % ('~' - '!');
+	}
 	n = ml_rand(rnd) % 6;
 	for (i = 0; n < 3 && i < n; i++)
-		rec->revokes[i] = 1 + ml_rand(rnd) % (RL_HOME - 1);
+		rec->revokes[i] = 1 + ml_rand(rnd) % (RL_NOT_REVOKED - 1);
 	if (rec->stamp > 1) {
 		n = ml_rand(rnd) % 3;
 		for (i = 0; i < n; i++)
@@ -199,10 +210,19 @@ void rl_free(struct randlog *l)
 	free(l);
 }
 
-u8 rl_expected(const struct randlog *l, u64 block)
+static void put_lines(u8 *line, u64 lines, u8 val)
+{
+	for (u32 i = 0; i < RL_LINES; i++)
+		if (lines >> i & 1)
+			line[i] = val;
+}
+
+/* Lines over nothing are of a block that is home. */
+u8 rl_expected(const struct randlog *l, u64 block, char *line)
 {
 	u8 val = 0;
 
+	memset(line, ' ', RL_LINES);
 	for (u32 c = l->ckpt_stamp; c < l->nr; c++) {
 		bool revoked = false;
 
@@ -213,8 +233,14 @@ u8 rl_expected(const struct randlog *l, u64 block)
 				const struct rec *rec = &l->comp[c].rec[m][k];
 
 				for (u32 i = 0; rec->img[i].val; i++)
-					if (rec->img[i].block == block)
+					if (rec->img[i].block == block) {
 						val = rec->img[i].val;
+						memset(line, ' ', RL_LINES);
+					}
+				for (u32 i = 0; rec->part[i].val && val; i++)
+					if (rec->part[i].block == block)
+						put_lines((u8 *)line, rec->part[i].lines,
+							  rec->part[i].val);
 				for (u32 i = 0; rec->revokes[i]; i++)
 					revoked |= rec->revokes[i] == block;
 			}

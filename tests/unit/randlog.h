@@ -9,6 +9,8 @@
 #define RL_MEMBERS	3
 #define RL_CHUNKS	2
 #define RL_HOME		24
+#define RL_NOT_REVOKED	14	/* blocks from here on, of which there are lines as well */
+#define RL_LINES	16
 
 /**
  * struct randlog - the plan of a log, kept apart from its bytes
@@ -30,7 +32,10 @@ struct randlog {
 /* Build a log from @seed; with @crash some chunks are lost or torn. */
 struct randlog *rl_new(u32 seed, bool crash);
 void rl_free(struct randlog *l);
-/* The pattern that must be in @block afterwards, from the plan alone. */
-u8 rl_expected(const struct randlog *l, u64 block);
+/*
+ * The pattern that must be in @block afterwards, from the plan alone; @line gets what each line
+ * holds instead, ' ' for nothing.
+ */
+u8 rl_expected(const struct randlog *l, u64 block, char *line);
 
 #endif /* ZJ_RANDLOG_H */

@@ -197,8 +197,8 @@ static void tag_contents(void **state)
 		u16 flags, reserved;
 		const char *text;
 	} cases[] = {
-		{ ~1ULL, 0, 0, "a part of block 9" },
-		{ 0, 0, 0, "a part of block 9" },
+		{ ~1ULL, 0, 0, "impossible counts" },
+		{ 0, 0, 0, "impossible counts" },
 		{ ~0ULL, 4, 0, "unknown flags 0x4" },
 		{ ~0ULL, 0x8000, 0, "unknown flags 0x8000" },
 		{ ~0ULL, 3, 0, "unknown flags 0x3" },

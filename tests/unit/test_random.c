@@ -16,7 +16,7 @@
 
 static void random_logs(void **state)
 {
-	u32 with_discarded = 0, with_replayed = 0;
+	u32 with_discarded = 0, with_replayed = 0, with_lines = 0;
 
 	for (u32 seed = 1; seed <= NR_LOGS; seed++) {
 		struct randlog *l = rl_new(seed, true);
@@ -25,8 +25,13 @@ static void random_logs(void **state)
 		l->d->ahead = seed % 2;
 		l->d->room = seed % 4 > 1 ? 2 << 20 : 0;
 		ml_recover_ok(l->d, &s);
-		for (u64 b = 0; b < RL_HOME; b++)
-			ml_expect(l->d, b, rl_expected(l, b));
+		for (u64 b = 0; b < RL_HOME; b++) {
+			char line[RL_LINES + 1] = { 0 };
+			u8 val = rl_expected(l, b, line);
+
+			ml_expect_lines(l->d, b, val, line);
+			with_lines += !!line[strspn(line, " ")];
+		}
 		with_discarded += s.discarded != 0;
 		with_replayed += s.replayed != 0;
 		rl_free(l);
@@ -34,6 +39,7 @@ static void random_logs(void **state)
 	/* The generator must not have gone dull. */
 	assert_true(with_discarded > NR_LOGS / 10);
 	assert_true(with_replayed > NR_LOGS / 10);
+	assert_true(with_lines > NR_LOGS / 10);
 }
 
 static u32 pick_header(const struct randlog *l, u32 *rnd)
@@ -116,10 +122,10 @@ static void repair_checksums(struct memdev *d)
 		if (deps < 64 && revokes < 64 && tags < 16 &&
 		    128 + 8 * (deps + revokes) + 24 * tags <= 1024) {
 			tag = zj_chunk_tags(h, deps, revokes);
-			for (u32 i = 0; i < tags; i++)
-				if (at + 1 + i < d->geo.total_blocks)
+			for (u32 i = 0, image = at; i < tags; i++)
+				if (!zj_tag_is_part(&tag[i]) && ++image < d->geo.total_blocks)
 					tag[i].csum = cpu_to_le32(zj_image_csum(d->seed,
-							ml_block(d, at + 1 + i), 1024));
+							ml_block(d, image), 1024));
 		}
 		ml_reseal(d, at);
 	}

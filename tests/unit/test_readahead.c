@@ -163,6 +163,7 @@ static void choose(struct zj_recovery *r, struct memdev *d, struct zj_recovery_s
 	r->home_blocks = HOMES;
 	r->geo = d->geo;
 	r->seed = d->seed;
+	r->whole = ZJ_TAG_ALL_LINES;
 	assert_int_equal(zj_ahead_begin(r, SEG_BLOCKS, SEGS), 0);
 	assert_int_equal(zj_scan(r), 0);
 	assert_int_equal(zj_graph(r), 0);
@@ -216,8 +217,8 @@ static void without_memory_less_is_read_ahead(void **state)
 	struct memdev *d = full_log(0);
 	int err;
 
-	/* The first is for the fixed blocks, the second for what is read ahead. */
-	zj_fail_alloc = 2;
+	/* The first two are for the fixed blocks, and for one that is put together. */
+	zj_fail_alloc = 3;
 	err = ml_recover(d, false, NULL);
 	zj_fail_alloc = 0;
 	assert_int_equal(err, 0);

@@ -11,6 +11,7 @@ ZJ_TEST_FILE(codec);
 ZJ_TEST_FILE(codec_jbd2);
 ZJ_TEST_FILE(recovery);
 ZJ_TEST_FILE(recovery_errors);
+ZJ_TEST_FILE(recovery_lines);
 ZJ_TEST_FILE(journal_map);
 ZJ_TEST_FILE(recovery_durable);
 ZJ_TEST_FILE(recovery_unread);
