@@ -267,9 +267,11 @@ static int ring_advance_tail(struct zj_journal *zj, const struct zj_component *l
 	int err;
 
 	lockdep_assert_held(&zj->ckpt_lock);
-	ZJ_ASSERT(zj, txn->record_at);
-	ZJ_ASSERT(zj, (s32)(run - ring->tail_run) >= 0);
-	ZJ_ASSERT(zj, tail >= zj->geo.log_first && tail < zj->geo.total_blocks);
+	/* A wrong tail must not reach block 0, or recovery would not find the log. */
+	if (!ZJ_ASSERT(zj, txn->record_at) ||
+	    !ZJ_ASSERT(zj, (s32)(run - ring->tail_run) >= 0) ||
+	    !ZJ_ASSERT(zj, tail >= zj->geo.log_first && tail < zj->geo.total_blocks))
+		return -EIO;
 	err = write_tail(zj, tail, sequence_of(zj, run));
 	if (err)
 		return err;
