@@ -150,7 +150,7 @@ static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
 	if (blocks <= zj->nr_pool) {
 		WRITE_ONCE(zj->nr_pool, zj->nr_pool - blocks);
 		*pos = zj->ring.head;
-		zj->ring.head = zj_jbd2_step(&zj->ring.geo, *pos, blocks);
+		WRITE_ONCE(zj->ring.head, zj_jbd2_step(&zj->ring.geo, *pos, blocks));
 	} else {
 		err = -ENOSPC;
 	}
