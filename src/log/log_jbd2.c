@@ -100,7 +100,6 @@ static u32 ring_fit(struct zj_journal *zj, u32 lanes)
 	zj->geo.log_first = be32_to_cpu(sb->s_first);
 	zj->geo.seg_blocks = 1;
 	zj->geo.nr_segs = zj->geo.total_blocks - zj->geo.log_first;
-	zj->geo.nr_lanes = 1;
 	/*
 	 * One block stays empty, so that a full ring differs from an empty one.
 	 */
