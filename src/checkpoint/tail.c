@@ -133,10 +133,9 @@ static int advance_tail(struct zj_journal *zj)
 	stamp = take_dead(zj, &dead);
 	if (!stamp)
 		return 0;
-	/* H2, H3 */
-	ZJ_ASSERT(zj, stamp > zj->ckpt_stamp);
-	ZJ_ASSERT(zj, stamp <= READ_ONCE(zj->committed_stamp));
-	err = wb_failed(zj);
+	/* H2, H3: a wrong stamp must not reach the device. */
+	err = ZJ_ASSERT(zj, stamp > zj->ckpt_stamp) &&
+	      ZJ_ASSERT(zj, stamp <= READ_ONCE(zj->committed_stamp)) ? wb_failed(zj) : -EIO;
 	/*
 	 * The log's format makes the home writes durable before the checkpoint
 	 * stamp (H4).

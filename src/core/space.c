@@ -194,10 +194,11 @@ void zj_space_leave(struct zj_journal *zj, struct zj_space_waiter *waiter)
 	if (!waiter->task)
 		return;
 	ZJ_ASSERT(zj, !waiter->away);
-	waiter->task = NULL;
 	ZJ_ASSERT(zj, atomic_read(&zj->space_waiters) > 0);
 	atomic_dec(&zj->space_waiters);
 	spin_lock(&zj->pool_lock);
+	/* Not before, or others would see a queue whose first is nobody, and take their turn. */
+	waiter->task = NULL;
 	list_del(&waiter->link);
 	first_changes(zj);
 	spin_unlock(&zj->pool_lock);
@@ -365,7 +366,7 @@ bool zj_space_next(struct zj_lane *lane)
 static void be_hungry(struct zj_lane *lane, int nr)
 {
 	spin_lock(&lane->lock);
-	lane->starts_waiting += nr;
+	WRITE_ONCE(lane->starts_waiting, lane->starts_waiting + nr);
 	ZJ_ASSERT(lane->journal, lane->starts_waiting >= 0);
 	spin_unlock(&lane->lock);
 }

@@ -64,10 +64,8 @@ void zj_log_map_to_text(struct seq_buf *out, struct zj_journal *zj)
 		       READ_ONCE(zj->stamp), READ_ONCE(zj->ckpt_stamp));
 	for (i = 0; i < zj->nr_lanes; i++)
 		lane_space_to_text(out, &zj->lanes[i]);
-	spin_lock(&zj->pool_lock);
-	seq_buf_printf(out, "pool: %u free, %d handle starts wait\n", zj->nr_pool,
+	seq_buf_printf(out, "pool: %u free, %d handle starts wait\n", READ_ONCE(zj->nr_pool),
 		       atomic_read(&zj->space_waiters));
 	if (!strcmp(zj->log_ops->name, "jbd2"))
-		seq_buf_printf(out, "ring: next block %u\n", zj->ring.head);
-	spin_unlock(&zj->pool_lock);
+		seq_buf_printf(out, "ring: next block %u\n", READ_ONCE(zj->ring.head));
 }

@@ -42,8 +42,8 @@ struct zj_seg {
  */
 struct zj_space_waiter {
 	struct list_head link;		/* pool_lock; in zj_journal.space_queue */
-	struct task_struct *task;	/* used by this task only; the task, or NULL if it is not
-					 * in the queue
+	struct task_struct *task;	/* its task only, with pool_lock while in the queue; the
+					 * task, or NULL if it is not in the queue
 					 */
 	struct zj_lane	*lane;		/* immutable while in the queue; the lane that it waits in */
 	bool		away;		/* pool_lock; it waits for its lane at present */

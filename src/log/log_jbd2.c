@@ -100,7 +100,6 @@ static u32 ring_fit(struct zj_journal *zj, u32 lanes)
 	zj->geo.log_first = be32_to_cpu(sb->s_first);
 	zj->geo.seg_blocks = 1;
 	zj->geo.nr_segs = zj->geo.total_blocks - zj->geo.log_first;
-	zj->geo.nr_lanes = 1;
 	/*
 	 * One block stays empty, so that a full ring differs from an empty one.
 	 */
@@ -150,7 +149,7 @@ static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
 	if (blocks <= zj->nr_pool) {
 		WRITE_ONCE(zj->nr_pool, zj->nr_pool - blocks);
 		*pos = zj->ring.head;
-		zj->ring.head = zj_jbd2_step(&zj->ring.geo, *pos, blocks);
+		WRITE_ONCE(zj->ring.head, zj_jbd2_step(&zj->ring.geo, *pos, blocks));
 	} else {
 		err = -ENOSPC;
 	}
@@ -267,9 +266,11 @@ static int ring_advance_tail(struct zj_journal *zj, const struct zj_component *l
 	int err;
 
 	lockdep_assert_held(&zj->ckpt_lock);
-	ZJ_ASSERT(zj, txn->record_at);
-	ZJ_ASSERT(zj, (s32)(run - ring->tail_run) >= 0);
-	ZJ_ASSERT(zj, tail >= zj->geo.log_first && tail < zj->geo.total_blocks);
+	/* A wrong tail must not reach block 0, or recovery would not find the log. */
+	if (!ZJ_ASSERT(zj, txn->record_at) ||
+	    !ZJ_ASSERT(zj, (s32)(run - ring->tail_run) >= 0) ||
+	    !ZJ_ASSERT(zj, tail >= zj->geo.log_first && tail < zj->geo.total_blocks))
+		return -EIO;
 	err = write_tail(zj, tail, sequence_of(zj, run));
 	if (err)
 		return err;

@@ -126,7 +126,7 @@ struct zj_ring {
 	u32		sequence;	/* immutable once loaded; run N has stock's sequence number
 					 * @sequence + N; block 0 said at load that run 1 comes next
 					 */
-	u32		head;		/* pool_lock; next block that is free */
+	u32		head;		/* pool_lock to change; next block that is free */
 	bool		run_revokes;	/* lane's lock; the newest member of the open run has
 					 * revokes, so no other may join it
 					 */

@@ -13,7 +13,7 @@
 #include <linux/string.h>
 #include "recovery/recovery_int.h"
 
-/* More than a device of 4 GB/s delivers in a millisecond. */
+/* More than a device of 4 GB/s delivers in a millisecond. A piece has 4 MiB at most. */
 #define ZJ_AHEAD_BYTES	(8U << 20)
 #define ZJ_KEPT_BYTES	(1U << 20)	/* size of one allocation for images */
 
@@ -36,8 +36,7 @@ int zj_ahead_begin(struct zj_recovery *r, u32 piece, u32 nr)
 	r->piece = piece;
 	r->depth = 1;
 	if (r->ops->start_read)
-		r->depth = min3(max(ZJ_AHEAD_BYTES / size / piece, 2U), nr,
-				(u32)ZJ_READ_SLOTS);
+		r->depth = min3(ZJ_AHEAD_BYTES / size / piece, nr, (u32)ZJ_READ_SLOTS);
 	if (r->ops->room)
 		r->room = r->ops->room(r->ctx);
 	kvfree(r->buf);

@@ -52,7 +52,8 @@ def run(variant, *args):
     ("--lanes", 2, "--cpus", 5, "--handles", 120),
     ("--lanes", 2, "--pipeline", 1, "--handles", 120),
     ("--jbd2", "--pipeline", 1, "--handles", 120),
-], ids=["usual", "crowded", "small-blocks", "two-lanes", "pipelined", "stock-format"])
+    ("--journal", 200, "--lanes", 3, "--handles", 60, "--rounds", 1),
+], ids=["usual", "crowded", "small-blocks", "two-lanes", "pipelined", "stock-format", "full-log"])
 def test_last_versions_are_home(variant, args):
     """Every block holds its last version after a clean unmount."""
     result = run(variant, "--seed", 100, "--rounds", 2, *args)

@@ -268,6 +268,26 @@ static void area_that_cannot_be_read(void **state)
 	}
 }
 
+/* Nobody knows whether there are any, if not even their first block can be read. */
+static void first_block_that_is_lost(void **state)
+{
+	struct zj_recovery_stats s;
+	struct ring r;
+	u32 sequence;
+
+	log_with_area(&r, AREA, 9, RING_SEQUENCE + 1);
+	r.d->bad_block = r.log.last + 1;
+	assert_int_equal(recover_as(&r, false, &s), -EUCLEAN);
+	assert_non_null(strstr(r.d->error, "where fast commits of stock ext4 may begin"));
+	assert_int_equal(host.calls, 0);
+	assert_int_equal(r.d->writes, 0);
+	assert_int_equal(zj_recover_jbd2(&mem_ops, r.d, ml_block(r.d, 0), r.d->geo.total_blocks,
+					 RING_HOMES, ZJ_RECOVER_DROP_DAMAGED, &s, &sequence), 0);
+	assert_int_equal(s.lost_stamp, 2);
+	assert_int_equal(s.transactions, 1);
+	ml_free(r.d);
+}
+
 /* zjctl cannot replay them. They go with what is dropped, as no mount takes such a log. */
 static void dropped_with_the_rest(void **state)
 {
@@ -306,6 +326,7 @@ const struct CMUnitTest fast_commit_tests[] = {
 	cmocka_unit_test(host_that_refuses),
 	cmocka_unit_test(host_that_fails),
 	cmocka_unit_test(area_that_cannot_be_read),
+	cmocka_unit_test(first_block_that_is_lost),
 	cmocka_unit_test(dropped_with_the_rest),
 	cmocka_unit_test(looking_replays_nothing),
 };

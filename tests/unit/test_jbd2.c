@@ -393,6 +393,12 @@ static void commit_blocks_that_came_first(void **state)
 	put_csum1(&r, 3, 7, 1000);
 	put_csum1(&r, 4, 8, 999)->chksum[0] ^= cpu_to_be32(1);
 	assert_int_equal(result(&r, 1, 1), 0);
+	/* And so does one that others of that life follow. */
+	ring_csum1(&r, ZJ_JBD2_INCOMPAT_ASYNC_COMMIT);
+	put_csum1(&r, 3, 7, 1000);
+	put_csum1(&r, 4, 8, 999)->chksum[0] ^= cpu_to_be32(1);
+	put_csum1(&r, 5, 9, 999);
+	assert_int_equal(result(&r, 1, 1), 0);
 	/* Newer checksums are of the commit block itself: the last one is half written. */
 	ring_new(&r, 1, ZJ_JBD2_INCOMPAT_CSUM_V3 | ZJ_JBD2_INCOMPAT_ASYNC_COMMIT);
 	zj_jbd2_put_commit(&r.log, ring_next(&r), RING_SEQUENCE, 1000, 0);

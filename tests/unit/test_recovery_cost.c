@@ -135,6 +135,16 @@ static void array_above_two_gib(void **state)
 	kvfree(v.items);
 }
 
+/* As many elements as its count can tell: no more, instead of a small array. */
+static void array_that_is_full(void **state)
+{
+	struct zj_vec v = { .size = sizeof(u64), .nr = 1U << 31, .room = 1U << 31 };
+
+	assert_null(zj_vec_add(&v));
+	assert_int_equal(v.nr, 1U << 31);
+	assert_null(v.items);
+}
+
 /* ---- others run, and a kill ends it ---- */
 
 static u32 compared;
@@ -207,6 +217,7 @@ const struct CMUnitTest recovery_cost_tests[] = {
 	cmocka_unit_test(table_of_chosen_numbers),
 	cmocka_unit_test(busy_log_in_few_steps),
 	cmocka_unit_test(array_above_two_gib),
+	cmocka_unit_test(array_that_is_full),
 	cmocka_unit_test(sorting_lets_others_run),
 	cmocka_unit_test(a_kill_ends_the_sorting),
 	cmocka_unit_test(every_pass_lets_others_run),

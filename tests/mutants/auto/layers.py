@@ -33,6 +33,7 @@ ASAN_SECONDS = 0.5
 # Of tests/threads under TSan: a second each, and one that waits for ever is one that fails.
 THREADS = [["--threads", "12"], ["--lanes", "2", "--pipeline", "1", "--handles", "60"],
            ["--threads", "24", "--pause", "20", "--handles", "120"],
+           ["--threads", "12", "--journal", "200", "--lanes", "3", "--handles", "60"],
            ["--mode", "abort", "--handles", "50"]]
 THREADS_SECONDS = 90
 SAN = "-fsanitize=address,undefined -fno-sanitize-recover=all"

@@ -20,8 +20,13 @@ counted apart, as a test has little or nothing to say about them:
 
     stat    counters for /proc: zj_count(), fields of zj_lane_stats and zj_comp_stats
     text    messages, and what they tell
-    assert  WARN_ON, lockdep and might_sleep, and what is done after a WARN
+    assert  WARN_ON, lockdep and might_sleep, and what is done after a WARN; ZJ_ASSERT(),
+            which tests/mutants/asserts.py judges, and what is done where one fails
     order   memory barriers and scheduling hints: the simulator keeps program order
+
+Of ZJ_ASSERT() only what leaves all as it is while the assertion holds: deleted, changed
+within, its failure ignored, exchanged with another one or with a plain store to a field
+that it does not name. Any other exchange, and the condition around it, is logic.
 """
 import hashlib
 import re
@@ -30,7 +35,7 @@ from dataclasses import dataclass
 from statements import TYPES, apply_edits
 
 CLASSES = [
-    ("assert", re.compile(r"\b(WARN\w*|zj_assert\w*|lockdep_\w+|might_sleep|BUG_ON|"
+    ("assert", re.compile(r"\b(WARN\w*|lockdep_\w+|might_sleep|BUG_ON|"
                           r"static_assert|BUILD_BUG_ON|sparse_\w+)\b")),
     ("text", re.compile(r"^(zj_(err|warn|info|notice|say|note)|pr_\w+|printk|"
                         r"(\w+ -> )+ops -> msg)\b")),
@@ -40,6 +45,11 @@ CLASSES = [
     ("order", re.compile(r"^(smp_w?r?mb|smp_mb\w*|smp_acquire\w*|barrier|cond_resched|"
                          r"prefetch\w*|cpu_relax|blk_\w+_plug) \(")),
 ]
+# Where an assertion is all of a statement: alone, noted, or "if it fails".
+ASSERTS = re.compile(r"^(?:(?:bool )?\w+ &?= |! )?ZJ_ASSERT \(")
+# Reads that take their arguments alone, and a store of what has no other call.
+READS = set("atomic_read refcount_read list_empty READ_ONCE BIT ZJ_ASSERT".split())
+PLAIN_STORE = re.compile(r"^(?:[\w>. -]+ -> |[\w>. -]+ \. )?(\w+) (?:[-+|&]?= |\+\+|--)")
 LOCKS = re.compile(r"^(spin|mutex|rcu_read|read|write|bit_spin)_(un)?lock\w* \(")
 # Calls that store into their first argument and do nothing else.
 STORES = r"(?:INIT_LIST_HEAD|init_waitqueue_head|spin_lock_init|mutex_init|refcount_set|" \
@@ -117,6 +127,9 @@ class Mutator:
         guard = stmt.parent
         while guard and guard.kind == "block":
             guard = guard.parent
+        if self._asserts(stmt, first, last) or guard and guard.kind == "if" and \
+                self._is_failed(*guard.cond):
+            return "assert"
         for name, pattern in CLASSES:
             if pattern.search(whole) or pattern.search(inside):
                 return name
@@ -126,6 +139,28 @@ class Mutator:
                 self.s.normal(*guard.cond)):
             return "assert"
         return "logic"
+
+    def _is_assert(self, first, last):
+        """These tokens are one ZJ_ASSERT() and no more."""
+        if self.tok[last].text == ";":
+            last -= 1
+        found = ASSERTS.match(self.s.normal(first, last))
+        return bool(found) and self.tok[last].match == first + found.group().count(" ")
+
+    def _is_failed(self, first, last):
+        """A condition that asks only whether an assertion failed."""
+        return self.tok[first].text == "!" and self._is_assert(first, last)
+
+    def _asserts(self, stmt, first, last):
+        """It is an assertion, or part of one, that is changed."""
+        if stmt.kind in ("expr", "decl") and stmt.first <= first <= last <= stmt.last and \
+                self._is_assert(stmt.first, stmt.last):
+            return True
+        if stmt.kind in ("if", "while") and stmt.cond == (first, last):
+            return self._is_failed(first, last)
+        return self._is_assert(first, last) or any(
+            self.tok[i].text == "ZJ_ASSERT" and i + 1 < first and
+            last < self.tok[i + 1].match for i in range(stmt.first, first))
 
     def _in_message(self, first):
         """Among the arguments of a call that has a text, or of a call in these."""
@@ -248,8 +283,22 @@ class Mutator:
         # To exchange a counter, or a message, with anything says little about that.
         kinds = [self._class(x, x.first, x.last) for x in (one, two)]
         kind = next((k for k in kinds if k != "logic"), None) if rule == "swap" else None
+        if rule == "swap" and "logic" in kinds and self._may_decide(one, two):
+            kind = "logic"
         self._add(rule, two if rule == "lock" and locks[0] else one, one.first, two.last,
                   text[1] + between + text[0], kind=kind)
+
+    def _may_decide(self, one, two):
+        """One is an assertion, and the other one may change whether it holds."""
+        asserts = [self._is_assert(x.first, x.last) for x in (one, two)]
+        if not any(asserts) or all(asserts):
+            return False
+        other, checked = (self.s.normal(x.first, x.last) for x in
+                          ((two, one) if asserts[0] else (one, two)))
+        calls = set(re.findall(r"([A-Za-z_]\w*) \(", other + checked)) - READS
+        store = PLAIN_STORE.match(other)
+        return bool(calls) or not store or store.group(1) in checked.split() or \
+            bool(re.search(r"\+\+|--", other[store.end():]))
 
     def _independent(self, one, two):
         """Two plain assignments, or one beside what does not name its target."""

@@ -60,11 +60,65 @@ def test_ids_survive_edits_elsewhere():
 
 
 def test_classes():
-    kinds = {m.old: m.kind for m in mutants(
+    found = {m.old: m.kind for m in mutants(
         "void f(int n)\n{\n\tzj_count(&lane->stats.copies, 1);\n\tsmp_mb();\n"
         "\tif (WARN_ON_ONCE(n))\n\t\treturn;\n\tzj_err(zj, \"no\\n\");\n\tg(n);\n}\n")
         if m.rule in ("del", "cut")}
-    assert list(kinds.values()) == ["stat", "order", "assert", "text", "logic"]
+    assert list(found.values()) == ["stat", "order", "assert", "text", "logic"]
+
+
+def kinds(rule, code):
+    return [m.kind for m in mutants(code) if m.rule == rule]
+
+
+def test_what_asserts_judges():
+    """An assertion deleted, changed within, or whose failure is ignored; not what is beside."""
+    code = """bool f(struct a *x)
+{
+	bool ok = ZJ_ASSERT(x, x->n > 0);
+
+	ok &= ZJ_ASSERT(x, !x->m);
+	ZJ_ASSERT(x, x->n || !x->m);
+	if (!ZJ_ASSERT(x, x->n > 1))
+		x->m = g(x, 1);
+	while (x->n-- && ZJ_ASSERT(x, x->m))
+		g(x, 2);
+	if (ZJ_ASSERT(x, x->m))
+		g(x, 3);
+	return ok;
+}
+"""
+    assert kinds("del", code) == ["assert", "assert", "logic"]
+    assert kinds("rel", code) == ["assert"] * 2
+    assert kinds("op", code) == ["assert", "logic"]
+    assert kinds("not", code) == ["assert", "assert", "logic"]
+    # Of a body with 1 or 2 in it, what is done where it fails; the loop's condition stays logic.
+    assert {m.old: m.kind for m in mutants(code) if m.rule == "args"}["x, 1"] == "assert"
+    assert {m.old: m.kind for m in mutants(code) if m.rule == "args"}["x, 3"] == "logic"
+    found = {(m.rule, m.old): m.kind for m in mutants(code) if m.rule in ("cut", "drop")}
+    assert found == {
+        ("drop", "x->n"): "assert", ("drop", "!x->m"): "assert",
+        ("cut", "!ZJ_ASSERT(x, x->n > 1)"): "assert",
+        ("cut", "x->n-- && ZJ_ASSERT(x, x->m)"): "logic", ("drop", "x->n--"): "logic",
+        ("drop", "ZJ_ASSERT(x, x->m)"): "assert", ("cut", "ZJ_ASSERT(x, x->m)"): "logic"}
+
+
+def test_exchanges_with_an_assertion():
+    """Of the assertion only if the other statement cannot change whether it holds."""
+    code = """void f(struct a *x)
+{
+	ZJ_ASSERT(x, x->n);
+	%s
+}
+"""
+    for other, kind in (("x->m = NULL;", "assert"), ("x->all.m++;", "assert"),
+                        ("ZJ_ASSERT(x, x->m);", "assert"),
+                        ("x->n = 1;", "logic"), ("g(x);", "logic"), ("x->m = g(x);", "logic"),
+                        ("list_del(&x->link);", "logic"), ("x->m = ++x->k;", "logic")):
+        assert kinds("swap", code % other) == [kind], other
+    assert kinds("swap", code.replace("x->n", "g(x)") % "x->m = 1;") == ["logic"]
+    assert kinds("lock", "void f(struct a *x)\n{\n\tspin_lock(&x->lock);\n"
+                         "\tZJ_ASSERT(x, x->n);\n}\n") == ["logic"]
 
 
 def test_stores_are_not_exchanged():

@@ -245,6 +245,7 @@ struct fiber {
 struct fiber *go_fiber(const struct fiber *f);
 #define GO(call, ...)	go_fiber(&(const struct fiber){ .fn = call, ##__VA_ARGS__ })
 void join(struct fiber *f);
+/* None is left; their places are free again. */
 void all_joined(void);
 /* Runs all tasks until none can continue without the device or time. */
 void let_run(void);

@@ -191,6 +191,7 @@ void all_joined(void)
 {
 	for (int i = 0; i < nr_fibers; i++)
 		assert_null(fibers[i].task);
+	nr_fibers = 0;
 }
 
 void call_start(struct fiber *f)

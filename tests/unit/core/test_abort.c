@@ -86,9 +86,12 @@ static void failed_advance_of_the_tail_aborts_and_keeps_the_log(void)
 static void open_handle_gets_errors(void)
 {
 	struct buffer_head *bh;
+	struct file file;
+	tid_t claim = 0;
 	handle_t *h;
 
 	OPEN();
+	file_init(&file);
 	h = start_more(0, 3, 2, 1);
 	put(h, BLOCK, 1);
 	zj_journal_abort(fx.journal, -EIO);
@@ -104,7 +107,15 @@ static void open_handle_gets_errors(void)
 	assert_int_equal(zj_journal_forget(h, bh), -EROFS);
 	get_bh(bh);
 	assert_int_equal(zj_journal_revoke(h, BLOCK, bh), -EROFS);
+	assert_int_equal(zj_journal_revoke_home(h, bh), -EROFS);
+	assert_int_equal(zj_journal_dirty_file_block(h, bh, false), -EROFS);
+	assert_int_equal(zj_journal_file_blocks_logged(fx.journal, BLOCK, 1), 0);
 	brelse(bh);
+	assert_int_equal(zj_journal_inode_ranged_write(h, &file.jinode, 0, 10), -EROFS);
+	assert_int_equal(zj_journal_inode_ranged_wait(h, &file.jinode, 0, 10), -EROFS);
+	assert_true(list_empty(&file.jinode.i_entries));
+	zj_journal_hand_over(h, &claim, ZJ_KIND_INODE);
+	assert_int_equal(claim, 0);
 	assert_true(is_handle_aborted(h));
 	assert_int_equal(stop(h), -EIO);
 	close_aborted();

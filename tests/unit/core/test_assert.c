@@ -109,6 +109,41 @@ static void abort_records_what_an_assertion_owes(void)
 	close_aborted();
 }
 
+static void call_abort(struct fiber *f)
+{
+	zj_journal_abort(fx.journal, -EUCLEAN);
+}
+
+static void call_failed_assertion(struct fiber *f)
+{
+	zj_assertion_failed(fx.zj);
+}
+
+/* Whichever is the first: one message, and one error, that of block 0. */
+static void abort_and_assertion_meet_anywhere(void)
+{
+	bool more;
+	int n;
+
+	for (int i = 0; i < 2; i++) {
+		n = 1;
+		do {
+			OPEN();
+			fx.messages[0] = 0;
+			more = i ? preempt_at(n, CALL(call_abort), CALL(call_failed_assertion)) :
+				   preempt_at(n, CALL(call_failed_assertion), CALL(call_abort));
+			settle();
+			assert_int_equal(times_said("aborted"), 1);
+			assert_int_equal(fx.journal->j_errno,
+					 said("an assertion failed") ? -EIO : -EUCLEAN);
+			assert_int_equal(errno_on_disk(), fx.journal->j_errno);
+			close_aborted();
+			n++;
+		} while (more);
+		assert_true(n > 5);
+	}
+}
+
 /* Components that must not be united are left alone: the lists remain as they were. */
 static void sealed_component_is_not_united_after_a_failed_assertion(void)
 {
@@ -153,6 +188,59 @@ static void component_on_a_list_is_not_freed(void)
 	close_aborted();
 }
 
+/* What breaks the rules of the tail, and what the assertion says. */
+static const struct {
+	bool	jbd2;
+	const char *says;
+} wrong_tails[] = {
+	{ false, "stamp > zj->ckpt_stamp" },
+	{ false, "stamp <= READ_ONCE(zj->committed_stamp)" },
+	{ true, "(s32)(run - ring->tail_run) >= 0" },
+	{ true, "tail < zj->geo.total_blocks" },
+};
+
+static void break_tail(int i)
+{
+	if (i == 0)
+		fx.zj->ckpt_stamp = 100;
+	if (i == 1)
+		fx.zj->committed_stamp = 1;
+	if (i == 2)
+		fx.zj->ring.tail_run = 100;
+	if (i == 3)
+		fx.zj->geo.total_blocks = 2;
+}
+
+/* On the device the log begins where it did, and all of it is found. */
+static void wrong_tail_does_not_reach_the_device(void)
+{
+	const struct zj_jbd2_super *sb;
+	__be32 start, sequence;
+	u64 stamp;
+
+	for (u32 i = 0; i < ARRAY_SIZE(wrong_tails); i++) {
+		OPEN(.lanes = 1, .jbd2 = wrong_tails[i].jbd2);
+		sb = (const void *)fx.disk->seen[jblock(0)];
+		change(0, BLOCK, 1);
+		commit(0);
+		start = sb->s_start;
+		sequence = sb->s_sequence;
+		stamp = wrong_tails[i].jbd2 ? 0 : stamp_on_disk();
+		break_tail(i);
+		expect_warning(wrong_tails[i].says);
+		assert_int_equal(zj_checkpoint(fx.zj, true), -EIO);
+		warned();
+		assert_true(is_journal_aborted(fx.journal));
+		sb = (const void *)fx.disk->seen[jblock(0)];
+		assert_int_equal(sb->s_start, start);
+		assert_int_equal(sb->s_sequence, sequence);
+		assert_int_equal(errno_on_disk(), -EIO);
+		if (!wrong_tails[i].jbd2)
+			assert_int_equal(stamp_on_disk(), stamp);
+		close_aborted();
+	}
+}
+
 /* There is no thread any more that could write it. */
 static void assertion_that_fails_at_the_end_is_recorded(void)
 {
@@ -171,7 +259,9 @@ CORE_TESTS(assert,
 	CORE_TEST(assertions_that_fail_are_reported_once),
 	CORE_TEST(assertion_may_fail_under_any_spinlock),
 	CORE_TEST(abort_records_what_an_assertion_owes),
+	CORE_TEST(abort_and_assertion_meet_anywhere),
 	CORE_TEST(sealed_component_is_not_united_after_a_failed_assertion),
 	CORE_TEST(component_on_a_list_is_not_freed),
+	CORE_TEST(wrong_tail_does_not_reach_the_device),
 	CORE_TEST(assertion_that_fails_at_the_end_is_recorded),
 );

@@ -396,6 +396,25 @@ static void pass_leaves_what_has_no_room(void)
 	close_journal();
 }
 
+/* What is found first takes the room of a batch of 32; nobody looks for more than that. */
+static void full_pass_looks_no_further(void)
+{
+	const u32 room = 5, nr = 32 + 8;
+	struct buffer_head *bh;
+
+	OPEN(.lanes = 1);
+	fx.zj->max_found = room;
+	change_blocks(0, BLOCK, nr, 1);
+	commit(0);
+	bh = buffer(BLOCK + nr - 1);
+	count_lock(&bh2jh(bh)->lock);
+	assert_int_equal(zj_checkpoint(fx.zj, false), 0);
+	assert_int_equal(lock_count(), 0);
+	assert_int_equal(home_val(BLOCK), 1);
+	brelse(bh);
+	close_journal();
+}
+
 /* The pass was on the checkpoint's stack. */
 static void pass_that_has_ended_is_nobodys(void)
 {
@@ -533,6 +552,7 @@ CORE_TESTS(checkpoint_thread,
 	CORE_TEST(thread_works_until_enough_is_free),
 	CORE_TEST(pass_goes_on_where_the_last_one_had_no_room),
 	CORE_TEST(pass_leaves_what_has_no_room),
+	CORE_TEST(full_pass_looks_no_further),
 	CORE_TEST(pass_that_has_ended_is_nobodys),
 	CORE_TEST(kick_is_seen_by_who_wakes_at_once),
 	CORE_TEST(error_of_advancing_the_tail_is_reported_as_it_is),

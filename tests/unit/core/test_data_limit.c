@@ -63,7 +63,30 @@ static void log_writes_are_timed_by_size(void)
 	close_journal();
 }
 
+/* One that takes long counts for a quarter, and is soon forgotten. */
+static void time_of_log_writes_is_a_mean(void)
+{
+	const s64 long_ns = 1000000000;
+	struct zj_write_time *time;
+
+	OPEN(.lanes = 1);
+	time = &lane(0)->write_time[0];
+	*time = (struct zj_write_time){ long_ns, 1 << 20 };
+	change(0, BLOCK, 1);
+	commit(0);
+	assert_in_range(time->ns, 3 * long_ns / 4 + 1, 4 * long_ns / 5);
+	assert_in_range(time->bytes, (3 << 20) / 4 + 1, 4 * (1 << 20) / 5);
+	/* The first one of all is taken as it is. */
+	*time = (struct zj_write_time){ 0 };
+	change(0, BLOCK, 2);
+	commit(0);
+	assert_true(time->bytes >= 2 * DISK_BLOCK);
+	assert_true(time->ns >= 1000);
+	close_journal();
+}
+
 CORE_TESTS(data_limit,
 	CORE_TEST(limit_follows_from_the_price_of_a_byte),
 	CORE_TEST(limit_is_of_the_transaction_with_a_log_in_memory),
-	CORE_TEST(log_writes_are_timed_by_size));
+	CORE_TEST(log_writes_are_timed_by_size),
+	CORE_TEST(time_of_log_writes_is_a_mean));

@@ -24,6 +24,50 @@ static void forget_drops_the_own_image(void)
 	close_journal();
 }
 
+static void expect_clean(struct buffer_head *bh)
+{
+	assert_false(buffer_jbddirty(bh));
+	assert_false(buffer_dirty(bh));
+}
+
+/* Whatever made it dirty: nothing of it goes home, and nor does ext4 take its folio for dirty. */
+static void forgotten_buffer_is_clean(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	h = start(0, 1);
+	/* It was dirty before, and has no image. */
+	mark_buffer_dirty(bh);
+	get_access(h, BLOCK);
+	assert_true(buffer_jbddirty(bh));
+	forget(h, BLOCK);
+	expect_clean(bh);
+	/* Others make it dirty beside the journal. */
+	put(h, BLOCK, 1);
+	mark_buffer_dirty(bh);
+	forget(h, BLOCK);
+	expect_clean(bh);
+	stop(h);
+	commit(0);
+	expect_clean(bh);
+	/* There is an older image, which a crash must find. */
+	change(0, BLOCK, 2);
+	commit(0);
+	h = start(0, 1);
+	put(h, BLOCK, 3);
+	assert_true(buffer_jbddirty(bh));
+	forget(h, BLOCK);
+	expect_clean(bh);
+	stop(h);
+	commit(0);
+	expect_clean(bh);
+	brelse(bh);
+	close_journal();
+}
+
 static void forget_of_another_lanes_block_unites_and_drops_its_image(void)
 {
 	struct log log;
@@ -360,6 +404,26 @@ static void wait_buffer_commits_the_owner_and_waits(void)
 	close_journal();
 }
 
+/* Another handle has changed it before the first owner was committed. */
+static void wait_buffer_waits_for_the_newest_owner(void)
+{
+	struct fiber *f;
+	tid_t tid;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	seal(0);
+	stop_at_point(lane(0)->task, 1);
+	f = GO(call_wait_buffer, .block = BLOCK);
+	let_run();
+	tid = change(1, BLOCK, 2);
+	go_on(lane(0)->task);
+	join(f);
+	assert_int_equal(f->ret, 0);
+	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	close_journal();
+}
+
 static void call_lock_committed(struct fiber *f)
 {
 	struct buffer_head *bh = buffer(f->block);
@@ -586,6 +650,7 @@ static void lock_committed_buffer_inside_a_handle_only_locks(void)
 
 CORE_TESTS(forget,
 	CORE_TEST(forget_drops_the_own_image),
+	CORE_TEST(forgotten_buffer_is_clean),
 	CORE_TEST(forget_of_another_lanes_block_unites_and_drops_its_image),
 	CORE_TEST(forget_of_a_sealed_block_leaves_its_image),
 	CORE_TEST(forgotten_block_does_not_go_home_once_that_is_committed),
@@ -600,6 +665,7 @@ CORE_TESTS(forget,
 	CORE_TEST(buffer_tid_names_the_newest_owner_that_is_not_committed),
 	CORE_TEST(newest_flag_says_whose_state_the_buffer_holds),
 	CORE_TEST(wait_buffer_commits_the_owner_and_waits),
+	CORE_TEST(wait_buffer_waits_for_the_newest_owner),
 	CORE_TEST(lock_committed_buffer_keeps_writers_out),
 	CORE_TEST(lock_committed_buffer_waits_for_two_changes_at_most),
 	CORE_TEST(lock_committed_buffer_under_the_own_barrier),

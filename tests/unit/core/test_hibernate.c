@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <linux/bio.h>
 #include <asm/barrier.h>
+#include <klayer/nvm.h>
 #include "fixture.h"
 #include "core/hold.h"
 
@@ -85,6 +86,9 @@ static u32 hibernate(void (*first_life)(void))
 	if (!pid) {
 		first_life();
 		leave(left);
+		/* Who waits for the end of it does not keep the memory from being taken away. */
+		if (kl_nvm.begun)
+			kl_fail("%d accesses to the memory go on", kl_nvm.begun);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -157,6 +157,43 @@ static void truncations_of_an_aborted_journal_are_dropped(void)
 	discard_disk();
 }
 
+static void call_invalidate_all(struct fiber *f)
+{
+	f->ret = invalidate_all(f->tid);
+}
+
+/*
+ * The truncation is committed while it waits for the buffer: nothing need be kept for it, whether
+ * the part that it has no use for is the head's own or not.
+ */
+static void truncation_that_is_committed_meanwhile_keeps_nothing(void)
+{
+	struct buffer_head *bh;
+	struct fiber *f;
+	tid_t tid;
+
+	for (int own = 0; own < 2; own++) {
+		bh = open_committed_file();
+		if (own) {
+			change_file(0, 2);
+			commit(0);
+		}
+		assert_int_equal(bh2jh(bh)->first_used, !own);
+		tid = change(1, BLOCK, 1);
+		lock_buffer(bh);
+		f = GO(call_invalidate_all, .tid = tid);
+		let_run();
+		commit(1);
+		assert_false(f->done);
+		unlock_buffer(bh);
+		join(f);
+		assert_int_equal(f->ret, 0);
+		assert_null(file.page->folio.private);
+		page_buffers(file.page);
+		close_file();
+	}
+}
+
 /* ---- what is left of a buffer ---- */
 
 #define LIFE	(BIT(BH_New) | BIT(BH_Req) | BIT(BH_Delay) | BIT(BH_Unwritten))
@@ -299,4 +336,5 @@ CORE_TESTS(invalidate,
 	CORE_TEST(part_of_a_folio_being_committed_is_busy),
 	CORE_TEST(part_over_one_without_an_image_is_dropped),
 	CORE_TEST(part_of_a_running_folio_goes_the_rest_stays),
+	CORE_TEST(truncation_that_is_committed_meanwhile_keeps_nothing),
 );

@@ -299,6 +299,10 @@ static void options_are_kept_with_their_defaults(void)
 	assert_int_equal(zj->options.live.flush_batch, ZJ_FLUSH_BATCH);
 	assert_true(journal->j_flags & ZJ_DATA_JOURNALED);
 	assert_false(journal->j_flags & ZJ_DATA_REPORTED);
+	/* As the file system shows them. */
+	assert_int_equal(zj_journal_options(journal)->log, ZJ_LOG_JBD2);
+	assert_int_equal(zj_journal_options(journal)->lanes, 1);
+	assert_int_equal(zj_journal_options(journal)->live.versions, 3);
 	/* Earlier options are forgotten. */
 	options = (struct zj_options){ .data_reported = 1 };
 	assert_int_equal(zj_journal_configure(journal, &options), 0);

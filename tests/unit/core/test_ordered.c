@@ -46,6 +46,22 @@ static void r6_data_is_submitted_and_waited_for(void)
 	close_journal();
 }
 
+static void range_of_the_first_byte_ends_there(void)
+{
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	write_range(h, &file, 0, 1);
+	stop(h);
+	commit(0);
+	assert_int_equal(fx.call[0].start, 0);
+	assert_int_equal(fx.call[0].end, 0);
+	close_journal();
+}
+
 static void data_under_way_is_only_waited_for(void)
 {
 	struct file file;
@@ -582,6 +598,7 @@ CORE_TESTS(ordered,
 	CORE_TEST(truncate_looks_at_the_oldest_transaction),
 	CORE_TEST(data_error_of_one_inode_skips_no_other),
 	CORE_TEST(r6_data_is_submitted_and_waited_for),
+	CORE_TEST(range_of_the_first_byte_ends_there),
 	CORE_TEST(data_under_way_is_only_waited_for),
 	CORE_TEST(r6_what_is_waited_for_is_taken),
 	CORE_TEST(r6_running_owner_unites_and_takes_the_range),

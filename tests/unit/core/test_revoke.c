@@ -109,6 +109,49 @@ static void r5_touch_of_another_lanes_revoke_unites_and_cancels(void)
 	close_journal();
 }
 
+/* Lane @lane revokes the block, and a handle of lane 0 takes it again; false: no such place. */
+static bool touch_of_a_revoked_block_at(u32 lane, int n)
+{
+	handle_t *h, *free;
+	struct fiber *f;
+	bool there;
+
+	OPEN();
+	h = start_more(0, 2, 0, 1);
+	free = lane ? start_more(lane, 2, 0, 1) : h;
+	put(free, BLOCK, 1);
+	assert_int_equal(revoke_block(free, BLOCK), 0);
+	f = GO(call_access, .h = h, .block = BLOCK);
+	stop_at_point(&f->task->task, n);
+	let_run();
+	there = stopped(&f->task->task);
+	if (zj_revoke_pending(fx.zj, BLOCK) && newest_part(BLOCK))
+		assert_ptr_not_equal(handle_txn(h)->comp, handle_txn(free)->comp);
+	if (there)
+		go_on(&f->task->task);
+	else
+		stop_nowhere(&f->task->task);
+	join(f);
+	assert_false(zj_revoke_pending(fx.zj, BLOCK));
+	assert_non_null(newest_part(BLOCK));
+	stop(h);
+	if (lane)
+		stop(free);
+	close_journal();
+	return there;
+}
+
+static void r5_component_never_has_both_a_revoke_and_an_image(void)
+{
+	for (u32 lane = 0; lane < 2; lane++) {
+		int n = 1;
+
+		while (touch_of_a_revoked_block_at(lane, n))
+			n++;
+		assert_true(n > 5);
+	}
+}
+
 static void r5_touch_of_a_block_that_has_no_buffer_in_the_journal_ties_too(void)
 {
 	handle_t *a, *b;
@@ -425,6 +468,7 @@ CORE_TESTS(revoke,
 	CORE_TEST(r5_newer_image_is_replayed),
 	CORE_TEST(r5_journaling_anew_cancels_the_own_revoke),
 	CORE_TEST(r5_touch_of_another_lanes_revoke_unites_and_cancels),
+	CORE_TEST(r5_component_never_has_both_a_revoke_and_an_image),
 	CORE_TEST(r5_touch_of_a_block_that_has_no_buffer_in_the_journal_ties_too),
 	CORE_TEST(r5_touch_of_a_sealed_revoke_depends_and_leaves_it),
 	CORE_TEST(r5_revoke_of_a_foreign_block_drops_its_image_there),

@@ -47,6 +47,51 @@ static void who_has_waited_longest_for_space_is_served_first(void)
 	close_journal();
 }
 
+/*
+ * The first goes on. Wherever it is switched away from, a start that comes then leaves those before
+ * it their turn.
+ */
+static bool first_leaves_at(int n)
+{
+	struct fiber *much, *little, *late;
+	bool there;
+
+	OPEN(SMALL, .lanes = 2);
+	block_the_log();
+	much = fill(fx.zj->max_credits);
+	little = GO(call_start, .cpu = 1, .n = 1);
+	let_run();
+	stop_at_point(&much->task->task, n);
+	release();
+	settle();
+	there = stopped(&much->task->task);
+	late = GO(call_start, .cpu = 1, .n = fx.zj->max_credits);
+	let_run();
+	assert_true(fx.zj->space_first || list_empty(&fx.zj->space_queue));
+	if (there)
+		go_on(&much->task->task);
+	else
+		stop_nowhere(&much->task->task);
+	join(much);
+	stop(much->h);
+	join(little);
+	stop(little->h);
+	join(late);
+	stop(late->h);
+	all_joined();
+	close_journal();
+	return there;
+}
+
+static void somebody_is_the_first_while_starts_wait(void)
+{
+	int n = 1;
+
+	while (first_leaves_at(n))
+		n++;
+	assert_true(n > 5);
+}
+
 /* Starts a handle with a reservation, as write-back does. */
 static void call_start_with_reservation(struct fiber *f)
 {
@@ -393,6 +438,7 @@ CORE_TESTS(space_queue,
 	CORE_TEST(record_serves_who_waits_by_what_it_did_not_take),
 	CORE_TEST(start_waits_all_or_nothing),
 	CORE_TEST(who_has_waited_longest_for_space_is_served_first),
+	CORE_TEST(somebody_is_the_first_while_starts_wait),
 	CORE_TEST(starts_that_wait_for_room_in_a_ring_are_all_served),
 	CORE_TEST(start_that_waits_for_space_ends_with_an_abort),
 	CORE_TEST(handle_that_gives_credits_back_serves_who_waits),

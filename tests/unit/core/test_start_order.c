@@ -332,6 +332,40 @@ static void start_between_barriers_goes_on(void)
 	close_journal();
 }
 
+/* It goes on before the barrier that waited already when it came. */
+static void start_goes_on_before_a_barrier_that_came_first(void)
+{
+	struct fiber *first, *second, *f;
+
+	OPEN();
+	first = GO(call_barrier);
+	let_run();
+	second = GO(call_barrier);
+	let_run();
+	f = GO(call_start, .n = 1);
+	let_run();
+	assert_true(first->ret);
+	assert_false(f->done);
+	/* Its CPU has much to do. */
+	stop_at_point(&f->task->task, 1);
+	first->n = 1;
+	join(first);
+	settle();
+	assert_true(stopped(&f->task->task));
+	assert_false(second->ret);
+	go_on(&f->task->task);
+	settle();
+	assert_true(f->done);
+	assert_false(second->ret);
+	stop(f->h);
+	join(f);
+	settle();
+	assert_true(second->ret);
+	second->n = 1;
+	join(second);
+	close_journal();
+}
+
 static u32 reclaims;
 
 /* Memory reclaim may wait for write-back, and that for the locks of who wants a barrier. */
@@ -373,5 +407,6 @@ CORE_TESTS(start_order,
 	CORE_TEST(start_decides_once_whether_it_takes_a_place),
 	CORE_TEST(start_that_has_the_lane_reserves_before_others),
 	CORE_TEST(start_between_barriers_goes_on),
+	CORE_TEST(start_goes_on_before_a_barrier_that_came_first),
 	CORE_TEST(start_allocates_before_a_barrier_holds_it_up),
 );

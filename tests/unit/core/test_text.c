@@ -54,6 +54,49 @@ static void lane_shows_what_it_runs_and_what_it_has_sealed(void)
 	close_journal();
 }
 
+/* A handle of a reservation is one like others. */
+static void transaction_shows_how_many_handles_it_has_had(void)
+{
+	handle_t *h, *rsv;
+
+	OPEN();
+	change(0, BLOCK, 1);
+	h = start_more(0, 4, 3, 0);
+	rsv = h->h_rsv_handle;
+	h->h_rsv_handle = NULL;
+	own(h);
+	assert_int_equal(zj_journal_extend(h, 2, 0), 0);
+	stop(h);
+	assert_int_equal(zj_journal_start_reserved(rsv, 0, 0), 0);
+	PRINT(zj_lane_to_text, lane(0));
+	assert_says("running, 1 open handles, 3 handles, 4 credits\n");
+	put(rsv, BLOCK + 1, 1);
+	seal(0);
+	PRINT(zj_lane_to_text, lane(0));
+	assert_says("locked, 1 open handles, 3 handles, 4 credits, closed to new handles\n");
+	stop(rsv);
+	settle();
+	close_journal();
+}
+
+static void transaction_shows_parts_that_hold_up_its_seal(void)
+{
+	struct zj_txn *txn;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	txn = handle_txn(h);
+	atomic_set(&txn->crowded, 2);
+	PRINT(zj_lane_to_text, lane(0));
+	assert_says("1 credits, 2 crowded parts\n");
+	atomic_set(&txn->crowded, 0);
+	PRINT(zj_lane_to_text, lane(0));
+	assert_says("1 credits\n");
+	stop(h);
+	close_journal();
+}
+
 static void component_shows_its_members_and_what_it_waits_for(void)
 {
 	handle_t *a, *b;
@@ -211,6 +254,31 @@ static void log_map_names_full_segments(void)
 	PRINT(zj_log_map_to_text, fx.zj);
 	assert_says("segment %u: full, tenure",
 		    list_first_entry(&lane(0)->full, struct zj_seg, link)->index);
+	close_journal();
+}
+
+static void log_map_shows_the_pool(void)
+{
+	OPEN();
+	change(0, BLOCK, 1);
+	commit(0);
+	atomic_set(&fx.zj->space_waiters, 3);
+	PRINT(zj_log_map_to_text, fx.zj);
+	atomic_set(&fx.zj->space_waiters, 0);
+	assert_says("pool: %u free, 3 handle starts wait\n", fx.zj->nr_pool);
+	assert_false(says("ring:"));
+	close_journal();
+}
+
+static void log_map_names_the_next_block_of_a_ring(void)
+{
+	OPEN(.lanes = 1, .jbd2 = true);
+	change(0, BLOCK, 1);
+	commit(0);
+	PRINT(zj_log_map_to_text, fx.zj);
+	assert_true(fx.zj->ring.head > fx.zj->geo.log_first);
+	assert_says("pool: %u free, 0 handle starts wait\nring: next block %u\n",
+		    fx.zj->nr_pool, fx.zj->ring.head);
 	close_journal();
 }
 
@@ -520,12 +588,16 @@ CORE_TESTS(text,
 	CORE_TEST(second_fsync_waits_for_its_turn),
 	CORE_TEST(slowest_fsyncs_are_kept),
 	CORE_TEST(lane_shows_what_it_runs_and_what_it_has_sealed),
+	CORE_TEST(transaction_shows_how_many_handles_it_has_had),
+	CORE_TEST(transaction_shows_parts_that_hold_up_its_seal),
 	CORE_TEST(component_shows_its_members_and_what_it_waits_for),
 	CORE_TEST(oldest_component_in_the_log_comes_last),
 	CORE_TEST(part_shows_its_block_and_its_flags_by_name),
 	CORE_TEST(every_flag_of_a_part_has_a_name_of_its_own),
 	CORE_TEST(log_map_names_the_segment_that_a_lane_fills),
 	CORE_TEST(log_map_names_full_segments),
+	CORE_TEST(log_map_shows_the_pool),
+	CORE_TEST(log_map_names_the_next_block_of_a_ring),
 	CORE_TEST(text_that_does_not_fit_is_cut_off),
 	CORE_TEST(fsync_shows_for_which_transaction_it_waits),
 	CORE_TEST(start_in_a_closing_lane_shows_who_keeps_it_closed),
