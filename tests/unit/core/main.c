@@ -4,7 +4,7 @@
 #include "fixture.h"
 #include "tests.h"
 
-#define MAX_TESTS	1024
+#define MAX_TESTS	2048
 #define ENTRY(name)	{ #name, name##_tests, &nr_##name##_tests },
 
 static const struct {
