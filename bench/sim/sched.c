@@ -558,13 +558,34 @@ struct task_struct *kthread_create(int (*fn)(void *), void *arg, const char *fmt
 	return &t->thr.task;
 }
 
+/* The current task goes on on another CPU. */
+static void move_to(u32 cpu)
+{
+	struct sim_task *t = sim_current;
+	struct vcpu *c = &vcpu[cpu];
+
+	account(t);
+	t->since = t->clock;
+	next_of_cpu();
+	t->cpu = cpu;
+	if (!c->task && !c->queue)
+		give_cpu(t, t->clock + cost_of(latency));
+	else
+		enqueue(t);
+	run_next();
+}
+
 int set_cpus_allowed_ptr(struct task_struct *task, unsigned int cpu)
 {
 	struct sim_task *t = (struct sim_task *)task;
 
 	t->pinned = cpu != KL_ANY_CPU;
-	if (t->pinned && t->state == SIM_NEW)
+	if (!t->pinned || t->cpu == cpu)
+		return 0;
+	if (t->state == SIM_NEW || t->state == SIM_ASLEEP)
 		t->cpu = cpu;
+	else if (t == sim_current)
+		move_to(cpu);
 	return 0;
 }
 
