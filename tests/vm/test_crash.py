@@ -76,13 +76,17 @@ def battery(name, machine):
         what = BATTERIES[name]
         guest = machine.ensure()
         guest.checked = len(guest.console_text())
-        result = guest.sh(f"""
-            modprobe zjdisk ndev={1 + 3 * JOBS} || die "zjdisk"
-            [ -e /dev/zjdctl ] || die "no zjdctl"
-            modprobe $FS
-            sh /lib/zj/crash.sh FSTYPE=$FS {what['args']} CUTS={what['cuts']} JOBS={JOBS} \\
-                SEED=$(date +%s) TIME=4 BIN=/usr/bin
-        """, timeout=max(570, 20 * CUTS))
+        try:
+            result = guest.sh(f"""
+                modprobe zjdisk ndev={1 + 3 * JOBS} || die "zjdisk"
+                [ -e /dev/zjdctl ] || die "no zjdctl"
+                modprobe $FS
+                sh /lib/zj/crash.sh FSTYPE=$FS {what['args']} CUTS={what['cuts']} JOBS={JOBS} \\
+                    SEED=$(date +%s) TIME=4 BIN=/usr/bin
+            """, timeout=max(570, 20 * CUTS))
+        except BaseException:
+            machine.stop()
+            raise
         lines = re.findall(r"^(?:not )?ok .*(?:\n# .*)*", result.out, re.M)
         if result.rc == 2 or not lines:
             lines = [f"not ok the battery did not run: {result.out[-3000:]}"]

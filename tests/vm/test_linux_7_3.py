@@ -7,7 +7,7 @@ tools/run-uml runs them. What 7.3 has changed without the compiler's notice, and
   folios of many pages: credits, runs, what is left      tests/uml test_sizes_of_folios
   a part of a large folio is released as a whole         test_a_part_of_a_large_folio_is_moved
   a mapped, dirty folio's cgroup may go away             test_log_data memory tests, with lockdep
-  ends of unfinished extents are not counted (i_unwritten)  none
+  ends of unfinished extents are not counted (i_unwritten)  test_beside test_fsync_of_preallocated_blocks
   direct overwrites ask ext4_iomap_begin()               test_log_data test_f1_direct
   direct reads have a short way (iomap_dio_read_simple)  test_log_data test_f1_direct
   atomic writes never go through the page cache          test_atomic_writes
