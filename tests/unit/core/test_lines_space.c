@@ -117,6 +117,36 @@ static void headers_are_filled(void)
 	close_journal();
 }
 
+/* The tags of images take what the lines have left of a header, and then a new one. */
+static void images_beside_lines(void)
+{
+	for (u32 nr = 0; nr < 9; nr++) {
+		struct image *image;
+		handle_t *h;
+
+		OPEN();
+		make_known(BLOCK, 'a');
+		make_known(BLOCK + 1, 'a');
+		/* 768 bytes of lines, with 48 of tags, leave room for three tags. */
+		h = start(0, 2 + nr);
+		change_lines(h, BLOCK, 0, MOST, 'b');
+		for (u32 i = 0; i < nr; i++)
+			put(h, BLOCK + 2 + i, 'c' + i);
+		change_lines(h, BLOCK + 1, 10, MOST, 'd');
+		stop(h);
+		commit(0);
+		assert_int_equal(blocks_of(fx.zj->stamp), nr + 1 + (nr > 3));
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		for (u32 i = 0; i < nr; i++)
+			assert_int_equal(image_val(image, BLOCK + 2 + i), 'c' + i);
+		image_free(image);
+		expect_after_crash(BLOCK, "bbbbbbaaaaaaaaaa");
+		expect_after_crash(BLOCK + 1, "aaaaaaaaaadddddd");
+		close_journal();
+	}
+}
+
 static void lines_at_the_end_of_segments(void)
 {
 	struct image *image;
@@ -171,6 +201,7 @@ CORE_TESTS(lines_space,
 	CORE_TEST(lines_take_no_more_space_than_images),
 	CORE_TEST(an_image_after_all_needs_no_header_of_its_own),
 	CORE_TEST(headers_are_filled),
+	CORE_TEST(images_beside_lines),
 	CORE_TEST(lines_at_the_end_of_segments),
 	CORE_TEST(a_hot_block_does_not_fill_the_log),
 );
