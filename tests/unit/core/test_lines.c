@@ -424,20 +424,27 @@ static void a_new_life_is_whole(void)
 	handle_t *h;
 
 	OPEN();
-	for (u32 how = 0; how < 4; how++) {
+	for (u32 how = 0; how < 6; how++) {
+		u32 ln = how >= 4;
+
 		make_known(BLOCK, 'a');
 		h = start_more(0, 3, 0, 1);
 		if (how & 1)
 			change_lines(h, BLOCK, 1, 1, 'b');
 		assert_int_equal(revoke_block(h, BLOCK), 0);
+		/* In the same transaction; after its commit; or between its seal and its commit. */
 		if (how & 2) {
 			stop(h);
 			commit(0);
 			h = start(0, 1);
+		} else if (ln) {
+			stop(h);
+			seal(0);
+			h = start(1, 1);
 		}
 		change_lines(h, BLOCK, 2, 1, 'c');
 		stop(h);
-		commit(0);
+		commit(ln);
 		assert_true(newest_lines(BLOCK) == WHOLE);
 		change_line(0, BLOCK, 3, 'd');
 		assert_int_equal(newest_lines(BLOCK), 1 << 3);
