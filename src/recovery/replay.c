@@ -160,7 +160,8 @@ static u32 zj_keep_lines(struct zj_recovery *r, u32 first, u32 last, u32 to)
 
 	for (i = last + 1; i-- > first;) {
 		lines = image[i].lines;
-		if (i < last && lines != r->whole && !(lines & ~newer))
+		/* Without a whole image, the block at home would have to be read. */
+		if (lines != r->whole && !(lines & ~newer))
 			image[i].lines = 0;
 		newer |= lines;
 	}

@@ -169,6 +169,20 @@ static void a_record_with_a_torn_image_is_torn(void **state)
 	ml_free(d);
 }
 
+/* What lies behind its image is of no record. */
+static void an_unread_block_behind_a_torn_image(void **state)
+{
+	struct memdev *d = new_log();
+	u32 at;
+
+	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
+	at = PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } }, .img = { { 6, 'b' } });
+	memset(ml_block(d, at + 1) + 512, 0, 512);
+	d->bad_block = at + 2;
+	ml_recover_refused(d, "cannot be read, and a record that was durable may begin there");
+	ml_free(d);
+}
+
 /* A committed component that has only lines is missed like any other. */
 static void a_lost_record_of_lines(void **state)
 {
@@ -237,11 +251,45 @@ static void lines_without_room_are_read_again(void **state)
 	}
 }
 
-/* Of the scan, and then of what is written home. */
+/* The lines of a tag are in the header, wherever the tag is. */
+static void lines_behind_an_image(void **state)
+{
+	for (u32 mib = 0; mib < 2; mib++) {
+		struct memdev *d = new_log();
+		struct zj_tag *tag, part;
+		u32 at;
+
+		PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
+		at = PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } },
+			 .img = { { 6, 'c' }, { 7, 'd' } });
+		tag = zj_chunk_tags(ml_block(d, at), 0, 0);
+		part = tag[0];
+		tag[0] = tag[1];
+		tag[1] = part;
+		ml_reseal(d, at);
+		d->ahead = true;
+		d->room = mib << 20;
+		ml_recover_ok(d, NULL);
+		ml_expect_lines(d, 5, 'a', " b");
+		ml_expect(d, 6, 'c');
+		ml_expect(d, 7, 'd');
+		ml_free(d);
+	}
+}
+
+/* Blocks read to write home, besides those of the scan; none if there is room to keep them. */
 static u64 read_again(struct memdev *d)
 {
+	struct memdev *c = ml_clone(d);
 	u64 scan;
 
+	c->ahead = true;
+	c->room = 1 << 20;
+	assert_int_equal(ml_recover(c, true, NULL), 0);
+	scan = c->blocks_read;
+	assert_int_equal(ml_recover(c, false, NULL), 0);
+	assert_int_equal(c->blocks_read, 2 * scan);
+	ml_free(c);
 	d->ahead = true;
 	d->blocks_read = 0;
 	assert_int_equal(ml_recover(d, true, NULL), 0);
@@ -515,8 +563,10 @@ const struct CMUnitTest recovery_lines_tests[] = {
 	cmocka_unit_test(lines_over_what_was_revoked),
 	cmocka_unit_test(lines_of_an_uncommitted_component),
 	cmocka_unit_test(a_record_with_a_torn_image_is_torn),
+	cmocka_unit_test(an_unread_block_behind_a_torn_image),
 	cmocka_unit_test(a_lost_record_of_lines),
 	cmocka_unit_test(lines_without_room_are_read_again),
+	cmocka_unit_test(lines_behind_an_image),
 	cmocka_unit_test(lines_that_newer_ones_cover_are_not_read),
 	cmocka_unit_test(a_header_that_reads_differently),
 	cmocka_unit_test(impossible_lines),

@@ -20,6 +20,91 @@ static void the_first_change_is_an_image(void)
 	close_journal();
 }
 
+/* Each byte of a line counts. */
+static void one_byte_is_a_line(void)
+{
+	static const u32 at[] = { 0, 7, 56, 63, 64, 511, 1023 };
+	char lines[DISK_BLOCK];
+	struct buffer_head *bh;
+	struct image *image;
+	handle_t *h;
+
+	OPEN();
+	make_known(BLOCK, 'a');
+	memset(lines, 'a', sizeof(lines));
+	for (u32 i = 0; i < ARRAY_SIZE(at); i++) {
+		h = start(i % 2, 1);
+		get_access(h, BLOCK);
+		bh = buffer(BLOCK);
+		bh->b_data[at[i]] ^= 1 << i;
+		lines[at[i]] ^= 1 << i;
+		own(h);
+		assert_int_equal(zj_journal_dirty_metadata(h, bh), 0);
+		own(NULL);
+		brelse(bh);
+		stop(h);
+		commit(i % 2);
+		assert_int_equal(newest_lines(BLOCK), 1 << at[i] / 64);
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		assert_memory_equal(image->block[BLOCK], lines, DISK_BLOCK);
+		image_free(image);
+	}
+	close_journal();
+}
+
+/* User space changes it without us, and so does a process the folio of a file that it has mapped. */
+static void what_others_change_is_logged_whole(void)
+{
+	struct buffer_head *bh;
+	struct file file;
+	handle_t *h;
+
+	OPEN();
+	for (u32 i = 0; i < 2; i++) {
+		change_line(0, 1, i, 'a');
+		bh = buffer(1);
+		assert_true(zj_bh_is_super(bh));
+		brelse(bh);
+		assert_true(newest_lines(1) == WHOLE);
+	}
+	file_init(&file);
+	file_page(&file, BLOCK);
+	for (u32 i = 0; i < 2; i++) {
+		h = start(0, 1);
+		bh = page_bh(&file, 0);
+		own(h);
+		assert_int_equal(zj_journal_get_write_access(h, bh), 0);
+		bh->b_data[64] ^= 1;
+		assert_int_equal(zj_journal_dirty_metadata(h, bh), 0);
+		own(NULL);
+		stop(h);
+		commit(0);
+		assert_true(newest_lines(BLOCK) == WHOLE);
+	}
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	file_exit(&file);
+	close_journal();
+}
+
+/* Recovery does not read home blocks of a disk, so nothing is put over one. */
+static void a_block_that_was_read_is_whole(void)
+{
+	struct buffer_head *bh;
+
+	OPEN();
+	bh = buffer(BLOCK);
+	zj_journal_buffer_read(bh);
+	change_line(0, BLOCK, 3, 'a');
+	assert_true(newest_lines(BLOCK) == WHOLE);
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	zj_journal_buffer_read(bh);
+	change_line(0, BLOCK, 4, 'b');
+	assert_true(newest_lines(BLOCK) == WHOLE);
+	brelse(bh);
+	close_journal();
+}
+
 /* Besides the header. */
 static void lines_need_no_block(void)
 {
@@ -339,20 +424,27 @@ static void a_new_life_is_whole(void)
 	handle_t *h;
 
 	OPEN();
-	for (u32 how = 0; how < 4; how++) {
+	for (u32 how = 0; how < 6; how++) {
+		u32 ln = how >= 4;
+
 		make_known(BLOCK, 'a');
 		h = start_more(0, 3, 0, 1);
 		if (how & 1)
 			change_lines(h, BLOCK, 1, 1, 'b');
 		assert_int_equal(revoke_block(h, BLOCK), 0);
+		/* In the same transaction; after its commit; or between its seal and its commit. */
 		if (how & 2) {
 			stop(h);
 			commit(0);
 			h = start(0, 1);
+		} else if (ln) {
+			stop(h);
+			seal(0);
+			h = start(1, 1);
 		}
 		change_lines(h, BLOCK, 2, 1, 'c');
 		stop(h);
-		commit(0);
+		commit(ln);
 		assert_true(newest_lines(BLOCK) == WHOLE);
 		change_line(0, BLOCK, 3, 'd');
 		assert_int_equal(newest_lines(BLOCK), 1 << 3);
@@ -569,6 +661,9 @@ static void lines_whose_record_fails(void)
 
 CORE_TESTS(lines,
 	CORE_TEST(the_first_change_is_an_image),
+	CORE_TEST(one_byte_is_a_line),
+	CORE_TEST(what_others_change_is_logged_whole),
+	CORE_TEST(a_block_that_was_read_is_whole),
 	CORE_TEST(lines_need_no_block),
 	CORE_TEST(many_lines_are_an_image),
 	CORE_TEST(blocks_are_logged_whole_if_asked),

@@ -117,6 +117,36 @@ static void headers_are_filled(void)
 	close_journal();
 }
 
+/* The tags of images take what the lines have left of a header, and then a new one. */
+static void images_beside_lines(void)
+{
+	for (u32 nr = 0; nr < 9; nr++) {
+		struct image *image;
+		handle_t *h;
+
+		OPEN();
+		make_known(BLOCK, 'a');
+		make_known(BLOCK + 1, 'a');
+		/* 768 bytes of lines, with 48 of tags, leave room for three tags. */
+		h = start(0, 2 + nr);
+		change_lines(h, BLOCK, 0, MOST, 'b');
+		for (u32 i = 0; i < nr; i++)
+			put(h, BLOCK + 2 + i, 'c' + i);
+		change_lines(h, BLOCK + 1, 10, MOST, 'd');
+		stop(h);
+		commit(0);
+		assert_int_equal(blocks_of(fx.zj->stamp), nr + 1 + (nr > 3));
+		image = cut_power();
+		assert_int_equal(recover_image(image), 0);
+		for (u32 i = 0; i < nr; i++)
+			assert_int_equal(image_val(image, BLOCK + 2 + i), 'c' + i);
+		image_free(image);
+		expect_after_crash(BLOCK, "bbbbbbaaaaaaaaaa");
+		expect_after_crash(BLOCK + 1, "aaaaaaaaaadddddd");
+		close_journal();
+	}
+}
+
 static void lines_at_the_end_of_segments(void)
 {
 	struct image *image;
@@ -166,11 +196,44 @@ static void a_hot_block_does_not_fill_the_log(void)
 	close_journal();
 }
 
+/*
+ * A block that always has an owner never goes home. Before its image keeps the tail until the log
+ * is full, and starts have to wait, it is logged whole.
+ */
+static void a_block_that_is_never_home_does_not_stop_the_tail(void)
+{
+	u32 whole = 0;
+	handle_t *h;
+
+	OPEN(.journal = 400);
+	h = start(0, 2);
+	change_lines(h, BLOCK, 0, 16, 'a');
+	for (u32 i = 0; i < 400; i++) {
+		u32 ln = i % 2;
+
+		put(h, BLOCK + 1 + i % 8, 'x' + (i & 1));
+		stop(h);
+		seal(ln);
+		/* The next owner comes before its thread has run. */
+		h = start(!ln, 2);
+		change_lines(h, BLOCK, i % 16, 1, 'b' + i % 16);
+		settle();
+		assert_true(newest_part(BLOCK)->txn->comp->state < ZJ_C_SEALED);
+		whole += newest_lines(BLOCK) == WHOLE;
+	}
+	stop(h);
+	assert_int_equal(lane(0)->stats.wait_space + lane(1)->stats.wait_space, 0);
+	assert_in_range(whole, 2, 40);
+	close_journal();
+}
+
 CORE_TESTS(lines_space,
 	CORE_TEST(has_room_for_two_tags),
 	CORE_TEST(lines_take_no_more_space_than_images),
 	CORE_TEST(an_image_after_all_needs_no_header_of_its_own),
 	CORE_TEST(headers_are_filled),
+	CORE_TEST(images_beside_lines),
 	CORE_TEST(lines_at_the_end_of_segments),
 	CORE_TEST(a_hot_block_does_not_fill_the_log),
+	CORE_TEST(a_block_that_is_never_home_does_not_stop_the_tail),
 );
