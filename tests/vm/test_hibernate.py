@@ -19,7 +19,7 @@ ROUNDS = int(os.environ.get("ZJ_HIBERNATE", "0"))
 longer = pytest.mark.skipif(not ROUNDS, reason="only with ZJ_HIBERNATE=N")
 
 # Little, because the copy of the memory is written and read under emulation.
-MEMORY = "320M"
+MEMORY = "640M"
 PROGRAMS = [p for p in conftest.PROGRAMS if p.name == "fsctl"]
 SWAP_BPS = 40 << 20     # so slow that a commit timer of 1 to 3 s expires while the copy is written
 
