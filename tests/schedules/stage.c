@@ -158,7 +158,8 @@ void stage_mount(void)
 	play.journal_public->j_commit_interval = 1UL << 30;
 	kit_call_back(play.journal_public);
 	err = zj_journal_configure(play.journal_public,
-				   &(struct zj_options){ .lanes = play.lanes });
+				   &(struct zj_options){ .lanes = play.lanes,
+							 .log_blocks = play.images });
 	if (!err)
 		err = zj_journal_load(play.journal_public);
 	if (err)
