@@ -11,8 +11,8 @@
  *      buffer lock, so that no home write can be in flight then.
  *   J2 A part leaves an older transaction's list only when it is known to be home, or when
  *      a newer part is committed. If only lines of the newer part were logged, the
- *      oldest part stays nonetheless, because the checkpoint stamp must not pass the
- *      image that recovery puts the lines over.
+ *      oldest image stays nonetheless, because the checkpoint stamp must not pass what
+ *      recovery puts the lines over.
  */
 #include "core/journal.h"
 #include "txn/jhead.h"

@@ -293,9 +293,9 @@ static void home_revoke_newer(void)
 const struct schedule homes[] = {
 	{ "per-lane-tail", per_lane_tail },
 	{ "tail-over-uncommitted", tail_over_uncommitted },
-	{ "reuse-early", reuse_early, .lanes = 1, .journal = 140 },
-	{ "log-full", log_full, .lanes = 1, .journal = 140 },
-	{ "foreign-dirty", foreign_dirty, .lanes = 2, .journal = 300 },
+	{ "reuse-early", reuse_early, .lanes = 1, .journal = 140, .images = true },
+	{ "log-full", log_full, .lanes = 1, .journal = 140, .images = true },
+	{ "foreign-dirty", foreign_dirty, .lanes = 2, .journal = 300, .images = true },
 	{ "live-checkpoint", live_checkpoint },
 	{ "home-io-race", home_io_race },
 	{ "log-io-race", log_io_race },

@@ -56,11 +56,12 @@ void stage_reopen(u8 *image)
 }
 
 /* Runs a schedule once; false: the point lies behind the end of the step. */
-static bool run_once(const struct schedule *s, u32 point, u64 *states)
+static bool run_once(const struct schedule *s, bool images, u32 point, u64 *states)
 {
 	play = (struct play){
 		.lanes = s->lanes ?: 3,
 		.journal = s->journal ?: 1000,
+		.images = images,
 		.cache = true,
 		.fua = !s->no_fua,
 		.again = !s->points,
@@ -82,11 +83,14 @@ static void run_all(const struct schedule *s)
 {
 	u64 states = 0;
 	u32 point = 0;
+	bool more;
 
+	/* The log has whole blocks, and then lines of them. */
 	do {
-		if (!run_once(s, point, &states))
-			break;
-	} while (s->points && ++point < MAX_POINTS);
+		more = run_once(s, true, point, &states);
+		if (!s->images)
+			more |= run_once(s, false, point, &states);
+	} while (more && s->points && ++point < MAX_POINTS);
 	if (s->points && (!point || point == MAX_POINTS))
 		kl_fail("%u points", point);
 	if (!states)

@@ -157,9 +157,9 @@ void stage_mount(void)
 	/* No timer: a schedule says when a lane closes. */
 	play.journal_public->j_commit_interval = 1UL << 30;
 	kit_call_back(play.journal_public);
-	/* With images each block shows what an owner has logged, whatever the others changed. */
 	err = zj_journal_configure(play.journal_public,
-				   &(struct zj_options){ .lanes = play.lanes, .log_blocks = 1 });
+				   &(struct zj_options){ .lanes = play.lanes,
+							 .log_blocks = play.images });
 	if (!err)
 		err = zj_journal_load(play.journal_public);
 	if (err)

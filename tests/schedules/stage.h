@@ -92,6 +92,7 @@ struct block {
 struct play {
 	u32		lanes;
 	u32		journal;	/* blocks */
+	bool		images;		/* the log has whole blocks only */
 	bool		cache, fua;	/* of the disk */
 	u32		point;		/* where slowly() pauses */
 	bool		paused_there;	/* it was reached */
@@ -219,6 +220,7 @@ struct schedule {
 	u32		journal;	/* blocks; 0: 1000 */
 	bool		no_fua;		/* the disk has a cache, but no FUA */
 	bool		points;		/* run it for every point of slowly()'s step */
+	bool		images;		/* it counts log blocks, so the log has no lines */
 	const char	*seen;		/* the caller breaks a rule: this must be seen */
 };
 
