@@ -147,7 +147,7 @@ static const struct zext4_option_spec specs[] = {
 	},
 	{
 		.name = "log_check", .words = WORDS("off", "on"), .tune = true,
-		.meaning = "Each logged block of which ext4 declares the ranges that it changes (inodes, bitmaps, group descriptors) is compared with a copy of the block, and the journal is aborted if an undeclared line has changed (on), or no comparison is made (off, and always with log_unit:block)",
+		.meaning = "Each logged block of which ext4 declares the ranges that it changes (inodes, bitmaps, descriptors) is compared with a copy, and the journal is aborted if an undeclared line has changed (on), or not (off, and always with log_unit:block)",
 		.fixed = true, .with = ZEXT4_WITH_LINES,
 		.field = FIELD(log_check),
 	},

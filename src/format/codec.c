@@ -291,7 +291,7 @@ bool zj_chunk_sealed(const struct zj_log_geometry *geo, u32 seed,
 void zj_tag_walk_begin(struct zj_tag_walk *walk, const struct zj_log_geometry *geo,
 		       const struct zj_chunk *chunk, const void *block)
 {
-	*walk = (struct zj_tag_walk) {
+	*walk = (struct zj_tag_walk){
 		.tag = zj_chunk_tags((void *)block, chunk->nr_deps, chunk->nr_revokes) - 1,
 		.left = chunk->nr_tags,
 		.data = geo->block_size,

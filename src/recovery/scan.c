@@ -197,8 +197,8 @@ static int zj_keep_images(struct zj_recovery *r, const struct zj_scan_position *
 			.lines = le64_to_cpu(walk.tag->lines),
 			.stamp = chunk->stamp,
 			.kept = part ? parts :
-				zj_keep_image(r, cur->block + (size_t)walk.image *
-						 r->geo.block_size),
+				       zj_keep_image(r, cur->block + (size_t)walk.image *
+									     r->geo.block_size),
 			.log_block = cur->log_block + (part ? 0 : walk.image),
 			.csum = le32_to_cpu(part ? header->csum : walk.tag->csum),
 			.data = part ? walk.data : 0,
