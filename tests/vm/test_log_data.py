@@ -488,22 +488,6 @@ def test_exchanged_blocks(run):
     """)
 
 
-def test_exchange_of_what_is_home(run):
-    """The commit of an exchange would leave out the data of a block whose image recovery may still replay (F1)."""
-    run("""
-        begin
-        put /mnt/f a 1; put /mnt/donor d 1; fsctl fsync /mnt/f /mnt/donor
-        log_put /mnt/donor d 1
-        # FIEMAP has it brought home.
-        filefrag -s /mnt/donor >/dev/null || die filefrag
-        fsctl move-first /mnt/donor /mnt/f || die move
-        : >/mnt/other; fsctl fsync /mnt/other
-        again
-        is /mnt/f a 0 1
-        end
-    """)
-
-
 def test_f4_part_of_a_page(run):
     """A commit is to write one block of a page in place: a block that changed places with the donor's."""
     run("""
