@@ -13,7 +13,7 @@ static const char *const with_names[] = {
 	[ZEXT4_WITH_ANY]	= NULL,
 	[ZEXT4_WITH_PIPELINE]	= "pipelined lanes (tune=pipeline:on)",
 	[ZEXT4_WITH_STOCK_LOG]	= "a log in stock's format (log=jbd2)",
-	[ZEXT4_WITH_LINES]	= "a log in a format of ours (log=zj or journal_nvm=)",
+	[ZEXT4_WITH_LINES]	= "a log that is not in stock's format (log=zj)",
 };
 
 /**
