@@ -175,7 +175,8 @@ static u32 zj_keep_lines(struct zj_recovery *r, u32 first, u32 last, u32 to)
  * Keeps for each block the images to be written: the newest one, unless it is
  * revoked, and if it is a part of the block also those that it is built on. If the log
  * on a disk has lines of a block without the image that they are put over, the block is
- * home, as the image stays in the log until then (J2).
+ * home, as the image stays in the log until then (J2). Or a device without barriers has
+ * lost the image, and there is nothing to be had.
  */
 static int zj_keep_newest(struct zj_recovery *r)
 {
@@ -206,11 +207,11 @@ static int zj_keep_newest(struct zj_recovery *r)
 		}
 		if (newest->stamp <= newest->revoked)
 			continue;
+		if (!r->memory && image[from].lines != r->whole)
+			continue;
 		if (newest->revoked && image[from].lines != r->whole)
 			return zj_corrupt(r, "stamp %llu: lines of block %llu, which was revoked before",
 					  image[from].stamp, image[from].block);
-		if (!r->memory && image[from].lines != r->whole)
-			continue;
 		r->stats->replayed++;
 		kept += zj_keep_lines(r, from, i, kept);
 	}

@@ -357,7 +357,7 @@ static bool collect(struct state *s)
 }
 
 /* 5: one block, of which there are images or parts @first to @last */
-static bool choose(struct state *s, uint32_t first, uint32_t last)
+static void choose(struct state *s, uint32_t first, uint32_t last)
 {
 	uint64_t block = s->image[first].block, revoked = ref_revoked(&s->graph, block);
 	uint32_t from;
@@ -365,15 +365,14 @@ static bool choose(struct state *s, uint32_t first, uint32_t last)
 	for (; first <= last && s->image[first].stamp <= revoked; first++)
 		s->res->revoked++;
 	if (first > last)
-		return true;
+		return;
 	for (from = last; from > first && s->image[from].data; from--)
 		;
 	if (s->image[from].data)
-		return !revoked || damage(s, "a part after a revoke");
+		return;
 	s->res->write[s->res->nr_writes++] = (struct ref_write) {
 		block, from, last - from + 1,
 	};
-	return true;
 }
 
 static void choose_all(struct state *s)
@@ -382,8 +381,7 @@ static void choose_all(struct state *s)
 
 	for (uint32_t i = 0; i < s->nr_images; i++)
 		if (i + 1 == s->nr_images || s->image[i + 1].block != s->image[i].block) {
-			if (!choose(s, first, i))
-				return;
+			choose(s, first, i);
 			first = i + 1;
 		}
 }
