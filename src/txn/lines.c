@@ -17,7 +17,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
-/* With zj_logs_lines(): recovery can restore the buffer's contents from log and home block. */
+/* For a log in memory: recovery can restore the buffer's contents from log and home block. */
 #define BH_JHKnown	(BH_JBDPrivateStart + 3)
 BUFFER_FNS(JHKnown, jh_known)
 
@@ -62,10 +62,11 @@ static bool owner_logs(const struct journal_head *jh)
  * @jh: the head of a buffer that gets a new owner
  *
  * Lines are put over what the buffer holds now, so recovery must be able to restore
- * that: from an image in the log that the new owner depends on, or from the home block.
- * A buffer in memory may differ from its home block, because ext4 creates bitmaps and
- * parts of the inode table in memory that it has never written. Therefore the first
- * image of a buffer that was not read from the device is logged as a whole.
+ * that: from an image in the log that the new owner depends on, or, if the log is in
+ * memory, from the home block. A buffer in memory may differ from its home block, because
+ * ext4 creates bitmaps and parts of the inode table in memory that it has never written.
+ * Therefore the first image of a buffer that was not read from the device is logged as a
+ * whole; in a log on a disk each first image is.
  *
  * Context: jh->lock held; the newest owner, if any, is sealed.
  */
