@@ -3,14 +3,16 @@
 #include <linux/string.h>
 #include "format/line_set.h"
 
-/* Blocks are aligned to their size, so lines are to words. */
+/* Compares a line, or several. Blocks are aligned to their size, so lines are to words. */
 static bool differ(const u64 *old, const u64 *new, u32 bytes)
 {
+	const u64 *end = old + bytes / sizeof(u64);
 	u64 change = 0;
-	u32 i;
 
-	for (i = 0; i < bytes / sizeof(u64); i++)
-		change |= old[i] ^ new[i];
+	for (; old < end; old += 8, new += 8)
+		change |= (old[0] ^ new[0]) | (old[1] ^ new[1]) | (old[2] ^ new[2]) |
+			  (old[3] ^ new[3]) | (old[4] ^ new[4]) | (old[5] ^ new[5]) |
+			  (old[6] ^ new[6]) | (old[7] ^ new[7]);
 	return change;
 }
 

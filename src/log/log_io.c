@@ -113,11 +113,13 @@ static void io_submit(struct zj_log_io *io)
  * @io: the caller's memory; stays until zj_log_io_wait() has returned
  * @lane: whose log it is
  * @flags: flags of all requests, such as REQ_FUA
+ * @blocks: how many blocks will be added, as memory for a request of 256 costs more
  */
-void zj_log_io_begin(struct zj_log_io *io, struct zj_lane *lane, blk_opf_t flags)
+void zj_log_io_begin(struct zj_log_io *io, struct zj_lane *lane, blk_opf_t flags, u32 blocks)
 {
 	io->lane = lane;
 	io->bytes = 0;
+	io->left = blocks;
 	io->bio = NULL;
 	/*
 	 * With REQ_IDLE the block layer does not throttle these writes with
@@ -143,7 +145,8 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 	u32 size = zj->geo.block_size;
 	u64 block;
 
-	if (!ZJ_ASSERT(zj, log_block >= zj->geo.log_first && log_block < zj->public.j_total_len))
+	if (!ZJ_ASSERT(zj, log_block >= zj->geo.log_first && log_block < zj->public.j_total_len) ||
+	    !ZJ_ASSERT(zj, io->left))
 		return;
 	block = zj_map_block(&zj->map, log_block);
 
@@ -152,7 +155,7 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 				      offset_in_page(data))))
 		io_submit(io);
 	if (!io->bio) {
-		io->bio = bio_alloc(zj->public.j_dev, BIO_MAX_VECS, io->opf,
+		io->bio = bio_alloc(zj->public.j_dev, bio_max_segs(io->left), io->opf,
 				    GFP_NOFS);
 		zj_bio_of_all(zj, io->bio);
 		io->bio->bi_iter.bi_sector = block * (size >> SECTOR_SHIFT);
@@ -162,6 +165,7 @@ void zj_log_io_add(struct zj_log_io *io, u32 log_block, void *data)
 			       offset_in_page(data));
 	}
 	io->bytes += size;
+	io->left--;
 	io->next = block + 1;
 }
 

@@ -423,7 +423,7 @@ static int jbd2_issue(struct zj_txn *txn)
 	live = zj_settle_images(txn);
 	fua = zj_log_wants_fua(txn->lane, nr_own + w->at.nr_images);
 	txn->log_cached = !fua;
-	zj_log_io_begin(&w->io, txn->lane, fua ? REQ_FUA : 0);
+	zj_log_io_begin(&w->io, txn->lane, fua ? REQ_FUA : 0, nr_own + w->at.nr_images);
 	/*
 	 * From here on the flush thread may take the transaction and wait for
 	 * it.
@@ -462,7 +462,7 @@ static void put_record(struct zj_run *run, blk_opf_t flags)
 	struct zj_txn *last = list_last_entry(&run->txns, struct zj_txn,
 					      lane_link);
 
-	zj_log_io_begin(&run->io, run->lane, flags);
+	zj_log_io_begin(&run->io, run->lane, flags, 1);
 	/*
 	 * Without a block of the ring, which breaks a promise, it would be
 	 * written over block 0.

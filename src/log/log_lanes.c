@@ -352,12 +352,13 @@ static void emit(struct zj_lanes_write *log, struct zj_plan *plan)
 
 static void emit_all(struct zj_lanes_write *log, bool fua)
 {
+	u32 blocks = log->txn->nr_chunks + log->at.nr_images;
 	struct zj_plan *plan;
 
 	/* A log on a device of its own waits for no other lane's flush. */
 	if (!fua && !zj_log_apart(log->zj))
 		zj_flush_expected(log->txn->lane);
-	zj_log_io_begin(&log->io, log->txn->lane, fua ? REQ_FUA : 0);
+	zj_log_io_begin(&log->io, log->txn->lane, fua ? REQ_FUA : 0, blocks);
 	list_for_each_entry(plan, &log->chunks, link)
 		emit(log, plan);
 	zj_log_io_send(&log->io);

@@ -162,6 +162,7 @@ struct zj_log_io {
 	struct zj_lane	*lane;		/* immutable; whose log it is */
 	ktime_t		sent;		/* adding task; when the last bio was submitted */
 	u32		bytes;		/* adding task; that were added */
+	u32		left;		/* adding task; blocks that are still to be added */
 	struct bio	*bio;		/* adding task; the bio that blocks are added to, or NULL */
 	u64		next;		/* adding task; device block that would continue @bio */
 	blk_opf_t	opf;		/* adding task; operation and flags of all bios */

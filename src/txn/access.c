@@ -105,7 +105,7 @@ enum touch {
 static enum touch touch_free(struct zj_txn *txn, struct journal_head *jh,
 			     struct zj_spare *spare, bool locked)
 {
-	bool base = zj_jh_wants_base(txn_zj(txn), jh);
+	bool base = !spare->no_lines && zj_jh_wants_base(txn_zj(txn), jh);
 	struct buffer_head *bh = jh->bh;
 	struct zj_part *older = jh->newest, *part;
 	bool dirty;
@@ -153,7 +153,7 @@ static enum touch touch_sealed(struct zj_txn *txn, struct journal_head *jh,
 {
 	struct zj_part *owner = jh->newest, *part;
 	struct zj_journal *zj = txn_zj(txn);
-	bool base = zj_jh_wants_base(zj, jh);
+	bool base = !spare->no_lines && zj_jh_wants_base(zj, jh);
 
 	zj_jh_conflict(jh);
 	if (base && zj_spare_lacks_base(zj, spare))
@@ -213,6 +213,25 @@ static void lock_for_home(struct buffer_head *bh)
 	lock_buffer(bh);
 }
 
+/*
+ * Returns whether the first attempt will need the buffer lock, as things are now, and gets
+ * the memory for it. A buffer without an owner has a part of its own for the new one.
+ */
+static bool foresee(struct zj_journal *zj, struct journal_head *jh, struct zj_spare *spare)
+{
+	struct zj_part *newest;
+	bool committed;
+
+	rcu_read_lock();
+	/* Pairs with zj_part_file(): the contents of the part follow. */
+	newest = smp_load_acquire(&jh->newest);
+	committed = newest && zj_txn_is_committed(READ_ONCE(newest->txn));
+	rcu_read_unlock();
+	if (committed)
+		zj_spare_fill(zj, spare, false);
+	return committed || !newest;
+}
+
 /**
  * zj_touch() - make the handle's component the newest owner of a buffer
  * @handle: an open handle
@@ -228,11 +247,10 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_journal *zj = txn_zj(txn);
-	bool ours = !locked && !READ_ONCE(jh->newest), looked = false;
+	bool ours = foresee(zj, jh, spare) && !locked, looked = false;
 	enum touch how;
 
 	zj_revoke_touch(handle, jh->bh->b_blocknr);
-	/* Most likely it is needed, so that the first attempt would fail. */
 	if (ours)
 		lock_for_home(jh->bh);
 	for (;;) {
@@ -359,7 +377,7 @@ EXPORT_SYMBOL_GPL(zj_journal_get_range_access);
  */
 int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh)
 {
-	struct zj_spare spare = { };
+	struct zj_spare spare = { .no_lines = true };
 	struct journal_head *jh;
 
 	if (is_handle_aborted(handle))
@@ -526,7 +544,7 @@ static void forget_part(handle_t *handle, struct journal_head *jh)
 int zj_journal_forget(handle_t *handle, struct buffer_head *bh)
 {
 	struct journal_head *jh = zj_jh_get(bh);
-	struct zj_spare spare = { };
+	struct zj_spare spare = { .no_lines = true };
 
 	if (!jh || is_handle_aborted(handle)) {
 		int err = is_handle_aborted(handle) ? -EROFS : 0;

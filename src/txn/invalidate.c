@@ -186,7 +186,7 @@ static enum unmap unmap_buffer(struct zj_journal *zj, struct buffer_head *bh,
 {
 	struct journal_head *jh = zj_jh_get(bh);
 	enum unmap how = UNMAP_FREE;
-	struct zj_spare spare = { };
+	struct zj_spare spare = { .no_lines = true };
 
 	/* This waits for a home write that is in flight. */
 	lock_buffer(bh);

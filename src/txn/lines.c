@@ -9,6 +9,7 @@
  */
 #include "core/journal.h"
 #include "core/space.h"
+#include "format/codec.h"
 #include "format/line_set.h"
 #include "txn/jhead.h"
 #include "txn/lines.h"
@@ -83,7 +84,8 @@ bool zj_jh_wants_base(struct zj_journal *zj, struct journal_head *jh)
 /* A caller that declares its changes needs a base only for tune=log_check:on. */
 bool zj_spare_lacks_base(struct zj_journal *zj, const struct zj_spare *spare)
 {
-	return !spare->base && (!spare->declared || zj->options.log_check);
+	return !spare->base && !spare->no_lines &&
+	       (!spare->declared || zj->options.log_check);
 }
 
 /**
@@ -112,6 +114,20 @@ bool zj_part_has_lines(const struct zj_part *part)
 {
 	return zj_part_test(part, ZJ_PART_MODIFIED) &&
 	       (part->base || zj_part_test(part, ZJ_PART_DECLARED));
+}
+
+/*
+ * Tells whether it is certain that the log takes only lines of a sealed part. They are taken
+ * from the buffer at once, so no handle waits for that.
+ */
+bool zj_part_is_brief(const struct zj_part *part)
+{
+	const struct journal_head *jh = part->jh;
+	u32 size = jh->bh->b_size;
+
+	lockdep_assert_held(&jh->lock);
+	return zj_part_test(part, ZJ_PART_DECLARED) && !(jh->triggers && jh->triggers->t_frozen) &&
+	       zj_lines_bytes(part->lines, size) <= zj_part_max(size);
 }
 
 /* Returns the lines that have changed of a settled image; all if that is not known. */

@@ -137,7 +137,7 @@ static int file_entry(handle_t *handle, struct jbd2_inode *jinode,
 		spin_unlock(&jinode->i_lock);
 		if (how == ENTRY_MEMORY && !spare)
 			spare = entry_alloc(jinode, txn);
-		if (how == ENTRY_MEMORY && !dep)
+		else if (how == ENTRY_MEMORY && !dep)
 			dep = kzalloc(sizeof(*dep), GFP_NOFS | __GFP_NOFAIL);
 	} while (how != ENTRY_FILED);
 	kfree(spare);

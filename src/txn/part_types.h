@@ -92,6 +92,7 @@ struct zj_spare {
 	void		*base;		/* for the contents before the first change */
 	struct zj_dep	*dep;		/* for a dependency on a sealed owner (R3) */
 	bool		declared;	/* the caller will declare each range it changes */
+	bool		no_lines;	/* the caller gives the block new contents, or none */
 };
 
 #endif /* ZJ_PART_TYPES_H */

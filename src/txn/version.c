@@ -371,7 +371,7 @@ static bool may_copy(const struct zj_part *part, bool expected)
  * A copy is necessary if the buffer has a newer owner, if it is of a file's folio, which may
  * be truncated during the I/O, or if it is ext4's super block, which user space may write
  * to. Beyond max_copies copies in a lane only the necessary ones are made. Others are made
- * to spare handles a wait (docs/decisions/0005):
+ * to spare handles a wait (docs/decisions/0005), unless a few lines are logged at once:
  *
  *   - of a buffer that a handle wanted during an earlier commit, until as many copies in a
  *     row were not needed as cost one wait;
@@ -390,6 +390,8 @@ enum zj_want zj_part_wants_copy(struct zj_part *part, const struct zj_copying *c
 	expected = expects_conflict(part->jh, copying->most) || copying->all;
 	if (must_copy(part))
 		return ZJ_COPY_MUST;
+	if (zj_part_is_brief(part))
+		return ZJ_COPY_NO;
 	return may_copy(part, expected) ? ZJ_COPY_MAY : ZJ_COPY_NO;
 }
 

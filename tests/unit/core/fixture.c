@@ -154,6 +154,13 @@ void __wrap_mark_buffer_dirty(struct buffer_head *bh)
 	__real_mark_buffer_dirty(bh);
 }
 
+void *__wrap_kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags)
+{
+	if (fx.on_alloc)
+		fx.on_alloc(cache);
+	return __real_kmem_cache_alloc(cache, flags);
+}
+
 static void note_call(enum call_what what, tid_t tid,
 		      const struct jbd2_inode *jinode)
 {

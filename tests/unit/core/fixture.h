@@ -98,6 +98,7 @@ struct fixture {
 	int		nr_calls;
 	void		(*on_commit)(struct zj_txn *txn); /* or NULL */
 	void		(*on_dirty)(struct buffer_head *bh); /* or NULL */
+	void		(*on_alloc)(struct kmem_cache *cache); /* or NULL */
 	void		(*on_finish)(void); /* in the finish callback, or NULL */
 	bool		hold_submit;	/* the submit callback does not return */
 	int		submit_err, finish_err; /* what these callbacks return */

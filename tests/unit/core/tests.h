@@ -8,7 +8,7 @@
 	DO(data_limit) \
 	DO(component) DO(union) DO(seal_races) DO(txn) DO(commit) DO(commit_here) DO(write_order) DO(committed) \
 	DO(flush) DO(lives) DO(flush_marks) DO(gather) DO(lost_writes) DO(sticky) DO(checkpoint) DO(neighbours) DO(checkpoint_thread) \
-	DO(space) DO(promise) DO(lines) DO(lines_space) DO(space_queue) DO(space_wake) DO(ordered) \
+	DO(space) DO(promise) DO(lines) DO(lines_space) DO(spare) DO(space_queue) DO(space_wake) DO(ordered) \
 	DO(invalidate) DO(older_image) DO(file_writeback) DO(sync) DO(barrier) \
 	DO(super) DO(load) DO(lane) DO(tenant) DO(abort) DO(assert) DO(journal) DO(jhead) DO(stats) DO(scaling) DO(text) \
 	DO(log_jbd2) DO(ring) DO(group_commit) DO(versions) DO(log_fua) DO(pmem) DO(two_devices) \

@@ -15,6 +15,9 @@ bool __wrap_bdev_read_only(struct block_device *bdev);
 void __real_mark_buffer_dirty(struct buffer_head *bh);
 void __wrap_mark_buffer_dirty(struct buffer_head *bh);
 
+void *__real_kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags);
+void *__wrap_kmem_cache_alloc(struct kmem_cache *cache, gfp_t flags);
+
 void __real_kl_switch(void);
 void __wrap_kl_switch(void);
 

@@ -23,6 +23,7 @@ static inline bool op_is_write(blk_opf_t opf)
 
 #define SECTOR_SHIFT	9
 #define BIO_MAX_VECS	256u
+#define bio_max_segs(nr)	min_t(unsigned int, nr, BIO_MAX_VECS)
 
 /**
  * struct block_device - a simulated disk

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* access.c, part.c, version.c: the memory that access to a block takes, and copies of it. */
+#include "linesview.h"
+#include "txn/jhead.h"
+#include "txn/version.h"
+
+static u32 parts, blocks;
+static bool locked;	/* by the caller */
+
+static void count_alloc(struct kmem_cache *cache)
+{
+	struct buffer_head *bh = buffer(BLOCK);
+
+	/* Reclaim may wait for whoever waits for the buffer. */
+	assert_true(buffer_locked(bh) == locked);
+	brelse(bh);
+	parts += cache == zj_part_cache;
+	blocks += cache == fx.zj->frozen_cache;
+}
+
+static void count_from_here(void)
+{
+	parts = 0;
+	blocks = 0;
+	fx.on_alloc = count_alloc;
+}
+
+static void expect_allocs(u32 nr_parts, u32 nr_blocks)
+{
+	fx.on_alloc = NULL;
+	assert_int_equal(parts, nr_parts);
+	assert_int_equal(blocks, nr_blocks);
+}
+
+/* The block's image is in the log, so the next owner would log lines of it. */
+static handle_t *start_after_image(void)
+{
+	change_line(0, BLOCK, 3, 'a');
+	assert_true(newest_lines(BLOCK) == WHOLE);
+	return start_more(0, 1, 0, 1);
+}
+
+static void write_access_takes_a_part_and_a_base(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 1);
+	count_from_here();
+	get_access(h, BLOCK + 1);
+	/* The head has the first part. */
+	expect_allocs(0, 0);
+	stop(h);
+	h = start_after_image();
+	count_from_here();
+	get_access(h, BLOCK);
+	expect_allocs(1, 1);
+	stop(h);
+	close_journal();
+}
+
+static void declared_changes_need_no_base(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start_after_image();
+	count_from_here();
+	range_access(h, BLOCK);
+	expect_allocs(1, 0);
+	stop(h);
+	close_journal();
+}
+
+static void a_block_that_is_freed_needs_no_base(void)
+{
+	handle_t *h;
+
+	OPEN();
+	h = start_after_image();
+	count_from_here();
+	own(h);
+	assert_int_equal(zj_journal_forget(h, buffer(BLOCK)), 0);
+	own(NULL);
+	expect_allocs(1, 0);
+	stop(h);
+	close_journal();
+}
+
+static void a_new_block_needs_no_base(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+
+	OPEN();
+	h = start_after_image();
+	stop(h);
+	h = start(1, 1);
+	bh = buffer(BLOCK);
+	own(h);
+	lock_buffer(bh);
+	locked = true;
+	count_from_here();
+	assert_int_equal(zj_journal_get_create_access(h, bh), 0);
+	expect_allocs(1, 0);
+	locked = false;
+	unlock_buffer(bh);
+	memset(bh->b_data, 'n', DISK_BLOCK);
+	assert_int_equal(zj_journal_dirty_metadata(h, bh), 0);
+	own(NULL);
+	brelse(bh);
+	stop(h);
+	commit(1);
+	assert_true(newest_lines(BLOCK) == WHOLE);
+	expect_after_crash(BLOCK, "nnnnnnnnnnnnnnnn");
+	close_journal();
+}
+
+/* ---- copies ahead of the log I/O ---- */
+
+static void on_frozen(struct jbd2_buffer_trigger_type *type, struct buffer_head *bh,
+		      void *data, size_t size)
+{
+	((u8 *)data)[900] = 0x77;
+}
+
+/* Lines are taken from the buffer at once; an image is not, and a trigger makes it one. */
+static void declared_lines_are_not_copied_ahead(void)
+{
+	struct jbd2_buffer_trigger_type type = { .t_frozen = on_frozen };
+	struct buffer_head *bh;
+
+	OPEN();
+	declare_range(0, BLOCK, 0, 64, 'a');
+	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_ALWAYS);
+	declare_range(0, BLOCK, 0, MOST * 64, 'b');
+	assert_int_equal(newest_lines(BLOCK), (1 << MOST) - 1);
+	assert_int_equal(lane(0)->stats.ahead, 0);
+	declare_range(0, BLOCK, 0, (MOST + 1) * 64, 'c');
+	assert_true(newest_lines(BLOCK) == WHOLE);
+	assert_int_equal(lane(0)->stats.ahead, 1);
+	bh = buffer(BLOCK);
+	zj_journal_set_triggers(bh, &type);
+	brelse(bh);
+	declare_range(0, BLOCK, 0, 64, 'd');
+	assert_int_equal(lane(0)->stats.ahead, 2);
+	close_journal();
+}
+
+CORE_TESTS(spare,
+	CORE_TEST(write_access_takes_a_part_and_a_base),
+	CORE_TEST(declared_changes_need_no_base),
+	CORE_TEST(a_block_that_is_freed_needs_no_base),
+	CORE_TEST(a_new_block_needs_no_base),
+	CORE_TEST(declared_lines_are_not_copied_ahead),
+);
