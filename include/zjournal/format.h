@@ -171,7 +171,7 @@ struct zj_chunk_header {
 	__le32	nr_tags;	/* 0x44 blocks of which this chunk has the image or some lines */
 	__le64	commit_sec;	/* 0x48 wall clock at seal, seconds */
 	__le32	flags;		/* 0x50 zero */
-	__le32	nr_parts;	/* 0x54 tags that have only some lines of their blocks */
+	__le32	nr_line_tags;	/* 0x54 tags that have only some lines of their blocks */
 	__le64	committed_stamp;	/* 0x58 all up to this one were committed; 0: unknown */
 	__u8	reserved[32];	/* 0x60 zero */
 };

@@ -271,7 +271,7 @@ void zj_encode_chunk(const struct zj_log_geometry *geo, u32 seed,
 	h->nr_deps = cpu_to_le32(chunk->nr_deps);
 	h->nr_revokes = cpu_to_le32(chunk->nr_revokes);
 	h->nr_tags = cpu_to_le32(chunk->nr_tags);
-	h->nr_parts = cpu_to_le32(chunk->nr_parts);
+	h->nr_line_tags = cpu_to_le32(chunk->nr_line_tags);
 	h->commit_sec = cpu_to_le64(chunk->commit_sec);
 	h->committed_stamp = cpu_to_le64(chunk->committed_stamp);
 	h->csum = cpu_to_le32(zj_chunk_csum(seed, block, geo->block_size));
@@ -305,7 +305,7 @@ bool zj_tag_walk_next(struct zj_tag_walk *walk)
 		return false;
 	walk->left--;
 	walk->tag++;
-	if (zj_tag_is_part(walk->tag))
+	if (zj_tag_has_lines(walk->tag))
 		walk->data -= zj_lines_bytes(le64_to_cpu(walk->tag->lines),
 					     walk->block_size);
 	else
@@ -323,26 +323,26 @@ static u64 zj_entry_bytes(const struct zj_chunk *c)
  * Returns false if no writer can have written tags with such lines. The entries fit into the
  * header.
  */
-static bool zj_parts_sane(const struct zj_log_geometry *geo, const struct zj_chunk *c,
-			  const void *block)
+static bool zj_line_tags_sane(const struct zj_log_geometry *geo, const struct zj_chunk *c,
+			      const void *block)
 {
 	u32 room = zj_chunk_room(geo->block_size) - zj_entry_bytes(c);
-	u32 most = zj_part_max(geo->block_size), bytes, parts = 0;
+	u32 most = zj_lines_max(geo->block_size), bytes, nr = 0;
 	u64 lines, all = zj_lines_all(geo->block_size);
 	struct zj_tag_walk walk;
 
 	zj_tag_walk_begin(&walk, geo, c, block);
 	while (zj_tag_walk_next(&walk)) {
-		if (!zj_tag_is_part(walk.tag))
+		if (!zj_tag_has_lines(walk.tag))
 			continue;
 		lines = le64_to_cpu(walk.tag->lines);
 		bytes = zj_lines_bytes(lines, geo->block_size);
 		if (!lines || lines & ~all || bytes > min(most, room))
 			return false;
 		room -= bytes;
-		parts++;
+		nr++;
 	}
-	return parts == c->nr_parts;
+	return nr == c->nr_line_tags;
 }
 
 /* Returns false if no writer of this log can have written such numbers. */
@@ -352,7 +352,7 @@ static bool zj_chunk_sane(const struct zj_log_geometry *geo,
 	return c->stamp > c->committed_stamp && c->nr_deps <= geo->nr_lanes &&
 	       zj_entry_bytes(c) <= zj_chunk_room(geo->block_size) &&
 	       c->seg_block < geo->seg_blocks &&
-	       c->nr_parts <= c->nr_tags &&
+	       c->nr_line_tags <= c->nr_tags &&
 	       zj_chunk_images(c) < geo->seg_blocks - c->seg_block &&
 	       c->lane < geo->nr_lanes && c->nr_members &&
 	       c->nr_members <= geo->nr_lanes && c->chunk_index < c->nr_chunks;
@@ -377,13 +377,13 @@ bool zj_decode_chunk(const struct zj_log_geometry *geo, u32 seed, u32 seg_index,
 	chunk->nr_deps = le32_to_cpu(h->nr_deps);
 	chunk->nr_revokes = le32_to_cpu(h->nr_revokes);
 	chunk->nr_tags = le32_to_cpu(h->nr_tags);
-	chunk->nr_parts = le32_to_cpu(h->nr_parts);
+	chunk->nr_line_tags = le32_to_cpu(h->nr_line_tags);
 	chunk->commit_sec = le64_to_cpu(h->commit_sec);
 	chunk->committed_stamp = le64_to_cpu(h->committed_stamp);
 	return chunk->seg_index == seg_index && chunk->seg_block == seg_block &&
 	       !h->flags &&
 	       !memchr_inv(h->reserved, 0, sizeof(h->reserved)) &&
-	       zj_chunk_sane(geo, chunk) && zj_parts_sane(geo, chunk, block);
+	       zj_chunk_sane(geo, chunk) && zj_line_tags_sane(geo, chunk, block);
 }
 
 /*

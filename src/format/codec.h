@@ -27,7 +27,7 @@ struct zj_chunk {
 	u32	nr_deps;	/* dependency stamps in this chunk */
 	u32	nr_revokes;	/* revokes in this chunk */
 	u32	nr_tags;	/* blocks of which this chunk has the image or some lines */
-	u32	nr_parts;	/* of these, how many have only some lines */
+	u32	nr_line_tags;	/* of these, how many have only some lines */
 	u64	commit_sec;	/* wall clock in seconds */
 	u64	committed_stamp;	/* everything up to it was committed; 0: unknown */
 };
@@ -86,14 +86,14 @@ static inline u32 zj_chunk_room(u32 block_size)
 /* Returns the number of images that follow the header block. */
 static inline u32 zj_chunk_images(const struct zj_chunk *chunk)
 {
-	return chunk->nr_tags - chunk->nr_parts;
+	return chunk->nr_tags - chunk->nr_line_tags;
 }
 
 /*
  * Returns the most bytes of lines that a tag may have. Two tags with their lines fit into a
  * header, so that lines never take more blocks than images would.
  */
-static inline u32 zj_part_max(u32 block_size)
+static inline u32 zj_lines_max(u32 block_size)
 {
 	return zj_chunk_room(block_size) / 2 - sizeof(struct zj_tag);
 }
@@ -114,7 +114,7 @@ static inline struct zj_tag *zj_chunk_tags(void *block, u32 nr_deps,
 	return (void *)(zj_chunk_revokes(block, nr_deps) + nr_revokes);
 }
 
-static inline bool zj_tag_is_part(const struct zj_tag *tag)
+static inline bool zj_tag_has_lines(const struct zj_tag *tag)
 {
 	return tag->lines != cpu_to_le64(ZJ_TAG_ALL_LINES);
 }
@@ -131,7 +131,7 @@ struct zj_tag_walk {
 					 * block behind the header block
 					 */
 	u32	data;			/* where the last lines begin in the header block; if the tag
-					 * is a part, its own
+					 * has lines, its own
 					 */
 	u32	block_size;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sets of lines: which parts of a block a record in memory, or a header on a disk, holds. The data
+ * Sets of lines: which ones of a block a record in memory, or a header on a disk, holds. The data
  * of a set has the lines one after the other, in their order.
  */
 #ifndef ZJ_LINE_SET_H

@@ -154,7 +154,7 @@ static void put_lines(struct zj_lanes_write *log, const struct zj_part *part, u6
 	struct zj_plan *plan = plan_with_room(log, bytes + sizeof(struct zj_tag));
 
 	put_tag(plan, part, lines);
-	plan->chunk.nr_parts++;
+	plan->chunk.nr_line_tags++;
 	plan->data -= bytes;
 	zj_lines_gather(part->image, plan->block + plan->data, lines, size);
 }
@@ -173,7 +173,7 @@ static int try_lines(struct zj_lanes_write *log, struct zj_part *part)
 	zj_part_image(log->zj, part, &log->txn->lane->spare[1]);
 	err = zj_part_check(log->zj, part);
 	lines = zj_part_lines(part);
-	if (err || zj_lines_bytes(lines, size) > zj_part_max(size)) {
+	if (err || zj_lines_bytes(lines, size) > zj_lines_max(size)) {
 		zj_part_unsettle(log->zj, part);
 		return err;
 	}
@@ -186,7 +186,7 @@ static int try_lines(struct zj_lanes_write *log, struct zj_part *part)
 
 static int put_parts(struct zj_lanes_write *log)
 {
-	u32 most = zj_part_max(log->zj->geo.block_size);
+	u32 most = zj_lines_max(log->zj->geo.block_size);
 	struct zj_lane *lane = log->txn->lane;
 	struct zj_part *part;
 	int err;

@@ -173,7 +173,7 @@ static u32 zj_keep_lines(struct zj_recovery *r, u32 first, u32 last, u32 to)
 
 /*
  * Keeps for each block the images to be written: the newest one, unless it is
- * revoked, and if it is a part of the block also those that it is built on. If the log
+ * revoked, and if it has only lines also those that it is built on. If the log
  * on a disk has lines of a block without the image that they are put over, the block is
  * home, as the image stays in the log until then (J2). Or a device without barriers has
  * lost the image, and there is nothing to be had.

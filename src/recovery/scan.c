@@ -101,10 +101,12 @@ static int zj_check_tag(struct zj_recovery *r, const struct zj_scan_position *cu
 	if (block >= r->home_blocks)
 		return zj_corrupt_at(r, cur, "image of block %llu, but the device has %llu blocks",
 				     block, r->home_blocks);
-	if ((flags & ~ZJ_TAG_FLAGS) || flags == ZJ_TAG_FLAGS || tag->reserved ||
-	    (zj_tag_is_part(tag) && (flags || tag->csum)))
+	if ((flags & ~ZJ_TAG_FLAGS) || flags == ZJ_TAG_FLAGS || tag->reserved)
 		return zj_corrupt_at(r, cur, "image of block %llu with unknown flags %#x",
 				     block, flags);
+	if (zj_tag_has_lines(tag) && (flags || tag->csum))
+		return zj_corrupt_at(r, cur, "lines of block %llu with the flags or checksum of an image",
+				     block);
 	return 0;
 }
 
@@ -139,6 +141,13 @@ static int zj_check_entries(struct zj_recovery *r, const struct zj_scan_position
 	return 0;
 }
 
+/* The image of a tag that has one. */
+static void *image_of(const struct zj_recovery *r, const struct zj_scan_position *cur,
+		      const struct zj_tag_walk *walk)
+{
+	return cur->block + (size_t)walk->image * r->geo.block_size;
+}
+
 /*
  * Returns 1 if the checksums of all images match, 0 if the chunk is torn, or
  * -EUCLEAN.
@@ -150,9 +159,9 @@ static int zj_check_images(struct zj_recovery *r, const struct zj_scan_position 
 
 	zj_tag_walk_begin(&walk, &r->geo, &cur->chunk, cur->block);
 	while (zj_tag_walk_next(&walk)) {
-		if (zj_tag_is_part(walk.tag))
+		if (zj_tag_has_lines(walk.tag))
 			continue;
-		image = cur->block + (size_t)walk.image * r->geo.block_size;
+		image = image_of(r, cur, &walk);
 		if (zj_image_csum(r->seed, image, r->geo.block_size) !=
 		    le32_to_cpu(walk.tag->csum))
 			return 0;
@@ -181,13 +190,13 @@ static int zj_keep_images(struct zj_recovery *r, const struct zj_scan_position *
 {
 	const struct zj_chunk *chunk = &cur->chunk;
 	const struct zj_chunk_header *header = cur->block;
-	void *parts = chunk->nr_parts ? zj_keep_image(r, cur->block) : NULL;
+	void *lines = chunk->nr_line_tags ? zj_keep_image(r, cur->block) : NULL;
 	struct zj_rec_image *image;
 	struct zj_tag_walk walk;
 
 	zj_tag_walk_begin(&walk, &r->geo, chunk, cur->block);
 	while (zj_tag_walk_next(&walk)) {
-		bool part = zj_tag_is_part(walk.tag);
+		bool has_lines = zj_tag_has_lines(walk.tag);
 
 		image = zj_vec_add(&r->images);
 		if (!image)
@@ -196,12 +205,11 @@ static int zj_keep_images(struct zj_recovery *r, const struct zj_scan_position *
 			.block = le64_to_cpu(walk.tag->block),
 			.lines = le64_to_cpu(walk.tag->lines),
 			.stamp = chunk->stamp,
-			.kept = part ? parts :
-				       zj_keep_image(r, cur->block + (size_t)walk.image *
-									     r->geo.block_size),
-			.log_block = cur->log_block + (part ? 0 : walk.image),
-			.csum = le32_to_cpu(part ? header->csum : walk.tag->csum),
-			.data = part ? walk.data : 0,
+			.kept = has_lines ? lines :
+					    zj_keep_image(r, image_of(r, cur, &walk)),
+			.log_block = cur->log_block + (has_lines ? 0 : walk.image),
+			.csum = le32_to_cpu(has_lines ? header->csum : walk.tag->csum),
+			.data = has_lines ? walk.data : 0,
 			.flags = le16_to_cpu(walk.tag->flags),
 		};
 	}

@@ -223,8 +223,7 @@ static bool foresee(struct zj_journal *zj, struct journal_head *jh, struct zj_sp
 	bool committed;
 
 	rcu_read_lock();
-	/* Pairs with zj_part_file(): the contents of the part follow. */
-	newest = smp_load_acquire(&jh->newest);
+	newest = READ_ONCE(jh->newest);
 	committed = newest && zj_txn_is_committed(READ_ONCE(newest->txn));
 	rcu_read_unlock();
 	if (committed)

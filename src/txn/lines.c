@@ -118,16 +118,15 @@ bool zj_part_has_lines(const struct zj_part *part)
 
 /*
  * Tells whether it is certain that the log takes only lines of a sealed part. They are taken
- * from the buffer at once, so no handle waits for that.
+ * from the buffer at once, so no handle waits for that. Caller holds jh->lock.
  */
 bool zj_part_is_brief(const struct zj_part *part)
 {
 	const struct journal_head *jh = part->jh;
 	u32 size = jh->bh->b_size;
 
-	lockdep_assert_held(&jh->lock);
 	return zj_part_test(part, ZJ_PART_DECLARED) && !(jh->triggers && jh->triggers->t_frozen) &&
-	       zj_lines_bytes(part->lines, size) <= zj_part_max(size);
+	       zj_lines_bytes(part->lines, size) <= zj_lines_max(size);
 }
 
 /* Returns the lines that have changed of a settled image; all if that is not known. */

@@ -100,15 +100,15 @@ static bool image_is_there(struct healing *h, __le64 stamp, u64 block)
 	return false;
 }
 
-/* The tag stays a part if its lines fit into what is @left of the header's end. */
+/* The tag keeps its lines if its lines fit into what is @left of the header's end. */
 static bool heal_lines(const struct healing *h, struct zj_tag *tag, u32 *left)
 {
 	u32 size = h->geo.block_size;
 	u64 lines = le64_to_cpu(tag->lines) & zj_lines_all(size);
 
-	if (!zj_tag_is_part(tag) || !lines)
+	if (!zj_tag_has_lines(tag) || !lines)
 		return false;
-	while (zj_lines_bytes(lines, size) > zj_part_max(size))
+	while (zj_lines_bytes(lines, size) > zj_lines_max(size))
 		lines &= lines - 1;
 	if (zj_lines_bytes(lines, size) > *left)
 		return false;
@@ -118,7 +118,7 @@ static bool heal_lines(const struct healing *h, struct zj_tag *tag, u32 *left)
 	return true;
 }
 
-/* @image is the tag's image; NULL: it is a part */
+/* @image is the tag's image; NULL: it has lines */
 static void heal_tag(struct healing *h, const struct zj_chunk_header *c,
 		     struct zj_tag *tag, u8 *image)
 {
@@ -148,7 +148,7 @@ static void heal_entries(struct healing *h, struct zj_chunk_header *c, u32 at)
 	__le64 *deps = zj_chunk_deps(c);
 	__le64 *revokes = zj_chunk_revokes(c, nr_deps);
 	struct zj_tag *tag = zj_chunk_tags(c, nr_deps, nr_revokes);
-	u32 pos = le32_to_cpu(c->seg_block), parts = 0, i;
+	u32 pos = le32_to_cpu(c->seg_block), line_tags = 0, i;
 	u32 left = h->geo.block_size - ((u8 *)(tag + le32_to_cpu(c->nr_tags)) - (u8 *)c);
 	u64 stamp = le64_to_cpu(c->stamp);
 
@@ -161,15 +161,15 @@ static void heal_entries(struct healing *h, struct zj_chunk_header *c, u32 at)
 	for (i = 0; i < le32_to_cpu(c->nr_tags); i++) {
 		if (heal_lines(h, &tag[i], &left)) {
 			heal_tag(h, c, &tag[i], NULL);
-			parts++;
-		} else if (pos + 1 + i - parts < h->geo.seg_blocks) {
-			heal_tag(h, c, &tag[i], in_block(h->in, at + 1 + i - parts));
+			line_tags++;
+		} else if (pos + 1 + i - line_tags < h->geo.seg_blocks) {
+			heal_tag(h, c, &tag[i], in_block(h->in, at + 1 + i - line_tags));
 		} else {
 			break;
 		}
 	}
 	c->nr_tags = cpu_to_le32(i);
-	c->nr_parts = cpu_to_le32(parts);
+	c->nr_line_tags = cpu_to_le32(line_tags);
 }
 
 /* All chunks of a tenure belong to the lane of the first one, in stamp order. */

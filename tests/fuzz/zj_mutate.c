@@ -261,7 +261,7 @@ static void close_gap(struct mutation *m, u32 at)
 	}
 }
 
-/* Makes an image a part of its block, or of a block that is in another chunk. */
+/* Makes an image lines of its block, or of a block that is in another chunk. */
 static void make_part(struct mutation *m)
 {
 	u32 at = m->header[below(m, m->nr)], i, k, image = at;
@@ -272,15 +272,15 @@ static void make_part(struct mutation *m)
 		return;
 	i = below(m, le32_to_cpu(h->nr_tags));
 	for (k = 0; k <= i; k++)
-		image += !zj_tag_is_part(&tag[k]);
-	if (zj_tag_is_part(&tag[i]))
+		image += !zj_tag_has_lines(&tag[k]);
+	if (zj_tag_has_lines(&tag[i]))
 		return;
 	if (one_in(m, 2) && seal_counts_fit(&m->in, other) && other->nr_tags)
 		tag[i].block = zj_chunk_tags(other, le32_to_cpu(other->nr_deps),
 					     le32_to_cpu(other->nr_revokes))->block;
 	tag[i].lines = cpu_to_le64(1ULL << below(m, 16) | 1ULL << below(m, 16) |
 				   1ULL << below(m, one_in(m, 8) ? 64 : 4));
-	le32_add(&h->nr_parts, 1);
+	le32_add(&h->nr_line_tags, 1);
 	for (k = 0; k < 8; k++)
 		((u8 *)h)[m->in.block_size - 1 - below(m, 256)] = below(m, 256);
 	if (image < m->in.journal_blocks)

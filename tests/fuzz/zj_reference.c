@@ -22,7 +22,7 @@
 struct image {
 	uint64_t block, stamp, lines;
 	uint32_t at, flags;
-	uint32_t data;		/* of a part: where its lines begin in the header block */
+	uint32_t data;		/* of a line tag: where its lines begin in the header block */
 };
 
 struct state {
@@ -137,13 +137,13 @@ static uint32_t bytes_of(const struct state *s, uint64_t lines)
 	return __builtin_popcountll(lines) * unit(s);
 }
 
-static uint32_t parts(const struct ref_chunk *c)
+static uint32_t line_tags(const struct ref_chunk *c)
 {
 	return le32(c->block + 0x54);
 }
 
-/* There are as many parts as the header says, with lines that a block has and that fit. */
-static bool parts_sane(const struct state *s, const struct ref_chunk *c)
+/* There are as many line tags as the header says, with lines that a block has and that fit. */
+static bool line_tags_sane(const struct state *s, const struct ref_chunk *c)
 {
 	uint32_t size = s->log->block_size, nr = 0, left = size, entries;
 
@@ -162,7 +162,7 @@ static bool parts_sane(const struct state *s, const struct ref_chunk *c)
 				return false;
 		left -= bytes_of(s, lines);
 	}
-	return nr == parts(c);
+	return nr == line_tags(c);
 }
 
 static bool header_sane(struct state *s, const struct ref_chunk *c, uint32_t seg,
@@ -178,8 +178,8 @@ static bool header_sane(struct state *s, const struct ref_chunk *c, uint32_t seg
 	       c->lane < s->lanes && c->members && c->members <= s->lanes &&
 	       c->deps <= s->lanes &&
 	       c->index < c->chunks &&
-	       HEADER + entries <= s->log->block_size && parts(c) <= c->tags &&
-	       pos + 1ULL + c->tags - parts(c) <= s->res->seg_blocks && parts_sane(s, c);
+	       HEADER + entries <= s->log->block_size && line_tags(c) <= c->tags &&
+	       pos + 1ULL + c->tags - line_tags(c) <= s->res->seg_blocks && line_tags_sane(s, c);
 }
 
 static bool entries_sane(struct state *s, const struct ref_chunk *c)
@@ -296,7 +296,7 @@ static bool scan_segment(struct state *s, uint32_t seg)
 			return damage(s, "tenure");
 		stamp = c.stamp;
 		raise_to(&s->res->committed_stamp, le64(c.block + 0x58));
-		pos += 1 + c.tags - parts(&c);
+		pos += 1 + c.tags - line_tags(&c);
 		if (stamp <= s->res->ckpt_stamp)
 			continue;
 		if (!entries_sane(s, &c))
@@ -356,7 +356,7 @@ static bool collect(struct state *s)
 	return true;
 }
 
-/* 5: one block, of which there are images or parts @first to @last */
+/* 5: one block, of which there are images or lines @first to @last */
 static void choose(struct state *s, uint32_t first, uint32_t last)
 {
 	uint64_t block = s->image[first].block, revoked = ref_revoked(&s->graph, block);
@@ -412,7 +412,7 @@ void ref_read(const struct ref_log *log, struct ref_result *res)
 		choose_all(&s);
 }
 
-/* 5: an image, and parts over it */
+/* 5: an image, and lines over it */
 void ref_image(const struct ref_log *log, const struct ref_write *w, uint8_t *image)
 {
 	const struct image *from = &s.image[w->log_block];

@@ -52,7 +52,7 @@ u32 seal_segment_start(const struct input *in, u32 seg)
 
 u32 seal_images(const struct zj_chunk_header *h)
 {
-	return le32_to_cpu(h->nr_tags) - le32_to_cpu(h->nr_parts);
+	return le32_to_cpu(h->nr_tags) - le32_to_cpu(h->nr_line_tags);
 }
 
 void seal_place(struct input *in, u32 at)
@@ -83,7 +83,7 @@ static void seal_tags(struct input *in, u32 at, u32 seed)
 	tag = zj_chunk_tags(h, le32_to_cpu(h->nr_deps),
 			    le32_to_cpu(h->nr_revokes));
 	for (u32 i = 0; i < le32_to_cpu(h->nr_tags); i++)
-		if (zj_tag_is_part(&tag[i]))
+		if (zj_tag_has_lines(&tag[i]))
 			tag[i].csum = 0;
 		else if (++at < in->journal_blocks)
 			tag[i].csum = cpu_to_le32(zj_image_csum(seed, in_peek(in, at),

@@ -171,14 +171,14 @@ u32 ml_put(struct memdev *d, u32 seg, const struct rec *rec)
 		zj_chunk_revokes(header, c.nr_deps)[c.nr_revokes] =
 			cpu_to_le64(rec->revokes[c.nr_revokes]);
 	tag = zj_chunk_tags(header, c.nr_deps, c.nr_revokes);
-	for (i = 0; i < ML_ENTRIES && rec->part[i].val; i++, tag++) {
-		bytes = zj_lines_bytes(rec->part[i].lines, d->geo.block_size);
+	for (i = 0; i < ML_ENTRIES && rec->lines[i].val; i++, tag++) {
+		bytes = zj_lines_bytes(rec->lines[i].lines, d->geo.block_size);
 		data -= bytes;
-		memset(header + data, rec->part[i].val, bytes);
-		tag->block = cpu_to_le64(rec->part[i].block);
-		tag->lines = cpu_to_le64(rec->part[i].lines);
+		memset(header + data, rec->lines[i].val, bytes);
+		tag->block = cpu_to_le64(rec->lines[i].block);
+		tag->lines = cpu_to_le64(rec->lines[i].lines);
 	}
-	c.nr_parts = i;
+	c.nr_line_tags = i;
 	for (i = 0; i < ML_ENTRIES && rec->img[i].val; i++, tag++) {
 		u8 *image = ml_block(d, at + 1 + i);
 
@@ -187,7 +187,7 @@ u32 ml_put(struct memdev *d, u32 seg, const struct rec *rec)
 		tag->lines = cpu_to_le64(ZJ_TAG_ALL_LINES);
 		tag->csum = cpu_to_le32(zj_image_csum(d->seed, image, d->geo.block_size));
 	}
-	c.nr_tags = c.nr_parts + i;
+	c.nr_tags = c.nr_line_tags + i;
 	d->next[seg] += 1 + i;
 	assert_true(d->next[seg] <= d->geo.seg_blocks);
 	zj_encode_chunk(&d->geo, d->seed, &c, header);

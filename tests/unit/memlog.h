@@ -72,7 +72,7 @@ struct rec {
 		u64	block;
 		u64	lines;
 		u8	val;		/* each of their bytes */
-	} part[ML_ENTRIES];		/* before the images; up to the first val 0 */
+	} lines[ML_ENTRIES];		/* before the images; up to the first val 0 */
 };
 
 extern const struct zj_io_ops mem_ops;

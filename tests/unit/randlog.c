@@ -28,9 +28,9 @@ static void plan_chunk(struct randlog *l, u32 *rnd, struct rec *rec,
 		if (used[block])
 			break;
 		used[block] = true;
-		rec->part[i].block = block;
-		rec->part[i].lines = 1 << ml_rand(rnd) % RL_LINES | 1 << ml_rand(rnd) % RL_LINES;
-		rec->part[i].val = '!' + ml_rand(rnd) % ('~' - '!');
+		rec->lines[i].block = block;
+		rec->lines[i].lines = 1 << ml_rand(rnd) % RL_LINES | 1 << ml_rand(rnd) % RL_LINES;
+		rec->lines[i].val = '!' + ml_rand(rnd) % ('~' - '!');
 	}
 	n = ml_rand(rnd) % 6;
 	for (i = 0; n < 3 && i < n; i++)
@@ -237,10 +237,10 @@ u8 rl_expected(const struct randlog *l, u64 block, char *line)
 						val = rec->img[i].val;
 						memset(line, ' ', RL_LINES);
 					}
-				for (u32 i = 0; rec->part[i].val && val; i++)
-					if (rec->part[i].block == block)
-						put_lines((u8 *)line, rec->part[i].lines,
-							  rec->part[i].val);
+				for (u32 i = 0; rec->lines[i].val && val; i++)
+					if (rec->lines[i].block == block)
+						put_lines((u8 *)line, rec->lines[i].lines,
+							  rec->lines[i].val);
 				for (u32 i = 0; rec->revokes[i]; i++)
 					revoked |= rec->revokes[i] == block;
 			}

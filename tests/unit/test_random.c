@@ -123,7 +123,7 @@ static void repair_checksums(struct memdev *d)
 		    128 + 8 * (deps + revokes) + 24 * tags <= 1024) {
 			tag = zj_chunk_tags(h, deps, revokes);
 			for (u32 i = 0, image = at; i < tags; i++)
-				if (!zj_tag_is_part(&tag[i]) && ++image < d->geo.total_blocks)
+				if (!zj_tag_has_lines(&tag[i]) && ++image < d->geo.total_blocks)
 					tag[i].csum = cpu_to_le32(zj_image_csum(d->seed,
 							ml_block(d, image), 1024));
 		}

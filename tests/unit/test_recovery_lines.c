@@ -25,8 +25,8 @@ static void lines_over_an_image(void **state)
 	struct zj_recovery_stats s;
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	PUT(d, 1, .stamp = 2, .lane = 1, .part = { { 5, 1 << 1 | 1 << 2, 'b' } });
-	PUT(d, 0, .stamp = 3, .part = { { 5, 1 << 2 | 1 << 15, 'c' } });
+	PUT(d, 1, .stamp = 2, .lane = 1, .lines = { { 5, 1 << 1 | 1 << 2, 'b' } });
+	PUT(d, 0, .stamp = 3, .lines = { { 5, 1 << 2 | 1 << 15, 'c' } });
 	ml_recover_ok(d, &s);
 	ml_expect_lines(d, 5, 'a', " bc            c");
 	assert_int_equal(s.replayed, 1);
@@ -40,7 +40,7 @@ static void images_and_lines_of_one_record(void **state)
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' }, { 6, 'a' }, { 7, 'a' } });
 	PUT(d, 0, .stamp = 2, .deps = { 1 }, .revokes = { 7 },
-	    .part = { { 6, 0x3f, 'c' }, { 5, 1 << 3, 'b' } }, .img = { { 8, 'd' }, { 9, 'e' } });
+	    .lines = { { 6, 0x3f, 'c' }, { 5, 1 << 3, 'b' } }, .img = { { 8, 'd' }, { 9, 'e' } });
 	PUT(d, 0, .stamp = 3, .img = { { 10, 'f' } });
 	ml_recover_ok(d, NULL);
 	ml_expect_lines(d, 5, 'a', "   b");
@@ -59,7 +59,7 @@ static void a_newer_image_voids_older_lines(void **state)
 	struct zj_recovery_stats s;
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } });
+	PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } });
 	PUT(d, 0, .stamp = 3, .img = { { 5, 'c' } });
 	ml_recover_ok(d, &s);
 	ml_expect(d, 5, 'c');
@@ -67,9 +67,9 @@ static void a_newer_image_voids_older_lines(void **state)
 	ml_free(d);
 	d = new_log();
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } });
+	PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } });
 	PUT(d, 0, .stamp = 3, .img = { { 5, 'c' } });
-	PUT(d, 0, .stamp = 4, .part = { { 5, 1 << 2, 'd' } });
+	PUT(d, 0, .stamp = 4, .lines = { { 5, 1 << 2, 'd' } });
 	ml_recover_ok(d, NULL);
 	ml_expect_lines(d, 5, 'c', "  d");
 	ml_free(d);
@@ -82,8 +82,8 @@ static void lines_over_nothing_are_skipped(void **state)
 	struct zj_recovery_stats s;
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' }, { 6, 'a' } });
-	PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } });
-	PUT(d, 0, .stamp = 3, .part = { { 5, 1 << 2, 'c' } }, .img = { { 6, 'd' } });
+	PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } });
+	PUT(d, 0, .stamp = 3, .lines = { { 5, 1 << 2, 'c' } }, .img = { { 6, 'd' } });
 	ml_ckpt(d, 1, 1);
 	memset(d->home + 5 * 1024, 'h', 1024);
 	memcpy(d->stable, d->home, HOMES * 1024);
@@ -101,7 +101,7 @@ static void revoked_lines(void **state)
 	struct zj_recovery_stats s;
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } });
+	PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } });
 	PUT(d, 1, .stamp = 3, .lane = 1, .revokes = { 5 });
 	ml_recover_ok(d, &s);
 	ml_expect(d, 5, 0);
@@ -110,7 +110,7 @@ static void revoked_lines(void **state)
 	d = new_log();
 	/* The image is reclaimed. */
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } });
+	PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } });
 	PUT(d, 1, .stamp = 3, .lane = 1, .revokes = { 5 });
 	ml_ckpt(d, 1, 1);
 	ml_recover_ok(d, NULL);
@@ -118,10 +118,10 @@ static void revoked_lines(void **state)
 	ml_free(d);
 	d = new_log();
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } });
+	PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } });
 	PUT(d, 1, .stamp = 3, .lane = 1, .revokes = { 5 });
 	PUT(d, 0, .stamp = 4, .img = { { 5, 'c' } });
-	PUT(d, 0, .stamp = 5, .part = { { 5, 1 << 2, 'd' } });
+	PUT(d, 0, .stamp = 5, .lines = { { 5, 1 << 2, 'd' } });
 	ml_recover_ok(d, &s);
 	ml_expect_lines(d, 5, 'c', "  d");
 	assert_int_equal(s.revoked, 2);
@@ -135,7 +135,7 @@ static void lines_over_what_was_revoked(void **state)
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
 	PUT(d, 0, .stamp = 2, .revokes = { 5 });
-	PUT(d, 0, .stamp = 3, .part = { { 5, 1 << 1, 'b' } });
+	PUT(d, 0, .stamp = 3, .lines = { { 5, 1 << 1, 'b' } });
 	ml_recover_ok(d, NULL);
 	ml_expect(d, 5, 0);
 	ml_free(d);
@@ -146,10 +146,10 @@ static void lines_of_an_uncommitted_component(void **state)
 	struct memdev *d = new_log();
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } });
-	PUT(d, 0, .stamp = 3, .members = 2, .part = { { 5, 1 << 2, 'c' } });
+	PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } });
+	PUT(d, 0, .stamp = 3, .members = 2, .lines = { { 5, 1 << 2, 'c' } });
 	/* Depends on what is not committed. */
-	PUT(d, 1, .stamp = 4, .lane = 1, .deps = { 3 }, .part = { { 5, 1 << 3, 'd' } });
+	PUT(d, 1, .stamp = 4, .lane = 1, .deps = { 3 }, .lines = { { 5, 1 << 3, 'd' } });
 	ml_recover_ok(d, NULL);
 	ml_expect_lines(d, 5, 'a', " b");
 	ml_free(d);
@@ -162,7 +162,7 @@ static void a_record_with_a_torn_image_is_torn(void **state)
 	u32 at;
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	at = PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } }, .img = { { 6, 'b' } });
+	at = PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } }, .img = { { 6, 'b' } });
 	memset(ml_block(d, at + 1) + 512, 0, 512);
 	ml_recover_ok(d, NULL);
 	ml_expect(d, 5, 'a');
@@ -177,7 +177,7 @@ static void an_unread_block_behind_a_torn_image(void **state)
 	u32 at;
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	at = PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } }, .img = { { 6, 'b' } });
+	at = PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } }, .img = { { 6, 'b' } });
 	memset(ml_block(d, at + 1) + 512, 0, 512);
 	d->bad_block = at + 2;
 	ml_recover_refused(d, "cannot be read, and a record that was durable may begin there");
@@ -194,9 +194,9 @@ static void a_lost_record_of_lines(void **state)
 	for (u32 unread = 0; unread < 2; unread++) {
 		d = new_log();
 		PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-		PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } });
-		at = PUT(d, 1, .stamp = 3, .lane = 1, .part = { { 5, 1 << 2, 'c' } });
-		PUT(d, 0, .stamp = 4, .durable = 3, .part = { { 5, 1 << 3, 'd' } });
+		PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } });
+		at = PUT(d, 1, .stamp = 3, .lane = 1, .lines = { { 5, 1 << 2, 'c' } });
+		PUT(d, 0, .stamp = 4, .durable = 3, .lines = { { 5, 1 << 3, 'd' } });
 		if (unread)
 			d->bad_block = at;
 		else
@@ -238,7 +238,7 @@ static void lines_without_room_are_read_again(void **state)
 		for (u32 k = 0; k < 5; k++)
 			for (u32 i = 0; i < 12; i++)
 				PUT(d, i, .stamp = ++stamp, .lane = i % 8,
-				    .part = { { 23 - i, 1 << k, '0' + k },
+				    .lines = { { 23 - i, 1 << k, '0' + k },
 					      { 11 - i, 1 << k, '5' + k } });
 		/* One at a time; many; some of them are kept. */
 		d->ahead = how;
@@ -261,7 +261,7 @@ static void lines_behind_an_image(void **state)
 		u32 at;
 
 		PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-		at = PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } },
+		at = PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } },
 			 .img = { { 6, 'c' }, { 7, 'd' } });
 		tag = zj_chunk_tags(ml_block(d, at), 0, 0);
 		part = tag[0];
@@ -305,17 +305,17 @@ static void lines_that_newer_ones_cover_are_not_read(void **state)
 	struct memdev *d = new_log();
 
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1 | 1 << 2, 'b' } });
-	PUT(d, 0, .stamp = 3, .part = { { 5, 1 << 3 | 1 << 2, 'c' } });
-	PUT(d, 0, .stamp = 4, .part = { { 5, 1 << 1, 'd' } });
-	PUT(d, 0, .stamp = 5, .part = { { 5, 1 << 4, 'e' } });
+	PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1 | 1 << 2, 'b' } });
+	PUT(d, 0, .stamp = 3, .lines = { { 5, 1 << 3 | 1 << 2, 'c' } });
+	PUT(d, 0, .stamp = 4, .lines = { { 5, 1 << 1, 'd' } });
+	PUT(d, 0, .stamp = 5, .lines = { { 5, 1 << 4, 'e' } });
 	assert_int_equal(read_again(d), 4);
 	ml_expect_lines(d, 5, 'a', " dcce");
 	ml_free(d);
 	d = new_log();
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-	PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1 | 1 << 2, 'b' } });
-	PUT(d, 0, .stamp = 3, .part = { { 5, 1 << 1 | 1 << 3, 'c' } });
+	PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1 | 1 << 2, 'b' } });
+	PUT(d, 0, .stamp = 3, .lines = { { 5, 1 << 1 | 1 << 3, 'c' } });
 	/* It has a line that no newer one has. */
 	assert_int_equal(read_again(d), 3);
 	ml_expect_lines(d, 5, 'a', " cbc");
@@ -323,7 +323,7 @@ static void lines_that_newer_ones_cover_are_not_read(void **state)
 	d = new_log();
 	PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
 	for (u32 i = 0; i < 10; i++)
-		PUT(d, 0, .stamp = 2 + i, .part = { { 5, 1 << 1, '0' + i } });
+		PUT(d, 0, .stamp = 2 + i, .lines = { { 5, 1 << 1, '0' + i } });
 	assert_int_equal(read_again(d), 2);
 	ml_expect_lines(d, 5, 'a', " 9");
 	ml_free(d);
@@ -340,7 +340,7 @@ static void a_header_that_reads_differently(void **state)
 	for (u32 how = 0; how < 3; how++) {
 		d = new_log();
 		PUT(d, 0, .stamp = 1, .img = { { 5, 'a' } });
-		at = PUT(d, 0, .stamp = 2, .part = { { 5, 1 << 1, 'b' } });
+		at = PUT(d, 0, .stamp = 2, .lines = { { 5, 1 << 1, 'b' } });
 		choose(&r, d, &s);
 		if (how)
 			((u8 *)ml_block(d, at))[1000] ^= 1;
@@ -381,7 +381,7 @@ static struct memdev *log_of_parts(const u64 *lines, u32 nr, u32 images)
 		tag[i] = (struct zj_tag){ .block = cpu_to_le64(5 + i),
 					  .lines = cpu_to_le64(lines[i]) };
 		h->nr_tags = cpu_to_le32(images + i + 1);
-		h->nr_parts = cpu_to_le32(i + 1);
+		h->nr_line_tags = cpu_to_le32(i + 1);
 	}
 	ml_reseal(d, ml_seg_block(d, 1, 0));
 	return d;
@@ -468,7 +468,7 @@ static void numbers_of_parts(void **state)
 	for (u32 nr = 0; nr < 5; nr++) {
 		struct memdev *d = log_of_parts(lines, 2, 2);
 
-		second(d)->nr_parts = cpu_to_le32(nr);
+		second(d)->nr_line_tags = cpu_to_le32(nr);
 		if (nr != 2) {
 			refused(d, IMPOSSIBLE);
 			continue;
@@ -480,7 +480,7 @@ static void numbers_of_parts(void **state)
 	for (u32 nr = 1; nr < 3; nr++) {
 		struct memdev *d = log_of_parts(lines, 0, 1);
 
-		second(d)->nr_parts = cpu_to_le32(nr);
+		second(d)->nr_line_tags = cpu_to_le32(nr);
 		refused(d, IMPOSSIBLE);
 	}
 }
@@ -506,7 +506,8 @@ static void tags_of_lines(void **state)
 			break;
 		case 3:
 			tag[1].reserved = cpu_to_le16(1);
-			break;
+			refused(d, "image of block 6 with unknown flags");
+			continue;
 		case 4:
 			tag[1].block = cpu_to_le64(HOMES);
 			refused(d, "image of block 32, but the device has 32");
@@ -516,7 +517,7 @@ static void tags_of_lines(void **state)
 			refused(d, "two images of block 5");
 			continue;
 		}
-		refused(d, "image of block 6 with unknown flags");
+		refused(d, "lines of block 6 with the flags or checksum");
 	}
 }
 
@@ -525,9 +526,9 @@ static void most_lines_of_each_block_size(void **state)
 {
 	for (u32 size = 1024; size <= 65536; size *= 2) {
 		struct zj_log_geometry geo = { .block_size = size, .seg_blocks = 8, .nr_lanes = 1 };
-		u32 most = zj_part_max(size) / zj_lines_unit(size);
+		u32 most = zj_lines_max(size) / zj_lines_unit(size);
 		struct zj_chunk c = { .stamp = 1, .nr_members = 1, .nr_chunks = 1, .nr_tags = 3,
-				      .nr_parts = 2 }, back;
+				      .nr_line_tags = 2 }, back;
 		u8 *block = calloc(1, size);
 		struct zj_tag *tag = zj_chunk_tags(block, 0, 0);
 		struct zj_tag_walk walk;
@@ -537,7 +538,7 @@ static void most_lines_of_each_block_size(void **state)
 		tag[2].lines = cpu_to_le64((1ULL << most) - 1);
 		zj_encode_chunk(&geo, 7, &c, block);
 		assert_true(zj_decode_chunk(&geo, 7, 0, 0, block, &back));
-		assert_int_equal(back.nr_parts, 2);
+		assert_int_equal(back.nr_line_tags, 2);
 		assert_int_equal(zj_chunk_images(&back), 1);
 		zj_tag_walk_begin(&walk, &geo, &back, block);
 		for (u32 i = 0; i < 3; i++) {

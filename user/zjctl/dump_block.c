@@ -95,7 +95,7 @@ static bool read_image(struct history *h, const struct log_record *r,
 	const struct log_component *c = log_component(h->log, r->component);
 	size_t size = h->log->geo.block_size;
 
-	if (log_is_part(h->log, image) && h->home) {
+	if (log_has_lines(h->log, image) && h->home) {
 		/* Only the lines of the image are compared. */
 		memcpy(h->image, h->home, size);
 		log_read_image(h->log, image, h->image);
@@ -104,7 +104,7 @@ static bool read_image(struct history *h, const struct log_record *r,
 	memcpy(h->image, h->built, size);
 	if (log_read_image(h->log, image, h->image))
 		return false;
-	if (!log_is_part(h->log, image))
+	if (!log_has_lines(h->log, image))
 		*same = h->home && !memcmp(h->image, h->home, size);
 	if (c->verdict == LOG_COMMITTED)
 		memcpy(h->built, h->image, size);
@@ -117,7 +117,7 @@ static void text_place(const struct history *h, const struct log_image *image)
 		printf("lines %#llx of it in journal block %u", image->lines, image->log_block);
 	else if (!h->log->area)
 		printf("image in journal block %u", image->log_block);
-	else if (log_is_part(h->log, image))
+	else if (log_has_lines(h->log, image))
 		printf("lines %#llx of it from line %u on", image->lines, image->log_block);
 	else
 		printf("image from line %u on", image->log_block);
@@ -127,7 +127,7 @@ static void json_place(const struct history *h, const struct log_image *image)
 {
 	if (!h->log->area) {
 		js_u64("journal_block", image->log_block);
-		if (log_is_part(h->log, image))
+		if (log_has_lines(h->log, image))
 			dump_lines(image);
 		return;
 	}

@@ -71,7 +71,7 @@ static void json_record(const struct log *log, const struct log_record *r)
 		js_object(NULL);
 		js_u64("block", image->block);
 		js_bool("checksum_ok", image->good);
-		if (log->area || log_is_part(log, image))
+		if (log->area || log_has_lines(log, image))
 			dump_lines(image);
 		if (!log->area)
 			js_bool("escaped", image->flags);
@@ -180,7 +180,7 @@ static void text_images(const struct log *log, const struct log_record *r)
 		const struct log_image *image = log_image(log, r->first_image + i);
 
 		printf(" %llu", image->block);
-		if (log_is_part(log, image))
+		if (log_has_lines(log, image))
 			printf("(lines %#llx)", image->lines);
 		if (image->flags)
 			printf("(escaped)");

@@ -208,10 +208,10 @@ static bool take(const struct log *log, const struct event *from, const struct e
 
 	while (e > from && e[-1].image) {
 		e--;
-		if (!log_is_part(log, e->image))
+		if (!log_has_lines(log, e->image))
 			break;
 	}
-	if (e == end || (!log->area && log_is_part(log, e->image)))
+	if (e == end || (!log->area && log_has_lines(log, e->image)))
 		return false;
 	for (; e < end; e++)
 		e->image->taken = true;

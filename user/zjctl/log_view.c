@@ -40,8 +40,8 @@ static int keep_images(struct log *log, u32 seg, u32 pos, const struct zj_chunk 
 	zj_tag_walk_begin(&walk, &log->geo, c, block_at(log, pos));
 	while (zj_tag_walk_next(&walk)) {
 		struct log_image *image = zj_vec_add(&log->images);
-		bool part = zj_tag_is_part(walk.tag);
-		u32 at = part ? pos : pos + walk.image;
+		bool lines = zj_tag_has_lines(walk.tag);
+		u32 at = lines ? pos : pos + walk.image;
 
 		if (!image)
 			return -ENOMEM;
@@ -49,9 +49,9 @@ static int keep_images(struct log *log, u32 seg, u32 pos, const struct zj_chunk 
 			.block = le64_to_cpu(walk.tag->block),
 			.lines = le64_to_cpu(walk.tag->lines),
 			.log_block = seg_first(log, seg) + at,
-			.data = part ? walk.data : 0,
+			.data = lines ? walk.data : 0,
 			.flags = le16_to_cpu(walk.tag->flags),
-			.good = part || zj_image_csum(log->seed, block_at(log, at),
+			.good = lines || zj_image_csum(log->seed, block_at(log, at),
 						      log->geo.block_size) ==
 				le32_to_cpu(walk.tag->csum),
 		};

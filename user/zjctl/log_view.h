@@ -210,12 +210,12 @@ const char *log_record_name(const struct log *log, const struct log_record *r, c
 const char *log_format_name(const struct log *log);
 
 /*
- * The image as it goes home (unescaped), into one block at @buf; a part of a block over
+ * The image as it goes home (unescaped), into one block at @buf; lines of a block over
  * what is there. 0 or -EIO.
  */
 int log_read_image(struct log *log, const struct log_image *image, void *buf);
-/* A part of a block only? */
-static inline bool log_is_part(const struct log *log, const struct log_image *image)
+/* Only lines of the block? */
+static inline bool log_has_lines(const struct log *log, const struct log_image *image)
 {
 	return image->lines != log->whole;
 }

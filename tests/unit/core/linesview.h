@@ -5,7 +5,7 @@
 
 #include "nvmview.h"
 
-#define MOST		6	/* lines that a tag may have: zj_part_max() of this block size */
+#define MOST		6	/* lines that a tag may have: zj_lines_max() of this block size */
 #define WHOLE		ZJ_TAG_ALL_LINES
 
 /* Access to a block, and some lines of it, dirty; all of that in one handle, and committed. */

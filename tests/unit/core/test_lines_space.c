@@ -7,10 +7,10 @@
 
 static void has_room_for_two_tags(void)
 {
-	assert_int_equal(zj_part_max(DISK_BLOCK) / ZJ_LINE, MOST);
+	assert_int_equal(zj_lines_max(DISK_BLOCK) / ZJ_LINE, MOST);
 	for (u32 size = 1024; size <= 65536; size *= 2) {
-		assert_true(2 * (zj_part_max(size) + sizeof(struct zj_tag)) <= zj_chunk_room(size));
-		assert_true(zj_part_max(size) >= zj_lines_unit(size));
+		assert_true(2 * (zj_lines_max(size) + sizeof(struct zj_tag)) <= zj_chunk_room(size));
+		assert_true(zj_lines_max(size) >= zj_lines_unit(size));
 	}
 }
 
@@ -28,7 +28,7 @@ static u32 blocks_of(u64 stamp)
 			const struct zj_chunk_header *h =
 				(const void *)log.image->block[jblock(c[i].log_block)];
 
-			blocks += 1 + le32_to_cpu(h->nr_tags) - le32_to_cpu(h->nr_parts);
+			blocks += 1 + le32_to_cpu(h->nr_tags) - le32_to_cpu(h->nr_line_tags);
 		}
 	log_free(&log);
 	return blocks;
