@@ -239,7 +239,8 @@ def operations():
 
 def without_journal(ops, operation):
     """The steps of an operation without those of the journal; None: its fsync would be missing."""
-    steps = ops["operations"][operation]["steps"]
+    import sim
+    steps = sim.steps_of(ops["operations"][operation], "stock")
     if any(step[0] == "sync" for step in steps):
         return None
     kept = [step for step in steps if step[0] != "handle"]
@@ -259,7 +260,8 @@ def simulate(ops, name, arm, cpus, quick):
         ops = without_journal(ops, load["operation"])
         if not ops:
             return None
-    return sim.run(program, sim.steps(ops, load["operation"], places or "stock", cpus), *words)
+    text = sim.steps(ops, load["operation"], program, cpus, places=places or "stock")
+    return sim.run(program, text, *words)
 
 
 def by_sim(run, settings):

@@ -57,19 +57,28 @@ def handle_steps(places, side, cpus, credits, blocks, regions):
         groups = -(-cpus // share) if share else 1
         span = place["span"] or max(1, place.get("together", APPENDED) // groups)
         region = regions.setdefault(name, len(regions))
-        lines += [("block", *(other or [0]), region, share, span, place["per"])] * times
+        lines += [(place.get("word", "block"), *(other or [0]), region, share, span,
+                   place["per"])] * times
     return lines + [("stop", 0, 0, 0, 0, 0)]
 
 
-def steps(ops, name, side, cpus, work=1):
-    """What the program reads: a line for each step of an operation."""
+def steps_of(operation, side):
+    """The steps of a side, where they differ."""
+    found = []
+    for step in operation["steps"]:
+        found += step[side] if isinstance(step, dict) else [step]
+    return found
+
+
+def steps(ops, name, side, cpus, work=1, places=None):
+    """What the program reads: a line for each step; places: whose sharing, if not the side's."""
     lines, regions, mutexes = [], {}, {}
     operation = ops["operations"][name]
-    if operation.get("mixed"):
-        side = "stock"
-    for word, *rest in operation["steps"]:
+    words = steps_of(operation, side)
+    places = "stock" if operation.get("mixed") else places or side
+    for word, *rest in words:
         if word == "handle":
-            lines += handle_steps(ops["places"], side, cpus, *rest, regions)
+            lines += handle_steps(ops["places"], places, cpus, *rest, regions)
         elif word in ("lock", "unlock"):
             share = 0 if rest[1] == "all" else rest[1]
             lines.append((word, 0, mutexes.setdefault(rest[0], len(mutexes)), share, 0, 0))
@@ -90,14 +99,22 @@ def run(side, text, *options):
     return {**found, "real_s": round(time.monotonic() - begin, 2)}
 
 
+def logged_blocks(operation):
+    """Blocks of file data that zext4 logs in an operation."""
+    return sum(times for word, *rest in steps_of(operation, "zext4") if word == "handle"
+               for place, times, *_ in rest[1] if place == "fsync-data")
+
+
 def options(load, operation, cpus, quick, costs):
-    syncs = any(step[0] == "sync" for step in operation["steps"])
+    syncs = any(step[0] == "sync" for step in steps_of(operation, "stock"))
     kind = "sync" if syncs else "append" if load["operation"] == "append" else ""
     each, least = EACH["sync" if syncs else ""], LEAST[kind]
     count = max(each * cpus, least) // (4 if quick else 1)
-    journal = 81920 if kind == "append" else 262144
-    # Appends have to have filled the log once.
-    warm_up = journal if kind == "append" else max(count // 2, 12 * cpus)
+    # What mke2fs makes on a disk of 128 GiB, or for fsyncs of 64 GiB.
+    journal = {"append": 81920, "sync": 65536, "": 262144}[kind]
+    # File data has to have filled the log once, as it goes home from there.
+    logged = 1 if kind == "append" else logged_blocks(operation)
+    warm_up = max(count // 2, 12 * cpus, journal // logged if logged else 0)
     return ["--cpus", cpus, "--device", load["device"], "--data", load["data"],
             "--journal", journal, "--warm-up", warm_up, "--count", count,
             *[word for name, ns in costs.items() for word in (f"--{name}", ns)]]

@@ -30,6 +30,7 @@ COST(device_write, 15000, "assumed: a write into the cache of a data centre NVMe
 COST(device_flush, 300000, "a flush of a drive with a volatile cache, as tests/yardstick's ssd; none on drives with power-loss protection")
 COST(device_fua, 80000, "what FUA adds, as tests/yardstick's ssd")
 COST(device_block, 1170, "the link, for 4 KiB: 3.5 GB/s, sequential writes of a PM9A3 (heise.de/-4720224)")
+COST(device_request, 5000, "assumed: no drive begins more than 200,000 requests a second; data sheets of data centre drives have 60,000 to 250,000 random writes")
 COST(memory_block, 400, "assumed: 4 KiB written to a device in memory by the CPU that submits, 10 GB/s")
 COST(memory_share, 40, "assumed: 4 KiB of all CPUs' writes to a device in memory, 100 GB/s, half of what eight channels of DDR4-3200 read")
 COST(nvm_line, 10, "assumed: 64 bytes stored past the cache, 6.4 GB/s for a CPU, to DRAM behind the platform's power-fail protection; less for Optane")

@@ -17,6 +17,12 @@
 static s64 link_free;		/* when the link is idle */
 static s64 memory_free;		/* when the memory has written what was begun */
 static s64 flush_end;		/* of the last flush that has begun or is waited for */
+/* The last request that went to a drive. */
+static struct {
+	u64	first, end;		/* blocks */
+	const struct sim_task *by;
+	u64	sleep;			/* its last one then */
+} last;
 
 struct mem_disk *mem_disk_new(u32 nr, u32 block, u8 *memory)
 {
@@ -63,6 +69,34 @@ static s64 flush_time(s64 now)
 	return flush_end;
 }
 
+static s64 request_cost(u64 blocks)
+{
+	return max((s64)blocks * cost_of(device_block), cost_of(device_request));
+}
+
+/*
+ * What a bio costs the drive. A task that sends blocks beside what it sent last, and has not slept
+ * since, makes the request longer, as it has plugged the queue.
+ */
+static s64 drive_time(const struct bio *bio)
+{
+	u64 first = bio->bi_iter.bi_sector / (bio->bi_bdev->disk->block / DISK_SECTOR);
+	u64 end = first + bio->nr;
+	s64 before = 0;
+
+	if (last.by == sim_current && last.sleep == sim_current->sleep &&
+	    (first == last.end || end == last.first)) {
+		before = request_cost(last.end - last.first);
+		first = min(first, last.first);
+		end = max(end, last.end);
+	}
+	last.by = sim_current;
+	last.sleep = sim_current->sleep;
+	last.first = first;
+	last.end = end;
+	return request_cost(end - first) - before;
+}
+
 /* When the request is done. */
 static s64 done(const struct bio *bio, s64 now)
 {
@@ -72,7 +106,7 @@ static s64 done(const struct bio *bio, s64 now)
 		now = flush_time(now);
 	if (!bio->nr)
 		return now;
-	link_free = max(link_free, now) + bio->nr * cost_of(device_block);
+	link_free = max(link_free, now) + drive_time(bio);
 	return link_free + cost_of(device_write) +
 	       (cache && bio->bi_opf & REQ_FUA ? cost_of(device_fua) : 0);
 }

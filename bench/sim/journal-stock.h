@@ -6,6 +6,11 @@
 #include "stock-sim.h"
 #include "../core/journal-stock.h"
 
+/* Stock knows neither declared ranges nor file data in the log. */
+#define journal_range_access(handle, bh)	jbd2_journal_get_write_access(handle, bh)
+#define journal_dirty_range(handle, bh, at, n)	jbd2_journal_dirty_metadata(handle, bh)
+#define journal_log_data(handle, bh)		jbd2_journal_dirty_metadata(handle, bh)
+
 /* Flags of an fsync's data. */
 #define journal_data_flags(journal)	0
 #define journal_lanes(journal)		1u

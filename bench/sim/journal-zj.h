@@ -24,6 +24,10 @@ do {									\
 	WARN_ON_ONCE(zj_journal_configure(journal, &wanted));		\
 } while (0)
 
+#define journal_range_access(handle, bh)	zj_journal_get_range_access(handle, bh)
+#define journal_dirty_range(handle, bh, at, n)	zj_journal_dirty_range(handle, bh, at, n)
+#define journal_log_data(handle, bh)		zj_journal_dirty_file_block(handle, bh, false)
+
 #define journal_memory(at, bytes)					\
 do {									\
 	zj_encode_nvm_super((const u8 *)"simulated-memory",		\

@@ -30,7 +30,7 @@ extern bool sim_no_checksums;
 /* ---- reading ---- */
 
 static const char *const words[] = {
-	"work", "lock", "unlock", "start", "block", "stop", "sync", "data",
+	"work", "lock", "unlock", "start", "block", "range", "log", "stop", "sync", "data",
 };
 
 static enum step_kind kind_of(const char *word)
@@ -67,6 +67,11 @@ static u32 groups(const struct step *s)
 	return s->share ? (sim_load.cpus + s->share - 1) / s->share : 1;
 }
 
+static bool names_block(const struct step *s)
+{
+	return s->kind == STEP_BLOCK || s->kind == STEP_RANGE || s->kind == STEP_LOG;
+}
+
 /* Returns the number of blocks. */
 static u32 lay_out(void)
 {
@@ -75,7 +80,7 @@ static u32 lay_out(void)
 	for (u32 i = 0; i < sim_load.nr_steps; i++) {
 		struct step *s = &sim_load.step[i];
 
-		if (s->kind != STEP_BLOCK || region_of[s->region])
+		if (!names_block(s) || region_of[s->region])
 			continue;
 		region_of[s->region] = s;
 		region_at[s->region] = next;
@@ -103,16 +108,32 @@ static struct buffer_head *block_of(const struct step *s, u32 cpu, u64 n)
 	return fs.bh[region_at[s->region] + group * s->span + i % s->span];
 }
 
-static void change(handle_t *handle, struct buffer_head *bh, u32 cpu)
+static void change(handle_t *handle, struct buffer_head *bh, u32 cpu, bool declared)
 {
-	u32 *word = (u32 *)(bh->b_data + (cpu * 256 + bh->b_blocknr * 64) % CORE_BLOCK);
+	u32 at = (cpu * 256 + bh->b_blocknr * 64) % CORE_BLOCK;
+	u32 *word = (u32 *)(bh->b_data + at);
 
-	if (jbd2_journal_get_write_access(handle, bh))
+	if (declared ? journal_range_access(handle, bh) : jbd2_journal_get_write_access(handle, bh))
 		kl_fail("no access to a block");
 	sim_touch(word, sizeof(*word), true, __builtin_return_address(0));
 	++*word;
-	if (jbd2_journal_dirty_metadata(handle, bh))
+	if (declared ? journal_dirty_range(handle, bh, at, sizeof(*word)) :
+		       jbd2_journal_dirty_metadata(handle, bh))
 		kl_fail("a block is not taken");
+}
+
+/* What zext4_log_block() does with a block that was just allocated. */
+static void log_block(handle_t *handle, struct buffer_head *bh)
+{
+	lock_buffer(bh);
+	if (jbd2_journal_get_create_access(handle, bh))
+		kl_fail("no access to a new block");
+	sim_spend(CORE_BLOCK * cost_of(copy));
+	sim_touch(bh->b_data, CORE_BLOCK, true, __builtin_return_address(0));
+	set_buffer_uptodate(bh);
+	unlock_buffer(bh);
+	if (journal_log_data(handle, bh))
+		kl_fail("file data is not taken");
 }
 
 static void end_data(struct bio *bio)
@@ -185,7 +206,11 @@ static void do_step(struct client *c, const struct step *s)
 		c->tid = c->handle->h_transaction->t_tid;
 		break;
 	case STEP_BLOCK:
-		change(c->handle, block_of(s, c->cpu, c->n), c->cpu);
+	case STEP_RANGE:
+		change(c->handle, block_of(s, c->cpu, c->n), c->cpu, s->kind == STEP_RANGE);
+		break;
+	case STEP_LOG:
+		log_block(c->handle, block_of(s, c->cpu, c->n));
 		break;
 	case STEP_STOP:
 		if (jbd2_journal_stop(c->handle))

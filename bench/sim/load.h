@@ -14,6 +14,8 @@ enum step_kind {
 	STEP_UNLOCK,
 	STEP_START,	/* a handle */
 	STEP_BLOCK,	/* write access, change, dirty */
+	STEP_RANGE,	/* the same, and zext4 declares what it changes */
+	STEP_LOG,	/* a new block of file data, whose contents go to the log */
 	STEP_STOP,
 	STEP_SYNC,	/* wait until the last handle is durable, as fsync() */
 	STEP_DATA,	/* data written to the device and waited for */

@@ -283,33 +283,80 @@ void sim_write_unlock(int *word)
 
 /* ---- mutexes ---- */
 
+/* A sleeper that has waited so long is given the lock, as the kernel's rwsem does. */
+#define HAND_OFF	(4000000 * PS)
+
+/* Puts the current task into the queue: at the front if it was there already. */
+static void queue_up(struct held *h, bool again)
+{
+	struct sim_task *t = sim_current;
+
+	t->kind = EXCLUSIVE;
+	if (again) {
+		t->next = h->first;
+		h->first = t;
+		if (!t->next)
+			h->last = &t->next;
+	} else {
+		t->next = NULL;
+		*h->last = t;
+		h->last = &t->next;
+	}
+}
+
+static void take_out(struct held *h, struct sim_task *t)
+{
+	struct sim_task **p = &h->first;
+
+	while (*p != t)
+		p = &(*p)->next;
+	*p = t->next;
+	if (!*p)
+		h->last = p;
+}
+
+/* Whoever spins takes it before a sleeper wakes up. */
+static struct sim_task *heir(const struct held *h)
+{
+	struct sim_task *t = h->first;
+
+	if (released() - t->wants_since > HAND_OFF)
+		return t;
+	while (t && !(t->state == SIM_SPINNING && t->in_mutex))
+		t = t->next;
+	return t;
+}
+
+/* A writer of an rwsem: who comes while the lock is free takes it, and a sleeper tries again. */
 void sim_mutex_lock(int *word)
 {
 	struct sim_task *t = sim_current;
+	bool again = false;
 	struct held *h;
-	s64 begin;
 
-	sim_rmw(word, __builtin_return_address(0));
-	h = get(word);
-	if (!*word) {
-		*word = 1;
-		h->owner = t;
-		return;
+	t->wants_since = t->clock;
+	for (;;) {
+		sim_rmw(word, __builtin_return_address(0));
+		h = get(word);
+		if (!*word) {
+			*word = 1;
+			h->owner = t;
+			break;
+		}
+		queue_up(h, again);
+		again = true;
+		if (sim_owner_runs(h->owner) && !sim_cpu_wanted()) {
+			t->in_mutex = true;
+			sim_spin();
+			t->in_mutex = false;
+		} else {
+			/* No futex: the queue of the mutex is the one that it is in. */
+			sim_sleep(NULL, LLONG_MAX, NULL);
+		}
+		if (get(word)->owner == t)
+			break;
 	}
-	begin = t->clock;
-	t->next = NULL;
-	t->kind = EXCLUSIVE;
-	*h->last = t;
-	h->last = &t->next;
-	if (sim_owner_runs(h->owner) && !sim_cpu_wanted()) {
-		t->in_mutex = true;
-		sim_spin();
-		t->in_mutex = false;
-	} else {
-		/* No futex: the queue of the mutex is the one that it is in. */
-		sim_sleep(NULL, LLONG_MAX, NULL);
-	}
-	prof_add(WHAT_LOCK, __builtin_return_address(0), word, t->clock - begin);
+	prof_add(WHAT_LOCK, __builtin_return_address(0), word, t->clock - t->wants_since);
 }
 
 void sim_mutex_unlock(int *word)
@@ -324,9 +371,16 @@ void sim_mutex_unlock(int *word)
 		put(word);
 		return;
 	}
-	t = next_waiter(h);
-	h->owner = t;
+	t = heir(h);
+	if (t) {
+		h->owner = t;
+		take_out(h, t);
+	} else {
+		*word = 0;
+		t = next_waiter(h);
+	}
 	hand_over(word, t, released());
+	put(word);
 }
 
 void sim_lock_name(const void *word, const char *name)

@@ -66,6 +66,7 @@ struct sim_task {
 	bool		irq;		/* of interrupts */
 	int		depth;		/* spinlocks held, which keep it on the CPU */
 	bool		in_mutex;	/* SIM_SPINNING for a mutex: may sleep instead */
+	s64		wants_since;	/* when it first asked for the mutex */
 	void		*sp;		/* saved stack pointer */
 	struct kl_reader *reader;	/* its RCU read sections */
 	const void	*waits_on;	/* futex word */

@@ -33,8 +33,12 @@ def machine(test):
 def run(side, load="create-low", cpus=4, **more):
     words = [word for name, value in {"cpus": cpus, "device": "memory", "data": "ordered",
                                       "warm_up": 40, "count": 400, **more}.items()
-             for word in (f"--{name.replace('_', '-')}", value)]
+             for word in (f"--{name if name in COSTS else name.replace('_', '-')}", value)]
     return sim.run(side, sim.steps(OPS, OPS["loads"][load]["operation"], side, cpus), *words)
+
+
+def steps_of(side, load):
+    return sim.steps_of(OPS["operations"][OPS["loads"][load]["operation"]], side)
 
 
 def without_time(result):
@@ -118,7 +122,7 @@ def test_each_load_runs(side, load):
     got = run(side, load, device=OPS["loads"][load]["device"], data=OPS["loads"][load]["data"])
     assert got["simulated"] and got["operations"] == 400 and got["per_s"] > 0
     assert bool(got["fsyncs"]) == any(
-        step[0] == "sync" for step in OPS["operations"][OPS["loads"][load]["operation"]]["steps"])
+        step[0] == "sync" for step in steps_of(side, load))
 
 
 def test_lanes_of_their_own_share_no_line():
@@ -164,10 +168,25 @@ def test_more_cpus_than_the_machine_has_are_refused():
 def test_steps_give_each_side_its_sharing():
     lines = {side: sim.steps(OPS, "create", side, 64).splitlines() for side in sim.SIDES}
     assert lines["stock"] != lines["zext4"]
-    shares = {side: {line.split()[3] for line in lines[side] if line.startswith("block")}
+    shares = {side: {line.split()[3] for line in lines[side] if line.startswith(("block", "range"))}
               for side in sim.SIDES}
     assert "0" in shares["stock"]
     assert shares["zext4"] == {"1"}
+
+
+def test_small_fsyncs_of_zext4_log_their_data():
+    words = {side: [line.split()[0] for line in
+                    sim.steps(OPS, "fsync-append", side, 4).splitlines()] for side in sim.SIDES}
+    assert "data" in words["stock"] and "log" not in words["stock"]
+    assert words["zext4"].count("log") == 1 and "data" not in words["zext4"]
+    assert sim.logged_blocks(OPS["operations"]["varmail"]) == 8
+
+
+def test_a_drive_begins_so_many_requests_a_second():
+    """One CPU's fsyncs take as long as before, many CPUs' no more than the drive can."""
+    few, many = (run("zext4", "fsync-low-plp", cpus, device="plp",
+                     device_request=100000)["per_s"] for cpus in (1, 16))
+    assert few < 1e9 / 100000 and many < 1.01e9 / 100000
 
 
 def result(rate, p99=0):
