@@ -5,7 +5,8 @@
  *
  * A part keeps the contents of its buffer before the first change, called its base, or
  * the lines that ext4 has declared. Either helps only while recovery can restore the
- * contents that the logged lines are put over (D3).
+ * contents that the logged lines are put over (D3). There are no more bases than blocks that
+ * transactions may change before they are logged, which the log's space limits.
  */
 #include "core/journal.h"
 #include "core/space.h"
