@@ -237,16 +237,6 @@ def operations():
     return ops
 
 
-def without_journal(ops, operation):
-    """The steps of an operation without those of the journal; None: its fsync would be missing."""
-    import sim
-    steps = sim.steps_of(ops["operations"][operation], "stock")
-    if any(step[0] == "sync" for step in steps):
-        return None
-    kept = [step for step in steps if step[0] != "handle"]
-    return {**ops, "operations": {operation: {"steps": kept}}}
-
-
 def simulate(ops, name, arm, cpus, quick):
     """A run of one arm: (program, allocation[, frozen copies])"""
     import sim
@@ -257,7 +247,7 @@ def simulate(ops, name, arm, cpus, quick):
     if copies:
         words += ["--frozen-copy", copies[0]]
     if places is None:
-        ops = without_journal(ops, load["operation"])
+        ops = sim.without_journal(ops, load["operation"])
         if not ops:
             return None
     text = sim.steps(ops, load["operation"], program, cpus, places=places or "stock")

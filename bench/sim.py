@@ -30,6 +30,7 @@ from common import arguments, json_of, pyplot, save, save_plot, vm
 
 HERE = Path(__file__).resolve().parent / "sim"
 SIDES = {"stock": "zjscale-stock", "zext4": "zjscale-zj"}
+PROGRAMS = {**SIDES, "nojournal": "zjscale-stock"}
 CPUS = [1, 2, 4, 8, 16, 32, 64, 80, 128, 256]
 QUICK_CPUS = [1, 4, 16, 80]
 SWEEP_LINES = [40, 60, 80, 120]
@@ -70,6 +71,15 @@ def steps_of(operation, side):
     return found
 
 
+def without_journal(ops, name):
+    """An operation without its handles; None: its fsync would be missing."""
+    found = steps_of(ops["operations"][name], "stock")
+    if any(step[0] == "sync" for step in found):
+        return None
+    kept = [step for step in found if step[0] != "handle"]
+    return {**ops, "operations": {name: {"steps": kept}}}
+
+
 def steps(ops, name, side, cpus, work=1, places=None):
     """What the program reads: a line for each step; places: whose sharing, if not the side's."""
     lines, regions, mutexes = [], {}, {}
@@ -93,7 +103,7 @@ def run(side, text, *options):
     with tempfile.NamedTemporaryFile("w", suffix=".steps") as file:
         file.write(text)
         file.flush()
-        command = [vm.BUILD / SIDES[side], "--load", file.name, *options]
+        command = [vm.BUILD / PROGRAMS[side], "--load", file.name, *options]
         begin = time.monotonic()
         found = json_of(command, 600)
     return {**found, "real_s": round(time.monotonic() - begin, 2)}
@@ -121,11 +131,15 @@ def options(load, operation, cpus, quick, costs):
 
 
 def measure(ops, name, cpus, quick, costs, work=1):
-    """Both sides' runs of a load."""
+    """Both sides' runs of a load, and what no journal could exceed."""
     load = ops["loads"][name]
-    words = options(load, ops["operations"][load["operation"]], cpus, quick, costs)
-    return {side: run(side, steps(ops, load["operation"], side, cpus, work), *words)
-            for side in SIDES}
+    operation = load["operation"]
+    words = options(load, ops["operations"][operation], cpus, quick, costs)
+    found = {side: run(side, steps(ops, operation, side, cpus, work), *words) for side in SIDES}
+    if load.get("ceiling"):
+        bare = without_journal(ops, operation)
+        found["nojournal"] = run("nojournal", steps(bare, operation, "stock", cpus, work), *words)
+    return found
 
 
 def sweeps(ops, names, costs, work):
@@ -149,7 +163,7 @@ def source_lines(side, addresses):
         return {}
     # A return address belongs to the call before it.
     words = [hex(int(address, 16) - 1) for address in addresses]
-    out = subprocess.run(["addr2line", "-a", "-f", "-i", "-s", "-e", vm.BUILD / SIDES[side],
+    out = subprocess.run(["addr2line", "-a", "-f", "-i", "-s", "-e", vm.BUILD / PROGRAMS[side],
                           *words], capture_output=True, text=True, check=True).stdout.splitlines()
     found, current = {}, None
     for line in out:
@@ -184,11 +198,11 @@ def top(result, number=4):
 
 # ---- what is wanted ----
 
-def ratio(results, name, cpus, field="per_s"):
+def ratio(results, name, cpus, field="per_s", to="stock"):
     sides = results.get(name, {}).get(cpus)
-    if not sides or not sides["stock"][field]:
+    if not sides or not sides[to][field]:
         return None
-    return sides["zext4"][field] / sides["stock"][field]
+    return sides["zext4"][field] / sides[to][field]
 
 
 def below_stock(results, name):
@@ -210,6 +224,10 @@ def verdicts(ops, results):
         if name in results and load.get("wanted") and got:
             rows.append((f"{name}, {AT} CPUs", f">= {load['wanted']}x", f"{got:.2f}x",
                          got >= load["wanted"]))
+        if name in results and load.get("ceiling") and got:
+            of = ratio(results, name, AT, to="nojournal")
+            rows.append((f"{name}: of ext4 without a journal, {AT} CPUs", f">= {load['ceiling']}",
+                         f"{of:.2f}", of >= load["ceiling"]))
         if name in results:
             rows.append((f"{name}: below stock", "nowhere",
                          " ".join(map(str, below_stock(results, name))) or "nowhere",

@@ -233,9 +233,9 @@ def test_statistics_of_lanes():
 
 def test_without_a_journal_only_handles_are_missing():
     ops = papers.operations()
-    kept = papers.without_journal(ops, "create")["operations"]["create"]["steps"]
+    kept = sim.without_journal(ops, "create")["operations"]["create"]["steps"]
     assert kept == [step for step in ops["operations"]["create"]["steps"] if step[0] != "handle"]
-    assert papers.without_journal(ops, "fsync-append") is None
+    assert sim.without_journal(ops, "fsync-append") is None
 
 
 @pytest.fixture(scope="module")
