@@ -373,7 +373,7 @@ bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
 
 	if (!READ_ONCE(zj->options.live.log_fua) || blocks > ZJ_FUA_BLOCKS || !knows_fua(zj))
 		return false;
-	if (!lane->flusher || !READ_ONCE(lane->lone_runs_left))
+	if (!READ_ONCE(lane->lone_runs_left))
 		return true;
 	return fua_price(lane) <= (s64)READ_ONCE(zj_log_cache(zj)->mean_ns) / 2;
 }
@@ -400,7 +400,8 @@ static bool followed(struct zj_lane *lane, bool *cached)
  * If another run is on its way or expected, the flush before its records also
  * covers the records of this one. FUA, which delays this run, has to be much
  * faster then. If the next run's log blocks were written with FUA, that flush
- * would serve the records of this run only, so FUA may cost more.
+ * would serve the records of this run only, so FUA may cost more. Without a flush
+ * thread each run comes alone.
  */
 static bool use_fua(struct zj_lane *lane)
 {
@@ -415,7 +416,7 @@ static bool use_fua(struct zj_lane *lane)
 		cached |= !zj->log_ops->log_before_data;
 		return fua_price(lane) <= flush / (cached ? 8 : 2);
 	}
-	if (!lane->flusher || !lane->lone_runs_left)
+	if (!lane->lone_runs_left)
 		return true;
 	WRITE_ONCE(lane->lone_runs_left, lane->lone_runs_left - 1);
 	return fua_price(lane) <= flush / 2;

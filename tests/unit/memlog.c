@@ -52,7 +52,7 @@ struct memdev *ml_new(u32 nr_segs, u32 seg_blocks, u64 home_blocks)
 	d->dirty = calloc(1, home_blocks);
 	d->power_cut_at = ML_NEVER;
 	d->read_error_at = ML_NEVER;
-	d->bad_block = ML_NEVER;
+	d->bad_block = d->bad_too = ML_NEVER;
 	d->rand = 1;
 	for (u32 i = 0; i < nr_segs; i++)
 		d->seg_seq[i] = 100 + i;
@@ -209,7 +209,7 @@ static int mem_read_log(void *ctx, u32 block, u32 nr, void *buf)
 	assert_true(nr && (u64)block + nr <= d->geo.total_blocks);
 	if (d->reads++ == d->read_error_at)
 		return -EIO;
-	if (d->bad_block - block < nr)
+	if (d->bad_block - block < nr || d->bad_too - block < nr)
 		return -EIO;
 	d->blocks_read += nr;
 	memcpy(buf, ml_block(d, block), (size_t)nr * d->geo.block_size);

@@ -42,6 +42,7 @@ struct memdev {
 	bool	ahead;		/* the host can read ahead */
 	u64	room;		/* bytes for copies, with @ahead */
 	u32	bad_block;	/* of the journal: cannot be read; ML_NEVER */
+	u32	bad_too;	/* the same */
 	u32	in_flight;	/* blocks that were asked for and not waited for */
 	u32	most_in_flight;
 	struct ml_read *begun;	/* what they were asked for */

@@ -212,6 +212,33 @@ static void geometry_sizes(void **state)
 	assert_int_equal(geo.nr_segs, 127);
 }
 
+/* At each number of blocks from which on the segments are larger, and one block below. */
+static void geometry_at_its_bounds(void **state)
+{
+	static const struct {
+		u32 lanes, segs, seg_blocks;	/* so many are just enough for that size */
+	} cases[] = {
+		/* Four of a lane, but eight at least. */
+		{ 4, 16, 256 }, { 4, 16, 128 }, { 3, 12, 256 },
+		{ 1, 8, 256 }, { 2, 8, 128 },
+		/* As small as usual, with lanes or without; smaller for the eight alone. */
+		{ 1, 8, 64 }, { 8, 8, 64 }, { 1, 8, 32 }, { 8, 8, 16 },
+	};
+	struct zj_log_geometry geo;
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		u32 blocks = ZJ_LOG_FIRST + cases[i].segs * cases[i].seg_blocks;
+
+		assert_int_equal(zj_make_geometry(&geo, blocks, 4096, cases[i].lanes), 0);
+		assert_int_equal(geo.seg_blocks, cases[i].seg_blocks);
+		assert_int_equal(geo.nr_segs, cases[i].segs);
+		assert_int_equal(zj_make_geometry(&geo, blocks - 1, 4096, cases[i].lanes), 0);
+		assert_int_equal(geo.seg_blocks, cases[i].seg_blocks / 2);
+	}
+	assert_int_equal(zj_make_geometry(&geo, ZJ_LOG_FIRST + 8 * 8, 4096, 1), 0);
+	assert_int_equal(geo.seg_blocks, 8);
+}
+
 static void geometry_refused(void **state)
 {
 	struct zj_log_geometry geo;
@@ -598,6 +625,7 @@ const struct CMUnitTest codec_tests[] = {
 	cmocka_unit_test(log_super_at_its_bounds),
 	cmocka_unit_test(log_super_version_and_reserved),
 	cmocka_unit_test(geometry_sizes),
+	cmocka_unit_test(geometry_at_its_bounds),
 	cmocka_unit_test(geometry_refused),
 	cmocka_unit_test(old_contents_do_not_show),
 	cmocka_unit_test(checkpoint_round_trip_and_every_bit),

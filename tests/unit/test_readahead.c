@@ -122,6 +122,36 @@ static void images_without_room_are_read_again(void **state)
 	}
 }
 
+/* The images of a chunk are one read, although they go home in the opposite order. */
+static void neighbours_in_the_log_are_read_again_together(void **state)
+{
+	const u32 chunks = SEGS * SEG_IMAGES / IMAGES;
+	u32 reads[2];
+
+	for (u32 room = 0; room < 2; room++) {
+		struct memdev *d = ml_new(SEGS, SEG_BLOCKS, HOMES);
+
+		for (u32 i = 0; i < chunks; i++) {
+			struct rec rec = { .stamp = i + 1 };
+
+			for (u32 k = 0; k < IMAGES; k++) {
+				rec.img[k].block = HOMES - 1 - i * IMAGES - k;
+				rec.img[k].val = 1 + k;
+			}
+			ml_put(d, i / (SEG_IMAGES / IMAGES), &rec);
+		}
+		d->ahead = true;
+		d->room = room * (64 << 20);
+		assert_int_equal(ml_recover(d, false, NULL), 0);
+		for (u32 i = 0; i < chunks * IMAGES; i++)
+			ml_expect(d, HOMES - 1 - i, 1 + i % IMAGES);
+		reads[room] = d->reads;
+		ml_free(d);
+	}
+	print_message("%u reads for %u chunks\n", reads[0] - reads[1], chunks);
+	assert_in_range(reads[0] - reads[1], chunks, 2 * chunks);
+}
+
 static void bad_block_of_a_used_segment(void **state)
 {
 	for (u32 at = 0; at < 4 * SEG_BLOCKS; at += 13) {
@@ -232,6 +262,7 @@ const struct CMUnitTest readahead_tests[] = {
 	cmocka_unit_test(memory_ahead_is_bounded),
 	cmocka_unit_test(free_segments_cost_a_block_each),
 	cmocka_unit_test(images_without_room_are_read_again),
+	cmocka_unit_test(neighbours_in_the_log_are_read_again_together),
 	cmocka_unit_test(bad_block_of_a_used_segment),
 	cmocka_unit_test(bad_block_of_a_free_segment),
 	cmocka_unit_test(bad_block_in_the_second_reading),

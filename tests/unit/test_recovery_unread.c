@@ -130,6 +130,43 @@ static void each_block_of_a_log(void **state)
 }
 
 /* One slot cannot be read, the other one is good, damaged, or of an older log. */
+/* The oldest stamp that lacks an image is named; with two chunks of it, the first one. */
+static void first_of_two_images_is_named(void **state)
+{
+	static const struct {
+		struct {
+			u32 seg;
+			u64 stamp;
+		} put[2];
+		bool members;		/* of one component */
+		u32 named;
+	} cases[] = {
+		{ { { 0, 2 }, { 2, 3 } }, false, 0 },
+		{ { { 0, 3 }, { 2, 2 } }, false, 1 },
+		{ { { 0, 2 }, { 2, 2 } }, true, 0 },
+		{ { { 0, 2 }, { 0, 2 } }, false, 0 },
+	};
+
+	for (u32 i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		u32 seg0 = cases[i / 2].put[0].seg, seg1 = cases[i / 2].put[1].seg;
+		bool chunks = seg0 == seg1;
+		struct memdev *d = ml_new(SEGS, 16, HOMES);
+		u32 at[2];
+
+		for (u32 k = 0; k < 2; k++)
+			at[k] = PUT(d, k ? seg1 : seg0, .stamp = cases[i / 2].put[k].stamp,
+				    .lane = chunks ? 0 : k, .members = 1 + cases[i / 2].members,
+				    .index = chunks ? k : 0, .chunks = chunks ? 2 : 1,
+				    .img = { { 4 + k, 'a' } }) + 1;
+		ml_ckpt(d, 1, 1);
+		d->ahead = i % 2;
+		d->bad_block = at[0];
+		d->bad_too = at[1];
+		refused(d, at[cases[i / 2].named], "cannot be read, which holds an image of it");
+		ml_free(d);
+	}
+}
+
 static void checkpoint_slots(void **state)
 {
 	struct zj_recovery_stats s;
@@ -333,6 +370,7 @@ const struct CMUnitTest recovery_unread_tests[] = {
 	cmocka_unit_test(slot_and_what_it_freed),
 	cmocka_unit_test(slot_and_what_it_freed_without_barriers),
 	cmocka_unit_test(slot_and_a_torn_end_without_barriers),
+	cmocka_unit_test(first_of_two_images_is_named),
 	cmocka_unit_test(checkpoint_slots),
 	cmocka_unit_test(errors_of_the_host_end_it),
 	cmocka_unit_test(each_block_of_a_ring),

@@ -178,6 +178,32 @@ static void create_access_unites_too(void)
 
 /* ---- what is home ---- */
 
+/* Two handles, one after the other, had access and made no use of it. */
+static void block_that_nobody_has_changed_stays_clean(void)
+{
+	struct zj_part *part;
+	handle_t *h;
+
+	OPEN();
+	h = start(0, 2);
+	get_access(h, BLOCK);
+	put(h, BLOCK + 1, 1);
+	stop(h);
+	seal(0);
+	h = start(1, 1);
+	get_access(h, BLOCK);
+	part = newest_part(BLOCK);
+	assert_false(list_is_first(&part->jh_link, &part->jh->parts));
+	settle();
+	assert_true(list_is_first(&part->jh_link, &part->jh->parts));
+	stop(h);
+	commit(1);
+	assert_false(is_dirty(BLOCK));
+	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
+	assert_int_equal(writes_of(BLOCK, 0), 0);
+	close_journal();
+}
+
 /*
  * It was written without an error, and is not written again for a handle that changes nothing.
  */
@@ -331,6 +357,7 @@ static void who_dirties_what_another_has_access_to_is_united(void)
 }
 
 CORE_TESTS(access,
+	CORE_TEST(block_that_nobody_has_changed_stays_clean),
 	CORE_TEST(image_that_is_home_is_not_written_again),
 	CORE_TEST(image_over_a_dirty_buffer_goes_home_once),
 	CORE_TEST(heads_go_at_any_place_of_a_call),

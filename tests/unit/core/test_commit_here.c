@@ -220,6 +220,38 @@ static void members_in_other_lanes_are_committed_by_their_threads(void)
 	close_journal();
 }
 
+/*
+ * It is not full: in a lane that has a large transaction on its way it waits for that no more than
+ * with a commit by the thread.
+ */
+static void commit_by_a_task_is_sealed_beside_a_large_one(void)
+{
+	struct fiber *f;
+	handle_t *h, *other;
+	tid_t tid;
+	u32 n;
+
+	HERE(.lanes = 2, .journal = 4096);
+	n = zj_space_share(fx.zj);
+	h = start(1, n);
+	for (u32 i = 0; i < n; i++)
+		put(h, BLOCK + i, 1);
+	stop(h);
+	seal_held(1);
+	h = start(0, 1);
+	tid = h->h_transaction->t_tid;
+	other = start(1, 1);
+	tie(h, other, BLOCK + n);
+	stop(h);
+	stop(other);
+	f = GO(call_complete, .tid = tid);
+	let_run();
+	assert_true(state_of(tid) >= ZJ_C_SEALED);
+	release();
+	join(f);
+	close_journal();
+}
+
 static void next_task_waits_for_its_turn_and_commits(void)
 {
 	struct fiber *first, *second;
@@ -319,6 +351,7 @@ CORE_TESTS(commit_here,
 	CORE_TEST(thread_commits_what_has_file_data_to_send),
 	CORE_TEST(thread_writes_home_after_a_task_has_committed),
 	CORE_TEST(members_in_other_lanes_are_committed_by_their_threads),
+	CORE_TEST(commit_by_a_task_is_sealed_beside_a_large_one),
 	CORE_TEST(next_task_waits_for_its_turn_and_commits),
 	CORE_TEST(abort_ends_all_that_wait_for_the_task),
 	CORE_TEST(nothing_is_left_to_nobody),

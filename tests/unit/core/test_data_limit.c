@@ -85,7 +85,33 @@ static void time_of_log_writes_is_a_mean(void)
 	close_journal();
 }
 
+/* ---- requests ---- */
+
+/* What the caller's memory held before is nothing to them. */
+static void first_block_begins_a_request(void)
+{
+	struct zj_log_io io;
+	u32 block, before;
+	void *data;
+
+	OPEN(.lanes = 1);
+	block = seg_block(3, 0) - jblock(0);
+	data = kmem_cache_zalloc(fx.zj->frozen_cache, GFP_KERNEL);
+	before = now();
+	io.next = zj_map_block(&fx.zj->map, block);
+	zj_log_io_begin(&io, lane(0), 0, 2);
+	zj_log_io_add(&io, block, data);
+	zj_log_io_add(&io, block + 1, data);
+	zj_log_io_send(&io);
+	assert_int_equal(zj_log_io_wait(&io), 0);
+	assert_int_equal(written(jblock(block), before), before);
+	assert_int_equal(written(jblock(block + 1), before), before + 1);
+	kmem_cache_free(fx.zj->frozen_cache, data);
+	close_journal();
+}
+
 CORE_TESTS(data_limit,
+	CORE_TEST(first_block_begins_a_request),
 	CORE_TEST(limit_follows_from_the_price_of_a_byte),
 	CORE_TEST(limit_is_of_the_transaction_with_a_log_in_memory),
 	CORE_TEST(log_writes_are_timed_by_size),

@@ -152,6 +152,43 @@ static void extend_adds_credits_and_revokes(void)
 	close_journal();
 }
 
+static void assert_asked(const handle_t *h, u32 blocks, int revokes, int total)
+{
+	assert_int_equal(h->h_requested_credits, blocks);
+	assert_int_equal(h->h_revoke_credits_requested, revokes);
+	assert_int_equal(h->h_revoke_credits, revokes);
+	assert_int_equal(h->h_total_credits, total);
+}
+
+/* What is given back at the end, and what is counted as used, follows from that. */
+static void handle_knows_what_it_was_asked_for(void)
+{
+	handle_t *h, *rsv;
+
+	OPEN();
+	h = start_more(0, 3, 2, 1);
+	rsv = h->h_rsv_handle;
+	assert_asked(h, 3, 1, 4);
+	assert_int_equal(rsv->h_total_credits, 2);
+	own(h);
+	assert_int_equal(zj_journal_extend(h, 4, 0), 0);
+	assert_asked(h, 7, 1, 8);
+	assert_int_equal(zj_journal_extend(h, 2, 3), 0);
+	assert_asked(h, 9, 4, 10);
+	/* One that is refused leaves all as it was. */
+	assert_int_equal(zj_journal_extend(h, fx.zj->max_txn, 5), 1);
+	assert_asked(h, 9, 4, 10);
+	assert_int_equal(handle_txn(h)->credits, 10);
+	assert_int_equal(zj_journal_restart(h, 2, 3, 0), 0);
+	assert_asked(h, 2, 3, 3);
+	h->h_rsv_handle = NULL;
+	stop(h);
+	assert_int_equal(zj_journal_start_reserved(rsv, 0, 0), 0);
+	assert_asked(rsv, 2, 0, 2);
+	stop(rsv);
+	close_journal();
+}
+
 static void extend_of_a_locked_transaction_says_restart(void)
 {
 	handle_t *h;
@@ -630,6 +667,7 @@ CORE_TESTS(handle,
 	CORE_TEST(revokes_cost_header_blocks),
 	CORE_TEST(too_large_a_handle_is_refused),
 	CORE_TEST(extend_adds_credits_and_revokes),
+	CORE_TEST(handle_knows_what_it_was_asked_for),
 	CORE_TEST(extend_of_a_locked_transaction_says_restart),
 	CORE_TEST(extend_beyond_the_largest_says_restart),
 	CORE_TEST(restart_begins_a_new_transaction_of_the_lane),

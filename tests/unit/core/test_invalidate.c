@@ -250,6 +250,48 @@ static void truncated_buffer_is_void(void)
 	close_file();
 }
 
+/*
+ * Committed, but the commit's end has not come to the buffer yet, which so is jbddirty: ext4 would
+ * take the folio for one that has data to write (E13).
+ */
+static void truncated_buffer_that_is_on_its_way_home_is_void(void)
+{
+	struct task_struct *task;
+	struct buffer_head *bh;
+	struct zj_txn *txn;
+	int n = 1, nr = 0;
+	bool there;
+
+	do {
+		OPEN();
+		open_file();
+		bh = page_bh(&file, 0);
+		task = lane(0)->task;
+		change_file(0, 1);
+		txn = running(0);
+		stop_before(task, &bh2jh(bh)->lock, n++);
+		seal(0);
+		settle();
+		there = stopped(task);
+		if (there && zj_txn_is_committed(txn) && buffer_jbddirty(bh)) {
+			tid_t tid = change(1, BLOCK, 1);
+
+			assert_int_equal(invalidate(0, DISK_BLOCK, tid), 0);
+			assert_false(buffer_mapped(bh) || buffer_jbddirty(bh));
+			nr++;
+		}
+		zj_txn_put(txn);
+		stop_nowhere(task);
+		settle();
+		if (lane(1)->running)
+			commit(1);
+		assert_int_equal(invalidate_all(0), 0);
+		page_buffers(file.page);
+		close_file();
+	} while (there);
+	assert_true(nr);
+}
+
 /* If a folio is kept as a whole, its buffers are void when the truncation is committed. */
 static void kept_buffer_is_void_when_the_truncation_is_committed(void)
 {
@@ -326,6 +368,7 @@ static void truncation_waits_for_the_home_write(void)
 
 CORE_TESTS(invalidate,
 	CORE_TEST(truncated_buffer_is_void),
+	CORE_TEST(truncated_buffer_that_is_on_its_way_home_is_void),
 	CORE_TEST(kept_buffer_is_void_when_the_truncation_is_committed),
 	CORE_TEST(only_whole_buffers_in_the_range_go),
 	CORE_TEST(truncation_waits_for_the_home_write),

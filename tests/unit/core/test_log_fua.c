@@ -164,7 +164,37 @@ static void fua_is_weighed_against_flushes(void)
 	close_journal();
 }
 
+/* A record that takes this long. */
+static s64 time_of_a_record(bool fua, u32 ms)
+{
+	fx.hold_lane[0] = true;
+	change(0, BLOCK, 1);
+	seal(0);
+	sleep_ms(ms);
+	release();
+	settle();
+	return lane(0)->record_ns[fua];
+}
+
+/* The first one counts in full, each later one for a quarter. */
+static void time_of_records_is_a_running_mean(void)
+{
+	const s64 ms = NSEC_PER_MSEC;
+
+	for (u32 fua = 0; fua < 2; fua++) {
+		OPEN(.pipeline = true, .lanes = 1, .no_fua = !fua);
+		lane(0)->record_ns[fua] = 0;
+		lane(0)->record_ns[!fua] = 5;
+		assert_in_range(time_of_a_record(fua, 100), 90 * ms, 110 * ms);
+		lane(0)->record_ns[fua] = 400 * ms;
+		assert_in_range(time_of_a_record(fua, 200), 347 * ms, 353 * ms);
+		assert_int_equal(lane(0)->record_ns[!fua], 5);
+		close_journal();
+	}
+}
+
 CORE_TESTS(log_fua,
+	CORE_TEST(time_of_records_is_a_running_mean),
 	CORE_TEST(few_log_blocks_need_no_flush),
 	CORE_TEST(data_in_the_cache_needs_one),
 	CORE_TEST(one_in_the_cache_needs_one),

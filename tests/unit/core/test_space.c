@@ -15,12 +15,136 @@ static void full_log_makes_start_wait_and_go_on(void)
 	close_journal();
 }
 
-/* Starts after the first one need not look at the log again. */
+static const struct zj_log_ops *real_ops;
+static u32 looks;
+
+static u32 room_looked_at(struct zj_lane *lane, u32 need)
+{
+	looks++;
+	return real_ops->room(lane, need);
+}
+
+/* Starts after the first one need not look at the log again, nor at what lanes share. */
 static void lane_knows_what_its_next_starts_may_take(void)
 {
+	struct zj_log_ops ops;
+	handle_t *h;
+
 	OPEN(.lanes = 1);
+	real_ops = fx.zj->log_ops;
+	ops = *real_ops;
+	ops.room = room_looked_at;
+	fx.zj->log_ops = &ops;
 	stop(start(0, 1));
 	assert_in_range(lane(0)->limit, 10, fx.zj->budget);
+	lane(0)->limit = 10;
+	looks = 0;
+	h = start(0, 4);
+	stop(start(0, 0));
+	stop(start(0, 6));
+	own(h);
+	assert_int_equal(zj_journal_extend(h, 6, 0), 0);
+	assert_int_equal(looks, 0);
+	stop(h);
+	/* One more than that, or a reservation. */
+	stop(start(0, 11));
+	assert_int_equal(looks, 1);
+	stop(start_more(0, 1, 1, 0));
+	assert_int_equal(looks, 2);
+	assert_int_equal(lane(0)->limit, 0);
+	fx.zj->log_ops = real_ops;
+	close_journal();
+}
+
+/* A segment goes back as soon as the others hold all that is owed; the last one never. */
+static void lane_gives_back_what_it_owes_to_nobody(void)
+{
+	u32 seg, owed;
+
+	OPEN(SMALL, .lanes = 1);
+	seg = fx.zj->geo.seg_blocks;
+	spin_lock(&lane(0)->lock);
+	assert_null(lane(0)->cur);
+	assert_int_equal(zj_seg_room(lane(0), 4 * seg), 4 * seg);
+	assert_int_equal(lane(0)->nr_in_hand, 4);
+	owed = zj_log_blocks(fx.zj, 0);
+	lane(0)->promised = 3 * seg - owed + 1;
+	zj_space_surplus(lane(0));
+	assert_int_equal(lane(0)->nr_in_hand, 4);
+	lane(0)->promised--;
+	zj_space_surplus(lane(0));
+	assert_int_equal(lane(0)->nr_in_hand, 3);
+	assert_int_equal(free_segs(), fx.zj->geo.nr_segs - 3);
+	lane(0)->promised = 0;
+	zj_space_surplus(lane(0));
+	assert_int_equal(lane(0)->nr_in_hand, 1);
+	assert_int_equal(free_segs(), fx.zj->geo.nr_segs - 1);
+	spin_unlock(&lane(0)->lock);
+	close_journal();
+}
+
+/* It takes what it lacks, in whole segments, all or nothing. */
+static void lane_takes_what_it_lacks(void)
+{
+	u32 seg, all;
+
+	OPEN(SMALL, .lanes = 1);
+	seg = fx.zj->geo.seg_blocks;
+	all = fx.zj->geo.nr_segs;
+	spin_lock(&lane(0)->lock);
+	assert_int_equal(zj_seg_room(lane(0), 0), 0);
+	assert_int_equal(zj_seg_room(lane(0), 1), seg);
+	assert_int_equal(zj_seg_room(lane(0), seg), seg);
+	assert_int_equal(zj_seg_room(lane(0), seg + 1), 2 * seg);
+	assert_int_equal(zj_seg_room(lane(0), all * seg + 1), 2 * seg);
+	assert_int_equal(free_segs(), all - 2);
+	assert_int_equal(zj_seg_room(lane(0), all * seg), all * seg);
+	assert_int_equal(free_segs(), 0);
+	spin_unlock(&lane(0)->lock);
+	close_journal();
+}
+
+/* Another CPU that takes one of the locks would find what it protects in order. */
+static void look_at_segments(void)
+{
+	for (u32 i = 0; i < fx.zj->nr_lanes; i++)
+		if (!lane(i)->lock.kl.owner)
+			assert_int_equal(list_count_nodes(&lane(i)->in_hand), lane(i)->nr_in_hand);
+	if (!fx.zj->pool_lock.kl.owner)
+		assert_int_equal(list_count_nodes(&fx.zj->pool), fx.zj->nr_pool);
+}
+
+/* Takes, gives back and reclaims, which sleeps nowhere. */
+static void use_segments(void)
+{
+	u32 seg = fx.zj->geo.seg_blocks;
+
+	spin_lock(&lane(0)->lock);
+	zj_seg_room(lane(0), 4 * seg);
+	zj_space_surplus(lane(0));
+	assert_true(zj_space_next(lane(0)));
+	zj_seg_room(lane(0), 4 * seg);
+	assert_true(zj_space_next(lane(0)));
+	spin_unlock(&lane(0)->lock);
+	lane(0)->cur_off = 1;
+	assert_int_equal(lane(0)->nr_in_hand, 2);
+	assert_false(list_empty(&lane(0)->full));
+	zj_space_reclaim(fx.zj, fx.zj->ckpt_stamp);
+	assert_int_equal(free_segs(), fx.zj->geo.nr_segs);
+}
+
+static void segments_are_counted_right_whenever_their_lock_is_free(void)
+{
+	bool more;
+	int n = 1;
+
+	OPEN(SMALL, .lanes = 2);
+	do {
+		at_point(n++, look_at_segments);
+		use_segments();
+		more = !still_to_come();
+	} while (more);
+	assert_true(n > 30);
 	close_journal();
 }
 
@@ -358,6 +482,9 @@ CORE_TESTS(space,
 	CORE_TEST(space_is_low_in_the_last_third),
 	CORE_TEST(full_log_makes_start_wait_and_go_on),
 	CORE_TEST(lane_knows_what_its_next_starts_may_take),
+	CORE_TEST(lane_gives_back_what_it_owes_to_nobody),
+	CORE_TEST(lane_takes_what_it_lacks),
+	CORE_TEST(segments_are_counted_right_whenever_their_lock_is_free),
 	CORE_TEST(steady_load_never_waits_for_space),
 	CORE_TEST(two_lanes_go_round_a_small_log),
 	CORE_TEST(idle_lanes_segments_come_back),

@@ -10,7 +10,7 @@
 	DO(flush) DO(lives) DO(flush_marks) DO(gather) DO(lost_writes) DO(sticky) DO(checkpoint) DO(neighbours) DO(checkpoint_thread) \
 	DO(space) DO(promise) DO(lines) DO(lines_space) DO(spare) DO(space_queue) DO(space_wake) DO(ordered) \
 	DO(invalidate) DO(older_image) DO(file_writeback) DO(sync) DO(barrier) \
-	DO(super) DO(load) DO(lane) DO(tenant) DO(abort) DO(assert) DO(journal) DO(jhead) DO(stats) DO(scaling) DO(text) \
+	DO(super) DO(load) DO(lane) DO(tenant) DO(abort) DO(assert) DO(journal) DO(jhead) DO(stats) DO(scaling) DO(text) DO(text_lines) \
 	DO(log_jbd2) DO(ring) DO(group_commit) DO(versions) DO(log_fua) DO(pmem) DO(two_devices) \
 	DO(nvm) DO(nvm_ranges) DO(nvm_space) DO(nvm_mount) DO(nvm_errors) DO(nvm_crash) \
 	DO(hibernate)
