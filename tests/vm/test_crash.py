@@ -9,6 +9,7 @@ import re
 import pytest
 
 import conftest
+import uml
 
 # Small groups, so that each lane has a region of its own.
 REGIONS = "alloc=core 'MKFS_OPTS=-b 4096 -J size=16 -g 1024 -G 4 -O orphan_file'"
@@ -64,7 +65,7 @@ _results = {}
 @pytest.fixture(name="machine", scope="module")
 def machine_fixture():
     """One VM for all batteries; each frees the memory of its disks before the next begins."""
-    guest = conftest.Guest(cpus=4, memory="4G", stock=["dm_snapshot"])
+    guest = conftest.Guest(cpus=uml.cpus(4), memory="4G", stock=["dm_snapshot"])
     yield guest
     guest.close()
 

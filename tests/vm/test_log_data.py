@@ -5,6 +5,7 @@ import os
 
 import conftest
 import pytest
+import uml
 from log_data import LIB, with_each_log
 
 pytestmark = pytest.mark.zext4
@@ -725,6 +726,18 @@ def test_page_that_stays_busy(run):
             [ "$(head -c 1024 /mnt/busy$n | tr -d c | wc -c)" = 0 ] || die "busy$n: what was synced is lost"
         done
         end; rmmod zjdisk
+    """)
+
+
+def test_store_right_after_a_sync(guest):
+    """Another process logs the page, or writes it back, while the one that stores does not enter the kernel."""
+    if uml.cpus(2) == 1:
+        pytest.skip("User Mode Linux loses such stores")
+    guest(LIB + """
+        begin
+        latestore /mnt/f 8 || die "stores are lost"
+        again
+        end
     """)
 
 
