@@ -118,15 +118,17 @@ bool zj_part_has_lines(const struct zj_part *part)
 }
 
 /*
- * Tells whether it is certain that the log takes only lines of a sealed part. They are taken
- * from the buffer at once, so no handle waits for that. Caller holds jh->lock.
+ * Tells whether it is certain that a log on a disk takes only lines of a sealed part. They
+ * are taken from the buffer at once, so no handle waits for that; with a log in memory it
+ * would wait for the whole transaction. Caller holds jh->lock.
  */
 bool zj_part_is_brief(const struct zj_part *part)
 {
 	const struct journal_head *jh = part->jh;
 	u32 size = jh->bh->b_size;
 
-	return zj_part_test(part, ZJ_PART_DECLARED) && !(jh->triggers && jh->triggers->t_frozen) &&
+	return !txn_zj(part->txn)->log_ops->in_memory && zj_part_test(part, ZJ_PART_DECLARED) &&
+	       !(jh->triggers && jh->triggers->t_frozen) &&
 	       zj_lines_bytes(part->lines, size) <= zj_lines_max(size);
 }
 

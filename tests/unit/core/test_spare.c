@@ -147,10 +147,22 @@ static void declared_lines_are_not_copied_ahead(void)
 	close_journal();
 }
 
+/* A log in memory has all images of a transaction before handles go on. */
+static void declared_lines_for_a_log_in_memory_are_copied_ahead(void)
+{
+	NVM();
+	make_known(BLOCK, 7);
+	RECONFIGURE(.frozen_copy = ZJ_FROZEN_COPY_ALWAYS);
+	declare_range(0, BLOCK, 0, 64, 'b');
+	assert_int_equal(lane(0)->stats.ahead, 1);
+	close_journal();
+}
+
 CORE_TESTS(spare,
 	CORE_TEST(write_access_takes_a_part_and_a_base),
 	CORE_TEST(declared_changes_need_no_base),
 	CORE_TEST(a_block_that_is_freed_needs_no_base),
 	CORE_TEST(a_new_block_needs_no_base),
 	CORE_TEST(declared_lines_are_not_copied_ahead),
+	CORE_TEST(declared_lines_for_a_log_in_memory_are_copied_ahead),
 );
