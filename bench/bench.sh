@@ -85,10 +85,11 @@ disk_on() {
 	name=$(basename "$(readlink -f "$DEV")")
 }
 
-# ext [mkfs options]
+# ext [mkfs options], besides those of MKFS
 ext() {
-	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -E lazy_itable_init=1,lazy_journal_init=1 "$@" /dev/$name ||
-		die "mkfs.ext4 $*"
+	# shellcheck disable=SC2086
+	mkfs.ext4 -q -F -b 4096 -I 256 -m 0 -E lazy_itable_init=1,lazy_journal_init=1 $MKFS "$@" /dev/$name ||
+		die "mkfs.ext4 $MKFS $*"
 }
 
 # make_arm ARM MODE: a new file system; sets $fstype, $options
