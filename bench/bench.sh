@@ -96,7 +96,7 @@ ext() {
 make_arm() {
 	fstype=ext4 options=noatime
 	case $1 in
-	nojournal) ext -O ^has_journal ;;
+	nojournal) ext -O ^has_journal,^orphan_file ;;
 	fastcommit) ext -O fast_commit -J "$(journal_option)" ;;
 	ext4 | zext4 | ext4:* | zext4:*) ext -J "$(journal_option)"; fstype=${1%%:*} ;;
 	xfs | btrfs) fstype=$1; mkfs.$1 -q -f /dev/$name || die "mkfs.$1" ;;
