@@ -15,6 +15,7 @@ set -u
 . "${0%/*}/device.sh"
 DEV=			# a block device to use instead of DISK; it is overwritten
 DISK=zjdisk
+PLAIN_MB=		# zjdisk costs the CPU a copy of each block and no more, so much that is new included
 KIND=fua		# the device's cache: none, fua, nofua
 LATENCY_MS=20
 SIZE_MB=16384
@@ -79,6 +80,7 @@ latency() {
 disk_on() {
 	if [ -z "$DEV" ]; then
 		device_on $KIND
+		[ -z "$PLAIN_MB" ] || zjd 0 plain $((PLAIN_MB * 256))
 		return
 	fi
 	[ -b "$DEV" ] || die "$DEV is no block device"

@@ -17,6 +17,8 @@
  *	N hold-read FIRST LAST, N release-read	the same for reads
  *	N cache 0|1 FUA		volatile cache and FUA, 0|1 each
  *	N fill PATTERN		the whole disk, with a 64-bit pattern (0x...)
+ *	N plain PAGES		for benches: little work of the CPU for a block, see struct
+ *		zjd_dev; PAGES blocks that were never written need no page allocated either
  *	N stats			sets the counters to 0
  *
  * /sys/kernel/debug/zjdisk/N lists a recording, with the last rebuild's choices.
@@ -44,7 +46,7 @@ static int zjd_cmd_record(struct zjd_dev *dev, const char *arg)
 
 	down_write(&dev->sem);
 	if (!strcmp(arg, "on")) {
-		err = zjd_record_start(dev);
+		err = dev->plain ? -EBUSY : zjd_record_start(dev);
 	} else if (!strcmp(arg, "off")) {
 		zjd_record_stop(dev);
 		err = 0;
@@ -277,6 +279,32 @@ static int zjd_cmd_power(struct zjd_dev *dev, const char *arg)
 	return 0;
 }
 
+/* A recording would have to count each request in flight; so there is none, and no way back. */
+static int zjd_cmd_plain(struct zjd_dev *dev, const char *args)
+{
+	LIST_HEAD(pages);
+	struct page *page;
+	int err = 0;
+	u32 nr;
+
+	if (kstrtou32(args, 10, &nr))
+		return -EINVAL;
+	while (nr-- && (page = alloc_page(GFP_KERNEL)))
+		list_add(&page->lru, &pages);
+	down_write(&dev->sem);
+	spin_lock_bh(&dev->lock);
+	if (dev->base || dev->plain || disk_openers(dev->disk)) {
+		err = -EBUSY;
+	} else {
+		dev->plain = true;
+		list_splice_init(&pages, &dev->spare);
+	}
+	spin_unlock_bh(&dev->lock);
+	up_write(&dev->sem);
+	put_pages_list(&pages);
+	return err;
+}
+
 static int zjd_cmd_stats(struct zjd_dev *dev, const char *arg)
 {
 	spin_lock_bh(&dev->lock);
@@ -296,7 +324,7 @@ static const struct {
 	{ "head", zjd_cmd_head },	{ "hold", zjd_cmd_hold },
 	{ "release", zjd_cmd_release },	{ "hold-read", zjd_cmd_hold_read },
 	{ "release-read", zjd_cmd_release_read },
-	{ "stats", zjd_cmd_stats },
+	{ "plain", zjd_cmd_plain },	{ "stats", zjd_cmd_stats },
 };
 
 static ssize_t zjd_ctl_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)

@@ -64,14 +64,38 @@ static struct page *zjd_page_of_discard(const struct zjd_write *w, u32 i)
 	return page;
 }
 
-static struct zjd_write *zjd_new_write(struct bio *bio, bool fua)
+/* The page of a plain disk that has this block, or one that the disk has in reserve, or NULL. */
+static struct page *zjd_page_in_place(struct zjd_dev *dev, u64 index)
 {
-	const gfp_t gfp = GFP_NOIO | __GFP_NOFAIL;
+	struct page *page;
+
+	spin_lock_bh(&dev->lock);
+	page = dev->pages[index];
+	if (page && page_count(page) == 1) {
+		get_page(page);
+	} else {
+		page = list_first_entry_or_null(&dev->spare, struct page, lru);
+		if (page)
+			list_del(&page->lru);
+	}
+	spin_unlock_bh(&dev->lock);
+	return page;
+}
+
+static struct page *zjd_page_of_write(struct zjd_dev *dev, u64 index)
+{
+	struct page *page = dev->plain ? zjd_page_in_place(dev, index) : NULL;
+
+	return page ?: alloc_page(GFP_NOIO | __GFP_NOFAIL);
+}
+
+static struct zjd_write *zjd_new_write(struct zjd_dev *dev, struct bio *bio, bool fua)
+{
 	sector_t sector = bio->bi_iter.bi_sector;
 	u32 nsect = bio_sectors(bio);
 	u64 first = sector / ZJD_PAGE_SECTORS;
 	u32 n = (sector + nsect - 1) / ZJD_PAGE_SECTORS - first + 1;
-	struct zjd_write *w = kzalloc(struct_size(w, pages, n), gfp);
+	struct zjd_write *w = kzalloc(struct_size(w, pages, n), GFP_NOIO | __GFP_NOFAIL);
 
 	w->npages = n;
 	refcount_set(&w->ref, 1);
@@ -81,7 +105,8 @@ static struct zjd_write *zjd_new_write(struct bio *bio, bool fua)
 	w->fua = fua;
 	w->discard = bio_op(bio) == REQ_OP_DISCARD;
 	while (n--)
-		w->pages[n] = w->discard ? zjd_page_of_discard(w, n) : alloc_page(gfp);
+		w->pages[n] = w->discard ? zjd_page_of_discard(w, n) :
+					   zjd_page_of_write(dev, first + n);
 	return w;
 }
 
@@ -126,8 +151,9 @@ static void zjd_fill_edges(struct zjd_dev *dev, struct zjd_write *w)
 	struct page *old = dev->pages[first];
 	char *to = page_address(w->pages[0]);
 
+	/* In a plain disk it may be the same page. */
 	if (head && old)
-		memcpy(to, page_address(old), head);
+		memmove(to, page_address(old), head);
 	else if (head)
 		memset(to, 0, head);
 	if (!end)
@@ -135,7 +161,7 @@ static void zjd_fill_edges(struct zjd_dev *dev, struct zjd_write *w)
 	old = dev->pages[first + w->npages - 1];
 	to = page_address(w->pages[w->npages - 1]);
 	if (old)
-		memcpy(to + end, page_address(old) + end, PAGE_SIZE - end);
+		memmove(to + end, page_address(old) + end, PAGE_SIZE - end);
 	else
 		memset(to + end, 0, PAGE_SIZE - end);
 }
@@ -243,7 +269,7 @@ static void zjd_write_done(struct zjd_req *rq)
 
 	if (!early)
 		zjd_take_data(rq);
-	changed = early && !zjd_walk(rq, true);
+	changed = early && !dev->plain && !zjd_walk(rq, true);
 	spin_lock_bh(&dev->lock);
 	if (changed && (w->op & (__force u32)REQ_META))
 		dev->stats.changed_meta++;
@@ -381,7 +407,7 @@ static void zjd_stage_begin(struct zjd_req *rq)
 	}
 	spin_unlock_bh(&dev->lock);
 	/* Half of the writes are taken at once, half only when they end. */
-	if (rq->stage == ZJD_WRITE && get_random_u32() & 1)
+	if (rq->stage == ZJD_WRITE && (dev->plain || get_random_u32() & 1))
 		zjd_take_data(rq);
 }
 
@@ -560,7 +586,7 @@ static void zjd_submit_bio(struct bio *bio)
 	}
 	hrtimer_setup(&rq->timer, zjd_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 	if (op_is_write(bio_op(bio)) && bio_sectors(bio))
-		rq->w = zjd_new_write(bio, bio->bi_opf & REQ_FUA && dev->fua);
+		rq->w = zjd_new_write(dev, bio, bio->bi_opf & REQ_FUA && dev->fua);
 	if (bio->bi_opf & REQ_PREFLUSH)
 		rq->stage = ZJD_PREFLUSH;
 	else if (rq->w)

@@ -51,6 +51,16 @@ void zjd_free_table(struct page **table, u64 npages)
 	kvfree(table);
 }
 
+void zjd_free_spare(struct zjd_dev *dev)
+{
+	struct page *page, *next;
+
+	list_for_each_entry_safe(page, next, &dev->spare, lru) {
+		list_del(&page->lru);
+		put_page(page);
+	}
+}
+
 struct page **zjd_copy_table(struct page **from, u64 npages)
 {
 	struct page **to = zjd_alloc_table(npages);
@@ -88,6 +98,7 @@ static int zjd_add(struct zjd_dev *dev, int nr)
 	INIT_LIST_HEAD(&dev->writes);
 	INIT_LIST_HEAD(&dev->flushes);
 	INIT_LIST_HEAD(&dev->waiting);
+	INIT_LIST_HEAD(&dev->spare);
 	INIT_LIST_HEAD(&dev->holds[READ].held);
 	INIT_LIST_HEAD(&dev->holds[WRITE].held);
 	dev->pages = zjd_alloc_table(dev->npages);
@@ -124,6 +135,7 @@ static void zjd_remove_all(void)
 		/* Zeroed memory if zjd_add() never came to this one. */
 		if (dev->pages) {
 			zjd_record_clear(dev);
+			zjd_free_spare(dev);
 			zjd_free_table(dev->pages, dev->npages);
 		}
 	}

@@ -159,6 +159,9 @@ struct zjd_hold {
  * @faults: error injection
  * @stats: counters
  * @rebuilt: text about the last rebuild into this disk
+ * @plain: for benches: writes change pages in place that nothing else holds, and nothing is
+ *	compared, so that the CPU copies a block once and does nothing else for it; not recorded
+ * @spare: pages for what was never written, of such a disk
  */
 struct zjd_dev {
 	int nr;
@@ -192,6 +195,8 @@ struct zjd_dev {
 	struct zjd_fault faults[ZJD_FAULTS];
 	struct zjd_stats stats;
 	char rebuilt[160];
+	bool plain;
+	struct list_head spare;
 };
 
 /* How volatile writes are treated; one of these per rebuild, as a rule by the seed. */
@@ -223,6 +228,7 @@ extern struct page *zjd_discarded;
 struct page **zjd_alloc_table(u64 npages);
 void zjd_free_table(struct page **table, u64 npages);
 struct page **zjd_copy_table(struct page **from, u64 npages);
+void zjd_free_spare(struct zjd_dev *dev);
 
 /* io.c */
 extern const struct block_device_operations zjd_fops;
