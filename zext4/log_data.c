@@ -382,7 +382,7 @@ static void unlock_folios(struct log_data *log)
 
 	for (i = 0; i < folio_batch_count(&log->folios); i++)
 		folio_unlock(log->folios.folios[i]);
-	folio_batch_release(&log->folios);
+	folios_put(&log->folios);
 }
 
 /*
@@ -440,7 +440,7 @@ static int log_batch(struct log_data *log)
 	log->handle = ext4_journal_start(log->inode, EXT4_HT_WRITE_PAGE, log->credits + 1 +
 					 ext4_chunk_trans_blocks(log->inode, log->credits));
 	if (IS_ERR(log->handle)) {
-		folio_batch_release(&log->folios);
+		folios_put(&log->folios);
 		return PTR_ERR(log->handle);
 	}
 	lock_folios(log);
@@ -528,7 +528,7 @@ static unsigned int count_dirty(struct inode *inode, pgoff_t index, pgoff_t *las
 		n += batch_dirty(inode, &folios, most - n);
 		if (found)
 			*last = last_page(folios.folios[found - 1], end);
-		folio_batch_release(&folios);
+		folios_put(&folios);
 	} while (found && n <= most);
 	return n;
 }
@@ -564,7 +564,7 @@ static bool find_few(struct log_data *log, pgoff_t *index, pgoff_t *last, unsign
 	else if (found)
 		*last = last_page(folios->folios[found - 1], *last);
 	if (n > most)
-		folio_batch_release(folios);
+		folios_put(folios);
 	return folio_batch_count(folios);
 }
 
@@ -608,7 +608,7 @@ static enum zext4_way log_data(struct inode *inode, loff_t start, loff_t end, in
 	if (way == ZEXT4_WAY_LOG)
 		log_range(&log, start >> PAGE_SHIFT, index, last, most, lane);
 	else
-		folio_batch_release(&log.folios);
+		folios_put(&log.folios);
 	return way;
 }
 

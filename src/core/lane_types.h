@@ -14,6 +14,7 @@
 
 struct zj_component;
 struct zj_journal;
+struct zj_plan;
 struct zj_run;
 struct zj_seg;
 struct zj_txn;
@@ -206,6 +207,9 @@ struct zj_lane {
 
 	void		*spare[2];	/* memory for the next copy of an image, or NULL: [0] lane's
 					 * thread; [1] the thread that writes its records
+					 */
+	struct zj_plan	*plan;		/* the thread that writes its records, log=zj; memory for the
+					 * next chunk, or NULL
 					 */
 	void		*info;		/* lane's thread, NVM; memory where it builds a TxnInfo */
 	u32		nvm_end;	/* lane's thread, NVM; number of the line behind its newest

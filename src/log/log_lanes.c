@@ -29,8 +29,8 @@
 /**
  * struct zj_plan - one chunk to be written
  *
- * spare_fill() allocates it, and log_free() frees it when the member has been
- * written.
+ * spare_fill() allocates it, or takes the one that its lane has kept. log_free() frees
+ * it when the member has been written, or has its lane keep it.
  */
 struct zj_plan {
 	struct list_head link;	/* in zj_lanes_write.chunks */
@@ -63,6 +63,10 @@ static void spare_fill(struct zj_lanes_write *log)
 	const gfp_t gfp = GFP_NOFS | __GFP_NOFAIL;
 	struct zj_plan *plan;
 
+	if (log->spare)
+		return;
+	log->spare = log->txn->lane->plan;
+	log->txn->lane->plan = NULL;
 	if (log->spare)
 		return;
 	plan = kzalloc(sizeof(*plan), gfp);
@@ -366,16 +370,43 @@ static void emit_all(struct zj_lanes_write *log, bool fua)
 	ZJ_ASSERT(log->zj, !log->at.nr_deps && !log->at.nr_revokes && !log->at.nr_images);
 }
 
-static void plan_free(struct zj_lanes_write *log)
+static void plan_free(struct zj_journal *zj, struct zj_plan *plan)
 {
+	kmem_cache_free(zj->frozen_cache, plan->block);
+	kfree(plan);
+}
+
+/*
+ * Has a lane keep a plan for its next chunk. Most of a small record's header block is zero
+ * already, so only what was used of it is cleared.
+ */
+static void plan_keep(struct zj_lane *lane, struct zj_plan *plan)
+{
+	u32 size = lane->journal->geo.block_size;
+	void *block = plan->block;
+
+	memset(block, 0, plan->used);
+	memset(block + plan->data, 0, size - plan->data);
+	*plan = (struct zj_plan) {
+		.block = block,
+		.used = sizeof(struct zj_chunk_header),
+		.data = size,
+	};
+	lane->plan = plan;
+}
+
+static void plans_free(struct zj_lanes_write *log)
+{
+	struct zj_lane *lane = log->txn->lane;
 	struct zj_plan *plan, *tmp;
 
 	if (log->spare)
 		list_add(&log->spare->link, &log->chunks);
-	list_for_each_entry_safe(plan, tmp, &log->chunks, link) {
-		kmem_cache_free(log->zj->frozen_cache, plan->block);
-		kfree(plan);
-	}
+	list_for_each_entry_safe(plan, tmp, &log->chunks, link)
+		if (lane->plan)
+			plan_free(log->zj, plan);
+		else
+			plan_keep(lane, plan);
 }
 
 /* ---- a run ---- */
@@ -412,7 +443,7 @@ static void log_send(struct zj_txn *txn, bool fua)
 
 static void log_free(struct zj_txn *txn)
 {
-	plan_free(txn->out);
+	plans_free(txn->out);
 	kfree(txn->out);
 	txn->out = NULL;
 }
@@ -477,6 +508,17 @@ static u32 lanes_blocks(const struct zj_journal *zj, u32 credits)
 	return zj_txn_blocks(&zj->geo, credits);
 }
 
+static void lanes_release(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		if (zj->lanes[i].plan)
+			plan_free(zj, zj->lanes[i].plan);
+		zj->lanes[i].plan = NULL;
+	}
+}
+
 static int lanes_advance_tail(struct zj_journal *zj, const struct zj_component *last)
 {
 	return zj_ckpt_write(zj, last->stamp);
@@ -487,7 +529,7 @@ const struct zj_log_ops zj_log_lanes = {
 	.logs_lines	= true,
 	.max_lanes	= ZJ_MAX_LANES,
 	.open		= zj_log_default_open,
-	.release	= zj_log_default_release,
+	.release	= lanes_release,
 	.fit		= lanes_fit,
 	.blocks		= lanes_blocks,
 	.room		= zj_seg_room,

@@ -226,6 +226,7 @@ static bool foresee(struct zj_journal *zj, struct journal_head *jh, struct zj_sp
 	newest = READ_ONCE(jh->newest);
 	committed = newest && zj_txn_is_committed(READ_ONCE(newest->txn));
 	rcu_read_unlock();
+	spare->kept = READ_ONCE(jh->kept);
 	if (committed)
 		zj_spare_fill(zj, spare, false);
 	return committed || !newest;
@@ -264,8 +265,10 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 			zj_revoke_touch(handle, jh->bh->b_blocknr);
 			looked = true;
 		}
-		if (how == TOUCH_MEMORY)
+		if (how == TOUCH_MEMORY) {
+			spare->kept = false;
 			zj_spare_fill(zj, spare, spare->part);
+		}
 		if (how == TOUCH_WAIT_LOG) {
 			zj_count(&txn->lane->stats.wait_log, 1);
 			zj_count(&txn->lane->stats.conflicts, 1);

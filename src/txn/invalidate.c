@@ -58,7 +58,7 @@ static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
 		return UNMAP_MEMORY;
 	WRITE_ONCE(part->flags, BIT(ZJ_PART_FORGET));
 	if (!zj_part_file_late(part, jh, txn)) {
-		zj_part_untake(jh, part, spare);
+		zj_part_untake(jh, part);
 		return UNMAP_FREE;
 	}
 	set_buffer_freed(jh->bh);

@@ -116,6 +116,7 @@ static struct journal_head *jh_alloc(struct buffer_head *bh)
 	jh->triggers = NULL;
 	jh->conflicts = buffer_jh_contended(bh);
 	jh->first_used = false;
+	jh->kept = NULL;
 	return jh;
 }
 
@@ -178,6 +179,8 @@ void zj_jh_put(struct journal_head *jh)
 	else if (buffer_jh_contended(bh))
 		clear_buffer_jh_contended(bh);
 	jh_unlock(bh);
+	if (jh->kept)
+		kfree_rcu(jh->kept, rcu);
 	kfree_rcu(jh, rcu);
 	put_bh(bh);
 }

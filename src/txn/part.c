@@ -37,7 +37,7 @@ void zj_spare_fill(struct zj_journal *zj, struct zj_spare *spare, bool more)
 {
 	const gfp_t gfp = GFP_NOFS | __GFP_NOFAIL;
 
-	if (!spare->part)
+	if (!spare->part && !spare->kept)
 		spare->part = kmem_cache_alloc(zj_part_cache, gfp);
 	if (zj_logs_lines(zj) && zj_spare_lacks_base(zj, spare))
 		spare->base = kmem_cache_alloc(zj->frozen_cache, gfp);
@@ -65,7 +65,8 @@ void zj_spare_free(struct zj_journal *zj, struct zj_spare *spare)
 
 /**
  * zj_part_take() - get an empty part for a buffer's new owner
- * @jh: the buffer's head, whose embedded part is used if it is free
+ * @jh: the buffer's head, whose embedded part is used if it is free, or else the one that
+ *	it has kept
  * @spare: has the part that is used otherwise
  *
  * Context: jh->lock held.
@@ -79,6 +80,9 @@ struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
 	if (!jh->first_used) {
 		jh->first_used = true;
 		part = &jh->first;
+	} else if (jh->kept) {
+		part = jh->kept;
+		jh->kept = NULL;
 	} else {
 		spare->part = NULL;
 	}
@@ -93,14 +97,26 @@ struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
 	return part;
 }
 
-/* Undoes zj_part_take() for a part that was not filed. */
-void zj_part_untake(struct journal_head *jh, struct zj_part *part,
-		    struct zj_spare *spare)
+/**
+ * zj_part_untake() - give back a part that its head's buffer does not need any more
+ * @jh: the head
+ * @part: in no list
+ *
+ * Readers without a lock may still look at it, and find it with its next owner: as that is of
+ * the same buffer, they decide as if they had come later. To other memory it returns after an
+ * RCU grace period.
+ *
+ * Context: jh->lock held.
+ */
+void zj_part_untake(struct journal_head *jh, struct zj_part *part)
 {
+	lockdep_assert_held(&jh->lock);
 	if (part == &jh->first)
 		jh->first_used = false;
+	else if (!jh->kept)
+		jh->kept = part;
 	else
-		spare->part = part;
+		kfree_rcu(part, rcu);
 }
 
 static void txn_list_add(struct zj_part *part, struct zj_txn *txn)
@@ -292,10 +308,7 @@ void zj_part_drop(struct zj_part *part)
 		zj_part_no_base(txn_zj(part->txn), part);
 	/* This cannot be the last reference, because the caller has one. */
 	ZJ_ASSERT(txn_zj(part->txn), refcount_dec_not_one(&jh->refs));
-	if (part == &jh->first)
-		jh->first_used = false;
-	else
-		kfree_rcu(part, rcu);
+	zj_part_untake(jh, part);
 }
 
 /*

@@ -26,8 +26,7 @@ static inline void zj_part_clear(struct zj_part *part, unsigned long bits)
 void zj_spare_fill(struct zj_journal *zj, struct zj_spare *spare, bool more);
 void zj_spare_free(struct zj_journal *zj, struct zj_spare *spare);
 struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare);
-void zj_part_untake(struct journal_head *jh, struct zj_part *part,
-		    struct zj_spare *spare);
+void zj_part_untake(struct journal_head *jh, struct zj_part *part);
 void zj_part_file(struct zj_part *part, struct journal_head *jh,
 		  struct zj_txn *txn);
 bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,

@@ -47,8 +47,8 @@ enum zj_part_bits {
  * struct zj_part - what one transaction owns of one block
  *
  * A handle that touches a buffer takes a part for its transaction: the one that is
- * embedded in the journal head, or if that is in use, one that was allocated
- * beforehand. zj_part_file() adds it at the end of jh->parts and txn->parts. While it has
+ * embedded in the journal head; if that is in use, one that the head has kept, or one
+ * that was allocated beforehand. zj_part_file() adds it at the end of jh->parts and txn->parts. While it has
  * no image it may move to another member of the same component, which then pays
  * for the image. zj_journal_dirty_metadata() gives it one (ZJ_PART_MODIFIED).
  *
@@ -57,8 +57,9 @@ enum zj_part_bits {
  * component is committed, older parts of the buffer are dropped as far as J2 allows, and
  * the buffer becomes dirty for write-back, unless a newer part owns it. A part of a
  * forgotten block is dropped then. The others stay until write-back is over, and
- * zj_part_retire() drops all parts of the buffer. zj_part_drop() frees a part after an
- * RCU grace period, for the lockless test in access.c.
+ * zj_part_retire() drops all parts of the buffer. The head keeps one dropped part for
+ * its next owner. Others are freed after an RCU grace period, for the lockless test in
+ * access.c: a part never changes its head.
  */
 struct zj_part {
 	struct journal_head *jh;	/* immutable; holds a reference */
@@ -91,6 +92,7 @@ struct zj_spare {
 	void		*frozen_data;	/* for a copy of a sealed owner's image (R3) */
 	void		*base;		/* for the contents before the first change */
 	struct zj_dep	*dep;		/* for a dependency on a sealed owner (R3) */
+	bool		kept;		/* the head is expected to have a part that it kept */
 	bool		declared;	/* the caller will declare each range it changes */
 	bool		no_lines;	/* the caller gives the block new contents, or none */
 };
