@@ -432,18 +432,15 @@ static int write_all(struct zj_recovery *r, const struct zj_nvm_area *area)
 /**
  * zj_recover_nvm() - replay a log in memory; see recovery.h
  */
-int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
-		   const struct zj_nvm_area *area, u32 block_size,
-		   u32 journal_blocks, u64 fs_blocks, bool dry_run,
-		   struct zj_recovery_stats *stats)
+int zj_recover_nvm(const struct zj_recovery_args *args, const struct zj_nvm_area *area)
 {
+	struct zj_recovery_stats *stats = args->stats;
 	struct zj_recovery r;
 	int err;
 
-	zj_recovery_begin(&r, ops, ctx, stats);
-	r.journal_blocks = journal_blocks;
-	r.home_blocks = fs_blocks;
-	err = open_log(&r, area, block_size);
+	zj_recovery_begin(&r, args);
+	r.flags &= ~ZJ_RECOVER_DROP_DAMAGED;
+	err = open_log(&r, area, args->block_size);
 	if (!err)
 		err = scan_all(&r, area);
 	if (!err)
@@ -451,10 +448,10 @@ int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
 	if (!err)
 		err = zj_choose(&r);
 	if (!err)
-		ops->msg(ctx, 1, "log in memory: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions",
+		r.ops->msg(r.ctx, 1, "log in memory: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions",
 			 stats->transactions, stats->committed_components,
 			 stats->replayed, stats->discarded);
-	if (!err && !dry_run)
+	if (!err && !(r.flags & ZJ_RECOVER_DRY_RUN))
 		err = write_all(&r, area);
 
 	zj_recovery_end(&r);
