@@ -188,22 +188,6 @@ static int check_entries(struct zj_nvm_scan *s)
 
 /* ---- keeping ---- */
 
-static int keep_entries(struct zj_nvm_scan *s)
-{
-	const __le64 *from = s->r->info;
-	u32 i;
-
-	/* Dependencies and revokes are neighbours in the TxnInfo. */
-	for (i = 0; i < s->chunk.nr_deps + s->chunk.nr_revokes; i++) {
-		u64 *entry = zj_vec_add(&s->r->entries);
-
-		if (!entry)
-			return zj_no_memory(s->r);
-		*entry = le64_to_cpu(from[i]);
-	}
-	return 0;
-}
-
 static int keep_records(struct zj_nvm_scan *s)
 {
 	const struct zj_nvm_chunk *c = &s->chunk;
@@ -251,7 +235,7 @@ static int keep_chunk(struct zj_nvm_scan *s)
 		.nr_images = c->count,
 	};
 	s->r->stats->chunks++;
-	err = keep_entries(s);
+	err = zj_keep_entries(s->r, s->r->info, c->nr_deps + c->nr_revokes);
 	return err ?: keep_records(s);
 }
 
