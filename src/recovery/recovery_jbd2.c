@@ -11,7 +11,6 @@
 #include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 #include <asm/byteorder.h>
 #include "format/codec_jbd2.h"

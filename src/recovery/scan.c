@@ -13,7 +13,6 @@
  * was durable, and no other block could tell, recovery does not go past it by itself (D5).
  */
 #include <linux/minmax.h>
-#include <linux/sched.h>
 #include <linux/string.h>
 #include <asm/byteorder.h>
 #include "recovery/recovery_int.h"

@@ -25,7 +25,6 @@ int zj_block_index_init(struct zj_block_index *index, unsigned int bits, unsigne
 void zj_block_index_exit(struct zj_block_index *index)
 {
 	kvfree(index->buckets);
-	index->buckets = NULL;
 }
 
 /**

@@ -10,7 +10,6 @@
  * Recovery lets the revoke win at equal stamps, so journaling the block again cancels
  * the revoke.
  */
-#include "core/flush.h"
 #include "core/journal.h"
 #include "txn/block_index.h"
 #include "txn/component.h"
