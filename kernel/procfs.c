@@ -6,7 +6,6 @@
 #include <linux/seq_file.h>
 #include "core/journal.h"
 #include "debugfs.h"
-#include "log/log_types.h"
 #include "mount/proc.h"
 #include "txn/component.h"
 

@@ -4,7 +4,6 @@
  */
 #include <linux/memcontrol.h>
 #include <linux/pagemap.h>
-#include <linux/sched/mm.h>
 #include "ext4.h"
 #include "ext4_jbd2.h"
 

@@ -159,7 +159,6 @@ struct jbd2_inode {
 
 enum zj_txn_state {
 	T_RUNNING,
-	T_LOCKED,
 	T_COMMIT,
 	T_FINISHED,
 };

@@ -109,17 +109,25 @@ struct zj_recovery_stats {
 #define ZJ_RECOVER_DROP_DAMAGED	0x2
 
 /**
+ * struct zj_recovery_args - what recovery has to know, whatever the log's format is
+ */
+struct zj_recovery_args {
+	const struct zj_io_ops *ops;	/* the host's I/O */
+	void	*ctx;		/* passed through to @ops */
+	u32	block_size;	/* bytes; the log must say the same */
+	u32	journal_blocks;	/* length of the journal; the log must fit in it */
+	u64	fs_blocks;	/* blocks that the device has room for, in units of @block_size; a
+				 * tag beyond is corruption. Not the superblock's count: that may
+				 * itself be in the log, larger, after an online resize.
+				 */
+	unsigned int flags;	/* ZJ_RECOVER_* */
+	struct zj_recovery_stats *stats; /* filled in, also on error as far as known */
+};
+
+/**
  * zj_recover() - bring the file system to the newest committed state
- * @ops: the host's I/O
- * @ctx: passed through to @ops
+ * @args: the device and what to do
  * @uuid: uuid of the file system, 16 bytes; if the log has another one, a notice is printed
- * @block_size: bytes; the log must say the same
- * @journal_blocks: length of the journal; the log must fit in it
- * @fs_blocks: blocks that the device has room for, in units of @block_size; a
- *	tag beyond is corruption.  Not the superblock's count: that may itself
- *	be in the log, larger, after an online resize.
- * @flags: ZJ_RECOVER_*
- * @stats: filled in, also on error as far as known; may not be NULL
  *
  * Call only if block 0 carries ZJ_JBD2_INCOMPAT_LANES.  Nothing is written
  * before everything is read and checked.  Restartable: a crash anywhere inside
@@ -130,19 +138,12 @@ struct zj_recovery_stats {
  * Return: 0; -EUCLEAN with a message naming the damage when the log cannot be
  * trusted; -ENOMEM; or the error of a failed operation.
  */
-int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
-	       u32 block_size, u32 journal_blocks, u64 fs_blocks,
-	       unsigned int flags, struct zj_recovery_stats *stats);
+int zj_recover(const struct zj_recovery_args *args, const u8 *uuid);
 
 /**
  * zj_recover_jbd2() - the same for a log in stock's format
- * @ops: the host's I/O; write_log is not used
- * @ctx: passed through to @ops
- * @sb: block 0 of the journal, checked, s_start not 0
- * @journal_blocks: length of the journal
- * @fs_blocks: blocks that the device has room for
- * @flags: ZJ_RECOVER_*
- * @stats: filled in, also on error as far as known
+ * @args: the device and what to do; write_log() is not used
+ * @sb: block 0 of the journal, checked against the block size, s_start not 0
  * @sequence: set to the number after the last transaction replayed
  *
  * Call only if block 0 does not carry ZJ_JBD2_INCOMPAT_LANES. On success all images are
@@ -154,10 +155,8 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
  * there are fast commits and the host cannot replay them; -ENOMEM; or the error of a
  * failed operation.
  */
-int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
-		    const struct zj_jbd2_super *sb, u32 journal_blocks,
-		    u64 fs_blocks, unsigned int flags,
-		    struct zj_recovery_stats *stats, u32 *sequence);
+int zj_recover_jbd2(const struct zj_recovery_args *args, const struct zj_jbd2_super *sb,
+		    u32 *sequence);
 
 /**
  * struct zj_nvm_area - memory that holds a log
@@ -170,14 +169,9 @@ struct zj_nvm_area {
 
 /**
  * zj_recover_nvm() - the same for a log in byte-addressable memory
- * @ops: the host's I/O; read_home is needed, read_log and write_log are not
- * @ctx: passed through to @ops
+ * @args: the device and what to do; read_home() is needed, read_log() and write_log() are
+ *	not, and nothing that is damaged is dropped
  * @area: the memory, its super block checked against block 0
- * @block_size: bytes; the log must say the same
- * @journal_blocks: length of the journal, whose blocks are never replayed
- * @fs_blocks: blocks that the device has room for
- * @dry_run: check and count only, write nothing
- * @stats: filled in, also on error as far as known
  *
  * Call only if block 0 carries ZJ_JBD2_INCOMPAT_NVM. Nothing is written before
  * everything is read and checked, and nothing is written to the memory at all. On success
@@ -188,9 +182,6 @@ struct zj_nvm_area {
  * Return: 0; -EUCLEAN with a message naming the damage; -ENOMEM; or the error of a
  * failed operation.
  */
-int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
-		   const struct zj_nvm_area *area, u32 block_size,
-		   u32 journal_blocks, u64 fs_blocks, bool dry_run,
-		   struct zj_recovery_stats *stats);
+int zj_recover_nvm(const struct zj_recovery_args *args, const struct zj_nvm_area *area);
 
 #endif /* ZJOURNAL_RECOVERY_H */

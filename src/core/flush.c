@@ -145,7 +145,7 @@ static void lead(struct zj_journal *zj, struct zj_flush *flush,
 	err = zj_issue_flush(zj, flush->bdev);
 	WRITE_ONCE(flush->ended, ktime_get());
 	took = flush->ended - start;
-	WRITE_ONCE(flush->mean_ns, (3 * (flush->mean_ns ?: took) + took) / 4);
+	WRITE_ONCE(flush->mean_ns, zj_mean(flush->mean_ns, took));
 	if (err) {
 		WRITE_ONCE(flush->err, err);
 		lost_in_cache(zj, err);

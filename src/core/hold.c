@@ -9,7 +9,6 @@
  */
 #include "core/hold.h"
 #include <linux/compiler.h>
-#include <linux/sched.h>
 #include <linux/wait.h>
 
 /* One for all journals, as the memory is copied as a whole. */

@@ -51,6 +51,12 @@ static inline void zj_count(u64 *counter, u64 n)
 	WRITE_ONCE(*counter, READ_ONCE(*counter) + n);
 }
 
+/* Returns a running mean of times or sizes with one more in it; 0: there was none so far. */
+static inline s64 zj_mean(s64 mean, s64 value)
+{
+	return mean ? (3 * mean + value) / 4 : value;
+}
+
 /* Tells whether the log has a device of its own (C6). */
 static inline bool zj_log_apart(const struct zj_journal *zj)
 {

@@ -7,8 +7,7 @@
  *   buffer lock > journal_head.lock > zj_journal.comp_lock > zj_lane.lock
  *     > zj_journal.pool_lock
  *   jbd2_inode.i_lock > comp_lock
- *   journal_head.lock, comp_lock, revoke bucket lock, file block bucket lock
- *     > zj_txn.list_lock
+ *   journal_head.lock, comp_lock, zj_block_bucket.lock > zj_txn.list_lock
  *   zj_journal.tenant_lock: no other lock is held with it
  *   zj_waits.lock: innermost of all
  *   mutexes, outside of all these: barrier_lock > ckpt_lock > abort_lock > super_lock
@@ -28,12 +27,11 @@
 #include "format/codec.h"
 #include "format/journal_map.h"
 #include "log/log_types.h"
+#include "txn/block_index_types.h"
 #include "txn/component_types.h"
 
 struct zj_lane;
 struct zj_pass;
-struct zj_file_block_bucket;
-struct zj_revoke_bucket;
 struct zj_seg;
 struct zj_tenant;
 struct zj_tid_chain;
@@ -78,12 +76,8 @@ struct zj_journal {
 	errseq_t	wb_err;		/* immutable once loaded; the device's errseq_t at mount,
 					 * to tell errors that came later
 					 */
-	struct zj_revoke_bucket *revoke; /* immutable once loaded; hash table with 1 <<
-					 * ZJ_REVOKE_HASH_BITS buckets
-					 */
-	struct zj_file_block_bucket *file_blocks; /* immutable once loaded; hash table with
-					 * 1 << ZJ_FILE_BLOCK_HASH_BITS buckets
-					 */
+	struct zj_block_index revokes;	/* immutable once loaded, but for what is in it */
+	struct zj_block_index file_blocks; /* immutable once loaded, but for what is in it */
 	bool		logs_file_blocks; /* no lock, set once; file_blocks is in use */
 	struct kmem_cache *frozen_cache; /* immutable once loaded; one block each for
 					 * frozen copies

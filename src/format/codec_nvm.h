@@ -6,7 +6,6 @@
 #ifndef ZJ_CODEC_NVM_H
 #define ZJ_CODEC_NVM_H
 
-#include <linux/bitops.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
 #include <zjournal/nvm_format.h>

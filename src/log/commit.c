@@ -12,7 +12,6 @@
  */
 #include "checkpoint/home.h"
 #include "core/abort.h"
-#include "core/flush.h"
 #include "core/gather.h"
 #include "core/journal.h"
 #include "core/super.h"

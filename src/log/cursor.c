@@ -33,7 +33,7 @@ void zj_cursor_init(struct zj_cursor *cursor, struct zj_txn *txn)
 	 */
 	*cursor = (struct zj_cursor) {
 		.dep = list_entry(&comp->deps, struct zj_dep, comp_link),
-		.revoke = list_entry(&txn->revokes, struct zj_revoke, txn_link),
+		.revoke = list_entry(&txn->revokes, struct zj_block_entry, txn_link),
 		.part = list_entry(&txn->parts, struct zj_part, txn_link),
 		.nr_revokes = txn->nr_revokes,
 		.nr_images = count_images(txn),

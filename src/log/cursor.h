@@ -3,8 +3,8 @@
 #define ZJ_CURSOR_H
 
 #include "core/journal.h"
+#include "txn/block_index_types.h"
 #include "txn/part_types.h"
-#include "txn/revoke_types.h"
 
 /**
  * struct zj_cursor - how far a member has been written to the log
@@ -15,7 +15,7 @@
  */
 struct zj_cursor {
 	struct zj_dep	*dep;		/* taken last */
-	struct zj_revoke *revoke;	/* taken last */
+	struct zj_block_entry *revoke;	/* taken last */
 	struct zj_part	*part;		/* taken last */
 	u32		nr_deps;	/* dependencies not taken yet */
 	u32		nr_revokes;	/* revokes not taken yet */

@@ -446,13 +446,6 @@ void zj_run_ahead(struct zj_lane *lane, bool fua, struct completion *done)
 	lane->next = next_run(lane);
 }
 
-static void note_record_time(struct zj_lane *lane, bool fua, s64 ns)
-{
-	s64 before = lane->record_ns[fua] ?: ns;
-
-	WRITE_ONCE(lane->record_ns[fua], (3 * before + ns) / 4);
-}
-
 /*
  * Decides after the records have been written whether they need a flush,
  * because a remount may have switched barriers on meanwhile.
@@ -494,7 +487,7 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 	if (!err)
 		err = zj->log_ops->record(run, fua);
 	zj_wait_end(&wait);
-	note_record_time(lane, fua, ktime_get() - begin);
+	WRITE_ONCE(lane->record_ns[fua], zj_mean(lane->record_ns[fua], ktime_get() - begin));
 	if (!fua)
 		no_flush_needed(zj, run);
 	/*

@@ -70,13 +70,12 @@ bool zj_settle_images(struct zj_txn *txn)
 static void note_time(struct zj_log_io *io)
 {
 	struct zj_write_time *time = &io->lane->write_time[io->bytes > ZJ_SMALL_WRITE];
-	s64 ns = ktime_get() - io->sent, old_ns = READ_ONCE(time->ns);
-	u64 old_bytes = READ_ONCE(time->bytes);
+	s64 ns = ktime_get() - io->sent;
 
 	if (!io->bytes || io->err)
 		return;
-	WRITE_ONCE(time->bytes, old_bytes ? (3 * old_bytes + io->bytes) / 4 : io->bytes);
-	WRITE_ONCE(time->ns, old_ns ? (3 * old_ns + ns) / 4 : ns);
+	WRITE_ONCE(time->bytes, zj_mean(READ_ONCE(time->bytes), io->bytes));
+	WRITE_ONCE(time->ns, zj_mean(READ_ONCE(time->ns), ns));
 }
 
 static void io_put(struct zj_log_io *io)

@@ -31,7 +31,7 @@
 #include "log/log_io.h"
 #include "log/log_jbd2.h"
 #include "log/group_commit.h"
-#include "txn/part.h"
+#include "txn/jhead_types.h"
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/ktime.h>

@@ -7,7 +7,6 @@
  * images through their tags, so all blocks may be written in any order, and no
  * commit block is needed (format.h).
  */
-#include "core/flush.h"
 #include "core/gather.h"
 #include "core/journal.h"
 #include "core/space.h"
@@ -20,7 +19,6 @@
 #include "log/log_default.h"
 #include "log/log_io.h"
 #include "txn/lines.h"
-#include "txn/part.h"
 #include "txn/version.h"
 #include <linux/ktime.h>
 #include <linux/minmax.h>

@@ -31,8 +31,6 @@
 #include "log/log_nvm.h"
 #include "txn/jhead.h"
 #include "txn/lines.h"
-#include "txn/part.h"
-#include <linux/blkdev.h>
 #include <linux/ktime.h>
 #include <linux/libnvdimm.h>
 #include <linux/slab.h>

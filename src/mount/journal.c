@@ -19,6 +19,7 @@
 #include "mount/lane.h"
 #include "mount/load.h"
 #include "mount/proc.h"
+#include "txn/block_index.h"
 #include "txn/file_block.h"
 #include "txn/revoke.h"
 #include "txn/tenant.h"
@@ -78,8 +79,8 @@ static void journal_free(struct zj_journal *zj)
 	zj_tenants_exit(zj);
 	zj_checkpoint_exit(zj);
 	zj_space_exit(zj);
-	zj_file_block_exit(zj);
-	zj_revoke_exit(zj);
+	zj_block_index_exit(&zj->file_blocks);
+	zj_block_index_exit(&zj->revokes);
 	/* An assertion that has failed since the checkpoint's thread looked last. */
 	zj_abort_finish(zj);
 	zj_map_clear(&zj->map);
@@ -381,9 +382,10 @@ static int start(struct zj_journal *zj)
 	int err;
 
 	zj->frozen_cache = zj_frozen_cache(zj->public.j_blocksize);
-	err = zj_revoke_init(zj);
+	err = zj_block_index_init(&zj->revokes, ZJ_REVOKE_HASH_BITS, 0);
 	if (!err)
-		err = zj_file_block_init(zj);
+		err = zj_block_index_init(&zj->file_blocks, ZJ_FILE_BLOCK_HASH_BITS,
+					  ZJ_FILE_BLOCK_RUN_BITS);
 	if (!err)
 		err = zj->log_ops->init(zj);
 	if (!err)

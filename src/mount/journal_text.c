@@ -10,7 +10,6 @@
 #include "core/space.h"
 #include "core/waits.h"
 #include "mount/journal_text.h"
-#include "txn/component.h"
 #include "txn/txn_text.h"
 #include <linux/list.h>
 

@@ -223,18 +223,18 @@ static const struct zj_io_ops *ops_of(const struct zj_load *load)
  * Replays stock's log. The next transaction gets a sequence number that is not
  * in that log.
  */
-static int recover_stock(struct zj_load *load, u64 blocks)
+static int recover_stock(struct zj_journal *zj, const struct zj_recovery_args *args)
 {
-	struct zj_journal *zj = load->zj;
 	struct zj_jbd2_super *sb = zj->public.j_superblock;
-	struct zj_io_ops ops = *ops_of(load);
+	struct zj_recovery_args stock = *args;
+	struct zj_io_ops ops = *args->ops;
 	u32 sequence;
 	int err;
 
 	if (!zj->public.j_fc_replay_callback)
 		ops.fast_commit = NULL;
-	err = zj_recover_jbd2(&ops, load, sb, zj->public.j_total_len, blocks,
-			      false, &zj->recovered, &sequence);
+	stock.ops = &ops;
+	err = zj_recover_jbd2(&stock, sb, &sequence);
 	if (!err) {
 		mutex_lock(&zj->super_lock);
 		sb->s_sequence = cpu_to_be32(sequence);
@@ -247,9 +247,8 @@ static int recover_stock(struct zj_load *load, u64 blocks)
  * The format's open operation has checked that this is the memory that block 0
  * names.
  */
-static int recover_nvm(struct zj_load *load, u64 blocks)
+static int recover_nvm(struct zj_journal *zj, const struct zj_recovery_args *args)
 {
-	struct zj_journal *zj = load->zj;
 	struct zj_nvm_mark *mark = zj_nvm_mark_of(zj->public.j_superblock);
 	struct zj_nvm_area area = {
 		.base = zj->nvm.map.base,
@@ -261,9 +260,7 @@ static int recover_nvm(struct zj_load *load, u64 blocks)
 	err = zj_nvm_begin(&zj->nvm.map, &id);
 	if (err)
 		return err;
-	err = zj_recover_nvm(ops_of(load), load, &area, zj->public.j_blocksize,
-			     zj->public.j_total_len, blocks, false,
-			     &zj->recovered);
+	err = zj_recover_nvm(args, &area);
 	zj_nvm_end(id);
 	return err;
 }
@@ -271,22 +268,29 @@ static int recover_nvm(struct zj_load *load, u64 blocks)
 static int recover(struct zj_journal *zj, u64 blocks)
 {
 	struct zj_load *load = kzalloc(sizeof(*load), GFP_KERNEL);
+	struct zj_recovery_args args;
 	int err;
 
 	if (!load)
 		return -ENOMEM;
 	load->zj = zj;
+	args = (struct zj_recovery_args) {
+		.ops = ops_of(load),
+		.ctx = load,
+		.block_size = zj->public.j_blocksize,
+		.journal_blocks = zj->public.j_total_len,
+		.fs_blocks = blocks,
+		.stats = &zj->recovered,
+	};
 	load->told = ktime_get();
 	errseq_check_and_advance(&zj->public.j_fs_dev->bd_mapping->wb_err,
 				 &load->wb_err);
 	if (zj_is_nvm_log(zj->public.j_superblock))
-		err = recover_nvm(load, blocks);
+		err = recover_nvm(zj, &args);
 	else if (zj_journal_is_live(&zj->public))
-		err = zj_recover(ops_of(load), load, zj->geo.uuid,
-				 zj->public.j_blocksize, zj->public.j_total_len,
-				 blocks, false, &zj->recovered);
+		err = zj_recover(&args, zj->geo.uuid);
 	else
-		err = recover_stock(load, blocks);
+		err = recover_stock(zj, &args);
 	kfree(load);
 	return err;
 }

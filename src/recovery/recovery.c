@@ -297,9 +297,9 @@ static int zj_read_ckpt(struct zj_recovery *r)
 	return 0;
 }
 
-static int zj_open_log(struct zj_recovery *r, const u8 *uuid, u32 block_size,
-		       u32 journal_blocks)
+static int zj_open_log(struct zj_recovery *r, const u8 *uuid, u32 block_size)
 {
+	u32 journal_blocks = r->journal_blocks;
 	int err;
 
 	if (block_size < 1024 || block_size > 65536 ||
@@ -344,20 +344,22 @@ static void zj_summary(struct zj_recovery *r)
 	zj_report_unread(r);
 }
 
-void zj_recovery_begin(struct zj_recovery *r, const struct zj_io_ops *ops,
-		       void *ctx, struct zj_recovery_stats *stats)
+void zj_recovery_begin(struct zj_recovery *r, const struct zj_recovery_args *args)
 {
 	*r = (struct zj_recovery) {
-		.ops = ops,
-		.ctx = ctx,
-		.stats = stats,
+		.ops = args->ops,
+		.ctx = args->ctx,
+		.stats = args->stats,
+		.journal_blocks = args->journal_blocks,
+		.home_blocks = args->fs_blocks,
+		.flags = args->flags,
 		.chunks.size = sizeof(struct zj_rec_chunk),
 		.images.size = sizeof(struct zj_rec_image),
 		.kept.size = sizeof(void *),
 		.entries.size = sizeof(u64),
 		.components.size = sizeof(struct zj_rec_component),
 	};
-	memset(stats, 0, sizeof(*stats));
+	memset(args->stats, 0, sizeof(*args->stats));
 }
 
 void zj_recovery_end(struct zj_recovery *r)
@@ -380,18 +382,13 @@ void zj_recovery_end(struct zj_recovery *r)
 	zj_table_free(&r->by_block);
 }
 
-int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
-	       u32 block_size, u32 journal_blocks, u64 fs_blocks,
-	       unsigned int flags, struct zj_recovery_stats *stats)
+int zj_recover(const struct zj_recovery_args *args, const u8 *uuid)
 {
 	struct zj_recovery r;
 	int err;
 
-	zj_recovery_begin(&r, ops, ctx, stats);
-	r.journal_blocks = journal_blocks;
-	r.home_blocks = fs_blocks;
-	r.flags = flags;
-	err = zj_open_log(&r, uuid, block_size, journal_blocks);
+	zj_recovery_begin(&r, args);
+	err = zj_open_log(&r, uuid, args->block_size);
 	if (!err)
 		err = zj_scan(&r);
 	if (!err)
@@ -400,7 +397,7 @@ int zj_recover(const struct zj_io_ops *ops, void *ctx, const u8 *uuid,
 		err = zj_choose(&r);
 	if (!err)
 		zj_summary(&r);
-	if (!err && !(flags & ZJ_RECOVER_DRY_RUN))
+	if (!err && !(args->flags & ZJ_RECOVER_DRY_RUN))
 		err = zj_replay(&r);
 
 	zj_recovery_end(&r);

@@ -282,10 +282,10 @@ static inline int zj_cmp(u64 a, u64 b)
 	return (a > b) - (a < b);
 }
 
-void zj_recovery_begin(struct zj_recovery *r, const struct zj_io_ops *ops,
-		       void *ctx, struct zj_recovery_stats *stats);
+void zj_recovery_begin(struct zj_recovery *r, const struct zj_recovery_args *args);
 void zj_recovery_end(struct zj_recovery *r);
 int zj_scan(struct zj_recovery *r);
+int zj_keep_entries(struct zj_recovery *r, const __le64 *from, u32 nr);
 int zj_graph(struct zj_recovery *r);
 int zj_choose(struct zj_recovery *r);
 int zj_flush_home(struct zj_recovery *r);

@@ -11,7 +11,6 @@
 #include <linux/crc32.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 #include <asm/byteorder.h>
 #include "format/codec_jbd2.h"
@@ -558,10 +557,8 @@ static int run(struct zj_jbd2_scan *s)
 /**
  * zj_recover_jbd2() - replay a stock JBD2 log; see recovery.h
  */
-int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
-		    const struct zj_jbd2_super *sb, u32 journal_blocks,
-		    u64 fs_blocks, unsigned int flags,
-		    struct zj_recovery_stats *stats, u32 *sequence)
+int zj_recover_jbd2(const struct zj_recovery_args *args, const struct zj_jbd2_super *sb,
+		    u32 *sequence)
 {
 	struct zj_recovery r;
 	struct zj_jbd2_scan s = {
@@ -574,10 +571,7 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	};
 	int err;
 
-	zj_recovery_begin(&r, ops, ctx, stats);
-	r.journal_blocks = journal_blocks;
-	r.home_blocks = fs_blocks;
-	r.flags = flags;
+	zj_recovery_begin(&r, args);
 	zj_jbd2_geo_of(sb, &s.log);
 	s.blocks = s.log.last - s.log.first;
 	s.left = s.blocks;
@@ -586,13 +580,13 @@ int zj_recover_jbd2(const struct zj_io_ops *ops, void *ctx,
 	s.fast_end = be32_to_cpu(sb->s_maxlen);
 	/* For messages, the whole log is one segment. */
 	r.geo.block_size = s.log.block_size;
-	r.geo.seg_blocks = journal_blocks;
+	r.geo.seg_blocks = args->journal_blocks;
 	err = check_super(&r, sb, &s.log);
 	if (!err)
 		err = run(&s);
 	*sequence = s.sequence;
 	/* What was dropped is whole, and must not seem to follow what is written next. */
-	if (stats->lost_stamp)
+	if (args->stats->lost_stamp)
 		*sequence += s.blocks;
 	zj_recovery_end(&r);
 	return err;

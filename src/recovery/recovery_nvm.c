@@ -188,22 +188,6 @@ static int check_entries(struct zj_nvm_scan *s)
 
 /* ---- keeping ---- */
 
-static int keep_entries(struct zj_nvm_scan *s)
-{
-	const __le64 *from = s->r->info;
-	u32 i;
-
-	/* Dependencies and revokes are neighbours in the TxnInfo. */
-	for (i = 0; i < s->chunk.nr_deps + s->chunk.nr_revokes; i++) {
-		u64 *entry = zj_vec_add(&s->r->entries);
-
-		if (!entry)
-			return zj_no_memory(s->r);
-		*entry = le64_to_cpu(from[i]);
-	}
-	return 0;
-}
-
 static int keep_records(struct zj_nvm_scan *s)
 {
 	const struct zj_nvm_chunk *c = &s->chunk;
@@ -251,7 +235,7 @@ static int keep_chunk(struct zj_nvm_scan *s)
 		.nr_images = c->count,
 	};
 	s->r->stats->chunks++;
-	err = keep_entries(s);
+	err = zj_keep_entries(s->r, s->r->info, c->nr_deps + c->nr_revokes);
 	return err ?: keep_records(s);
 }
 
@@ -432,18 +416,15 @@ static int write_all(struct zj_recovery *r, const struct zj_nvm_area *area)
 /**
  * zj_recover_nvm() - replay a log in memory; see recovery.h
  */
-int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
-		   const struct zj_nvm_area *area, u32 block_size,
-		   u32 journal_blocks, u64 fs_blocks, bool dry_run,
-		   struct zj_recovery_stats *stats)
+int zj_recover_nvm(const struct zj_recovery_args *args, const struct zj_nvm_area *area)
 {
+	struct zj_recovery_stats *stats = args->stats;
 	struct zj_recovery r;
 	int err;
 
-	zj_recovery_begin(&r, ops, ctx, stats);
-	r.journal_blocks = journal_blocks;
-	r.home_blocks = fs_blocks;
-	err = open_log(&r, area, block_size);
+	zj_recovery_begin(&r, args);
+	r.flags &= ~ZJ_RECOVER_DROP_DAMAGED;
+	err = open_log(&r, area, args->block_size);
 	if (!err)
 		err = scan_all(&r, area);
 	if (!err)
@@ -451,10 +432,10 @@ int zj_recover_nvm(const struct zj_io_ops *ops, void *ctx,
 	if (!err)
 		err = zj_choose(&r);
 	if (!err)
-		ops->msg(ctx, 1, "log in memory: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions",
+		r.ops->msg(r.ctx, 1, "log in memory: %u transactions in %u components to replay, %u blocks; discarded as incomplete: %u transactions",
 			 stats->transactions, stats->committed_components,
 			 stats->replayed, stats->discarded);
-	if (!err && !dry_run)
+	if (!err && !(r.flags & ZJ_RECOVER_DRY_RUN))
 		err = write_all(&r, area);
 
 	zj_recovery_end(&r);

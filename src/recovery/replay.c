@@ -3,7 +3,6 @@
  * Third pass: choose the newest committed image of every block that is not
  * revoked, write these home in the order of blocks, then empty the log.
  */
-#include <linux/sched.h>
 #include <linux/string.h>
 #include "format/line_set.h"
 #include "recovery/recovery_int.h"

@@ -13,7 +13,6 @@
  * was durable, and no other block could tell, recovery does not go past it by itself (D5).
  */
 #include <linux/minmax.h>
-#include <linux/sched.h>
 #include <linux/string.h>
 #include <asm/byteorder.h>
 #include "recovery/recovery_int.h"
@@ -172,7 +171,8 @@ static int zj_check_images(struct zj_recovery *r, const struct zj_scan_position 
 	return 1;
 }
 
-static int zj_keep_entries(struct zj_recovery *r, const __le64 *from, u32 nr)
+/* Keeps dependencies and revokes, which are neighbours in a chunk's header. */
+int zj_keep_entries(struct zj_recovery *r, const __le64 *from, u32 nr)
 {
 	u64 *entry;
 	u32 i;
@@ -240,7 +240,6 @@ static int zj_keep_chunk(struct zj_recovery *r, const struct zj_scan_position *c
 		.nr_images = chunk->nr_tags,
 	};
 	r->stats->chunks++;
-	/* Dependencies and revokes are neighbours in the header. */
 	err = zj_keep_entries(r, zj_chunk_deps(cur->block),
 			      chunk->nr_deps + chunk->nr_revokes);
 	return err ? err : zj_keep_images(r, cur);

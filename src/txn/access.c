@@ -12,7 +12,7 @@
  */
 #include "core/abort.h"
 #include "core/journal.h"
-#include "format/codec_nvm.h"
+#include "format/line_set.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
 #include "txn/lines.h"

@@ -5,7 +5,6 @@
  */
 #include "core/journal.h"
 #include "txn/component.h"
-#include "txn/txn.h"
 #include <linux/bitmap.h>
 #include <linux/ktime.h>
 #include <linux/log2.h>

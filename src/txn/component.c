@@ -21,10 +21,8 @@
 #include "txn/jhead.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
-#include <linux/bitmap.h>
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
-#include <linux/refcount.h>
 #include <linux/slab.h>
 #include <linux/timer.h>
 #include <linux/wait.h>

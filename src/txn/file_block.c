@@ -11,39 +11,15 @@
  */
 #include "core/journal.h"
 #include "core/lane_pick.h"
+#include "txn/block_index.h"
 #include "txn/file_block.h"
 #include "txn/jhead.h"
 #include "txn/part.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
-#include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
-
-static struct zj_file_block_bucket *bucket_of(struct zj_journal *zj, u64 block)
-{
-	return &zj->file_blocks[hash_64(block >> ZJ_FILE_BLOCK_RUN_BITS, ZJ_FILE_BLOCK_HASH_BITS)];
-}
-
-int zj_file_block_init(struct zj_journal *zj)
-{
-	const unsigned int n = 1U << ZJ_FILE_BLOCK_HASH_BITS;
-	unsigned int i;
-
-	zj->file_blocks = kvcalloc(n, sizeof(*zj->file_blocks), GFP_KERNEL);
-	if (!zj->file_blocks)
-		return -ENOMEM;
-	for (i = 0; i < n; i++)
-		spin_lock_init(&zj->file_blocks[i].lock);
-	return 0;
-}
-
-void zj_file_block_exit(struct zj_journal *zj)
-{
-	kvfree(zj->file_blocks);
-	zj->file_blocks = NULL;
-}
 
 /* Does recovery, which finds a revoke of this stamp, skip the image of a transaction? */
 static bool ends(u64 stamp, const struct zj_txn *txn)
@@ -56,34 +32,8 @@ static bool ends(u64 stamp, const struct zj_txn *txn)
 	return older;
 }
 
-/* Finds an entry of the block, of any transaction if @txn is NULL. */
-static struct zj_file_block *chain_find(struct zj_file_block_bucket *bucket,
-					u64 block, const struct zj_txn *txn)
-{
-	struct zj_file_block *entry;
-
-	hlist_for_each_entry_rcu(entry, &bucket->head, hash,
-				 lockdep_is_held(&bucket->lock))
-		if (entry->block == block && (!txn || entry->txn == txn))
-			return entry;
-	return NULL;
-}
-
-static bool chain_holds(struct zj_file_block_bucket *bucket, u64 block,
-			const struct zj_txn *txn)
-{
-	bool found;
-
-	if (hlist_empty(&bucket->head))
-		return false;
-	rcu_read_lock();
-	found = chain_find(bucket, block, txn);
-	rcu_read_unlock();
-	return found;
-}
-
 /* Takes an entry off both its lists and frees it. Caller holds the bucket lock. */
-static void unlink_entry(struct zj_file_block *entry)
+static void unlink_entry(struct zj_block_entry *entry)
 {
 	hlist_del_rcu(&entry->hash);
 	spin_lock(&entry->txn->list_lock);
@@ -93,10 +43,10 @@ static void unlink_entry(struct zj_file_block *entry)
 }
 
 /* Finds an entry of the block that is to be taken off: see drop_entries(). */
-static struct zj_file_block *chain_find_old(struct zj_file_block_bucket *bucket, u64 block,
+static struct zj_block_entry *chain_find_old(struct zj_block_bucket *bucket, u64 block,
 					    const struct zj_txn *txn, u64 stamp)
 {
-	struct zj_file_block *entry;
+	struct zj_block_entry *entry;
 
 	hlist_for_each_entry_rcu(entry, &bucket->head, hash,
 				 lockdep_is_held(&bucket->lock))
@@ -109,8 +59,8 @@ static struct zj_file_block *chain_find_old(struct zj_file_block_bucket *bucket,
 /* Takes off the entries of a block: that of @txn, or, if that is NULL, all up to @stamp. */
 static void drop_entries(struct zj_journal *zj, u64 block, const struct zj_txn *txn, u64 stamp)
 {
-	struct zj_file_block_bucket *bucket = bucket_of(zj, block);
-	struct zj_file_block *entry;
+	struct zj_block_bucket *bucket = zj_bucket_of(&zj->file_blocks, block);
+	struct zj_block_entry *entry;
 
 	if (hlist_empty(&bucket->head))
 		return;
@@ -124,10 +74,10 @@ static void drop_entries(struct zj_journal *zj, u64 block, const struct zj_txn *
 static void note(struct zj_txn *txn, u64 block)
 {
 	struct zj_journal *zj = txn_zj(txn);
-	struct zj_file_block_bucket *bucket = bucket_of(zj, block);
-	struct zj_file_block *entry;
+	struct zj_block_bucket *bucket = zj_bucket_of(&zj->file_blocks, block);
+	struct zj_block_entry *entry;
 
-	if (chain_holds(bucket, block, txn))
+	if (zj_bucket_holds(bucket, block, txn))
 		return;
 	entry = kzalloc(sizeof(*entry), GFP_NOFS | __GFP_NOFAIL);
 	entry->block = block;
@@ -191,9 +141,9 @@ EXPORT_SYMBOL_GPL(zj_journal_dirty_file_block);
 static u64 next_logged(struct zj_journal *zj, u64 block, u64 end)
 {
 	while (block < end) {
-		struct zj_file_block_bucket *bucket = bucket_of(zj, block);
+		struct zj_block_bucket *bucket = zj_bucket_of(&zj->file_blocks, block);
 
-		if (chain_holds(bucket, block, NULL))
+		if (zj_bucket_holds(bucket, block, NULL))
 			return block;
 		if (hlist_empty(&bucket->head))
 			block |= (1U << ZJ_FILE_BLOCK_RUN_BITS) - 1;
@@ -297,13 +247,13 @@ void zj_file_block_revoked(struct zj_txn *by, u64 block)
 void zj_file_block_retire(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
-	struct zj_file_block *entry;
+	struct zj_block_entry *entry;
 	u64 block = 0;
 
 	for (;;) {
 		spin_lock(&txn->list_lock);
 		entry = list_first_entry_or_null(&txn->file_blocks,
-						 struct zj_file_block, txn_link);
+						 struct zj_block_entry, txn_link);
 		if (entry)
 			block = entry->block;
 		spin_unlock(&txn->list_lock);

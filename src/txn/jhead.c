@@ -10,7 +10,6 @@
 #include "txn/version.h"
 #include <linux/bit_spinlock.h>
 #include <linux/blkdev.h>
-#include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>

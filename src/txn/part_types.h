@@ -40,7 +40,6 @@ enum zj_part_bits {
 	ZJ_PART_DECLARED,	/* zj_logs_lines(); @lines names all that has changed since the
 				 * contents that recovery can restore
 				 */
-	ZJ_NR_PART_BITS
 };
 
 /**

@@ -10,8 +10,8 @@
  * Recovery lets the revoke win at equal stamps, so journaling the block again cancels
  * the revoke.
  */
-#include "core/flush.h"
 #include "core/journal.h"
+#include "txn/block_index.h"
 #include "txn/component.h"
 #include "txn/file_block.h"
 #include "txn/jhead.h"
@@ -19,46 +19,10 @@
 #include "txn/part.h"
 #include "txn/revoke.h"
 #include "txn/txn.h"
-#include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
-
-static struct zj_revoke_bucket *bucket_of(struct zj_journal *zj, u64 block)
-{
-	return &zj->revoke[hash_64(block, ZJ_REVOKE_HASH_BITS)];
-}
-
-int zj_revoke_init(struct zj_journal *zj)
-{
-	const unsigned int n = 1U << ZJ_REVOKE_HASH_BITS;
-	unsigned int i;
-
-	zj->revoke = kvcalloc(n, sizeof(*zj->revoke), GFP_KERNEL);
-	if (!zj->revoke)
-		return -ENOMEM;
-	for (i = 0; i < n; i++)
-		spin_lock_init(&zj->revoke[i].lock);
-	return 0;
-}
-
-void zj_revoke_exit(struct zj_journal *zj)
-{
-	kvfree(zj->revoke);
-	zj->revoke = NULL;
-}
-
-static struct zj_revoke *chain_find(struct zj_revoke_bucket *bucket, u64 block)
-{
-	struct zj_revoke *rev;
-
-	hlist_for_each_entry_rcu(rev, &bucket->head, hash,
-				 lockdep_is_held(&bucket->lock))
-		if (rev->block == block)
-			return rev;
-	return NULL;
-}
 
 /**
  * zj_revoke_pending() - is a block revoked by a transaction that is not committed?
@@ -69,19 +33,11 @@ static struct zj_revoke *chain_find(struct zj_revoke_bucket *bucket, u64 block)
  */
 bool zj_revoke_pending(struct zj_journal *zj, u64 block)
 {
-	struct zj_revoke_bucket *bucket = bucket_of(zj, block);
-	bool found;
-
-	if (hlist_empty(&bucket->head))
-		return false;
-	rcu_read_lock();
-	found = chain_find(bucket, block);
-	rcu_read_unlock();
-	return found;
+	return zj_bucket_holds(zj_bucket_of(&zj->revokes, block), block, NULL);
 }
 
 /* Takes a revoke off both its lists and frees it. Caller holds the bucket lock. */
-static void revoke_unlink(struct zj_revoke *rev)
+static void revoke_unlink(struct zj_block_entry *rev)
 {
 	struct zj_txn *txn = rev->txn;
 
@@ -106,14 +62,14 @@ static void revoke_unlink(struct zj_revoke *rev)
 void zj_revoke_touch(handle_t *handle, u64 block)
 {
 	struct zj_txn *txn = handle_txn(handle), *owner;
-	struct zj_revoke_bucket *bucket = bucket_of(txn_zj(txn), block);
-	struct zj_revoke *rev;
+	struct zj_block_bucket *bucket = zj_bucket_of(&txn_zj(txn)->revokes, block);
+	struct zj_block_entry *rev;
 	bool unsealed;
 
 	if (likely(!zj_revoke_pending(txn_zj(txn), block)))
 		return;
 	spin_lock(&bucket->lock);
-	rev = chain_find(bucket, block);
+	rev = zj_bucket_find(bucket, block, NULL);
 	owner = rev ? rev->txn : NULL;
 	if (owner)
 		refcount_inc(&owner->refs);
@@ -123,7 +79,7 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 
 	zj_tie(txn, owner, ZJ_KIND_REVOKE);
 	spin_lock(&bucket->lock);
-	rev = chain_find(bucket, block);
+	rev = zj_bucket_find(bucket, block, NULL);
 	if (rev && rev->txn == owner) {
 		/* It was tied, so if it is not sealed it is in the handle's component. */
 		rcu_read_lock();
@@ -143,13 +99,13 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 void zj_revoke_retire(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
-	struct zj_revoke *rev;
+	struct zj_block_entry *rev;
 
 	for (;;) {
-		struct zj_revoke_bucket *bucket;
+		struct zj_block_bucket *bucket;
 
 		spin_lock(&txn->list_lock);
-		rev = list_first_entry_or_null(&txn->revokes, struct zj_revoke,
+		rev = list_first_entry_or_null(&txn->revokes, struct zj_block_entry,
 					       txn_link);
 		ZJ_ASSERT(zj, rev || !txn->nr_revokes);
 		spin_unlock(&txn->list_lock);
@@ -157,7 +113,7 @@ void zj_revoke_retire(struct zj_txn *txn)
 			return;
 		zj_file_block_revoked(txn, rev->block);
 		/* It stays, as only this thread takes revokes of a sealed transaction off. */
-		bucket = bucket_of(zj, rev->block);
+		bucket = zj_bucket_of(&zj->revokes, rev->block);
 		spin_lock(&bucket->lock);
 		revoke_unlink(rev);
 		spin_unlock(&bucket->lock);
@@ -165,8 +121,8 @@ void zj_revoke_retire(struct zj_txn *txn)
 }
 
 /* Files a revoke before any older one of the block. Caller holds the bucket lock. */
-static void revoke_insert(struct zj_txn *txn, struct zj_revoke *rev,
-			  struct zj_revoke_bucket *bucket)
+static void revoke_insert(struct zj_txn *txn, struct zj_block_entry *rev,
+			  struct zj_block_bucket *bucket)
 {
 	rev->txn = txn;
 	hlist_add_head_rcu(&rev->hash, &bucket->head);
@@ -180,8 +136,8 @@ static void revoke_insert(struct zj_txn *txn, struct zj_revoke *rev,
 static int revoke_add(handle_t *handle, u64 block)
 {
 	struct zj_txn *txn = handle_txn(handle);
-	struct zj_revoke_bucket *bucket = bucket_of(txn_zj(txn), block);
-	struct zj_revoke *rev, *old;
+	struct zj_block_bucket *bucket = zj_bucket_of(&txn_zj(txn)->revokes, block);
+	struct zj_block_entry *rev, *old;
 
 	if (WARN_ON_ONCE(handle->h_revoke_credits <= 0))
 		return -EIO;
@@ -191,7 +147,7 @@ static int revoke_add(handle_t *handle, u64 block)
 	rev = kzalloc(sizeof(*rev), GFP_NOFS | __GFP_NOFAIL);
 	rev->block = block;
 	spin_lock(&bucket->lock);
-	old = chain_find(bucket, block);
+	old = zj_bucket_find(bucket, block, NULL);
 	if (old && old->txn == txn) {
 		spin_unlock(&bucket->lock);
 		kfree(rev);
@@ -248,10 +204,10 @@ EXPORT_SYMBOL_GPL(zj_journal_revoke);
  * Files the revoke of a block that has no owner. A later touch of the block either finds the
  * revoke or is an owner that we find here, because it files its part under the same lock.
  */
-static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj_revoke *rev)
+static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj_block_entry *rev)
 {
-	struct zj_revoke_bucket *bucket = bucket_of(txn_zj(txn), rev->block);
-	struct zj_revoke *old;
+	struct zj_block_bucket *bucket = zj_bucket_of(&txn_zj(txn)->revokes, rev->block);
+	struct zj_block_entry *old;
 	int err = 0;
 
 	spin_lock(&jh->lock);
@@ -260,7 +216,7 @@ static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj
 		return -EBUSY;
 	}
 	spin_lock(&bucket->lock);
-	old = chain_find(bucket, rev->block);
+	old = zj_bucket_find(bucket, rev->block, NULL);
 	rcu_read_lock();
 	/* A touch ties itself to the newest revoke only, so an open one must not be older. */
 	if (old && zj_txn_state(old->txn) < ZJ_C_SEALED)
@@ -292,7 +248,7 @@ static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj
 int zj_journal_revoke_home(handle_t *handle, struct buffer_head *bh)
 {
 	struct journal_head *jh;
-	struct zj_revoke *rev;
+	struct zj_block_entry *rev;
 	int err, tries = 0;
 	u64 written = 0;
 

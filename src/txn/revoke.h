@@ -3,10 +3,9 @@
 #define ZJ_REVOKE_H
 
 #include "core/journal.h"
-#include "txn/revoke_types.h"
 
-int zj_revoke_init(struct zj_journal *zj);
-void zj_revoke_exit(struct zj_journal *zj);
+#define ZJ_REVOKE_HASH_BITS	12
+
 bool zj_revoke_pending(struct zj_journal *zj, u64 block);
 void zj_revoke_touch(handle_t *handle, u64 block);
 void zj_revoke_retire(struct zj_txn *txn);

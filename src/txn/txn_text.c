@@ -1,77 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parts, transactions, components and lanes as text.
+ * Transactions, components and lanes as text.
  *
  * There is one printer for each object, for debugfs and for the simulator's reports of
  * failures. Printers never sleep. They print at most ZJ_TEXT_MOST entries of a list, so
  * that the caller's locks are not held for long on a busy journal.
  */
 #include "core/waits.h"
-#include "txn/jhead.h"
-#include "txn/part.h"
-#include "txn/txn.h"
 #include "txn/txn_text.h"
 #include <linux/ktime.h>
 #include <linux/list.h>
-
-static const char *const part_flags[ZJ_NR_PART_BITS] = {
-	[ZJ_PART_MODIFIED] = "modified",
-	[ZJ_PART_LIVE] = "live",
-	[ZJ_PART_LOGGED] = "logged",
-	[ZJ_PART_FORGET] = "forget",
-	[ZJ_PART_HOMEWARD] = "homeward",
-	[ZJ_PART_NEEDS_DIRTY] = "needs_dirty",
-	[ZJ_PART_FILE_BLOCK] = "file_block",
-	[ZJ_PART_ELSEWHERE] = "elsewhere",
-	[ZJ_PART_WAS_DIRTY] = "was_dirty",
-	[ZJ_PART_LINES] = "lines",
-	[ZJ_PART_CROWDED] = "crowded",
-	[ZJ_PART_DECLARED] = "declared",
-};
-
-/**
- * zj_part_to_text() - print a part, as "block 17: modified logged"
- * @out: where it is printed
- * @part: a part in the list of a transaction
- *
- * The flags may change meanwhile, unless the caller holds the lock of the journal head.
- *
- * Context: list_lock of the transaction held, or the lock of the journal head.
- */
-void zj_part_to_text(struct seq_buf *out, const struct zj_part *part)
-{
-	unsigned long flags = READ_ONCE(part->flags);
-	int i;
-
-	seq_buf_printf(out, "    block %llu:", (u64)part->jh->bh->b_blocknr);
-	for (i = 0; i < ZJ_NR_PART_BITS; i++)
-		if (flags & BIT(i))
-			seq_buf_printf(out, " %s", part_flags[i]);
-	seq_buf_printf(out, "%s\n", READ_ONCE(part->frozen_data) ? " copied" : "");
-}
-
-/**
- * zj_parts_to_text() - print the parts of a transaction, one in a line
- * @out: where they are printed
- * @txn: the transaction; the caller keeps it from being freed
- *
- * Context: takes txn->list_lock.
- */
-void zj_parts_to_text(struct seq_buf *out, struct zj_txn *txn)
-{
-	struct zj_part *part;
-	int left = ZJ_TEXT_MOST;
-
-	spin_lock(&txn->list_lock);
-	list_for_each_entry(part, &txn->parts, txn_link) {
-		if (!left--) {
-			seq_buf_printf(out, "    more\n");
-			break;
-		}
-		zj_part_to_text(out, part);
-	}
-	spin_unlock(&txn->list_lock);
-}
 
 /**
  * zj_txn_to_text() - print a transaction in one line

@@ -4,10 +4,7 @@
 
 #include <linux/seq_buf.h>
 #include "core/journal.h"
-#include "txn/part_types.h"
 
-void zj_part_to_text(struct seq_buf *out, const struct zj_part *part);
-void zj_parts_to_text(struct seq_buf *out, struct zj_txn *txn);
 void zj_txn_to_text(struct seq_buf *out, const struct zj_txn *txn);
 void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp);
 void zj_lane_to_text(struct seq_buf *out, struct zj_lane *lane);

@@ -14,7 +14,6 @@
 #include "txn/version.h"
 #include <linux/atomic.h>
 #include <linux/ktime.h>
-#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include <linux/wait_bit.h>

@@ -24,6 +24,20 @@ u32 dev_blocks(const struct device *d)
 	return d->home_blocks + d->journal_blocks;
 }
 
+struct zj_recovery_args dev_args(struct device *d, const struct zj_io_ops *ops, bool dry_run,
+				 struct zj_recovery_stats *s)
+{
+	return (struct zj_recovery_args) {
+		.ops = ops,
+		.ctx = d,
+		.block_size = d->block_size,
+		.journal_blocks = d->journal_blocks,
+		.fs_blocks = dev_blocks(d),
+		.flags = dry_run ? ZJ_RECOVER_DRY_RUN : 0,
+		.stats = s,
+	};
+}
+
 /* Home blocks, second half of the journal, home blocks, first half, home blocks. */
 static u32 second_half(const struct device *d)
 {

@@ -56,6 +56,9 @@ void dev_rewind(struct device *d);
 /* Keeps, loses or tears each unflushed block, by @dice. */
 void dev_power_cut(struct device *d, u32 dice);
 u32 dev_blocks(const struct device *d);
+/* What recovery of such a device has to know. */
+struct zj_recovery_args dev_args(struct device *d, const struct zj_io_ops *ops, bool dry_run,
+				 struct zj_recovery_stats *s);
 u32 dev_log_home(const struct device *d, u32 log_block);
 bool dev_is_log(const struct device *d, u64 block);
 const u8 *dev_peek(const struct device *d, u32 block);

@@ -88,6 +88,7 @@ static int flush_home(void *ctx)
 static int recover(struct device *d, bool dry_run, struct zj_recovery_stats *s)
 {
 	struct zj_io_ops ops = dev_ops;
+	const struct zj_recovery_args args = dev_args(d, &ops, dry_run, s);
 	int err;
 
 	ops.fast_commit = fast_commit;
@@ -95,8 +96,7 @@ static int recover(struct device *d, bool dry_run, struct zj_recovery_stats *s)
 	ops.flush_home = flush_home;
 	sequence = 0;
 	memset(&fast, 0, sizeof(fast));
-	err = zj_recover_jbd2(&ops, d, super_of(d), d->journal_blocks,
-			      dev_blocks(d), dry_run, s, &sequence);
+	err = zj_recover_jbd2(&args, super_of(d), &sequence);
 	/* A dry run has the same statistics but for this. */
 	fast.blocks = s->fast_blocks;
 	s->fast_blocks = 0;

@@ -26,9 +26,9 @@ static int recover(struct device *d, bool dry_run, struct zj_recovery_stats *s)
 		.size = memory.bytes,
 		.generation = NVM_GENERATION,
 	};
+	const struct zj_recovery_args args = dev_args(d, &dev_home_ops, dry_run, s);
 
-	return zj_recover_nvm(&dev_home_ops, d, &area, d->block_size,
-			      d->journal_blocks, dev_blocks(d), dry_run, s);
+	return zj_recover_nvm(&args, &area);
 }
 
 /* Each line once to check and once to write it; arrays double, as in zj.c. */

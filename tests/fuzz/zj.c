@@ -10,8 +10,9 @@ static const u8 uuid[16] = "fuzzed log's fs";
 
 static int recover(struct device *d, bool dry_run, struct zj_recovery_stats *s)
 {
-	return zj_recover(&dev_ops, d, uuid, d->block_size, d->journal_blocks,
-			  dev_blocks(d), dry_run, s);
+	const struct zj_recovery_args args = dev_args(d, &dev_ops, dry_run, s);
+
+	return zj_recover(&args, uuid);
 }
 
 static void check_arguments(struct device *d)

@@ -26,8 +26,16 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (sb->s_start) {
-		err = zj_recover_jbd2(&ext_ops, &img, sb, img.journal_blocks,
-				      img.device_blocks, false, &stats, &sequence);
+		const struct zj_recovery_args args = {
+			.ops = &ext_ops,
+			.ctx = &img,
+			.block_size = img.block_size,
+			.journal_blocks = img.journal_blocks,
+			.fs_blocks = img.device_blocks,
+			.stats = &stats,
+		};
+
+		err = zj_recover_jbd2(&args, sb, &sequence);
 		if (err) {
 			printf("error %d\n", err);
 			free(sb);

@@ -103,16 +103,22 @@ static int recover(struct cut *c, int power)
 {
 	const struct zj_jbd2_super *sb =
 		(const void *)c->image.block[kit_place(&play.kit, 0)];
-	struct zj_recovery_stats *stats = &c->stats;
+	const struct zj_recovery_args args = {
+		.ops = &cut_ops,
+		.ctx = c,
+		.block_size = DISK_BLOCK,
+		.journal_blocks = play.journal,
+		.fs_blocks = FIRST_JOURNAL,
+		.stats = &c->stats,
+	};
 
-	memset(stats, 0, sizeof(*stats));
+	memset(&c->stats, 0, sizeof(c->stats));
 	if (!(sb->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_LANES)))
 		return 0;
 	c->msg[0] = 0;
 	c->power = power;
 	memcpy(c->stable, c->image.block, sizeof(c->stable));
-	return zj_recover(&cut_ops, c, play.kit.sb.s_uuid.b, DISK_BLOCK, play.journal,
-			  FIRST_JOURNAL, false, stats);
+	return zj_recover(&args, play.kit.sb.s_uuid.b);
 }
 
 /* ---- what is there ---- */

@@ -185,9 +185,31 @@ bool cut_is_live(const struct cut *c)
 	return sb->s_start;
 }
 
+static struct zj_recovery_args args_of(struct cut *c, unsigned int flags,
+				       struct zj_recovery_stats *stats)
+{
+	return (struct zj_recovery_args) {
+		.ops = &cut_ops,
+		.ctx = c,
+		.block_size = DISK_BLOCK,
+		.journal_blocks = world->p.jbd2 ? kit_log_blocks(&world->kit) : world->p.journal,
+		.fs_blocks = world->kit.first,
+		.flags = flags,
+		.stats = stats,
+	};
+}
+
+static int recover_lanes(struct cut *c, unsigned int flags, struct zj_recovery_stats *stats)
+{
+	const struct zj_recovery_args args = args_of(c, flags, stats);
+
+	return zj_recover(&args, world->kit.sb.s_uuid.b);
+}
+
 /* Then block 0 makes the log empty. */
 static int recover_jbd2(struct cut *c, struct zj_recovery_stats *stats)
 {
+	const struct zj_recovery_args args = args_of(c, 0, stats);
 	struct zj_jbd2_super *sb = scratch_block();
 	u32 sequence;
 	int err;
@@ -195,8 +217,7 @@ static int recover_jbd2(struct cut *c, struct zj_recovery_stats *stats)
 	memcpy(sb, journal_block(c, 0), DISK_BLOCK);
 	if (!sb->s_start)
 		return 0;
-	err = zj_recover_jbd2(&cut_ops, c, sb, kit_log_blocks(&world->kit),
-			      world->kit.first, false, stats, &sequence);
+	err = zj_recover_jbd2(&args, sb, &sequence);
 	if (err)
 		return err;
 	sb->s_sequence = cpu_to_be32(sequence);
@@ -207,6 +228,7 @@ static int recover_jbd2(struct cut *c, struct zj_recovery_stats *stats)
 
 static int recover_nvm(struct cut *c, struct zj_recovery_stats *stats)
 {
+	const struct zj_recovery_args args = args_of(c, 0, stats);
 	struct zj_jbd2_super *sb = scratch_block();
 	struct zj_nvm_area area = { c->image.pmem, world->pmem->size };
 	int err;
@@ -215,8 +237,7 @@ static int recover_nvm(struct cut *c, struct zj_recovery_stats *stats)
 	if (!sb->s_start)
 		return 0;
 	area.generation = be64_to_cpu(zj_nvm_mark_of(sb)->generation);
-	err = zj_recover_nvm(&cut_ops, c, &area, DISK_BLOCK, world->p.journal,
-			     world->kit.first, false, stats);
+	err = zj_recover_nvm(&args, &area);
 	if (err)
 		return err;
 	zj_clean_jbd2_super(sb);
@@ -237,8 +258,7 @@ static int recover(struct cut *c)
 		return recover_jbd2(c, &stats);
 	if (world->p.nvm)
 		return recover_nvm(c, &stats);
-	return zj_recover(&cut_ops, c, world->kit.sb.s_uuid.b, DISK_BLOCK,
-			  world->p.journal, world->kit.first, false, &stats);
+	return recover_lanes(c, 0, &stats);
 }
 
 /* The power fails again: of unflushed home writes each is there or not. */
@@ -386,9 +406,7 @@ static void rot(const struct cut *begin, struct cut *other)
 
 	cut_copy(other, begin);
 	if (zj_decode_log_super(journal_block(other, ZJ_BLOCK_LOG_SUPER), &geo) ||
-	    zj_recover(&cut_ops, other, world->kit.sb.s_uuid.b, DISK_BLOCK,
-		       world->p.journal, world->kit.first, ZJ_RECOVER_DRY_RUN,
-		       &stats))
+	    recover_lanes(other, ZJ_RECOVER_DRY_RUN, &stats))
 		return;
 	block = durable_header(other, &geo, &stats);
 	if (!block)
@@ -404,8 +422,7 @@ static void rot(const struct cut *begin, struct cut *other)
 void cut_accept(struct cut *c)
 {
 	struct zj_recovery_stats stats;
-	int err = zj_recover(&cut_ops, c, world->kit.sb.s_uuid.b, DISK_BLOCK, world->p.journal,
-			     world->kit.first, ZJ_RECOVER_DRY_RUN, &stats);
+	int err = recover_lanes(c, ZJ_RECOVER_DRY_RUN, &stats);
 
 	c->tally->recoveries++;
 	if (err)

@@ -381,21 +381,40 @@ void ml_power_cut(struct memdev *d)
 	d->writes = 0;
 }
 
+struct zj_recovery_args ml_args(struct memdev *d, const struct zj_io_ops *ops,
+				unsigned int flags, struct zj_recovery_stats *stats)
+{
+	return (struct zj_recovery_args) {
+		.ops = ops,
+		.ctx = d,
+		.block_size = d->geo.block_size,
+		.journal_blocks = d->geo.total_blocks,
+		.fs_blocks = d->home_blocks,
+		.flags = flags,
+		.stats = stats,
+	};
+}
+
+int ml_recover_with(struct memdev *d, const struct zj_io_ops *ops, unsigned int flags,
+		    struct zj_recovery_stats *stats)
+{
+	struct zj_recovery_args args = ml_args(d, ops, flags, stats);
+
+	return zj_recover(&args, mem_uuid);
+}
+
 int ml_recover(struct memdev *d, bool dry_run, struct zj_recovery_stats *stats)
 {
 	struct zj_recovery_stats unused;
 
 	d->error[0] = 0;
-	return zj_recover(ml_ops(d), d, mem_uuid, d->geo.block_size,
-			  d->geo.total_blocks, d->home_blocks, dry_run,
-			  stats ? stats : &unused);
+	return ml_recover_with(d, ml_ops(d), dry_run ? ZJ_RECOVER_DRY_RUN : 0,
+			       stats ? stats : &unused);
 }
 
 int ml_recover_dropping(struct memdev *d, struct zj_recovery_stats *stats)
 {
-	return zj_recover(&mem_ops, d, mem_uuid, d->geo.block_size,
-			  d->geo.total_blocks, d->home_blocks,
-			  ZJ_RECOVER_DROP_DAMAGED, stats);
+	return ml_recover_with(d, &mem_ops, ZJ_RECOVER_DROP_DAMAGED, stats);
 }
 
 static void assert_same(const struct memdev *a, const struct memdev *b)

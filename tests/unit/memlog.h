@@ -100,6 +100,12 @@ void ml_log_super(struct memdev *d);
 void ml_reseal(struct memdev *d, u32 log_block);
 void ml_pattern(const struct memdev *d, void *buf, u64 block, u8 val);
 
+/* What recovery of such a device has to know. */
+struct zj_recovery_args ml_args(struct memdev *d, const struct zj_io_ops *ops,
+				unsigned int flags, struct zj_recovery_stats *stats);
+/* Recovers a log of lanes with that. */
+int ml_recover_with(struct memdev *d, const struct zj_io_ops *ops, unsigned int flags,
+		    struct zj_recovery_stats *stats);
 int ml_recover(struct memdev *d, bool dry_run, struct zj_recovery_stats *stats);
 /*
  * Recover, and on copies: dry run first, power cut at every write, recovery of

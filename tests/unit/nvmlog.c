@@ -143,6 +143,16 @@ u32 put_chunk(const struct nvrec *rec)
 	return c.end;
 }
 
+int recover_with(const struct zj_io_ops *ops, unsigned int flags,
+		 struct zj_recovery_stats *stats)
+{
+	struct zj_recovery_args args = ml_args(nv.dev, ops, flags, stats);
+
+	args.block_size = BLOCK_SIZE;
+	args.journal_blocks = JOURNAL;
+	return zj_recover_nvm(&args, &nv.area);
+}
+
 int recover(bool dry_run, struct zj_recovery_stats *stats)
 {
 	struct zj_io_ops ops = mem_ops;
@@ -152,8 +162,7 @@ int recover(bool dry_run, struct zj_recovery_stats *stats)
 	nv.dev->error[0] = 0;
 	nv.dev->notices = 0;
 	nv.dev->writes = 0;
-	return zj_recover_nvm(&ops, nv.dev, &nv.area, BLOCK_SIZE, JOURNAL, HOME, dry_run,
-			      stats ? stats : &unused);
+	return recover_with(&ops, dry_run ? ZJ_RECOVER_DRY_RUN : 0, stats ? stats : &unused);
 }
 
 /* Without a write at first; then for good, and with the power cut at every write. */

@@ -81,6 +81,9 @@ u32 put_chunk(const struct nvrec *rec);
 
 /* ---- recovering it ---- */
 
+/* With other operations. */
+int recover_with(const struct zj_io_ops *ops, unsigned int flags,
+		 struct zj_recovery_stats *stats);
 int recover(bool dry_run, struct zj_recovery_stats *stats);
 /* Without a write at first; then for good, and with the power cut at every write. */
 struct zj_recovery_stats accepted(void);

@@ -41,6 +41,14 @@ static void make_ring(struct ring *r, u32 seed, u32 features, struct memdev *d)
 				   RING_SEQUENCE - 1 - ring_below(r, 20));
 }
 
+int ring_recover(struct memdev *d, const struct zj_io_ops *ops, unsigned int flags,
+		 struct zj_recovery_stats *stats, u32 *sequence)
+{
+	struct zj_recovery_args args = ml_args(d, ops, flags, stats);
+
+	return zj_recover_jbd2(&args, ml_block(d, 0), sequence);
+}
+
 void ring_new(struct ring *r, u32 seed, u32 features)
 {
 	make_ring(r, seed, features, ml_new(12, 8, RING_HOMES));

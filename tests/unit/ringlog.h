@@ -32,6 +32,9 @@ extern const u32 ring_kinds[RING_KINDS];
 
 u32 ring_below(struct ring *r, u32 n);
 /* An empty log that starts somewhere, with leftovers in it. */
+/* Recovers a device with such a log. */
+int ring_recover(struct memdev *d, const struct zj_io_ops *ops, unsigned int flags,
+		 struct zj_recovery_stats *stats, u32 *sequence);
 void ring_new(struct ring *r, u32 seed, u32 features);
 /* The same, longer than the pieces that are read at a time. */
 void ring_new_large(struct ring *r, u32 seed, u32 features);

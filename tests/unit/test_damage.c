@@ -31,29 +31,37 @@ static void log_super_damaged(void **state)
 	refused(d, "log super block (journal block 1): wrong magic");
 }
 
+/* The journal is so long, and has blocks of this size. */
+static int recover_as(struct memdev *d, u32 block_size, u32 journal_blocks, unsigned int flags)
+{
+	struct zj_recovery_stats stats;
+	struct zj_recovery_args args = ml_args(d, &mem_ops, flags, &stats);
+
+	args.block_size = block_size;
+	args.journal_blocks = journal_blocks;
+	return zj_recover(&args, mem_uuid);
+}
+
 static void log_super_does_not_fit(void **state)
 {
 	struct memdev *d = good_log();
 	struct zj_recovery_stats s;
+	struct zj_recovery_args args = ml_args(d, &mem_ops, ZJ_RECOVER_DRY_RUN, &s);
 	u8 other[16] = "another-fs-uuid";
 	struct zj_log_geometry geo = d->geo;
 	u32 total = geo.total_blocks;
 	u8 block[2048];
 
 	/* tune2fs -U under a live log: the bit in block 0 says that it is ours. */
-	assert_int_equal(zj_recover(&mem_ops, d, other, 1024, total, 32, true,
-				    &s), 0);
+	assert_int_equal(zj_recover(&args, other), 0);
 	assert_int_equal(d->notices, 2);
-	assert_int_equal(zj_recover(&mem_ops, d, mem_uuid, 1024, total - 1, 32,
-				    false, &s), -EUCLEAN);
+	assert_int_equal(recover_as(d, 1024, total - 1, 0), -EUCLEAN);
 	assert_non_null(strstr(d->error, "132 blocks long, but the journal only 131"));
-	assert_int_equal(zj_recover(&mem_ops, d, mem_uuid, 1024, total + 9, 32,
-				    true, &s), 0);
+	assert_int_equal(recover_as(d, 1024, total + 9, ZJ_RECOVER_DRY_RUN), 0);
 	geo.block_size = 2048;
 	zj_encode_log_super(&geo, block);
 	memcpy(ml_block(d, 1), block, 1024);
-	assert_int_equal(zj_recover(&mem_ops, d, mem_uuid, 1024, total, 32,
-				    false, &s), -EUCLEAN);
+	assert_int_equal(recover_as(d, 1024, total, 0), -EUCLEAN);
 	assert_non_null(strstr(d->error, "block size is 2048"));
 	assert_int_equal(d->writes, 0);
 	ml_free(d);
@@ -63,13 +71,10 @@ static void arguments_out_of_range(void **state)
 {
 	static const u32 sizes[] = { 0, 1, 512, 1025, 131072, 0x80000000 };
 	struct memdev *d = good_log();
-	struct zj_recovery_stats s;
 
 	for (u32 i = 0; i < ARRAY_SIZE(sizes); i++)
-		assert_int_equal(zj_recover(&mem_ops, d, mem_uuid, sizes[i],
-					    132, 32, false, &s), -EINVAL);
-	assert_int_equal(zj_recover(&mem_ops, d, mem_uuid, 1024, ZJ_LOG_FIRST,
-				    32, false, &s), -EINVAL);
+		assert_int_equal(recover_as(d, sizes[i], 132, 0), -EINVAL);
+	assert_int_equal(recover_as(d, 1024, ZJ_LOG_FIRST, 0), -EINVAL);
 	assert_int_equal(d->reads, 0);
 	assert_int_equal(d->writes, 0);
 	ml_free(d);

@@ -112,8 +112,7 @@ static int recover_as(struct ring *r, bool dry_run, struct zj_recovery_stats *s)
 
 	ops.fast_commit = host_fast_commit;
 	ops.flush_home = host_flush_home;
-	err = zj_recover_jbd2(&ops, r->d, ml_block(r->d, 0), r->d->geo.total_blocks,
-			      RING_HOMES, dry_run, s, &sequence);
+	err = ring_recover(r->d, &ops, dry_run ? ZJ_RECOVER_DRY_RUN : 0, s, &sequence);
 	if (!err)
 		assert_int_equal(sequence, RING_SEQUENCE + 1);
 	return err;
@@ -281,8 +280,8 @@ static void first_block_that_is_lost(void **state)
 	assert_non_null(strstr(r.d->error, "where fast commits of stock ext4 may begin"));
 	assert_int_equal(host.calls, 0);
 	assert_int_equal(r.d->writes, 0);
-	assert_int_equal(zj_recover_jbd2(&mem_ops, r.d, ml_block(r.d, 0), r.d->geo.total_blocks,
-					 RING_HOMES, ZJ_RECOVER_DROP_DAMAGED, &s, &sequence), 0);
+	assert_int_equal(ring_recover(r.d, &mem_ops, ZJ_RECOVER_DROP_DAMAGED, &s,
+				      &sequence), 0);
 	assert_int_equal(s.lost_stamp, 2);
 	assert_int_equal(s.transactions, 1);
 	ml_free(r.d);
@@ -297,8 +296,8 @@ static void dropped_with_the_rest(void **state)
 
 	log_with_area(&r, AREA, 9, RING_SEQUENCE);
 	r.d->bad_block = 2;
-	assert_int_equal(zj_recover_jbd2(&mem_ops, r.d, ml_block(r.d, 0), r.d->geo.total_blocks,
-					 RING_HOMES, ZJ_RECOVER_DROP_DAMAGED, &s, &sequence), 0);
+	assert_int_equal(ring_recover(r.d, &mem_ops, ZJ_RECOVER_DROP_DAMAGED, &s,
+				      &sequence), 0);
 	assert_int_equal(s.lost_stamp, 1);
 	assert_int_equal(s.transactions, 0);
 	ml_free(r.d);

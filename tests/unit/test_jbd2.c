@@ -12,8 +12,7 @@
 static int recover(struct ring *r, struct memdev *d, struct zj_recovery_stats *s,
 		   u32 *sequence)
 {
-	return zj_recover_jbd2(ml_ops(d), d, ml_block(d, 0), d->geo.total_blocks,
-			       RING_HOMES, false, s, sequence);
+	return ring_recover(d, ml_ops(d), 0, s, sequence);
 }
 
 static void judge(struct ring *r, struct memdev *d)
@@ -80,9 +79,8 @@ static void look_at_a_log_writes_nothing(void **state)
 	ring_new_large(&r, 1, ring_kinds[0]);
 	r.d->ahead = true;
 	ring_fill(&r);
-	assert_int_equal(zj_recover_jbd2(ml_ops(r.d), r.d, ml_block(r.d, 0),
-					 r.d->geo.total_blocks, RING_HOMES, true, &s,
-					 &sequence), 0);
+	assert_int_equal(ring_recover(r.d, ml_ops(r.d), ZJ_RECOVER_DRY_RUN, &s,
+				      &sequence), 0);
 	assert_int_equal(s.transactions, r.nr);
 	assert_int_equal(r.d->writes, 0);
 	/* No block of the ring is asked for twice. */

@@ -264,8 +264,7 @@ static void a_home_write_that_fails_keeps_the_log(void **state)
 		new_log();
 		PUT(.stamp = 1, .rec = { { 5, ALL, 1 }, { 6, 1, 1 } });
 		bad_write = n;
-		assert_int_equal(zj_recover_nvm(&ops, nv.dev, &nv.area, BLOCK_SIZE, JOURNAL,
-						HOME, false, &s), -EIO);
+		assert_int_equal(recover_with(&ops, 0, &s), -EIO);
 		assert_non_null(strstr(nv.dev->error, "error -5 writing a block home (block "));
 		assert_int_equal(accepted().replayed, 2);
 		free_log();
@@ -288,8 +287,7 @@ static void memory_that_fails_meanwhile_keeps_the_log(void **state)
 	ops.write_home = poison_and_write;
 	new_log();
 	PUT(.stamp = 1, .rec = { { 5, ALL, 1 }, { 6, ALL, 2 } });
-	assert_int_equal(zj_recover_nvm(&ops, nv.dev, &nv.area, BLOCK_SIZE, JOURNAL, HOME,
-					false, &s), -EIO);
+	assert_int_equal(recover_with(&ops, 0, &s), -EIO);
 	kl_poison = NULL;
 	assert_non_null(strstr(nv.dev->error, "the memory cannot be read at byte"));
 	assert_int_equal(val_of(6), UNTOUCHED);
@@ -327,8 +325,7 @@ static void home_blocks_are_read_ahead(void **state)
 	new_log();
 	PUT(.stamp = 1, .rec = { { 5, ALL, 1 }, { 6, ALL, 1 }, { 7, 1, 1 } });
 	PUT(.stamp = 2, .rec = { { 6, 1, 2 }, { 7, 2, 2 } });
-	assert_int_equal(zj_recover_nvm(&ops, nv.dev, &nv.area, BLOCK_SIZE, JOURNAL, HOME,
-					false, &s), 0);
+	assert_int_equal(recover_with(&ops, 0, &s), 0);
 	assert_false(announced[5] || announced[6]);
 	assert_int_equal(home_reads, 1);
 	free_log();

@@ -189,8 +189,9 @@ static void bad_block_of_a_free_segment(void **state)
 /* Up to the choice of what is written home. */
 static void choose(struct zj_recovery *r, struct memdev *d, struct zj_recovery_stats *s)
 {
-	zj_recovery_begin(r, ml_ops(d), d, s);
-	r->home_blocks = HOMES;
+	const struct zj_recovery_args args = ml_args(d, ml_ops(d), 0, s);
+
+	zj_recovery_begin(r, &args);
 	r->geo = d->geo;
 	r->seed = d->seed;
 	r->whole = ZJ_TAG_ALL_LINES;

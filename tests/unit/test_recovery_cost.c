@@ -84,9 +84,10 @@ enum { BUSY = 2000, BUSY_REVOKES = 60 };
 /* As a scan of BUSY chunks leaves it, each with an image and all that it may name. */
 static void busy_log(struct zj_recovery *r, struct memdev *d, struct zj_recovery_stats *st)
 {
+	const struct zj_recovery_args args = { .ops = &mem_ops, .ctx = d, .stats = st };
 	u64 *entry;
 
-	zj_recovery_begin(r, &mem_ops, d, st);
+	zj_recovery_begin(r, &args);
 	r->geo = d->geo;
 	r->geo.nr_lanes = ZJ_MAX_LANES;
 	for (u32 i = 0; i < BUSY; i++) {

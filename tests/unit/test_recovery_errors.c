@@ -61,8 +61,7 @@ static void one_write_fails(void **state)
 	for (u32 n = 1; n <= 3; n++) {
 		ml_copy(c, d);
 		bad_write = n;
-		assert_int_equal(zj_recover(&ops, c, mem_uuid, 1024, c->geo.total_blocks, 32, 0,
-					    &s), -EIO);
+		assert_int_equal(ml_recover_with(c, &ops, 0, &s), -EIO);
 		assert_non_null(strstr(c->error, "writing a block home"));
 		assert_int_equal(c->writes, n - 1);
 		ml_power_cut(c);
@@ -112,8 +111,7 @@ static void image_changes_between_reads(void **state)
 	struct zj_recovery_stats s;
 
 	ops.read_log = fickle_read;
-	assert_int_equal(zj_recover(&ops, d, mem_uuid, 1024,
-				    d->geo.total_blocks, 32, false, &s), -EIO);
+	assert_int_equal(ml_recover_with(d, &ops, 0, &s), -EIO);
 	assert_non_null(strstr(d->error, "second time"));
 	ml_power_cut(d);
 	ml_recover_ok(d, NULL);
@@ -137,8 +135,7 @@ static void order_of_writes(void **state)
 	struct zj_recovery_stats s;
 
 	ops.flush_home = noting_flush;
-	assert_int_equal(zj_recover(&ops, d, mem_uuid, 1024,
-				    d->geo.total_blocks, 32, false, &s), 0);
+	assert_int_equal(ml_recover_with(d, &ops, 0, &s), 0);
 	assert_int_equal(writes_before_flush, 3);
 	assert_int_equal(d->writes, 5);
 	ml_free(d);
@@ -154,7 +151,7 @@ static void journal_elsewhere(void **state)
 	struct zj_recovery_stats s;
 
 	ops.log_home = NULL;
-	assert_int_equal(zj_recover(&ops, d, mem_uuid, 1024, d->geo.total_blocks, 32, 0, &s), 0);
+	assert_int_equal(ml_recover_with(d, &ops, 0, &s), 0);
 	assert_int_equal(s.replayed, 3);
 	ml_expect(d, 7, 'a');
 	ml_free(d);

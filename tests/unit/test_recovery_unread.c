@@ -297,7 +297,7 @@ static void errors_of_the_host_end_it(void **state)
 
 		error_then = errors[i % 3];
 		reads_left = i / 3;
-		err = zj_recover(&ops, d, mem_uuid, 1024, d->geo.total_blocks, HOMES, 0, &s);
+		err = ml_recover_with(d, &ops, 0, &s);
 		if (error_then == -EIO && i / 3)
 			assert_int_equal(err, -EUCLEAN);
 		else
@@ -313,8 +313,7 @@ static int recover_ring(struct ring *r, unsigned int flags, struct zj_recovery_s
 {
 	u32 sequence;
 
-	return zj_recover_jbd2(ml_ops(r->d), r->d, ml_block(r->d, 0), r->d->geo.total_blocks,
-			       RING_HOMES, flags, s, &sequence);
+	return ring_recover(r->d, ml_ops(r->d), flags, s, &sequence);
 }
 
 /* Of random logs: what is taken is whole, what is refused is named, and can be gone past. */
@@ -347,9 +346,9 @@ static void each_block_of_a_ring(void **state)
 				snprintf(place, sizeof(place), "journal block %u", block);
 				assert_non_null(strstr(c->error, place));
 				assert_int_equal(c->writes, 0);
-				assert_int_equal(zj_recover_jbd2(ml_ops(c), c, ml_block(c, 0),
-						 c->geo.total_blocks, RING_HOMES,
-						 ZJ_RECOVER_DROP_DAMAGED, &s, &sequence), 0);
+				assert_int_equal(ring_recover(c, ml_ops(c),
+							      ZJ_RECOVER_DROP_DAMAGED, &s,
+							      &sequence), 0);
 				assert_int_equal(s.lost_stamp, s.transactions + 1);
 				assert_true(s.transactions <= all.transactions);
 				/* What was dropped must not follow on the next transaction. */

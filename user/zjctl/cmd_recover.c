@@ -147,18 +147,23 @@ static unsigned int flags_of(const struct job *j)
 static int run_recovery(const struct zj_io_ops *ops, struct job *j)
 {
 	struct ext_image *img = &j->img;
+	const struct zj_recovery_args args = {
+		.ops = ops,
+		.ctx = img,
+		.block_size = img->block_size,
+		.journal_blocks = img->journal_blocks,
+		.fs_blocks = img->device_blocks,
+		.flags = flags_of(j),
+		.stats = &j->stats,
+	};
 	u32 sequence;
 	int err;
 
 	if (j->memory.base)
-		return zj_recover_nvm(ops, img, &j->memory.area, img->block_size,
-				      img->journal_blocks, img->device_blocks, j->dry_run,
-				      &j->stats);
+		return zj_recover_nvm(&args, &j->memory.area);
 	if (j->state == ZX_LANES)
-		return zj_recover(ops, img, img->uuid, img->block_size, img->journal_blocks,
-				  img->device_blocks, flags_of(j), &j->stats);
-	err = zj_recover_jbd2(ops, img, j->block0, img->journal_blocks, img->device_blocks,
-			      flags_of(j), &j->stats, &sequence);
+		return zj_recover(&args, img->uuid);
+	err = zj_recover_jbd2(&args, j->block0, &sequence);
 	if (!err && !j->dry_run && j->stats.lost_stamp && ext_mark_errors(img))
 		err = -EIO;
 	if (!err)

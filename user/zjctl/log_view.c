@@ -297,6 +297,15 @@ void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
 		      const struct zx_memory *memory, struct log_official *o)
 {
 	struct zj_io_ops ops = ext_ops;
+	const struct zj_recovery_args args = {
+		.ops = &ops,
+		.ctx = img,
+		.block_size = img->block_size,
+		.journal_blocks = img->journal_blocks,
+		.fs_blocks = img->device_blocks,
+		.flags = ZJ_RECOVER_DRY_RUN,
+		.stats = &o->stats,
+	};
 	u32 sequence;
 
 	memset(o, 0, sizeof(*o));
@@ -304,15 +313,11 @@ void log_ask_recovery(struct ext_image *img, const struct zj_jbd2_super *block0,
 	asking = o;
 	ext_message = keep_error;
 	if (zj_is_nvm_log(block0))
-		o->err = zj_recover_nvm(&ops, img, &memory->area, img->block_size,
-					img->journal_blocks, img->device_blocks, true,
-					&o->stats);
+		o->err = zj_recover_nvm(&args, &memory->area);
 	else if (is_lanes(block0))
-		o->err = zj_recover(&ops, img, img->uuid, img->block_size, img->journal_blocks,
-				    img->device_blocks, true, &o->stats);
+		o->err = zj_recover(&args, img->uuid);
 	else
-		o->err = zj_recover_jbd2(&ops, img, block0, img->journal_blocks,
-					 img->device_blocks, true, &o->stats, &sequence);
+		o->err = zj_recover_jbd2(&args, block0, &sequence);
 	ext_message = zx_image_message;
 	zx_progress(NULL, 0, 0);
 }

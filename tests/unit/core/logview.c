@@ -141,7 +141,7 @@ static const struct zj_io_ops image_ops = {
 	.msg = image_msg,
 };
 
-static int recover_memory(struct image *image)
+static int recover_memory(struct image *image, const struct zj_recovery_args *args)
 {
 	struct zj_nvm_mark *mark =
 		zj_nvm_mark_of((void *)image->block[jblock(0)]);
@@ -149,26 +149,29 @@ static int recover_memory(struct image *image)
 				    be64_to_cpu(mark->generation) };
 
 	assert_memory_equal(mark->uuid, MEMORY_UUID, 16);
-	return zj_recover_nvm(&image_ops, image, &area, DISK_BLOCK,
-			      fx.setup.journal, HOME_BLOCKS, false,
-			      &image->stats);
+	return zj_recover_nvm(args, &area);
 }
 
 int recover_image(struct image *image)
 {
 	const struct zj_jbd2_super *sb = (const void *)image->block[jblock(0)];
+	const struct zj_recovery_args args = {
+		.ops = &image_ops,
+		.ctx = image,
+		.block_size = DISK_BLOCK,
+		.journal_blocks = fx.setup.jbd2 ? kit_log_blocks(&fx.kit) : fx.setup.journal,
+		.fs_blocks = HOME_BLOCKS,
+		.stats = &image->stats,
+	};
 	u32 sequence;
 
 	if (!image_is_live(image))
 		return 0;
 	if (fx.setup.jbd2)
-		return zj_recover_jbd2(&image_ops, image, sb, kit_log_blocks(&fx.kit),
-				       HOME_BLOCKS, false, &image->stats,
-				       &sequence);
+		return zj_recover_jbd2(&args, sb, &sequence);
 	if (fx.setup.nvm)
-		return recover_memory(image);
-	return zj_recover(&image_ops, image, fx.kit.sb.s_uuid.b, DISK_BLOCK,
-			  fx.setup.journal, HOME_BLOCKS, false, &image->stats);
+		return recover_memory(image, &args);
+	return zj_recover(&args, fx.kit.sb.s_uuid.b);
 }
 
 u8 val_after_crash(u32 block)

@@ -301,7 +301,7 @@ static void r5_committed_revoke_is_nobodys(void)
 	assert_int_equal(unions(1) + dependencies(1), 0);
 	stop(h);
 	for (u32 i = 0; i < 1u << ZJ_REVOKE_HASH_BITS; i++)
-		assert_true(hlist_empty(&fx.zj->revoke[i].head));
+		assert_true(hlist_empty(&fx.zj->revokes.buckets[i].head));
 	close_journal();
 }
 
@@ -453,9 +453,9 @@ static void every_block_has_a_chain(void)
 {
 	OPEN();
 	for (u32 i = 0; i < 1U << ZJ_REVOKE_HASH_BITS; i++) {
-		spin_lock(&fx.zj->revoke[i].lock);
-		assert_true(hlist_empty(&fx.zj->revoke[i].head));
-		spin_unlock(&fx.zj->revoke[i].lock);
+		spin_lock(&fx.zj->revokes.buckets[i].lock);
+		assert_true(hlist_empty(&fx.zj->revokes.buckets[i].head));
+		spin_unlock(&fx.zj->revokes.buckets[i].lock);
 	}
 	close_journal();
 }

@@ -160,50 +160,6 @@ static void oldest_component_in_the_log_comes_last(void)
 	close_journal();
 }
 
-static void part_shows_its_block_and_its_flags_by_name(void)
-{
-	struct zj_txn *txn;
-	handle_t *h;
-
-	OPEN();
-	h = start(0, 2);
-	put(h, BLOCK, 1);
-	get_access(h, BLOCK + 1);
-	txn = running(0);
-	PRINT(zj_parts_to_text, txn);
-	zj_txn_put(txn);
-	assert_says("block %u: modified\n", BLOCK);
-	assert_says("block %u:\n", BLOCK + 1);
-	stop(h);
-	commit(0);
-	close_journal();
-}
-
-/* A table that lacks one would print the name of another, or none. */
-static void every_flag_of_a_part_has_a_name_of_its_own(void)
-{
-	unsigned long flags;
-	struct zj_part *part;
-	handle_t *h;
-	u32 words = 0;
-
-	OPEN();
-	h = start(0, 1);
-	put(h, BLOCK, 1);
-	part = newest_part(BLOCK);
-	flags = part->flags;
-	part->flags = BIT(ZJ_NR_PART_BITS) - 1;
-	PRINT(zj_part_to_text, part);
-	part->flags = flags;
-	assert_false(says("(null)"));
-	assert_says(" file_block");
-	for (const char *c = strchr(text, ':'); (c = strchr(c + 1, ' ')); )
-		words++;
-	assert_int_equal(words, ZJ_NR_PART_BITS);
-	stop(h);
-	close_journal();
-}
-
 static void log_map_names_the_segment_that_a_lane_fills(void)
 {
 	OPEN();
@@ -564,8 +520,6 @@ CORE_TESTS(text,
 	CORE_TEST(transaction_shows_parts_that_hold_up_its_seal),
 	CORE_TEST(component_shows_its_members_and_what_it_waits_for),
 	CORE_TEST(oldest_component_in_the_log_comes_last),
-	CORE_TEST(part_shows_its_block_and_its_flags_by_name),
-	CORE_TEST(every_flag_of_a_part_has_a_name_of_its_own),
 	CORE_TEST(log_map_names_the_segment_that_a_lane_fills),
 	CORE_TEST(log_map_names_full_segments),
 	CORE_TEST(log_map_shows_the_pool),

@@ -40,24 +40,6 @@ static void long_lists_of_segments_are_cut_off(void)
 	}
 }
 
-static void long_lists_of_parts_are_cut_off(void)
-{
-	for (u32 cut = 0; cut < 2; cut++) {
-		const u32 n = ZJ_TEXT_MOST + cut;
-		handle_t *h;
-
-		OPEN();
-		h = start(0, n);
-		for (u32 i = 0; i < n; i++)
-			put(h, BLOCK + i, 1);
-		PRINT(zj_parts_to_text, handle_txn(h));
-		assert_cut_off("    block ", "    more\n", cut);
-		assert_true(!cut || !strcmp(strstr(text, "    more"), "    more\n"));
-		stop(h);
-		close_journal();
-	}
-}
-
 /* Members of a component, what it depends on, and components that are sealed. */
 static void long_lists_of_components_are_cut_off(void)
 {
@@ -186,7 +168,6 @@ static void every_line_is_whole(void)
 
 CORE_TESTS(text_lines,
 	CORE_TEST(long_lists_of_segments_are_cut_off),
-	CORE_TEST(long_lists_of_parts_are_cut_off),
 	CORE_TEST(long_lists_of_components_are_cut_off),
 	CORE_TEST(long_lists_of_waits_are_cut_off),
 	CORE_TEST(every_line_is_whole),
