@@ -333,12 +333,14 @@ void submit_bio(struct bio *bio)
 	rq->bio = bio;
 	rq->disk = bio->bi_bdev->disk;
 	check_flags(bio);
-	if (!(bio->bi_opf & REQ_OP_WRITE))
+	if (!(bio->bi_opf & REQ_OP_WRITE)) {
+		rq->disk->reads_sent++;
 		sim_event(latency(rq->disk), read_done, rq);
-	else if (bio->bi_opf & REQ_PREFLUSH)
+	} else if (bio->bi_opf & REQ_PREFLUSH) {
 		start_flush(rq, pre_flushed);
-	else
+	} else {
 		start_write(rq);
+	}
 	kl_point();
 }
 
