@@ -179,7 +179,7 @@ static void checkpoint_slots(void **state)
 		/* The newer one is in slot 0. */
 		assert_int_equal(s.ckpt_stamp, slot);
 		((u8 *)ml_block(d, ZJ_BLOCK_CKPT + !slot))[0x100] ^= 1;
-		ml_recover_refused(d, "both checkpoint slots");
+		ml_recover_refused(d, "both checkpoint slots (journal blocks 2 and 3)");
 		memset(ml_block(d, ZJ_BLOCK_CKPT + !slot), 0, 1024);
 		assert_int_equal(ml_recover(d, true, &s), 0);
 		assert_int_equal(s.ckpt_stamp, 0);
