@@ -129,7 +129,6 @@ static void each_block_of_a_log(void **state)
 	assert_true(nr[NOTHING] > 10 * nr[DOUBT] / 2 && nr[DOUBT] && nr[IMAGE] && nr[MISSED]);
 }
 
-/* One slot cannot be read, the other one is good, damaged, or of an older log. */
 /* The oldest stamp that lacks an image is named; with two chunks of it, the first one. */
 static void first_of_two_images_is_named(void **state)
 {
@@ -167,6 +166,20 @@ static void first_of_two_images_is_named(void **state)
 	}
 }
 
+/* Of two images of one chunk, too. */
+static void first_of_a_chunks_images_is_named(void **state)
+{
+	struct memdev *d = ml_new(SEGS, 16, HOMES);
+	u32 at = PUT(d, 0, .stamp = 2, .img = { { 4, 'a' }, { 5, 'a' } }) + 1;
+
+	ml_ckpt(d, 1, 1);
+	d->bad_block = at;
+	d->bad_too = at + 1;
+	refused(d, at, "cannot be read, which holds an image of it");
+	ml_free(d);
+}
+
+/* One slot cannot be read, the other one is good, damaged, or of an older log. */
 static void checkpoint_slots(void **state)
 {
 	struct zj_recovery_stats s;
@@ -371,6 +384,7 @@ const struct CMUnitTest recovery_unread_tests[] = {
 	cmocka_unit_test(slot_and_what_it_freed_without_barriers),
 	cmocka_unit_test(slot_and_a_torn_end_without_barriers),
 	cmocka_unit_test(first_of_two_images_is_named),
+	cmocka_unit_test(first_of_a_chunks_images_is_named),
 	cmocka_unit_test(checkpoint_slots),
 	cmocka_unit_test(errors_of_the_host_end_it),
 	cmocka_unit_test(each_block_of_a_ring),
