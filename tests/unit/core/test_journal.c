@@ -334,6 +334,11 @@ static void a_size_of_txninfo_is_a_limit(void)
 	assert_int_equal(zj_journal_configure(journal, &options), 0);
 	assert_int_equal(nvm->info_max, ZJ_TXNINFO_BYTES);
 	assert_false(nvm->one_info);
+	/* The smallest and the largest one are possible. */
+	options.txninfo_max = ZJ_TXNINFO_MAX_MIN;
+	assert_int_equal(zj_journal_configure(journal, &options), 0);
+	options.txninfo_max = ZJ_TXNINFO_MAX_MAX;
+	assert_int_equal(zj_journal_configure(journal, &options), 0);
 	assert_int_equal(zj_journal_destroy(journal), 0);
 	discard_disk();
 }
