@@ -81,6 +81,13 @@ def of_sim(table):
         yield row, [sim.ratio(found, row, cpus) for cpus in table["columns"]]
 
 
+def of_ceiling(table):
+    """Relative to ext4 without a journal; columns are numbers of CPUs"""
+    found = results("bench-sim")["results"]
+    for row in table["rows"]:
+        yield row, [sim.ratio(found, row, cpus, to="nojournal") for cpus in table["columns"]]
+
+
 def of_handles(table):
     """ns of a handle whose four blocks are in the running transaction; rows are numbers of CPUs"""
     for row in table["rows"]:
@@ -93,7 +100,7 @@ def of_handles(table):
         yield row, [found[column] for column in table["columns"]]
 
 
-READERS = {"programs": of_bench, "fast": of_fast, "rounds": of_fsync, "steps": of_fsync, "beside": of_beside, "neighbours": of_fsync, "simulated": of_sim,
+READERS = {"programs": of_bench, "fast": of_fast, "rounds": of_fsync, "steps": of_fsync, "beside": of_beside, "neighbours": of_fsync, "simulated": of_sim, "ceilings": of_ceiling,
            "cores-simulated": of_handles}
 
 

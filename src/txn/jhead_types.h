@@ -30,8 +30,9 @@ struct journal_head {
 					 */
 	bool		first_used;	/* @first is in parts */
 	struct zj_part	first;		/* saves an allocation, as most buffers have one part */
-	struct zj_part	*kept;		/* a part that was dropped, for the next owner, or NULL:
-					 * with lines a buffer has three parts in turn (J2)
+	struct zj_part	*kept;		/* a part that was dropped, for the next owner, or NULL;
+					 * read racily. With lines a buffer has three parts in
+					 * turn (J2)
 					 */
 	struct rcu_head	rcu;		/* for lockless readers of b_private */
 };

@@ -39,11 +39,13 @@ static bool changes_unseen(const struct buffer_head *bh)
  */
 static bool holds_back(struct zj_journal *zj, struct journal_head *jh)
 {
-	u64 reclaimed = READ_ONCE(zj->ckpt_stamp), stamp;
 	struct zj_part *oldest;
+	u64 reclaimed, stamp;
 
 	if (list_empty(&jh->parts) || !zj_space_low(zj))
 		return false;
+	/* Not before, as a checkpoint writes this line, and handles come here. */
+	reclaimed = READ_ONCE(zj->ckpt_stamp);
 	oldest = list_first_entry(&jh->parts, struct zj_part, jh_link);
 	rcu_read_lock();
 	stamp = READ_ONCE(oldest->txn->comp)->stamp;

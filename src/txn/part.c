@@ -82,7 +82,7 @@ struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
 		part = &jh->first;
 	} else if (jh->kept) {
 		part = jh->kept;
-		jh->kept = NULL;
+		WRITE_ONCE(jh->kept, NULL);
 	} else {
 		spare->part = NULL;
 	}
@@ -114,7 +114,7 @@ void zj_part_untake(struct journal_head *jh, struct zj_part *part)
 	if (part == &jh->first)
 		jh->first_used = false;
 	else if (!jh->kept)
-		jh->kept = part;
+		WRITE_ONCE(jh->kept, part);
 	else
 		kfree_rcu(part, rcu);
 }

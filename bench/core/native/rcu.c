@@ -7,16 +7,39 @@
 #include <klayer/bug.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include "native.h"
 
 #define NAP_NS	5000000		/* frees are gathered for so long */
+#define BUNCH	62		/* objects of a bunch, which has 512 bytes then */
+
+/**
+ * struct bunch - objects to be freed
+ *
+ * As in the kernel they are an array, so nobody looks into objects that another thread has used.
+ */
+struct bunch {
+	struct bunch	*next;
+	u32		nr;
+	void		*object[BUNCH];
+};
+
+/**
+ * struct freer - what a thread has to free; stays after the thread
+ */
+struct freer {
+	struct freer	*next;		/* of all threads' */
+	spinlock_t	lock;
+	struct bunch	*bunch;		/* lock to change; no grace period has begun for these */
+} __attribute__((__aligned__(64)));
 
 __thread struct kl_reader *kl_reader;
 u64 kl_period = 1;
 
+static __thread struct freer *freer;
+static struct freer *freers;		/* all threads', added only; atomic */
 static struct kl_reader *readers;	/* all threads', added only; atomic */
-static struct rcu_head *queue;		/* to be freed; atomic */
-static int queued, freed;		/* objects so far; atomic */
+static int rounds;			/* of the thread so far; atomic */
 static bool stopping;			/* atomic */
 static struct thr_task *thread;
 
@@ -32,23 +55,48 @@ struct kl_reader *kl_new_reader(void)
 	return r;
 }
 
-void kl_kfree_rcu(struct rcu_head *head, void *object)
+static noinline struct freer *new_freer(void)
 {
-	struct rcu_head *next = __atomic_load_n(&queue, __ATOMIC_RELAXED);
+	struct freer *f = aligned_alloc(64, sizeof(*f));
 
-	head->object = object;
-	do {
-		head->next = next;
-	} while (!__atomic_compare_exchange_n(&queue, &next, head, true,
-					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-	__atomic_fetch_add(&queued, 1, __ATOMIC_RELEASE);
+	*f = (struct freer){ .next = __atomic_load_n(&freers, __ATOMIC_RELAXED) };
+	while (!__atomic_compare_exchange_n(&freers, &f->next, f, true,
+					    __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+	freer = f;
+	return f;
 }
 
+static struct bunch *room(struct bunch *bunch)
+{
+	struct bunch *new;
+
+	if (bunch && bunch->nr < BUNCH)
+		return bunch;
+	new = kmalloc(sizeof(*new), GFP_ATOMIC);
+	new->next = bunch;
+	new->nr = 0;
+	return new;
+}
+
+void kl_kfree_rcu(struct rcu_head *head, void *object)
+{
+	struct freer *f = freer ?: new_freer();
+	struct bunch *bunch;
+
+	spin_lock(&f->lock);
+	bunch = room(f->bunch);
+	bunch->object[bunch->nr++] = object;
+	WRITE_ONCE(f->bunch, bunch);
+	spin_unlock(&f->lock);
+}
+
+/* A round that begins after this call frees all that was handed in before. */
 void rcu_barrier(void)
 {
-	int target = __atomic_load_n(&queued, __ATOMIC_ACQUIRE);
+	int target = __atomic_load_n(&rounds, __ATOMIC_ACQUIRE) + 2;
 
-	while (__atomic_load_n(&freed, __ATOMIC_ACQUIRE) - target < 0)
+	while (__atomic_load_n(&rounds, __ATOMIC_ACQUIRE) - target < 0)
 		thr_sleep_ns(NAP_NS / 10);
 }
 
@@ -70,27 +118,54 @@ static void grace_period(void)
 	barrier_everywhere();
 }
 
-static int free_all(struct rcu_head *head)
+static struct bunch *take(struct freer *f)
 {
-	struct rcu_head *next;
-	int n = 0;
+	struct bunch *bunch;
 
-	for (; head; head = next, n++) {
-		next = head->next;
-		kfree(head->object);
+	if (!READ_ONCE(f->bunch))
+		return NULL;
+	spin_lock(&f->lock);
+	bunch = f->bunch;
+	WRITE_ONCE(f->bunch, NULL);
+	spin_unlock(&f->lock);
+	return bunch;
+}
+
+static struct bunch *take_all(void)
+{
+	struct bunch *all = NULL, *bunch, *next;
+
+	for (struct freer *f = __atomic_load_n(&freers, __ATOMIC_ACQUIRE); f; f = f->next)
+		for (bunch = take(f); bunch; bunch = next) {
+			next = bunch->next;
+			bunch->next = all;
+			all = bunch;
+		}
+	return all;
+}
+
+static void free_all(struct bunch *bunch)
+{
+	struct bunch *next;
+
+	for (; bunch; bunch = next) {
+		next = bunch->next;
+		for (u32 i = 0; i < bunch->nr; i++)
+			kfree(bunch->object[i]);
+		kfree(bunch);
 	}
-	return n;
 }
 
 static int rcu_thread(void *arg)
 {
 	while (!__atomic_load_n(&stopping, __ATOMIC_RELAXED)) {
-		struct rcu_head *list = __atomic_exchange_n(&queue, NULL, __ATOMIC_ACQUIRE);
+		struct bunch *all = take_all();
 
-		if (list) {
+		if (all) {
 			grace_period();
-			__atomic_fetch_add(&freed, free_all(list), __ATOMIC_RELEASE);
+			free_all(all);
 		}
+		__atomic_fetch_add(&rounds, 1, __ATOMIC_RELEASE);
 		thr_sleep_ns(NAP_NS);
 	}
 	return 0;

@@ -116,6 +116,113 @@ static void a_new_block_needs_no_base(void)
 	close_journal();
 }
 
+/* ---- what is kept for the next time ---- */
+
+/* The image's part stays, and so does that of the newest lines, so owners take turns with two. */
+static void a_head_keeps_a_part_for_its_next_owner(void)
+{
+	struct journal_head *jh;
+	struct buffer_head *bh;
+	struct zj_part *kept;
+
+	OPEN();
+	change_line(0, BLOCK, 3, 'a');
+	bh = buffer(BLOCK);
+	jh = bh2jh(bh);
+	assert_null(jh->kept);
+	count_from_here();
+	change_line(0, BLOCK, 3, 'b');
+	assert_null(jh->kept);
+	change_line(0, BLOCK, 4, 'c');
+	expect_allocs(2, 2);
+	/* That of 'b' went when 'c' was committed. */
+	kept = jh->kept;
+	assert_non_null(kept);
+	count_from_here();
+	change_line(0, BLOCK, 5, 'd');
+	expect_allocs(0, 1);
+	assert_ptr_equal(jh->newest, kept);
+	assert_int_equal(newest_lines(BLOCK), BIT(5));
+	assert_non_null(jh->kept);
+	brelse(bh);
+	close_journal();
+}
+
+static struct buffer_head *taken_from;
+static struct zj_part *taken;
+
+/* The memory for the base is allocated between the look at the head and its lock. */
+static void take_kept(struct kmem_cache *cache)
+{
+	struct journal_head *jh = bh2jh(taken_from);
+
+	if (cache != fx.zj->frozen_cache || !jh->kept)
+		return;
+	taken = jh->kept;
+	jh->kept = NULL;
+}
+
+static void a_kept_part_that_is_gone_is_missed_in_time(void)
+{
+	struct journal_head *jh;
+	handle_t *h;
+
+	OPEN();
+	change_line(0, BLOCK, 3, 'a');
+	change_line(0, BLOCK, 3, 'b');
+	change_line(0, BLOCK, 4, 'c');
+	taken_from = buffer(BLOCK);
+	jh = bh2jh(taken_from);
+	h = start(0, 1);
+	fx.on_alloc = take_kept;
+	get_access(h, BLOCK);
+	fx.on_alloc = NULL;
+	assert_non_null(taken);
+	assert_true(jh->newest != taken);
+	assert_ptr_equal(jh->newest->txn, handle_txn(h));
+	jh->kept = taken;
+	brelse(taken_from);
+	stop(h);
+	close_journal();
+}
+
+/* The header with the newest lines of a block has nothing between its tags and these lines. */
+static void expect_clean_header(u32 block)
+{
+	const struct zj_chunk_header *header;
+	const struct zj_rec_image *image;
+	const u8 *bytes;
+	struct log log;
+	size_t i;
+
+	log_read(&log);
+	image = log_image(&log, fx.zj->stamp, block);
+	bytes = log.image->block[jblock(image->log_block)];
+	header = (const void *)bytes;
+	assert_int_equal(le32_to_cpu(header->nr_tags), 1);
+	for (i = sizeof(*header) + 8 * le32_to_cpu(header->nr_deps) + sizeof(struct zj_tag);
+	     i < image->data; i++)
+		assert_int_equal(bytes[i], 0);
+	log_free(&log);
+}
+
+static void a_lane_keeps_the_memory_of_a_chunk(void)
+{
+	void *plan;
+
+	OPEN();
+	assert_null(lane(1)->plan);
+	commit_lines(1, BLOCK, 0, 16, 'a');
+	commit_lines(1, BLOCK, 3, MOST, 'b');
+	plan = lane(1)->plan;
+	assert_non_null(plan);
+	change_line(1, BLOCK, 14, 'c');
+	assert_ptr_equal(lane(1)->plan, plan);
+	expect_clean_header(BLOCK);
+	expect_after_crash(BLOCK, "aaabbbbbbaaaaaca");
+	close_journal();
+}
+
 /* ---- copies ahead of the log I/O ---- */
 
 static void on_frozen(struct jbd2_buffer_trigger_type *type, struct buffer_head *bh,
@@ -163,6 +270,9 @@ CORE_TESTS(spare,
 	CORE_TEST(declared_changes_need_no_base),
 	CORE_TEST(a_block_that_is_freed_needs_no_base),
 	CORE_TEST(a_new_block_needs_no_base),
+	CORE_TEST(a_head_keeps_a_part_for_its_next_owner),
+	CORE_TEST(a_kept_part_that_is_gone_is_missed_in_time),
+	CORE_TEST(a_lane_keeps_the_memory_of_a_chunk),
 	CORE_TEST(declared_lines_are_not_copied_ahead),
 	CORE_TEST(declared_lines_for_a_log_in_memory_are_copied_ahead),
 );
