@@ -87,9 +87,21 @@ static void dropped(struct memdev *d)
 	assert_int_equal(s.components, 0);
 }
 
+/* The message that it can do without a block names it; false if there is none. */
+static bool says_which(const struct memdev *d, u32 block)
+{
+	char text[100];
+
+	snprintf(text, sizeof(text), "1 blocks of the log cannot be read, the first is journal block %u;",
+		 block);
+	if (d->unread[0])
+		assert_non_null(strstr(d->unread, text));
+	return d->unread[0];
+}
+
 static void each_block_of_a_log(void **state)
 {
-	u32 total = ZJ_LOG_FIRST + SEGS * 16, nr[SUPER + 1] = { 0 };
+	u32 total = ZJ_LOG_FIRST + SEGS * 16, nr[SUPER + 1] = { 0 }, told = 0;
 	struct zj_recovery_stats s;
 
 	for (u32 i = 0; i < 2 * total; i++) {
@@ -105,6 +117,7 @@ static void each_block_of_a_log(void **state)
 			/* The older slot brings back the first stamp, which is home. */
 			assert_int_equal(s.transactions, block == ZJ_BLOCK_CKPT ? 5 : 3);
 			expect_all(d);
+			told += says_which(d, block);
 			break;
 		case DOUBT:
 			refused(d, block, "a record that was durable may begin there");
@@ -126,6 +139,7 @@ static void each_block_of_a_log(void **state)
 		}
 		ml_free(d);
 	}
+	assert_true(told);
 	assert_true(nr[NOTHING] > 10 * nr[DOUBT] / 2 && nr[DOUBT] && nr[IMAGE] && nr[MISSED]);
 }
 
