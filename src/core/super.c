@@ -164,6 +164,7 @@ int zj_super_write(struct zj_journal *zj)
  */
 int zj_super_note_errno(struct zj_journal *zj)
 {
+	lockdep_assert_held(&zj->super_lock);
 	return write_super(zj, write_flags(zj, false));
 }
 

@@ -52,17 +52,6 @@ int zj_log_default_issue(struct zj_txn *txn)
 }
 
 /**
- * zj_log_default_written() - do nothing, because nothing was sent
- * @txn: issued
- *
- * Return: 0
- */
-int zj_log_default_written(struct zj_txn *txn)
-{
-	return 0;
-}
-
-/**
  * zj_log_default_close() - do nothing, because a run has no log blocks of its
  * own
  * @lane: the lane

@@ -7,7 +7,6 @@
 int zj_log_default_open(struct zj_journal *zj);
 void zj_log_default_release(struct zj_journal *zj);
 int zj_log_default_issue(struct zj_txn *txn);
-int zj_log_default_written(struct zj_txn *txn);
 void zj_log_default_close(struct zj_lane *lane);
 void zj_log_default_begin(struct zj_run *run);
 int zj_log_default_begun(struct zj_run *run);

@@ -536,7 +536,6 @@ const struct zj_log_ops zj_log_lanes = {
 	.can_leave	= zj_log_default_can_leave,
 	.advance_tail	= lanes_advance_tail,
 	.issue		= zj_log_default_issue,
-	.written	= zj_log_default_written,
 	.close		= zj_log_default_close,
 	.begin		= zj_log_default_begin,
 	.begun		= zj_log_default_begun,

@@ -23,8 +23,8 @@ struct zj_txn;
  * struct zj_log_ops - what differs between the log's formats
  *
  * Code outside a format's own file asks for a property or calls an operation,
- * and never for the format itself. No operation is NULL: log_default.c has one
- * for each that a format may have no use for.
+ * and never for the format itself. No operation but @written is NULL: log_default.c
+ * has one for each that a format may have no use for.
  *
  * @name: as in the mount option
  * @log_before_data: @issue sends log blocks beside the data, and only the
@@ -73,9 +73,9 @@ struct zj_txn;
  * @issue: makes a sealed member join a run (zj_run_join()), and sends out what
  *	may be written of it before its data is durable; called by its lane's
  *	thread
- * @written: waits until the writes that @issue has sent for this transaction are
- *	completed, and returns their error. They may still be in the device's
- *	cache
+ * @written: only with @log_before_data, otherwise NULL: waits until the writes that
+ *	@issue has sent for this transaction are completed, and returns their error.
+ *	They may still be in the device's cache
  * @close: ends a run, which gets no more members. Caller holds the lane's lock
  * @begin: sends out the writes that a closed run needs besides those of its
  *	members, and that the flush before its records has to cover

@@ -46,6 +46,7 @@ static void await_files(struct zj_component *comp)
  */
 static void arrive(struct zj_component *comp, struct list_head *ready)
 {
+	lockdep_assert_held(&comp->journal->comp_lock);
 	ZJ_ASSERT(comp->journal, comp->missing > 0);
 	zj_comp_stats_of(comp)->arrivals++;
 	if (--comp->missing || comp->state != ZJ_C_SEALED)
@@ -98,6 +99,7 @@ static void note_committed_stamp(struct zj_journal *zj)
 {
 	const struct zj_component *oldest;
 
+	lockdep_assert_held(&zj->comp_lock);
 	oldest = list_first_entry_or_null(&zj->pending, struct zj_component,
 					  ready_link);
 	ZJ_ASSERT(zj, !oldest || oldest->stamp > zj->committed_stamp);

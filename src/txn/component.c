@@ -413,6 +413,7 @@ static bool may_seal(const struct zj_component *comp)
 {
 	const struct zj_txn *txn;
 
+	lockdep_assert_held(&comp->journal->comp_lock);
 	list_for_each_entry(txn, &comp->members, comp_link)
 		if (atomic_read(&txn->crowded) ||
 		    !lane_has_room(txn->lane, txn))

@@ -553,6 +553,7 @@ EXPORT_SYMBOL_GPL(zj_journal_extend);
 /* Gives back what a reservation was promised. Caller holds lane->lock. */
 static void unreserve(struct zj_lane *lane, int rsv)
 {
+	lockdep_assert_held(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->rsv_credits >= rsv);
 	ZJ_ASSERT(lane->journal, lane->promised >= zj_log_blocks(lane->journal, rsv));
 	lane->promised -= zj_log_blocks(lane->journal, rsv);

@@ -175,6 +175,8 @@ EXPORT_SYMBOL_GPL(zj_journal_inode_ranged_wait);
 /* Caller holds jinode->i_lock and list_lock. */
 static void entry_unlink(struct zj_inode_entry *entry)
 {
+	lockdep_assert_held(&entry->jinode->i_lock);
+	lockdep_assert_held(&entry->txn->list_lock);
 	list_del(&entry->inode_link);
 	list_del(&entry->txn_link);
 	kfree(entry);

@@ -14,12 +14,14 @@ static inline bool zj_part_test(const struct zj_part *part, int bit)
 /* Caller holds part->jh->lock. WRITE_ONCE() is for owned(), which reads without it. */
 static inline void zj_part_set(struct zj_part *part, unsigned long bits)
 {
+	lockdep_assert_held(&part->jh->lock);
 	WRITE_ONCE(part->flags, part->flags | bits);
 }
 
 /* Caller holds part->jh->lock. */
 static inline void zj_part_clear(struct zj_part *part, unsigned long bits)
 {
+	lockdep_assert_held(&part->jh->lock);
 	WRITE_ONCE(part->flags, part->flags & ~bits);
 }
 

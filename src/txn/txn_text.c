@@ -122,19 +122,18 @@ static void lane_state_to_text(struct seq_buf *out, const struct zj_lane *lane)
 void zj_lane_to_text(struct seq_buf *out, struct zj_lane *lane)
 {
 	const struct zj_txn *txn;
-	int left = ZJ_TEXT_MOST;
 
+	/* Of what is sealed a lane has few enough to show all (N7). */
+	static_assert(ZJ_MAX_FLIGHT <= ZJ_TEXT_MOST);
 	spin_lock(&lane->journal->comp_lock);
 	spin_lock(&lane->lock);
 	lane_state_to_text(out, lane);
 	if (lane->running)
 		zj_txn_to_text(out, lane->running);
 	list_for_each_entry(txn, &lane->to_issue, lane_link)
-		if (left-- > 0)
-			zj_txn_to_text(out, txn);
+		zj_txn_to_text(out, txn);
 	list_for_each_entry(txn, &lane->flight, lane_link)
-		if (left-- > 0)
-			zj_txn_to_text(out, txn);
+		zj_txn_to_text(out, txn);
 	spin_unlock(&lane->lock);
 	spin_unlock(&lane->journal->comp_lock);
 }

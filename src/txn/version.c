@@ -113,6 +113,7 @@ void zj_part_crowd(struct zj_part *part)
 /* Goes on with a commit that has waited for this part. Caller holds jh->lock. */
 void zj_part_uncrowd(struct zj_part *part)
 {
+	lockdep_assert_held(&part->jh->lock);
 	if (!zj_part_test(part, ZJ_PART_CROWDED))
 		return;
 	ZJ_ASSERT(txn_zj(part->txn), atomic_read(&part->txn->crowded) > 0);

@@ -323,6 +323,8 @@ static void __printf(3, 4) mem_msg(void *ctx, int level, const char *fmt, ...)
 		d->notices++;
 	else
 		strcpy(d->error, line);
+	if (level && strstr(line, "blocks of the log cannot be read"))
+		strcpy(d->unread, line);
 }
 
 static void mem_progress(void *ctx, const char *what, u32 done, u32 total)

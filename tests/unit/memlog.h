@@ -50,6 +50,7 @@ struct memdev {
 	u32	told_log, told_home;	/* calls of progress: the log is read; blocks go home */
 	u32	notices;
 	char	error[1024];	/* last message of level 0 */
+	char	unread[1024];	/* message of blocks that are not missed */
 };
 
 /**

@@ -147,9 +147,9 @@ static void same_block_twice(void **state)
 {
 	struct memdev *d = good_log();
 
-	PUT(d, 1, .stamp = 2, .lane = 1, .members = 2, .img = { { 9, 'x' } });
+	PUT(d, 1, .stamp = 2, .lane = 1, .members = 2, .img = { { 8, 'w' }, { 9, 'x' } });
 	PUT(d, 2, .stamp = 2, .lane = 2, .members = 2, .img = { { 9, 'y' } });
-	refused(d, "stamp 2: two images of block 9, in segment 1 block 1 and segment 2 block 1");
+	refused(d, "stamp 2: two images of block 9, in segment 1 block 2 and segment 2 block 1");
 	d = good_log();
 	PUT(d, 1, .stamp = 2, .lane = 1, .img = { { 9, 'x' }, { 9, 'x' } });
 	refused(d, "two images of block 9");

@@ -87,9 +87,21 @@ static void dropped(struct memdev *d)
 	assert_int_equal(s.components, 0);
 }
 
+/* The message that it can do without a block names it; false if there is none. */
+static bool says_which(const struct memdev *d, u32 block)
+{
+	char text[100];
+
+	snprintf(text, sizeof(text), "1 blocks of the log cannot be read, the first is journal block %u;",
+		 block);
+	if (d->unread[0])
+		assert_non_null(strstr(d->unread, text));
+	return d->unread[0];
+}
+
 static void each_block_of_a_log(void **state)
 {
-	u32 total = ZJ_LOG_FIRST + SEGS * 16, nr[SUPER + 1] = { 0 };
+	u32 total = ZJ_LOG_FIRST + SEGS * 16, nr[SUPER + 1] = { 0 }, told = 0;
 	struct zj_recovery_stats s;
 
 	for (u32 i = 0; i < 2 * total; i++) {
@@ -105,6 +117,7 @@ static void each_block_of_a_log(void **state)
 			/* The older slot brings back the first stamp, which is home. */
 			assert_int_equal(s.transactions, block == ZJ_BLOCK_CKPT ? 5 : 3);
 			expect_all(d);
+			told += says_which(d, block);
 			break;
 		case DOUBT:
 			refused(d, block, "a record that was durable may begin there");
@@ -126,10 +139,10 @@ static void each_block_of_a_log(void **state)
 		}
 		ml_free(d);
 	}
+	assert_true(told);
 	assert_true(nr[NOTHING] > 10 * nr[DOUBT] / 2 && nr[DOUBT] && nr[IMAGE] && nr[MISSED]);
 }
 
-/* One slot cannot be read, the other one is good, damaged, or of an older log. */
 /* The oldest stamp that lacks an image is named; with two chunks of it, the first one. */
 static void first_of_two_images_is_named(void **state)
 {
@@ -167,6 +180,20 @@ static void first_of_two_images_is_named(void **state)
 	}
 }
 
+/* Of two images of one chunk, too. */
+static void first_of_a_chunks_images_is_named(void **state)
+{
+	struct memdev *d = ml_new(SEGS, 16, HOMES);
+	u32 at = PUT(d, 0, .stamp = 2, .img = { { 4, 'a' }, { 5, 'a' } }) + 1;
+
+	ml_ckpt(d, 1, 1);
+	d->bad_block = at;
+	d->bad_too = at + 1;
+	refused(d, at, "cannot be read, which holds an image of it");
+	ml_free(d);
+}
+
+/* One slot cannot be read, the other one is good, damaged, or of an older log. */
 static void checkpoint_slots(void **state)
 {
 	struct zj_recovery_stats s;
@@ -179,7 +206,7 @@ static void checkpoint_slots(void **state)
 		/* The newer one is in slot 0. */
 		assert_int_equal(s.ckpt_stamp, slot);
 		((u8 *)ml_block(d, ZJ_BLOCK_CKPT + !slot))[0x100] ^= 1;
-		ml_recover_refused(d, "both checkpoint slots");
+		ml_recover_refused(d, "both checkpoint slots (journal blocks 2 and 3)");
 		memset(ml_block(d, ZJ_BLOCK_CKPT + !slot), 0, 1024);
 		assert_int_equal(ml_recover(d, true, &s), 0);
 		assert_int_equal(s.ckpt_stamp, 0);
@@ -370,6 +397,7 @@ const struct CMUnitTest recovery_unread_tests[] = {
 	cmocka_unit_test(slot_and_what_it_freed_without_barriers),
 	cmocka_unit_test(slot_and_a_torn_end_without_barriers),
 	cmocka_unit_test(first_of_two_images_is_named),
+	cmocka_unit_test(first_of_a_chunks_images_is_named),
 	cmocka_unit_test(checkpoint_slots),
 	cmocka_unit_test(errors_of_the_host_end_it),
 	cmocka_unit_test(each_block_of_a_ring),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Bios and block devices: what the back ends have in common. */
 #include <klayer/bug.h>
+#include <linux/blk-cgroup.h>
 #include <linux/completion.h>
 #include <linux/minmax.h>
 #include "disk.h"	/* the back end's */
@@ -58,8 +59,11 @@ int blkdev_issue_flush(struct block_device *bdev)
 {
 	struct bio *bio = bio_alloc(bdev, 0, REQ_OP_WRITE | REQ_PREFLUSH,
 				    GFP_NOFS);
-	int err = submit_bio_wait(bio);
+	int err;
 
+	/* At a mount, for the caller alone: whom it is charged to does not matter. */
+	bio_associate_blkg_from_css(bio, blkcg_root_css);
+	err = submit_bio_wait(bio);
 	bio_put(bio);
 	return err;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <klayer/bug.h>
+#include <linux/blk-cgroup.h>
 #include <linux/minmax.h>
 #include "disk.h"
 
@@ -303,14 +304,22 @@ static void read_done(void *arg, u64 number)
 	finish(rq, 0);
 }
 
-/* Tasks wait for the journal's requests, so these must have priority over write-back. */
+/*
+ * Tasks wait for the journal's requests, so these must have priority over write-back. Neither
+ * they nor a flush may be charged to the task that happens to send them: a limit of its cgroup
+ * would hold back all others.
+ */
 static void check_flags(const struct bio *bio)
 {
 	const blk_opf_t wanted = REQ_SYNC | REQ_META;
 	const struct kl_disk *disk = bio->bi_bdev->disk;
 
-	if (bio->nr && block_of(bio, 0) - disk->log_first < disk->log_blocks &&
-	    (bio->bi_opf & wanted) != wanted)
+	if (!disk->log_blocks ||
+	    (bio->nr && block_of(bio, 0) - disk->log_first >= disk->log_blocks))
+		return;
+	if (bio->bi_css != blkcg_root_css)
+		kl_fail("a request for the log, or a flush, is charged to a task");
+	if (bio->nr && (bio->bi_opf & wanted) != wanted)
 		kl_fail("a request for block %u of the log has flags %#x only",
 			block_of(bio, 0), bio->bi_opf);
 }
@@ -324,12 +333,14 @@ void submit_bio(struct bio *bio)
 	rq->bio = bio;
 	rq->disk = bio->bi_bdev->disk;
 	check_flags(bio);
-	if (!(bio->bi_opf & REQ_OP_WRITE))
+	if (!(bio->bi_opf & REQ_OP_WRITE)) {
+		rq->disk->reads_sent++;
 		sim_event(latency(rq->disk), read_done, rq);
-	else if (bio->bi_opf & REQ_PREFLUSH)
+	} else if (bio->bi_opf & REQ_PREFLUSH) {
 		start_flush(rq, pre_flushed);
-	else
+	} else {
 		start_write(rq);
+	}
 	kl_point();
 }
 
@@ -351,6 +362,8 @@ int blkdev_issue_zeroout(struct block_device *bdev, sector_t sector,
 		bio = bio_alloc(bdev, n, REQ_OP_WRITE | REQ_SYNC | REQ_META,
 				GFP_NOFS);
 		bio->bi_iter.bi_sector = sector;
+		/* Only the caller waits for it. */
+		bio_associate_blkg_from_css(bio, blkcg_root_css);
 		for (u32 i = 0; i < n; i++)
 			bio_add_page(bio, virt_to_page(zero), DISK_BLOCK,
 				     offset_in_page(zero));

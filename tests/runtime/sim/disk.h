@@ -52,7 +52,8 @@ struct kl_disk {
 	u32		flushes;	/* flushes so far, of both devices */
 	u32		flushes_of[2];	/* of each */
 	u32		fail_flush;	/* this one fails; 0: none */
-	u32		reads;		/* read requests so far */
+	u32		reads;		/* read requests that have ended so far */
+	u32		reads_sent;	/* read requests so far */
 	u32		fail_read;	/* this one fails; 0: none */
 	u32		log_first;	/* the first block of a journal, but for its block 0 */
 	u32		log_blocks;	/* 0: there is none that is looked at */

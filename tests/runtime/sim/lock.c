@@ -376,6 +376,13 @@ void kl_kfree_rcu(struct rcu_head *head, void *object)
 	advance();
 }
 
+void kl_assert_rcu(const char *where, bool held)
+{
+	/* A spinlock is a section, too. */
+	if (!held && !sim_current->rcu_nest && !sim_stopped)
+		kl_fail("%s: a walk outside of an RCU read section", where);
+}
+
 void rcu_barrier(void)
 {
 	might_sleep();

@@ -58,6 +58,13 @@ void rcu_read_unlock(void)
 	thr_rcu_leave();
 }
 
+void kl_assert_rcu(const char *where, bool held)
+{
+	/* A spinlock is a section, too. */
+	if (!held && !thr_current->rcu_nest)
+		kl_fail("%s: a walk outside of an RCU read section", where);
+}
+
 void kl_kfree_rcu(struct rcu_head *head, void *object)
 {
 	struct rcu_head *next = __atomic_load_n(&queue, __ATOMIC_RELAXED);

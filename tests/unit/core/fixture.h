@@ -51,6 +51,7 @@ struct setup {
 	u32	hole;		/* journal block that the inode lacks; 0: none */
 	bool	no_cache;	/* the device has no volatile cache */
 	bool	no_fua;		/* the device does not know FUA */
+	bool	at_once;	/* every second request ends before submit_bio() returns */
 	bool	one_head;	/* the disk needs a seek for each request */
 	bool	unpinned;	/* lanes are not of CPUs */
 	bool	jbd2;		/* a log in stock's format */
@@ -112,6 +113,8 @@ struct fixture {
 	void		(*on_message)(void); /* or NULL */
 
 	u64		last_request;	/* of the disk, when seen last */
+	u32		reads_sent;	/* of the disk, when seen last */
+	u32		nr_requests;	/* with setup.at_once */
 	bool		hold_lane[ZJ_MAX_LANES]; /* records stay in flight */
 	u32		hold_block;	/* a write of this block does; 0: none */
 	bool		hold_flush;	/* flushes do */

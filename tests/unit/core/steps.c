@@ -405,12 +405,36 @@ static bool to_be_held(void)
 	return of >= 0 && fx.hold_lane[of];
 }
 
-/* A device request has just been noted in the disk's log, if it is one. */
+/* Is what has just been asked for a read, or another request of the device? */
+static bool is_read(void)
+{
+	bool read = fx.disk && fx.disk->reads_sent != fx.reads_sent;
+
+	if (read)
+		fx.reads_sent = fx.disk->reads_sent;
+	return read;
+}
+
+static bool is_request(void)
+{
+	bool request = fx.disk && fx.disk->last_request != fx.last_request;
+
+	if (request)
+		fx.last_request = fx.disk->last_request;
+	return request;
+}
+
+/* A device request has just been noted in the disk's log, if it is one but a read. */
 u64 __wrap_sim_event(s64 ns, void (*fn)(void *arg, u64 number), void *arg)
 {
-	if (!fx.disk || fx.disk->last_request == fx.last_request)
+	bool read = is_read(), other = is_request();
+
+	if (fx.setup.at_once && (read || other) && ++fx.nr_requests % 2) {
+		fn(arg, 0);
+		return 0;
+	}
+	if (!other)
 		return __real_sim_event(ns, fn, arg);
-	fx.last_request = fx.disk->last_request;
 	if (!to_be_held())
 		return __real_sim_event(ns ? DEVICE_NS : 0, fn, arg);
 	assert_true(held_count < MAX_HELD);

@@ -176,6 +176,31 @@ static void create_access_unites_too(void)
 	close_journal();
 }
 
+/* E4: only where home writes may be on their way a handle waits for the buffer lock. */
+static void owned_block_is_not_locked(void)
+{
+	struct buffer_head *bh;
+	struct fiber *f;
+	handle_t *a, *b;
+
+	OPEN();
+	a = start(0, 1);
+	b = start(1, 1);
+	put(a, BLOCK, 1);
+	bh = buffer(BLOCK);
+	lock_buffer(bh);
+	f = GO(call_access, .h = b, .block = BLOCK);
+	let_run();
+	assert_true(f->done);
+	unlock_buffer(bh);
+	join(f);
+	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
+	brelse(bh);
+	stop(a);
+	stop(b);
+	close_journal();
+}
+
 /* ---- what is home ---- */
 
 /* Two handles, one after the other, had access and made no use of it. */
@@ -369,5 +394,6 @@ CORE_TESTS(access,
 	CORE_TEST(images_do_not_take_the_credits_of_revokes),
 	CORE_TEST(create_access_forgets_the_former_life),
 	CORE_TEST(create_access_unites_too),
+	CORE_TEST(owned_block_is_not_locked),
 	CORE_TEST(who_dirties_what_another_has_access_to_is_united),
 );

@@ -266,6 +266,39 @@ static void all_who_wait_share_the_next_flush(void)
 	close_journal();
 }
 
+/* Who is covered goes on, even if the next flush has begun by the time it is awake. */
+static void next_flush_does_not_keep_who_is_covered(void)
+{
+	struct fiber *first, *leader, *covered, *next;
+
+	OPEN();
+	fx.hold_flush = true;
+	first = begin();
+	covered = begin();
+	/* Another one leads the flush that it waits for. */
+	stop_at_point(&covered->task->task, 1);
+	end_one();
+	assert_true(first->done);
+	leader = begin();
+	go_on(&covered->task->task);
+	next = begin();
+	stop_at_point(&covered->task->task, 1);
+	end_one();
+	assert_true(leader->done);
+	assert_true(stopped(&covered->task->task));
+	assert_int_equal(nr_held(), 1);
+	go_on(&covered->task->task);
+	settle();
+	assert_true(covered->done);
+	assert_false(next->done);
+	release();
+	join(first);
+	join(leader);
+	join(covered);
+	join(next);
+	close_journal();
+}
+
 static void failure_reaches_all_who_ask_from_then_on(void)
 {
 	struct fiber *first, *second, *third;
@@ -574,6 +607,7 @@ CORE_TESTS(flush,
 	CORE_TEST(what_is_noted_is_not_lost),
 	CORE_TEST(flush_in_flight_is_not_joined),
 	CORE_TEST(all_who_wait_share_the_next_flush),
+	CORE_TEST(next_flush_does_not_keep_who_is_covered),
 	CORE_TEST(failure_reaches_all_who_ask_from_then_on),
 	CORE_TEST(commits_of_several_lanes_share_flushes),
 );

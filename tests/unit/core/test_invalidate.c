@@ -45,6 +45,35 @@ static void folio_being_committed_is_unfiled_once_committed(void)
 	close_file();
 }
 
+/* As long as an older image is on its way to the log, which needs the mapping. */
+static void folio_that_is_truncated_again_stays(void)
+{
+	struct buffer_head *bh;
+	struct log log;
+	tid_t tid;
+
+	OPEN();
+	open_file();
+	bh = page_bh(&file, 0);
+	change_file(0, 1);
+	seal_held(0);
+	tid = change_file(0, 2);
+	for (u32 i = 0; i < 2; i++) {
+		assert_int_equal(invalidate_all(tid), 0);
+		assert_true(buffer_mapped(bh));
+		assert_true(buffer_jbd(bh));
+	}
+	release();
+	commit(0);
+	assert_false(buffer_mapped(bh));
+	assert_false(buffer_jbd(bh));
+	log_read(&log);
+	assert_non_null(log_image(&log, 2, DATA));
+	assert_null(log_image(&log, 3, DATA));
+	log_free(&log);
+	close_file();
+}
+
 static void part_of_a_folio_being_committed_is_busy(void)
 {
 	tid_t tid;
@@ -376,6 +405,7 @@ CORE_TESTS(invalidate,
 	CORE_TEST(truncations_of_an_aborted_journal_are_dropped),
 	CORE_TEST(folio_of_a_running_transaction_is_dropped),
 	CORE_TEST(folio_being_committed_is_unfiled_once_committed),
+	CORE_TEST(folio_that_is_truncated_again_stays),
 	CORE_TEST(part_of_a_folio_being_committed_is_busy),
 	CORE_TEST(part_over_one_without_an_image_is_dropped),
 	CORE_TEST(part_of_a_running_folio_goes_the_rest_stays),

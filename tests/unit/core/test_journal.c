@@ -334,6 +334,11 @@ static void a_size_of_txninfo_is_a_limit(void)
 	assert_int_equal(zj_journal_configure(journal, &options), 0);
 	assert_int_equal(nvm->info_max, ZJ_TXNINFO_BYTES);
 	assert_false(nvm->one_info);
+	/* The smallest and the largest one are possible. */
+	options.txninfo_max = ZJ_TXNINFO_MAX_MIN;
+	assert_int_equal(zj_journal_configure(journal, &options), 0);
+	options.txninfo_max = ZJ_TXNINFO_MAX_MAX;
+	assert_int_equal(zj_journal_configure(journal, &options), 0);
 	assert_int_equal(zj_journal_destroy(journal), 0);
 	discard_disk();
 }
@@ -406,6 +411,40 @@ static void a_log_that_is_too_small_is_refused(void)
 	close_journal();
 }
 
+/* Mounts a ring of so many blocks, behind others that are not the log's. */
+static int mount_ring_of(u32 blocks)
+{
+	static const struct setup whole = { .lanes = 1, .journal = 2048, .jbd2 = true };
+	struct zj_jbd2_super *sb = malloc(DISK_BLOCK);
+	int err;
+
+	make_disk(&whole);
+	memcpy(sb, fx.disk->seen[jblock(0)], DISK_BLOCK);
+	sb->s_first = cpu_to_be32(whole.journal - blocks);
+	sb->s_checksum = zj_jbd2_super_csum(sb);
+	disk_set(fx.disk, jblock(0), sb);
+	free(sb);
+	err = mount_journal();
+	if (err)
+		discard_disk();
+	return err;
+}
+
+/*
+ * The largest handle with its descriptor and commit blocks, a commit block for an empty
+ * transaction, and the block that stays empty.
+ */
+static void the_smallest_ring_holds_the_largest_handle(void)
+{
+	const u32 largest = zj_largest_handle(2048, DISK_BLOCK);
+	const u32 least = largest + DIV_ROUND_UP(largest, 62) + 3;
+
+	assert_int_equal(mount_ring_of(least - 1), -ENOSPC);
+	assert_int_equal(mount_ring_of(least), 0);
+	assert_int_equal(fx.zj->max_credits, largest);
+	close_journal();
+}
+
 static void inode_is_let_go_once(void)
 {
 	OPEN();
@@ -467,6 +506,7 @@ CORE_TESTS(journal,
 	CORE_TEST(limits_of_a_log),
 	CORE_TEST(what_runs_fits_in_memory),
 	CORE_TEST(a_log_that_is_too_small_is_refused),
+	CORE_TEST(the_smallest_ring_holds_the_largest_handle),
 	CORE_TEST(h3_checkpoint_stamp_stays_below_what_is_sealed_and_not_durable),
 	CORE_TEST(h3_checkpoint_stamp_stays_below_what_is_durable_and_not_committed),
 	CORE_TEST(per_lane_tail),

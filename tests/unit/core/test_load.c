@@ -60,6 +60,19 @@ static void mount_recovers(void)
 	close_journal();
 }
 
+/* An error of before stays for those who have yet to see it, and is not one of recovery's. */
+static void older_error_of_the_device_stays(void)
+{
+	struct image *image = crashed(5);
+
+	make_disk_of(&two, image);
+	fx.disk->bdev.bd_mapping->wb_err = 3;
+	assert_int_equal(mount_journal(), 0);
+	assert_int_equal(fx.disk->bdev.bd_mapping->wb_err, 3);
+	image_free(image);
+	close_journal();
+}
+
 /*
  * Also when it is the last step that had no memory: block 0, which is not written then, is
  * still in memory, as while another program has the device open.
@@ -688,6 +701,7 @@ CORE_TESTS(load,
 	CORE_TEST(image_of_the_journal_itself_is_refused),
 	CORE_TEST(journal_blocks_are_read_together),
 	CORE_TEST(mount_recovers),
+	CORE_TEST(older_error_of_the_device_stays),
 	CORE_TEST(a_mount_without_memory_can_be_tried_again),
 	CORE_TEST(recovery_that_takes_long_says_how_far_it_is),
 	CORE_TEST(damaged_log_is_refused_and_nothing_is_written),

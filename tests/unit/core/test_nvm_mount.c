@@ -464,6 +464,30 @@ static void memory_that_is_gone_before_recovery(void)
 	discard_disk();
 }
 
+static void what_is_to_be_replayed_is_told(void)
+{
+	struct image *image;
+	handle_t *a, *b;
+
+	NVM(.lanes = 2);
+	a = start(0, 2);
+	b = start(1, 2);
+	put(a, BLOCK, 7);
+	put(a, BLOCK + 1, 7);
+	put(b, BLOCK, 7);
+	put(b, BLOCK + 2, 7);
+	stop(a);
+	stop(b);
+	commit(0);
+	image = cut_power();
+	close_journal();
+	make_disk_of(&pair, image);
+	image_free(image);
+	assert_int_equal(mount_journal(), 0);
+	assert_true(said("log in memory: 2 transactions in 1 components to replay, 3 blocks; discarded as incomplete: 0 transactions"));
+	close_journal();
+}
+
 static int begun;
 
 static void note_begun(void)
@@ -529,6 +553,7 @@ CORE_TESTS(nvm_mount,
 	CORE_TEST(killed_recoveries_of_memory_end),
 	CORE_TEST(new_log_does_not_outrun_a_clean_block_0),
 	CORE_TEST(memory_that_is_gone_before_recovery),
+	CORE_TEST(what_is_to_be_replayed_is_told),
 	CORE_TEST(memory_does_not_go_away_during_recovery),
 	CORE_TEST(log_is_live_once_block_0_is_written),
 	CORE_TEST(log_is_not_live_without_its_memory),

@@ -214,6 +214,35 @@ static void released_inode_leaves_its_transactions(void)
 	close_journal();
 }
 
+static void call_orders(struct fiber *f)
+{
+	struct file *file = f->p;
+
+	f->ret = zj_journal_inode_orders(&file->jinode, 0, 4096);
+}
+
+/* The entries are looked at under the inode's lock: one that is filed just before counts. */
+static void f4_newest_ordered_data_is_told(void)
+{
+	struct file file;
+	struct fiber *f;
+	handle_t *h;
+
+	OPEN();
+	file_init(&file);
+	h = start(0, 1);
+	f = GO(call_orders, .p = &file);
+	stop_before(&f->task->task, &file.jinode.i_lock, 1);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	write_range(h, &file, 0, 10);
+	go_on(&f->task->task);
+	join(f);
+	assert_true(f->ret);
+	stop(h);
+	close_journal();
+}
+
 static void call_release(struct fiber *f)
 {
 	zj_journal_release_jinode(fx.journal, f->p);
@@ -606,6 +635,7 @@ CORE_TESTS(ordered,
 	CORE_TEST(r6_committed_owner_is_none),
 	CORE_TEST(r6_record_waits_for_the_data_of_all_inodes),
 	CORE_TEST(released_inode_leaves_its_transactions),
+	CORE_TEST(f4_newest_ordered_data_is_told),
 	CORE_TEST(release_waits_for_no_other_inode),
 	CORE_TEST(data_without_callbacks),
 	CORE_TEST(release_waits_for_a_commit_that_works_on_the_inode),

@@ -289,6 +289,42 @@ static void r5_older_holder_does_not_take_the_newer_revoke_along(void)
 	close_journal();
 }
 
+/*
+ * While a handle ties itself to the transaction that revokes a block, that one takes the block
+ * back and lets go of it, and a third transaction revokes it: the handle belongs to that one.
+ */
+static void r5_revoke_that_took_the_place_of_another_ties_too(void)
+{
+	handle_t *first, *next, *h;
+	struct zj_revoke_bucket *bucket = NULL;
+	struct fiber *f;
+
+	OPEN(.lanes = 3);
+	first = start_more(0, 1, 0, 1);
+	next = start_more(1, 1, 0, 1);
+	h = start(2, 1);
+	assert_int_equal(revoke_block(first, BLOCK), 0);
+	for (u32 i = 0; i < 1u << ZJ_REVOKE_HASH_BITS; i++)
+		if (!hlist_empty(&fx.zj->revoke[i].head))
+			bucket = &fx.zj->revoke[i];
+	f = GO(call_access, .h = h, .block = BLOCK);
+	stop_before(&f->task->task, &bucket->lock, 2);
+	let_run();
+	assert_true(stopped(&f->task->task));
+	get_access(first, BLOCK);
+	forget(first, BLOCK);
+	assert_int_equal(revoke_block(next, BLOCK), 0);
+	assert_ptr_not_equal(handle_txn(next)->comp, handle_txn(first)->comp);
+	go_on(&f->task->task);
+	join(f);
+	assert_ptr_equal(handle_txn(h)->comp, handle_txn(next)->comp);
+	assert_int_equal(handle_txn(next)->nr_revokes, 0);
+	stop(first);
+	stop(next);
+	stop(h);
+	close_journal();
+}
+
 static void r5_committed_revoke_is_nobodys(void)
 {
 	handle_t *h;
@@ -475,6 +511,7 @@ CORE_TESTS(revoke,
 	CORE_TEST(r5_revoke_of_a_foreign_sealed_block_depends),
 	CORE_TEST(r5_revoke_of_another_lanes_revoked_block_unites),
 	CORE_TEST(r5_older_holder_does_not_take_the_newer_revoke_along),
+	CORE_TEST(r5_revoke_that_took_the_place_of_another_ties_too),
 	CORE_TEST(r5_committed_revoke_is_nobodys),
 	CORE_TEST(v3_block_is_used_again_only_when_its_free_is_committed),
 	CORE_TEST(revoke_waits_for_home_io_in_flight),

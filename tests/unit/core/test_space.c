@@ -397,6 +397,15 @@ static u32 fill_lane(u32 cpu)
 	return txn->granted;
 }
 
+/* The log has three budgets of three grants each. */
+static void all_of_the_budget_can_be_granted(void)
+{
+	OPEN(.jbd2 = true, .lanes = 1, .journal = 1 + 3 * 3 * 64);
+	assert_int_equal(fx.zj->max_txn, 3 * fx.zj->grant);
+	assert_int_equal(fill_lane(0), fx.zj->max_txn);
+	close_journal();
+}
+
 /* A late start gets a fair share, although earlier ones have taken all space. */
 static void lanes_that_all_work_have_their_shares(void)
 {
@@ -494,6 +503,7 @@ CORE_TESTS(space,
 	CORE_TEST(blocked_checkpoint_does_not_look_again_with_each_commit),
 	CORE_TEST(what_runs_is_closed_for_who_waits_beside_fsyncs),
 	CORE_TEST(lane_that_works_alone_gets_more_of_the_log),
+	CORE_TEST(all_of_the_budget_can_be_granted),
 	CORE_TEST(lanes_that_all_work_have_their_shares),
 	CORE_TEST(full_transaction_waits_for_the_one_before),
 );

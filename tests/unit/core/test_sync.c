@@ -420,6 +420,9 @@ static void flush_erases_a_journal_in_pieces(void)
 			assert_int_equal(home_val(map_in_pieces(NULL, b) - i), 0x77);
 	assert_int_equal(home_val(map_in_pieces(NULL, 700) - 1), 0x77);
 	assert_int_equal(home_val(map_in_pieces(NULL, 700) + 1), 0x77);
+	/* The first piece cannot be erased; that the others can does not hide it. */
+	fail_next_write();
+	assert_int_equal(flush_journal(JBD2_JOURNAL_FLUSH_ZEROOUT), -EIO);
 	close_journal();
 }
 

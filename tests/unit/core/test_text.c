@@ -342,6 +342,25 @@ static void longest_waits_are_kept_and_shorter_ones_are_not(void)
 	close_journal();
 }
 
+static void past_waits_of_all_reasons_are_shown(void)
+{
+	u32 nr = 0;
+
+	OPEN();
+	for (u32 why = 0; why < ZJ_NR_WAITS; why++) {
+		struct zj_wait wait;
+
+		zj_wait_begin(&wait, lane(1), why, NULL);
+		sleep_ms(1);
+		zj_wait_end(&wait);
+	}
+	PRINT(zj_waits_to_text, lane(1));
+	for (const char *at = text; (at = strstr(at, "past lane=1 ")); at++)
+		nr++;
+	assert_int_equal(nr, ZJ_NR_WAITS);
+	close_journal();
+}
+
 static void shown_as(const char *reason)
 {
 	sleep_ms(5);
@@ -534,4 +553,5 @@ CORE_TESTS(text,
 	CORE_TEST(checkpoint_shows_that_it_waits_for_helpers),
 	CORE_TEST(name_of_a_task_makes_no_line),
 	CORE_TEST(longest_waits_are_kept_and_shorter_ones_are_not),
+	CORE_TEST(past_waits_of_all_reasons_are_shown),
 	CORE_TEST(phases_of_an_fsync_add_up_to_its_time));

@@ -13,7 +13,7 @@
 	DO(super) DO(load) DO(lane) DO(tenant) DO(abort) DO(assert) DO(journal) DO(jhead) DO(stats) DO(scaling) DO(text) DO(text_lines) \
 	DO(log_jbd2) DO(ring) DO(group_commit) DO(versions) DO(log_fua) DO(pmem) DO(two_devices) \
 	DO(nvm) DO(nvm_ranges) DO(nvm_space) DO(nvm_mount) DO(nvm_errors) DO(nvm_crash) \
-	DO(hibernate)
+	DO(hibernate) DO(at_once)
 
 #define DECLARE(name)						\
 	extern const struct CMUnitTest name##_tests[];		\

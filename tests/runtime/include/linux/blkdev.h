@@ -44,6 +44,7 @@ struct bio {
 	struct block_device *bi_bdev;
 	blk_opf_t	bi_opf;
 	unsigned short	bi_ioprio;
+	const void	*bi_css;	/* NULL: the sending task's */
 	struct {
 		sector_t bi_sector;
 	} bi_iter;

@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 #include <linux/compiler.h>
+#include <linux/rcupdate.h>
 
 struct list_head {
 	struct list_head *next, *prev;
@@ -233,7 +234,8 @@ static inline void hlist_del_init_rcu(struct hlist_node *n)
 	__n ? container_of(__n, type, member) : NULL;			\
 })
 #define hlist_for_each_entry_rcu(pos, head, member, cond...)		\
-	for (pos = hlist_entry_safe(READ_ONCE((head)->first),		\
+	for (kl_assert_rcu(__func__, (cond + 0)),			\
+	     pos = hlist_entry_safe(READ_ONCE((head)->first),		\
 				    __typeof__(*pos), member);		\
 	     pos;							\
 	     pos = hlist_entry_safe(READ_ONCE(pos->member.next),	\

@@ -18,6 +18,8 @@ void rcu_read_unlock(void);
 #define rcu_read_lock_sched()	rcu_read_lock()
 #define rcu_read_unlock_sched()	rcu_read_unlock()
 void rcu_barrier(void);
+/* As lockdep does for a walk: fails outside of a section, unless @held, the walk's own lock. */
+void kl_assert_rcu(const char *where, bool held);
 void kl_kfree_rcu(struct rcu_head *head, void *object);
 
 #define kfree_rcu(p, field)	kl_kfree_rcu(&(p)->field, p)

@@ -51,6 +51,9 @@ static inline void rcu_read_unlock(void)
 void rcu_barrier(void);
 void kl_kfree_rcu(struct rcu_head *head, void *object);
 
+/* A kernel without lockdep does not look. */
+#define kl_assert_rcu(where, held)	((void)0)
+
 #define kfree_rcu(p, field)	kl_kfree_rcu(&(p)->field, p)
 
 #endif
