@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* revoke.c: R5, the revokes that keep older images from being replayed. */
 #include "fixture.h"
+#include "txn/block_index.h"
 
 static void free_block(u32 lane, u32 block)
 {
@@ -296,7 +297,7 @@ static void r5_older_holder_does_not_take_the_newer_revoke_along(void)
 static void r5_revoke_that_took_the_place_of_another_ties_too(void)
 {
 	handle_t *first, *next, *h;
-	struct zj_revoke_bucket *bucket = NULL;
+	struct zj_block_bucket *bucket;
 	struct fiber *f;
 
 	OPEN(.lanes = 3);
@@ -304,9 +305,7 @@ static void r5_revoke_that_took_the_place_of_another_ties_too(void)
 	next = start_more(1, 1, 0, 1);
 	h = start(2, 1);
 	assert_int_equal(revoke_block(first, BLOCK), 0);
-	for (u32 i = 0; i < 1u << ZJ_REVOKE_HASH_BITS; i++)
-		if (!hlist_empty(&fx.zj->revoke[i].head))
-			bucket = &fx.zj->revoke[i];
+	bucket = zj_bucket_of(&fx.zj->revokes, BLOCK);
 	f = GO(call_access, .h = h, .block = BLOCK);
 	stop_before(&f->task->task, &bucket->lock, 2);
 	let_run();
