@@ -19,6 +19,7 @@ static void reserved_handle_starts_in_a_locked_transaction(void)
 
 	OPEN();
 	rsv = take_reserved(start_more(0, 1, 4, 0));
+	assert_int_equal(zj_handle_buffer_credits(rsv), 4);
 	open = start(0, 1);
 	txn = running(0);
 	seal(0);
