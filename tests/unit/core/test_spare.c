@@ -151,11 +151,15 @@ static void a_head_keeps_a_part_for_its_next_owner(void)
 static struct buffer_head *taken_from;
 static struct zj_part *taken;
 
-/* The memory for the base is allocated between the look at the head and its lock. */
+/*
+ * The memory for the base is allocated between the look at the head and its lock. That for the
+ * part, which is missed with the buffer locked, is not.
+ */
 static void take_kept(struct kmem_cache *cache)
 {
 	struct journal_head *jh = bh2jh(taken_from);
 
+	assert_false(buffer_locked(taken_from));
 	if (cache != fx.zj->frozen_cache || !jh->kept)
 		return;
 	taken = jh->kept;
