@@ -273,6 +273,39 @@ static void a_lane_keeps_the_memory_of_a_chunk(void)
 	close_journal();
 }
 
+/* Two transactions are in a run, and the second cannot be logged: each chunk is freed once. */
+static void a_run_that_fails_leaves_a_lane_one_chunk(void)
+{
+	struct buffer_head *bh;
+	handle_t *h;
+	u64 txns;
+
+	OPEN(.lanes = 1, .pipeline = true, .log_check = true);
+	declare_range(0, BLOCK, 0, 64, 'a');
+	change(0, BLOCK + 1, 1);
+	seal_held(0);
+	assert_null(lane(0)->plan);
+	change(0, BLOCK + 2, 1);
+	seal(0);
+	h = start(0, 1);
+	range_access(h, BLOCK);
+	bh = buffer(BLOCK);
+	bh->b_data[128] = 'b';
+	brelse(bh);
+	change_range(h, BLOCK, 64, 64, 'b');
+	stop(h);
+	seal(0);
+	settle();
+	assert_int_equal(lane(0)->depth, 3);
+	txns = lane(0)->stats.txns;
+	release();
+	settle();
+	assert_int_equal(lane(0)->stats.txns, txns + 1);
+	assert_true(said("block 8 was changed in lines 0x4, but only 0x2 were declared"));
+	assert_non_null(lane(0)->plan);
+	close_aborted();
+}
+
 /* ---- copies ahead of the log I/O ---- */
 
 static void on_frozen(struct jbd2_buffer_trigger_type *type, struct buffer_head *bh,
@@ -324,6 +357,7 @@ CORE_TESTS(spare,
 	CORE_TEST(a_kept_part_that_is_gone_is_missed_in_time),
 	CORE_TEST(a_kept_part_goes_at_any_place_of_an_access),
 	CORE_TEST(a_lane_keeps_the_memory_of_a_chunk),
+	CORE_TEST(a_run_that_fails_leaves_a_lane_one_chunk),
 	CORE_TEST(declared_lines_are_not_copied_ahead),
 	CORE_TEST(declared_lines_for_a_log_in_memory_are_copied_ahead),
 );
