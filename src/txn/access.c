@@ -261,6 +261,10 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 		    (looked || !zj_revoke_pending(zj, jh->bh->b_blocknr)))
 			break;
 		spin_unlock(&jh->lock);
+		/* What follows may wait for memory, and so for who waits for the buffer. */
+		if (ours)
+			unlock_buffer(jh->bh);
+		ours = false;
 		if (how == TOUCH_DONE) {
 			zj_revoke_touch(handle, jh->bh->b_blocknr);
 			looked = true;

@@ -92,7 +92,7 @@ struct zj_part *zj_part_take(struct journal_head *jh, struct zj_spare *spare)
 		part->frozen_data = NULL;
 		part->image = NULL;
 		part->base = NULL;
-		part->lines = 0;
+		WRITE_ONCE(part->lines, 0);
 	}
 	return part;
 }

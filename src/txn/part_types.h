@@ -47,9 +47,10 @@ enum zj_part_bits {
  *
  * A handle that touches a buffer takes a part for its transaction: the one that is
  * embedded in the journal head; if that is in use, one that the head has kept, or one
- * that was allocated beforehand. zj_part_file() adds it at the end of jh->parts and txn->parts. While it has
- * no image it may move to another member of the same component, which then pays
- * for the image. zj_journal_dirty_metadata() gives it one (ZJ_PART_MODIFIED).
+ * that was allocated beforehand. zj_part_file() adds it at the end of jh->parts and
+ * txn->parts. While it has no image it may move to another member of the same component,
+ * which then pays for the image. zj_journal_dirty_metadata() gives it one
+ * (ZJ_PART_MODIFIED).
  *
  * After the seal the lane's thread drops parts that have no image and are not forgotten
  * blocks. The others are logged, from a frozen copy or from the buffer itself. When the
