@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
-sys.path.insert(0, str(BENCH))
+# Behind the standard library, which has a "concurrent" as well.
+sys.path.append(str(BENCH))
 spec = importlib.util.spec_from_file_location("bench_profile", BENCH / "profile.py")
 profile = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(profile)
