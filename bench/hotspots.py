@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Where the instructions of a load go on each file system: perf in a guest whose clock counts instructions.
 
-    build/venv/bin/python bench/profile.py LOAD=mail WORKERS=1 LATENCY_MS=0 "ARMS=zext4 fastcommit"
-    build/venv/bin/python bench/profile.py LOAD=fsync-create TREE=ext4_sync_file
+    build/venv/bin/python bench/hotspots.py LOAD=mail WORKERS=1 LATENCY_MS=0 "ARMS=zext4 fastcommit"
+    build/venv/bin/python bench/hotspots.py LOAD=fsync-create TREE=ext4_sync_file
 
 Settings are those of bench.sh, with the defaults of bench/fast.py; all CPUs are sampled, FREQUENCY times a second of
 the guest's time, between the load's start and its end. For each arm this prints the samples of an operation without
 the idle ones, the MOST functions that have most of them by themselves, and the tree below the function TREE, as far
 as a branch has LEAST percent. A sample is a state of the call stack; perf's own interrupt is in it, about a quarter
-more. build/results/profile-ARM.txt has all. It needs the package linux-perf.
+more. build/results/hotspots-ARM.txt has all. It needs the package linux-perf.
 """
 import collections
 import re
@@ -70,7 +70,7 @@ def script_with_perf(settings):
     text, left = re.subn(r"^\tafter=", "\tperf script -i /tmp/samples -F ip,sym >/share/$arm.stacks 2>/dev/null\n\tafter=",
                          text, flags=re.M)
     if (found, left) != (1, 1):
-        sys.exit("profile.py: bench.sh is not as it was")
+        sys.exit("hotspots.py: bench.sh is not as it was")
     return text
 
 
@@ -80,19 +80,19 @@ def main():
     own = {name: settings.pop(name) for name in ("TREE", "MOST", "LEAST", "FREQUENCY")}
     perf = vm.pack.which("perf")
     if not perf:
-        sys.exit("profile.py: install linux-perf, which has perf")
+        sys.exit("hotspots.py: install linux-perf, which has perf")
     machine = bench.Guest(dict(settings))
     machine.vm.programs = [*machine.vm.programs, perf]
     with machine as guest:
-        (guest.vm.share / "profile.sh").write_text(script_with_perf(own))
-        guest.vm.sh("cp /share/profile.sh /lib/zj/")
-        result = run_script(guest.vm, "profile.sh", settings)
-        rates = bench.parse(result.out)[1] if result else sys.exit(f"profile.py: {result.out[-2000:]}")
+        (guest.vm.share / "hotspots.sh").write_text(script_with_perf(own))
+        guest.vm.sh("cp /share/hotspots.sh /lib/zj/")
+        result = run_script(guest.vm, "hotspots.sh", settings)
+        rates = bench.parse(result.out)[1] if result else sys.exit(f"hotspots.py: {result.out[-2000:]}")
         for arm in settings["ARMS"].split():
             samples = list(stacks((guest.vm.share / f"{arm}.stacks").read_text()))
             text = "\n".join(report(arm, samples, benchreport.figures(rates[arm])["per_second"], own))
             (vm.BUILD / "results").mkdir(exist_ok=True)
-            (vm.BUILD / "results" / f"profile-{arm.replace('/', '-')}.txt").write_text(text + "\n")
+            (vm.BUILD / "results" / f"hotspots-{arm.replace('/', '-')}.txt").write_text(text + "\n")
             print(text, flush=True)
 
 
