@@ -301,7 +301,7 @@ static int zjd_cmd_plain(struct zjd_dev *dev, const char *args)
 	}
 	spin_unlock_bh(&dev->lock);
 	up_write(&dev->sem);
-	put_pages_list(&pages);
+	zjd_put_pages(&pages);
 	return err;
 }
 

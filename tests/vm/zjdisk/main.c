@@ -51,11 +51,11 @@ void zjd_free_table(struct page **table, u64 npages)
 	kvfree(table);
 }
 
-void zjd_free_spare(struct zjd_dev *dev)
+void zjd_put_pages(struct list_head *pages)
 {
 	struct page *page, *next;
 
-	list_for_each_entry_safe(page, next, &dev->spare, lru) {
+	list_for_each_entry_safe(page, next, pages, lru) {
 		list_del(&page->lru);
 		put_page(page);
 	}
@@ -135,7 +135,7 @@ static void zjd_remove_all(void)
 		/* Zeroed memory if zjd_add() never came to this one. */
 		if (dev->pages) {
 			zjd_record_clear(dev);
-			zjd_free_spare(dev);
+			zjd_put_pages(&dev->spare);
 			zjd_free_table(dev->pages, dev->npages);
 		}
 	}

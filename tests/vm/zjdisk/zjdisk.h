@@ -228,7 +228,7 @@ extern struct page *zjd_discarded;
 struct page **zjd_alloc_table(u64 npages);
 void zjd_free_table(struct page **table, u64 npages);
 struct page **zjd_copy_table(struct page **from, u64 npages);
-void zjd_free_spare(struct zjd_dev *dev);
+void zjd_put_pages(struct list_head *pages);
 
 /* io.c */
 extern const struct block_device_operations zjd_fops;
