@@ -206,7 +206,8 @@ def test_who_commits(machine, by, nice):
     machine.check_console()
     assert out, out.out
     switches = int(re.search(r"switches (\d+)", out.out)[1])
-    assert switches <= 4 if (by, nice) == ("task", 0) else switches >= 20, out.out
+    # A thread that is still awake when the next fsync asks does both without a switch.
+    assert switches <= 4 if (by, nice) == ("task", 0) else switches > 10, out.out
 
 
 @pytest.mark.zext4
