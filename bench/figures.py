@@ -45,9 +45,9 @@ def of_bench(table):
         yield row, [benchreport.figures(points[row][arm])["per_second"] for arm in table["columns"]]
 
 
-def of_fast(table):
+def of_fast(table, name="fast"):
     """Rows are LOAD.WORKERS.DEVICE"""
-    found = {f"{point['load']}.{point['workers']}.{point['us']}": point["arms"] for point in results("fast")["points"]}
+    found = {f"{point['load']}.{point['workers']}.{point['us']}": point["arms"] for point in results(name)["points"]}
     for row in table["rows"]:
         yield row, [benchreport.figures(found[row][arm])["per_second"] for arm in table["columns"]]
 
@@ -72,6 +72,17 @@ def of_beside(table):
                 total[ns] = total.get(ns, 0) + count
         table["buckets"][arm] = [[round(ns / 1e6, 2), count] for ns, count in sorted(total.items())]
     return of_fsync(table)
+
+
+def of_clock(table):
+    return of_fast(table, "clock")
+
+
+def of_bulk(table):
+    """Relative to the first type; rows are LOAD.DISK"""
+    found = {f"{each['load']}.{each['disk']}": each["types"] for each in results("bulk")["results"]}
+    for row in table["rows"]:
+        yield row, [found[row][arm]["ratio"] for arm in table["columns"]]
 
 
 def of_sim(table):
@@ -100,7 +111,8 @@ def of_handles(table):
         yield row, [found[column] for column in table["columns"]]
 
 
-READERS = {"programs": of_bench, "fast": of_fast, "rounds": of_fsync, "steps": of_fsync, "beside": of_beside, "neighbours": of_fsync, "simulated": of_sim, "ceilings": of_ceiling,
+READERS = {"programs": of_bench, "fast": of_fast, "clock": of_clock, "rounds": of_fsync, "steps": of_fsync, "beside": of_beside,
+           "neighbours": of_fsync, "bulk": of_bulk, "bulk-journal": of_bulk, "simulated": of_sim, "ceilings": of_ceiling,
            "cores-simulated": of_handles}
 
 
