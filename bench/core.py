@@ -51,8 +51,9 @@ def cases(tests, threads, settings):
     rows = []
     for n in threads:
         for case, flags in (("again, private", []), ("again, shared", ["--shared"]),
-                            ("first, private", ["--first"])):
-            if n > 1 or "shared" not in case:
+                            ("first, private", ["--first"]),
+                            ("first, near", ["--first", "--near"])):
+            if ("shared" if n == 1 else "near") not in case:
                 rows.append(("handles", case, n, [(*side, flags + time) for side in sides(n)]))
         rows.append(("commits", "private", n, [(*side, time) for side in sides(n)]))
     for case, flags in (("again", []), ("first", ["--first"])):

@@ -32,6 +32,7 @@ struct core_options {
 	bool	jbd2;		/* zjournal: the log in stock's format */
 	bool	shared;		/* all threads write the same blocks */
 	bool	first;		/* handles: each block once in a transaction */
+	bool	near;		/* handles: the checkpoint has the first thread's CPU */
 	bool	phases;		/* handles: where the time goes */
 	u32	copy;		/* zjournal: enum zj_frozen_copy */
 };

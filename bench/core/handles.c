@@ -165,10 +165,13 @@ static void keep_to_cpu(u32 cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Far from the first worker, which may have it to itself. */
+/*
+ * Far from the first worker, which may have that CPU to itself; or on its CPU, to show what it is
+ * worth to have there what a checkpoint has used.
+ */
 static int checkpoint(void *arg)
 {
-	keep_to_cpu(sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	keep_to_cpu(core.near ? 0 : sysconf(_SC_NPROCESSORS_ONLN) - 1);
 	for (;;) {
 		sem_wait(&wanted);
 		if (over)

@@ -39,6 +39,7 @@ static const struct flag flags[] = {
 	{ "jbd2", &core.jbd2 },
 	{ "shared", &core.shared },
 	{ "first", &core.first },
+	{ "near", &core.near },
 	{ "phases", &core.phases },
 };
 

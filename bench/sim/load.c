@@ -30,7 +30,7 @@ extern bool sim_no_checksums;
 /* ---- reading ---- */
 
 static const char *const words[] = {
-	"work", "lock", "unlock", "start", "block", "range", "log", "stop", "sync", "data",
+	"work", "lock", "unlock", "start", "block", "range", "file", "log", "stop", "sync", "data",
 };
 
 static enum step_kind kind_of(const char *word)
@@ -69,7 +69,8 @@ static u32 groups(const struct step *s)
 
 static bool names_block(const struct step *s)
 {
-	return s->kind == STEP_BLOCK || s->kind == STEP_RANGE || s->kind == STEP_LOG;
+	return s->kind == STEP_BLOCK || s->kind == STEP_RANGE || s->kind == STEP_FILE ||
+	       s->kind == STEP_LOG;
 }
 
 /* Returns the number of blocks. */
@@ -87,6 +88,31 @@ static u32 lay_out(void)
 		next += groups(s) * s->span;
 	}
 	return max(next, 1u);
+}
+
+/*
+ * What a journal does with a block in a folio of a file: zjournal copies it before it logs it, stock
+ * looks for another buffer of it. There is none.
+ */
+static void give_to_files(void)
+{
+	static struct super_block sb;
+	static struct inode inode = { .i_sb = &sb, .i_mapping = &inode.i_data, .i_data.host = &inode };
+
+	for (u32 i = 0; i < sim_load.nr_steps; i++) {
+		const struct step *s = &sim_load.step[i];
+		u32 first = region_at[s->region];
+
+		if (s->kind != STEP_FILE || region_of[s->region] != s)
+			continue;
+		for (u32 b = first; b < first + groups(s) * s->span; b++) {
+			fs.disk->disk.bufs[b] = NULL;
+			fs.bh[b] = buf_of_file(&fs.disk->disk, &inode, b);
+			memset(fs.bh[b]->b_data, 0, CORE_BLOCK);
+			set_buffer_uptodate(fs.bh[b]);
+			get_bh(fs.bh[b]);
+		}
+	}
 }
 
 /* ---- steps ---- */
@@ -207,6 +233,7 @@ static void do_step(struct client *c, const struct step *s)
 		break;
 	case STEP_BLOCK:
 	case STEP_RANGE:
+	case STEP_FILE:
 		change(c->handle, block_of(s, c->cpu, c->n), c->cpu, s->kind == STEP_RANGE);
 		break;
 	case STEP_LOG:
@@ -315,6 +342,7 @@ void load_run(void)
 	s64 start;
 
 	fs_new(&fs, lay_out());
+	give_to_files();
 	fs.journal->j_commit_interval = 5 * HZ;
 	journal_mounted(fs.journal, sim_load.data_journal);
 	times = malloc(MAX_TIMES * sizeof(*times));

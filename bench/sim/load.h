@@ -15,6 +15,7 @@ enum step_kind {
 	STEP_START,	/* a handle */
 	STEP_BLOCK,	/* write access, change, dirty */
 	STEP_RANGE,	/* the same, and zext4 declares what it changes */
+	STEP_FILE,	/* as STEP_BLOCK, but the block is in a folio of a file */
 	STEP_LOG,	/* a new block of file data, whose contents go to the log */
 	STEP_STOP,
 	STEP_SYNC,	/* wait until the last handle is durable, as fsync() */

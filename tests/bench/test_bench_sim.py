@@ -154,6 +154,13 @@ def test_a_copy_of_a_block_is_charged_for():
     assert charged["fsync_median_us"] - free["fsync_median_us"] > copies * 4096 * 0.5 / 1e3
 
 
+def test_file_data_is_copied_before_it_is_logged():
+    """One block of an append is in a folio of a file."""
+    counts = run("zext4", "append-low", 1, data="journal", journal=1024, warm_up=1000,
+                 count=3000)["counts"]
+    assert 0.9 < counts["ahead"] < 1.1
+
+
 def test_memory_that_is_persistent_can_have_the_log():
     assert run("zext4", "commits-memory", data="journal", nvm=64)["fsyncs"] == 400
 

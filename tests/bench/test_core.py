@@ -22,7 +22,7 @@ def run(journal, test, *args):
 
 
 @pytest.mark.parametrize("journal", ["stock", "zj"])
-@pytest.mark.parametrize("args", [(), ("--shared",), ("--first",), ("--phases",)])
+@pytest.mark.parametrize("args", [(), ("--shared",), ("--first",), ("--first", "--near"), ("--phases",)])
 def test_handles(journal, args):
     result = run(journal, "handles", "--threads", 2, "--lanes", 2, "--ms", 50, *args)
     assert result["bursts"] and result["cpu_ns"] > 0
