@@ -23,7 +23,7 @@ tools/run-uml runs them. What 7.3 has changed without the compiler's notice, and
   an inode may be read in again while it is evicted (remove_inode_hash)  none: what counts is taken before
   inodes of attributes are evicted by a worker           test_feature_sets ea_inode
   overwrites past the cache may end in an interrupt      none: what zext4 does there was always called from one
-  blocks larger than a page                              test_blocks_larger_than_a_page; User Mode Linux skips it
+  blocks larger than a page                              test_blocks_larger_than_a_page
   a bit marks handles without a journal (h_invalid)      tests/unit/core what_ext4_reads_of_a_new_handle_is_set
   threads are placed again at their first wake-up        test_lane_by test_threads_run_on_the_cpus_of_their_lanes
   handles without a journal, the order of an fsync, EMERGENCY_RO: the VM tests as a whole
