@@ -8,6 +8,7 @@ tools/run-uml runs them. What 7.3 has changed without the compiler's notice, and
   a part of a large folio is released as a whole         test_a_part_of_a_large_folio_is_moved
   files exchange blocks in mext_move_extent()            test_log_data test_blocks_at_home_change_places
   ranges of ordered data, asked for in bytes             test_log_data test_commit_writes_the_data_of_new_blocks
+                                                         test_data_journal test_stores_after_a_commit_are_journaled
   a mapped, dirty folio's cgroup may go away             test_log_data memory tests, with lockdep
   ends of unfinished extents are not counted (i_unwritten)  test_beside test_fsync_of_preallocated_blocks
   direct overwrites ask ext4_iomap_begin()               test_log_data test_f1_direct
