@@ -112,6 +112,23 @@ static int store(const char *path)
 	return rc;
 }
 
+/* Stores a letter into each of four pages and syncs them, and once more another one, through one mapping. */
+static int store_twice(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0644), rc = -1;
+	char *data = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, 4 * PAGE))
+		data = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	for (char letter = 'a'; data != MAP_FAILED && letter <= 'b'; letter++) {
+		for (int n = 0; n < 4; n++)
+			memset(data + n * PAGE, letter, PAGE);
+		rc = fsync(fd);
+	}
+	close(fd);
+	return rc;
+}
+
 static void print_hex(const uint8_t *bytes, int n)
 {
 	while (n--)
@@ -396,6 +413,8 @@ static int run_special(const char *command, const char *one, const char *other)
 		return change_first(one, FALLOC_FL_INSERT_RANGE);
 	if (!strcmp(command, "write-zeroes"))
 		return change_first(one, FALLOC_FL_WRITE_ZEROES);
+	if (!strcmp(command, "store-twice"))
+		return store_twice(one);
 	if (!strcmp(command, "preallocate"))
 		return preallocate(one);
 	if (!strcmp(command, "swap-boot"))
@@ -481,7 +500,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: fsctl shutdown FLAG DIR | fsync PATH... | fdatasync PATH... | syncfs DIR... |\n"
-			"       write-back FILE... | begin-write-back FILE... | store FILE... |\n"
+			"       write-back FILE... | begin-write-back FILE... | store FILE... | store-twice FILE |\n"
 			"       fail-memory FILE... |\n"
 			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | swap-boot FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"

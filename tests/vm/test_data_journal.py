@@ -149,3 +149,14 @@ def test_block_under_a_failed_copy_gets_home(guest):
         unmnt; fsck /dev/vdc
     """, timeout=300)
     assert int(out.split()[0]) > 20, out
+
+
+def test_stores_after_a_commit_are_journaled(guest):
+    """A commit write-protects all pages of a mapping that it copies, so that the next store is noticed (E11)."""
+    guest("""
+        mk /dev/vda; mnt /dev/vda data=journal,commit=300
+        fsctl store-twice /mnt/f || die store-twice
+        crash; mnt /dev/vda
+        [ "$(tr -d b </mnt/f | wc -c)" = 0 ] && [ $(stat -c %s /mnt/f) = 16384 ] || die "$(od -c /mnt/f | head -n 9)"
+        unmnt; fsck /dev/vda
+    """)

@@ -6,6 +6,9 @@ tools/run-uml runs them. What 7.3 has changed without the compiler's notice, and
   caching of extents around a range (EXT4_EX_NOCACHE)    test_log_data, by the kernel's warning
   folios of many pages: credits, runs, what is left      tests/uml test_sizes_of_folios
   a part of a large folio is released as a whole         test_a_part_of_a_large_folio_is_moved
+  files exchange blocks in mext_move_extent()            test_log_data test_blocks_at_home_change_places
+  ranges of ordered data, asked for in bytes             test_log_data test_commit_writes_the_data_of_new_blocks
+                                                         test_data_journal test_stores_after_a_commit_are_journaled
   a mapped, dirty folio's cgroup may go away             test_log_data memory tests, with lockdep
   ends of unfinished extents are not counted (i_unwritten)  test_beside test_fsync_of_preallocated_blocks
   direct overwrites ask ext4_iomap_begin()               test_log_data test_f1_direct
@@ -21,10 +24,10 @@ tools/run-uml runs them. What 7.3 has changed without the compiler's notice, and
   an inode may be read in again while it is evicted (remove_inode_hash)  none: what counts is taken before
   inodes of attributes are evicted by a worker           test_feature_sets ea_inode
   overwrites past the cache may end in an interrupt      none: what zext4 does there was always called from one
-  blocks larger than a page                              test_blocks_larger_than_a_page; User Mode Linux skips it
+  blocks larger than a page                              test_blocks_larger_than_a_page
   a bit marks handles without a journal (h_invalid)      tests/unit/core what_ext4_reads_of_a_new_handle_is_set
   threads are placed again at their first wake-up        test_lane_by test_threads_run_on_the_cpus_of_their_lanes
-  ranges of ordered data, handles without a journal, the order of an fsync, EMERGENCY_RO: the VM tests as a whole
+  handles without a journal, the order of an fsync, EMERGENCY_RO: the VM tests as a whole
 """
 
 import re

@@ -489,6 +489,40 @@ def test_exchanged_blocks(run):
     """)
 
 
+@pytest.mark.parametrize("where", ["file", "donor"])
+def test_blocks_at_home_change_places(run, where):
+    """Their images are home, but still in the log (F1): recovery may put none over what the blocks hold then."""
+    run(f"where={where}" + """
+        begin
+        put /mnt/f a 3 0 oflag=direct; put /mnt/donor d 3 0 oflag=direct; fsctl fsync /mnt/f /mnt/donor
+        [ $where = donor ] && log_put /mnt/donor e 1 || log_put /mnt/f a 1
+        # Home, but not revoked.
+        filefrag -s /mnt/f /mnt/donor >/dev/null || die filefrag
+        fsctl move-first /mnt/donor /mnt/f || die move
+        # The donor's block is one of an unwritten extent now.
+        put /mnt/donor n 1 0 oflag=direct; fsctl fsync /mnt/donor
+        again
+        is /mnt/f a 0 3; is /mnt/donor n 0 1; is /mnt/donor d 1 2
+        end
+    """)
+
+
+def test_commit_writes_the_data_of_new_blocks(run):
+    """Without delayed allocation it is ordered data of a handle, in place before another file's fsync returns (R6)."""
+    run("""
+        # One CPU and its lane, so that an fsync of another file commits the new blocks.
+        taskset -p 1 $$ >/dev/null || die taskset
+        OPTS=$OPTS,nodelalloc,nodioread_nolock
+        begin
+        put /mnt/f a 16 100
+        : >/mnt/other; fsctl fsync /mnt/other
+        again
+        [ $(stat -c %s /mnt/f) = $((116 * 4096)) ] || die "f has $(stat -c %s /mnt/f) bytes"
+        is /mnt/f a 100 16
+        end
+    """)
+
+
 def test_f4_part_of_a_page(run):
     """A commit is to write one block of a page in place: a block that changed places with the donor's."""
     run("""
