@@ -374,7 +374,7 @@ static int wait_newer(struct buffer_head *bh)
 	zj_jh_put(jh);
 	if (newer) {
 		zj_commit_request(txn_zj(newer), newer);
-		err = zj_txn_wait_committed(newer);
+		err = zj_txn_wait_finished(newer);
 		zj_txn_put(newer);
 	}
 	return err;

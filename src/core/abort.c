@@ -32,7 +32,7 @@ static void wake_everybody(struct zj_journal *zj)
 	}
 	rcu_read_lock();
 	zj_for_each_live(zj, chain, txn)
-		wake_up_var(&txn->committed);
+		wake_up_var(&txn->stage);
 	rcu_read_unlock();
 	wake_up_all(&zj->wait_submit);
 	wake_up_all(&zj->wait_progress);

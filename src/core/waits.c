@@ -36,11 +36,16 @@ const char *const zj_wait_names[ZJ_NR_WAITS] = {
 	[ZJ_WAIT_PROGRESS] = "progress",
 };
 
-const char *const zj_comp_state_names[ZJ_NR_COMP_STATES] = {
-	[ZJ_C_RUNNING] = "running",
-	[ZJ_C_LOCKED] = "locked",
-	[ZJ_C_SEALED] = "sealed",
-	[ZJ_C_COMMITTED] = "committed",
+const char *const zj_stage_names[ZJ_NR_STAGES] = {
+	[ZJ_RUNNING] = "running",
+	[ZJ_LOCKED] = "locked",
+	[ZJ_SEALED] = "sealed",
+	[ZJ_COPYING] = "copying",
+	[ZJ_ISSUED] = "issued",
+	[ZJ_FLUSHING] = "flushing",
+	[ZJ_RECORDED] = "recorded",
+	[ZJ_COMMITTED] = "committed",
+	[ZJ_FINISHED] = "finished",
 };
 
 static const char *const phase_names[ZJ_NR_FSYNC_PHASES] = {
@@ -55,6 +60,22 @@ void zj_waits_init(struct zj_waits *waits)
 {
 	spin_lock_init(&waits->lock);
 	INIT_LIST_HEAD(&waits->now);
+}
+
+/**
+ * zj_stage_now() - returns where a transaction stands, for users
+ * @txn: the transaction; the caller makes sure that it stays
+ *
+ * What its component has reached at one moment, its own stage may follow a little later.
+ */
+enum zj_txn_stage zj_stage_now(const struct zj_txn *txn)
+{
+	enum zj_txn_stage stage;
+
+	rcu_read_lock();
+	stage = READ_ONCE(READ_ONCE(txn->comp)->stage);
+	rcu_read_unlock();
+	return max(stage, READ_ONCE(txn->stage));
 }
 
 /**
@@ -82,9 +103,7 @@ void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,
 	if (txn) {
 		wait->tid = txn->public.t_tid;
 		wait->tid_lane = txn->lane->index;
-		rcu_read_lock();
-		wait->state = READ_ONCE(READ_ONCE(txn->comp)->state);
-		rcu_read_unlock();
+		wait->stage = zj_stage_now(txn);
 	}
 	spin_lock(&waits->lock);
 	list_add_tail(&wait->link, &waits->now);
@@ -207,7 +226,7 @@ static void wait_to_text(struct seq_buf *out, const char *when,
 		       zj_wait_names[wait->why], us(ns));
 	if (wait->tid)
 		seq_buf_printf(out, " for=%u for_lane=%u phase=%s", wait->tid,
-			       wait->tid_lane, zj_comp_state_names[wait->state]);
+			       wait->tid_lane, zj_stage_names[wait->stage]);
 	task_to_text(out, wait->pid, wait->comm);
 }
 

@@ -13,8 +13,9 @@
 #define ZJ_TEXT_MOST		32
 
 extern const char *const zj_wait_names[ZJ_NR_WAITS];
-extern const char *const zj_comp_state_names[ZJ_NR_COMP_STATES];
+extern const char *const zj_stage_names[ZJ_NR_STAGES];
 
+enum zj_txn_stage zj_stage_now(const struct zj_txn *txn);
 void zj_waits_init(struct zj_waits *waits);
 void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,
 		   enum zj_wait_reason why, const struct zj_txn *txn);

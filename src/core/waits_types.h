@@ -61,7 +61,7 @@ struct zj_wait {
 	struct list_head link;		/* lane->waits.lock; in lane->waits.now */
 	struct zj_lane	*lane;		/* immutable; the lane in which it is filed */
 	enum zj_wait_reason why;
-	enum zj_comp_state state;	/* of that transaction's component when the wait began */
+	enum zj_txn_stage stage;	/* of that transaction when the wait began */
 	tid_t		tid;		/* transaction that the wait is about; 0: none */
 	u32		tid_lane;	/* index of that transaction's lane */
 	pid_t		pid;		/* of the waiting task */

@@ -80,8 +80,7 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part,
 static void fix_parts(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
-	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
-	txn->parts_fixed = true;
+	zj_txn_advance(txn, ZJ_COPYING);
 	spin_unlock(&txn->list_lock);
 }
 
@@ -312,7 +311,7 @@ static void close_expired(struct zj_lane *lane)
 
 	spin_lock(&lane->lock);
 	txn = lane->running;
-	if (txn && !txn->locked &&
+	if (txn && txn->stage == ZJ_RUNNING &&
 	    time_after_eq(jiffies, READ_ONCE(txn->expires)))
 		refcount_inc(&txn->refs);
 	else
@@ -332,7 +331,7 @@ static bool lane_has_work(struct zj_lane *lane)
 		return true;
 	spin_lock(&lane->lock);
 	work = may_commit(lane);
-	if (lane->running && !lane->running->locked)
+	if (lane->running && lane->running->stage == ZJ_RUNNING)
 		work |= time_after_eq(jiffies,
 				      READ_ONCE(lane->running->expires));
 	spin_unlock(&lane->lock);

@@ -24,6 +24,7 @@
 #include "log/group_commit.h"
 #include "txn/ordered.h"
 #include "txn/committed.h"
+#include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -61,9 +62,9 @@ void zj_run_join(struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 
 	lockdep_assert_held(&lane->lock);
-	ZJ_ASSERT(lane->journal, txn->parts_fixed);
 	ZJ_ASSERT(lane->journal, list_empty(&txn->lane_link));
 	ZJ_ASSERT(lane->journal, !lane->run_len || !list_empty(&lane->flight));
+	zj_txn_advance(txn, ZJ_ISSUED);
 	txn->run = lane->run;
 	txn->issued_at = ktime_get();
 	trace_zj_issue(txn);
@@ -216,9 +217,9 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 	WRITE_ONCE(lane->records_next, run);
 	if (run)
 		list_for_each_entry(txn, &run->txns, lane_link)
-			WRITE_ONCE(txn->flushing, true);
+			zj_txn_advance(txn, ZJ_FLUSHING);
 	/*
-	 * Pairs with zj_trans_takes_written(): either that sees @flushing, or
+	 * Pairs with zj_trans_takes_written(): either that sees the stage, or
 	 * we see the number that it has noted.
 	 */
 	smp_mb();
@@ -323,6 +324,7 @@ static void run_recorded(struct zj_run *run)
 	lane->stats.runs++;
 	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
 		txn->recorded_at = now;
+		zj_txn_advance(txn, ZJ_RECORDED);
 		keep_promise(txn);
 		lane->stats.txns++;
 		comp = txn->comp;
@@ -475,7 +477,7 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 	list_for_each_entry(txn, &run->txns, lane_link) {
 		/* R6: its data was waited for and flushed. */
 		ZJ_ASSERT(zj, list_empty(&txn->inodes));
-		ZJ_ASSERT(zj, txn->flushing);
+		ZJ_ASSERT(zj, txn->stage == ZJ_FLUSHING);
 		txn->cached = !fua;
 	}
 	/* If barriers are off, the first call notes it, and the second does nothing. */

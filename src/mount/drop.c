@@ -54,13 +54,13 @@ static void drop_txn(struct zj_journal *zj, struct zj_txn *txn)
 	drop_parts(zj, txn);
 	zj_revoke_retire(txn);
 	zj_ordered_drop(txn);
-	if (!txn->committed) {
+	if (txn->stage < ZJ_FINISHED) {
 		/*
 		 * ext4 frees in this callback what it has queued for the tid.
 		 */
 		if (zj->public.j_commit_callback)
 			zj->public.j_commit_callback(&zj->public, &txn->public);
-		zj_txn_set_committed(txn);
+		zj_txn_set_finished(txn);
 	}
 }
 

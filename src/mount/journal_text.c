@@ -72,7 +72,7 @@ static void oldest_to_text(struct seq_buf *out, struct zj_journal *zj)
 		/* It stays for one that is not home. */
 		if (comp->stamp <= READ_ONCE(zj->home_stamp))
 			continue;
-		if (comp->state == ZJ_C_COMMITTED) {
+		if (comp->stage == ZJ_COMMITTED) {
 			seq_buf_printf(out, "oldest in the log:\n");
 			zj_component_to_text(out, comp);
 		}

@@ -37,7 +37,7 @@ static bool too_early(struct zj_txn *txn)
 	bool early;
 
 	spin_lock(&lane->lock);
-	early = lane->running == txn && !txn->locked && lane->unwritten &&
+	early = lane->running == txn && txn->stage == ZJ_RUNNING && lane->unwritten &&
 		!zj_aborted(lane->journal);
 	spin_unlock(&lane->lock);
 	return early;
@@ -95,7 +95,7 @@ int zj_complete_transaction(journal_t *journal, tid_t tid)
 		zj_commit_request(zj, txn);
 	else if (zj_commit_request_here(zj, txn))
 		zj_commit_here(txn->lane);
-	err = zj_txn_wait_committed(txn);
+	err = zj_txn_wait_finished(txn);
 	count_fsync(txn->lane, ktime_us_delta(ktime_get(), begin));
 	if (!err)
 		zj_fsync_ended(txn, begin, turn);
@@ -135,7 +135,7 @@ int zj_log_wait_commit(journal_t *journal, tid_t tid)
 
 	if (!txn)
 		return zj_log_flush(zj, &zj->lanes[0]);
-	err = zj_txn_wait_committed(txn);
+	err = zj_txn_wait_finished(txn);
 	zj_txn_put(txn);
 	return err;
 }
@@ -197,11 +197,11 @@ bool zj_trans_takes_written(journal_t *journal, tid_t tid, u64 written)
 		return false;
 	zj_txn_take_written(&txn->public, written);
 	/*
-	 * Pairs with flush() in group_commit.c: either we see @flushing, or
+	 * Pairs with flush() in group_commit.c: either we see that it has begun, or
 	 * that sees what the transaction has just taken.
 	 */
 	smp_mb();
-	will = !READ_ONCE(txn->flushing);
+	will = READ_ONCE(txn->stage) < ZJ_FLUSHING;
 	zj_txn_put(txn);
 	return will;
 }
@@ -242,7 +242,7 @@ static struct zj_txn *live_in(const struct zj_tid_chain *chain, tid_t last,
 	rcu_read_lock();
 	hlist_for_each_entry_rcu(txn, &chain->head, tid_link)
 		if (!tid_gt(txn->public.t_tid, last) &&
-		    (!sealed_only || zj_txn_state(txn) >= ZJ_C_SEALED) &&
+		    (!sealed_only || zj_txn_comp_stage(txn) >= ZJ_SEALED) &&
 		    refcount_inc_not_zero(&txn->refs))
 			break;
 	rcu_read_unlock();
@@ -266,7 +266,7 @@ static bool wait_live(struct zj_journal *zj, bool sealed_only, int *err)
 			any = true;
 			if (!sealed_only)
 				zj_commit_request(zj, txn);
-			*err = zj_txn_wait_committed(txn);
+			*err = zj_txn_wait_finished(txn);
 			zj_txn_put(txn);
 			if (*err)
 				return any;

@@ -184,18 +184,18 @@ static enum touch touch(struct zj_txn *txn, struct journal_head *jh,
 			struct zj_spare *spare, bool locked)
 {
 	struct zj_part *owner = jh->newest;
-	enum zj_comp_state state;
+	enum zj_txn_stage stage;
 
 	if (!owner)
 		return touch_free(txn, jh, spare, locked);
 	if (owner->txn == txn)
 		return TOUCH_DONE;
 	rcu_read_lock();
-	state = zj_txn_state(owner->txn);
+	stage = zj_txn_comp_stage(owner->txn);
 	rcu_read_unlock();
-	if (state == ZJ_C_COMMITTED)
+	if (stage == ZJ_COMMITTED)
 		return touch_free(txn, jh, spare, locked);
-	if (state == ZJ_C_SEALED)
+	if (stage == ZJ_SEALED)
 		return touch_sealed(txn, jh, spare);
 	/* The buffer keeps its owner, which is in the same component then (R2). */
 	return zj_unite(txn, owner->txn, zj_at_block(jh->bh)) ? TOUCH_DONE :
@@ -627,7 +627,7 @@ int zj_journal_wait_buffer(journal_t *journal, struct buffer_head *bh)
 
 	while (!err && (owner = pending_owner(bh))) {
 		zj_commit_request(to_zj(journal), owner);
-		err = zj_txn_wait_committed(owner);
+		err = zj_txn_wait_finished(owner);
 		zj_txn_put(owner);
 	}
 	return err;
@@ -678,7 +678,7 @@ void zj_journal_lock_committed_buffer(journal_t *journal, struct buffer_head *bh
 		if (++tries == 2)
 			zj_journal_lock_updates(journal);
 		zj_commit_request(to_zj(journal), owner);
-		zj_txn_wait_committed(owner);
+		zj_txn_wait_finished(owner);
 		zj_txn_put(owner);
 	}
 	if (tries > 1)

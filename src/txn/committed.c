@@ -49,13 +49,12 @@ static void arrive(struct zj_component *comp, struct list_head *ready)
 	lockdep_assert_held(&comp->journal->comp_lock);
 	ZJ_ASSERT(comp->journal, comp->missing > 0);
 	zj_comp_stats_of(comp)->arrivals++;
-	if (--comp->missing || comp->state != ZJ_C_SEALED)
+	if (--comp->missing || comp->stage != ZJ_SEALED)
 		return;
 	/* All members have submitted their data and written their records (V1). */
 	ZJ_ASSERT(comp->journal, !atomic_read(&comp->unlogged));
 	ZJ_ASSERT(comp->journal, !atomic_read(&comp->unsubmitted));
-	/* Pairs with zj_txn_state(): a thread that sees it committed sees what came before. */
-	smp_store_release(&comp->state, ZJ_C_COMMITTED);
+	zj_component_advance(comp, ZJ_COMMITTED);
 	list_move_tail(&comp->ready_link, ready);
 	await_files(comp);
 }
@@ -65,7 +64,7 @@ static void push_dependants(struct zj_component *comp, struct list_head *ready)
 	struct zj_dep *dep, *tmp;
 
 	list_for_each_entry_safe(dep, tmp, &comp->dependants, on_link) {
-		ZJ_ASSERT(comp->journal, dep->comp->state < ZJ_C_COMMITTED);
+		ZJ_ASSERT(comp->journal, dep->comp->stage < ZJ_COMMITTED);
 		list_del_init(&dep->on_link);
 		dep->on = NULL;
 		zj_comp_stats_of(comp)->resolved++;
@@ -171,7 +170,7 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 	struct buffer_head *bh = jh->bh;
 
 	/* Only committed images may go home (H1). */
-	ZJ_ASSERT(txn_zj(part->txn), part->txn->comp->state == ZJ_C_COMMITTED);
+	ZJ_ASSERT(txn_zj(part->txn), part->txn->comp->stage == ZJ_COMMITTED);
 	ZJ_ASSERT(txn_zj(part->txn), zj_part_test(part, ZJ_PART_LOGGED));
 	drop_older(jh, part);
 	if (jh->newest == part && buffer_freed(bh)) {
@@ -221,9 +220,8 @@ static void process_image(struct zj_txn *txn, struct journal_head *jh, void *arg
 static void close_forgets(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
-	ZJ_ASSERT(txn_zj(txn), !txn->forgets_done);
 	list_splice_tail_init(&txn->late, &txn->parts);
-	txn->forgets_done = true;
+	zj_txn_advance(txn, ZJ_COMMITTED);
 	spin_unlock(&txn->list_lock);
 }
 
@@ -322,7 +320,7 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		zj_count(&txn->lane->stats.commit_us, us);
 		trace_zj_committed(txn);
-		zj_txn_set_committed(txn);
+		zj_txn_set_finished(txn);
 	}
 	set_finished(zj, comp);
 }

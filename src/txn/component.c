@@ -30,7 +30,7 @@
 
 /* Transactions that outlive their component point to this one. */
 static struct zj_component reclaimed_component = {
-	.state = ZJ_C_COMMITTED,
+	.stage = ZJ_COMMITTED,
 	.members = LIST_HEAD_INIT(reclaimed_component.members),
 };
 
@@ -39,7 +39,7 @@ struct zj_component *zj_component_alloc(void)
 	struct zj_component *comp;
 
 	comp = kzalloc(sizeof(*comp), GFP_NOFS | __GFP_NOFAIL);
-	comp->state = ZJ_C_RUNNING;
+	comp->stage = ZJ_RUNNING;
 	INIT_LIST_HEAD(&comp->members);
 	INIT_LIST_HEAD(&comp->deps);
 	INIT_LIST_HEAD(&comp->dependants);
@@ -59,6 +59,21 @@ void zj_component_add(struct zj_component *comp, struct zj_txn *txn)
 	txn->comp = comp;
 }
 
+/**
+ * zj_component_advance() - take all members of a component to a stage at one moment
+ * @comp: the component
+ * @to: its next stage of those that a component has
+ *
+ * Context: comp_lock held.
+ */
+void zj_component_advance(struct zj_component *comp, enum zj_txn_stage to)
+{
+	lockdep_assert_held(&comp->journal->comp_lock);
+	ZJ_ASSERT(comp->journal, comp->stage < to);
+	/* Pairs with zj_txn_comp_stage(): a thread that sees it sealed also sees its stamp. */
+	smp_store_release(&comp->stage, to);
+}
+
 /* ---- dependencies ---- */
 
 static void dep_unlink(struct zj_dep *dep)
@@ -76,7 +91,7 @@ static void dep_link(struct zj_dep *dep, struct zj_component *comp,
 		     struct zj_component *on, u32 lane)
 {
 	/* Only a component with a lower stamp may be depended on (N1). */
-	ZJ_ASSERT(comp->journal, on->state >= ZJ_C_SEALED);
+	ZJ_ASSERT(comp->journal, on->stage >= ZJ_SEALED);
 	ZJ_ASSERT(comp->journal, !comp->stamp);
 	dep->comp = comp;
 	dep->on = on;
@@ -193,7 +208,7 @@ bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
 		return true;
 	kind = kind_of(zj, at);
 	spin_lock(&zj->comp_lock);
-	if (on->comp->state != ZJ_C_COMMITTED) {
+	if (on->comp->stage != ZJ_COMMITTED) {
 		done = *spare;
 		if (done) {
 			if (dep_add(txn->comp, on->comp, on->lane->index, spare)) {
@@ -251,20 +266,26 @@ static void lock_members(struct zj_component *comp)
 	comp->undrained = 0;
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		spin_lock(&txn->lane->lock);
-		txn->locked = true;
+		zj_txn_advance(txn, ZJ_LOCKED);
 		txn->drained = !txn->updates;
 		spin_unlock(&txn->lane->lock);
 		comp->undrained += !txn->drained;
 	}
 }
 
-static void unlock_members(struct zj_component *comp)
+/*
+ * Lets a locked component take handles again. No other stage is ever taken back. Caller holds
+ * comp_lock.
+ */
+static void unlock_component(struct zj_component *comp)
 {
 	struct zj_txn *txn;
 
+	WRITE_ONCE(comp->stage, ZJ_RUNNING);
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		spin_lock(&txn->lane->lock);
-		txn->locked = false;
+		ZJ_ASSERT(comp->journal, txn->stage == ZJ_LOCKED);
+		WRITE_ONCE(txn->stage, ZJ_RUNNING);
 		WRITE_ONCE(txn->lane->opened, txn->lane->opened + 1);
 		spin_unlock(&txn->lane->lock);
 		wake_up_all(&txn->lane->wait_start);
@@ -272,18 +293,18 @@ static void unlock_members(struct zj_component *comp)
 }
 
 /*
- * Makes two components of the same state. If one is locked, all members have to be (N1). Those
+ * Makes two components of the same stage. If one is locked, all members have to be (N1). Those
  * of the locked one are already, so that each member is locked once, however many unions there are.
  */
 static void pass_lock_on(struct zj_component *a, struct zj_component *b)
 {
-	struct zj_component *locked = a->state == ZJ_C_LOCKED ? a : b;
+	struct zj_component *locked = a->stage == ZJ_LOCKED ? a : b;
 	struct zj_component *other = locked == a ? b : a;
 
-	if (a->state == b->state)
+	if (a->stage == b->stage)
 		return;
 	other->locked_at = locked->locked_at;
-	WRITE_ONCE(other->state, ZJ_C_LOCKED);
+	zj_component_advance(other, ZJ_LOCKED);
 	lock_members(other);
 }
 
@@ -292,7 +313,7 @@ static void merge(struct zj_component *to, struct zj_component *from)
 	struct zj_txn *txn;
 
 	/* The members of a sealed component are fixed, and it is on lists (R2, N1). */
-	if (!ZJ_ASSERT(to->journal, to->state < ZJ_C_SEALED && from->state < ZJ_C_SEALED))
+	if (!ZJ_ASSERT(to->journal, to->stage < ZJ_SEALED && from->stage < ZJ_SEALED))
 		return;
 	pass_lock_on(to, from);
 	merge_deps(to, from);
@@ -337,7 +358,7 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 	spin_lock(&zj->comp_lock);
 	a = txn->comp;
 	b = other->comp;
-	if (b->state >= ZJ_C_SEALED) {
+	if (b->stage >= ZJ_SEALED) {
 		spin_unlock(&zj->comp_lock);
 		return false;
 	}
@@ -427,7 +448,7 @@ static bool may_seal(const struct zj_component *comp)
  */
 static void note_drained(struct zj_txn *txn)
 {
-	if (txn->comp->state != ZJ_C_LOCKED || txn->drained)
+	if (txn->comp->stage != ZJ_LOCKED || txn->drained)
 		return;
 	ZJ_ASSERT(txn_zj(txn), txn->comp->undrained > 0);
 	txn->drained = true;
@@ -473,7 +494,7 @@ static void depend_on_previous(struct zj_component *comp, struct zj_txn *txn)
 	struct zj_component *prev = txn->lane->last_sealed;
 	struct zj_dep *spare = &txn->prev_dep;
 
-	if (prev && prev->state != ZJ_C_COMMITTED)
+	if (prev && prev->stage != ZJ_COMMITTED)
 		dep_add(comp, prev, txn->lane->index, &spare);
 	txn->lane->last_sealed = comp;
 	txn->lane->nr_sealed++;
@@ -489,6 +510,7 @@ static void seal_member(struct zj_txn *txn, struct zj_sealed *sealed)
 	/* No handle is open and none can join (N1). */
 	ZJ_ASSERT(lane->journal, txn->sealing);
 	ZJ_ASSERT(lane->journal, !txn->updates);
+	zj_txn_advance(txn, ZJ_SEALED);
 	WRITE_ONCE(lane->running, NULL);
 	WRITE_ONCE(lane->opened, lane->opened + 1);
 	zj_space_sealed(txn);
@@ -510,7 +532,7 @@ static void seal(struct zj_journal *zj, struct zj_component *comp, struct zj_sea
 	struct zj_txn *txn;
 
 	lockdep_assert_held(&zj->comp_lock);
-	ZJ_ASSERT(zj, comp->state == ZJ_C_LOCKED);
+	ZJ_ASSERT(zj, comp->stage == ZJ_LOCKED);
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		depend_on_previous(comp, txn);
 		comp->jdata |= txn->jdata;
@@ -532,8 +554,7 @@ static void seal(struct zj_journal *zj, struct zj_component *comp, struct zj_sea
 				      ckpt_link)->stamp < comp->stamp);
 	list_add_tail(&comp->ckpt_link, &zj->ckpt_list);
 	list_add_tail(&comp->ready_link, &zj->pending);
-	/* Pairs with zj_txn_state(): a thread that sees it sealed also sees its stamp. */
-	smp_store_release(&comp->state, ZJ_C_SEALED);
+	zj_component_advance(comp, ZJ_SEALED);
 	list_for_each_entry(txn, &comp->members, comp_link)
 		seal_member(txn, sealed);
 }
@@ -581,8 +602,7 @@ static void defer_locked(struct zj_journal *zj, struct zj_component *comp)
 		return;
 	defer(comp);
 	zj_comp_count_locked(comp, ktime_get());
-	WRITE_ONCE(comp->state, ZJ_C_RUNNING);
-	unlock_members(comp);
+	unlock_component(comp);
 }
 
 /*
@@ -593,7 +613,7 @@ static void try_seal(struct zj_journal *zj, struct zj_component *comp,
 		     struct zj_sealed *sealed)
 {
 	lockdep_assert_held(&zj->comp_lock);
-	if (comp->state != ZJ_C_LOCKED || comp->undrained || zj_aborted(zj))
+	if (comp->stage != ZJ_LOCKED || comp->undrained || zj_aborted(zj))
 		return;
 	if (!may_seal(comp)) {
 		defer_locked(zj, comp);
@@ -609,8 +629,8 @@ static void try_seal(struct zj_journal *zj, struct zj_component *comp,
 static void lock_component(struct zj_journal *zj, struct zj_component *comp,
 			   struct zj_sealed *sealed)
 {
-	ZJ_ASSERT(zj, comp->state == ZJ_C_RUNNING);
-	WRITE_ONCE(comp->state, ZJ_C_LOCKED);
+	ZJ_ASSERT(zj, comp->stage == ZJ_RUNNING);
+	zj_component_advance(comp, ZJ_LOCKED);
 	comp->locked_at = ktime_get();
 	lock_members(comp);
 	try_seal(zj, comp, sealed);
@@ -622,7 +642,7 @@ static void lock_component(struct zj_journal *zj, struct zj_component *comp,
  */
 static void go_on(struct zj_journal *zj, struct zj_component *comp, struct zj_sealed *sealed)
 {
-	if (comp->state == ZJ_C_RUNNING && comp->deferred && may_seal(comp) &&
+	if (comp->stage == ZJ_RUNNING && comp->deferred && may_seal(comp) &&
 	    !zj_aborted(zj))
 		lock_component(zj, comp, sealed);
 	else
@@ -697,9 +717,9 @@ static bool request(struct zj_journal *zj, struct zj_txn *txn, bool now,
 	 * A sealed transaction may have been reclaimed. Its comp then is one that all
 	 * reclaimed transactions share, so it must not be changed.
 	 */
-	if (comp->state < ZJ_C_SEALED)
+	if (comp->stage < ZJ_SEALED)
 		comp->no_delay |= now;
-	if (comp->state == ZJ_C_RUNNING) {
+	if (comp->stage == ZJ_RUNNING) {
 		if (!comp->no_delay && may_defer(zj, comp))
 			defer(comp);
 		else
@@ -777,10 +797,10 @@ void zj_component_free(struct zj_journal *zj, struct zj_component *comp)
 		dep_free(dep);
 	}
 	list_for_each_entry(txn, &comp->members, comp_link) {
-		ZJ_ASSERT(zj, txn->committed);
+		ZJ_ASSERT(zj, txn->stage == ZJ_FINISHED);
 		if (txn->lane->last_sealed == comp)
 			txn->lane->last_sealed = NULL;
-		/* Pairs with zj_txn_state(): who sees it sees what came before the commit, too. */
+		/* Pairs with zj_txn_comp_stage(): who sees it sees what came before the commit, too. */
 		smp_store_release(&txn->comp, &reclaimed_component);
 	}
 	spin_unlock(&zj->comp_lock);

@@ -17,6 +17,7 @@ static inline struct zj_cause zj_at(enum zj_kind kind)
 
 struct zj_component *zj_component_alloc(void);
 void zj_component_add(struct zj_component *comp, struct zj_txn *txn);
+void zj_component_advance(struct zj_component *comp, enum zj_txn_stage to);
 bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at);
 bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
 	       struct zj_dep **spare);

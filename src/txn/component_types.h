@@ -46,12 +46,38 @@ struct zj_dep {
 	struct list_head on_link;	/* comp_lock; in on->dependants */
 };
 
-enum zj_comp_state {
-	ZJ_C_RUNNING,	/* takes new handles */
-	ZJ_C_LOCKED,	/* takes no new handles; waits for those that are open */
-	ZJ_C_SEALED,	/* stamp, members and dependencies are fixed */
-	ZJ_C_COMMITTED,	/* recovery is certain to replay it */
-	ZJ_NR_COMP_STATES
+/**
+ * enum zj_txn_stage - where a transaction stands, or a component
+ *
+ * A stage only grows, except that a locked component whose commit is deferred runs again
+ * (unlock_component()). A component has the stages that all members reach at one moment: RUNNING, LOCKED,
+ * SEALED and COMMITTED. Of its members each goes through the others by itself, one after
+ * the other, with zj_txn_advance(). An abort drops what is not finished, in any stage.
+ *
+ * A transaction's stage has one writer at a time, as each takes it over from the one before:
+ *
+ *   LOCKED, SEALED        who holds comp_lock and lane->lock
+ *   COPYING, ISSUED       who took it off lane->to_issue under lane->lock, while
+ *                         lane->committing is set: lane's thread, or a task that syncs
+ *   FLUSHING, RECORDED    who took its run off lane->flight under lane->lock: the flush thread,
+ *                         or the lane's thread if there is no other
+ *   COMMITTED, FINISHED   who has made the component committed, under comp_lock, after all
+ *                         members' threads have counted down zj_component.unlogged
+ *
+ * Where a lock is asserted in zj_txn_advance(), who holds that lock knows on which side of the
+ * step the transaction is, and keeps it there.
+ */
+enum zj_txn_stage {
+	ZJ_RUNNING,	/* takes new handles */
+	ZJ_LOCKED,	/* takes no new handles; waits for those that are open */
+	ZJ_SEALED,	/* stamp, members and dependencies are fixed */
+	ZJ_COPYING,	/* its parts are fixed, new ones are late; images are copied and sent */
+	ZJ_ISSUED,	/* it is in a run */
+	ZJ_FLUSHING,	/* its data is in the device; the flush for it has begun */
+	ZJ_RECORDED,	/* its record is written, but may be in the device's cache */
+	ZJ_COMMITTED,	/* recovery is certain to replay it; it takes no late parts any more */
+	ZJ_FINISHED,	/* its buffers are dirty for write-back, ext4's callbacks have run */
+	ZJ_NR_STAGES
 };
 
 /**
@@ -84,7 +110,7 @@ struct zj_component {
 					 * in the list of the thread that made it committed
 					 */
 	u64		stamp;		/* comp_lock; 0 until the seal point, then constant */
-	enum zj_comp_state state;	/* comp_lock to change; acquire to read */
+	enum zj_txn_stage stage;	/* comp_lock to change; acquire to read; at most COMMITTED */
 	struct zj_journal *journal;	/* immutable */
 	int		nr_members;	/* comp_lock; length of members */
 	int		undrained;	/* comp_lock; while locked: members without zj_txn.drained */

@@ -27,7 +27,7 @@ static bool ends(u64 stamp, const struct zj_txn *txn)
 	bool older;
 
 	rcu_read_lock();
-	older = zj_txn_state(txn) >= ZJ_C_SEALED && READ_ONCE(txn->comp)->stamp <= stamp;
+	older = zj_txn_comp_stage(txn) >= ZJ_SEALED && READ_ONCE(txn->comp)->stamp <= stamp;
 	rcu_read_unlock();
 	return older;
 }

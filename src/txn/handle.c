@@ -110,7 +110,7 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 	/* Pairs with zj_journal_unlock_updates(): what was changed under the barrier is seen. */
 	if (smp_load_acquire(&zj->barrier))
 		return JOIN_BARRIER;
-	if ((txn && txn->locked) || unlikely(zj_lane_is_kept(lane)))
+	if ((txn && txn->stage != ZJ_RUNNING) || unlikely(zj_lane_is_kept(lane)))
 		return JOIN_LOCKED;
 	if (too_much_reserved(lane, rsv))
 		return JOIN_RESERVED;
@@ -148,7 +148,7 @@ static bool lane_is_open(struct zj_lane *lane, const struct zj_start_place *plac
 	bool open;
 
 	spin_lock(&lane->lock);
-	open = !(lane->running && lane->running->locked) && !zj_lane_is_kept(lane);
+	open = !(lane->running && lane->running->stage != ZJ_RUNNING) && !zj_lane_is_kept(lane);
 	spin_unlock(&lane->lock);
 	return open || zj_place_has_lost(lane, place) || zj_aborted(lane->journal);
 }
@@ -443,7 +443,7 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 	txn->credits -= unused_credits(handle, zj);
 	if (zj->log_ops->counts_images)
 		txn->used += used_images(handle, zj);
-	last = !--txn->updates && txn->locked;
+	last = !--txn->updates && txn->stage != ZJ_RUNNING;
 	wake = !txn->updates && READ_ONCE(zj->barrier);
 	if (last)
 		refcount_inc(&txn->refs);
@@ -505,7 +505,7 @@ int zj_journal_stop(handle_t *handle)
 	if (!request)
 		return err;
 	if (sync && !err)
-		err = zj_txn_wait_committed(txn);
+		err = zj_txn_wait_finished(txn);
 	zj_txn_put(txn);
 	return err;
 }
@@ -536,7 +536,7 @@ int zj_journal_extend(handle_t *handle, int blocks, int revoke_records)
 					 revoke_records) -
 		  revoke_blocks(zj, handle->h_revoke_credits_requested);
 	spin_lock(&lane->lock);
-	if (!txn->locked && txn->credits + credits <= zj->max_txn &&
+	if (txn->stage == ZJ_RUNNING && txn->credits + credits <= zj->max_txn &&
 	    zj_space_get(lane, credits, 0)) {
 		txn->credits += credits;
 		handle->h_total_credits += credits;

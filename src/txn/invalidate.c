@@ -97,7 +97,7 @@ static enum unmap drop_unsealed(struct zj_journal *zj, struct journal_head *jh)
 	enum unmap how = UNMAP_BUSY;
 
 	spin_lock(&zj->comp_lock);
-	if (part->txn->comp->state < ZJ_C_SEALED)
+	if (part->txn->comp->stage < ZJ_SEALED)
 		how = drop_image(zj, jh, part);
 	spin_unlock(&zj->comp_lock);
 	return how;
@@ -112,7 +112,7 @@ static bool sealed_before(struct zj_txn *txn, struct zj_txn *owner)
 	bool before;
 
 	rcu_read_lock();
-	before = zj_txn_state(txn) >= ZJ_C_SEALED &&
+	before = zj_txn_comp_stage(txn) >= ZJ_SEALED &&
 		 READ_ONCE(READ_ONCE(txn->comp)->stamp) <=
 		 READ_ONCE(READ_ONCE(owner->comp)->stamp);
 	rcu_read_unlock();

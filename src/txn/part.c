@@ -123,7 +123,7 @@ static void txn_list_add(struct zj_part *part, struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
 	/* Its open handle keeps it unsealed, so its images are not being copied yet. */
-	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
+	ZJ_ASSERT(txn_zj(txn), READ_ONCE(txn->stage) < ZJ_SEALED);
 	list_add_tail(&part->txn_link, &txn->parts);
 	if (zj_bh_is_file(part->jh->bh))
 		txn->jdata = true;
@@ -166,20 +166,21 @@ void zj_part_file(struct zj_part *part, struct journal_head *jh,
 bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 		       struct zj_txn *txn)
 {
-	bool late;
+	enum zj_txn_stage stage;
 
 	lockdep_assert_held(&jh->lock);
 	ZJ_ASSERT(txn_zj(txn), zj_part_test(part, ZJ_PART_FORGET));
 	spin_lock(&txn->list_lock);
-	late = txn->forgets_done;
-	if (!late) {
+	/* It becomes ZJ_COPYING and ZJ_COMMITTED under this lock, but other stages without. */
+	stage = READ_ONCE(txn->stage);
+	if (stage < ZJ_COMMITTED) {
 		list_add_tail(&part->txn_link,
-			      txn->parts_fixed ? &txn->late : &txn->parts);
+			      stage < ZJ_COPYING ? &txn->parts : &txn->late);
 		/* Pairs with owned(), as in txn_list_add(). */
 		smp_store_release(&part->txn, txn);
 	}
 	spin_unlock(&txn->list_lock);
-	if (late)
+	if (stage >= ZJ_COMMITTED)
 		return false;
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);

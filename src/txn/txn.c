@@ -75,7 +75,7 @@ void zj_txn_publish(struct zj_txn *txn)
 
 	lockdep_assert_held(&lane->lock);
 	ZJ_ASSERT(lane->journal, !lane->running);
-	ZJ_ASSERT(lane->journal, txn->comp->state == ZJ_C_RUNNING);
+	ZJ_ASSERT(lane->journal, txn->comp->stage == ZJ_RUNNING);
 	txn->expires = jiffies +
 		       READ_ONCE(lane->journal->public.j_commit_interval);
 	zj_tids_add(txn);
@@ -92,7 +92,7 @@ void zj_txn_publish(struct zj_txn *txn)
  */
 void zj_txn_free_unused(struct zj_txn *txn)
 {
-	zj_txn_set_committed(txn);
+	zj_txn_set_finished(txn);
 	zj_component_free(txn_zj(txn), txn->comp);
 }
 
@@ -134,18 +134,51 @@ void zj_txn_put(struct zj_txn *txn)
 		kfree_rcu(txn, rcu);
 }
 
-/**
- * zj_txn_set_committed() - remove a transaction's tid and wake threads that wait for it
- */
-void zj_txn_set_committed(struct zj_txn *txn)
+/* Who reads a stage that is changed under a lock holds that lock. */
+static void assert_locked(const struct zj_txn *txn, enum zj_txn_stage to)
 {
-	ZJ_ASSERT(txn_zj(txn), !txn->committed);
+	if (to == ZJ_LOCKED || to == ZJ_SEALED)
+		lockdep_assert_held(&txn_zj(txn)->comp_lock);
+	if (to == ZJ_LOCKED || to == ZJ_SEALED || to == ZJ_ISSUED)
+		lockdep_assert_held(&txn->lane->lock);
+	if (to == ZJ_COPYING || to == ZJ_COMMITTED)
+		lockdep_assert_held(&txn->list_lock);
+}
+
+/* Only a transaction that was never used, or one that an abort drops, leaves out stages. */
+static bool leaves_out(const struct zj_txn *txn, enum zj_txn_stage to)
+{
+	return to == ZJ_FINISHED && (txn->stage == ZJ_RUNNING || zj_aborted(txn_zj(txn)));
+}
+
+/**
+ * zj_txn_advance() - note that a transaction has reached its next stage
+ * @txn: the transaction
+ * @to: the stage
+ *
+ * Context: see enum zj_txn_stage.
+ */
+void zj_txn_advance(struct zj_txn *txn, enum zj_txn_stage to)
+{
+	assert_locked(txn, to);
+	/* Waiters for a stage that is taken back would wait for ever. */
+	if (!ZJ_ASSERT(txn_zj(txn), txn->stage < to))
+		return;
+	ZJ_ASSERT(txn_zj(txn), txn->stage + 1 == to || leaves_out(txn, to));
+	/* Pairs with zj_txn_wait_finished(): a waiter sees all that ext4's callbacks did. */
+	smp_store_release(&txn->stage, to);
+}
+
+/**
+ * zj_txn_set_finished() - remove a transaction's tid and wake threads that wait for it
+ */
+void zj_txn_set_finished(struct zj_txn *txn)
+{
 	zj_tids_remove(txn);
-	/* Pairs with zj_txn_wait_committed(): a waiter sees all that ext4's callbacks did. */
-	smp_store_release(&txn->committed, true);
+	zj_txn_advance(txn, ZJ_FINISHED);
 	/* Pairs with the barrier in wait_var_event(): no waiter is missed. */
 	smp_mb();
-	wake_up_var(&txn->committed);
+	wake_up_var(&txn->stage);
 }
 
 /**
@@ -202,25 +235,25 @@ void zj_wake_sealed(struct zj_journal *zj, const struct zj_sealed *sealed)
 }
 
 /**
- * zj_txn_wait_committed() - wait until a transaction is committed (V2)
+ * zj_txn_wait_finished() - wait until a transaction is committed and finished (V2)
  * @txn: sealed, or its commit was requested; the caller holds a reference
  *
  * Context: sleeps; the caller has no handle open, unless @txn is sealed.
  * Return: 0; -EIO if the journal was aborted first; or the error of zj_log_flush(),
  * which makes up for flushes that were left out while barriers were off.
  */
-int zj_txn_wait_committed(struct zj_txn *txn)
+int zj_txn_wait_finished(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_wait wait;
 
 	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_COMMITTED, txn);
-	/* Pairs with zj_txn_set_committed(): ext4's callbacks have run. */
-	wait_var_event(&txn->committed, smp_load_acquire(&txn->committed) ||
+	/* Pairs with zj_txn_advance(): ext4's callbacks have run. */
+	wait_var_event(&txn->stage, smp_load_acquire(&txn->stage) == ZJ_FINISHED ||
 		       zj_aborted(zj));
 	zj_wait_end(&wait);
-	/* Pairs with zj_txn_set_committed(), as above. */
-	if (!smp_load_acquire(&txn->committed))
+	/* Pairs with zj_txn_advance(), as above. */
+	if (smp_load_acquire(&txn->stage) != ZJ_FINISHED)
 		return -EIO;
 	return zj_log_flush(zj, txn->lane);
 }

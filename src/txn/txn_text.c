@@ -22,10 +22,8 @@ void zj_txn_to_text(struct seq_buf *out, const struct zj_txn *txn)
 {
 	seq_buf_printf(out, "  transaction %u: lane %d, %s, %d open handles, %u handles, %d credits",
 		       txn->public.t_tid, txn->lane->index,
-		       zj_comp_state_names[txn->comp->state], txn->updates,
+		       zj_stage_names[zj_stage_now(txn)], txn->updates,
 		       txn->handles, txn->credits);
-	if (txn->locked && txn->comp->state < ZJ_C_SEALED)
-		seq_buf_printf(out, ", closed to new handles");
 	if (atomic_read(&txn->crowded))
 		seq_buf_printf(out, ", %d crowded parts", atomic_read(&txn->crowded));
 	seq_buf_printf(out, "\n");
@@ -77,19 +75,19 @@ void zj_component_to_text(struct seq_buf *out, const struct zj_component *comp)
 
 	lockdep_assert_held(&comp->journal->comp_lock);
 	seq_buf_printf(out, "component %llu: %s, %d members", comp->stamp,
-		       zj_comp_state_names[comp->state], comp->nr_members);
-	if (comp->state == ZJ_C_LOCKED)
+		       zj_stage_names[comp->stage], comp->nr_members);
+	if (comp->stage == ZJ_LOCKED)
 		seq_buf_printf(out, ", locked for %lld us",
 			       (s64)ktime_us_delta(now, comp->locked_at));
-	if (comp->state == ZJ_C_SEALED)
+	if (comp->stage == ZJ_SEALED)
 		seq_buf_printf(out, ", sealed for %lld us, %d with data to submit, %d without a record",
 			       (s64)ktime_us_delta(now, comp->sealed_at),
 			       atomic_read(&comp->unsubmitted), atomic_read(&comp->unlogged));
-	if (comp->state < ZJ_C_COMMITTED)
+	if (comp->stage < ZJ_COMMITTED)
 		seq_buf_printf(out, ", %d missing", comp->missing);
 	if (comp->deferred)
 		seq_buf_printf(out, ", deferred");
-	if (comp->state == ZJ_C_COMMITTED)
+	if (comp->stage == ZJ_COMMITTED)
 		seq_buf_printf(out, READ_ONCE(comp->finished) ? ", to be written home" :
 			       ", being finished");
 	seq_buf_printf(out, "\n");

@@ -29,7 +29,8 @@ struct zj_lane;
  * use @lane_link.
  *
  * When the component is committed, finish() in committed.c hands the buffers to
- * write-back, runs ext4's callback, removes the tid and wakes all waiters.
+ * write-back, runs ext4's callback, removes the tid and wakes all waiters. How far it has
+ * come is its @stage.
  *
  * The first reference is the component's. zj_component_free() drops it once the
  * component is reclaimed, or when an aborted journal is dropped. Threads that wait for
@@ -61,7 +62,9 @@ struct zj_txn {
 	int		used;		/* lane->lock; images of handles that have stopped,
 					 * counted if zj_log_ops.counts_images is set
 					 */
-	bool		locked;		/* lane->lock and comp_lock to set; takes no handles */
+	enum zj_txn_stage stage;	/* see there who changes it; lane->lock to read while it is
+					 * lane->running, else READ_ONCE() or acquire
+					 */
 	bool		drained;	/* comp_lock; while locked: it had no open handle when this
 					 * was looked at last, so only reserved ones may be open
 					 */
@@ -76,13 +79,13 @@ struct zj_txn {
 					 */
 
 	spinlock_t	list_lock;	/* guards the lists below */
-	struct list_head parts;		/* zj_part.txn_link; between parts_fixed and the
+	struct list_head parts;		/* zj_part.txn_link; from ZJ_COPYING to the
 					 * commit only the thread that writes the
 					 * transaction changes the list, so that thread
 					 * walks it without the lock
 					 */
 	struct list_head late;		/* zj_part.txn_link; parts without an image that were
-					 * added after parts_fixed; spliced to parts when
+					 * added from ZJ_COPYING on; spliced to parts when
 					 * the component is committed
 					 */
 	struct list_head revokes;	/* zj_revoke.txn_link */
@@ -92,17 +95,8 @@ struct zj_txn {
 	int		nr_revokes;	/* list_lock to change; length of revokes */
 	u32		nr_file_blocks;	/* list_lock; how many ever were in file_blocks */
 	bool		jdata;		/* list_lock; has parts of journaled file data */
-	bool		parts_fixed;	/* list_lock; the lane's thread has begun to copy the
-					 * images, new parts go to late
-					 */
-	bool		forgets_done;	/* list_lock; the commit is processing the forgotten
-					 * blocks, no part may be added any more
-					 */
 
 	u32		nr_chunks;	/* thread that writes its record; chunks in it */
-	bool		flushing;	/* flush thread, read racily; the flush for its data has
-					 * begun
-					 */
 	bool		log_cached;	/* lane's thread until it joins its run, constant then;
 					 * log=jbd2: log blocks written without FUA
 					 */
@@ -118,9 +112,8 @@ struct zj_txn {
 	ktime_t		sealed_at;	/* comp_lock to change, constant once sealed */
 	ktime_t		issued_at;	/* lane's thread; when it joined its run */
 	ktime_t		recorded_at;	/* flush thread; when its record was written. Threads
-					 * that have seen @committed may read the three times
+					 * that have seen ZJ_FINISHED may read the three times
 					 */
-	bool		committed;	/* release store; waiters may go on */
 	struct rcu_head	rcu;		/* for zj_txn_find() */
 };
 

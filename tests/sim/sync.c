@@ -210,7 +210,7 @@ static bool is_sealed(tid_t tid)
 	if (!txn)
 		return true;
 	rcu_read_lock();
-	sealed = zj_txn_state(txn) >= ZJ_C_SEALED;
+	sealed = zj_txn_comp_stage(txn) >= ZJ_SEALED;
 	rcu_read_unlock();
 	zj_txn_put(txn);
 	return sealed;

@@ -272,7 +272,7 @@ static void f2_image_is_committed_before_it_is_brought_home(void)
 	assert_false(zj_journal_bring_home(bh, true));
 	assert_int_equal(home_val(BLOCK), 0);
 	/* Nobody else asks for the commit. */
-	assert_int_equal(zj_txn_wait_committed(txn), 0);
+	assert_int_equal(zj_txn_wait_finished(txn), 0);
 	zj_txn_put(txn);
 	assert_false(zj_journal_bring_home(bh, false));
 	assert_true(zj_journal_bring_home(bh, true));

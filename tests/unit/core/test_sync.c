@@ -25,14 +25,14 @@ static void fsync_waits_for_its_closure_and_for_that_only(void)
 	settle();
 	/* Its own record is durable, but not what it depends on. */
 	assert_false(f->done);
-	assert_int_equal(state_of(mine), ZJ_C_SEALED);
+	assert_int_equal(stage_of(mine), ZJ_SEALED);
 	/* An unrelated transaction is not even closed. */
-	assert_int_equal(state_of(other), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(other), ZJ_RUNNING);
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(state_of(old), ZJ_C_COMMITTED);
-	assert_int_equal(state_of(other), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(old), ZJ_COMMITTED);
+	assert_int_equal(stage_of(other), ZJ_RUNNING);
 	assert_int_equal(val_after_crash(BLOCK + 1), 2);
 	close_journal();
 }
@@ -46,7 +46,7 @@ static void fsync_does_not_wait_for_unrelated_transactions(void)
 	seal_held(0);
 	mine = change(1, BLOCK + 1, 1);
 	assert_int_equal(zj_complete_transaction(fx.journal, mine), 0);
-	assert_int_equal(state_of(mine), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(mine), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -65,7 +65,7 @@ static void fsync_waits_for_the_members_of_its_component(void)
 	stop(a);
 	f = GO(call_complete, .tid = tid);
 	let_run();
-	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	assert_int_equal(stage_of(tid), ZJ_LOCKED);
 	stop(b);
 	fx.hold_lane[1] = true;
 	settle();
@@ -107,7 +107,7 @@ static void log_wait_commit_requests_nothing(void)
 	f = GO(call_wait_commit, .tid = tid);
 	settle();
 	assert_false(f->done);
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(tid), ZJ_RUNNING);
 	assert_int_equal(zj_transaction_committed(fx.journal, tid), 0);
 	seal(0);
 	join(f);
@@ -200,7 +200,7 @@ static void reader_of_an_open_claim_closes_with_it(void)
 	stop(b);
 	zj_journal_start_commit(fx.journal, NULL);
 	let_run();
-	assert_int_equal(state_of(mine), ZJ_C_LOCKED);
+	assert_int_equal(stage_of(mine), ZJ_LOCKED);
 	stop(a);
 	settle();
 	assert_int_equal(val_after_crash(BLOCK), 1);
@@ -238,9 +238,9 @@ static void force_commit_makes_all_lanes_committed(void)
 	b = change(1, BLOCK + 1, 1);
 	c = change(2, BLOCK + 2, 1);
 	assert_int_equal(zj_journal_force_commit(fx.journal), 0);
-	assert_int_equal(state_of(a), ZJ_C_COMMITTED);
-	assert_int_equal(state_of(b), ZJ_C_COMMITTED);
-	assert_int_equal(state_of(c), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(a), ZJ_COMMITTED);
+	assert_int_equal(stage_of(b), ZJ_COMMITTED);
+	assert_int_equal(stage_of(c), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -270,8 +270,8 @@ static void nested_force_commit_waits_for_sealed_ones_only(void)
 	own(h);
 	assert_int_equal(zj_journal_force_commit_nested(fx.journal), 1);
 	own(NULL);
-	assert_int_equal(state_of(sealed), ZJ_C_COMMITTED);
-	assert_int_equal(state_of(mine), ZJ_C_LOCKED);
+	assert_int_equal(stage_of(sealed), ZJ_COMMITTED);
+	assert_int_equal(stage_of(mine), ZJ_LOCKED);
 	own(h);
 	assert_int_equal(zj_journal_force_commit_nested(fx.journal), 0);
 	stop(h);
@@ -287,7 +287,7 @@ static void start_commit_says_if_there_is_anything(void)
 	tid = change(0, BLOCK, 1);
 	assert_int_equal(zj_journal_start_commit(fx.journal, &newest), 1);
 	assert_int_equal(newest, tid);
-	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	assert_int_equal(stage_of(tid), ZJ_SEALED);
 	close_journal();
 }
 
@@ -451,7 +451,7 @@ static void fsync_of_a_busy_lane_is_woken(void)
 		settle();
 		f.tid = change(0, BLOCK + 1, n);
 		more = preempt_task_at(n++, lane(0)->task, release, &f);
-		assert_int_equal(state_of(f.tid), ZJ_C_COMMITTED);
+		assert_int_equal(stage_of(f.tid), ZJ_COMMITTED);
 	} while (more);
 	assert_true(n > 20);
 	close_journal();
@@ -558,7 +558,7 @@ static void who_looks_for_a_transaction_keeps_it(void)
 			more = preempt_at(n++, CALL(finders[i], .tid = tid, .cpu = 1,
 						    .block = BLOCK), CALL(commit_and_ckpt));
 			commit_and_ckpt(NULL);
-			assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+			assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 		} while (more);
 		assert_true(n > 5);
 		close_journal();
@@ -606,7 +606,7 @@ static void force_commit_waits_for_all_at_once(void)
 	f = GO(call_force_commit);
 	settle();
 	/* The others do not wait for the first one. */
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	release();
 	settle();
 	assert_false(f->done);
