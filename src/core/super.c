@@ -134,7 +134,7 @@ static int write_super(struct zj_journal *zj, blk_opf_t opf)
 	int err;
 
 	lock_buffer(bh);
-	zj_seal_jbd2_super(super_of(zj));
+	zj_jbd2_super_set_csum(super_of(zj));
 	err = zj_dev_rw(zj, 0, 1, bh->b_data, opf);
 	unlock_buffer(bh);
 	if (!(opf & REQ_FUA))

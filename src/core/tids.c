@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The table of live transactions, by their tids: from the first handle that opens a
- * transaction until it is committed. It is a hash table with a lock for each chain,
+ * transaction until it is finished. It is a hash table with a lock for each chain,
  * because each transaction of each lane is entered and removed.
  */
 #include "core/tids.h"

@@ -162,7 +162,7 @@ static void keep_fsync(struct zj_past_fsync *kept, const struct zj_past_fsync *f
 
 /**
  * zj_fsync_ended() - note in which phases an fsync has spent its time
- * @txn: the transaction, committed, referenced by the caller
+ * @txn: the transaction, finished, referenced by the caller
  * @begin: when the fsync began to wait
  * @turn: when the lane's thread had time for it
  *

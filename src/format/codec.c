@@ -277,8 +277,8 @@ void zj_encode_chunk(const struct zj_log_geometry *geo, u32 seed,
 	h->csum = cpu_to_le32(zj_chunk_csum(seed, block, geo->block_size));
 }
 
-bool zj_chunk_sealed(const struct zj_log_geometry *geo, u32 seed,
-		     const void *block)
+bool zj_chunk_csum_good(const struct zj_log_geometry *geo, u32 seed,
+			const void *block)
 {
 	const struct zj_chunk_header *h = block;
 
@@ -363,7 +363,7 @@ bool zj_decode_chunk(const struct zj_log_geometry *geo, u32 seed, u32 seg_index,
 {
 	const struct zj_chunk_header *h = block;
 
-	if (!zj_chunk_sealed(geo, seed, block))
+	if (!zj_chunk_csum_good(geo, seed, block))
 		return false;
 	chunk->seg_seq = le64_to_cpu(h->seg_seq);
 	chunk->seg_index = le32_to_cpu(h->seg_index);
@@ -445,7 +445,7 @@ static bool zj_has_csum(const struct zj_jbd2_super *sb)
 	       cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3);
 }
 
-void zj_seal_jbd2_super(struct zj_jbd2_super *sb)
+void zj_jbd2_super_set_csum(struct zj_jbd2_super *sb)
 {
 	if (zj_has_csum(sb))
 		sb->s_checksum = zj_jbd2_super_csum(sb);

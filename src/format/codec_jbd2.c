@@ -144,7 +144,7 @@ static u32 block_csum(const struct zj_jbd2_geo *log, const void *block)
 			      log->block_size - sizeof(struct zj_jbd2_tail));
 }
 
-void zj_jbd2_seal(const struct zj_jbd2_geo *log, void *block)
+void zj_jbd2_set_csum(const struct zj_jbd2_geo *log, void *block)
 {
 	if (log->tail_bytes)
 		*tail_of(log, block) = cpu_to_be32(block_csum(log, block));
@@ -241,7 +241,7 @@ u64 zj_jbd2_get_revoke(const struct zj_jbd2_geo *log, const void *block, u32 i)
 	return be64_to_cpu(wide);
 }
 
-bool zj_jbd2_sealed(const struct zj_jbd2_geo *log, const void *block)
+bool zj_jbd2_csum_good(const struct zj_jbd2_geo *log, const void *block)
 {
 	return !log->tail_bytes ||
 	       *tail_of(log, block) == cpu_to_be32(block_csum(log, block));

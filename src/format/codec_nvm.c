@@ -196,8 +196,8 @@ static u32 txninfo_csum(u32 seed, const void *info, u32 bytes)
 			      offsetof(struct zj_txninfo, csum));
 }
 
-void zj_seal_txninfo(const struct zj_log_geometry *geo, u32 seed,
-		     const struct zj_nvm_chunk *chunk, void *info)
+void zj_encode_txninfo(const struct zj_log_geometry *geo, u32 seed,
+		       const struct zj_nvm_chunk *chunk, void *info)
 {
 	u32 bytes = zj_nvm_info_bytes(chunk->nr_deps, chunk->nr_revokes,
 				      chunk->count);

@@ -116,8 +116,8 @@ static inline bool zj_nvm_tail_dead(u64 tail, u64 ckpt_stamp)
  * Fills in the end of a TxnInfo. Its entries must be in it already, and the rest of it must
  * be zero.
  */
-void zj_seal_txninfo(const struct zj_log_geometry *geo, u32 seed,
-		     const struct zj_nvm_chunk *chunk, void *info);
+void zj_encode_txninfo(const struct zj_log_geometry *geo, u32 seed,
+		       const struct zj_nvm_chunk *chunk, void *info);
 /*
  * These three steps read the chunk that ends before line @end. They are separate because
  * a caller may have to copy each piece out of the memory first. The first checks that a

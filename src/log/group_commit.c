@@ -236,7 +236,7 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 static void keep_promise(struct zj_txn *txn)
 {
 	struct zj_lane *lane = txn->lane;
-	bool room;
+	bool wake;
 
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->depth);
@@ -245,9 +245,9 @@ static void keep_promise(struct zj_txn *txn)
 		  lane->promised >= zj_log_blocks(lane->journal, txn->credits));
 	lane->promised -= zj_log_blocks(lane->journal, txn->credits);
 	zj_space_surplus(lane);
-	room = lane->starts_waiting;
+	wake = lane->starts_waiting;
 	spin_unlock(&lane->lock);
-	if (room)
+	if (wake)
 		wake_up_all(&lane->wait_space);
 }
 

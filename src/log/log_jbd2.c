@@ -319,7 +319,7 @@ static void put_revokes(struct zj_jbd2_write *w)
 		for (i = 0; i < n; i++)
 			zj_jbd2_put_revoke(w->log, block, i,
 					   zj_cursor_revoke(&w->at));
-		zj_jbd2_seal(w->log, block);
+		zj_jbd2_set_csum(w->log, block);
 		put_block(w, block);
 	}
 }
@@ -350,7 +350,7 @@ static void put_images(struct zj_jbd2_write *w)
 		n = min(w->at.nr_images, most);
 		for (i = 0; i < n; i++)
 			put_tag(w, block, i, i == n - 1, zj_cursor_image(&w->at));
-		zj_jbd2_seal(w->log, block);
+		zj_jbd2_set_csum(w->log, block);
 		put_block(w, block);
 		while (n--)
 			put_block(w, zj_cursor_image(&images)->image);

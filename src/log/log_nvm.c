@@ -430,7 +430,7 @@ static void seal(struct zj_nvm_write *w, bool last)
 	c->prev_stamp = lane->nvm_stamp;
 	c->last = last;
 	memset(lane->info + used, 0, bytes - used);
-	zj_seal_txninfo(&w->zj->geo, w->zj->seed, c, lane->info);
+	zj_encode_txninfo(&w->zj->geo, w->zj->seed, c, lane->info);
 	memcpy_flushcache(line_at(w->zj, c->start + c->data_lines), lane->info,
 			  bytes);
 	take_place(w);

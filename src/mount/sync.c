@@ -261,7 +261,7 @@ static bool wait_live(struct zj_journal *zj, bool sealed_only, int *err)
 	unsigned int i;
 
 	for (i = 0; i < ZJ_TID_CHAINS; i++) {
-		/* What is committed has left its chain. */
+		/* What is finished has left its chain. */
 		while ((txn = live_in(&zj->tids[i], last, sealed_only))) {
 			any = true;
 			if (!sealed_only)

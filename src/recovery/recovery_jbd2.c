@@ -201,7 +201,7 @@ static int scan_descriptor(struct zj_jbd2_scan *s)
 	u32 at = 0, first = r->images.nr, n;
 	struct zj_jbd2_image tag;
 
-	if (!zj_jbd2_sealed(&s->log, s->block))
+	if (!zj_jbd2_csum_good(&s->log, s->block))
 		s->doubtful = true;
 	if (s->log.csum1)
 		s->crc = crc32_be(s->crc, s->block, s->log.block_size);
@@ -231,7 +231,7 @@ static int scan_revokes(struct zj_jbd2_scan *s)
 	int i, nr = zj_jbd2_nr_revokes(&s->log, s->block);
 	u64 *entry;
 
-	if (!zj_jbd2_sealed(&s->log, s->block))
+	if (!zj_jbd2_csum_good(&s->log, s->block))
 		s->doubtful = true;
 	if (nr < 0)
 		s->misfit = true;

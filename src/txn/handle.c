@@ -434,17 +434,17 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_lane *lane = txn->lane;
-	bool last, wake, room;
+	bool last, wake_barrier, wake_starts;
 
 	trace_zj_handle_stop(handle);
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(zj, txn->updates > 0);
-	room = lane->starts_waiting;
+	wake_starts = lane->starts_waiting;
 	txn->credits -= unused_credits(handle, zj);
 	if (zj->log_ops->counts_images)
 		txn->used += used_images(handle, zj);
 	last = !--txn->updates && txn->stage != ZJ_RUNNING;
-	wake = !txn->updates && READ_ONCE(zj->barrier);
+	wake_barrier = !txn->updates && READ_ONCE(zj->barrier);
 	if (last)
 		refcount_inc(&txn->refs);
 	spin_unlock(&lane->lock);
@@ -452,9 +452,9 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 		zj_try_seal(zj, txn);
 		zj_txn_put(txn);
 	}
-	if (room)
+	if (wake_starts)
 		wake_up_all(&lane->wait_space);
-	if (wake)
+	if (wake_barrier)
 		wake_up_all(&zj->wait_barrier);
 }
 
@@ -734,18 +734,18 @@ void zj_journal_free_reserved(handle_t *handle)
 {
 	struct zj_journal *zj = to_zj(handle->h_journal);
 	struct zj_lane *lane = &zj->lanes[handle->h_rsv_lane];
-	bool room;
+	bool wake;
 
 	ZJ_ASSERT(zj, handle->h_reserved);
 	spin_lock(&lane->lock);
 	unreserve(lane, handle->h_total_credits);
-	room = lane->starts_waiting;
+	wake = lane->starts_waiting;
 	if (zj_space_awaited(zj))
 		zj_space_surplus(lane);
 	spin_unlock(&lane->lock);
 	if (READ_ONCE(zj->barrier))
 		wake_up_all(&zj->wait_barrier);
-	if (room)
+	if (wake)
 		wake_up_all(&lane->wait_space);
 	handle_free(handle);
 }

@@ -97,12 +97,12 @@ void zj_txn_free_unused(struct zj_txn *txn)
 }
 
 /**
- * zj_txn_find() - find the transaction of a tid while it is not committed
+ * zj_txn_find() - find the transaction of a tid while it is not finished
  * @zj: the journal
  * @tid: the tid that ext4 has stored; no transaction has 0
  *
  * Context: any but interrupts.
- * Return: the transaction with a reference; NULL if it is committed or unknown.
+ * Return: the transaction with a reference; NULL if it is finished or unknown.
  */
 struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid)
 {

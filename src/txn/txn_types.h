@@ -48,7 +48,7 @@ struct zj_txn {
 					 */
 	refcount_t	refs;		/* one of the component, one of each waiter */
 	struct hlist_node tid_link;	/* zj_tid_chain.lock to change, RCU to read; in
-					 * zj_journal.tids from zj_txn_publish() to the commit
+					 * zj_journal.tids from zj_txn_publish() until it is finished
 					 */
 	struct zj_dep	prev_dep;	/* comp_lock; on the lane's previous component (R7) */
 	u64		last_dep;	/* a racy hint; newest stamp that a handle has made
