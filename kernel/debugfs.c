@@ -13,7 +13,7 @@
 #include <linux/seq_file.h>
 #include "core/space.h"
 #include "debugfs.h"
-#include "mount/journal_text.h"
+#include "journal/journal_text.h"
 
 /*
  * Bytes of one file, nearly always enough for 256 busy lanes. If the text is longer, seq_file

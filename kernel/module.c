@@ -4,7 +4,7 @@
  */
 #include <linux/module.h>
 #include "core/abort.h"
-#include "mount/proc.h"
+#include "journal/proc.h"
 #include "txn/jhead.h"
 #include "pm.h"
 

@@ -6,7 +6,7 @@
 #include <linux/seq_file.h>
 #include "core/journal.h"
 #include "debugfs.h"
-#include "mount/proc.h"
+#include "journal/proc.h"
 #include "txn/component.h"
 
 static struct proc_dir_entry *proc_root;

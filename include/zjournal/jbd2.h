@@ -440,7 +440,7 @@ int zj_journal_finish_inode_data(struct jbd2_inode *jinode);
 int zj_journal_begin_ordered_truncate(journal_t *journal,
 				      struct jbd2_inode *jinode, loff_t size);
 
-/* sync.c */
+/* fsync.c */
 int zj_complete_transaction(journal_t *journal, tid_t tid);
 void zj_journal_commit_early(journal_t *journal, tid_t tid);
 int zj_log_wait_commit(journal_t *journal, tid_t tid);

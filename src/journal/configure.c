@@ -4,8 +4,8 @@
 #include "log/log_lanes.h"
 #include "log/log_jbd2.h"
 #include "log/log_nvm.h"
-#include "mount/configure.h"
-#include "mount/lane.h"
+#include "journal/configure.h"
+#include "journal/lane.h"
 #include <linux/log2.h>
 #include <linux/module.h>
 

@@ -13,7 +13,7 @@
 #include "core/waits.h"
 #include "log/commit.h"
 #include "log/group_commit.h"
-#include "mount/lane.h"
+#include "journal/lane.h"
 #include "txn/component.h"
 #include "txn/tenant.h"
 #include <linux/cpumask.h>

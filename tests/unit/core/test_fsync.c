@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* sync.c: fsync, force commit, flush. */
+/* fsync.c: fsync, force commit, flush. */
 #include "warn.h"	/* first: claims are inline functions */
 #include "fixture.h"
 

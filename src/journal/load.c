@@ -9,7 +9,7 @@
 #include "core/dev_io.h"
 #include "core/journal.h"
 #include "format/codec_nvm.h"
-#include "mount/load.h"
+#include "journal/load.h"
 #include <linux/blkdev.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>

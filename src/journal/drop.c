@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Frees what an aborted journal leaves in memory. */
 #include "core/journal.h"
-#include "mount/drop.h"
+#include "journal/drop.h"
 #include "txn/component.h"
 #include "txn/jhead.h"
 #include "txn/ordered.h"

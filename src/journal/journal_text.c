@@ -9,7 +9,7 @@
  */
 #include "core/space.h"
 #include "core/waits.h"
-#include "mount/journal_text.h"
+#include "journal/journal_text.h"
 #include "txn/txn_text.h"
 #include <linux/list.h>
 
