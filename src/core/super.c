@@ -12,7 +12,6 @@
 #include "core/journal.h"
 #include "core/super.h"
 #include "format/codec.h"
-#include "format/codec_nvm.h"
 #include <linux/blkdev.h>
 #include <linux/module.h>
 #include <linux/mutex.h>

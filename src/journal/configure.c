@@ -3,9 +3,9 @@
 #include "core/journal.h"
 #include "log/log_lanes.h"
 #include "log/log_jbd2.h"
-#include "log/log_nvm.h"
 #include "journal/configure.h"
 #include "journal/lane.h"
+#include "nvm/nvm.h"
 #include <linux/log2.h>
 #include <linux/module.h>
 

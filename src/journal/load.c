@@ -8,7 +8,7 @@
  */
 #include "core/dev_io.h"
 #include "core/journal.h"
-#include "format/codec_nvm.h"
+#include "format/codec.h"
 #include "journal/load.h"
 #include <linux/blkdev.h>
 #include <linux/ktime.h>

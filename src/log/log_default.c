@@ -6,7 +6,7 @@
  * durable, and limits a transaction by its space only.
  */
 #include "core/journal.h"
-#include "format/codec_nvm.h"
+#include "format/codec.h"
 #include "log/log_default.h"
 #include "log/group_commit.h"
 

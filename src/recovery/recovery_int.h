@@ -9,7 +9,7 @@
  *   replay.c    picks the newest image of every block, then writes
  *
  * For a log in stock's format recovery_jbd2.c does what the first three do. For
- * a log in memory, whose images are parts of blocks, recovery_nvm.c does what
+ * a log in memory, whose images are parts of blocks, nvm/recovery_nvm.c does what
  * the first two do, and the writing.
  *
  * Only the second half of replay.c writes.

@@ -17,7 +17,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/byteorder.h>
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 #include "recovery/recovery_int.h"
 
 #define ZJ_NVM_AHEAD	512	/* images whose home blocks are read ahead */

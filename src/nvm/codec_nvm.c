@@ -6,7 +6,7 @@
 #include <linux/xxhash.h>
 #include <asm/byteorder.h>
 #include "format/codec.h"
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 
 /* ---- records ---- */
 
@@ -169,17 +169,6 @@ const char *zj_decode_nvm_head(const struct zj_nvm_head *head, u64 size,
 	if (!geo->nr_lanes || geo->nr_lanes > ZJ_MAX_LANES)
 		return "number of lanes out of range";
 	return NULL;
-}
-
-/* ---- block 0 ---- */
-
-void zj_set_nvm_mark(struct zj_jbd2_super *sb, const u8 *uuid, u64 generation)
-{
-	struct zj_nvm_mark *mark = zj_nvm_mark_of(sb);
-
-	memcpy(mark->uuid, uuid, sizeof(mark->uuid));
-	mark->generation = cpu_to_be64(generation);
-	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_NVM);
 }
 
 /* ---- TxnInfo ---- */

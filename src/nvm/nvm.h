@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Encodes and decodes the structures of nvm_format.h, for the log writer and for recovery.
- * These are pure functions, except that some read the persistent memory.
+ * The log in persistent memory.
+ *
+ *   codec_nvm.c     encodes and decodes the structures of nvm_format.h, for the log writer and for
+ *                   recovery: pure functions, except that some read the memory
+ *   recovery_nvm.c  recovery; recovery.h declares it
+ *   log_nvm.c       the log's operations
+ *
+ * The first two are also in user space.
  */
-#ifndef ZJ_CODEC_NVM_H
-#define ZJ_CODEC_NVM_H
+#ifndef ZJ_NVM_H
+#define ZJ_NVM_H
 
 #include <linux/types.h>
 #include <asm/byteorder.h>
@@ -54,6 +60,8 @@ static inline struct zj_nvm_record *zj_nvm_records(void *info, u32 nr_deps,
 	return (void *)(zj_nvm_revokes(info, nr_deps) + nr_revokes);
 }
 
+/* codec_nvm.c */
+
 /* Continues @hash, which begins with the log's seed, with one run of lines. */
 u64 zj_nvm_hash(u64 hash, const void *run, u32 len);
 /* Continues @hash with a whole record as it lies in the log. */
@@ -80,19 +88,6 @@ void zj_encode_nvm_head(const struct zj_log_geometry *geo,
 /* Returns NULL if the head is valid, else a text that names what is wrong. */
 const char *zj_decode_nvm_head(const struct zj_nvm_head *head, u64 size,
 			       struct zj_log_geometry *geo);
-
-/* Returns the mark in block 0 of the journal that names the memory that has the log. */
-static inline struct zj_nvm_mark *zj_nvm_mark_of(struct zj_jbd2_super *sb)
-{
-	return (struct zj_nvm_mark *)(sb->s_padding + ZJ_NVM_MARK_AT);
-}
-
-static inline bool zj_is_nvm_log(const struct zj_jbd2_super *sb)
-{
-	return sb->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_NVM);
-}
-
-void zj_set_nvm_mark(struct zj_jbd2_super *sb, const u8 *uuid, u64 generation);
 
 /* Returns the lane's tail word for a newest record that ends before line @end. */
 static inline u64 zj_nvm_tail(u32 end, u64 stamp)
@@ -136,4 +131,9 @@ const char *zj_read_txninfo(const struct zj_log_geometry *geo, u32 seed,
 			    const void *area, u32 end,
 			    struct zj_nvm_chunk *chunk);
 
-#endif /* ZJ_CODEC_NVM_H */
+/* log_nvm.c */
+struct zj_log_ops;
+
+extern const struct zj_log_ops zj_log_nvm;
+
+#endif /* ZJ_NVM_H */
