@@ -5,8 +5,6 @@
 #include "core/journal.h"
 #include "core/space_types.h"
 
-struct seq_buf;
-
 u32 zj_log_blocks(const struct zj_journal *zj, int credits);
 bool zj_space_take(struct zj_lane *lane, int credits, int rsv);
 
@@ -50,8 +48,5 @@ void zj_space_exit(struct zj_journal *zj);
 u32 zj_space_share(struct zj_journal *zj);
 void zj_space_sealed(struct zj_txn *txn);
 bool zj_space_low(struct zj_journal *zj);
-
-/* space_text.c */
-void zj_log_map_to_text(struct seq_buf *out, struct zj_journal *zj);
 
 #endif /* ZJ_SPACE_H */

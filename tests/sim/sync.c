@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include "core/assert.h"
 #include "core/hold.h"
-#include "journal/journal_text.h"
+#include "show/show.h"
 #include "work.h"
 
 /**

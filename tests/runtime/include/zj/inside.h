@@ -28,7 +28,6 @@
 #include "nvm/nvm.h"
 #include "log/group_commit.h"
 #include "journal/drop.h"
-#include "journal/journal_text.h"
 #include "journal/lane.h"
 #include "journal/load.h"
 #include "journal/proc.h"
@@ -40,7 +39,7 @@
 #include "txn/revoke.h"
 #include "txn/tenant.h"
 #include "txn/txn.h"
-#include "txn/txn_text.h"
+#include "show/show.h"
 #include "txn/committed.h"
 #include "txn/version.h"
 
