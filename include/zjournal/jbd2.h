@@ -491,7 +491,7 @@ int zj_journal_check_available_features(journal_t *journal,
  * The functions that zext4's semantic patches call in addition; jbd2 has none of them.
  */
 
-/* configure.c */
+/* journal.c: its options */
 int zj_journal_configure(journal_t *journal, const struct zj_options *options);
 const struct zj_options *zj_journal_options(journal_t *journal);
 void zj_journal_reconfigure(journal_t *journal, const struct zj_live_options *live);
@@ -514,7 +514,7 @@ unsigned int zj_handle_lane(handle_t *handle);
  */
 u64 *zj_journal_lane_hints(journal_t *journal, unsigned int lane);
 
-/* tenant.c: the lane of a tenant, a cgroup or a top-level directory. */
+/* lane_pick.c: the lane of a tenant, a cgroup or a top-level directory. */
 int zj_journal_lane_of(journal_t *journal, u64 tenant);
 
 /**

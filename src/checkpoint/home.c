@@ -10,7 +10,7 @@
  */
 #include "checkpoint/home.h"
 #include "core/abort.h"
-#include "core/hold.h"
+#include "core/dev_io.h"
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/waits.h"

@@ -13,7 +13,6 @@
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/waits.h"
-#include "core/wake.h"
 #include "txn/component.h"
 #include "txn/part.h"
 #include "txn/txn.h"

@@ -9,8 +9,7 @@
 #include "core/abort.h"
 #include "core/journal.h"
 #include "core/super.h"
-#include "core/tids.h"
-#include "core/wake.h"
+#include "core/waits.h"
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>

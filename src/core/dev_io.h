@@ -12,5 +12,8 @@ int zj_dev_rw(struct zj_journal *zj, u32 block, u32 nr, void *buf,
 void zj_dev_read_start(struct zj_journal *zj, struct zj_dev_reads *reads,
 		       u32 block, u32 nr, void *buf);
 int zj_dev_read_end(struct zj_dev_reads *reads);
+void zj_writes_hold(void);
+void zj_writes_release(void);
+void zj_writes_wait(void);
 
 #endif /* ZJ_DEV_IO_H */

@@ -7,6 +7,7 @@
 #include "core/assert.h"
 #include "core/journal_types.h"
 #include "core/lane_types.h"
+#include "core/tids_types.h"
 #include "txn/txn_types.h"
 
 static inline struct zj_journal *txn_zj(const struct zj_txn *txn)
@@ -62,6 +63,11 @@ static inline bool zj_log_apart(const struct zj_journal *zj)
 {
 	return zj->public.j_dev != zj->public.j_fs_dev;
 }
+
+/* Walks all live transactions; caller holds the RCU read lock. */
+#define zj_for_each_live(zj, chain, txn)				\
+	for (chain = (zj)->tids; chain < (zj)->tids + ZJ_TID_CHAINS; chain++)	\
+		hlist_for_each_entry_rcu(txn, &chain->head, tid_link)
 
 #define zj_err(zj, fmt, ...) \
 	pr_err("zjournal %s: " fmt, (zj)->public.j_devname, ##__VA_ARGS__)

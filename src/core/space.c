@@ -10,7 +10,6 @@
 #include "core/journal.h"
 #include "core/space.h"
 #include "core/waits.h"
-#include "core/wake.h"
 #include <linux/atomic.h>
 #include <linux/slab.h>
 #include <linux/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Records of tasks that wait, and of the longest waits.
+ * Records of tasks that wait, and of the longest waits; wake-ups of checkpoints.
  *
  * A task that is about to wait files a record, which is on its own stack, in
  * the lane where it waits, and takes it out again afterwards. So a reader of
@@ -12,6 +12,7 @@
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
+#include <linux/wait.h>
 #include <trace/events/zjournal.h>
 
 /* Users and zjctl read these names (docs/operations.md). */
@@ -167,4 +168,51 @@ void zj_fsync_ended(const struct zj_txn *txn, ktime_t begin, ktime_t turn)
 		waits->phase_ns[i] += fsync.phase[i];
 	keep_fsync(waits->slowest, &fsync);
 	spin_unlock(&waits->lock);
+}
+
+/* ---- wake-ups of checkpoints ---- */
+
+/**
+ * zj_progress() - tell checkpoints that a component was finished or reclaimed
+ * @zj: the journal
+ *
+ * Every commit calls it, so it writes nothing unless a checkpoint watches.
+ */
+void zj_progress(struct zj_journal *zj)
+{
+	/*
+	 * Pairs with zj_watch_progress(): either we see that it watches, or it sees what
+	 * the component has become.
+	 */
+	smp_mb();
+	if (!atomic_read(&zj->watchers))
+		return;
+	atomic_inc(&zj->progress);
+	wake_up_all(&zj->wait_progress);
+}
+
+/**
+ * zj_watch_progress() - have progress counted
+ * @zj: the journal
+ *
+ * Components that are finished from now on change zj_journal.progress, and the caller sees
+ * the others as finished. zj_unwatch_progress() ends it.
+ */
+void zj_watch_progress(struct zj_journal *zj)
+{
+	atomic_inc(&zj->watchers);
+	/* Pairs with zj_progress(). */
+	smp_mb();
+}
+
+void zj_unwatch_progress(struct zj_journal *zj)
+{
+	ZJ_ASSERT(zj, atomic_read(&zj->watchers) > 0);
+	atomic_dec(&zj->watchers);
+}
+
+void zj_checkpoint_kick(struct zj_journal *zj)
+{
+	WRITE_ONCE(zj->ckpt_wanted, true);
+	wake_up(&zj->wait_ckpt);
 }

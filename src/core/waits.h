@@ -13,5 +13,9 @@ void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,
 		   enum zj_wait_reason why, const struct zj_txn *txn);
 void zj_wait_end(struct zj_wait *wait);
 void zj_fsync_ended(const struct zj_txn *txn, ktime_t begin, ktime_t turn);
+void zj_checkpoint_kick(struct zj_journal *zj);
+void zj_progress(struct zj_journal *zj);
+void zj_watch_progress(struct zj_journal *zj);
+void zj_unwatch_progress(struct zj_journal *zj);
 
 #endif /* ZJ_WAITS_H */

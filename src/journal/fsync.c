@@ -13,7 +13,6 @@
 #include "core/journal.h"
 #include "core/lane_pick.h"
 #include "core/super.h"
-#include "core/tids.h"
 #include "core/waits.h"
 #include "log/commit.h"
 #include "txn/component.h"

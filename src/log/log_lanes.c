@@ -14,10 +14,9 @@
 #include "format/codec.h"
 #include "format/line_set.h"
 #include "log/commit.h"
-#include "log/cursor.h"
+#include "log/log_io.h"
 #include "log/log_lanes.h"
 #include "log/log_default.h"
-#include "log/log_io.h"
 #include "txn/lines.h"
 #include "txn/version.h"
 #include <linux/ktime.h>

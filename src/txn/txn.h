@@ -22,6 +22,12 @@ static inline bool zj_txn_is_committed(const struct zj_txn *txn)
 	return committed;
 }
 
+int zj_tids_init(struct zj_journal *zj);
+void zj_tids_exit(struct zj_journal *zj);
+void zj_tids_add(struct zj_txn *txn);
+void zj_tids_remove(struct zj_txn *txn);
+struct zj_txn *zj_tids_find(struct zj_journal *zj, tid_t tid);
+bool zj_tids_empty(struct zj_journal *zj);
 struct zj_txn *zj_txn_alloc(struct zj_lane *lane);
 void zj_txn_publish(struct zj_txn *txn);
 void zj_txn_free_unused(struct zj_txn *txn);

@@ -3,7 +3,7 @@
 #include <linux/seq_buf.h>
 #include <stdlib.h>
 #include "core/assert.h"
-#include "core/hold.h"
+#include "core/dev_io.h"
 #include "show/show.h"
 #include "work.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* tenant.c: lanes of their own, and handles that start in a named lane. */
+/* lane_pick.c: lanes of their own, and handles that start in a named lane. */
 #include "fixture.h"
 
 #define SLOTS	512
