@@ -80,7 +80,7 @@ static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 	while ((comp = zj_comp_next_finished(zj, comp)) && is_home(comp)) {
 		ZJ_ASSERT(zj, comp->finished);
 		home = comp->stamp;
-		if (zj->log_ops->can_leave(comp))
+		if (!zj->log_ops->can_leave || zj->log_ops->can_leave(comp))
 			last = comp;
 		cond_resched();
 	}

@@ -280,7 +280,8 @@ static void journal_free(struct zj_journal *zj)
 	zj_proc_remove(zj);
 	zj_lanes_stop(zj);
 	zj_drop_everything(zj);
-	zj->log_ops->release(zj);
+	if (zj->log_ops->release)
+		zj->log_ops->release(zj);
 	zj_lanes_free(zj);
 	zj_tenants_exit(zj);
 	zj_checkpoint_exit(zj);
@@ -603,6 +604,18 @@ static int start(struct zj_journal *zj)
 	return err;
 }
 
+/* A log in persistent memory cannot be recovered without that memory. */
+static int open_log(struct zj_journal *zj)
+{
+	if (zj->log_ops->open)
+		return zj->log_ops->open(zj);
+	if (!zj_is_nvm_log(zj->public.j_superblock))
+		return 0;
+	zj_err(zj, "the log is in the persistent memory %pU: mount with journal_nvm=<its device>; nothing was written\n",
+	       zj_nvm_mark_of(zj->public.j_superblock)->uuid);
+	return -EINVAL;
+}
+
 /**
  * zj_journal_load() - recover if need be, then open the journal for handles
  * @journal: the journal, from zj_journal_init_inode() or zj_journal_init_dev()
@@ -618,7 +631,7 @@ int zj_journal_load(journal_t *journal)
 	struct zj_journal *zj = to_zj(journal);
 	int err;
 
-	err = map_for(zj, !zj->log_ops->stock_numbers) ?: zj->log_ops->open(zj);
+	err = map_for(zj, !zj->log_ops->stock_numbers) ?: open_log(zj);
 	if (!err)
 		err = choose_geometry(zj);
 	if (!err)

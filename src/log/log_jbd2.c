@@ -27,7 +27,6 @@
 #include "format/codec_jbd2.h"
 #include "log/commit.h"
 #include "log/log_io.h"
-#include "log/log_default.h"
 #include "log/log_jbd2.h"
 #include "log/group_commit.h"
 #include "txn/jhead_types.h"
@@ -519,8 +518,6 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.obeys_features	= true,
 	.stock_numbers	= true,
 	.max_lanes	= 1,
-	.open		= zj_log_default_open,
-	.release	= zj_log_default_release,
 	.fit		= ring_fit,
 	.blocks		= ring_blocks,
 	.room		= ring_room,
@@ -534,5 +531,4 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.begin		= jbd2_begin,
 	.begun		= jbd2_begun,
 	.record		= jbd2_record,
-	.full		= zj_log_default_full,
 };

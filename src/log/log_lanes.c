@@ -16,7 +16,6 @@
 #include "log/commit.h"
 #include "log/log_io.h"
 #include "log/log_lanes.h"
-#include "log/log_default.h"
 #include "txn/lines.h"
 #include "txn/version.h"
 #include <linux/ktime.h>
@@ -525,19 +524,12 @@ const struct zj_log_ops zj_log_lanes = {
 	.name		= "zj",
 	.logs_lines	= true,
 	.max_lanes	= ZJ_MAX_LANES,
-	.open		= zj_log_default_open,
 	.release	= lanes_release,
 	.fit		= lanes_fit,
 	.blocks		= lanes_blocks,
 	.room		= zj_seg_room,
 	.init		= zj_seg_init,
 	.go_live	= zj_lanes_go_live,
-	.can_leave	= zj_log_default_can_leave,
 	.advance_tail	= lanes_advance_tail,
-	.issue		= zj_log_default_issue,
-	.close		= zj_log_default_close,
-	.begin		= zj_log_default_begin,
-	.begun		= zj_log_default_begun,
 	.record		= lanes_record,
-	.full		= zj_log_default_full,
 };

@@ -25,7 +25,6 @@
 #include "format/codec.h"
 #include "log/commit.h"
 #include "log/log_io.h"
-#include "log/log_default.h"
 #include "nvm/nvm.h"
 #include "txn/jhead.h"
 #include "txn/lines.h"
@@ -665,12 +664,7 @@ const struct zj_log_ops zj_log_nvm = {
 	.room		= zj_seg_room,
 	.init		= zj_seg_init,
 	.go_live	= nvm_go_live,
-	.can_leave	= zj_log_default_can_leave,
 	.advance_tail	= nvm_advance_tail,
-	.issue		= zj_log_default_issue,
-	.close		= zj_log_default_close,
-	.begin		= zj_log_default_begin,
-	.begun		= zj_log_default_begun,
 	.record		= nvm_record,
 	.full		= nvm_full,
 };
