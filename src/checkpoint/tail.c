@@ -7,14 +7,8 @@
  * again. The checkpoint thread tries to do this before anybody has to wait for
  * space.
  */
-#include "checkpoint/home.h"
-#include "checkpoint/tail.h"
-#include "core/abort.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "txn/component.h"
-#include "txn/part.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/kthread.h>
 #include <linux/mutex.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Reads and writes of journal blocks past the buffer cache; how all writes are held. */
-#include "core/dev_io.h"
-#include "core/journal.h"
+#include "core/core.h"
 #include <linux/atomic.h>
 #include <linux/bio.h>
 #include <linux/blk-cgroup.h>

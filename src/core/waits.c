@@ -7,8 +7,7 @@
  * the debug files sees each wait in a journal that hangs, its reason, and the
  * transaction that it is about. Handles that do not wait pay nothing for it.
  */
-#include "core/journal.h"
-#include "core/waits.h"
+#include "core/core.h"
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Frees what an aborted journal leaves in memory. */
-#include "core/journal.h"
-#include "journal/drop.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/ordered.h"
-#include "txn/part.h"
-#include "txn/revoke.h"
+#include "core/core.h"
+#include "journal/journal.h"
 #include "txn/txn.h"
-#include "txn/version.h"
 #include <linux/refcount.h>
 
 static void drop_parts(struct zj_journal *zj, struct zj_txn *txn)

@@ -6,16 +6,9 @@
  * enough: recovery would discard a durable transaction whose predecessor is
  * lost (V2).
  */
-#include "checkpoint/tail.h"
-#include "core/abort.h"
-#include "core/flush.h"
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/lane_pick.h"
-#include "core/super.h"
-#include "core/waits.h"
-#include "log/commit.h"
-#include "txn/component.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
+#include "log/log.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/blkdev.h>

@@ -2,27 +2,13 @@
 /*
  * The journal as a whole: options, features, init, load, destroy.
  */
-#include "checkpoint/home.h"
-#include "checkpoint/tail.h"
-#include "core/abort.h"
-#include "core/flush.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/super.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
 #include "format/codec.h"
-#include "journal/drop.h"
-#include "journal/lane.h"
-#include "journal/load.h"
-#include "journal/proc.h"
-#include "log/log_jbd2.h"
-#include "log/log_lanes.h"
+#include "journal/journal.h"
+#include "log/log.h"
 #include "nvm/nvm.h"
-#include "txn/block_index.h"
-#include "txn/file_block.h"
-#include "txn/revoke.h"
-#include "txn/tenant.h"
 #include "txn/txn.h"
-#include "txn/version.h"
 #include <linux/fs.h>
 #include <linux/log2.h>
 #include <linux/mm.h>

@@ -7,15 +7,11 @@
  * than lanes, several share one. With lane_by=cgroup or dir lanes belong to no
  * CPU, and their threads run where the scheduler likes.
  */
-#include "checkpoint/tail.h"
-#include "core/journal.h"
-#include "core/lane_pick.h"
-#include "core/waits.h"
-#include "log/commit.h"
-#include "log/group_commit.h"
-#include "journal/lane.h"
-#include "txn/component.h"
-#include "txn/tenant.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
+#include "journal/journal.h"
+#include "log/log.h"
+#include "txn/txn.h"
 #include <linux/cpumask.h>
 #include <linux/ioprio.h>
 #include <linux/kthread.h>

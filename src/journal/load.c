@@ -6,10 +6,9 @@
  * block and the group descriptors before the journal is loaded, and relies on
  * seeing them change in memory (E23). The log is read past the cache.
  */
-#include "core/dev_io.h"
-#include "core/journal.h"
+#include "core/core.h"
 #include "format/codec.h"
-#include "journal/load.h"
+#include "journal/journal.h"
 #include <linux/blkdev.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>

@@ -10,20 +10,10 @@
  * have members in the same lanes are in the same order in all of them, so
  * threads that wait for other members' data cannot deadlock.
  */
-#include "checkpoint/home.h"
-#include "core/abort.h"
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/super.h"
-#include "core/waits.h"
-#include "log/commit.h"
-#include "log/group_commit.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/ordered.h"
-#include "txn/part.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
+#include "log/log.h"
 #include "txn/txn.h"
-#include "txn/version.h"
 #include <linux/atomic.h>
 #include <linux/kthread.h>
 #include <linux/refcount.h>

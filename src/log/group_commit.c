@@ -15,15 +15,9 @@
  *
  * In a lane that is not pipelined the lane's thread does this half as well.
  */
-#include "core/abort.h"
-#include "core/flush.h"
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "log/group_commit.h"
-#include "txn/ordered.h"
-#include "txn/committed.h"
+#include "core/core.h"
+#include "log/log.h"
+#include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>

@@ -7,12 +7,9 @@
  * once, and are waited for at the end. Writes bypass the buffer cache, which
  * never sees the log.
  */
-#include "core/dev_io.h"
-#include "core/journal.h"
-#include "core/lane_pick.h"
-#include "log/log_io.h"
-#include "txn/part.h"
-#include "txn/version.h"
+#include "core/core.h"
+#include "log/log.h"
+#include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/bio.h>
 #include <linux/blkdev.h>

@@ -21,15 +21,10 @@
  *
  * The ring's tail is in block 0. It advances over a run when that is home.
  */
-#include "core/dev_io.h"
-#include "core/journal.h"
-#include "core/super.h"
+#include "core/core.h"
 #include "format/codec_jbd2.h"
-#include "log/commit.h"
-#include "log/log_io.h"
-#include "log/log_jbd2.h"
-#include "log/group_commit.h"
-#include "txn/jhead_types.h"
+#include "log/log.h"
+#include "txn/part_types.h"
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/ktime.h>

@@ -7,17 +7,11 @@
  * images through their tags, so all blocks may be written in any order, and no
  * commit block is needed (format.h).
  */
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/super.h"
+#include "core/core.h"
 #include "format/codec.h"
 #include "format/line_set.h"
-#include "log/commit.h"
-#include "log/log_io.h"
-#include "log/log_lanes.h"
-#include "txn/lines.h"
-#include "txn/version.h"
+#include "log/log.h"
+#include "txn/txn.h"
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/slab.h>

@@ -16,18 +16,11 @@
  *
  * Chen et al., Fine-grained Metadata Journaling on NVM, III-B and III-C.
  */
-#include "core/abort.h"
-#include "core/dev_io.h"
-#include "core/flush.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/super.h"
+#include "core/core.h"
 #include "format/codec.h"
-#include "log/commit.h"
-#include "log/log_io.h"
+#include "log/log.h"
 #include "nvm/nvm.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
+#include "txn/txn.h"
 #include <linux/ktime.h>
 #include <linux/libnvdimm.h>
 #include <linux/slab.h>

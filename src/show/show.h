@@ -7,7 +7,7 @@
 #define ZJ_SHOW_H
 
 #include <linux/seq_buf.h>
-#include "core/journal.h"
+#include "core/core.h"
 
 /*
  * Entries of one list that are printed at most, because printers hold spinlocks

@@ -8,8 +8,7 @@
  * journal. No lock is held from one lane, or one component, to the next, so parts of the
  * text may be of different moments.
  */
-#include "core/space.h"
-#include "core/waits.h"
+#include "core/core.h"
 #include "show/show.h"
 #include <linux/ktime.h>
 #include <linux/list.h>

@@ -10,14 +10,7 @@
  * writes. The second makes buffers dirty for write-back, runs ext4's callbacks, and
  * wakes waiters. Several threads may do this at a time, each with its own components.
  */
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "txn/committed.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/part.h"
-#include "txn/revoke.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/bitmap.h>
 #include <linux/ktime.h>

@@ -7,8 +7,8 @@
  * written, without a lock. A wrong value may bring two tenants into one lane, but does
  * no other harm.
  */
-#include "core/journal.h"
-#include "txn/tenant.h"
+#include "core/core.h"
+#include "txn/txn.h"
 #include <linux/hash.h>
 #include <linux/module.h>
 #include <linux/slab.h>

@@ -4,10 +4,7 @@
  * runs; and the barrier, which keeps all of them from having an open handle. Their life is
  * told at struct zj_txn.
  */
-#include "core/flush.h"
-#include "core/journal.h"
-#include "core/waits.h"
-#include "txn/component.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/module.h>

@@ -3,7 +3,7 @@
 #include <linux/seq_buf.h>
 #include <stdlib.h>
 #include "core/assert.h"
-#include "core/dev_io.h"
+#include "core/core.h"
 #include "show/show.h"
 #include "work.h"
 

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Home writes of committed images. */
-#ifndef ZJ_HOME_TYPES_H
-#define ZJ_HOME_TYPES_H
+/* Home writes of committed images, and the tail. */
+#ifndef ZJ_CHECKPOINT_H
+#define ZJ_CHECKPOINT_H
 
 #include <linux/atomic.h>
 #include <linux/completion.h>
 #include <zjournal/jbd2.h>
-
-struct zj_component;
-struct zj_journal;
-struct zj_txn;
+#include "core/core.h"
 
 /*
  * Buffers that one thread sends home together, sorted by block. A slice of a
@@ -70,4 +67,21 @@ struct zj_pass {
 	struct completion done;		/* completed when the last slice is home */
 };
 
-#endif /* ZJ_HOME_TYPES_H */
+/* home.c */
+int zj_checkpoint_init(struct zj_journal *zj);
+void zj_checkpoint_exit(struct zj_journal *zj);
+bool zj_checkpoint_offers(const struct zj_lane *lane);
+void zj_checkpoint_charge(struct zj_lane *lane, u32 blocks);
+void zj_checkpoint_help(struct zj_lane *lane);
+struct zj_component *zj_comp_next_finished(struct zj_journal *zj,
+					   struct zj_component *prev);
+bool zj_comp_blocked(struct zj_journal *zj, const struct zj_component *comp);
+void zj_pass_begin(struct zj_pass *pass, struct zj_journal *zj, bool all);
+void zj_pass_end(struct zj_pass *pass);
+
+/* tail.c */
+int zj_checkpoint_thread(void *arg);
+int zj_checkpoint(struct zj_journal *zj, bool all);
+void zj_checkpoint_up_to(struct zj_journal *zj, u64 stamp);
+
+#endif /* ZJ_CHECKPOINT_H */
