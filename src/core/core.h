@@ -75,6 +75,7 @@ static inline bool zj_log_apart(const struct zj_journal *zj)
 #define zj_notice(zj, fmt, ...) \
 	pr_notice("zjournal %s: " fmt, (zj)->public.j_devname, ##__VA_ARGS__)
 
+/* Returns the lane of the current CPU. */
 static inline struct zj_lane *zj_lane_pick(struct zj_journal *zj)
 {
 	unsigned int cpu = raw_smp_processor_id();
