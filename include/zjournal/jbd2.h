@@ -521,6 +521,11 @@ unsigned int zj_handle_lane(handle_t *handle);
  */
 u64 *zj_journal_lane_hints(journal_t *journal, unsigned int lane);
 
+/**
+ * zj_journal_set_ioprio() - I/O priority of all lane threads
+ */
+void zj_journal_set_ioprio(journal_t *journal, int ioprio);
+
 /* lane_pick.c: the lane of a tenant, a cgroup or a top-level directory. */
 int zj_journal_lane_of(journal_t *journal, u64 tenant);
 
@@ -748,13 +753,6 @@ bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn);
  * Context: sleeps; the caller holds nothing that a handle waits for.
  */
 void zj_journal_lock_committed_buffer(journal_t *journal, struct buffer_head *bh);
-
-/* lane.c: its threads */
-
-/**
- * zj_journal_set_ioprio() - I/O priority of all lane threads
- */
-void zj_journal_set_ioprio(journal_t *journal, int ioprio);
 
 /* zj_journal_set_features() refuses fast commit, so these are never called. */
 static inline int jbd2_fc_begin_commit(journal_t *journal, tid_t tid)
