@@ -8,15 +8,8 @@
  * this is so: a new owner takes it away under the buffer lock (part.c, J1). A
  * part that a newer transaction covers stays until that one is committed.
  */
-#include "checkpoint/home.h"
-#include "core/abort.h"
-#include "core/hold.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/part.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/blkdev.h>

@@ -6,11 +6,7 @@
  * and the log is not marked as empty, so that recovery finds what was
  * committed. Waiters get -EIO, new handles -EROFS.
  */
-#include "core/abort.h"
-#include "core/journal.h"
-#include "core/super.h"
-#include "core/tids.h"
-#include "core/wake.h"
+#include "core/core.h"
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>

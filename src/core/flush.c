@@ -10,13 +10,7 @@
  * There is no lock: a thread that finds no flush in flight leads the next one,
  * for all that have come meanwhile, and for those that it waits for (gather.c).
  */
-#include "core/abort.h"
-#include "core/dev_io.h"
-#include "core/flush.h"
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/lane_pick.h"
-#include "core/waits.h"
+#include "core/core.h"
 #include <linux/blkdev.h>
 #include <linux/ktime.h>
 #include <linux/module.h>

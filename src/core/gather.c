@@ -14,9 +14,7 @@
  * All that lanes note here are hints. They are read and written without a lock, and a
  * wrong one costs time only.
  */
-#include "core/flush.h"
-#include "core/gather.h"
-#include "core/journal.h"
+#include "core/core.h"
 #include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/wait.h>

@@ -7,10 +7,7 @@
  * segments from the pool only when these run short, and gives back what it does
  * not need at the next seal. Commit itself never waits for space (N6).
  */
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "core/wake.h"
+#include "core/core.h"
 #include <linux/atomic.h>
 #include <linux/slab.h>
 #include <linux/wait.h>

@@ -7,12 +7,8 @@
  * the first chunk is written. Clean: block 0 is a stock super block with an
  * empty log; it is written only when everything is home.
  */
-#include "core/dev_io.h"
-#include "core/flush.h"
-#include "core/journal.h"
-#include "core/super.h"
+#include "core/core.h"
 #include "format/codec.h"
-#include "format/codec_nvm.h"
 #include <linux/blkdev.h>
 #include <linux/module.h>
 #include <linux/mutex.h>

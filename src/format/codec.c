@@ -10,7 +10,6 @@
 #include <asm/byteorder.h>
 #include "format/codec.h"
 #include "format/codec_jbd2.h"
-#include "format/codec_nvm.h"
 #include "format/line_set.h"
 
 #define ZJ_MIN_BLOCK_SIZE	1024
@@ -520,4 +519,13 @@ void zj_clean_jbd2_super(struct zj_jbd2_super *sb)
 	sb->s_head = 0;
 	/* Stock must not take a leftover of an older log for its next transaction. */
 	be32_add_cpu(&sb->s_sequence, 1);
+}
+
+void zj_set_nvm_mark(struct zj_jbd2_super *sb, const u8 *uuid, u64 generation)
+{
+	struct zj_nvm_mark *mark = zj_nvm_mark_of(sb);
+
+	memcpy(mark->uuid, uuid, sizeof(mark->uuid));
+	mark->generation = cpu_to_be64(generation);
+	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_NVM);
 }

@@ -9,6 +9,7 @@
 #include <linux/types.h>
 #include <asm/byteorder.h>
 #include <zjournal/format.h>
+#include <zjournal/nvm_format.h>
 #include <zjournal/recovery.h>
 
 /**
@@ -187,5 +188,18 @@ bool zj_jbd2_too_short(const struct zj_jbd2_super *sb);
 void zj_upgrade_jbd2_super(struct zj_jbd2_super *sb);
 /* Makes it a stock super block with an empty log. The caller has to seal it. */
 void zj_clean_jbd2_super(struct zj_jbd2_super *sb);
+
+/* Returns the mark in block 0 of the journal that names the memory that has the log. */
+static inline struct zj_nvm_mark *zj_nvm_mark_of(struct zj_jbd2_super *sb)
+{
+	return (struct zj_nvm_mark *)(sb->s_padding + ZJ_NVM_MARK_AT);
+}
+
+static inline bool zj_is_nvm_log(const struct zj_jbd2_super *sb)
+{
+	return sb->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_NVM);
+}
+
+void zj_set_nvm_mark(struct zj_jbd2_super *sb, const u8 *uuid, u64 generation);
 
 #endif /* ZJ_CODEC_H */

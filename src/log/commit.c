@@ -10,20 +10,10 @@
  * have members in the same lanes are in the same order in all of them, so
  * threads that wait for other members' data cannot deadlock.
  */
-#include "checkpoint/home.h"
-#include "core/abort.h"
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/super.h"
-#include "core/waits.h"
-#include "log/commit.h"
-#include "log/group_commit.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/ordered.h"
-#include "txn/part.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
+#include "log/log.h"
 #include "txn/txn.h"
-#include "txn/version.h"
 #include <linux/atomic.h>
 #include <linux/kthread.h>
 #include <linux/refcount.h>
@@ -169,6 +159,19 @@ static void wait_protected(struct zj_txn *txn)
 
 /* ---- one transaction ---- */
 
+/* Sends what the format lets out before the data is durable. */
+static int issue(struct zj_txn *txn)
+{
+	const struct zj_log_ops *log = txn_zj(txn)->log_ops;
+
+	if (log->issue)
+		return log->issue(txn);
+	spin_lock(&txn->lane->lock);
+	zj_run_join(txn);
+	spin_unlock(&txn->lane->lock);
+	return 0;
+}
+
 static int commit(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
@@ -184,7 +187,7 @@ static int commit(struct zj_txn *txn)
 	ZJ_ASSERT(zj, txn->comp->stamp);
 	wait_protected(txn);
 	copy_all(txn);
-	return zj_aborted(zj) ? 0 : zj->log_ops->issue(txn);
+	return zj_aborted(zj) ? 0 : issue(txn);
 }
 
 /*

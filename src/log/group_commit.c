@@ -15,15 +15,8 @@
  *
  * In a lane that is not pipelined the lane's thread does this half as well.
  */
-#include "core/abort.h"
-#include "core/flush.h"
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "log/group_commit.h"
-#include "txn/ordered.h"
-#include "txn/committed.h"
+#include "core/core.h"
+#include "log/log.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/kthread.h>
@@ -46,7 +39,8 @@ void zj_run_close(struct zj_lane *lane)
 	if (!lane->run_len)
 		return;
 	ZJ_ASSERT(lane->journal, lane->run_len <= lane->depth);
-	lane->journal->log_ops->close(lane);
+	if (lane->journal->log_ops->close)
+		lane->journal->log_ops->close(lane);
 	lane->run++;
 	lane->run_len = 0;
 }
@@ -110,7 +104,8 @@ static struct zj_run *next_run(struct zj_lane *lane)
 		list_move_tail(&txn->lane_link, &run->txns);
 	}
 	spin_unlock(&lane->lock);
-	lane->journal->log_ops->begin(run);
+	if (lane->journal->log_ops->begin)
+		lane->journal->log_ops->begin(run);
 	return run;
 }
 
@@ -184,7 +179,7 @@ static int run_written(struct zj_run *run)
 		err2 = wait_data(txn);
 		err = err ?: err2;
 	}
-	err2 = log->begun(run);
+	err2 = log->begun ? log->begun(run) : 0;
 	return err ?: err2;
 }
 

@@ -21,17 +21,10 @@
  *
  * The ring's tail is in block 0. It advances over a run when that is home.
  */
-#include "core/dev_io.h"
-#include "core/journal.h"
-#include "core/super.h"
+#include "core/core.h"
 #include "format/codec_jbd2.h"
-#include "log/commit.h"
-#include "log/cursor.h"
-#include "log/log_default.h"
-#include "log/log_io.h"
-#include "log/log_jbd2.h"
-#include "log/group_commit.h"
-#include "txn/jhead_types.h"
+#include "log/log.h"
+#include "txn/part_types.h"
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/ktime.h>
@@ -520,8 +513,6 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.obeys_features	= true,
 	.stock_numbers	= true,
 	.max_lanes	= 1,
-	.open		= zj_log_default_open,
-	.release	= zj_log_default_release,
 	.fit		= ring_fit,
 	.blocks		= ring_blocks,
 	.room		= ring_room,
@@ -535,5 +526,4 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.begin		= jbd2_begin,
 	.begun		= jbd2_begun,
 	.record		= jbd2_record,
-	.full		= zj_log_default_full,
 };

@@ -10,16 +10,9 @@
  * matter which member of a component logs the image, so the part moves to the member
  * whose handle has the credits (docs/decisions/0002).
  */
-#include "core/abort.h"
-#include "core/journal.h"
+#include "core/core.h"
 #include "format/line_set.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
-#include "txn/part.h"
-#include "txn/revoke.h"
 #include "txn/txn.h"
-#include "txn/version.h"
 #include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>

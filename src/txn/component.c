@@ -14,11 +14,7 @@
  *   - At the seal point no member has an open handle, and none can start.
  *   - A component depends only on components with a lower stamp.
  */
-#include "core/journal.h"
-#include "core/space.h"
-#include "txn/component.h"
-#include "txn/file_block.h"
-#include "txn/jhead.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/ktime.h>

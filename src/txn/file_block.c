@@ -9,12 +9,7 @@
  * written in place later. Therefore this index knows each block that recovery may
  * replay an image of; zext4 writes none of them in place.
  */
-#include "core/journal.h"
-#include "core/lane_pick.h"
-#include "txn/block_index.h"
-#include "txn/file_block.h"
-#include "txn/jhead.h"
-#include "txn/part.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/module.h>

@@ -7,13 +7,7 @@
  * waits: until a locked transaction of the lane is sealed, for log space, for other
  * reservations to end, or for the barrier (N11). A reserved handle waits for none of these.
  */
-#include "core/journal.h"
-#include "core/lane_pick.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/start_place.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/list.h>
 #include <linux/module.h>

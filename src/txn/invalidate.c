@@ -6,9 +6,7 @@
  * orphan record or new size, and the inode's sync tid names it. Until it is committed,
  * the older image of a truncated block stays replayable (E13).
  */
-#include "core/journal.h"
-#include "txn/jhead.h"
-#include "txn/part.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/module.h>
 #include <linux/pagemap.h>

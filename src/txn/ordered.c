@@ -7,9 +7,7 @@
  * An inode may have data in several transactions at once, so there is an entry for each
  * pair of inode and transaction. ext4's callbacks get the proxy in the entry.
  */
-#include "core/journal.h"
-#include "txn/component.h"
-#include "txn/ordered.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/module.h>
 #include <linux/pagemap.h>

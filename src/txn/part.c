@@ -14,11 +14,8 @@
  *      oldest image stays nonetheless, because the checkpoint stamp must not pass what
  *      recovery puts the lines over.
  */
-#include "core/journal.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
-#include "txn/part.h"
-#include "txn/version.h"
+#include "core/core.h"
+#include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>

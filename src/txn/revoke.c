@@ -10,14 +10,7 @@
  * Recovery lets the revoke win at equal stamps, so journaling the block again cancels
  * the revoke.
  */
-#include "core/journal.h"
-#include "txn/block_index.h"
-#include "txn/component.h"
-#include "txn/file_block.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
-#include "txn/part.h"
-#include "txn/revoke.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/module.h>
 #include <linux/rcupdate.h>

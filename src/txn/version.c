@@ -4,14 +4,9 @@
  * time, and decides for each whether the log is written from a frozen copy or from the
  * buffer itself.
  */
-#include "core/journal.h"
-#include "core/waits.h"
+#include "core/core.h"
 #include "format/codec.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
-#include "txn/part.h"
-#include "txn/version.h"
+#include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>

@@ -3,8 +3,8 @@
 #include <linux/seq_buf.h>
 #include <stdlib.h>
 #include "core/assert.h"
-#include "core/hold.h"
-#include "mount/journal_text.h"
+#include "core/core.h"
+#include "show/show.h"
 #include "work.h"
 
 /**

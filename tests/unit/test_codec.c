@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/crc32c.h>
 #include <asm/byteorder.h>
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 #include "memlog.h"
 #include "tests.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <asm/byteorder.h>
 #include "format/codec.h"
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 #include "zjctl.h"
 
 void zx_uuid_text(const u8 *uuid, char *text)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* file_block.c: F1, F3, F4, blocks of file data that recovery may replay. */
 #include "fixture.h"
-#include "core/wake.h"
-#include "txn/file_block.h"
+#include "core/core.h"
+#include "txn/txn.h"
 
 /* Writes a block in place, as an application does past the page cache and with a flush. */
 static void write_in_place(u32 block, u8 val)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* log_lanes.c, lines.c, committed.c: lines of blocks in the headers of a log on a disk. */
 #include "linesview.h"
-#include "txn/version.h"
+#include "txn/txn.h"
 
 /* ---- what is logged ---- */
 
