@@ -106,7 +106,7 @@ void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,
  * Replaces the shortest wait that is kept, if that is shorter than this one.
  * Caller holds waits->lock.
  */
-static void keep(struct zj_past_wait *kept, const struct zj_wait *wait, s64 took)
+static void keep_wait(struct zj_past_wait *kept, const struct zj_wait *wait, s64 took)
 {
 	struct zj_past_wait *shortest = kept;
 	int i;
@@ -134,7 +134,7 @@ void zj_wait_end(struct zj_wait *wait)
 	trace_zj_wait(wait, took);
 	spin_lock(&waits->lock);
 	list_del(&wait->link);
-	keep(waits->longest[wait->why], wait, took);
+	keep_wait(waits->longest[wait->why], wait, took);
 	spin_unlock(&waits->lock);
 }
 

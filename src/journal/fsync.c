@@ -189,7 +189,7 @@ bool zj_trans_takes_written(journal_t *journal, tid_t tid, u64 written)
 		return false;
 	zj_txn_take_written(&txn->public, written);
 	/*
-	 * Pairs with flush() in group_commit.c: either we see that it has begun, or
+	 * Pairs with flush_before_record() in group_commit.c: either we see that it has begun, or
 	 * that sees what the transaction has just taken.
 	 */
 	smp_mb();

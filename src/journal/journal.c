@@ -553,7 +553,7 @@ static int choose_geometry(struct zj_journal *zj)
 	return 0;
 }
 
-static int recover(struct zj_journal *zj)
+static int recover_journal(struct zj_journal *zj)
 {
 	int err;
 
@@ -570,7 +570,7 @@ static int recover(struct zj_journal *zj)
 	return err ?: zj_make_clean(zj);
 }
 
-static int start(struct zj_journal *zj)
+static int start_journal(struct zj_journal *zj)
 {
 	int err;
 
@@ -623,7 +623,7 @@ int zj_journal_load(journal_t *journal)
 	if (!err)
 		err = map_journal(zj);
 	if (!err)
-		err = recover(zj);
+		err = recover_journal(zj);
 	if (err)
 		return err;
 	/*
@@ -637,7 +637,7 @@ int zj_journal_load(journal_t *journal)
 	 */
 	errseq_check_and_advance(&journal->j_fs_dev->bd_mapping->wb_err,
 				 &zj->wb_err);
-	err = start(zj);
+	err = start_journal(zj);
 	if (err)
 		return err;
 	write_lock(&journal->j_state_lock);

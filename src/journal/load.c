@@ -264,7 +264,7 @@ static int recover_nvm(struct zj_journal *zj, const struct zj_recovery_args *arg
 	return err;
 }
 
-static int recover(struct zj_journal *zj, u64 blocks)
+static int recover_log(struct zj_journal *zj, u64 blocks)
 {
 	struct zj_load *load = kzalloc(sizeof(*load), GFP_KERNEL);
 	struct zj_recovery_args args;
@@ -314,7 +314,7 @@ int zj_recover_device(struct zj_journal *zj)
 		zj_err(zj, "the log must be recovered, but the device is read-only; make it writable and mount again\n");
 		return -EROFS;
 	}
-	err = recover(zj, blocks);
+	err = recover_log(zj, blocks);
 	if (err) {
 		zj_err(zj, "recovery failed: error %d; nothing is lost, because the log is kept\n",
 		       err);

@@ -160,7 +160,7 @@ static void wait_protected(struct zj_txn *txn)
 /* ---- one transaction ---- */
 
 /* Sends what the format lets out before the data is durable. */
-static int issue(struct zj_txn *txn)
+static int issue_txn(struct zj_txn *txn)
 {
 	const struct zj_log_ops *log = txn_zj(txn)->log_ops;
 
@@ -172,7 +172,7 @@ static int issue(struct zj_txn *txn)
 	return 0;
 }
 
-static int commit(struct zj_txn *txn)
+static int commit_txn(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	int err;
@@ -187,14 +187,14 @@ static int commit(struct zj_txn *txn)
 	ZJ_ASSERT(zj, txn->comp->stamp);
 	wait_protected(txn);
 	copy_all(txn);
-	return zj_aborted(zj) ? 0 : issue(txn);
+	return zj_aborted(zj) ? 0 : issue_txn(txn);
 }
 
 /*
  * Wakes waiters even if the lane has more to do, because it may have dealt with
  * the transaction that they wait for. Returns whether there is more.
  */
-static bool written(struct zj_lane *lane)
+static bool commit_ended(struct zj_lane *lane)
 {
 	bool more;
 
@@ -220,7 +220,7 @@ static bool commit_next(struct zj_lane *lane, struct zj_txn *txn)
 	int err;
 
 	zj_checkpoint_charge(lane, txn->credits);
-	err = commit(txn);
+	err = commit_txn(txn);
 	if (err && !zj_aborted(zj))
 		zj_err(zj, "lane %d: commit of transaction %u failed: error %d\n",
 		       lane->index, tid, err);
@@ -231,7 +231,7 @@ static bool commit_next(struct zj_lane *lane, struct zj_txn *txn)
 	else
 		while (zj_flush_run(lane))
 			;
-	return written(lane);
+	return commit_ended(lane);
 }
 
 /* ---- who commits ---- */

@@ -187,7 +187,7 @@ static int run_written(struct zj_run *run)
  * Returns the number of the flush that covers all data that inodes of the run's
  * transactions have noted.
  */
-static u64 taken(const struct zj_run *run)
+static u64 run_taken(const struct zj_run *run)
 {
 	const struct zj_txn *txn;
 	u64 written = 0;
@@ -203,7 +203,7 @@ static u64 taken(const struct zj_run *run)
  * be busy with an older component, all lanes would wait for each other in a
  * row.
  */
-static int flush(struct zj_lane *lane, struct zj_run *run)
+static int flush_before_record(struct zj_lane *lane, struct zj_run *run)
 {
 	struct zj_journal *zj = lane->journal;
 	bool log = lane->recorded || zj_run_cached(run);
@@ -219,7 +219,7 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 	 */
 	smp_mb();
 	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
-		return zj_data_flush(zj, lane, taken(run), log);
+		return zj_data_flush(zj, lane, run_taken(run), log);
 	if (log)
 		return zj_log_dev_flush(zj, lane);
 	zj_flush_not_expected(lane);
@@ -379,7 +379,7 @@ bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
  * Tells whether anything is in flight behind the run at hand, and whether log
  * blocks of that are in the device's cache.
  */
-static bool followed(struct zj_lane *lane, bool *cached)
+static bool run_followed(struct zj_lane *lane, bool *cached)
 {
 	const struct zj_txn *txn;
 	bool any;
@@ -408,7 +408,7 @@ static bool use_fua(struct zj_lane *lane)
 
 	if (!knows_fua(zj))
 		return false;
-	if (followed(lane, &cached)) {
+	if (run_followed(lane, &cached)) {
 		WRITE_ONCE(lane->lone_runs_left, ZJ_LONE_RUNS);
 		cached |= !zj->log_ops->log_before_data;
 		return fua_price(lane) <= flush / (cached ? 8 : 2);
@@ -458,7 +458,7 @@ static void no_flush_needed(struct zj_journal *zj, struct zj_run *run)
 	zj_log_unflushed(zj);
 }
 
-static int record(struct zj_lane *lane, struct zj_run *run)
+static int record_run(struct zj_lane *lane, struct zj_run *run)
 {
 	struct zj_journal *zj = lane->journal;
 	struct zj_txn *txn;
@@ -536,7 +536,7 @@ bool zj_flush_run(struct zj_lane *lane)
 	if (run)
 		err = run_written(run);
 	if (!err && !zj_aborted(zj))
-		err = flush(lane, run);
+		err = flush_before_record(lane, run);
 	if (err || zj_aborted(zj)) {
 		give_up(lane, run, err);
 		return true;
@@ -546,7 +546,7 @@ bool zj_flush_run(struct zj_lane *lane)
 	if (before)
 		run_durable(before);
 	if (run)
-		err = record(lane, run);
+		err = record_run(lane, run);
 	if (err)
 		give_up(lane, NULL, err);
 	return true;

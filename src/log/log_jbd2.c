@@ -133,7 +133,7 @@ static int ring_init(struct zj_journal *zj)
  * Takes blocks at the head; -ENOSPC means that promised space is not there.
  * Caller holds lane->lock.
  */
-static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
+static int ring_take(struct zj_journal *zj, u32 blocks, u32 *pos)
 {
 	int err = 0;
 
@@ -154,7 +154,7 @@ static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
  * Takes the transaction's blocks of the ring, which were promised, and adds it
  * to the open run.
  */
-static int claim(struct zj_jbd2_write *w, u32 blocks)
+static int ring_claim(struct zj_jbd2_write *w, u32 blocks)
 {
 	struct zj_lane *lane = w->txn->lane;
 	struct zj_ring *ring = &w->zj->ring;
@@ -164,7 +164,7 @@ static int claim(struct zj_jbd2_write *w, u32 blocks)
 	lane->limit = 0;
 	if (ring->run_revokes)
 		zj_run_close(lane);
-	err = take(w->zj, blocks, &w->pos);
+	err = ring_take(w->zj, blocks, &w->pos);
 	if (!err) {
 		ring->run_revokes = w->at.nr_revokes;
 		w->sequence = sequence_of(w->zj, lane->run);
@@ -185,7 +185,7 @@ static void jbd2_close(struct zj_lane *lane)
 					      lane_link);
 	struct zj_journal *zj = lane->journal;
 
-	WARN_ON_ONCE(take(zj, 1, &last->record_at));
+	WARN_ON_ONCE(ring_take(zj, 1, &last->record_at));
 	zj->ring.run_revokes = false;
 }
 
@@ -421,7 +421,7 @@ static int jbd2_issue(struct zj_txn *txn)
 	 * From here on the flush thread may take the transaction and wait for
 	 * it.
 	 */
-	err = claim(w, nr_own + w->at.nr_images);
+	err = ring_claim(w, nr_own + w->at.nr_images);
 	if (err) {
 		zj_log_io_send(&w->io);
 		zj_txn_logged(txn);

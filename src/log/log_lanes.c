@@ -327,7 +327,7 @@ static void put_image(struct zj_lanes_write *log, struct zj_plan *plan, struct z
 	tag->flags = cpu_to_le16(flags);
 }
 
-static void emit(struct zj_lanes_write *log, struct zj_plan *plan)
+static void emit_plan(struct zj_lanes_write *log, struct zj_plan *plan)
 {
 	struct zj_log_geometry *geo = &log->zj->geo;
 	u32 block = geo->log_first + plan->chunk.seg_index * geo->seg_blocks +
@@ -354,7 +354,7 @@ static void emit_all(struct zj_lanes_write *log, bool fua)
 		zj_flush_expected(log->txn->lane);
 	zj_log_io_begin(&log->io, log->txn->lane, fua ? REQ_FUA : 0, blocks);
 	list_for_each_entry(plan, &log->chunks, link)
-		emit(log, plan);
+		emit_plan(log, plan);
 	zj_log_io_send(&log->io);
 	/* C5: the record has all of them. */
 	ZJ_ASSERT(log->zj, !log->at.nr_deps && !log->at.nr_revokes && !log->at.nr_images);

@@ -274,7 +274,7 @@ static int nvm_advance_tail(struct zj_journal *zj, const struct zj_component *la
  * Tells whether so many bytes of entries and lines of records can be added to
  * the chunk.
  */
-static bool fits(const struct zj_nvm_write *w, u32 entries, u32 lines)
+static bool chunk_fits(const struct zj_nvm_write *w, u32 entries, u32 lines)
 {
 	const struct zj_nvm_chunk *c = &w->chunk;
 	u32 bytes = 8 * c->nr_deps + 8 * c->nr_revokes +
@@ -285,7 +285,7 @@ static bool fits(const struct zj_nvm_write *w, u32 entries, u32 lines)
 	       c->data_lines + lines + DIV_ROUND_UP(bytes, ZJ_NVM_LINE) <= w->left;
 }
 
-static bool empty(const struct zj_nvm_chunk *c)
+static bool chunk_is_empty(const struct zj_nvm_chunk *c)
 {
 	return !c->nr_deps && !c->nr_revokes && !c->count;
 }
@@ -294,7 +294,7 @@ static void put_deps(struct zj_nvm_write *w)
 {
 	__le64 *to = w->txn->lane->info;
 
-	while (w->at.nr_deps && fits(w, sizeof(*to), 0))
+	while (w->at.nr_deps && chunk_fits(w, sizeof(*to), 0))
 		to[w->chunk.nr_deps++] = cpu_to_le64(zj_cursor_dep(&w->at));
 }
 
@@ -302,7 +302,7 @@ static void put_revokes(struct zj_nvm_write *w)
 {
 	__le64 *to = zj_nvm_revokes(w->txn->lane->info, w->chunk.nr_deps);
 
-	while (w->at.nr_revokes && fits(w, sizeof(*to), 0))
+	while (w->at.nr_revokes && chunk_fits(w, sizeof(*to), 0))
 		to[w->chunk.nr_revokes++] = cpu_to_le64(zj_cursor_revoke(&w->at));
 }
 
@@ -357,7 +357,7 @@ static void put_records(struct zj_nvm_write *w)
 		/* The block has got its old contents back. */
 		if (!lines)
 			continue;
-		if (!fits(w, sizeof(*to), hweight64(lines) * unit_lines))
+		if (!chunk_fits(w, sizeof(*to), hweight64(lines) * unit_lines))
 			break;
 		to[w->chunk.count].block = cpu_to_le64(part->jh->bh->b_blocknr);
 		to[w->chunk.count++].lines = cpu_to_le64(lines);
@@ -406,7 +406,7 @@ static void take_place(struct zj_nvm_write *w)
  * Completes the chunk's TxnInfo, linked to the lane's newest one, and writes it
  * to the memory.
  */
-static void seal(struct zj_nvm_write *w, bool last)
+static void write_txninfo(struct zj_nvm_write *w, bool last)
 {
 	struct zj_lane *lane = w->txn->lane;
 	struct zj_nvm_chunk *c = &w->chunk;
@@ -430,7 +430,7 @@ static void seal(struct zj_nvm_write *w, bool last)
 	lane->stats.nvm_bytes += (c->end - c->start) * ZJ_NVM_LINE;
 }
 
-static void begin(struct zj_nvm_write *w, u32 index)
+static void begin_chunk(struct zj_nvm_write *w, u32 index)
 {
 	struct zj_component *comp = w->txn->comp;
 
@@ -446,7 +446,7 @@ static void begin(struct zj_nvm_write *w, u32 index)
 }
 
 /* Returns false if there is more to write. */
-static bool fill(struct zj_nvm_write *w)
+static bool fill_chunk(struct zj_nvm_write *w)
 {
 	put_deps(w);
 	put_revokes(w);
@@ -460,18 +460,18 @@ static int write_chunks(struct zj_nvm_write *w)
 	u32 index = 0;
 
 	while (!done) {
-		begin(w, index);
+		begin_chunk(w, index);
 		if (!find_place(w, next))
 			return -ENOSPC;
 		/* The rest of a segment may be too small for any entry. */
 		next = true;
-		if (!fits(w, 0, 0))
+		if (!chunk_fits(w, 0, 0))
 			continue;
-		done = fill(w);
-		if (!done && empty(&w->chunk))
+		done = fill_chunk(w);
+		if (!done && chunk_is_empty(&w->chunk))
 			continue;
 		next = false;
-		seal(w, done);
+		write_txninfo(w, done);
 		index++;
 	}
 	w->txn->nr_chunks = index;

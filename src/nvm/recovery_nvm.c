@@ -48,8 +48,8 @@ struct zj_nvm_scan {
 
 /* ---- loads ---- */
 
-static int fetch(struct zj_recovery *r, const struct zj_nvm_area *area, u64 at,
-		 void *to, u32 bytes)
+static int fetch_bytes(struct zj_recovery *r, const struct zj_nvm_area *area, u64 at,
+		       void *to, u32 bytes)
 {
 	unsigned long left = copy_mc_to_kernel(to, area->base + at, bytes);
 
@@ -65,7 +65,7 @@ static int fetch_word(struct zj_recovery *r, const struct zj_nvm_area *area,
 		      u64 at, u64 *value)
 {
 	__le64 word;
-	int err = fetch(r, area, at, &word, sizeof(word));
+	int err = fetch_bytes(r, area, at, &word, sizeof(word));
 
 	*value = err ? 0 : le64_to_cpu(word);
 	return err;
@@ -74,7 +74,7 @@ static int fetch_word(struct zj_recovery *r, const struct zj_nvm_area *area,
 static int fetch_lines(struct zj_recovery *r, const struct zj_nvm_area *area,
 		       u32 line, u32 nr, void *to)
 {
-	return fetch(r, area, (u64)line * ZJ_NVM_LINE, to, nr * ZJ_NVM_LINE);
+	return fetch_bytes(r, area, (u64)line * ZJ_NVM_LINE, to, nr * ZJ_NVM_LINE);
 }
 
 /*
@@ -313,7 +313,7 @@ static int open_log(struct zj_recovery *r, const struct zj_nvm_area *area,
 {
 	struct zj_nvm_head head;
 	const char *wrong;
-	int err = fetch(r, area, ZJ_NVM_HEAD_AT, &head, sizeof(head));
+	int err = fetch_bytes(r, area, ZJ_NVM_HEAD_AT, &head, sizeof(head));
 
 	r->whole = zj_lines_all(block_size);
 	r->memory = true;

@@ -38,7 +38,7 @@ static void await_files(struct zj_component *comp)
 /*
  * Counts one arrival; the last one makes the component committed. Caller holds comp_lock.
  */
-static void arrive(struct zj_component *comp, struct list_head *ready)
+static void count_arrival(struct zj_component *comp, struct list_head *ready)
 {
 	lockdep_assert_held(&comp->journal->comp_lock);
 	ZJ_ASSERT(comp->journal, comp->missing > 0);
@@ -62,7 +62,7 @@ static void push_dependants(struct zj_component *comp, struct list_head *ready)
 		list_del_init(&dep->on_link);
 		dep->on = NULL;
 		zj_comp_stats_of(comp)->resolved++;
-		arrive(dep->comp, ready);
+		count_arrival(dep->comp, ready);
 	}
 }
 
@@ -135,7 +135,7 @@ static void drop_older(struct journal_head *jh, struct zj_part *part)
 	}
 }
 
-static void unmap(struct buffer_head *bh)
+static void unmap_freed(struct buffer_head *bh)
 {
 	clear_buffer_jbddirty(bh);
 	if (!buffer_freed(bh))
@@ -156,7 +156,7 @@ static void finish_forget(struct journal_head *jh, struct zj_part *part)
 	drop_older(jh, part);
 	zj_part_drop(part);
 	if (newest)
-		unmap(jh->bh);
+		unmap_freed(jh->bh);
 }
 
 static void go_home(struct journal_head *jh, struct zj_part *part)
@@ -170,7 +170,7 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 	if (jh->newest == part && buffer_freed(bh)) {
 		/* The block was truncated in the same component, so its image is void. */
 		zj_part_drop(part);
-		unmap(bh);
+		unmap_freed(bh);
 		return;
 	}
 	zj_part_set(part, BIT(ZJ_PART_HOMEWARD));
@@ -294,7 +294,7 @@ static void set_finished(struct zj_journal *zj, struct zj_component *comp)
 	smp_store_release(&comp->finished, true);
 }
 
-static void finish(struct zj_journal *zj, struct zj_component *comp)
+static void finish_component(struct zj_journal *zj, struct zj_component *comp)
 {
 	u64 us = ktime_us_delta(ktime_get(), comp->sealed_at);
 	struct zj_txn *txn;
@@ -348,7 +348,7 @@ static void arrive_and_spread(struct zj_component *comp, struct list_head *ready
 	struct zj_journal *zj = comp->journal;
 
 	spin_lock(&zj->comp_lock);
-	arrive(comp, ready);
+	count_arrival(comp, ready);
 	if (list_empty(ready)) {
 		spin_unlock(&zj->comp_lock);
 		return;
@@ -381,7 +381,7 @@ void zj_member_durable(struct zj_txn *txn)
 		return;
 	list_for_each_entry_safe(comp, tmp, &ready, ready_link) {
 		list_del_init(&comp->ready_link);
-		finish(zj, comp);
+		finish_component(zj, comp);
 	}
 	zj_progress(zj);
 	if (zj_space_low(zj))

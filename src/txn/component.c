@@ -304,7 +304,7 @@ static void pass_lock_on(struct zj_component *a, struct zj_component *b)
 	lock_members(other);
 }
 
-static void merge(struct zj_component *to, struct zj_component *from)
+static void merge_components(struct zj_component *to, struct zj_component *from)
 {
 	struct zj_txn *txn;
 
@@ -362,9 +362,9 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 		zj_count(&txn->lane->stats.united[kind], 1);
 		trace_zj_unite(txn, other, kind);
 		if (a->nr_members >= b->nr_members)
-			merge(a, b);
+			merge_components(a, b);
 		else
-			merge(b, a);
+			merge_components(b, a);
 	}
 	spin_unlock(&zj->comp_lock);
 	return true;
@@ -523,7 +523,8 @@ static void seal_member(struct zj_txn *txn, struct zj_sealed *sealed)
  * Seals a component. Its members and dependencies are fixed and it gets its stamp at one
  * point for all members (N1), which is why all of this is one section of comp_lock.
  */
-static void seal(struct zj_journal *zj, struct zj_component *comp, struct zj_sealed *sealed)
+static void seal_component(struct zj_journal *zj, struct zj_component *comp,
+			   struct zj_sealed *sealed)
 {
 	struct zj_txn *txn;
 
@@ -574,7 +575,7 @@ static bool may_defer(struct zj_journal *zj, const struct zj_component *comp)
  * were united since the first deferral get the same expiry; otherwise the thread of a
  * lane whose transaction has expired would request the commit again and again.
  */
-static void defer(struct zj_component *comp)
+static void defer_component(struct zj_component *comp)
 {
 	bool first = !comp->deferred;
 	struct zj_txn *txn;
@@ -596,7 +597,7 @@ static void defer_locked(struct zj_journal *zj, struct zj_component *comp)
 {
 	if (comp->no_delay || !may_defer(zj, comp))
 		return;
-	defer(comp);
+	defer_component(comp);
 	zj_comp_count_locked(comp, ktime_get());
 	unlock_component(comp);
 }
@@ -617,7 +618,7 @@ static void try_seal(struct zj_journal *zj, struct zj_component *comp,
 	}
 	/* What may_seal() looks at can have been changed by a reserved handle since. */
 	if (hold_members(comp) && may_seal(comp))
-		seal(zj, comp, sealed);
+		seal_component(zj, comp, sealed);
 	else
 		release_members(comp);
 }
@@ -701,8 +702,8 @@ void zj_try_seal_lane(struct zj_lane *lane, u64 stamp, struct zj_sealed *sealed)
 }
 
 /* Returns true if this call has sealed the transaction. */
-static bool request(struct zj_journal *zj, struct zj_txn *txn, bool now,
-		    const struct zj_lane *here)
+static bool request_commit(struct zj_journal *zj, struct zj_txn *txn, bool now,
+			   const struct zj_lane *here)
 {
 	struct zj_sealed sealed = { .here = here };
 	struct zj_component *comp;
@@ -717,7 +718,7 @@ static bool request(struct zj_journal *zj, struct zj_txn *txn, bool now,
 		comp->no_delay |= now;
 	if (comp->stage == ZJ_RUNNING) {
 		if (!comp->no_delay && may_defer(zj, comp))
-			defer(comp);
+			defer_component(comp);
 		else
 			lock_component(zj, comp, &sealed);
 	}
@@ -737,7 +738,7 @@ static bool request(struct zj_journal *zj, struct zj_txn *txn, bool now,
  */
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
 {
-	request(zj, txn, false, NULL);
+	request_commit(zj, txn, false, NULL);
 }
 
 /**
@@ -750,7 +751,7 @@ void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
  */
 bool zj_commit_request_here(struct zj_journal *zj, struct zj_txn *txn)
 {
-	return request(zj, txn, false, txn->lane);
+	return request_commit(zj, txn, false, txn->lane);
 }
 
 /**
@@ -758,7 +759,7 @@ bool zj_commit_request_here(struct zj_journal *zj, struct zj_txn *txn)
  */
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
 {
-	request(zj, txn, true, NULL);
+	request_commit(zj, txn, true, NULL);
 }
 
 static bool is_on_no_list(struct zj_journal *zj, struct zj_component *comp)

@@ -30,7 +30,7 @@ static long idle_time(const struct zj_tenant *t)
 	return max((long)(jiffies - READ_ONCE(t->used)), 0L);
 }
 
-static struct zj_tenant *find(struct zj_tenant *set, u32 tag)
+static struct zj_tenant *find_tenant(struct zj_tenant *set, u32 tag)
 {
 	int i;
 
@@ -41,7 +41,7 @@ static struct zj_tenant *find(struct zj_tenant *set, u32 tag)
 }
 
 /* Returns a free place, or that of the tenant that was idle for longest; NULL if none is. */
-static struct zj_tenant *vacant(struct zj_tenant *set)
+static struct zj_tenant *vacant_tenant(struct zj_tenant *set)
 {
 	struct zj_tenant *best = set;
 	int i;
@@ -70,17 +70,17 @@ static u32 least_used(struct zj_journal *zj)
 }
 
 /* Gives a tenant a place in its set, or returns NULL without the lock if all are busy. */
-static struct zj_tenant *admit(struct zj_journal *zj, struct zj_tenant *set,
-			       u32 tag)
+static struct zj_tenant *admit_tenant(struct zj_journal *zj, struct zj_tenant *set,
+				      u32 tag)
 {
 	struct zj_tenant *t;
 
-	if (!vacant(set))
+	if (!vacant_tenant(set))
 		return NULL;
 	spin_lock(&zj->tenant_lock);
-	t = find(set, tag);
+	t = find_tenant(set, tag);
 	if (!t)
-		t = vacant(set);
+		t = vacant_tenant(set);
 	if (t && t->tag != tag) {
 		WRITE_ONCE(t->lane, least_used(zj));
 		WRITE_ONCE(t->used, jiffies);
@@ -106,7 +106,7 @@ int zj_journal_lane_of(journal_t *journal, u64 tenant)
 	struct zj_journal *zj = to_zj(journal);
 	u32 tag = hash_64(tenant, 32) ?: 1;
 	struct zj_tenant *set = &zj->tenants[(tag >> (32 - SET_BITS)) * WAYS];
-	struct zj_tenant *t = find(set, tag) ?: admit(zj, set, tag);
+	struct zj_tenant *t = find_tenant(set, tag) ?: admit_tenant(zj, set, tag);
 
 	if (!t)
 		return tag % zj->nr_lanes;

@@ -125,7 +125,7 @@ static void txn_list_add(struct zj_part *part, struct zj_txn *txn)
 	if (zj_bh_is_file(part->jh->bh))
 		txn->jdata = true;
 	spin_unlock(&txn->list_lock);
-	/* Pairs with owned(): a reader that sees this owner also sees flags set before. */
+	/* Pairs with is_owned(): a reader that sees this owner also sees flags set before. */
 	smp_store_release(&part->txn, txn);
 }
 
@@ -147,7 +147,7 @@ void zj_part_file(struct zj_part *part, struct journal_head *jh,
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);
 	txn_list_add(part, txn);
-	/* Pairs with owned(): a reader that sees the part also sees its contents. */
+	/* Pairs with is_owned(): a reader that sees the part also sees its contents. */
 	smp_store_release(&jh->newest, part);
 }
 
@@ -173,7 +173,7 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 	if (stage < ZJ_COMMITTED) {
 		list_add_tail(&part->txn_link,
 			      stage < ZJ_COPYING ? &txn->parts : &txn->late);
-		/* Pairs with owned(), as in txn_list_add(). */
+		/* Pairs with is_owned(), as in txn_list_add(). */
 		smp_store_release(&part->txn, txn);
 	}
 	spin_unlock(&txn->list_lock);
@@ -181,7 +181,7 @@ bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 		return false;
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);
-	/* Pairs with owned(), as in zj_part_file(). */
+	/* Pairs with is_owned(), as in zj_part_file(). */
 	smp_store_release(&jh->newest, part);
 	return true;
 }
@@ -245,7 +245,7 @@ void zj_part_make_dirty(struct zj_part *part)
  * past the buffer. So who reads the block device must not find the old contents in it, and nor
  * may zext4 take them for what recovery knows of the block.
  */
-static void outdate(struct zj_part *last)
+static void outdate_buffer(struct zj_part *last)
 {
 	struct buffer_head *bh = last->jh->bh;
 
@@ -299,7 +299,7 @@ void zj_part_drop(struct zj_part *part)
 		if (dirty || !older)
 			clear_buffer_jbddirty(jh->bh);
 		if (!older)
-			outdate(part);
+			outdate_buffer(part);
 	}
 	ZJ_ASSERT(txn_zj(part->txn), !part->frozen_data);
 	if (part->base)

@@ -152,7 +152,7 @@ static inline bool zj_part_test(const struct zj_part *part, int bit)
 	return READ_ONCE(part->flags) & BIT(bit);
 }
 
-/* Caller holds part->jh->lock. WRITE_ONCE() is for owned(), which reads without it. */
+/* Caller holds part->jh->lock. WRITE_ONCE() is for is_owned(), which reads without it. */
 static inline void zj_part_set(struct zj_part *part, unsigned long bits)
 {
 	lockdep_assert_held(&part->jh->lock);

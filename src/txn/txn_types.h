@@ -145,7 +145,7 @@ struct zj_component {
 	bool		waits_files;	/* only the thread that has made it committed; it is in
 					 * zj_journal.finishing
 					 */
-	bool		finished;	/* release store; finish() in committed.c is over */
+	bool		finished;	/* release store; finish_component() is over */
 	bool		jdata;		/* comp_lock; has images of journaled file data whose
 					 * buffers are not dirty for write-back yet
 					 */
@@ -221,7 +221,7 @@ struct zj_cause {
  * came last stays in zj_run.txns until a flush has made them durable. All these lists
  * use @lane_link.
  *
- * When the component is committed, finish() in committed.c hands the buffers to
+ * When the component is committed, finish_component() in committed.c hands the buffers to
  * write-back, runs ext4's callback, removes the tid and wakes all waiters. How far it has
  * come is its @stage.
  *
