@@ -230,17 +230,6 @@ void zj_txn_put(struct zj_txn *txn)
 		kfree_rcu(txn, rcu);
 }
 
-/* Who reads a stage that is changed under a lock holds that lock. */
-static void assert_locked(const struct zj_txn *txn, enum zj_txn_stage to)
-{
-	if (to == ZJ_LOCKED || to == ZJ_SEALED)
-		lockdep_assert_held(&txn_zj(txn)->comp_lock);
-	if (to == ZJ_LOCKED || to == ZJ_SEALED || to == ZJ_ISSUED)
-		lockdep_assert_held(&txn->lane->lock);
-	if (to == ZJ_COPYING || to == ZJ_COMMITTED)
-		lockdep_assert_held(&txn->list_lock);
-}
-
 /* Only a transaction that was never used, or one that an abort drops, leaves out stages. */
 static bool leaves_out(const struct zj_txn *txn, enum zj_txn_stage to)
 {
@@ -256,7 +245,6 @@ static bool leaves_out(const struct zj_txn *txn, enum zj_txn_stage to)
  */
 void zj_txn_advance(struct zj_txn *txn, enum zj_txn_stage to)
 {
-	assert_locked(txn, to);
 	/* Waiters for a stage that is taken back would wait for ever. */
 	if (!ZJ_ASSERT(txn_zj(txn), txn->stage < to))
 		return;

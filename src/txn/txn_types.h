@@ -74,8 +74,8 @@ struct zj_dep {
  *   COMMITTED, FINISHED   who has made the component committed, under comp_lock, after all
  *                         members' threads have counted down zj_component.unlogged
  *
- * Where a lock is asserted in zj_txn_advance(), who holds that lock knows on which side of the
- * step the transaction is, and keeps it there.
+ * COPYING and COMMITTED are reached under list_lock, and ISSUED under lane->lock: who holds that
+ * lock knows on which side of the step a transaction is, and keeps it there.
  */
 enum zj_txn_stage {
 	ZJ_RUNNING,	/* takes new handles */
