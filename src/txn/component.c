@@ -373,7 +373,7 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 /**
  * zj_tie() - unite with a transaction, or depend on it if it is sealed
  * @txn: the caller's transaction; its open handle keeps it unsealed
- * @other: a transaction in any state; the caller holds a reference
+ * @other: a transaction in any stage; the caller holds a reference
  * @kind: what ties them
  *
  * It serves ties that do not come from filing a buffer: claims, sync tids, declared
@@ -730,7 +730,7 @@ static bool request_commit(struct zj_journal *zj, struct zj_txn *txn, bool now,
 /**
  * zj_commit_request() - have a transaction's component committed
  * @zj: the journal
- * @txn: a transaction in any state; the caller holds a reference
+ * @txn: a transaction in any stage; the caller holds a reference
  *
  * Does not wait. Handles that are open go on, but none starts in the lanes of the
  * members until the component is sealed. If it could not be sealed now anyway, a
@@ -744,7 +744,7 @@ void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
 /**
  * zj_commit_request_here() - as zj_commit_request(), for a task that commits in the lane itself
  * @zj: the journal
- * @txn: a transaction in any state; the caller holds a reference
+ * @txn: a transaction in any stage; the caller holds a reference
  *
  * Return: true if this call has sealed the transaction. Its lane's thread was not woken then, and
  * the caller goes on with zj_commit_here().
