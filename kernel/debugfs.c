@@ -11,9 +11,8 @@
 #include <linux/module.h>
 #include <linux/seq_buf.h>
 #include <linux/seq_file.h>
-#include "core/space.h"
 #include "debugfs.h"
-#include "mount/journal_text.h"
+#include "show/show.h"
 
 /*
  * Bytes of one file, nearly always enough for 256 busy lanes. If the text is longer, seq_file

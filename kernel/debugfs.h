@@ -2,7 +2,7 @@
 #ifndef ZJ_DEBUGFS_H
 #define ZJ_DEBUGFS_H
 
-#include "core/journal.h"
+#include "core/core.h"
 
 void zj_debugfs_init(void);
 void zj_debugfs_exit(void);

@@ -3,9 +3,9 @@
  * Init and exit of the module zjournal.ko.
  */
 #include <linux/module.h>
-#include "core/abort.h"
-#include "mount/proc.h"
-#include "txn/jhead.h"
+#include "core/core.h"
+#include "journal/journal.h"
+#include "txn/txn.h"
 #include "pm.h"
 
 static int __init zj_init(void)

@@ -6,7 +6,7 @@
 #include <linux/platform_device.h>
 #include <linux/pm.h>
 #include <linux/workqueue.h>
-#include "core/hold.h"
+#include "core/core.h"
 #include "pm.h"
 
 static struct platform_device *hook;

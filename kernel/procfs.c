@@ -4,10 +4,10 @@
  */
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
-#include "core/journal.h"
+#include "core/core.h"
 #include "debugfs.h"
-#include "mount/proc.h"
-#include "txn/component.h"
+#include "journal/journal.h"
+#include "txn/txn.h"
 
 static struct proc_dir_entry *proc_root;
 

@@ -6,7 +6,8 @@
 # zj-recovery  what programs need that only read or recover a log
 # zj-headers   what an object depends on
 zj-all := $(sort $(wildcard $(SRC)/*/*.c))
-zj-recovery := $(sort $(wildcard $(SRC)/format/*.c $(SRC)/recovery/*.c))
+zj-recovery := $(sort $(wildcard $(SRC)/format/*.c $(SRC)/recovery/*.c) \
+	$(SRC)/nvm/codec_nvm.c $(SRC)/nvm/recovery_nvm.c)
 zj-headers := $(wildcard $(SRC)/*/*.h)
 
 # Their objects below a folder: $(call zj-objects,$(zj-all),$(O)/src).

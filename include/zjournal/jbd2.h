@@ -396,11 +396,14 @@ int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh);
 int zj_journal_get_range_access(handle_t *handle, struct buffer_head *bh);
 int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
 			   u32 offset, u32 len);
-/* The buffer was read from the device: recovery finds the same contents there. */
-void zj_journal_buffer_read(struct buffer_head *bh);
 void zj_journal_set_triggers(struct buffer_head *bh,
 			     struct jbd2_buffer_trigger_type *type);
 int zj_journal_forget(handle_t *handle, struct buffer_head *bh);
+
+/* lines.c */
+
+/* The buffer was read from the device: recovery finds the same contents there. */
+void zj_journal_buffer_read(struct buffer_head *bh);
 
 /* log_io.c */
 u32 zj_journal_file_data_limit(journal_t *journal, int lane);
@@ -440,7 +443,7 @@ int zj_journal_finish_inode_data(struct jbd2_inode *jinode);
 int zj_journal_begin_ordered_truncate(journal_t *journal,
 				      struct jbd2_inode *jinode, loff_t size);
 
-/* sync.c */
+/* fsync.c */
 int zj_complete_transaction(journal_t *journal, tid_t tid);
 void zj_journal_commit_early(journal_t *journal, tid_t tid);
 int zj_log_wait_commit(journal_t *journal, tid_t tid);
@@ -451,18 +454,20 @@ int zj_trans_will_send_data_barrier(journal_t *journal, tid_t tid);
 int zj_transaction_committed(journal_t *journal, tid_t tid);
 int zj_journal_force_commit(journal_t *journal);
 int zj_journal_force_commit_nested(journal_t *journal);
-void zj_journal_lock_updates(journal_t *journal);
-void zj_journal_unlock_updates(journal_t *journal);
 void zj_journal_write_home(journal_t *journal);
 int zj_journal_flush(journal_t *journal, unsigned int flags);
+int zj_journal_fsync_begin(journal_t *journal, int in);
+void zj_journal_fsync_written(journal_t *journal, int expected, tid_t tid);
+
+/* txn.c: the barrier */
+void zj_journal_lock_updates(journal_t *journal);
+void zj_journal_unlock_updates(journal_t *journal);
 
 /* flush.c */
 int zj_journal_flush_data(journal_t *journal);
 int zj_journal_flush_reported(journal_t *journal, u64 written);
 bool zj_journal_wants_fua(journal_t *journal, u64 written);
 bool zj_journal_data_beside(journal_t *journal);
-int zj_journal_fsync_begin(journal_t *journal, int in);
-void zj_journal_fsync_written(journal_t *journal, int expected, tid_t tid);
 
 /* abort.c */
 void zj_journal_abort(journal_t *journal, int err);
@@ -491,10 +496,12 @@ int zj_journal_check_available_features(journal_t *journal,
  * The functions that zext4's semantic patches call in addition; jbd2 has none of them.
  */
 
-/* configure.c */
+/* journal.c: its options */
 int zj_journal_configure(journal_t *journal, const struct zj_options *options);
 const struct zj_options *zj_journal_options(journal_t *journal);
 void zj_journal_reconfigure(journal_t *journal, const struct zj_live_options *live);
+
+/* lane.c */
 
 /* The number of lanes of a loaded journal; the lane that zj_journal_start_in() would choose. */
 unsigned int zj_journal_lanes(journal_t *journal);
@@ -514,8 +521,15 @@ unsigned int zj_handle_lane(handle_t *handle);
  */
 u64 *zj_journal_lane_hints(journal_t *journal, unsigned int lane);
 
-/* tenant.c: the lane of a tenant, a cgroup or a top-level directory. */
+/**
+ * zj_journal_set_ioprio() - I/O priority of all lane threads
+ */
+void zj_journal_set_ioprio(journal_t *journal, int ioprio);
+
+/* lane_pick.c: the lane of a tenant, a cgroup or a top-level directory. */
 int zj_journal_lane_of(journal_t *journal, u64 tenant);
+
+/* flush.c */
 
 /**
  * zj_journal_data_written() - blocks outside the log were written without FUA
@@ -552,6 +566,8 @@ void zj_journal_inode_written(journal_t *journal, u64 *written);
  */
 void zj_journal_written_by_all(journal_t *journal, u64 written);
 
+/* super.c */
+
 /**
  * zj_journal_is_live() - may the log hold something to recover?
  * @journal: the journal, initialised
@@ -562,6 +578,7 @@ void zj_journal_written_by_all(journal_t *journal, u64 written);
  * Return: true if block 0 says that lanes were live at the crash.
  */
 bool zj_journal_is_live(journal_t *journal);
+
 /**
  * zj_journal_too_short() - is the journal shorter than ext4 can do with?
  * @journal: the journal, from zj_journal_init_inode() or zj_journal_init_dev()
@@ -569,6 +586,8 @@ bool zj_journal_is_live(journal_t *journal);
  * No ext4 makes such a journal. It could be loaded, but ext4's handles would not fit.
  */
 bool zj_journal_too_short(journal_t *journal);
+
+/* access.c */
 
 /**
  * zj_journal_read_dependency() - the handle acts on what it has read (R9)
@@ -580,6 +599,7 @@ bool zj_journal_too_short(journal_t *journal);
  */
 int zj_journal_read_dependency(handle_t *handle, struct buffer_head *bh);
 
+/* claim.c */
 void zj_journal_hand_over(handle_t *handle, tid_t *slot, enum zj_kind kind);
 
 /**
@@ -654,6 +674,7 @@ static inline void zj_journal_claim_keep(handle_t *handle, tid_t *claim,
 void zj_journal_read_claimed(handle_t *handle, const tid_t *claim,
 			     enum zj_kind kind);
 
+/* flush.c: what a handle takes of it */
 void zj_txn_take_written(transaction_t *txn, u64 written);
 
 /**
@@ -690,6 +711,8 @@ static inline void zj_journal_take_written(handle_t *handle, const u64 *written)
 	if (txn && unlikely(number > READ_ONCE(txn->t_written)))
 		zj_txn_take_written(txn, number);
 }
+
+/* access.c: buffers and their owners */
 
 /**
  * zj_journal_buffer_tid() - a block's newest transaction that is not committed
@@ -730,11 +753,6 @@ bool zj_journal_newest_is(struct buffer_head *bh, transaction_t *txn);
  * Context: sleeps; the caller holds nothing that a handle waits for.
  */
 void zj_journal_lock_committed_buffer(journal_t *journal, struct buffer_head *bh);
-
-/**
- * zj_journal_set_ioprio() - I/O priority of all lane threads
- */
-void zj_journal_set_ioprio(journal_t *journal, int ioprio);
 
 /* zj_journal_set_features() refuses fast commit, so these are never called. */
 static inline int jbd2_fc_begin_commit(journal_t *journal, tid_t tid)

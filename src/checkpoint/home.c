@@ -8,15 +8,8 @@
  * this is so: a new owner takes it away under the buffer lock (part.c, J1). A
  * part that a newer transaction covers stays until that one is committed.
  */
-#include "checkpoint/home.h"
-#include "core/abort.h"
-#include "core/hold.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/part.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/blkdev.h>
@@ -374,7 +367,7 @@ static int wait_newer(struct buffer_head *bh)
 	zj_jh_put(jh);
 	if (newer) {
 		zj_commit_request(txn_zj(newer), newer);
-		err = zj_txn_wait_committed(newer);
+		err = zj_txn_wait_finished(newer);
 		zj_txn_put(newer);
 	}
 	return err;

@@ -7,15 +7,8 @@
  * again. The checkpoint thread tries to do this before anybody has to wait for
  * space.
  */
-#include "checkpoint/home.h"
-#include "checkpoint/tail.h"
-#include "core/abort.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "core/wake.h"
-#include "txn/component.h"
-#include "txn/part.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/kthread.h>
 #include <linux/mutex.h>
@@ -81,7 +74,7 @@ static u64 take_dead(struct zj_journal *zj, struct list_head *dead)
 	while ((comp = zj_comp_next_finished(zj, comp)) && is_home(comp)) {
 		ZJ_ASSERT(zj, comp->finished);
 		home = comp->stamp;
-		if (zj->log_ops->can_leave(comp))
+		if (!zj->log_ops->can_leave || zj->log_ops->can_leave(comp))
 			last = comp;
 		cond_resched();
 	}

@@ -6,11 +6,7 @@
  * and the log is not marked as empty, so that recovery finds what was
  * committed. Waiters get -EIO, new handles -EROFS.
  */
-#include "core/abort.h"
-#include "core/journal.h"
-#include "core/super.h"
-#include "core/tids.h"
-#include "core/wake.h"
+#include "core/core.h"
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
@@ -32,7 +28,7 @@ static void wake_everybody(struct zj_journal *zj)
 	}
 	rcu_read_lock();
 	zj_for_each_live(zj, chain, txn)
-		wake_up_var(&txn->committed);
+		wake_up_var(&txn->stage);
 	rcu_read_unlock();
 	wake_up_all(&zj->wait_submit);
 	wake_up_all(&zj->wait_progress);

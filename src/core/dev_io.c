@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reads and writes of journal blocks past the buffer cache. */
-#include "core/dev_io.h"
-#include "core/hold.h"
-#include "core/journal.h"
+/* Reads and writes of journal blocks past the buffer cache; how all writes are held. */
+#include "core/core.h"
 #include <linux/atomic.h>
 #include <linux/bio.h>
 #include <linux/blk-cgroup.h>
 #include <linux/blkdev.h>
+#include <linux/compiler.h>
 #include <linux/completion.h>
+#include <linux/wait.h>
 
 /**
  * zj_bio_of_all() - have a request sent in the same way whichever task sends it
@@ -155,4 +155,57 @@ int zj_dev_read_end(struct zj_dev_reads *reads)
 	dev_read_put(reads);
 	wait_for_completion_io(&reads->done);
 	return reads->err;
+}
+
+/* ---- holding writes ---- */
+
+/*
+ * Writes are held while a copy of the memory exists that is to be resumed (L3).
+ *
+ * A hibernation copies the memory, and then goes on running for as long as it takes to write the
+ * copy. Whatever the disk gets meanwhile the resumed system knows nothing of: it would give out the
+ * same stamps and the same places in the log again. So no write of any journal begins as long as
+ * writes are held, no matter in which thread (docs/decisions/0054).
+ */
+
+/* One for all journals, as the memory is copied as a whole. */
+static bool held;
+static DECLARE_WAIT_QUEUE_HEAD(wait_release);
+
+/**
+ * zj_writes_hold() - let no write begin any more
+ *
+ * A write that begins at this moment may still go out. That does no harm: the copy has it as one
+ * that is on its way, with the same contents, and sends it again.
+ *
+ * Context: any. No task that can be frozen is at work, so that no freezing waits for a commit.
+ */
+void zj_writes_hold(void)
+{
+	WRITE_ONCE(held, true);
+}
+
+/**
+ * zj_writes_release() - let writes go on
+ *
+ * Context: any.
+ */
+void zj_writes_release(void)
+{
+	WRITE_ONCE(held, false);
+	wake_up_all(&wait_release);
+}
+
+/**
+ * zj_writes_wait() - wait until writes are not held
+ *
+ * Called right before each write, whose contents and place are decided by then. One that has none
+ * of its own to decide, because it writes home what is committed, need not call it.
+ *
+ * Context: sleeps, possibly for as long as a hibernation takes; mutexes of the journal may be held.
+ */
+void zj_writes_wait(void)
+{
+	/* Idle, as nobody is to report a hung task. */
+	wait_event_idle(wait_release, !READ_ONCE(held));
 }

@@ -10,13 +10,7 @@
  * There is no lock: a thread that finds no flush in flight leads the next one,
  * for all that have come meanwhile, and for those that it waits for (gather.c).
  */
-#include "core/abort.h"
-#include "core/dev_io.h"
-#include "core/flush.h"
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/lane_pick.h"
-#include "core/waits.h"
+#include "core/core.h"
 #include <linux/blkdev.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -53,10 +47,10 @@ bool zj_needs_flush(struct zj_journal *zj, const struct zj_flush *flush)
 	return bdev_write_cache(flush->bdev);
 }
 
-static bool covered(struct zj_flush *flush, u64 need)
+static bool flush_covers(struct zj_flush *flush, u64 need)
 {
 	/*
-	 * Pairs with lead(): a caller that sees the flush as done also sees its
+	 * Pairs with lead_flush(): a caller that sees the flush as done also sees its
 	 * error.
 	 */
 	return smp_load_acquire(&flush->done) >= need;
@@ -64,7 +58,7 @@ static bool covered(struct zj_flush *flush, u64 need)
 
 /* ---- numbers of flushes ---- */
 
-static void raise(u64 *word, u64 need)
+static void raise_number(u64 *word, u64 need)
 {
 	u64 old = READ_ONCE(*word);
 
@@ -75,7 +69,7 @@ static void raise(u64 *word, u64 need)
 /* Returns the number of the flush that covers all writes completed by now. */
 static u64 next_flush(struct zj_flush *flush)
 {
-	/* Pairs with lead(), as in zj_dev_flush(). */
+	/* Pairs with lead_flush(), as in zj_dev_flush(). */
 	smp_mb();
 	return READ_ONCE(flush->issued) + 1;
 }
@@ -93,7 +87,7 @@ static void note_missed(struct zj_flush *flush)
 	 * or without.
 	 */
 	if (bdev_write_cache(flush->bdev))
-		raise(&flush->missed, next_flush(flush));
+		raise_number(&flush->missed, next_flush(flush));
 }
 
 /**
@@ -124,8 +118,8 @@ static void lost_in_cache(struct zj_journal *zj, int err)
 }
 
 /* Issues one flush. Caller has set flying. */
-static void lead(struct zj_journal *zj, struct zj_flush *flush,
-		 struct zj_lane *lane)
+static void lead_flush(struct zj_journal *zj, struct zj_flush *flush,
+		       struct zj_lane *lane)
 {
 	u64 nr = flush->issued + 1, start, took;
 	int err;
@@ -151,7 +145,7 @@ static void lead(struct zj_journal *zj, struct zj_flush *flush,
 		lost_in_cache(zj, err);
 	}
 	/*
-	 * Pairs with covered(): a caller that sees the flush as done also sees
+	 * Pairs with flush_covers(): a caller that sees the flush as done also sees
 	 * its error.
 	 */
 	smp_store_release(&flush->done, nr);
@@ -162,7 +156,7 @@ static void lead(struct zj_journal *zj, struct zj_flush *flush,
  * one, since a thread that comes while a flush is in flight needs the next. No
  * later flush brings anything back, so the error is everybody's from then on.
  */
-static int outcome(const struct zj_flush *flush)
+static int flush_outcome(const struct zj_flush *flush)
 {
 	return READ_ONCE(flush->err);
 }
@@ -183,22 +177,22 @@ static int flush_cache(struct zj_journal *zj, struct zj_flush *flush,
 		note_missed(flush);
 		return 0;
 	}
-	/* Pairs with lead(): our writes completed before we read the number. */
+	/* Pairs with lead_flush(): our writes completed before we read the number. */
 	smp_mb();
 	need = READ_ONCE(flush->issued) + 1;
 	if (flush == &zj->flush)
 		zj_gather_join(lane, need);
 	zj_count(&lane->stats.flush_calls, 1);
 	zj_wait_begin(&wait, lane, ZJ_WAIT_FLUSH, NULL);
-	while (!covered(flush, need)) {
+	while (!flush_covers(flush, need)) {
 		if (cmpxchg(&flush->flying, 0, 1)) {
-			wait_event(flush->wait, covered(flush, need) ||
+			wait_event(flush->wait, flush_covers(flush, need) ||
 				   !READ_ONCE(flush->flying));
 			continue;
 		}
 		ZJ_ASSERT(zj, READ_ONCE(flush->flying));
-		if (!covered(flush, need))
-			lead(zj, flush, lane);
+		if (!flush_covers(flush, need))
+			lead_flush(zj, flush, lane);
 		/*
 		 * Pairs with the next leader's cmpxchg(): it sees all that we
 		 * have written to @flush.
@@ -207,7 +201,7 @@ static int flush_cache(struct zj_journal *zj, struct zj_flush *flush,
 		wake_up_all(&flush->wait);
 	}
 	zj_wait_end(&wait);
-	return outcome(flush);
+	return flush_outcome(flush);
 }
 
 /**
@@ -272,10 +266,10 @@ static int flush_missed(struct zj_journal *zj, struct zj_flush *flush,
 
 	if (!need)
 		return 0;
-	err = covered(flush, need) ? outcome(flush) :
+	err = flush_covers(flush, need) ? flush_outcome(flush) :
 				     flush_cache(zj, flush, lane);
 	/* Later commits need not flush what this flush has covered. */
-	if (!err && covered(flush, need))
+	if (!err && flush_covers(flush, need))
 		cmpxchg(&flush->missed, need, 0);
 	return err;
 }
@@ -307,7 +301,7 @@ void zj_journal_data_written(journal_t *journal)
 {
 	struct zj_flush *flush = &to_zj(journal)->flush;
 
-	raise(&flush->data, next_flush(flush));
+	raise_number(&flush->data, next_flush(flush));
 }
 EXPORT_SYMBOL_GPL(zj_journal_data_written);
 
@@ -316,8 +310,8 @@ void zj_journal_inode_written(journal_t *journal, u64 *written)
 	struct zj_flush *flush = &to_zj(journal)->flush;
 	u64 need = next_flush(flush);
 
-	raise(written, need);
-	raise(&flush->inodes, need);
+	raise_number(written, need);
+	raise_number(&flush->inodes, need);
 }
 EXPORT_SYMBOL_GPL(zj_journal_inode_written);
 
@@ -325,11 +319,11 @@ void zj_journal_written_by_all(journal_t *journal, u64 written)
 {
 	struct zj_flush *flush = &to_zj(journal)->flush;
 
-	/* Pairs with raise(), as in zj_data_flush(). */
+	/* Pairs with raise_number(), as in zj_data_flush(). */
 	smp_rmb();
 	written = min(written, READ_ONCE(flush->inodes));
-	if (!covered(flush, written))
-		raise(&flush->data, written);
+	if (!flush_covers(flush, written))
+		raise_number(&flush->data, written);
 }
 EXPORT_SYMBOL_GPL(zj_journal_written_by_all);
 
@@ -340,7 +334,7 @@ EXPORT_SYMBOL_GPL(zj_journal_written_by_all);
  */
 void zj_txn_take_written(transaction_t *txn, u64 written)
 {
-	raise(&txn->t_written, written);
+	raise_number(&txn->t_written, written);
 }
 EXPORT_SYMBOL_GPL(zj_txn_take_written);
 
@@ -367,19 +361,19 @@ int zj_data_flush(struct zj_journal *zj, struct zj_lane *lane, u64 written,
 
 	/*
 	 * The completion that the caller knows of comes after its report, so
-	 * the numbers include it. Pairs with raise(): a wait may have ended with
+	 * the numbers include it. Pairs with raise_number(): a wait may have ended with
 	 * a plain read of a folio's flag.
 	 */
 	smp_rmb();
 	need = max(READ_ONCE(flush->data), written);
-	if (!zj_flag(zj, ZJ_DATA_REPORTED) || !covered(flush, need) ||
+	if (!zj_flag(zj, ZJ_DATA_REPORTED) || !flush_covers(flush, need) ||
 	    (log && !zj_log_apart(zj)))
 		err = zj_dev_flush(zj, lane);
 	else
 		zj_flush_not_expected(lane);
 	if (!err && log && zj_log_apart(zj))
 		err = zj_log_dev_flush(zj, lane);
-	return err ?: outcome(flush);
+	return err ?: flush_outcome(flush);
 }
 
 /**
@@ -433,7 +427,7 @@ bool zj_journal_wants_fua(journal_t *journal, u64 written)
 	return zj_flag(zj, ZJ_DATA_REPORTED) &&
 	       (!zj->log_ops->log_before_data || zj_log_apart(zj) ||
 		READ_ONCE(zj->options.live.log_fua)) &&
-	       covered(flush, max(READ_ONCE(flush->data), written));
+	       flush_covers(flush, max(READ_ONCE(flush->data), written));
 }
 EXPORT_SYMBOL_GPL(zj_journal_wants_fua);
 

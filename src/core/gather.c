@@ -14,9 +14,7 @@
  * All that lanes note here are hints. They are read and written without a lock, and a
  * wrong one costs time only.
  */
-#include "core/flush.h"
-#include "core/gather.h"
-#include "core/journal.h"
+#include "core/core.h"
 #include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/wait.h>
@@ -52,7 +50,7 @@
  * takes longer to come, such as an fsync with much data, or one whose mark was
  * left behind, is not worth the others' time.
  */
-static u64 patience(const struct zj_flush *flush)
+static u64 gather_patience(const struct zj_flush *flush)
 {
 	return min_t(u64, READ_ONCE(flush->mean_ns), ZJ_GATHER_MAX_NS);
 }
@@ -65,7 +63,7 @@ static bool is_announced(const struct zj_lane *lane, u64 now)
 	u64 since = READ_ONCE(lane->flush_expected_since);
 
 	return since && since < now &&
-	       now - since < patience(&lane->journal->flush);
+	       now - since < gather_patience(&lane->journal->flush);
 }
 
 /**
@@ -252,7 +250,7 @@ struct zj_gathering {
 
 static void choose_wait(struct zj_journal *zj, struct zj_gathering *g)
 {
-	u64 flush = patience(&zj->flush);
+	u64 flush = gather_patience(&zj->flush);
 	struct zj_turnarounds t = {};
 	u32 wait;
 
@@ -325,9 +323,9 @@ void zj_gather(struct zj_journal *zj, struct zj_lane *leader)
 	u64 end;
 
 	choose_wait(zj, &g);
-	end = min(g.until, g.since + patience(&zj->flush));
+	end = min(g.until, g.since + gather_patience(&zj->flush));
 	if (any_announced(zj, &g))
-		end = g.since + patience(&zj->flush);
+		end = g.since + gather_patience(&zj->flush);
 	if (end <= g.since)
 		return;
 	WRITE_ONCE(zj->flush.awaited, 0);

@@ -17,24 +17,141 @@
 
 #include <linux/atomic.h>
 #include <linux/blkdev.h>
+#include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/types.h>
 #include <linux/wait.h>
 #include <zjournal/jbd2.h>
 #include <zjournal/recovery.h>
-#include "core/flush_types.h"
 #include "format/codec.h"
 #include "format/journal_map.h"
 #include "log/log_types.h"
-#include "txn/block_index_types.h"
-#include "txn/component_types.h"
+#include "txn/txn_types.h"
 
 struct zj_lane;
+struct block_device;
 struct zj_pass;
-struct zj_seg;
 struct zj_tenant;
-struct zj_tid_chain;
+
+/* ---- log space ---- */
+
+/**
+ * struct zj_seg - one segment of the log
+ *
+ * zj_seg_init() allocates all segments as one array, and puts them into
+ * zj_journal.pool. A lane takes empty ones to zj_lane.in_hand, and gives back
+ * those that it does not need. When its thread begins to fill one, the segment
+ * gets the number of a new tenure and is in no list (zj_lane.cur). When it is
+ * full, it goes to zj_lane.full. It returns to the pool when the checkpoint
+ * stamp has reached its @max_stamp. zj_space_exit() frees the array.
+ */
+struct zj_seg {
+	u32		index;		/* immutable; position in the log */
+	u64		seq;		/* lane's lock; number of the current tenure */
+	u64		max_stamp;	/* lane's lock, then pool_lock; stamp of the newest record
+					 * in it
+					 */
+	struct list_head link;		/* pool_lock, or the lane's lock while it is in
+					 * zj_lane.in_hand
+					 */
+};
+
+/**
+ * struct zj_space_waiter - a handle start that waits for log space
+ *
+ * It is on the stack of the task that starts the handle, all zero at first.
+ * When the start finds no room, zj_space_wait() puts it into
+ * zj_journal.space_queue. It keeps its place until the handle has joined a
+ * transaction, or has to wait for a barrier; then zj_space_leave() takes it
+ * out. While its lane's transaction is locked the waiter is away: it keeps its
+ * place, and others are served.
+ */
+struct zj_space_waiter {
+	struct list_head link;		/* pool_lock; in zj_journal.space_queue */
+	struct task_struct *task;	/* its task only, with pool_lock while in the queue; the
+					 * task, or NULL if it is not in the queue
+					 */
+	struct zj_lane	*lane;		/* immutable while in the queue; the lane that it waits in */
+	bool		away;		/* pool_lock; it waits for its lane at present */
+};
+
+/* ---- flushes of a device's cache ---- */
+
+/**
+ * struct zj_flush - shared flushes of a device's cache
+ *
+ * The journal has one for each of its devices. There is no lock: the thread
+ * that changes @flying from 0 to 1 leads the next flush. Only the leader changes
+ * the fields marked as such; they are read without a lock. Flushes are numbered
+ * from 1.
+ */
+struct zj_flush {
+	struct block_device *bdev;	/* immutable; the device that is flushed */
+	u32		flying;		/* cmpxchg; 1: a thread leads a flush */
+	u64		issued;		/* leader; number of the last flush begun */
+	u64		done;		/* leader; number of the last flush that ended */
+	int		err;		/* leader; the last error of a flush; it stays */
+	u64		mean_ns;	/* leader, read racily; running mean of the time of a
+					 * flush, in ns
+					 */
+	u64		ended;		/* leader, read racily; when the last flush ended, in ns */
+	unsigned int	awaited;	/* leader, read racily; index of the lane that it waits
+					 * for, while it sleeps in @gather
+					 */
+	u64		data;		/* cmpxchg, only grows; number of the flush that covers all
+					 * file data written, except what was noted in its inode;
+					 * not used for the log's own device, nor is @inodes
+					 */
+	u64		inodes;		/* cmpxchg, only grows; the highest number noted in any
+					 * inode
+					 */
+	u64		missed;		/* cmpxchg; number of the flush that covers what commits
+					 * have not flushed, because barriers were off; 0: there is
+					 * nothing, or that flush has ended well
+					 */
+	wait_queue_head_t wait;		/* woken when a flush has ended */
+	wait_queue_head_t gather;	/* the leader sleeps here until the lanes that it expects
+					 * have come; not used for the log's own device
+					 */
+};
+
+/* ---- journal blocks that are read past the buffer cache ---- */
+
+/**
+ * struct zj_dev_reads - journal blocks that one task is reading
+ *
+ * It is zeroed by its task before the first zj_dev_read_start(), and may be
+ * used again after zj_dev_read_end().
+ */
+struct zj_dev_reads {
+	bool		begun;		/* task only; zj_dev_read_end() has to wait */
+	int		err;		/* cmpxchg; first error of any bio, read when all have
+					 * ended
+					 */
+	atomic_t	pending;	/* bios in flight, plus one for the task */
+	struct completion done;		/* completed when all bios have ended */
+};
+
+/* ---- live transactions, by their tids ---- */
+
+/*
+ * A power of two. Tids are consecutive, so with as many chains as there can be lanes those
+ * that work at once rarely meet: what is in a chain is written by its neighbours.
+ */
+#define ZJ_TID_CHAINS		256
+
+/**
+ * struct zj_tid_chain - one chain of the table
+ */
+struct zj_tid_chain {
+	spinlock_t	lock;		/* guards the chain; inside lane->lock */
+	struct hlist_head head;		/* lock to change, RCU to read; zj_txn.tid_link */
+} ____cacheline_aligned_in_smp;
+
+/* ---- the journal ---- */
 
 /**
  * struct zj_journal - the journal of one file system

@@ -7,10 +7,7 @@
  * segments from the pool only when these run short, and gives back what it does
  * not need at the next seal. Commit itself never waits for space (N6).
  */
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "core/wake.h"
+#include "core/core.h"
 #include <linux/atomic.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
@@ -448,7 +445,7 @@ static bool reclaim_some(struct zj_lane *lane, u64 ckpt_stamp)
 static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 {
 	struct zj_journal *zj = lane->journal;
-	bool room = false;
+	bool wake = false;
 
 	spin_lock(&lane->lock);
 	lane->limit = 0;
@@ -457,7 +454,7 @@ static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 		lane->cur->seq = ++zj->seg_seq;
 		if (lane->promised || lane->running) {
 			lane->cur_off = 0;
-			room = lane->starts_waiting;
+			wake = lane->starts_waiting;
 		} else {
 			list_add(&lane->cur->link, &zj->pool);
 			WRITE_ONCE(zj->nr_pool, zj->nr_pool + 1);
@@ -473,7 +470,7 @@ static void ckpt_lane(struct zj_lane *lane, u64 ckpt_stamp)
 		lane->nr_in_hand = 0;
 	}
 	spin_unlock(&lane->lock);
-	if (room)
+	if (wake)
 		wake_up_all(&lane->wait_space);
 }
 

@@ -7,12 +7,8 @@
  * the first chunk is written. Clean: block 0 is a stock super block with an
  * empty log; it is written only when everything is home.
  */
-#include "core/dev_io.h"
-#include "core/flush.h"
-#include "core/journal.h"
-#include "core/super.h"
+#include "core/core.h"
 #include "format/codec.h"
-#include "format/codec_nvm.h"
 #include <linux/blkdev.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -134,7 +130,7 @@ static int write_super(struct zj_journal *zj, blk_opf_t opf)
 	int err;
 
 	lock_buffer(bh);
-	zj_seal_jbd2_super(super_of(zj));
+	zj_jbd2_super_set_csum(super_of(zj));
 	err = zj_dev_rw(zj, 0, 1, bh->b_data, opf);
 	unlock_buffer(bh);
 	if (!(opf & REQ_FUA))

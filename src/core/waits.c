@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Records of tasks that wait, and of the longest waits.
+ * Records of tasks that wait, and of the longest waits; wake-ups of checkpoints.
  *
  * A task that is about to wait files a record, which is on its own stack, in
  * the lane where it waits, and takes it out again afterwards. So a reader of
  * the debug files sees each wait in a journal that hangs, its reason, and the
  * transaction that it is about. Handles that do not wait pay nothing for it.
  */
-#include "core/journal.h"
-#include "core/waits.h"
+#include "core/core.h"
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
 #include <linux/string.h>
+#include <linux/wait.h>
 #include <trace/events/zjournal.h>
 
 /* Users and zjctl read these names (docs/operations.md). */
@@ -36,25 +36,38 @@ const char *const zj_wait_names[ZJ_NR_WAITS] = {
 	[ZJ_WAIT_PROGRESS] = "progress",
 };
 
-const char *const zj_comp_state_names[ZJ_NR_COMP_STATES] = {
-	[ZJ_C_RUNNING] = "running",
-	[ZJ_C_LOCKED] = "locked",
-	[ZJ_C_SEALED] = "sealed",
-	[ZJ_C_COMMITTED] = "committed",
-};
-
-static const char *const phase_names[ZJ_NR_FSYNC_PHASES] = {
-	[ZJ_FSYNC_TURN] = "turn",
-	[ZJ_FSYNC_DRAIN] = "drain",
-	[ZJ_FSYNC_ISSUE] = "issue",
-	[ZJ_FSYNC_RECORD] = "record",
-	[ZJ_FSYNC_COMMITTED] = "committed",
+const char *const zj_stage_names[ZJ_NR_STAGES] = {
+	[ZJ_RUNNING] = "running",
+	[ZJ_LOCKED] = "locked",
+	[ZJ_SEALED] = "sealed",
+	[ZJ_COPYING] = "copying",
+	[ZJ_ISSUED] = "issued",
+	[ZJ_FLUSHING] = "flushing",
+	[ZJ_RECORDED] = "recorded",
+	[ZJ_COMMITTED] = "committed",
+	[ZJ_FINISHED] = "finished",
 };
 
 void zj_waits_init(struct zj_waits *waits)
 {
 	spin_lock_init(&waits->lock);
 	INIT_LIST_HEAD(&waits->now);
+}
+
+/**
+ * zj_stage_now() - returns where a transaction stands, for users
+ * @txn: the transaction; the caller makes sure that it stays
+ *
+ * What its component has reached at one moment, its own stage may follow a little later.
+ */
+enum zj_txn_stage zj_stage_now(const struct zj_txn *txn)
+{
+	enum zj_txn_stage stage;
+
+	rcu_read_lock();
+	stage = READ_ONCE(READ_ONCE(txn->comp)->stage);
+	rcu_read_unlock();
+	return max(stage, READ_ONCE(txn->stage));
 }
 
 /**
@@ -82,9 +95,7 @@ void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,
 	if (txn) {
 		wait->tid = txn->public.t_tid;
 		wait->tid_lane = txn->lane->index;
-		rcu_read_lock();
-		wait->state = READ_ONCE(READ_ONCE(txn->comp)->state);
-		rcu_read_unlock();
+		wait->stage = zj_stage_now(txn);
 	}
 	spin_lock(&waits->lock);
 	list_add_tail(&wait->link, &waits->now);
@@ -95,7 +106,7 @@ void zj_wait_begin(struct zj_wait *wait, struct zj_lane *lane,
  * Replaces the shortest wait that is kept, if that is shorter than this one.
  * Caller holds waits->lock.
  */
-static void keep(struct zj_past_wait *kept, const struct zj_wait *wait, s64 took)
+static void keep_wait(struct zj_past_wait *kept, const struct zj_wait *wait, s64 took)
 {
 	struct zj_past_wait *shortest = kept;
 	int i;
@@ -123,7 +134,7 @@ void zj_wait_end(struct zj_wait *wait)
 	trace_zj_wait(wait, took);
 	spin_lock(&waits->lock);
 	list_del(&wait->link);
-	keep(waits->longest[wait->why], wait, took);
+	keep_wait(waits->longest[wait->why], wait, took);
 	spin_unlock(&waits->lock);
 }
 
@@ -143,7 +154,7 @@ static void keep_fsync(struct zj_past_fsync *kept, const struct zj_past_fsync *f
 
 /**
  * zj_fsync_ended() - note in which phases an fsync has spent its time
- * @txn: the transaction, committed, referenced by the caller
+ * @txn: the transaction, finished, referenced by the caller
  * @begin: when the fsync began to wait
  * @turn: when the lane's thread had time for it
  *
@@ -177,104 +188,49 @@ void zj_fsync_ended(const struct zj_txn *txn, ktime_t begin, ktime_t turn)
 	spin_unlock(&waits->lock);
 }
 
-/* ---- text ---- */
+/* ---- wake-ups of checkpoints ---- */
 
-static u64 us(s64 ns)
-{
-	return ktime_us_delta(max_t(s64, ns, 0), 0);
-}
-
-/*
- * The task's name comes last, because it may contain spaces. Every user chooses the names of
- * their own tasks, so a newline in one must not look like another entry of the file.
+/**
+ * zj_progress() - tell checkpoints that a component was finished or reclaimed
+ * @zj: the journal
+ *
+ * Every commit calls it, so it writes nothing unless a checkpoint watches.
  */
-static void task_to_text(struct seq_buf *out, pid_t pid, const char *comm)
+void zj_progress(struct zj_journal *zj)
 {
-	char name[TASK_COMM_LEN];
-	char *c;
-
-	strscpy(name, comm, sizeof(name));
-	for (c = name; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	seq_buf_printf(out, " pid=%d comm=%s\n", pid, name);
-}
-
-static void wait_to_text(struct seq_buf *out, const char *when,
-			 const struct zj_wait *wait, s64 ns)
-{
-	seq_buf_printf(out, "%s lane=%d reason=%s us=%llu", when, wait->lane->index,
-		       zj_wait_names[wait->why], us(ns));
-	if (wait->tid)
-		seq_buf_printf(out, " for=%u for_lane=%u phase=%s", wait->tid,
-			       wait->tid_lane, zj_comp_state_names[wait->state]);
-	task_to_text(out, wait->pid, wait->comm);
+	/*
+	 * Pairs with zj_watch_progress(): either we see that it watches, or it sees what
+	 * the component has become.
+	 */
+	smp_mb();
+	if (!atomic_read(&zj->watchers))
+		return;
+	atomic_inc(&zj->progress);
+	wake_up_all(&zj->wait_progress);
 }
 
 /**
- * zj_waits_to_text() - print who waits in a lane now, and the longest waits
- * there were
- * @out: where it is printed
- * @lane: the lane
+ * zj_watch_progress() - have progress counted
+ * @zj: the journal
  *
- * Context: takes waits.lock; no other lock is needed.
+ * Components that are finished from now on change zj_journal.progress, and the caller sees
+ * the others as finished. zj_unwatch_progress() ends it.
  */
-void zj_waits_to_text(struct seq_buf *out, struct zj_lane *lane)
+void zj_watch_progress(struct zj_journal *zj)
 {
-	struct zj_waits *waits = &lane->waits;
-	ktime_t now = ktime_get();
-	struct zj_wait *wait;
-	int i, k, left = ZJ_TEXT_MOST;
-
-	spin_lock(&waits->lock);
-	list_for_each_entry(wait, &waits->now, link) {
-		if (!left--) {
-			seq_buf_printf(out, "more lane=%d\n", lane->index);
-			break;
-		}
-		wait_to_text(out, "now", wait, now - wait->since);
-	}
-	for (i = 0; i < ZJ_NR_WAITS; i++)
-		for (k = 0; k < ZJ_KEPT_WAITS; k++)
-			if (waits->longest[i][k].took)
-				wait_to_text(out, "past", &waits->longest[i][k].wait,
-					     waits->longest[i][k].took);
-	spin_unlock(&waits->lock);
+	atomic_inc(&zj->watchers);
+	/* Pairs with zj_progress(). */
+	smp_mb();
 }
 
-static void phases_to_text(struct seq_buf *out, const s64 *ns)
+void zj_unwatch_progress(struct zj_journal *zj)
 {
-	int i;
-
-	for (i = 0; i < ZJ_NR_FSYNC_PHASES; i++)
-		seq_buf_printf(out, " %s=%llu", phase_names[i], us(ns[i]));
+	ZJ_ASSERT(zj, atomic_read(&zj->watchers) > 0);
+	atomic_dec(&zj->watchers);
 }
 
-/**
- * zj_fsyncs_to_text() - print how long a lane's fsyncs took, by phase
- * @out: where it is printed
- * @lane: the lane
- *
- * Context: takes waits.lock; no other lock is needed.
- */
-void zj_fsyncs_to_text(struct seq_buf *out, struct zj_lane *lane)
+void zj_checkpoint_kick(struct zj_journal *zj)
 {
-	struct zj_waits *waits = &lane->waits;
-	const struct zj_past_fsync *fsync;
-	int i;
-
-	spin_lock(&waits->lock);
-	seq_buf_printf(out, "sum lane=%d fsyncs=%llu", lane->index, waits->fsyncs);
-	phases_to_text(out, waits->phase_ns);
-	seq_buf_printf(out, "\n");
-	for (i = 0; i < ZJ_KEPT_WAITS; i++) {
-		fsync = &waits->slowest[i];
-		if (!fsync->took)
-			continue;
-		seq_buf_printf(out, "slow lane=%d us=%llu", lane->index, us(fsync->took));
-		phases_to_text(out, fsync->phase);
-		seq_buf_printf(out, " tid=%u", fsync->tid);
-		task_to_text(out, fsync->pid, fsync->comm);
-	}
-	spin_unlock(&waits->lock);
+	WRITE_ONCE(zj->ckpt_wanted, true);
+	wake_up(&zj->wait_ckpt);
 }

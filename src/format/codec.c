@@ -10,7 +10,6 @@
 #include <asm/byteorder.h>
 #include "format/codec.h"
 #include "format/codec_jbd2.h"
-#include "format/codec_nvm.h"
 #include "format/line_set.h"
 
 #define ZJ_MIN_BLOCK_SIZE	1024
@@ -277,8 +276,8 @@ void zj_encode_chunk(const struct zj_log_geometry *geo, u32 seed,
 	h->csum = cpu_to_le32(zj_chunk_csum(seed, block, geo->block_size));
 }
 
-bool zj_chunk_sealed(const struct zj_log_geometry *geo, u32 seed,
-		     const void *block)
+bool zj_chunk_csum_good(const struct zj_log_geometry *geo, u32 seed,
+			const void *block)
 {
 	const struct zj_chunk_header *h = block;
 
@@ -363,7 +362,7 @@ bool zj_decode_chunk(const struct zj_log_geometry *geo, u32 seed, u32 seg_index,
 {
 	const struct zj_chunk_header *h = block;
 
-	if (!zj_chunk_sealed(geo, seed, block))
+	if (!zj_chunk_csum_good(geo, seed, block))
 		return false;
 	chunk->seg_seq = le64_to_cpu(h->seg_seq);
 	chunk->seg_index = le32_to_cpu(h->seg_index);
@@ -445,7 +444,7 @@ static bool zj_has_csum(const struct zj_jbd2_super *sb)
 	       cpu_to_be32(ZJ_JBD2_INCOMPAT_CSUM_V2 | ZJ_JBD2_INCOMPAT_CSUM_V3);
 }
 
-void zj_seal_jbd2_super(struct zj_jbd2_super *sb)
+void zj_jbd2_super_set_csum(struct zj_jbd2_super *sb)
 {
 	if (zj_has_csum(sb))
 		sb->s_checksum = zj_jbd2_super_csum(sb);
@@ -520,4 +519,13 @@ void zj_clean_jbd2_super(struct zj_jbd2_super *sb)
 	sb->s_head = 0;
 	/* Stock must not take a leftover of an older log for its next transaction. */
 	be32_add_cpu(&sb->s_sequence, 1);
+}
+
+void zj_set_nvm_mark(struct zj_jbd2_super *sb, const u8 *uuid, u64 generation)
+{
+	struct zj_nvm_mark *mark = zj_nvm_mark_of(sb);
+
+	memcpy(mark->uuid, uuid, sizeof(mark->uuid));
+	mark->generation = cpu_to_be64(generation);
+	sb->s_feature_incompat |= cpu_to_be32(ZJ_JBD2_INCOMPAT_NVM);
 }

@@ -9,6 +9,7 @@
 #include <linux/types.h>
 #include <asm/byteorder.h>
 #include <zjournal/format.h>
+#include <zjournal/nvm_format.h>
 #include <zjournal/recovery.h>
 
 /**
@@ -148,8 +149,8 @@ bool zj_tag_walk_next(struct zj_tag_walk *walk);
 void zj_encode_chunk(const struct zj_log_geometry *geo, u32 seed,
 		     const struct zj_chunk *chunk, void *block);
 /* Returns whether the block was written as a chunk header of this log, at any place. */
-bool zj_chunk_sealed(const struct zj_log_geometry *geo, u32 seed,
-		     const void *block);
+bool zj_chunk_csum_good(const struct zj_log_geometry *geo, u32 seed,
+			const void *block);
 /*
  * Returns whether the block is a chunk header of this log for block @seg_block of segment
  * @seg_index, with counts that a writer can have written. It fills in @chunk then.
@@ -167,7 +168,7 @@ void zj_unescape(void *image, u16 flags);
 /* Returns the checksum of block 0 of the journal as stock JBD2 computes it. */
 __be32 zj_jbd2_super_csum(const struct zj_jbd2_super *sb);
 /* Fills in the checksum if the features ask for one. */
-void zj_seal_jbd2_super(struct zj_jbd2_super *sb);
+void zj_jbd2_super_set_csum(struct zj_jbd2_super *sb);
 /*
  * Returns NULL if block 0 is valid, else a text that continues "block 0". Features are not
  * checked. With @in_use the file system is mounted, and the checksum is not checked,
@@ -187,5 +188,18 @@ bool zj_jbd2_too_short(const struct zj_jbd2_super *sb);
 void zj_upgrade_jbd2_super(struct zj_jbd2_super *sb);
 /* Makes it a stock super block with an empty log. The caller has to seal it. */
 void zj_clean_jbd2_super(struct zj_jbd2_super *sb);
+
+/* Returns the mark in block 0 of the journal that names the memory that has the log. */
+static inline struct zj_nvm_mark *zj_nvm_mark_of(struct zj_jbd2_super *sb)
+{
+	return (struct zj_nvm_mark *)(sb->s_padding + ZJ_NVM_MARK_AT);
+}
+
+static inline bool zj_is_nvm_log(const struct zj_jbd2_super *sb)
+{
+	return sb->s_feature_incompat & cpu_to_be32(ZJ_JBD2_INCOMPAT_NVM);
+}
+
+void zj_set_nvm_mark(struct zj_jbd2_super *sb, const u8 *uuid, u64 generation);
 
 #endif /* ZJ_CODEC_H */

@@ -8,7 +8,7 @@
 #include "format/codec.h"
 #include "format/codec_jbd2.h"
 
-static bool has(const struct zj_jbd2_super *sb, u32 incompat)
+static bool has_incompat(const struct zj_jbd2_super *sb, u32 incompat)
 {
 	return sb->s_feature_incompat & cpu_to_be32(incompat);
 }
@@ -20,18 +20,18 @@ static bool has(const struct zj_jbd2_super *sb, u32 incompat)
  */
 void zj_jbd2_geo_of(const struct zj_jbd2_super *sb, struct zj_jbd2_geo *log)
 {
-	bool csum2 = has(sb, ZJ_JBD2_INCOMPAT_CSUM_V2);
+	bool csum2 = has_incompat(sb, ZJ_JBD2_INCOMPAT_CSUM_V2);
 	u32 fast = be32_to_cpu(sb->s_num_fc_blks) ?: ZJ_JBD2_FC_BLOCKS;
 
 	memset(log, 0, sizeof(*log));
 	log->block_size = be32_to_cpu(sb->s_blocksize);
 	log->first = be32_to_cpu(sb->s_first);
 	log->last = be32_to_cpu(sb->s_maxlen);
-	if (has(sb, ZJ_JBD2_INCOMPAT_FAST_COMMIT))
+	if (has_incompat(sb, ZJ_JBD2_INCOMPAT_FAST_COMMIT))
 		log->last -= min(fast, log->last);
-	log->b64 = has(sb, ZJ_JBD2_INCOMPAT_64BIT);
+	log->b64 = has_incompat(sb, ZJ_JBD2_INCOMPAT_64BIT);
 	log->csum1 = sb->s_feature_compat & cpu_to_be32(ZJ_JBD2_COMPAT_CHECKSUM);
-	log->csum3 = has(sb, ZJ_JBD2_INCOMPAT_CSUM_V3);
+	log->csum3 = has_incompat(sb, ZJ_JBD2_INCOMPAT_CSUM_V3);
 	if (log->csum3)
 		log->tag_bytes = sizeof(struct zj_jbd2_tag3);
 	else
@@ -144,7 +144,7 @@ static u32 block_csum(const struct zj_jbd2_geo *log, const void *block)
 			      log->block_size - sizeof(struct zj_jbd2_tail));
 }
 
-void zj_jbd2_seal(const struct zj_jbd2_geo *log, void *block)
+void zj_jbd2_set_csum(const struct zj_jbd2_geo *log, void *block)
 {
 	if (log->tail_bytes)
 		*tail_of(log, block) = cpu_to_be32(block_csum(log, block));
@@ -241,7 +241,7 @@ u64 zj_jbd2_get_revoke(const struct zj_jbd2_geo *log, const void *block, u32 i)
 	return be64_to_cpu(wide);
 }
 
-bool zj_jbd2_sealed(const struct zj_jbd2_geo *log, const void *block)
+bool zj_jbd2_csum_good(const struct zj_jbd2_geo *log, const void *block)
 {
 	return !log->tail_bytes ||
 	       *tail_of(log, block) == cpu_to_be32(block_csum(log, block));

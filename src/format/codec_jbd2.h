@@ -67,7 +67,7 @@ void zj_jbd2_put_tag(const struct zj_jbd2_geo *log, void *block, u32 i,
 void zj_jbd2_put_revoke(const struct zj_jbd2_geo *log, void *block, u32 i,
 			u64 revoked);
 /* Writes the checksum of a descriptor or revoke block. */
-void zj_jbd2_seal(const struct zj_jbd2_geo *log, void *block);
+void zj_jbd2_set_csum(const struct zj_jbd2_geo *log, void *block);
 /* Writes a whole commit block; @block must be zero before. */
 void zj_jbd2_put_commit(const struct zj_jbd2_geo *log, void *block, u32 sequence,
 			u64 sec, u32 nsec);
@@ -84,7 +84,7 @@ bool zj_jbd2_get_tag(const struct zj_jbd2_geo *log, const void *block, u32 *at,
 /* Returns how many numbers a revoke block has, or -1 if it cannot hold that many. */
 int zj_jbd2_nr_revokes(const struct zj_jbd2_geo *log, const void *block);
 u64 zj_jbd2_get_revoke(const struct zj_jbd2_geo *log, const void *block, u32 i);
-bool zj_jbd2_sealed(const struct zj_jbd2_geo *log, const void *block);
+bool zj_jbd2_csum_good(const struct zj_jbd2_geo *log, const void *block);
 /* Returns whether a commit block is valid, for logs with checksums of version 2, 3 or none. */
 bool zj_jbd2_commit_good(const struct zj_jbd2_geo *log, const void *block);
 

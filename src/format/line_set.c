@@ -4,7 +4,7 @@
 #include "format/line_set.h"
 
 /* Compares a line, or several. Blocks are aligned to their size, so lines are to words. */
-static bool differ(const u64 *old, const u64 *new, u32 bytes)
+static bool words_differ(const u64 *old, const u64 *new, u32 bytes)
 {
 	const u64 *end = old + bytes / sizeof(u64);
 	u64 change = 0;
@@ -22,7 +22,7 @@ u64 zj_lines_diff(const void *old, const void *new, u32 block_size)
 	u64 lines = 0;
 
 	for (i = 0; i < block_size / unit; i++, old += unit, new += unit)
-		lines |= (u64)differ(old, new, unit) << i;
+		lines |= (u64)words_differ(old, new, unit) << i;
 	return lines;
 }
 

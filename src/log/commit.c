@@ -10,20 +10,10 @@
  * have members in the same lanes are in the same order in all of them, so
  * threads that wait for other members' data cannot deadlock.
  */
-#include "checkpoint/home.h"
-#include "core/abort.h"
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/super.h"
-#include "core/waits.h"
-#include "log/commit.h"
-#include "log/group_commit.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/ordered.h"
-#include "txn/part.h"
+#include "checkpoint/checkpoint.h"
+#include "core/core.h"
+#include "log/log.h"
 #include "txn/txn.h"
-#include "txn/version.h"
 #include <linux/atomic.h>
 #include <linux/kthread.h>
 #include <linux/refcount.h>
@@ -80,8 +70,7 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part,
 static void fix_parts(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
-	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
-	txn->parts_fixed = true;
+	zj_txn_advance(txn, ZJ_COPYING);
 	spin_unlock(&txn->list_lock);
 }
 
@@ -170,7 +159,20 @@ static void wait_protected(struct zj_txn *txn)
 
 /* ---- one transaction ---- */
 
-static int commit(struct zj_txn *txn)
+/* Sends what the format lets out before the data is durable. */
+static int issue_txn(struct zj_txn *txn)
+{
+	const struct zj_log_ops *log = txn_zj(txn)->log_ops;
+
+	if (log->issue)
+		return log->issue(txn);
+	spin_lock(&txn->lane->lock);
+	zj_run_join(txn);
+	spin_unlock(&txn->lane->lock);
+	return 0;
+}
+
+static int commit_txn(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	int err;
@@ -185,14 +187,14 @@ static int commit(struct zj_txn *txn)
 	ZJ_ASSERT(zj, txn->comp->stamp);
 	wait_protected(txn);
 	copy_all(txn);
-	return zj_aborted(zj) ? 0 : zj->log_ops->issue(txn);
+	return zj_aborted(zj) ? 0 : issue_txn(txn);
 }
 
 /*
  * Wakes waiters even if the lane has more to do, because it may have dealt with
  * the transaction that they wait for. Returns whether there is more.
  */
-static bool written(struct zj_lane *lane)
+static bool commit_ended(struct zj_lane *lane)
 {
 	bool more;
 
@@ -218,7 +220,7 @@ static bool commit_next(struct zj_lane *lane, struct zj_txn *txn)
 	int err;
 
 	zj_checkpoint_charge(lane, txn->credits);
-	err = commit(txn);
+	err = commit_txn(txn);
 	if (err && !zj_aborted(zj))
 		zj_err(zj, "lane %d: commit of transaction %u failed: error %d\n",
 		       lane->index, tid, err);
@@ -229,7 +231,7 @@ static bool commit_next(struct zj_lane *lane, struct zj_txn *txn)
 	else
 		while (zj_flush_run(lane))
 			;
-	return written(lane);
+	return commit_ended(lane);
 }
 
 /* ---- who commits ---- */
@@ -312,7 +314,7 @@ static void close_expired(struct zj_lane *lane)
 
 	spin_lock(&lane->lock);
 	txn = lane->running;
-	if (txn && !txn->locked &&
+	if (txn && txn->stage == ZJ_RUNNING &&
 	    time_after_eq(jiffies, READ_ONCE(txn->expires)))
 		refcount_inc(&txn->refs);
 	else
@@ -332,7 +334,7 @@ static bool lane_has_work(struct zj_lane *lane)
 		return true;
 	spin_lock(&lane->lock);
 	work = may_commit(lane);
-	if (lane->running && !lane->running->locked)
+	if (lane->running && lane->running->stage == ZJ_RUNNING)
 		work |= time_after_eq(jiffies,
 				      READ_ONCE(lane->running->expires));
 	spin_unlock(&lane->lock);

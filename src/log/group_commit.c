@@ -15,15 +15,9 @@
  *
  * In a lane that is not pipelined the lane's thread does this half as well.
  */
-#include "core/abort.h"
-#include "core/flush.h"
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "log/group_commit.h"
-#include "txn/ordered.h"
-#include "txn/committed.h"
+#include "core/core.h"
+#include "log/log.h"
+#include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -45,7 +39,8 @@ void zj_run_close(struct zj_lane *lane)
 	if (!lane->run_len)
 		return;
 	ZJ_ASSERT(lane->journal, lane->run_len <= lane->depth);
-	lane->journal->log_ops->close(lane);
+	if (lane->journal->log_ops->close)
+		lane->journal->log_ops->close(lane);
 	lane->run++;
 	lane->run_len = 0;
 }
@@ -61,9 +56,9 @@ void zj_run_join(struct zj_txn *txn)
 	struct zj_lane *lane = txn->lane;
 
 	lockdep_assert_held(&lane->lock);
-	ZJ_ASSERT(lane->journal, txn->parts_fixed);
 	ZJ_ASSERT(lane->journal, list_empty(&txn->lane_link));
 	ZJ_ASSERT(lane->journal, !lane->run_len || !list_empty(&lane->flight));
+	zj_txn_advance(txn, ZJ_ISSUED);
 	txn->run = lane->run;
 	txn->issued_at = ktime_get();
 	trace_zj_issue(txn);
@@ -109,7 +104,8 @@ static struct zj_run *next_run(struct zj_lane *lane)
 		list_move_tail(&txn->lane_link, &run->txns);
 	}
 	spin_unlock(&lane->lock);
-	lane->journal->log_ops->begin(run);
+	if (lane->journal->log_ops->begin)
+		lane->journal->log_ops->begin(run);
 	return run;
 }
 
@@ -183,7 +179,7 @@ static int run_written(struct zj_run *run)
 		err2 = wait_data(txn);
 		err = err ?: err2;
 	}
-	err2 = log->begun(run);
+	err2 = log->begun ? log->begun(run) : 0;
 	return err ?: err2;
 }
 
@@ -191,7 +187,7 @@ static int run_written(struct zj_run *run)
  * Returns the number of the flush that covers all data that inodes of the run's
  * transactions have noted.
  */
-static u64 taken(const struct zj_run *run)
+static u64 run_taken(const struct zj_run *run)
 {
 	const struct zj_txn *txn;
 	u64 written = 0;
@@ -207,7 +203,7 @@ static u64 taken(const struct zj_run *run)
  * be busy with an older component, all lanes would wait for each other in a
  * row.
  */
-static int flush(struct zj_lane *lane, struct zj_run *run)
+static int flush_before_record(struct zj_lane *lane, struct zj_run *run)
 {
 	struct zj_journal *zj = lane->journal;
 	bool log = lane->recorded || zj_run_cached(run);
@@ -216,14 +212,14 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 	WRITE_ONCE(lane->records_next, run);
 	if (run)
 		list_for_each_entry(txn, &run->txns, lane_link)
-			WRITE_ONCE(txn->flushing, true);
+			zj_txn_advance(txn, ZJ_FLUSHING);
 	/*
-	 * Pairs with zj_trans_takes_written(): either that sees @flushing, or
+	 * Pairs with zj_trans_takes_written(): either that sees the stage, or
 	 * we see the number that it has noted.
 	 */
 	smp_mb();
 	if (run && !zj_flag(zj, ZJ_DATA_JOURNALED))
-		return zj_data_flush(zj, lane, taken(run), log);
+		return zj_data_flush(zj, lane, run_taken(run), log);
 	if (log)
 		return zj_log_dev_flush(zj, lane);
 	zj_flush_not_expected(lane);
@@ -235,7 +231,7 @@ static int flush(struct zj_lane *lane, struct zj_run *run)
 static void keep_promise(struct zj_txn *txn)
 {
 	struct zj_lane *lane = txn->lane;
-	bool room;
+	bool wake;
 
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->depth);
@@ -244,9 +240,9 @@ static void keep_promise(struct zj_txn *txn)
 		  lane->promised >= zj_log_blocks(lane->journal, txn->credits));
 	lane->promised -= zj_log_blocks(lane->journal, txn->credits);
 	zj_space_surplus(lane);
-	room = lane->starts_waiting;
+	wake = lane->starts_waiting;
 	spin_unlock(&lane->lock);
-	if (room)
+	if (wake)
 		wake_up_all(&lane->wait_space);
 }
 
@@ -323,6 +319,7 @@ static void run_recorded(struct zj_run *run)
 	lane->stats.runs++;
 	list_for_each_entry_safe(txn, tmp, &run->txns, lane_link) {
 		txn->recorded_at = now;
+		zj_txn_advance(txn, ZJ_RECORDED);
 		keep_promise(txn);
 		lane->stats.txns++;
 		comp = txn->comp;
@@ -382,7 +379,7 @@ bool zj_log_wants_fua(struct zj_lane *lane, u32 blocks)
  * Tells whether anything is in flight behind the run at hand, and whether log
  * blocks of that are in the device's cache.
  */
-static bool followed(struct zj_lane *lane, bool *cached)
+static bool run_followed(struct zj_lane *lane, bool *cached)
 {
 	const struct zj_txn *txn;
 	bool any;
@@ -411,7 +408,7 @@ static bool use_fua(struct zj_lane *lane)
 
 	if (!knows_fua(zj))
 		return false;
-	if (followed(lane, &cached)) {
+	if (run_followed(lane, &cached)) {
 		WRITE_ONCE(lane->lone_runs_left, ZJ_LONE_RUNS);
 		cached |= !zj->log_ops->log_before_data;
 		return fua_price(lane) <= flush / (cached ? 8 : 2);
@@ -461,7 +458,7 @@ static void no_flush_needed(struct zj_journal *zj, struct zj_run *run)
 	zj_log_unflushed(zj);
 }
 
-static int record(struct zj_lane *lane, struct zj_run *run)
+static int record_run(struct zj_lane *lane, struct zj_run *run)
 {
 	struct zj_journal *zj = lane->journal;
 	struct zj_txn *txn;
@@ -475,7 +472,7 @@ static int record(struct zj_lane *lane, struct zj_run *run)
 	list_for_each_entry(txn, &run->txns, lane_link) {
 		/* R6: its data was waited for and flushed. */
 		ZJ_ASSERT(zj, list_empty(&txn->inodes));
-		ZJ_ASSERT(zj, txn->flushing);
+		ZJ_ASSERT(zj, txn->stage == ZJ_FLUSHING);
 		txn->cached = !fua;
 	}
 	/* If barriers are off, the first call notes it, and the second does nothing. */
@@ -539,7 +536,7 @@ bool zj_flush_run(struct zj_lane *lane)
 	if (run)
 		err = run_written(run);
 	if (!err && !zj_aborted(zj))
-		err = flush(lane, run);
+		err = flush_before_record(lane, run);
 	if (err || zj_aborted(zj)) {
 		give_up(lane, run, err);
 		return true;
@@ -549,7 +546,7 @@ bool zj_flush_run(struct zj_lane *lane)
 	if (before)
 		run_durable(before);
 	if (run)
-		err = record(lane, run);
+		err = record_run(lane, run);
 	if (err)
 		give_up(lane, NULL, err);
 	return true;

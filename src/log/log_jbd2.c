@@ -21,17 +21,10 @@
  *
  * The ring's tail is in block 0. It advances over a run when that is home.
  */
-#include "core/dev_io.h"
-#include "core/journal.h"
-#include "core/super.h"
+#include "core/core.h"
 #include "format/codec_jbd2.h"
-#include "log/commit.h"
-#include "log/cursor.h"
-#include "log/log_default.h"
-#include "log/log_io.h"
-#include "log/log_jbd2.h"
-#include "log/group_commit.h"
-#include "txn/jhead_types.h"
+#include "log/log.h"
+#include "txn/part_types.h"
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/ktime.h>
@@ -140,7 +133,7 @@ static int ring_init(struct zj_journal *zj)
  * Takes blocks at the head; -ENOSPC means that promised space is not there.
  * Caller holds lane->lock.
  */
-static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
+static int ring_take(struct zj_journal *zj, u32 blocks, u32 *pos)
 {
 	int err = 0;
 
@@ -161,7 +154,7 @@ static int take(struct zj_journal *zj, u32 blocks, u32 *pos)
  * Takes the transaction's blocks of the ring, which were promised, and adds it
  * to the open run.
  */
-static int claim(struct zj_jbd2_write *w, u32 blocks)
+static int ring_claim(struct zj_jbd2_write *w, u32 blocks)
 {
 	struct zj_lane *lane = w->txn->lane;
 	struct zj_ring *ring = &w->zj->ring;
@@ -171,7 +164,7 @@ static int claim(struct zj_jbd2_write *w, u32 blocks)
 	lane->limit = 0;
 	if (ring->run_revokes)
 		zj_run_close(lane);
-	err = take(w->zj, blocks, &w->pos);
+	err = ring_take(w->zj, blocks, &w->pos);
 	if (!err) {
 		ring->run_revokes = w->at.nr_revokes;
 		w->sequence = sequence_of(w->zj, lane->run);
@@ -192,7 +185,7 @@ static void jbd2_close(struct zj_lane *lane)
 					      lane_link);
 	struct zj_journal *zj = lane->journal;
 
-	WARN_ON_ONCE(take(zj, 1, &last->record_at));
+	WARN_ON_ONCE(ring_take(zj, 1, &last->record_at));
 	zj->ring.run_revokes = false;
 }
 
@@ -319,7 +312,7 @@ static void put_revokes(struct zj_jbd2_write *w)
 		for (i = 0; i < n; i++)
 			zj_jbd2_put_revoke(w->log, block, i,
 					   zj_cursor_revoke(&w->at));
-		zj_jbd2_seal(w->log, block);
+		zj_jbd2_set_csum(w->log, block);
 		put_block(w, block);
 	}
 }
@@ -350,7 +343,7 @@ static void put_images(struct zj_jbd2_write *w)
 		n = min(w->at.nr_images, most);
 		for (i = 0; i < n; i++)
 			put_tag(w, block, i, i == n - 1, zj_cursor_image(&w->at));
-		zj_jbd2_seal(w->log, block);
+		zj_jbd2_set_csum(w->log, block);
 		put_block(w, block);
 		while (n--)
 			put_block(w, zj_cursor_image(&images)->image);
@@ -428,7 +421,7 @@ static int jbd2_issue(struct zj_txn *txn)
 	 * From here on the flush thread may take the transaction and wait for
 	 * it.
 	 */
-	err = claim(w, nr_own + w->at.nr_images);
+	err = ring_claim(w, nr_own + w->at.nr_images);
 	if (err) {
 		zj_log_io_send(&w->io);
 		zj_txn_logged(txn);
@@ -520,8 +513,6 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.obeys_features	= true,
 	.stock_numbers	= true,
 	.max_lanes	= 1,
-	.open		= zj_log_default_open,
-	.release	= zj_log_default_release,
 	.fit		= ring_fit,
 	.blocks		= ring_blocks,
 	.room		= ring_room,
@@ -535,5 +526,4 @@ const struct zj_log_ops zj_log_jbd2 = {
 	.begin		= jbd2_begin,
 	.begun		= jbd2_begun,
 	.record		= jbd2_record,
-	.full		= zj_log_default_full,
 };

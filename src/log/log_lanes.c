@@ -7,19 +7,11 @@
  * images through their tags, so all blocks may be written in any order, and no
  * commit block is needed (format.h).
  */
-#include "core/gather.h"
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/super.h"
+#include "core/core.h"
 #include "format/codec.h"
 #include "format/line_set.h"
-#include "log/commit.h"
-#include "log/cursor.h"
-#include "log/log_lanes.h"
-#include "log/log_default.h"
-#include "log/log_io.h"
-#include "txn/lines.h"
-#include "txn/version.h"
+#include "log/log.h"
+#include "txn/txn.h"
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/slab.h>
@@ -335,7 +327,7 @@ static void put_image(struct zj_lanes_write *log, struct zj_plan *plan, struct z
 	tag->flags = cpu_to_le16(flags);
 }
 
-static void emit(struct zj_lanes_write *log, struct zj_plan *plan)
+static void emit_plan(struct zj_lanes_write *log, struct zj_plan *plan)
 {
 	struct zj_log_geometry *geo = &log->zj->geo;
 	u32 block = geo->log_first + plan->chunk.seg_index * geo->seg_blocks +
@@ -362,7 +354,7 @@ static void emit_all(struct zj_lanes_write *log, bool fua)
 		zj_flush_expected(log->txn->lane);
 	zj_log_io_begin(&log->io, log->txn->lane, fua ? REQ_FUA : 0, blocks);
 	list_for_each_entry(plan, &log->chunks, link)
-		emit(log, plan);
+		emit_plan(log, plan);
 	zj_log_io_send(&log->io);
 	/* C5: the record has all of them. */
 	ZJ_ASSERT(log->zj, !log->at.nr_deps && !log->at.nr_revokes && !log->at.nr_images);
@@ -526,19 +518,12 @@ const struct zj_log_ops zj_log_lanes = {
 	.name		= "zj",
 	.logs_lines	= true,
 	.max_lanes	= ZJ_MAX_LANES,
-	.open		= zj_log_default_open,
 	.release	= lanes_release,
 	.fit		= lanes_fit,
 	.blocks		= lanes_blocks,
 	.room		= zj_seg_room,
 	.init		= zj_seg_init,
 	.go_live	= zj_lanes_go_live,
-	.can_leave	= zj_log_default_can_leave,
 	.advance_tail	= lanes_advance_tail,
-	.issue		= zj_log_default_issue,
-	.close		= zj_log_default_close,
-	.begin		= zj_log_default_begin,
-	.begun		= zj_log_default_begun,
 	.record		= lanes_record,
-	.full		= zj_log_default_full,
 };

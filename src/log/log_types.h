@@ -23,8 +23,7 @@ struct zj_txn;
  * struct zj_log_ops - what differs between the log's formats
  *
  * Code outside a format's own file asks for a property or calls an operation,
- * and never for the format itself. No operation but @written is NULL: log_default.c
- * has one for each that a format may have no use for.
+ * and never for the format itself. What a format has no use for is NULL, where that is said.
  *
  * @name: as in the mount option
  * @log_before_data: @issue sends log blocks beside the data, and only the
@@ -51,9 +50,10 @@ struct zj_txn;
  *
  * @open: opens what the log is in, or refuses with a message if a live log is
  *	out of reach; called at load, when block 0 is known and nothing has been
- *	recovered
+ *	recovered. NULL: the log is in the journal's own blocks
  * @release: undoes @open and frees what else the format has allocated; no
- *	thread runs any more. Also called without @open, or after it has failed
+ *	thread runs any more. Also called without @open, or after it has failed.
+ *	NULL: there is nothing of that kind
  * @fit: fills in the geometry for at most so many lanes, and returns their
  *	number, or 0 if the log is too small; called at load, when max_credits
  *	is known
@@ -67,24 +67,25 @@ struct zj_txn;
  *	in use. Caller holds super_lock
  * @can_leave: tells whether the log can be without the images of a component that
  *	is home, as are all older ones; otherwise they stay until a younger one can
- *	leave. Caller holds ckpt_lock
+ *	leave. Caller holds ckpt_lock. NULL: it always can
  * @advance_tail: records durably that everything up to component @last is home,
  *	and @can_leave. Caller holds ckpt_lock
  * @issue: makes a sealed member join a run (zj_run_join()), and sends out what
  *	may be written of it before its data is durable; called by its lane's
- *	thread
+ *	thread. NULL: nothing may be, so it only joins
  * @written: only with @log_before_data, otherwise NULL: waits until the writes that
  *	@issue has sent for this transaction are completed, and returns their error.
  *	They may still be in the device's cache
- * @close: ends a run, which gets no more members. Caller holds the lane's lock
+ * @close: ends a run, which gets no more members. Caller holds the lane's lock. NULL: a
+ *	run has no log blocks of its own
  * @begin: sends out the writes that a closed run needs besides those of its
- *	members, and that the flush before its records has to cover
+ *	members, and that the flush before its records has to cover. NULL: there are none
  * @begun: waits until the writes that @begin has sent are completed, and returns
- *	their error. They may still be in the device's cache
+ *	their error. They may still be in the device's cache. NULL: as @begin
  * @record: writes the records of a run, whose data and log blocks are durable,
  *	and waits for them
  * @full: tells whether a running transaction has to be closed. Caller holds the
- *	lane's lock
+ *	lane's lock. Only with @counts_images, otherwise NULL
  */
 struct zj_log_ops {
 	const char *name;

@@ -158,7 +158,7 @@ static bool zj_reads_alike(const struct zj_recovery *r, const struct zj_rec_imag
 
 	if (!image->data)
 		return zj_image_csum(r->seed, image->kept, r->geo.block_size) == image->csum;
-	return zj_chunk_sealed(&r->geo, r->seed, header) &&
+	return zj_chunk_csum_good(&r->geo, r->seed, header) &&
 	       le32_to_cpu(header->csum) == image->csum;
 }
 

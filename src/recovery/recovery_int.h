@@ -9,7 +9,7 @@
  *   replay.c    picks the newest image of every block, then writes
  *
  * For a log in stock's format recovery_jbd2.c does what the first three do. For
- * a log in memory, whose images are parts of blocks, recovery_nvm.c does what
+ * a log in memory, whose images are parts of blocks, nvm/recovery_nvm.c does what
  * the first two do, and the writing.
  *
  * Only the second half of replay.c writes.
@@ -218,10 +218,15 @@ static inline const char *zj_and_memory(const struct zj_recovery *r)
 	-EUCLEAN;							\
 })
 
+/* recovery.c */
 int zj_read_log(struct zj_recovery *r, u32 block, u32 nr, void *buf);
 int zj_read_blocks(struct zj_recovery *r, u32 block, u32 nr, u32 at, void *buf);
 int zj_no_memory(struct zj_recovery *r);
 void zj_report_unread(struct zj_recovery *r);
+void zj_recovery_begin(struct zj_recovery *r, const struct zj_recovery_args *args);
+void zj_recovery_end(struct zj_recovery *r);
+
+/* readahead.c */
 int zj_ahead_begin(struct zj_recovery *r, u32 piece, u32 nr);
 void zj_ahead_ask(struct zj_recovery *r, u32 slot, u32 block, u32 nr);
 u32 zj_ahead_end(struct zj_recovery *r, u32 slot);
@@ -282,11 +287,14 @@ static inline int zj_cmp(u64 a, u64 b)
 	return (a > b) - (a < b);
 }
 
-void zj_recovery_begin(struct zj_recovery *r, const struct zj_recovery_args *args);
-void zj_recovery_end(struct zj_recovery *r);
+/* scan.c */
 int zj_scan(struct zj_recovery *r);
 int zj_keep_entries(struct zj_recovery *r, const __le64 *from, u32 nr);
+
+/* graph.c */
 int zj_graph(struct zj_recovery *r);
+
+/* replay.c */
 int zj_choose(struct zj_recovery *r);
 int zj_flush_home(struct zj_recovery *r);
 int zj_write_home(struct zj_recovery *r);

@@ -201,7 +201,7 @@ static int scan_descriptor(struct zj_jbd2_scan *s)
 	u32 at = 0, first = r->images.nr, n;
 	struct zj_jbd2_image tag;
 
-	if (!zj_jbd2_sealed(&s->log, s->block))
+	if (!zj_jbd2_csum_good(&s->log, s->block))
 		s->doubtful = true;
 	if (s->log.csum1)
 		s->crc = crc32_be(s->crc, s->block, s->log.block_size);
@@ -231,7 +231,7 @@ static int scan_revokes(struct zj_jbd2_scan *s)
 	int i, nr = zj_jbd2_nr_revokes(&s->log, s->block);
 	u64 *entry;
 
-	if (!zj_jbd2_sealed(&s->log, s->block))
+	if (!zj_jbd2_csum_good(&s->log, s->block))
 		s->doubtful = true;
 	if (nr < 0)
 		s->misfit = true;
@@ -527,7 +527,7 @@ static int check_super(struct zj_recovery *r, const struct zj_jbd2_super *sb,
 	return 0;
 }
 
-static int run(struct zj_jbd2_scan *s)
+static int scan_log(struct zj_jbd2_scan *s)
 {
 	struct zj_recovery *r = s->r;
 	u32 piece = max(ZJ_JBD2_PIECE / s->log.block_size, 1U);
@@ -583,7 +583,7 @@ int zj_recover_jbd2(const struct zj_recovery_args *args, const struct zj_jbd2_su
 	r.geo.seg_blocks = args->journal_blocks;
 	err = check_super(&r, sb, &s.log);
 	if (!err)
-		err = run(&s);
+		err = scan_log(&s);
 	*sequence = s.sequence;
 	/* What was dropped is whole, and must not seem to follow what is written next. */
 	if (args->stats->lost_stamp)

@@ -68,7 +68,7 @@ static int zj_scan_header(struct zj_recovery *r, struct zj_scan_position *cur)
 	}
 	if (!zj_decode_chunk(&r->geo, r->seed, zj_seg_of(r, cur->log_block),
 			     seg_block, cur->block, chunk)) {
-		if (zj_chunk_sealed(&r->geo, r->seed, cur->block))
+		if (zj_chunk_csum_good(&r->geo, r->seed, cur->block))
 			return zj_corrupt_at(r, cur, "chunk header with a correct checksum, but for another place or with impossible counts");
 		if (r->unread_slot && !seg_block)
 			r->overwritten = cur->log_block;

@@ -10,16 +10,9 @@
  * matter which member of a component logs the image, so the part moves to the member
  * whose handle has the credits (docs/decisions/0002).
  */
-#include "core/abort.h"
-#include "core/journal.h"
+#include "core/core.h"
 #include "format/line_set.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
-#include "txn/part.h"
-#include "txn/revoke.h"
 #include "txn/txn.h"
-#include "txn/version.h"
 #include <linux/module.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
@@ -41,7 +34,7 @@ static int check_wb_err(struct zj_journal *zj)
 }
 
 /*
- * Flags that owned() looks at. A part needs no work if, of these flags, it has
+ * Flags that is_owned() looks at. A part needs no work if, of these flags, it has
  * ZJ_PART_MODIFIED where that is asked for, and none of the others.
  */
 #define ANY_ACCESS	BIT(ZJ_PART_FORGET)
@@ -64,9 +57,9 @@ static bool is_ready_for(const struct zj_part *part, unsigned long flags,
  * part stays the newest one. RCU-sched readers are cheaper than others, and kfree_rcu()
  * waits for them as well.
  */
-static __always_inline bool owned(struct buffer_head *bh,
-				  const struct zj_txn *txn,
-				  unsigned long flags, u64 lines)
+static __always_inline bool is_owned(struct buffer_head *bh,
+				     const struct zj_txn *txn,
+				     unsigned long flags, u64 lines)
 {
 	const struct zj_txn *owner;
 	const struct journal_head *jh;
@@ -180,22 +173,22 @@ static enum touch touch_sealed(struct zj_txn *txn, struct journal_head *jh,
 	return TOUCH_DONE;
 }
 
-static enum touch touch(struct zj_txn *txn, struct journal_head *jh,
-			struct zj_spare *spare, bool locked)
+static enum touch touch_once(struct zj_txn *txn, struct journal_head *jh,
+			     struct zj_spare *spare, bool locked)
 {
 	struct zj_part *owner = jh->newest;
-	enum zj_comp_state state;
+	enum zj_txn_stage stage;
 
 	if (!owner)
 		return touch_free(txn, jh, spare, locked);
 	if (owner->txn == txn)
 		return TOUCH_DONE;
 	rcu_read_lock();
-	state = zj_txn_state(owner->txn);
+	stage = zj_txn_comp_stage(owner->txn);
 	rcu_read_unlock();
-	if (state == ZJ_C_COMMITTED)
+	if (stage == ZJ_COMMITTED)
 		return touch_free(txn, jh, spare, locked);
-	if (state == ZJ_C_SEALED)
+	if (stage == ZJ_SEALED)
 		return touch_sealed(txn, jh, spare);
 	/* The buffer keeps its owner, which is in the same component then (R2). */
 	return zj_unite(txn, owner->txn, zj_at_block(jh->bh)) ? TOUCH_DONE :
@@ -217,7 +210,7 @@ static void lock_for_home(struct buffer_head *bh)
  * Returns whether the first attempt will need the buffer lock, as things are now, and gets
  * the memory for it. A buffer without an owner has a part of its own for the new one.
  */
-static bool foresee(struct zj_journal *zj, struct journal_head *jh, struct zj_spare *spare)
+static bool foresee_lock(struct zj_journal *zj, struct journal_head *jh, struct zj_spare *spare)
 {
 	struct zj_part *newest;
 	bool committed;
@@ -247,7 +240,7 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_journal *zj = txn_zj(txn);
-	bool ours = foresee(zj, jh, spare) && !locked, looked = false;
+	bool ours = foresee_lock(zj, jh, spare) && !locked, looked = false;
 	enum touch how;
 
 	zj_revoke_touch(handle, jh->bh->b_blocknr);
@@ -255,7 +248,7 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 		lock_for_home(jh->bh);
 	for (;;) {
 		spin_lock(&jh->lock);
-		how = touch(txn, jh, spare, locked || ours);
+		how = touch_once(txn, jh, spare, locked || ours);
 		/* A block without an owner may have been revoked meanwhile; from now on it cannot. */
 		if (how == TOUCH_DONE &&
 		    (looked || !zj_revoke_pending(zj, jh->bh->b_blocknr)))
@@ -288,7 +281,7 @@ static void zj_touch(handle_t *handle, struct journal_head *jh, bool locked,
 }
 
 /* Takes back that the block was forgotten in this component, as it is used again. */
-static void revive(struct journal_head *jh)
+static void revive_part(struct journal_head *jh)
 {
 	zj_part_clear(jh->newest, BIT(ZJ_PART_FORGET));
 	if (buffer_freed(jh->bh))
@@ -299,7 +292,7 @@ static void revive(struct journal_head *jh)
  * Notes which lines of a block have changed, if its part relies on declarations. If
  * @lines is 0, the changes are not known, so the whole block has to be logged.
  */
-static void tell(struct zj_journal *zj, struct zj_part *part, u64 lines)
+static void tell_lines(struct zj_journal *zj, struct zj_part *part, u64 lines)
 {
 	if (!zj_part_test(part, ZJ_PART_DECLARED))
 		return;
@@ -319,7 +312,7 @@ static __always_inline int write_access(handle_t *handle,
 
 	if (is_handle_aborted(handle))
 		return -EROFS;
-	if (owned(bh, handle_txn(handle), declared ? ANY_ACCESS : PLAIN_ACCESS, 0))
+	if (is_owned(bh, handle_txn(handle), declared ? ANY_ACCESS : PLAIN_ACCESS, 0))
 		return 0;
 	zj = txn_zj(handle_txn(handle));
 	err = check_wb_err(zj);
@@ -327,9 +320,9 @@ static __always_inline int write_access(handle_t *handle,
 		return err;
 	jh = zj_jh_attach(bh);
 	zj_touch(handle, jh, false, &spare);
-	revive(jh);
+	revive_part(jh);
 	if (!declared)
-		tell(zj, jh->newest, 0);
+		tell_lines(zj, jh->newest, 0);
 	spin_unlock(&jh->lock);
 	zj_jh_put(jh);
 	zj_spare_free(zj, &spare);
@@ -390,7 +383,7 @@ int zj_journal_get_create_access(handle_t *handle, struct buffer_head *bh)
 		return -EROFS;
 	jh = zj_jh_attach(bh);
 	zj_touch(handle, jh, true, &spare);
-	revive(jh);
+	revive_part(jh);
 	zj_jh_unknown(txn_zj(handle_txn(handle)), jh);
 	/* What was dirty belongs to the former use of the block and need not go home. */
 	zj_part_clear(jh->newest, BIT(ZJ_PART_WAS_DIRTY));
@@ -407,7 +400,7 @@ EXPORT_SYMBOL_GPL(zj_journal_get_create_access);
  * were asked for revokes are not for images: the revokes come later, and take log space in any
  * case (N6).
  */
-static int pay(handle_t *handle, struct zj_part *part)
+static int pay_for_image(handle_t *handle, struct zj_part *part)
 {
 	struct zj_txn *txn = handle_txn(handle);
 
@@ -433,7 +426,7 @@ static __always_inline int dirty_lines(handle_t *handle,
 	if (is_handle_aborted(handle))
 		return -EROFS;
 	txn = handle_txn(handle);
-	if (owned(bh, txn, DIRTY(lines ? ANY_ACCESS : PLAIN_ACCESS), lines))
+	if (is_owned(bh, txn, DIRTY(lines ? ANY_ACCESS : PLAIN_ACCESS), lines))
 		return 0;
 	/* RCU keeps the head, even if the caller has failed to get write access. */
 	rcu_read_lock();
@@ -445,9 +438,9 @@ static __always_inline int dirty_lines(handle_t *handle,
 				 !zj_unite(txn, part->txn, zj_at_block(bh)))) {
 			err = -EINVAL;
 		} else {
-			tell(txn_zj(txn), part, lines);
+			tell_lines(txn_zj(txn), part, lines);
 			err = zj_part_test(part, ZJ_PART_MODIFIED) ? 0 :
-			      pay(handle, part);
+			      pay_for_image(handle, part);
 		}
 		spin_unlock(&jh->lock);
 	}
@@ -627,7 +620,7 @@ int zj_journal_wait_buffer(journal_t *journal, struct buffer_head *bh)
 
 	while (!err && (owner = pending_owner(bh))) {
 		zj_commit_request(to_zj(journal), owner);
-		err = zj_txn_wait_committed(owner);
+		err = zj_txn_wait_finished(owner);
 		zj_txn_put(owner);
 	}
 	return err;
@@ -678,7 +671,7 @@ void zj_journal_lock_committed_buffer(journal_t *journal, struct buffer_head *bh
 		if (++tries == 2)
 			zj_journal_lock_updates(journal);
 		zj_commit_request(to_zj(journal), owner);
-		zj_txn_wait_committed(owner);
+		zj_txn_wait_finished(owner);
 		zj_txn_put(owner);
 	}
 	if (tries > 1)

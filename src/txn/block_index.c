@@ -3,7 +3,7 @@
  * An index of blocks by number: of revokes (revoke.c), and of file blocks (file_block.c).
  * Most look-ups find an empty chain, so they take no lock and write nothing.
  */
-#include "txn/block_index.h"
+#include "txn/txn.h"
 #include <linux/errno.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>

@@ -3,8 +3,7 @@
  * Sync tids and claims: words of ext4 that hold the tid of the transaction that last
  * changed something, where handles may share no block (R8, R9, R10, R11).
  */
-#include "core/journal.h"
-#include "txn/component.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/module.h>
 

@@ -10,17 +10,11 @@
  * writes. The second makes buffers dirty for write-back, runs ext4's callbacks, and
  * wakes waiters. Several threads may do this at a time, each with its own components.
  */
-#include "core/journal.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "core/wake.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/part.h"
-#include "txn/revoke.h"
+#include "core/core.h"
 #include "txn/txn.h"
-#include "txn/committed.h"
+#include <linux/bitmap.h>
 #include <linux/ktime.h>
+#include <linux/log2.h>
 #include <linux/wait.h>
 #include <trace/events/zjournal.h>
 
@@ -44,18 +38,17 @@ static void await_files(struct zj_component *comp)
 /*
  * Counts one arrival; the last one makes the component committed. Caller holds comp_lock.
  */
-static void arrive(struct zj_component *comp, struct list_head *ready)
+static void count_arrival(struct zj_component *comp, struct list_head *ready)
 {
 	lockdep_assert_held(&comp->journal->comp_lock);
 	ZJ_ASSERT(comp->journal, comp->missing > 0);
 	zj_comp_stats_of(comp)->arrivals++;
-	if (--comp->missing || comp->state != ZJ_C_SEALED)
+	if (--comp->missing || comp->stage != ZJ_SEALED)
 		return;
 	/* All members have submitted their data and written their records (V1). */
 	ZJ_ASSERT(comp->journal, !atomic_read(&comp->unlogged));
 	ZJ_ASSERT(comp->journal, !atomic_read(&comp->unsubmitted));
-	/* Pairs with zj_txn_state(): a thread that sees it committed sees what came before. */
-	smp_store_release(&comp->state, ZJ_C_COMMITTED);
+	zj_component_advance(comp, ZJ_COMMITTED);
 	list_move_tail(&comp->ready_link, ready);
 	await_files(comp);
 }
@@ -65,11 +58,11 @@ static void push_dependants(struct zj_component *comp, struct list_head *ready)
 	struct zj_dep *dep, *tmp;
 
 	list_for_each_entry_safe(dep, tmp, &comp->dependants, on_link) {
-		ZJ_ASSERT(comp->journal, dep->comp->state < ZJ_C_COMMITTED);
+		ZJ_ASSERT(comp->journal, dep->comp->stage < ZJ_COMMITTED);
 		list_del_init(&dep->on_link);
 		dep->on = NULL;
 		zj_comp_stats_of(comp)->resolved++;
-		arrive(dep->comp, ready);
+		count_arrival(dep->comp, ready);
 	}
 }
 
@@ -142,7 +135,7 @@ static void drop_older(struct journal_head *jh, struct zj_part *part)
 	}
 }
 
-static void unmap(struct buffer_head *bh)
+static void unmap_freed(struct buffer_head *bh)
 {
 	clear_buffer_jbddirty(bh);
 	if (!buffer_freed(bh))
@@ -163,7 +156,7 @@ static void finish_forget(struct journal_head *jh, struct zj_part *part)
 	drop_older(jh, part);
 	zj_part_drop(part);
 	if (newest)
-		unmap(jh->bh);
+		unmap_freed(jh->bh);
 }
 
 static void go_home(struct journal_head *jh, struct zj_part *part)
@@ -171,13 +164,13 @@ static void go_home(struct journal_head *jh, struct zj_part *part)
 	struct buffer_head *bh = jh->bh;
 
 	/* Only committed images may go home (H1). */
-	ZJ_ASSERT(txn_zj(part->txn), part->txn->comp->state == ZJ_C_COMMITTED);
+	ZJ_ASSERT(txn_zj(part->txn), part->txn->comp->stage == ZJ_COMMITTED);
 	ZJ_ASSERT(txn_zj(part->txn), zj_part_test(part, ZJ_PART_LOGGED));
 	drop_older(jh, part);
 	if (jh->newest == part && buffer_freed(bh)) {
 		/* The block was truncated in the same component, so its image is void. */
 		zj_part_drop(part);
-		unmap(bh);
+		unmap_freed(bh);
 		return;
 	}
 	zj_part_set(part, BIT(ZJ_PART_HOMEWARD));
@@ -221,9 +214,8 @@ static void process_image(struct zj_txn *txn, struct journal_head *jh, void *arg
 static void close_forgets(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
-	ZJ_ASSERT(txn_zj(txn), !txn->forgets_done);
 	list_splice_tail_init(&txn->late, &txn->parts);
-	txn->forgets_done = true;
+	zj_txn_advance(txn, ZJ_COMMITTED);
 	spin_unlock(&txn->list_lock);
 }
 
@@ -302,7 +294,7 @@ static void set_finished(struct zj_journal *zj, struct zj_component *comp)
 	smp_store_release(&comp->finished, true);
 }
 
-static void finish(struct zj_journal *zj, struct zj_component *comp)
+static void finish_component(struct zj_journal *zj, struct zj_component *comp)
 {
 	u64 us = ktime_us_delta(ktime_get(), comp->sealed_at);
 	struct zj_txn *txn;
@@ -322,7 +314,7 @@ static void finish(struct zj_journal *zj, struct zj_component *comp)
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		zj_count(&txn->lane->stats.commit_us, us);
 		trace_zj_committed(txn);
-		zj_txn_set_committed(txn);
+		zj_txn_set_finished(txn);
 	}
 	set_finished(zj, comp);
 }
@@ -356,7 +348,7 @@ static void arrive_and_spread(struct zj_component *comp, struct list_head *ready
 	struct zj_journal *zj = comp->journal;
 
 	spin_lock(&zj->comp_lock);
-	arrive(comp, ready);
+	count_arrival(comp, ready);
 	if (list_empty(ready)) {
 		spin_unlock(&zj->comp_lock);
 		return;
@@ -389,9 +381,80 @@ void zj_member_durable(struct zj_txn *txn)
 		return;
 	list_for_each_entry_safe(comp, tmp, &ready, ready_link) {
 		list_del_init(&comp->ready_link);
-		finish(zj, comp);
+		finish_component(zj, comp);
 	}
 	zj_progress(zj);
 	if (zj_space_low(zj))
 		zj_checkpoint_kick(zj);
+}
+
+/* ---- statistics of components ---- */
+
+/* Each lane has counters of its own, since they would be shared by all commits otherwise. */
+
+/*
+ * Returns the counters of the component's first member's lane. A union may change which
+ * one that is, so only sums over all lanes mean something. Caller holds comp_lock.
+ */
+struct zj_comp_stats *zj_comp_stats_of(const struct zj_component *comp)
+{
+	return &list_first_entry(&comp->members, struct zj_txn, comp_link)->lane->comp_stats;
+}
+
+/**
+ * zj_comp_stats() - sum up the statistics of components over all lanes
+ * @zj: the journal, loaded
+ * @sum: the result
+ *
+ * Context: takes comp_lock.
+ */
+void zj_comp_stats(struct zj_journal *zj, struct zj_comp_stats *sum)
+{
+	unsigned int i, size;
+
+	*sum = (struct zj_comp_stats){};
+	spin_lock(&zj->comp_lock);
+	for (i = 0; zj->lanes && i < zj->nr_lanes; i++) {
+		const struct zj_comp_stats *st = &zj->lanes[i].comp_stats;
+
+		sum->closed += st->closed;
+		sum->members += st->members;
+		for (size = 0; size < ZJ_NR_SIZES; size++)
+			sum->sizes[size] += st->sizes[size];
+		sum->deps += st->deps;
+		sum->awaited += st->awaited;
+		sum->resolved += st->resolved;
+		sum->arrivals += st->arrivals;
+		sum->max_members = max(sum->max_members, st->max_members);
+		sum->max_deps = max(sum->max_deps, st->max_deps);
+	}
+	spin_unlock(&zj->comp_lock);
+}
+
+/* Counts a component that is being sealed. Caller holds comp_lock. */
+void zj_comp_count_closed(struct zj_component *comp)
+{
+	u32 members = comp->nr_members;
+	u32 deps = bitmap_weight(comp->dep_lanes, ZJ_MAX_LANES);
+	struct zj_comp_stats *st = zj_comp_stats_of(comp);
+
+	static_assert(ZJ_MAX_LANES == 1 << (ZJ_NR_SIZES - 1));
+	if (!ZJ_ASSERT(comp->journal, members && members <= ZJ_MAX_LANES))
+		return;
+	st->closed++;
+	st->members += members;
+	st->sizes[ilog2(members)]++;
+	st->deps += deps;
+	st->max_members = max(st->max_members, members);
+	st->max_deps = max(st->max_deps, deps);
+}
+
+/* Counts for how long handles could not start because the component was locked. */
+void zj_comp_count_locked(struct zj_component *comp, ktime_t now)
+{
+	struct zj_txn *txn;
+
+	list_for_each_entry(txn, &comp->members, comp_link)
+		zj_count(&txn->lane->stats.locked_us,
+			 ktime_us_delta(now, comp->locked_at));
 }

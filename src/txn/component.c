@@ -14,11 +14,7 @@
  *   - At the seal point no member has an open handle, and none can start.
  *   - A component depends only on components with a lower stamp.
  */
-#include "core/journal.h"
-#include "core/space.h"
-#include "txn/component.h"
-#include "txn/file_block.h"
-#include "txn/jhead.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/ktime.h>
@@ -30,7 +26,7 @@
 
 /* Transactions that outlive their component point to this one. */
 static struct zj_component reclaimed_component = {
-	.state = ZJ_C_COMMITTED,
+	.stage = ZJ_COMMITTED,
 	.members = LIST_HEAD_INIT(reclaimed_component.members),
 };
 
@@ -39,7 +35,7 @@ struct zj_component *zj_component_alloc(void)
 	struct zj_component *comp;
 
 	comp = kzalloc(sizeof(*comp), GFP_NOFS | __GFP_NOFAIL);
-	comp->state = ZJ_C_RUNNING;
+	comp->stage = ZJ_RUNNING;
 	INIT_LIST_HEAD(&comp->members);
 	INIT_LIST_HEAD(&comp->deps);
 	INIT_LIST_HEAD(&comp->dependants);
@@ -59,6 +55,21 @@ void zj_component_add(struct zj_component *comp, struct zj_txn *txn)
 	txn->comp = comp;
 }
 
+/**
+ * zj_component_advance() - take all members of a component to a stage at one moment
+ * @comp: the component
+ * @to: its next stage of those that a component has
+ *
+ * Context: comp_lock held.
+ */
+void zj_component_advance(struct zj_component *comp, enum zj_txn_stage to)
+{
+	lockdep_assert_held(&comp->journal->comp_lock);
+	ZJ_ASSERT(comp->journal, comp->stage < to);
+	/* Pairs with zj_txn_comp_stage(): a thread that sees it sealed also sees its stamp. */
+	smp_store_release(&comp->stage, to);
+}
+
 /* ---- dependencies ---- */
 
 static void dep_unlink(struct zj_dep *dep)
@@ -76,7 +87,7 @@ static void dep_link(struct zj_dep *dep, struct zj_component *comp,
 		     struct zj_component *on, u32 lane)
 {
 	/* Only a component with a lower stamp may be depended on (N1). */
-	ZJ_ASSERT(comp->journal, on->state >= ZJ_C_SEALED);
+	ZJ_ASSERT(comp->journal, on->stage >= ZJ_SEALED);
 	ZJ_ASSERT(comp->journal, !comp->stamp);
 	dep->comp = comp;
 	dep->on = on;
@@ -193,7 +204,7 @@ bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
 		return true;
 	kind = kind_of(zj, at);
 	spin_lock(&zj->comp_lock);
-	if (on->comp->state != ZJ_C_COMMITTED) {
+	if (on->comp->stage != ZJ_COMMITTED) {
 		done = *spare;
 		if (done) {
 			if (dep_add(txn->comp, on->comp, on->lane->index, spare)) {
@@ -251,20 +262,26 @@ static void lock_members(struct zj_component *comp)
 	comp->undrained = 0;
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		spin_lock(&txn->lane->lock);
-		txn->locked = true;
+		zj_txn_advance(txn, ZJ_LOCKED);
 		txn->drained = !txn->updates;
 		spin_unlock(&txn->lane->lock);
 		comp->undrained += !txn->drained;
 	}
 }
 
-static void unlock_members(struct zj_component *comp)
+/*
+ * Lets a locked component take handles again. No other stage is ever taken back. Caller holds
+ * comp_lock.
+ */
+static void unlock_component(struct zj_component *comp)
 {
 	struct zj_txn *txn;
 
+	WRITE_ONCE(comp->stage, ZJ_RUNNING);
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		spin_lock(&txn->lane->lock);
-		txn->locked = false;
+		ZJ_ASSERT(comp->journal, txn->stage == ZJ_LOCKED);
+		WRITE_ONCE(txn->stage, ZJ_RUNNING);
 		WRITE_ONCE(txn->lane->opened, txn->lane->opened + 1);
 		spin_unlock(&txn->lane->lock);
 		wake_up_all(&txn->lane->wait_start);
@@ -272,27 +289,27 @@ static void unlock_members(struct zj_component *comp)
 }
 
 /*
- * Makes two components of the same state. If one is locked, all members have to be (N1). Those
+ * Makes two components of the same stage. If one is locked, all members have to be (N1). Those
  * of the locked one are already, so that each member is locked once, however many unions there are.
  */
 static void pass_lock_on(struct zj_component *a, struct zj_component *b)
 {
-	struct zj_component *locked = a->state == ZJ_C_LOCKED ? a : b;
+	struct zj_component *locked = a->stage == ZJ_LOCKED ? a : b;
 	struct zj_component *other = locked == a ? b : a;
 
-	if (a->state == b->state)
+	if (a->stage == b->stage)
 		return;
 	other->locked_at = locked->locked_at;
-	WRITE_ONCE(other->state, ZJ_C_LOCKED);
+	zj_component_advance(other, ZJ_LOCKED);
 	lock_members(other);
 }
 
-static void merge(struct zj_component *to, struct zj_component *from)
+static void merge_components(struct zj_component *to, struct zj_component *from)
 {
 	struct zj_txn *txn;
 
 	/* The members of a sealed component are fixed, and it is on lists (R2, N1). */
-	if (!ZJ_ASSERT(to->journal, to->state < ZJ_C_SEALED && from->state < ZJ_C_SEALED))
+	if (!ZJ_ASSERT(to->journal, to->stage < ZJ_SEALED && from->stage < ZJ_SEALED))
 		return;
 	pass_lock_on(to, from);
 	merge_deps(to, from);
@@ -337,7 +354,7 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 	spin_lock(&zj->comp_lock);
 	a = txn->comp;
 	b = other->comp;
-	if (b->state >= ZJ_C_SEALED) {
+	if (b->stage >= ZJ_SEALED) {
 		spin_unlock(&zj->comp_lock);
 		return false;
 	}
@@ -345,9 +362,9 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 		zj_count(&txn->lane->stats.united[kind], 1);
 		trace_zj_unite(txn, other, kind);
 		if (a->nr_members >= b->nr_members)
-			merge(a, b);
+			merge_components(a, b);
 		else
-			merge(b, a);
+			merge_components(b, a);
 	}
 	spin_unlock(&zj->comp_lock);
 	return true;
@@ -356,7 +373,7 @@ bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at)
 /**
  * zj_tie() - unite with a transaction, or depend on it if it is sealed
  * @txn: the caller's transaction; its open handle keeps it unsealed
- * @other: a transaction in any state; the caller holds a reference
+ * @other: a transaction in any stage; the caller holds a reference
  * @kind: what ties them
  *
  * It serves ties that do not come from filing a buffer: claims, sync tids, declared
@@ -427,7 +444,7 @@ static bool may_seal(const struct zj_component *comp)
  */
 static void note_drained(struct zj_txn *txn)
 {
-	if (txn->comp->state != ZJ_C_LOCKED || txn->drained)
+	if (txn->comp->stage != ZJ_LOCKED || txn->drained)
 		return;
 	ZJ_ASSERT(txn_zj(txn), txn->comp->undrained > 0);
 	txn->drained = true;
@@ -473,7 +490,7 @@ static void depend_on_previous(struct zj_component *comp, struct zj_txn *txn)
 	struct zj_component *prev = txn->lane->last_sealed;
 	struct zj_dep *spare = &txn->prev_dep;
 
-	if (prev && prev->state != ZJ_C_COMMITTED)
+	if (prev && prev->stage != ZJ_COMMITTED)
 		dep_add(comp, prev, txn->lane->index, &spare);
 	txn->lane->last_sealed = comp;
 	txn->lane->nr_sealed++;
@@ -489,6 +506,7 @@ static void seal_member(struct zj_txn *txn, struct zj_sealed *sealed)
 	/* No handle is open and none can join (N1). */
 	ZJ_ASSERT(lane->journal, txn->sealing);
 	ZJ_ASSERT(lane->journal, !txn->updates);
+	zj_txn_advance(txn, ZJ_SEALED);
 	WRITE_ONCE(lane->running, NULL);
 	WRITE_ONCE(lane->opened, lane->opened + 1);
 	zj_space_sealed(txn);
@@ -505,12 +523,13 @@ static void seal_member(struct zj_txn *txn, struct zj_sealed *sealed)
  * Seals a component. Its members and dependencies are fixed and it gets its stamp at one
  * point for all members (N1), which is why all of this is one section of comp_lock.
  */
-static void seal(struct zj_journal *zj, struct zj_component *comp, struct zj_sealed *sealed)
+static void seal_component(struct zj_journal *zj, struct zj_component *comp,
+			   struct zj_sealed *sealed)
 {
 	struct zj_txn *txn;
 
 	lockdep_assert_held(&zj->comp_lock);
-	ZJ_ASSERT(zj, comp->state == ZJ_C_LOCKED);
+	ZJ_ASSERT(zj, comp->stage == ZJ_LOCKED);
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		depend_on_previous(comp, txn);
 		comp->jdata |= txn->jdata;
@@ -532,8 +551,7 @@ static void seal(struct zj_journal *zj, struct zj_component *comp, struct zj_sea
 				      ckpt_link)->stamp < comp->stamp);
 	list_add_tail(&comp->ckpt_link, &zj->ckpt_list);
 	list_add_tail(&comp->ready_link, &zj->pending);
-	/* Pairs with zj_txn_state(): a thread that sees it sealed also sees its stamp. */
-	smp_store_release(&comp->state, ZJ_C_SEALED);
+	zj_component_advance(comp, ZJ_SEALED);
 	list_for_each_entry(txn, &comp->members, comp_link)
 		seal_member(txn, sealed);
 }
@@ -557,7 +575,7 @@ static bool may_defer(struct zj_journal *zj, const struct zj_component *comp)
  * were united since the first deferral get the same expiry; otherwise the thread of a
  * lane whose transaction has expired would request the commit again and again.
  */
-static void defer(struct zj_component *comp)
+static void defer_component(struct zj_component *comp)
 {
 	bool first = !comp->deferred;
 	struct zj_txn *txn;
@@ -579,10 +597,9 @@ static void defer_locked(struct zj_journal *zj, struct zj_component *comp)
 {
 	if (comp->no_delay || !may_defer(zj, comp))
 		return;
-	defer(comp);
+	defer_component(comp);
 	zj_comp_count_locked(comp, ktime_get());
-	WRITE_ONCE(comp->state, ZJ_C_RUNNING);
-	unlock_members(comp);
+	unlock_component(comp);
 }
 
 /*
@@ -593,7 +610,7 @@ static void try_seal(struct zj_journal *zj, struct zj_component *comp,
 		     struct zj_sealed *sealed)
 {
 	lockdep_assert_held(&zj->comp_lock);
-	if (comp->state != ZJ_C_LOCKED || comp->undrained || zj_aborted(zj))
+	if (comp->stage != ZJ_LOCKED || comp->undrained || zj_aborted(zj))
 		return;
 	if (!may_seal(comp)) {
 		defer_locked(zj, comp);
@@ -601,7 +618,7 @@ static void try_seal(struct zj_journal *zj, struct zj_component *comp,
 	}
 	/* What may_seal() looks at can have been changed by a reserved handle since. */
 	if (hold_members(comp) && may_seal(comp))
-		seal(zj, comp, sealed);
+		seal_component(zj, comp, sealed);
 	else
 		release_members(comp);
 }
@@ -609,8 +626,8 @@ static void try_seal(struct zj_journal *zj, struct zj_component *comp,
 static void lock_component(struct zj_journal *zj, struct zj_component *comp,
 			   struct zj_sealed *sealed)
 {
-	ZJ_ASSERT(zj, comp->state == ZJ_C_RUNNING);
-	WRITE_ONCE(comp->state, ZJ_C_LOCKED);
+	ZJ_ASSERT(zj, comp->stage == ZJ_RUNNING);
+	zj_component_advance(comp, ZJ_LOCKED);
 	comp->locked_at = ktime_get();
 	lock_members(comp);
 	try_seal(zj, comp, sealed);
@@ -622,7 +639,7 @@ static void lock_component(struct zj_journal *zj, struct zj_component *comp,
  */
 static void go_on(struct zj_journal *zj, struct zj_component *comp, struct zj_sealed *sealed)
 {
-	if (comp->state == ZJ_C_RUNNING && comp->deferred && may_seal(comp) &&
+	if (comp->stage == ZJ_RUNNING && comp->deferred && may_seal(comp) &&
 	    !zj_aborted(zj))
 		lock_component(zj, comp, sealed);
 	else
@@ -685,8 +702,8 @@ void zj_try_seal_lane(struct zj_lane *lane, u64 stamp, struct zj_sealed *sealed)
 }
 
 /* Returns true if this call has sealed the transaction. */
-static bool request(struct zj_journal *zj, struct zj_txn *txn, bool now,
-		    const struct zj_lane *here)
+static bool request_commit(struct zj_journal *zj, struct zj_txn *txn, bool now,
+			   const struct zj_lane *here)
 {
 	struct zj_sealed sealed = { .here = here };
 	struct zj_component *comp;
@@ -697,11 +714,11 @@ static bool request(struct zj_journal *zj, struct zj_txn *txn, bool now,
 	 * A sealed transaction may have been reclaimed. Its comp then is one that all
 	 * reclaimed transactions share, so it must not be changed.
 	 */
-	if (comp->state < ZJ_C_SEALED)
+	if (comp->stage < ZJ_SEALED)
 		comp->no_delay |= now;
-	if (comp->state == ZJ_C_RUNNING) {
+	if (comp->stage == ZJ_RUNNING) {
 		if (!comp->no_delay && may_defer(zj, comp))
-			defer(comp);
+			defer_component(comp);
 		else
 			lock_component(zj, comp, &sealed);
 	}
@@ -713,7 +730,7 @@ static bool request(struct zj_journal *zj, struct zj_txn *txn, bool now,
 /**
  * zj_commit_request() - have a transaction's component committed
  * @zj: the journal
- * @txn: a transaction in any state; the caller holds a reference
+ * @txn: a transaction in any stage; the caller holds a reference
  *
  * Does not wait. Handles that are open go on, but none starts in the lanes of the
  * members until the component is sealed. If it could not be sealed now anyway, a
@@ -721,20 +738,20 @@ static bool request(struct zj_journal *zj, struct zj_txn *txn, bool now,
  */
 void zj_commit_request(struct zj_journal *zj, struct zj_txn *txn)
 {
-	request(zj, txn, false, NULL);
+	request_commit(zj, txn, false, NULL);
 }
 
 /**
  * zj_commit_request_here() - as zj_commit_request(), for a task that commits in the lane itself
  * @zj: the journal
- * @txn: a transaction in any state; the caller holds a reference
+ * @txn: a transaction in any stage; the caller holds a reference
  *
  * Return: true if this call has sealed the transaction. Its lane's thread was not woken then, and
  * the caller goes on with zj_commit_here().
  */
 bool zj_commit_request_here(struct zj_journal *zj, struct zj_txn *txn)
 {
-	return request(zj, txn, false, txn->lane);
+	return request_commit(zj, txn, false, txn->lane);
 }
 
 /**
@@ -742,7 +759,7 @@ bool zj_commit_request_here(struct zj_journal *zj, struct zj_txn *txn)
  */
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
 {
-	request(zj, txn, true, NULL);
+	request_commit(zj, txn, true, NULL);
 }
 
 static bool is_on_no_list(struct zj_journal *zj, struct zj_component *comp)
@@ -777,10 +794,10 @@ void zj_component_free(struct zj_journal *zj, struct zj_component *comp)
 		dep_free(dep);
 	}
 	list_for_each_entry(txn, &comp->members, comp_link) {
-		ZJ_ASSERT(zj, txn->committed);
+		ZJ_ASSERT(zj, txn->stage == ZJ_FINISHED);
 		if (txn->lane->last_sealed == comp)
 			txn->lane->last_sealed = NULL;
-		/* Pairs with zj_txn_state(): who sees it sees what came before the commit, too. */
+		/* Pairs with zj_txn_comp_stage(): who sees it sees what came before the commit, too. */
 		smp_store_release(&txn->comp, &reclaimed_component);
 	}
 	spin_unlock(&zj->comp_lock);

@@ -9,12 +9,7 @@
  * written in place later. Therefore this index knows each block that recovery may
  * replay an image of; zext4 writes none of them in place.
  */
-#include "core/journal.h"
-#include "core/lane_pick.h"
-#include "txn/block_index.h"
-#include "txn/file_block.h"
-#include "txn/jhead.h"
-#include "txn/part.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/module.h>
@@ -22,12 +17,12 @@
 #include <linux/slab.h>
 
 /* Does recovery, which finds a revoke of this stamp, skip the image of a transaction? */
-static bool ends(u64 stamp, const struct zj_txn *txn)
+static bool revoke_ends(u64 stamp, const struct zj_txn *txn)
 {
 	bool older;
 
 	rcu_read_lock();
-	older = zj_txn_state(txn) >= ZJ_C_SEALED && READ_ONCE(txn->comp)->stamp <= stamp;
+	older = zj_txn_comp_stage(txn) >= ZJ_SEALED && READ_ONCE(txn->comp)->stamp <= stamp;
 	rcu_read_unlock();
 	return older;
 }
@@ -51,7 +46,7 @@ static struct zj_block_entry *chain_find_old(struct zj_block_bucket *bucket, u64
 	hlist_for_each_entry_rcu(entry, &bucket->head, hash,
 				 lockdep_is_held(&bucket->lock))
 		if (entry->block == block &&
-		    (txn ? entry->txn == txn : ends(stamp, entry->txn)))
+		    (txn ? entry->txn == txn : revoke_ends(stamp, entry->txn)))
 			return entry;
 	return NULL;
 }
@@ -71,7 +66,7 @@ static void drop_entries(struct zj_journal *zj, u64 block, const struct zj_txn *
 }
 
 /* Enters a block into the index, once for each transaction. */
-static void note(struct zj_txn *txn, u64 block)
+static void note_block(struct zj_txn *txn, u64 block)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_block_bucket *bucket = zj_bucket_of(&zj->file_blocks, block);
@@ -127,7 +122,7 @@ int zj_journal_dirty_file_block(handle_t *handle, struct buffer_head *bh, bool a
 	if (is_handle_aborted(handle))
 		return -EROFS;
 	txn = handle_txn(handle);
-	note(txn, bh->b_blocknr);
+	note_block(txn, bh->b_blocknr);
 	zj_count(&txn->lane->stats.file_blocks, 1);
 	zj_count(&txn->lane->stats.file_merged, again);
 	err = zj_journal_dirty_metadata(handle, bh);

@@ -7,13 +7,7 @@
  * waits: until a locked transaction of the lane is sealed, for log space, for other
  * reservations to end, or for the barrier (N11). A reserved handle waits for none of these.
  */
-#include "core/journal.h"
-#include "core/lane_pick.h"
-#include "core/space.h"
-#include "core/waits.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/start_place.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/list.h>
 #include <linux/module.h>
@@ -88,7 +82,7 @@ static bool too_much_reserved(const struct zj_lane *lane, int rsv)
  * Takes a reference, so that the caller closes this transaction and not a later one of the
  * lane.
  */
-static enum join full(struct zj_txn *txn)
+static enum join full_txn(struct zj_txn *txn)
 {
 	refcount_inc(&txn->refs);
 	return JOIN_TOO_BIG;
@@ -110,18 +104,18 @@ static __always_inline enum join join_locked(struct zj_lane *lane, int credits,
 	/* Pairs with zj_journal_unlock_updates(): what was changed under the barrier is seen. */
 	if (smp_load_acquire(&zj->barrier))
 		return JOIN_BARRIER;
-	if ((txn && txn->locked) || unlikely(zj_lane_is_kept(lane)))
+	if ((txn && txn->stage != ZJ_RUNNING) || unlikely(zj_lane_is_kept(lane)))
 		return JOIN_LOCKED;
 	if (too_much_reserved(lane, rsv))
 		return JOIN_RESERVED;
 	if (txn && zj->log_ops->counts_images && zj->log_ops->full(txn)) {
 		txn->full = true;
-		return full(txn);
+		return full_txn(txn);
 	}
 	while (txn && txn->credits &&
 	       txn->credits + credits > txn->granted)
 		if (!zj_space_grow(txn))
-			return full(txn);
+			return full_txn(txn);
 	if (!txn && !*spare)
 		return JOIN_NEED_TXN;
 	if (!zj_space_get(lane, credits, rsv))
@@ -148,7 +142,7 @@ static bool lane_is_open(struct zj_lane *lane, const struct zj_start_place *plac
 	bool open;
 
 	spin_lock(&lane->lock);
-	open = !(lane->running && lane->running->locked) && !zj_lane_is_kept(lane);
+	open = !(lane->running && lane->running->stage != ZJ_RUNNING) && !zj_lane_is_kept(lane);
 	spin_unlock(&lane->lock);
 	return open || zj_place_has_lost(lane, place) || zj_aborted(lane->journal);
 }
@@ -300,8 +294,8 @@ static noinline struct zj_txn *join_slowly(struct zj_lane *lane, int credits,
 	return how == JOINED ? txn : NULL;
 }
 
-static __always_inline struct zj_txn *join(struct zj_lane *lane, int credits,
-					   int rsv)
+static __always_inline struct zj_txn *join_txn(struct zj_lane *lane, int credits,
+					       int rsv)
 {
 	struct zj_txn *none = NULL, *txn;
 	enum join how;
@@ -330,7 +324,7 @@ static void handle_leave(handle_t *handle)
 	memalloc_nofs_restore(handle->saved_alloc_context);
 }
 
-static handle_t *reserve(struct zj_journal *zj, struct zj_lane *lane, int rsv)
+static handle_t *alloc_reserved(struct zj_journal *zj, struct zj_lane *lane, int rsv)
 {
 	handle_t *handle = handle_alloc(rsv);
 
@@ -346,7 +340,7 @@ static inline bool too_big(const struct zj_journal *zj, int credits, int rsv)
 }
 
 /* No warning of a bug: an image can have a journal for which ext4's handles are too large. */
-static noinline int refuse(const struct zj_journal *zj, int credits, int rsv)
+static noinline int refuse_handle(const struct zj_journal *zj, int credits, int rsv)
 {
 	zj_err_ratelimited(zj, "a handle asks for %d+%d blocks, but at most %u fit in a transaction\n",
 			   credits, rsv, zj->max_credits);
@@ -389,7 +383,7 @@ handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
 		return handle;
 	}
 	if (unlikely(too_big(zj, credits, rsv_blocks)))
-		return ERR_PTR(refuse(zj, credits, rsv_blocks));
+		return ERR_PTR(refuse_handle(zj, credits, rsv_blocks));
 	lane = zj_lane_at(zj, in);
 	/* Allocate first: a task that sleeps in reclaim must not hold up a commit (E17). */
 	handle = handle_alloc(credits);
@@ -399,8 +393,8 @@ handle_t *zj_journal_start_in(journal_t *journal, int in, int blocks,
 	handle->h_type = type;
 	handle->h_line_no = line;
 	if (rsv_blocks)
-		handle->h_rsv_handle = reserve(zj, lane, rsv_blocks);
-	txn = join(lane, credits, rsv_blocks);
+		handle->h_rsv_handle = alloc_reserved(zj, lane, rsv_blocks);
+	txn = join_txn(lane, credits, rsv_blocks);
 	if (!txn) {
 		if (handle->h_rsv_handle)
 			handle_free(handle->h_rsv_handle);
@@ -430,21 +424,21 @@ static int used_images(const handle_t *handle, const struct zj_journal *zj)
 }
 
 /* Takes the handle off its transaction; the last one of a locked transaction seals it. */
-static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
+static __always_inline void leave_txn(struct zj_journal *zj, const handle_t *handle)
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_lane *lane = txn->lane;
-	bool last, wake, room;
+	bool last, wake_barrier, wake_starts;
 
 	trace_zj_handle_stop(handle);
 	spin_lock(&lane->lock);
 	ZJ_ASSERT(zj, txn->updates > 0);
-	room = lane->starts_waiting;
+	wake_starts = lane->starts_waiting;
 	txn->credits -= unused_credits(handle, zj);
 	if (zj->log_ops->counts_images)
 		txn->used += used_images(handle, zj);
-	last = !--txn->updates && txn->locked;
-	wake = !txn->updates && READ_ONCE(zj->barrier);
+	last = !--txn->updates && txn->stage != ZJ_RUNNING;
+	wake_barrier = !txn->updates && READ_ONCE(zj->barrier);
 	if (last)
 		refcount_inc(&txn->refs);
 	spin_unlock(&lane->lock);
@@ -452,13 +446,13 @@ static __always_inline void leave(struct zj_journal *zj, const handle_t *handle)
 		zj_try_seal(zj, txn);
 		zj_txn_put(txn);
 	}
-	if (room)
+	if (wake_starts)
 		wake_up_all(&lane->wait_space);
-	if (wake)
+	if (wake_barrier)
 		wake_up_all(&zj->wait_barrier);
 }
 
-static bool expired(const struct zj_txn *txn)
+static bool has_expired(const struct zj_txn *txn)
 {
 	return time_after_eq(jiffies, READ_ONCE(txn->expires));
 }
@@ -494,18 +488,18 @@ int zj_journal_stop(handle_t *handle)
 	if (handle->h_rsv_handle)
 		zj_journal_free_reserved(handle->h_rsv_handle);
 	sync = handle->h_sync && !(current->flags & PF_MEMALLOC);
-	request = sync || expired(txn);
+	request = sync || has_expired(txn);
 	if (request) {
 		refcount_inc(&txn->refs);
 		zj_commit_request(zj, txn);
 	}
-	leave(zj, handle);
+	leave_txn(zj, handle);
 	handle_leave(handle);
 	handle_free(handle);
 	if (!request)
 		return err;
 	if (sync && !err)
-		err = zj_txn_wait_committed(txn);
+		err = zj_txn_wait_finished(txn);
 	zj_txn_put(txn);
 	return err;
 }
@@ -536,7 +530,7 @@ int zj_journal_extend(handle_t *handle, int blocks, int revoke_records)
 					 revoke_records) -
 		  revoke_blocks(zj, handle->h_revoke_credits_requested);
 	spin_lock(&lane->lock);
-	if (!txn->locked && txn->credits + credits <= zj->max_txn &&
+	if (txn->stage == ZJ_RUNNING && txn->credits + credits <= zj->max_txn &&
 	    zj_space_get(lane, credits, 0)) {
 		txn->credits += credits;
 		handle->h_total_credits += credits;
@@ -551,7 +545,7 @@ int zj_journal_extend(handle_t *handle, int blocks, int revoke_records)
 EXPORT_SYMBOL_GPL(zj_journal_extend);
 
 /* Gives back what a reservation was promised. Caller holds lane->lock. */
-static void unreserve(struct zj_lane *lane, int rsv)
+static void unreserve_credits(struct zj_lane *lane, int rsv)
 {
 	lockdep_assert_held(&lane->lock);
 	ZJ_ASSERT(lane->journal, lane->rsv_credits >= rsv);
@@ -574,7 +568,7 @@ static int suspend_reservation(handle_t *handle)
 	if (!rsv)
 		return 0;
 	spin_lock(&lane->lock);
-	unreserve(lane, rsv->h_total_credits);
+	unreserve_credits(lane, rsv->h_total_credits);
 	spin_unlock(&lane->lock);
 	return rsv->h_total_credits;
 }
@@ -627,13 +621,13 @@ int zj_journal_restart(handle_t *handle, int blocks, int revoke_records,
 	refcount_inc(&txn->refs);
 	zj_commit_request(zj, txn);
 	rsv = suspend_reservation(handle);
-	leave(zj, handle);
+	leave_txn(zj, handle);
 	zj_txn_put(txn);
 	handle_leave(handle);
 	handle->h_transaction = NULL;
 	if (too_big(zj, credits, rsv))
-		return lose_reservation(handle, refuse(zj, credits, rsv));
-	txn = join(lane, credits, rsv);
+		return lose_reservation(handle, refuse_handle(zj, credits, rsv));
+	txn = join_txn(lane, credits, rsv);
 	if (!txn)
 		return lose_reservation(handle, -EROFS);
 	handle->h_total_credits = credits;
@@ -665,7 +659,7 @@ static enum join join_reserved(struct zj_lane *lane, int rsv,
 		*spare = NULL;
 		zj_txn_publish(txn);
 	}
-	unreserve(lane, rsv);
+	unreserve_credits(lane, rsv);
 	txn->credits += rsv;
 	txn->updates++;
 	txn->handles++;
@@ -734,18 +728,18 @@ void zj_journal_free_reserved(handle_t *handle)
 {
 	struct zj_journal *zj = to_zj(handle->h_journal);
 	struct zj_lane *lane = &zj->lanes[handle->h_rsv_lane];
-	bool room;
+	bool wake;
 
 	ZJ_ASSERT(zj, handle->h_reserved);
 	spin_lock(&lane->lock);
-	unreserve(lane, handle->h_total_credits);
-	room = lane->starts_waiting;
+	unreserve_credits(lane, handle->h_total_credits);
+	wake = lane->starts_waiting;
 	if (zj_space_awaited(zj))
 		zj_space_surplus(lane);
 	spin_unlock(&lane->lock);
 	if (READ_ONCE(zj->barrier))
 		wake_up_all(&zj->wait_barrier);
-	if (room)
+	if (wake)
 		wake_up_all(&lane->wait_space);
 	handle_free(handle);
 }

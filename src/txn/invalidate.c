@@ -6,9 +6,7 @@
  * orphan record or new size, and the inode's sync tid names it. Until it is committed,
  * the older image of a truncated block stays replayable (E13).
  */
-#include "core/journal.h"
-#include "txn/jhead.h"
-#include "txn/part.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/module.h>
 #include <linux/pagemap.h>
@@ -21,7 +19,7 @@ enum unmap {
 	UNMAP_MEMORY,	/* a part is needed in the zj_spare */
 };
 
-static void zap(struct buffer_head *bh)
+static void zap_buffer(struct buffer_head *bh)
 {
 	clear_buffer_dirty(bh);
 	clear_buffer_jbddirty(bh);
@@ -49,8 +47,8 @@ static void drop_all(struct journal_head *jh)
  * Keeps older images replayable by a part without an image in the transaction of the
  * truncation. Returns UNMAP_FREE if that one is committed, so that nothing need be kept.
  */
-static enum unmap pin(struct journal_head *jh, struct zj_txn *txn,
-		      struct zj_spare *spare)
+static enum unmap pin_older(struct journal_head *jh, struct zj_txn *txn,
+			    struct zj_spare *spare)
 {
 	struct zj_part *part = zj_part_take(jh, spare);
 
@@ -97,7 +95,7 @@ static enum unmap drop_unsealed(struct zj_journal *zj, struct journal_head *jh)
 	enum unmap how = UNMAP_BUSY;
 
 	spin_lock(&zj->comp_lock);
-	if (part->txn->comp->state < ZJ_C_SEALED)
+	if (part->txn->comp->stage < ZJ_SEALED)
 		how = drop_image(zj, jh, part);
 	spin_unlock(&zj->comp_lock);
 	return how;
@@ -112,7 +110,7 @@ static bool sealed_before(struct zj_txn *txn, struct zj_txn *owner)
 	bool before;
 
 	rcu_read_lock();
-	before = zj_txn_state(txn) >= ZJ_C_SEALED &&
+	before = zj_txn_comp_stage(txn) >= ZJ_SEALED &&
 		 READ_ONCE(READ_ONCE(txn->comp)->stamp) <=
 		 READ_ONCE(READ_ONCE(owner->comp)->stamp);
 	rcu_read_unlock();
@@ -138,7 +136,7 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 	if (zj_txn_is_committed(part->txn)) {
 		how = UNMAP_FREE;
 		if (txn && !sealed_before(txn, part->txn))
-			how = pin(jh, txn, spare);
+			how = pin_older(jh, txn, spare);
 		if (how == UNMAP_FREE)
 			drop_all(jh);
 		return how;
@@ -154,7 +152,7 @@ static enum unmap unmap_locked(struct zj_journal *zj, struct journal_head *jh,
 		return UNMAP_BUSY;
 	set_buffer_freed(jh->bh);
 	if (txn && !sealed_before(txn, part->txn)) {
-		how = pin(jh, txn, spare);
+		how = pin_older(jh, txn, spare);
 		if (how != UNMAP_FREE)
 			return how;
 	}
@@ -202,7 +200,7 @@ static enum unmap unmap_buffer(struct zj_journal *zj, struct buffer_head *bh,
 	}
 	/* If the rest of the folio stays in use, the buffer's next write must map it anew. */
 	if (how == UNMAP_FREE || (how == UNMAP_KEEP && partial))
-		zap(bh);
+		zap_buffer(bh);
 	unlock_buffer(bh);
 	if (jh)
 		zj_jh_put(jh);

@@ -5,9 +5,8 @@
  * A journal head is attached to a buffer as long as a thread uses it or a transaction
  * has a part of it.
  */
-#include "core/journal.h"
-#include "txn/jhead.h"
-#include "txn/version.h"
+#include "core/core.h"
+#include "txn/txn.h"
 #include <linux/bit_spinlock.h>
 #include <linux/blkdev.h>
 #include <linux/pagemap.h>

@@ -8,13 +8,10 @@
  * contents that the logged lines are put over (D3). There are no more bases than blocks that
  * transactions may change before they are logged, which the log's space limits.
  */
-#include "core/journal.h"
-#include "core/space.h"
+#include "core/core.h"
 #include "format/codec.h"
 #include "format/line_set.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
-#include "txn/part.h"
+#include "txn/txn.h"
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>

@@ -7,9 +7,7 @@
  * An inode may have data in several transactions at once, so there is an entry for each
  * pair of inode and transaction. ext4's callbacks get the proxy in the entry.
  */
-#include "core/journal.h"
-#include "txn/component.h"
-#include "txn/ordered.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/module.h>
 #include <linux/pagemap.h>
@@ -69,7 +67,7 @@ static void entry_file(struct zj_inode_entry *entry)
 
 	list_add_tail(&entry->inode_link, &entry->jinode->i_entries);
 	spin_lock(&txn->list_lock);
-	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
+	ZJ_ASSERT(txn_zj(txn), READ_ONCE(txn->stage) < ZJ_SEALED);
 	list_add_tail(&entry->txn_link, &txn->inodes);
 	spin_unlock(&txn->list_lock);
 }
@@ -88,18 +86,18 @@ static enum entry_how entry_locked(struct zj_txn *txn,
 {
 	struct zj_inode_entry *entry = newest_entry(jinode);
 	struct zj_cause at = zj_at(ZJ_KIND_ORDERED);
-	enum zj_comp_state state;
+	enum zj_txn_stage stage;
 
 	if (entry && entry->txn != txn) {
 		rcu_read_lock();
-		state = zj_txn_state(entry->txn);
+		stage = zj_txn_comp_stage(entry->txn);
 		rcu_read_unlock();
-		if (state < ZJ_C_SEALED && !zj_unite(txn, entry->txn, at))
+		if (stage < ZJ_SEALED && !zj_unite(txn, entry->txn, at))
 			return ENTRY_AGAIN;
-		if (state == ZJ_C_SEALED &&
+		if (stage == ZJ_SEALED &&
 		    !zj_depend(txn, entry->txn, at, dep))
 			return ENTRY_MEMORY;
-		if (state >= ZJ_C_SEALED)
+		if (stage >= ZJ_SEALED)
 			entry = NULL;
 	}
 	if (!entry) {
@@ -386,7 +384,7 @@ int zj_journal_begin_ordered_truncate(journal_t *journal,
 	entry = list_first_entry_or_null(&jinode->i_entries,
 					 struct zj_inode_entry, inode_link);
 	rcu_read_lock();
-	pending = entry && zj_txn_state(entry->txn) >= ZJ_C_SEALED;
+	pending = entry && zj_txn_comp_stage(entry->txn) >= ZJ_SEALED;
 	rcu_read_unlock();
 	spin_unlock(&jinode->i_lock);
 	if (!pending)

@@ -14,11 +14,8 @@
  *      oldest image stays nonetheless, because the checkpoint stamp must not pass what
  *      recovery puts the lines over.
  */
-#include "core/journal.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
-#include "txn/part.h"
-#include "txn/version.h"
+#include "core/core.h"
+#include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
@@ -123,12 +120,12 @@ static void txn_list_add(struct zj_part *part, struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
 	/* Its open handle keeps it unsealed, so its images are not being copied yet. */
-	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
+	ZJ_ASSERT(txn_zj(txn), READ_ONCE(txn->stage) < ZJ_SEALED);
 	list_add_tail(&part->txn_link, &txn->parts);
 	if (zj_bh_is_file(part->jh->bh))
 		txn->jdata = true;
 	spin_unlock(&txn->list_lock);
-	/* Pairs with owned(): a reader that sees this owner also sees flags set before. */
+	/* Pairs with is_owned(): a reader that sees this owner also sees flags set before. */
 	smp_store_release(&part->txn, txn);
 }
 
@@ -150,7 +147,7 @@ void zj_part_file(struct zj_part *part, struct journal_head *jh,
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);
 	txn_list_add(part, txn);
-	/* Pairs with owned(): a reader that sees the part also sees its contents. */
+	/* Pairs with is_owned(): a reader that sees the part also sees its contents. */
 	smp_store_release(&jh->newest, part);
 }
 
@@ -166,24 +163,25 @@ void zj_part_file(struct zj_part *part, struct journal_head *jh,
 bool zj_part_file_late(struct zj_part *part, struct journal_head *jh,
 		       struct zj_txn *txn)
 {
-	bool late;
+	enum zj_txn_stage stage;
 
 	lockdep_assert_held(&jh->lock);
 	ZJ_ASSERT(txn_zj(txn), zj_part_test(part, ZJ_PART_FORGET));
 	spin_lock(&txn->list_lock);
-	late = txn->forgets_done;
-	if (!late) {
+	/* It becomes ZJ_COPYING and ZJ_COMMITTED under this lock, but other stages without. */
+	stage = READ_ONCE(txn->stage);
+	if (stage < ZJ_COMMITTED) {
 		list_add_tail(&part->txn_link,
-			      txn->parts_fixed ? &txn->late : &txn->parts);
-		/* Pairs with owned(), as in txn_list_add(). */
+			      stage < ZJ_COPYING ? &txn->parts : &txn->late);
+		/* Pairs with is_owned(), as in txn_list_add(). */
 		smp_store_release(&part->txn, txn);
 	}
 	spin_unlock(&txn->list_lock);
-	if (late)
+	if (stage >= ZJ_COMMITTED)
 		return false;
 	refcount_inc(&jh->refs);
 	list_add_tail(&part->jh_link, &jh->parts);
-	/* Pairs with owned(), as in zj_part_file(). */
+	/* Pairs with is_owned(), as in zj_part_file(). */
 	smp_store_release(&jh->newest, part);
 	return true;
 }
@@ -247,7 +245,7 @@ void zj_part_make_dirty(struct zj_part *part)
  * past the buffer. So who reads the block device must not find the old contents in it, and nor
  * may zext4 take them for what recovery knows of the block.
  */
-static void outdate(struct zj_part *last)
+static void outdate_buffer(struct zj_part *last)
 {
 	struct buffer_head *bh = last->jh->bh;
 
@@ -301,7 +299,7 @@ void zj_part_drop(struct zj_part *part)
 		if (dirty || !older)
 			clear_buffer_jbddirty(jh->bh);
 		if (!older)
-			outdate(part);
+			outdate_buffer(part);
 	}
 	ZJ_ASSERT(txn_zj(part->txn), !part->frozen_data);
 	if (part->base)

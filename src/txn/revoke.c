@@ -10,14 +10,7 @@
  * Recovery lets the revoke win at equal stamps, so journaling the block again cancels
  * the revoke.
  */
-#include "core/journal.h"
-#include "txn/block_index.h"
-#include "txn/component.h"
-#include "txn/file_block.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
-#include "txn/part.h"
-#include "txn/revoke.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/module.h>
 #include <linux/rcupdate.h>
@@ -83,7 +76,7 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 	if (rev && rev->txn == owner) {
 		/* It was tied, so if it is not sealed it is in the handle's component. */
 		rcu_read_lock();
-		unsealed = zj_txn_state(owner) < ZJ_C_SEALED;
+		unsealed = zj_txn_comp_stage(owner) < ZJ_SEALED;
 		rcu_read_unlock();
 		if (unsealed)
 			revoke_unlink(rev);
@@ -127,7 +120,7 @@ static void revoke_insert(struct zj_txn *txn, struct zj_block_entry *rev,
 	rev->txn = txn;
 	hlist_add_head_rcu(&rev->hash, &bucket->head);
 	spin_lock(&txn->list_lock);
-	ZJ_ASSERT(txn_zj(txn), !txn->parts_fixed);
+	ZJ_ASSERT(txn_zj(txn), READ_ONCE(txn->stage) < ZJ_SEALED);
 	list_add_tail(&rev->txn_link, &txn->revokes);
 	WRITE_ONCE(txn->nr_revokes, txn->nr_revokes + 1);
 	spin_unlock(&txn->list_lock);
@@ -219,7 +212,7 @@ static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj
 	old = zj_bucket_find(bucket, rev->block, NULL);
 	rcu_read_lock();
 	/* A touch ties itself to the newest revoke only, so an open one must not be older. */
-	if (old && zj_txn_state(old->txn) < ZJ_C_SEALED)
+	if (old && zj_txn_comp_stage(old->txn) < ZJ_SEALED)
 		err = -EAGAIN;
 	rcu_read_unlock();
 	if (!err) {

@@ -6,8 +6,8 @@
  * that is empty. So it takes a place, and the lane is closed to others until the start with the
  * first place has joined a transaction (docs/decisions/0056).
  */
-#include "core/journal.h"
-#include "txn/start_place.h"
+#include "core/core.h"
+#include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/wait.h>
 

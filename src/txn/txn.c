@@ -1,21 +1,117 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Transactions as objects: allocation, lookup by tid, references, requests to commit what
- * runs. Their life is told at struct zj_txn.
+ * runs; and the barrier, which keeps all of them from having an open handle. Their life is
+ * told at struct zj_txn.
  */
-#include "core/flush.h"
-#include "core/journal.h"
-#include "core/tids.h"
-#include "core/waits.h"
-#include "txn/component.h"
+#include "core/core.h"
 #include "txn/txn.h"
 #include <linux/atomic.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
 #include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/wait_bit.h>
+
+/* ---- tids ---- */
+
+/*
+ * Live transactions are found by their tids: from the first handle that opens one until it
+ * is committed. The table is a hash table with a lock for each chain, because each
+ * transaction of each lane is entered and removed.
+ */
+
+int zj_tids_init(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	zj->tids = kvcalloc(ZJ_TID_CHAINS, sizeof(*zj->tids), GFP_KERNEL);
+	if (!zj->tids)
+		return -ENOMEM;
+	for (i = 0; i < ZJ_TID_CHAINS; i++)
+		spin_lock_init(&zj->tids[i].lock);
+	return 0;
+}
+
+void zj_tids_exit(struct zj_journal *zj)
+{
+	kvfree(zj->tids);
+}
+
+static struct zj_tid_chain *chain_of(struct zj_journal *zj, tid_t tid)
+{
+	return &zj->tids[tid % ZJ_TID_CHAINS];
+}
+
+/**
+ * zj_tids_add() - have a transaction found by its tid from now on
+ * @txn: the transaction; it is in no table
+ */
+void zj_tids_add(struct zj_txn *txn)
+{
+	struct zj_tid_chain *chain = chain_of(txn_zj(txn), txn->public.t_tid);
+
+	spin_lock(&chain->lock);
+	hlist_add_head_rcu(&txn->tid_link, &chain->head);
+	spin_unlock(&chain->lock);
+}
+
+/**
+ * zj_tids_remove() - undo zj_tids_add(), if it was called
+ * @txn: the transaction; readers may still see it for an RCU grace period
+ */
+void zj_tids_remove(struct zj_txn *txn)
+{
+	struct zj_tid_chain *chain = chain_of(txn_zj(txn), txn->public.t_tid);
+
+	spin_lock(&chain->lock);
+	/* Pairs with zj_tids_find(): who does not find it sees what its commit has done. */
+	smp_wmb();
+	hlist_del_init_rcu(&txn->tid_link);
+	spin_unlock(&chain->lock);
+}
+
+/**
+ * zj_tids_find() - find a live transaction
+ * @zj: the journal
+ * @tid: its tid
+ *
+ * Context: caller holds the RCU read lock, which keeps the transaction.
+ * Return: the transaction, perhaps without a reference by now; NULL if there is none.
+ */
+struct zj_txn *zj_tids_find(struct zj_journal *zj, tid_t tid)
+{
+	struct zj_tid_chain *chain = chain_of(zj, tid);
+	struct zj_txn *txn;
+
+	hlist_for_each_entry_rcu(txn, &chain->head, tid_link)
+		if (txn->public.t_tid == tid)
+			return txn;
+	/* Pairs with zj_tids_remove(). */
+	smp_rmb();
+	return NULL;
+}
+
+/**
+ * zj_tids_empty() - tell whether no transaction is live
+ * @zj: the journal
+ *
+ * What was live before the call, and stays so, is seen.
+ */
+bool zj_tids_empty(struct zj_journal *zj)
+{
+	unsigned int i;
+
+	for (i = 0; i < ZJ_TID_CHAINS; i++)
+		if (!hlist_empty(&zj->tids[i].head))
+			return false;
+	return true;
+}
+
+/* ---- transactions ---- */
 
 static void txn_init(struct zj_txn *txn, struct zj_lane *lane)
 {
@@ -75,7 +171,7 @@ void zj_txn_publish(struct zj_txn *txn)
 
 	lockdep_assert_held(&lane->lock);
 	ZJ_ASSERT(lane->journal, !lane->running);
-	ZJ_ASSERT(lane->journal, txn->comp->state == ZJ_C_RUNNING);
+	ZJ_ASSERT(lane->journal, txn->comp->stage == ZJ_RUNNING);
 	txn->expires = jiffies +
 		       READ_ONCE(lane->journal->public.j_commit_interval);
 	zj_tids_add(txn);
@@ -92,17 +188,17 @@ void zj_txn_publish(struct zj_txn *txn)
  */
 void zj_txn_free_unused(struct zj_txn *txn)
 {
-	zj_txn_set_committed(txn);
+	zj_txn_set_finished(txn);
 	zj_component_free(txn_zj(txn), txn->comp);
 }
 
 /**
- * zj_txn_find() - find the transaction of a tid while it is not committed
+ * zj_txn_find() - find the transaction of a tid while it is not finished
  * @zj: the journal
  * @tid: the tid that ext4 has stored; no transaction has 0
  *
  * Context: any but interrupts.
- * Return: the transaction with a reference; NULL if it is committed or unknown.
+ * Return: the transaction with a reference; NULL if it is finished or unknown.
  */
 struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid)
 {
@@ -134,18 +230,39 @@ void zj_txn_put(struct zj_txn *txn)
 		kfree_rcu(txn, rcu);
 }
 
-/**
- * zj_txn_set_committed() - remove a transaction's tid and wake threads that wait for it
- */
-void zj_txn_set_committed(struct zj_txn *txn)
+/* Only a transaction that was never used, or one that an abort drops, leaves out stages. */
+static bool leaves_out(const struct zj_txn *txn, enum zj_txn_stage to)
 {
-	ZJ_ASSERT(txn_zj(txn), !txn->committed);
+	return to == ZJ_FINISHED && (txn->stage == ZJ_RUNNING || zj_aborted(txn_zj(txn)));
+}
+
+/**
+ * zj_txn_advance() - note that a transaction has reached its next stage
+ * @txn: the transaction
+ * @to: the stage
+ *
+ * Context: see enum zj_txn_stage.
+ */
+void zj_txn_advance(struct zj_txn *txn, enum zj_txn_stage to)
+{
+	/* Waiters for a stage that is taken back would wait for ever. */
+	if (!ZJ_ASSERT(txn_zj(txn), txn->stage < to))
+		return;
+	ZJ_ASSERT(txn_zj(txn), txn->stage + 1 == to || leaves_out(txn, to));
+	/* Pairs with zj_txn_wait_finished(): a waiter sees all that ext4's callbacks did. */
+	smp_store_release(&txn->stage, to);
+}
+
+/**
+ * zj_txn_set_finished() - remove a transaction's tid and wake threads that wait for it
+ */
+void zj_txn_set_finished(struct zj_txn *txn)
+{
 	zj_tids_remove(txn);
-	/* Pairs with zj_txn_wait_committed(): a waiter sees all that ext4's callbacks did. */
-	smp_store_release(&txn->committed, true);
+	zj_txn_advance(txn, ZJ_FINISHED);
 	/* Pairs with the barrier in wait_var_event(): no waiter is missed. */
 	smp_mb();
-	wake_up_var(&txn->committed);
+	wake_up_var(&txn->stage);
 }
 
 /**
@@ -202,25 +319,85 @@ void zj_wake_sealed(struct zj_journal *zj, const struct zj_sealed *sealed)
 }
 
 /**
- * zj_txn_wait_committed() - wait until a transaction is committed (V2)
+ * zj_txn_wait_finished() - wait until a transaction is committed and finished (V2)
  * @txn: sealed, or its commit was requested; the caller holds a reference
  *
  * Context: sleeps; the caller has no handle open, unless @txn is sealed.
  * Return: 0; -EIO if the journal was aborted first; or the error of zj_log_flush(),
  * which makes up for flushes that were left out while barriers were off.
  */
-int zj_txn_wait_committed(struct zj_txn *txn)
+int zj_txn_wait_finished(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_wait wait;
 
 	zj_wait_begin(&wait, txn->lane, ZJ_WAIT_COMMITTED, txn);
-	/* Pairs with zj_txn_set_committed(): ext4's callbacks have run. */
-	wait_var_event(&txn->committed, smp_load_acquire(&txn->committed) ||
+	/* Pairs with zj_txn_advance(): ext4's callbacks have run. */
+	wait_var_event(&txn->stage, smp_load_acquire(&txn->stage) == ZJ_FINISHED ||
 		       zj_aborted(zj));
 	zj_wait_end(&wait);
-	/* Pairs with zj_txn_set_committed(), as above. */
-	if (!smp_load_acquire(&txn->committed))
+	/* Pairs with zj_txn_advance(), as above. */
+	if (smp_load_acquire(&txn->stage) != ZJ_FINISHED)
 		return -EIO;
 	return zj_log_flush(zj, txn->lane);
 }
+
+/* ---- the barrier ---- */
+
+/* While a thread holds the barrier, no handle is open and none can start. */
+
+static bool lane_drained(struct zj_lane *lane)
+{
+	bool drained;
+
+	spin_lock(&lane->lock);
+	drained = !lane->rsv_credits &&
+		  !(lane->running && lane->running->updates);
+	spin_unlock(&lane->lock);
+	return drained;
+}
+
+/**
+ * zj_journal_lock_updates() - take the barrier and wait until no handle is open
+ * @journal: the journal
+ *
+ * Reserved handles may still start, and the barrier waits until they have stopped. Only
+ * one thread at a time can hold the barrier. Handle starts that it has held up are served before
+ * the next one begins (N11).
+ *
+ * Context: sleeps; the caller has no handle open.
+ */
+void zj_journal_lock_updates(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+	struct zj_wait wait;
+	unsigned int i;
+
+	zj_wait_begin(&wait, &zj->lanes[0], ZJ_WAIT_DRAIN, NULL);
+	mutex_lock(&zj->barrier_lock);
+	/* Otherwise starts would wait as long as one barrier follows another. */
+	wait_event(zj->wait_barrier, !atomic_read(&zj->held_up));
+	zj_wait_end(&wait);
+	ZJ_ASSERT(zj, !zj->barrier);
+	WRITE_ONCE(zj->barrier, 1);
+	for (i = 0; i < zj->nr_lanes; i++) {
+		if (lane_drained(&zj->lanes[i]))
+			continue;
+		zj_wait_begin(&wait, &zj->lanes[i], ZJ_WAIT_DRAIN, NULL);
+		wait_event(zj->wait_barrier, lane_drained(&zj->lanes[i]));
+		zj_wait_end(&wait);
+	}
+}
+EXPORT_SYMBOL_GPL(zj_journal_lock_updates);
+
+void zj_journal_unlock_updates(journal_t *journal)
+{
+	struct zj_journal *zj = to_zj(journal);
+
+	ZJ_ASSERT(zj, zj->barrier);
+	/* Pairs with join_locked(): a handle sees what was changed under the barrier. */
+	smp_store_release(&zj->barrier, 0);
+	mutex_unlock(&zj->barrier_lock);
+	wake_up_all(&zj->wait_barrier);
+}
+EXPORT_SYMBOL_GPL(zj_journal_unlock_updates);

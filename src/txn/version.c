@@ -4,14 +4,9 @@
  * time, and decides for each whether the log is written from a frozen copy or from the
  * buffer itself.
  */
-#include "core/journal.h"
-#include "core/waits.h"
+#include "core/core.h"
 #include "format/codec.h"
-#include "txn/component.h"
-#include "txn/jhead.h"
-#include "txn/lines.h"
-#include "txn/part.h"
-#include "txn/version.h"
+#include "txn/txn.h"
 #include <linux/atomic.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -123,7 +118,7 @@ void zj_part_uncrowd(struct zj_part *part)
 }
 
 /* Called with jh->lock held when an image of the buffer has been logged. */
-static void uncrowd(struct journal_head *jh)
+static void uncrowd_parts(struct journal_head *jh)
 {
 	struct zj_part *part;
 
@@ -168,7 +163,7 @@ void zj_part_logged(struct zj_journal *zj, struct zj_part *part)
 	part->base = NULL;
 	zj_part_clear(part, BIT(ZJ_PART_LIVE));
 	zj_part_set(part, BIT(ZJ_PART_LOGGED));
-	uncrowd(jh);
+	uncrowd_parts(jh);
 	ZJ_ASSERT(zj, !frozen_data || atomic_read(&part->txn->lane->copies) > 0);
 	if (frozen_data)
 		atomic_dec(&part->txn->lane->copies);

@@ -6,7 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-FILES = [path for pattern in ("user/zjctl/*.c", "user/*.c", "src/recovery/*.[ch]") for path in sorted(ROOT.glob(pattern))]
+FILES = [path for pattern in ("user/zjctl/*.c", "user/*.c", "src/recovery/*.[ch]", "src/nvm/recovery_nvm.c")
+         for path in sorted(ROOT.glob(pattern))]
 # Programs that destroy what is on a device, where a device follows. zjctl names options of mke2fs only.
 DESTROYS = re.compile(r"\b(mke2fs|mkfs(\.\w+)?|dd|wipefs|blkdiscard|shred)\b[^.;)]* (%s|DEV\b|/dev/)")
 # Nouns that follow a number which may be 1.

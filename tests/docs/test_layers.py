@@ -47,6 +47,7 @@ def test_nothing_is_found_where_all_is_right(check):
     ("src/txn/a_types.h", "static inline int a(void)\n{\n}\n", "a() does not belong here"),
     ("src/core/a.c", "void zj_txn_put(struct zj_txn *txn);\n", "declares void zj_txn_put"),
     ("src/core/a.c", "extern int zj_x;\n", "declares extern int zj_x"),
+    ("src/core/a.h", "/* a.c */\nint zj_space(struct zj_txn *txn);\n", "zj_space() is in space.c, not in a.c"),
     ("src/log/space.c", "", "has the name of"),
     ("src/a.c", "", "is in no folder"),
     ("src/other/a.c", "", "is in no folder"),

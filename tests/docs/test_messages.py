@@ -16,7 +16,7 @@ BEFORE = {"zj_corrupt": "damaged log: ", "complain_of_journal": "its journal on 
 
 KERNEL = ("zj_err|zj_err_ratelimited|zj_notice|pr_err|ext4_msg",
           ("src/**/*.c", "kernel/*.c", "zext4/*.c", "zext4/patches/*/*.cocci"))
-RECOVERY = (r"ops->msg|zj_corrupt", ("src/recovery/*.[ch]", "zext4/replay.c"))
+RECOVERY = (r"ops->msg|zj_corrupt", ("src/recovery/*.[ch]", "src/nvm/recovery_nvm.c", "zext4/replay.c"))
 TOOLS = ("zx_fail|zx_say|complain|complain_of_journal", ("user/zjctl/*.c", "user/extimage.c", "user/mmp.c"))
 
 

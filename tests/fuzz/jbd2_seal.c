@@ -86,7 +86,7 @@ static void seal_descriptor(struct input *in, const struct zj_jbd2_geo *log, u32
 		put_csum(log, (u8 *)h + tag[i], be32_to_cpu(h->sequence),
 			 in_peek(in, at));
 	}
-	zj_jbd2_seal(log, h);
+	zj_jbd2_set_csum(log, h);
 }
 
 static void seal_commit(const struct zj_jbd2_geo *log, void *block)
@@ -311,7 +311,7 @@ void jbd2_seal(struct input *in)
 			seal_descriptor(in, &log, at);
 			break;
 		case ZJ_JBD2_REVOKE:
-			zj_jbd2_seal(&log, in->block[at]);
+			zj_jbd2_set_csum(&log, in->block[at]);
 			break;
 		case ZJ_JBD2_COMMIT:
 			seal_commit(&log, in->block[at]);

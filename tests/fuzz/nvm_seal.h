@@ -6,7 +6,7 @@
 #ifndef ZJ_FUZZ_NVM_SEAL_H
 #define ZJ_FUZZ_NVM_SEAL_H
 
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 #include "input.h"
 
 #define NVM_MAX_BYTES	(384U << 10)

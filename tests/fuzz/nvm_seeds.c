@@ -112,7 +112,7 @@ static void put(struct writer *w, struct plan *p)
 		p->c.data_hash = zj_nvm_hash_record(p->c.data_hash, at, lines, unit);
 		at += hweight64(lines) * unit;
 	}
-	zj_seal_txninfo(&w->geo, w->seed, &p->c, info);
+	zj_encode_txninfo(&w->geo, w->seed, &p->c, info);
 	w->lane[lane].stamp = p->c.stamp;
 	w->lane[lane].end = p->c.end;
 	*nvm_tail(&w->m, lane) = cpu_to_le64(zj_nvm_tail(p->c.end, p->c.stamp));
@@ -171,7 +171,7 @@ static void pile_up(struct writer *w)
 			rec[i].block = cpu_to_le64(i);
 			rec[i].lines = cpu_to_le64(zj_lines_all(w->geo.block_size));
 		}
-		zj_seal_txninfo(&w->geo, w->seed, &c, rec);
+		zj_encode_txninfo(&w->geo, w->seed, &c, rec);
 	}
 	*nvm_tail(&w->m, 0) = cpu_to_le64(zj_nvm_tail(c.end, c.stamp));
 	nvm_seal(&w->m);

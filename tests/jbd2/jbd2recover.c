@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 		}
 		sb->s_sequence = cpu_to_be32(sequence);
 		zj_clean_jbd2_super(sb);
-		zj_seal_jbd2_super(sb);
+		zj_jbd2_super_set_csum(sb);
 		if (ext_ops.write_log(&img, 0, sb))
 			return 2;
 		printf("transactions=%u images=%u revoked=%u replayed=%u discarded=%u sequence=%u\n",

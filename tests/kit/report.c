@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <linux/seq_buf.h>
 #include "kit.h"
-#include "mount/journal_text.h"
+#include "show/show.h"
 #include "sim.h"
 
 static struct zj_journal *loaded;

@@ -669,7 +669,8 @@ def test_what_packages_are_built_with(tmp_path):
     asked = set((tmp_path / "asked").read_text().split())
     assert needed | {"build-essential", "debhelper"} <= asked and "lintian" not in asked
     # Each header of zjctl is in one of them, in libext2fs-dev's own dependency, or in build-essential.
-    included = {name for source in (*TOP.glob("user/**/*.[ch]"), *TOP.glob("src/recovery/*.[ch]"))
+    included = {name for source in (*TOP.glob("user/**/*.[ch]"), *TOP.glob("src/recovery/*.[ch]"),
+                                                  TOP / "src/nvm/recovery_nvm.c")
                 for name in re.findall(r"(?m)^#include <(.*)>", source.read_text())}
     paths = [f"/usr/include/{name}" for name in sorted(included) if pathlib.Path("/usr/include", name).exists()]
     owners = subprocess.run(["dpkg-query", "-S", *paths], capture_output=True, text=True, check=False).stdout

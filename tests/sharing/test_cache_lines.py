@@ -38,8 +38,8 @@ SYNCED = {
     ("zj_txn_alloc", "journal.next_tid"): "the tid of a new transaction",
     ("zj_tids_add", "tid chain"): "transactions whose tids have one chain",
     ("zj_space_sealed", "journal.next_tid"): "granted and nr_running",
-    ("request", "journal.comp_lock"): "the component is locked",
-    ("seal", "component"): "the list of components, by stamp",
+    ("request_commit", "journal.comp_lock"): "the component is locked",
+    ("seal_component", "component"): "the list of components, by stamp",
     ("depend_on_previous", "component"): "the lane's last one, whose place in that list changed",
     ("note_committed_stamp", "journal.comp_lock"): "it is committed",
     ("waitqueue_active", "journal.comp_lock"): "does anybody wait for that?",
@@ -205,7 +205,7 @@ MUTANTS = {
         "txn/handle.c", "	struct zj_txn *none = NULL, *txn;\n	enum join how;\n",
         "	static unsigned long started;\n	struct zj_txn *none = NULL, *txn;\n"
         "	enum join how;\n\n	WRITE_ONCE(started, started + 1);\n",
-        again, "join", "started"),
+        again, "join_txn", "started"),
     "a start reads what is granted": (
         "txn/handle.c", "	if (zj_aborted(zj) || READ",
         "	if (atomic_read(&zj->granted) < 0 || zj_aborted(zj) || READ",

@@ -222,7 +222,7 @@ static int recover_jbd2(struct cut *c, struct zj_recovery_stats *stats)
 		return err;
 	sb->s_sequence = cpu_to_be32(sequence);
 	zj_clean_jbd2_super(sb);
-	zj_seal_jbd2_super(sb);
+	zj_jbd2_super_set_csum(sb);
 	return cut_write_log(c, 0, sb);
 }
 
@@ -241,7 +241,7 @@ static int recover_nvm(struct cut *c, struct zj_recovery_stats *stats)
 	if (err)
 		return err;
 	zj_clean_jbd2_super(sb);
-	zj_seal_jbd2_super(sb);
+	zj_jbd2_super_set_csum(sb);
 	return cut_write_log(c, 0, sb);
 }
 

@@ -3,8 +3,8 @@
 #include <linux/seq_buf.h>
 #include <stdlib.h>
 #include "core/assert.h"
-#include "core/hold.h"
-#include "mount/journal_text.h"
+#include "core/core.h"
+#include "show/show.h"
 #include "work.h"
 
 /**
@@ -210,7 +210,7 @@ static bool is_sealed(tid_t tid)
 	if (!txn)
 		return true;
 	rcu_read_lock();
-	sealed = zj_txn_state(txn) >= ZJ_C_SEALED;
+	sealed = zj_txn_comp_stage(txn) >= ZJ_SEALED;
 	rcu_read_unlock();
 	zj_txn_put(txn);
 	return sealed;

@@ -163,7 +163,7 @@ static bool is_drained(struct zj_lane *lane)
 	bool drained;
 
 	spin_lock(&lane->lock);
-	drained = lane->running && lane->running->locked &&
+	drained = lane->running && lane->running->stage != ZJ_RUNNING &&
 		  !lane->running->updates;
 	spin_unlock(&lane->lock);
 	return drained;

@@ -135,7 +135,7 @@ u32 put_chunk(const struct nvrec *rec)
 						 ZJ_NVM_LINE);
 		data += len;
 	}
-	zj_seal_txninfo(&nv.geo, nv.seed, &c, info);
+	zj_encode_txninfo(&nv.geo, nv.seed, &c, info);
 	memcpy(data, info, bytes);
 	nv.end[rec->lane] = c.end;
 	nv.stamp[rec->lane] = c.stamp;

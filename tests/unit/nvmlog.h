@@ -6,7 +6,7 @@
 #ifndef ZJ_NVMLOG_H
 #define ZJ_NVMLOG_H
 
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 #include "memlog.h"
 
 #define SIZE		(1u << 20)

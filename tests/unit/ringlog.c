@@ -96,7 +96,7 @@ static void put_images(struct ring *r, u32 n, u8 *got)
 		tag.csum = zj_jbd2_image_csum(&r->log, r->sequence, data);
 		zj_jbd2_put_tag(&r->log, desc, i, i == n - 1, &tag);
 	}
-	zj_jbd2_seal(&r->log, desc);
+	zj_jbd2_set_csum(&r->log, desc);
 }
 
 void ring_put_revokes(struct ring *r, u32 n, const u8 *got, bool *revoked)
@@ -113,7 +113,7 @@ void ring_put_revokes(struct ring *r, u32 n, const u8 *got, bool *revoked)
 		revoked[b] = true;
 		zj_jbd2_put_revoke(&r->log, block, nr++, b);
 	}
-	zj_jbd2_seal(&r->log, block);
+	zj_jbd2_set_csum(&r->log, block);
 }
 
 static bool put_txn(struct ring *r, bool commit)

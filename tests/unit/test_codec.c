@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/crc32c.h>
 #include <asm/byteorder.h>
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 #include "memlog.h"
 #include "tests.h"
 
@@ -342,7 +342,7 @@ static bool sane(struct memdev *d, const struct zj_chunk *c)
 	/* Each tag has all lines. */
 	memset(block, 0xff, sizeof(block));
 	zj_encode_chunk(&d->geo, d->seed, c, block);
-	assert_true(zj_chunk_sealed(&d->geo, d->seed, block));
+	assert_true(zj_chunk_csum_good(&d->geo, d->seed, block));
 	return zj_decode_chunk(&d->geo, d->seed, c->seg_index, c->seg_block,
 			       block, &back);
 }
@@ -405,7 +405,7 @@ static void chunk_reserved_fields(void **state)
 		zj_encode_chunk(&d->geo, d->seed, &sample, block);
 		block[byte] = 1;
 		ml_reseal(d, at);
-		assert_true(zj_chunk_sealed(&d->geo, d->seed, block));
+		assert_true(zj_chunk_csum_good(&d->geo, d->seed, block));
 		assert_false(zj_decode_chunk(&d->geo, d->seed, 2, 1, block, &back));
 	}
 	ml_free(d);
@@ -582,12 +582,12 @@ static void jbd2_super_is_checked(void **state)
 			   sb.s_checksum_type = ZJ_JBD2_CRC32C);
 		CHECK_JBD2(NULL, false, sb.s_feature_incompat = cpu_to_be32(kind);
 			   sb.s_checksum_type = ZJ_JBD2_CRC32C;
-			   zj_seal_jbd2_super(&sb));
+			   zj_jbd2_super_set_csum(&sb));
 		if (kind == ZJ_JBD2_INCOMPAT_CSUM_V3)
 			break;
 	}
 	sb = good_jbd2_super();
-	zj_seal_jbd2_super(&sb);
+	zj_jbd2_super_set_csum(&sb);
 	assert_int_equal(sb.s_checksum, 0);
 }
 

@@ -184,13 +184,13 @@ static void descriptor_blocks(void **state)
 		zj_jbd2_put_header(block, ZJ_JBD2_DESCRIPTOR, SEQUENCE);
 		zj_jbd2_put_tag(&log, block, 0, false, &tag[0]);
 		zj_jbd2_put_tag(&log, block, 1, true, &tag[1]);
-		zj_jbd2_seal(&log, block);
+		zj_jbd2_set_csum(&log, block);
 		assert_memory_equal(block, want, SIZE);
-		assert_true(zj_jbd2_sealed(&log, want));
+		assert_true(zj_jbd2_csum_good(&log, want));
 
 		/* Data after the last one is ignored. */
 		memset(want + 12 + 2 * kinds[i].tag + 16, 0xff, 40);
-		assert_int_equal(zj_jbd2_sealed(&log, want), !kinds[i].tail);
+		assert_int_equal(zj_jbd2_csum_good(&log, want), !kinds[i].tail);
 		for (u32 k = 0; k < 2; k++) {
 			assert_true(zj_jbd2_get_tag(&log, want, &pos, &got));
 			assert_int_equal(got.block, tag[k].block);
@@ -247,7 +247,7 @@ static void full_descriptor_blocks(void **state)
 		}
 		if (kinds[i].tail)
 			assert_memory_equal(block + SIZE - 4, "\0\0\0", 4);
-		zj_jbd2_seal(&log, block);
+		zj_jbd2_set_csum(&log, block);
 		for (n = 0; zj_jbd2_get_tag(&log, block, &pos, &got); n++)
 			assert_int_equal(got.block, 100 + n);
 		assert_int_equal(n, kinds[i].tags);
@@ -269,7 +269,7 @@ static void revoke_blocks(void **state)
 			zj_jbd2_put_revoke(&log, block, k, high | (0x8000000 + k));
 		}
 		tail_bytes(&kinds[i], want);
-		zj_jbd2_seal(&log, block);
+		zj_jbd2_set_csum(&log, block);
 		assert_memory_equal(block, want, SIZE);
 		assert_int_equal(zj_jbd2_nr_revokes(&log, want), nr);
 		for (u32 k = 0; k < nr; k++)

@@ -206,7 +206,7 @@ static void damage(struct ring *r)
 
 	block[byte] ^= ring_below(r, 3) ? 1 << ring_below(r, 8) : ring_below(r, 256);
 	if (at && ring_below(r, 2))
-		zj_jbd2_seal(&r->log, block);
+		zj_jbd2_set_csum(&r->log, block);
 }
 
 static void damaged_logs(void **state)
@@ -252,7 +252,7 @@ static void ring_without_an_end(void **state)
 
 		memset(block, 0, 1024);
 		zj_jbd2_put_header(block, ZJ_JBD2_REVOKE, RING_SEQUENCE);
-		zj_jbd2_seal(&r.log, block);
+		zj_jbd2_set_csum(&r.log, block);
 	}
 	assert_int_equal(recover(&r, r.d, &s, &sequence), 0);
 	assert_int_equal(s.transactions, 0);
@@ -275,7 +275,7 @@ static void image_of_the_journal_itself(void **state)
 	zj_jbd2_put_header(desc, ZJ_JBD2_DESCRIPTOR, RING_SEQUENCE);
 	tag.csum = zj_jbd2_image_csum(&r.log, RING_SEQUENCE, data);
 	zj_jbd2_put_tag(&r.log, desc, 0, true, &tag);
-	zj_jbd2_seal(&r.log, desc);
+	zj_jbd2_set_csum(&r.log, desc);
 	zj_jbd2_put_commit(&r.log, ring_next(&r), RING_SEQUENCE, 1, 0);
 	assert_int_equal(recover(&r, r.d, &s, &sequence), -EUCLEAN);
 	assert_non_null(strstr(r.d->error, "the journal's own block"));
@@ -506,7 +506,7 @@ static void put_one(struct ring *r, u64 block, u8 val)
 	ml_pattern(r->d, data, block, val);
 	tag.csum = zj_jbd2_image_csum(&r->log, r->sequence, data);
 	zj_jbd2_put_tag(&r->log, desc, 0, true, &tag);
-	zj_jbd2_seal(&r->log, desc);
+	zj_jbd2_set_csum(&r->log, desc);
 	zj_jbd2_put_commit(&r->log, ring_next(r), r->sequence++, 1000, 0);
 }
 
@@ -532,7 +532,7 @@ static void entries_out_of_range(void **state)
 		zj_jbd2_put_header(block, ZJ_JBD2_REVOKE, r.sequence);
 		zj_jbd2_put_revoke(&r.log, block, 0, 5);
 		((struct zj_jbd2_revoke *)block)->used = cpu_to_be32(1020 + bad);
-		zj_jbd2_seal(&r.log, block);
+		zj_jbd2_set_csum(&r.log, block);
 		zj_jbd2_put_commit(&r.log, ring_next(&r), r.sequence, 1001, 0);
 		assert_int_equal(recover(&r, r.d, &s, &sequence), bad ? -EUCLEAN : 0);
 		if (bad)

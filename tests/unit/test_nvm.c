@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The fixed structures of a log in memory: what is refused, and with which message. */
 #include <asm/byteorder.h>
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 #include "memlog.h"
 #include "tests.h"
 

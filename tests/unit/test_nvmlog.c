@@ -203,7 +203,7 @@ static void fields_of_a_txninfo_there_and_back(void **state)
 	struct zj_txninfo *t;
 
 	new_log();
-	zj_seal_txninfo(&nv.geo, nv.seed, &c, line(c.end - 3));
+	zj_encode_txninfo(&nv.geo, nv.seed, &c, line(c.end - 3));
 	memset(&back, 0xee, sizeof(back));
 	assert_null(zj_read_txninfo(&nv.geo, nv.seed, nv.mem, c.end, &back));
 	assert_int_equal(back.stamp, c.stamp);

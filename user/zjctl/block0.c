@@ -3,7 +3,7 @@
 #include <string.h>
 #include <asm/byteorder.h>
 #include "format/codec.h"
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 #include "zjctl.h"
 
 void zx_uuid_text(const u8 *uuid, char *text)
@@ -71,7 +71,7 @@ int zx_make_clean(struct ext_image *img, void *block)
 	int err;
 
 	zj_clean_jbd2_super(sb);
-	zj_seal_jbd2_super(sb);
+	zj_jbd2_super_set_csum(sb);
 	err = ext_ops.write_log(img, ZJ_BLOCK_JBD2_SUPER, block);
 	if (err)
 		return zx_fail(ZX_FAILED, "%s: all blocks are written to their places, but journal block 0 cannot be written (%s); check the device, then run zjctl recover again",

@@ -12,7 +12,8 @@
 #include <asm/byteorder.h>
 #include <blkid/blkid.h>
 #include <zjournal/nvm_format.h>
-#include "format/codec_nvm.h"
+#include "format/codec.h"
+#include "nvm/nvm.h"
 #include "fsinfo.h"
 #include "zjctl.h"
 

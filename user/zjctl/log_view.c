@@ -102,7 +102,7 @@ static enum log_end why_ended(const struct log *log, u32 pos, bool decoded)
 		return LOG_UNUSED;
 	if (le64_to_cpu(h->generation) != log->geo.generation)
 		return LOG_STALE;
-	return zj_chunk_sealed(&log->geo, log->seed, h) ? LOG_BAD_HEADER : LOG_TORN_HEADER;
+	return zj_chunk_csum_good(&log->geo, log->seed, h) ? LOG_BAD_HEADER : LOG_TORN_HEADER;
 }
 
 /* Headers of this tenure that recovery does not reach, because an earlier one is lost. */

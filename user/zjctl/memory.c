@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <asm/byteorder.h>
+#include "format/codec.h"
 #include "memory.h"
 
 /* ---- memory that cannot be read ---- */

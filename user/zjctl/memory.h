@@ -3,7 +3,7 @@
 #ifndef ZJCTL_MEMORY_H
 #define ZJCTL_MEMORY_H
 
-#include "format/codec_nvm.h"
+#include "nvm/nvm.h"
 #include "zjctl.h"
 
 /**

@@ -105,7 +105,7 @@ static int walk_descriptor(struct ring_walk *w)
 	u32 at = 0, n = 0;
 	int err;
 
-	if (!zj_jbd2_sealed(how, w->block))
+	if (!zj_jbd2_csum_good(how, w->block))
 		w->txn.state = LOG_TORN;
 	if (how->csum1)
 		w->crc = crc32_be(w->crc, w->block, how->block_size);
@@ -127,7 +127,7 @@ static int walk_revokes(struct ring_walk *w)
 	const struct zj_jbd2_geo *how = &w->log->ring.how;
 	int nr = zj_jbd2_nr_revokes(how, w->block);
 
-	if (!zj_jbd2_sealed(how, w->block) || nr < 0)
+	if (!zj_jbd2_csum_good(how, w->block) || nr < 0)
 		w->txn.state = LOG_TORN;
 	for (int i = 0; i < nr; i++) {
 		u64 *entry = zj_vec_add(&w->log->entries);

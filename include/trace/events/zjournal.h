@@ -14,8 +14,7 @@
 
 #include <linux/blkdev.h>
 #include <linux/tracepoint.h>
-#include "core/journal.h"
-#include "core/waits.h"
+#include "core/core.h"
 
 /* A transaction, at some step of its way. */
 DECLARE_EVENT_CLASS(zj_txn_class,

@@ -609,16 +609,16 @@ u64 dependencies(u32 n)
 	return sum(lane(n)->stats.depends);
 }
 
-enum zj_comp_state state_of(tid_t tid)
+enum zj_txn_stage stage_of(tid_t tid)
 {
 	struct zj_txn *txn = zj_txn_find(fx.zj, tid);
-	enum zj_comp_state state = ZJ_C_COMMITTED;
+	enum zj_txn_stage stage = ZJ_COMMITTED;
 
 	if (txn) {
-		state = txn->comp->state;
+		stage = txn->comp->stage;
 		zj_txn_put(txn);
 	}
-	return state;
+	return stage;
 }
 
 void seal(u32 i)

@@ -199,7 +199,7 @@ struct zj_part *part_of(struct zj_txn *txn, u32 block);
 /* The part of the newest owner; NULL: the block has none. */
 struct zj_part *newest_part(u32 block);
 bool depends(struct zj_txn *txn, struct zj_txn *on);
-enum zj_comp_state state_of(tid_t tid);
+enum zj_txn_stage stage_of(tid_t tid);
 /* Close a lane; without open handles it is sealed then, but not written. */
 void seal(u32 lane);
 /* The same, and its records are in flight until release(). */

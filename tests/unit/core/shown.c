@@ -3,7 +3,7 @@
  * Every test: no task sleeps in a queue of the journal without a record that shows it (waits.c).
  * The threads that sleep until there is work are none that anybody waits for.
  */
-#include "checkpoint/home.h"
+#include "checkpoint/checkpoint.h"
 #include "wrap.h"
 
 #define MAX_RECORDS	512

@@ -30,7 +30,7 @@ static void failed_record_aborts(void)
 	assert_int_equal(fx.journal->j_errno, -EIO);
 	settle();
 	assert_int_equal(errno_on_disk(), -EIO);
-	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	assert_int_equal(stage_of(tid), ZJ_SEALED);
 	assert_int_equal(zj_journal_errno(fx.journal), -EROFS);
 	start_fails(-EROFS);
 	/* The change that was committed before is there. */
@@ -223,8 +223,8 @@ static void nothing_goes_to_the_log_after_an_abort(void)
 	seal(1);
 	settle();
 	assert_int_equal(record_written(before), -1);
-	assert_int_not_equal(state_of(a), ZJ_C_COMMITTED);
-	assert_int_not_equal(state_of(b), ZJ_C_COMMITTED);
+	assert_int_not_equal(stage_of(a), ZJ_COMMITTED);
+	assert_int_not_equal(stage_of(b), ZJ_COMMITTED);
 	assert_int_equal(zj_checkpoint(fx.zj, false), -EIO);
 	close_aborted();
 }
@@ -412,7 +412,7 @@ static void broken_promise(const struct setup *setup)
 	assert_int_equal(zj_complete_transaction(fx.journal, tid), -EIO);
 	assert_true(is_journal_aborted(fx.journal));
 	assert_int_equal(fx.journal->j_errno, -ENOSPC);
-	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	assert_int_equal(stage_of(tid), ZJ_SEALED);
 	assert_int_equal(record_written(before), -1);
 	fx.zj->nr_pool = pool;
 	if (!setup->jbd2) {
@@ -474,7 +474,7 @@ static void fsync_of_a_busy_lane_ends_with_an_abort(void)
 	second = GO(call_complete, .tid = change(0, BLOCK + 1, 2));
 	settle();
 	assert_false(first->done || second->done);
-	assert_int_equal(state_of(second->tid), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(second->tid), ZJ_RUNNING);
 	zj_journal_abort(fx.journal, -EIO);
 	let_run();
 	assert_true(second->done);

@@ -56,7 +56,7 @@ static void failed_assertion_aborts_and_wakes_all(void)
 	assert_int_equal(errno_on_disk(), -EIO);
 	assert_int_equal(writes_of(jblock(0), before), 1);
 	assert_int_equal(record_written(before), -1);
-	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	assert_int_equal(stage_of(tid), ZJ_SEALED);
 	assert_int_equal(val_after_crash(BLOCK + 1), 5);
 	assert_int_equal(val_after_crash(BLOCK), 0);
 	close_aborted();
@@ -155,11 +155,11 @@ static void sealed_component_is_not_united_after_a_failed_assertion(void)
 	b = start(1, 1);
 	txn = running(0);
 	other = running(1);
-	txn->comp->state = ZJ_C_SEALED;
-	expect_warning("to->state < ZJ_C_SEALED");
+	txn->comp->stage = ZJ_SEALED;
+	expect_warning("to->stage < ZJ_SEALED");
 	zj_tie(txn, other, ZJ_KIND_OTHER);
 	warned();
-	txn->comp->state = ZJ_C_RUNNING;
+	txn->comp->stage = ZJ_RUNNING;
 	assert_ptr_not_equal(txn->comp, other->comp);
 	assert_int_equal(txn->comp->nr_members, 1);
 	zj_txn_put(txn);
@@ -254,6 +254,48 @@ static void assertion_that_fails_at_the_end_is_recorded(void)
 	discard_disk();
 }
 
+/* ---- stages ---- */
+
+static const struct bad_stage {
+	enum zj_txn_stage from, to;
+	const char *says;
+	enum zj_txn_stage then;
+} bad_stages[] = {
+	/* Back, after it was finished. */
+	{ ZJ_FINISHED, ZJ_FLUSHING, "txn->stage < to", ZJ_FINISHED },
+	/* The same once more. */
+	{ ZJ_RECORDED, ZJ_RECORDED, "txn->stage < to", ZJ_RECORDED },
+	/* Nothing was copied, and no flush has begun. */
+	{ ZJ_SEALED, ZJ_RECORDED, "txn->stage + 1 == to", ZJ_RECORDED },
+	/* Its callbacks have not run. */
+	{ ZJ_RECORDED, ZJ_FINISHED, "txn->stage + 1 == to", ZJ_FINISHED },
+};
+
+/* A stage is never taken back, and none is left out unless an abort drops the transaction. */
+static void stages_come_one_after_the_other(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(bad_stages); i++) {
+		const struct bad_stage *bad = &bad_stages[i];
+		struct zj_txn *txn;
+
+		OPEN();
+		txn = zj_txn_alloc(lane(0));
+		txn->stage = bad->from;
+		expect_warning(bad->says);
+		zj_txn_advance(txn, bad->to);
+		warned();
+		assert_int_equal(txn->stage, bad->then);
+		assert_true(is_journal_aborted(fx.journal));
+		/* From now on everything is dropped, in any stage. */
+		txn->stage = bad->from;
+		if (bad->from < ZJ_FINISHED)
+			zj_txn_advance(txn, ZJ_FINISHED);
+		assert_int_equal(txn->stage, ZJ_FINISHED);
+		zj_component_free(fx.zj, txn->comp);
+		close_aborted();
+	}
+}
+
 CORE_TESTS(assert,
 	CORE_TEST(failed_assertion_aborts_and_wakes_all),
 	CORE_TEST(assertions_that_fail_are_reported_once),
@@ -264,4 +306,5 @@ CORE_TESTS(assert,
 	CORE_TEST(component_on_a_list_is_not_freed),
 	CORE_TEST(wrong_tail_does_not_reach_the_device),
 	CORE_TEST(assertion_that_fails_at_the_end_is_recorded),
+	CORE_TEST(stages_come_one_after_the_other),
 );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* barrier.c: the barrier that lets no handle begin (lock_updates). */
+/* txn.c: the barrier that lets no handle begin (lock_updates). */
 #include "fixture.h"
 
 static void barrier_waits_for_open_handles(void)

@@ -86,7 +86,7 @@ static void full_checkpoint_closes_what_covers_older_images(void)
 	commit(0);
 	tid = change(1, BLOCK, 2);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	assert_int_equal(home_val(BLOCK), 2);
 	assert_int_equal(fx.zj->ckpt_stamp, 3);
 	assert_true(list_empty(&fx.zj->ckpt_list));
@@ -493,7 +493,7 @@ static void checkpoint_waits_for_what_is_not_finished(void)
 	release();
 	sleep_ms(100);
 	assert_null(fx.on_commit);
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	f = GO(call_full_checkpoint);
 	stop_before(&f->task->task, &fx.zj->comp_lock, 50);
 	sleep_ms(100);

@@ -199,9 +199,9 @@ static void start_without_space_closes_what_keeps_the_stamp_back(void)
 		change(0, BLOCK + 5, 1 + i);
 		commit(0);
 		settle();
-		assert_true(state_of(tid) == ZJ_C_RUNNING || lane(0)->stats.wait_space);
+		assert_true(stage_of(tid) == ZJ_RUNNING || lane(0)->stats.wait_space);
 	}
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	assert_int_equal(lane(0)->stats.wait_space, 1);
 	assert_true(fx.zj->ckpt_stamp > 10);
 	close_journal();

@@ -539,7 +539,7 @@ static void last_member_to_submit_meets_who_waits_anywhere(void)
 		stop(a);
 		stop(b);
 		more = preempt_task_at(n++, lane(1)->task, begin_members, CALL(call_pause));
-		assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+		assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	} while (more);
 	assert_true(n > 100);
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);

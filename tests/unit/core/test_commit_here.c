@@ -122,7 +122,7 @@ static void thread_goes_on_with_what_comes_meanwhile(void)
 	release();
 	join(f);
 	settle();
-	assert_int_equal(state_of(later), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(later), ZJ_COMMITTED);
 	assert_int_equal(val_after_crash(BLOCK + 1), 2);
 	assert_idle(0);
 	close_journal();
@@ -246,7 +246,7 @@ static void commit_by_a_task_is_sealed_beside_a_large_one(void)
 	stop(other);
 	f = GO(call_complete, .tid = tid);
 	let_run();
-	assert_true(state_of(tid) >= ZJ_C_SEALED);
+	assert_true(stage_of(tid) >= ZJ_SEALED);
 	release();
 	join(f);
 	close_journal();

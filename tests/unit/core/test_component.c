@@ -69,10 +69,10 @@ static void unite_with_dependencies(u32 first)
 	stop(h[1]);
 	seal(0);
 	settle();
-	assert_int_equal(comp->state, ZJ_C_SEALED);
+	assert_int_equal(comp->stage, ZJ_SEALED);
 	release();
 	settle();
-	assert_int_equal(comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(comp->stage, ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -107,10 +107,10 @@ static void union_takes_dependencies_along(u32 asker)
 	stop(h[1]);
 	seal(1);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	release();
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -186,10 +186,10 @@ static void locked_transaction_still_takes_dependencies(void)
 	assert_int_equal(txn->comp->missing, 1);
 	stop(h);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	release();
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -207,18 +207,18 @@ static void members_seal_at_one_point(void)
 	t0 = running(0);
 	t1 = running(1);
 	seal(0);
-	assert_true(t0->locked);
-	assert_true(t1->locked);
+	assert_int_equal(t0->stage, ZJ_LOCKED);
+	assert_int_equal(t1->stage, ZJ_LOCKED);
 	stop(a);
 	/* Drained, but its component has not: nothing starts, nothing seals. */
-	assert_int_equal(t0->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(t0->comp->stage, ZJ_LOCKED);
 	f = GO(call_start, .cpu = 0, .n = 1);
 	let_run();
 	assert_false(f->done);
 	stop(b);
 	join(f);
 	assert_ptr_equal(t0->comp, t1->comp);
-	assert_int_equal(t0->comp->state, ZJ_C_SEALED);
+	assert_int_equal(t0->comp->stage, ZJ_SEALED);
 	assert_int_equal(t0->comp->stamp, 2);
 	assert_int_equal(t0->comp->nr_members, 2);
 	assert_ptr_not_equal(handle_txn(f->h), t0);
@@ -239,10 +239,10 @@ static void union_with_a_locked_one_locks_all_members(void)
 	tie(h[1], h[2], BLOCK);
 	put(h[0], BLOCK + 1, 1);
 	seal(0);
-	assert_false(lane(2)->running->locked);
+	assert_int_equal(lane(2)->running->stage, ZJ_RUNNING);
 	get_access(h[1], BLOCK + 1);
-	assert_true(lane(1)->running->locked);
-	assert_true(lane(2)->running->locked);
+	assert_int_equal(lane(1)->running->stage, ZJ_LOCKED);
+	assert_int_equal(lane(2)->running->stage, ZJ_LOCKED);
 	f = GO(call_start, .cpu = 2, .n = 1);
 	let_run();
 	assert_false(f->done);
@@ -263,12 +263,12 @@ static void lane_without_a_transaction_stays_open(void)
 	tie(a, b, BLOCK);
 	seal(0);
 	c = start(2, 1);
-	assert_false(handle_txn(c)->locked);
+	assert_int_equal(handle_txn(c)->stage, ZJ_RUNNING);
 	get_access(c, BLOCK);
-	assert_true(handle_txn(c)->locked);
+	assert_int_equal(handle_txn(c)->stage, ZJ_LOCKED);
 	stop(a);
 	stop(b);
-	assert_int_equal(handle_txn(c)->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(handle_txn(c)->comp->stage, ZJ_LOCKED);
 	stop(c);
 	assert_null(lane(2)->running);
 	close_journal();
@@ -287,13 +287,13 @@ static void request_for_any_member_closes_all(void)
 	stop(b);
 	txn = running(1);
 	zj_commit_request(fx.zj, txn);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	assert_null(lane(0)->running);
 	/* A second call has no effect in any state. */
 	zj_commit_request(fx.zj, txn);
 	settle();
 	zj_commit_request(fx.zj, txn);
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	assert_int_equal(fx.zj->stamp, 2);
 	zj_txn_put(txn);
 	close_journal();
@@ -314,9 +314,9 @@ static void n7_sealed_components_of_a_lane_are_limited(void)
 	change(0, BLOCK, 2);
 	txn = running(0);
 	seal(0);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	f = GO(call_start, .cpu = 0, .n = 1);
 	let_run();
 	assert_false(f->done);
@@ -327,7 +327,7 @@ static void n7_sealed_components_of_a_lane_are_limited(void)
 	join(f);
 	stop(f->h);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	assert_int_equal(lane(0)->nr_sealed, 0);
 	zj_txn_put(txn);
 	close_journal();
@@ -426,7 +426,7 @@ static void reader_of_what_runs_does_not_depend_on_it_as_well(void)
 	release();
 	seal(0);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -447,7 +447,7 @@ static void empty_transaction_needs_no_share_of_the_log(void)
 	txn = running(0);
 	zj_commit_now(fx.zj, txn);
 	stop(h);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	lane(0)->sealed_credits -= more;
 	zj_txn_put(txn);
 	close_journal();
@@ -476,12 +476,12 @@ static void all_lanes_of_a_committed_component_go_on(void)
 	for (u32 i = 0; i < 2; i++) {
 		tid[i] = change(i, BLOCK + 10 + i, 1);
 		seal(i);
-		assert_int_equal(state_of(tid[i]), ZJ_C_LOCKED);
+		assert_int_equal(stage_of(tid[i]), ZJ_LOCKED);
 	}
 	release();
 	settle();
-	assert_int_equal(state_of(tid[0]), ZJ_C_COMMITTED);
-	assert_int_equal(state_of(tid[1]), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid[0]), ZJ_COMMITTED);
+	assert_int_equal(stage_of(tid[1]), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -542,7 +542,7 @@ static void comes_before_the_wake_ups(struct fiber *last, struct fiber *other)
 		refcount_inc(&txn->refs);
 		more = preempt_at(n, last, other);
 		began = jiffies;
-		assert_int_equal(zj_txn_wait_committed(txn), 0);
+		assert_int_equal(zj_txn_wait_finished(txn), 0);
 		assert_true(jiffies - began < HZ);
 		zj_txn_put(txn);
 		n++;
@@ -589,10 +589,10 @@ static void start_meets_the_thread_that_makes_room(void)
 		}
 		stop(locked_component(n));
 		txn = running(1);
-		assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+		assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 		more = preempt_task_at(n++, lane(0)->task, begin_lane,
 				       CALL(call_start_stop, .cpu = 1, .n = 1));
-		assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+		assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 		zj_txn_put(txn);
 	} while (more);
 	assert_true(n > 20);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* file_block.c: F1, F3, F4, blocks of file data that recovery may replay. */
 #include "fixture.h"
-#include "core/wake.h"
-#include "txn/file_block.h"
+#include "core/core.h"
+#include "txn/txn.h"
 
 /* Writes a block in place, as an application does past the page cache and with a flush. */
 static void write_in_place(u32 block, u8 val)
@@ -272,7 +272,7 @@ static void f2_image_is_committed_before_it_is_brought_home(void)
 	assert_false(zj_journal_bring_home(bh, true));
 	assert_int_equal(home_val(BLOCK), 0);
 	/* Nobody else asks for the commit. */
-	assert_int_equal(zj_txn_wait_committed(txn), 0);
+	assert_int_equal(zj_txn_wait_finished(txn), 0);
 	zj_txn_put(txn);
 	assert_false(zj_journal_bring_home(bh, false));
 	assert_true(zj_journal_bring_home(bh, true));

@@ -524,7 +524,7 @@ static void promised_data_is_flushed(void)
 		committing = change(0, BLOCK, n);
 		more = preempt_task_at(n++, lane(0)->task, begin_commit,
 				       CALL(call_hand_over));
-		assert_int_equal(state_of(committing), ZJ_C_COMMITTED);
+		assert_int_equal(stage_of(committing), ZJ_COMMITTED);
 		if (promised)
 			assert_true(fx.zj->flush.done >= noted);
 		kept += promised;

@@ -157,7 +157,7 @@ static void sealed_transaction_is_not_waited_for(void)
 	stop(b);
 	seal(0);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	assert_int_equal(stage_of(tid), ZJ_SEALED);
 	fx.zj->flush.mean_ns = 50 * NSEC_PER_MSEC;
 	zj_journal_fsync_written(fx.journal, zj_journal_fsync_begin(fx.journal, 2),
 				 tid);

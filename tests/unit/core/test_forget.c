@@ -395,12 +395,12 @@ static void wait_buffer_commits_the_owner_and_waits(void)
 	fx.hold_lane[0] = true;
 	f = GO(call_wait_buffer, .block = BLOCK);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	assert_int_equal(stage_of(tid), ZJ_SEALED);
 	assert_false(f->done);
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -420,7 +420,7 @@ static void wait_buffer_waits_for_the_newest_owner(void)
 	go_on(lane(0)->task);
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -641,7 +641,7 @@ static void lock_committed_buffer_inside_a_handle_only_locks(void)
 	zj_journal_lock_committed_buffer(fx.journal, bh);
 	own(NULL);
 	assert_true(buffer_locked(bh));
-	assert_int_equal(handle_txn(h)->comp->state, ZJ_C_RUNNING);
+	assert_int_equal(handle_txn(h)->comp->stage, ZJ_RUNNING);
 	unlock_buffer(bh);
 	brelse(bh);
 	stop(h);

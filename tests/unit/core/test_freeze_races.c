@@ -15,7 +15,7 @@ static void n1_start_does_not_count_up_in_a_sealed_transaction(void)
 	let_run();
 	assert_true(stopped(&f->task->task));
 	seal(0);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	go_on(&f->task->task);
 	join(f);
 	assert_ptr_not_equal(handle_txn(f->h), txn);
@@ -40,7 +40,7 @@ static void n1_start_is_one_section(void)
 		seal(0);
 	stop_nowhere(&f->task->task);
 	join(f);
-	assert_true(handle_txn(f->h)->comp->state < ZJ_C_SEALED);
+	assert_true(handle_txn(f->h)->comp->stage < ZJ_SEALED);
 	assert_ptr_equal(handle_txn(f->h), lane(0)->running);
 	assert_int_equal(handle_txn(f->h)->updates, 1);
 	stop(f->h);
@@ -64,7 +64,7 @@ static void n1_seal_is_one_section(void)
 	put(b, BLOCK, 2);
 	stop_nowhere(&f->task->task);
 	join(f);
-	assert_true(handle_txn(b)->comp->state < ZJ_C_SEALED);
+	assert_true(handle_txn(b)->comp->stage < ZJ_SEALED);
 	stop(b);
 	close_journal();
 }
@@ -100,7 +100,7 @@ static struct fiber *about_to_seal(handle_t *h)
 	let_run();
 	assert_true(stopped(&f->task->task));
 	assert_int_equal(lane(0)->running->updates, 0);
-	assert_true(lane(0)->running->locked);
+	assert_int_equal(lane(0)->running->stage, ZJ_LOCKED);
 	return f;
 }
 
@@ -121,11 +121,11 @@ static void n1_member_that_unites_after_the_drain_is_waited_for(void)
 	assert_int_equal(txn->comp->nr_members, 2);
 	go_on(&f->task->task);
 	join(f);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	assert_false(txn->sealing);
 	put(b, BLOCK, 3);
 	stop(b);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	assert_int_equal(txn->comp->nr_members, 2);
 	settle();
 	assert_int_equal(val_after_crash(BLOCK), 3);
@@ -153,15 +153,15 @@ static void n1_member_that_unites_while_room_is_awaited_is_counted(void)
 	stop(b);
 	txn = running(0);
 	seal(0);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	c = start(2, 1);
 	get_access(c, BLOCK + 1);
 	assert_int_equal(txn->comp->nr_members, 3);
 	stop(c);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	release();
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	assert_int_equal(val_after_crash(BLOCK + 1), 1);
 	zj_txn_put(txn);
 	close_journal();
@@ -186,9 +186,9 @@ static void n1_reserved_handle_after_the_drain_is_waited_for(void)
 	assert_ptr_equal(handle_txn(rsv), txn);
 	go_on(&f->task->task);
 	join(f);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	stop(rsv);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -214,13 +214,13 @@ static void n1_seal_that_fails_lets_reserved_handles_in(void)
 	get_access(b, BLOCK);
 	go_on(&f->task->task);
 	join(f);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	r = GO(call_reserved, .h = rsv);
 	join(r);
 	assert_ptr_equal(handle_txn(rsv), txn);
 	stop(rsv);
 	stop(b);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -256,7 +256,7 @@ static void unite_at_the_seal_point(int nth)
 	go_on(&f->task->task);
 	join(f);
 	join(u);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	assert_int_equal(txn->comp->nr_members, 1);
 	assert_true(depends(handle_txn(b), txn));
 	assert_non_null(part_of(txn, BLOCK)->frozen_data);
@@ -331,7 +331,7 @@ static void n1_no_lane_switches_before_all_members_are_sealed(void)
 		stop_before(&f->task->task, &lane(0)->lock, 1);
 		let_run();
 	}
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	assert_int_equal(txn->comp->stamp, 2);
 	c = start(lane(0)->running ? 1 : 0, 1);
 	u = GO(call_access, .h = c, .block = BLOCK);
@@ -356,7 +356,7 @@ static void call_request(struct fiber *f)
 static void start_within_a_request(int nth)
 {
 	struct fiber *f, *s;
-	enum zj_comp_state state;
+	enum zj_txn_stage stage;
 	struct zj_txn *txn;
 
 	OPEN();
@@ -371,8 +371,8 @@ static void start_within_a_request(int nth)
 	go_on(&f->task->task);
 	join(f);
 	join(s);
-	state = handle_txn(s->h)->comp->state;
-	assert_true(state < ZJ_C_SEALED);
+	stage = handle_txn(s->h)->comp->stage;
+	assert_true(stage < ZJ_SEALED);
 	assert_int_equal(handle_txn(s->h)->updates, 1);
 	assert_ptr_equal(lane(0)->running, handle_txn(s->h));
 	stop(s->h);
@@ -438,11 +438,11 @@ static void n1_lock_while_uniting_is_passed_on(void)
 	seal(0);
 	go_on(&f->task->task);
 	join(f);
-	assert_true(handle_txn(b)->locked);
+	assert_int_equal(handle_txn(b)->stage, ZJ_LOCKED);
 	assert_ptr_equal(handle_txn(b)->comp, other->comp);
 	stop(a);
 	stop(b);
-	assert_int_equal(other->comp->state, ZJ_C_SEALED);
+	assert_int_equal(other->comp->stage, ZJ_SEALED);
 	zj_txn_put(other);
 	close_journal();
 }
@@ -509,13 +509,13 @@ static void room_of_all_lanes_comes_at_once(void)
 	fx.hold_lane[0] = true;
 	first = full_component(BLOCK);
 	settle();
-	assert_int_equal(state_of(first), ZJ_C_SEALED);
+	assert_int_equal(stage_of(first), ZJ_SEALED);
 	second = full_component(BLOCK + 4);
 	settle();
-	assert_int_equal(state_of(second), ZJ_C_LOCKED);
+	assert_int_equal(stage_of(second), ZJ_LOCKED);
 	release();
 	settle();
-	assert_int_equal(state_of(second), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(second), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -544,10 +544,10 @@ static void n1_reserved_handle_reopens_a_member_that_has_drained(void)
 	assert_int_equal(zj_journal_start_reserved(rsv, 0, 0), 0);
 	own(NULL);
 	stop(b);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	assert_false(txn->sealing);
 	stop(rsv);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -586,11 +586,11 @@ static void n1_room_is_looked_at_while_members_are_held(void)
 	go_on(&last->task->task);
 	join(last);
 	join(reserved);
-	assert_true(state_of(tid) < ZJ_C_SEALED);
+	assert_true(stage_of(tid) < ZJ_SEALED);
 	release();
 	join(first);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	close_journal();
 }
 

@@ -560,7 +560,7 @@ static void log_blocks_are_waited_for_once(void)
 		more = stopped(task);
 		stop_nowhere(task);
 		settle();
-		assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+		assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 		zj_jh_put(jh);
 		brelse(bh);
 		close_journal();

@@ -231,7 +231,7 @@ static void restart_begins_a_new_transaction_of_the_lane(void)
 	next = handle_txn(h);
 	assert_ptr_not_equal(next, old);
 	assert_ptr_equal(next->lane, lane(0));
-	assert_int_equal(old->comp->state, ZJ_C_SEALED);
+	assert_int_equal(old->comp->stage, ZJ_SEALED);
 	assert_int_equal(old->credits, 1);
 	assert_int_equal(next->credits, 7);
 	assert_int_equal(zj_handle_buffer_credits(h), 7);
@@ -257,7 +257,7 @@ static void restart_waits_for_other_handles_to_drain(void)
 	f = GO(call_restart, .h = h, .n = 2);
 	let_run();
 	assert_false(f->done);
-	assert_int_equal(old->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(old->comp->stage, ZJ_LOCKED);
 	assert_int_equal(old->updates, 1);
 	stop(other);
 	join(f);
@@ -340,7 +340,7 @@ static void start_waits_while_its_lane_is_locked(void)
 	stop(h);
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(handle_txn(f->h)->comp->state, ZJ_C_RUNNING);
+	assert_int_equal(handle_txn(f->h)->comp->stage, ZJ_RUNNING);
 	stop(f->h);
 	close_journal();
 }
@@ -373,10 +373,10 @@ static void start_commits_a_transaction_that_is_large_enough(void)
 	for (u32 i = 0; i < fx.zj->max_credits; i++)
 		put(h, BLOCK + i, 1);
 	stop(h);
-	assert_int_equal(state_of(first), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(first), ZJ_RUNNING);
 	h = start(0, 1);
 	assert_int_not_equal(h->h_transaction->t_tid, first);
-	assert_int_equal(state_of(first), ZJ_C_SEALED);
+	assert_int_equal(stage_of(first), ZJ_SEALED);
 	stop(h);
 	close_journal();
 }
@@ -403,11 +403,11 @@ static void last_stop_seals_a_locked_transaction(void)
 	b = start(0, 1);
 	txn = running(0);
 	seal(0);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	stop(a);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	stop(b);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	assert_null(lane(0)->running);
 	zj_txn_put(txn);
 	close_journal();
@@ -428,11 +428,11 @@ static void sync_handle_waits_for_commit(void)
 	f = GO(call_stop, .h = h);
 	settle();
 	assert_false(f->done);
-	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	assert_int_equal(stage_of(tid), ZJ_SEALED);
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	assert_int_equal(val_after_crash(BLOCK), 3);
 	close_journal();
 }
@@ -448,7 +448,7 @@ static void sync_handle_of_reclaim_does_not_wait(void)
 	current->flags |= PF_MEMALLOC;
 	assert_int_equal(stop(h), 0);
 	current->flags &= ~PF_MEMALLOC;
-	assert_int_equal(lane(0)->running->comp->state, ZJ_C_RUNNING);
+	assert_int_equal(lane(0)->running->comp->stage, ZJ_RUNNING);
 	close_journal();
 }
 
@@ -463,7 +463,7 @@ static void stop_after_expiry_requests_the_commit(void)
 	put(h, BLOCK, 1);
 	handle_txn(h)->expires = jiffies;
 	assert_int_equal(stop(h), 0);
-	assert_int_equal(state_of(tid), ZJ_C_SEALED);
+	assert_int_equal(stage_of(tid), ZJ_SEALED);
 	close_journal();
 }
 
@@ -538,7 +538,7 @@ static void full_transaction_is_closed_and_no_later_one(void)
 		h = start_full();
 		more = preempt_at(n++, CALL(call_start_and_stop, .n = 8),
 				  CALL(call_begin_next, .h = h));
-		assert_int_equal(state_of(next), ZJ_C_RUNNING);
+		assert_int_equal(stage_of(next), ZJ_RUNNING);
 		commit(0);
 		assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	} while (more);

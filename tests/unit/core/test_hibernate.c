@@ -11,7 +11,7 @@
 #include <asm/barrier.h>
 #include <klayer/nvm.h>
 #include "fixture.h"
-#include "core/hold.h"
+#include "core/core.h"
 
 #define PMEM		(1u << 20)
 #define JOURNAL		400u

@@ -340,6 +340,29 @@ static void kept_buffer_is_void_when_the_truncation_is_committed(void)
 	close_file();
 }
 
+static void truncate_meanwhile(struct zj_txn *txn)
+{
+	assert_int_equal(txn->stage, ZJ_COMMITTED);
+	assert_int_equal(invalidate_all(txn->public.t_tid), 0);
+	assert_null(file.page->folio.private);
+}
+
+/* The thread that finishes it has passed the place where it would have dropped a late part. */
+static void truncation_that_is_being_finished_keeps_nothing(void)
+{
+	u32 before;
+
+	open_committed_file();
+	before = fx.nr_calls;
+	fx.on_commit = truncate_meanwhile;
+	change(1, BLOCK, 1);
+	commit(1);
+	fx.on_commit = NULL;
+	assert_int_equal(fx.nr_calls, before + 1);
+	page_buffers(file.page);
+	close_file();
+}
+
 /* ---- which buffers of a folio ---- */
 
 static bool both_mapped(void)
@@ -399,6 +422,7 @@ CORE_TESTS(invalidate,
 	CORE_TEST(truncated_buffer_is_void),
 	CORE_TEST(truncated_buffer_that_is_on_its_way_home_is_void),
 	CORE_TEST(kept_buffer_is_void_when_the_truncation_is_committed),
+	CORE_TEST(truncation_that_is_being_finished_keeps_nothing),
 	CORE_TEST(only_whole_buffers_in_the_range_go),
 	CORE_TEST(truncation_waits_for_the_home_write),
 	CORE_TEST(block_that_is_used_again_after_its_truncation_is_logged),

@@ -448,7 +448,7 @@ static void part_counts_as_one_too_many_once(void)
 	stop(h);
 	seal(0);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	close_journal();
 }
 

@@ -34,7 +34,7 @@ static void h3_checkpoint_stamp_stays_below_what_is_sealed_and_not_durable(void)
 	assert_int_equal(fx.zj->ckpt_stamp, 1);
 	release();
 	settle();
-	assert_int_equal(state_of(older), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(older), ZJ_COMMITTED);
 	/* Recovery would ignore it, had the checkpoint stamp passed it. */
 	assert_int_equal(val_after_crash(BLOCK), 1);
 	assert_int_equal(zj_checkpoint(fx.zj, false), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* log_lanes.c, lines.c, committed.c: lines of blocks in the headers of a log on a disk. */
 #include "linesview.h"
-#include "txn/version.h"
+#include "txn/txn.h"
 
 /* ---- what is logged ---- */
 
@@ -512,7 +512,7 @@ static void a_forgotten_part_keeps_no_image(void)
 	assert_true(stopped(lane(0)->task) && stopped(lane(2)->task));
 	go_on(lane(2)->task);
 	settle();
-	assert_int_equal(image->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(image->comp->stage, ZJ_COMMITTED);
 	assert_true(newest_part(BLOCK)->flags & BIT(ZJ_PART_HOMEWARD));
 	go_on(lane(0)->task);
 	settle();

@@ -218,7 +218,7 @@ static void a_block_that_is_never_home_does_not_stop_the_tail(void)
 		h = start(!ln, 2);
 		change_lines(h, BLOCK, i % 16, 1, 'b' + i % 16);
 		settle();
-		assert_true(newest_part(BLOCK)->txn->comp->state < ZJ_C_SEALED);
+		assert_true(newest_part(BLOCK)->txn->comp->stage < ZJ_SEALED);
 		whole += newest_lines(BLOCK) == WHOLE;
 	}
 	stop(h);

@@ -266,7 +266,7 @@ static void put_stock_log(u32 start, u8 val, bool commit)
 	tag.csum = zj_jbd2_image_csum(&log, 7, image);
 	zj_jbd2_put_header(block, ZJ_JBD2_DESCRIPTOR, 7);
 	zj_jbd2_put_tag(&log, block, 0, true, &tag);
-	zj_jbd2_seal(&log, block);
+	zj_jbd2_set_csum(&log, block);
 	disk_set(fx.disk, jblock(start), block);
 	disk_set(fx.disk, jblock(zj_jbd2_step(&log, start, 1)), image);
 	if (!commit)

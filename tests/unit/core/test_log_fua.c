@@ -126,11 +126,11 @@ static void commit_begins_early_if_the_lane_is_idle(void)
 	first = change(0, BLOCK, 1);
 	zj_journal_commit_early(fx.journal, first);
 	let_run();
-	assert_true(state_of(first) >= ZJ_C_SEALED);
+	assert_true(stage_of(first) >= ZJ_SEALED);
 	tid = change(0, BLOCK + 1, 2);
 	zj_journal_commit_early(fx.journal, tid);
 	let_run();
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(tid), ZJ_RUNNING);
 	release();
 	commit(0);
 	/* The tid does not exist any more. */

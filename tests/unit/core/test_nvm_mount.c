@@ -334,7 +334,7 @@ static void forge(u8 *mem, u32 end, u32 records, struct zj_nvm_chunk *c)
 		rec[i].lines = cpu_to_le64(ALL);
 		c->data_hash = zj_nvm_hash_record(c->data_hash, at, ALL, ZJ_NVM_LINE);
 	}
-	zj_seal_txninfo(&fx.zj->geo, fx.zj->seed, c, rec);
+	zj_encode_txninfo(&fx.zj->geo, fx.zj->seed, c, rec);
 }
 
 /* Each chunk's records are the chunks before it: they would be read again and again. */

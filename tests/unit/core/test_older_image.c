@@ -129,7 +129,7 @@ static void mark_in_another_transaction_goes_with_the_truncation(void)
 	assert_int_equal(val_after_crash(DATA), 1);
 	stop(h);
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	assert_false(buffer_jbd(bh) || buffer_dirty(bh));
 	assert_int_equal(val_after_crash(BLOCK), 7);
 	assert_int_equal(writes_of(DATA, 0), 0);

@@ -27,15 +27,15 @@ static void reserved_handle_starts_in_a_locked_transaction(void)
 	join(f);
 	assert_int_equal(f->ret, 0);
 	assert_ptr_equal(handle_txn(rsv), txn);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	assert_int_equal(zj_handle_buffer_credits(rsv), 4);
 	assert_int_equal(lane(0)->rsv_credits, 0);
 	stop(open);
 	/* It counts: the transaction waits for it. */
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	put(rsv, BLOCK, 5);
 	stop(rsv);
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -132,7 +132,7 @@ static void reservations_wait_for_each_other(void)
 	zj_journal_free_reserved(rsv[--n]);
 	join(f);
 	assert_ptr_equal(handle_txn(f->h), txn);
-	assert_int_equal(txn->comp->state, ZJ_C_RUNNING);
+	assert_int_equal(txn->comp->stage, ZJ_RUNNING);
 	zj_journal_free_reserved(take_reserved(f->h));
 	while (n)
 		zj_journal_free_reserved(rsv[--n]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* revoke.c: R5, the revokes that keep older images from being replayed. */
 #include "fixture.h"
-#include "txn/block_index.h"
+#include "txn/txn.h"
 
 static void free_block(u32 lane, u32 block)
 {

@@ -117,9 +117,9 @@ static void r2_locked_owner_unites_and_locks(void)
 	seal(0);
 	get_access(b, BLOCK);
 	assert_ptr_equal(handle_txn(a)->comp, handle_txn(b)->comp);
-	assert_true(handle_txn(b)->locked);
+	assert_int_equal(handle_txn(b)->stage, ZJ_LOCKED);
 	stop(a);
-	assert_int_equal(handle_txn(b)->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(handle_txn(b)->comp->stage, ZJ_LOCKED);
 	stop(b);
 	assert_null(lane(1)->running);
 	close_journal();
@@ -190,7 +190,7 @@ static void r4_durable_owner_that_is_not_committed_is_depended_on(void)
 	seal(1);
 	settle();
 	/* Its own record is durable, what it depends on is not. */
-	assert_int_equal(middle->comp->state, ZJ_C_SEALED);
+	assert_int_equal(middle->comp->stage, ZJ_SEALED);
 	assert_int_equal(middle->comp->missing, 1);
 	h = start(2, 1);
 	get_access(h, BLOCK + 1);
@@ -261,10 +261,10 @@ static void r7_a_lane_depends_on_what_it_sealed_before(void)
 	second = change(0, BLOCK + 1, 1);
 	seal(0);
 	settle();
-	assert_int_equal(state_of(second), ZJ_C_SEALED);
+	assert_int_equal(stage_of(second), ZJ_SEALED);
 	release();
 	settle();
-	assert_int_equal(state_of(second), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(second), ZJ_COMMITTED);
 	log_read(&log);
 	assert_true(log_depends(&log, 3, 2));
 	log_free(&log);
@@ -293,12 +293,12 @@ static void r7_a_lane_waits_for_commit_not_for_the_record(void)
 	seal(0);
 	settle();
 	assert_int_equal(lane(0)->stats.txns, 3);
-	assert_int_equal(state_of(middle), ZJ_C_SEALED);
-	assert_int_equal(state_of(last), ZJ_C_SEALED);
+	assert_int_equal(stage_of(middle), ZJ_SEALED);
+	assert_int_equal(stage_of(last), ZJ_SEALED);
 	assert_int_equal(val_after_crash(BLOCK + 1), 0);
 	release();
 	settle();
-	assert_int_equal(state_of(last), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(last), ZJ_COMMITTED);
 	assert_int_equal(val_after_crash(BLOCK + 1), 3);
 	close_journal();
 }

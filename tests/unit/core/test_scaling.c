@@ -36,7 +36,7 @@ static u64 locks_of_a_drain(u32 members)
 	for (u32 i = 0; i < members; i++)
 		stop(h[i]);
 	sealed = locks_taken;
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	zj_txn_put(txn);
 	close_journal();
 	return sealed - begin;
@@ -72,11 +72,11 @@ static u64 locks_of_a_drain_of_reserved_handles(u32 members)
 	stop(h[last]);
 	stop(rsv[last]);
 	for (u32 i = 0; i < last; i++) {
-		assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+		assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 		stop(rsv[i]);
 	}
 	sealed = locks_taken;
-	assert_int_equal(txn->comp->state, ZJ_C_SEALED);
+	assert_int_equal(txn->comp->stage, ZJ_SEALED);
 	zj_txn_put(txn);
 	close_journal();
 	return sealed - begin;
@@ -134,12 +134,12 @@ static u64 locks_of_a_wait_for_room(u32 members)
 	txn = running(0);
 	seal(0);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	begin = locks_taken;
 	release();
 	settle();
 	end = locks_taken;
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 	return end - begin;
@@ -173,10 +173,10 @@ static u64 locks_of_a_wait_elsewhere(u32 members)
 	begin = locks_taken;
 	settle();
 	end = locks_taken;
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	release();
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 	return end - begin;

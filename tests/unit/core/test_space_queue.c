@@ -183,7 +183,7 @@ static void who_waits_for_its_lane_holds_up_no_other(void)
 	first = GO(call_start, .cpu = 0, .n = 500);
 	settle();
 	assert_int_equal(atomic_read(&fx.zj->space_waiters), 1);
-	assert_true(lane(0)->running->locked);
+	assert_int_equal(lane(0)->running->stage, ZJ_LOCKED);
 	stop(most);
 	settle();
 	assert_false(first->done);
@@ -195,7 +195,7 @@ static void who_waits_for_its_lane_holds_up_no_other(void)
 	stop(other->h);
 	settle();
 	assert_non_null(lane(3)->running);
-	assert_false(lane(3)->running->locked);
+	assert_int_equal(lane(3)->running->stage, ZJ_RUNNING);
 	stop(h);
 	join(first);
 	stop(first->h);

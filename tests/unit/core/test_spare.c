@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* access.c, part.c, version.c: the memory that access to a block takes, and copies of it. */
 #include "linesview.h"
-#include "txn/jhead.h"
-#include "txn/version.h"
+#include "txn/txn.h"
 
 static u32 parts, blocks;
 static bool locked;	/* by the caller */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* handle.c, barrier.c: N11, the order in which handle starts are served that wait for their lane. */
+/* handle.c, txn.c: N11, the order in which handle starts are served that wait for their lane. */
 #include "fixture.h"
-#include "txn/component.h"
+#include "txn/txn.h"
 #include "wrap.h"
 
 /* The most handles of others that may start before one that waits; each ends a task's turn. */

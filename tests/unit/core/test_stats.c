@@ -300,17 +300,17 @@ static void component_of_256_members(void)
 	fx.hold_lane[MANY - 1] = true;
 	first = unite_all(BLOCK);
 	seal(7);
-	assert_int_equal(first->comp->state, ZJ_C_SEALED);
+	assert_int_equal(first->comp->stage, ZJ_SEALED);
 	second = unite_all(BLOCK + 1 + MANY);
 	seal(MANY - 1);
 	settle();
-	assert_int_equal(first->comp->state, ZJ_C_SEALED);
-	assert_int_equal(second->comp->state, ZJ_C_SEALED);
+	assert_int_equal(first->comp->stage, ZJ_SEALED);
+	assert_int_equal(second->comp->stage, ZJ_SEALED);
 	assert_int_equal(fx.nr_calls, 0);
 	release();
 	settle();
-	assert_int_equal(first->comp->state, ZJ_C_COMMITTED);
-	assert_int_equal(second->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(first->comp->stage, ZJ_COMMITTED);
+	assert_int_equal(second->comp->stage, ZJ_COMMITTED);
 	assert_int_equal(fx.nr_calls, 2 * MANY);
 	assert_int_equal(comp_stats()->closed - was.closed, 2);
 	assert_int_equal(comp_stats()->members - was.members, 2 * MANY);
@@ -400,7 +400,8 @@ static void seal_by_hand(struct zj_txn *txn, u64 stamp)
 
 	comp->stamp = stamp;
 	comp->missing += comp->nr_members;
-	comp->state = ZJ_C_SEALED;
+	comp->stage = ZJ_SEALED;
+	txn->stage = ZJ_RECORDED;
 	txn->lane->nr_sealed++;
 }
 
@@ -457,7 +458,7 @@ static int make_chain_committed(int links)
 	assert_int_equal(comp_stats()->resolved - was.resolved, links - 1);
 	assert_int_equal(comp_stats()->arrivals - was.arrivals, links + links - 1);
 	for (int i = 0; i < links; i++) {
-		assert_true(txn[i]->committed);
+		assert_int_equal(txn[i]->stage, ZJ_FINISHED);
 		assert_true(txn[i]->comp->finished);
 		zj_component_free(fx.zj, txn[i]->comp);
 	}

@@ -45,7 +45,7 @@ static void transaction_shows_how_many_handles_it_has_had(void)
 	put(rsv, BLOCK + 1, 1);
 	seal(0);
 	PRINT(zj_lane_to_text, lane(0));
-	assert_says("locked, 1 open handles, 3 handles, 4 credits, closed to new handles\n");
+	assert_says("locked, 1 open handles, 3 handles, 4 credits\n");
 	stop(rsv);
 	settle();
 	close_journal();

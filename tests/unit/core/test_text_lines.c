@@ -98,7 +98,7 @@ static void long_lists_of_waits_are_cut_off(void)
 static const char *const line_shapes[] = {
 	"lane N: N not written yet, N being written, N sealed with N credits, N blocks promised, "
 		"N segments in hand(, N credits reserved)?(, N handle starts wait for space)?",
-	"  transaction N: lane N, W, N open handles, N handles, N credits(, closed to new handles)?",
+	"  transaction N: lane N, W, N open handles, N handles, N credits",
 	"component N: W, N members(, locked for N us)?(, sealed for N us, N with data to submit, "
 		"N without a record)?(, N missing)?(, to be written home)?",
 	"  waits for stamp N through lane N",

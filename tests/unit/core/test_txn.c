@@ -5,7 +5,7 @@
 static void at_callback(struct zj_txn *txn)
 {
 	assert_int_equal(txn->public.t_state, T_COMMIT);
-	assert_false(txn->committed);
+	assert_true(txn->stage < ZJ_FINISHED);
 	assert_ptr_equal(txn_of(txn->public.t_tid), txn);
 	zj_txn_put(txn);
 }
@@ -27,13 +27,13 @@ static void transaction_goes_through_its_states(void)
 	assert_int_equal(txn->public.t_state, T_COMMIT);
 	settle();
 	assert_int_equal(txn->public.t_state, T_FINISHED);
-	assert_true(txn->committed);
+	assert_int_equal(txn->stage, ZJ_FINISHED);
 	assert_null(zj_txn_find(fx.zj, txn->public.t_tid));
 	assert_int_equal(fx.nr_calls, 1);
 	/* It is reclaimed, and a task that still has a reference sees it as committed. */
 	assert_int_equal(zj_checkpoint(fx.zj, true), 0);
 	assert_true(zj_txn_is_committed(txn));
-	assert_int_equal(zj_txn_wait_committed(txn), 0);
+	assert_int_equal(zj_txn_wait_finished(txn), 0);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -92,12 +92,12 @@ static void tid_wraps_over_zero(void)
 	fx.hold_lane[0] = true;
 	f = GO(call_force);
 	settle();
-	assert_int_equal(state_of(first), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(first), ZJ_COMMITTED);
 	assert_false(f->done);
 	release();
 	join(f);
 	assert_int_equal(f->ret, 0);
-	assert_int_equal(state_of(last), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(last), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -116,7 +116,7 @@ static void what_is_newer_than_the_question_is_not_waited_for(void)
 	assert_int_equal(newer, 1);
 	release();
 	join(f);
-	assert_int_equal(state_of(newer), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(newer), ZJ_RUNNING);
 	close_journal();
 }
 
@@ -131,9 +131,9 @@ static void timer_runs_from_the_first_handle_on(void)
 	/* Later handles do not put it off. */
 	assert_int_equal(change(0, BLOCK + 1, 1), tid);
 	sleep_ms(1500);
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(tid), ZJ_RUNNING);
 	sleep_ms(1500);
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -147,15 +147,15 @@ static void n8_every_transaction_has_its_own_timer(void)
 	sleep_ms(3000);
 	b = change(1, BLOCK + 1, 1);
 	sleep_ms(3000);
-	assert_int_equal(state_of(a), ZJ_C_COMMITTED);
-	assert_int_equal(state_of(b), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(a), ZJ_COMMITTED);
+	assert_int_equal(stage_of(b), ZJ_RUNNING);
 	/* The next one of the lane counts from its own beginning. */
 	a = change(0, BLOCK, 2);
 	sleep_ms(3000);
-	assert_int_equal(state_of(b), ZJ_C_COMMITTED);
-	assert_int_equal(state_of(a), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(b), ZJ_COMMITTED);
+	assert_int_equal(stage_of(a), ZJ_RUNNING);
 	sleep_ms(3000);
-	assert_int_equal(state_of(a), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(a), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -169,8 +169,8 @@ static void interval_is_that_of_the_transactions_beginning(void)
 	fx.journal->j_commit_interval = 2 * HZ;
 	b = change(1, BLOCK + 1, 1);
 	sleep_ms(4000);
-	assert_int_equal(state_of(b), ZJ_C_COMMITTED);
-	assert_int_equal(state_of(a), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(b), ZJ_COMMITTED);
+	assert_int_equal(stage_of(a), ZJ_RUNNING);
 	close_journal();
 }
 
@@ -191,8 +191,8 @@ static void timer_closes_the_whole_component(void)
 	stop(a);
 	stop(b);
 	sleep_ms(3000);
-	assert_int_equal(state_of(ta), ZJ_C_COMMITTED);
-	assert_int_equal(state_of(tb), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(ta), ZJ_COMMITTED);
+	assert_int_equal(stage_of(tb), ZJ_COMMITTED);
 	close_journal();
 }
 
@@ -257,13 +257,13 @@ static void all_of_a_chain_are_waited_for(void)
 		fx.hold_lane[held] = true;
 		f = GO(call_force_commit);
 		settle();
-		assert_true(txn[!held]->committed);
+		assert_int_equal(txn[!held]->stage, ZJ_FINISHED);
 		assert_false(f->done);
 		release();
 		join(f);
 		assert_int_equal(f->ret, 0);
 		for (u32 i = 0; i < 2; i++) {
-			assert_true(txn[i]->committed);
+			assert_int_equal(txn[i]->stage, ZJ_FINISHED);
 			zj_txn_put(txn[i]);
 		}
 		close_journal();

@@ -70,18 +70,18 @@ static void seal_at_the_last_stop(struct union_case *c)
 	struct zj_component *comp = txn->comp;
 	int left = comp->nr_members;
 
-	assert_int_equal(comp->state, ZJ_C_LOCKED);
+	assert_int_equal(comp->stage, ZJ_LOCKED);
 	for (u32 i = 0; i < 3; i++) {
 		if (!c->h[i])
 			continue;
-		assert_true(handle_txn(c->h[i])->locked);
+		assert_int_equal(handle_txn(c->h[i])->stage, ZJ_LOCKED);
 		assert_int_equal(comp->undrained, left--);
-		assert_int_equal(comp->state, ZJ_C_LOCKED);
+		assert_int_equal(comp->stage, ZJ_LOCKED);
 		stop(c->h[i]);
 	}
-	assert_int_equal(comp->state, ZJ_C_SEALED);
+	assert_int_equal(comp->stage, ZJ_SEALED);
 	settle();
-	assert_int_equal(comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(comp->stage, ZJ_COMMITTED);
 	zj_txn_put(txn);
 }
 
@@ -92,7 +92,7 @@ static void one_is_locked(struct union_case *c)
 	start_case(c);
 	seal(0);
 	locked_at = comp_of(c, 0)->locked_at;
-	assert_int_equal(comp_of(c, 1)->state, ZJ_C_RUNNING);
+	assert_int_equal(comp_of(c, 1)->stage, ZJ_RUNNING);
 	sleep_ms(1);
 	unite_case(c);
 	assert_int_equal(comp_of(c, 0)->locked_at, locked_at);
@@ -139,9 +139,9 @@ static void one_member_has_drained(struct union_case *c)
 	assert_int_equal(comp->nr_members, 3);
 	assert_int_equal(comp->undrained, 2);
 	stop(c->h[1]);
-	assert_int_equal(comp->state, ZJ_C_LOCKED);
+	assert_int_equal(comp->stage, ZJ_LOCKED);
 	stop(c->h[0]);
-	assert_int_equal(comp->state, ZJ_C_SEALED);
+	assert_int_equal(comp->stage, ZJ_SEALED);
 	zj_txn_put(txn);
 }
 
@@ -217,11 +217,11 @@ static void one_is_full(struct union_case *c)
 	assert_true(txn->comp->no_delay);
 	stop_case(c);
 	/* BLOCK has too many copies to seal it; a plain one would go on taking handles. */
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	release();
 	join(first);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	zj_txn_put(txn);
 }
 
@@ -245,7 +245,7 @@ static void one_joins_a_deferred_one(struct union_case *c)
 	comp = comp_of(c, 0);
 	/* What its lane's thread does when it has expired. */
 	zj_commit_request(fx.zj, handle_txn(c->h[1]));
-	assert_int_equal(comp->state, ZJ_C_RUNNING);
+	assert_int_equal(comp->stage, ZJ_RUNNING);
 	for (u32 i = 0; i < 3; i++)
 		if (c->h[i])
 			assert_int_equal(handle_txn(c->h[i])->expires, comp->deferred_until);

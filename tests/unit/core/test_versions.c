@@ -32,7 +32,7 @@ static void too_many_versions_put_a_commit_off(void)
 	tid = change(0, BLOCK, 2);
 	second = GO(call_complete, .tid = tid);
 	let_run();
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(tid), ZJ_RUNNING);
 	assert_int_equal(lane(0)->stats.deferred, 1);
 	assert_int_equal(lane(0)->stats.conflicts, 1);
 	/* Others join meanwhile, without a wait. */
@@ -58,9 +58,9 @@ static void deferred_has_a_bound(void)
 	tid = change(0, BLOCK, 2);
 	second = GO(call_complete, .tid = tid);
 	let_run();
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(tid), ZJ_RUNNING);
 	sleep_ms(2 * 1000 * ZJ_MAX_DEFER / HZ + 10);
-	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	assert_int_equal(stage_of(tid), ZJ_LOCKED);
 	late = GO(call_start, .n = 1);
 	let_run();
 	assert_false(late->done);
@@ -82,7 +82,7 @@ static void without_coalescing_starts_wait(void)
 	tid = change(0, BLOCK, 2);
 	second = GO(call_complete, .tid = tid);
 	let_run();
-	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	assert_int_equal(stage_of(tid), ZJ_LOCKED);
 	late = GO(call_start, .n = 1);
 	let_run();
 	assert_false(late->done);
@@ -206,13 +206,13 @@ static void commit_that_is_deferred_lets_starts_go_on(void)
 	h = start(0, 2);
 	tid = h->h_transaction->t_tid;
 	seal(0);
-	assert_int_equal(state_of(tid), ZJ_C_LOCKED);
+	assert_int_equal(stage_of(tid), ZJ_LOCKED);
 	late = GO(call_start, .n = 1);
 	let_run();
 	assert_false(late->done);
 	put(h, BLOCK, 2);
 	stop(h);
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(tid), ZJ_RUNNING);
 	let_run();
 	assert_true(late->done);
 	join(late);
@@ -232,7 +232,7 @@ static void request_to_all_is_deferred_too(void)
 	first = fsync_with_image_held();
 	tid = change(0, BLOCK, 2);
 	zj_commit_request_all(fx.zj);
-	assert_int_equal(state_of(tid), ZJ_C_RUNNING);
+	assert_int_equal(stage_of(tid), ZJ_RUNNING);
 	assert_int_equal(lane(0)->stats.deferred, 1);
 	release();
 	join(first);
@@ -265,11 +265,11 @@ static void full_transaction_is_not_deferred(void)
 	txn = running(0);
 	zj_commit_now(fx.zj, txn);
 	stop(h);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	release();
 	join(first);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 }
@@ -290,7 +290,7 @@ static void reserved_handle_joins_what_cannot_be_sealed_yet(void)
 	stop(h);
 	txn = running(0);
 	seal(0);
-	assert_int_equal(txn->comp->state, ZJ_C_LOCKED);
+	assert_int_equal(txn->comp->stage, ZJ_LOCKED);
 	assert_false(txn->sealing);
 	r = GO(call_reserved, .h = rsv);
 	join(r);
@@ -300,7 +300,7 @@ static void reserved_handle_joins_what_cannot_be_sealed_yet(void)
 	release();
 	join(first);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	assert_int_equal(val_after_crash(BLOCK + 1), 3);
 	zj_txn_put(txn);
 	close_journal();
@@ -317,14 +317,14 @@ static void commit_that_was_deferred_goes_on_when_it_can(void)
 	change(0, BLOCK, 2);
 	txn = running(0);
 	seal(0);
-	assert_int_equal(txn->comp->state, ZJ_C_RUNNING);
+	assert_int_equal(txn->comp->stage, ZJ_RUNNING);
 	assert_true(txn->comp->deferred);
 	txn->comp->deferred_until += 1000 * HZ;
 	txn->expires = txn->comp->deferred_until;
 	release();
 	join(first);
 	settle();
-	assert_int_equal(txn->comp->state, ZJ_C_COMMITTED);
+	assert_int_equal(txn->comp->stage, ZJ_COMMITTED);
 	zj_txn_put(txn);
 	close_journal();
 }

@@ -45,7 +45,7 @@ static void record_waits_for_the_flush(void)
 	assert_int_equal(record_written(before), -1);
 	release();
 	settle();
-	assert_int_equal(state_of(tid), ZJ_C_COMMITTED);
+	assert_int_equal(stage_of(tid), ZJ_COMMITTED);
 	close_journal();
 }
 

@@ -3,9 +3,9 @@
 #ifndef ZJ_UNIT_WRAP_H
 #define ZJ_UNIT_WRAP_H
 
-#include "core/waits.h"
+#include "core/core.h"
 #include "fixture.h"
-#include "txn/start_place.h"
+#include "txn/txn.h"
 
 void __wrap_kl_printk(int level, const char *fmt, ...);
 #define SELDOM	(1 << 29)	/* points between two switches: there are none */
