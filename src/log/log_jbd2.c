@@ -25,6 +25,7 @@
 #include "format/codec_jbd2.h"
 #include "log/log.h"
 #include "txn/part_types.h"
+#include "txn/txn.h"
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/ktime.h>
