@@ -16,8 +16,8 @@
  * One of our runs is one of stock's transactions, with one commit block, so its
  * members cannot become durable out of order. Of two images of a block in it,
  * recovery takes the later one; but a revoke voids all of them, so a member
- * with revokes is the last of its run. Stock's sequence number is the number of
- * the run plus a constant.
+ * with an image of a block that an older one revokes begins a run. Stock's
+ * sequence number is the number of the run plus a constant.
  *
  * The ring's tail is in block 0. It advances over a run when that is home.
  */
@@ -25,6 +25,7 @@
 #include "format/codec_jbd2.h"
 #include "log/log.h"
 #include "txn/part_types.h"
+#include "txn/txn.h"
 #include <linux/blkdev.h>
 #include <linux/completion.h>
 #include <linux/ktime.h>
@@ -151,22 +152,39 @@ static int ring_take(struct zj_journal *zj, u32 blocks, u32 *pos)
 }
 
 /*
+ * Has the transaction an image of a block that one revokes which is not committed? Whatever
+ * the open run revokes is among these. Nobody uses a freed block again before that is
+ * committed, so it is only a block that was written in place meanwhile.
+ */
+static bool logs_revoked(const struct zj_jbd2_write *w)
+{
+	struct zj_cursor at = w->at;
+
+	while (at.nr_images)
+		if (zj_revoke_pending(w->zj, zj_cursor_image(&at)->jh->bh->b_blocknr))
+			return true;
+	return false;
+}
+
+/*
  * Takes the transaction's blocks of the ring, which were promised, and adds it
- * to the open run.
+ * to the open run, or to a new one.
  */
 static int ring_claim(struct zj_jbd2_write *w, u32 blocks)
 {
 	struct zj_lane *lane = w->txn->lane;
 	struct zj_ring *ring = &w->zj->ring;
+	bool apart = READ_ONCE(ring->run_revokes) && logs_revoked(w);
 	int err;
 
 	spin_lock(&lane->lock);
 	lane->limit = 0;
-	if (ring->run_revokes)
+	if (apart)
 		zj_run_close(lane);
 	err = ring_take(w->zj, blocks, &w->pos);
 	if (!err) {
-		ring->run_revokes = w->at.nr_revokes;
+		if (w->at.nr_revokes)
+			WRITE_ONCE(ring->run_revokes, true);
 		w->sequence = sequence_of(w->zj, lane->run);
 		w->txn->out = w;
 		zj_run_join(w->txn);
@@ -186,7 +204,7 @@ static void jbd2_close(struct zj_lane *lane)
 	struct zj_journal *zj = lane->journal;
 
 	WARN_ON_ONCE(ring_take(zj, 1, &last->record_at));
-	zj->ring.run_revokes = false;
+	WRITE_ONCE(zj->ring.run_revokes, false);
 }
 
 /* ---- block 0 ---- */

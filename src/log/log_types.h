@@ -128,8 +128,8 @@ struct zj_ring {
 					 * @sequence + N; block 0 said at load that run 1 comes next
 					 */
 	u32		head;		/* pool_lock to change; next block that is free */
-	bool		run_revokes;	/* lane's lock; the newest member of the open run has
-					 * revokes, so no other may join it
+	bool		run_revokes;	/* lane's lock to change; a member of the open run has
+					 * revokes, set by the lane's thread only
 					 */
 	u32		tail;		/* ckpt_lock; oldest block that is still needed */
 	u32		tail_run;	/* ckpt_lock; number of the run that begins at @tail */
