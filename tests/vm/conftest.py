@@ -58,6 +58,8 @@ def new_vm(**options):
     """A VM with our programs; the variable FS is set in every script."""
     machine = uml.machine(programs=PROGRAMS, **options)
     machine.prelude = f"FS={FSTYPE}\n"
+    # With these a kernel copies by instructions that emulation executes byte by byte. Benches leave it the choice.
+    machine.cpu = "max,-erms,-fsrm"
     return machine
 
 

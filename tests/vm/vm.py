@@ -202,7 +202,7 @@ def pmem_args(memory, pmem):
     return args, " ".join(append)
 
 
-def accel(threads="multi"):
+def accel(threads="multi", cpu="max"):
     """QEMU's accelerator arguments: KVM if a short trial boots, otherwise software emulation.
 
     A guest that hibernates patches the kernel's text, which QEMU 7.2's emulation survives on a single thread only.
@@ -210,7 +210,7 @@ def accel(threads="multi"):
     choice = os.environ.get("ZJ_ACCEL") or _kvm_trial()
     if choice == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", f"tcg,thread={threads}", "-cpu", "max"]
+    return ["-accel", f"tcg,thread={threads}", "-cpu", cpu]
 
 
 def _kvm_trial():
@@ -238,6 +238,8 @@ def _kvm_trial():
 
 
 class VM:
+    cpu = "max"    # of software emulation
+
     def __init__(self, modules=None, disks=(), cpus=2, memory="1G", kernel=None, programs=(),
                  cmdline="", qemu_args=(), accel=None, pmem=(), stock=(), packed=False):
         self.kernel = kernel or Kernel.find()
@@ -314,7 +316,7 @@ class VM:
                   f"{memmap} {self.cmdline}")
         cmd = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
                "-no-reboot", *memory, "-smp", str(self.cpus),
-               *(self.accel or accel()),
+               *(self.accel or accel(cpu=self.cpu)),
                "-kernel", str(kernel), "-initrd", str(initrd), "-append", append,
                "-chardev", f"file,id=con,path={self.console}", "-serial", "chardev:con",
                "-chardev", f"socket,id=agent,path={self.dir}/agent,server=on,wait=off",
