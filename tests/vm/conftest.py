@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """One VM is shared by many tests; a test that breaks it gets a fresh one started for the next."""
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -43,6 +44,21 @@ class Guest:
         self.vm.start()
         return self.vm
 
+    @contextlib.contextmanager
+    def recording(self, *, allow=()):
+        """The machine, for a test that loads the recording disk; if it fails or allows complaints, nobody else gets it."""
+        machine = self.ensure()
+        machine.checked, machine.allow = len(machine.console_text()), allow
+        try:
+            yield machine
+            machine.check_console()
+            kept = not allow and machine.sh("rmmod zjdisk")
+        except BaseException:
+            self.stop()
+            raise
+        if not kept:
+            self.stop()
+
     def stop(self):
         if self.vm:
             self.vm.kill()
@@ -58,6 +74,8 @@ def new_vm(**options):
     """A VM with our programs; the variable FS is set in every script."""
     machine = uml.machine(programs=PROGRAMS, **options)
     machine.prelude = f"FS={FSTYPE}\n"
+    # With these a kernel copies by instructions that emulation executes byte by byte. Benches leave it the choice.
+    machine.cpu = "max,-erms,-fsrm"
     return machine
 
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import stat
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -54,6 +55,25 @@ def module_name(path):
     return Path(path).name.split(".ko")[0].replace("-", "_")
 
 
+SIGNED = b"~Module signature appended~\n"
+
+
+def unsigned(module):
+    """Without its signature: ours have none either, and to check them takes emulation long."""
+    if not module.endswith(SIGNED):
+        return module
+    # Before the last line is struct module_signature, which ends with the length of the signature before it.
+    end = len(module) - len(SIGNED)
+    return module[:end - 12 - int.from_bytes(module[end - 4:end], "big")]
+
+
+def stripped(path):
+    """A module without what only a debugger reads: 44 of 46 MB, which each boot would unpack."""
+    with tempfile.NamedTemporaryFile() as out:
+        subprocess.run(["strip", "--strip-debug", "-o", out.name, str(path)], check=True)
+        return Path(out.name).read_bytes()
+
+
 class ModuleTree:
     """The modules of one kernel and what each needs, by modules.dep."""
 
@@ -82,11 +102,9 @@ class ModuleTree:
 
     def read(self, relpath):
         data = (self.dir / relpath).read_bytes()
-        if relpath.endswith(".xz"):
-            return lzma.decompress(data)
         if relpath.endswith((".gz", ".zst")):
             raise PackError(f"{relpath}: only plain and .xz modules are supported")
-        return data
+        return unsigned(lzma.decompress(data) if relpath.endswith(".xz") else data)
 
 
 class Cpio:
@@ -248,7 +266,7 @@ def _write_modules(cpio, kver, tree, own, stock):
         cpio.file(f"{base}/{where[name]}", tree.read(rel), 0o644)
     for path in own:
         where[module_name(path)] = f"extra/{path.name}"
-        cpio.file(f"{base}/extra/{path.name}", path.read_bytes(), 0o644)
+        cpio.file(f"{base}/extra/{path.name}", stripped(path), 0o644)
     needs = {**tree.needs, **{n: _deep(n, own_needs, tree) for n in own_needs}}
     dep = [f"{rel}: " + " ".join(where[n] for n in needs.get(name, ()) if n in where)
            for name, rel in where.items()]

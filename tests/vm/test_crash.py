@@ -129,27 +129,27 @@ def test_power_cut(name, n, machine):
         assert nested[n].startswith("ok"), nested[n]
 
 
-def test_recording_disk():
+def test_recording_disk(machine):
     """The recording disk that the batteries use: what it keeps, loses and refuses."""
-    with conftest.new_vm(cpus=2, memory="2G") as machine:
+    with machine.recording() as guest:
         for option in ("ndev=0", "size_mb=0", "size_mb=4000000000"):
-            assert not machine.sh(f"dmesg -c >/dev/null; modprobe zjdisk {option}")
-            assert "size_mb 1 to 524288" in machine.sh("dmesg | grep zjdisk:").out
-        result = machine.sh("modprobe zjdisk ndev=2 || die zjdisk\nzjdisk-test", timeout=120)
+            assert not guest.sh(f"dmesg -c >/dev/null; modprobe zjdisk {option}")
+            assert "size_mb 1 to 524288" in guest.sh("dmesg | grep zjdisk:").out
+        result = guest.sh("modprobe zjdisk ndev=2 || die zjdisk\nzjdisk-test", timeout=120)
         assert result, result.out
         # mke2fs discards 2 GiB at a time, of which the disk makes requests of 8 MiB.
-        large = machine.sh("rmmod zjdisk; modprobe zjdisk ndev=1 size_mb=4096 && mke2fs -q -F -E discard /dev/zjd0 && "
+        large = guest.sh("rmmod zjdisk; modprobe zjdisk ndev=1 size_mb=4096 && mke2fs -q -F -E discard /dev/zjd0 && "
                            "cat /dev/zjdctl")
         assert large and int(re.search(r" discards=(\d+)", large.out)[1]) >= 4096 / 8, large.out
 
 
-def test_battery_finds_loss():
+def test_battery_finds_loss(machine):
     """On a disk that ignores flushes or FUA, cuts must fail; otherwise the batteries prove nothing."""
-    with conftest.new_vm(cpus=4, memory="4G") as machine:
-        machine.allow = (".*",)      # what the kernel says of such a disk is its affair
-        assert machine.sh(f"modprobe zjdisk ndev={1 + 2 * JOBS} && modprobe $FS")
+    # What the kernel says of such a disk is its affair.
+    with machine.recording(allow=(".*",)) as guest:
+        assert guest.sh(f"modprobe zjdisk ndev={1 + 2 * JOBS} && modprobe $FS")
         for how in ("LIE=3 TIME=6 CUTS=24", "LOAD=fsx LIE=2 TIME=3 CUTS=8"):
-            result = machine.sh(f"""
+            result = guest.sh(f"""
                 sh /lib/zj/crash.sh FSTYPE=$FS DATA=ordered NESTED=0 JOBS={JOBS} {how} \\
                     SEED=$(date +%s) BIN=/usr/bin
             """, timeout=300)

@@ -171,8 +171,9 @@ def vm_of(fs, disk, swap):
     """The disk is /dev/vda, the swap space /dev/vdb."""
     slow = ["-drive", f"if=none,id=swap,format=raw,file={swap},cache=unsafe,throttling.bps-write={SWAP_BPS}",
             "-device", "virtio-blk-pci,drive=swap"]
-    return vmlib.VM(memory=MEMORY, accel=vmlib.accel("single"), disks=[vmlib.Disk(str(disk))], qemu_args=slow, programs=PROGRAMS,
-                    stock=["ext4", "loop"], modules=[] if fs == "ext4" else None,
+    # As a machine boots: the kernel that resumes lies elsewhere in memory than the one that it restores.
+    return vmlib.VM(packed=True, memory=MEMORY, accel=vmlib.accel("single"), disks=[vmlib.Disk(str(disk))],
+                    qemu_args=slow, programs=PROGRAMS, stock=["ext4", "loop"], modules=[] if fs == "ext4" else None,
                     cmdline="hibernate=nocompress no_console_suspend")
 
 

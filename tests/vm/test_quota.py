@@ -409,22 +409,29 @@ BESIDE = {
 }
 
 
+@pytest.fixture(name="machine", scope="module")
+def machine_fixture():
+    """One VM for all power cuts."""
+    guest = conftest.Guest(cpus=4, memory="4G")
+    yield guest
+    guest.close()
+
+
 @pytest.mark.parametrize("how", BESIDE)
-def test_power_cuts(how):
+def test_power_cuts(how, machine):
     """e2fsck compares the usage after each cut with the files.
 
     With fsx each file that is changed has its own project; with grow entries are inserted and removed beside it.
     """
     load = "names" if how == "names" else "fsx"
-    with conftest.new_vm(cpus=4, memory="4G") as machine:
-        result = machine.sh(f"""
+    with machine.recording() as guest:
+        result = guest.sh(f"""
             for m in quota_v2 $FS "zjdisk ndev=5"; do modprobe $m || die $m; done
             sh /lib/zj/crash.sh FSTYPE=$FS LOAD={load} CUTS={CUTS} JOBS=2 NESTED=4 SEED=$(date +%s) TIME=3 \\
                 BIN=/usr/bin 'MKFS_OPTS=-b 4096 -J size=16 {PROJECTS}' {BESIDE[how]}
         """, timeout=300)
-        machine.check_console()
-    cuts = re.findall(r"^ok cut=", result.out, re.M)
-    assert result.rc == 0 and len(cuts) >= CUTS, result.out[-4000:]
+        cuts = re.findall(r"^ok cut=", result.out, re.M)
+        assert result.rc == 0 and len(cuts) >= CUTS, result.out[-4000:]
 
 
 IDS = os.environ.get("ZJ_IDS")
@@ -441,21 +448,20 @@ MANY = {
 
 
 @pytest.mark.parametrize("how", list(MANY) if IDS else ["lanes"])
-def test_many_ids(how):
+def test_many_ids(how, machine):
     """Users, groups and projects come and go in all lanes; after a cut the quota is what the files take.
 
     ZJ_IDS=2000 has so many of them, and every way to recover; then stock ext4 or zext4 charges on.
     """
     cuts = CUTS if IDS else 3
-    with conftest.new_vm(cpus=4, memory="4G") as machine:
-        result = machine.sh(f"""
+    with machine.recording() as guest:
+        result = guest.sh(f"""
             for m in quota_v2 $FS "zjdisk ndev=9 size_mb=128"; do modprobe $m || die $m; done
             sh /lib/zj/crash.sh FSTYPE=$FS LOAD=ids IDS={IDS or 150} CUTS={cuts} JOBS=2 SEED=$(date +%s) \\
                 TIME={10 if IDS else 2} BIN=/usr/bin 'MKFS_OPTS=-b 4096 -J size=16 {ALL_TYPES}' \\
                 {MANY[how].format(types=ALL_TYPES)}
         """, timeout=1200 if IDS else 120)
-        machine.check_console()
-    print(result.out)
-    found = [int(n) for n in re.findall(r"^ok cut=.* ids=(\d+)", result.out, re.M)]
-    assert result.rc == 0 and len(found) >= cuts, result.out[-4000:]
+        print(result.out)
+        found = [int(n) for n in re.findall(r"^ok cut=.* ids=(\d+)", result.out, re.M)]
+        assert result.rc == 0 and len(found) >= cuts, result.out[-4000:]
     assert min(found) >= int(IDS or 150) // 2, "what was synced before the load is gone"

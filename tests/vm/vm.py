@@ -22,6 +22,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import bare
 import pack
 
 HERE = Path(__file__).resolve().parent
@@ -201,7 +202,7 @@ def pmem_args(memory, pmem):
     return args, " ".join(append)
 
 
-def accel(threads="multi"):
+def accel(threads="multi", cpu="max"):
     """QEMU's accelerator arguments: KVM if a short trial boots, otherwise software emulation.
 
     A guest that hibernates patches the kernel's text, which QEMU 7.2's emulation survives on a single thread only.
@@ -209,7 +210,7 @@ def accel(threads="multi"):
     choice = os.environ.get("ZJ_ACCEL") or _kvm_trial()
     if choice == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]
-    return ["-accel", f"tcg,thread={threads}", "-cpu", "max"]
+    return ["-accel", f"tcg,thread={threads}", "-cpu", cpu]
 
 
 def _kvm_trial():
@@ -237,8 +238,10 @@ def _kvm_trial():
 
 
 class VM:
+    cpu = "max"    # of software emulation
+
     def __init__(self, modules=None, disks=(), cpus=2, memory="1G", kernel=None, programs=(),
-                 cmdline="", qemu_args=(), accel=None, pmem=(), stock=()):
+                 cmdline="", qemu_args=(), accel=None, pmem=(), stock=(), packed=False):
         self.kernel = kernel or Kernel.find()
         self.modules = self.kernel.own_modules() if modules is None else list(modules)
         self.disks = list(disks)
@@ -250,6 +253,7 @@ class VM:
         self.accel = accel
         self.pmem = list(pmem)
         self.stock = list(stock)    # more of the kernel's own modules
+        self.packed = packed    # boots the kernel's image as it is, which puts the kernel anywhere in memory
         self.allow = ()      # console messages that are no complaint
         self.prelude = ""    # goes before every script
         self.proc = None
@@ -304,15 +308,16 @@ class VM:
 
     def _command(self, initrd):
         memory, memmap = pmem_args(self.memory, self.pmem)
+        kernel = self.kernel.image if self.packed else bare.kernel(self.kernel.image, BUILD / "vm")
         append = ("console=ttyS0 quiet panic=-1 mitigations=off no_timer_check "
-                  "rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 tsc=reliable "
+                  "rcupdate.rcu_cpu_stall_timeout=120 watchdog_thresh=60 tsc=reliable cryptomgr.notests "
                   # Caches of other modules must not live on in ours: a leak would hide there.
                   "slab_nomerge "
                   f"{memmap} {self.cmdline}")
         cmd = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
                "-no-reboot", *memory, "-smp", str(self.cpus),
-               *(self.accel or accel()),
-               "-kernel", str(self.kernel.image), "-initrd", str(initrd), "-append", append,
+               *(self.accel or accel(cpu=self.cpu)),
+               "-kernel", str(kernel), "-initrd", str(initrd), "-append", append,
                "-chardev", f"file,id=con,path={self.console}", "-serial", "chardev:con",
                "-chardev", f"socket,id=agent,path={self.dir}/agent,server=on,wait=off",
                "-serial", "chardev:agent",
