@@ -55,21 +55,6 @@ void zj_component_add(struct zj_component *comp, struct zj_txn *txn)
 	txn->comp = comp;
 }
 
-/**
- * zj_component_advance() - take all members of a component to a stage at one moment
- * @comp: the component
- * @to: its next stage of those that a component has
- *
- * Context: comp_lock held.
- */
-void zj_component_advance(struct zj_component *comp, enum zj_txn_stage to)
-{
-	lockdep_assert_held(&comp->journal->comp_lock);
-	ZJ_ASSERT(comp->journal, comp->stage < to);
-	/* Pairs with zj_txn_comp_stage(): a thread that sees it sealed also sees its stamp. */
-	smp_store_release(&comp->stage, to);
-}
-
 /* ---- dependencies ---- */
 
 static void dep_unlink(struct zj_dep *dep)

@@ -254,6 +254,21 @@ void zj_txn_advance(struct zj_txn *txn, enum zj_txn_stage to)
 }
 
 /**
+ * zj_component_advance() - take all members of a component to a stage at one moment
+ * @comp: the component
+ * @to: its next stage of those that a component has
+ *
+ * Context: comp_lock held.
+ */
+void zj_component_advance(struct zj_component *comp, enum zj_txn_stage to)
+{
+	lockdep_assert_held(&comp->journal->comp_lock);
+	ZJ_ASSERT(comp->journal, comp->stage < to);
+	/* Pairs with zj_txn_comp_stage(): a thread that sees it sealed also sees its stamp. */
+	smp_store_release(&comp->stage, to);
+}
+
+/**
  * zj_txn_set_finished() - remove a transaction's tid and wake threads that wait for it
  */
 void zj_txn_set_finished(struct zj_txn *txn)

@@ -43,6 +43,7 @@ void zj_txn_free_unused(struct zj_txn *txn);
 struct zj_txn *zj_txn_find(struct zj_journal *zj, tid_t tid);
 void zj_txn_put(struct zj_txn *txn);
 void zj_txn_advance(struct zj_txn *txn, enum zj_txn_stage to);
+void zj_component_advance(struct zj_component *comp, enum zj_txn_stage to);
 void zj_txn_set_finished(struct zj_txn *txn);
 void zj_commit_request_lane(struct zj_lane *lane);
 void zj_commit_request_all(struct zj_journal *zj);
@@ -62,7 +63,6 @@ static inline struct zj_cause zj_at(enum zj_kind kind)
 
 struct zj_component *zj_component_alloc(void);
 void zj_component_add(struct zj_component *comp, struct zj_txn *txn);
-void zj_component_advance(struct zj_component *comp, enum zj_txn_stage to);
 bool zj_unite(struct zj_txn *txn, struct zj_txn *other, struct zj_cause at);
 bool zj_depend(struct zj_txn *txn, struct zj_txn *on, struct zj_cause at,
 	       struct zj_dep **spare);
