@@ -26,7 +26,7 @@ struct zj_txn;
 #define ZJ_MAX_SEALED		4
 /* The limit in a pipelined lane, while their credits fit its share of the log. */
 #define ZJ_MAX_FLIGHT		32
-/* Jiffies for which a commit is deferred at most, while handles go on. */
+/* Jiffies for which a commit is deferred at most, while handles go on: no fsync waits for ever. */
 #define ZJ_MAX_DEFER		max(HZ / 100, 1)
 /* Classes of the statistics: components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members. */
 #define ZJ_NR_SIZES		9
