@@ -250,8 +250,9 @@ static int map_folio(struct log_data *log, unsigned int nr, struct ext4_map_bloc
 }
 
 /*
- * Logs the dirty blocks of a folio that it may. Returns whether any is left. @len: the bytes
- * that the file has by now; blocks that it did not have before are for the next call.
+ * Logs those dirty blocks of a folio that may be logged. Returns whether any is left. @len: the
+ * bytes of the folio that are inside the file by now; blocks by which the file has grown since
+ * @log->size was read are left for the next call.
  */
 static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, int *err)
 {

@@ -338,7 +338,9 @@ struct zj_lane {
 					 * names; 0: none
 					 */
 	struct zj_lane_stats stats;	/* no lock; see there */
-	struct zj_comp_stats comp_stats; /* comp_lock; of components whose first member is its */
+	struct zj_comp_stats comp_stats; /* comp_lock; of components whose first member is in this
+					 * lane
+					 */
 	struct zj_waits	waits;		/* has a lock of its own */
 } ____cacheline_aligned_in_smp;
 
