@@ -489,7 +489,7 @@ static int dirty_part(handle_t *handle, struct buffer_head *bh, u32 offset, u32 
 	return ext4_handle_dirty_metadata(handle, NULL, bh);
 }
 
-/* Declares that so many bits of a bitmap were changed. */
+/* Declares that @nr bits of a bitmap were changed. */
 int zext4_dirty_bits(handle_t *handle, struct buffer_head *bh, u32 first, u32 nr)
 {
 	u32 offset = first / 8;

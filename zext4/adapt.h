@@ -194,7 +194,7 @@ void zext4_keep_cached(struct inode *inode);
 /*
  * A page that is busy whenever its turn comes is sent again and again, and each time this waits
  * for one write. To have its blocks go home and be revoked takes some six writes and flushes, one
- * after the other. So after as many tries that is not the dearer way.
+ * after the other. So after six tries that is not the dearer way.
  */
 #define ZEXT4_LOG_TRIES		6
 

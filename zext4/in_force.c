@@ -111,7 +111,7 @@ static const char *who_recovers(enum zj_log_format log)
  */
 void zext4_say_in_force(struct super_block *sb)
 {
-	/* As many as the message that stock ext4 has of each mount. */
+	/* The limit of the message that stock ext4 prints at each mount. */
 	static DEFINE_RATELIMIT_STATE(limit, 30 * HZ, 64);
 	journal_t *journal = EXT4_SB(sb)->s_journal;
 	char why[120], size[24] = "";

@@ -23,7 +23,7 @@
  */
 #define ZEXT4_OVERWRITTEN	16
 
-/* An fsync with a commit counts as so many without. */
+/* The number of fsyncs without a commit that one with a commit makes up for. */
 #define ZEXT4_COMMIT_COUNTS	2
 
 /* Two commits that follow each other closely do not change what a file is taken for. */
@@ -52,7 +52,7 @@ static bool folio_overwrites(struct inode *inode, struct folio *folio, sector_t 
 	return true;
 }
 
-/* The same for some dirty folios of the file. Does not lock them all at once. */
+/* folio_overwrites() for some dirty folios of the file. Does not lock them all at once. */
 static bool batch_overwrites(struct inode *inode, struct folio_batch *folios, bool *logged)
 {
 	bool only = i_size_read(inode) <= READ_ONCE(EXT4_I(inode)->i_disksize);

@@ -202,7 +202,7 @@ static bool take_room(struct log_data *log, struct folio *folio)
 	return n;
 }
 
-/* The same for what has become dirty since then: are there credits? */
+/* Does a folio that take_room() has counted still fit, with what has become dirty since then? */
 static bool still_fits(struct log_data *log, struct folio *folio)
 {
 	unsigned int n = blocks_of(log, folio);
@@ -250,8 +250,9 @@ static int map_folio(struct log_data *log, unsigned int nr, struct ext4_map_bloc
 }
 
 /*
- * Logs the dirty blocks of a folio that it may. Returns whether any is left. @len: the bytes
- * that the file has by now; blocks that it did not have before are for the next call.
+ * Logs those dirty blocks of a folio that may be logged. Returns whether any is left. @len: the
+ * bytes of the folio that are inside the file by now; blocks by which the file has grown since
+ * @log->size was read are left for the next call.
  */
 static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, int *err)
 {
@@ -494,7 +495,7 @@ static unsigned int dirty_pages(struct inode *inode, struct folio *folio)
 	return max(DIV_ROUND_UP(n, blocks_per_page(inode)), 1U);
 }
 
-/* The same for the folios of a batch, up to more than @most. */
+/* Counts the dirty pages of a batch's folios; stops when there are more than @most. */
 static unsigned int batch_dirty(struct inode *inode, struct folio_batch *folios, unsigned int most)
 {
 	unsigned int i, n = 0;
@@ -653,7 +654,7 @@ static int log_left(struct log_data *log, const struct ext4_io_submit *io)
 
 	log->left_out = false;
 	while (!err && find_dirty(log, &index, io->zj_left_end - 1, UINT_MAX)) {
-		/* As much as if all folios were pages. */
+		/* Room for a batch in which each folio is one page. */
 		log->room = ARRAY_SIZE(log->folios.folios) * blocks_per_page(log->inode);
 		err = log_batch(log);
 		cond_resched();

@@ -69,7 +69,7 @@ bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 
 /* ---- blocks that are about to be read or written on the device ---- */
 
-/* Found at a time. They are on the stack, beneath a direct write. */
+/* Logged blocks that are looked up at a time. Their numbers are on the stack of a direct write. */
 #define SETTLE_BATCH		32
 
 /*
@@ -81,7 +81,7 @@ bool zext4_must_leave(struct ext4_io_submit *io, struct inode *inode,
 /* What becomes of the blocks of a range that are in the log. */
 enum settle {
 	SETTLE_READ,		/* their place on the device is read: home (F2) */
-	SETTLE_DROPPED,		/* the same, when their pages are gone, so that it must not fail */
+	SETTLE_DROPPED,		/* as SETTLE_READ, but their pages are gone, so it must not fail */
 	SETTLE_WRITE,		/* they are written in place: home, and revoked (F1) */
 };
 
@@ -308,11 +308,13 @@ int zext4_settle(struct inode *inode, const struct ext4_map_blocks *map, unsigne
 }
 
 /**
- * zext4_settle_overwrite() - the same for a direct write to blocks that are all written
+ * zext4_settle_overwrite() - prepare written blocks of a file for a direct write
  * @inode: the file
- * @iomap: its blocks, as for a read
+ * @iomap: the blocks, mapped as for a read
  * @flags: IOMAP_ flags
- * @err: what zext4_settle() has said of a read
+ * @err: what zext4_settle() has returned for that read
+ *
+ * Context and return value: as zext4_settle().
  */
 int zext4_settle_overwrite(struct inode *inode, const struct iomap *iomap, unsigned int flags,
 			   int err)
@@ -344,14 +346,14 @@ int zext4_settle_read(struct inode *inode, loff_t start, loff_t end)
 }
 
 /**
- * zext4_settle_dropped() - the same after the pages were dropped
+ * zext4_settle_dropped() - write home what the log holds of a range whose pages were dropped
  * @inode: the file
  * @start: offset
  * @end: offset after the range
  *
- * A page may have been logged again since zext4_settle_read().
+ * A page may have been logged again between zext4_settle_read() and its drop.
  *
- * Context: as for that.
+ * Context: as zext4_settle_read().
  * Return: 0 or a negative error.
  */
 int zext4_settle_dropped(struct inode *inode, loff_t start, loff_t end)
@@ -510,7 +512,7 @@ bool zext4_move_again_at(struct inode *inode, loff_t from, struct inode *donor,
 	       !settle_folio(inode, from) && !settle_folio(donor, donor_from);
 }
 
-/* The same for a page. */
+/* zext4_move_again_at() for one page of each file. */
 bool zext4_move_again(struct inode *inode, pgoff_t index, struct inode *donor,
 		      pgoff_t donor_index)
 {

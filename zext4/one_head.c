@@ -49,7 +49,7 @@ struct probe {
 	u64		shortest[READS];	/* times of the reads in turn, in ns */
 	atomic_t	left;		/* reads that have not ended */
 	ktime_t		end;		/* of the last one */
-	bool		failed;		/* a read has; set by any of them */
+	bool		failed;		/* a read has failed; set by any of them */
 	struct completion done;
 };
 
@@ -67,7 +67,7 @@ static void read_ends(struct bio *bio)
 	complete(&probe->done);
 }
 
-/* Reads from so many places past the page cache, and returns how long all of it took. */
+/* Reads from @nr places past the page cache, and returns how long all of it took. */
 static u64 reads_take(struct probe *probe, const u8 *where, int nr)
 {
 	ktime_t start = ktime_get();

@@ -147,10 +147,10 @@ int zext4_project_transfer(struct inode *inode, struct dquot **to)
  * @sb: mounted
  * @type: of the quota
  *
- * The kernel has the number of the file's blocks and the heads of its lists in core, and a
- * handle writes what another has changed of them. All of it belongs to the file, so the claim
- * of its inode stands for it. ext4_journal_start() makes that claim where an entry may
- * be inserted or removed.
+ * The kernel keeps the number of the file's blocks and the heads of its free lists in memory,
+ * so a handle may write to the header what another handle has changed there. These belong to
+ * the file, so the claim of its inode stands for them. ext4_journal_start() makes that claim
+ * where an entry may be inserted or removed.
  */
 void zext4_claim_tree(handle_t *handle, struct super_block *sb, int type)
 {

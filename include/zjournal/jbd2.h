@@ -510,7 +510,7 @@ unsigned int zj_journal_lane_at(journal_t *journal, int in);
 /* The lane of an open handle. */
 unsigned int zj_handle_lane(handle_t *handle);
 
-#define ZJ_LANE_HINTS	2
+#define ZJ_LANE_HINTS	2	/* words that each lane keeps for ext4's allocator */
 
 /**
  * zj_journal_lane_hints() - words for the file system's own use, some for each lane

@@ -530,7 +530,7 @@ void zj_checkpoint_charge(struct zj_lane *lane, u32 blocks)
 }
 
 /**
- * zj_checkpoint_offers() - tell whether a lane should help with the current
+ * zj_checkpoint_offers() - check whether a lane should help with the current
  * pass
  * @lane: the lane
  *

@@ -16,7 +16,10 @@
 #include <linux/wait.h>
 #include <trace/events/zjournal.h>
 
-/* As long as the kernel leaves what is dirty in memory (vm.dirty_expire_centisecs). */
+/*
+ * Age at which logged file data goes home. The kernel leaves dirty pages in memory for as long
+ * (vm.dirty_expire_centisecs).
+ */
 #define ZJ_FILE_DATA_AGE	(30UL * HZ)
 
 /* A pass takes half a budget, and a budget is a third of the log at most: these take all of it. */

@@ -141,10 +141,10 @@ u32 zj_log_blocks(const struct zj_journal *zj, int credits);
 bool zj_space_take(struct zj_lane *lane, int credits, int rsv);
 
 /**
- * zj_space_get() - tell whether the lane has room for more credits
+ * zj_space_get() - check whether the lane has room for more credits
  * @lane: the lane
  * @credits: images to add to its running transaction
- * @rsv: images of a reserved handle besides, or 0
+ * @rsv: images of a reserved handle in addition, or 0
  *
  * Context: caller holds lane->lock; takes pool_lock when the lane's own space
  * is short.
@@ -155,7 +155,7 @@ static inline bool zj_space_get(struct zj_lane *lane, int credits, int rsv)
 	int running = lane->running ? lane->running->credits : 0;
 
 	lockdep_assert_held(&lane->lock);
-	/* A handle without credits needs room for a header all the same. */
+	/* Even a handle without credits needs room for a header. */
 	if (likely(lane->limit && !rsv && running + credits <= lane->limit))
 		return true;
 	return zj_space_take(lane, credits, rsv);

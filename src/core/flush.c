@@ -29,7 +29,7 @@ void zj_flush_init(struct zj_flush *flush, struct block_device *bdev)
 }
 
 /**
- * zj_needs_flush() - tell whether completed writes may be lost by a power cut
+ * zj_needs_flush() - check whether completed writes may be lost by a power cut
  * @zj: the journal
  * @flush: flushes of the device that they went to
  *
@@ -392,9 +392,11 @@ int zj_journal_flush_data(journal_t *journal)
 EXPORT_SYMBOL_GPL(zj_journal_flush_data);
 
 /**
- * zj_journal_flush_reported() - as zj_data_flush()
+ * zj_journal_flush_reported() - make file data durable whose writes were reported
  * @journal: the journal
- * @written: the word of an inode whose data is to be durable, or 0
+ * @written: the word of an inode whose data is to be durable as well, or 0
+ *
+ * See zj_data_flush().
  *
  * Context: sleeps; no handle open.
  * Return: 0 or a negative error.
@@ -408,7 +410,7 @@ int zj_journal_flush_reported(journal_t *journal, u64 written)
 EXPORT_SYMBOL_GPL(zj_journal_flush_reported);
 
 /**
- * zj_journal_wants_fua() - tell whether writing file data with FUA saves a
+ * zj_journal_wants_fua() - check whether writing file data with FUA saves a
  * flush
  * @journal: the journal, loaded
  * @written: the word of the file's inode
@@ -432,7 +434,7 @@ bool zj_journal_wants_fua(journal_t *journal, u64 written)
 EXPORT_SYMBOL_GPL(zj_journal_wants_fua);
 
 /**
- * zj_journal_data_beside() - tell whether a commit sends log blocks before data
+ * zj_journal_data_beside() - check whether a commit sends log blocks before data
  * is durable
  * @journal: the journal, loaded
  *

@@ -25,7 +25,7 @@
  */
 #define ZJ_GATHER_MAX_NS	(100 * NSEC_PER_MSEC)
 
-/* The time of a flush is divided into at least so many steps, and fewer than twice as many. */
+/* The time of a flush is divided into at least this many steps, and fewer than twice as many. */
 #define ZJ_GATHER_STEPS		16
 
 /* Steps that are added to a wait, because a lane's turnaround varies. */
@@ -208,7 +208,7 @@ static u32 done_without(const struct zj_turnarounds *t)
 
 /*
  * Returns how many steps after the end of the last flush the next one is best issued. If
- * each flush is issued so much later, lanes that are back by then are served by each one.
+ * each flush is issued this much later, lanes that are back by then are served by each one.
  * Those that come later miss every second one. So if b of n lanes are back in time, n + b
  * is a measure of the fsyncs done in the time of a flush and the wait.
  */
@@ -237,7 +237,7 @@ static u32 best_wait(const struct zj_turnarounds *t)
  *	set the mark there again
  * @since: when it began to wait; later marks do not count
  * @until: lanes that the last flush served are waited for until then
- * @turnaround: not for those that usually take as long as this
+ * @turnaround: a lane that usually takes this long, or longer, is not waited for
  *
  * It lives on the leader's stack.
  */

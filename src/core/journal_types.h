@@ -218,8 +218,8 @@ struct zj_journal {
 	struct zj_options options;	/* immutable once loaded, except .live; defaults are filled
 					 * in
 					 */
-	u32		max_copies;	/* immutable once loaded; frozen copies that a lane may
-					 * hold before its log I/O
+	u32		max_copies;	/* immutable once loaded; most frozen copies that a lane
+					 * may have made ahead of its log I/O
 					 */
 	u32		batch_size;	/* immutable; buffers that one thread sends home together */
 	u32		credit_units;	/* immutable once loaded; units of log space that one image
@@ -281,9 +281,10 @@ struct zj_journal {
 	atomic_t	nr_running;	/* running transactions, so also the number of lanes at
 					 * work
 					 */
-	atomic_t	max_file_blocks; /* no less than the entries in file_blocks; changed by
-					 * ZJ_FILE_BLOCK_STEP for as many blocks of a
-					 * transaction, and when it is forgotten
+	atomic_t	max_file_blocks; /* upper bound of the number of entries in file_blocks:
+					 * each transaction adds its blocks, rounded up to
+					 * ZJ_FILE_BLOCK_STEP, and takes them away when its
+					 * entries go
 					 */
 
 	/* Protects segments that are in no lane's hand, and the queue for space. */

@@ -89,7 +89,7 @@ struct zj_past_wait {
 	s64		took;		/* waits.lock; in ns; 0: this entry is unused */
 };
 
-/* So many of the longest waits of a lane are kept for each reason. */
+/* Number of the longest waits of a lane that are kept for each reason. */
 #define ZJ_KEPT_WAITS		2
 
 /**
@@ -184,14 +184,14 @@ struct zj_lane_stats {
  */
 struct zj_write_time {
 	s64	ns;		/* from sending them to the end of the last one; 0: none so far */
-	u32	bytes;		/* their size */
+	u32	bytes;		/* mean size of these writes */
 };
 
 /**
  * struct zj_lane - one of several journals of a file system
  *
  * All lanes are allocated as one array by zj_lanes_start(), in
- * zj_journal_load(), with a thread each, and a flush thread besides if the lane
+ * zj_journal_load(), with a thread each, and a flush thread as well if the lane
  * is pipelined. A lane has at most one running or locked transaction. At the
  * seal point this moves to @to_issue; the lane's thread takes it from there,
  * and with zj_run_join() it comes to @flight. The flush thread (or the lane's,
@@ -230,9 +230,9 @@ struct zj_lane {
 					 */
 	atomic_t	copies;		/* no lock; frozen copies of images of its transactions */
 	u32		conflicts;	/* racy hint; ZJ_CONFLICT_NOW if a handle has wanted a
-					 * buffer before its image was logged; else so many
-					 * more copies are made ahead, besides those that the
-					 * buffers' own history asks for
+					 * buffer before its image was logged; else the number
+					 * of copies that will still be made ahead, in addition
+					 * to those that the buffers' own history asks for
 					 */
 	u32		ckpt_debt;	/* racy hint; blocks that the lane's thread has to write
 					 * home in return for what was logged
@@ -241,7 +241,7 @@ struct zj_lane {
 	int		nr_sealed;	/* comp_lock; transactions that are sealed and not
 					 * committed
 					 */
-	u32		sealed_credits;	/* comp_lock; credits of these */
+	u32		sealed_credits;	/* comp_lock; credits of the transactions in @nr_sealed */
 	struct zj_component *last_sealed; /* comp_lock; newest sealed one, NULL once reclaimed */
 
 	struct zj_seg	*cur;		/* segment that is being filled, or NULL */
@@ -267,8 +267,8 @@ struct zj_lane {
 	int		starts_waiting;	/* handle starts that wait for space; credits that a handle
 					 * gives back may suffice for them
 					 */
-	int		limit;		/* the running transaction is known to fit with so many
-					 * credits; 0: unknown
+	int		limit;		/* number of credits with which the running transaction is
+					 * known to fit; 0: unknown
 					 */
 
 	wait_queue_head_t wait_space;	/* handle starts sleep here until the lane or the pool has
@@ -283,19 +283,21 @@ struct zj_lane {
 	u64		flush_expected_since;	/* racy hint, in ns: when a thread announced that
 						 * it will soon ask for a flush, or 0
 						 */
-	u64		flush_need;	/* racy hint; number of the flush that it called for last */
+	u64		flush_need;	/* racy hint; number of the flush that will serve the
+					 * lane's last call, or has served it
+					 */
 	u64		turnaround_ns[2];	/* racy hints; time from the end of a flush to the
 						 * lane's next call, as it was last: [1] if
 						 * records were written between the two
 						 */
-	bool		missed_one;	/* racy hint; a flush had begun when it called last, so it
-					 * waits for the one after that
+	bool		missed_one;	/* racy hint; a flush had begun when the lane called last,
+					 * so it waits for the one after that
 					 */
-	bool		records_follow;	/* racy hint; records follow the flush that it called for
-					 * last
+	bool		records_follow;	/* racy hint; the lane writes records after the flush that
+					 * it called for last
 					 */
-	bool		records_next;	/* flush thread, read racily; records will follow the flush
-					 * that it calls for next
+	bool		records_next;	/* flush thread, read racily; the lane will write records
+					 * after the flush that it calls for next
 					 */
 	struct timer_list timer;	/* lock or comp_lock to set; wakes the lane's thread when a
 					 * transaction expires (N8)
@@ -310,8 +312,8 @@ struct zj_lane {
 					 * time to write records: [0] into the cache, [1] with FUA
 					 */
 	struct zj_write_time write_time[2]; /* racy hints; of log writes: small ones, others */
-	int		lone_runs_left;	/* flush thread, read racily; so many more runs have to
-					 * come alone until no follower is expected
+	int		lone_runs_left;	/* flush thread, read racily; number of runs that still
+					 * have to come alone until no follower is expected
 					 */
 	struct zj_run	*next;		/* flush thread; the run to be flushed next, or NULL */
 	struct zj_run	*recorded;	/* flush thread; run whose records are in the device's
@@ -336,7 +338,9 @@ struct zj_lane {
 					 * names; 0: none
 					 */
 	struct zj_lane_stats stats;	/* no lock; see there */
-	struct zj_comp_stats comp_stats; /* comp_lock; of components whose first member is its */
+	struct zj_comp_stats comp_stats; /* comp_lock; of components whose first member is in this
+					 * lane
+					 */
 	struct zj_waits	waits;		/* has a lock of its own */
 } ____cacheline_aligned_in_smp;
 

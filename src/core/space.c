@@ -495,7 +495,7 @@ void zj_space_reclaim(struct zj_journal *zj, u64 ckpt_stamp)
 }
 
 /**
- * zj_space_low() - tell whether the checkpoint thread should work ahead
+ * zj_space_low() - check whether the checkpoint thread should work ahead
  *
  * It should as soon as the free segments would not hold another budget of
  * running transactions. Later, handle starts would have to wait; earlier,

@@ -55,10 +55,11 @@ void zj_waits_init(struct zj_waits *waits)
 }
 
 /**
- * zj_stage_now() - returns where a transaction stands, for users
+ * zj_stage_now() - return where a transaction stands, for users
  * @txn: the transaction; the caller makes sure that it stays
  *
- * What its component has reached at one moment, its own stage may follow a little later.
+ * That is the later one of its component's stage and its own, because a stage that the component
+ * has reached may be noted in the members a little later.
  */
 enum zj_txn_stage zj_stage_now(const struct zj_txn *txn)
 {

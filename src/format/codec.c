@@ -14,9 +14,13 @@
 
 #define ZJ_MIN_BLOCK_SIZE	1024
 #define ZJ_MAX_BLOCK_SIZE	65536
-#define ZJ_SEG_BYTES		(1U << 20)	/* largest segment, unless that is */
-#define ZJ_SEG_BLOCKS		64		/* fewer than so many blocks */
-#define ZJ_SEG_BLOCKS_TINY	8		/* smallest segment, for small journals */
+/*
+ * A segment has 1 MiB, or 64 blocks if that is more. It is made smaller, down to 64 blocks, to have
+ * ZJ_SEGS_PER_LANE, and down to 8 blocks to have ZJ_MIN_SEGS in all.
+ */
+#define ZJ_SEG_BYTES		(1U << 20)
+#define ZJ_SEG_BLOCKS		64
+#define ZJ_SEG_BLOCKS_TINY	8
 #define ZJ_MIN_SEGS		8
 #define ZJ_SEGS_PER_LANE	4
 /* Blocks besides images: a header, one if revokes spill over, one lost at a segment's end. */

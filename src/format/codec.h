@@ -61,7 +61,7 @@ int zj_make_geometry(struct zj_log_geometry *geo, u32 journal_blocks,
 u32 zj_txn_blocks(const struct zj_log_geometry *geo, u32 n);
 /*
  * Returns the credits that one handle may ask for. They are at least what stock JBD2 grants
- * with a journal of so many blocks, which is a third of them. Stock counts revokes as
+ * with a journal of as many blocks, which is a third of them. Stock counts revokes as
  * well and puts twice as many into a block as we do, so these may need more blocks here,
  * but no handle of ext4 has more revokes than fit 1100 of our blocks (docs/decisions/0034).
  */

@@ -118,7 +118,7 @@ void zj_journal_commit_early(journal_t *journal, tid_t tid)
 }
 EXPORT_SYMBOL_GPL(zj_journal_commit_early);
 
-/* As zj_complete_transaction(), but the commit was requested already. */
+/* Waits like zj_complete_transaction(), for a commit that was requested already. */
 int zj_log_wait_commit(journal_t *journal, tid_t tid)
 {
 	struct zj_journal *zj = to_zj(journal);
@@ -163,7 +163,7 @@ tid_t zj_get_latest_transaction(journal_t *journal)
 EXPORT_SYMBOL_GPL(zj_get_latest_transaction);
 
 /**
- * zj_trans_takes_written() - tell whether a commit will make an inode's data
+ * zj_trans_takes_written() - check whether a commit will make an inode's data
  * durable
  * @journal: the journal
  * @tid: the transaction

@@ -164,7 +164,7 @@ static int load_flush_home(void *ctx)
 	return err ?: blkdev_issue_flush(fs);
 }
 
-/* So often a mount that takes long says what it does. */
+/* Interval at which a mount that takes long says what it is doing. */
 #define LOAD_TELL_MS	5000
 
 static void load_progress(void *ctx, const char *what, u32 done, u32 total)

@@ -272,7 +272,7 @@ static struct zj_txn *next_sealed(struct zj_lane *lane, bool here)
 }
 
 /**
- * zj_commits_here() - tell whether the current task may commit in place of a lane's thread
+ * zj_commits_here() - check whether the current task may commit in place of a lane's thread
  * @lane: the lane
  *
  * That saves two changes of task for an fsync. All that comes after its transaction in the lane
@@ -290,8 +290,8 @@ bool zj_commits_here(const struct zj_lane *lane)
  * zj_commit_here() - commit a lane's oldest sealed transaction in place of its thread
  * @lane: the lane, in which zj_commit_request_here() has sealed one
  *
- * What is left after it is for the thread, and so are transactions with file data to send, and
- * home writes, in which a lane takes part after each commit.
+ * The thread commits those that were sealed later, and those with file data to send; and it does
+ * the lane's part of home writes, which follows each commit.
  *
  * Context: sleeps for I/O; no handle open, no folio lock.
  */

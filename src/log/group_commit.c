@@ -125,7 +125,7 @@ static void run_free(struct zj_run *run)
 }
 
 /**
- * zj_run_cached() - tell whether log blocks of a run may be in the device's
+ * zj_run_cached() - check whether log blocks of a run may be in the device's
  * cache
  * @run: closed
  */
@@ -253,7 +253,7 @@ static void keep_promise(struct zj_txn *txn)
 static bool last_record(struct zj_journal *zj, struct zj_component *comp)
 {
 	ZJ_ASSERT(zj, atomic_read(&comp->unlogged) > 0);
-	/* It is a barrier that pairs with any_cached(). */
+	/* This is a full barrier, which pairs with any_cached(). */
 	return atomic_dec_and_test(&comp->unlogged);
 }
 
@@ -354,7 +354,7 @@ static s64 fua_price(const struct zj_lane *lane)
 }
 
 /**
- * zj_log_wants_fua() - tell whether a transaction's log blocks are to be
+ * zj_log_wants_fua() - check whether a transaction's log blocks are to be
  * written with FUA
  * @lane: the lane
  * @blocks: their number

@@ -19,13 +19,16 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-/* Log writes up to this size tell the time that any takes, larger ones the price of a byte. */
+/*
+ * The times of log writes up to this size show what any write takes, and those of larger ones what
+ * each byte adds.
+ */
 #define ZJ_SMALL_WRITE		(16U << 10)
 
-/* An fsync's data may take one part in so many of what a transaction may hold. */
+/* An fsync logs at most a 64th of a transaction's blocks: see zj_journal_file_data_limit(). */
 #define ZJ_FILE_DATA_PART	64
 
-/* With the log on a disk, no more. */
+/* Most bytes of data that an fsync logs to a disk, however large a transaction may be. */
 #define ZJ_FILE_DATA_DISK	(64U << 10)
 
 /* ---- images ---- */
@@ -320,7 +323,7 @@ EXPORT_SYMBOL_GPL(zj_journal_log_write_ns);
  * cheaper. One block always is: as a write of its own it would take no less.
  *
  * No fsync may take more than a small part of what a transaction holds. On a disk the
- * limit is ZJ_FILE_DATA_DISK besides, because many of them could be short of bandwidth
+ * limit is also ZJ_FILE_DATA_DISK, because many of them could be short of bandwidth
  * together. To memory the data is only copied.
  *
  * Context: any.

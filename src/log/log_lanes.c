@@ -87,7 +87,7 @@ static bool has_room(const struct zj_plan *plan, u32 bytes)
 	return plan->data - plan->used >= bytes;
 }
 
-/* Returns the newest plan if it has room for so many bytes, or else a new one. */
+/* Returns the newest plan if it has room for @bytes, or else a new one. */
 static struct zj_plan *plan_with_room(struct zj_lanes_write *log, u32 bytes)
 {
 	struct zj_plan *plan = last_plan(log);
@@ -95,7 +95,7 @@ static struct zj_plan *plan_with_room(struct zj_lanes_write *log, u32 bytes)
 	return has_room(plan, bytes) ? plan : new_plan(log);
 }
 
-/* Returns a place of so many bytes behind a header's last entry. */
+/* Returns a place of @bytes behind a header's last entry. */
 static void *put_entry(struct zj_plan *plan, u32 bytes)
 {
 	void *entry = plan->block + plan->used;

@@ -45,7 +45,7 @@ struct zj_txn;
  *	asked before a handle joins it; otherwise neither happens, so that a
  *	handle start does not pay for it
  * @max_lanes: the most lanes that it can have, whatever the option says
- * @max_age: in jiffies; a checkpoint runs at least so often, even if space is
+ * @max_age: in jiffies; a checkpoint runs at least this often, even if space is
  *	not short; 0: only when space is short, or while file data is in the log
  *
  * @open: opens what the log is in, or refuses with a message if a live log is
@@ -54,11 +54,11 @@ struct zj_txn;
  * @release: undoes @open and frees what else the format has allocated; no
  *	thread runs any more. Also called without @open, or after it has failed.
  *	NULL: there is nothing of that kind
- * @fit: fills in the geometry for at most so many lanes, and returns their
+ * @fit: fills in the geometry for at most that many lanes, and returns their
  *	number, or 0 if the log is too small; called at load, when max_credits
  *	is known
- * @blocks: returns the log blocks that a transaction of so many images takes at
- *	worst
+ * @blocks: returns the log blocks that a transaction of that many images takes
+ *	at worst
  * @room: returns the blocks that a lane may fill, after it has got more if it
  *	has less than @need; with @need 0 it gets no more. Caller holds the
  *	lane's lock
@@ -78,7 +78,7 @@ struct zj_txn;
  *	They may still be in the device's cache
  * @close: ends a run, which gets no more members. Caller holds the lane's lock. NULL: a
  *	run has no log blocks of its own
- * @begin: sends out the writes that a closed run needs besides those of its
+ * @begin: sends out the writes that a closed run needs in addition to those of its
  *	members, and that the flush before its records has to cover. NULL: there are none
  * @begun: waits until the writes that @begin has sent are completed, and returns
  *	their error. They may still be in the device's cache. NULL: as @begin

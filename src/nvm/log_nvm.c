@@ -271,8 +271,8 @@ static int nvm_advance_tail(struct zj_journal *zj, const struct zj_component *la
 /* ---- filling a chunk ---- */
 
 /*
- * Tells whether so many bytes of entries and lines of records can be added to
- * the chunk.
+ * Tells whether @entries bytes of entries and @lines lines of records can be
+ * added to the chunk.
  */
 static bool chunk_fits(const struct zj_nvm_write *w, u32 entries, u32 lines)
 {

@@ -151,9 +151,10 @@ static int zj_judge(struct zj_recovery *r, struct zj_rec_component *comp)
  * Returns the first stamp above the checkpoint stamp whose component was
  * committed before the crash and is not found to be so now; 0: none. Each stamp
  * was given to one component, so none may be missing. If a record cannot be
- * read, it may be of any stamp that is missing, and have been durable. So may one
- * that was overwritten, if only a checkpoint slot that cannot be read could tell:
- * by what is torn, or was written without barriers and so names no committed stamp.
+ * read, it may be of any stamp that is missing, and have been durable. The same goes
+ * for a record that was overwritten, if only a checkpoint slot that cannot be read
+ * would show that it was no longer needed: overwritten by something torn, or by
+ * something that names no committed stamp, because barriers were off.
  */
 static u64 zj_first_lost(const struct zj_recovery *r)
 {

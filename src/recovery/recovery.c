@@ -14,7 +14,7 @@
 #include <asm/byteorder.h>
 #include "recovery/recovery_int.h"
 
-#define ZJ_VEC_FIRST	64
+#define ZJ_VEC_FIRST	64	/* entries that a vector begins with; the room then doubles */
 #define ZJ_SORT_YIELD	4096	/* comparisons between two calls of zj_yield() */
 
 /*

@@ -117,7 +117,9 @@ struct zj_rec_image {
 	bool	bad:1;		/* JBD2: wrong checksum, so recovery fails unless the image is
 				 * revoked
 				 */
-	bool	unread:1;	/* JBD2: the same, because its block cannot be read */
+	bool	unread:1;	/* JBD2: its block cannot be read, so recovery fails unless the
+				 * image is revoked
+				 */
 };
 
 /**

@@ -6,11 +6,12 @@
  * A segment ends at the first block that is not a header of its tenure. Chunks
  * behind a lost header are of the same lane and not older: the crash has cut
  * them off as well, or they depend on a component that is lost. The committed
- * stamp is taken from every valid header all the same, because it tells whether
+ * stamp is nevertheless taken from every valid header, because it tells whether
  * the crash or the device has lost something.
  *
- * A block that cannot be read is what a torn one is, but where it may hold what
- * was durable, and no other block could tell, recovery does not go past it by itself (D5).
+ * A block that cannot be read is treated as a torn one. But if it may hold something
+ * that was durable, and no other block could show that this is missing, recovery stops
+ * unless the administrator has told it to go on (D5).
  */
 #include <linux/minmax.h>
 #include <linux/string.h>

@@ -481,9 +481,10 @@ int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
 EXPORT_SYMBOL_GPL(zj_journal_dirty_range);
 
 /**
- * zj_journal_set_triggers() - have ext4 called before an image of a buffer is taken
+ * zj_journal_set_triggers() - set the callbacks that complete a buffer's image
  * @bh: a journaled buffer
- * @type: the callbacks, or NULL
+ * @type: the callbacks, which for instance put the checksum into the block before the image is
+ *	copied or logged; or NULL
  */
 void zj_journal_set_triggers(struct buffer_head *bh,
 			     struct jbd2_buffer_trigger_type *type)

@@ -45,7 +45,7 @@ struct zj_block_entry *zj_bucket_find(struct zj_block_bucket *bucket, u64 block,
 	return NULL;
 }
 
-/* The same, but only tells whether there is one. Context: any but interrupts. */
+/* Returns whether a block has an entry, as zj_bucket_find(). Context: any but interrupts. */
 bool zj_bucket_holds(struct zj_block_bucket *bucket, u64 block, const struct zj_txn *txn)
 {
 	bool found;

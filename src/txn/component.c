@@ -740,7 +740,7 @@ bool zj_commit_request_here(struct zj_journal *zj, struct zj_txn *txn)
 }
 
 /**
- * zj_commit_now() - have it committed without deferring, because a member is full
+ * zj_commit_now() - request a commit that is not deferred, because a member is full
  */
 void zj_commit_now(struct zj_journal *zj, struct zj_txn *txn)
 {

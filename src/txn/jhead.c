@@ -21,9 +21,9 @@ struct kmem_cache *zj_handle_cache;
 /* Guards b_private of one buffer; the next bit after those that ext4 uses. */
 #define BH_JHLock	(BH_JBDPrivateStart + 1)
 /*
- * Keeps for the next head of the buffer that the last one expected a conflict. The next
- * head's first commit makes a copy then, and no further one unless that was needed. So a
- * buffer that has lost its head after each commit is forgotten as well.
+ * The buffer's last journal head still expected a conflict when it was freed. The next head then
+ * begins with a copy at its first commit, and makes no further ones unless a handle has needed
+ * that one. So the expectation also wears off for a buffer that loses its head after each commit.
  */
 #define BH_JHContended	(BH_JBDPrivateStart + 2)
 BUFFER_FNS(JHContended, jh_contended)

@@ -17,9 +17,9 @@
 #define WAYS		8	/* tenants that a set has room for */
 #define TABLE_SIZE	(WAYS << SET_BITS)
 
-/* A tenant's time is not written more often, so that its cache line is rarely dirtied. */
+/* A tenant's time is written no more often than this, so that its cache line is rarely dirtied. */
 #define FRESH		(60 * HZ)
-/* A tenant without a handle for so long is not counted, and may lose its place. */
+/* A tenant that has started no handle for this time is not counted, and may lose its place. */
 #define IDLE		(10 * 60 * HZ)
 
 static long idle_time(const struct zj_tenant *t)

@@ -116,7 +116,8 @@ struct journal_head {
 	struct jbd2_buffer_trigger_type *triggers; /* ext4's, or NULL */
 	u8		conflicts;	/* ZJ_CONFLICT_NOW if a handle has wanted the buffer
 					 * since its last commit and before its image was
-					 * logged; else so many more commits copy it ahead
+					 * logged; else the number of commits that will still
+					 * copy it ahead
 					 */
 	bool		first_used;	/* @first is in parts */
 	struct zj_part	first;		/* saves an allocation, as most buffers have one part */

@@ -12,7 +12,7 @@
 #include <linux/wait.h>
 
 /*
- * So often the lane may open and close again before a start that waits for it takes a place. A
+ * The lane may open and close again this often before a start that waits for it takes a place. A
  * place costs all other starts of the lane the time of a wake-up, so it is for those that have come
  * too late by more than chance.
  */

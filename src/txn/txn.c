@@ -96,7 +96,7 @@ struct zj_txn *zj_tids_find(struct zj_journal *zj, tid_t tid)
 }
 
 /**
- * zj_tids_empty() - tell whether no transaction is live
+ * zj_tids_empty() - check whether no transaction is live
  * @zj: the journal
  *
  * What was live before the call, and stays so, is seen.

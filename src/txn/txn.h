@@ -193,7 +193,7 @@ enum zj_want { ZJ_COPY_NO, ZJ_COPY_MAY, ZJ_COPY_MUST };
  * It lives on the stack of the lane's thread while that looks at the parts one by one.
  */
 struct zj_copying {
-	u32	most;		/* so many copies cost as much as one wait for the log */
+	u32	most;		/* number of copies that cost as much as one wait for the log */
 	bool	all;		/* the lane's history asks for copies of all images */
 };
 
@@ -225,6 +225,8 @@ void zj_jh_unknown(struct zj_journal *zj, struct journal_head *jh);
 void zj_bh_unknown(struct buffer_head *bh);
 
 /* revoke.c */
+
+/* 4,096 chains, as revokes go with their commit and most touches should find an empty chain. */
 #define ZJ_REVOKE_HASH_BITS	12
 
 bool zj_revoke_pending(struct zj_journal *zj, u64 block);
@@ -233,15 +235,15 @@ void zj_revoke_retire(struct zj_txn *txn);
 
 /* file_block.c */
 
-/* zj_journal.max_file_blocks rises by so many, so that lanes seldom share its line. */
+/* The step by which zj_journal.max_file_blocks rises; lanes seldom write its cache line then. */
 #define ZJ_FILE_BLOCK_STEP	16
 
 /* A log of 128 MiB holds at most 32,768 images, so chains have four entries at most. */
 #define ZJ_FILE_BLOCK_HASH_BITS	13
 
 /*
- * So many neighbours (16) share a chain, so that a range with nothing in it is looked up in a
- * sixteenth of the steps. A chain has up to 16 entries more then.
+ * 2^4 neighbouring blocks share a chain, so that a range with nothing in it is looked up in a
+ * sixteenth of the steps. A chain may have up to 16 entries more for that.
  */
 #define ZJ_FILE_BLOCK_RUN_BITS	4
 

@@ -26,7 +26,7 @@ struct zj_txn;
 #define ZJ_MAX_SEALED		4
 /* The limit in a pipelined lane, while their credits fit its share of the log. */
 #define ZJ_MAX_FLIGHT		32
-/* Jiffies for which a commit is deferred at most, while handles go on. */
+/* Jiffies for which a commit is deferred at most, while handles go on: no fsync waits for ever. */
 #define ZJ_MAX_DEFER		max(HZ / 100, 1)
 /* Classes of the statistics: components of 1, 2-3, 4-7 ... ZJ_MAX_LANES members. */
 #define ZJ_NR_SIZES		9
@@ -142,8 +142,8 @@ struct zj_component {
 					 * lanes have room for it
 					 */
 	unsigned long	deferred_until;	/* comp_lock; jiffies at which deferring ends */
-	bool		waits_files;	/* only the thread that has made it committed; it is in
-					 * zj_journal.finishing
+	bool		waits_files;	/* used by the thread that has made the component committed
+					 * only; the component is in zj_journal.finishing
 					 */
 	bool		finished;	/* release store; finish_component() is over */
 	bool		jdata;		/* comp_lock; has images of journaled file data whose
@@ -259,7 +259,8 @@ struct zj_txn {
 					 * lane->running, else READ_ONCE() or acquire
 					 */
 	bool		drained;	/* comp_lock; while locked: it had no open handle when this
-					 * was looked at last, so only reserved ones may be open
+					 * was last looked at, so only reserved handles, which
+					 * may still join, can be open now
 					 */
 	bool		sealing;	/* lane->lock; set only within try_seal(); not even a
 					 * reserved handle may join

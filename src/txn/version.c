@@ -211,7 +211,7 @@ static bool is_live(struct journal_head *jh)
  * @lane: the lane of the handle that waits
  * @jh: the head; the caller holds a reference
  *
- * Besides I/O of home writes this is the only wait of write access (E4). It ends with
+ * Apart from I/O of home writes this is the only wait of write access (E4). It ends with
  * the log I/O, because the thread that sets ZJ_PART_LIVE then waits for nothing else.
  */
 void zj_jh_wait_live(struct zj_lane *lane, struct journal_head *jh)
@@ -301,7 +301,7 @@ void zj_jh_conflict(struct journal_head *jh)
 static u32 copies_for_wait(const struct zj_lane *lane)
 {
 	s64 io_ns = max(READ_ONCE(lane->record_ns[0]), READ_ONCE(lane->record_ns[1]));
-	/* A second costs more copies than are counted. */
+	/* A wait of a second is worth more copies than ZJ_CONFLICT_NOW can count. */
 	u32 wait_ns = ZJ_WAKE_UP_NS + min_t(s64, io_ns, 1000 * NSEC_PER_MSEC);
 
 	return min(wait_ns / ZJ_COPY_NS, ZJ_CONFLICT_NOW);
