@@ -521,7 +521,7 @@ static void give_up(struct zj_lane *lane, struct zj_run *run, int err)
  * zj_flush_run() - take the lane's oldest run one step further
  * @lane: the lane
  *
- * Context: the flush thread, or the lane's thread if there is no other; sleeps.
+ * Context: the flush thread, or in a lane without one who commits; sleeps.
  * Return: false if there was nothing to do.
  */
 bool zj_flush_run(struct zj_lane *lane)

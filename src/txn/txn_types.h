@@ -70,7 +70,7 @@ struct zj_dep {
  *   COPYING, ISSUED       who took it off lane->to_issue under lane->lock, while
  *                         lane->committing is set: lane's thread, or a task that syncs
  *   FLUSHING, RECORDED    who took its run off lane->flight under lane->lock: the flush thread,
- *                         or the lane's thread if there is no other
+ *                         or in a lane without one still who has issued it
  *   COMMITTED, FINISHED   who has made the component committed, under comp_lock, after all
  *                         members' threads have counted down zj_component.unlogged
  *

@@ -154,6 +154,123 @@ static void what_a_run_revokes_is_logged_in_the_next_one(void)
 	}
 }
 
+static void revoke_in_use(handle_t *h)
+{
+	struct buffer_head *bh = buffer(BLOCK);
+
+	own(h);
+	assert_int_equal(zj_journal_revoke_home(h, bh), 0);
+	own(NULL);
+	brelse(bh);
+}
+
+static void bring_home(void)
+{
+	struct buffer_head *bh = buffer(BLOCK);
+
+	assert_false(zj_journal_bring_home(bh, false));
+	assert_true(zj_journal_bring_home(bh, true));
+	assert_int_equal(zj_journal_file_blocks_logged(fx.journal, BLOCK, 1), 1);
+	brelse(bh);
+}
+
+/* The open run revokes a block that stays in use, whose image is home; returns who revokes it. */
+static tid_t settle_in_the_open_run(void)
+{
+	handle_t *h;
+	tid_t tid;
+
+	JBD2();
+	h = start(0, 1);
+	log_block(h, BLOCK, 7);
+	stop(h);
+	commit(0);
+	bring_home();
+	fx.hold_flush = true;
+	change(0, BLOCK + 9, 9);
+	seal(0);
+	settle();
+	h = start_more(0, 0, 0, 1);
+	revoke_in_use(h);
+	tid = handle_txn(h)->public.t_tid;
+	stop(h);
+	seal(0);
+	settle();
+	assert_int_equal(lane(0)->run_len, 1);
+	return tid;
+}
+
+static void log_between_others(u8 val, bool own_revoke)
+{
+	handle_t *h = start_more(0, 3, 0, 1);
+
+	if (own_revoke)
+		revoke_in_use(h);
+	put(h, BLOCK + 5, val);
+	log_block(h, BLOCK, val);
+	put(h, BLOCK + 6, val);
+	assert_int_equal(handle_txn(h)->nr_revokes, 0);
+	stop(h);
+	seal(0);
+	settle();
+}
+
+/*
+ * Whoever logs it has other images as well, and may have taken back a revoke of its own. The run
+ * that this begins revokes nothing, so others join it.
+ */
+static void settled_block_is_logged_in_the_next_run(void)
+{
+	for (u32 own_revoke = 0; own_revoke < 2; own_revoke++) {
+		u64 runs;
+
+		settle_in_the_open_run();
+		runs = lane(0)->stats.runs;
+		log_between_others(1, own_revoke);
+		log_between_others(2, false);
+		release();
+		settle();
+		assert_int_equal(lane(0)->stats.runs - runs, 3);
+		assert_int_equal(val_after_crash(BLOCK), 2);
+		assert_int_equal(val_after_crash(BLOCK + 5), 2);
+		assert_int_equal(val_after_crash(BLOCK + 6), 2);
+		close_journal();
+	}
+}
+
+static void begin_to_log_it_again(void)
+{
+	handle_t *h = start(0, 1);
+
+	log_block(h, BLOCK, 8);
+	stop(h);
+	seal(0);
+}
+
+static void call_release(struct fiber *f)
+{
+	release();
+	call_complete(f);
+}
+
+/* The open run is closed and becomes durable at any place of who looks for its revokes. */
+static void run_with_revokes_ends_while_a_member_joins(void)
+{
+	bool more;
+	tid_t tid;
+	int n = 1;
+
+	do {
+		tid = settle_in_the_open_run();
+		more = preempt_task_at(n++, lane(0)->task, begin_to_log_it_again,
+				       CALL(call_release, .tid = tid));
+		assert_null(lane(0)->running);
+		assert_int_equal(val_after_crash(BLOCK), 8);
+		close_journal();
+	} while (more);
+	assert_true(n > 20);
+}
+
 /* A run is closed when the device is ready for its records, not before. */
 static void who_comes_during_a_record_joins_the_next_run(void)
 {
@@ -621,6 +738,8 @@ CORE_TESTS(group_commit,
 	CORE_TEST(answer_after_the_covering_flush),
 	CORE_TEST(last_image_of_a_run_counts),
 	CORE_TEST(what_a_run_revokes_is_logged_in_the_next_one),
+	CORE_TEST(settled_block_is_logged_in_the_next_run),
+	CORE_TEST(run_with_revokes_ends_while_a_member_joins),
 	CORE_TEST(who_comes_during_a_record_joins_the_next_run),
 	CORE_TEST(run_has_a_bound),
 	CORE_TEST(run_is_reclaimed_as_a_whole),
