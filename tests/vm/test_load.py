@@ -114,7 +114,7 @@ def test_nobody_is_reported_as_hung():
 
     The machine's time is counted in instructions, so it does not matter how busy the host is.
     """
-    counted = ["-accel", "tcg,thread=single", "-cpu", "max", "-icount", "shift=3,sleep=off"]
+    counted = ["-accel", "tcg,thread=single", "-cpu", "max,-cx16", "-icount", "shift=3,sleep=off"]
     with conftest.new_vm(cpus=2, accel=counted) as machine:
         out = machine.sh(f"""
             cd /proc/sys/kernel

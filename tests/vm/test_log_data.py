@@ -94,7 +94,7 @@ def test_overwrites_on_a_fast_disk():
 
     The guest's clock counts instructions, so that it does not depend on the host how fast the disk is.
     """
-    icount = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off", "-cpu", "max"]
+    icount = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off", "-cpu", "max,-cx16"]
     with conftest.new_vm(cpus=1, accel=icount) as machine:
         result = machine.sh(LIB + """
             modprobe zext4; modprobe zjdisk ndev=1 size_mb=256 || die zjdisk
