@@ -338,9 +338,7 @@ struct zj_lane {
 					 * names; 0: none
 					 */
 	struct zj_lane_stats stats;	/* no lock; see there */
-	struct zj_comp_stats comp_stats; /* comp_lock; of components whose first member is in this
-					 * lane
-					 */
+	struct zj_comp_stats comp_stats; /* comp_lock; components whose first member is here */
 	struct zj_waits	waits;		/* has a lock of its own */
 } ____cacheline_aligned_in_smp;
 
