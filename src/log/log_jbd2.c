@@ -152,9 +152,9 @@ static int ring_take(struct zj_journal *zj, u32 blocks, u32 *pos)
 }
 
 /*
- * Has the transaction an image of a block that one revokes which is not committed? Whatever
- * the open run revokes is among these. Nobody uses a freed block again before that is
- * committed, so it is only a block that was written in place meanwhile.
+ * Has the transaction an image of a block that is revoked by one that is not committed yet?
+ * All that the open run revokes is among these blocks. Mostly there is none: a block that was
+ * freed is used again after the commit only, so it is one that was written in place.
  */
 static bool logs_revoked(const struct zj_jbd2_write *w)
 {
