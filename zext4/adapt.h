@@ -118,8 +118,10 @@ static inline struct inode *zext4_charge(struct inode *inode) { return inode; }
 void zext4_claim_resize(handle_t *handle, struct super_block *sb);
 void zext4_inherited(handle_t *handle, struct inode *dir);
 
-/* Changes of one inode in a block of the inode table. */
+/* What a handle changes of a block (ranges.c). */
 struct ext4_iloc;
+struct ext4_filename;
+struct ext4_dir_entry_2;
 int zext4_get_part_access(handle_t *handle, struct super_block *sb, struct buffer_head *bh);
 int zext4_dirty_bits(handle_t *handle, struct buffer_head *bh, u32 first, u32 nr);
 int zext4_dirty_desc(handle_t *handle, struct super_block *sb, struct buffer_head *bh,
@@ -128,6 +130,17 @@ int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 			   struct buffer_head *bh);
 int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 		      struct ext4_iloc *iloc, bool others);
+int zext4_get_insert_access(handle_t *handle, struct inode *dir,
+			    const struct ext4_dir_entry_2 *de,
+			    const struct ext4_filename *name, struct buffer_head *bh);
+int zext4_get_delete_access(handle_t *handle, struct inode *dir,
+			    const struct ext4_dir_entry_2 *de, struct buffer_head *bh);
+int zext4_get_replace_access(handle_t *handle, struct inode *dir,
+			     const struct ext4_dir_entry_2 *de, struct buffer_head *bh,
+			     bool inlined);
+int zext4_dirty_dirblock(handle_t *handle, struct inode *dir, struct buffer_head *bh);
+int zext4_get_orphan_access(handle_t *handle, struct super_block *sb, struct buffer_head *bh);
+int zext4_dirty_orphan(handle_t *handle, struct buffer_head *bh, u32 entry);
 
 /* Reads that a handle relies on (R9). */
 void zext4_feature_set(handle_t *handle, struct super_block *sb);

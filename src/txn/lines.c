@@ -123,11 +123,9 @@ bool zj_part_has_lines(const struct zj_part *part)
  */
 bool zj_part_is_brief(const struct zj_part *part)
 {
-	const struct journal_head *jh = part->jh;
-	u32 size = jh->bh->b_size;
+	u32 size = part->jh->bh->b_size;
 
 	return !txn_zj(part->txn)->log_ops->in_memory && zj_part_test(part, ZJ_PART_DECLARED) &&
-	       !(jh->triggers && jh->triggers->t_frozen) &&
 	       zj_lines_bytes(part->lines, size) <= zj_lines_max(size);
 }
 

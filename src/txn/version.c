@@ -226,16 +226,13 @@ void zj_jh_wait_live(struct zj_lane *lane, struct journal_head *jh)
 }
 
 /* Must be called before the image is taken, because the trigger changes the buffer (E20). */
-static void run_trigger(struct zj_journal *zj, struct zj_part *part)
+static void run_trigger(struct zj_part *part)
 {
 	struct journal_head *jh = part->jh;
 	struct buffer_head *bh = jh->bh;
 
 	if (!jh->triggers || !jh->triggers->t_frozen)
 		return;
-	/* The trigger does not declare what it changes. */
-	if (zj_part_test(part, ZJ_PART_DECLARED))
-		zj_part_no_base(zj, part);
 	jh->triggers->t_frozen(jh->triggers, bh, bh->b_data, bh->b_size);
 }
 
@@ -272,7 +269,7 @@ void zj_part_make_copy(struct zj_journal *zj, struct zj_part *part, void **copy)
 	ZJ_ASSERT(zj, !zj_part_test(part, ZJ_PART_LIVE));
 	if (!ZJ_ASSERT(zj, *copy && !part->frozen_data))
 		return;
-	run_trigger(zj, part);
+	run_trigger(part);
 	copy_image(part, copy);
 }
 
@@ -411,7 +408,7 @@ bool zj_part_image(struct zj_journal *zj, struct zj_part *part, void **copy)
 	ZJ_ASSERT(zj, zj_part_test(part, ZJ_PART_MODIFIED));
 	ZJ_ASSERT(zj, !part->image);
 	if (!part->frozen_data) {
-		run_trigger(zj, part);
+		run_trigger(part);
 		if (zj_needs_escape(jh->bh->b_data))
 			copy_image(part, copy);
 		else

@@ -7,6 +7,8 @@
 // expect: inode.c: ext4_reserve_inode_write=1 ext4_do_update_inode=3
 // expect: mballoc.c: ext4_mb_mark_context=4
 // expect: ialloc.c: ext4_free_inode=4 __ext4_new_inode=4
+// expect: namei.c: add_dirent_to_buf=3 ext4_delete_entry=3 ext4_setent=3
+// expect: orphan.c: ext4_orphan_file_add=2 ext4_orphan_file_del=2
 
 @@
 expression err, handle, inode, iloc;
@@ -112,6 +114,91 @@ __ext4_new_inode(...)
 |
 - err = ext4_handle_dirty_metadata(handle, NULL, group_desc_bh);
 + err = zext4_dirty_desc(handle, sb, group_desc_bh, gdp);
+)
+...>
+}
+
+@@
+symbol err, handle, dir, de, fname, bh;
+@@
+add_dirent_to_buf(...)
+{
+<...
+(
+- err = ext4_journal_get_write_access(handle, dir->i_sb, bh, EXT4_JTR_NONE);
++ err = zext4_get_insert_access(handle, dir, de, fname, bh);
+|
+- err = ext4_handle_dirty_dirblock(handle, dir, bh);
++ ext4_dirblock_csum_set(dir, bh);
++ err = zext4_dirty_dirblock(handle, dir, bh);
+)
+...>
+}
+
+@@
+symbol err, handle, dir, de_del, bh;
+@@
+ext4_delete_entry(...)
+{
+<...
+(
+- err = ext4_journal_get_write_access(handle, dir->i_sb, bh, EXT4_JTR_NONE);
++ err = zext4_get_delete_access(handle, dir, de_del, bh);
+|
+- err = ext4_handle_dirty_dirblock(handle, dir, bh);
++ ext4_dirblock_csum_set(dir, bh);
++ err = zext4_dirty_dirblock(handle, dir, bh);
+)
+...>
+}
+
+@@
+symbol retval, retval2, handle, ent;
+@@
+ext4_setent(...)
+{
+<...
+(
+- retval = ext4_journal_get_write_access(handle, ent->dir->i_sb, ent->bh, EXT4_JTR_NONE);
++ retval = zext4_get_replace_access(handle, ent->dir, ent->de, ent->bh, ent->inlined);
+|
+- retval2 = ext4_handle_dirty_dirblock(handle, ent->dir, ent->bh);
++ ext4_dirblock_csum_set(ent->dir, ent->bh);
++ retval2 = zext4_dirty_dirblock(handle, ent->dir, ent->bh);
+)
+...>
+}
+
+@@
+symbol ret, handle, inode, oi, i, j;
+@@
+ext4_orphan_file_add(...)
+{
+<...
+(
+- ret = ext4_journal_get_write_access(handle, inode->i_sb, oi->of_binfo[i].ob_bh,
+-				      EXT4_JTR_ORPHAN_FILE);
++ ret = zext4_get_orphan_access(handle, inode->i_sb, oi->of_binfo[i].ob_bh);
+|
+- return ext4_handle_dirty_metadata(handle, NULL, oi->of_binfo[i].ob_bh);
++ return zext4_dirty_orphan(handle, oi->of_binfo[i].ob_bh, j);
+)
+...>
+}
+
+@@
+symbol ret, handle, inode, oi, blk, off;
+@@
+ext4_orphan_file_del(...)
+{
+<...
+(
+- ret = ext4_journal_get_write_access(handle, inode->i_sb, oi->of_binfo[blk].ob_bh,
+-				      EXT4_JTR_ORPHAN_FILE);
++ ret = zext4_get_orphan_access(handle, inode->i_sb, oi->of_binfo[blk].ob_bh);
+|
+- ret = ext4_handle_dirty_metadata(handle, NULL, oi->of_binfo[blk].ob_bh);
++ ret = zext4_dirty_orphan(handle, oi->of_binfo[blk].ob_bh, off);
 )
 ...>
 }
