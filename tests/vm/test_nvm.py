@@ -148,7 +148,8 @@ def test_statistics(guest):
 
 # What a file system has in the inode table decides on what ext4 does there.
 @pytest.mark.parametrize("features, where", [("-I 256", "$NVM,"), ("-I 128", "$NVM,"), ("-I 512 -O inline_data", "$NVM,"),
-                                             ("-O ^metadata_csum,^flex_bg -b 1024", "$NVM,"), ("-I 256", "")])
+                                             ("-O ^metadata_csum,^flex_bg -b 1024", "$NVM,"), ("-I 256", ""),
+                                             ("-b 1024 -O orphan_file", ""), ("-O orphan_file,casefold", "$NVM,")])
 def test_ranges_that_ext4_tells(guest, features, where):
     """tune=log_check:on aborts if an undeclared line has changed; lanes share blocks."""
     guest(f"""
@@ -167,6 +168,16 @@ def test_ranges_that_ext4_tells(guest, features, where):
             # Orphans, and their neighbours on the list.
             for n in 7 8 9; do exec 9<f$n; rm f$n l$n; : <&9; done
             exec 9<&-
+            # Entries that are put in, taken out and replaced at the beginning, in the middle and at the end of blocks.
+            mkdir e; for n in $(seq 150); do : >e/$n-$(printf %0$((n % 90))d); done
+            fsctl fsync e || die fsync
+            for n in $(seq 1 3 150); do mv e/$n-* e/$n; done
+            for n in $(seq 2 3 150); do mv e/$n-* e/$((n - 1)); done
+            fsctl fsync e || die fsync
+            # Alone in its transaction, so that no other change declares the same lines.
+            for n in $(seq 60 3 90); do rm e/$n-*; fsctl fsync e || die fsync; done
+            for n in $(seq 100 -1 91); do rm e/$n e/$n-* 2>/dev/null; done
+            for n in $(seq 60); do ln e/1 e/again$n; done
             cd /
         }}
         change a
