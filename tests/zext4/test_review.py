@@ -225,7 +225,7 @@ def test_what_is_relied_on_is_said_once():
     # Those of other kernels, too.
     kinds = {place: ",".join(versions.values()) for place, versions in review.read_reviewed().items()}
     kinds |= {place: now for place, (now, _, _) in review.places(SOURCES[-1]).items()}
-    wanted = [place for place, has in kinds.items() if {"patched", "called", "type", "outside"} & set(has.split(","))]
+    wanted = [place for place, has in kinds.items() if {"patched", "called", "type", "relied", "outside"} & set(has.split(","))]
     assert [place for place in wanted if len(review.relied_on(place, relies)) != 1] == []
     assert [(file, name) for file, names, _ in relies for name in names
             if not any(place[0] == file and fnmatch.fnmatchcase(place[1], name) for place in wanted)] == []
