@@ -106,8 +106,8 @@ make_arm() {
 	esac
 	case $1 in
 	xfs | btrfs) ;;
-	nojournal) options=$options,noinit_itable ;;
-	*) options=$options,noinit_itable,data=$2 ;;
+	nojournal) options=$options,noinit_itable,no_prefetch_block_bitmaps ;;
+	*) options=$options,noinit_itable,no_prefetch_block_bitmaps,data=$2 ;;
 	esac
 	case $1 in
 	*:*) options=$options,${1#*:} ;;

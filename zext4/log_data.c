@@ -30,6 +30,8 @@ struct log_data {
 	unsigned int	counted;	/* blocks of the folios that are locked for the handle */
 	loff_t		size;		/* of the file, when the folios were looked at */
 	loff_t		end;		/* end of the last folio that was logged, or 0 */
+	loff_t		before;		/* size on disk that was raised, or 0 */
+	loff_t		raised;		/* to this, or 0 */
 	bool		mapped;		/* blocks were allocated, or extents converted */
 	bool		again;		/* only blocks that are in the log already */
 	bool		waits;		/* for folios that are under write-back */
@@ -406,24 +408,60 @@ static int log_folios(struct log_data *log)
 	return err;
 }
 
-/* Sets the size on disk. */
-static int note_inode(struct log_data *log)
+/* Raises the size on disk, but not over the file's. */
+static void raise_size(struct log_data *log, loff_t end)
 {
 	struct ext4_inode_info *ei = EXT4_I(log->inode);
-	bool dirty = log->mapped;
-	int err = 0;
 
-	if (log->end > READ_ONCE(ei->i_disksize)) {
-		down_write(&ei->i_data_sem);
-		log->end = min(log->end, i_size_read(log->inode));
-		if (log->end > ei->i_disksize)
-			ei->i_disksize = log->end;
-		up_write(&ei->i_data_sem);
-		dirty = true;
+	if (end <= READ_ONCE(ei->i_disksize))
+		return;
+	down_write(&ei->i_data_sem);
+	end = min(end, i_size_read(log->inode));
+	if (end > ei->i_disksize) {
+		if (!log->raised)
+			log->before = ei->i_disksize;
+		ei->i_disksize = end;
+		log->raised = end;
 	}
-	if (dirty)
-		err = ext4_mark_inode_dirty(log->handle, log->inode);
-	return err;
+	up_write(&ei->i_data_sem);
+}
+
+/*
+ * Raises the size on disk before blocks are mapped: what marks the inode dirty because of these
+ * takes the size along. No commit sees it before the handle ends.
+ */
+static void raise_size_early(struct log_data *log)
+{
+	struct folio *last = log->folios.folios[folio_batch_count(&log->folios) - 1];
+
+	log->before = 0;
+	log->raised = 0;
+	raise_size(log, folio_pos(last) + bytes_in_file(log->size, last));
+}
+
+/* Takes back that the size was raised over what could not be logged. */
+static void lower_size(struct log_data *log)
+{
+	struct ext4_inode_info *ei = EXT4_I(log->inode);
+
+	if (log->raised <= log->end)
+		return;
+	down_write(&ei->i_data_sem);
+	/* Otherwise somebody else has set it meanwhile. */
+	if (ei->i_disksize == log->raised)
+		ei->i_disksize = max(log->before, log->end);
+	up_write(&ei->i_data_sem);
+}
+
+/* Sets the size on disk, and marks the inode dirty if nobody has since. */
+static int note_inode(struct log_data *log)
+{
+	lower_size(log);
+	raise_size(log, log->end);
+	if ((!log->mapped && !log->raised) ||
+	    zext4_size_is_shown(log->handle, log->inode))
+		return 0;
+	return ext4_mark_inode_dirty(log->handle, log->inode);
 }
 
 /* Logs those folios of a batch that it may, and drops the references of all. */
@@ -446,6 +484,7 @@ static int log_batch(struct log_data *log)
 	}
 	lock_folios(log);
 	if (folio_batch_count(&log->folios)) {
+		raise_size_early(log);
 		err = log_folios(log);
 		unlock_folios(log);
 		err2 = note_inode(log);

@@ -71,11 +71,26 @@ int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 		      struct ext4_iloc *iloc, bool others)
 {
-	if (ext4_handle_valid(handle) && !is_handle_aborted(handle))
-		EXT4_I(inode)->i_zj_shown = handle->h_transaction->t_tid;
+	struct ext4_inode_info *ei = EXT4_I(inode);
+
+	if (ext4_handle_valid(handle) && !is_handle_aborted(handle)) {
+		ei->i_zj_shown = handle->h_transaction->t_tid;
+		WRITE_ONCE(ei->i_zj_shown_size,
+			   ext4_isize(inode->i_sb, ext4_raw_inode(iloc)));
+	}
 	if (others)
 		return ext4_handle_dirty_metadata(handle, NULL, iloc->bh);
 	return dirty_part(handle, NULL, iloc->bh, iloc->offset, EXT4_INODE_SIZE(inode->i_sb));
+}
+
+/* Tells whether the handle's transaction has changed the inode's block, which has its size. */
+bool zext4_size_is_shown(handle_t *handle, struct inode *inode)
+{
+	struct ext4_inode_info *ei = EXT4_I(inode);
+
+	return ext4_handle_valid(handle) && !is_handle_aborted(handle) &&
+	       ei->i_zj_shown == handle->h_transaction->t_tid &&
+	       READ_ONCE(ei->i_zj_shown_size) == READ_ONCE(ei->i_disksize);
 }
 
 /* ---- directories ---- */

@@ -7,7 +7,7 @@
 // was made (alloc=core); 0 means unknown; and fsyncs with nothing to commit (in_place.c).  The
 // lists of freed extents become 64, by tid (E7).
 //
-// expect: ext4.h: -=24
+// expect: ext4.h: -=25
 // expect: super.c: ext4_alloc_inode=12 -=1
 
 @@
@@ -17,6 +17,7 @@ struct ext4_inode_info {
  tid_t i_datasync_tid;
 + tid_t i_zj_claim;
 + tid_t i_zj_shown;
++ loff_t i_zj_shown_size;
 + u64 i_zj_written;
 + u32 i_zj_top;
 + u32 i_zj_near;
