@@ -292,6 +292,23 @@ static bool log_blocks(struct log_data *log, struct folio *folio, size_t len, in
 	return left;
 }
 
+/*
+ * Takes a folio that is clean without having been under write-back off the mapping's tags. To pass
+ * it through write-back would do that as well, for twice the instructions of all of this.
+ */
+static void clear_tags(struct folio *folio)
+{
+	struct address_space *mapping = folio->mapping;
+	unsigned long flags;
+
+	xa_lock_irqsave(&mapping->i_pages, flags);
+	/* Who makes it dirty meanwhile sets the flag before the tag. */
+	if (!folio_test_dirty(folio))
+		__xa_clear_mark(&mapping->i_pages, folio->index, PAGECACHE_TAG_DIRTY);
+	__xa_clear_mark(&mapping->i_pages, folio->index, PAGECACHE_TAG_TOWRITE);
+	xa_unlock_irqrestore(&mapping->i_pages, flags);
+}
+
 /* Logs a folio, which is clean then. */
 static int log_folio(struct log_data *log, struct folio *folio)
 {
@@ -312,9 +329,8 @@ static int log_folio(struct log_data *log, struct folio *folio)
 		filemap_dirty_folio(folio->mapping, folio);
 	else
 		log->end = folio_pos(folio) + len;
-	/* Passes the folio through write-back, which updates the mapping's tags. */
-	__folio_start_writeback(folio, left);
-	folio_end_writeback(folio);
+	if (!left)
+		clear_tags(folio);
 	return err;
 }
 
