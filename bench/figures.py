@@ -85,6 +85,20 @@ def of_bulk(table):
         yield row, [found[row][arm]["ratio"] for arm in table["columns"]]
 
 
+def of_nvm(table):
+    """Columns are the bench's types, but "stock", which is its hdd"""
+    found = results("nvm")["results"]
+    for row in table["rows"]:
+        yield row, [found[row][{"stock": "hdd"}.get(arm, arm)]["per_second"] for arm in table["columns"]]
+
+
+def of_scale(table):
+    """Relative to stock ext4"""
+    found = results("nvm")["results"]
+    for row in table["rows"]:
+        yield row, [found[row][arm]["per_second"] / found[row]["ext4"]["per_second"] for arm in table["columns"]]
+
+
 def of_sim(table):
     """Columns are numbers of CPUs"""
     found = results("bench-sim")["results"]
@@ -112,8 +126,8 @@ def of_handles(table):
 
 
 READERS = {"programs": of_bench, "fast": of_fast, "clock": of_clock, "rounds": of_fsync, "steps": of_fsync, "beside": of_beside,
-           "neighbours": of_fsync, "bulk": of_bulk, "bulk-journal": of_bulk, "simulated": of_sim, "ceilings": of_ceiling,
-           "cores-simulated": of_handles}
+           "neighbours": of_fsync, "bulk": of_bulk, "bulk-journal": of_bulk, "nvm": of_nvm, "scale": of_scale,
+           "simulated": of_sim, "ceilings": of_ceiling, "cores-simulated": of_handles}
 
 
 # ---- the file ----
