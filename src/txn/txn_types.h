@@ -286,6 +286,9 @@ struct zj_txn {
 	struct list_head file_blocks;	/* zj_block_entry.txn_link */
 	struct list_head inodes;	/* zj_inode_entry.txn_link */
 	bool		sends_data;	/* set by open handles; the commit sends data of @inodes */
+	bool		forgets;	/* thread that writes it, then finish_component(): it has
+					 * parts of forgotten blocks
+					 */
 	int		nr_revokes;	/* list_lock to change; blocks in revokes */
 	u32		nr_file_blocks;	/* list_lock; how many ever were in file_blocks */
 	bool		jdata;		/* list_lock; has parts of journaled file data */
