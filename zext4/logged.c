@@ -568,6 +568,9 @@ int zext4_logged_revoke_credits(struct inode *inode, int blocks)
 	return journal ? min_t(u32, blocks, zj_journal_max_file_blocks(journal)) : 0;
 }
 
+/* On the stack of a deep call chain. */
+#define REVOKE_BATCH		16
+
 /**
  * zext4_revoke_logged() - revoke blocks that are freed and whose data is in the log (F3)
  * @handle: the handle that frees them
@@ -579,13 +582,20 @@ void zext4_revoke_logged(handle_t *handle, struct inode *inode, ext4_fsblk_t blo
 			 unsigned long count)
 {
 	journal_t *journal = zext4_ordered_journal(inode);
+	ext4_fsblk_t end = block + count;
+	u64 found[REVOKE_BATCH];
 	int err = 0;
+	u32 i, n;
 
 	if (!journal || !zj_journal_max_file_blocks(journal))
 		return;
-	for (; count && !err; count--, block++)
-		if (zj_journal_file_blocks_logged(journal, block, 1))
-			err = zj_journal_revoke(handle, block, NULL);
+	while (!err && (n = zj_journal_find_file_blocks(journal, block, end - block, found,
+							REVOKE_BATCH))) {
+		for (i = 0; i < n && !err; i++) {
+			err = zj_journal_revoke(handle, found[i], NULL);
+			block = found[i] + 1;
+		}
+	}
 	if (err && err != -EROFS)
 		ext4_error_inode_err(inode, __func__, __LINE__, block, -err,
 				     "cannot revoke a block of file data");

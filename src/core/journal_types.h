@@ -281,7 +281,7 @@ struct zj_journal {
 	atomic_t	nr_running;	/* running transactions, so also the number of lanes at
 					 * work
 					 */
-	atomic_t	max_file_blocks; /* upper bound of the number of entries in file_blocks:
+	atomic_t	max_file_blocks; /* upper bound of the number of blocks in file_blocks:
 					 * each transaction adds its blocks, rounded up to
 					 * ZJ_FILE_BLOCK_STEP, and takes them away when its
 					 * entries go

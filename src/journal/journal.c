@@ -575,10 +575,9 @@ static int start_journal(struct zj_journal *zj)
 	int err;
 
 	zj->frozen_cache = zj_frozen_cache(zj->public.j_blocksize);
-	err = zj_block_index_init(&zj->revokes, ZJ_REVOKE_HASH_BITS, 0);
+	err = zj_block_index_init(&zj->revokes, ZJ_REVOKE_HASH_BITS);
 	if (!err)
-		err = zj_block_index_init(&zj->file_blocks, ZJ_FILE_BLOCK_HASH_BITS,
-					  ZJ_FILE_BLOCK_RUN_BITS);
+		err = zj_block_index_init(&zj->file_blocks, ZJ_FILE_BLOCK_HASH_BITS);
 	if (!err)
 		err = zj->log_ops->init(zj);
 	if (!err)

@@ -46,7 +46,9 @@ static void copy_part(struct zj_txn *txn, struct zj_part *part,
 	if (zj_part_test(part, ZJ_PART_MODIFIED)) {
 		if (!part->frozen_data)
 			want = zj_part_wants_copy(part, copying);
-	} else if (!zj_part_test(part, ZJ_PART_FORGET)) {
+	} else if (zj_part_test(part, ZJ_PART_FORGET)) {
+		txn->forgets = true;
+	} else {
 		zj_part_drop(part);
 	}
 	if (want == ZJ_COPY_MUST && !*copy) {

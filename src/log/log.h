@@ -59,7 +59,8 @@ void zj_run_ahead(struct zj_lane *lane, bool fua, struct completion *done);
  */
 struct zj_cursor {
 	struct zj_dep	*dep;		/* taken last */
-	struct zj_block_entry *revoke;	/* taken last */
+	struct zj_block_entry *revoke;	/* whose blocks are taken */
+	u32		revoked;	/* bits of its blocks that are not taken yet */
 	struct zj_part	*part;		/* taken last */
 	u32		nr_deps;	/* dependencies not taken yet */
 	u32		nr_revokes;	/* revokes not taken yet */

@@ -128,9 +128,16 @@ u64 zj_cursor_dep(struct zj_cursor *cursor)
  */
 u64 zj_cursor_revoke(struct zj_cursor *cursor)
 {
+	u64 block;
+
 	cursor->nr_revokes--;
-	cursor->revoke = list_next_entry(cursor->revoke, txn_link);
-	return cursor->revoke->block;
+	if (!cursor->revoked) {
+		cursor->revoke = list_next_entry(cursor->revoke, txn_link);
+		cursor->revoked = cursor->revoke->blocks;
+	}
+	block = cursor->revoke->first + __ffs(cursor->revoked);
+	cursor->revoked &= cursor->revoked - 1;
+	return block;
 }
 
 /**

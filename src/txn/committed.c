@@ -214,6 +214,7 @@ static void process_image(struct zj_txn *txn, struct journal_head *jh, void *arg
 static void close_forgets(struct zj_txn *txn)
 {
 	spin_lock(&txn->list_lock);
+	txn->forgets |= !list_empty(&txn->late);
 	list_splice_tail_init(&txn->late, &txn->parts);
 	zj_txn_advance(txn, ZJ_COMMITTED);
 	spin_unlock(&txn->list_lock);
@@ -303,7 +304,9 @@ static void finish_component(struct zj_journal *zj, struct zj_component *comp)
 	/* This walks the members without a lock, since they are fixed after the seal. */
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		close_forgets(txn);
-		zj_txn_walk(txn, process_forget, NULL);
+		/* Few transactions free journaled blocks, and a walk costs as much as the next one. */
+		if (txn->forgets)
+			zj_txn_walk(txn, process_forget, NULL);
 		zj_revoke_retire(txn);
 	}
 	list_for_each_entry(txn, &comp->members, comp_link)

@@ -27,41 +27,26 @@ static bool revoke_ends(u64 stamp, const struct zj_txn *txn)
 	return older;
 }
 
-/* Takes an entry off both its lists and frees it. Caller holds the bucket lock. */
-static void unlink_entry(struct zj_block_entry *entry)
+/* Takes blocks of a run off the entries of @txn, or, if that is NULL, of all up to @stamp. */
+static void drop_blocks(struct zj_journal *zj, u64 run, u32 blocks, const struct zj_txn *txn,
+			u64 stamp)
 {
-	hlist_del_rcu(&entry->hash);
-	spin_lock(&entry->txn->list_lock);
-	list_del(&entry->txn_link);
-	spin_unlock(&entry->txn->list_lock);
-	kfree_rcu(entry, rcu);
-}
-
-/* Finds an entry of the block that is to be taken off: see drop_entries(). */
-static struct zj_block_entry *chain_find_old(struct zj_block_bucket *bucket, u64 block,
-					    const struct zj_txn *txn, u64 stamp)
-{
+	struct zj_block_bucket *bucket = zj_bucket_of(&zj->file_blocks, run);
 	struct zj_block_entry *entry;
-
-	hlist_for_each_entry_rcu(entry, &bucket->head, hash,
-				 lockdep_is_held(&bucket->lock))
-		if (entry->block == block &&
-		    (txn ? entry->txn == txn : revoke_ends(stamp, entry->txn)))
-			return entry;
-	return NULL;
-}
-
-/* Takes off the entries of a block: that of @txn, or, if that is NULL, all up to @stamp. */
-static void drop_entries(struct zj_journal *zj, u64 block, const struct zj_txn *txn, u64 stamp)
-{
-	struct zj_block_bucket *bucket = zj_bucket_of(&zj->file_blocks, block);
-	struct zj_block_entry *entry;
+	struct hlist_node *tmp;
 
 	if (hlist_empty(&bucket->head))
 		return;
 	spin_lock(&bucket->lock);
-	while ((entry = chain_find_old(bucket, block, txn, stamp)))
-		unlink_entry(entry);
+	hlist_for_each_entry_safe(entry, tmp, &bucket->head, hash) {
+		struct zj_txn *owner = entry->txn;
+
+		if (entry->first != run || !(txn ? owner == txn : revoke_ends(stamp, owner)))
+			continue;
+		spin_lock(&owner->list_lock);
+		zj_block_entry_drop(entry, blocks);
+		spin_unlock(&owner->list_lock);
+	}
 	spin_unlock(&bucket->lock);
 }
 
@@ -70,19 +55,15 @@ static void note_block(struct zj_txn *txn, u64 block)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_block_bucket *bucket = zj_bucket_of(&zj->file_blocks, block);
-	struct zj_block_entry *entry;
+	struct zj_block_entry *spare;
 
 	if (zj_bucket_holds(bucket, block, txn))
 		return;
-	entry = kzalloc(sizeof(*entry), GFP_NOFS | __GFP_NOFAIL);
-	entry->block = block;
-	entry->txn = txn;
 	if (!READ_ONCE(zj->logs_file_blocks))
 		WRITE_ONCE(zj->logs_file_blocks, true);
-	spin_lock(&bucket->lock);
-	hlist_add_head_rcu(&entry->hash, &bucket->head);
+	spare = zj_bucket_lock(bucket, block, txn);
 	spin_lock(&txn->list_lock);
-	list_add_tail(&entry->txn_link, &txn->file_blocks);
+	zj_bucket_add(bucket, block, txn, &txn->file_blocks, spare);
 	if (!(txn->nr_file_blocks++ % ZJ_FILE_BLOCK_STEP))
 		atomic_add(ZJ_FILE_BLOCK_STEP, &zj->max_file_blocks);
 	spin_unlock(&txn->list_lock);
@@ -135,14 +116,12 @@ EXPORT_SYMBOL_GPL(zj_journal_dirty_file_block);
 /* Finds the first block of a range that is in the index; returns @end if there is none. */
 static u64 next_logged(struct zj_journal *zj, u64 block, u64 end)
 {
-	while (block < end) {
+	for (; block < end; block = zj_run_of(block) + ZJ_BLOCK_RUN) {
 		struct zj_block_bucket *bucket = zj_bucket_of(&zj->file_blocks, block);
+		u32 blocks = zj_bucket_blocks(bucket, block, NULL) >> block % ZJ_BLOCK_RUN;
 
-		if (zj_bucket_holds(bucket, block, NULL))
-			return block;
-		if (hlist_empty(&bucket->head))
-			block |= (1U << ZJ_FILE_BLOCK_RUN_BITS) - 1;
-		block++;
+		if (blocks)
+			return min(block + __ffs(blocks), end);
 	}
 	return end;
 }
@@ -222,17 +201,17 @@ void zj_journal_file_synced(journal_t *journal, int lane)
 EXPORT_SYMBOL_GPL(zj_journal_file_synced);
 
 /**
- * zj_file_block_revoked() - a revoke of a block is committed
- * @by: the transaction that revokes it
- * @block: the block
+ * zj_file_block_revoked() - the revoke of some blocks is committed
+ * @by: the transaction that revokes them
+ * @rev: the entry of the blocks
  *
  * A block that was freed cannot have been journaled again, because ext4's callback of the
  * transaction that freed it comes after this. One that stays in use (zj_journal_revoke_home())
  * can, by a transaction with a later stamp, which recovery replays.
  */
-void zj_file_block_revoked(struct zj_txn *by, u64 block)
+void zj_file_block_revoked(struct zj_txn *by, const struct zj_block_entry *rev)
 {
-	drop_entries(txn_zj(by), block, NULL, by->comp->stamp);
+	drop_blocks(txn_zj(by), rev->first, rev->blocks, NULL, by->comp->stamp);
 }
 
 /**
@@ -243,19 +222,19 @@ void zj_file_block_retire(struct zj_txn *txn)
 {
 	struct zj_journal *zj = txn_zj(txn);
 	struct zj_block_entry *entry;
-	u64 block = 0;
+	u64 run = 0;
 
 	for (;;) {
 		spin_lock(&txn->list_lock);
 		entry = list_first_entry_or_null(&txn->file_blocks,
 						 struct zj_block_entry, txn_link);
 		if (entry)
-			block = entry->block;
+			run = entry->first;
 		spin_unlock(&txn->list_lock);
-		/* A revoke may take the entry off meanwhile, too. */
+		/* Revokes may take blocks off meanwhile, too, and with the last one the entry. */
 		if (!entry)
 			break;
-		drop_entries(zj, block, txn, 0);
+		drop_blocks(zj, run, ~0U, txn, 0);
 	}
 	atomic_sub(DIV_ROUND_UP(txn->nr_file_blocks, ZJ_FILE_BLOCK_STEP) * ZJ_FILE_BLOCK_STEP,
 		   &zj->max_file_blocks);

@@ -29,18 +29,17 @@ bool zj_revoke_pending(struct zj_journal *zj, u64 block)
 	return zj_bucket_holds(zj_bucket_of(&zj->revokes, block), block, NULL);
 }
 
-/* Takes a revoke off both its lists and frees it. Caller holds the bucket lock. */
-static void revoke_unlink(struct zj_block_entry *rev)
+/* Takes revokes of blocks off, all of which the entry has. Caller holds the bucket lock. */
+static void revoke_drop(struct zj_block_entry *rev, u32 blocks)
 {
 	struct zj_txn *txn = rev->txn;
+	int nr = hweight32(blocks);
 
-	hlist_del_rcu(&rev->hash);
 	spin_lock(&txn->list_lock);
-	ZJ_ASSERT(txn_zj(txn), txn->nr_revokes > 0);
-	list_del(&rev->txn_link);
-	WRITE_ONCE(txn->nr_revokes, txn->nr_revokes - 1);
+	ZJ_ASSERT(txn_zj(txn), txn->nr_revokes >= nr);
+	WRITE_ONCE(txn->nr_revokes, txn->nr_revokes - nr);
+	zj_block_entry_drop(rev, blocks);
 	spin_unlock(&txn->list_lock);
-	kfree_rcu(rev, rcu);
 }
 
 /**
@@ -62,7 +61,7 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 	if (likely(!zj_revoke_pending(txn_zj(txn), block)))
 		return;
 	spin_lock(&bucket->lock);
-	rev = zj_bucket_find(bucket, block, NULL);
+	rev = zj_bucket_find(bucket, block);
 	owner = rev ? rev->txn : NULL;
 	if (owner)
 		refcount_inc(&owner->refs);
@@ -72,14 +71,14 @@ void zj_revoke_touch(handle_t *handle, u64 block)
 
 	zj_tie(txn, owner, ZJ_KIND_REVOKE);
 	spin_lock(&bucket->lock);
-	rev = zj_bucket_find(bucket, block, NULL);
+	rev = zj_bucket_find(bucket, block);
 	if (rev && rev->txn == owner) {
 		/* It was tied, so if it is not sealed it is in the handle's component. */
 		rcu_read_lock();
 		unsealed = zj_txn_comp_stage(owner) < ZJ_SEALED;
 		rcu_read_unlock();
 		if (unsealed)
-			revoke_unlink(rev);
+			revoke_drop(rev, zj_block_bit(block));
 	}
 	spin_unlock(&bucket->lock);
 	zj_txn_put(owner);
@@ -104,24 +103,22 @@ void zj_revoke_retire(struct zj_txn *txn)
 		spin_unlock(&txn->list_lock);
 		if (!rev)
 			return;
-		zj_file_block_revoked(txn, rev->block);
 		/* It stays, as only this thread takes revokes of a sealed transaction off. */
-		bucket = zj_bucket_of(&zj->revokes, rev->block);
+		zj_file_block_revoked(txn, rev);
+		bucket = zj_bucket_of(&zj->revokes, rev->first);
 		spin_lock(&bucket->lock);
-		revoke_unlink(rev);
+		revoke_drop(rev, rev->blocks);
 		spin_unlock(&bucket->lock);
 	}
 }
 
 /* Files a revoke before any older one of the block. Caller holds the bucket lock. */
-static void revoke_insert(struct zj_txn *txn, struct zj_block_entry *rev,
-			  struct zj_block_bucket *bucket)
+static void revoke_insert(struct zj_txn *txn, u64 block, struct zj_block_bucket *bucket,
+			  struct zj_block_entry *spare)
 {
-	rev->txn = txn;
-	hlist_add_head_rcu(&rev->hash, &bucket->head);
 	spin_lock(&txn->list_lock);
 	ZJ_ASSERT(txn_zj(txn), READ_ONCE(txn->stage) < ZJ_SEALED);
-	list_add_tail(&rev->txn_link, &txn->revokes);
+	zj_bucket_add(bucket, block, txn, &txn->revokes, spare);
 	WRITE_ONCE(txn->nr_revokes, txn->nr_revokes + 1);
 	spin_unlock(&txn->list_lock);
 }
@@ -130,26 +127,24 @@ static int revoke_add(handle_t *handle, u64 block)
 {
 	struct zj_txn *txn = handle_txn(handle);
 	struct zj_block_bucket *bucket = zj_bucket_of(&txn_zj(txn)->revokes, block);
-	struct zj_block_entry *rev, *old;
+	struct zj_block_entry *spare, *old;
 
 	if (WARN_ON_ONCE(handle->h_revoke_credits <= 0))
 		return -EIO;
 	handle->h_revoke_credits--;
 	/* This ties us to a transaction that revokes it, and cancels our own component's. */
 	zj_revoke_touch(handle, block);
-	rev = kzalloc(sizeof(*rev), GFP_NOFS | __GFP_NOFAIL);
-	rev->block = block;
-	spin_lock(&bucket->lock);
-	old = zj_bucket_find(bucket, block, NULL);
+	spare = zj_bucket_lock(bucket, block, txn);
+	old = zj_bucket_find(bucket, block);
 	if (old && old->txn == txn) {
 		spin_unlock(&bucket->lock);
-		kfree(rev);
+		kfree(spare);
 		/* A damaged file system may have it in two places. */
 		zj_err_ratelimited(txn_zj(txn), "block %llu is freed twice in one transaction; run e2fsck -f\n",
 				   block);
 		return -EIO;
 	}
-	revoke_insert(txn, rev, bucket);
+	revoke_insert(txn, block, bucket, spare);
 	spin_unlock(&bucket->lock);
 	return 0;
 }
@@ -197,9 +192,11 @@ EXPORT_SYMBOL_GPL(zj_journal_revoke);
  * Files the revoke of a block that has no owner. A later touch of the block either finds the
  * revoke or is an owner that we find here, because it files its part under the same lock.
  */
-static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj_block_entry *rev)
+static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh,
+			  struct zj_block_entry *spare)
 {
-	struct zj_block_bucket *bucket = zj_bucket_of(&txn_zj(txn)->revokes, rev->block);
+	u64 block = jh->bh->b_blocknr;
+	struct zj_block_bucket *bucket = zj_bucket_of(&txn_zj(txn)->revokes, block);
 	struct zj_block_entry *old;
 	int err = 0;
 
@@ -209,7 +206,7 @@ static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj
 		return -EBUSY;
 	}
 	spin_lock(&bucket->lock);
-	old = zj_bucket_find(bucket, rev->block, NULL);
+	old = zj_bucket_find(bucket, block);
 	rcu_read_lock();
 	/* A touch ties itself to the newest revoke only, so an open one must not be older. */
 	if (old && zj_txn_comp_stage(old->txn) < ZJ_SEALED)
@@ -217,7 +214,7 @@ static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj
 	rcu_read_unlock();
 	if (!err) {
 		zj_jh_unknown(txn_zj(txn), jh);
-		revoke_insert(txn, rev, bucket);
+		revoke_insert(txn, block, bucket, spare);
 	}
 	spin_unlock(&bucket->lock);
 	spin_unlock(&jh->lock);
@@ -241,7 +238,7 @@ static int revoke_unowned(struct zj_txn *txn, struct journal_head *jh, struct zj
 int zj_journal_revoke_home(handle_t *handle, struct buffer_head *bh)
 {
 	struct journal_head *jh;
-	struct zj_block_entry *rev;
+	struct zj_block_entry *spare;
 	int err, tries = 0;
 	u64 written = 0;
 
@@ -249,17 +246,16 @@ int zj_journal_revoke_home(handle_t *handle, struct buffer_head *bh)
 		return -EROFS;
 	if (WARN_ON_ONCE(handle->h_revoke_credits <= 0))
 		return -EIO;
-	rev = kzalloc(sizeof(*rev), GFP_NOFS | __GFP_NOFAIL);
-	rev->block = bh->b_blocknr;
+	spare = zj_block_entry_alloc();
 	jh = zj_jh_attach(bh);
 	do {
 		/* This ties us to a transaction that revokes it, or cancels our own's revoke. */
-		zj_revoke_touch(handle, rev->block);
-		err = revoke_unowned(handle_txn(handle), jh, rev);
+		zj_revoke_touch(handle, bh->b_blocknr);
+		err = revoke_unowned(handle_txn(handle), jh, spare);
 	} while (err == -EAGAIN && ++tries < ZJ_REVOKE_TRIES);
 	zj_jh_put(jh);
 	if (err) {
-		kfree(rev);
+		kfree(spare);
 		return -EBUSY;
 	}
 	handle->h_revoke_credits--;

@@ -3,6 +3,7 @@
 #ifndef ZJ_TXN_H
 #define ZJ_TXN_H
 
+#include <linux/bitops.h>
 #include <linux/hash.h>
 #include <linux/list.h>
 #include <linux/sched.h>
@@ -241,25 +242,42 @@ void zj_revoke_retire(struct zj_txn *txn);
 /* A log of 128 MiB holds at most 32,768 images, so chains have four entries at most. */
 #define ZJ_FILE_BLOCK_HASH_BITS	13
 
-/*
- * 2^4 neighbouring blocks share a chain, so that a range with nothing in it is looked up in a
- * sixteenth of the steps. A chain may have up to 16 entries more for that.
- */
-#define ZJ_FILE_BLOCK_RUN_BITS	4
-
-void zj_file_block_revoked(struct zj_txn *by, u64 block);
+void zj_file_block_revoked(struct zj_txn *by, const struct zj_block_entry *rev);
 void zj_file_block_retire(struct zj_txn *txn);
 
 /* block_index.c */
-int zj_block_index_init(struct zj_block_index *index, unsigned int bits, unsigned int run_bits);
+int zj_block_index_init(struct zj_block_index *index, unsigned int bits);
 void zj_block_index_exit(struct zj_block_index *index);
-struct zj_block_entry *zj_bucket_find(struct zj_block_bucket *bucket, u64 block,
+u32 zj_bucket_blocks(struct zj_block_bucket *bucket, u64 block, const struct zj_txn *txn);
+struct zj_block_entry *zj_bucket_find(struct zj_block_bucket *bucket, u64 block);
+struct zj_block_entry *zj_block_entry_alloc(void);
+struct zj_block_entry *zj_bucket_lock(struct zj_block_bucket *bucket, u64 block,
 				      const struct zj_txn *txn);
-bool zj_bucket_holds(struct zj_block_bucket *bucket, u64 block, const struct zj_txn *txn);
+void zj_bucket_add(struct zj_block_bucket *bucket, u64 block, struct zj_txn *txn,
+		   struct list_head *list, struct zj_block_entry *spare);
+void zj_block_entry_drop(struct zj_block_entry *entry, u32 blocks);
+
+static inline u64 zj_run_of(u64 block)
+{
+	return block - block % ZJ_BLOCK_RUN;
+}
+
+/* The block's bit in zj_block_entry.blocks. */
+static inline u32 zj_block_bit(u64 block)
+{
+	return 1U << block % ZJ_BLOCK_RUN;
+}
 
 static inline struct zj_block_bucket *zj_bucket_of(const struct zj_block_index *index, u64 block)
 {
-	return &index->buckets[hash_64(block >> index->run_bits, index->bits)];
+	return &index->buckets[hash_64(block / ZJ_BLOCK_RUN, index->bits)];
+}
+
+/* Returns whether a block has an entry: of a transaction, or, if that is NULL, of any. */
+static inline bool zj_bucket_holds(struct zj_block_bucket *bucket, u64 block,
+				   const struct zj_txn *txn)
+{
+	return zj_bucket_blocks(bucket, block, txn) & zj_block_bit(block);
 }
 
 /* ordered.c */

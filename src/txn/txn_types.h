@@ -282,11 +282,14 @@ struct zj_txn {
 					 * added from ZJ_COPYING on; spliced to parts when
 					 * the component is committed
 					 */
-	struct list_head revokes;	/* zj_revoke.txn_link */
-	struct list_head file_blocks;	/* zj_file_block.txn_link */
+	struct list_head revokes;	/* zj_block_entry.txn_link */
+	struct list_head file_blocks;	/* zj_block_entry.txn_link */
 	struct list_head inodes;	/* zj_inode_entry.txn_link */
 	bool		sends_data;	/* set by open handles; the commit sends data of @inodes */
-	int		nr_revokes;	/* list_lock to change; length of revokes */
+	bool		forgets;	/* thread that writes it, then finish_component(): it has
+					 * parts of forgotten blocks
+					 */
+	int		nr_revokes;	/* list_lock to change; blocks in revokes */
 	u32		nr_file_blocks;	/* list_lock; how many ever were in file_blocks */
 	bool		jdata;		/* list_lock; has parts of journaled file data */
 
@@ -315,26 +318,35 @@ struct zj_txn {
 
 /* ---- an index of blocks by number: of revokes, and of file blocks ---- */
 
+/*
+ * An entry has a bit for each of 2^4 neighbouring blocks, because files are written and freed
+ * as a whole: most of the memory and of the steps of a look-up would be spent on neighbours.
+ */
+#define ZJ_BLOCK_RUN		16
+
 /**
- * struct zj_block_entry - what a transaction does with a block
+ * struct zj_block_entry - what a transaction does with blocks of an aligned run
  *
- * It is allocated and filed in the index and in a list of the transaction, and freed after an
- * RCU grace period when it leaves both:
+ * It is allocated and filed in the index and in a list of the transaction with its first block,
+ * and freed after an RCU grace period when the last one has left:
  *
- * - in zj_journal.revokes and txn->revokes: the block is revoked. zj_journal_revoke() files it
+ * - in zj_journal.revokes and txn->revokes: the blocks are revoked. zj_journal_revoke() adds one
  *   until a handle of the same component touches the block again, or else until the
  *   transaction is committed.
- * - in zj_journal.file_blocks and txn->file_blocks: the transaction may have an image of the
- *   block, which is one of file data. zj_journal_dirty_file_block() files it until recovery
+ * - in zj_journal.file_blocks and txn->file_blocks: the transaction may have images of the
+ *   blocks, which are of file data. zj_journal_dirty_file_block() adds one until recovery
  *   would not replay the image any more: the tail has passed the transaction, or a
  *   transaction that revokes the block is committed.
  */
 struct zj_block_entry {
-	u64		block;		/* immutable */
-	struct zj_txn	*txn;		/* immutable once filed */
+	u64		first;		/* immutable; first block of the run */
+	u32		blocks;		/* bucket lock to change; a bit for each block */
+	struct zj_txn	*txn;		/* immutable */
 	struct hlist_node hash;		/* bucket lock to change, RCU to read; in the index */
-	struct list_head txn_link;	/* txn->list_lock; in the transaction's list */
-	struct rcu_head	rcu;		/* for readers of the chain */
+	union {
+		struct list_head txn_link; /* txn->list_lock; in the transaction's list */
+		struct rcu_head	rcu;	/* for readers of the chain, when it is in no list */
+	};
 };
 
 /**
@@ -349,9 +361,8 @@ struct zj_block_bucket {
  * struct zj_block_index - a hash table from blocks to their entries
  */
 struct zj_block_index {
-	struct zj_block_bucket *buckets; /* 1 << @bits of them */
+	struct zj_block_bucket *buckets; /* 1 << @bits of them; blocks of a run share one */
 	unsigned int	bits;
-	unsigned int	run_bits;	/* 1 << @run_bits neighbours share a chain */
 };
 
 /* ---- inodes whose ordered data a transaction waits for ---- */

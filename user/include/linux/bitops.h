@@ -4,7 +4,9 @@
 
 #include <linux/types.h>
 
+#define hweight32(w)	((unsigned int)__builtin_popcount(w))
 #define hweight64(w)	((unsigned int)__builtin_popcountll(w))
+#define __ffs(w)	((unsigned long)__builtin_ctzl(w))
 #define __ffs64(w)	((unsigned long)__builtin_ctzll(w))
 
 #endif

@@ -233,6 +233,14 @@ static inline void hlist_del_init_rcu(struct hlist_node *n)
 	struct hlist_node *__n = (ptr);					\
 	__n ? container_of(__n, type, member) : NULL;			\
 })
+#define hlist_for_each_entry(pos, head, member)				\
+	for (pos = hlist_entry_safe((head)->first, __typeof__(*pos), member); \
+	     pos;							\
+	     pos = hlist_entry_safe(pos->member.next, __typeof__(*pos), member))
+#define hlist_for_each_entry_safe(pos, n, head, member)			\
+	for (pos = hlist_entry_safe((head)->first, __typeof__(*pos), member); \
+	     pos && ({ n = pos->member.next; 1; });			\
+	     pos = hlist_entry_safe(n, __typeof__(*pos), member))
 #define hlist_for_each_entry_rcu(pos, head, member, cond...)		\
 	for (kl_assert_rcu(__func__, (cond + 0)),			\
 	     pos = hlist_entry_safe(READ_ONCE((head)->first),		\
