@@ -104,6 +104,7 @@ make_arm() {
 	xfs | btrfs) fstype=$1; mkfs.$1 -q -f /dev/$name || die "mkfs.$1" ;;
 	*) die "$1 is no arm" ;;
 	esac
+	# Otherwise a thread of ext4 sets up inode tables, or reads bitmaps, beside what is measured.
 	case $1 in
 	xfs | btrfs) ;;
 	nojournal) options=$options,noinit_itable,no_prefetch_block_bitmaps ;;

@@ -252,7 +252,8 @@ u32 zj_bucket_blocks(struct zj_block_bucket *bucket, u64 block, const struct zj_
 struct zj_block_entry *zj_bucket_find(struct zj_block_bucket *bucket, u64 block);
 struct zj_block_entry *zj_block_entry_alloc(void);
 struct zj_block_entry *zj_bucket_lock(struct zj_block_bucket *bucket, u64 block,
-				      const struct zj_txn *txn);
+				      const struct zj_txn *txn)
+	__acquires(&bucket->lock);
 void zj_bucket_add(struct zj_block_bucket *bucket, u64 block, struct zj_txn *txn,
 		   struct list_head *list, struct zj_block_entry *spare);
 void zj_block_entry_drop(struct zj_block_entry *entry, u32 blocks);
