@@ -304,7 +304,7 @@ static void finish_component(struct zj_journal *zj, struct zj_component *comp)
 	/* This walks the members without a lock, since they are fixed after the seal. */
 	list_for_each_entry(txn, &comp->members, comp_link) {
 		close_forgets(txn);
-		/* Few transactions free journaled blocks, and a walk costs as much as the next one. */
+		/* Few transactions have forgotten blocks, and a walk looks at each part. */
 		if (txn->forgets)
 			zj_txn_walk(txn, process_forget, NULL);
 		zj_revoke_retire(txn);

@@ -124,7 +124,7 @@ static void r5_neighbours_do_not_tie(void)
 	close_journal();
 }
 
-/* The transaction has an older entry of the run, behind that of who has revoked the block before. */
+/* The transaction has an entry of the run already, but behind that of an older revoke. */
 static void r5_newest_revoke_comes_first(void)
 {
 	handle_t *h, *touch;

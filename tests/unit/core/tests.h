@@ -4,8 +4,8 @@
 #define ZJ_UNIT_CORE_TESTS_H
 
 #define FOR_EACH_FILE(DO) \
-	DO(handle) DO(start_order) DO(reserved_handle) DO(access) DO(rules) DO(frozen_copy) DO(forget) DO(revoke) DO(block_index) DO(file_block) \
-	DO(data_limit) \
+	DO(handle) DO(start_order) DO(reserved_handle) DO(access) DO(rules) DO(frozen_copy) DO(forget) DO(revoke) DO(file_block) \
+	DO(block_index) DO(data_limit) \
 	DO(component) DO(union) DO(seal_races) DO(txn) DO(commit) DO(commit_here) DO(write_order) DO(committed) \
 	DO(flush) DO(lives) DO(flush_marks) DO(gather) DO(lost_writes) DO(sticky) DO(checkpoint) DO(neighbours) DO(checkpoint_thread) \
 	DO(space) DO(promise) DO(lines) DO(lines_space) DO(spare) DO(space_queue) DO(space_wake) DO(ordered) \
