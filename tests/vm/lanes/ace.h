@@ -78,6 +78,7 @@ enum { NO_QUOTA, PROJECT_QUOTA, QUOTA_IS_OFF, QUOTA_IS_ON };
  * @salt: of the super block; 0: not made yet
  * @blocks: size of the file system
  * @room: the size up to which its blocks of descriptors suffice
+ * @block: size of a block
  * @has_xattr: it has the feature ext_attr
  * @has_csum: it has the feature metadata_csum
  * @has_encrypt: it has the feature encrypt
@@ -94,6 +95,7 @@ struct tree {
 	uint64_t salt;
 	uint32_t blocks;
 	uint32_t room;
+	uint32_t block;
 	bool has_xattr;
 	bool has_csum;
 	bool has_encrypt;
@@ -240,6 +242,12 @@ bool make_base(const char *mkfs);
 bool run_e2fsck(int dev, char *out, size_t size);
 bool go_to_lane(int lane);
 extern const char *cgroups;
+
+/* logged.c */
+void log_images(const char *mnt, const struct tree *t);
+void find_log(uint32_t block);
+uint64_t newest_stamp(int dev);
+bool has_lines(int dev, uint64_t stamp);
 
 #define must(ok, ...) do {						\
 		if (!(ok)) {						\

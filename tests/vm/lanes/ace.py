@@ -201,7 +201,7 @@ class Results:
 
     def seq(self, seq):
         return self.mine.setdefault(str(seq), {"done": [], "sets": 0, "impossible": 0, "workloads": 0, "refused": 0,
-                                               "cuts": 0, "fscks": 0, "failed": [], "seconds": 0})
+                                               "cuts": 0, "lines": 0, "fscks": 0, "failed": [], "seconds": 0})
 
     def add(self, seq, unit, out, seconds):
         """One boot's output; what it did not finish is a failure by itself."""
@@ -291,7 +291,12 @@ def main():
         failed += len(of["failed"])
         print(f"ace: {args.fstype} on {args.engine}, {args.profile}: seq-{seq}: {of['sets']} of {counts[seq]} sets "
               f"({of['impossible']} cannot happen), {of['workloads']} workloads, {of['cuts']} cuts, "
-              f"{of['fscks']} by e2fsck, {len(of['failed'])} failed, {of['seconds']} s")
+              f"{of['lines']} with lines in the log, {of['fscks']} by e2fsck, {len(of['failed'])} failed, "
+              f"{of['seconds']} s")
+        # Half of the workloads are to have some.
+        if args.fstype == "zext4" and of["cuts"] > 100 and not of["lines"]:
+            print("ace: FAIL no log had lines")
+            failed += 1
     report_ties()
     sys.exit(1 if failed else 0)
 

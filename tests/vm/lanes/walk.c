@@ -273,6 +273,7 @@ bool read_super(const char *dev, struct tree *t)
 		return false;
 	t->blocks = le32(sb + S_BLOCKS);
 	t->room = room_of(sb);
+	t->block = 1024 << le32(sb + S_LOG_BLOCK);
 	t->has_xattr = le32(sb + S_COMPAT) & 8;
 	t->has_csum = le32(sb + S_RO_COMPAT) & 0x400;
 	t->has_encrypt = le32(sb + S_INCOMPAT) & 0x10000;

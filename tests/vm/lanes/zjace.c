@@ -15,8 +15,9 @@
  * of the operations gives, and the subset holds all that a returned sync covers.
  * sample takes COUNT workloads of one to three operations at random, half of them pairs that
  * something other than blocks may tie.
- * one repeats a workload: "OP@LANE ... SYNC@LANE", SYNC a path, "data:" and a path
- * (fdatasync) or "all".
+ * one repeats a workload: "[logged] OP@LANE ... SYNC@LANE", SYNC a path, "data:" and a path
+ * (fdatasync) or "all".  With "logged", as half of the workloads of run and sample are, the log
+ * has images of the tree's blocks before, and so takes lines of them.
  * Lanes are CPUs, or cgroups lane0, lane1, ... in the directory that the
  * environment variable ZJACE_CGROUPS names.  With ZJACE_LIE=3 the disk ignores flushes
  * and FUA, and workloads have to fail.
@@ -55,6 +56,8 @@
  * @path: its path
  * @sync_lane: the lane of the caller
  * @synced: the moment when that had returned
+ * @logged: the log has images of the tree before
+ * @stamp: the newest one in the log before the operations
  * @number: of the set, which sync: all that is random hangs on these
  */
 struct workload {
@@ -70,6 +73,8 @@ struct workload {
 	char path[256];
 	int sync_lane;
 	uint64_t synced;
+	bool logged;
+	uint64_t stamp;
 	uint64_t number;
 };
 
@@ -78,7 +83,7 @@ static const char *lie;		/* what the disk ignores, for tests of the oracle; see 
 static bool verbose;
 static struct tree base;
 static struct {
-	uint64_t sets, impossible, workloads, refused, cuts, fscks, failed;
+	uint64_t sets, impossible, workloads, refused, cuts, lines, fscks, failed;
 } count;
 
 static uint64_t mix(uint64_t x)
@@ -92,6 +97,8 @@ static uint64_t mix(uint64_t x)
 
 static void print_workload(const struct workload *w)
 {
+	if (w->logged)
+		printf("logged ");
 	for (int i = 0; i < w->n; i++)
 		printf("%s@%d ", w->op[i]->name, w->lane[i]);
 	printf("%s%s@%d", w->datasync ? DATA : "", w->path, w->sync_lane);
@@ -333,6 +340,9 @@ static bool record_it(struct workload *w, bool live)
 	must(disk_mount(RUN, type, options, false), "mount -t %s -o %s", type, options);
 	check_lanes();
 	warm_up();
+	if (w->logged)
+		log_images(disk_mnt(RUN), &base);
+	w->stamp = newest_stamp(RUN);
 	must(disk_cmd("%d record on", RUN), "record");
 	ok = do_all(w, why, sizeof(why));
 	must(disk_cmd("%d record off", RUN), "record");
@@ -398,6 +408,7 @@ static bool cut_it(struct workload *w, uint64_t cut, int policy)
 
 	must(disk_cmd("%d rebuild %d %llu %llu %s 0 %d", CHECK, RUN, (unsigned long long)cut,
 		      (unsigned long long)w->number % 1000000, lie ? lie : "0", policy), "rebuild");
+	count.lines += has_lines(CHECK, w->stamp);
 	if (check_recovered(w, cut, fsck, why, sizeof(why)))
 		return true;
 	snprintf(when, sizeof(when), "cut %llu of %llu%s", (unsigned long long)cut,
@@ -524,6 +535,7 @@ static void run_set(int seq, uint64_t number, int only)
 			path_of(&after, w.sync, w.path, sizeof(w.path));
 		w.number = (number * NODES + i) * 4 + seq;
 		choose_lanes(&w);
+		w.logged = mix(w.number * 5 + 2) & 1;
 		run_workload(&w);
 	}
 }
@@ -541,17 +553,18 @@ static void load_base(void)
 		exit(2);
 	}
 	must(disk_umount(CHECK) && read_super(disk_path(CHECK), &base), "base tree");
+	find_log(base.block);
 	base.journals_data = strstr(options, "data=journal");
 }
 
 static int done(uint64_t next)
 {
 	printf("DONE next=%llu sets=%llu impossible=%llu workloads=%llu refused=%llu cuts=%llu "
-	       "fscks=%llu failed=%llu\n", (unsigned long long)next,
+	       "lines=%llu fscks=%llu failed=%llu\n", (unsigned long long)next,
 	       (unsigned long long)count.sets, (unsigned long long)count.impossible,
 	       (unsigned long long)count.workloads, (unsigned long long)count.refused,
-	       (unsigned long long)count.cuts, (unsigned long long)count.fscks,
-	       (unsigned long long)count.failed);
+	       (unsigned long long)count.cuts, (unsigned long long)count.lines,
+	       (unsigned long long)count.fscks, (unsigned long long)count.failed);
 	return count.failed ? 1 : 0;
 }
 
@@ -622,6 +635,10 @@ static int run_one(char *text)
 		char *at = strchr(word, '@');
 		int lane = at ? atoi(at + 1) : 0;
 
+		if (!strcmp(word, "logged")) {
+			w.logged = true;
+			continue;
+		}
 		if (at)
 			*at = 0;
 		if (text) {
@@ -641,8 +658,8 @@ static int run_one(char *text)
 	w.sync = strcmp(w.path, "all") ? find_node(&after, w.path) : -1;
 	verbose = true;
 	run_workload(&w);
-	printf("%s: %llu cuts, %llu failed\n", type, (unsigned long long)count.cuts,
-	       (unsigned long long)count.failed);
+	printf("%s: %llu cuts, %llu failed; %llu with lines\n", type, (unsigned long long)count.cuts,
+	       (unsigned long long)count.failed, (unsigned long long)count.lines);
 	return count.failed ? 1 : 0;
 }
 
