@@ -28,10 +28,16 @@
 #define UUID_BYTES		16
 #define KEY_SIZE		64
 #define PAGE			4096
-/* Of newer kernels. */
+/* Of newer kernels, which newer headers define. */
+#ifndef FALLOC_FL_WRITE_ZEROES
 #define FALLOC_FL_WRITE_ZEROES	0x80
+#endif
+#ifndef RWF_ATOMIC
 #define RWF_ATOMIC		0x40
+#endif
+#ifndef RWF_DONTCACHE
 #define RWF_DONTCACHE		0x80
+#endif
 
 struct move_extent {
 	uint32_t reserved;
