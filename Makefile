@@ -43,7 +43,7 @@
 #                        signs with this key, in build/release; nothing is pushed
 #   make kernels         which kernels of Debian's archive are served, and what differs in the others,
 #                        in docs/install.md; ARGS=--diff shows the differences
-#   make test-packages   install them in a Debian 12 of its own, boot that, upgrade, purge
+#   make test-packages   install them in a Debian of its own, 12 or 13 like this one, boot that, upgrade, purge
 #   make stock-faults    faults of stock ext4 that this project found, each shown on it; FAULTS="fdatasync ...",
 #                        FSTYPE=zext4 for the same on zext4
 #   make newcomer        README's commands, typed in a bare Debian 12 and a bare Debian 13 (root; half an hour)
@@ -278,7 +278,7 @@ deb:
 
 test-packages:
 	@tools/deps lintian
-	@packaging/fetch-ext4 bookworm-security
+	@. /etc/os-release && packaging/fetch-ext4 $$VERSION_CODENAME $$VERSION_CODENAME-security
 	@packaging/make-deb
 	@tools/deps test-packages
 	@ZJ_PACKAGES=1 $(PYTHON) -m pytest -q tests/packages

@@ -11,8 +11,8 @@ BUILD = TOP / "build" / "tests" / "jbd2"
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 
 SB = 1024                       # byte of the super block
-# What a recovery may set as it likes: times, counters, the state, and so the checksum.
-VOLATILE = [(0x0c, 8), (0x2c, 10), (0x36, 2), (0x3a, 2), (0x40, 4), (0x60, 4), (0x158, 4), (0x178, 8),
+# What a recovery may set as it likes: times, counters, the state, whether the orphan file was looked at, and so the checksum.
+VOLATILE = [(0x0c, 8), (0x2c, 10), (0x36, 2), (0x3a, 2), (0x40, 4), (0x60, 4), (0x66, 1), (0x158, 4), (0x178, 8),
             (0x274, 2), (0x3fc, 4)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A Debian 12 of its own, in a tree that make-machine makes, for tests that change and boot it."""
+"""A Debian of its own, 12 or 13 like this one, in a tree that make-machine makes, for tests that change and boot it."""
 import hashlib
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The packages in a Debian 12 of their own: install, upgrade of the kernel, boots, purge.
+"""The packages in a Debian of their own: install, upgrade of the kernel, boots, purge.
 
 "make test-packages" runs this. It is no part of "make test", because it downloads a
 Debian (600 MB) and compiles the modules, three times together with test_root.py.  Needs

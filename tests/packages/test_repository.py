@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""apt verifies the repository that "make release" leaves, and installs from it, in a Debian 12 of its own.
+"""apt verifies the repository that "make release" leaves, and installs from it, in a Debian of its own.
 
 Part of "make test-packages", like test_root.py.  The key is made for the test.
 """

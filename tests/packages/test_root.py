@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The root as zext4, in a Debian 12 of its own: boots, power cuts in the middle of one, and the way back.
+"""The root as zext4, in a Debian of its own: boots, power cuts in the middle of one, and the way back.
 
 Part of "make test-packages", like test_machine.py.  The tests are the steps of one story.
 """

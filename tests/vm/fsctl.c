@@ -28,10 +28,16 @@
 #define UUID_BYTES		16
 #define KEY_SIZE		64
 #define PAGE			4096
-/* Of newer kernels. */
+/* Of newer kernels, which newer headers define. */
+#ifndef FALLOC_FL_WRITE_ZEROES
 #define FALLOC_FL_WRITE_ZEROES	0x80
+#endif
+#ifndef RWF_ATOMIC
 #define RWF_ATOMIC		0x40
+#endif
+#ifndef RWF_DONTCACHE
 #define RWF_DONTCACHE		0x80
+#endif
 
 struct move_extent {
 	uint32_t reserved;
@@ -472,6 +478,8 @@ static int run(char **argv, const char *path)
 		rc = sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	else if (!strcmp(argv[1], "store"))
 		rc = store(path);
+	else if (!strcmp(argv[1], "grow"))
+		rc = truncate(path, 5 * PAGE);
 	else if (!strcmp(argv[1], "fail-memory"))
 		rc = fail_memory(fd);
 	else if (!strcmp(argv[1], "add-key"))
@@ -501,7 +509,7 @@ int main(int argc, char **argv)
 	if (argc < 3) {
 		fprintf(stderr, "usage: fsctl shutdown FLAG DIR | fsync PATH... | fdatasync PATH... | syncfs DIR... |\n"
 			"       write-back FILE... | begin-write-back FILE... | store FILE... | store-twice FILE |\n"
-			"       fail-memory FILE... |\n"
+			"       fail-memory FILE... | grow FILE... |\n"
 			"       add-key DIR | encrypt EMPTY_DIR | verity FILE... | swap-boot FILE... | salt DIR |\n"
 			"       set-uuid BYTE DIR | get-uuid DIR | set-label LABEL DIR | get-label DIR |\n"
 			"       exchange PATH PATH | move-first DONOR FILE | move-last DONOR FILE | tmpfile DIR [NAME] | punch FILE |\n"

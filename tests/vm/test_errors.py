@@ -44,8 +44,8 @@ def test_device_dies_under_load(guest, fault):
 
 
 def test_commit_fails(guest):
-    """Only the journal refuses writes."""
-    guest(START + """
+    """Only the journal refuses writes, and no timer has committed before."""
+    guest(START.replace("mnt $DM", "mnt $DM commit=300") + """
         mkdir /mnt/dir || die mkdir
         dm_part journal error_writes
         fsctl fsync /mnt/dir && die "fsync reported success"

@@ -147,6 +147,8 @@ check_all() {
 check_and_write() {
 	mount -t "$1" ${MOUNT:+-o "$MOUNT"} "$DEV" /mnt || die "mount -t $1 $DEV: $(dmesg | tail -n 5)"
 	check_all "$DEV as $1"
+	# Stock ext4 dies where truncate() makes inline data grow that nobody has opened (tests/stock).
+	[ "$1" != ext4 ] || find /mnt/load -type f | while read -r _file; do : >>"$_file"; done
 	stress -p 2 -n 30 /mnt/load || die "$DEV as $1: writing"
 	unmnt
 	fsck "$DEV"
