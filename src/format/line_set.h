@@ -29,8 +29,9 @@ static inline u64 zj_lines_all(u32 block_size)
 /* Returns the bits of a range, which must have at least one byte. */
 static inline u64 zj_lines_of(u32 offset, u32 len, u32 block_size)
 {
-	u32 unit = zj_lines_unit(block_size);
-	u32 first = offset / unit, last = (offset + len - 1) / unit;
+	/* All sizes are powers of two, and each change of an inode comes here: no division. */
+	u32 shift = __ffs64(zj_lines_unit(block_size));
+	u32 first = offset >> shift, last = (offset + len - 1) >> shift;
 
 	return (~0ULL << first) & (~0ULL >> (63 - last));
 }

@@ -302,19 +302,14 @@ static void tell_lines(struct zj_journal *zj, struct zj_part *part, u64 lines)
 		zj_part_no_base(zj, part);
 }
 
-static __always_inline int write_access(handle_t *handle,
-					struct buffer_head *bh, bool declared)
+/* Not inlined, as most accesses find the buffer owned and should not set up its stack. */
+static noinline int write_access_slowly(handle_t *handle, struct buffer_head *bh, bool declared)
 {
+	struct zj_journal *zj = txn_zj(handle_txn(handle));
 	struct zj_spare spare = { .declared = declared };
 	struct journal_head *jh;
-	struct zj_journal *zj;
 	int err;
 
-	if (is_handle_aborted(handle))
-		return -EROFS;
-	if (is_owned(bh, handle_txn(handle), declared ? ANY_ACCESS : PLAIN_ACCESS, 0))
-		return 0;
-	zj = txn_zj(handle_txn(handle));
 	err = check_wb_err(zj);
 	if (err)
 		return err;
@@ -327,6 +322,16 @@ static __always_inline int write_access(handle_t *handle,
 	zj_jh_put(jh);
 	zj_spare_free(zj, &spare);
 	return 0;
+}
+
+static __always_inline int write_access(handle_t *handle,
+					struct buffer_head *bh, bool declared)
+{
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	if (is_owned(bh, handle_txn(handle), declared ? ANY_ACCESS : PLAIN_ACCESS, 0))
+		return 0;
+	return write_access_slowly(handle, bh, declared);
 }
 
 /**
@@ -415,19 +420,13 @@ static int pay_for_image(handle_t *handle, struct zj_part *part)
 	return 0;
 }
 
-static __always_inline int dirty_lines(handle_t *handle,
-				       struct buffer_head *bh, u64 lines)
+static noinline int dirty_lines_slowly(handle_t *handle, struct buffer_head *bh, u64 lines)
 {
+	struct zj_txn *txn = handle_txn(handle);
 	struct journal_head *jh;
 	struct zj_part *part;
-	struct zj_txn *txn;
 	int err = -EUCLEAN;
 
-	if (is_handle_aborted(handle))
-		return -EROFS;
-	txn = handle_txn(handle);
-	if (is_owned(bh, txn, DIRTY(lines ? ANY_ACCESS : PLAIN_ACCESS), lines))
-		return 0;
 	/* RCU keeps the head, even if the caller has failed to get write access. */
 	rcu_read_lock();
 	jh = zj_jh_peek(bh);
@@ -448,6 +447,16 @@ static __always_inline int dirty_lines(handle_t *handle,
 	return err;
 }
 
+static __always_inline int dirty_lines(handle_t *handle, struct buffer_head *bh,
+				       unsigned long access, u64 lines)
+{
+	if (is_handle_aborted(handle))
+		return -EROFS;
+	if (is_owned(bh, handle_txn(handle), DIRTY(access), lines))
+		return 0;
+	return dirty_lines_slowly(handle, bh, lines);
+}
+
 /**
  * zj_journal_dirty_metadata() - note that a handle has changed a buffer
  * @handle: the handle that has write access
@@ -459,7 +468,7 @@ static __always_inline int dirty_lines(handle_t *handle,
  */
 int zj_journal_dirty_metadata(handle_t *handle, struct buffer_head *bh)
 {
-	return dirty_lines(handle, bh, 0);
+	return dirty_lines(handle, bh, PLAIN_ACCESS, 0);
 }
 EXPORT_SYMBOL_GPL(zj_journal_dirty_metadata);
 
@@ -476,7 +485,7 @@ EXPORT_SYMBOL_GPL(zj_journal_dirty_metadata);
 int zj_journal_dirty_range(handle_t *handle, struct buffer_head *bh,
 			   u32 offset, u32 len)
 {
-	return dirty_lines(handle, bh, zj_lines_of(offset, len, bh->b_size));
+	return dirty_lines(handle, bh, ANY_ACCESS, zj_lines_of(offset, len, bh->b_size));
 }
 EXPORT_SYMBOL_GPL(zj_journal_dirty_range);
 
