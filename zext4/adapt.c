@@ -402,26 +402,30 @@ void zext4_inherited(handle_t *handle, struct inode *dir)
 					ZJ_KIND_DIRECTORY);
 }
 
-/*
- * The safety net, for an inode that is about to be marked dirty. Claims the inode, and
- * returns true if no uncommitted transaction had claimed it: then the inode must still
- * equal its place in the inode table.
- */
-bool zext4_claim_late(handle_t *handle, struct inode *inode)
+static noinline bool claim_unclaimed(handle_t *handle, struct inode *inode)
 {
+	tid_t tid = READ_ONCE(EXT4_I(inode)->i_zj_claim);
 	bool unclaimed;
-	tid_t tid;
 
-	if (!ext4_handle_valid(handle) || is_handle_aborted(handle))
+	if (is_handle_aborted(handle))
 		return false;
-	zj_journal_take_written(handle, &EXT4_I(inode)->i_zj_written);
-	if (claimed(handle, inode))
-		return false;
-	tid = READ_ONCE(EXT4_I(inode)->i_zj_claim);
 	unclaimed = !ext4_test_inode_state(inode, EXT4_STATE_NEW) &&
 		    zj_transaction_committed(EXT4_JOURNAL(inode), tid);
 	claim(handle, inode);
 	return unclaimed;
+}
+
+/*
+ * The safety net, for an inode that is about to be marked dirty. Claims the inode, and
+ * returns true if no uncommitted transaction had claimed it: then the inode must still
+ * equal its place in the inode table. As a rule the handle has claimed it.
+ */
+bool zext4_claim_late(handle_t *handle, struct inode *inode)
+{
+	if (!ext4_handle_valid(handle))
+		return false;
+	zj_journal_take_written(handle, &EXT4_I(inode)->i_zj_written);
+	return !claimed(handle, inode) && claim_unclaimed(handle, inode);
 }
 
 /**
