@@ -39,9 +39,11 @@ journal_t *zext4_ordered_journal(struct inode *inode)
  */
 bool zext4_block_logged(struct inode *inode, const struct buffer_head *bh)
 {
-	journal_t *journal = zext4_ordered_journal(inode);
+	journal_t *journal = EXT4_SB(inode->i_sb)->s_journal;
 
-	return journal && zj_journal_file_blocks_logged(journal, bh->b_blocknr, 1);
+	/* The answer is nearly always no, and the index tells it sooner than the inode's mode. */
+	return journal && zj_journal_file_blocks_logged(journal, bh->b_blocknr, 1) &&
+	       zext4_ordered_journal(inode);
 }
 
 /**
@@ -640,7 +642,7 @@ bool zext4_holds_folio(struct inode *inode, struct folio *folio)
 	struct buffer_head *bh, *head = folio_buffers(folio), *image;
 	bool held = false;
 
-	if (!head || !zext4_ordered_journal(inode))
+	if (!head)
 		return false;
 	bh = head;
 	do {

@@ -171,6 +171,9 @@ u32 zj_journal_file_blocks_logged(journal_t *journal, u64 block, u32 count)
 
 	if (!READ_ONCE(zj->logs_file_blocks))
 		return 0;
+	/* This spares write-back and reclaim, which ask for each block, most of the look-up. */
+	if (count == 1)
+		return zj_bucket_holds(zj_bucket_of(&zj->file_blocks, block), block, NULL);
 	for (; (block = next_logged(zj, block, end)) < end; block++)
 		logged++;
 	return logged;

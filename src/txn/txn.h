@@ -278,7 +278,9 @@ static inline struct zj_block_bucket *zj_bucket_of(const struct zj_block_index *
 static inline bool zj_bucket_holds(struct zj_block_bucket *bucket, u64 block,
 				   const struct zj_txn *txn)
 {
-	return zj_bucket_blocks(bucket, block, txn) & zj_block_bit(block);
+	/* Most callers find that out without a call. */
+	return !hlist_empty(&bucket->head) &&
+	       zj_bucket_blocks(bucket, block, txn) & zj_block_bit(block);
 }
 
 /* ordered.c */
