@@ -125,8 +125,8 @@ def of_handles(table):
         yield row, [found[column] for column in table["columns"]]
 
 
-READERS = {"programs": of_bench, "fast": of_fast, "clock": of_clock, "rounds": of_fsync, "steps": of_fsync, "beside": of_beside,
-           "neighbours": of_fsync, "bulk": of_bulk, "bulk-journal": of_bulk, "nvm": of_nvm, "scale": of_scale,
+READERS = {"programs": of_bench, "fast": of_fast, "fast-slower": of_fast, "fast-longer": of_fast, "clock": of_clock,
+           "rounds": of_fsync, "steps": of_fsync, "beside": of_beside, "neighbours": of_fsync, "bulk": of_bulk, "bulk-journal": of_bulk, "nvm": of_nvm, "scale": of_scale,
            "simulated": of_sim, "ceilings": of_ceiling, "cores-simulated": of_handles}
 
 
