@@ -131,6 +131,7 @@ int zext4_get_inode_access(handle_t *handle, struct inode *inode,
 int zext4_dirty_inode(handle_t *handle, struct inode *inode,
 		      struct ext4_iloc *iloc, bool others);
 bool zext4_size_is_shown(handle_t *handle, struct inode *inode);
+loff_t zext4_size_to_show(struct inode *inode);
 int zext4_get_insert_access(handle_t *handle, struct inode *dir,
 			    const struct ext4_dir_entry_2 *de,
 			    const struct ext4_filename *name, struct buffer_head *bh);

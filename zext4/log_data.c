@@ -30,8 +30,7 @@ struct log_data {
 	unsigned int	counted;	/* blocks of the folios that are locked for the handle */
 	loff_t		size;		/* of the file, when the folios were looked at */
 	loff_t		end;		/* end of the last folio that was logged, or 0 */
-	loff_t		before;		/* size on disk that was raised, or 0 */
-	loff_t		raised;		/* to this, or 0 */
+	loff_t		early;		/* size that the inode's block gets before, or 0 */
 	bool		mapped;		/* blocks were allocated, or extents converted */
 	bool		again;		/* only blocks that are in the log already */
 	bool		waits;		/* for folios that are under write-back */
@@ -424,58 +423,65 @@ static int log_folios(struct log_data *log)
 	return err;
 }
 
-/* Raises the size on disk, but not over the file's. */
-static void raise_size(struct log_data *log, loff_t end)
-{
-	struct ext4_inode_info *ei = EXT4_I(log->inode);
-
-	if (end <= READ_ONCE(ei->i_disksize))
-		return;
-	down_write(&ei->i_data_sem);
-	end = min(end, i_size_read(log->inode));
-	if (end > ei->i_disksize) {
-		if (!log->raised)
-			log->before = ei->i_disksize;
-		ei->i_disksize = end;
-		log->raised = end;
-	}
-	up_write(&ei->i_data_sem);
-}
-
 /*
- * Raises the size on disk before blocks are mapped: what marks the inode dirty because of these
- * takes the size along. No commit sees it before the handle ends.
+ * Has the inode's block get the new size before blocks are mapped: what marks the inode dirty
+ * because of these takes it along. No commit sees it before the handle ends, as all who mark the
+ * inode dirty are tied to the handle (R10). i_disksize is not raised before the data is logged: who
+ * finds it high enough counts on that, and leaves it as it is. A size that may need the feature
+ * large_file is not early.
  */
-static void raise_size_early(struct log_data *log)
+static void show_size_early(struct log_data *log)
 {
 	struct folio *last = log->folios.folios[folio_batch_count(&log->folios) - 1];
+	struct ext4_inode_info *ei = EXT4_I(log->inode);
+	loff_t end = folio_pos(last) + bytes_in_file(log->size, last);
 
-	log->before = 0;
-	log->raised = 0;
-	raise_size(log, folio_pos(last) + bytes_in_file(log->size, last));
+	log->early = 0;
+	if (log->again || end > MAX_NON_LFS || end <= READ_ONCE(ei->i_disksize))
+		return;
+	log->early = end;
+	WRITE_ONCE(ei->i_zj_early_size, end);
 }
 
-/* Takes back that the size was raised over what could not be logged. */
-static void lower_size(struct log_data *log)
+/* Returns whether the inode's block may have got a size that the file on disk does not have. */
+static bool end_early_size(struct log_data *log)
 {
 	struct ext4_inode_info *ei = EXT4_I(log->inode);
 
-	if (log->raised <= log->end)
-		return;
-	down_write(&ei->i_data_sem);
-	/* Otherwise somebody else has set it meanwhile. */
-	if (ei->i_disksize == log->raised)
-		ei->i_disksize = max(log->before, log->end);
-	up_write(&ei->i_data_sem);
+	if (!log->early)
+		return false;
+	/* Who has taken it has put it into the block when this lock is free. */
+	spin_lock(&ei->i_raw_lock);
+	WRITE_ONCE(ei->i_zj_early_size, 0);
+	spin_unlock(&ei->i_raw_lock);
+	return READ_ONCE(ei->i_disksize) < log->early;
 }
 
-/* Sets the size on disk, and marks the inode dirty if nobody has since. */
+/* Raises the size on disk to the end of what was logged. Returns whether that was necessary. */
+static bool raise_size(struct log_data *log)
+{
+	struct ext4_inode_info *ei = EXT4_I(log->inode);
+	loff_t end = log->end;
+	bool grows;
+
+	if (end <= READ_ONCE(ei->i_disksize))
+		return false;
+	down_write(&ei->i_data_sem);
+	end = min(end, i_size_read(log->inode));
+	grows = end > ei->i_disksize;
+	if (grows)
+		ei->i_disksize = end;
+	up_write(&ei->i_data_sem);
+	return grows;
+}
+
+/* Sets the size on disk, and marks the inode dirty if its block does not show that yet. */
 static int note_inode(struct log_data *log)
 {
-	lower_size(log);
-	raise_size(log, log->end);
-	if ((!log->mapped && !log->raised) ||
-	    zext4_size_is_shown(log->handle, log->inode))
+	bool changed = raise_size(log) || log->mapped;
+
+	if (!end_early_size(log) &&
+	    (!changed || zext4_size_is_shown(log->handle, log->inode)))
 		return 0;
 	return ext4_mark_inode_dirty(log->handle, log->inode);
 }
@@ -500,7 +506,7 @@ static int log_batch(struct log_data *log)
 	}
 	lock_folios(log);
 	if (folio_batch_count(&log->folios)) {
-		raise_size_early(log);
+		show_size_early(log);
 		err = log_folios(log);
 		unlock_folios(log);
 		err2 = note_inode(log);

@@ -93,6 +93,17 @@ bool zext4_size_is_shown(handle_t *handle, struct inode *inode)
 	       READ_ONCE(ei->i_zj_shown_size) == READ_ONCE(ei->i_disksize);
 }
 
+/*
+ * The size that an inode's block gets. An fsync has it show the new one before the data is logged
+ * by the same handle (log_data.c). The caller holds i_raw_lock.
+ */
+loff_t zext4_size_to_show(struct inode *inode)
+{
+	struct ext4_inode_info *ei = EXT4_I(inode);
+
+	return max(READ_ONCE(ei->i_disksize), READ_ONCE(ei->i_zj_early_size));
+}
+
 /* ---- directories ---- */
 
 /*
