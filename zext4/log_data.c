@@ -301,10 +301,11 @@ static void clear_tags(struct folio *folio)
 	unsigned long flags;
 
 	xa_lock_irqsave(&mapping->i_pages, flags);
-	/* Who makes it dirty meanwhile sets the flag before the tag. */
-	if (!folio_test_dirty(folio))
+	/* Who makes it dirty meanwhile sets the flag before the tag, and a sync may look for that. */
+	if (!folio_test_dirty(folio)) {
 		__xa_clear_mark(&mapping->i_pages, folio->index, PAGECACHE_TAG_DIRTY);
-	__xa_clear_mark(&mapping->i_pages, folio->index, PAGECACHE_TAG_TOWRITE);
+		__xa_clear_mark(&mapping->i_pages, folio->index, PAGECACHE_TAG_TOWRITE);
+	}
 	xa_unlock_irqrestore(&mapping->i_pages, flags);
 }
 
