@@ -359,8 +359,9 @@ EXPORT_SYMBOL_GPL(zj_journal_get_write_access);
  * This does the same as zj_journal_get_write_access(), but the caller promises to declare
  * each range that it changes with zj_journal_dirty_range() in the same handle, so that a
  * log of lines needs no copy of the buffer. A range that is not declared is lost in a
- * crash, and so is what the buffer's triggers change, if that is not declared. If another handle of the component gets plain access to the buffer, the block is
- * compared with its old contents if that handle came first, else logged as a whole.
+ * crash, and so is what the buffer's triggers change, if that is not declared. If another
+ * handle of the component gets plain access to the buffer, the block is compared with its
+ * old contents if that handle came first, else logged as a whole.
  *
  * Context: sleeps, but never for another handle.
  * Return: 0; -EROFS if aborted; -EIO if a block could not be written home.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Fields that the other patches use.  These fields of an inode start as 0: its claim (R10),
-// the transaction that wrote it to its block last (zext4_show_claim()), the note of data that
-// was written (zj_journal_inode_written()), its top-level directory and last lane
-// (lane_by=), of a directory the task that made it, whether that has made a file in it, its last
-// subdirectory, and whether lanes delete each other's files in it, or did when this file
-// was made (alloc=core); 0 means unknown; and fsyncs with nothing to commit (in_place.c).  The
-// lists of freed extents become 64, by tid (E7).
+// Fields that the other patches use. These fields of an inode start as 0: its claim (R10), the
+// transaction that wrote it to its block last (zext4_show_claim()), the size that its block gets
+// early (zext4_size_to_show()), the note of data that was written (zj_journal_inode_written()),
+// its top-level directory and last lane (lane_by=), of a directory the task that made it, whether
+// that has made a file in it, its last subdirectory, and whether lanes delete each other's files
+// in it, or did when this file was made (alloc=core); 0 means unknown; and fsyncs with nothing to
+// commit (in_place.c). The lists of freed extents become 64, by tid (E7).
 //
-// expect: ext4.h: -=25
-// expect: super.c: ext4_alloc_inode=12 -=1
+// expect: ext4.h: -=26
+// expect: super.c: ext4_alloc_inode=13 -=1
 
 @@
 @@
@@ -18,6 +18,7 @@ struct ext4_inode_info {
 + tid_t i_zj_claim;
 + tid_t i_zj_shown;
 + loff_t i_zj_shown_size;
++ loff_t i_zj_early_size;
 + u64 i_zj_written;
 + u32 i_zj_top;
 + u32 i_zj_near;
@@ -76,6 +77,7 @@ ext4_alloc_inode(...)
  ei->i_datasync_tid = 0;
 + ei->i_zj_claim = 0;
 + ei->i_zj_shown = 0;
++ ei->i_zj_early_size = 0;
 + ei->i_zj_written = 0;
 + ei->i_zj_top = 0;
 + ei->i_zj_near = 0;

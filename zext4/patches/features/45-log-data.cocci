@@ -15,10 +15,13 @@
 // zero the rest of a small extent in place.  With dioread_nolock blocks of it may be under
 // write-back, whose data the zeros would replace.  So the extent is split.
 //
+// The inode's block gets the file's new size along with the blocks that an fsync maps.
+//
 // expect: ext4.h: -=2
 // expect: page-io.c: ext4_io_submit_init=2 ext4_bio_write_folio=1
 // expect: inode.c: ext4_writepages=4 ext4_iomap_begin=4
 // expect: inode.c: __ext4_block_zero_page_range=1 ext4_iomap_overwrite_begin=1 | ext4_block_zero_eof=6 ext4_invalidate_folio=1
+// expect: inode.c: ext4_fill_raw_inode=1
 // expect: inode.c: ext4_release_folio=2 ext4_change_inode_journal_flag=4
 // expect: inode.c: ext4_iomap_swap_activate=4
 // expect: mballoc.c: ext4_free_blocks=1
@@ -534,5 +537,17 @@ ext4_fiemap(struct inode *inode, struct fiemap_extent_info *info, u64 start, u64
  error = ext4_fiemap_check_ranges(inode, start, &len);
 + if (!error)
 +	error = zext4_settle_fiemap(inode, info, start, len);
+...>
+}
+
+@@
+expression raw;
+symbol inode, ei;
+@@
+ext4_fill_raw_inode(...)
+{
+<...
+- ext4_isize_set(raw, ei->i_disksize);
++ ext4_isize_set(raw, zext4_size_to_show(inode));
 ...>
 }
