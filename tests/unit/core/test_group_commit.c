@@ -539,6 +539,35 @@ static void record_of_a_run_that_is_followed(void)
 	}
 }
 
+/* A log of lanes has no blocks outside its records, so the next run flushes in any case. */
+static void record_of_lanes_that_is_followed(void)
+{
+	static const struct {
+		s64 price;
+		bool fua;
+	} cases[] = { { 50, true }, { 300, false } };
+	struct fiber *f[2];
+	u32 before;
+
+	for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+		LANES();
+		zj_journal_data_written(fx.journal);
+		fx.hold_flush = true;
+		for (u32 k = 0; k < 2; k++)
+			f[k] = fsync_of(BLOCK + k, 1);
+		assert_int_equal(lane(0)->depth, 2);
+		lane(0)->record_ns[0] = 0;
+		lane(0)->record_ns[1] = cases[i].price * NSEC_PER_MSEC;
+		fx.zj->flush.mean_ns = 1000 * NSEC_PER_MSEC;
+		before = now();
+		release();
+		for (u32 k = 0; k < 2; k++)
+			join(f[k]);
+		assert_int_equal(record_with_fua(before), cases[i].fua);
+		close_journal();
+	}
+}
+
 static void begin_other_lane(void)
 {
 	seal(1);
@@ -749,6 +778,7 @@ CORE_TESTS(group_commit,
 	CORE_TEST(all_of_a_run_wait_for_the_covering_flush),
 	CORE_TEST(without_barriers_a_run_does_not_wait_for_the_next),
 	CORE_TEST(record_of_a_run_that_is_followed),
+	CORE_TEST(record_of_lanes_that_is_followed),
 	CORE_TEST(what_went_without_a_flush_is_not_claimed),
 	CORE_TEST(data_is_too_late_for_every_member_of_a_run),
 	CORE_TEST(follower_is_expected_for_some_runs),
