@@ -27,7 +27,7 @@ ALLOWED = {
     "zext4_flush_data": "the same",
     "zext4_salt_is_unset": STOCK,
     "zext4_quieten": "data=journal: as do_get_write_access() of stock; the pages go home by a checkpoint",
-    "note_inode": STOCK,
+    "raise_size": STOCK,
     "update_disk_size": STOCK,
     "leave_block": STOCK,
     "commit_dqblk": NO_LONG,
