@@ -168,7 +168,7 @@ load() {
 	each_use make
 	echo marker >/mnt/marker && fsctl fsync /mnt/marker || die "fsync of the marker"
 	for _n in 0 1 2; do
-		until [ -s $LOG.$_n ]; do kill -0 $_load || die "stress fsynced nothing"; sleep 0.1; done
+		until [ -s $LOG.$_n ]; do kill -0 $_load || [ -s $LOG.$_n ] || die "stress fsynced nothing"; sleep 0.1; done
 		cp $LOG.$_n $KEPT.$_n
 	done
 	synced=$(zjd_seq)
