@@ -151,7 +151,7 @@ def test_recovered_by_other_programs(ours, n):
     all_agree(image, ways)
 
 
-STOCK = [("-J size=8", "data=ordered"), ("-J size=8 -O orphan_file", "data=journal"), ("-J size=4 -O ^64bit,^metadata_csum", "data=ordered"),
+STOCK = [("-J size=8", "data=ordered"), ("-J size=8", "data=journal"), ("-J size=4 -O ^64bit,^metadata_csum", "data=ordered"),
          ("-J size=8 -O ^metadata_csum", "journal_checksum"), ("-J size=8", "data=writeback,journal_async_commit"),
          ("-J size=8 -O fast_commit", "data=ordered")]
 
