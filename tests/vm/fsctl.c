@@ -339,6 +339,18 @@ static int swap_boot(const char *path)
 	return rc;
 }
 
+static bool any_in_memory(void *mem, size_t bytes)
+{
+	unsigned char there[bytes / PAGE];
+
+	if (mincore(mem, bytes, there))
+		return true;
+	for (size_t i = 0; i < sizeof(there); i++)
+		if (there[i] & 1)
+			return true;
+	return false;
+}
+
 /* Fills pages with the letter w, has them swapped out, and runs a command meanwhile. */
 static int swapped_run(const char *count, const char *command)
 {
@@ -350,7 +362,7 @@ static int swapped_run(const char *count, const char *command)
 		return -1;
 	memset(mem, 'w', bytes);
 	/* At first the pages may be on no list that the kernel takes them from. */
-	for (int tries = 0; tries < 10; tries++) {
+	for (int tries = 0; tries < 200 && any_in_memory(mem, bytes); tries++) {
 		if (madvise(mem, bytes, MADV_PAGEOUT))
 			return -1;
 		usleep(50000);

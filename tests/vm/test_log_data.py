@@ -553,7 +553,8 @@ def test_swap_file(guest):
             was=$(swapped)
             fsfreeze --freeze /mnt && fsfreeze --unfreeze /mnt || exit 1
             echo "$was bytes are swapped out, then $(swapped)"
-            [ $was -ge 245760 ] && [ $(swapped) = $was ]
+            [ $was -ge 245760 ] || { echo "not all is swapped out"; exit 1; }
+            [ $(swapped) = $was ]
         ' || die "swapped pages were overwritten"
         swapoff /mnt/swap || die swapoff
         end
