@@ -2,8 +2,8 @@
 /*
  * What a handle changes of a block (patch 34, docs/decisions/0017): a log of lines then
  * needs no copy of the block that it could compare. ext4 takes access to a part of the
- * block, changes it, and declares what it has changed. After any other access nothing
- * is declared, and the block is compared or logged as a whole.
+ * block, and declares what it changes, before or after it does so. After any other access
+ * nothing is declared, and the block is compared or logged as a whole.
  */
 #include "ext4.h"
 #include "ext4_jbd2.h"
@@ -107,9 +107,9 @@ loff_t zext4_size_to_show(struct inode *inode)
 /* ---- directories ---- */
 
 /*
- * An entry's place is declared before it is changed: no commit looks at the block before
- * the handle has ended. What takes the entry away or adds it also needs the bytes in
- * @before, the offset of another entry whose head changes.
+ * Takes access for a change of @len bytes of a directory's block from @first on, and of the
+ * head of the entry at @before, if that is another one. Both are declared here, before they
+ * change, because no commit looks at the block before the handle has ended.
  */
 static int change_entry(handle_t *handle, struct inode *dir, struct buffer_head *bh,
 			u32 before, u32 first, u32 len)
