@@ -209,7 +209,7 @@ int zext4_dirty_dirblock(handle_t *handle, struct inode *dir, struct buffer_head
 
 /* ---- the orphan file ---- */
 
-/* Takes write access for an entry of the orphan file's block, which has its checksum when logged. */
+/* Takes write access for an entry of the orphan file. Its block gets a checksum when logged. */
 int zext4_get_orphan_access(handle_t *handle, struct super_block *sb, struct buffer_head *bh)
 {
 	if (ext4_handle_valid(handle) && !zj_journal_get_range_access(handle, bh)) {
